@@ -1,0 +1,149 @@
+package schemas
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// AttrKind is the type of an attribute's value, as the caller gave it.
+type AttrKind uint8
+
+// The kinds of attribute values.
+const (
+	KindString AttrKind = iota
+	KindInt64
+	KindFloat64
+	KindBool
+	KindTime
+)
+
+// Attr is one named value of an event. It is a plain value: making one and
+// passing it to a producer allocates nothing.
+type Attr struct {
+	Key  string
+	kind AttrKind
+	num  uint64
+	str  string
+}
+
+// String is an attribute with a text value.
+func String(key, v string) Attr { return Attr{Key: key, str: v} }
+
+// Int64 is an attribute with an integer value.
+func Int64(key string, v int64) Attr { return Attr{Key: key, kind: KindInt64, num: uint64(v)} }
+
+// Float64 is an attribute with a floating-point value.
+func Float64(key string, v float64) Attr {
+	return Attr{Key: key, kind: KindFloat64, num: math.Float64bits(v)}
+}
+
+// Bool is an attribute with a truth value.
+func Bool(key string, v bool) Attr {
+	a := Attr{Key: key, kind: KindBool}
+	if v {
+		a.num = 1
+	}
+	return a
+}
+
+// Time is an attribute with a point in time, kept in nanoseconds.
+func Time(key string, v time.Time) Attr {
+	return Attr{Key: key, kind: KindTime, num: uint64(v.UnixNano())}
+}
+
+// Kind is the type of the attribute's value.
+func (a *Attr) Kind() AttrKind { return a.kind }
+
+// AppendText appends the value as text: numbers in decimal, times in RFC 3339
+// with nanoseconds in UTC, booleans as true or false.
+func (a *Attr) AppendText(dst []byte) []byte {
+	switch a.kind {
+	case KindInt64:
+		return strconv.AppendInt(dst, int64(a.num), 10)
+	case KindFloat64:
+		return strconv.AppendFloat(dst, math.Float64frombits(a.num), 'g', -1, 64)
+	case KindBool:
+		return strconv.AppendBool(dst, a.num != 0)
+	case KindTime:
+		return time.Unix(0, int64(a.num)).UTC().AppendFormat(dst, time.RFC3339Nano)
+	default:
+		return append(dst, a.str...)
+	}
+}
+
+// Text is AppendText as a string.
+func (a *Attr) Text() string {
+	if a.kind == KindString {
+		return a.str
+	}
+	return string(a.AppendText(nil))
+}
+
+// bytes bounds the attribute's share of the event: its name and its text.
+func (a *Attr) bytes() int {
+	if a.kind == KindString {
+		return len(a.Key) + len(a.str)
+	}
+	return len(a.Key) + 8
+}
+
+// asInt64 is the value as an integer, when it is one exactly.
+func (a *Attr) asInt64() (int64, bool) {
+	switch a.kind {
+	case KindInt64:
+		return int64(a.num), true
+	case KindFloat64:
+		f := math.Float64frombits(a.num)
+		// 1<<53 is the last float64 below which every integer is exact.
+		if f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+			return int64(f), true
+		}
+	case KindString:
+		v, err := strconv.ParseInt(a.str, 10, 64)
+		return v, err == nil
+	}
+	return 0, false
+}
+
+// asFloat64 is the value as a number.
+func (a *Attr) asFloat64() (float64, bool) {
+	switch a.kind {
+	case KindInt64:
+		return float64(int64(a.num)), true
+	case KindFloat64:
+		return math.Float64frombits(a.num), true
+	case KindString:
+		v, err := strconv.ParseFloat(a.str, 64)
+		return v, err == nil
+	}
+	return 0, false
+}
+
+// asBool is the value as a truth value.
+func (a *Attr) asBool() (v, ok bool) {
+	switch a.kind {
+	case KindBool:
+		return a.num != 0, true
+	case KindString:
+		b, err := strconv.ParseBool(a.str)
+		return b, err == nil
+	}
+	return false, false
+}
+
+// asTime is the value as unix nanoseconds.
+func (a *Attr) asTime() (int64, bool) {
+	switch a.kind {
+	case KindTime:
+		return int64(a.num), true
+	case KindString:
+		t, err := time.Parse(time.RFC3339Nano, a.str)
+		if err != nil {
+			return 0, false
+		}
+		ns, err := UnixNs(t)
+		return ns, err == nil
+	}
+	return 0, false
+}

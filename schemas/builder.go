@@ -1,0 +1,280 @@
+package schemas
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/ClickHouse/ch-go/compress"
+)
+
+// FrameBuilder gathers events of one topic, month and lane as columns and
+// encodes them as a frame. It copies what it is given, so the caller may reuse
+// every byte. Once its buffers have grown, neither Append nor Encode allocates.
+// It is not safe for concurrent use.
+//
+// The columns are written here and not with ch-go's column types, because those
+// keep the caller's strings (an event would escape to the heap) and build their
+// dictionaries per value.
+type FrameBuilder struct {
+	topic *Topic
+
+	ts      []int64
+	ids     []byte
+	level   textColumn
+	service textColumn
+	typ     textColumn
+	user    textColumn
+	trace   textColumn
+	span    textColumn
+	message textColumn
+	attrEnd []uint64 // per event: attributes so far
+	attrKey textColumn
+	attrVal textColumn
+	fields  []fieldColumn
+
+	minTs, maxTs int64
+	strBytes     int
+
+	raw  []byte
+	dict dictionary
+	lz4  *compress.Writer
+}
+
+// NewFrameBuilder makes an empty builder for t's newest schema version.
+func NewFrameBuilder(t *Topic) *FrameBuilder {
+	b := &FrameBuilder{topic: t, lz4: compress.NewWriter(compress.LevelZero, compress.LZ4)}
+	b.fields = make([]fieldColumn, len(t.Fields))
+	for i, f := range t.Fields {
+		b.fields[i].Field = f
+	}
+	return b
+}
+
+// Rows is the number of events so far.
+func (b *FrameBuilder) Rows() int { return len(b.ts) }
+
+// RawBytes estimates the decompressed size so far, within a few per cent.
+func (b *FrameBuilder) RawBytes() int { return b.strBytes + len(b.ts)*rowOverheadBytes }
+
+// rowOverheadBytes is ts, id, the three dictionary indices, the four string
+// lengths and the attribute offset of one row.
+const rowOverheadBytes = 8 + 16 + 3 + 4 + 8
+
+// Full says whether the frame should close: FrameRows or FrameRawBytes reached.
+func (b *FrameBuilder) Full() bool { return b.Rows() >= FrameRows || b.RawBytes() >= FrameRawBytes }
+
+// Append adds an event that Validate accepted, at tsNs with the given id.
+func (b *FrameBuilder) Append(e *Event, tsNs int64, id ID) {
+	if len(b.ts) == 0 {
+		b.minTs, b.maxTs = tsNs, tsNs
+	}
+	b.minTs, b.maxTs = min(b.minTs, tsNs), max(b.maxTs, tsNs)
+	b.ts = append(b.ts, tsNs)
+	// ClickHouse keeps a UUID as two little-endian halves, most significant first.
+	b.ids = binary.LittleEndian.AppendUint64(b.ids, binary.BigEndian.Uint64(id[0:]))
+	b.ids = binary.LittleEndian.AppendUint64(b.ids, binary.BigEndian.Uint64(id[8:]))
+	b.level.add(e.Level)
+	b.service.add(e.Service)
+	b.typ.add(e.Type)
+	b.user.add(e.UserID)
+	b.trace.add(e.TraceID)
+	b.span.add(e.SpanID)
+	b.message.add(e.Message)
+	for i := range b.fields {
+		b.fields[i].grow()
+	}
+	for i := range e.Attrs {
+		b.attr(&e.Attrs[i])
+	}
+	if bad := e.invalidUTF8(); bad != "" {
+		b.attrKey.add(AttrInvalidUTF8)
+		b.attrVal.add(bad)
+	}
+	b.attrEnd = append(b.attrEnd, uint64(len(b.attrKey.ends)))
+	b.strBytes += e.Bytes()
+}
+
+// attr puts an attribute into its promoted column, or into the map when it has
+// none, or when its value does not fit the column's type: never is one lost.
+func (b *FrameBuilder) attr(a *Attr) {
+	for i := range b.fields {
+		if f := &b.fields[i]; f.Name == a.Key {
+			if f.set(a) {
+				return
+			}
+			break
+		}
+	}
+	b.attrKey.add(a.Key)
+	b.attrVal.buf = a.AppendText(b.attrVal.buf)
+	b.attrVal.end()
+}
+
+// Encode writes the frame: headers but for Producer and Seq, and the payload,
+// which is valid until the next call. The builder keeps its events until Reset.
+func (b *FrameBuilder) Encode() (Frame, []byte, error) {
+	raw, rows := b.raw[:0], len(b.ts)
+	raw = binary.AppendUvarint(raw, uint64(len(baseColumns)+len(b.fields)))
+	raw = binary.AppendUvarint(raw, uint64(rows))
+
+	raw = appendColumn(raw, baseColumns[0])
+	for _, v := range b.ts {
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
+	}
+	raw = append(appendColumn(raw, baseColumns[1]), b.ids...)
+	raw = b.dict.appendColumn(appendColumn(raw, baseColumns[2]), &b.level)
+	raw = b.dict.appendColumn(appendColumn(raw, baseColumns[3]), &b.service)
+	raw = b.dict.appendColumn(appendColumn(raw, baseColumns[4]), &b.typ)
+	raw = b.user.appendTo(appendColumn(raw, baseColumns[5]))
+	raw = b.trace.appendTo(appendColumn(raw, baseColumns[6]))
+	raw = b.span.appendTo(appendColumn(raw, baseColumns[7]))
+	raw = b.message.appendTo(appendColumn(raw, baseColumns[8]))
+
+	raw = appendColumn(raw, baseColumns[9])
+	raw = binary.LittleEndian.AppendUint64(raw, lowCardVersion)
+	for _, v := range b.attrEnd {
+		raw = binary.LittleEndian.AppendUint64(raw, v)
+	}
+	if len(b.attrKey.ends) > 0 {
+		raw = b.dict.appendData(raw, &b.attrKey)
+		raw = b.attrVal.appendTo(raw)
+	}
+	for i := range b.fields {
+		raw = b.fields[i].appendTo(raw, &b.dict)
+	}
+	b.raw = raw
+
+	if err := b.lz4.Compress(raw); err != nil {
+		return Frame{}, nil, err
+	}
+	return Frame{
+		Rows: rows, RawBytes: len(raw), MinTs: b.minTs, MaxTs: b.maxTs, Schema: b.topic.Version,
+	}, b.lz4.Data, nil
+}
+
+// Reset empties the builder and keeps its buffers.
+func (b *FrameBuilder) Reset() {
+	b.ts, b.ids, b.attrEnd = b.ts[:0], b.ids[:0], b.attrEnd[:0]
+	for _, c := range []*textColumn{&b.level, &b.service, &b.typ, &b.user, &b.trace, &b.span, &b.message, &b.attrKey, &b.attrVal} {
+		c.reset()
+	}
+	for i := range b.fields {
+		b.fields[i].text.reset()
+		b.fields[i].num = b.fields[i].num[:0]
+	}
+	b.strBytes = 0
+}
+
+func appendColumn(raw []byte, c frameColumn) []byte {
+	raw = appendText(raw, c.name)
+	return appendText(raw, string(c.typ))
+}
+
+func appendText(raw []byte, s string) []byte {
+	raw = binary.AppendUvarint(raw, uint64(len(s)))
+	return append(raw, s...)
+}
+
+// textColumn is strings one after the other, with where each ends.
+type textColumn struct {
+	buf  []byte
+	ends []uint32
+}
+
+func (c *textColumn) add(s string) {
+	c.buf = append(c.buf, s...)
+	c.end()
+}
+
+func (c *textColumn) end()   { c.ends = append(c.ends, uint32(len(c.buf))) }
+func (c *textColumn) reset() { c.buf, c.ends = c.buf[:0], c.ends[:0] }
+
+// appendTo writes a String column: each value after its length.
+func (c *textColumn) appendTo(raw []byte) []byte {
+	start := uint32(0)
+	for _, end := range c.ends {
+		raw = binary.AppendUvarint(raw, uint64(end-start))
+		raw = append(raw, c.buf[start:end]...)
+		start = end
+	}
+	return raw
+}
+
+// fieldColumn is a promoted field: text for strings, 64 bits for the others.
+type fieldColumn struct {
+	Field
+	text textColumn
+	num  []uint64
+}
+
+// grow adds a row with the type's zero.
+func (f *fieldColumn) grow() {
+	switch f.Type {
+	case TypeString, TypeLowCardinality:
+		f.text.end()
+	default:
+		f.num = append(f.num, 0)
+	}
+}
+
+// set gives the last row its value; false when the attribute does not fit.
+func (f *fieldColumn) set(a *Attr) bool {
+	if f.Type == TypeString || f.Type == TypeLowCardinality {
+		last := len(f.text.ends) - 1
+		start := uint32(0)
+		if last > 0 {
+			start = f.text.ends[last-1]
+		}
+		if f.text.ends[last] != start {
+			return false // a second attribute of that name: the map keeps it
+		}
+		f.text.buf = a.AppendText(f.text.buf)
+		f.text.ends[last] = uint32(len(f.text.buf))
+		return true
+	}
+	v := &f.num[len(f.num)-1]
+	if *v != 0 {
+		return false
+	}
+	switch f.Type {
+	case TypeInt64:
+		n, ok := a.asInt64()
+		*v = uint64(n)
+		return ok
+	case TypeFloat64:
+		n, ok := a.asFloat64()
+		if ok {
+			*v = math.Float64bits(n)
+		}
+		return ok
+	case TypeBool:
+		n, ok := a.asBool()
+		if ok && n {
+			*v = 1
+		}
+		return ok
+	default:
+		n, ok := a.asTime()
+		*v = uint64(n)
+		return ok
+	}
+}
+
+func (f *fieldColumn) appendTo(raw []byte, d *dictionary) []byte {
+	raw = appendColumn(raw, frameColumn{f.Name, fieldColTypes[f.Type]})
+	switch f.Type {
+	case TypeString:
+		return f.text.appendTo(raw)
+	case TypeLowCardinality:
+		return d.appendColumn(raw, &f.text)
+	case TypeBool:
+		for _, v := range f.num {
+			raw = append(raw, byte(v))
+		}
+	default:
+		for _, v := range f.num {
+			raw = binary.LittleEndian.AppendUint64(raw, v)
+		}
+	}
+	return raw
+}

@@ -1,0 +1,256 @@
+package schemas
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/ch-go/compress"
+	"github.com/ClickHouse/ch-go/proto"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var codecTopic = func() Topic {
+	t := NewTopic("auth",
+		Field{Name: "endpoint", Type: TypeLowCardinality},
+		Field{Name: "note", Type: TypeString},
+		Field{Name: "n", Type: TypeInt64},
+		Field{Name: "duration_ms", Type: TypeFloat64},
+		Field{Name: "ok", Type: TypeBool},
+		Field{Name: "seen", Type: TypeTimestamp},
+	)
+	return t
+}()
+
+func codecEvents() []Event {
+	at := time.Date(2026, 11, 20, 12, 0, 0, 123456789, time.UTC)
+	return []Event{
+		{Time: at, ID: ID{1, 2, 3, 15: 9}, Level: "info", Service: "api", Type: "login", UserID: "u-7", TraceID: "abc", SpanID: "d", Message: "hello",
+			Attrs: []Attr{String("endpoint", "/a"), Int64("n", -5), Float64("duration_ms", 1.5), Bool("ok", true), Time("seen", at), String("note", "x"), String("ip", "10.0.0.1")}},
+		{Time: at.Add(-time.Hour), ID: ID{1, 15: 1}},
+		{Time: at.Add(time.Hour), ID: ID{2}, Message: "bad \xed\xb9\xa4 utf8", Attrs: []Attr{String("n", "not a number"), Int64("extra", 9)}},
+	}
+}
+
+func buildFrame(t testing.TB, topic *Topic, events []Event) (Frame, []byte) {
+	t.Helper()
+	b := NewFrameBuilder(topic)
+	for i := range events {
+		b.Append(&events[i], events[i].Time.UnixNano(), events[i].ID)
+	}
+	f, payload, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, bytes.Clone(payload)
+}
+
+func TestFrameRoundTrip(t *testing.T) {
+	events := codecEvents()
+	f, payload := buildFrame(t, &codecTopic, events)
+	var r FrameReader
+	if err := r.Open(payload, &codecTopic, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Check(f, 202611, time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC).UnixNano()); err != nil {
+		t.Fatal(err)
+	}
+	want := codecEvents()
+	// Promoted fields first, in column order; what does not fit stays text; invalid UTF-8 is marked.
+	want[0].Attrs = []Attr{String("endpoint", "/a"), String("note", "x"), Int64("n", -5), Float64("duration_ms", 1.5), Bool("ok", true), Time("seen", want[0].Time), String("ip", "10.0.0.1")}
+	want[2].Attrs = []Attr{String("n", "not a number"), String("extra", "9"), String(AttrInvalidUTF8, ColMessage)}
+	for i := range want {
+		if d := cmp.Diff(want[i], r.Event(i), cmp.AllowUnexported(Attr{})); d != "" {
+			t.Errorf("event %d (-want +got):\n%s", i, d)
+		}
+	}
+}
+
+// The golden file is the wire format: a diff here breaks every frame that is
+// already in a stream.
+func TestFrameGolden(t *testing.T) {
+	_, payload := buildFrame(t, &codecTopic, codecEvents())
+	var r FrameReader
+	if err := r.Open(payload, &codecTopic, 1); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", "frame_v1.native")
+	if *update {
+		if err := os.WriteFile(path, r.Raw(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, r.Raw()) {
+		t.Fatalf("the frame's bytes changed; if that is meant, it is a new schema version: go test -run Golden -update\n%s", cmp.Diff(want, r.Raw()))
+	}
+}
+
+// ch-go reads what the builder wrote: a second opinion on the format.
+func TestFrameReadByChGo(t *testing.T) {
+	_, payload := buildFrame(t, &codecTopic, codecEvents())
+	var (
+		ts                   proto.ColDateTime64
+		id                   proto.ColUUID
+		user, tr, sp, msg, n proto.ColStr
+		num                  proto.ColInt64
+		dur                  proto.ColFloat64
+		ok                   proto.ColBool
+		seen                 proto.ColDateTime64
+	)
+	ts.WithPrecision(9)
+	seen.WithPrecision(9)
+	lc := func() *proto.ColLowCardinality[string] { return new(proto.ColStr).LowCardinality() }
+	level, service, typ, endpoint := lc(), lc(), lc(), lc()
+	attrs := proto.NewMap[string, string](lc(), new(proto.ColStr))
+	res := proto.Results{
+		{Name: ColTs, Data: &ts}, {Name: ColID, Data: &id}, {Name: ColLevel, Data: level}, {Name: ColService, Data: service},
+		{Name: ColType, Data: typ}, {Name: ColUserID, Data: &user}, {Name: ColTraceID, Data: &tr}, {Name: ColSpanID, Data: &sp},
+		{Name: ColMessage, Data: &msg}, {Name: ColAttributes, Data: attrs}, {Name: "endpoint", Data: endpoint}, {Name: "note", Data: &n},
+		{Name: "n", Data: &num}, {Name: "duration_ms", Data: &dur}, {Name: "ok", Data: &ok}, {Name: "seen", Data: &seen},
+	}
+	var b proto.Block
+	if err := b.DecodeRawBlock(proto.NewReader(compress.NewReader(bytes.NewReader(payload))), 0, res); err != nil {
+		t.Fatal(err)
+	}
+	want := codecEvents()
+	for i, e := range want {
+		if got := ts.Row(i); !got.Equal(e.Time) {
+			t.Errorf("ts %d = %s, want %s", i, got, e.Time)
+		}
+		if got := ID(id.Row(i)); got != e.ID {
+			t.Errorf("id %d = %s, want %s", i, got, e.ID)
+		}
+		if got := msg.Row(i); got != e.Message {
+			t.Errorf("message %d = %q, want %q", i, got, e.Message)
+		}
+		if got := level.Row(i); got != e.Level {
+			t.Errorf("level %d = %q, want %q", i, got, e.Level)
+		}
+	}
+	if d := cmp.Diff(map[string]string{"ip": "10.0.0.1"}, attrs.Row(0)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestFrameAnyEvents(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		text := rapid.StringN(0, 40, 200)
+		attr := rapid.Custom(func(rt *rapid.T) Attr {
+			return String("k"+text.Draw(rt, "key"), text.Draw(rt, "value"))
+		})
+		event := rapid.Custom(func(rt *rapid.T) Event {
+			return Event{
+				Time: time.Unix(1_700_000_000+int64(rapid.IntRange(0, 1000).Draw(rt, "s")), 5).UTC(), ID: NewID(5),
+				Level: text.Draw(rt, "level"), Service: text.Draw(rt, "service"), Type: text.Draw(rt, "type"), UserID: text.Draw(rt, "user"),
+				Message: text.Draw(rt, "message"), Attrs: rapid.SliceOfN(attr, 0, 5).Draw(rt, "attrs"),
+			}
+		})
+		events := rapid.SliceOfN(event, 1, 400).Draw(rt, "events")
+		topic := NewTopic("app")
+		f, payload := buildFrame(t, &topic, events)
+		var r FrameReader
+		if err := r.Open(payload, &topic, 1); err != nil {
+			rt.Fatal(err)
+		}
+		if err := r.Check(f, 202311, events[0].Time.UnixNano()+int64(MaxFuture)/2); err != nil {
+			rt.Fatal(err)
+		}
+		for i := range events {
+			if len(events[i].Attrs) == 0 {
+				events[i].Attrs = nil
+			}
+			if d := cmp.Diff(events[i], r.Event(i), cmp.AllowUnexported(Attr{})); d != "" {
+				rt.Fatalf("event %d (-want +got):\n%s", i, d)
+			}
+		}
+	})
+}
+
+// Whatever bytes arrive, the reader answers with an error or a frame whose every
+// event can be decoded.
+func FuzzFrameReader(f *testing.F) {
+	topic := codecTopic
+	b := NewFrameBuilder(&topic)
+	for _, e := range codecEvents() {
+		b.Append(&e, e.Time.UnixNano(), e.ID)
+	}
+	if _, _, err := b.Encode(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.raw)
+	f.Add(b.raw[:40])
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		// The checksum would stop nearly every mutation, so the block itself is mutated.
+		w := compress.NewWriter(compress.LevelZero, compress.LZ4)
+		if err := w.Compress(raw); err != nil {
+			t.Skip()
+		}
+		var r FrameReader
+		if err := r.Open(w.Data, &topic, 1); err != nil {
+			if Reason(err) == "" {
+				t.Fatalf("an error without a reason: %v", err)
+			}
+			return
+		}
+		for i := range r.Rows() {
+			_ = r.Event(i)
+		}
+	})
+}
+
+func benchEvents() (Topic, []Event) {
+	topic := NewTopic("app")
+	events := make([]Event, FrameRows)
+	for i := range events {
+		events[i] = Event{Time: time.Unix(1_700_000_000, int64(i)), ID: NewID(int64(i)), Level: "info", Service: "api", Type: "login",
+			UserID: "u-" + string(rune('a'+i%26)), Message: "user logged in from the office", Attrs: []Attr{String("ip", "10.0.0.1"), String("endpoint", "/login"), Int64("n", int64(i))}}
+	}
+	return topic, events
+}
+
+func BenchmarkFrameEncode(b *testing.B) {
+	topic, events := benchEvents()
+	fb := NewFrameBuilder(&topic)
+	var size int
+	for b.Loop() {
+		fb.Reset()
+		for i := range events {
+			fb.Append(&events[i], events[i].Time.UnixNano(), events[i].ID)
+		}
+		f, p, err := fb.Encode()
+		if err != nil {
+			b.Fatal(err)
+		}
+		size = len(p)
+		_ = f
+	}
+	b.ReportMetric(float64(b.N*len(events))/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(size)/float64(len(events)), "wireB/event")
+	b.ReportAllocs()
+}
+
+func BenchmarkFrameInspect(b *testing.B) {
+	topic, events := benchEvents()
+	f, payload := buildFrame(b, &topic, events)
+	var r FrameReader
+	for b.Loop() {
+		if err := r.Open(payload, &topic, 1); err != nil {
+			b.Fatal(err)
+		}
+		if err := r.Check(f, 202311, f.MaxTs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N*len(events))/b.Elapsed().Seconds(), "events/s")
+	b.ReportAllocs()
+}

@@ -1,0 +1,82 @@
+package schemas
+
+import "strings"
+
+// colType is a ClickHouse type a frame's column may have.
+type colType string
+
+const (
+	chDateTime64 colType = "DateTime64(9, 'UTC')"
+	chUUID       colType = "UUID"
+	chString     colType = "String"
+	chLowCard    colType = "LowCardinality(String)"
+	chInt64      colType = "Int64"
+	chFloat64    colType = "Float64"
+	chBool       colType = "Bool"
+	chMap        colType = "Map(LowCardinality(String), String)"
+)
+
+// frameColumn is one column of a frame: its name and its type on the wire,
+// which is also its type in the table.
+type frameColumn struct {
+	name string
+	typ  colType
+}
+
+// baseColumns are the columns of every frame of kind log, in wire order.
+var baseColumns = []frameColumn{
+	{ColTs, chDateTime64},
+	{ColID, chUUID},
+	{ColLevel, chLowCard},
+	{ColService, chLowCard},
+	{ColType, chLowCard},
+	{ColUserID, chString},
+	{ColTraceID, chString},
+	{ColSpanID, chString},
+	{ColMessage, chString},
+	{ColAttributes, chMap},
+}
+
+var fieldColTypes = map[FieldType]colType{
+	TypeString:         chString,
+	TypeLowCardinality: chLowCard,
+	TypeInt64:          chInt64,
+	TypeFloat64:        chFloat64,
+	TypeBool:           chBool,
+	TypeTimestamp:      chDateTime64,
+}
+
+// frameColumns are the columns of a frame of schema version v.
+func (t *Topic) frameColumns(v int) []frameColumn {
+	fields := t.FieldsAt(v)
+	cols := make([]frameColumn, len(baseColumns), len(baseColumns)+len(fields))
+	copy(cols, baseColumns)
+	for _, f := range fields {
+		cols = append(cols, frameColumn{f.Name, fieldColTypes[f.Type]})
+	}
+	return cols
+}
+
+// FrameStructure is the columns of a frame of schema version v as ClickHouse's
+// input() and external tables want them: name Type, name Type.
+func (t *Topic) FrameStructure(v int) string {
+	var b strings.Builder
+	for i, c := range t.frameColumns(v) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("`" + c.name + "` " + string(c.typ))
+	}
+	return b.String()
+}
+
+// Columns are the names of the columns an event of schema version v has, in
+// order, without those the sink adds.
+func (t *Topic) Columns(v int) []string {
+	cols := t.frameColumns(v)
+	names := make([]string, len(cols))
+	for i, c := range cols {
+		names[i] = c.name
+	}
+	return names
+}

@@ -1,0 +1,117 @@
+package schemas
+
+import (
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// Event is one thing that happened. Only Time, ID and strings: the zero value
+// of every field is allowed, and an empty field costs one byte on the wire.
+type Event struct {
+	// Time is when it happened. The zero time.Time means now, by the
+	// producer's clock. It decides the month, in UTC.
+	Time time.Time
+	// ID is made by the producer (UUIDv7) when zero.
+	ID ID
+	// Level, Service and Type are words of few distinct values.
+	Level, Service, Type string
+	// UserID is whom the event is about; the default key of a lane and the
+	// handle of an erasure.
+	UserID string
+	// TraceID and SpanID link to a trace, in hex as the tracer writes them.
+	TraceID, SpanID string
+	// Message is the text for people.
+	Message string
+	// Attrs is everything else. An attribute named like a promoted field of the
+	// topic goes to that column; the others to the attributes map.
+	Attrs []Attr
+}
+
+// Bytes is the size that MaxEventBytes bounds: the sum of the event's strings.
+func (e *Event) Bytes() int {
+	n := len(e.Level) + len(e.Service) + len(e.Type) + len(e.UserID) +
+		len(e.TraceID) + len(e.SpanID) + len(e.Message)
+	for i := range e.Attrs {
+		n += e.Attrs[i].bytes()
+	}
+	return n
+}
+
+// Validate reports why e cannot be accepted at now (unix ns), or nil. tsNs is
+// the event's time in unix nanoseconds. Invalid UTF-8 is not an error: it is
+// kept as it is and marked (see AttrInvalidUTF8).
+func (e *Event) Validate(tsNs, nowNs int64) error {
+	if err := ValidateTime(tsNs, nowNs); err != nil {
+		return err
+	}
+	if len(e.Attrs) > MaxAttrs {
+		return fmt.Errorf("%w: %d attributes, the limit is %d", ErrTooManyAttrs, len(e.Attrs), MaxAttrs)
+	}
+	for i := range e.Attrs {
+		if k := e.Attrs[i].Key; k == "" || len(k) > MaxAttrKeyBytes {
+			return fmt.Errorf("%w: attribute %d has a name of %d bytes, it must have 1 to %d", ErrAttrName, i+1, len(k), MaxAttrKeyBytes)
+		}
+	}
+	if n := e.Bytes(); n > MaxEventBytes {
+		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrEventTooLarge, n, MaxEventBytes)
+	}
+	return nil
+}
+
+// ValidateTime reports why an event time is refused at now, both in unix
+// nanoseconds. Times at or before 1970-01-01T00:00:00Z are refused as unset
+// clocks, times more than MaxFuture ahead as wrong ones. Any other past is fine.
+func ValidateTime(tsNs, nowNs int64) error {
+	switch {
+	case tsNs == 0:
+		return fmt.Errorf("%w: 1970-01-01T00:00:00Z; give the event's real time, or none for now", ErrTimeZero)
+	case tsNs < 0:
+		return fmt.Errorf("%w: %s", ErrTimeTooOld, time.Unix(0, tsNs).UTC().Format(time.RFC3339Nano))
+	case tsNs-nowNs > int64(MaxFuture):
+		return fmt.Errorf("%w: %s is %s ahead of the clock, the limit is %s", ErrTimeTooFarAhead,
+			time.Unix(0, tsNs).UTC().Format(time.RFC3339Nano), time.Duration(tsNs-nowNs).Round(time.Second), MaxFuture)
+	}
+	return nil
+}
+
+// UnixNs is t in unix nanoseconds, or an error when DateTime64(9) cannot hold
+// it (years 1970 to 2261 can).
+func UnixNs(t time.Time) (int64, error) {
+	if y := t.UTC().Year(); y > 2261 {
+		return 0, fmt.Errorf("%w: year %d, the last one a nanosecond time can hold is 2261", ErrTimeTooFarAhead, y)
+	} else if y < 1900 {
+		return 0, fmt.Errorf("%w: year %d", ErrTimeTooOld, y)
+	}
+	return t.UnixNano(), nil
+}
+
+// AttrInvalidUTF8 marks an event one of whose strings is not valid UTF-8; its
+// value names the first such field. The bytes themselves are kept.
+const AttrInvalidUTF8 = "almanac_invalid_utf8"
+
+// invalidUTF8 names the first string of e that is not valid UTF-8, or "".
+func (e *Event) invalidUTF8() string {
+	switch {
+	case !utf8.ValidString(e.Message):
+		return ColMessage
+	case !utf8.ValidString(e.UserID):
+		return ColUserID
+	case !utf8.ValidString(e.Level):
+		return ColLevel
+	case !utf8.ValidString(e.Service):
+		return ColService
+	case !utf8.ValidString(e.Type):
+		return ColType
+	case !utf8.ValidString(e.TraceID):
+		return ColTraceID
+	case !utf8.ValidString(e.SpanID):
+		return ColSpanID
+	}
+	for i := range e.Attrs {
+		if a := &e.Attrs[i]; !utf8.ValidString(a.Key) || !utf8.ValidString(a.str) {
+			return ColAttributes
+		}
+	}
+	return ""
+}

@@ -1,0 +1,64 @@
+package schemas
+
+// FNV-1a 32-bit parameters (Fowler, Noll, Vo), as hash/fnv has them.
+const (
+	fnvOffset32 = 2166136261
+	fnvPrime32  = 16777619
+)
+
+// LaneHash is the running FNV-1a 32 hash of a lane key. Fields are added
+// without a separator, as NATS's {{partition(n,…)}} joins its tokens, so the
+// server and every client compute the same lane.
+type LaneHash uint32
+
+// NewLaneHash starts a key.
+func NewLaneHash() LaneHash { return fnvOffset32 }
+
+// Add appends a field to the key.
+func (h LaneHash) Add(s string) LaneHash {
+	for i := 0; i < len(s); i++ {
+		h = (h ^ LaneHash(s[i])) * fnvPrime32
+	}
+	return h
+}
+
+// Lane is the slice of a topic-month the key belongs to, 0 to lanes-1.
+func (h LaneHash) Lane(lanes int) int { return int(uint32(h) % uint32(lanes)) }
+
+// LaneOf is the lane of an event of topic t; producerID is the key of events
+// whose own key is empty.
+func LaneOf(t *Topic, e *Event, producerID string) int {
+	h, empty := NewLaneHash(), true
+	for _, f := range t.LaneBy {
+		v := e.text(f)
+		h, empty = h.Add(v), empty && v == ""
+	}
+	if empty {
+		h = NewLaneHash().Add(producerID)
+	}
+	return h.Lane(t.Lanes)
+}
+
+// text is a field of the event by its column name, for lane keys.
+func (e *Event) text(col string) string {
+	switch col {
+	case ColUserID:
+		return e.UserID
+	case ColService:
+		return e.Service
+	case ColType:
+		return e.Type
+	case ColTraceID:
+		return e.TraceID
+	case ColLevel:
+		return e.Level
+	case ColSpanID:
+		return e.SpanID
+	}
+	for i := range e.Attrs {
+		if e.Attrs[i].Key == col && e.Attrs[i].kind == KindString {
+			return e.Attrs[i].str
+		}
+	}
+	return ""
+}

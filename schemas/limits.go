@@ -1,0 +1,49 @@
+package schemas
+
+import "time"
+
+// Limits of one event and one frame. Larger is refused with both numbers.
+const (
+	// MaxEventBytes bounds one event: the sum of its strings. 64 KiB is ten
+	// times the largest line seen in common application logs and still lets a
+	// frame hold several.
+	MaxEventBytes = 64 << 10
+	// MaxFrameBytes bounds an encoded frame on the wire. Half of the NATS
+	// server's default max_payload (1 MiB), so headers always fit beside it.
+	MaxFrameBytes = 512 << 10
+	// MaxFrameRawBytes bounds a frame once decompressed, so that a hostile
+	// frame cannot make a reader allocate without end.
+	MaxFrameRawBytes = 8 << 20
+	// MaxFrameRows bounds the events of a frame a router accepts. Producers
+	// close a frame far earlier (FrameRows).
+	MaxFrameRows = 65536
+	// MaxAttrs bounds the attributes of one event.
+	MaxAttrs = 256
+	// MaxAttrKeyBytes bounds one attribute's name.
+	MaxAttrKeyBytes = 256
+	// MaxFields bounds the promoted fields of a topic: each is a column, and
+	// each column is a file in every wide part.
+	MaxFields = 64
+)
+
+// When a producer closes a frame: the first of these to trip.
+const (
+	// FrameRows and FrameRawBytes are where larger frames stop paying: beyond
+	// 2,000 events or 256 KiB neither JetStream nor ClickHouse gets cheaper.
+	FrameRows     = 2000
+	FrameRawBytes = 256 << 10
+	// FrameLinger is how long a frame waits for company.
+	FrameLinger = 20 * time.Millisecond
+)
+
+// MaxFuture is how far ahead of the clock an event's time may lie. A day covers
+// every time-zone mistake and keeps a wrong clock from opening months to come.
+const MaxFuture = 24 * time.Hour
+
+// MaxInFlight is the number of frames of one lane a producer keeps unanswered:
+// the width of the router's anti-replay bitmap.
+const MaxInFlight = 64
+
+// DedupWindow is the duplicate window of EVENTS. Beyond it the router's
+// anti-replay window holds, so it only has to cover ordinary retries cheaply.
+const DedupWindow = 10 * time.Minute

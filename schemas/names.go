@@ -1,0 +1,262 @@
+package schemas
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// This file holds every name that lives outside the process.
+
+// Streams and the KV bucket.
+const (
+	StreamEvents = "EVENTS"
+	StreamShards = "SHARDS"
+	Bucket       = "registry"
+)
+
+// First tokens of subjects.
+const (
+	tokenEvents = "events"
+	tokenShards = "shards"
+	tokenRouted = "routed"
+	tokenDead   = "dead"
+)
+
+// Wildcards over the subjects of each stream.
+const (
+	SubjectsEvents = tokenEvents + ".*.*.*"
+	SubjectsShards = tokenShards + ".*.*.*"
+	SubjectsRouted = tokenRouted + ".*.*"
+	SubjectsDead   = tokenDead + ".*"
+)
+
+// First tokens of registry keys. Topics may not have these names, because a
+// topic's own keys begin with its name.
+const (
+	keyTopics = "topics"
+	keyLeases = "leases"
+	keyLedger = "ledger"
+)
+
+// Frame headers. The first seven are the producer's, the rest the router's.
+const (
+	HeaderRows     = "Almanac-Rows"
+	HeaderBytes    = "Almanac-Bytes" // of the decompressed block
+	HeaderMinTs    = "Almanac-Min-Ts"
+	HeaderMaxTs    = "Almanac-Max-Ts" // unix ns
+	HeaderSchema   = "Almanac-Schema"
+	HeaderProducer = "Almanac-Producer"
+	HeaderSeq      = "Almanac-Seq"
+
+	HeaderPos        = "Almanac-Pos"
+	HeaderSourceSeq  = "Almanac-Source-Seq"  // of the message in EVENTS
+	HeaderPrev       = "Almanac-Prev"        // Digest of the frame before it in the shard
+	HeaderShardRows  = "Almanac-Shard-Rows"  // rows of the shard up to and with this frame
+	HeaderShardBytes = "Almanac-Shard-Bytes" // encoded bytes, likewise
+
+	HeaderReason        = "Almanac-Reason"         // dead letters: a word
+	HeaderDetail        = "Almanac-Detail"         // dead letters: the whole error
+	HeaderSourceSubject = "Almanac-Source-Subject" // dead letters: where it was published
+	HeaderLine          = "Almanac-Line"           // dead letters: the line of an NDJSON message
+)
+
+// Columns every table of kind log has.
+const (
+	ColTs         = "ts"
+	ColID         = "id"
+	ColLevel      = "level"
+	ColService    = "service"
+	ColType       = "type"
+	ColUserID     = "user_id"
+	ColTraceID    = "trace_id"
+	ColSpanID     = "span_id"
+	ColMessage    = "message"
+	ColAttributes = "attributes"
+
+	ColMonth = "month"
+	ColShard = "shard"
+	ColPos   = "pos"
+)
+
+// DefaultDatabase is the ClickHouse database of the tables.
+const DefaultDatabase = "almanac"
+
+var reservedColumns = []string{
+	ColTs, ColID, ColLevel, ColService, ColType, ColUserID, ColTraceID, ColSpanID,
+	ColMessage, ColAttributes, ColMonth, ColShard, ColPos,
+}
+
+var reservedTopics = []string{keyTopics, keyLeases, keyLedger}
+
+var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+
+func validName(s string) bool { return nameRule.MatchString(s) }
+
+// ValidateTopicName reports why s cannot name a topic.
+func ValidateTopicName(s string) error {
+	if !validName(s) {
+		return fmt.Errorf("%w: %q must match [a-z][a-z0-9_]{0,62}", ErrTopicName, s)
+	}
+	if slices.Contains(reservedTopics, s) {
+		return fmt.Errorf("%w: %q is reserved", ErrTopicName, s)
+	}
+	return nil
+}
+
+// Subjects of EVENTS.
+
+// EventsSubject is events.<topic>.<YYYY-MM>.<lane>.
+func EventsSubject(topic string, m Month, lane int) string {
+	return tokenEvents + "." + topic + "." + m.String() + "." + strconv.Itoa(lane)
+}
+
+// LaneFilter selects every month of one lane. Topic and lane are tokens as they
+// stand in subjects: garbage that reached the stream has lanes too.
+func LaneFilter(topic, lane string) string { return tokenEvents + "." + topic + ".*." + lane }
+
+// TopicFilter selects every lane and month of a topic in EVENTS.
+func TopicFilter(topic string) string { return tokenEvents + "." + topic + ".*.*" }
+
+// EventsTokens splits a subject of EVENTS into its three tokens, unchecked.
+func EventsTokens(subject string) (topic, month, lane string, err error) {
+	t := strings.Split(subject, ".")
+	if len(t) != 4 || t[0] != tokenEvents {
+		return "", "", "", fmt.Errorf("%w: %q is not %s.<topic>.<YYYY-MM>.<lane>", ErrSubject, subject, tokenEvents)
+	}
+	return t[1], t[2], t[3], nil
+}
+
+// ParseEventsSubject checks a subject of EVENTS against the topic it names.
+func ParseEventsSubject(subject string, t *Topic) (Month, int, error) {
+	topic, month, lane, err := EventsTokens(subject)
+	if err != nil {
+		return 0, 0, err
+	}
+	if topic != t.Name {
+		return 0, 0, fmt.Errorf("%w: %q is not of topic %q", ErrSubject, subject, t.Name)
+	}
+	m, err := ParseMonth(month)
+	if err != nil {
+		return 0, 0, err
+	}
+	n, err := strconv.Atoi(lane)
+	if err != nil || n < 0 || n >= t.Lanes || strconv.Itoa(n) != lane {
+		return 0, 0, fmt.Errorf("%w: %q has lane %q, topic %q has lanes 0 to %d", ErrSubject, subject, lane, t.Name, t.Lanes-1)
+	}
+	return m, n, nil
+}
+
+// Subjects of SHARDS.
+
+// ShardSubject is shards.<topic>.<YYYY-MM>.<shard>.
+func ShardSubject(topic string, m Month, s Shard) string {
+	return tokenShards + "." + topic + "." + m.String() + "." + s.String()
+}
+
+// ShardsFilter selects every shard of a topic in SHARDS.
+func ShardsFilter(topic string) string { return tokenShards + "." + topic + ".*.*" }
+
+// ParseShardSubject splits shards.<topic>.<YYYY-MM>.<shard>.
+func ParseShardSubject(subject string) (topic string, m Month, s Shard, err error) {
+	t := strings.Split(subject, ".")
+	if len(t) != 4 || t[0] != tokenShards {
+		return "", 0, 0, fmt.Errorf("%w: %q is not %s.<topic>.<YYYY-MM>.<shard>", ErrSubject, subject, tokenShards)
+	}
+	if m, err = ParseMonth(t[2]); err != nil {
+		return "", 0, 0, err
+	}
+	if s, err = ParseShard(t[3]); err != nil {
+		return "", 0, 0, err
+	}
+	return t[1], m, s, nil
+}
+
+// RoutedSubject is where a lane's checkpoint lives.
+func RoutedSubject(topic, lane string) string { return tokenRouted + "." + topic + "." + lane }
+
+// RoutedFilter selects the checkpoints of a topic.
+func RoutedFilter(topic string) string { return tokenRouted + "." + topic + ".*" }
+
+// RoutedTokens splits routed.<topic>.<lane>.
+func RoutedTokens(subject string) (topic, lane string, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) != 3 || t[0] != tokenRouted {
+		return "", "", false
+	}
+	return t[1], t[2], true
+}
+
+// DeadSubject is where a topic's dead letters live.
+func DeadSubject(topic string) string { return tokenDead + "." + topic }
+
+// MsgID is the duplicate-window id of a frame. Sequences count per producer,
+// topic and lane, so all three are in it.
+func MsgID(producer, topic string, lane int, seq uint64) string {
+	return producer + "." + topic + "." + strconv.Itoa(lane) + "." + strconv.FormatUint(seq, 10)
+}
+
+// Registry keys.
+
+// TopicKey holds a topic's descriptor.
+func TopicKey(topic string) string { return keyTopics + "." + topic }
+
+// TopicKeys selects every descriptor.
+const TopicKeys = keyTopics + ".*"
+
+// HeadKey holds a topic-month's head entry.
+func HeadKey(topic string, m Month) string { return topic + "." + m.String() }
+
+// ShardKey holds a shard's entry.
+func ShardKey(topic string, m Month, s Shard) string {
+	return topic + "." + m.String() + "." + s.String()
+}
+
+// HeadKeys and ShardKeys select a topic's head entries and shard entries.
+func HeadKeys(topic string) string  { return topic + ".*" }
+func ShardKeys(topic string) string { return topic + ".*.*" }
+
+// MonthShardKeys selects the shard entries of one month.
+func MonthShardKeys(topic string, m Month) string { return topic + "." + m.String() + ".*" }
+
+// LeaseKey is one live member of a role ("router", "sink").
+func LeaseKey(role, member string) string { return keyLeases + "." + role + "." + member }
+
+// LeaseKeys selects the members of a role.
+func LeaseKeys(role string) string { return keyLeases + "." + role + ".*" }
+
+// KVSubject is the subject of a registry key inside the bucket's stream, for
+// commits that span several keys.
+func KVSubject(key string) string { return "$KV." + Bucket + "." + key }
+
+// KVStream is the stream behind the bucket.
+const KVStream = "KV_" + Bucket
+
+// Shard is a shard's id: random, 16 hex digits in names, UInt64 in tables.
+type Shard uint64
+
+// String is the 16 hex digits.
+func (s Shard) String() string { return fmt.Sprintf("%016x", uint64(s)) }
+
+// ParseShard reads 16 lower-case hex digits.
+func ParseShard(s string) (Shard, error) {
+	v, err := strconv.ParseUint(s, 16, 64)
+	if err != nil || Shard(v).String() != s {
+		return 0, fmt.Errorf("%w: %q is not 16 lower-case hex digits", ErrShardName, s)
+	}
+	return Shard(v), nil
+}
+
+// PublicShardName is <topic>-registry:<YYYY-MM>:shard:<16 hex>, the name people
+// see (a registry key may not hold a colon).
+func PublicShardName(topic string, m Month, s Shard) string {
+	return topic + "-registry:" + m.String() + ":shard:" + s.String()
+}
+
+// PartitionID is ClickHouse's id of the shard's partition. The two trailing
+// zeros are the constant ignore(ts) and ignore(pos) of the partition key.
+func PartitionID(m Month, s Shard) string {
+	return fmt.Sprintf("%d-%d-0-0", uint32(m), uint64(s))
+}

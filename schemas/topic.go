@@ -1,0 +1,205 @@
+package schemas
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Kind is what a topic is for and how its rows merge.
+type Kind string
+
+// KindLog is append-only events with rotating shards: the only kind so far.
+const KindLog Kind = "log"
+
+// FieldType is the type of a promoted field.
+type FieldType string
+
+// The types a promoted field may have. A missing value is the type's zero.
+const (
+	TypeString         FieldType = "string"
+	TypeLowCardinality FieldType = "lowcardinality"
+	TypeInt64          FieldType = "int64"
+	TypeFloat64        FieldType = "float64"
+	TypeBool           FieldType = "bool"
+	TypeTimestamp      FieldType = "timestamp"
+)
+
+// FieldTypes lists every type, for messages and help.
+var FieldTypes = []FieldType{TypeString, TypeLowCardinality, TypeInt64, TypeFloat64, TypeBool, TypeTimestamp}
+
+// Field is a promoted field: an attribute that gets a typed column of its own.
+type Field struct {
+	Name string    `json:"name" yaml:"name"`
+	Type FieldType `json:"type" yaml:"type"`
+	// Since is the schema version that brought the field; 1 when the topic was
+	// declared with it. Set by Evolve, not by people.
+	Since int `json:"since" yaml:"-"`
+}
+
+// Rotation is when a shard is sealed and the next one begins: the first to
+// trip, checked before each frame. Zero switches a threshold off.
+type Rotation struct {
+	Rows  uint64        `json:"rows" yaml:"rows"`
+	Bytes uint64        `json:"bytes" yaml:"bytes"`
+	Span  time.Duration `json:"span" yaml:"span"`
+}
+
+// Default and test-profile rotation. 10,000,000 rows or 2 GiB (encoded) make a
+// part ClickHouse still merges at once and a partition that drops in
+// milliseconds; 50,000 rows is the profile that shows rotation on a laptop.
+const (
+	DefaultRotateRows  = 10_000_000
+	DefaultRotateBytes = 2 << 30
+	TestRotateRows     = 50_000
+)
+
+// DefaultLanes is the number of lanes of a topic: where two cores stop gaining.
+const DefaultLanes = 4
+
+// MaxLanes bounds the lanes of a topic: each is a consumer, a router loop and
+// an active shard.
+const MaxLanes = 256
+
+// DefaultKeepDays is the retention of a topic declared without one: 0, kept
+// until somebody says otherwise.
+const DefaultKeepDays = 0
+
+// Topic is the descriptor of a topic, as the registry keeps it under
+// topics.<topic>.
+type Topic struct {
+	Name string `json:"name" yaml:"name"`
+	Kind Kind   `json:"kind" yaml:"kind"`
+	// Lanes is the number of slices of each month, 1 to MaxLanes.
+	Lanes int `json:"lanes" yaml:"lanes"`
+	// LaneBy is the key of the lane: column or attribute names, joined.
+	LaneBy []string `json:"lane_by" yaml:"lane_by"`
+	// Fields are the promoted fields, in column order.
+	Fields []Field `json:"fields" yaml:"fields"`
+	// Rotate is when a shard is full.
+	Rotate Rotation `json:"rotate" yaml:"rotate"`
+	// KeepDays is how long rows are kept; 0 for ever.
+	KeepDays int `json:"keep_days" yaml:"keep_days"`
+	// Version is the schema version: 1, then one more with each change of
+	// Fields. Set by Evolve, not by people.
+	Version int `json:"version" yaml:"-"`
+}
+
+// NewTopic is a topic of kind log with every default.
+func NewTopic(name string, fields ...Field) Topic {
+	t := Topic{Name: name, Fields: fields}
+	t.setDefaults()
+	return t
+}
+
+func (t *Topic) setDefaults() {
+	if t.Kind == "" {
+		t.Kind = KindLog
+	}
+	if t.Lanes == 0 {
+		t.Lanes = DefaultLanes
+	}
+	if t.LaneBy == nil {
+		t.LaneBy = []string{ColUserID}
+	}
+	if t.Rotate == (Rotation{}) {
+		t.Rotate = Rotation{Rows: DefaultRotateRows, Bytes: DefaultRotateBytes}
+	}
+	if t.Version == 0 {
+		t.Version = 1
+	}
+	for i := range t.Fields {
+		if t.Fields[i].Since == 0 {
+			t.Fields[i].Since = 1
+		}
+	}
+}
+
+// Declared is t as a person declared it, with defaults filled in and checked.
+func (t Topic) Declared() (Topic, error) {
+	t.Fields = slices.Clone(t.Fields)
+	t.setDefaults()
+	return t, t.Validate()
+}
+
+// Validate reports the first thing wrong with the descriptor.
+func (t *Topic) Validate() error {
+	if err := ValidateTopicName(t.Name); err != nil {
+		return err
+	}
+	bad := func(format string, a ...any) error {
+		return fmt.Errorf("%w %q: %s", ErrTopic, t.Name, fmt.Sprintf(format, a...))
+	}
+	if t.Kind != KindLog {
+		return bad("kind %q is not built, only %q is", t.Kind, KindLog)
+	}
+	if t.Lanes < 1 || t.Lanes > MaxLanes {
+		return bad("%d lanes, it must have 1 to %d", t.Lanes, MaxLanes)
+	}
+	if t.KeepDays < 0 {
+		return bad("keep_days is %d, it must be 0 (for ever) or more", t.KeepDays)
+	}
+	if len(t.Fields) > MaxFields {
+		return bad("%d promoted fields, the limit is %d", len(t.Fields), MaxFields)
+	}
+	seen := map[string]bool{}
+	for _, f := range t.Fields {
+		if !validName(f.Name) {
+			return bad("field name %q must match [a-z][a-z0-9_]{0,62}", f.Name)
+		}
+		if slices.Contains(reservedColumns, f.Name) {
+			return bad("field name %q is a column every topic has", f.Name)
+		}
+		if seen[f.Name] {
+			return bad("field %q is declared twice", f.Name)
+		}
+		seen[f.Name] = true
+		if !slices.Contains(FieldTypes, f.Type) {
+			return bad("field %q has type %q, it must be one of %v", f.Name, f.Type, FieldTypes)
+		}
+	}
+	return nil
+}
+
+// Evolve is the live topic t changed to what want declares. Fields may be
+// added, rotation and retention changed; kind, lanes, lane key and existing
+// fields may not, because frames on their way were made under them.
+func (t Topic) Evolve(want Topic) (Topic, error) {
+	no := func(format string, a ...any) (Topic, error) {
+		return Topic{}, fmt.Errorf("%w: topic %q: %s", ErrTopicChange, t.Name, fmt.Sprintf(format, a...))
+	}
+	switch {
+	case want.Kind != t.Kind:
+		return no("kind is %q and cannot become %q", t.Kind, want.Kind)
+	case want.Lanes != t.Lanes:
+		return no("it has %d lanes and cannot get %d; lanes are frozen once events are on their way", t.Lanes, want.Lanes)
+	case !slices.Equal(want.LaneBy, t.LaneBy):
+		return no("lane_by is %v and cannot become %v", t.LaneBy, want.LaneBy)
+	}
+	next := t
+	next.Fields = slices.Clone(t.Fields)
+	next.Rotate, next.KeepDays = want.Rotate, want.KeepDays
+	for _, f := range want.Fields {
+		i := slices.IndexFunc(t.Fields, func(o Field) bool { return o.Name == f.Name })
+		if i >= 0 {
+			if t.Fields[i].Type != f.Type {
+				return no("field %q is %s and cannot become %s", f.Name, t.Fields[i].Type, f.Type)
+			}
+			continue
+		}
+		next.Version = t.Version + 1
+		f.Since = next.Version
+		next.Fields = append(next.Fields, f)
+	}
+	return next, next.Validate()
+}
+
+// FieldsAt are the promoted fields of schema version v, in column order.
+func (t *Topic) FieldsAt(v int) []Field {
+	for i, f := range t.Fields {
+		if f.Since > v {
+			return t.Fields[:i:i] // Evolve only appends, so Since never falls
+		}
+	}
+	return t.Fields
+}
