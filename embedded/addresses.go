@@ -1,0 +1,101 @@
+package embedded
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Addresses are where the parts of a running Almanac listen, and the passwords to its ClickHouse. They are written for
+// the other commands of the same user: mode 0600.
+type Addresses struct {
+	// NATS URL: nats://127.0.0.1:4222.
+	NATS string `json:"nats"`
+	// ClickHouseHTTP is the base URL of the HTTP interface, without credentials.
+	ClickHouseHTTP string `json:"clickhouse_http"`
+	// ClickHouseTCP is host:port of the native protocol; may be empty with a remote engine.
+	ClickHouseTCP string `json:"clickhouse_tcp,omitempty"`
+	// ClickHouseDSN for clickhouse-go, with User and Password.
+	ClickHouseDSN string `json:"clickhouse_dsn"`
+	// HTTP URL of Almanac's own interface.
+	HTTP string `json:"http,omitempty"`
+
+	// Database of Almanac's tables.
+	Database string `json:"database"`
+	// User may do everything in it.
+	User     string `json:"user"`
+	Password string `json:"password"`
+	// ReaderUser may read it, within limits. Empty with a remote engine.
+	ReaderUser     string `json:"reader_user,omitempty"`
+	ReaderPassword string `json:"reader_password,omitempty"`
+	ReaderDSN      string `json:"reader_dsn,omitempty"`
+
+	// PID of the process that wrote this.
+	PID       int       `json:"pid"`
+	StartedAt time.Time `json:"started_at"`
+}
+
+// Addresses of this engine and of n, both ready; the caller adds its own HTTP. n may be nil.
+func (c *ClickHouse) Addresses(n *NATS) Addresses {
+	a := Addresses{
+		ClickHouseHTTP: c.HTTPURL(),
+		ClickHouseTCP:  c.TCPAddr(),
+		ClickHouseDSN:  c.DSN(),
+		Database:       c.Database(),
+		User:           c.User(),
+		Password:       c.Password(),
+		PID:            os.Getpid(),
+		StartedAt:      time.Now().UTC().Truncate(time.Second),
+	}
+	if c.ReaderPassword() != "" {
+		a.ReaderUser, a.ReaderPassword, a.ReaderDSN = UserReader, c.ReaderPassword(), c.ReaderDSN()
+	}
+	if n != nil {
+		a.NATS = n.ClientURL()
+	}
+	return a
+}
+
+// WriteAddresses publishes them in the data directory dir, all at once or not at all.
+func WriteAddresses(dir string, a Addresses) error {
+	text, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the addresses: %w", err)
+	}
+	return writeFile(filepath.Join(dir, addressesName), append(text, '\n'))
+}
+
+// ReadAddresses gives the addresses of the Almanac that runs on dir. ErrNoAddresses: none does, or not yet.
+func ReadAddresses(dir string) (Addresses, error) {
+	var a Addresses
+	owner, up := running(dir)
+	if !up {
+		return a, fmt.Errorf("%w on the data directory %s: start one by `almanac up --data %s`, name another directory by "+
+			"--data, or give --nats and --clickhouse", ErrNoAddresses, dir, dir)
+	}
+	name := filepath.Join(dir, addressesName)
+	text, err := os.ReadFile(name) //nolint:gosec // the user's own directory
+	if errors.Is(err, fs.ErrNotExist) {
+		return a, fmt.Errorf("%w yet on the data directory %s: %s is starting or ending", ErrNoAddresses, dir, owner)
+	}
+	if err != nil {
+		return a, fmt.Errorf("reading the addresses: %w", err)
+	}
+	if err := json.Unmarshal(text, &a); err != nil {
+		return a, fmt.Errorf("reading the addresses in %s: %w", name, err)
+	}
+	return a, nil
+}
+
+// RemoveAddresses takes them back; without any it does nothing.
+func RemoveAddresses(dir string) error {
+	err := os.Remove(filepath.Join(dir, addressesName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the addresses: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// child is one run of the engine process.
+type child struct {
+	cmd      *exec.Cmd
+	lifeline *os.File      // our end; the child watches the other
+	gone     chan struct{} // closed after the process was reaped
+	exit     error         // how it ended; read after gone
+}
+
+// spawn starts the engine. The parent-death signal belongs to the thread that forks, so one goroutine locks a thread,
+// starts the child on it and keeps the thread until the child is gone.
+func spawn(name string, args []string, log *engineLog, dir string, lock *os.File) (*child, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("opening the pipe to the engine: %w", err)
+	}
+	c := &child{cmd: exec.Command(name, args...), lifeline: write, gone: make(chan struct{})} //nolint:gosec // our own words
+	c.cmd.Dir = dir
+	c.cmd.Args[0] = "almanac-engine"
+	c.cmd.Env = append(os.Environ(), childEnv+"=1")
+	c.cmd.ExtraFiles = []*os.File{read, lock} // become lifelineFD and an open file that keeps the lock
+	c.cmd.Stdout, c.cmd.Stderr = log, log
+	c.cmd.SysProcAttr = childAttr()
+	c.cmd.WaitDelay = time.Second // a grandchild may hold the output open; do not wait for it for ever
+
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock: the thread ends with the goroutine, after the child
+		err := c.cmd.Start()
+		started <- err
+		if err == nil {
+			c.exit = c.cmd.Wait()
+			close(c.gone)
+		}
+	}()
+	err = <-started
+	_ = read.Close()
+	if err != nil {
+		_ = write.Close()
+		return nil, fmt.Errorf("starting the engine by %s: %w", name, err)
+	}
+	return c, nil
+}
+
+func (c *child) pid() int { return c.cmd.Process.Pid }
+
+// stop asks the engine to end and, after patience, no longer asks.
+func (c *child) stop(patience time.Duration) {
+	defer func() { _ = c.lifeline.Close() }()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = c.cmd.Process.Signal(syscall.SIGTERM) // an error means it is gone already
+	select {
+	case <-c.gone:
+		return
+	case <-ctx.Done():
+	}
+	_ = c.cmd.Process.Kill()
+	<-c.gone
+}
+
+// ended says in words how the child ended.
+func (c *child) ended() string {
+	var exit *exec.ExitError
+	if errors.As(c.exit, &exit) {
+		return exit.String()
+	}
+	if c.exit != nil {
+		return c.exit.Error()
+	}
+	return "exit status 0"
+}
+
+// killSelf ends this process at once, without the engine's destructors: they are for callers that go on living.
+func killSelf() { _ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL) }

@@ -1,0 +1,253 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// ClickHouse is an engine that Almanac starts and keeps alive, or one elsewhere that it only speaks to.
+type ClickHouse struct {
+	cfg  ClickHouseConfig
+	used atomic.Bool
+	life life
+
+	// Decided by prepare at the first start, before life is ready; then constant.
+	door    door
+	reader  string // password of UserReader; "" for a remote engine
+	version string
+	log     *engineLog
+	lock    *os.File
+
+	child atomic.Pointer[child] // nil while down
+}
+
+// Pauses between restarts of an engine that dies: long enough not to burn a CPU, short enough not to be noticed after
+// one accident. An engine that lived for steadyAfter has earned the short pause again.
+const (
+	firstPause  = 100 * time.Millisecond
+	longPause   = 10 * time.Second
+	steadyAfter = time.Minute
+)
+
+// bindAttempts: a free port that was found may be taken before the engine has it; then others are tried.
+const bindAttempts = 3
+
+// NewClickHouse checks the configuration. Nothing runs before Run.
+func NewClickHouse(cfg ClickHouseConfig) (*ClickHouse, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	c := &ClickHouse{cfg: cfg, life: newLife()}
+	if cfg.Engine.Kind == EngineRemote {
+		var err error
+		if c.door, err = remoteDoor(cfg.Engine.DSN, cfg.Database); err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+	if os.Getenv(childEnv) != "" {
+		return nil, fmt.Errorf("embedded ClickHouse: %w: main must hand %q over to EngineMain before anything else",
+			ErrNested, EngineCommand)
+	}
+	return c, nil
+}
+
+// Run starts the engine, starts it again whenever it dies, and stops it when ctx ends; it then returns nil. An error
+// means that it did not come up the first time.
+func (c *ClickHouse) Run(ctx context.Context) error {
+	if c.used.Swap(true) {
+		return fmt.Errorf("embedded ClickHouse: %w", ErrUsedTwice)
+	}
+	err := c.run(ctx)
+	if err != nil {
+		c.life.fail(err)
+		return err
+	}
+	// Changes nothing unless ctx ended before the start was over.
+	c.life.fail(fmt.Errorf("embedded ClickHouse was stopped before it was ready: %w", ErrNotRunning))
+	return nil
+}
+
+// WaitReady returns when the engine answers queries and has its database, with the start's error when it failed, or
+// with ctx's.
+func (c *ClickHouse) WaitReady(ctx context.Context) error { return c.life.wait(ctx, "ClickHouse") }
+
+// Healthy asks the engine a question and says whether it answered.
+func (c *ClickHouse) Healthy(ctx context.Context) error {
+	if c.cfg.Engine.Kind != EngineRemote && c.child.Load() == nil {
+		return fmt.Errorf("embedded ClickHouse: %w: it is being started again", ErrNotRunning)
+	}
+	_, err := c.door.query(ctx, "SELECT 1")
+	return err
+}
+
+// The accessors below are valid once ready; addresses and passwords stay the same after a restart.
+
+// HTTPURL is the base of the HTTP interface, without credentials: http://127.0.0.1:8123.
+func (c *ClickHouse) HTTPURL() string { return c.door.http }
+
+// TCPAddr is host:port of the native protocol; empty when a remote engine was given by an HTTP DSN.
+func (c *ClickHouse) TCPAddr() string { return c.door.tcp }
+
+// User for Almanac's own connections.
+func (c *ClickHouse) User() string { return c.door.user }
+
+// Password of User.
+func (c *ClickHouse) Password() string { return c.door.password }
+
+// ReaderPassword of UserReader; empty when the engine is remote, where Almanac makes no users.
+func (c *ClickHouse) ReaderPassword() string { return c.reader }
+
+// Database of Almanac's tables.
+func (c *ClickHouse) Database() string { return c.door.database }
+
+// DSN for clickhouse-go, with User's password.
+func (c *ClickHouse) DSN() string { return c.door.dsn }
+
+// ReaderDSN is DSN for UserReader; empty when the engine is remote.
+func (c *ClickHouse) ReaderDSN() string {
+	if c.reader == "" {
+		return ""
+	}
+	return dsn(c.door.tcp, UserReader, c.reader, c.door.database)
+}
+
+// Version of the engine, as it says itself.
+func (c *ClickHouse) Version() string { return c.version }
+
+// Engine that was configured.
+func (c *ClickHouse) Engine() Engine { return c.cfg.Engine }
+
+// PID of the engine's process; 0 while it is down or when it is remote.
+func (c *ClickHouse) PID() int {
+	if child := c.child.Load(); child != nil {
+		return child.pid()
+	}
+	return 0
+}
+
+// dsn for the native protocol.
+func dsn(addr, user, password, database string) string {
+	u := url.URL{Scheme: "clickhouse", User: url.UserPassword(user, password), Host: addr, Path: "/" + database}
+	return u.String()
+}
+
+func (c *ClickHouse) run(ctx context.Context) error {
+	if c.cfg.Engine.Kind == EngineRemote {
+		return c.runRemote(ctx)
+	}
+	defer c.release()
+	if err := c.prepare(ctx); err != nil {
+		return c.unlessStopped(ctx, err)
+	}
+	current, err := c.firstStart(ctx)
+	if err != nil {
+		return c.unlessStopped(ctx, err)
+	}
+	c.life.up()
+	c.supervise(ctx, current)
+	return nil
+}
+
+// unlessStopped: what fails because the caller gave up is not an error of the engine.
+func (c *ClickHouse) unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// runRemote only waits until the engine elsewhere answers.
+func (c *ClickHouse) runRemote(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
+	defer cancel()
+	if err := c.answer(wait, nil); err != nil {
+		return c.unlessStopped(ctx, fmt.Errorf("the ClickHouse at %s does not answer: %w", c.door.http, err))
+	}
+	c.life.up()
+	<-ctx.Done()
+	return nil
+}
+
+// prepare makes what stays the same over restarts: directories, lock, passwords.
+func (c *ClickHouse) prepare(ctx context.Context) error {
+	dir, err := filepath.Abs(c.cfg.Dir)
+	if err != nil {
+		return fmt.Errorf("embedded ClickHouse: %w", err)
+	}
+	c.cfg.Dir = dir
+	if err := makeDirs(dir, c.dataDir()); err != nil {
+		return err
+	}
+	if c.lock, err = lockEngine(ctx, filepath.Join(dir, "engine.lock")); err != nil {
+		return err
+	}
+	if c.log, err = openEngineLog(filepath.Join(dir, "engine.log"), engineLogBytes); err != nil {
+		return err
+	}
+	secret, err := loadPasswords(filepath.Join(dir, "passwords.json"))
+	if err != nil {
+		return err
+	}
+	c.reader = secret.Reader
+	c.door = door{user: UserAlmanac, password: secret.Almanac, database: c.cfg.Database, client: doorClient()}
+	return nil
+}
+
+func (c *ClickHouse) release() {
+	if c.door.client != nil {
+		c.door.client.CloseIdleConnections()
+	}
+	if c.log != nil {
+		c.log.close()
+	}
+	if c.lock != nil {
+		_ = c.lock.Close()
+	}
+}
+
+func (c *ClickHouse) dataDir() string { return filepath.Join(c.cfg.Dir, "data") }
+
+// claimPorts decides on both ports and writes the configuration that names them.
+func (c *ClickHouse) claimPorts() error {
+	tcp, err := claimPort(c.cfg.Host, c.cfg.TCPPort)
+	if err != nil {
+		return fmt.Errorf("embedded ClickHouse: native protocol: %w", err)
+	}
+	http, err := claimPort(c.cfg.Host, c.cfg.HTTPPort)
+	if err != nil {
+		return fmt.Errorf("embedded ClickHouse: HTTP: %w", err)
+	}
+	c.door.tcp = net.JoinHostPort(c.cfg.Host, strconv.Itoa(tcp))
+	c.door.http = "http://" + net.JoinHostPort(c.cfg.Host, strconv.Itoa(http))
+	c.door.dsn = dsn(c.door.tcp, c.door.user, c.door.password, c.door.database)
+	return c.writeConfig(tcp, http)
+}
+
+func (c *ClickHouse) writeConfig(tcp, http int) error {
+	files := engineFiles{
+		Server:            c.cfg.Engine.Kind == EngineBinary,
+		Host:              c.cfg.Host,
+		TCPPort:           tcp,
+		HTTPPort:          http,
+		DataPath:          c.dataDir(),
+		UsersFile:         filepath.Join(c.cfg.Dir, "users.xml"),
+		MaxMemoryBytes:    c.cfg.MaxMemoryBytes,
+		CacheBytes:        c.cfg.MaxMemoryBytes / 16, // three such caches leave four fifths for queries and merges
+		BackgroundThreads: c.cfg.BackgroundThreads,
+		ReaderMemoryBytes: c.cfg.MaxMemoryBytes / 4, // one query of a reader must not starve the inserts
+		ReaderTotalBytes:  c.cfg.MaxMemoryBytes / 2, // nor all of them together
+		AlmanacHash:       hashed(c.door.password),
+		ReaderHash:        hashed(c.reader),
+		Readable:          append([]string{c.cfg.Database}, c.cfg.Readable...),
+	}
+	return files.write(c.cfg.Dir)
+}

@@ -1,0 +1,52 @@
+// Package embedded runs the two servers of Almanac inside one process tree: a NATS server with JetStream in this very
+// process, and a real ClickHouse as its child. It is what makes one command enough; production points at servers of
+// its own and uses none of this.
+//
+// # Model
+//
+//	DataDir     one directory, one owner: a lock, a format number, the address file
+//	NATS        a nats-server object; file store, fsync before every acknowledgement
+//	ClickHouse  a child process; Find says which engine, Run keeps it alive
+//
+// Each server has the same life:
+//
+//	New ──▶ Run(ctx) ──▶ ready ◀──▶ down (restarts by itself, same ports, same data) ──▶ stopped (ctx ended)
+//	              └────▶ failed: Run and WaitReady return the same error, nothing is left running
+//
+// Run blocks; it returns nil when its context ended and an error when the server could not start the first time. Once
+// ready, Run does not give up: it restarts what died and says so through the LogFunc. The package writes no log of its
+// own.
+//
+// # Who is authoritative
+//
+// The lock on the data directory says who runs there; the address file only says where to knock, and is believed only
+// while the lock is held. Passwords live in one file of the data directory (mode 0600), made at the first start; the
+// engine sees their hashes. Ports that were given are taken or refused, never replaced; ports left at 0 are chosen at
+// the first start and kept for the life of the process, so that clients reconnect.
+//
+// # The engine
+//
+// An explicit DSN comes first and starts no child. Then a `clickhouse` program on PATH, 26.2 or later, run as
+// `clickhouse server`: that mode exists in every such version, while `clickhouse local` learned to listen only in
+// 26.6, and a server stops in order on SIGTERM. Then libchdb, the same engine as a shared library, which has only the
+// local mode: the child is this binary, called with [EngineCommand], and it becomes `clickhouse local` with listeners.
+// Both write one layout, so that a data directory may be taken over by the other.
+//
+// The local mode opens its own session as the user `default` without a password from loopback, and nothing in 26.7
+// lets it do otherwise. So `default` may do one thing, SYSTEM LISTEN, and has a quota of the two statements the start
+// needs: nobody who comes later can use it. Almanac connects as [UserAlmanac], people's SQL as [UserReader].
+//
+// # Failures
+//
+//	port taken                 start error ErrPortInUse with address and port
+//	directory of another run   ErrDirBusy with the owner's pid and start time
+//	directory not ours         ErrDirForeign; of another format: ErrDirVersion
+//	no engine                  ErrNoEngine, names the three ways to get one
+//	disk full                  JetStream switches itself off until the server restarts; Healthy says so, Run restarts
+//	                           the server object on the same port once the space is back
+//	engine dies                Run starts it again with growing pauses, same ports and data
+//	engine does not stop       SIGTERM, then SIGKILL after StopTimeout; what was acknowledged is on disk either way
+//	this process is killed     the child has a parent-death signal (Linux) and a pipe whose end it watches (libchdb):
+//	                           it ends too
+//	main forgot EngineMain     the child would start a second Almanac: ErrNested stops that at once
+package embedded

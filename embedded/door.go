@@ -1,0 +1,146 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// door is where and as whom to speak to a ClickHouse.
+type door struct {
+	http, tcp      string // base URL; host:port
+	user, password string
+	database       string
+	dsn            string
+	client         *http.Client
+}
+
+// questionTimeout bounds one small question to the engine. A stopped or stuck one must not hold a health check.
+const questionTimeout = 5 * time.Second
+
+func doorClient() *http.Client {
+	return &http.Client{
+		Timeout:   questionTimeout,
+		Transport: &http.Transport{MaxIdleConns: 1, IdleConnTimeout: 10 * time.Second},
+	}
+}
+
+// query sends one small statement and gives the answer without its last newline.
+func (d door) query(ctx context.Context, sql string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.http+"/", strings.NewReader(sql))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("X-ClickHouse-User", d.user)
+	req.Header.Set("X-ClickHouse-Key", d.password)
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(body))
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("ClickHouse answered %s: %.300s", resp.Status, text)
+	}
+	return text, nil
+}
+
+// createDatabase makes the database unless it is there, so that a user without the right to create it will do where
+// somebody else has made it.
+func (d door) createDatabase(ctx context.Context) error {
+	count, err := d.query(ctx, "SELECT count() FROM system.databases WHERE name = '"+d.database+"'")
+	if err != nil || count != "0" {
+		return err
+	}
+	_, err = d.query(ctx, "CREATE DATABASE IF NOT EXISTS `"+d.database+"` ENGINE = Atomic")
+	if err != nil {
+		return fmt.Errorf("creating the database %s: %w", d.database, err)
+	}
+	return nil
+}
+
+// ports takes the addresses apart again, for the engine's command line.
+func (d door) ports() (host, tcp, http string, err error) {
+	host, tcp, err = net.SplitHostPort(d.tcp)
+	if err != nil {
+		return "", "", "", fmt.Errorf("the engine's address %q: %w", d.tcp, err)
+	}
+	u, err := url.Parse(d.http)
+	if err != nil {
+		return "", "", "", fmt.Errorf("the engine's address %q: %w", d.http, err)
+	}
+	return host, tcp, u.Port(), nil
+}
+
+// The ports of a ClickHouse that is not ours, where its DSN leaves them out.
+const (
+	plainHTTPPort  = 8123
+	secureHTTPPort = 8443
+)
+
+// httpPortOption in a native DSN says where that server's HTTP interface is, if not on the usual port. Inserts go over
+// HTTP, all else over the DSN's own protocol.
+const httpPortOption = "http_port"
+
+// remoteDoor reads a DSN: clickhouse://user:password@host:9000/database or http(s)://…. The database falls back to ours.
+func remoteDoor(text, database string) (door, error) {
+	// Neither error is wrapped with the text: it holds a password.
+	u, err := url.Parse(text)
+	if err != nil {
+		return door{}, fmt.Errorf("the ClickHouse DSN cannot be read: want clickhouse://user:password@host:9000/database")
+	}
+	values := u.Query()
+	httpPort := values.Get(httpPortOption)
+	values.Del(httpPortOption)
+	u.RawQuery = values.Encode()
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = "/" + database
+	}
+	opts, err := clickhouse.ParseDSN(u.String())
+	if err != nil || len(opts.Addr) == 0 {
+		return door{}, fmt.Errorf("the ClickHouse DSN cannot be read: want clickhouse://user:password@host:9000/database")
+	}
+	d := door{
+		user: opts.Auth.Username, password: opts.Auth.Password, database: opts.Auth.Database,
+		dsn: u.String(), client: doorClient(),
+	}
+	if d.user == "" {
+		d.user = "default"
+	}
+	if !databasePattern.MatchString(d.database) {
+		return door{}, fmt.Errorf("the ClickHouse DSN names the database %q: letters, digits and _, at most 63", d.database)
+	}
+	host := opts.Addr[0] // of several, the first answers for all
+	if opts.Protocol == clickhouse.HTTP {
+		d.http = u.Scheme + "://" + host
+		return d, nil
+	}
+	d.tcp = host
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		return door{}, fmt.Errorf("the ClickHouse DSN names the address %q: %w", host, err)
+	}
+	scheme, port := "http", plainHTTPPort
+	if opts.TLS != nil {
+		scheme, port = "https", secureHTTPPort
+	}
+	if httpPort != "" {
+		if port, err = strconv.Atoi(httpPort); err != nil || port < 1 || port > 65535 {
+			return door{}, fmt.Errorf("the ClickHouse DSN gives %s=%q: want a port", httpPortOption, httpPort)
+		}
+	}
+	d.http = scheme + "://" + net.JoinHostPort(name, strconv.Itoa(port))
+	return d, nil
+}

@@ -1,0 +1,55 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tryLock opens path and takes the exclusive lock on it; false when another open file has it.
+func tryLock(path string) (*os.File, bool, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // a path below our own directory
+	if err != nil {
+		return nil, false, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return f, true, nil
+	}
+	_ = f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, false, nil
+	}
+	return nil, false, err
+}
+
+// predecessorPatience is how long a start waits for the engine of a killed predecessor to be gone. Giving back a few
+// gigabytes of memory takes the kernel well under a second.
+const predecessorPatience = 10 * time.Second
+
+// lockEngine takes the lock that every engine child inherits. It is free only when the last of them is gone, whatever
+// became of the parent, so that no two engines ever write to one directory.
+func lockEngine(ctx context.Context, path string) (*os.File, error) {
+	ctx, cancel := context.WithTimeout(ctx, predecessorPatience)
+	defer cancel()
+	tick := time.NewTicker(answerEvery)
+	defer tick.Stop()
+	for {
+		f, ok, err := tryLock(path)
+		if err != nil {
+			return nil, fmt.Errorf("locking the engine's directory by %s: %w", path, err)
+		}
+		if ok {
+			return f, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: another engine still holds %s: stop that process", ErrDirBusy, path)
+		case <-tick.C:
+		}
+	}
+}

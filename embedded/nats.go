@@ -1,0 +1,195 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// NATS is a NATS server with JetStream in this process. It listens on loopback for other processes and hands out
+// connections without a socket to this one.
+type NATS struct {
+	cfg  NATSConfig
+	used atomic.Bool
+	life life
+
+	port   int                           // decided at the first start, before life is ready
+	limit  int64                         // bytes for all streams, decided at the first start
+	server atomic.Pointer[server.Server] // nil while down; replaced at a restart
+}
+
+// NewNATS checks the configuration. Nothing runs before Run.
+func NewNATS(cfg NATSConfig) (*NATS, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	return &NATS{cfg: cfg, life: newLife()}, nil
+}
+
+// Run starts the server, keeps it alive and stops it when ctx ends; it then returns nil. An error means that it did
+// not come up the first time. After a full disk it restarts the server once there is space again.
+func (n *NATS) Run(ctx context.Context) error {
+	if n.used.Swap(true) {
+		return fmt.Errorf("embedded NATS: %w", ErrUsedTwice)
+	}
+	err := n.prepare()
+	if err == nil {
+		err = n.start()
+	}
+	if err != nil {
+		n.life.fail(err)
+		return err
+	}
+	n.life.up()
+	defer n.stop()
+
+	tick := time.NewTicker(n.cfg.CheckInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			n.revive()
+		}
+	}
+}
+
+// WaitReady returns when clients may connect, with the start's error when it failed, or with ctx's.
+func (n *NATS) WaitReady(ctx context.Context) error { return n.life.wait(ctx, "NATS") }
+
+// ClientURL is where other processes connect. Valid once ready; the same after a restart.
+func (n *NATS) ClientURL() string {
+	return "nats://" + net.JoinHostPort(n.cfg.Host, strconv.Itoa(n.port))
+}
+
+// Port it listens on. Valid once ready.
+func (n *NATS) Port() int { return n.port }
+
+// StoreLimit is what all streams together may hold, in bytes: divide it among them. Valid once ready.
+func (n *NATS) StoreLimit() int64 { return n.limit }
+
+// InProcessConn gives a connection without a socket: nats.Connect("", nats.InProcessServer(n)). It always leads to the
+// server that runs now, so that such a client reconnects after a restart too.
+func (n *NATS) InProcessConn() (net.Conn, error) {
+	s := n.server.Load()
+	if s == nil {
+		return nil, fmt.Errorf("embedded NATS: %w", ErrNotRunning)
+	}
+	return s.InProcessConn()
+}
+
+// Healthy says whether events can be stored now.
+func (n *NATS) Healthy() error {
+	s := n.server.Load()
+	switch {
+	case s == nil || !s.Running():
+		return fmt.Errorf("embedded NATS: %w", ErrNotRunning)
+	case !s.JetStreamEnabled():
+		return fmt.Errorf("embedded NATS: %w: the disk of %s is full or failing; free some space, the server then "+
+			"restarts by itself", ErrStoreOff, n.cfg.Dir)
+	}
+	return nil
+}
+
+// prepare decides what stays the same over restarts: directory, port, limit.
+func (n *NATS) prepare() error {
+	if err := os.MkdirAll(n.cfg.Dir, 0o700); err != nil {
+		return fmt.Errorf("embedded NATS: creating the directory of its streams: %w", err)
+	}
+	n.limit = n.cfg.MaxStoreBytes
+	if n.limit == 0 {
+		free, err := FreeBytes(n.cfg.Dir)
+		if err != nil {
+			return fmt.Errorf("embedded NATS: %w", err)
+		}
+		n.limit = (free + usedBytes(n.cfg.Dir)) / 4 * 3
+	}
+	port, err := claimPort(n.cfg.Host, n.cfg.Port)
+	if err != nil {
+		return fmt.Errorf("embedded NATS: %w", err)
+	}
+	n.port = port
+	return nil
+}
+
+// start brings one server object up or leaves nothing behind.
+func (n *NATS) start() error {
+	opts := n.cfg.options(n.port)
+	opts.JetStreamMaxStore = n.limit
+	s, err := server.NewServer(opts)
+	if err != nil {
+		return fmt.Errorf("embedded NATS %w: %w", ErrStart, err)
+	}
+	log := &natsLog{log: n.cfg.Log}
+	s.SetLoggerV2(log, false, false, false)
+	go s.Start()
+
+	deadline := time.Now().Add(n.cfg.StartTimeout)
+	for !s.ReadyForConnections(20 * time.Millisecond) {
+		words := log.lastWords()
+		if words == "" && time.Now().Before(deadline) {
+			continue
+		}
+		s.Shutdown()
+		return n.startError(words)
+	}
+	if words := log.lastWords(); words != "" { // up, but without its store
+		s.Shutdown()
+		s.WaitForShutdown()
+		return n.startError(words)
+	}
+	n.server.Store(s)
+	return nil
+}
+
+// startError turns the server's last words into what happened, to what, and what to do.
+func (n *NATS) startError(words string) error {
+	switch {
+	case words == "":
+		return fmt.Errorf("embedded NATS %w within %s: it may still be recovering the streams in %s; "+
+			"give it longer, or look at that disk", ErrStart, n.cfg.StartTimeout, n.cfg.Dir)
+	case strings.Contains(words, "address already in use"):
+		return fmt.Errorf("embedded NATS: %w", portTaken(n.cfg.Host, n.port))
+	case strings.Contains(words, "JetStream"):
+		return fmt.Errorf("embedded NATS %w: its store in %s: %s: check free space and that this user owns the files",
+			ErrStart, n.cfg.Dir, words)
+	}
+	return fmt.Errorf("embedded NATS %w: %w", ErrStart, errors.New(words))
+}
+
+// revive replaces a server whose JetStream went off, once there is room for its store to grow again. Between the two
+// servers nobody answers; clients see a disconnect and come back.
+func (n *NATS) revive() {
+	if n.Healthy() == nil {
+		return
+	}
+	free, err := FreeBytes(n.cfg.Dir)
+	if err != nil || free < n.cfg.MinFreeBytes {
+		return
+	}
+	n.cfg.Log.say(LevelWarn, "nats", fmt.Sprintf("JetStream is off and %s are free: restarting the server on port %d",
+		humanBytes(free), n.port))
+	n.stop()
+	if err := n.start(); err != nil {
+		n.cfg.Log.say(LevelError, "nats", err.Error()) // tried again at the next tick
+		return
+	}
+	n.cfg.Log.say(LevelInfo, "nats", "JetStream is on again")
+}
+
+func (n *NATS) stop() {
+	if s := n.server.Swap(nil); s != nil {
+		s.Shutdown()
+		s.WaitForShutdown()
+	}
+}

@@ -1,0 +1,117 @@
+package embedded
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// NATSConfig says how the embedded NATS server runs. Dir is required, all else has a default.
+type NATSConfig struct {
+	// Dir holds the streams. Created when missing.
+	Dir string
+
+	// Host to listen on; loopback only. Default "127.0.0.1".
+	Host string
+
+	// Port to listen on. 0 or less: a free one, chosen at the first start and kept. See DefaultNATSPort.
+	Port int
+
+	// MaxStoreBytes is what all streams together may hold. Default: three quarters of the disk space that is free or
+	// already used by the store, so that the rest is left to ClickHouse and to everybody else.
+	MaxStoreBytes int64
+
+	// NoSync acknowledges before the bytes are on disk. Only for tests: a power cut then loses accepted events.
+	NoSync bool
+
+	// MinFreeBytes is the free space JetStream is brought back at after a full disk. Default 128 MiB: below it the
+	// next blocks of the store would fill the disk at once.
+	MinFreeBytes int64
+
+	// StartTimeout bounds one start, recovery of the streams included. Default 2 min.
+	StartTimeout time.Duration
+
+	// CheckInterval is how often Run looks whether JetStream is still on. Default 1 s.
+	CheckInterval time.Duration
+
+	// Log hears the server's own messages. Default: silence.
+	Log LogFunc
+}
+
+// What the server allows; each line says what it bounds and against whom.
+const (
+	// natsMaxPayload: a frame is at most 512 KiB (see package schemas), headers a few hundred bytes.
+	natsMaxPayload = 1 << 20
+	// natsMaxPending: bytes the server keeps for a client that reads slowly, then it cuts the connection.
+	natsMaxPending = 64 << 20
+	// natsMaxConns: far above the few dozens of one machine, far below the file descriptor limit.
+	natsMaxConns = 4096
+	// natsBufferedMsgs and natsBufferedBytes: what a stream takes in before it has written; beyond it publishers are
+	// told 429 and wait. 128 MiB hold 256 of the largest frames.
+	natsBufferedMsgs  = 100_000
+	natsBufferedBytes = 128 << 20
+	// natsMaxConsumers per stream: one per lane, shard and tail; the server's own default of 1,000 is too near.
+	natsMaxConsumers = 20_000
+	// natsMaxDuplicates is the longest dedup window a stream may ask for; Almanac asks for 10 min, at 186 B per id.
+	natsMaxDuplicates = time.Hour
+	// natsBatchesPerStream: open atomic batches, one per lane at a time. The server's default of 50 would make the
+	// lanes of thirteen topics refuse each other.
+	natsBatchesPerStream = 1000
+	natsBatchesTotal     = 2000
+)
+
+func (c NATSConfig) withDefaults() NATSConfig {
+	if c.Host == "" {
+		c.Host = "127.0.0.1"
+	}
+	if c.MinFreeBytes == 0 {
+		c.MinFreeBytes = 128 << 20
+	}
+	if c.StartTimeout == 0 {
+		c.StartTimeout = 2 * time.Minute
+	}
+	if c.CheckInterval == 0 {
+		c.CheckInterval = time.Second
+	}
+	return c
+}
+
+func (c NATSConfig) validate() error {
+	if c.Dir == "" {
+		return fmt.Errorf("embedded NATS: no directory given for its streams")
+	}
+	if c.Port > 65535 {
+		return fmt.Errorf("embedded NATS: port %d is above 65535", c.Port)
+	}
+	if c.MaxStoreBytes < 0 {
+		return fmt.Errorf("embedded NATS: a store of %d bytes is less than nothing", c.MaxStoreBytes)
+	}
+	return requireLoopback("NATS", c.Host)
+}
+
+// options are the server's own, for a port that is already decided.
+func (c NATSConfig) options(port int) *server.Options {
+	return &server.Options{
+		ServerName:            "almanac",
+		Host:                  c.Host,
+		Port:                  port,
+		NoSigs:                true, // the signals belong to our process
+		MaxConn:               natsMaxConns,
+		MaxPayload:            natsMaxPayload,
+		MaxPending:            natsMaxPending,
+		JetStream:             true,
+		StoreDir:              c.Dir,
+		SyncAlways:            !c.NoSync,
+		JetStreamMaxStore:     c.MaxStoreBytes,
+		JetStreamMaxMemory:    64 << 20, // Almanac keeps nothing in memory streams; clients may keep a little
+		StreamMaxBufferedMsgs: natsBufferedMsgs,
+		StreamMaxBufferedSize: natsBufferedBytes,
+		JetStreamLimits: server.JSLimitOpts{
+			Duplicates:                natsMaxDuplicates,
+			DefaultMaxConsumers:       natsMaxConsumers,
+			MaxBatchInflightPerStream: natsBatchesPerStream,
+			MaxBatchInflightTotal:     natsBatchesTotal,
+		},
+	}
+}

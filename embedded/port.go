@@ -1,0 +1,70 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// The ports a server of Almanac takes when none is said: the usual ones of NATS and ClickHouse, so that their own
+// tools find them without a flag.
+const (
+	DefaultNATSPort           = 4222
+	DefaultClickHouseTCPPort  = 9000
+	DefaultClickHouseHTTPPort = 8123
+)
+
+// portPatience is how long a taken port is asked for again: a predecessor that was just killed lets go of its data
+// directory a moment before its ports.
+const portPatience = 500 * time.Millisecond
+
+// claimPort says which port to use on host: the one given, if nobody holds it, or a free one when port is 0 or less.
+// The port is let go again at once, since it is for another listener; who takes it in between makes that listener fail.
+func claimPort(host string, port int) (int, error) {
+	if port < 0 {
+		port = 0
+	}
+	address := net.JoinHostPort(host, strconv.Itoa(port))
+	l, err := net.Listen("tcp", address)
+	for deadline := time.Now().Add(portPatience); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline); {
+		time.Sleep(portPatience / 20)
+		l, err = net.Listen("tcp", address)
+	}
+	if err != nil {
+		return 0, portError(host, port, err)
+	}
+	defer func() { _ = l.Close() }()
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, fmt.Errorf("listening on %s gave the address %s, which has no port", host, l.Addr())
+	}
+	return addr.Port, nil
+}
+
+// portError turns what a failed listen said into words for whoever started Almanac.
+func portError(host string, port int, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return portTaken(host, port)
+	}
+	return fmt.Errorf("cannot listen on %s port %d: %w", host, port, err)
+}
+
+func portTaken(host string, port int) error {
+	return fmt.Errorf("%w: something already listens on %s port %d: stop it, give another port, or use --ports auto",
+		ErrPortInUse, host, port)
+}
+
+// requireLoopback refuses to open a server without TLS and accounts to the network.
+func requireLoopback(part, host string) error {
+	if host == "localhost" {
+		return nil
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%w: the embedded %s was told to listen on %q, but it speaks without TLS: "+
+		"use 127.0.0.1, or run a server of your own and give its URL", ErrNotLoopback, part, host)
+}

@@ -1,0 +1,164 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// firstStart starts the engine on ports it chooses; a free port that somebody else took meanwhile is replaced.
+func (c *ClickHouse) firstStart(ctx context.Context) (*child, error) {
+	for attempt := 1; ; attempt++ {
+		if err := c.claimPorts(); err != nil {
+			return nil, err
+		}
+		current, err := c.start(ctx)
+		chosen := c.cfg.TCPPort <= 0 || c.cfg.HTTPPort <= 0
+		if err == nil || !chosen || attempt == bindAttempts || !errors.Is(err, ErrPortInUse) {
+			return current, err
+		}
+	}
+}
+
+// supervise waits for the end of ctx or of the engine, and in the second case starts it again, until ctx ends.
+func (c *ClickHouse) supervise(ctx context.Context, current *child) {
+	pause := firstPause
+	for began := time.Now(); ; began = time.Now() {
+		if current != nil {
+			select {
+			case <-ctx.Done():
+				c.child.Store(nil)
+				current.stop(c.cfg.StopTimeout)
+				return
+			case <-current.gone:
+				c.child.Store(nil)
+				_ = current.lifeline.Close()
+			}
+			if time.Since(began) >= steadyAfter {
+				pause = firstPause
+			}
+			c.cfg.Log.say(LevelWarn, "clickhouse", fmt.Sprintf("the engine ended (%s), starting it again in %s%s",
+				current.ended(), pause, c.quote()))
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		pause = min(2*pause, longPause)
+		var err error
+		if current, err = c.start(ctx); err != nil && ctx.Err() == nil {
+			c.cfg.Log.say(LevelError, "clickhouse", err.Error())
+		} else if err == nil {
+			c.cfg.Log.say(LevelInfo, "clickhouse", "the engine answers again")
+		}
+	}
+}
+
+// start runs the engine once and waits until it answers; it leaves nothing behind when that fails.
+func (c *ClickHouse) start(ctx context.Context) (*child, error) {
+	name, args, err := c.command()
+	if err != nil {
+		return nil, err
+	}
+	c.log.forget()
+	current, err := spawn(name, args, c.log, c.cfg.Dir, c.lock)
+	if err != nil {
+		return nil, err
+	}
+	wait, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
+	defer cancel()
+	if err := c.answer(wait, current.gone); err != nil {
+		died := isClosed(current.gone)
+		current.stop(c.cfg.StopTimeout)
+		if strings.Contains(c.log.lastWords(), "Address already in use") {
+			return nil, fmt.Errorf("embedded ClickHouse: %w: one of %s (native) and %s (HTTP) was taken by another process: "+
+				"give other ports, or use --ports auto", ErrPortInUse, c.door.tcp, c.door.http)
+		}
+		if died {
+			return nil, fmt.Errorf("embedded ClickHouse %w: %s ended (%s)%s", ErrStart, c.cfg.Engine, current.ended(), c.quote())
+		}
+		return nil, fmt.Errorf("embedded ClickHouse %w: no answer from %s on %s: %w%s",
+			ErrStart, c.cfg.Engine, c.door.http, err, c.quote())
+	}
+	c.child.Store(current)
+	return current, nil
+}
+
+// command is the engine's program and arguments.
+func (c *ClickHouse) command() (name string, args []string, err error) {
+	config := "--config-file=" + filepath.Join(c.cfg.Dir, "config.xml")
+	if c.cfg.Engine.Kind == EngineBinary {
+		return c.cfg.Engine.Path, []string{"server", config}, nil
+	}
+	name, err = self()
+	if err != nil {
+		return "", nil, fmt.Errorf("finding the program to run the engine library with: %w", err)
+	}
+	host, tcp, http, err := c.door.ports()
+	if err != nil {
+		return "", nil, err
+	}
+	return name, []string{
+		EngineCommand, c.cfg.Engine.Path,
+		"--path=" + c.dataDir(), "--tcp_port=" + tcp, "--http_port=" + http, "--listen_host=" + host, config,
+		// The session must not end: the engine ends with it. 10^8 s are three years; then it is simply restarted.
+		"--query=SYSTEM START LISTEN TCP; SYSTEM START LISTEN HTTP; " +
+			"SELECT sleep(100000000) SETTINGS function_sleep_max_microseconds_per_block=0",
+	}, nil
+}
+
+// answerEvery is how often a starting engine is asked; one question costs it under a millisecond.
+const answerEvery = 20 * time.Millisecond
+
+// answer returns once the engine has said its version to our password and has our database. It gives up when gone
+// closes (nil: never) or ctx ends, with the last refusal.
+func (c *ClickHouse) answer(ctx context.Context, gone <-chan struct{}) error {
+	tick := time.NewTicker(answerEvery)
+	defer tick.Stop()
+	for {
+		version, err := c.door.query(ctx, "SELECT version()")
+		if err == nil {
+			if c.version == "" { // constant from here; a restarted engine is the same one
+				c.version = version
+			}
+			if err = c.door.createDatabase(ctx); err == nil {
+				return nil
+			}
+		}
+		select {
+		case <-gone:
+			return fmt.Errorf("its process ended: %w", err)
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
+}
+
+// quote is the end of what the engine printed, for an error message, or nothing.
+func (c *ClickHouse) quote() string {
+	words := strings.TrimSpace(c.log.lastWords())
+	where := filepath.Join(c.cfg.Dir, "engine.log")
+	if words == "" {
+		return "; its log " + where + " is silent"
+	}
+	if len(words) > 600 {
+		words = "…" + words[len(words)-600:]
+	}
+	return fmt.Sprintf("; it said: %s (more in %s)", words, where)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,179 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/router"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/sinks"
+	"github.com/almanac-events/almanac/tables"
+)
+
+func TestMain(m *testing.M) { embeddedtest.Main(m) }
+
+// env is one Almanac for one test.
+type env struct {
+	t   testing.TB
+	srv *embeddedtest.Servers
+	reg *registry.Registry
+	db  *tables.DB
+}
+
+// start sets up streams, registry and the given topics; no router and no sink.
+func start(t testing.TB, topics ...schemas.Topic) *env {
+	t.Helper()
+	e := &env{t: t, srv: embeddedtest.Start(t)}
+	reg, err := registry.Setup(t.Context(), e.srv.NC(), schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.reg = reg
+	for _, topic := range topics {
+		if _, _, err := reg.Apply(t.Context(), topic, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u, err := url.Parse(e.srv.ClickHouseHTTP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User, u.Path = url.UserPassword(e.srv.User, e.srv.Password), e.srv.Database
+	if e.db, err = tables.Open(u.String()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.db.Close() })
+	return e
+}
+
+// background runs f until the test ends or stop is called, which waits for it.
+func (e *env) background(f func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				e.t.Errorf("a part ended with: %v", err)
+			}
+		case <-time.After(30 * time.Second):
+			e.t.Error("a part did not end within 30 s of being told")
+		}
+	}
+	e.t.Cleanup(stop)
+	return stop
+}
+
+// connect is a connection of its own, as another process would have.
+func (e *env) connect() *nats.Conn {
+	e.t.Helper()
+	nc, err := nats.Connect(e.srv.NATSURL, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(nc.Close)
+	return nc
+}
+
+func (e *env) router(change ...func(*router.Config)) (stop func()) {
+	e.t.Helper()
+	cfg := router.Config{Registry: e.reg, Discover: 200 * time.Millisecond, Hooks: router.Hooks{
+		Fault: func(topic, lane string, err error) { e.t.Logf("router %s/%s: %v", topic, lane, err) },
+	}}
+	for _, c := range change {
+		c(&cfg)
+	}
+	r, err := router.New(e.t.Context(), e.connect(), cfg)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return e.background(r.Run)
+}
+
+func (e *env) sink(change ...func(*sinks.Config)) (stop func()) {
+	e.t.Helper()
+	cfg := sinks.Config{Registry: e.reg, DB: e.db, Linger: 50 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Hooks: sinks.Hooks{
+		Fault: func(ref sinks.Ref, err error) { e.t.Logf("sink %s: %v", ref, err) },
+	}}
+	for _, c := range change {
+		c(&cfg)
+	}
+	s, err := sinks.New(e.t.Context(), e.connect(), cfg)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return e.background(s.Run)
+}
+
+func (e *env) producer(topic string, change ...func(*producer.Config)) *producer.Producer {
+	e.t.Helper()
+	cfg := producer.Config{Topic: topic, Service: "test", Policy: producer.Block}
+	for _, c := range change {
+		c(&cfg)
+	}
+	p, err := producer.New(e.t.Context(), e.connect(), cfg)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = p.Close(ctx)
+	})
+	return p
+}
+
+func (e *env) flush(p *producer.Producer) {
+	e.t.Helper()
+	ctx, cancel := context.WithTimeout(e.t.Context(), time.Minute)
+	defer cancel()
+	if err := p.Flush(ctx); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// count is what one SELECT of one number says.
+func (e *env) count(q string, args ...any) (n uint64) {
+	e.t.Helper()
+	if err := e.db.Conn().QueryRow(e.t.Context(), fmt.Sprintf(q, args...)).Scan(&n); err != nil {
+		e.t.Fatal(err)
+	}
+	return n
+}
+
+func (e *env) table(topic string) string { return schemas.QuotedTable(e.srv.Database, topic) }
+
+// stored waits until the topic's table has n rows.
+func (e *env) stored(topic string, n uint64, within time.Duration) {
+	e.t.Helper()
+	eventually(e.t, within, func() error {
+		var got uint64
+		if err := e.db.Conn().QueryRow(e.t.Context(), "SELECT count() FROM "+e.table(topic)).Scan(&got); err != nil {
+			return err
+		}
+		if got != n {
+			return fmt.Errorf("%d rows are stored, want %d", got, n)
+		}
+		return nil
+	})
+}
+
+func eventually(t testing.TB, within time.Duration, ask func() error) {
+	t.Helper()
+	embeddedtest.Eventually(t, within, ask)
+}

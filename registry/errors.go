@@ -1,0 +1,27 @@
+package registry
+
+import (
+	"errors"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+var (
+	// ErrConflict: somebody else changed the entry first. Read it again.
+	ErrConflict = errors.New("registry entry changed meanwhile")
+	// ErrNoRegistry: the bucket or a stream does not exist on this server.
+	ErrNoRegistry = errors.New("no Almanac on this NATS server")
+	// ErrNotFound: no such entry.
+	ErrNotFound = errors.New("no such registry entry")
+	// ErrUnsafe: a stream is configured so that events could be lost.
+	ErrUnsafe = errors.New("stream configured unsafely")
+)
+
+// lostRace says whether err is the server's refusal of an expectation.
+func lostRace(err error) bool {
+	var api *jetstream.APIError
+	return errors.Is(err, jetstream.ErrKeyExists) || errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence
+}
+
+// codeWrongLastSequence is JetStream's "wrong last sequence" (JSStreamWrongLastSequenceErrF).
+const codeWrongLastSequence = 10071

@@ -1,0 +1,207 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Registry is a view of the bucket. It is safe for concurrent use and holds no
+// state but the connection.
+type Registry struct {
+	js jetstream.JetStream
+	kv jetstream.KeyValue
+}
+
+// Open binds to an existing registry.
+func Open(ctx context.Context, nc *nats.Conn) (*Registry, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	kv, err := js.KeyValue(ctx, schemas.Bucket)
+	if err != nil {
+		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			return nil, fmt.Errorf("%w: %s has no bucket %q; start `almanac up` or `almanac router` against it once", ErrNoRegistry, nc.ConnectedUrlRedacted(), schemas.Bucket)
+		}
+		return nil, fmt.Errorf("registry: bucket %q on %s: %w", schemas.Bucket, nc.ConnectedUrlRedacted(), err)
+	}
+	return &Registry{js: js, kv: kv}, nil
+}
+
+// JetStream is the connection the registry stands on.
+func (r *Registry) JetStream() jetstream.JetStream { return r.js }
+
+// Setup creates the streams and the bucket where they are missing, checks those
+// that exist, and opens the registry. It may run any number of times, from any
+// number of processes.
+func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Registry, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	for _, cfg := range []jetstream.StreamConfig{schemas.EventsStream(limits), schemas.ShardsStream(limits)} {
+		if err := ensureStream(ctx, js, cfg); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := js.KeyValue(ctx, schemas.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+		if _, err := js.CreateKeyValue(ctx, schemas.RegistryBucket(limits)); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
+			return nil, fmt.Errorf("registry: creating bucket %q: %w", schemas.Bucket, err)
+		}
+	}
+	if err := allowAtomic(ctx, js); err != nil {
+		return nil, err
+	}
+	return Open(ctx, nc)
+}
+
+// ensureStream creates a stream or checks that the existing one keeps the
+// promise. Byte limits are the operator's: an existing stream keeps its own.
+func ensureStream(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
+	s, err := js.Stream(ctx, cfg.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s, err = js.CreateStream(ctx, cfg)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			s, err = js.Stream(ctx, cfg.Name)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("registry: stream %s: %w", cfg.Name, err)
+	}
+	return checkStream(s.CachedInfo().Config, cfg)
+}
+
+// checkStream compares what matters for the promise.
+func checkStream(got, want jetstream.StreamConfig) error {
+	bad := func(what string) error {
+		return fmt.Errorf("%w: stream %s %s; change it with your NATS tools, or move it away and let Almanac create it", ErrUnsafe, want.Name, what)
+	}
+	switch {
+	case got.Discard != jetstream.DiscardNew:
+		return bad("discards old messages when full, it must refuse new ones (discard: new)")
+	case got.MaxAge != 0:
+		return bad(fmt.Sprintf("drops messages after %s whether stored or not (max_age), it must keep them", got.MaxAge))
+	case got.Storage != jetstream.FileStorage:
+		return bad("is kept in memory, it must be on disk")
+	case got.PersistMode == jetstream.AsyncPersistMode:
+		return bad("acknowledges before it writes (persist_mode: async)")
+	case want.AllowAtomicPublish && !got.AllowAtomicPublish:
+		return bad("does not allow atomic batches (allow_atomic)")
+	case !got.AllowDirect:
+		return bad("does not allow direct gets (allow_direct)")
+	}
+	return nil
+}
+
+// allowAtomic lets the bucket's stream take batches that change several keys.
+func allowAtomic(ctx context.Context, js jetstream.JetStream) error {
+	s, err := js.Stream(ctx, schemas.KVStream)
+	if err != nil {
+		return fmt.Errorf("registry: stream %s: %w", schemas.KVStream, err)
+	}
+	cfg := s.CachedInfo().Config
+	if cfg.AllowAtomicPublish {
+		return nil
+	}
+	cfg.AllowAtomicPublish = true
+	if _, err := js.UpdateStream(ctx, cfg); err != nil {
+		return fmt.Errorf("registry: allowing atomic batches on %s: %w", schemas.KVStream, err)
+	}
+	return nil
+}
+
+// get reads one entry into v and returns its revision.
+func (r *Registry) get(ctx context.Context, key string, v any) (uint64, error) {
+	e, err := r.kv.Get(ctx, key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return 0, fmt.Errorf("%w: %s", ErrNotFound, key)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("registry: reading %s: %w", key, err)
+	}
+	if err := json.Unmarshal(e.Value(), v); err != nil {
+		return 0, fmt.Errorf("registry: entry %s is not readable: %w", key, err)
+	}
+	return e.Revision(), nil
+}
+
+// change is one key's new value, under the expectation that it still has the
+// revision rev (0: it does not exist).
+type change struct {
+	key string
+	rev uint64
+	v   any
+}
+
+// commit writes all changes or none, and sets each one's new revision.
+func (r *Registry) commit(ctx context.Context, changes ...*change) error {
+	msgs := make([]*nats.Msg, len(changes))
+	for i, c := range changes {
+		data, err := json.Marshal(c.v)
+		if err != nil {
+			return err
+		}
+		m := nats.NewMsg(schemas.KVSubject(c.key))
+		m.Data = data
+		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(c.rev))
+		msgs[i] = m
+	}
+	if len(changes) == 1 {
+		ack, err := r.js.PublishMsg(ctx, msgs[0])
+		if err != nil {
+			return commitError(changes, err)
+		}
+		changes[0].rev = ack.Sequence
+		return nil
+	}
+	ack, err := jetstreamext.PublishMsgBatch(ctx, r.js, msgs)
+	if err != nil {
+		return commitError(changes, err)
+	}
+	for i, c := range changes {
+		c.rev = ack.Sequence - uint64(len(changes)-1-i)
+	}
+	return nil
+}
+
+func commitError(changes []*change, err error) error {
+	if lostRace(err) {
+		return fmt.Errorf("%w: %s", ErrConflict, changes[0].key)
+	}
+	return fmt.Errorf("registry: writing %s: %w", changes[0].key, err)
+}
+
+// scan calls f for the present value of each key that matches the filter.
+func (r *Registry) scan(ctx context.Context, filter string, f func(key string, rev uint64, value []byte) error) error {
+	w, err := r.kv.Watch(ctx, filter, jetstream.IgnoreDeletes())
+	if err != nil {
+		return fmt.Errorf("registry: listing %s: %w", filter, err)
+	}
+	stop := sync.OnceFunc(func() { _ = w.Stop() })
+	defer stop()
+	for {
+		select {
+		case e, ok := <-w.Updates():
+			if !ok {
+				return fmt.Errorf("registry: listing %s: the connection was lost", filter)
+			}
+			if e == nil {
+				return nil
+			}
+			if err := f(e.Key(), e.Revision(), e.Value()); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

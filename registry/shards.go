@@ -1,0 +1,284 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Status is where a shard stands in its life.
+type Status string
+
+// The states of a shard, in order.
+const (
+	Active Status = "active"
+	Sealed Status = "sealed"
+	Closed Status = "closed"
+)
+
+// Shard is a shard's entry.
+type Shard struct {
+	Topic string        `json:"topic"`
+	Month schemas.Month `json:"month"`
+	ID    schemas.Shard `json:"shard"`
+	Lane  int           `json:"lane"`
+	// Node is the ClickHouse node that holds the shard; empty for the only one.
+	Node      string    `json:"node,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	// LastWriteAt, Rows and Bytes are estimates until the shard is closed.
+	LastWriteAt time.Time `json:"last_write_at"`
+	Rows        uint64    `json:"rows"`
+	Bytes       uint64    `json:"bytes"`
+	// MinTs and MaxTs (unix ns) cover every event of the shard; exact when closed.
+	MinTs  int64  `json:"min_ts"`
+	MaxTs  int64  `json:"max_ts"`
+	Status Status `json:"status"`
+	// SealedAt is the last position the shard will ever have; set when sealed.
+	SealedAt uint64 `json:"sealed_at,omitempty"`
+	// Reason is why the shard was rotated away from.
+	Reason string `json:"reason,omitempty"`
+	// Floor is a head written before rows that carry it may go; see design.
+	Floor uint64 `json:"floor,omitempty"`
+
+	rev uint64
+}
+
+// Name is the shard's public name.
+func (s *Shard) Name() string { return schemas.PublicShardName(s.Topic, s.Month, s.ID) }
+
+func (s *Shard) key() string { return schemas.ShardKey(s.Topic, s.Month, s.ID) }
+
+// Overlaps says whether events between from and to (unix ns, inclusive) may be
+// in the shard.
+func (s *Shard) Overlaps(from, to int64) bool { return s.MaxTs >= from && s.MinTs <= to }
+
+// Head is a topic-month's head entry.
+type Head struct {
+	Topic string        `json:"topic"`
+	Month schemas.Month `json:"month"`
+	// Lanes, Rotate and KeepDays are the topic's when the month began.
+	Lanes    int              `json:"lanes"`
+	Rotate   schemas.Rotation `json:"rotate"`
+	KeepDays int              `json:"keep_days"`
+	Policy   string           `json:"policy"`
+	// Active is each lane's active shard.
+	Active map[int]schemas.Shard `json:"active"`
+	// Retired are shards that a rotation left and nobody sealed yet.
+	Retired        map[schemas.Shard]int `json:"retired,omitempty"`
+	LastRotationAt time.Time             `json:"last_rotation_at"`
+
+	rev uint64
+}
+
+func (h *Head) key() string { return schemas.HeadKey(h.Topic, h.Month) }
+
+// Head reads a topic-month's head entry.
+func (r *Registry) Head(ctx context.Context, topic string, m schemas.Month) (Head, error) {
+	var h Head
+	rev, err := r.get(ctx, schemas.HeadKey(topic, m), &h)
+	h.rev = rev
+	return h, err
+}
+
+// Heads reads every month's head entry of a topic, oldest first.
+func (r *Registry) Heads(ctx context.Context, topic string) ([]Head, error) {
+	var heads []Head
+	err := r.scan(ctx, schemas.HeadKeys(topic), func(key string, rev uint64, value []byte) error {
+		h := Head{rev: rev}
+		if err := json.Unmarshal(value, &h); err != nil {
+			return fmt.Errorf("registry: entry %s is not readable: %w", key, err)
+		}
+		heads = append(heads, h)
+		return nil
+	})
+	slices.SortFunc(heads, func(a, b Head) int { return cmp.Compare(a.Month, b.Month) })
+	return heads, err
+}
+
+// Shard reads a shard's entry.
+func (r *Registry) Shard(ctx context.Context, topic string, m schemas.Month, id schemas.Shard) (Shard, error) {
+	var s Shard
+	rev, err := r.get(ctx, schemas.ShardKey(topic, m, id), &s)
+	s.rev = rev
+	return s, err
+}
+
+// Shards reads the entries of a topic, of one month or of all (m = 0), by month,
+// then age.
+func (r *Registry) Shards(ctx context.Context, topic string, m schemas.Month) ([]Shard, error) {
+	filter := schemas.ShardKeys(topic)
+	if m != 0 {
+		filter = schemas.MonthShardKeys(topic, m)
+	}
+	var shards []Shard
+	err := r.scan(ctx, filter, func(key string, rev uint64, value []byte) error {
+		s := Shard{rev: rev}
+		if err := json.Unmarshal(value, &s); err != nil {
+			return fmt.Errorf("registry: entry %s is not readable: %w", key, err)
+		}
+		shards = append(shards, s)
+		return nil
+	})
+	slices.SortFunc(shards, func(a, b Shard) int {
+		return cmp.Or(cmp.Compare(a.Month, b.Month), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	return shards, err
+}
+
+// Place is the active shard of a lane's month; the first call makes it. at is
+// the stored time of the event that asks.
+func (r *Registry) Place(ctx context.Context, t *schemas.Topic, m schemas.Month, lane int, at time.Time) (Shard, error) {
+	for {
+		h, err := r.Head(ctx, t.Name, m)
+		if err == nil {
+			if id, ok := h.Active[lane]; ok {
+				return r.Shard(ctx, t.Name, m, id)
+			}
+		} else if !errors.Is(err, ErrNotFound) {
+			return Shard{}, err
+		} else {
+			h = Head{Topic: t.Name, Month: m, Lanes: t.Lanes, Rotate: t.Rotate, KeepDays: t.KeepDays, Policy: "rotate"}
+		}
+		s, err := r.advance(ctx, h, lane, at)
+		if err == nil || !errors.Is(err, ErrConflict) {
+			return s, err
+		}
+	}
+}
+
+// Rotate makes a new active shard for the lane of s and retires s, with the
+// reason. s still has to be sealed, once no older router can add to it. When
+// another router rotated first, its shard is the answer.
+func (r *Registry) Rotate(ctx context.Context, s Shard, reason string, at time.Time) (Shard, error) {
+	for {
+		h, err := r.Head(ctx, s.Topic, s.Month)
+		if err != nil {
+			return Shard{}, err
+		}
+		if id := h.Active[s.Lane]; id != s.ID {
+			return r.Shard(ctx, s.Topic, s.Month, id)
+		}
+		old, err := r.Shard(ctx, s.Topic, s.Month, s.ID)
+		if err != nil {
+			return Shard{}, err
+		}
+		old.Reason = reason
+		if h.Retired == nil {
+			h.Retired = map[schemas.Shard]int{}
+		}
+		h.Retired[s.ID], h.LastRotationAt = s.Lane, at
+		next, err := r.advance(ctx, h, s.Lane, at, &change{key: old.key(), rev: old.rev, v: &old})
+		if err == nil || !errors.Is(err, ErrConflict) {
+			return next, err
+		}
+	}
+}
+
+// advance gives the lane a new active shard, in one commit with the head entry
+// and more.
+func (r *Registry) advance(ctx context.Context, h Head, lane int, at time.Time, more ...*change) (Shard, error) {
+	s := Shard{
+		Topic: h.Topic, Month: h.Month, ID: schemas.Shard(rand.Uint64()), Lane: lane,
+		CreatedAt: at.UTC(), LastWriteAt: at.UTC(), Status: Active,
+		MinTs: h.Month.End(), MaxTs: h.Month.Start() - 1, // empty: overlaps nothing
+	}
+	if h.Active == nil {
+		h.Active = map[int]schemas.Shard{}
+	}
+	h.Active[lane] = s.ID
+	entry := &change{key: s.key(), v: &s}
+	err := r.commit(ctx, append(more, entry, &change{key: h.key(), rev: h.rev, v: &h})...)
+	s.rev = entry.rev
+	return s, err
+}
+
+// widenStep rounds a shard's range outwards, so that events in time order cost
+// one registry write a minute and not one a batch.
+const widenStep = int64(time.Minute)
+
+// Widen makes the shard's range cover lo to hi (unix ns). It must have succeeded
+// before frames with such events are published.
+func (r *Registry) Widen(ctx context.Context, s *Shard, lo, hi int64, rows, bytes uint64, at time.Time) error {
+	for {
+		if lo >= s.MinTs && hi <= s.MaxTs {
+			return nil
+		}
+		next := *s
+		next.MinTs, next.MaxTs = widened(s.MinTs, s.MaxTs, lo, hi, s.Month)
+		next.Rows, next.Bytes, next.LastWriteAt = rows, bytes, at.UTC()
+		c := &change{key: s.key(), rev: s.rev, v: &next}
+		err := r.commit(ctx, c)
+		if err == nil {
+			next.rev = c.rev
+			*s = next
+			return nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+		if *s, err = r.Shard(ctx, s.Topic, s.Month, s.ID); err != nil {
+			return err
+		}
+	}
+}
+
+// widened is the range [min, max] grown to cover [lo, hi], its moved ends
+// rounded outwards within the month.
+func widened(minTs, maxTs, lo, hi int64, m schemas.Month) (int64, int64) {
+	if lo < minTs {
+		minTs = max(lo-lo%widenStep, m.Start())
+	}
+	if hi > maxTs {
+		maxTs = min(hi-hi%widenStep+widenStep-1, m.End()-1)
+	}
+	return minTs, maxTs
+}
+
+// Seal states that no frame of the shard will ever stand above pos. Only a
+// router that has fenced every other off the lane may say so.
+func (r *Registry) Seal(ctx context.Context, topic string, m schemas.Month, id schemas.Shard, pos, rows, bytes uint64) error {
+	for {
+		h, err := r.Head(ctx, topic, m)
+		if err != nil {
+			return err
+		}
+		s, err := r.Shard(ctx, topic, m, id)
+		if err != nil {
+			return err
+		}
+		if _, retired := h.Retired[id]; !retired || s.Status != Active {
+			return nil
+		}
+		s.Status, s.SealedAt, s.Rows, s.Bytes = Sealed, pos, rows, bytes
+		delete(h.Retired, id)
+		err = r.commit(ctx, &change{key: s.key(), rev: s.rev, v: &s}, &change{key: h.key(), rev: h.rev, v: &h})
+		if err == nil || !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}
+
+// Close states that the sealed shard is stored whole, with its exact numbers.
+func (r *Registry) Close(ctx context.Context, topic string, m schemas.Month, id schemas.Shard, rows uint64, minTs, maxTs int64) error {
+	for {
+		s, err := r.Shard(ctx, topic, m, id)
+		if err != nil || s.Status != Sealed {
+			return err
+		}
+		s.Status, s.Rows = Closed, rows
+		if rows > 0 {
+			s.MinTs, s.MaxTs = minTs, maxTs
+		}
+		err = r.commit(ctx, &change{key: s.key(), rev: s.rev, v: &s})
+		if err == nil || !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Topic reads a topic's descriptor.
+func (r *Registry) Topic(ctx context.Context, name string) (schemas.Topic, error) {
+	var t schemas.Topic
+	if err := schemas.ValidateTopicName(name); err != nil {
+		return t, err
+	}
+	_, err := r.get(ctx, schemas.TopicKey(name), &t)
+	if errors.Is(err, ErrNotFound) {
+		return t, r.unknownTopic(ctx, name)
+	}
+	return t, err
+}
+
+// unknownTopic says which topics there are.
+func (r *Registry) unknownTopic(ctx context.Context, name string) error {
+	topics, err := r.Topics(ctx)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(topics))
+	for i, t := range topics {
+		names[i] = t.Name
+	}
+	return fmt.Errorf("%w: %q; there are %v; declare it with `almanac topics apply`", schemas.ErrUnknownTopic, name, names)
+}
+
+// Topics reads every descriptor, by name.
+func (r *Registry) Topics(ctx context.Context) ([]schemas.Topic, error) {
+	var topics []schemas.Topic
+	err := r.scan(ctx, schemas.TopicKeys, func(key string, _ uint64, value []byte) error {
+		var t schemas.Topic
+		if err := json.Unmarshal(value, &t); err != nil {
+			return fmt.Errorf("registry: entry %s is not readable: %w", key, err)
+		}
+		topics = append(topics, t)
+		return nil
+	})
+	slices.SortFunc(topics, func(a, b schemas.Topic) int { return cmp.Compare(a.Name, b.Name) })
+	return topics, err
+}
+
+// Applied is what Apply did.
+type Applied string
+
+// What Apply did to a topic.
+const (
+	Created   Applied = "created"
+	Changed   Applied = "changed"
+	Unchanged Applied = "unchanged"
+)
+
+// Apply declares a topic, or changes a live one where that is possible (see
+// schemas.Topic.Evolve). It does nothing when nothing differs.
+func (r *Registry) Apply(ctx context.Context, want schemas.Topic, dryRun bool) (schemas.Topic, Applied, error) {
+	want, err := want.Declared()
+	if err != nil {
+		return want, "", err
+	}
+	// Each round loses only to another writer of the same topic.
+	for {
+		var live schemas.Topic
+		rev, err := r.get(ctx, schemas.TopicKey(want.Name), &live)
+		next, did := want, Created
+		switch {
+		case err == nil:
+			if next, err = live.Evolve(want); err != nil {
+				return live, "", err
+			}
+			if did = Changed; reflect.DeepEqual(next, live) {
+				return live, Unchanged, nil
+			}
+		case !errors.Is(err, ErrNotFound):
+			return want, "", err
+		}
+		if dryRun {
+			return next, did, nil
+		}
+		err = r.commit(ctx, &change{key: schemas.TopicKey(want.Name), rev: rev, v: next})
+		if err == nil || !errors.Is(err, ErrConflict) {
+			return next, did, err
+		}
+	}
+}

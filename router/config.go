@@ -1,0 +1,91 @@
+package router
+
+import (
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+)
+
+// Config is what a router needs. Only Registry is required.
+type Config struct {
+	Registry *registry.Registry
+	// MaxBatchMessages bounds the messages of EVENTS that go into one atomic
+	// batch. Default 500: JetStream takes 1,000 of SHARDS in one, and a bare
+	// NDJSON message may become several frames and dead letters.
+	MaxBatchMessages int
+	// MaxBatchBytes bounds their payload. Default 16 MiB: an eighth of the
+	// stream's ingest queue, which eight lanes may so fill at once.
+	MaxBatchBytes int
+	// CommitTimeout bounds the wait for an atomic batch's answer. Default 10 s,
+	// the time JetStream itself gives a batch.
+	CommitTimeout time.Duration
+	// Discover is how often new topics and stray subjects are looked for.
+	// Default 2 s.
+	Discover time.Duration
+	Hooks    Hooks
+	// Crash is called at the named points where tests kill the process.
+	Crash CrashFunc
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxBatchMessages == 0 {
+		c.MaxBatchMessages = 500
+	}
+	if c.MaxBatchBytes == 0 {
+		c.MaxBatchBytes = 16 << 20
+	}
+	if c.CommitTimeout == 0 {
+		c.CommitTimeout = 10 * time.Second
+	}
+	if c.Discover == 0 {
+		c.Discover = 2 * time.Second
+	}
+	return c
+}
+
+// Hooks tell what happens; each may be nil. They are called from the lanes'
+// goroutines and must not block.
+type Hooks struct {
+	// Routed: a batch of messages was committed.
+	Routed func(topic, lane string, messages, bytes int)
+	// Dead: events were kept as dead letters.
+	Dead func(topic, reason string, events int, err error)
+	// Rotated: a shard was full.
+	Rotated func(s registry.Shard, reason string)
+	// Fault: a lane's run ended and will begin again; topic is empty for the
+	// router's own.
+	Fault func(topic, lane string, err error)
+}
+
+func (h *Hooks) routed(topic, lane string, messages, bytes int) {
+	if h.Routed != nil {
+		h.Routed(topic, lane, messages, bytes)
+	}
+}
+
+func (h *Hooks) dead(topic, reason string, events int, err error) {
+	if h.Dead != nil {
+		h.Dead(topic, reason, events, err)
+	}
+}
+
+func (h *Hooks) rotated(s registry.Shard, reason string) {
+	if h.Rotated != nil {
+		h.Rotated(s, reason)
+	}
+}
+
+func (h *Hooks) fault(topic, lane string, err error) {
+	if h.Fault != nil {
+		h.Fault(topic, lane, err)
+	}
+}
+
+// CrashFunc is told the name of each point a crash is tested at.
+type CrashFunc func(point string)
+
+func (f CrashFunc) at(point string) {
+	if f != nil {
+		f(point)
+	}
+}

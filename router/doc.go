@@ -1,0 +1,40 @@
+// Package router gives each frame a shard. It reads lanes of EVENTS in order and
+// publishes to SHARDS; between the two it decides, and keeps nothing of its own.
+//
+// # Model
+//
+// A lane is one (topic, lane) pair over all months. One router at a time works a
+// lane; the registry's members share lanes out. For each batch of messages the
+// router checks every frame, asks the registry for the active shard of the
+// lane's month, numbers the frame inside the shard, and publishes one atomic
+// batch: frames, dead letters and, last, its checkpoint.
+//
+//	EVENTS ── gather ──▶ judge ──▶ place ──▶ atomic batch {frames, dead, checkpoint} ──▶ SHARDS
+//	              ▲                                                  │
+//	              └────────────── start at checkpoint + 1 ◀──────────┘
+//
+// # Who is authoritative
+//
+// The checkpoint, the last message on routed.<topic>.<lane>, says what has been
+// routed; it is in the same batch as what it speaks of, so the two cannot
+// disagree. The tail of a shard, its last message, says the shard's position,
+// rows and bytes. Both are compare-and-set by expected-last-subject-sequence: of
+// two routers with the same lane one commits and the other starts over.
+//
+// A decision uses only the message, its stored time and the registry, never the
+// local clock, so a re-run decides the same.
+//
+// # States of a lane
+//
+//	load checkpoint ─▶ fence (commit the checkpoint with the next epoch: older routers now lose)
+//	  ─▶ seal what a rotation left ─▶ route ⟲ ─▶ any error ─▶ load checkpoint …
+//
+// # Failures
+//
+// A refused frame or event is kept whole on dead.<topic>, in the same batch. A
+// frame a producer already sent (its window in the checkpoint knows) is counted
+// and not routed again. Everything else, a lost race, an unknown answer, a full
+// stream, ends the lane's run; the next run begins from the checkpoint, after a
+// jittered pause, and finds out there what happened. A message missing where the
+// checkpoint stands, or another in its place, stops the lane with ErrRolledBack.
+package router

@@ -1,0 +1,117 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// feed reads one lane in order, a bounded distance ahead of the router.
+type feed struct {
+	iter jetstream.MessagesContext
+	ch   chan message
+	err  error // set before ch is closed
+}
+
+// feedAhead and feedPullBytes bound what a lane holds before it is routed: 32
+// frames here and 4 MiB in the client, at most 20 MiB a lane.
+const (
+	feedAhead     = 32
+	feedPullBytes = 4 << 20
+)
+
+// idleConsumer is how long the server keeps the ordered consumer of a router
+// that died.
+const idleConsumer = 30 * time.Second
+
+// startFeed begins at the message with sequence from.
+func startFeed(ctx context.Context, events jetstream.Stream, filter string, from uint64) (*feed, error) {
+	cons, err := events.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects:    []string{filter},
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       from,
+		InactiveThreshold: idleConsumer,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("router: reading %s: %w", filter, err)
+	}
+	iter, err := cons.Messages(jetstream.PullMaxBytes(feedPullBytes))
+	if err != nil {
+		return nil, fmt.Errorf("router: reading %s: %w", filter, err)
+	}
+	f := &feed{iter: iter, ch: make(chan message, feedAhead)}
+	go f.pump(ctx, filter)
+	return f, nil
+}
+
+func (f *feed) pump(ctx context.Context, filter string) {
+	defer close(f.ch)
+	for {
+		msg, err := f.iter.Next()
+		if err != nil {
+			f.err = fmt.Errorf("router: reading %s: %w", filter, err)
+			return
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			f.err = fmt.Errorf("router: reading %s: %w", filter, err)
+			return
+		}
+		m := message{subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), seq: meta.Sequence.Stream, stored: meta.Timestamp}
+		select {
+		case f.ch <- m:
+		case <-ctx.Done():
+			f.err = ctx.Err()
+			return
+		}
+	}
+}
+
+// gather waits for one message and takes what else is there, within bounds.
+func (f *feed) gather(ctx context.Context, maxMessages, maxBytes int) ([]message, error) {
+	var msgs []message
+	bytes := 0
+	take := func(m message, ok bool) error {
+		if !ok {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return errors.Join(errFeedEnded, f.err)
+		}
+		msgs, bytes = append(msgs, m), bytes+len(m.data)
+		return nil
+	}
+	select {
+	case m, ok := <-f.ch:
+		if err := take(m, ok); err != nil {
+			return nil, err
+		}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	for len(msgs) < maxMessages && bytes < maxBytes {
+		select {
+		case m, ok := <-f.ch:
+			if !ok {
+				return msgs, nil // routed first; the next gather reports the end
+			}
+			if err := take(m, ok); err != nil {
+				return nil, err
+			}
+		default:
+			return msgs, nil
+		}
+	}
+	return msgs, nil
+}
+
+var errFeedEnded = errors.New("router: the lane's feed ended")
+
+func (f *feed) stop() {
+	f.iter.Stop()
+	for range f.ch { // let pump end
+	}
+}

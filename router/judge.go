@@ -1,0 +1,208 @@
+package router
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// message is one message of EVENTS.
+type message struct {
+	subject string
+	header  nats.Header
+	data    []byte
+	seq     uint64
+	stored  time.Time
+}
+
+// judged is what became of a message: frames to place, events to keep as dead
+// letters, or a frame that came before. Exactly one message gives exactly one
+// judged, and a re-run gives the same.
+type judged struct {
+	month    schemas.Month
+	lane     int
+	frames   []frame
+	dead     []deadLetter
+	repeated bool
+	rows     int // of a repeated frame
+}
+
+// frame is a frame as it will be published.
+type frame struct {
+	schemas.Frame
+	payload []byte
+}
+
+// deadLetter is what could not be routed, and why.
+type deadLetter struct {
+	payload []byte
+	events  int
+	lines   []int // of an NDJSON message; nil: the whole message
+	err     error
+}
+
+// judge decides about messages of one topic. It does no I/O and reads no clock.
+type judge struct {
+	topic  *schemas.Topic // nil: nobody declared it
+	reader schemas.FrameReader
+}
+
+// message decides about one message.
+func (j *judge) message(m *message, ws windows) judged {
+	var out judged
+	refuse := func(err error) judged {
+		out.frames, out.dead = nil, []deadLetter{{payload: m.data, events: claimedRows(m.header), err: err}}
+		return out
+	}
+	if j.topic == nil {
+		name, _, _, _ := schemas.EventsTokens(m.subject)
+		if err := schemas.ValidateTopicName(name); err != nil {
+			return refuse(err)
+		}
+		return refuse(fmt.Errorf("%w: %q", schemas.ErrUnknownTopic, name))
+	}
+	var err error
+	if out.month, out.lane, err = schemas.ParseEventsSubject(m.subject, j.topic); err != nil {
+		return refuse(err)
+	}
+	if !schemas.HasFrameHeaders(m.header) {
+		out.frames, out.dead = j.bare(m, out.month)
+		return out
+	}
+	f, err := schemas.ParseFrame(m.header)
+	if err != nil {
+		return refuse(err)
+	}
+	switch ws.judge(f) {
+	case repeated:
+		out.repeated, out.rows = true, f.Rows
+		return out
+	case stale:
+		return refuse(ws.err(f))
+	}
+	if err := j.reader.Open(m.data, j.topic, f.Schema); err != nil {
+		return refuse(err)
+	}
+	if err := j.reader.Check(f, out.month, m.stored.UnixNano()); err != nil {
+		return refuse(err)
+	}
+	out.frames = []frame{{f, m.data}}
+	return out
+}
+
+// claimedRows is how many events a refused message stands for, as far as it can
+// be told: what its headers say, and 1 when they say nothing.
+func claimedRows(h nats.Header) int {
+	if f, err := schemas.ParseFrame(h); err == nil {
+		return f.Rows
+	}
+	return 1
+}
+
+// bareSlack is how far outside its subject's month a message without an event
+// time may be stored and still count as of that month's edge: the way from a
+// publisher that named the month to the server, over midnight.
+const bareSlack = time.Hour
+
+// bare makes frames of one JSON event or of NDJSON. Lines that are refused
+// become dead letters, one for each reason; the others are not harmed.
+func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
+	b := schemas.NewFrameBuilder(j.topic)
+	var frames []frame
+	var dead []deadLetter
+	flush := func() {
+		if b.Rows() == 0 {
+			return
+		}
+		f, payload, err := b.Encode()
+		if err != nil {
+			dead = append(dead, deadLetter{payload: m.data, events: b.Rows(), err: fmt.Errorf("%w: %s", schemas.ErrFrameCorrupt, err)})
+		} else {
+			frames = append(frames, frame{f, bytes.Clone(payload)})
+		}
+		b.Reset()
+	}
+	refuse := func(line int, text []byte, err error) {
+		reason := schemas.Reason(err)
+		i := slices.IndexFunc(dead, func(d deadLetter) bool { return schemas.Reason(d.err) == reason })
+		if i < 0 {
+			dead = append(dead, deadLetter{err: err})
+			i = len(dead) - 1
+		}
+		d := &dead[i]
+		d.events++
+		d.lines = append(d.lines, line)
+		d.payload = append(append(d.payload, text...), '\n')
+	}
+
+	add := func(line int, text []byte) error {
+		e, err := schemas.ParseJSONEvent(text)
+		if err != nil {
+			return err
+		}
+		tsNs, err := bareTime(&e, month, m.stored)
+		if err != nil {
+			return err
+		}
+		if err := e.Validate(tsNs, m.stored.UnixNano()); err != nil {
+			return err
+		}
+		if err := schemas.CheckTimes(tsNs, tsNs, month, m.stored.UnixNano()); err != nil {
+			return err
+		}
+		id := e.ID
+		if id.IsZero() {
+			id = schemas.DerivedID(tsNs, m.seq, uint64(line))
+		}
+		b.Append(&e, tsNs, id)
+		if b.Full() {
+			flush()
+		}
+		return nil
+	}
+	lines := bytes.Split(bytes.TrimRight(m.data, "\n"), []byte("\n"))
+	if len(lines) > 1 && add(1, m.data) == nil { // one object over several lines
+		lines = nil
+	}
+	for i, text := range lines {
+		if text = bytes.TrimSpace(text); len(text) == 0 && len(lines) > 1 {
+			continue
+		}
+		if err := add(i+1, text); err != nil {
+			refuse(i+1, text, err)
+		}
+	}
+	flush()
+	return frames, dead
+}
+
+// bareTime is the event's own time, or else the time it was stored at, moved to
+// the edge of the subject's month when it is just beyond.
+func bareTime(e *schemas.Event, month schemas.Month, stored time.Time) (int64, error) {
+	if !e.Time.IsZero() {
+		return schemas.UnixNs(e.Time)
+	}
+	ts := stored.UnixNano()
+	if lo := month.Start(); ts < lo && lo-ts <= int64(bareSlack) {
+		return lo, nil
+	}
+	if hi := month.End() - 1; ts > hi && ts-hi <= int64(bareSlack) {
+		return hi, nil
+	}
+	return ts, nil
+}
+
+// digestOf is the identity of any message's bytes: a frame's own checksum, or a
+// CRC of what is none.
+func digestOf(data []byte) string {
+	if len(data) >= 32 {
+		return schemas.Digest(data)
+	}
+	return fmt.Sprintf("%08x-%d", crc32.ChecksumIEEE(data), len(data))
+}

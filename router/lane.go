@@ -1,0 +1,294 @@
+package router
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// lane is one run of one lane: everything it knows it read from the servers
+// since the run began, and any error throws it away.
+type lane struct {
+	cfg    *Config
+	js     jetstream.JetStream
+	events jetstream.Stream
+	shards jetstream.Stream
+	self   string
+
+	topic, token string // as in subjects
+	judge        judge
+	cp           schemas.Checkpoint
+	ckSeq        uint64
+	active       map[schemas.Month]*shardState
+}
+
+// maxKnownShards bounds the active shards a lane remembers, one a month; an old
+// month is read again when it is needed.
+const maxKnownShards = 512
+
+// run routes the lane until ctx ends or something is not as expected.
+func (l *lane) run(ctx context.Context) error {
+	if err := l.start(ctx); err != nil {
+		return err
+	}
+	feed, err := startFeed(ctx, l.events, schemas.LaneFilter(l.topic, l.token), l.cp.Source+1)
+	if err != nil {
+		return err
+	}
+	defer feed.stop()
+	for {
+		msgs, err := feed.gather(ctx, l.cfg.MaxBatchMessages, l.cfg.MaxBatchBytes)
+		if err != nil {
+			return err
+		}
+		if err := l.route(ctx, msgs); err != nil {
+			return err
+		}
+	}
+}
+
+// start loads the checkpoint, fences older routers off, and seals what earlier
+// rotations left.
+func (l *lane) start(ctx context.Context) error {
+	var err error
+	if l.cp, l.ckSeq, err = loadCheckpoint(ctx, l.shards, l.topic, l.token); err != nil {
+		return err
+	}
+	if err := checkSource(ctx, l.events, l.cp); err != nil {
+		return err
+	}
+	l.cp.Router, l.cp.Epoch = l.self, l.cp.Epoch+1
+	if err := l.commit(ctx, newBatch()); err != nil {
+		return err
+	}
+	if l.judge.topic == nil {
+		return nil
+	}
+	heads, err := l.cfg.Registry.Heads(ctx, l.topic)
+	if err != nil {
+		return err
+	}
+	for _, h := range heads {
+		if err := l.seal(ctx, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seal seals the lane's retired shards of a month. The lane is fenced: no other
+// router can add to them any more.
+func (l *lane) seal(ctx context.Context, h registry.Head) error {
+	for id, n := range h.Retired {
+		if strconv.Itoa(n) != l.token {
+			continue
+		}
+		t, err := l.readTail(ctx, h.Month, id)
+		if err != nil {
+			return err
+		}
+		if err := l.cfg.Registry.Seal(ctx, l.topic, h.Month, id, t.pos, t.rows, t.bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// route deals with messages in one atomic batch.
+func (l *lane) route(ctx context.Context, msgs []message) error {
+	b := newBatch()
+	rotated := map[schemas.Month]bool{}
+	for i := range msgs {
+		m := &msgs[i]
+		j, err := l.decide(ctx, m)
+		if err != nil {
+			return err
+		}
+		for _, f := range j.frames {
+			s, did, err := l.shardFor(ctx, j, f, m.stored)
+			if err != nil {
+				return err
+			}
+			if did {
+				rotated[j.month] = true
+			}
+			b.frame(s, f, m.seq)
+			l.cp.Frames++
+			l.cp.Rows += uint64(f.Rows)
+			l.cp.Windows = windows(l.cp.Windows).take(f.Frame, m.seq)
+		}
+		for _, d := range j.dead {
+			reason := reasonOf(d.err)
+			b.dead(l.topic, m, d, reason)
+			l.cp.Dead += uint64(d.events)
+			l.cfg.Hooks.dead(l.topic, reason, d.events, d.err)
+		}
+		if j.repeated {
+			l.cp.RepeatedFrames++
+			l.cp.RepeatedRows += uint64(j.rows)
+		}
+		l.cp.Source, l.cp.Digest = m.seq, digestOf(m.data)
+	}
+	for _, t := range b.touched {
+		s := t.state
+		if err := l.cfg.Registry.Widen(ctx, &s.entry, t.lo, t.hi, s.tail.rows, s.tail.bytes, msgs[len(msgs)-1].stored); err != nil {
+			return err
+		}
+	}
+	l.cfg.Crash.at("router.before-batch")
+	if err := l.commit(ctx, b); err != nil {
+		return err
+	}
+	l.cfg.Crash.at("router.after-batch")
+	l.cfg.Hooks.routed(l.topic, l.token, len(msgs), b.bytes)
+	for m := range rotated {
+		h, err := l.cfg.Registry.Head(ctx, l.topic, m)
+		if err != nil {
+			return err
+		}
+		if err := l.seal(ctx, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decide judges a message, reading the topic again when the frame was made under
+// a newer schema than this router knows.
+func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
+	j := l.judge.message(m, l.cp.Windows)
+	if len(j.dead) == 0 || !errors.Is(j.dead[0].err, schemas.ErrFrameSchema) {
+		return j, nil
+	}
+	t, err := l.cfg.Registry.Topic(ctx, l.topic)
+	if err != nil {
+		return j, err
+	}
+	l.judge.topic = &t
+	return l.judge.message(m, l.cp.Windows), nil
+}
+
+// shardFor is the shard a frame goes to; did says that it is a new one because
+// the last was full.
+func (l *lane) shardFor(ctx context.Context, j judged, f frame, at time.Time) (s *shardState, did bool, err error) {
+	s = l.active[j.month]
+	if s == nil {
+		entry, err := l.cfg.Registry.Place(ctx, l.judge.topic, j.month, j.lane, at)
+		if err != nil {
+			return nil, false, err
+		}
+		if s, err = l.load(ctx, entry); err != nil {
+			return nil, false, err
+		}
+	}
+	if reason := full(l.judge.topic.Rotate, s, f.MinTs, f.MaxTs); reason != "" {
+		entry, err := l.cfg.Registry.Rotate(ctx, s.entry, reason, at)
+		if err != nil {
+			return nil, false, err
+		}
+		l.cfg.Crash.at("router.after-rotate")
+		l.cfg.Hooks.rotated(s.entry, reason)
+		if s, err = l.load(ctx, entry); err != nil {
+			return nil, false, err
+		}
+		did = true
+	}
+	return s, did, nil
+}
+
+func (l *lane) load(ctx context.Context, entry registry.Shard) (*shardState, error) {
+	t, err := l.readTail(ctx, entry.Month, entry.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(l.active) >= maxKnownShards {
+		clear(l.active)
+	}
+	s := &shardState{entry: entry, tail: t}
+	l.active[entry.Month] = s
+	return s, nil
+}
+
+// readTail reads the end of a shard from SHARDS.
+func (l *lane) readTail(ctx context.Context, m schemas.Month, id schemas.Shard) (tail, error) {
+	subject := schemas.ShardSubject(l.topic, m, id)
+	msg, err := l.shards.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return tail{}, nil
+	}
+	if err != nil {
+		return tail{}, fmt.Errorf("router: tail of %s: %w", subject, err)
+	}
+	p, err := schemas.ParsePlaced(msg.Header)
+	if err != nil {
+		return tail{}, fmt.Errorf("router: tail of %s, message %d: %w", subject, msg.Sequence, err)
+	}
+	return tail{pos: p.Pos, seq: msg.Sequence, digest: schemas.Digest(msg.Data), rows: p.ShardRows, bytes: p.ShardBytes}, nil
+}
+
+// commit adds the checkpoint and publishes the batch, all or nothing. After an
+// error nobody knows whether it committed: the next run reads the checkpoint.
+func (l *lane) commit(ctx context.Context, b *batch) error {
+	data, err := json.Marshal(&l.cp)
+	if err != nil {
+		return err
+	}
+	ck := nats.NewMsg(schemas.RoutedSubject(l.topic, l.token))
+	ck.Data = data
+	ck.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(l.ckSeq, 10))
+	msgs := append(b.msgs, ck)
+
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.CommitTimeout)
+	defer cancel()
+	var last uint64
+	if len(msgs) == 1 {
+		ack, err := l.js.PublishMsg(ctx, ck)
+		if err != nil {
+			return commitError(err)
+		}
+		last = ack.Sequence
+	} else {
+		// No wait after the first message: the stream's ingest queue takes
+		// MaxBatchBytes many times over.
+		ack, err := jetstreamext.PublishMsgBatch(ctx, l.js, msgs, jetstreamext.BatchFlowControl{AckFirst: false})
+		if err != nil {
+			return commitError(err)
+		}
+		last = ack.Sequence
+	}
+	// A batch lies in one run of sequences.
+	for _, t := range b.touched {
+		t.state.tail.seq = last - uint64(len(msgs)-1-t.last)
+	}
+	l.ckSeq = last
+	return nil
+}
+
+// codeWrongLastSequence is JetStream's "wrong last sequence".
+const codeWrongLastSequence = 10071
+
+func commitError(err error) error {
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence {
+		return fmt.Errorf("%w: %w", ErrLostLane, err)
+	}
+	return fmt.Errorf("router: publishing to %s: %w", schemas.StreamShards, err)
+}
+
+// reasonOf is the word of a refusal.
+func reasonOf(err error) string {
+	if errors.Is(err, ErrStaleSeq) {
+		return "stale-seq"
+	}
+	return schemas.Reason(err)
+}

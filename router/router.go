@@ -1,0 +1,171 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Router routes the lanes that are its share.
+type Router struct {
+	cfg     Config
+	js      jetstream.JetStream
+	events  jetstream.Stream
+	shards  jetstream.Stream
+	members *registry.Members
+}
+
+// New prepares a router on a connection where registry.Setup has run.
+func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Router, error) {
+	cfg = cfg.withDefaults()
+	if cfg.Registry == nil {
+		return nil, errors.New("router: Config.Registry is missing")
+	}
+	r := &Router{cfg: cfg}
+	var err error
+	if r.js, err = jetstream.New(nc); err != nil {
+		return nil, err
+	}
+	if r.events, err = r.js.Stream(ctx, schemas.StreamEvents); err != nil {
+		return nil, fmt.Errorf("router: stream %s: %w", schemas.StreamEvents, err)
+	}
+	if r.shards, err = r.js.Stream(ctx, schemas.StreamShards); err != nil {
+		return nil, fmt.Errorf("router: stream %s: %w", schemas.StreamShards, err)
+	}
+	return r, nil
+}
+
+// Run routes until ctx ends. Faults of a lane end and restart that lane only.
+func (r *Router) Run(ctx context.Context) error {
+	r.members = r.cfg.Registry.Join(ctx, "router")
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() { _ = r.members.Run(ctx) })
+
+	lanes := map[laneID]running{}
+	tick := time.NewTicker(r.cfg.Discover)
+	defer tick.Stop()
+	for {
+		wanted, err := r.wanted(ctx)
+		if err != nil {
+			r.cfg.Hooks.fault("", "", err)
+		} else {
+			for id, l := range lanes {
+				// A lane that is another's now, or whose topic changed, stops.
+				if topic, ok := wanted[id]; !ok || !reflect.DeepEqual(topic, l.topic) {
+					l.stop()
+					delete(lanes, id)
+				}
+			}
+			for id, topic := range wanted {
+				if _, ok := lanes[id]; !ok {
+					laneCtx, stop := context.WithCancel(ctx)
+					lanes[id] = running{topic, stop}
+					wg.Go(func() { r.work(laneCtx, id, topic) })
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-r.members.Changed():
+		}
+	}
+}
+
+// laneID is a topic and a lane as they stand in subjects.
+type laneID struct{ topic, lane string }
+
+// running is a lane at work, and the topic it was started with.
+type running struct {
+	topic *schemas.Topic
+	stop  context.CancelFunc
+}
+
+// wanted are the lanes that are this router's: those of every topic, and any
+// other under which something was published, so that nothing accepted stays
+// unanswered.
+func (r *Router) wanted(ctx context.Context) (map[laneID]*schemas.Topic, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.CommitTimeout)
+	defer cancel()
+	topics, err := r.cfg.Registry.Topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[laneID]*schemas.Topic{}
+	byName := map[string]*schemas.Topic{}
+	for i := range topics {
+		t := &topics[i]
+		byName[t.Name] = t
+		for n := range t.Lanes {
+			all[laneID{t.Name, strconv.Itoa(n)}] = t
+		}
+	}
+	info, err := r.events.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsEvents))
+	if err != nil {
+		return nil, fmt.Errorf("router: subjects of %s: %w", schemas.StreamEvents, err)
+	}
+	for subject := range info.State.Subjects {
+		topic, _, lane, err := schemas.EventsTokens(subject)
+		if err == nil {
+			all[laneID{topic, lane}] = byName[topic]
+		}
+	}
+	for id := range all {
+		if !r.members.Owns(id.topic + "." + id.lane) {
+			delete(all, id)
+		}
+	}
+	return all, nil
+}
+
+// work runs a lane again and again until ctx ends, pausing after a fault.
+func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
+	pause := minPause
+	for ctx.Err() == nil {
+		began := time.Now()
+		l := &lane{
+			cfg: &r.cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(),
+			topic: id.topic, token: id.lane, active: map[schemas.Month]*shardState{},
+		}
+		l.judge.topic = topic
+		err := l.run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		r.cfg.Hooks.fault(id.topic, id.lane, err)
+		if time.Since(began) > maxPause {
+			pause = minPause
+		}
+		// Jitter, so that two routers that fight over a lane part ways.
+		wait := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return
+		case <-wait.C:
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// Pauses after a fault: from one that a lost race needs to one that a server's
+// restart takes.
+const (
+	minPause = 50 * time.Millisecond
+	maxPause = 2 * time.Second
+)

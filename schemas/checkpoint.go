@@ -1,0 +1,49 @@
+package schemas
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Checkpoint is what a lane has routed: the last message on its routed subject,
+// written by routers, read by everybody. The totals count from the lane's first
+// event; verify adds them up.
+type Checkpoint struct {
+	// Source is the sequence in EVENTS of the last message dealt with, and
+	// Digest what that message was.
+	Source uint64 `json:"source"`
+	Digest string `json:"digest"`
+	// Router and Epoch say who wrote it; each takeover raises the epoch.
+	Router string `json:"router"`
+	Epoch  uint64 `json:"epoch"`
+
+	Frames         uint64 `json:"frames"`          // frames routed
+	Rows           uint64 `json:"rows"`            // events in them
+	Dead           uint64 `json:"dead"`            // events kept as dead letters
+	RepeatedFrames uint64 `json:"repeated_frames"` // frames refused because they came before
+	RepeatedRows   uint64 `json:"repeated_rows"`   // events in them
+
+	Windows []ProducerWindow `json:"windows,omitempty"`
+}
+
+// ProducerWindow is what a lane remembers of one producer: an anti-replay window
+// as IPsec has it (RFC 4303, 3.4.3).
+type ProducerWindow struct {
+	Producer string `json:"p"`
+	// Highest is the highest sequence that came; bit i of Seen is set when
+	// Highest-1-i came too.
+	Highest uint64 `json:"h"`
+	Seen    uint64 `json:"s"`
+	// Last is the source sequence of the producer's last frame: which window goes
+	// when there are too many.
+	Last uint64 `json:"l"`
+}
+
+// ParseCheckpoint reads a checkpoint message.
+func ParseCheckpoint(data []byte) (Checkpoint, error) {
+	var cp Checkpoint
+	if err := json.Unmarshal(data, &cp); err != nil {
+		return cp, fmt.Errorf("checkpoint is not readable: %w", err)
+	}
+	return cp, nil
+}

@@ -1,0 +1,302 @@
+package schemas
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// AttrRest holds, as one JSON object of flattened names, what a JSON event has
+// beyond the limits: attributes after the (MaxAttrs-1)th, and those whose name
+// is empty or longer than MaxAttrKeyBytes.
+const AttrRest = "almanac_rest"
+
+// MaxJSONFlatten is the depth to which nested objects become dotted names;
+// deeper ones stay JSON text. 8 covers every real record met so far (the
+// deepest, a GitHub event, needs 6) and bounds the length of names.
+const MaxJSONFlatten = 8
+
+// JSONKeys says which keys of a JSON object fill Time and UserID, for records
+// that use other words than ours. The zero value is ParseJSONEvent. A path is
+// a key, or the keys of nested objects joined with dots. A named key fills the
+// field and stays an attribute as well, so that the record comes out whole;
+// the words it replaces (ts, time, …; user_id) are then plain attributes.
+type JSONKeys struct {
+	// Time is the path of the event's time; empty: ts, time, timestamp or
+	// @timestamp. A record that lacks a named path is refused: now would be a
+	// lie.
+	Time string
+	// ParseTime reads the text of the key Time; nil: RFC 3339 in a string, and
+	// ParseJSONTime for a number.
+	ParseTime func(text string) (time.Time, error)
+	// User is the path of UserID; empty: user_id.
+	User string
+}
+
+// ParseJSONEvent reads one JSON object as an event, the same one each time.
+//
+// These keys of the object itself fill a field, the first of several wins:
+// ts, time, timestamp or @timestamp (RFC 3339, or a number, see ParseJSONTime),
+// id (when a UUID), level, service, type, user_id, trace_id, span_id, message
+// or msg; values that are no string are kept as their JSON text. A time nobody
+// can read is an error; without one, Time is zero, which means now.
+//
+// All else becomes an attribute: nested objects flattened with dots
+// (actor.login), "attributes" without a prefix; arrays, empty objects and
+// objects below MaxJSONFlatten as compact JSON text; null is absent. Numbers
+// become Int64 or Float64 when those print what was written (or differ only in
+// zeros after the point, as 1.0), else the text as written, so that no digit is
+// lost. When a name comes twice the second is kept as name#2. What exceeds the
+// limits goes to AttrRest.
+//
+// Bytes that are no UTF-8 are kept as they are, and a lone surrogate escape
+// (\ud800) as the three bytes that would encode it; encoding/json would replace
+// both by U+FFFD, which is why only its checking is used here.
+//
+// The error is ErrNotJSON with the byte offset, or ErrJSONEvent with the key.
+func ParseJSONEvent(line []byte) (Event, error) { return JSONKeys{}.Parse(line) }
+
+// Parse is ParseJSONEvent with other keys.
+func (k JSONKeys) Parse(line []byte) (Event, error) {
+	if !json.Valid(line) {
+		return Event{}, notJSON(line)
+	}
+	w := jsonWalk{b: line}
+	w.space()
+	if line[w.i] != '{' {
+		return Event{}, fmt.Errorf("%w: it is %s, it must be an object", ErrJSONEvent, jsonNoun(line[w.i]))
+	}
+	w.object("", 1)
+
+	f := jsonFields{keys: k}
+	for _, l := range w.leaves {
+		if err := f.take(l); err != nil {
+			return Event{}, err
+		}
+	}
+	if k.Time != "" && !f.has[fieldTime] {
+		return Event{}, fmt.Errorf("%w: it has no %q to take the time from", ErrJSONEvent, k.Time)
+	}
+	f.ev.Attrs = jsonAttrs(f.rest)
+	return f.ev, nil
+}
+
+// ParseJSONTime reads a JSON number as a time since the epoch. The unit is told
+// by the size: below 1e11 seconds (to the year 5138), below 1e14 milliseconds,
+// below 1e17 microseconds, else nanoseconds. Digits after the point count, to
+// the nanosecond. 0 is the epoch, which validation refuses as an unset clock.
+func ParseJSONTime(number string) (time.Time, error) {
+	whole, frac, _ := strings.Cut(number, ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || strings.ContainsAny(frac, "eE") {
+		f, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(f > -1<<63 && f < 1<<63) {
+			return time.Time{}, fmt.Errorf("%q is no time", number)
+		}
+		n, frac = int64(f), ""
+		if f < 1e11 && f > -1e11 { // seconds with an exponent may have a part
+			frac = strconv.FormatFloat(f, 'f', 9, 64)
+			frac = frac[strings.IndexByte(frac, '.')+1:]
+		}
+	}
+	unit, digits := int64(time.Second), 9
+	switch size := max(n, -n); {
+	case size >= 1e17 || size < 0:
+		unit, digits = 1, 0
+	case size >= 1e14:
+		unit, digits = int64(time.Microsecond), 3
+	case size >= 1e11:
+		unit, digits = int64(time.Millisecond), 6
+	}
+	part, err := strconv.ParseUint("0"+(frac + "000000000")[:digits], 10, 63)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is no time", number)
+	}
+	ns := int64(part)
+	if strings.HasPrefix(number, "-") {
+		ns = -ns
+	}
+	per := int64(time.Second) / unit
+	return time.Unix(n/per, n%per*unit+ns).UTC(), nil
+}
+
+// The fields of an event that a JSON key can fill.
+const (
+	fieldTime = iota
+	fieldID
+	fieldLevel
+	fieldService
+	fieldType
+	fieldUserID
+	fieldTraceID
+	fieldSpanID
+	fieldMessage
+	fieldCount
+)
+
+var jsonWords = map[string]int{
+	ColTs: fieldTime, "time": fieldTime, "timestamp": fieldTime, "@timestamp": fieldTime,
+	ColID: fieldID, ColLevel: fieldLevel, ColService: fieldService, ColType: fieldType,
+	ColUserID: fieldUserID, ColTraceID: fieldTraceID, ColSpanID: fieldSpanID,
+	ColMessage: fieldMessage, "msg": fieldMessage,
+}
+
+// jsonFields is an event being filled: has says which fields are, rest is what
+// stays for the attributes.
+type jsonFields struct {
+	keys JSONKeys
+	ev   Event
+	has  [fieldCount]bool
+	rest []jsonLeaf
+}
+
+func (f *jsonFields) take(l jsonLeaf) error {
+	l.text = unquoteJSON(l.raw)
+	field, moved := f.field(l)
+	if !moved {
+		f.rest = append(f.rest, l)
+	}
+	if field < 0 {
+		return nil
+	}
+	f.has[field] = true
+	switch v := l.value.text(); field {
+	case fieldTime:
+		t, err := f.time(l.value)
+		if err != nil {
+			return fmt.Errorf("%w: %q: %w", ErrJSONEvent, l.text, err)
+		}
+		f.ev.Time = t
+	case fieldID:
+		f.ev.ID, _ = ParseID(v) // field checked it
+	case fieldLevel:
+		f.ev.Level = v
+	case fieldService:
+		f.ev.Service = v
+	case fieldType:
+		f.ev.Type = v
+	case fieldUserID:
+		f.ev.UserID = v
+	case fieldTraceID:
+		f.ev.TraceID = v
+	case fieldSpanID:
+		f.ev.SpanID = v
+	case fieldMessage:
+		f.ev.Message = v
+	}
+	return nil
+}
+
+// field is the field the leaf fills, -1 for none; moved says that it needs no
+// attribute beside it.
+func (f *jsonFields) field(l jsonLeaf) (field int, moved bool) {
+	switch {
+	case f.keys.Time != "" && l.text == f.keys.Time && !f.has[fieldTime]:
+		return fieldTime, false
+	case f.keys.User != "" && l.text == f.keys.User && !f.has[fieldUserID]:
+		return fieldUserID, false
+	case !l.top:
+		return -1, false
+	}
+	field, known := jsonWords[l.text]
+	switch {
+	case !known || f.has[field],
+		field == fieldTime && f.keys.Time != "",
+		field == fieldUserID && f.keys.User != "":
+		return -1, false
+	case field == fieldID:
+		id, err := ParseID(l.value.text())
+		if err != nil || id.IsZero() {
+			return -1, false
+		}
+	}
+	return field, true
+}
+
+func (f *jsonFields) time(v jsonValue) (t time.Time, err error) {
+	switch number := v[0] == '-' || v[0] >= '0' && v[0] <= '9'; {
+	case f.keys.Time != "" && f.keys.ParseTime != nil:
+		t, err = f.keys.ParseTime(v.text())
+	case number:
+		t, err = ParseJSONTime(string(v))
+	default:
+		t, err = time.Parse(time.RFC3339Nano, v.text())
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	// The year 1, some languages' unset time, must not pass for "now".
+	_, err = UnixNs(t)
+	return t.UTC(), err
+}
+
+// jsonAttrs makes attributes of leaves, at most MaxAttrs.
+func jsonAttrs(leaves []jsonLeaf) []Attr {
+	if len(leaves) == 0 {
+		return nil
+	}
+	uses := make(map[string]int, len(leaves))
+	fits := func(l *jsonLeaf) bool { return l.text != "" && len(l.text) <= MaxAttrKeyBytes }
+	good := 0
+	for i := range leaves {
+		l := &leaves[i]
+		for name, raw := l.text, string(l.raw); uses[l.text] > 0; {
+			uses[name]++
+			suffix := "#" + strconv.Itoa(uses[name])
+			l.text, l.raw = name+suffix, []byte(raw+suffix)
+		}
+		uses[l.text]++
+		if fits(l) {
+			good++
+		}
+	}
+	limit := MaxAttrs
+	if good > MaxAttrs || good < len(leaves) {
+		limit = MaxAttrs - 1
+	}
+	attrs := make([]Attr, 0, min(len(leaves), MaxAttrs))
+	var rest []byte
+	for i := range leaves {
+		if l := &leaves[i]; fits(l) && len(attrs) < limit {
+			attrs = append(attrs, l.value.attr(l.text))
+		} else {
+			rest = append(rest, "{,"[min(len(rest), 1)], '"')
+			rest = append(append(rest, l.raw...), '"', ':')
+			rest = l.value.compact(rest)
+		}
+	}
+	if rest != nil {
+		name := AttrRest
+		for uses[name] > 0 {
+			name += "#"
+		}
+		attrs = append(attrs, String(name, string(append(rest, '}'))))
+	}
+	return attrs
+}
+
+func notJSON(line []byte) error {
+	var raw json.RawMessage
+	err := json.Unmarshal(line, &raw)
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return fmt.Errorf("%w: %s at byte %d of %d", ErrNotJSON, syntax.Error(), syntax.Offset, len(line))
+	}
+	return fmt.Errorf("%w: %w", ErrNotJSON, err)
+}
+
+func jsonNoun(c byte) string {
+	switch c {
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a truth value"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}

@@ -1,0 +1,37 @@
+CREATE TABLE IF NOT EXISTS {{.Table}}
+(
+  `ts`         DateTime64(9, 'UTC') CODEC(Delta(8), ZSTD(1)),
+  `id`         UUID CODEC(ZSTD(1)),
+  `level`      LowCardinality(String) CODEC(ZSTD(1)),
+  `service`    LowCardinality(String) CODEC(ZSTD(1)),
+  `type`       LowCardinality(String) CODEC(ZSTD(1)),
+  `user_id`    String CODEC(ZSTD(1)),
+  `trace_id`   String CODEC(ZSTD(1)),
+  `span_id`    String CODEC(ZSTD(1)),
+  `message`    String CODEC(ZSTD(1)),
+  `attributes` Map(LowCardinality(String), String) CODEC(ZSTD(1)),
+{{- range .Fields}}
+  `{{.Name}}` {{.Column}},
+{{- end}}
+  `month`      UInt32 CODEC(ZSTD(1)),
+  `shard`      UInt64 CODEC(ZSTD(1)),
+  `pos`        UInt64 CODEC(Delta(8), ZSTD(1)),
+  INDEX i_user user_id TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = MergeTree
+-- ignore() is the constant 0: the partition is the month and the shard alone,
+-- but ts and pos become part of the key, so that every part keeps their minimum
+-- and maximum. Reads by time prune parts without opening them, and the head of a
+-- shard and the sink's assertion are answered from metadata.
+PARTITION BY (month, shard, ignore(ts), ignore(pos))
+ORDER BY (ts, id)
+SETTINGS
+  -- Inserts per table whose tokens are remembered: twenty seconds, the longest
+  -- an insert may take, at 500 inserts a second.
+  non_replicated_deduplication_window = 10000,
+  -- Lightweight deletes as patch parts need both.
+  enable_block_number_column = 1, enable_block_offset_column = 1,
+  -- What is answered is on disk.
+  fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1,
+  -- Keep merged parts' sources until their merge is surely on disk.
+  old_parts_lifetime = 480

@@ -1,0 +1,102 @@
+package sinks
+
+import (
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Ref names a shard.
+type Ref struct {
+	Topic string
+	Month schemas.Month
+	Shard schemas.Shard
+}
+
+func (r Ref) String() string { return schemas.PublicShardName(r.Topic, r.Month, r.Shard) }
+
+// Subject is the shard's subject in SHARDS.
+func (r Ref) Subject() string { return schemas.ShardSubject(r.Topic, r.Month, r.Shard) }
+
+// mark is a place in a shard: after pos frames, with so many rows and bytes.
+type mark struct{ pos, rows, bytes uint64 }
+
+// state is what this sink knows of a shard. Only the loop touches it.
+type state struct {
+	ref     Ref
+	tail    mark
+	tailSeq uint64 // in SHARDS
+
+	head      mark // rows and bytes are known when counted
+	headKnown bool
+	counted   bool
+	next      uint64 // sequence in SHARDS of the frame after the head; 0: unknown
+
+	since   time.Time // when the oldest frame not stored was noticed
+	working bool
+	fault   error
+	retryAt time.Time
+	pause   time.Duration
+}
+
+// behind says whether frames are missing in ClickHouse, as far as is known.
+func (s *state) behind() bool { return !s.headKnown || s.head.pos < s.tail.pos }
+
+// dueAt is when the shard's frames shall be stored: now when there is enough of
+// them, else when the oldest waited linger.
+func (s *state) dueAt(cfg *Config) time.Time {
+	if s.fault != nil {
+		return s.retryAt
+	}
+	if s.counted && (s.tail.rows-s.head.rows >= cfg.BatchRows || s.tail.bytes-s.head.bytes >= cfg.BatchBytes) {
+		return s.since
+	}
+	return s.since.Add(cfg.Linger)
+}
+
+// noticed takes a frame's headers from the watcher.
+func (s *state) noticed(tail mark, seq uint64, now time.Time) {
+	if tail.pos <= s.tail.pos {
+		return
+	}
+	if !s.headKnown || s.head.pos >= s.tail.pos {
+		s.since = now
+	}
+	s.tail, s.tailSeq = tail, seq
+}
+
+// stored takes the outcome of work on the shard.
+func (s *state) stored(o outcome, now time.Time) {
+	s.working = false
+	if o.err != nil {
+		s.fault, s.headKnown, s.counted, s.next = o.err, false, false, 0
+		s.pause = min(max(2*s.pause, minPause), maxPause)
+		s.retryAt = now.Add(s.pause)
+		return
+	}
+	s.fault, s.pause = nil, 0
+	s.headKnown, s.head, s.counted, s.next = true, o.head, o.counted, o.next
+	s.since = now
+}
+
+// Pauses after a fault: from a busy server's breath to one that is restarting.
+const (
+	minPause = 100 * time.Millisecond
+	maxPause = 5 * time.Second
+)
+
+// nextDue picks the shard whose turn it is, and when: the earliest due among
+// those that are behind, not at work, and owned.
+func nextDue(pending map[schemas.Shard]*state, cfg *Config) (*state, time.Time) {
+	var best *state
+	var at time.Time
+	for _, s := range pending {
+		if s.working {
+			continue
+		}
+		if due := s.dueAt(cfg); best == nil || due.Before(at) {
+			best, at = s, due
+		}
+	}
+	return best, at
+}

@@ -1,0 +1,118 @@
+package sinks
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Config is what sinks need. Registry and DB are required.
+type Config struct {
+	Registry *registry.Registry
+	DB       *tables.DB
+
+	// A shard is due when it has BatchRows rows or BatchBytes encoded bytes to
+	// store, or when its oldest waited Linger. Defaults 200,000 rows, 32 MiB, 1 s:
+	// past 200,000 rows an insert gets no cheaper, and a second keeps the parts of
+	// an active shard below what merges keep up with.
+	BatchRows  uint64
+	BatchBytes uint64
+	Linger     time.Duration
+	// Inserts bounds the inserts under way at once; memory is at most
+	// Inserts × (BatchBytes + one frame). Default: the processors, at least 2.
+	Inserts int
+	// InsertTimeout bounds one insert with its answer. Default 60 s: three times
+	// the deadline the server itself sets.
+	InsertTimeout time.Duration
+
+	// ReplayWindow is how long stored frames stay in SHARDS. Default 7 days.
+	ReplayWindow time.Duration
+	// SettleTime is how long routed messages stay in EVENTS, for readers that
+	// began before they were routed and for duplicate detection. Default
+	// schemas.DedupWindow.
+	SettleTime time.Duration
+	// Housekeeping is how often sealed shards are closed and streams purged.
+	// Default 15 s.
+	Housekeeping time.Duration
+
+	Hooks Hooks
+	// Crash is called at the named points where tests kill the process.
+	Crash CrashFunc
+}
+
+func (c Config) withDefaults() Config {
+	if c.BatchRows == 0 {
+		c.BatchRows = 200_000
+	}
+	if c.BatchBytes == 0 {
+		c.BatchBytes = 32 << 20
+	}
+	if c.Linger == 0 {
+		c.Linger = time.Second
+	}
+	if c.Inserts == 0 {
+		c.Inserts = max(2, runtime.GOMAXPROCS(0))
+	}
+	if c.InsertTimeout == 0 {
+		c.InsertTimeout = 60 * time.Second
+	}
+	if c.ReplayWindow == 0 {
+		c.ReplayWindow = 7 * 24 * time.Hour
+	}
+	if c.SettleTime == 0 {
+		c.SettleTime = schemas.DedupWindow
+	}
+	if c.Housekeeping == 0 {
+		c.Housekeeping = 15 * time.Second
+	}
+	return c
+}
+
+// Hooks tell what happens; each may be nil. They must not block.
+type Hooks struct {
+	// Stored: an insert brought the shard to a new head.
+	Stored func(ref Ref, rows, bytes uint64, took time.Duration)
+	// Burnt: an insert was answered OK and stored nothing.
+	Burnt func(ref Ref, head uint64, attempt int)
+	// Closed: the shard is stored whole.
+	Closed func(ref Ref, rows uint64)
+	// Fault: work on a shard failed and will be tried again; ref is zero for the
+	// sink's own faults.
+	Fault func(ref Ref, err error)
+}
+
+func (h *Hooks) stored(ref Ref, rows, bytes uint64, took time.Duration) {
+	if h.Stored != nil {
+		h.Stored(ref, rows, bytes, took)
+	}
+}
+
+func (h *Hooks) burnt(ref Ref, head uint64, attempt int) {
+	if h.Burnt != nil {
+		h.Burnt(ref, head, attempt)
+	}
+}
+
+func (h *Hooks) closed(ref Ref, rows uint64) {
+	if h.Closed != nil {
+		h.Closed(ref, rows)
+	}
+}
+
+func (h *Hooks) fault(ref Ref, err error) {
+	if h.Fault != nil {
+		h.Fault(ref, err)
+	}
+}
+
+// CrashFunc is told the name of each point a crash is tested at.
+type CrashFunc func(point string)
+
+func (f CrashFunc) at(point string) {
+	if f != nil {
+		f(point)
+	}
+}

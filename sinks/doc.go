@@ -1,0 +1,37 @@
+// Package sinks writes each frame to ClickHouse once.
+//
+// # Model
+//
+// One watcher follows the headers of SHARDS: first the last frame of every
+// shard, then each new one. So a sink knows each shard's tail without reading a
+// payload, and, against the head in ClickHouse, how much of it is missing. A
+// shard is due when enough is missing or when it has waited long enough; then
+// its frames are read from the stream, in order from the head, and stored by one
+// insert, which is one block, one partition, one part.
+//
+//	watch headers ─▶ board: tail, head ─▶ due? ─▶ fetch frames ─▶ check ─▶ insert ─▶ read the head back
+//	                   ▲                                                                   │
+//	                   └───────────────────────────────────────────────────────────────────┘
+//
+// # Who is authoritative
+//
+// The head in ClickHouse, and nothing else. There are no consumer acks and no
+// state on disk; a sink that starts asks ClickHouse where each shard stands. Of
+// two sinks with the same shard one insert wins: the token names the head the
+// insert follows, and the insert itself asserts that the head has not moved.
+//
+// # After an insert
+//
+//	answer    head read back   meaning                           then
+//	any       moved            stored, by us or by another       go on from the head
+//	OK        not moved        the token was burnt by a crash    next attempt, same rows
+//	error     not moved        nothing was stored                back off, same attempt
+//
+// # Failures
+//
+// A position missing or repeated in SHARDS, or a frame that does not name its
+// predecessor, stops that shard with ErrGap and the exact range; the others go
+// on. A refusal by ClickHouse stops the shard the same way until it succeeds;
+// nothing is skipped. The janitor purges what is stored and old, and never a
+// shard's last frame.
+package sinks

@@ -1,0 +1,14 @@
+package sinks
+
+import "errors"
+
+var (
+	// ErrGap: SHARDS does not hold the frame that must come next. The shard
+	// stops; nothing behind the gap is stored until it is repaired.
+	ErrGap = errors.New("gap in the shard")
+	// ErrBurnt: token after token was found burnt, which no crash explains.
+	ErrBurnt = errors.New("insert tokens keep being burnt")
+	// ErrUnverified: ClickHouse holds other rows than the frames brought, so the
+	// janitor keeps the frames.
+	ErrUnverified = errors.New("stored rows differ from the frames")
+)

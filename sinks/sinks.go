@@ -1,0 +1,183 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Sinks stores the shards that are its share.
+type Sinks struct {
+	cfg     Config
+	js      jetstream.JetStream
+	shards  jetstream.Stream
+	members *registry.Members
+	board   map[schemas.Shard]*state // the loop's
+	slots   int                      // inserts that may still begin; the loop's
+
+	mu     sync.Mutex
+	topics map[string]*schemas.Topic // whose tables are ready
+}
+
+// New prepares sinks on a connection where registry.Setup has run.
+func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
+	cfg = cfg.withDefaults()
+	if cfg.Registry == nil || cfg.DB == nil {
+		return nil, errors.New("sinks: Config.Registry or Config.DB is missing")
+	}
+	s := &Sinks{cfg: cfg, board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, slots: cfg.Inserts}
+	var err error
+	if s.js, err = jetstream.New(nc); err != nil {
+		return nil, err
+	}
+	if s.shards, err = s.js.Stream(ctx, schemas.StreamShards); err != nil {
+		return nil, fmt.Errorf("sinks: stream %s: %w", schemas.StreamShards, err)
+	}
+	return s, nil
+}
+
+// Run stores until ctx ends; an insert under way is finished or left to be found
+// by the next start, which is the same to ClickHouse.
+func (s *Sinks) Run(ctx context.Context) error {
+	s.members = s.cfg.Registry.Join(ctx, "sink")
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() { _ = s.members.Run(ctx) })
+	wg.Go(func() { s.housekeep(ctx) })
+	wg.Go(func() { s.prepareTables(ctx) })
+
+	notices := make(chan notice, watchAhead)
+	wg.Go(func() { s.follow(ctx, notices) })
+	outcomes := make(chan outcome, s.cfg.Inserts)
+	pending := map[schemas.Shard]*state{} // behind, and this sink's
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		timer.Reset(s.begin(ctx, &wg, pending, outcomes))
+		select {
+		case <-ctx.Done():
+			return nil
+		case n := <-notices:
+			s.take(n, pending)
+			for range len(notices) { // what else has come, before looking at the clock again
+				s.take(<-notices, pending)
+			}
+		case o := <-outcomes:
+			s.settle(o, pending)
+		case <-s.members.Changed():
+			clear(pending)
+			for _, st := range s.board {
+				if st.working {
+					continue
+				}
+				// Another sink may have moved the head.
+				st.headKnown, st.counted, st.next = false, false, 0
+				if s.members.Owns(st.ref.Shard.String()) {
+					pending[st.ref.Shard] = st
+				}
+			}
+		case <-timer.C:
+		}
+	}
+}
+
+// take puts a notice on the board.
+func (s *Sinks) take(n notice, pending map[schemas.Shard]*state) {
+	st := s.board[n.ref.Shard]
+	if st == nil {
+		st = &state{ref: n.ref}
+		s.board[n.ref.Shard] = st
+	}
+	st.noticed(n.tail, n.seq, time.Now())
+	if !s.members.Owns(n.ref.Shard.String()) {
+		st.headKnown = false
+	} else if st.behind() {
+		pending[n.ref.Shard] = st
+	}
+}
+
+// settle puts the outcome of an insert on the board.
+func (s *Sinks) settle(o outcome, pending map[schemas.Shard]*state) {
+	s.slots++
+	st := s.board[o.id]
+	st.stored(o, time.Now())
+	if o.err != nil {
+		s.cfg.Hooks.fault(st.ref, o.err)
+	}
+	if !st.behind() || !s.members.Owns(o.id.String()) {
+		delete(pending, o.id)
+	} else {
+		pending[o.id] = st
+	}
+}
+
+// begin starts inserts for the shards that are due, while slots are free, and
+// returns how long until the next is.
+func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schemas.Shard]*state, outcomes chan<- outcome) time.Duration {
+	for s.slots > 0 {
+		st, at := nextDue(pending, &s.cfg)
+		if st == nil {
+			break
+		}
+		if wait := time.Until(at); wait > 0 {
+			return wait
+		}
+		st.working = true
+		s.slots--
+		t := task{ref: st.ref, tail: st.tail.pos, tailSeq: st.tailSeq, head: st.head, headKnown: st.headKnown, next: st.next}
+		wg.Go(func() { outcomes <- s.work(ctx, t) })
+	}
+	return time.Hour // an outcome or a notice comes first
+}
+
+// follow keeps the watcher running. A new one begins with the last frame of
+// every shard, so nothing is missed between two.
+func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
+	for ctx.Err() == nil {
+		err := watch(ctx, s.shards, notices)
+		if ctx.Err() != nil {
+			return
+		}
+		s.cfg.Hooks.fault(Ref{}, err)
+		sleep(ctx, minPause)
+	}
+}
+
+// prepareTables makes the tables of all topics at the start, so that SQL finds
+// them before the first event.
+func (s *Sinks) prepareTables(ctx context.Context) {
+	for pause := minPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
+		topics, err := s.cfg.Registry.Topics(ctx)
+		for i := range topics {
+			if err == nil {
+				_, err = s.table(ctx, topics[i].Name, topics[i].Version)
+			}
+		}
+		if err == nil {
+			return
+		}
+		if ctx.Err() == nil {
+			s.cfg.Hooks.fault(Ref{}, err)
+		}
+		sleep(ctx, pause)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

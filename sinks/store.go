@@ -1,0 +1,165 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// task is work on one shard, as the board knew it.
+type task struct {
+	ref       Ref
+	tail      uint64
+	tailSeq   uint64
+	head      mark
+	headKnown bool
+	next      uint64
+}
+
+// outcome is where the shard stands after the work.
+type outcome struct {
+	id      schemas.Shard
+	head    mark
+	counted bool // head's rows and bytes are known
+	next    uint64
+	err     error
+}
+
+// work brings one batch of the shard into ClickHouse.
+func (s *Sinks) work(ctx context.Context, t task) outcome {
+	o, err := s.advance(ctx, t)
+	o.id, o.err = t.ref.Shard, err
+	if err != nil {
+		s.forget(t.ref.Topic) // the table may be gone: look again
+	}
+	return o
+}
+
+func (s *Sinks) advance(ctx context.Context, t task) (outcome, error) {
+	topic, err := s.table(ctx, t.ref.Topic, 0)
+	if err != nil {
+		return outcome{}, err
+	}
+	if !t.headKnown {
+		if t.head.pos, err = s.head(ctx, t.ref); err != nil {
+			return outcome{}, err
+		}
+		t.next = 0
+	}
+	if t.head.pos >= t.tail {
+		return outcome{head: t.head}, nil
+	}
+	if t.next == 0 {
+		if t.next, err = locate(ctx, s.shards, t.ref, t.head.pos+1, t.tailSeq); err != nil {
+			return outcome{}, err
+		}
+	}
+	maxRows := s.cfg.BatchRows
+	for {
+		b, err := fetch(ctx, s.js, t.ref, t.head.pos, t.tail, t.next, maxRows, s.cfg.BatchBytes)
+		if err != nil {
+			return outcome{}, err
+		}
+		if b.schema > topic.Version {
+			if topic, err = s.table(ctx, t.ref.Topic, b.schema); err != nil {
+				return outcome{}, err
+			}
+		}
+		s.cfg.Crash.at("sink.before-insert")
+		began := time.Now()
+		head, err := s.insert(ctx, topic, t, b)
+		switch {
+		case errors.Is(err, tables.ErrTooSlow) && len(b.frames) > 1:
+			maxRows = max(1, b.rows/2) // a slow link: half as much fits
+			continue
+		case err != nil:
+			return outcome{}, err
+		case head == b.end.pos:
+			s.cfg.Hooks.stored(t.ref, b.rows, b.bytes, time.Since(began))
+			return outcome{head: b.end, counted: true, next: b.lastSeq + 1}, nil
+		default: // another sink cut its batch elsewhere
+			return outcome{head: mark{pos: head}}, nil
+		}
+	}
+}
+
+// maxBurnt bounds the attempts from one head. Each burnt token needs a crash of
+// ClickHouse between its dedup log and the part, so ten are a fault of another
+// kind.
+const maxBurnt = 10
+
+// insert stores the batch and returns the head as read back.
+func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *batch) (uint64, error) {
+	in := &tables.Insert{
+		Topic: topic, Schema: b.schema, Month: t.ref.Month, Shard: t.ref.Shard,
+		Head: t.head.pos, Last: b.end.pos, Frames: b.frames,
+	}
+	for ; in.Attempt < maxBurnt; in.Attempt++ {
+		insertCtx, cancel := context.WithTimeout(ctx, s.cfg.InsertTimeout)
+		insertErr := s.cfg.DB.Insert(insertCtx, in)
+		cancel()
+		s.cfg.Crash.at("sink.after-insert")
+		head, err := s.cfg.DB.Head(ctx, t.ref.Topic, t.ref.Month, t.ref.Shard)
+		if err != nil {
+			return 0, errors.Join(insertErr, err)
+		}
+		switch {
+		case head > in.Head:
+			return head, nil
+		case insertErr != nil:
+			return 0, insertErr
+		}
+		s.cfg.Hooks.burnt(t.ref, in.Head, in.Attempt)
+	}
+	return 0, fmt.Errorf("sinks: %s: %w: %d attempts after position %d were answered OK and stored nothing", t.ref, ErrBurnt, maxBurnt, in.Head)
+}
+
+// head is the highest position that is stored: in the table, or stated by the
+// registry because rows that carried it are gone on purpose.
+func (s *Sinks) head(ctx context.Context, ref Ref) (uint64, error) {
+	pos, err := s.cfg.DB.Head(ctx, ref.Topic, ref.Month, ref.Shard)
+	if err != nil {
+		return 0, err
+	}
+	entry, err := s.cfg.Registry.Shard(ctx, ref.Topic, ref.Month, ref.Shard)
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return 0, err
+	}
+	return max(pos, entry.Floor), nil
+}
+
+// table is the topic's descriptor, of schema version atLeast or later, with its
+// table made ready.
+func (s *Sinks) table(ctx context.Context, name string, atLeast int) (*schemas.Topic, error) {
+	s.mu.Lock()
+	t := s.topics[name]
+	s.mu.Unlock()
+	if t != nil && t.Version >= atLeast {
+		return t, nil
+	}
+	fresh, err := s.cfg.Registry.Topic(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if fresh.Version < atLeast {
+		return nil, fmt.Errorf("sinks: %w: version %d of topic %q, the registry has %d", schemas.ErrFrameSchema, atLeast, name, fresh.Version)
+	}
+	if err := s.cfg.DB.Ensure(ctx, &fresh); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.topics[name] = &fresh
+	s.mu.Unlock()
+	return &fresh, nil
+}
+
+func (s *Sinks) forget(name string) {
+	s.mu.Lock()
+	delete(s.topics, name)
+	s.mu.Unlock()
+}

@@ -1,0 +1,80 @@
+package sinks
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// notice is a frame in SHARDS, by its headers.
+type notice struct {
+	ref  Ref
+	tail mark
+	seq  uint64
+}
+
+// watch follows the headers of SHARDS into out: the last frame of every shard,
+// then each new one. It returns when ctx ends or the stream cannot be followed.
+func watch(ctx context.Context, shards jetstream.Stream, out chan<- notice) error {
+	cons, err := shards.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects:    []string{schemas.SubjectsShards},
+		DeliverPolicy:     jetstream.DeliverLastPerSubjectPolicy,
+		HeadersOnly:       true,
+		InactiveThreshold: idleConsumer,
+	})
+	if err != nil {
+		return fmt.Errorf("sinks: watching %s: %w", schemas.StreamShards, err)
+	}
+	iter, err := cons.Messages(jetstream.PullMaxMessages(watchAhead))
+	if err != nil {
+		return fmt.Errorf("sinks: watching %s: %w", schemas.StreamShards, err)
+	}
+	stop := context.AfterFunc(ctx, iter.Stop)
+	defer stop()
+	defer iter.Stop()
+	for {
+		msg, err := iter.Next()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("sinks: watching %s: %w", schemas.StreamShards, err)
+		}
+		n, err := noticeOf(msg)
+		if err != nil {
+			return err
+		}
+		select {
+		case out <- n:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// watchAhead bounds the headers read ahead, at about 600 bytes each.
+const watchAhead = 2000
+
+// idleConsumer is how long the server keeps the consumer of a sink that died.
+const idleConsumer = 30 * time.Second
+
+func noticeOf(msg jetstream.Msg) (notice, error) {
+	var n notice
+	topic, month, id, err := schemas.ParseShardSubject(msg.Subject())
+	if err != nil {
+		return n, fmt.Errorf("sinks: %w", err)
+	}
+	meta, err := msg.Metadata()
+	if err != nil {
+		return n, fmt.Errorf("sinks: %w", err)
+	}
+	p, err := schemas.ParsePlaced(msg.Headers())
+	if err != nil {
+		return n, fmt.Errorf("sinks: %s message %d: %w", msg.Subject(), meta.Sequence.Stream, err)
+	}
+	return notice{Ref{topic, month, id}, mark{p.Pos, p.ShardRows, p.ShardBytes}, meta.Sequence.Stream}, nil
+}

@@ -1,0 +1,28 @@
+// Package tables is the way to ClickHouse: the tables of topics, their heads,
+// the sinks' insert, and reads.
+//
+// # Model
+//
+// One table per topic; a partition is one shard. The head of a shard is the
+// highest pos in its partition. Insert is one HTTP POST: the frames' bytes as
+// they are, month, shard and pos added by the server, and in the same statement
+// the assertion that the head has not moved.
+//
+// DDL, heads and plain reads go through clickhouse-go. The insert and reads that
+// carry frames (or stream their answer) go through net/http, because clickhouse-go
+// cuts the SELECT with its assertion off an insert and cannot send compressed
+// blocks as they are.
+//
+// # Who is authoritative
+//
+// ClickHouse is: what Head answers is stored. An insert's own answer proves
+// nothing, neither success (its token may have been burnt by a crash) nor
+// failure (it may have committed before the answer was lost). Callers read the
+// head back.
+//
+// # Failures
+//
+// What ClickHouse refuses comes back as *Error with its code; a moved head is
+// ErrHeadMoved, an insert that came too late ErrTooSlow, no room ErrNoSpace. An
+// unreachable server is the transport's error. Every call ends with its context.
+package tables

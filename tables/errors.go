@@ -1,0 +1,64 @@
+package tables
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrHeadMoved: another sink stored frames of the shard first. Read the head
+	// and go on from there.
+	ErrHeadMoved = errors.New("the shard's head moved")
+	// ErrTooSlow: the insert reached the server's pipeline later than
+	// InsertDeadline after it began; nothing of it was stored.
+	ErrTooSlow = errors.New("the insert came too late")
+	// ErrNoSpace: ClickHouse has no room on disk. Nothing of the insert was stored.
+	ErrNoSpace = errors.New("ClickHouse's disk is full")
+	// ErrBusy: too many parts, or no memory just now. Nothing was stored.
+	ErrBusy = errors.New("ClickHouse asks for patience")
+	// ErrDSN: the address of ClickHouse cannot be used.
+	ErrDSN = errors.New("bad ClickHouse address")
+	// ErrOldServer: the server lacks what Almanac stands on.
+	ErrOldServer = errors.New("ClickHouse is too old")
+)
+
+// Codes of ClickHouse's ErrorCodes.cpp that Almanac acts on.
+const (
+	codeMemoryLimit    = 241
+	codeNotEnoughSpace = 243
+	codeTooManyParts   = 252
+	codeThrowIf        = 395
+)
+
+// The texts of the insert's assertions.
+const (
+	textHeadMoved = "almanac: head moved"
+	textTooSlow   = "almanac: too slow"
+)
+
+// Error is a refusal by ClickHouse.
+type Error struct {
+	Code int
+	Text string
+}
+
+// Error says what ClickHouse said, without its stack.
+func (e *Error) Error() string {
+	return fmt.Sprintf("ClickHouse refused (code %d): %s", e.Code, e.Text)
+}
+
+// Unwrap names the refusals callers act on.
+func (e *Error) Unwrap() error {
+	switch {
+	case e.Code == codeThrowIf && strings.Contains(e.Text, textHeadMoved):
+		return ErrHeadMoved
+	case e.Code == codeThrowIf && strings.Contains(e.Text, textTooSlow):
+		return ErrTooSlow
+	case e.Code == codeNotEnoughSpace:
+		return ErrNoSpace
+	case e.Code == codeTooManyParts || e.Code == codeMemoryLimit:
+		return ErrBusy
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package tables
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Insert is frames of one shard that follow its head, to be stored as one part.
+type Insert struct {
+	Topic  *schemas.Topic
+	Schema int // schema version of every frame
+	Month  schemas.Month
+	Shard  schemas.Shard
+	// Head is the position before the first frame, Last that of the last.
+	Head, Last uint64
+	// Attempt counts inserts from this head whose token was burnt.
+	Attempt int
+	Frames  [][]byte
+}
+
+// InsertDeadline is how long the server may take from planning an insert until
+// its rows flow. A stalled insert is refused by the server's own clock, long
+// before the deduplication window could have forgotten its token.
+const InsertDeadline = 20 * time.Second
+
+// Token is the insert's deduplication token. It names the predecessor, not the
+// range: whatever follows this head, only one insert can win.
+func (in *Insert) Token() string {
+	return fmt.Sprintf("%s:%s:%d:%d", in.Topic.Name, in.Shard, in.Head, in.Attempt)
+}
+
+// statement is the insert with its assertions. Only numbers and validated names
+// are spliced in.
+func (in *Insert) statement(database string) string {
+	table := schemas.QuotedTable(database, in.Topic.Name)
+	var cols strings.Builder
+	for _, c := range in.Topic.Columns(in.Schema) {
+		cols.WriteString(schemas.QuoteName(c) + ", ")
+	}
+	structure := strings.ReplaceAll(in.Topic.FrameStructure(in.Schema), "'", "\\'")
+	return fmt.Sprintf("INSERT INTO %s (%smonth, shard, pos) SELECT *, %d, %d, %d FROM input('%s')"+
+		" WHERE throwIf((SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos > %d) != 0, '%s') = 0"+
+		" AND throwIf(nowInBlock() > now() + %d, '%s') = 0 FORMAT Native",
+		table, cols.String(), uint32(in.Month), uint64(in.Shard), in.Last, structure,
+		table, uint32(in.Month), uint64(in.Shard), in.Head, textHeadMoved,
+		int(InsertDeadline.Seconds()), textTooSlow)
+}
+
+// insertSettings make one insert one block, one part, answered when it is on
+// disk.
+var insertSettings = map[string]string{
+	"decompress":                                 "1",
+	"async_insert":                               "0",
+	"max_threads":                                "1",
+	"max_insert_threads":                         "1",
+	"min_insert_block_size_rows":                 "4000000", // far above a batch's rows, so that
+	"min_insert_block_size_bytes":                "4000000000",
+	"max_insert_block_size":                      "4000000", // it is never cut in two
+	"deduplicate_insert":                         "enable",
+	"max_partitions_per_insert_block":            "1",
+	"input_format_native_allow_types_conversion": "0",
+}
+
+// Insert sends the frames. Whatever it returns, only Head tells what is stored.
+func (db *DB) Insert(ctx context.Context, in *Insert) error {
+	q := url.Values{}
+	for k, v := range insertSettings {
+		q.Set(k, v)
+	}
+	q.Set("insert_deduplication_token", in.Token())
+	q.Set("query", in.statement(db.Database))
+	size := 0
+	readers := make([]io.Reader, len(in.Frames))
+	for i, f := range in.Frames {
+		readers[i], size = bytes.NewReader(f), size+len(f)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, db.base+"/?"+q.Encode(), io.MultiReader(readers...))
+	if err != nil {
+		return err
+	}
+	req.ContentLength = int64(size)
+	body, err := db.do(req)
+	if err != nil {
+		return fmt.Errorf("insert into %s after %d: %w", schemas.PublicShardName(in.Topic.Name, in.Month, in.Shard), in.Head, err)
+	}
+	return body.Close()
+}
+
+// do sends a request with credentials and turns a refusal into *Error.
+func (db *DB) do(req *http.Request) (io.ReadCloser, error) {
+	req.Header.Set("X-ClickHouse-User", db.user)
+	req.Header.Set("X-ClickHouse-Key", db.pass)
+	resp, err := db.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ClickHouse at %s: %w", db.base, bare(err))
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp.Body, nil
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBytes))
+	return nil, refusalText(resp.Header.Get("X-ClickHouse-Exception-Code"), string(text))
+}
+
+// maxErrorBytes bounds how much of a refusal is read.
+const maxErrorBytes = 64 << 10
+
+func refusalText(code, text string) error {
+	n, _ := strconv.Atoi(code)
+	text = firstLine(text)
+	if _, after, ok := strings.Cut(text, "DB::Exception: "); ok {
+		text = after
+	}
+	return &Error{Code: n, Text: text}
+}
+
+// bare takes the URL, which holds the whole statement, out of a transport error.
+func bare(err error) error {
+	if u, ok := err.(*url.Error); ok {
+		return u.Err
+	}
+	return err
+}

@@ -1,0 +1,80 @@
+package tables
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+)
+
+// Select is a read whose answer is streamed as ClickHouse formats it.
+type Select struct {
+	SQL string
+	// Params fill {name:Type} placeholders; values as the HTTP interface wants
+	// them (see query/filter).
+	Params map[string]string
+	// Settings of this statement, such as limits.
+	Settings map[string]string
+	// Fresh are blocks the statement may read as the table _fresh, decompressed
+	// Native, and FreshStructure their columns.
+	Fresh          [][]byte
+	FreshStructure string
+	// User and Password, when set, are used instead of the connection's own.
+	User, Password string
+}
+
+// FreshTable is the name under which a Select reads its Fresh blocks.
+const FreshTable = "_fresh"
+
+// Select runs a read. The caller closes the answer. An error that occurs after
+// the first byte shows as a broken answer: see http_write_exception_in_output.
+func (db *DB) Select(ctx context.Context, s *Select) (io.ReadCloser, error) {
+	q := url.Values{"database": {db.Database}}
+	for k, v := range s.Settings {
+		q.Set(k, v)
+	}
+	for k, v := range s.Params {
+		q.Set("param_"+k, v)
+	}
+	var body io.Reader = bytes.NewReader([]byte(s.SQL))
+	contentType := "text/plain; charset=utf-8"
+	if s.FreshStructure != "" {
+		q.Set("query", s.SQL)
+		q.Set(FreshTable+"_format", "Native")
+		q.Set(FreshTable+"_structure", s.FreshStructure)
+		var err error
+		if body, contentType, err = freshBody(s.Fresh); err != nil {
+			return nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, db.base+"/?"+q.Encode(), body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", contentType)
+	if s.User != "" {
+		return (&DB{base: db.base, http: db.http, user: s.User, pass: s.Password}).do(req)
+	}
+	return db.do(req)
+}
+
+func freshBody(blocks [][]byte) (io.Reader, string, error) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	part, err := w.CreateFormFile(FreshTable, FreshTable)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, block := range blocks {
+		if _, err := part.Write(block); err != nil {
+			return nil, "", err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, "", fmt.Errorf("fresh events: %w", err)
+	}
+	return &b, w.FormDataContentType(), nil
+}

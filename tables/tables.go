@@ -1,0 +1,189 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// DB is one ClickHouse server and the database of the tables. It is safe for
+// concurrent use.
+type DB struct {
+	Database string
+
+	base string // scheme://host:port
+	user string
+	pass string
+	http *http.Client
+	conn driver.Conn
+}
+
+// MinVersion is the oldest server whose dialect and settings Almanac uses.
+const MinVersion = "26.2"
+
+// Open reads a DSN http(s)://user:password@host:port/database and prepares the
+// connections. It does not connect; Ping does. The database defaults to
+// schemas.DefaultDatabase.
+func Open(dsn string) (*DB, error) {
+	u, err := url.Parse(dsn)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%w: %q; give its HTTP interface, http://user:password@host:8123/database", ErrDSN, redacted(dsn))
+	}
+	db := &DB{Database: strings.Trim(u.Path, "/"), base: u.Scheme + "://" + u.Host, user: u.User.Username()}
+	if db.Database == "" {
+		db.Database = schemas.DefaultDatabase
+	}
+	if db.user == "" {
+		db.user = "default"
+	}
+	db.pass, _ = u.User.Password()
+	db.http = &http.Client{Transport: &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		MaxIdleConnsPerHost: maxConns,
+		MaxConnsPerHost:     maxConns,
+		IdleConnTimeout:     time.Minute,
+	}}
+	opts := &clickhouse.Options{
+		Protocol:    clickhouse.HTTP,
+		Addr:        []string{u.Host},
+		Auth:        clickhouse.Auth{Username: db.user, Password: db.pass}, // no database: it may have to be made first
+		DialTimeout: dialTimeout,
+		ReadTimeout: readTimeout,
+		Settings:    clickhouse.Settings{"async_insert": 0},
+	}
+	if u.Scheme == "https" {
+		opts.TLS = tlsConfig()
+	}
+	if db.conn, err = clickhouse.Open(opts); err != nil {
+		return nil, fmt.Errorf("%w: %q: %w", ErrDSN, redacted(dsn), err)
+	}
+	return db, nil
+}
+
+// dialTimeout, readTimeout and maxConns bound what one process asks of a server:
+// readTimeout is the statement limit of the reader account and some.
+const (
+	dialTimeout = 5 * time.Second
+	readTimeout = 60 * time.Second
+	maxConns    = 32
+)
+
+func redacted(dsn string) string {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "(not readable)"
+	}
+	return u.Redacted()
+}
+
+// Close drops the connections.
+func (db *DB) Close() error {
+	db.http.CloseIdleConnections()
+	return db.conn.Close()
+}
+
+// Address is where the server is, without credentials.
+func (db *DB) Address() string { return db.base }
+
+// Ping asks the server for its version and refuses one older than MinVersion.
+func (db *DB) Ping(ctx context.Context) (version string, err error) {
+	if err := db.conn.QueryRow(ctx, "SELECT version()").Scan(&version); err != nil {
+		return "", fmt.Errorf("ClickHouse at %s: %w", db.base, err)
+	}
+	var have, want [2]int
+	_, _ = fmt.Sscanf(version, "%d.%d", &have[0], &have[1])
+	_, _ = fmt.Sscanf(MinVersion, "%d.%d", &want[0], &want[1])
+	if have[0] < want[0] || have[0] == want[0] && have[1] < want[1] {
+		return version, fmt.Errorf("%w: %s at %s, Almanac needs %s or later", ErrOldServer, version, db.base, MinVersion)
+	}
+	return version, nil
+}
+
+// Ensure makes the database, the topic's table and the columns it lacks.
+func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
+	for _, ddl := range []string{
+		"CREATE DATABASE IF NOT EXISTS " + schemas.QuoteName(db.Database) + " ENGINE = Atomic",
+		t.CreateTable(db.Database),
+		t.AddColumns(db.Database),
+	} {
+		if ddl == "" {
+			continue
+		}
+		if err := db.conn.Exec(ctx, ddl); err != nil {
+			return fmt.Errorf("table of topic %q: %w", t.Name, refusal(err))
+		}
+	}
+	return nil
+}
+
+// Head is the highest stored position of a shard, 0 when nothing is stored.
+func (db *DB) Head(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) (uint64, error) {
+	var pos uint64
+	q := fmt.Sprintf("SELECT max(pos) FROM %s WHERE month = %d AND shard = %d", schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s))
+	if err := db.conn.QueryRow(ctx, q).Scan(&pos); err != nil {
+		return 0, fmt.Errorf("head of %s: %w", schemas.PublicShardName(topic, m, s), refusal(err))
+	}
+	return pos, nil
+}
+
+// Heads are the heads of all shards of a topic that have rows.
+func (db *DB) Heads(ctx context.Context, topic string) (map[schemas.Shard]uint64, error) {
+	rows, err := db.conn.Query(ctx, "SELECT shard, max(pos) FROM "+schemas.QuotedTable(db.Database, topic)+" GROUP BY shard")
+	if err != nil {
+		return nil, fmt.Errorf("heads of topic %q: %w", topic, refusal(err))
+	}
+	defer func() { _ = rows.Close() }()
+	heads := map[schemas.Shard]uint64{}
+	for rows.Next() {
+		var s, pos uint64
+		if err := rows.Scan(&s, &pos); err != nil {
+			return nil, err
+		}
+		heads[schemas.Shard(s)] = pos
+	}
+	return heads, rows.Err()
+}
+
+// Stored is what a shard's partition holds.
+type Stored struct {
+	Rows         uint64
+	MinTs, MaxTs int64 // unix ns
+}
+
+// Stored counts a shard's rows, from metadata.
+func (db *DB) Stored(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) (Stored, error) {
+	var out Stored
+	q := fmt.Sprintf("SELECT count(), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM %s WHERE month = %d AND shard = %d",
+		schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s))
+	if err := db.conn.QueryRow(ctx, q).Scan(&out.Rows, &out.MinTs, &out.MaxTs); err != nil {
+		return out, fmt.Errorf("rows of %s: %w", schemas.PublicShardName(topic, m, s), refusal(err))
+	}
+	return out, nil
+}
+
+// Conn is the clickhouse-go connection, for reads of other packages.
+func (db *DB) Conn() driver.Conn { return db.conn }
+
+// refusal turns clickhouse-go's exception into *Error.
+func refusal(err error) error {
+	var ex *clickhouse.Exception
+	if errors.As(err, &ex) {
+		return &Error{Code: int(ex.Code), Text: firstLine(ex.Message)}
+	}
+	return err
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s
+}
