@@ -62,7 +62,7 @@ func (c *ClickHouse) Addresses(n *NATS) Addresses {
 
 // WriteAddresses publishes them in the data directory dir, all at once or not at all.
 func WriteAddresses(dir string, a Addresses) error {
-	text, err := json.MarshalIndent(a, "", "  ")
+	text, err := json.MarshalIndent(a, "", "  ") //nolint:gosec // the passwords are what the file is for; its mode is 0600
 	if err != nil {
 		return fmt.Errorf("writing the addresses: %w", err)
 	}
@@ -78,7 +78,7 @@ func ReadAddresses(dir string) (Addresses, error) {
 			"--data, or give --nats and --clickhouse", ErrNoAddresses, dir, dir)
 	}
 	name := filepath.Join(dir, addressesName)
-	text, err := os.ReadFile(name) //nolint:gosec // the user's own directory
+	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return a, fmt.Errorf("%w yet on the data directory %s: %s is starting or ending", ErrNoAddresses, dir, owner)
 	}

@@ -21,14 +21,14 @@ type child struct {
 
 // spawn starts the engine. The parent-death signal belongs to the thread that forks, so one goroutine locks a thread,
 // starts the child on it and keeps the thread until the child is gone.
-func spawn(name string, args []string, log *engineLog, dir string, lock *os.File) (*child, error) {
+// argv begins with the name the process goes by.
+func spawn(path string, argv []string, log *engineLog, dir string, lock *os.File) (*child, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("opening the pipe to the engine: %w", err)
 	}
-	c := &child{cmd: exec.Command(name, args...), lifeline: write, gone: make(chan struct{})} //nolint:gosec // our own words
+	c := &child{cmd: &exec.Cmd{Path: path, Args: argv}, lifeline: write, gone: make(chan struct{})}
 	c.cmd.Dir = dir
-	c.cmd.Args[0] = "almanac-engine"
 	c.cmd.Env = append(os.Environ(), childEnv+"=1")
 	c.cmd.ExtraFiles = []*os.File{read, lock} // become lifelineFD and an open file that keeps the lock
 	c.cmd.Stdout, c.cmd.Stderr = log, log
@@ -49,7 +49,7 @@ func spawn(name string, args []string, log *engineLog, dir string, lock *os.File
 	_ = read.Close()
 	if err != nil {
 		_ = write.Close()
-		return nil, fmt.Errorf("starting the engine by %s: %w", name, err)
+		return nil, fmt.Errorf("starting the engine by %s: %w", path, err)
 	}
 	return c, nil
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
-	"time"
 )
 
 // ClickHouse is an engine that Almanac starts and keeps alive, or one elsewhere that it only speaks to.
@@ -27,14 +26,6 @@ type ClickHouse struct {
 
 	child atomic.Pointer[child] // nil while down
 }
-
-// Pauses between restarts of an engine that dies: long enough not to burn a CPU, short enough not to be noticed after
-// one accident. An engine that lived for steadyAfter has earned the short pause again.
-const (
-	firstPause  = 100 * time.Millisecond
-	longPause   = 10 * time.Second
-	steadyAfter = time.Minute
-)
 
 // bindAttempts: a free port that was found may be taken before the engine has it; then others are tried.
 const bindAttempts = 3

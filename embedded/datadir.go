@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,7 +124,7 @@ func (d *DataDir) claim() error {
 
 // checkOurs refuses a directory of another format, and one with files that are not ours.
 func checkOurs(path string) error {
-	text, err := os.ReadFile(filepath.Join(path, versionName)) //nolint:gosec // the user's own directory
+	text, err := os.ReadFile(filepath.Join(path, versionName))
 	switch {
 	case err == nil:
 		if got := strings.TrimSpace(string(text)); got != strconv.Itoa(FormatVersion) {
@@ -164,10 +165,20 @@ func checkSpace(path string, want int64) error {
 	return nil
 }
 
+// lockPatience is how long a held lock is asked for again. Another command that only looks who is running holds it for
+// an instant, and a predecessor that was just killed a little longer.
+const lockPatience = 300 * time.Millisecond
+
 // takeOwnership locks the directory and writes into the lock who has it.
 func takeOwnership(path string) (*os.File, error) {
 	name := filepath.Join(path, lockName)
-	f, ok, err := tryLock(name)
+	var f *os.File
+	var ok bool
+	var err error
+	patiently(context.Background(), lockPatience, func() bool {
+		f, ok, err = tryLock(name)
+		return ok || err != nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("locking the data directory by %s: %w", name, err)
 	}
@@ -191,7 +202,7 @@ func takeOwnership(path string) (*os.File, error) {
 // readOwner reads what the owner wrote; nothing, if it is just starting or ending.
 func readOwner(name string) Owner {
 	var o Owner
-	f, err := os.Open(name) //nolint:gosec // the user's own directory
+	f, err := os.Open(name)
 	if err != nil {
 		return o
 	}

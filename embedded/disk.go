@@ -14,7 +14,7 @@ func FreeBytes(path string) (int64, error) {
 	if err := unix.Statfs(path, &st); err != nil {
 		return 0, fmt.Errorf("asking for the free space of %s: %w", path, err)
 	}
-	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:gosec,unconvert // types differ between systems; no disk has 2^63 bytes
+	return int64(st.Bavail) * int64(st.Bsize), nil // the types differ between systems
 }
 
 // usedBytes is the size of all files below dir; files that vanish meanwhile count as nothing.
@@ -22,7 +22,7 @@ func usedBytes(dir string) int64 {
 	var sum int64
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
-			return nil //nolint:nilerr // an estimate: what cannot be read is not counted
+			return nil // an estimate: what cannot be read is not counted
 		}
 		if info, err := e.Info(); err == nil {
 			sum += info.Size()

@@ -42,8 +42,8 @@
 //	directory of another run   ErrDirBusy with the owner's pid and start time
 //	directory not ours         ErrDirForeign; of another format: ErrDirVersion
 //	no engine                  ErrNoEngine, names the three ways to get one
-//	disk full                  JetStream switches itself off until the server restarts; Healthy says so, Run restarts
-//	                           the server object on the same port once the space is back
+//	disk full                  the stream that met it, or all of JetStream, takes nothing more until the server restarts;
+//	                           Healthy says so, Run restarts the server object on the same port once there is space
 //	engine dies                Run starts it again with growing pauses, same ports and data
 //	engine does not stop       SIGTERM, then SIGKILL after StopTimeout; what was acknowledged is on disk either way
 //	this process is killed     the child has a parent-death signal (Linux) and a pipe whose end it watches (libchdb):

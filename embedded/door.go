@@ -104,6 +104,9 @@ func remoteDoor(text, database string) (door, error) {
 	values := u.Query()
 	httpPort := values.Get(httpPortOption)
 	values.Del(httpPortOption)
+	if u.Scheme == "https" && !values.Has("secure") { // clickhouse-go wants to be told twice
+		values.Set("secure", "true")
+	}
 	u.RawQuery = values.Encode()
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/" + database

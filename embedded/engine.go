@@ -96,7 +96,7 @@ var versionPattern = regexp.MustCompile(`(\d+)\.(\d+)(?:\.\d+)*`)
 func programVersion(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").Output() //nolint:gosec // PATH is the user's word
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("it does not say its version: %w", err)
 	}

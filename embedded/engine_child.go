@@ -67,7 +67,7 @@ func runLibrary(path string, args []string) error {
 	for i, a := range args {
 		argv[i] = &append([]byte(a), 0)[0]
 	}
-	result := cmdline(int32(len(args)), unsafe.Pointer(&argv[0])) //nolint:gosec // a dozen arguments
+	result := cmdline(int32(len(args)), unsafe.Pointer(&argv[0])) //nolint:gosec // C takes no other pointer
 	runtime.KeepAlive(argv)
 	if result == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 
 // tryLock opens path and takes the exclusive lock on it; false when another open file has it.
 func tryLock(path string) (*os.File, bool, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // a path below our own directory
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, false, err
 	}
@@ -34,22 +34,18 @@ const predecessorPatience = 10 * time.Second
 // lockEngine takes the lock that every engine child inherits. It is free only when the last of them is gone, whatever
 // became of the parent, so that no two engines ever write to one directory.
 func lockEngine(ctx context.Context, path string) (*os.File, error) {
-	ctx, cancel := context.WithTimeout(ctx, predecessorPatience)
-	defer cancel()
-	tick := time.NewTicker(answerEvery)
-	defer tick.Stop()
-	for {
-		f, ok, err := tryLock(path)
-		if err != nil {
-			return nil, fmt.Errorf("locking the engine's directory by %s: %w", path, err)
-		}
-		if ok {
-			return f, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: another engine still holds %s: stop that process", ErrDirBusy, path)
-		case <-tick.C:
-		}
+	var f *os.File
+	var ok bool
+	var err error
+	patiently(ctx, predecessorPatience, func() bool {
+		f, ok, err = tryLock(path)
+		return ok || err != nil
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("locking the engine's directory by %s: %w", path, err)
+	case !ok:
+		return nil, fmt.Errorf("%w: another engine still holds %s: stop that process", ErrDirBusy, path)
 	}
+	return f, nil
 }

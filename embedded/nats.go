@@ -51,17 +51,8 @@ func (n *NATS) Run(ctx context.Context) error {
 	}
 	n.life.up()
 	defer n.stop()
-
-	tick := time.NewTicker(n.cfg.CheckInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			n.revive()
-		}
-	}
+	n.watch(ctx)
+	return nil
 }
 
 // WaitReady returns when clients may connect, with the start's error when it failed, or with ctx's.
@@ -86,19 +77,6 @@ func (n *NATS) InProcessConn() (net.Conn, error) {
 		return nil, fmt.Errorf("embedded NATS: %w", ErrNotRunning)
 	}
 	return s.InProcessConn()
-}
-
-// Healthy says whether events can be stored now.
-func (n *NATS) Healthy() error {
-	s := n.server.Load()
-	switch {
-	case s == nil || !s.Running():
-		return fmt.Errorf("embedded NATS: %w", ErrNotRunning)
-	case !s.JetStreamEnabled():
-		return fmt.Errorf("embedded NATS: %w: the disk of %s is full or failing; free some space, the server then "+
-			"restarts by itself", ErrStoreOff, n.cfg.Dir)
-	}
-	return nil
 }
 
 // prepare decides what stays the same over restarts: directory, port, limit.
@@ -165,26 +143,6 @@ func (n *NATS) startError(words string) error {
 			ErrStart, n.cfg.Dir, words)
 	}
 	return fmt.Errorf("embedded NATS %w: %w", ErrStart, errors.New(words))
-}
-
-// revive replaces a server whose JetStream went off, once there is room for its store to grow again. Between the two
-// servers nobody answers; clients see a disconnect and come back.
-func (n *NATS) revive() {
-	if n.Healthy() == nil {
-		return
-	}
-	free, err := FreeBytes(n.cfg.Dir)
-	if err != nil || free < n.cfg.MinFreeBytes {
-		return
-	}
-	n.cfg.Log.say(LevelWarn, "nats", fmt.Sprintf("JetStream is off and %s are free: restarting the server on port %d",
-		humanBytes(free), n.port))
-	n.stop()
-	if err := n.start(); err != nil {
-		n.cfg.Log.say(LevelError, "nats", err.Error()) // tried again at the next tick
-		return
-	}
-	n.cfg.Log.say(LevelInfo, "nats", "JetStream is on again")
 }
 
 func (n *NATS) stop() {

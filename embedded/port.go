@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -28,11 +29,12 @@ func claimPort(host string, port int) (int, error) {
 		port = 0
 	}
 	address := net.JoinHostPort(host, strconv.Itoa(port))
-	l, err := net.Listen("tcp", address)
-	for deadline := time.Now().Add(portPatience); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline); {
-		time.Sleep(portPatience / 20)
+	var l net.Listener
+	var err error
+	patiently(context.Background(), portPatience, func() bool {
 		l, err = net.Listen("tcp", address)
-	}
+		return !errors.Is(err, syscall.EADDRINUSE)
+	})
 	if err != nil {
 		return 0, portError(host, port, err)
 	}

@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+// Pauses between starts of a server that does not live.
+const (
+	firstPause = 100 * time.Millisecond
+	longPause  = 10 * time.Second
+)
+
 // firstStart starts the engine on ports it chooses; a free port that somebody else took meanwhile is replaced.
 func (c *ClickHouse) firstStart(ctx context.Context) (*child, error) {
 	for attempt := 1; ; attempt++ {
@@ -25,7 +31,7 @@ func (c *ClickHouse) firstStart(ctx context.Context) (*child, error) {
 
 // supervise waits for the end of ctx or of the engine, and in the second case starts it again, until ctx ends.
 func (c *ClickHouse) supervise(ctx context.Context, current *child) {
-	pause := firstPause
+	pauses := backoff{first: firstPause, longest: longPause}
 	for began := time.Now(); ; began = time.Now() {
 		if current != nil {
 			select {
@@ -37,20 +43,16 @@ func (c *ClickHouse) supervise(ctx context.Context, current *child) {
 				c.child.Store(nil)
 				_ = current.lifeline.Close()
 			}
-			if time.Since(began) >= steadyAfter {
-				pause = firstPause
-			}
-			c.cfg.Log.say(LevelWarn, "clickhouse", fmt.Sprintf("the engine ended (%s), starting it again in %s%s",
-				current.ended(), pause, c.quote()))
+			c.cfg.Log.say(LevelWarn, "clickhouse", fmt.Sprintf("the engine ended (%s), starting it again%s",
+				current.ended(), c.quote()))
 		}
-		timer := time.NewTimer(pause)
+		timer := time.NewTimer(pauses.pause(time.Since(began)))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		case <-timer.C:
 		}
-		pause = min(2*pause, longPause)
 		var err error
 		if current, err = c.start(ctx); err != nil && ctx.Err() == nil {
 			c.cfg.Log.say(LevelError, "clickhouse", err.Error())
@@ -62,12 +64,12 @@ func (c *ClickHouse) supervise(ctx context.Context, current *child) {
 
 // start runs the engine once and waits until it answers; it leaves nothing behind when that fails.
 func (c *ClickHouse) start(ctx context.Context) (*child, error) {
-	name, args, err := c.command()
+	path, argv, err := c.command()
 	if err != nil {
 		return nil, err
 	}
 	c.log.forget()
-	current, err := spawn(name, args, c.log, c.cfg.Dir, c.lock)
+	current, err := spawn(path, argv, c.log, c.cfg.Dir, c.lock)
 	if err != nil {
 		return nil, err
 	}
@@ -90,13 +92,13 @@ func (c *ClickHouse) start(ctx context.Context) (*child, error) {
 	return current, nil
 }
 
-// command is the engine's program and arguments.
-func (c *ClickHouse) command() (name string, args []string, err error) {
+// command is the engine's program, and its arguments after the name it goes by.
+func (c *ClickHouse) command() (path string, argv []string, err error) {
 	config := "--config-file=" + filepath.Join(c.cfg.Dir, "config.xml")
 	if c.cfg.Engine.Kind == EngineBinary {
-		return c.cfg.Engine.Path, []string{"server", config}, nil
+		return c.cfg.Engine.Path, []string{c.cfg.Engine.Path, "server", config}, nil
 	}
-	name, err = self()
+	path, err = self()
 	if err != nil {
 		return "", nil, fmt.Errorf("finding the program to run the engine library with: %w", err)
 	}
@@ -104,8 +106,8 @@ func (c *ClickHouse) command() (name string, args []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return name, []string{
-		EngineCommand, c.cfg.Engine.Path,
+	return path, []string{
+		"almanac", EngineCommand, c.cfg.Engine.Path,
 		"--path=" + c.dataDir(), "--tcp_port=" + tcp, "--http_port=" + http, "--listen_host=" + host, config,
 		// The session must not end: the engine ends with it. 10^8 s are three years; then it is simply restarted.
 		"--query=SYSTEM START LISTEN TCP; SYSTEM START LISTEN HTTP; " +
@@ -113,13 +115,10 @@ func (c *ClickHouse) command() (name string, args []string, err error) {
 	}, nil
 }
 
-// answerEvery is how often a starting engine is asked; one question costs it under a millisecond.
-const answerEvery = 20 * time.Millisecond
-
 // answer returns once the engine has said its version to our password and has our database. It gives up when gone
 // closes (nil: never) or ctx ends, with the last refusal.
 func (c *ClickHouse) answer(ctx context.Context, gone <-chan struct{}) error {
-	tick := time.NewTicker(answerEvery)
+	tick := time.NewTicker(patienceTick) // one question costs the engine under a millisecond
 	defer tick.Stop()
 	for {
 		version, err := c.door.query(ctx, "SELECT version()")

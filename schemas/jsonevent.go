@@ -19,33 +19,37 @@ const AttrRest = "almanac_rest"
 // deepest, a GitHub event, needs 6) and bounds the length of names.
 const MaxJSONFlatten = 8
 
-// JSONKeys says which keys of a JSON object fill Time and UserID, for records
-// that use other words than ours. The zero value is ParseJSONEvent. A path is
-// a key, or the keys of nested objects joined with dots. A named key fills the
-// field and stays an attribute as well, so that the record comes out whole;
+// EventKeys says which keys of a record fill Time and UserID, for records that
+// use other words than ours. The zero value is what ParseJSONEvent does. A path
+// is a key, or the keys of nested objects joined with dots. A named key fills
+// the field and stays an attribute as well, so that the record comes out whole;
 // the words it replaces (ts, time, …; user_id) are then plain attributes.
-type JSONKeys struct {
+type EventKeys struct {
 	// Time is the path of the event's time; empty: ts, time, timestamp or
 	// @timestamp. A record that lacks a named path is refused: now would be a
 	// lie.
 	Time string
-	// ParseTime reads the text of the key Time; nil: RFC 3339 in a string, and
+	// ParseTime reads the text of the time; nil: RFC 3339 in a string, and
 	// ParseJSONTime for a number.
 	ParseTime func(text string) (time.Time, error)
 	// User is the path of UserID; empty: user_id.
 	User string
 }
 
+// Pair is one named text of a flat record, such as a row of CSV.
+type Pair struct{ Key, Value string }
+
 // ParseJSONEvent reads one JSON object as an event, the same one each time.
 //
 // These keys of the object itself fill a field, the first of several wins:
 // ts, time, timestamp or @timestamp (RFC 3339, or a number, see ParseJSONTime),
 // id (when a UUID), level, service, type, user_id, trace_id, span_id, message
-// or msg; values that are no string are kept as their JSON text. A time nobody
-// can read is an error; without one, Time is zero, which means now.
+// or msg; numbers, truth values and arrays are kept as their JSON text, and so is
+// an object as message. A time nobody can read is an error; without one, Time is
+// zero, which means now.
 //
 // All else becomes an attribute: nested objects flattened with dots
-// (actor.login), "attributes" without a prefix; arrays, empty objects and
+// (actor.login, service.name), "attributes" without a prefix; arrays, empty objects and
 // objects below MaxJSONFlatten as compact JSON text; null is absent. Numbers
 // become Int64 or Float64 when those print what was written (or differ only in
 // zeros after the point, as 1.0), else the text as written, so that no digit is
@@ -57,10 +61,10 @@ type JSONKeys struct {
 // both by U+FFFD, which is why only its checking is used here.
 //
 // The error is ErrNotJSON with the byte offset, or ErrJSONEvent with the key.
-func ParseJSONEvent(line []byte) (Event, error) { return JSONKeys{}.Parse(line) }
+func ParseJSONEvent(line []byte) (Event, error) { return EventKeys{}.ParseJSON(line) }
 
-// Parse is ParseJSONEvent with other keys.
-func (k JSONKeys) Parse(line []byte) (Event, error) {
+// ParseJSON is ParseJSONEvent with other keys.
+func (k EventKeys) ParseJSON(line []byte) (Event, error) {
 	if !json.Valid(line) {
 		return Event{}, notJSON(line)
 	}
@@ -70,15 +74,33 @@ func (k JSONKeys) Parse(line []byte) (Event, error) {
 		return Event{}, fmt.Errorf("%w: it is %s, it must be an object", ErrJSONEvent, jsonNoun(line[w.i]))
 	}
 	w.object("", 1)
+	ev, err := k.event(w.leaves)
+	if err != nil {
+		return Event{}, fmt.Errorf("%w: %w", ErrJSONEvent, err)
+	}
+	return ev, nil
+}
 
+// FromPairs makes an event of a flat record by the rules of ParseJSONEvent; its
+// values are all texts. The error names the key.
+func (k EventKeys) FromPairs(pairs []Pair) (Event, error) {
+	leaves := make([]jsonLeaf, len(pairs))
+	for i, p := range pairs {
+		key, value := quoteJSON(p.Key), quoteJSON(p.Value)
+		leaves[i] = jsonLeaf{raw: key[1 : len(key)-1], value: value, top: true}
+	}
+	return k.event(leaves)
+}
+
+func (k EventKeys) event(leaves []jsonLeaf) (Event, error) {
 	f := jsonFields{keys: k}
-	for _, l := range w.leaves {
+	for _, l := range leaves {
 		if err := f.take(l); err != nil {
 			return Event{}, err
 		}
 	}
 	if k.Time != "" && !f.has[fieldTime] {
-		return Event{}, fmt.Errorf("%w: it has no %q to take the time from", ErrJSONEvent, k.Time)
+		return Event{}, fmt.Errorf("it has no %q to take the time from", k.Time)
 	}
 	f.ev.Attrs = jsonAttrs(f.rest)
 	return f.ev, nil
@@ -125,7 +147,7 @@ func ParseJSONTime(number string) (time.Time, error) {
 
 // The fields of an event that a JSON key can fill.
 const (
-	fieldTime = iota
+	fieldTime = iota + 1
 	fieldID
 	fieldLevel
 	fieldService
@@ -147,7 +169,7 @@ var jsonWords = map[string]int{
 // jsonFields is an event being filled: has says which fields are, rest is what
 // stays for the attributes.
 type jsonFields struct {
-	keys JSONKeys
+	keys EventKeys
 	ev   Event
 	has  [fieldCount]bool
 	rest []jsonLeaf
@@ -159,7 +181,7 @@ func (f *jsonFields) take(l jsonLeaf) error {
 	if !moved {
 		f.rest = append(f.rest, l)
 	}
-	if field < 0 {
+	if field == 0 {
 		return nil
 	}
 	f.has[field] = true
@@ -167,7 +189,7 @@ func (f *jsonFields) take(l jsonLeaf) error {
 	case fieldTime:
 		t, err := f.time(l.value)
 		if err != nil {
-			return fmt.Errorf("%w: %q: %w", ErrJSONEvent, l.text, err)
+			return fmt.Errorf("%q: %w", l.text, err)
 		}
 		f.ev.Time = t
 	case fieldID:
@@ -190,7 +212,7 @@ func (f *jsonFields) take(l jsonLeaf) error {
 	return nil
 }
 
-// field is the field the leaf fills, -1 for none; moved says that it needs no
+// field is the field the leaf fills, 0 for none; moved says that it needs no
 // attribute beside it.
 func (f *jsonFields) field(l jsonLeaf) (field int, moved bool) {
 	switch {
@@ -199,18 +221,18 @@ func (f *jsonFields) field(l jsonLeaf) (field int, moved bool) {
 	case f.keys.User != "" && l.text == f.keys.User && !f.has[fieldUserID]:
 		return fieldUserID, false
 	case !l.top:
-		return -1, false
+		return 0, false
 	}
 	field, known := jsonWords[l.text]
 	switch {
 	case !known || f.has[field],
 		field == fieldTime && f.keys.Time != "",
 		field == fieldUserID && f.keys.User != "":
-		return -1, false
+		return 0, false
 	case field == fieldID:
 		id, err := ParseID(l.value.text())
 		if err != nil || id.IsZero() {
-			return -1, false
+			return 0, false
 		}
 	}
 	return field, true
@@ -218,7 +240,7 @@ func (f *jsonFields) field(l jsonLeaf) (field int, moved bool) {
 
 func (f *jsonFields) time(v jsonValue) (t time.Time, err error) {
 	switch number := v[0] == '-' || v[0] >= '0' && v[0] <= '9'; {
-	case f.keys.Time != "" && f.keys.ParseTime != nil:
+	case f.keys.ParseTime != nil:
 		t, err = f.keys.ParseTime(v.text())
 	case number:
 		t, err = ParseJSONTime(string(v))

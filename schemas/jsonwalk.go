@@ -3,6 +3,7 @@ package schemas
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -53,7 +54,8 @@ func (w *jsonWalk) object(prefix string, depth int) {
 
 func (w *jsonWalk) member(prefix, key string, depth int) {
 	start := w.i
-	if w.b[start] == '{' && depth < MaxJSONFlatten && !w.emptyObject() {
+	message := depth == 1 && jsonWords[key] == fieldMessage
+	if w.b[start] == '{' && depth < MaxJSONFlatten && !message && !w.emptyObject() {
 		if depth == 1 && key == ColAttributes {
 			w.object("", depth+1)
 		} else {
@@ -209,4 +211,21 @@ func unquoteJSON(s []byte) string {
 func hex4(s []byte) rune {
 	n, _ := strconv.ParseUint(string(s[:4]), 16, 32)
 	return rune(n)
+}
+
+// quoteJSON is the JSON string of s, whose bytes it keeps but for what JSON must
+// escape.
+func quoteJSON(s string) []byte {
+	out := append(make([]byte, 0, len(s)+2), '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			out = append(out, '\\', c)
+		case c < ' ':
+			out = fmt.Appendf(out, `\u%04x`, c)
+		default:
+			out = append(out, c)
+		}
+	}
+	return append(out, '"')
 }

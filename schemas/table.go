@@ -63,3 +63,8 @@ func (t *Topic) AddColumns(database string) string {
 	}
 	return "ALTER TABLE " + QuotedTable(database, t.Name) + " " + strings.Join(adds, ", ")
 }
+
+// DefaultSQL is the value a row has whose frame did not know the field yet.
+func (f Field) DefaultSQL() string {
+	return "defaultValueOfTypeName('" + strings.ReplaceAll(string(fieldColTypes[f.Type]), "'", "\\'") + "')"
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
@@ -95,41 +94,4 @@ func fetch(ctx context.Context, js jetstream.JetStream, ref Ref, head, tail, nex
 		}
 	}
 	return b, nil
-}
-
-// locate finds the sequence from which the frame at pos can be read, by halving:
-// positions rise with sequences, so some 40 small reads do for any stream.
-func locate(ctx context.Context, shards jetstream.Stream, ref Ref, pos, tailSeq uint64) (uint64, error) {
-	info, err := shards.Info(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("sinks: %s: %w", schemas.StreamShards, err)
-	}
-	first := info.State.FirstSeq
-	if tailSeq < first {
-		return first, nil
-	}
-	var failed error
-	n := sort.Search(int(tailSeq-first), func(i int) bool {
-		if failed != nil {
-			return true
-		}
-		msg, err := shards.GetMsg(ctx, first+uint64(i), jetstream.WithGetMsgSubject(ref.Subject()))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return true // nothing of the shard from here on
-		}
-		if err != nil {
-			failed = err
-			return true
-		}
-		p, err := schemas.ParsePlaced(msg.Header)
-		if err != nil {
-			failed = err
-			return true
-		}
-		return p.Pos >= pos
-	})
-	if failed != nil {
-		return 0, fmt.Errorf("sinks: finding position %d of %s: %w", pos, ref, failed)
-	}
-	return first + uint64(n), nil
 }

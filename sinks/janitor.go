@@ -179,17 +179,13 @@ func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 	if err != nil {
 		return fmt.Errorf("janitor: tail of %s: %w", ref, err)
 	}
-	at, err := locate(ctx, j.s.shards, ref, head, last.Sequence)
+	at, err := registry.FindFrame(ctx, j.s.shards, subject, head, last.Sequence)
 	if err != nil {
 		return err
 	}
-	msg, err := j.s.shards.GetMsg(ctx, at, jetstream.WithGetMsgSubject(subject))
+	p, err := registry.FrameFrom(ctx, j.s.shards, subject, at)
 	if err != nil {
-		return fmt.Errorf("janitor: position %d of %s: %w", head, ref, err)
-	}
-	p, err := schemas.ParsePlaced(msg.Header)
-	if err != nil {
-		return fmt.Errorf("janitor: position %d of %s: %w", head, ref, err)
+		return err
 	}
 	stored, err := j.s.cfg.DB.Stored(ctx, topic, month, id)
 	if err != nil {
@@ -198,7 +194,7 @@ func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 	if p.Pos != head || stored.Rows != p.ShardRows {
 		return fmt.Errorf("janitor: %s: %w: %d rows up to position %d, the frames brought %d; run `almanac verify %s`", ref, ErrUnverified, stored.Rows, head, p.ShardRows, topic)
 	}
-	if err := j.s.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(min(keepFrom, msg.Sequence, last.Sequence))); err != nil {
+	if err := j.s.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(min(keepFrom, at, last.Sequence))); err != nil {
 		return fmt.Errorf("janitor: purging %s: %w", ref, err)
 	}
 	return nil

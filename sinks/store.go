@@ -55,7 +55,7 @@ func (s *Sinks) advance(ctx context.Context, t task) (outcome, error) {
 		return outcome{head: t.head}, nil
 	}
 	if t.next == 0 {
-		if t.next, err = locate(ctx, s.shards, t.ref, t.head.pos+1, t.tailSeq); err != nil {
+		if t.next, err = registry.FindFrame(ctx, s.shards, t.ref.Subject(), t.head.pos+1, t.tailSeq); err != nil {
 			return outcome{}, err
 		}
 	}

@@ -1,0 +1,31 @@
+// Package query reads events back: pages in time order, the live tail, SQL, the
+// registry as a table, dead letters, and the proof that nothing is missing.
+//
+// # Model
+//
+// An accepted event is in one of three places: in EVENTS above its lane's
+// checkpoint, in SHARDS above its shard's head, or in ClickHouse. A page reads
+// the three in that order, the way the event moves, and drops by id what it met
+// twice. So an event is found as soon as it was accepted, and never vanishes or
+// doubles while it is handed over.
+//
+//	checkpoints, heads ─▶ EVENTS above the checkpoints ─▶ SHARDS above the heads ─▶ ClickHouse
+//
+// Positions are read first: a frame routed or stored afterwards is met in both
+// places, one routed or stored before is in the later one. The janitor purges
+// neither stream so early that a read could miss a frame between the two.
+//
+// One engine decides every filter: fresh frames are handed to ClickHouse with the
+// statement, so a fresh and a stored event are judged alike.
+//
+// # Who is authoritative
+//
+// The registry says which shards may overlap a time range; the frames' headers
+// say how many rows each position must have brought; ClickHouse says what is
+// stored. Verify compares them and believes none alone.
+//
+// # Failures
+//
+// What the caller got wrong wraps ErrRequest. A page that had to leave fresh
+// frames out says so in its notes. Every call ends with its context.
+package query

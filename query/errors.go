@@ -1,0 +1,21 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrRequest: the request cannot be answered as it is; the text says what to
+	// change. Nothing was read.
+	ErrRequest = errors.New("bad request")
+	// ErrCursor: the cursor was not made by this query, or was changed.
+	ErrCursor = errors.New("bad cursor")
+	// ErrPosition: a tail's position cannot be read.
+	ErrPosition = errors.New("bad position")
+	// ErrNoDeadLetter: no dead letter has that number.
+	ErrNoDeadLetter = errors.New("no such dead letter")
+)
+
+// joinRequest makes an error the request's fault.
+func joinRequest(err error) error { return fmt.Errorf("%w: %w", ErrRequest, err) }

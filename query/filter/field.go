@@ -1,0 +1,165 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// fieldType is how a field compares.
+type fieldType int
+
+const (
+	typeText fieldType = iota
+	typeAttr
+	typeUUID
+	typeTime
+	typeFloat
+	typeInt
+	typeBool
+	typeMonth
+	typeShard
+	typePos
+)
+
+// typeFacts are what each type takes: its ClickHouse type, the words for
+// messages with an example of a value, whether it has an order, and whether its
+// values are quoted inside an array.
+var typeFacts = map[fieldType]struct {
+	sql, want       string
+	ordered, quoted bool
+}{
+	typeText:  {"String", "text, such as 'error'", true, true},
+	typeAttr:  {"String", "a text or a number", true, true},
+	typeUUID:  {"UUID", "a UUID, such as '0193a1b2-0000-7000-8000-000000000001'", false, true},
+	typeTime:  {"DateTime64(9,'UTC')", "a time, such as '2026-11-05T10:00:00Z', '2026-11-05' or -15m", true, true},
+	typeFloat: {"Float64", "a number, such as 1.5", true, false},
+	typeInt:   {"Int64", "a whole number, such as 500", true, false},
+	typeBool:  {"Bool", "true or false", false, false},
+	typeMonth: {"UInt32", "a month, such as '2026-11'", true, false},
+	typeShard: {"UInt64", "a shard's 16 hex digits, such as '00c0ffee00c0ffee'", false, false},
+	typePos:   {"UInt64", "a whole number from 0 on, such as 17", true, false},
+}
+
+// baseFields are the columns every topic has.
+var baseFields = []struct {
+	name string
+	typ  fieldType
+}{
+	{schemas.ColTs, typeTime}, {schemas.ColID, typeUUID}, {schemas.ColLevel, typeText},
+	{schemas.ColService, typeText}, {schemas.ColType, typeText}, {schemas.ColUserID, typeText},
+	{schemas.ColTraceID, typeText}, {schemas.ColSpanID, typeText}, {schemas.ColMessage, typeText},
+	{schemas.ColMonth, typeMonth}, {schemas.ColShard, typeShard}, {schemas.ColPos, typePos},
+}
+
+var promotedTypes = map[schemas.FieldType]fieldType{
+	schemas.TypeString:         typeText,
+	schemas.TypeLowCardinality: typeText,
+	schemas.TypeInt64:          typeInt,
+	schemas.TypeFloat64:        typeFloat,
+	schemas.TypeBool:           typeBool,
+	schemas.TypeTimestamp:      typeTime,
+}
+
+// field is a column, or one attribute.
+type field struct {
+	name string // of the column; "attributes" for an attribute
+	key  string // the attribute's name
+	typ  fieldType
+	base bool // every event has it
+}
+
+// fieldsOf are the columns of t by name. A nil topic has the base columns only.
+func fieldsOf(t *schemas.Topic) map[string]field {
+	m := make(map[string]field, len(baseFields))
+	for _, b := range baseFields {
+		m[b.name] = field{name: b.name, typ: b.typ, base: true}
+	}
+	if t != nil {
+		for _, f := range t.Fields {
+			m[f.Name] = field{name: f.Name, typ: promotedTypes[f.Type]}
+		}
+	}
+	return m
+}
+
+const attrPrefix = schemas.ColAttributes + "."
+
+// resolve finds what the name in the filter means.
+func (c *compiler) resolve(t *fieldTerm) (field, error) {
+	name := t.Name
+	quoted := strings.HasPrefix(name, "`")
+	name = strings.Trim(name, "`")
+	attr := func(key string) (field, error) {
+		if key == "" || len(key) > schemas.MaxAttrKeyBytes {
+			return field{}, c.fail(t.Pos, ErrUnknownField, "an attribute's name has 1 to %d bytes, this one has %d", schemas.MaxAttrKeyBytes, len(key))
+		}
+		return field{name: schemas.ColAttributes, key: key, typ: typeAttr}, nil
+	}
+	switch key, dotted := strings.CutPrefix(name, attrPrefix); {
+	case t.Key != nil && name == schemas.ColAttributes:
+		return attr(unquote(*t.Key))
+	case t.Key != nil:
+		return field{}, c.fail(t.Pos, ErrUnknownField, "only attributes takes a name in brackets: attributes[%s]", clip(*t.Key))
+	case dotted && !quoted:
+		return attr(key)
+	case name == schemas.ColAttributes:
+		return field{}, c.fail(t.Pos, ErrUnknownField, "say which attribute: attributes.name or attributes['any name']")
+	}
+	if f, ok := c.fields[name]; ok {
+		return f, nil
+	}
+	hint := ""
+	if near := c.nearest(name); near != "" {
+		hint = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return field{}, c.fail(t.Pos, ErrUnknownField, "%s is no column or promoted field; %san attribute is written attributes.%[1]s", clip(name), hint)
+}
+
+// commonNames are what other systems call our columns.
+var commonNames = map[string]string{
+	"time": schemas.ColTs, "timestamp": schemas.ColTs, "@timestamp": schemas.ColTs, "date": schemas.ColTs,
+	"msg": schemas.ColMessage, "body": schemas.ColMessage, "text": schemas.ColMessage,
+	"severity": schemas.ColLevel, "user": schemas.ColUserID, "trace": schemas.ColTraceID, "span": schemas.ColSpanID,
+}
+
+// nearest is the known name closest to the wrong one, "" when none is near: more
+// than a third of it would have to change.
+func (c *compiler) nearest(name string) string {
+	name = strings.ToLower(name)
+	if n, ok := commonNames[name]; ok {
+		return n
+	}
+	best, bestAt := "", max(len(name)/3, 1)+1
+	for known := range c.fields {
+		if d := distance(name, known); d < bestAt || d == bestAt && best != "" && known < best {
+			best, bestAt = known, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's. Names are short, so the plain table is fine.
+func distance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return 64
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := last
+			if a[i] != b[j] {
+				cost++
+			}
+			last = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,224 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// freshFrame is a frame that ClickHouse may not have yet.
+type freshFrame struct {
+	schemas.Frame
+	payload []byte
+}
+
+// Bounds of what one page reads of the streams, and of what one statement takes.
+const (
+	// maxFreshBytes is what both streams may hold above checkpoints and heads in
+	// the page's range, encoded; more, and the page says that it left some out.
+	maxFreshBytes = 128 << 20
+	// maxStatementBytes is what goes to ClickHouse with one statement, decompressed.
+	maxStatementBytes = 32 << 20
+	// freshBatch and freshBatchBytes bound one request to a stream.
+	freshBatch      = 64
+	freshBatchBytes = 8 << 20
+)
+
+// freshRows reads the page's rows from the streams. It must be called before
+// ClickHouse is asked.
+func (r *Reader) freshRows(ctx context.Context, p *plan, page *Page) ([]row, error) {
+	frames, cut, err := r.freshFrames(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if cut {
+		page.Notes = append(page.Notes, fmt.Sprintf("more than %d MiB of this range are not stored yet; only those were read, so events may be missing here until they are stored", maxFreshBytes>>20))
+	}
+	// In the page's direction, so that reading can stop when the page is full.
+	slices.SortFunc(frames, func(a, b freshFrame) int {
+		if p.asc {
+			return cmp.Compare(a.MinTs, b.MinTs)
+		}
+		return cmp.Compare(b.MaxTs, a.MaxTs)
+	})
+	var rows []row
+	for len(frames) > 0 {
+		if len(rows) > p.limit {
+			last := rows[len(rows)-1].ts
+			if p.asc && frames[0].MinTs > last || !p.asc && frames[0].MaxTs < last {
+				break
+			}
+		}
+		n, size := 0, 0
+		for n < len(frames) && frames[n].Schema == frames[0].Schema && (n == 0 || size+frames[n].RawBytes <= maxStatementBytes) {
+			size += frames[n].RawBytes
+			n++
+		}
+		more, err := r.readFresh(ctx, p, frames[:n])
+		if err != nil {
+			return nil, err
+		}
+		rows = merge(rows, more, p)
+		frames = frames[n:]
+	}
+	return rows, nil
+}
+
+// readFresh lets ClickHouse judge frames of one schema version.
+func (r *Reader) readFresh(ctx context.Context, p *plan, frames []freshFrame) ([]row, error) {
+	var reader schemas.FrameReader
+	blocks := make([][]byte, 0, len(frames))
+	for _, f := range frames {
+		if err := reader.Open(f.payload, &p.topic, f.Schema); err != nil {
+			continue // the router will keep it as a dead letter, and so it is no event
+		}
+		blocks = append(blocks, slices.Clone(reader.Raw()))
+	}
+	if len(blocks) == 0 {
+		return nil, nil
+	}
+	cond, params := p.condition()
+	return r.collect(ctx, &tables.Select{
+		SQL:    fmt.Sprintf("SELECT %s FROM (%s) WHERE %s %s", columns(&p.topic), freshSource(&p.topic, frames[0].Schema, 0, 0), cond, p.order()),
+		Params: params, Fresh: blocks, FreshStructure: p.topic.FrameStructure(frames[0].Schema),
+	})
+}
+
+// freshSource reads fresh blocks with the columns a stored row has: fields that
+// came after the frame's schema version at their defaults, the given shard and
+// pos (0 while there are none), and more.
+func freshSource(t *schemas.Topic, schema int, shard schemas.Shard, pos uint64, more ...string) string {
+	cols := append([]string{"*"}, more...)
+	for _, f := range t.Fields[len(t.FieldsAt(schema)):] {
+		cols = append(cols, f.DefaultSQL()+" AS "+schemas.QuoteName(f.Name))
+	}
+	cols = append(cols, "toUInt32(toYYYYMM(ts)) AS month", fmt.Sprintf("toUInt64(%d) AS shard", uint64(shard)), fmt.Sprintf("toUInt64(%d) AS pos", pos))
+	return "SELECT " + strings.Join(cols, ", ") + " FROM " + tables.FreshTable
+}
+
+// freshFrames gathers the frames of the page's range that ClickHouse may not
+// have. cut says that there were more than it may read.
+func (r *Reader) freshFrames(ctx context.Context, p *plan) (frames []freshFrame, cut bool, err error) {
+	// Positions first, then the streams in the way of an event.
+	checkpoints, err := r.checkpoints(ctx, p.topic.Name)
+	if err != nil {
+		return nil, false, err
+	}
+	heads, err := r.db.Heads(ctx, p.topic.Name)
+	if err != nil {
+		return nil, false, err
+	}
+	c := &freshCollector{lo: p.lower(), hi: p.upper(), seen: map[string]bool{}}
+	g, gctx := errgroup.WithContext(ctx)
+	for lane := range p.topic.Lanes {
+		token := strconv.Itoa(lane)
+		g.Go(func() error {
+			return r.readStream(gctx, schemas.StreamEvents, schemas.LaneFilter(p.topic.Name, token), checkpoints[token].Source+1, c.event)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, false, err
+	}
+	tails, err := r.tails(ctx, schemas.ShardsFilter(p.topic.Name))
+	if err != nil {
+		return nil, false, err
+	}
+	g, gctx = errgroup.WithContext(ctx)
+	g.SetLimit(freshReaders)
+	for _, t := range tails {
+		if t.Pos <= heads[t.shard] {
+			continue
+		}
+		g.Go(func() error {
+			from, err := registry.FindFrame(gctx, r.shards, t.subject, heads[t.shard]+1, t.seq)
+			if err != nil {
+				return err
+			}
+			return r.readStream(gctx, schemas.StreamShards, t.subject, from, c.event)
+		})
+	}
+	err = g.Wait()
+	return c.frames, c.cut, err
+}
+
+// freshReaders bounds the requests to the streams under way for one page.
+const freshReaders = 8
+
+// freshCollector keeps the frames of a time range, up to maxFreshBytes. A frame
+// that was routed while the streams were read is met in both; were it judged
+// twice, its rows would take each other's place below the statement's limit.
+type freshCollector struct {
+	lo, hi int64
+
+	mu     sync.Mutex
+	seen   map[string]bool // by digest
+	bytes  int
+	cut    bool
+	frames []freshFrame
+}
+
+// event takes a message of either stream; false stops reading.
+func (c *freshCollector) event(msg *jetstream.RawStreamMsg) bool {
+	f, err := schemas.ParseFrame(msg.Header)
+	if err != nil || f.MaxTs < c.lo || f.MinTs > c.hi {
+		return true // bare JSON is read once it is routed; a broken frame is no event
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	digest := schemas.Digest(msg.Data)
+	if c.seen[digest] {
+		return true
+	}
+	c.seen[digest] = true
+	if c.bytes += len(msg.Data); c.bytes > maxFreshBytes {
+		c.cut = true
+		return false
+	}
+	c.frames = append(c.frames, freshFrame{f, msg.Data})
+	return true
+}
+
+// readStream gives f each message of a subject filter from a sequence on, to the
+// present end.
+func (r *Reader) readStream(ctx context.Context, stream, filter string, from uint64, f func(*jetstream.RawStreamMsg) bool) error {
+	for {
+		msgs, err := jetstreamext.GetBatch(ctx, r.js, stream, freshBatch,
+			jetstreamext.GetBatchSubject(filter), jetstreamext.GetBatchSeq(max(from, 1)), jetstreamext.GetBatchMaxBytes(freshBatchBytes))
+		if err != nil {
+			return fmt.Errorf("query: reading %s of %s: %w", filter, stream, err)
+		}
+		pending := ""
+		for msg, err := range msgs {
+			if errors.Is(err, jetstreamext.ErrNoMessages) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("query: reading %s of %s: %w", filter, stream, err)
+			}
+			if !f(msg) {
+				return nil
+			}
+			from, pending = msg.Sequence+1, msg.Header.Get(headerPending)
+		}
+		if pending == "0" || pending == "" {
+			return nil
+		}
+	}
+}
+
+// headerPending is how JetStream says how many messages follow one that a batch
+// get brought.
+const headerPending = "Nats-Num-Pending"

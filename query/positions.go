@@ -1,0 +1,122 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// checkpoints reads how far each lane of a topic is routed, by lane token.
+func (r *Reader) checkpoints(ctx context.Context, topic string) (map[string]schemas.Checkpoint, error) {
+	out := map[string]schemas.Checkpoint{}
+	msgs, err := jetstreamext.GetLastMsgsFor(ctx, r.js, schemas.StreamShards, []string{schemas.RoutedFilter(topic)})
+	if err != nil {
+		return nil, fmt.Errorf("query: checkpoints of %q: %w", topic, err)
+	}
+	for msg, err := range msgs {
+		if errors.Is(err, jetstreamext.ErrNoMessages) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("query: checkpoints of %q: %w", topic, err)
+		}
+		cp, err := schemas.ParseCheckpoint(msg.Data)
+		if err != nil {
+			return nil, fmt.Errorf("query: %s: %w", msg.Subject, err)
+		}
+		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok {
+			out[lane] = cp
+		}
+	}
+	return out, nil
+}
+
+// tail is the last frame of a shard, by its headers.
+type tail struct {
+	schemas.Placed
+	subject string
+	topic   string
+	month   schemas.Month
+	shard   schemas.Shard
+	seq     uint64
+}
+
+// tails reads the headers of the last frame of each shard under a filter.
+func (r *Reader) tails(ctx context.Context, filter string) ([]tail, error) {
+	var out []tail
+	err := r.headers(ctx, filter, jetstream.DeliverLastPerSubjectPolicy, func(msg jetstream.Msg, seq uint64) error {
+		topic, month, shard, err := schemas.ParseShardSubject(msg.Subject())
+		if err != nil {
+			return fmt.Errorf("query: %w", err)
+		}
+		p, err := schemas.ParsePlaced(msg.Headers())
+		if err != nil {
+			return fmt.Errorf("query: %s message %d: %w", msg.Subject(), seq, err)
+		}
+		out = append(out, tail{p, msg.Subject(), topic, month, shard, seq})
+		return nil
+	})
+	return out, err
+}
+
+// headers gives f the headers of SHARDS' messages under a filter, to the present
+// end.
+func (r *Reader) headers(ctx context.Context, filter string, policy jetstream.DeliverPolicy, f func(jetstream.Msg, uint64) error) error {
+	return scanHeaders(ctx, r.shards, filter, policy, 0, f)
+}
+
+// scanHeaders reads headers through a consumer that ends with the call.
+func scanHeaders(ctx context.Context, s jetstream.Stream, filter string, policy jetstream.DeliverPolicy, from uint64, f func(jetstream.Msg, uint64) error) error {
+	cons, err := s.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		FilterSubject: filter, DeliverPolicy: policy, OptStartSeq: from, HeadersOnly: true,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, InactiveThreshold: scanIdle, Replicas: 1,
+	})
+	if err != nil {
+		return fmt.Errorf("query: reading headers of %s: %w", filter, err)
+	}
+	name := cons.CachedInfo().Name
+	defer func() {
+		drop, cancel := context.WithTimeout(context.WithoutCancel(ctx), scanIdle)
+		defer cancel()
+		_ = s.DeleteConsumer(drop, name)
+	}()
+	left := cons.CachedInfo().NumPending
+	for left > 0 {
+		batch, err := cons.Fetch(int(min(left, scanBatch)), jetstream.FetchContext(ctx))
+		if err != nil {
+			return fmt.Errorf("query: reading headers of %s: %w", filter, err)
+		}
+		got := uint64(0)
+		for msg := range batch.Messages() {
+			meta, err := msg.Metadata()
+			if err != nil {
+				return fmt.Errorf("query: reading headers of %s: %w", filter, err)
+			}
+			if err := f(msg, meta.Sequence.Stream); err != nil {
+				return err
+			}
+			got++
+		}
+		if err := batch.Error(); err != nil {
+			return fmt.Errorf("query: reading headers of %s: %w", filter, err)
+		}
+		if got == 0 {
+			return fmt.Errorf("query: reading headers of %s: %d messages did not come", filter, left)
+		}
+		left -= min(got, left)
+	}
+	return nil
+}
+
+// scanBatch bounds the headers asked for at once, at about 600 bytes each;
+// scanIdle is how long the server keeps the consumer of a reader that died.
+const (
+	scanBatch = 2000
+	scanIdle  = 10 * time.Second
+)

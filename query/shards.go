@@ -1,0 +1,93 @@
+package query
+
+import (
+	"context"
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// ShardRow is a shard as the registry, its last frame and ClickHouse have it.
+type ShardRow struct {
+	Name   string          `json:"name"`
+	Topic  string          `json:"topic"`
+	Month  string          `json:"month"`
+	Shard  string          `json:"shard"`
+	Lane   int             `json:"lane"`
+	Status registry.Status `json:"status"`
+	// Rows, Bytes (encoded) and Frames were routed; Stored is the head.
+	Rows   uint64 `json:"rows"`
+	Bytes  uint64 `json:"bytes"`
+	Frames uint64 `json:"frames"`
+	Stored uint64 `json:"stored"`
+	// MinTs and MaxTs cover the shard; exact when it is closed.
+	MinTs       time.Time `json:"min_ts"`
+	MaxTs       time.Time `json:"max_ts"`
+	CreatedAt   time.Time `json:"created_at"`
+	LastWriteAt time.Time `json:"last_write_at"`
+	SealedAt    uint64    `json:"sealed_at,omitempty"`
+	Reason      string    `json:"reason,omitempty"`
+}
+
+// Shards lists the shards of a topic, or of all when topic is empty, in one
+// month (YYYY-MM) or in all.
+func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, error) {
+	var m schemas.Month
+	var err error
+	if month != "" {
+		if m, err = schemas.ParseMonth(month); err != nil {
+			return nil, joinRequest(err)
+		}
+	}
+	topics, err := r.topics(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	var out []ShardRow
+	for _, t := range topics {
+		entries, err := r.reg.Shards(ctx, t.Name, m)
+		if err != nil {
+			return nil, err
+		}
+		heads, err := r.db.Heads(ctx, t.Name)
+		if err != nil {
+			return nil, err
+		}
+		tails, err := r.tailsByShard(ctx, t.Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			row := ShardRow{
+				Name: e.Name(), Topic: e.Topic, Month: e.Month.String(), Shard: e.ID.String(), Lane: e.Lane, Status: e.Status,
+				Rows: e.Rows, Bytes: e.Bytes, Stored: max(heads[e.ID], e.Floor),
+				MinTs: time.Unix(0, e.MinTs).UTC(), MaxTs: time.Unix(0, e.MaxTs).UTC(),
+				CreatedAt: e.CreatedAt, LastWriteAt: e.LastWriteAt, SealedAt: e.SealedAt, Reason: e.Reason,
+			}
+			if last, ok := tails[e.ID]; ok {
+				row.Rows, row.Bytes, row.Frames = last.ShardRows, last.ShardBytes, last.Pos
+			}
+			out = append(out, row)
+		}
+	}
+	return out, nil
+}
+
+// topics are the named topic, or all.
+func (r *Reader) topics(ctx context.Context, name string) ([]schemas.Topic, error) {
+	if name == "" {
+		return r.reg.Topics(ctx)
+	}
+	t, err := r.topic(ctx, name)
+	return []schemas.Topic{t}, err
+}
+
+func (r *Reader) tailsByShard(ctx context.Context, topic string) (map[schemas.Shard]tail, error) {
+	tails, err := r.tails(ctx, schemas.ShardsFilter(topic))
+	out := make(map[schemas.Shard]tail, len(tails))
+	for _, t := range tails {
+		out[t.shard] = t
+	}
+	return out, err
+}

@@ -1,0 +1,74 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/almanac-events/almanac/tables"
+)
+
+// SQLRequest is a read in ClickHouse's SQL.
+type SQLRequest struct {
+	SQL string
+	// Format is a ClickHouse format; empty means JSONEachRow.
+	Format string
+	// MaxTime and MaxMemoryBytes bound the statement. Defaults 30 s and 2 GiB.
+	MaxTime        time.Duration
+	MaxMemoryBytes int64
+	// User and Password of a read-only account; empty uses the connection's own,
+	// which the statement's settings then make read-only.
+	User, Password string
+}
+
+// Defaults of SQLRequest.
+const (
+	DefaultSQLTime        = 30 * time.Second
+	DefaultSQLMemoryBytes = 2 << 30
+)
+
+var formatRule = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
+
+// SQL runs a statement that only reads and streams its answer; the caller closes
+// it. The server refuses everything that writes.
+func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error) {
+	if req.SQL == "" {
+		return nil, fmt.Errorf("%w: the statement is empty", ErrRequest)
+	}
+	if req.Format == "" {
+		req.Format = "JSONEachRow"
+	}
+	if !formatRule.MatchString(req.Format) {
+		return nil, fmt.Errorf("%w: %q is not a format's name", ErrRequest, req.Format)
+	}
+	if req.MaxTime == 0 {
+		req.MaxTime = DefaultSQLTime
+	}
+	if req.MaxMemoryBytes == 0 {
+		req.MaxMemoryBytes = DefaultSQLMemoryBytes
+	}
+	body, err := r.db.Select(ctx, &tables.Select{
+		SQL: req.SQL, User: req.User, Password: req.Password,
+		Settings: map[string]string{
+			"default_format":                          req.Format,
+			"max_execution_time":                      strconv.Itoa(max(1, int(req.MaxTime.Seconds()))),
+			"max_memory_usage":                        strconv.FormatInt(req.MaxMemoryBytes, 10),
+			"date_time_output_format":                 "iso",
+			"output_format_json_quote_64bit_integers": "0",
+			"output_format_json_validate_utf8":        "1",
+			"http_write_exception_in_output_format":   "0",
+			// 2: reads only, and settings may still shape them.
+			"readonly": "2",
+		},
+	})
+	// What ClickHouse refuses is the statement's fault.
+	var refused *tables.Error
+	if errors.As(err, &refused) {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	return body, err
+}

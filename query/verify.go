@@ -1,0 +1,362 @@
+package query
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Report is the proof: what was accepted against what became of it. All numbers
+// count events.
+type Report struct {
+	Accepted uint64 `json:"accepted"`
+	Stored   uint64 `json:"stored"`
+	Dead     uint64 `json:"dead"`
+	Pending  uint64 `json:"pending"`
+	Missing  uint64 `json:"missing"`
+	Doubled  uint64 `json:"doubled"`
+	// Repeated events came again from a producer that had no answer, and were
+	// refused: they are in none of the other numbers.
+	Repeated uint64        `json:"repeated"`
+	Topics   []TopicReport `json:"topics"`
+	// Problems name each fault with its exact range.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// OK says whether nothing is missing, doubled or unexplained.
+func (r *Report) OK() bool { return r.Missing == 0 && r.Doubled == 0 && len(r.Problems) == 0 }
+
+// TopicReport is the proof for one topic.
+type TopicReport struct {
+	Topic    string        `json:"topic"`
+	Accepted uint64        `json:"accepted"`
+	Stored   uint64        `json:"stored"`
+	Dead     uint64        `json:"dead"`
+	Pending  uint64        `json:"pending"`
+	Missing  uint64        `json:"missing"`
+	Doubled  uint64        `json:"doubled"`
+	Repeated uint64        `json:"repeated"`
+	Shards   []ShardReport `json:"shards"`
+}
+
+// ShardReport compares one shard with its frames.
+type ShardReport struct {
+	Name string `json:"name"`
+	// Routed is the rows of all its frames; Expected those of the frames up to
+	// the head; Stored and Distinct what ClickHouse holds.
+	Routed   uint64   `json:"routed"`
+	Expected uint64   `json:"expected"`
+	Stored   uint64   `json:"stored"`
+	Distinct uint64   `json:"distinct"`
+	Head     uint64   `json:"head"`
+	Tail     uint64   `json:"tail"`
+	Problems []string `json:"problems,omitempty"`
+}
+
+func (s *ShardReport) problem(format string, a ...any) {
+	s.Problems = append(s.Problems, s.Name+": "+fmt.Sprintf(format, a...))
+}
+
+// Verify compares, shard by shard, frames with rows, for one topic or all. It
+// may run while events flow: a shard's rows, head and distinct ids come from one
+// statement, and frames never change.
+func (r *Reader) Verify(ctx context.Context, topic string) (*Report, error) {
+	topics, err := r.topics(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	rep := &Report{}
+	for i := range topics {
+		t, err := r.verifyTopic(ctx, &topics[i])
+		if err != nil {
+			return nil, err
+		}
+		rep.add(t)
+	}
+	if topic != "" {
+		return rep, nil
+	}
+	return rep, r.verifyStrays(ctx, topics, rep)
+}
+
+func (r *Report) add(t *TopicReport) {
+	r.Topics = append(r.Topics, *t)
+	r.Accepted += t.Accepted
+	r.Stored += t.Stored
+	r.Dead += t.Dead
+	r.Pending += t.Pending
+	r.Missing += t.Missing
+	r.Doubled += t.Doubled
+	r.Repeated += t.Repeated
+	for _, s := range t.Shards {
+		r.Problems = append(r.Problems, s.Problems...)
+	}
+}
+
+func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicReport, error) {
+	rep := &TopicReport{Topic: t.Name}
+	// Downstream first: what is routed or stored meanwhile shows as pending, never
+	// as missing.
+	stored, err := r.storedShards(ctx, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := r.reg.Shards(ctx, t.Name, 0)
+	if err != nil {
+		return nil, err
+	}
+	tails, err := r.tailsByShard(ctx, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	routed, err := r.checkpoints(ctx, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := r.waiting(ctx, schemas.TopicFilter(t.Name), routed)
+	if err != nil {
+		return nil, err
+	}
+
+	var inShards, expected uint64
+	known := map[schemas.Shard]bool{}
+	for _, e := range entries {
+		known[e.ID] = true
+		tail, has := tails[e.ID]
+		s, err := r.verifyShard(ctx, e, tail, has, stored[e.ID])
+		if err != nil {
+			return nil, err
+		}
+		rep.Shards = append(rep.Shards, *s)
+		rep.Stored += s.Stored
+		rep.Missing += s.missing()
+		rep.Doubled += s.doubled()
+		inShards += s.Routed
+		expected += s.Expected
+	}
+	rep.Shards = append(rep.Shards, unknownShards(t.Name, known, tails, stored)...)
+
+	var cp schemas.Checkpoint
+	for _, c := range routed {
+		cp.Rows += c.Rows
+		cp.Dead += c.Dead
+		cp.RepeatedRows += c.RepeatedRows
+	}
+	rep.Dead, rep.Repeated = cp.Dead, cp.RepeatedRows
+	rep.Accepted = cp.Rows + cp.Dead + waiting
+	rep.Pending = waiting + cp.Rows - min(cp.Rows, expected)
+	// The shards were read before the checkpoints: they may lag, never lead.
+	if inShards > cp.Rows {
+		rep.Shards = append(rep.Shards, ShardReport{Name: t.Name, Problems: []string{
+			fmt.Sprintf("topic %s: its shards have %d rows, its checkpoints say %d were routed", t.Name, inShards, cp.Rows)}})
+	}
+	return rep, nil
+}
+
+// storedShard is what ClickHouse holds of a shard, from one statement.
+type storedShard struct {
+	month                uint32
+	rows, distinct, head uint64
+}
+
+func (r *Reader) storedShards(ctx context.Context, topic string) (map[schemas.Shard]storedShard, error) {
+	rows, err := r.db.Conn().Query(ctx, "SELECT month, shard, count(), uniqExact(id), max(pos) FROM "+
+		schemas.QuotedTable(r.db.Database, topic)+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
+	if err != nil {
+		return nil, fmt.Errorf("query: counting topic %q: %w", topic, err)
+	}
+	defer func() { _ = rows.Close() }()
+	out := map[schemas.Shard]storedShard{}
+	for rows.Next() {
+		var id uint64
+		var s storedShard
+		if err := rows.Scan(&s.month, &id, &s.rows, &s.distinct, &s.head); err != nil {
+			return nil, err
+		}
+		out[schemas.Shard(id)] = s
+	}
+	return out, rows.Err()
+}
+
+func (r *Reader) verifyShard(ctx context.Context, e registry.Shard, t tail, has bool, st storedShard) (*ShardReport, error) {
+	s := &ShardReport{Name: e.Name(), Stored: st.rows, Distinct: st.distinct, Head: max(st.head, e.Floor)}
+	switch {
+	case !has && st.rows == 0 && e.Status == registry.Active:
+		return s, nil // made, and nothing came yet
+	case !has:
+		s.problem("%s holds no frame of it, not even the last; ClickHouse has %d rows up to position %d", schemas.StreamShards, st.rows, st.head)
+		s.Routed, s.Expected = st.rows, st.rows
+		return s, nil
+	}
+	s.Routed, s.Tail = t.ShardRows, t.Pos
+	if e.Status != registry.Active && e.SealedAt != t.Pos {
+		s.problem("sealed at position %d, its last frame has %d", e.SealedAt, t.Pos)
+	}
+	if e.Status == registry.Closed && e.Rows != st.rows {
+		s.problem("closed with %d rows, ClickHouse has %d", e.Rows, st.rows)
+	}
+	switch {
+	case s.Head > t.Pos:
+		s.problem("ClickHouse has position %d, the last frame is %d: %s lost its end", s.Head, t.Pos, schemas.StreamShards)
+		s.Expected = t.ShardRows
+	case s.Head == t.Pos:
+		s.Expected = t.ShardRows
+	case s.Head > 0:
+		at, err := registry.FindFrame(ctx, r.shards, t.subject, s.Head, t.seq)
+		if err != nil {
+			return nil, err
+		}
+		p, err := registry.FrameFrom(ctx, r.shards, t.subject, at)
+		if err != nil {
+			return nil, err
+		}
+		if s.Expected = p.ShardRows; p.Pos != s.Head {
+			s.problem("positions %d to %d are missing in %s", s.Head, p.Pos-1, schemas.StreamShards)
+			s.Expected = p.ShardRows - uint64(p.Rows)
+		}
+	}
+	if s.missing()+s.doubled() > 0 {
+		return s, r.explain(ctx, s, e, t)
+	}
+	return s, nil
+}
+
+// doubled is rows beyond the frames', or rows whose id stands twice.
+func (s *ShardReport) doubled() uint64 {
+	over := s.Stored - min(s.Stored, s.Expected)
+	return max(over, s.Stored-s.Distinct)
+}
+
+// missing is events of stored positions that have no row of their own.
+func (s *ShardReport) missing() uint64 { return s.Expected - min(s.Expected, s.Distinct) }
+
+// explain names the positions whose rows differ from their frames'.
+func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, t tail) error {
+	cumulative := map[uint64]uint64{0: 0} // position: rows up to it
+	first := uint64(0)
+	err := r.headers(ctx, t.subject, jetstream.DeliverAllPolicy, func(msg jetstream.Msg, seq uint64) error {
+		p, err := schemas.ParsePlaced(msg.Headers())
+		if err != nil {
+			return fmt.Errorf("query: %s message %d: %w", t.subject, seq, err)
+		}
+		if first == 0 {
+			first = p.Pos
+			cumulative[p.Pos-1] = p.ShardRows - uint64(p.Rows)
+		}
+		cumulative[p.Pos] = p.ShardRows
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	rows, err := r.db.Conn().Query(ctx, fmt.Sprintf("SELECT pos, count(), uniqExact(id) FROM %s WHERE month = %d AND shard = %d GROUP BY pos ORDER BY pos",
+		schemas.QuotedTable(r.db.Database, e.Topic), uint32(e.Month), uint64(e.ID)))
+	if err != nil {
+		return fmt.Errorf("query: positions of %s: %w", s.Name, err)
+	}
+	defer func() { _ = rows.Close() }()
+	last := uint64(0)
+	for rows.Next() {
+		var pos, n, distinct uint64
+		if err := rows.Scan(&pos, &n, &distinct); err != nil {
+			return err
+		}
+		before, okBefore := cumulative[last]
+		upTo, ok := cumulative[pos]
+		switch want := upTo - before; {
+		case !ok || !okBefore: // purged: only the totals can be compared
+		case distinct < want:
+			s.problem("positions %d to %d brought %d rows, ClickHouse has %d", last+1, pos, want, distinct)
+		case n > want:
+			s.problem("positions %d to %d brought %d rows, ClickHouse has %d", last+1, pos, want, n)
+		}
+		if n > distinct {
+			s.problem("positions %d to %d: %d rows have an id that stands twice", last+1, pos, n-distinct)
+		}
+		last = pos
+	}
+	if len(s.Problems) == 0 {
+		s.problem("%d rows up to position %d were routed, ClickHouse has %d with %d ids", s.Expected, s.Head, s.Stored, s.Distinct)
+	}
+	return rows.Err()
+}
+
+// unknownShards are shards that have frames or rows and no registry entry.
+func unknownShards(topic string, known map[schemas.Shard]bool, tails map[schemas.Shard]tail, stored map[schemas.Shard]storedShard) []ShardReport {
+	var out []ShardReport
+	for id, t := range tails {
+		if !known[id] {
+			s := ShardReport{Name: schemas.PublicShardName(topic, t.month, id), Tail: t.Pos, Routed: t.ShardRows}
+			s.problem("%s has %d frames of it, the registry does not know it", schemas.StreamShards, t.Pos)
+			out = append(out, s)
+			known[id] = true
+		}
+	}
+	for id, st := range stored {
+		if !known[id] {
+			s := ShardReport{Name: schemas.PublicShardName(topic, schemas.Month(st.month), id), Stored: st.rows}
+			s.problem("ClickHouse has %d rows of it, the registry does not know it", st.rows)
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// waiting counts the events above the checkpoints, by their headers.
+func (r *Reader) waiting(ctx context.Context, filter string, routed map[string]schemas.Checkpoint) (uint64, error) {
+	from := uint64(0)
+	for _, cp := range routed {
+		if from == 0 || cp.Source < from {
+			from = cp.Source
+		}
+	}
+	var n uint64
+	err := scanHeaders(ctx, r.events, filter, jetstream.DeliverByStartSequencePolicy, max(from, 1), func(msg jetstream.Msg, seq uint64) error {
+		_, _, lane, err := schemas.EventsTokens(msg.Subject())
+		if err != nil || seq <= routed[lane].Source {
+			return nil
+		}
+		n += uint64(eventsOf(msg.Headers().Get(schemas.HeaderRows)))
+		return nil
+	})
+	return n, err
+}
+
+// verifyStrays accounts for messages under topics nobody declared.
+func (r *Reader) verifyStrays(ctx context.Context, topics []schemas.Topic, rep *Report) error {
+	declared := map[string]bool{}
+	for _, t := range topics {
+		declared[t.Name] = true
+	}
+	info, err := r.shards.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsRouted))
+	if err != nil {
+		return fmt.Errorf("query: %s: %w", schemas.StreamShards, err)
+	}
+	strays := map[string]bool{}
+	for subject := range info.State.Subjects {
+		if topic, _, ok := schemas.RoutedTokens(subject); ok && !declared[topic] {
+			strays[topic] = true
+		}
+	}
+	for topic := range strays {
+		routed, err := r.checkpoints(ctx, topic)
+		if err != nil {
+			return err
+		}
+		waiting, err := r.waiting(ctx, schemas.TopicFilter(topic), routed)
+		if err != nil {
+			return err
+		}
+		t := TopicReport{Topic: topic, Pending: waiting, Accepted: waiting}
+		for _, cp := range routed {
+			t.Dead += cp.Dead
+			t.Accepted += cp.Dead
+		}
+		rep.add(&t)
+	}
+	return nil
+}

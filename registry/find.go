@@ -1,0 +1,61 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// FindFrame finds the sequence in SHARDS from which the frame at pos of a
+// shard's subject can be read, by halving between the stream's first message and
+// the shard's last, tailSeq: positions rise with sequences, so some 40 small
+// reads do for any stream. Where the frame is not held, the answer leads to the
+// next one that is.
+func FindFrame(ctx context.Context, shards jetstream.Stream, subject string, pos, tailSeq uint64) (uint64, error) {
+	info, err := shards.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("registry: %s: %w", schemas.StreamShards, err)
+	}
+	first := info.State.FirstSeq
+	if tailSeq < first {
+		return first, nil
+	}
+	var failed error
+	n := sort.Search(int(tailSeq-first), func(i int) bool {
+		if failed != nil {
+			return true
+		}
+		p, err := FrameFrom(ctx, shards, subject, first+uint64(i))
+		if errors.Is(err, ErrNotFound) {
+			return true // nothing of the shard from here on
+		}
+		failed = err
+		return err != nil || p.Pos >= pos
+	})
+	if failed != nil {
+		return 0, fmt.Errorf("registry: finding position %d of %s: %w", pos, subject, failed)
+	}
+	return first + uint64(n), nil
+}
+
+// FrameFrom reads the headers of the first frame of a shard's subject at or
+// after a sequence of SHARDS.
+func FrameFrom(ctx context.Context, shards jetstream.Stream, subject string, seq uint64) (schemas.Placed, error) {
+	msg, err := shards.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return schemas.Placed{}, fmt.Errorf("%w: %s from message %d on", ErrNotFound, subject, seq)
+	}
+	if err != nil {
+		return schemas.Placed{}, fmt.Errorf("registry: %s from message %d on: %w", subject, seq, err)
+	}
+	p, err := schemas.ParsePlaced(msg.Header)
+	if err != nil {
+		return p, fmt.Errorf("registry: %s message %d: %w", subject, msg.Sequence, err)
+	}
+	return p, nil
+}
