@@ -9,9 +9,9 @@ import (
 // Config is what a router needs. Only Registry is required.
 type Config struct {
 	Registry *registry.Registry
-	// MaxBatchMessages bounds the messages of EVENTS that go into one atomic
-	// batch. Default 500: JetStream takes 1,000 of SHARDS in one, and a bare
-	// NDJSON message may become several frames and dead letters.
+	// MaxBatchMessages is when an atomic batch is full. Default 500: JetStream
+	// takes 1,000, and the last message to go in may be NDJSON of a megabyte,
+	// which becomes 200 frames and dead letters at the most.
 	MaxBatchMessages int
 	// MaxBatchBytes bounds their payload. Default 16 MiB: an eighth of the
 	// stream's ingest queue, which eight lanes may so fill at once.

@@ -32,8 +32,8 @@ type lane struct {
 	active       map[schemas.Month]*shardState
 }
 
-// maxKnownShards bounds the active shards a lane remembers, one a month; an old
-// month is read again when it is needed.
+// maxKnownShards bounds the active shards a lane remembers from batch to batch,
+// one a month; an old month is read again when it is needed.
 const maxKnownShards = 512
 
 // run routes the lane until ctx ends or something is not as expected.
@@ -104,28 +104,56 @@ func (l *lane) seal(ctx context.Context, h registry.Head) error {
 	return nil
 }
 
-// route deals with messages in one atomic batch.
+// route deals with messages in one atomic batch, or in several when bare JSON
+// among them became many frames and dead letters.
 func (l *lane) route(ctx context.Context, msgs []message) error {
-	b := newBatch()
-	rotated := map[schemas.Month]bool{}
-	for i := range msgs {
-		m := &msgs[i]
-		j, err := l.decide(ctx, m)
+	for len(msgs) > 0 {
+		n, err := l.routeSome(ctx, msgs)
 		if err != nil {
 			return err
 		}
-		for _, f := range j.frames {
-			s, did, err := l.shardFor(ctx, j, f, m.stored)
+		msgs = msgs[n:]
+	}
+	return nil
+}
+
+// routeSome deals with the first messages of msgs, as many as fit one atomic
+// batch, and says how many they were. A message that must leave a shard which the
+// batch adds to waits for the next one: were a full shard left before its last
+// frames are committed, a crash in between would leave it behind half full.
+func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
+	if len(l.active) > maxKnownShards {
+		clear(l.active) // never while a batch is open: its tails are only here
+	}
+	b := newBatch()
+	rotated := map[schemas.Month]bool{}
+	done := 0
+	for ; done < len(msgs) && len(b.msgs) < l.cfg.MaxBatchMessages; done++ {
+		m := &msgs[done]
+		j, err := l.decide(ctx, m)
+		if err != nil {
+			return 0, err
+		}
+		if len(j.frames) > 0 {
+			s, reason, err := l.shardFor(ctx, b, &j, m.stored)
 			if err != nil {
-				return err
+				return 0, err
 			}
-			if did {
+			if reason != "" && b.touched[s.entry.ID] != nil {
+				break
+			}
+			if reason != "" {
+				if s, err = l.rotate(ctx, s, reason, m.stored); err != nil {
+					return 0, err
+				}
 				rotated[j.month] = true
 			}
-			b.frame(s, f, m.seq)
-			l.cp.Frames++
-			l.cp.Rows += uint64(f.Rows)
-			l.cp.Windows = windows(l.cp.Windows).take(f.Frame, m.seq)
+			for _, f := range j.frames {
+				b.frame(s, f, m.seq)
+				l.cp.Frames++
+				l.cp.Rows += uint64(f.Rows)
+				l.cp.Windows = windows(l.cp.Windows).take(f.Frame, m.seq)
+			}
 		}
 		for _, d := range j.dead {
 			reason := reasonOf(d.err)
@@ -137,30 +165,31 @@ func (l *lane) route(ctx context.Context, msgs []message) error {
 			l.cp.RepeatedFrames++
 			l.cp.RepeatedRows += uint64(j.rows)
 		}
-		l.cp.Source, l.cp.Digest = m.seq, digestOf(m.data)
 	}
+	last := &msgs[done-1]
+	l.cp.Source, l.cp.Digest = last.seq, digestOf(last.data)
 	for _, t := range b.touched {
 		s := t.state
-		if err := l.cfg.Registry.Widen(ctx, &s.entry, t.lo, t.hi, s.tail.rows, s.tail.bytes, msgs[len(msgs)-1].stored); err != nil {
-			return err
+		if err := l.cfg.Registry.Widen(ctx, &s.entry, t.lo, t.hi, s.tail.rows, s.tail.bytes, last.stored); err != nil {
+			return 0, err
 		}
 	}
 	l.cfg.Crash.at("router.before-batch")
 	if err := l.commit(ctx, b); err != nil {
-		return err
+		return 0, err
 	}
 	l.cfg.Crash.at("router.after-batch")
-	l.cfg.Hooks.routed(l.topic, l.token, len(msgs), b.bytes)
+	l.cfg.Hooks.routed(l.topic, l.token, done, b.bytes)
 	for m := range rotated {
 		h, err := l.cfg.Registry.Head(ctx, l.topic, m)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if err := l.seal(ctx, h); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return done, nil
 }
 
 // decide judges a message, reading the topic again when the frame was made under
@@ -178,41 +207,44 @@ func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
 	return l.judge.message(m, l.cp.Windows), nil
 }
 
-// shardFor is the shard a frame goes to; did says that it is a new one because
-// the last was full.
-func (l *lane) shardFor(ctx context.Context, j judged, f frame, at time.Time) (s *shardState, did bool, err error) {
+// shardFor is the lane's active shard for a message's frames, and why it must be
+// left before they go in, or "".
+func (l *lane) shardFor(ctx context.Context, b *batch, j *judged, at time.Time) (s *shardState, reason string, err error) {
 	s = l.active[j.month]
 	if s == nil {
 		entry, err := l.cfg.Registry.Place(ctx, l.judge.topic, j.month, j.lane, at)
 		if err != nil {
-			return nil, false, err
+			return nil, "", err
 		}
 		if s, err = l.load(ctx, entry); err != nil {
-			return nil, false, err
+			return nil, "", err
 		}
 	}
-	if reason := full(l.judge.topic.Rotate, s, f.MinTs, f.MaxTs); reason != "" {
-		entry, err := l.cfg.Registry.Rotate(ctx, s.entry, reason, at)
-		if err != nil {
-			return nil, false, err
-		}
-		l.cfg.Crash.at("router.after-rotate")
-		l.cfg.Hooks.rotated(s.entry, reason)
-		if s, err = l.load(ctx, entry); err != nil {
-			return nil, false, err
-		}
-		did = true
+	lo, hi := j.frames[0].MinTs, j.frames[0].MaxTs
+	for _, f := range j.frames[1:] {
+		lo, hi = min(lo, f.MinTs), max(hi, f.MaxTs)
 	}
-	return s, did, nil
+	if t := b.touched[s.entry.ID]; t != nil { // the entry does not cover these yet
+		lo, hi = min(lo, t.lo), max(hi, t.hi)
+	}
+	return s, full(l.judge.topic.Rotate, s, lo, hi), nil
+}
+
+// rotate leaves a full shard for a new one.
+func (l *lane) rotate(ctx context.Context, s *shardState, reason string, at time.Time) (*shardState, error) {
+	entry, err := l.cfg.Registry.Rotate(ctx, s.entry, reason, at)
+	if err != nil {
+		return nil, err
+	}
+	l.cfg.Crash.at("router.after-rotate")
+	l.cfg.Hooks.rotated(s.entry, reason)
+	return l.load(ctx, entry)
 }
 
 func (l *lane) load(ctx context.Context, entry registry.Shard) (*shardState, error) {
 	t, err := l.readTail(ctx, entry.Month, entry.ID)
 	if err != nil {
 		return nil, err
-	}
-	if len(l.active) >= maxKnownShards {
-		clear(l.active)
 	}
 	s := &shardState{entry: entry, tail: t}
 	l.active[entry.Month] = s

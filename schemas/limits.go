@@ -11,6 +11,10 @@ const (
 	// MaxFrameBytes bounds an encoded frame on the wire. Half of the NATS
 	// server's default max_payload (1 MiB), so headers always fit beside it.
 	MaxFrameBytes = 512 << 10
+	// MaxMessageBytes bounds any message of EVENTS, headers and all. It stays
+	// below max_payload by what the router adds to a dead letter, so that nothing
+	// accepted can be too large to be kept.
+	MaxMessageBytes = 1<<20 - 16<<10
 	// MaxFrameRawBytes bounds a frame once decompressed, so that a hostile
 	// frame cannot make a reader allocate without end.
 	MaxFrameRawBytes = 8 << 20

@@ -7,14 +7,27 @@ import (
 // StreamLimits are the byte bounds of the streams; full means refused
 // (DiscardNew), never evicted.
 type StreamLimits struct {
-	EventsBytes int64
-	ShardsBytes int64
-	Replicas    int
+	EventsBytes   int64
+	ShardsBytes   int64
+	RegistryBytes int64
+	Replicas      int
 }
 
-// DefaultStreamLimits suit a laptop: an hour of full load in EVENTS, and a
-// replay window in SHARDS.
-var DefaultStreamLimits = StreamLimits{EventsBytes: 8 << 30, ShardsBytes: 32 << 30, Replicas: 1}
+// DefaultStreamLimits suit a laptop with room: an hour of full load in EVENTS,
+// a replay window in SHARDS, and a registry of two million shards at about 400
+// bytes each.
+var DefaultStreamLimits = StreamLimits{EventsBytes: 8 << 30, ShardsBytes: 32 << 30, RegistryBytes: 1 << 30, Replicas: 1}
+
+// StreamLimitsFor are the default limits, made to fit a server that may store
+// storeBytes: a fifth for EVENTS, three fifths for SHARDS, a fiftieth for the
+// registry. A server refuses a stream whose bound it could not honour.
+func StreamLimitsFor(storeBytes int64) StreamLimits {
+	l := DefaultStreamLimits
+	l.EventsBytes = min(l.EventsBytes, storeBytes/5)
+	l.ShardsBytes = min(l.ShardsBytes, storeBytes/5*3)
+	l.RegistryBytes = min(l.RegistryBytes, storeBytes/50)
+	return l
+}
 
 // EventsStream is where producers publish. Nothing leaves it by age: only the
 // janitor purges, and only below the routers' checkpoints.
@@ -29,7 +42,7 @@ func EventsStream(l StreamLimits) jetstream.StreamConfig {
 		Replicas:    l.Replicas,
 		Duplicates:  DedupWindow,
 		AllowDirect: true,
-		MaxMsgSize:  1 << 20, // the server's max_payload; the router refuses frames above MaxFrameBytes by name
+		MaxMsgSize:  MaxMessageBytes,
 	}
 }
 
@@ -58,6 +71,6 @@ func RegistryBucket(l StreamLimits) jetstream.KeyValueConfig {
 		History:     1,
 		Storage:     jetstream.FileStorage,
 		Replicas:    l.Replicas,
-		MaxBytes:    1 << 30, // a shard entry is about 400 bytes: two million of them
+		MaxBytes:    l.RegistryBytes,
 	}
 }

@@ -32,7 +32,7 @@ type state struct {
 	counted   bool
 	next      uint64 // sequence in SHARDS of the frame after the head; 0: unknown
 
-	since   time.Time // when the oldest frame not stored was noticed
+	since   time.Time // when the shard fell behind; zero while it is not
 	working bool
 	fault   error
 	retryAt time.Time
@@ -59,10 +59,18 @@ func (s *state) noticed(tail mark, seq uint64, now time.Time) {
 	if tail.pos <= s.tail.pos {
 		return
 	}
-	if !s.headKnown || s.head.pos >= s.tail.pos {
+	s.tail, s.tailSeq = tail, seq
+	if s.since.IsZero() {
 		s.since = now
 	}
-	s.tail, s.tailSeq = tail, seq
+}
+
+// hinted takes a position that is known to be stored. It settles the matter only
+// when nothing is missing then; otherwise the head is read for sure before work.
+func (s *state) hinted(head uint64) {
+	if !s.headKnown && !s.working && head >= s.tail.pos {
+		s.headKnown, s.head, s.since = true, mark{pos: head}, time.Time{}
+	}
 }
 
 // stored takes the outcome of work on the shard.
@@ -76,7 +84,9 @@ func (s *state) stored(o outcome, now time.Time) {
 	}
 	s.fault, s.pause = nil, 0
 	s.headKnown, s.head, s.counted, s.next = true, o.head, o.counted, o.next
-	s.since = now
+	if s.since = now; !s.behind() {
+		s.since = time.Time{}
+	}
 }
 
 // Pauses after a fault: from a busy server's breath to one that is restarting.

@@ -79,6 +79,9 @@ func (s *Sinks) close(ctx context.Context, e registry.Shard) error {
 type janitor struct {
 	s    *Sinks
 	past []snapshot // oldest first
+	// sweptAt is when the shards were last swept: each sweep looks at every shard,
+	// so a hundred in a replay window are enough.
+	sweptAt time.Time
 }
 
 // snapshot is how far each lane was routed at a time.
@@ -142,6 +145,10 @@ func (j *janitor) sweepCheckpoints(ctx context.Context) error {
 // sweepShards purges frames that are stored, verified and older than the replay
 // window, but never a shard's last.
 func (j *janitor) sweepShards(ctx context.Context, now time.Time) error {
+	if now.Sub(j.sweptAt) < j.s.cfg.ReplayWindow/100 {
+		return nil
+	}
+	j.sweptAt = now
 	info, err := j.s.shards.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsShards))
 	if err != nil {
 		return fmt.Errorf("janitor: %s: %w", schemas.StreamShards, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type Sinks struct {
 	members *registry.Members
 	board   map[schemas.Shard]*state // the loop's
 	slots   int                      // inserts that may still begin; the loop's
+	hints   map[schemas.Shard]uint64 // heads as last surveyed; the loop's
 
 	mu     sync.Mutex
 	topics map[string]*schemas.Topic // whose tables are ready
@@ -54,7 +56,9 @@ func (s *Sinks) Run(ctx context.Context) error {
 	defer cancel()
 	wg.Go(func() { _ = s.members.Run(ctx) })
 	wg.Go(func() { s.housekeep(ctx) })
-	wg.Go(func() { s.prepareTables(ctx) })
+	heads := make(chan map[schemas.Shard]uint64)
+	survey := make(chan struct{}, 1)
+	wg.Go(func() { s.survey(ctx, survey, heads) })
 
 	notices := make(chan notice, watchAhead)
 	wg.Go(func() { s.follow(ctx, notices) })
@@ -75,18 +79,36 @@ func (s *Sinks) Run(ctx context.Context) error {
 		case o := <-outcomes:
 			s.settle(o, pending)
 		case <-s.members.Changed():
-			clear(pending)
-			for _, st := range s.board {
-				if st.working {
-					continue
-				}
-				// Another sink may have moved the head.
-				st.headKnown, st.counted, st.next = false, false, 0
-				if s.members.Owns(st.ref.Shard.String()) {
-					pending[st.ref.Shard] = st
+			s.reshare(pending)
+			select {
+			case survey <- struct{}{}:
+			default: // one is asked for already
+			}
+		case s.hints = <-heads:
+			for id, st := range pending {
+				if st.hinted(s.hints[id]); !st.behind() {
+					delete(pending, id)
 				}
 			}
 		case <-timer.C:
+		}
+	}
+}
+
+// reshare looks at every shard anew after a sink came or went.
+func (s *Sinks) reshare(pending map[schemas.Shard]*state) {
+	clear(pending)
+	for id, st := range s.board {
+		if st.working {
+			continue
+		}
+		// Another sink may have moved the head.
+		st.headKnown, st.counted, st.next = false, false, 0
+		if st.since.IsZero() {
+			st.since = time.Now()
+		}
+		if s.members.Owns(id.String()) {
+			pending[id] = st
 		}
 	}
 }
@@ -99,6 +121,7 @@ func (s *Sinks) take(n notice, pending map[schemas.Shard]*state) {
 		s.board[n.ref.Shard] = st
 	}
 	st.noticed(n.tail, n.seq, time.Now())
+	st.hinted(s.hints[n.ref.Shard])
 	if !s.members.Owns(n.ref.Shard.String()) {
 		st.headKnown = false
 	} else if st.behind() {
@@ -153,24 +176,48 @@ func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 	}
 }
 
-// prepareTables makes the tables of all topics at the start, so that SQL finds
-// them before the first event.
-func (s *Sinks) prepareTables(ctx context.Context) {
-	for pause := minPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
-		topics, err := s.cfg.Registry.Topics(ctx)
-		for i := range topics {
-			if err == nil {
-				_, err = s.table(ctx, topics[i].Name, topics[i].Version)
+// survey makes the tables of all topics, so that SQL finds them before the first
+// event, and reads all heads at once: at the start and whenever it is asked.
+func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- map[schemas.Shard]uint64) {
+	for pause := minPause; ctx.Err() == nil; {
+		all, err := s.allHeads(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				s.cfg.Hooks.fault(Ref{}, err)
 			}
+			sleep(ctx, pause)
+			pause = min(2*pause, maxPause)
+			continue
 		}
-		if err == nil {
-			return
+		pause = minPause
+		select {
+		case heads <- all:
+		case <-ctx.Done():
 		}
-		if ctx.Err() == nil {
-			s.cfg.Hooks.fault(Ref{}, err)
+		select {
+		case <-ask:
+		case <-ctx.Done():
 		}
-		sleep(ctx, pause)
 	}
+}
+
+func (s *Sinks) allHeads(ctx context.Context) (map[schemas.Shard]uint64, error) {
+	topics, err := s.cfg.Registry.Topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[schemas.Shard]uint64{}
+	for i := range topics {
+		if _, err := s.table(ctx, topics[i].Name, topics[i].Version); err != nil {
+			return nil, err
+		}
+		heads, err := s.cfg.DB.Heads(ctx, topics[i].Name)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, heads)
+	}
+	return all, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -16,9 +16,9 @@
 //	value      = 'text' | "text" | number | true | false | relative time such as -15m
 //
 // Keywords may be written in any case, names may not. A name that is also a
-// keyword is written in back quotes; == is the same as =. In texts \n \t \r \0 \\ \' and \" are
-// escapes, and any other backslash stands for itself, so that regular
-// expressions need no doubling: message matches '\d+ ms'.
+// keyword is written in back quotes; == is the same as =. In texts \n \t \r \0
+// \\ \' and \" are escapes, and any other backslash stands for itself, so that
+// regular expressions need no doubling: message matches '\d+ ms'.
 //
 // # Meaning
 //

@@ -1,0 +1,63 @@
+package bench
+
+import (
+	"context"
+	"net/url"
+	"runtime/pprof"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+func TestMain(m *testing.M) { embeddedtest.Main(m) }
+
+func config(t testing.TB) Config {
+	var srv *embeddedtest.Servers
+	pprof.Do(context.Background(), pprof.Labels(LabelPart, "nats"), func(context.Context) {
+		srv = embeddedtest.Start(t, embeddedtest.WithSync())
+	})
+	nc, err := nats.Connect(srv.NATSURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	reg, err := registry.Setup(t.Context(), nc, schemas.StreamLimitsFor(srv.NATS.StoreLimit()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(srv.ClickHouseHTTP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User, u.Path = url.UserPassword(srv.User, srv.Password), srv.Database
+	db, err := tables.Open(u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return Config{NATS: nc, NATSURL: srv.NATSURL, Registry: reg, DB: db, EnginePID: srv.Engine.PID()}
+}
+
+// A small run gives every figure, and counts every event.
+func TestRun(t *testing.T) {
+	cfg := config(t)
+	cfg.Events, cfg.Topics = 50_000, 2
+	res, err := Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", *res)
+	for name, v := range map[string]float64{
+		"events_per_second": res.EventsPerSecond, "ceiling": res.CeilingEventsPerSecond, "ratio": res.Ratio,
+		"wire": res.WireBytes, "stream": res.StreamDisk, "table": res.TableDisk, "frames": float64(res.Frames), "engine cpu": res.CPUMicros["clickhouse"],
+	} {
+		if v <= 0 {
+			t.Errorf("%s is %v", name, v)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package bench
+
+import (
+	"runtime"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Config is what is measured, and on what.
+type Config struct {
+	// Events in all; default 2,000,000. Producers that log them at once; default
+	// 4. Topics they go to, in turn; default 1. Lanes of each topic; default 4.
+	Events, Producers, Topics, Lanes int
+	// EventBytes is about the size of an event: the sum of its strings. Default
+	// 200.
+	EventBytes int
+	// Inserts at once, of the sinks and of the ceiling; default as sinks.Config.
+	Inserts int
+
+	NATS     *nats.Conn
+	NATSURL  string // producers connect by themselves
+	Registry *registry.Registry
+	// DB has a database of its own, which the bench fills.
+	DB *tables.DB
+	// EnginePID is ClickHouse's process on this machine; 0 when it has none.
+	EnginePID int
+	// Progress is told how many of the events are stored; may be nil.
+	Progress func(phase string, done, of int)
+}
+
+func (c Config) withDefaults() Config {
+	def := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&c.Events, 2_000_000)
+	def(&c.Producers, 4)
+	def(&c.Topics, 1)
+	def(&c.Lanes, 4)
+	def(&c.EventBytes, 200)
+	def(&c.Inserts, max(2, runtime.GOMAXPROCS(0)))
+	if c.Progress == nil {
+		c.Progress = func(string, int, int) {}
+	}
+	return c
+}

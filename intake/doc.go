@@ -1,0 +1,46 @@
+// Package intake turns lines into events: what "almanac send" reads from its
+// input. It is pure: it reads from one io.Reader, asks no clock, starts nothing,
+// and holds at most one record (twice MaxRecordBytes) in memory.
+//
+// # Model
+//
+// A record is one event's worth of input: a line, several lines that belong
+// together (Multiline), or a CSV row whose quoted cells span lines. Next returns
+// records in order, each with the number of its first line and how many it has.
+// Every line of the input is in exactly one record, but for blank ones (see
+// Blank) and the header of a CSV file.
+//
+//	text    the whole record is the message. Time, user and more may be taken
+//	        out of it (TsFormat, UserRegex, Extract) and stay in it as well
+//	ndjson  schemas.EventKeys.ParseJSON: nothing of the object is lost but nulls
+//	logfmt  key=value pairs; a bare key is an attribute with an empty text
+//	csv     RFC 4180 with a header line; each column is a field named as the
+//	        header says; empty cells are left out, since an attribute that is
+//	        absent reads as empty
+//
+// Keys with our words (ts, level, user_id, message, …) fill the event's fields
+// in every format; see schemas.ParseJSONEvent.
+//
+// # Bytes
+//
+// The line end that closes a record, \n or \r\n, is not part of it; all other
+// bytes are kept as they are, line ends within a record and invalid UTF-8
+// included. Three exceptions are the formats' own: a byte order mark before the
+// first line is skipped in ndjson, logfmt and csv, the csv reader turns \r\n
+// inside quotes into \n, and the logfmt reader replaces invalid UTF-8 in quoted
+// values with escapes by U+FFFD.
+//
+// # Time
+//
+// A format says how a time is written (Options.TsFormat). A record that should
+// have a time and has none, or one nobody can read, is refused: "now" would be
+// a lie. Formats without a year (syslog) get one: see Options.Year.
+//
+// # Failures
+//
+// A record that cannot become an event comes back with Record.Err, its line and
+// its bytes, and reading goes on: ErrTooLong, ErrNoTime, ErrSyntax, or an error
+// of schemas. Next itself fails only when the input does, or when a CSV header
+// cannot be used (ErrHeader); what was read of an unfinished record is then not
+// returned, because half a record is not the truth.
+package intake

@@ -1,0 +1,145 @@
+package intake
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+)
+
+// line is one line of the input with its end. text is cut where a record may
+// not be longer; size is the whole line's, end how much of it is the line end.
+type line struct {
+	number    int
+	text      []byte
+	size, end int
+}
+
+// lineReader reads lines and takes them back.
+type lineReader struct {
+	r     *bufio.Reader
+	max   int // bytes kept of a line
+	count int // lines read from r
+	back  []line
+}
+
+// readBytes is the buffer of the input: large enough that a system call is
+// noise beside parsing.
+const readBytes = 64 << 10
+
+func newLineReader(r io.Reader, maxBytes int) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(r, readBytes), max: maxBytes + len("\r\n")}
+}
+
+// next is the next line, or the input's error.
+func (l *lineReader) next() (line, error) {
+	if n := len(l.back); n > 0 {
+		ln := l.back[n-1]
+		l.back = l.back[:n-1]
+		return ln, nil
+	}
+	var ln line
+	var last byte
+	for {
+		chunk, err := l.r.ReadSlice('\n')
+		ln.size += len(chunk)
+		ln.end = lineEnd(chunk, last)
+		ln.text = append(ln.text, chunk[:min(len(chunk), l.max-len(ln.text))]...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			last = chunk[len(chunk)-1]
+			continue
+		}
+		if err != nil && (!errors.Is(err, io.EOF) || ln.size == 0) {
+			return line{}, err
+		}
+		l.count++
+		ln.number = l.count
+		return ln, nil
+	}
+}
+
+// unread gives lines back, to be read again in the same order.
+func (l *lineReader) unread(lines ...line) {
+	for i := len(lines) - 1; i >= 0; i-- {
+		l.back = append(l.back, lines[i])
+	}
+}
+
+// lineEnd is how many bytes at the end of b end the line; before is the byte
+// that came before b.
+func lineEnd(b []byte, before byte) int {
+	n := len(b)
+	if n == 0 || b[n-1] != '\n' {
+		return 0
+	}
+	if n > 1 {
+		before = b[n-2]
+	}
+	if before == '\r' {
+		return 2
+	}
+	return 1
+}
+
+// chomp cuts the line end off.
+func chomp(b []byte) []byte { return b[:len(b)-lineEnd(b, 0)] }
+
+// record is the lines of one event. raw is cut like a line's text.
+type record struct {
+	line, lines int
+	raw         []byte
+	size, end   int
+}
+
+func (r *record) add(ln line, maxBytes int) {
+	if r.lines == 0 {
+		r.line = ln.number
+	}
+	r.lines++
+	r.size, r.end = r.size+ln.size, ln.end
+	if r.raw == nil {
+		r.raw = ln.text // not longer than maxBytes, and nobody else's
+		return
+	}
+	r.raw = append(r.raw, ln.text[:min(len(ln.text), max(maxBytes-len(r.raw), 0))]...)
+}
+
+// close cuts off the line end that ends the record.
+func (r *record) close() {
+	r.size -= r.end
+	r.raw = r.raw[:min(len(r.raw), r.size)]
+}
+
+// group reads one record: a line, or with a begin expression all lines up to
+// the next one it matches. Blank lines before a record are counted, not part
+// of it.
+func (l *lineReader) group(begin *regexp.Regexp, blank func([]byte) bool, blanks *int) (record, error) {
+	var r record
+	for {
+		ln, err := l.next()
+		switch {
+		case errors.Is(err, io.EOF) && r.lines > 0:
+			r.close()
+			return r, nil
+		case err != nil:
+			return r, err
+		case r.lines == 0 && blank(ln.text):
+			*blanks++
+			continue
+		case r.lines > 0 && begin.Match(chomp(ln.text)):
+			l.unread(ln)
+			r.close()
+			return r, nil
+		}
+		if r.add(ln, l.max); begin == nil {
+			r.close()
+			return r, nil
+		}
+	}
+}
+
+// emptyLine says that a line has nothing but its end; in formats where white
+// space means nothing, blankLine also that.
+func emptyLine(b []byte) bool { return len(chomp(b)) == 0 }
+func blankLine(b []byte) bool { return len(bytes.TrimSpace(b)) == 0 }

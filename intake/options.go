@@ -1,0 +1,121 @@
+package intake
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// The formats of the input.
+const (
+	FormatText   = "text"
+	FormatNDJSON = "ndjson"
+	FormatLogfmt = "logfmt"
+	FormatCSV    = "csv"
+)
+
+// Formats lists every format, for messages and help.
+var Formats = []string{FormatText, FormatNDJSON, FormatLogfmt, FormatCSV}
+
+// DefaultMaxRecordBytes is four times what an event may have: escapes and
+// quotes may make a record longer than its event, not much more than that.
+const DefaultMaxRecordBytes = 4 * schemas.MaxEventBytes
+
+// Options say how to read the input. Only Format is needed.
+type Options struct {
+	// Format is one of Formats.
+	Format string
+	// Multiline begins a record at each line it matches; the lines between
+	// belong to the record before them. Nil: each line is a record. Text only.
+	Multiline *regexp.Regexp
+	// MaxRecordBytes bounds a record; a longer one is refused and skipped
+	// without being held. 0: DefaultMaxRecordBytes.
+	MaxRecordBytes int
+
+	// TsField names the field that holds the time: a path of dotted keys in
+	// ndjson, a key in logfmt, a column in csv, a named group of Extract in
+	// text. Empty: ts, time, timestamp or @timestamp; in text, see TsFormat.
+	TsField string
+	// TsFormat is how the time is written: a name of TsFormats, or a layout of
+	// Go's time package. Empty: RFC 3339, or a number whose size tells its unit
+	// (schemas.ParseJSONTime). When given, a record without a time is refused.
+	// In text without a time group, the time is looked for at the beginning of
+	// the record's first line (after a syslog <priority>), then behind the
+	// first [ of that line.
+	TsFormat string
+	// Location is the zone of times that name none. Nil: UTC.
+	Location *time.Location
+	// Year is the year of the first record, for formats without one; later
+	// records take the year that brings them nearest to the one before, so the
+	// turn of a year is followed. 0: the latest year that puts each time not
+	// more than schemas.MaxFuture after Now.
+	Year int
+	// Now is the clock for Year 0. Needed only by formats without a year.
+	Now time.Time
+
+	// UserField names the field that becomes user_id, as TsField does.
+	UserField string
+	// UserRegex finds user_id in a text record: its one group. Text only.
+	UserRegex *regexp.Regexp
+	// Extract takes fields out of a text record: each named group is a field,
+	// as a key in the other formats is. A record it does not match is kept with
+	// its message only. Text only.
+	Extract *regexp.Regexp
+
+	// Service, Type and Level are for events that have none of their own.
+	Service, Type, Level string
+}
+
+// timeWords are the groups of Extract that hold a time when TsField is empty.
+var timeWords = []string{"ts", "time", "timestamp"}
+
+// Validate reports the first option that cannot be used.
+func (o *Options) Validate() error {
+	bad := func(format string, a ...any) error {
+		return fmt.Errorf("%w: %s", ErrOptions, fmt.Sprintf(format, a...))
+	}
+	text := o.Format == FormatText
+	switch {
+	case !slices.Contains(Formats, o.Format):
+		return bad("format is %q, it must be one of %s", o.Format, strings.Join(Formats, ", "))
+	case o.Multiline != nil && !text:
+		return bad("multiline is for format %s, the format is %s", FormatText, o.Format)
+	case o.UserRegex != nil && !text:
+		return bad("the user regex is for format %s, the format is %s; name a user field", FormatText, o.Format)
+	case o.Extract != nil && !text:
+		return bad("extract is for format %s, the format is %s", FormatText, o.Format)
+	case o.MaxRecordBytes < 0:
+		return bad("max record bytes is %d, it must be 0 (for %d) or more", o.MaxRecordBytes, DefaultMaxRecordBytes)
+	case o.Year != 0 && (o.Year < 1970 || o.Year > 2261):
+		return bad("year is %d, it must be 1970 to 2261, or 0 to tell it from the clock", o.Year)
+	case o.UserRegex != nil && o.UserRegex.NumSubexp() != 1:
+		return bad("the user regex has %d groups, it must have one, around the user's id", o.UserRegex.NumSubexp())
+	case o.Extract != nil && !slices.ContainsFunc(o.Extract.SubexpNames(), func(n string) bool { return n != "" }):
+		return bad("extract has no named group; write (?P<status>[0-9]+)")
+	case text && o.TsField != "" && !o.extracts(o.TsField):
+		return bad("ts field is %q, which is no named group of extract; in text without one, give the ts format only", o.TsField)
+	case text && o.UserField != "" && !o.extracts(o.UserField):
+		return bad("user field is %q, which is no named group of extract; in text, give a user regex", o.UserField)
+	}
+	c, err := newClock(o)
+	if err != nil {
+		return bad("%v", err)
+	}
+	if c.yearless && o.Year == 0 && o.Now.IsZero() {
+		return bad("times of format %q have no year; give one, or the clock", o.TsFormat)
+	}
+	return nil
+}
+
+func (o *Options) extracts(group string) bool {
+	return o.Extract != nil && slices.Contains(o.Extract.SubexpNames(), group)
+}
+
+// extractsTime says that a group of Extract holds the time.
+func (o *Options) extractsTime() bool {
+	return o.TsField != "" || slices.ContainsFunc(timeWords, o.extracts)
+}

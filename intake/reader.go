@@ -1,0 +1,148 @@
+package intake
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Record is one event's worth of input, or why it is none.
+type Record struct {
+	// Line is the number of its first line, from 1; Lines how many it has.
+	Line, Lines int
+	// Event is what it says. Its Time is zero when nothing asked for one.
+	Event schemas.Event
+	// Err is why it is refused; Event is then empty.
+	Err error
+	// Raw is the record as it was read, without its last line end; of one too
+	// long only the beginning. It is the caller's to keep.
+	Raw []byte
+}
+
+// Reader reads records. It is not safe for concurrent use.
+type Reader struct {
+	opts  Options
+	clock *clock
+	keys  schemas.EventKeys
+	lines *lineReader
+	csv   *csvTable
+	parse func(raw []byte) (schemas.Event, error)
+
+	blank int
+	err   error
+}
+
+// NewReader reads records from r. Options that Validate refuses make the first
+// Next fail.
+func NewReader(r io.Reader, o Options) *Reader {
+	if o.MaxRecordBytes == 0 {
+		o.MaxRecordBytes = DefaultMaxRecordBytes
+	}
+	d := &Reader{opts: o, err: o.Validate()}
+	if d.err != nil {
+		return d
+	}
+	d.clock, _ = newClock(&d.opts) // Validate made one
+	d.keys = schemas.EventKeys{Time: o.TsField, ParseTime: d.clock.parse, User: o.UserField}
+	d.lines = newLineReader(r, o.MaxRecordBytes)
+	switch o.Format {
+	case FormatText:
+		d.parse = d.text
+	case FormatNDJSON:
+		if o.TsFormat == "" {
+			d.keys.ParseTime = nil // JSON tells numbers from texts
+		}
+		d.parse = d.keys.ParseJSON
+	case FormatLogfmt:
+		d.parse = d.logfmt
+	case FormatCSV:
+		d.csv = &csvTable{}
+	}
+	return d
+}
+
+// Next is the next record; io.EOF when there is none. After an error it returns
+// the same one for ever.
+func (d *Reader) Next() (Record, error) {
+	if d.err != nil {
+		return Record{}, d.err
+	}
+	var rec Record
+	if d.csv != nil {
+		rec, d.err = d.nextRow()
+	} else {
+		rec, d.err = d.nextRecord()
+	}
+	if d.err != nil {
+		if !errors.Is(d.err, io.EOF) && d.lines.count > 0 {
+			d.err = fmt.Errorf("after line %d: %w", d.lines.count, d.err)
+		}
+		return Record{}, d.err
+	}
+	d.finish(&rec)
+	return rec, nil
+}
+
+// Blank is how many lines so far were blank and in no record.
+func (d *Reader) Blank() int { return d.blank }
+
+// Lines is how many lines were read so far.
+func (d *Reader) Lines() int {
+	if d.lines == nil {
+		return 0
+	}
+	return d.lines.count
+}
+
+func (d *Reader) nextRecord() (Record, error) {
+	blank := blankLine
+	if d.opts.Format == FormatText {
+		blank = emptyLine
+	}
+	r, err := d.lines.group(d.opts.Multiline, blank, &d.blank)
+	if err != nil {
+		return Record{}, err
+	}
+	rec := Record{Line: r.line, Lines: r.lines, Raw: r.raw}
+	if rec.Err = d.tooLong(r.size); rec.Err == nil {
+		raw := r.raw
+		if r.line == 1 && d.opts.Format != FormatText {
+			raw = withoutMark(raw)
+		}
+		rec.Event, rec.Err = d.parse(raw)
+	}
+	return rec, nil
+}
+
+func (d *Reader) tooLong(size int) error {
+	if size <= d.opts.MaxRecordBytes {
+		return nil
+	}
+	return fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLong, size, d.opts.MaxRecordBytes)
+}
+
+// finish fills in the defaults and insists on the time that was asked for.
+func (d *Reader) finish(rec *Record) {
+	if rec.Err == nil && rec.Event.Time.IsZero() && d.opts.TsFormat != "" {
+		rec.Err = fmt.Errorf("%w: format %s looks like %s", ErrNoTime, d.clock.name(), d.clock.example())
+	}
+	if rec.Err != nil {
+		rec.Event = schemas.Event{}
+		return
+	}
+	e := &rec.Event
+	for _, f := range []struct {
+		field *string
+		or    string
+	}{{&e.Service, d.opts.Service}, {&e.Type, d.opts.Type}, {&e.Level, d.opts.Level}} {
+		if *f.field == "" {
+			*f.field = f.or
+		}
+	}
+}
+
+// withoutMark drops a byte order mark.
+func withoutMark(b []byte) []byte { return bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")) }

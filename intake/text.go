@@ -1,0 +1,68 @@
+package intake
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// text makes an event of a record whose message is the record itself.
+func (d *Reader) text(raw []byte) (schemas.Event, error) {
+	e, err := d.extract(raw)
+	if err != nil {
+		return e, fmt.Errorf("%w: %w", ErrField, err)
+	}
+	if e.Message == "" {
+		e.Message = string(raw)
+	}
+	if d.opts.UserRegex != nil {
+		if m := d.opts.UserRegex.FindSubmatch(raw); m != nil {
+			e.UserID = string(m[1])
+		}
+	}
+	if !e.Time.IsZero() {
+		return e, nil
+	}
+	if d.opts.TsFormat != "" {
+		e.Time, _ = d.clock.find(raw) // finish refuses what has none
+	} else if d.opts.extractsTime() {
+		return e, fmt.Errorf("%w: extract does not match", ErrNoTime)
+	}
+	return e, nil
+}
+
+// extract makes an event of the named groups that took part in the match.
+func (d *Reader) extract(raw []byte) (schemas.Event, error) {
+	if d.opts.Extract == nil {
+		return schemas.Event{}, nil
+	}
+	keys := d.keys
+	keys.Time = ""
+	var pairs []schemas.Pair
+	m := d.opts.Extract.FindSubmatchIndex(raw)
+	for i, name := range d.opts.Extract.SubexpNames() {
+		if name == "" || m == nil || m[2*i] < 0 {
+			continue
+		}
+		if name == d.opts.TsField {
+			keys.Time = name
+		}
+		pairs = append(pairs, schemas.Pair{Key: name, Value: string(raw[m[2*i]:m[2*i+1]])})
+	}
+	return keys.FromPairs(pairs)
+}
+
+// priority is what a syslog line may begin with.
+var priority = regexp.MustCompile(`^<[0-9]{1,3}>`)
+
+// places are where a text record may have its time.
+func places(record []byte) [][]byte {
+	first, _, _ := bytes.Cut(withoutMark(record), []byte("\n"))
+	start := first[len(priority.Find(first)):]
+	if _, inside, ok := bytes.Cut(first, []byte("[")); ok {
+		return [][]byte{start, inside}
+	}
+	return [][]byte{start}
+}

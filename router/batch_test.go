@@ -1,0 +1,68 @@
+package router
+
+import (
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+func TestFull(t *testing.T) {
+	at := func(pos, rows, bytes uint64, lo, hi int64) *shardState {
+		return &shardState{entry: registry.Shard{MinTs: lo, MaxTs: hi}, tail: tail{pos: pos, rows: rows, bytes: bytes}}
+	}
+	r := schemas.Rotation{Rows: 100, Bytes: 1000, Span: 50}
+	for name, c := range map[string]struct {
+		r      schemas.Rotation
+		s      *shardState
+		lo, hi int64
+		want   string
+	}{
+		"empty":            {r, at(0, 0, 0, 0, 0), 0, 500, ""},
+		"below":            {r, at(1, 99, 999, 10, 20), 10, 60, ""},
+		"rows":             {r, at(1, 100, 0, 10, 20), 10, 20, "rows"},
+		"bytes":            {r, at(1, 1, 1000, 10, 20), 10, 20, "bytes"},
+		"rows before span": {r, at(1, 100, 1000, 10, 20), 0, 500, "rows"},
+		"span up":          {r, at(1, 1, 1, 10, 20), 10, 61, "span"},
+		"span down":        {r, at(1, 1, 1, 60, 70), 10, 61, "span"},
+		"all off":          {schemas.Rotation{}, at(9, 1e9, 1e9, 0, 1e9), 0, 1e9, ""},
+	} {
+		if got := full(c.r, c.s, c.lo, c.hi); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Frames of a batch are numbered in a row, name each other, and only the first
+// of a shard carries an expectation.
+func TestBatchNumbersFrames(t *testing.T) {
+	b := newBatch()
+	s := &shardState{entry: registry.Shard{Topic: "app", Month: 202611, ID: 1}, tail: tail{pos: 7, seq: 40, digest: "before", rows: 100, bytes: 5}}
+	one, two := make([]byte, 20), make([]byte, 30)
+	one[0], two[0] = 1, 2
+	b.frame(s, frame{schemas.Frame{Rows: 3, Schema: 1, MinTs: 50, MaxTs: 60}, one}, 11)
+	b.frame(s, frame{schemas.Frame{Rows: 4, Schema: 1, MinTs: 10, MaxTs: 55}, two}, 12)
+	for i, want := range []schemas.Placed{
+		{Pos: 8, SourceSeq: 11, Prev: "before", ShardRows: 103, ShardBytes: 25},
+		{Pos: 9, SourceSeq: 12, Prev: schemas.Digest(one), ShardRows: 107, ShardBytes: 55},
+	} {
+		got, err := schemas.ParsePlaced(b.msgs[i].Header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Pos != want.Pos || got.SourceSeq != want.SourceSeq || got.Prev != want.Prev || got.ShardRows != want.ShardRows || got.ShardBytes != want.ShardBytes {
+			t.Errorf("frame %d: got %+v, want %+v", i, got, want)
+		}
+	}
+	if got := b.msgs[0].Header.Get(jetstream.ExpectedLastSubjSeqHeader); got != "40" {
+		t.Errorf("the first frame expects %q, want 40", got)
+	}
+	if got, ok := b.msgs[1].Header[jetstream.ExpectedLastSubjSeqHeader]; ok {
+		t.Errorf("the second frame expects %q, want nothing", got)
+	}
+	if c := b.touched[1]; c.lo != 10 || c.hi != 60 || c.last != 1 {
+		t.Errorf("the shard was touched from %d to %d, last by %d", c.lo, c.hi, c.last)
+	}
+}

@@ -1,0 +1,71 @@
+package router
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Whatever order frames of a producer arrive in, each is fresh exactly once, as
+// long as none lies further back than a producer keeps in flight.
+func TestWindowTakesEachSequenceOnce(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var ws windows
+		taken := map[uint64]bool{}
+		sent, source := uint64(0), uint64(0)
+		first := uint64(0)
+		for range rapid.IntRange(1, 400).Draw(rt, "steps") {
+			// A resend of anything within flight, or the next.
+			lo := uint64(1)
+			if sent > schemas.MaxInFlight {
+				lo = sent - schemas.MaxInFlight + 1
+			}
+			seq := rapid.Uint64Range(lo, sent+3).Draw(rt, "seq")
+			sent, source = max(sent, seq), source+1
+			f := schemas.Frame{Producer: "p", Seq: seq, Rows: 1}
+			got := ws.judge(f)
+			switch {
+			case taken[seq] && got != repeated:
+				rt.Fatalf("seq %d came before and is called %d", seq, got)
+			case !taken[seq] && got != fresh:
+				rt.Fatalf("seq %d never came and is called %d (first %d)", seq, got, first)
+			}
+			if got == fresh {
+				ws = ws.take(f, source)
+				taken[seq] = true
+			}
+		}
+	})
+}
+
+func TestWindowCallsFarBehindStale(t *testing.T) {
+	var ws windows
+	ws = ws.take(schemas.Frame{Producer: "p", Seq: 100}, 1)
+	for seq, want := range map[uint64]verdict{100: repeated, 99: fresh, 36: fresh, 35: stale, 1: stale, 101: fresh} {
+		if got := ws.judge(schemas.Frame{Producer: "p", Seq: seq}); got != want {
+			t.Errorf("seq %d is %d, want %d", seq, got, want)
+		}
+	}
+	if got := ws.judge(schemas.Frame{Producer: "q", Seq: 1}); got != fresh {
+		t.Errorf("another producer's frame is %d, want fresh", got)
+	}
+	if got := ws.judge(schemas.Frame{}); got != fresh {
+		t.Errorf("a frame without a producer is %d, want fresh", got)
+	}
+}
+
+func TestWindowsAreBounded(t *testing.T) {
+	var ws windows
+	for i := range MaxWindows + 10 {
+		ws = ws.take(schemas.Frame{Producer: fmt.Sprint(i), Seq: 1}, uint64(i+1))
+	}
+	if len(ws) != MaxWindows {
+		t.Fatalf("%d windows, want %d", len(ws), MaxWindows)
+	}
+	if ws.find("0") != nil || ws.find(fmt.Sprint(MaxWindows+9)) == nil {
+		t.Error("the producer that was silent longest must go, the newest stay")
+	}
+}
