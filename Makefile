@@ -1,0 +1,94 @@
+# Almanac. `make` alone lists what there is to make.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI         := .tools/golangci-lint-$(GOLANGCI_VERSION)
+ENGINE_PACKAGE   := 26.7.3-stable.1
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+# What `make up` hands to almanac: make up ARGS='--ports auto --data /tmp/almanac'
+ARGS     ?=
+# Packages for test, bench, cover and fuzz.
+PKG      ?= ./...
+FUZZTIME ?= 10s
+# Two test binaries at a time: each has a ClickHouse of its own.
+TEST     := go test -p 2 -timeout 12m
+
+.NOTPARALLEL:
+.PHONY: help setup build up test tools check lint fuzz bench cover clean tidy
+
+help: ## List the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1\t\2/' | expand -t 12
+
+setup: node_modules/.package-lock.json ## Install the ClickHouse engine library below node_modules
+	@if command -v clickhouse >/dev/null || [ -n "$${ALMANAC_LIBCHDB:-}" ] || compgen -G 'node_modules/@chdb/lib-*/libchdb.so' >/dev/null; then exit 0; fi; \
+	printf '%s\n' \
+	  'There is no ClickHouse engine for this machine yet. Any of these will do:' \
+	  '  - a clickhouse program, 26.2 or later, on PATH' \
+	  '  - a running ClickHouse: almanac up --clickhouse clickhouse://user:password@host:9000/database' \
+	  '  - npm, then `make setup` again (Linux on x86-64 with glibc)' \
+	  '  - on another system, the engine library for it: npm install --no-save @chdb/lib-<system>-<arch>@$(ENGINE_PACKAGE)' >&2
+
+# npm ci checks every package against the hash in the lock file; the library is for one system, so it is optional.
+node_modules/.package-lock.json: package.json package-lock.json .npmrc
+	@if ! command -v npm >/dev/null; then exit 0; fi; \
+	if npm ci; then mkdir -p node_modules && touch $@; else command -v clickhouse >/dev/null || [ -n "$${ALMANAC_LIBCHDB:-}" ]; fi
+
+build: ## Build bin/almanac
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/almanac ./cmd/almanac
+
+up: setup build ## Build and run everything in one process; flags go in ARGS='…'
+	bin/almanac up $(ARGS)
+
+test: tools setup check ## All tests, with the race detector, against real servers
+	ALMANAC_REQUIRE_ENGINE=1 CGO_ENABLED=1 $(TEST) -race $(PKG)
+
+# The race detector links C, and the engine comes by npm. Root on Debian gets what is missing; others are told.
+tools:
+	@missing=(); \
+	command -v "$$(go env CC)" >/dev/null || missing+=(gcc libc6-dev); \
+	command -v npm >/dev/null || command -v clickhouse >/dev/null || [ -n "$${ALMANAC_LIBCHDB:-}" ] || \
+	  compgen -G 'node_modules/@chdb/lib-*/libchdb.so' >/dev/null || missing+=(npm); \
+	if [ $${#missing[@]} -eq 0 ]; then exit 0; fi; \
+	echo "the tests need these packages, which are missing: $${missing[*]}" >&2; \
+	if [ "$$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then echo "install them, then try again" >&2; exit 1; fi; \
+	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$${missing[@]}"
+
+check: ## The quick part of lint: formatting and go vet
+	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); \
+	if [ -n "$$unformatted" ]; then echo "not formatted, run make tidy:" >&2; echo "$$unformatted" >&2; exit 1; fi
+	go vet ./...
+
+lint: check $(GOLANGCI) ## All rules of .golangci.yml
+	$(GOLANGCI) run ./...
+
+$(GOLANGCI):
+	GOBIN=$(CURDIR)/.tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv .tools/golangci-lint $@
+
+fuzz: ## Every fuzz target for FUZZTIME (default 10s)
+	@for package in $$(go list $(PKG)); do \
+	  for target in $$(go test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do \
+	    echo "$$package $$target"; \
+	    go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package"; \
+	  done; \
+	done
+
+bench: setup ## Every benchmark, one package at a time
+	go test -p 1 -timeout 30m -run '^$$' -bench . -benchmem $(PKG)
+
+cover: setup ## Tests with coverage; the report is cover.out
+	ALMANAC_REQUIRE_ENGINE=1 $(TEST) -coverprofile=cover.out -coverpkg=./... $(PKG)
+	go tool cover -func=cover.out | tail -1
+
+clean: ## Remove what was built; the engine library and the tools stay
+	rm -rf bin cover.out
+
+tidy: ## Format the code and tidy go.mod
+	gofmt -w $$(go list -f '{{.Dir}}' ./...)
+	go mod tidy
