@@ -1,0 +1,17 @@
+# The almanac binary, for the parts of a production setup: router, sink, and the
+# reading verbs. It holds no ClickHouse and no NATS: those are servers of their own.
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ARG VERSION=dev
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /almanac ./cmd/almanac
+
+FROM debian:bookworm-slim
+RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/almanac almanac
+COPY --from=build /almanac /usr/local/bin/almanac
+USER almanac
+ENV ALMANAC_DATA=/var/lib/almanac
+ENTRYPOINT ["almanac"]
+CMD ["--help"]
