@@ -61,3 +61,17 @@ func TestRun(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkPipeline is the default run, once: go test -run '^$' -bench Pipeline -benchtime 1x ./bench
+func BenchmarkPipeline(b *testing.B) {
+	for b.Loop() {
+		res, err := Run(b.Context(), config(b))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(res.EventsPerSecond, "events/s")
+		b.ReportMetric(res.CeilingEventsPerSecond, "ceiling/s")
+		b.ReportMetric(res.Ratio, "ratio")
+		b.Logf("%+v", *res)
+	}
+}

@@ -174,7 +174,8 @@ func lowCard(c *cursor, col *openColumn, rows int) error {
 	if c.bad {
 		return errCut
 	}
-	if meta&lowCardGlobalBit != 0 || meta&lowCardExtraBit == 0 || width > 2 || n > uint64(rows)+1 {
+	// ClickHouse refuses flags it does not know, and then the whole insert.
+	if meta&^lowCardUpdateBit != lowCardExtraBit|width || width > 2 || n > uint64(rows)+1 {
 		return fmt.Errorf("%w: LowCardinality flags 0x%x with %d words for %d rows", ErrFrameCorrupt, meta, n, rows)
 	}
 	c.words(&col.words, int(n))
