@@ -122,13 +122,18 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		}
 		f, payload, err := b.Encode()
 		if err != nil {
-			dead = append(dead, deadLetter{payload: m.data, events: b.Rows(), err: fmt.Errorf("%w: %s", schemas.ErrFrameCorrupt, err)})
+			dead = append(dead, deadLetter{payload: m.data, events: b.Rows(), err: fmt.Errorf("%w: %w", schemas.ErrFrameCorrupt, err)})
 		} else {
 			frames = append(frames, frame{f, bytes.Clone(payload)})
 		}
 		b.Reset()
 	}
+	lines := bytes.Split(bytes.TrimRight(m.data, "\n"), []byte("\n"))
 	refuse := func(line int, text []byte, err error) {
+		if len(lines) == 1 {
+			dead = append(dead, deadLetter{payload: m.data, events: 1, err: err})
+			return
+		}
 		reason := schemas.Reason(err)
 		i := slices.IndexFunc(dead, func(d deadLetter) bool { return schemas.Reason(d.err) == reason })
 		if i < 0 {
@@ -166,12 +171,11 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		}
 		return nil
 	}
-	lines := bytes.Split(bytes.TrimRight(m.data, "\n"), []byte("\n"))
 	if len(lines) > 1 && add(1, m.data) == nil { // one object over several lines
 		lines = nil
 	}
 	for i, text := range lines {
-		if text = bytes.TrimSpace(text); len(text) == 0 && len(lines) > 1 {
+		if len(bytes.TrimSpace(text)) == 0 && len(lines) > 1 {
 			continue
 		}
 		if err := add(i+1, text); err != nil {

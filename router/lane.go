@@ -125,6 +125,14 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 	if len(l.active) > maxKnownShards {
 		clear(l.active) // never while a batch is open: its tails are only here
 	}
+	if l.judge.topic == nil { // was it declared before these were published?
+		t, err := l.cfg.Registry.Topic(ctx, l.topic)
+		if err == nil {
+			l.judge.topic = &t
+		} else if schemas.Reason(err) == "" {
+			return 0, err
+		}
+	}
 	b := newBatch()
 	rotated := map[schemas.Month]bool{}
 	done := 0

@@ -10,7 +10,6 @@ import (
 const (
 	lowCardVersion   = 1
 	lowCardKeyMask   = 0xff
-	lowCardGlobalBit = 1 << 8
 	lowCardExtraBit  = 1 << 9
 	lowCardUpdateBit = 1 << 10
 )

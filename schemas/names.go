@@ -214,8 +214,10 @@ func ShardKey(topic string, m Month, s Shard) string {
 	return topic + "." + m.String() + "." + s.String()
 }
 
-// HeadKeys and ShardKeys select a topic's head entries and shard entries.
-func HeadKeys(topic string) string  { return topic + ".*" }
+// HeadKeys selects a topic's head entries.
+func HeadKeys(topic string) string { return topic + ".*" }
+
+// ShardKeys selects a topic's shard entries.
 func ShardKeys(topic string) string { return topic + ".*.*" }
 
 // MonthShardKeys selects the shard entries of one month.

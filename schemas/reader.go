@@ -93,7 +93,7 @@ func (r *FrameReader) decompress(payload []byte) error {
 	r.raw = r.raw[:size]
 	if _, err := io.ReadFull(r.lz4, r.raw); err != nil {
 		r.lz4 = nil // it may hold half a block
-		return fmt.Errorf("%w: %s", ErrFrameCorrupt, err)
+		return fmt.Errorf("%w: %w", ErrFrameCorrupt, err)
 	}
 	return nil
 }

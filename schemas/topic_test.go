@@ -101,7 +101,8 @@ func TestIDs(t *testing.T) {
 	if back, err := ParseID(a.String()); err != nil || back != a {
 		t.Errorf("%s reads back as %s, %v", a, back, err)
 	}
-	if DerivedID(5, 1, 2) != DerivedID(5, 1, 2) || DerivedID(5, 1, 2) == DerivedID(5, 1, 3) || DerivedID(5, 1, 2) == DerivedID(5, 2, 2) {
+	one, again := DerivedID(5, 1, 2), DerivedID(5, 1, 2)
+	if one != again || one == DerivedID(5, 1, 3) || one == DerivedID(5, 2, 2) {
 		t.Error("derived ids must depend on their input and nothing else")
 	}
 	for _, s := range []string{"", "x", "0190f3a0-0000-7000-8000-00000000000", "0190f3a0x0000-7000-8000-000000000000", "g190f3a0-0000-7000-8000-000000000000"} {

@@ -3,6 +3,7 @@ package tables
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -125,7 +126,8 @@ func refusalText(code, text string) error {
 
 // bare takes the URL, which holds the whole statement, out of a transport error.
 func bare(err error) error {
-	if u, ok := err.(*url.Error); ok {
+	var u *url.Error
+	if errors.As(err, &u) {
 		return u.Err
 	}
 	return err

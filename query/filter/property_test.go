@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -103,7 +104,5 @@ func FuzzParse(f *testing.F) {
 }
 
 func asError(err error, target **Error) bool {
-	e, ok := err.(*Error)
-	*target = e
-	return ok
+	return errors.As(err, target)
 }

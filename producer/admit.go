@@ -1,0 +1,171 @@
+package producer
+
+import (
+	"context"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// admitted is what the producer works out about an event before it takes it.
+type admitted struct {
+	ts    int64 // unix ns
+	now   int64 // unix ns
+	size  int   // bytes of the buffer it takes
+	worst int   // bytes it can have in an encoded frame, at most
+}
+
+// rowBytes is what FrameBuilder.RawBytes counts for a row beside its strings:
+// time, id, dictionary keys, lengths and the attribute offset.
+const rowBytes = 39
+
+// Bounds of what FrameBuilder.RawBytes does not count: per row, longer lengths
+// and the mark of invalid UTF-8; per attribute, its dictionary key and lengths;
+// per number, the difference between the eight bytes counted and the longest
+// text (a time: 35 bytes); per promoted field, its zero.
+const (
+	worstRowBytes   = rowBytes + 40
+	worstAttrBytes  = 12
+	worstTextBytes  = 27
+	worstFieldBytes = 8
+)
+
+// admit fills in the event's defaults, checks its limits and measures it.
+func (p *Producer) admit(ev *Event) (a admitted, err error) {
+	a.now = p.cfg.Now().UnixNano()
+	a.ts = a.now
+	if !ev.Time.IsZero() {
+		if a.ts, err = schemas.UnixNs(ev.Time); err != nil {
+			return a, err
+		}
+	}
+	if ev.Service == "" {
+		ev.Service = p.cfg.Service
+	}
+	if err = ev.Validate(a.ts, a.now); err != nil {
+		return a, err
+	}
+	n := ev.Bytes()
+	a.size = n + rowBytes
+	a.worst = n + worstRowBytes + len(p.topic.Fields)*worstFieldBytes + len(ev.Attrs)*worstAttrBytes
+	for i := range ev.Attrs {
+		if ev.Attrs[i].Kind() != schemas.KindString {
+			a.worst += worstTextBytes
+		}
+	}
+	return a, nil
+}
+
+// makeRoom takes size bytes of the buffer for a logged event, by the policy. It
+// returns why it could not, or "".
+func (p *Producer) makeRoom(size int) (cause string) {
+	if p.buffer.take(size) {
+		return ""
+	}
+	switch p.cfg.Policy {
+	case DropOldest:
+		// Those who wait need no precedence here: a dropped frame makes room
+		// for them too.
+		for !p.buffer.grab(size) {
+			if !p.evictOldest() {
+				return CauseBufferFull
+			}
+		}
+		return ""
+	case Block:
+		if err := p.buffer.wait(context.Background(), p.closing, size); err != nil {
+			return CauseClosed
+		}
+		return ""
+	}
+	return CauseBufferFull
+}
+
+// add puts an admitted event, for which room was taken, into the open frame of
+// its month and lane. It is false, and gives the room back, after Close.
+func (p *Producer) add(ev *Event, a admitted, done func(error), urgent bool) bool {
+	id := ev.ID
+	if id.IsZero() {
+		id = schemas.NewID(a.now)
+	}
+	l := p.lanes[schemas.LaneOf(&p.topic, ev, p.id)]
+
+	l.mu.Lock()
+	if l.shutting {
+		l.mu.Unlock()
+		p.buffer.release(1, a.size)
+		return false
+	}
+	f := l.frameFor(a.ts)
+	if f.events > 0 && f.worst+a.worst > p.worstBytes {
+		l.close(f)
+		f = l.frameFor(a.ts)
+	}
+	opened := f.events == 0
+	f.builder.Append(ev, a.ts, id)
+	f.events++
+	f.charge += a.size
+	f.worst += a.worst
+	if done != nil {
+		f.waiters = append(f.waiters, done)
+		f.awaited = true
+	}
+	f.urgent = f.urgent || urgent
+	l.logged++
+	l.buffered++
+
+	full := f.builder.Full()
+	help := false
+	if full {
+		l.close(f)
+		// The sender is behind: whoever filled a frame encodes it, so that
+		// frames in their large form stay few.
+		if help = p.unencoded.Load() > maxUnencoded; help {
+			f.claimed = true
+		}
+	}
+	hurry := urgent && l.idle()
+	l.mu.Unlock()
+
+	if help {
+		l.encode(f)
+	}
+	if opened || full || hurry {
+		p.sender.wake()
+	}
+	return true
+}
+
+// maxUnencoded bounds the closed frames that wait for the sender to encode
+// them. A builder with its scratch has about 1 MiB, its encoded frame a tenth.
+const maxUnencoded = 4
+
+// evictOldest drops the oldest closed frame that was never sent and nobody
+// waits for. False when there is none.
+func (p *Producer) evictOldest() bool {
+	for {
+		var from *lane
+		oldest := ^uint64(0)
+		for _, l := range p.lanes {
+			l.mu.Lock()
+			if i := l.evictable(); i >= 0 && l.queue[i].order < oldest {
+				from, oldest = l, l.queue[i].order
+			}
+			l.mu.Unlock()
+		}
+		if from == nil {
+			return false
+		}
+		if from.evict(oldest) {
+			return true
+		}
+	}
+}
+
+// dropNew counts an event that never came to a lane.
+func (p *Producer) dropNew(cause string) {
+	p.outer.mu.Lock()
+	p.outer.logged++
+	p.outer.drop(cause, 1)
+	p.outer.mu.Unlock()
+	p.report.note()
+}

@@ -1,0 +1,61 @@
+package producer
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// verdict is what becomes of a frame.
+type verdict uint8
+
+const (
+	again  verdict = iota // not stored, or unknown: the same bytes once more
+	stored                // on disk
+	tooBig                // refused for good: it would be refused every time
+	gone                  // the connection was closed for good
+)
+
+// answer is what was heard of one frame.
+type answer struct {
+	lane    int
+	seq     uint64
+	verdict verdict
+	err     error // nil when stored
+}
+
+// JetStream error codes that say the frame itself is the trouble. All others
+// (stream missing, full, overloaded, sealed, account limits, …) may pass or be
+// repaired by an operator, so the frame is kept.
+const (
+	codeMessageTooLarge jetstream.ErrorCode = 10054
+	codeHeadersTooLarge jetstream.ErrorCode = 10097
+)
+
+// judge reads a JetStream publish answer.
+func judge(m *nats.Msg) (verdict, error) {
+	// An answer without a body and with this status: nobody took the message.
+	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+		return again, fmt.Errorf("%w: no stream takes %s", ErrNotStored, schemas.SubjectsEvents)
+	}
+	var a struct {
+		Stream string              `json:"stream"`
+		Seq    uint64              `json:"seq"`
+		Error  *jetstream.APIError `json:"error"`
+	}
+	switch err := json.Unmarshal(m.Data, &a); {
+	case err != nil:
+		return again, fmt.Errorf("%w: the answer is not JetStream's: %w", ErrNotStored, err)
+	case a.Error != nil && (a.Error.ErrorCode == codeMessageTooLarge || a.Error.ErrorCode == codeHeadersTooLarge):
+		return tooBig, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
+	case a.Error != nil:
+		return again, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
+	case a.Stream != schemas.StreamEvents || a.Seq == 0:
+		return again, fmt.Errorf("%w: stream %q answered, it must be %q", ErrNotStored, a.Stream, schemas.StreamEvents)
+	}
+	return stored, nil
+}

@@ -1,0 +1,193 @@
+package producer
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Policy is what Log does when the buffer is full.
+type Policy uint8
+
+const (
+	// DropNewest refuses the new event.
+	DropNewest Policy = iota
+	// DropOldest drops the oldest whole frame that was never sent and that no
+	// Publish or Submit waits for; when there is none, the new event.
+	DropOldest
+	// Block waits for room until Close.
+	Block
+)
+
+// String is the policy's name in configuration.
+func (p Policy) String() string {
+	switch p {
+	case DropNewest:
+		return "drop_newest"
+	case DropOldest:
+		return "drop_oldest"
+	case Block:
+		return "block"
+	}
+	return fmt.Sprintf("policy(%d)", uint8(p))
+}
+
+// ParsePolicy reads a policy's name.
+func ParsePolicy(s string) (Policy, error) {
+	for p := DropNewest; p <= Block; p++ {
+		if p.String() == s {
+			return p, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: policy %q, it must be %s, %s or %s", ErrConfig, s, DropNewest, DropOldest, Block)
+}
+
+// Defaults of Config.
+const (
+	// DefaultBufferEvents is a second of a busy service, or twenty frames of
+	// every lane at full load.
+	DefaultBufferEvents = 100_000
+	// DefaultBufferBytes keeps a producer at full load, scratch and garbage
+	// included, below 64 MiB of memory.
+	DefaultBufferBytes = 16 << 20
+	// DefaultInFlightBytes is a tenth of a second at the rate a stream that
+	// syncs every frame takes (72 to 116 MB/s).
+	DefaultInFlightBytes = 8 << 20
+	// DefaultAckTimeout is JetStream's own request timeout.
+	DefaultAckTimeout = 5 * time.Second
+)
+
+// Config says what a producer logs and how much it may hold. Only Topic is
+// required; a zero field means its default.
+type Config struct {
+	// Topic is the topic's name. It must have been declared.
+	Topic string
+
+	// Service fills Event.Service when that is empty. Default: none.
+	Service string
+
+	// BufferEvents bounds the events held in open, closed and unanswered
+	// frames. Default DefaultBufferEvents; 1 to 16,777,215.
+	BufferEvents int
+
+	// BufferBytes bounds their bytes: uncompressed while a frame is open,
+	// encoded afterwards. Default DefaultBufferBytes; at least 128 KiB, so that
+	// the largest event fits. Memory in use is about twice as much, and 1 MiB
+	// for each lane.
+	BufferBytes int
+
+	// Policy is what Log does when the buffer is full. Publish and Submit wait
+	// for room under every policy. Default DropNewest.
+	Policy Policy
+
+	// InFlight bounds the frames of one lane that are sent and not answered.
+	// Default and maximum schemas.MaxInFlight, which is what a router can tell
+	// from repetitions.
+	InFlight int
+
+	// InFlightBytes bounds their bytes over all lanes; one frame is always
+	// allowed. Default DefaultInFlightBytes.
+	InFlightBytes int
+
+	// Linger is how long a frame waits for company. Default
+	// schemas.FrameLinger; up to a minute. Negative: not at all.
+	Linger time.Duration
+
+	// AckTimeout is how long an answer may take before the frame is sent again.
+	// It doubles with each attempt, up to eightfold. Default DefaultAckTimeout;
+	// at least 10 ms.
+	AckTimeout time.Duration
+
+	// Hooks tell the application what happens.
+	Hooks Hooks
+
+	// Stderr gets one line about dropped events, at most once a second and once
+	// at Close. Default os.Stderr; io.Discard for silence.
+	Stderr io.Writer
+
+	// Now is the clock of events that have no time, of new ids, and of the
+	// check that events are not too far ahead. Default time.Now.
+	Now func() time.Time
+
+	// NATS is further options for Connect: credentials, TLS, a name. They come
+	// after Almanac's own and so win over them.
+	NATS []nats.Option
+}
+
+// Hooks are called from the producer's goroutines, one at a time each. They
+// must not wait, and must not call Publish, Submit, Flush or Close.
+type Hooks struct {
+	// OnDrop hears how many events were dropped, by cause, since its last call
+	// for that cause; at most once a second and once at Close.
+	OnDrop func(cause string, events uint64)
+	// OnError hears errors the producer works around, such as a full stream or
+	// a lost connection; at most once a second.
+	OnError func(error)
+}
+
+// oneByOne is h with calls of OnError in turn: the connection has a goroutine
+// of its own.
+func (h Hooks) oneByOne() Hooks {
+	var mu sync.Mutex
+	f := h.OnError
+	h.OnError = func(err error) {
+		if f != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			f(err)
+		}
+	}
+	return h
+}
+
+const (
+	minBufferBytes = 128 << 10
+	minAckTimeout  = 10 * time.Millisecond
+	maxLinger      = time.Minute
+)
+
+// declared is c with its defaults filled in, checked.
+func (c Config) declared() (Config, error) {
+	if err := schemas.ValidateTopicName(c.Topic); err != nil {
+		return c, err
+	}
+	c.BufferEvents = cmp.Or(c.BufferEvents, DefaultBufferEvents)
+	c.BufferBytes = cmp.Or(c.BufferBytes, DefaultBufferBytes)
+	c.InFlight = cmp.Or(c.InFlight, schemas.MaxInFlight)
+	c.InFlightBytes = cmp.Or(c.InFlightBytes, DefaultInFlightBytes)
+	c.Linger = cmp.Or(c.Linger, schemas.FrameLinger)
+	c.AckTimeout = cmp.Or(c.AckTimeout, DefaultAckTimeout)
+	if c.Stderr == nil {
+		c.Stderr = os.Stderr
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	bad := func(format string, a ...any) (Config, error) {
+		return c, fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, a...))
+	}
+	switch {
+	case c.BufferEvents < 1 || c.BufferEvents > maxBufferEvents:
+		return bad("BufferEvents is %d, it must be 1 to %d", c.BufferEvents, maxBufferEvents)
+	case c.BufferBytes < minBufferBytes || c.BufferBytes > maxBufferBytes:
+		return bad("BufferBytes is %d, it must be %d to %d", c.BufferBytes, minBufferBytes, int64(maxBufferBytes))
+	case c.Policy > Block:
+		return bad("Policy is %s, it must be %s, %s or %s", c.Policy, DropNewest, DropOldest, Block)
+	case c.InFlight < 1 || c.InFlight > schemas.MaxInFlight:
+		return bad("InFlight is %d, it must be 1 to %d", c.InFlight, schemas.MaxInFlight)
+	case c.InFlightBytes < 1:
+		return bad("InFlightBytes is %d, it must be 1 or more", c.InFlightBytes)
+	case c.Linger > maxLinger:
+		return bad("Linger is %s, it must be at most %s", c.Linger, maxLinger)
+	case c.AckTimeout < minAckTimeout:
+		return bad("AckTimeout is %s, it must be at least %s", c.AckTimeout, minAckTimeout)
+	}
+	return c, nil
+}

@@ -1,0 +1,120 @@
+package producer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Connect dials NATS and starts a producer that owns the connection. It fails
+// when no server answers; from then on the connection comes back by itself, for
+// as long as it takes. ctx bounds connecting and reading the topic.
+func Connect(ctx context.Context, url string, cfg Config) (*Producer, error) {
+	if _, err := cfg.declared(); err != nil {
+		return nil, err
+	}
+	cfg.Hooks = cfg.Hooks.oneByOne()
+	nc, err := dial(ctx, url, cfg)
+	if err != nil {
+		return nil, err
+	}
+	p, err := New(ctx, nc, cfg)
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	p.sender.link.(*natsLink).owned = true
+	return p, nil
+}
+
+// Of the connection Connect makes. A peer that vanished without a word is found
+// after two unanswered pings, and one write waits no longer than an answer may.
+const (
+	dialTimeout  = 2 * time.Second
+	pingInterval = 10 * time.Second
+)
+
+func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
+	opts := []nats.Option{
+		nats.Name("almanac producer " + cfg.Topic),
+		nats.Timeout(dialTimeout),
+		nats.MaxReconnects(-1),
+		nats.ReconnectBufSize(-1), // the producer keeps frames itself, and knows which
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(2),
+		nats.FlusherTimeout(DefaultAckTimeout),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			cfg.Hooks.OnError(fmt.Errorf("nats: %w", err))
+		}),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // nil: Close
+				cfg.Hooks.OnError(fmt.Errorf("nats: disconnected: %w", err))
+			}
+		}),
+	}
+	type result struct {
+		nc  *nats.Conn
+		err error
+	}
+	dialled := make(chan result, 1)
+	go func() {
+		nc, err := nats.Connect(url, append(opts, cfg.NATS...)...)
+		dialled <- result{nc, err}
+	}()
+	select {
+	case r := <-dialled:
+		if r.err != nil {
+			return nil, fmt.Errorf("%w to NATS at %s: %w", ErrConnect, url, r.err)
+		}
+		return r.nc, nil
+	case <-ctx.Done():
+		go func() { // it ends within dialTimeout per server
+			if r := <-dialled; r.nc != nil {
+				r.nc.Close()
+			}
+		}()
+		return nil, fmt.Errorf("%w to NATS at %s: %w", ErrConnect, url, context.Cause(ctx))
+	}
+}
+
+// readTopic reads a topic's descriptor from the registry.
+func readTopic(ctx context.Context, nc *nats.Conn, name string) (schemas.Topic, error) {
+	unknown := func(why string, err error) (schemas.Topic, error) {
+		return schemas.Topic{}, fmt.Errorf("%w: %q: %s; declare it with `almanac topics apply`: %w",
+			schemas.ErrUnknownTopic, name, why, err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return schemas.Topic{}, err
+	}
+	kv, err := js.KeyValue(ctx, schemas.Bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return unknown("the server has no registry", err)
+	}
+	if err != nil {
+		return schemas.Topic{}, fmt.Errorf("cannot read the registry: %w", err)
+	}
+	entry, err := kv.Get(ctx, schemas.TopicKey(name))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return unknown("nobody declared it", err)
+	}
+	if err != nil {
+		return schemas.Topic{}, fmt.Errorf("cannot read topic %q from the registry: %w", name, err)
+	}
+	var t schemas.Topic
+	if err := json.Unmarshal(entry.Value(), &t); err != nil {
+		return schemas.Topic{}, fmt.Errorf("%w: the registry's entry of %q is not a descriptor: %w", schemas.ErrTopic, name, err)
+	}
+	return t, t.Validate()
+}
+
+// newProducerID is 16 random hex digits.
+func newProducerID() string { return fmt.Sprintf("%016x", rand.Uint64()) }

@@ -1,0 +1,82 @@
+package producer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// frame is events of one month and lane on their way through four states:
+// open and closed (builder), encoded (payload), sent (seq). A frame's fields are
+// its lane's, but for builder while somebody has claimed it for encoding.
+type frame struct {
+	month    schemas.Month
+	from, to int64 // the month, in unix ns
+	opened   time.Time
+	order    uint64 // counts closed frames of the producer
+
+	events  int
+	charge  int           // bytes of the buffer it holds
+	worst   int           // bytes it can have encoded, at most
+	waiters []func(error) // called once each, by the sender, when it is settled
+	awaited bool          // Publish or Submit put an event in: never evicted
+	urgent  bool          // Publish did: no linger when the lane is idle
+
+	builder *schemas.FrameBuilder
+	claimed bool // somebody encodes it
+	settled bool // stored or given up
+
+	head    schemas.Frame
+	payload []byte
+
+	seq      uint64
+	attempts int
+	refused  bool      // known not to be stored
+	due      time.Time // when to send it again
+}
+
+// claim is the oldest closed frame that nobody encodes yet, or nil. Caller
+// holds mu.
+func (l *lane) claim() *frame {
+	for _, f := range l.queue {
+		if f.builder != nil && !f.claimed {
+			f.claimed = true
+			return f
+		}
+	}
+	return nil
+}
+
+// encode turns a claimed frame into its payload and frees its builder.
+func (l *lane) encode(f *frame) {
+	head, data, err := f.builder.Encode()
+	if err == nil && len(data) > l.p.frameBytes {
+		err = tooLarge(len(data), l.p.frameBytes)
+	}
+	payload, _ := l.p.payloads.get()
+	payload = append(payload[:0], data...)
+	f.builder.Reset()
+	l.p.builders.put(f.builder)
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.p.unencoded.Add(-1)
+	f.builder, f.head = nil, head
+	if f.settled { // given up meanwhile
+		l.p.payloads.put(payload)
+		return
+	}
+	f.payload = payload
+	switch {
+	case err != nil:
+		i := slices.Index(l.queue, f)
+		l.queue = slices.Delete(l.queue, i, i+1)
+		l.giveUp(f, CauseEncode, err)
+	default:
+		// From here it holds what it holds encoded.
+		held := len(payload) + headerBytes
+		l.p.buffer.release(0, f.charge-held)
+		f.charge = held
+	}
+}

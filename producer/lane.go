@@ -1,0 +1,208 @@
+package producer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// lane is the frames of one lane. Lock order: lane.mu before sender.mu.
+type lane struct {
+	p      *Producer
+	number int
+
+	tally    // its mutex guards all that follows
+	shutting bool
+	buffered int      // events in open, queue and window
+	open     []*frame // one per month, in the order they were opened
+	queue    []*frame // closed and never sent, oldest first
+	window   window
+}
+
+// maxOpenMonths bounds the open frames of a lane: a year of events read in any
+// order. More months than that close the oldest frame early.
+const maxOpenMonths = 12
+
+// frameFor is the open frame of ts's month. Caller holds mu.
+func (l *lane) frameFor(ts int64) *frame {
+	for _, f := range l.open {
+		if ts >= f.from && ts < f.to {
+			return f
+		}
+	}
+	if len(l.open) == maxOpenMonths {
+		l.close(l.open[0])
+	}
+	m := schemas.MonthOf(ts)
+	f := &frame{month: m, from: m.Start(), to: m.End(), opened: time.Now()}
+	var ok bool
+	if f.builder, ok = l.p.builders.get(); !ok {
+		f.builder = schemas.NewFrameBuilder(&l.p.topic)
+	}
+	l.open = append(l.open, f)
+	return f
+}
+
+// close moves an open frame to the queue. Caller holds mu.
+func (l *lane) close(f *frame) {
+	i := slices.Index(l.open, f)
+	l.open = slices.Delete(l.open, i, i+1)
+	f.order = l.p.order.Add(1)
+	l.queue = append(l.queue, f)
+	l.p.unencoded.Add(1)
+}
+
+// idle says whether nothing of the lane is on its way. Caller holds mu.
+func (l *lane) idle() bool { return len(l.queue) == 0 && l.window.count == 0 }
+
+// closeDue closes the frames that waited long enough, and the one somebody
+// waits for when the lane is idle. Caller holds mu.
+func (l *lane) closeDue(now time.Time) {
+	for i := 0; i < len(l.open); {
+		f := l.open[i]
+		if now.Sub(f.opened) >= l.p.cfg.Linger || f.urgent && l.idle() {
+			l.close(f)
+		} else {
+			i++
+		}
+	}
+}
+
+// nextSend is the frame to send now, or nil: first one to send again, then a
+// new one, for which the window must have room and room bytes be left. Caller
+// holds mu.
+func (l *lane) nextSend(now time.Time, room int) *frame {
+	f := l.window.due(now)
+	if f == nil {
+		if len(l.queue) == 0 || l.window.held() || !l.window.room() {
+			return nil
+		}
+		if f = l.queue[0]; f.payload == nil || len(f.payload) > room {
+			return nil
+		}
+		l.queue[0] = nil
+		l.queue = l.queue[1:]
+		l.window.add(f)
+		f.head.Producer, f.head.Seq = l.p.id, f.seq
+	}
+	f.attempts++
+	f.due = now.Add(ackWait(l.p.cfg.AckTimeout, f.attempts, random()))
+	return f
+}
+
+// wakeAt is when the lane next needs the sender; zero for not at all. well is
+// false while frames are being sent again. Caller holds mu.
+func (l *lane) wakeAt() (at time.Time, well bool) {
+	well = true
+	for _, f := range l.open {
+		at = earlier(at, f.opened.Add(l.p.cfg.Linger))
+	}
+	for f := range l.window.all {
+		at = earlier(at, f.due)
+		well = well && f.attempts == 1 && !f.refused
+	}
+	return at, well
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// ack settles a frame the stream has. Caller holds mu.
+func (l *lane) ack(f *frame) {
+	l.stored += uint64(f.events)
+	l.frames++
+	l.settle(f, nil)
+}
+
+// giveUp settles a frame that will never be sent again. Caller holds mu.
+func (l *lane) giveUp(f *frame, cause string, err error) {
+	l.drop(cause, f.events)
+	l.settle(f, err)
+	l.p.report.note()
+}
+
+func (l *lane) settle(f *frame, err error) {
+	f.settled = true
+	l.buffered -= f.events
+	l.p.buffer.release(f.events, f.charge)
+	l.p.sender.post(f.waiters, err)
+	f.waiters = nil
+	if f.payload != nil {
+		l.p.payloads.put(f.payload)
+		f.payload = nil
+	}
+	if f.builder != nil && !f.claimed {
+		f.builder.Reset()
+		l.p.builders.put(f.builder)
+		f.builder = nil
+		l.p.unencoded.Add(-1)
+	}
+}
+
+// evictable is the index of the oldest frame in the queue that DropOldest may
+// drop, or -1. Caller holds mu.
+func (l *lane) evictable() int {
+	return slices.IndexFunc(l.queue, func(f *frame) bool {
+		return !f.awaited && (f.payload != nil || !f.claimed)
+	})
+}
+
+// evict drops the frame of the given order, if it is still the lane's oldest.
+func (l *lane) evict(order uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := l.evictable()
+	if i < 0 || l.queue[i].order != order {
+		return false
+	}
+	f := l.queue[i]
+	l.queue = slices.Delete(l.queue, i, i+1)
+	l.giveUp(f, CauseOldest, ErrEvicted)
+	return true
+}
+
+// flush closes what is open and makes b wait for every frame there is.
+func (l *lane) flush(b *barrier) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.open) > 0 {
+		l.close(l.open[0])
+	}
+	for _, f := range l.queue {
+		f.waiters = append(f.waiters, b.add(f.events))
+	}
+	for f := range l.window.all {
+		f.waiters = append(f.waiters, b.add(f.events))
+	}
+}
+
+// shut refuses all further events.
+func (l *lane) shut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shutting = true
+}
+
+// abandon gives up every frame the lane has and returns the number of events.
+func (l *lane) abandon() (events int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.open) > 0 {
+		l.close(l.open[0])
+	}
+	events = l.buffered
+	for _, f := range l.queue {
+		l.giveUp(f, CauseClosed, ErrClosed)
+	}
+	l.queue = nil
+	for f := range l.window.all {
+		l.giveUp(f, CauseClosed, errSentThenClosed)
+	}
+	l.window = newWindow(l.p.cfg.InFlight)
+	return events
+}

@@ -1,0 +1,99 @@
+package producer
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// instantLink answers every frame at once: what is left is the producer.
+type instantLink struct{ s *sender }
+
+func (l *instantLink) start(s *sender) { l.s = s }
+func (l *instantLink) publish(ln *lane, f *frame) error {
+	l.s.answered(answer{lane: ln.number, seq: f.seq, verdict: stored})
+	return nil
+}
+func (l *instantLink) reconnected() <-chan nats.Status { return nil }
+func (l *instantLink) maxPayload() int                 { return 1 << 20 }
+func (l *instantLink) close()                          {}
+
+// silentLink never answers.
+type silentLink struct{ instantLink }
+
+func (l *silentLink) publish(*lane, *frame) error { return nil }
+
+// sent is a frame as it was published.
+type sent struct {
+	lane    int
+	seq     uint64
+	head    schemas.Frame
+	payload []byte
+}
+
+// captureLink keeps every frame and answers as told; without a word, at once.
+type captureLink struct {
+	instantLink
+	mu     sync.Mutex
+	frames []sent
+	judge  func(n int, f sent) (answer, bool) // of the nth attempt; false: no answer
+	refuse func(n int, f sent) error          // what publish returns
+}
+
+func (l *captureLink) publish(ln *lane, f *frame) error {
+	l.mu.Lock()
+	s := sent{lane: ln.number, seq: f.seq, head: f.head, payload: bytes.Clone(f.payload)}
+	n := 1
+	for _, old := range l.frames {
+		if old.lane == s.lane && old.seq == s.seq {
+			n++
+		}
+	}
+	l.frames = append(l.frames, s)
+	l.mu.Unlock()
+	if l.refuse != nil {
+		if err := l.refuse(n, s); err != nil {
+			return err
+		}
+	}
+	a, ok := answer{verdict: stored}, true
+	if l.judge != nil {
+		a, ok = l.judge(n, s)
+	}
+	if a.lane, a.seq = s.lane, s.seq; ok {
+		l.s.answered(a)
+	}
+	return nil
+}
+
+func (l *captureLink) all() []sent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.frames)
+}
+
+// events decodes the frames, each seq once.
+func (l *captureLink) events(tb testing.TB) (events []Event) {
+	tb.Helper()
+	var r schemas.FrameReader
+	seen := map[[2]uint64]bool{}
+	for _, f := range l.all() {
+		if key := [2]uint64{uint64(f.lane), f.seq}; seen[key] {
+			continue
+		} else {
+			seen[key] = true
+		}
+		if err := r.Open(f.payload, &app, f.head.Schema); err != nil {
+			tb.Fatal(err)
+		}
+		for i := range r.Rows() {
+			events = append(events, r.Event(i))
+		}
+	}
+	return events
+}

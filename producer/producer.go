@@ -1,0 +1,202 @@
+package producer
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Producer logs events of one topic. It is safe for concurrent use. Make one
+// per topic and process with Connect or New, and Close it at the end.
+type Producer struct {
+	cfg   Config
+	topic schemas.Topic
+	id    string // 16 random hex digits: whose seqs these are
+
+	lanes  []*lane
+	buffer *buffer
+	sender *sender
+	report *reporter
+	outer  tally // events that never came to a lane
+
+	frameBytes int // what an encoded frame may have on this connection
+	worstBytes int // what its events may come to at worst, so that it does
+	builders   freeList[*schemas.FrameBuilder]
+	payloads   freeList[[]byte]
+	unencoded  atomic.Int32  // closed frames that wait to be encoded
+	order      atomic.Uint64 // counts closed frames, to find the oldest
+
+	closing  chan struct{} // closed when Close begins
+	closed   chan struct{} // closed when it is done
+	began    atomic.Bool
+	closeErr error // set before closed is closed
+}
+
+// New starts a producer of cfg.Topic on nc, which stays the caller's: Close
+// does not close it. ctx bounds reading the topic's descriptor, no more.
+func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Producer, error) {
+	cfg, err := cfg.declared()
+	if err != nil {
+		return nil, err
+	}
+	topic, err := readTopic(ctx, nc, cfg.Topic)
+	if err != nil {
+		return nil, err
+	}
+	return start(cfg, topic, newNatsLink(nc)), nil
+}
+
+// Log takes one event and goes on. It never fails, and waits only under the
+// policy Block. It copies what it is given: the caller may reuse ev.Attrs. A
+// zero Time means now, a zero ID gets a new one.
+//
+// The event is lost, counted and reported, when it breaks a limit, when the
+// buffer is full, when it was dropped for a newer one (DropOldest), after
+// Close, or when the process ends before it was stored.
+func (p *Producer) Log(ev Event) {
+	a, err := p.admit(&ev)
+	if err != nil {
+		p.dropNew(schemas.Reason(err))
+		return
+	}
+	if cause := p.makeRoom(a.size); cause != "" {
+		p.dropNew(cause)
+		return
+	}
+	if !p.add(&ev, a, nil, false) {
+		p.dropNew(CauseClosed)
+	}
+}
+
+// Flush waits until every event accepted so far is stored. It returns an error
+// with their number when some were given up instead, and one that wraps ctx's
+// when ctx ends first: they stay buffered then.
+func (p *Producer) Flush(ctx context.Context) error {
+	b := newBarrier()
+	for _, l := range p.lanes {
+		l.flush(b)
+	}
+	p.sender.wake()
+	return b.wait(ctx)
+}
+
+// Close stops taking events, flushes until ctx ends, and stops. Events it could
+// not flush are counted as drops of cause CauseClosed and returned as an error
+// that wraps ErrNotFlushed; those whose frame had been sent may be stored all
+// the same. Close may be called again: it returns what the first call did.
+// Give it a deadline, or it waits as long as the stream is away.
+func (p *Producer) Close(ctx context.Context) error {
+	if !p.began.CompareAndSwap(false, true) {
+		select {
+		case <-p.closed:
+			return p.closeErr
+		case <-ctx.Done():
+			return fmt.Errorf("producer: still closing: %w", context.Cause(ctx))
+		}
+	}
+	defer close(p.closed)
+	p.closeErr = p.shutdown(ctx)
+	return p.closeErr
+}
+
+// ID is the producer's name in frame headers, new with every process.
+func (p *Producer) ID() string { return p.id }
+
+// closeGrace is how much longer than its context Close waits for the sender to
+// give up what is left: it may sit in one write to a dead socket.
+const closeGrace = time.Second
+
+func (p *Producer) shutdown(ctx context.Context) error {
+	p.report.tell()
+	close(p.closing)
+	for _, l := range p.lanes {
+		l.shut()
+	}
+	err := p.Flush(ctx)
+	close(p.sender.stop)
+	if !within(closeGrace, p.sender.done) {
+		// The sender gives its frames up as soon as the write returns.
+		go func() { <-p.sender.done; p.sender.link.close() }()
+		return fmt.Errorf("%w: %d events are buffered and the connection does not answer", ErrNotFlushed, p.Stats().Buffered)
+	}
+	p.sender.link.close()
+	close(p.report.stop)
+	within(closeGrace, p.report.done) // or nobody reads Stderr
+	if n := p.sender.abandoned; n > 0 {
+		return fmt.Errorf("%w: %d events: %w", ErrNotFlushed, n, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotFlushed, err)
+	}
+	return nil
+}
+
+// within waits for done, at most for d.
+func within(d time.Duration, done <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// start builds the producer around a link and starts its two goroutines.
+func start(cfg Config, topic schemas.Topic, link link) *Producer {
+	p := &Producer{
+		cfg: cfg, topic: topic, id: newProducerID(),
+		buffer:     newBuffer(cfg.BufferEvents, cfg.BufferBytes),
+		frameBytes: min(schemas.MaxFrameBytes, link.maxPayload()-headerBytes),
+		// One open and one closed builder per lane, and some for the encoders.
+		builders: make(freeList[*schemas.FrameBuilder], min(topic.Lanes, 16)+runtime.GOMAXPROCS(0)),
+		payloads: make(freeList[[]byte], freePayloads),
+		closing:  make(chan struct{}), closed: make(chan struct{}),
+	}
+	// The columns' names, and what LZ4 adds to what it cannot compress.
+	p.worstBytes = p.frameBytes - p.frameBytes/128 - (len(topic.Fields)+10)*128
+	p.lanes = make([]*lane, topic.Lanes)
+	for i := range p.lanes {
+		p.lanes[i] = &lane{p: p, number: i, window: newWindow(cfg.InFlight)}
+	}
+	p.sender = newSender(p, link)
+	p.report = newReporter(p)
+	link.start(p.sender)
+	go p.sender.run()
+	go p.report.run()
+	return p
+}
+
+// freePayloads bounds the encoded buffers kept for reuse: at 30 to 100 KiB each
+// they are 2 to 6 MiB, and one second of full load uses each many times.
+const freePayloads = 64
+
+// headerBytes is room for the frame's headers, the duplicate id and the
+// subjects beside the payload. They come to about 400 bytes.
+const headerBytes = 2 << 10
+
+// freeList keeps up to its capacity of things for reuse.
+type freeList[T any] chan T
+
+func (l freeList[T]) get() (v T, ok bool) {
+	select {
+	case v = <-l:
+		return v, true
+	default:
+		return v, false
+	}
+}
+
+func (l freeList[T]) put(v T) {
+	select {
+	case l <- v:
+	default:
+	}
+}

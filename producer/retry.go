@@ -1,0 +1,34 @@
+package producer
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Bounds of the wait before a frame is sent again. 100 ms is a JetStream leader
+// election seen from far, 5 s a restart; longer waits only lengthen the outage.
+const (
+	minRetryWait = 100 * time.Millisecond
+	maxRetryWait = 5 * time.Second
+	// maxAckFactor bounds how often the patience for an answer doubles: a slow
+	// server must not be buried under repetitions.
+	maxAckFactor = 8
+)
+
+// retryWait is how long a frame that is known not to have been stored waits
+// before its next attempt: doubling from 100 ms to 5 s, with half of it random
+// (r in [0,1)), so that the frames of many producers do not come together.
+func retryWait(attempts int, r float64) time.Duration {
+	d := minRetryWait << min(max(attempts-1, 0), 16)
+	d = min(d, maxRetryWait)
+	return d/2 + time.Duration(r*float64(d/2))
+}
+
+// ackWait is how long a frame waits for its answer, doubling from base to eight
+// times base, plus up to a tenth.
+func ackWait(base time.Duration, attempts int, r float64) time.Duration {
+	d := base * time.Duration(min(1<<min(max(attempts-1, 0), 16), maxAckFactor))
+	return d + time.Duration(r*float64(d/10))
+}
+
+func random() float64 { return rand.Float64() }

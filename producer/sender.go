@@ -1,0 +1,265 @@
+package producer
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// sender is the goroutine that closes, encodes, sends and settles frames. It
+// alone moves frames in and out of windows and calls whoever waits for one.
+type sender struct {
+	p    *Producer
+	link link
+
+	woken chan struct{}
+	stop  chan struct{}
+	done  chan struct{}
+
+	inFlightBytes int       // payloads in windows
+	turn          int       // the lane that is served first
+	lastError     time.Time // when OnError was last called
+	abandoned     int       // events given up at the end; read after done
+
+	well atomic.Bool // the last frames went through at the first attempt
+
+	mu      sync.Mutex
+	answers []answer
+	calls   []call
+}
+
+// call is waiters of a settled frame, to be called without a lock.
+type call struct {
+	waiters []func(error)
+	err     error
+}
+
+func newSender(p *Producer, l link) *sender {
+	s := &sender{p: p, link: l, woken: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	s.well.Store(true)
+	return s
+}
+
+// wake makes the sender look at its lanes soon.
+func (s *sender) wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+}
+
+// answered takes what the stream said. It never waits: it is called from the
+// connection's goroutine.
+func (s *sender) answered(a answer) {
+	s.mu.Lock()
+	s.answers = append(s.answers, a)
+	s.mu.Unlock()
+	s.wake()
+}
+
+// post has the waiters called by the sender. Caller holds the lane's mutex, so
+// that the sender cannot have ended in between.
+func (s *sender) post(waiters []func(error), err error) {
+	if len(waiters) == 0 {
+		return
+	}
+	s.mu.Lock()
+	s.calls = append(s.calls, call{waiters, err})
+	s.mu.Unlock()
+	s.wake()
+}
+
+func (s *sender) run() {
+	defer close(s.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.woken:
+		case <-timer.C:
+		case <-s.link.reconnected():
+			s.sendAllAgain()
+		case <-s.stop:
+			s.abandon()
+			return
+		}
+		next := s.pass()
+		if next.IsZero() {
+			timer.Reset(time.Hour)
+		} else {
+			timer.Reset(time.Until(next))
+		}
+	}
+}
+
+// pass serves every lane until there is nothing to do, and returns when there
+// will be; zero for not before somebody wakes the sender.
+func (s *sender) pass() (next time.Time) {
+	for again := true; again; {
+		s.settle()
+		again, next = false, time.Time{}
+		well, now := true, time.Now()
+		s.turn++
+		for i := range s.p.lanes {
+			l := s.p.lanes[(s.turn+i)%len(s.p.lanes)]
+			encoded, at, ok := s.serve(l, now)
+			again, well = again || encoded, well && ok
+			if !at.IsZero() {
+				next = earlier(next, at)
+			}
+		}
+		s.well.Store(well)
+		select {
+		case <-s.stop:
+			return now // run sees stop, or is woken at once and sees it then
+		default:
+		}
+	}
+	return next
+}
+
+// serve closes what is due in a lane, encodes at most one frame of it, and
+// sends what may be sent.
+func (s *sender) serve(l *lane, now time.Time) (encoded bool, next time.Time, well bool) {
+	l.mu.Lock()
+	l.closeDue(now)
+	f := l.claim()
+	l.mu.Unlock()
+	if f != nil {
+		l.encode(f)
+		encoded = true
+	}
+	for {
+		l.mu.Lock()
+		f := l.nextSend(now, s.room())
+		if f == nil {
+			next, well = l.wakeAt()
+			l.mu.Unlock()
+			return encoded, next, well
+		}
+		silent := f.attempts > 1 && !f.refused
+		f.refused = false
+		if f.attempts == 1 {
+			s.inFlightBytes += len(f.payload)
+		} else {
+			l.resent++
+		}
+		l.mu.Unlock()
+		if silent {
+			s.tell(fmt.Errorf("%w: no answer to frame %d of lane %d; sending it again, attempt %d", ErrOutcomeUnknown, f.seq, l.number, f.attempts))
+		}
+		if err := s.link.publish(l, f); err != nil {
+			s.take(answer{lane: l.number, seq: f.seq, verdict: sendVerdict(err), err: err})
+		}
+	}
+}
+
+// room is how many bytes a new frame may have: any, when none is in flight.
+func (s *sender) room() int {
+	if s.inFlightBytes == 0 {
+		return maxBufferBytes
+	}
+	return s.p.cfg.InFlightBytes - s.inFlightBytes
+}
+
+// settle works through the answers and calls who waited.
+func (s *sender) settle() {
+	s.mu.Lock()
+	answers, calls := s.answers, s.calls
+	s.answers, s.calls = nil, nil
+	s.mu.Unlock()
+	for _, a := range answers {
+		s.take(a)
+	}
+	if len(answers) > 0 {
+		s.mu.Lock()
+		calls = append(calls, s.calls...)
+		s.calls = nil
+		s.mu.Unlock()
+	}
+	for _, c := range calls {
+		for _, w := range c.waiters {
+			w(c.err)
+		}
+	}
+}
+
+// take does what an answer says with its frame. Answers may come twice, late,
+// or for a frame that was settled: only the first to settle it counts.
+func (s *sender) take(a answer) {
+	if a.err != nil {
+		s.tell(a.err)
+	}
+	l := s.p.lanes[a.lane]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a.verdict == again {
+		for f := range l.window.all {
+			if f.seq == a.seq {
+				f.refused = true
+				f.due = time.Now().Add(retryWait(f.attempts, random()))
+			}
+		}
+		return
+	}
+	f := l.window.take(a.seq)
+	if f == nil {
+		return
+	}
+	s.inFlightBytes -= len(f.payload)
+	switch a.verdict {
+	case stored:
+		l.ack(f)
+	case tooBig:
+		l.giveUp(f, CauseMaxPayload, refusal(a.err))
+	case gone:
+		l.giveUp(f, CauseConnectionClosed, refusal(a.err))
+	}
+}
+
+// sendAllAgain makes every unanswered frame due: after a reconnect no answer to
+// what was sent before will come.
+func (s *sender) sendAllAgain() {
+	now := time.Now()
+	for _, l := range s.p.lanes {
+		l.mu.Lock()
+		for f := range l.window.all {
+			f.due = now
+		}
+		l.mu.Unlock()
+	}
+}
+
+// abandon gives up everything: Close's time is over.
+func (s *sender) abandon() {
+	s.settle()
+	for _, l := range s.p.lanes {
+		s.abandoned += l.abandon()
+	}
+	s.settle()
+}
+
+// tell passes an error on, at most one a second: trouble comes with every frame.
+func (s *sender) tell(err error) {
+	now := time.Now()
+	if s.p.cfg.Hooks.OnError == nil || now.Sub(s.lastError) < time.Second {
+		return
+	}
+	s.lastError = now
+	s.p.cfg.Hooks.OnError(err)
+}
+
+// sendVerdict says what an error of publishing means for the frame.
+func sendVerdict(err error) verdict {
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return tooBig
+	case errors.Is(err, nats.ErrConnectionClosed):
+		return gone
+	}
+	return again
+}

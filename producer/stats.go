@@ -1,0 +1,89 @@
+package producer
+
+import "sync"
+
+// Stats is what became of the events so far. At any moment
+//
+//	Logged = Stored + the sum of Dropped + Buffered
+//
+// holds exactly.
+type Stats struct {
+	// Logged is the events given to Log, and those Publish and Submit accepted.
+	Logged uint64
+	// Stored is the events the stream acknowledged.
+	Stored uint64
+	// Dropped is the events lost, by cause: one of the Cause constants, or the
+	// word of schemas.Reason for events that broke a limit.
+	Dropped map[string]uint64
+	// Buffered is the events in open, closed and unanswered frames.
+	Buffered uint64
+
+	// BufferedBytes is what the buffered events hold of Config.BufferBytes.
+	BufferedBytes int
+	// InFlight is the frames sent and not answered.
+	InFlight int
+	// Frames is the frames the stream acknowledged.
+	Frames uint64
+	// Resent is how often a frame was sent again.
+	Resent uint64
+	// Refused is the events Publish and Submit did not accept. Their callers
+	// were told, so they are in none of the other counts.
+	Refused uint64
+}
+
+// DroppedTotal is the sum of Dropped.
+func (s Stats) DroppedTotal() (n uint64) {
+	for _, v := range s.Dropped {
+		n += v
+	}
+	return n
+}
+
+// Stats reads the counters. It takes each lane's lock once: call it every
+// second, not with every event.
+func (p *Producer) Stats() Stats {
+	s := Stats{Dropped: map[string]uint64{}}
+	p.outer.mu.Lock()
+	p.outer.addTo(&s)
+	p.outer.mu.Unlock()
+	for _, l := range p.lanes {
+		l.mu.Lock()
+		l.addTo(&s)
+		s.Buffered += uint64(l.buffered)
+		s.InFlight += l.window.count
+		l.mu.Unlock()
+	}
+	_, s.BufferedBytes = p.buffer.held()
+	return s
+}
+
+// tally counts the events of one lane, or those that came to none. Each event
+// is counted and moves on under one lock, so the sum holds at any moment.
+type tally struct {
+	mu      sync.Mutex
+	logged  uint64
+	stored  uint64
+	dropped map[string]uint64
+	frames  uint64
+	resent  uint64
+	refused uint64
+}
+
+// drop counts n lost events. Caller holds mu.
+func (t *tally) drop(cause string, n int) {
+	if t.dropped == nil {
+		t.dropped = map[string]uint64{}
+	}
+	t.dropped[cause] += uint64(n)
+}
+
+func (t *tally) addTo(s *Stats) {
+	s.Logged += t.logged
+	s.Stored += t.stored
+	s.Frames += t.frames
+	s.Resent += t.resent
+	s.Refused += t.refused
+	for cause, n := range t.dropped {
+		s.Dropped[cause] += n
+	}
+}

@@ -1,0 +1,201 @@
+package tables
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+func TestMain(m *testing.M) { embeddedtest.Main(m) }
+
+const november = schemas.Month(202611)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func open(t *testing.T) (*DB, *embeddedtest.Servers) {
+	t.Helper()
+	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
+	u, err := url.Parse(srv.ClickHouseHTTP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User, u.Path = url.UserPassword(srv.User, srv.Password), srv.Database
+	db, err := Open(u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db, srv
+}
+
+func frameOf(t *testing.T, topic *schemas.Topic, rows int) []byte {
+	t.Helper()
+	b := schemas.NewFrameBuilder(topic)
+	for i := range rows {
+		e := schemas.Event{Message: "it's `quoted` \\ and \t tabbed", UserID: "u", Attrs: []schemas.Attr{schemas.Int64("n", int64(i)), schemas.Float64("ms", 1.5)}}
+		b.Append(&e, noon.UnixNano()+int64(i), schemas.NewID(noon.UnixNano()))
+	}
+	_, payload, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Clone(payload)
+}
+
+func TestInsert(t *testing.T) {
+	t.Parallel()
+	db, srv := open(t)
+	topic := schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64})
+	if err := db.Ensure(t.Context(), &topic); err != nil {
+		t.Fatal(err)
+	}
+	in := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Last: 3, Frames: [][]byte{frameOf(t, &topic, 2000), frameOf(t, &topic, 500), frameOf(t, &topic, 1)}}
+	if err := db.Insert(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	head, err := db.Head(t.Context(), "app", november, 5)
+	if err != nil || head != 3 {
+		t.Fatalf("head %d, %v", head, err)
+	}
+	var parts, partitions uint64
+	q := "SELECT count(), uniqExact(partition_id) FROM system.parts WHERE database = ? AND table = 'app'"
+	if err := db.Conn().QueryRow(t.Context(), q, srv.Database).Scan(&parts, &partitions); err != nil || parts != 1 || partitions != 1 {
+		t.Errorf("one insert made %d parts in %d partitions (%v)", parts, partitions, err)
+	}
+	// The same again, from the same head or with another token: the head moved.
+	for attempt := range 2 {
+		in.Attempt = attempt
+		if err := db.Insert(t.Context(), in); !errors.Is(err, ErrHeadMoved) {
+			t.Errorf("attempt %d again: %v, want the head moved", attempt, err)
+		}
+	}
+	st, err := db.Stored(t.Context(), "app", november, 5)
+	if err != nil || st.Rows != 2501 || st.MinTs != noon.UnixNano() || st.MaxTs != noon.UnixNano()+1999 {
+		t.Errorf("stored %+v, %v", st, err)
+	}
+	heads, err := db.Heads(t.Context(), "app")
+	if err != nil || len(heads) != 1 || heads[5] != 3 {
+		t.Errorf("heads %v, %v", heads, err)
+	}
+	// A body cut short is refused whole.
+	cut := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 6, Last: 1, Frames: [][]byte{in.Frames[0], in.Frames[1][:100]}}
+	var refused *Error
+	if err := db.Insert(t.Context(), cut); !errors.As(err, &refused) {
+		t.Errorf("a cut body: %v, want it refused", err)
+	}
+	if head, _ := db.Head(t.Context(), "app", november, 6); head != 0 {
+		t.Errorf("a cut body stored rows up to %d", head)
+	}
+}
+
+// A field that comes later: the table grows, frames of the old version still go
+// in and read as its default.
+func TestSchemaGrowth(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	one := schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64})
+	if err := db.Ensure(t.Context(), &one); err != nil {
+		t.Fatal(err)
+	}
+	want := one
+	want.Fields = append(want.Fields, schemas.Field{Name: "ms", Type: schemas.TypeFloat64}, schemas.Field{Name: "seen", Type: schemas.TypeTimestamp})
+	two, err := one.Evolve(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := db.Ensure(t.Context(), &two); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Insert(t.Context(), &Insert{Topic: &two, Schema: 1, Month: november, Shard: 5, Last: 1, Frames: [][]byte{frameOf(t, &one, 10)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Insert(t.Context(), &Insert{Topic: &two, Schema: 2, Month: november, Shard: 5, Head: 1, Last: 2, Frames: [][]byte{frameOf(t, &two, 10)}}); err != nil {
+		t.Fatal(err)
+	}
+	var old, grown float64
+	q := fmt.Sprintf("SELECT sumIf(ms, pos = 1), sumIf(ms, pos = 2) FROM %s", schemas.QuotedTable(db.Database, "app"))
+	if err := db.Conn().QueryRow(t.Context(), q).Scan(&old, &grown); err != nil || old != 0 || grown != 15 {
+		t.Errorf("ms is %v and %v, want 0 and 15 (%v)", old, grown, err)
+	}
+}
+
+// Every field type makes a table ClickHouse accepts and a frame it reads.
+func TestEveryFieldType(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	var fields []schemas.Field
+	for i, typ := range schemas.FieldTypes {
+		fields = append(fields, schemas.Field{Name: fmt.Sprintf("f%d", i), Type: typ})
+	}
+	topic := schemas.NewTopic("every", fields...)
+	if err := db.Ensure(t.Context(), &topic); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Last: 1, Frames: [][]byte{frameOf(t, &topic, 3)}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSelectFresh(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	topic := schemas.NewTopic("app")
+	var r schemas.FrameReader
+	if err := r.Open(frameOf(t, &topic, 7), &topic, 1); err != nil {
+		t.Fatal(err)
+	}
+	body, err := db.Select(t.Context(), &Select{
+		SQL: "SELECT count(), any({p:String}) FROM " + FreshTable + " FORMAT TSV", Params: map[string]string{"p": "x') OR 1 --"},
+		Fresh: [][]byte{r.Raw(), r.Raw()}, FreshStructure: topic.FrameStructure(1),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = body.Close() }()
+	text, err := io.ReadAll(body)
+	if err != nil || string(text) != "14\tx\\') OR 1 --\n" {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for _, dsn := range []string{"", "localhost:8123", "clickhouse://h:9000", "http://", "://", "nats://h"} {
+		if _, err := Open(dsn); !errors.Is(err, ErrDSN) {
+			t.Errorf("%q: %v, want it refused", dsn, err)
+		}
+	}
+	if _, err := Open("ftp://user:secret@h/db"); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("the refusal shows the password: %v", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for code, c := range map[string]struct {
+		text string
+		want error
+	}{
+		"395": {"Code: 395. DB::Exception: almanac: head moved: while executing", ErrHeadMoved},
+		"396": {"Code: 396. DB::Exception: almanac: head moved", nil},
+		"243": {"Code: 243. DB::Exception: Cannot reserve 1.00 MiB, not enough space", ErrNoSpace},
+		"252": {"Code: 252. DB::Exception: Too many parts", ErrBusy},
+		"241": {"Code: 241. DB::Exception: Memory limit", ErrBusy},
+	} {
+		err := refusalText(code, c.text+"\nStack trace")
+		if c.want != nil && !errors.Is(err, c.want) || strings.Contains(err.Error(), "Stack") {
+			t.Errorf("%s: %v, want %v", code, err, c.want)
+		}
+	}
+	if err := refusalText("395", "Code: 395. DB::Exception: almanac: too slow"); !errors.Is(err, ErrTooSlow) {
+		t.Errorf("too slow: %v", err)
+	}
+}
