@@ -10,9 +10,8 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// Report is the proof: what was accepted against what became of it. All numbers
-// count events.
-type Report struct {
+// Totals are what was accepted against what became of it, in events.
+type Totals struct {
 	Accepted uint64 `json:"accepted"`
 	Stored   uint64 `json:"stored"`
 	Dead     uint64 `json:"dead"`
@@ -21,8 +20,23 @@ type Report struct {
 	Doubled  uint64 `json:"doubled"`
 	// Repeated events came again from a producer that had no answer, and were
 	// refused: they are in none of the other numbers.
-	Repeated uint64        `json:"repeated"`
-	Topics   []TopicReport `json:"topics"`
+	Repeated uint64 `json:"repeated"`
+}
+
+func (t *Totals) add(u Totals) {
+	t.Accepted += u.Accepted
+	t.Stored += u.Stored
+	t.Dead += u.Dead
+	t.Pending += u.Pending
+	t.Missing += u.Missing
+	t.Doubled += u.Doubled
+	t.Repeated += u.Repeated
+}
+
+// Report is the proof.
+type Report struct {
+	Totals
+	Topics []TopicReport `json:"topics"`
 	// Problems name each fault with its exact range.
 	Problems []string `json:"problems,omitempty"`
 }
@@ -32,15 +46,9 @@ func (r *Report) OK() bool { return r.Missing == 0 && r.Doubled == 0 && len(r.Pr
 
 // TopicReport is the proof for one topic.
 type TopicReport struct {
-	Topic    string        `json:"topic"`
-	Accepted uint64        `json:"accepted"`
-	Stored   uint64        `json:"stored"`
-	Dead     uint64        `json:"dead"`
-	Pending  uint64        `json:"pending"`
-	Missing  uint64        `json:"missing"`
-	Doubled  uint64        `json:"doubled"`
-	Repeated uint64        `json:"repeated"`
-	Shards   []ShardReport `json:"shards"`
+	Topic string `json:"topic"`
+	Totals
+	Shards []ShardReport `json:"shards"`
 }
 
 // ShardReport compares one shard with its frames.
@@ -85,13 +93,7 @@ func (r *Reader) Verify(ctx context.Context, topic string) (*Report, error) {
 
 func (r *Report) add(t *TopicReport) {
 	r.Topics = append(r.Topics, *t)
-	r.Accepted += t.Accepted
-	r.Stored += t.Stored
-	r.Dead += t.Dead
-	r.Pending += t.Pending
-	r.Missing += t.Missing
-	r.Doubled += t.Doubled
-	r.Repeated += t.Repeated
+	r.Totals.add(t.Totals)
 	for _, s := range t.Shards {
 		r.Problems = append(r.Problems, s.Problems...)
 	}
@@ -351,7 +353,7 @@ func (r *Reader) verifyStrays(ctx context.Context, topics []schemas.Topic, rep *
 		if err != nil {
 			return err
 		}
-		t := TopicReport{Topic: topic, Pending: waiting, Accepted: waiting}
+		t := TopicReport{Topic: topic, Totals: Totals{Pending: waiting, Accepted: waiting}}
 		for _, cp := range routed {
 			t.Dead += cp.Dead
 			t.Accepted += cp.Dead
