@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,15 +31,23 @@ func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Resu
 	began := time.Now()
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(cfg.Inserts)
-	for i, b := range batches {
+	var done atomic.Int32
+	for lane := range cfg.Lanes {
+		// As many shards as the pipeline has lanes, the inserts of each in a row.
 		g.Go(func() error {
-			// As many shards as the pipeline has lanes, each with its inserts in order
-			// of their heads; here all begin at once, so each is a shard of its own.
-			in := &tables.Insert{Topic: &topic, Schema: 1, Month: b.month, Shard: schemas.Shard(i + 1), Last: uint64(len(b.frames)), Frames: b.frames}
-			if err := cfg.DB.Insert(ctx, in); err != nil {
-				return err
+			head := uint64(0)
+			for i := lane; i < len(batches); i += cfg.Lanes {
+				b := batches[i]
+				in := &tables.Insert{
+					Topic: &topic, Schema: 1, Month: b.month, Shard: schemas.Shard(lane + 1),
+					Head: head, Last: head + uint64(len(b.frames)), Frames: b.frames,
+				}
+				if err := cfg.DB.Insert(ctx, in); err != nil {
+					return err
+				}
+				head = in.Last
+				cfg.Progress("ceiling", int(done.Add(1)), len(batches))
 			}
-			cfg.Progress("ceiling", i+1, len(batches))
 			return nil
 		})
 	}

@@ -11,7 +11,7 @@ import (
 
 // Config is what is measured, and on what.
 type Config struct {
-	// Events in all; default 2,000,000. Producers that log them at once; default
+	// Events in all; default 5,000,000. Producers that log them at once; default
 	// 4. Topics they go to, in turn; default 1. Lanes of each topic; default 4.
 	Events, Producers, Topics, Lanes int
 	// EventBytes is about the size of an event: the sum of its strings. Default
@@ -37,7 +37,7 @@ func (c Config) withDefaults() Config {
 			*v = d
 		}
 	}
-	def(&c.Events, 2_000_000)
+	def(&c.Events, 5_000_000)
 	def(&c.Producers, 4)
 	def(&c.Topics, 1)
 	def(&c.Lanes, 4)

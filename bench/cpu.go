@@ -47,10 +47,7 @@ func (m *meter) stop(events int) (map[string]float64, int64, error) {
 	out := map[string]float64{}
 	var sampled float64
 	for _, s := range p.Sample {
-		part := "other"
-		if l := s.Label[labelPart]; len(l) > 0 {
-			part = l[0]
-		}
+		part := partOf(s)
 		micros := float64(s.Value[len(s.Value)-1]) / 1e3
 		out[part] += micros / float64(events)
 		sampled += micros
@@ -69,6 +66,25 @@ func (m *meter) stop(events int) (map[string]float64, int64, error) {
 		return out, 0, nil
 	}
 	return out, use.Maxrss * 1024, nil
+}
+
+// partOf is whose sample it is: by label, or, for goroutines that a timer or the
+// runtime started, by what they run.
+func partOf(s *profile.Sample) string {
+	if l := s.Label[labelPart]; len(l) > 0 {
+		return l[0]
+	}
+	for _, loc := range s.Location {
+		for _, line := range loc.Line {
+			switch name := line.Function.Name; {
+			case strings.Contains(name, "nats-io/nats-server"):
+				return "nats"
+			case strings.HasPrefix(name, "runtime.gcBgMarkWorker"), strings.HasPrefix(name, "runtime.bgsweep"):
+				return "gc"
+			}
+		}
+	}
+	return "other"
 }
 
 // ownCPU is this process's CPU time in seconds.

@@ -18,7 +18,7 @@ type Result struct {
 	CeilingSeconds  float64 `json:"ceiling_seconds"`
 
 	// CPUMicros is CPU time an event, by part: producer, nats, router, sink,
-	// clickhouse, other (runtime and bench). Sampled 100 times a second.
+	// clickhouse, gc, other. Sampled 100 times a second.
 	CPUMicros map[string]float64 `json:"cpu_us_per_event"`
 
 	WireBytes  float64 `json:"wire_bytes_per_event"`   // a frame's share

@@ -96,9 +96,10 @@ func (p *Producer) add(ev *Event, a admitted, done func(error), urgent bool) boo
 		return false
 	}
 	f := l.frameFor(a.ts)
+	var full *frame // that this event closed
 	if f.events > 0 && f.worst+a.worst > p.worstBytes {
 		l.close(f)
-		f = l.frameFor(a.ts)
+		full, f = f, l.frameFor(a.ts)
 	}
 	opened := f.events == 0
 	f.builder.Append(ev, a.ts, id)
@@ -113,23 +114,23 @@ func (p *Producer) add(ev *Event, a admitted, done func(error), urgent bool) boo
 	l.logged++
 	l.buffered++
 
-	full := f.builder.Full()
-	help := false
-	if full {
+	if f.builder.Full() {
 		l.close(f)
-		// The sender is behind: whoever filled a frame encodes it, so that
-		// frames in their large form stay few.
-		if help = p.unencoded.Load() > maxUnencoded; help {
-			f.claimed = true
-		}
+		full = f
+	}
+	// The sender is behind: whoever filled a frame encodes it, so that frames in
+	// their large form stay few.
+	help := full != nil && p.unencoded.Load() > maxUnencoded
+	if help {
+		full.claimed = true
 	}
 	hurry := urgent && l.idle()
 	l.mu.Unlock()
 
 	if help {
-		l.encode(f)
+		l.encode(full)
 	}
-	if opened || full || hurry {
+	if opened || full != nil || hurry {
 		p.sender.wake()
 	}
 	return true

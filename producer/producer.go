@@ -155,8 +155,9 @@ func start(cfg Config, topic schemas.Topic, link link) *Producer {
 		cfg: cfg, topic: topic, id: newProducerID(),
 		buffer:     newBuffer(cfg.BufferEvents, cfg.BufferBytes),
 		frameBytes: min(schemas.MaxFrameBytes, link.maxPayload()-headerBytes),
-		// One open and one closed builder per lane, and some for the encoders.
-		builders: make(freeList[*schemas.FrameBuilder], min(topic.Lanes, 16)+runtime.GOMAXPROCS(0)),
+		// As many as are ever in use at once, or growing new ones would cost more
+		// than filling them: one open per lane, the closed that wait, the encoders'.
+		builders: make(freeList[*schemas.FrameBuilder], min(topic.Lanes, 16)+maxUnencoded+2*runtime.GOMAXPROCS(0)),
 		payloads: make(freeList[[]byte], freePayloads),
 		closing:  make(chan struct{}), closed: make(chan struct{}),
 	}

@@ -32,10 +32,12 @@ const (
 
 // When a producer closes a frame: the first of these to trip.
 const (
-	// FrameRows and FrameRawBytes are where larger frames stop paying: beyond
-	// 2,000 events or 256 KiB neither JetStream nor ClickHouse gets cheaper.
-	FrameRows     = 2000
-	FrameRawBytes = 256 << 10
+	// FrameRows is where larger frames stop paying.
+	FrameRows = 2000
+	// FrameRawBytes, with one more event of MaxEventBytes and the framing, still
+	// fits MaxFrameBytes when nothing in it can be compressed. JetStream fsyncs
+	// once a frame, so a frame should not be smaller than it must.
+	FrameRawBytes = 416 << 10
 	// FrameLinger is how long a frame waits for company.
 	FrameLinger = 20 * time.Millisecond
 )
