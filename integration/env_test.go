@@ -18,8 +18,6 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-func TestMain(m *testing.M) { embeddedtest.Main(m) }
-
 // env is one Almanac for one test.
 type env struct {
 	t   testing.TB
@@ -31,8 +29,14 @@ type env struct {
 // start sets up streams, registry and the given topics; no router and no sink.
 func start(t testing.TB, topics ...schemas.Topic) *env {
 	t.Helper()
-	e := &env{t: t, srv: embeddedtest.Start(t)}
-	reg, err := registry.Setup(t.Context(), e.srv.NC(), schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, Replicas: 1})
+	return setUp(t, embeddedtest.Start(t), topics...)
+}
+
+// setUp is start on given servers.
+func setUp(t testing.TB, srv *embeddedtest.Servers, topics ...schemas.Topic) *env {
+	t.Helper()
+	e := &env{t: t, srv: srv}
+	reg, err := registry.Setup(t.Context(), e.srv.NC(), schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +86,12 @@ func (e *env) background(f func(context.Context) error) (stop func()) {
 // connect is a connection of its own, as another process would have.
 func (e *env) connect() *nats.Conn {
 	e.t.Helper()
-	nc, err := nats.Connect(e.srv.NATSURL, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	return e.connectTo(e.srv.NATSURL)
+}
+
+func (e *env) connectTo(url string) *nats.Conn {
+	e.t.Helper()
+	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -90,15 +99,37 @@ func (e *env) connect() *nats.Conn {
 	return nc
 }
 
+// registry is the registry over a part's own connection.
+func (e *env) registry(nc *nats.Conn) *registry.Registry {
+	e.t.Helper()
+	reg, err := registry.Open(e.t.Context(), nc)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return reg
+}
+
+// logf is for the parts' hooks, which may be called while the test ends.
+func (e *env) logf(format string, args ...any) {
+	if e.t.Context().Err() == nil {
+		e.t.Logf(format, args...)
+	}
+}
+
 func (e *env) router(change ...func(*router.Config)) (stop func()) {
 	e.t.Helper()
-	cfg := router.Config{Registry: e.reg, Discover: 200 * time.Millisecond, Hooks: router.Hooks{
-		Fault: func(topic, lane string, err error) { e.t.Logf("router %s/%s: %v", topic, lane, err) },
+	return e.routerOn(e.connect(), change...)
+}
+
+func (e *env) routerOn(nc *nats.Conn, change ...func(*router.Config)) (stop func()) {
+	e.t.Helper()
+	cfg := router.Config{Registry: e.registry(nc), Discover: 200 * time.Millisecond, Hooks: router.Hooks{
+		Fault: func(topic, lane string, err error) { e.logf("router %s/%s: %v", topic, lane, err) },
 	}}
 	for _, c := range change {
 		c(&cfg)
 	}
-	r, err := router.New(e.t.Context(), e.connect(), cfg)
+	r, err := router.New(e.t.Context(), nc, cfg)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -107,13 +138,18 @@ func (e *env) router(change ...func(*router.Config)) (stop func()) {
 
 func (e *env) sink(change ...func(*sinks.Config)) (stop func()) {
 	e.t.Helper()
-	cfg := sinks.Config{Registry: e.reg, DB: e.db, Linger: 50 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Hooks: sinks.Hooks{
-		Fault: func(ref sinks.Ref, err error) { e.t.Logf("sink %s: %v", ref, err) },
+	return e.sinkOn(e.connect(), change...)
+}
+
+func (e *env) sinkOn(nc *nats.Conn, change ...func(*sinks.Config)) (stop func()) {
+	e.t.Helper()
+	cfg := sinks.Config{Registry: e.registry(nc), DB: e.db, Linger: 50 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Hooks: sinks.Hooks{
+		Fault: func(ref sinks.Ref, err error) { e.logf("sink %s: %v", ref, err) },
 	}}
 	for _, c := range change {
 		c(&cfg)
 	}
-	s, err := sinks.New(e.t.Context(), e.connect(), cfg)
+	s, err := sinks.New(e.t.Context(), nc, cfg)
 	if err != nil {
 		e.t.Fatal(err)
 	}

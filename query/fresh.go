@@ -211,14 +211,13 @@ func (r *Reader) readStream(ctx context.Context, stream, filter string, from uin
 			if !f(msg) {
 				return nil
 			}
-			from, pending = msg.Sequence+1, msg.Header.Get(headerPending)
+			from, pending = msg.Sequence+1, msg.Header.Get(registry.HeaderPending)
 		}
-		if pending == "0" || pending == "" {
+		switch pending {
+		case "0":
 			return nil
+		case "": // neither messages nor that there are none
+			return errors.Join(fmt.Errorf("query: reading %s of %s: %w", filter, stream, registry.ErrCut), ctx.Err())
 		}
 	}
 }
-
-// headerPending is how JetStream says how many messages follow one that a batch
-// get brought.
-const headerPending = "Nats-Num-Pending"

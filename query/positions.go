@@ -2,37 +2,30 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
 // checkpoints reads how far each lane of a topic is routed, by lane token.
 func (r *Reader) checkpoints(ctx context.Context, topic string) (map[string]schemas.Checkpoint, error) {
 	out := map[string]schemas.Checkpoint{}
-	msgs, err := jetstreamext.GetLastMsgsFor(ctx, r.js, schemas.StreamShards, []string{schemas.RoutedFilter(topic)})
-	if err != nil {
-		return nil, fmt.Errorf("query: checkpoints of %q: %w", topic, err)
-	}
-	for msg, err := range msgs {
-		if errors.Is(err, jetstreamext.ErrNoMessages) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("query: checkpoints of %q: %w", topic, err)
-		}
+	err := registry.LastMessages(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(topic), func(msg *jetstream.RawStreamMsg) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if err != nil {
-			return nil, fmt.Errorf("query: %s: %w", msg.Subject, err)
+			return fmt.Errorf("query: %s: %w", msg.Subject, err)
 		}
 		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok {
 			out[lane] = cp
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("query: checkpoints of %q: %w", topic, err)
 	}
 	return out, nil
 }

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -119,7 +120,7 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := r.waiting(ctx, schemas.TopicFilter(t.Name), routed)
+	waiting, err := r.waiting(ctx, t.Name, t.Lanes, routed, math.MaxUint64)
 	if err != nil {
 		return nil, err
 	}
@@ -308,18 +309,23 @@ func unknownShards(topic string, known map[schemas.Shard]bool, tails map[schemas
 	return out
 }
 
-// waiting counts the events above the checkpoints, by their headers.
-func (r *Reader) waiting(ctx context.Context, filter string, routed map[string]schemas.Checkpoint) (uint64, error) {
+// waiting counts a topic's events above the checkpoints and up to a sequence, by
+// their headers. lanes is how many checkpoints there are when every lane has been
+// routed; with fewer, or 0 for not known, the stream is read from its beginning.
+func (r *Reader) waiting(ctx context.Context, topic string, lanes int, routed map[string]schemas.Checkpoint, upTo uint64) (uint64, error) {
 	from := uint64(0)
 	for _, cp := range routed {
 		if from == 0 || cp.Source < from {
 			from = cp.Source
 		}
 	}
+	if lanes == 0 || len(routed) < lanes {
+		from = 0
+	}
 	var n uint64
-	err := scanHeaders(ctx, r.events, filter, jetstream.DeliverByStartSequencePolicy, max(from, 1), func(msg jetstream.Msg, seq uint64) error {
+	err := scanHeaders(ctx, r.events, schemas.TopicFilter(topic), jetstream.DeliverByStartSequencePolicy, max(from, 1), func(msg jetstream.Msg, seq uint64) error {
 		_, _, lane, err := schemas.EventsTokens(msg.Subject())
-		if err != nil || seq <= routed[lane].Source {
+		if err != nil || seq <= routed[lane].Source || seq > upTo {
 			return nil
 		}
 		n += uint64(eventsOf(msg.Headers().Get(schemas.HeaderRows)))
@@ -349,7 +355,7 @@ func (r *Reader) verifyStrays(ctx context.Context, topics []schemas.Topic, rep *
 		if err != nil {
 			return err
 		}
-		waiting, err := r.waiting(ctx, schemas.TopicFilter(topic), routed)
+		waiting, err := r.waiting(ctx, topic, 0, routed, math.MaxUint64)
 		if err != nil {
 			return err
 		}

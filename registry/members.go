@@ -4,13 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -119,25 +115,13 @@ func (m *Members) beat(ctx context.Context) {
 // read lists the leases of the role with their revisions, in one request and
 // without a watcher: watchers can fall silent after a reconnect.
 func (m *Members) read(ctx context.Context) (map[string]uint64, error) {
-	filter := schemas.KVSubject(schemas.LeaseKeys(m.role))
-	prefix := len(filter) - 1
-	msgs, err := jetstreamext.GetLastMsgsFor(ctx, m.reg.js, schemas.KVStream, []string{filter})
-	if err != nil {
-		return nil, err
-	}
 	out := map[string]uint64{}
-	for msg, err := range msgs {
-		if errors.Is(err, jetstreamext.ErrNoMessages) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("registry: leases of %s: %w", m.role, err)
-		}
-		if len(msg.Data) > 0 { // a purged key has none
-			out[msg.Subject[prefix:]] = msg.Sequence
-		}
-	}
-	return out, nil
+	prefix := len(schemas.LeaseKeys(m.role)) - 1
+	err := m.reg.scan(ctx, schemas.LeaseKeys(m.role), func(key string, rev uint64, _ []byte) error {
+		out[key[prefix:]] = rev
+		return nil
+	})
+	return out, err
 }
 
 // survey updates what was seen of the others and says who is alive and whose

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -182,26 +181,15 @@ func commitError(changes []*change, err error) error {
 
 // scan calls f for the present value of each key that matches the filter.
 func (r *Registry) scan(ctx context.Context, filter string, f func(key string, rev uint64, value []byte) error) error {
-	w, err := r.kv.Watch(ctx, filter, jetstream.IgnoreDeletes())
+	prefix := len(schemas.KVSubject(""))
+	err := LastMessages(ctx, r.js, schemas.KVStream, schemas.KVSubject(filter), func(msg *jetstream.RawStreamMsg) error {
+		if len(msg.Data) == 0 { // a purged key has none
+			return nil
+		}
+		return f(msg.Subject[prefix:], msg.Sequence, msg.Data)
+	})
 	if err != nil {
 		return fmt.Errorf("registry: listing %s: %w", filter, err)
 	}
-	stop := sync.OnceFunc(func() { _ = w.Stop() })
-	defer stop()
-	for {
-		select {
-		case e, ok := <-w.Updates():
-			if !ok {
-				return fmt.Errorf("registry: listing %s: the connection was lost", filter)
-			}
-			if e == nil {
-				return nil
-			}
-			if err := f(e.Key(), e.Revision(), e.Value()); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return nil
 }

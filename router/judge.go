@@ -54,7 +54,7 @@ type judge struct {
 }
 
 // message decides about one message.
-func (j *judge) message(m *message, ws windows) judged {
+func (j *judge) message(m *message, ws Windows) judged {
 	var out judged
 	refuse := func(err error) judged {
 		out.frames, out.dead = nil, []deadLetter{{payload: m.data, events: claimedRows(m.header), err: err}}
@@ -79,11 +79,11 @@ func (j *judge) message(m *message, ws windows) judged {
 	if err != nil {
 		return refuse(err)
 	}
-	switch ws.judge(f) {
-	case repeated:
+	switch ws.Judge(f) {
+	case Repeated:
 		out.repeated, out.rows = true, f.Rows
 		return out
-	case stale:
+	case Stale:
 		return refuse(ws.err(f))
 	}
 	if err := j.reader.Open(m.data, j.topic, f.Schema); err != nil {

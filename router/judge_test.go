@@ -111,13 +111,13 @@ func TestJudgeTopics(t *testing.T) {
 
 func TestJudgeRefusesWhatCameBefore(t *testing.T) {
 	m := frameMessage(t, noon, 5, nil)
-	var ws windows
-	ws = ws.take(schemas.Frame{Producer: "p", Seq: 5}, 1)
+	var ws Windows
+	ws = ws.Take(schemas.Frame{Producer: "p", Seq: 5}, 1)
 	j := judge{topic: &testTopic}
 	if got := j.message(&m, ws); !got.repeated || got.rows != 3 || len(got.frames)+len(got.dead) != 0 {
 		t.Errorf("got %+v, want a repeated frame of 3 rows", got)
 	}
-	ws = ws.take(schemas.Frame{Producer: "p", Seq: 500}, 2)
+	ws = ws.Take(schemas.Frame{Producer: "p", Seq: 500}, 2)
 	if got := j.message(&m, ws); len(got.dead) != 1 || !errors.Is(got.dead[0].err, ErrStaleSeq) {
 		t.Errorf("got %+v, want a stale sequence kept", got)
 	}

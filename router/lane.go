@@ -160,7 +160,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 				b.frame(s, f, m.seq)
 				l.cp.Frames++
 				l.cp.Rows += uint64(f.Rows)
-				l.cp.Windows = windows(l.cp.Windows).take(f.Frame, m.seq)
+				l.cp.Windows = Windows(l.cp.Windows).Take(f.Frame, m.seq)
 			}
 		}
 		for _, d := range j.dead {

@@ -11,31 +11,32 @@ import (
 // window is what the lane remembers of one producer.
 type window = schemas.ProducerWindow
 
-// verdict is what the window says of a sequence.
-type verdict int
+// Verdict is what the windows say of a frame.
+type Verdict int
 
+// The verdicts.
 const (
-	fresh    verdict = iota // never came
-	repeated                // came before
-	stale                   // too far behind to tell
+	Fresh    Verdict = iota // never came
+	Repeated                // came before
+	Stale                   // too far behind to tell
 )
 
 // judgeSeq says what seq is, without taking it.
-func judgeSeq(w *window, seq uint64) verdict {
+func judgeSeq(w *window, seq uint64) Verdict {
 	switch {
 	case seq > w.Highest:
-		return fresh
+		return Fresh
 	case seq == w.Highest:
-		return repeated
+		return Repeated
 	case w.Highest-seq > schemas.MaxInFlight:
-		return stale
+		return Stale
 	case w.Seen&(1<<(w.Highest-seq-1)) != 0:
-		return repeated
+		return Repeated
 	}
-	return fresh
+	return Fresh
 }
 
-// takeSeq marks seq, which judgeSeq called fresh.
+// takeSeq marks seq, which judgeSeq called Fresh.
 func takeSeq(w *window, seq, source uint64) {
 	w.Last = source
 	if seq < w.Highest {
@@ -58,10 +59,10 @@ func takeSeq(w *window, seq, source uint64) {
 // again, so the bound is far above the producers a lane sees in a dedup window.
 const MaxWindows = 1024
 
-// windows are the producers of one lane.
-type windows []window
+// Windows are the producers of one lane, as its checkpoint remembers them.
+type Windows []schemas.ProducerWindow
 
-func (ws windows) find(producer string) *window {
+func (ws Windows) find(producer string) *window {
 	for i := range ws {
 		if ws[i].Producer == producer {
 			return &ws[i]
@@ -70,19 +71,20 @@ func (ws windows) find(producer string) *window {
 	return nil
 }
 
-// judge says what a frame is.
-func (ws windows) judge(f schemas.Frame) verdict {
+// Judge says what a frame is. A frame without a producer is always Fresh.
+func (ws Windows) Judge(f schemas.Frame) Verdict {
 	if f.Producer == "" {
-		return fresh
+		return Fresh
 	}
 	if w := ws.find(f.Producer); w != nil {
 		return judgeSeq(w, f.Seq)
 	}
-	return fresh
+	return Fresh
 }
 
-// take marks a frame and returns the windows, never more than MaxWindows.
-func (ws windows) take(f schemas.Frame, source uint64) windows {
+// Take marks a frame, which Judge called Fresh, and returns the windows, never
+// more than MaxWindows. source is the frame's sequence in EVENTS.
+func (ws Windows) Take(f schemas.Frame, source uint64) Windows {
 	if f.Producer == "" {
 		return ws
 	}
@@ -102,7 +104,7 @@ func (ws windows) take(f schemas.Frame, source uint64) windows {
 }
 
 // err is the refusal of a stale frame.
-func (ws windows) err(f schemas.Frame) error {
+func (ws Windows) err(f schemas.Frame) error {
 	return fmt.Errorf("%w: producer %s sent %d, its highest is %d; only the %d before it can still be told apart",
 		ErrStaleSeq, f.Producer, f.Seq, ws.find(f.Producer).Highest, schemas.MaxInFlight)
 }

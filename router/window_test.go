@@ -13,7 +13,7 @@ import (
 // long as none lies further back than a producer keeps in flight.
 func TestWindowTakesEachSequenceOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var ws windows
+		var ws Windows
 		taken := map[uint64]bool{}
 		sent, source := uint64(0), uint64(0)
 		first := uint64(0)
@@ -26,15 +26,15 @@ func TestWindowTakesEachSequenceOnce(t *testing.T) {
 			seq := rapid.Uint64Range(lo, sent+3).Draw(rt, "seq")
 			sent, source = max(sent, seq), source+1
 			f := schemas.Frame{Producer: "p", Seq: seq, Rows: 1}
-			got := ws.judge(f)
+			got := ws.Judge(f)
 			switch {
-			case taken[seq] && got != repeated:
+			case taken[seq] && got != Repeated:
 				rt.Fatalf("seq %d came before and is called %d", seq, got)
-			case !taken[seq] && got != fresh:
+			case !taken[seq] && got != Fresh:
 				rt.Fatalf("seq %d never came and is called %d (first %d)", seq, got, first)
 			}
-			if got == fresh {
-				ws = ws.take(f, source)
+			if got == Fresh {
+				ws = ws.Take(f, source)
 				taken[seq] = true
 			}
 		}
@@ -42,25 +42,25 @@ func TestWindowTakesEachSequenceOnce(t *testing.T) {
 }
 
 func TestWindowCallsFarBehindStale(t *testing.T) {
-	var ws windows
-	ws = ws.take(schemas.Frame{Producer: "p", Seq: 100}, 1)
-	for seq, want := range map[uint64]verdict{100: repeated, 99: fresh, 36: fresh, 35: stale, 1: stale, 101: fresh} {
-		if got := ws.judge(schemas.Frame{Producer: "p", Seq: seq}); got != want {
+	var ws Windows
+	ws = ws.Take(schemas.Frame{Producer: "p", Seq: 100}, 1)
+	for seq, want := range map[uint64]Verdict{100: Repeated, 99: Fresh, 36: Fresh, 35: Stale, 1: Stale, 101: Fresh} {
+		if got := ws.Judge(schemas.Frame{Producer: "p", Seq: seq}); got != want {
 			t.Errorf("seq %d is %d, want %d", seq, got, want)
 		}
 	}
-	if got := ws.judge(schemas.Frame{Producer: "q", Seq: 1}); got != fresh {
+	if got := ws.Judge(schemas.Frame{Producer: "q", Seq: 1}); got != Fresh {
 		t.Errorf("another producer's frame is %d, want fresh", got)
 	}
-	if got := ws.judge(schemas.Frame{}); got != fresh {
+	if got := ws.Judge(schemas.Frame{}); got != Fresh {
 		t.Errorf("a frame without a producer is %d, want fresh", got)
 	}
 }
 
 func TestWindowsAreBounded(t *testing.T) {
-	var ws windows
+	var ws Windows
 	for i := range MaxWindows + 10 {
-		ws = ws.take(schemas.Frame{Producer: fmt.Sprint(i), Seq: 1}, uint64(i+1))
+		ws = ws.Take(schemas.Frame{Producer: fmt.Sprint(i), Seq: 1}, uint64(i+1))
 	}
 	if len(ws) != MaxWindows {
 		t.Fatalf("%d windows, want %d", len(ws), MaxWindows)

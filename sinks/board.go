@@ -32,26 +32,35 @@ type state struct {
 	counted   bool
 	next      uint64 // sequence in SHARDS of the frame after the head; 0: unknown
 
-	since   time.Time // when the shard fell behind; zero while it is not
-	working bool
-	fault   error
-	retryAt time.Time
-	pause   time.Duration
+	since    time.Time // when the shard fell behind; zero while it is not
+	storedAt time.Time // when its last insert ended
+	working  bool
+	fault    error
+	retryAt  time.Time
+	pause    time.Duration
 }
 
 // behind says whether frames are missing in ClickHouse, as far as is known.
 func (s *state) behind() bool { return !s.headKnown || s.head.pos < s.tail.pos }
 
-// dueAt is when the shard's frames shall be stored: now when there is enough of
-// them, else when the oldest waited linger.
+// dueAt is when the shard's frames shall be stored. Inserts of a shard keep
+// Linger between them, or less the fuller the next one is: a full batch waits for
+// nothing, half a batch for half of it. After a quiet time Settle is enough, so
+// that what comes now and then is seen at once.
 func (s *state) dueAt(cfg *Config) time.Time {
 	if s.fault != nil {
 		return s.retryAt
 	}
-	if s.counted && (s.tail.rows-s.head.rows >= cfg.BatchRows || s.tail.bytes-s.head.bytes >= cfg.BatchBytes) {
-		return s.since
+	gap := cfg.Linger
+	if s.counted {
+		fill := max(float64(s.tail.rows-s.head.rows)/float64(cfg.BatchRows), float64(s.tail.bytes-s.head.bytes)/float64(cfg.BatchBytes))
+		gap = time.Duration(float64(gap) * max(0, 1-fill))
 	}
-	return s.since.Add(cfg.Linger)
+	due := s.storedAt.Add(gap)
+	if quiet := s.since.Add(min(cfg.Settle, gap)); quiet.After(due) {
+		return quiet
+	}
+	return due
 }
 
 // noticed takes a frame's headers from the watcher.
@@ -83,7 +92,7 @@ func (s *state) stored(o outcome, now time.Time) {
 		return
 	}
 	s.fault, s.pause = nil, 0
-	s.headKnown, s.head, s.counted, s.next = true, o.head, o.counted, o.next
+	s.headKnown, s.head, s.counted, s.next, s.storedAt = true, o.head, o.counted, o.next, now
 	if s.since = now; !s.behind() {
 		s.since = time.Time{}
 	}

@@ -13,31 +13,30 @@ var t0 = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 func TestDue(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	s := &state{}
+	due := func(what string, want time.Time) {
+		t.Helper()
+		if got := s.dueAt(&cfg); !got.Equal(want) {
+			t.Errorf("%s: due %s after the start, want %s", what, got.Sub(t0), want.Sub(t0))
+		}
+	}
 	s.noticed(mark{1, 10, 1000}, 5, t0)
-	if got := s.dueAt(&cfg); !got.Equal(t0.Add(cfg.Linger)) {
-		t.Errorf("a little is due at %s, want after the linger", got)
-	}
-	// What comes later must not push it back.
-	s.noticed(mark{2, 20, 2000}, 6, t0.Add(cfg.Linger/2))
-	if got := s.dueAt(&cfg); !got.Equal(t0.Add(cfg.Linger)) {
-		t.Errorf("a second frame moved the time to %s", got)
-	}
-	s.noticed(mark{3, cfg.BatchRows + 5, 3000}, 7, t0)
-	if got := s.dueAt(&cfg); !got.Equal(t0.Add(cfg.Linger)) {
-		t.Errorf("due at %s though the head is not known", got)
-	}
-	s.stored(outcome{head: mark{pos: 0}, counted: true}, t0)
-	if got := s.dueAt(&cfg); !got.Equal(t0) {
-		t.Errorf("enough rows are due at %s, want at once", got)
-	}
+	due("the first frame after a quiet time", t0.Add(cfg.Settle))
+	s.noticed(mark{2, 20, 2000}, 6, t0.Add(cfg.Settle/2))
+	due("what comes later must not push it back", t0.Add(cfg.Settle))
+
 	s.stored(outcome{head: s.tail, counted: true, next: 8}, t0)
 	if s.behind() || !s.since.IsZero() {
 		t.Errorf("stored whole and still behind: %+v", s)
 	}
-	s.noticed(mark{4, cfg.BatchRows + 6, 3000 + cfg.BatchBytes}, 9, t0.Add(time.Hour))
-	if got := s.dueAt(&cfg); !got.Equal(t0.Add(time.Hour)) {
-		t.Errorf("enough bytes are due at %s, want at once", got)
-	}
+	s.noticed(mark{3, 20 + cfg.BatchRows/4, 3000}, 7, t0.Add(time.Millisecond))
+	due("a quarter of a batch soon after an insert", t0.Add(cfg.Linger*3/4))
+	s.noticed(mark{4, 20 + cfg.BatchRows, 4000}, 8, t0.Add(time.Millisecond))
+	due("a full batch", t0.Add(time.Millisecond))
+	s.noticed(mark{5, 21 + cfg.BatchRows, 4000 + 2*cfg.BatchBytes}, 9, t0.Add(time.Millisecond))
+	due("more than a batch", t0.Add(time.Millisecond))
+
+	s.stored(outcome{head: mark{4, 20 + cfg.BatchRows, 4000}}, t0)
+	due("not counted: nothing is known of its fill", t0.Add(cfg.Linger))
 	// An old notice, from a watcher that began anew, changes nothing.
 	before := *s
 	s.noticed(mark{2, 20, 2000}, 6, t0.Add(2*time.Hour))
@@ -89,7 +88,7 @@ func TestNextDue(t *testing.T) {
 		3: {since: t0, working: true},
 	}
 	s, at := nextDue(pending, &cfg)
-	if s != pending[2] || !at.Equal(t0.Add(time.Second+cfg.Linger)) {
+	if s != pending[2] || !at.Equal(t0.Add(time.Second+cfg.Settle)) {
 		t.Errorf("next is %+v at %s", s, at)
 	}
 	if s, _ := nextDue(nil, &cfg); s != nil {

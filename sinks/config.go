@@ -14,15 +14,19 @@ type Config struct {
 	Registry *registry.Registry
 	DB       *tables.DB
 
-	// A shard is due when it has BatchRows rows or BatchBytes encoded bytes to
-	// store, or when its oldest waited Linger. Defaults 200,000 rows, 32 MiB, 1 s:
-	// past 200,000 rows an insert gets no cheaper, and a second keeps the parts of
-	// an active shard below what merges keep up with.
+	// An insert takes up to BatchRows rows or BatchBytes encoded bytes. Defaults
+	// 200,000 rows and 32 MiB: past that an insert gets no cheaper.
 	BatchRows  uint64
 	BatchBytes uint64
-	Linger     time.Duration
-	// Inserts bounds the inserts under way at once; memory is at most
-	// Inserts × (BatchBytes + one frame). Default: the processors, at least 2.
+	// Linger is the time between two inserts of a shard while they are not full;
+	// default 1 s, which keeps the parts of an active shard below what merges keep
+	// up with. Settle is what the first frame after a quiet time waits for company;
+	// default 50 ms, two producers' linger.
+	Linger time.Duration
+	Settle time.Duration
+	// Inserts bounds the inserts under way at once; as many shards again have
+	// their frames fetched meanwhile, so memory is at most 2 × Inserts ×
+	// (BatchBytes + one frame). Default: the processors, at least 2.
 	Inserts int
 	// InsertTimeout bounds one insert with its answer. Default 60 s: three times
 	// the deadline the server itself sets.
@@ -52,6 +56,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Linger == 0 {
 		c.Linger = time.Second
+	}
+	if c.Settle == 0 {
+		c.Settle = 50 * time.Millisecond
 	}
 	if c.Inserts == 0 {
 		c.Inserts = max(2, runtime.GOMAXPROCS(0))

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -65,9 +66,9 @@ func fetch(ctx context.Context, js jetstream.JetStream, ref Ref, head, tail, nex
 		if err != nil {
 			return nil, fmt.Errorf("sinks: reading %s: %w", ref, err)
 		}
-		before := len(b.frames)
+		before, none := len(b.frames), false
 		for msg, err := range msgs {
-			if errors.Is(err, jetstreamext.ErrNoMessages) {
+			if none = errors.Is(err, jetstreamext.ErrNoMessages); none {
 				break
 			}
 			if err != nil {
@@ -89,7 +90,11 @@ func fetch(ctx context.Context, js jetstream.JetStream, ref Ref, head, tail, nex
 				break
 			}
 		}
-		if len(b.frames) == before {
+		switch {
+		case len(b.frames) > before:
+		case !none:
+			return nil, errors.Join(fmt.Errorf("sinks: reading %s: %w", ref, registry.ErrCut), ctx.Err())
+		default:
 			return nil, fmt.Errorf("sinks: %s: %w: positions %d to %d are not in %s", ref, ErrGap, head+uint64(before)+1, tail, schemas.StreamShards)
 		}
 	}

@@ -209,23 +209,17 @@ func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 
 // routedUpTo reads how far each lane is routed.
 func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[string]uint64, error) {
-	msgs, err := jetstreamext.GetLastMsgsFor(ctx, js, schemas.StreamShards, []string{schemas.SubjectsRouted})
-	if err != nil {
-		return nil, fmt.Errorf("janitor: checkpoints: %w", err)
-	}
 	upTo := map[string]uint64{}
-	for msg, err := range msgs {
-		if errors.Is(err, jetstreamext.ErrNoMessages) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("janitor: checkpoints: %w", err)
-		}
+	err := registry.LastMessages(ctx, js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *jetstream.RawStreamMsg) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if err != nil {
-			return nil, fmt.Errorf("janitor: %s: %w", msg.Subject, err)
+			return fmt.Errorf("%s: %w", msg.Subject, err)
 		}
 		upTo[msg.Subject] = cp.Source
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("janitor: checkpoints: %w", err)
 	}
 	return upTo, nil
 }
@@ -243,7 +237,7 @@ func firstAfter(ctx context.Context, js jetstream.JetStream, t time.Time, last u
 		if !errors.Is(err, jetstreamext.ErrNoMessages) {
 			return 0, fmt.Errorf("janitor: first message after %s: %w", t, err)
 		}
-		break
+		return last, nil
 	}
-	return last, nil
+	return 0, fmt.Errorf("janitor: first message after %s: %w", t, registry.ErrCut)
 }

@@ -22,8 +22,10 @@ type Sinks struct {
 	shards  jetstream.Stream
 	members *registry.Members
 	board   map[schemas.Shard]*state // the loop's
-	slots   int                      // inserts that may still begin; the loop's
+	slots   int                      // tasks that may still begin; the loop's
 	hints   map[schemas.Shard]uint64 // heads as last surveyed; the loop's
+
+	inserts chan struct{} // holds one for each insert under way
 
 	mu     sync.Mutex
 	topics map[string]*schemas.Topic // whose tables are ready
@@ -35,7 +37,8 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	if cfg.Registry == nil || cfg.DB == nil {
 		return nil, errors.New("sinks: Config.Registry or Config.DB is missing")
 	}
-	s := &Sinks{cfg: cfg, board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, slots: cfg.Inserts}
+	s := &Sinks{cfg: cfg, board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, slots: tasksPerInsert * cfg.Inserts}
+	s.inserts = make(chan struct{}, cfg.Inserts)
 	var err error
 	if s.js, err = jetstream.New(nc); err != nil {
 		return nil, err
@@ -62,7 +65,7 @@ func (s *Sinks) Run(ctx context.Context) error {
 
 	notices := make(chan notice, watchAhead)
 	wg.Go(func() { s.follow(ctx, notices) })
-	outcomes := make(chan outcome, s.cfg.Inserts)
+	outcomes := make(chan outcome, tasksPerInsert*s.cfg.Inserts)
 	pending := map[schemas.Shard]*state{} // behind, and this sink's
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -144,7 +147,11 @@ func (s *Sinks) settle(o outcome, pending map[schemas.Shard]*state) {
 	}
 }
 
-// begin starts inserts for the shards that are due, while slots are free, and
+// tasksPerInsert is how many shards are at work for each insert at once: while
+// one is being inserted, another's frames are fetched.
+const tasksPerInsert = 2
+
+// begin starts work on the shards that are due, while slots are free, and
 // returns how long until the next is.
 func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schemas.Shard]*state, outcomes chan<- outcome) time.Duration {
 	for s.slots > 0 {

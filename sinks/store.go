@@ -70,9 +70,15 @@ func (s *Sinks) advance(ctx context.Context, t task) (outcome, error) {
 				return outcome{}, err
 			}
 		}
+		select {
+		case s.inserts <- struct{}{}:
+		case <-ctx.Done():
+			return outcome{}, ctx.Err()
+		}
 		s.cfg.Crash.at("sink.before-insert")
 		began := time.Now()
 		head, err := s.insert(ctx, topic, t, b)
+		<-s.inserts
 		switch {
 		case errors.Is(err, tables.ErrTooSlow) && len(b.frames) > 1:
 			maxRows = max(1, b.rows/2) // a slow link: half as much fits

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	check := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Check the settings file and the environment; exits 78 when they cannot be used",
+		Args:  cobra.MaximumNArgs(1),
+		RunE:  a.does(a.configCheck),
+	}
+	show := &cobra.Command{
+		Use:   "show",
+		Short: "Show the effective settings and where each comes from",
+		Args:  cobra.NoArgs,
+		RunE:  a.does(a.configShow),
+	}
+	outputFlag(show, asTable, asJSON, asNDJSON)
+	// What up takes, so that its flags can be tried here.
+	for _, c := range []*cobra.Command{check, show} {
+		keyFlags(c.Flags(), "ports", "http", "profile", "replicas", "events_bytes", "shards_bytes", "replay_window", "shutdown_timeout")
+	}
+	return family(&cobra.Command{
+		Use:   "config",
+		Short: "Check and show the settings",
+		Long: `Check and show the settings. Each has one name: log_level in the file,
+ALMANAC_LOG_LEVEL in the environment, --log-level as a flag. A flag wins over the
+environment, the environment over the file, the file over the default. The file
+is the first of: ` + strings.Join(configPaths(), ", ") + `.`,
+	}, check, show)
+}
+
+func (a *app) configCheck(_ context.Context, cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		if err := cmd.Flags().Set("config", args[0]); err != nil {
+			return err
+		}
+	}
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(checkEnvironment(os.Environ(), true), s.check()); err != nil {
+		return configError{err}
+	}
+	if s.File == "" {
+		a.note("no settings file; environment and defaults are good")
+		return nil
+	}
+	a.note("%s is good: %d topics", s.File, len(s.Topics))
+	return nil
+}
+
+// check tries what load only takes over as text.
+func (s *settings) check() error {
+	if !isURL(s.NATS) {
+		if _, _, err := listenAddress(s.NATS, 0); err != nil {
+			return err
+		}
+	}
+	if s.HTTP != httpOff {
+		if _, _, err := listenAddress(s.HTTP, 0); err != nil {
+			return err
+		}
+	}
+	if s.ClickHouse != "" {
+		if _, err := httpDSN(s.ClickHouse); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setting is one effective value.
+type setting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+}
+
+func (a *app) configShow(_ context.Context, cmd *cobra.Command, _ []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	rows := make([]setting, 0, len(keys)+1)
+	for i := range keys {
+		v := s.values[keys[i].name]
+		rows = append(rows, setting{keys[i].name, keys[i].shown(v.text), v.origin})
+	}
+	names := make([]string, len(s.Topics))
+	for i, t := range s.Topics {
+		names[i] = t.Name
+	}
+	origin := "default"
+	if len(names) > 0 {
+		origin = s.File
+	}
+	rows = append(rows, setting{topicsKey, strings.Join(names, ", "), origin})
+	return printRows(a, cmd, rows, func() table.Writer {
+		t := newTable("key", "value", "origin")
+		for _, r := range rows {
+			t.AppendRow(table.Row{r.Key, r.Value, r.Origin})
+		}
+		return t
+	})
+}

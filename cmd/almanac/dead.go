@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/query"
+)
+
+func (a *app) deadCommand() *cobra.Command {
+	ls := &cobra.Command{
+		Use:   "ls [TOPIC]",
+		Short: "List dead letters, the oldest first",
+		Args:  cobra.MaximumNArgs(1),
+		RunE:  a.does(a.deadList),
+	}
+	ls.Flags().Int("limit", 100, "how many")
+	outputFlag(ls, asTable, asJSON, asNDJSON)
+	show := &cobra.Command{
+		Use:   "show SEQ",
+		Short: "Show one dead letter, with why it could not be stored",
+		Args:  cobra.ExactArgs(1),
+		RunE:  a.does(a.deadShow),
+	}
+	show.Flags().Bool("raw", false, "print its bytes and nothing else")
+	outputFlag(show, asTable, asJSON, asNDJSON)
+	return family(&cobra.Command{
+		Use:   "dead",
+		Short: "Look at what could not be stored",
+		Long:  "Look at dead letters: messages and events that could not be stored, kept whole with the reason.",
+	}, ls, show)
+}
+
+func (a *app) deadList(ctx context.Context, cmd *cobra.Command, args []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	limit, _ := cmd.Flags().GetInt("limit")
+	if limit < 1 {
+		return usageError{fmt.Errorf("--limit: %d is not 1 or more", limit)}
+	}
+	c, r, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	letters, err := r.Dead(ctx, optional(args), limit)
+	if err != nil {
+		return err
+	}
+	if len(letters) == limit {
+		a.note("the first %d; --limit shows more", limit)
+	}
+	for i := range letters {
+		letters[i].Payload = nil // a list is not for bytes; show has them
+	}
+	return printRows(a, cmd, letters, func() table.Writer {
+		t := newTable("seq", "at", "topic", "reason", "events", "from", "detail")
+		numbers(t, "seq", "events")
+		for _, d := range letters {
+			t.AppendRow(table.Row{d.Seq, d.At.UTC().Format(time.RFC3339), d.Topic, d.Reason, d.Events, source(&d), d.Detail})
+		}
+		return t
+	})
+}
+
+// source is where a dead letter was published.
+func source(d *query.DeadLetter) string {
+	s := fmt.Sprintf("%s %d", d.Subject, d.SourceSeq)
+	if d.Lines != "" {
+		s += " line " + d.Lines
+	}
+	return s
+}
+
+func (a *app) deadShow(ctx context.Context, cmd *cobra.Command, args []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	seq, err := strconv.ParseUint(args[0], 10, 64)
+	if err != nil {
+		return usageError{fmt.Errorf("%q is no number of a dead letter; `almanac dead ls` lists them", args[0])}
+	}
+	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
+	if err != nil {
+		return err
+	}
+	c, r, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	d, err := r.DeadLetter(ctx, seq)
+	if err != nil {
+		return err
+	}
+	raw, _ := cmd.Flags().GetBool("raw")
+	switch {
+	case raw:
+		_, err = a.stdout.Write(d.Payload)
+	case o == asJSON:
+		err = a.printJSON(d)
+	case o == asNDJSON:
+		err = printLines(a, []*query.DeadLetter{d})
+	default:
+		_, err = fmt.Fprintf(a.stdout, "seq      %d\ntopic    %s\nreason   %s\ndetail   %s\nfrom     %s\nevents   %d\nat       %s\nbytes    %d\n\n%s\n",
+			d.Seq, d.Topic, d.Reason, d.Detail, source(d), d.Events, d.At.UTC().Format(time.RFC3339Nano), len(d.Payload), preview(d.Payload))
+	}
+	return err
+}
+
+// maxPreview is a screen of text, or of Go's notation where it is none.
+const maxPreview = 2000
+
+func preview(b []byte) string {
+	more := ""
+	if len(b) > maxPreview {
+		more = fmt.Sprintf("\n… %d bytes more (--raw prints all)", len(b)-maxPreview)
+		b = b[:maxPreview]
+	}
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c >= 0x7f {
+			return strconv.QuoteToASCII(string(b)) + more
+		}
+	}
+	return string(b) + more
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// examination is one run of doctor: the checks in the order in which each makes
+// sense, and what they found.
+type examination struct {
+	s     *settings
+	c     *session
+	found []finding
+}
+
+// examinationTime bounds all checks together.
+const examinationTime = 30 * time.Second
+
+func (e *examination) close() {
+	if e.c != nil {
+		_ = e.c.Close()
+	}
+}
+
+func (e *examination) all(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, examinationTime)
+	defer cancel()
+	d, err := findDoors(e.s, true)
+	where := "in " + d.dir
+	if d.dir == "" {
+		where = "given"
+	}
+	if !e.verdict("addresses", err, "", "%s: NATS %s", where, masked(d.nats)) {
+		return
+	}
+	e.process(ctx, d)
+	if e.nats(ctx, d) {
+		e.streams(ctx)
+		e.members(ctx)
+	}
+	if e.clickhouse(ctx, d) {
+		e.lag(ctx)
+	}
+	e.disk(d)
+}
+
+// process asks the `up` itself.
+func (e *examination) process(ctx context.Context, d doors) {
+	if d.http == "" {
+		return
+	}
+	var ready struct {
+		Ready   bool     `json:"ready"`
+		Reasons []string `json:"reasons"`
+		Sync    string   `json:"sync"`
+	}
+	err := getJSON(ctx, d.http+"/readyz", &ready)
+	if err == nil && !ready.Ready {
+		err = errors.New(strings.Join(ready.Reasons, "; "))
+	}
+	if !e.verdict("process", err, "look at the log of almanac up", "%s says it is ready", d.http) {
+		return
+	}
+	if ready.Sync == syncAlways {
+		e.note("fsync", good, "", "NATS writes to disk before it acknowledges")
+		return
+	}
+	e.note("fsync", warns, "see that the NATS server has sync_interval: always", "NATS runs elsewhere; whether it writes to disk before it acknowledges cannot be told from here")
+}
+
+func (e *examination) nats(ctx context.Context, d doors) bool {
+	c, err := openRegistry(ctx, e.s, d)
+	if err != nil {
+		do := "start the server, or give another by --nats"
+		if errors.Is(err, registry.ErrNoRegistry) {
+			do = ""
+		}
+		e.verdict("NATS", err, do, "")
+		return false
+	}
+	e.c = c
+	rtt, err := c.nc.RTT()
+	e.verdict("NATS", err, "", "%s at %s, %s away", c.nc.ConnectedServerVersion(), masked(d.nats), rtt.Round(time.Microsecond))
+	info, err := c.reg.JetStream().AccountInfo(ctx)
+	if err != nil {
+		e.verdict("JetStream", err, "switch JetStream on, or free disk space if it switched itself off", "")
+		return false
+	}
+	e.note("JetStream", good, "", "%d streams, %s on disk", info.Streams, humanBytes(float64(info.Store)))
+	return true
+}
+
+// streams checks both against the promise, and how full they are.
+func (e *examination) streams(ctx context.Context) {
+	js := e.c.reg.JetStream()
+	for _, name := range []string{schemas.StreamEvents, schemas.StreamShards} {
+		stream, err := js.Stream(ctx, name)
+		if err != nil {
+			e.verdict("stream "+name, err, "start almanac up or almanac router once: they create it", "")
+			return
+		}
+		info := stream.CachedInfo()
+		used, limit := float64(info.State.Bytes), float64(info.Config.MaxBytes)
+		status, do := good, ""
+		if limit > 0 && used > 0.8*limit {
+			status, do = warns, "a full stream refuses events: see that routers and sinks keep up, or give it more bytes"
+		}
+		room := "without a bound"
+		if limit > 0 {
+			room = "of " + humanBytes(limit)
+		}
+		e.note("stream "+name, status, do, "%d messages, %s %s", info.State.Msgs, humanBytes(used), room)
+	}
+	// Both exist, so this creates nothing and only compares.
+	_, err := registry.Setup(ctx, e.c.nc, streamLimits(e.s, schemas.DefaultStreamLimits))
+	e.verdict("promise", err, "", "the streams refuse when full, never drop, and are on disk")
+	topics, err := e.c.reg.Topics(ctx)
+	if e.verdict("registry", err, "", "%d topics", len(topics)) && len(topics) == 0 {
+		e.note("topics", warns, "declare one: almanac topics apply app", "there is no topic, so nothing can be sent")
+	}
+}
+
+// members looks for live routers and sinks by the age of their leases, on the
+// clock of this machine.
+func (e *examination) members(ctx context.Context) {
+	kv, err := e.c.reg.JetStream().KeyValue(ctx, schemas.Bucket)
+	for _, role := range []string{"router", "sink"} {
+		n := 0
+		if err == nil {
+			n, err = liveMembers(ctx, kv, role)
+		}
+		switch {
+		case err != nil:
+			e.verdict(role+"s", err, "", "")
+		case n == 0:
+			e.note(role+"s", fails, "start almanac up, or almanac "+role, "none is alive: events are accepted and wait")
+		default:
+			e.note(role+"s", good, "", "%d alive", n)
+		}
+	}
+}
+
+func liveMembers(ctx context.Context, kv jetstream.KeyValue, role string) (n int, err error) {
+	keys, err := kv.ListKeysFiltered(ctx, schemas.LeaseKeys(role))
+	if err != nil {
+		return 0, err
+	}
+	for key := range keys.Keys() {
+		lease, err := kv.Get(ctx, key)
+		// A lease that is gone meanwhile is that of a member that left.
+		if err == nil && time.Since(lease.Created()) < registry.LeaseExpiry {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (e *examination) clickhouse(ctx context.Context, d doors) bool {
+	db, err := tables.Open(d.clickhouse)
+	if err != nil {
+		e.verdict("ClickHouse", err, "", "")
+		return false
+	}
+	if e.c != nil {
+		e.c.db = db
+	} else {
+		defer func() { _ = db.Close() }()
+	}
+	version, err := db.Ping(ctx)
+	do := "start the server, or give another by --clickhouse"
+	if errors.Is(err, tables.ErrOldServer) {
+		do = "update it"
+	}
+	return e.verdict("ClickHouse", err, do, "%s at %s, database %s", version, db.Address(), db.Database) && e.c != nil
+}
+
+// lag reads every table's heads, so it also shows that the tables answer.
+func (e *examination) lag(ctx context.Context) {
+	r, err := query.New(e.c.nc, e.c.reg, e.c.db)
+	var rows []query.ShardRow
+	if err == nil {
+		rows, err = r.Shards(ctx, "", "")
+	}
+	if err != nil {
+		e.verdict("tables", err, "", "")
+		return
+	}
+	var frames, stored uint64
+	for _, s := range rows {
+		frames, stored = frames+s.Frames, stored+min(s.Stored, s.Frames)
+	}
+	e.note("tables", good, "", "%d shards, %d frames", len(rows), frames)
+	if pending := frames - stored; pending == 0 {
+		e.note("lag", good, "", "everything routed is stored")
+	} else {
+		e.note("lag", good, "", "%d frames are on their way to ClickHouse", pending)
+	}
+	letters, err := r.Dead(ctx, "", 1)
+	switch {
+	case err != nil:
+		e.verdict("dead letters", err, "", "")
+	case len(letters) > 0:
+		e.note("dead letters", warns, "almanac dead ls", "there are some: the first is of topic %s, %s", letters[0].Topic, letters[0].Reason)
+	default:
+		e.note("dead letters", good, "", "none")
+	}
+}
+
+// lowDisk is where an `up` should be given more: merges need room for a while.
+const lowDisk = 2 << 30
+
+func (e *examination) disk(d doors) {
+	if d.dir == "" {
+		return
+	}
+	free, err := embedded.FreeBytes(d.dir)
+	if e.verdict("disk", err, "", "%s free for %s", humanBytes(float64(free)), d.dir) && free < lowDisk {
+		e.note("disk", warns, "free some", "less than %s", humanBytes(lowDisk))
+	}
+}
+
+// getJSON asks Almanac's own HTTP; a 503 has a body worth reading too.
+func getJSON(ctx context.Context, url string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := (&http.Client{Timeout: 2 * httpPatience}).Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusServiceUnavailable {
+		return fmt.Errorf("%s answered %s", url, resp.Status)
+	}
+	return json.NewDecoder(resp.Body).Decode(into)
+}

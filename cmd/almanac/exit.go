@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Exit codes. 78 is EX_CONFIG of sysexits.h, 130 is 128 + SIGINT.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitPartial     = 3
+	exitConfig      = 78
+	exitInterrupted = 130
+)
+
+var (
+	// errSaid: the verb has printed what went wrong; only the code is missing.
+	errSaid = errors.New("failed, see above")
+	// errPartial: some of it was done, some was not; both were printed.
+	errPartial = errors.New("done in part, see above")
+	// errInterrupted: a signal ended the work before it was done.
+	errInterrupted = errors.New("interrupted")
+)
+
+// usageError is what the user typed and could type otherwise.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// configError is a setting that cannot be used, wherever it came from.
+type configError struct{ error }
+
+func (e configError) Unwrap() error { return e.error }
+
+// exitCode is the code of an outcome; by is the signal that ended the work, or
+// nil. A server that SIGTERM ended in order did what it was told: 0.
+func exitCode(err error, by os.Signal) int {
+	switch {
+	case err == nil && by == os.Interrupt:
+		return exitInterrupted
+	case err == nil:
+		return exitOK
+	case by != nil && (errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled)):
+		return exitInterrupted
+	case errors.Is(err, errPartial):
+		return exitPartial
+	case errors.As(err, new(configError)), errors.Is(err, embedded.ErrNotLoopback), errors.Is(err, tables.ErrDSN):
+		return exitConfig
+	case errors.As(err, new(usageError)), errors.Is(err, query.ErrRequest), errors.As(err, new(*filter.Error)),
+		errors.Is(err, schemas.ErrTopicName), errors.Is(err, schemas.ErrUnknownTopic), errors.Is(err, schemas.ErrTopic), errors.Is(err, schemas.ErrTopicChange):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// complaint is an error as people read it: a filter with a caret below the place.
+func complaint(err error) string {
+	said := err.Error()
+	if f := (*filter.Error)(nil); errors.As(err, &f) {
+		said = strings.Replace(said, f.Error(), f.Render(), 1)
+	}
+	// ClickHouse lists every word it would have understood: the place says enough.
+	if before, list, cut := strings.Cut(said, " Expected one of: "); cut && len(list) > maxExpected {
+		said = before
+	}
+	return "almanac: " + said
+}
+
+// maxExpected is a list still worth reading.
+const maxExpected = 200
+
+// stopped is why a context ended: the signal.
+type stopped struct{ os.Signal }
+
+func (s stopped) Error() string { return "stopped by " + s.String() }
+
+// untilSignal is a context that the first SIGINT or SIGTERM ends. The second
+// ends the process: whoever asks twice does not want to wait.
+func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		cancel(stopped{<-signals})
+		<-signals
+		os.Exit(exitInterrupted)
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// stopCause is the signal that ended ctx, or nil.
+func stopCause(ctx context.Context) os.Signal {
+	if s := (stopped{}); errors.As(context.Cause(ctx), &s) {
+		return s.Signal
+	}
+	return nil
+}

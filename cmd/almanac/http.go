@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/almanac-events/almanac/embedded"
+)
+
+// defaultHTTPPort is Almanac's own.
+const defaultHTTPPort = 7070
+
+// httpOff as --http opens no listener.
+const httpOff = "off"
+
+// httpServer answers whether this process lives and can work. It has no accounts
+// and no TLS, so it listens on loopback only.
+type httpServer struct {
+	listener net.Listener
+	ask      atomic.Pointer[func(context.Context) []string] // nil: still starting
+	draining atomic.Bool
+	sync     string // syncAlways where that is known
+}
+
+// syncAlways says that NATS writes to disk before it acknowledges.
+const syncAlways = "always"
+
+// listenHTTP takes the address; nil when it is off.
+func listenHTTP(s *settings) (*httpServer, error) {
+	if s.HTTP == httpOff {
+		return nil, nil
+	}
+	host, port, err := listenAddress(s.HTTP, s.port(defaultHTTPPort))
+	if err != nil {
+		return nil, configError{fmt.Errorf("http: %w", err)}
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, configError{fmt.Errorf("http: %w: %q: it has no accounts and no TLS; use 127.0.0.1, with a proxy of your own before it", embedded.ErrNotLoopback, host)}
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(port)))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("HTTP: %w: something already listens on %s port %d: stop it, give another by --http, or use --ports auto", embedded.ErrPortInUse, host, port)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("HTTP: %w", err)
+	}
+	return &httpServer{listener: l}, nil
+}
+
+func (h *httpServer) url() string { return "http://" + h.listener.Addr().String() }
+
+func (h *httpServer) close() { _ = h.listener.Close() }
+
+// probe says how to ask whether the process can work; from then on it may be ready.
+func (h *httpServer) probe(ask func(context.Context) []string) { h.ask.Store(&ask) }
+
+// Run serves until ctx ends.
+func (h *httpServer) Run(ctx context.Context) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("GET /readyz", h.readyz)
+	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, thisVersion()) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusNotFound, map[string]any{"error": map[string]string{
+			"code": "not_found", "message": "nothing is at " + r.URL.Path, "hint": "there are /healthz, /readyz and /version"}})
+	})
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: httpPatience, ReadTimeout: httpPatience, WriteTimeout: 2 * httpPatience}
+	go func() {
+		<-ctx.Done()
+		h.draining.Store(true)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = srv.Shutdown(grace)
+	}()
+	if err := srv.Serve(h.listener); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
+		return fmt.Errorf("HTTP: %w", err)
+	}
+	return nil
+}
+
+// httpPatience bounds a request: each is a line, and each answer a question to
+// two servers.
+const httpPatience = 5 * time.Second
+
+func (h *httpServer) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), httpPatience)
+	defer cancel()
+	var reasons []string
+	switch ask := h.ask.Load(); {
+	case h.draining.Load():
+		reasons = []string{"draining: a signal asked this process to stop"}
+	case ask == nil:
+		reasons = []string{"starting"}
+	default:
+		reasons = (*ask)(ctx)
+	}
+	code := http.StatusOK
+	if len(reasons) > 0 {
+		code = http.StatusServiceUnavailable
+	}
+	answer(w, code, map[string]any{"ready": len(reasons) == 0, "reasons": append([]string{}, reasons...), "sync": h.sync})
+}
+
+func answer(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(v)
+}

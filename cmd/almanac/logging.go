@@ -1,0 +1,51 @@
+package main
+
+import (
+	"io"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/almanac-events/almanac/embedded"
+)
+
+const (
+	logAuto = "auto"
+	logText = "text"
+	logJSON = "json"
+)
+
+// textLogs says whether logs are for people.
+func (s *settings) textLogs(w io.Writer) bool {
+	return s.LogFormat == logText || s.LogFormat == logAuto && terminal(w)
+}
+
+// logger writes to w: text on a terminal, JSON otherwise, unless told which.
+func (s *settings) logger(w io.Writer) zerolog.Logger {
+	zerolog.TimeFieldFormat = time.RFC3339Nano
+	if s.textLogs(w) {
+		w = zerolog.ConsoleWriter{Out: w, NoColor: !colours(w), TimeFormat: time.TimeOnly}
+	}
+	level, err := zerolog.ParseLevel(s.LogLevel)
+	if err != nil {
+		level = zerolog.InfoLevel // load has checked it
+	}
+	return zerolog.New(zerolog.SyncWriter(w)).Level(level).With().Timestamp().Logger()
+}
+
+// serverLog passes on what the embedded servers say. NATS greets with a page of
+// notices at each start: they are details here.
+func serverLog(log zerolog.Logger) embedded.LogFunc {
+	return func(level embedded.Level, part, text string) {
+		switch {
+		case level == embedded.LevelError:
+			log.Error().Str("part", part).Msg(text)
+		case level == embedded.LevelWarn:
+			log.Warn().Str("part", part).Msg(text)
+		case level == embedded.LevelInfo && part != "nats":
+			log.Info().Str("part", part).Msg(text)
+		default:
+			log.Debug().Str("part", part).Msg(text)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+// Command almanac is an event log you can query: one binary that runs all of it
+// on a laptop, or one part of it in production.
+//
+//	almanac up                    everything in one process tree, until Ctrl-C
+//	almanac send app < lines      events in
+//	almanac query | tail | sql    events out
+//	almanac verify | doctor       proof that nothing is lost, and what is wrong
+//	almanac router | sink         one part each
+//
+// A file here is one verb. It reads what the user asked for, wires the packages
+// that do it, and prints; it decides nothing that belongs to them.
+package main
+
+import (
+	"os"
+
+	"github.com/almanac-events/almanac/embedded"
+)
+
+func main() {
+	// The engine is a child of this very binary and must become it before
+	// anything else runs.
+	if len(os.Args) > 1 && os.Args[1] == embedded.EngineCommand {
+		os.Exit(embedded.EngineMain(os.Args[2:]))
+	}
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+)
+
+// asCommand makes the test binary be the command.
+const asCommand = "ALMANAC_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+		return
+	}
+	embeddedtest.Main(m)
+}
+
+// patience is how long anything may take on a machine that is busy.
+const patience = 60 * time.Second
+
+// box is a place to run the command in: no settings but those of the test.
+type box struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+func newBox(t *testing.T, env ...string) *box {
+	t.Helper()
+	b := &box{t: t, dir: t.TempDir()}
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, envPrefix) && !strings.HasPrefix(e, "XDG_") && !strings.HasPrefix(e, "HOME=") {
+			b.env = append(b.env, e)
+		}
+	}
+	b.env = append(b.env, asCommand+"=1", "HOME="+b.dir, envPrefix+"DATA="+filepath.Join(b.dir, "data"))
+	b.env = append(b.env, env...)
+	return b
+}
+
+func (b *box) write(name, text string) string {
+	b.t.Helper()
+	path := filepath.Join(b.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	return path
+}
+
+// result is what a call left behind.
+type result struct {
+	out, err string
+	code     int
+}
+
+func (b *box) command(ctx context.Context, args ...string) *exec.Cmd {
+	b.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Dir, cmd.Env = b.dir, b.env
+	return cmd
+}
+
+// run calls the command and waits.
+func (b *box) run(stdin string, args ...string) result {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := b.command(ctx, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
+	return result{code: exitStatus(b.t, cmd.Run()), out: out.String(), err: errs.String()}
+}
+
+// ok calls the command and fails the test unless it succeeds.
+func (b *box) ok(stdin string, args ...string) string {
+	b.t.Helper()
+	r := b.run(stdin, args...)
+	if r.code != 0 {
+		b.t.Fatalf("almanac %s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
+	}
+	return r.out
+}
+
+// decoded is the JSON that a call prints.
+func decoded[T any](b *box, args ...string) (v T) {
+	b.t.Helper()
+	text := b.ok("", args...)
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		b.t.Fatalf("almanac %s printed no JSON: %v\n%s", strings.Join(args, " "), err, text)
+	}
+	return v
+}
+
+func exitStatus(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode() // -1 when a signal killed it
+	}
+	t.Fatal(err)
+	return 0
+}
+
+// needEngine lets the command find the engine from wherever it runs.
+func (b *box) needEngine() {
+	b.t.Helper()
+	if e := embeddedtest.FindEngine(b.t); e.Kind == embedded.EngineLibrary {
+		b.env = append(b.env, embedded.LibraryEnv+"="+e.Path)
+	}
+}
+
+// daemon is a running command.
+type daemon struct {
+	b    *box
+	cmd  *exec.Cmd
+	done chan struct{}
+	code int
+
+	mu  sync.Mutex
+	err bytes.Buffer
+}
+
+// Write keeps stderr.
+func (s *daemon) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err.Write(p)
+}
+
+func (s *daemon) stderr() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err.String()
+}
+
+// background starts a command that goes on until it is told.
+func (b *box) background(args ...string) *daemon {
+	b.t.Helper()
+	s := &daemon{b: b, cmd: b.command(context.Background(), args...), done: make(chan struct{})}
+	s.cmd.Stderr = s
+	if err := s.cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	go func() {
+		defer close(s.done)
+		_ = s.cmd.Wait()
+		s.code = s.cmd.ProcessState.ExitCode()
+	}()
+	b.t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		<-s.done
+	})
+	return s
+}
+
+// up starts `almanac up` on free ports and waits for its ready line.
+func (b *box) up(args ...string) *daemon {
+	b.t.Helper()
+	b.needEngine()
+	s := b.background(append([]string{"up", "--ports", "auto", "--log-format", "json"}, args...)...)
+	s.says(`"message":"ready"`)
+	return s
+}
+
+// says waits until stderr has the text.
+func (s *daemon) says(text string) {
+	s.b.t.Helper()
+	embeddedtest.Eventually(s.b.t, patience, func() error {
+		if strings.Contains(s.stderr(), text) {
+			return nil
+		}
+		select {
+		case <-s.done:
+			s.b.t.Fatalf("it ended with %d before it said %q:\n%s", s.code, text, s.stderr())
+		default:
+		}
+		return errors.New("it has not said " + text)
+	})
+}
+
+// stop sends a signal and returns the exit code.
+func (s *daemon) stop(sig syscall.Signal) int {
+	s.b.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.b.t.Fatal(err)
+	}
+	select {
+	case <-s.done:
+	case <-time.After(patience):
+		s.b.t.Fatalf("it did not end within %s of %s:\n%s", patience, sig, s.stderr())
+	}
+	return s.code
+}
+
+func contains(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in:\n%s", want, text)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+)
+
+// Formats of -o. Verbs that hand out events (query, tail, sql) print a table on
+// a terminal and ndjson into a pipe, where another program reads; reports are
+// tables everywhere. -o decides otherwise.
+const (
+	asTable  = "table"
+	asJSON   = "json"
+	asNDJSON = "ndjson"
+	asCSV    = "csv"
+)
+
+// outputFlag adds -o with the formats a verb has.
+func outputFlag(cmd *cobra.Command, formats ...string) {
+	cmd.Flags().StringP("output", "o", "", "output `FORMAT`: "+strings.Join(formats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// format is what -o says, or fallback.
+func format(cmd *cobra.Command, fallback string, formats ...string) (string, error) {
+	o, err := cmd.Flags().GetString("output")
+	switch {
+	case err != nil:
+		return "", err
+	case o == "":
+		return fallback, nil
+	case !slices.Contains(formats, o):
+		return "", usageError{fmt.Errorf("-o %s: the formats are %s%s", o, strings.Join(formats, ", "), suggestion(o, formats, ""))}
+	}
+	return o, nil
+}
+
+// forEvents is the format of verbs that hand out events when -o is silent.
+func (a *app) forEvents() string {
+	if terminal(a.stdout) {
+		return asTable
+	}
+	return asNDJSON
+}
+
+// newTable is a table without lines, so that it reads well and cuts well.
+func newTable(columns ...string) table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.Style{
+		Name:    "almanac",
+		Box:     table.BoxStyle{PaddingLeft: "", PaddingRight: "  ", UnfinishedRow: "…"},
+		Format:  table.FormatOptions{Header: text.FormatUpper},
+		Options: table.OptionsNoBordersAndSeparators,
+	})
+	row := make(table.Row, len(columns))
+	for i, c := range columns {
+		row[i] = c
+	}
+	t.AppendHeader(row)
+	t.SuppressTrailingSpaces()
+	return t
+}
+
+// numbers aligns the named columns to the right.
+func numbers(t table.Writer, columns ...string) {
+	configs := make([]table.ColumnConfig, len(columns))
+	for i, c := range columns {
+		configs[i] = table.ColumnConfig{Name: c, Align: text.AlignRight, AlignHeader: text.AlignRight}
+	}
+	t.SetColumnConfigs(configs)
+}
+
+func (a *app) printTable(t table.Writer) error {
+	_, err := fmt.Fprintln(a.stdout, t.Render())
+	return err
+}
+
+// printJSON prints one indented document.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// printLines prints one compact document a line.
+func printLines[T any](a *app, rows []T) error {
+	e := json.NewEncoder(a.stdout)
+	e.SetEscapeHTML(false)
+	for _, r := range rows {
+		if err := e.Encode(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printRows prints rows as -o says; f makes the table.
+func printRows[T any](a *app, cmd *cobra.Command, rows []T, f func() table.Writer) error {
+	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
+	switch {
+	case err != nil:
+		return err
+	case o == asNDJSON:
+		return printLines(a, rows)
+	case o == asJSON:
+		if rows == nil {
+			rows = []T{} // [] and not null
+		}
+		return a.printJSON(rows)
+	}
+	return a.printTable(f())
+}
+
+// note tells people something beside the data.
+func (a *app) note(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/router"
+	"github.com/almanac-events/almanac/sinks"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// part is a router or sinks: it works until its context ends.
+type part interface {
+	Run(ctx context.Context) error
+}
+
+func newRouter(ctx context.Context, nc *nats.Conn, reg *registry.Registry, log zerolog.Logger) (part, error) {
+	log = log.With().Str("part", "router").Logger()
+	again := newRationer()
+	return router.New(ctx, nc, router.Config{Registry: reg, Hooks: router.Hooks{
+		Routed: func(topic, lane string, messages, bytes int) {
+			log.Debug().Str("topic", topic).Str("lane", lane).Int("messages", messages).Int("bytes", bytes).Msg("routed")
+		},
+		Dead: func(topic, reason string, events int, err error) {
+			if more, ok := again.pass("dead " + topic + reason); ok {
+				log.Warn().Err(err).Str("topic", topic).Str("reason", reason).Int("events", events).Int("more", more).
+					Msg("kept as a dead letter; see almanac dead ls")
+			}
+		},
+		Rotated: func(s registry.Shard, reason string) {
+			log.Info().Str("shard", s.Name()).Int("lane", s.Lane).Str("reason", reason).Msg("rotated")
+		},
+		Fault: func(topic, lane string, err error) {
+			if more, ok := again.pass("fault " + topic + lane); ok {
+				log.Warn().Err(err).Str("topic", topic).Str("lane", lane).Int("more", more).Msg("trying again")
+			}
+		},
+	}})
+}
+
+func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, log zerolog.Logger) (part, error) {
+	log = log.With().Str("part", "sink").Logger()
+	again := newRationer()
+	return sinks.New(ctx, nc, sinks.Config{Registry: reg, DB: db, ReplayWindow: s.ReplayWindow, Hooks: sinks.Hooks{
+		Stored: func(ref sinks.Ref, rows, bytes uint64, took time.Duration) {
+			log.Debug().Stringer("shard", ref).Uint64("rows", rows).Uint64("bytes", bytes).Dur("took", took).Msg("stored")
+		},
+		Burnt: func(ref sinks.Ref, head uint64, attempt int) {
+			log.Warn().Stringer("shard", ref).Uint64("head", head).Int("attempt", attempt).
+				Msg("an insert was answered and stored nothing, as after a crash of ClickHouse: inserting again")
+		},
+		Closed: func(ref sinks.Ref, rows uint64) {
+			log.Info().Stringer("shard", ref).Uint64("rows", rows).Msg("shard closed")
+		},
+		Fault: func(ref sinks.Ref, err error) {
+			if more, ok := again.pass(fmt.Sprint(ref)); ok {
+				e := log.Warn().Err(err).Int("more", more)
+				if ref != (sinks.Ref{}) {
+					e = e.Stringer("shard", ref)
+				}
+				e.Msg("trying again")
+			}
+		},
+	}})
+}
+
+// runParts runs them until ctx ends or one fails, and then waits for the others
+// for at most patience.
+func runParts(ctx context.Context, patience time.Duration, parts ...part) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(parts))
+	for _, p := range parts {
+		go func() { ended <- p.Run(ctx) }()
+	}
+	var first error
+	var late <-chan time.Time
+	stopping := ctx.Done()
+	for left := len(parts); left > 0; {
+		select {
+		case <-stopping:
+			stopping = nil
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			late = timer.C
+		case err := <-ended:
+			left--
+			if err != nil && first == nil {
+				first = err
+			}
+			cancel()
+		case <-late:
+			return fmt.Errorf("%d parts did not end within shutdown_timeout (%s); what was accepted is on disk", left, patience)
+		}
+	}
+	return first
+}
+
+// rationer lets one message of a kind through in a while: a fault that comes a
+// hundred times a second is told once, with how often it was held back.
+type rationer struct {
+	mu   sync.Mutex
+	seen map[string]*ration
+}
+
+type ration struct {
+	at   time.Time
+	held int
+}
+
+const (
+	rationPeriod = 5 * time.Second
+	// maxRations bounds the kinds remembered; past it all are forgotten.
+	maxRations = 1000
+)
+
+func newRationer() *rationer { return &rationer{seen: map[string]*ration{}} }
+
+func (r *rationer) pass(kind string) (held int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	s := r.seen[kind]
+	if s == nil {
+		if len(r.seen) >= maxRations {
+			clear(r.seen)
+		}
+		r.seen[kind] = &ration{at: now}
+		return 0, true
+	}
+	if now.Sub(s.at) < rationPeriod {
+		s.held++
+		return 0, false
+	}
+	held, s.at, s.held = s.held, now, 0
+	return held, true
+}

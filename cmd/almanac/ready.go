@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// ready says, on stderr, where everything is and what is promised: for people as
+// a block, in JSON logs as one line.
+func (n *node) ready(w io.Writer, took time.Duration) {
+	took = took.Round(10 * time.Millisecond)
+	promise := "an event is acknowledged once it is on disk (fsync)"
+	if n.servers.nats == nil {
+		promise = "an event is acknowledged as the NATS server at " + masked(n.s.NATS) + " is set up to"
+	}
+	httpURL := "off"
+	if n.http != nil {
+		httpURL = n.http.url()
+	}
+	e := n.servers.engine
+	if !n.s.textLogs(w) {
+		topics := map[string]string{}
+		for _, t := range n.topics {
+			topics[t.Name] = kept(t)
+		}
+		n.log.Info().Str("data", n.dir.Path()).Str("nats", masked(n.servers.natsURL())).
+			Str("clickhouse_http", e.HTTPURL()).Str("clickhouse_tcp", e.TCPAddr()).Str("http", httpURL).
+			Str("engine", e.Version()).Interface("topics", topics).Str("promise", promise).Dur("took", took).Msg("ready")
+		return
+	}
+	nats := masked(n.servers.natsURL())
+	if n.servers.nats != nil {
+		nats += "  (embedded " + server.VERSION + ")"
+	}
+	clickhouse := e.HTTPURL()
+	if e.TCPAddr() != "" {
+		clickhouse += ", native " + e.TCPAddr()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Almanac is ready after %s.\n", took)
+	for _, line := range [][2]string{
+		{"data", n.dir.Path()},
+		{"NATS", nats},
+		{"ClickHouse", clickhouse + "  (" + string(e.Engine().Kind) + " " + e.Version() + ", database " + e.Database() + ")"},
+		{"HTTP", httpURL},
+		{"promise", promise},
+	} {
+		fmt.Fprintf(&b, "  %-11s %s\n", line[0], line[1])
+	}
+	for i, t := range n.topics {
+		word := ""
+		if i == 0 {
+			word = "topics"
+		}
+		fmt.Fprintf(&b, "  %-11s %s: %s, %d lanes, a shard to %s\n", word, t.Name, kept(t), t.Lanes, rotation(t.Rotate))
+	}
+	data := ""
+	if n.s.Data != defaultData() {
+		data = " --data " + n.s.Data
+	}
+	fmt.Fprintf(&b, "  %-11s echo hello | almanac send app%s\n", "try", data)
+	_, _ = io.WriteString(w, b.String())
+}
+
+// kept is how long a topic's events are kept. Nothing drops them by itself, so
+// days are a promise at least.
+func kept(t schemas.Topic) string {
+	if t.KeepDays == 0 {
+		return "kept for ever"
+	}
+	return fmt.Sprintf("kept for %d days at least", t.KeepDays)
+}
+
+// rotation is when a shard is full, in words.
+func rotation(r schemas.Rotation) string {
+	var parts []string
+	if r.Rows > 0 {
+		parts = append(parts, humanCount(r.Rows)+" rows")
+	}
+	if r.Bytes > 0 {
+		parts = append(parts, humanBytes(float64(r.Bytes)))
+	}
+	if r.Span > 0 {
+		parts = append(parts, r.Span.String())
+	}
+	if len(parts) == 0 {
+		return "the month's end"
+	}
+	return strings.Join(parts, " or ")
+}

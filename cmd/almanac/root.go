@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// app is one call of the command.
+type app struct {
+	stdin  io.Reader
+	stdout io.Writer // data
+	stderr io.Writer // everything else
+
+	// running is set once a verb's own code runs: an error before that is one of
+	// usage.
+	running bool
+}
+
+// run is the whole command; the result is the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	if !colours(stderr) {
+		text.DisableColors()
+	}
+	ctx, stop := untilSignal(context.Background())
+	defer stop()
+	root := a.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !a.running {
+		err = usageHint(cmd, err)
+	}
+	code := exitCode(err, stopCause(ctx))
+	if err != nil && code != exitInterrupted && !errors.Is(err, errSaid) && !errors.Is(err, errPartial) {
+		a.note("%s", complaint(err))
+	}
+	return code
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "almanac",
+		Short: "An event log you can query",
+		Long: `Almanac is an event log you can query. "almanac up" runs all of it on this
+machine; the other verbs find it by its data directory (--data), or take
+--nats and --clickhouse.
+
+Data goes to stdout, everything else to stderr. Exit codes: 0 ok, 1 failed,
+2 usage, 3 partial, 78 configuration, 130 interrupted.`,
+		SilenceUsage: true, SilenceErrors: true,
+		Args: unknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(flagError)
+	keyFlags(root.PersistentFlags(), "data", "nats", "nats_creds", "clickhouse", "log_level", "log_format")
+	root.PersistentFlags().String("config", "", "`FILE` of settings (default: the first "+configName+" here, in ~/.config/almanac, in /etc/almanac)")
+	root.AddGroup(
+		&cobra.Group{ID: groupRun, Title: "Run:"},
+		&cobra.Group{ID: groupData, Title: "Events in and out:"},
+		&cobra.Group{ID: groupLook, Title: "Look and prove:"},
+	)
+	for id, commands := range map[string][]*cobra.Command{
+		groupRun:  {a.upCommand(), a.routerCommand(), a.sinkCommand(), a.configCommand()},
+		groupData: {a.sendCommand(), a.queryCommand(), a.tailCommand(), a.sqlCommand(), a.topicsCommand()},
+		groupLook: {a.verifyCommand(), a.doctorCommand(), a.shardsCommand(), a.deadCommand(), a.benchCommand(), a.versionCommand()},
+	} {
+		for _, c := range commands {
+			c.GroupID = id
+			root.AddCommand(c)
+		}
+	}
+	return root
+}
+
+const (
+	groupRun  = "run"
+	groupData = "data"
+	groupLook = "look"
+)
+
+// verb is a command's own code.
+type verb func(ctx context.Context, cmd *cobra.Command, args []string) error
+
+// does makes a verb the body of a command.
+func (a *app) does(v verb) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.running = true
+		return v(cmd.Context(), cmd, args)
+	}
+}
+
+// family is a command that only holds others.
+func family(c *cobra.Command, members ...*cobra.Command) *cobra.Command {
+	c.Args = unknownCommand
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	c.AddCommand(members...)
+	return c
+}
+
+// unknownCommand refuses words that name no subcommand.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggestion(args[0], names, ""))
+}
+
+// flagError names the nearest flag to one that does not exist.
+func flagError(cmd *cobra.Command, err error) error {
+	missing := (*pflag.NotExistError)(nil)
+	if !errors.As(err, &missing) || missing.GetSpecifiedShortnames() != "" {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return fmt.Errorf("%w%s", err, suggestion(missing.GetSpecifiedName(), names, "--"))
+}
+
+func usageHint(cmd *cobra.Command, err error) error {
+	return usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+func (a *app) routerCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "router",
+		Short: "Run one router, for production",
+		Long: `Run one router against a NATS elsewhere. It creates streams and registry where
+they are missing, and declares the topics of the settings file. Any number may
+run: they share the lanes, and one that dies is taken over within 10 s.`,
+		Example: `  almanac router --nats nats://nats-1:4222,nats-2:4222 --replicas 3`,
+		Args:    cobra.NoArgs,
+		RunE:    a.does(a.router),
+	}
+	keyFlags(cmd.Flags(), "http", "replicas", "events_bytes", "shards_bytes", "shutdown_timeout")
+	return cmd
+}
+
+func (a *app) router(ctx context.Context, cmd *cobra.Command, _ []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	d, err := findDoors(s, false)
+	if err != nil {
+		return err
+	}
+	return a.runOne(ctx, s, "router", func(ctx context.Context, log zerolog.Logger, one *single) error {
+		nc, err := dialNATS(d.nats, append(natsOptions(s, d, "router"), watched(log)...)...)
+		if err != nil {
+			return err
+		}
+		one.later(nc.Close)
+		reg, err := registry.Setup(ctx, nc, streamLimits(s, schemas.DefaultStreamLimits))
+		if err != nil {
+			return err
+		}
+		if _, err := declare(ctx, reg, s); err != nil {
+			return err
+		}
+		one.probe = func(context.Context) []string { return natsTrouble(nc) }
+		one.part, err = newRouter(ctx, nc, reg, log)
+		return err
+	})
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/intake"
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+func (a *app) sendCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "send TOPIC [FILE…]",
+		Short: "Send lines as events",
+		Long: `Send lines as events, from files or stdin. Says how many were accepted (they are
+on disk), and which lines were refused and why. While NATS is away it waits.
+
+Exit codes: 0 all accepted, 3 some refused, 1 none accepted, 130 interrupted.`,
+		Example: `  seq 1 1000 | almanac send app
+  almanac send auth --format ndjson --ts-field eventTime --user-field userIdentity.arn < trail.jsonl
+  almanac send web access.log --ts-format clf --extract '"(?P<method>\S+) (?P<path>\S+) [^"]*" (?P<status>\d+)'
+  almanac send app server.log --multiline '^\[\d{4}-' --ts-format log4j`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: a.does(a.send),
+	}
+	f := cmd.Flags()
+	f.StringP("format", "f", intake.FormatText, "`FORMAT` of the input: "+strings.Join(intake.Formats, ", "))
+	f.String("multiline", "", "`REGEX` that begins a record; other lines belong to the one before (text)")
+	f.String("ts-field", "", "`FIELD` that holds the time (default: ts, time, timestamp or @timestamp)")
+	f.String("ts-format", "", "`FORM` of times: "+strings.Join(intake.TsFormatNames(), ", ")+", or a Go layout")
+	f.String("tz", "UTC", "`ZONE` of times that name none, such as Europe/Berlin or Local")
+	f.Int("year", 0, "`YEAR` of the first record, for times without one (default: told by the clock)")
+	f.String("user-field", "", "`FIELD` that becomes user_id")
+	f.String("user-regex", "", "`REGEX` whose one group is user_id (text)")
+	f.String("extract", "", "`REGEX` whose named groups become fields (text)")
+	f.String("service", "", "`NAME` for events without a service")
+	f.String("type", "", "`NAME` for events without a type")
+	f.String("level", "", "`NAME` for events without a level")
+	f.String("report", "", "append the line number of each accepted record to `FILE`, as it is accepted")
+	f.String("timeout", "", "give up after so much `TIME` without one accepted (default: never)")
+	f.BoolP("quiet", "q", false, "no progress and no summary")
+	outputFlag(cmd, asTable, asJSON, asNDJSON)
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(intake.Formats, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	f := reading{flags: cmd}
+	opts := f.options()
+	quiet, patience := f.flag("quiet") == "true", f.span("timeout")
+	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
+	if err = errors.Join(f.err, err, schemas.ValidateTopicName(args[0])); err != nil {
+		return err
+	}
+	if err := opts.Validate(); err != nil {
+		return usageError{err}
+	}
+	files, total, err := a.inputs(args[1:])
+	if err != nil {
+		return err
+	}
+	d, err := findDoors(s, false)
+	if err != nil {
+		return err
+	}
+	t, err := newTally(f.flag("report"))
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	p, err := producer.Connect(ctx, d.nats, producer.Config{
+		Topic: args[0], Policy: producer.Block, NATS: natsOptions(s, d, "send"),
+		Hooks: producer.Hooks{OnError: t.trouble}, Stderr: io.Discard, // the summary says what was given up
+	})
+	if err != nil {
+		return err
+	}
+	job := &sending{p: p, opts: opts, tally: t, patience: patience}
+	if terminal(a.stderr) && !quiet {
+		job.progress = newProgress(a.stderr, args[0], total, t)
+	}
+	err = job.run(ctx, files)
+	sum := t.summary()
+	switch {
+	case o != asTable:
+		if o == asJSON {
+			err = errors.Join(err, a.printJSON(sum))
+		} else {
+			err = errors.Join(err, printLines(a, []summary{sum}))
+		}
+	case !quiet:
+		sum.print(a.stderr)
+	}
+	if err != nil {
+		return err
+	}
+	return sum.outcome()
+}
+
+// inputs opens the named files, or stdin; total is their bytes, 0 when unknown.
+func (a *app) inputs(names []string) (files []input, total int64, err error) {
+	if len(names) == 0 {
+		if terminal(a.stdin) {
+			a.note("reading lines from the terminal; Ctrl-D ends them")
+		}
+		names = []string{"-"}
+	}
+	for _, name := range names {
+		in := input{name: name, r: a.stdin}
+		if name != "-" {
+			f, err := os.Open(name)
+			if err != nil {
+				return nil, 0, err
+			}
+			in.r = f
+		}
+		if f, ok := in.r.(*os.File); ok {
+			if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+				total += info.Size()
+			} else {
+				total = -1 << 62 // one without a size makes the whole unknown
+			}
+		}
+		files = append(files, in)
+	}
+	return files, max(total, 0), nil
+}
+
+// input is one file to read.
+type input struct {
+	name string
+	r    io.Reader
+}
+
+// reading reads flags and keeps the first error.
+type reading struct {
+	flags *cobra.Command
+	err   error
+}
+
+func (f *reading) flag(name string) string { return f.flags.Flags().Lookup(name).Value.String() }
+
+func (f *reading) fail(name string, err error) {
+	if err != nil && f.err == nil {
+		f.err = usageError{fmt.Errorf("--%s: %w", name, err)}
+	}
+}
+
+func (f *reading) regex(name string) *regexp.Regexp {
+	text := f.flag(name)
+	if text == "" {
+		return nil
+	}
+	re, err := regexp.Compile(text)
+	f.fail(name, err)
+	return re
+}
+
+func (f *reading) span(name string) time.Duration {
+	text := f.flag(name)
+	if text == "" {
+		return 0
+	}
+	d, ok := parseSpan(text)
+	if !ok || d <= 0 {
+		f.fail(name, fmt.Errorf("%q is no length of time, such as 30s", text))
+	}
+	return d
+}
+
+func (f *reading) options() intake.Options {
+	zone, err := time.LoadLocation(f.flag("tz"))
+	f.fail("tz", err)
+	year, err := f.flags.Flags().GetInt("year")
+	f.fail("year", err)
+	return intake.Options{
+		Format: f.flag("format"), Multiline: f.regex("multiline"),
+		TsField: f.flag("ts-field"), TsFormat: f.flag("ts-format"), Location: zone, Year: year, Now: time.Now(),
+		UserField: f.flag("user-field"), UserRegex: f.regex("user-regex"), Extract: f.regex("extract"),
+		Service: f.flag("service"), Type: f.flag("type"), Level: f.flag("level"),
+	}
+}

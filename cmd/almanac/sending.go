@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/almanac-events/almanac/intake"
+	"github.com/almanac-events/almanac/producer"
+)
+
+// sending is the work of one `send`.
+type sending struct {
+	p        *producer.Producer
+	opts     intake.Options
+	tally    *tally
+	progress *progress // nil: none
+	patience time.Duration
+}
+
+// farewell is how long an interrupted send waits for answers that are due.
+const farewell = 3 * time.Second
+
+// run reads and submits until the input ends, a signal comes or patience does,
+// and returns when every submitted record is answered or given up.
+func (s *sending) run(ctx context.Context, files []input) error {
+	work, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	// Reading has a goroutine of its own: a read from a terminal or a pipe
+	// cannot be interrupted, and is left behind then.
+	read := make(chan error, 1)
+	go func() { read <- s.readAll(work, files) }()
+
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	flushed := make(chan struct{})
+	var failed error
+	for done := false; !done; {
+		select {
+		case err := <-read:
+			failed, read = err, nil
+			go func() {
+				_ = s.p.Flush(work) // what it gives up was told to the tally
+				close(flushed)
+			}()
+		case <-flushed:
+			done = true
+		case <-work.Done():
+			done = true
+		case now := <-tick.C:
+			s.progress.draw(now)
+			if s.patience > 0 && s.tally.idle(now) > s.patience {
+				giveUp(fmt.Errorf("nothing was accepted for %s (--timeout)%s", s.patience, s.tally.lastTrouble()))
+			}
+		}
+	}
+	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	_ = s.p.Close(bye) // likewise
+	s.progress.draw(time.Now())
+	s.progress.end()
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case work.Err() != nil:
+		return context.Cause(work)
+	}
+	return failed
+}
+
+// readAll reads the files one after the other; line numbers go on from one to
+// the next as if they were one.
+func (s *sending) readAll(ctx context.Context, files []input) error {
+	before := 0
+	for _, in := range files {
+		r := intake.NewReader(s.tally.counting(in.r), s.opts)
+		for {
+			rec, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", in.name, err)
+			}
+			if err := s.submit(ctx, rec, before); err != nil {
+				return err
+			}
+		}
+		before += r.Lines()
+		if c, ok := in.r.(io.Closer); ok {
+			_ = c.Close()
+		}
+	}
+	return nil
+}
+
+// submit hands one record to the producer. Its error ends the work; a refused
+// record does not.
+func (s *sending) submit(ctx context.Context, rec intake.Record, before int) error {
+	line := before + rec.Line
+	s.tally.took()
+	if rec.Err != nil {
+		s.tally.refuse(line, rec.Err)
+		return nil
+	}
+	err := s.p.Submit(ctx, rec.Event, func(err error) { s.tally.answered(line, err) })
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil || errors.Is(err, producer.ErrClosed):
+		s.tally.unsend()
+		return context.Cause(ctx)
+	}
+	s.tally.refuse(line, err)
+	return nil
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// settings are the effective values of every key.
+type settings struct {
+	Data            string
+	Ports           string
+	HTTP            string
+	NATS            string
+	NATSCreds       string
+	ClickHouse      string
+	Profile         string
+	Replicas        int
+	EventsBytes     int64
+	ShardsBytes     int64
+	ReplayWindow    time.Duration
+	ShutdownTimeout time.Duration
+	LogLevel        string
+	LogFormat       string
+
+	// Topics to declare, from the file only.
+	Topics []schemas.Topic
+	// File that was read; empty for none.
+	File string
+
+	values map[string]value
+}
+
+// value is a key's text and where it came from: --data, ALMANAC_DATA, a file and
+// line, or "default".
+type value struct{ text, origin string }
+
+// key is one setting, under the same name everywhere: log_level in the file,
+// --log-level, ALMANAC_LOG_LEVEL.
+type key struct {
+	name  string
+	def   string
+	usage string
+	set   func(s *settings, text string) error
+	// secret values are masked when shown, and may come from a file named by
+	// ALMANAC_<KEY>_FILE.
+	secret bool
+}
+
+// keys is every setting there is.
+var keys = []key{
+	{name: "data", def: defaultData(), usage: "`DIR` of the data (default ~/.local/share/almanac)", set: func(s *settings, v string) (err error) {
+		s.Data, err = filepath.Abs(v)
+		return err
+	}},
+	{name: "ports", def: portsDefault, usage: "`WHICH`: default (NATS 4222, ClickHouse 8123 and 9000, HTTP 7070) or auto (free ones)",
+		set: oneOf(func(s *settings) *string { return &s.Ports }, portsDefault, portsAuto)},
+	{name: "http", usage: "`ADDRESS` for health and version; off for none (up: 127.0.0.1:7070, else off)", set: plain(func(s *settings) *string { return &s.HTTP })},
+	{name: "nats", secret: true, usage: "`URL` of a NATS to use; for up also the address its own listens on", set: plain(func(s *settings) *string { return &s.NATS })},
+	{name: "nats_creds", usage: "`FILE` of NATS credentials", set: plain(func(s *settings) *string { return &s.NATSCreds })},
+	{name: "clickhouse", secret: true, usage: "`DSN` of a ClickHouse to use, with its account: http://…@host:8123/database", set: plain(func(s *settings) *string { return &s.ClickHouse })},
+	{name: "profile", usage: "`NAME` of a profile; test: shards rotate at 50,000 rows", set: oneOf(func(s *settings) *string { return &s.Profile }, "", profileTest)},
+	{name: "replicas", def: "1", usage: "`NUMBER` of copies of each stream, where it is created", set: func(s *settings, v string) error {
+		if _, err := fmt.Sscan(v, &s.Replicas); err != nil || s.Replicas < 1 || s.Replicas > 5 {
+			return fmt.Errorf("%q is no number from 1 to 5", v)
+		}
+		return nil
+	}},
+	{name: "events_bytes", usage: "`SIZE` of stream EVENTS, where it is created (default: by free space, at most 8GiB)", set: size(func(s *settings) *int64 { return &s.EventsBytes })},
+	{name: "shards_bytes", usage: "`SIZE` of stream SHARDS, where it is created (default: by free space, at most 32GiB)", set: size(func(s *settings) *int64 { return &s.ShardsBytes })},
+	{name: "replay_window", def: "7d", usage: "`TIME` that stored frames stay in SHARDS", set: span(func(s *settings) *time.Duration { return &s.ReplayWindow })},
+	{name: "shutdown_timeout", def: "15s", usage: "`TIME` a shutdown may take", set: span(func(s *settings) *time.Duration { return &s.ShutdownTimeout })},
+	{name: "log_level", def: "info", usage: "`LEVEL`: debug, info, warn or error", set: oneOf(func(s *settings) *string { return &s.LogLevel }, "debug", "info", "warn", "error")},
+	{name: "log_format", def: logAuto, usage: "`FORMAT`: text, json or auto (text on a terminal)", set: oneOf(func(s *settings) *string { return &s.LogFormat }, logAuto, logText, logJSON)},
+}
+
+const (
+	portsDefault = "default"
+	portsAuto    = "auto"
+	profileTest  = "test"
+	envPrefix    = "ALMANAC_"
+)
+
+func plain(field func(*settings) *string) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		*field(s) = v
+		return nil
+	}
+}
+
+func oneOf(field func(*settings) *string, words ...string) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		for _, w := range words {
+			if v == w {
+				*field(s) = v
+				return nil
+			}
+		}
+		list := strings.Join(words, ", ")
+		if words[0] == "" {
+			list = words[1] + " or nothing"
+		}
+		return fmt.Errorf("%q is none of: %s%s", v, list, suggestion(v, words, ""))
+	}
+}
+
+func size(field func(*settings) *int64) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		n, ok := int64(0), true
+		if v != "" {
+			n, ok = parseSize(v)
+		}
+		if !ok || v != "" && n < 1<<20 {
+			return fmt.Errorf("%q is no size of 1MiB or more, such as 512MiB or 8GiB", v)
+		}
+		*field(s) = n
+		return nil
+	}
+}
+
+func span(field func(*settings) *time.Duration) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		d, ok := parseSpan(v)
+		if !ok || d <= 0 {
+			return fmt.Errorf("%q is no length of time, such as 30s, 12h or 7d", v)
+		}
+		*field(s) = d
+		return nil
+	}
+}
+
+func (k *key) flag() string { return strings.ReplaceAll(k.name, "_", "-") }
+func (k *key) env() string  { return envPrefix + strings.ToUpper(k.name) }
+
+func defaultData() string {
+	base := os.Getenv("XDG_DATA_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "almanac-data"
+		}
+		base = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(base, "almanac")
+}
+
+// keyFlags adds the flags of the named keys. Their defaults are not pflag's: a
+// flag that was not given must not outrank the environment and the file.
+func keyFlags(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		k := findKey(name)
+		usage := k.usage
+		if k.def != "" && k.name != "data" {
+			usage += fmt.Sprintf(" (default %s)", k.def)
+		}
+		flags.String(k.flag(), "", usage)
+	}
+}
+
+func findKey(name string) *key {
+	for i := range keys {
+		if keys[i].name == name {
+			return &keys[i]
+		}
+	}
+	return nil
+}
+
+func keyNames() []string {
+	names := make([]string, 0, len(keys)+1)
+	for i := range keys {
+		names = append(names, keys[i].name)
+	}
+	return append(names, topicsKey)
+}
+
+// variables are the environment's names of the keys, without the prefix.
+func variables() []string {
+	names := []string{"CONFIG"}
+	for i := range keys {
+		names = append(names, strings.ToUpper(keys[i].name))
+	}
+	return names
+}
+
+// load settles every key: flag, then environment, then file, then default. Its
+// errors are configErrors.
+func load(cmd *cobra.Command) (*settings, error) {
+	s := &settings{values: map[string]value{}}
+	if err := checkEnvironment(os.Environ(), false); err != nil {
+		return nil, configError{err}
+	}
+	for i := range keys {
+		s.values[keys[i].name] = value{keys[i].def, "default"}
+	}
+	if err := s.loadFile(cmd); err != nil {
+		return nil, configError{err}
+	}
+	for i := range keys {
+		k := &keys[i]
+		v, err := k.fromEnv()
+		if err != nil {
+			return nil, configError{err}
+		}
+		if f := cmd.Flags().Lookup(k.flag()); f != nil && f.Changed {
+			v = value{f.Value.String(), "--" + k.flag()}
+		}
+		if v.origin == "" {
+			v = s.values[k.name]
+		}
+		s.values[k.name] = v
+		if err := k.set(s, v.text); err != nil {
+			if strings.HasPrefix(v.origin, "--") {
+				return nil, usageError{fmt.Errorf("%s: %w", v.origin, err)}
+			}
+			return nil, configError{fmt.Errorf("%s: %s: %w", v.origin, k.name, err)}
+		}
+	}
+	return s, nil
+}
+
+// fromEnv is the key's value in the environment; an empty variable is none.
+func (k *key) fromEnv() (value, error) {
+	if text := os.Getenv(k.env()); text != "" {
+		return value{text, k.env()}, nil
+	}
+	name := os.Getenv(k.env() + "_FILE")
+	if !k.secret || name == "" {
+		return value{}, nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return value{}, fmt.Errorf("%s_FILE: %w", k.env(), err)
+	}
+	return value{strings.TrimSpace(string(text)), k.env() + "_FILE"}, nil
+}
+
+// foreignEnv are variables of the prefix that are not settings: the engine's and
+// the tests' own, and those Kubernetes makes for a service called almanac.
+var foreignEnv = regexp.MustCompile(`^((CONFIG|LIBCHDB|ENGINE_CHILD|REQUIRE_ENGINE|TEST_.*|(.*_)?SERVICE_(HOST|PORT)(_.*)?)=|(.*_)?PORT(_[0-9]+_.*)?=[a-z]+://|(.*_)?PORT_[0-9]+_.*=)`)
+
+// checkEnvironment refuses variables that are no settings. The prefix is also
+// that of the user's own scripts, so it takes offence only at those that look
+// like a slip, unless strict.
+func checkEnvironment(environ []string, strict bool) error {
+	for _, e := range environ {
+		text, ours := strings.CutPrefix(e, envPrefix)
+		if !ours || foreignEnv.MatchString(text) {
+			continue
+		}
+		name, _, _ := strings.Cut(text, "=")
+		lower := strings.ToLower(name)
+		k := findKey(strings.TrimSuffix(lower, "_file"))
+		if k != nil && (k.secret || !strings.HasSuffix(lower, "_file")) {
+			continue
+		}
+		if near := suggestion(name, variables(), envPrefix); near != "" || strict {
+			return fmt.Errorf("unknown variable %s%s", envPrefix+name, near)
+		}
+	}
+	return nil
+}
+
+// shown is the key's text for people: a secret without its password.
+func (k *key) shown(text string) string {
+	if !k.secret || text == "" {
+		return text
+	}
+	return masked(text)
+}
+
+// masked is a URL, or several with commas between, without passwords and tokens.
+func masked(text string) string {
+	parts := strings.Split(text, ",")
+	for i, part := range parts {
+		u, err := url.Parse(part)
+		switch {
+		case err != nil:
+			parts[i] = "(not readable)"
+		case u.User != nil:
+			if _, has := u.User.Password(); !has && u.Scheme != "http" && u.Scheme != "https" {
+				u.User = url.User("xxxxx") // a NATS token stands where a user does
+			}
+			parts[i] = u.Redacted()
+		}
+	}
+	return strings.Join(parts, ",")
+}

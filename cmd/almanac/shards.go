@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) shardsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "shards [TOPIC]",
+		Short: "List the shards: where events go and went",
+		Long: `List the shards of a topic, or of all: status, rows, time range, and how many of
+their frames are stored in ClickHouse (stored = frames: all).`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.does(a.shards),
+	}
+	cmd.Flags().String("month", "", "only `YYYY-MM`")
+	outputFlag(cmd, asTable, asJSON, asNDJSON)
+	return cmd
+}
+
+func (a *app) shards(ctx context.Context, cmd *cobra.Command, args []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	c, r, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	f := reading{flags: cmd}
+	rows, err := r.Shards(ctx, optional(args), f.flag("month"))
+	if err != nil {
+		return err
+	}
+	return printRows(a, cmd, rows, func() table.Writer {
+		t := newTable("shard", "lane", "status", "rows", "size", "frames", "stored", "from", "to", "why rotated")
+		numbers(t, "lane", "rows", "size", "frames", "stored")
+		for _, s := range rows {
+			from, to := s.MinTs.Format(time.RFC3339), s.MaxTs.Format(time.RFC3339)
+			if s.MinTs.After(s.MaxTs) { // made, and nothing came yet
+				from, to = "", ""
+			}
+			t.AppendRow(table.Row{s.Name, s.Lane, s.Status, s.Rows, humanBytes(float64(s.Bytes)), s.Frames, s.Stored, from, to, s.Reason})
+		}
+		return t
+	})
+}

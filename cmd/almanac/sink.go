@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/tables"
+)
+
+func (a *app) sinkCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sink",
+		Short: "Run one sink, for production",
+		Long: `Run one sink: it writes what the routers hand on into ClickHouse. Any number may
+run: they share the shards, and one that dies is taken over within 10 s.`,
+		Example: `  ALMANAC_CLICKHOUSE_FILE=/run/secrets/dsn almanac sink --nats nats://nats-1:4222`,
+		Args:    cobra.NoArgs,
+		RunE:    a.does(a.sink),
+	}
+	keyFlags(cmd.Flags(), "http", "replay_window", "shutdown_timeout")
+	return cmd
+}
+
+func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	d, err := findDoors(s, true)
+	if err != nil {
+		return err
+	}
+	return a.runOne(ctx, s, "sink", func(ctx context.Context, log zerolog.Logger, one *single) error {
+		nc, err := dialNATS(d.nats, append(natsOptions(s, d, "sink"), watched(log)...)...)
+		if err != nil {
+			return err
+		}
+		one.later(nc.Close)
+		reg, err := registry.Open(ctx, nc)
+		if err != nil {
+			return err
+		}
+		db, err := tables.Open(d.clickhouse)
+		if err != nil {
+			return err
+		}
+		one.later(func() { _ = db.Close() })
+		if _, err := db.Ping(ctx); err != nil {
+			return err
+		}
+		one.probe = func(ctx context.Context) []string {
+			reasons := natsTrouble(nc)
+			if _, err := db.Ping(ctx); err != nil {
+				reasons = append(reasons, err.Error())
+			}
+			return reasons
+		}
+		one.part, err = newSinks(ctx, nc, reg, db, s, log)
+		return err
+	})
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/query"
+)
+
+func (a *app) sqlCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sql [STATEMENT]",
+		Short: "Ask ClickHouse in SQL, read-only",
+		Long: `Ask ClickHouse in SQL, read-only and within limits. Each topic is a table of
+its name. Without a statement, or with -, it is read from stdin.
+
+SQL sees what is stored in ClickHouse: an event a second or so after it was
+accepted. So the statement first waits until all that was accepted before it is
+stored, or for --wait at most. "almanac query" sees events at once.`,
+		Example: `  almanac sql 'SELECT count(), uniqExact(id) FROM app'
+  almanac sql -o csv 'SELECT ts, message FROM app ORDER BY ts DESC LIMIT 10'
+  almanac sql --format Parquet 'SELECT * FROM app' > app.parquet`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.does(a.sql),
+	}
+	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
+	cmd.Flags().String("format", "", "`NAME` of a ClickHouse format, in place of -o")
+	cmd.Flags().String("wait", "2s", "`TIME` to wait at most for what was accepted to be stored; 0 for none")
+	cmd.Flags().String("max-time", "30s", "`TIME` the statement may take")
+	cmd.Flags().String("max-memory", "2GiB", "`SIZE` the statement may use")
+	return cmd
+}
+
+// clickhouseFormats are what -o means to ClickHouse. A table is drawn by the
+// server, which knows the types.
+var clickhouseFormats = map[string]string{
+	asTable:  "PrettyCompactNoEscapesMonoBlock",
+	asJSON:   "JSONEachRow",
+	asNDJSON: "JSONEachRow",
+	asCSV:    "CSVWithNames",
+}
+
+func (a *app) sql(ctx context.Context, cmd *cobra.Command, args []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	o, err := format(cmd, a.forEvents(), asTable, asJSON, asNDJSON, asCSV)
+	if err != nil {
+		return err
+	}
+	req := query.SQLRequest{Format: clickhouseFormats[o]}
+	if name, _ := cmd.Flags().GetString("format"); name != "" {
+		req.Format, o = name, ""
+	}
+	if req.MaxTime, req.MaxMemoryBytes, err = sqlLimits(cmd); err != nil {
+		return err
+	}
+	if req.SQL, err = a.statement(args); err != nil {
+		return err
+	}
+	c, r, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	if err := a.waitStored(ctx, cmd, r); err != nil {
+		return err
+	}
+	req.User, req.Password = c.readerUser, c.readerPassword
+	body, err := r.SQL(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }()
+	switch o {
+	case asJSON:
+		err = asArray(a.stdout, body)
+	case asTable:
+		err = copyPrintable(a.stdout, body)
+	default:
+		_, err = io.Copy(a.stdout, body)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the answer is cut off: ClickHouse failed on the way, most often by a limit (--max-time, --max-memory): %w", err)
+	}
+	return err
+}
+
+func sqlLimits(cmd *cobra.Command) (time.Duration, int64, error) {
+	text, _ := cmd.Flags().GetString("max-time")
+	limit, ok := parseSpan(text)
+	if !ok || limit < time.Second {
+		return 0, 0, usageError{fmt.Errorf("--max-time %q is no length of time of 1s or more", text)}
+	}
+	text, _ = cmd.Flags().GetString("max-memory")
+	memory, ok := parseSize(text)
+	if !ok || memory <= 0 {
+		return 0, 0, usageError{fmt.Errorf("--max-memory %q is no size, such as 2GiB", text)}
+	}
+	return limit, memory, nil
+}
+
+// statement is the SQL of the command line or of stdin.
+func (a *app) statement(args []string) (string, error) {
+	if len(args) == 1 && args[0] != "-" {
+		return args[0], nil
+	}
+	if len(args) == 0 && terminal(a.stdin) {
+		return "", usageError{errors.New("no statement: give it in quotes, or on stdin")}
+	}
+	text, err := io.ReadAll(io.LimitReader(a.stdin, maxStatement))
+	return strings.TrimSpace(string(text)), err
+}
+
+// maxStatement is above what ClickHouse parses (256 KiB by default).
+const maxStatement = 1 << 20
+
+// asArray makes one JSON document of one object a line.
+func asArray(w io.Writer, lines io.Reader) error {
+	out := bufio.NewWriter(w)
+	in := bufio.NewReaderSize(lines, 64<<10)
+	sep := "[\n"
+	for {
+		line, err := in.ReadString('\n')
+		if line = strings.TrimRight(line, "\n"); line != "" {
+			_, _ = out.WriteString(sep + line)
+			sep = ",\n"
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if sep == "[\n" {
+		_, _ = out.WriteString("[")
+	}
+	_, _ = out.WriteString("\n]\n")
+	return out.Flush()
+}
+
+// waitStored waits for accepted events to be stored, and says when they are not.
+func (a *app) waitStored(ctx context.Context, cmd *cobra.Command, r *query.Reader) error {
+	text, _ := cmd.Flags().GetString("wait")
+	within, ok := parseSpan(text)
+	if !ok {
+		return usageError{fmt.Errorf("--wait %q is no length of time, such as 2s", text)}
+	}
+	if within <= 0 {
+		return nil
+	}
+	pending, err := r.WaitStored(ctx, within)
+	if err == nil && pending > 0 {
+		a.note("about %d events accepted before this are not stored yet: the answer lacks them", pending)
+	}
+	return err
+}

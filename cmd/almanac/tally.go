@@ -1,0 +1,269 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/almanac-events/almanac/intake"
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// tally counts what became of the records of one send.
+type tally struct {
+	bytes atomic.Int64 // of the input
+
+	mu       sync.Mutex
+	read     uint64
+	accepted uint64
+	unknown  uint64
+	unsent   uint64
+	refused  map[string]uint64 // by reason
+	first    []refusal
+	moved    time.Time // when a record was last accepted, or none waited
+	last     error     // what the producer works around
+
+	report  *os.File
+	pending []byte // line numbers not yet written
+	wake    chan struct{}
+	written chan struct{}
+}
+
+// refusal is one refused record.
+type refusal struct {
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
+	Error  string `json:"error"`
+}
+
+// maxRefusals is how many refusals are told one by one; the rest is counted.
+const maxRefusals = 100
+
+// newTally starts with nothing; report, when not empty, is the file that gets
+// the number of each accepted line.
+func newTally(report string) (*tally, error) {
+	t := &tally{refused: map[string]uint64{}, moved: time.Now(), wake: make(chan struct{}, 1), written: make(chan struct{})}
+	if report == "" {
+		close(t.written)
+		return t, nil
+	}
+	var err error
+	if t.report, err = os.OpenFile(report, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644); err != nil { //nolint:gosec // a list of numbers, for whoever asked
+		return nil, err
+	}
+	go t.writeReport()
+	return t, nil
+}
+
+// writeReport writes line numbers as they come. The producer's goroutine, which
+// must not wait, only leaves them in pending.
+func (t *tally) writeReport() {
+	defer close(t.written)
+	for range t.wake {
+		t.mu.Lock()
+		lines := t.pending
+		t.pending = nil
+		t.mu.Unlock()
+		if _, err := t.report.Write(lines); err != nil {
+			t.trouble(fmt.Errorf("the report: %w", err))
+		}
+	}
+}
+
+// close finishes the report. No answer may come after it.
+func (t *tally) close() {
+	t.nudge()
+	close(t.wake)
+	<-t.written
+	if t.report != nil {
+		_ = t.report.Close()
+	}
+}
+
+func (t *tally) nudge() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (t *tally) took() {
+	t.mu.Lock()
+	if t.waiting() == 0 {
+		t.moved = time.Now()
+	}
+	t.read++
+	t.mu.Unlock()
+}
+
+// waiting is how many records have no answer yet. Caller holds mu.
+func (t *tally) waiting() uint64 {
+	return t.read - t.accepted - t.unknown - t.unsent - t.refusals()
+}
+
+func (t *tally) refusals() (n uint64) {
+	for _, v := range t.refused {
+		n += v
+	}
+	return n
+}
+
+func (t *tally) refuse(line int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	reason := reasonOf(err)
+	t.refused[reason]++
+	if len(t.first) < maxRefusals {
+		t.first = append(t.first, refusal{line, reason, err.Error()})
+	}
+}
+
+// reasonOf is a word for why a record was refused.
+func reasonOf(err error) string {
+	for word, is := range map[string]error{
+		"record-too-long": intake.ErrTooLong, "no-time": intake.ErrNoTime,
+		"malformed": intake.ErrSyntax, "bad-field": intake.ErrField,
+	} {
+		if errors.Is(err, is) {
+			return word
+		}
+	}
+	return cmp.Or(schemas.Reason(err), "other")
+}
+
+// answered is the producer's word on a submitted record.
+func (t *tally) answered(line int, err error) {
+	switch {
+	case err == nil:
+		t.mu.Lock()
+		t.accepted++
+		t.moved = time.Now()
+		if t.report != nil {
+			t.pending = append(strconv.AppendInt(t.pending, int64(line), 10), '\n')
+			t.nudge()
+		}
+		t.mu.Unlock()
+	case errors.Is(err, producer.ErrOutcomeUnknown):
+		t.mu.Lock()
+		t.unknown++
+		t.mu.Unlock()
+	case errors.Is(err, producer.ErrClosed):
+		t.unsend()
+	default:
+		t.refuse(line, err)
+	}
+}
+
+// unsend counts a record that was read and never sent.
+func (t *tally) unsend() {
+	t.mu.Lock()
+	t.unsent++
+	t.mu.Unlock()
+}
+
+// trouble is what the producer works around, such as a lost connection.
+func (t *tally) trouble(err error) {
+	t.mu.Lock()
+	t.last = err
+	t.mu.Unlock()
+}
+
+func (t *tally) lastTrouble() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last == nil {
+		return ""
+	}
+	return "; the last word was: " + t.last.Error()
+}
+
+// idle is how long records have waited without one being accepted.
+func (t *tally) idle(now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waiting() == 0 {
+		return 0
+	}
+	return now.Sub(t.moved)
+}
+
+// counting counts the bytes read from r.
+func (t *tally) counting(r io.Reader) io.Reader { return countingReader{r, &t.bytes} }
+
+type countingReader struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (c countingReader) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// summary is the outcome, as -o json prints it.
+type summary struct {
+	Read     uint64 `json:"read"`
+	Accepted uint64 `json:"accepted"`
+	Refused  uint64 `json:"refused"`
+	// Unknown records were sent and not answered: they may be stored.
+	Unknown uint64 `json:"unknown"`
+	// NotSent records were read when the work ended: they are not stored.
+	NotSent  uint64            `json:"not_sent"`
+	ByReason map[string]uint64 `json:"by_reason"`
+	// Refusals are the first ones, with their lines.
+	Refusals []refusal `json:"refusals"`
+}
+
+func (t *tally) summary() summary {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return summary{
+		Read: t.read, Accepted: t.accepted, Refused: t.refusals(), Unknown: t.unknown, NotSent: t.unsent + t.waiting(),
+		ByReason: maps.Clone(t.refused), Refusals: append([]refusal{}, t.first...),
+	}
+}
+
+// outcome is the exit code's error.
+func (s summary) outcome() error {
+	switch {
+	case s.Accepted == s.Read:
+		return nil
+	case s.Accepted == 0:
+		return errSaid
+	}
+	return errPartial
+}
+
+// shownRefusals is how many refusals are printed for people.
+const shownRefusals = 10
+
+func (s summary) print(w io.Writer) {
+	for _, r := range s.Refusals[:min(len(s.Refusals), shownRefusals)] {
+		_, _ = fmt.Fprintf(w, "line %d refused: %s\n", r.Line, r.Error)
+	}
+	if s.Refused > shownRefusals {
+		_, _ = fmt.Fprintf(w, "… and %d more; by reason:", s.Refused-shownRefusals)
+		for _, reason := range slices.Sorted(maps.Keys(s.ByReason)) {
+			_, _ = fmt.Fprintf(w, " %s %d", reason, s.ByReason[reason])
+		}
+		_, _ = fmt.Fprintln(w)
+	}
+	_, _ = fmt.Fprintf(w, "%d read, %d accepted, %d refused", s.Read, s.Accepted, s.Refused)
+	if s.Unknown > 0 {
+		_, _ = fmt.Fprintf(w, ", %d unknown (sent and not answered: they may be stored)", s.Unknown)
+	}
+	if s.NotSent > 0 {
+		_, _ = fmt.Fprintf(w, ", %d not sent", s.NotSent)
+	}
+	_, _ = fmt.Fprintln(w)
+}

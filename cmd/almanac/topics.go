@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+const asYAML = "yaml"
+
+func (a *app) topicsCommand() *cobra.Command {
+	ls := &cobra.Command{
+		Use:   "ls",
+		Short: "List the topics",
+		Args:  cobra.NoArgs,
+		RunE:  a.does(a.topicsList),
+	}
+	outputFlag(ls, asTable, asJSON, asNDJSON)
+	show := &cobra.Command{
+		Use:   "show TOPIC",
+		Short: "Show a topic as the settings file would declare it",
+		Args:  cobra.ExactArgs(1),
+		RunE:  a.does(a.topicsShow),
+	}
+	outputFlag(show, asYAML, asJSON)
+	return family(&cobra.Command{
+		Use:   "topics",
+		Short: "List, show and declare topics",
+	}, ls, show, a.topicsApplyCommand())
+}
+
+func (a *app) topicsApplyCommand() *cobra.Command {
+	apply := &cobra.Command{
+		Use:   "apply [TOPIC]",
+		Short: "Declare a topic, or change one",
+		Long: `Declare a topic, or change one: by flags, which leave the rest of a live topic as
+it is, or from a file with a list under "topics:". Fields can be added, rotation
+and retention changed; lanes and existing fields stay.`,
+		Example: `  almanac topics apply auth --field duration_ms:float64 --field endpoint:lowcardinality
+  almanac topics apply auth --rotate-rows 5000000 --dry-run
+  almanac topics apply -f almanac.yaml`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.does(a.topicsApply),
+	}
+	f := apply.Flags()
+	f.StringP("file", "f", "", "`FILE` with a list under topics:, - for stdin")
+	f.StringArray("field", nil, fmt.Sprintf("add a promoted field `NAME:TYPE`; types: %v", schemas.FieldTypes))
+	f.Int("lanes", schemas.DefaultLanes, "slices of each month; cannot be changed later")
+	f.StringSlice("lane-by", []string{schemas.ColUserID}, "`FIELDS` that decide the lane; cannot be changed later")
+	f.Uint64("rotate-rows", schemas.DefaultRotateRows, "rows that fill a shard (0: never)")
+	f.String("rotate-bytes", "2GiB", "`SIZE` that fills a shard (0: never)")
+	f.String("rotate-span", "0s", "`LENGTH` of time that fills a shard (0s: never)")
+	f.Int("keep-days", schemas.DefaultKeepDays, "days to keep events (0: for ever)")
+	f.Bool("dry-run", false, "say what would happen, and do nothing")
+	outputFlag(apply, asTable, asJSON, asNDJSON)
+	return apply
+}
+
+// topicSession connects to the registry.
+func topicSession(ctx context.Context, cmd *cobra.Command) (*session, error) {
+	s, err := load(cmd)
+	if err != nil {
+		return nil, err
+	}
+	d, err := findDoors(s, false)
+	if err != nil {
+		return nil, err
+	}
+	if d.clickhouse == "" { // NATS was given alone: ClickHouse may be known all the same
+		if full, err := findDoors(s, true); err == nil {
+			d = full
+		}
+	}
+	return openRegistry(ctx, s, d)
+}
+
+func (a *app) topicsList(ctx context.Context, cmd *cobra.Command, _ []string) error {
+	c, err := topicSession(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	topics, err := c.reg.Topics(ctx)
+	if err != nil {
+		return err
+	}
+	return printRows(a, cmd, topics, func() table.Writer {
+		t := newTable("topic", "kind", "lanes", "lane by", "rotate", "kept", "version", "fields")
+		numbers(t, "lanes", "version")
+		for _, topic := range topics {
+			var fields []string
+			for _, f := range topic.Fields {
+				fields = append(fields, f.Name+":"+string(f.Type))
+			}
+			t.AppendRow(table.Row{topic.Name, topic.Kind, topic.Lanes, strings.Join(topic.LaneBy, ","), rotation(topic.Rotate), kept(topic), topic.Version, strings.Join(fields, " ")})
+		}
+		return t
+	})
+}
+
+func (a *app) topicsShow(ctx context.Context, cmd *cobra.Command, args []string) error {
+	o, err := format(cmd, asYAML, asYAML, asJSON)
+	if err != nil {
+		return err
+	}
+	c, err := topicSession(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	t, err := c.reg.Topic(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	if o == asJSON {
+		return a.printJSON(t)
+	}
+	e := yaml.NewEncoder(a.stdout)
+	e.SetIndent(2)
+	return e.Encode(map[string][]schemas.Topic{topicsKey: {t}})
+}
+
+// applied is what became of a topic.
+type applied struct {
+	Topic string           `json:"topic"`
+	Did   registry.Applied `json:"did"`
+	Now   schemas.Topic    `json:"now"`
+}
+
+func (a *app) topicsApply(ctx context.Context, cmd *cobra.Command, args []string) error {
+	dryRun, _ := cmd.Flags().GetBool("dry-run")
+	file, _ := cmd.Flags().GetString("file")
+	if (file == "") == (len(args) == 0) {
+		return usageError{errors.New("give either a topic or a file (-f)")}
+	}
+	c, err := topicSession(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	var topics []schemas.Topic
+	if file != "" {
+		topics, err = a.topicsFile(file)
+	} else {
+		topics, err = topicByFlags(ctx, c.reg, cmd, args[0])
+	}
+	if err != nil {
+		return err
+	}
+	var done []applied
+	for _, t := range topics {
+		now, did, err := c.reg.Apply(ctx, t, dryRun)
+		if err != nil {
+			return err
+		}
+		done = append(done, applied{now.Name, did, now})
+		if !dryRun {
+			a.makeTable(ctx, c, &now)
+		}
+	}
+	if dryRun {
+		a.note("dry run: nothing was changed")
+	}
+	return printRows(a, cmd, done, func() table.Writer {
+		t := newTable("topic", "did", "version", "fields")
+		for _, d := range done {
+			t.AppendRow(table.Row{d.Topic, d.Did, d.Now.Version, len(d.Now.Fields)})
+		}
+		return t
+	})
+}
+
+// makeTable makes the topic's table now, so that SQL finds it before the first
+// event. Where that cannot be done, a sink does it with the first event.
+func (a *app) makeTable(ctx context.Context, c *session, t *schemas.Topic) {
+	if c.clickhouse == "" {
+		return
+	}
+	db, err := tables.Open(c.clickhouse)
+	if err == nil {
+		err = db.Ensure(ctx, t)
+		_ = db.Close()
+	}
+	if err != nil {
+		a.note("the table of %s is not made yet, a sink will: %v", t.Name, err)
+	}
+}
+
+// topicsFile reads the topics of a file; other keys of a settings file are
+// allowed in it.
+func (a *app) topicsFile(name string) ([]schemas.Topic, error) {
+	var data []byte
+	var err error
+	if name == "-" {
+		data, err = io.ReadAll(io.LimitReader(a.stdin, maxStatement))
+	} else {
+		data, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, err := parseYAML(name, data)
+	var topics []schemas.Topic
+	if err == nil && root != nil {
+		err = eachKey(name, root, "setting", keyNames(), func(key string, v *yaml.Node) (err error) {
+			if key == topicsKey {
+				topics, err = readTopics(name, v)
+			}
+			return err
+		})
+	}
+	if err == nil && len(topics) == 0 {
+		err = fmt.Errorf("%s declares no topics: it needs a list under the key topics", name)
+	}
+	if err != nil {
+		return nil, configError{err}
+	}
+	return topics, nil
+}
+
+// topicByFlags is the live topic, or a new one, with what the flags say.
+func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Command, name string) ([]schemas.Topic, error) {
+	t, err := reg.Topic(ctx, name)
+	if errors.Is(err, schemas.ErrUnknownTopic) {
+		t, err = schemas.NewTopic(name), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, r := cmd.Flags(), reading{flags: cmd}
+	fields, _ := f.GetStringArray("field")
+	for _, text := range fields {
+		field, kind, ok := strings.Cut(text, ":")
+		if !ok {
+			r.fail("field", fmt.Errorf("%q is not NAME:TYPE", text))
+		}
+		t.Fields = append(t.Fields, schemas.Field{Name: field, Type: schemas.FieldType(kind)})
+	}
+	if f.Changed("lanes") {
+		t.Lanes, _ = f.GetInt("lanes")
+	}
+	if f.Changed("lane-by") {
+		t.LaneBy, _ = f.GetStringSlice("lane-by")
+	}
+	if f.Changed("rotate-rows") {
+		t.Rotate.Rows, _ = f.GetUint64("rotate-rows")
+	}
+	if f.Changed("rotate-bytes") {
+		n, ok := parseSize(r.flag("rotate-bytes"))
+		if !ok {
+			r.fail("rotate-bytes", fmt.Errorf("%q is no size, such as 2GiB", r.flag("rotate-bytes")))
+		}
+		t.Rotate.Bytes = uint64(max(n, 0))
+	}
+	if f.Changed("rotate-span") {
+		d, ok := parseSpan(r.flag("rotate-span"))
+		if !ok {
+			r.fail("rotate-span", fmt.Errorf("%q is no length of time, such as 24h", r.flag("rotate-span")))
+		}
+		t.Rotate.Span = d
+	}
+	if f.Changed("keep-days") {
+		t.KeepDays, _ = f.GetInt("keep-days")
+	}
+	return []schemas.Topic{t}, r.err
+}

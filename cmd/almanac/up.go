@@ -1,0 +1,205 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+func (a *app) upCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run all of Almanac on this machine",
+		Long: `Run all of Almanac on this machine: a NATS server with JetStream, a ClickHouse,
+the router and the sinks, until Ctrl-C. Everything listens on loopback. The
+addresses are written into the data directory, where the other verbs find them.
+
+The topics of the settings file are declared, and the topic app if there is none.`,
+		Example: `  almanac up
+  almanac up --data ./data --ports auto
+  ALMANAC_CLICKHOUSE_FILE=dsn.txt almanac up`,
+		Args: cobra.NoArgs,
+		RunE: a.does(a.up),
+	}
+	keyFlags(cmd.Flags(), "ports", "http", "profile", "replicas", "events_bytes", "shards_bytes", "replay_window", "shutdown_timeout")
+	return cmd
+}
+
+// node is everything `up` runs.
+type node struct {
+	s       *settings
+	log     zerolog.Logger
+	dir     *embedded.DataDir
+	servers *servers
+	http    *httpServer // nil: off
+	topics  []schemas.Topic
+	parts   []part
+	closers []func()
+}
+
+func (a *app) up(ctx context.Context, cmd *cobra.Command, _ []string) error {
+	began := time.Now()
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	n := &node{s: s, log: s.logger(a.stderr)}
+	defer n.close()
+	if err := n.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		return err
+	}
+	// Whoever looks for this Almanac from then on hears that it is ending.
+	defer context.AfterFunc(ctx, func() { _ = embedded.RemoveAddresses(n.dir.Path()) })()
+	n.ready(a.stderr, time.Since(began))
+	err = runParts(ctx, s.ShutdownTimeout, n.parts...)
+	if s := stopCause(ctx); s != nil {
+		n.log.Info().Str("signal", s.String()).Msg("stopping; press Ctrl-C again to stop at once")
+	}
+	return err
+}
+
+// close undoes what start did, in reverse. The data directory is let go last.
+func (n *node) close() {
+	for i := len(n.closers) - 1; i >= 0; i-- {
+		n.closers[i]()
+	}
+}
+
+func (n *node) later(f func()) { n.closers = append(n.closers, f) }
+
+func (n *node) start(ctx context.Context) error {
+	var err error
+	if n.dir, err = embedded.OpenDataDir(embedded.DataDirConfig{Path: n.s.Data}); err != nil {
+		return err
+	}
+	n.later(func() { _ = n.dir.Close() })
+	if n.http, err = listenHTTP(n.s); err != nil { // before the servers: a taken port shows at once
+		return err
+	}
+	if n.http != nil {
+		n.later(n.http.close)
+	}
+	if n.servers, err = startServers(ctx, n.s, n.dir, n.log); err != nil {
+		return err
+	}
+	n.later(n.servers.stop)
+	if err := n.wire(ctx); err != nil {
+		return err
+	}
+	addresses := n.servers.engine.Addresses(n.servers.nats)
+	addresses.NATS = n.servers.natsURL()
+	if n.http != nil {
+		addresses.HTTP = n.http.url()
+		if n.servers.nats != nil {
+			n.http.sync = syncAlways
+		}
+		n.http.probe(n.probe)
+		n.parts = append(n.parts, n.http)
+	}
+	return embedded.WriteAddresses(n.dir.Path(), addresses)
+}
+
+// wire makes router and sinks over the servers.
+func (n *node) wire(ctx context.Context) error {
+	route, err := n.servers.connect("router", n.log)
+	if err != nil {
+		return err
+	}
+	n.later(route.Close)
+	store, err := n.servers.connect("sink", n.log)
+	if err != nil {
+		return err
+	}
+	n.later(store.Close)
+	reg, err := registry.Setup(ctx, route, n.servers.limits())
+	if err != nil {
+		return err
+	}
+	e := n.servers.engine
+	dsn, err := withAccount(e.HTTPURL(), e.User(), e.Password(), e.Database())
+	if err != nil {
+		return err
+	}
+	db, err := tables.Open(dsn)
+	if err != nil {
+		return err
+	}
+	n.later(func() { _ = db.Close() })
+	if _, err := db.Ping(ctx); err != nil {
+		return err
+	}
+	if err := ensureDefault(ctx, reg, n.s); err != nil {
+		return err
+	}
+	if n.topics, err = declare(ctx, reg, n.s); err != nil {
+		return err
+	}
+	for i := range n.topics { // before the ready line, so that SQL finds them from then on
+		if err := db.Ensure(ctx, &n.topics[i]); err != nil {
+			return err
+		}
+	}
+	r, err := newRouter(ctx, route, reg, n.log)
+	if err != nil {
+		return err
+	}
+	k, err := newSinks(ctx, store, reg, db, n.s, n.log)
+	n.parts = []part{r, k}
+	return err
+}
+
+// ensureDefault declares app where nobody did.
+func ensureDefault(ctx context.Context, reg *registry.Registry, s *settings) error {
+	_, err := reg.Topic(ctx, defaultTopic)
+	if !errors.Is(err, schemas.ErrUnknownTopic) {
+		return err
+	}
+	if !slices.ContainsFunc(s.Topics, func(t schemas.Topic) bool { return t.Name == defaultTopic }) {
+		s.Topics = append(s.Topics, schemas.NewTopic(defaultTopic))
+	}
+	return nil
+}
+
+// defaultTopic is there on every `up`, so that the first event needs no thought.
+const defaultTopic = "app"
+
+// declare applies the topics of the settings and returns all there are.
+func declare(ctx context.Context, reg *registry.Registry, s *settings) ([]schemas.Topic, error) {
+	for _, t := range s.Topics {
+		if s.Profile == profileTest {
+			t, _ = t.Declared() // with its defaults, of which one is changed
+			t.Rotate.Rows = schemas.TestRotateRows
+		}
+		if _, _, err := reg.Apply(ctx, t, false); err != nil {
+			return nil, configError{fmt.Errorf("declaring the topics of %s: %w", cmp.Or(s.File, "the defaults"), err)}
+		}
+	}
+	return reg.Topics(ctx)
+}
+
+// probe is why the node cannot do its work now.
+func (n *node) probe(ctx context.Context) (reasons []string) {
+	if n.servers.nats != nil {
+		if err := n.servers.nats.Healthy(); err != nil {
+			reasons = append(reasons, err.Error())
+		}
+	}
+	if err := n.servers.engine.Healthy(ctx); err != nil {
+		reasons = append(reasons, err.Error())
+	}
+	return reasons
+}

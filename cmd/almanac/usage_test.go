@@ -1,0 +1,153 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Exit codes and words of calls that need no server.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	for call, c := range map[string]struct {
+		code int
+		says string
+	}{
+		"":                                     {exitOK, ""},
+		"--help":                               {exitOK, ""},
+		"completion bash":                      {exitOK, ""},
+		"topics":                               {exitOK, ""},
+		"quer":                                 {exitUsage, "did you mean query?"},
+		"topics aply":                          {exitUsage, "did you mean apply?"},
+		"up --prots auto":                      {exitUsage, "did you mean --ports?"},
+		"up extra":                             {exitUsage, "see almanac up --help"},
+		"send":                                 {exitUsage, "see almanac send --help"},
+		"query app --limit many":               {exitUsage, "--limit"},
+		"query app --limit -1":                 {exitUsage, "--limit"},
+		"query app --from yesterday":           {exitUsage, "-15m"},
+		"query app --order up":                 {exitUsage, "desc"},
+		"query app -o yaml":                    {exitUsage, "table, json, ndjson"},
+		"query app -o jsno":                    {exitUsage, "did you mean json?"},
+		"send Bad":                             {exitUsage, "[a-z]"},
+		"send app --format xml":                {exitUsage, "ndjson"},
+		"send app --multiline (":               {exitUsage, "--multiline"},
+		"send app --tz Mars":                   {exitUsage, "--tz"},
+		"send app --timeout soon":              {exitUsage, "--timeout"},
+		"sql --max-time 0s x":                  {exitUsage, "--max-time"},
+		"sql --max-memory much x":              {exitUsage, "--max-memory"},
+		"dead show x":                          {exitUsage, "almanac dead ls"},
+		"topics apply":                         {exitUsage, "a topic or a file"},
+		"topics apply app -f x":                {exitUsage, "a topic or a file"},
+		"query app":                            {exitFailed, "almanac up --data"},
+		"send app":                             {exitFailed, "almanac up --data"},
+		"verify":                               {exitFailed, "no Almanac is running"},
+		"send app missing.log":                 {exitFailed, "missing.log"},
+		"doctor":                               {exitFailed, "no Almanac is running"},
+		"send app --nats nats://127.0.0.1:1":   {exitFailed, "127.0.0.1:1"},
+		"up --http 0.0.0.0:0 --ports auto":     {exitConfig, "loopback"},
+		"up --http nowhere":                    {exitConfig, "host:port"},
+		"sink --nats nats://x --clickhouse x":  {exitConfig, "DSN"},
+		"topics show app -o table":             {exitUsage, "yaml, json"},
+		"query app --nats nats://127.0.0.1:1 ": {exitFailed, "no Almanac is running"},
+	} {
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			r := newBox(t).run("", strings.Fields(call)...)
+			if r.code != c.code {
+				t.Errorf("exit %d, want %d\n%s", r.code, c.code, r.err)
+			}
+			contains(t, r.out+r.err, c.says)
+			if c.code != exitOK && c.code != exitFailed && r.out != "" {
+				t.Errorf("stdout is for data, it has:\n%s", r.out)
+			}
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	v := decoded[versions](newBox(t), "version", "-o", "json")
+	if v.Go == "" || v.NATSServer == "" || v.Version == "" {
+		t.Errorf("%+v lacks something", v)
+	}
+}
+
+func TestParseTime(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"":                          {},
+		"now":                       now,
+		"-15m":                      now.Add(-15 * time.Minute),
+		"-1h30m":                    now.Add(-90 * time.Minute),
+		"-7d":                       now.AddDate(0, 0, -7),
+		"-2w":                       now.AddDate(0, 0, -14),
+		"-1.5h":                     now.Add(-90 * time.Minute),
+		"2026-11-20T10:00:00Z":      now.Add(-2 * time.Hour),
+		"2026-11-20T10:00:00.5Z":    now.Add(-2*time.Hour + 500*time.Millisecond),
+		"2026-11-20T11:00:00+01:00": now.Add(-2 * time.Hour),
+		"2026-11-20T10:00:00":       now.Add(-2 * time.Hour),
+		"2026-11-20 10:00:00":       now.Add(-2 * time.Hour),
+		"2026-11-20":                now.Add(-12 * time.Hour),
+	} {
+		if got, err := parseTime(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("parseTime(%q) = %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"15m", "-", "-m", "-15", "-15x", "yesterday", "2026-13-01", "10:00", "-99999999999d"} {
+		if got, err := parseTime(text, now); err == nil {
+			t.Errorf("parseTime(%q) = %v, want an error", text, got)
+		}
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{"0": 0, "10": 10, "64MiB": 64 << 20, "2g": 2 << 30, "1.5 KiB": 1536, "2GB": 2e9} {
+		if got, ok := parseSize(text); !ok || got != want {
+			t.Errorf("parseSize(%q) = %d, %v; want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "x", "-1", "1XB", "9999999999TiB"} {
+		if got, ok := parseSize(text); ok {
+			t.Errorf("parseSize(%q) = %d, want a refusal", text, got)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "abc", 3}, {"ports", "ports", 0}, {"prots", "ports", 1}, {"port", "ports", 1}, {"data", "date", 1}, {"ab", "ba", 1}, {"log_leval", "log_level", 1}} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+	if got := suggestion("zebra", keyNames(), ""); got != "" {
+		t.Errorf("zebra is near to nothing, but got %q", got)
+	}
+}
+
+func TestParseSpan(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{"0": 0, "0s": 0, "15s": 15 * time.Second, "1h30m": 90 * time.Minute, "7d": 7 * 24 * time.Hour, "24h0m0s": 24 * time.Hour, "1.5µs": 1500} {
+		if got, ok := parseSpan(text); !ok || got != want {
+			t.Errorf("parseSpan(%q) = %s, %v; want %s", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "5", "s", "-1s", "1s2", "1 s"} {
+		if got, ok := parseSpan(text); ok {
+			t.Errorf("parseSpan(%q) = %s, want a refusal", text, got)
+		}
+	}
+}
+
+// Events were written by others: they must not steer the terminal.
+func TestPrintable(t *testing.T) {
+	t.Parallel()
+	if got, want := printable("a\x1b[31m\tb\nc\u009bd\x00\r\n"), "a·[31m b⏎c·d·"; got != want {
+		t.Errorf("printable = %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/query"
+)
+
+func (a *app) verifyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify [TOPIC]",
+		Short: "Prove that nothing is lost and nothing doubled",
+		Long: `Compare, shard by shard, the events that were accepted and routed with the rows,
+ids and positions in ClickHouse, the dead letters, and what is on its way.
+Exits 1 and names the exact range if they differ.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: a.does(a.verify),
+	}
+	outputFlag(cmd, asTable, asJSON, asNDJSON)
+	return cmd
+}
+
+func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
+	if err != nil {
+		return err
+	}
+	c, r, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	rep, err := r.Verify(ctx, optional(args))
+	if err != nil {
+		return err
+	}
+	switch o {
+	case asJSON:
+		err = a.printJSON(rep)
+	case asNDJSON:
+		err = printLines(a, []*query.Report{rep})
+	default:
+		err = a.printReport(rep)
+	}
+	if err != nil {
+		return err
+	}
+	for _, p := range rep.Problems {
+		a.note("  %s", p)
+	}
+	if !rep.OK() {
+		a.note("not proven: %d missing, %d doubled, %d problems", rep.Missing, rep.Doubled, len(rep.Problems))
+		return errSaid
+	}
+	a.note("proven: every accepted event is stored once, on its way, or kept as a dead letter")
+	return nil
+}
+
+func (a *app) printReport(rep *query.Report) error {
+	t := newTable("topic", "shards", "accepted", "stored", "pending", "dead", "missing", "doubled")
+	numbers(t, "shards", "accepted", "stored", "pending", "dead", "missing", "doubled")
+	for _, r := range rep.Topics {
+		t.AppendRow(table.Row{r.Topic, len(r.Shards), r.Accepted, r.Stored, r.Pending, r.Dead, r.Missing, r.Doubled})
+	}
+	if len(rep.Topics) != 1 {
+		t.AppendRow(table.Row{"(all)", "", rep.Accepted, rep.Stored, rep.Pending, rep.Dead, rep.Missing, rep.Doubled})
+	}
+	return a.printTable(t)
+}
+
+// optional is the one argument, or "".
+func optional(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}

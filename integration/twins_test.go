@@ -1,0 +1,217 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/router"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/sinks"
+)
+
+// startAlone is start on a NATS server where the user "alone" may not write
+// leases: each part that comes as it believes to be the only one of its role.
+func startAlone(t testing.TB, topics ...schemas.Topic) (e *env, alone string) {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, JetStream: true, StoreDir: filepath.Join(t.TempDir(), "nats"),
+		Users: []*server.User{
+			{Username: "all", Password: "all"},
+			{Username: "alone", Password: "alone", Permissions: &server.Permissions{
+				Publish: &server.SubjectPermission{Deny: []string{schemas.KVSubject(schemas.LeaseKeys("*"))}},
+			}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(20 * time.Second) {
+		t.Fatal("the NATS server does not come up")
+	}
+	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
+	srv.NATSURL = "nats://all:all@" + s.Addr().String()
+	return setUp(t, srv, topics...), "nats://alone:alone@" + s.Addr().String()
+}
+
+// Two routers and two sinks that know nothing of each other work one lane and
+// its shards all the time: nothing is routed or stored twice, nothing is left.
+func TestTwins(t *testing.T) {
+	t.Parallel()
+	e, alone := startAlone(t, oneLane("app", 1000))
+	var routed, rows [2]atomic.Int64
+	for i := range 2 {
+		e.routerOn(e.connectTo(alone), func(c *router.Config) {
+			c.Hooks.Routed = func(_, _ string, messages, _ int) { routed[i].Add(int64(messages)) }
+			c.Hooks.Fault = nil // they lose against each other all the time
+		})
+		e.sinkOn(e.connectTo(alone), func(c *sinks.Config) {
+			c.Hooks.Stored = func(_ sinks.Ref, n, _ uint64, _ time.Duration) { rows[i].Add(int64(n)) }
+			c.Linger = 20 * time.Millisecond
+			c.DB = zzProxy(t, e, fmt.Sprint(i))
+			c.Hooks.Burnt = func(ref sinks.Ref, head uint64, attempt int) { e.logf("sink %d: the token after %d of %s was found burnt, attempt %d", i, head, ref, attempt) }
+		})
+	}
+	const n = 20_000
+	p := e.producer("app", func(c *producer.Config) { c.Linger = 5 * time.Millisecond })
+	pace := time.NewTicker(20 * time.Millisecond)
+	defer pace.Stop()
+	for i := range n {
+		if i%50 == 0 { // 8 seconds, some 400 frames
+			<-pace.C
+		}
+		p.Log(producer.Event{Time: feb(i, n), UserID: fmt.Sprintf("u-%d", i), Message: fmt.Sprint(i)})
+	}
+	e.flush(p)
+	e.routed("app", n)
+	eventually(t, 30*time.Second, func() error {
+		if got := e.count("SELECT uniqExact(message) FROM %s", e.table("app")); got != n {
+			return fmt.Errorf("%d of %d events are stored", got, n)
+		}
+		return nil
+	})
+	epochs := e.checkpoints("app")[0].Epoch
+	t.Logf("messages routed by each: %d, %d, with %d takeovers; rows stored by each: %d, %d", routed[0].Load(), routed[1].Load(), epochs, rows[0].Load(), rows[1].Load())
+	if epochs < 3 {
+		t.Errorf("the routers took the lane from each other %d times: they were no twins", epochs)
+	}
+	if a, b := rows[0].Load(), rows[1].Load(); a+b > n {
+		t.Errorf("the sinks believe to have stored %d rows, there are %d", a+b, n)
+	}
+	e.closed("app", 30*time.Second)
+	e.whole("app", n)
+	e.verify(n)
+}
+
+// tooLong is the promise about a member that dies.
+const tooLong = 10 * time.Second
+
+// A router and a sink that are killed, or whose connection is lost without a
+// goodbye, are replaced by the others within ten seconds.
+func TestTakeover(t *testing.T) {
+	t.Parallel()
+	for _, role := range []string{"router", "sink"} {
+		for _, how := range []string{"killed", "cut off"} {
+			t.Run(role+" "+how, func(t *testing.T) {
+				t.Parallel()
+				topic := schemas.NewTopic("app")
+				topic.Lanes = 16 // so that each of two has some
+				e := start(t, topic)
+				var die func()
+				switch how {
+				case "killed":
+					die = e.process(part{Role: role}).kill
+				default:
+					die = e.cutOff(role)
+				}
+				e.router()
+				e.sink()
+				p := e.producer("app")
+				n := uint64(0)
+				publish := func() {
+					for i := range 200 {
+						p.Log(producer.Event{Time: feb(i, 200), UserID: fmt.Sprintf("u-%d", i)})
+						n++
+					}
+					e.flush(p)
+				}
+				publish()
+				e.stored("app", n, 20*time.Second)
+				began := time.Now()
+				die()
+				publish()
+				e.stored("app", n, tooLong+20*time.Second)
+				took := time.Since(began)
+				t.Logf("taken over after %s", took)
+				if took > tooLong {
+					t.Errorf("taken over after %s, want %s or less", took, tooLong)
+				}
+				e.whole("app", n)
+				e.verify(n)
+			})
+		}
+	}
+}
+
+// cutOff runs a part whose connection can be cut for good.
+func (e *env) cutOff(role string) (cut func()) {
+	e.t.Helper()
+	d := &cutDialer{}
+	nc, err := nats.Connect(e.srv.NATSURL, nats.SetCustomDialer(d), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(nc.Close)
+	if role == "router" {
+		e.routerOn(nc)
+	} else {
+		e.sinkOn(nc)
+	}
+	return d.cut
+}
+
+// cutDialer dials until it is cut; what it dialled falls silent then: nothing
+// comes and nothing goes, and nobody is told.
+type cutDialer struct {
+	mu    sync.Mutex
+	isCut bool
+	conns []*silent
+}
+
+func (d *cutDialer) Dial(network, address string) (net.Conn, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.isCut {
+		return nil, errors.New("cut off")
+	}
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), network, address)
+	if err != nil {
+		return nil, err
+	}
+	s := &silent{Conn: c}
+	d.conns = append(d.conns, s)
+	return s, nil
+}
+
+func (d *cutDialer) cut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.isCut = true
+	for _, c := range d.conns {
+		c.cut.Store(true)
+	}
+}
+
+type silent struct {
+	net.Conn
+	cut atomic.Bool
+}
+
+func (s *silent) Write(b []byte) (int, error) {
+	if s.cut.Load() {
+		return len(b), nil
+	}
+	return s.Conn.Write(b)
+}
+
+func (s *silent) Read(b []byte) (int, error) {
+	for {
+		n, err := s.Conn.Read(b)
+		if err != nil || !s.cut.Load() {
+			return n, err
+		}
+	}
+}

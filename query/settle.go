@@ -1,0 +1,103 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// settlePoll is how often WaitStored looks: well below what a sink waits for
+// company.
+const settlePoll = 25 * time.Millisecond
+
+// WaitStored waits until everything that was accepted before the call can be
+// selected in SQL, at most for within, and returns how many of those events
+// cannot yet: 0 but for a slow or stopped router or sink.
+func (r *Reader) WaitStored(ctx context.Context, within time.Duration) (pending uint64, err error) {
+	info, err := r.events.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
+	}
+	upTo, deadline := info.State.LastSeq, time.Now().Add(within)
+	tick := time.NewTicker(settlePoll)
+	defer tick.Stop()
+	var tails []tail // once everything is routed
+	for {
+		if tails == nil {
+			if pending, err = r.unrouted(ctx, upTo); err != nil {
+				return pending, err
+			}
+			if pending == 0 {
+				if tails, err = r.tails(ctx, schemas.SubjectsShards); err != nil {
+					return 0, err
+				}
+			}
+		}
+		if pending == 0 {
+			if pending, tails, err = r.unstored(ctx, tails); err != nil || pending == 0 {
+				return pending, err
+			}
+		}
+		if time.Now().After(deadline) {
+			return pending, nil
+		}
+		if len(tails) > 0 {
+			pending = 0 // asked anew
+		}
+		select {
+		case <-ctx.Done():
+			return pending, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// unrouted counts the events of EVENTS up to a sequence that no router dealt
+// with yet.
+func (r *Reader) unrouted(ctx context.Context, upTo uint64) (uint64, error) {
+	topics, err := r.reg.Topics(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var n uint64
+	for _, t := range topics {
+		routed, err := r.checkpoints(ctx, t.Name)
+		if err != nil {
+			return 0, err
+		}
+		more, err := r.waiting(ctx, t.Name, t.Lanes, routed, upTo)
+		if err != nil {
+			return 0, err
+		}
+		n += more
+	}
+	return n, nil
+}
+
+// unstored keeps the tails that are not stored yet and bounds their rows from
+// above: a shard of which nothing is known counts whole.
+func (r *Reader) unstored(ctx context.Context, tails []tail) (n uint64, left []tail, err error) {
+	heads := map[string]map[schemas.Shard]uint64{}
+	for _, t := range tails {
+		if heads[t.topic] == nil {
+			if heads[t.topic], err = r.db.Heads(ctx, t.topic); err != nil {
+				return 0, nil, err
+			}
+		}
+		head := heads[t.topic][t.shard]
+		if head >= t.Pos {
+			continue
+		}
+		entry, err := r.reg.Shard(ctx, t.topic, t.month, t.shard)
+		if err != nil {
+			return 0, nil, err
+		}
+		if max(head, entry.Floor) < t.Pos {
+			left = append(left, t)
+			n += t.ShardRows * (t.Pos - head) / t.Pos
+		}
+	}
+	return n, left, nil
+}
