@@ -35,6 +35,7 @@ type state struct {
 	since    time.Time // when the shard fell behind; zero while it is not
 	storedAt time.Time // when its last insert ended
 	working  bool
+	weight   uint64 // of the work
 	fault    error
 	retryAt  time.Time
 	pause    time.Duration

@@ -24,9 +24,10 @@ type Config struct {
 	// default 50 ms, two producers' linger.
 	Linger time.Duration
 	Settle time.Duration
-	// Inserts bounds the inserts under way at once; as many shards again have
-	// their frames fetched meanwhile, so memory is at most 2 × Inserts ×
-	// (BatchBytes + one frame). Default: the processors, at least 2.
+	// Inserts bounds the full inserts under way at once, smaller ones by their
+	// rows, up to eight for a full one; as many shards again have their frames
+	// fetched meanwhile. Memory is at most 2 × Inserts × (BatchBytes + one frame)
+	// for usual frames. Default: the processors, at least 2.
 	Inserts int
 	// InsertTimeout bounds one insert with its answer. Default 60 s: three times
 	// the deadline the server itself sets.

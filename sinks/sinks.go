@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -22,10 +23,10 @@ type Sinks struct {
 	shards  jetstream.Stream
 	members *registry.Members
 	board   map[schemas.Shard]*state // the loop's
-	slots   int                      // tasks that may still begin; the loop's
+	budget  uint64                   // rows of tasks that may still begin; the loop's
 	hints   map[schemas.Shard]uint64 // heads as last surveyed; the loop's
 
-	inserts chan struct{} // holds one for each insert under way
+	inserts *semaphore.Weighted // rows of inserts that may still begin
 
 	mu     sync.Mutex
 	topics map[string]*schemas.Topic // whose tables are ready
@@ -37,8 +38,9 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	if cfg.Registry == nil || cfg.DB == nil {
 		return nil, errors.New("sinks: Config.Registry or Config.DB is missing")
 	}
-	s := &Sinks{cfg: cfg, board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, slots: tasksPerInsert * cfg.Inserts}
-	s.inserts = make(chan struct{}, cfg.Inserts)
+	s := &Sinks{cfg: cfg, board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}}
+	s.budget = tasksPerInsert * uint64(cfg.Inserts) * cfg.BatchRows
+	s.inserts = semaphore.NewWeighted(int64(uint64(cfg.Inserts) * cfg.BatchRows))
 	var err error
 	if s.js, err = jetstream.New(nc); err != nil {
 		return nil, err
@@ -65,7 +67,7 @@ func (s *Sinks) Run(ctx context.Context) error {
 
 	notices := make(chan notice, watchAhead)
 	wg.Go(func() { s.follow(ctx, notices) })
-	outcomes := make(chan outcome, tasksPerInsert*s.cfg.Inserts)
+	outcomes := make(chan outcome, tasksPerInsert*s.cfg.Inserts*smallestShare)
 	pending := map[schemas.Shard]*state{} // behind, and this sink's
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -134,8 +136,8 @@ func (s *Sinks) take(n notice, pending map[schemas.Shard]*state) {
 
 // settle puts the outcome of an insert on the board.
 func (s *Sinks) settle(o outcome, pending map[schemas.Shard]*state) {
-	s.slots++
 	st := s.board[o.id]
+	s.budget += st.weight
 	st.stored(o, time.Now())
 	if o.err != nil {
 		s.cfg.Hooks.fault(st.ref, o.err)
@@ -151,10 +153,20 @@ func (s *Sinks) settle(o outcome, pending map[schemas.Shard]*state) {
 // one is being inserted, another's frames are fetched.
 const tasksPerInsert = 2
 
-// begin starts work on the shards that are due, while slots are free, and
+// smallestShare is how many small inserts count as a full one: they wait for the
+// disk and not for a processor, so more of them go at once.
+const smallestShare = 8
+
+// weight is what work on up to so many rows and bytes counts, in rows.
+func (c *Config) weight(rows, bytes uint64) uint64 {
+	byBytes := uint64(float64(c.BatchRows) * min(1, float64(bytes)/float64(c.BatchBytes)))
+	return min(c.BatchRows, max(rows, byBytes, c.BatchRows/smallestShare, 1))
+}
+
+// begin starts work on the shards that are due, while there is budget, and
 // returns how long until the next is.
 func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schemas.Shard]*state, outcomes chan<- outcome) time.Duration {
-	for s.slots > 0 {
+	for {
 		st, at := nextDue(pending, &s.cfg)
 		if st == nil {
 			break
@@ -162,8 +174,13 @@ func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schem
 		if wait := time.Until(at); wait > 0 {
 			return wait
 		}
-		st.working = true
-		s.slots--
+		// The head's rows are 0 while they are not known: then this is the most.
+		weight := s.cfg.weight(st.tail.rows-st.head.rows, st.tail.bytes-st.head.bytes)
+		if weight > s.budget {
+			break // an outcome comes first
+		}
+		st.working, st.weight = true, weight
+		s.budget -= weight
 		t := task{ref: st.ref, tail: st.tail.pos, tailSeq: st.tailSeq, head: st.head, headKnown: st.headKnown, next: st.next}
 		wg.Go(func() { outcomes <- s.work(ctx, t) })
 	}

@@ -70,15 +70,14 @@ func (s *Sinks) advance(ctx context.Context, t task) (outcome, error) {
 				return outcome{}, err
 			}
 		}
-		select {
-		case s.inserts <- struct{}{}:
-		case <-ctx.Done():
-			return outcome{}, ctx.Err()
+		weight := int64(s.cfg.weight(b.rows, b.bytes))
+		if err := s.inserts.Acquire(ctx, weight); err != nil {
+			return outcome{}, err
 		}
 		s.cfg.Crash.at("sink.before-insert")
 		began := time.Now()
 		head, err := s.insert(ctx, topic, t, b)
-		<-s.inserts
+		s.inserts.Release(weight)
 		switch {
 		case errors.Is(err, tables.ErrTooSlow) && len(b.frames) > 1:
 			maxRows = max(1, b.rows/2) // a slow link: half as much fits
