@@ -47,7 +47,8 @@ func newBox(t *testing.T, env ...string) *box {
 			b.env = append(b.env, e)
 		}
 	}
-	b.env = append(b.env, asCommand+"=1", "HOME="+b.dir, envPrefix+"DATA="+filepath.Join(b.dir, "data"))
+	// Under the race detector each process would sleep for a second at its end.
+	b.env = append(b.env, asCommand+"=1", "GORACE=atexit_sleep_ms=0", "HOME="+b.dir, envPrefix+"DATA="+filepath.Join(b.dir, "data"))
 	b.env = append(b.env, env...)
 	return b
 }

@@ -80,7 +80,6 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	if err != nil {
 		return err
 	}
-	defer t.close()
 	p, err := producer.Connect(ctx, d.nats, producer.Config{
 		Topic: args[0], Policy: producer.Block, NATS: natsOptions(s, d, "send"),
 		Hooks: producer.Hooks{OnError: t.trouble}, Stderr: io.Discard, // the summary says what was given up
@@ -92,7 +91,7 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	if terminal(a.stderr) && !quiet {
 		job.progress = newProgress(a.stderr, args[0], total, t)
 	}
-	err = job.run(ctx, files)
+	err = errors.Join(job.run(ctx, files), t.finish())
 	sum := t.summary()
 	switch {
 	case o != asTable:

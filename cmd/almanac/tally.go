@@ -32,10 +32,10 @@ type tally struct {
 	moved    time.Time // when a record was last accepted, or none waited
 	last     error     // what the producer works around
 
-	report  *os.File
-	pending []byte // line numbers not yet written
-	wake    chan struct{}
-	written chan struct{}
+	reporting bool   // line numbers are written
+	pending   []byte // those not yet written
+	wake      chan struct{}
+	written   chan error // of the whole report
 }
 
 // refusal is one refused record.
@@ -51,44 +51,48 @@ const maxRefusals = 100
 // newTally starts with nothing; report, when not empty, is the file that gets
 // the number of each accepted line.
 func newTally(report string) (*tally, error) {
-	t := &tally{refused: map[string]uint64{}, moved: time.Now(), wake: make(chan struct{}, 1), written: make(chan struct{})}
-	if report == "" {
-		close(t.written)
+	t := &tally{refused: map[string]uint64{}, moved: time.Now(), reporting: report != "", wake: make(chan struct{}, 1), written: make(chan error, 1)}
+	if !t.reporting {
+		t.written <- nil
 		return t, nil
 	}
-	var err error
-	if t.report, err = os.OpenFile(report, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644); err != nil { //nolint:gosec // a list of numbers, for whoever asked
+	f, err := os.OpenFile(report, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) //nolint:gosec // a list of numbers, for whoever asked
+	if err != nil {
 		return nil, err
 	}
-	go t.writeReport()
+	go func() { t.written <- t.writeReport(f) }()
 	return t, nil
 }
 
 // writeReport writes line numbers as they come. The producer's goroutine, which
 // must not wait, only leaves them in pending.
-func (t *tally) writeReport() {
-	defer close(t.written)
+func (t *tally) writeReport(f *os.File) error {
+	var failed error
 	for range t.wake {
 		t.mu.Lock()
 		lines := t.pending
 		t.pending = nil
 		t.mu.Unlock()
-		if _, err := t.report.Write(lines); err != nil {
-			t.trouble(fmt.Errorf("the report: %w", err))
+		if _, err := f.Write(lines); err != nil && failed == nil {
+			failed = fmt.Errorf("the report is not whole: %w", err)
 		}
 	}
+	return cmp.Or(failed, f.Close())
 }
 
-// close finishes the report. No answer may come after it.
-func (t *tally) close() {
-	t.nudge()
-	close(t.wake)
-	<-t.written
-	if t.report != nil {
-		_ = t.report.Close()
+// finish ends the report; an answer that comes later is only counted.
+func (t *tally) finish() error {
+	t.mu.Lock()
+	if t.reporting {
+		t.nudge()
 	}
+	t.reporting = false
+	close(t.wake)
+	t.mu.Unlock()
+	return <-t.written
 }
 
+// nudge wakes writeReport. Caller holds mu.
 func (t *tally) nudge() {
 	select {
 	case t.wake <- struct{}{}:
@@ -147,7 +151,7 @@ func (t *tally) answered(line int, err error) {
 		t.mu.Lock()
 		t.accepted++
 		t.moved = time.Now()
-		if t.report != nil {
+		if t.reporting {
 			t.pending = append(strconv.AppendInt(t.pending, int64(line), 10), '\n')
 			t.nudge()
 		}
