@@ -16,11 +16,13 @@ ARGS     ?=
 # Packages for test, bench, cover and fuzz.
 PKG      ?= ./...
 FUZZTIME ?= 10s
+# How long make soak breaks things.
+MINUTES  ?= 10
 # Two test binaries at a time: each has a ClickHouse of its own.
 TEST     := go test -p 2 -timeout 12m
 
 .NOTPARALLEL:
-.PHONY: help setup build up test tools check lint fuzz bench cover clean tidy
+.PHONY: help setup build up test tools check lint fuzz bench soak cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1\t\2/' | expand -t 12
@@ -81,6 +83,9 @@ fuzz: ## Every fuzz target for FUZZTIME (default 10s)
 
 bench: setup ## Every benchmark, one package at a time
 	go test -p 1 -timeout 30m -run '^$$' -bench . -benchmem $(PKG)
+
+soak: setup ## All faults mixed for MINUTES (default 10), with a report; ALMANAC_FAULT_SEED repeats one
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SOAK_MINUTES=$(MINUTES) go test -count 1 -timeout 0 -run '^TestSoak$$' -v ./integration/faults
 
 cover: setup ## Tests with coverage; the report is cover.out
 	ALMANAC_REQUIRE_ENGINE=1 $(TEST) -coverprofile=cover.out -coverpkg=./... $(PKG)

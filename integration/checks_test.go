@@ -244,15 +244,19 @@ func (e *env) publish(subject, payload string, headers ...string) {
 func (e *env) routed(topic string, n uint64) {
 	e.t.Helper()
 	eventually(e.t, 20*time.Second, func() error {
-		var got uint64
-		for _, cp := range e.checkpoints(topic) {
-			got += cp.Rows + cp.Dead
-		}
-		if got != n {
+		if got := e.routedSoFar(topic); got != n {
 			return fmt.Errorf("%d events are routed, want %d", got, n)
 		}
 		return nil
 	})
+}
+
+func (e *env) routedSoFar(topic string) (n uint64) {
+	e.t.Helper()
+	for _, cp := range e.checkpoints(topic) {
+		n += cp.Rows + cp.Dead
+	}
+	return n
 }
 
 // checkpoints are the last checkpoints of a topic's lanes.

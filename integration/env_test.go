@@ -91,7 +91,8 @@ func (e *env) connect() *nats.Conn {
 
 func (e *env) connectTo(url string) *nats.Conn {
 	e.t.Helper()
-	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -14,9 +14,8 @@ import (
 )
 
 // An event that Publish accepted is found by the very next query, while no sink
-// runs and ClickHouse has nothing of it.
+// runs and ClickHouse has nothing of it. Not parallel, for the sake of the figure.
 func TestFreshWithoutSink(t *testing.T) {
-	t.Parallel()
 	topic := schemas.NewTopic("app")
 	e := start(t, topic)
 	if err := e.db.Ensure(t.Context(), &topic); err != nil {
@@ -25,7 +24,7 @@ func TestFreshWithoutSink(t *testing.T) {
 	e.router()
 	r := e.reader()
 	p := e.producer("app")
-	const n = 300
+	const n = 250
 	took := make([]time.Duration, n)
 	for i := range n {
 		user := fmt.Sprintf("u-%d", i)
@@ -65,7 +64,7 @@ func TestFreshAcrossTheHandOver(t *testing.T) {
 	e.sink()
 	e.sink()
 	r := e.reader()
-	const publishers, each = 4, 240
+	const publishers, each = 4, 160
 	var mu sync.Mutex
 	accepted := map[string]bool{}
 	known := func() map[string]bool {

@@ -31,6 +31,9 @@ func TestBadInputToTheProducer(t *testing.T) {
 			t.Errorf("topic %q: %v, want %v", topic, err, want)
 		}
 	}
+	if err := e.db.Ensure(t.Context(), &[]schemas.Topic{schemas.NewTopic("app")}[0]); err != nil {
+		t.Fatal(err)
+	}
 	p := e.producer("app", func(c *producer.Config) { c.Stderr = io.Discard })
 	many := make([]producer.Attr, schemas.MaxAttrs+1)
 	for i := range many {

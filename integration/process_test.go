@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -164,20 +163,6 @@ func (c *process) killed() {
 	if s, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGKILL {
 		c.t.Errorf("%s ended by itself: %v %v\n%s", c.part, c.cmd.ProcessState, exit, c.said.text())
 	}
-}
-
-// died waits until the process has killed itself.
-func (c *process) died(within time.Duration) {
-	c.t.Helper()
-	eventually(c.t, within, func() error {
-		select {
-		case <-c.gone:
-			return nil
-		default:
-			return errors.New(c.part.String() + " is still alive: " + c.said.text())
-		}
-	})
-	c.killed()
 }
 
 // said is the last of what a process wrote to stderr.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -39,11 +40,11 @@ func (r *Reader) Dead(ctx context.Context, topic string, limit int) ([]DeadLette
 		filter = schemas.DeadSubject(topic)
 	}
 	var out []DeadLetter
-	err := r.readStream(ctx, schemas.StreamShards, filter, 1, func(msg *jetstream.RawStreamMsg) bool {
+	err := registry.Read(ctx, r.js, schemas.StreamShards, filter, 1, func() int { return limit - len(out) }, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		if len(out) < limit {
 			out = append(out, deadLetter(msg))
 		}
-		return len(out) < limit
+		return len(out) < limit, nil
 	})
 	return out, err
 }

@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/registry"
@@ -22,7 +20,22 @@ import (
 // freshFrame is a frame that ClickHouse may not have yet.
 type freshFrame struct {
 	schemas.Frame
-	payload []byte
+	payload  []byte
+	subject  string
+	storedNs int64
+}
+
+// open reads the frame and judges it as the router does: what the router will
+// keep as a dead letter is no event.
+func (f *freshFrame) open(r *schemas.FrameReader, t *schemas.Topic) error {
+	if err := r.Open(f.payload, t, f.Schema); err != nil {
+		return err
+	}
+	month, err := schemas.MonthOfSubject(f.subject)
+	if err != nil {
+		return err
+	}
+	return r.Check(f.Frame, month, f.storedNs)
 }
 
 // Bounds of what one page reads of the streams, and of what one statement takes.
@@ -30,11 +43,9 @@ const (
 	// maxFreshBytes is what both streams may hold above checkpoints and heads in
 	// the page's range, encoded; more, and the page says that it left some out.
 	maxFreshBytes = 128 << 20
-	// maxStatementBytes is what goes to ClickHouse with one statement, decompressed.
+	// maxStatementBytes is what goes to ClickHouse with one statement,
+	// decompressed, give or take a frame.
 	maxStatementBytes = 32 << 20
-	// freshBatch and freshBatchBytes bound one request to a stream.
-	freshBatch      = 64
-	freshBatchBytes = 8 << 20
 )
 
 // freshRows reads the page's rows from the streams. It must be called before
@@ -55,6 +66,7 @@ func (r *Reader) freshRows(ctx context.Context, p *plan, page *Page) ([]row, err
 		return cmp.Compare(b.MaxTs, a.MaxTs)
 	})
 	var rows []row
+	seen := map[string]bool{}
 	for len(frames) > 0 {
 		if len(rows) > p.limit {
 			last := rows[len(rows)-1].ts
@@ -62,12 +74,7 @@ func (r *Reader) freshRows(ctx context.Context, p *plan, page *Page) ([]row, err
 				break
 			}
 		}
-		n, size := 0, 0
-		for n < len(frames) && frames[n].Schema == frames[0].Schema && (n == 0 || size+frames[n].RawBytes <= maxStatementBytes) {
-			size += frames[n].RawBytes
-			n++
-		}
-		more, err := r.readFresh(ctx, p, frames[:n])
+		more, n, err := r.readFresh(ctx, p, frames, seen)
 		if err != nil {
 			return nil, err
 		}
@@ -77,24 +84,33 @@ func (r *Reader) freshRows(ctx context.Context, p *plan, page *Page) ([]row, err
 	return rows, nil
 }
 
-// readFresh lets ClickHouse judge frames of one schema version.
-func (r *Reader) readFresh(ctx context.Context, p *plan, frames []freshFrame) ([]row, error) {
+// readFresh lets ClickHouse judge the first of the frames: those of one schema
+// version, as many as one statement may take. It says how many they were. A frame
+// that was routed while the streams were read is met in both; were it judged
+// twice, its rows would take each other's place below the statement's limit, so
+// seen remembers the frames by their bytes.
+func (r *Reader) readFresh(ctx context.Context, p *plan, frames []freshFrame, seen map[string]bool) (rows []row, n int, err error) {
 	var reader schemas.FrameReader
-	blocks := make([][]byte, 0, len(frames))
-	for _, f := range frames {
-		if err := reader.Open(f.payload, &p.topic, f.Schema); err != nil {
-			continue // the router will keep it as a dead letter, and so it is no event
+	var blocks [][]byte
+	schema, size := frames[0].Schema, 0
+	for ; n < len(frames) && frames[n].Schema == schema && size < maxStatementBytes; n++ {
+		f := &frames[n]
+		if seen[schemas.Digest(f.payload)] || f.open(&reader, &p.topic) != nil {
+			continue
 		}
+		seen[schemas.Digest(f.payload)] = true // its checksum held, so the digest is its own
 		blocks = append(blocks, slices.Clone(reader.Raw()))
+		size += len(reader.Raw())
 	}
 	if len(blocks) == 0 {
-		return nil, nil
+		return nil, n, nil
 	}
 	cond, params := p.condition()
-	return r.collect(ctx, &tables.Select{
-		SQL:    fmt.Sprintf("SELECT %s FROM (%s) WHERE %s %s", columns(&p.topic), freshSource(&p.topic, frames[0].Schema, 0, 0), cond, p.order()),
-		Params: params, Fresh: blocks, FreshStructure: p.topic.FrameStructure(frames[0].Schema),
+	rows, err = r.collect(ctx, &tables.Select{
+		SQL:    fmt.Sprintf("SELECT %s FROM (%s) WHERE %s %s", columns(&p.topic), freshSource(&p.topic, schema, 0, 0), cond, p.order()),
+		Params: params, Fresh: blocks, FreshStructure: p.topic.FrameStructure(schema),
 	})
+	return rows, n, err
 }
 
 // freshSource reads fresh blocks with the columns a stored row has: fields that
@@ -121,18 +137,18 @@ func (r *Reader) freshFrames(ctx context.Context, p *plan) (frames []freshFrame,
 	if err != nil {
 		return nil, false, err
 	}
-	c := &freshCollector{lo: p.lower(), hi: p.upper(), seen: map[string]bool{}}
+	c := &freshCollector{lo: p.lower(), hi: p.upper()}
 	g, gctx := errgroup.WithContext(ctx)
 	for lane := range p.topic.Lanes {
 		token := strconv.Itoa(lane)
 		g.Go(func() error {
-			return r.readStream(gctx, schemas.StreamEvents, schemas.LaneFilter(p.topic.Name, token), checkpoints[token].Source+1, c.event)
+			return registry.Read(gctx, r.js, schemas.StreamEvents, schemas.LaneFilter(p.topic.Name, token), checkpoints[token].Source+1, nil, c.take)
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, false, err
 	}
-	tails, err := r.tails(ctx, schemas.ShardsFilter(p.topic.Name))
+	tails, err := r.tails(ctx, schemas.ShardsFilter(p.topic.Name), nil)
 	if err != nil {
 		return nil, false, err
 	}
@@ -147,7 +163,7 @@ func (r *Reader) freshFrames(ctx context.Context, p *plan) (frames []freshFrame,
 			if err != nil {
 				return err
 			}
-			return r.readStream(gctx, schemas.StreamShards, t.subject, from, c.event)
+			return registry.Read(gctx, r.js, schemas.StreamShards, t.subject, from, nil, c.take)
 		})
 	}
 	err = g.Wait()
@@ -157,67 +173,28 @@ func (r *Reader) freshFrames(ctx context.Context, p *plan) (frames []freshFrame,
 // freshReaders bounds the requests to the streams under way for one page.
 const freshReaders = 8
 
-// freshCollector keeps the frames of a time range, up to maxFreshBytes. A frame
-// that was routed while the streams were read is met in both; were it judged
-// twice, its rows would take each other's place below the statement's limit.
+// freshCollector keeps the frames of a time range, up to maxFreshBytes.
 type freshCollector struct {
 	lo, hi int64
 
 	mu     sync.Mutex
-	seen   map[string]bool // by digest
 	bytes  int
 	cut    bool
 	frames []freshFrame
 }
 
-// event takes a message of either stream; false stops reading.
-func (c *freshCollector) event(msg *jetstream.RawStreamMsg) bool {
+// take takes a message of either stream; false stops reading.
+func (c *freshCollector) take(msg *jetstream.RawStreamMsg) (bool, error) {
 	f, err := schemas.ParseFrame(msg.Header)
 	if err != nil || f.MaxTs < c.lo || f.MinTs > c.hi {
-		return true // bare JSON is read once it is routed; a broken frame is no event
+		return true, nil // bare JSON is read once it is routed; a broken frame is no event
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	digest := schemas.Digest(msg.Data)
-	if c.seen[digest] {
-		return true
-	}
-	c.seen[digest] = true
 	if c.bytes += len(msg.Data); c.bytes > maxFreshBytes {
 		c.cut = true
-		return false
+		return false, nil
 	}
-	c.frames = append(c.frames, freshFrame{f, msg.Data})
-	return true
-}
-
-// readStream gives f each message of a subject filter from a sequence on, to the
-// present end.
-func (r *Reader) readStream(ctx context.Context, stream, filter string, from uint64, f func(*jetstream.RawStreamMsg) bool) error {
-	for {
-		msgs, err := jetstreamext.GetBatch(ctx, r.js, stream, freshBatch,
-			jetstreamext.GetBatchSubject(filter), jetstreamext.GetBatchSeq(max(from, 1)), jetstreamext.GetBatchMaxBytes(freshBatchBytes))
-		if err != nil {
-			return fmt.Errorf("query: reading %s of %s: %w", filter, stream, err)
-		}
-		pending := ""
-		for msg, err := range msgs {
-			if errors.Is(err, jetstreamext.ErrNoMessages) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("query: reading %s of %s: %w", filter, stream, err)
-			}
-			if !f(msg) {
-				return nil
-			}
-			from, pending = msg.Sequence+1, msg.Header.Get(registry.HeaderPending)
-		}
-		switch pending {
-		case "0":
-			return nil
-		case "": // neither messages nor that there are none
-			return errors.Join(fmt.Errorf("query: reading %s of %s: %w", filter, stream, registry.ErrCut), ctx.Err())
-		}
-	}
+	c.frames = append(c.frames, freshFrame{f, msg.Data, msg.Subject, msg.Time.UnixNano()})
+	return true, nil
 }

@@ -40,19 +40,21 @@ type tail struct {
 	seq     uint64
 }
 
-// tails reads the headers of the last frame of each shard under a filter.
-func (r *Reader) tails(ctx context.Context, filter string) ([]tail, error) {
+// tails reads the headers of the last frame of each shard under a filter. A
+// message in SHARDS that is no frame is nobody's tail: noFrame is told, if given.
+func (r *Reader) tails(ctx context.Context, filter string, noFrame func(error)) ([]tail, error) {
 	var out []tail
 	err := r.headers(ctx, filter, jetstream.DeliverLastPerSubjectPolicy, func(msg jetstream.Msg, seq uint64) error {
-		topic, month, shard, err := schemas.ParseShardSubject(msg.Subject())
-		if err != nil {
-			return fmt.Errorf("query: %w", err)
+		t := tail{subject: msg.Subject(), seq: seq}
+		var err error
+		if t.topic, t.month, t.shard, err = schemas.ParseShardSubject(msg.Subject()); err == nil {
+			t.Placed, err = schemas.ParsePlaced(msg.Headers())
 		}
-		p, err := schemas.ParsePlaced(msg.Headers())
-		if err != nil {
-			return fmt.Errorf("query: %s message %d: %w", msg.Subject(), seq, err)
+		if err == nil {
+			out = append(out, t)
+		} else if noFrame != nil {
+			noFrame(fmt.Errorf("%s: message %d on %s is no frame: %w", schemas.StreamShards, seq, msg.Subject(), err))
 		}
-		out = append(out, tail{p, msg.Subject(), topic, month, shard, seq})
 		return nil
 	})
 	return out, err

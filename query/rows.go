@@ -51,6 +51,7 @@ var readSettings = map[string]string{
 	"max_execution_time":                         "30",
 	"date_time_output_format":                    "iso",
 	"output_format_json_quote_64bit_integers":    "0",
+	"output_format_json_escape_forward_slashes":  "0",
 	"output_format_json_validate_utf8":           "1", // an answer is valid JSON whatever an event holds
 	"output_format_json_named_tuples_as_objects": "1",
 	"prefer_column_name_to_alias":                "1",
@@ -136,9 +137,9 @@ func scanLines(body io.Reader, f func(line []byte) error) error {
 	return s.Err()
 }
 
-// maxLineBytes bounds one event as JSON: its 64 KiB, each byte escaped as six
-// characters at the worst, and its names.
-const maxLineBytes = 1 << 20
+// maxLineBytes bounds one event as JSON, far above its 64 KiB with each byte
+// escaped as six characters at the worst.
+const maxLineBytes = 4 << 20
 
 // parseRow finds time and id in an event's JSON and keeps the rest as it is.
 func parseRow(line []byte) (row, error) {

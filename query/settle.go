@@ -30,7 +30,7 @@ func (r *Reader) WaitStored(ctx context.Context, within time.Duration) (pending 
 				return pending, err
 			}
 			if pending == 0 {
-				if tails, err = r.tails(ctx, schemas.SubjectsShards); err != nil {
+				if tails, err = r.tails(ctx, schemas.SubjectsShards, nil); err != nil {
 					return 0, err
 				}
 			}

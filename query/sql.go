@@ -54,20 +54,22 @@ func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error)
 	body, err := r.db.Select(ctx, &tables.Select{
 		SQL: req.SQL, User: req.User, Password: req.Password,
 		Settings: map[string]string{
-			"default_format":                          req.Format,
-			"max_execution_time":                      strconv.Itoa(max(1, int(req.MaxTime.Seconds()))),
-			"max_memory_usage":                        strconv.FormatInt(req.MaxMemoryBytes, 10),
-			"date_time_output_format":                 "iso",
-			"output_format_json_quote_64bit_integers": "0",
-			"output_format_json_validate_utf8":        "1",
-			"http_write_exception_in_output_format":   "0",
+			"default_format":                            req.Format,
+			"max_execution_time":                        strconv.Itoa(max(1, int(req.MaxTime.Seconds()))),
+			"max_memory_usage":                          strconv.FormatInt(req.MaxMemoryBytes, 10),
+			"date_time_output_format":                   "iso",
+			"output_format_json_quote_64bit_integers":   "0",
+			"output_format_json_validate_utf8":          "1",
+			"output_format_json_escape_forward_slashes": "0",
+			"http_write_exception_in_output_format":     "0",
 			// 2: reads only, and settings may still shape them.
 			"readonly": "2",
 		},
 	})
-	// What ClickHouse refuses is the statement's fault.
+	// What ClickHouse refuses is the statement's fault, unless it only had no room
+	// or no time for it.
 	var refused *tables.Error
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) && refused.Unwrap() == nil {
 		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
 	}
 	return body, err

@@ -36,23 +36,20 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 	if err != nil {
 		return joinRequest(err)
 	}
-	cfg := jetstream.OrderedConsumerConfig{
+	at, err := r.tailStart(ctx, req.From)
+	if err != nil {
+		return err
+	}
+	cons, err := r.shards.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		FilterSubjects:    []string{schemas.ShardsFilter(topic.Name)},
-		DeliverPolicy:     jetstream.DeliverNewPolicy,
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       at.seq,
 		InactiveThreshold: tailIdle,
-	}
-	var at tailPos
-	if req.From != "" {
-		if at, err = parseTailPos(req.From); err != nil {
-			return joinRequest(err)
-		}
-		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, at.seq
-	}
-	cons, err := r.shards.OrderedConsumer(ctx, cfg)
+	})
 	if err != nil {
 		return fmt.Errorf("query: tail of %q: %w", topic.Name, err)
 	}
-	iter, err := cons.Messages(jetstream.PullMaxBytes(freshBatchBytes))
+	iter, err := cons.Messages(jetstream.PullMaxBytes(tailPullBytes))
 	if err != nil {
 		return fmt.Errorf("query: tail of %q: %w", topic.Name, err)
 	}
@@ -80,20 +77,38 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 	}
 }
 
+// tailPullBytes bounds what a tail holds ahead of its reader.
+const tailPullBytes = 8 << 20
+
 // tailIdle is how long the server keeps the consumer of a tail that died.
 const tailIdle = 30 * time.Second
+
+// tailStart is where a tail begins: a position, or the end as it stands, by its
+// sequence, so that a consumer that is made anew before the first frame came
+// begins at the same place.
+func (r *Reader) tailStart(ctx context.Context, from string) (tailPos, error) {
+	if from != "" {
+		at, err := parseTailPos(from)
+		if err != nil {
+			return at, joinRequest(err)
+		}
+		return at, nil
+	}
+	info, err := r.shards.Info(ctx)
+	if err != nil {
+		return tailPos{}, fmt.Errorf("query: %s: %w", schemas.StreamShards, err)
+	}
+	return tailPos{seq: info.State.LastSeq + 1}, nil
+}
 
 // tailFrame gives f the events of one frame that pass the filter, from behind
 // row skip on. It returns the topic, read again when the frame is of a newer
 // schema.
 func (r *Reader) tailFrame(ctx context.Context, topic schemas.Topic, where *filter.Expr, msg jetstream.Msg, seq uint64, skip int, f func(string, json.RawMessage) error) (schemas.Topic, error) {
 	p, err := schemas.ParsePlaced(msg.Headers())
-	if err != nil {
-		return topic, fmt.Errorf("query: %s message %d: %w", msg.Subject(), seq, err)
-	}
-	_, _, shard, err := schemas.ParseShardSubject(msg.Subject())
-	if err != nil {
-		return topic, fmt.Errorf("query: %w", err)
+	_, _, shard, err2 := schemas.ParseShardSubject(msg.Subject())
+	if err != nil || err2 != nil {
+		return topic, nil // no frame, so no event; verify names it
 	}
 	if p.Schema > topic.Version {
 		if topic, err = r.topic(ctx, topic.Name); err != nil {

@@ -2,13 +2,17 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // Totals are what was accepted against what became of it, in events.
@@ -104,7 +108,7 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 	rep := &TopicReport{Topic: t.Name}
 	// Downstream first: what is routed or stored meanwhile shows as pending, never
 	// as missing.
-	stored, err := r.storedShards(ctx, t.Name)
+	stored, err := r.db.Counts(ctx, t.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +116,8 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 	if err != nil {
 		return nil, err
 	}
-	tails, err := r.tailsByShard(ctx, t.Name)
+	var strange []string
+	tails, err := r.tailsByShard(ctx, t.Name, func(err error) { strange = append(strange, err.Error()) })
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +135,7 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 	for _, e := range entries {
 		known[e.ID] = true
 		tail, has := tails[e.ID]
-		s, err := r.verifyShard(ctx, e, tail, has, stored[e.ID])
+		s, err := r.verifyShard(ctx, t, e, tail, has, stored[e.ID])
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +146,14 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 		inShards += s.Routed
 		expected += s.Expected
 	}
-	rep.Shards = append(rep.Shards, unknownShards(t.Name, known, tails, stored)...)
+	unknown, err := r.unknownShards(ctx, t.Name, known, tails, stored)
+	if err != nil {
+		return nil, err
+	}
+	rep.Shards = append(rep.Shards, unknown...)
+	if len(strange) > 0 {
+		rep.Shards = append(rep.Shards, ShardReport{Name: t.Name, Problems: strange})
+	}
 
 	var cp schemas.Checkpoint
 	for _, c := range routed {
@@ -160,82 +172,75 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 	return rep, nil
 }
 
-// storedShard is what ClickHouse holds of a shard, from one statement.
-type storedShard struct {
-	month                uint32
-	rows, distinct, head uint64
-}
-
-func (r *Reader) storedShards(ctx context.Context, topic string) (map[schemas.Shard]storedShard, error) {
-	rows, err := r.db.Conn().Query(ctx, "SELECT month, shard, count(), uniqExact(id), max(pos) FROM "+
-		schemas.QuotedTable(r.db.Database, topic)+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
-	if err != nil {
-		return nil, fmt.Errorf("query: counting topic %q: %w", topic, err)
-	}
-	defer func() { _ = rows.Close() }()
-	out := map[schemas.Shard]storedShard{}
-	for rows.Next() {
-		var id uint64
-		var s storedShard
-		if err := rows.Scan(&s.month, &id, &s.rows, &s.distinct, &s.head); err != nil {
-			return nil, err
-		}
-		out[schemas.Shard(id)] = s
-	}
-	return out, rows.Err()
-}
-
-func (r *Reader) verifyShard(ctx context.Context, e registry.Shard, t tail, has bool, st storedShard) (*ShardReport, error) {
-	s := &ShardReport{Name: e.Name(), Stored: st.rows, Distinct: st.distinct, Head: max(st.head, e.Floor)}
+func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t tail, has bool, st tables.Count) (*ShardReport, error) {
+	s := &ShardReport{Name: e.Name(), Stored: st.Rows, Distinct: st.Distinct, Head: max(st.Head, e.Floor)}
 	switch {
-	case !has && st.rows == 0 && e.Status == registry.Active:
+	case !has && st.Rows == 0 && e.Status == registry.Active:
 		return s, nil // made, and nothing came yet
 	case !has:
-		s.problem("%s holds no frame of it, not even the last; ClickHouse has %d rows up to position %d", schemas.StreamShards, st.rows, st.head)
-		s.Routed, s.Expected = st.rows, st.rows
+		s.problem("%s holds no frame of it, not even the last; ClickHouse has %d rows up to position %d", schemas.StreamShards, st.Rows, st.Head)
+		s.Routed, s.Expected = st.Rows, st.Rows
 		return s, nil
 	}
 	s.Routed, s.Tail = t.ShardRows, t.Pos
 	if e.Status != registry.Active && e.SealedAt != t.Pos {
 		s.problem("sealed at position %d, its last frame has %d", e.SealedAt, t.Pos)
 	}
-	if e.Status == registry.Closed && e.Rows != st.rows {
-		s.problem("closed with %d rows, ClickHouse has %d", e.Rows, st.rows)
+	// The entry was read after the rows were counted: it may have closed meanwhile.
+	if e.Status == registry.Closed && st.Head >= e.SealedAt && e.Rows != st.Rows {
+		s.problem("closed with %d rows, ClickHouse has %d", e.Rows, st.Rows)
 	}
 	switch {
 	case s.Head > t.Pos:
 		s.problem("ClickHouse has position %d, the last frame is %d: %s lost its end", s.Head, t.Pos, schemas.StreamShards)
 		s.Expected = t.ShardRows
-	case s.Head == t.Pos:
-		s.Expected = t.ShardRows
 	case s.Head > 0:
-		at, err := registry.FindFrame(ctx, r.shards, t.subject, s.Head, t.seq)
-		if err != nil {
+		if err := r.compareHead(ctx, topic, s, e, t); err != nil {
 			return nil, err
-		}
-		p, err := registry.FrameFrom(ctx, r.shards, t.subject, at)
-		if err != nil {
-			return nil, err
-		}
-		if s.Expected = p.ShardRows; p.Pos != s.Head {
-			s.problem("positions %d to %d are missing in %s", s.Head, p.Pos-1, schemas.StreamShards)
-			s.Expected = p.ShardRows - uint64(p.Rows)
 		}
 	}
-	if s.missing()+s.doubled() > 0 {
+	if s.missing()+s.doubled() > 0 || s.Distinct < s.Stored {
 		return s, r.explain(ctx, s, e, t)
 	}
 	return s, nil
 }
 
-// doubled is rows beyond the frames', or rows whose id stands twice.
-func (s *ShardReport) doubled() uint64 {
-	over := s.Stored - min(s.Stored, s.Expected)
-	return max(over, s.Stored-s.Distinct)
+// compareHead reads the frame at the head: how many rows there must be up to it,
+// and whether it is the frame that is stored there.
+func (r *Reader) compareHead(ctx context.Context, topic *schemas.Topic, s *ShardReport, e registry.Shard, t tail) error {
+	at, err := registry.FindFrame(ctx, r.shards, t.subject, s.Head, t.seq)
+	if err != nil {
+		return err
+	}
+	msg, err := r.shards.GetMsg(ctx, at, jetstream.WithGetMsgSubject(t.subject))
+	if err != nil {
+		return fmt.Errorf("query: position %d of %s: %w", s.Head, s.Name, err)
+	}
+	p, err := schemas.ParsePlaced(msg.Header)
+	if err != nil {
+		return fmt.Errorf("query: %s message %d: %w", t.subject, msg.Sequence, err)
+	}
+	if s.Expected = p.ShardRows; p.Pos != s.Head {
+		s.problem("positions %d to %d are missing in %s", s.Head, p.Pos-1, schemas.StreamShards)
+		s.Expected = p.ShardRows - uint64(p.Rows)
+		return nil
+	}
+	if e.Floor >= s.Head {
+		return nil // its rows are gone on purpose
+	}
+	same, err := r.db.HasFrame(ctx, topic, e.Month, e.ID, p, msg.Data)
+	if err == nil && !same {
+		s.problem("position %d in %s is not the frame that is stored there: one of the two was rolled back", s.Head, schemas.StreamShards)
+	}
+	return err
 }
 
-// missing is events of stored positions that have no row of their own.
-func (s *ShardReport) missing() uint64 { return s.Expected - min(s.Expected, s.Distinct) }
+// doubled is rows beyond the frames'.
+func (s *ShardReport) doubled() uint64 { return s.Stored - min(s.Stored, s.Expected) }
+
+// missing is rows the frames brought that are not there. Rows that share an id
+// count once each: a client that makes its own ids and repeats one has two events.
+func (s *ShardReport) missing() uint64 { return s.Expected - min(s.Expected, s.Stored) }
 
 // explain names the positions whose rows differ from their frames'.
 func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, t tail) error {
@@ -272,54 +277,55 @@ func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, 
 		upTo, ok := cumulative[pos]
 		switch want := upTo - before; {
 		case !ok || !okBefore: // purged: only the totals can be compared
-		case distinct < want:
-			s.problem("positions %d to %d brought %d rows, ClickHouse has %d", last+1, pos, want, distinct)
-		case n > want:
-			s.problem("positions %d to %d brought %d rows, ClickHouse has %d", last+1, pos, want, n)
-		}
-		if n > distinct {
-			s.problem("positions %d to %d: %d rows have an id that stands twice", last+1, pos, n-distinct)
+		case n != want:
+			s.problem("positions %d to %d brought %d rows, ClickHouse has %d with %d ids", last+1, pos, want, n, distinct)
 		}
 		last = pos
 	}
-	if len(s.Problems) == 0 {
+	if len(s.Problems) == 0 && s.missing()+s.doubled() > 0 {
 		s.problem("%d rows up to position %d were routed, ClickHouse has %d with %d ids", s.Expected, s.Head, s.Stored, s.Distinct)
 	}
 	return rows.Err()
 }
 
-// unknownShards are shards that have frames or rows and no registry entry.
-func unknownShards(topic string, known map[schemas.Shard]bool, tails map[schemas.Shard]tail, stored map[schemas.Shard]storedShard) []ShardReport {
-	var out []ShardReport
+// unknownShards are shards that have frames or rows and no registry entry, asked
+// for once more: a shard may have been made since the entries were read.
+func (r *Reader) unknownShards(ctx context.Context, topic string, known map[schemas.Shard]bool, tails map[schemas.Shard]tail, stored map[schemas.Shard]tables.Count) ([]ShardReport, error) {
+	months := map[schemas.Shard]schemas.Month{}
 	for id, t := range tails {
-		if !known[id] {
-			s := ShardReport{Name: schemas.PublicShardName(topic, t.month, id), Tail: t.Pos, Routed: t.ShardRows}
-			s.problem("%s has %d frames of it, the registry does not know it", schemas.StreamShards, t.Pos)
-			out = append(out, s)
-			known[id] = true
-		}
+		months[id] = t.month
 	}
 	for id, st := range stored {
-		if !known[id] {
-			s := ShardReport{Name: schemas.PublicShardName(topic, schemas.Month(st.month), id), Stored: st.rows}
-			s.problem("ClickHouse has %d rows of it, the registry does not know it", st.rows)
-			out = append(out, s)
-		}
+		months[id] = st.Month
 	}
-	return out
+	var out []ShardReport
+	for id, month := range months {
+		if known[id] {
+			continue
+		}
+		_, err := r.reg.Shard(ctx, topic, month, id)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, registry.ErrNotFound) {
+			return nil, err
+		}
+		s := ShardReport{Name: schemas.PublicShardName(topic, month, id), Tail: tails[id].Pos, Routed: tails[id].ShardRows, Stored: stored[id].Rows}
+		s.problem("%s has %d frames of it and ClickHouse %d rows, the registry does not know it", schemas.StreamShards, s.Tail, s.Stored)
+		out = append(out, s)
+	}
+	return out, nil
 }
 
 // waiting counts a topic's events above the checkpoints and up to a sequence, by
 // their headers. lanes is how many checkpoints there are when every lane has been
-// routed; with fewer, or 0 for not known, the stream is read from its beginning.
+// routed; with fewer the stream is read from its beginning.
 func (r *Reader) waiting(ctx context.Context, topic string, lanes int, routed map[string]schemas.Checkpoint, upTo uint64) (uint64, error) {
-	from := uint64(0)
+	from := uint64(math.MaxUint64)
 	for _, cp := range routed {
-		if from == 0 || cp.Source < from {
-			from = cp.Source
-		}
+		from = min(from, cp.Source)
 	}
-	if lanes == 0 || len(routed) < lanes {
+	if len(routed) < lanes {
 		from = 0
 	}
 	var n uint64
@@ -334,37 +340,51 @@ func (r *Reader) waiting(ctx context.Context, topic string, lanes int, routed ma
 	return n, err
 }
 
-// verifyStrays accounts for messages under topics nobody declared.
+// verifyStrays accounts for messages under topics nobody declared: those kept as
+// dead letters, and those that still wait for it.
 func (r *Reader) verifyStrays(ctx context.Context, topics []schemas.Topic, rep *Report) error {
-	declared := map[string]bool{}
+	strays := map[string]*TopicReport{}
 	for _, t := range topics {
-		declared[t.Name] = true
+		strays[t.Name] = nil
 	}
-	info, err := r.shards.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsRouted))
+	of := func(topic string) *TopicReport {
+		t, seen := strays[topic]
+		if !seen {
+			t = &TopicReport{Topic: topic}
+			strays[topic] = t
+		}
+		return t // nil: declared
+	}
+	err := registry.LastMessages(ctx, r.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *jetstream.RawStreamMsg) error {
+		name, _, ok := schemas.RoutedTokens(msg.Subject)
+		if !ok || of(name) == nil {
+			return nil
+		}
+		cp, err := schemas.ParseCheckpoint(msg.Data)
+		if err != nil {
+			rep.Problems = append(rep.Problems, fmt.Sprintf("%s: %s: %s", schemas.StreamShards, msg.Subject, err))
+			return nil
+		}
+		of(name).add(Totals{Dead: cp.Dead, Accepted: cp.Dead})
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("query: %s: %w", schemas.StreamShards, err)
+		return fmt.Errorf("query: checkpoints: %w", err)
 	}
-	strays := map[string]bool{}
-	for subject := range info.State.Subjects {
-		if topic, _, ok := schemas.RoutedTokens(subject); ok && !declared[topic] {
-			strays[topic] = true
+	info, err := r.events.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsEvents))
+	if err != nil {
+		return fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
+	}
+	for subject, n := range info.State.Subjects {
+		name, _, _, err := schemas.EventsTokens(subject)
+		if err == nil && of(name) != nil {
+			of(name).add(Totals{Pending: n, Accepted: n})
 		}
 	}
-	for topic := range strays {
-		routed, err := r.checkpoints(ctx, topic)
-		if err != nil {
-			return err
+	for _, name := range slices.Sorted(maps.Keys(strays)) {
+		if t := strays[name]; t != nil {
+			rep.add(t)
 		}
-		waiting, err := r.waiting(ctx, topic, 0, routed, math.MaxUint64)
-		if err != nil {
-			return err
-		}
-		t := TopicReport{Topic: topic, Totals: Totals{Pending: waiting, Accepted: waiting}}
-		for _, cp := range routed {
-			t.Dead += cp.Dead
-			t.Accepted += cp.Dead
-		}
-		rep.add(&t)
 	}
 	return nil
 }

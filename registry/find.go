@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -58,4 +59,30 @@ func FrameFrom(ctx context.Context, shards jetstream.Stream, subject string, seq
 		return p, fmt.Errorf("registry: %s message %d: %w", subject, msg.Sequence, err)
 	}
 	return p, nil
+}
+
+// FirstAfter finds the first sequence of a stream that was stored after t, or the
+// one behind its last, by halving.
+func FirstAfter(ctx context.Context, s jetstream.Stream, t time.Time) (uint64, error) {
+	info, err := s.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("registry: %w", err)
+	}
+	first, last := info.State.FirstSeq, info.State.LastSeq
+	var failed error
+	n := sort.Search(int(last+1-first), func(i int) bool {
+		if failed != nil {
+			return true
+		}
+		msg, err := s.GetMsg(ctx, first+uint64(i), jetstream.WithGetMsgSubject(">"))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return true
+		}
+		failed = err
+		return err != nil || msg.Time.After(t)
+	})
+	if failed != nil {
+		return 0, fmt.Errorf("registry: first message of %s after %s: %w", info.Config.Name, t.UTC().Format(time.RFC3339), failed)
+	}
+	return first + uint64(n), nil
 }

@@ -56,7 +56,7 @@ func lastOf(ctx context.Context, js jetstream.JetStream, stream string, subjects
 		if err != nil {
 			return err
 		}
-		pending = msg.Header.Get(HeaderPending)
+		pending = lastValue(msg, HeaderPending)
 		if err := f(msg); err != nil {
 			return err
 		}

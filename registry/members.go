@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -78,7 +81,7 @@ func (m *Members) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
-			_ = m.reg.kv.Purge(leave, schemas.LeaseKey(m.role, m.self))
+			_ = m.reg.forget(leave, schemas.LeaseKey(m.role, m.self))
 			return nil
 		case <-tick.C:
 			m.beat(ctx)
@@ -102,7 +105,7 @@ func (m *Members) beat(ctx context.Context) {
 	m.live = live
 	m.mu.Unlock()
 	for _, name := range dead {
-		_ = m.reg.kv.Purge(ctx, schemas.LeaseKey(m.role, name))
+		_ = m.reg.forget(ctx, schemas.LeaseKey(m.role, name))
 	}
 	if moved {
 		select {
@@ -122,6 +125,26 @@ func (m *Members) read(ctx context.Context) (map[string]uint64, error) {
 		return nil
 	})
 	return out, err
+}
+
+// ForgetMembers drops all leases. Who starts a NATS server by himself knows that
+// every lease in it is of a process that ended with the last one, and need not
+// wait for them to expire. A member that lives after all is back in LeasePeriod.
+func (r *Registry) ForgetMembers(ctx context.Context) error {
+	return r.forget(ctx, schemas.AllLeases)
+}
+
+// forget takes keys out of the bucket without a trace. A KV purge would leave a
+// marker for each member there ever was.
+func (r *Registry) forget(ctx context.Context, filter string) error {
+	s, err := r.js.Stream(ctx, schemas.KVStream)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(schemas.KVSubject(filter)))
+	}
+	if err != nil {
+		return fmt.Errorf("registry: forgetting %s: %w", filter, err)
+	}
+	return nil
 }
 
 // survey updates what was seen of the others and says who is alive and whose

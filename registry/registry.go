@@ -89,6 +89,16 @@ func checkStream(got, want jetstream.StreamConfig) error {
 		return bad("discards old messages when full, it must refuse new ones (discard: new)")
 	case got.MaxAge != 0:
 		return bad(fmt.Sprintf("drops messages after %s whether stored or not (max_age), it must keep them", got.MaxAge))
+	case got.Retention != jetstream.LimitsPolicy:
+		return bad("drops messages once a consumer has them (retention), it must keep them (limits)")
+	case got.MaxMsgsPerSubject > 0 || got.MaxMsgs > 0:
+		return bad("has a limit of messages (max_msgs, max_msgs_per_subject), it may only have one of bytes")
+	case got.NoAck:
+		return bad("does not acknowledge (no_ack)")
+	case want.MaxMsgSize <= 0 && got.MaxMsgSize > 0:
+		return bad("has a limit of message size (max_msg_size), below which dead letters might not fit")
+	case want.MaxMsgSize > 0 && (got.MaxMsgSize <= 0 || got.MaxMsgSize > want.MaxMsgSize):
+		return bad(fmt.Sprintf("takes messages above %d bytes (max_msg_size), which could not be kept as dead letters", want.MaxMsgSize))
 	case got.Storage != jetstream.FileStorage:
 		return bad("is kept in memory, it must be on disk")
 	case got.PersistMode == jetstream.AsyncPersistMode:

@@ -226,6 +226,10 @@ func (r *Registry) Widen(ctx context.Context, s *Shard, lo, hi int64, rows, byte
 		if *s, err = r.Shard(ctx, s.Topic, s.Month, s.ID); err != nil {
 			return err
 		}
+		if s.Status != Active {
+			// Sealed meanwhile: who still wants to write there was fenced off.
+			return fmt.Errorf("%w: %s is %s", ErrConflict, s.Name(), s.Status)
+		}
 	}
 }
 

@@ -83,8 +83,8 @@ func (b *batch) frame(s *shardState, f frame, source uint64) {
 
 // dead adds a dead letter: the payload whole, the message's own Almanac headers,
 // and why. Headers that JetStream would act on stay behind.
-func (b *batch) dead(topic string, m *message, d deadLetter, reason string) {
-	msg := nats.NewMsg(schemas.DeadSubject(topic))
+func (b *batch) dead(subject string, m *message, d deadLetter, reason string) {
+	msg := nats.NewMsg(subject)
 	for k, v := range m.header {
 		if !strings.HasPrefix(k, "Nats-") {
 			msg.Header[k] = v

@@ -10,26 +10,26 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// loadCheckpoint reads a lane's checkpoint and its sequence in SHARDS; a lane
-// nobody routed yet has the zero Checkpoint and sequence 0.
-func loadCheckpoint(ctx context.Context, shards jetstream.Stream, topic, lane string) (schemas.Checkpoint, uint64, error) {
-	msg, err := shards.GetLastMsgForSubject(ctx, schemas.RoutedSubject(topic, lane))
+// loadCheckpoint reads the checkpoint on a routed subject and its sequence in
+// SHARDS; a lane nobody routed yet has the zero Checkpoint and sequence 0.
+func loadCheckpoint(ctx context.Context, shards jetstream.Stream, subject string) (schemas.Checkpoint, uint64, error) {
+	msg, err := shards.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return schemas.Checkpoint{}, 0, nil
 	}
 	if err != nil {
-		return schemas.Checkpoint{}, 0, fmt.Errorf("router: checkpoint of %s lane %s: %w", topic, lane, err)
+		return schemas.Checkpoint{}, 0, fmt.Errorf("router: checkpoint %s: %w", subject, err)
 	}
 	cp, err := schemas.ParseCheckpoint(msg.Data)
 	if err != nil {
-		return cp, 0, fmt.Errorf("router: %s lane %s: %w", topic, lane, err)
+		return cp, 0, fmt.Errorf("router: %s: %w", subject, err)
 	}
 	return cp, msg.Sequence, nil
 }
 
-// checkSource compares EVENTS with the checkpoint. The janitor keeps the last
-// message of every subject and nothing older than it must, so a missing message
-// is only suspicious above the stream's end.
+// checkSource compares EVENTS with the checkpoint. Nobody purges the message the
+// checkpoint names, so either stream was rolled back when it is missing or
+// another stands there.
 func checkSource(ctx context.Context, events jetstream.Stream, cp schemas.Checkpoint) error {
 	if cp.Source == 0 {
 		return nil
@@ -39,17 +39,20 @@ func checkSource(ctx context.Context, events jetstream.Stream, cp schemas.Checkp
 		return fmt.Errorf("router: EVENTS: %w", err)
 	}
 	if info.State.LastSeq < cp.Source {
-		return fmt.Errorf("%w: its last message is %d, the checkpoint stands at %d", ErrRolledBack, info.State.LastSeq, cp.Source)
+		return fmt.Errorf("%w: EVENTS ends at message %d, the checkpoint stands at %d", ErrRolledBack, info.State.LastSeq, cp.Source)
+	}
+	if cp.Digest == "" {
+		return nil // what strays left, which is purged whole
 	}
 	msg, err := events.GetMsg(ctx, cp.Source)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return nil // purged
+		return fmt.Errorf("%w: EVENTS does not hold message %d, which the checkpoint names and nobody purges", ErrRolledBack, cp.Source)
 	}
 	if err != nil {
 		return fmt.Errorf("router: EVENTS message %d: %w", cp.Source, err)
 	}
 	if d := digestOf(msg.Data); d != cp.Digest {
-		return fmt.Errorf("%w: message %d is %s, the checkpoint saw %s", ErrRolledBack, cp.Source, d, cp.Digest)
+		return fmt.Errorf("%w: message %d of EVENTS is %s, the checkpoint saw %s", ErrRolledBack, cp.Source, d, cp.Digest)
 	}
 	return nil
 }

@@ -6,11 +6,15 @@ var (
 	// ErrLostLane: another router committed on the lane. The lane's run ends and
 	// ownership is looked at again.
 	ErrLostLane = errors.New("another router works this lane")
-	// ErrRolledBack: EVENTS no longer holds what the checkpoint says was routed.
-	// The lane stops until somebody looks: going on could skip or repeat events.
-	ErrRolledBack = errors.New("EVENTS was rolled back")
+	// ErrRolledBack: EVENTS and the checkpoint in SHARDS do not fit: one of them
+	// lost its end, or was put back from a copy. The lane stops until somebody
+	// looks: going on could skip or repeat events.
+	ErrRolledBack = errors.New("a stream was rolled back")
 	// ErrStaleSeq: a frame's sequence lies further behind its producer's highest
 	// than any frame in flight can; whether it was routed cannot be told, so it
 	// is kept as a dead letter.
 	ErrStaleSeq = errors.New("frame sequence too far behind its producer's")
+	// ErrDisconnected: the connection to NATS was lost, and with it the answers
+	// under way. The lane's run ends; the next one reads the checkpoint.
+	ErrDisconnected = errors.New("the connection to NATS was lost")
 )

@@ -121,8 +121,11 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 			return
 		}
 		f, payload, err := b.Encode()
-		if err != nil {
-			dead = append(dead, deadLetter{payload: m.data, events: b.Rows(), err: fmt.Errorf("%w: %w", schemas.ErrFrameCorrupt, err)})
+		if err == nil && len(payload) > schemas.MaxFrameBytes {
+			err = fmt.Errorf("%w: %d bytes encoded, the limit is %d", schemas.ErrFrameTooLarge, len(payload), schemas.MaxFrameBytes)
+		}
+		if err != nil { // FrameRawBytes leaves room, so it cannot be; if it is, nothing is lost
+			dead = append(dead, deadLetter{payload: m.data, events: b.Rows(), err: fmt.Errorf("%w: %w", schemas.ErrFrameTooLarge, err)})
 		} else {
 			frames = append(frames, frame{f, bytes.Clone(payload)})
 		}

@@ -24,12 +24,28 @@ type lane struct {
 	events jetstream.Stream
 	shards jetstream.Stream
 	self   string
+	// commits is the router's: it bounds the batches under way.
+	commits chan struct{}
 
+	source
+	sweeping bool // see strays.go
+	judge    judge
+	cp       schemas.Checkpoint
+	ckSeq    uint64
+	active   map[schemas.Month]*shardState
+}
+
+// source is where a lane reads and writes.
+type source struct {
 	topic, token string // as in subjects
-	judge        judge
-	cp           schemas.Checkpoint
-	ckSeq        uint64
-	active       map[schemas.Month]*shardState
+	filter       string // in EVENTS
+	only         string // when set, the one subject of the filter that is meant
+	routed, dead string // subjects in SHARDS
+}
+
+// laneSource is a topic's lane, over all months.
+func laneSource(topic, token string) source {
+	return source{topic: topic, token: token, filter: schemas.LaneFilter(topic, token), routed: schemas.RoutedSubject(topic, token), dead: schemas.DeadSubject(topic)}
 }
 
 // maxKnownShards bounds the active shards a lane remembers from batch to batch,
@@ -41,7 +57,7 @@ func (l *lane) run(ctx context.Context) error {
 	if err := l.start(ctx); err != nil {
 		return err
 	}
-	feed, err := startFeed(ctx, l.events, schemas.LaneFilter(l.topic, l.token), l.cp.Source+1)
+	feed, err := startFeed(ctx, l.events, l.filter, l.cp.Source+1)
 	if err != nil {
 		return err
 	}
@@ -61,7 +77,7 @@ func (l *lane) run(ctx context.Context) error {
 // rotations left.
 func (l *lane) start(ctx context.Context) error {
 	var err error
-	if l.cp, l.ckSeq, err = loadCheckpoint(ctx, l.shards, l.topic, l.token); err != nil {
+	if l.cp, l.ckSeq, err = loadCheckpoint(ctx, l.shards, l.routed); err != nil {
 		return err
 	}
 	if err := checkSource(ctx, l.events, l.cp); err != nil {
@@ -97,9 +113,11 @@ func (l *lane) seal(ctx context.Context, h registry.Head) error {
 		if err != nil {
 			return err
 		}
+		l.cfg.Crash.at("router.before-seal")
 		if err := l.cfg.Registry.Seal(ctx, l.topic, h.Month, id, t.pos, t.rows, t.bytes); err != nil {
 			return err
 		}
+		l.cfg.Crash.at("router.after-seal")
 	}
 	return nil
 }
@@ -165,7 +183,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 		}
 		for _, d := range j.dead {
 			reason := reasonOf(d.err)
-			b.dead(l.topic, m, d, reason)
+			b.dead(l.dead, m, d, reason)
 			l.cp.Dead += uint64(d.events)
 			l.cfg.Hooks.dead(l.topic, reason, d.events, d.err)
 		}
@@ -176,6 +194,9 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 	}
 	last := &msgs[done-1]
 	l.cp.Source, l.cp.Digest = last.seq, digestOf(last.data)
+	if l.sweeping {
+		l.cp.Digest = "" // the message is taken out
+	}
 	for _, t := range b.touched {
 		s := t.state
 		if err := l.cfg.Registry.Widen(ctx, &s.entry, t.lo, t.hi, s.tail.rows, s.tail.bytes, last.stored); err != nil {
@@ -283,11 +304,17 @@ func (l *lane) commit(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
-	ck := nats.NewMsg(schemas.RoutedSubject(l.topic, l.token))
+	ck := nats.NewMsg(l.routed)
 	ck.Data = data
 	ck.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(l.ckSeq, 10))
 	msgs := append(b.msgs, ck)
 
+	select {
+	case l.commits <- struct{}{}:
+		defer func() { <-l.commits }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.CommitTimeout)
 	defer cancel()
 	var last uint64

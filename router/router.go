@@ -20,10 +20,13 @@ import (
 // Router routes the lanes that are its share.
 type Router struct {
 	cfg     Config
+	nc      *nats.Conn
+	outages *outages
 	js      jetstream.JetStream
 	events  jetstream.Stream
 	shards  jetstream.Stream
 	members *registry.Members
+	commits chan struct{} // holds one for each atomic batch under way
 }
 
 // New prepares a router on a connection where registry.Setup has run.
@@ -32,7 +35,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Router, error) {
 	if cfg.Registry == nil {
 		return nil, errors.New("router: Config.Registry is missing")
 	}
-	r := &Router{cfg: cfg}
+	r := &Router{cfg: cfg, nc: nc, outages: newOutages(), commits: make(chan struct{}, maxCommits)}
 	var err error
 	if r.js, err = jetstream.New(nc); err != nil {
 		return nil, err
@@ -54,6 +57,8 @@ func (r *Router) Run(ctx context.Context) error {
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() { _ = r.members.Run(ctx) })
+	wg.Go(func() { r.outages.follow(ctx, r.nc) })
+	wg.Go(func() { r.sweepStrays(ctx) })
 
 	lanes := map[laneID]running{}
 	tick := time.NewTicker(r.cfg.Discover)
@@ -96,9 +101,7 @@ type running struct {
 	stop  context.CancelFunc
 }
 
-// wanted are the lanes that are this router's: those of every topic, and any
-// other under which something was published, so that nothing accepted stays
-// unanswered.
+// wanted are the lanes that are this router's.
 func (r *Router) wanted(ctx context.Context) (map[laneID]*schemas.Topic, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer cancel()
@@ -106,32 +109,21 @@ func (r *Router) wanted(ctx context.Context) (map[laneID]*schemas.Topic, error) 
 	if err != nil {
 		return nil, err
 	}
-	all := map[laneID]*schemas.Topic{}
-	byName := map[string]*schemas.Topic{}
+	lanes := map[laneID]*schemas.Topic{}
 	for i := range topics {
 		t := &topics[i]
-		byName[t.Name] = t
 		for n := range t.Lanes {
-			all[laneID{t.Name, strconv.Itoa(n)}] = t
+			if id := (laneID{t.Name, strconv.Itoa(n)}); r.members.Owns(id.topic + "." + id.lane) {
+				lanes[id] = t
+			}
 		}
 	}
-	info, err := r.events.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsEvents))
-	if err != nil {
-		return nil, fmt.Errorf("router: subjects of %s: %w", schemas.StreamEvents, err)
-	}
-	for subject := range info.State.Subjects {
-		topic, _, lane, err := schemas.EventsTokens(subject)
-		if err == nil {
-			all[laneID{topic, lane}] = byName[topic]
-		}
-	}
-	for id := range all {
-		if !r.members.Owns(id.topic + "." + id.lane) {
-			delete(all, id)
-		}
-	}
-	return all, nil
+	return lanes, nil
 }
+
+// maxCommits bounds the atomic batches of one router under way at once: a NATS
+// server allows 50 a stream unless it is told otherwise, for all routers together.
+const maxCommits = 16
 
 // work runs a lane again and again until ctx ends, pausing after a fault.
 func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
@@ -139,11 +131,16 @@ func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		l := &lane{
-			cfg: &r.cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(),
-			topic: id.topic, token: id.lane, active: map[schemas.Month]*shardState{},
+			cfg: &r.cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), commits: r.commits,
+			source: laneSource(id.topic, id.lane), active: map[schemas.Month]*shardState{},
 		}
 		l.judge.topic = topic
-		err := l.run(ctx)
+		run, end := r.outages.bound(ctx)
+		err := l.run(run)
+		if lost := context.Cause(run); lost != nil {
+			err = errors.Join(lost, err)
+		}
+		end()
 		if ctx.Err() != nil {
 			return
 		}

@@ -33,7 +33,6 @@ type FrameBuilder struct {
 	fields  []fieldColumn
 
 	minTs, maxTs int64
-	strBytes     int
 
 	raw  []byte
 	dict dictionary
@@ -54,7 +53,19 @@ func NewFrameBuilder(t *Topic) *FrameBuilder {
 func (b *FrameBuilder) Rows() int { return len(b.ts) }
 
 // RawBytes estimates the decompressed size so far, within a few per cent.
-func (b *FrameBuilder) RawBytes() int { return b.strBytes + len(b.ts)*rowOverheadBytes }
+func (b *FrameBuilder) RawBytes() int {
+	n := len(b.ts)*rowOverheadBytes + len(b.attrKey.ends)*attrOverheadBytes
+	n += len(b.level.buf) + len(b.service.buf) + len(b.typ.buf) + len(b.user.buf) + len(b.trace.buf) + len(b.span.buf) +
+		len(b.message.buf) + len(b.attrKey.buf) + len(b.attrVal.buf)
+	for i := range b.fields {
+		n += len(b.fields[i].text.buf) + 8*len(b.fields[i].num)
+	}
+	return n
+}
+
+// attrOverheadBytes is the dictionary key and the two lengths of one attribute,
+// at the most that is usual.
+const attrOverheadBytes = 8
 
 // rowOverheadBytes is ts, id, the three dictionary indices, the four string
 // lengths and the attribute offset of one row.
@@ -91,7 +102,6 @@ func (b *FrameBuilder) Append(e *Event, tsNs int64, id ID) {
 		b.attrVal.add(bad)
 	}
 	b.attrEnd = append(b.attrEnd, uint64(len(b.attrKey.ends)))
-	b.strBytes += e.Bytes()
 }
 
 // attr puts an attribute into its promoted column, or into the map when it has
@@ -162,7 +172,6 @@ func (b *FrameBuilder) Reset() {
 		b.fields[i].text.reset()
 		b.fields[i].num = b.fields[i].num[:0]
 	}
-	b.strBytes = 0
 }
 
 func appendColumn(raw []byte, c frameColumn) []byte {

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"fmt"
+	"hash/fnv"
 	"regexp"
 	"slices"
 	"strconv"
@@ -129,6 +130,15 @@ func EventsTokens(subject string) (topic, month, lane string, err error) {
 	return t[1], t[2], t[3], nil
 }
 
+// MonthOfSubject is the month a frame's subject names, in either stream.
+func MonthOfSubject(subject string) (Month, error) {
+	t := strings.Split(subject, ".")
+	if len(t) != 4 {
+		return 0, fmt.Errorf("%w: %q", ErrSubject, subject)
+	}
+	return ParseMonth(t[2])
+}
+
 // ParseEventsSubject checks a subject of EVENTS against the topic it names.
 func ParseEventsSubject(subject string, t *Topic) (Month, int, error) {
 	topic, month, lane, err := EventsTokens(subject)
@@ -142,11 +152,36 @@ func ParseEventsSubject(subject string, t *Topic) (Month, int, error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	n, err := strconv.Atoi(lane)
-	if err != nil || n < 0 || n >= t.Lanes || strconv.Itoa(n) != lane {
+	n, err := ParseLane(lane)
+	if err != nil || n >= t.Lanes {
 		return 0, 0, fmt.Errorf("%w: %q has lane %q, topic %q has lanes 0 to %d", ErrSubject, subject, lane, t.Name, t.Lanes-1)
 	}
 	return m, n, nil
+}
+
+// ParseLane reads a lane token: a number without leading zeros, below MaxLanes.
+func ParseLane(token string) (int, error) {
+	n, err := strconv.Atoi(token)
+	if err != nil || n < 0 || n >= MaxLanes || strconv.Itoa(n) != token {
+		return 0, fmt.Errorf("%w: %q is no lane", ErrSubject, token)
+	}
+	return n, nil
+}
+
+// Literal says whether a subject is one that NATS means: a server stores what is
+// published under a wildcard, and such a subject would select others too.
+func Literal(subject string) bool { return !strings.ContainsAny(subject, "*>") }
+
+// NoTopic stands in for the topic of what was published under no possible one. A
+// topic's name cannot begin so.
+const NoTopic = "_"
+
+// StrayKey is the lane token under which a checkpoint of NoTopic speaks of one
+// subject.
+func StrayKey(subject string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(subject))
+	return fmt.Sprintf("%016x", h.Sum64())
 }
 
 // Subjects of SHARDS.
@@ -225,6 +260,9 @@ func MonthShardKeys(topic string, m Month) string { return topic + "." + m.Strin
 
 // LeaseKey is one live member of a role ("router", "sink").
 func LeaseKey(role, member string) string { return keyLeases + "." + role + "." + member }
+
+// AllLeases selects the members of every role.
+const AllLeases = keyLeases + ".*.*"
 
 // LeaseKeys selects the members of a role.
 func LeaseKeys(role string) string { return keyLeases + "." + role + ".*" }

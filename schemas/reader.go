@@ -45,6 +45,8 @@ type openColumn struct {
 // wordList is where each string lies in the decompressed frame.
 type wordList struct{ starts, ends []uint32 }
 
+func (w *wordList) size(i int) int { return int(w.ends[i] - w.starts[i]) }
+
 func (w *wordList) reset() { w.starts, w.ends = w.starts[:0], w.ends[:0] }
 
 // Open reads a frame of topic t made under the given schema version. After an
@@ -270,7 +272,45 @@ func (r *FrameReader) Check(f Frame, m Month, storedNs int64) error {
 	if f.MinTs != lo || f.MaxTs != hi {
 		return fmt.Errorf("%w: times %d to %d, the events have %d to %d", ErrFrameLies, f.MinTs, f.MaxTs, lo, hi)
 	}
-	return CheckTimes(lo, hi, m, storedNs)
+	if err := CheckTimes(lo, hi, m, storedNs); err != nil {
+		return err
+	}
+	return r.checkSizes()
+}
+
+// slackBytes is by how much an event may be larger in a frame than Validate
+// counted: numbers among its attributes have become text, and the mark of invalid
+// UTF-8 was added.
+const slackBytes = (MaxAttrs+1)*24 + len(AttrInvalidUTF8)
+
+// checkSizes holds every event to the limits that Validate has.
+func (r *FrameReader) checkSizes() error {
+	attrs := &r.columns[9]
+	values := len(attrs.words.ends) - len(attrs.keys)
+	from := uint64(0)
+	for i := range r.rows {
+		n := 0
+		for c := range r.columns {
+			switch col := &r.columns[c]; col.typ {
+			case chString:
+				n += col.words.size(i)
+			case chLowCard:
+				n += col.words.size(int(col.keys[i]))
+			}
+		}
+		end := r.attrEnd[i]
+		if end-from > MaxAttrs+1 {
+			return fmt.Errorf("%w: event %d has %d attributes, the limit is %d", ErrTooManyAttrs, i+1, end-from, MaxAttrs)
+		}
+		for k := from; k < end; k++ {
+			n += attrs.words.size(int(attrs.keys[k])) + attrs.words.size(values+int(k))
+		}
+		if n > MaxEventBytes+slackBytes {
+			return fmt.Errorf("%w: event %d has %d bytes, the limit is %d", ErrEventTooLarge, i+1, n, MaxEventBytes)
+		}
+		from = end
+	}
+	return nil
 }
 
 // CheckTimes reports whether events between lo and hi (unix ns) may stand under

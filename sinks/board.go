@@ -31,6 +31,7 @@ type state struct {
 	headKnown bool
 	counted   bool
 	next      uint64 // sequence in SHARDS of the frame after the head; 0: unknown
+	prev      string // digest of the frame at the head; empty: unknown
 
 	since    time.Time // when the shard fell behind; zero while it is not
 	storedAt time.Time // when its last insert ended
@@ -79,7 +80,7 @@ func (s *state) noticed(tail mark, seq uint64, now time.Time) {
 // when nothing is missing then; otherwise the head is read for sure before work.
 func (s *state) hinted(head uint64) {
 	if !s.headKnown && !s.working && head >= s.tail.pos {
-		s.headKnown, s.head, s.since = true, mark{pos: head}, time.Time{}
+		s.headKnown, s.head, s.prev, s.since = true, mark{pos: head}, "", time.Time{}
 	}
 }
 
@@ -87,13 +88,13 @@ func (s *state) hinted(head uint64) {
 func (s *state) stored(o outcome, now time.Time) {
 	s.working = false
 	if o.err != nil {
-		s.fault, s.headKnown, s.counted, s.next = o.err, false, false, 0
+		s.fault, s.headKnown, s.counted, s.next, s.prev = o.err, false, false, 0, ""
 		s.pause = min(max(2*s.pause, minPause), maxPause)
 		s.retryAt = now.Add(s.pause)
 		return
 	}
 	s.fault, s.pause = nil, 0
-	s.headKnown, s.head, s.counted, s.next, s.storedAt = true, o.head, o.counted, o.next, now
+	s.headKnown, s.head, s.counted, s.next, s.prev, s.storedAt = true, o.head, o.counted, o.next, o.prev, now
 	if s.since = now; !s.behind() {
 		s.since = time.Time{}
 	}

@@ -6,9 +6,12 @@ var (
 	// ErrGap: SHARDS does not hold the frame that must come next. The shard
 	// stops; nothing behind the gap is stored until it is repaired.
 	ErrGap = errors.New("gap in the shard")
+	// ErrForked: SHARDS holds another frame at the head than the one that is stored.
+	// It was rolled back, or ClickHouse was restored. The shard stops.
+	ErrForked = errors.New("the stream and the table differ at the head")
 	// ErrBurnt: token after token was found burnt, which no crash explains.
 	ErrBurnt = errors.New("insert tokens keep being burnt")
-	// ErrUnverified: ClickHouse holds other rows than the frames brought, so the
+	// ErrUnverified: ClickHouse holds other rows than the frames brought. The
 	// janitor keeps the frames.
 	ErrUnverified = errors.New("stored rows differ from the frames")
 )

@@ -2,11 +2,9 @@ package sinks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -22,6 +20,9 @@ type batch struct {
 	lastSeq uint64
 	rows    uint64
 	bytes   uint64
+	// rawBytes are the decompressed bytes: one insert must stay one block in
+	// ClickHouse's memory, or it is cut into parts of which some may be lost.
+	rawBytes uint64
 }
 
 // admit adds a frame, or says why it does not follow. more is false when the
@@ -33,7 +34,7 @@ func (b *batch) admit(head uint64, p schemas.Placed, payload []byte, seq uint64)
 		return false, fmt.Errorf("%w: position %d stands twice (message %d)", ErrGap, p.Pos, seq)
 	case p.Pos > want:
 		return false, fmt.Errorf("%w: positions %d to %d are missing (message %d has %d)", ErrGap, want, p.Pos-1, seq, p.Pos)
-	case len(b.frames) > 0 && p.Prev != b.digest:
+	case b.digest != "" && p.Prev != b.digest:
 		return false, fmt.Errorf("%w: position %d names %s as its predecessor, position %d is %s", ErrGap, p.Pos, p.Prev, p.Pos-1, b.digest)
 	case len(b.frames) > 0 && p.Schema != b.schema:
 		return false, nil
@@ -42,61 +43,45 @@ func (b *batch) admit(head uint64, p schemas.Placed, payload []byte, seq uint64)
 	b.frames = append(b.frames, payload)
 	b.end = mark{p.Pos, p.ShardRows, p.ShardBytes}
 	b.digest, b.lastSeq = schemas.Digest(payload), seq
-	b.rows, b.bytes = b.rows+uint64(p.Rows), b.bytes+uint64(len(payload))
+	b.rows, b.bytes, b.rawBytes = b.rows+uint64(p.Rows), b.bytes+uint64(len(payload)), b.rawBytes+uint64(p.RawBytes)
 	return true, nil
 }
 
-// fetchFrames and fetchBytes bound one request for frames.
-const (
-	fetchFrames = 128
-	fetchBytes  = 8 << 20
-)
+// limits are when a batch is full.
+type limits struct{ rows, bytes, rawBytes uint64 }
+
+func (b *batch) full(l limits) bool {
+	return b.rows >= l.rows || b.bytes >= l.bytes || b.rawBytes >= l.rawBytes
+}
+
+// fetchFrames bounds the frames asked for at once.
+const fetchFrames = 128
 
 // fetch reads frames after the head from SHARDS, from sequence next on, up to
-// the tail or to maxRows or maxBytes.
-func fetch(ctx context.Context, js jetstream.JetStream, ref Ref, head, tail, next, maxRows, maxBytes uint64) (*batch, error) {
-	b := &batch{}
-	for b.end.pos < tail && b.rows < maxRows && b.bytes < maxBytes {
-		want := fetchFrames
-		if n := uint64(len(b.frames)); n > 0 { // as many as the frames so far suggest
-			want = int(min(fetchFrames, (maxRows-b.rows)*n/max(b.rows, 1)+1))
+// the tail or until the batch is full. prev is the digest of the frame at the
+// head; empty when it is not known.
+func fetch(ctx context.Context, js jetstream.JetStream, ref Ref, head, tail, next uint64, prev string, l limits) (*batch, error) {
+	b := &batch{digest: prev}
+	want := func() int { // as many as the frames so far suggest
+		n := uint64(len(b.frames))
+		if n == 0 {
+			return fetchFrames
 		}
-		msgs, err := jetstreamext.GetBatch(ctx, js, schemas.StreamShards, want,
-			jetstreamext.GetBatchSubject(ref.Subject()), jetstreamext.GetBatchSeq(next), jetstreamext.GetBatchMaxBytes(fetchBytes))
-		if err != nil {
-			return nil, fmt.Errorf("sinks: reading %s: %w", ref, err)
-		}
-		before, none := len(b.frames), false
-		for msg, err := range msgs {
-			if none = errors.Is(err, jetstreamext.ErrNoMessages); none {
-				break
-			}
-			if err != nil {
-				return nil, fmt.Errorf("sinks: reading %s: %w", ref, err)
-			}
-			p, err := schemas.ParsePlaced(msg.Header)
-			if err != nil {
-				return nil, fmt.Errorf("sinks: %s message %d: %w", ref, msg.Sequence, err)
-			}
-			more, err := b.admit(head, p, msg.Data, msg.Sequence)
-			if err != nil {
-				return nil, fmt.Errorf("sinks: %s: %w", ref, err)
-			}
-			if !more {
-				return b, nil
-			}
-			next = msg.Sequence + 1
-			if b.rows >= maxRows || b.bytes >= maxBytes {
-				break
-			}
-		}
-		switch {
-		case len(b.frames) > before:
-		case !none:
-			return nil, errors.Join(fmt.Errorf("sinks: reading %s: %w", ref, registry.ErrCut), ctx.Err())
-		default:
-			return nil, fmt.Errorf("sinks: %s: %w: positions %d to %d are not in %s", ref, ErrGap, head+uint64(before)+1, tail, schemas.StreamShards)
-		}
+		return int(min(fetchFrames, (l.rows-b.rows)*n/max(b.rows, 1)+1))
 	}
-	return b, nil
+	err := registry.Read(ctx, js, schemas.StreamShards, ref.Subject(), next, want, func(msg *jetstream.RawStreamMsg) (bool, error) {
+		p, err := schemas.ParsePlaced(msg.Header)
+		if err != nil {
+			return false, fmt.Errorf("sinks: %s message %d: %w", ref, msg.Sequence, err)
+		}
+		more, err := b.admit(head, p, msg.Data, msg.Sequence)
+		if err != nil {
+			return false, fmt.Errorf("sinks: %s: %w", ref, err)
+		}
+		return more && b.end.pos < tail && !b.full(l), nil
+	})
+	if err == nil && len(b.frames) == 0 {
+		err = fmt.Errorf("sinks: %s: %w: positions %d to %d are not in %s", ref, ErrGap, head+1, tail, schemas.StreamShards)
+	}
+	return b, err
 }

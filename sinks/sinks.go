@@ -108,7 +108,7 @@ func (s *Sinks) reshare(pending map[schemas.Shard]*state) {
 			continue
 		}
 		// Another sink may have moved the head.
-		st.headKnown, st.counted, st.next = false, false, 0
+		st.headKnown, st.counted, st.next, st.prev = false, false, 0, ""
 		if st.since.IsZero() {
 			st.since = time.Now()
 		}
@@ -181,7 +181,7 @@ func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schem
 		}
 		st.working, st.weight = true, weight
 		s.budget -= weight
-		t := task{ref: st.ref, tail: st.tail.pos, tailSeq: st.tailSeq, head: st.head, headKnown: st.headKnown, next: st.next}
+		t := task{ref: st.ref, tail: st.tail.pos, tailSeq: st.tailSeq, head: st.head, headKnown: st.headKnown, next: st.next, prev: st.prev}
 		wg.Go(func() { outcomes <- s.work(ctx, t) })
 	}
 	return time.Hour // an outcome or a notice comes first
@@ -191,7 +191,7 @@ func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schem
 // every shard, so nothing is missed between two.
 func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 	for ctx.Err() == nil {
-		err := watch(ctx, s.shards, notices)
+		err := watch(ctx, s.js.Conn(), s.shards, notices, func(err error) { s.cfg.Hooks.fault(Ref{}, err) })
 		if ctx.Err() != nil {
 			return
 		}

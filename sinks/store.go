@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -19,6 +21,7 @@ type task struct {
 	head      mark
 	headKnown bool
 	next      uint64
+	prev      string // digest of the frame at the head; empty: not known
 }
 
 // outcome is where the shard stands after the work.
@@ -27,6 +30,7 @@ type outcome struct {
 	head    mark
 	counted bool // head's rows and bytes are known
 	next    uint64
+	prev    string
 	err     error
 }
 
@@ -49,19 +53,24 @@ func (s *Sinks) advance(ctx context.Context, t task) (outcome, error) {
 		if t.head.pos, err = s.head(ctx, t.ref); err != nil {
 			return outcome{}, err
 		}
-		t.next = 0
+		t.next, t.prev = 0, ""
 	}
 	if t.head.pos >= t.tail {
 		return outcome{head: t.head}, nil
+	}
+	if t.prev == "" && t.head.pos > 0 {
+		if t.prev, err = s.checkHead(ctx, topic, t); err != nil {
+			return outcome{}, err
+		}
 	}
 	if t.next == 0 {
 		if t.next, err = registry.FindFrame(ctx, s.shards, t.ref.Subject(), t.head.pos+1, t.tailSeq); err != nil {
 			return outcome{}, err
 		}
 	}
-	maxRows := s.cfg.BatchRows
+	l := limits{s.cfg.BatchRows, s.cfg.BatchBytes, maxRawBytes}
 	for {
-		b, err := fetch(ctx, s.js, t.ref, t.head.pos, t.tail, t.next, maxRows, s.cfg.BatchBytes)
+		b, err := fetch(ctx, s.js, t.ref, t.head.pos, t.tail, t.next, t.prev, l)
 		if err != nil {
 			return outcome{}, err
 		}
@@ -79,18 +88,61 @@ func (s *Sinks) advance(ctx context.Context, t task) (outcome, error) {
 		head, err := s.insert(ctx, topic, t, b)
 		s.inserts.Release(weight)
 		switch {
-		case errors.Is(err, tables.ErrTooSlow) && len(b.frames) > 1:
-			maxRows = max(1, b.rows/2) // a slow link: half as much fits
+		case (errors.Is(err, tables.ErrTooSlow) || errors.Is(err, tables.ErrBusy)) && len(b.frames) > 1:
+			l.rows = max(1, b.rows/2) // a slow link or little memory: half as much fits
 			continue
 		case err != nil:
 			return outcome{}, err
 		case head == b.end.pos:
 			s.cfg.Hooks.stored(t.ref, b.rows, b.bytes, time.Since(began))
-			return outcome{head: b.end, counted: true, next: b.lastSeq + 1}, nil
+			return outcome{head: b.end, counted: true, next: b.lastSeq + 1, prev: b.digest}, nil
 		default: // another sink cut its batch elsewhere
 			return outcome{head: mark{pos: head}}, nil
 		}
 	}
+}
+
+// maxRawBytes bounds a batch decompressed. ClickHouse cuts an insert into several
+// parts somewhere above 400 MiB of memory, and a crash between two of them would
+// lose the second: the first carries the head already.
+const maxRawBytes = 128 << 20
+
+// checkHead compares the frame at the head with what is stored at its position:
+// were SHARDS rolled back and its positions given again, another frame would
+// stand there. It returns the frame's digest, or "" when SHARDS no longer holds
+// the frame.
+func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (digest string, err error) {
+	seq, err := registry.FindFrame(ctx, s.shards, t.ref.Subject(), t.head.pos, t.tailSeq)
+	if err != nil {
+		return "", err
+	}
+	msg, err := s.shards.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(t.ref.Subject()))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("sinks: position %d of %s: %w", t.head.pos, t.ref, err)
+	}
+	p, err := schemas.ParsePlaced(msg.Header)
+	if err != nil {
+		return "", fmt.Errorf("sinks: %s message %d: %w", t.ref, msg.Sequence, err)
+	}
+	if p.Pos != t.head.pos {
+		return "", nil // purged
+	}
+	if topic.Version < p.Schema {
+		if topic, err = s.table(ctx, t.ref.Topic, p.Schema); err != nil {
+			return "", err
+		}
+	}
+	same, err := s.cfg.DB.HasFrame(ctx, topic, t.ref.Month, t.ref.Shard, p, msg.Data)
+	if err != nil {
+		return "", err
+	}
+	if !same {
+		return "", fmt.Errorf("sinks: %s: %w: position %d in %s is %s, and ClickHouse has other events there", t.ref, ErrForked, p.Pos, schemas.StreamShards, schemas.Digest(msg.Data))
+	}
+	return schemas.Digest(msg.Data), nil
 }
 
 // maxBurnt bounds the attempts from one head. Each burnt token needs a crash of
@@ -109,11 +161,17 @@ func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *bat
 		insertErr := s.cfg.DB.Insert(insertCtx, in)
 		cancel()
 		s.cfg.Crash.at("sink.after-insert")
-		head, err := s.cfg.DB.Head(ctx, t.ref.Topic, t.ref.Month, t.ref.Shard)
+		head, rows, err := s.cfg.DB.HeadRows(ctx, t.ref.Topic, t.ref.Month, t.ref.Shard)
 		if err != nil {
 			return 0, errors.Join(insertErr, err)
 		}
 		switch {
+		case head == b.end.pos && rows != b.end.rows:
+			// Stored, but not whole, now or before. Going on loses nothing more; it must
+			// be heard of at once, and verify names the positions.
+			s.cfg.Hooks.fault(t.ref, fmt.Errorf("sinks: %s: %w: %d rows up to position %d, the frames brought %d; run `almanac verify %s`",
+				t.ref, ErrUnverified, rows, head, b.end.rows, t.ref.Topic))
+			return head, nil
 		case head > in.Head:
 			return head, nil
 		case insertErr != nil:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -19,7 +20,13 @@ type notice struct {
 
 // watch follows the headers of SHARDS into out: the last frame of every shard,
 // then each new one. It returns when ctx ends or the stream cannot be followed.
-func watch(ctx context.Context, shards jetstream.Stream, out chan<- notice) error {
+//
+// A message that is no frame is reported and passed over: it is no shard's.
+func watch(ctx context.Context, nc *nats.Conn, shards jetstream.Stream, out chan<- notice, noFrame func(error)) error {
+	// A consumer that is made anew after an outage goes on behind the last message
+	// it saw. Should the stream have lost its end meanwhile, only a new watch sees
+	// what stands there now.
+	reconnects := nc.Stats().Reconnects
 	cons, err := shards.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		FilterSubjects:    []string{schemas.SubjectsShards},
 		DeliverPolicy:     jetstream.DeliverLastPerSubjectPolicy,
@@ -44,9 +51,13 @@ func watch(ctx context.Context, shards jetstream.Stream, out chan<- notice) erro
 		if err != nil {
 			return fmt.Errorf("sinks: watching %s: %w", schemas.StreamShards, err)
 		}
+		if now := nc.Stats().Reconnects; now != reconnects {
+			return fmt.Errorf("sinks: watching %s: the connection was lost meanwhile", schemas.StreamShards)
+		}
 		n, err := noticeOf(msg)
 		if err != nil {
-			return err
+			noFrame(err)
+			continue
 		}
 		select {
 		case out <- n:

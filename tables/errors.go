@@ -15,8 +15,11 @@ var (
 	ErrTooSlow = errors.New("the insert came too late")
 	// ErrNoSpace: ClickHouse has no room on disk. Nothing of the insert was stored.
 	ErrNoSpace = errors.New("ClickHouse's disk is full")
-	// ErrBusy: too many parts, or no memory just now. Nothing was stored.
+	// ErrBusy: too many parts, no memory just now, or another insert after the same
+	// head is under way. Nothing was stored.
 	ErrBusy = errors.New("ClickHouse asks for patience")
+	// ErrNoTable: the topic's table was not made yet; Ensure makes it.
+	ErrNoTable = errors.New("no such table")
 	// ErrDSN: the address of ClickHouse cannot be used.
 	ErrDSN = errors.New("bad ClickHouse address")
 	// ErrOldServer: the server lacks what Almanac stands on.
@@ -25,7 +28,12 @@ var (
 
 // Codes of ClickHouse's ErrorCodes.cpp that Almanac acts on.
 const (
+	codeUnknownTable   = 60
+	codeUnknownDB      = 81
+	codeTimeout        = 159
+	codeTooManyQueries = 202
 	codeMemoryLimit    = 241
+	codeSameQueryID    = 216
 	codeNotEnoughSpace = 243
 	codeTooManyParts   = 252
 	codeThrowIf        = 395
@@ -57,7 +65,7 @@ func (e *Error) Unwrap() error {
 		return ErrTooSlow
 	case e.Code == codeNotEnoughSpace:
 		return ErrNoSpace
-	case e.Code == codeTooManyParts || e.Code == codeMemoryLimit:
+	case e.Code == codeTooManyParts || e.Code == codeMemoryLimit || e.Code == codeSameQueryID:
 		return ErrBusy
 	}
 	return nil

@@ -34,9 +34,17 @@ type Insert struct {
 const InsertDeadline = 20 * time.Second
 
 // Token is the insert's deduplication token. It names the predecessor, not the
-// range: whatever follows this head, only one insert can win.
+// range.
 func (in *Insert) Token() string {
 	return fmt.Sprintf("%s:%s:%d:%d", in.Topic.Name, in.Shard, in.Head, in.Attempt)
+}
+
+// queryID is the same for all inserts that follow one head. ClickHouse runs one
+// query of an id at a time, so the next one's assertion sees what this one did.
+// The token alone would not do: for ClickHouse it is another one when the insert
+// has another number of frames, and it is taken before the rows can be seen.
+func (in *Insert) queryID(database string) string {
+	return fmt.Sprintf("almanac:%s:%s:%s:%d", database, in.Topic.Name, in.Shard, in.Head)
 }
 
 // statement is the insert with its assertions. Only numbers and validated names
@@ -78,6 +86,7 @@ func (db *DB) Insert(ctx context.Context, in *Insert) error {
 		q.Set(k, v)
 	}
 	q.Set("insert_deduplication_token", in.Token())
+	q.Set("query_id", in.queryID(db.Database))
 	q.Set("query", in.statement(db.Database))
 	size := 0
 	readers := make([]io.Reader, len(in.Frames))

@@ -128,19 +128,45 @@ func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 
 // Head is the highest stored position of a shard, 0 when nothing is stored.
 func (db *DB) Head(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) (uint64, error) {
-	var pos uint64
-	q := fmt.Sprintf("SELECT max(pos) FROM %s WHERE month = %d AND shard = %d", schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s))
-	if err := db.conn.QueryRow(ctx, q).Scan(&pos); err != nil {
-		return 0, fmt.Errorf("head of %s: %w", schemas.PublicShardName(topic, m, s), refusal(err))
-	}
-	return pos, nil
+	pos, _, err := db.HeadRows(ctx, topic, m, s)
+	return pos, err
 }
 
-// Heads are the heads of all shards of a topic that have rows.
+// HeadRows is the highest stored position of a shard and how many rows it has,
+// from one statement on metadata.
+func (db *DB) HeadRows(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) (pos, rows uint64, err error) {
+	q := fmt.Sprintf("SELECT max(pos), count() FROM %s WHERE month = %d AND shard = %d", schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s))
+	if err := db.conn.QueryRow(ctx, q).Scan(&pos, &rows); err != nil {
+		return 0, 0, fmt.Errorf("head of %s: %w", schemas.PublicShardName(topic, m, s), refusal(err))
+	}
+	return pos, rows, nil
+}
+
+// HasFrame says whether the first event of a frame is stored where the frame
+// stands: at its position, or at that of the last frame of its insert.
+func (db *DB) HasFrame(ctx context.Context, t *schemas.Topic, m schemas.Month, s schemas.Shard, p schemas.Placed, payload []byte) (bool, error) {
+	var r schemas.FrameReader
+	if err := r.Open(payload, t, p.Schema); err != nil {
+		return false, err
+	}
+	var n uint64
+	q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos >= %d AND ts = fromUnixTimestamp64Nano(%d, 'UTC') AND id = '%s'",
+		schemas.QuotedTable(db.Database, t.Name), uint32(m), uint64(s), p.Pos, r.Ts(0), r.ID(0))
+	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
+		return false, fmt.Errorf("frame %d of %s: %w", p.Pos, schemas.PublicShardName(t.Name, m, s), refusal(err))
+	}
+	return n > 0, nil
+}
+
+// Heads are the heads of all shards of a topic that have rows: none when its
+// table was not made yet.
 func (db *DB) Heads(ctx context.Context, topic string) (map[schemas.Shard]uint64, error) {
 	rows, err := db.conn.Query(ctx, "SELECT shard, max(pos) FROM "+schemas.QuotedTable(db.Database, topic)+" GROUP BY shard")
+	if err = refusal(err); errors.Is(err, ErrNoTable) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("heads of topic %q: %w", topic, refusal(err))
+		return nil, fmt.Errorf("heads of topic %q: %w", topic, err)
 	}
 	defer func() { _ = rows.Close() }()
 	heads := map[schemas.Shard]uint64{}
@@ -169,6 +195,37 @@ func (db *DB) Stored(ctx context.Context, topic string, m schemas.Month, s schem
 		return out, fmt.Errorf("rows of %s: %w", schemas.PublicShardName(topic, m, s), refusal(err))
 	}
 	return out, nil
+}
+
+// Count is a shard's rows, distinct ids and head, from one statement.
+type Count struct {
+	Month                schemas.Month
+	Rows, Distinct, Head uint64
+}
+
+// Counts counts every shard of a topic: none when its table was not made yet.
+func (db *DB) Counts(ctx context.Context, topic string) (map[schemas.Shard]Count, error) {
+	rows, err := db.conn.Query(ctx, "SELECT month, shard, count(), uniqExact(id), max(pos) FROM "+
+		schemas.QuotedTable(db.Database, topic)+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
+	if err = refusal(err); errors.Is(err, ErrNoTable) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("counting topic %q: %w", topic, err)
+	}
+	defer func() { _ = rows.Close() }()
+	out := map[schemas.Shard]Count{}
+	for rows.Next() {
+		var month uint32
+		var id uint64
+		var c Count
+		if err := rows.Scan(&month, &id, &c.Rows, &c.Distinct, &c.Head); err != nil {
+			return nil, err
+		}
+		c.Month = schemas.Month(month)
+		out[schemas.Shard(id)] = c
+	}
+	return out, rows.Err()
 }
 
 // Conn is the clickhouse-go connection, for reads of other packages.

@@ -1,0 +1,124 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Heal ends every fault: links work, nothing is frozen, everything that died is started again.
+func (h *House) Heal() {
+	h.t.Helper()
+	for _, l := range h.Links() {
+		l.Heal()
+	}
+	for _, p := range h.Parts() {
+		if p.current() == nil {
+			continue
+		}
+		p.Continue()
+		if !p.Alive() && p.Spec.Role != RoleProducer {
+			p.Spec.CrashAt = ""
+			h.start(p)
+		}
+	}
+}
+
+// Drain stops the producers, waits until all they wrote is answered, and until all that was accepted is stored.
+func (h *House) Drain(within time.Duration) *query.Report {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), within)
+	defer cancel()
+	for _, w := range h.Writers {
+		if w.current() == nil || !w.Alive() {
+			continue
+		}
+		if err := w.Finish(ctx); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	return h.Settled(ctx)
+}
+
+// Settled waits until nothing is pending, and returns what verify says then.
+func (h *House) Settled(ctx context.Context) *query.Report {
+	h.t.Helper()
+	var last *query.Report
+	err := until(ctx, time.Hour, 200*time.Millisecond, func(ctx context.Context) error {
+		rep, err := h.Verify(ctx)
+		if err != nil {
+			return err
+		}
+		if last = rep; rep.Pending > 0 {
+			return fmt.Errorf("%d of %d accepted events are pending (%d stored, %d dead, %d missing): %v",
+				rep.Pending, rep.Accepted, rep.Stored, rep.Dead, rep.Missing, rep.Problems)
+		}
+		return nil
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return last
+}
+
+// Verify is what `almanac verify` says.
+func (h *House) Verify(ctx context.Context) (*query.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	reg, err := registry.Open(ctx, h.NC)
+	if err != nil {
+		return nil, err
+	}
+	db, err := tables.Open(h.dsn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = db.Close() }()
+	r, err := query.New(h.NC, reg, db)
+	if err != nil {
+		return nil, err
+	}
+	return r.Verify(ctx, "")
+}
+
+// Prove heals, drains and checks: the end of every test.
+func (h *House) Prove(within time.Duration) *Verdict {
+	h.t.Helper()
+	h.Heal()
+	rep := h.Drain(within)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 5*time.Minute)
+	defer cancel()
+	v, err := h.Check(ctx)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Logf("checker: %s", v)
+	h.t.Logf("verify: accepted %d, stored %d, dead %d, repeated %d, missing %d, doubled %d", rep.Accepted, rep.Stored, rep.Dead, rep.Repeated, rep.Missing, rep.Doubled)
+	if !v.OK() {
+		h.t.Errorf("the promise is broken")
+	}
+	if !rep.OK() {
+		h.t.Errorf("verify: %d missing, %d doubled: %v", rep.Missing, rep.Doubled, rep.Problems)
+	}
+	return v
+}
+
+// Stored is how many numbered rows ClickHouse holds now.
+func (h *House) Stored(ctx context.Context) (uint64, error) {
+	return h.SQL.Number(ctx, "SELECT count() FROM %s WHERE service = '%s'", Topic, Service)
+}
+
+// Said sums what parts of a role reported under a word.
+func (h *House) Said(role Role, word string) (n uint64) {
+	for _, p := range slices.Concat(h.Parts(), h.Gone) {
+		if p.Spec.Role == role {
+			n += p.Said(word)
+		}
+	}
+	return n
+}

@@ -1,0 +1,5 @@
+package faults
+
+import "testing"
+
+func TestMain(m *testing.M) { Main(m) }

@@ -1,0 +1,73 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Rows 4 and 5: a router and a sink that kill themselves at each named point, at a hit the seed chooses. Shards are small,
+// so that rotations and seals are always under way.
+func TestCrashPoints(t *testing.T) {
+	_, rnd := Seed(t)
+	rounds := 3
+	if testing.Short() {
+		rounds = 1
+	}
+	h := Build(t, Plan{Rotate: schemas.Rotation{Rows: 3000}, Writers: []Writer{{Rate: 1500}, {Rate: 1500}}})
+	h.StartWriters()
+	flows(t, h)
+	for range rounds {
+		for _, c := range points {
+			if err := h.crash(t.Context(), c.role, c.point, 1+rnd.IntN(c.hits), rnd); err != nil {
+				t.Fatal(err)
+			}
+			flows(t, h)
+		}
+	}
+	if got, want := h.Said(RoleRouter, "crashed")+h.Said(RoleSink, "crashed"), uint64(rounds*len(points)); got != want {
+		t.Errorf("%d parts killed themselves, want %d", got, want)
+	}
+	h.Prove(time.Minute)
+}
+
+// Rows 3 and 9, and "mid-batch": bytes of a batch, or of an insert, stop at one the seed chooses, and in that instant
+// the part that sends them, or the one that receives them, is killed.
+func TestCrashMidMessage(t *testing.T) {
+	_, rnd := Seed(t)
+	rounds := 3
+	if testing.Short() {
+		rounds = 1
+	}
+	h := Build(t, Plan{Proxied: true, Writers: []Writer{{Rate: 3000}, {Rate: 3000}}})
+	h.StartWriters()
+	flows(t, h)
+	for range rounds {
+		for _, c := range []struct {
+			name string
+			link *Proxy
+			part *Part
+		}{
+			{"the router in the middle of a batch", h.RouterLink, h.Routers[0]},
+			{"NATS in the middle of a batch", h.RouterLink, h.NATS},
+			{"NATS in the middle of a frame", h.WriterLink, h.NATS},
+			{"the sink in the middle of an insert", h.InsertLink, h.Sinks[0]},
+			{"the engine in the middle of an insert", h.InsertLink, h.Engine},
+		} {
+			done := make(chan struct{})
+			c.link.CutAfter(1+rnd.IntN(120_000), func() { c.part.Kill(); close(done) })
+			await(t, time.Minute, func(context.Context) error {
+				if !isDone(done) {
+					return fmt.Errorf("not so many bytes passed to kill %s", c.name)
+				}
+				return nil
+			})
+			h.start(c.part)
+			flows(t, h)
+		}
+	}
+	h.Prove(time.Minute)
+}

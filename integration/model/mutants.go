@@ -1,0 +1,107 @@
+package model
+
+// Break is a piece of the protocol, or of what it stands on, broken on purpose.
+// Breaks combine with |.
+type Break uint64
+
+// The breaks.
+const (
+	NoReadBack Break = 1 << iota
+	RangeToken
+	NoHeadAssertion
+	NoDeadline
+	NoAttempts
+	NoPositionCheck
+	CheckpointAfter
+	NoCheckpointExpectation
+	NoTailExpectation
+	SilenceIsCommitted
+	NoWindow
+	NarrowWindow
+	ForgetsWindows
+	ForgetsRefused
+	NoFence
+	SealsBeforeCommit
+	SealsWhatIsRetired
+	WidensAfter
+	WidenAnyStatus
+	Renumbers
+	SilenceIsStored
+	NoProducerWindow
+	DiscardsOld
+	PurgesLast
+	PurgesUnstored
+	NoSettleTime
+	ReadsTableFirst
+	ReadsShardsFirst
+	ReadsRegistryFirst
+
+	TokenBeforePart
+	NoLog
+	ForgetsBurnt
+	EngineClockSteps
+	SealReadsReplica
+	PlaceReadsReplica
+	ReaderReadsReplica
+)
+
+// Mutant is a protocol that must be caught.
+type Mutant struct {
+	Name   string
+	Breaks Break
+	// Storm is what it is sought in; any weather when there is none.
+	Storm Storm
+	// Alone are breaks that are harmless one by one, because another guard covers
+	// each: Covered says how.
+	Alone   []Break
+	Covered string
+}
+
+// Mutants of the protocol itself.
+var Mutants = []Mutant{
+	{Name: "the sink trusts OK and does not read the head back", Breaks: NoReadBack},
+	{Name: "the token names the range, not the predecessor", Breaks: RangeToken},
+	{Name: "no head assertion in the insert", Breaks: NoHeadAssertion, Storm: SinkStorm},
+	{Name: "no deadline in the insert", Breaks: NoDeadline, Storm: SinkStorm},
+	{Name: "the attempt stays the same after a burnt token", Breaks: NoAttempts},
+	{Name: "the sink does not check positions", Breaks: NoPositionCheck},
+	{Name: "the checkpoint follows the batch", Breaks: CheckpointAfter},
+	{Name: "no expectation on the checkpoint", Breaks: NoCheckpointExpectation},
+	{Name: "no expectation on the shard's tail", Breaks: NoTailExpectation},
+	{Name: "the router takes silence for a commit", Breaks: SilenceIsCommitted},
+	{Name: "no anti-replay window: Msg-Id alone", Breaks: NoWindow},
+	{Name: "a window narrower than what is in flight", Breaks: NarrowWindow},
+	{Name: "the checkpoint does not keep the windows", Breaks: ForgetsWindows},
+	{Name: "the window forgets refused frames", Breaks: ForgetsRefused},
+	{Name: "no fence before sealing", Breaks: NoFence, Storm: RouterStorm},
+	{Name: "a shard is sealed before the batch after it commits", Breaks: SealsBeforeCommit, Storm: RouterStorm},
+	{Name: "what is retired is read after the fence", Breaks: SealsWhatIsRetired, Storm: RouterStorm},
+	{Name: "the range is widened after the batch", Breaks: WidensAfter},
+	{Name: "a closed shard may be widened", Breaks: WidenAnyStatus, Storm: RouterStorm},
+	{Name: "the producer gives a resent frame a new seq", Breaks: Renumbers},
+	{Name: "the producer takes silence for stored", Breaks: SilenceIsStored},
+	{Name: "the producer sends on past a stuck frame", Breaks: NoProducerWindow},
+	{Name: "a full stream evicts its oldest messages", Breaks: DiscardsOld},
+	{Name: "the janitor purges a shard's last frame", Breaks: PurgesLast},
+	{Name: "the janitor purges frames that are not stored", Breaks: PurgesUnstored},
+	{Name: "the reader asks the table first", Breaks: ReadsTableFirst},
+	{Name: "the reader asks the registry first", Breaks: ReadsRegistryFirst},
+	{Name: "no settle time in EVENTS, and SHARDS read before it", Breaks: NoSettleTime | ReadsShardsFirst,
+		Alone: []Break{NoSettleTime, ReadsShardsFirst},
+		Covered: "a frame that leaves EVENTS during a read is met in SHARDS, which is read later, or below the head in the table; " +
+			"with the settle time it does not leave"},
+}
+
+// Grounds are what the protocol stands on, each taken away.
+var Grounds = []Mutant{
+	{Name: "ClickHouse shows a token before its part", Breaks: TokenBeforePart},
+	{Name: "ClickHouse keeps no deduplication log, its default", Breaks: NoLog, Storm: SinkStorm},
+	{Name: "the deduplication log forgets a burnt token while its head stands", Breaks: ForgetsBurnt, Storm: SinkStorm},
+	{Name: "the clock of ClickHouse steps back", Breaks: EngineClockSteps, Storm: SinkStorm},
+	{Name: "a shard is sealed by a tail from a lagging replica", Breaks: SealReadsReplica},
+	{Name: "a frame is placed by a head entry from a lagging replica", Breaks: PlaceReadsReplica, Storm: RouterStorm},
+	{Name: "a reader reads EVENTS from a lagging replica", Breaks: ReaderReadsReplica},
+}
+
+// broken says whether b is broken in this run.
+func (w *World) broken(b Break) bool { return w.breaks&b != 0 }

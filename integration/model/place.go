@@ -1,0 +1,102 @@
+package model
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// shardFor is the lane's active shard for a frame, and why it must be left
+// before the frame goes in, or "".
+func (l *lane) shardFor(b *batch, f *frame) (*shardState, string, error) {
+	s := l.active[f.month]
+	if s == nil {
+		e, err := l.place(f.month, l.number)
+		if err != nil {
+			return nil, "", err
+		}
+		if s, err = l.load(e); err != nil {
+			return nil, "", err
+		}
+	}
+	lo, hi := f.MinTs, f.MaxTs
+	if t := b.of(s); t != nil {
+		lo, hi = min(lo, t.lo), max(hi, t.hi)
+	}
+	return s, s.full(l.rotation, lo, hi), nil
+}
+
+// leave rotates away from a full shard.
+func (l *lane) leave(s *shardState, reason string) (*shardState, error) {
+	e, err := l.rotate(s.entry, reason)
+	if err != nil {
+		return nil, err
+	}
+	if l.w.broken(SealsBeforeCommit) {
+		if err := l.sealAll([]retiredShard{{s.entry.value.Month, s.entry.value.ID}}); err != nil {
+			return nil, err
+		}
+	}
+	return l.load(e)
+}
+
+func (l *lane) load(e entry[registry.Shard]) (*shardState, error) {
+	t, err := l.readTail(e.value.ID, true)
+	if err != nil {
+		return nil, err
+	}
+	s := &shardState{entry: e, tail: t}
+	l.active[e.value.Month] = s
+	return s, nil
+}
+
+// readTail reads the end of a shard. A replica that lags may answer when the
+// tail will be compared-and-set; for sealing it must be the leader.
+func (l *lane) readTail(id schemas.Shard, mayLag bool) (t tail, err error) {
+	w := l.w
+	err = l.read("read tail", w.nats, func() {
+		t = tailOf(w.shards.lastOf(shardOf(id)))
+		if mayLag && w.strikes(TailStale) || !mayLag && w.broken(SealReadsReplica) && w.coin(8) {
+			t = tailOf(w.shards.laggingLastOf(shardOf(id)))
+		}
+	})
+	return t, err
+}
+
+// retiredShard is a shard that was left and nobody sealed.
+type retiredShard struct {
+	month schemas.Month
+	id    schemas.Shard
+}
+
+// retired are the lane's retired shards of every month.
+func (l *lane) retired() (out []retiredShard, err error) {
+	for _, m := range months {
+		h, err := l.readHead(m)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range slices.Sorted(maps.Keys(h.value.Retired)) {
+			if h.value.Retired[id] == l.number {
+				out = append(out, retiredShard{m, id})
+			}
+		}
+	}
+	return out, nil
+}
+
+// sealAll seals shards at their tails, which nobody can move any more.
+func (l *lane) sealAll(retired []retiredShard) error {
+	for _, r := range retired {
+		t, err := l.readTail(r.id, false)
+		if err != nil {
+			return err
+		}
+		if err := l.seal(r.month, r.id, t.pos, t.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}

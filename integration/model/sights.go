@@ -1,0 +1,57 @@
+package model
+
+// Sight is something worth counting that is no fault: that a guard was needed.
+type Sight int
+
+// The sights.
+const (
+	Sends Sight = iota
+	Resends
+	Accepted
+	Routed
+	RefusedByMsgID
+	RefusedByWindow
+	KeptAsStale
+	Refused
+	LostLane
+	LateCommits
+	Rotations
+	Seals
+	Closes
+	TokensMet
+	TokenHeld
+	InsertHeadMoved
+	InsertTooSlow
+	Purged
+	Reads
+	ReadsTooSlow
+	GapsNamed
+	sightKinds
+)
+
+var sights = [sightKinds]string{
+	Sends:           "frames sent",
+	Resends:         "… sent again",
+	Accepted:        "frames accepted",
+	Routed:          "messages routed",
+	RefusedByMsgID:  "duplicates refused by Msg-Id",
+	RefusedByWindow: "duplicates refused beyond it",
+	KeptAsStale:     "duplicates kept as dead letters",
+	Refused:         "poison kept as dead letters",
+	LostLane:        "commits refused: another owns the lane",
+	LateCommits:     "batches committed after their router gave up",
+	Rotations:       "rotations",
+	Seals:           "shards sealed",
+	Closes:          "shards closed",
+	TokensMet:       "burnt tokens met and passed",
+	TokenHeld:       "inserts answered OK for a token that was there",
+	InsertHeadMoved: "inserts refused: head moved",
+	InsertTooSlow:   "inserts refused: too slow",
+	Purged:          "messages purged",
+	Reads:           "reads checked",
+	ReadsTooSlow:    "reads cut off",
+	GapsNamed:       "damaged shards stopped and named",
+}
+
+// String says what was seen.
+func (s Sight) String() string { return sights[s] }

@@ -1,0 +1,238 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Options of a run.
+type Options struct {
+	Seed   uint64
+	Breaks Break // what is broken on purpose
+	Storm  Storm // in every run, not in some
+	Trace  bool  // keep the trace
+}
+
+// Result of a run.
+type Result struct {
+	Violation error
+	Steps     int
+	Simulated time.Duration
+	Faults    [faultKinds]int
+	Sights    [sightKinds]int
+	Trace     []string
+}
+
+// ErrStuck: after everything was healed, something did not come to rest.
+var ErrStuck = errors.New("not at rest")
+
+// World is one run: servers, processes, the wire between them, one clock and one
+// source of chance.
+type World struct {
+	rng    *rand.Rand
+	breaks Break
+	storm  Storm
+	now    time.Duration
+	steps  int
+	healed bool
+
+	nats, engine   *server
+	events, shards *stream
+	bucket         *bucket
+	table          *table
+	wire           []sent
+	producers      []*producer
+	processes      []*process
+	routers        [][]*process // by lane
+	owners         []*process   // by lane: who has the lease
+	turns          []func()     // who may be next
+	oracle         *oracle
+
+	// Drawn by the seed.
+	lanes, batchMessages, insertFrames, chaos int
+
+	// The weather.
+	odds                    [faultKinds]int
+	fullUntil, unluckyUntil int
+	unlucky                 int // id of the frame that does not get through; -1: none
+	damaged                 map[schemas.Shard]uint64
+	alarms                  map[schemas.Shard]error // shards that their sink stopped
+
+	shardsMade schemas.Shard
+	violation  error
+	struck     [faultKinds]int
+	count      [sightKinds]int
+	tracing    bool
+	trace      []string
+}
+
+// Run plays a seed: chaos, then healing, then rest, then the oracle.
+func Run(o Options) Result {
+	w := newWorld(o)
+	for w.steps < w.chaos && w.violation == nil {
+		w.weather()
+		w.step()
+	}
+	w.heal()
+	for limit := w.steps + 200*w.chaos; w.violation == nil && !w.atRest(); {
+		for range 16 {
+			w.step()
+		}
+		if w.steps > limit {
+			w.violation = fmt.Errorf("%w: %s", ErrStuck, w.unrest())
+		}
+	}
+	if w.violation == nil {
+		w.oracle.check()
+	}
+	for _, p := range w.processes {
+		p.stop()
+	}
+	return Result{Violation: w.violation, Steps: w.steps, Simulated: w.now, Faults: w.struck, Sights: w.count, Trace: w.trace}
+}
+
+func newWorld(o Options) *World {
+	w := &World{
+		rng: rand.New(rand.NewPCG(o.Seed, 0)), breaks: o.Breaks, storm: o.Storm, tracing: o.Trace, unlucky: -1,
+		events: newStream(), shards: newStream(), bucket: newBucket(), table: newTable(),
+		damaged: map[schemas.Shard]uint64{}, alarms: map[schemas.Shard]error{},
+	}
+	w.oracle = &oracle{w: w}
+	w.events.discardsOld = w.broken(DiscardsOld)
+	w.nats = &server{w: w, name: "NATS", before: NatsDies, after: NatsDiesAfter, reboot: func() { w.events.restart(w.nats.clock()) }}
+	w.engine = &server{w: w, name: "ClickHouse", before: EngineDies, after: EngineDiesAfter, reboot: func() { w.table.boot++ }}
+	w.drawRotation()
+	w.lanes = 1
+	if w.coin(4) {
+		w.lanes = 2
+	}
+	w.chaos = 400 + w.rng.IntN(1000)
+	frames, pace := 4+w.rng.IntN(40), 1+w.rng.IntN(3)
+	if w.coin(12) { // enough to fill windows
+		w.chaos, frames, pace = 2000, 150, 8
+	}
+	w.drawOdds()
+	w.batchMessages = 1 + w.rng.IntN(8)
+	w.insertFrames = 1 + w.rng.IntN(6)
+	w.people(frames, pace)
+	return w
+}
+
+// people makes the processes. Producers get pace turns to each other's one.
+func (w *World) people(frames, pace int) {
+	for i := range 1 + w.rng.IntN(3) {
+		p := newProducer(w, i, frames)
+		w.producers = append(w.producers, p)
+		for range pace {
+			w.turns = append(w.turns, p.step)
+		}
+	}
+	w.routers = make([][]*process, w.lanes)
+	w.owners = make([]*process, w.lanes)
+	for lane := range w.lanes {
+		for i := range 3 {
+			r := newRouter(w, fmt.Sprintf("router %d of lane %d", i, lane), lane)
+			w.routers[lane] = append(w.routers[lane], r)
+			w.join(r)
+		}
+		w.appoint(lane)
+	}
+	for i := range 2 + w.rng.IntN(2) {
+		w.join(newSink(w, fmt.Sprintf("sink %d", i)))
+	}
+	w.join(newJanitor(w))
+	w.join(newReader(w, "reader"))
+	for range 2 + pace {
+		w.turns = append(w.turns, w.deliver)
+	}
+}
+
+func (w *World) join(p *process) {
+	w.processes = append(w.processes, p)
+	w.turns = append(w.turns, p.step)
+}
+
+// appoint gives a lane to one of its routers. The one before goes on until it
+// loses a commit.
+func (w *World) appoint(lane int) {
+	w.owners[lane] = w.routers[lane][w.rng.IntN(len(w.routers[lane]))]
+}
+
+// step lets one of them do one thing.
+func (w *World) step() {
+	w.steps++
+	w.now += time.Duration(w.rng.IntN(int(400 * time.Millisecond)))
+	w.turns[w.rng.IntN(len(w.turns))]()
+}
+
+// heal ends all faults: what was stuck goes on, and nobody logs any more.
+func (w *World) heal() {
+	w.healed = true
+	w.nats.upAt, w.engine.upAt = w.now, w.now
+	w.events.full, w.shards.full = false, false
+	w.unlucky = -1
+	for _, p := range w.producers {
+		p.left = 0
+	}
+	for _, p := range w.processes {
+		p.asleep = 0
+	}
+	for lane, routers := range w.routers {
+		for _, r := range routers {
+			if r != w.owners[lane] {
+				r.asleep = math.MaxInt // one router is left; what others sent is still on the wire
+			}
+		}
+	}
+}
+
+// atRest says whether nothing is on its way any more.
+func (w *World) atRest() bool { return w.unrest() == "" }
+
+// unrest is what is still on its way, or "".
+func (w *World) unrest() string {
+	for _, p := range w.producers {
+		if !p.idle() {
+			return p.id + " has frames without an answer"
+		}
+	}
+	if len(w.wire) > 0 {
+		return "requests are on the wire"
+	}
+	for lane := range w.lanes {
+		last, routed := w.events.lastOf(laneOf(lane)), w.shards.lastOf(routedOf(lane))
+		if last != nil && (routed == nil || routed.point.Source < last.seq) {
+			return fmt.Sprintf("lane %d is not routed to its end", lane)
+		}
+	}
+	for _, id := range w.bucket.order {
+		if w.damaged[id] > 0 && w.alarms[id] != nil {
+			continue
+		}
+		if m := w.shards.lastOf(shardOf(id)); m != nil && w.table.heads[id] < m.placed.Pos {
+			return fmt.Sprintf("shard %s is stored to %d, it ends at %d", id, w.table.heads[id], m.placed.Pos)
+		}
+		if e := w.bucket.shard(id).value; e.Status == registry.Sealed {
+			return fmt.Sprintf("shard %s is sealed at %d and not closed", id, e.SealedAt)
+		}
+	}
+	return ""
+}
+
+// coin is true once in n.
+func (w *World) coin(n int) bool { return w.rng.IntN(n) == 0 }
+
+func (w *World) saw(s Sight) { w.count[s]++ }
+
+// traces says whether a trace is kept; formatting one costs more than a step.
+func (w *World) traces() bool { return w.tracing }
+
+func (w *World) tracef(format string, a ...any) {
+	w.trace = append(w.trace, fmt.Sprintf("%5d %9.1fs  ", w.steps, w.now.Seconds())+fmt.Sprintf(format, a...))
+}

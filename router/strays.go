@@ -1,0 +1,164 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Strays are messages under no lane of a topic: of a topic nobody declared, or
+// under a subject that is none. They were acknowledged, so they are answered
+// for: one router of all keeps them as dead letters and takes them out of EVENTS.
+// They are few and odd, so they are swept up now and then, not followed.
+
+// maxStraySources bounds the sources of one sweep; the next takes the rest.
+const maxStraySources = 200
+
+// sweepStrays sweeps until ctx ends.
+func (r *Router) sweepStrays(ctx context.Context) {
+	tick := time.NewTicker(r.cfg.Discover)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if !r.members.Owns("strays") {
+			continue
+		}
+		if err := r.sweep(ctx); err != nil && ctx.Err() == nil {
+			r.cfg.Hooks.fault(schemas.NoTopic, "", err)
+		}
+	}
+}
+
+// stray is a source outside the lanes; topic is nil when nobody declared it.
+type stray struct {
+	source
+	topic *schemas.Topic
+}
+
+// strayOf is the source a subject of EVENTS belongs to, or false when it is a
+// lane's. What could become a lane, once its topic is declared, is dealt with
+// under that lane's own checkpoint, so that the two cannot both deal with it;
+// anything else has a checkpoint for its subject.
+func strayOf(subject string, topics map[string]*schemas.Topic) (stray, bool) {
+	name, _, token, err := schemas.EventsTokens(subject)
+	if err != nil {
+		return stray{}, false // not in the stream's subjects
+	}
+	lane, laneErr := schemas.ParseLane(token)
+	t := topics[name]
+	if t != nil && laneErr == nil && lane < t.Lanes {
+		return stray{}, false
+	}
+	if laneErr == nil && schemas.ValidateTopicName(name) == nil {
+		return stray{laneSource(name, token), t}, true
+	}
+	key := schemas.StrayKey(subject)
+	return stray{source{
+		topic: schemas.NoTopic, token: key, filter: subject, only: subject,
+		routed: schemas.RoutedSubject(schemas.NoTopic, key), dead: schemas.DeadSubject(schemas.NoTopic),
+	}, t}, true
+}
+
+// sweep deals with the strays that are in EVENTS now.
+func (r *Router) sweep(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	info, err := r.events.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsEvents))
+	if err != nil {
+		return fmt.Errorf("router: subjects of %s: %w", schemas.StreamEvents, err)
+	}
+	list, err := r.cfg.Registry.Topics(ctx)
+	if err != nil {
+		return err
+	}
+	topics := make(map[string]*schemas.Topic, len(list))
+	for i := range list {
+		topics[list[i].Name] = &list[i]
+	}
+	found := map[string]stray{}
+	for subject := range info.State.Subjects {
+		if s, ok := strayOf(subject, topics); ok && len(found) < maxStraySources {
+			found[s.routed] = s
+		}
+	}
+	for _, s := range found {
+		if err := r.drain(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepTimeout bounds a sweep: its sources take milliseconds each.
+const sweepTimeout = time.Minute
+
+// drain routes a stray source to its present end and takes what was dealt with
+// out of EVENTS.
+func (r *Router) drain(ctx context.Context, s stray) error {
+	l := &lane{
+		cfg: &r.cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), commits: r.commits,
+		source: s.source, sweeping: true, active: map[schemas.Month]*shardState{},
+	}
+	l.judge.topic = s.topic
+	var err error
+	if l.cp, l.ckSeq, err = loadCheckpoint(ctx, l.shards, l.routed); err != nil {
+		return err
+	}
+	l.cp.Router = l.self
+	var odd []uint64 // to delete one by one
+	var msgs []message
+	bytes := 0
+	flush := func() error {
+		defer func() { msgs, bytes = nil, 0 }()
+		return l.route(ctx, msgs)
+	}
+	err = registry.Read(ctx, r.js, schemas.StreamEvents, l.filter, 1, nil, func(m *jetstream.RawStreamMsg) (bool, error) {
+		if l.only != "" && m.Subject != l.only {
+			return true, nil // of a lane, or another stray's: the filter is no literal subject
+		}
+		if !schemas.Literal(m.Subject) {
+			odd = append(odd, m.Sequence)
+		}
+		if m.Sequence <= l.cp.Source {
+			return true, nil // dealt with by a router that died before it could take it out
+		}
+		msgs = append(msgs, message{subject: m.Subject, header: m.Header, data: m.Data, seq: m.Sequence, stored: m.Time})
+		if bytes += len(m.Data); len(msgs) < r.cfg.MaxBatchMessages && bytes < r.cfg.MaxBatchBytes {
+			return true, nil
+		}
+		return true, flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err != nil {
+		return err
+	}
+	return r.takeOut(ctx, l, odd)
+}
+
+// takeOut removes a drained source's messages from EVENTS. A subject with a
+// wildcard would purge others' messages too, so those go by number.
+func (r *Router) takeOut(ctx context.Context, l *lane, odd []uint64) error {
+	for _, seq := range odd {
+		if err := r.events.DeleteMsg(ctx, seq); err != nil {
+			return fmt.Errorf("router: taking message %d out of %s: %w", seq, schemas.StreamEvents, err)
+		}
+	}
+	if l.cp.Source == 0 || l.only != "" && !schemas.Literal(l.only) {
+		return nil
+	}
+	if err := r.events.Purge(ctx, jetstream.WithPurgeSubject(l.filter), jetstream.WithPurgeSequence(l.cp.Source+1)); err != nil {
+		return fmt.Errorf("router: purging %s of %s: %w", l.filter, schemas.StreamEvents, err)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// janitor purges the streams. It remembers checkpoints, so that EVENTS keeps
+// what was routed for SettleTime more.
+type janitor struct {
+	s    *Sinks
+	past []snapshot // oldest first
+	// sweptAt is when the shards were last swept by age: each sweep looks at every
+	// shard, so a hundred in a replay window are enough.
+	sweptAt time.Time
+}
+
+// snapshot is how far each lane was routed at a time.
+type snapshot struct {
+	at   time.Time
+	upTo map[lane]uint64 // sequence in EVENTS
+}
+
+type lane struct{ topic, token string }
+
+// A stream that is fuller than pressed gives up what it keeps for comfort, the
+// replay window and the settle time, before it must refuse what is new; shards
+// are then purged until the stream is relaxed. minSettle stays: the longest a
+// reader may be between a checkpoint and the frames above it.
+const (
+	pressed   = 0.8
+	relaxed   = 0.6
+	minSettle = 30 * time.Second
+)
+
+func (j *janitor) sweep(ctx context.Context, now time.Time) error {
+	return errors.Join(j.sweepEvents(ctx, now), j.sweepCheckpoints(ctx), j.sweepShards(ctx, now))
+}
+
+// fill is how full a stream is, 0 to 1; 0 when it has no bound.
+func fill(info *jetstream.StreamInfo) float64 {
+	if info.Config.MaxBytes <= 0 {
+		return 0
+	}
+	return float64(info.State.Bytes) / float64(info.Config.MaxBytes)
+}
+
+// sweepEvents purges, lane by lane, what had been routed SettleTime ago. The
+// message the checkpoint names stays, so that a rollback shows.
+func (j *janitor) sweepEvents(ctx context.Context, now time.Time) error {
+	upTo, err := routedUpTo(ctx, j.s.js)
+	if err != nil {
+		return err
+	}
+	events, err := j.s.js.Stream(ctx, schemas.StreamEvents)
+	if err != nil {
+		return fmt.Errorf("janitor: %s: %w", schemas.StreamEvents, err)
+	}
+	settle := j.s.cfg.SettleTime
+	if fill(events.CachedInfo()) > pressed {
+		settle = min(settle, minSettle)
+	}
+	j.past = append(j.past, snapshot{now, upTo})
+	var ripe *snapshot
+	for len(j.past) > 0 && now.Sub(j.past[0].at) >= settle {
+		ripe, j.past = &j.past[0], j.past[1:]
+	}
+	if ripe == nil {
+		return nil
+	}
+	var failed []error
+	for l, seq := range ripe.upTo {
+		filter := schemas.LaneFilter(l.topic, l.token)
+		if err := events.Purge(ctx, jetstream.WithPurgeSubject(filter), jetstream.WithPurgeSequence(seq)); err != nil {
+			failed = append(failed, fmt.Errorf("janitor: purging %s of %s: %w", filter, schemas.StreamEvents, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// routedUpTo reads how far each lane is routed. What is no lane's checkpoint is
+// nothing to purge by.
+func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]uint64, error) {
+	upTo := map[lane]uint64{}
+	err := registry.LastMessages(ctx, js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *jetstream.RawStreamMsg) error {
+		topic, token, ok := schemas.RoutedTokens(msg.Subject)
+		cp, err := schemas.ParseCheckpoint(msg.Data)
+		if ok && err == nil && topic != schemas.NoTopic && schemas.Literal(msg.Subject) && cp.Source > 1 {
+			upTo[lane{topic, token}] = cp.Source
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("janitor: checkpoints: %w", err)
+	}
+	return upTo, nil
+}
+
+// sweepCheckpoints keeps the last checkpoint of each lane.
+func (j *janitor) sweepCheckpoints(ctx context.Context) error {
+	info, err := j.s.shards.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsRouted))
+	if err != nil {
+		return fmt.Errorf("janitor: %s: %w", schemas.StreamShards, err)
+	}
+	for subject, n := range info.State.Subjects {
+		if n < 2 || !schemas.Literal(subject) {
+			continue
+		}
+		if err := j.s.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeKeep(1)); err != nil {
+			return fmt.Errorf("janitor: purging %s: %w", subject, err)
+		}
+	}
+	return nil
+}
+
+// sweepShards purges frames that are stored, verified and older than the replay
+// window, or as old as it takes when the stream is pressed; never a shard's last.
+func (j *janitor) sweepShards(ctx context.Context, now time.Time) error {
+	info, err := j.s.shards.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("janitor: %s: %w", schemas.StreamShards, err)
+	}
+	full := fill(info)
+	if full <= pressed && now.Sub(j.sweptAt) < j.s.cfg.ReplayWindow/100 {
+		return nil
+	}
+	j.sweptAt = now
+	keepFrom, err := registry.FirstAfter(ctx, j.s.shards, now.Add(-j.s.cfg.ReplayWindow))
+	if err != nil {
+		return err
+	}
+	if full > pressed {
+		keepFrom = max(keepFrom, keepWhenPressed(info.State.FirstSeq, info.State.LastSeq, full))
+	}
+	if keepFrom <= info.State.FirstSeq {
+		return nil
+	}
+	subjects, err := j.s.shards.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsShards))
+	if err != nil {
+		return fmt.Errorf("janitor: %s: %w", schemas.StreamShards, err)
+	}
+	var failed []error
+	for subject, n := range subjects.State.Subjects {
+		if n > 1 {
+			failed = append(failed, j.sweepShard(ctx, subject, keepFrom))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// keepWhenPressed is the sequence below which a stream must go to be relaxed, if
+// its bytes lie evenly over its sequences.
+func keepWhenPressed(first, last uint64, full float64) uint64 {
+	return last - uint64(float64(last-first)*relaxed/full)
+}
+
+func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint64) error {
+	topic, month, id, err := schemas.ParseShardSubject(subject)
+	if err != nil {
+		return nil // no shard's: nothing to purge by
+	}
+	ref := Ref{topic, month, id}
+	head, rows, err := j.s.cfg.DB.HeadRows(ctx, topic, month, id)
+	if err != nil || head == 0 {
+		return err
+	}
+	last, err := j.s.shards.GetLastMsgForSubject(ctx, subject)
+	if err != nil {
+		return fmt.Errorf("janitor: tail of %s: %w", ref, err)
+	}
+	at, err := registry.FindFrame(ctx, j.s.shards, subject, head, last.Sequence)
+	if err != nil {
+		return err
+	}
+	p, err := registry.FrameFrom(ctx, j.s.shards, subject, at)
+	if err != nil {
+		return err
+	}
+	if p.Pos != head || rows != p.ShardRows {
+		return fmt.Errorf("janitor: %s: %w: %d rows up to position %d, the frames brought %d; run `almanac verify %s`", ref, ErrUnverified, rows, head, p.ShardRows, topic)
+	}
+	if err := j.s.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(min(keepFrom, at, last.Sequence))); err != nil {
+		return fmt.Errorf("janitor: purging %s: %w", ref, err)
+	}
+	return nil
+}
