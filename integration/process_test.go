@@ -159,9 +159,8 @@ func (c *process) kill() {
 // killed fails the test when the process ended in another way than by SIGKILL.
 func (c *process) killed() {
 	c.t.Helper()
-	var exit *exec.ExitError
 	if s, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGKILL {
-		c.t.Errorf("%s ended by itself: %v %v\n%s", c.part, c.cmd.ProcessState, exit, c.said.text())
+		c.t.Errorf("%s ended by itself: %v\n%s", c.part, c.cmd.ProcessState, c.said.text())
 	}
 }
 

@@ -95,7 +95,7 @@ func TestRegistryListsWhileItIsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const rotations = 200
+	const rotations = 120
 	var made atomic.Int64
 	made.Store(1)
 	parallel(t, 3, func(n int) {

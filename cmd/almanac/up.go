@@ -129,6 +129,11 @@ func (n *node) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if n.servers.nats != nil { // just started: whoever has a lease in it is gone
+		if err := reg.ForgetMembers(ctx); err != nil {
+			return err
+		}
+	}
 	e := n.servers.engine
 	dsn, err := withAccount(e.HTTPURL(), e.User(), e.Password(), e.Database())
 	if err != nil {
