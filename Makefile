@@ -18,11 +18,14 @@ PKG      ?= ./...
 FUZZTIME ?= 10s
 # How long make soak breaks things.
 MINUTES  ?= 10
-# Two test binaries at a time: each has a ClickHouse of its own.
-TEST     := go test -p 2 -timeout 12m
+# Seeds for simulate.
+SEEDS    ?= 100000
+# One test binary at a time: each has a ClickHouse of its own, and the fault tests
+# judge how long things take to recover.
+TEST     := go test -p 1 -timeout 14m
 
 .NOTPARALLEL:
-.PHONY: help setup build up test tools check lint fuzz bench soak cover clean tidy
+.PHONY: help setup build up test tools check lint fuzz bench soak simulate cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1\t\2/' | expand -t 12
@@ -86,6 +89,9 @@ bench: setup ## Every benchmark, one package at a time
 
 soak: setup ## All faults mixed for MINUTES (default 10), with a report; ALMANAC_FAULT_SEED repeats one
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SOAK_MINUTES=$(MINUTES) go test -count 1 -timeout 0 -run '^TestSoak$$' -v ./integration/faults
+
+simulate: ## The protocol's model for SEEDS seeds (default 100000): every fault, no server
+	go test -count 1 -timeout 0 -run '^TestModel$$' -v ./integration/model -seeds $(SEEDS)
 
 cover: setup ## Tests with coverage; the report is cover.out
 	ALMANAC_REQUIRE_ENGINE=1 $(TEST) -coverprofile=cover.out -coverpkg=./... $(PKG)

@@ -212,5 +212,9 @@ func (e *env) stored(topic string, n uint64, within time.Duration) {
 
 func eventually(t testing.TB, within time.Duration, ask func() error) {
 	t.Helper()
-	embeddedtest.Eventually(t, within, ask)
+	embeddedtest.Eventually(t, patience*within, ask)
 }
+
+// patience is how much longer than on a quiet machine a condition may take: the
+// tests of several packages share its processors.
+const patience = 5

@@ -130,12 +130,19 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 		return nil, err
 	}
 
+	frames, err := r.frameCounts(ctx, t.Name)
+	if err != nil {
+		return nil, err
+	}
 	var inShards, expected uint64
 	known := map[schemas.Shard]bool{}
 	for _, e := range entries {
 		known[e.ID] = true
 		tail, has := tails[e.ID]
 		s, err := r.verifyShard(ctx, t, e, tail, has, stored[e.ID])
+		if err == nil && has {
+			err = r.holes(ctx, s, tail, frames[tail.subject])
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -17,4 +17,8 @@ var (
 	// ErrDisconnected: the connection to NATS was lost, and with it the answers
 	// under way. The lane's run ends; the next one reads the checkpoint.
 	ErrDisconnected = errors.New("the connection to NATS was lost")
+	// ErrShardsFull: SHARDS has no room for the batch. The lane tries one of half
+	// as many messages: were a batch larger than what the janitor leaves free, a
+	// stream that is almost full would refuse it for ever.
+	ErrShardsFull = errors.New("SHARDS is full")
 )

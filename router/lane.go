@@ -341,13 +341,22 @@ func (l *lane) commit(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// codeWrongLastSequence is JetStream's "wrong last sequence".
-const codeWrongLastSequence = 10071
+// codeWrongLastSequence is JetStream's "wrong last sequence", codeStreamFull the
+// code of "maximum bytes exceeded".
+const (
+	codeWrongLastSequence = 10071
+	codeStreamFull        = 10077
+)
 
 func commitError(err error) error {
 	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence {
-		return fmt.Errorf("%w: %w", ErrLostLane, err)
+	if errors.As(err, &api) {
+		switch api.ErrorCode {
+		case codeWrongLastSequence:
+			return fmt.Errorf("%w: %w", ErrLostLane, err)
+		case codeStreamFull:
+			return fmt.Errorf("%w: %w", ErrShardsFull, err)
+		}
 	}
 	return fmt.Errorf("router: publishing to %s: %w", schemas.StreamShards, err)
 }

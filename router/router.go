@@ -127,11 +127,11 @@ const maxCommits = 16
 
 // work runs a lane again and again until ctx ends, pausing after a fault.
 func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
-	pause := minPause
+	pause, cfg := minPause, r.cfg
 	for ctx.Err() == nil {
 		began := time.Now()
 		l := &lane{
-			cfg: &r.cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), commits: r.commits,
+			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), commits: r.commits,
 			source: laneSource(id.topic, id.lane), active: map[schemas.Month]*shardState{},
 		}
 		l.judge.topic = topic
@@ -145,6 +145,11 @@ func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
 			return
 		}
 		r.cfg.Hooks.fault(id.topic, id.lane, err)
+		if errors.Is(err, ErrShardsFull) {
+			cfg.MaxBatchMessages = max(1, cfg.MaxBatchMessages/2)
+		} else {
+			cfg.MaxBatchMessages = r.cfg.MaxBatchMessages
+		}
 		if time.Since(began) > maxPause {
 			pause = minPause
 		}

@@ -17,8 +17,12 @@
 //
 // The head in ClickHouse, and nothing else. There are no consumer acks and no
 // state on disk; a sink that starts asks ClickHouse where each shard stands. Of
-// two sinks with the same shard one insert wins: the token names the head the
-// insert follows, and the insert itself asserts that the head has not moved.
+// two sinks with the same shard one insert wins: all inserts that follow one head
+// are one query to ClickHouse, which runs one of an id at a time, and each asserts
+// that the head has not moved. The token, which names the head too, keeps out the
+// insert that was sent twice. The frame at the head is compared with what is
+// stored there when a sink begins, so that a stream which gave its positions again
+// is noticed.
 //
 // # After an insert
 //
@@ -27,11 +31,14 @@
 //	OK        not moved        the token was burnt by a crash    next attempt, same rows
 //	error     not moved        nothing was stored                back off, same attempt
 //
+// A batch is bounded decompressed too: one insert must stay one block, or a crash
+// between its parts would lose the later ones.
+//
 // # Failures
 //
 // A position missing or repeated in SHARDS, or a frame that does not name its
-// predecessor, stops that shard with ErrGap and the exact range; the others go
-// on. A refusal by ClickHouse stops the shard the same way until it succeeds;
+// predecessor, stops that shard with ErrGap and the exact range, another frame at
+// the head with ErrForked; the others go on. What is no frame is passed over. A refusal by ClickHouse stops the shard the same way until it succeeds;
 // nothing is skipped. The janitor purges what is stored and old, and never a
 // shard's last frame.
 package sinks

@@ -137,7 +137,7 @@ func (j *janitor) sweepShards(ctx context.Context, now time.Time) error {
 		return err
 	}
 	if full > pressed {
-		keepFrom = max(keepFrom, keepWhenPressed(info.State.FirstSeq, info.State.LastSeq, full))
+		keepFrom = max(keepFrom, keepWhenPressed(info.State.Msgs, info.State.LastSeq, full))
 	}
 	if keepFrom <= info.State.FirstSeq {
 		return nil
@@ -156,9 +156,10 @@ func (j *janitor) sweepShards(ctx context.Context, now time.Time) error {
 }
 
 // keepWhenPressed is the sequence below which a stream must go to be relaxed, if
-// its bytes lie evenly over its sequences.
-func keepWhenPressed(first, last uint64, full float64) uint64 {
-	return last - uint64(float64(last-first)*relaxed/full)
+// its bytes lie evenly over its messages and these at its end. Its first sequence
+// says nothing: the last frames of the oldest shards stay there for ever.
+func keepWhenPressed(msgs, last uint64, full float64) uint64 {
+	return last - min(last, uint64(float64(msgs)*relaxed/full))
 }
 
 func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint64) error {

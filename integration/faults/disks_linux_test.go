@@ -59,6 +59,7 @@ func fill(t *testing.T, disk string) (free func()) {
 // Row 14: the disk of NATS is full. JetStream goes off and stays off until the server restarts, even when there is space
 // again; the embedded server sees to that.
 func TestDiskFullNATS(t *testing.T) {
+	t.Parallel()
 	_, rnd := Seed(t)
 	disk := smallDisk(t, "192m")
 	h := Build(t, Plan{NATSDir: filepath.Join(disk, "nats"), Writers: []Writer{{Rate: 1500}, {Rate: 1500}}})
@@ -67,6 +68,7 @@ func TestDiskFullNATS(t *testing.T) {
 
 // Row 15: the disk of ClickHouse is full. Inserts are refused, the sinks wait, and go on by themselves.
 func TestDiskFullEngine(t *testing.T) {
+	t.Parallel()
 	_, rnd := Seed(t)
 	disk := smallDisk(t, "512m")
 	h := Build(t, Plan{EngineDir: filepath.Join(disk, "engine"), Writers: []Writer{{Rate: 1500}, {Rate: 1500}}})

@@ -96,15 +96,3 @@ func (h *House) rampage(ctx context.Context, rnd *rand.Rand, every time.Duration
 		}
 	}
 }
-
-// pause paces faults.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}

@@ -8,11 +8,9 @@ import (
 
 // Rows 12 and 13: every link is cut in the middle of a message, swallowed, half-open, slow and late, again and again.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	_, rnd := Seed(t)
-	rounds := 3
-	if testing.Short() {
-		rounds = 1
-	}
+	rounds := Rounds(t)
 	h := Build(t, Plan{Proxied: true, InsertTimeout: 10 * time.Second, Writers: []Writer{{Rate: 1500}, {Rate: 1500}}})
 	h.StartWriters()
 	flows(t, h)

@@ -113,10 +113,34 @@ func (h *House) replaceWriter(slot int) error {
 	return err
 }
 
+// CrashOn starts a part again and again, each time to kill itself at the next of its role's points, as often as rounds says.
+func (h *House) CrashOn(ctx context.Context, p *Part, rounds int, rnd *rand.Rand) error {
+	p.Kill()
+	for range rounds {
+		for _, c := range points {
+			if c.role != p.Spec.Role {
+				continue
+			}
+			if err := h.crashNow(ctx, p, c.point, 1+rnd.IntN(c.hits)); err != nil {
+				return err
+			}
+		}
+	}
+	return p.Start()
+}
+
 // crash starts a part that will kill itself at the hit-th time it comes to a point, and starts it again when it did.
 func (h *House) crash(ctx context.Context, role Role, point string, hit int, rnd *rand.Rand) error {
 	p, _ := h.pick(role, rnd)
 	p.Kill()
+	if err := h.crashNow(ctx, p, point, hit); err != nil {
+		return err
+	}
+	return p.Start()
+}
+
+// crashNow starts a dead part and returns when it has killed itself.
+func (h *House) crashNow(ctx context.Context, p *Part, point string, hit int) error {
 	before := p.Said("crashed")
 	p.Spec.CrashAt, p.Spec.CrashHit = point, hit
 	if err := p.Start(); err != nil {
@@ -132,10 +156,10 @@ func (h *House) crash(ctx context.Context, role Role, point string, hit int, rnd
 		return ctx.Err()
 	}
 	p.Spec.CrashAt = ""
-	if p.Said("crashed") == before && ctx.Err() == nil && h.alone(role) {
+	if p.Said("crashed") == before && h.alone(p.Spec.Role) {
 		return fmt.Errorf("faults: %s did not come to %s for the %d. time", p.Spec.Name, point, hit)
 	}
-	return p.Start()
+	return nil
 }
 
 func (h *House) alone(role Role) bool {

@@ -10,6 +10,7 @@ import (
 // Rows 22 and 25: producers whose clocks pass the end of a month, of a year and of a leap February while parts are
 // killed, and one whose clock jumps back and forth by an hour. Row 19: damaged messages between them.
 func TestMonths(t *testing.T) {
+	t.Parallel()
 	_, rnd := Seed(t)
 	before := func(y int, m time.Month) int64 {
 		return time.Date(y, m, 1, 0, 0, 0, 0, time.UTC).Add(-6 * time.Second).UnixNano()

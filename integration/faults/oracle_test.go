@@ -17,6 +17,7 @@ import (
 
 // Row 38: what is planted must be found, by the checker and by verify, and named.
 func TestOracle(t *testing.T) {
+	t.Parallel()
 	h := Build(t, Plan{Writers: []Writer{{Rate: 2000, Events: 8000}}, Rotate: schemas.Rotation{Rows: 1000}})
 	h.StartWriters()
 	await(t, time.Minute, func(context.Context) error {
@@ -82,8 +83,8 @@ func TestOracle(t *testing.T) {
 			t.Fatal(err)
 		}
 		v, rep := h.alarm(t)
-		named(t, "the checker", v.Problems, "stands where")
-		named(t, "verify", rep.Problems, "missing")
+		named(t, "the checker", v.Problems, "positions 2 to 2 are missing in SHARDS")
+		named(t, "verify", rep.Problems, "positions 2 to 2 are missing in SHARDS")
 	})
 }
 

@@ -259,14 +259,18 @@ func until(ctx context.Context, within, every time.Duration, ask func(context.Co
 	defer cancel()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	var last error
 	for {
 		err := ask(ctx)
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() == nil || last == nil { // the last answer, not that there was no time for another
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("still wrong after %s: %w", within, err)
+			return fmt.Errorf("still wrong after %s: %w", within, last)
 		case <-tick.C:
 		}
 	}
@@ -274,3 +278,15 @@ func until(ctx context.Context, within, every time.Duration, ask func(context.Co
 
 // killEngine kills the engine's own process, and leaves it to its parent to start it again.
 func (p *Part) killEngine() { _ = syscall.Kill(p.Engine(), syscall.SIGKILL) }
+
+// pause paces faults.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

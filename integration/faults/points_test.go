@@ -3,8 +3,11 @@ package faults
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -12,22 +15,21 @@ import (
 // Rows 4 and 5: a router and a sink that kill themselves at each named point, at a hit the seed chooses. Shards are small,
 // so that rotations and seals are always under way.
 func TestCrashPoints(t *testing.T) {
+	t.Parallel()
 	_, rnd := Seed(t)
-	rounds := 3
-	if testing.Short() {
-		rounds = 1
-	}
+	rounds := Rounds(t)
 	h := Build(t, Plan{Rotate: schemas.Rotation{Rows: 3000}, Writers: []Writer{{Rate: 1500}, {Rate: 1500}}})
 	h.StartWriters()
 	flows(t, h)
-	for range rounds {
-		for _, c := range points {
-			if err := h.crash(t.Context(), c.role, c.point, 1+rnd.IntN(c.hits), rnd); err != nil {
-				t.Fatal(err)
-			}
-			flows(t, h)
-		}
+	both, ctx := errgroup.WithContext(t.Context())
+	for _, p := range []*Part{h.Routers[0], h.Sinks[0]} {
+		r := rand.New(rand.NewPCG(rnd.Uint64(), 0))
+		both.Go(func() error { return h.CrashOn(ctx, p, rounds, r) })
 	}
+	if err := both.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	flows(t, h)
 	if got, want := h.Said(RoleRouter, "crashed")+h.Said(RoleSink, "crashed"), uint64(rounds*len(points)); got != want {
 		t.Errorf("%d parts killed themselves, want %d", got, want)
 	}
@@ -37,11 +39,9 @@ func TestCrashPoints(t *testing.T) {
 // Rows 3 and 9, and "mid-batch": bytes of a batch, or of an insert, stop at one the seed chooses, and in that instant
 // the part that sends them, or the one that receives them, is killed.
 func TestCrashMidMessage(t *testing.T) {
+	t.Parallel()
 	_, rnd := Seed(t)
-	rounds := 3
-	if testing.Short() {
-		rounds = 1
-	}
+	rounds := Rounds(t)
 	h := Build(t, Plan{Proxied: true, Writers: []Writer{{Rate: 3000}, {Rate: 3000}}})
 	h.StartWriters()
 	flows(t, h)

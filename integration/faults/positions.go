@@ -15,8 +15,9 @@ import (
 
 // shardFrames are the frames of a shard as their headers tell.
 type shardFrames struct {
-	name string
-	upTo []uint64 // rows up to position i+1
+	name   string
+	upTo   []uint64 // rows up to position i+1
+	purged uint64   // positions before the first frame there is
 }
 
 // positions checks that every shard counts 1, 2, 3 …, that each position brought to ClickHouse as many rows as its frames
@@ -39,14 +40,11 @@ func (c *Checker) positions(ctx context.Context, v *Verdict) error {
 		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}
-		if want := uint64(len(f.upTo)) + 1; pos != want {
-			v.problem("shard %s: position %d stands where %d should", f.name, pos, want)
-			return nil
+		total, err := strconv.ParseUint(m.Headers().Get("Almanac-Shard-Rows"), 10, 64)
+		if err != nil {
+			return err
 		}
-		if n := len(f.upTo); n > 0 {
-			rows += f.upTo[n-1]
-		}
-		f.upTo = append(f.upTo, rows)
+		f.take(pos, rows, total, v)
 		v.Frames++
 		return nil
 	})
@@ -76,6 +74,32 @@ func (c *Checker) positions(ctx context.Context, v *Verdict) error {
 	return c.registry(ctx, frames, v)
 }
 
+// take adds a frame: its position, its rows, and those of the shard up to and with it.
+func (f *shardFrames) take(pos, rows, total uint64, v *Verdict) {
+	want := uint64(len(f.upTo)) + 1
+	switch {
+	case pos < want:
+		v.problem("shard %s: position %d stands twice", f.name, pos)
+		return
+	case want == 1 && pos > 1: // the janitor purges what is stored and old, from the beginning
+		v.Purged += int(pos - 1)
+		f.purged = pos - 1
+	case pos > want:
+		v.problem("shard %s: positions %d to %d are missing in SHARDS", f.name, want, pos-1)
+	}
+	for ; want < pos; want++ { // as many rows as the frame after them says
+		f.upTo = append(f.upTo, total-rows)
+	}
+	before := uint64(0)
+	if pos > 1 {
+		before = f.upTo[pos-2]
+	}
+	if before+rows != total {
+		v.problem("shard %s: position %d brings it to %d rows by its header, to %d by counting", f.name, pos, total, before+rows)
+	}
+	f.upTo = append(f.upTo, before+rows)
+}
+
 // compare walks the positions that rows carry: each is the last of an insert.
 func (f *shardFrames) compare(stored map[uint64]uint64, v *Verdict) {
 	var at []uint64
@@ -83,15 +107,20 @@ func (f *shardFrames) compare(stored map[uint64]uint64, v *Verdict) {
 		at = append(at, pos)
 	}
 	sort.Slice(at, func(i, j int) bool { return at[i] < at[j] })
-	var before, last uint64
+	var before, last, sum uint64
 	for _, pos := range at {
 		if pos == 0 || pos > uint64(len(f.upTo)) {
 			v.problem("shard %s: rows of position %d, it has %d", f.name, pos, len(f.upTo))
 			return
 		}
-		if want := f.upTo[pos-1] - before; stored[pos] != want {
-			v.problem("shard %s: positions %d to %d have %d rows, their frames %d", f.name, last+1, pos, stored[pos], want)
+		if pos < f.purged { // how many rows its frames had is gone with them; the next one that stands knows the sum
+			sum += stored[pos]
+			continue
 		}
+		if want := f.upTo[pos-1] - before; sum+stored[pos] != want {
+			v.problem("shard %s: positions %d to %d have %d rows, their frames %d", f.name, last+1, pos, sum+stored[pos], want)
+		}
+		sum = 0
 		before, last = f.upTo[pos-1], pos
 	}
 	if last != uint64(len(f.upTo)) {

@@ -7,6 +7,7 @@ import (
 
 // One part at a time, all else well: how long until new events of every lane are in ClickHouse again.
 func TestRecovery(t *testing.T) {
+	t.Parallel()
 	_, rnd := Seed(t)
 	h := Build(t, Plan{Writers: []Writer{{Rate: 2000}, {Rate: 2000}}})
 	h.StartWriters()

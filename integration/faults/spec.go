@@ -53,9 +53,10 @@ type Writer struct {
 	Number uint64
 	// Rate is events a second; Events is when to stop by itself, 0: when told.
 	Rate, Events int
-	// Policy and BufferEvents are the producer's.
+	// Policy, BufferEvents and Linger (default 100 ms) are the producer's.
 	Policy       string
 	BufferEvents int
+	Linger       time.Duration
 	// From is where its clock begins, unix ns; 0: it is the machine's.
 	From int64
 	// Step is how far its clock jumps, back and forth, every second.

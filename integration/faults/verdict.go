@@ -17,6 +17,8 @@ type Verdict struct {
 	GivenUp int
 	// Shards and Frames were compared position by position.
 	Shards, Frames int
+	// Purged is the frames SHARDS no longer has; their rows were compared all together.
+	Purged int
 	// Dead is the dead letters, Damaged the messages that had to become some, Echoed those that came again too late.
 	Dead, Damaged, Echoed int
 	// Problems say what else is wrong.

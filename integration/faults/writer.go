@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ func playProducer(ctx context.Context, spec Spec, stop <-chan struct{}) error {
 	err = patiently(ctx, func(ctx context.Context) (err error) {
 		p, err = producer.Connect(ctx, spec.NATS, producer.Config{
 			Topic: w.Topic, Service: Service, Policy: policy, BufferEvents: w.BufferEvents,
-			Linger: 100 * time.Millisecond, AckTimeout: 2 * time.Second, Now: w.clock(),
+			Linger: cmp.Or(w.Linger, 100*time.Millisecond), AckTimeout: 2 * time.Second, Now: w.clock(),
 			Hooks: producer.Hooks{OnError: func(err error) { note("%v", err) }},
 		})
 		return err

@@ -8,11 +8,9 @@ import (
 // Rows 8, 10 and 11: frozen parts. A router and a sink sleep beyond their lease, others take their work, and they wake
 // up in the middle of what they did; NATS and ClickHouse sleep longer than anybody waits for an answer.
 func TestZombies(t *testing.T) {
+	t.Parallel()
 	_, rnd := Seed(t)
-	rounds := 3
-	if testing.Short() {
-		rounds = 1
-	}
+	rounds := Rounds(t)
 	h := Build(t, Plan{Routers: 2, Sinks: 2, InsertTimeout: 4 * time.Second, Writers: []Writer{{Rate: 1500}, {Rate: 1500}}})
 	h.StartWriters()
 	flows(t, h)
@@ -59,11 +57,9 @@ func flows(t *testing.T, h *House) time.Duration {
 
 // Row 7: everything killed at once.
 func TestKillAll(t *testing.T) {
+	t.Parallel()
 	Seed(t)
-	rounds := 3
-	if testing.Short() {
-		rounds = 1
-	}
+	rounds := Rounds(t)
 	h := Build(t, Plan{Routers: 2, Sinks: 2, Writers: []Writer{{Rate: 1500}, {Rate: 1500}}})
 	h.StartWriters()
 	flows(t, h)

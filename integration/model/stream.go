@@ -1,7 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -54,7 +56,8 @@ type outgoing struct {
 // stream is EVENTS or SHARDS. Messages are kept after they were purged, for the
 // oracle alone: every read passes over them.
 type stream struct {
-	msgs []*message // msgs[i] has sequence i+1
+	msgs []*message             // msgs[i] has sequence i+1
+	of   map[subject][]*message // the same, by subject
 	last map[subject]uint64
 	prev map[subject]uint64 // before last: what a replica that lags would answer
 	full bool               // refuses (DiscardNew)
@@ -78,13 +81,14 @@ type idSeen struct {
 }
 
 func newStream() *stream {
-	return &stream{last: map[subject]uint64{}, prev: map[subject]uint64{}, ids: map[msgID]idSeen{}}
+	return &stream{of: map[subject][]*message{}, last: map[subject]uint64{}, prev: map[subject]uint64{}, ids: map[msgID]idSeen{}}
 }
 
 // store appends a message.
 func (s *stream) store(m message, at time.Duration) *message {
 	m.seq, m.at = uint64(len(s.msgs))+1, at
 	s.msgs = append(s.msgs, &m)
+	s.of[m.subject] = append(s.of[m.subject], &m)
 	if s.prev[m.subject] = s.last[m.subject]; m.kind != deadSubject {
 		s.last[m.subject] = m.seq
 	}
@@ -165,8 +169,10 @@ func (s *stream) laggingLastOf(sub subject) *message {
 // from yields the messages of a subject from a sequence on.
 func (s *stream) from(sub subject, seq uint64) func(func(*message) bool) {
 	return func(yield func(*message) bool) {
-		for i := max(seq, 1) - 1; i < uint64(len(s.msgs)); i++ {
-			if m := s.msgs[i]; m.subject == sub && !m.gone && !yield(m) {
+		msgs := s.of[sub]
+		i, _ := slices.BinarySearchFunc(msgs, seq, func(m *message, seq uint64) int { return cmp.Compare(m.seq, seq) })
+		for _, m := range msgs[i:] {
+			if !m.gone && !yield(m) {
 				return
 			}
 		}

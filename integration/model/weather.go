@@ -41,7 +41,7 @@ const (
 // storms are the odds in a storm.
 var storms = [...]map[Fault]int{
 	{RouterStalls: 12, Takeover: 40, RotationChanged: 20, RequestLate: 6, RouterDies: 0},
-	{SinkStalls: 6, RequestLate: 4, RequestTwice: 5, AnswerLost: 8, SinkDies: 15},
+	{SinkStalls: 6, RequestLate: 4, RequestTwice: 5, AnswerLost: 8, SinkDies: 15, EngineClockJumps: 60},
 }
 
 // strikes says whether a fault strikes here.

@@ -3,8 +3,8 @@ package model
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/almanac-events/almanac/registry"
@@ -112,10 +112,10 @@ func newWorld(o Options) *World {
 	if w.coin(4) {
 		w.lanes = 2
 	}
-	w.chaos = 400 + w.rng.IntN(1000)
+	w.chaos = 300 + w.rng.IntN(700)
 	frames, pace := 4+w.rng.IntN(40), 1+w.rng.IntN(3)
 	if w.coin(12) { // enough to fill windows
-		w.chaos, frames, pace = 2000, 150, 8
+		w.chaos, frames, pace = 1500, 150, 8
 	}
 	w.drawOdds()
 	w.batchMessages = 1 + w.rng.IntN(8)
@@ -171,23 +171,21 @@ func (w *World) step() {
 	w.turns[w.rng.IntN(len(w.turns))]()
 }
 
-// heal ends all faults: what was stuck goes on, and nobody logs any more.
+// heal ends all faults: what was stuck goes on, and nobody logs any more. Of a
+// lane's routers one is left; what the others sent is still on the wire.
 func (w *World) heal() {
 	w.healed = true
 	w.nats.upAt, w.engine.upAt = w.now, w.now
 	w.events.full, w.shards.full = false, false
 	w.unlucky = -1
+	w.turns = []func(){w.deliver, w.deliver}
 	for _, p := range w.producers {
 		p.left = 0
+		w.turns = append(w.turns, p.step)
 	}
 	for _, p := range w.processes {
-		p.asleep = 0
-	}
-	for lane, routers := range w.routers {
-		for _, r := range routers {
-			if r != w.owners[lane] {
-				r.asleep = math.MaxInt // one router is left; what others sent is still on the wire
-			}
+		if p.asleep = 0; p.dies != JanitorDies && (p.dies != RouterDies || slices.Contains(w.owners, p)) {
+			w.turns = append(w.turns, p.step)
 		}
 	}
 }

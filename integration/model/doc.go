@@ -1,0 +1,61 @@
+// Package model plays Almanac's protocol against every fault it is made for, ten
+// thousand times in a minute. Servers and processes are simulated; one seed
+// decides what happens; the clock is a number.
+//
+//	make simulate SEEDS=1000000
+//	go test ./integration/model -run TestModel -seed 4711 -lines 500 -v
+//
+// # What is modelled
+//
+//		producer ─▶ EVENTS ─▶ router ─▶ SHARDS, registry ─▶ sink ─▶ table ─▶ reader
+//
+//	  - EVENTS: Msg-Ids in memory on the server's clock, which restarts and outages
+//	    eat; refusal when full. SHARDS: atomic batches with expectations. The
+//	    registry: compare-and-set of several keys (stream.go, registry.go).
+//	  - ClickHouse: an insert is planned, which evaluates its assertion, and
+//	    finished later, which checks the deadline, logs the token and makes the part.
+//	    A crash between the last two burns the token. The log is first in, first out
+//	    (table.go).
+//	  - Producers, with windows of schemas.MaxInFlight; several routers for each
+//	    lane, sinks for every shard, a janitor and readers (producer.go, router.go,
+//	    sink.go, janitor.go, reader.go). Each follows its original step by step. What
+//	    is pure there is used here (router.Windows, tables.Insert.Token,
+//	    registry.Shard.Overlaps), or stated again and compared with it by a test
+//	    beside the original (Window, Full, Follows).
+//	  - Faults (faults.go): every request may be lost, late, brought twice or left
+//	    without an answer; a process or server may die at each; processes stall and
+//	    go on with what they knew; clocks jump; streams fill; operators change the
+//	    rotation; a frame is damaged.
+//
+// A process is a coroutine that stops whenever it asks a server something. The
+// scheduler (world.go) picks who goes on, and carries requests (wire.go). After
+// the chaos everything is healed and must come to rest; then the oracle
+// (oracle.go), which uses nothing that the pipeline computed, compares what
+// producers were told with what is there:
+//
+//   - an accepted frame is stored once, or kept as a dead letter once; one that was
+//     not accepted, at most once;
+//   - positions have no gaps, each names its predecessor, none stands above a
+//     sealed position; rows are as many as the headers say;
+//   - the registry's ranges cover, and a closed shard's numbers are exact;
+//   - a reader sees what was accepted before it began, and whatever any reader
+//     saw before;
+//   - a damaged shard stops and its gap is named.
+//
+// # What is not modelled
+//
+// Bytes: a frame is its headers and a number, checksums never fail. Rollback of a
+// stream, restore of ClickHouse, loss of power between write and fsync: those are
+// damage, and integration/faults plays them on real servers. Bare JSON; erasure
+// and floors; schema versions; leases, beyond that one router is told to work a
+// lane while others still may; more producers in a lane than router.MaxWindows.
+//
+// # What the protocol stands on
+//
+// TestMutants breaks each guard in turn and expects to be told. Grounds, in
+// mutants.go, are the same for what is not ours: that ClickHouse shows no token
+// before its part, that its log outlasts tables.InsertDeadline and keeps a burnt
+// token while its head stands, that its clock does not step back; and that what is
+// sealed, placed and read is answered by the stream's leader, which with one
+// replica it always is.
+package model
