@@ -90,6 +90,8 @@ func natsOptions(s *settings, d doors, name string) []nats.Option {
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait),
 		nats.Timeout(dialTimeout),
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(2),
 	}
 	if s.NATSCreds != "" {
 		opts = append(opts, nats.UserCredentials(s.NATSCreds))
@@ -100,9 +102,12 @@ func natsOptions(s *settings, d doors, name string) []nats.Option {
 	return opts
 }
 
+// A server that vanished without a word is found after two unanswered pings; the
+// client's own default would take six minutes.
 const (
 	reconnectWait = 250 * time.Millisecond
 	dialTimeout   = 2 * time.Second
+	pingInterval  = 10 * time.Second
 )
 
 // follower dials the NATS of whoever runs on the data directory now: an up that

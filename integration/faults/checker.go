@@ -51,7 +51,7 @@ func (c *Checker) numbers(ctx context.Context, v *Verdict) error {
 	for number := range journals {
 		found[number] = &Set{}
 	}
-	err = c.SQL.Rows(ctx, 1, fmt.Sprintf("SELECT toUInt64OrZero(message) FROM %s WHERE service = '%s'", Topic, Service), func(row []uint64) error {
+	err = c.SQL.Rows(ctx, 1, fmt.Sprintf("SELECT toUInt64OrZero(message) FROM %s WHERE service = '%s' AND type = 'numbered'", Topic, Service), func(row []uint64) error {
 		producer, n := row[0]>>32, row[0]&(1<<32-1)
 		told, seen := journals[producer], found[producer]
 		switch {

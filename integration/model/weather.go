@@ -18,7 +18,7 @@ func (w *World) drawOdds() {
 		storm = int(w.storm) - 1
 	}
 	if storm < len(storms) {
-		w.chaos *= 2
+		w.chaos *= 3
 		for f, odds := range storms[storm] {
 			w.odds[f] = odds
 		}
@@ -40,7 +40,10 @@ const (
 
 // storms are the odds in a storm.
 var storms = [...]map[Fault]int{
-	{RouterStalls: 12, Takeover: 40, RotationChanged: 20, RequestLate: 6, RouterDies: 0},
+	{
+		RouterStalls: 8, RequestLate: 10, RotationChanged: 12, Takeover: 25,
+		RouterDies: 0, NatsDies: 0, NatsDiesAfter: 0, AnswerLost: 0, ShardsFull: 0, LongOutage: 0, // or they would not get far
+	},
 	{SinkStalls: 6, RequestLate: 4, RequestTwice: 5, AnswerLost: 8, SinkDies: 15, EngineClockJumps: 60},
 }
 
