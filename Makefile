@@ -26,7 +26,7 @@ SEEDS    ?= 100000
 TEST     := go test -p 1 -timeout 14m
 
 .NOTPARALLEL:
-.PHONY: help setup build up test tools check lint fuzz bench soak simulate cover clean tidy
+.PHONY: help setup build up test tools check lint fuzz bench faults soak simulate cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1\t\2/' | expand -t 12
@@ -52,7 +52,7 @@ up: setup build ## Build and run everything in one process; flags go in ARGS='â€
 	bin/almanac up $(ARGS)
 
 test: tools setup check ## All tests, with the race detector, against real servers
-	ALMANAC_REQUIRE_ENGINE=1 CGO_ENABLED=1 $(TEST) -race $$(go list $(PKG) | grep -v /integration/model)
+	ALMANAC_REQUIRE_ENGINE=1 CGO_ENABLED=1 $(TEST) -race $$(go list $(PKG) | grep -v -e /integration/model -e /integration/faults)
 	$(TEST) ./integration/model
 
 # The race detector links C, and the engine comes by npm. Root on Debian gets what is missing; others are told.
@@ -88,6 +88,9 @@ fuzz: ## Every fuzz target for FUZZTIME (default 10s)
 
 bench: setup ## Every benchmark, one package at a time
 	go test -p 1 -timeout 30m -run '^$$' -bench . -benchmem $(PKG)
+
+faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on a machine that does nothing else
+	ALMANAC_REQUIRE_ENGINE=1 go test -count 1 -timeout 30m -v ./integration/faults
 
 soak: setup ## All faults mixed for MINUTES (default 10), with a report; ALMANAC_FAULT_SEED repeats one
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SOAK_MINUTES=$(MINUTES) go test -count 1 -timeout 0 -run '^TestSoak$$' -v ./integration/faults
