@@ -60,9 +60,11 @@ func TestRotateSealClose(t *testing.T) {
 	next := make([]Shard, 8)
 	for i := range next {
 		wg.Go(func() {
-			if next[i], err = r.Rotate(ctx, first, "rows", noon); err != nil {
+			s, err := r.Rotate(ctx, first, "rows", noon)
+			if err != nil {
 				t.Error(err)
 			}
+			next[i] = s
 		})
 	}
 	wg.Wait()
