@@ -4,6 +4,7 @@
 //
 //	make simulate SEEDS=1000000
 //	go test ./integration/model -run TestModel -seed 4711 -lines 500 -v
+//	go test ./integration/model -run TestModel -mutant 'no fence before sealing'
 //
 // # What is modelled
 //
@@ -34,7 +35,8 @@
 // producers were told with what is there:
 //
 //   - an accepted frame is stored once, or kept as a dead letter once; one that was
-//     not accepted, at most once;
+//     not accepted, at most once (a duplicate that comes so late that the router
+//     cannot tell is kept as a dead letter beside it, and named stale-seq);
 //   - positions have no gaps, each names its predecessor, none stands above a
 //     sealed position; rows are as many as the headers say;
 //   - the registry's ranges cover, and a closed shard's numbers are exact;

@@ -6,10 +6,12 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// settleTime is how long routed messages stay in EVENTS, replayWindow how long
-// stored frames stay in SHARDS.
+// settleTime is how long routed messages stay in EVENTS, and minSettle how long
+// when it is full. replayWindow is how long stored frames stay in SHARDS, unless
+// it is full.
 const (
 	settleTime   = schemas.DedupWindow
+	minSettle    = 30 * time.Second
 	replayWindow = 15 * time.Minute
 )
 
@@ -41,8 +43,15 @@ func newJanitor(w *World) *process {
 				return err
 			}
 			past = append(past, snap)
+			settle := settleTime
+			switch {
+			case w.broken(NoSettleTime):
+				settle = 0
+			case w.events.full:
+				settle = minSettle
+			}
 			var ripe *snapshot
-			for len(past) > 0 && (w.now-past[0].at >= settleTime || w.broken(NoSettleTime)) {
+			for len(past) > 0 && w.now-past[0].at >= settle {
 				ripe, past = &past[0], past[1:]
 			}
 			if ripe != nil {
@@ -95,7 +104,7 @@ func (p *process) purgeShards() error {
 			last := w.shards.lastOf(shardOf(id))
 			for m := range w.shards.from(shardOf(id), 1) {
 				switch {
-				case w.nats.clock()-m.at < replayWindow:
+				case w.nats.clock()-m.at < replayWindow && !w.shards.full:
 					return
 				case w.broken(PurgesUnstored) && m != last:
 				case w.broken(PurgesLast) && m.placed.Pos <= heads[id]:

@@ -25,6 +25,7 @@ const (
 	SealsWhatIsRetired
 	WidensAfter
 	WidenAnyStatus
+	WidenChecksLate
 	Renumbers
 	SilenceIsStored
 	NoProducerWindow
@@ -78,6 +79,7 @@ var Mutants = []Mutant{
 	{Name: "what is retired is read after the fence", Breaks: SealsWhatIsRetired, Storm: RouterStorm},
 	{Name: "the range is widened after the batch", Breaks: WidensAfter},
 	{Name: "a closed shard may be widened", Breaks: WidenAnyStatus, Storm: RouterStorm},
+	{Name: "whether a shard is closed is looked at only after a conflict", Breaks: WidenChecksLate, Storm: RouterStorm},
 	{Name: "the producer gives a resent frame a new seq", Breaks: Renumbers},
 	{Name: "the producer takes silence for stored", Breaks: SilenceIsStored},
 	{Name: "the producer sends on past a stuck frame", Breaks: NoProducerWindow},

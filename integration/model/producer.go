@@ -27,7 +27,6 @@ type answer struct {
 	life, lane int
 	seq        uint64
 	stored     bool
-	heard      *frame
 }
 
 func newProducer(w *World, number, frames int) *producer {

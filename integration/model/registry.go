@@ -199,12 +199,12 @@ const widenStep = int64(time.Minute)
 // widen makes the shard's range cover lo to hi. It must have succeeded before
 // frames with such events are published.
 func (p *process) widen(s *entry[registry.Shard], lo, hi int64, rows uint64) error {
-	for {
+	for conflicts := 0; ; conflicts++ {
 		v := &s.value
 		if lo >= v.MinTs && hi <= v.MaxTs {
 			return nil
 		}
-		if v.Status != registry.Active && !p.w.broken(WidenAnyStatus) {
+		if v.Status != registry.Active && (conflicts > 0 || !p.w.broken(WidenChecksLate)) && !p.w.broken(WidenAnyStatus) {
 			return errConflict // another router left the shard and sealed it
 		}
 		next := *s

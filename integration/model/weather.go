@@ -41,10 +41,10 @@ const (
 // storms are the odds in a storm.
 var storms = [...]map[Fault]int{
 	{
-		RouterStalls: 8, RequestLate: 10, RotationChanged: 12, Takeover: 25,
+		RouterStalls: 8, RequestLate: 10, RotationChanged: 3, Takeover: 6,
 		RouterDies: 0, NatsDies: 0, NatsDiesAfter: 0, AnswerLost: 0, ShardsFull: 0, LongOutage: 0, // or they would not get far
 	},
-	{SinkStalls: 6, RequestLate: 4, RequestTwice: 5, AnswerLost: 8, SinkDies: 15, EngineClockJumps: 60},
+	{SinkStalls: 6, RequestLate: 4, RequestTwice: 5, AnswerLost: 8, SinkDies: 15, EngineClockJumps: 15},
 }
 
 // strikes says whether a fault strikes here.
@@ -55,6 +55,9 @@ func (w *World) strikes(f Fault) bool {
 	w.struck[f]++
 	return true
 }
+
+// weatherSteps is how often the weather changes, in steps.
+const weatherSteps = 4
 
 // weather is the faults that need nobody's step.
 func (w *World) weather() {

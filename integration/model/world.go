@@ -76,7 +76,9 @@ type World struct {
 func Run(o Options) Result {
 	w := newWorld(o)
 	for w.steps < w.chaos && w.violation == nil {
-		w.weather()
+		if w.steps%weatherSteps == 0 {
+			w.weather()
+		}
 		w.step()
 	}
 	w.heal()
@@ -95,73 +97,6 @@ func Run(o Options) Result {
 		p.stop()
 	}
 	return Result{Violation: w.violation, Steps: w.steps, Simulated: w.now, Faults: w.struck, Sights: w.count, Trace: w.trace}
-}
-
-func newWorld(o Options) *World {
-	w := &World{
-		rng: rand.New(rand.NewPCG(o.Seed, 0)), breaks: o.Breaks, storm: o.Storm, tracing: o.Trace, unlucky: -1,
-		events: newStream(), shards: newStream(), bucket: newBucket(), table: newTable(),
-		damaged: map[schemas.Shard]uint64{}, alarms: map[schemas.Shard]error{},
-	}
-	w.oracle = &oracle{w: w}
-	w.events.discardsOld = w.broken(DiscardsOld)
-	w.nats = &server{w: w, name: "NATS", before: NatsDies, after: NatsDiesAfter, reboot: func() { w.events.restart(w.nats.clock()) }}
-	w.engine = &server{w: w, name: "ClickHouse", before: EngineDies, after: EngineDiesAfter, reboot: func() { w.table.boot++ }}
-	w.drawRotation()
-	w.lanes = 1
-	if w.coin(4) {
-		w.lanes = 2
-	}
-	w.chaos = 300 + w.rng.IntN(700)
-	frames, pace := 4+w.rng.IntN(40), 1+w.rng.IntN(3)
-	if w.coin(12) { // enough to fill windows
-		w.chaos, frames, pace = 1500, 150, 8
-	}
-	w.drawOdds()
-	w.batchMessages = 1 + w.rng.IntN(8)
-	w.insertFrames = 1 + w.rng.IntN(6)
-	w.people(frames, pace)
-	return w
-}
-
-// people makes the processes. Producers get pace turns to each other's one.
-func (w *World) people(frames, pace int) {
-	for i := range 1 + w.rng.IntN(3) {
-		p := newProducer(w, i, frames)
-		w.producers = append(w.producers, p)
-		for range pace {
-			w.turns = append(w.turns, p.step)
-		}
-	}
-	w.routers = make([][]*process, w.lanes)
-	w.owners = make([]*process, w.lanes)
-	for lane := range w.lanes {
-		for i := range 3 {
-			r := newRouter(w, fmt.Sprintf("router %d of lane %d", i, lane), lane)
-			w.routers[lane] = append(w.routers[lane], r)
-			w.join(r)
-		}
-		w.appoint(lane)
-	}
-	for i := range 2 + w.rng.IntN(2) {
-		w.join(newSink(w, fmt.Sprintf("sink %d", i)))
-	}
-	w.join(newJanitor(w))
-	w.join(newReader(w, "reader"))
-	for range 2 + pace {
-		w.turns = append(w.turns, w.deliver)
-	}
-}
-
-func (w *World) join(p *process) {
-	w.processes = append(w.processes, p)
-	w.turns = append(w.turns, p.step)
-}
-
-// appoint gives a lane to one of its routers. The one before goes on until it
-// loses a commit.
-func (w *World) appoint(lane int) {
-	w.owners[lane] = w.routers[lane][w.rng.IntN(len(w.routers[lane]))]
 }
 
 // step lets one of them do one thing.
