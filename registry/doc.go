@@ -7,6 +7,8 @@
 //	<topic>.<YYYY-MM>          the head entry: the active shard of each lane
 //	<topic>.<YYYY-MM>.<shard>  the shard's entry: lane, range, status, numbers
 //	leases.<role>.<member>     who is alive, to share the work
+//	ledger.<topic>.<erasure>   which events are to be gone, for good
+//	ledger.<topic>.<YYYY-MM>.<shard>   what erasures took from the shard
 //
 // # States of a shard
 //
@@ -27,6 +29,24 @@
 // Leases only spare double work. Nothing is unsafe when two processes believe
 // they own the same lane or shard: the router's checkpoint and the sink's head
 // are compare-and-set, and the loser starts over.
+//
+// # The ledger
+//
+// An erasure names events by a condition and a fence, the last sequence of EVENTS
+// when it was entered. It concerns the frames whose Almanac-Source-Seq is at or
+// below the fence and whose times overlap; in those the events that match are no
+// more. Whoever reads frames asks Ledger.Covering, and leaves out what Cover.Keep
+// does not let pass; a frame with no cover passes untouched.
+//
+//	Enter            everything covered is stored      no part that is read has a row of it
+//	 ─────▶ settling ───────────────────────▶ erasing ────────────────────────▶ erased
+//
+// Readers leave events out from settling on. Sinks do from erased on only: what is
+// covered must be stored once before, to be counted. From then on a sink meets a
+// covered frame only if ClickHouse was put back to an older copy.
+//
+// A shard's Tally says how many rows are gone by position, and which positions
+// were taken out of SHARDS: what verify, the janitor and repair subtract.
 //
 // # Failures
 //

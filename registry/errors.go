@@ -13,6 +13,8 @@ var (
 	ErrNoRegistry = errors.New("no Almanac on this NATS server")
 	// ErrNotFound: no such entry.
 	ErrNotFound = errors.New("no such registry entry")
+	// ErrLedgerFull: the ledger takes no more, or none so large.
+	ErrLedgerFull = errors.New("the ledger is full")
 	// ErrUnsafe: a stream is configured so that events could be lost.
 	ErrUnsafe = errors.New("stream configured unsafely")
 )

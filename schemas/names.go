@@ -267,6 +267,23 @@ const AllLeases = keyLeases + ".*.*"
 // LeaseKeys selects the members of a role.
 func LeaseKeys(role string) string { return keyLeases + "." + role + ".*" }
 
+// LedgerKey holds one erasure of a topic.
+func LedgerKey(topic, erasure string) string { return keyLedger + "." + topic + "." + erasure }
+
+// LedgerKeys selects the erasures of a topic.
+func LedgerKeys(topic string) string { return keyLedger + "." + topic + ".*" }
+
+// AllLedgerKeys selects the erasures of every topic.
+const AllLedgerKeys = keyLedger + ".*.*"
+
+// TallyKey holds what erasures took from a shard.
+func TallyKey(topic string, m Month, s Shard) string {
+	return keyLedger + "." + topic + "." + m.String() + "." + s.String()
+}
+
+// TallyKeys selects the tallies of a topic.
+func TallyKeys(topic string) string { return keyLedger + "." + topic + ".*.*" }
+
 // KVSubject is the subject of a registry key inside the bucket's stream, for
 // commits that span several keys.
 func KVSubject(key string) string { return "$KV." + Bucket + "." + key }

@@ -1,0 +1,173 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// An erasure concerns a frame up to its fence whose times overlap; of many, those
+// that concern it and no other.
+func TestCovering(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		small := rapid.Int64Range(0, 20)
+		l := &Ledger{}
+		for i := range rapid.IntRange(0, 6).Draw(rt, "erasures") {
+			from := small.Draw(rt, "from")
+			l.Erasures = append(l.Erasures, Erasure{
+				ID: fmt.Sprint(i), Fence: uint64(small.Draw(rt, "fence")), From: from, To: from + small.Draw(rt, "span"),
+			})
+		}
+		// As Ledger sorts them.
+		for i := range l.Erasures {
+			for j := range i {
+				if l.Erasures[j].Fence < l.Erasures[i].Fence {
+					l.Erasures[i], l.Erasures[j] = l.Erasures[j], l.Erasures[i]
+				}
+			}
+		}
+		seq, lo := uint64(small.Draw(rt, "seq")), small.Draw(rt, "lo")
+		hi := lo + small.Draw(rt, "length")
+		got := map[string]bool{}
+		for _, e := range l.Covering(seq, lo, hi) {
+			got[e.ID] = true
+		}
+		for _, e := range l.Erasures {
+			want := seq <= e.Fence && !(hi < e.From || lo > e.To)
+			if got[e.ID] != want {
+				rt.Fatalf("frame %d [%d, %d], erasure %+v: covering is %v", seq, lo, hi, e, got[e.ID])
+			}
+		}
+	})
+}
+
+// Conditions of several erasures share a statement: their parameters keep apart.
+func TestKeep(t *testing.T) {
+	cond, params := Cover{}.Keep()
+	if cond != "1" || len(params) != 0 {
+		t.Errorf("an empty cover keeps %q", cond)
+	}
+	one := Erasure{Cond: "`user_id` = {p1:String} AND `attributes`[{p2:String}] = {p3:String}", Params: map[string]string{"p1": "u", "p2": "k", "p3": "{p1}"}, To: math.MaxInt64, Schema: 2}
+	c := Cover{one, one}
+	cond, params = c.Keep()
+	if len(params) != 6 || params["e0p1"] != "u" || params["e1p3"] != "{p1}" || c.Schema() != 2 {
+		t.Errorf("parameters %v, schema %d", params, c.Schema())
+	}
+	for _, want := range []string{"NOT (", "{e0p1:String}", "{e1p2:String}", " AND NOT ("} {
+		if !strings.Contains(cond, want) {
+			t.Errorf("%s\nlacks %s", cond, want)
+		}
+	}
+}
+
+// Cuts sum up to the same whatever their order, and a list that was shortened
+// never says that more is gone than is.
+func TestCuts(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		draw := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Cut {
+			return Cut{rapid.Uint64Range(1, 9000).Draw(rt, "pos"), rapid.Uint64Range(1, 9).Draw(rt, "rows")}
+		}), 0, 60)
+		a, b := draw.Draw(rt, "a"), draw.Draw(rt, "b")
+		if rapid.Bool().Draw(rt, "long") {
+			for i := range uint64(3 * MaxCuts) {
+				b = append(b, Cut{i + 1, i % 3})
+			}
+		}
+		sum := AddCuts(a, b)
+		if len(sum) > MaxCuts {
+			rt.Fatalf("%d cuts", len(sum))
+		}
+		for i := 1; i < len(sum); i++ {
+			if sum[i-1].Pos >= sum[i].Pos {
+				rt.Fatalf("cuts %v do not rise", sum)
+			}
+		}
+		pos := rapid.Uint64Range(0, 10000).Draw(rt, "up to")
+		exact := SumCuts(a, pos) + SumCuts(b, pos)
+		got := SumCuts(sum, pos)
+		if got > exact || pos >= 9000 && got != exact {
+			rt.Fatalf("%d rows are gone up to %d, the sum says %d", exact, pos, got)
+		}
+	})
+}
+
+func TestPurgedSpans(t *testing.T) {
+	var tally Tally
+	tally.AddPurged(7, 3, 4, 9, 5, 4)
+	if fmt.Sprint(tally.Purged) != "[{3 5} {7 7} {9 9}]" || tally.PurgedPositions() != 5 || tally.IsPurged(6) || !tally.IsPurged(4) {
+		t.Errorf("%v", tally.Purged)
+	}
+}
+
+// The ledger keeps entries by compare-and-set; a tally takes one pending erasure
+// at a time and books it once, with the shard's rows.
+func TestLedgerEntries(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	ctx := timeout(t)
+	topic := schemas.NewTopic("app")
+	s, err := r.Place(ctx, &topic, november, 0, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if _, err := r.Enter(ctx, Erasure{ID: fmt.Sprintf("e%d", i), Topic: "app", Fence: uint64(10 * i), State: Settling}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Enter(ctx, Erasure{ID: "e1", Topic: "app"}); !errors.Is(err, ErrConflict) {
+		t.Errorf("an id twice: %v", err)
+	}
+	if _, err := r.Enter(ctx, Erasure{ID: "e9", Topic: "app", Where: strings.Repeat("x", MaxErasureBytes)}); !errors.Is(err, ErrLedgerFull) {
+		t.Errorf("too large an entry: %v", err)
+	}
+	e, err := r.AmendErasure(ctx, "app", "e1", func(e *Erasure) bool { e.State = Erased; return true })
+	if err != nil || e.State != Erased || e.Fence != 10 {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	cache := NewLedgerCache(r)
+	l, err := cache.Of(ctx, "app")
+	if err != nil || len(l.Erasures) != 3 || l.Erasures[0].ID != "e2" || l.Depth(11) != 1 || len(l.Only(Erased).Erasures) != 1 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	if l, err := cache.Of(ctx, "other"); err != nil || len(l.Erasures) != 0 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+
+	tally, err := r.Tally(ctx, "app", november, s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := tally
+	if err := r.Begin(ctx, &tally, Pending{Erasure: "e1", Cuts: []Cut{{4, 2}, {9, 3}}, Rows: 5, Before: 12}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Begin(ctx, &late, Pending{Erasure: "e2"}); !errors.Is(err, ErrConflict) {
+		t.Errorf("two pending at once: %v", err)
+	}
+	if least, most := tally.GoneUpTo(8); least != 0 || most != 2 {
+		t.Errorf("pending: %d to %d rows are gone", least, most)
+	}
+	twin := tally
+	if err := r.Book(ctx, &tally, Receipt{Rows: 5, Before: 12, After: 7}, 7); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Book(ctx, &twin, Receipt{Rows: 5}, 7); !errors.Is(err, ErrConflict) {
+		t.Errorf("booked twice: %v", err)
+	}
+	all, err := r.Tallies(ctx, "app")
+	got := all[s.ID]
+	if least, most := got.GoneUpTo(9); err != nil || len(all) != 1 || least != 5 || most != 5 || got.Receipts["e1"].After != 7 || got.Pending != nil {
+		t.Errorf("booked: %+v (%v)", all, err)
+	}
+	// Neither the topic's heads nor its shards are confused by the ledger's keys.
+	if heads, err := r.Heads(ctx, "app"); err != nil || len(heads) != 1 {
+		t.Errorf("%d heads, %v", len(heads), err)
+	}
+}

@@ -1,0 +1,274 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Tally is what erasures took from a shard, so that frames and rows can still be
+// compared.
+//
+// Of all erasures only one at a time is pending in a shard. Its numbers are
+// written before a row goes; whoever finds it there carries it out, which may be
+// done any number of times, and books it, before another may count. So no row is
+// counted twice, and no number is lost with the process that had it.
+type Tally struct {
+	Topic string        `json:"topic"`
+	Month schemas.Month `json:"month"`
+	Shard schemas.Shard `json:"shard"`
+	// Gone are the rows that are gone, by the position that carried them.
+	Gone    []Cut    `json:"gone,omitempty"`
+	Pending *Pending `json:"pending,omitempty"`
+	// Receipts are by erasure.
+	Receipts map[string]Receipt `json:"receipts,omitempty"`
+	// Purged are positions taken out of SHARDS on purpose.
+	Purged []Span `json:"purged,omitempty"`
+
+	rev uint64
+}
+
+// Cut is rows gone from the positions after the cut before it, up to Pos.
+type Cut struct {
+	Pos  uint64 `json:"p"`
+	Rows uint64 `json:"n"`
+}
+
+// Span is positions, both ends inclusive.
+type Span struct {
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"`
+}
+
+// Pending is an erasure that was counted in the shard and not booked yet.
+type Pending struct {
+	Erasure string    `json:"erasure"`
+	Cuts    []Cut     `json:"cuts"`
+	Rows    uint64    `json:"rows"`
+	Before  uint64    `json:"before"` // rows of the shard when it was counted
+	At      time.Time `json:"at"`
+	// Drop: no row of the shard stays, and no frame will come: the partition goes.
+	Drop bool `json:"drop,omitempty"`
+}
+
+// Receipt is what one erasure did to the shard.
+type Receipt struct {
+	// Rows were erased, of Before; After were left.
+	Rows   uint64 `json:"rows"`
+	Before uint64 `json:"before"`
+	After  uint64 `json:"after"`
+	// Dropped: the whole partition went.
+	Dropped bool `json:"dropped,omitempty"`
+	// RewrittenAt is when the last part that held the rows was replaced. Parts from
+	// before it stay on ClickHouse's disk, unread, until it removes them.
+	RewrittenAt time.Time `json:"rewritten_at"`
+}
+
+// MaxCuts bounds a list of cuts; beyond it neighbours are joined. The sum up to a
+// position between two joined cuts is then known only at the higher one.
+const MaxCuts = 2048
+
+// MaxSpans bounds the purged positions a tally keeps apart; a frame more is not
+// purged.
+const MaxSpans = 4096
+
+// AddCuts is the sum of two lists, by position.
+func AddCuts(a, b []Cut) []Cut {
+	out := append(slices.Clone(a), b...)
+	slices.SortFunc(out, func(x, y Cut) int {
+		if x.Pos < y.Pos {
+			return -1
+		} else if x.Pos > y.Pos {
+			return 1
+		}
+		return 0
+	})
+	n := 0
+	for _, c := range out {
+		if n > 0 && out[n-1].Pos == c.Pos {
+			out[n-1].Rows += c.Rows
+			continue
+		}
+		out[n] = c
+		n++
+	}
+	out = out[:n]
+	for len(out) > MaxCuts {
+		half := out[:0]
+		for i := 0; i < len(out); i += 2 {
+			c := out[i]
+			if i+1 < len(out) {
+				c = Cut{Pos: out[i+1].Pos, Rows: c.Rows + out[i+1].Rows}
+			}
+			half = append(half, c)
+		}
+		out = half
+	}
+	return out
+}
+
+// SumCuts is the rows of all cuts up to a position.
+func SumCuts(cuts []Cut, pos uint64) (n uint64) {
+	for _, c := range cuts {
+		if c.Pos <= pos {
+			n += c.Rows
+		}
+	}
+	return n
+}
+
+// GoneUpTo is how many rows at most and at least are gone from the positions up
+// to pos: the two differ while an erasure is pending.
+func (t *Tally) GoneUpTo(pos uint64) (least, most uint64) {
+	least = SumCuts(t.Gone, pos)
+	most = least
+	if t.Pending != nil {
+		most += SumCuts(t.Pending.Cuts, pos)
+	}
+	return least, most
+}
+
+// IsPurged says whether the position was taken out of SHARDS on purpose.
+func (t *Tally) IsPurged(pos uint64) bool {
+	return slices.ContainsFunc(t.Purged, func(s Span) bool { return s.From <= pos && pos <= s.To })
+}
+
+// AddPurged adds positions to the purged ones.
+func (t *Tally) AddPurged(positions ...uint64) {
+	for _, p := range positions {
+		if !t.IsPurged(p) {
+			t.Purged = append(t.Purged, Span{p, p})
+		}
+	}
+	slices.SortFunc(t.Purged, func(a, b Span) int {
+		if a.From < b.From {
+			return -1
+		}
+		return 1
+	})
+	joined := t.Purged[:0]
+	for _, s := range t.Purged {
+		if n := len(joined); n > 0 && joined[n-1].To+1 == s.From {
+			joined[n-1].To = s.To
+			continue
+		}
+		joined = append(joined, s)
+	}
+	t.Purged = joined
+}
+
+// PurgedPositions is how many they are.
+func (t *Tally) PurgedPositions() (n uint64) {
+	for _, s := range t.Purged {
+		n += s.To - s.From + 1
+	}
+	return n
+}
+
+func (t *Tally) key() string { return schemas.TallyKey(t.Topic, t.Month, t.Shard) }
+
+// Tally reads a shard's tally; one that was never written is empty.
+func (r *Registry) Tally(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) (Tally, error) {
+	t := Tally{Topic: topic, Month: m, Shard: s}
+	rev, err := r.get(ctx, t.key(), &t)
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	t.rev = rev
+	return t, err
+}
+
+// Tallies reads all tallies of a topic: of the shards that erasures touched.
+func (r *Registry) Tallies(ctx context.Context, topic string) (map[schemas.Shard]Tally, error) {
+	out := map[schemas.Shard]Tally{}
+	err := r.scan(ctx, schemas.TallyKeys(topic), func(key string, rev uint64, value []byte) error {
+		t := Tally{rev: rev}
+		if err := json.Unmarshal(value, &t); err != nil {
+			return fmt.Errorf("registry: entry %s is not readable: %w", key, err)
+		}
+		out[t.Shard] = t
+		return nil
+	})
+	return out, err
+}
+
+// Begin writes a pending erasure into a shard's tally. ErrConflict: somebody
+// else changed the tally since it was read; read it again, and count again.
+func (r *Registry) Begin(ctx context.Context, t *Tally, p Pending) error {
+	next := *t
+	next.Pending = &p
+	c := &change{key: t.key(), rev: t.rev, v: &next}
+	if err := r.commit(ctx, c); err != nil {
+		return err
+	}
+	next.rev = c.rev
+	*t = next
+	return nil
+}
+
+// Book ends the pending erasure of a tally, whose rows are gone: they join those
+// that are, and the shard's entry has its rows less. rows is how many the shard
+// has now, which a closed shard's entry states exactly.
+func (r *Registry) Book(ctx context.Context, t *Tally, receipt Receipt, rows uint64) error {
+	next := *t
+	next.Receipts = map[string]Receipt{t.Pending.Erasure: receipt}
+	for id, old := range t.Receipts {
+		if id != t.Pending.Erasure {
+			next.Receipts[id] = old
+		}
+	}
+	next.Gone, next.Pending = AddCuts(t.Gone, t.Pending.Cuts), nil
+	for {
+		s, err := r.Shard(ctx, t.Topic, t.Month, t.Shard)
+		if err != nil {
+			return err
+		}
+		if s.Status == Closed {
+			s.Rows = rows
+		} else {
+			s.Rows -= min(s.Rows, t.Pending.Rows)
+		}
+		c := &change{key: t.key(), rev: t.rev, v: &next}
+		err = r.commit(ctx, c, &change{key: s.key(), rev: s.rev, v: &s})
+		if err == nil {
+			next.rev = c.rev
+			*t = next
+			return nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+		now, err := r.Tally(ctx, t.Topic, t.Month, t.Shard)
+		if err != nil {
+			return err
+		}
+		if now.rev != t.rev {
+			return fmt.Errorf("%w: %s", ErrConflict, t.key())
+		}
+	}
+}
+
+// AmendTally changes a tally by compare-and-set until f, on a fresh reading, sees
+// nothing to change.
+func (r *Registry) AmendTally(ctx context.Context, topic string, m schemas.Month, s schemas.Shard, f func(*Tally) (changed bool)) (Tally, error) {
+	for {
+		t, err := r.Tally(ctx, topic, m, s)
+		if err != nil || !f(&t) {
+			return t, err
+		}
+		c := &change{key: t.key(), rev: t.rev, v: &t}
+		err = r.commit(ctx, c)
+		if err == nil {
+			t.rev = c.rev
+			return t, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return t, err
+		}
+	}
+}
