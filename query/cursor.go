@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"strconv"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -39,47 +38,85 @@ func (p position) compare(q position) int {
 	return bytes.Compare(p.id[:8], q.id[:8])
 }
 
-// cursorKey binds a cursor to the request it continues.
-type cursorKey [8]byte
-
-func newCursorKey(req Request) cursorKey {
-	h := sha256.New()
-	for _, s := range []string{req.Topic, req.Where, strconv.FormatBool(req.Ascending), req.From.UTC().String(), req.To.UTC().String()} {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(s), s)
-	}
-	return cursorKey(h.Sum(nil))
+// cursor is where a page goes on, with what the first page fixed: the range, and
+// the clock by which relative times of its filter were read.
+type cursor struct {
+	at       position
+	asc      bool
+	from, to int64 // unix ns
+	now      int64
+	// What it was made for, as digests.
+	topic, where [4]byte
 }
 
-// The cursor: version, edge, ts, id, the request's key, and a checksum that
-// tells a changed cursor from a good one. It grants nothing, so no secret is
-// needed.
-const cursorBytes = 1 + 1 + 8 + 16 + 8 + 8
+func digest4(s string) (d [4]byte) {
+	sum := sha256.Sum256([]byte(s))
+	copy(d[:], sum[:])
+	return d
+}
 
-const cursorVersion = 1
+// The cursor on the wire: version, flags, ts, id, from, to, now, the digests of
+// topic and filter, and a checksum that tells a changed cursor from a good one.
+// It grants nothing, so no secret is needed.
+const (
+	cursorBytes   = 1 + 1 + 8 + 16 + 3*8 + 2*4 + sumBytes
+	sumBytes      = 8
+	cursorVersion = 2
 
-func (k cursorKey) encode(p position) string {
+	flagEdge = 1
+	flagAsc  = 2
+)
+
+func (c cursor) encode() string {
 	b := make([]byte, 0, cursorBytes)
-	b = append(b, cursorVersion, 0)
-	if p.edge {
-		b[1] = 1
+	flags := byte(0)
+	if c.at.edge {
+		flags |= flagEdge
 	}
-	b = binary.BigEndian.AppendUint64(b, uint64(p.ts))
-	b = append(b, p.id[:]...)
-	b = append(b, k[:]...)
+	if c.asc {
+		flags |= flagAsc
+	}
+	b = append(b, cursorVersion, flags)
+	b = binary.BigEndian.AppendUint64(b, uint64(c.at.ts))
+	b = append(b, c.at.id[:]...)
+	for _, n := range []int64{c.from, c.to, c.now} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	b = append(append(b, c.topic[:]...), c.where[:]...)
 	sum := sha256.Sum256(b)
-	return base64.RawURLEncoding.EncodeToString(append(b, sum[:8]...))
+	return base64.RawURLEncoding.EncodeToString(append(b, sum[:sumBytes]...))
 }
 
-func (k cursorKey) decode(s string) (position, error) {
+func decodeCursor(s string) (c cursor, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil || len(b) != cursorBytes || b[0] != cursorVersion {
-		return position{}, fmt.Errorf("%w: it is not one of ours; give the last page's cursor as it was", ErrCursor)
+	if err != nil || len(b) != cursorBytes || b[0] != cursorVersion || base64.RawURLEncoding.EncodeToString(b) != s {
+		return c, fmt.Errorf("%w: it is not one of ours; give the last page's cursor as it was", ErrCursor)
 	}
-	if sum := sha256.Sum256(b[:cursorBytes-8]); !bytes.Equal(sum[:8], b[cursorBytes-8:]) {
-		return position{}, fmt.Errorf("%w: it was changed; give the last page's cursor as it was", ErrCursor)
+	if sum := sha256.Sum256(b[:cursorBytes-sumBytes]); !bytes.Equal(sum[:sumBytes], b[cursorBytes-sumBytes:]) {
+		return c, fmt.Errorf("%w: it was changed; give the last page's cursor as it was", ErrCursor)
 	}
-	if !bytes.Equal(k[:], b[26:34]) {
-		return position{}, fmt.Errorf("%w: it continues another query; topic, where, from, to and order must be those of the page before", ErrCursor)
+	number := func(at int) int64 { return int64(binary.BigEndian.Uint64(b[at:])) }
+	c.at = position{ts: number(2), id: schemas.ID(b[10:26]), edge: b[1]&flagEdge != 0}
+	c.asc = b[1]&flagAsc != 0
+	c.from, c.to, c.now = number(26), number(34), number(42)
+	copy(c.topic[:], b[50:])
+	copy(c.where[:], b[54:])
+	return c, nil
+}
+
+// continues says why the cursor does not continue a query of topic and filter in
+// the given order, if so.
+func (c cursor) continues(topic, where string, asc bool) error {
+	differs := ""
+	switch {
+	case c.topic != digest4(topic):
+		differs = "of another topic"
+	case c.where != digest4(where):
+		differs = "with another filter"
+	case c.asc != asc:
+		differs = "in the other order"
+	default:
+		return nil
 	}
-	return position{ts: int64(binary.BigEndian.Uint64(b[2:])), id: schemas.ID(b[10:26]), edge: b[1] == 1}, nil
+	return fmt.Errorf("%w: it continues a query %s; topic, filter and order must be those of the page before", ErrCursor, differs)
 }

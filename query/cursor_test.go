@@ -2,6 +2,7 @@ package query
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,14 +12,18 @@ import (
 )
 
 func TestCursor(t *testing.T) {
-	req := Request{Topic: "app", Where: "user_id = 'u'", From: time.Unix(5, 0)}
-	key := newCursorKey(req)
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		p := position{ts: rapid.Int64Range(1, 1<<62).Draw(rt, "ts"), edge: rapid.Bool().Draw(rt, "edge")}
-		copy(p.id[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(rt, "id"))
-		s := key.encode(p)
-		if got, err := key.decode(s); err != nil || got != p {
-			rt.Fatalf("%+v reads back as %+v, %v", p, got, err)
+		ns := rapid.Int64Range(1, 1<<62)
+		c := cursor{
+			at:  position{ts: ns.Draw(rt, "ts"), edge: rapid.Bool().Draw(rt, "edge")},
+			asc: rapid.Bool().Draw(rt, "asc"), from: ns.Draw(rt, "from"), to: ns.Draw(rt, "to"), now: ns.Draw(rt, "now"),
+			topic: digest4(rapid.String().Draw(rt, "topic")), where: digest4(rapid.String().Draw(rt, "where")),
+		}
+		copy(c.at.id[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(rt, "id"))
+		s := c.encode()
+		if got, err := decodeCursor(s); err != nil || got != c {
+			rt.Fatalf("%+v reads back as %+v, %v", c, got, err)
 		}
 		// Any one character changed is found out.
 		i := rapid.IntRange(0, len(s)-1).Draw(rt, "i")
@@ -26,24 +31,40 @@ func TestCursor(t *testing.T) {
 		if b[i] = 'A'; s[i] == 'A' {
 			b[i] = 'B'
 		}
-		if _, err := key.decode(string(b)); !errors.Is(err, ErrCursor) {
+		if _, err := decodeCursor(string(b)); !errors.Is(err, ErrCursor) {
 			rt.Fatalf("%s changed to %s and read: %v", s, b, err)
 		}
 	})
-	s := key.encode(position{ts: 7})
-	for name, other := range map[string]Request{
-		"topic": {Topic: "auth", Where: req.Where, From: req.From},
-		"where": {Topic: "app", Where: "user_id = 'v'", From: req.From},
-		"from":  {Topic: "app", Where: req.Where},
-		"order": {Topic: "app", Where: req.Where, From: req.From, Ascending: true},
-	} {
-		if _, err := newCursorKey(other).decode(s); !errors.Is(err, ErrCursor) {
-			t.Errorf("a cursor with another %s: %v", name, err)
+	good := cursor{at: position{ts: 7}, topic: digest4("app"), where: digest4("a"), from: 1, to: 9}
+	for _, s := range []string{"x", "", "!!!!", good.encode() + "A"} {
+		if _, err := decodeCursor(s); !errors.Is(err, ErrCursor) {
+			t.Errorf("%q: %v", s, err)
 		}
 	}
-	for _, s := range []string{"x", "", "!!!!", s + "A"} {
-		if _, err := key.decode(s); !errors.Is(err, ErrCursor) {
-			t.Errorf("%q: %v", s, err)
+	if err := good.continues("app", "a", false); err != nil {
+		t.Error(err)
+	}
+	for says, err := range map[string]error{
+		"of another topic":    good.continues("auth", "a", false),
+		"with another filter": good.continues("app", "b", false),
+		"in the other order":  good.continues("app", "a", true),
+	} {
+		if !errors.Is(err, ErrCursor) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+	// The range is the cursor's; another is refused.
+	for _, req := range []Request{{}, {From: time.Unix(0, 1)}, {To: time.Unix(0, 9)}, {From: time.Unix(0, 2)}, {To: time.Unix(0, 8)}} {
+		p := &plan{}
+		if err := p.setRange(req.From, req.To); err != nil {
+			t.Fatal(err)
+		}
+		err := p.resume(good, req)
+		if bad := req.From.Equal(time.Unix(0, 2)) || req.To.Equal(time.Unix(0, 8)); bad != errors.Is(err, ErrCursor) {
+			t.Errorf("%v: %v", req, err)
+		}
+		if err == nil && (p.from != 1 || p.to != 9 || p.after.ts != 7) {
+			t.Errorf("%v goes on as %+v", req, p)
 		}
 	}
 }

@@ -5,14 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -48,16 +45,8 @@ const (
 	maxStatementBytes = 32 << 20
 )
 
-// freshRows reads the page's rows from the streams. It must be called before
-// ClickHouse is asked.
-func (r *Reader) freshRows(ctx context.Context, p *plan, page *Page) ([]row, error) {
-	frames, cut, err := r.freshFrames(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	if cut {
-		page.Notes = append(page.Notes, fmt.Sprintf("more than %d MiB of this range are not stored yet; only those were read, so events may be missing here until they are stored", maxFreshBytes>>20))
-	}
+// freshRows lets ClickHouse judge frames and returns their rows.
+func (r *Reader) freshRows(ctx context.Context, p *plan, frames []freshFrame, seen map[string]bool) (rows []row, err error) {
 	// In the page's direction, so that reading can stop when the page is full.
 	slices.SortFunc(frames, func(a, b freshFrame) int {
 		if p.asc {
@@ -65,52 +54,51 @@ func (r *Reader) freshRows(ctx context.Context, p *plan, page *Page) ([]row, err
 		}
 		return cmp.Compare(b.MaxTs, a.MaxTs)
 	})
-	var rows []row
-	seen := map[string]bool{}
 	for len(frames) > 0 {
-		if len(rows) > p.limit {
-			last := rows[len(rows)-1].ts
-			if p.asc && frames[0].MinTs > last || !p.asc && frames[0].MaxTs < last {
-				break
+		if len(rows) > p.limit && p.beyond(p.near(frames[0].MinTs, frames[0].MaxTs), rows[p.limit].ts) {
+			break
+		}
+		chunk := freshChunk(&p.topic, frames, seen)
+		if len(chunk.blocks) > 0 {
+			cond, params := p.condition(p.lower(), p.upper())
+			more, err := r.collect(ctx, &tables.Select{
+				SQL:    fmt.Sprintf("SELECT %s FROM (%s) WHERE %s %s", p.columns(params), freshSource(&p.topic, chunk.schema, 0, 0), cond, p.order()),
+				Params: params, Fresh: chunk.blocks, FreshStructure: p.topic.FrameStructure(chunk.schema),
+			})
+			if err != nil {
+				return nil, err
 			}
+			rows = merge(rows, more, p)
 		}
-		more, n, err := r.readFresh(ctx, p, frames, seen)
-		if err != nil {
-			return nil, err
-		}
-		rows = merge(rows, more, p)
-		frames = frames[n:]
+		frames = frames[chunk.frames:]
 	}
 	return rows, nil
 }
 
-// readFresh lets ClickHouse judge the first of the frames: those of one schema
-// version, as many as one statement may take. It says how many they were. A frame
-// that was routed while the streams were read is met in both; were it judged
-// twice, its rows would take each other's place below the statement's limit, so
-// seen remembers the frames by their bytes.
-func (r *Reader) readFresh(ctx context.Context, p *plan, frames []freshFrame, seen map[string]bool) (rows []row, n int, err error) {
+// chunk is frames of one schema version, as many as one statement may take.
+type chunk struct {
+	schema int
+	frames int // how many it was made of
+	blocks [][]byte
+}
+
+// freshChunk opens the first of the frames. A frame that was routed while the
+// streams were read is met in both; were it judged twice, its rows would take
+// each other's place below the statement's limit, so seen remembers the frames by
+// their bytes.
+func freshChunk(t *schemas.Topic, frames []freshFrame, seen map[string]bool) (c chunk) {
 	var reader schemas.FrameReader
-	var blocks [][]byte
-	schema, size := frames[0].Schema, 0
-	for ; n < len(frames) && frames[n].Schema == schema && size < maxStatementBytes; n++ {
-		f := &frames[n]
-		if seen[schemas.Digest(f.payload)] || f.open(&reader, &p.topic) != nil {
+	size := 0
+	for c.schema = frames[0].Schema; c.frames < len(frames) && frames[c.frames].Schema == c.schema && size < maxStatementBytes; c.frames++ {
+		f := &frames[c.frames]
+		if seen[schemas.Digest(f.payload)] || f.open(&reader, t) != nil {
 			continue
 		}
 		seen[schemas.Digest(f.payload)] = true // its checksum held, so the digest is its own
-		blocks = append(blocks, slices.Clone(reader.Raw()))
+		c.blocks = append(c.blocks, slices.Clone(reader.Raw()))
 		size += len(reader.Raw())
 	}
-	if len(blocks) == 0 {
-		return nil, n, nil
-	}
-	cond, params := p.condition()
-	rows, err = r.collect(ctx, &tables.Select{
-		SQL:    fmt.Sprintf("SELECT %s FROM (%s) WHERE %s %s", columns(&p.topic), freshSource(&p.topic, schema, 0, 0), cond, p.order()),
-		Params: params, Fresh: blocks, FreshStructure: p.topic.FrameStructure(schema),
-	})
-	return rows, n, err
+	return c
 }
 
 // freshSource reads fresh blocks with the columns a stored row has: fields that
@@ -123,51 +111,6 @@ func freshSource(t *schemas.Topic, schema int, shard schemas.Shard, pos uint64, 
 	}
 	cols = append(cols, "toUInt32(toYYYYMM(ts)) AS month", fmt.Sprintf("toUInt64(%d) AS shard", uint64(shard)), fmt.Sprintf("toUInt64(%d) AS pos", pos))
 	return "SELECT " + strings.Join(cols, ", ") + " FROM " + tables.FreshTable
-}
-
-// freshFrames gathers the frames of the page's range that ClickHouse may not
-// have. cut says that there were more than it may read.
-func (r *Reader) freshFrames(ctx context.Context, p *plan) (frames []freshFrame, cut bool, err error) {
-	// Positions first, then the streams in the way of an event.
-	checkpoints, err := r.checkpoints(ctx, p.topic.Name)
-	if err != nil {
-		return nil, false, err
-	}
-	heads, err := r.db.Heads(ctx, p.topic.Name)
-	if err != nil {
-		return nil, false, err
-	}
-	c := &freshCollector{lo: p.lower(), hi: p.upper()}
-	g, gctx := errgroup.WithContext(ctx)
-	for lane := range p.topic.Lanes {
-		token := strconv.Itoa(lane)
-		g.Go(func() error {
-			return registry.Read(gctx, r.js, schemas.StreamEvents, schemas.LaneFilter(p.topic.Name, token), checkpoints[token].Source+1, nil, c.take)
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, false, err
-	}
-	tails, err := r.tails(ctx, schemas.ShardsFilter(p.topic.Name), nil)
-	if err != nil {
-		return nil, false, err
-	}
-	g, gctx = errgroup.WithContext(ctx)
-	g.SetLimit(freshReaders)
-	for _, t := range tails {
-		if t.Pos <= heads[t.shard] {
-			continue
-		}
-		g.Go(func() error {
-			from, err := registry.FindFrame(gctx, r.shards, t.subject, heads[t.shard]+1, t.seq)
-			if err != nil {
-				return err
-			}
-			return registry.Read(gctx, r.js, schemas.StreamShards, t.subject, from, nil, c.take)
-		})
-	}
-	err = g.Wait()
-	return c.frames, c.cut, err
 }
 
 // freshReaders bounds the requests to the streams under way for one page.
@@ -197,4 +140,13 @@ func (c *freshCollector) take(msg *jetstream.RawStreamMsg) (bool, error) {
 	}
 	c.frames = append(c.frames, freshFrame{f, msg.Data, msg.Subject, msg.Time.UnixNano()})
 	return true, nil
+}
+
+// drain hands out what was taken since the last time; the bound goes on.
+func (c *freshCollector) drain() []freshFrame {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	frames := c.frames
+	c.frames = nil
+	return frames
 }

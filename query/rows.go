@@ -2,10 +2,12 @@ package query
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -59,26 +61,51 @@ var readSettings = map[string]string{
 	"query_plan_optimize_lazy_materialization":   "1",
 }
 
-// columns is the SELECT list of a page: the topic's columns, then where the
-// event is stored, the shard as its 16 hex digits.
-func columns(t *schemas.Topic) string {
-	var b strings.Builder
-	for _, c := range t.Columns(t.Version) {
-		b.WriteString(schemas.QuoteName(c) + ", ")
+// columns is the SELECT list of a page: the topic's columns, then where the event
+// is stored; or time and id for the order, then what the mask asks for, whose
+// parameters join params.
+func (p *plan) columns(params map[string]string) string {
+	if p.fields == nil {
+		return columns(&p.topic)
 	}
-	b.WriteString("month, lower(leftPad(hex(shard), 16, '0')) AS shard, pos")
-	return b.String()
+	exprs, more := p.fields.SQL(column)
+	maps.Copy(params, more)
+	return "`ts` AS `" + keyTs + "`, `id` AS `" + keyID + "`, " + strings.Join(exprs, ", ")
 }
 
-// condition is the part of WHERE that the page's range, cursor and filter make.
-func (p *plan) condition() (string, map[string]string) {
+// The names under which a masked row carries its place in the order.
+const (
+	keyTs = "_ts"
+	keyID = "_id"
+)
+
+// columns are all of a topic.
+func columns(t *schemas.Topic) string {
+	all := append(t.Columns(t.Version), schemas.ColMonth, schemas.ColShard, schemas.ColPos)
+	for i, name := range all {
+		all[i] = column(name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// column selects one column: the shard as its 16 hex digits.
+func column(name string) string {
+	if name == schemas.ColShard {
+		return "lower(leftPad(hex(shard), 16, '0')) AS shard"
+	}
+	return schemas.QuoteName(name)
+}
+
+// condition is the part of WHERE that a range, the page's cursor and its filter
+// make.
+func (p *plan) condition(lo, hi int64) (string, map[string]string) {
 	where, params := p.where.SQL()
 	if params == nil {
 		params = map[string]string{}
 	}
 	conds := []string{
-		fmt.Sprintf("ts >= fromUnixTimestamp64Nano(%d, 'UTC')", p.lower()),
-		fmt.Sprintf("ts <= fromUnixTimestamp64Nano(%d, 'UTC')", p.upper()),
+		fmt.Sprintf("ts >= fromUnixTimestamp64Nano(%d, 'UTC')", lo),
+		fmt.Sprintf("ts <= fromUnixTimestamp64Nano(%d, 'UTC')", hi),
 	}
 	if p.after.set() && !p.after.edge {
 		// The ts conditions above prune; the tuple alone would read everything.
@@ -141,19 +168,35 @@ func scanLines(body io.Reader, f func(line []byte) error) error {
 // escaped as six characters at the worst.
 const maxLineBytes = 4 << 20
 
-// parseRow finds time and id in an event's JSON and keeps the rest as it is.
+// parseRow finds time and id, the first two keys of an event's JSON, and keeps
+// the rest as it is; without the two where they are only there for the order.
 func parseRow(line []byte) (row, error) {
-	var key struct{ Ts, ID string }
-	if err := json.Unmarshal(line, &key); err != nil {
-		return row{}, fmt.Errorf("query: ClickHouse's answer is not JSON: %w: %.200s", err, line)
+	masked := bytes.HasPrefix(line, []byte(`{"`+keyTs+`":`))
+	ts, rest, ok := leading(line[min(1, len(line)):])
+	id, rest, ok2 := leading(rest)
+	if !ok || !ok2 {
+		return row{}, fmt.Errorf("query: ClickHouse's answer does not begin with time and id: %.200s", line)
 	}
-	ts, err := time.Parse(time.RFC3339Nano, key.Ts)
+	at, err := time.Parse(time.RFC3339Nano, ts)
 	if err != nil {
-		return row{}, fmt.Errorf("query: ClickHouse's answer has the time %q: %w", key.Ts, err)
+		return row{}, fmt.Errorf("query: ClickHouse's answer has the time %q: %w", ts, err)
 	}
-	id, err := schemas.ParseID(key.ID)
+	key, err := schemas.ParseID(id)
 	if err != nil {
 		return row{}, fmt.Errorf("query: ClickHouse's answer: %w", err)
 	}
-	return row{position{ts: ts.UnixNano(), id: id}, slices.Clone(line)}, nil
+	if masked {
+		line = append([]byte{'{'}, rest...)
+	} else {
+		line = slices.Clone(line)
+	}
+	return row{position{ts: at.UnixNano(), id: key}, line}, nil
+}
+
+// leading is the value of the first key, which is a text without escapes, and
+// what follows the comma behind it.
+func leading(b []byte) (value string, rest []byte, ok bool) {
+	_, b, ok = bytes.Cut(b, []byte(`:"`))
+	v, rest, ok2 := bytes.Cut(b, []byte{'"'})
+	return string(v), bytes.TrimPrefix(rest, []byte{','}), ok && ok2
 }

@@ -69,7 +69,7 @@ func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error)
 	// What ClickHouse refuses is the statement's fault, unless it only had no room
 	// or no time for it.
 	var refused *tables.Error
-	if errors.As(err, &refused) && refused.Unwrap() == nil {
+	if errors.As(err, &refused) && (refused.Unwrap() == nil || errors.Is(err, tables.ErrNoTable)) {
 		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
 	}
 	return body, err

@@ -1,66 +1,38 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
-// storedRows reads the page's rows from ClickHouse, shard by shard in the page's
-// direction, until no unread shard can have an event that belongs on it. bound is
-// set when it stopped for MaxPageShards: nothing beyond it may be returned.
-func (r *Reader) storedRows(ctx context.Context, p *plan, page *Page) (rows []row, bound *int64, err error) {
-	shards, err := r.overlapping(ctx, p)
-	if err != nil {
+// rows reads the page's rows: those of EVENTS, then shard by shard in the page's
+// direction until no unread shard can have an event that belongs on it. bound is
+// set when it stopped for MaxPageShards: nothing at or beyond it may be returned.
+func (w *walk) rows(ctx context.Context) (rows []row, bound *int64, err error) {
+	p := w.p
+	if rows, err = w.r.freshRows(ctx, p, w.events, w.seen); err != nil {
 		return nil, nil, err
 	}
-	near := func(s *registry.Shard) int64 { // the shard's end that the page meets first
-		if p.asc {
-			return s.MinTs
-		}
-		return s.MaxTs
-	}
-	beyond := func(ts, edge int64) bool { // ts lies further on than edge
-		if p.asc {
-			return ts > edge
-		}
-		return ts < edge
-	}
-	slices.SortFunc(shards, func(a, b registry.Shard) int {
-		if p.asc {
-			return cmp.Compare(a.MinTs, b.MinTs)
-		}
-		return cmp.Compare(b.MaxTs, a.MaxTs)
-	})
-	start := p.upper()
-	if p.asc {
-		start = p.lower()
-	}
-	for len(shards) > 0 {
-		n := min(MaxPageShards, len(shards))
-		more, err := r.readShards(ctx, p, shards[:n])
-		if err != nil {
+	for len(w.queue) > 0 {
+		group := w.queue[:min(MaxPageShards, len(w.queue))]
+		if rows, err = w.readGroup(ctx, group, rows); err != nil {
 			return nil, nil, err
 		}
-		for i := range n {
-			page.Shards = append(page.Shards, shards[i].Name())
+		w.queue = w.queue[len(group):]
+		if err := w.load(ctx, 0); err != nil {
+			return nil, nil, err
 		}
-		rows = merge(more, rows, p)
-		shards = shards[n:]
-		if len(shards) == 0 {
+		if len(w.queue) == 0 {
 			break
 		}
-		next := near(&shards[0])
-		if len(rows) > p.limit && beyond(next, rows[len(rows)-1].ts) {
+		next := p.near(w.queue[0].MinTs, w.queue[0].MaxTs)
+		if len(rows) > p.limit && p.beyond(next, rows[p.limit].ts) {
 			break // full, and every unread shard lies further on
 		}
-		if beyond(next, start) {
+		if p.beyond(next, p.start()) {
 			return rows, &next, nil
 		}
 		// The unread shard reaches as far as the page's own beginning: stopping
@@ -69,39 +41,53 @@ func (r *Reader) storedRows(ctx context.Context, p *plan, page *Page) (rows []ro
 	return rows, nil, nil
 }
 
-// overlapping are the shards that may have events in the page's range.
-func (r *Reader) overlapping(ctx context.Context, p *plan) ([]registry.Shard, error) {
-	heads, err := r.reg.Heads(ctx, p.topic.Name)
+// readGroup adds the rows of some shards: of each its frames above the head, and
+// then what ClickHouse has of it.
+func (w *walk) readGroup(ctx context.Context, group []part, rows []row) ([]row, error) {
+	frames, err := w.frames(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	var out []registry.Shard
-	for _, h := range heads {
-		if h.Month.End() <= p.lower() || h.Month.Start() > p.upper() {
-			continue
-		}
-		shards, err := r.reg.Shards(ctx, p.topic.Name, h.Month)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range shards {
-			if s.Overlaps(p.lower(), p.upper()) {
-				out = append(out, s)
-			}
+	fresh, err := w.r.freshRows(ctx, w.p, frames, w.seen)
+	if err != nil {
+		return nil, err
+	}
+	var keys []tables.ShardKey
+	for i := range group {
+		w.read = append(w.read, group[i].Name())
+		if group[i].stored.Rows > 0 {
+			keys = append(keys, group[i].key())
 		}
 	}
-	return out, nil
+	rows = merge(rows, fresh, w.p)
+	if len(keys) == 0 {
+		return rows, nil
+	}
+	var edge *position
+	if len(rows) > w.p.limit {
+		edge = &rows[w.p.limit].position
+	}
+	stored, err := w.r.collect(ctx, w.r.storedPage(w.p, keys, edge))
+	if err != nil {
+		return nil, err
+	}
+	return merge(stored, rows, w.p), nil
 }
 
-func (r *Reader) readShards(ctx context.Context, p *plan, shards []registry.Shard) ([]row, error) {
-	cond, params := p.condition()
-	keys := make([]string, len(shards))
-	for i, s := range shards {
-		keys[i] = fmt.Sprintf("(%d,%d)", uint32(s.Month), uint64(s.ID))
+// storedPage is the read of some shards' rows. What lies beyond edge, if given,
+// is of no use to the page.
+func (r *Reader) storedPage(p *plan, keys []tables.ShardKey, edge *position) *tables.Select {
+	lo, hi := p.lower(), p.upper()
+	switch {
+	case edge != nil && p.asc:
+		hi = min(hi, edge.ts)
+	case edge != nil:
+		lo = max(lo, edge.ts)
 	}
-	return r.collect(ctx, &tables.Select{
-		SQL: fmt.Sprintf("SELECT %s FROM %s WHERE (month, shard) IN (%s) AND %s %s", columns(&p.topic),
-			schemas.QuotedTable(r.db.Database, p.topic.Name), strings.Join(keys, ","), cond, p.order()),
+	cond, params := p.condition(lo, hi)
+	return &tables.Select{
+		SQL: fmt.Sprintf("SELECT %s FROM %s WHERE %s AND %s %s", p.columns(params),
+			schemas.QuotedTable(r.db.Database, p.topic.Name), tables.InShards(keys), cond, p.order()),
 		Params: params,
-	})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
@@ -35,8 +36,13 @@ func LastMessages(ctx context.Context, js jetstream.JetStream, stream, filter st
 	if err != nil {
 		return err
 	}
-	for subjects := range slices.Chunk(slices.Sorted(maps.Keys(info.State.Subjects)), maxLast) {
-		if err := lastOf(ctx, js, stream, subjects, f); err != nil {
+	return LastOf(ctx, js, stream, slices.Sorted(maps.Keys(info.State.Subjects)), f)
+}
+
+// LastOf is LastMessages of the subjects listed; one that has none is passed over.
+func LastOf(ctx context.Context, js jetstream.JetStream, stream string, subjects []string, f func(*jetstream.RawStreamMsg) error) error {
+	for some := range slices.Chunk(subjects, maxLast) {
+		if err := lastOf(ctx, js, stream, some, f); err != nil {
 			return err
 		}
 	}
@@ -57,6 +63,9 @@ func lastOf(ctx context.Context, js jetstream.JetStream, stream string, subjects
 			return err
 		}
 		pending = lastValue(msg, HeaderPending)
+		if msg.Sequence, err = strconv.ParseUint(lastValue(msg, jetstream.SequenceHeader), 10, 64); err != nil {
+			return fmt.Errorf("the server gave a message without its number: %w", err)
+		}
 		if err := f(msg); err != nil {
 			return err
 		}

@@ -3,6 +3,8 @@ package schemas
 import (
 	_ "embed"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -67,4 +69,43 @@ func (t *Topic) AddColumns(database string) string {
 // DefaultSQL is the value a row has whose frame did not know the field yet.
 func (f Field) DefaultSQL() string {
 	return "defaultValueOfTypeName('" + strings.ReplaceAll(string(fieldColTypes[f.Type]), "'", "\\'") + "')"
+}
+
+// Index is a column by which ClickHouse can skip data.
+type Index struct {
+	Column string
+	// Ordered says that it skips by <, <=, > and >= too, not only by = and IN.
+	Ordered bool
+}
+
+// What the DDL says of indexes: the partition key, of whose columns each part
+// keeps minimum and maximum; the first column of the order; skip indexes.
+var (
+	partitionClause = regexp.MustCompile(`(?m)^PARTITION BY \((.*)\)`)
+	orderClause     = regexp.MustCompile("(?m)^ORDER BY \\(`?(\\w+)")
+	indexClause     = regexp.MustCompile("(?m)^\\s*INDEX \\w+ `?(\\w+)`? TYPE (\\w+)")
+	columnName      = regexp.MustCompile(`\w+`)
+)
+
+// Indexes are the columns the topic's table has an index on, as its DDL says.
+func (t *Topic) Indexes() []Index {
+	ddl := t.CreateTable("")
+	var out []Index
+	add := func(column string, ordered bool) {
+		if column != "ignore" && !slices.ContainsFunc(out, func(i Index) bool { return i.Column == column }) {
+			out = append(out, Index{column, ordered})
+		}
+	}
+	if m := orderClause.FindStringSubmatch(ddl); m != nil {
+		add(m[1], true)
+	}
+	for _, m := range indexClause.FindAllStringSubmatch(ddl, -1) {
+		add(m[1], m[2] == "minmax")
+	}
+	if m := partitionClause.FindStringSubmatch(ddl); m != nil {
+		for _, column := range columnName.FindAllString(m[1], -1) {
+			add(column, true)
+		}
+	}
+	return out
 }

@@ -92,21 +92,17 @@ func (w *sqlWriter) param(typ, encoded string) string {
 	return "{" + name + ":" + typ + "}"
 }
 
-// indexed are the columns the table can find without a scan: the partition key
-// and its time bounds, and the bloom filter of user_id.
-var indexed = []string{schemas.ColTs, schemas.ColUserID, schemas.ColMonth, schemas.ColShard}
-
-// Indexes are the columns by which ClickHouse can skip data for this filter: ts,
-// user_id (= and IN only), month, shard. Each bounds every match; empty means
-// that every row in the asked range is read.
-func (e *Expr) Indexes() []string {
+// Indexes are the columns by which ClickHouse can skip data for this filter, of
+// those that the topic's table has an index on. Each bounds every match; empty
+// means that every row in the asked range is read.
+func (e *Expr) Indexes(indexed []schemas.Index) []string {
 	if e.All() {
 		return nil
 	}
 	var found []string
-	for _, col := range indexed {
-		if bounds(e.root, col) {
-			found = append(found, col)
+	for _, index := range indexed {
+		if bounds(e.root, index) {
+			found = append(found, index.Column)
 		}
 	}
 	return found
@@ -114,19 +110,19 @@ func (e *Expr) Indexes() []string {
 
 // bounds says that every event n matches fulfils a condition on col which an
 // index can use. What is negated is not looked into.
-func bounds(n node, col string) bool {
+func bounds(n node, index schemas.Index) bool {
 	switch n := n.(type) {
 	case logical:
 		if n.or {
-			return !slices.ContainsFunc(n.kids, func(k node) bool { return !bounds(k, col) })
+			return !slices.ContainsFunc(n.kids, func(k node) bool { return !bounds(k, index) })
 		}
-		return slices.ContainsFunc(n.kids, func(k node) bool { return bounds(k, col) })
+		return slices.ContainsFunc(n.kids, func(k node) bool { return bounds(k, index) })
 	case compare:
 		switch n.op {
 		case opEq, opIn:
-			return n.field.name == col
+			return n.field.name == index.Column
 		case opLt, opLe, opGt, opGe:
-			return n.field.name == col && col != schemas.ColUserID
+			return n.field.name == index.Column && index.Ordered
 		}
 	}
 	return false

@@ -1,0 +1,47 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// notice says what a filter that no index covers has to scan; "" where one does,
+// or where there is no filter.
+func (w *walk) notice(ctx context.Context) (string, error) {
+	indexes := w.p.topic.Indexes()
+	if w.p.where.All() || len(w.p.where.Indexes(indexes)) > 0 {
+		return "", nil
+	}
+	if err := w.load(ctx, math.MaxInt); err != nil {
+		return "", err
+	}
+	var rows, bytes float64
+	for i := range w.queue {
+		share := w.queue[i].share(w.p.lower(), w.p.upper())
+		rows += share * float64(w.queue[i].Rows)
+		bytes += share * float64(w.queue[i].Bytes)
+	}
+	names := make([]string, len(indexes))
+	for i, index := range indexes {
+		names[i] = index.Column
+	}
+	return fmt.Sprintf("no index covers this filter: all it may have to scan are about %d rows (%s) in %d shards; indexed are %s; from and to make it less",
+		uint64(rows), size(bytes), len(w.queue), strings.Join(names, ", ")), nil
+}
+
+// share is how much of the shard's range of time lies between lo and hi.
+func (s *part) share(lo, hi int64) float64 {
+	span := float64(s.MaxTs) - float64(s.MinTs) + 1
+	return min(1, (float64(min(hi, s.MaxTs))-float64(max(lo, s.MinTs))+1)/span)
+}
+
+// size is bytes in words.
+func size(bytes float64) string {
+	unit := 0
+	for ; bytes >= 1024 && unit < 4; unit++ {
+		bytes /= 1024
+	}
+	return fmt.Sprintf("%.3g %s compressed", bytes, [...]string{"B", "KiB", "MiB", "GiB", "TiB"}[unit])
+}

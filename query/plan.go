@@ -1,0 +1,137 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// plan is a checked request.
+type plan struct {
+	topic  schemas.Topic
+	where  *filter.Expr
+	fields *filter.Fields
+	from   int64 // unix ns, inclusive
+	to     int64
+	after  position // where the page begins; zero: at the edge
+	limit  int
+	asc    bool
+	now    int64
+}
+
+func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
+	p := &plan{limit: cmp.Or(req.Limit, DefaultLimit), asc: req.Ascending, now: time.Now().UnixNano()}
+	if p.limit < 1 || p.limit > MaxLimit {
+		return nil, fmt.Errorf("%w: limit is %d, it must be 1 to %d", ErrRequest, req.Limit, MaxLimit)
+	}
+	var err error
+	if err = p.setRange(req.From, req.To); err != nil {
+		return nil, err
+	}
+	var c cursor
+	if req.Cursor != "" {
+		if c, err = decodeCursor(req.Cursor); err == nil {
+			err = p.resume(c, req)
+		}
+		if err != nil {
+			return nil, joinRequest(err)
+		}
+	}
+	if p.topic, err = r.topic(ctx, req.Topic); err != nil {
+		return nil, err
+	}
+	if p.where, err = filter.ParseAt(req.Where, &p.topic, time.Unix(0, p.now)); err != nil {
+		return nil, joinRequest(err)
+	}
+	if p.fields, err = filter.ParseFields(req.Fields, &p.topic); err != nil {
+		return nil, joinRequest(err)
+	}
+	if req.Cursor != "" {
+		if err := c.continues(req.Topic, p.where.String(), p.asc); err != nil {
+			return nil, joinRequest(err)
+		}
+	}
+	return p, nil
+}
+
+func (p *plan) setRange(from, to time.Time) error {
+	p.from, p.to = 1, math.MaxInt64
+	var err error
+	if !from.IsZero() {
+		if p.from, err = schemas.UnixNs(from); err != nil {
+			return fmt.Errorf("%w: from: %w", ErrRequest, err)
+		}
+	}
+	if !to.IsZero() {
+		if p.to, err = schemas.UnixNs(to); err != nil {
+			return fmt.Errorf("%w: to: %w", ErrRequest, err)
+		}
+	}
+	if p.from > p.to {
+		return fmt.Errorf("%w: from (%s) lies after to (%s)", ErrRequest, from.UTC().Format(time.RFC3339Nano), to.UTC().Format(time.RFC3339Nano))
+	}
+	return nil
+}
+
+// resume goes on behind a cursor, in the range of its first page. A range that
+// is given again must be the same.
+func (p *plan) resume(c cursor, req Request) error {
+	if !req.From.IsZero() && p.from != c.from || !req.To.IsZero() && p.to != c.to {
+		return fmt.Errorf("%w: it continues a query of another range of time; leave from and to away, the cursor has them", ErrCursor)
+	}
+	p.after, p.from, p.to, p.now = c.at, c.from, c.to, c.now
+	return nil
+}
+
+// cursor continues the page behind a position.
+func (p *plan) cursor(at position) string {
+	return cursor{at: at, asc: p.asc, from: p.from, to: p.to, now: p.now, topic: digest4(p.topic.Name), where: digest4(p.where.String())}.encode()
+}
+
+// topic reads a descriptor; an unknown topic is the request's fault.
+func (r *Reader) topic(ctx context.Context, name string) (schemas.Topic, error) {
+	t, err := r.reg.Topic(ctx, name)
+	if err != nil && schemas.Reason(err) != "" {
+		return t, joinRequest(err)
+	}
+	return t, err
+}
+
+// upper and lower are the range of times the page may still draw from.
+func (p *plan) upper() int64 {
+	if !p.asc && p.after.set() {
+		return min(p.to, p.after.ts)
+	}
+	return p.to
+}
+
+func (p *plan) lower() int64 {
+	if p.asc && p.after.set() {
+		return max(p.from, p.after.ts)
+	}
+	return p.from
+}
+
+// near is the end of a range that the page meets first.
+func (p *plan) near(minTs, maxTs int64) int64 {
+	if p.asc {
+		return minTs
+	}
+	return maxTs
+}
+
+// beyond says that ts lies further on than edge, in the page's direction.
+func (p *plan) beyond(ts, edge int64) bool {
+	if p.asc {
+		return ts > edge
+	}
+	return ts < edge
+}
+
+// start is where the page's range begins, in its direction.
+func (p *plan) start() int64 { return p.near(p.lower(), p.upper()) }

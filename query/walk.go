@@ -1,0 +1,204 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// walk is one read over a range of time: first what is in EVENTS, then shard by
+// shard in the direction of the page, months as they come.
+//
+// Whatever is read in EVENTS must be read before the registry's shards, and each
+// shard's frames before its rows: so says the way of an event. The checkpoints
+// come before all, for what was routed before them is in a shard the registry
+// knows, whose range covers it.
+type walk struct {
+	r      *Reader
+	p      *plan
+	months []schemas.Month // not loaded yet, in the page's direction
+	queue  []part          // loaded and not read yet, likewise
+	events []freshFrame    // above the checkpoints
+	fresh  *freshCollector
+	seen   map[string]bool // frames that were read, by their bytes
+	read   []string        // public names of the shards that were read
+}
+
+// part is a shard as the walk found it.
+type part struct {
+	registry.Shard // its range is exact where all of it is stored
+	// stored is what ClickHouse has of it, up to the head. Of a closed shard only
+	// the registry is asked: it is stored whole.
+	stored tables.Stored
+	// tail is the shard's last frame in SHARDS, when that is above the head.
+	tail *tail
+}
+
+func (s *part) key() tables.ShardKey { return tables.ShardKey{Month: s.Month, Shard: s.ID} }
+
+// open says that it may get rows while it is read.
+func (s *part) open() bool { return s.Status != registry.Closed }
+
+func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
+	w := &walk{r: r, p: p, seen: map[string]bool{}, fresh: &freshCollector{lo: p.lower(), hi: p.upper()}}
+	checkpoints, err := r.checkpoints(ctx, p.topic.Name)
+	if err != nil {
+		return nil, err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(freshReaders)
+	g.Go(func() error {
+		heads, err := r.reg.Heads(gctx, p.topic.Name)
+		for _, h := range heads {
+			if h.Month.End() > p.lower() && h.Month.Start() <= p.upper() {
+				w.months = append(w.months, h.Month)
+			}
+		}
+		if !p.asc {
+			slices.Reverse(w.months)
+		}
+		if err != nil {
+			return err
+		}
+		return w.load(gctx, MaxPageShards)
+	})
+	for lane := range p.topic.Lanes {
+		token := strconv.Itoa(lane)
+		g.Go(func() error {
+			return registry.Read(gctx, r.js, schemas.StreamEvents, schemas.LaneFilter(p.topic.Name, token), checkpoints[token].Source+1, nil, w.fresh.take)
+		})
+	}
+	err = g.Wait()
+	w.events = w.fresh.drain()
+	return w, err
+}
+
+// load makes the queue longer than n, as long as there are months.
+func (w *walk) load(ctx context.Context, n int) error {
+	for len(w.queue) <= n && len(w.months) > 0 {
+		parts, err := w.r.parts(ctx, w.p, w.months[0])
+		if err != nil {
+			return err
+		}
+		w.queue, w.months = append(w.queue, parts...), w.months[1:]
+	}
+	return nil
+}
+
+// parts are the shards of a month that may have events in the page's range, in
+// the page's direction.
+func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, error) {
+	entries, err := r.reg.Shards(ctx, p.topic.Name, m)
+	if err != nil {
+		return nil, err
+	}
+	var out []part
+	var keys []tables.ShardKey
+	var subjects []string
+	for _, s := range entries {
+		if !s.Overlaps(p.lower(), p.upper()) {
+			continue
+		}
+		out = append(out, part{Shard: s, stored: tables.Stored{Rows: s.Rows, MinTs: s.MinTs, MaxTs: s.MaxTs}})
+		if out[len(out)-1].open() {
+			keys = append(keys, tables.ShardKey{Month: m, Shard: s.ID})
+			subjects = append(subjects, schemas.ShardSubject(p.topic.Name, m, s.ID))
+		}
+	}
+	if len(keys) > 0 {
+		var stored map[schemas.Shard]tables.Stored
+		tails := map[schemas.Shard]tail{}
+		g, gctx := errgroup.WithContext(ctx)
+		g.Go(func() (err error) { stored, err = r.db.StoredOf(gctx, p.topic.Name, keys); return err })
+		g.Go(func() error { return r.lastFrames(gctx, subjects, tails) })
+		if err := g.Wait(); err != nil {
+			return nil, err
+		}
+		for i := range out {
+			if out[i].open() {
+				out[i].complete(stored, tails)
+			}
+		}
+		out = slices.DeleteFunc(out, func(s part) bool {
+			return s.tail == nil && s.stored.Rows == 0 || !s.Overlaps(p.lower(), p.upper())
+		})
+	}
+	slices.SortFunc(out, func(a, b part) int {
+		if p.asc {
+			return cmp.Compare(a.MinTs, b.MinTs)
+		}
+		return cmp.Compare(b.MaxTs, a.MaxTs)
+	})
+	return out, nil
+}
+
+// complete adds the head and the last frame of a shard that is not closed, and
+// its exact range where all of it is stored.
+func (s *part) complete(stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]tail) {
+	s.stored = stored[s.ID]
+	s.stored.Head = max(s.stored.Head, s.Floor)
+	if last, ok := tails[s.ID]; ok {
+		s.Rows, s.Bytes = last.ShardRows, last.ShardBytes
+		if last.Pos > s.stored.Head {
+			s.tail = &last
+			return
+		}
+	}
+	s.MinTs, s.MaxTs = s.stored.MinTs, s.stored.MaxTs
+}
+
+// lastFrames reads the last frames of shards' subjects.
+func (r *Reader) lastFrames(ctx context.Context, subjects []string, into map[schemas.Shard]tail) error {
+	err := registry.LastOf(ctx, r.js, schemas.StreamShards, subjects, func(msg *jetstream.RawStreamMsg) error {
+		t := tail{subject: msg.Subject, seq: msg.Sequence}
+		var err error
+		if t.topic, t.month, t.shard, err = schemas.ParseShardSubject(msg.Subject); err == nil {
+			t.Placed, err = schemas.ParsePlaced(msg.Header)
+		}
+		if err == nil { // what is no frame is nobody's tail; verify names it
+			into[t.shard] = t
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("query: last frames: %w", err)
+	}
+	return nil
+}
+
+// frames reads what SHARDS has of the parts above their heads.
+func (w *walk) frames(ctx context.Context, parts []part) ([]freshFrame, error) {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(freshReaders)
+	for _, s := range parts {
+		if s.tail == nil {
+			continue
+		}
+		g.Go(func() error {
+			from, err := registry.FindFrame(gctx, w.r.shards, s.tail.subject, s.stored.Head+1, s.tail.seq)
+			if err != nil {
+				return err
+			}
+			return registry.Read(gctx, w.r.js, schemas.StreamShards, s.tail.subject, from, nil, w.fresh.take)
+		})
+	}
+	err := g.Wait()
+	return w.fresh.drain(), err
+}
+
+// notes are what the reader should know of the answer.
+func (w *walk) notes() []string {
+	if !w.fresh.cut {
+		return nil
+	}
+	return []string{fmt.Sprintf("more than %d MiB of this range are not stored yet; only those were read, so events may be missing here until they are stored", maxFreshBytes>>20)}
+}
