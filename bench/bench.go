@@ -95,6 +95,10 @@ func pipeline(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Res
 		return errors.Join(context.Cause(ctx), err)
 	}
 
+	watch, err := watchEngine(ctx, cfg)
+	if err != nil {
+		return err
+	}
 	meter, err := startCPU(cfg.EnginePID)
 	if err != nil {
 		return err
@@ -109,7 +113,10 @@ func pipeline(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Res
 	}
 	res.StoredSeconds = time.Since(began).Seconds()
 	res.EventsPerSecond = float64(cfg.Events) / res.StoredSeconds
-	res.CPUMicros, res.PeakRSSBytes, err = meter.stop(cfg.Events)
+	if res.CPUMicros, res.PeakRSSBytes, err = meter.stop(cfg.Events, cfg.Profile); err != nil {
+		return err
+	}
+	res.Engine, err = watch.done(ctx, cfg)
 	return err
 }
 

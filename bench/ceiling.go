@@ -28,8 +28,12 @@ func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Resu
 	if err != nil {
 		return err
 	}
+	watch, err := watchEngine(ctx, cfg)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
-	g, ctx := errgroup.WithContext(ctx)
+	g, insertCtx := errgroup.WithContext(ctx)
 	g.SetLimit(cfg.Inserts)
 	var done atomic.Int32
 	for lane := range cfg.Lanes {
@@ -42,7 +46,7 @@ func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Resu
 					Topic: &topic, Schema: 1, Month: b.month, Shard: schemas.Shard(lane + 1),
 					Head: head, Last: head + uint64(len(b.frames)), Frames: b.frames,
 				}
-				if err := cfg.DB.Insert(ctx, in); err != nil {
+				if err := cfg.DB.Insert(insertCtx, in); err != nil {
 					return err
 				}
 				head = in.Last
@@ -56,6 +60,9 @@ func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Resu
 	}
 	res.CeilingSeconds = time.Since(began).Seconds()
 	res.CeilingEventsPerSecond = float64(cfg.Events) / res.CeilingSeconds
+	if res.CeilingEngine, err = watch.done(ctx, cfg); err != nil {
+		return err
+	}
 	var n uint64
 	if err := cfg.DB.Conn().QueryRow(ctx, "SELECT count() FROM "+schemas.QuotedTable(cfg.DB.Database, topic.Name)).Scan(&n); err == nil && n != uint64(cfg.Events) {
 		return fmt.Errorf("%d rows are stored, %d were sent", n, cfg.Events)

@@ -27,6 +27,9 @@ type Config struct {
 	DB *tables.DB
 	// EnginePID is ClickHouse's process on this machine; 0 when it has none.
 	EnginePID int
+	// Profile is a file for the pipeline's CPU profile (pprof, labelled by part);
+	// empty: none.
+	Profile string
 	// Progress is told how many of the events are stored; may be nil.
 	Progress func(phase string, done, of int)
 }

@@ -38,8 +38,14 @@ func startCPU(enginePID int) (*meter, error) {
 
 // stop ends the sampling and returns microseconds an event by part, and the
 // process's peak resident memory.
-func (m *meter) stop(events int) (map[string]float64, int64, error) {
+// The samples go to profileFile too, unless it is empty.
+func (m *meter) stop(events int, profileFile string) (map[string]float64, int64, error) {
 	pprof.StopCPUProfile()
+	if profileFile != "" {
+		if err := os.WriteFile(profileFile, m.buf.Bytes(), 0o644); err != nil {
+			return nil, 0, fmt.Errorf("bench: writing the CPU profile: %w", err)
+		}
+	}
 	p, err := profile.Parse(&m.buf)
 	if err != nil {
 		return nil, 0, fmt.Errorf("bench: reading the CPU profile: %w", err)

@@ -21,6 +21,11 @@ type Result struct {
 	// clickhouse, gc, other. Sampled 100 times a second.
 	CPUMicros map[string]float64 `json:"cpu_us_per_event"`
 
+	// Engine is what ClickHouse did meanwhile, CeilingEngine what it did for the
+	// ceiling.
+	Engine        Engine `json:"engine"`
+	CeilingEngine Engine `json:"ceiling_engine"`
+
 	WireBytes  float64 `json:"wire_bytes_per_event"`   // a frame's share
 	StreamDisk float64 `json:"shards_bytes_per_event"` // in SHARDS, with headers
 	TableDisk  float64 `json:"table_bytes_per_event"`  // in ClickHouse, as merged so far

@@ -38,6 +38,7 @@ changes; the rates depend on what else the machine does.`,
 	cmd.Flags().Int("topics", 1, "how many topics they log to")
 	cmd.Flags().Int("lanes", 4, "how many lanes a topic has")
 	cmd.Flags().Int("event-bytes", 200, "about the size of an event")
+	cmd.Flags().String("profile-out", "", "write the pipeline's CPU profile to FILE (for go tool pprof; label part)")
 	cmd.Flags().Int("inserts", 0, "inserts at once (default: the processors, at least 2)")
 	return cmd
 }
@@ -59,6 +60,7 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			return usageError{fmt.Errorf("--%s is %d, it must be 1 or more", name, *v)}
 		}
 	}
+	cfg.Profile, _ = cmd.Flags().GetString("profile-out")
 	if terminal(a.stderr) {
 		cfg.Progress = func(phase string, done, of int) {
 			_, _ = fmt.Fprintf(a.stderr, "\r\x1b[K%s %s", bar(min(float64(done)/float64(max(of, 1)), 1)), phase)
@@ -138,9 +140,14 @@ func (a *app) printBench(r *bench.Result) error {
 	}
 	slices.Sort(parts)
 	row("CPU an event", "%.2f µs: %s", total, strings.Join(parts, ", "))
+	row("ClickHouse", "%s; for the ceiling %s", engineLine(&r.Engine), engineLine(&r.CeilingEngine))
 	row("bytes an event", "%.0f on the wire, %.0f in SHARDS, %.0f in ClickHouse as merged so far", r.WireBytes, r.StreamDisk, r.TableDisk)
 	row("frames", "%s of %d events", humanCount(uint64(r.Frames)), r.Events/max(r.Frames, 1))
 	row("memory of this process", "%s at most", humanBytes(float64(r.PeakRSSBytes)))
 	row("machine", "%d processors, %s, ClickHouse %s", r.CPUs, r.GoVersion, r.EngineVersion)
 	return a.printTable(t)
+}
+
+func engineLine(e *bench.Engine) string {
+	return fmt.Sprintf("%d inserts of %s rows, %.2f rows merged an event, %.2f µs of CPU", e.Inserts, humanCount(uint64(e.RowsPerInsert)), e.MergedRows, e.CPUMicros)
 }
