@@ -40,6 +40,9 @@ func Connect(ctx context.Context, url string, cfg Config) (*Producer, error) {
 const (
 	dialTimeout  = 2 * time.Second
 	pingInterval = 10 * time.Second
+	// A server is back within a second or so of a crash, and what is logged
+	// meanwhile waits in the buffer; the jitter keeps many producers apart.
+	reconnectWait = 250 * time.Millisecond
 )
 
 func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
@@ -47,6 +50,8 @@ func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
 		nats.Name("almanac producer " + cfg.Topic),
 		nats.Timeout(dialTimeout),
 		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait, time.Second),
 		nats.ReconnectBufSize(-1), // the producer keeps frames itself, and knows which
 		nats.PingInterval(pingInterval),
 		nats.MaxPingsOutstanding(2),

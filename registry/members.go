@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -23,26 +25,31 @@ type Members struct {
 	self string
 
 	mu   sync.Mutex
-	seen map[string]lease // other members
 	live []string
+
+	// The rest is the beating goroutine's.
+	seen       map[string]lease // other members
+	surveyed   time.Time        // when the leases were last read
+	reconnects uint64           // of the connection, then
+	door       *nats.Subscription
 
 	changed chan struct{}
 }
 
-// lease is what this process saw of another's: the revision, and when it last
-// changed on this process's own clock. No clock of another is ever compared.
-type lease struct {
-	rev uint64
-	at  time.Time
-}
-
-// A dead member is missed after LeaseExpiry + LeasePeriod at the latest; ten
-// seconds is the promise, and a start takes part of it.
+// A member whose process died is missed two beats later, because nobody answers
+// at its door; one that is frozen or cut off, whose door may still seem open,
+// after LeaseExpiry + LeasePeriod at the latest. Ten seconds until events flow
+// again is the promise.
 const (
-	LeasePeriod = 1500 * time.Millisecond
+	LeasePeriod = time.Second
 	LeaseExpiry = 5 * time.Second
 	// forgetAfter is when a dead member's key is deleted.
 	forgetAfter = time.Minute
+	// beatTime bounds a beat: on a busy disk a write may take longer than a period.
+	beatTime = 2 * time.Second
+	// knockTime bounds the wait for an answer at a door; that there is no door is
+	// said at once.
+	knockTime = 300 * time.Millisecond
 )
 
 // Join makes this process a member and looks who else is; Run keeps it one.
@@ -53,6 +60,24 @@ func (r *Registry) Join(ctx context.Context, role string) *Members {
 	m := &Members{reg: r, role: role, self: self, seen: map[string]lease{}, live: []string{self}, changed: make(chan struct{}, 1)}
 	m.beat(ctx)
 	return m
+}
+
+// answer opens this member's door: who knocks hears that it is there. Where the
+// account may not subscribe, its lease alone speaks for it.
+func (m *Members) answer() {
+	if m.door != nil {
+		return
+	}
+	m.door, _ = m.reg.js.Conn().Subscribe(schemas.MemberSubject(m.role, m.self), func(msg *nats.Msg) { _ = msg.Respond(nil) })
+}
+
+// knock says whether it is sure that nobody is at a member's door. No answer is
+// no such proof.
+func (m *Members) knock(ctx context.Context, name string) (nobody bool) {
+	ctx, cancel := context.WithTimeout(ctx, knockTime)
+	defer cancel()
+	_, err := m.reg.js.Conn().RequestWithContext(ctx, schemas.MemberSubject(m.role, name), nil)
+	return errors.Is(err, nats.ErrNoResponders)
 }
 
 // Self is this member's name.
@@ -79,6 +104,9 @@ func (m *Members) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			if m.door != nil {
+				_ = m.door.Unsubscribe()
+			}
 			leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
 			_ = m.reg.forget(leave, schemas.LeaseKey(m.role, m.self))
@@ -90,8 +118,9 @@ func (m *Members) Run(ctx context.Context) error {
 }
 
 func (m *Members) beat(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, LeasePeriod)
+	ctx, cancel := context.WithTimeout(ctx, beatTime)
 	defer cancel()
+	m.answer()
 	if _, err := m.reg.kv.PutString(ctx, schemas.LeaseKey(m.role, m.self), "{}"); err != nil {
 		return
 	}
@@ -99,8 +128,19 @@ func (m *Members) beat(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	now, reconnects := time.Now(), m.reg.js.Conn().Stats().Reconnects
+	blind := blindFor(m.surveyed, now, reconnects != m.reconnects)
+	m.surveyed, m.reconnects = now, reconnects
+	live, silent, dead := survey(m.self, m.seen, leases, now, blind)
+	for _, name := range silent {
+		if m.knock(ctx, name) {
+			l := m.seen[name]
+			l.gone = true
+			m.seen[name] = l
+			live = slices.DeleteFunc(live, func(n string) bool { return n == name })
+		}
+	}
 	m.mu.Lock()
-	live, dead := survey(m.self, m.seen, leases, time.Now())
 	moved := !slices.Equal(live, m.live)
 	m.live = live
 	m.mu.Unlock()
@@ -145,57 +185,4 @@ func (r *Registry) forget(ctx context.Context, filter string) error {
 		return fmt.Errorf("registry: forgetting %s: %w", filter, err)
 	}
 	return nil
-}
-
-// survey updates what was seen of the others and says who is alive and whose
-// key to delete.
-func survey(self string, seen map[string]lease, leases map[string]uint64, now time.Time) (live, dead []string) {
-	for name := range seen {
-		if _, ok := leases[name]; !ok {
-			delete(seen, name)
-		}
-	}
-	live = []string{self}
-	for name, rev := range leases {
-		if name == self {
-			continue
-		}
-		if l, ok := seen[name]; !ok || l.rev != rev {
-			seen[name] = lease{rev: rev, at: now}
-		}
-		switch age := now.Sub(seen[name].at); {
-		case age < LeaseExpiry:
-			live = append(live, name)
-		case age > forgetAfter:
-			dead = append(dead, name)
-		}
-	}
-	slices.Sort(live)
-	return live, dead
-}
-
-// owner is the member that hashes highest with key.
-func owner(live []string, key string) string {
-	var best string
-	var top uint64
-	for _, name := range live {
-		if w := weight(name, key); best == "" || w > top || w == top && name > best {
-			best, top = name, w
-		}
-	}
-	return best
-}
-
-// weight is FNV-1a 64 of name and key, finished as SplitMix64 is, because FNV's
-// high bits hardly move with the last bytes.
-func weight(name, key string) uint64 {
-	h := uint64(14695981039346656037)
-	for _, s := range []string{name, "/", key} {
-		for i := range len(s) {
-			h = (h ^ uint64(s[i])) * 1099511628211
-		}
-	}
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return h ^ h>>31
 }

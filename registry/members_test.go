@@ -7,30 +7,58 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
-// A lease counts by this process's clock and the revision alone.
+// A lease counts by this process's clock and the revision alone, and not while
+// this process saw nothing.
 func TestSurvey(t *testing.T) {
 	now := time.Now()
 	seen := map[string]lease{}
-	step := func(after time.Duration, leases map[string]uint64, live, dead []string) {
+	step := func(after, blind time.Duration, leases map[string]uint64, live, silent, dead []string) {
 		t.Helper()
 		now = now.Add(after)
-		gotLive, gotDead := survey("me", seen, leases, now)
-		if !slices.Equal(gotLive, live) || !slices.Equal(gotDead, dead) {
-			t.Fatalf("live %v dead %v, want %v and %v", gotLive, gotDead, live, dead)
+		gotLive, gotSilent, gotDead := survey("me", seen, leases, now, blind)
+		if !slices.Equal(gotLive, live) || !slices.Equal(gotSilent, silent) || !slices.Equal(gotDead, dead) {
+			t.Fatalf("live %v silent %v dead %v, want %v, %v and %v", gotLive, gotSilent, gotDead, live, silent, dead)
 		}
 	}
-	step(0, map[string]uint64{"me": 1}, []string{"me"}, nil)
-	step(time.Second, map[string]uint64{"me": 2, "you": 3}, []string{"me", "you"}, nil)
-	step(LeaseExpiry-1, map[string]uint64{"me": 2, "you": 3}, []string{"me", "you"}, nil)
-	step(1, map[string]uint64{"me": 2, "you": 3}, []string{"me"}, nil)
-	step(1, map[string]uint64{"me": 2, "you": 9}, []string{"me", "you"}, nil)
-	step(forgetAfter+1, map[string]uint64{"me": 2, "you": 9}, []string{"me"}, []string{"you"})
-	step(1, map[string]uint64{"me": 2}, []string{"me"}, nil)
+	me, both, you := []string{"me"}, []string{"me", "you"}, []string{"you"}
+	step(0, 0, map[string]uint64{"me": 1}, me, nil, nil)
+	step(time.Second, 0, map[string]uint64{"me": 2, "you": 3}, both, nil, nil)
+	step(LeaseExpiry-1, 0, map[string]uint64{"me": 2, "you": 3}, both, you, nil)
+	step(1, 0, map[string]uint64{"me": 2, "you": 3}, me, nil, nil)
+	step(1, 0, map[string]uint64{"me": 2, "you": 9}, both, nil, nil)
+	step(time.Hour, time.Hour, map[string]uint64{"me": 2, "you": 9}, both, nil, nil)
+	step(LeasePeriod, 0, map[string]uint64{"me": 2, "you": 9}, both, you, nil)
+	seen["you"] = lease{rev: 9, at: seen["you"].at, gone: true} // nobody was at the door
+	step(1, 0, map[string]uint64{"me": 2, "you": 9}, me, nil, nil)
+	step(1, 0, map[string]uint64{"me": 2, "you": 10}, both, nil, nil)
+	step(forgetAfter+1, 0, map[string]uint64{"me": 2, "you": 10}, me, nil, you)
+	step(1, 0, map[string]uint64{"me": 2}, me, nil, nil)
 	if len(seen) != 0 {
 		t.Errorf("still remembered: %v", seen)
+	}
+}
+
+// After an outage of its own a member calls nobody dead for what it did not see.
+func TestBlindFor(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		last        time.Time
+		reconnected bool
+		want        time.Duration
+	}{
+		{time.Time{}, true, 0},
+		{now.Add(-LeasePeriod), false, 0},
+		{now.Add(-LeasePeriod), true, LeasePeriod},
+		{now.Add(-2 * LeaseExpiry), false, 2 * LeaseExpiry},
+	} {
+		if got := blindFor(c.last, now, c.reconnected); got != c.want {
+			t.Errorf("since %s, reconnected %t: %s, want %s", now.Sub(c.last), c.reconnected, got, c.want)
+		}
 	}
 }
 
@@ -84,7 +112,56 @@ func TestMembersComeAndGo(t *testing.T) {
 	leave()
 	<-ended
 	live(1)
-	r.Join(ctx, "router") // beats once and falls silent
+	r.Join(ctx, "router") // beats once and falls silent, its door open
 	live(2)
 	live(1)
+}
+
+// A member whose process died is missed because its door is gone, long before its
+// lease.
+func TestDeadMemberIsMissedSoon(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	ctx := timeout(t)
+	a := r.Join(ctx, "sink")
+	theirs, err := nats.Connect(r.js.Conn().ConnectedUrl())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := Open(ctx, theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := other.Join(ctx, "sink")
+	look := func() { a.beat(ctx) }
+	if look(); len(a.Live()) != 2 {
+		t.Fatalf("live: %v, want both", a.Live())
+	}
+	silent := func() { // as if its last beat were a period ago, and no longer
+		l := a.seen[b.self]
+		l.at = time.Now().Add(-LeasePeriod)
+		a.seen[b.self] = l
+	}
+	if silent(); a.knock(ctx, b.self) {
+		t.Error("nobody is said to be at the door of one who lives")
+	}
+	if look(); len(a.Live()) != 2 {
+		t.Errorf("live: %v, though both answer", a.Live())
+	}
+	theirs.Close() // as the kernel does for a process that dies
+	embeddedtest.Eventually(t, 10*time.Second, func() error {
+		silent()
+		if look(); len(a.Live()) != 1 {
+			return fmt.Errorf("live: %v", a.Live())
+		}
+		return nil
+	})
+	if other, err = Open(ctx, r.js.Conn()); err != nil {
+		t.Fatal(err)
+	}
+	b.reg = other // it was only cut off: its next beat brings it back
+	b.beat(ctx)
+	if look(); len(a.Live()) != 2 {
+		t.Errorf("live: %v, want both again", a.Live())
+	}
 }

@@ -24,6 +24,8 @@ const (
 	tokenShards = "shards"
 	tokenRouted = "routed"
 	tokenDead   = "dead"
+	// Of no stream: members knock there.
+	tokenMembers = "members"
 )
 
 // Wildcards over the subjects of each stream.
@@ -283,6 +285,10 @@ func TallyKey(topic string, m Month, s Shard) string {
 
 // TallyKeys selects the tallies of a topic.
 func TallyKeys(topic string) string { return keyLedger + "." + topic + ".*.*" }
+
+// MemberSubject is where a live member of a role answers a knock. It is a plain
+// subject: no stream keeps what is said on it.
+func MemberSubject(role, member string) string { return tokenMembers + "." + role + "." + member }
 
 // KVSubject is the subject of a registry key inside the bucket's stream, for
 // commits that span several keys.

@@ -20,6 +20,7 @@ func TestNames(t *testing.T) {
 		HeadKey("app", 202611):                             "app.2026-11",
 		ShardKey("app", 202611, 0xab):                      "app.2026-11.00000000000000ab",
 		LeaseKey("router", "ff"):                           "leases.router.ff",
+		MemberSubject("router", "ff"):                      "members.router.ff",
 		PublicShardName("app", 202611, 0xfedcba9876543210): "app-registry:2026-11:shard:fedcba9876543210",
 		PartitionID(202611, 0xab):                          "202611-171-0-0",
 		MsgID("p", "app", 3, 9):                            "p.app.3.9",

@@ -115,7 +115,7 @@ func (h *House) Stored(ctx context.Context) (uint64, error) {
 
 // Said sums what parts of a role reported under a word.
 func (h *House) Said(role Role, word string) (n uint64) {
-	for _, p := range slices.Concat(h.Parts(), h.Gone) {
+	for _, p := range slices.Concat(h.Parts(), h.retired()) {
 		if p.Spec.Role == role {
 			n += p.Said(word)
 		}

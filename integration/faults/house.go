@@ -7,7 +7,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,6 +63,7 @@ type House struct {
 	t              testing.TB
 	natsURL, dsn   string
 	nextNumber     uint64
+	mu             sync.Mutex // Writers and Gone, which change while others look
 }
 
 // Build starts servers, routers and sinks, and waits until they work. Writers start with StartWriters.
@@ -171,7 +174,9 @@ func (h *House) StartWriters() {
 		if err != nil {
 			h.t.Fatal(err)
 		}
+		h.mu.Lock()
 		h.Writers[i] = heir
+		h.mu.Unlock()
 	}
 	for _, w := range h.Writers {
 		h.ready(w)
@@ -231,13 +236,22 @@ func (h *House) Links() []*Proxy {
 
 // Parts are all that may run now.
 func (h *House) Parts() []*Part {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	all := []*Part{h.NATS, h.Engine}
 	return append(append(append(all, h.Routers...), h.Sinks...), h.Writers...)
 }
 
+// retired are the producers that were.
+func (h *House) retired() []*Part {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.Gone)
+}
+
 // leave ends everything, at the end of the test.
 func (h *House) leave() {
-	for _, p := range append(h.Parts(), h.Gone...) {
+	for _, p := range append(h.Parts(), h.retired()...) {
 		if p != nil && p.current() != nil {
 			p.Kill()
 		}

@@ -79,8 +79,32 @@ func (t *Times) String() string {
 	return b.String()
 }
 
-// recoveryLimit is when a fault counts as not healed.
-const recoveryLimit = 2 * time.Minute
+// recoveryLimit is when a fault counts as not healed: six times the promise of ten seconds, so that what fails is broken
+// and not slow.
+const recoveryLimit = time.Minute
+
+// promised is how soon events flow again after kill -9 of any part, at the 99th percentile, on a machine that is not
+// overloaded. What takes longer is told with its circumstances; no test fails for it.
+const promised = 10 * time.Second
+
+// wordsSince are the last lines that routers, sinks and servers wrote since a moment, at most 60 of them.
+func (h *House) wordsSince(since time.Time) string {
+	var lines []string
+	from := since.Format(clockLayout)
+	for _, p := range h.Parts() {
+		if p.Spec.Role == RoleProducer {
+			continue
+		}
+		for line := range strings.Lines(p.Words()) {
+			if line >= from {
+				at, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+				lines = append(lines, at+" "+p.Spec.Name+": "+rest)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines[max(0, len(lines)-60):], "\n")
+}
 
 // Flows waits until every lane's events that were logged after a moment are in ClickHouse, and says how long that took.
 func (h *House) Flows(ctx context.Context, since time.Time) (time.Duration, error) {
@@ -128,7 +152,10 @@ func (h *House) KillOne(ctx context.Context, role Role, rnd *rand.Rand, times *T
 	if err != nil {
 		return fmt.Errorf("after kill -9 of %s: %w\n%s", p.Spec.Name, err, p.Words())
 	}
-	times.Add("kill "+string(role), took)
+	times.Add("kill -9 "+string(role), took)
+	if took > promised {
+		h.t.Logf("kill -9 of %s was healed after %s only; what the parts said:\n%s", p.Spec.Name, took.Round(time.Millisecond), h.wordsSince(began))
+	}
 	return nil
 }
 

@@ -80,9 +80,12 @@ func say(format string, a ...any) {
 	fmt.Printf(format+"\n", a...)
 }
 
+// clockLayout begins every line of a part's log.
+const clockLayout = "15:04:05.000"
+
 // note writes to the part's log.
 func note(format string, a ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05.000 ")+format+"\n", a...)
+	fmt.Fprintf(os.Stderr, time.Now().Format(clockLayout)+" "+format+"\n", a...)
 }
 
 // dial connects to NATS as almanac does, and waits until a server is there.

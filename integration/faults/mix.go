@@ -108,6 +108,8 @@ func (h *House) replace(role Role, rnd *rand.Rand) error {
 func (h *House) replaceWriter(slot int) error {
 	old := h.Writers[slot]
 	next, err := h.heir(old)
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.Writers[slot] = next
 	h.Gone = append(h.Gone, old)
 	return err

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // Part is one process of a House, over all its lives.
@@ -218,11 +217,14 @@ func (p *Part) Finish(ctx context.Context) error {
 	}
 }
 
+// wordBytes is how much of a part's log is quoted.
+const wordBytes = 6000
+
 // Words are the last lines of its log.
 func (p *Part) Words() string {
 	data, _ := os.ReadFile(p.log)
-	if len(data) > 3000 {
-		data = data[len(data)-3000:]
+	if len(data) > wordBytes {
+		data = data[len(data)-wordBytes:]
 	}
 	return string(data)
 }
@@ -253,40 +255,5 @@ func (p *Part) Peak() uint64 {
 	return p.peak
 }
 
-// until asks until the answer is nil or the time is up.
-func until(ctx context.Context, within, every time.Duration, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	var last error
-	for {
-		err := ask(ctx)
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() == nil || last == nil { // the last answer, not that there was no time for another
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("still wrong after %s: %w", within, last)
-		case <-tick.C:
-		}
-	}
-}
-
 // killEngine kills the engine's own process, and leaves it to its parent to start it again.
 func (p *Part) killEngine() { _ = syscall.Kill(p.Engine(), syscall.SIGKILL) }
-
-// pause paces faults.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}

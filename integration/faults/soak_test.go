@@ -78,7 +78,7 @@ func report(h *House, v *Verdict, seed uint64, minutes float64, times *Times) st
 	fmt.Fprintf(&b, "burnt tokens met    %d\n", h.Said(RoleSink, "burnt"))
 	fmt.Fprintf(&b, "frames, shards      %d, %d\n", v.Frames, v.Shards)
 	fmt.Fprintf(&b, "longest recovery    %s\n\npeak memory\n", quantile(all, 1).Round(10*time.Millisecond))
-	for _, p := range append(h.Parts(), h.Gone...) {
+	for _, p := range append(h.Parts(), h.retired()...) {
 		fmt.Fprintf(&b, "  %-12s %5d MiB\n", p.Spec.Name, p.Peak()>>20)
 	}
 	return b.String()
