@@ -3,8 +3,6 @@ package schemas
 import (
 	"encoding/binary"
 	"math"
-
-	"github.com/ClickHouse/ch-go/compress"
 )
 
 // FrameBuilder gathers events of one topic, month and lane as columns and
@@ -36,12 +34,12 @@ type FrameBuilder struct {
 
 	raw  []byte
 	dict dictionary
-	lz4  *compress.Writer
+	lz4  compressor
 }
 
 // NewFrameBuilder makes an empty builder for t's newest schema version.
 func NewFrameBuilder(t *Topic) *FrameBuilder {
-	b := &FrameBuilder{topic: t, lz4: compress.NewWriter(compress.LevelZero, compress.LZ4)}
+	b := &FrameBuilder{topic: t}
 	b.fields = make([]fieldColumn, len(t.Fields))
 	for i, f := range t.Fields {
 		b.fields[i].Field = f
@@ -154,12 +152,9 @@ func (b *FrameBuilder) Encode() (Frame, []byte, error) {
 	}
 	b.raw = raw
 
-	if err := b.lz4.Compress(raw); err != nil {
-		return Frame{}, nil, err
-	}
 	return Frame{
 		Rows: rows, RawBytes: len(raw), MinTs: b.minTs, MaxTs: b.maxTs, Schema: b.topic.Version,
-	}, b.lz4.Data, nil
+	}, b.lz4.compress(raw), nil
 }
 
 // Reset empties the builder and keeps its buffers.

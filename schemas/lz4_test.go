@@ -1,0 +1,114 @@
+package schemas
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/ClickHouse/ch-go/compress"
+	"github.com/pierrec/lz4/v4"
+	"pgregory.net/rapid"
+)
+
+// decompressed reads what compress wrote as ClickHouse's clients do.
+func decompressed(t interface{ Fatalf(string, ...any) }, framed []byte, size int) []byte {
+	block := framed[frameChecksumBytes+frameHeadBytes:]
+	out := make([]byte, size)
+	if n, err := lz4.UncompressBlock(block, out); err != nil || n != size {
+		t.Fatalf("lz4: %d bytes of %d, %v", n, size, err)
+	}
+	byReader := make([]byte, size)
+	if size > 0 {
+		if _, err := compress.NewReader(bytes.NewReader(framed)).Read(byReader); err != nil {
+			t.Fatalf("ch-go: %v", err)
+		}
+		if !bytes.Equal(out, byReader) {
+			t.Fatalf("lz4 and ch-go read different bytes")
+		}
+	}
+	return out
+}
+
+func TestCompressRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 0, 40), 1, 12).Draw(t, "words")
+		var src []byte
+		for _, i := range rapid.SliceOfN(rapid.IntRange(0, len(words)-1), 0, 400).Draw(t, "order") {
+			src = append(src, words[i]...)
+		}
+		var c compressor
+		for range 2 { // its buffers are used again
+			if got := decompressed(t, c.compress(src), len(src)); !bytes.Equal(got, src) {
+				t.Fatalf("%d bytes came back different", len(src))
+			}
+		}
+	})
+}
+
+func TestCompressEdges(t *testing.T) {
+	t.Parallel()
+	far := append(bytes.Repeat([]byte("abcdefgh"), 1), bytes.Repeat([]byte{1, 2, 3}, 40_000)...)
+	for name, src := range map[string][]byte{
+		"nothing": {}, "one byte": {7}, "twelve": []byte("aaaaaaaaaaaa"), "thirteen": []byte("aaaaaaaaaaaaa"),
+		"one run": bytes.Repeat([]byte{0}, 300_000), "beyond the window": append(far, far...),
+		"lengths around 15 and 270": []byte(strings.Repeat("x", 15) + "abcdefghijklmnopqrstuvwxyz" + strings.Repeat("y", 270) + "abcdefghijklmnopqrstuvwxyz"),
+	} {
+		var c compressor
+		framed := c.compress(src)
+		if got := decompressed(t, framed, len(src)); !bytes.Equal(got, src) {
+			t.Errorf("%s: came back different", name)
+		}
+		if len(framed) > frameChecksumBytes+frameHeadBytes+lz4Bound(len(src))-lz4Slack {
+			t.Errorf("%s: %d bytes became %d", name, len(src), len(framed))
+		}
+	}
+}
+
+func FuzzCompress(f *testing.F) {
+	f.Add([]byte("a login of u-7, a login of u-8, a login of u-7"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		var c compressor
+		src = append(src, src...)
+		if got := decompressed(t, c.compress(src), len(src)); !bytes.Equal(got, src) {
+			t.Fatalf("%d bytes came back different", len(src))
+		}
+	})
+}
+
+func BenchmarkCompress(b *testing.B) {
+	raw := benchRaw(b)
+	b.Run("almanac", func(b *testing.B) {
+		var c compressor
+		b.SetBytes(int64(len(raw)))
+		b.ReportAllocs()
+		n := 0
+		for b.Loop() {
+			n = len(c.compress(raw))
+		}
+		b.ReportMetric(float64(n)/float64(len(raw)), "ratio")
+	})
+	b.Run("pierrec", func(b *testing.B) {
+		c := compress.NewWriter(compress.LevelZero, compress.LZ4)
+		b.SetBytes(int64(len(raw)))
+		for b.Loop() {
+			if err := c.Compress(raw); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(len(c.Data))/float64(len(raw)), "ratio")
+	})
+}
+
+// benchRaw is a frame's block before compression.
+func benchRaw(b *testing.B) []byte {
+	topic, events := benchEvents()
+	fb := NewFrameBuilder(&topic)
+	for i := range events {
+		fb.Append(&events[i], int64(i)*3000, NewID(int64(i)*3000))
+	}
+	if _, _, err := fb.Encode(); err != nil {
+		b.Fatal(err)
+	}
+	return fb.raw
+}
