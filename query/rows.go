@@ -133,13 +133,8 @@ func (p *plan) order() string {
 func (r *Reader) collect(ctx context.Context, s *tables.Select) ([]row, error) {
 	s.SQL += " FORMAT JSONEachRow"
 	s.Settings = readSettings
-	body, err := r.db.Select(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = body.Close() }()
 	var rows []row
-	err = scanLines(body, func(line []byte) error {
+	err := r.lines(ctx, s, func(line []byte) error {
 		one, err := parseRow(line)
 		if err == nil {
 			rows = append(rows, one)
@@ -147,6 +142,16 @@ func (r *Reader) collect(ctx context.Context, s *tables.Select) ([]row, error) {
 		return err
 	})
 	return rows, err
+}
+
+// lines runs a read and calls f for each line of its answer.
+func (r *Reader) lines(ctx context.Context, s *tables.Select, f func(line []byte) error) error {
+	body, err := r.db.Select(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }()
+	return scanLines(body, f)
 }
 
 // scanLines calls f for each line of an answer.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,10 +25,17 @@ func (a *app) queryCommand() *cobra.Command {
 before it is in ClickHouse. Times are RFC 3339 or a distance back such as -15m.
 
 One page is printed; when there are more, its cursor continues. With -o json it
-is one document with events, cursor and the shards that were read.`,
+is one document with events, cursor and the shards that were read. A cursor keeps
+the range of time of its first page.
+
+--count and --histogram count instead, exactly, the events that are not stored
+yet among them.`,
 		Example: `  almanac query app --from -15m
   almanac query auth --where "level = 'error' AND user_id IN ('u-7', 'u-8')"
-  almanac query auth --where "attributes.actor.login contains 'bot'" -o json`,
+  almanac query auth --where "attributes.actor.login contains 'bot'" -o json
+  almanac query auth --fields ts,user_id,attributes.host
+  almanac query auth --count --where "level = 'error'"
+  almanac query auth --from -1h --histogram 1m --by level`,
 		Args: cobra.ExactArgs(1),
 		RunE: a.does(a.query),
 	}
@@ -38,6 +46,10 @@ is one document with events, cursor and the shards that were read.`,
 	f.Int("limit", query.DefaultLimit, fmt.Sprintf("events on a page, 1 to %d", query.MaxLimit))
 	f.String("cursor", "", "`CURSOR` of the page before")
 	f.String("order", "desc", "desc (newest first) or asc")
+	f.String("fields", "", "`NAMES` of columns, promoted fields and attributes.x to show, with commas between")
+	f.Bool("count", false, "count the events instead")
+	f.String("histogram", "", "count the events of each `STEP` of time, such as 1m, instead")
+	f.String("by", "", "with --histogram: split by `COLUMN` (level, service, type or a promoted lowcardinality field)")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	_ = cmd.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{"desc", "asc"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -48,6 +60,9 @@ func (a *app) query(ctx context.Context, cmd *cobra.Command, args []string) erro
 	if err != nil {
 		return err
 	}
+	if counts(cmd) {
+		return a.tally(ctx, cmd, s, args[0])
+	}
 	o, err := format(cmd, a.forEvents(), asTable, asJSON, asNDJSON)
 	if err != nil {
 		return err
@@ -56,6 +71,7 @@ func (a *app) query(ctx context.Context, cmd *cobra.Command, args []string) erro
 	if err != nil {
 		return err
 	}
+	req.Notice = a.notice
 	c, r, err := open(ctx, s)
 	if err != nil {
 		return err
@@ -68,10 +84,14 @@ func (a *app) query(ctx context.Context, cmd *cobra.Command, args []string) erro
 	switch o {
 	case asJSON:
 		return a.printJSON(page)
-	case asNDJSON:
-		err = printLines(a, page.Events)
-	default:
+	case asTable:
+		if len(req.Fields) > 0 {
+			err = a.printTable(fieldTable(req.Fields, page.Events))
+			break
+		}
 		err = a.printTable(eventTable(page.Events))
+	default:
+		err = printLines(a, page.Events)
 	}
 	for _, n := range page.Notes {
 		a.note("note: %s", n)
@@ -87,7 +107,12 @@ func pageRequest(cmd *cobra.Command, topic string) (query.Request, error) {
 	limit, _ := cmd.Flags().GetInt("limit")
 	req := query.Request{
 		Topic: topic, Where: f.flag("where"), Cursor: f.flag("cursor"), Limit: limit,
-		From: f.time("from"), To: f.time("to"),
+		From: f.time("from"), To: f.time("to"), Fields: splitFields(f.flag("fields")),
+	}
+	if req.Cursor != "" {
+		// A time that moves with the clock was another one for the page before. The
+		// cursor knows which.
+		req.From, req.To = fixed(req.From, f.flag("from")), fixed(req.To, f.flag("to"))
 	}
 	switch order := f.flag("order"); order {
 	case "asc":
@@ -96,11 +121,44 @@ func pageRequest(cmd *cobra.Command, topic string) (query.Request, error) {
 	default:
 		f.fail("order", fmt.Errorf("%q is neither desc nor asc", order))
 	}
-	if limit < 1 {
+	if limit < 1 || limit > query.MaxLimit {
 		f.fail("limit", fmt.Errorf("%d is not 1 to %d", limit, query.MaxLimit))
+	}
+	if f.flag("by") != "" {
+		f.fail("by", errors.New("it is for --histogram"))
 	}
 	return req, f.err
 }
+
+// fixed is t, unless it was written relative to the clock.
+func fixed(t time.Time, written string) time.Time {
+	if written == "now" || strings.HasPrefix(written, "-") {
+		return time.Time{}
+	}
+	return t
+}
+
+// splitFields are the names between commas, but for those within brackets.
+func splitFields(list string) (names []string) {
+	if list == "" {
+		return nil
+	}
+	depth, begin := 0, 0
+	for i, r := range list {
+		switch {
+		case r == '[':
+			depth++
+		case r == ']':
+			depth--
+		case r == ',' && depth == 0:
+			names, begin = append(names, list[begin:i]), i+1
+		}
+	}
+	return append(names, list[begin:])
+}
+
+// notice says what a read will cost before it begins.
+func (a *app) notice(text string) { a.note("notice: %s", text) }
 
 func (f *reading) time(name string) time.Time {
 	t, err := parseTime(f.flag(name), time.Now())
@@ -122,6 +180,42 @@ func eventTable(events []json.RawMessage) table.Writer {
 		t.AppendRow(table.Row{e.ts, e.level, e.service, e.kind, e.user, e.message, e.more})
 	}
 	return t
+}
+
+// fieldTable shows the fields that were asked for, a column each.
+func fieldTable(names []string, events []json.RawMessage) table.Writer {
+	for i, name := range names {
+		names[i] = strings.TrimSpace(name)
+	}
+	t := newTable(names...)
+	t.Style().Format.Header = text.FormatDefault
+	for _, raw := range events {
+		var columns map[string]json.RawMessage
+		var attributes map[string]string
+		_ = json.Unmarshal(raw, &columns) // our own JSON
+		_ = json.Unmarshal(columns[schemas.ColAttributes], &attributes)
+		row := make(table.Row, len(names))
+		for i, name := range names {
+			if v, ok := columns[strings.Trim(name, "`")]; ok && name != schemas.ColAttributes {
+				row[i] = printable(plainText(v))
+			} else if name == schemas.ColAttributes {
+				row[i] = printable(pairs(attributes))
+			} else {
+				row[i] = printable(attributes[attributeName(name)])
+			}
+		}
+		t.AppendRow(row)
+	}
+	return t
+}
+
+// attributeName is the attribute that a field names: attributes.x or
+// attributes['x'].
+func attributeName(field string) string {
+	if key, ok := strings.CutPrefix(field, schemas.ColAttributes+"."); ok {
+		return key
+	}
+	return strings.Trim(strings.TrimPrefix(field, schemas.ColAttributes), `[]'"`)
 }
 
 // event is one event for people.

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/query"
+)
+
+// counts says that query is asked for numbers and not for events.
+func counts(cmd *cobra.Command) bool {
+	count, _ := cmd.Flags().GetBool("count")
+	return count || cmd.Flags().Changed("histogram")
+}
+
+// tally is query with --count or --histogram.
+func (a *app) tally(ctx context.Context, cmd *cobra.Command, s *settings, topic string) error {
+	o, err := format(cmd, a.forEvents(), asTable, asJSON, asNDJSON)
+	if err != nil {
+		return err
+	}
+	req, err := tallyRequest(cmd, topic)
+	if err != nil {
+		return err
+	}
+	req.Notice = a.notice
+	c, r, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	t, err := r.Tally(ctx, req)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o == asJSON:
+		return a.printJSON(t)
+	case o == asNDJSON && req.Step == 0:
+		err = printLines(a, []map[string]uint64{{"count": t.Count}})
+	case o == asNDJSON:
+		err = printLines(a, t.Buckets)
+	case req.Step == 0:
+		_, err = fmt.Fprintln(a.stdout, t.Count)
+	default:
+		if err = a.printTable(histogram(t, req.Step)); err == nil {
+			a.note("%s events; shards read: %d", humanCount(t.Count), len(t.Shards))
+		}
+	}
+	for _, n := range t.Notes {
+		a.note("note: %s", n)
+	}
+	return err
+}
+
+func tallyRequest(cmd *cobra.Command, topic string) (query.TallyRequest, error) {
+	f := reading{flags: cmd}
+	req := query.TallyRequest{Topic: topic, Where: f.flag("where"), By: f.flag("by"), From: f.time("from"), To: f.time("to")}
+	count, _ := cmd.Flags().GetBool("count")
+	if cmd.Flags().Changed("histogram") {
+		var ok bool
+		if req.Step, ok = parseSpan(f.flag("histogram")); !ok || req.Step <= 0 {
+			f.fail("histogram", fmt.Errorf("%q is no length of time, such as 1m", f.flag("histogram")))
+		}
+		if count {
+			f.fail("count", errors.New("--histogram counts already; take one of the two"))
+		}
+	} else if req.By != "" {
+		f.fail("by", errors.New("it is for --histogram"))
+	}
+	for _, flag := range []string{"cursor", "limit", "order", "fields"} {
+		if cmd.Flags().Changed(flag) {
+			f.fail(flag, errors.New("it is for pages of events, not for counting"))
+		}
+	}
+	return req, f.err
+}
+
+// longestBar is the longest bar, in characters: with time and count it fits 80.
+const longestBar = 40
+
+// histogram draws buckets, each a line.
+func histogram(t *query.Tally, step time.Duration) table.Writer {
+	values := map[string]uint64{}
+	most := uint64(1)
+	for _, b := range t.Buckets {
+		most = max(most, b.Count)
+		for v, n := range b.By {
+			values[v] += n
+		}
+	}
+	columns := slices.Sorted(maps.Keys(values))
+	head, right := []string{"time"}, []string{"count"}
+	for _, v := range columns {
+		name := printable(v)
+		if name == "" {
+			name = "(empty)"
+		}
+		head, right = append(head, name), append(right, name)
+	}
+	w := newTable(append(head, "count", "")...)
+	numbers(w, right...)
+	w.Style().Format.Header = text.FormatDefault
+	layout := time.RFC3339
+	if step%time.Second != 0 {
+		layout = time.RFC3339Nano
+	}
+	for _, b := range t.Buckets {
+		row := table.Row{b.At.Format(layout)}
+		for _, v := range columns {
+			row = append(row, b.By[v])
+		}
+		w.AppendRow(append(row, b.Count, drawn(b.Count, most)))
+	}
+	return w
+}
+
+// drawn is n of most, in eighths of a character; what is more than nothing shows.
+func drawn(n, most uint64) string {
+	eighths := int(float64(n) / float64(most) * longestBar * 8)
+	if n > 0 {
+		eighths = max(eighths, 1)
+	}
+	s := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		s += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return s
+}

@@ -1,0 +1,231 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// cell is a bucket, by its number since 1970, and a value.
+type cell struct {
+	bucket int64
+	value  string
+}
+
+// counting is a tally under way.
+type counting struct {
+	w     *walk
+	step  int64
+	by    string
+	cells map[cell]uint64
+}
+
+// fits refuses steps of which the range has too many, by what the registry and
+// the frames say of it, and names one that fits.
+func (c *counting) fits() error {
+	if c.step == 0 {
+		return nil
+	}
+	lo, hi := int64(math.MaxInt64), int64(0)
+	for i := range c.w.queue {
+		lo, hi = min(lo, c.w.queue[i].MinTs), max(hi, c.w.queue[i].MaxTs)
+	}
+	for i := range c.w.events {
+		lo, hi = min(lo, c.w.events[i].MinTs), max(hi, c.w.events[i].MaxTs)
+	}
+	p := c.w.p
+	if lo, hi = max(lo, p.from), min(hi, p.to); p.from > 1 {
+		lo = p.from
+	}
+	if p.to < math.MaxInt64 {
+		hi = p.to
+	}
+	if lo > hi {
+		return nil // nothing there
+	}
+	if n := hi/c.step - lo/c.step + 1; n > MaxBuckets {
+		return fmt.Errorf("%w: %s to %s in steps of %s are %d buckets, the limit is %d; a step of %s fits", ErrRequest,
+			time.Unix(0, lo).UTC().Format(time.RFC3339), time.Unix(0, hi).UTC().Format(time.RFC3339), stepName(time.Duration(c.step)), n, MaxBuckets, fitting(hi-lo))
+	}
+	return nil
+}
+
+// fitting is the shortest usual step of which a span (ns) has at most a hundred.
+func fitting(span int64) string {
+	for _, s := range usualSteps {
+		if span/int64(s.d) <= 100 {
+			return s.name
+		}
+	}
+	return usualSteps[len(usualSteps)-1].name
+}
+
+var usualSteps = []struct {
+	name string
+	d    time.Duration
+}{
+	{"1ms", time.Millisecond}, {"10ms", 10 * time.Millisecond}, {"100ms", 100 * time.Millisecond},
+	{"1s", time.Second}, {"5s", 5 * time.Second}, {"15s", 15 * time.Second},
+	{"1m", time.Minute}, {"5m", 5 * time.Minute}, {"15m", 15 * time.Minute},
+	{"1h", time.Hour}, {"6h", 6 * time.Hour}, {"1d", 24 * time.Hour}, {"1w", 7 * 24 * time.Hour}, {"4w", 28 * 24 * time.Hour}, {"52w", 364 * 24 * time.Hour},
+}
+
+// run counts the frames above the heads, and what is stored up to the heads.
+func (c *counting) run(ctx context.Context) error {
+	w := c.w
+	routed, err := w.frames(ctx, w.queue)
+	if err != nil {
+		return err
+	}
+	if err := c.fresh(ctx, routed); err != nil {
+		return err
+	}
+	waiting, err := c.unseen(ctx, w.events)
+	if err != nil {
+		return err
+	}
+	if err := c.fresh(ctx, waiting); err != nil {
+		return err
+	}
+	for i := range w.queue {
+		w.read = append(w.read, w.queue[i].Name())
+	}
+	source := schemas.QuotedTable(w.r.db.Database, w.p.topic.Name)
+	for some := range slices.Chunk(w.queue, tallyShards) {
+		if known := upToHeads(some); known != "" {
+			if err := c.count(ctx, &tables.Select{}, source, known+" AND "); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// upToHeads is a condition that selects the rows of shards up to the heads they
+// had when the read began; "" when they have none.
+func upToHeads(parts []part) string {
+	var keys []tables.ShardKey
+	var above strings.Builder
+	for i := range parts {
+		s := &parts[i]
+		if s.stored.Rows == 0 {
+			continue
+		}
+		keys = append(keys, s.key())
+		if s.open() {
+			fmt.Fprintf(&above, " AND NOT (month = %d AND shard = %d AND pos > %d)", uint32(s.Month), uint64(s.ID), s.stored.Head)
+		}
+	}
+	if len(keys) == 0 {
+		return ""
+	}
+	return tables.InShards(keys) + above.String()
+}
+
+// tallyShards is how many shards one statement counts, and lookUp how many events
+// one looks for: some 100 bytes each of the 256 KiB that ClickHouse parses.
+const (
+	tallyShards = 1000
+	lookUp      = 500
+)
+
+// unseen are the frames of EVENTS that are neither in SHARDS above a head nor
+// stored up to one: a frame may have been routed, or even stored, since the
+// checkpoints were read, or be one that a producer sent again. A frame is stored
+// whole or not at all, so its first event tells.
+func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFrame, error) {
+	var reader schemas.FrameReader
+	first := map[schemas.ID]int{}
+	var pairs []string
+	for i := range frames {
+		if f := &frames[i]; !c.w.seen[schemas.Digest(f.payload)] && f.open(&reader, &c.w.p.topic) == nil {
+			first[reader.ID(0)] = i
+			pairs = append(pairs, fmt.Sprintf("(fromUnixTimestamp64Nano(%d, 'UTC'), toUUID('%s'))", reader.Ts(0), reader.ID(0)))
+		}
+	}
+	source := schemas.QuotedTable(c.w.r.db.Database, c.w.p.topic.Name)
+	for some := range slices.Chunk(pairs, lookUp) {
+		for shards := range slices.Chunk(c.w.queue, tallyShards) {
+			known := upToHeads(shards)
+			if known == "" {
+				continue
+			}
+			err := c.w.r.lines(ctx, &tables.Select{
+				SQL:      fmt.Sprintf("SELECT id FROM %s WHERE %s AND (ts, id) IN (%s) FORMAT JSONEachRow", source, known, strings.Join(some, ",")),
+				Settings: readSettings,
+			}, func(line []byte) error {
+				var stored struct{ ID string }
+				if err := json.Unmarshal(line, &stored); err != nil {
+					return err
+				}
+				id, err := schemas.ParseID(stored.ID)
+				delete(first, id)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	out := make([]freshFrame, 0, len(first))
+	for _, i := range first {
+		out = append(out, frames[i])
+	}
+	return out, nil
+}
+
+// fresh counts the events of frames.
+func (c *counting) fresh(ctx context.Context, frames []freshFrame) error {
+	t := &c.w.p.topic
+	for len(frames) > 0 {
+		some := freshChunk(t, frames, c.w.seen)
+		if len(some.blocks) > 0 {
+			s := &tables.Select{Fresh: some.blocks, FreshStructure: t.FrameStructure(some.schema)}
+			if err := c.count(ctx, s, "("+freshSource(t, some.schema, 0, 0)+")", ""); err != nil {
+				return err
+			}
+		}
+		frames = frames[some.frames:]
+	}
+	return nil
+}
+
+// count adds what one statement counts.
+func (c *counting) count(ctx context.Context, s *tables.Select, source, which string) error {
+	cond, params := c.w.p.condition(c.w.p.lower(), c.w.p.upper())
+	bucket, value := "0", "''"
+	var groups []string
+	if c.step > 0 {
+		bucket = fmt.Sprintf("intDiv(toUnixTimestamp64Nano(ts), %d)", c.step)
+		groups = append(groups, "_bucket")
+	}
+	if c.by != "" {
+		value = "toString(" + schemas.QuoteName(c.by) + ")"
+		groups = append(groups, "_value")
+	}
+	s.SQL = fmt.Sprintf("SELECT %s AS _bucket, %s AS _value, count() AS _n FROM %s WHERE %s%s", bucket, value, source, which, cond)
+	if len(groups) > 0 {
+		s.SQL += " GROUP BY " + strings.Join(groups, ", ")
+	}
+	s.SQL += " FORMAT JSONEachRow"
+	s.Params, s.Settings = params, tallySettings
+	return c.w.r.lines(ctx, s, func(line []byte) error {
+		var got struct {
+			Bucket int64  `json:"_bucket"`
+			Value  string `json:"_value"`
+			N      uint64 `json:"_n"`
+		}
+		if err := json.Unmarshal(line, &got); err != nil {
+			return fmt.Errorf("query: ClickHouse's answer is not JSON: %w: %.200s", err, line)
+		}
+		c.cells[cell{got.Bucket, got.Value}] += got.N
+		return nil
+	})
+}
