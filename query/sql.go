@@ -1,12 +1,15 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/tables"
@@ -20,6 +23,8 @@ type SQLRequest struct {
 	// MaxTime and MaxMemoryBytes bound the statement. Defaults 30 s and 2 GiB.
 	MaxTime        time.Duration
 	MaxMemoryBytes int64
+	// MaxRows bounds the answer; default 1,000,000. The account allows 10,000,000.
+	MaxRows uint64
 	// User and Password of a read-only account; empty uses the connection's own,
 	// which the statement's settings then make read-only.
 	User, Password string
@@ -29,6 +34,7 @@ type SQLRequest struct {
 const (
 	DefaultSQLTime        = 30 * time.Second
 	DefaultSQLMemoryBytes = 2 << 30
+	DefaultSQLRows        = 1_000_000
 )
 
 var formatRule = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
@@ -38,6 +44,9 @@ var formatRule = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
 func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error) {
 	if req.SQL == "" {
 		return nil, fmt.Errorf("%w: the statement is empty", ErrRequest)
+	}
+	if verb := writes(req.SQL); verb != "" {
+		return nil, fmt.Errorf("%w: SQL here only reads, and this is %s; events come in by `almanac send` or a producer, topics and fields by `almanac topics apply`", ErrRequest, verb)
 	}
 	if req.Format == "" {
 		req.Format = "JSONEachRow"
@@ -57,6 +66,7 @@ func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error)
 			"default_format":                            req.Format,
 			"max_execution_time":                        strconv.Itoa(max(1, int(req.MaxTime.Seconds()))),
 			"max_memory_usage":                          strconv.FormatInt(req.MaxMemoryBytes, 10),
+			"max_result_rows":                           strconv.FormatUint(cmp.Or(req.MaxRows, DefaultSQLRows), 10),
 			"date_time_output_format":                   "iso",
 			"output_format_json_quote_64bit_integers":   "0",
 			"output_format_json_validate_utf8":          "1",
@@ -73,4 +83,26 @@ func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error)
 		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
 	}
 	return body, err
+}
+
+// writingVerbs begin the statements that change something.
+var writingVerbs = []string{
+	"ALTER", "ATTACH", "BACKUP", "CREATE", "DELETE", "DETACH", "DROP", "EXCHANGE", "GRANT", "INSERT", "KILL", "MOVE",
+	"OPTIMIZE", "RENAME", "REPLACE", "RESTORE", "REVOKE", "SYSTEM", "TRUNCATE", "UNDROP", "UPDATE",
+}
+
+var (
+	sqlComments = regexp.MustCompile(`(?s)^(\s+|--[^\n]*(\n|$)|#[! ][^\n]*(\n|$)|/\*.*?\*/|\()+`)
+	sqlWord     = regexp.MustCompile(`^[A-Za-z]+`)
+)
+
+// writes is the verb of a statement that begins as those do that change
+// something; "" for any other. It only spares people a riddle: the server refuses
+// them all.
+func writes(sql string) string {
+	verb := strings.ToUpper(sqlWord.FindString(sql[len(sqlComments.FindString(sql)):]))
+	if slices.Contains(writingVerbs, verb) {
+		return verb
+	}
+	return ""
 }

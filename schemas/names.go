@@ -106,6 +106,9 @@ func ValidateTopicName(s string) error {
 	if slices.Contains(reservedTopics, s) {
 		return fmt.Errorf("%w: %q is reserved", ErrTopicName, s)
 	}
+	if strings.HasSuffix(s, viewRecent) || strings.HasPrefix(s, viewPrefix) {
+		return fmt.Errorf("%w: %q is reserved for a view; a topic's name neither ends in %s nor begins with %s", ErrTopicName, s, viewRecent, viewPrefix)
+	}
 	return nil
 }
 

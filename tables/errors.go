@@ -20,6 +20,8 @@ var (
 	ErrBusy = errors.New("ClickHouse asks for patience")
 	// ErrNoTable: the topic's table was not made yet; Ensure makes it.
 	ErrNoTable = errors.New("no such table")
+	// ErrNameTaken: a table stands where a view belongs.
+	ErrNameTaken = errors.New("the name is taken")
 	// ErrDSN: the address of ClickHouse cannot be used.
 	ErrDSN = errors.New("bad ClickHouse address")
 	// ErrOldServer: the server lacks what Almanac stands on.

@@ -22,6 +22,8 @@ import (
 type doors struct {
 	nats       string
 	clickhouse string // DSN of the HTTP interface
+	// clickhouseTCP is host:port of the native protocol, where an up said so.
+	clickhouseTCP string
 	// readerUser may only read; empty where Almanac made no users.
 	readerUser, readerPassword string
 	// http is Almanac's own interface; empty when there is none, or it is not known.
@@ -39,7 +41,7 @@ func findDoors(s *settings, needClickHouse bool) (doors, error) {
 		if err != nil {
 			return d, err
 		}
-		d = doors{nats: a.NATS, http: a.HTTP, readerUser: a.ReaderUser, readerPassword: a.ReaderPassword, dir: s.Data}
+		d = doors{nats: a.NATS, http: a.HTTP, clickhouseTCP: a.ClickHouseTCP, readerUser: a.ReaderUser, readerPassword: a.ReaderPassword, dir: s.Data}
 		if d.clickhouse, err = withAccount(a.ClickHouseHTTP, a.User, a.Password, a.Database); err != nil {
 			return d, err
 		}

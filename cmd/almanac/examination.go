@@ -52,6 +52,7 @@ func (e *examination) all(ctx context.Context) {
 		e.members(ctx)
 	}
 	if e.clickhouse(ctx, d) {
+		e.account(ctx, d)
 		e.lag(ctx)
 	}
 	e.disk(d)
@@ -185,6 +186,31 @@ func (e *examination) clickhouse(ctx context.Context, d doors) bool {
 		do = "update it"
 	}
 	return e.verdict("ClickHouse", err, do, "%s at %s, database %s", version, db.Address(), db.Database) && e.c != nil
+}
+
+// account tries the account that people's SQL runs under: it must read, and must
+// not write.
+func (e *examination) account(ctx context.Context, d doors) {
+	if d.readerUser == "" {
+		e.note("SQL account", good, "", "none known: almanac sql uses the given one, with each statement made read-only")
+		return
+	}
+	ask := func(sql string) error {
+		body, err := e.c.db.Select(ctx, &tables.Select{SQL: sql, User: d.readerUser, Password: d.readerPassword})
+		if err == nil {
+			err = body.Close()
+		}
+		return err
+	}
+	if err := ask("SELECT count() FROM " + schemas.QuotedTable(e.c.db.Database, schemas.ViewShards)); err != nil {
+		e.verdict("SQL account", err, "", "")
+		return
+	}
+	if err := ask("CREATE TABLE " + schemas.QuotedTable(e.c.db.Database, "almanac_doctor") + " (x Int8) ENGINE = Memory"); !errors.As(err, new(*tables.Error)) {
+		e.note("SQL account", fails, "restart almanac up, which writes the accounts anew", "%s was allowed to make a table", d.readerUser)
+		return
+	}
+	e.note("SQL account", good, "", "%s reads and cannot write; almanac sql --print-dsn has its address", d.readerUser)
 }
 
 // lag reads every table's heads, so it also shows that the tables answer.

@@ -100,7 +100,9 @@ func refusedRequests(t *testing.T, b *box) {
 		{exitUsage, "bad topic name", []string{"verify", "No"}},
 		{exitUsage, "month 13", []string{"shards", "--month", "2026-13"}},
 		{exitUsage, "Syntax error", []string{"sql", "SELEC 1"}},
-		{exitUsage, "privileges", []string{"sql", "DROP TABLE app"}},
+		{exitUsage, "only reads, and this is DROP", []string{"sql", "DROP TABLE app"}},
+		{exitUsage, "only reads, and this is INSERT", []string{"sql", "/* x */ insert INTO app SELECT 1"}},
+		{exitUsage, "privileges", []string{"sql", "EXPLAIN SELECT 1 FROM system.users"}},
 		{exitUsage, "no such dead letter", []string{"dead", "show", "999999"}},
 		{exitUsage, "lanes", []string{"topics", "apply", "app", "--lanes", "9"}},
 	} {

@@ -19,6 +19,8 @@ const (
 	asJSON   = "json"
 	asNDJSON = "ndjson"
 	asCSV    = "csv"
+
+	asParquet = "parquet"
 )
 
 // outputFlag adds -o with the formats a verb has.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -52,6 +53,9 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 		{"promise", promise},
 	} {
 		fmt.Fprintf(&b, "  %-11s %s\n", line[0], line[1])
+	}
+	if e.ReaderPassword() != "" {
+		fmt.Fprintf(&b, "  %-11s read-only as %s: almanac sql --print-dsn\n", "SQL", embedded.UserReader)
 	}
 	for i, t := range n.topics {
 		word := ""

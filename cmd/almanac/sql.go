@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -19,22 +21,28 @@ func (a *app) sqlCommand() *cobra.Command {
 		Use:   "sql [STATEMENT]",
 		Short: "Ask ClickHouse in SQL, read-only",
 		Long: `Ask ClickHouse in SQL, read-only and within limits. Each topic is a table of
-its name. Without a statement, or with -, it is read from stdin.
+its name, with the last day of it in TOPIC_recent; almanac_shards and
+almanac_lag say what is stored of all topics. Without a statement, or with -, it
+is read from stdin.
 
 SQL sees what is stored in ClickHouse: an event a second or so after it was
 accepted. So the statement first waits until all that was accepted before it is
 stored, or for --wait at most. "almanac query" sees events at once.`,
 		Example: `  almanac sql 'SELECT count(), uniqExact(id) FROM app'
   almanac sql -o csv 'SELECT ts, message FROM app ORDER BY ts DESC LIMIT 10'
-  almanac sql --format Parquet 'SELECT * FROM app' > app.parquet`,
+  almanac sql -o parquet 'SELECT * FROM app' > app.parquet
+  curl "$(almanac sql --print-dsn=curl)" -d 'SELECT count() FROM app_recent'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.does(a.sql),
 	}
-	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
+	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV, asParquet)
 	cmd.Flags().String("format", "", "`NAME` of a ClickHouse format, in place of -o")
 	cmd.Flags().String("wait", "2s", "`TIME` to wait at most for what was accepted to be stored; 0 for none")
 	cmd.Flags().String("max-time", "30s", "`TIME` the statement may take")
 	cmd.Flags().String("max-memory", "2GiB", "`SIZE` the statement may use")
+	cmd.Flags().Uint64("max-rows", query.DefaultSQLRows, "`ROWS` the answer may have, 10,000,000 at most")
+	cmd.Flags().String("print-dsn", "", "print the read-only account's address, with its password, for other clients: `http` (the default), native or curl")
+	cmd.Flags().Lookup("print-dsn").NoOptDefVal = dsnHTTP
 	return cmd
 }
 
@@ -45,14 +53,22 @@ var clickhouseFormats = map[string]string{
 	asJSON:   "JSONEachRow",
 	asNDJSON: "JSONEachRow",
 	asCSV:    "CSVWithNames",
+	// As ClickHouse makes it, byte for byte.
+	asParquet: "Parquet",
 }
+
+// binaryFormat are the formats that would garble a terminal.
+var binaryFormat = regexp.MustCompile(`(?i)^(Parquet|Arrow|ORC|Native|RowBinary|MsgPack|Avro|BSON|Npy|Protobuf|CapnProto)`)
 
 func (a *app) sql(ctx context.Context, cmd *cobra.Command, args []string) error {
 	s, err := load(cmd)
 	if err != nil {
 		return err
 	}
-	o, err := format(cmd, a.forEvents(), asTable, asJSON, asNDJSON, asCSV)
+	if cmd.Flags().Changed("print-dsn") {
+		return a.printDSN(cmd, s)
+	}
+	o, err := format(cmd, a.forEvents(), asTable, asJSON, asNDJSON, asCSV, asParquet)
 	if err != nil {
 		return err
 	}
@@ -60,6 +76,10 @@ func (a *app) sql(ctx context.Context, cmd *cobra.Command, args []string) error 
 	if name, _ := cmd.Flags().GetString("format"); name != "" {
 		req.Format, o = name, ""
 	}
+	if binaryFormat.MatchString(req.Format) && terminal(a.stdout) {
+		return usageError{fmt.Errorf("%s is not for a terminal; send it into a file: almanac sql … > events.%s", req.Format, strings.ToLower(req.Format))}
+	}
+	req.MaxRows, _ = cmd.Flags().GetUint64("max-rows")
 	if req.MaxTime, req.MaxMemoryBytes, err = sqlLimits(cmd); err != nil {
 		return err
 	}
@@ -89,9 +109,54 @@ func (a *app) sql(ctx context.Context, cmd *cobra.Command, args []string) error 
 		_, err = io.Copy(a.stdout, body)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the answer is cut off: ClickHouse failed on the way, most often by a limit (--max-time, --max-memory): %w", err)
+		return fmt.Errorf("the answer is cut off: ClickHouse failed on the way, most often by a limit (--max-time, --max-memory, --max-rows): %w", err)
 	}
 	return err
+}
+
+// printDSN prints where other clients find ClickHouse, and as whom.
+func (a *app) printDSN(cmd *cobra.Command, s *settings) error {
+	d, err := findDoors(s, true)
+	if err != nil {
+		return err
+	}
+	kind, _ := cmd.Flags().GetString("print-dsn")
+	dsn, err := readerDSN(d, kind)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.stdout, dsn)
+	return err
+}
+
+// The forms of an address: clients take the database from the path, curl gives it
+// to ClickHouse as it stands, and that takes it from the query.
+const (
+	dsnHTTP   = "http"
+	dsnNative = "native"
+	dsnCurl   = "curl"
+)
+
+// readerDSN is the read-only account's address.
+func readerDSN(d doors, kind string) (string, error) {
+	if d.readerUser == "" {
+		return "", errors.New("this ClickHouse was not started by almanac, which knows no read-only account of it; make one, and give clients that")
+	}
+	u, err := url.Parse(d.clickhouse)
+	if err != nil {
+		return "", err
+	}
+	u.User = url.UserPassword(d.readerUser, d.readerPassword)
+	switch kind {
+	case dsnHTTP:
+	case dsnNative:
+		u.Scheme, u.Host = "clickhouse", d.clickhouseTCP
+	case dsnCurl:
+		u.RawQuery, u.Path = url.Values{"database": {strings.Trim(u.Path, "/")}}.Encode(), "/"
+	default:
+		return "", usageError{fmt.Errorf("--print-dsn=%s: it is %s, %s or %s", kind, dsnHTTP, dsnNative, dsnCurl)}
+	}
+	return u.String(), nil
 }
 
 func sqlLimits(cmd *cobra.Command) (time.Duration, int64, error) {

@@ -189,11 +189,13 @@ func (a *app) makeTable(ctx context.Context, c *session, t *schemas.Topic) {
 	}
 	db, err := tables.Open(c.clickhouse)
 	if err == nil {
-		err = db.Ensure(ctx, t)
+		if err = db.Ensure(ctx, t); err == nil {
+			err = db.EnsureViews(ctx, t)
+		}
 		_ = db.Close()
 	}
 	if err != nil {
-		a.note("the table of %s is not made yet, a sink will: %v", t.Name, err)
+		a.note("the table of %s, or its views, are not made yet, a sink will: %v", t.Name, err)
 	}
 }
 

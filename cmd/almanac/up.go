@@ -157,6 +157,9 @@ func (n *node) wire(ctx context.Context) error {
 		if err := db.Ensure(ctx, &n.topics[i]); err != nil {
 			return err
 		}
+		if err := db.EnsureViews(ctx, &n.topics[i]); err != nil {
+			n.log.Warn().Err(err).Msg("a ready-made view is missing")
+		}
 	}
 	r, err := newRouter(ctx, route, reg, n.log)
 	if err != nil {

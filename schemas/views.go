@@ -1,0 +1,50 @@
+package schemas
+
+import (
+	"fmt"
+	"strings"
+)
+
+// View is a ready-made view for people and dashboards.
+type View struct{ Name, Select string }
+
+// Names of views. No topic may have one, so that no view can stand in the way of
+// a table.
+const (
+	viewRecent = "_recent"  // of each topic: the events of the last day
+	viewPrefix = "almanac_" // of all topics
+	ViewShards = viewPrefix + "shards"
+	ViewLag    = viewPrefix + "lag"
+)
+
+// RecentHours is what <topic>_recent looks back.
+const RecentHours = 24
+
+// RecentView is the name of a topic's view of the last day.
+func RecentView(topic string) string { return topic + viewRecent }
+
+// Views are the ready-made views of the topic's newest schema version, and those
+// of all topics in the database. Sizes and ranges come from ClickHouse's metadata:
+// asking for them reads no events.
+func (t *Topic) Views(database string) []View {
+	cols := append(t.Columns(t.Version), ColMonth, ColShard, ColPos)
+	for i, c := range cols {
+		cols[i] = QuoteName(c)
+	}
+	in := "database = '" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(database) + "' AND match(partition_id, '^[0-9]{6}-[0-9]+-')"
+	return []View{
+		{RecentView(t.Name), fmt.Sprintf("SELECT %s FROM %s WHERE ts >= now64(9, 'UTC') - INTERVAL %d HOUR",
+			strings.Join(cols, ", "), QuotedTable(database, t.Name), RecentHours)},
+		{ViewShards, `SELECT table AS topic,
+ toUInt32(splitByChar('-', partition_id)[1]) AS month,
+ lower(leftPad(hex(toUInt64(splitByChar('-', partition_id)[2])), 16, '0')) AS shard,
+ sum(rows) AS stored_rows, count() AS parts, sum(bytes_on_disk) AS disk_bytes, sum(data_uncompressed_bytes) AS raw_bytes,
+ min(min_time) AS first_event, max(max_time) AS last_event
+ FROM system.parts WHERE active AND ` + in + ` GROUP BY table, partition_id`},
+		// A part that was inserted and since merged is listed for some minutes more.
+		{ViewLag, `SELECT table AS topic, sumIf(rows, active) AS stored_rows, maxIf(max_time, active) AS newest_event,
+ dateDiff('second', newest_event, now('UTC')) AS event_lag_seconds,
+ maxIf(modification_time, level = 0) AS newest_insert
+ FROM system.parts WHERE ` + in + ` GROUP BY table`},
+	}
+}

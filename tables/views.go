@@ -1,0 +1,43 @@
+package tables
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// EnsureViews makes the ready-made views beside the topic's table, and makes them
+// anew where the topic got fields since. They are for people: that one cannot be
+// made is no reason to store nothing.
+func (db *DB) EnsureViews(ctx context.Context, t *schemas.Topic) error {
+	for _, v := range t.Views(db.Database) {
+		if err := db.ensureView(ctx, v); err != nil {
+			return fmt.Errorf("view %s: %w", v.Name, refusal(err))
+		}
+	}
+	return nil
+}
+
+// ensureView replaces a view of another definition. Its comment tells which it
+// has: ClickHouse keeps a definition in words of its own.
+func (db *DB) ensureView(ctx context.Context, v schemas.View) error {
+	sum := sha256.Sum256([]byte(v.Select))
+	mark := "made by almanac, " + hex.EncodeToString(sum[:8])
+	var engine, comment string
+	err := db.conn.QueryRow(ctx, "SELECT engine, comment FROM system.tables WHERE database = $1 AND name = $2", db.Database, v.Name).Scan(&engine, &comment)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+	case err != nil:
+		return err
+	case engine != "View":
+		return fmt.Errorf("%w: a table of engine %s has its name; rename that", ErrNameTaken, engine)
+	case comment == mark:
+		return nil
+	}
+	return db.conn.Exec(ctx, "CREATE OR REPLACE VIEW "+schemas.QuotedTable(db.Database, v.Name)+" AS "+v.Select+" COMMENT '"+mark+"'")
+}
