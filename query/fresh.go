@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -30,6 +31,9 @@ func (f *freshFrame) open(r *schemas.FrameReader, t *schemas.Topic) error {
 	}
 	month, err := schemas.MonthOfSubject(f.subject)
 	if err != nil {
+		return err
+	}
+	if err := t.CheckKeep(month, time.Unix(0, f.storedNs)); err != nil {
 		return err
 	}
 	return r.Check(f.Frame, month, f.storedNs)

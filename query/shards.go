@@ -28,6 +28,12 @@ type ShardRow struct {
 	LastWriteAt time.Time `json:"last_write_at"`
 	SealedAt    uint64    `json:"sealed_at,omitempty"`
 	Reason      string    `json:"reason,omitempty"`
+	// DroppedAt and DropReason say when and why retention dropped the shard;
+	// AnonymisedAt when it last cleared fields in it, Anonymised which.
+	DroppedAt    time.Time `json:"dropped_at,omitzero"`
+	DropReason   string    `json:"drop_reason,omitempty"`
+	AnonymisedAt time.Time `json:"anonymised_at,omitzero"`
+	Anonymised   []string  `json:"anonymised,omitempty"`
 }
 
 // Shards lists the shards of a topic, or of all when topic is empty, in one
@@ -64,6 +70,7 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 				Rows: e.Rows, Bytes: e.Bytes, Stored: max(heads[e.ID], e.Floor),
 				MinTs: time.Unix(0, e.MinTs).UTC(), MaxTs: time.Unix(0, e.MaxTs).UTC(),
 				CreatedAt: e.CreatedAt, LastWriteAt: e.LastWriteAt, SealedAt: e.SealedAt, Reason: e.Reason,
+				DroppedAt: e.DroppedAt, DropReason: e.DropReason, AnonymisedAt: e.AnonymisedAt, Anonymised: e.Anonymised,
 			}
 			if last, ok := tails[e.ID]; ok {
 				row.Rows, row.Bytes, row.Frames = last.ShardRows, last.ShardBytes, last.Pos

@@ -107,8 +107,8 @@ func (r *Reader) tailStart(ctx context.Context, from string) (tailPos, error) {
 func (r *Reader) tailFrame(ctx context.Context, topic schemas.Topic, where *filter.Expr, msg jetstream.Msg, seq uint64, skip int, f func(string, json.RawMessage) error) (schemas.Topic, error) {
 	p, err := schemas.ParsePlaced(msg.Headers())
 	_, _, shard, err2 := schemas.ParseShardSubject(msg.Subject())
-	if err != nil || err2 != nil {
-		return topic, nil // no frame, so no event; verify names it
+	if err != nil || err2 != nil || p.Cleared != "" {
+		return topic, nil // no frame, so no event; verify names what should be one
 	}
 	if p.Schema > topic.Version {
 		if topic, err = r.topic(ctx, topic.Name); err != nil {

@@ -23,6 +23,8 @@ type Totals struct {
 	Pending  uint64 `json:"pending"`
 	Missing  uint64 `json:"missing"`
 	Doubled  uint64 `json:"doubled"`
+	// Dropped events went with their shard, past their topic's retention.
+	Dropped uint64 `json:"dropped"`
 	// Repeated events came again from a producer that had no answer, and were
 	// refused: they are in none of the other numbers.
 	Repeated uint64 `json:"repeated"`
@@ -35,6 +37,7 @@ func (t *Totals) add(u Totals) {
 	t.Pending += u.Pending
 	t.Missing += u.Missing
 	t.Doubled += u.Doubled
+	t.Dropped += u.Dropped
 	t.Repeated += u.Repeated
 }
 
@@ -61,12 +64,15 @@ type ShardReport struct {
 	Name string `json:"name"`
 	// Routed is the rows of all its frames; Expected those of the frames up to
 	// the head; Stored and Distinct what ClickHouse holds.
-	Routed   uint64   `json:"routed"`
-	Expected uint64   `json:"expected"`
-	Stored   uint64   `json:"stored"`
-	Distinct uint64   `json:"distinct"`
-	Head     uint64   `json:"head"`
-	Tail     uint64   `json:"tail"`
+	Routed   uint64 `json:"routed"`
+	Expected uint64 `json:"expected"`
+	Stored   uint64 `json:"stored"`
+	Distinct uint64 `json:"distinct"`
+	Head     uint64 `json:"head"`
+	Tail     uint64 `json:"tail"`
+	// Dropped is the rows retention dropped, Note when and why.
+	Dropped  uint64   `json:"dropped,omitempty"`
+	Note     string   `json:"note,omitempty"`
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -150,6 +156,7 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 		rep.Stored += s.Stored
 		rep.Missing += s.missing()
 		rep.Doubled += s.doubled()
+		rep.Dropped += s.Dropped
 		inShards += s.Routed
 		expected += s.Expected
 	}
@@ -181,6 +188,9 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 
 func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t tail, has bool, st tables.Count) (*ShardReport, error) {
 	s := &ShardReport{Name: e.Name(), Stored: st.Rows, Distinct: st.Distinct, Head: max(st.Head, e.Floor)}
+	if e.Gone() {
+		return s, r.verifyGone(ctx, s, e, t, has)
+	}
 	switch {
 	case !has && st.Rows == 0 && e.Status == registry.Active:
 		return s, nil // made, and nothing came yet
@@ -232,8 +242,8 @@ func (r *Reader) compareHead(ctx context.Context, topic *schemas.Topic, s *Shard
 		s.Expected = p.ShardRows - uint64(p.Rows)
 		return nil
 	}
-	if e.Floor >= s.Head {
-		return nil // its rows are gone on purpose
+	if e.Floor >= s.Head || p.Cleared != "" {
+		return nil // its rows are gone on purpose, or the frame's events are
 	}
 	same, err := r.db.HasFrame(ctx, topic, e.Month, e.ID, p, msg.Data)
 	if err == nil && !same {
@@ -247,7 +257,7 @@ func (s *ShardReport) doubled() uint64 { return s.Stored - min(s.Stored, s.Expec
 
 // missing is rows the frames brought that are not there. Rows that share an id
 // count once each: a client that makes its own ids and repeats one has two events.
-func (s *ShardReport) missing() uint64 { return s.Expected - min(s.Expected, s.Stored) }
+func (s *ShardReport) missing() uint64 { return s.Expected - min(s.Expected, s.Stored+s.Dropped) }
 
 // explain names the positions whose rows differ from their frames'.
 func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, t tail) error {

@@ -105,7 +105,7 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 	var keys []tables.ShardKey
 	var subjects []string
 	for _, s := range entries {
-		if !s.Overlaps(p.lower(), p.upper()) {
+		if !s.Overlaps(p.lower(), p.upper()) || s.Gone() {
 			continue
 		}
 		out = append(out, part{Shard: s, stored: tables.Stored{Rows: s.Rows, MinTs: s.MinTs, MaxTs: s.MaxTs}})

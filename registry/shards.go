@@ -21,6 +21,9 @@ const (
 	Active Status = "active"
 	Sealed Status = "sealed"
 	Closed Status = "closed"
+	// Dropping: past its topic's retention, its events go. Dropped: they are gone.
+	Dropping Status = "dropping"
+	Dropped  Status = "dropped"
 )
 
 // Shard is a shard's entry.
@@ -46,6 +49,15 @@ type Shard struct {
 	Reason string `json:"reason,omitempty"`
 	// Floor is a head written before rows that carry it may go; see design.
 	Floor uint64 `json:"floor,omitempty"`
+	// DroppedAt is when retention marked the shard, DroppedRows how many rows
+	// ClickHouse held of it then, DropReason what was past. Set with Dropping.
+	DroppedAt   time.Time `json:"dropped_at,omitzero"`
+	DroppedRows uint64    `json:"dropped_rows,omitempty"`
+	DropReason  string    `json:"drop_reason,omitempty"`
+	// AnonymisedAt is when the Anonymised fields were last cleared, in every row and
+	// in SHARDS; see schemas.Anonymise for their names.
+	AnonymisedAt time.Time `json:"anonymised_at,omitzero"`
+	Anonymised   []string  `json:"anonymised,omitempty"`
 
 	rev uint64
 }
@@ -63,7 +75,8 @@ func (s *Shard) Overlaps(from, to int64) bool { return s.MaxTs >= from && s.MinT
 type Head struct {
 	Topic string        `json:"topic"`
 	Month schemas.Month `json:"month"`
-	// Lanes, Rotate and KeepDays are the topic's when the month began.
+	// Lanes, Rotate and KeepDays are the topic's when the month began. KeepDays is a
+	// record: the topic's descriptor rules how long events are kept.
 	Lanes    int              `json:"lanes"`
 	Rotate   schemas.Rotation `json:"rotate"`
 	KeepDays int              `json:"keep_days"`
@@ -162,7 +175,15 @@ func (r *Registry) Rotate(ctx context.Context, s Shard, reason string, at time.T
 		if err != nil {
 			return Shard{}, err
 		}
-		if id := h.Active[s.Lane]; id != s.ID {
+		id, ok := h.Active[s.Lane]
+		if !ok { // retired meanwhile, without a successor
+			next, err := r.advance(ctx, h, s.Lane, at)
+			if err == nil || !errors.Is(err, ErrConflict) {
+				return next, err
+			}
+			continue
+		}
+		if id != s.ID {
 			return r.Shard(ctx, s.Topic, s.Month, id)
 		}
 		old, err := r.Shard(ctx, s.Topic, s.Month, s.ID)

@@ -72,6 +72,9 @@ func (j *judge) message(m *message, ws Windows) judged {
 		return refuse(err)
 	}
 	if !schemas.HasFrameHeaders(m.header) {
+		if err := j.topic.CheckKeep(out.month, m.stored); err != nil {
+			return refuse(err)
+		}
 		out.frames, out.dead = j.bare(m, out.month)
 		return out
 	}
@@ -85,6 +88,9 @@ func (j *judge) message(m *message, ws Windows) judged {
 		return out
 	case Stale:
 		return refuse(ws.err(f))
+	}
+	if err := j.topic.CheckKeep(out.month, m.stored); err != nil {
+		return refuse(err)
 	}
 	if err := j.reader.Open(m.data, j.topic, f.Schema); err != nil {
 		return refuse(err)

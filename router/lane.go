@@ -222,10 +222,11 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 }
 
 // decide judges a message, reading the topic again when the frame was made under
-// a newer schema than this router knows.
+// a newer schema than this router knows, or would be refused by a retention that
+// may have been lengthened since.
 func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
 	j := l.judge.message(m, l.cp.Windows)
-	if len(j.dead) == 0 || !errors.Is(j.dead[0].err, schemas.ErrFrameSchema) {
+	if len(j.dead) == 0 || !errors.Is(j.dead[0].err, schemas.ErrFrameSchema) && !errors.Is(j.dead[0].err, schemas.ErrPastRetention) {
 		return j, nil
 	}
 	t, err := l.cfg.Registry.Topic(ctx, l.topic)

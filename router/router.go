@@ -27,6 +27,8 @@ type Router struct {
 	shards  jetstream.Stream
 	members *registry.Members
 	commits chan struct{} // holds one for each atomic batch under way
+	// lookedAt is when Run last looked for retired shards.
+	lookedAt time.Time
 }
 
 // New prepares a router on a connection where registry.Setup has run.
@@ -68,9 +70,14 @@ func (r *Router) Run(ctx context.Context) error {
 		if err != nil {
 			r.cfg.Hooks.fault("", "", err)
 		} else {
+			retired, err := r.retired(ctx, wanted)
+			if err != nil {
+				r.cfg.Hooks.fault("", "", err)
+			}
 			for id, l := range lanes {
-				// A lane that is another's now, or whose topic changed, stops.
-				if topic, ok := wanted[id]; !ok || !reflect.DeepEqual(topic, l.topic) {
+				// A lane that is another's now, or whose topic changed, stops. One with a
+				// retired shard begins anew, for that is when such are sealed.
+				if topic, ok := wanted[id]; !ok || !reflect.DeepEqual(topic, l.topic) || retired[id] {
 					l.stop()
 					delete(lanes, id)
 				}
@@ -120,6 +127,41 @@ func (r *Router) wanted(ctx context.Context) (map[laneID]*schemas.Topic, error) 
 	}
 	return lanes, nil
 }
+
+// retired are the wanted lanes that retention left a shard to seal in: read from
+// the head entries of topics that have a retention. A rotation seals its own, so
+// that one under way is met here now and then, and its lane begins anew once.
+func (r *Router) retired(ctx context.Context, wanted map[laneID]*schemas.Topic) (map[laneID]bool, error) {
+	if time.Since(r.lookedAt) < retiredEvery*r.cfg.Discover {
+		return nil, nil
+	}
+	r.lookedAt = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.CommitTimeout)
+	defer cancel()
+	topics := map[string]bool{}
+	for id, t := range wanted {
+		if t.KeepDays > 0 || t.Anonymise.On() {
+			topics[id.topic] = true
+		}
+	}
+	lanes := map[laneID]bool{}
+	for name := range topics {
+		heads, err := r.cfg.Registry.Heads(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range heads {
+			for _, lane := range h.Retired {
+				lanes[laneID{name, strconv.Itoa(lane)}] = true
+			}
+		}
+	}
+	return lanes, nil
+}
+
+// retiredEvery is how many rounds of Discover pass between two looks for retired
+// shards, which nothing waits for.
+const retiredEvery = 5
 
 // maxCommits bounds the atomic batches of one router under way at once: a NATS
 // server allows 50 a stream unless it is told otherwise, for all routers together.

@@ -55,6 +55,8 @@ var (
 	ErrFrameLies = errors.New("frame headers lie")
 	// ErrFrameMonth: an event's time lies outside the month of the subject.
 	ErrFrameMonth = errors.New("event outside the subject's month")
+	// ErrPastRetention: the month is wholly older than its topic keeps events.
+	ErrPastRetention = errors.New("past retention")
 	// ErrFrameSchema: a frame names a schema version the topic does not have.
 	ErrFrameSchema = errors.New("unknown schema version")
 	// ErrNotJSON: a message without Almanac headers is not JSON.

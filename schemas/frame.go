@@ -79,6 +79,9 @@ type Placed struct {
 	Prev       string // Digest of the frame at Pos-1; empty at 1
 	ShardRows  uint64 // rows of the shard up to and with this frame
 	ShardBytes uint64 // encoded bytes, likewise
+	// Cleared is why the frame's events were taken out, its headers alone left to
+	// mark the shard's end; empty for a frame.
+	Cleared string
 }
 
 // SetHeaders writes all headers of a placed frame.
@@ -89,6 +92,9 @@ func (p *Placed) SetHeaders(h nats.Header) {
 	h.Set(HeaderPrev, p.Prev)
 	h.Set(HeaderShardRows, strconv.FormatUint(p.ShardRows, 10))
 	h.Set(HeaderShardBytes, strconv.FormatUint(p.ShardBytes, 10))
+	if p.Cleared != "" {
+		h.Set(HeaderCleared, p.Cleared)
+	}
 }
 
 // ParsePlaced reads the headers of a frame in SHARDS.
@@ -105,6 +111,7 @@ func ParsePlaced(h nats.Header) (Placed, error) {
 		Prev:       h.Get(HeaderPrev),
 		ShardRows:  p.uint(h, HeaderShardRows, 1<<63),
 		ShardBytes: p.uint(h, HeaderShardBytes, 1<<63),
+		Cleared:    h.Get(HeaderCleared),
 	}
 	if p.err == nil && out.Pos == 0 {
 		p.err = fmt.Errorf("%w: %s is 0, positions count from 1", ErrFrameHeaders, HeaderPos)

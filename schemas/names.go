@@ -60,10 +60,21 @@ const (
 	HeaderShardRows  = "Almanac-Shard-Rows"  // rows of the shard up to and with this frame
 	HeaderShardBytes = "Almanac-Shard-Bytes" // encoded bytes, likewise
 
+	// HeaderCleared marks the last message of a shard whose frames are taken out of
+	// SHARDS on purpose: it keeps the last frame's headers and no events. Its value
+	// is why, ClearedDropped or ClearedAnonymised.
+	HeaderCleared = "Almanac-Cleared"
+
 	HeaderReason        = "Almanac-Reason"         // dead letters: a word
 	HeaderDetail        = "Almanac-Detail"         // dead letters: the whole error
 	HeaderSourceSubject = "Almanac-Source-Subject" // dead letters: where it was published
 	HeaderLine          = "Almanac-Line"           // dead letters: the line of an NDJSON message
+)
+
+// Why a shard's frames were taken out of SHARDS, as HeaderCleared says it.
+const (
+	ClearedDropped    = "dropped"
+	ClearedAnonymised = "anonymised"
 )
 
 // Columns every table of kind log has.

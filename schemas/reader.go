@@ -475,6 +475,7 @@ var reasons = []struct {
 	{ErrFrameColumns, "bad-columns"},
 	{ErrFrameLies, "headers-lie"},
 	{ErrFrameMonth, "wrong-month"},
+	{ErrPastRetention, "past-retention"},
 	{ErrFrameSchema, "unknown-schema"},
 	{ErrNotJSON, "not-json"},
 	{ErrJSONEvent, "bad-json-event"},

@@ -78,8 +78,10 @@ type Topic struct {
 	Fields []Field `json:"fields" yaml:"fields"`
 	// Rotate is when a shard is full.
 	Rotate Rotation `json:"rotate" yaml:"rotate"`
-	// KeepDays is how long rows are kept; 0 for ever.
-	KeepDays int `json:"keep_days" yaml:"keep_days"`
+	// KeepDays is how long events are kept; 0 for ever. Anonymise clears fields of
+	// older ones. Both rule every month, whatever they were when it began.
+	KeepDays  int       `json:"keep_days" yaml:"keep_days"`
+	Anonymise Anonymise `json:"anonymise" yaml:"anonymise"`
 	// Version is the schema version: 1, then one more with each change of
 	// Fields. Set by Evolve, not by people.
 	Version int `json:"version" yaml:"-"`
@@ -128,7 +130,7 @@ func (t *Topic) Validate() error {
 		return err
 	}
 	bad := func(format string, a ...any) error {
-		return fmt.Errorf("%w %q: %s", ErrTopic, t.Name, fmt.Sprintf(format, a...))
+		return fmt.Errorf("%w %q: %w", ErrTopic, t.Name, fmt.Errorf(format, a...))
 	}
 	if t.Kind != KindLog {
 		return bad("kind %q is not built, only %q is", t.Kind, KindLog)
@@ -136,8 +138,8 @@ func (t *Topic) Validate() error {
 	if t.Lanes < 1 || t.Lanes > MaxLanes {
 		return bad("%d lanes, it must have 1 to %d", t.Lanes, MaxLanes)
 	}
-	if t.KeepDays < 0 {
-		return bad("keep_days is %d, it must be 0 (for ever) or more", t.KeepDays)
+	if err := t.validateRetention(); err != nil {
+		return bad("%w", err)
 	}
 	if len(t.Fields) > MaxFields {
 		return bad("%d promoted fields, the limit is %d", len(t.Fields), MaxFields)
@@ -178,7 +180,7 @@ func (t Topic) Evolve(want Topic) (Topic, error) {
 	}
 	next := t
 	next.Fields = slices.Clone(t.Fields)
-	next.Rotate, next.KeepDays = want.Rotate, want.KeepDays
+	next.Rotate, next.KeepDays, next.Anonymise = want.Rotate, want.KeepDays, want.Anonymise
 	for _, f := range want.Fields {
 		i := slices.IndexFunc(t.Fields, func(o Field) bool { return o.Name == f.Name })
 		if i >= 0 {

@@ -43,6 +43,10 @@ type Config struct {
 	// Default 15 s.
 	Housekeeping time.Duration
 
+	// Now is the janitor's clock. By default it is this machine's or the NATS
+	// server's, whichever is earlier: a clock that runs ahead must not drop events.
+	Now func() time.Time
+
 	Hooks Hooks
 	// Crash is called at the named points where tests kill the process.
 	Crash CrashFunc
@@ -87,6 +91,10 @@ type Hooks struct {
 	Burnt func(ref Ref, head uint64, attempt int)
 	// Closed: the shard is stored whole.
 	Closed func(ref Ref, rows uint64)
+	// Anonymised: fields of the shard's events are cleared.
+	Anonymised func(ref Ref, fields []string)
+	// Dropped: the shard's events are gone, after reason.
+	Dropped func(ref Ref, rows uint64, reason string)
 	// Fault: work on a shard failed and will be tried again; ref is zero for the
 	// sink's own faults.
 	Fault func(ref Ref, err error)
@@ -107,6 +115,18 @@ func (h *Hooks) burnt(ref Ref, head uint64, attempt int) {
 func (h *Hooks) closed(ref Ref, rows uint64) {
 	if h.Closed != nil {
 		h.Closed(ref, rows)
+	}
+}
+
+func (h *Hooks) anonymised(ref Ref, fields []string) {
+	if h.Anonymised != nil {
+		h.Anonymised(ref, fields)
+	}
+}
+
+func (h *Hooks) dropped(ref Ref, rows uint64, reason string) {
+	if h.Dropped != nil {
+		h.Dropped(ref, rows, reason)
 	}
 }
 

@@ -3,13 +3,16 @@ package sinks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // housekeep closes sealed shards that are stored whole, and, in one sink of all,
-// purges what the streams need no longer.
+// purges what the streams need no longer and carries out retention. Two that do
+// so at once harm nothing.
 func (s *Sinks) housekeep(ctx context.Context) {
 	j := &janitor{s: s}
 	for {
@@ -17,32 +20,72 @@ func (s *Sinks) housekeep(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err := s.closeShards(ctx); err != nil && ctx.Err() == nil {
-			s.cfg.Hooks.fault(Ref{}, err)
-		}
-		if !s.members.Owns("janitor") {
-			continue
-		}
-		if err := j.sweep(ctx, time.Now()); err != nil && ctx.Err() == nil {
+		if err := s.keepHouse(ctx, j); err != nil && ctx.Err() == nil {
 			s.cfg.Hooks.fault(Ref{}, err)
 		}
 	}
 }
 
-// closeShards closes this sink's sealed shards whose last frame is stored. One
-// that cannot be closed now does not keep the others open.
-func (s *Sinks) closeShards(ctx context.Context) error {
-	topics, err := s.cfg.Registry.Topics(ctx)
+func (s *Sinks) keepHouse(ctx context.Context, j *janitor) error {
+	house, err := s.listing(ctx)
 	if err != nil {
 		return err
 	}
-	var failed []error
-	for _, t := range topics {
+	err = s.closeShards(ctx, house)
+	if !s.members.Owns("janitor") {
+		return err
+	}
+	now, clockErr := s.now(ctx)
+	if clockErr != nil {
+		return errors.Join(err, clockErr)
+	}
+	return errors.Join(err, j.sweep(ctx, now), j.retain(ctx, house, now))
+}
+
+// topicShards is a topic with the entries of all its shards.
+type topicShards struct {
+	topic  schemas.Topic
+	shards []registry.Shard
+}
+
+func (s *Sinks) listing(ctx context.Context) ([]topicShards, error) {
+	topics, err := s.cfg.Registry.Topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	house := make([]topicShards, len(topics))
+	for i, t := range topics {
 		entries, err := s.cfg.Registry.Shards(ctx, t.Name, 0)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, e := range entries {
+		house[i] = topicShards{t, entries}
+	}
+	return house, nil
+}
+
+// now is the janitor's time; see Config.Now.
+func (s *Sinks) now(ctx context.Context) (time.Time, error) {
+	if s.cfg.Now != nil {
+		return s.cfg.Now(), nil
+	}
+	info, err := s.shards.Info(ctx)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("janitor: %s: %w", schemas.StreamShards, err)
+	}
+	now := time.Now()
+	if !info.TimeStamp.IsZero() && info.TimeStamp.Before(now) {
+		now = info.TimeStamp
+	}
+	return now, nil
+}
+
+// closeShards closes this sink's sealed shards whose last frame is stored. One
+// that cannot be closed now does not keep the others open.
+func (s *Sinks) closeShards(ctx context.Context, house []topicShards) error {
+	var failed []error
+	for _, t := range house {
+		for _, e := range t.shards {
 			if e.Status == registry.Sealed && s.members.Owns(e.ID.String()) {
 				failed = append(failed, s.close(ctx, e))
 			}

@@ -59,6 +59,9 @@ func watch(ctx context.Context, nc *nats.Conn, shards jetstream.Stream, out chan
 			noFrame(err)
 			continue
 		}
+		if msg.Headers().Get(schemas.HeaderCleared) == schemas.ClearedDropped {
+			continue // nothing of the shard is to be stored, ever
+		}
 		select {
 		case out <- n:
 		case <-ctx.Done():

@@ -22,6 +22,9 @@ var (
 	ErrNoTable = errors.New("no such table")
 	// ErrNameTaken: a table stands where a view belongs.
 	ErrNameTaken = errors.New("the name is taken")
+	// ErrNotCleared: a merge was put off, so that fields readers see empty are still
+	// on disk. Ask again.
+	ErrNotCleared = errors.New("not cleared yet")
 	// ErrDSN: the address of ClickHouse cannot be used.
 	ErrDSN = errors.New("bad ClickHouse address")
 	// ErrOldServer: the server lacks what Almanac stands on.
@@ -65,6 +68,8 @@ func (e *Error) Unwrap() error {
 		return ErrHeadMoved
 	case e.Code == codeThrowIf && strings.Contains(e.Text, textTooSlow):
 		return ErrTooSlow
+	case e.Code == codeUnknownTable || e.Code == codeUnknownDB:
+		return ErrNoTable
 	case e.Code == codeNotEnoughSpace:
 		return ErrNoSpace
 	case e.Code == codeUnknownTable || e.Code == codeUnknownDB:

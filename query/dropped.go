@@ -1,0 +1,45 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// verifyGone accounts for a shard that retention dropped: its last frame's mark
+// still says how many events were routed, its entry how many rows were dropped,
+// and ClickHouse must have none. A difference between the two is missing, as it
+// was before the drop.
+func (r *Reader) verifyGone(ctx context.Context, s *ShardReport, e registry.Shard, t tail, has bool) error {
+	s.Dropped = e.DroppedRows
+	s.Routed, s.Expected, s.Tail = e.DroppedRows, e.DroppedRows, e.SealedAt
+	s.Note = fmt.Sprintf("%s, dropped %s: %d rows", e.DropReason, e.DroppedAt.UTC().Format(time.RFC3339), e.DroppedRows)
+	switch {
+	case has && t.Pos != e.SealedAt:
+		s.problem("sealed at position %d and dropped, its last frame has %d", e.SealedAt, t.Pos)
+	case has:
+		s.Routed, s.Expected = t.ShardRows, t.ShardRows
+	case e.SealedAt > 0:
+		s.problem("dropped, and %s does not even hold the mark of its last frame", schemas.StreamShards)
+	}
+	if s.Stored == 0 {
+		return nil
+	}
+	// They were counted before the entry was read: it may have gone meanwhile.
+	_, rows, err := r.db.HeadRows(ctx, e.Topic, e.Month, e.ID)
+	if err != nil {
+		return err
+	}
+	s.Stored, s.Distinct = 0, 0
+	if rows > 0 && e.Status == registry.Dropped {
+		s.Stored, s.Distinct, s.Dropped = rows, rows, s.Dropped-min(s.Dropped, rows)
+		s.problem("%s, and ClickHouse has %d rows again; the janitor drops them in its next round, run `almanac doctor` if it does not", s.Note, rows)
+	}
+	if s.missing() > 0 {
+		s.problem("%d events were routed, %d rows were there when it was dropped", s.Expected, s.Dropped)
+	}
+	return nil
+}

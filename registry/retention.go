@@ -1,0 +1,190 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Step is what retention asks of a shard next.
+type Step string
+
+// The steps, in the order a shard takes them. An active shard is retired before
+// anything goes, so that it can be sealed and closed: only then are its numbers
+// final and can no frame come any more.
+const (
+	Keep        Step = ""
+	RetireIt    Step = "retire"
+	AnonymiseIt Step = "anonymise"
+	DropIt      Step = "drop"
+)
+
+// minShardAge is how old an active shard must be to be retired: late events, each
+// of which is past at once, so make a shard a day and lane and not one apiece.
+const minShardAge = 24 * time.Hour
+
+// overdueAfter is what routers, sinks and the janitor may take for a shard that
+// is due: minutes, unless one of them is down.
+const overdueAfter = time.Hour
+
+// reasonRetention is why a shard was left that retention retired.
+const reasonRetention = "retention"
+
+// Due is when retention is to clear the topic's anonymised fields in the shard,
+// and when to drop it: when the youngest event it may hold is that old. Zero is
+// never. MaxTs says how young that is: it covers every event, is exact once the
+// shard is closed, and never lies beyond the month; an empty shard counts as if it
+// had an event in the month's last instant.
+func (s *Shard) Due(t *schemas.Topic) (anonymise, drop time.Time) {
+	youngest := time.Unix(0, s.MaxTs)
+	if s.MinTs > s.MaxTs {
+		youngest = time.Unix(0, s.Month.End()-1)
+	}
+	if t.Anonymise.On() {
+		anonymise = youngest.UTC().AddDate(0, 0, t.Anonymise.AfterDays)
+	}
+	if t.KeepDays > 0 {
+		drop = youngest.UTC().AddDate(0, 0, t.KeepDays)
+	}
+	return anonymise, drop
+}
+
+// Gone says whether the shard's events are dropped, or about to be: no reader
+// shows them and nothing brings them back.
+func (s *Shard) Gone() bool { return s.Status == Dropping || s.Status == Dropped }
+
+// NextStep is what retention asks of the shard now. It decides by the topic's
+// descriptor alone, whatever the month's head entry recorded.
+func (s *Shard) NextStep(t *schemas.Topic, now time.Time) Step {
+	if s.Gone() {
+		if s.Status == Dropped {
+			return Keep
+		}
+		return DropIt // begun, so it is ended, whatever the topic says by now
+	}
+	anonymise, drop := s.Due(t)
+	past := !drop.IsZero() && now.After(drop)
+	named := !anonymise.IsZero() && now.After(anonymise) && !s.AnonymisedFor(t)
+	switch {
+	case !past && !named:
+		return Keep
+	case s.Status == Active && s.Reason == "" && now.Sub(s.CreatedAt) >= minShardAge:
+		return RetireIt
+	case s.Status != Closed:
+		return Keep // the router seals it, a sink closes it
+	case past:
+		return DropIt
+	}
+	return AnonymiseIt
+}
+
+// AnonymisedFor says whether everything the topic wants cleared is cleared.
+func (s *Shard) AnonymisedFor(t *schemas.Topic) bool {
+	return !slices.ContainsFunc(t.Anonymise.Fields, func(f string) bool { return !slices.Contains(s.Anonymised, f) })
+}
+
+// Overdue says what retention should have done with the shard and since when, or
+// Keep.
+func (s *Shard) Overdue(t *schemas.Topic, now time.Time) (Step, time.Time) {
+	if s.Status == Dropping {
+		return DropIt, s.DroppedAt
+	}
+	if s.Status == Dropped {
+		return Keep, time.Time{}
+	}
+	late := func(due time.Time) bool {
+		if s.Status == Active && due.Before(s.CreatedAt.Add(minShardAge)) {
+			due = s.CreatedAt.Add(minShardAge)
+		}
+		return now.After(due.Add(overdueAfter))
+	}
+	anonymise, drop := s.Due(t)
+	switch {
+	case !drop.IsZero() && late(drop):
+		return DropIt, drop
+	case !anonymise.IsZero() && late(anonymise) && !s.AnonymisedFor(t):
+		return AnonymiseIt, anonymise
+	}
+	return Keep, time.Time{}
+}
+
+// Retire takes an active shard out of its lane without a successor: the next
+// frame of the lane's month, if one comes, makes a new shard. The router that owns
+// the lane seals it then. A shard that is not active any more is left as it is.
+func (r *Registry) Retire(ctx context.Context, s Shard) error {
+	for {
+		h, err := r.Head(ctx, s.Topic, s.Month)
+		if err != nil {
+			return err
+		}
+		if h.Active[s.Lane] != s.ID {
+			return nil
+		}
+		old, err := r.Shard(ctx, s.Topic, s.Month, s.ID)
+		if err != nil {
+			return err
+		}
+		old.Reason = reasonRetention
+		h.Retired = maps.Clone(h.Retired)
+		if h.Retired == nil {
+			h.Retired = map[schemas.Shard]int{}
+		}
+		h.Retired[s.ID] = s.Lane
+		delete(h.Active, s.Lane)
+		err = r.commit(ctx, &change{key: old.key(), rev: old.rev, v: &old}, &change{key: h.key(), rev: h.rev, v: &h})
+		if err == nil || !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}
+
+// MarkDropping states that a closed shard is past its retention: from then on
+// readers pass it over, and its floor keeps sinks from storing it again. rows is
+// what ClickHouse holds of it. It must have succeeded before anything of the shard
+// goes. The first to mark it gives the time, the rows and the reason.
+func (r *Registry) MarkDropping(ctx context.Context, s Shard, rows uint64, reason string, at time.Time) (Shard, error) {
+	next, err := r.amend(ctx, s.Topic, s.Month, s.ID, func(s *Shard) bool {
+		if s.Status != Closed {
+			return false
+		}
+		s.Status, s.Floor = Dropping, max(s.Floor, s.SealedAt)
+		s.DroppedAt, s.DroppedRows, s.DropReason = at.UTC(), rows, reason
+		return true
+	})
+	if err == nil && !next.Gone() {
+		err = fmt.Errorf("%w: %s is %s, only a closed shard is dropped", ErrConflict, s.Name(), next.Status)
+	}
+	return next, err
+}
+
+// MarkDropped states that a dropping shard's events are gone from ClickHouse and
+// from SHARDS.
+func (r *Registry) MarkDropped(ctx context.Context, s Shard) error {
+	_, err := r.amend(ctx, s.Topic, s.Month, s.ID, func(s *Shard) bool {
+		dropping := s.Status == Dropping
+		if dropping {
+			s.Status = Dropped
+		}
+		return dropping
+	})
+	return err
+}
+
+// MarkAnonymised states that the fields are cleared in every row of a closed
+// shard, and its frames taken out of SHARDS.
+func (r *Registry) MarkAnonymised(ctx context.Context, s Shard, fields []string, at time.Time) error {
+	_, err := r.amend(ctx, s.Topic, s.Month, s.ID, func(s *Shard) bool {
+		all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(s.Anonymised), fields...))))
+		if s.Gone() || slices.Equal(all, s.Anonymised) {
+			return false
+		}
+		s.Anonymised, s.AnonymisedAt = all, at.UTC()
+		return true
+	})
+	return err
+}

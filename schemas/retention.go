@@ -1,0 +1,137 @@
+package schemas
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// MaxKeepDays bounds both periods of retention: a hundred years, beyond which a
+// number is a slip of the finger.
+const MaxKeepDays = 36_500
+
+// Anonymise says which fields of a topic's events are cleared, and when. The
+// events stay, with their ids, positions and everything else.
+type Anonymise struct {
+	// AfterDays is the age of events whose fields are cleared; 0: never.
+	AfterDays int `json:"after_days" yaml:"after_days"`
+	// Fields name what is cleared: "attributes.x" is the attribute x, "attributes"
+	// all of them, and any other name both the column of that name, where the topic
+	// has one, and the attribute of that name. So a field that was promoted later is
+	// cleared wherever an event has it.
+	Fields []string `json:"fields,omitempty" yaml:"fields,omitempty"`
+}
+
+// On says whether anything is ever cleared.
+func (a Anonymise) On() bool { return a.AfterDays > 0 && len(a.Fields) > 0 }
+
+// neverCleared are the columns that make an event the one it is.
+var neverCleared = []string{ColTs, ColID, ColMonth, ColShard, ColPos}
+
+// validateRetention reports what is wrong with keep_days and anonymise.
+func (t *Topic) validateRetention() error {
+	a := t.Anonymise
+	switch {
+	case t.KeepDays < 0 || t.KeepDays > MaxKeepDays:
+		return fmt.Errorf("keep_days is %d, it must be 0 (for ever) to %d", t.KeepDays, MaxKeepDays)
+	case a.AfterDays < 0 || a.AfterDays > MaxKeepDays:
+		return fmt.Errorf("anonymise after_days is %d, it must be 0 (never) to %d", a.AfterDays, MaxKeepDays)
+	case a.AfterDays > 0 && len(a.Fields) == 0:
+		return fmt.Errorf("anonymise names no fields to clear after %d days", a.AfterDays)
+	case a.AfterDays == 0 && len(a.Fields) > 0:
+		return fmt.Errorf("anonymise names the fields %v and no after_days", a.Fields)
+	case t.KeepDays > 0 && a.AfterDays >= t.KeepDays:
+		return fmt.Errorf("anonymise after_days is %d and keep_days is %d: nothing would ever be anonymised", a.AfterDays, t.KeepDays)
+	case len(a.Fields) > MaxFields:
+		return fmt.Errorf("anonymise names %d fields, the limit is %d", len(a.Fields), MaxFields)
+	}
+	for i, f := range a.Fields {
+		key, attribute := strings.CutPrefix(f, ColAttributes+".")
+		switch {
+		case key == "" || len(key) > MaxAttrKeyBytes:
+			return fmt.Errorf("anonymise field %q must have 1 to %d bytes", f, MaxAttrKeyBytes)
+		case !attribute && slices.Contains(neverCleared, f):
+			return fmt.Errorf("anonymise field %q cannot be cleared: it makes the event the one it is", f)
+		case slices.Contains(a.Fields[:i], f):
+			return fmt.Errorf("anonymise names field %q twice", f)
+		}
+	}
+	return nil
+}
+
+// PastKeep says whether every event of a month is older than the topic keeps
+// events, as of a moment.
+func (t *Topic) PastKeep(m Month, at time.Time) bool {
+	return t.KeepDays > 0 && !at.Before(time.Unix(0, m.End()).AddDate(0, 0, t.KeepDays))
+}
+
+// CheckKeep refuses what belongs to a month that is wholly past the topic's
+// retention at the moment it was stored. A month that is past it in part takes
+// late events until its last day is past.
+func (t *Topic) CheckKeep(m Month, stored time.Time) error {
+	if !t.PastKeep(m, stored) {
+		return nil
+	}
+	return fmt.Errorf("%w: month %s of topic %q ended %s and its events are kept %d days; it came %s",
+		ErrPastRetention, m, t.Name, time.Unix(0, m.End()).UTC().Format(time.DateOnly), t.KeepDays, stored.UTC().Format(time.DateOnly))
+}
+
+// Tightens says whether events go, or lose fields, earlier or more under next
+// than under t.
+func (t *Topic) Tightens(next *Topic) bool {
+	sooner := func(now, then int) bool { return then > 0 && (now == 0 || then < now) }
+	if sooner(t.KeepDays, next.KeepDays) || sooner(t.Anonymise.AfterDays, next.Anonymise.AfterDays) {
+		return true
+	}
+	return slices.ContainsFunc(next.Anonymise.Fields, func(f string) bool { return !slices.Contains(t.Anonymise.Fields, f) })
+}
+
+// Clear is what clearing fields is in ClickHouse: assignments of an UPDATE, and
+// the condition under which a row still has something to clear.
+func (t *Topic) Clear(fields []string) (assignments, condition string) {
+	var columns, keys []string
+	all := false
+	for _, f := range fields {
+		if key, ok := strings.CutPrefix(f, ColAttributes+"."); ok {
+			keys = append(keys, key)
+			continue
+		}
+		if f == ColAttributes {
+			all = true
+			continue
+		}
+		keys = append(keys, f)
+		if slices.Contains(reservedColumns, f) || slices.ContainsFunc(t.Fields, func(p Field) bool { return p.Name == f }) {
+			columns = append(columns, f)
+		}
+	}
+	var set, where []string
+	for _, c := range columns {
+		empty := "''"
+		if i := slices.IndexFunc(t.Fields, func(p Field) bool { return p.Name == c }); i >= 0 {
+			empty = t.Fields[i].DefaultSQL()
+		}
+		set = append(set, QuoteName(c)+" = "+empty)
+		where = append(where, QuoteName(c)+" != "+empty)
+	}
+	attributes := QuoteName(ColAttributes)
+	switch {
+	case all:
+		set = append(set, attributes+" = map()")
+		where = append(where, "notEmpty("+attributes+")")
+	case len(keys) > 0:
+		for i, k := range keys {
+			keys[i] = QuoteText(k)
+		}
+		list := strings.Join(keys, ", ")
+		set = append(set, fmt.Sprintf("%s = mapFilter((k, v) -> k NOT IN (%s), %s)", attributes, list, attributes))
+		where = append(where, fmt.Sprintf("arrayExists(k -> k IN (%s), mapKeys(%s))", list, attributes))
+	}
+	return strings.Join(set, ", "), strings.Join(where, " OR ")
+}
+
+// QuoteText quotes a string for ClickHouse.
+func QuoteText(s string) string {
+	return "'" + strings.NewReplacer("\\", "\\\\", "'", "\\'").Replace(s) + "'"
+}

@@ -1,0 +1,84 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// clearFrames takes the events of a closed shard out of SHARDS. What stays is a
+// mark: the last frame's headers without its events, so that the shard's end, its
+// rows and why it is empty are known long after. No frame follows a closed shard's
+// last, so nothing is lost between reading it and putting the mark behind it.
+func (j *janitor) clearFrames(ctx context.Context, e registry.Shard, why string) error {
+	subject := schemas.ShardSubject(e.Topic, e.Month, e.ID)
+	for {
+		last, err := j.s.shards.GetLastMsgForSubject(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil // a shard nothing came to
+		}
+		if err != nil {
+			return fmt.Errorf("janitor: end of %s: %w", subject, err)
+		}
+		p, err := schemas.ParsePlaced(last.Header)
+		if err != nil {
+			return fmt.Errorf("janitor: %s message %d: %w", subject, last.Sequence, err)
+		}
+		if p.Pos != e.SealedAt {
+			return fmt.Errorf("janitor: %s: %w: it was sealed at position %d, its last frame has %d", e.Name(), ErrGap, e.SealedAt, p.Pos)
+		}
+		// Before the mark, which a full stream would refuse.
+		if err := j.purgeBelow(ctx, subject, last.Sequence); err != nil {
+			return err
+		}
+		if p.Cleared == why || p.Cleared == schemas.ClearedDropped {
+			return nil
+		}
+		j.s.cfg.Crash.at("janitor.before-mark-frames")
+		at, err := j.putMark(ctx, subject, last, why)
+		if errors.Is(err, registry.ErrConflict) {
+			continue // another janitor put it
+		}
+		if err != nil {
+			return err
+		}
+		j.s.cfg.Crash.at("janitor.after-mark-frames")
+		return j.purgeBelow(ctx, subject, at)
+	}
+}
+
+// putMark publishes the mark behind the last message, if it is still the last.
+func (j *janitor) putMark(ctx context.Context, subject string, last *jetstream.RawStreamMsg, why string) (seq uint64, err error) {
+	mark := nats.NewMsg(subject)
+	for k, v := range last.Header {
+		if !strings.HasPrefix(k, "Nats-") {
+			mark.Header[k] = v
+		}
+	}
+	mark.Header.Set(schemas.HeaderCleared, why)
+	mark.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last.Sequence, 10))
+	ack, err := j.s.js.PublishMsg(ctx, mark)
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+		return 0, fmt.Errorf("janitor: %s: %w", subject, registry.ErrConflict)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("janitor: marking the end of %s: %w", subject, err)
+	}
+	return ack.Sequence, nil
+}
+
+func (j *janitor) purgeBelow(ctx context.Context, subject string, seq uint64) error {
+	if err := j.s.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(seq)); err != nil {
+		return fmt.Errorf("janitor: purging %s: %w", subject, err)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// retentionTurn is how long retention may begin new work in one round of
+// housekeeping: the streams must be swept too, and the next round goes on.
+const retentionTurn = 10 * time.Second
+
+// retain takes each shard that is past its topic's retention one step further:
+//
+//	active ─ retire ─▶ (the router seals, a sink closes) ─▶ closed ─ anonymise ─▶ closed ─ drop ─▶ dropping ─▶ dropped
+//
+// Every step begins with what a reader or a sink goes by, the registry's entry,
+// ends with a look at what is there, and may be done again, from its beginning and
+// by two at once. now is the janitor's time.
+func (j *janitor) retain(ctx context.Context, house []topicShards, now time.Time) error {
+	began := time.Now()
+	var failed []error
+	for i := range house {
+		t := &house[i].topic
+		gone := false
+		for _, e := range house[i].shards {
+			gone = gone || e.Status == registry.Dropped
+			step := e.NextStep(t, now)
+			if step == registry.Keep || time.Since(began) > retentionTurn {
+				continue
+			}
+			var err error
+			switch step {
+			case registry.RetireIt:
+				err = j.s.cfg.Registry.Retire(ctx, e)
+			case registry.AnonymiseIt:
+				err = j.anonymise(ctx, t, e, now)
+			case registry.DropIt:
+				err = j.drop(ctx, t, e, now)
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				failed = append(failed, fmt.Errorf("janitor: retention of %s: %w", e.Name(), err))
+			}
+		}
+		if gone {
+			failed = append(failed, j.dropAgain(ctx, &house[i]))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// drop drops a closed shard, or ends what a drop began.
+func (j *janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
+	cfg := &j.s.cfg
+	if e.Status == registry.Closed {
+		_, rows, err := cfg.DB.HeadRows(ctx, e.Topic, e.Month, e.ID)
+		if err != nil {
+			return err
+		}
+		cfg.Crash.at("janitor.before-mark")
+		if e, err = cfg.Registry.MarkDropping(ctx, e, rows, fmt.Sprintf("kept %d days", t.KeepDays), now); err != nil {
+			return err
+		}
+		cfg.Crash.at("janitor.after-mark")
+	}
+	// The stream first: as long as the rows are there no reader takes its frames for
+	// fresh ones, and afterwards there are none.
+	if err := j.clearFrames(ctx, e, schemas.ClearedDropped); err != nil {
+		return err
+	}
+	cfg.Crash.at("janitor.before-drop")
+	if err := cfg.DB.DropShard(ctx, e.Topic, e.Month, e.ID); err != nil {
+		return err
+	}
+	cfg.Crash.at("janitor.after-drop")
+	if err := cfg.Registry.MarkDropped(ctx, e); err != nil {
+		return err
+	}
+	cfg.Hooks.dropped(Ref{e.Topic, e.Month, e.ID}, e.DroppedRows, e.DropReason)
+	return nil
+}
+
+// dropAgain drops what stands in shards that are dropped. ClickHouse forgets the
+// insert tokens of a partition with it, so a sink that read its frames before the
+// drop and slept over it stores them; nothing but another look can tell.
+func (j *janitor) dropAgain(ctx context.Context, t *topicShards) error {
+	heads, err := j.s.cfg.DB.Heads(ctx, t.topic.Name)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, e := range t.shards {
+		if e.Status != registry.Dropped || heads[e.ID] == 0 {
+			continue
+		}
+		j.s.cfg.Hooks.fault(Ref{e.Topic, e.Month, e.ID}, fmt.Errorf("janitor: %s: %w, up to position %d: dropping them again", e.Name(), ErrCameBack, heads[e.ID]))
+		failed = append(failed, j.s.cfg.DB.DropShard(ctx, e.Topic, e.Month, e.ID))
+	}
+	return errors.Join(failed...)
+}
+
+// anonymise clears the topic's fields in a closed shard, where no frame comes any
+// more: in ClickHouse, and then in SHARDS, by taking the frames out, whatever the
+// replay window says. The entry tells last, so that a crash begins again.
+func (j *janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
+	cfg := &j.s.cfg
+	cfg.Crash.at("janitor.before-clear")
+	if err := cfg.DB.ClearFields(ctx, t, e.Month, e.ID, t.Anonymise.Fields); err != nil {
+		return err
+	}
+	cfg.Crash.at("janitor.after-clear")
+	if err := j.clearFrames(ctx, e, schemas.ClearedAnonymised); err != nil {
+		return err
+	}
+	cfg.Crash.at("janitor.before-anonymised")
+	if err := cfg.Registry.MarkAnonymised(ctx, e, t.Anonymise.Fields, now); err != nil {
+		return err
+	}
+	cfg.Hooks.anonymised(Ref{e.Topic, e.Month, e.ID}, t.Anonymise.Fields)
+	return nil
+}

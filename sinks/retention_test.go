@@ -1,0 +1,267 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// closed fills the rig's shard, lets a sink store and close it, and goes on with
+// the lane's next. It returns the closed shard and its first frame.
+func (r *rig) closed(frames int) (registry.Shard, []byte) {
+	r.t.Helper()
+	var first []byte
+	for i := range frames {
+		if r.add(10, nil); i == 0 {
+			first = r.last
+		}
+	}
+	next, err := r.reg.Rotate(r.t.Context(), r.shard, "rows", t0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.reg.Seal(r.t.Context(), "app", november, r.shard.ID, uint64(frames), r.tail.ShardRows, r.tail.ShardBytes); err != nil {
+		r.t.Fatal(err)
+	}
+	stop := r.run(nil)
+	defer stop()
+	var s registry.Shard
+	embeddedtest.Eventually(r.t, time.Minute, func() error {
+		if s, err = r.reg.Shard(r.t.Context(), "app", november, r.shard.ID); err == nil && s.Status != registry.Closed {
+			err = fmt.Errorf("still %s", s.Status)
+		}
+		return err
+	})
+	r.shard, r.tail, r.last = next, schemas.Placed{}, nil
+	return s, first
+}
+
+func (r *rig) entry(s registry.Shard) registry.Shard {
+	r.t.Helper()
+	s, err := r.reg.Shard(r.t.Context(), "app", november, s.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+// retain is one round of retention at a time, by a janitor of its own that dies at
+// a point, if one is given. It says whether it died there.
+func (r *rig) retain(at time.Time, point string, change func(*Config)) (died bool) {
+	r.t.Helper()
+	cfg := Config{Registry: r.reg, DB: r.db, Crash: func(p string) {
+		if p == point {
+			panic(p)
+		}
+	}}
+	if change != nil {
+		change(&cfg)
+	}
+	s, err := New(r.t.Context(), r.srv.NC(), cfg)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	house, err := s.listing(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			died = p == any(point)
+		}
+	}()
+	if err := (&janitor{s: s}).retain(r.t.Context(), house, at); err != nil {
+		r.t.Error(err)
+	}
+	return false
+}
+
+func (r *rig) keeps(keepDays int, a schemas.Anonymise) {
+	r.t.Helper()
+	r.topic.KeepDays, r.topic.Anonymise = keepDays, a
+	if _, _, err := r.reg.Apply(r.t.Context(), r.topic, false); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// inStream is what SHARDS holds of a shard.
+func (r *rig) inStream(s registry.Shard) (msgs []*jetstream.RawStreamMsg) {
+	r.t.Helper()
+	err := registry.Read(r.t.Context(), r.reg.JetStream(), schemas.StreamShards, schemas.ShardSubject("app", november, s.ID), 1, nil, func(m *jetstream.RawStreamMsg) (bool, error) {
+		msgs = append(msgs, m)
+		return true, nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return msgs
+}
+
+// gone checks that nothing of a shard is left but its mark.
+func (r *rig) gone(s registry.Shard, frames uint64) {
+	r.t.Helper()
+	if head, rows, err := r.db.HeadRows(r.t.Context(), "app", november, s.ID); err != nil || rows != 0 {
+		r.t.Errorf("ClickHouse has %d rows up to %d (%v)", rows, head, err)
+	}
+	e := r.entry(s)
+	if e.Status != registry.Dropped || e.Floor != frames || e.DroppedRows != 10*frames || e.DropReason != "kept 30 days" {
+		r.t.Errorf("the entry is %+v", e)
+	}
+	msgs := r.inStream(s)
+	if len(msgs) != 1 || len(msgs[0].Data) != 0 {
+		r.t.Fatalf("SHARDS has %d messages of it", len(msgs))
+	}
+	p, err := schemas.ParsePlaced(msgs[0].Header)
+	if err != nil || p.Pos != frames || p.ShardRows != 10*frames || p.Cleared != schemas.ClearedDropped {
+		r.t.Errorf("the mark is %+v (%v)", p, err)
+	}
+}
+
+// A shard past its retention goes whole, however often the janitor dies on the way,
+// and nothing brings it back: not a sink that starts, not one that slept over it.
+func TestRetentionDrops(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.keeps(30, schemas.Anonymise{})
+	s, first := r.closed(3)
+	_, due := s.Due(&r.topic)
+	r.retain(due, "", nil)
+	if e := r.entry(s); e.Status != registry.Closed || len(r.inStream(s)) != 3 {
+		t.Fatalf("not a moment too soon: %+v", e)
+	}
+	for _, point := range []string{"janitor.before-mark", "janitor.after-mark", "janitor.before-mark-frames", "janitor.after-mark-frames", "janitor.before-drop", "janitor.after-drop"} {
+		if !r.retain(due.Add(1), point, nil) {
+			t.Fatalf("it did not come by %s", point)
+		}
+	}
+	if e := r.entry(s); e.Status != registry.Dropping {
+		t.Errorf("half dropped it is %s", e.Status)
+	}
+	var dropped uint64
+	r.keeps(0, schemas.Anonymise{}) // what is begun is ended
+	r.retain(due.Add(2), "", func(c *Config) { c.Hooks.Dropped = func(_ Ref, rows uint64, _ string) { dropped += rows } })
+	r.gone(s, 3)
+	if dropped != 30 {
+		t.Errorf("%d rows were reported dropped, want 30", dropped)
+	}
+
+	// A sink starts: the floor stands, though the table says that nothing is stored.
+	r.add(10, nil)
+	stop := r.run(nil)
+	r.eventually(1)
+	stop()
+	r.gone(s, 3)
+	// A sink that read the head before the drop stores its frames after it.
+	if err := r.db.Insert(t.Context(), &tables.Insert{Topic: &r.topic, Schema: 1, Month: november, Shard: s.ID, Last: 1, Frames: [][]byte{first}}); err != nil {
+		t.Fatal(err)
+	}
+	if rows, _, _ := r.rows(); rows != 20 {
+		t.Fatalf("%d rows, want 20: the test does not bite", rows)
+	}
+	var faults []error
+	r.retain(due.Add(3), "", func(c *Config) { c.Hooks.Fault = func(_ Ref, err error) { faults = append(faults, err) } })
+	if len(faults) != 1 || !errors.Is(faults[0], ErrCameBack) {
+		t.Errorf("faults: %v", faults)
+	}
+	r.gone(s, 3)
+	if rows, _, _ := r.rows(); rows != 10 {
+		t.Errorf("%d rows, want the other shard's 10", rows)
+	}
+}
+
+// Fields of a shard past its days are cleared in the table and in the stream,
+// however often the janitor dies on the way; the rest stays. Once.
+func TestRetentionAnonymises(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.keeps(30, schemas.Anonymise{AfterDays: 7, Fields: []string{"user_id"}})
+	s, _ := r.closed(2)
+	users := func() (n uint64) {
+		t.Helper()
+		q := "SELECT countIf(user_id != '') FROM " + schemas.QuotedTable(r.srv.Database, "app") + " SETTINGS apply_patch_parts = 0"
+		if err := r.db.Conn().QueryRow(t.Context(), q).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	due, drop := s.Due(&r.topic)
+	if r.retain(due, "", nil); users() != 20 {
+		t.Fatalf("too soon: %d events have a user", users())
+	}
+	for _, point := range []string{"janitor.before-clear", "janitor.after-clear", "janitor.before-mark-frames", "janitor.after-mark-frames", "janitor.before-anonymised"} {
+		if !r.retain(due.Add(1), point, nil) {
+			t.Fatalf("it did not come by %s", point)
+		}
+	}
+	times := 0
+	count := func(c *Config) { c.Hooks.Anonymised = func(Ref, []string) { times++ } }
+	r.retain(due.Add(2), "", count)
+	r.retain(due.Add(3), "", count)
+	e := r.entry(s)
+	if times != 1 || !e.AnonymisedFor(&r.topic) || !e.AnonymisedAt.Equal(due.Add(2)) || e.Status != registry.Closed {
+		t.Errorf("%d times, the entry is %+v", times, e)
+	}
+	if rows, ids, head := r.rows(); rows != 20 || ids != 20 || head != 2 || users() != 0 {
+		t.Errorf("%d rows, %d ids up to %d, %d with a user; want 20, 20, 2, 0", rows, ids, head, users())
+	}
+	msgs := r.inStream(s)
+	if len(msgs) != 1 || len(msgs[0].Data) != 0 || msgs[0].Header.Get(schemas.HeaderCleared) != schemas.ClearedAnonymised {
+		t.Errorf("SHARDS has %d messages of it", len(msgs))
+	}
+	// Later it is dropped, and the mark says so.
+	r.retain(drop.Add(1), "", nil)
+	r.gone(s, 2)
+}
+
+// Four janitors at once, none of which knows of the others.
+func TestRetentionByMany(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.keeps(30, schemas.Anonymise{AfterDays: 7, Fields: []string{"user_id"}})
+	s, _ := r.closed(2)
+	anonymise, drop := s.Due(&r.topic)
+	many := func(at time.Time) {
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() { r.retain(at, "", nil) })
+		}
+		wg.Wait()
+	}
+	many(anonymise.Add(1))
+	if rows, _, _ := r.rows(); rows != 20 || len(r.entry(s).Anonymised) != 1 || len(r.inStream(s)) != 1 {
+		t.Errorf("anonymised: %d rows, %d messages, %+v", rows, len(r.inStream(s)), r.entry(s))
+	}
+	many(drop.Add(1))
+	r.gone(s, 2)
+}
+
+// The whole janitor at work: an active shard that is past is retired, nobody seals
+// it here, and a young one is left alone.
+func TestRetentionRetires(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.keeps(30, schemas.Anonymise{})
+	r.add(10, nil)
+	// The clock of the janitor runs: a year on.
+	r.run(func(c *Config) { c.Now = func() time.Time { return t0.AddDate(1, 0, 0) } })
+	embeddedtest.Eventually(t, time.Minute, func() error {
+		h, err := r.reg.Head(context.WithoutCancel(t.Context()), "app", november)
+		if err == nil && (len(h.Active) != 0 || h.Retired[r.shard.ID] != 0 || len(h.Retired) != 1) {
+			err = fmt.Errorf("the head entry is %+v", h)
+		}
+		return err
+	})
+	if e := r.entry(r.shard); e.Status != registry.Active || e.Reason != "retention" {
+		t.Errorf("retired: %+v", e)
+	}
+}
