@@ -15,6 +15,9 @@ var (
 	ErrNotFound = errors.New("no such registry entry")
 	// ErrLedgerFull: the ledger takes no more, or none so large.
 	ErrLedgerFull = errors.New("the ledger is full")
+	// ErrDisconnected: the connection to NATS was lost, and with it the answers
+	// under way. Ask again.
+	ErrDisconnected = errors.New("the connection to NATS was lost")
 	// ErrUnsafe: a stream is configured so that events could be lost.
 	ErrUnsafe = errors.New("stream configured unsafely")
 )

@@ -14,9 +14,6 @@ var (
 	// than any frame in flight can; whether it was routed cannot be told, so it
 	// is kept as a dead letter.
 	ErrStaleSeq = errors.New("frame sequence too far behind its producer's")
-	// ErrDisconnected: the connection to NATS was lost, and with it the answers
-	// under way. The lane's run ends; the next one reads the checkpoint.
-	ErrDisconnected = errors.New("the connection to NATS was lost")
 	// ErrShardsFull: SHARDS has no room for the batch. The lane tries one of half
 	// as many messages: were a batch larger than what the janitor leaves free, a
 	// stream that is almost full would refuse it for ever.

@@ -20,8 +20,7 @@ import (
 // Router routes the lanes that are its share.
 type Router struct {
 	cfg     Config
-	nc      *nats.Conn
-	outages *outages
+	outages *registry.Outages
 	js      jetstream.JetStream
 	events  jetstream.Stream
 	shards  jetstream.Stream
@@ -37,7 +36,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Router, error) {
 	if cfg.Registry == nil {
 		return nil, errors.New("router: Config.Registry is missing")
 	}
-	r := &Router{cfg: cfg, nc: nc, outages: newOutages(), commits: make(chan struct{}, maxCommits)}
+	r := &Router{cfg: cfg, outages: registry.NewOutages(nc), commits: make(chan struct{}, maxCommits)}
 	var err error
 	if r.js, err = jetstream.New(nc); err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func (r *Router) Run(ctx context.Context) error {
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() { _ = r.members.Run(ctx) })
-	wg.Go(func() { r.outages.follow(ctx, r.nc) })
+	wg.Go(func() { r.outages.Follow(ctx) })
 	wg.Go(func() { r.sweepStrays(ctx) })
 
 	lanes := map[laneID]running{}
@@ -110,6 +109,8 @@ type running struct {
 
 // wanted are the lanes that are this router's.
 func (r *Router) wanted(ctx context.Context) (map[laneID]*schemas.Topic, error) {
+	ctx, end := r.outages.Bound(ctx)
+	defer end()
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer cancel()
 	topics, err := r.cfg.Registry.Topics(ctx)
@@ -177,7 +178,7 @@ func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
 			source: laneSource(id.topic, id.lane), active: map[schemas.Month]*shardState{},
 		}
 		l.judge.topic = topic
-		run, end := r.outages.bound(ctx)
+		run, end := r.outages.Bound(ctx)
 		err := l.run(run)
 		if lost := context.Cause(run); lost != nil {
 			err = errors.Join(lost, err)

@@ -27,6 +27,8 @@ func (s *Sinks) housekeep(ctx context.Context) {
 }
 
 func (s *Sinks) keepHouse(ctx context.Context, j *janitor) error {
+	ctx, end := s.outages.Bound(ctx)
+	defer end()
 	house, err := s.listing(ctx)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ type Sinks struct {
 	js      jetstream.JetStream
 	shards  jetstream.Stream
 	members *registry.Members
+	outages *registry.Outages
 	board   map[schemas.Shard]*state // the loop's
 	budget  uint64                   // rows of tasks that may still begin; the loop's
 	hints   map[schemas.Shard]uint64 // heads as last surveyed; the loop's
@@ -38,7 +39,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	if cfg.Registry == nil || cfg.DB == nil {
 		return nil, errors.New("sinks: Config.Registry or Config.DB is missing")
 	}
-	s := &Sinks{cfg: cfg, board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}}
+	s := &Sinks{cfg: cfg, board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: registry.NewOutages(nc)}
 	s.budget = tasksPerInsert * uint64(cfg.Inserts) * cfg.BatchRows
 	s.inserts = semaphore.NewWeighted(int64(uint64(cfg.Inserts) * cfg.BatchRows))
 	var err error
@@ -60,6 +61,7 @@ func (s *Sinks) Run(ctx context.Context) error {
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() { _ = s.members.Run(ctx) })
+	wg.Go(func() { s.outages.Follow(ctx) })
 	wg.Go(func() { s.housekeep(ctx) })
 	heads := make(chan map[schemas.Shard]uint64)
 	survey := make(chan struct{}, 1)
@@ -191,11 +193,14 @@ func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schem
 // every shard, so nothing is missed between two.
 func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 	for ctx.Err() == nil {
-		err := watch(ctx, s.js.Conn(), s.shards, notices, func(err error) { s.cfg.Hooks.fault(Ref{}, err) })
+		watching, end := s.outages.Bound(ctx)
+		err := watch(watching, s.js.Conn(), s.shards, notices, func(err error) { s.cfg.Hooks.fault(Ref{}, err) })
+		lost := context.Cause(watching)
+		end()
 		if ctx.Err() != nil {
 			return
 		}
-		s.cfg.Hooks.fault(Ref{}, err)
+		s.cfg.Hooks.fault(Ref{}, errors.Join(lost, err))
 		sleep(ctx, minPause)
 	}
 }
@@ -204,7 +209,9 @@ func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 // event, and reads all heads at once: at the start and whenever it is asked.
 func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- map[schemas.Shard]uint64) {
 	for pause := minPause; ctx.Err() == nil; {
-		all, err := s.allHeads(ctx)
+		asking, end := s.outages.Bound(ctx)
+		all, err := s.allHeads(asking)
+		end()
 		if err != nil {
 			if ctx.Err() == nil {
 				s.cfg.Hooks.fault(Ref{}, err)

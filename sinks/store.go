@@ -36,7 +36,12 @@ type outcome struct {
 
 // work brings one batch of the shard into ClickHouse.
 func (s *Sinks) work(ctx context.Context, t task) outcome {
-	o, err := s.advance(ctx, t)
+	reading, end := s.outages.Bound(ctx)
+	defer end()
+	o, err := s.advance(ctx, reading, t)
+	if lost := context.Cause(reading); err != nil && lost != nil {
+		err = errors.Join(lost, err)
+	}
 	o.id, o.err = t.ref.Shard, err
 	if err != nil {
 		s.forget(t.ref.Topic) // the table may be gone: look again
@@ -44,13 +49,15 @@ func (s *Sinks) work(ctx context.Context, t task) outcome {
 	return o
 }
 
-func (s *Sinks) advance(ctx context.Context, t task) (outcome, error) {
-	topic, err := s.table(ctx, t.ref.Topic, 0)
+// advance reads from NATS until reading ends, which it does with the connection;
+// an insert it has begun goes on all the same.
+func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
+	topic, err := s.table(reading, t.ref.Topic, 0)
 	if err != nil {
 		return outcome{}, err
 	}
 	if !t.headKnown {
-		if t.head.pos, err = s.head(ctx, t.ref); err != nil {
+		if t.head.pos, err = s.head(reading, t.ref); err != nil {
 			return outcome{}, err
 		}
 		t.next, t.prev = 0, ""
@@ -59,23 +66,23 @@ func (s *Sinks) advance(ctx context.Context, t task) (outcome, error) {
 		return outcome{head: t.head}, nil
 	}
 	if t.prev == "" && t.head.pos > 0 {
-		if t.prev, err = s.checkHead(ctx, topic, t); err != nil {
+		if t.prev, err = s.checkHead(reading, topic, t); err != nil {
 			return outcome{}, err
 		}
 	}
 	if t.next == 0 {
-		if t.next, err = registry.FindFrame(ctx, s.shards, t.ref.Subject(), t.head.pos+1, t.tailSeq); err != nil {
+		if t.next, err = registry.FindFrame(reading, s.shards, t.ref.Subject(), t.head.pos+1, t.tailSeq); err != nil {
 			return outcome{}, err
 		}
 	}
 	l := limits{s.cfg.BatchRows, s.cfg.BatchBytes, maxRawBytes}
 	for {
-		b, err := fetch(ctx, s.js, t.ref, t.head.pos, t.tail, t.next, t.prev, l)
+		b, err := fetch(reading, s.js, t.ref, t.head.pos, t.tail, t.next, t.prev, l)
 		if err != nil {
 			return outcome{}, err
 		}
 		if b.schema > topic.Version {
-			if topic, err = s.table(ctx, t.ref.Topic, b.schema); err != nil {
+			if topic, err = s.table(reading, t.ref.Topic, b.schema); err != nil {
 				return outcome{}, err
 			}
 		}

@@ -96,7 +96,7 @@ func (h *House) wordsSince(since time.Time) string {
 			continue
 		}
 		for line := range strings.Lines(p.Words()) {
-			if line >= from {
+			if line >= from && line < ":" { // a time, and not the words of a crash
 				at, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 				lines = append(lines, at+" "+p.Spec.Name+": "+rest)
 			}

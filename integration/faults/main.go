@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -83,9 +84,10 @@ func say(format string, a ...any) {
 // clockLayout begins every line of a part's log.
 const clockLayout = "15:04:05.000"
 
-// note writes to the part's log.
+// note writes a line to the part's log.
 func note(format string, a ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().Format(clockLayout)+" "+format+"\n", a...)
+	text := strings.ReplaceAll(fmt.Sprintf(format, a...), "\n", "; ")
+	fmt.Fprintln(os.Stderr, time.Now().Format(clockLayout), text)
 }
 
 // dial connects to NATS as almanac does, and waits until a server is there.
