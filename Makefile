@@ -22,8 +22,11 @@ MINUTES  ?= 10
 SEEDS    ?= 100000
 # The model is one goroutine a seed: the race detector would only make its seeds few.
 # One test binary at a time: each has a ClickHouse of its own, and the fault tests
-# judge how long things take to recover.
+# measure how long things take to recover.
 TEST     := go test -p 1 -timeout 14m
+# Of the faults make test runs those that take two minutes and a half together, without the race detector, and prints
+# what they measured; make faults runs all.
+KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestChecker|TestSet|TestTimes|TestPlan)
 
 .NOTPARALLEL:
 .PHONY: help setup build up test tools check lint fuzz bench faults soak simulate cover clean tidy
@@ -54,6 +57,7 @@ up: setup build ## Build and run everything in one process; flags go in ARGS='â€
 test: tools setup check ## All tests, with the race detector, against real servers
 	ALMANAC_REQUIRE_ENGINE=1 CGO_ENABLED=1 $(TEST) -race $$(go list $(PKG) | grep -v -e /integration/model -e /integration/faults)
 	$(TEST) ./integration/model
+	ALMANAC_REQUIRE_ENGINE=1 $(TEST) -v -run '$(KILLS)' ./integration/faults
 
 # The race detector links C, and the engine comes by npm. Root on Debian gets what is missing; others are told.
 tools:

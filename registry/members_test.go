@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // A lease counts by this process's clock and the revision alone, and not while
@@ -163,5 +164,18 @@ func TestDeadMemberIsMissedSoon(t *testing.T) {
 	b.beat(ctx)
 	if look(); len(a.Live()) != 2 {
 		t.Errorf("live: %v, want both again", a.Live())
+	}
+}
+
+// A probe leaves nothing.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	if err := r.Probe(timeout(t)); err != nil {
+		t.Fatal(err)
+	}
+	err := r.scan(timeout(t), schemas.AllLeases, func(key string, _ uint64, _ []byte) error { return fmt.Errorf("%s is left", key) })
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -110,6 +110,18 @@ func (db *DB) Ping(ctx context.Context) (version string, err error) {
 	return version, nil
 }
 
+// ReceiveTimeout is how long the server waits for more of a request's body. A sink
+// that freezes in the middle of an insert holds its shard up so long. Only the
+// user's profile can say it: set by the request it comes too late.
+func (db *DB) ReceiveTimeout(ctx context.Context) (time.Duration, error) {
+	var seconds float64
+	err := db.conn.QueryRow(ctx, "SELECT toFloat64(value) FROM system.settings WHERE name = 'http_receive_timeout'").Scan(&seconds)
+	if err != nil {
+		return 0, fmt.Errorf("ClickHouse at %s: %w", db.base, refusal(err))
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
 // Ensure makes the database, the topic's table and the columns it lacks.
 func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 	for _, ddl := range []string{

@@ -42,7 +42,7 @@ func (a *app) doctor(ctx context.Context, cmd *cobra.Command, _ []string) error 
 	if err != nil {
 		return err
 	}
-	e := &examination{s: s}
+	e := &examination{s: s, rooms: map[string]room{}}
 	defer e.close()
 	e.all(ctx)
 	err = printRows(a, cmd, e.found, func() table.Writer {

@@ -24,6 +24,9 @@ type examination struct {
 	s     *settings
 	c     *session
 	found []finding
+	rooms map[string]room // of the streams
+	// storeOff: NATS answers and stores nothing.
+	storeOff bool
 }
 
 // examinationTime bounds all checks together.
@@ -51,10 +54,12 @@ func (e *examination) all(ctx context.Context) {
 		e.streams(ctx)
 		e.members(ctx)
 	}
-	if e.clickhouse(ctx, d) {
+	stores := e.clickhouse(ctx, d)
+	if stores && e.c != nil {
 		e.account(ctx, d)
 		e.lag(ctx)
 	}
+	e.producers(stores)
 	e.disk(d)
 }
 
@@ -86,8 +91,11 @@ func (e *examination) nats(ctx context.Context, d doors) bool {
 	c, err := openRegistry(ctx, e.s, d)
 	if err != nil {
 		do := "start the server, or give another by --nats"
-		if errors.Is(err, registry.ErrNoRegistry) {
+		switch {
+		case errors.Is(err, registry.ErrNoRegistry):
 			do = ""
+		case isStoreOff(err):
+			do = doStoreOff
 		}
 		e.verdict("NATS", err, do, "")
 		return false
@@ -97,8 +105,13 @@ func (e *examination) nats(ctx context.Context, d doors) bool {
 	e.verdict("NATS", err, "", "%s at %s, %s away", c.nc.ConnectedServerVersion(), masked(d.nats), rtt.Round(time.Microsecond))
 	info, err := c.reg.JetStream().AccountInfo(ctx)
 	if err != nil {
-		e.verdict("JetStream", err, "switch JetStream on, or free disk space if it switched itself off", "")
+		e.verdict("JetStream", err, doStoreOff, "")
 		return false
+	}
+	if err := c.reg.Probe(ctx); err != nil {
+		e.storeOff = true
+		e.verdict("JetStream", err, doStoreOff, "")
+		return true
 	}
 	e.note("JetStream", good, "", "%d streams, %s on disk", info.Streams, humanBytes(float64(info.Store)))
 	return true
@@ -114,16 +127,10 @@ func (e *examination) streams(ctx context.Context) {
 			return
 		}
 		info := stream.CachedInfo()
-		used, limit := float64(info.State.Bytes), float64(info.Config.MaxBytes)
-		status, do := good, ""
-		if limit > 0 && used > 0.8*limit {
-			status, do = warns, "a full stream refuses events: see that routers and sinks keep up, or give it more bytes"
-		}
-		room := "without a bound"
-		if limit > 0 {
-			room = "of " + humanBytes(limit)
-		}
-		e.note("stream "+name, status, do, "%d messages, %s %s", info.State.Msgs, humanBytes(used), room)
+		r := room{used: info.State.Bytes, limit: info.Config.MaxBytes}
+		e.rooms[name] = r
+		status, do := r.verdict(name)
+		e.note("stream "+name, status, do, "%d messages, %s", info.State.Msgs, r)
 	}
 	// Both exist, so this creates nothing and only compares.
 	_, err := registry.Setup(ctx, e.c.nc, streamLimits(e.s, schemas.DefaultStreamLimits))
@@ -185,7 +192,15 @@ func (e *examination) clickhouse(ctx context.Context, d doors) bool {
 	if errors.Is(err, tables.ErrOldServer) {
 		do = "update it"
 	}
-	return e.verdict("ClickHouse", err, do, "%s at %s, database %s", version, db.Address(), db.Database) && e.c != nil
+	if !e.verdict("ClickHouse", err, do, "%s at %s, database %s", version, db.Address(), db.Database) {
+		return false
+	}
+	// Not being allowed to ask is no finding.
+	if wait, err := db.ReceiveTimeout(ctx); err == nil && wait > longestReceive {
+		e.note("ClickHouse", warns, "set http_receive_timeout to 5 in the profile of Almanac's user",
+			"it waits %s for the rest of an insert: a sink that freezes in the middle of one holds its shard up so long", wait)
+	}
+	return true
 }
 
 // account tries the account that people's SQL runs under: it must read, and must

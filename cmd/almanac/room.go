@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// room is how full a stream is, in bytes; a limit below 1 is none.
+type room struct {
+	used  uint64
+	limit int64
+}
+
+// tight is the share from which a stream's owner should hear of it; the janitor
+// gives up the replay window there.
+const tight = 0.8
+
+func (r room) share() float64 {
+	if r.limit <= 0 {
+		return 0
+	}
+	return float64(r.used) / float64(r.limit)
+}
+
+// full: the largest frame does not fit any more.
+func (r room) full() bool {
+	return r.limit > 0 && int64(r.used) > r.limit-schemas.MaxFrameBytes
+}
+
+func (r room) String() string {
+	if r.limit <= 0 {
+		return humanBytes(float64(r.used)) + " without a bound"
+	}
+	return fmt.Sprintf("%s of %s, %.0f %% full", humanBytes(float64(r.used)), humanBytes(float64(r.limit)), 100*r.share())
+}
+
+// verdict is what a stream's fill means, and what to do about it.
+func (r room) verdict(stream string) (status, do string) {
+	wider := fmt.Sprintf("or give it more room: nats stream edit %s --max-bytes=…", stream)
+	switch {
+	case r.share() < tight:
+		return good, ""
+	case stream == schemas.StreamShards && r.full():
+		return fails, "nothing in it is dropped; routers wait, and EVENTS fills next. Bring ClickHouse and the sinks back, " + wider
+	case stream == schemas.StreamShards:
+		return warns, "see that ClickHouse and the sinks keep up: when it is full, EVENTS fills next; " + wider
+	case r.full():
+		return fails, "nothing in it is dropped, and nothing more is accepted. See that SHARDS has room and that routers are alive, " + wider
+	default:
+		return warns, "see that routers and sinks keep up: when it is full, nothing more is accepted; " + wider
+	}
+}
+
+// producers says what producers do now, as far as it follows from the streams.
+func (e *examination) producers(clickhouse bool) {
+	events, ok := e.rooms[schemas.StreamEvents]
+	shards := e.rooms[schemas.StreamShards]
+	switch {
+	case !ok || e.storeOff:
+		e.note("producers", fails, "see to NATS first", "nothing is accepted: events wait in the producers' buffers, then %s", policies)
+	case events.full():
+		e.note("producers", fails, "see to what holds up EVENTS and SHARDS; what waits in producers follows by itself",
+			"EVENTS is full, nothing is accepted: events wait in the producers' buffers, then %s", policies)
+	case events.share() >= tight || shards.share() >= tight || !clickhouse:
+		e.note("producers", warns, "",
+			"events are accepted until EVENTS is full (%.0f %%, SHARDS %.0f %%); then they wait in the producers' buffers, then %s",
+			100*events.share(), 100*shards.share(), policies)
+	default:
+		e.note("producers", good, "", "events are accepted")
+	}
+}
+
+// policies is what producers do whose buffer is full.
+const policies = "each does what its policy says: drop_newest and drop_oldest drop and count, block waits"
+
+// longestReceive is how long ClickHouse may wait for the rest of an insert when
+// events shall flow again ten seconds after whatever stopped them.
+const longestReceive = 10 * time.Second
+
+// doStoreOff is for a server that answers and stores nothing.
+const doStoreOff = "see that JetStream is on. If its disk is or was full or failing: free some, then restart the NATS server, which stores " +
+	"nothing until then (the one inside almanac up restarts by itself). What it acknowledged is kept"
+
+// isStoreOff: the server is there, JetStream is not.
+func isStoreOff(err error) bool {
+	return errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) ||
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, context.DeadlineExceeded)
+}
