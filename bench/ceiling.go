@@ -79,6 +79,7 @@ type ceilingBatch struct {
 func encodeAll(topic *schemas.Topic, cfg *Config) ([]ceilingBatch, error) {
 	b := schemas.NewFrameBuilder(topic)
 	gen := newGenerator(1, cfg.EventBytes)
+	var ids schemas.IDSource
 	now := time.Now().UnixNano()
 	month := schemas.MonthOf(now)
 	if end := month.End() - int64(cfg.Events); now > end {
@@ -107,7 +108,7 @@ func encodeAll(topic *schemas.Topic, cfg *Config) ([]ceilingBatch, error) {
 	}
 	for i := range cfg.Events {
 		e := gen.event()
-		b.Append(&e, now+int64(i), schemas.NewID(now))
+		b.Append(&e, now+int64(i), ids.Next(now+int64(i)))
 		if b.Full() {
 			if err := cut(); err != nil {
 				return nil, err

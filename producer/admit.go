@@ -31,7 +31,7 @@ const (
 
 // admit fills in the event's defaults, checks its limits and measures it.
 func (p *Producer) admit(ev *Event) (a admitted, err error) {
-	a.now = p.cfg.Now().UnixNano()
+	a.now = p.now()
 	a.ts = a.now
 	if !ev.Time.IsZero() {
 		if a.ts, err = schemas.UnixNs(ev.Time); err != nil {
@@ -83,10 +83,6 @@ func (p *Producer) makeRoom(size int) (cause string) {
 // add puts an admitted event, for which room was taken, into the open frame of
 // its month and lane. It is false, and gives the room back, after Close.
 func (p *Producer) add(ev *Event, a admitted, done func(error), urgent bool) bool {
-	id := ev.ID
-	if id.IsZero() {
-		id = schemas.NewID(a.now)
-	}
 	l := p.lanes[schemas.LaneOf(&p.topic, ev, p.id)]
 
 	l.mu.Lock()
@@ -100,6 +96,10 @@ func (p *Producer) add(ev *Event, a admitted, done func(error), urgent bool) boo
 	if f.events > 0 && f.worst+a.worst > p.worstBytes {
 		l.close(f)
 		full, f = f, l.frameFor(a.ts)
+	}
+	id := ev.ID
+	if id.IsZero() {
+		id = l.ids.Next(a.now)
 	}
 	opened := f.events == 0
 	f.builder.Append(ev, a.ts, id)

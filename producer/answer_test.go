@@ -90,7 +90,7 @@ func TestConfigDefaultsAndBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.BufferEvents != DefaultBufferEvents || c.BufferBytes != DefaultBufferBytes || c.InFlight != 64 || c.Linger != 20*time.Millisecond || c.AckTimeout != 5*time.Second || c.Now == nil || c.Stderr == nil {
+	if c.BufferEvents != DefaultBufferEvents || c.BufferBytes != DefaultBufferBytes || c.InFlight != 64 || c.Linger != 20*time.Millisecond || c.AckTimeout != 5*time.Second || c.Stderr == nil {
 		t.Errorf("%+v", c)
 	}
 	for text, c := range map[string]Config{

@@ -113,7 +113,7 @@ type Config struct {
 	Stderr io.Writer
 
 	// Now is the clock of events that have no time, of new ids, and of the
-	// check that events are not too far ahead. Default time.Now.
+	// check that events are not too far ahead. Default the system's.
 	Now func() time.Time
 
 	// NATS is further options for Connect: credentials, TLS, a name. They come
@@ -166,9 +166,6 @@ func (c Config) declared() (Config, error) {
 	c.AckTimeout = cmp.Or(c.AckTimeout, DefaultAckTimeout)
 	if c.Stderr == nil {
 		c.Stderr = os.Stderr
-	}
-	if c.Now == nil {
-		c.Now = time.Now
 	}
 	bad := func(format string, a ...any) (Config, error) {
 		return c, fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, a...))

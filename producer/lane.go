@@ -18,6 +18,7 @@ type lane struct {
 	open     []*frame // one per month, in the order they were opened
 	queue    []*frame // closed and never sent, oldest first
 	window   window
+	ids      schemas.IDSource
 }
 
 // maxOpenMonths bounds the open frames of a lane: a year of events read in any

@@ -19,6 +19,8 @@ type Producer struct {
 	topic schemas.Topic
 	id    string // 16 random hex digits: whose seqs these are
 
+	now func() int64 // unix ns
+
 	lanes  []*lane
 	buffer *buffer
 	sender *sender
@@ -163,6 +165,10 @@ func start(cfg Config, topic schemas.Topic, link link) *Producer {
 	}
 	// The columns' names, and what LZ4 adds to what it cannot compress.
 	p.worstBytes = p.frameBytes - p.frameBytes/128 - (len(topic.Fields)+10)*128
+	p.now = newClock().now
+	if cfg.Now != nil {
+		p.now = func() int64 { return cfg.Now().UnixNano() }
+	}
 	p.lanes = make([]*lane, topic.Lanes)
 	for i := range p.lanes {
 		p.lanes[i] = &lane{p: p, number: i, window: newWindow(cfg.InFlight)}

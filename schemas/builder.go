@@ -31,6 +31,7 @@ type FrameBuilder struct {
 	fields  []fieldColumn
 
 	minTs, maxTs int64
+	marked       bool // markInvalidUTF8 has been through
 
 	raw  []byte
 	dict dictionary
@@ -95,10 +96,6 @@ func (b *FrameBuilder) Append(e *Event, tsNs int64, id ID) {
 	for i := range e.Attrs {
 		b.attr(&e.Attrs[i])
 	}
-	if bad := e.invalidUTF8(); bad != "" {
-		b.attrKey.add(AttrInvalidUTF8)
-		b.attrVal.add(bad)
-	}
 	b.attrEnd = append(b.attrEnd, uint64(len(b.attrKey.ends)))
 }
 
@@ -119,8 +116,10 @@ func (b *FrameBuilder) attr(a *Attr) {
 }
 
 // Encode writes the frame: headers but for Producer and Seq, and the payload,
-// which is valid until the next call. The builder keeps its events until Reset.
+// which is valid until the next call. The builder keeps its events until Reset,
+// and takes no others before.
 func (b *FrameBuilder) Encode() (Frame, []byte, error) {
+	b.markInvalidUTF8()
 	raw, rows := b.raw[:0], len(b.ts)
 	raw = binary.AppendUvarint(raw, uint64(len(baseColumns)+len(b.fields)))
 	raw = binary.AppendUvarint(raw, uint64(rows))
@@ -159,6 +158,7 @@ func (b *FrameBuilder) Encode() (Frame, []byte, error) {
 
 // Reset empties the builder and keeps its buffers.
 func (b *FrameBuilder) Reset() {
+	b.marked = false
 	b.ts, b.ids, b.attrEnd = b.ts[:0], b.ids[:0], b.attrEnd[:0]
 	for _, c := range []*textColumn{&b.level, &b.service, &b.typ, &b.user, &b.trace, &b.span, &b.message, &b.attrKey, &b.attrVal} {
 		c.reset()
@@ -177,31 +177,6 @@ func appendColumn(raw []byte, c frameColumn) []byte {
 func appendText(raw []byte, s string) []byte {
 	raw = binary.AppendUvarint(raw, uint64(len(s)))
 	return append(raw, s...)
-}
-
-// textColumn is strings one after the other, with where each ends.
-type textColumn struct {
-	buf  []byte
-	ends []uint32
-}
-
-func (c *textColumn) add(s string) {
-	c.buf = append(c.buf, s...)
-	c.end()
-}
-
-func (c *textColumn) end()   { c.ends = append(c.ends, uint32(len(c.buf))) }
-func (c *textColumn) reset() { c.buf, c.ends = c.buf[:0], c.ends[:0] }
-
-// appendTo writes a String column: each value after its length.
-func (c *textColumn) appendTo(raw []byte) []byte {
-	start := uint32(0)
-	for _, end := range c.ends {
-		raw = binary.AppendUvarint(raw, uint64(end-start))
-		raw = append(raw, c.buf[start:end]...)
-		start = end
-	}
-	return raw
 }
 
 // fieldColumn is a promoted field: text for strings, 64 bits for the others.

@@ -3,7 +3,6 @@ package schemas
 import (
 	"fmt"
 	"time"
-	"unicode/utf8"
 )
 
 // Event is one thing that happened. Only Time, ID and strings: the zero value
@@ -84,34 +83,4 @@ func UnixNs(t time.Time) (int64, error) {
 		return 0, fmt.Errorf("%w: year %d", ErrTimeTooOld, y)
 	}
 	return t.UnixNano(), nil
-}
-
-// AttrInvalidUTF8 marks an event one of whose strings is not valid UTF-8; its
-// value names the first such field. The bytes themselves are kept.
-const AttrInvalidUTF8 = "almanac_invalid_utf8"
-
-// invalidUTF8 names the first string of e that is not valid UTF-8, or "".
-func (e *Event) invalidUTF8() string {
-	switch {
-	case !utf8.ValidString(e.Message):
-		return ColMessage
-	case !utf8.ValidString(e.UserID):
-		return ColUserID
-	case !utf8.ValidString(e.Level):
-		return ColLevel
-	case !utf8.ValidString(e.Service):
-		return ColService
-	case !utf8.ValidString(e.Type):
-		return ColType
-	case !utf8.ValidString(e.TraceID):
-		return ColTraceID
-	case !utf8.ValidString(e.SpanID):
-		return ColSpanID
-	}
-	for i := range e.Attrs {
-		if a := &e.Attrs[i]; !utf8.ValidString(a.Key) || !utf8.ValidString(a.str) {
-			return ColAttributes
-		}
-	}
-	return ""
 }

@@ -1,0 +1,49 @@
+package schemas
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// textColumn is strings one after the other, with where each ends.
+type textColumn struct {
+	buf  []byte
+	ends []uint32
+}
+
+func (c *textColumn) add(s string) {
+	c.buf = append(c.buf, s...)
+	c.end()
+}
+
+func (c *textColumn) addBytes(s []byte) {
+	c.buf = append(c.buf, s...)
+	c.end()
+}
+
+// at is the value of row i.
+func (c *textColumn) at(i int) []byte {
+	start := uint32(0)
+	if i > 0 {
+		start = c.ends[i-1]
+	}
+	return c.buf[start:c.ends[i]]
+}
+
+func (c *textColumn) clone() textColumn {
+	return textColumn{slices.Clone(c.buf), slices.Clone(c.ends)}
+}
+
+func (c *textColumn) end()   { c.ends = append(c.ends, uint32(len(c.buf))) }
+func (c *textColumn) reset() { c.buf, c.ends = c.buf[:0], c.ends[:0] }
+
+// appendTo writes a String column: each value after its length.
+func (c *textColumn) appendTo(raw []byte) []byte {
+	start := uint32(0)
+	for _, end := range c.ends {
+		raw = binary.AppendUvarint(raw, uint64(end-start))
+		raw = append(raw, c.buf[start:end]...)
+		start = end
+	}
+	return raw
+}
