@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -19,61 +21,115 @@ import (
 // TailRequest asks for a topic's events as they are routed.
 type TailRequest struct {
 	Topic, Where string
-	// From is a position that Tail gave, to go on behind it; empty begins with
-	// what is routed from now on.
+	// From is a position that Tail gave, to go on behind it.
 	From string
+	// Since, without From, begins with what was routed at that time. Neither: with
+	// what is routed from now on.
+	Since time.Time
+	// Note, when set, hears what the reader should know: that the servers are
+	// away, or that a part of what was asked for is no longer in the stream.
+	Note func(string)
 }
 
 // Tail calls f with each event, in the order of the stream, until ctx ends or f
 // returns an error. It follows SHARDS, where every event stands once. pos is the
-// place to resume behind; it stays good for the replay window.
+// place to resume behind; it stays good for the replay window. Servers that are
+// away for a while are waited for: then it goes on where it was, with nothing
+// left out and nothing twice.
 func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, event json.RawMessage) error) error {
 	topic, err := r.topic(ctx, req.Topic)
 	if err != nil {
 		return err
 	}
-	where, err := filter.Parse(req.Where, &topic)
+	where, err := filter.ParseAt(req.Where, &topic, time.Now())
 	if err != nil {
 		return joinRequest(err)
 	}
-	at, err := r.tailStart(ctx, req.From)
+	if req.Note == nil {
+		req.Note = func(string) {}
+	}
+	at, err := r.tailStart(ctx, req)
 	if err != nil {
 		return err
 	}
-	cons, err := r.shards.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		FilterSubjects:    []string{schemas.ShardsFilter(topic.Name)},
+	t := &tailing{r: r, topic: topic, where: where, at: at, f: f}
+	for pause := tailPause; ; pause = min(2*pause, maxTailPause) {
+		began := t.at
+		err := t.follow(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !errors.As(err, new(passing)):
+			return err
+		case t.at != began:
+			pause = tailPause
+		}
+		req.Note(fmt.Sprintf("the tail waits and tries again: %v", err))
+		wait := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return ctx.Err()
+		case <-wait.C:
+		}
+	}
+}
+
+// tailPause is how long a tail waits before it asks again servers that were away,
+// doubled up to maxTailPause.
+const (
+	tailPause    = 250 * time.Millisecond
+	maxTailPause = 5 * time.Second
+)
+
+// passing is an error of servers that may be back soon.
+type passing struct{ error }
+
+func (e passing) Unwrap() error { return e.error }
+
+// tailing is a tail under way.
+type tailing struct {
+	r     *Reader
+	topic schemas.Topic
+	where *filter.Expr
+	at    tailPos // behind this it goes on
+	f     func(pos string, event json.RawMessage) error
+}
+
+// follow reads the stream until something fails.
+func (t *tailing) follow(ctx context.Context) error {
+	cons, err := t.r.shards.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects:    []string{schemas.ShardsFilter(t.topic.Name)},
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       at.seq,
+		OptStartSeq:       t.at.seq,
 		InactiveThreshold: tailIdle,
 	})
 	if err != nil {
-		return fmt.Errorf("query: tail of %q: %w", topic.Name, err)
+		return passing{fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)}
 	}
 	iter, err := cons.Messages(jetstream.PullMaxBytes(tailPullBytes))
 	if err != nil {
-		return fmt.Errorf("query: tail of %q: %w", topic.Name, err)
+		return passing{fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)}
 	}
 	defer iter.Stop()
 	defer context.AfterFunc(ctx, iter.Stop)()
 	for {
 		msg, err := iter.Next()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		if err != nil {
-			return fmt.Errorf("query: tail of %q: %w", topic.Name, err)
+			return passing{fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)}
 		}
 		meta, err := msg.Metadata()
 		if err != nil {
-			return fmt.Errorf("query: tail of %q: %w", topic.Name, err)
+			return fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)
 		}
-		skip := 0
-		if meta.Sequence.Stream == at.seq {
-			skip = at.row
+		seq := meta.Sequence.Stream
+		if seq != t.at.seq {
+			t.at = tailPos{seq: seq}
 		}
-		if topic, err = r.tailFrame(ctx, topic, where, msg, meta.Sequence.Stream, skip, f); err != nil {
+		if err := t.frame(ctx, msg); err != nil {
 			return err
 		}
+		t.at = tailPos{seq: seq + 1}
 	}
 }
 
@@ -83,66 +139,97 @@ const tailPullBytes = 8 << 20
 // tailIdle is how long the server keeps the consumer of a tail that died.
 const tailIdle = 30 * time.Second
 
-// tailStart is where a tail begins: a position, or the end as it stands, by its
-// sequence, so that a consumer that is made anew before the first frame came
-// begins at the same place.
-func (r *Reader) tailStart(ctx context.Context, from string) (tailPos, error) {
-	if from != "" {
-		at, err := parseTailPos(from)
-		if err != nil {
+// tailStart is where a tail begins: a position, a time, or the end as it stands,
+// by its sequence, so that a consumer that is made anew before the first frame
+// came begins at the same place.
+func (r *Reader) tailStart(ctx context.Context, req TailRequest) (at tailPos, err error) {
+	if req.From != "" {
+		if at, err = parseTailPos(req.From); err != nil {
 			return at, joinRequest(err)
 		}
-		return at, nil
 	}
 	info, err := r.shards.Info(ctx)
 	if err != nil {
-		return tailPos{}, fmt.Errorf("query: %s: %w", schemas.StreamShards, err)
+		return at, fmt.Errorf("query: %s: %w", schemas.StreamShards, err)
 	}
-	return tailPos{seq: info.State.LastSeq + 1}, nil
+	switch {
+	case at.seq > info.State.LastSeq+1:
+		return at, joinRequest(fmt.Errorf("%w: %q lies behind the stream's end, %d: it is of another Almanac, or the stream was put back since", ErrPosition, req.From, info.State.LastSeq))
+	case at.seq > 0 && at.seq < info.State.FirstSeq:
+		req.Note(fmt.Sprintf("the stream begins at %d by now: what stood between that and position %s was stored and taken out; query finds it", info.State.FirstSeq, req.From))
+	case at.seq > 0:
+	case !req.Since.IsZero():
+		// FirstAfter looks behind a time, and what was routed at Since belongs to it.
+		at.seq, err = registry.FirstAfter(ctx, r.shards, req.Since.Add(-1))
+	default:
+		at.seq = info.State.LastSeq + 1
+	}
+	return at, err
 }
 
-// tailFrame gives f the events of one frame that pass the filter, from behind
-// row skip on. It returns the topic, read again when the frame is of a newer
-// schema.
-func (r *Reader) tailFrame(ctx context.Context, topic schemas.Topic, where *filter.Expr, msg jetstream.Msg, seq uint64, skip int, f func(string, json.RawMessage) error) (schemas.Topic, error) {
+// frame gives f the events of one frame that pass the filter, from behind t.at's
+// row on.
+func (t *tailing) frame(ctx context.Context, msg jetstream.Msg) error {
 	p, err := schemas.ParsePlaced(msg.Headers())
 	_, _, shard, err2 := schemas.ParseShardSubject(msg.Subject())
 	if err != nil || err2 != nil || p.Cleared != "" {
-		return topic, nil // no frame, so no event; verify names what should be one
+		return nil // no frame, so no event; verify names what should be one
 	}
-	if p.Schema > topic.Version {
-		if topic, err = r.topic(ctx, topic.Name); err != nil {
-			return topic, err
+	if p.Schema > t.topic.Version { // of fields that are newer than the tail
+		topic, err := t.r.topic(ctx, t.topic.Name)
+		if err != nil {
+			return passing{err}
 		}
+		t.topic = topic
 	}
 	var reader schemas.FrameReader
-	if err := reader.Open(msg.Data(), &topic, p.Schema); err != nil {
-		return topic, fmt.Errorf("query: %s message %d: %w", msg.Subject(), seq, err)
+	if err := reader.Open(msg.Data(), &t.topic, p.Schema); err != nil {
+		return fmt.Errorf("query: %s message %d: %w", msg.Subject(), t.at.seq, err)
 	}
-	cond, params := where.SQL()
+	cond, params := t.where.SQL()
 	settings := maps.Clone(readSettings)
 	settings["max_threads"] = "1" // so that rowNumberInAllBlocks counts the frame's own rows
-	source := freshSource(&topic, p.Schema, shard, p.Pos, "rowNumberInAllBlocks() + 1 AS _row")
-	body, err := r.db.Select(ctx, &tables.Select{
-		SQL:    fmt.Sprintf("SELECT %s, _row FROM (%s) WHERE _row > %d AND (%s) ORDER BY _row FORMAT JSONEachRow", columns(&topic), source, skip, cond),
-		Params: params, Settings: settings, Fresh: [][]byte{reader.Raw()}, FreshStructure: topic.FrameStructure(p.Schema),
+	source := freshSource(&t.topic, p.Schema, shard, p.Pos, "rowNumberInAllBlocks() + 1 AS _row")
+	body, err := t.r.db.Select(ctx, &tables.Select{
+		SQL:    fmt.Sprintf("SELECT %s, _row FROM (%s) WHERE _row > %d AND (%s) ORDER BY _row FORMAT JSONEachRow", columns(&t.topic), source, t.at.row, cond),
+		Params: params, Settings: settings, Fresh: [][]byte{reader.Raw()}, FreshStructure: t.topic.FrameStructure(p.Schema),
 	})
+	if refused := (*tables.Error)(nil); errors.As(err, &refused) && refused.Unwrap() == nil {
+		return err
+	}
 	if err != nil {
-		return topic, err
+		return passing{err}
 	}
 	defer func() { _ = body.Close() }()
-	return topic, scanLines(body, func(line []byte) error {
-		// _row is the last column: cut it off again.
-		i := strings.LastIndex(string(line), `,"_row":`)
-		if i < 0 {
-			return fmt.Errorf("query: ClickHouse's answer has no _row: %.200s", line)
+	var heard error
+	err = scanLines(body, func(line []byte) error {
+		var event json.RawMessage
+		var row int
+		if event, row, heard = cutRow(line); heard == nil {
+			heard = t.f(tailPos{t.at.seq, row}.String(), event)
 		}
-		row, err := strconv.Atoi(strings.Trim(string(line[i+len(`,"_row":`):]), `"}`))
-		if err != nil {
-			return fmt.Errorf("query: ClickHouse's answer has the row %q", line[i:])
+		if heard == nil {
+			t.at.row = row
 		}
-		return f(tailPos{seq, row}.String(), json.RawMessage(string(line[:i])+"}"))
+		return heard
 	})
+	if err != nil && heard == nil {
+		return passing{fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)} // an answer that broke off
+	}
+	return err
+}
+
+// cutRow takes _row, the last column, off an event.
+func cutRow(line []byte) (json.RawMessage, int, error) {
+	i := strings.LastIndex(string(line), `,"_row":`)
+	if i < 0 {
+		return nil, 0, fmt.Errorf("query: ClickHouse's answer has no _row: %.200s", line)
+	}
+	row, err := strconv.Atoi(strings.Trim(string(line[i+len(`,"_row":`):]), `"}`))
+	if err != nil {
+		return nil, 0, fmt.Errorf("query: ClickHouse's answer has the row %q", line[i:])
+	}
+	return json.RawMessage(string(line[:i]) + "}"), row, nil
 }
 
 // tailPos is a place in SHARDS: a message and a row of its frame, from 1.

@@ -72,8 +72,6 @@ func (e *Error) Unwrap() error {
 		return ErrNoTable
 	case e.Code == codeNotEnoughSpace:
 		return ErrNoSpace
-	case e.Code == codeUnknownTable || e.Code == codeUnknownDB:
-		return ErrNoTable
 	case e.Code == codeTooManyParts || e.Code == codeMemoryLimit || e.Code == codeSameQueryID:
 		return ErrBusy
 	}

@@ -32,10 +32,18 @@ type DB struct {
 // MinVersion is the oldest server whose dialect and settings Almanac uses.
 const MinVersion = "26.2"
 
-// Open reads a DSN http(s)://user:password@host:port/database and prepares the
+// Dial makes a connection to address, as net.Dialer's DialContext.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Open is OpenBy with the usual way to dial.
+func Open(dsn string) (*DB, error) {
+	return OpenBy(dsn, (&net.Dialer{Timeout: dialTimeout}).DialContext)
+}
+
+// OpenBy reads a DSN http(s)://user:password@host:port/database and prepares the
 // connections. It does not connect; Ping does. The database defaults to
 // schemas.DefaultDatabase.
-func Open(dsn string) (*DB, error) {
+func OpenBy(dsn string, dial Dial) (*DB, error) {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%w: %q; give its HTTP interface, http://user:password@host:8123/database", ErrDSN, redacted(dsn))
@@ -49,7 +57,7 @@ func Open(dsn string) (*DB, error) {
 	}
 	db.pass, _ = u.User.Password()
 	db.http = &http.Client{Transport: &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		DialContext:         dial,
 		MaxIdleConnsPerHost: maxConns,
 		MaxConnsPerHost:     maxConns,
 		IdleConnTimeout:     time.Minute,
@@ -58,6 +66,7 @@ func Open(dsn string) (*DB, error) {
 		Protocol:    clickhouse.HTTP,
 		Addr:        []string{u.Host},
 		Auth:        clickhouse.Auth{Username: db.user, Password: db.pass}, // no database: it may have to be made first
+		DialContext: func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, "tcp", address) },
 		DialTimeout: dialTimeout,
 		ReadTimeout: readTimeout,
 		Settings:    clickhouse.Settings{"async_insert": 0},

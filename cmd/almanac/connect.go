@@ -126,6 +126,22 @@ func (f follower) Dial(network, address string) (net.Conn, error) {
 	return (&net.Dialer{Timeout: dialTimeout}).Dial(network, address)
 }
 
+// openTables prepares the connections to ClickHouse, which follow an `up` and its
+// engine as those to NATS do.
+func openTables(d doors) (*tables.DB, error) {
+	if d.dir == "" || d.readerUser == "" { // given, or an engine that is elsewhere
+		return tables.Open(d.clickhouse)
+	}
+	return tables.OpenBy(d.clickhouse, func(ctx context.Context, network, address string) (net.Conn, error) {
+		if a, err := embedded.ReadAddresses(d.dir); err == nil {
+			if u, err := url.Parse(a.ClickHouseHTTP); err == nil && u.Host != "" {
+				address = u.Host
+			}
+		}
+		return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+	})
+}
+
 // watched makes a long-lived connection say what happens to it.
 func watched(log zerolog.Logger) []nats.Option {
 	return []nats.Option{
@@ -179,7 +195,7 @@ func open(ctx context.Context, s *settings) (*session, *query.Reader, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.db, err = tables.Open(d.clickhouse); err == nil {
+	if c.db, err = openTables(d); err == nil {
 		var r *query.Reader
 		if r, err = query.New(c.nc, c.reg, c.db); err == nil {
 			return c, r, nil

@@ -17,9 +17,15 @@ func (a *app) tailCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail TOPIC",
 		Short: "Follow events as they come",
-		Long: `Follow events as they come, until Ctrl-C. The end says the position of the last
-event; --from-pos goes on behind it, with nothing left out and nothing twice.`,
+		Long: `Follow events as they come, until Ctrl-C: from now on, from a time (--from) or
+from behind a position. The end says the position of the last event; --from-pos
+goes on behind it, with nothing left out and nothing twice. Servers that are away
+are waited for.
+
+Events come in the order in which they were routed, not by their own time: those
+of one producer with one lane key in the order in which it logged them.`,
 		Example: `  almanac tail app
+  almanac tail app --from -15m
   almanac tail auth --where "type = 'login'" -o ndjson
   almanac tail auth --from-pos 4711.12`,
 		Args: cobra.ExactArgs(1),
@@ -27,7 +33,10 @@ event; --from-pos goes on behind it, with nothing left out and nothing twice.`,
 	}
 	f := cmd.Flags()
 	f.String("where", "", "`FILTER` over columns, promoted fields and attributes")
+	f.String("from", "", "`TIME` from when on what was routed is shown")
 	f.String("from-pos", "", "`POSITION` to go on behind (default: from now on)")
+	f.String("cursor", "", "the same as --from-pos")
+	cmd.MarkFlagsMutuallyExclusive("from", "from-pos", "cursor")
 	f.Int("limit", 0, "end after so many events (0: never)")
 	f.Bool("with-pos", false, `add the position as "_pos" (ndjson)`)
 	outputFlag(cmd, asTable, asNDJSON)
@@ -44,6 +53,10 @@ func (a *app) tail(ctx context.Context, cmd *cobra.Command, args []string) error
 		return err
 	}
 	f := reading{flags: cmd}
+	req := query.TailRequest{Topic: args[0], Where: f.flag("where"), From: cmp.Or(f.flag("from-pos"), f.flag("cursor")), Since: f.time("from"), Note: func(text string) { a.note("note: %s", text) }}
+	if f.err != nil {
+		return f.err
+	}
 	limit, _ := cmd.Flags().GetInt("limit")
 	withPos, _ := cmd.Flags().GetBool("with-pos")
 	c, r, err := open(ctx, s)
@@ -55,7 +68,7 @@ func (a *app) tail(ctx context.Context, cmd *cobra.Command, args []string) error
 	out, last, n := bufio.NewWriter(a.stdout), "", 0
 	enough, stop := context.WithCancel(ctx)
 	defer stop()
-	err = r.Tail(enough, query.TailRequest{Topic: args[0], Where: f.flag("where"), From: f.flag("from-pos")},
+	err = r.Tail(enough, req,
 		func(pos string, event json.RawMessage) error {
 			switch {
 			case o == asTable:
