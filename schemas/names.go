@@ -42,6 +42,7 @@ const (
 	keyTopics = "topics"
 	keyLeases = "leases"
 	keyLedger = "ledger"
+	keyJobs   = "jobs"
 )
 
 // Frame headers. The first seven are the producer's, the rest the router's.
@@ -103,7 +104,7 @@ var reservedColumns = []string{
 	ColMessage, ColAttributes, ColMonth, ColShard, ColPos,
 }
 
-var reservedTopics = []string{keyTopics, keyLeases, keyLedger}
+var reservedTopics = []string{keyTopics, keyLeases, keyLedger, keyJobs}
 
 var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
@@ -121,6 +122,12 @@ func ValidateTopicName(s string) error {
 		return fmt.Errorf("%w: %q is reserved for a view; a topic's name neither ends in %s nor begins with %s", ErrTopicName, s, viewRecent, viewPrefix)
 	}
 	return nil
+}
+
+// OwnSubject says whether a subject is among those that Almanac gives a meaning.
+func OwnSubject(subject string) bool {
+	first, _, _ := strings.Cut(subject, ".")
+	return slices.Contains([]string{tokenEvents, tokenShards, tokenRouted, tokenDead}, first)
 }
 
 // Subjects of EVENTS.
@@ -276,6 +283,12 @@ func MonthShardKeys(topic string, m Month) string { return topic + "." + m.Strin
 
 // LeaseKey is one live member of a role ("router", "sink").
 func LeaseKey(role, member string) string { return keyLeases + "." + role + "." + member }
+
+// JobKey is a long work that can be taken up again, of a verb ("replay").
+func JobKey(verb, id string) string { return keyJobs + "." + verb + "." + id }
+
+// JobKeys selects the jobs of a verb.
+func JobKeys(verb string) string { return keyJobs + "." + verb + ".*" }
 
 // AllLeases selects the members of every role.
 const AllLeases = keyLeases + ".*.*"

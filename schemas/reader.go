@@ -59,9 +59,13 @@ func (r *FrameReader) Open(payload []byte, t *Topic, schema int) error {
 	if err := r.decompress(payload); err != nil {
 		return err
 	}
-	rows, err := r.walk(t.frameColumns(schema))
+	c := cursor{raw: r.raw}
+	rows, err := r.walk(&c, t.frameColumns(schema))
 	if err != nil {
 		return err
+	}
+	if len(c.raw) != c.at {
+		return fmt.Errorf("%w: %d bytes after the last column", ErrFrameCorrupt, len(c.raw)-c.at)
 	}
 	r.rows = rows
 	return nil
@@ -101,8 +105,7 @@ func (r *FrameReader) decompress(payload []byte) error {
 }
 
 // walk reads the block: every column must be the expected one.
-func (r *FrameReader) walk(want []frameColumn) (rows int, err error) {
-	c := cursor{raw: r.raw}
+func (r *FrameReader) walk(c *cursor, want []frameColumn) (rows int, err error) {
 	ncols, nrows := c.uvarint(), c.uvarint()
 	if c.bad {
 		return 0, errCut
@@ -128,19 +131,16 @@ func (r *FrameReader) walk(want []frameColumn) (rows int, err error) {
 		}
 		col := &r.columns[i]
 		col.frameColumn, col.fixed, col.keys = w, nil, col.keys[:0]
-		if err := r.column(&c, col, rows); err != nil {
+		if err := r.column(c, col, rows); err != nil {
 			return 0, fmt.Errorf("column %q: %w", w.name, err)
 		}
-	}
-	if len(c.raw) != c.at {
-		return 0, fmt.Errorf("%w: %d bytes after the last column", ErrFrameCorrupt, len(c.raw)-c.at)
 	}
 	return rows, nil
 }
 
 func (r *FrameReader) column(c *cursor, col *openColumn, rows int) error {
 	switch col.typ {
-	case chDateTime64, chInt64, chFloat64:
+	case chDateTime64, chInt64, chFloat64, chUInt64:
 		col.fixed = c.bytes(8 * rows)
 	case chUUID:
 		col.fixed = c.bytes(16 * rows)
@@ -339,7 +339,7 @@ func (r *FrameReader) Event(i int) Event {
 		Level: r.value(2, i), Service: r.value(3, i), Type: r.value(4, i),
 		UserID: r.value(5, i), TraceID: r.value(6, i), SpanID: r.value(7, i), Message: r.value(8, i),
 	}
-	for c := len(baseColumns); c < len(r.columns); c++ {
+	for c := len(baseColumns); c < len(r.columns) && r.columns[c].typ != chUInt64; c++ {
 		if a, ok := r.field(c, i); ok {
 			e.Attrs = append(e.Attrs, a)
 		}

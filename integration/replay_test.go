@@ -1,0 +1,353 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/replay"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// replayer is a replayer on a connection of its own.
+func (e *env) replayer(clock replay.Clock) *replay.Replayer {
+	e.t.Helper()
+	nc := e.connect()
+	reg := e.registry(nc)
+	reader, err := query.New(nc, reg, e.db)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	r, err := replay.New(e.t.Context(), replay.Config{NATS: nc, Registry: reg, DB: e.db, Reader: reader, Clock: clock})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return r
+}
+
+// replayed runs a new job into a buffer and returns its lines.
+func (e *env) replayed(q replay.Request) []string {
+	e.t.Helper()
+	j, err := e.replayer(nil).Begin(e.t.Context(), q)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	var out bytes.Buffer
+	res, err := j.Run(e.t.Context(), &out, replay.Pace{})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	lines := strings.SplitAfter(out.String(), "\n")
+	lines = lines[:len(lines)-1]
+	if !res.Done || res.Events != uint64(len(lines)) {
+		e.t.Errorf("%d lines, the result is %+v", len(lines), res)
+	}
+	return lines
+}
+
+// told is an event's line, as far as tests ask.
+type told struct {
+	Ts    time.Time
+	ID    string
+	Shard string
+	Pos   uint64
+}
+
+func parsed(t testing.TB, lines []string) []told {
+	t.Helper()
+	out := make([]told, len(lines))
+	for i, l := range lines {
+		if err := json.Unmarshal([]byte(l), &out[i]); err != nil {
+			t.Fatalf("%v: %s", err, l)
+		}
+	}
+	return out
+}
+
+func ids(events []told) []string {
+	out := make([]string, len(events))
+	for i, e := range events {
+		out[i] = e.ID
+	}
+	slices.Sort(out)
+	return out
+}
+
+// fill publishes n events, in frames of few, and waits until they are routed.
+func (e *env) fill(topic string, n int, at time.Time) {
+	e.t.Helper()
+	p := e.producer(topic)
+	for i := range n {
+		ev := schemas.Event{Time: at.Add(time.Duration(i) * time.Millisecond), UserID: fmt.Sprintf("u-%d", i%50), Level: []string{"info", "error"}[i%2],
+			Message: fmt.Sprintf("event %d \"quoted\" \x01 é \u2028 %s", i, strings.Repeat("x", i%7)),
+			Attrs:   []schemas.Attr{schemas.String("k", "v\n"), schemas.Float64("ms", rand.NormFloat64()*1e3), schemas.Int64("n", int64(i)), schemas.Bool("ok", i%3 == 0)}}
+		if i%11 == 0 {
+			ev.Message, ev.Attrs = "bad \xff\xfe\xc3", append(ev.Attrs, schemas.Time("when", at))
+		}
+		p.Log(ev)
+		if i%100 == 99 {
+			e.flush(p)
+		}
+	}
+	e.flush(p)
+}
+
+func replayTopic(lanes int) schemas.Topic {
+	t := schemas.NewTopic("app", schemas.Field{Name: "ms", Type: schemas.TypeFloat64}, schemas.Field{Name: "n", Type: schemas.TypeInt64},
+		schemas.Field{Name: "ok", Type: schemas.TypeBool}, schemas.Field{Name: "when", Type: schemas.TypeTimestamp}, schemas.Field{Name: "k", Type: schemas.TypeLowCardinality})
+	t.Lanes, t.Rotate = lanes, schemas.Rotation{Rows: 700}
+	return t
+}
+
+// The lines are those of a query; SHARDS and ClickHouse meet at a seam that moves
+// while the janitor purges, and nothing is missing or twice wherever it lies.
+func TestReplaySeam(t *testing.T) {
+	t.Parallel()
+	e := start(t, replayTopic(2))
+	e.router()
+	stop := e.sink()
+	const n = 3000
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	e.fill("app", n, at)
+	e.stored("app", n, 20*time.Second)
+	stop() // what comes now stays in SHARDS
+	e.fill("app", 500, at.Add(time.Hour))
+	e.inShards("app", n+500)
+
+	fromStreams := e.replayed(replay.Request{Topic: "app"})
+	all := ids(parsed(t, fromStreams))
+	if len(slices.Compact(slices.Clone(all))) != n+500 {
+		t.Fatalf("%d lines with %d ids, want %d", len(all), len(slices.Compact(slices.Clone(all))), n+500)
+	}
+	e.likeQuery("app", fromStreams)
+	for round := range 4 {
+		e.purgeSome("app", uint64(round+1))
+		lines := e.replayed(replay.Request{Topic: "app"})
+		events := parsed(t, lines)
+		if !slices.Equal(ids(events), all) {
+			t.Fatalf("after %d purges: %d events, want the same %d", round+1, len(lines), len(all))
+		}
+		if !slices.IsSortedFunc(events, func(a, b told) int {
+			if a.Shard != b.Shard {
+				return 0
+			}
+			return int(a.Pos) - int(b.Pos)
+		}) {
+			t.Error("a shard's events are not in the order of positions")
+		}
+		e.likeQuery("app", lines)
+		byTime := parsed(t, e.replayed(replay.Request{Topic: "app", Order: replay.ByTime}))
+		if !slices.Equal(ids(byTime), all) || !slices.IsSortedFunc(byTime, func(a, b told) int { return a.Ts.Compare(b.Ts) }) {
+			t.Error("by time: not the same events, or not in the order of time")
+		}
+		some := e.replayed(replay.Request{Topic: "app", Where: "level = 'error' AND attributes.none = ''", From: at.Add(time.Second), To: at.Add(2 * time.Second)})
+		if len(some) != 500 {
+			t.Errorf("filter and range gave %d events, want 500", len(some))
+		}
+	}
+}
+
+// likeQuery compares lines with what a query says of the same events: equal but for
+// the position, which is the frame's own in SHARDS.
+func (e *env) likeQuery(topic string, lines []string) {
+	e.t.Helper()
+	want := map[string]string{}
+	cursor := ""
+	for {
+		page, err := e.reader().Query(e.t.Context(), query.Request{Topic: topic, Limit: 1000, Cursor: cursor})
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		for i, ev := range parsed(e.t, texts(page.Events)) {
+			want[ev.ID], _, _ = strings.Cut(string(page.Events[i]), `,"month":`)
+		}
+		if cursor = page.Cursor; cursor == "" {
+			break
+		}
+	}
+	for i, ev := range parsed(e.t, lines) {
+		if got, _, _ := strings.Cut(lines[i], `,"month":`); got != want[ev.ID] {
+			e.t.Fatalf("replay has %s\nquery has  %s", got, want[ev.ID])
+		}
+	}
+}
+
+func texts(events []json.RawMessage) []string {
+	out := make([]string, len(events))
+	for i, e := range events {
+		out[i] = string(e)
+	}
+	return out
+}
+
+// inShards waits until so many events of a topic are in SHARDS.
+func (e *env) inShards(topic string, n uint64) {
+	e.t.Helper()
+	eventually(e.t, 20*time.Second, func() error {
+		tails, err := e.reader().Tails(e.t.Context(), topic)
+		got := uint64(0)
+		for _, tail := range tails {
+			got += tail.ShardRows
+		}
+		if err == nil && got != n {
+			err = fmt.Errorf("%d of %d are routed", got, n)
+		}
+		return err
+	})
+}
+
+// purgeSome does what a janitor does: a part of what is stored of each shard goes.
+func (e *env) purgeSome(topic string, seed uint64) {
+	e.t.Helper()
+	ctx := e.t.Context()
+	stream, err := e.reg.JetStream().Stream(ctx, schemas.StreamShards)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	heads, err := e.db.Heads(ctx, topic)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	shards, err := e.reg.Shards(ctx, topic, 0)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for _, s := range shards {
+		subject := schemas.ShardSubject(topic, s.Month, s.ID)
+		last, err := stream.GetLastMsgForSubject(ctx, subject)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		if heads[s.ID] == 0 {
+			continue
+		}
+		upTo, err := registry.FindFrame(ctx, stream, subject, 1+rnd.Uint64N(heads[s.ID]), last.Sequence)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(min(upTo, last.Sequence))); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// stopWriter ends the context once it was written so many bytes.
+type stopWriter struct {
+	bytes.Buffer
+	left int
+	stop context.CancelFunc
+}
+
+func (w *stopWriter) Write(p []byte) (int, error) {
+	if w.left -= len(p); w.left < 0 {
+		w.stop()
+	}
+	return w.Buffer.Write(p)
+}
+
+// A job that is told to end goes on exactly where it stood; into a topic it adds
+// each event once, however often it ends and is taken up again.
+func TestReplayResume(t *testing.T) {
+	t.Parallel()
+	other := replayTopic(3)
+	other.Name, other.LaneBy = "other", []string{schemas.ColLevel, schemas.ColUserID}
+	alike := replayTopic(2)
+	alike.Name = "alike"
+	e := start(t, replayTopic(2), other, alike)
+	e.router()
+	e.sink()
+	const n = 3000
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	e.fill("app", n, at)
+	e.stored("app", n, 20*time.Second)
+	e.purgeSome("app", 7)
+
+	for _, order := range []replay.Order{replay.ByPosition, replay.ByTime} {
+		whole := e.replayed(replay.Request{Topic: "app", Order: order})
+		var got bytes.Buffer
+		id, rounds := "", 0
+		for ; ; rounds++ {
+			ctx, cancel := context.WithCancel(t.Context())
+			w := &stopWriter{left: 200 << 10, stop: cancel}
+			j, err := e.replayer(nil).Begin(t.Context(), replay.Request{Topic: "app", Order: order})
+			if id != "" {
+				j, err = e.replayer(nil).Resume(t.Context(), id)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			id = j.ID()
+			_, err = j.Run(ctx, w, replay.Pace{Rate: 1e9})
+			cancel()
+			got.Write(w.Bytes())
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		if got.String() != strings.Join(whole, "") || rounds < 2 {
+			t.Errorf("by %s: %d rounds gave %d bytes, want the %d of one run", order, rounds, got.Len(), len(strings.Join(whole, "")))
+		}
+		if _, err := e.replayer(nil).Resume(t.Context(), id); !errors.Is(err, replay.ErrDone) {
+			t.Errorf("taking up a job that is done: %v", err)
+		}
+	}
+
+	for _, into := range []string{"other", "alike"} {
+		j, err := e.replayer(nil).Begin(t.Context(), replay.Request{Topic: "app", Into: into})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // three runs of one job, each from an older cursor than the last: as after a kill
+			entry, err := e.reg.Job(t.Context(), "replay", j.ID())
+			if err == nil {
+				entry.Done = false
+				entry.State = []byte(strings.Replace(string(entry.State), `"events":`, `"was":`, 1))
+				if err := e.reg.SaveJob(t.Context(), &entry); err != nil {
+					t.Fatal(err)
+				}
+				if j, err = e.replayer(nil).Resume(t.Context(), j.ID()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := j.Run(t.Context(), nil, replay.Pace{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e.stored(into, n, 20*time.Second)
+		if got := e.count("SELECT uniqExact(id) FROM %s", e.table(into)); got != n {
+			t.Errorf("%s has %d ids, want %d", into, got, n)
+		}
+		const sum = "SELECT sum(cityHash64(id, ts, level, message, user_id, attributes, ms, n, ok, `when`, k)) FROM %s"
+		if got, want := e.count(sum, e.table(into)), e.count(sum, e.table("app")); got != want {
+			t.Errorf("%s has other events than its source", into)
+		}
+		rep, err := e.reader().Verify(t.Context(), into)
+		if err != nil || !rep.OK() || rep.Dead != 0 || rep.Stored != n {
+			t.Errorf("%s: %+v %v", into, rep.Totals, err)
+		}
+	}
+	before := e.count("SELECT count() FROM %s", e.table("app"))
+	j, err := e.replayer(nil).Begin(t.Context(), replay.Request{Topic: "app", Into: "app"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := j.Run(t.Context(), nil, replay.Pace{})
+	if err != nil || !res.Same || res.Events != 0 || e.count("SELECT count() FROM %s", e.table("app")) != before {
+		t.Errorf("into itself: %+v %v", res, err)
+	}
+}

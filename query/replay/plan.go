@@ -1,0 +1,82 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// shard is a shard's part in a job: its positions from to to, both inclusive.
+type shard struct {
+	registry.Shard
+	subject  string
+	tailSeq  uint64 // in SHARDS
+	from, to uint64
+	rows     uint64 // an estimate of its events between them
+	at       mark   // how far the sink has taken it
+	// unsaved is the first number that a topic was sent since the cursor was saved.
+	unsaved uint64
+	// purged are positions that an erasure took out of SHARDS.
+	purged []registry.Span
+}
+
+// shards are the shards that a job reads, in the order of positions.
+func (j *Job) shards(ctx context.Context) ([]*shard, error) {
+	entries, err := j.r.cfg.Registry.Shards(ctx, j.topic.Name, 0)
+	if err != nil {
+		return nil, err
+	}
+	tails, err := j.r.cfg.Reader.Tails(ctx, j.topic.Name)
+	if err != nil {
+		return nil, err
+	}
+	tallies, err := j.r.cfg.Registry.Tallies(ctx, j.topic.Name)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(entries, inPositionOrder)
+	var out []*shard
+	known := false
+	for _, e := range entries {
+		if j.spec.Shard != 0 && e.ID != j.spec.Shard {
+			continue
+		}
+		known = true
+		tail, ok := tails[e.ID]
+		if !ok || !e.Overlaps(j.spec.From, j.spec.To) {
+			continue
+		}
+		s := &shard{
+			Shard: e, subject: schemas.ShardSubject(e.Topic, e.Month, e.ID), tailSeq: tail.Seq,
+			from: max(1, j.spec.FromPos), to: tail.Pos, purged: tallies[e.ID].Purged,
+		}
+		if tail.Seq > j.spec.UpTo { // grew since the job began
+			next, err := registry.FrameFrom(ctx, j.r.stream, s.subject, j.spec.UpTo+1)
+			if err != nil {
+				return nil, err
+			}
+			s.to = next.Pos - 1
+		}
+		if j.spec.ToPos > 0 {
+			s.to = min(s.to, j.spec.ToPos)
+		}
+		if s.from > s.to {
+			continue
+		}
+		s.rows = uint64(float64(tail.ShardRows) * float64(s.to-s.from+1) / float64(tail.Pos))
+		out = append(out, s)
+	}
+	if j.spec.Shard != 0 && !known {
+		return nil, refuse(nil, "topic %q has no shard %s; `almanac shards %s` lists them", j.topic.Name, j.spec.Shard, j.topic.Name)
+	}
+	return out, nil
+}
+
+// inPositionOrder never changes for two shards, so that a job which is taken up
+// again finds those it has done before the one it was at.
+func inPositionOrder(a, b registry.Shard) int {
+	return cmp.Or(cmp.Compare(a.Month, b.Month), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+}

@@ -1,0 +1,127 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// renderer turns units into what the sink takes. One worker has it; its buffers
+// are reused.
+type renderer struct {
+	j      *Job
+	reader schemas.FrameReader
+	writer *schemas.LineWriter
+	// single says that lines are taken one by one, and sorted that those of a unit
+	// are put in the order of time.
+	single, sorted bool
+	lanes          *laneBuilders // when the sink is a topic
+}
+
+func (j *Job) newRenderer(single bool) *renderer {
+	r := &renderer{j: j, writer: schemas.NewLineWriter(&j.topic), single: single, sorted: j.spec.Order == ByTime}
+	if j.target != nil {
+		r.lanes = newLaneBuilders(j)
+	}
+	return r
+}
+
+// render opens the unit, drops what the job does not replay, and writes the rest.
+func (r *renderer) render(ctx context.Context, u *unit) error {
+	if r.lanes != nil {
+		r.lanes.begin(u)
+	}
+	if u.data != nil {
+		if err := r.frame(ctx, u); err != nil {
+			return err
+		}
+	}
+	for _, p := range u.pieces {
+		if r.lanes == nil {
+			r.writer.Open(&p.block.reader, r.j.topic.Version, u.shard.Month, u.shard.ID)
+		}
+		for i := p.from; i < p.to; i++ {
+			if err := r.row(u, &p.block.reader, i, p.block.reader.StoredPos(i)); err != nil {
+				return err
+			}
+		}
+	}
+	u.data, u.pieces = nil, nil
+	if r.lanes != nil {
+		return r.lanes.end(u)
+	}
+	if r.sorted {
+		r.sort(u)
+	}
+	return nil
+}
+
+// frame renders a frame as SHARDS has it.
+func (r *renderer) frame(ctx context.Context, u *unit) error {
+	f, spec := &u.frame, &r.j.spec
+	if f.MaxTs < spec.From || f.MinTs > spec.To {
+		return nil
+	}
+	if err := r.reader.Open(u.data, &r.j.topic, f.Schema); err != nil {
+		return fmt.Errorf("replay: position %d of %s: %w", f.Pos, u.shard.Name(), err)
+	}
+	if f.Rows != r.reader.Rows() {
+		return fmt.Errorf("replay: position %d of %s: %w: %d rows, its header says %d", f.Pos, u.shard.Name(), schemas.ErrFrameLies, r.reader.Rows(), f.Rows)
+	}
+	inside := f.MinTs >= spec.From && f.MaxTs <= spec.To
+	cond, params, err := r.j.frameCondition(ctx, f)
+	if err != nil {
+		return err
+	}
+	if inside && cond == "" && r.lanes != nil && r.lanes.pass(u) {
+		return nil
+	}
+	if r.lanes == nil {
+		r.writer.Open(&r.reader, f.Schema, u.shard.Month, u.shard.ID)
+	}
+	want := func(int) bool { return true }
+	if cond != "" {
+		rows, err := r.j.matching(ctx, u, r.reader.Raw(), cond, params)
+		if err != nil {
+			return err
+		}
+		want = func(i int) bool {
+			ok := len(rows) > 0 && rows[0] == uint64(i)
+			if ok {
+				rows = rows[1:]
+			}
+			return ok
+		}
+	}
+	for i := range r.reader.Rows() {
+		ts := r.reader.Ts(i)
+		if !want(i) || !inside && (ts < spec.From || ts > spec.To) {
+			continue
+		}
+		if err := r.row(u, &r.reader, i, f.Pos); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *renderer) row(u *unit, reader *schemas.FrameReader, i int, pos uint64) error {
+	u.events++
+	if r.lanes != nil {
+		return r.lanes.add(reader, i)
+	}
+	from := len(u.lines)
+	u.lines = r.writer.Append(u.lines, i, pos)
+	if r.single {
+		u.rows = append(u.rows, entry{reader.Ts(i), from, len(u.lines), 1})
+	}
+	return nil
+}
+
+// sort puts a unit's lines in the order of time; equal times stay as they are.
+func (r *renderer) sort(u *unit) {
+	slices.SortStableFunc(u.rows, func(a, b entry) int { return cmp.Compare(a.ts, b.ts) })
+}

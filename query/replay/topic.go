@@ -1,0 +1,236 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// target is the topic that a job is replayed into.
+type target struct {
+	topic schemas.Topic
+	// alike says that an event has the same lane in both topics, and versions, by
+	// schema version of the source, the version of the target with the same
+	// columns: such frames are passed on as they are.
+	alike    bool
+	versions map[int]int
+}
+
+func (r *Replayer) target(ctx context.Context, j *Job) (*target, error) {
+	topic, err := r.cfg.Registry.Topic(ctx, j.spec.Into)
+	if err != nil {
+		return nil, err
+	}
+	t := &target{topic: topic, versions: map[int]int{}}
+	t.alike = topic.Lanes == j.topic.Lanes && slices.Equal(topic.LaneBy, j.topic.LaneBy)
+	for v := 1; v <= j.topic.Version; v++ {
+		for w := 1; w <= topic.Version; w++ {
+			if schemas.SameColumns(&j.topic, v, &topic, w) {
+				t.versions[v] = w
+			}
+		}
+	}
+	return t, nil
+}
+
+// outFrame is a frame for the target, complete but for the producer.
+type outFrame struct {
+	schemas.Frame
+	lane int
+	// part counts the frames of one lane that one unit became: one, unless they
+	// would not fit.
+	part    int
+	payload []byte
+}
+
+// laneBuilders cut a unit's events into frames of the target's lanes.
+type laneBuilders struct {
+	t        *target
+	producer string // the lane key of events that have none
+	builders map[int]*schemas.FrameBuilder
+	parts    map[int]int
+	u        *unit
+}
+
+func newLaneBuilders(j *Job) *laneBuilders {
+	return &laneBuilders{t: j.target, producer: j.ID(), builders: map[int]*schemas.FrameBuilder{}, parts: map[int]int{}}
+}
+
+func (l *laneBuilders) begin(u *unit) {
+	l.u = u
+	clear(l.parts)
+}
+
+// pass takes the unit's frame as it is, if the target's frames are alike.
+func (l *laneBuilders) pass(u *unit) bool {
+	v, same := l.t.versions[u.frame.Schema]
+	if !l.t.alike || !same {
+		return false
+	}
+	f := u.frame.Frame
+	f.Schema = v
+	u.frames, u.events = append(u.frames, outFrame{Frame: f, lane: u.shard.Lane, payload: u.data}), f.Rows
+	return true
+}
+
+func (l *laneBuilders) add(r *schemas.FrameReader, i int) error {
+	e := r.Event(i)
+	// The builder sets the mark of invalid text anew.
+	e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
+	lane := schemas.LaneOf(&l.t.topic, &e, l.producer)
+	b := l.builders[lane]
+	if b == nil {
+		b = schemas.NewFrameBuilder(&l.t.topic)
+		l.builders[lane] = b
+	}
+	b.Append(&e, r.Ts(i), e.ID)
+	if b.Full() {
+		return l.close(lane, b)
+	}
+	return nil
+}
+
+func (l *laneBuilders) close(lane int, b *schemas.FrameBuilder) error {
+	f, payload, err := b.Encode()
+	if err != nil {
+		return fmt.Errorf("replay: encoding a frame: %w", err)
+	}
+	l.u.frames = append(l.u.frames, outFrame{Frame: f, lane: lane, part: l.parts[lane], payload: bytes.Clone(payload)})
+	l.parts[lane]++
+	b.Reset()
+	return nil
+}
+
+func (l *laneBuilders) end(u *unit) error {
+	for lane := range l.t.topic.Lanes {
+		if b := l.builders[lane]; b != nil && b.Rows() > 0 {
+			if err := l.close(lane, b); err != nil {
+				return err
+			}
+		}
+	}
+	if len(u.frames) > 0 {
+		first := slices.MinFunc(u.frames, func(a, b outFrame) int { return int(min(1, max(-1, a.MinTs-b.MinTs))) })
+		u.rows = []entry{{ts: first.MinTs, events: u.events}}
+	}
+	return nil
+}
+
+// producerOf is who a job is to the router, for one shard of its source: the same
+// each time, so that what it sends again is known.
+func producerOf(job string, s schemas.Shard, part int) string {
+	sum := sha256.Sum256([]byte("replay " + job + " " + s.String()))
+	name := hex.EncodeToString(sum[:8])
+	if part > 0 {
+		name += "-" + strconv.Itoa(part)
+	}
+	return name
+}
+
+// topicSink publishes frames.
+type topicSink struct {
+	j    *Job
+	js   jetstream.JetStream
+	sent []sentFrame
+	size int
+}
+
+type sentFrame struct {
+	msg  *nats.Msg
+	rows int
+	ack  jetstream.PubAckFuture
+}
+
+// Bounds of what is on its way to EVENTS.
+const (
+	maxSentFrames = 256
+	maxSentBytes  = 16 << 20
+	// ackTime is how long an answer may take; patience how long a full or absent
+	// stream is tried before the job ends, to be taken up again.
+	ackTime   = 10 * time.Second
+	patience  = time.Minute
+	retryTime = 250 * time.Millisecond
+)
+
+func (t *target) sink(j *Job) (sink, error) {
+	js, err := jetstream.New(j.r.cfg.NATS, jetstream.WithPublishAsyncMaxPending(maxSentFrames), jetstream.WithPublishAsyncTimeout(ackTime))
+	return &topicSink{j: j, js: js}, err
+}
+
+func (s *topicSink) event(ctx context.Context, u *unit, _ int) error { return s.unit(ctx, u) }
+
+func (s *topicSink) unit(ctx context.Context, u *unit) error {
+	for _, f := range u.frames {
+		if len(s.sent) == maxSentFrames || s.size > maxSentBytes {
+			if err := s.flush(ctx); err != nil {
+				return err
+			}
+		}
+		f.Producer, f.Seq = producerOf(s.j.ID(), u.shard.ID, f.part), u.end.Number
+		topic := s.j.target.topic.Name
+		msg := nats.NewMsg(schemas.EventsSubject(topic, u.shard.Month, f.lane))
+		f.SetHeaders(msg.Header)
+		msg.Header.Set(jetstream.MsgIDHeader, schemas.MsgID(f.Producer, topic, f.lane, f.Seq))
+		msg.Data = f.payload
+		ack, err := s.js.PublishMsgAsync(msg)
+		if err != nil {
+			return fmt.Errorf("replay: publishing to %s: %w", msg.Subject, err)
+		}
+		s.sent = append(s.sent, sentFrame{msg, f.Rows, ack})
+		s.size += len(f.payload)
+	}
+	return nil
+}
+
+// flush waits for every answer; a frame without one is sent again, as it was.
+func (s *topicSink) flush(ctx context.Context) error {
+	for _, f := range s.sent {
+		select {
+		case ack := <-f.ack.Ok():
+			s.count(f, ack)
+		case err := <-f.ack.Err():
+			if err := s.again(ctx, f, err); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	s.sent, s.size = s.sent[:0], 0
+	return nil
+}
+
+func (s *topicSink) count(f sentFrame, ack *jetstream.PubAck) {
+	if ack.Duplicate {
+		s.j.done.repeated.Add(uint64(f.rows))
+	}
+}
+
+func (s *topicSink) again(ctx context.Context, f sentFrame, err error) error {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && ctx.Err() == nil; {
+		try, cancel := context.WithTimeout(ctx, ackTime)
+		var ack *jetstream.PubAck
+		if ack, err = s.js.PublishMsg(try, f.msg); err == nil {
+			s.count(f, ack)
+		}
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if werr := (machineClock{}).Wait(ctx, time.Now().Add(retryTime)); werr != nil {
+			return werr
+		}
+	}
+	return errors.Join(fmt.Errorf("replay: %s did not take a frame: %w", schemas.StreamEvents, err), ctx.Err())
+}

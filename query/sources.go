@@ -1,0 +1,57 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Tail is a shard's last frame, by its headers.
+type Tail struct {
+	schemas.Placed
+	// Seq is its sequence in SHARDS.
+	Seq uint64
+}
+
+// Tails reads the last frame of each shard of a topic.
+func (r *Reader) Tails(ctx context.Context, topic string) (map[schemas.Shard]Tail, error) {
+	tails, err := r.tailsByShard(ctx, topic, nil)
+	out := make(map[schemas.Shard]Tail, len(tails))
+	for id, t := range tails {
+		out[id] = Tail{t.Placed, t.seq}
+	}
+	return out, err
+}
+
+// FreshCondition is a statement over one Fresh block of a topic's schema version:
+// the numbers of the rows, from 0, for which cond is true, a UInt64 each. cond may
+// name every column of the table; shard and pos are those given.
+func FreshCondition(t *schemas.Topic, schema int, shard schemas.Shard, pos uint64, cond string) string {
+	source := freshSource(t, schema, shard, pos, "rowNumberInAllBlocks() AS _row")
+	return fmt.Sprintf("SELECT toUInt64(_row) FROM (%s) WHERE %s ORDER BY _row FORMAT RowBinary", source, cond)
+}
+
+// WaitRouted waits until everything that was accepted before the call is routed,
+// at most for within, and returns how many of those events are not yet.
+func (r *Reader) WaitRouted(ctx context.Context, within time.Duration) (pending uint64, err error) {
+	info, err := r.events.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
+	}
+	deadline := time.Now().Add(within)
+	tick := time.NewTicker(settlePoll)
+	defer tick.Stop()
+	for {
+		pending, err = r.unrouted(ctx, info.State.LastSeq)
+		if err != nil || pending == 0 || time.Now().After(deadline) {
+			return pending, err
+		}
+		select {
+		case <-ctx.Done():
+			return pending, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
