@@ -19,7 +19,7 @@ type LineWriter struct {
 	names  [][]byte // `,"name":` of every column
 	rest   []byte   // the fields that came after the frame's schema version
 	restOf int      // that version
-	words  [][]span // per column: its dictionary, escaped and quoted
+	words  [][]place // per column: its dictionary, escaped and quoted
 	buf    []byte   // what words points into
 	tail   []byte   // month, shard, pos and the end of the line
 
@@ -28,7 +28,8 @@ type LineWriter struct {
 	values int // of the attributes: where they begin in the word list
 }
 
-type span struct{ from, to uint32 }
+// place is where a text lies in a buffer.
+type place struct{ from, to uint32 }
 
 const secondForm = "2006-01-02T15:04:05"
 
@@ -74,7 +75,7 @@ func (w *LineWriter) Open(r *FrameReader, schema int, m Month, s Shard) {
 		for i := range n {
 			from := uint32(len(w.buf))
 			w.buf = appendJSONText(w.buf, r.raw[col.words.starts[i]:col.words.ends[i]])
-			w.words[c] = append(w.words[c], span{from, uint32(len(w.buf))})
+			w.words[c] = append(w.words[c], place{from, uint32(len(w.buf))})
 		}
 	}
 	w.tail = append(w.tail[:0], `,"month":`...)

@@ -66,6 +66,9 @@ func (j *Job) read(ctx context.Context, s *shard, after mark, batch int, f func(
 		if err != nil {
 			return err
 		}
+		if first.Cleared != "" { // only a mark is left of the shard's last frame
+			first.Pos++
+		}
 		if first.Pos > next {
 			err = j.readGap(ctx, s, &after, first.Pos, give)
 		} else {
@@ -127,7 +130,7 @@ func (j *Job) readFrames(ctx context.Context, s *shard, seq uint64, after *mark,
 				if err != nil {
 					return true, nil // no frame, so no event; verify names it
 				}
-				if whole = p.Pos == next; !whole {
+				if whole = p.Pos == next && p.Cleared == ""; !whole {
 					return false, nil
 				}
 				units = append(units, &unit{shard: s, end: mark{Number: p.Pos}, frame: p, data: msg.Data, expected: p.Rows})

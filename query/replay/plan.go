@@ -49,6 +49,10 @@ func (j *Job) shards(ctx context.Context) ([]*shard, error) {
 		if !ok || !e.Overlaps(j.spec.From, j.spec.To) {
 			continue
 		}
+		if e.Gone() { // past its retention; a job that stood in it goes on behind it
+			out = append(out, &shard{Shard: e, from: 1})
+			continue
+		}
 		s := &shard{
 			Shard: e, subject: schemas.ShardSubject(e.Topic, e.Month, e.ID), tailSeq: tail.Seq,
 			from: max(1, j.spec.FromPos), to: tail.Pos, purged: tallies[e.ID].Purged,

@@ -102,6 +102,9 @@ func (j *Job) plan(ctx context.Context) ([]*shard, error) {
 	}
 	left := shards[:0]
 	for _, s := range shards {
+		if s.to == 0 {
+			continue
+		}
 		s.at = j.state.Marks[s.ID]
 		if s.at.Number > 0 && j.spec.Order == ByTime {
 			j.begun = append(j.begun, s)
