@@ -59,9 +59,14 @@ func (p *Producer) admit(ev *Event) (a admitted, err error) {
 // returns why it could not, or "".
 func (p *Producer) makeRoom(size int) (cause string) {
 	if p.buffer.take(size) {
+		if p.spool != nil {
+			p.sender.press()
+		}
 		return ""
 	}
 	switch p.cfg.Policy {
+	case Spool:
+		return p.sender.spoolCause()
 	case DropOldest:
 		// Those who wait need no precedence here: a dropped frame makes room
 		// for them too.
@@ -82,7 +87,7 @@ func (p *Producer) makeRoom(size int) (cause string) {
 
 // add puts an admitted event, for which room was taken, into the open frame of
 // its month and lane. It is false, and gives the room back, after Close.
-func (p *Producer) add(ev *Event, a admitted, done func(error), urgent bool) bool {
+func (p *Producer) add(ev *Event, a admitted, w waiter, urgent bool) bool {
 	l := p.lanes[schemas.LaneOf(&p.topic, ev, p.id)]
 
 	l.mu.Lock()
@@ -106,8 +111,8 @@ func (p *Producer) add(ev *Event, a admitted, done func(error), urgent bool) boo
 	f.events++
 	f.charge += a.size
 	f.worst += a.worst
-	if done != nil {
-		f.waiters = append(f.waiters, done)
+	if w.done != nil {
+		f.waiters = append(f.waiters, w)
 		f.awaited = true
 	}
 	f.urgent = f.urgent || urgent

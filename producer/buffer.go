@@ -86,6 +86,12 @@ func (b *buffer) release(events, bytes int) {
 	b.mu.Unlock()
 }
 
+// above says whether events or bytes are above one nth of their bound.
+func (b *buffer) above(n uint64) bool {
+	v := b.used.Load()
+	return v>>byteBits > b.maxEvents/n || v&maxBufferBytes > b.maxBytes/n
+}
+
 func (b *buffer) held() (events, bytes int) {
 	v := b.used.Load()
 	return int(v >> byteBits), int(v & maxBufferBytes)

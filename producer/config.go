@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/almanac-events/almanac/producer/spool"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -24,6 +25,11 @@ const (
 	DropOldest
 	// Block waits for room until Close.
 	Block
+	// Spool keeps frames that cannot be sent on disk, in Config.SpoolDir, and
+	// refuses the new event only when that has reached its bound too. What is in
+	// the spool outlives the process: the next producer with the same directory
+	// sends it.
+	Spool
 )
 
 // String is the policy's name in configuration.
@@ -35,18 +41,20 @@ func (p Policy) String() string {
 		return "drop_oldest"
 	case Block:
 		return "block"
+	case Spool:
+		return "spool"
 	}
 	return fmt.Sprintf("policy(%d)", uint8(p))
 }
 
 // ParsePolicy reads a policy's name.
 func ParsePolicy(s string) (Policy, error) {
-	for p := DropNewest; p <= Block; p++ {
+	for p := DropNewest; p <= Spool; p++ {
 		if p.String() == s {
 			return p, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: policy %q, it must be %s, %s or %s", ErrConfig, s, DropNewest, DropOldest, Block)
+	return 0, fmt.Errorf("%w: policy %q, it must be %s, %s, %s or %s", ErrConfig, s, DropNewest, DropOldest, Block, Spool)
 }
 
 // Defaults of Config.
@@ -86,6 +94,20 @@ type Config struct {
 	// Policy is what Log does when the buffer is full. Publish and Submit wait
 	// for room under every policy. Default DropNewest.
 	Policy Policy
+
+	// SpoolDir is where the policy Spool keeps frames: a directory of this
+	// producer's own, inside which each topic has one. Required by it, and only
+	// allowed with it.
+	SpoolDir string
+
+	// SpoolBytes bounds the files of the spool. Default spool.DefaultBytes
+	// (1 GiB); at least spool.MinBytes.
+	SpoolBytes int64
+
+	// SpoolSync is how long after it was written a frame in the spool is made
+	// durable (fsync), at most: what a power failure may cost. The death of the
+	// process costs nothing that was written. Default spool.DefaultSync (100 ms).
+	SpoolSync time.Duration
 
 	// InFlight bounds the frames of one lane that are sent and not answered.
 	// Default and maximum schemas.MaxInFlight, which is what a router can tell
@@ -175,8 +197,16 @@ func (c Config) declared() (Config, error) {
 		return bad("BufferEvents is %d, it must be 1 to %d", c.BufferEvents, maxBufferEvents)
 	case c.BufferBytes < minBufferBytes || c.BufferBytes > maxBufferBytes:
 		return bad("BufferBytes is %d, it must be %d to %d", c.BufferBytes, minBufferBytes, int64(maxBufferBytes))
-	case c.Policy > Block:
-		return bad("Policy is %s, it must be %s, %s or %s", c.Policy, DropNewest, DropOldest, Block)
+	case c.Policy > Spool:
+		return bad("Policy is %s, it must be %s, %s, %s or %s", c.Policy, DropNewest, DropOldest, Block, Spool)
+	case c.Policy == Spool && c.SpoolDir == "":
+		return bad("the policy %s needs SpoolDir, a directory", Spool)
+	case c.Policy != Spool && c.SpoolDir != "":
+		return bad("SpoolDir is %q and Policy is %s: only %s uses it", c.SpoolDir, c.Policy, Spool)
+	case c.SpoolBytes != 0 && c.SpoolBytes < spool.MinBytes:
+		return bad("SpoolBytes is %d, it must be %d or more", c.SpoolBytes, spool.MinBytes)
+	case c.SpoolSync < 0 || c.SpoolSync > maxLinger:
+		return bad("SpoolSync is %s, it must be above 0 and at most %s", c.SpoolSync, maxLinger)
 	case c.InFlight < 1 || c.InFlight > schemas.MaxInFlight:
 		return bad("InFlight is %d, it must be 1 to %d", c.InFlight, schemas.MaxInFlight)
 	case c.InFlightBytes < 1:

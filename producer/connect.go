@@ -15,18 +15,50 @@ import (
 )
 
 // Connect dials NATS and starts a producer that owns the connection. It fails
-// when no server answers; from then on the connection comes back by itself, for
+// when no server answers, but for the policy Spool once its directory knows the
+// topic; from then on the connection comes back by itself, for
 // as long as it takes. ctx bounds connecting and reading the topic.
 func Connect(ctx context.Context, url string, cfg Config) (*Producer, error) {
 	if _, err := cfg.declared(); err != nil {
 		return nil, err
 	}
 	cfg.Hooks = cfg.Hooks.oneByOne()
+	if cfg.Policy == Spool {
+		return connectSpooling(ctx, url, cfg)
+	}
 	nc, err := dial(ctx, url, cfg)
 	if err != nil {
 		return nil, err
 	}
 	p, err := New(ctx, nc, cfg)
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	p.sender.link.(*natsLink).owned = true
+	return p, nil
+}
+
+// connectSpooling is Connect with the policy Spool: once the spool knows the
+// topic, it does not need a server.
+func connectSpooling(ctx context.Context, url string, cfg Config) (*Producer, error) {
+	cfg, _ = cfg.declared() // it was checked
+	s, err := openSpool(cfg)
+	if err != nil {
+		return nil, err
+	}
+	given := cfg.NATS
+	if s.topic != nil {
+		cfg.NATS = append([]nats.Option{nats.RetryOnFailedConnect(true)}, given...)
+	}
+	nc, err := dial(ctx, url, cfg)
+	if err != nil {
+		if s.topic == nil {
+			err = fmt.Errorf("%w (the spool in %s does not know the topic yet: the first start needs the server)", err, cfg.SpoolDir)
+		}
+		return nil, errors.Join(err, s.Close())
+	}
+	p, err := newSpooling(ctx, nc, cfg, s)
 	if err != nil {
 		nc.Close()
 		return nil, err

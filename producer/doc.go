@@ -14,6 +14,10 @@
 //	 ▼                       ▼                │
 //	dropped ◀────────────────┴────────────────┘
 //
+// Under the policy Spool there is one more place to be, on disk, between closed
+// and sent: encoded ──▶ spooled ──▶ sent (spooling.go, replay.go; package spool
+// has the files). A frame in flight may be spooled too; it stays in memory.
+//
 // Log (producer.go) checks the event and copies it into the open frame of its
 // month and lane (admit.go, lane.go): columns, not structs. A frame closes at
 // schemas.FrameRows events, schemas.FrameRawBytes bytes, or after the linger.
@@ -44,9 +48,13 @@
 //   - it comes after Close, or Close ends before it is stored (closed);
 //   - the server refuses frames of its size for good (max-payload), or the
 //     caller closed the connection given to New (connection-closed);
+//   - the spool is full (spool-full), fails (spool-failed), or did not give a
+//     frame back as it was written (spool-damaged);
 //   - the process dies first: then nobody counts, and what was lost is what was
 //     logged and not stored, at most the linger and one round trip in good times
-//     and the buffer in bad ones.
+//     and the buffer in bad ones. Under Spool it is what was logged in the last
+//     250 ms before it died (spoolAfter), in an outage of any length; a power
+//     failure costs Config.SpoolSync more.
 //
 // An event whose Publish returned nil is none of these. A frame that was given
 // up after it was sent may be stored all the same: drops are an upper bound of
@@ -57,7 +65,9 @@
 // # Bounds
 //
 // Config.BufferEvents and BufferBytes bound everything from open to sent;
-// Config.InFlight and InFlightBytes bound what is sent. Calls that wait take a
+// Config.InFlight and InFlightBytes bound what is sent; Config.SpoolBytes what is
+// on disk, of which one frame and what is in flight are in memory. Calls that wait take a
 // context, or end with Close. The package keeps no global state, starts two
-// goroutines for each producer, and logs nothing.
+// goroutines for each producer (four with a spool, one more until the registry
+// answers), and logs nothing.
 package producer

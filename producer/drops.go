@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -111,7 +112,7 @@ func (r *reporter) tell() bool {
 			Attrs:   []Attr{schemas.String(AttrCause, d.cause), schemas.Int64(AttrCount, int64(d.events))},
 		}
 		failed := func(err error) {
-			if err != nil {
+			if err != nil && !errors.Is(err, ErrSpooled) {
 				r.untell(d)
 			}
 		}

@@ -201,8 +201,8 @@ func eventually(tb testing.TB, what string, ok func() bool) {
 // checkSum is the law of Stats.
 func checkSum(tb testing.TB, s Stats) {
 	tb.Helper()
-	if s.Logged != s.Stored+s.DroppedTotal()+s.Buffered {
-		tb.Errorf("logged %d != stored %d + dropped %d + buffered %d", s.Logged, s.Stored, s.DroppedTotal(), s.Buffered)
+	if s.Logged != s.Stored+s.DroppedTotal()+s.Buffered+s.Spooled {
+		tb.Errorf("logged %d != stored %d + dropped %d + buffered %d + spooled %d", s.Logged, s.Stored, s.DroppedTotal(), s.Buffered, s.Spooled)
 	}
 }
 

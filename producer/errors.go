@@ -29,6 +29,10 @@ var (
 	ErrNotStored = errors.New("frame not stored")
 	// ErrEvicted: the frame was dropped for newer ones, under DropOldest.
 	ErrEvicted = errors.New("dropped for newer events")
+	// ErrSpooled: the event is durable in the spool on this machine's disk, and
+	// not known to be stored by the server. This producer sends it, or the next
+	// one with the same directory. From Close: so many frames stay there.
+	ErrSpooled = errors.New("in the spool, not yet stored")
 	// ErrNotFlushed: Close ended before everything was stored.
 	ErrNotFlushed = errors.New("not flushed")
 )
@@ -48,10 +52,21 @@ const (
 	CauseConnectionClosed = "connection-closed"
 	// CauseEncode: the frame could not be encoded within its limits.
 	CauseEncode = "encode"
+	// CauseSpoolFull: the buffer had no room, because the spool has reached its
+	// bound, or its disk is full.
+	CauseSpoolFull = "spool-full"
+	// CauseSpoolFailed: the buffer had no room, because the spool's disk fails.
+	CauseSpoolFailed = "spool-failed"
+	// CauseSpoolDamaged: its frame did not come back from the spool as it was
+	// written.
+	CauseSpoolDamaged = "spool-damaged"
 )
 
 // errSentThenClosed is for frames that were sent and not answered at the end.
 var errSentThenClosed = fmt.Errorf("%w: %w", ErrClosed, ErrOutcomeUnknown)
+
+// errLost is for those who wait for a frame the spool lost.
+var errLost = fmt.Errorf("%w: its frame in the spool was damaged", ErrNotStored)
 
 func tooLarge(n, limit int) error {
 	return fmt.Errorf("%w: %d bytes encoded, the limit is %d", schemas.ErrFrameTooLarge, n, limit)

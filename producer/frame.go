@@ -2,6 +2,7 @@ package producer
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -14,14 +15,15 @@ type frame struct {
 	month    schemas.Month
 	from, to int64 // the month, in unix ns
 	opened   time.Time
+	closed   time.Time
 	order    uint64 // counts closed frames of the producer
 
 	events  int
-	charge  int           // bytes of the buffer it holds
-	worst   int           // bytes it can have encoded, at most
-	waiters []func(error) // called once each, by the sender, when it is settled
-	awaited bool          // Publish or Submit put an event in: never evicted
-	urgent  bool          // Publish did: no linger when the lane is idle
+	charge  int // bytes of the buffer it holds
+	worst   int // bytes it can have encoded, at most
+	waiters []waiter
+	awaited bool // Publish or Submit put an event in: never evicted
+	urgent  bool // Publish did: no linger when the lane is idle
 
 	builder *schemas.FrameBuilder
 	claimed bool // somebody encodes it
@@ -34,6 +36,19 @@ type frame struct {
 	attempts int
 	refused  bool      // known not to be stored
 	due      time.Time // when to send it again
+	sent     time.Time // first
+
+	spooled bool // a record of the spool has it
+	loaded  bool // it was read from there, and holds nothing of the buffer
+}
+
+// waiter is somebody who waits for a frame. done is called by the sender, once
+// when the frame is settled. When the frame is durable in the spool and has left
+// memory, done hears ErrSpooled: that is the last word unless stay is set.
+type waiter struct {
+	done func(error)
+	stay bool
+	left *atomic.Bool // with stay: nobody listens any more
 }
 
 // claim is the oldest closed frame that nobody encodes yet, or nil. Caller

@@ -11,6 +11,10 @@ import (
 type lane struct {
 	p      *Producer
 	number int
+	id     string // whose seqs these are: of an earlier producer, when its frames are sent from the spool
+	index  int    // names it in answers
+	// earlier is set for the frames of an earlier producer.
+	earlier bool
 
 	tally    // its mutex guards all that follows
 	shutting bool
@@ -19,6 +23,10 @@ type lane struct {
 	queue    []*frame // closed and never sent, oldest first
 	window   window
 	ids      schemas.IDSource
+
+	last   uint64 // the highest seq given
+	spool  spooled
+	onDisk int // events logged here that are only in the spool
 }
 
 // maxOpenMonths bounds the open frames of a lane: a year of events read in any
@@ -50,6 +58,7 @@ func (l *lane) close(f *frame) {
 	i := slices.Index(l.open, f)
 	l.open = slices.Delete(l.open, i, i+1)
 	f.order = l.p.order.Add(1)
+	f.closed = time.Now()
 	l.queue = append(l.queue, f)
 	l.p.unencoded.Add(1)
 }
@@ -76,7 +85,7 @@ func (l *lane) closeDue(now time.Time) {
 func (l *lane) nextSend(now time.Time, room int) *frame {
 	f := l.window.due(now)
 	if f == nil {
-		if len(l.queue) == 0 || l.window.held() || !l.window.room() {
+		if len(l.queue) == 0 || l.behind() || l.window.held() || !l.window.room(l.floor()) {
 			return nil
 		}
 		if f = l.queue[0]; f.payload == nil || len(f.payload) > room {
@@ -85,9 +94,12 @@ func (l *lane) nextSend(now time.Time, room int) *frame {
 		l.queue[0] = nil
 		l.queue = l.queue[1:]
 		l.window.add(f)
-		f.head.Producer, f.head.Seq = l.p.id, f.seq
+		l.last = f.seq
+		f.head.Producer, f.head.Seq = l.id, f.seq
 	}
-	f.attempts++
+	if f.attempts++; f.attempts == 1 {
+		f.sent = now
+	}
 	f.due = now.Add(ackWait(l.p.cfg.AckTimeout, f.attempts, random()))
 	return f
 }
@@ -115,24 +127,45 @@ func earlier(a, b time.Time) time.Time {
 
 // ack settles a frame the stream has. Caller holds mu.
 func (l *lane) ack(f *frame) {
+	if l.earlier {
+		l.p.replayed.Add(uint64(f.events))
+	}
 	l.stored += uint64(f.events)
 	l.frames++
 	l.settle(f, nil)
+	l.mark()
 }
 
 // giveUp settles a frame that will never be sent again. Caller holds mu.
 func (l *lane) giveUp(f *frame, cause string, err error) {
+	if l.earlier {
+		l.p.unreplayed.Add(uint64(f.events))
+	}
 	l.drop(cause, f.events)
 	l.settle(f, err)
+	l.mark()
 	l.p.report.note()
 }
 
 func (l *lane) settle(f *frame, err error) {
 	f.settled = true
-	l.buffered -= f.events
-	l.p.buffer.release(f.events, f.charge)
+	if f.spooled {
+		l.p.spool.Settled(f.events)
+	}
+	l.free(f)
 	l.p.sender.post(f.waiters, err)
 	f.waiters = nil
+}
+
+// free takes a frame out of memory and its events out of the count it is in.
+// Caller holds mu.
+func (l *lane) free(f *frame) {
+	if f.loaded {
+		l.onDisk -= f.events
+	} else {
+		l.buffered -= f.events
+		l.p.buffer.release(f.events, f.charge)
+	}
 	if f.payload != nil {
 		l.p.payloads.put(f.payload)
 		f.payload = nil
@@ -180,6 +213,9 @@ func (l *lane) flush(b *barrier) {
 	for f := range l.window.all {
 		f.waiters = append(f.waiters, b.add(f.events))
 	}
+	if l.behind() {
+		l.spool.held = append(l.spool.held, heldWaiter{l.last, b.add(l.onDisk)})
+	}
 }
 
 // shut refuses all further events.
@@ -189,7 +225,8 @@ func (l *lane) shut() {
 	l.shutting = true
 }
 
-// abandon gives up every frame the lane has and returns the number of events.
+// abandon gives up every frame the lane has in memory and returns the number of
+// events.
 func (l *lane) abandon() (events int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,6 +241,6 @@ func (l *lane) abandon() (events int) {
 	for f := range l.window.all {
 		l.giveUp(f, CauseClosed, errSentThenClosed)
 	}
-	l.window = newWindow(l.p.cfg.InFlight)
+	l.window, l.last = newWindow(l.p.cfg.InFlight), 0
 	return events
 }

@@ -44,7 +44,7 @@ func (n *natsLink) start(s *sender) {
 	// An error here is a closed connection, which the first publish meets too.
 	n.sub, _ = n.nc.Subscribe(n.inbox+".*.*", func(m *nats.Msg) {
 		lane, seq, ok := parseReply(m.Subject[len(n.inbox)+1:])
-		if !ok || lane >= len(s.p.lanes) {
+		if !ok {
 			return
 		}
 		v, err := judge(m)
@@ -56,10 +56,10 @@ func (n *natsLink) publish(l *lane, f *frame) error {
 	topic := l.p.topic.Name
 	h := make(nats.Header, 8)
 	f.head.SetHeaders(h)
-	h.Set(nats.MsgIdHdr, schemas.MsgID(l.p.id, topic, l.number, f.seq))
+	h.Set(nats.MsgIdHdr, schemas.MsgID(l.id, topic, l.number, f.seq))
 	return n.nc.PublishMsg(&nats.Msg{
 		Subject: schemas.EventsSubject(topic, f.month, l.number),
-		Reply:   n.inbox + "." + strconv.Itoa(l.number) + "." + strconv.FormatUint(f.seq, 10),
+		Reply:   n.inbox + "." + strconv.Itoa(l.index) + "." + strconv.FormatUint(f.seq, 10),
 		Header:  h,
 		Data:    f.payload,
 	})
@@ -68,7 +68,7 @@ func (n *natsLink) publish(l *lane, f *frame) error {
 // parseReply reads <lane>.<seq>, the end of a reply subject.
 func parseReply(s string) (lane int, seq uint64, ok bool) {
 	a, b, _ := strings.Cut(s, ".")
-	lane64, err1 := strconv.ParseUint(a, 10, 16)
+	lane64, err1 := strconv.ParseUint(a, 10, 31)
 	seq, err2 := strconv.ParseUint(b, 10, 64)
 	return int(lane64), seq, err1 == nil && err2 == nil
 }

@@ -16,7 +16,7 @@ type instantLink struct{ s *sender }
 
 func (l *instantLink) start(s *sender) { l.s = s }
 func (l *instantLink) publish(ln *lane, f *frame) error {
-	l.s.answered(answer{lane: ln.number, seq: f.seq, verdict: stored})
+	l.s.answered(answer{lane: ln.index, seq: f.seq, verdict: stored})
 	return nil
 }
 func (l *instantLink) reconnected() <-chan nats.Status { return nil }
@@ -31,6 +31,7 @@ func (l *silentLink) publish(*lane, *frame) error { return nil }
 // sent is a frame as it was published.
 type sent struct {
 	lane    int
+	index   int
 	seq     uint64
 	head    schemas.Frame
 	payload []byte
@@ -47,7 +48,7 @@ type captureLink struct {
 
 func (l *captureLink) publish(ln *lane, f *frame) error {
 	l.mu.Lock()
-	s := sent{lane: ln.number, seq: f.seq, head: f.head, payload: bytes.Clone(f.payload)}
+	s := sent{lane: ln.number, index: ln.index, seq: f.seq, head: f.head, payload: bytes.Clone(f.payload)}
 	n := 1
 	for _, old := range l.frames {
 		if old.lane == s.lane && old.seq == s.seq {
@@ -65,7 +66,7 @@ func (l *captureLink) publish(ln *lane, f *frame) error {
 	if l.judge != nil {
 		a, ok = l.judge(n, s)
 	}
-	if a.lane, a.seq = s.lane, s.seq; ok {
+	if a.lane, a.seq = s.index, s.seq; ok {
 		l.s.answered(a)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/almanac-events/almanac/producer/spool"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -34,6 +35,11 @@ type Producer struct {
 	unencoded  atomic.Int32  // closed frames that wait to be encoded
 	order      atomic.Uint64 // counts closed frames, to find the oldest
 
+	spool      *spool.Spool // nil under every policy but Spool
+	confirmed  atomic.Bool  // the registry has the topic as it is here
+	replayed   atomic.Uint64
+	unreplayed atomic.Uint64
+
 	closing  chan struct{} // closed when Close begins
 	closed   chan struct{} // closed when it is done
 	began    atomic.Bool
@@ -46,6 +52,14 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Producer, error) {
 	cfg, err := cfg.declared()
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Policy == Spool {
+		cfg.Hooks = cfg.Hooks.oneByOne()
+		s, err := openSpool(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return newSpooling(ctx, nc, cfg, s)
 	}
 	topic, err := readTopic(ctx, nc, cfg.Topic)
 	if err != nil {
@@ -71,18 +85,22 @@ func (p *Producer) Log(ev Event) {
 		p.dropNew(cause)
 		return
 	}
-	if !p.add(&ev, a, nil, false) {
+	if !p.add(&ev, a, waiter{}, false) {
 		p.dropNew(CauseClosed)
 	}
 }
 
 // Flush waits until every event accepted so far is stored. It returns an error
 // with their number when some were given up instead, and one that wraps ctx's
-// when ctx ends first: they stay buffered then.
+// when ctx ends first: they stay buffered then. Under the policy Spool it waits
+// for everything in the spool, of earlier producers too.
 func (p *Producer) Flush(ctx context.Context) error {
 	b := newBarrier()
 	for _, l := range p.lanes {
 		l.flush(b)
+	}
+	if p.spool != nil {
+		p.sender.whenReplayed(b.add(0))
 	}
 	p.sender.wake()
 	return b.wait(ctx)
@@ -92,7 +110,9 @@ func (p *Producer) Flush(ctx context.Context) error {
 // not flush are counted as drops of cause CauseClosed and returned as an error
 // that wraps ErrNotFlushed; those whose frame had been sent may be stored all
 // the same. Close may be called again: it returns what the first call did.
-// Give it a deadline, or it waits as long as the stream is away.
+// Give it a deadline, or it waits as long as the stream is away. Under the
+// policy Spool what is not stored by then goes to disk instead, and Close returns
+// an error that wraps ErrSpooled while anything waits there.
 func (p *Producer) Close(ctx context.Context) error {
 	if !p.began.CompareAndSwap(false, true) {
 		select {
@@ -114,6 +134,10 @@ func (p *Producer) ID() string { return p.id }
 // give up what is left: it may sit in one write to a dead socket.
 const closeGrace = time.Second
 
+// spoolGrace is how much longer the sender may take to write the buffer to disk
+// and sync it: 16 MiB on a disk that does nothing else at 2 MB/s.
+const spoolGrace = 8 * time.Second
+
 func (p *Producer) shutdown(ctx context.Context) error {
 	p.report.tell()
 	close(p.closing)
@@ -122,7 +146,11 @@ func (p *Producer) shutdown(ctx context.Context) error {
 	}
 	err := p.Flush(ctx)
 	close(p.sender.stop)
-	if !within(closeGrace, p.sender.done) {
+	grace := closeGrace
+	if p.spool != nil {
+		grace += spoolGrace
+	}
+	if !within(grace, p.sender.done) {
 		// The sender gives its frames up as soon as the write returns.
 		go func() { <-p.sender.done; p.sender.link.close() }()
 		return fmt.Errorf("%w: %d events are buffered and the connection does not answer", ErrNotFlushed, p.Stats().Buffered)
@@ -130,8 +158,13 @@ func (p *Producer) shutdown(ctx context.Context) error {
 	p.sender.link.close()
 	close(p.report.stop)
 	within(closeGrace, p.report.done) // or nobody reads Stderr
+	left := p.Stats().Spool
 	if n := p.sender.abandoned; n > 0 {
 		return fmt.Errorf("%w: %d events: %w", ErrNotFlushed, n, err)
+	}
+	if left.Frames > 0 {
+		return fmt.Errorf("%w: %d frames with %d events wait in %s for the next producer with this directory",
+			ErrSpooled, left.Frames, left.Events, p.cfg.SpoolDir)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotFlushed, err)
@@ -151,8 +184,9 @@ func within(d time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-// start builds the producer around a link and starts its two goroutines.
-func start(cfg Config, topic schemas.Topic, link link) *Producer {
+// start builds the producer around a link and starts its two goroutines. The
+// options come before them.
+func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer)) *Producer {
 	p := &Producer{
 		cfg: cfg, topic: topic, id: newProducerID(),
 		buffer:     newBuffer(cfg.BufferEvents, cfg.BufferBytes),
@@ -171,7 +205,11 @@ func start(cfg Config, topic schemas.Topic, link link) *Producer {
 	}
 	p.lanes = make([]*lane, topic.Lanes)
 	for i := range p.lanes {
-		p.lanes[i] = &lane{p: p, number: i, window: newWindow(cfg.InFlight)}
+		p.lanes[i] = &lane{p: p, number: i, id: p.id, index: i, window: newWindow(cfg.InFlight)}
+	}
+	p.confirmed.Store(true)
+	for _, o := range options {
+		o(p)
 	}
 	p.sender = newSender(p, link)
 	p.report = newReporter(p)

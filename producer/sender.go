@@ -27,6 +27,8 @@ type sender struct {
 
 	well atomic.Bool // the last frames went through at the first attempt
 
+	spool *spooler // nil under every policy but Spool
+
 	mu      sync.Mutex
 	answers []answer
 	calls   []call
@@ -34,13 +36,16 @@ type sender struct {
 
 // call is waiters of a settled frame, to be called without a lock.
 type call struct {
-	waiters []func(error)
+	waiters []waiter
 	err     error
 }
 
 func newSender(p *Producer, l link) *sender {
 	s := &sender{p: p, link: l, woken: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	s.well.Store(true)
+	if p.spool != nil {
+		s.spool = &spooler{index: len(p.lanes)}
+	}
 	return s
 }
 
@@ -63,7 +68,7 @@ func (s *sender) answered(a answer) {
 
 // post has the waiters called by the sender. Caller holds the lane's mutex, so
 // that the sender cannot have ended in between.
-func (s *sender) post(waiters []func(error), err error) {
+func (s *sender) post(waiters []waiter, err error) {
 	if len(waiters) == 0 {
 		return
 	}
@@ -104,10 +109,21 @@ func (s *sender) pass() (next time.Time) {
 		again, next = false, time.Time{}
 		well, now := true, time.Now()
 		s.turn++
-		for i := range s.p.lanes {
-			l := s.p.lanes[(s.turn+i)%len(s.p.lanes)]
+		if s.spool != nil {
+			s.callSafe()
+			s.judgeAway(now)
+			again = s.replay(now)
+		}
+		lanes := s.lanes()
+		for i := range lanes {
+			l := lanes[(s.turn+i)%len(lanes)]
 			encoded, at, ok := s.serve(l, now)
 			again, well = again || encoded, well && ok
+			if s.spool != nil {
+				if kept := s.keep(l, now, s.spool.away || s.spool.pressed.Load()); !kept.IsZero() {
+					next = earlier(next, kept)
+				}
+			}
 			if !at.IsZero() {
 				next = earlier(next, at)
 			}
@@ -133,13 +149,22 @@ func (s *sender) serve(l *lane, now time.Time) (encoded bool, next time.Time, we
 		l.encode(f)
 		encoded = true
 	}
+	next, well = s.send(l, now)
+	return encoded, next, well
+}
+
+// send sends what of a lane may be sent, and returns when it next needs that.
+func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 	for {
 		l.mu.Lock()
-		f := l.nextSend(now, s.room())
+		var f *frame
+		if s.p.confirmed.Load() {
+			f = l.nextSend(now, s.room())
+		}
 		if f == nil {
 			next, well = l.wakeAt()
 			l.mu.Unlock()
-			return encoded, next, well
+			return next, well
 		}
 		silent := f.attempts > 1 && !f.refused
 		f.refused = false
@@ -153,7 +178,7 @@ func (s *sender) serve(l *lane, now time.Time) (encoded bool, next time.Time, we
 			s.tell(fmt.Errorf("%w: no answer to frame %d of lane %d; sending it again, attempt %d", ErrOutcomeUnknown, f.seq, l.number, f.attempts))
 		}
 		if err := s.link.publish(l, f); err != nil {
-			s.take(answer{lane: l.number, seq: f.seq, verdict: sendVerdict(err), err: err})
+			s.take(answer{lane: l.index, seq: f.seq, verdict: sendVerdict(err), err: err})
 		}
 	}
 }
@@ -183,7 +208,7 @@ func (s *sender) settle() {
 	}
 	for _, c := range calls {
 		for _, w := range c.waiters {
-			w(c.err)
+			w.done(c.err)
 		}
 	}
 }
@@ -194,10 +219,13 @@ func (s *sender) take(a answer) {
 	if a.err != nil {
 		s.tell(a.err)
 	}
-	l := s.p.lanes[a.lane]
+	l := s.lane(a.lane)
+	if l == nil {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a.verdict == again {
+	if a.verdict == again || a.verdict == gone && s.spool != nil { // on disk it waits for the next producer
 		for f := range l.window.all {
 			if f.seq == a.seq {
 				f.refused = true
@@ -225,7 +253,7 @@ func (s *sender) take(a answer) {
 // what was sent before will come.
 func (s *sender) sendAllAgain() {
 	now := time.Now()
-	for _, l := range s.p.lanes {
+	for _, l := range s.lanes() {
 		l.mu.Lock()
 		for f := range l.window.all {
 			f.due = now
@@ -237,6 +265,11 @@ func (s *sender) sendAllAgain() {
 // abandon gives up everything: Close's time is over.
 func (s *sender) abandon() {
 	s.settle()
+	if s.spool != nil {
+		s.abandoned = s.leave()
+		s.settle()
+		return
+	}
 	for _, l := range s.p.lanes {
 		s.abandoned += l.abandon()
 	}

@@ -270,7 +270,7 @@ type slowLink struct {
 }
 
 func (l *slowLink) publish(ln *lane, f *frame) error {
-	a := answer{lane: ln.number, seq: f.seq, verdict: stored}
+	a := answer{lane: ln.index, seq: f.seq, verdict: stored}
 	time.AfterFunc(l.after, func() { l.s.answered(a) })
 	return nil
 }

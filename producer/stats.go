@@ -4,7 +4,7 @@ import "sync"
 
 // Stats is what became of the events so far. At any moment
 //
-//	Logged = Stored + the sum of Dropped + Buffered
+//	Logged = Stored + the sum of Dropped + Buffered + Spooled
 //
 // holds exactly.
 type Stats struct {
@@ -18,6 +18,9 @@ type Stats struct {
 	// Buffered is the events in open, closed and unanswered frames.
 	Buffered uint64
 
+	// Spooled is the events that are only in the spool, of those logged here.
+	Spooled uint64
+
 	// BufferedBytes is what the buffered events hold of Config.BufferBytes.
 	BufferedBytes int
 	// InFlight is the frames sent and not answered.
@@ -29,6 +32,28 @@ type Stats struct {
 	// Refused is the events Publish and Submit did not accept. Their callers
 	// were told, so they are in none of the other counts.
 	Refused uint64
+
+	// Spool is the state of the spool; zero under every policy but Spool.
+	Spool SpoolStats
+}
+
+// SpoolStats is what the spool holds, of this producer and of earlier ones, and
+// what happened to it since this one began.
+type SpoolStats struct {
+	// Bytes its files have, of Config.SpoolBytes.
+	Bytes int64
+	// Frames and Events in it that wait to be stored. What was stored just
+	// before a kill counts until it is found out.
+	Frames, Events uint64
+	// Replayed is the events of earlier producers that were stored by this one.
+	Replayed uint64
+	// Dropped is the events of earlier producers the server refused for good.
+	Dropped uint64
+	// Torn is the ends of files that were never written whole and were cut.
+	Torn uint64
+	// Corrupt is the places that are not as they were written and were passed
+	// over. Hooks.OnError names each.
+	Corrupt uint64
 }
 
 // DroppedTotal is the sum of Dropped.
@@ -50,10 +75,18 @@ func (p *Producer) Stats() Stats {
 		l.mu.Lock()
 		l.addTo(&s)
 		s.Buffered += uint64(l.buffered)
+		s.Spooled += uint64(l.onDisk)
 		s.InFlight += l.window.count
 		l.mu.Unlock()
 	}
 	_, s.BufferedBytes = p.buffer.held()
+	if p.spool != nil {
+		on := p.spool.Stats()
+		s.Spool = SpoolStats{
+			Bytes: on.Bytes, Frames: on.Frames, Events: on.Events, Torn: on.Torn, Corrupt: on.Corrupt,
+			Replayed: p.replayed.Load(), Dropped: p.unreplayed.Load(),
+		}
+	}
 	return s
 }
 

@@ -20,9 +20,25 @@ type window struct {
 
 func newWindow(limit int) window { return window{limit: limit, oldest: 1, next: 1} }
 
-// room says whether one more frame may be sent.
-func (w *window) room() bool {
-	return w.count < w.limit && w.next-w.oldest < schemas.MaxInFlight
+// room says whether one more frame may be sent: below floor is nothing that may
+// still be sent again, beside what is in the window.
+func (w *window) room(floor uint64) bool { return w.fits(w.next, floor) }
+
+// fits is room for the frame of a seq, next or above it.
+func (w *window) fits(seq, floor uint64) bool {
+	if w.count > 0 {
+		floor = min(floor, w.oldest)
+	}
+	return w.count < w.limit && (seq <= floor || seq-floor < schemas.MaxInFlight)
+}
+
+// skipTo makes seq the next one: those between were never given to a frame that
+// is left.
+func (w *window) skipTo(seq uint64) {
+	w.next = max(w.next, seq)
+	if w.count == 0 {
+		w.oldest = w.next
+	}
 }
 
 // add gives f its seq. There must be room.

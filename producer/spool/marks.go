@@ -1,0 +1,143 @@
+package spool
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+const (
+	marksName = "acks"
+	// maxMarksFile is when acks is written anew: some 4,000 marks.
+	maxMarksFile = 256 << 10
+)
+
+// marks is up to which seq each stream is settled: as said, and as known on
+// disk. Its fields are the Spool's, under its mutex; the file is the syncing
+// goroutine's alone.
+type marks struct {
+	said    map[Stream]uint64
+	durable map[Stream]uint64
+	found   map[Stream]uint64 // on disk when the spool was opened
+	dirty   map[Stream]bool
+
+	path  string
+	file  *os.File
+	bytes int64
+}
+
+// load reads the file; damage is passed over.
+func (m *marks) load(path string) (bad []*Damage, err error) {
+	*m = marks{said: map[Stream]uint64{}, durable: map[Stream]uint64{}, found: map[Stream]uint64{}, dirty: map[Stream]bool{}, path: path}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	s := &scanner{r: f, salt: markSalt, size: info.Size(), placeless: true}
+	for {
+		body, err := s.next()
+		var d *Damage
+		switch {
+		case errors.Is(err, io.EOF):
+			return bad, nil
+		case errors.As(err, &d):
+			d.File = path
+			if !d.Torn { // a torn mark is a kill, and no loss
+				bad = append(bad, d)
+			}
+		case err != nil:
+			return bad, err
+		case body[0] == whatMark:
+			if of, seq, ok := parseMark(body); ok {
+				m.said[of] = max(m.said[of], seq)
+				m.durable[of], m.found[of] = m.said[of], m.said[of]
+			}
+		}
+	}
+}
+
+// set says that a stream is settled up to seq, and returns how far what is
+// durable is behind.
+func (m *marks) set(of Stream, seq uint64) (behind uint64) {
+	if seq > m.said[of] {
+		m.said[of] = seq
+		m.dirty[of] = true
+	}
+	return m.said[of] - min(m.durable[of], m.said[of])
+}
+
+// encode is the marks to append, and what they will make durable. all of them
+// when the file is to be written anew.
+func (m *marks) encode() (b []byte, seqs map[Stream]uint64, anew bool) {
+	if len(m.dirty) == 0 {
+		return nil, nil, false
+	}
+	seqs = map[Stream]uint64{}
+	anew = m.file == nil || m.bytes > maxMarksFile
+	for of, seq := range m.said {
+		if anew || m.dirty[of] {
+			b = appendMark(b, of, seq)
+			seqs[of] = seq
+		}
+	}
+	return b, seqs, anew
+}
+
+// write makes b durable: behind what there is, or instead of it.
+func (m *marks) write(dir string, b []byte, anew bool) error {
+	if !anew {
+		if _, err := m.file.WriteAt(b, m.bytes); err != nil {
+			return err
+		}
+		m.bytes += int64(len(b))
+		return m.file.Sync()
+	}
+	f, err := os.OpenFile(m.path+".new", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync()); err == nil {
+		err = os.Rename(m.path+".new", m.path)
+	}
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	old := m.file
+	m.file, m.bytes = f, int64(len(b))
+	if old != nil {
+		return old.Close()
+	}
+	return nil
+}
+
+// forget drops the file: no record is left that it speaks of.
+func (m *marks) forget() error {
+	err := m.close()
+	m.said, m.found, m.dirty = map[Stream]uint64{}, map[Stream]uint64{}, map[Stream]bool{}
+	if removed := os.Remove(m.path); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
+}
+
+func (m *marks) close() error {
+	if m.file == nil {
+		return nil
+	}
+	err := m.file.Close()
+	m.file, m.bytes = nil, 0
+	return err
+}

@@ -1,0 +1,174 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// retrySync is the pause after the disk refused to make something durable.
+const retrySync = time.Second
+
+// run makes records and marks durable, and deletes what is settled.
+func (s *Spool) run() {
+	defer close(s.done)
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-s.kicked:
+		case <-s.hurry:
+		case <-s.stop:
+			if err := s.sync(); err != nil {
+				s.opts.Fault(err)
+			}
+			return
+		}
+		wait := s.opts.Sync
+		if err := s.sync(); err != nil {
+			s.opts.Fault(fmt.Errorf("the spool %s: %w", s.dir, err))
+			wait = retrySync
+			kick(s.kicked)
+		}
+		s.opts.Synced()
+		pause.Reset(wait)
+		select {
+		case <-pause.C:
+		case <-s.hurry:
+		case <-s.stop:
+			kick(s.kicked)
+			if err := s.sync(); err != nil {
+				s.opts.Fault(err)
+			}
+			return
+		}
+	}
+}
+
+// sync makes durable what there is now.
+func (s *Spool) sync() error {
+	s.mu.Lock()
+	ended, file, named, appended := s.unsynced, s.file, s.named, s.appended
+	s.unsynced, s.named = nil, false
+	if appended == s.durable {
+		file = nil
+	}
+	marks, seqs, anew := s.marks.encode()
+	s.mu.Unlock()
+
+	err := s.syncFiles(ended, file, named)
+	s.mu.Lock()
+	if err != nil {
+		s.unsynced, s.named = append(ended, s.unsynced...), s.named || named
+	} else {
+		s.durable = appended
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, f := range ended {
+		err = errors.Join(err, f.Close())
+	}
+	if len(marks) > 0 {
+		if err := s.marks.write(s.dir, marks, anew); err != nil {
+			s.marks.bytes = maxMarksFile + 1 // whatever is in the file now: anew
+			return err
+		}
+		s.mu.Lock()
+		for of, seq := range seqs {
+			s.marks.durable[of] = seq
+			if s.marks.said[of] == seq {
+				delete(s.marks.dirty, of)
+			}
+		}
+		s.mu.Unlock()
+	}
+	return errors.Join(err, s.trim())
+}
+
+func (s *Spool) syncFiles(ended []*os.File, file *os.File, named bool) error {
+	for _, f := range ended {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	if file != nil {
+		// It may be ended meanwhile, and is closed only by this goroutine.
+		if err := file.Sync(); err != nil {
+			return err
+		}
+	}
+	if named {
+		return syncDir(s.dir)
+	}
+	return nil
+}
+
+// trim deletes the segments that were read and are settled under durable marks.
+func (s *Spool) trim() error {
+	var gone []*segment
+	s.mu.Lock()
+	for len(s.segments) > 0 {
+		g := s.segments[0]
+		last := s.file != nil && len(s.segments) == 1
+		if !g.settled(s.marks.durable) || !g.read && !(last && s.reading != nil && s.scan.at == g.bytes) {
+			break
+		}
+		if last {
+			if err := s.finish(g); err != nil {
+				s.mu.Unlock()
+				return err
+			}
+			s.leave(g)
+		}
+		s.segments = s.segments[1:]
+		s.position--
+		gone = append(gone, g)
+	}
+	empty := len(s.segments) == 0
+	if empty { // what was damaged was counted, and never settled
+		s.frames.Store(0)
+		s.events.Store(0)
+	}
+	s.mu.Unlock()
+	if len(gone) == 0 {
+		return nil
+	}
+	for _, g := range gone {
+		path := filepath.Join(s.dir, g.name())
+		if g.damaged {
+			if err := os.Rename(path, path+damagedSuffix[len(suffix):]); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		s.bytes.Add(-g.bytes)
+	}
+	if err := syncDir(s.dir); err != nil || !empty {
+		return err
+	}
+	// Only now: a segment that came back would otherwise be sent again as if
+	// nobody had seen it.
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.segments) > 0 || len(s.marks.dirty) > 0 {
+		return nil // used again meanwhile
+	}
+	return s.marks.forget()
+}
+
+// settled says whether every record that was seen in g is under a mark.
+func (g *segment) settled(durable map[Stream]uint64) bool {
+	for of, seq := range g.highest {
+		if durable[of] < seq {
+			return false
+		}
+	}
+	return true
+}
