@@ -97,12 +97,7 @@ func (s *Shard) Overdue(t *schemas.Topic, now time.Time) (Step, time.Time) {
 	if s.Status == Dropped {
 		return Keep, time.Time{}
 	}
-	late := func(due time.Time) bool {
-		if s.Status == Active && due.Before(s.CreatedAt.Add(minShardAge)) {
-			due = s.CreatedAt.Add(minShardAge)
-		}
-		return now.After(due.Add(overdueAfter))
-	}
+	late := func(due time.Time) bool { return now.After(s.reachable(due).Add(overdueAfter)) }
 	anonymise, drop := s.Due(t)
 	switch {
 	case !drop.IsZero() && late(drop):
@@ -111,6 +106,15 @@ func (s *Shard) Overdue(t *schemas.Topic, now time.Time) (Step, time.Time) {
 		return AnonymiseIt, anonymise
 	}
 	return Keep, time.Time{}
+}
+
+// reachable is when what is due can be begun: an active shard is left alone until
+// it is old enough.
+func (s *Shard) reachable(due time.Time) time.Time {
+	if old := s.CreatedAt.Add(minShardAge).UTC(); s.Status == Active && due.Before(old) {
+		return old
+	}
+	return due
 }
 
 // Retire takes an active shard out of its lane without a successor: the next

@@ -81,7 +81,7 @@ type Topic struct {
 	// KeepDays is how long events are kept; 0 for ever. Anonymise clears fields of
 	// older ones. Both rule every month, whatever they were when it began.
 	KeepDays  int       `json:"keep_days" yaml:"keep_days"`
-	Anonymise Anonymise `json:"anonymise" yaml:"anonymise"`
+	Anonymise Anonymise `json:"anonymise,omitzero" yaml:"anonymise,omitempty"`
 	// Version is the schema version: 1, then one more with each change of
 	// Fields. Set by Evolve, not by people.
 	Version int `json:"version" yaml:"-"`
@@ -106,6 +106,9 @@ func (t *Topic) setDefaults() {
 	}
 	if t.Rotate == (Rotation{}) {
 		t.Rotate = Rotation{Rows: DefaultRotateRows, Bytes: DefaultRotateBytes}
+	}
+	if len(t.Anonymise.Fields) == 0 {
+		t.Anonymise.Fields = nil // as the registry gives it back
 	}
 	if t.Version == 0 {
 		t.Version = 1

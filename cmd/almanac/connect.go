@@ -169,6 +169,8 @@ type session struct {
 	nc  *nats.Conn
 	reg *registry.Registry
 	db  *tables.DB
+	// replayWindow is what the settings here say of it.
+	replayWindow time.Duration
 }
 
 // openRegistry connects to NATS and its registry; db stays nil.
@@ -182,7 +184,7 @@ func openRegistry(ctx context.Context, s *settings, d doors) (*session, error) {
 		nc.Close()
 		return nil, err
 	}
-	return &session{doors: d, nc: nc, reg: reg}, nil
+	return &session{doors: d, nc: nc, reg: reg, replayWindow: s.ReplayWindow}, nil
 }
 
 // open connects to both servers and makes a reader over them.

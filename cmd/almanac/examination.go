@@ -53,6 +53,7 @@ func (e *examination) all(ctx context.Context) {
 	if e.nats(ctx, d) {
 		e.streams(ctx)
 		e.members(ctx)
+		e.retention(ctx, time.Now())
 	}
 	stores := e.clickhouse(ctx, d)
 	if stores && e.c != nil {

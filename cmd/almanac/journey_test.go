@@ -128,7 +128,19 @@ func topics(t *testing.T, b *box) {
 	contains(t, b.ok("", "topics", "apply", "auth", "--keep-days", "9"), "changed")
 	shown = b.ok("", "topics", "show", "auth")
 	contains(t, shown, "rows: 7", "name: status", "keep_days: 9")
-	r := b.run("topics:\n- name: auth\n  lane: 3", "topics", "apply", "-f", "-")
+	// Where there are events, less retention is asked for twice.
+	r := b.run("", "topics", "apply", "app", "--keep-days", "5")
+	if r.code != exitUsage {
+		t.Errorf("a shorter retention without --yes: exit %d, want %d", r.code, exitUsage)
+	}
+	contains(t, r.err, "say --yes", "would be dropped", "kept 5 days, it was kept for ever", "app-registry:")
+	contains(t, b.run("", "topics", "apply", "app", "--keep-days", "5", "--dry-run").err, "nothing was changed", "app-registry:")
+	contains(t, b.ok("", "topics", "show", "app"), "# kept for ever", "keep_days: 0")
+	contains(t, b.ok("", "topics", "apply", "app", "--anonymise-after", "36500", "--anonymise", "user_id,attributes.ip", "--yes"), "changed")
+	contains(t, b.ok("", "topics", "show", "app"), "# next anonymise 21", "- attributes.ip", "after_days: 36500")
+	contains(t, b.ok("", "topics", "show", "app", "-o", "json"), `"next_anonymise": "21`)
+	contains(t, b.ok("", "topics", "apply", "app", "--anonymise-after", "0", "--anonymise", ""), "changed")
+	r = b.run("topics:\n- name: auth\n  lane: 3", "topics", "apply", "-f", "-")
 	if r.code != exitConfig {
 		t.Errorf("a bad file: exit %d, want %d", r.code, exitConfig)
 	}

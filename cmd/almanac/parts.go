@@ -58,6 +58,12 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		Closed: func(ref sinks.Ref, rows uint64) {
 			log.Info().Stringer("shard", ref).Uint64("rows", rows).Msg("shard closed")
 		},
+		Anonymised: func(ref sinks.Ref, fields []string) {
+			log.Info().Stringer("shard", ref).Strs("fields", fields).Msg("fields cleared")
+		},
+		Dropped: func(ref sinks.Ref, rows uint64, reason string) {
+			log.Info().Stringer("shard", ref).Uint64("rows", rows).Str("reason", reason).Msg("shard dropped")
+		},
 		Fault: func(ref sinks.Ref, err error) {
 			if more, ok := again.pass(fmt.Sprint(ref)); ok {
 				e := log.Warn().Err(err).Int("more", more)

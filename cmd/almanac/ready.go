@@ -72,15 +72,6 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 	_, _ = io.WriteString(w, b.String())
 }
 
-// kept is how long a topic's events are kept. Nothing drops them by itself, so
-// days are a promise at least.
-func kept(t schemas.Topic) string {
-	if t.KeepDays == 0 {
-		return "kept for ever"
-	}
-	return fmt.Sprintf("kept for %d days at least", t.KeepDays)
-}
-
 // rotation is when a shard is full, in words.
 func rotation(r schemas.Rotation) string {
 	var parts []string

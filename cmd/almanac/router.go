@@ -44,7 +44,7 @@ func (a *app) router(ctx context.Context, cmd *cobra.Command, _ []string) error 
 		if err != nil {
 			return err
 		}
-		if _, err := declare(ctx, reg, s); err != nil {
+		if _, err := declare(ctx, reg, s, log); err != nil {
 			return err
 		}
 		one.probe = func(context.Context) []string { return natsTrouble(nc) }

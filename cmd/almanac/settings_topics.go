@@ -15,6 +15,7 @@ import (
 //	    fields: [{name: duration_ms, type: float64}]
 //	    rotate: {rows: 5000000, bytes: 1GiB, span: 24h}
 //	    keep_days: 90
+//	    anonymise: {after_days: 30, fields: [user_id, attributes.ip]}
 func readTopics(path string, list *yaml.Node) ([]schemas.Topic, error) {
 	if list.Tag == "!!null" {
 		return nil, nil
@@ -42,7 +43,7 @@ func readTopics(path string, list *yaml.Node) ([]schemas.Topic, error) {
 }
 
 func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
-	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days"}
+	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days", "anonymise"}
 	err = eachKey(path, node, "key of a topic", known, func(name string, v *yaml.Node) error {
 		switch name {
 		case "name":
@@ -56,6 +57,9 @@ func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
 			return decode(path, v, name, "a list of fields", &t.LaneBy)
 		case "keep_days":
 			return decode(path, v, name, "a number of days", &t.KeepDays)
+		case "anonymise":
+			t.Anonymise, err = readAnonymise(path, v)
+			return err
 		case "rotate":
 			t.Rotate, err = readRotation(path, v)
 			return err
@@ -83,6 +87,16 @@ func readFields(path string, list *yaml.Node) ([]schemas.Field, error) {
 		}
 	}
 	return fields, nil
+}
+
+func readAnonymise(path string, node *yaml.Node) (a schemas.Anonymise, err error) {
+	err = eachKey(path, node, "key of anonymise", []string{"after_days", "fields"}, func(name string, v *yaml.Node) error {
+		if name == "after_days" {
+			return decode(path, v, name, "a number of days", &a.AfterDays)
+		}
+		return decode(path, v, name, "a list of fields", &a.Fields)
+	})
+	return a, err
 }
 
 func readRotation(path string, node *yaml.Node) (r schemas.Rotation, err error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -45,7 +46,14 @@ func (a *app) shards(ctx context.Context, cmd *cobra.Command, args []string) err
 			if s.MinTs.After(s.MaxTs) { // made, and nothing came yet
 				from, to = "", ""
 			}
-			t.AppendRow(table.Row{s.Name, s.Lane, s.Status, s.Rows, humanBytes(float64(s.Bytes)), s.Frames, s.Stored, from, to, s.Reason})
+			why := s.Reason
+			if !s.AnonymisedAt.IsZero() {
+				why += "; anonymised " + s.AnonymisedAt.Format(time.DateOnly)
+			}
+			if !s.DroppedAt.IsZero() {
+				why += "; " + s.DropReason + ", dropped " + s.DroppedAt.Format(time.DateOnly)
+			}
+			t.AppendRow(table.Row{s.Name, s.Lane, s.Status, s.Rows, humanBytes(float64(s.Bytes)), s.Frames, s.Stored, from, to, strings.TrimPrefix(why, "; ")})
 		}
 		return t
 	})

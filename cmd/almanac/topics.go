@@ -46,9 +46,14 @@ func (a *app) topicsApplyCommand() *cobra.Command {
 		Short: "Declare a topic, or change one",
 		Long: `Declare a topic, or change one: by flags, which leave the rest of a live topic as
 it is, or from a file with a list under "topics:". Fields can be added, rotation
-and retention changed; lanes and existing fields stay.`,
+and retention changed; lanes and existing fields stay.
+
+A shorter --keep-days, or one more field to anonymise, makes events go that are
+there: it says which and when, and wants --yes. Retention rules whole shards, by
+their youngest event, whatever it was when their month began.`,
 		Example: `  almanac topics apply auth --field duration_ms:float64 --field endpoint:lowcardinality
   almanac topics apply auth --rotate-rows 5000000 --dry-run
+  almanac topics apply auth --keep-days 90 --anonymise-after 30 --anonymise user_id,ip --yes
   almanac topics apply -f almanac.yaml`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.does(a.topicsApply),
@@ -62,7 +67,10 @@ and retention changed; lanes and existing fields stay.`,
 	f.String("rotate-bytes", "2GiB", "`SIZE` that fills a shard (0: never)")
 	f.String("rotate-span", "0s", "`LENGTH` of time that fills a shard (0s: never)")
 	f.Int("keep-days", schemas.DefaultKeepDays, "days to keep events (0: for ever)")
+	f.Int("anonymise-after", 0, "days after which the fields of --anonymise are cleared (0: never)")
+	f.StringSlice("anonymise", nil, "`FIELDS` to clear in older events: columns, promoted fields, attributes.NAME")
 	f.Bool("dry-run", false, "say what would happen, and do nothing")
+	f.Bool("yes", false, "drop and clear what the new retention does not allow")
 	outputFlag(apply, asTable, asJSON, asNDJSON)
 	return apply
 }
@@ -123,8 +131,19 @@ func (a *app) topicsShow(ctx context.Context, cmd *cobra.Command, args []string)
 	if err != nil {
 		return err
 	}
+	shards, err := c.reg.Shards(ctx, t.Name, 0)
+	if err != nil {
+		return err
+	}
+	planned := registry.Plan(&t, shards)
 	if o == asJSON {
-		return a.printJSON(t)
+		return a.printJSON(struct {
+			schemas.Topic
+			Retention outlook `json:"retention"`
+		}{t, lookout(planned)})
+	}
+	for _, line := range retentionLines(&t, planned) {
+		_, _ = fmt.Fprintln(a.stdout, "#", line)
 	}
 	e := yaml.NewEncoder(a.stdout)
 	e.SetIndent(2)
@@ -136,6 +155,8 @@ type applied struct {
 	Topic string           `json:"topic"`
 	Did   registry.Applied `json:"did"`
 	Now   schemas.Topic    `json:"now"`
+	// Sooner is what goes, or is cleared, sooner than it would have been.
+	Sooner []registry.Planned `json:"sooner,omitempty"`
 }
 
 func (a *app) topicsApply(ctx context.Context, cmd *cobra.Command, args []string) error {
@@ -158,13 +179,22 @@ func (a *app) topicsApply(ctx context.Context, cmd *cobra.Command, args []string
 	if err != nil {
 		return err
 	}
+	yes, _ := cmd.Flags().GetBool("yes")
+	sooner := map[string][]registry.Planned{}
+	for _, t := range topics { // all of them before the first is changed
+		planned, err := a.tightened(ctx, c, t, yes || dryRun)
+		if err != nil {
+			return err
+		}
+		sooner[t.Name] = planned
+	}
 	var done []applied
 	for _, t := range topics {
 		now, did, err := c.reg.Apply(ctx, t, dryRun)
 		if err != nil {
 			return err
 		}
-		done = append(done, applied{now.Name, did, now})
+		done = append(done, applied{now.Name, did, now, sooner[now.Name]})
 		if !dryRun {
 			a.makeTable(ctx, c, &now)
 		}
@@ -274,6 +304,12 @@ func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Comman
 	}
 	if f.Changed("keep-days") {
 		t.KeepDays, _ = f.GetInt("keep-days")
+	}
+	if f.Changed("anonymise-after") {
+		t.Anonymise.AfterDays, _ = f.GetInt("anonymise-after")
+	}
+	if f.Changed("anonymise") {
+		t.Anonymise.Fields, _ = f.GetStringSlice("anonymise")
 	}
 	return []schemas.Topic{t}, r.err
 }

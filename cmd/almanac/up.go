@@ -150,7 +150,7 @@ func (n *node) wire(ctx context.Context) error {
 	if err := ensureDefault(ctx, reg, n.s); err != nil {
 		return err
 	}
-	if n.topics, err = declare(ctx, reg, n.s); err != nil {
+	if n.topics, err = declare(ctx, reg, n.s, n.log); err != nil {
 		return err
 	}
 	for i := range n.topics { // before the ready line, so that SQL finds them from then on
@@ -185,9 +185,22 @@ func ensureDefault(ctx context.Context, reg *registry.Registry, s *settings) err
 // defaultTopic is there on every `up`, so that the first event needs no thought.
 const defaultTopic = "app"
 
-// declare applies the topics of the settings and returns all there are.
-func declare(ctx context.Context, reg *registry.Registry, s *settings) ([]schemas.Topic, error) {
+// declare applies the topics of the settings and returns all there are. A
+// retention that is shorter than the live one is not applied to a topic that has
+// events: a file that was edited in passing must not drop any.
+func declare(ctx context.Context, reg *registry.Registry, s *settings, log zerolog.Logger) ([]schemas.Topic, error) {
 	for _, t := range s.Topics {
+		if live, err := reg.Topic(ctx, t.Name); err == nil && live.Tightens(&t) {
+			heads, err := reg.Heads(ctx, t.Name)
+			if err != nil {
+				return nil, err
+			}
+			if len(heads) > 0 {
+				log.Warn().Str("topic", t.Name).Str("now", kept(live)).Str("file", kept(t)).
+					Msgf("retention stays as it was, for events would go: almanac topics apply -f %s --dry-run shows which, --yes does it", s.File)
+				t.KeepDays, t.Anonymise = live.KeepDays, live.Anonymise
+			}
+		}
 		if s.Profile == profileTest {
 			t, _ = t.Declared() // with its defaults, of which one is changed
 			t.Rotate.Rows = schemas.TestRotateRows

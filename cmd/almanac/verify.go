@@ -59,18 +59,33 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 		a.note("not proven: %d missing, %d doubled, %d problems", rep.Missing, rep.Doubled, len(rep.Problems))
 		return errSaid
 	}
-	a.note("proven: every accepted event is stored once, on its way, or kept as a dead letter")
+	rest := ""
+	if rep.Dropped > 0 {
+		rest = ", or was dropped by retention"
+	}
+	a.note("proven: every accepted event is stored once, on its way, or kept as a dead letter%s", rest)
 	return nil
 }
 
 func (a *app) printReport(rep *query.Report) error {
-	t := newTable("topic", "shards", "accepted", "stored", "pending", "dead", "missing", "doubled")
-	numbers(t, "shards", "accepted", "stored", "pending", "dead", "missing", "doubled")
+	columns := []string{"shards", "accepted", "stored", "pending", "dead", "missing", "doubled"}
+	if rep.Dropped > 0 {
+		columns = append(columns, "dropped")
+	}
+	t := newTable(append([]string{"topic"}, columns...)...)
+	numbers(t, columns...)
+	row := func(topic string, shards any, n query.Totals) {
+		r := table.Row{topic, shards, n.Accepted, n.Stored, n.Pending, n.Dead, n.Missing, n.Doubled}
+		if rep.Dropped > 0 {
+			r = append(r, n.Dropped)
+		}
+		t.AppendRow(r)
+	}
 	for _, r := range rep.Topics {
-		t.AppendRow(table.Row{r.Topic, len(r.Shards), r.Accepted, r.Stored, r.Pending, r.Dead, r.Missing, r.Doubled})
+		row(r.Topic, len(r.Shards), r.Totals)
 	}
 	if len(rep.Topics) != 1 {
-		t.AppendRow(table.Row{"(all)", "", rep.Accepted, rep.Stored, rep.Pending, rep.Dead, rep.Missing, rep.Doubled})
+		row("(all)", "", rep.Totals)
 	}
 	return a.printTable(t)
 }

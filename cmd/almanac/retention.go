@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// kept is how long a topic's events are kept, and whole.
+func kept(t schemas.Topic) string {
+	text := "kept for ever"
+	if t.KeepDays > 0 {
+		text = fmt.Sprintf("kept %d days", t.KeepDays)
+	}
+	if t.Anonymise.On() {
+		text += fmt.Sprintf(", without %s after %d", strings.Join(t.Anonymise.Fields, " "), t.Anonymise.AfterDays)
+	}
+	return text
+}
+
+// outlook is the next thing retention does of each kind; zero: never.
+type outlook struct {
+	NextDrop      time.Time `json:"next_drop,omitzero"`
+	NextAnonymise time.Time `json:"next_anonymise,omitzero"`
+}
+
+func lookout(planned []registry.Planned) (o outlook) {
+	for _, p := range planned { // earliest first
+		switch {
+		case p.Step == registry.DropIt && o.NextDrop.IsZero():
+			o.NextDrop = p.At
+		case p.Step == registry.AnonymiseIt && o.NextAnonymise.IsZero():
+			o.NextAnonymise = p.At
+		}
+	}
+	return o
+}
+
+// retentionLines tell people what retention is to do.
+func retentionLines(t *schemas.Topic, planned []registry.Planned) []string {
+	lines := []string{kept(*t)}
+	for _, step := range []registry.Step{registry.AnonymiseIt, registry.DropIt} {
+		for _, p := range planned {
+			if p.Step == step {
+				lines = append(lines, "next "+plannedLine(p))
+				break
+			}
+		}
+	}
+	if t.KeepDays > 0 || t.Anonymise.On() {
+		lines = append(lines, "dead letters are kept as they came, until dropped: almanac dead ls "+t.Name)
+	}
+	return lines
+}
+
+func plannedLine(p registry.Planned) string {
+	word, about := map[registry.Step]string{registry.DropIt: "drop", registry.AnonymiseIt: "anonymise"}[p.Step], ""
+	if p.Status == registry.Active {
+		about = ", later if it gets younger ones"
+	}
+	return fmt.Sprintf("%s %s: %s, %d events%s", word, p.At.UTC().Format(time.RFC3339), p.Shard, p.Rows, about)
+}
+
+// maxPlannedLines bounds what is told of a change for each step.
+const maxPlannedLines = 10
+
+// tightened says what goes sooner when a topic is declared so, and refuses it
+// unless that is agreed to. A topic without shards may be declared freely.
+func (a *app) tightened(ctx context.Context, c *session, want schemas.Topic, agreed bool) ([]registry.Planned, error) {
+	want, err := want.Declared()
+	if err != nil {
+		return nil, err
+	}
+	if short := shortest(&want); short > 0 && c.replayWindow > time.Duration(short)*24*time.Hour {
+		a.note("topic %s: its events leave the streams after %d days, before the replay window of %.3g days ends: replay then reads ClickHouse, and finds what is left there",
+			want.Name, short, c.replayWindow.Hours()/24)
+	}
+	live, err := c.reg.Topic(ctx, want.Name)
+	if errors.Is(err, schemas.ErrUnknownTopic) {
+		return nil, nil
+	}
+	if err != nil || !live.Tightens(&want) {
+		return nil, err
+	}
+	shards, err := c.reg.Shards(ctx, want.Name, 0)
+	if err != nil || len(shards) == 0 {
+		return nil, err
+	}
+	sooner := registry.Sooner(registry.Plan(&live, shards), registry.Plan(&want, shards))
+	a.note("topic %s: %s, it was %s", want.Name, kept(want), kept(live))
+	told := map[registry.Step]int{}
+	events := map[registry.Step]uint64{}
+	for _, p := range sooner {
+		events[p.Step] += p.Rows
+		if told[p.Step]++; told[p.Step] <= maxPlannedLines {
+			a.note("  %s", plannedLine(p))
+		}
+	}
+	for step, n := range told {
+		if n > maxPlannedLines {
+			a.note("  and %d more to %s", n-maxPlannedLines, step)
+		}
+	}
+	if !agreed {
+		return nil, usageError{fmt.Errorf("topic %s: %d shards with %d events would be dropped and %d with %d anonymised, now or sooner than they are, and nothing brings that back; say --yes if it is meant, or --dry-run to look",
+			want.Name, told[registry.DropIt], events[registry.DropIt], told[registry.AnonymiseIt], events[registry.AnonymiseIt])}
+	}
+	return sooner, nil
+}
+
+// shortest is after how many days a topic's frames leave the streams for
+// retention; 0: never.
+func shortest(t *schemas.Topic) int {
+	if t.Anonymise.On() {
+		return t.Anonymise.AfterDays // validated to come before keep_days
+	}
+	return t.KeepDays
+}
