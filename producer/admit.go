@@ -44,6 +44,9 @@ func (p *Producer) admit(ev *Event) (a admitted, err error) {
 	if err = ev.Validate(a.ts, a.now); err != nil {
 		return a, err
 	}
+	if p.privacy != nil {
+		p.privacy.Apply(ev)
+	}
 	n := ev.Bytes()
 	a.size = n + rowBytes
 	a.worst = n + worstRowBytes + len(p.topic.Fields)*worstFieldBytes + len(ev.Attrs)*worstAttrBytes

@@ -109,6 +109,11 @@ type Config struct {
 	// process costs nothing that was written. Default spool.DefaultSync (100 ms).
 	SpoolSync time.Duration
 
+	// PrivacyKey is the key of the topic's hash rules (schemas.PrivacyHash), the
+	// same for every producer whose hashes shall compare equal. Required when the
+	// topic has such a rule; at least schemas.MinPrivacyKeyBytes.
+	PrivacyKey []byte
+
 	// InFlight bounds the frames of one lane that are sent and not answered.
 	// Default and maximum schemas.MaxInFlight, which is what a router can tell
 	// from repetitions.
@@ -175,6 +180,14 @@ const (
 	maxLinger      = time.Minute
 )
 
+// checkTopic says what a topic needs that c does not have.
+func (c *Config) checkTopic(t *schemas.Topic) error {
+	if t.NeedsPrivacyKey() && len(c.PrivacyKey) == 0 {
+		return fmt.Errorf("%w: %w: topic %q hashes fields, PrivacyKey is empty", ErrConfig, schemas.ErrPrivacyKey, t.Name)
+	}
+	return nil
+}
+
 // declared is c with its defaults filled in, checked.
 func (c Config) declared() (Config, error) {
 	if err := schemas.ValidateTopicName(c.Topic); err != nil {
@@ -186,6 +199,9 @@ func (c Config) declared() (Config, error) {
 	c.InFlightBytes = cmp.Or(c.InFlightBytes, DefaultInFlightBytes)
 	c.Linger = cmp.Or(c.Linger, schemas.FrameLinger)
 	c.AckTimeout = cmp.Or(c.AckTimeout, DefaultAckTimeout)
+	if err := schemas.CheckPrivacyKey(c.PrivacyKey); err != nil {
+		return c, fmt.Errorf("%w: PrivacyKey: %w", ErrConfig, err)
+	}
 	if c.Stderr == nil {
 		c.Stderr = os.Stderr
 	}

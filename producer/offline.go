@@ -90,6 +90,9 @@ func newSpooling(ctx context.Context, nc *nats.Conn, cfg Config, s *openedSpool)
 	default:
 		topic = *s.topic
 	}
+	if err := cfg.checkTopic(&topic); err != nil {
+		return nil, err
+	}
 	p := start(cfg, topic, newNatsLink(nc), withSpool(s.Spool, asked == nil))
 	go p.follow(s.synced)
 	p.sender.wake() // there may be something to send

@@ -28,8 +28,9 @@ type Producer struct {
 	report *reporter
 	outer  tally // events that never came to a lane
 
-	frameBytes int // what an encoded frame may have on this connection
-	worstBytes int // what its events may come to at worst, so that it does
+	privacy    *schemas.Privacy // nil: the topic has no such rules
+	frameBytes int              // what an encoded frame may have on this connection
+	worstBytes int              // what its events may come to at worst, so that it does
 	builders   freeList[*schemas.FrameBuilder]
 	payloads   freeList[[]byte]
 	unencoded  atomic.Int32  // closed frames that wait to be encoded
@@ -62,6 +63,9 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Producer, error) {
 		return newSpooling(ctx, nc, cfg, s)
 	}
 	topic, err := readTopic(ctx, nc, cfg.Topic)
+	if err == nil {
+		err = cfg.checkTopic(&topic)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +207,7 @@ func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer
 	if cfg.Now != nil {
 		p.now = func() int64 { return cfg.Now().UnixNano() }
 	}
+	p.privacy = schemas.NewPrivacy(&topic, cfg.PrivacyKey)
 	p.lanes = make([]*lane, topic.Lanes)
 	for i := range p.lanes {
 		p.lanes[i] = &lane{p: p, number: i, id: p.id, index: i, window: newWindow(cfg.InFlight)}

@@ -22,7 +22,10 @@ type Config struct {
 	// Discover is how often new topics and stray subjects are looked for.
 	// Default 2 s.
 	Discover time.Duration
-	Hooks    Hooks
+	// PrivacyKey is the key of topics' hash rules, for bare JSON. Without one, what
+	// should be hashed is dropped.
+	PrivacyKey []byte
+	Hooks      Hooks
 	// Crash is called at the named points where tests kill the process.
 	Crash CrashFunc
 }

@@ -50,6 +50,7 @@ type deadLetter struct {
 // judge decides about messages of one topic. It does no I/O and reads no clock.
 type judge struct {
 	topic  *schemas.Topic // nil: nobody declared it
+	key    []byte         // of the topic's hash rules
 	reader schemas.FrameReader
 }
 
@@ -120,6 +121,7 @@ const bareSlack = time.Hour
 // become dead letters, one for each reason; the others are not harmed.
 func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 	b := schemas.NewFrameBuilder(j.topic)
+	privacy := schemas.NewPrivacy(j.topic, j.key)
 	var frames []frame
 	var dead []deadLetter
 	flush := func() {
@@ -169,6 +171,9 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		}
 		if err := schemas.CheckTimes(tsNs, tsNs, month, m.stored.UnixNano()); err != nil {
 			return err
+		}
+		if privacy != nil {
+			privacy.Apply(&e)
 		}
 		id := e.ID
 		if id.IsZero() {

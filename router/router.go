@@ -177,7 +177,7 @@ func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
 			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), commits: r.commits,
 			source: laneSource(id.topic, id.lane), active: map[schemas.Month]*shardState{},
 		}
-		l.judge.topic = topic
+		l.judge.topic, l.judge.key = topic, r.cfg.PrivacyKey
 		run, end := r.outages.Bound(ctx)
 		err := l.run(run)
 		if lost := context.Cause(run); lost != nil {

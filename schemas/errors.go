@@ -32,6 +32,8 @@ var (
 	ErrTopicChange = errors.New("topic cannot be changed so")
 	// ErrUnknownTopic: nobody declared the topic.
 	ErrUnknownTopic = errors.New("unknown topic")
+	// ErrPrivacyKey: the key of a topic's hashes is missing or too short.
+	ErrPrivacyKey = errors.New("bad privacy key")
 	// ErrMonth: a text is not a month YYYY-MM with 01 to 12.
 	ErrMonth = errors.New("bad month")
 	// ErrSubject: a subject is not one of Almanac's.

@@ -82,6 +82,9 @@ type Topic struct {
 	// older ones. Both rule every month, whatever they were when it began.
 	KeepDays  int       `json:"keep_days" yaml:"keep_days"`
 	Anonymise Anonymise `json:"anonymise,omitzero" yaml:"anonymise,omitempty"`
+	// PII is what becomes of fields before an event enters a frame. A change
+	// rules the events of producers that start after it.
+	PII []Private `json:"pii,omitempty" yaml:"pii,omitempty"`
 	// Version is the schema version: 1, then one more with each change of
 	// Fields. Set by Evolve, not by people.
 	Version int `json:"version" yaml:"-"`
@@ -144,6 +147,9 @@ func (t *Topic) Validate() error {
 	if err := t.validateRetention(); err != nil {
 		return bad("%w", err)
 	}
+	if err := t.validatePrivacy(); err != nil {
+		return bad("%w", err)
+	}
 	if len(t.Fields) > MaxFields {
 		return bad("%d promoted fields, the limit is %d", len(t.Fields), MaxFields)
 	}
@@ -183,6 +189,7 @@ func (t Topic) Evolve(want Topic) (Topic, error) {
 	}
 	next := t
 	next.Fields = slices.Clone(t.Fields)
+	next.PII = slices.Clone(want.PII)
 	next.Rotate, next.KeepDays, next.Anonymise = want.Rotate, want.KeepDays, want.Anonymise
 	for _, f := range want.Fields {
 		i := slices.IndexFunc(t.Fields, func(o Field) bool { return o.Name == f.Name })

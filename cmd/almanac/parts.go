@@ -20,10 +20,10 @@ type part interface {
 	Run(ctx context.Context) error
 }
 
-func newRouter(ctx context.Context, nc *nats.Conn, reg *registry.Registry, log zerolog.Logger) (part, error) {
+func newRouter(ctx context.Context, nc *nats.Conn, reg *registry.Registry, piiKey string, log zerolog.Logger) (part, error) {
 	log = log.With().Str("part", "router").Logger()
 	again := newRationer()
-	return router.New(ctx, nc, router.Config{Registry: reg, Hooks: router.Hooks{
+	return router.New(ctx, nc, router.Config{Registry: reg, PrivacyKey: []byte(piiKey), Hooks: router.Hooks{
 		Routed: func(topic, lane string, messages, bytes int) {
 			log.Debug().Str("topic", topic).Str("lane", lane).Int("messages", messages).Int("bytes", bytes).Msg("routed")
 		},

@@ -28,7 +28,7 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 	if !n.s.textLogs(w) {
 		topics := map[string]string{}
 		for _, t := range n.topics {
-			topics[t.Name] = kept(t)
+			topics[t.Name] = kept(t) + private(t)
 		}
 		n.log.Info().Str("data", n.dir.Path()).Str("nats", masked(n.servers.natsURL())).
 			Str("clickhouse_http", e.HTTPURL()).Str("clickhouse_tcp", e.TCPAddr()).Str("http", httpURL).
@@ -62,7 +62,7 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 		if i == 0 {
 			word = "topics"
 		}
-		fmt.Fprintf(&b, "  %-11s %s: %s, %d lanes, a shard to %s\n", word, t.Name, kept(t), t.Lanes, rotation(t.Rotate))
+		fmt.Fprintf(&b, "  %-11s %s: %s, %d lanes, a shard to %s%s\n", word, t.Name, kept(t), t.Lanes, rotation(t.Rotate), private(t))
 	}
 	data := ""
 	if n.s.Data != defaultData() {
@@ -70,6 +70,18 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 	}
 	fmt.Fprintf(&b, "  %-11s echo hello | almanac send app%s\n", "try", data)
 	_, _ = io.WriteString(w, b.String())
+}
+
+// private is a topic's privacy rules, in words.
+func private(t schemas.Topic) string {
+	if len(t.PII) == 0 {
+		return ""
+	}
+	rules := make([]string, len(t.PII))
+	for i, p := range t.PII {
+		rules[i] = p.String()
+	}
+	return "; pii " + strings.Join(rules, " ")
 }
 
 // rotation is when a shard is full, in words.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/almanac-events/almanac/producer/spool"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -28,6 +29,10 @@ type settings struct {
 	EventsBytes     int64
 	ShardsBytes     int64
 	ReplayWindow    time.Duration
+	Full            string
+	SpoolDir        string
+	SpoolBytes      int64
+	PIIKey          string
 	ShutdownTimeout time.Duration
 	LogLevel        string
 	LogFormat       string
@@ -78,6 +83,27 @@ var keys = []key{
 	{name: "events_bytes", usage: "`SIZE` of stream EVENTS, where it is created (default: by free space, at most 8GiB)", set: size(func(s *settings) *int64 { return &s.EventsBytes })},
 	{name: "shards_bytes", usage: "`SIZE` of stream SHARDS, where it is created (default: by free space, at most 32GiB)", set: size(func(s *settings) *int64 { return &s.ShardsBytes })},
 	{name: "replay_window", def: "7d", usage: "`TIME` that stored frames stay in SHARDS", set: span(func(s *settings) *time.Duration { return &s.ReplayWindow })},
+	{name: "full", def: fullBlock, usage: "`WHAT` send does while NATS takes nothing: block, or spool to the disk",
+		set: oneOf(func(s *settings) *string { return &s.Full }, fullBlock, fullSpool)},
+	{name: "spool_dir", usage: "`DIR` of the spool (default: spool in the data directory)", set: func(s *settings, v string) (err error) {
+		if v == "" {
+			v = filepath.Join(s.Data, "spool")
+		}
+		s.SpoolDir, err = filepath.Abs(v)
+		return err
+	}},
+	{name: "spool_bytes", usage: "`SIZE` the spool may have, 4MiB or more (default 1GiB)", set: func(s *settings, v string) error {
+		if n, ok := parseSize(v); v != "" && (!ok || n < spool.MinBytes) {
+			return fmt.Errorf("%q is no size of 4MiB or more, such as 512MiB or 8GiB", v)
+		} else if ok {
+			s.SpoolBytes = n
+		}
+		return nil
+	}},
+	{name: "pii_key", secret: true, usage: "`KEY` of topics' hash rules, 16 bytes or more, the same everywhere", set: func(s *settings, v string) error {
+		s.PIIKey = v
+		return schemas.CheckPrivacyKey([]byte(v))
+	}},
 	{name: "shutdown_timeout", def: "15s", usage: "`TIME` a shutdown may take", set: span(func(s *settings) *time.Duration { return &s.ShutdownTimeout })},
 	{name: "log_level", def: "info", usage: "`LEVEL`: debug, info, warn or error", set: oneOf(func(s *settings) *string { return &s.LogLevel }, "debug", "info", "warn", "error")},
 	{name: "log_format", def: logAuto, usage: "`FORMAT`: text, json or auto (text on a terminal)", set: oneOf(func(s *settings) *string { return &s.LogFormat }, logAuto, logText, logJSON)},
@@ -87,6 +113,8 @@ const (
 	portsDefault = "default"
 	portsAuto    = "auto"
 	profileTest  = "test"
+	fullBlock    = "block"
+	fullSpool    = "spool"
 	envPrefix    = "ALMANAC_"
 )
 
@@ -274,6 +302,9 @@ func checkEnvironment(environ []string, strict bool) error {
 func (k *key) shown(text string) string {
 	if !k.secret || text == "" {
 		return text
+	}
+	if k.name == "pii_key" {
+		return "xxxxx"
 	}
 	return masked(text)
 }

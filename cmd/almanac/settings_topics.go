@@ -16,6 +16,7 @@ import (
 //	    rotate: {rows: 5000000, bytes: 1GiB, span: 24h}
 //	    keep_days: 90
 //	    anonymise: {after_days: 30, fields: [user_id, attributes.ip]}
+//	    pii: [{field: user_id, rule: hash}, {field: lat, rule: coarse_location, grid: 0.5}]
 func readTopics(path string, list *yaml.Node) ([]schemas.Topic, error) {
 	if list.Tag == "!!null" {
 		return nil, nil
@@ -43,7 +44,7 @@ func readTopics(path string, list *yaml.Node) ([]schemas.Topic, error) {
 }
 
 func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
-	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days", "anonymise"}
+	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days", "anonymise", "pii"}
 	err = eachKey(path, node, "key of a topic", known, func(name string, v *yaml.Node) error {
 		switch name {
 		case "name":
@@ -59,6 +60,9 @@ func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
 			return decode(path, v, name, "a number of days", &t.KeepDays)
 		case "anonymise":
 			t.Anonymise, err = readAnonymise(path, v)
+			return err
+		case "pii":
+			t.PII, err = readPrivacy(path, v)
 			return err
 		case "rotate":
 			t.Rotate, err = readRotation(path, v)
@@ -97,6 +101,29 @@ func readAnonymise(path string, node *yaml.Node) (a schemas.Anonymise, err error
 		return decode(path, v, name, "a list of fields", &a.Fields)
 	})
 	return a, err
+}
+
+func readPrivacy(path string, list *yaml.Node) ([]schemas.Private, error) {
+	if list.Kind != yaml.SequenceNode {
+		return nil, at(path, list, "pii must be a list of {field: …, rule: …}")
+	}
+	rules := make([]schemas.Private, len(list.Content))
+	for i, node := range list.Content {
+		p := &rules[i]
+		err := eachKey(path, node, "key of a pii rule", []string{"field", "rule", "grid"}, func(name string, v *yaml.Node) error {
+			switch name {
+			case "field":
+				return decode(path, v, name, "a name", &p.Field)
+			case "rule":
+				return decode(path, v, name, "a word", &p.Rule)
+			}
+			return decode(path, v, name, "a number of degrees", &p.Grid)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rules, nil
 }
 
 func readRotation(path string, node *yaml.Node) (r schemas.Rotation, err error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -69,6 +70,7 @@ their youngest event, whatever it was when their month began.`,
 	f.Int("keep-days", schemas.DefaultKeepDays, "days to keep events (0: for ever)")
 	f.Int("anonymise-after", 0, "days after which the fields of --anonymise are cleared (0: never)")
 	f.StringSlice("anonymise", nil, "`FIELDS` to clear in older events: columns, promoted fields, attributes.NAME")
+	f.StringArray("pii", nil, fmt.Sprintf("set the privacy rule of a field, `FIELD:RULE` (FIELD: alone takes it back); rules: %v", schemas.PrivacyRules))
 	f.Bool("dry-run", false, "say what would happen, and do nothing")
 	f.Bool("yes", false, "drop and clear what the new retention does not allow")
 	outputFlag(apply, asTable, asJSON, asNDJSON)
@@ -278,6 +280,17 @@ func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Comman
 			r.fail("field", fmt.Errorf("%q is not NAME:TYPE", text))
 		}
 		t.Fields = append(t.Fields, schemas.Field{Name: field, Type: schemas.FieldType(kind)})
+	}
+	rules, _ := f.GetStringArray("pii")
+	for _, text := range rules {
+		field, rule, ok := strings.Cut(text, ":")
+		if !ok {
+			r.fail("pii", fmt.Errorf("%q is not FIELD:RULE", text))
+		}
+		t.PII = slices.DeleteFunc(slices.Clone(t.PII), func(p schemas.Private) bool { return p.Field == field })
+		if rule != "" {
+			t.PII = append(t.PII, schemas.Private{Field: field, Rule: schemas.PrivacyRule(rule)})
+		}
 	}
 	if f.Changed("lanes") {
 		t.Lanes, _ = f.GetInt("lanes")

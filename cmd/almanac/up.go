@@ -161,7 +161,7 @@ func (n *node) wire(ctx context.Context) error {
 			n.log.Warn().Err(err).Msg("a ready-made view is missing")
 		}
 	}
-	r, err := newRouter(ctx, route, reg, n.log)
+	r, err := newRouter(ctx, route, reg, n.s.PIIKey, n.log)
 	if err != nil {
 		return err
 	}
