@@ -12,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/intake"
 	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/producer/spool"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -22,13 +24,17 @@ func (a *app) sendCommand() *cobra.Command {
 		Use:   "send TOPIC [FILE…]",
 		Short: "Send lines as events",
 		Long: `Send lines as events, from files or stdin. Says how many were accepted (they are
-on disk), and which lines were refused and why. While NATS is away it waits.
+on disk), and which lines were refused and why. While NATS is away it waits; with
+--full spool it keeps on disk what it cannot send, and ends: the next send of the
+topic with --full spool sends that too. An empty input sends only what is there.
 
-Exit codes: 0 all accepted, 3 some refused, 1 none accepted, 130 interrupted.`,
+Exit codes: 0 all accepted, 3 some refused or in the spool, 1 none accepted, 130
+interrupted.`,
 		Example: `  seq 1 1000 | almanac send app
   almanac send auth --format ndjson --ts-field eventTime --user-field userIdentity.arn < trail.jsonl
   almanac send web access.log --ts-format clf --extract '"(?P<method>\S+) (?P<path>\S+) [^"]*" (?P<status>\d+)'
-  almanac send app server.log --multiline '^\[\d{4}-' --ts-format log4j`,
+  almanac send app server.log --multiline '^\[\d{4}-' --ts-format log4j
+  almanac send app --full spool --spool-dir /var/spool/almanac < lines.txt`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: a.does(a.send),
 	}
@@ -46,7 +52,8 @@ Exit codes: 0 all accepted, 3 some refused, 1 none accepted, 130 interrupted.`,
 	f.String("type", "", "`NAME` for events without a type")
 	f.String("level", "", "`NAME` for events without a level")
 	f.String("report", "", "append the line number of each accepted record to `FILE`, as it is accepted")
-	f.String("timeout", "", "give up after so much `TIME` without one accepted (default: never)")
+	f.String("timeout", "", "give up after so much `TIME` without one accepted (default: never; with --full spool 5s after the last line)")
+	keyFlags(f, "full", "spool_dir", "spool_bytes")
 	f.BoolP("quiet", "q", false, "no progress and no summary")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(intake.Formats, cobra.ShellCompDirectiveNoFileComp))
@@ -73,6 +80,9 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 		return err
 	}
 	d, err := findDoors(s, false)
+	if errors.Is(err, embedded.ErrNoAddresses) && s.Full == fullSpool {
+		d, err = doors{nats: nowhere, dir: s.Data}, nil
+	}
 	if err != nil {
 		return err
 	}
@@ -80,19 +90,30 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	if err != nil {
 		return err
 	}
-	p, err := producer.Connect(ctx, d.nats, producer.Config{
-		Topic: args[0], Policy: producer.Block, NATS: natsOptions(s, d, "send"),
+	cfg := producer.Config{
+		Topic: args[0], Policy: producer.Block, PrivacyKey: []byte(s.PIIKey), NATS: natsOptions(s, d, "send"),
 		Hooks: producer.Hooks{OnError: t.trouble}, Stderr: io.Discard, // the summary says what was given up
-	})
+	}
+	if s.Full == fullSpool {
+		cfg.Policy, cfg.SpoolDir, cfg.SpoolBytes = producer.Spool, s.SpoolDir, s.SpoolBytes
+		cfg.Hooks.OnError = func(err error) {
+			t.trouble(err)
+			if errors.Is(err, spool.ErrDamaged) {
+				a.note("%v", err)
+			}
+		}
+	}
+	p, err := producer.Connect(ctx, d.nats, cfg)
 	if err != nil {
 		return err
 	}
-	job := &sending{p: p, opts: opts, tally: t, patience: patience}
+	job := &sending{p: p, opts: opts, tally: t, patience: patience, spool: s.Full == fullSpool}
 	if terminal(a.stderr) && !quiet {
 		job.progress = newProgress(a.stderr, args[0], total, t)
 	}
 	err = errors.Join(job.run(ctx, files), t.finish())
 	sum := t.summary()
+	sum.SpoolDir = cfg.SpoolDir
 	switch {
 	case o != asTable:
 		if o == asJSON {
@@ -108,6 +129,10 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	}
 	return sum.outcome()
 }
+
+// nowhere is a NATS that does not answer: where it will listen is known once an
+// up runs on the data directory (follower).
+const nowhere = "nats://127.0.0.1:1"
 
 // inputs opens the named files, or stdin; total is their bytes, 0 when unknown.
 func (a *app) inputs(names []string) (files []input, total int64, err error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,12 @@ type sending struct {
 	tally    *tally
 	progress *progress // nil: none
 	patience time.Duration
+	spool    bool // what cannot be sent goes to disk
 }
+
+// spoolPatience is how long a send with a spool goes on after the last line
+// without anything stored, unless --timeout says otherwise: a restart of NATS.
+const spoolPatience = 5 * time.Second
 
 // farewell is how long an interrupted send waits for answers that are due.
 const farewell = 3 * time.Second
@@ -37,10 +43,12 @@ func (s *sending) run(ctx context.Context, files []input) error {
 	defer tick.Stop()
 	flushed := make(chan struct{})
 	var failed error
+	var stored uint64
+	moved, patience := time.Now(), farewell
 	for done := false; !done; {
 		select {
 		case err := <-read:
-			failed, read = err, nil
+			failed, read, moved = err, nil, time.Now()
 			go func() {
 				_ = s.p.Flush(work) // what it gives up was told to the tally
 				close(flushed)
@@ -51,14 +59,26 @@ func (s *sending) run(ctx context.Context, files []input) error {
 			done = true
 		case now := <-tick.C:
 			s.progress.draw(now)
+			if s.spool {
+				if st := s.p.Stats(); st.Stored+st.Spool.Replayed > stored {
+					stored, moved = st.Stored+st.Spool.Replayed, now
+				}
+				if read == nil && now.Sub(moved) > cmp.Or(s.patience, spoolPatience) {
+					done, patience = true, 0 // what is left goes to disk now
+				}
+				continue
+			}
 			if s.patience > 0 && s.tally.idle(now) > s.patience {
 				giveUp(fmt.Errorf("nothing was accepted for %s (--timeout)%s", s.patience, s.tally.lastTrouble()))
 			}
 		}
 	}
-	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	_ = s.p.Close(bye) // likewise
+	if s.spool {
+		s.tally.spoolEnded(s.p.Stats())
+	}
 	s.progress.draw(time.Now())
 	s.progress.end()
 	switch {

@@ -27,6 +27,8 @@ type tally struct {
 	accepted uint64
 	unknown  uint64
 	unsent   uint64
+	spooled  uint64            // on disk, when the producer last spoke of them
+	replayed uint64            // of earlier sends, from the spool
 	refused  map[string]uint64 // by reason
 	first    []refusal
 	moved    time.Time // when a record was last accepted, or none waited
@@ -111,7 +113,7 @@ func (t *tally) took() {
 
 // waiting is how many records have no answer yet. Caller holds mu.
 func (t *tally) waiting() uint64 {
-	return t.read - t.accepted - t.unknown - t.unsent - t.refusals()
+	return t.read - t.accepted - t.unknown - t.unsent - t.spooled - t.refusals()
 }
 
 func (t *tally) refusals() (n uint64) {
@@ -156,6 +158,10 @@ func (t *tally) answered(line int, err error) {
 			t.nudge()
 		}
 		t.mu.Unlock()
+	case errors.Is(err, producer.ErrSpooled):
+		t.mu.Lock()
+		t.spooled++
+		t.mu.Unlock()
 	case errors.Is(err, producer.ErrOutcomeUnknown):
 		t.mu.Lock()
 		t.unknown++
@@ -165,6 +171,16 @@ func (t *tally) answered(line int, err error) {
 	default:
 		t.refuse(line, err)
 	}
+}
+
+// spoolEnded says what became of the records that went to the spool: those that
+// are not there any more were stored from it.
+func (t *tally) spoolEnded(s producer.Stats) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	left := min(t.spooled, s.Spooled)
+	t.accepted += t.spooled - left
+	t.spooled, t.replayed = left, s.Spool.Replayed
 }
 
 // unsend counts a record that was read and never sent.
@@ -221,6 +237,11 @@ type summary struct {
 	Refused  uint64 `json:"refused"`
 	// Unknown records were sent and not answered: they may be stored.
 	Unknown uint64 `json:"unknown"`
+	// Spooled records are on this machine's disk, and not stored yet; Replayed is
+	// the events of earlier sends that were stored from there.
+	Spooled  uint64 `json:"spooled"`
+	Replayed uint64 `json:"replayed"`
+	SpoolDir string `json:"spool_dir,omitempty"`
 	// NotSent records were read when the work ended: they are not stored.
 	NotSent  uint64            `json:"not_sent"`
 	ByReason map[string]uint64 `json:"by_reason"`
@@ -233,6 +254,7 @@ func (t *tally) summary() summary {
 	defer t.mu.Unlock()
 	return summary{
 		Read: t.read, Accepted: t.accepted, Refused: t.refusals(), Unknown: t.unknown, NotSent: t.unsent + t.waiting(),
+		Spooled: t.spooled, Replayed: t.replayed,
 		ByReason: maps.Clone(t.refused), Refusals: append([]refusal{}, t.first...),
 	}
 }
@@ -242,7 +264,7 @@ func (s summary) outcome() error {
 	switch {
 	case s.Accepted == s.Read:
 		return nil
-	case s.Accepted == 0:
+	case s.Accepted == 0 && s.Spooled == 0:
 		return errSaid
 	}
 	return errPartial
@@ -265,6 +287,12 @@ func (s summary) print(w io.Writer) {
 	_, _ = fmt.Fprintf(w, "%d read, %d accepted, %d refused", s.Read, s.Accepted, s.Refused)
 	if s.Unknown > 0 {
 		_, _ = fmt.Fprintf(w, ", %d unknown (sent and not answered: they may be stored)", s.Unknown)
+	}
+	if s.Spooled > 0 {
+		_, _ = fmt.Fprintf(w, ", %d in the spool %s (the next send with --full spool stores them)", s.Spooled, s.SpoolDir)
+	}
+	if s.Replayed > 0 {
+		_, _ = fmt.Fprintf(w, ", %d of earlier sends stored from the spool", s.Replayed)
 	}
 	if s.NotSent > 0 {
 		_, _ = fmt.Fprintf(w, ", %d not sent", s.NotSent)
