@@ -15,8 +15,19 @@
 //	          Place, Rotate               Seal                  Close
 //	(nothing) ─────────────▶ active ─────────────▶ sealed ─────────────▶ closed
 //
+//	                                                    MarkDropping             MarkDropped
+//	                                             closed ─────────────▶ dropping ─────────────▶ dropped
+//
 // active: its lane's new frames go there. sealed: no frame stands above
-// SealedAt, ever. closed: all of it is stored; its numbers are final and exact.
+// SealedAt, ever. closed: all of it is stored; its numbers are final and exact. dropping: past its
+// topic's retention, its events go; dropped: they are gone. Retire is a rotation
+// without a successor, for what retention is to drop or anonymise.
+//
+// # Retention
+//
+// NextStep says what it asks of a shard, from the entry and the topic's descriptor,
+// which rules every month; KeepDays of a head entry is a record of what was said
+// when the month began. A shard goes whole, when its youngest event is past.
 //
 // # Who is authoritative
 //

@@ -97,7 +97,9 @@ func (s *Shard) Overdue(t *schemas.Topic, now time.Time) (Step, time.Time) {
 	if s.Status == Dropped {
 		return Keep, time.Time{}
 	}
-	late := func(due time.Time) bool { return now.After(s.reachable(due).Add(overdueAfter)) }
+	late := func(due time.Time) bool { // a shard of late events is past from its first day
+		return now.After(due.Add(overdueAfter)) && now.After(s.CreatedAt.Add(minShardAge+overdueAfter))
+	}
 	anonymise, drop := s.Due(t)
 	switch {
 	case !drop.IsZero() && late(drop):

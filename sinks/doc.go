@@ -34,6 +34,21 @@
 // A batch is bounded decompressed too: one insert must stay one block, or a crash
 // between its parts would lose the later ones.
 //
+// # Retention
+//
+// The janitor takes each shard that is past its topic's retention one step a round
+// (registry.Shard.NextStep): it retires an active one, and once that is sealed and
+// closed drops it or clears its anonymised fields. Dropping:
+//
+//	mark dropping, with the floor ─▶ frames out of SHARDS, a mark left ─▶ DROP PARTITION ─▶ mark dropped
+//
+// Readers pass over what is marked, sinks go by the floor, and while rows are there
+// no reader takes the frames for fresh ones. Each step may be done again: by the
+// next janitor after a crash, or by two at once. Clearing is the same without a
+// mark at its beginning: rows, then frames, then the entry. A sink that stalled
+// with frames in its hands may store them again after a drop, for ClickHouse
+// forgets a partition's tokens with it; each round looks at what is dropped.
+//
 // # Failures
 //
 // A position missing or repeated in SHARDS, or a frame that does not name its
