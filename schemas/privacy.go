@@ -151,24 +151,29 @@ func NewPrivacy(t *Topic, key []byte) *Privacy {
 func (r *Privacy) Apply(e *Event) {
 	for _, p := range r.columns {
 		if v := e.column(p.Field); *v != "" {
-			*v, _ = r.text(p, *v)
+			*v, _ = r.text(p, strings.Clone(*v))
 		}
 	}
 	if !slices.ContainsFunc(e.Attrs, func(a Attr) bool { _, ok := r.attrs[a.Key]; return ok }) {
 		return
 	}
 	kept := make([]Attr, 0, len(e.Attrs))
-	for _, a := range e.Attrs {
-		p, ruled := r.attrs[a.Key]
-		ok := true
-		if ruled {
-			a, ok = r.attr(p, a)
+	for i := range e.Attrs {
+		// Of texts of their own, or the compiler would have every event's attributes
+		// allocated, rules or not.
+		own, ok := e.Attrs[i].clone(), true
+		if p, ruled := r.attrs[own.Key]; ruled {
+			own, ok = r.attr(p, own)
 		}
 		if ok {
-			kept = append(kept, a)
+			kept = append(kept, own)
 		}
 	}
 	e.Attrs = kept
+}
+
+func (a *Attr) clone() Attr {
+	return Attr{Key: strings.Clone(a.Key), kind: a.kind, num: a.num, str: strings.Clone(a.str)}
 }
 
 // column is the text of one of privateColumns.

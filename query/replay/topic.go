@@ -32,6 +32,13 @@ func (r *Replayer) target(ctx context.Context, j *Job) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The source's rules were applied once, and a hash must not be hashed again.
+	for _, rule := range topic.PII {
+		if !slices.Contains(j.topic.PII, rule) {
+			return nil, refuse(nil, "topic %s has the privacy rule %s and %s has not: its events would come in clear; add the rule there, or replay into another topic",
+				topic.Name, rule, j.topic.Name)
+		}
+	}
 	t := &target{topic: topic, versions: map[int]int{}}
 	t.alike = topic.Lanes == j.topic.Lanes && slices.Equal(topic.LaneBy, j.topic.LaneBy)
 	for v := 1; v <= j.topic.Version; v++ {
