@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -185,10 +186,11 @@ func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFram
 func (c *counting) fresh(ctx context.Context, frames []freshFrame) error {
 	t := &c.w.p.topic
 	for len(frames) > 0 {
-		some := freshChunk(t, frames, c.w.seen)
+		some := freshChunk(t, frames, c.w.seen, c.w.p.ledger)
 		if len(some.blocks) > 0 {
-			s := &tables.Select{Fresh: some.blocks, FreshStructure: t.FrameStructure(some.schema)}
-			if err := c.count(ctx, s, "("+freshSource(t, some.schema, 0, 0)+")", ""); err != nil {
+			keep, params := c.w.p.ledger.Covering(some.source, c.w.p.lower(), c.w.p.upper()).Keep()
+			s := &tables.Select{Params: params, Fresh: some.blocks, FreshStructure: t.FrameStructure(some.schema)}
+			if err := c.count(ctx, s, "("+tables.FreshSource(t, some.schema, 0, 0)+")", keep+" AND "); err != nil {
 				return err
 			}
 		}
@@ -215,6 +217,7 @@ func (c *counting) count(ctx context.Context, s *tables.Select, source, which st
 		s.SQL += " GROUP BY " + strings.Join(groups, ", ")
 	}
 	s.SQL += " FORMAT JSONEachRow"
+	maps.Copy(params, s.Params)
 	s.Params, s.Settings = params, tallySettings
 	return c.w.r.lines(ctx, s, func(line []byte) error {
 		var got struct {

@@ -13,7 +13,8 @@ import (
 // still says how many events were routed, its entry how many rows were dropped,
 // and ClickHouse must have none. A difference between the two is missing, as it
 // was before the drop.
-func (r *Reader) verifyGone(ctx context.Context, s *ShardReport, e registry.Shard, t tail, has bool) error {
+// Rows that were erased before are in neither number.
+func (r *Reader) verifyGone(ctx context.Context, s *ShardReport, e registry.Shard, t tail, has bool, gone *goneRows) error {
 	s.Dropped = e.DroppedRows
 	s.Routed, s.Expected, s.Tail = e.DroppedRows, e.DroppedRows, e.SealedAt
 	s.Note = fmt.Sprintf("%s, dropped %s: %d rows", e.DropReason, e.DroppedAt.UTC().Format(time.RFC3339), e.DroppedRows)
@@ -22,6 +23,11 @@ func (r *Reader) verifyGone(ctx context.Context, s *ShardReport, e registry.Shar
 		s.problem("sealed at position %d and dropped, its last frame has %d", e.SealedAt, t.Pos)
 	case has:
 		s.Routed, s.Expected = t.ShardRows, t.ShardRows
+		b, a := gone.before[e.ID], gone.after[e.ID]
+		least, _ := b.GoneUpTo(s.Tail)
+		_, most := a.GoneUpTo(s.Tail)
+		s.Erased = erasedOf(s.Expected, s.Dropped, least, most)
+		s.Expected -= s.Erased
 	case e.SealedAt > 0:
 		s.problem("dropped, and %s does not even hold the mark of its last frame", schemas.StreamShards)
 	}

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -21,6 +22,7 @@ type freshFrame struct {
 	payload  []byte
 	subject  string
 	storedNs int64
+	source   uint64 // sequence in EVENTS
 }
 
 // open reads the frame and judges it as the router does: what the router will
@@ -62,11 +64,14 @@ func (r *Reader) freshRows(ctx context.Context, p *plan, frames []freshFrame, se
 		if len(rows) > p.limit && p.beyond(p.near(frames[0].MinTs, frames[0].MaxTs), rows[p.limit].ts) {
 			break
 		}
-		chunk := freshChunk(&p.topic, frames, seen)
+		chunk := freshChunk(&p.topic, frames, seen, p.ledger)
 		if len(chunk.blocks) > 0 {
 			cond, params := p.condition(p.lower(), p.upper())
+			keep, erased := p.ledger.Covering(chunk.source, p.lower(), p.upper()).Keep()
+			maps.Copy(params, erased)
+			cond += " AND " + keep
 			more, err := r.collect(ctx, &tables.Select{
-				SQL:    fmt.Sprintf("SELECT %s FROM (%s) WHERE %s %s", p.columns(params), freshSource(&p.topic, chunk.schema, 0, 0), cond, p.order()),
+				SQL:    fmt.Sprintf("SELECT %s FROM (%s) WHERE %s %s", p.columns(params), tables.FreshSource(&p.topic, chunk.schema, 0, 0), cond, p.order()),
 				Params: params, Fresh: chunk.blocks, FreshStructure: p.topic.FrameStructure(chunk.schema),
 			})
 			if err != nil {
@@ -79,10 +84,12 @@ func (r *Reader) freshRows(ctx context.Context, p *plan, frames []freshFrame, se
 	return rows, nil
 }
 
-// chunk is frames of one schema version, as many as one statement may take.
+// chunk is frames of one schema version that the same erasures may concern, as
+// many as one statement may take.
 type chunk struct {
 	schema int
-	frames int // how many it was made of
+	source uint64 // of the first
+	frames int    // how many it was made of
 	blocks [][]byte
 }
 
@@ -90,11 +97,15 @@ type chunk struct {
 // streams were read is met in both; were it judged twice, its rows would take
 // each other's place below the statement's limit, so seen remembers the frames by
 // their bytes.
-func freshChunk(t *schemas.Topic, frames []freshFrame, seen map[string]bool) (c chunk) {
+func freshChunk(t *schemas.Topic, frames []freshFrame, seen map[string]bool, ledger *registry.Ledger) (c chunk) {
 	var reader schemas.FrameReader
 	size := 0
-	for c.schema = frames[0].Schema; c.frames < len(frames) && frames[c.frames].Schema == c.schema && size < maxStatementBytes; c.frames++ {
+	c.schema, c.source = frames[0].Schema, frames[0].source
+	for ; c.frames < len(frames) && size < maxStatementBytes; c.frames++ {
 		f := &frames[c.frames]
+		if f.Schema != c.schema || ledger.Depth(f.source) != ledger.Depth(c.source) {
+			break
+		}
 		if seen[schemas.Digest(f.payload)] || f.open(&reader, t) != nil {
 			continue
 		}
@@ -103,18 +114,6 @@ func freshChunk(t *schemas.Topic, frames []freshFrame, seen map[string]bool) (c 
 		size += len(reader.Raw())
 	}
 	return c
-}
-
-// freshSource reads fresh blocks with the columns a stored row has: fields that
-// came after the frame's schema version at their defaults, the given shard and
-// pos (0 while there are none), and more.
-func freshSource(t *schemas.Topic, schema int, shard schemas.Shard, pos uint64, more ...string) string {
-	cols := append([]string{"*"}, more...)
-	for _, f := range t.Fields[len(t.FieldsAt(schema)):] {
-		cols = append(cols, f.DefaultSQL()+" AS "+schemas.QuoteName(f.Name))
-	}
-	cols = append(cols, "toUInt32(toYYYYMM(ts)) AS month", fmt.Sprintf("toUInt64(%d) AS shard", uint64(shard)), fmt.Sprintf("toUInt64(%d) AS pos", pos))
-	return "SELECT " + strings.Join(cols, ", ") + " FROM " + tables.FreshTable
 }
 
 // freshReaders bounds the requests to the streams under way for one page.
@@ -136,13 +135,21 @@ func (c *freshCollector) take(msg *jetstream.RawStreamMsg) (bool, error) {
 	if err != nil || f.MaxTs < c.lo || f.MinTs > c.hi {
 		return true, nil // bare JSON is read once it is routed; a broken frame is no event
 	}
+	source := msg.Sequence
+	if _, _, _, err := schemas.ParseShardSubject(msg.Subject); err == nil {
+		p, err := schemas.ParsePlaced(msg.Header)
+		if err != nil {
+			return true, nil
+		}
+		source = p.SourceSeq
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.bytes += len(msg.Data); c.bytes > maxFreshBytes {
 		c.cut = true
 		return false, nil
 	}
-	c.frames = append(c.frames, freshFrame{f, msg.Data, msg.Subject, msg.Time.UnixNano()})
+	c.frames = append(c.frames, freshFrame{f, msg.Data, msg.Subject, msg.Time.UnixNano(), source})
 	return true, nil
 }
 

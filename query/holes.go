@@ -23,7 +23,8 @@ func (r *Reader) frameCounts(ctx context.Context, topic string) (map[string]uint
 // holes names the positions that are missing between the first frame SHARDS
 // holds of a shard and the last. Those before the first were purged. A whole
 // shard costs no request: it has as many frames as its last position says.
-func (r *Reader) holes(ctx context.Context, s *ShardReport, t tail, frames uint64) error {
+func (r *Reader) holes(ctx context.Context, s *ShardReport, t tail, frames uint64, tally registry.Tally) error {
+	frames += tally.PurgedPositions()
 	if frames >= t.Pos {
 		return nil
 	}
@@ -56,7 +57,13 @@ func (r *Reader) holes(ctx context.Context, s *ShardReport, t tail, frames uint6
 		return err
 	}
 	for _, h := range found {
-		if h.to >= first.Pos {
+		for h.from <= h.to && tally.IsPurged(h.from) {
+			h.from++
+		}
+		for h.to > h.from && tally.IsPurged(h.to) {
+			h.to--
+		}
+		if h.from <= h.to && h.to >= first.Pos {
 			s.problem("positions %d to %d are missing in %s", h.from, h.to, schemas.StreamShards)
 		}
 	}

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
 // plan is a checked request.
 type plan struct {
 	topic  schemas.Topic
+	ledger *registry.Ledger
 	where  *filter.Expr
 	fields *filter.Fields
 	from   int64 // unix ns, inclusive
@@ -41,6 +43,10 @@ func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
 		if err != nil {
 			return nil, joinRequest(err)
 		}
+	}
+	// The ledger before the topic, which then has every column that it names.
+	if p.ledger, err = r.ledger.Of(ctx, req.Topic); err != nil {
+		return nil, err
 	}
 	if p.topic, err = r.topic(ctx, req.Topic); err != nil {
 		return nil, err

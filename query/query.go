@@ -21,6 +21,7 @@ type Reader struct {
 	shards jetstream.Stream
 	reg    *registry.Registry
 	db     *tables.DB
+	ledger *registry.LedgerCache
 }
 
 // New prepares a reader.
@@ -29,7 +30,7 @@ func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{js: js, reg: reg, db: db}
+	r := &Reader{js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg)}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	if r.events, err = js.Stream(ctx, schemas.StreamEvents); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // Tail is a shard's last frame, by its headers.
@@ -29,7 +30,7 @@ func (r *Reader) Tails(ctx context.Context, topic string) (map[schemas.Shard]Tai
 // the numbers of the rows, from 0, for which cond is true, a UInt64 each. cond may
 // name every column of the table; shard and pos are those given.
 func FreshCondition(t *schemas.Topic, schema int, shard schemas.Shard, pos uint64, cond string) string {
-	source := freshSource(t, schema, shard, pos, "rowNumberInAllBlocks() AS _row")
+	source := tables.FreshSource(t, schema, shard, pos, "rowNumberInAllBlocks() AS _row")
 	return fmt.Sprintf("SELECT toUInt64(_row) FROM (%s) WHERE %s ORDER BY _row FORMAT RowBinary", source, cond)
 }
 

@@ -175,7 +175,12 @@ func (t *tailing) frame(ctx context.Context, msg jetstream.Msg) error {
 	if err != nil || err2 != nil || p.Cleared != "" {
 		return nil // no frame, so no event; verify names what should be one
 	}
-	if p.Schema > t.topic.Version { // of fields that are newer than the tail
+	ledger, err := t.r.ledger.Of(ctx, t.topic.Name)
+	if err != nil {
+		return passing{err}
+	}
+	cover := ledger.Covering(p.SourceSeq, p.MinTs, p.MaxTs)
+	if max(p.Schema, cover.Schema()) > t.topic.Version { // of fields that are newer than the tail
 		topic, err := t.r.topic(ctx, t.topic.Name)
 		if err != nil {
 			return passing{err}
@@ -187,11 +192,13 @@ func (t *tailing) frame(ctx context.Context, msg jetstream.Msg) error {
 		return fmt.Errorf("query: %s message %d: %w", msg.Subject(), t.at.seq, err)
 	}
 	cond, params := t.where.SQL()
+	keep, erased := cover.Keep()
+	maps.Copy(params, erased)
 	settings := maps.Clone(readSettings)
 	settings["max_threads"] = "1" // so that rowNumberInAllBlocks counts the frame's own rows
-	source := freshSource(&t.topic, p.Schema, shard, p.Pos, "rowNumberInAllBlocks() + 1 AS _row")
+	source := tables.FreshSource(&t.topic, p.Schema, shard, p.Pos, "rowNumberInAllBlocks() + 1 AS _row")
 	body, err := t.r.db.Select(ctx, &tables.Select{
-		SQL:    fmt.Sprintf("SELECT %s, _row FROM (%s) WHERE _row > %d AND (%s) ORDER BY _row FORMAT JSONEachRow", columns(&t.topic), source, t.at.row, cond),
+		SQL:    fmt.Sprintf("SELECT %s, _row FROM (%s) WHERE _row > %d AND (%s) AND %s ORDER BY _row FORMAT JSONEachRow", columns(&t.topic), source, t.at.row, cond, keep),
 		Params: params, Settings: settings, Fresh: [][]byte{reader.Raw()}, FreshStructure: t.topic.FrameStructure(p.Schema),
 	})
 	if refused := (*tables.Error)(nil); errors.As(err, &refused) && refused.Unwrap() == nil {

@@ -25,6 +25,9 @@ type Totals struct {
 	Doubled  uint64 `json:"doubled"`
 	// Dropped events went with their shard, past their topic's retention.
 	Dropped uint64 `json:"dropped"`
+	// Erased events were stored, and are gone because somebody said so; see the
+	// ledger.
+	Erased uint64 `json:"erased"`
 	// Repeated events came again from a producer that had no answer, and were
 	// refused: they are in none of the other numbers.
 	Repeated uint64 `json:"repeated"`
@@ -38,6 +41,7 @@ func (t *Totals) add(u Totals) {
 	t.Missing += u.Missing
 	t.Doubled += u.Doubled
 	t.Dropped += u.Dropped
+	t.Erased += u.Erased
 	t.Repeated += u.Repeated
 }
 
@@ -64,8 +68,10 @@ type ShardReport struct {
 	Name string `json:"name"`
 	// Routed is the rows of all its frames; Expected those of the frames up to
 	// the head; Stored and Distinct what ClickHouse holds.
-	Routed   uint64 `json:"routed"`
+	Routed uint64 `json:"routed"`
+	// Expected leaves out what was Erased of them.
 	Expected uint64 `json:"expected"`
+	Erased   uint64 `json:"erased"`
 	Stored   uint64 `json:"stored"`
 	Distinct uint64 `json:"distinct"`
 	Head     uint64 `json:"head"`
@@ -112,10 +118,21 @@ func (r *Report) add(t *TopicReport) {
 
 func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicReport, error) {
 	rep := &TopicReport{Topic: t.Name}
+	gone := goneRows{}
+	var err error
+	if gone.before, err = r.reg.Tallies(ctx, t.Name); err != nil {
+		return nil, err
+	}
 	// Downstream first: what is routed or stored meanwhile shows as pending, never
 	// as missing.
 	stored, err := r.db.Counts(ctx, t.Name)
 	if err != nil {
+		return nil, err
+	}
+	if gone.after, err = r.reg.Tallies(ctx, t.Name); err != nil {
+		return nil, err
+	}
+	if gone.ledger, err = r.reg.Ledger(ctx, t.Name); err != nil {
 		return nil, err
 	}
 	entries, err := r.reg.Shards(ctx, t.Name, 0)
@@ -145,9 +162,9 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 	for _, e := range entries {
 		known[e.ID] = true
 		tail, has := tails[e.ID]
-		s, err := r.verifyShard(ctx, t, e, tail, has, stored[e.ID])
+		s, err := r.verifyShard(ctx, t, e, tail, has, stored[e.ID], &gone)
 		if err == nil && has {
-			err = r.holes(ctx, s, tail, frames[tail.subject])
+			err = r.holes(ctx, s, tail, frames[tail.subject], gone.after[e.ID])
 		}
 		if err != nil {
 			return nil, err
@@ -158,7 +175,8 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 		rep.Doubled += s.doubled()
 		rep.Dropped += s.Dropped
 		inShards += s.Routed
-		expected += s.Expected
+		rep.Erased += s.Erased
+		expected += s.Expected + s.Erased
 	}
 	unknown, err := r.unknownShards(ctx, t.Name, known, tails, stored)
 	if err != nil {
@@ -186,10 +204,10 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 	return rep, nil
 }
 
-func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t tail, has bool, st tables.Count) (*ShardReport, error) {
+func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t tail, has bool, st tables.Count, gone *goneRows) (*ShardReport, error) {
 	s := &ShardReport{Name: e.Name(), Stored: st.Rows, Distinct: st.Distinct, Head: max(st.Head, e.Floor)}
 	if e.Gone() {
-		return s, r.verifyGone(ctx, s, e, t, has)
+		return s, r.verifyGone(ctx, s, e, t, has, gone)
 	}
 	switch {
 	case !has && st.Rows == 0 && e.Status == registry.Active:
@@ -204,7 +222,7 @@ func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e regist
 		s.problem("sealed at position %d, its last frame has %d", e.SealedAt, t.Pos)
 	}
 	// The entry was read after the rows were counted: it may have closed meanwhile.
-	if e.Status == registry.Closed && st.Head >= e.SealedAt && e.Rows != st.Rows {
+	if e.Status == registry.Closed && st.Head >= e.SealedAt && e.Rows != st.Rows && gone.settled(e.ID) {
 		s.problem("closed with %d rows, ClickHouse has %d", e.Rows, st.Rows)
 	}
 	switch {
@@ -212,19 +230,20 @@ func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e regist
 		s.problem("ClickHouse has position %d, the last frame is %d: %s lost its end", s.Head, t.Pos, schemas.StreamShards)
 		s.Expected = t.ShardRows
 	case s.Head > 0:
-		if err := r.compareHead(ctx, topic, s, e, t); err != nil {
+		if err := r.compareHead(ctx, topic, s, e, t, gone.ledger); err != nil {
 			return nil, err
 		}
 	}
+	gone.take(s, e.ID)
 	if s.missing()+s.doubled() > 0 || s.Distinct < s.Stored {
-		return s, r.explain(ctx, s, e, t)
+		return s, r.explain(ctx, s, e, t, gone.after[e.ID])
 	}
 	return s, nil
 }
 
 // compareHead reads the frame at the head: how many rows there must be up to it,
 // and whether it is the frame that is stored there.
-func (r *Reader) compareHead(ctx context.Context, topic *schemas.Topic, s *ShardReport, e registry.Shard, t tail) error {
+func (r *Reader) compareHead(ctx context.Context, topic *schemas.Topic, s *ShardReport, e registry.Shard, t tail, ledger *registry.Ledger) error {
 	at, err := registry.FindFrame(ctx, r.shards, t.subject, s.Head, t.seq)
 	if err != nil {
 		return err
@@ -246,7 +265,7 @@ func (r *Reader) compareHead(ctx context.Context, topic *schemas.Topic, s *Shard
 		return nil // its rows are gone on purpose, or the frame's events are
 	}
 	same, err := r.db.HasFrame(ctx, topic, e.Month, e.ID, p, msg.Data)
-	if err == nil && !same {
+	if err == nil && !same && len(ledger.Covering(p.SourceSeq, p.MinTs, p.MaxTs)) == 0 {
 		s.problem("position %d in %s is not the frame that is stored there: one of the two was rolled back", s.Head, schemas.StreamShards)
 	}
 	return err
@@ -260,7 +279,7 @@ func (s *ShardReport) doubled() uint64 { return s.Stored - min(s.Stored, s.Expec
 func (s *ShardReport) missing() uint64 { return s.Expected - min(s.Expected, s.Stored+s.Dropped) }
 
 // explain names the positions whose rows differ from their frames'.
-func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, t tail) error {
+func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, t tail, tally registry.Tally) error {
 	cumulative := map[uint64]uint64{0: 0} // position: rows up to it
 	first := uint64(0)
 	err := r.headers(ctx, t.subject, jetstream.DeliverAllPolicy, func(msg jetstream.Msg, seq uint64) error {
@@ -292,7 +311,8 @@ func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, 
 		}
 		before, okBefore := cumulative[last]
 		upTo, ok := cumulative[pos]
-		switch want := upTo - before; {
+		erased := registry.SumCuts(tally.Gone, pos) - registry.SumCuts(tally.Gone, last)
+		switch want := upTo - before - min(upTo-before, erased); {
 		case !ok || !okBefore: // purged: only the totals can be compared
 		case n != want:
 			s.problem("positions %d to %d brought %d rows, ClickHouse has %d with %d ids", last+1, pos, want, n, distinct)
@@ -300,7 +320,10 @@ func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, 
 		last = pos
 	}
 	if len(s.Problems) == 0 && s.missing()+s.doubled() > 0 {
-		s.problem("%d rows up to position %d were routed, ClickHouse has %d with %d ids", s.Expected, s.Head, s.Stored, s.Distinct)
+		s.problem("%d rows up to position %d were routed, %d were erased, ClickHouse has %d with %d ids", s.Expected+s.Erased, s.Head, s.Erased, s.Stored, s.Distinct)
+	}
+	if s.doubled() > 0 && s.Erased > 0 {
+		s.problem("if ClickHouse was put back to an older copy, rows that were erased came back with it: run `almanac erase resume`")
 	}
 	return rows.Err()
 }

@@ -18,9 +18,30 @@ import (
 // reads do for any stream. Where the frame is not held, the answer leads to the
 // next one that is.
 func FindFrame(ctx context.Context, shards jetstream.Stream, subject string, pos, tailSeq uint64) (uint64, error) {
+	seq, err := findFirst(ctx, shards, subject, tailSeq, func(p schemas.Placed) bool { return p.Pos >= pos })
+	if err != nil {
+		return 0, fmt.Errorf("registry: finding position %d of %s: %w", pos, subject, err)
+	}
+	return seq, nil
+}
+
+// FindBehind finds the sequence in SHARDS of the first frame of a shard's subject
+// that came from behind sequence source of EVENTS: the sources of a shard's frames
+// rise with their positions. tailSeq must be of such a frame.
+func FindBehind(ctx context.Context, shards jetstream.Stream, subject string, source, tailSeq uint64) (uint64, error) {
+	seq, err := findFirst(ctx, shards, subject, tailSeq, func(p schemas.Placed) bool { return p.SourceSeq > source })
+	if err != nil {
+		return 0, fmt.Errorf("registry: finding what %s has from behind %d: %w", subject, source, err)
+	}
+	return seq, nil
+}
+
+// findFirst halves between the stream's first message and tailSeq for the first
+// frame that is there.
+func findFirst(ctx context.Context, shards jetstream.Stream, subject string, tailSeq uint64, there func(schemas.Placed) bool) (uint64, error) {
 	info, err := shards.Info(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("registry: %s: %w", schemas.StreamShards, err)
+		return 0, err
 	}
 	first := info.State.FirstSeq
 	if tailSeq < first {
@@ -36,12 +57,9 @@ func FindFrame(ctx context.Context, shards jetstream.Stream, subject string, pos
 			return true // nothing of the shard from here on
 		}
 		failed = err
-		return err != nil || p.Pos >= pos
+		return err != nil || there(p)
 	})
-	if failed != nil {
-		return 0, fmt.Errorf("registry: finding position %d of %s: %w", pos, subject, failed)
-	}
-	return first + uint64(n), nil
+	return first + uint64(n), failed
 }
 
 // FrameFrom reads the headers of the first frame of a shard's subject at or

@@ -57,8 +57,11 @@ func TestRaiseFloor(t *testing.T) {
 	if err := r.Seal(ctx, "app", november, s.ID, 12, 12, 12); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Close(ctx, "app", november, s.ID, 12, lo, lo); err != nil {
+	if stands, err = r.Shard(ctx, "app", november, s.ID); err != nil {
 		t.Fatal(err)
+	}
+	if closed, err := r.Close(ctx, stands, 12, lo, lo); err != nil || !closed {
+		t.Fatalf("%v, %v", closed, err)
 	}
 	if stands, err = r.Shard(ctx, "app", november, s.ID); err != nil || stands.Floor != 12 || stands.Status != Closed {
 		t.Errorf("closed: %+v (%v)", stands, err)

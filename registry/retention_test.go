@@ -134,8 +134,12 @@ func TestMarkDropping(t *testing.T) {
 	if err := r.Seal(ctx, "app", november, s.ID, 7, 100, 1000); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Close(ctx, "app", november, s.ID, 100, noon.UnixNano(), noon.UnixNano()); err != nil {
+	sealed, err := r.Shard(ctx, "app", november, s.ID)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if closed, err := r.Close(ctx, sealed, 100, noon.UnixNano(), noon.UnixNano()); err != nil || !closed {
+		t.Fatalf("%v, %v", closed, err)
 	}
 	if err := r.MarkAnonymised(ctx, s, []string{"user_id", "ip"}, noon); err != nil {
 		t.Fatal(err)

@@ -290,20 +290,21 @@ func (r *Registry) Seal(ctx context.Context, topic string, m schemas.Month, id s
 	}
 }
 
-// Close states that the sealed shard is stored whole, with its exact numbers.
-func (r *Registry) Close(ctx context.Context, topic string, m schemas.Month, id schemas.Shard, rows uint64, minTs, maxTs int64) error {
-	for {
-		s, err := r.Shard(ctx, topic, m, id)
-		if err != nil || s.Status != Sealed {
-			return err
-		}
-		s.Status, s.Rows = Closed, rows
-		if rows > 0 {
-			s.MinTs, s.MaxTs = minTs, maxTs
-		}
-		err = r.commit(ctx, &change{key: s.key(), rev: s.rev, v: &s})
-		if err == nil || !errors.Is(err, ErrConflict) {
-			return err
-		}
+// Close states that the sealed shard is stored whole, with its exact numbers,
+// which were counted after its entry s was read. An entry that changed meanwhile
+// stays as it is: what changed it, an erasure, may have changed the numbers too.
+// The answer says whether the shard is closed.
+func (r *Registry) Close(ctx context.Context, s Shard, rows uint64, minTs, maxTs int64) (closed bool, err error) {
+	if s.Status != Sealed {
+		return s.Status == Closed, nil
 	}
+	s.Status, s.Rows = Closed, rows
+	if rows > 0 {
+		s.MinTs, s.MaxTs = minTs, maxTs
+	}
+	err = r.commit(ctx, &change{key: s.key(), rev: s.rev, v: &s})
+	if errors.Is(err, ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -81,8 +81,8 @@ func TestRotateSealClose(t *testing.T) {
 		t.Errorf("head entry: %+v", h)
 	}
 	// Closing is for the sealed only; sealing for the retired only.
-	if err := r.Close(ctx, "app", november, first.ID, 10, 1, 2); err != nil {
-		t.Fatal(err)
+	if closed, err := r.Close(ctx, first, 10, 1, 2); err != nil || closed {
+		t.Fatalf("an active shard closes: %v, %v", closed, err)
 	}
 	if err := r.Seal(ctx, "app", november, next[0].ID, 5, 5, 5); err != nil {
 		t.Fatal(err)
@@ -100,8 +100,18 @@ func TestRotateSealClose(t *testing.T) {
 	if err := r.Seal(ctx, "app", november, first.ID, 9, 1, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Close(ctx, "app", november, first.ID, 99, noon.UnixNano(), noon.UnixNano()+5); err != nil {
+	// What changed since the shard was read may have changed its numbers.
+	if _, err := r.RaiseFloor(ctx, "app", november, first.ID, 1); err != nil {
 		t.Fatal(err)
+	}
+	if closed, err := r.Close(ctx, s, 98, 1, 2); err != nil || closed {
+		t.Fatalf("closed with an old reading: %v, %v", closed, err)
+	}
+	if s, err = r.Shard(ctx, "app", november, first.ID); err != nil {
+		t.Fatal(err)
+	}
+	if closed, err := r.Close(ctx, s, 99, noon.UnixNano(), noon.UnixNano()+5); err != nil || !closed {
+		t.Fatalf("%v, %v", closed, err)
 	}
 	s, err = r.Shard(ctx, "app", november, first.ID)
 	if err != nil || s.Status != Closed || s.SealedAt != 7 || s.Rows != 99 || s.MaxTs != noon.UnixNano()+5 {

@@ -63,7 +63,7 @@ const (
 
 	// HeaderCleared marks the last message of a shard whose frames are taken out of
 	// SHARDS on purpose: it keeps the last frame's headers and no events. Its value
-	// is why, ClearedDropped or ClearedAnonymised.
+	// is why, ClearedDropped, ClearedAnonymised or ClearedErased.
 	HeaderCleared = "Almanac-Cleared"
 
 	HeaderReason        = "Almanac-Reason"         // dead letters: a word
@@ -76,6 +76,7 @@ const (
 const (
 	ClearedDropped    = "dropped"
 	ClearedAnonymised = "anonymised"
+	ClearedErased     = "erased"
 )
 
 // Columns every table of kind log has.

@@ -27,7 +27,8 @@ type state struct {
 	tail    mark
 	tailSeq uint64 // in SHARDS
 
-	head      mark // rows and bytes are known when counted
+	head      mark   // rows and bytes are known when counted
+	absent    uint64 // positions up to the head that ClickHouse has no rows of
 	headKnown bool
 	counted   bool
 	next      uint64 // sequence in SHARDS of the frame after the head; 0: unknown
@@ -80,7 +81,7 @@ func (s *state) noticed(tail mark, seq uint64, now time.Time) {
 // when nothing is missing then; otherwise the head is read for sure before work.
 func (s *state) hinted(head uint64) {
 	if !s.headKnown && !s.working && head >= s.tail.pos {
-		s.headKnown, s.head, s.prev, s.since = true, mark{pos: head}, "", time.Time{}
+		s.headKnown, s.head, s.absent, s.prev, s.since = true, mark{pos: head}, 0, "", time.Time{}
 	}
 }
 
@@ -94,7 +95,7 @@ func (s *state) stored(o outcome, now time.Time) {
 		return
 	}
 	s.fault, s.pause = nil, 0
-	s.headKnown, s.head, s.counted, s.next, s.prev, s.storedAt = true, o.head, o.counted, o.next, o.prev, now
+	s.headKnown, s.head, s.absent, s.counted, s.next, s.prev, s.storedAt = true, o.head, o.absent, o.counted, o.next, o.prev, now
 	if s.since = now; !s.behind() {
 		s.since = time.Time{}
 	}

@@ -8,11 +8,13 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // batch is frames of one shard that follow its head without a gap and share a
 // schema version: what one insert may take.
 type batch struct {
+	ledger  *registry.Ledger // erasures that frames are held against
 	schema  int
 	frames  [][]byte
 	end     mark   // after the last frame
@@ -20,6 +22,12 @@ type batch struct {
 	lastSeq uint64
 	rows    uint64
 	bytes   uint64
+	// depth is how deep the ledger lies over every frame (registry.Ledger.Depth), and
+	// source, minTs and maxTs (unix ns) say which of it concerns them.
+	depth        int
+	source       uint64
+	minTs, maxTs int64
+	keep         tables.Condition // what may be stored of it; empty: all
 	// rawBytes are the decompressed bytes: one insert must stay one block in
 	// ClickHouse's memory, or it is cut into parts of which some may be lost.
 	rawBytes uint64
@@ -36,9 +44,13 @@ func (b *batch) admit(head uint64, p schemas.Placed, payload []byte, seq uint64)
 		return false, fmt.Errorf("%w: positions %d to %d are missing (message %d has %d)", ErrGap, want, p.Pos-1, seq, p.Pos)
 	case b.digest != "" && p.Prev != b.digest:
 		return false, fmt.Errorf("%w: position %d names %s as its predecessor, position %d is %s", ErrGap, p.Pos, p.Prev, p.Pos-1, b.digest)
-	case len(b.frames) > 0 && p.Schema != b.schema:
+	case len(b.frames) > 0 && (p.Schema != b.schema || b.ledger.Depth(p.SourceSeq) != b.depth):
 		return false, nil
 	}
+	if len(b.frames) == 0 {
+		b.depth, b.source, b.minTs, b.maxTs = b.ledger.Depth(p.SourceSeq), p.SourceSeq, p.MinTs, p.MaxTs
+	}
+	b.minTs, b.maxTs = min(b.minTs, p.MinTs), max(b.maxTs, p.MaxTs)
 	b.schema = p.Schema
 	b.frames = append(b.frames, payload)
 	b.end = mark{p.Pos, p.ShardRows, p.ShardBytes}
@@ -60,8 +72,8 @@ const fetchFrames = 128
 // fetch reads frames after the head from SHARDS, from sequence next on, up to
 // the tail or until the batch is full. prev is the digest of the frame at the
 // head; empty when it is not known.
-func fetch(ctx context.Context, js jetstream.JetStream, ref Ref, head, tail, next uint64, prev string, l limits) (*batch, error) {
-	b := &batch{digest: prev}
+func fetch(ctx context.Context, js jetstream.JetStream, ref Ref, head, tail, next uint64, prev string, l limits, ledger *registry.Ledger) (*batch, error) {
+	b := &batch{ledger: ledger, digest: prev}
 	want := func() int { // as many as the frames so far suggest
 		n := uint64(len(b.frames))
 		if n == 0 {

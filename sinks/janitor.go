@@ -107,9 +107,9 @@ func (s *Sinks) close(ctx context.Context, e registry.Shard) error {
 		return err
 	}
 	s.cfg.Crash.at("sink.before-close")
-	if err := s.cfg.Registry.Close(ctx, e.Topic, e.Month, e.ID, stored.Rows, stored.MinTs, stored.MaxTs); err != nil {
-		return err
+	closed, err := s.cfg.Registry.Close(ctx, e, stored.Rows, stored.MinTs, stored.MaxTs)
+	if closed {
+		s.cfg.Hooks.closed(ref, stored.Rows)
 	}
-	s.cfg.Hooks.closed(ref, stored.Rows)
-	return nil
+	return err
 }

@@ -168,9 +168,17 @@ func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 		return nil // no shard's: nothing to purge by
 	}
 	ref := Ref{topic, month, id}
-	head, rows, err := j.s.cfg.DB.HeadRows(ctx, topic, month, id)
-	if err != nil || head == 0 {
+	pos, rows, err := j.s.cfg.DB.HeadRows(ctx, topic, month, id)
+	if err != nil {
 		return err
+	}
+	entry, err := j.s.cfg.Registry.Shard(ctx, topic, month, id)
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return err
+	}
+	head := max(pos, entry.Floor)
+	if head == 0 {
+		return nil
 	}
 	last, err := j.s.shards.GetLastMsgForSubject(ctx, subject)
 	if err != nil {
@@ -184,7 +192,7 @@ func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 	if err != nil {
 		return err
 	}
-	if p.Pos != head || rows != p.ShardRows {
+	if p.Pos != head || rows != p.ShardRows && !j.s.erased(ctx, ref, head, p.ShardRows, rows) {
 		return fmt.Errorf("janitor: %s: %w: %d rows up to position %d, the frames brought %d; run `almanac verify %s`", ref, ErrUnverified, rows, head, p.ShardRows, topic)
 	}
 	if err := j.s.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(min(keepFrom, at, last.Sequence))); err != nil {

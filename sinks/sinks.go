@@ -27,6 +27,8 @@ type Sinks struct {
 	budget  uint64                   // rows of tasks that may still begin; the loop's
 	hints   map[schemas.Shard]uint64 // heads as last surveyed; the loop's
 
+	ledger *registry.LedgerCache
+
 	inserts *semaphore.Weighted // rows of inserts that may still begin
 
 	mu     sync.Mutex
@@ -39,7 +41,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	if cfg.Registry == nil || cfg.DB == nil {
 		return nil, errors.New("sinks: Config.Registry or Config.DB is missing")
 	}
-	s := &Sinks{cfg: cfg, board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: registry.NewOutages(nc)}
+	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: registry.NewOutages(nc)}
 	s.budget = tasksPerInsert * uint64(cfg.Inserts) * cfg.BatchRows
 	s.inserts = semaphore.NewWeighted(int64(uint64(cfg.Inserts) * cfg.BatchRows))
 	var err error
@@ -183,7 +185,7 @@ func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schem
 		}
 		st.working, st.weight = true, weight
 		s.budget -= weight
-		t := task{ref: st.ref, tail: st.tail.pos, tailSeq: st.tailSeq, head: st.head, headKnown: st.headKnown, next: st.next, prev: st.prev}
+		t := task{ref: st.ref, tail: st.tail.pos, tailSeq: st.tailSeq, head: st.head, absent: st.absent, headKnown: st.headKnown, next: st.next, prev: st.prev}
 		wg.Go(func() { outcomes <- s.work(ctx, t) })
 	}
 	return time.Hour // an outcome or a notice comes first

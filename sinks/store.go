@@ -19,6 +19,7 @@ type task struct {
 	tail      uint64
 	tailSeq   uint64
 	head      mark
+	absent    uint64 // positions up to the head that ClickHouse has no rows of
 	headKnown bool
 	next      uint64
 	prev      string // digest of the frame at the head; empty: not known
@@ -28,6 +29,7 @@ type task struct {
 type outcome struct {
 	id      schemas.Shard
 	head    mark
+	absent  uint64
 	counted bool // head's rows and bytes are known
 	next    uint64
 	prev    string
@@ -57,7 +59,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		return outcome{}, err
 	}
 	if !t.headKnown {
-		if t.head.pos, err = s.head(reading, t.ref); err != nil {
+		if t.head.pos, t.absent, err = s.head(reading, t.ref); err != nil {
 			return outcome{}, err
 		}
 		t.next, t.prev = 0, ""
@@ -76,14 +78,36 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		}
 	}
 	l := limits{s.cfg.BatchRows, s.cfg.BatchBytes, maxRawBytes}
+	ledger, err := s.ledger.Of(reading, t.ref.Topic)
+	if err != nil {
+		return outcome{}, err
+	}
+	ledger = ledger.Only(registry.Erased)
 	for {
-		b, err := fetch(reading, s.js, t.ref, t.head.pos, t.tail, t.next, t.prev, l)
+		b, err := fetch(reading, s.js, t.ref, t.head.pos, t.tail, t.next, t.prev, l, ledger)
 		if err != nil {
 			return outcome{}, err
 		}
 		if b.schema > topic.Version {
 			if topic, err = s.table(reading, t.ref.Topic, b.schema); err != nil {
 				return outcome{}, err
+			}
+		}
+		if cover := ledger.Covering(b.source, b.minTs, b.maxTs); len(cover) > 0 {
+			if topic, err = s.table(ctx, t.ref.Topic, cover.Schema()); err != nil {
+				return outcome{}, err
+			}
+			left, err := s.strike(ctx, topic, b, cover)
+			if err != nil {
+				return outcome{}, err
+			}
+			if left == 0 { // nobody will carry these positions: the floor does
+				s.cfg.Crash.at("sink.before-floor")
+				if _, err := s.cfg.Registry.RaiseFloor(ctx, t.ref.Topic, t.ref.Month, t.ref.Shard, b.end.pos); err != nil {
+					return outcome{}, err
+				}
+				absent := t.absent + b.end.pos - t.head.pos
+				return outcome{head: b.end, absent: absent, counted: true, next: b.lastSeq + 1, prev: b.digest}, nil
 			}
 		}
 		weight := int64(s.cfg.weight(b.rows, b.bytes))
@@ -152,6 +176,11 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 		if err == nil && entry.Floor >= p.Pos {
 			return schemas.Digest(msg.Data), nil
 		}
+		// Or its own rows alone, of those of its insert.
+		ledger, err := s.ledger.Of(ctx, t.ref.Topic)
+		if err == nil && len(ledger.Covering(p.SourceSeq, p.MinTs, p.MaxTs)) > 0 {
+			return schemas.Digest(msg.Data), nil
+		}
 		return "", fmt.Errorf("sinks: %s: %w: position %d in %s is %s, and ClickHouse has other events there", t.ref, ErrForked, p.Pos, schemas.StreamShards, schemas.Digest(msg.Data))
 	}
 	return schemas.Digest(msg.Data), nil
@@ -166,7 +195,7 @@ const maxBurnt = 10
 func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *batch) (uint64, error) {
 	in := &tables.Insert{
 		Topic: topic, Schema: b.schema, Month: t.ref.Month, Shard: t.ref.Shard,
-		Head: t.head.pos, Last: b.end.pos, Frames: b.frames,
+		Head: t.head.pos, Last: b.end.pos, Frames: b.frames, Absent: t.absent, Keep: b.keep,
 	}
 	for ; in.Attempt < maxBurnt; in.Attempt++ {
 		insertCtx, cancel := context.WithTimeout(ctx, s.cfg.InsertTimeout)
@@ -178,7 +207,7 @@ func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *bat
 			return 0, errors.Join(insertErr, err)
 		}
 		switch {
-		case head == b.end.pos && rows != b.end.rows:
+		case head == b.end.pos && b.keep.SQL == "" && rows != b.end.rows && !s.erased(ctx, t.ref, head, b.end.rows, rows):
 			// Stored, but not whole, now or before. Going on loses nothing more; it must
 			// be heard of at once, and verify names the positions.
 			s.cfg.Hooks.fault(t.ref, fmt.Errorf("sinks: %s: %w: %d rows up to position %d, the frames brought %d; run `almanac verify %s`",
@@ -189,23 +218,29 @@ func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *bat
 		case insertErr != nil:
 			return 0, insertErr
 		}
+		// Stored, and erased since? Then the floor was raised before.
+		if floor, _, err := s.head(ctx, t.ref); err != nil || floor > in.Head {
+			return floor, err
+		}
 		s.cfg.Hooks.burnt(t.ref, in.Head, in.Attempt)
 	}
 	return 0, fmt.Errorf("sinks: %s: %w: %d attempts after position %d were answered OK and stored nothing", t.ref, ErrBurnt, maxBurnt, in.Head)
 }
 
 // head is the highest position that is stored: in the table, or stated by the
-// registry because rows that carried it are gone on purpose.
-func (s *Sinks) head(ctx context.Context, ref Ref) (uint64, error) {
+// registry because rows that carried it are gone on purpose. absent is how far the
+// table lies below.
+func (s *Sinks) head(ctx context.Context, ref Ref) (head, absent uint64, err error) {
 	pos, err := s.cfg.DB.Head(ctx, ref.Topic, ref.Month, ref.Shard)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	entry, err := s.cfg.Registry.Shard(ctx, ref.Topic, ref.Month, ref.Shard)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
-		return 0, err
+		return 0, 0, err
 	}
-	return max(pos, entry.Floor), nil
+	head = max(pos, entry.Floor)
+	return head, head - pos, nil
 }
 
 // table is the topic's descriptor, of schema version atLeast or later, with its

@@ -15,8 +15,8 @@ var (
 	ErrTooSlow = errors.New("the insert came too late")
 	// ErrNoSpace: ClickHouse has no room on disk. Nothing of the insert was stored.
 	ErrNoSpace = errors.New("ClickHouse's disk is full")
-	// ErrBusy: too many parts, no memory just now, or another insert after the same
-	// head is under way. Nothing was stored.
+	// ErrBusy: too many parts, no memory just now, another insert after the same head
+	// or another merge of the same parts is under way. Nothing was done.
 	ErrBusy = errors.New("ClickHouse asks for patience")
 	// ErrNoTable: the topic's table was not made yet; Ensure makes it.
 	ErrNoTable = errors.New("no such table")
@@ -41,6 +41,7 @@ const (
 	codeSameQueryID    = 216
 	codeNotEnoughSpace = 243
 	codeTooManyParts   = 252
+	codeCannotOptimize = 388
 	codeThrowIf        = 395
 )
 
@@ -72,7 +73,7 @@ func (e *Error) Unwrap() error {
 		return ErrNoTable
 	case e.Code == codeNotEnoughSpace:
 		return ErrNoSpace
-	case e.Code == codeTooManyParts || e.Code == codeMemoryLimit || e.Code == codeSameQueryID:
+	case e.Code == codeTooManyParts || e.Code == codeMemoryLimit || e.Code == codeSameQueryID || e.Code == codeCannotOptimize:
 		return ErrBusy
 	}
 	return nil

@@ -26,6 +26,12 @@ type Insert struct {
 	// Attempt counts inserts from this head whose token was burnt.
 	Attempt int
 	Frames  [][]byte
+	// Absent is how many positions up to the head ClickHouse has no rows of, because
+	// those that carried them are gone on purpose; usually none.
+	Absent uint64
+	// Keep, when set, holds for the rows that may be stored: the ledger covers these
+	// frames. Other frames pass untouched.
+	Keep Condition
 }
 
 // InsertDeadline is how long the server may take from planning an insert until
@@ -39,12 +45,12 @@ func (in *Insert) Token() string {
 	return fmt.Sprintf("%s:%s:%d:%d", in.Topic.Name, in.Shard, in.Head, in.Attempt)
 }
 
-// queryID is the same for all inserts that follow one head. ClickHouse runs one
+// queryID is the same for all inserts that follow what is stored. ClickHouse runs one
 // query of an id at a time, so the next one's assertion sees what this one did.
 // The token alone would not do: for ClickHouse it is another one when the insert
 // has another number of frames, and it is taken before the rows can be seen.
 func (in *Insert) queryID(database string) string {
-	return fmt.Sprintf("almanac:%s:%s:%s:%d", database, in.Topic.Name, in.Shard, in.Head)
+	return fmt.Sprintf("almanac:%s:%s:%s:%d", database, in.Topic.Name, in.Shard, in.Head-in.Absent)
 }
 
 // statement is the insert with its assertions. Only numbers and validated names
@@ -56,11 +62,16 @@ func (in *Insert) statement(database string) string {
 		cols.WriteString(schemas.QuoteName(c) + ", ")
 	}
 	structure := strings.ReplaceAll(in.Topic.FrameStructure(in.Schema), "'", "\\'")
-	return fmt.Sprintf("INSERT INTO %s (%smonth, shard, pos) SELECT *, %d, %d, %d FROM input('%s')"+
-		" WHERE throwIf((SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos > %d) != 0, '%s') = 0"+
+	source := fmt.Sprintf("*, %d, %d, %d FROM input('%s') WHERE ", uint32(in.Month), uint64(in.Shard), in.Last, structure)
+	if in.Keep.SQL != "" {
+		source = fmt.Sprintf("%s%d, %d, %d FROM (%s FROM input('%s')) WHERE (%s) AND ", cols.String(),
+			uint32(in.Month), uint64(in.Shard), in.Last, withDefaults(in.Topic, in.Schema), structure, in.Keep.SQL)
+	}
+	return fmt.Sprintf("INSERT INTO %s (%smonth, shard, pos) SELECT %s"+
+		"throwIf((SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos > %d) != 0, '%s') = 0"+
 		" AND throwIf(nowInBlock() > now() + %d, '%s') = 0 FORMAT Native",
-		table, cols.String(), uint32(in.Month), uint64(in.Shard), in.Last, structure,
-		table, uint32(in.Month), uint64(in.Shard), in.Head, textHeadMoved,
+		table, cols.String(), source,
+		table, uint32(in.Month), uint64(in.Shard), in.Head-in.Absent, textHeadMoved,
 		int(InsertDeadline.Seconds()), textTooSlow)
 }
 
@@ -84,6 +95,9 @@ func (db *DB) Insert(ctx context.Context, in *Insert) error {
 	q := url.Values{}
 	for k, v := range insertSettings {
 		q.Set(k, v)
+	}
+	for k, v := range in.Keep.Params {
+		q.Set("param_"+k, v)
 	}
 	q.Set("insert_deduplication_token", in.Token())
 	q.Set("query_id", in.queryID(db.Database))

@@ -164,18 +164,36 @@ func (db *DB) HeadRows(ctx context.Context, topic string, m schemas.Month, s sch
 	return pos, rows, nil
 }
 
-// HasFrame says whether the first event of a frame is stored where the frame
-// stands: at its position, or at that of the last frame of its insert.
+// HasFrame says whether a frame is stored where it stands: at its position, or at
+// that of the last frame of its insert. Its first event tells, or any other, when
+// that one was erased.
 func (db *DB) HasFrame(ctx context.Context, t *schemas.Topic, m schemas.Month, s schemas.Shard, p schemas.Placed, payload []byte) (bool, error) {
 	var r schemas.FrameReader
 	if err := r.Open(payload, t, p.Schema); err != nil {
 		return false, err
 	}
+	place := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos >= %d",
+		schemas.QuotedTable(db.Database, t.Name), uint32(m), uint64(s), p.Pos)
 	var n uint64
-	q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos >= %d AND ts = fromUnixTimestamp64Nano(%d, 'UTC') AND id = '%s'",
-		schemas.QuotedTable(db.Database, t.Name), uint32(m), uint64(s), p.Pos, r.Ts(0), r.ID(0))
+	q := fmt.Sprintf("%s AND ts = fromUnixTimestamp64Nano(%d, 'UTC') AND id = '%s'", place, r.Ts(0), r.ID(0))
 	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
 		return false, fmt.Errorf("frame %d of %s: %w", p.Pos, schemas.PublicShardName(t.Name, m, s), refusal(err))
+	}
+	if n > 0 || r.Rows() == 1 {
+		return n > 0, nil
+	}
+	ids := make([]string, r.Rows())
+	for i := range ids {
+		ids[i] = r.ID(i).String()
+	}
+	q = fmt.Sprintf("%s AND ts >= fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND id IN ('%s') FORMAT TSV",
+		place, p.MinTs, p.MaxTs, strings.Join(ids, "','"))
+	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
+		_, err := fmt.Sscan(line, &n)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("frame %d of %s: %w", p.Pos, schemas.PublicShardName(t.Name, m, s), err)
 	}
 	return n > 0, nil
 }

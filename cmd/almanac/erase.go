@@ -1,0 +1,381 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/erase"
+	"github.com/almanac-events/almanac/registry"
+)
+
+func (a *app) eraseCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "erase TOPIC",
+		Short: "Erase events for good: of a user, of a time, or by a filter",
+		Long: `Erase events for good. What matches and was accepted before the command is taken
+out of ClickHouse's parts; the ledger keeps replay, tail, queries and sinks from
+bringing it back. What the same user does afterwards is kept.
+
+Nothing is erased without --yes; --dry-run counts what would go, shard by shard.
+The streams let go of their copies by themselves, on the date "erase show" says;
+--purge takes the frames that hold such events out of them at once.
+
+An erasure that was interrupted is carried on by "erase resume".`,
+		Example: `  almanac erase auth --user u-7 --dry-run
+  almanac erase auth --user u-7 --reason "request 4711" --yes
+  almanac erase auth --where "attributes.ip = '10.0.0.7'" --from -30d --yes`,
+		Args: cobra.ExactArgs(1),
+		RunE: a.does(a.erase),
+	}
+	f := cmd.Flags()
+	f.StringArray("user", nil, "`USER` whose events go; may be given several times")
+	f.String("where", "", "`FILTER` over columns, promoted fields and attributes")
+	f.String("from", "", "`TIME` of the first event")
+	f.String("to", "", "`TIME` of the last event")
+	f.String("reason", "", "`TEXT` kept with the erasure: who asked, and why")
+	f.Bool("dry-run", false, "count what would go, and change nothing")
+	f.Bool("yes", false, "erase")
+	f.Bool("purge", false, "take the frames that hold such events out of the streams too")
+	f.Duration("within", 0, "`TIME` to wait until everything accepted before is stored (default 10m)")
+	outputFlag(cmd, asTable, asJSON, asNDJSON)
+
+	ls := &cobra.Command{Use: "ls [TOPIC]", Short: "List erasures, the newest first", Args: cobra.MaximumNArgs(1), RunE: a.does(a.eraseList)}
+	ls.Flags().Bool("redact", false, "show pseudonyms instead of users and filters")
+	outputFlag(ls, asTable, asJSON, asNDJSON)
+	show := &cobra.Command{
+		Use: "show ERASURE", Short: "Show an erasure's proof: what went, shard by shard, and what the streams still hold",
+		Args: cobra.ExactArgs(1), RunE: a.does(a.eraseShow),
+	}
+	show.Flags().Bool("redact", false, "show pseudonyms instead of users and the filter")
+	outputFlag(show, asTable, asJSON)
+	resume := &cobra.Command{
+		Use: "resume [ERASURE]", Short: "Carry on an erasure, or every one",
+		Long: `Carry on an erasure from where it stands. One that is erased is looked through
+again: should ClickHouse have been put back to an older copy, what came back goes.`,
+		Args: cobra.MaximumNArgs(1), RunE: a.does(a.eraseResume),
+	}
+	resume.Flags().Bool("purge", false, "take the frames that hold such events out of the streams too")
+	resume.Flags().Duration("within", 0, "`TIME` to wait until everything accepted before is stored (default 10m)")
+	outputFlag(resume, asTable, asJSON, asNDJSON)
+	redact := &cobra.Command{
+		Use: "redact ERASURE", Short: "Forget whom an erasure named, once the streams hold nothing of it",
+		Args: cobra.ExactArgs(1), RunE: a.does(a.eraseRedact),
+	}
+	redact.Flags().Bool("yes", false, "redact; it cannot be undone")
+	cmd.AddCommand(ls, show, resume, redact)
+	return cmd
+}
+
+// eraser opens the servers for erasing. The caller closes the session.
+func (a *app) eraser(ctx context.Context, cmd *cobra.Command) (*session, *erase.Eraser, error) {
+	s, err := load(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, r, err := open(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := erase.Config{Registry: c.reg, Reader: r, DB: c.db, ReplayWindow: s.ReplayWindow}
+	if f := cmd.Flags().Lookup("within"); f != nil {
+		cfg.Within, _ = cmd.Flags().GetDuration("within")
+	}
+	if terminal(a.stderr) {
+		cfg.Progress = a.eraseProgress
+	}
+	x, err := erase.New(ctx, cfg)
+	if err != nil {
+		return nil, nil, errors.Join(err, c.Close())
+	}
+	return c, x, nil
+}
+
+// eraseProgress draws one line over and over.
+func (a *app) eraseProgress(p erase.Progress) {
+	line := fmt.Sprintf("waiting until %d events are stored", p.Pending)
+	if p.State != registry.Settling {
+		line = bar(float64(p.Done)/float64(max(p.Shards, 1))) + fmt.Sprintf("  %d of %d shards", p.Done, p.Shards)
+	}
+	end := ""
+	if p.Done == p.Shards && p.Shards > 0 {
+		end = "\n"
+	}
+	_, _ = fmt.Fprint(a.stderr, "\r\x1b[K"+line+end)
+}
+
+func (a *app) erase(ctx context.Context, cmd *cobra.Command, args []string) error {
+	f := reading{flags: cmd}
+	req := erase.Request{Topic: args[0], Where: f.flag("where"), Reason: f.flag("reason"), From: f.time("from"), To: f.time("to")}
+	req.Users, _ = cmd.Flags().GetStringArray("user")
+	dry, _ := cmd.Flags().GetBool("dry-run")
+	yes, _ := cmd.Flags().GetBool("yes")
+	purge, _ := cmd.Flags().GetBool("purge")
+	switch {
+	case f.err != nil:
+		return f.err
+	case !dry && !yes:
+		return usageError{errors.New("nothing was erased: see with --dry-run what would go, then say --yes")}
+	}
+	c, x, err := a.eraser(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	if dry {
+		return a.erasePlan(ctx, cmd, x, req)
+	}
+	e, err := x.Start(ctx, req)
+	if err != nil {
+		return badErasure(err)
+	}
+	a.note("erasure %s of %s; should this be interrupted, `almanac erase resume %s` goes on", e.ID, e.Topic, e.ID)
+	return a.eraseRun(ctx, cmd, x, e, purge)
+}
+
+// badErasure makes what was asked wrongly an error of usage.
+func badErasure(err error) error {
+	if errors.Is(err, erase.ErrRequest) || errors.Is(err, query.ErrRequest) {
+		return usageError{err}
+	}
+	return err
+}
+
+func (a *app) eraseRun(ctx context.Context, cmd *cobra.Command, x *erase.Eraser, e registry.Erasure, purge bool) error {
+	e, err := x.Run(ctx, e.Topic, e.ID)
+	if err != nil {
+		return badErasure(err)
+	}
+	if purge {
+		if e, err = x.Purge(ctx, e.Topic, e.ID); err != nil {
+			return err
+		}
+	}
+	p, err := x.Show(ctx, e.Topic, e.ID)
+	if err != nil {
+		return err
+	}
+	return a.printProof(cmd, p)
+}
+
+func (a *app) erasePlan(ctx context.Context, cmd *cobra.Command, x *erase.Eraser, req erase.Request) error {
+	p, err := x.Plan(ctx, req)
+	if err != nil {
+		return badErasure(err)
+	}
+	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
+	switch {
+	case err != nil:
+		return err
+	case o == asJSON:
+		return a.printJSON(p)
+	case o == asNDJSON:
+		return printLines(a, []*erase.Plan{p})
+	}
+	t := newTable("shard", "would go", "of")
+	numbers(t, "would go", "of")
+	for _, s := range p.Shards {
+		t.AppendRow(table.Row{s.Name, s.Rows, s.Of})
+	}
+	if err := a.printTable(t); err != nil {
+		return err
+	}
+	a.note("%d events in %d shards would go; nothing was changed", p.Rows, len(p.Shards))
+	if p.Waiting > 0 {
+		a.note("%d accepted events of all topics are not stored yet; an erasure waits for them", p.Waiting)
+	}
+	a.noteStreams(p.Streams)
+	return nil
+}
+
+func (a *app) noteStreams(streams []erase.Holding) {
+	for _, h := range streams {
+		if h.Messages == 0 {
+			continue
+		}
+		var when []string
+		if !h.GoneBy.IsZero() {
+			when = append(when, "gone by "+h.GoneBy.Format(time.RFC3339))
+		}
+		if h.Staying > 0 {
+			when = append(when, fmt.Sprintf("%d of them stay until they are purged or superseded", h.Staying))
+		}
+		a.note("%s: %d messages of its time and from before it; %s", h.Stream, h.Messages, strings.Join(when, "; "))
+	}
+}
+
+func (a *app) printProof(cmd *cobra.Command, p *erase.Proof) error {
+	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
+	switch {
+	case err != nil:
+		return err
+	case o == asJSON:
+		return a.printJSON(p)
+	case o == asNDJSON:
+		return printLines(a, []*erase.Proof{p})
+	}
+	t := newTable("shard", "before", "erased", "after", "how", "rewritten", "old parts")
+	numbers(t, "before", "erased", "after", "old parts")
+	for _, s := range p.Shards {
+		how := "rewritten"
+		if s.Dropped {
+			how = "dropped"
+		}
+		t.AppendRow(table.Row{s.Name, s.Before, s.Rows, s.After, how, s.RewrittenAt.UTC().Format(time.RFC3339), s.OldParts})
+	}
+	if err := a.printTable(t); err != nil {
+		return err
+	}
+	e := &p.Erasure
+	a.note("erasure %s of %s: %s", e.ID, e.Topic, e.State)
+	a.note("asked   %s%s", e.CreatedAt.Format(time.RFC3339), quoteReason(e.Reason))
+	a.note("what    %s", what(e))
+	a.note("fence   events accepted up to message %d", e.Fence)
+	a.note("erased  %d events in %d shards; ClickHouse has %d such rows now", e.Rows, e.Shards, p.Matching)
+	if p.OldParts > 0 {
+		a.note("on disk %d old parts, read by nobody; ClickHouse removes them by %s", p.OldParts, p.OldPartsGoneBy.Format(time.RFC3339))
+	}
+	if u := e.Purged; u != nil {
+		a.note("purged  %d frames, %d messages of EVENTS, %d dead letters, at %s: %d events of it, and %d of others, which ClickHouse alone has now",
+			u.Frames, u.Events, u.Dead, u.At.Format(time.RFC3339), u.Erased, u.Company)
+	}
+	a.noteStreams(p.Streams)
+	a.note("hash    %s", p.Hash)
+	return nil
+}
+
+func quoteReason(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ", " + printable(s)
+}
+
+// what an erasure names, for people.
+func what(e *registry.Erasure) string {
+	var parts []string
+	if len(e.Users) > 0 {
+		parts = append(parts, "user "+printable(strings.Join(e.Users, ", ")))
+	}
+	if e.Where != "" {
+		parts = append(parts, "where "+printable(e.Where))
+	}
+	if e.From > 0 {
+		parts = append(parts, "from "+time.Unix(0, e.From).UTC().Format(time.RFC3339Nano))
+	}
+	if e.To < 1<<63-1 {
+		parts = append(parts, "to "+time.Unix(0, e.To).UTC().Format(time.RFC3339Nano))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (a *app) eraseList(ctx context.Context, cmd *cobra.Command, args []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	c, _, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	all, err := c.reg.Ledgers(ctx)
+	if err != nil {
+		return err
+	}
+	redact, _ := cmd.Flags().GetBool("redact")
+	list := erase.List(all, optional(args))
+	for i := range list {
+		if redact && !list[i].Redacted {
+			list[i] = erase.Redacted(list[i])
+		}
+	}
+	return printRows(a, cmd, list, func() table.Writer {
+		t := newTable("erasure", "topic", "state", "asked", "events", "shards", "what", "reason")
+		numbers(t, "events", "shards")
+		for i := range list {
+			e := &list[i]
+			t.AppendRow(table.Row{e.ID, e.Topic, e.State, e.CreatedAt.Format(time.RFC3339), e.Rows, e.Shards, what(e), printable(e.Reason)})
+		}
+		return t
+	})
+}
+
+func (a *app) eraseShow(ctx context.Context, cmd *cobra.Command, args []string) error {
+	c, x, err := a.eraser(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	e, err := x.Find(ctx, args[0])
+	if err != nil {
+		return badErasure(err)
+	}
+	p, err := x.Show(ctx, e.Topic, e.ID)
+	if err != nil {
+		return err
+	}
+	if redact, _ := cmd.Flags().GetBool("redact"); redact && !p.Erasure.Redacted {
+		p.Erasure = erase.Redacted(p.Erasure)
+	}
+	return a.printProof(cmd, p)
+}
+
+func (a *app) eraseResume(ctx context.Context, cmd *cobra.Command, args []string) error {
+	c, x, err := a.eraser(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	purge, _ := cmd.Flags().GetBool("purge")
+	if len(args) == 1 {
+		e, err := x.Find(ctx, args[0])
+		if err != nil {
+			return badErasure(err)
+		}
+		return a.eraseRun(ctx, cmd, x, e, purge)
+	}
+	all, err := c.reg.Ledgers(ctx)
+	if err != nil {
+		return err
+	}
+	n := 0
+	var failed []error
+	for _, e := range slices.Backward(erase.List(all, "")) { // the oldest first, as they were asked
+		if !e.Redacted {
+			failed = append(failed, a.eraseRun(ctx, cmd, x, e, purge))
+			n++
+		}
+	}
+	if n == 0 {
+		a.note("there is no erasure to carry on")
+	}
+	return errors.Join(failed...)
+}
+
+func (a *app) eraseRedact(ctx context.Context, cmd *cobra.Command, args []string) error {
+	if yes, _ := cmd.Flags().GetBool("yes"); !yes {
+		return usageError{errors.New("nothing was redacted: whom the erasure named cannot be found out again; say --yes")}
+	}
+	c, x, err := a.eraser(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	e, err := x.Find(ctx, args[0])
+	if err == nil {
+		e, err = x.Redact(ctx, e.Topic, e.ID)
+	}
+	if err != nil {
+		return badErasure(err)
+	}
+	a.note("erasure %s of %s names %s now", e.ID, e.Topic, what(&e))
+	return nil
+}

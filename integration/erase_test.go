@@ -1,0 +1,237 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/erase"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+func (e *env) eraser(change ...func(*erase.Config)) *erase.Eraser {
+	e.t.Helper()
+	cfg := erase.Config{Registry: e.reg, Reader: e.reader(), DB: e.db, Within: time.Minute}
+	for _, c := range change {
+		c(&cfg)
+	}
+	x, err := erase.New(e.t.Context(), cfg)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return x
+}
+
+// erase erases what a request names, to the end.
+func (e *env) erase(req erase.Request) registry.Erasure {
+	e.t.Helper()
+	x := e.eraser()
+	job, err := x.Start(e.t.Context(), req)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if job, err = x.Run(e.t.Context(), job.Topic, job.ID); err != nil {
+		e.t.Fatal(err)
+	}
+	if job.State != registry.Erased {
+		e.t.Fatalf("the erasure ended as %s", job.State)
+	}
+	return job
+}
+
+// found is how many events a page has.
+func (e *env) found(topic, where string) int {
+	e.t.Helper()
+	page, err := e.reader().Query(e.t.Context(), query.Request{Topic: topic, Where: where, Limit: query.MaxLimit})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return len(page.Events)
+}
+
+// tailed is how many events of all that SHARDS holds pass a filter.
+func (e *env) tailed(topic, where string) (n int) {
+	e.t.Helper()
+	ctx, cancel := context.WithTimeout(e.t.Context(), 30*time.Second)
+	defer cancel()
+	// The last frame of all says when it is over: a mark that passes every filter.
+	mark := fmt.Sprint("mark-", time.Now().UnixNano())
+	p := e.producer(topic)
+	if err := p.Publish(ctx, producer.Event{Time: feb(999, 1000), UserID: mark}); err != nil {
+		e.t.Fatal(err)
+	}
+	over := errors.New("over")
+	err := e.reader().Tail(ctx, query.TailRequest{Topic: topic, From: "1.0", Where: "user_id = '" + mark + "' OR (" + where + ")"}, func(_ string, ev json.RawMessage) error {
+		var got struct {
+			UserID string `json:"user_id"`
+		}
+		if err := json.Unmarshal(ev, &got); err != nil {
+			return err
+		}
+		if got.UserID == mark {
+			return over
+		}
+		n++
+		return nil
+	})
+	if !errors.Is(err, over) {
+		e.t.Fatal(err)
+	}
+	return n
+}
+
+// thousands publishes 10,000 events of February, 137 of them of u-7, which rotate
+// over shards.
+func (e *env) thousands(topic string) {
+	e.t.Helper()
+	p := e.producer(topic)
+	mine := 0
+	for i := range 10_000 {
+		user := fmt.Sprintf("u-%d", 100+i%50)
+		if i%73 == 5 && mine < 137 {
+			user = "u-7"
+			mine++
+		}
+		p.Log(producer.Event{Time: feb(i, 10_001), UserID: user, Message: fmt.Sprint(i), Attrs: []schemas.Attr{schemas.String("ip", fmt.Sprintf("10.0.0.%d", i%9))}})
+		if i%250 == 249 { // a frame
+			e.flush(p)
+		}
+	}
+	e.flush(p)
+	if mine != 137 {
+		e.t.Fatalf("%d events of u-7", mine)
+	}
+}
+
+// Given 10,000 events, 137 of one user over several shards: the user is erased,
+// the answer says 137, nobody else's events go, counters fall by 137, nothing
+// brings them back, and what the user does afterwards is kept.
+func TestEraseUser(t *testing.T) {
+	t.Parallel()
+	e := start(t, oneLane("app", 3000))
+	e.router()
+	e.sink()
+	e.thousands("app")
+	e.stored("app", 10_000, 30*time.Second)
+	before := e.closed("app", 30*time.Second)
+
+	job := e.erase(erase.Request{Topic: "app", Users: []string{"u-7"}, Reason: "request 4711"})
+	if job.Rows != 137 || job.Shards != 4 {
+		t.Errorf("%d rows in %d shards, want 137 in 4", job.Rows, job.Shards)
+	}
+	if n := e.count("SELECT count() FROM %s WHERE user_id = 'u-7' SETTINGS apply_patch_parts = 0, apply_deleted_mask = 0", e.table("app")); n != 0 {
+		t.Errorf("%d rows are in parts that are read", n)
+	}
+	if n := e.count("SELECT count() FROM %s", e.table("app")); n != 9863 {
+		t.Errorf("%d rows, want 9863", n)
+	}
+	if n := e.found("app", "user_id = 'u-7'"); n != 0 {
+		t.Errorf("a query finds %d", n)
+	}
+	if n := e.tailed("app", "user_id = 'u-7'"); n != 0 {
+		t.Errorf("the stream from its beginning has %d", n)
+	}
+	e.stored("app", 9864, 30*time.Second)
+	rep := e.verify(10_001)
+	if rep.Erased != 137 || rep.Stored != 9864 {
+		t.Errorf("verify: %+v", rep.Totals)
+	}
+	after := e.closed("app", 30*time.Second)
+	for i, s := range after[:3] { // the fourth is active: its router counts on
+		in := e.count("SELECT count() FROM %s WHERE shard = %d", e.table("app"), uint64(s.ID))
+		if s.Rows != in || s.Rows >= before[i].Rows {
+			t.Errorf("%s: its entry says %d rows, was %d; ClickHouse has %d", s.Name(), s.Rows, before[i].Rows, in)
+		}
+	}
+
+	p := e.producer("app")
+	for i := range 5 {
+		if err := p.Publish(t.Context(), producer.Event{Time: feb(500+i, 1000), UserID: "u-7", Message: "afterwards"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := e.found("app", "user_id = 'u-7'"); n != 5 {
+		t.Errorf("%d events of afterwards are found, want 5", n)
+	}
+	e.stored("app", 9869, 30*time.Second)
+	// Once more: of what came afterwards only.
+	if job = e.erase(erase.Request{Topic: "app", Users: []string{"u-7"}}); job.Rows != 5 {
+		t.Errorf("the second time %d rows went, want 5", job.Rows)
+	}
+	// And by a filter, with nothing to find.
+	if job = e.erase(erase.Request{Topic: "app", Where: "attributes.ip = '10.0.0.200'"}); job.Rows != 0 || job.Shards != 0 {
+		t.Errorf("nothing matches, %d rows went", job.Rows)
+	}
+	if rep = e.verify(10_006); rep.Erased != 142 {
+		t.Errorf("verify: %+v", rep.Totals)
+	}
+}
+
+// Whoever is killed, at whatever point, and however often: the erasure that is
+// taken up again ends as if nothing had happened.
+func TestEraseKilled(t *testing.T) {
+	t.Parallel()
+	e := start(t, oneLane("app", 3000))
+	e.router()
+	e.sink()
+	e.thousands("app")
+	e.stored("app", 10_000, 30*time.Second)
+	e.closed("app", 30*time.Second)
+	var gone atomic.Uint64
+	points := []string{"erase.entered", "erase.settled", "erase.before-intent", "erase.after-intent", "erase.after-floor", "erase.after-delete", "erase.after-rewrite", "erase.before-book", "erase.swept"}
+	parallel(t, len(points), func(i int) {
+		gone.Add(e.eraseKilledAt(points[i], fmt.Sprintf("u-%d", 100+i)))
+	})
+	if rep := e.verify(10_000); rep.Erased != gone.Load() || rep.Stored != 10_000-gone.Load() {
+		t.Errorf("%d were erased, verify says %+v", gone.Load(), rep.Totals)
+	}
+}
+
+// eraseKilledAt erases a user, is killed at the point, and has it taken up again
+// by two at once. It returns how many rows the user had.
+func (e *env) eraseKilledAt(point, user string) uint64 {
+	t := e.t
+	want := e.count("SELECT count() FROM %s WHERE user_id = '%s'", e.table("app"), user)
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	var killed atomic.Bool
+	dying := e.eraser(func(c *erase.Config) {
+		c.Crash = func(at string) {
+			if at == point { // whatever it does from now on fails
+				killed.Store(true)
+				kill()
+			}
+		}
+	})
+	job, err := dying.Start(ctx, erase.Request{Topic: "app", Users: []string{user}})
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	if _, err := dying.Run(ctx, "app", job.ID); !errors.Is(err, context.Canceled) || !killed.Load() {
+		t.Errorf("%s: killed %v, it ended with %v", point, killed.Load(), err)
+	}
+	if rep, err := e.reader().Verify(t.Context(), "app"); err != nil || !rep.OK() {
+		t.Errorf("%s: verify in between: %v, %q", point, err, rep.Problems)
+	}
+	parallel(t, 2, func(int) {
+		if _, err := e.eraser().Run(t.Context(), "app", job.ID); err != nil {
+			t.Errorf("%s: %v", point, err)
+		}
+	})
+	done, err := e.reg.Erasure(t.Context(), "app", job.ID)
+	if err != nil || done.State != registry.Erased || done.Rows != want {
+		t.Errorf("%s: %+v, %v; want %d rows", point, done, err, want)
+	}
+	if n := e.count("SELECT count() FROM %s WHERE user_id = '%s' SETTINGS apply_patch_parts = 0", e.table("app"), user); n != 0 {
+		t.Errorf("%s: %d rows are left", point, n)
+	}
+	return want
+}

@@ -1,0 +1,160 @@
+package erase
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Config is what erasing needs. Registry, Reader and DB are required.
+type Config struct {
+	Registry *registry.Registry
+	Reader   *query.Reader
+	DB       *tables.DB
+	// Within bounds the wait until everything covered is stored. Default 10 min.
+	Within time.Duration
+	// ReplayWindow and SettleTime are the sinks': from them follows when the streams
+	// let go of what was erased. Defaults 7 days and schemas.DedupWindow.
+	ReplayWindow, SettleTime time.Duration
+	// Progress is told what is being done; it must not block.
+	Progress func(Progress)
+	// Crash is called at the named points where tests kill the process.
+	Crash func(point string)
+}
+
+// Progress is how far an erasure has come.
+type Progress struct {
+	State registry.ErasureState
+	// Pending events are to be stored yet, while settling.
+	Pending uint64
+	// Done of Shards shards are erased.
+	Done, Shards int
+}
+
+// Eraser erases events. It is safe for concurrent use, and any number of
+// processes may carry out the same erasure.
+type Eraser struct {
+	cfg    Config
+	js     jetstream.JetStream
+	events jetstream.Stream
+	shards jetstream.Stream
+}
+
+// New prepares an eraser.
+func New(ctx context.Context, cfg Config) (*Eraser, error) {
+	if cfg.Within == 0 {
+		cfg.Within = 10 * time.Minute
+	}
+	if cfg.ReplayWindow == 0 {
+		cfg.ReplayWindow = 7 * 24 * time.Hour
+	}
+	if cfg.SettleTime == 0 {
+		cfg.SettleTime = schemas.DedupWindow
+	}
+	x := &Eraser{cfg: cfg, js: cfg.Registry.JetStream()}
+	var err error
+	if x.events, err = x.js.Stream(ctx, schemas.StreamEvents); err != nil {
+		return nil, fmt.Errorf("erase: stream %s: %w", schemas.StreamEvents, err)
+	}
+	if x.shards, err = x.js.Stream(ctx, schemas.StreamShards); err != nil {
+		return nil, fmt.Errorf("erase: stream %s: %w", schemas.StreamShards, err)
+	}
+	return x, nil
+}
+
+func (x *Eraser) crash(point string) {
+	if x.cfg.Crash != nil {
+		x.cfg.Crash(point)
+	}
+}
+
+func (x *Eraser) progress(p Progress) {
+	if x.cfg.Progress != nil {
+		x.cfg.Progress(p)
+	}
+}
+
+// Start enters an erasure in the ledger and returns its entry. From now on no
+// reader of the streams gives out its events; Run takes them from ClickHouse.
+func (x *Eraser) Start(ctx context.Context, req Request) (registry.Erasure, error) {
+	e, err := x.compile(ctx, req, time.Now())
+	if err != nil {
+		return e, err
+	}
+	info, err := x.events.Info(ctx)
+	if err != nil {
+		return e, fmt.Errorf("erase: %s: %w", schemas.StreamEvents, err)
+	}
+	e.Fence = info.State.LastSeq
+	e.ID = newID(e.CreatedAt)
+	if e, err = x.cfg.Registry.Enter(ctx, e); err != nil {
+		return e, err
+	}
+	x.crash("erase.entered")
+	return e, nil
+}
+
+// newID is a name people can sort and say: the day, and six random digits.
+func newID(at time.Time) string {
+	var b [3]byte
+	_, _ = rand.Read(b[:]) // never fails: see its documentation
+	return at.UTC().Format("20060102-150405") + "-" + hex.EncodeToString(b[:])
+}
+
+// Run carries an erasure on from where it stands to its end. It may be called
+// again after any failure, and on one that is erased: should ClickHouse have been
+// put back to an older copy, what came back with it goes again.
+func (x *Eraser) Run(ctx context.Context, topic, id string) (registry.Erasure, error) {
+	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
+	if err != nil {
+		return e, err
+	}
+	if e.Redacted {
+		return e, fmt.Errorf("%w: erasure %s was redacted: nobody knows any more whom it named", ErrRequest, id)
+	}
+	if e.State == registry.Settling {
+		if e, err = x.settle(ctx, e); err != nil {
+			return e, err
+		}
+		x.crash("erase.settled")
+	}
+	if err := x.sweep(ctx, &e); err != nil {
+		return e, err
+	}
+	x.crash("erase.swept")
+	rows, shards, err := x.total(ctx, &e)
+	if err != nil {
+		return e, err
+	}
+	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *registry.Erasure) bool {
+		if e.State == registry.Erased && e.Rows == rows && e.Shards == shards {
+			return false
+		}
+		if e.State != registry.Erased {
+			e.State, e.ErasedAt = registry.Erased, time.Now().UTC()
+		}
+		e.Rows, e.Shards = rows, shards
+		return true
+	})
+}
+
+// total adds up the receipts.
+func (x *Eraser) total(ctx context.Context, e *registry.Erasure) (rows uint64, shards int, err error) {
+	tallies, err := x.cfg.Registry.Tallies(ctx, e.Topic)
+	for _, t := range tallies {
+		if r, ok := t.Receipts[e.ID]; ok {
+			rows += r.Rows
+			shards++
+		}
+	}
+	return rows, shards, err
+}

@@ -1,0 +1,17 @@
+package erase
+
+import "errors"
+
+var (
+	// ErrRequest: what was asked for cannot be done; the message says why.
+	ErrRequest = errors.New("cannot erase")
+	// ErrNotSettled: what was accepted before the erasure is not stored yet.
+	ErrNotSettled = errors.New("not everything is stored yet")
+	// ErrLate: an insert holds events from both sides of the fence, and SHARDS no
+	// longer has the frames that tell them apart.
+	ErrLate = errors.New("too late to tell events apart")
+	// ErrNotGone: rows are still in a part that is read, after every attempt.
+	ErrNotGone = errors.New("rows are still there")
+	// ErrHeld: the streams still hold events the entry is needed for.
+	ErrHeld = errors.New("the streams still hold such events")
+)

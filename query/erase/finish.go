@@ -1,0 +1,136 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// finish carries out the pending erasure of a shard and books it. Every step may
+// be done again, by anybody: rows that are gone are not found, a floor that stands
+// is not lowered, and of several that book one succeeds; the others' answer is
+// registry.ErrConflict.
+func (x *Eraser) finish(ctx context.Context, t *registry.Tally) error {
+	p := t.Pending
+	e, err := x.cfg.Registry.Erasure(ctx, t.Topic, p.Erasure)
+	if err != nil {
+		return fmt.Errorf("erase: %s is pending in %s: %w", p.Erasure, schemas.PublicShardName(t.Topic, t.Month, t.Shard), err)
+	}
+	entry, err := x.cfg.Registry.Shard(ctx, t.Topic, t.Month, t.Shard)
+	if err != nil {
+		return err
+	}
+	tail, has, err := x.tail(ctx, &entry)
+	if err != nil {
+		return err
+	}
+	s, err := x.scope(ctx, &e, &entry, tail, has)
+	if err != nil {
+		return err
+	}
+	if s != nil {
+		if err := x.floor(ctx, &e, s); err != nil {
+			return err
+		}
+		x.crash("erase.after-floor")
+		if err := x.remove(ctx, &e, s, p.Drop); err != nil {
+			return err
+		}
+	}
+	_, after, err := x.cfg.DB.HeadRows(ctx, t.Topic, t.Month, t.Shard)
+	if err != nil {
+		return err
+	}
+	receipt := registry.Receipt{Rows: p.Rows, Before: p.Before, After: after, Dropped: p.Drop, RewrittenAt: time.Now().UTC()}
+	if old, again := t.Receipts[p.Erasure]; again {
+		receipt.Rows, receipt.Before = old.Rows, old.Before // they came back, and were counted then
+	}
+	x.crash("erase.before-book")
+	return x.cfg.Registry.Book(ctx, t, receipt, after)
+}
+
+// floor makes the head safe when the rows that carry it are all to go.
+func (x *Eraser) floor(ctx context.Context, e *registry.Erasure, s *scope) error {
+	head, err := x.cfg.DB.Head(ctx, e.Topic, s.part.Month, s.part.Shard)
+	if err != nil || head == 0 {
+		return err
+	}
+	c := covered(e, s, "e")
+	c.SQL += fmt.Sprintf(" AND pos = %d", head)
+	found, err := x.cfg.DB.Matching(ctx, e.Topic, []tables.Partition{s.part}, c, false)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	rows, err := x.cfg.DB.RowsAt(ctx, e.Topic, s.part, head)
+	if err != nil || found[s.part.Shard][0].Rows < rows {
+		return err
+	}
+	_, err = x.cfg.Registry.RaiseFloor(ctx, e.Topic, s.part.Month, s.part.Shard, head)
+	return err
+}
+
+// maxRewrites bounds the merges that are asked for: one is enough unless another
+// merge, begun before the delete, ended after it.
+const maxRewrites = 5
+
+// remove takes the rows out of every part that is read, and proves it.
+func (x *Eraser) remove(ctx context.Context, e *registry.Erasure, s *scope, drop bool) error {
+	if drop {
+		if err := x.cfg.DB.DropShard(ctx, e.Topic, s.part.Month, s.part.Shard); err != nil {
+			return err
+		}
+		x.crash("erase.after-delete")
+		return nil
+	}
+	c := covered(e, s, "e")
+	parts := []tables.Partition{s.part}
+	for range maxRewrites {
+		seen, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, false)
+		if err != nil {
+			return err
+		}
+		if len(seen) > 0 {
+			if err := x.cfg.DB.Hide(ctx, e.Topic, s.part, c); err != nil {
+				return err
+			}
+		}
+		x.crash("erase.after-delete")
+		left, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, true)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		if err := x.rewrite(ctx, e.Topic, s.part); err != nil {
+			return err
+		}
+		x.crash("erase.after-rewrite")
+		if left, err = x.cfg.DB.Matching(ctx, e.Topic, parts, c, true); err != nil || len(left) == 0 {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %s, after %d merges", ErrNotGone, schemas.PublicShardName(e.Topic, s.part.Month, s.part.Shard), maxRewrites)
+}
+
+// rewrite merges a partition, once no other merge or delete is under way in it.
+func (x *Eraser) rewrite(ctx context.Context, topic string, p tables.Partition) error {
+	for deadline := time.Now().Add(busyWithin); ; {
+		err := x.cfg.DB.Rewrite(ctx, topic, p)
+		if !errors.Is(err, tables.ErrBusy) || time.Now().After(deadline) {
+			return err
+		}
+		if err := pause(ctx, busyPause); err != nil {
+			return err
+		}
+	}
+}
+
+// A full shard merges within half a minute; a small one in well below a tenth of a
+// second.
+const (
+	busyWithin = 5 * time.Minute
+	busyPause  = 100 * time.Millisecond
+)

@@ -1,0 +1,66 @@
+package erase
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/almanac-events/almanac/registry"
+)
+
+// List is the erasures of a topic, or of all when topic is empty, the newest
+// first.
+func List(all map[string]*registry.Ledger, topic string) []registry.Erasure {
+	var out []registry.Erasure
+	for name, l := range all {
+		if topic == "" || name == topic {
+			out = append(out, l.Erasures...)
+		}
+	}
+	slices.SortFunc(out, func(a, b registry.Erasure) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return out
+}
+
+// Find finds an erasure by its id, whatever its topic.
+func (x *Eraser) Find(ctx context.Context, id string) (registry.Erasure, error) {
+	all, err := x.cfg.Registry.Ledgers(ctx)
+	if err != nil {
+		return registry.Erasure{}, err
+	}
+	for _, e := range List(all, "") {
+		if e.ID == id {
+			return e, nil
+		}
+	}
+	return registry.Erasure{}, fmt.Errorf("%w: no erasure %q; `almanac erase ls` lists them", ErrRequest, id)
+}
+
+// Redact puts pseudonyms in place of the users and the filter of an erasure, for
+// good. It is refused as long as a stream may hold events of it: until then the
+// entry is what keeps them away. What it cannot see is an old copy of ClickHouse:
+// after the redaction nothing takes out again what comes back with one.
+func (x *Eraser) Redact(ctx context.Context, topic, id string) (registry.Erasure, error) {
+	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
+	if err != nil || e.Redacted {
+		return e, err
+	}
+	if e.State != registry.Erased {
+		return e, fmt.Errorf("%w: erasure %s is %s; resume it first", ErrRequest, id, e.State)
+	}
+	held, err := x.holdings(ctx, &e)
+	if err != nil {
+		return e, err
+	}
+	for _, h := range held {
+		if h.Messages > 0 {
+			return e, fmt.Errorf("%w: %s has %d messages of its time and from before it; `almanac erase show %s` says until when, --purge takes those with its events", ErrHeld, h.Stream, h.Messages, id)
+		}
+	}
+	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *registry.Erasure) bool {
+		if e.Redacted {
+			return false
+		}
+		*e = Redacted(*e)
+		return true
+	})
+}

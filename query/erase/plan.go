@@ -1,0 +1,204 @@
+package erase
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Plan is what an erasure would do, as things stand. Nothing was changed.
+type Plan struct {
+	Topic string   `json:"topic"`
+	Users []string `json:"users,omitempty"`
+	Where string   `json:"where,omitempty"`
+	// Rows of so many shards would go.
+	Rows   uint64      `json:"rows"`
+	Shards []ShardPlan `json:"shards"`
+	// Waiting events are accepted and not stored yet: they are not among the rows,
+	// and an erasure waits for them.
+	Waiting uint64    `json:"waiting"`
+	Streams []Holding `json:"streams"`
+}
+
+// ShardPlan is what would go from a shard.
+type ShardPlan struct {
+	Name string `json:"name"`
+	Rows uint64 `json:"rows"` // would go
+	Of   uint64 `json:"of"`   // that the shard has
+}
+
+// Plan counts what an erasure would take.
+func (x *Eraser) Plan(ctx context.Context, req Request) (*Plan, error) {
+	e, err := x.compile(ctx, req, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	e.Fence = math.MaxUint64
+	p := &Plan{Topic: e.Topic, Users: e.Users, Where: e.Where, Shards: []ShardPlan{}}
+	if p.Waiting, err = x.cfg.Reader.WaitStored(ctx, 0); err != nil {
+		return nil, err
+	}
+	scopes, err := x.scopes(ctx, &e)
+	if err != nil {
+		return nil, err
+	}
+	found, err := x.matching(ctx, &e, scopes, false)
+	if err != nil {
+		return nil, err
+	}
+	for id, cuts := range found {
+		s := ShardPlan{Name: schemas.PublicShardName(e.Topic, scopes[id].part.Month, id)}
+		for _, c := range cuts {
+			s.Rows += c.Rows
+		}
+		if _, s.Of, err = x.cfg.DB.HeadRows(ctx, e.Topic, scopes[id].part.Month, id); err != nil {
+			return nil, err
+		}
+		p.Rows += s.Rows
+		p.Shards = append(p.Shards, s)
+	}
+	slices.SortFunc(p.Shards, func(a, b ShardPlan) int { return cmp.Compare(a.Name, b.Name) })
+	p.Streams, err = x.holdings(ctx, &e)
+	return p, err
+}
+
+// Holding is what a stream has that may contain events of an erasure.
+type Holding struct {
+	Stream string `json:"stream"`
+	// Messages whose times overlap the erasure's, from before its fence: whose events
+	// match is known only of those that are opened.
+	Messages uint64 `json:"messages"`
+	// GoneBy is when the janitor has taken the last of them, at the latest; zero when
+	// some stay until they are purged.
+	GoneBy time.Time `json:"gone_by,omitzero"`
+	// Staying are those that no janitor takes: last frames of shards that hold such
+	// events, and dead letters.
+	Staying uint64 `json:"staying"`
+}
+
+// holdings looks through the headers of both streams for what may contain events
+// of an erasure.
+func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, error) {
+	events := Holding{Stream: schemas.StreamEvents}
+	err := x.cfg.Reader.Headers(ctx, schemas.StreamEvents, schemas.TopicFilter(e.Topic), 1, func(msg jetstream.Msg, seq uint64) error {
+		f, err := schemas.ParseFrame(msg.Headers())
+		if seq > e.Fence || err == nil && !e.Covers(seq, f.MinTs, f.MaxTs) {
+			return nil
+		}
+		events.Messages++
+		return events.goneAfter(msg, x.cfg.SettleTime)
+	})
+	if err != nil {
+		return nil, err
+	}
+	tails, err := x.cfg.Reader.Tails(ctx, e.Topic)
+	if err != nil {
+		return nil, err
+	}
+	shards := Holding{Stream: schemas.StreamShards}
+	var ends []uint64
+	err = x.cfg.Reader.Headers(ctx, schemas.StreamShards, schemas.ShardsFilter(e.Topic), 1, func(msg jetstream.Msg, seq uint64) error {
+		p, err := schemas.ParsePlaced(msg.Headers())
+		if err != nil || p.Cleared != "" || !e.Covers(p.SourceSeq, p.MinTs, p.MaxTs) {
+			return nil
+		}
+		if isTail(tails, msg.Subject(), seq) {
+			ends = append(ends, seq)
+			return nil
+		}
+		shards.Messages++
+		return shards.goneAfter(msg, x.cfg.ReplayWindow+x.cfg.ReplayWindow/100)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if shards.Staying, err = x.matchingFrames(ctx, e, ends); err != nil {
+		return nil, err
+	}
+	shards.Messages += shards.Staying
+	dead := Holding{Stream: schemas.DeadSubject(e.Topic)}
+	topic, err := x.cfg.Registry.Topic(ctx, e.Topic)
+	if err != nil {
+		return nil, err
+	}
+	err = x.deadLetters(ctx, e, &topic, func(*jetstream.RawStreamMsg) error {
+		dead.Messages++
+		dead.Staying++
+		return nil
+	})
+	return []Holding{events, shards, dead}, err
+}
+
+// matchingFrames counts, of some messages of SHARDS, those with events of the
+// erasure: a shard's last frame stays for good, so it is opened.
+func (x *Eraser) matchingFrames(ctx context.Context, e *registry.Erasure, seqs []uint64) (n uint64, err error) {
+	topic, err := x.cfg.Registry.Topic(ctx, e.Topic)
+	if err != nil {
+		return 0, err
+	}
+	for _, seq := range seqs {
+		msg, err := x.shards.GetMsg(ctx, seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue // superseded and purged meanwhile
+		}
+		if err != nil {
+			return n, fmt.Errorf("erase: message %d of %s: %w", seq, schemas.StreamShards, err)
+		}
+		f, err := schemas.ParseFrame(msg.Header)
+		if err != nil {
+			continue
+		}
+		m := &matcher{x: x, e: e, topic: &topic}
+		if err := errors.Join(m.add(ctx, f, msg.Data), m.flush(ctx)); err != nil {
+			return n, err
+		}
+		if len(m.ids) > 0 {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// deadLetters calls f with the dead letters from before the fence that may be of
+// the erasure: those that name one of its users, or all, when it names none.
+// What they hold is no event, so that a filter cannot judge it.
+func (x *Eraser) deadLetters(ctx context.Context, e *registry.Erasure, t *schemas.Topic, f func(*jetstream.RawStreamMsg) error) error {
+	var r schemas.FrameReader
+	return registry.Read(ctx, x.js, schemas.StreamShards, schemas.DeadSubject(e.Topic), 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+		named := len(e.Users) == 0 || names(e, msg.Data)
+		if h, err := schemas.ParseFrame(msg.Header); err == nil && r.Open(msg.Data, t, h.Schema) == nil {
+			named = named || names(e, r.Raw())
+		}
+		if !named || source(msg.Header) > e.Fence {
+			return true, nil
+		}
+		return true, f(msg)
+	})
+}
+
+// goneAfter notes that a message goes so long after it was stored.
+func (h *Holding) goneAfter(msg jetstream.Msg, d time.Duration) error {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return fmt.Errorf("erase: %s: %w", h.Stream, err)
+	}
+	if at := meta.Timestamp.Add(d).UTC(); at.After(h.GoneBy) {
+		h.GoneBy = at
+	}
+	return nil
+}
+
+func isTail(tails map[schemas.Shard]query.Tail, subject string, seq uint64) bool {
+	_, _, id, err := schemas.ParseShardSubject(subject)
+	return err == nil && tails[id].Seq == seq
+}

@@ -1,0 +1,141 @@
+package erase
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Proof is an erasure with what became of it, shard by shard, as it can be checked
+// now.
+type Proof struct {
+	Erasure registry.Erasure `json:"erasure"`
+	Shards  []ShardProof     `json:"shards"`
+	// Matching rows are in ClickHouse now, hidden ones included: 0 once erased,
+	// unless an older copy of it was put back.
+	Matching uint64 `json:"matching"`
+	// OldParts are still on ClickHouse's disk, read by nobody, until OldPartsGoneBy.
+	OldParts       int       `json:"old_parts"`
+	OldPartsGoneBy time.Time `json:"old_parts_gone_by,omitzero"`
+	Streams        []Holding `json:"streams"`
+	// Hash is the SHA-256 of what does not change any more: the entry without its
+	// purge, and the receipts.
+	Hash string `json:"hash"`
+}
+
+// ShardProof is a shard's receipt, and its old parts.
+type ShardProof struct {
+	Name string `json:"name"`
+	registry.Receipt
+	OldParts int `json:"old_parts"`
+}
+
+// Show gathers the proof of an erasure.
+func (x *Eraser) Show(ctx context.Context, topic, id string) (*Proof, error) {
+	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proof{Erasure: e, Shards: []ShardProof{}}
+	tallies, err := x.cfg.Registry.Tallies(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tallies {
+		r, ok := t.Receipts[id]
+		if !ok {
+			continue
+		}
+		s := ShardProof{Name: schemas.PublicShardName(topic, t.Month, t.Shard), Receipt: r}
+		left, err := x.cfg.DB.Leftovers(ctx, topic, tables.Partition{Month: t.Month, Shard: t.Shard}, r.RewrittenAt)
+		if err != nil {
+			return nil, err
+		}
+		if s.OldParts = left.Parts; left.GoneBy.After(p.OldPartsGoneBy) {
+			p.OldPartsGoneBy = left.GoneBy
+		}
+		p.OldParts += left.Parts
+		p.Shards = append(p.Shards, s)
+	}
+	slices.SortFunc(p.Shards, func(a, b ShardProof) int { return cmp.Compare(a.Name, b.Name) })
+	if !e.Redacted {
+		scopes, err := x.scopes(ctx, &e)
+		if err != nil {
+			return nil, err
+		}
+		found, err := x.matching(ctx, &e, scopes, true)
+		if err != nil {
+			return nil, err
+		}
+		for _, cuts := range found {
+			for _, c := range cuts {
+				p.Matching += c.Rows
+			}
+		}
+	}
+	if p.Streams, err = x.holdings(ctx, &e); err != nil {
+		return nil, err
+	}
+	p.Hash, err = hash(p)
+	return p, err
+}
+
+// hash is over JSON with sorted keys, which Go writes of structs and maps alike.
+func hash(p *Proof) (string, error) {
+	e := p.Erasure
+	if !e.Redacted {
+		e = Redacted(e) // so that the hash stays when the entry is redacted
+	}
+	e.Purged = nil
+	receipts := make([]registry.Receipt, len(p.Shards))
+	names := make([]string, len(p.Shards))
+	for i, s := range p.Shards {
+		names[i], receipts[i] = s.Name, s.Receipt
+	}
+	data, err := json.Marshal(struct {
+		Erasure  registry.Erasure
+		Names    []string
+		Receipts []registry.Receipt
+	}{e, names, receipts})
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// Pseudonym stands for a name in what others may see: the same for the same name
+// in one erasure, and of no use with any other.
+func Pseudonym(erasure, name string) string {
+	sum := sha256.Sum256([]byte(erasure + "\x00" + name))
+	return "sha256:" + hex.EncodeToString(sum[:8])
+}
+
+// Redacted is an entry with pseudonyms for its users, and without its filter.
+func Redacted(e registry.Erasure) registry.Erasure {
+	users := make([]string, len(e.Users))
+	for i, u := range e.Users {
+		users[i] = Pseudonym(e.ID, u)
+	}
+	e.Users = users
+	if e.Where != "" {
+		e.Where = Pseudonym(e.ID, e.Where)
+	}
+	// A condition that no event fulfils; ts is a time of every event.
+	e.Cond, e.Params, e.Redacted = "0", nil, true
+	return e
+}
+
+// source is the sequence in EVENTS that a message of SHARDS came from.
+func source(h nats.Header) uint64 {
+	n, _ := strconv.ParseUint(h.Get(schemas.HeaderSourceSeq), 10, 64)
+	return n
+}

@@ -1,0 +1,266 @@
+package erase
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Purge takes the messages that hold events of an erasure out of the streams,
+// overwriting them on disk, without waiting for the janitor. What shared a frame
+// with such an event goes from the stream with it and stays in ClickHouse: the
+// erasure is at its end, so it is stored.
+//
+// The positions are written into the shard's tally before they go, so that nobody
+// takes the hole for a loss. The last frame of a shard that may grow stays until
+// the next follows it, and so does the last message of a lane in EVENTS: both are
+// state.
+func (x *Eraser) Purge(ctx context.Context, topic, id string) (registry.Erasure, error) {
+	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
+	if err != nil {
+		return e, err
+	}
+	if e.State != registry.Erased || e.Redacted {
+		return e, fmt.Errorf("%w: erasure %s is %s, only what is erased, and not redacted, can be purged", ErrRequest, id, e.State)
+	}
+	t, err := x.cfg.Registry.Topic(ctx, topic)
+	if err != nil {
+		return e, err
+	}
+	sum := registry.Purge{At: time.Now().UTC()}
+	shards, err := x.cfg.Registry.Shards(ctx, topic, 0)
+	if err != nil {
+		return e, err
+	}
+	for i := range shards {
+		if err := x.purgeShard(ctx, &e, &t, &shards[i], &sum); err != nil {
+			return e, err
+		}
+	}
+	if err := errors.Join(x.purgeEvents(ctx, &e, &t, &sum), x.purgeDead(ctx, &e, &t, &sum)); err != nil {
+		return e, err
+	}
+	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *registry.Erasure) bool {
+		if old := e.Purged; old != nil {
+			sum.Frames, sum.Events, sum.Dead = sum.Frames+old.Frames, sum.Events+old.Events, sum.Dead+old.Dead
+			sum.Erased, sum.Company = sum.Erased+old.Erased, sum.Company+old.Company
+		}
+		e.Purged = &sum
+		return true
+	})
+}
+
+// hit is a message with events of an erasure.
+type hit struct {
+	msg     *jetstream.RawStreamMsg
+	frame   schemas.Frame
+	matched uint64
+}
+
+// hits reads a stream's messages under a filter up to where more says, and calls f
+// with those that hold events of the erasure, some at a time.
+func (x *Eraser) hits(ctx context.Context, e *registry.Erasure, t *schemas.Topic, stream, filter string, more func(*jetstream.RawStreamMsg) bool, f func([]hit) error) error {
+	m := &matcher{x: x, e: e, topic: t}
+	var open []hit
+	owner := map[string]int{} // id: index in open
+	flush := func() error {
+		if err := m.flush(ctx); err != nil {
+			return err
+		}
+		for _, id := range m.ids {
+			open[owner[id]].matched++
+		}
+		found := slices.DeleteFunc(open, func(h hit) bool { return h.matched == 0 })
+		err := f(found)
+		open, m.ids = nil, nil
+		clear(owner)
+		return err
+	}
+	err := registry.Read(ctx, x.js, stream, filter, 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+		if !more(msg) {
+			return false, nil
+		}
+		frame, err := schemas.ParseFrame(msg.Header)
+		if err != nil || len(msg.Data) == 0 || frame.MaxTs < e.From || frame.MinTs > e.To {
+			return true, nil
+		}
+		if m.size >= maxMatchBytes || frame.Schema != m.schema {
+			if err := flush(); err != nil {
+				return false, err
+			}
+		}
+		if err := m.add(ctx, frame, msg.Data); err != nil {
+			return true, nil // no frame the router would take
+		}
+		for i := range m.reader.Rows() {
+			owner[m.reader.ID(i).String()] = len(open)
+		}
+		open = append(open, hit{msg: msg, frame: frame})
+		return true, nil
+	})
+	return errors.Join(err, flush())
+}
+
+func (x *Eraser) purgeShard(ctx context.Context, e *registry.Erasure, t *schemas.Topic, s *registry.Shard, sum *registry.Purge) error {
+	if s.Gone() {
+		return nil
+	}
+	tail, has, err := x.tail(ctx, s)
+	if err != nil || !has {
+		return err
+	}
+	covered := func(msg *jetstream.RawStreamMsg) bool {
+		p, err := schemas.ParsePlaced(msg.Header)
+		return err != nil || p.SourceSeq <= e.Fence
+	}
+	return x.hits(ctx, e, t, schemas.StreamShards, tail.subject, covered, func(found []hit) error {
+		var positions []uint64
+		for _, h := range found {
+			if p, err := schemas.ParsePlaced(h.msg.Header); err == nil && h.msg.Sequence != tail.Seq {
+				positions = append(positions, p.Pos)
+			}
+		}
+		if err := x.note(ctx, s, positions); err != nil {
+			return err
+		}
+		x.crash("erase.before-purge")
+		for _, h := range found {
+			if h.msg.Sequence == tail.Seq {
+				cleared, err := x.clearTail(ctx, s, tail, h.msg)
+				if err != nil {
+					return err
+				}
+				if !cleared {
+					continue
+				}
+			}
+			if err := x.shards.SecureDeleteMsg(ctx, h.msg.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+				return fmt.Errorf("erase: message %d of %s: %w", h.msg.Sequence, schemas.StreamShards, err)
+			}
+			sum.Frames++
+			sum.Erased += h.matched
+			sum.Company += uint64(h.frame.Rows) - h.matched
+		}
+		return nil
+	})
+}
+
+// note writes positions into the shard's tally that are about to leave SHARDS.
+func (x *Eraser) note(ctx context.Context, s *registry.Shard, positions []uint64) error {
+	if len(positions) == 0 {
+		return nil
+	}
+	full := false
+	_, err := x.cfg.Registry.AmendTally(ctx, s.Topic, s.Month, s.ID, func(t *registry.Tally) bool {
+		t.AddPurged(positions...)
+		full = len(t.Purged) > registry.MaxSpans
+		return !full
+	})
+	if full {
+		return fmt.Errorf("%w: %s would have more than %d gaps in %s; the janitor takes the rest", ErrRequest, s.Name(), registry.MaxSpans, schemas.StreamShards)
+	}
+	return err
+}
+
+// clearTail puts a mark behind the last frame of a shard that no frame follows any
+// more: its headers without its events, so that its end is known. It says whether
+// the frame may go.
+func (x *Eraser) clearTail(ctx context.Context, s *registry.Shard, tail end, msg *jetstream.RawStreamMsg) (bool, error) {
+	if s.Status == registry.Active || s.SealedAt != tail.Pos {
+		return false, nil
+	}
+	mark := nats.NewMsg(tail.subject)
+	for k, v := range msg.Header {
+		if !strings.HasPrefix(k, "Nats-") {
+			mark.Header[k] = v
+		}
+	}
+	mark.Header.Set(schemas.HeaderCleared, schemas.ClearedErased)
+	mark.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(tail.Seq, 10))
+	_, err := x.js.PublishMsg(ctx, mark)
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+		return false, nil // somebody else put one; the next purge sees it
+	}
+	if err != nil {
+		return false, fmt.Errorf("erase: marking the end of %s: %w", s.Name(), err)
+	}
+	return true, nil
+}
+
+// purgeEvents takes routed messages out of EVENTS. Bare JSON is read as text: what
+// names a user goes.
+func (x *Eraser) purgeEvents(ctx context.Context, e *registry.Erasure, t *schemas.Topic, sum *registry.Purge) error {
+	routed := map[string]uint64{}
+	err := registry.LastMessages(ctx, x.js, schemas.StreamShards, schemas.RoutedFilter(e.Topic), func(msg *jetstream.RawStreamMsg) error {
+		cp, err := schemas.ParseCheckpoint(msg.Data)
+		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok && err == nil {
+			routed[lane] = cp.Source
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	settled := func(msg *jetstream.RawStreamMsg) bool { // below the checkpoint's own message, which is state
+		_, _, lane, err := schemas.EventsTokens(msg.Subject)
+		return err == nil && msg.Sequence < routed[lane]
+	}
+	drop := func(seq uint64) error {
+		if err := x.events.SecureDeleteMsg(ctx, seq); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return fmt.Errorf("erase: message %d of %s: %w", seq, schemas.StreamEvents, err)
+		}
+		sum.Events++
+		return nil
+	}
+	var bare []uint64
+	err = x.hits(ctx, e, t, schemas.StreamEvents, schemas.TopicFilter(e.Topic), func(msg *jetstream.RawStreamMsg) bool {
+		if msg.Sequence <= e.Fence && settled(msg) && !schemas.HasFrameHeaders(msg.Header) && names(e, msg.Data) {
+			bare = append(bare, msg.Sequence)
+		}
+		return msg.Sequence <= e.Fence
+	}, func(found []hit) error {
+		for _, h := range found {
+			if settled(h.msg) {
+				if err := drop(h.msg.Sequence); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	for _, seq := range bare {
+		err = errors.Join(err, drop(seq))
+	}
+	return err
+}
+
+// purgeDead takes dead letters that name a user.
+func (x *Eraser) purgeDead(ctx context.Context, e *registry.Erasure, t *schemas.Topic, sum *registry.Purge) error {
+	if len(e.Users) == 0 {
+		return nil
+	}
+	return x.deadLetters(ctx, e, t, func(msg *jetstream.RawStreamMsg) error {
+		if err := x.shards.SecureDeleteMsg(ctx, msg.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return fmt.Errorf("erase: dead letter %d: %w", msg.Sequence, err)
+		}
+		sum.Dead++
+		return nil
+	})
+}
+
+// names says whether text names one of the erasure's users.
+func names(e *registry.Erasure, text []byte) bool {
+	return slices.ContainsFunc(e.Users, func(u string) bool { return bytes.Contains(text, []byte(u)) })
+}

@@ -1,0 +1,265 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// scope is which rows of a shard an erasure covers.
+type scope struct {
+	part tables.Partition
+	// bound is the last position that is covered whole.
+	bound uint64
+	// mixed is the position above the bound whose insert took frames from both sides
+	// of the fence; of its rows those with these ids are covered.
+	mixed uint64
+	ids   []string
+}
+
+func (s *scope) whole() bool { return s.bound == math.MaxUint64 }
+
+// where is the scope as a condition over stored rows.
+func (s *scope) where() string {
+	switch {
+	case s.whole():
+		return "1"
+	case len(s.ids) == 0:
+		return fmt.Sprintf("pos <= %d", s.bound)
+	}
+	return fmt.Sprintf("(pos <= %d OR (pos = %d AND id IN ('%s')))", s.bound, s.mixed, strings.Join(s.ids, "','"))
+}
+
+// covered is the rows of the scope that an erasure means.
+func covered(e *registry.Erasure, s *scope, prefix string) tables.Condition {
+	cond, params := e.Match(prefix)
+	if !s.whole() {
+		cond += " AND " + s.where()
+	}
+	return tables.Condition{SQL: cond, Params: params}
+}
+
+// bound is the last position of a shard that is covered whole: every one of a
+// shard whose last frame came before the fence, none of a shard that began behind
+// it. A shard that lost its tail is covered when no frame can come any more.
+func bound(e *registry.Erasure, s *registry.Shard, tail end, has bool) uint64 {
+	if b, ok := e.Bounds[s.ID]; ok {
+		return b
+	}
+	if has && tail.SourceSeq > e.Fence || !has && s.Status == registry.Active {
+		return 0
+	}
+	return math.MaxUint64
+}
+
+// bounds finds the last covered position of the shards that may still grow, or
+// have grown beyond the fence. It must be called once everything up to the fence
+// is in SHARDS.
+func (x *Eraser) bounds(ctx context.Context, e *registry.Erasure) (map[schemas.Shard]uint64, error) {
+	// The entries first: a shard that is sealed there has its last frame in SHARDS.
+	shards, err := x.cfg.Registry.Shards(ctx, e.Topic, 0)
+	if err != nil {
+		return nil, err
+	}
+	tails, err := x.cfg.Reader.Tails(ctx, e.Topic)
+	if err != nil {
+		return nil, err
+	}
+	out := map[schemas.Shard]uint64{}
+	for i := range shards {
+		s := &shards[i]
+		last, has := tails[s.ID]
+		t := end{last, schemas.ShardSubject(s.Topic, s.Month, s.ID)}
+		switch {
+		case !has:
+			if s.Status == registry.Active {
+				out[s.ID] = 0
+			}
+		case t.SourceSeq > e.Fence:
+			seq, err := registry.FindBehind(ctx, x.shards, t.subject, e.Fence, t.Seq)
+			if err != nil {
+				return nil, err
+			}
+			first, err := registry.FrameFrom(ctx, x.shards, t.subject, seq)
+			if err != nil {
+				return nil, err
+			}
+			out[s.ID] = first.Pos - 1
+		case s.Status == registry.Active:
+			out[s.ID] = t.Pos
+		}
+	}
+	return out, nil
+}
+
+// scopes are the scopes of the shards that may hold events of the erasure.
+func (x *Eraser) scopes(ctx context.Context, e *registry.Erasure) (map[schemas.Shard]*scope, error) {
+	shards, err := x.cfg.Registry.Shards(ctx, e.Topic, 0)
+	if err != nil {
+		return nil, err
+	}
+	tails, err := x.cfg.Reader.Tails(ctx, e.Topic)
+	if err != nil {
+		return nil, err
+	}
+	out := map[schemas.Shard]*scope{}
+	for i := range shards {
+		s := &shards[i]
+		// A closed shard without rows has the range it had when it was made: none.
+		if !s.Overlaps(e.From, e.To) || s.Gone() {
+			continue
+		}
+		last, has := tails[s.ID]
+		tail := end{last, schemas.ShardSubject(s.Topic, s.Month, s.ID)}
+		if sc, err := x.scope(ctx, e, s, tail, has); err != nil {
+			return nil, err
+		} else if sc != nil {
+			out[s.ID] = sc
+		}
+	}
+	return out, nil
+}
+
+// end is a shard's last frame, by its headers, and the shard's subject.
+type end struct {
+	query.Tail
+	subject string
+}
+
+// tail reads the last frame of one shard.
+func (x *Eraser) tail(ctx context.Context, s *registry.Shard) (t end, has bool, err error) {
+	t.subject = schemas.ShardSubject(s.Topic, s.Month, s.ID)
+	msg, err := x.shards.GetLastMsgForSubject(ctx, t.subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return t, false, nil
+	}
+	if err != nil {
+		return t, false, fmt.Errorf("erase: tail of %s: %w", s.Name(), err)
+	}
+	t.Seq = msg.Sequence
+	if t.Placed, err = schemas.ParsePlaced(msg.Header); err != nil {
+		return t, false, nil // no frame, so nobody's tail; verify names it
+	}
+	return t, true, nil
+}
+
+// scope is the erasure's scope in one shard; nil when nothing of it is covered.
+func (x *Eraser) scope(ctx context.Context, e *registry.Erasure, s *registry.Shard, tail end, has bool) (*scope, error) {
+	sc := &scope{part: tables.Partition{Month: s.Month, Shard: s.ID}, bound: bound(e, s, tail, has)}
+	if sc.bound == 0 {
+		return nil, nil
+	}
+	if sc.whole() || !has || tail.Pos <= sc.bound {
+		return sc, nil
+	}
+	return sc, x.mix(ctx, e, sc, tail)
+}
+
+// mix finds the rows that are covered in the insert that spans the bound: by the
+// ids that match in its frames up to there.
+func (x *Eraser) mix(ctx context.Context, e *registry.Erasure, sc *scope, tail end) error {
+	below, above, err := x.cfg.DB.Around(ctx, e.Topic, sc.part, sc.bound)
+	if err != nil || above == 0 || below == sc.bound {
+		return err
+	}
+	cond, params := e.Match("e")
+	all, err := x.cfg.DB.Matching(ctx, e.Topic, []tables.Partition{sc.part}, tables.Condition{SQL: fmt.Sprintf("%s AND pos = %d", cond, above), Params: params}, true)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	ids, first, err := x.idsOf(ctx, e, tail, below+1, sc.bound)
+	if err != nil {
+		return err
+	}
+	if first != below+1 {
+		if e.State == registry.Erased {
+			return nil // it was done while they were there
+		}
+		return fmt.Errorf("%w: position %d of %s was stored with positions %d to %d in one insert, and %s no longer has all of these; a new erasure of the same events takes them all",
+			ErrLate, above, schemas.PublicShardName(e.Topic, sc.part.Month, sc.part.Shard), below+1, sc.bound, schemas.StreamShards)
+	}
+	sc.mixed, sc.ids = above, ids
+	return nil
+}
+
+// idsOf are the ids of the events the erasure means in the frames of a shard
+// between two positions, and the first of these that SHARDS holds.
+func (x *Eraser) idsOf(ctx context.Context, e *registry.Erasure, tail end, from, to uint64) (ids []string, first uint64, err error) {
+	seq, err := registry.FindFrame(ctx, x.shards, tail.subject, from, tail.Seq)
+	if err != nil {
+		return nil, 0, err
+	}
+	topic, err := x.cfg.Registry.Topic(ctx, e.Topic)
+	if err != nil {
+		return nil, 0, err
+	}
+	m := &matcher{x: x, e: e, topic: &topic}
+	err = registry.Read(ctx, x.js, schemas.StreamShards, tail.subject, seq, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+		p, err := schemas.ParsePlaced(msg.Header)
+		if err != nil || p.Pos > to {
+			return false, err
+		}
+		if first == 0 {
+			first = p.Pos
+		}
+		return true, m.add(ctx, p.Frame, msg.Data)
+	})
+	return m.ids, first, errors.Join(err, m.flush(ctx))
+}
+
+// matcher lets ClickHouse find the events an erasure means among frames.
+type matcher struct {
+	x      *Eraser
+	e      *registry.Erasure
+	topic  *schemas.Topic
+	reader schemas.FrameReader
+
+	blocks [][]byte
+	size   int
+	schema int
+	ids    []string
+}
+
+// maxMatchBytes is what one statement takes, decompressed, give or take a frame.
+const maxMatchBytes = 32 << 20
+
+// add takes a frame; one that the erasure cannot concern is passed over.
+func (m *matcher) add(ctx context.Context, f schemas.Frame, payload []byte) error {
+	if f.MaxTs < m.e.From || f.MinTs > m.e.To {
+		return nil
+	}
+	if f.Schema != m.schema || m.size >= maxMatchBytes {
+		if err := m.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if err := m.reader.Open(payload, m.topic, f.Schema); err != nil {
+		return fmt.Errorf("erase: a frame of topic %q: %w", m.topic.Name, err)
+	}
+	m.schema = f.Schema
+	m.blocks = append(m.blocks, slices.Clone(m.reader.Raw()))
+	m.size += len(m.reader.Raw())
+	return nil
+}
+
+func (m *matcher) flush(ctx context.Context) error {
+	if len(m.blocks) == 0 {
+		return nil
+	}
+	cond, params := m.e.Match("e")
+	ids, err := m.x.cfg.Reader.MatchingIDs(ctx, m.topic, m.schema, m.blocks, cond, maps.Clone(params))
+	m.ids = append(m.ids, ids...)
+	m.blocks, m.size = nil, 0
+	return err
+}

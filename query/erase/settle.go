@@ -1,0 +1,56 @@
+package erase
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+)
+
+// settle waits until everything that was accepted before the erasure was entered
+// is stored, and notes how far it covers the shards that go on growing.
+func (x *Eraser) settle(ctx context.Context, e registry.Erasure) (registry.Erasure, error) {
+	// Who held an older ledger has read this entry then.
+	if err := pause(ctx, time.Until(e.CreatedAt.Add(registry.LedgerStaleness))); err != nil {
+		return e, err
+	}
+	for deadline := time.Now().Add(x.cfg.Within); ; {
+		pending, err := x.cfg.Reader.WaitStored(ctx, settleStep)
+		if err != nil {
+			return e, err
+		}
+		x.progress(Progress{State: registry.Settling, Pending: pending})
+		if pending == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			return e, fmt.Errorf("%w: %d events after %s; once routers and sinks have stored them, `almanac erase resume %s` goes on", ErrNotSettled, pending, x.cfg.Within, e.ID)
+		}
+	}
+	bounds, err := x.bounds(ctx, &e)
+	if err != nil {
+		return e, err
+	}
+	return x.cfg.Registry.AmendErasure(ctx, e.Topic, e.ID, func(now *registry.Erasure) bool {
+		if now.State != registry.Settling {
+			return false // another process was faster: its bounds hold
+		}
+		now.State, now.SettledAt, now.Bounds = registry.Erasing, time.Now().UTC(), bounds
+		return true
+	})
+}
+
+// settleStep is how often progress is told.
+const settleStep = time.Second
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(max(d, 0))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,211 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// atOnce is how many shards are erased side by side: each waits for a disk more
+// than for a processor.
+const atOnce = 4
+
+// maxSweeps bounds the passes over a topic: the first erases, the second finds
+// nothing; more come only while somebody puts rows back.
+const maxSweeps = 5
+
+// sweep erases shard after shard until a pass over all of them finds none with
+// rows that match, hidden ones included.
+func (x *Eraser) sweep(ctx context.Context, e *registry.Erasure) error {
+	for range maxSweeps {
+		if err := x.finishAll(ctx, e.Topic); err != nil {
+			return err
+		}
+		scopes, err := x.scopes(ctx, e)
+		if err != nil {
+			return err
+		}
+		found, err := x.matching(ctx, e, scopes, true)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		var done atomic.Int64
+		x.progress(Progress{State: registry.Erasing, Shards: len(found)})
+		g, gctx := errgroup.WithContext(ctx)
+		g.SetLimit(atOnce)
+		for id := range found {
+			g.Go(func() error {
+				if err := x.shard(gctx, e, scopes[id]); err != nil {
+					return err
+				}
+				x.progress(Progress{State: registry.Erasing, Done: int(done.Add(1)), Shards: len(found)})
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: topic %q has rows of erasure %s after %d passes", ErrNotGone, e.Topic, e.ID, maxSweeps)
+}
+
+// matching counts what an erasure means in ClickHouse, by shard and position.
+func (x *Eraser) matching(ctx context.Context, e *registry.Erasure, scopes map[schemas.Shard]*scope, physical bool) (map[schemas.Shard][]tables.PosRows, error) {
+	var whole []tables.Partition
+	var bounded []*scope
+	for _, s := range scopes {
+		if s.whole() {
+			whole = append(whole, s.part)
+		} else {
+			bounded = append(bounded, s)
+		}
+	}
+	cond, params := e.Match("e")
+	out, err := x.cfg.DB.Matching(ctx, e.Topic, whole, tables.Condition{SQL: cond, Params: params}, physical)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range bounded {
+		more, err := x.cfg.DB.Matching(ctx, e.Topic, []tables.Partition{s.part}, covered(e, s, "e"), physical)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(out, more)
+	}
+	return out, nil
+}
+
+// finishAll carries out whatever is pending in the topic's shards, whosever it is.
+func (x *Eraser) finishAll(ctx context.Context, topic string) error {
+	tallies, err := x.cfg.Registry.Tallies(ctx, topic)
+	if err != nil {
+		return err
+	}
+	for _, t := range tallies {
+		if t.Pending == nil {
+			continue
+		}
+		if err := x.finish(ctx, &t); err != nil && !errors.Is(err, registry.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+// shard erases in one shard: counts, writes down what will go, and takes it.
+func (x *Eraser) shard(ctx context.Context, e *registry.Erasure, s *scope) error {
+	for {
+		t, err := x.cfg.Registry.Tally(ctx, e.Topic, s.part.Month, s.part.Shard)
+		if err != nil {
+			return err
+		}
+		if t.Pending == nil {
+			x.crash("erase.before-intent")
+			p, err := x.intent(ctx, e, s, &t)
+			if err != nil || p == nil {
+				return err
+			}
+			if err = x.cfg.Registry.Begin(ctx, &t, *p); errors.Is(err, registry.ErrConflict) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			x.crash("erase.after-intent")
+		}
+		mine := t.Pending.Erasure == e.ID
+		err = x.finish(ctx, &t)
+		if err != nil && !errors.Is(err, registry.ErrConflict) {
+			return err
+		}
+		if err == nil && mine {
+			return nil
+		}
+	}
+}
+
+// intent counts what the erasure will take from the shard; nil when there is
+// nothing. Rows that an earlier erasure had counted, this one or another, are not
+// counted again: they came back with an older copy of ClickHouse.
+func (x *Eraser) intent(ctx context.Context, e *registry.Erasure, s *scope, t *registry.Tally) (*registry.Pending, error) {
+	parts := []tables.Partition{s.part}
+	c := covered(e, s, "e")
+	there, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, true)
+	if err != nil || len(there) == 0 {
+		return nil, err
+	}
+	_, rows, err := x.cfg.DB.HeadRows(ctx, e.Topic, s.part.Month, s.part.Shard)
+	if err != nil {
+		return nil, err
+	}
+	p := &registry.Pending{Erasure: e.ID, Before: rows, At: time.Now().UTC()}
+	all, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, false)
+	if err != nil {
+		return nil, err
+	}
+	var matched uint64
+	for _, n := range all[s.part.Shard] {
+		matched += n.Rows
+	}
+	if _, again := t.Receipts[e.ID]; !again {
+		n := 0
+		for id := range t.Receipts {
+			if err := x.except(ctx, &c, e.Topic, id, s, n); err != nil {
+				return nil, err
+			}
+			n++
+		}
+		if len(t.Receipts) > 0 {
+			if all, err = x.cfg.DB.Matching(ctx, e.Topic, parts, c, false); err != nil {
+				return nil, err
+			}
+		}
+		for _, n := range all[s.part.Shard] {
+			p.Cuts = append(p.Cuts, registry.Cut{Pos: n.Pos, Rows: n.Rows})
+			p.Rows += n.Rows
+		}
+		p.Cuts = registry.AddCuts(p.Cuts, nil)
+	}
+	entry, err := x.cfg.Registry.Shard(ctx, e.Topic, s.part.Month, s.part.Shard)
+	if err != nil {
+		return nil, err
+	}
+	p.Drop = entry.Status == registry.Closed && s.whole() && matched == rows && rows > 0
+	return p, nil
+}
+
+// except leaves out of a condition what an earlier erasure covered in the shard.
+func (x *Eraser) except(ctx context.Context, c *tables.Condition, topic, id string, s *scope, n int) error {
+	old, err := x.cfg.Registry.Erasure(ctx, topic, id)
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil // forgotten
+	}
+	if err != nil {
+		return err
+	}
+	entry, err := x.cfg.Registry.Shard(ctx, topic, s.part.Month, s.part.Shard)
+	if err != nil {
+		return err
+	}
+	tail, has, err := x.tail(ctx, &entry)
+	if err != nil {
+		return err
+	}
+	before := &scope{part: s.part, bound: bound(&old, &entry, tail, has)}
+	if before.bound == 0 {
+		return nil
+	}
+	was := covered(&old, before, fmt.Sprintf("o%d", n))
+	c.SQL += " AND NOT (" + was.SQL + ")"
+	maps.Copy(c.Params, was.Params)
+	return nil
+}

@@ -1,0 +1,41 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Headers gives f the headers of a stream's messages under a subject filter, from
+// a sequence on to the present end, without their payloads.
+func (r *Reader) Headers(ctx context.Context, stream, filter string, from uint64, f func(msg jetstream.Msg, seq uint64) error) error {
+	s := r.shards
+	if stream == schemas.StreamEvents {
+		s = r.events
+	}
+	return scanHeaders(ctx, s, filter, jetstream.DeliverByStartSequencePolicy, max(from, 1), f)
+}
+
+// MatchingIDs are the ids of the events in some frames that fulfil a condition.
+// The blocks are decompressed (FrameReader.Raw) and of one schema version.
+func (r *Reader) MatchingIDs(ctx context.Context, t *schemas.Topic, schema int, blocks [][]byte, cond string, params map[string]string) ([]string, error) {
+	body, err := r.db.Select(ctx, &tables.Select{
+		SQL:    fmt.Sprintf("SELECT id FROM (%s) WHERE %s FORMAT TSV", tables.FreshSource(t, schema, 0, 0), cond),
+		Params: params, Settings: map[string]string{"log_queries": "0"}, Fresh: blocks, FreshStructure: t.FrameStructure(schema),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return nil, fmt.Errorf("query: ids of fresh events: %w", err)
+	}
+	return strings.Fields(string(text)), nil
+}

@@ -1,0 +1,184 @@
+package tables
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Partition is where a shard's rows are.
+type Partition struct {
+	Month schemas.Month
+	Shard schemas.Shard
+}
+
+func (p Partition) id() string { return schemas.PartitionID(p.Month, p.Shard) }
+
+// PosRows is how many rows a position has, or of them so many.
+type PosRows struct{ Pos, Rows uint64 }
+
+// Condition is a WHERE clause and its parameters.
+type Condition struct {
+	SQL    string
+	Params map[string]string
+}
+
+// eraseSettings let a condition list ids by the ten thousand and keep what it
+// names, a person, out of the server's query log.
+var eraseSettings = map[string]string{
+	"max_query_size":            "134217728",
+	"max_ast_elements":          "2000000",
+	"max_expanded_ast_elements": "2000000",
+	"log_queries":               "0",
+}
+
+// physicalSettings show rows that were deleted and are still in a part.
+var physicalSettings = map[string]string{"apply_patch_parts": "0", "apply_deleted_mask": "0"}
+
+func settings(more ...map[string]string) map[string]string {
+	out := maps.Clone(eraseSettings)
+	for _, m := range more {
+		maps.Copy(out, m)
+	}
+	return out
+}
+
+// Matching counts the rows of some partitions that fulfil a condition, by
+// position, the lowest first. Partitions without any are not in the answer.
+// physical counts those too that a delete hid and no merge removed yet.
+func (db *DB) Matching(ctx context.Context, topic string, in []Partition, c Condition, physical bool) (map[schemas.Shard][]PosRows, error) {
+	out := map[schemas.Shard][]PosRows{}
+	s := settings()
+	if physical {
+		s = settings(physicalSettings)
+	}
+	for len(in) > 0 {
+		n := min(len(in), maxPartitions)
+		keys := make([]string, n)
+		for i, p := range in[:n] {
+			keys[i] = fmt.Sprintf("(%d,%d)", uint32(p.Month), uint64(p.Shard))
+		}
+		in = in[n:]
+		q := fmt.Sprintf("SELECT shard, pos, count() FROM %s WHERE (month, shard) IN (%s) AND (%s) GROUP BY shard, pos ORDER BY shard, pos FORMAT TSV",
+			schemas.QuotedTable(db.Database, topic), strings.Join(keys, ","), c.SQL)
+		err := db.lines(ctx, &Select{SQL: q, Params: c.Params, Settings: s}, func(line string) error {
+			var shard, pos, rows uint64
+			if _, err := fmt.Sscan(line, &shard, &pos, &rows); err != nil {
+				return fmt.Errorf("ClickHouse's answer is %q: %w", line, err)
+			}
+			out[schemas.Shard(shard)] = append(out[schemas.Shard(shard)], PosRows{pos, rows})
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("counting in topic %q: %w", topic, err)
+		}
+	}
+	return out, nil
+}
+
+// maxPartitions bounds the partitions of one statement.
+const maxPartitions = 1000
+
+// RowsAt counts the rows at one position of a shard.
+func (db *DB) RowsAt(ctx context.Context, topic string, p Partition, pos uint64) (uint64, error) {
+	var n uint64
+	q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos = %d", schemas.QuotedTable(db.Database, topic), uint32(p.Month), uint64(p.Shard), pos)
+	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
+		return 0, fmt.Errorf("rows of %s: %w", schemas.PublicShardName(topic, p.Month, p.Shard), refusal(err))
+	}
+	return n, nil
+}
+
+// Around finds the stored positions on both sides of pos: the highest at or below
+// it and the lowest above; 0 where there is none.
+func (db *DB) Around(ctx context.Context, topic string, p Partition, pos uint64) (below, above uint64, err error) {
+	q := fmt.Sprintf("SELECT maxIf(pos, pos <= %d), minIf(pos, pos > %d) FROM %s WHERE month = %d AND shard = %d",
+		pos, pos, schemas.QuotedTable(db.Database, topic), uint32(p.Month), uint64(p.Shard))
+	if err := db.conn.QueryRow(ctx, q).Scan(&below, &above); err != nil {
+		return 0, 0, fmt.Errorf("positions of %s: %w", schemas.PublicShardName(topic, p.Month, p.Shard), refusal(err))
+	}
+	return below, above, nil
+}
+
+// Hide deletes the rows of one partition that fulfil the condition, as a patch
+// part: from its answer on no read sees them. A mutation would clone every part of
+// the table instead.
+func (db *DB) Hide(ctx context.Context, topic string, p Partition, c Condition) error {
+	q := fmt.Sprintf("DELETE FROM %s IN PARTITION ID '%s' WHERE %s", schemas.QuotedTable(db.Database, topic), p.id(), c.SQL)
+	return db.exec(ctx, topic, p, &Select{SQL: q, Params: c.Params, Settings: settings(map[string]string{"lightweight_delete_mode": "lightweight_update_force"})})
+}
+
+// Rewrite merges the parts of one partition into one without the rows that were
+// hidden. The old parts are read no more; they stay on disk for the table's
+// old_parts_lifetime.
+func (db *DB) Rewrite(ctx context.Context, topic string, p Partition) error {
+	q := fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", schemas.QuotedTable(db.Database, topic), p.id())
+	return db.exec(ctx, topic, p, &Select{SQL: q, Settings: settings(map[string]string{"optimize_throw_if_noop": "1", "optimize_skip_merged_partitions": "0"})})
+}
+
+func (db *DB) exec(ctx context.Context, topic string, p Partition, s *Select) error {
+	err := db.lines(ctx, s, func(string) error { return nil })
+	if err != nil {
+		return fmt.Errorf("erasing in %s: %w", schemas.PublicShardName(topic, p.Month, p.Shard), err)
+	}
+	return nil
+}
+
+// Leftover is old parts of a table that nobody reads and that are still on disk.
+type Leftover struct {
+	Parts int
+	Bytes uint64
+	// GoneBy is when ClickHouse removes the last of them, by the table's
+	// old_parts_lifetime and its clock.
+	GoneBy time.Time
+}
+
+// Leftovers are the inactive parts of one partition that were written up to a
+// time, to the second, as ClickHouse keeps it.
+func (db *DB) Leftovers(ctx context.Context, topic string, p Partition, upTo time.Time) (Leftover, error) {
+	var out Leftover
+	var parts, last, lifetime uint64
+	q := fmt.Sprintf(`SELECT count(), sum(bytes_on_disk), toUInt64(max(toUnixTimestamp(remove_time))),
+		(SELECT toUInt64OrZero(extract(create_table_query, 'old_parts_lifetime = (\\d+)')) FROM system.tables WHERE database = '%[1]s' AND name = '%[2]s')
+		FROM system.parts WHERE database = '%[1]s' AND table = '%[2]s' AND NOT active AND partition_id = '%[3]s' AND modification_time <= fromUnixTimestamp(%[4]d)`,
+		quoted(db.Database), quoted(topic), p.id(), upTo.Unix()+1)
+	if err := db.conn.QueryRow(ctx, q).Scan(&parts, &out.Bytes, &last, &lifetime); err != nil {
+		return out, fmt.Errorf("old parts of %s: %w", schemas.PublicShardName(topic, p.Month, p.Shard), refusal(err))
+	}
+	if out.Parts = int(parts); parts > 0 {
+		out.GoneBy = time.Unix(int64(last+lifetime), 0).UTC()
+	}
+	return out, nil
+}
+
+func quoted(s string) string { return strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) }
+
+// lines runs a statement and calls f with each line of its answer.
+func (db *DB) lines(ctx context.Context, s *Select, f func(string) error) error {
+	body, err := db.Select(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }()
+	b := bufio.NewReader(body)
+	for {
+		line, err := b.ReadString('\n')
+		if line = strings.TrimSuffix(line, "\n"); line != "" {
+			if err := f(line); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
