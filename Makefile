@@ -16,8 +16,10 @@ ARGS     ?=
 # Packages for test, bench, cover and fuzz.
 PKG      ?= ./...
 FUZZTIME ?= 10s
-# How long make soak breaks things.
+# How long make soak breaks things, and where its report goes. SEED, printed by each run of faults and soak, repeats it.
 MINUTES  ?= 10
+REPORT   ?= soak.md
+SEED     ?=
 # Seeds for simulate.
 SEEDS    ?= 100000
 # The model is one goroutine a seed: the race detector would only make its seeds few.
@@ -94,10 +96,11 @@ bench: setup ## Every benchmark, one package at a time
 	go test -p 1 -timeout 30m -run '^$$' -bench . -benchmem $(PKG)
 
 faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on a machine that does nothing else
-	ALMANAC_REQUIRE_ENGINE=1 go test -count 1 -timeout 30m -v ./integration/faults
+	ALMANAC_REQUIRE_ENGINE=1 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 30m -v ./integration/faults
 
-soak: setup ## All faults mixed for MINUTES (default 10), with a report; ALMANAC_FAULT_SEED repeats one
-	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SOAK_MINUTES=$(MINUTES) go test -count 1 -timeout 0 -run '^TestSoak$$' -v ./integration/faults
+soak: setup ## All faults mixed for MINUTES (default 10); the report goes to REPORT (default soak.md); SEED=n repeats a plan
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SOAK_MINUTES=$(MINUTES) ALMANAC_SOAK_REPORT='$(abspath $(REPORT))' $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) \
+	  go test -count 1 -timeout 0 -run '^TestSoak$$' -v ./integration/faults
 
 simulate: ## The protocol's model for SEEDS seeds (default 100000): every fault, no server
 	go test -count 1 -timeout 0 -run '^TestModel$$' -v ./integration/model -seeds $(SEEDS)

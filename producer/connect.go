@@ -71,7 +71,7 @@ func connectSpooling(ctx context.Context, url string, cfg Config) (*Producer, er
 // after two unanswered pings, and one write waits no longer than an answer may.
 const (
 	dialTimeout  = 2 * time.Second
-	pingInterval = 10 * time.Second
+	pingInterval = 3 * time.Second
 	// A server is back within a second or so of a crash, and what is logged
 	// meanwhile waits in the buffer; the jitter keeps many producers apart.
 	reconnectWait = 250 * time.Millisecond
@@ -87,6 +87,7 @@ func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
 		nats.ReconnectBufSize(-1), // the producer keeps frames itself, and knows which
 		nats.PingInterval(pingInterval),
 		nats.MaxPingsOutstanding(2),
+		nats.IgnoreAuthErrorAbort(), // credentials that are refused for a while must not end it for good
 		nats.FlusherTimeout(DefaultAckTimeout),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			cfg.Hooks.OnError(fmt.Errorf("nats: %w", err))

@@ -47,7 +47,8 @@ func newEnv(tb testing.TB, topic schemas.Topic, options ...envOption) *env {
 	}
 	e.startServer()
 	tb.Cleanup(e.stopServer)
-	nc, err := nats.Connect(e.srv.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
+	nc, err := nats.Connect(e.srv.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond),
+		nats.UserInfo(e.opts.Username, e.opts.Password), nats.IgnoreAuthErrorAbort())
 	e.must(err)
 	tb.Cleanup(nc.Close)
 	e.nc = nc

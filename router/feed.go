@@ -110,8 +110,13 @@ func (f *feed) gather(ctx context.Context, maxMessages, maxBytes int) ([]message
 
 var errFeedEnded = errors.New("router: the lane's feed ended")
 
+// stop waits for nothing: while the client makes a lost consumer anew, and its
+// request has no answer, both Next and Stop take ten seconds. The run's context
+// has ended or ends with this; pump holds one message and ends after it.
 func (f *feed) stop() {
-	f.iter.Stop()
-	for range f.ch { // let pump end
-	}
+	go func() {
+		f.iter.Stop()
+		for range f.ch { // let pump end
+		}
+	}()
 }

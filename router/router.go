@@ -137,6 +137,8 @@ func (r *Router) retired(ctx context.Context, wanted map[laneID]*schemas.Topic) 
 		return nil, nil
 	}
 	r.lookedAt = time.Now()
+	ctx, end := r.outages.Bound(ctx)
+	defer end()
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer cancel()
 	topics := map[string]bool{}

@@ -40,16 +40,21 @@ func watch(ctx context.Context, nc *nats.Conn, shards jetstream.Stream, out chan
 	if err != nil {
 		return fmt.Errorf("sinks: watching %s: %w", schemas.StreamShards, err)
 	}
-	stop := context.AfterFunc(ctx, iter.Stop)
-	defer stop()
-	defer iter.Stop()
+	// Neither Next nor Stop is waited for: while the client makes a lost consumer
+	// anew, and its request has no answer, both take ten seconds.
+	defer func() { go iter.Stop() }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	msgs, failed := make(chan jetstream.Msg), make(chan error, 1)
+	go pump(ctx, iter, msgs, failed)
 	for {
-		msg, err := iter.Next()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
+		var msg jetstream.Msg
+		select {
+		case msg = <-msgs:
+		case err := <-failed:
 			return fmt.Errorf("sinks: watching %s: %w", schemas.StreamShards, err)
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 		if now := nc.Stats().Reconnects; now != reconnects {
 			return fmt.Errorf("sinks: watching %s: the connection was lost meanwhile", schemas.StreamShards)
@@ -66,6 +71,22 @@ func watch(ctx context.Context, nc *nats.Conn, shards jetstream.Stream, out chan
 		case out <- n:
 		case <-ctx.Done():
 			return ctx.Err()
+		}
+	}
+}
+
+// pump hands messages over until ctx ends or there are no more.
+func pump(ctx context.Context, iter jetstream.MessagesContext, msgs chan<- jetstream.Msg, failed chan<- error) {
+	for {
+		msg, err := iter.Next()
+		if err != nil {
+			failed <- err
+			return
+		}
+		select {
+		case msgs <- msg:
+		case <-ctx.Done():
+			return
 		}
 	}
 }

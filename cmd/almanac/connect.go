@@ -94,6 +94,7 @@ func natsOptions(s *settings, d doors, name string) []nats.Option {
 		nats.Timeout(dialTimeout),
 		nats.PingInterval(pingInterval),
 		nats.MaxPingsOutstanding(2),
+		nats.IgnoreAuthErrorAbort(), // credentials that are refused for a while must not end a router for good
 	}
 	if s.NATSCreds != "" {
 		opts = append(opts, nats.UserCredentials(s.NATSCreds))
@@ -109,7 +110,7 @@ func natsOptions(s *settings, d doors, name string) []nats.Option {
 const (
 	reconnectWait = 250 * time.Millisecond
 	dialTimeout   = 2 * time.Second
-	pingInterval  = 10 * time.Second
+	pingInterval  = 3 * time.Second
 )
 
 // follower dials the NATS of whoever runs on the data directory now: an up that

@@ -6,78 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
-
-// Times are how long things took, by what they were.
-type Times struct {
-	mu   sync.Mutex
-	took map[string][]time.Duration
-}
-
-// Add notes one.
-func (t *Times) Add(what string, d time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.took == nil {
-		t.took = map[string][]time.Duration{}
-	}
-	t.took[what] = append(t.took[what], d)
-}
-
-// Count is how many of a kind there were.
-func (t *Times) Count(what string) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.took[what])
-}
-
-// quantile of sorted durations, rounded up to the one that covers q.
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
-}
-
-// All are the durations of all kinds together, sorted.
-func (t *Times) All() []time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var all []time.Duration
-	for _, d := range t.took {
-		all = append(all, d...)
-	}
-	slices.Sort(all)
-	return all
-}
-
-// String is a table: kind, how many, median, p99, longest.
-func (t *Times) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-34s %6s %8s %8s %8s", "fault", "times", "p50", "p99", "max")
-	line := func(what string, d []time.Duration) {
-		slices.Sort(d)
-		fmt.Fprintf(&b, "\n%-34s %6d %7.1fs %7.1fs %7.1fs", what, len(d),
-			quantile(d, 0.5).Seconds(), quantile(d, 0.99).Seconds(), d[len(d)-1].Seconds())
-	}
-	kinds := make([]string, 0, len(t.took))
-	var all []time.Duration
-	for what, d := range t.took {
-		kinds, all = append(kinds, what), append(all, d...)
-	}
-	slices.Sort(kinds)
-	for _, what := range kinds {
-		line(what, t.took[what])
-	}
-	if len(all) > 0 {
-		line("all", all)
-	}
-	return b.String()
-}
 
 // recoveryLimit is when a fault counts as not healed: six times the promise of ten seconds, so that what fails is broken
 // and not slow.

@@ -95,7 +95,7 @@ func dial(ctx context.Context, spec Spec) (*nats.Conn, error) {
 	var nc *nats.Conn
 	err := until(ctx, time.Hour, 50*time.Millisecond, func(context.Context) (err error) {
 		nc, err = nats.Connect(spec.NATS, nats.Name(spec.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond),
-			nats.Timeout(2*time.Second), nats.PingInterval(5*time.Second), nats.MaxPingsOutstanding(2),
+			nats.Timeout(2*time.Second), nats.PingInterval(3*time.Second), nats.MaxPingsOutstanding(2), nats.IgnoreAuthErrorAbort(),
 			nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { note("nats: %v", err) }),
 			nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { note("nats: disconnected: %v", err) }),
 			nats.ReconnectHandler(func(*nats.Conn) { note("nats: connected again") }))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -11,13 +12,15 @@ import (
 type Fault struct {
 	Name string
 	Make func(context.Context, *House, *rand.Rand) error
+	// FromStart: it is over at once, and what it takes to recover counts from its beginning.
+	FromStart bool
 }
 
 // Mix is every fault that may come at any time in one House, in no order.
 func Mix() []Fault {
 	var all []Fault
 	add := func(name string, do func(context.Context, *House, *rand.Rand) error) {
-		all = append(all, Fault{name, do})
+		all = append(all, Fault{Name: name, Make: do, FromStart: strings.HasPrefix(name, "kill -9")})
 	}
 	for _, role := range Roles {
 		add("kill -9 "+string(role), func(_ context.Context, h *House, rnd *rand.Rand) error { return h.replace(role, rnd) })
