@@ -22,12 +22,14 @@ type Proxy struct {
 	delay time.Duration // each way
 	rate  int           // bytes a second each way; 0: all
 	fuse  *fuse
+	reply []byte // said to every connection instead of what the server would say
 }
 
 // fuse burns while bytes go from the client to the server, and then does something.
 type fuse struct {
-	left int
-	then func()
+	left   int
+	then   func()
+	freeze bool // that connection stands still from then on, and none is cut
 }
 
 // link is one connection and its other half.
@@ -37,6 +39,7 @@ type link struct {
 	done           chan struct{}
 	once           sync.Once
 	deaf           bool // half-open: read and forgotten; under p.mu
+	frozen         bool // stands still, client to server; under p.mu
 }
 
 // NewProxy listens on loopback for connections to an address.
@@ -92,11 +95,29 @@ func (p *Proxy) Slow(delay time.Duration, rate int) { p.set(func() { p.delay, p.
 
 // CutAfter closes every connection, in the middle of whatever it is, after n more bytes from client to server; then is
 // called just before, and may be nil.
-func (p *Proxy) CutAfter(n int, then func()) { p.set(func() { p.fuse = &fuse{n, then} }) }
+func (p *Proxy) CutAfter(n int, then func()) { p.set(func() { p.fuse = &fuse{left: n, then: then} }) }
+
+// FreezeAfter lets the connection that carries them stand still after n more bytes from client to server, until Heal; then
+// is called in that instant.
+func (p *Proxy) FreezeAfter(n int, then func()) {
+	p.set(func() { p.fuse = &fuse{left: n, then: then, freeze: true} })
+}
+
+// Answer closes every connection, and gives each that comes a reply to the first it says, or to nothing, and closes it,
+// until Heal.
+func (p *Proxy) Answer(reply []byte) {
+	p.set(func() { p.reply = reply })
+	p.Reset()
+}
 
 // Heal ends what is wrong with the link. Half-open connections stay deaf, as in life.
 func (p *Proxy) Heal() {
-	p.set(func() { p.cut, p.stall, p.delay, p.rate, p.fuse = false, false, 0, 0, nil })
+	p.set(func() {
+		p.cut, p.stall, p.delay, p.rate, p.fuse, p.reply = false, false, 0, 0, nil, nil
+		for l := range p.conns {
+			l.frozen = false
+		}
+	})
 }
 
 func (p *Proxy) set(f func()) {
@@ -129,10 +150,14 @@ func (p *Proxy) accept() {
 			continue
 		}
 		p.mu.Lock()
-		refuse := p.cut || p.closed
+		refuse, reply := p.cut || p.closed, p.reply
 		p.mu.Unlock()
 		if refuse {
 			hardClose(client)
+			continue
+		}
+		if reply != nil {
+			p.wg.Go(func() { answer(client, reply) })
 			continue
 		}
 		p.wg.Go(func() { p.serve(client) })
@@ -160,6 +185,26 @@ func (p *Proxy) serve(client net.Conn) {
 	p.mu.Lock()
 	delete(p.conns, l)
 	p.mu.Unlock()
+}
+
+// answerTime is how long an answered client may be silent before, and go on talking after its reply.
+const answerTime = 300 * time.Millisecond
+
+func answer(client net.Conn, reply []byte) {
+	_ = client.SetDeadline(time.Now().Add(answerTime))
+	buf := make([]byte, 64<<10)
+	_, _ = client.Read(buf)
+	_ = client.SetDeadline(time.Now().Add(answerTime))
+	_, _ = client.Write(reply)
+	if tcp, ok := client.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite()
+	}
+	for { // a body unread would reset the connection, and the reply with it
+		if _, err := client.Read(buf); err != nil {
+			break
+		}
+	}
+	_ = client.Close()
 }
 
 func (l *link) close() {

@@ -37,7 +37,7 @@ func (l *link) pass(from, to net.Conn, up bool) {
 		}
 	}()
 	for piece := range pieces {
-		if !l.wait(time.Until(piece.due)) || !l.open() {
+		if !l.wait(time.Until(piece.due)) || !l.open(up) {
 			break
 		}
 		if _, rate := l.p.speed(); rate > 0 && !l.wait(time.Duration(len(piece.data))*time.Second/time.Duration(rate)) {
@@ -48,7 +48,7 @@ func (l *link) pass(from, to net.Conn, up bool) {
 		}
 		data, burnt := piece.data, (*fuse)(nil)
 		if up {
-			data, burnt = l.p.burn(data)
+			data, burnt = l.burn(data)
 		}
 		if _, err := to.Write(data); err != nil {
 			break
@@ -56,6 +56,15 @@ func (l *link) pass(from, to net.Conn, up bool) {
 		if burnt != nil {
 			if burnt.then != nil {
 				burnt.then()
+			}
+			if burnt.freeze {
+				if !l.open(up) {
+					break
+				}
+				if _, err := to.Write(piece.data[len(data):]); err != nil {
+					break
+				}
+				continue
 			}
 			go l.p.Reset()
 			break
@@ -67,12 +76,12 @@ func (l *link) pass(from, to net.Conn, up bool) {
 }
 
 // open waits while nothing moves on the link; false when it ended meanwhile.
-func (l *link) open() bool {
+func (l *link) open(up bool) bool {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		l.p.mu.Lock()
-		stall := l.p.stall
+		stall := l.p.stall || up && l.frozen
 		l.p.mu.Unlock()
 		if !stall {
 			return true
@@ -112,16 +121,16 @@ func (p *Proxy) speed() (time.Duration, int) {
 }
 
 // burn is the part of data that still goes through, and the fuse when it burnt down with it.
-func (p *Proxy) burn(data []byte) ([]byte, *fuse) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.fuse == nil {
+func (l *link) burn(data []byte) ([]byte, *fuse) {
+	l.p.mu.Lock()
+	defer l.p.mu.Unlock()
+	f := l.p.fuse
+	if f == nil {
 		return data, nil
 	}
-	if p.fuse.left -= len(data); p.fuse.left > 0 {
+	if f.left -= len(data); f.left > 0 {
 		return data, nil
 	}
-	f := p.fuse
-	p.fuse = nil
+	l.p.fuse, l.frozen = nil, f.freeze
 	return data[:len(data)+f.left], f
 }
