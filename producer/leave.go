@@ -87,7 +87,7 @@ func (s *sender) encodeAll(l *lane) {
 		case !waiting:
 			return
 		default:
-			time.Sleep(time.Millisecond)
+			<-time.After(time.Millisecond)
 		}
 	}
 }

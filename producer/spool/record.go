@@ -65,7 +65,7 @@ func headSum(head []byte, salt, at uint64) uint32 {
 func seal(b []byte, from int, salt, at uint64) []byte {
 	head, body := b[from:], b[from+headBytes:]
 	binary.LittleEndian.PutUint32(head[0:], magic)
-	binary.LittleEndian.PutUint32(head[4:], uint32(len(body))) //nolint:gosec // at most maxBody
+	binary.LittleEndian.PutUint32(head[4:], uint32(len(body)))
 	binary.LittleEndian.PutUint32(head[8:], crc32.Checksum(body, castagnoli))
 	binary.LittleEndian.PutUint32(head[12:], headSum(head, salt, at))
 	return b
@@ -93,13 +93,13 @@ func appendFrame(b []byte, salt, at uint64, r *Record) ([]byte, error) {
 	b = appendName(b, r.Topic)
 	le := binary.LittleEndian
 	b = le.AppendUint32(b, uint32(r.Month))
-	b = le.AppendUint32(b, uint32(r.Lane)) //nolint:gosec // below schemas.MaxLanes
+	b = le.AppendUint32(b, uint32(r.Lane))
 	b = le.AppendUint64(b, r.Head.Seq)
-	b = le.AppendUint32(b, uint32(r.Head.Rows))     //nolint:gosec // below schemas.MaxFrameRows
-	b = le.AppendUint32(b, uint32(r.Head.RawBytes)) //nolint:gosec // below schemas.MaxFrameRawBytes
-	b = le.AppendUint64(b, uint64(r.Head.MinTs))    //nolint:gosec // two's complement, and back
-	b = le.AppendUint64(b, uint64(r.Head.MaxTs))    //nolint:gosec // likewise
-	b = le.AppendUint32(b, uint32(r.Head.Schema))   //nolint:gosec // counts changes of the topic
+	b = le.AppendUint32(b, uint32(r.Head.Rows))
+	b = le.AppendUint32(b, uint32(r.Head.RawBytes))
+	b = le.AppendUint64(b, uint64(r.Head.MinTs))
+	b = le.AppendUint64(b, uint64(r.Head.MaxTs))
+	b = le.AppendUint32(b, uint32(r.Head.Schema))
 	b = append(b, r.Payload...)
 	if n := len(b) - from - headBytes; n > maxBody {
 		return b[:from], fmt.Errorf("%w: %d bytes, the limit is %d", schemas.ErrFrameTooLarge, n, maxBody)
@@ -119,7 +119,7 @@ func parseFrame(body []byte) (r Record, ok bool) {
 	le := binary.LittleEndian
 	r.Month, r.Lane, r.Head.Seq = schemas.Month(le.Uint32(b)), int(le.Uint32(b[4:])), le.Uint64(b[8:])
 	r.Head.Rows, r.Head.RawBytes = int(le.Uint32(b[16:])), int(le.Uint32(b[20:]))
-	r.Head.MinTs, r.Head.MaxTs = int64(le.Uint64(b[24:])), int64(le.Uint64(b[32:])) //nolint:gosec // written so
+	r.Head.MinTs, r.Head.MaxTs = int64(le.Uint64(b[24:])), int64(le.Uint64(b[32:]))
 	r.Head.Schema = int(le.Uint32(b[40:]))
 	r.Payload = b[fixedBytes:]
 	return r, r.Head.Seq > 0 && r.Head.Producer != ""
@@ -141,7 +141,7 @@ func appendMark(b []byte, s Stream, seq uint64) []byte {
 	b = append(b, make([]byte, headBytes)...)
 	b = append(b, whatMark)
 	b = appendName(b, s.Producer)
-	b = binary.LittleEndian.AppendUint32(b, uint32(s.Lane)) //nolint:gosec // below schemas.MaxLanes
+	b = binary.LittleEndian.AppendUint32(b, uint32(s.Lane))
 	return seal(binary.LittleEndian.AppendUint64(b, seq), from, markSalt, 0)
 }
 

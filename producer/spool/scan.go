@@ -91,7 +91,7 @@ func (s *scanner) place(at int64) uint64 {
 	if s.placeless {
 		return 0
 	}
-	return uint64(at) //nolint:gosec // not negative
+	return uint64(at)
 }
 
 // find is the first place from at on where a whole record lies, or size.

@@ -91,7 +91,7 @@ func (g *segment) measure(dir string) (torn *Damage, err error) {
 		case body[0] == whatFrame:
 			if r, ok := parseFrame(body); ok {
 				g.frames++
-				g.events += uint64(r.Head.Rows) //nolint:gosec // not negative
+				g.events += uint64(r.Head.Rows)
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func (g *segment) measure(dir string) (torn *Damage, err error) {
 
 // end writes the end record.
 func (g *segment) end(f *os.File) error {
-	b := appendEnd(nil, g.salt, uint64(g.bytes), g.frames, g.events) //nolint:gosec // not negative
+	b := appendEnd(nil, g.salt, uint64(g.bytes), g.frames, g.events)
 	if _, err := f.WriteAt(b, g.bytes); err != nil {
 		return err // the next attempt writes over it
 	}

@@ -144,8 +144,8 @@ func (s *Spool) load() error {
 		}
 		s.number = max(s.number, g.number)
 		bytes += g.bytes
-		s.frames.Add(int64(g.frames)) //nolint:gosec // bounded by the disk
-		s.events.Add(int64(g.events)) //nolint:gosec // likewise
+		s.frames.Add(int64(g.frames))
+		s.events.Add(int64(g.events))
 	}
 	s.segments = segs
 	s.bytes.Store(bytes)
@@ -157,7 +157,7 @@ func (s *Spool) load() error {
 
 // Stats reads the counters. It waits for nobody.
 func (s *Spool) Stats() Stats {
-	n := func(a *atomic.Int64) uint64 { return uint64(max(a.Load(), 0)) } //nolint:gosec // not negative
+	n := func(a *atomic.Int64) uint64 { return uint64(max(a.Load(), 0)) }
 	return Stats{Bytes: s.bytes.Load(), Frames: n(&s.frames), Events: n(&s.events), Torn: n(&s.torn), Corrupt: n(&s.corrupt)}
 }
 
@@ -173,7 +173,7 @@ func (s *Spool) Append(r *Record) (number uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	s.buf, err = appendFrame(s.buf[:0], g.salt, uint64(g.bytes), r) //nolint:gosec // not negative
+	s.buf, err = appendFrame(s.buf[:0], g.salt, uint64(g.bytes), r)
 	if err != nil {
 		return 0, err
 	}
@@ -186,7 +186,7 @@ func (s *Spool) Append(r *Record) (number uint64, err error) {
 	}
 	g.bytes += int64(len(s.buf))
 	g.frames++
-	g.events += uint64(r.Head.Rows) //nolint:gosec // not negative
+	g.events += uint64(r.Head.Rows)
 	g.saw(r.Stream(), r.Head.Seq)
 	s.bytes.Add(int64(len(s.buf)))
 	s.frames.Add(1)
