@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -24,6 +26,8 @@ type plan struct {
 	limit  int
 	asc    bool
 	now    int64
+	// checkpoints are those of the topic's lanes, from before anything else was read.
+	checkpoints map[string]schemas.Checkpoint
 }
 
 func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
@@ -44,11 +48,19 @@ func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
 			return nil, joinRequest(err)
 		}
 	}
-	// The ledger before the topic, which then has every column that it names.
-	if p.ledger, err = r.ledger.Of(ctx, req.Topic); err != nil {
-		return nil, err
+	if err := schemas.ValidateTopicName(req.Topic); err != nil {
+		return nil, joinRequest(err)
 	}
-	if p.topic, err = r.topic(ctx, req.Topic); err != nil {
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		// The ledger before the topic, which then has every column that it names.
+		if p.ledger, err = r.ledger.Of(gctx, req.Topic); err == nil {
+			p.topic, err = r.topic(gctx, req.Topic)
+		}
+		return err
+	})
+	g.Go(func() (err error) { p.checkpoints, err = r.checkpoints(gctx, req.Topic); return err })
+	if err := g.Wait(); err != nil {
 		return nil, err
 	}
 	if p.where, err = filter.ParseAt(req.Where, &p.topic, time.Unix(0, p.now)); err != nil {
@@ -141,3 +153,20 @@ func (p *plan) beyond(ts, edge int64) bool {
 
 // start is where the page's range begins, in its direction.
 func (p *plan) start() int64 { return p.near(p.lower(), p.upper()) }
+
+// months are those the range lies in, where it is so short that asking each for
+// its shards costs less than asking which there are.
+func (p *plan) months() (months []schemas.Month) {
+	if p.lower() <= 1 || p.upper() == math.MaxInt64 {
+		return nil
+	}
+	last := schemas.MonthOf(p.upper())
+	for m := schemas.MonthOf(p.lower()); m <= last; m = m.Next() {
+		if months = append(months, m); len(months) > fewMonths {
+			return nil
+		}
+	}
+	return months
+}
+
+const fewMonths = 2

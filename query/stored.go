@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -90,4 +91,32 @@ func (r *Reader) storedPage(p *plan, keys []tables.ShardKey, edge *position) *ta
 			schemas.QuotedTable(r.db.Database, p.topic.Name), tables.InShards(keys), cond, p.order()),
 		Params: params,
 	}
+}
+
+// Estimate is what ClickHouse plans to read for a page, by its indexes: more than
+// it does where the page is full before.
+type Estimate struct {
+	Parts uint64 `json:"parts"`
+	Rows  uint64 `json:"rows"`
+}
+
+// Explain asks ClickHouse what it would read for a page's first shards.
+func (r *Reader) Explain(ctx context.Context, req Request) (Estimate, error) {
+	var out Estimate
+	p, err := r.plan(ctx, req)
+	if err != nil {
+		return out, err
+	}
+	w, err := r.walk(ctx, p)
+	if err != nil || len(w.queue) == 0 {
+		return out, err
+	}
+	var keys []tables.ShardKey
+	for i := range w.queue[:min(MaxPageShards, len(w.queue))] {
+		keys = append(keys, w.queue[i].key())
+	}
+	s := r.storedPage(p, keys, nil)
+	s.SQL, s.Settings = "SELECT toUInt64(sum(parts)) AS parts, toUInt64(sum(rows)) AS rows FROM (EXPLAIN ESTIMATE "+s.SQL+") FORMAT JSONEachRow", readSettings
+	err = r.lines(ctx, s, func(line []byte) error { return json.Unmarshal(line, &out) })
+	return out, err
 }

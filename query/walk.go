@@ -50,34 +50,32 @@ func (s *part) open() bool { return s.Status != registry.Closed }
 
 func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
 	w := &walk{r: r, p: p, seen: map[string]bool{}, fresh: &freshCollector{lo: p.lower(), hi: p.upper()}}
-	checkpoints, err := r.checkpoints(ctx, p.topic.Name)
-	if err != nil {
-		return nil, err
-	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(freshReaders)
 	g.Go(func() error {
-		heads, err := r.reg.Heads(gctx, p.topic.Name)
-		for _, h := range heads {
-			if h.Month.End() > p.lower() && h.Month.Start() <= p.upper() {
-				w.months = append(w.months, h.Month)
+		if w.months = p.months(); w.months == nil {
+			heads, err := r.reg.Heads(gctx, p.topic.Name)
+			if err != nil {
+				return err
+			}
+			for _, h := range heads {
+				if h.Month.End() > p.lower() && h.Month.Start() <= p.upper() {
+					w.months = append(w.months, h.Month)
+				}
 			}
 		}
 		if !p.asc {
 			slices.Reverse(w.months)
-		}
-		if err != nil {
-			return err
 		}
 		return w.load(gctx, MaxPageShards)
 	})
 	for lane := range p.topic.Lanes {
 		token := strconv.Itoa(lane)
 		g.Go(func() error {
-			return registry.Read(gctx, r.js, schemas.StreamEvents, schemas.LaneFilter(p.topic.Name, token), checkpoints[token].Source+1, nil, w.fresh.take)
+			return registry.Read(gctx, r.js, schemas.StreamEvents, schemas.LaneFilter(p.topic.Name, token), p.checkpoints[token].Source+1, nil, w.fresh.take)
 		})
 	}
-	err = g.Wait()
+	err := g.Wait()
 	w.events = w.fresh.drain()
 	return w, err
 }
