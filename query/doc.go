@@ -9,11 +9,12 @@
 // twice. So an event is found as soon as it was accepted, and never vanishes or
 // doubles while it is handed over.
 //
-//	checkpoints, heads ─▶ EVENTS above the checkpoints ─▶ SHARDS above the heads ─▶ ClickHouse
+//	checkpoints ─▶ EVENTS above them, registry ─▶ of each shard: head ─▶ SHARDS above it ─▶ ClickHouse
 //
 // Positions are read first: a frame routed or stored afterwards is met in both
 // places, one routed or stored before is in the later one. The janitor purges
-// neither stream so early that a read could miss a frame between the two.
+// neither stream so early that a read could miss a frame between the two. walk
+// is that order; pages, counts and histograms share it.
 //
 // One engine decides every filter: fresh frames are handed to ClickHouse with the
 // statement, so a fresh and a stored event are judged alike.
