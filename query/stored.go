@@ -98,11 +98,13 @@ func (r *Reader) storedPage(p *plan, keys []tables.ShardKey, edge *position) *ta
 type Estimate struct {
 	Parts uint64 `json:"parts"`
 	Rows  uint64 `json:"rows"`
+	// Shards are those it would be read from first, by their public names.
+	Shards []string `json:"shards"`
 }
 
 // Explain asks ClickHouse what it would read for a page's first shards.
 func (r *Reader) Explain(ctx context.Context, req Request) (Estimate, error) {
-	var out Estimate
+	out := Estimate{Shards: []string{}}
 	p, err := r.plan(ctx, req)
 	if err != nil {
 		return out, err
@@ -113,7 +115,7 @@ func (r *Reader) Explain(ctx context.Context, req Request) (Estimate, error) {
 	}
 	var keys []tables.ShardKey
 	for i := range w.queue[:min(MaxPageShards, len(w.queue))] {
-		keys = append(keys, w.queue[i].key())
+		keys, out.Shards = append(keys, w.queue[i].key()), append(out.Shards, w.queue[i].Name())
 	}
 	s := r.storedPage(p, keys, nil)
 	s.SQL, s.Settings = "SELECT toUInt64(sum(parts)) AS parts, toUInt64(sum(rows)) AS rows FROM (EXPLAIN ESTIMATE "+s.SQL+") FORMAT JSONEachRow", readSettings

@@ -79,6 +79,10 @@ func TestBadQueries(t *testing.T) {
 	if len(buckets) != 11 && len(buckets) != 10 {
 		t.Errorf("ten minutes have the buckets %q", buckets)
 	}
+	b.settled(20)
+	if plan := decoded[query.Estimate](b, "query", "app", "--from", "-1h", "--explain"); plan.Rows != 20 || plan.Parts == 0 || len(plan.Shards) == 0 {
+		t.Errorf("the plan is %+v", plan)
+	}
 	if out := b.ok("", "sql", "-o", "parquet", "SELECT * FROM app"); !strings.HasPrefix(out, "PAR1") || !strings.HasSuffix(out, "PAR1") {
 		t.Errorf("parquet is %d bytes that are none", len(out))
 	}

@@ -77,7 +77,7 @@ func tallyRequest(cmd *cobra.Command, topic string) (query.TallyRequest, error) 
 	} else if req.By != "" {
 		f.fail("by", errors.New("it is for --histogram"))
 	}
-	for _, flag := range []string{"cursor", "limit", "order", "fields"} {
+	for _, flag := range []string{"cursor", "limit", "order", "fields", "explain"} {
 		if cmd.Flags().Changed(flag) {
 			f.fail(flag, errors.New("it is for pages of events, not for counting"))
 		}

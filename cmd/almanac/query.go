@@ -49,6 +49,7 @@ yet among them.`,
 	f.String("fields", "", "`NAMES` of columns, promoted fields and attributes.x to show, with commas between")
 	f.Bool("count", false, "count the events instead")
 	f.String("histogram", "", "count the events of each `STEP` of time, such as 1m, instead")
+	f.Bool("explain", false, "say what ClickHouse would read for the page, and read nothing")
 	f.String("by", "", "with --histogram: split by `COLUMN` (level, service, type or a promoted lowcardinality field)")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	_ = cmd.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{"desc", "asc"}, cobra.ShellCompDirectiveNoFileComp))
@@ -77,6 +78,17 @@ func (a *app) query(ctx context.Context, cmd *cobra.Command, args []string) erro
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	if explain, _ := cmd.Flags().GetBool("explain"); explain {
+		plan, err := r.Explain(ctx, req)
+		if err != nil {
+			return err
+		}
+		if o != asTable {
+			return printLines(a, []query.Estimate{plan})
+		}
+		_, err = fmt.Fprintf(a.stdout, "at most %s rows in %s parts of %d shards\n", humanCount(plan.Rows), humanCount(plan.Parts), len(plan.Shards))
+		return err
+	}
 	page, err := r.Query(ctx, req)
 	if err != nil {
 		return err
