@@ -163,7 +163,9 @@ func fillShards(b *testing.B, cfg Config) time.Time {
 			err = cfg.Registry.Seal(b.Context(), "app", month, s.ID, uint64(each/1000+1), uint64(each), uint64(each*80))
 		}
 		if err == nil {
-			err = cfg.Registry.Close(b.Context(), "app", month, s.ID, uint64(each), lo, lo+(each-1)*step)
+			if s, err = cfg.Registry.Shard(b.Context(), "app", month, s.ID); err == nil {
+				_, err = cfg.Registry.Close(b.Context(), s, uint64(each), lo, lo+(each-1)*step)
+			}
 		}
 		if err != nil {
 			b.Fatal(err)
