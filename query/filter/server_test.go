@@ -4,11 +4,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
 // serverRows are the events the filters below run over; n is the row's number.
@@ -21,13 +22,13 @@ SELECT * FROM values('n UInt8, ts DateTime64(9,\'UTC\'), id UUID, level LowCardi
 (3, '2026-12-01 00:00:00', '0193a1b2-0000-7000-8000-000000000003', 'info', '\'); DROP TABLE x --', 'line\nfeed 12 ms', map('n', 'none', 'any \'key', '\\N'), 202612, 18446744073709551615, 3, -1, 500, false, ''),
 (4, '1970-01-01 00:00:01', '0193a1b2-0000-7000-8000-000000000004', '', '', '\0\r\b\f', map(), 197001, 0, 4, 0, 0, false, ''))`
 
-// The conditions and the encoding of parameters hold on the real engine. It
-// needs the HTTP address of a ClickHouse in ALMANAC_TEST_CLICKHOUSE_HTTP.
+func TestMain(m *testing.M) { embeddedtest.Main(m) }
+
+// The conditions and the encoding of parameters hold on the real engine.
 func TestOnServer(t *testing.T) {
-	addr := os.Getenv("ALMANAC_TEST_CLICKHOUSE_HTTP")
-	if addr == "" {
-		t.Skip("ALMANAC_TEST_CLICKHOUSE_HTTP names no ClickHouse")
-	}
+	t.Parallel()
+	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
+	addr := strings.Replace(srv.ClickHouseHTTP, "://", "://"+url.UserPassword(srv.User, srv.Password).String()+"@", 1)
 	for _, c := range []struct{ src, want string }{
 		{"", "1234"},
 		{"level = 'error'", "1"},
