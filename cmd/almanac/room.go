@@ -78,7 +78,7 @@ func (e *examination) producers(clickhouse bool) {
 }
 
 // policies is what producers do whose buffer is full.
-const policies = "each does what its policy says: drop_newest and drop_oldest drop and count, block waits"
+const policies = "each does what its policy says: drop_newest and drop_oldest drop and count, block waits, spool goes to disk"
 
 // longestReceive is how long ClickHouse may wait for the rest of an insert when
 // events shall flow again ten seconds after whatever stopped them.

@@ -16,6 +16,7 @@ import (
 func TestBackpressure(t *testing.T) {
 	t.Parallel()
 	Seed(t)
+	program := command(t)
 	const bound = 4 << 20
 	h := Build(t, Plan{
 		Limits: schemas.StreamLimits{EventsBytes: bound, ShardsBytes: bound, RegistryBytes: 16 << 20, Replicas: 1},
@@ -57,6 +58,14 @@ func TestBackpressure(t *testing.T) {
 	for _, w := range h.Writers[:2] { // those that block stand still
 		await(t, time.Minute, func(ctx context.Context) error { return h.standsStill(ctx, w) })
 	}
+	found, well := h.doctor(t, program)
+	if well {
+		t.Error("doctor exits 0")
+	}
+	diagnosed(t, found, "ClickHouse", "fail", "")
+	diagnosed(t, found, "stream SHARDS", "fail", "full")
+	diagnosed(t, found, "stream EVENTS", "fail", "full")
+	diagnosed(t, found, "producers", "fail", "nothing is accepted")
 	began := time.Now()
 	h.start(h.Engine)
 	took, err := h.Flows(t.Context(), began)
@@ -70,6 +79,8 @@ func TestBackpressure(t *testing.T) {
 	if !rep.OK() {
 		t.Errorf("verify: %v", rep.Problems)
 	}
+	found, _ = h.doctor(t, program)
+	diagnosed(t, found, "lag", "ok", "everything routed is stored")
 	v, err := h.Check(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ func TestRecovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	var times Times
-	for range 2 {
+	for range 5 * Rounds(t) {
 		for _, role := range Roles {
 			if err := h.KillOne(t.Context(), role, rnd, &times); err != nil {
 				t.Fatal(err)
