@@ -63,6 +63,9 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 	if rep.Dropped > 0 {
 		rest = ", or was dropped by retention"
 	}
+	if rep.Erased > 0 {
+		rest += ", or was erased"
+	}
 	a.note("proven: every accepted event is stored once, on its way, or kept as a dead letter%s", rest)
 	return nil
 }
@@ -72,12 +75,18 @@ func (a *app) printReport(rep *query.Report) error {
 	if rep.Dropped > 0 {
 		columns = append(columns, "dropped")
 	}
+	if rep.Erased > 0 {
+		columns = append(columns, "erased")
+	}
 	t := newTable(append([]string{"topic"}, columns...)...)
 	numbers(t, columns...)
 	row := func(topic string, shards any, n query.Totals) {
 		r := table.Row{topic, shards, n.Accepted, n.Stored, n.Pending, n.Dead, n.Missing, n.Doubled}
 		if rep.Dropped > 0 {
 			r = append(r, n.Dropped)
+		}
+		if rep.Erased > 0 {
+			r = append(r, n.Erased)
 		}
 		t.AppendRow(r)
 	}

@@ -1,0 +1,70 @@
+// Package erase takes events out of Almanac for good: of users, of a time range,
+// by a filter, or by all three together.
+//
+// # Model
+//
+// An erasure is an entry of the ledger (see package registry): a condition, and a
+// fence, the last sequence of EVENTS when it was entered. What was accepted up to
+// the fence and matches is erased; what the same user does afterwards is kept.
+//
+//	Start           Run: settle                      Run: sweep                    Run
+//	 ────▶ settling ────────────▶ erasing: shard after shard, counted, taken, booked ───▶ erased
+//
+// Settle waits until everything up to the fence is stored: whatever is covered
+// then stands in ClickHouse, where it can be counted. For the shards that go on
+// growing it notes the last covered position. The rows of one insert share the
+// position of its last frame; in the one insert of such a shard that may have taken
+// frames from both sides of the fence, the covered rows are told by their ids, read
+// from SHARDS.
+//
+// Sweep counts the whole topic with one statement for a thousand shards, and
+// touches only the shards that have matches. In each:
+//
+//	count ─▶ intent in the tally ─▶ floor ─▶ delete, or drop the partition ─▶ rewrite ─▶ look ─▶ book
+//
+// The delete is a patch part: at once no read sees the rows. The rewrite merges
+// that partition alone, and the look asks for rows as if no patch were there. A
+// closed shard of which nothing stays is dropped as a partition instead.
+//
+// # Who is authoritative
+//
+// The ledger says what is to be gone, the shard's tally how many rows are. One
+// erasure at a time is pending in a shard, and its numbers are written before a row
+// goes. Whoever finds it there ends it, so nothing depends on the process that
+// began, and of two over the same rows one counts them.
+//
+// # Crash points
+//
+//	killed                              what is left                     resumed by
+//	after Start                         entry, settling                  Run, from settle
+//	settled, before the intent          entry, erasing                   Run, counting again
+//	after the intent or the floor       numbers, all rows                finish: deletes, rewrites, books
+//	after the delete                    numbers, rows hidden             finish: rewrites, books
+//	after the rewrite                   numbers, no rows                 finish: books
+//	swept, before the last entry        every shard booked               Run: finds nothing, totals the receipts
+//
+// # What brings nothing back
+//
+// Pages, counts, the tail and replay leave out what Cover.Keep does not let pass.
+// A sink does so with frames that an erasure covers which has ended: it meets one
+// only when ClickHouse was put back to an older copy. Rows which that copy itself
+// brought back are named by verify, and go when Run is called again; they are not
+// counted twice.
+//
+// # Physical removal
+//
+// The parts that were replaced stay on disk, unread, for the table's
+// old_parts_lifetime (480 s); Show says how many and until when. The streams let go
+// by age; Purge overwrites the messages at once. A frame is purged whole: what
+// others had in it is in ClickHouse alone from then on, and a ClickHouse put back
+// to a copy from before that insert cannot be filled again from SHARDS there; the
+// sink stops with the range. Copies elsewhere, such as backups, are not known here.
+//
+// # Failures
+//
+// ErrNotSettled: routers or sinks did not come to the end in time; nothing was
+// erased yet, Run goes on later. ErrLate: an erasure that was interrupted for
+// longer than SHARDS keeps frames, in a shard with a mixed insert. A dropped
+// partition takes ClickHouse's insert tokens with it: a sink that slept since
+// before the shard was closed could store its rows again; verify names them.
+package erase
