@@ -22,6 +22,8 @@ REPORT   ?= soak.md
 SEED     ?=
 # Seeds for simulate.
 SEEDS    ?= 100000
+# What bench-check compares.
+BENCH_CHECK := end-to-end,log,disk
 # The model is one goroutine a seed: the race detector would only make its seeds few.
 # One test binary at a time: each has a ClickHouse of its own, and the fault tests
 # measure how long things take to recover.
@@ -31,10 +33,10 @@ TEST     := go test -p 1 -timeout 14m
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestChecker|TestSet|TestTimes|TestPlan)
 
 .NOTPARALLEL:
-.PHONY: help setup build up test tools check lint fuzz bench faults soak simulate cover clean tidy
+.PHONY: help setup build up test tools check lint fuzz bench bench-check bench-record bench-growth bench-compare bench-go faults soak simulate cover clean tidy
 
 help: ## List the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  \1\t\2/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
 setup: node_modules/.package-lock.json ## Install the ClickHouse engine library below node_modules
 	@if command -v clickhouse >/dev/null || [ -n "$${ALMANAC_LIBCHDB:-}" ] || compgen -G 'node_modules/@chdb/lib-*/libchdb.so' >/dev/null; then exit 0; fi; \
@@ -92,7 +94,22 @@ fuzz: ## Every fuzz target for FUZZTIME (default 10s)
 	  done; \
 	done
 
-bench: setup ## Every benchmark, one package at a time
+bench: setup build ## Every figure that has a bar, into bench/ too; 15 minutes on 2 cores that do nothing else
+	bin/almanac bench --all --write bench
+
+bench-check: setup build ## The main ratios, short; fails when one fell by more than 20 % under bench/recorded.json
+	bin/almanac bench --short --against bench/recorded.json
+
+bench-record: setup build ## Record the main ratios for bench-check
+	bin/almanac bench --short --only $(BENCH_CHECK) --record bench/recorded.json
+
+bench-growth: setup build ## How costs grow with rows, shards, months, topics, lanes, producers; 10 minutes
+	bin/almanac bench --growth --write bench
+
+bench-compare: setup build ## The same events through what people use today (bench/compare); 5 minutes
+	bench/compare/run.sh
+
+bench-go: setup ## Every benchmark of the Go packages
 	go test -p 1 -timeout 30m -run '^$$' -bench . -benchmem $(PKG)
 
 faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on a machine that does nothing else

@@ -2,20 +2,16 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"runtime/pprof"
 	"strconv"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/producer"
-	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 )
 
 // Run measures the pipeline, then the ceiling. The streams and the database must
@@ -46,14 +42,14 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	return res, nil
 }
 
-// topicName is the nth topic of the bench.
-func topicName(n int) string { return "bench_" + strconv.Itoa(n) }
-
 func declare(ctx context.Context, cfg *Config) ([]schemas.Topic, error) {
 	topics := make([]schemas.Topic, cfg.Topics)
 	for i := range topics {
-		t := schemas.NewTopic(topicName(i), schemas.Field{Name: "duration_ms", Type: schemas.TypeFloat64}, schemas.Field{Name: "endpoint", Type: schemas.TypeLowCardinality})
+		t := benchTopic(cfg.topicName(i))
 		t.Lanes = cfg.Lanes
+		if cfg.rotateRows > 0 {
+			t.Rotate = schemas.Rotation{Rows: cfg.rotateRows}
+		}
 		var err error
 		if topics[i], _, err = cfg.Registry.Apply(ctx, t, false); err != nil {
 			return nil, err
@@ -67,34 +63,19 @@ func declare(ctx context.Context, cfg *Config) ([]schemas.Topic, error) {
 
 // pipeline runs the events from Log to the last row.
 func pipeline(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Result) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var parts sync.WaitGroup
-	defer parts.Wait()
-	defer cancel(nil)
-	run := func(part string, run func(context.Context) error) {
-		parts.Go(func() {
-			pprof.Do(ctx, pprof.Labels(labelPart, part), func(ctx context.Context) {
-				if err := run(ctx); err != nil {
-					cancel(fmt.Errorf("%s: %w", part, err))
-				}
-			})
-		})
-	}
-	r, err := router.New(ctx, cfg.NATS, router.Config{Registry: cfg.Registry})
+	parts, err := startParts(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	s, err := sinks.New(ctx, cfg.NATS, sinks.Config{Registry: cfg.Registry, DB: cfg.DB, Inserts: cfg.Inserts})
-	if err != nil {
-		return err
-	}
-	run("router", r.Run)
-	run("sink", s.Run)
-	if err := warm(ctx, cfg, topics); err != nil {
-		return errors.Join(context.Cause(ctx), err)
-	}
+	err = parts.failed(pipelineOn(parts.ctx, cfg, topics, res))
+	parts.stop()
+	return err
+}
 
+func pipelineOn(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Result) error {
+	if err := warm(ctx, cfg, topics); err != nil {
+		return err
+	}
 	watch, err := watchEngine(ctx, cfg)
 	if err != nil {
 		return err
@@ -103,15 +84,9 @@ func pipeline(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Res
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	if err := produce(ctx, cfg); err != nil {
-		return errors.Join(context.Cause(ctx), err)
+	if res.AcceptedSeconds, res.StoredSeconds, err = load(ctx, cfg, topics); err != nil {
+		return err
 	}
-	res.AcceptedSeconds = time.Since(began).Seconds()
-	if err := waitStored(ctx, cfg, topics, cfg.Events+len(topics)*cfg.Lanes); err != nil {
-		return errors.Join(context.Cause(ctx), err)
-	}
-	res.StoredSeconds = time.Since(began).Seconds()
 	res.EventsPerSecond = float64(cfg.Events) / res.StoredSeconds
 	if res.CPUMicros, res.PeakRSSBytes, err = meter.stop(cfg.Events, cfg.Profile); err != nil {
 		return err
@@ -120,9 +95,29 @@ func pipeline(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Res
 	return err
 }
 
+// load runs cfg's events through parts that run already, and returns the seconds
+// until the last was accepted and until the last row could be selected.
+func load(ctx context.Context, cfg *Config, topics []schemas.Topic) (accepted, stored float64, err error) {
+	before, err := storedRows(ctx, cfg, topics)
+	if err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	if err := produce(ctx, cfg); err != nil {
+		return 0, 0, err
+	}
+	accepted = time.Since(began).Seconds()
+	err = waitStored(ctx, cfg, topics, before+cfg.Events)
+	return accepted, time.Since(began).Seconds(), err
+}
+
 // warm sends one event down each lane and waits for it, so that the clock does
 // not count the making of shards and consumers.
 func warm(ctx context.Context, cfg *Config, topics []schemas.Topic) error {
+	before, err := storedRows(ctx, cfg, topics)
+	if err != nil {
+		return err
+	}
 	for i := range topics {
 		p, err := producer.Connect(ctx, cfg.NATSURL, producer.Config{Topic: topics[i].Name})
 		if err != nil {
@@ -138,7 +133,7 @@ func warm(ctx context.Context, cfg *Config, topics []schemas.Topic) error {
 			return err
 		}
 	}
-	return waitStored(ctx, cfg, topics, len(topics)*cfg.Lanes)
+	return waitStored(ctx, cfg, topics, before+len(topics)*cfg.Lanes)
 }
 
 // userOf finds a user of the lane.
@@ -165,21 +160,31 @@ func produce(ctx context.Context, cfg *Config) error {
 }
 
 func produceOne(ctx context.Context, cfg *Config, n int) error {
-	ps := make([]*producer.Producer, cfg.Topics)
-	for i := range ps {
-		var err error
-		if ps[i], err = producer.Connect(ctx, cfg.NATSURL, producer.Config{Topic: topicName(i), Policy: producer.Block}); err != nil {
-			return err
-		}
+	names := make([]string, cfg.Topics)
+	for i := range names {
+		names[i] = cfg.topicName(i)
 	}
-	gen := newGenerator(uint64(n+1), cfg.EventBytes)
 	share := cfg.Events / cfg.Producers
 	if n == 0 {
 		share += cfg.Events % cfg.Producers
 	}
-	for i := range share {
+	gen := newGenerator(uint64(n+1), cfg.EventBytes)
+	gen.months = lastMonths(time.Now(), cfg.months)
+	return produceTo(ctx, cfg.NATSURL, names, share, gen)
+}
+
+// produceTo logs events to the topics in turn.
+func produceTo(ctx context.Context, natsURL string, topics []string, events int, gen *generator) error {
+	ps := make([]*producer.Producer, len(topics))
+	for i := range ps {
+		var err error
+		if ps[i], err = producer.Connect(ctx, natsURL, producer.Config{Topic: topics[i], Policy: producer.Block}); err != nil {
+			return err
+		}
+	}
+	for i := range events {
 		if i%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		ps[i%len(ps)].Log(gen.event())
 	}
@@ -198,13 +203,9 @@ func waitStored(ctx context.Context, cfg *Config, topics []schemas.Topic, want i
 	tick := time.NewTicker(pollStored)
 	defer tick.Stop()
 	for {
-		got := 0
-		for i := range topics {
-			var n uint64
-			if err := cfg.DB.Conn().QueryRow(ctx, "SELECT count() FROM "+schemas.QuotedTable(cfg.DB.Database, topics[i].Name)).Scan(&n); err != nil {
-				return err
-			}
-			got += int(n)
+		got, err := storedRows(ctx, cfg, topics)
+		if err != nil {
+			return err
 		}
 		cfg.Progress("pipeline", got, want)
 		if got >= want {
@@ -215,8 +216,21 @@ func waitStored(ctx context.Context, cfg *Config, topics []schemas.Topic, want i
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-tick.C:
 		}
 	}
+}
+
+// storedRows counts the topics' rows, from metadata.
+func storedRows(ctx context.Context, cfg *Config, topics []schemas.Topic) (int, error) {
+	rows := 0
+	for i := range topics {
+		var n uint64
+		if err := cfg.DB.Conn().QueryRow(ctx, "SELECT count() FROM "+schemas.QuotedTable(cfg.DB.Database, topics[i].Name)).Scan(&n); err != nil {
+			return 0, fmt.Errorf("bench: counting %s: %w", topics[i].Name, err)
+		}
+		rows += int(n)
+	}
+	return rows, nil
 }

@@ -40,7 +40,7 @@ func config(t testing.TB) Config {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	return Config{NATS: nc, NATSURL: srv.NATSURL, Registry: reg, DB: db, EnginePID: srv.Engine.PID()}
+	return Config{NATS: nc, NATSURL: srv.NATSURL, Registry: reg, DB: db, EnginePID: srv.Engine.PID(), clickhouse: u.String()}
 }
 
 // A small run gives every figure, and counts every event.

@@ -16,16 +16,24 @@ import (
 // ceilingBatchRows is what one insert takes: the sinks' default.
 const ceilingBatchRows = 200_000
 
-// ceiling inserts the same events, encoded beforehand, straight into a table of
-// their own.
+// ceiling inserts the same events, encoded beforehand, straight into tables of
+// their own: as many as the pipeline has topics, each of as many shards as the
+// topic has lanes, with nothing else running.
 func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Result) error {
-	topic := topics[0]
-	topic.Name = "ceiling"
-	if err := cfg.DB.Ensure(ctx, &topic); err != nil {
-		return err
+	tops := make([]schemas.Topic, len(topics))
+	batches := make([][]ceilingBatch, len(topics))
+	for i := range topics {
+		tops[i] = topics[i]
+		tops[i].Name = "ceiling_" + topics[i].Name
+		if err := cfg.DB.Ensure(ctx, &tops[i]); err != nil {
+			return err
+		}
+		var err error
+		if batches[i], err = encodeAll(&tops[i], cfg, i); err != nil {
+			return err
+		}
 	}
-	batches, err := encodeAll(&topic, cfg)
-	if err != nil {
+	if err := settle(ctx, cfg); err != nil {
 		return err
 	}
 	watch, err := watchEngine(ctx, cfg)
@@ -33,29 +41,7 @@ func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Resu
 		return err
 	}
 	began := time.Now()
-	g, insertCtx := errgroup.WithContext(ctx)
-	g.SetLimit(cfg.Inserts)
-	var done atomic.Int32
-	for lane := range cfg.Lanes {
-		// As many shards as the pipeline has lanes, the inserts of each in a row.
-		g.Go(func() error {
-			head := uint64(0)
-			for i := lane; i < len(batches); i += cfg.Lanes {
-				b := batches[i]
-				in := &tables.Insert{
-					Topic: &topic, Schema: 1, Month: b.month, Shard: schemas.Shard(lane + 1),
-					Head: head, Last: head + uint64(len(b.frames)), Frames: b.frames,
-				}
-				if err := cfg.DB.Insert(insertCtx, in); err != nil {
-					return err
-				}
-				head = in.Last
-				cfg.Progress("ceiling", int(done.Add(1)), len(batches))
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+	if err := insertAll(ctx, cfg, tops, batches); err != nil {
 		return err
 	}
 	res.CeilingSeconds = time.Since(began).Seconds()
@@ -63,9 +49,67 @@ func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Resu
 	if res.CeilingEngine, err = watch.done(ctx, cfg); err != nil {
 		return err
 	}
-	var n uint64
-	if err := cfg.DB.Conn().QueryRow(ctx, "SELECT count() FROM "+schemas.QuotedTable(cfg.DB.Database, topic.Name)).Scan(&n); err == nil && n != uint64(cfg.Events) {
+	n, err := storedRows(ctx, cfg, tops)
+	if err == nil && n != cfg.Events {
 		return fmt.Errorf("%d rows are stored, %d were sent", n, cfg.Events)
+	}
+	return err
+}
+
+// insertAll makes the inserts: those of a shard in a row, cfg.Inserts at once.
+func insertAll(ctx context.Context, cfg *Config, topics []schemas.Topic, batches [][]ceilingBatch) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(cfg.Inserts)
+	var done atomic.Int32
+	for t := range topics {
+		for lane := range cfg.Lanes {
+			g.Go(func() error {
+				head := uint64(0)
+				for i := lane; i < len(batches[t]); i += cfg.Lanes {
+					b := batches[t][i]
+					in := &tables.Insert{
+						Topic: &topics[t], Schema: 1, Month: b.month, Shard: schemas.Shard(lane + 1),
+						Head: head, Last: head + uint64(len(b.frames)), Frames: b.frames,
+					}
+					if err := cfg.DB.Insert(ctx, in); err != nil {
+						return err
+					}
+					head = in.Last
+					cfg.Progress("ceiling", int(done.Add(1)), len(batches)*len(batches[t]))
+				}
+				return nil
+			})
+		}
+	}
+	return g.Wait()
+}
+
+// settleFor bounds the wait for merges: those of five million rows take seconds.
+const settleFor = 30 * time.Second
+
+// settle waits until ClickHouse merges nothing, so that what was stored before
+// does not slow what is timed next.
+func settle(ctx context.Context, cfg *Config) error {
+	ctx, cancel := context.WithTimeout(ctx, settleFor)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for idle := 0; idle < 3; {
+		var n uint64
+		if err := cfg.DB.Conn().QueryRow(ctx, "SELECT count() FROM system.merges").Scan(&n); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("bench: running merges: %w", err)
+		}
+		if idle++; n > 0 {
+			idle = 0
+		}
+		select {
+		case <-ctx.Done():
+			return nil // merges that take longer are part of the machine
+		case <-tick.C:
+		}
 	}
 	return nil
 }
@@ -76,10 +120,15 @@ type ceilingBatch struct {
 	frames [][]byte
 }
 
-func encodeAll(topic *schemas.Topic, cfg *Config) ([]ceilingBatch, error) {
+// encodeAll makes the frames of the nth topic's share of the events.
+func encodeAll(topic *schemas.Topic, cfg *Config, n int) ([]ceilingBatch, error) {
 	b := schemas.NewFrameBuilder(topic)
-	gen := newGenerator(1, cfg.EventBytes)
 	var ids schemas.IDSource
+	gen := newGenerator(uint64(n+1), cfg.EventBytes)
+	share := cfg.Events / cfg.Topics
+	if n < cfg.Events%cfg.Topics {
+		share++
+	}
 	now := time.Now().UnixNano()
 	month := schemas.MonthOf(now)
 	if end := month.End() - int64(cfg.Events); now > end {
@@ -106,7 +155,7 @@ func encodeAll(topic *schemas.Topic, cfg *Config) ([]ceilingBatch, error) {
 		b.Reset()
 		return nil
 	}
-	for i := range cfg.Events {
+	for i := range share {
 		e := gen.event()
 		b.Append(&e, now+int64(i), ids.Next(now+int64(i)))
 		if b.Full() {

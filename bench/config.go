@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"cmp"
 	"runtime"
+	"strconv"
 
 	"github.com/nats-io/nats.go"
 
@@ -32,7 +34,18 @@ type Config struct {
 	Profile string
 	// Progress is told how many of the events are stored; may be nil.
 	Progress func(phase string, done, of int)
+
+	prefix string // of the topics' names; default "bench_"
+	// rotateRows is when a shard is full; 0: as usual.
+	rotateRows uint64
+	// months that events go to in turn, back from this one; 0: now.
+	months int
+	// clickhouse is the DSN behind DB, for tests.
+	clickhouse string
 }
+
+// topicName is the nth topic of the bench.
+func (c *Config) topicName(n int) string { return c.prefix + strconv.Itoa(n) }
 
 func (c Config) withDefaults() Config {
 	def := func(v *int, d int) {
@@ -46,6 +59,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Lanes, 4)
 	def(&c.EventBytes, 200)
 	def(&c.Inserts, max(2, runtime.GOMAXPROCS(0)))
+	c.prefix = cmp.Or(c.prefix, "bench_")
 	if c.Progress == nil {
 		c.Progress = func(string, int, int) {}
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -29,6 +30,10 @@ type generator struct {
 	names    []string
 	messages []string
 	attrs    [3]schemas.Attr
+	// months are beginnings of months that events lie in, in turn; none: events
+	// have no time, and so get that of the producer's clock.
+	months []time.Time
+	made   int
 }
 
 func newGenerator(seed uint64, eventBytes int) *generator {
@@ -75,8 +80,23 @@ func (g *generator) event() schemas.Event {
 		schemas.Int64("status", int64(200+(r>>16)%5)),
 		schemas.Float64("duration_ms", float64(r>>24&0xfff)/16),
 	}
+	var at time.Time
+	if n := len(g.months); n > 0 {
+		at = g.months[g.made%n].Add(time.Duration(g.made) * time.Microsecond)
+		g.made++
+	}
 	return schemas.Event{
-		Level: levels[r%uint64(len(levels))], Service: "bench", Type: kinds[(r>>4)%uint64(len(kinds))],
+		Time: at, Level: levels[r%uint64(len(levels))], Service: "bench", Type: kinds[(r>>4)%uint64(len(kinds))],
 		UserID: g.names[(r>>12)%users], Message: g.messages[(r>>40)%pool], Attrs: g.attrs[:],
 	}
+}
+
+// lastMonths are the beginnings of n months, this one first.
+func lastMonths(now time.Time, n int) []time.Time {
+	now = now.UTC()
+	var out []time.Time
+	for i := range n {
+		out = append(out, time.Date(now.Year(), now.Month()-time.Month(i), 1, 0, 0, 0, 0, time.UTC))
+	}
+	return out
 }

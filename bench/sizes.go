@@ -29,7 +29,7 @@ func sizes(ctx context.Context, cfg *Config, res *Result) error {
 	}
 	var wire uint64
 	for i := range cfg.Topics {
-		entries, err := cfg.Registry.Shards(ctx, topicName(i), 0)
+		entries, err := cfg.Registry.Shards(ctx, cfg.topicName(i), 0)
 		if err != nil {
 			return err
 		}
@@ -47,8 +47,8 @@ func sizes(ctx context.Context, cfg *Config, res *Result) error {
 	}
 	res.WireBytes = float64(wire) / float64(cfg.Events)
 	var disk uint64
-	q := "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = ? AND startsWith(table, 'bench_')"
-	if err := cfg.DB.Conn().QueryRow(ctx, q, cfg.DB.Database).Scan(&disk); err != nil {
+	q := "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = ? AND startsWith(table, ?)"
+	if err := cfg.DB.Conn().QueryRow(ctx, q, cfg.DB.Database, cfg.prefix).Scan(&disk); err != nil {
 		return fmt.Errorf("bench: bytes on disk: %w", err)
 	}
 	res.TableDisk = float64(disk) / float64(cfg.Events)

@@ -2,21 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
-	"runtime/pprof"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/bench"
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/tables"
 )
 
 func (a *app) benchCommand() *cobra.Command {
@@ -28,8 +20,17 @@ func (a *app) benchCommand() *cobra.Command {
 directory, removed afterwards), and wait until the last can be selected. Then
 insert the same frames, encoded beforehand, straight into ClickHouse: the
 ceiling. The ratio of the two is what can be compared between machines and
-changes; the rates depend on what else the machine does.`,
-		Args: cobra.NoArgs,
+changes; the rates depend on what else the machine does.
+
+With --all every figure that has a bar is measured, and 1 is the exit code when
+one misses it. --growth shows how costs grow. Both want a machine that does
+nothing else.`,
+		Example: `  almanac bench --events 1000000
+  almanac bench --all -o json
+  almanac bench --all --only log,log-p99 --quick
+  almanac bench --all --quick --against bench/recorded.json
+  almanac bench --growth --write bench`,
+		Args: unknownCommand,
 		RunE: a.does(a.bench),
 	}
 	outputFlag(cmd, asTable, asJSON)
@@ -40,6 +41,8 @@ changes; the rates depend on what else the machine does.`,
 	cmd.Flags().Int("event-bytes", 200, "about the size of an event")
 	cmd.Flags().String("profile-out", "", "write the pipeline's CPU profile to FILE (for go tool pprof; label part)")
 	cmd.Flags().Int("inserts", 0, "inserts at once (default: the processors, at least 2)")
+	suiteFlags(cmd)
+	cmd.AddCommand(a.benchProduceCommand())
 	return cmd
 }
 
@@ -52,6 +55,13 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	suite, err := suiteOf(cmd)
+	if err != nil {
+		return err
+	}
+	if suite.wanted() {
+		return a.benchSuite(ctx, s, suite, o)
+	}
 	var cfg bench.Config
 	for name, v := range map[string]*int{
 		"events": &cfg.Events, "producers": &cfg.Producers, "topics": &cfg.Topics, "lanes": &cfg.Lanes, "event-bytes": &cfg.EventBytes, "inserts": &cfg.Inserts,
@@ -62,67 +72,27 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	}
 	cfg.Profile, _ = cmd.Flags().GetString("profile-out")
 	if terminal(a.stderr) {
-		cfg.Progress = func(phase string, done, of int) {
-			_, _ = fmt.Fprintf(a.stderr, "\r\x1b[K%s %s", bar(min(float64(done)/float64(max(of, 1)), 1)), phase)
-		}
+		cfg.Progress = func(phase string, done, of int) { a.benchProgress(phase, done, of) }
 		defer func() { _, _ = fmt.Fprintln(a.stderr) }()
 	}
-	res, err := a.runBench(ctx, s, cfg)
+	h, err := a.benchHouse(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	cfg.NATS, cfg.NATSURL, cfg.Registry, cfg.DB, cfg.EnginePID = h.NATS, h.NATSURL, h.Registry, h.DB, h.EnginePID
+	res, err := bench.Run(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	if o == asJSON {
-		e := json.NewEncoder(a.stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(res)
+		return a.printJSON(res)
 	}
 	return a.printBench(res)
 }
 
-// runBench gives the bench servers of its own, on the disk the data would be on.
-func (a *app) runBench(ctx context.Context, s *settings, cfg bench.Config) (*bench.Result, error) {
-	if err := os.MkdirAll(filepath.Dir(s.Data), 0o700); err != nil {
-		return nil, err
-	}
-	path, err := os.MkdirTemp(filepath.Dir(s.Data), ".almanac-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(path) }()
-	dir, err := embedded.OpenDataDir(embedded.DataDirConfig{Path: path})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = dir.Close() }()
-	log := s.logger(a.stderr)
-	own := *s
-	own.Data, own.Ports, own.NATS, own.ClickHouse = path, portsAuto, "", ""
-	var v *servers
-	pprof.Do(ctx, pprof.Labels(bench.LabelPart, "nats"), func(ctx context.Context) {
-		v, err = startServers(ctx, &own, dir, log)
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer v.stop()
-	if cfg.NATS, err = v.connect("almanac bench", log); err != nil {
-		return nil, err
-	}
-	defer cfg.NATS.Close()
-	if cfg.Registry, err = registry.Setup(ctx, cfg.NATS, v.limits()); err != nil {
-		return nil, err
-	}
-	u, err := url.Parse(v.engine.HTTPURL())
-	if err != nil {
-		return nil, err
-	}
-	u.User, u.Path = url.UserPassword(v.engine.User(), v.engine.Password()), v.engine.Database()
-	if cfg.DB, err = tables.Open(u.String()); err != nil {
-		return nil, err
-	}
-	defer func() { _ = cfg.DB.Close() }()
-	cfg.NATSURL, cfg.EnginePID = v.natsURL(), v.engine.PID()
-	return bench.Run(ctx, cfg)
+func (a *app) benchProgress(phase string, done, of int) {
+	_, _ = fmt.Fprintf(a.stderr, "\r\x1b[K%s %s", bar(min(float64(done)/float64(max(of, 1)), 1)), phase)
 }
 
 func (a *app) printBench(r *bench.Result) error {

@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// logBatch is how many events one timed stretch logs: some 200 ms.
+const logBatch = 1_000_000
+
+// logCost compares Log with zerolog's writing of the same five fields to
+// io.Discard. Log is the whole producer, the encoding of frames included; only
+// the network is missing. The two take turns on one core, and the median of each
+// counts. Then sixteen goroutines log on all cores.
+func logCost(ctx context.Context, s *Suite) ([]Figure, error) {
+	n, rounds := s.size(logBatch), s.rounds(9)
+	cores := runtime.GOMAXPROCS(1)
+	defer runtime.GOMAXPROCS(cores)
+	var ours, zero []float64
+	var allocs float64
+	for i := range rounds {
+		s.Progress("", "log", i, rounds)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		ns, mallocs, err := logFor(ctx, n, 1)
+		if err != nil {
+			return nil, err
+		}
+		ours, allocs = append(ours, ns), mallocs
+		zero = append(zero, zerologFor(n))
+	}
+	one, zl := median(ours), median(zero)
+
+	runtime.GOMAXPROCS(cores)
+	var many []float64
+	for range rounds {
+		ns, _, err := logFor(ctx, n, 16)
+		if err != nil {
+			return nil, err
+		}
+		many = append(many, ns)
+	}
+	perCore := one / (median(many) * float64(cores))
+	return []Figure{
+		atMost("log", "Log with five fields on one core, against zerolog to io.Discard", one/zl, unitRatio, 1,
+			"%d rounds of %s events in turn, GOMAXPROCS=1, frames encoded and discarded: %.0f ns against %.0f ns", rounds, count(n), one, zl).
+			raw("ns_per_event", one, "zerolog_ns_per_event", zl),
+		atMost("log_allocs", "allocations a call of Log", float64(int(allocs)), unitCount, 0,
+			"as testing.AllocsPerRun rounds; %.4f with what a frame of 2,000 events allocates", allocs).raw("exact", allocs),
+		atLeast("log_16", "16 goroutines that Log, a core, against one goroutine on one core", perCore, unitRatio, 0.7,
+			"%d cores, one producer: %.0f ns an event in all, against %.0f ns", cores, median(many), one).
+			raw("ns_per_event", median(many)),
+	}, nil
+}
+
+// benchTopic is the topic that events of this package fit.
+func benchTopic(name string) schemas.Topic {
+	return schemas.NewTopic(name, schemas.Field{Name: "duration_ms", Type: schemas.TypeFloat64}, schemas.Field{Name: "endpoint", Type: schemas.TypeLowCardinality})
+}
+
+var logUsers = func() (u [1024]string) {
+	for i := range u {
+		u[i] = "u-" + strconv.Itoa(i)
+	}
+	return u
+}()
+
+const logMessage = "user logged in from the office"
+
+func fiveFields(i int, attrs []schemas.Attr) schemas.Event {
+	return schemas.Event{Level: "info", Type: "login", UserID: logUsers[i%len(logUsers)], Message: logMessage, Attrs: attrs}
+}
+
+// logFor logs n events from so many goroutines and returns ns an event, until
+// the last frame is encoded, and allocations an event.
+func logFor(ctx context.Context, n, goroutines int) (ns, allocs float64, err error) {
+	p, err := producer.NewDiscard(benchTopic("bench"), producer.Config{Policy: producer.Block, Stderr: io.Discard})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = p.Close(ctx) }()
+	each := func(count int) {
+		var wg sync.WaitGroup
+		for g := range goroutines {
+			wg.Go(func() {
+				attrs := []schemas.Attr{schemas.Float64("duration_ms", 12.5)}
+				for i := range count / goroutines {
+					p.Log(fiveFields(i+g*64, attrs))
+				}
+			})
+		}
+		wg.Wait()
+	}
+	each(n / 4) // columns and buffers grow to their size
+	if err := p.Flush(ctx); err != nil {
+		return 0, 0, err
+	}
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	each(n)
+	if err := p.Flush(ctx); err != nil {
+		return 0, 0, err
+	}
+	took := time.Since(began)
+	runtime.ReadMemStats(&after)
+	if d := p.Stats().DroppedTotal(); d > 0 {
+		return 0, 0, fmt.Errorf("%d events were dropped", d)
+	}
+	return float64(took.Nanoseconds()) / float64(n), float64(after.Mallocs-before.Mallocs) / float64(n), nil
+}
+
+// zerologFor writes n of the same lines and returns ns a line.
+func zerologFor(n int) float64 {
+	log := zerolog.New(io.Discard)
+	line := func(i int) {
+		log.Info().Timestamp().Str("type", "login").Str("user_id", logUsers[i%len(logUsers)]).Float64("duration_ms", 12.5).Msg(logMessage)
+	}
+	for i := range n / 4 {
+		line(i)
+	}
+	runtime.GC()
+	began := time.Now()
+	for i := range n {
+		line(i)
+	}
+	return float64(time.Since(began).Nanoseconds()) / float64(n)
+}

@@ -1,0 +1,74 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// memory is the most resident memory of each part at full load, every part a
+// process of its own: four producers, a router, a sink.
+func memory(ctx context.Context, s *Suite) ([]Figure, error) {
+	h, err := s.House(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	cfg := s.config(h, Config{Events: s.size(4_000_000)})
+	topics, err := declare(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	env := map[string]string{"ALMANAC_NATS": h.NATSURL, "ALMANAC_CLICKHOUSE": h.ClickHouse}
+	var running []*process
+	for _, part := range []string{"router", "sink"} {
+		p, err := s.startProcess(ctx, env, part)
+		if err != nil {
+			return nil, err
+		}
+		defer p.stop()
+		if err := p.ready(ctx); err != nil {
+			return nil, err
+		}
+		running = append(running, p)
+	}
+	if err := warm(ctx, &cfg, topics); err != nil {
+		return nil, err
+	}
+	before, err := storedRows(ctx, &cfg, topics)
+	if err != nil {
+		return nil, err
+	}
+	each := cfg.Events / cfg.Producers
+	var producers []*process
+	for n := range cfg.Producers {
+		p, err := s.startProcess(ctx, env, "bench", "produce", topics[0].Name,
+			"--events", strconv.Itoa(each), "--event-bytes", strconv.Itoa(cfg.EventBytes), "--seed", strconv.Itoa(n+1))
+		if err != nil {
+			return nil, err
+		}
+		defer p.stop()
+		producers = append(producers, p)
+	}
+	var most int64
+	for _, p := range producers {
+		if err := p.wait(ctx); err != nil {
+			return nil, err
+		}
+		most = max(most, p.peakBytes())
+	}
+	if err := waitStored(ctx, &cfg, topics, before+each*cfg.Producers); err != nil {
+		return nil, err
+	}
+	how := fmt.Sprintf("%s events from %d producer processes, one router and one sink process; the kernel's peak (VmHWM)", count(cfg.Events), cfg.Producers)
+	figure := func(part string, bytes int64, bar float64) Figure {
+		return atMost("memory_"+part, "resident memory of a "+part+" at full load", float64(bytes)/(1<<20), unitMiB, bar, "%s", how)
+	}
+	return []Figure{figure("producer", most, 64), figure("router", running[0].peakBytes(), 128), figure("sink", running[1].peakBytes(), 384)}, nil
+}
+
+// Produce logs generated events to a topic, waiting where the stream is full,
+// until all are accepted: the producer process of the memory figures.
+func Produce(ctx context.Context, natsURL, topic string, events, eventBytes int, seed uint64) error {
+	return produceTo(ctx, natsURL, []string{topic}, events, newGenerator(seed, eventBytes))
+}

@@ -1,0 +1,207 @@
+package bench
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestJudged(t *testing.T) {
+	for _, c := range []struct {
+		f     Figure
+		pass  bool
+		ratio float64
+	}{
+		{atLeast("", "", 0.6, unitRatio, 0.6, ""), true, 0.6},
+		{atLeast("", "", 0.59, unitRatio, 0.6, ""), false, 0.59},
+		{atMost("", "", 5, unitMicros, 5, ""), true, 1},
+		{atMost("", "", 6, unitMicros, 5, ""), false, 1.2},
+		{atMost("", "", 0, unitCount, 0, ""), true, 0},
+		{atMost("", "", 1, unitCount, 0, ""), false, 0},
+		{atLeast("", "", math.NaN(), unitRatio, 0.6, ""), false, -1},
+		{atMost("", "", math.Inf(1), unitRatio, 0.6, ""), false, -1},
+	} {
+		if c.f.Pass != c.pass || c.f.Ratio != c.ratio {
+			t.Errorf("%+v: pass %v, ratio %v", c.f, c.f.Pass, c.f.Ratio)
+		}
+		if _, err := json.Marshal(c.f); err != nil {
+			t.Errorf("%+v: %v", c.f, err)
+		}
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	var hundred samples
+	for i := range 100 {
+		hundred = append(hundred, time.Duration(100-i))
+	}
+	for _, c := range []struct {
+		s    samples
+		q    float64
+		want time.Duration
+	}{
+		{nil, 0.99, 0}, {samples{7}, 0, 7}, {samples{7}, 1, 7},
+		{hundred, 0.5, 50}, {hundred, 0.99, 99}, {hundred, 0.991, 100}, {hundred, 1, 100}, {hundred, 0, 1},
+	} {
+		if got := slices.Clone(c.s).quantile(c.q); got != c.want {
+			t.Errorf("quantile %v of %d samples is %d, want %d", c.q, len(c.s), got, c.want)
+		}
+	}
+	// At least the share q of the samples is not above it, and it is one of them.
+	rapid.Check(t, func(t *rapid.T) {
+		s := samples(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) time.Duration { return time.Duration(rapid.IntRange(0, 50).Draw(t, "ns")) }), 1, 200).Draw(t, "s"))
+		q := rapid.Float64Range(0, 1).Draw(t, "q")
+		v, below := slices.Clone(s).quantile(q), 0
+		for _, x := range s {
+			if x <= v {
+				below++
+			}
+		}
+		if float64(below) < q*float64(len(s))-1e-9 || !slices.Contains(s, v) {
+			t.Fatalf("quantile %v of %v is %v", q, s, v)
+		}
+	})
+}
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		v    []float64
+		want float64
+	}{{[]float64{3}, 3}, {[]float64{9, 1, 5}, 5}, {[]float64{4, 1, 3, 2}, 2.5}} {
+		if got := median(c.v); got != c.want {
+			t.Errorf("median of %v is %v, want %v", c.v, got, c.want)
+		}
+	}
+	if !math.IsNaN(median(nil)) {
+		t.Error("the median of nothing is a number")
+	}
+}
+
+func TestFalls(t *testing.T) {
+	up := func(ratio float64) Figure { return atLeast("rate", "", ratio, unitRatio, 0.6, "") }
+	down := func(ratio float64) Figure { return atMost("cost", "", ratio, unitRatio, 1, "") }
+	for _, c := range []struct {
+		name          string
+		now, recorded []Figure
+		want          []string
+	}{
+		{"the same", []Figure{up(0.5), down(0.8)}, []Figure{up(0.5), down(0.8)}, nil},
+		{"better", []Figure{up(0.9), down(0.1)}, []Figure{up(0.5), down(0.8)}, nil},
+		{"a fifth worse is allowed", []Figure{up(0.41), down(0.95)}, []Figure{up(0.5), down(0.8)}, nil},
+		{"a rate fell", []Figure{up(0.39), down(0.8)}, []Figure{up(0.5), down(0.8)}, []string{"rate"}},
+		{"a cost rose", []Figure{up(0.5), down(0.97)}, []Figure{up(0.5), down(0.8)}, []string{"cost"}},
+		{"missing", []Figure{up(0.5)}, []Figure{up(0.5), down(0.8)}, []string{"cost"}},
+		{"no number", []Figure{up(math.NaN()), down(math.NaN())}, []Figure{up(0.5), down(0.8)}, []string{"rate", "cost"}},
+		{"new ones are not compared", []Figure{up(0.5), down(9)}, []Figure{up(0.5)}, nil},
+		{"nothing recorded", []Figure{up(0.1)}, nil, nil},
+	} {
+		var got []string
+		for _, f := range Falls(c.now, c.recorded) {
+			got = append(got, f.Name)
+			if f.Error() == "" {
+				t.Errorf("%s: a fall without words", c.name)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: fell %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSlope(t *testing.T) {
+	for _, c := range []struct {
+		points []Point
+		want   float64
+		order  string
+	}{
+		{[]Point{{1, 3}, {10, 3}, {100, 3}}, 0, "constant, n^0.00"},
+		{[]Point{{1, 2}, {10, 20}, {100, 200}}, 1, "linear, n^1.00"},
+		{[]Point{{2, 8}, {4, 32}, {8, 128}}, 2, "more than linear, n^2.00"},
+		{[]Point{{1, 1}, {4, 2}, {16, 4}}, 0.5, "less than linear, n^0.50"},
+		{[]Point{{1, 4}, {4, 2}}, -0.5, "falls, n^-0.50"},
+		{[]Point{{4, 4}, {4, 5}}, math.NaN(), "not known"},
+		{nil, math.NaN(), "not known"},
+	} {
+		got := Slope(c.points)
+		if math.Abs(got-c.want) > 1e-9 || math.IsNaN(got) != math.IsNaN(c.want) || Order(got) != c.order {
+			t.Errorf("%v: slope %v, %q", c.points, got, Order(got))
+		}
+	}
+}
+
+// A plot is well-formed, and every point lies inside it.
+func TestPlot(t *testing.T) {
+	for _, points := range [][]Point{nil, {{1, 1}}, {{1, 5}, {1, 5}}, {{10, 0.2}, {3000, 0.21}}, {{1, 1}, {1e8, 1e6}}} {
+		c := Curve{Name: "x", What: "a < b", Over: "rows & shards", Unit: "ms", Points: points}.fitted()
+		svg := c.Plot()
+		for _, bad := range []string{"NaN", "Inf", "a < b", "rows & shards"} {
+			if strings.Contains(svg, bad) {
+				t.Errorf("%v: the plot has %q", points, bad)
+			}
+		}
+		for _, p := range points {
+			for _, at := range []float64{
+				newScale(points, func(p Point) float64 { return p.Size }).at(p.Size),
+				newScale(points, func(p Point) float64 { return p.Cost }).at(p.Cost),
+			} {
+				if at < 0 || at > 1 {
+					t.Errorf("%v: %v lies outside, at %v", points, p, at)
+				}
+			}
+		}
+	}
+}
+
+func TestReplaceSection(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "README.md")
+	if err := os.WriteFile(path, []byte("before\n<!-- figures -->\nold\n<!-- /figures -->\nafter\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // twice is once
+		if err := ReplaceSection(path, "figures", "| a |\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, _ := os.ReadFile(path)
+	if want := "before\n<!-- figures -->\n\n| a |\n\n<!-- /figures -->\nafter\n"; string(got) != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if err := ReplaceSection(path, "growth", "x"); !errors.Is(err, ErrNoSection) {
+		t.Errorf("a section that is not there: %v", err)
+	}
+}
+
+func TestSelected(t *testing.T) {
+	all, err := Selected(nil)
+	if err != nil || len(all) != len(Names()) {
+		t.Errorf("%d of %d: %v", len(all), len(Names()), err)
+	}
+	some, err := Selected([]string{"log", "end-to-end"})
+	if err != nil || len(some) != 2 || some[0].Name != "end-to-end" {
+		t.Errorf("%v: %v", some, err)
+	}
+	if _, err := Selected([]string{"nonsense"}); !errors.Is(err, ErrUnknownFigure) {
+		t.Errorf("%v", err)
+	}
+	if _, err := Selected(CheckNames()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLastMonths(t *testing.T) {
+	got := lastMonths(time.Date(2026, 1, 31, 23, 0, 0, 0, time.UTC), 3)
+	want := []string{"2026-01", "2025-12", "2025-11"}
+	for i := range want {
+		if got[i].Format("2006-01") != want[i] {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// growRows fills one table more and more, and measures after each step: the rate,
+// the head of a shard, a page.
+func growRows(ctx context.Context, s *Suite) ([]Curve, error) {
+	h, err := s.House(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	cfg := s.config(h, Config{Events: s.size(growthEvents)})
+	topics, err := declare(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := startParts(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer parts.stop()
+	ctx = parts.ctx
+	if err := warm(ctx, &cfg, topics); err != nil {
+		return nil, parts.failed(err)
+	}
+	over := "rows in the table"
+	rate := Curve{Name: "rows", What: "Log until the last row", Over: over, Unit: unitMicros + " an event"}
+	page := Curve{Name: "rows-page", What: "the newest page of 500", Over: over, Unit: unitMillis}
+	head := Curve{Name: "rows-head", What: "the head of a shard", Over: over, Unit: unitMillis}
+	for _, n := range []int{1_000_000, 4_000_000, 16_000_000, 64_000_000} {
+		have, err := storedRows(ctx, &cfg, topics)
+		if err != nil {
+			return nil, parts.failed(err)
+		}
+		if more := s.size(n) - have; more > 0 {
+			if err := fillFrom(ctx, &cfg, &topics[0], have, more); err != nil {
+				return nil, parts.failed(err)
+			}
+		}
+		r, err := s.rate(ctx, &cfg, topics)
+		if err != nil {
+			return nil, parts.failed(err)
+		}
+		p, hd, err := s.reads(ctx, &cfg, topics[0].Name)
+		if err != nil {
+			return nil, parts.failed(err)
+		}
+		x := float64(s.size(n))
+		rate.Points = append(rate.Points, Point{x, 1e6 / r})
+		page.Points = append(page.Points, Point{x, p})
+		head.Points = append(head.Points, Point{x, hd})
+	}
+	return []Curve{rate, page, head}, nil
+}
+
+// growShards measures over the shards of a topic: the rate, a page, and how long
+// router and sinks take from their start to the first row.
+func growShards(ctx context.Context, s *Suite) ([]Curve, error) {
+	over := "shards in the registry"
+	rate := Curve{Name: "shards", What: "Log until the last row", Over: over, Unit: unitMicros + " an event"}
+	page := Curve{Name: "shards-page", What: "the newest page of 500", Over: over, Unit: unitMillis}
+	start := Curve{Name: "shards-start", What: "from the start of router and sinks to the first row", Over: over, Unit: unitMillis}
+	for _, n := range []int{10, 100, 1000, 3000} {
+		if s.Size == Quick {
+			n = max(10, n/20)
+		}
+		h, err := s.House(ctx)
+		if err != nil {
+			return nil, err
+		}
+		points, err := s.shardsAt(ctx, h, n)
+		h.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%d shards: %w", n, err)
+		}
+		for i, c := range []*Curve{&rate, &page, &start} {
+			c.Points = append(c.Points, Point{float64(n), points[i]})
+		}
+	}
+	return []Curve{rate, page, start}, nil
+}
+
+func (s *Suite) shardsAt(ctx context.Context, h *House, shards int) (points [3]float64, err error) {
+	cfg := s.config(h, Config{Events: s.size(growthEvents)})
+	topics, err := declare(ctx, &cfg)
+	if err != nil {
+		return points, err
+	}
+	if err := makeShards(ctx, &cfg, topics[0], shards, 10); err != nil {
+		return points, err
+	}
+	began := time.Now()
+	parts, err := startParts(ctx, &cfg)
+	if err != nil {
+		return points, err
+	}
+	defer parts.stop()
+	if err := warm(parts.ctx, &cfg, topics); err != nil {
+		return points, parts.failed(err)
+	}
+	points[2] = millis(time.Since(began))
+	r, err := s.rate(parts.ctx, &cfg, topics)
+	if err != nil {
+		return points, parts.failed(err)
+	}
+	points[0] = 1e6 / r
+	points[1], _, err = s.reads(parts.ctx, &cfg, topics[0].Name)
+	return points, parts.failed(err)
+}
+
+// reads are the medians of a page of 500 and of looking up a head, in ms.
+func (s *Suite) reads(ctx context.Context, cfg *Config, topic string) (page, head float64, err error) {
+	if err := settle(ctx, cfg); err != nil {
+		return 0, 0, err
+	}
+	r, err := query.New(cfg.NATS, cfg.Registry, cfg.DB)
+	if err != nil {
+		return 0, 0, err
+	}
+	shards, err := cfg.Registry.Shards(ctx, topic, schemas.MonthOf(time.Now().UnixNano()))
+	if err != nil {
+		return 0, 0, err
+	}
+	var pages, heads samples
+	for range 15 {
+		began := time.Now()
+		if _, err := r.Query(ctx, query.Request{Topic: topic, Limit: 500}); err != nil {
+			return 0, 0, err
+		}
+		pages, began = append(pages, time.Since(began)), time.Now()
+		if _, err := cfg.DB.Head(ctx, topic, shards[0].Month, shards[0].ID); err != nil {
+			return 0, 0, err
+		}
+		heads = append(heads, time.Since(began))
+	}
+	return millis(pages.quantile(0.5)), millis(heads.quantile(0.5)), nil
+}

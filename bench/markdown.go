@@ -1,0 +1,49 @@
+package bench
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Markdown is the report as a section of a README.
+func (r Report) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s. The run took %.0f s.\n\n", r.Machine, r.Seconds)
+	b.WriteString("| figure | measured | bar | | how |\n|---|---|---|---|---|\n")
+	for _, f := range r.Figures {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.What, f.Measured(), f.Bound(), f.Verdict(), strings.ReplaceAll(f.How, "|", "\\|"))
+	}
+	return b.String()
+}
+
+// Verdict is the outcome in one word.
+func (f *Figure) Verdict() string {
+	if f.Pass {
+		return "ok"
+	}
+	return "**missed**"
+}
+
+// ErrNoSection is a file without the place for a section.
+var ErrNoSection = errors.New("no such section")
+
+// ReplaceSection writes text between the comments <!-- name --> and <!-- /name -->
+// of a Markdown file.
+func ReplaceSection(path, name, text string) error {
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	begin, end := []byte("<!-- "+name+" -->\n"), []byte("<!-- /"+name+" -->")
+	i := bytes.Index(old, begin)
+	j := bytes.Index(old, end)
+	if i < 0 || j < i {
+		return fmt.Errorf("%w: %s has no <!-- %s --> … <!-- /%s -->", ErrNoSection, path, name, name)
+	}
+	out := append([]byte{}, old[:i+len(begin)]...)
+	out = append(out, "\n"+strings.TrimSpace(text)+"\n\n"...)
+	return os.WriteFile(path, append(out, old[j:]...), 0o644)
+}

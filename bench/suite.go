@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// House is a NATS with fsync, its registry, and a ClickHouse, all empty at first
+// and for one figure alone.
+type House struct {
+	NATS     *nats.Conn
+	NATSURL  string
+	Registry *registry.Registry
+	DB       *tables.DB
+	// ClickHouse is its HTTP interface with account and database.
+	ClickHouse string
+	EnginePID  int
+	// Dir is the data directory, which an `almanac up` can open after Stop.
+	Dir string
+	// Stop ends the servers and keeps Dir; Close does both, and may follow Stop.
+	Stop, Close func()
+}
+
+// Suite is what figures are measured with.
+type Suite struct {
+	// House starts servers on a directory of their own.
+	House func(context.Context) (*House, error)
+	// Binary is the almanac program, for figures that need processes.
+	Binary string
+	// Size is how much is measured.
+	Size Size
+	// Progress hears what goes on; may be nil.
+	Progress func(figure, phase string, done, of int)
+}
+
+// Measure is one file of this package: it returns a figure, or a few that come
+// from one run.
+type Measure struct {
+	Name string
+	Run  func(context.Context, *Suite) ([]Figure, error)
+}
+
+// Measures are all, in the order of the table.
+func Measures() []Measure {
+	return []Measure{
+		{"end-to-end", endToEnd},
+		{"end-to-end-1000", endToEnd1000},
+		{"end-to-end-5000", endToEnd5000},
+		{"end-to-end-topics", endToEndTopics},
+		{"log", logCost},
+		{"log-p99", logLatency},
+		{"visible", visible},
+		{"memory", memory},
+		{"stored-rows", storedRate},
+		{"shards", shardsRate},
+		{"idle", idle},
+		{"disk", disk},
+		{"page", page},
+	}
+}
+
+// ErrUnknownFigure is a name that no Measure has.
+var ErrUnknownFigure = errors.New("no such figure")
+
+// Selected are the measures of the given names, or all; in the table's order.
+func Selected(names []string) ([]Measure, error) {
+	all := Measures()
+	for _, n := range names {
+		if !slices.ContainsFunc(all, func(m Measure) bool { return m.Name == n }) {
+			return nil, fmt.Errorf("%w: %q; there are %s", ErrUnknownFigure, n, strings.Join(Names(), ", "))
+		}
+	}
+	if len(names) == 0 {
+		return all, nil
+	}
+	return slices.DeleteFunc(all, func(m Measure) bool { return !slices.Contains(names, m.Name) }), nil
+}
+
+// Names are those of all measures.
+func Names() []string {
+	var names []string
+	for _, m := range Measures() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// Measure runs one and reports its progress under its name.
+func (s *Suite) Measure(ctx context.Context, m Measure) ([]Figure, error) {
+	named := *s
+	named.Progress = func(_, phase string, done, of int) {
+		if s.Progress != nil {
+			s.Progress(m.Name, phase, done, of)
+		}
+	}
+	figures, err := m.Run(ctx, &named)
+	if err != nil {
+		return nil, fmt.Errorf("figure %s: %w", m.Name, err)
+	}
+	return figures, nil
+}
+
+// config is cfg on a house.
+func (s *Suite) config(h *House, cfg Config) Config {
+	cfg.NATS, cfg.NATSURL, cfg.Registry, cfg.DB, cfg.EnginePID = h.NATS, h.NATSURL, h.Registry, h.DB, h.EnginePID
+	cfg.Progress = func(phase string, done, of int) { s.Progress("", phase, done, of) }
+	return cfg.withDefaults()
+}
