@@ -30,7 +30,7 @@ BENCH_CHECK := end-to-end,log,disk
 TEST     := go test -p 1 -timeout 14m
 # Of the faults make test runs those that take two minutes and a half together, without the race detector, and prints
 # what they measured; make faults runs all.
-KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestChecker|TestSet|TestTimes|TestPlan)
+KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
 .PHONY: help setup build up test tools check lint fuzz bench bench-check bench-record bench-growth bench-compare bench-go faults soak simulate cover clean tidy

@@ -39,7 +39,9 @@
 //
 // Leases only spare double work. Nothing is unsafe when two processes believe
 // they own the same lane or shard: the router's checkpoint and the sink's head
-// are compare-and-set, and the loser starts over.
+// are compare-and-set, and the loser starts over. A member that missed a beat is
+// knocked at on members.<role>.<member>, a plain subject: that nobody answers
+// there is known at once, and its share moves without waiting for the lease.
 //
 // # The ledger
 //

@@ -8,6 +8,7 @@
 //	Part     a process: started, killed (-9), stopped (SIGSTOP), continued, started again
 //	Proxy    a link between parts that can be cut, delayed, throttled, swallowed, or cut after so many bytes
 //	Journal  what a producer was told, fsynced by the producer's own process: the oracle
+//	Schedule the order of the faults, from a seed; Report what came of them, as Markdown
 //	Checker  SQL over HTTP, headers of SHARDS and the journals; it shares no code with the pipeline
 //
 // The parts are this very test binary, started again with a role (PartEnv), so that they are built as the tests are, with

@@ -63,7 +63,8 @@ type House struct {
 	t              testing.TB
 	natsURL, dsn   string
 	nextNumber     uint64
-	mu             sync.Mutex // Writers and Gone, which change while others look
+	mu             sync.Mutex // Writers and Gone, which change while others look, and slowest
+	slowest        time.Duration
 }
 
 // Build starts servers, routers and sinks, and waits until they work. Writers start with StartWriters.
