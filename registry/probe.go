@@ -16,7 +16,9 @@ const probeTime = 5 * time.Second
 
 // Probe stores something in the bucket and takes it out again. A server whose
 // disk was full or failed may answer every question and still store nothing,
-// silently, until it is restarted: only a write finds out.
+// silently, until it is restarted: only a write finds out. It speaks for
+// JetStream and for the bucket; another stream may be stuck alone, which no
+// client can tell without storing an event in it.
 func (r *Registry) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
