@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/query/erase"
+	"github.com/almanac-events/almanac/registry"
+)
+
+func (a *app) noteStreams(streams []erase.Holding) {
+	for _, h := range streams {
+		if h.Messages == 0 {
+			continue
+		}
+		var when []string
+		if !h.GoneBy.IsZero() {
+			when = append(when, "gone by "+h.GoneBy.Format(time.RFC3339))
+		}
+		if h.Staying > 0 {
+			when = append(when, fmt.Sprintf("%d of them stay until they are purged or superseded", h.Staying))
+		}
+		a.note("%s: %d messages of its time and from before it; %s", h.Stream, h.Messages, strings.Join(when, "; "))
+	}
+}
+
+func (a *app) printProof(cmd *cobra.Command, p *erase.Proof) error {
+	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
+	switch {
+	case err != nil:
+		return err
+	case o == asJSON:
+		return a.printJSON(p)
+	case o == asNDJSON:
+		return printLines(a, []*erase.Proof{p})
+	}
+	t := newTable("shard", "before", "erased", "after", "how", "rewritten", "old parts")
+	numbers(t, "before", "erased", "after", "old parts")
+	for _, s := range p.Shards {
+		how := "rewritten"
+		if s.Dropped {
+			how = "dropped"
+		}
+		t.AppendRow(table.Row{s.Name, s.Before, s.Rows, s.After, how, s.RewrittenAt.UTC().Format(time.RFC3339), s.OldParts})
+	}
+	if err := a.printTable(t); err != nil {
+		return err
+	}
+	e := &p.Erasure
+	a.note("erasure %s of %s: %s", e.ID, e.Topic, e.State)
+	a.note("asked   %s%s", e.CreatedAt.Format(time.RFC3339), quoteReason(e.Reason))
+	a.note("what    %s", what(e))
+	a.note("fence   events accepted up to message %d", e.Fence)
+	a.note("erased  %d events in %d shards; ClickHouse has %d such rows now", e.Rows, e.Shards, p.Matching)
+	if p.OldParts > 0 {
+		a.note("on disk %d old parts, read by nobody; ClickHouse removes them by %s", p.OldParts, p.OldPartsGoneBy.Format(time.RFC3339))
+	}
+	if u := e.Purged; u != nil {
+		a.note("purged  %d frames, %d messages of EVENTS, %d dead letters, at %s: %d events of it, and %d of others, which ClickHouse alone has now",
+			u.Frames, u.Events, u.Dead, u.At.Format(time.RFC3339), u.Erased, u.Company)
+	}
+	a.noteStreams(p.Streams)
+	a.note("hash    %s", p.Hash)
+	return nil
+}
+
+func quoteReason(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ", " + printable(s)
+}
+
+// what an erasure names, for people.
+func what(e *registry.Erasure) string {
+	var parts []string
+	if len(e.Users) > 0 {
+		parts = append(parts, "user "+printable(strings.Join(e.Users, ", ")))
+	}
+	if e.Where != "" {
+		parts = append(parts, "where "+printable(e.Where))
+	}
+	if e.From > 0 {
+		parts = append(parts, "from "+time.Unix(0, e.From).UTC().Format(time.RFC3339Nano))
+	}
+	if e.To < 1<<63-1 {
+		parts = append(parts, "to "+time.Unix(0, e.To).UTC().Format(time.RFC3339Nano))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (a *app) eraseList(ctx context.Context, cmd *cobra.Command, args []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	c, _, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	all, err := c.reg.Ledgers(ctx)
+	if err != nil {
+		return err
+	}
+	redact, _ := cmd.Flags().GetBool("redact")
+	list := erase.List(all, optional(args))
+	for i := range list {
+		if redact && !list[i].Redacted {
+			list[i] = erase.Redacted(list[i])
+		}
+	}
+	return printRows(a, cmd, list, func() table.Writer {
+		t := newTable("erasure", "topic", "state", "asked", "events", "shards", "what", "reason")
+		numbers(t, "events", "shards")
+		for i := range list {
+			e := &list[i]
+			t.AppendRow(table.Row{e.ID, e.Topic, e.State, e.CreatedAt.Format(time.RFC3339), e.Rows, e.Shards, what(e), printable(e.Reason)})
+		}
+		return t
+	})
+}
+
+func (a *app) eraseShow(ctx context.Context, cmd *cobra.Command, args []string) error {
+	c, x, err := a.eraser(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	e, err := x.Find(ctx, args[0])
+	if err != nil {
+		return badErasure(err)
+	}
+	p, err := x.Show(ctx, e.Topic, e.ID)
+	if err != nil {
+		return err
+	}
+	if redact, _ := cmd.Flags().GetBool("redact"); redact && !p.Erasure.Redacted {
+		p.Erasure = erase.Redacted(p.Erasure)
+	}
+	return a.printProof(cmd, p)
+}

@@ -1,0 +1,88 @@
+package erase
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func TestCompile(t *testing.T) {
+	topic := schemas.NewTopic("app", schemas.Field{Name: "ip", Type: schemas.TypeString})
+	e, err := compile(Request{Topic: "app", Users: []string{"u-8", "u-7", "u-8", `it's\n`}, Where: "ip = '10.0.0.7'", From: noon, Reason: "why"}, &topic, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.From != noon.UnixNano() || e.To != math.MaxInt64 || !slices.Equal(e.Users, []string{`it's\n`, "u-7", "u-8"}) || e.State != registry.Settling || e.Schema != 1 {
+		t.Errorf("%+v", e)
+	}
+	if e.Cond != "(`user_id` IN {p2:Array(String)}) AND (`ip` = {p1:String})" || e.Params["p1"] != "10.0.0.7" || e.Params["p2"] != `['it\'s\\n','u-7','u-8']` {
+		t.Errorf("%s with %q", e.Cond, e.Params)
+	}
+	for name, req := range map[string]Request{
+		"all of topic":   {},
+		"a user is emp":  {Users: []string{"u", ""}},
+		"lies after":     {From: noon, To: noon.Add(-1)},
+		"names shard":    {Where: "shard = '0123456789abcdef'"},
+		"names pos":      {Where: "pos > 4 AND user_id = 'u'"},
+		"unknown":        {Where: "nobody = 1"},
+		"the limit is 1": {Users: []string{"u"}, Reason: strings.Repeat("x", MaxReasonBytes+1)},
+	} {
+		req.Topic = "app"
+		if _, err := compile(req, &topic, noon); !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A shard is covered up to its noted bound; else whole, if its end came from
+// before the fence, and not at all, if it began behind.
+func TestBound(t *testing.T) {
+	e := &registry.Erasure{Fence: 100, Bounds: map[schemas.Shard]uint64{3: 7}}
+	end := func(source uint64) end { return end{Tail: query.Tail{Placed: schemas.Placed{Pos: 9, SourceSeq: source}}} }
+	for _, c := range []struct {
+		name   string
+		id     schemas.Shard
+		status registry.Status
+		source uint64
+		has    bool
+		want   uint64
+	}{
+		{"noted", 3, registry.Active, 200, true, 7},
+		{"ended before", 4, registry.Closed, 100, true, math.MaxUint64},
+		{"began behind", 4, registry.Sealed, 101, true, 0},
+		{"new and empty", 4, registry.Active, 0, false, 0},
+		{"lost its end", 4, registry.Closed, 0, false, math.MaxUint64},
+	} {
+		if got := bound(e, &registry.Shard{ID: c.id, Status: c.status}, end(c.source), c.has); got != c.want {
+			t.Errorf("%s: covered up to %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// A redacted entry names nobody, matches nothing, and keeps the proof's hash.
+func TestRedacted(t *testing.T) {
+	e := registry.Erasure{ID: "x", Users: []string{"u-7"}, Where: "ip = '10.0.0.7'", Cond: "1", Params: map[string]string{"p1": "u-7"}, Rows: 5}
+	before, err := hash(&Proof{Erasure: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Redacted(e)
+	if r.Users[0] != Pseudonym("x", "u-7") || strings.Contains(r.Where, "10.0") || r.Cond != "0" || len(r.Params) != 0 || r.Rows != 5 || e.Users[0] != "u-7" {
+		t.Errorf("%+v, from %+v", r, e)
+	}
+	if after, err := hash(&Proof{Erasure: r}); err != nil || after != before {
+		t.Errorf("the hash became %s, was %s (%v)", after, before, err)
+	}
+	if Pseudonym("y", "u-7") == r.Users[0] {
+		t.Error("two erasures give a user one pseudonym")
+	}
+}
