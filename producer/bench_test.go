@@ -10,7 +10,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+
+	"github.com/almanac-events/almanac/producer/spool"
 )
 
 func startOn(tb testing.TB, l link, cfg Config) *Producer {
@@ -175,4 +178,30 @@ func rss() (mib float64) {
 	_, after, _ := strings.Cut(string(text), "VmHWM:")
 	kib, _ := strconv.Atoi(strings.Fields(after + " 0")[0])
 	return float64(kib) / 1024
+}
+
+// refusingLink is a server that is away.
+type refusingLink struct{ instantLink }
+
+func (l *refusingLink) publish(*lane, *frame) error { return nats.ErrReconnectBufExceeded }
+
+// What an outage costs: events to disk, as fast as the spool takes them.
+func BenchmarkSpoolFiveFields(b *testing.B) {
+	s, err := spool.Open(b.TempDir(), spool.Options{MaxBytes: 64 << 30})
+	if err != nil {
+		b.Fatal(err)
+	}
+	cfg, err := Config{Topic: "app", Policy: Spool, SpoolDir: b.TempDir(), Stderr: io.Discard}.declared()
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := start(cfg, app, new(refusingLink), withSpool(s, true))
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if err := p.Submit(b.Context(), fiveFields(i), nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(p.Stats().Spool.Bytes / int64(b.N))
+	_ = closeNow(p)
 }
