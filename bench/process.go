@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -29,6 +30,12 @@ type process struct {
 // startProcess runs the binary with settings in its environment, so that no
 // password is on a command line.
 func (s *Suite) startProcess(ctx context.Context, env map[string]string, args ...string) (*process, error) {
+	return s.startProcessInto(ctx, nil, env, args...)
+}
+
+// startProcessInto is startProcess with what it prints elsewhere; nil keeps that
+// with its messages.
+func (s *Suite) startProcessInto(ctx context.Context, stdout io.Writer, env map[string]string, args ...string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, s.Binary, args...), name: "almanac " + args[0], done: make(chan struct{})}
 	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "ALMANAC_") && !strings.HasPrefix(v, "ALMANAC_LIBCHDB=")
@@ -40,6 +47,9 @@ func (s *Suite) startProcess(ctx context.Context, env map[string]string, args ..
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = stopPatience
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
+	if stdout != nil {
+		p.cmd.Stdout = stdout
+	}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", p.name, err)
 	}

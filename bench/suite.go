@@ -63,6 +63,7 @@ func Measures() []Measure {
 		{"shards", shardsRate},
 		{"idle", idle},
 		{"disk", disk},
+		{"replay", replay},
 		{"page", page},
 	}
 }

@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// replayBar is enough by itself; where reading the raw frames is slower, replay
+// must come to replayShare of that.
+const (
+	replayBar   = 1_000_000
+	replayShare = 0.8
+)
+
+// replay times `almanac replay`, a process that prints, against reading the
+// same frames and doing nothing with them. The two take turns.
+func replay(ctx context.Context, s *Suite) ([]Figure, error) {
+	h, err := s.House(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	cfg := s.config(h, Config{Events: s.size(3_000_000)})
+	topics, err := declare(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := startParts(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer parts.stop()
+	if _, _, err := load(parts.ctx, &cfg, topics); err != nil {
+		return nil, parts.failed(err)
+	}
+	parts.stop()
+	if err := settle(ctx, &cfg); err != nil {
+		return nil, err
+	}
+	var printed, raw []float64
+	rounds := s.rounds(3)
+	for i := range rounds {
+		s.Progress("", "replay", i, rounds)
+		took, err := s.replayOnce(ctx, h, topics[0].Name, cfg.Events)
+		if err != nil {
+			return nil, err
+		}
+		printed = append(printed, float64(cfg.Events)/took.Seconds())
+		if took, err = readFrames(ctx, &cfg, topics[0].Name); err != nil {
+			return nil, err
+		}
+		raw = append(raw, float64(cfg.Events)/took.Seconds())
+	}
+	p, r := median(printed), median(raw)
+	f := atLeast("replay", "almanac replay to stdout at full speed", p, unitRate, min(replayBar, replayShare*r),
+		"%d runs of %s events as NDJSON, the process's start included, in turn with reading the raw frames (%s events/s); the bar is 1 M or 0.8 of that, the lower",
+		rounds, count(cfg.Events), count(int(r)))
+	return []Figure{f.raw("frames_events_per_second", r, "of_frames", p/r)}, nil
+}
+
+// replayOnce is how long the process takes until its last line.
+func (s *Suite) replayOnce(ctx context.Context, h *House, topic string, events int) (time.Duration, error) {
+	var lines lineCounter
+	began := time.Now()
+	p, err := s.startProcessInto(ctx, &lines, map[string]string{"ALMANAC_NATS": h.NATSURL, "ALMANAC_CLICKHOUSE": h.ClickHouse},
+		"replay", topic, "--into", "-", "-o", "ndjson", "--quiet")
+	if err != nil {
+		return 0, err
+	}
+	defer p.stop()
+	if err := p.wait(ctx); err != nil {
+		return 0, err
+	}
+	if n := int(lines.n.Load()); n != events {
+		return 0, fmt.Errorf("replay printed %d events of %d: %s", n, events, p.said.tail())
+	}
+	return time.Since(began), nil
+}
+
+// lineCounter counts lines and keeps none.
+type lineCounter struct{ n atomic.Int64 }
+
+var _ io.Writer = (*lineCounter)(nil)
+
+// Write implements io.Writer.
+func (c *lineCounter) Write(b []byte) (int, error) {
+	n := 0
+	for _, x := range b {
+		if x == '\n' {
+			n++
+		}
+	}
+	c.n.Add(int64(n))
+	return len(b), nil
+}
+
+// readFrames is how long it takes to receive every frame of the topic from
+// SHARDS, in order, over a connection such as a process has.
+func readFrames(ctx context.Context, cfg *Config, topic string) (time.Duration, error) {
+	nc, err := nats.Connect(cfg.NATSURL)
+	if err != nil {
+		return 0, err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	c, err := js.OrderedConsumer(ctx, schemas.StreamShards, jetstream.OrderedConsumerConfig{FilterSubjects: []string{schemas.ShardsFilter(topic)}})
+	if err != nil {
+		return 0, fmt.Errorf("reading the frames of %s: %w", topic, err)
+	}
+	msgs, err := c.Messages(jetstream.PullMaxMessages(2000))
+	if err != nil {
+		return 0, err
+	}
+	defer msgs.Stop()
+	for rows := 0; rows < cfg.Events; {
+		m, err := msgs.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return 0, fmt.Errorf("reading the frames of %s: %w", topic, err)
+		}
+		n, err := strconv.Atoi(m.Headers().Get(schemas.HeaderRows))
+		if err != nil {
+			return 0, fmt.Errorf("a frame of %s without %s", topic, schemas.HeaderRows)
+		}
+		rows += n
+	}
+	return time.Since(began), nil
+}
