@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
@@ -78,6 +79,9 @@ func deadLetter(msg *jetstream.RawStreamMsg) DeadLetter {
 	}
 }
 
+// EventsOf is how many events a dead letter stands for.
+func EventsOf(h nats.Header) int { return eventsOf(h.Get(schemas.HeaderRows)) }
+
 // eventsOf is how many events a message stands for by its rows header; one
 // without is one event.
 func eventsOf(rows string) int {
@@ -85,4 +89,17 @@ func eventsOf(rows string) int {
 		return n
 	}
 	return 1
+}
+
+// settled takes the dead letters that people dealt with out of the dead: those
+// sent again were accepted anew and count there, those dropped are discarded.
+func (r *Reader) settled(ctx context.Context, topic string, t *Totals) error {
+	l, err := r.reg.Letters(ctx, topic)
+	if err != nil {
+		return err
+	}
+	t.Accepted -= min(t.Accepted, l.Retried)
+	t.Discarded = l.Dropped
+	t.Dead -= min(t.Dead, l.Retried+l.Dropped)
+	return nil
 }

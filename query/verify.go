@@ -28,6 +28,8 @@ type Totals struct {
 	// Erased events were stored, and are gone because somebody said so; see the
 	// ledger.
 	Erased uint64 `json:"erased"`
+	// Discarded events were dead letters that somebody dropped.
+	Discarded uint64 `json:"discarded"`
 	// Repeated events came again from a producer that had no answer, and were
 	// refused: they are in none of the other numbers.
 	Repeated uint64 `json:"repeated"`
@@ -42,6 +44,7 @@ func (t *Totals) add(u Totals) {
 	t.Doubled += u.Doubled
 	t.Dropped += u.Dropped
 	t.Erased += u.Erased
+	t.Discarded += u.Discarded
 	t.Repeated += u.Repeated
 }
 
@@ -195,6 +198,10 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 	}
 	rep.Dead, rep.Repeated = cp.Dead, cp.RepeatedRows
 	rep.Accepted = cp.Rows + cp.Dead + waiting
+	// Read after the checkpoints: what was settled by hand was dead before.
+	if err := r.settled(ctx, t.Name, &rep.Totals); err != nil {
+		return nil, err
+	}
 	rep.Pending = waiting + cp.Rows - min(cp.Rows, expected)
 	// The shards were read before the checkpoints: they may lag, never lead.
 	if inShards > cp.Rows {
@@ -423,6 +430,9 @@ func (r *Reader) verifyStrays(ctx context.Context, topics []schemas.Topic, rep *
 	}
 	for _, name := range slices.Sorted(maps.Keys(strays)) {
 		if t := strays[name]; t != nil {
+			if err := r.settled(ctx, name, &t.Totals); err != nil {
+				return err
+			}
 			rep.add(t)
 		}
 	}

@@ -16,12 +16,12 @@ import (
 type LineWriter struct {
 	t      *Topic
 	r      *FrameReader
-	names  [][]byte // `,"name":` of every column
-	rest   []byte   // the fields that came after the frame's schema version
-	restOf int      // that version
+	names  [][]byte  // `,"name":` of every column
+	rest   []byte    // the fields that came after the frame's schema version
+	restOf int       // that version
 	words  [][]place // per column: its dictionary, escaped and quoted
-	buf    []byte   // what words points into
-	tail   []byte   // month, shard, pos and the end of the line
+	buf    []byte    // what words points into
+	tail   []byte    // month, shard, pos and the end of the line
 
 	sec    int64 // the second that stamp shows
 	stamp  [len(secondForm)]byte

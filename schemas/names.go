@@ -39,10 +39,11 @@ const (
 // First tokens of registry keys. Topics may not have these names, because a
 // topic's own keys begin with its name.
 const (
-	keyTopics = "topics"
-	keyLeases = "leases"
-	keyLedger = "ledger"
-	keyJobs   = "jobs"
+	keyTopics  = "topics"
+	keyLeases  = "leases"
+	keyLedger  = "ledger"
+	keyJobs    = "jobs"
+	keyLetters = "letters"
 )
 
 // Frame headers. The first seven are the producer's, the rest the router's.
@@ -105,7 +106,7 @@ var reservedColumns = []string{
 	ColMessage, ColAttributes, ColMonth, ColShard, ColPos,
 }
 
-var reservedTopics = []string{keyTopics, keyLeases, keyLedger, keyJobs}
+var reservedTopics = []string{keyTopics, keyLeases, keyLedger, keyJobs, keyLetters}
 
 var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
@@ -284,6 +285,10 @@ func MonthShardKeys(topic string, m Month) string { return topic + "." + m.Strin
 
 // LeaseKey is one live member of a role ("router", "sink").
 func LeaseKey(role, member string) string { return keyLeases + "." + role + "." + member }
+
+// LettersKey holds what became of a topic's dead letters by hand. Topics nobody
+// declared have dead letters too, so topic is a token as it stands in subjects.
+func LettersKey(topic string) string { return keyLetters + "." + topic }
 
 // JobKey is a long work that can be taken up again, of a verb ("replay").
 func JobKey(verb, id string) string { return keyJobs + "." + verb + "." + id }

@@ -31,9 +31,9 @@ func (a *app) deadCommand() *cobra.Command {
 	outputFlag(show, asTable, asJSON, asNDJSON)
 	return family(&cobra.Command{
 		Use:   "dead",
-		Short: "Look at what could not be stored",
+		Short: "Look at what could not be stored, send it again, or drop it",
 		Long:  "Look at dead letters: messages and events that could not be stored, kept whole with the reason.",
-	}, ls, show)
+	}, ls, show, a.deadRetryCommand(), a.deadDropCommand())
 }
 
 func (a *app) deadList(ctx context.Context, cmd *cobra.Command, args []string) error {

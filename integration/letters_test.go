@@ -1,0 +1,160 @@
+package integration
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/letters"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// settle settles letters and says what became of how many.
+func (e *env) settle(q letters.Request) map[string]int {
+	e.t.Helper()
+	nc := e.connect()
+	d, err := letters.New(e.t.Context(), nc, e.registry(nc))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	did := map[string]int{}
+	if err := d.Settle(e.t.Context(), q, func(o letters.Outcome) error { did[o.Did]++; return nil }); err != nil {
+		e.t.Fatal(err)
+	}
+	return did
+}
+
+// Dead letters are sent again once the topic takes them, each once however often it
+// is begun, and dropped for good; the books add up at every point.
+func TestDeadLettersSettled(t *testing.T) {
+	t.Parallel()
+	topic := schemas.NewTopic("app")
+	topic.Lanes = 2
+	e := start(t, topic)
+	e.router()
+	e.sink()
+	newer := topic
+	newer.Fields, newer.Version = []schemas.Field{{Name: "ms", Type: schemas.TypeFloat64, Since: 2}}, 2
+	frame := func(subject string, i int) {
+		b := schemas.NewFrameBuilder(&newer)
+		at := time.Date(2026, 2, 3, 4, 5, i, 0, time.UTC)
+		for k := range 10 {
+			ev := schemas.Event{Time: at, UserID: fmt.Sprint(k), Message: fmt.Sprintf("m%d-%d", i, k), Attrs: []schemas.Attr{schemas.Float64("ms", float64(k))}}
+			b.Append(&ev, at.UnixNano(), schemas.DerivedID(at.UnixNano(), uint64(i), uint64(k)))
+		}
+		f, payload, err := b.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Producer, f.Seq = "p", uint64(i)
+		var h []string
+		headers := map[string][]string{}
+		f.SetHeaders(headers)
+		for k, v := range headers {
+			h = append(h, k, v[0])
+		}
+		e.publish(subject, string(payload), h...)
+	}
+	const frames = 70
+	for i := 1; i <= frames; i++ {
+		frame(fmt.Sprintf("events.app.2026-02.%d", i%2), i) // a schema nobody declared yet
+	}
+	frame("events.app.2026-02.9", frames+1) // and a lane there is not
+	e.publish("events.app.2026-02.0", `{"ts":"2026-03-01T00:00:00Z","message":"wrong month"}`)
+	e.publish("events.app.2026-02.0", `no json at all`)
+	const dead = (frames+1)*10 + 2
+	eventually(t, 20*time.Second, func() error {
+		rep, err := e.reader().Verify(t.Context(), "app")
+		if err == nil && rep.Dead != dead {
+			err = fmt.Errorf("%d are dead, want %d", rep.Dead, dead)
+		}
+		return err
+	})
+	if did := e.settle(letters.Request{Topic: "app"}); did[letters.Kept] != frames+2 || did[letters.Retried] != 1 {
+		t.Errorf("before the schema is known: %v, want only the wrong month to go", did)
+	}
+	if _, _, err := e.reg.Apply(t.Context(), newer, false); err != nil {
+		t.Fatal(err)
+	}
+	dry := e.settle(letters.Request{Topic: "app", DryRun: true})
+	if dry[letters.Retried] != frames+1 || dry[letters.Kept] != 1 {
+		t.Errorf("dry run: %v", dry)
+	}
+	// As if somebody was killed after sending and before taking anything out.
+	all := e.messages(schemas.StreamShards, schemas.DeadSubject("app"))
+	e.settle(letters.Request{Topic: "app", Seq: all[5].Sequence})
+	if did := e.settle(letters.Request{Topic: "app", Reason: "unknown-schema"}); did[letters.Retried] != frames-1 {
+		t.Errorf("by reason: %v", did)
+	}
+	if did := e.settle(letters.Request{Topic: "app"}); did[letters.Retried] != 1 || did[letters.Kept] != 1 {
+		t.Errorf("the rest: %v", did)
+	}
+	e.stored("app", dead-1, 20*time.Second)
+	e.sendLettersAgain(all)
+	if did := e.settle(letters.Request{Topic: "app", Drop: true}); did[letters.Dropped] != 1 {
+		t.Errorf("drop: %v", did)
+	}
+	eventually(t, 20*time.Second, func() error {
+		rep, err := e.reader().Verify(t.Context(), "")
+		if err == nil && (!rep.OK() || rep.Accepted != dead || rep.Stored != dead-1 || rep.Dead != 0 || rep.Discarded != 1 || rep.Pending != 0) {
+			text, _ := json.Marshal(rep.Totals)
+			err = fmt.Errorf("%s %s", text, rep.Problems)
+		}
+		return err
+	})
+	if got := e.count("SELECT uniqExact(message) FROM %s WHERE ms >= 0", e.table("app")); got != dead-1 {
+		t.Errorf("%d messages, want %d", got, dead-1)
+	}
+	nc := e.connect()
+	d, err := letters.New(t.Context(), nc, e.registry(nc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = d.Settle(t.Context(), letters.Request{Topic: "app", Seq: 1}, func(letters.Outcome) error { return nil })
+	if !errors.Is(err, query.ErrNoDeadLetter) || !errors.Is(err, query.ErrRequest) {
+		t.Errorf("no such letter: %v", err)
+	}
+}
+
+// sendLettersAgain puts letters back and sends them again: what a kill between
+// sending and taking out leaves behind. The router must know them.
+func (e *env) sendLettersAgain(all []*jetstream.RawStreamMsg) {
+	e.t.Helper()
+	t, err := e.reg.Topic(e.t.Context(), "app")
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	before := e.routedSoFar("app")
+	n := 0
+	for _, msg := range all {
+		frames, err := letters.Reopen(&t, msg)
+		if err != nil {
+			continue // the one that is no event
+		}
+		for _, m := range frames {
+			m.Header.Del(jetstream.MsgIDHeader) // as after the duplicate window
+			if _, err := e.reg.JetStream().PublishMsg(e.t.Context(), m); err != nil {
+				e.t.Fatal(err)
+			}
+			n++
+		}
+	}
+	eventually(e.t, 20*time.Second, func() error {
+		var repeated uint64
+		for _, cp := range e.checkpoints("app") {
+			repeated += cp.RepeatedFrames
+		}
+		if repeated < uint64(n) {
+			return fmt.Errorf("%d of %d frames were known", repeated, n)
+		}
+		return nil
+	})
+	if got := e.routedSoFar("app"); got != before {
+		e.t.Errorf("%d events were routed twice", got-before)
+	}
+}

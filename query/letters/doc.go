@@ -1,0 +1,35 @@
+// Package letters settles dead letters by hand: it sends them again, or drops them.
+//
+// # Model
+//
+//	retry   letter ─▶ frames ─▶ EVENTS ─▶ open in the registry ─▶ out of SHARDS ─▶ counted
+//	drop    letter ─────────────────────▶ open in the registry ─▶ out of SHARDS ─▶ counted
+//
+// What a letter holds is opened as a router opens it, with the topic as it is
+// declared now: a frame, whatever its headers said, or JSON. Its events keep their
+// ids; one that has none gets one derived from the letter's number, and
+// one that has no time the letter's. They are put
+// into frames of the month and lane where they belong and published. A letter of
+// which any event would be refused again stays, and is named with the reason.
+//
+// # Once
+//
+// A frame's producer and seq are derived from the letter's number in SHARDS: of 64
+// neighbouring letters the producer is the same and the seq is the place among
+// them, so that in whatever order letters are sent again, the router's window of 64
+// tells each. A retry that is repeated, or that ended between any two steps and was
+// begun again, therefore adds one copy. Letters that were left open are taken out
+// and counted by whoever comes next.
+//
+// # Who is authoritative
+//
+// SHARDS says which letters there are, the registry how many are gone and why:
+// verify takes retried events out of the dead (they were accepted anew) and shows
+// dropped ones as discarded.
+//
+// # Failures
+//
+// Two who settle the same topic at once: one gets registry.ErrConflict, having
+// changed nothing that the other counts. What the caller got wrong wraps
+// query.ErrRequest. Every call ends with its context.
+package letters

@@ -1,0 +1,236 @@
+package letters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Request says which letters.
+type Request struct {
+	Topic string
+	// Reason and Seq restrict them; empty and 0 are all.
+	Reason string
+	Seq    uint64
+	// Drop drops them; else they are sent again.
+	Drop bool
+	// DryRun changes nothing.
+	DryRun bool
+}
+
+// Outcome is what became of one letter.
+type Outcome struct {
+	Seq    uint64 `json:"seq"`
+	Reason string `json:"reason"`
+	Events int    `json:"events"`
+	// Did is retried, dropped, or kept; with DryRun what would be.
+	Did string `json:"did"`
+	// Why a letter is kept.
+	Why string `json:"why,omitempty"`
+}
+
+// What became of a letter.
+const (
+	Retried = "retried"
+	Dropped = "dropped"
+	Kept    = "kept"
+)
+
+// Desk settles letters.
+type Desk struct {
+	reg    *registry.Registry
+	js     jetstream.JetStream
+	shards jetstream.Stream
+}
+
+// New prepares a desk.
+func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry) (*Desk, error) {
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(ackTime))
+	if err != nil {
+		return nil, err
+	}
+	s, err := js.Stream(ctx, schemas.StreamShards)
+	if err != nil {
+		return nil, fmt.Errorf("letters: stream %s: %w", schemas.StreamShards, err)
+	}
+	return &Desk{reg: reg, js: js, shards: s}, nil
+}
+
+// ackTime is how long JetStream's answer may take.
+const ackTime = 10 * time.Second
+
+// Bounds of the letters dealt with at once; a message has at most 1 MiB.
+const (
+	batchLetters = registry.MaxOpenLetters
+	batchBytes   = 16 << 20
+)
+
+// letter is one dead letter.
+type letter struct {
+	Outcome
+	header  nats.Header
+	data    []byte
+	subject string
+	at      time.Time
+}
+
+// Settle deals with the letters that were there when it began, oldest first, and
+// gives f each outcome once it stands.
+func (d *Desk) Settle(ctx context.Context, q Request, f func(Outcome) error) error {
+	var topic schemas.Topic
+	var err error
+	if !q.Drop {
+		if topic, err = d.reg.Topic(ctx, q.Topic); err != nil {
+			if schemas.Reason(err) != "" {
+				err = fmt.Errorf("%w: %w", query.ErrRequest, err)
+			}
+			return err
+		}
+	} else if err := schemas.ValidateTopicName(q.Topic); err != nil && q.Topic != schemas.NoTopic {
+		return fmt.Errorf("%w: %w", query.ErrRequest, err)
+	}
+	info, err := d.shards.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("letters: %s: %w", schemas.StreamShards, err)
+	}
+	if !q.DryRun {
+		if err := d.finish(ctx, q.Topic); err != nil {
+			return err
+		}
+	}
+	found := false
+	for from := max(q.Seq, 1); from != 0; {
+		var batch []letter
+		if batch, from, err = d.gather(ctx, q, from, info.State.LastSeq); err != nil {
+			return err
+		}
+		found = found || len(batch) > 0
+		if err := d.settle(ctx, q, &topic, batch); err != nil {
+			return err
+		}
+		for _, l := range batch {
+			if err := f(l.Outcome); err != nil {
+				return err
+			}
+		}
+	}
+	if q.Seq > 0 && !found {
+		return fmt.Errorf("%w: %w: %d of topic %q; `almanac dead ls %s` lists them", query.ErrRequest, query.ErrNoDeadLetter, q.Seq, q.Topic, q.Topic)
+	}
+	return nil
+}
+
+// gather reads letters from a sequence up to another; next is where to go on, 0 at
+// the end.
+func (d *Desk) gather(ctx context.Context, q Request, from, upTo uint64) (batch []letter, next uint64, err error) {
+	size := 0
+	err = registry.Read(ctx, d.js, schemas.StreamShards, schemas.DeadSubject(q.Topic), from, func() int { return batchLetters - len(batch) },
+		func(msg *jetstream.RawStreamMsg) (bool, error) {
+			if msg.Sequence > upTo || q.Seq > 0 && msg.Sequence > q.Seq {
+				next = 0
+				return false, nil
+			}
+			next = msg.Sequence + 1
+			l := letter{header: msg.Header, data: msg.Data, at: msg.Time, subject: msg.Header.Get(schemas.HeaderSourceSubject)}
+			l.Seq, l.Reason, l.Events = msg.Sequence, msg.Header.Get(schemas.HeaderReason), query.EventsOf(msg.Header)
+			if (q.Reason == "" || q.Reason == l.Reason) && (q.Seq == 0 || q.Seq == l.Seq) {
+				batch, size = append(batch, l), size+len(l.data)
+			}
+			return len(batch) < batchLetters && size < batchBytes, nil
+		})
+	if len(batch) < batchLetters && size < batchBytes {
+		next = 0
+	}
+	return batch, next, err
+}
+
+// settle deals with one batch.
+func (d *Desk) settle(ctx context.Context, q Request, topic *schemas.Topic, batch []letter) error {
+	now := time.Now().UnixNano()
+	var open []registry.OpenLetter
+	var acks []jetstream.PubAckFuture
+	for i := range batch {
+		l := &batch[i]
+		l.Did = Dropped
+		if !q.Drop {
+			frames, err := reopen(topic, l, now)
+			if err != nil {
+				l.Did, l.Why = Kept, err.Error()
+				continue
+			}
+			l.Did = Retried
+			for k := range frames {
+				if q.DryRun {
+					continue
+				}
+				ack, err := d.js.PublishMsgAsync(frames[k].message(topic.Name, l.Seq, k))
+				if err != nil {
+					return fmt.Errorf("letters: sending letter %d again: %w", l.Seq, err)
+				}
+				acks = append(acks, ack)
+			}
+		}
+		open = append(open, registry.OpenLetter{Seq: l.Seq, Events: uint64(l.Events), Drop: q.Drop})
+	}
+	if q.DryRun || len(open) == 0 {
+		return nil
+	}
+	for _, ack := range acks {
+		select {
+		case <-ack.Ok():
+		case err := <-ack.Err():
+			return fmt.Errorf("letters: %s did not take a letter: %w; nothing was dropped, do it again", schemas.StreamEvents, err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	l, err := d.reg.Letters(ctx, q.Topic)
+	if err != nil {
+		return err
+	}
+	if len(l.Open) > 0 {
+		return fmt.Errorf("%w: somebody else settles dead letters of %q", registry.ErrConflict, q.Topic)
+	}
+	if l, err = d.reg.OpenLetters(ctx, l, open); err != nil {
+		return err
+	}
+	return d.remove(ctx, l)
+}
+
+// finish ends what somebody left open.
+func (d *Desk) finish(ctx context.Context, topic string) error {
+	l, err := d.reg.Letters(ctx, topic)
+	if err != nil || len(l.Open) == 0 {
+		return err
+	}
+	return d.remove(ctx, l)
+}
+
+// remove takes the open letters out of SHARDS and counts them.
+func (d *Desk) remove(ctx context.Context, l registry.Letters) error {
+	for _, o := range l.Open {
+		if err := d.shards.DeleteMsg(ctx, o.Seq); err != nil && !gone(err) {
+			return fmt.Errorf("letters: taking letter %d out of %s: %w", o.Seq, schemas.StreamShards, err)
+		}
+	}
+	_, err := d.reg.BookLetters(ctx, l)
+	return err
+}
+
+// gone says that a message was deleted before.
+func gone(err error) bool {
+	var api *jetstream.APIError
+	return errors.Is(err, jetstream.ErrMsgNotFound) || errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeMessageNotFound || api.ErrorCode == codeDeleteFailed)
+}
+
+// codeDeleteFailed is JSStreamMsgDeleteFailedF: the server's answer when there is
+// no such message.
+const codeDeleteFailed = 10057

@@ -1,0 +1,212 @@
+package letters
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// outFrame is a frame to publish, complete but for its producer.
+type outFrame struct {
+	schemas.Frame
+	month   schemas.Month
+	lane    int
+	payload []byte
+}
+
+// message is the frame as the letter's number makes it: the same each time.
+func (f *outFrame) message(topic string, letter uint64, part int) *nats.Msg {
+	f.Producer, f.Seq = producerOf(topic, letter, part)
+	msg := nats.NewMsg(schemas.EventsSubject(topic, f.month, f.lane))
+	f.SetHeaders(msg.Header)
+	msg.Header.Set(jetstream.MsgIDHeader, schemas.MsgID(f.Producer, topic, f.lane, f.Seq))
+	msg.Data = f.payload
+	return msg
+}
+
+// producerOf is who sends a letter again, and the number of the frame. Letters that
+// share a producer are less than the router's window apart.
+func producerOf(topic string, letter uint64, part int) (string, uint64) {
+	sum := sha256.Sum256(fmt.Appendf(nil, "letter %s %d", topic, letter/schemas.MaxInFlight))
+	name := hex.EncodeToString(sum[:8])
+	if part > 0 {
+		name += "-" + strconv.Itoa(part)
+	}
+	return name, letter%schemas.MaxInFlight + 1
+}
+
+// reopen makes frames of what a letter holds, or says why it would be refused
+// again. now is in unix ns.
+func reopen(t *schemas.Topic, l *letter, now int64) ([]outFrame, error) {
+	p := press{topic: t, letter: l.Seq, at: l.at, now: now, builders: map[slot]*schemas.FrameBuilder{}}
+	var err error
+	if schemas.HasFrameHeaders(withoutRows(l.header)) {
+		err = p.frame(l)
+	} else {
+		err = p.lines(l.data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.end()
+}
+
+// withoutRows leaves out the header that every dead letter has.
+func withoutRows(h nats.Header) nats.Header {
+	h = maps.Clone(h)
+	delete(h, schemas.HeaderRows)
+	return h
+}
+
+// slot is where events go.
+type slot struct {
+	month schemas.Month
+	lane  int
+}
+
+// press puts a letter's events into frames.
+type press struct {
+	topic    *schemas.Topic
+	letter   uint64
+	at       time.Time // of the letter
+	now      int64
+	builders map[slot]*schemas.FrameBuilder
+	out      []outFrame
+}
+
+// frame takes a frame's events, and its bytes as they are where nothing but the
+// producer has to change.
+func (p *press) frame(l *letter) error {
+	var r schemas.FrameReader
+	f, headerErr := schemas.ParseFrame(l.header)
+	err := headerErr
+	if headerErr == nil {
+		err = r.Open(l.data, p.topic, f.Schema)
+	}
+	for v := p.topic.Version; err != nil && v > 0; v-- { // its headers may lie
+		if f.Schema, headerErr = v, schemas.ErrFrameHeaders; r.Open(l.data, p.topic, v) == nil {
+			err = nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	month, lane, subjectErr := schemas.ParseEventsSubject(l.subject, p.topic)
+	if headerErr == nil && subjectErr == nil && r.Check(f, month, p.now) == nil {
+		p.out = append(p.out, outFrame{Frame: f, month: month, lane: lane, payload: l.data})
+		return nil
+	}
+	for i := range r.Rows() {
+		e := r.Event(i)
+		// The builder sets the mark of invalid text anew.
+		e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
+		if err := p.add(&e, i+1); err != nil {
+			return fmt.Errorf("event %d of %d: %w", i+1, r.Rows(), err)
+		}
+	}
+	return nil
+}
+
+// lines takes JSON: one object, or one a line.
+func (p *press) lines(data []byte) error {
+	if e, err := schemas.ParseJSONEvent(data); err == nil {
+		return p.add(&e, 1)
+	}
+	n := 0
+	for text := range bytes.Lines(data) {
+		if n++; len(bytes.TrimSpace(text)) == 0 {
+			continue
+		}
+		e, err := schemas.ParseJSONEvent(bytes.TrimSpace(text))
+		if err == nil {
+			err = p.add(&e, n)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if len(p.builders)+len(p.out) == 0 {
+		return fmt.Errorf("%w: it is empty", schemas.ErrNotJSON)
+	}
+	return nil
+}
+
+// add takes one event. One without a time happened when the letter was written, as
+// near as is still known.
+func (p *press) add(e *schemas.Event, line int) error {
+	if e.Time.IsZero() {
+		e.Time = p.at
+	}
+	ts, err := schemas.UnixNs(e.Time)
+	if err != nil {
+		return err
+	}
+	if err := e.Validate(ts, p.now); err != nil {
+		return err
+	}
+	if e.ID.IsZero() {
+		e.ID = schemas.DerivedID(ts, p.letter, uint64(line))
+	}
+	producer, _ := producerOf(p.topic.Name, p.letter, 0)
+	at := slot{schemas.MonthOf(ts), schemas.LaneOf(p.topic, e, producer)}
+	b := p.builders[at]
+	if b == nil {
+		b = schemas.NewFrameBuilder(p.topic)
+		p.builders[at] = b
+	}
+	b.Append(e, ts, e.ID)
+	if b.Full() {
+		return p.close(at, b)
+	}
+	return nil
+}
+
+func (p *press) close(at slot, b *schemas.FrameBuilder) error {
+	f, payload, err := b.Encode()
+	if err != nil {
+		return err
+	}
+	p.out = append(p.out, outFrame{Frame: f, month: at.month, lane: at.lane, payload: bytes.Clone(payload)})
+	b.Reset()
+	return nil
+}
+
+// end closes what is open, always in the same order.
+func (p *press) end() ([]outFrame, error) {
+	slots := slices.SortedFunc(maps.Keys(p.builders), func(a, b slot) int {
+		if a.month != b.month {
+			return int(a.month) - int(b.month)
+		}
+		return a.lane - b.lane
+	})
+	for _, at := range slots {
+		if b := p.builders[at]; b.Rows() > 0 {
+			if err := p.close(at, b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p.out, nil
+}
+
+// Reopen makes the messages that sending a letter again publishes.
+func Reopen(t *schemas.Topic, msg *jetstream.RawStreamMsg) ([]*nats.Msg, error) {
+	l := letter{header: msg.Header, data: msg.Data, at: msg.Time, subject: msg.Header.Get(schemas.HeaderSourceSubject)}
+	l.Seq = msg.Sequence
+	frames, err := reopen(t, &l, time.Now().UnixNano())
+	out := make([]*nats.Msg, len(frames))
+	for k := range frames {
+		out[k] = frames[k].message(t.Name, l.Seq, k)
+	}
+	return out, err
+}
