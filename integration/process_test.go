@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,13 +41,16 @@ func TestMain(m *testing.M) {
 
 // part says what a process shall be.
 type part struct {
-	Role       string // "router" or "sink"
+	Role       string // "router", "sink" or "producer"
 	NATS       string
 	ClickHouse string
 	// CrashAt is the point at which the process kills itself, the CrashHit-th
 	// time it comes there; empty: never.
 	CrashAt  string
 	CrashHit int
+	// Of a producer with a spool: it logs the events First to Last-1.
+	SpoolDir    string
+	First, Last int
 }
 
 func (p part) String() string { return fmt.Sprintf("%s (%s:%d)", p.Role, p.CrashAt, p.CrashHit) }
@@ -62,6 +66,9 @@ func runPart(spec string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
+	if p.Role == "producer" {
+		return runSpooling(ctx, p)
+	}
 	nc, err := nats.Connect(p.NATS, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
 		return err
@@ -123,7 +130,7 @@ func (e *env) dsn() string {
 // process starts a part as a process of its own, until the end of the test.
 func (e *env) process(p part) *process {
 	e.t.Helper()
-	p.NATS, p.ClickHouse = e.srv.NATSURL, e.dsn()
+	p.NATS, p.ClickHouse = cmp.Or(p.NATS, e.srv.NATSURL), e.dsn()
 	spec, err := json.Marshal(p)
 	if err != nil {
 		e.t.Fatal(err)
