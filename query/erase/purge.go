@@ -52,11 +52,12 @@ func (x *Eraser) Purge(ctx context.Context, topic, id string) (registry.Erasure,
 		return e, err
 	}
 	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *registry.Erasure) bool {
+		all := sum
 		if old := e.Purged; old != nil {
-			sum.Frames, sum.Events, sum.Dead = sum.Frames+old.Frames, sum.Events+old.Events, sum.Dead+old.Dead
-			sum.Erased, sum.Company = sum.Erased+old.Erased, sum.Company+old.Company
+			all.Frames, all.Events, all.Dead = sum.Frames+old.Frames, sum.Events+old.Events, sum.Dead+old.Dead
+			all.Erased, all.Company = sum.Erased+old.Erased, sum.Company+old.Company
 		}
-		e.Purged = &sum
+		e.Purged = &all
 		return true
 	})
 }
@@ -73,18 +74,21 @@ type hit struct {
 func (x *Eraser) hits(ctx context.Context, e *registry.Erasure, t *schemas.Topic, stream, filter string, more func(*jetstream.RawStreamMsg) bool, f func([]hit) error) error {
 	m := &matcher{x: x, e: e, topic: t}
 	var open []hit
-	owner := map[string]int{} // id: index in open
+	owners := map[string][]int{} // id: indices in open; a frame may have come twice
 	flush := func() error {
 		if err := m.flush(ctx); err != nil {
 			return err
 		}
-		for _, id := range m.ids {
-			open[owner[id]].matched++
+		slices.Sort(m.ids)
+		for _, id := range slices.Compact(m.ids) {
+			for _, i := range owners[id] {
+				open[i].matched++
+			}
 		}
 		found := slices.DeleteFunc(open, func(h hit) bool { return h.matched == 0 })
 		err := f(found)
 		open, m.ids = nil, nil
-		clear(owner)
+		clear(owners)
 		return err
 	}
 	err := registry.Read(ctx, x.js, stream, filter, 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
@@ -104,7 +108,8 @@ func (x *Eraser) hits(ctx context.Context, e *registry.Erasure, t *schemas.Topic
 			return true, nil // no frame the router would take
 		}
 		for i := range m.reader.Rows() {
-			owner[m.reader.ID(i).String()] = len(open)
+			id := m.reader.ID(i).String()
+			owners[id] = append(owners[id], len(open))
 		}
 		open = append(open, hit{msg: msg, frame: frame})
 		return true, nil
