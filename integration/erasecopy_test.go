@@ -1,0 +1,178 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/query/erase"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/sinks"
+)
+
+// ClickHouse is put back to an older copy: rows that were erased come back with it,
+// verify says so, and the erasure taken up again takes them out without counting
+// them twice. Or the copy lacks rows: the sink stores what is missing and leaves
+// out what was erased, also where nothing else was in an insert.
+func TestEraseAndAnOlderCopy(t *testing.T) {
+	t.Parallel()
+	topic := oneLane("app", 100_000)
+	e := start(t, topic)
+	e.router()
+	stop := e.sink()
+	p := e.producer("app")
+	n := 0
+	send := func(user string, times int) {
+		t.Helper()
+		for range times {
+			p.Log(producer.Event{Time: feb(n, 1000), UserID: user, Message: fmt.Sprint(n)})
+			n++
+		}
+		e.flush(p)
+		e.stored("app", uint64(n), 30*time.Second) // an insert of its own
+	}
+	for range 3 {
+		send("u-1", 20)
+		send("u-7", 10)
+	}
+	shard := e.shards("app")[0]
+	exec := func(format string, args ...any) {
+		t.Helper()
+		if err := e.db.Conn().Exec(t.Context(), fmt.Sprintf(format, args...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("CREATE TABLE %s.copy AS %s", schemas.QuoteName(e.srv.Database), e.table("app"))
+	exec("INSERT INTO %s.copy SELECT * FROM %s", schemas.QuoteName(e.srv.Database), e.table("app"))
+
+	job := e.erase(erase.Request{Topic: "app", Users: []string{"u-7"}})
+	entry, err := e.reg.Shard(t.Context(), "app", shard.Month, shard.ID)
+	if err != nil || job.Rows != 30 || entry.Floor == 0 {
+		t.Fatalf("%+v, floor %d (%v): the user's rows alone carried the head", job, entry.Floor, err)
+	}
+	e.verify(90)
+	stop()
+
+	t.Run("with rows", func(t *testing.T) {
+		exec("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s.copy", e.table("app"), schemas.PartitionID(shard.Month, shard.ID), schemas.QuoteName(e.srv.Database))
+		rep, err := e.reader().Verify(t.Context(), "app")
+		if err != nil || rep.OK() || rep.Doubled != 30 {
+			t.Fatalf("verify of rows that came back: %+v (%v)", rep, err)
+		}
+		again, err := e.eraser().Run(t.Context(), "app", job.ID)
+		if err != nil || again.Rows != 30 {
+			t.Fatalf("%+v, %v", again, err)
+		}
+		e.verify(90)
+	})
+	t.Run("without rows", func(t *testing.T) {
+		// As if nothing had been stored yet: no rows, no floor, no tokens.
+		exec("ALTER TABLE %s DROP PARTITION ID '%s'", e.table("app"), schemas.PartitionID(shard.Month, shard.ID))
+		e.lowerFloor(entry)
+		defer e.sink(func(c *sinks.Config) { c.BatchRows = 1 })() // a frame an insert
+		e.stored("app", 60, 30*time.Second)
+		eventually(t, 30*time.Second, func() error {
+			now, err := e.reg.Shard(t.Context(), "app", shard.Month, shard.ID)
+			if err == nil && now.Floor < 6 {
+				err = fmt.Errorf("the floor is %d, want 6", now.Floor)
+			}
+			return err
+		})
+		if got := e.count("SELECT countIf(user_id = 'u-7') FROM %s", e.table("app")); got != 0 {
+			t.Errorf("the sink brought %d rows back", got)
+		}
+		e.verify(90)
+	})
+}
+
+// lowerFloor puts a shard's entry back to before its floor was raised.
+func (e *env) lowerFloor(s registry.Shard) {
+	e.t.Helper()
+	kv, err := e.reg.JetStream().KeyValue(e.t.Context(), schemas.Bucket)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	s.Floor = 0
+	data, err := json.Marshal(s)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if _, err := kv.Put(e.t.Context(), schemas.ShardKey(s.Topic, s.Month, s.ID), data); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// An insert that takes frames from both sides of the fence loses the rows from
+// before it alone. What the erasure leaves in the streams is purged, and then
+// neither stream has a byte of it; what shared a frame is where it was.
+func TestEraseAtTheFenceAndPurge(t *testing.T) {
+	t.Parallel()
+	e := start(t, oneLane("app", 60))
+	e.router()
+	p := e.producer("app")
+	log := func(user string, times int) {
+		for range times {
+			p.Log(producer.Event{Time: feb(7, 1000), UserID: user, Message: "secret of " + user})
+		}
+		e.flush(p)
+	}
+	log("u-1", 40)
+	log("u-7", 5)
+	log("u-1", 30) // the shard is full: another
+	log("u-7", 5)
+	x := e.eraser()
+	job, err := x.Start(t.Context(), erase.Request{Topic: "app", Users: []string{"u-7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.found("app", "user_id = 'u-7'"); got != 0 {
+		t.Errorf("%d fresh events are found", got)
+	}
+	log("u-7", 3)
+	if got := e.found("app", "user_id = 'u-7'"); got != 3 {
+		t.Errorf("%d of the 3 events behind the fence are found", got)
+	}
+	e.routed("app", 83)
+	e.sink() // only now: what is routed of a shard goes in one insert
+	if job, err = x.Run(t.Context(), "app", job.ID); err != nil || job.Rows != 10 {
+		t.Fatalf("%+v, %v; want 10 rows", job, err)
+	}
+	e.stored("app", 73, 10*time.Second)
+	if got := e.count("SELECT countIf(user_id = 'u-7') FROM %s", e.table("app")); got != 3 {
+		t.Errorf("%d of the 3 rows behind the fence are left", got)
+	}
+	e.verify(83)
+	log("u-2", 1) // so that the last frames are of somebody else
+	e.stored("app", 74, 10*time.Second)
+	for range 2 { // it may be done again
+		if job, err = x.Purge(t.Context(), "app", job.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if job.Purged.Erased != 10 || job.Purged.Frames != 2 || job.Purged.Events != 2 {
+		t.Errorf("purged %+v, want the 10 events in 2 frames, and 2 messages of EVENTS", *job.Purged)
+	}
+	for _, in := range [][2]string{{schemas.StreamShards, schemas.ShardsFilter("app")}, {schemas.StreamEvents, schemas.TopicFilter("app")}} {
+		var r schemas.FrameReader
+		topic := oneLane("app", 60)
+		topic, _ = topic.Declared()
+		had := 0
+		for _, msg := range e.messages(in[0], in[1]) {
+			if err := r.Open(msg.Data, &topic, 1); err != nil {
+				t.Fatal(err)
+			}
+			had += strings.Count(string(r.Raw()), "secret of u-7")
+		}
+		if had != 3 {
+			t.Errorf("%s has %d events of the user, want the 3 behind the fence", in[0], had)
+		}
+	}
+	e.verify(84)
+	if proof, err := x.Show(t.Context(), "app", job.ID); err != nil || proof.Matching != 0 || len(proof.Shards) != 2 {
+		t.Errorf("%+v, %v", proof, err)
+	}
+}
