@@ -26,6 +26,7 @@ type walk struct {
 	r      *Reader
 	p      *plan
 	months []schemas.Month // not loaded yet, in the page's direction
+	stride int             // how many of them to load next
 	queue  []part          // loaded and not read yet, likewise
 	events []freshFrame    // above the checkpoints
 	fresh  *freshCollector
@@ -49,7 +50,7 @@ func (s *part) key() tables.ShardKey { return tables.ShardKey{Month: s.Month, Sh
 func (s *part) open() bool { return s.Status != registry.Closed }
 
 func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
-	w := &walk{r: r, p: p, seen: map[string]bool{}, fresh: &freshCollector{lo: p.lower(), hi: p.upper()}}
+	w := &walk{r: r, p: p, stride: 1, seen: map[string]bool{}, fresh: &freshCollector{lo: p.lower(), hi: p.upper()}}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(freshReaders)
 	g.Go(func() error {
@@ -80,17 +81,29 @@ func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
 	return w, err
 }
 
-// load makes the queue longer than n, as long as there are months.
+// load makes the queue longer than n, as long as there are months: the first
+// alone, which most pages need, then some at once.
 func (w *walk) load(ctx context.Context, n int) error {
 	for len(w.queue) <= n && len(w.months) > 0 {
-		parts, err := w.r.parts(ctx, w.p, w.months[0])
-		if err != nil {
+		loaded := make([][]part, min(len(w.months), w.stride))
+		g, gctx := errgroup.WithContext(ctx)
+		for i := range loaded {
+			g.Go(func() (err error) {
+				loaded[i], err = w.r.parts(gctx, w.p, w.months[i])
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
 			return err
 		}
-		w.queue, w.months = append(w.queue, parts...), w.months[1:]
+		w.queue, w.months, w.stride = append(w.queue, slices.Concat(loaded...)...), w.months[len(loaded):], monthsAtOnce
 	}
 	return nil
 }
+
+// monthsAtOnce is how many months are asked at once: of a topic with one shard a
+// month, those of one page.
+const monthsAtOnce = MaxPageShards
 
 // parts are the shards of a month that may have events in the page's range, in
 // the page's direction.
