@@ -67,7 +67,7 @@ func (b *batch) frame(s *shardState, f frame, source uint64) {
 		rows: s.tail.rows + uint64(f.Rows), bytes: s.tail.bytes + uint64(len(f.payload)),
 	}
 	msg := nats.NewMsg(schemas.ShardSubject(s.entry.Topic, s.entry.Month, s.entry.ID))
-	placed := schemas.Placed{Frame: f.Frame, Pos: next.pos, SourceSeq: source, Prev: s.tail.digest, ShardRows: next.rows, ShardBytes: next.bytes}
+	placed := schemas.Placed{Frame: f.Frame, Pos: next.pos, Lane: s.entry.Lane, SourceSeq: source, Prev: s.tail.digest, ShardRows: next.rows, ShardBytes: next.bytes}
 	placed.SetHeaders(msg.Header)
 	msg.Data = f.payload
 	t := b.touched[s.entry.ID]

@@ -88,7 +88,7 @@ func (j *judge) message(m *message, ws Windows) judged {
 		out.repeated, out.rows = true, f.Rows
 		return out
 	case Stale:
-		return refuse(ws.err(f))
+		return refuse(staleFrame(ws, f))
 	}
 	if err := j.topic.CheckKeep(out.month, m.stored); err != nil {
 		return refuse(err)

@@ -1,110 +1,29 @@
 package router
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// window is what the lane remembers of one producer.
-type window = schemas.ProducerWindow
+// Windows are the producers of one lane, as its checkpoint remembers them.
+type Windows = schemas.Windows
 
 // Verdict is what the windows say of a frame.
-type Verdict int
+type Verdict = schemas.Verdict
 
 // The verdicts.
 const (
-	Fresh    Verdict = iota // never came
-	Repeated                // came before
-	Stale                   // too far behind to tell
+	Fresh    = schemas.Fresh
+	Repeated = schemas.Repeated
+	Stale    = schemas.Stale
 )
 
-// judgeSeq says what seq is, without taking it.
-func judgeSeq(w *window, seq uint64) Verdict {
-	switch {
-	case seq > w.Highest:
-		return Fresh
-	case seq == w.Highest:
-		return Repeated
-	case w.Highest-seq > schemas.MaxInFlight:
-		return Stale
-	case w.Seen&(1<<(w.Highest-seq-1)) != 0:
-		return Repeated
-	}
-	return Fresh
-}
+// MaxWindows bounds the producers a lane's checkpoint remembers.
+const MaxWindows = schemas.MaxWindows
 
-// takeSeq marks seq, which judgeSeq called Fresh.
-func takeSeq(w *window, seq, source uint64) {
-	w.Last = source
-	if seq < w.Highest {
-		w.Seen |= 1 << (w.Highest - seq - 1)
-		return
-	}
-	shift := seq - w.Highest
-	if w.Highest == 0 { // a new window: nothing came before
-		w.Highest = seq
-		return
-	}
-	// Shifts of 64 and more yield zero in Go.
-	w.Seen = w.Seen<<shift | 1<<(shift-1)
-	w.Highest = seq
-}
-
-// MaxWindows bounds the producers a lane's checkpoint remembers: at about 60
-// bytes each, a checkpoint of 60 KiB at most. Beyond it the producer that was
-// silent longest is forgotten; a frame it sends again after that would be routed
-// again, so the bound is far above the producers a lane sees in a dedup window.
-const MaxWindows = 1024
-
-// Windows are the producers of one lane, as its checkpoint remembers them.
-type Windows []schemas.ProducerWindow
-
-func (ws Windows) find(producer string) *window {
-	for i := range ws {
-		if ws[i].Producer == producer {
-			return &ws[i]
-		}
-	}
-	return nil
-}
-
-// Judge says what a frame is. A frame without a producer is always Fresh.
-func (ws Windows) Judge(f schemas.Frame) Verdict {
-	if f.Producer == "" {
-		return Fresh
-	}
-	if w := ws.find(f.Producer); w != nil {
-		return judgeSeq(w, f.Seq)
-	}
-	return Fresh
-}
-
-// Take marks a frame, which Judge called Fresh, and returns the windows, never
-// more than MaxWindows. source is the frame's sequence in EVENTS.
-func (ws Windows) Take(f schemas.Frame, source uint64) Windows {
-	if f.Producer == "" {
-		return ws
-	}
-	w := ws.find(f.Producer)
-	if w == nil {
-		if len(ws) >= MaxWindows {
-			i := slices.IndexFunc(ws, func(w window) bool {
-				return w.Last == slices.MinFunc(ws, func(a, b window) int { return cmp.Compare(a.Last, b.Last) }).Last
-			})
-			ws = slices.Delete(ws, i, i+1)
-		}
-		ws = append(ws, window{Producer: f.Producer})
-		w = &ws[len(ws)-1]
-	}
-	takeSeq(w, f.Seq, source)
-	return ws
-}
-
-// err is the refusal of a stale frame.
-func (ws Windows) err(f schemas.Frame) error {
+// staleFrame is the refusal of a stale frame.
+func staleFrame(ws Windows, f schemas.Frame) error {
 	return fmt.Errorf("%w: producer %s sent %d, its highest is %d; only the %d before it can still be told apart",
-		ErrStaleSeq, f.Producer, f.Seq, ws.find(f.Producer).Highest, schemas.MaxInFlight)
+		ErrStaleSeq, f.Producer, f.Seq, ws.Highest(f.Producer), schemas.MaxInFlight)
 }

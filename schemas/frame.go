@@ -75,6 +75,7 @@ const MaxProducerBytes = 64
 type Placed struct {
 	Frame
 	Pos        uint64 // 1, 2, 3 … inside the shard
+	Lane       int    // of the shard; NoLane when the frame does not say
 	SourceSeq  uint64 // stream sequence in EVENTS
 	Prev       string // Digest of the frame at Pos-1; empty at 1
 	ShardRows  uint64 // rows of the shard up to and with this frame
@@ -84,10 +85,16 @@ type Placed struct {
 	Cleared string
 }
 
+// NoLane is the lane of a frame that was routed before frames said theirs.
+const NoLane = -1
+
 // SetHeaders writes all headers of a placed frame.
 func (p *Placed) SetHeaders(h nats.Header) {
 	p.Frame.SetHeaders(h)
 	h.Set(HeaderPos, strconv.FormatUint(p.Pos, 10))
+	if p.Lane != NoLane {
+		h.Set(HeaderLane, strconv.Itoa(p.Lane))
+	}
 	h.Set(HeaderSourceSeq, strconv.FormatUint(p.SourceSeq, 10))
 	h.Set(HeaderPrev, p.Prev)
 	h.Set(HeaderShardRows, strconv.FormatUint(p.ShardRows, 10))
@@ -107,11 +114,15 @@ func ParsePlaced(h nats.Header) (Placed, error) {
 	out := Placed{
 		Frame:      f,
 		Pos:        p.uint(h, HeaderPos, 1<<63),
+		Lane:       NoLane,
 		SourceSeq:  p.uint(h, HeaderSourceSeq, 1<<63),
 		Prev:       h.Get(HeaderPrev),
 		ShardRows:  p.uint(h, HeaderShardRows, 1<<63),
 		ShardBytes: p.uint(h, HeaderShardBytes, 1<<63),
 		Cleared:    h.Get(HeaderCleared),
+	}
+	if _, ok := h[HeaderLane]; ok {
+		out.Lane = int(p.uint(h, HeaderLane, MaxLanes-1))
 	}
 	if p.err == nil && out.Pos == 0 {
 		p.err = fmt.Errorf("%w: %s is 0, positions count from 1", ErrFrameHeaders, HeaderPos)

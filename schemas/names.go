@@ -57,6 +57,7 @@ const (
 	HeaderSeq      = "Almanac-Seq"
 
 	HeaderPos        = "Almanac-Pos"
+	HeaderLane       = "Almanac-Lane"        // of the shard, so that a lost registry can be told
 	HeaderSourceSeq  = "Almanac-Source-Seq"  // of the message in EVENTS
 	HeaderPrev       = "Almanac-Prev"        // Digest of the frame before it in the shard
 	HeaderShardRows  = "Almanac-Shard-Rows"  // rows of the shard up to and with this frame

@@ -1,0 +1,161 @@
+package tables
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Mend is frames of a shard of whose rows some are missing in the table, below
+// the head. The rows of positions above Lo and up to Hi all carry Hi once it is
+// done: Hi must be a position that rows carry already.
+type Mend struct {
+	Topic  *schemas.Topic
+	Schema int // schema version of every frame
+	Month  schemas.Month
+	Shard  schemas.Shard
+	Lo, Hi uint64
+	Frames [][]byte
+}
+
+// statement inserts of the frames' rows those that are not there. Rows are told
+// apart by all that a frame says of them, and the n-th of equal ones is missing
+// when the table has less than n, so that a client which repeats itself gets each
+// row back once. Done again it inserts nothing.
+func (m *Mend) statement(database string) string {
+	table := schemas.QuotedTable(database, m.Topic.Name)
+	cols := m.Topic.Columns(m.Schema)
+	for i, c := range cols {
+		cols[i] = schemas.QuoteName(c)
+	}
+	list := strings.Join(cols, ", ")
+	structure := strings.ReplaceAll(m.Topic.FrameStructure(m.Schema), "'", "\\'")
+	return fmt.Sprintf("INSERT INTO %s (%s, month, shard, pos) SELECT %s, %d, %d, %d"+
+		" FROM (SELECT *, sipHash128(%s) AS _row, row_number() OVER (PARTITION BY sipHash128(%s)) AS _nth FROM input('%s')) AS f"+
+		" LEFT JOIN (SELECT sipHash128(%s) AS _there, count() AS _have FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d GROUP BY _there) AS h ON f._row = h._there"+
+		" WHERE _nth > _have FORMAT Native",
+		table, list, list, uint32(m.Month), uint64(m.Shard), m.Hi, list, list, structure,
+		list, table, uint32(m.Month), uint64(m.Shard), m.Lo, m.Hi)
+}
+
+// InsertMissing inserts the rows of the frames that the table lacks. It is one
+// statement: a crash leaves it done or not done, and two at once are one query id
+// to ClickHouse, which refuses the second with ErrBusy.
+func (db *DB) InsertMissing(ctx context.Context, m *Mend) error {
+	q := url.Values{}
+	for k, v := range insertSettings {
+		q.Set(k, v)
+	}
+	q.Set("deduplicate_insert", "disable")
+	q.Set("join_use_nulls", "0")
+	q.Set("query_id", fmt.Sprintf("almanac:%s:%s:%s:mend", db.Database, m.Topic.Name, m.Shard))
+	q.Set("query", m.statement(db.Database))
+	size := 0
+	readers := make([]io.Reader, len(m.Frames))
+	for i, f := range m.Frames {
+		readers[i], size = bytes.NewReader(f), size+len(f)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, db.base+"/?"+q.Encode(), io.MultiReader(readers...))
+	if err != nil {
+		return err
+	}
+	req.ContentLength = int64(size)
+	body, err := db.do(req)
+	if err != nil {
+		return fmt.Errorf("mending positions %d to %d of %s: %w", m.Lo+1, m.Hi, schemas.PublicShardName(m.Topic.Name, m.Month, m.Shard), err)
+	}
+	return body.Close()
+}
+
+// Group is what a shard has at one position: the rows of the insert that ended
+// there.
+type Group struct{ Pos, Rows, Distinct uint64 }
+
+// Groups are a shard's rows by position, in order: none when its table was not
+// made yet.
+func (db *DB) Groups(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) ([]Group, error) {
+	var out []Group
+	q := fmt.Sprintf("SELECT pos AS Pos, count() AS Rows, uniqExact(id) AS Distinct FROM %s WHERE month = %d AND shard = %d GROUP BY pos ORDER BY pos",
+		schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s))
+	if err := db.conn.Select(ctx, &out, q); err != nil {
+		if errors.Is(refusal(err), ErrNoTable) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("positions of %s: %w", schemas.PublicShardName(topic, m, s), refusal(err))
+	}
+	return out, nil
+}
+
+// Copies counts, between two positions (above lo, up to hi), the rows that are the
+// same as another in every column.
+func (db *DB) Copies(ctx context.Context, topic string, m schemas.Month, s schemas.Shard, lo, hi uint64) (n uint64, err error) {
+	q := fmt.Sprintf("SELECT toUInt64(count() - uniqExact(sipHash128(*))) FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d",
+		schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s), lo, hi)
+	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
+		return 0, fmt.Errorf("copies in %s: %w", schemas.PublicShardName(topic, m, s), refusal(err))
+	}
+	return n, nil
+}
+
+// DropCopies leaves, of the rows of a shard that are the same in every column,
+// one, between two positions (above lo, up to hi). The partition is written anew
+// beside the table and takes the old one's place in one step, so a crash leaves
+// it done or not done. Rows inserted meanwhile would be lost with the old
+// partition: when the count has changed by the time the new one is ready, nothing
+// is done and the answer is ErrHeadMoved.
+func (db *DB) DropCopies(ctx context.Context, topic string, m schemas.Month, s schemas.Shard, lo, hi uint64) error {
+	fail := func(err error) error {
+		return fmt.Errorf("doubled rows at positions %d to %d of %s: %w", lo+1, hi, schemas.PublicShardName(topic, m, s), refusal(err))
+	}
+	table := schemas.QuotedTable(db.Database, topic)
+	beside := schemas.QuotedTable(db.Database, besideTable(topic, s))
+	where := fmt.Sprintf("month = %d AND shard = %d", uint32(m), uint64(s))
+	drop := "DROP TABLE IF EXISTS " + beside + " SYNC"
+	// What an earlier run left behind when it was killed goes first.
+	for _, q := range []string{drop, "CREATE TABLE " + beside + " AS " + table} {
+		if err := db.conn.Exec(ctx, q); err != nil {
+			return fail(err)
+		}
+	}
+	defer func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+		defer cancel()
+		_ = db.conn.Exec(end, drop) // a later run drops it
+	}()
+	_, before, err := db.HeadRows(ctx, topic, m, s)
+	if err != nil {
+		return err
+	}
+	const plain = " SETTINGS deduplicate_insert = 'disable'"
+	for _, q := range []string{
+		fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE %s AND NOT (pos > %d AND pos <= %d)"+plain, beside, table, where, lo, hi),
+		fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE %s AND pos > %d AND pos <= %d LIMIT 1 BY sipHash128(*)"+plain, beside, table, where, lo, hi),
+	} {
+		if err := db.conn.Exec(ctx, q); err != nil {
+			return fail(err)
+		}
+	}
+	_, after, err := db.HeadRows(ctx, topic, m, s)
+	switch {
+	case err != nil:
+		return err
+	case after != before:
+		return fail(ErrHeadMoved)
+	}
+	if err := db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s", table, schemas.PartitionID(m, s), beside)); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// besideTable is where a shard is written anew. No topic's name begins so.
+func besideTable(topic string, s schemas.Shard) string {
+	return "_mend_" + topic + "_" + s.String()
+}

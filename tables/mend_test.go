@@ -1,0 +1,76 @@
+package tables
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// What is missing comes back once, whatever is missing and however often it is
+// asked for; what is doubled goes.
+func TestMend(t *testing.T) {
+	t.Parallel()
+	db, srv := open(t)
+	topic := schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64})
+	if err := db.Ensure(t.Context(), &topic); err != nil {
+		t.Fatal(err)
+	}
+	const shard = schemas.Shard(5)
+	own := schemas.NewID(noon.UnixNano()) // a client's own id, twice
+	b := schemas.NewFrameBuilder(&topic)
+	for i := range 3 {
+		b.Append(&schemas.Event{Message: fmt.Sprint(i)}, noon.UnixNano()+int64(i), own)
+	}
+	_, repeats, err := b.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames := [][]byte{frameOf(t, &topic, 100), frameOf(t, &topic, 50), repeats}
+	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: shard, Last: 3, Frames: frames}); err != nil {
+		t.Fatal(err)
+	}
+	table := schemas.QuotedTable(srv.Database, "app")
+	want := hashOf(t, db, table)
+	mend := &Mend{Topic: &topic, Schema: 1, Month: november, Shard: shard, Lo: 0, Hi: 3, Frames: frames}
+	for _, damage := range []string{
+		"DELETE FROM %s WHERE n < 7 SETTINGS lightweight_delete_mode = 'lightweight_update_force'",
+		"DELETE FROM %s WHERE message = '1' SETTINGS lightweight_delete_mode = 'lightweight_update_force'",
+		"INSERT INTO %s SELECT * FROM %[1]s WHERE n = 3 SETTINGS deduplicate_insert = 'disable'",
+		"INSERT INTO %s SELECT * FROM %[1]s SETTINGS deduplicate_insert = 'disable'",
+		"ALTER TABLE %s DELETE WHERE n < 90 OR message = '2' SETTINGS mutations_sync = 2",
+	} {
+		if err := db.Conn().Exec(t.Context(), fmt.Sprintf(damage, table)); err != nil {
+			t.Fatal(damage, err)
+		}
+		if got := hashOf(t, db, table); got == want {
+			t.Errorf("%s changed nothing", damage)
+		}
+		for range 2 {
+			if err := db.DropCopies(t.Context(), "app", november, shard, 0, 3); err != nil {
+				t.Fatal(damage, err)
+			}
+			if err := db.InsertMissing(t.Context(), mend); err != nil {
+				t.Fatal(damage, err)
+			}
+			if got := hashOf(t, db, table); got != want {
+				t.Errorf("%s: mended to %s, want %s", damage, got, want)
+			}
+		}
+	}
+	if n, err := db.Copies(t.Context(), "app", november, shard, 0, 3); err != nil || n != 0 {
+		t.Errorf("%d copies, %v", n, err)
+	}
+	if groups, err := db.Groups(t.Context(), "app", november, shard); err != nil || len(groups) != 1 || groups[0] != (Group{3, 153, 151}) {
+		t.Errorf("groups %v, %v", groups, err)
+	}
+}
+
+// hashOf is a table's rows, whatever their order.
+func hashOf(t *testing.T, db *DB, table string) (s string) {
+	t.Helper()
+	if err := db.Conn().QueryRow(t.Context(), "SELECT toString((count(), groupBitXor(sipHash64(*)), sum(sipHash64(*)))) FROM "+table).Scan(&s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
