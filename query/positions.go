@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -65,50 +64,6 @@ func (r *Reader) headers(ctx context.Context, filter string, policy jetstream.De
 
 // scanHeaders reads headers through a consumer that ends with the call.
 func scanHeaders(ctx context.Context, s jetstream.Stream, filter string, policy jetstream.DeliverPolicy, from uint64, f func(jetstream.Msg, uint64) error) error {
-	cons, err := s.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		FilterSubject: filter, DeliverPolicy: policy, OptStartSeq: from, HeadersOnly: true,
-		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, InactiveThreshold: scanIdle, Replicas: 1,
-	})
-	if err != nil {
-		return fmt.Errorf("query: reading headers of %s: %w", filter, err)
-	}
-	name := cons.CachedInfo().Name
-	defer func() {
-		drop, cancel := context.WithTimeout(context.WithoutCancel(ctx), scanIdle)
-		defer cancel()
-		_ = s.DeleteConsumer(drop, name)
-	}()
-	left := cons.CachedInfo().NumPending
-	for left > 0 {
-		batch, err := cons.Fetch(int(min(left, scanBatch)), jetstream.FetchContext(ctx))
-		if err != nil {
-			return fmt.Errorf("query: reading headers of %s: %w", filter, err)
-		}
-		got := uint64(0)
-		for msg := range batch.Messages() {
-			meta, err := msg.Metadata()
-			if err != nil {
-				return fmt.Errorf("query: reading headers of %s: %w", filter, err)
-			}
-			if err := f(msg, meta.Sequence.Stream); err != nil {
-				return err
-			}
-			got++
-		}
-		if err := batch.Error(); err != nil {
-			return fmt.Errorf("query: reading headers of %s: %w", filter, err)
-		}
-		if got == 0 {
-			return fmt.Errorf("query: reading headers of %s: %d messages did not come", filter, left)
-		}
-		left -= min(got, left)
-	}
-	return nil
+	_, err := registry.Headers(ctx, s, filter, policy, from, f)
+	return err
 }
-
-// scanBatch bounds the headers asked for at once, at about 600 bytes each;
-// scanIdle is how long the server keeps the consumer of a reader that died.
-const (
-	scanBatch = 2000
-	scanIdle  = 10 * time.Second
-)

@@ -52,15 +52,10 @@ func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Re
 			return nil, err
 		}
 	}
-	if _, err := js.KeyValue(ctx, schemas.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
-		if _, err := js.CreateKeyValue(ctx, schemas.RegistryBucket(limits)); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
-			return nil, fmt.Errorf("registry: creating bucket %q: %w", schemas.Bucket, err)
-		}
-	}
-	if err := allowAtomic(ctx, js); err != nil {
+	if err := checkLost(ctx, js); err != nil {
 		return nil, err
 	}
-	return Open(ctx, nc)
+	return CreateBucket(ctx, nc, limits)
 }
 
 // ensureStream creates a stream or checks that the existing one keeps the

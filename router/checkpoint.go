@@ -51,7 +51,7 @@ func checkSource(ctx context.Context, events jetstream.Stream, cp schemas.Checkp
 	if err != nil {
 		return fmt.Errorf("router: EVENTS message %d: %w", cp.Source, err)
 	}
-	if d := digestOf(msg.Data); d != cp.Digest {
+	if d := schemas.SourceDigest(msg.Data); d != cp.Digest {
 		return fmt.Errorf("%w: message %d of EVENTS is %s, the checkpoint saw %s", ErrRolledBack, cp.Source, d, cp.Digest)
 	}
 	return nil

@@ -3,11 +3,11 @@ package router
 import (
 	"bytes"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -216,10 +216,15 @@ func bareTime(e *schemas.Event, month schemas.Month, stored time.Time) (int64, e
 	return ts, nil
 }
 
-// digestOf is the identity of a message's bytes in a checkpoint: enough to tell
-// it from another under the same sequence.
-func digestOf(data []byte) string {
-	return fmt.Sprintf("%08x-%d", crc32.Checksum(data, castagnoli), len(data))
+// FramesOf are the frames a message of EVENTS gives, as a router would make them,
+// whatever came before: none of one that it keeps as a dead letter.
+func FramesOf(t *schemas.Topic, msg *jetstream.RawStreamMsg) ([]schemas.Frame, [][]byte) {
+	j := judge{topic: t}
+	m := message{subject: msg.Subject, header: msg.Header, data: msg.Data, seq: msg.Sequence, stored: msg.Time}
+	out := j.message(&m, nil)
+	frames, payloads := make([]schemas.Frame, len(out.frames)), make([][]byte, len(out.frames))
+	for i, f := range out.frames {
+		frames[i], payloads[i] = f.Frame, f.payload
+	}
+	return frames, payloads
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)

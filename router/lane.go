@@ -193,7 +193,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 		}
 	}
 	last := &msgs[done-1]
-	l.cp.Source, l.cp.Digest = last.seq, digestOf(last.data)
+	l.cp.Source, l.cp.Digest = last.seq, schemas.SourceDigest(last.data)
 	if l.sweeping {
 		l.cp.Digest = "" // the message is taken out
 	}

@@ -144,6 +144,9 @@ func EventsSubject(topic string, m Month, lane int) string {
 // stand in subjects: garbage that reached the stream has lanes too.
 func LaneFilter(topic, lane string) string { return tokenEvents + "." + topic + ".*." + lane }
 
+// EventsPrefix begins every subject of a topic in EVENTS.
+func EventsPrefix(topic string) string { return tokenEvents + "." + topic + "." }
+
 // TopicFilter selects every lane and month of a topic in EVENTS.
 func TopicFilter(topic string) string { return tokenEvents + "." + topic + ".*.*" }
 

@@ -22,6 +22,10 @@ type Mend struct {
 	Month  schemas.Month
 	Shard  schemas.Shard
 	Lo, Hi uint64
+	// Keep, when set, is the condition of the rows that may come back, over the
+	// frames' columns, and Params its parameters: an erased row may not.
+	Keep   string
+	Params map[string]string
 	Frames [][]byte
 }
 
@@ -36,13 +40,17 @@ func (m *Mend) statement(database string) string {
 		cols[i] = schemas.QuoteName(c)
 	}
 	list := strings.Join(cols, ", ")
+	keep := m.Keep
+	if keep == "" {
+		keep = "1"
+	}
 	structure := strings.ReplaceAll(m.Topic.FrameStructure(m.Schema), "'", "\\'")
 	return fmt.Sprintf("INSERT INTO %s (%s, month, shard, pos) SELECT %s, %d, %d, %d"+
 		" FROM (SELECT *, sipHash128(%s) AS _row, row_number() OVER (PARTITION BY sipHash128(%s)) AS _nth FROM input('%s')) AS f"+
 		" LEFT JOIN (SELECT sipHash128(%s) AS _there, count() AS _have FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d GROUP BY _there) AS h ON f._row = h._there"+
-		" WHERE _nth > _have FORMAT Native",
+		" WHERE _nth > _have AND (%s) FORMAT Native",
 		table, list, list, uint32(m.Month), uint64(m.Shard), m.Hi, list, list, structure,
-		list, table, uint32(m.Month), uint64(m.Shard), m.Lo, m.Hi)
+		list, table, uint32(m.Month), uint64(m.Shard), m.Lo, m.Hi, keep)
 }
 
 // InsertMissing inserts the rows of the frames that the table lacks. It is one
@@ -52,6 +60,9 @@ func (db *DB) InsertMissing(ctx context.Context, m *Mend) error {
 	q := url.Values{}
 	for k, v := range insertSettings {
 		q.Set(k, v)
+	}
+	for k, v := range m.Params {
+		q.Set("param_"+k, v)
 	}
 	q.Set("deduplicate_insert", "disable")
 	q.Set("join_use_nulls", "0")
@@ -158,4 +169,14 @@ func (db *DB) DropCopies(ctx context.Context, topic string, m schemas.Month, s s
 // besideTable is where a shard is written anew. No topic's name begins so.
 func besideTable(topic string, s schemas.Shard) string {
 	return "_mend_" + topic + "_" + s.String()
+}
+
+// Columns are a topic's table's, in order: none when it was not made yet.
+func (db *DB) Columns(ctx context.Context, topic string) ([]schemas.Column, error) {
+	var out []schemas.Column
+	err := db.conn.Select(ctx, &out, "SELECT name AS Name, type AS Type FROM system.columns WHERE database = ? AND table = ? ORDER BY position", db.Database, topic)
+	if err != nil {
+		return nil, fmt.Errorf("columns of topic %q: %w", topic, refusal(err))
+	}
+	return out, nil
 }

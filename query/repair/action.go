@@ -1,0 +1,132 @@
+package repair
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Do is a kind of action.
+type Do string
+
+// The kinds of actions, in the order in which they are carried out.
+const (
+	// RestoreTopic writes a topic's lost descriptor.
+	RestoreTopic Do = "restore topic"
+	// RestoreShard writes a shard's lost entry, RestoreMonth a lost head entry or
+	// one that does not name what is there.
+	RestoreShard Do = "restore shard"
+	RestoreMonth Do = "restore month"
+	// Store stores frames above the head, as a sink does.
+	Store Do = "store"
+	// DropCopies leaves one of rows that are the same in every column.
+	DropCopies Do = "drop copies"
+	// Insert inserts rows that are missing below the head.
+	Insert Do = "insert"
+	// Settle notes positions that SHARDS no longer holds and ClickHouse does.
+	Settle Do = "settle"
+	// CorrectShard sets an entry's numbers right.
+	CorrectShard Do = "correct shard"
+	// RestoreCheckpoint writes a lane's lost checkpoint.
+	RestoreCheckpoint Do = "restore checkpoint"
+	// Lost names what no source holds any more. Nothing is done.
+	Lost Do = "lost"
+)
+
+// State is what became of an action.
+type State string
+
+// The states of an action.
+const (
+	Planned State = "planned"
+	Done    State = "done"
+	Failed  State = "failed"
+	// Beyond: nothing can be done; only for Lost.
+	Beyond State = "beyond repair"
+)
+
+// Action is one step of a plan.
+type Action struct {
+	Do    Do     `json:"do"`
+	Topic string `json:"topic"`
+	// Where is a shard's public name, a lane or a registry key.
+	Where string `json:"where"`
+	// From and To are positions, inclusive; 0 when it is not about positions.
+	From uint64 `json:"from,omitempty"`
+	To   uint64 `json:"to,omitempty"`
+	// Rows that come back, go, or are lost.
+	Rows uint64 `json:"rows,omitempty"`
+	// Source is where they come from: SHARDS, EVENTS, ClickHouse, or several.
+	Source string `json:"source,omitempty"`
+	Detail string `json:"detail"`
+	State  State  `json:"state"`
+
+	ref    registry.ShardRef
+	topic  *schemas.Topic
+	lo, hi uint64 // of Insert and DropCopies: above lo, up to hi
+	frames []link // of Store and Insert, in order
+	entry  registry.Shard
+	head   registry.Head
+	lane   *lostLane
+	group  tables.Group
+}
+
+// Positions are the action's positions for people: "7", "7–9" or "".
+func (a *Action) Positions() string {
+	switch {
+	case a.To == 0:
+		return ""
+	case a.From == a.To:
+		return fmt.Sprint(a.From)
+	}
+	return fmt.Sprintf("%d–%d", a.From, a.To)
+}
+
+// sources names where frames come from.
+func sources(frames []link) string {
+	var names []string
+	for _, s := range []struct {
+		name string
+		is   func(*link) bool
+	}{
+		{schemas.StreamShards, func(l *link) bool { return l.seq > 0 }},
+		{schemas.StreamEvents, func(l *link) bool { return l.seq == 0 }},
+	} {
+		for i := range frames {
+			if s.is(&frames[i]) {
+				names = append(names, s.name)
+				break
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Plan is what has to be done, in order.
+type Plan struct {
+	Actions []Action `json:"actions"`
+	// Notes say what could not be known and which default stands in for it.
+	Notes []string `json:"notes,omitempty"`
+}
+
+func (p *Plan) add(a Action) {
+	if a.State = Planned; a.Do == Lost {
+		a.State = Beyond
+	}
+	p.Actions = append(p.Actions, a)
+}
+
+func (p *Plan) note(format string, a ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, a...)) }
+
+// Todo is how many actions there are to carry out.
+func (p *Plan) Todo() (n int) {
+	for i := range p.Actions {
+		if p.Actions[i].Do != Lost {
+			n++
+		}
+	}
+	return n
+}

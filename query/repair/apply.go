@@ -1,0 +1,292 @@
+package repair
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Apply carries a plan out, action by action, and tells each one's outcome as
+// soon as it is known. Each action may be done any number of times, and is done
+// whole or not at all, so a repairer that is killed leaves a shorter plan behind.
+// An action that fails does not keep the others from being done; the errors are
+// joined.
+func (r *Repairer) Apply(ctx context.Context, p *Plan, tell func(*Action, error)) error {
+	var failed []error
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		if a.Do == Lost {
+			tell(a, nil)
+			continue
+		}
+		err := r.do(ctx, a)
+		if ctx.Err() != nil {
+			return errors.Join(append(failed, ctx.Err())...)
+		}
+		if a.State = Done; err != nil {
+			a.State = Failed
+			failed = append(failed, fmt.Errorf("repair: %s %s: %w", a.Do, a.Where, err))
+		}
+		tell(a, err)
+	}
+	return errors.Join(failed...)
+}
+
+func (r *Repairer) do(ctx context.Context, a *Action) error {
+	switch a.Do {
+	case RestoreTopic:
+		return unlessConflict(r.reg.RestoreTopic(ctx, *a.topic))
+	case RestoreShard:
+		return unlessConflict(r.reg.RestoreShard(ctx, a.entry))
+	case RestoreMonth:
+		return r.reg.RestoreHead(ctx, a.head)
+	case Store:
+		return r.store(ctx, a)
+	case DropCopies:
+		return r.db.DropCopies(ctx, a.Topic, a.ref.Month, a.ref.ID, a.lo, a.hi)
+	case Insert:
+		return r.insert(ctx, a)
+	case Settle:
+		return r.settle(ctx, a)
+	case CorrectShard:
+		return r.correct(ctx, a)
+	case RestoreCheckpoint:
+		return r.checkpoint(ctx, a)
+	}
+	return nil
+}
+
+// unlessConflict: what was to be restored is there, whoever put it there.
+func unlessConflict(err error) error {
+	if errors.Is(err, registry.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// settle enters positions among those the shard's tally knows to be out of
+// SHARDS.
+func (r *Repairer) settle(ctx context.Context, a *Action) error {
+	_, err := r.reg.AmendTally(ctx, a.ref.Topic, a.ref.Month, a.ref.ID, func(t *registry.Tally) bool {
+		before := t.PurgedPositions()
+		for pos := a.From; pos <= a.To && len(t.Purged) < registry.MaxSpans; pos++ {
+			t.AddPurged(pos)
+		}
+		return t.PurgedPositions() != before
+	})
+	return err
+}
+
+// correct sets an entry's numbers as planned, on a fresh reading: a range that a
+// router widened meanwhile stays as wide, and a shard that went on in its life
+// keeps where it is.
+func (r *Repairer) correct(ctx context.Context, a *Action) error {
+	want := a.entry
+	_, err := r.reg.Correct(ctx, want.Topic, want.Month, want.ID, func(s *registry.Shard) bool {
+		before := *s
+		s.Lane = want.Lane
+		if s.Status == registry.Closed && want.Status == registry.Closed {
+			s.Rows, s.SealedAt, s.MinTs, s.MaxTs = want.Rows, want.SealedAt, want.MinTs, want.MaxTs
+		} else {
+			s.MinTs, s.MaxTs = min(s.MinTs, want.MinTs), max(s.MaxTs, want.MaxTs)
+		}
+		if s.Status == registry.Sealed && want.Status == registry.Sealed {
+			s.SealedAt = want.SealedAt
+		}
+		return *s != before
+	})
+	return err
+}
+
+// checkpoint leaves the shards whose next positions were given already, and then
+// writes the lane's checkpoint, under the expectation that nobody did meanwhile.
+func (r *Repairer) checkpoint(ctx context.Context, a *Action) error {
+	l := a.lane
+	for _, ref := range l.behind {
+		if err := r.leave(ctx, ref); err != nil {
+			return err
+		}
+	}
+	l.cp.Router, l.cp.Epoch = "repair", l.cp.Epoch+1
+	data, err := json.Marshal(&l.cp)
+	if err != nil {
+		return err
+	}
+	msg := nats.NewMsg(schemas.RoutedSubject(a.Topic, l.token))
+	msg.Data = data
+	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(l.seq, 10))
+	_, err = r.js.PublishMsg(ctx, msg)
+	return err
+}
+
+// leave seals a shard at its head in ClickHouse: SHARDS lost its end, and its
+// next positions were given already.
+func (r *Repairer) leave(ctx context.Context, ref registry.ShardRef) error {
+	head, rows, err := r.db.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
+	if err != nil {
+		return err
+	}
+	h, err := r.reg.Head(ctx, ref.Topic, ref.Month)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for lane, id := range h.Active {
+		if id == ref.ID {
+			delete(h.Active, lane)
+			changed = true
+		}
+	}
+	if _, ok := h.Retired[ref.ID]; ok {
+		delete(h.Retired, ref.ID)
+		changed = true
+	}
+	if changed {
+		if err := r.reg.RestoreHead(ctx, h); err != nil {
+			return err
+		}
+	}
+	_, err = r.reg.Correct(ctx, ref.Topic, ref.Month, ref.ID, func(s *registry.Shard) bool {
+		if s.Status != registry.Active {
+			return false
+		}
+		s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, head, rows, "its frames' end is gone"
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return r.settleEnd(ctx, ref, head)
+}
+
+// settleEnd settles the positions behind a shard's last frame, up to its head.
+func (r *Repairer) settleEnd(ctx context.Context, ref registry.ShardRef, head uint64) error {
+	last := uint64(0)
+	msg, err := r.shards.GetLastMsgForSubject(ctx, ref.Subject())
+	if err == nil {
+		p, err := schemas.ParsePlaced(msg.Header)
+		if err != nil {
+			return err
+		}
+		last = p.Pos
+	} else if !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return err
+	}
+	if last >= head {
+		return nil
+	}
+	return r.settle(ctx, &Action{ref: ref, From: last + 1, To: head})
+}
+
+// insert brings back the rows of a stretch that are missing, batch by batch.
+func (r *Repairer) insert(ctx context.Context, a *Action) error {
+	ledger, err := r.reg.Ledger(ctx, a.Topic)
+	if err != nil {
+		return err
+	}
+	for frames := a.frames; len(frames) > 0; {
+		n := batchOf(frames, ledger)
+		payloads, err := r.payloads(ctx, a, frames[:n])
+		if err != nil {
+			return err
+		}
+		m := &tables.Mend{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Lo: a.lo, Hi: a.hi, Frames: payloads}
+		m.Keep, m.Params = keepOf(frames[:n], ledger)
+		if err := r.patiently(ctx, func() error { return r.db.InsertMissing(ctx, m) }); err != nil {
+			return err
+		}
+		frames = frames[n:]
+	}
+	return nil
+}
+
+// store stores frames above the head as a sink does, and as safely beside one:
+// one insert can win after each head.
+func (r *Repairer) store(ctx context.Context, a *Action) error {
+	ledger, err := r.reg.Ledger(ctx, a.Topic)
+	if err != nil {
+		return err
+	}
+	if err := r.db.Ensure(ctx, a.topic); err != nil {
+		return err
+	}
+	for attempt := 0; ; {
+		head, err := r.head(ctx, a.ref)
+		if err != nil {
+			return err
+		}
+		frames := a.frames[chain(a.frames).at(head+1):]
+		if len(frames) == 0 {
+			return nil
+		}
+		n := batchOf(frames, ledger)
+		payloads, err := r.payloads(ctx, a, frames[:n])
+		if err != nil {
+			return err
+		}
+		in := &tables.Insert{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Head: head, Last: frames[n-1].pos, Attempt: attempt, Frames: payloads}
+		insertErr := r.patiently(ctx, func() error { return r.db.Insert(ctx, in) })
+		now, err := r.head(ctx, a.ref)
+		switch {
+		case err != nil:
+			return errors.Join(insertErr, err)
+		case now > head:
+			attempt = 0 // stored, by us or by a sink
+		case insertErr != nil:
+			return insertErr
+		case attempt == maxBurnt:
+			return fmt.Errorf("%d inserts after position %d were answered OK and stored nothing", maxBurnt, head)
+		default:
+			attempt++ // its token was used by the insert whose rows are gone
+		}
+	}
+}
+
+// maxBurnt bounds the attempts from one head, as a sink does.
+const maxBurnt = 10
+
+func (r *Repairer) head(ctx context.Context, ref registry.ShardRef) (uint64, error) {
+	pos, err := r.db.Head(ctx, ref.Topic, ref.Month, ref.ID)
+	if err != nil {
+		return 0, err
+	}
+	e, err := r.reg.Shard(ctx, ref.Topic, ref.Month, ref.ID)
+	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return 0, err
+	}
+	return max(pos, e.Floor), nil
+}
+
+// patiently tries again while ClickHouse asks for patience.
+func (r *Repairer) patiently(ctx context.Context, f func() error) error {
+	for range maxBusy {
+		err := f()
+		if !errors.Is(err, tables.ErrBusy) {
+			return err
+		}
+		wait := time.NewTimer(busyPause)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return ctx.Err()
+		case <-wait.C:
+		}
+	}
+	return f()
+}
+
+// An insert takes 20 s at the most until its rows flow (tables.InsertDeadline).
+const (
+	maxBusy   = 60
+	busyPause = 500 * time.Millisecond
+)

@@ -1,0 +1,40 @@
+package repair
+
+import (
+	"github.com/almanac-events/almanac/tables"
+)
+
+// stretch is positions, above lo and up to hi, whose rows differ from what the
+// frames brought.
+type stretch struct {
+	lo, hi     uint64
+	want, have uint64
+	distinct   uint64
+}
+
+// compare walks a shard's rows by position against its frames, and gives the
+// stretches that differ. gone is how many rows of the positions above lo and up
+// to hi were erased. Between positions the frames do not tell, because they were
+// purged, rows are compared together.
+//
+// A stretch with as many rows as it should have and fewer ids is suspect too:
+// one row may be missing and another doubled.
+func compare(c chain, groups []tables.Group, gone func(lo, hi uint64) uint64) []stretch {
+	var out []stretch
+	lo, base := uint64(0), uint64(0)
+	var have, distinct uint64
+	for _, g := range groups {
+		have, distinct = have+g.Rows, distinct+g.Distinct
+		upTo, ok := c.upTo(g.Pos)
+		if !ok {
+			continue
+		}
+		want := upTo - base
+		want -= min(want, gone(lo, g.Pos))
+		if have != want || distinct < have {
+			out = append(out, stretch{lo, g.Pos, want, have, distinct})
+		}
+		lo, base, have, distinct = g.Pos, upTo, 0, 0
+	}
+	return out
+}

@@ -1,0 +1,242 @@
+package repair
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// planEntries adds what the registry needs of a topic: shard entries that are
+// lost or wrong, and head entries that do not name what is there. It does no I/O.
+func planEntries(t *found, p *Plan) {
+	entries := maps.Clone(t.entries)
+	for _, ref := range t.refs() {
+		truth := t.truth(ref)
+		e, known := entries[ref.ID]
+		if !known {
+			e = truth.entry()
+			entries[ref.ID] = e
+			a := Action{Do: RestoreShard, Topic: ref.Topic, Where: ref.String(), Rows: e.Rows, Source: truth.source(), ref: ref, entry: e,
+				Detail: fmt.Sprintf("the registry does not know it; lane %d, up to position %d", e.Lane, truth.end())}
+			if truth.lane == schemas.NoLane {
+				p.note("%s: nothing says of which lane it is; lane 0 is taken, whose router will seal it", ref)
+			}
+			p.add(a)
+			continue
+		}
+		if next, wrong := truth.corrected(e); len(wrong) > 0 {
+			entries[ref.ID] = next
+			p.add(Action{Do: CorrectShard, Topic: ref.Topic, Where: ref.String(), Source: truth.source(), ref: ref, entry: next, Detail: strings.Join(wrong, "; ")})
+		}
+	}
+	for _, m := range t.months() {
+		h, known := t.heads[m]
+		if !known {
+			h = registry.Head{Topic: t.topic.Name, Month: m, Lanes: t.topic.Lanes, Rotate: t.topic.Rotate, KeepDays: t.topic.KeepDays, Policy: "rotate"}
+		}
+		next, why, blank := headOf(h, entries, t.chains)
+		for _, e := range blank {
+			p.add(Action{Do: RestoreShard, Topic: e.Topic, Where: e.Name(), Source: "registry", ref: registry.ShardRef{Topic: e.Topic, Month: e.Month, ID: e.ID}, entry: e,
+				Detail: "active, and without an entry or a frame"})
+		}
+		if !known {
+			why = append([]string{"the registry does not know the month"}, why...)
+		}
+		if len(why) > 0 {
+			p.add(Action{Do: RestoreMonth, Topic: t.topic.Name, Where: schemas.HeadKey(t.topic.Name, m), Source: schemas.StreamShards, head: next, Detail: strings.Join(why, "; ")})
+		}
+	}
+}
+
+// months are those of the shards that are known.
+func (t *found) months() []schemas.Month {
+	seen := map[schemas.Month]bool{}
+	for _, ref := range t.where {
+		seen[ref.Month] = true
+	}
+	for m := range t.heads {
+		seen[m] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// truth is what frames and rows say of a shard.
+type truth struct {
+	ref    registry.ShardRef
+	lane   int
+	chain  chain
+	count  tables.Count
+	stored tables.Stored
+	gone   uint64 // rows erased
+	floor  uint64
+}
+
+func (t *found) truth(ref registry.ShardRef) truth {
+	tally := t.tallies[ref.ID]
+	_, gone := tally.GoneUpTo(^uint64(0))
+	return truth{ref: ref, lane: t.lane[ref.ID], chain: t.chains[ref.ID], count: t.counts[ref.ID], stored: t.stored[ref.ID], gone: gone, floor: t.entries[ref.ID].Floor}
+}
+
+func (x *truth) source() string {
+	var names []string
+	if len(x.chain) > 0 {
+		names = append(names, schemas.StreamShards)
+	}
+	if x.count.Rows > 0 {
+		names = append(names, "ClickHouse")
+	}
+	return strings.Join(names, ", ")
+}
+
+// end is the shard's last position, as far as anything tells.
+func (x *truth) end() uint64 {
+	end := max(x.count.Head, x.floor)
+	if len(x.chain) > 0 {
+		end = max(end, x.chain.last().pos)
+	}
+	return end
+}
+
+// rows and bytes of all frames; without the last frame, those that are stored.
+func (x *truth) rows() (rows, bytes uint64) {
+	if len(x.chain) == 0 {
+		return x.count.Rows, 0
+	}
+	last := x.chain.last()
+	return max(last.shardRows, x.count.Rows), last.shardBytes
+}
+
+// span covers every event of the shard: stored ones, and those of frames.
+func (x *truth) span() (lo, hi int64) {
+	lo, hi = x.ref.Month.End(), x.ref.Month.Start()-1 // empty
+	if x.count.Rows > 0 {
+		lo, hi = min(lo, x.stored.MinTs), max(hi, x.stored.MaxTs)
+	}
+	for i := range x.chain {
+		lo, hi = min(lo, x.chain[i].minTs), max(hi, x.chain[i].maxTs)
+	}
+	return lo, hi
+}
+
+// entry is the entry of a shard that has none. It is active, for the lane's
+// router to go on with or to seal: only a router may say that no frame will
+// follow. One without a single frame in SHARDS is never written to again, because
+// no router finds its end: it is closed.
+func (x *truth) entry() registry.Shard {
+	e := registry.Shard{Topic: x.ref.Topic, Month: x.ref.Month, ID: x.ref.ID, Lane: max(x.lane, 0), Status: registry.Active}
+	e.Rows, e.Bytes = x.rows()
+	e.MinTs, e.MaxTs = x.span()
+	if len(x.chain) > 0 {
+		e.CreatedAt = time.Unix(0, x.chain.first().at).UTC()
+		e.LastWriteAt = time.Unix(0, x.chain.last().at).UTC()
+		return e
+	}
+	e.CreatedAt, e.LastWriteAt = time.Unix(0, e.MinTs).UTC(), time.Unix(0, e.MaxTs).UTC()
+	e.Status, e.SealedAt, e.Reason = registry.Closed, x.count.Head, "its frames are gone"
+	return e
+}
+
+// corrected is an entry set right, and what was wrong with it. A range is
+// widened to the truth; only that of a closed shard is taken as it is. Numbers of
+// an active shard are estimates and left alone.
+func (x *truth) corrected(e registry.Shard) (registry.Shard, []string) {
+	var wrong []string
+	say := func(format string, a ...any) { wrong = append(wrong, fmt.Sprintf(format, a...)) }
+	if x.lane != schemas.NoLane && x.lane != e.Lane {
+		say("lane is %d, its frames say %d", e.Lane, x.lane)
+		e.Lane = x.lane
+	}
+	lo, hi := x.span()
+	if lo <= hi && (lo < e.MinTs || hi > e.MaxTs) {
+		say("range is %s to %s, its events are from %s to %s", at(e.MinTs), at(e.MaxTs), at(lo), at(hi))
+		e.MinTs, e.MaxTs = min(lo, e.MinTs), max(hi, e.MaxTs)
+	}
+	if e.Status == registry.Active || len(x.chain) == 0 {
+		return e, wrong
+	}
+	if end := x.end(); e.SealedAt != end {
+		say("sealed at position %d, its last is %d", e.SealedAt, end)
+		e.SealedAt = end
+	}
+	rows, _ := x.rows()
+	whole := x.count.Rows+x.gone == rows && x.gone == 0
+	if e.Status == registry.Closed && whole {
+		if e.Rows != rows {
+			say("closed with %d rows, it has %d", e.Rows, rows)
+			e.Rows = rows
+		}
+		if e.MinTs != x.stored.MinTs || e.MaxTs != x.stored.MaxTs {
+			say("closed with a range of %s to %s, it is %s to %s", at(e.MinTs), at(e.MaxTs), at(x.stored.MinTs), at(x.stored.MaxTs))
+			e.MinTs, e.MaxTs = x.stored.MinTs, x.stored.MaxTs
+		}
+	}
+	return e, wrong
+}
+
+func at(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
+
+// headOf is a month's head entry set right: each lane's active shard, and those
+// that a router has to seal. Which shard is active is the head entry's to say;
+// where it does not, the one that was written to last goes on. blank are entries
+// for active shards that have none and no frame either: routers would wait for
+// them.
+func headOf(h registry.Head, entries map[schemas.Shard]registry.Shard, chains map[schemas.Shard]chain) (next registry.Head, why []string, blank []registry.Shard) {
+	next = h
+	next.Active, next.Retired = maps.Clone(h.Active), maps.Clone(h.Retired)
+	if next.Active == nil {
+		next.Active = map[int]schemas.Shard{}
+	}
+	if next.Retired == nil {
+		next.Retired = map[schemas.Shard]int{}
+	}
+	say := func(format string, a ...any) { why = append(why, fmt.Sprintf(format, a...)) }
+	for _, lane := range slices.Sorted(maps.Keys(next.Active)) {
+		id := next.Active[lane]
+		e, known := entries[id]
+		switch {
+		case !known:
+			blank = append(blank, registry.Shard{Topic: h.Topic, Month: h.Month, ID: id, Lane: lane, Status: registry.Active,
+				CreatedAt: h.LastRotationAt, LastWriteAt: h.LastRotationAt, MinTs: h.Month.End(), MaxTs: h.Month.Start() - 1})
+		case e.Status != registry.Active || e.Lane != lane:
+			say("lane %d has %s, which is %s, of lane %d; the next frame makes a new one", lane, e.Name(), e.Status, e.Lane)
+			delete(next.Active, lane)
+		}
+	}
+	newest := map[int]schemas.Shard{}
+	seq := func(id schemas.Shard) uint64 {
+		if c := chains[id]; len(c) > 0 {
+			return c.last().seq
+		}
+		return 0
+	}
+	var open []registry.Shard
+	for _, e := range entries {
+		if e.Month != h.Month || e.Status != registry.Active || next.Active[e.Lane] == e.ID {
+			continue
+		}
+		if _, retired := next.Retired[e.ID]; retired {
+			continue
+		}
+		open = append(open, e)
+		if n, ok := newest[e.Lane]; !ok || seq(e.ID) > seq(n) {
+			newest[e.Lane] = e.ID
+		}
+	}
+	slices.SortFunc(open, func(a, b registry.Shard) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, e := range open {
+		if _, has := next.Active[e.Lane]; !has && newest[e.Lane] == e.ID && e.Reason == "" {
+			say("lane %d goes on with %s", e.Lane, e.ID)
+			next.Active[e.Lane] = e.ID
+			continue
+		}
+		say("%s of lane %d is to be sealed", e.ID, e.Lane)
+		next.Retired[e.ID] = e.Lane
+	}
+	return next, why, blank
+}

@@ -1,0 +1,90 @@
+package repair
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Bounds of one insert, those of a sink.
+const (
+	batchRows  = 200_000
+	batchBytes = 128 << 20 // decompressed
+)
+
+// batchOf is how many of the frames one insert takes: at least one, of one schema
+// version, and such as the same erasures may concern.
+func batchOf(frames []link, ledger *registry.Ledger) int {
+	rows, raw := uint64(0), uint64(0)
+	depth := ledger.Depth(frames[0].source)
+	for i := range frames {
+		rows, raw = rows+frames[i].rows, raw+frames[i].raw
+		if i > 0 && (frames[i].schema != frames[0].schema || rows > batchRows || raw > batchBytes || ledger.Depth(frames[i].source) != depth) {
+			return i
+		}
+	}
+	return len(frames)
+}
+
+// keepOf is the condition of the rows that may come back: erased ones may not.
+// Frames of one depth are judged by the cover of the lowest and of all their
+// times.
+func keepOf(frames []link, ledger *registry.Ledger) (string, map[string]string) {
+	source, lo, hi := frames[0].source, frames[0].minTs, frames[0].maxTs
+	for i := range frames {
+		source, lo, hi = min(source, frames[i].source), min(lo, frames[i].minTs), max(hi, frames[i].maxTs)
+	}
+	cover := ledger.Covering(source, lo, hi)
+	if len(cover) == 0 {
+		return "", nil
+	}
+	return cover.Keep()
+}
+
+// payloads reads frames from where they are.
+func (r *Repairer) payloads(ctx context.Context, a *Action, frames []link) ([][]byte, error) {
+	out := make([][]byte, 0, len(frames))
+	for len(out) < len(frames) {
+		l := &frames[len(out)]
+		if l.seq == 0 {
+			payload, err := r.fromEvents(ctx, a, l)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, payload)
+			continue
+		}
+		before := len(out)
+		want := func() int { return len(frames) - len(out) }
+		err := registry.Read(ctx, r.js, schemas.StreamShards, a.ref.Subject(), l.seq, want, func(msg *jetstream.RawStreamMsg) (bool, error) {
+			if msg.Sequence != frames[len(out)].seq {
+				return false, nil // another source's turn, or a position that stands twice
+			}
+			out = append(out, msg.Data)
+			return len(out) < len(frames) && frames[len(out)].seq > 0, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(out) == before {
+			return nil, fmt.Errorf("repair: position %d of %s is no longer in %s", l.pos, a.ref, schemas.StreamShards)
+		}
+	}
+	return out, nil
+}
+
+func (r *Repairer) fromEvents(ctx context.Context, a *Action, l *link) ([]byte, error) {
+	msg, err := r.events.GetMsg(ctx, l.source)
+	if err != nil {
+		return nil, fmt.Errorf("repair: message %d of %s, position %d of %s: %w", l.source, schemas.StreamEvents, l.pos, a.ref, err)
+	}
+	_, payloads := r.judge(a.topic, msg)
+	if l.nth >= len(payloads) {
+		return nil, fmt.Errorf("repair: message %d of %s no longer gives position %d of %s", l.source, schemas.StreamEvents, l.pos, a.ref)
+	}
+	return payloads[l.nth], nil
+}

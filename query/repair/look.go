@@ -1,0 +1,150 @@
+package repair
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// found is what registry, streams and tables say of one topic.
+type found struct {
+	topic   schemas.Topic
+	lost    bool // the registry does not have the topic: it was made up
+	heads   map[schemas.Month]registry.Head
+	entries map[schemas.Shard]registry.Shard
+	chains  map[schemas.Shard]chain
+	counts  map[schemas.Shard]tables.Count
+	tallies map[schemas.Shard]registry.Tally
+	ledger  *registry.Ledger
+	where   map[schemas.Shard]registry.ShardRef
+	// lanes has a checkpoint for each lane that has one.
+	lanes map[string]checkpoint
+	// sources says of which lane a message of EVENTS is, as far as EVENTS still
+	// tells; for shards whose frames do not say.
+	lane map[schemas.Shard]int
+	// ranges of what ClickHouse holds, of the shards that need it.
+	stored map[schemas.Shard]tables.Stored
+}
+
+// checkpoint is a lane's last checkpoint and its sequence in SHARDS.
+type checkpoint struct {
+	schemas.Checkpoint
+	seq uint64
+}
+
+// refs are the shards that anything knows, in order.
+func (t *found) refs() []registry.ShardRef {
+	out := make([]registry.ShardRef, 0, len(t.where))
+	for _, ref := range t.where {
+		out = append(out, ref)
+	}
+	slices.SortFunc(out, func(a, b registry.ShardRef) int {
+		return cmp.Or(cmp.Compare(a.Month, b.Month), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// look reads everything a topic's plan needs but rows. Downstream first: what is
+// stored meanwhile is then met as pending, never as missing.
+func (r *Repairer) look(ctx context.Context, t *found) error {
+	name := t.topic.Name
+	var err error
+	if t.counts, err = r.db.Counts(ctx, name); err != nil {
+		return err
+	}
+	t.where = map[schemas.Shard]registry.ShardRef{}
+	for id, c := range t.counts {
+		t.where[id] = registry.ShardRef{Topic: name, Month: c.Month, ID: id}
+	}
+	if t.tallies, err = r.reg.Tallies(ctx, name); err != nil {
+		return err
+	}
+	if t.ledger, err = r.reg.Ledger(ctx, name); err != nil {
+		return err
+	}
+	entries, err := r.reg.Shards(ctx, name, 0)
+	if err != nil {
+		return err
+	}
+	t.entries = map[schemas.Shard]registry.Shard{}
+	for _, e := range entries {
+		t.entries[e.ID] = e
+		t.where[e.ID] = registry.ShardRef{Topic: name, Month: e.Month, ID: e.ID}
+	}
+	heads, err := r.reg.Heads(ctx, name)
+	if err != nil {
+		return err
+	}
+	t.heads = map[schemas.Month]registry.Head{}
+	for _, h := range heads {
+		t.heads[h.Month] = h
+	}
+	t.lanes = map[string]checkpoint{}
+	err = registry.LastMessages(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *jetstream.RawStreamMsg) error {
+		cp, err := schemas.ParseCheckpoint(msg.Data)
+		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok && err == nil {
+			t.lanes[lane] = checkpoint{cp, msg.Sequence}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("repair: checkpoints of %q: %w", name, err)
+	}
+	t.chains = map[schemas.Shard]chain{}
+	_, err = registry.Frames(ctx, r.shards, schemas.ShardsFilter(name), func(ref registry.ShardRef, p schemas.Placed, seq uint64, at time.Time) error {
+		t.chains[ref.ID] = t.chains[ref.ID].add(newLink(p, seq, at))
+		t.where[ref.ID] = ref
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	t.stored = map[schemas.Shard]tables.Stored{}
+	t.lane = map[schemas.Shard]int{}
+	for id, ref := range t.where {
+		if c, ok := t.counts[id]; ok && c.Rows > 0 {
+			if t.stored[id], err = r.db.Stored(ctx, name, ref.Month, id); err != nil {
+				return err
+			}
+		}
+		if t.lane[id], err = r.laneOf(ctx, t, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// laneOf is a shard's lane: as its frames say it, as EVENTS says where one of
+// them was published, or as the entry has it. NoLane: nobody knows.
+func (r *Repairer) laneOf(ctx context.Context, t *found, id schemas.Shard) (int, error) {
+	c := t.chains[id]
+	if len(c) > 0 && c.last().lane != schemas.NoLane {
+		return c.last().lane, nil
+	}
+	if e, ok := t.entries[id]; ok {
+		return e.Lane, nil
+	}
+	for i := len(c) - 1; i >= 0 && i >= len(c)-maxAsked; i-- {
+		msg, err := r.events.GetMsg(ctx, c[i].source)
+		if err != nil {
+			continue // no longer held
+		}
+		if _, _, token, err := schemas.EventsTokens(msg.Subject); err == nil {
+			if lane, err := schemas.ParseLane(token); err == nil {
+				return lane, nil
+			}
+		}
+	}
+	return schemas.NoLane, ctx.Err()
+}
+
+// maxAsked bounds the frames of a shard whose origin is looked up.
+const maxAsked = 5

@@ -1,0 +1,230 @@
+package repair
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// planShard adds what one shard needs: its rows against its frames.
+func (r *Repairer) planShard(ctx context.Context, t *found, ref registry.ShardRef, p *Plan) error {
+	c := t.chains[ref.ID]
+	e, tally := t.entries[ref.ID], t.tallies[ref.ID]
+	head := max(t.counts[ref.ID].Head, e.Floor)
+	lane := t.lane[ref.ID]
+	held := c
+	var gaps []gap
+	for _, g := range c.gaps() {
+		if tally.IsPurged(g.from) && tally.IsPurged(g.to) {
+			continue // on purpose, or settled
+		}
+		gaps = append(gaps, g)
+		found, err := r.recover(ctx, &t.topic, ref, held, g, lane)
+		if err != nil {
+			return err
+		}
+		c = c.with(found)
+	}
+	s := &shardPlan{ref: ref, topic: &t.topic, held: held, chain: c, gaps: gaps, head: head, floor: e.Floor, tally: &tally, plan: p}
+	if head > 0 && t.counts[ref.ID].Rows > 0 {
+		var err error
+		if s.groups, err = r.db.Groups(ctx, ref.Topic, ref.Month, ref.ID); err != nil {
+			return err
+		}
+	}
+	differ := compare(c, s.groups, s.gone)
+	for i := range differ {
+		d := &differ[i]
+		if d.have == d.want {
+			copies, err := r.db.Copies(ctx, ref.Topic, ref.Month, ref.ID, d.lo, d.hi)
+			if err != nil {
+				return err
+			}
+			if copies == 0 {
+				d.distinct = d.have // a client's own ids, or erased rows: as it should be
+			}
+		}
+	}
+	s.below(differ)
+	s.above(e.Status == registry.Closed, time.Now().Add(-r.patience))
+	s.settle(differ)
+	return nil
+}
+
+// recover looks for a gap's frames in EVENTS.
+func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref registry.ShardRef, c chain, g gap, lane int) ([]link, error) {
+	from, to := c[g.after-1].source, c[g.after].source
+	var cands []candidate
+	if lane == schemas.NoLane {
+		return nil, nil
+	}
+	subject := schemas.EventsSubject(ref.Topic, ref.Month, lane)
+	err := registry.Read(ctx, r.js, schemas.StreamEvents, subject, from, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+		if msg.Sequence > to {
+			return false, nil
+		}
+		frames, payloads := r.judge(topic, msg)
+		for i, f := range frames {
+			l := newLink(schemas.Placed{Frame: f, SourceSeq: msg.Sequence, Lane: lane}, 0, msg.Time)
+			l.nth = i
+			cands = append(cands, candidate{l, digest(schemas.Digest(payloads[i])), uint64(len(payloads[i]))})
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("repair: %s: %w", ref, err)
+	}
+	return c.match(g, cands, c.digests()), nil
+}
+
+// shardPlan is the decisions about one shard. It does no I/O.
+type shardPlan struct {
+	ref    registry.ShardRef
+	topic  *schemas.Topic
+	held   chain // what SHARDS holds
+	chain  chain // and what was recovered
+	gaps   []gap // of held
+	groups []tables.Group
+	head   uint64
+	floor  uint64
+	tally  *registry.Tally
+	plan   *Plan
+}
+
+func (s *shardPlan) add(a Action) {
+	a.Topic, a.Where, a.ref, a.topic = s.ref.Topic, s.ref.String(), s.ref, s.topic
+	s.plan.add(a)
+}
+
+// gone is how many rows of the positions above lo and up to hi were erased. While
+// an erasure is under way the most of them counts: what it takes must not come
+// back.
+func (s *shardPlan) gone(lo, hi uint64) uint64 {
+	_, upTo := s.tally.GoneUpTo(hi)
+	_, before := s.tally.GoneUpTo(lo)
+	return upTo - min(before, upTo)
+}
+
+// below heals what differs up to the head.
+func (s *shardPlan) below(differ []stretch) {
+	for _, d := range differ {
+		if d.have == d.want && d.distinct == d.have || d.hi <= s.floor && d.have < d.want {
+			continue // as it should be; or settled: below the floor nothing comes back
+		}
+		at := Action{From: d.lo + 1, To: d.hi, lo: d.lo, hi: d.hi}
+		if d.have > d.want || d.distinct < d.have {
+			a := at
+			a.Do, a.Source = DropCopies, "ClickHouse"
+			a.Rows = d.have - min(d.have, d.want)
+			a.Detail = fmt.Sprintf("%d rows with %d ids, the frames brought %d: rows that are the same in every column stay once", d.have, d.distinct, d.want)
+			s.add(a)
+		}
+		frames, whole := s.chain.between(max(d.lo, s.floor), d.hi)
+		missing := d.want - min(d.want, d.have)
+		if len(frames) > 0 {
+			a := at
+			a.Do, a.Rows, a.frames, a.Source = Insert, missing, frames, sources(frames)
+			a.Detail = fmt.Sprintf("the frames brought %d rows, ClickHouse has %d", d.want, d.have)
+			if missing == 0 {
+				a.Detail = "what such a copy stood in for, if anything"
+			}
+			s.add(a)
+		}
+		if missing > 0 && !whole {
+			s.lost(d, frames, missing)
+		}
+	}
+}
+
+// lost names what no source holds of a stretch. The rows that are there may be
+// those of the frames that are gone: how many are missing in the end only the
+// insert tells, so the count is the most it can be.
+func (s *shardPlan) lost(d stretch, frames []link, missing uint64) {
+	held := uint64(0)
+	for i := range frames {
+		held += frames[i].rows
+	}
+	rows := min(missing, d.want-min(d.want, held))
+	if rows == 0 {
+		return
+	}
+	next := d.lo + 1
+	name := func(to uint64) {
+		if next <= to {
+			s.add(Action{Do: Lost, From: next, To: to, Rows: rows, Detail: fmt.Sprintf(
+				"up to %d rows: neither %s nor %s holds these frames", rows, schemas.StreamShards, schemas.StreamEvents)})
+		}
+	}
+	for i := range frames {
+		name(frames[i].pos - 1)
+		next = frames[i].pos + 1
+	}
+	name(d.hi)
+}
+
+// above stores what stands above the head, where no sink would: behind or in a
+// gap, and where the head went back below what was stored. Frames that came after
+// since are a sink's, and on their way.
+func (s *shardPlan) above(closed bool, since time.Time) {
+	i := s.chain.at(s.head + 1)
+	if i == len(s.chain) {
+		return
+	}
+	stuck := false
+	for _, g := range s.gaps {
+		stuck = stuck || g.to > s.head
+	}
+	if !stuck && !closed && s.chain[i].at > since.UnixNano() {
+		return
+	}
+	next := s.head + 1
+	run := func(frames []link) {
+		if len(frames) > 0 {
+			rows := uint64(0)
+			for i := range frames {
+				rows += frames[i].rows
+			}
+			s.add(Action{Do: Store, From: frames[0].pos, To: frames[len(frames)-1].pos, Rows: rows, frames: frames, Source: sources(frames),
+				Detail: "not in ClickHouse"})
+		}
+	}
+	begin := i
+	for ; i < len(s.chain); i++ {
+		l := &s.chain[i]
+		if l.pos > next {
+			run(s.chain[begin:i])
+			begin = i
+			rows := l.shardRows - l.rows
+			if before, ok := s.chain.upTo(next - 1); ok {
+				rows -= min(rows, before)
+			}
+			s.add(Action{Do: Lost, From: next, To: l.pos - 1, Rows: rows, Detail: fmt.Sprintf(
+				"%d rows: neither %s nor %s holds these frames, and they were not stored; what follows them is", rows, schemas.StreamShards, schemas.StreamEvents)})
+		}
+		next = l.pos + 1
+	}
+	run(s.chain[begin:])
+}
+
+// settle notes gaps whose rows ClickHouse has, now or once the plan is done.
+func (s *shardPlan) settle(differ []stretch) {
+	for _, g := range s.gaps {
+		_, recovered := s.chain.between(g.from-1, g.to)
+		stored := g.to <= s.head
+		for _, d := range differ {
+			if d.want > d.have && d.lo < g.to && d.hi >= g.from {
+				stored = false
+			}
+		}
+		if stored || recovered {
+			s.add(Action{Do: Settle, From: g.from, To: g.to, Rows: s.held.rowsOf(g), Source: "ClickHouse", Detail: fmt.Sprintf(
+				"no longer in %s; ClickHouse has the rows, and a replay from %s will lack them", schemas.StreamShards, schemas.StreamShards)})
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// topics are the registry's, and those it lost: what SHARDS has frames of.
+func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, error) {
+	var out []found
+	known := map[string]bool{}
+	list, err := r.reg.Topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range list {
+		known[t.Name] = true
+		if only == "" || only == t.Name {
+			out = append(out, found{topic: t})
+		}
+	}
+	info, err := r.shards.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsShards))
+	if err != nil {
+		return nil, fmt.Errorf("repair: %s: %w", schemas.StreamShards, err)
+	}
+	lost := map[string]bool{}
+	for subject := range info.State.Subjects {
+		name, _, _, err := schemas.ParseShardSubject(subject)
+		if err == nil && !known[name] && schemas.ValidateTopicName(name) == nil && (only == "" || only == name) {
+			lost[name] = true
+		}
+	}
+	for name := range lost {
+		if has, err := registry.Lost(ctx, r.js, name); err != nil || !has {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		t, err := r.descriptor(ctx, name, p)
+		if err != nil {
+			return nil, err
+		}
+		p.add(Action{Do: RestoreTopic, Topic: name, Where: schemas.TopicKey(name), Source: "ClickHouse", topic: &t,
+			Detail: fmt.Sprintf("%d lanes, schema version %d, %d promoted fields", t.Lanes, t.Version, len(t.Fields))})
+		out = append(out, found{topic: t, lost: true})
+	}
+	if only != "" && len(out) == 0 {
+		_, err := r.reg.Topic(ctx, only) // says which there are
+		if err == nil {
+			err = fmt.Errorf("%w: %q", schemas.ErrUnknownTopic, only)
+		}
+		return nil, err
+	}
+	slices.SortFunc(out, func(a, b found) int { return strings.Compare(a.topic.Name, b.topic.Name) })
+	return out, nil
+}
+
+// descriptor makes a topic's descriptor anew: its fields from its table, its
+// lanes from the checkpoints, its schema version from the frames. What nothing
+// tells is a default, and noted.
+func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schemas.Topic, error) {
+	t := schemas.NewTopic(name)
+	cols, err := r.db.Columns(ctx, name)
+	if err != nil {
+		return t, err
+	}
+	var odd []string
+	t.Fields, odd = schemas.FieldsOf(cols)
+	for _, c := range odd {
+		p.note("%s: column %s is of no type a promoted field has; it is left out of the descriptor", name, c)
+	}
+	for i := range t.Fields {
+		t.Fields[i].Since = 1
+	}
+	lanes := 0
+	err = registry.LastMessages(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *jetstream.RawStreamMsg) error {
+		if _, token, ok := schemas.RoutedTokens(msg.Subject); ok {
+			if lane, err := schemas.ParseLane(token); err == nil {
+				lanes = max(lanes, lane+1)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return t, fmt.Errorf("repair: checkpoints of %q: %w", name, err)
+	}
+	if lanes > 0 {
+		t.Lanes = lanes
+	} else {
+		p.note("%s: no checkpoint says how many lanes it has; %d are taken", name, t.Lanes)
+	}
+	sawFields := map[int]int{} // schema version: fields of its frames
+	_, err = registry.Frames(ctx, r.shards, schemas.ShardsFilter(name), func(ref registry.ShardRef, pl schemas.Placed, seq uint64, _ time.Time) error {
+		t.Version = max(t.Version, pl.Schema)
+		if _, seen := sawFields[pl.Schema]; seen || len(sawFields) >= maxVersions {
+			return nil
+		}
+		msg, err := r.shards.GetMsg(ctx, seq)
+		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return err
+		}
+		if err == nil {
+			if n, ok := schemas.CountFields(msg.Data); ok {
+				sawFields[pl.Schema] = n
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return t, err
+	}
+	for i := range t.Fields {
+		t.Fields[i].Since = since(i, t.Version, sawFields)
+	}
+	p.note("%s: rotation (%d rows, %d bytes), retention (for ever) and the lane key (%s) are defaults: nothing told what they were; set them with `almanac topics apply`",
+		name, t.Rotate.Rows, t.Rotate.Bytes, strings.Join(t.LaneBy, ", "))
+	return t, t.Validate()
+}
+
+// maxVersions bounds the schema versions of which a frame is opened.
+const maxVersions = 1000
+
+// since is the first schema version with more than i fields: the first of which a
+// frame has them, or the one after the last of which a frame has not.
+func since(i, newest int, saw map[int]int) int {
+	v := 1
+	for version, n := range saw {
+		if n <= i {
+			v = max(v, version+1)
+		}
+	}
+	return min(v, newest)
+}

@@ -1,0 +1,96 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Lost says whether SHARDS has frames of a topic, or of any when it is empty, of
+// which the registry knows no descriptor: what is left when the bucket was lost or
+// emptied, and no topic that nobody declared ever has.
+func Lost(ctx context.Context, js jetstream.JetStream, topic string) (bool, error) {
+	s, err := js.Stream(ctx, schemas.StreamShards)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("registry: %s: %w", schemas.StreamShards, err)
+	}
+	filter := schemas.SubjectsShards
+	if topic != "" {
+		filter = schemas.ShardsFilter(topic)
+	}
+	_, err = FrameFrom(ctx, s, filter, 1)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, ErrNotFound), errors.Is(err, schemas.ErrFrameHeaders):
+		return false, nil
+	}
+	return false, err
+}
+
+// checkLost refuses a registry that has no topic where SHARDS has frames.
+func checkLost(ctx context.Context, js jetstream.JetStream) error {
+	kv, err := js.KeyValue(ctx, schemas.Bucket)
+	if err == nil {
+		r := &Registry{js: js, kv: kv}
+		if topics, err := r.Topics(ctx); err != nil || len(topics) > 0 {
+			return err
+		}
+	} else if !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return fmt.Errorf("registry: bucket %q: %w", schemas.Bucket, err)
+	}
+	lost, err := Lost(ctx, js, "")
+	if err == nil && lost {
+		err = fmt.Errorf("%w: %s holds frames, and bucket %q has no topic; run `almanac repair`, which rebuilds it from %s and ClickHouse",
+			ErrLost, schemas.StreamShards, schemas.Bucket, schemas.StreamShards)
+	}
+	return err
+}
+
+// CreateBucket makes the bucket where it is missing, and opens it. Setup refuses
+// to where SHARDS holds frames: see ErrLost.
+func CreateBucket(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Registry, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := js.KeyValue(ctx, schemas.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+		if _, err := js.CreateKeyValue(ctx, schemas.RegistryBucket(limits)); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
+			return nil, fmt.Errorf("registry: creating bucket %q: %w", schemas.Bucket, err)
+		}
+	}
+	if err := allowAtomic(ctx, js); err != nil {
+		return nil, err
+	}
+	return Open(ctx, nc)
+}
+
+// RestoreTopic writes a descriptor where there is none; ErrConflict when there is.
+func (r *Registry) RestoreTopic(ctx context.Context, t schemas.Topic) error {
+	return r.commit(ctx, &change{key: schemas.TopicKey(t.Name), v: &t})
+}
+
+// RestoreShard writes an entry where there is none; ErrConflict when there is.
+func (r *Registry) RestoreShard(ctx context.Context, s Shard) error {
+	return r.commit(ctx, &change{key: s.key(), v: &s})
+}
+
+// RestoreHead writes a head entry as it was read and changed, or a new one;
+// ErrConflict when it is another by now.
+func (r *Registry) RestoreHead(ctx context.Context, h Head) error {
+	return r.commit(ctx, &change{key: h.key(), rev: h.rev, v: &h})
+}
+
+// Correct changes a shard's entry by compare-and-set until f, on a fresh reading,
+// sees nothing to change.
+func (r *Registry) Correct(ctx context.Context, topic string, m schemas.Month, id schemas.Shard, f func(*Shard) (changed bool)) (Shard, error) {
+	return r.amend(ctx, topic, m, id, f)
+}

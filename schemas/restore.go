@@ -1,0 +1,38 @@
+package schemas
+
+import "slices"
+
+// Column is a column of a table, as ClickHouse names its type.
+type Column struct{ Name, Type string }
+
+// FieldsOf are the promoted fields of a table, in order: its columns but those
+// every table has. odd are columns of a type no field has.
+func FieldsOf(columns []Column) (fields []Field, odd []string) {
+	for _, c := range columns {
+		if slices.Contains(reservedColumns, c.Name) {
+			continue
+		}
+		i := slices.IndexFunc(FieldTypes, func(f FieldType) bool { return string(fieldColTypes[f]) == c.Type })
+		if i < 0 || !validName(c.Name) {
+			odd = append(odd, c.Name)
+			continue
+		}
+		fields = append(fields, Field{Name: c.Name, Type: FieldTypes[i], Since: 1})
+	}
+	return fields, odd
+}
+
+// CountFields is how many promoted fields a frame has, by its own count of
+// columns.
+func CountFields(payload []byte) (int, bool) {
+	var r FrameReader
+	if r.decompress(payload) != nil {
+		return 0, false
+	}
+	c := cursor{raw: r.raw}
+	n := c.uvarint()
+	if c.bad || n < uint64(len(baseColumns)) || n > uint64(len(baseColumns)+MaxFields) {
+		return 0, false
+	}
+	return int(n) - len(baseColumns), true
+}
