@@ -21,50 +21,22 @@ func (r *Reader) frameCounts(ctx context.Context, topic string) (map[string]uint
 }
 
 // holes names the positions that are missing between the first frame SHARDS
-// holds of a shard and the last. Those before the first were purged. A whole
-// shard costs no request: it has as many frames as its last position says.
-func (r *Reader) holes(ctx context.Context, s *ShardReport, t tail, frames uint64, tally registry.Tally) error {
-	frames += tally.PurgedPositions()
-	if frames >= t.Pos {
+// holds of a shard and the last. Those before the first were purged, and so were
+// those the shard's tally knows.
+func (r *Reader) holes(ctx context.Context, s *ShardReport, t tail, h *held, tally registry.Tally) error {
+	if len(h.gaps) == 0 {
 		return nil
 	}
+	// The janitor may have purged while the headers were read.
 	first, err := registry.FrameFrom(ctx, r.shards, t.subject, 1)
 	if err != nil {
 		return err
 	}
-	if first.Pos+frames > t.Pos {
-		return nil
-	}
-	type hole struct{ from, to uint64 }
-	var found []hole
-	before := uint64(0)
-	err = r.headers(ctx, t.subject, jetstream.DeliverAllPolicy, func(msg jetstream.Msg, seq uint64) error {
-		p, err := schemas.ParsePlaced(msg.Headers())
-		if err != nil {
-			return fmt.Errorf("query: %s message %d: %w", t.subject, seq, err)
-		}
-		if before > 0 && p.Pos > before+1 {
-			found = append(found, hole{before + 1, p.Pos - 1})
-		}
-		before = p.Pos
-		return nil
-	})
-	if err != nil || len(found) == 0 {
-		return err
-	}
-	// The janitor may have purged while the headers were read.
-	if first, err = registry.FrameFrom(ctx, r.shards, t.subject, 1); err != nil {
-		return err
-	}
-	for _, h := range found {
-		for h.from <= h.to && tally.IsPurged(h.from) {
-			h.from++
-		}
-		for h.to > h.from && tally.IsPurged(h.to) {
-			h.to--
-		}
-		if h.from <= h.to && h.to >= first.Pos {
-			s.problem("positions %d to %d are missing in %s", h.from, h.to, schemas.StreamShards)
+	for _, g := range h.gaps {
+		for _, missing := range tally.NotPurged(g) {
+			if missing.To >= first.Pos {
+				s.problem("positions %d to %d are missing in %s", missing.From, missing.To, schemas.StreamShards)
+			}
 		}
 	}
 	return nil

@@ -156,18 +156,33 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 		return nil, err
 	}
 
-	frames, err := r.frameCounts(ctx, t.Name)
+	frames, unread, err := r.heldFrames(ctx, t.Name)
 	if err != nil {
 		return nil, err
 	}
+	if unread > 0 {
+		ends, err := r.unreadableEnds(ctx, t.Name)
+		if err != nil {
+			return nil, err
+		}
+		strange = append(strange, ends...)
+	}
+	months, present, err := r.verifyMonths(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	strange = append(append(strange, months...), verifyLanes(t, entries, routed)...)
 	var inShards, expected uint64
 	known := map[schemas.Shard]bool{}
 	for _, e := range entries {
 		known[e.ID] = true
 		tail, has := tails[e.ID]
 		s, err := r.verifyShard(ctx, t, e, tail, has, stored[e.ID], &gone)
-		if err == nil && has {
-			err = r.holes(ctx, s, tail, frames[tail.subject], gone.after[e.ID])
+		if h := frames[e.ID]; err == nil {
+			verifyEntry(s, present[e.ID], h, stored[e.ID])
+			if h != nil {
+				err = r.holes(ctx, s, tail, h, gone.after[e.ID])
+			}
 		}
 		if err != nil {
 			return nil, err

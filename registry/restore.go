@@ -75,17 +75,40 @@ func CreateBucket(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimit
 
 // RestoreTopic writes a descriptor where there is none; ErrConflict when there is.
 func (r *Registry) RestoreTopic(ctx context.Context, t schemas.Topic) error {
-	return r.commit(ctx, &change{key: schemas.TopicKey(t.Name), v: &t})
+	return r.restore(ctx, &change{key: schemas.TopicKey(t.Name), v: &t})
 }
 
 // RestoreShard writes an entry where there is none; ErrConflict when there is.
 func (r *Registry) RestoreShard(ctx context.Context, s Shard) error {
-	return r.commit(ctx, &change{key: s.key(), v: &s})
+	return r.restore(ctx, &change{key: s.key(), v: &s})
+}
+
+// restore writes what is not there: never was, or was deleted, which leaves a
+// mark under the key.
+func (r *Registry) restore(ctx context.Context, c *change) error {
+	s, err := r.js.Stream(ctx, schemas.KVStream)
+	if err != nil {
+		return fmt.Errorf("registry: stream %s: %w", schemas.KVStream, err)
+	}
+	mark, err := s.GetLastMsgForSubject(ctx, schemas.KVSubject(c.key))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+	case err != nil:
+		return fmt.Errorf("registry: reading %s: %w", c.key, err)
+	case len(mark.Data) > 0:
+		return fmt.Errorf("%w: %s", ErrConflict, c.key)
+	default:
+		c.rev = mark.Sequence
+	}
+	return r.commit(ctx, c)
 }
 
 // RestoreHead writes a head entry as it was read and changed, or a new one;
 // ErrConflict when it is another by now.
 func (r *Registry) RestoreHead(ctx context.Context, h Head) error {
+	if h.rev == 0 {
+		return r.restore(ctx, &change{key: h.key(), v: &h})
+	}
 	return r.commit(ctx, &change{key: h.key(), rev: h.rev, v: &h})
 }
 

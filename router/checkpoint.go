@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -25,6 +26,25 @@ func loadCheckpoint(ctx context.Context, shards jetstream.Stream, subject string
 		return cp, 0, fmt.Errorf("router: %s: %w", subject, err)
 	}
 	return cp, msg.Sequence, nil
+}
+
+// checkNew refuses a lane without a checkpoint that was routed before: it has
+// shards, which nobody makes before the first checkpoint. To begin at the front
+// of EVENTS would route again what is there.
+func (l *lane) checkNew(ctx context.Context) error {
+	if l.judge.topic == nil {
+		return nil
+	}
+	shards, err := l.cfg.Registry.Shards(ctx, l.topic, 0)
+	if err != nil {
+		return err
+	}
+	for _, s := range shards {
+		if strconv.Itoa(s.Lane) == l.token {
+			return fmt.Errorf("%w: %s has none, and the lane has shards; run `almanac repair %s`", ErrNoCheckpoint, l.routed, l.topic)
+		}
+	}
+	return nil
 }
 
 // checkSource compares EVENTS with the checkpoint. Nobody purges the message the

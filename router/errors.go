@@ -10,6 +10,12 @@ var (
 	// lost its end, or was put back from a copy. The lane stops until somebody
 	// looks: going on could skip or repeat events.
 	ErrRolledBack = errors.New("a stream was rolled back")
+	// ErrNoCheckpoint: the lane was routed before and its checkpoint is gone. The
+	// lane stops until `almanac repair` writes it anew: to begin from the front would
+	// route events twice.
+	ErrNoCheckpoint = errors.New("the lane's checkpoint is lost")
+	// ErrDamaged: SHARDS has a message that it cannot read.
+	ErrDamaged = errors.New("a message is damaged")
 	// ErrStaleSeq: a frame's sequence lies further behind its producer's highest
 	// than any frame in flight can; whether it was routed cannot be told, so it
 	// is kept as a dead letter.

@@ -80,6 +80,11 @@ func (l *lane) start(ctx context.Context) error {
 	if l.cp, l.ckSeq, err = loadCheckpoint(ctx, l.shards, l.routed); err != nil {
 		return err
 	}
+	if l.ckSeq == 0 {
+		if err := l.checkNew(ctx); err != nil {
+			return err
+		}
+	}
 	if err := checkSource(ctx, l.events, l.cp); err != nil {
 		return err
 	}
@@ -281,11 +286,20 @@ func (l *lane) load(ctx context.Context, entry registry.Shard) (*shardState, err
 	return s, nil
 }
 
-// readTail reads the end of a shard from SHARDS.
+// readTail reads the end of a shard from SHARDS. A shard without a last message
+// is empty only when the stream counts none: a server passes over a message whose
+// checksum is wrong, and to go on before it would give its position again.
 func (l *lane) readTail(ctx context.Context, m schemas.Month, id schemas.Shard) (tail, error) {
 	subject := schemas.ShardSubject(l.topic, m, id)
 	msg, err := l.shards.GetLastMsgForSubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		info, err := l.shards.Info(ctx, jetstream.WithSubjectFilter(subject))
+		if err == nil && info.State.Subjects[subject] > 0 {
+			err = fmt.Errorf("%w: its last message cannot be read; run `almanac repair %s`", ErrDamaged, l.topic)
+		}
+		if err != nil {
+			return tail{}, fmt.Errorf("router: tail of %s: %w", subject, err)
+		}
 		return tail{}, nil
 	}
 	if err != nil {

@@ -2,7 +2,10 @@ package router
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -90,12 +93,34 @@ func (r *Router) sweep(ctx context.Context) error {
 			found[s.routed] = s
 		}
 	}
+	lost := map[string]error{} // of the topics nobody declared
 	for _, s := range found {
+		if s.topic == nil {
+			if _, asked := lost[s.source.topic]; !asked {
+				lost[s.source.topic] = r.notLost(ctx, s.source.topic)
+			}
+			if lost[s.source.topic] != nil {
+				continue
+			}
+		}
 		if err := r.drain(ctx, s); err != nil {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(slices.Collect(maps.Values(lost))...)
+}
+
+// notLost refuses to call a topic undeclared that has frames in SHARDS: the
+// registry lost it. Its events wait.
+func (r *Router) notLost(ctx context.Context, topic string) error {
+	if schemas.ValidateTopicName(topic) != nil {
+		return nil
+	}
+	lost, err := registry.Lost(ctx, r.js, topic)
+	if err == nil && lost {
+		err = fmt.Errorf("%w: topic %q has frames in %s and no descriptor; run `almanac repair %s`", registry.ErrLost, topic, schemas.StreamShards, topic)
+	}
+	return err
 }
 
 // sweepTimeout bounds a sweep: its sources take milliseconds each.

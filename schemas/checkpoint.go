@@ -24,6 +24,10 @@ type Checkpoint struct {
 	RepeatedFrames uint64 `json:"repeated_frames"` // frames refused because they came before
 	RepeatedRows   uint64 `json:"repeated_rows"`   // events in them
 
+	// Unread counts messages of EVENTS that were accepted and that the server could
+	// not read when their turn came: their bytes were damaged.
+	Unread uint64 `json:"unread,omitempty"`
+
 	Windows []ProducerWindow `json:"windows,omitempty"`
 }
 

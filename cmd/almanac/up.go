@@ -8,11 +8,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/query/repair"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -126,6 +129,10 @@ func (n *node) wire(ctx context.Context) error {
 	}
 	n.later(store.Close)
 	reg, err := registry.Setup(ctx, route, n.servers.limits())
+	lost := errors.Is(err, registry.ErrLost)
+	if lost {
+		reg, err = registry.CreateBucket(ctx, route, n.servers.limits())
+	}
 	if err != nil {
 		return err
 	}
@@ -147,6 +154,11 @@ func (n *node) wire(ctx context.Context) error {
 	if _, err := db.Ping(ctx); err != nil {
 		return err
 	}
+	if lost { // before anything is declared or routed
+		if err := n.rebuild(ctx, route, reg, db); err != nil {
+			return err
+		}
+	}
 	if err := ensureDefault(ctx, reg, n.s); err != nil {
 		return err
 	}
@@ -167,6 +179,26 @@ func (n *node) wire(ctx context.Context) error {
 	}
 	k, err := newSinks(ctx, store, reg, db, n.s, n.log)
 	n.parts = []part{r, k}
+	return err
+}
+
+// rebuild writes a lost registry anew, and says so.
+func (n *node) rebuild(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB) error {
+	n.log.Warn().Msg("the registry was lost: rebuilding it from SHARDS and ClickHouse")
+	r, err := repair.New(ctx, repair.Config{NC: nc, Registry: reg, DB: db, Judge: router.FramesOf})
+	if err != nil {
+		return err
+	}
+	plan, err := r.Plan(ctx, "")
+	if err != nil {
+		return err
+	}
+	err = r.Apply(ctx, plan, func(a *repair.Action, err error) {
+		n.log.Info().Err(err).Str("action", string(a.Do)).Str("where", a.Where).Str("positions", a.Positions()).Str("state", string(a.State)).Msg(a.Detail)
+	})
+	for _, note := range plan.Notes {
+		n.log.Warn().Msg(note)
+	}
 	return err
 }
 

@@ -14,8 +14,6 @@ type Do string
 
 // The kinds of actions, in the order in which they are carried out.
 const (
-	// RestoreTopic writes a topic's lost descriptor.
-	RestoreTopic Do = "restore topic"
 	// RestoreShard writes a shard's lost entry, RestoreMonth a lost head entry or
 	// one that does not name what is there.
 	RestoreShard Do = "restore shard"
@@ -32,6 +30,8 @@ const (
 	CorrectShard Do = "correct shard"
 	// RestoreCheckpoint writes a lane's lost checkpoint.
 	RestoreCheckpoint Do = "restore checkpoint"
+	// RestoreTopic writes a topic's lost descriptor.
+	RestoreTopic Do = "restore topic"
 	// Lost names what no source holds any more. Nothing is done.
 	Lost Do = "lost"
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -103,7 +104,7 @@ func (r *Repairer) correct(ctx context.Context, a *Action) error {
 		if s.Status == registry.Sealed && want.Status == registry.Sealed {
 			s.SealedAt = want.SealedAt
 		}
-		return *s != before
+		return !reflect.DeepEqual(*s, before)
 	})
 	return err
 }
@@ -228,6 +229,9 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 		frames := a.frames[chain(a.frames).at(head+1):]
 		if len(frames) == 0 {
 			return nil
+		}
+		if head < a.lo {
+			return fmt.Errorf("position %d must be stored first, ClickHouse has %d", a.lo, head)
 		}
 		n := batchOf(frames, ledger)
 		payloads, err := r.payloads(ctx, a, frames[:n])

@@ -68,19 +68,18 @@ func (t *found) months() []schemas.Month {
 
 // truth is what frames and rows say of a shard.
 type truth struct {
-	ref    registry.ShardRef
-	lane   int
-	chain  chain
-	count  tables.Count
-	stored tables.Stored
-	gone   uint64 // rows erased
-	floor  uint64
+	ref   registry.ShardRef
+	lane  int
+	chain chain
+	count tables.Count
+	gone  uint64 // rows erased
+	floor uint64
 }
 
 func (t *found) truth(ref registry.ShardRef) truth {
 	tally := t.tallies[ref.ID]
 	_, gone := tally.GoneUpTo(^uint64(0))
-	return truth{ref: ref, lane: t.lane[ref.ID], chain: t.chains[ref.ID], count: t.counts[ref.ID], stored: t.stored[ref.ID], gone: gone, floor: t.entries[ref.ID].Floor}
+	return truth{ref: ref, lane: t.lane[ref.ID], chain: t.chains[ref.ID], count: t.counts[ref.ID], gone: gone, floor: t.entries[ref.ID].Floor}
 }
 
 func (x *truth) source() string {
@@ -116,12 +115,25 @@ func (x *truth) rows() (rows, bytes uint64) {
 func (x *truth) span() (lo, hi int64) {
 	lo, hi = x.ref.Month.End(), x.ref.Month.Start()-1 // empty
 	if x.count.Rows > 0 {
-		lo, hi = min(lo, x.stored.MinTs), max(hi, x.stored.MaxTs)
+		lo, hi = min(lo, x.count.MinTs), max(hi, x.count.MaxTs)
 	}
 	for i := range x.chain {
 		lo, hi = min(lo, x.chain[i].minTs), max(hi, x.chain[i].maxTs)
 	}
 	return lo, hi
+}
+
+// exact is the range of a shard's events, when all its frames tell, or all of them
+// are stored.
+func (x *truth) exact() (lo, hi int64, ok bool) {
+	if _, whole := x.chain.between(0, x.chain.last().pos); whole {
+		lo, hi = x.chain[0].minTs, x.chain[0].maxTs
+		for i := range x.chain {
+			lo, hi = min(lo, x.chain[i].minTs), max(hi, x.chain[i].maxTs)
+		}
+		return lo, hi, true
+	}
+	return x.count.MinTs, x.count.MaxTs, x.count.Rows == x.chain.last().shardRows && x.count.Distinct == x.count.Rows
 }
 
 // entry is the entry of a shard that has none. It is active, for the lane's
@@ -164,17 +176,18 @@ func (x *truth) corrected(e registry.Shard) (registry.Shard, []string) {
 		say("sealed at position %d, its last is %d", e.SealedAt, end)
 		e.SealedAt = end
 	}
-	rows, _ := x.rows()
-	whole := x.count.Rows+x.gone == rows && x.gone == 0
-	if e.Status == registry.Closed && whole {
-		if e.Rows != rows {
-			say("closed with %d rows, it has %d", e.Rows, rows)
-			e.Rows = rows
+	if e.Status != registry.Closed || x.gone > 0 {
+		return e, wrong
+	}
+	if rows := x.chain.last().shardRows; e.Rows != rows {
+		say("closed with %d rows, its frames brought %d", e.Rows, rows)
+		e.Rows = rows
+	}
+	if lo, hi, ok := x.exact(); ok && (e.MinTs != lo || e.MaxTs != hi) {
+		if len(wrong) == 0 || e.MinTs < lo || e.MaxTs > hi {
+			say("closed with a range of %s to %s, it is %s to %s", at(e.MinTs), at(e.MaxTs), at(lo), at(hi))
 		}
-		if e.MinTs != x.stored.MinTs || e.MaxTs != x.stored.MaxTs {
-			say("closed with a range of %s to %s, it is %s to %s", at(e.MinTs), at(e.MaxTs), at(x.stored.MinTs), at(x.stored.MaxTs))
-			e.MinTs, e.MaxTs = x.stored.MinTs, x.stored.MaxTs
-		}
+		e.MinTs, e.MaxTs = lo, hi
 	}
 	return e, wrong
 }

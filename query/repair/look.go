@@ -27,11 +27,7 @@ type found struct {
 	where   map[schemas.Shard]registry.ShardRef
 	// lanes has a checkpoint for each lane that has one.
 	lanes map[string]checkpoint
-	// sources says of which lane a message of EVENTS is, as far as EVENTS still
-	// tells; for shards whose frames do not say.
-	lane map[schemas.Shard]int
-	// ranges of what ClickHouse holds, of the shards that need it.
-	stored map[schemas.Shard]tables.Stored
+	lane  map[schemas.Shard]int // NoLane: nobody knows
 }
 
 // checkpoint is a lane's last checkpoint and its sequence in SHARDS.
@@ -70,23 +66,6 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	if t.ledger, err = r.reg.Ledger(ctx, name); err != nil {
 		return err
 	}
-	entries, err := r.reg.Shards(ctx, name, 0)
-	if err != nil {
-		return err
-	}
-	t.entries = map[schemas.Shard]registry.Shard{}
-	for _, e := range entries {
-		t.entries[e.ID] = e
-		t.where[e.ID] = registry.ShardRef{Topic: name, Month: e.Month, ID: e.ID}
-	}
-	heads, err := r.reg.Heads(ctx, name)
-	if err != nil {
-		return err
-	}
-	t.heads = map[schemas.Month]registry.Head{}
-	for _, h := range heads {
-		t.heads[h.Month] = h
-	}
 	t.lanes = map[string]checkpoint{}
 	err = registry.LastMessages(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *jetstream.RawStreamMsg) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
@@ -107,14 +86,26 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	if err != nil {
 		return err
 	}
-	t.stored = map[schemas.Shard]tables.Stored{}
+	// The registry last: entries are made and widened before frames are published.
+	heads, err := r.reg.Heads(ctx, name)
+	if err != nil {
+		return err
+	}
+	t.heads = map[schemas.Month]registry.Head{}
+	for _, h := range heads {
+		t.heads[h.Month] = h
+	}
+	entries, err := r.reg.Shards(ctx, name, 0)
+	if err != nil {
+		return err
+	}
+	t.entries = map[schemas.Shard]registry.Shard{}
+	for _, e := range entries {
+		t.entries[e.ID] = e
+		t.where[e.ID] = registry.ShardRef{Topic: name, Month: e.Month, ID: e.ID}
+	}
 	t.lane = map[schemas.Shard]int{}
-	for id, ref := range t.where {
-		if c, ok := t.counts[id]; ok && c.Rows > 0 {
-			if t.stored[id], err = r.db.Stored(ctx, name, ref.Month, id); err != nil {
-				return err
-			}
-		}
+	for id := range t.where {
 		if t.lane[id], err = r.laneOf(ctx, t, id); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,17 @@ import (
 // one that it keeps as a dead letter.
 type Judge func(t *schemas.Topic, msg *jetstream.RawStreamMsg) ([]schemas.Frame, [][]byte)
 
+// Config is what a repairer is given.
+type Config struct {
+	NC       *nats.Conn
+	Registry *registry.Registry // may be empty
+	DB       *tables.DB
+	Judge    Judge
+	// Patience is how long a sink may take to store a frame before its work is done
+	// for it; 0 means DefaultPatience.
+	Patience time.Duration
+}
+
 // Repairer finds damage and heals it. It may run while events flow.
 type Repairer struct {
 	js     jetstream.JetStream
@@ -26,7 +38,7 @@ type Repairer struct {
 	reg    *registry.Registry
 	db     *tables.DB
 	judge  Judge
-	// patience is how long a sink may take before its work is done for it.
+
 	patience time.Duration
 }
 
@@ -34,16 +46,16 @@ type Repairer struct {
 // after the same head is refused whoever makes it.
 const DefaultPatience = 10 * time.Second
 
-// New prepares a repairer. The registry may be empty.
-func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, judge Judge) (*Repairer, error) {
-	if judge == nil {
-		return nil, errors.New("repair: no judge of messages was given")
+// New prepares a repairer.
+func New(ctx context.Context, cfg Config) (*Repairer, error) {
+	if cfg.NC == nil || cfg.Registry == nil || cfg.DB == nil || cfg.Judge == nil {
+		return nil, errors.New("repair: Config.NC, Registry, DB or Judge is missing")
 	}
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(cfg.NC)
 	if err != nil {
 		return nil, err
 	}
-	r := &Repairer{js: js, reg: reg, db: db, judge: judge, patience: DefaultPatience}
+	r := &Repairer{js: js, reg: cfg.Registry, db: cfg.DB, judge: cfg.Judge, patience: cmp.Or(cfg.Patience, DefaultPatience)}
 	if r.events, err = js.Stream(ctx, schemas.StreamEvents); err != nil {
 		return nil, fmt.Errorf("repair: stream %s: %w", schemas.StreamEvents, err)
 	}
@@ -80,5 +92,12 @@ func (r *Repairer) planTopic(ctx context.Context, t *found, p *Plan) error {
 		}
 	}
 	planEntries(t, p)
-	return r.planLanes(ctx, t, p)
+	if err := r.planLanes(ctx, t, p); err != nil {
+		return err
+	}
+	if t.lost { // last: routers and sinks begin as soon as they know the topic
+		p.add(Action{Do: RestoreTopic, Topic: t.topic.Name, Where: schemas.TopicKey(t.topic.Name), Source: "ClickHouse", topic: &t.topic,
+			Detail: fmt.Sprintf("%d lanes, schema version %d, %d promoted fields", t.topic.Lanes, t.topic.Version, len(t.topic.Fields))})
+	}
+	return nil
 }

@@ -183,14 +183,14 @@ func (s *shardPlan) above(closed bool, since time.Time) {
 	if !stuck && !closed && s.chain[i].at > since.UnixNano() {
 		return
 	}
-	next := s.head + 1
+	next, after := s.head+1, s.head
 	run := func(frames []link) {
 		if len(frames) > 0 {
 			rows := uint64(0)
 			for i := range frames {
 				rows += frames[i].rows
 			}
-			s.add(Action{Do: Store, From: frames[0].pos, To: frames[len(frames)-1].pos, Rows: rows, frames: frames, Source: sources(frames),
+			s.add(Action{Do: Store, From: frames[0].pos, To: frames[len(frames)-1].pos, Rows: rows, lo: after, frames: frames, Source: sources(frames),
 				Detail: "not in ClickHouse"})
 		}
 	}
@@ -199,7 +199,7 @@ func (s *shardPlan) above(closed bool, since time.Time) {
 		l := &s.chain[i]
 		if l.pos > next {
 			run(s.chain[begin:i])
-			begin = i
+			begin, after = i, next-1
 			rows := l.shardRows - l.rows
 			if before, ok := s.chain.upTo(next - 1); ok {
 				rows -= min(rows, before)

@@ -50,8 +50,6 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 		if err != nil {
 			return nil, err
 		}
-		p.add(Action{Do: RestoreTopic, Topic: name, Where: schemas.TopicKey(name), Source: "ClickHouse", topic: &t,
-			Detail: fmt.Sprintf("%d lanes, schema version %d, %d promoted fields", t.Lanes, t.Version, len(t.Fields))})
 		out = append(out, found{topic: t, lost: true})
 	}
 	if only != "" && len(out) == 0 {

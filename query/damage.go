@@ -1,0 +1,140 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// held is what SHARDS holds of one shard, as read frame by frame.
+type held struct {
+	first, last  uint64 // positions
+	frames       uint64
+	minTs, maxTs int64
+	gaps         []registry.Span // between first and last
+}
+
+// heldFrames reads the headers of every frame of a topic in SHARDS. To count them
+// would not do: a NATS server counts a frame whose bytes were damaged, and finds
+// out when it reads it. unread is how many it counted and could not give, or were
+// purged meanwhile.
+func (r *Reader) heldFrames(ctx context.Context, topic string) (map[schemas.Shard]*held, uint64, error) {
+	out := map[schemas.Shard]*held{}
+	unread, err := registry.Frames(ctx, r.shards, schemas.ShardsFilter(topic), func(ref registry.ShardRef, p schemas.Placed, _ uint64, _ time.Time) error {
+		h := out[ref.ID]
+		if h == nil {
+			h = &held{first: p.Pos, last: p.Pos - 1, minTs: p.MinTs, maxTs: p.MaxTs}
+			out[ref.ID] = h
+		}
+		if p.Pos > h.last+1 {
+			h.gaps = append(h.gaps, registry.Span{From: h.last + 1, To: p.Pos - 1})
+		}
+		h.frames, h.last = h.frames+1, max(h.last, p.Pos)
+		h.minTs, h.maxTs = min(h.minTs, p.MinTs), max(h.maxTs, p.MaxTs)
+		return nil
+	})
+	return out, unread, err
+}
+
+// verifyLanes names lanes that were routed and have no checkpoint.
+func verifyLanes(t *schemas.Topic, entries []registry.Shard, routed map[string]schemas.Checkpoint) (problems []string) {
+	said := map[int]bool{}
+	for _, e := range entries {
+		if _, ok := routed[strconv.Itoa(e.Lane)]; !ok && !said[e.Lane] {
+			said[e.Lane] = true
+			problems = append(problems, fmt.Sprintf("%s: the lane has shards and no checkpoint: its router waits for `almanac repair %s`",
+				schemas.RoutedSubject(t.Name, strconv.Itoa(e.Lane)), t.Name))
+		}
+	}
+	for lane, cp := range routed {
+		if cp.Unread > 0 {
+			problems = append(problems, fmt.Sprintf("%s: %d messages of %s could not be read when the lane was routed: what was in them is lost unless their producers sent it again",
+				schemas.RoutedSubject(t.Name, lane), cp.Unread, schemas.StreamEvents))
+		}
+	}
+	return problems
+}
+
+// verifyEntry compares an entry's range with the frames and rows of its shard:
+// readers prune by it, so it must cover them.
+func verifyEntry(s *ShardReport, e registry.Shard, h *held, st tables.Count) {
+	lo, hi := e.MaxTs, e.MinTs
+	if h != nil {
+		lo, hi = h.minTs, h.maxTs
+	}
+	if st.Rows > 0 {
+		lo, hi = min(lo, st.MinTs), max(hi, st.MaxTs)
+	}
+	if (h != nil || st.Rows > 0) && (lo < e.MinTs || hi > e.MaxTs) {
+		s.problem("the registry has it from %s to %s, its events are from %s to %s: readers may pass over it",
+			stamp(e.MinTs), stamp(e.MaxTs), stamp(lo), stamp(hi))
+	}
+}
+
+func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
+
+// verifyHead names active shards the registry lacks, and shards nobody will seal.
+func verifyHead(h registry.Head, entries map[schemas.Shard]registry.Shard) (problems []string) {
+	for lane, id := range h.Active {
+		if _, ok := entries[id]; !ok {
+			problems = append(problems, fmt.Sprintf("%s: active in lane %d, the registry has no entry of it: the lane waits", schemas.PublicShardName(h.Topic, h.Month, id), lane))
+		}
+	}
+	return problems
+}
+
+// verifyMonths names months that have shards and no head entry, and gives the
+// entries by shard. Head entries are read first: what is active in one has an
+// entry then. It must run after the frames were read: then entries cover them.
+func (r *Reader) verifyMonths(ctx context.Context, t *schemas.Topic) (problems []string, byID map[schemas.Shard]registry.Shard, err error) {
+	heads, err := r.reg.Heads(ctx, t.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := r.reg.Shards(ctx, t.Name, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	has := map[schemas.Month]bool{}
+	byID = make(map[schemas.Shard]registry.Shard, len(entries))
+	for _, e := range entries {
+		byID[e.ID] = e
+	}
+	for _, h := range heads {
+		has[h.Month] = true
+		problems = append(problems, verifyHead(h, byID)...)
+	}
+	for _, e := range entries {
+		if !has[e.Month] {
+			has[e.Month] = true
+			problems = append(problems, fmt.Sprintf("%s: the registry has shards of the month and no head entry: readers do not find them", schemas.HeadKey(t.Name, e.Month)))
+		}
+	}
+	return problems, byID, nil
+}
+
+// unreadableEnds names shards whose last frame SHARDS counts and cannot read.
+func (r *Reader) unreadableEnds(ctx context.Context, topic string) (problems []string, err error) {
+	counts, err := r.frameCounts(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	for subject := range counts {
+		_, err := r.shards.GetLastMsgForSubject(ctx, subject)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			problems = append(problems, fmt.Sprintf("%s: its last frame in %s is damaged and cannot be read", subject, schemas.StreamShards))
+		case err != nil:
+			return nil, fmt.Errorf("query: %s: %w", subject, err)
+		}
+	}
+	return problems, nil
+}
