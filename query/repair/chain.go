@@ -19,12 +19,16 @@ type link struct {
 	raw                   uint64 // bytes decompressed
 	schema, lane          int
 	prev                  [16]byte // digest of the frame before it
+	// cleared is why only the mark of the frame is left: its events are gone on
+	// purpose, and may not come back.
+	cleared string
 }
 
 func newLink(p schemas.Placed, seq uint64, at time.Time) link {
 	l := link{
 		pos: p.Pos, rows: uint64(p.Rows), shardRows: p.ShardRows, shardBytes: p.ShardBytes, source: p.SourceSeq,
 		seq: seq, minTs: p.MinTs, maxTs: p.MaxTs, raw: uint64(p.RawBytes), schema: p.Schema, lane: p.Lane, at: at.UnixNano(),
+		cleared: p.Cleared,
 	}
 	l.prev = digest(p.Prev)
 	return l
@@ -110,6 +114,9 @@ func (c chain) rowsOf(g gap) uint64 {
 // between are the frames above lo and up to hi, and whether none is missing.
 func (c chain) between(lo, hi uint64) (frames []link, whole bool) {
 	i, j := c.at(lo+1), c.at(hi+1)
+	for i < j && c[j-1].cleared != "" { // only a shard's last can be a mark
+		j--
+	}
 	return c[i:j], uint64(j-i) == hi-lo
 }
 

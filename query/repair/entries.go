@@ -144,6 +144,12 @@ func (x *truth) entry() registry.Shard {
 	e := registry.Shard{Topic: x.ref.Topic, Month: x.ref.Month, ID: x.ref.ID, Lane: max(x.lane, 0), Status: registry.Active}
 	e.Rows, e.Bytes = x.rows()
 	e.MinTs, e.MaxTs = x.span()
+	if len(x.chain) > 0 && x.chain.last().cleared != "" { // nothing follows a mark
+		e.Status, e.SealedAt = registry.Closed, x.end()
+		if x.chain.last().cleared == schemas.ClearedDropped {
+			e.Status, e.Floor, e.DropReason = registry.Dropped, e.SealedAt, "its last frame says so"
+		}
+	}
 	if len(x.chain) > 0 {
 		e.CreatedAt = time.Unix(0, x.chain.first().at).UTC()
 		e.LastWriteAt = time.Unix(0, x.chain.last().at).UTC()
@@ -159,6 +165,9 @@ func (x *truth) entry() registry.Shard {
 // an active shard are estimates and left alone.
 func (x *truth) corrected(e registry.Shard) (registry.Shard, []string) {
 	var wrong []string
+	if e.Gone() {
+		return e, nil
+	}
 	say := func(format string, a ...any) { wrong = append(wrong, fmt.Sprintf(format, a...)) }
 	if x.lane != schemas.NoLane && x.lane != e.Lane {
 		say("lane is %d, its frames say %d", e.Lane, x.lane)

@@ -16,6 +16,9 @@ import (
 func (r *Repairer) planShard(ctx context.Context, t *found, ref registry.ShardRef, p *Plan) error {
 	c := t.chains[ref.ID]
 	e, tally := t.entries[ref.ID], t.tallies[ref.ID]
+	if e.Gone() || len(c) > 0 && c.last().cleared == schemas.ClearedDropped {
+		return nil // past its retention
+	}
 	head := max(t.counts[ref.ID].Head, e.Floor)
 	lane := t.lane[ref.ID]
 	held := c
@@ -173,7 +176,7 @@ func (s *shardPlan) lost(d stretch, frames []link, missing uint64) {
 // since are a sink's, and on their way.
 func (s *shardPlan) above(closed bool, since time.Time) {
 	i := s.chain.at(s.head + 1)
-	if i == len(s.chain) {
+	if i == len(s.chain) || s.chain.last().cleared != "" {
 		return
 	}
 	stuck := false

@@ -1,0 +1,115 @@
+package repair
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// frames is a chain of positions, each of 10 rows and 100 bytes, whose digest is
+// its position.
+func frames(positions ...uint64) chain {
+	var c chain
+	for _, p := range positions {
+		c = c.add(link{pos: p, rows: 10, shardRows: 10 * p, shardBytes: 100 * p, source: 5 * p, seq: p, prev: [16]byte{byte(p - 1)}})
+	}
+	return c
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	none := func(lo, hi uint64) uint64 { return 0 }
+	g := func(pos, rows, ids uint64) tables.Group { return tables.Group{Pos: pos, Rows: rows, Distinct: ids} }
+	for name, c := range map[string]struct {
+		chain  chain
+		groups []tables.Group
+		gone   func(lo, hi uint64) uint64
+		want   []stretch
+	}{
+		"whole":             {frames(1, 2, 3), []tables.Group{g(2, 20, 20), g(3, 10, 10)}, none, nil},
+		"a row missing":     {frames(1, 2, 3), []tables.Group{g(2, 19, 19), g(3, 10, 10)}, none, []stretch{{0, 2, 20, 19, 19}}},
+		"a group missing":   {frames(1, 2, 3), []tables.Group{g(1, 10, 10), g(3, 10, 10)}, none, []stretch{{1, 3, 20, 10, 10}}},
+		"doubled":           {frames(1, 2, 3), []tables.Group{g(1, 10, 10), g(3, 40, 20)}, none, []stretch{{1, 3, 20, 40, 20}}},
+		"one for another":   {frames(1, 2), []tables.Group{g(2, 20, 19)}, none, []stretch{{0, 2, 20, 20, 19}}},
+		"purged, all there": {frames(5, 6), []tables.Group{g(2, 20, 20), g(4, 20, 20), g(6, 20, 20)}, none, nil},
+		"purged, missing":   {frames(5, 6), []tables.Group{g(2, 15, 15), g(4, 20, 20), g(6, 20, 20)}, none, []stretch{{0, 4, 40, 35, 35}}},
+		"erased":            {frames(1, 2), []tables.Group{g(2, 17, 17)}, func(lo, hi uint64) uint64 { return 3 }, nil},
+		"beyond the frames": {frames(1, 2), []tables.Group{g(2, 20, 20), g(4, 20, 20)}, none, nil},
+	} {
+		if got := compare(c.chain, c.groups, c.gone); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	t.Parallel()
+	c := frames(1, 2, 5, 6)
+	gap := c.gaps()[0]
+	if gap.from != 3 || gap.to != 4 || c.rowsOf(gap) != 20 {
+		t.Fatalf("gap %+v", gap)
+	}
+	f := func(id byte, source, rows uint64) candidate {
+		return candidate{link{rows: rows, source: source}, [16]byte{id}, 100}
+	}
+	for name, tc := range map[string]struct {
+		found []candidate
+		want  []uint64 // sources
+	}{
+		"both":                {[]candidate{f(3, 15, 10), f(4, 20, 10)}, []uint64{15, 20}},
+		"a neighbour first":   {[]candidate{f(2, 10, 10), f(3, 15, 10), f(4, 20, 10)}, []uint64{15, 20}},
+		"a repeat between":    {[]candidate{f(3, 15, 10), f(1, 17, 10), f(4, 20, 10)}, []uint64{15, 20}},
+		"one is gone":         {[]candidate{f(4, 20, 10)}, nil},
+		"the last is another": {[]candidate{f(3, 15, 10), f(9, 20, 10)}, nil},
+		"rows do not add up":  {[]candidate{f(3, 15, 11), f(4, 20, 10)}, nil},
+	} {
+		got := c.match(gap, tc.found, c.digests())
+		var sources []uint64
+		for i, l := range got {
+			sources = append(sources, l.source)
+			if l.pos != 3+uint64(i) || l.seq != 0 {
+				t.Errorf("%s: %+v", name, l)
+			}
+		}
+		if !slices.Equal(sources, tc.want) {
+			t.Errorf("%s: %v, want %v", name, sources, tc.want)
+		}
+	}
+	if whole := c.with(c.match(gap, []candidate{f(3, 15, 10), f(4, 20, 10)}, c.digests())); len(whole.gaps()) != 0 || len(whole) != 6 || whole[3].shardRows != 40 {
+		t.Errorf("with what was found: %+v", whole)
+	}
+}
+
+func TestHeadOf(t *testing.T) {
+	t.Parallel()
+	entry := func(id schemas.Shard, lane int, s registry.Status) registry.Shard {
+		return registry.Shard{Topic: "app", Month: 202611, ID: id, Lane: lane, Status: s}
+	}
+	entries := map[schemas.Shard]registry.Shard{
+		1: entry(1, 0, registry.Active), 2: entry(2, 0, registry.Active), 3: entry(3, 1, registry.Closed), 4: entry(4, 1, registry.Active), 5: entry(5, 2, registry.Sealed),
+	}
+	chains := map[schemas.Shard]chain{1: frames(1, 2), 2: frames(1, 2, 3), 3: frames(1), 4: frames(1)}
+	h, why, blank := headOf(registry.Head{Topic: "app", Month: 202611, Active: map[int]schemas.Shard{1: 3, 3: 9}}, entries, chains)
+	if h.Active[0] != 2 || h.Active[1] != 4 || h.Active[3] != 9 || len(h.Active) != 3 {
+		t.Errorf("active %v", h.Active)
+	}
+	if len(h.Retired) != 1 || h.Retired[1] != 0 {
+		t.Errorf("retired %v", h.Retired)
+	}
+	if len(blank) != 1 || blank[0].ID != 9 || blank[0].Lane != 3 || len(why) != 4 {
+		t.Errorf("blank %v, why %v", blank, why)
+	}
+	if _, why, blank := headOf(h, entriesWith(entries, blank), chains); len(why)+len(blank) > 0 {
+		t.Errorf("set right, it is still wrong: %v %v", why, blank)
+	}
+}
+
+func entriesWith(entries map[schemas.Shard]registry.Shard, more []registry.Shard) map[schemas.Shard]registry.Shard {
+	for _, e := range more {
+		entries[e.ID] = e
+	}
+	return entries
+}
