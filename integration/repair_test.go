@@ -149,7 +149,7 @@ func TestRepairRowsAndRegistry(t *testing.T) {
 		{"a deleted row", "", func() {
 			e.exec("DELETE FROM %s WHERE %s AND message = '%d'"+erase, e.table("app"), where, e.count("SELECT toUInt64(min(toUInt64(message))) FROM %s WHERE %s", e.table("app"), where)+1)
 		}},
-		{"a doubled part", "brought 12 rows", func() {
+		{"a doubled part", "ClickHouse has 24", func() {
 			e.exec("INSERT INTO %s SELECT * FROM %[1]s WHERE %s"+noMerge, e.table("app"), where)
 		}},
 		{"a doubled row and a deleted one", "", func() {

@@ -1,0 +1,60 @@
+// Package repair finds what was damaged and heals it from what still holds the
+// events.
+//
+// # Model
+//
+// An accepted event is kept in up to four places: EVENTS (until ten minutes after
+// it was routed), SHARDS (a replay window), ClickHouse, and, by its shard's entry,
+// the registry. A plan compares them, shard by shard, and says which of the others
+// can give back what one lost. Planning changes nothing; what it decides it
+// decides in functions without I/O (chain.go, compare.go, entries.go, and
+// shardPlan in shard.go).
+//
+//	look: counts, frames' headers, registry ─▶ compare ─▶ plan ─▶ apply ─▶ plan again: what is left is lost
+//
+//	lost                                    given back by
+//	rows below the head                     SHARDS, EVENTS             Insert
+//	frames above the head, in a gap         EVENTS                     Store
+//	rows doubled                            the table itself           DropCopies
+//	a registry entry, or its numbers        SHARDS' headers, tables    Restore…, CorrectShard
+//	a checkpoint                            SHARDS, EVENTS, tables     RestoreCheckpoint
+//
+// # Frames that SHARDS lost
+//
+// A stream takes no message in its middle, so a frame that SHARDS lost and EVENTS
+// still has is not published again: its rows go straight into ClickHouse, under
+// its position. Published to a new shard instead, the same event would have two
+// places, and to tell which of them was stored when a repair was killed between
+// the two would need a third. Its rows are known by what they are, in one table,
+// by one statement. The positions are entered in the shard's tally as gone from
+// SHARDS, so that verify counts them as settled.
+//
+// Which message of EVENTS a lost frame was is proven, not guessed: the frame
+// behind the gap names its predecessor's digest, and the totals in the headers on
+// both sides say how many frames and rows the gap had.
+//
+// # Once, whatever is killed
+//
+// Store is the sink's own insert: it asserts the head it follows, and all inserts
+// after one head are one query id to ClickHouse. Insert counts, in the statement
+// that inserts, how many rows equal to each of the frames' the table has, and adds
+// only what is short of it. DropCopies writes the partition anew beside the table
+// and puts it in place in one step. Registry entries and checkpoints are written by
+// compare-and-set. So each action is done or not done, a second time does nothing,
+// and a repair that was killed leaves a shorter plan.
+//
+// DropCopies on a shard that is being written to gives up when rows came meanwhile.
+// Between its last look and the exchange, milliseconds, a sink's insert could still
+// be lost with the old partition; SHARDS has it, and the next plan brings it back.
+//
+// # What must not come back
+//
+// Rows an erasure took, by the ledger and the shard's tally; everything of a shard
+// that retention dropped; and nothing at or below a shard's floor.
+//
+// # Failures
+//
+// What no source holds is an action Lost, with its exact positions; what follows it
+// is stored all the same. An action that fails does not keep the others from being
+// done. A plan holds about 150 bytes for each frame SHARDS has of one topic.
+package repair
