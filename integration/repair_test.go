@@ -41,7 +41,7 @@ func (e *env) plan() *repair.Plan {
 	return p
 }
 
-func (e *env) apply(p *repair.Plan) {
+func (e *env) carryOut(p *repair.Plan) {
 	e.t.Helper()
 	if err := e.repairer().Apply(e.t.Context(), p, func(*repair.Action, error) {}); err != nil {
 		e.t.Fatal(err)
@@ -64,7 +64,7 @@ func (e *env) named(words string) {
 // empty and everything is proven.
 func (e *env) mended(accepted uint64) {
 	e.t.Helper()
-	e.apply(e.plan())
+	e.carryOut(e.plan())
 	if p := e.plan(); len(p.Actions) > 0 {
 		e.t.Errorf("a second plan is not empty: %+v", p.Actions)
 	}
@@ -252,7 +252,7 @@ func TestRepairGap(t *testing.T) {
 			eventually(t, 20*time.Second, func() error { return seen.has(sinks.ErrGap) })
 			e.named("positions 4 to 6 are missing in SHARDS")
 			plan := e.plan()
-			e.apply(plan)
+			e.carryOut(plan)
 			e.say(p, 5)
 			if healed {
 				e.stored("app", 15, 30*time.Second)
@@ -333,7 +333,7 @@ func TestRepairLostRegistry(t *testing.T) {
 			e.router(func(c *router.Config) { c.Hooks.Fault = func(_, _ string, err error) { seen.add(err) } })
 			e.sink()
 			eventually(t, 20*time.Second, func() error { return seen.has(registry.ErrLost) })
-			e.apply(e.plan())
+			e.carryOut(e.plan())
 			e.stored("app", 75, 30*time.Second)
 			after := e.shards("app")
 			for _, b := range before {
@@ -378,7 +378,7 @@ func TestRepairLostCheckpoint(t *testing.T) {
 		t.Errorf("the checkpoint is not restored: %+v", plan.Actions)
 	}
 	e.named("checkpoint")
-	e.apply(e.plan())
+	e.carryOut(e.plan())
 	e.stored("app", 25, 30*time.Second)
 	e.mended(26)
 	e.whole("app", 25)

@@ -63,6 +63,6 @@
 //
 // # Failures
 //
-// A lost race is ErrConflict: read again. A lost bucket is ErrNoRegistry: nothing
-// is placed until somebody restores it. Every call ends with its context.
+// A lost race is ErrConflict: read again. A lost bucket is ErrNoRegistry, and
+// ErrLost where SHARDS holds frames: nothing is placed until it is rebuilt. Every call ends with its context.
 package registry

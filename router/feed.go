@@ -14,6 +14,10 @@ type feed struct {
 	iter jetstream.MessagesContext
 	ch   chan message
 	err  error // set before ch is closed
+	// pending is how many messages the server said followed the last that was
+	// gathered; asked: it was quiet since, and that was looked at.
+	pending uint64
+	asked   bool
 }
 
 // feedAhead and feedPullBytes bound what a lane holds before it is routed: 32
@@ -60,7 +64,7 @@ func (f *feed) pump(ctx context.Context, filter string) {
 			f.err = fmt.Errorf("router: reading %s: %w", filter, err)
 			return
 		}
-		m := message{subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), seq: meta.Sequence.Stream, stored: meta.Timestamp}
+		m := message{subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), seq: meta.Sequence.Stream, stored: meta.Timestamp, pending: meta.NumPending}
 		select {
 		case f.ch <- m:
 		case <-ctx.Done():
@@ -70,7 +74,9 @@ func (f *feed) pump(ctx context.Context, filter string) {
 	}
 }
 
-// gather waits for one message and takes what else is there, within bounds.
+// gather waits for one message and takes what else is there, within bounds. It
+// comes back without any once the lane was quiet for a while though messages may
+// be pending.
 func (f *feed) gather(ctx context.Context, maxMessages, maxBytes int) ([]message, error) {
 	var msgs []message
 	bytes := 0
@@ -82,13 +88,23 @@ func (f *feed) gather(ctx context.Context, maxMessages, maxBytes int) ([]message
 			return errors.Join(errFeedEnded, f.err)
 		}
 		msgs, bytes = append(msgs, m), bytes+len(m.data)
+		f.pending, f.asked = m.pending, m.pending == 0
 		return nil
+	}
+	var silence <-chan time.Time
+	if !f.asked {
+		timer := time.NewTimer(quiet)
+		defer timer.Stop()
+		silence = timer.C
 	}
 	select {
 	case m, ok := <-f.ch:
 		if err := take(m, ok); err != nil {
 			return nil, err
 		}
+	case <-silence:
+		f.asked = true
+		return nil, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -19,6 +19,7 @@ type message struct {
 	data    []byte
 	seq     uint64
 	stored  time.Time
+	pending uint64 // messages of the lane behind it, as the server counts them
 }
 
 // judged is what became of a message: frames to place, events to keep as dead

@@ -33,6 +33,7 @@ type lane struct {
 	cp       schemas.Checkpoint
 	ckSeq    uint64
 	active   map[schemas.Month]*shardState
+	unread   uint64 // pending messages that this run found it cannot read
 }
 
 // source is where a lane reads and writes.
@@ -67,7 +68,12 @@ func (l *lane) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := l.route(ctx, msgs); err != nil {
+		if len(msgs) == 0 {
+			err = l.countUnread(ctx, feed.pending)
+		} else {
+			err = l.route(ctx, msgs)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,209 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/query/repair"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// onDisk is an Almanac whose NATS can be stopped and its files damaged.
+type onDisk struct {
+	*env
+	dir  string
+	stop func()
+}
+
+func startOnDisk(t *testing.T, topics ...schemas.Topic) *onDisk {
+	t.Helper()
+	d := &onDisk{dir: t.TempDir()}
+	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
+	d.env = &env{t: t, srv: srv}
+	d.run()
+	d.env = setUp(t, srv, topics...)
+	return d
+}
+
+// run starts NATS on the directory, and connects the registry.
+func (d *onDisk) run() {
+	d.t.Helper()
+	server, err := embedded.NewNATS(embedded.NATSConfig{Dir: d.dir, MaxStoreBytes: 8 << 30})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.stop = embeddedtest.Run(d.t, server)
+	d.srv.NATS, d.srv.NATSURL = server, server.ClientURL()
+}
+
+// damaged stops NATS, lets f change a stream's blocks, and starts it again. hard
+// is what a crash leaves: no state file beside the blocks, which are then read
+// from their beginning.
+func (d *onDisk) damaged(stream string, hard bool, f func(block []byte) []byte) {
+	d.t.Helper()
+	d.stop()
+	blocks, err := filepath.Glob(filepath.Join(d.dir, "jetstream", "*", "streams", stream, "msgs", "*.blk"))
+	if err != nil || len(blocks) == 0 {
+		d.t.Fatalf("no blocks of %s in %s: %v", stream, d.dir, err)
+	}
+	if hard {
+		_ = os.Remove(filepath.Join(filepath.Dir(blocks[0]), "index.db"))
+	}
+	block, err := os.ReadFile(blocks[0])
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.WriteFile(blocks[0], f(block), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+	d.run()
+	ctx, cancel := context.WithTimeout(d.t.Context(), 10*time.Second)
+	defer cancel()
+	if d.reg, err = registry.Open(ctx, d.connect()); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// flip changes one byte inside the nth message on a subject.
+func flip(t *testing.T, subject string, n int) func([]byte) []byte {
+	return func(block []byte) []byte {
+		at := 0
+		for range n {
+			i := bytes.Index(block[at:], []byte(subject))
+			if i < 0 {
+				t.Fatalf("the block does not have %d messages on %s", n, subject)
+			}
+			at += i + len(subject)
+		}
+		block[at+20] ^= 0x40 // in the headers
+		return block
+	}
+}
+
+// A byte of SHARDS flips while the server is down, before and after its frames
+// were stored, and with and without the state file that tells the server not to
+// look. It is named, and no event is lost or doubled.
+func TestFlippedByteInShards(t *testing.T) {
+	t.Parallel()
+	for _, hard := range []bool{false, true} {
+		for _, stored := range []bool{false, true} {
+			t.Run(fmt.Sprintf("hard %v stored %v", hard, stored), func(t *testing.T) {
+				t.Parallel()
+				d := startOnDisk(t, oneLaneTopic())
+				stopRouter, stopSink := d.router(), func() {}
+				if stored {
+					stopSink = d.sink()
+				}
+				p := d.producer("app")
+				d.say(p, 10)
+				d.routed("app", 10)
+				if stored {
+					d.stored("app", 10, 30*time.Second)
+				}
+				if err := p.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				subject := schemas.ShardSubject("app", d.shards("app")[0].Month, d.shards("app")[0].ID)
+				stopRouter()
+				stopSink()
+				d.damaged(schemas.StreamShards, hard, flip(t, subject, 5))
+				rep, err := d.reader().Verify(t.Context(), "")
+				if err != nil || rep.OK() {
+					t.Errorf("verify finds nothing: %+v, %v", rep, err)
+				} else {
+					t.Logf("verify: %s", strings.Join(rep.Problems, "\n"))
+				}
+				d.carryOut(d.plan())
+				d.router()
+				d.sink()
+				p = d.producer("app")
+				d.say(p, 5)
+				d.stored("app", 15, 30*time.Second)
+				d.mended(15)
+				if n := d.count("SELECT uniqExact(id) FROM %s", d.table("app")); n != 15 {
+					t.Errorf("%d events, want 15", n)
+				}
+			})
+		}
+	}
+}
+
+// A block of SHARDS loses its end, checkpoint and all.
+func TestTruncatedShards(t *testing.T) {
+	t.Parallel()
+	for _, stored := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stored %v", stored), func(t *testing.T) {
+			t.Parallel()
+			d := startOnDisk(t, oneLaneTopic())
+			stopRouter, stopSink := d.router(), func() {}
+			if stored {
+				stopSink = d.sink()
+			}
+			p := d.producer("app")
+			d.say(p, 10)
+			d.routed("app", 10)
+			if stored {
+				d.stored("app", 10, 30*time.Second)
+			}
+			if err := p.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			stopRouter()
+			stopSink()
+			d.damaged(schemas.StreamShards, true, func(block []byte) []byte { return block[:len(block)/2] })
+			d.carryOut(d.plan())
+			d.router()
+			d.sink()
+			p = d.producer("app")
+			d.say(p, 5)
+			eventually(t, 30*time.Second, func() error {
+				if n := d.count("SELECT count() FROM %s", d.table("app")); n != 15 {
+					return fmt.Errorf("%d rows", n)
+				}
+				return nil
+			})
+			if n := d.count("SELECT uniqExact(id) FROM %s", d.table("app")); n != 15 {
+				t.Errorf("%d events, want 15", n)
+			}
+			if p := d.plan(); slices.ContainsFunc(p.Actions, func(a repair.Action) bool { return a.Do == repair.Lost }) {
+				t.Errorf("something is called lost: %+v", p.Actions)
+			}
+		})
+	}
+}
+
+// A byte of EVENTS flips in a message that was not routed yet: that message is
+// gone, the router says so, and verify goes on saying so.
+func TestFlippedByteInEvents(t *testing.T) {
+	t.Parallel()
+	d := startOnDisk(t, oneLaneTopic())
+	p := d.producer("app")
+	d.say(p, 10)
+	if err := p.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.damaged(schemas.StreamEvents, false, flip(t, schemas.EventsSubject("app", schemas.MonthOf(time.Now().UnixNano()), 0), 5))
+	d.router()
+	d.sink()
+	d.stored("app", 9, 30*time.Second)
+	eventually(t, 20*time.Second, func() error {
+		rep, err := d.reader().Verify(t.Context(), "")
+		if err != nil {
+			return err
+		}
+		if rep.OK() || !strings.Contains(strings.Join(rep.Problems, "\n"), "could not be read") {
+			return fmt.Errorf("verify does not name it: %v", rep.Problems)
+		}
+		return nil
+	})
+}

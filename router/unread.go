@@ -1,0 +1,55 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// A NATS server passes over a message whose bytes were damaged on disk without a
+// word, and goes on counting it as pending. So when a lane has been quiet for a
+// while although messages were said to be pending, and once after it begins, its
+// router looks whether there are such. They were accepted and are lost, unless
+// their producer sends them again: they are counted in the checkpoint, where
+// verify finds them.
+
+// quiet is how long a feed is silent before that is looked at: far above what a
+// server that can read takes to deliver.
+const quiet = 2 * time.Second
+
+// countUnread looks for messages that were counted and could not be read. pending
+// is what the server said followed the last message that came.
+func (l *lane) countUnread(ctx context.Context, pending uint64) error {
+	info, err := l.events.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("router: %s: %w", schemas.StreamEvents, err)
+	}
+	readable := false
+	behind, err := registry.Headers(ctx, l.events, l.filter, jetstream.DeliverByStartSequencePolicy, l.cp.Source+1, func(jetstream.Msg, uint64) error {
+		readable = true
+		return nil
+	})
+	if err != nil || readable {
+		return err // on its way
+	}
+	n := max(behind, pending-min(pending, l.unread))
+	if n == 0 {
+		return nil
+	}
+	l.unread = max(l.unread, pending)
+	l.cp.Unread += n
+	if behind > 0 && info.State.LastSeq > l.cp.Source {
+		// Nothing up to there can be read: the next run need not count it again.
+		l.cp.Source, l.cp.Digest = info.State.LastSeq, ""
+	}
+	if err := l.commit(ctx, newBatch()); err != nil {
+		return err
+	}
+	l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %s: %w: %d messages up to message %d of %s were counted and cannot be read", l.filter, ErrDamaged, n, info.State.LastSeq, schemas.StreamEvents))
+	return nil
+}
