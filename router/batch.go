@@ -18,6 +18,7 @@ type tail struct {
 	digest string
 	rows   uint64
 	bytes  uint64
+	source uint64 // sequence in EVENTS of the last frame's message; only as read
 }
 
 // shardState is an active shard as this lane knows it.

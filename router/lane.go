@@ -287,6 +287,12 @@ func (l *lane) load(ctx context.Context, entry registry.Shard) (*shardState, err
 	if err != nil {
 		return nil, err
 	}
+	if t.source > l.cp.Source {
+		// The two were in one batch: SHARDS lost its end inside it. What follows the
+		// checkpoint would be routed twice.
+		return nil, fmt.Errorf("%w: %s ends with message %d of %s, the checkpoint stands at %d; run `almanac repair %s`",
+			ErrRolledBack, entry.Name(), t.source, schemas.StreamEvents, l.cp.Source, l.topic)
+	}
 	s := &shardState{entry: entry, tail: t}
 	l.active[entry.Month] = s
 	return s, nil
@@ -315,7 +321,7 @@ func (l *lane) readTail(ctx context.Context, m schemas.Month, id schemas.Shard) 
 	if err != nil {
 		return tail{}, fmt.Errorf("router: tail of %s, message %d: %w", subject, msg.Sequence, err)
 	}
-	return tail{pos: p.Pos, seq: msg.Sequence, digest: schemas.Digest(msg.Data), rows: p.ShardRows, bytes: p.ShardBytes}, nil
+	return tail{pos: p.Pos, seq: msg.Sequence, digest: schemas.Digest(msg.Data), rows: p.ShardRows, bytes: p.ShardBytes, source: p.SourceSeq}, nil
 }
 
 // commit adds the checkpoint and publishes the batch, all or nothing. After an

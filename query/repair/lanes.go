@@ -27,8 +27,13 @@ type lostLane struct {
 // planLanes adds the lanes whose checkpoint is gone, or does not fit EVENTS.
 func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 	used := map[int]bool{}
+	last := map[int]uint64{} // sequence in EVENTS of the last frame
 	for _, ref := range t.refs() {
-		used[t.lane[ref.ID]] = true
+		lane := t.lane[ref.ID]
+		used[lane] = true
+		if c := t.chains[ref.ID]; len(c) > 0 {
+			last[lane] = max(last[lane], c.last().source)
+		}
 	}
 	for n := range t.topic.Lanes {
 		token := strconv.Itoa(n)
@@ -41,6 +46,10 @@ func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 			var err error
 			if why, err = r.unfit(ctx, have.Checkpoint); err != nil {
 				return err
+			}
+			if why == "" && last[n] > have.Source {
+				why = fmt.Sprintf("frames came from up to message %d of %s, the checkpoint stands at %d: %s lost its end inside a batch",
+					last[n], schemas.StreamEvents, have.Source, schemas.StreamShards)
 			}
 			if why == "" {
 				continue

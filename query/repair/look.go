@@ -66,6 +66,16 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	if t.ledger, err = r.reg.Ledger(ctx, name); err != nil {
 		return err
 	}
+	t.chains = map[schemas.Shard]chain{}
+	_, err = registry.Frames(ctx, r.shards, schemas.ShardsFilter(name), func(ref registry.ShardRef, p schemas.Placed, seq uint64, at time.Time) error {
+		t.chains[ref.ID] = t.chains[ref.ID].add(newLink(p, seq, at))
+		t.where[ref.ID] = ref
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// Checkpoints behind the frames they speak of.
 	t.lanes = map[string]checkpoint{}
 	err = registry.LastMessages(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *jetstream.RawStreamMsg) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
@@ -76,15 +86,6 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	})
 	if err != nil {
 		return fmt.Errorf("repair: checkpoints of %q: %w", name, err)
-	}
-	t.chains = map[schemas.Shard]chain{}
-	_, err = registry.Frames(ctx, r.shards, schemas.ShardsFilter(name), func(ref registry.ShardRef, p schemas.Placed, seq uint64, at time.Time) error {
-		t.chains[ref.ID] = t.chains[ref.ID].add(newLink(p, seq, at))
-		t.where[ref.ID] = ref
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	// The registry last: entries are made and widened before frames are published.
 	heads, err := r.reg.Heads(ctx, name)
