@@ -23,13 +23,17 @@ func (r *Reader) frameCounts(ctx context.Context, topic string) (map[string]uint
 // holes names the positions that are missing between the first frame SHARDS
 // holds of a shard and the last. Those before the first were purged, and so were
 // those the shard's tally knows.
-func (r *Reader) holes(ctx context.Context, s *ShardReport, t tail, h *held, tally registry.Tally) error {
+func (r *Reader) holes(ctx context.Context, s *ShardReport, t tail, h *held) error {
 	if len(h.gaps) == 0 {
 		return nil
 	}
 	// The janitor may have purged while the headers were read.
 	first, err := registry.FrameFrom(ctx, r.shards, t.subject, 1)
 	if err != nil {
+		return err
+	}
+	tally, err := r.reg.Tally(ctx, t.topic, t.month, t.shard)
+	if err != nil { // it may have grown meanwhile
 		return err
 	}
 	for _, g := range h.gaps {

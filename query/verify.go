@@ -181,7 +181,7 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 		if h := frames[e.ID]; err == nil {
 			verifyEntry(s, present[e.ID], h, stored[e.ID])
 			if h != nil {
-				err = r.holes(ctx, s, tail, h, gone.after[e.ID])
+				err = r.holes(ctx, s, tail, h)
 			}
 		}
 		if err != nil {

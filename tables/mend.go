@@ -22,10 +22,8 @@ type Mend struct {
 	Month  schemas.Month
 	Shard  schemas.Shard
 	Lo, Hi uint64
-	// Keep, when set, is the condition of the rows that may come back, over the
-	// frames' columns, and Params its parameters: an erased row may not.
-	Keep   string
-	Params map[string]string
+	// Keep, when set, holds for the rows that may come back: an erased one may not.
+	Keep   Condition
 	Frames [][]byte
 }
 
@@ -40,16 +38,16 @@ func (m *Mend) statement(database string) string {
 		cols[i] = schemas.QuoteName(c)
 	}
 	list := strings.Join(cols, ", ")
-	keep := m.Keep
+	keep := m.Keep.SQL
 	if keep == "" {
 		keep = "1"
 	}
 	structure := strings.ReplaceAll(m.Topic.FrameStructure(m.Schema), "'", "\\'")
 	return fmt.Sprintf("INSERT INTO %s (%s, month, shard, pos) SELECT %s, %d, %d, %d"+
-		" FROM (SELECT *, sipHash128(%s) AS _row, row_number() OVER (PARTITION BY sipHash128(%s)) AS _nth FROM input('%s')) AS f"+
+		" FROM (%s, sipHash128(%s) AS _row, row_number() OVER (PARTITION BY sipHash128(%s)) AS _nth FROM input('%s')) AS f"+
 		" LEFT JOIN (SELECT sipHash128(%s) AS _there, count() AS _have FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d GROUP BY _there) AS h ON f._row = h._there"+
 		" WHERE _nth > _have AND (%s) FORMAT Native",
-		table, list, list, uint32(m.Month), uint64(m.Shard), m.Hi, list, list, structure,
+		table, list, list, uint32(m.Month), uint64(m.Shard), m.Hi, withDefaults(m.Topic, m.Schema), list, list, structure,
 		list, table, uint32(m.Month), uint64(m.Shard), m.Lo, m.Hi, keep)
 }
 
@@ -61,7 +59,7 @@ func (db *DB) InsertMissing(ctx context.Context, m *Mend) error {
 	for k, v := range insertSettings {
 		q.Set(k, v)
 	}
-	for k, v := range m.Params {
+	for k, v := range m.Keep.Params {
 		q.Set("param_"+k, v)
 	}
 	q.Set("deduplicate_insert", "disable")

@@ -202,7 +202,9 @@ func (r *Repairer) insert(ctx context.Context, a *Action) error {
 			return err
 		}
 		m := &tables.Mend{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Lo: a.lo, Hi: a.hi, Frames: payloads}
-		m.Keep, m.Params = keepOf(frames[:n], ledger)
+		if cover := coverOf(frames[:n], ledger); len(cover) > 0 {
+			m.Keep.SQL, m.Keep.Params = cover.Keep()
+		}
 		if err := r.patiently(ctx, func() error { return r.db.InsertMissing(ctx, m) }); err != nil {
 			return err
 		}
@@ -222,7 +224,7 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 		return err
 	}
 	for attempt := 0; ; {
-		head, err := r.head(ctx, a.ref)
+		head, absent, err := r.head(ctx, a.ref)
 		if err != nil {
 			return err
 		}
@@ -234,13 +236,17 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 			return fmt.Errorf("position %d must be stored first, ClickHouse has %d", a.lo, head)
 		}
 		n := batchOf(frames, ledger)
+		if len(coverOf(frames[:n], ledger)) > 0 {
+			// What is struck of them has to be booked as well, which a sink does.
+			return fmt.Errorf("an erasure concerns positions %d to %d: a sink has to store them; start one, or start it anew", frames[0].pos, frames[n-1].pos)
+		}
 		payloads, err := r.payloads(ctx, a, frames[:n])
 		if err != nil {
 			return err
 		}
-		in := &tables.Insert{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Head: head, Last: frames[n-1].pos, Attempt: attempt, Frames: payloads}
+		in := &tables.Insert{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Head: head, Last: frames[n-1].pos, Attempt: attempt, Frames: payloads, Absent: absent}
 		insertErr := r.patiently(ctx, func() error { return r.db.Insert(ctx, in) })
-		now, err := r.head(ctx, a.ref)
+		now, _, err := r.head(ctx, a.ref)
 		switch {
 		case err != nil:
 			return errors.Join(insertErr, err)
@@ -259,16 +265,19 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 // maxBurnt bounds the attempts from one head, as a sink does.
 const maxBurnt = 10
 
-func (r *Repairer) head(ctx context.Context, ref registry.ShardRef) (uint64, error) {
+// head is a shard's head, and how far it lies above what ClickHouse has: rows that
+// carried it are gone on purpose.
+func (r *Repairer) head(ctx context.Context, ref registry.ShardRef) (head, absent uint64, err error) {
 	pos, err := r.db.Head(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	e, err := r.reg.Shard(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
-		return 0, err
+		return 0, 0, err
 	}
-	return max(pos, e.Floor), nil
+	head = max(pos, e.Floor)
+	return head, head - pos, nil
 }
 
 // patiently tries again while ClickHouse asks for patience.

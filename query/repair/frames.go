@@ -30,19 +30,14 @@ func batchOf(frames []link, ledger *registry.Ledger) int {
 	return len(frames)
 }
 
-// keepOf is the condition of the rows that may come back: erased ones may not.
-// Frames of one depth are judged by the cover of the lowest and of all their
-// times.
-func keepOf(frames []link, ledger *registry.Ledger) (string, map[string]string) {
+// coverOf is the erasures that may concern frames of one depth: those of the
+// lowest of them and of all their times.
+func coverOf(frames []link, ledger *registry.Ledger) registry.Cover {
 	source, lo, hi := frames[0].source, frames[0].minTs, frames[0].maxTs
 	for i := range frames {
 		source, lo, hi = min(source, frames[i].source), min(lo, frames[i].minTs), max(hi, frames[i].maxTs)
 	}
-	cover := ledger.Covering(source, lo, hi)
-	if len(cover) == 0 {
-		return "", nil
-	}
-	return cover.Keep()
+	return ledger.Covering(source, lo, hi)
 }
 
 // payloads reads frames from where they are.
