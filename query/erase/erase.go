@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -114,6 +115,19 @@ func newID(at time.Time) string {
 // again after any failure, and on one that is erased: should ClickHouse have been
 // put back to an older copy, what came back with it goes again.
 func (x *Eraser) Run(ctx context.Context, topic, id string) (registry.Erasure, error) {
+	for again := maxCut; ; again-- {
+		e, err := x.carryOn(ctx, topic, id)
+		if again == 0 || !errors.Is(err, registry.ErrCut) || ctx.Err() != nil {
+			return e, err
+		}
+	}
+}
+
+// maxCut is how often an erasure goes on by itself after a listing that a busy
+// server cut short.
+const maxCut = 5
+
+func (x *Eraser) carryOn(ctx context.Context, topic, id string) (registry.Erasure, error) {
 	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
 	if err != nil {
 		return e, err
