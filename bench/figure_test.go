@@ -205,3 +205,22 @@ func TestLastMonths(t *testing.T) {
 		}
 	}
 }
+
+func TestMerged(t *testing.T) {
+	m := Machine{CPUs: 2, FsyncMicros: 900}
+	a, b, c := Figure{Name: "a", Value: 1}, Figure{Name: "b", Value: 1}, Figure{Name: "c", Value: 2}
+	old := Report{Machine: m, Size: Full, Seconds: 10, Figures: []Figure{a, b}}
+	again := Report{Machine: Machine{CPUs: 2, FsyncMicros: 1100}, Size: Full, Seconds: 2, Figures: []Figure{{Name: "b", Value: 2}, c}}
+	got := Merged(old, again)
+	if len(got.Figures) != 3 || got.Figures[0].Value != 1 || got.Figures[1].Value != 2 || got.Figures[2].Name != "c" || got.Seconds != 12 {
+		t.Errorf("%+v", got)
+	}
+	if old.Figures[1].Value != 1 {
+		t.Error("the old report was changed")
+	}
+	for _, other := range []Report{{Machine: Machine{CPUs: 4}, Size: Full, Figures: []Figure{c}}, {Machine: m, Size: Quick, Figures: []Figure{c}}} {
+		if got := Merged(old, other); len(got.Figures) != 1 {
+			t.Errorf("%+v", got)
+		}
+	}
+}

@@ -11,7 +11,7 @@ import (
 // Markdown is the report as a section of a README.
 func (r Report) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s. The run took %.0f s.\n\n", r.Machine, r.Seconds)
+	fmt.Fprintf(&b, "%s. Size %s; the runs took %.0f s.\n\n", r.Machine, r.Size, r.Seconds)
 	b.WriteString("| figure | measured | bar | | how |\n|---|---|---|---|---|\n")
 	for _, f := range r.Figures {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.What, f.Measured(), f.Bound(), f.Verdict(), strings.ReplaceAll(f.How, "|", "\\|"))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // Report is a whole run: what results.json and recorded.json hold.
@@ -13,6 +14,28 @@ type Report struct {
 	Size    Size     `json:"size"`
 	Seconds float64  `json:"seconds"` // the run took
 	Figures []Figure `json:"figures"`
+}
+
+// Merged is old with the figures of now in the place of those of their names, or
+// after them: the report of a run that measured only some. Reports of another
+// machine or size have nothing in common, and now stands alone.
+func Merged(old, now Report) Report {
+	a, b := old.Machine, now.Machine
+	a.FsyncMicros, b.FsyncMicros = 0, 0 // no two runs agree on it
+	if a != b || old.Size != now.Size {
+		return now
+	}
+	out := now
+	out.Figures = slices.Clone(old.Figures)
+	out.Seconds += old.Seconds
+	for _, f := range now.Figures {
+		if i := slices.IndexFunc(out.Figures, func(o Figure) bool { return o.Name == f.Name }); i >= 0 {
+			out.Figures[i] = f
+		} else {
+			out.Figures = append(out.Figures, f)
+		}
+	}
+	return out
 }
 
 // MaxFall is how far a ratio may fall under the recorded one: more than runs of

@@ -109,8 +109,7 @@ func (a *app) benchSuite(ctx context.Context, s *settings, f benchFlags, output 
 		failed = errors.Join(failed, bench.WriteReport(f.record, report))
 	}
 	if f.write != "" {
-		failed = errors.Join(failed, bench.WriteReport(filepath.Join(f.write, "results.json"), report),
-			bench.ReplaceSection(filepath.Join(f.write, "README.md"), "figures", report.Markdown()))
+		failed = errors.Join(failed, writeFigures(f, report))
 	}
 	if failed != nil {
 		return failed
@@ -128,6 +127,16 @@ func (a *app) benchSuite(ctx context.Context, s *settings, f benchFlags, output 
 		return fmt.Errorf("%d of %d figures %w their bar: %s", len(missed), len(report.Figures), errMissed, strings.Join(missed, ", "))
 	}
 	return nil
+}
+
+// writeFigures writes the results and their table. A run of --only some renews
+// those and leaves the others as they are.
+func writeFigures(f benchFlags, report bench.Report) error {
+	path := filepath.Join(f.write, "results.json")
+	if old, err := bench.ReadReport(path); err == nil && len(f.only) > 0 {
+		report = bench.Merged(old, report)
+	}
+	return errors.Join(bench.WriteReport(path, report), bench.ReplaceSection(filepath.Join(f.write, "README.md"), "figures", report.Markdown()))
 }
 
 // benchFigures measures one figure after the other. One that cannot be measured

@@ -51,6 +51,13 @@ func TestUsage(t *testing.T) {
 		"up --http nowhere":                    {exitConfig, "host:port"},
 		"sink --nats nats://x --clickhouse x":  {exitConfig, "DSN"},
 		"topics show app -o table":             {exitUsage, "yaml, json"},
+		"bench --events 0":                     {exitUsage, "--events"},
+		"bench --only lgo":                     {exitUsage, "did you mean log?"},
+		"bench --growth --all":                 {exitUsage, "--growth stands alone"},
+		"bench --quick":                        {exitUsage, "--all or --growth"},
+		"bench --all --quick --short":          {exitUsage, "two sizes"},
+		"bench --against missing.json":         {exitFailed, "missing.json"},
+		"bench more":                           {exitUsage, "unknown command"},
 		"query app --nats nats://127.0.0.1:1 ": {exitFailed, "no Almanac is running"},
 	} {
 		t.Run(call, func(t *testing.T) {
