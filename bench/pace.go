@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -60,7 +61,7 @@ func startPaced(ctx context.Context, cfg *Config, rate float64, sampleEvery int)
 	g, running := errgroup.WithContext(running)
 	ws := make([]*paced, cfg.Producers)
 	for i := range ws {
-		p, err := producer.Connect(ctx, cfg.NATSURL, producer.Config{Topic: cfg.topicName(i % cfg.Topics)})
+		p, err := producer.Connect(ctx, cfg.NATSURL, producer.Config{Topic: cfg.topicName(i % cfg.Topics), Stderr: io.Discard})
 		if err != nil {
 			cancel()
 			_ = g.Wait()

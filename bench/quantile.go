@@ -21,6 +21,16 @@ func (s samples) quantile(q float64) time.Duration {
 	return s[min(max(i, 0), len(s)-1)]
 }
 
+// above is how many samples are d or more.
+func (s samples) above(d time.Duration) (n int) {
+	for _, v := range s {
+		if v >= d {
+			n++
+		}
+	}
+	return n
+}
+
 // median of floats; NaN of none.
 func median(v []float64) float64 {
 	if len(v) == 0 {
