@@ -47,7 +47,9 @@ func TestCompile(t *testing.T) {
 // before the fence, and not at all, if it began behind.
 func TestBound(t *testing.T) {
 	e := &registry.Erasure{Fence: 100, Bounds: map[schemas.Shard]uint64{3: 7}}
-	end := func(source uint64) end { return end{Tail: query.Tail{Placed: schemas.Placed{Pos: 9, SourceSeq: source}}} }
+	end := func(source uint64) end {
+		return end{Tail: query.Tail{Placed: schemas.Placed{Pos: 9, SourceSeq: source}}}
+	}
 	for _, c := range []struct {
 		name   string
 		id     schemas.Shard
