@@ -393,7 +393,7 @@ func (r *Reader) waiting(ctx context.Context, topic string, lanes int, routed ma
 	var n uint64
 	err := scanHeaders(ctx, r.events, schemas.TopicFilter(topic), jetstream.DeliverByStartSequencePolicy, max(from, 1), func(msg jetstream.Msg, seq uint64) error {
 		_, _, lane, err := schemas.EventsTokens(msg.Subject())
-		if err != nil || seq <= routed[lane].Source || seq > upTo {
+		if err != nil || seq <= routed[lane].Source || seq > upTo || schemas.IsBlank(msg.Headers(), nil) {
 			return nil
 		}
 		n += uint64(eventsOf(msg.Headers().Get(schemas.HeaderRows)))

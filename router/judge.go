@@ -73,6 +73,9 @@ func (j *judge) message(m *message, ws Windows) judged {
 	if out.month, out.lane, err = schemas.ParseEventsSubject(m.subject, j.topic); err != nil {
 		return refuse(err)
 	}
+	if schemas.IsBlank(m.header, m.data) {
+		return out
+	}
 	if !schemas.HasFrameHeaders(m.header) {
 		if err := j.topic.CheckKeep(out.month, m.stored); err != nil {
 			return refuse(err)

@@ -59,3 +59,23 @@ func TestJudgePastRetention(t *testing.T) {
 		t.Errorf("again: %+v", got)
 	}
 }
+
+// A blank message stands for nothing, even in a month that is past; one that
+// carries something is judged like any other.
+func TestJudgeBlank(t *testing.T) {
+	topic := testTopic
+	topic.KeepDays = 30
+	m := message{subject: "events.app.2026-01.1", header: nats.Header{schemas.HeaderBlank: {"30"}}, seq: 9, stored: noon}
+	j := judge{topic: &topic}
+	if got := j.message(&m, nil); len(got.frames) != 0 || len(got.dead) != 0 || got.repeated {
+		t.Errorf("blank: %+v", got)
+	}
+	m.subject, m.data = "events.app.2026-11.1", []byte(`{"message":"m"}`)
+	if got := j.message(&m, nil); len(got.frames) != 1 || len(got.dead) != 0 {
+		t.Errorf("it has an event: %+v", got)
+	}
+	m.subject, m.data = "events.app.2026-11.9", nil
+	if got := j.message(&m, nil); len(got.dead) != 1 {
+		t.Errorf("no such lane: %+v", got)
+	}
+}

@@ -43,6 +43,13 @@ func HasFrameHeaders(h nats.Header) bool {
 	return false
 }
 
+// IsBlank says whether a message of EVENTS stands for nothing. One with a payload
+// never does, whatever it claims.
+func IsBlank(h nats.Header, data []byte) bool {
+	_, ok := h[HeaderBlank]
+	return ok && len(data) == 0
+}
+
 // ParseFrame reads the producer's headers. It checks their form and limits, not
 // whether they are true: FrameReader.Check does.
 func ParseFrame(h nats.Header) (Frame, error) {

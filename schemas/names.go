@@ -68,6 +68,10 @@ const (
 	// is why, ClearedDropped, ClearedAnonymised or ClearedErased.
 	HeaderCleared = "Almanac-Cleared"
 
+	// HeaderBlank marks a message of EVENTS that stands for nothing: the janitor puts
+	// it behind a lane's last message, which it may purge once that is routed over.
+	HeaderBlank = "Almanac-Blank"
+
 	HeaderReason        = "Almanac-Reason"         // dead letters: a word
 	HeaderDetail        = "Almanac-Detail"         // dead letters: the whole error
 	HeaderSourceSubject = "Almanac-Source-Subject" // dead letters: where it was published

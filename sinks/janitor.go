@@ -41,7 +41,7 @@ func (s *Sinks) keepHouse(ctx context.Context, j *janitor) error {
 	if clockErr != nil {
 		return errors.Join(err, clockErr)
 	}
-	return errors.Join(err, j.sweep(ctx, now), j.retain(ctx, house, now))
+	return errors.Join(err, j.sweep(ctx, now), j.retain(ctx, house, now), j.blank(ctx, house, now))
 }
 
 // topicShards is a topic with the entries of all its shards.

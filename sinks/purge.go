@@ -20,6 +20,8 @@ type janitor struct {
 	// sweptAt is when the shards were last swept by age: each sweep looks at every
 	// shard, so a hundred in a replay window are enough.
 	sweptAt time.Time
+	// blankedAt is when lanes were last looked at for blank; see there.
+	blankedAt time.Time
 }
 
 // snapshot is how far each lane was routed at a time.

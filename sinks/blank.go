@@ -1,0 +1,85 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// blankEvery is how often lanes are looked at; retention counts days.
+const blankEvery = time.Hour
+
+// blank lets go of the last message of lanes that fell silent. EVENTS keeps the
+// message a checkpoint names, so that a rollback shows; once its events are past
+// the topic's retention a blank message is published behind it, the router's
+// checkpoint moves on to that, and the old one is purged like any other.
+func (j *janitor) blank(ctx context.Context, house []topicShards, now time.Time) error {
+	if now.Sub(j.blankedAt) < blankEvery {
+		return nil
+	}
+	var failed []error
+	for i := range house {
+		t := &house[i].topic
+		days := t.KeepDays
+		if t.Anonymise.On() {
+			days = t.Anonymise.AfterDays // validated to come before
+		}
+		if days > 0 {
+			failed = append(failed, j.blankTopic(ctx, t, days, now))
+		}
+	}
+	err := errors.Join(failed...)
+	if err == nil {
+		j.blankedAt = now
+	}
+	return err
+}
+
+func (j *janitor) blankTopic(ctx context.Context, t *schemas.Topic, days int, now time.Time) error {
+	events, err := j.s.js.Stream(ctx, schemas.StreamEvents)
+	if err != nil {
+		return fmt.Errorf("janitor: %s: %w", schemas.StreamEvents, err)
+	}
+	return registry.LastMessages(ctx, j.s.js, schemas.StreamShards, schemas.RoutedFilter(t.Name), func(routed *jetstream.RawStreamMsg) error {
+		cp, err := schemas.ParseCheckpoint(routed.Data)
+		if _, _, ok := schemas.RoutedTokens(routed.Subject); !ok || err != nil || cp.Source == 0 {
+			return nil // no lane's: nothing to let go
+		}
+		msg, err := events.GetMsg(ctx, cp.Source)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil // the router says what is wrong
+		}
+		if err != nil {
+			return fmt.Errorf("janitor: %s message %d: %w", schemas.StreamEvents, cp.Source, err)
+		}
+		if schemas.IsBlank(msg.Header, msg.Data) || !now.After(youngest(msg).AddDate(0, 0, days)) {
+			return nil
+		}
+		if _, _, err := schemas.ParseEventsSubject(msg.Subject, t); err != nil {
+			return nil // a stray, which is taken out whole
+		}
+		blank := nats.NewMsg(msg.Subject)
+		blank.Header.Set(schemas.HeaderBlank, strconv.Itoa(days))
+		if _, err := j.s.js.PublishMsg(ctx, blank); err != nil {
+			return fmt.Errorf("janitor: letting go of message %d on %s: %w", cp.Source, msg.Subject, err)
+		}
+		return nil
+	})
+}
+
+// youngest is how young the events of a message of EVENTS are: as its headers say,
+// or as it was stored.
+func youngest(msg *jetstream.RawStreamMsg) time.Time {
+	if f, err := schemas.ParseFrame(msg.Header); err == nil {
+		return time.Unix(0, f.MaxTs)
+	}
+	return msg.Time
+}
