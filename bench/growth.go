@@ -62,11 +62,11 @@ func (s *Suite) Growths(ctx context.Context) ([]Curve, error) {
 	return all, nil
 }
 
-// growthEvents is a run of some two seconds.
-const growthEvents = 1_000_000
+// growthEvents is a run of a second or two.
+const growthEvents = 500_000
 
 func growMonths(ctx context.Context, s *Suite) ([]Curve, error) {
-	return s.growLoad(ctx, "months", "months of one topic that events go to", []int{1, 3, 12, 48}, func(c *Config, n int) { c.months = n })
+	return s.growLoad(ctx, "months", "months of one topic that events go to", []int{1, 3, 12, 24}, func(c *Config, n int) { c.months = n })
 }
 
 func growTopics(ctx context.Context, s *Suite) ([]Curve, error) {
