@@ -22,8 +22,10 @@ type Config struct {
 	// Inserts at once, of the sinks and of the ceiling; default as sinks.Config.
 	Inserts int
 
-	NATS     *nats.Conn
-	NATSURL  string // producers connect by themselves
+	NATS    *nats.Conn
+	NATSURL string // producers connect by themselves
+	// Connect gives router and sinks a connection each; nil: to NATSURL.
+	Connect  func() (*nats.Conn, error)
 	Registry *registry.Registry
 	// DB has a database of its own, which the bench fills.
 	DB *tables.DB

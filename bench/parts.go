@@ -7,6 +7,8 @@ import (
 	"runtime/pprof"
 	"sync"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/sinks"
 )
@@ -17,22 +19,56 @@ type parts struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
+	conns  []*nats.Conn
 }
 
-func startParts(ctx context.Context, cfg *Config) (*parts, error) {
-	r, err := router.New(ctx, cfg.NATS, router.Config{Registry: cfg.Registry})
+// startParts starts both, each on a connection of its own, as every program does
+// that runs them.
+func startParts(ctx context.Context, cfg *Config) (p *parts, err error) {
+	p = &parts{}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	route, err := p.connect(cfg)
 	if err != nil {
 		return nil, err
 	}
-	s, err := sinks.New(ctx, cfg.NATS, sinks.Config{Registry: cfg.Registry, DB: cfg.DB, Inserts: cfg.Inserts})
+	store, err := p.connect(cfg)
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{}
+	r, err := router.New(ctx, route, router.Config{Registry: cfg.Registry})
+	if err != nil {
+		return nil, err
+	}
+	s, err := sinks.New(ctx, store, sinks.Config{Registry: cfg.Registry, DB: cfg.DB, Inserts: cfg.Inserts})
+	if err != nil {
+		return nil, err
+	}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	p.run("router", r.Run)
 	p.run("sink", s.Run)
 	return p, nil
+}
+
+func (p *parts) connect(cfg *Config) (*nats.Conn, error) {
+	connect := cfg.Connect
+	if connect == nil {
+		connect = func() (*nats.Conn, error) { return nats.Connect(cfg.NATSURL) }
+	}
+	nc, err := connect()
+	if err == nil {
+		p.conns = append(p.conns, nc)
+	}
+	return nc, err
+}
+
+func (p *parts) close() {
+	for _, nc := range p.conns {
+		nc.Close()
+	}
 }
 
 func (p *parts) run(name string, run func(context.Context) error) {
@@ -57,4 +93,5 @@ func (p *parts) failed(err error) error {
 func (p *parts) stop() {
 	p.cancel(nil)
 	p.wg.Wait()
+	p.close()
 }

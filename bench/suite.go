@@ -18,6 +18,7 @@ import (
 type House struct {
 	NATS     *nats.Conn
 	NATSURL  string
+	Connect  func() (*nats.Conn, error) // as Config.Connect
 	Registry *registry.Registry
 	DB       *tables.DB
 	// ClickHouse is its HTTP interface with account and database.
@@ -111,7 +112,7 @@ func (s *Suite) Measure(ctx context.Context, m Measure) ([]Figure, error) {
 
 // config is cfg on a house.
 func (s *Suite) config(h *House, cfg Config) Config {
-	cfg.NATS, cfg.NATSURL, cfg.Registry, cfg.DB, cfg.EnginePID = h.NATS, h.NATSURL, h.Registry, h.DB, h.EnginePID
+	cfg.NATS, cfg.NATSURL, cfg.Connect, cfg.Registry, cfg.DB, cfg.EnginePID = h.NATS, h.NATSURL, h.Connect, h.Registry, h.DB, h.EnginePID
 	cfg.Progress = func(phase string, done, of int) { s.Progress("", phase, done, of) }
 	return cfg.withDefaults()
 }

@@ -80,7 +80,7 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	defer h.Close()
-	cfg.NATS, cfg.NATSURL, cfg.Registry, cfg.DB, cfg.EnginePID = h.NATS, h.NATSURL, h.Registry, h.DB, h.EnginePID
+	cfg.NATS, cfg.NATSURL, cfg.Connect, cfg.Registry, cfg.DB, cfg.EnginePID = h.NATS, h.NATSURL, h.Connect, h.Registry, h.DB, h.EnginePID
 	res, err := bench.Run(ctx, cfg)
 	if err != nil {
 		return err

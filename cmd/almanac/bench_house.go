@@ -8,6 +8,8 @@ import (
 	"runtime/pprof"
 	"sync"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/almanac-events/almanac/bench"
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/registry"
@@ -69,6 +71,7 @@ func (a *app) benchHouse(ctx context.Context, s *settings) (h *bench.House, err 
 		return h, err
 	}
 	stops = append(stops, func() { _ = h.DB.Close() })
+	h.Connect = func() (*nats.Conn, error) { return v.connect("almanac bench part", log) }
 	h.NATSURL, h.EnginePID = v.natsURL(), v.engine.PID()
 	return h, nil
 }
