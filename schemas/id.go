@@ -48,9 +48,13 @@ func (s *IDSource) Next(nowNs int64) ID {
 }
 
 // DerivedID makes the same UUIDv7 each time from the same input, for events
-// that came without one and must keep it through a re-run.
+// that came without one and must keep it through a re-run. All 74 bits that are
+// not the time are of both numbers: events of one millisecond are many, and
+// usually have one of the two in common.
 func DerivedID(tsNs int64, a, b uint64) ID {
-	return idFrom(tsNs, mix(a), mix(b^0x9e3779b97f4a7c15))
+	const golden = 0x9e3779b97f4a7c15
+	h := mix(mix(a+golden) + b)
+	return idFrom(tsNs, mix(h+golden), h)
 }
 
 func idFrom(ns int64, r1, r2 uint64) ID {

@@ -105,6 +105,17 @@ func TestIDs(t *testing.T) {
 	if one != again || one == DerivedID(5, 1, 3) || one == DerivedID(5, 2, 2) {
 		t.Error("derived ids must depend on their input and nothing else")
 	}
+	// A second's messages of one line each, when clients give times by the second:
+	// no two may have one id, or a reader takes them for one event.
+	seen := map[ID]bool{}
+	for seq := range uint64(20_000) {
+		for _, line := range []uint64{1, 2} {
+			seen[DerivedID(5e9, seq, line)] = true
+		}
+	}
+	if len(seen) != 40_000 {
+		t.Errorf("40000 events of one millisecond have %d ids", len(seen))
+	}
 	for _, s := range []string{"", "x", "0190f3a0-0000-7000-8000-00000000000", "0190f3a0x0000-7000-8000-000000000000", "g190f3a0-0000-7000-8000-000000000000"} {
 		if _, err := ParseID(s); !errors.Is(err, ErrID) {
 			t.Errorf("%q: %v, want it refused", s, err)
