@@ -224,3 +224,18 @@ func TestMerged(t *testing.T) {
 		}
 	}
 }
+
+func TestBusyOf(t *testing.T) {
+	for line, want := range map[string]float64{
+		"cpu  100 20 30 4000 500 6 7 8 90 9": 1.71,
+		"cpu0 1 1 1 1 1 1 1 1 1 1":           0,
+		"":                                   0,
+	} {
+		if got := busyOf(line); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%q: %v, want %v", line, got, want)
+		}
+	}
+	if c := WatchOthers().Cores(); c < 0 || math.IsNaN(c) {
+		t.Errorf("others keep %v cores busy", c)
+	}
+}

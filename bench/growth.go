@@ -32,7 +32,10 @@ func (c Curve) fitted() Curve {
 type GrowthReport struct {
 	Machine Machine `json:"machine"`
 	Seconds float64 `json:"seconds"`
-	Curves  []Curve `json:"curves"`
+	// OtherCores and Size are as Report's.
+	OtherCores float64 `json:"other_cores"`
+	Size       Size    `json:"size"`
+	Curves     []Curve `json:"curves"`
 }
 
 // Growths measures everything that grows, one size after the other.
@@ -129,7 +132,7 @@ func (s *Suite) growOnce(ctx context.Context, set func(*Config)) (micros float64
 // Markdown is the report as a section of a README; the plots lie beside it.
 func (r GrowthReport) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s. The run took %.0f s.\n\n", r.Machine, r.Seconds)
+	fmt.Fprintf(&b, "%s. Size %s; the run took %.0f s%s.\n\n", r.Machine, r.Size, r.Seconds, beside(r.OtherCores))
 	b.WriteString("| cost | over | measured | order of growth |\n|---|---|---|---|\n")
 	for _, c := range r.Curves {
 		points := make([]string, len(c.Points))

@@ -11,12 +11,23 @@ import (
 // Markdown is the report as a section of a README.
 func (r Report) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s. Size %s; the runs took %.0f s.\n\n", r.Machine, r.Size, r.Seconds)
+	fmt.Fprintf(&b, "%s. Size %s; the runs took %.0f s%s.\n\n", r.Machine, r.Size, r.Seconds, beside(r.OtherCores))
 	b.WriteString("| figure | measured | bar | | how |\n|---|---|---|---|---|\n")
 	for _, f := range r.Figures {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.What, f.Measured(), f.Bound(), f.Verdict(), strings.ReplaceAll(f.How, "|", "\\|"))
 	}
 	return b.String()
+}
+
+// quietCores is what a machine does that does nothing else.
+const quietCores = 0.1
+
+// beside says in words what else the machine did.
+func beside(cores float64) string {
+	if cores <= quietCores {
+		return ", with nothing else running"
+	}
+	return fmt.Sprintf(", **while other work kept %.1f cores busy**: trust ratios more than rates and times", cores)
 }
 
 // Verdict is the outcome in one word.

@@ -10,10 +10,12 @@ import (
 
 // Report is a whole run: what results.json and recorded.json hold.
 type Report struct {
-	Machine Machine  `json:"machine"`
-	Size    Size     `json:"size"`
-	Seconds float64  `json:"seconds"` // the run took
-	Figures []Figure `json:"figures"`
+	Machine Machine `json:"machine"`
+	Size    Size    `json:"size"`
+	Seconds float64 `json:"seconds"` // the run took
+	// OtherCores is how many cores other work kept busy meanwhile; see Others.
+	OtherCores float64  `json:"other_cores"`
+	Figures    []Figure `json:"figures"`
 }
 
 // Merged is old with the figures of now in the place of those of their names, or
@@ -28,6 +30,7 @@ func Merged(old, now Report) Report {
 	out := now
 	out.Figures = slices.Clone(old.Figures)
 	out.Seconds += old.Seconds
+	out.OtherCores = max(old.OtherCores, now.OtherCores)
 	for _, f := range now.Figures {
 		if i := slices.IndexFunc(out.Figures, func(o Figure) bool { return o.Name == f.Name }); i >= 0 {
 			out.Figures[i] = f

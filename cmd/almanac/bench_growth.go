@@ -17,7 +17,7 @@ import (
 func (a *app) benchGrowth(ctx context.Context, suite *bench.Suite, f benchFlags, output string) error {
 	var r bench.GrowthReport
 	var err error
-	began := time.Now()
+	began, others := time.Now(), bench.WatchOthers()
 	if r.Machine, err = suite.DescribeMachine(ctx); err != nil {
 		return err
 	}
@@ -28,6 +28,7 @@ func (a *app) benchGrowth(ctx context.Context, suite *bench.Suite, f benchFlags,
 	if err != nil {
 		return err
 	}
+	r.Size, r.OtherCores = f.size, others.Cores()
 	r.Seconds = time.Since(began).Seconds()
 	if output == asJSON {
 		err = a.printJSON(r)

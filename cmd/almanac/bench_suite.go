@@ -146,7 +146,7 @@ func (a *app) benchFigures(ctx context.Context, suite *bench.Suite, f benchFlags
 	if err != nil {
 		return report, usageError{err}
 	}
-	began := time.Now()
+	began, others := time.Now(), bench.WatchOthers()
 	report.Size = f.size
 	if report.Machine, err = suite.DescribeMachine(ctx); err != nil {
 		return report, err
@@ -166,7 +166,7 @@ func (a *app) benchFigures(ctx context.Context, suite *bench.Suite, f benchFlags
 		}
 		report.Figures = append(report.Figures, figures...)
 	}
-	report.Seconds = time.Since(began).Seconds()
+	report.Seconds, report.OtherCores = time.Since(began).Seconds(), others.Cores()
 	return report, failed
 }
 
@@ -203,7 +203,7 @@ func (a *app) printFigures(r bench.Report, output string) error {
 	if err := a.printTable(t); err != nil {
 		return err
 	}
-	a.note("on %s; %.0f s", r.Machine, r.Seconds)
+	a.note("on %s; %.0f s; other work kept %.1f cores busy", r.Machine, r.Seconds, r.OtherCores)
 	return nil
 }
 
