@@ -45,6 +45,37 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Rows that are the same in every column go only where frames can bring back an
+// event that was logged twice, or where they are too many even so.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		chain chain
+		floor uint64
+		d     stretch
+		want  []Do
+	}{
+		"logged twice, frames held":    {frames(1, 2), 0, stretch{0, 2, 20, 20, 19}, []Do{DropCopies, Insert}},
+		"logged twice, frames purged":  {frames(5), 0, stretch{0, 4, 40, 40, 39}, nil},
+		"logged twice, below a floor":  {frames(1, 2), 1, stretch{0, 2, 20, 20, 19}, []Do{Insert}},
+		"doubled, frames purged":       {frames(5), 0, stretch{0, 4, 40, 80, 40}, []Do{DropCopies}},
+		"both, frames purged":          {frames(5), 0, stretch{0, 4, 40, 79, 39}, nil},
+		"both, frames held":            {frames(1, 2), 0, stretch{0, 2, 20, 39, 19}, []Do{DropCopies, Insert}},
+		"fewer, one twice, none held":  {frames(5), 0, stretch{0, 4, 40, 30, 29}, []Do{Lost}},
+		"fewer, all different, purged": {frames(5), 0, stretch{0, 4, 40, 30, 30}, []Do{Lost}},
+	} {
+		s := &shardPlan{chain: c.chain, held: c.chain, floor: c.floor, plan: &Plan{}}
+		s.below([]stretch{c.d})
+		var got []Do
+		for i := range s.plan.Actions {
+			got = append(got, s.plan.Actions[i].Do)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestMatch(t *testing.T) {
 	t.Parallel()
 	c := frames(1, 2, 5, 6)

@@ -9,7 +9,7 @@ import (
 type stretch struct {
 	lo, hi     uint64
 	want, have uint64
-	distinct   uint64
+	distinct   uint64 // ids; once they were looked at, rows that differ
 }
 
 // compare walks a shard's rows by position against its frames, and gives the

@@ -44,15 +44,16 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref registry.ShardRe
 	differ := compare(c, s.groups, s.gone)
 	for i := range differ {
 		d := &differ[i]
-		if d.have == d.want {
-			copies, err := r.db.Copies(ctx, ref.Topic, ref.Month, ref.ID, d.lo, d.hi)
-			if err != nil {
-				return err
-			}
-			if copies == 0 {
-				d.distinct = d.have // a client's own ids, or erased rows: as it should be
-			}
+		if d.distinct == d.have && d.have <= d.want {
+			continue
 		}
+		copies, err := r.db.Copies(ctx, ref.Topic, ref.Month, ref.ID, d.lo, d.hi)
+		if err != nil {
+			return err
+		}
+		// Rows that share an id and nothing more are a client's own ids, or left by an
+		// erasure: as it should be.
+		d.distinct = d.have - min(d.have, copies)
 	}
 	s.below(differ)
 	s.above(e.Status == registry.Closed, time.Now().Add(-r.patience))
@@ -121,14 +122,22 @@ func (s *shardPlan) below(differ []stretch) {
 			continue // as it should be; or settled: below the floor nothing comes back
 		}
 		at := Action{From: d.lo + 1, To: d.hi, lo: d.lo, hi: d.hi}
-		if d.have > d.want || d.distinct < d.have {
+		frames, whole := s.chain.between(max(d.lo, s.floor), d.hi)
+		// A client that repeats itself has rows that are the same as well. Frames bring
+		// those back; without them only what is too many may go.
+		backed := whole && s.floor <= d.lo || d.distinct >= d.want
+		switch {
+		case d.have <= d.want && d.distinct == d.have:
+		case backed:
 			a := at
 			a.Do, a.Source = DropCopies, "ClickHouse"
 			a.Rows = d.have - min(d.have, d.want)
-			a.Detail = fmt.Sprintf("%d rows with %d ids, the frames brought %d: rows that are the same in every column stay once", d.have, d.distinct, d.want)
+			a.Detail = fmt.Sprintf("%d rows, %d of them different, the frames brought %d: rows that are the same in every column stay once", d.have, d.distinct, d.want)
 			s.add(a)
+		default:
+			s.plan.note("%s: positions %d to %d have %d rows, %d of them different, and their frames brought %d; nothing is dropped there, because without the frames a copy cannot be told from an event that was logged twice",
+				s.ref, d.lo+1, d.hi, d.have, d.distinct, d.want)
 		}
-		frames, whole := s.chain.between(max(d.lo, s.floor), d.hi)
 		missing := d.want - min(d.want, d.have)
 		if len(frames) > 0 {
 			a := at
