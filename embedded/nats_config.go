@@ -43,8 +43,10 @@ type NATSConfig struct {
 const (
 	// natsMaxPayload: a frame is at most 512 KiB (see package schemas), headers a few hundred bytes.
 	natsMaxPayload = 1 << 20
-	// natsMaxPending: bytes the server keeps for a client that reads slowly, then it cuts the connection.
-	natsMaxPending = 64 << 20
+	// natsMaxPending: bytes the server keeps for a client that reads slowly, then it cuts the connection. A sink has asked
+	// for 128 MiB at once at most (16 shards, 8 MiB each), a router for as much as its lanes; on a busy machine all of it
+	// may wait for the client's turn.
+	natsMaxPending = 256 << 20
 	// natsMaxConns: far above the few dozens of one machine, far below the file descriptor limit.
 	natsMaxConns = 4096
 	// natsBufferedMsgs and natsBufferedBytes: what a stream takes in before it has written; beyond it publishers are
