@@ -33,11 +33,16 @@ func TestSeam(t *testing.T) {
 			if e < g.next {
 				at.below = e
 			}
+			if at.first == 0 && e >= g.next {
+				at.first = e
+			}
 			if at.at == 0 && e >= g.need {
 				at.at = e
 			}
 		}
-		at.inner = true
+		if rapid.Bool().Draw(t, "floor") { // an erasure took some of the head's rows, or a later one's
+			at.floor = rapid.SampledFrom(ends).Draw(t, "at")
+		}
 		seam, err := g.seam(s, after, at)
 		atEnd := at.below == next-1
 		switch {
@@ -58,6 +63,27 @@ func TestSeam(t *testing.T) {
 			t.Fatalf("erased positions: %d %v", seam, err)
 		}
 	})
+}
+
+// Where all rows up to the floor are gone, what comes next begins above it.
+func TestSeamAboveFloor(t *testing.T) {
+	t.Parallel()
+	s := &shard{Shard: registry.Shard{Topic: "app", Month: 202603, ID: 1}, from: 1, to: 12}
+	for name, c := range map[string]struct {
+		g    gap
+		at   stops
+		seam uint64 // 0: refused
+	}{
+		"rows of the floor's insert are left": {gap{4, 7}, stops{first: 7, at: 7, floor: 7}, 0},
+		"none is left":                        {gap{4, 8}, stops{first: 10, at: 10, floor: 7}, 10},
+		"just above it":                       {gap{8, 9}, stops{first: 10, at: 10, floor: 7}, 10},
+		"beyond the first above it":           {gap{9, 9}, stops{first: 10, at: 10, floor: 7}, 0},
+	} {
+		seam, err := c.g.seam(s, mark{Number: c.g.next - 1}, c.at)
+		if seam != c.seam || (err != nil) != (c.seam == 0) || err != nil && !errors.Is(err, ErrPurged) {
+			t.Errorf("%s: %d %v", name, seam, err)
+		}
+	}
 }
 
 // An insert's rows are cut into at most as many units as it has positions, none

@@ -10,8 +10,8 @@ import (
 // stops are positions at which inserts of a shard end in ClickHouse; 0 is none.
 type stops struct {
 	below uint64 // the highest below next
+	first uint64 // the lowest at or above next
 	at    uint64 // the lowest at or above need
-	inner bool   // rows lie from next up to at
 	floor uint64 // the head that the registry states
 }
 
@@ -25,7 +25,8 @@ func gapBefore(s *shard, after mark, first uint64) gap {
 
 // seam is the position up to which ClickHouse must be read for a gap: an insert
 // ends there, and where the gap begins another ended, or the replay stopped within
-// rows of ClickHouse, which it can find again.
+// rows of ClickHouse, which it can find again. Another ended at the floor, too; that
+// tells where the gap's first rows begin only when they lie above it.
 func (g gap) seam(s *shard, after mark, at stops) (uint64, error) {
 	switch {
 	case at.at == 0 && at.floor < g.need:
@@ -33,14 +34,12 @@ func (g gap) seam(s *shard, after mark, at stops) (uint64, error) {
 			ErrLost, max(g.next, at.below+1), g.need, s.Name(), schemas.StreamShards, s.Topic)
 	case at.at == 0:
 		return g.need, nil // the rows that carried it are gone on purpose
-	case !at.inner:
-		return min(at.at, g.need), nil
 	case at.at > s.to && after.Number < s.from:
 		return 0, refuse(nil, "position %d of %s is no longer in %s, and ClickHouse has it in one insert with others up to %d: end there, or at %d",
 			s.to, s.Name(), schemas.StreamShards, at.at, at.below)
 	case at.at > s.to:
 		return 0, fmt.Errorf("%w: %s: positions %d to %d, of one insert", ErrPurged, s.Name(), g.next, at.at)
-	case after.Stored || g.next == 1 || at.below == g.next-1 || at.floor >= g.next-1:
+	case after.Stored || g.next == 1 || at.below == g.next-1 || at.floor >= g.next-1 && at.floor < at.first:
 		return at.at, nil
 	case after.Number < s.from:
 		return 0, refuse(nil, "position %d of %s is no longer in %s, and ClickHouse has it in one insert with others: begin at %d",
@@ -53,12 +52,10 @@ func (g gap) seam(s *shard, after mark, at stops) (uint64, error) {
 // stops asks ClickHouse for the ends of inserts around a gap.
 func (j *Job) stops(ctx context.Context, s *shard, g gap) (stops, error) {
 	out := stops{floor: s.Floor}
-	q := fmt.Sprintf("SELECT maxIf(pos, pos < %d), minIf(pos, pos >= %d), countIf(pos >= %d AND pos <= %d) > 0 FROM %s WHERE month = %d AND shard = %d",
-		g.next, g.need, g.next, g.need, j.table(), uint32(s.Month), uint64(s.ID))
-	var inner uint8
-	if err := j.r.cfg.DB.Conn().QueryRow(ctx, q).Scan(&out.below, &out.at, &inner); err != nil {
+	q := fmt.Sprintf("SELECT maxIf(pos, pos < %d), minIf(pos, pos >= %d), minIf(pos, pos >= %d) FROM %s WHERE month = %d AND shard = %d",
+		g.next, g.next, g.need, j.table(), uint32(s.Month), uint64(s.ID))
+	if err := j.r.cfg.DB.Conn().QueryRow(ctx, q).Scan(&out.below, &out.first, &out.at); err != nil {
 		return out, fmt.Errorf("replay: positions of %s: %w", s.Name(), err)
 	}
-	out.inner = inner != 0 || out.at != 0
 	return out, nil
 }
