@@ -58,7 +58,9 @@
 //	                     takes the repetition out within the stream's window
 //	topic                nothing: producer and seq are derived from job, shard and
 //	                     number, and the router remembers. Never more than
-//	                     schemas.MaxInFlight numbers of a shard are beyond the cursor
+//	                     schemas.MaxInFlight numbers of a shard are beyond the
+//	                     cursor, and it names what they are made of: when that is not
+//	                     there any more (the janitor, an erasure), it is ErrPurged
 //
 // A job that ends by itself or by its context leaves an exact cursor.
 //

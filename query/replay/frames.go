@@ -23,7 +23,15 @@ const (
 // read gives f the units of a shard behind a mark, in order, from whichever source
 // has them.
 func (j *Job) read(ctx context.Context, s *shard, after mark, batch int, f func(*unit) error) error {
+	begun, reach := after, uint64(1)
+	begun.Number = max(begun.Number, s.from-1)
+	if j.target != nil {
+		reach = schemas.MaxInFlight
+	}
 	give := func(u *unit) error {
+		if err := begun.agrees(u, reach); err != nil {
+			return err
+		}
 		after = u.end
 		return f(u)
 	}

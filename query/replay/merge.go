@@ -88,7 +88,7 @@ func (m *merge) fill(o *open, skip int) (err error) {
 // advance leaves the event behind that next gave.
 func (m *merge) advance(o *open) error {
 	if o.at++; o.at < len(o.unit.rows) {
-		o.shard.at.Events = o.at
+		o.shard.at.Events, o.shard.at.Ahead = o.at, &o.unit.by
 		heap.Fix(&m.heap, 0)
 		return nil
 	}

@@ -86,6 +86,43 @@ func TestSeamAboveFloor(t *testing.T) {
 	}
 }
 
+// A cursor that is older than what the sink has is only gone on from where the
+// units behind it are made of what they were made of then.
+func TestAgrees(t *testing.T) {
+	t.Parallel()
+	s := &shard{Shard: registry.Shard{Topic: "app", Month: 202603, ID: 1}, from: 1, to: 500}
+	made := func(n uint64, by source) *unit { return &unit{shard: s, end: mark{Number: n}, by: by} }
+	frame, alone := source{}, source{Stored: true}
+	rows := func(begin, of uint64) source { return source{Stored: true, Begin: begin, Of: of} }
+	for name, c := range map[string]struct {
+		ahead *source
+		unit  *unit
+		reach uint64
+		ok    bool
+	}{
+		"nothing ahead":                         {nil, made(4, rows(3, 90)), 64, true},
+		"frames again":                          {&frame, made(4, frame), 64, true},
+		"frames, now an insert of one":          {&frame, made(4, alone), 64, true},
+		"frames, now an insert of several":      {&frame, made(4, rows(3, 90)), 64, false},
+		"an insert out of reach":                {&frame, made(68, rows(67, 90)), 64, true},
+		"its first unit far behind its begin":   {&frame, made(90, rows(66, 1)), 64, false},
+		"part of a frame, now of an insert":     {&frame, made(4, rows(3, 90)), 1, false},
+		"part of a frame, and the insert later": {&frame, made(6, rows(4, 90)), 1, true},
+		"rows again":                            {ptr(rows(3, 90)), made(4, rows(3, 90)), 64, true},
+		"rows, and some were erased":            {ptr(rows(3, 90)), made(4, rows(3, 89)), 64, false},
+		"rows, then the next insert":            {ptr(rows(3, 90)), made(11, rows(10, 7)), 64, true},
+		"rows, then frames":                     {ptr(rows(3, 90)), made(11, frame), 64, true},
+		"an insert of one, then of several":     {&alone, made(5, rows(4, 90)), 64, true},
+	} {
+		m := mark{Number: 3, Ahead: c.ahead}
+		if err := m.agrees(c.unit, c.reach); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrPurged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
 // An insert's rows are cut into at most as many units as it has positions, none
 // empty, all together the whole.
 func TestCut(t *testing.T) {

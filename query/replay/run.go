@@ -79,6 +79,11 @@ func (j *Job) Run(ctx context.Context, w io.Writer, pace Pace) (Result, error) {
 	if errors.Is(err, registry.ErrConflict) {
 		return j.result(), err // the other run's cursor stands
 	}
+	for _, s := range j.begun {
+		if s.at.Events == 0 {
+			s.at.Ahead = nil // the sink has nothing behind the cursor
+		}
+	}
 	err = errors.Join(err, j.save(end, err == nil))
 	return j.result(), err
 }
@@ -106,7 +111,7 @@ func (j *Job) plan(ctx context.Context) ([]*shard, error) {
 			continue
 		}
 		s.at = j.state.Marks[s.ID]
-		if s.at.Number > 0 && j.spec.Order == ByTime {
+		if (s.at.Number > 0 || s.at.Ahead != nil) && j.spec.Order == ByTime {
 			j.begun = append(j.begun, s)
 		}
 		if s.at.Number < s.to {
@@ -143,7 +148,7 @@ func (j *Job) byPosition(ctx context.Context, shards []*shard, out sink, p *pace
 				if err := j.event(ctx, u, i, out, p); err != nil {
 					return err
 				}
-				u.shard.at.Events = i + 1
+				u.shard.at.Events, u.shard.at.Ahead = i+1, &u.by
 			}
 		}
 		j.passed(u)
@@ -208,16 +213,18 @@ func (j *Job) event(ctx context.Context, u *unit, i int, out sink, p *pacer) err
 }
 
 // before keeps what a topic was sent and the cursor does not know within what the
-// router remembers of a producer.
+// router remembers of a producer, and of one source, which the cursor names: only
+// from the same can the numbers have the same events again.
 func (j *Job) before(ctx context.Context, u *unit, out sink) error {
-	if j.target == nil || len(u.frames) == 0 {
+	if j.target == nil {
 		return nil
 	}
 	s := u.shard
-	if s.unsaved > 0 && u.end.Number-s.unsaved >= schemas.MaxInFlight {
+	if s.unsaved > 0 && u.end.Number-s.unsaved >= schemas.MaxInFlight || s.at.Ahead == nil || *s.at.Ahead != u.by {
 		if err := out.flush(ctx); err != nil {
 			return err
 		}
+		s.at.Ahead = &u.by
 		if err := j.save(ctx, false); err != nil {
 			return err
 		}
@@ -230,7 +237,10 @@ func (j *Job) before(ctx context.Context, u *unit, out sink) error {
 
 // passed says that the sink has taken a unit.
 func (j *Job) passed(u *unit) {
-	u.shard.at = u.end
+	ahead := u.shard.at.Ahead
+	if u.shard.at = u.end; j.target != nil {
+		u.shard.at.Ahead = ahead // until the cursor is saved there may be more of it
+	}
 	j.done.scanned.Add(uint64(u.expected))
 }
 

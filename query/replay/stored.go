@@ -137,6 +137,10 @@ func (c *cutter) take(b *storedBlock) error {
 				ErrPurged, c.shard.Name(), in.pos, c.shard.ID, c.begin+1)
 		}
 		k := min(in.pos-c.begin, in.rows)
+		by := source{Stored: true}
+		if in.pos-c.begin > 1 {
+			by.Begin, by.Of = c.begin, in.rows
+		}
 		end := cut(in.rows, k, c.part)
 		n := min(end-c.row, uint64(b.reader.Rows()-from))
 		for i := range int(n) {
@@ -154,15 +158,15 @@ func (c *cutter) take(b *storedBlock) error {
 			at = mark{Number: in.pos, Stored: true, Begin: in.pos}
 			c.begin, c.inserts, c.row, c.part = in.pos, c.inserts[1:], 0, 0
 		}
-		if err := c.flush(at); err != nil {
+		if err := c.flush(at, by); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *cutter) flush(at mark) error {
-	u := &unit{shard: c.shard, end: at, pieces: c.open}
+func (c *cutter) flush(at mark, by source) error {
+	u := &unit{shard: c.shard, end: at, by: by, pieces: c.open}
 	for _, p := range c.open {
 		u.expected += p.to - p.from
 	}

@@ -95,7 +95,10 @@ func (l *laneBuilders) add(r *schemas.FrameReader, i int) error {
 	e := r.Event(i)
 	// The builder sets the mark of invalid text anew.
 	e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
-	lane := schemas.LaneOf(&l.t.topic, &e, l.producer)
+	lane := l.u.shard.Lane // as pass has it: whichever way a frame goes when it is sent again
+	if !l.t.alike {
+		lane = schemas.LaneOf(&l.t.topic, &e, l.producer)
+	}
 	b := l.builders[lane]
 	if b == nil {
 		b = schemas.NewFrameBuilder(&l.t.topic)

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"fmt"
+
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -11,6 +13,8 @@ type unit struct {
 	end mark
 	// weight is what it may take in memory, in bytes, once rendered.
 	weight int64
+	// by is what the unit was made of.
+	by source
 	// expected is how many events SHARDS or ClickHouse gave for it, before the
 	// filters of a frame.
 	expected int
@@ -59,4 +63,34 @@ type mark struct {
 	Of     uint64 `json:"o,omitempty"`
 	// Events of the next unit are safe too.
 	Events int `json:"e,omitempty"`
+	// Ahead is what the units behind Number were made of, of which the sink may have
+	// some, or of the first some events: up to schemas.MaxInFlight numbers when it is
+	// a topic. nil: it has none.
+	Ahead *source `json:"a,omitempty"`
+}
+
+// source is what a unit is made of: a frame, or a part of the rows of the insert
+// behind the position Begin, of which there were Of. An insert of one position is
+// the rows of its frame: it is not cut, and both are 0.
+type source struct {
+	Stored bool   `json:"s,omitempty"`
+	Begin  uint64 `json:"b,omitempty"`
+	Of     uint64 `json:"o,omitempty"`
+}
+
+// agrees says whether a unit behind a saved mark has the events that its number
+// had when the mark was saved, as far as they may have been given to the sink: up
+// to reach numbers.
+func (m *mark) agrees(u *unit, reach uint64) error {
+	a := m.Ahead
+	switch {
+	case a == nil:
+		return nil
+	case a.Stored && (a.Of == 0 || u.by.Begin != a.Begin || u.by.Of == a.Of || !u.by.Stored):
+		return nil
+	case !a.Stored && (u.by.Of == 0 || u.by.Begin >= m.Number+reach):
+		return nil
+	}
+	return fmt.Errorf("%w: %s: the job was stopped behind position %d, within frames that cannot be told apart any more; to have them again, begin anew with --shard %s --from-pos %d",
+		ErrPurged, u.shard.Name(), m.Number, u.shard.ID, m.Number+1)
 }
