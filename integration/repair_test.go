@@ -19,7 +19,7 @@ import (
 
 func (e *env) repairer() *repair.Repairer {
 	e.t.Helper()
-	r, err := repair.New(e.t.Context(), repair.Config{NC: e.connect(), Registry: e.reg, DB: e.db, Judge: router.FramesOf, Patience: time.Nanosecond})
+	r, err := repair.New(e.t.Context(), repair.Config{NC: e.connect(), Registry: e.reg, DB: e.db, Judge: router.FramesOf(nil), Patience: time.Nanosecond})
 	if err != nil {
 		e.t.Fatal(err)
 	}

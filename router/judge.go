@@ -220,15 +220,18 @@ func bareTime(e *schemas.Event, month schemas.Month, stored time.Time) (int64, e
 	return ts, nil
 }
 
-// FramesOf are the frames a message of EVENTS gives, as a router would make them,
-// whatever came before: none of one that it keeps as a dead letter.
-func FramesOf(t *schemas.Topic, msg *jetstream.RawStreamMsg) ([]schemas.Frame, [][]byte) {
-	j := judge{topic: t}
-	m := message{subject: msg.Subject, header: msg.Header, data: msg.Data, seq: msg.Sequence, stored: msg.Time}
-	out := j.message(&m, nil)
-	frames, payloads := make([]schemas.Frame, len(out.frames)), make([][]byte, len(out.frames))
-	for i, f := range out.frames {
-		frames[i], payloads[i] = f.Frame, f.payload
+// FramesOf gives the frames of a message of EVENTS as a router with this
+// PrivacyKey would make them, whatever came before: none of one that it keeps as a
+// dead letter.
+func FramesOf(key []byte) func(*schemas.Topic, *jetstream.RawStreamMsg) ([]schemas.Frame, [][]byte) {
+	return func(t *schemas.Topic, msg *jetstream.RawStreamMsg) ([]schemas.Frame, [][]byte) {
+		j := judge{topic: t, key: key}
+		m := message{subject: msg.Subject, header: msg.Header, data: msg.Data, seq: msg.Sequence, stored: msg.Time}
+		out := j.message(&m, nil)
+		frames, payloads := make([]schemas.Frame, len(out.frames)), make([][]byte, len(out.frames))
+		for i, f := range out.frames {
+			frames[i], payloads[i] = f.Frame, f.payload
+		}
+		return frames, payloads
 	}
-	return frames, payloads
 }

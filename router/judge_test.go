@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -187,5 +188,24 @@ func TestJudgeIsDeterministic(t *testing.T) {
 	a, b := one.message(&m, nil), two.message(&m, nil)
 	if !bytes.Equal(a.frames[0].payload, b.frames[0].payload) {
 		t.Error("two runs made two frames of one message")
+	}
+}
+
+// A repair makes the frames that the router made, privacy rules applied under the
+// same key: else it would take what is stored for something else.
+func TestFramesOf(t *testing.T) {
+	topic := schemas.NewTopic("app")
+	topic.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: schemas.PrivacyHash}}
+	key := []byte("0123456789abcdef")
+	raw := jetstream.RawStreamMsg{Subject: schemas.EventsSubject("app", schemas.MonthOf(noon.UnixNano()), 1), Sequence: 7, Time: noon, Data: []byte(`{"message":"hi","user_id":"ada"}`)}
+	m := message{subject: raw.Subject, data: raw.Data, seq: raw.Sequence, stored: raw.Time}
+	j := judge{topic: &topic, key: key}
+	routed := j.message(&m, nil)
+	frames, payloads := FramesOf(key)(&topic, &raw)
+	if len(frames) != 1 || len(routed.frames) != 1 || frames[0] != routed.frames[0].Frame || !bytes.Equal(payloads[0], routed.frames[0].payload) {
+		t.Errorf("%+v is not what was routed, %+v", frames, routed)
+	}
+	if _, other := FramesOf(nil)(&topic, &raw); len(other) != 1 || bytes.Equal(other[0], payloads[0]) {
+		t.Error("the key changes nothing")
 	}
 }
