@@ -18,7 +18,7 @@ import (
 func (e *env) settle(q letters.Request) map[string]int {
 	e.t.Helper()
 	nc := e.connect()
-	d, err := letters.New(e.t.Context(), nc, e.registry(nc))
+	d, err := letters.New(e.t.Context(), nc, e.registry(nc), nil)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestDeadLettersSettled(t *testing.T) {
 		t.Errorf("%d messages, want %d", got, dead-1)
 	}
 	nc := e.connect()
-	d, err := letters.New(t.Context(), nc, e.registry(nc))
+	d, err := letters.New(t.Context(), nc, e.registry(nc), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func (e *env) sendLettersAgain(all []*jetstream.RawStreamMsg) {
 	before := e.routedSoFar("app")
 	n := 0
 	for _, msg := range all {
-		frames, err := letters.Reopen(&t, msg)
+		frames, err := letters.Reopen(&t, msg, nil)
 		if err != nil {
 			continue // the one that is no event
 		}

@@ -81,7 +81,7 @@ func (a *app) settle(ctx context.Context, cmd *cobra.Command, topic string, drop
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	desk, err := letters.New(ctx, c.nc, c.reg)
+	desk, err := letters.New(ctx, c.nc, c.reg, []byte(s.PIIKey))
 	if err != nil {
 		return err
 	}

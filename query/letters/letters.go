@@ -49,10 +49,12 @@ type Desk struct {
 	reg    *registry.Registry
 	js     jetstream.JetStream
 	shards jetstream.Stream
+	key    []byte
 }
 
-// New prepares a desk.
-func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry) (*Desk, error) {
+// New prepares a desk. key is that of topics' hash rules, as routers have it;
+// without one JSON of such a topic is kept.
+func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry, key []byte) (*Desk, error) {
 	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(ackTime))
 	if err != nil {
 		return nil, err
@@ -61,7 +63,7 @@ func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry) (*Desk, err
 	if err != nil {
 		return nil, fmt.Errorf("letters: stream %s: %w", schemas.StreamShards, err)
 	}
-	return &Desk{reg: reg, js: js, shards: s}, nil
+	return &Desk{reg: reg, js: js, shards: s, key: key}, nil
 }
 
 // ackTime is how long JetStream's answer may take.
@@ -161,7 +163,7 @@ func (d *Desk) settle(ctx context.Context, q Request, topic *schemas.Topic, batc
 		l := &batch[i]
 		l.Did = Dropped
 		if !q.Drop {
-			frames, err := reopen(topic, l, now)
+			frames, err := reopen(topic, l, now, d.key)
 			if err != nil {
 				l.Did, l.Why = Kept, err.Error()
 				continue

@@ -46,13 +46,18 @@ func producerOf(topic string, letter uint64, part int) (string, uint64) {
 }
 
 // reopen makes frames of what a letter holds, or says why it would be refused
-// again. now is in unix ns.
-func reopen(t *schemas.Topic, l *letter, now int64) ([]outFrame, error) {
+// again. now is in unix ns; key is that of the topic's hash rules.
+func reopen(t *schemas.Topic, l *letter, now int64, key []byte) ([]outFrame, error) {
 	p := press{topic: t, letter: l.Seq, at: l.at, now: now, builders: map[slot]*schemas.FrameBuilder{}}
 	var err error
 	if schemas.HasFrameHeaders(withoutRows(l.header)) {
 		err = p.frame(l)
 	} else {
+		// A router refused it before the topic's rules were applied.
+		if len(key) == 0 && t.NeedsPrivacyKey() {
+			return nil, fmt.Errorf("%w: topic %q hashes fields and pii_key is not set; set it to what the routers have", schemas.ErrPrivacyKey, t.Name)
+		}
+		p.privacy = schemas.NewPrivacy(t, key)
 		err = p.lines(l.data)
 	}
 	if err != nil {
@@ -80,6 +85,7 @@ type press struct {
 	letter   uint64
 	at       time.Time // of the letter
 	now      int64
+	privacy  *schemas.Privacy // of lines; events of frames come with it applied
 	builders map[slot]*schemas.FrameBuilder
 	out      []outFrame
 }
@@ -154,6 +160,9 @@ func (p *press) add(e *schemas.Event, line int) error {
 	if err := e.Validate(ts, p.now); err != nil {
 		return err
 	}
+	if p.privacy != nil {
+		p.privacy.Apply(e)
+	}
 	if e.ID.IsZero() {
 		e.ID = schemas.DerivedID(ts, p.letter, uint64(line))
 	}
@@ -199,11 +208,12 @@ func (p *press) end() ([]outFrame, error) {
 	return p.out, nil
 }
 
-// Reopen makes the messages that sending a letter again publishes.
-func Reopen(t *schemas.Topic, msg *jetstream.RawStreamMsg) ([]*nats.Msg, error) {
+// Reopen makes the messages that sending a letter again publishes. key is that of
+// the topic's hash rules.
+func Reopen(t *schemas.Topic, msg *jetstream.RawStreamMsg, key []byte) ([]*nats.Msg, error) {
 	l := letter{header: msg.Header, data: msg.Data, at: msg.Time, subject: msg.Header.Get(schemas.HeaderSourceSubject)}
 	l.Seq = msg.Sequence
-	frames, err := reopen(t, &l, time.Now().UnixNano())
+	frames, err := reopen(t, &l, time.Now().UnixNano(), key)
 	out := make([]*nats.Msg, len(frames))
 	for k := range frames {
 		out[k] = frames[k].message(t.Name, l.Seq, k)

@@ -1,0 +1,47 @@
+package letters
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// JSON was refused before the topic's privacy rules were applied to it: sent again,
+// they are, and under no other key.
+func TestReopenAppliesPrivacy(t *testing.T) {
+	t.Parallel()
+	topic := schemas.NewTopic("app")
+	topic.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: schemas.PrivacyHash}, {Field: "attributes.email", Rule: schemas.PrivacyDrop}}
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	l := letter{header: nats.Header{}, at: at, data: []byte(`{"message":"hi","user_id":"ada","email":"ada@example.org"}` + "\n" + `{"message":"ho","user_id":"bob"}`)}
+	l.Seq = 9
+	frames, err := reopen(&topic, &l, at.UnixNano(), []byte("0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := 0
+	for i := range frames {
+		var r schemas.FrameReader
+		if err := r.Open(frames[i].payload, &topic, frames[i].Schema); err != nil {
+			t.Fatal(err)
+		}
+		for k := range r.Rows() {
+			e := r.Event(k)
+			events++
+			if e.UserID == "" || e.UserID == "ada" || e.UserID == "bob" || len(e.Attrs) > 0 {
+				t.Errorf("in clear: %+v", e)
+			}
+		}
+	}
+	if events != 2 {
+		t.Errorf("%d events, want 2", events)
+	}
+	if _, err := reopen(&topic, &l, at.UnixNano(), nil); !errors.Is(err, schemas.ErrPrivacyKey) || !strings.Contains(err.Error(), "pii_key") {
+		t.Errorf("without the key: %v", err)
+	}
+}
