@@ -133,7 +133,7 @@ func (r *Router) drain(ctx context.Context, s stray) error {
 		cfg: &r.cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), commits: r.commits,
 		source: s.source, sweeping: true, active: map[schemas.Month]*shardState{},
 	}
-	l.judge.topic = s.topic
+	l.judge.topic, l.judge.key = s.topic, r.cfg.PrivacyKey // it may be declared meanwhile
 	var err error
 	if l.cp, l.ckSeq, err = loadCheckpoint(ctx, l.shards, l.routed); err != nil {
 		return err
