@@ -76,6 +76,9 @@ type Spool struct {
 	appended uint64     // records
 	durable  uint64     // of them
 	marks    marks
+	// undeleted: a settled segment could not be deleted. The next process finds it
+	// again, so the marks stay.
+	undeleted bool
 
 	reading  *os.File
 	scan     scanner

@@ -239,3 +239,44 @@ func TestChangedMark(t *testing.T) {
 	}
 	must(t, s.Close())
 }
+
+// A settled segment that cannot be deleted is found again by the next process: the
+// marks that spare sending it again outlive it.
+func TestMarksOutliveSegments(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	faults := make(chan error, 16)
+	s := open(t, dir, Options{Fault: func(err error) { faults <- err }})
+	fill(t, s, "a", 1, 3, 100)
+	eventually(t, "records are durable", func() bool { return s.Safe() == 3 })
+	names, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	aside := filepath.Join(t.TempDir(), "segment")
+	must(t, os.Rename(names[0], aside))
+	must(t, os.MkdirAll(filepath.Join(names[0], "x"), 0o700)) // which no Remove takes
+	f, err := os.Open(aside)
+	must(t, err)
+	s.mu.Lock()
+	s.reading, s.scan = f, scanner{r: f, salt: s.segments[0].salt}
+	s.mu.Unlock()
+	if got, _ := seqs(t, s); len(got) != 3 {
+		t.Fatal(got)
+	}
+	s.Settle(Stream{"a", 0}, 3)
+	<-faults
+	// Emptied once more, this time without trouble.
+	fill(t, s, "a", 4, 4, 100)
+	seqs(t, s)
+	s.Settle(Stream{"a", 0}, 4)
+	eventually(t, "everything is settled on disk", func() bool { return s.Durable(Stream{"a", 0}) == 4 })
+	must(t, s.Close())
+	must(t, os.RemoveAll(names[0]))
+	must(t, os.Rename(aside, names[0]))
+	s = open(t, dir, Options{})
+	if got, bad := seqs(t, s); len(got) != 0 || bad != 0 {
+		t.Errorf("%v are sent again, %d bad", got, bad)
+	}
+	must(t, s.Close())
+}

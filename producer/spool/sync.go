@@ -137,30 +137,36 @@ func (s *Spool) trim() error {
 	if len(gone) == 0 {
 		return nil
 	}
-	for _, g := range gone {
-		path := filepath.Join(s.dir, g.name())
-		if g.damaged {
-			if err := os.Rename(path, path+damagedSuffix[len(suffix):]); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := os.Remove(path); err != nil {
-			return err
-		}
-		s.bytes.Add(-g.bytes)
-	}
-	if err := syncDir(s.dir); err != nil || !empty {
+	err := s.remove(gone)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.undeleted = s.undeleted || err != nil
+	if err != nil || s.undeleted || !empty {
 		return err
 	}
 	// Only now: a segment that came back would otherwise be sent again as if
 	// nobody had seen it.
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if len(s.segments) > 0 || len(s.marks.dirty) > 0 {
 		return nil // used again meanwhile
 	}
 	return s.marks.forget()
+}
+
+// remove deletes segments, and puts those aside that are damaged.
+func (s *Spool) remove(gone []*segment) (err error) {
+	for _, g := range gone {
+		path := filepath.Join(s.dir, g.name())
+		if g.damaged {
+			err = errors.Join(err, os.Rename(path, path+damagedSuffix[len(suffix):]))
+			continue
+		}
+		if failed := os.Remove(path); failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		s.bytes.Add(-g.bytes)
+	}
+	return errors.Join(err, syncDir(s.dir))
 }
 
 // settled says whether every record that was seen in g is under a mark.
