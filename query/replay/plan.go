@@ -19,6 +19,8 @@ type shard struct {
 	at       mark   // how far the sink has taken it
 	// unsaved is the first number that a topic was sent since the cursor was saved.
 	unsaved uint64
+	// taking says that a topic may have part of the next unit.
+	taking bool
 	// purged are positions that an erasure took out of SHARDS.
 	purged []registry.Span
 }

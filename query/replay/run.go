@@ -80,7 +80,7 @@ func (j *Job) Run(ctx context.Context, w io.Writer, pace Pace) (Result, error) {
 		return j.result(), err // the other run's cursor stands
 	}
 	for _, s := range j.begun {
-		if s.at.Events == 0 {
+		if s.at.Events == 0 && !s.taking {
 			s.at.Ahead = nil // the sink has nothing behind the cursor
 		}
 	}
@@ -232,12 +232,14 @@ func (j *Job) before(ctx context.Context, u *unit, out sink) error {
 	if s.unsaved == 0 {
 		s.unsaved = u.end.Number
 	}
+	s.taking = true
 	return nil
 }
 
 // passed says that the sink has taken a unit.
 func (j *Job) passed(u *unit) {
 	ahead := u.shard.at.Ahead
+	u.shard.taking = false
 	if u.shard.at = u.end; j.target != nil {
 		u.shard.at.Ahead = ahead // until the cursor is saved there may be more of it
 	}
