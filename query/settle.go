@@ -20,31 +20,55 @@ func (r *Reader) WaitStored(ctx context.Context, within time.Duration) (pending 
 	if err != nil {
 		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
 	}
-	upTo, deadline := info.State.LastSeq, time.Now().Add(within)
+	topics, err := r.topicNames(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return r.WaitStoredUpTo(ctx, topics, info.State.LastSeq, within, nil)
+}
+
+func (r *Reader) topicNames(ctx context.Context) ([]string, error) {
+	topics, err := r.reg.Topics(ctx)
+	names := make([]string, len(topics))
+	for i, t := range topics {
+		names[i] = t.Name
+	}
+	return names, err
+}
+
+// WaitStoredUpTo waits until what some topics have up to a sequence of EVENTS can
+// be selected in SQL, at most for within, however much comes behind it. It returns
+// how many of those events cannot yet; heard, when not nil, is told at every look.
+func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo uint64, within time.Duration, heard func(pending uint64)) (pending uint64, err error) {
+	deadline := time.Now().Add(within)
 	tick := time.NewTicker(settlePoll)
 	defer tick.Stop()
-	var tails []tail // once everything is routed
+	var tails []tail // once everything is routed: what comes later is not waited for
 	for {
 		if tails == nil {
-			if pending, err = r.unrouted(ctx, upTo); err != nil {
+			if pending, err = r.unrouted(ctx, topics, upTo); err != nil {
 				return pending, err
 			}
 			if pending == 0 {
-				if tails, err = r.tails(ctx, schemas.SubjectsShards, nil); err != nil {
-					return 0, err
+				for _, t := range topics {
+					more, err := r.tails(ctx, schemas.ShardsFilter(t), nil)
+					if err != nil {
+						return 0, err
+					}
+					tails = append(tails, more...)
 				}
 			}
 		}
-		if pending == 0 {
-			if pending, tails, err = r.unstored(ctx, tails); err != nil || pending == 0 {
+		if pending == 0 || len(tails) > 0 {
+			if pending, tails, err = r.unstored(ctx, tails); err != nil {
 				return pending, err
 			}
 		}
-		if time.Now().After(deadline) {
-			return pending, nil
+		if heard != nil {
+			heard(pending)
 		}
-		if len(tails) > 0 {
-			pending = 0 // asked anew
+		if pending == 0 || time.Now().After(deadline) {
+			return pending, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -54,15 +78,15 @@ func (r *Reader) WaitStored(ctx context.Context, within time.Duration) (pending 
 	}
 }
 
-// unrouted counts the events of EVENTS up to a sequence that no router dealt
-// with yet.
-func (r *Reader) unrouted(ctx context.Context, upTo uint64) (uint64, error) {
-	topics, err := r.reg.Topics(ctx)
-	if err != nil {
-		return 0, err
-	}
+// unrouted counts the events some topics have in EVENTS up to a sequence that no
+// router dealt with yet.
+func (r *Reader) unrouted(ctx context.Context, topics []string, upTo uint64) (uint64, error) {
 	var n uint64
-	for _, t := range topics {
+	for _, name := range topics {
+		t, err := r.reg.Topic(ctx, name)
+		if err != nil {
+			return 0, err
+		}
 		routed, err := r.checkpoints(ctx, t.Name)
 		if err != nil {
 			return 0, err

@@ -41,11 +41,15 @@ func (r *Reader) WaitRouted(ctx context.Context, within time.Duration) (pending 
 	if err != nil {
 		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
 	}
+	topics, err := r.topicNames(ctx)
+	if err != nil {
+		return 0, err
+	}
 	deadline := time.Now().Add(within)
 	tick := time.NewTicker(settlePoll)
 	defer tick.Stop()
 	for {
-		pending, err = r.unrouted(ctx, info.State.LastSeq)
+		pending, err = r.unrouted(ctx, topics, info.State.LastSeq)
 		if err != nil || pending == 0 || time.Now().After(deadline) {
 			return pending, err
 		}

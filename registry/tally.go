@@ -133,6 +133,22 @@ func (t *Tally) GoneUpTo(pos uint64) (least, most uint64) {
 	return least, most
 }
 
+// LastCut is the highest position up to pos that rows are gone from, or go from;
+// 0 when there is none. An insert ended there, though ClickHouse may not show it
+// any more.
+func (t *Tally) LastCut(pos uint64) (last uint64) {
+	cuts := t.Gone
+	if t.Pending != nil {
+		cuts = slices.Concat(cuts, t.Pending.Cuts)
+	}
+	for _, c := range cuts {
+		if c.Pos <= pos {
+			last = max(last, c.Pos)
+		}
+	}
+	return last
+}
+
 // IsPurged says whether the position was taken out of SHARDS on purpose.
 func (t *Tally) IsPurged(pos uint64) bool {
 	return slices.ContainsFunc(t.Purged, func(s Span) bool { return s.From <= pos && pos <= s.To })

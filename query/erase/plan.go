@@ -45,7 +45,7 @@ func (x *Eraser) Plan(ctx context.Context, req Request) (*Plan, error) {
 	}
 	e.Fence = math.MaxUint64
 	p := &Plan{Topic: e.Topic, Users: e.Users, Where: e.Where, Shards: []ShardPlan{}}
-	if p.Waiting, err = x.cfg.Reader.WaitStored(ctx, 0); err != nil {
+	if p.Waiting, err = x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.Fence, 0, nil); err != nil {
 		return nil, err
 	}
 	scopes, err := x.scopes(ctx, &e)

@@ -173,6 +173,14 @@ func (x *Eraser) mix(ctx context.Context, e *registry.Erasure, sc *scope, tail e
 	if err != nil || above == 0 || below == sc.bound {
 		return err
 	}
+	// Where inserts ended whose rows are all gone, the tally knows alone.
+	t, err := x.cfg.Registry.Tally(ctx, e.Topic, sc.part.Month, sc.part.Shard)
+	if err != nil {
+		return err
+	}
+	if below = max(below, t.LastCut(sc.bound)); below == sc.bound {
+		return nil
+	}
 	cond, params := e.Match("e")
 	all, err := x.cfg.DB.Matching(ctx, e.Topic, []tables.Partition{sc.part}, tables.Condition{SQL: fmt.Sprintf("%s AND pos = %d", cond, above), Params: params}, true)
 	if err != nil || len(all) == 0 {

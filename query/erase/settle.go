@@ -11,22 +11,23 @@ import (
 // settle waits until everything that was accepted before the erasure was entered
 // is stored, and notes how far it covers the shards that go on growing.
 func (x *Eraser) settle(ctx context.Context, e registry.Erasure) (registry.Erasure, error) {
-	// Who held an older ledger has read this entry then.
-	if err := pause(ctx, time.Until(e.CreatedAt.Add(registry.LedgerStaleness))); err != nil {
+	// Who held an older ledger has read this entry then. The clock that wrote
+	// CreatedAt may have been another's, ahead of this one.
+	if err := pause(ctx, min(registry.LedgerStaleness, time.Until(e.CreatedAt.Add(registry.LedgerStaleness)))); err != nil {
 		return e, err
 	}
-	for deadline := time.Now().Add(x.cfg.Within); ; {
-		pending, err := x.cfg.Reader.WaitStored(ctx, settleStep)
-		if err != nil {
-			return e, err
+	told := time.Time{}
+	pending, err := x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.Fence, x.cfg.Within, func(pending uint64) {
+		if time.Since(told) >= settleStep {
+			told = time.Now()
+			x.progress(Progress{State: registry.Settling, Pending: pending})
 		}
-		x.progress(Progress{State: registry.Settling, Pending: pending})
-		if pending == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			return e, fmt.Errorf("%w: %d events after %s; once routers and sinks have stored them, `almanac erase resume %s` goes on", ErrNotSettled, pending, x.cfg.Within, e.ID)
-		}
+	})
+	if err != nil {
+		return e, err
+	}
+	if pending > 0 {
+		return e, fmt.Errorf("%w: %d events after %s; once routers and sinks have stored them, `almanac erase resume %s` goes on", ErrNotSettled, pending, x.cfg.Within, e.ID)
 	}
 	bounds, err := x.bounds(ctx, &e)
 	if err != nil {
