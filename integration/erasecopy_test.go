@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query/erase"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
 )
@@ -70,9 +68,9 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 		e.verify(90)
 	})
 	t.Run("without rows", func(t *testing.T) {
-		// As if nothing had been stored yet: no rows, no floor, no tokens.
+		// As if nothing had been stored yet: no rows, no tokens, and a floor that says
+		// there were.
 		exec("ALTER TABLE %s DROP PARTITION ID '%s'", e.table("app"), schemas.PartitionID(shard.Month, shard.ID))
-		e.lowerFloor(entry)
 		defer e.sink(func(c *sinks.Config) { c.BatchRows = 1 })() // a frame an insert
 		e.stored("app", 60, 30*time.Second)
 		eventually(t, 30*time.Second, func() error {
@@ -87,23 +85,6 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 		}
 		e.verify(90)
 	})
-}
-
-// lowerFloor puts a shard's entry back to before its floor was raised.
-func (e *env) lowerFloor(s registry.Shard) {
-	e.t.Helper()
-	kv, err := e.reg.JetStream().KeyValue(e.t.Context(), schemas.Bucket)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	s.Floor = 0
-	data, err := json.Marshal(s)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	if _, err := kv.Put(e.t.Context(), schemas.ShardKey(s.Topic, s.Month, s.ID), data); err != nil {
-		e.t.Fatal(err)
-	}
 }
 
 // An insert that takes frames from both sides of the fence loses the rows from

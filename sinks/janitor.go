@@ -98,8 +98,8 @@ func (s *Sinks) closeShards(ctx context.Context, house []topicShards) error {
 
 func (s *Sinks) close(ctx context.Context, e registry.Shard) error {
 	ref := Ref{e.Topic, e.Month, e.ID}
-	head, err := s.cfg.DB.Head(ctx, e.Topic, e.Month, e.ID)
-	if err != nil || max(head, e.Floor) < e.SealedAt {
+	head, _, err := s.head(ctx, ref)
+	if err != nil || head < e.SealedAt {
 		return err
 	}
 	stored, err := s.cfg.DB.Stored(ctx, e.Topic, e.Month, e.ID)

@@ -231,7 +231,7 @@ func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *bat
 // registry because rows that carried it are gone on purpose. absent is how far the
 // table lies below.
 func (s *Sinks) head(ctx context.Context, ref Ref) (head, absent uint64, err error) {
-	pos, err := s.cfg.DB.Head(ctx, ref.Topic, ref.Month, ref.Shard)
+	pos, rows, err := s.cfg.DB.HeadRows(ctx, ref.Topic, ref.Month, ref.Shard)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -239,8 +239,41 @@ func (s *Sinks) head(ctx context.Context, ref Ref) (head, absent uint64, err err
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return 0, 0, err
 	}
+	if entry.Floor > pos && !entry.Gone() {
+		back, err := s.putBack(ctx, ref, entry.Floor, rows)
+		if err != nil || back {
+			return pos, 0, err
+		}
+	}
 	head = max(pos, entry.Floor)
 	return head, head - pos, nil
+}
+
+// putBack says whether ClickHouse lacks rows up to the floor which no erasure took,
+// above all that it has: it was put back to an older copy, and what the floor once
+// stated is to be stored again. The ledger keeps out what was erased.
+func (s *Sinks) putBack(ctx context.Context, ref Ref, floor, rows uint64) (bool, error) {
+	last, err := s.shards.GetLastMsgForSubject(ctx, ref.Subject())
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("sinks: end of %s: %w", ref, err)
+	}
+	seq, err := registry.FindFrame(ctx, s.shards, ref.Subject(), floor, last.Sequence)
+	if err != nil {
+		return false, err
+	}
+	p, err := registry.FrameFrom(ctx, s.shards, ref.Subject(), seq)
+	if err != nil || p.Pos != floor {
+		return false, err // purged: the floor is all there is to go by
+	}
+	t, err := s.cfg.Registry.Tally(ctx, ref.Topic, ref.Month, ref.Shard)
+	if err != nil {
+		return false, err
+	}
+	_, gone := t.GoneUpTo(floor)
+	return rows+gone < p.ShardRows, nil
 }
 
 // table is the topic's descriptor, of schema version atLeast or later, with its
