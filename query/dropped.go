@@ -23,10 +23,11 @@ func (r *Reader) verifyGone(ctx context.Context, s *ShardReport, e registry.Shar
 		s.problem("sealed at position %d and dropped, its last frame has %d", e.SealedAt, t.Pos)
 	case has:
 		s.Routed, s.Expected = t.ShardRows, t.ShardRows
-		b, a := gone.before[e.ID], gone.after[e.ID]
-		least, _ := b.GoneUpTo(s.Tail)
+		// Not less than nothing: what an erasure had counted and not taken yet when the
+		// shard was marked is among the dropped.
+		a := gone.after[e.ID]
 		_, most := a.GoneUpTo(s.Tail)
-		s.Erased = erasedOf(s.Expected, s.Dropped, least, most)
+		s.Erased = erasedOf(s.Expected, s.Dropped, 0, most)
 		s.Expected -= s.Erased
 	case e.SealedAt > 0:
 		s.problem("dropped, and %s does not even hold the mark of its last frame", schemas.StreamShards)

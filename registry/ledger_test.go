@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -97,6 +98,16 @@ func TestCuts(t *testing.T) {
 	})
 }
 
+func TestLastCut(t *testing.T) {
+	t.Parallel()
+	tally := Tally{Gone: []Cut{{4, 2}, {9, 3}}, Pending: &Pending{Cuts: []Cut{{6, 1}}}}
+	for pos, want := range map[uint64]uint64{3: 0, 4: 4, 5: 4, 8: 6, 9: 9, 20: 9} {
+		if got := tally.LastCut(pos); got != want {
+			t.Errorf("up to %d: %d, want %d", pos, got, want)
+		}
+	}
+}
+
 func TestPurgedSpans(t *testing.T) {
 	var tally Tally
 	tally.AddPurged(7, 3, 4, 9, 5, 4)
@@ -155,15 +166,33 @@ func TestLedgerEntries(t *testing.T) {
 		t.Errorf("pending: %d to %d rows are gone", least, most)
 	}
 	twin := tally
-	if err := r.Book(ctx, &tally, Receipt{Rows: 5, Before: 12, After: 7}, 7); err != nil {
+	// The shard is sealed, stored whole and closed while its rows are counted: the
+	// count is taken anew.
+	counts := []uint64{7, 9}
+	count := func(context.Context) (uint64, error) {
+		n := counts[0]
+		if counts = counts[1:]; n == 7 {
+			now, err := r.Shard(ctx, "app", november, s.ID)
+			if err != nil {
+				return 0, err
+			}
+			now.Status, now.Rows = Closed, 9
+			return n, r.commit(ctx, &change{key: now.key(), rev: now.rev, v: &now})
+		}
+		return n, nil
+	}
+	if err := r.Book(ctx, &tally, Receipt{Rows: 5, Before: 12}, count); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Book(ctx, &twin, Receipt{Rows: 5}, 7); !errors.Is(err, ErrConflict) {
+	if now, err := r.Shard(ctx, "app", november, s.ID); err != nil || now.Rows != 9 {
+		t.Errorf("closed with 9 rows, booked as %d (%v)", now.Rows, err)
+	}
+	if err := r.Book(ctx, &twin, Receipt{Rows: 5}, func(context.Context) (uint64, error) { return 7, nil }); !errors.Is(err, ErrConflict) {
 		t.Errorf("booked twice: %v", err)
 	}
 	all, err := r.Tallies(ctx, "app")
 	got := all[s.ID]
-	if least, most := got.GoneUpTo(9); err != nil || len(all) != 1 || least != 5 || most != 5 || got.Receipts["e1"].After != 7 || got.Pending != nil {
+	if least, most := got.GoneUpTo(9); err != nil || len(all) != 1 || least != 5 || most != 5 || got.Receipts["e1"].After != 9 || got.Pending != nil {
 		t.Errorf("booked: %+v (%v)", all, err)
 	}
 	// Neither the topic's heads nor its shards are confused by the ledger's keys.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -228,15 +229,16 @@ func (r *Registry) Begin(ctx context.Context, t *Tally, p Pending) error {
 }
 
 // Book ends the pending erasure of a tally, whose rows are gone: they join those
-// that are, and the shard's entry has its rows less. rows is how many the shard
-// has now, which a closed shard's entry states exactly.
-func (r *Registry) Book(ctx context.Context, t *Tally, receipt Receipt, rows uint64) error {
+// that are, and the shard's entry has its rows less. count says how many rows the
+// shard has now, which a closed shard's entry states exactly: it is asked after the
+// entry was read, and again when the entry changed meanwhile, for who closed the
+// shard may have counted rows that count did not see, or the other way round.
+func (r *Registry) Book(ctx context.Context, t *Tally, receipt Receipt, count func(context.Context) (uint64, error)) error {
+	id := t.Pending.Erasure
 	next := *t
-	next.Receipts = map[string]Receipt{t.Pending.Erasure: receipt}
-	for id, old := range t.Receipts {
-		if id != t.Pending.Erasure {
-			next.Receipts[id] = old
-		}
+	next.Receipts = maps.Clone(t.Receipts)
+	if next.Receipts == nil {
+		next.Receipts = map[string]Receipt{}
 	}
 	next.Gone, next.Pending = AddCuts(t.Gone, t.Pending.Cuts), nil
 	for {
@@ -244,8 +246,12 @@ func (r *Registry) Book(ctx context.Context, t *Tally, receipt Receipt, rows uin
 		if err != nil {
 			return err
 		}
+		if receipt.After, err = count(ctx); err != nil {
+			return err
+		}
+		next.Receipts[id] = receipt
 		if s.Status == Closed {
-			s.Rows = rows
+			s.Rows = receipt.After
 		} else {
 			s.Rows -= min(s.Rows, t.Pending.Rows)
 		}

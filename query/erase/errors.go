@@ -12,6 +12,8 @@ var (
 	ErrLate = errors.New("too late to tell events apart")
 	// ErrNotGone: rows are still in a part that is read, after every attempt.
 	ErrNotGone = errors.New("rows are still there")
+	// ErrUnstored: ClickHouse lacks rows that the streams may be all to have.
+	ErrUnstored = errors.New("not everything in the streams is in ClickHouse")
 	// ErrHeld: the streams still hold events the entry is needed for.
 	ErrHeld = errors.New("the streams still hold such events")
 )

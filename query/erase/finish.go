@@ -42,16 +42,15 @@ func (x *Eraser) finish(ctx context.Context, t *registry.Tally) error {
 			return err
 		}
 	}
-	_, after, err := x.cfg.DB.HeadRows(ctx, t.Topic, t.Month, t.Shard)
-	if err != nil {
-		return err
-	}
-	receipt := registry.Receipt{Rows: p.Rows, Before: p.Before, After: after, Dropped: p.Drop, RewrittenAt: time.Now().UTC()}
+	receipt := registry.Receipt{Rows: p.Rows, Before: p.Before, Dropped: p.Drop, RewrittenAt: time.Now().UTC()}
 	if old, again := t.Receipts[p.Erasure]; again {
 		receipt.Rows, receipt.Before = old.Rows, old.Before // they came back, and were counted then
 	}
 	x.crash("erase.before-book")
-	return x.cfg.Registry.Book(ctx, t, receipt, after)
+	return x.cfg.Registry.Book(ctx, t, receipt, func(ctx context.Context) (uint64, error) {
+		_, rows, err := x.cfg.DB.HeadRows(ctx, t.Topic, t.Month, t.Shard)
+		return rows, err
+	})
 }
 
 // floor makes the head safe when the rows that carry it are all to go.
@@ -80,6 +79,15 @@ const maxRewrites = 5
 
 // remove takes the rows out of every part that is read, and proves it.
 func (x *Eraser) remove(ctx context.Context, e *registry.Erasure, s *scope, drop bool) error {
+	c := covered(e, s, "e")
+	parts := []tables.Partition{s.part}
+	if drop {
+		// What was to be dropped may have got other rows since, from a repair.
+		var err error
+		if drop, err = x.nothingElse(ctx, e, s, c); err != nil {
+			return err
+		}
+	}
 	if drop {
 		if err := x.cfg.DB.DropShard(ctx, e.Topic, s.part.Month, s.part.Shard); err != nil {
 			return err
@@ -87,8 +95,6 @@ func (x *Eraser) remove(ctx context.Context, e *registry.Erasure, s *scope, drop
 		x.crash("erase.after-delete")
 		return nil
 	}
-	c := covered(e, s, "e")
-	parts := []tables.Partition{s.part}
 	for range maxRewrites {
 		seen, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, false)
 		if err != nil {
@@ -113,6 +119,19 @@ func (x *Eraser) remove(ctx context.Context, e *registry.Erasure, s *scope, drop
 		}
 	}
 	return fmt.Errorf("%w: %s, after %d merges", ErrNotGone, schemas.PublicShardName(e.Topic, s.part.Month, s.part.Shard), maxRewrites)
+}
+
+// nothingElse says that a shard has only rows that fulfil the condition.
+func (x *Eraser) nothingElse(ctx context.Context, e *registry.Erasure, s *scope, c tables.Condition) (bool, error) {
+	found, err := x.cfg.DB.Matching(ctx, e.Topic, []tables.Partition{s.part}, c, false)
+	if err != nil {
+		return false, err
+	}
+	_, rows, err := x.cfg.DB.HeadRows(ctx, e.Topic, s.part.Month, s.part.Shard)
+	for _, n := range found[s.part.Shard] {
+		rows -= min(rows, n.Rows)
+	}
+	return rows == 0, err
 }
 
 // rewrite merges a partition, once no other merge or delete is under way in it.

@@ -170,14 +170,19 @@ func (x *Eraser) matchingFrames(ctx context.Context, e *registry.Erasure, seqs [
 }
 
 // deadLetters calls f with the dead letters from before the fence that may be of
-// the erasure: those that name one of its users, or all, when it names none.
+// the erasure: frames with events of its users, others that name one of them, or
+// all, when it names none.
 // What they hold is no event, so that a filter cannot judge it.
 func (x *Eraser) deadLetters(ctx context.Context, e *registry.Erasure, t *schemas.Topic, f func(*jetstream.RawStreamMsg) error) error {
 	var r schemas.FrameReader
 	return registry.Read(ctx, x.js, schemas.StreamShards, schemas.DeadSubject(e.Topic), 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
-		named := len(e.Users) == 0 || names(e, msg.Data)
+		named := len(e.Users) == 0
 		if h, err := schemas.ParseFrame(msg.Header); err == nil && r.Open(msg.Data, t, h.Schema) == nil {
-			named = named || names(e, r.Raw())
+			for i := 0; i < r.Rows() && !named; i++ {
+				named = slices.Contains(e.Users, r.Event(i).UserID)
+			}
+		} else {
+			named = named || names(e, msg.Data)
 		}
 		if !named || source(msg.Header) > e.Fence {
 			return true, nil

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -125,9 +127,13 @@ func (x *Eraser) purgeShard(ctx context.Context, e *registry.Erasure, t *schemas
 	if err != nil || !has {
 		return err
 	}
+	head, err := x.whole(ctx, s, tail)
+	if err != nil {
+		return err
+	}
 	covered := func(msg *jetstream.RawStreamMsg) bool {
 		p, err := schemas.ParsePlaced(msg.Header)
-		return err != nil || p.SourceSeq <= e.Fence
+		return err != nil || p.SourceSeq <= e.Fence && p.Pos <= head
 	}
 	return x.hits(ctx, e, t, schemas.StreamShards, tail.subject, covered, func(found []hit) error {
 		var positions []uint64
@@ -159,6 +165,48 @@ func (x *Eraser) purgeShard(ctx context.Context, e *registry.Erasure, t *schemas
 		}
 		return nil
 	})
+}
+
+// whole is the shard's head, if ClickHouse has every row up to it that no erasure
+// took. Otherwise, after it was put back to an older copy say, the frames are all
+// there is of some events, and of others than the erasure's.
+func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head uint64, err error) {
+	before, err := x.cfg.Registry.Tally(ctx, s.Topic, s.Month, s.ID)
+	if err != nil {
+		return 0, err
+	}
+	pos, rows, err := x.cfg.DB.HeadRows(ctx, s.Topic, s.Month, s.ID)
+	if err != nil {
+		return 0, err
+	}
+	after, err := x.cfg.Registry.Tally(ctx, s.Topic, s.Month, s.ID) // an erasure may be under way
+	if err != nil {
+		return 0, err
+	}
+	if head = max(pos, s.Floor); head == 0 {
+		return 0, nil
+	}
+	brought, known := tail.ShardRows, tail.Pos == head
+	if head < tail.Pos {
+		seq, err := registry.FindFrame(ctx, x.shards, tail.subject, head, tail.Seq)
+		if err != nil {
+			return 0, err
+		}
+		p, err := registry.FrameFrom(ctx, x.shards, tail.subject, seq)
+		if err != nil {
+			return 0, err
+		}
+		if brought, known = p.ShardRows, p.Pos == head; p.Pos == head+1 {
+			brought, known = p.ShardRows-uint64(p.Rows), true
+		}
+	}
+	least, _ := before.GoneUpTo(head)
+	_, most := after.GoneUpTo(head)
+	if !known || rows+least > brought || rows+most < brought {
+		return 0, fmt.Errorf("%w: %s has %d rows up to position %d, its frames brought %d and erasures took %d; run `almanac verify %s` before anything is purged",
+			ErrUnstored, s.Name(), rows, head, brought, most, s.Topic)
+	}
+	return head, nil
 }
 
 // note writes positions into the shard's tally that are about to leave SHARDS.
@@ -265,7 +313,35 @@ func (x *Eraser) purgeDead(ctx context.Context, e *registry.Erasure, t *schemas.
 	})
 }
 
-// names says whether text names one of the erasure's users.
+// names says whether text names one of the erasure's users: as a word, so that
+// u-10 and u-1@example.org are not taken for u-1.
 func names(e *registry.Erasure, text []byte) bool {
-	return slices.ContainsFunc(e.Users, func(u string) bool { return bytes.Contains(text, []byte(u)) })
+	return slices.ContainsFunc(e.Users, func(u string) bool { return named(text, []byte(u)) })
+}
+
+func named(text, user []byte) bool {
+	for from := 0; ; {
+		i := bytes.Index(text[from:], user)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(user)
+		before, n := utf8.DecodeLastRune(text[:i])
+		before2, _ := utf8.DecodeLastRune(text[:i-n])
+		after, n := utf8.DecodeRune(text[end:])
+		after2, _ := utf8.DecodeRune(text[end+n:])
+		if !goesOn(before, before2) && !goesOn(after, after2) {
+			return true
+		}
+		from = i + 1
+	}
+}
+
+// goesOn says whether a word goes on with a rune and the one beyond: with a letter,
+// a digit, a dash, or a sign inside of an address. Bytes that are no text, and the
+// end, are utf8.RuneError.
+func goesOn(r, beyond rune) bool {
+	part := func(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	return part(r) || (r == '.' || r == '@' || r == '+') && part(beyond)
 }

@@ -88,3 +88,30 @@ func TestRedacted(t *testing.T) {
 		t.Error("two erasures give a user one pseudonym")
 	}
 }
+
+// Text names a user as a word: what others wrote, whose names begin or end alike,
+// is not taken.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	e := &registry.Erasure{Users: []string{"u-1", "bob"}}
+	for text, want := range map[string]bool{
+		`{"user_id":"u-1","n":1}`:             true,
+		`user=u-1`:                            true,
+		"u-1":                                 true,
+		"it was bob.":                         true,
+		"user:bob, again":                     true,
+		"\x80\x03u-1\x00":                     true,
+		`{"user_id":"u-10"} then u-1 by name`: true,
+		`{"user_id":"u-10"}`:                  false,
+		`{"user_id":"eu-1"}`:                  false,
+		`{"user_id":"u-1-b"}`:                 false,
+		"bob@example.org":                     false,
+		"jim.bob wrote":                       false,
+		"bobby":                               false,
+		"":                                    false,
+	} {
+		if got := names(e, []byte(text)); got != want {
+			t.Errorf("%q names a user: %t, want %t", text, got, want)
+		}
+	}
+}
