@@ -51,7 +51,7 @@ func TestEraseWhileEventsFlow(t *testing.T) {
 			}
 		}
 	})
-	x := e.eraser(func(c *erase.Config) { c.Within = 20 * time.Second })
+	x := e.eraser()
 	job, err := x.Start(t.Context(), erase.Request{Topic: "app", Users: []string{"u-7"}})
 	if err == nil {
 		job, err = x.Run(t.Context(), "app", job.ID)
@@ -95,8 +95,12 @@ func TestEraseAllBelowTheFence(t *testing.T) {
 	}
 	subject := schemas.ShardSubject("app", s.Month, s.ID)
 	last, err := stream.GetLastMsgForSubject(t.Context(), subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind, err := registry.FindBehind(t.Context(), stream, subject, job.Fence, last.Sequence)
 	if err == nil { // as the janitor does
-		err = stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(last.Sequence))
+		err = stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(behind))
 	}
 	if err != nil {
 		t.Fatal(err)
