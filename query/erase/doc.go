@@ -62,7 +62,8 @@
 //
 // # Failures
 //
-// ErrNotSettled: routers or sinks did not come to the end in time; nothing was
+// ErrUnstored: Purge found a shard whose rows in ClickHouse do not add up with its
+// frames; it took nothing of it. ErrNotSettled: routers or sinks did not come to the end in time; nothing was
 // erased yet, Run goes on later. ErrLate: an erasure that was interrupted for
 // longer than SHARDS keeps frames, in a shard with a mixed insert. A dropped
 // partition takes ClickHouse's insert tokens with it: a sink that slept since
