@@ -1,10 +1,13 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/erase"
+	"github.com/almanac-events/almanac/query/replay"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -237,4 +241,54 @@ func (e *env) eraseKilledAt(point, user string) uint64 {
 		t.Errorf("%s: %d rows are left", point, n)
 	}
 	return want
+}
+
+// What was erased is in no replay: neither one that begins afterwards, from the
+// streams, from ClickHouse or into a topic, nor one that was begun before.
+func TestReplayAfterErasure(t *testing.T) {
+	t.Parallel()
+	other := replayTopic(2)
+	other.Name = "other"
+	e := start(t, replayTopic(2), other)
+	e.router()
+	e.sink()
+	const n, mine = 1000, 20 // of each of fifty users
+	e.fill("app", n, feb(1, 2))
+	e.stored("app", n, 20*time.Second)
+	begun, err := e.replayer(nil).Begin(t.Context(), replay.Request{Topic: "app"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job := e.erase(erase.Request{Topic: "app", Users: []string{"u-7"}}); job.Rows != mine {
+		t.Fatalf("%d rows went, want %d", job.Rows, mine)
+	}
+	without := func(what string, lines []string) {
+		t.Helper()
+		if got := len(slices.Compact(ids(parsed(t, lines)))); len(lines) != n-mine || got != len(lines) {
+			t.Errorf("%s: %d events with %d ids, want %d", what, len(lines), got, n-mine)
+		}
+		if strings.Contains(strings.Join(lines, ""), `"user_id":"u-7"`) {
+			t.Errorf("%s: what was erased came", what)
+		}
+		e.likeQuery("app", lines)
+	}
+	without("from the streams", e.replayed(replay.Request{Topic: "app"}))
+	var out bytes.Buffer
+	if _, err := begun.Run(t.Context(), &out, replay.Pace{}); err != nil {
+		t.Fatal(err)
+	}
+	without("begun before", slices.Collect(strings.Lines(out.String())))
+	e.purgeSome("app", 5)
+	without("from both", e.replayed(replay.Request{Topic: "app", Order: replay.ByTime}))
+	into, err := e.replayer(nil).Begin(t.Context(), replay.Request{Topic: "app", Into: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := into.Run(t.Context(), nil, replay.Pace{}); err != nil || res.Events != n-mine {
+		t.Errorf("into a topic: %+v %v", res, err)
+	}
+	e.stored("other", n-mine, 20*time.Second)
+	if got := e.count("SELECT count() FROM %s WHERE user_id = 'u-7'", e.table("other")); got != 0 {
+		t.Errorf("the other topic has %d events of what was erased", got)
+	}
 }

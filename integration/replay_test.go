@@ -351,3 +351,92 @@ func TestReplayResume(t *testing.T) {
 		t.Errorf("into itself: %+v %v", res, err)
 	}
 }
+
+// rewind sets a job's cursor back to its beginning: as after a kill before the
+// first was saved.
+func (e *env) rewind(id string) {
+	e.t.Helper()
+	entry, err := e.reg.Job(e.t.Context(), "replay", id)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	var state map[string]json.RawMessage
+	if err := json.Unmarshal(entry.State, &state); err != nil {
+		e.t.Fatal(err)
+	}
+	if entry.State, err = json.Marshal(map[string]json.RawMessage{"spec": state["spec"]}); err != nil {
+		e.t.Fatal(err)
+	}
+	entry.Done = false
+	if err := e.reg.SaveJob(e.t.Context(), &entry); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// Into a subject that a stream listens on every event is acknowledged: a stream
+// that refuses fails the job, which goes on when there is room, and what a killed
+// run sent before is taken out by its Nats-Msg-Id.
+func TestReplayIntoStream(t *testing.T) {
+	t.Parallel()
+	e := start(t, replayTopic(2))
+	e.router()
+	e.sink()
+	const n = 1000
+	e.fill("app", n, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	e.stored("app", n, 20*time.Second)
+	js := e.reg.JetStream()
+	cfg := jetstream.StreamConfig{Name: "COPIES", Subjects: []string{"copies.>"}, Storage: jetstream.MemoryStorage,
+		MaxMsgs: n / 2, Discard: jetstream.DiscardNew, Duplicates: time.Hour, AllowDirect: true}
+	stream, err := js.CreateStream(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func() uint64 {
+		info, err := stream.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.State.Msgs
+	}
+	j, err := e.replayer(nil).Begin(t.Context(), replay.Request{Topic: "app", Into: "copies.app"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := j.Run(t.Context(), nil, replay.Pace{}); err == nil || !strings.Contains(err.Error(), "COPIES did not take an event") || res.Done {
+		t.Fatalf("a stream that is full: %+v %v", res, err)
+	}
+	if got := has(); got != n/2 {
+		t.Errorf("the full stream has %d events, want %d", got, n/2)
+	}
+	cfg.MaxMsgs = -1
+	if stream, err = js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time from the beginning
+		if j, err = e.replayer(nil).Resume(t.Context(), j.ID()); err != nil {
+			t.Fatal(err)
+		}
+		if res, err := j.Run(t.Context(), nil, replay.Pace{}); err != nil || !res.Done || res.Events != n {
+			t.Fatalf("%+v %v", res, err)
+		}
+		if got := has(); got != n {
+			t.Errorf("the stream has %d events, want %d", got, n)
+		}
+		e.rewind(j.ID())
+	}
+	var lines []string
+	err = registry.Read(t.Context(), js, "COPIES", "copies.app", 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+		if msg.Header.Get(jetstream.MsgIDHeader) == "" {
+			t.Error("a message without an id")
+		}
+		lines = append(lines, string(msg.Data)+"\n")
+		return true, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.likeQuery("app", lines)
+	if got := len(slices.Compact(ids(parsed(t, lines)))); got != n {
+		t.Errorf("the stream has %d ids, want %d", got, n)
+	}
+}
