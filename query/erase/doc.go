@@ -65,7 +65,8 @@
 // ErrUnstored: Purge found a shard whose rows in ClickHouse do not add up with its
 // frames; it took nothing of it. ErrNotSettled: routers or sinks did not come to the end in time; nothing was
 // erased yet, Run goes on later. ErrLate: an erasure that was interrupted for
-// longer than SHARDS keeps frames, in a shard with a mixed insert. A dropped
+// longer than SHARDS keeps frames, in a shard with a mixed insert, or in one whose
+// frames at the fence are gone: a bound taken too high would erase what came after. A dropped
 // partition takes ClickHouse's insert tokens with it: a sink that slept since
 // before the shard was closed could store its rows again; verify names them.
 package erase

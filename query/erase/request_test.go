@@ -70,6 +70,26 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// Where frames are missing at the fence, the last covered position is not known:
+// taken too high, it would erase what the user did since.
+func TestEdge(t *testing.T) {
+	at := func(pos, source uint64) schemas.Placed { return schemas.Placed{Pos: pos, SourceSeq: source} }
+	for name, c := range map[string]struct {
+		before, first schemas.Placed
+		bound         uint64
+		exact         bool
+	}{
+		"both are there":       {at(7, 100), at(8, 101), 7, true},
+		"began behind":         {at(1, 101), at(1, 101), 0, true},
+		"purged from behind":   {at(12, 140), at(12, 140), 11, false},
+		"purged on both sides": {at(9, 150), at(9, 150), 8, false},
+	} {
+		if bound, exact := edge(c.before, c.first, 100); bound != c.bound || exact != c.exact {
+			t.Errorf("%s: %d, %t", name, bound, exact)
+		}
+	}
+}
+
 // A redacted entry names nobody, matches nothing, and keeps the proof's hash.
 func TestRedacted(t *testing.T) {
 	e := registry.Erasure{ID: "x", Users: []string{"u-7"}, Where: "ip = '10.0.0.7'", Cond: "1", Params: map[string]string{"p1": "u-7"}, Rows: 5}

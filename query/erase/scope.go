@@ -95,12 +95,43 @@ func (x *Eraser) bounds(ctx context.Context, e *registry.Erasure) (map[schemas.S
 			if err != nil {
 				return nil, err
 			}
-			out[s.ID] = first.Pos - 1
+			before, err := x.before(ctx, t, first)
+			if err != nil {
+				return nil, err
+			}
+			bound, exact := edge(before, first, e.Fence)
+			if !exact && s.Overlaps(e.From, e.To) && !s.Gone() {
+				return nil, fmt.Errorf("%w: %s no longer has position %d of %s, so whether the erasure %s covers it is not known; a new erasure of the same events takes them all",
+					ErrLate, schemas.StreamShards, first.Pos-1, s.Name(), e.ID)
+			}
+			if exact {
+				out[s.ID] = bound
+			}
 		case s.Status == registry.Active:
 			out[s.ID] = t.Pos
 		}
 	}
 	return out, nil
+}
+
+// before is the frame SHARDS holds at the position below first's, or first again
+// when it holds none there.
+func (x *Eraser) before(ctx context.Context, t end, first schemas.Placed) (schemas.Placed, error) {
+	if first.Pos == 1 {
+		return first, nil
+	}
+	seq, err := registry.FindFrame(ctx, x.shards, t.subject, first.Pos-1, t.Seq)
+	if err != nil {
+		return first, err
+	}
+	return registry.FrameFrom(ctx, x.shards, t.subject, seq)
+}
+
+// edge is the last position up to the fence, given the first frame SHARDS holds
+// from behind it and the one before: exact only when nothing is missing between
+// the two, for what is missing may have come from either side.
+func edge(before, first schemas.Placed, fence uint64) (bound uint64, exact bool) {
+	return first.Pos - 1, first.Pos == 1 || before.Pos == first.Pos-1 && before.SourceSeq <= fence
 }
 
 // scopes are the scopes of the shards that may hold events of the erasure.
