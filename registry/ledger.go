@@ -57,6 +57,9 @@ type Erasure struct {
 	// was in SHARDS, the last covered position. Every other shard of that time is
 	// covered whole.
 	Bounds map[schemas.Shard]uint64 `json:"bounds,omitempty"`
+	// Tails are the last positions that the shards which may still grow had when the
+	// entry was written, all of them from before the fence; gone once it is settled.
+	Tails map[schemas.Shard]uint64 `json:"tails,omitempty"`
 	// Rows were erased in Shards shards; set with Erased.
 	Rows   uint64 `json:"rows"`
 	Shards int    `json:"shards"`

@@ -91,6 +91,10 @@ func (x *Eraser) Start(ctx context.Context, req Request) (registry.Erasure, erro
 	if err != nil {
 		return e, err
 	}
+	// Before the fence is read, so that all of it came from before.
+	if e.Tails, err = x.growing(ctx, e.Topic); err != nil {
+		return e, err
+	}
 	info, err := x.events.Info(ctx)
 	if err != nil {
 		return e, fmt.Errorf("erase: %s: %w", schemas.StreamEvents, err)

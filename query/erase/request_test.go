@@ -76,15 +76,17 @@ func TestEdge(t *testing.T) {
 	at := func(pos, source uint64) schemas.Placed { return schemas.Placed{Pos: pos, SourceSeq: source} }
 	for name, c := range map[string]struct {
 		before, first schemas.Placed
+		known         uint64
 		bound         uint64
 		exact         bool
 	}{
-		"both are there":       {at(7, 100), at(8, 101), 7, true},
-		"began behind":         {at(1, 101), at(1, 101), 0, true},
-		"purged from behind":   {at(12, 140), at(12, 140), 11, false},
-		"purged on both sides": {at(9, 150), at(9, 150), 8, false},
+		"both are there":       {at(7, 100), at(8, 101), 5, 7, true},
+		"began behind":         {at(1, 101), at(1, 101), 0, 0, true},
+		"purged from behind":   {at(12, 140), at(12, 140), 7, 11, false},
+		"purged on both sides": {at(9, 150), at(9, 150), 0, 8, false},
+		"purged up to there":   {at(8, 101), at(8, 101), 7, 7, true},
 	} {
-		if bound, exact := edge(c.before, c.first, 100); bound != c.bound || exact != c.exact {
+		if bound, exact := edge(c.before, c.first, 100, c.known); bound != c.bound || exact != c.exact {
 			t.Errorf("%s: %d, %t", name, bound, exact)
 		}
 	}

@@ -99,7 +99,7 @@ func (x *Eraser) bounds(ctx context.Context, e *registry.Erasure) (map[schemas.S
 			if err != nil {
 				return nil, err
 			}
-			bound, exact := edge(before, first, e.Fence)
+			bound, exact := edge(before, first, e.Fence, e.Tails[s.ID])
 			if !exact && s.Overlaps(e.From, e.To) && !s.Gone() {
 				return nil, fmt.Errorf("%w: %s no longer has position %d of %s, so whether the erasure %s covers it is not known; a new erasure of the same events takes them all",
 					ErrLate, schemas.StreamShards, first.Pos-1, s.Name(), e.ID)
@@ -128,10 +128,12 @@ func (x *Eraser) before(ctx context.Context, t end, first schemas.Placed) (schem
 }
 
 // edge is the last position up to the fence, given the first frame SHARDS holds
-// from behind it and the one before: exact only when nothing is missing between
-// the two, for what is missing may have come from either side.
-func edge(before, first schemas.Placed, fence uint64) (bound uint64, exact bool) {
-	return first.Pos - 1, first.Pos == 1 || before.Pos == first.Pos-1 && before.SourceSeq <= fence
+// from behind it and the one before. It is exact when nothing is missing between
+// the two, or all that is was there when the erasure was entered, with the shard's
+// end at known: else what is missing may have come from either side.
+func edge(before, first schemas.Placed, fence, known uint64) (bound uint64, exact bool) {
+	bound = first.Pos - 1
+	return bound, bound == known || before.Pos == bound && before.SourceSeq <= fence
 }
 
 // scopes are the scopes of the shards that may hold events of the erasure.

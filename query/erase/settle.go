@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // settle waits until everything that was accepted before the erasure was entered
@@ -37,9 +38,28 @@ func (x *Eraser) settle(ctx context.Context, e registry.Erasure) (registry.Erasu
 		if now.State != registry.Settling {
 			return false // another process was faster: its bounds hold
 		}
-		now.State, now.SettledAt, now.Bounds = registry.Erasing, time.Now().UTC(), bounds
+		now.State, now.SettledAt, now.Bounds, now.Tails = registry.Erasing, time.Now().UTC(), bounds, nil
 		return true
 	})
+}
+
+// growing are the last positions of a topic's shards that may still grow.
+func (x *Eraser) growing(ctx context.Context, topic string) (map[schemas.Shard]uint64, error) {
+	shards, err := x.cfg.Registry.Shards(ctx, topic, 0)
+	if err != nil {
+		return nil, err
+	}
+	tails, err := x.cfg.Reader.Tails(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	out := map[schemas.Shard]uint64{}
+	for i := range shards {
+		if t, has := tails[shards[i].ID]; has && shards[i].Status == registry.Active {
+			out[shards[i].ID] = t.Pos
+		}
+	}
+	return out, nil
 }
 
 // settleStep is how often progress is told.
