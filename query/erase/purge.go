@@ -15,6 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/letters"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -299,18 +301,35 @@ func (x *Eraser) purgeEvents(ctx context.Context, e *registry.Erasure, t *schema
 	return err
 }
 
-// purgeDead takes dead letters that name a user.
+// purgeDead takes dead letters that name a user, and books them as dropped.
 func (x *Eraser) purgeDead(ctx context.Context, e *registry.Erasure, t *schemas.Topic, sum *registry.Purge) error {
 	if len(e.Users) == 0 {
 		return nil
 	}
-	return x.deadLetters(ctx, e, t, func(msg *jetstream.RawStreamMsg) error {
-		if err := x.shards.SecureDeleteMsg(ctx, msg.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-			return fmt.Errorf("erase: dead letter %d: %w", msg.Sequence, err)
+	desk, err := letters.New(ctx, x.js.Conn(), x.cfg.Registry, nil) // it drops letters only: no key is needed
+	if err != nil {
+		return err
+	}
+	var open []registry.OpenLetter
+	discard := func() error {
+		err := desk.Discard(ctx, e.Topic, open)
+		if err == nil {
+			sum.Dead += uint64(len(open))
 		}
-		sum.Dead++
-		return nil
+		open = nil
+		return err
+	}
+	err = x.deadLetters(ctx, e, t, func(msg *jetstream.RawStreamMsg) error {
+		open = append(open, registry.OpenLetter{Seq: msg.Sequence, Events: uint64(query.EventsOf(msg.Header)), Drop: true})
+		if len(open) < registry.MaxOpenLetters {
+			return nil
+		}
+		return discard()
 	})
+	if err != nil {
+		return err
+	}
+	return discard()
 }
 
 // names says whether text names one of the erasure's users: as a word, so that

@@ -194,14 +194,31 @@ func (d *Desk) settle(ctx context.Context, q Request, topic *schemas.Topic, batc
 			return ctx.Err()
 		}
 	}
-	l, err := d.reg.Letters(ctx, q.Topic)
+	return d.open(ctx, q.Topic, open)
+}
+
+// Discard drops letters of a topic for good, at most registry.MaxOpenLetters: they
+// leave SHARDS, overwritten on disk, and are booked as dropped.
+func (d *Desk) Discard(ctx context.Context, topic string, these []registry.OpenLetter) error {
+	if len(these) == 0 {
+		return nil
+	}
+	if err := d.finish(ctx, topic); err != nil {
+		return err
+	}
+	return d.open(ctx, topic, these)
+}
+
+// open writes letters down as open, takes them out and counts them.
+func (d *Desk) open(ctx context.Context, topic string, these []registry.OpenLetter) error {
+	l, err := d.reg.Letters(ctx, topic)
 	if err != nil {
 		return err
 	}
 	if len(l.Open) > 0 {
-		return fmt.Errorf("%w: somebody else settles dead letters of %q", registry.ErrConflict, q.Topic)
+		return fmt.Errorf("%w: somebody else settles dead letters of %q", registry.ErrConflict, topic)
 	}
-	if l, err = d.reg.OpenLetters(ctx, l, open); err != nil {
+	if l, err = d.reg.OpenLetters(ctx, l, these); err != nil {
 		return err
 	}
 	return d.remove(ctx, l)
@@ -216,10 +233,15 @@ func (d *Desk) finish(ctx context.Context, topic string) error {
 	return d.remove(ctx, l)
 }
 
-// remove takes the open letters out of SHARDS and counts them.
+// remove takes the open letters out of SHARDS and counts them. Of those that are
+// dropped nothing is to stay, also on disk.
 func (d *Desk) remove(ctx context.Context, l registry.Letters) error {
 	for _, o := range l.Open {
-		if err := d.shards.DeleteMsg(ctx, o.Seq); err != nil && !gone(err) {
+		del := d.shards.DeleteMsg
+		if o.Drop {
+			del = d.shards.SecureDeleteMsg
+		}
+		if err := del(ctx, o.Seq); err != nil && !gone(err) {
 			return fmt.Errorf("letters: taking letter %d out of %s: %w", o.Seq, schemas.StreamShards, err)
 		}
 	}
