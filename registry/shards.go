@@ -71,6 +71,12 @@ func (s *Shard) key() string { return schemas.ShardKey(s.Topic, s.Month, s.ID) }
 // in the shard.
 func (s *Shard) Overlaps(from, to int64) bool { return s.MaxTs >= from && s.MinTs <= to }
 
+// Emptied says that no row of a closed shard is left: all of them were stored, as
+// its floor states, and erased.
+func (s *Shard) Emptied() bool {
+	return s.Status == Closed && s.Rows == 0 && s.SealedAt > 0 && s.Floor >= s.SealedAt
+}
+
 // Head is a topic-month's head entry.
 type Head struct {
 	Topic string        `json:"topic"`

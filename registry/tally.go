@@ -28,6 +28,8 @@ type Tally struct {
 	Pending *Pending `json:"pending,omitempty"`
 	// Receipts are by erasure.
 	Receipts map[string]Receipt `json:"receipts,omitempty"`
+	// Forgotten is the receipts of erasures that were forgotten, joined.
+	Forgotten *Receipt `json:"forgotten,omitempty"`
 	// Purged are positions taken out of SHARDS on purpose.
 	Purged []Span `json:"purged,omitempty"`
 
@@ -153,6 +155,16 @@ func (t *Tally) LastCut(pos uint64) (last uint64) {
 // IsPurged says whether the position was taken out of SHARDS on purpose.
 func (t *Tally) IsPurged(pos uint64) bool {
 	return slices.ContainsFunc(t.Purged, func(s Span) bool { return s.From <= pos && pos <= s.To })
+}
+
+// Dropped says that an erasure took the shard's partition whole, and none is under
+// way: nothing of the shard is to stand anywhere.
+func (t *Tally) Dropped() bool {
+	dropped := t.Forgotten != nil && t.Forgotten.Dropped
+	for _, r := range t.Receipts {
+		dropped = dropped || r.Dropped
+	}
+	return dropped && t.Pending == nil
 }
 
 // AddPurged adds positions to the purged ones.

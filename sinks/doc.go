@@ -47,7 +47,8 @@
 // next janitor after a crash, or by two at once. Clearing is the same without a
 // mark at its beginning: rows, then frames, then the entry. A sink that stalled
 // with frames in its hands may store them again after a drop, for ClickHouse
-// forgets a partition's tokens with it; each round looks at what is dropped.
+// forgets a partition's tokens with it; each round looks at what is dropped, and at
+// the closed shards that an erasure dropped whole.
 //
 // # Failures
 //

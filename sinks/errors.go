@@ -11,8 +11,8 @@ var (
 	ErrForked = errors.New("the stream and the table differ at the head")
 	// ErrBurnt: token after token was found burnt, which no crash explains.
 	ErrBurnt = errors.New("insert tokens keep being burnt")
-	// ErrCameBack: rows stood in a shard that is dropped. A sink that stalled over the
-	// drop stored its frames again; they are dropped again.
+	// ErrCameBack: rows stood in a shard that is dropped, or was erased whole. A sink
+	// that stalled over the drop stored its frames again; they are dropped again.
 	ErrCameBack = errors.New("rows of a dropped shard came back")
 	// ErrUnverified: ClickHouse holds other rows than the frames brought. The
 	// janitor keeps the frames.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -28,7 +30,7 @@ func (j *janitor) retain(ctx context.Context, house []topicShards, now time.Time
 		t := &house[i].topic
 		gone := false
 		for _, e := range house[i].shards {
-			gone = gone || e.Status == registry.Dropped
+			gone = gone || e.Status == registry.Dropped || e.Emptied()
 			step := e.NextStep(t, now)
 			if step == registry.Keep || time.Since(began) > retentionTurn {
 				continue
@@ -87,9 +89,10 @@ func (j *janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, 
 	return nil
 }
 
-// dropAgain drops what stands in shards that are dropped. ClickHouse forgets the
-// insert tokens of a partition with it, so a sink that read its frames before the
-// drop and slept over it stores them; nothing but another look can tell.
+// dropAgain drops what stands in shards that are dropped, by retention or by an
+// erasure that took them whole. ClickHouse forgets the insert tokens of a partition
+// with it, so a sink that read its frames before the drop and slept over it stores
+// them; nothing but another look can tell.
 func (j *janitor) dropAgain(ctx context.Context, t *topicShards) error {
 	heads, err := j.s.cfg.DB.Heads(ctx, t.topic.Name)
 	if err != nil {
@@ -97,13 +100,42 @@ func (j *janitor) dropAgain(ctx context.Context, t *topicShards) error {
 	}
 	var failed []error
 	for _, e := range t.shards {
-		if e.Status != registry.Dropped || heads[e.ID] == 0 {
+		if heads[e.ID] == 0 || e.Status != registry.Dropped && !e.Emptied() {
 			continue
+		}
+		if e.Emptied() {
+			if whole, err := j.erasedWhole(ctx, e); err != nil || !whole {
+				failed = append(failed, err)
+				continue
+			}
 		}
 		j.s.cfg.Hooks.fault(Ref{e.Topic, e.Month, e.ID}, fmt.Errorf("janitor: %s: %w, up to position %d: dropping them again", e.Name(), ErrCameBack, heads[e.ID]))
 		failed = append(failed, j.s.cfg.DB.DropShard(ctx, e.Topic, e.Month, e.ID))
 	}
 	return errors.Join(failed...)
+}
+
+// erasedWhole says that erasures took every row the shard's frames ever brought,
+// the last of them by a drop, so that nothing may stand there. Were ClickHouse
+// lacking some then, a repair may have put them back.
+func (j *janitor) erasedWhole(ctx context.Context, e registry.Shard) (bool, error) {
+	tally, err := j.s.cfg.Registry.Tally(ctx, e.Topic, e.Month, e.ID)
+	if err != nil || !tally.Dropped() {
+		return false, err
+	}
+	msg, err := j.s.shards.GetLastMsgForSubject(ctx, schemas.ShardSubject(e.Topic, e.Month, e.ID))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("janitor: last frame of %s: %w", e.Name(), err)
+	}
+	p, err := schemas.ParsePlaced(msg.Header)
+	if err != nil {
+		return false, nil // no frame; verify names it
+	}
+	gone, _ := tally.GoneUpTo(e.SealedAt)
+	return p.Pos == e.SealedAt && gone >= p.ShardRows, nil
 }
 
 // anonymise clears the topic's fields in a closed shard, where no frame comes any

@@ -68,5 +68,7 @@
 // longer than SHARDS keeps frames, in a shard with a mixed insert, or in one whose
 // frames at the fence are gone: a bound taken too high would erase what came after. A dropped
 // partition takes ClickHouse's insert tokens with it: a sink that slept since
-// before the shard was closed could store its rows again; verify names them.
+// before the shard was closed can store its rows again. verify names them, and the
+// next round of any sink's janitor drops them again: a closed shard whose entry has
+// no rows, and whose tally says that it was dropped, holds nothing that may stay.
 package erase

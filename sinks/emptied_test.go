@@ -1,0 +1,73 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// A sink that slept over the erasure of a whole shard stores its frames again, for
+// ClickHouse forgot the tokens with the partition: the next round drops them. Rows
+// of a shard of which no receipt says that it was dropped are left alone.
+func TestErasedShardStaysGone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s, first := r.closed(3)
+	const erasure = "20261121-120000-aabbcc"
+	erase := func(rows uint64, dropped bool) {
+		t.Helper()
+		tally, err := r.reg.Tally(t.Context(), "app", november, s.ID)
+		if err == nil {
+			err = r.reg.Begin(t.Context(), &tally, registry.Pending{Erasure: erasure, Cuts: []registry.Cut{{Pos: 3, Rows: rows}}, Rows: rows, Before: rows, At: t0, Drop: dropped})
+		}
+		if err == nil {
+			_, err = r.reg.RaiseFloor(t.Context(), "app", november, s.ID, 3)
+		}
+		if err == nil {
+			err = r.db.DropShard(t.Context(), "app", november, s.ID)
+		}
+		if err == nil {
+			err = r.reg.Book(t.Context(), &tally, registry.Receipt{Rows: rows, Before: rows, Dropped: dropped, RewrittenAt: t0}, func(context.Context) (uint64, error) { return 0, nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	slept := func() {
+		t.Helper()
+		if err := r.db.Insert(t.Context(), &tables.Insert{Topic: &r.topic, Schema: 1, Month: november, Shard: s.ID, Last: 1, Frames: [][]byte{first}}); err != nil {
+			t.Fatal(err)
+		}
+		if rows, _, _ := r.rows(); rows != 10 {
+			t.Fatalf("%d rows, want 10: the test does not bite", rows)
+		}
+	}
+	janitor := func() (faults []error) {
+		t.Helper()
+		r.retain(time.Now(), "", func(c *Config) { c.Hooks.Fault = func(_ Ref, err error) { faults = append(faults, err) } })
+		return faults
+	}
+	erase(30, false)
+	slept()
+	if faults := janitor(); len(faults) != 0 {
+		t.Errorf("without a receipt of a drop: %v", faults)
+	}
+	if rows, _, _ := r.rows(); rows != 10 {
+		t.Errorf("%d rows are left of 10 that nobody dropped", rows)
+	}
+	erase(10, true)
+	if faults := janitor(); len(faults) != 0 {
+		t.Errorf("with nothing there: %v", faults)
+	}
+	slept()
+	if faults := janitor(); len(faults) != 1 || !errors.Is(faults[0], ErrCameBack) {
+		t.Errorf("faults: %v", faults)
+	}
+	if rows, _, _ := r.rows(); rows != 0 {
+		t.Errorf("%d rows are back", rows)
+	}
+}
