@@ -173,7 +173,7 @@ func (r *Registry) Enter(ctx context.Context, e Erasure) (Erasure, error) {
 		return e, err
 	}
 	if len(l.Erasures) >= MaxErasures {
-		return e, fmt.Errorf("%w: topic %q has %d erasures, the limit is %d; name several users in one erasure", ErrLedgerFull, e.Topic, len(l.Erasures), MaxErasures)
+		return e, fmt.Errorf("%w: topic %q has %d erasures, the limit is %d; name several users in one erasure, and `almanac erase forget` those that no stream needs any more", ErrLedgerFull, e.Topic, len(l.Erasures), MaxErasures)
 	}
 	data, err := json.Marshal(&e)
 	if err != nil {

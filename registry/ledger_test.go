@@ -195,6 +195,28 @@ func TestLedgerEntries(t *testing.T) {
 	if least, most := got.GoneUpTo(9); err != nil || len(all) != 1 || least != 5 || most != 5 || got.Receipts["e1"].After != 9 || got.Pending != nil {
 		t.Errorf("booked: %+v (%v)", all, err)
 	}
+	if err := r.ForgetErasure(ctx, "app", "e0"); !errors.Is(err, ErrConflict) {
+		t.Errorf("forgetting one that has not ended: %v", err)
+	}
+	if err := r.Begin(ctx, &got, Pending{Erasure: "e1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.ForgetErasure(ctx, "app", "e1"); !errors.Is(err, ErrConflict) {
+		t.Errorf("forgetting one that is under way in a shard: %v", err)
+	}
+	if err := r.Book(ctx, &got, Receipt{Rows: 5, Before: 12, Dropped: true}, func(context.Context) (uint64, error) { return 7, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.ForgetErasure(ctx, "app", "e1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Erasure(ctx, "app", "e1"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("it was forgotten: %v", err)
+	}
+	got, err = r.Tally(ctx, "app", november, s.ID)
+	if least, most := got.GoneUpTo(9); err != nil || least != 5 || most != 5 || len(got.Receipts) != 0 || got.Forgotten == nil || got.Forgotten.Rows != 5 || !got.Dropped() {
+		t.Errorf("the tally of what was forgotten: %+v (%v)", got, err)
+	}
 	// Neither the topic's heads nor its shards are confused by the ledger's keys.
 	if heads, err := r.Heads(ctx, "app"); err != nil || len(heads) != 1 {
 		t.Errorf("%d heads, %v", len(heads), err)

@@ -68,7 +68,18 @@ again: should ClickHouse have been put back to an older copy, what came back goe
 		Args: cobra.ExactArgs(1), RunE: a.does(a.eraseRedact),
 	}
 	redact.Flags().Bool("yes", false, "redact; it cannot be undone")
-	cmd.AddCommand(ls, show, resume, redact)
+	forget := &cobra.Command{
+		Use: "forget ERASURE", Short: "Take an erasure out of the ledger, once the streams hold nothing of it",
+		Long: `Take an erasure out of the ledger: what it named and its proof, for good. What was
+erased stays erased, and verify goes on accounting for it.
+
+It is refused while a stream may hold events of it: the entry is what keeps them
+from replay, tail and queries. --held forgets it all the same, and they come back.`,
+		Args: cobra.ExactArgs(1), RunE: a.does(a.eraseForget),
+	}
+	forget.Flags().Bool("yes", false, "forget; it cannot be undone")
+	forget.Flags().Bool("held", false, "also while the streams may hold events of it, which come back to whoever reads them")
+	cmd.AddCommand(ls, show, resume, redact, forget)
 	return cmd
 }
 
@@ -242,5 +253,29 @@ func (a *app) eraseRedact(ctx context.Context, cmd *cobra.Command, args []string
 		return badErasure(err)
 	}
 	a.note("erasure %s of %s names %s now", e.ID, e.Topic, what(&e))
+	return nil
+}
+
+func (a *app) eraseForget(ctx context.Context, cmd *cobra.Command, args []string) error {
+	if yes, _ := cmd.Flags().GetBool("yes"); !yes {
+		return usageError{errors.New("nothing was forgotten: the erasure's proof cannot be had again, so keep what `almanac erase show -o json` prints; then say --yes")}
+	}
+	held, _ := cmd.Flags().GetBool("held")
+	c, x, err := a.eraser(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	e, err := x.Find(ctx, args[0])
+	if err == nil {
+		err = x.Forget(ctx, e.Topic, e.ID, held)
+	}
+	if err != nil {
+		return badErasure(err)
+	}
+	a.note("erasure %s of %s is forgotten; its %d events stay erased", e.ID, e.Topic, e.Rows)
+	if held {
+		a.note("what the streams still held of it can be read from them again until they let go of it")
+	}
 	return nil
 }

@@ -2,6 +2,7 @@ package erase
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -44,17 +45,8 @@ func (x *Eraser) Redact(ctx context.Context, topic, id string) (registry.Erasure
 	if err != nil || e.Redacted {
 		return e, err
 	}
-	if e.State != registry.Erased {
-		return e, fmt.Errorf("%w: erasure %s is %s; resume it first", ErrRequest, id, e.State)
-	}
-	held, err := x.holdings(ctx, &e)
-	if err != nil {
+	if err := x.unneeded(ctx, &e); err != nil {
 		return e, err
-	}
-	for _, h := range held {
-		if h.Messages > 0 {
-			return e, fmt.Errorf("%w: %s has %d messages of its time and from before it; `almanac erase show %s` says until when, --purge takes those with its events", ErrHeld, h.Stream, h.Messages, id)
-		}
 	}
 	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *registry.Erasure) bool {
 		if e.Redacted {
@@ -63,4 +55,38 @@ func (x *Eraser) Redact(ctx context.Context, topic, id string) (registry.Erasure
 		*e = Redacted(*e)
 		return true
 	})
+}
+
+// unneeded says with an error why an entry is still needed: what keeps its events
+// from coming back out of the streams is the entry.
+func (x *Eraser) unneeded(ctx context.Context, e *registry.Erasure) error {
+	if e.State != registry.Erased {
+		return fmt.Errorf("%w: erasure %s is %s; resume it first", ErrRequest, e.ID, e.State)
+	}
+	held, err := x.holdings(ctx, e)
+	if err != nil {
+		return err
+	}
+	for _, h := range held {
+		if h.Messages > 0 {
+			return fmt.Errorf("%w: %s has %d messages of its time and from before it; `almanac erase show %s` says until when, --purge takes those with its events", ErrHeld, h.Stream, h.Messages, e.ID)
+		}
+	}
+	return nil
+}
+
+// Forget takes an erasure out of the ledger, for good: its proof is gone, how many
+// rows are gone from each shard stays, so that verify adds up. It is refused as
+// long as a stream may hold events of it, which would come back to whoever reads
+// them; held forgets it all the same. What it cannot see is an old copy of
+// ClickHouse.
+func (x *Eraser) Forget(ctx context.Context, topic, id string, held bool) error {
+	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
+	if err != nil {
+		return err
+	}
+	if err := x.unneeded(ctx, &e); err != nil && (!held || !errors.Is(err, ErrHeld)) {
+		return err
+	}
+	return x.cfg.Registry.ForgetErasure(ctx, topic, id)
 }

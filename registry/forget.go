@@ -1,0 +1,94 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// ForgetErasure takes an erasure that has ended out of the ledger, and joins its
+// receipts with those of others that were forgotten. How many rows are gone stays
+// in the tallies; who was named, and what went from which shard, does not.
+// ErrConflict when it has not ended, or is being repeated in a shard.
+//
+// Nobody may need the entry any more: it is what keeps its events from coming back
+// out of the streams. Called again after a crash, for any erasure of the topic, it
+// joins what was left.
+func (r *Registry) ForgetErasure(ctx context.Context, topic, id string) error {
+	e, err := r.Erasure(ctx, topic, id)
+	if err != nil {
+		return err
+	}
+	tallies, err := r.Tallies(ctx, topic)
+	if err != nil {
+		return err
+	}
+	for _, t := range tallies {
+		if t.Pending != nil && t.Pending.Erasure == id {
+			return fmt.Errorf("%w: erasure %s is under way in %s", ErrConflict, id, schemas.PublicShardName(topic, t.Month, t.Shard))
+		}
+	}
+	if e.State != Erased {
+		return fmt.Errorf("%w: erasure %s is %s", ErrConflict, id, e.State)
+	}
+	if err := r.forget(ctx, e.key()); err != nil {
+		return err
+	}
+	return r.joinReceipts(ctx, topic)
+}
+
+// joinReceipts joins the receipts of erasures that the ledger no longer has.
+func (r *Registry) joinReceipts(ctx context.Context, topic string) error {
+	// The tallies first: whatever has a receipt then was entered before.
+	tallies, err := r.Tallies(ctx, topic)
+	if err != nil {
+		return err
+	}
+	l, err := r.Ledger(ctx, topic)
+	if err != nil {
+		return err
+	}
+	there := map[string]bool{}
+	for i := range l.Erasures {
+		there[l.Erasures[i].ID] = true
+	}
+	for _, t := range tallies {
+		var orphans []string
+		for id := range t.Receipts {
+			if !there[id] {
+				orphans = append(orphans, id)
+			}
+		}
+		if len(orphans) == 0 {
+			continue
+		}
+		if _, err := r.AmendTally(ctx, topic, t.Month, t.Shard, func(t *Tally) bool { return t.join(orphans) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join takes receipts into that of the forgotten ones. It says whether any was
+// there.
+func (t *Tally) join(ids []string) (changed bool) {
+	for _, id := range ids {
+		r, ok := t.Receipts[id]
+		if !ok {
+			continue
+		}
+		sum := r
+		if old := t.Forgotten; old != nil {
+			sum.Rows, sum.Before, sum.After = r.Rows+old.Rows, max(r.Before, old.Before), min(r.After, old.After)
+			sum.Dropped = r.Dropped || old.Dropped
+			if old.RewrittenAt.After(r.RewrittenAt) {
+				sum.RewrittenAt = old.RewrittenAt
+			}
+		}
+		t.Forgotten = &sum
+		delete(t.Receipts, id)
+		changed = true
+	}
+	return changed
+}
