@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -105,6 +106,7 @@ func TestEraseAtTheFenceAndPurge(t *testing.T) {
 	log("u-7", 5)
 	log("u-1", 30) // the shard is full: another
 	log("u-7", 5)
+	e.publish("events.app.2026-02.0", `{"ts":"2026-03-01T00:00:00Z","user_id":"u-7","message":"secret of u-7, of another month"}`)
 	x := e.eraser()
 	job, err := x.Start(t.Context(), erase.Request{Topic: "app", Users: []string{"u-7"}})
 	if err != nil {
@@ -117,7 +119,7 @@ func TestEraseAtTheFenceAndPurge(t *testing.T) {
 	if got := e.found("app", "user_id = 'u-7'"); got != 3 {
 		t.Errorf("%d of the 3 events behind the fence are found", got)
 	}
-	e.routed("app", 83)
+	e.routed("app", 84)
 	e.sink() // only now: what is routed of a shard goes in one insert
 	if job, err = x.Run(t.Context(), "app", job.ID); err != nil || job.Rows != 10 {
 		t.Fatalf("%+v, %v; want 10 rows", job, err)
@@ -126,7 +128,7 @@ func TestEraseAtTheFenceAndPurge(t *testing.T) {
 	if got := e.count("SELECT countIf(user_id = 'u-7') FROM %s", e.table("app")); got != 3 {
 		t.Errorf("%d of the 3 rows behind the fence are left", got)
 	}
-	e.verify(83)
+	e.verify(84)
 	log("u-2", 1) // so that the last frames are of somebody else
 	e.stored("app", 74, 10*time.Second)
 	for range 2 { // it may be done again
@@ -134,8 +136,11 @@ func TestEraseAtTheFenceAndPurge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if job.Purged.Erased != 10 || job.Purged.Frames != 2 || job.Purged.Events != 2 {
-		t.Errorf("purged %+v, want the 10 events in 2 frames, and 2 messages of EVENTS", *job.Purged)
+	if job.Purged.Erased != 10 || job.Purged.Frames != 2 || job.Purged.Events != 3 || job.Purged.Dead != 1 {
+		t.Errorf("purged %+v, want the 10 events in 2 frames, 3 messages of EVENTS and a dead letter", *job.Purged)
+	}
+	if left := e.messages(schemas.StreamShards, schemas.DeadSubject("app")); len(left) != 0 {
+		t.Errorf("%d dead letters are left", len(left))
 	}
 	for _, in := range [][2]string{{schemas.StreamShards, schemas.ShardsFilter("app")}, {schemas.StreamEvents, schemas.TopicFilter("app")}} {
 		var r schemas.FrameReader
@@ -152,8 +157,26 @@ func TestEraseAtTheFenceAndPurge(t *testing.T) {
 			t.Errorf("%s has %d events of the user, want the 3 behind the fence", in[0], had)
 		}
 	}
-	e.verify(84)
+	if rep := e.verify(85); rep.Dead != 0 || rep.Discarded != 1 {
+		t.Errorf("the purged dead letter is not booked: %+v", rep.Totals)
+	}
 	if proof, err := x.Show(t.Context(), "app", job.ID); err != nil || proof.Matching != 0 || len(proof.Shards) != 2 {
 		t.Errorf("%+v, %v", proof, err)
+	}
+	// Frames of its time are still there: the entry is kept, unless somebody insists.
+	if err := x.Forget(t.Context(), "app", job.ID, false); !errors.Is(err, erase.ErrHeld) {
+		t.Errorf("forgotten while the streams hold frames of its time: %v", err)
+	}
+	if err := x.Forget(t.Context(), "app", job.ID, true); err != nil {
+		t.Error(err)
+	}
+	if _, err := x.Find(t.Context(), job.ID); !errors.Is(err, erase.ErrRequest) {
+		t.Errorf("it was forgotten: %v", err)
+	}
+	if got := e.found("app", "user_id = 'u-7'"); got != 3 {
+		t.Errorf("%d events are found after it was forgotten, want the 3 behind the fence", got)
+	}
+	if rep := e.verify(85); rep.Erased != 10 {
+		t.Errorf("forgotten: %+v", rep.Totals)
 	}
 }
