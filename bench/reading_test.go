@@ -151,9 +151,9 @@ func fillShards(b *testing.B, cfg Config) time.Time {
 			b.Fatal(err)
 		}
 		insert := fmt.Sprintf(`INSERT INTO app (ts, id, level, service, type, user_id, trace_id, span_id, message, attributes, month, shard, pos)
-			SELECT fromUnixTimestamp64Nano(%d + number * %d, 'UTC'), generateUUIDv7(), ['info','warn','error'][number %% 3 + 1], 'api', 'request', concat('u-', toString(rand() %% 5000)),
+			SELECT fromUnixTimestamp64Nano(%d + number * %d, 'UTC'), generateUUIDv7(), ['info','warn','error'][number %% 3 + 1], 'api', 'request', %s,
 			lower(hex(rand64())), '', concat('GET /orders/', toString(rand() %% 100000), ' took ', toString(rand() %% 900), ' ms'), map('status', toString(200 + rand() %% 300), 'region', 'eu'), %d, %d, intDiv(number, 1000) + 1 FROM numbers(%d)`,
-			lo, step, uint32(month), uint64(s.ID), each)
+			lo, step, filledUser(i), uint32(month), uint64(s.ID), each)
 		body, err := cfg.DB.Select(b.Context(), &tables.Select{SQL: insert, Settings: map[string]string{"max_insert_block_size": "4000000", "max_threads": "1"}})
 		if err != nil {
 			b.Fatal(err)
@@ -173,6 +173,23 @@ func fillShards(b *testing.B, cfg Config) time.Time {
 	}
 	sendNewest(b, cfg)
 	return time.Unix(0, month.Start())
+}
+
+// Users of whom some shards have rows: BenchmarkErase takes one after the other.
+const (
+	rareUsers = 5
+	rareRows  = 1000 // of each
+	rareEvery = 20   // one shard of so many has them
+)
+
+// filledUser is who a row of the nth shard is of: one of 5,000, or a rare one.
+func filledUser(n int) string {
+	const one = "concat('u-', toString(rand() % 5000))"
+	if n%rareEvery != 0 {
+		return one
+	}
+	in := rareRows * rareEvery / readShards // rows of each rare user in this shard
+	return fmt.Sprintf("if(number < %d, concat('rare-', toString(number %% %d)), %s)", in*rareUsers, rareUsers, one)
 }
 
 // sendNewest sends the newest events through the whole pipeline, which is idle
