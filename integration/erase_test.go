@@ -179,7 +179,7 @@ func TestEraseUser(t *testing.T) {
 	}
 }
 
-// erasePointsEnv set to "all" has TestEraseKilled kill at every point; else at
+// erasePointsEnv set to "all" has TestEraseRealLog run, and TestEraseKilled kill at every point; else at
 // those that leave the most behind: numbers without a deletion, rows that are
 // hidden and not rewritten, rows gone and not booked.
 const erasePointsEnv = "ALMANAC_ERASE_POINTS"
