@@ -18,3 +18,10 @@ func (t *Tally) NotPurged(s Span) []Span {
 	}
 	return out
 }
+
+// Settles says whether every position above end and up to last is among those
+// that are gone from SHARDS and accounted for: a shard that ends early there is
+// as it should be.
+func (t *Tally) Settles(end, last uint64) bool {
+	return end < last && len(t.NotPurged(Span{From: end + 1, To: last})) == 0
+}

@@ -36,5 +36,6 @@
 // and not routed again. Everything else, a lost race, an unknown answer, a full
 // stream, ends the lane's run; the next run begins from the checkpoint, after a
 // jittered pause, and finds out there what happened. A message missing where the
-// checkpoint stands, or another in its place, stops the lane with ErrRolledBack.
+// checkpoint stands, or another in its place, stops the lane with ErrRolledBack; so does
+// a SHARDS that lost its end inside a batch, or below a rotation (ends.go).
 package router

@@ -124,6 +124,9 @@ func (l *lane) seal(ctx context.Context, h registry.Head) error {
 		if err != nil {
 			return err
 		}
+		if err := l.checkTail(registry.Shard{Topic: l.topic, Month: h.Month, ID: id}, t); err != nil {
+			return err
+		}
 		l.cfg.Crash.at("router.before-seal")
 		if err := l.cfg.Registry.Seal(ctx, l.topic, h.Month, id, t.pos, t.rows, t.bytes); err != nil {
 			return err
@@ -260,6 +263,12 @@ func (l *lane) shardFor(ctx context.Context, b *batch, j *judged, at time.Time) 
 		if s, err = l.load(ctx, entry); err != nil {
 			return nil, "", err
 		}
+		if s.tail.pos == 0 {
+			if err := l.checkLeft(ctx, entry); err != nil {
+				delete(l.active, j.month)
+				return nil, "", err
+			}
+		}
 	}
 	lo, hi := j.frames[0].MinTs, j.frames[0].MaxTs
 	for _, f := range j.frames[1:] {
@@ -287,41 +296,12 @@ func (l *lane) load(ctx context.Context, entry registry.Shard) (*shardState, err
 	if err != nil {
 		return nil, err
 	}
-	if t.source > l.cp.Source {
-		// The two were in one batch: SHARDS lost its end inside it. What follows the
-		// checkpoint would be routed twice.
-		return nil, fmt.Errorf("%w: %s ends with message %d of %s, the checkpoint stands at %d; run `almanac repair %s`",
-			ErrRolledBack, entry.Name(), t.source, schemas.StreamEvents, l.cp.Source, l.topic)
+	if err := l.checkTail(entry, t); err != nil {
+		return nil, err
 	}
 	s := &shardState{entry: entry, tail: t}
 	l.active[entry.Month] = s
 	return s, nil
-}
-
-// readTail reads the end of a shard from SHARDS. A shard without a last message
-// is empty only when the stream counts none: a server passes over a message whose
-// checksum is wrong, and to go on before it would give its position again.
-func (l *lane) readTail(ctx context.Context, m schemas.Month, id schemas.Shard) (tail, error) {
-	subject := schemas.ShardSubject(l.topic, m, id)
-	msg, err := l.shards.GetLastMsgForSubject(ctx, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		info, err := l.shards.Info(ctx, jetstream.WithSubjectFilter(subject))
-		if err == nil && info.State.Subjects[subject] > 0 {
-			err = fmt.Errorf("%w: its last message cannot be read; run `almanac repair %s`", ErrDamaged, l.topic)
-		}
-		if err != nil {
-			return tail{}, fmt.Errorf("router: tail of %s: %w", subject, err)
-		}
-		return tail{}, nil
-	}
-	if err != nil {
-		return tail{}, fmt.Errorf("router: tail of %s: %w", subject, err)
-	}
-	p, err := schemas.ParsePlaced(msg.Header)
-	if err != nil {
-		return tail{}, fmt.Errorf("router: tail of %s, message %d: %w", subject, msg.Sequence, err)
-	}
-	return tail{pos: p.Pos, seq: msg.Sequence, digest: schemas.Digest(msg.Data), rows: p.ShardRows, bytes: p.ShardBytes, source: p.SourceSeq}, nil
 }
 
 // commit adds the checkpoint and publishes the batch, all or nothing. After an

@@ -1,0 +1,105 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// SHARDS can lose its end: a server that was killed cuts its last block at the
+// first message it cannot read. What is left of the stream is its beginning, so a
+// lane's checkpoint says where the lane stands unless one of these is true, and
+// then the lane stops until a repair has found out what was routed already.
+//
+//   - The cut went through a batch: a shard ends with a frame of a message behind
+//     the checkpoint (checkTail).
+//   - The cut went through a shard that was left since. Its lost frames would be
+//     routed again to its successor, though ClickHouse may have them (checkLeft).
+//
+// Where the cut went through an active shard and between two batches, its lost
+// frames are routed again to the positions they had.
+
+// readTail reads the end of a shard from SHARDS. A shard without a last message
+// is empty only when the stream counts none: a server passes over a message whose
+// checksum is wrong, and to go on before it would give its position again.
+func (l *lane) readTail(ctx context.Context, m schemas.Month, id schemas.Shard) (tail, error) {
+	subject := schemas.ShardSubject(l.topic, m, id)
+	msg, err := l.shards.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		info, err := l.shards.Info(ctx, jetstream.WithSubjectFilter(subject))
+		if err == nil && info.State.Subjects[subject] > 0 {
+			err = fmt.Errorf("%w: its last message cannot be read; run `almanac repair %s`", ErrDamaged, l.topic)
+		}
+		if err != nil {
+			return tail{}, fmt.Errorf("router: tail of %s: %w", subject, err)
+		}
+		return tail{}, nil
+	}
+	if err != nil {
+		return tail{}, fmt.Errorf("router: tail of %s: %w", subject, err)
+	}
+	p, err := schemas.ParsePlaced(msg.Header)
+	if err != nil {
+		return tail{}, fmt.Errorf("router: tail of %s, message %d: %w", subject, msg.Sequence, err)
+	}
+	return tail{pos: p.Pos, seq: msg.Sequence, digest: schemas.Digest(msg.Data), rows: p.ShardRows, bytes: p.ShardBytes, source: p.SourceSeq}, nil
+}
+
+// checkTail refuses a shard whose last frame came from behind the checkpoint.
+func (l *lane) checkTail(s registry.Shard, t tail) error {
+	if t.source <= l.cp.Source {
+		return nil
+	}
+	return fmt.Errorf("%w: %s ends with message %d of %s, the checkpoint stands at %d; run `almanac repair %s`",
+		ErrRolledBack, s.Name(), t.source, schemas.StreamEvents, l.cp.Source, l.topic)
+}
+
+// checkLeft refuses to begin an empty shard while the one that the lane left last
+// lacks its end: a stream that lost its end lost more of what came later, so that
+// one tells for all before it, and a shard with a frame tells for all it followed.
+func (l *lane) checkLeft(ctx context.Context, empty registry.Shard) error {
+	shards, err := l.cfg.Registry.Shards(ctx, l.topic, empty.Month)
+	if err != nil {
+		return err
+	}
+	left, ok := lastLeft(shards, l.token, empty.ID)
+	if !ok {
+		return nil
+	}
+	t, err := l.readTail(ctx, left.Month, left.ID)
+	if err != nil {
+		return err
+	}
+	if err := l.checkTail(left, t); err != nil {
+		return err
+	}
+	if left.Status == registry.Active || left.SealedAt <= t.pos {
+		return nil
+	}
+	tally, err := l.cfg.Registry.Tally(ctx, left.Topic, left.Month, left.ID)
+	if err != nil || tally.Settles(t.pos, left.SealedAt) {
+		return err
+	}
+	return fmt.Errorf("%w: %s was sealed at position %d and ends at %d in %s; run `almanac repair %s`",
+		ErrRolledBack, left.Name(), left.SealedAt, t.pos, schemas.StreamShards, l.topic)
+}
+
+// lastLeft is the youngest shard of a lane but the one that is empty. What
+// retention dropped is settled.
+func lastLeft(shards []registry.Shard, token string, empty schemas.Shard) (left registry.Shard, ok bool) {
+	for _, s := range shards {
+		if s.ID == empty || strconv.Itoa(s.Lane) != token || s.Gone() {
+			continue
+		}
+		if !ok || s.CreatedAt.After(left.CreatedAt) {
+			left, ok = s, true
+		}
+	}
+	return left, ok
+}
