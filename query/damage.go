@@ -20,6 +20,7 @@ type held struct {
 	frames       uint64
 	minTs, maxTs int64
 	gaps         []registry.Span // between first and last
+	before       uint64          // rows of the frames before the first
 }
 
 // heldFrames reads the headers of every frame of a topic in SHARDS. To count them
@@ -31,7 +32,7 @@ func (r *Reader) heldFrames(ctx context.Context, topic string) (map[schemas.Shar
 	unread, err := registry.Frames(ctx, r.shards, schemas.ShardsFilter(topic), func(ref registry.ShardRef, p schemas.Placed, _ uint64, _ time.Time) error {
 		h := out[ref.ID]
 		if h == nil {
-			h = &held{first: p.Pos, last: p.Pos - 1, minTs: p.MinTs, maxTs: p.MaxTs}
+			h = &held{first: p.Pos, last: p.Pos - 1, minTs: p.MinTs, maxTs: p.MaxTs, before: p.ShardRows - uint64(p.Rows)}
 			out[ref.ID] = h
 		}
 		if p.Pos > h.last+1 {

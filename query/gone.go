@@ -22,8 +22,9 @@ func (g *goneRows) settled(id schemas.Shard) bool {
 // take takes from a shard's expected rows those that were erased.
 func (g *goneRows) take(s *ShardReport, id schemas.Shard) {
 	b, a := g.before[id], g.after[id]
-	least, _ := b.GoneUpTo(s.Head)
-	_, most := a.GoneUpTo(s.Head)
+	upTo := max(s.Head, s.proven)
+	least, _ := b.GoneUpTo(upTo)
+	_, most := a.GoneUpTo(upTo)
 	s.Erased = erasedOf(s.Expected, s.Stored, least, most)
 	s.Expected -= s.Erased
 }

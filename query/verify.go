@@ -83,6 +83,9 @@ type ShardReport struct {
 	Dropped  uint64   `json:"dropped,omitempty"`
 	Note     string   `json:"note,omitempty"`
 	Problems []string `json:"problems,omitempty"`
+
+	standIn uint64 // rows that are there twice in place of others
+	proven  uint64 // position up to which all was stored once, when above the head
 }
 
 func (s *ShardReport) problem(format string, a ...any) {
@@ -177,7 +180,7 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 	for _, e := range entries {
 		known[e.ID] = true
 		tail, has := tails[e.ID]
-		s, err := r.verifyShard(ctx, t, e, tail, has, stored[e.ID], &gone)
+		s, err := r.verifyShard(ctx, t, e, tail, has, frames[e.ID], stored[e.ID], &gone)
 		if h := frames[e.ID]; err == nil {
 			verifyEntry(s, present[e.ID], h, stored[e.ID])
 			if h != nil {
@@ -226,21 +229,26 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 	return rep, nil
 }
 
-func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t tail, has bool, st tables.Count, gone *goneRows) (*ShardReport, error) {
+func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t tail, has bool, h *held, st tables.Count, gone *goneRows) (*ShardReport, error) {
 	s := &ShardReport{Name: e.Name(), Stored: st.Rows, Distinct: st.Distinct, Head: max(st.Head, e.Floor)}
 	if e.Gone() {
 		return s, r.verifyGone(ctx, s, e, t, has, gone)
 	}
+	if !has {
+		t.subject = schemas.ShardSubject(e.Topic, e.Month, e.ID)
+	}
+	tally := gone.after[e.ID]
+	cut := e.Status != registry.Active && tally.Settles(t.Pos, e.SealedAt) // or has no frame
 	switch {
 	case !has && st.Rows == 0 && e.Status == registry.Active:
 		return s, nil // made, and nothing came yet
-	case !has:
+	case !has && !cut:
 		s.problem("%s holds no frame of it, not even the last; ClickHouse has %d rows up to position %d", schemas.StreamShards, st.Rows, st.Head)
 		s.Routed, s.Expected = st.Rows, st.Rows
 		return s, nil
 	}
 	s.Routed, s.Tail = t.ShardRows, t.Pos
-	if e.Status != registry.Active && e.SealedAt != t.Pos {
+	if e.Status != registry.Active && e.SealedAt != t.Pos && !cut {
 		s.problem("sealed at position %d, its last frame has %d", e.SealedAt, t.Pos)
 	}
 	// The entry was read after the rows were counted: it may have closed meanwhile.
@@ -248,6 +256,8 @@ func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e regist
 		s.problem("closed with %d rows, ClickHouse has %d", e.Rows, st.Rows)
 	}
 	switch {
+	case cut:
+		s.cut(e, st, gone)
 	case s.Head > t.Pos:
 		s.problem("ClickHouse has position %d, the last frame is %d: %s lost its end", s.Head, t.Pos, schemas.StreamShards)
 		s.Expected = t.ShardRows
@@ -255,6 +265,9 @@ func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e regist
 		if err := r.compareHead(ctx, topic, s, e, t, gone.ledger); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.belowProven(ctx, s, e, t, h); err != nil {
+		return nil, err
 	}
 	gone.take(s, e.ID)
 	if s.missing()+s.doubled() > 0 || s.Distinct < s.Stored {
@@ -294,11 +307,13 @@ func (r *Reader) compareHead(ctx context.Context, topic *schemas.Topic, s *Shard
 }
 
 // doubled is rows beyond the frames'.
-func (s *ShardReport) doubled() uint64 { return s.Stored - min(s.Stored, s.Expected) }
+func (s *ShardReport) doubled() uint64 { return s.Stored - min(s.Stored, s.Expected) + s.standIn }
 
 // missing is rows the frames brought that are not there. Rows that share an id
 // count once each: a client that makes its own ids and repeats one has two events.
-func (s *ShardReport) missing() uint64 { return s.Expected - min(s.Expected, s.Stored+s.Dropped) }
+func (s *ShardReport) missing() uint64 {
+	return s.Expected - min(s.Expected, s.Stored+s.Dropped) + s.standIn
+}
 
 // explain names the positions whose rows differ from their frames'.
 func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, t tail, tally registry.Tally) error {
@@ -319,18 +334,13 @@ func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, 
 	if err != nil {
 		return err
 	}
-	rows, err := r.db.Conn().Query(ctx, fmt.Sprintf("SELECT pos, count(), uniqExact(id) FROM %s WHERE month = %d AND shard = %d GROUP BY pos ORDER BY pos",
-		schemas.QuotedTable(r.db.Database, e.Topic), uint32(e.Month), uint64(e.ID)))
+	groups, err := r.db.Groups(ctx, e.Topic, e.Month, e.ID)
 	if err != nil {
-		return fmt.Errorf("query: positions of %s: %w", s.Name, err)
+		return err
 	}
-	defer func() { _ = rows.Close() }()
 	last := uint64(0)
-	for rows.Next() {
-		var pos, n, distinct uint64
-		if err := rows.Scan(&pos, &n, &distinct); err != nil {
-			return err
-		}
+	for _, g := range groups {
+		pos, n, distinct := g.Pos, g.Rows, g.Distinct
 		before, okBefore := cumulative[last]
 		upTo, ok := cumulative[pos]
 		erased := registry.SumCuts(tally.Gone, pos) - registry.SumCuts(tally.Gone, last)
@@ -338,6 +348,10 @@ func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, 
 		case !ok || !okBefore: // purged: only the totals can be compared
 		case n != want:
 			s.problem("positions %d to %d brought %d rows, ClickHouse has %d with %d ids", last+1, pos, want, n, distinct)
+		case distinct < n && erased == 0:
+			if err := r.standIns(ctx, s, e, t, last, pos, distinct); err != nil {
+				return err
+			}
 		}
 		last = pos
 	}
@@ -347,7 +361,7 @@ func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, 
 	if s.doubled() > 0 && s.Erased > 0 {
 		s.problem("if ClickHouse was put back to an older copy, rows that were erased came back with it: run `almanac erase resume`")
 	}
-	return rows.Err()
+	return nil
 }
 
 // unknownShards are shards that have frames or rows and no registry entry, asked
