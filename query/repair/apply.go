@@ -30,6 +30,7 @@ func (r *Repairer) Apply(ctx context.Context, p *Plan, tell func(*Action, error)
 			tell(a, nil)
 			continue
 		}
+		r.crash("before " + string(a.Do))
 		err := r.do(ctx, a)
 		if ctx.Err() != nil {
 			return errors.Join(append(failed, ctx.Err())...)
@@ -117,6 +118,7 @@ func (r *Repairer) checkpoint(ctx context.Context, a *Action) error {
 		if err := r.leave(ctx, ref); err != nil {
 			return err
 		}
+		r.crash("after leave")
 	}
 	l.cp.Router, l.cp.Epoch = "repair", l.cp.Epoch+1
 	data, err := json.Marshal(&l.cp)
@@ -126,8 +128,17 @@ func (r *Repairer) checkpoint(ctx context.Context, a *Action) error {
 	msg := nats.NewMsg(schemas.RoutedSubject(a.Topic, l.token))
 	msg.Data = data
 	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(l.seq, 10))
-	_, err = r.js.PublishMsg(ctx, msg)
-	return err
+	if _, err = r.js.PublishMsg(ctx, msg); err != nil {
+		return err
+	}
+	r.crash("after checkpoint")
+	// Last: until then the lane's router waits, and another repair does it again.
+	for _, ref := range l.cut {
+		if err := r.settleEnd(ctx, ref); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // leave seals a shard at its head in ClickHouse: SHARDS lost its end, and its
@@ -156,6 +167,7 @@ func (r *Repairer) leave(ctx context.Context, ref registry.ShardRef) error {
 		if err := r.reg.RestoreHead(ctx, h); err != nil {
 			return err
 		}
+		r.crash("after head")
 	}
 	_, err = r.reg.Correct(ctx, ref.Topic, ref.Month, ref.ID, func(s *registry.Shard) bool {
 		if s.Status != registry.Active {
@@ -164,14 +176,16 @@ func (r *Repairer) leave(ctx context.Context, ref registry.ShardRef) error {
 		s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, head, rows, "its frames' end is gone"
 		return true
 	})
+	return err
+}
+
+// settleEnd settles the positions behind a shard's last frame, up to where it is
+// sealed.
+func (r *Repairer) settleEnd(ctx context.Context, ref registry.ShardRef) error {
+	e, err := r.reg.Shard(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return err
 	}
-	return r.settleEnd(ctx, ref, head)
-}
-
-// settleEnd settles the positions behind a shard's last frame, up to its head.
-func (r *Repairer) settleEnd(ctx context.Context, ref registry.ShardRef, head uint64) error {
 	last := uint64(0)
 	msg, err := r.shards.GetLastMsgForSubject(ctx, ref.Subject())
 	if err == nil {
@@ -183,10 +197,10 @@ func (r *Repairer) settleEnd(ctx context.Context, ref registry.ShardRef, head ui
 	} else if !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return err
 	}
-	if last >= head {
+	if last >= e.SealedAt {
 		return nil
 	}
-	return r.settle(ctx, &Action{ref: ref, From: last + 1, To: head})
+	return r.settle(ctx, &Action{ref: ref, From: last + 1, To: e.SealedAt})
 }
 
 // insert brings back the rows of a stretch that are missing, batch by batch.
@@ -208,6 +222,7 @@ func (r *Repairer) insert(ctx context.Context, a *Action) error {
 		if err := r.patiently(ctx, func() error { return r.db.InsertMissing(ctx, m) }); err != nil {
 			return err
 		}
+		r.crash("after insert")
 		frames = frames[n:]
 	}
 	return nil
@@ -246,6 +261,7 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 		}
 		in := &tables.Insert{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Head: head, Last: frames[n-1].pos, Attempt: attempt, Frames: payloads, Absent: absent}
 		insertErr := r.patiently(ctx, func() error { return r.db.Insert(ctx, in) })
+		r.crash("after store")
 		now, _, err := r.head(ctx, a.ref)
 		switch {
 		case err != nil:

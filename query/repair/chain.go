@@ -106,6 +106,18 @@ func (c chain) gaps() []gap {
 	return out
 }
 
+// front is the gap between a head and the first frame that is held, when there is
+// one: ClickHouse was put back, and SHARDS is purged below what it had then. behind
+// is the chain with what stands for the frame at the head, of which only the rows
+// up to it are known.
+func (c chain) front(head, rows uint64) (g gap, behind chain, ok bool) {
+	if len(c) == 0 || c.first().pos <= head+1 || c.first().cleared != "" {
+		return gap{}, nil, false
+	}
+	behind = append(chain{{pos: head, shardRows: rows}}, c...)
+	return gap{head + 1, c.first().pos - 1, 1}, behind, true
+}
+
 // rowsOf is the rows of a gap, from its two neighbours.
 func (c chain) rowsOf(g gap) uint64 {
 	return c[g.after].shardRows - c[g.after].rows - c[g.after-1].shardRows

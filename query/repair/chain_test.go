@@ -39,7 +39,7 @@ func TestCompare(t *testing.T) {
 		"erased":            {frames(1, 2), []tables.Group{g(2, 17, 17)}, func(lo, hi uint64) uint64 { return 3 }, nil},
 		"beyond the frames": {frames(1, 2), []tables.Group{g(2, 20, 20), g(4, 20, 20)}, none, nil},
 	} {
-		if got := compare(c.chain, c.groups, c.gone); !slices.Equal(got, c.want) {
+		if got, _ := compare(c.chain, c.groups, c.gone); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // frames brought.
 type stretch struct {
 	lo, hi     uint64
-	want, have uint64
+	want, have uint64 // of rest, want is the rows the frames brought up to lo
 	distinct   uint64 // ids; once they were looked at, rows that differ
 }
 
@@ -19,8 +19,10 @@ type stretch struct {
 //
 // A stretch with as many rows as it should have and fewer ids is suspect too:
 // one row may be missing and another doubled.
-func compare(c chain, groups []tables.Group, gone func(lo, hi uint64) uint64) []stretch {
-	var out []stretch
+//
+// rest is what lies above the last position that could be compared: where SHARDS
+// lost its end, ClickHouse alone tells of it.
+func compare(c chain, groups []tables.Group, gone func(lo, hi uint64) uint64) (out []stretch, rest stretch) {
 	lo, base := uint64(0), uint64(0)
 	var have, distinct uint64
 	for _, g := range groups {
@@ -36,5 +38,9 @@ func compare(c chain, groups []tables.Group, gone func(lo, hi uint64) uint64) []
 		}
 		lo, base, have, distinct = g.Pos, upTo, 0, 0
 	}
-	return out
+	rest = stretch{lo: lo, hi: lo, want: base, have: have, distinct: distinct}
+	if len(groups) > 0 {
+		rest.hi = groups[len(groups)-1].Pos
+	}
+	return out, rest
 }

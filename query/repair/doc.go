@@ -33,6 +33,19 @@
 // behind the gap names its predecessor's digest, and the totals in the headers on
 // both sides say how many frames and rows the gap had.
 //
+// # When SHARDS lost its end
+//
+// A server that was killed cuts the stream at the first message it cannot read.
+// Frames behind the cut that ClickHouse has are settled: their shard is sealed at
+// its head in ClickHouse, the new checkpoint passes their messages over, and last
+// of all the tally has their positions; until then the lane's router waits (see
+// router/ends.go). From then on ClickHouse, and the closed entry, tell what the
+// shard has. Frames behind the cut that ClickHouse has not are routed again.
+//
+// Where ClickHouse went back behind what SHARDS still holds, what the janitor
+// purged between the two comes from EVENTS when the frame behind it proves that it
+// is the same, and else is lost, with its positions.
+//
 // # Once, whatever is killed
 //
 // Store is the sink's own insert: it asserts the head it follows, and all inserts

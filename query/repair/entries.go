@@ -23,7 +23,7 @@ func planEntries(t *found, p *Plan) {
 			e = truth.entry()
 			entries[ref.ID] = e
 			a := Action{Do: RestoreShard, Topic: ref.Topic, Where: ref.String(), Rows: e.Rows, Source: truth.source(), ref: ref, entry: e,
-				Detail: fmt.Sprintf("the registry does not know it; lane %d, up to position %d", e.Lane, truth.end())}
+				Detail: fmt.Sprintf("the registry does not know it; lane %d, up to position %d", e.Lane, truth.end)}
 			if truth.lane == schemas.NoLane {
 				p.note("%s: nothing says of which lane it is; lane 0 is taken, whose router will seal it", ref)
 			}
@@ -73,13 +73,15 @@ type truth struct {
 	chain chain
 	count tables.Count
 	gone  uint64 // rows erased
-	floor uint64
+	end   uint64 // the shard's last position, as far as anything tells
+	// routed is the rows of a shard of which SHARDS lost the end; else 0.
+	routed uint64
 }
 
 func (t *found) truth(ref registry.ShardRef) truth {
 	tally := t.tallies[ref.ID]
 	_, gone := tally.GoneUpTo(^uint64(0))
-	return truth{ref: ref, lane: t.lane[ref.ID], chain: t.chains[ref.ID], count: t.counts[ref.ID], gone: gone, floor: t.entries[ref.ID].Floor}
+	return truth{ref: ref, lane: t.lane[ref.ID], chain: t.chains[ref.ID], count: t.counts[ref.ID], gone: gone, end: t.end(ref.ID), routed: t.routed[ref.ID]}
 }
 
 func (x *truth) source() string {
@@ -91,15 +93,6 @@ func (x *truth) source() string {
 		names = append(names, "ClickHouse")
 	}
 	return strings.Join(names, ", ")
-}
-
-// end is the shard's last position, as far as anything tells.
-func (x *truth) end() uint64 {
-	end := max(x.count.Head, x.floor)
-	if len(x.chain) > 0 {
-		end = max(end, x.chain.last().pos)
-	}
-	return end
 }
 
 // rows and bytes of all frames; without the last frame, those that are stored.
@@ -126,15 +119,18 @@ func (x *truth) span() (lo, hi int64) {
 // exact is the range of a shard's events, when all its frames tell, or all of them
 // are stored.
 func (x *truth) exact() (lo, hi int64, ok bool) {
-	if _, whole := x.chain.between(0, x.chain.last().pos); whole {
+	if _, whole := x.chain.between(0, x.end); whole {
 		lo, hi = x.chain[0].minTs, x.chain[0].maxTs
 		for i := range x.chain {
 			lo, hi = min(lo, x.chain[i].minTs), max(hi, x.chain[i].maxTs)
 		}
 		return lo, hi, true
 	}
-	return x.count.MinTs, x.count.MaxTs, x.count.Rows == x.chain.last().shardRows && x.count.Distinct == x.count.Rows
+	return x.count.MinTs, x.count.MaxTs, x.count.Rows == x.total() && x.count.Distinct == x.count.Rows
 }
+
+// total is the rows that were ever routed to a shard that has frames.
+func (x *truth) total() uint64 { return max(x.routed, x.chain.last().shardRows) }
 
 // entry is the entry of a shard that has none. It is active, for the lane's
 // router to go on with or to seal: only a router may say that no frame will
@@ -145,7 +141,7 @@ func (x *truth) entry() registry.Shard {
 	e.Rows, e.Bytes = x.rows()
 	e.MinTs, e.MaxTs = x.span()
 	if len(x.chain) > 0 && x.chain.last().cleared != "" { // nothing follows a mark
-		e.Status, e.SealedAt = registry.Closed, x.end()
+		e.Status, e.SealedAt = registry.Closed, x.end
 		if x.chain.last().cleared == schemas.ClearedDropped {
 			e.Status, e.Floor, e.DropReason = registry.Dropped, e.SealedAt, "its last frame says so"
 		}
@@ -181,15 +177,15 @@ func (x *truth) corrected(e registry.Shard) (registry.Shard, []string) {
 	if e.Status == registry.Active || len(x.chain) == 0 {
 		return e, wrong
 	}
-	if end := x.end(); e.SealedAt != end {
-		say("sealed at position %d, its last is %d", e.SealedAt, end)
-		e.SealedAt = end
+	if e.SealedAt != x.end {
+		say("sealed at position %d, its last is %d", e.SealedAt, x.end)
+		e.SealedAt = x.end
 	}
 	if e.Status != registry.Closed || x.gone > 0 {
 		return e, wrong
 	}
-	if rows := x.chain.last().shardRows; e.Rows != rows {
-		say("closed with %d rows, its frames brought %d", e.Rows, rows)
+	if rows := x.total(); e.Rows != rows {
+		say("closed with %d rows, it had %d", e.Rows, rows)
 		e.Rows = rows
 	}
 	if lo, hi, ok := x.exact(); ok && (e.MinTs != lo || e.MaxTs != hi) {

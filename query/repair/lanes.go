@@ -1,9 +1,11 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,17 +24,24 @@ type lostLane struct {
 	// behind are shards of which ClickHouse has more than SHARDS: routers may not go
 	// on with them, because their next positions were given already.
 	behind []registry.ShardRef
+	// cut are shards that end early in SHARDS, those among them: what became of the
+	// frames behind is settled by the new checkpoint.
+	cut []registry.ShardRef
 }
 
 // planLanes adds the lanes whose checkpoint is gone, or does not fit EVENTS.
 func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 	used := map[int]bool{}
 	last := map[int]uint64{} // sequence in EVENTS of the last frame
+	cut := map[int]string{}  // a shard that lacks its end
 	for _, ref := range t.refs() {
 		lane := t.lane[ref.ID]
 		used[lane] = true
 		if c := t.chains[ref.ID]; len(c) > 0 {
 			last[lane] = max(last[lane], c.last().source)
+		}
+		if t.unsettled(ref.ID) {
+			cut[lane] = fmt.Sprintf("%s was sealed at position %d and ends at %d in %s", ref, t.entries[ref.ID].SealedAt, t.tail(ref.ID), schemas.StreamShards)
 		}
 	}
 	for n := range t.topic.Lanes {
@@ -51,7 +60,7 @@ func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 				why = fmt.Sprintf("frames came from up to message %d of %s, the checkpoint stands at %d: %s lost its end inside a batch",
 					last[n], schemas.StreamEvents, have.Source, schemas.StreamShards)
 			}
-			if why == "" {
+			if why = cmp.Or(why, cut[n]); why == "" {
 				continue
 			}
 		}
@@ -110,10 +119,18 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, have checkpoint
 			continue
 		}
 		if len(c) > 0 {
-			cp.Frames, cp.Rows, cp.Source = cp.Frames+c.last().pos, cp.Rows+c.last().shardRows, max(cp.Source, c.last().source)
+			cp.Source = max(cp.Source, c.last().source)
+			cp.Rows += max(t.routed[ref.ID], c.last().shardRows)
+		} else {
+			cp.Rows += t.routed[ref.ID]
 		}
-		if head := t.counts[ref.ID].Head; len(c) == 0 && head > 0 || len(c) > 0 && head > c.last().pos {
+		cp.Frames += t.end(ref.ID)
+		behind := t.counts[ref.ID].Head > t.tail(ref.ID)
+		if behind {
 			l.behind = append(l.behind, ref)
+		}
+		if behind || t.unsettled(ref.ID) {
+			l.cut = append(l.cut, ref)
 		}
 	}
 	_, err := registry.Frames(ctx, r.shards, schemas.ShardsFilter(t.topic.Name), func(ref registry.ShardRef, pl schemas.Placed, _ uint64, _ time.Time) error {
@@ -125,6 +142,9 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, have checkpoint
 	if err != nil {
 		return err
 	}
+	slices.SortFunc(l.cut, func(a, b registry.ShardRef) int { // a router asks for the youngest
+		return t.entries[a.ID].CreatedAt.Compare(t.entries[b.ID].CreatedAt)
+	})
 	if err := r.countDead(ctx, t.topic.Name, l); err != nil {
 		return err
 	}
@@ -196,17 +216,12 @@ func (r *Repairer) passStored(ctx context.Context, t *found, n int, l *lostLane)
 		stored := 0
 		for i, f := range frames {
 			for _, ref := range in[month] {
-				pos := uint64(1)
-				if c := t.chains[ref.ID]; len(c) > 0 {
-					pos = c.last().pos + 1
-				}
-				has, err := r.db.HasFrame(ctx, &t.topic, month, ref.ID, schemas.Placed{Frame: f, Pos: pos}, payloads[i])
+				has, err := r.db.HasFrame(ctx, &t.topic, month, ref.ID, schemas.Placed{Frame: f, Pos: t.tail(ref.ID) + 1}, payloads[i])
 				if err != nil {
 					return false, err
 				}
 				if has {
 					stored++
-					l.cp.Frames, l.cp.Rows = l.cp.Frames+1, l.cp.Rows+uint64(f.Rows)
 					if schemas.Windows(l.cp.Windows).Judge(f) == schemas.Fresh {
 						l.cp.Windows = schemas.Windows(l.cp.Windows).Take(f, msg.Sequence)
 					}

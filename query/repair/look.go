@@ -28,6 +28,47 @@ type found struct {
 	// lanes has a checkpoint for each lane that has one.
 	lanes map[string]checkpoint
 	lane  map[schemas.Shard]int // NoLane: nobody knows
+	// routed is the rows of shards whose end SHARDS lost: those their frames tell of,
+	// and above them those that ClickHouse has, or that the entry closed with.
+	routed map[schemas.Shard]uint64
+	// went is when the youngest shard of a lane that has frames was made.
+	went map[monthLane]time.Time
+}
+
+// tail is the last position SHARDS holds of a shard; 0: none.
+func (t *found) tail(id schemas.Shard) uint64 {
+	if c := t.chains[id]; len(c) > 0 {
+		return c.last().pos
+	}
+	return 0
+}
+
+// end is the last position a shard ever had, as far as anything tells.
+func (t *found) end(id schemas.Shard) uint64 {
+	e := t.entries[id]
+	end := max(t.counts[id].Head, e.Floor, t.tail(id))
+	if e.Status != registry.Active && !(e.Status == registry.Sealed && t.unsettled(id)) {
+		end = max(end, e.SealedAt)
+	}
+	return end
+}
+
+// unsettled says whether a shard that was left lacks its end in SHARDS, and
+// nobody found out yet what became of it.
+func (t *found) unsettled(id schemas.Shard) bool {
+	e, tally := t.entries[id], t.tallies[id]
+	if e.Gone() || e.Status == registry.Active || e.SealedAt <= t.tail(id) || tally.Settles(t.tail(id), e.SealedAt) {
+		return false
+	}
+	// A stream that lost its end has nothing of what came later; else single frames
+	// went, and their messages were passed by the checkpoint.
+	return !t.went[monthLane{e.Month, e.Lane}].After(e.CreatedAt)
+}
+
+// monthLane is a lane in a month.
+type monthLane struct {
+	month schemas.Month
+	lane  int
 }
 
 // checkpoint is a lane's last checkpoint and its sequence in SHARDS.
@@ -100,12 +141,15 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	if err != nil {
 		return err
 	}
-	t.entries = map[schemas.Shard]registry.Shard{}
+	t.entries, t.went = map[schemas.Shard]registry.Shard{}, map[monthLane]time.Time{}
 	for _, e := range entries {
+		if at := (monthLane{e.Month, e.Lane}); t.tail(e.ID) > 0 && e.CreatedAt.After(t.went[at]) {
+			t.went[at] = e.CreatedAt
+		}
 		t.entries[e.ID] = e
 		t.where[e.ID] = registry.ShardRef{Topic: name, Month: e.Month, ID: e.ID}
 	}
-	t.lane = map[schemas.Shard]int{}
+	t.lane, t.routed = map[schemas.Shard]int{}, map[schemas.Shard]uint64{}
 	for id := range t.where {
 		if t.lane[id], err = r.laneOf(ctx, t, id); err != nil {
 			return err

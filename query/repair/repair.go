@@ -28,6 +28,8 @@ type Config struct {
 	// Patience is how long a sink may take to store a frame before its work is done
 	// for it; 0 means DefaultPatience.
 	Patience time.Duration
+	// Crash, when set, is called at the named points where tests end a repair.
+	Crash func(point string)
 }
 
 // Repairer finds damage and heals it. It may run while events flow.
@@ -40,6 +42,7 @@ type Repairer struct {
 	judge  Judge
 
 	patience time.Duration
+	crash    func(point string)
 }
 
 // DefaultPatience is far above what a sink waits for company, and a second insert
@@ -55,7 +58,10 @@ func New(ctx context.Context, cfg Config) (*Repairer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repairer{js: js, reg: cfg.Registry, db: cfg.DB, judge: cfg.Judge, patience: cmp.Or(cfg.Patience, DefaultPatience)}
+	r := &Repairer{js: js, reg: cfg.Registry, db: cfg.DB, judge: cfg.Judge, patience: cmp.Or(cfg.Patience, DefaultPatience), crash: cfg.Crash}
+	if r.crash == nil {
+		r.crash = func(string) {}
+	}
 	if r.events, err = js.Stream(ctx, schemas.StreamEvents); err != nil {
 		return nil, fmt.Errorf("repair: stream %s: %w", schemas.StreamEvents, err)
 	}

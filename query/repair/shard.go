@@ -21,6 +21,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref registry.ShardRe
 	}
 	head := max(t.counts[ref.ID].Head, e.Floor)
 	lane := t.lane[ref.ID]
+	_, gone := tally.GoneUpTo(head)
 	held := c
 	var gaps []gap
 	for _, g := range c.gaps() {
@@ -34,6 +35,13 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref registry.ShardRe
 		}
 		c = c.with(found)
 	}
+	if g, behind, ok := c.front(head, t.counts[ref.ID].Rows+gone); ok && head == t.counts[ref.ID].Head {
+		found, err := r.recover(ctx, &t.topic, ref, behind, g, lane)
+		if err != nil {
+			return err
+		}
+		c = c.with(found)
+	}
 	s := &shardPlan{ref: ref, topic: &t.topic, held: held, chain: c, gaps: gaps, head: head, floor: e.Floor, tally: &tally, plan: p}
 	if head > 0 && t.counts[ref.ID].Rows > 0 {
 		var err error
@@ -41,7 +49,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref registry.ShardRe
 			return err
 		}
 	}
-	differ := compare(c, s.groups, s.gone)
+	differ, rest := compare(c, s.groups, s.gone)
 	for i := range differ {
 		d := &differ[i]
 		if d.distinct == d.have && d.have <= d.want {
@@ -56,6 +64,16 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref registry.ShardRe
 		d.distinct = d.have - min(d.have, copies)
 	}
 	s.below(differ)
+	if t.end(ref.ID) > t.tail(ref.ID) {
+		copies := uint64(0)
+		if rest.distinct < rest.have {
+			var err error
+			if copies, err = r.db.Copies(ctx, ref.Topic, ref.Month, ref.ID, rest.lo, rest.hi); err != nil {
+				return err
+			}
+		}
+		t.routed[ref.ID] = s.end(rest, copies, t.end(ref.ID), e, e.Status == registry.Closed || e.Status == registry.Sealed && gone == 0 && !t.unsettled(ref.ID))
+	}
 	s.above(e.Status == registry.Closed, time.Now().Add(-r.patience))
 	s.settle(differ)
 	return nil
@@ -154,6 +172,24 @@ func (s *shardPlan) below(differ []stretch) {
 	}
 }
 
+// end heals, as far as can be, what lies above the frames of a shard whose end
+// SHARDS lost, up to its last position: only its entry tells how many rows there
+// must be, where that is exact. It gives the rows that were ever routed to the shard.
+func (s *shardPlan) end(rest stretch, copies, last uint64, e registry.Shard, exact bool) (routed uint64) {
+	if copies > 0 {
+		s.add(Action{Do: DropCopies, From: rest.lo + 1, To: rest.hi, lo: rest.lo, hi: rest.hi, Rows: copies, Source: "ClickHouse",
+			Detail: fmt.Sprintf("%d rows are the same as another in every column: each stays once", copies)})
+	}
+	routed = rest.want + rest.have - copies + s.gone(rest.lo, rest.hi)
+	_, gone := s.tally.GoneUpTo(last)
+	if closed := e.Rows + gone; exact && closed > routed {
+		s.add(Action{Do: Lost, From: rest.lo + 1, To: last, Rows: closed - routed, Detail: fmt.Sprintf(
+			"%d rows: it had %d, and %s does not hold these frames", closed-routed, e.Rows, schemas.StreamShards)})
+		routed = closed
+	}
+	return routed
+}
+
 // lost names what no source holds of a stretch. The rows that are there may be
 // those of the frames that are gone: how many are missing in the end only the
 // insert tells, so the count is the most it can be.
@@ -188,7 +224,7 @@ func (s *shardPlan) above(closed bool, since time.Time) {
 	if i == len(s.chain) || s.chain.last().cleared != "" {
 		return
 	}
-	stuck := false
+	stuck := s.held.first().pos > s.head+1 // SHARDS is purged below what was stored once
 	for _, g := range s.gaps {
 		stuck = stuck || g.to > s.head
 	}

@@ -1,0 +1,65 @@
+package repair
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// rowFrame is a link of one row.
+func rowFrame(pos uint64) link { return link{pos: pos, rows: 1, shardRows: pos, seq: pos} }
+
+// Where SHARDS lost a shard's end, ClickHouse and the closed entry tell of it.
+func TestEndOfShard(t *testing.T) {
+	c := chain{rowFrame(1), rowFrame(2), rowFrame(3), rowFrame(4)}
+	for _, tc := range []struct {
+		name   string
+		groups []tables.Group
+		copies uint64
+		entry  registry.Shard
+		routed uint64
+		do     []Do
+	}{
+		{"all stored", []tables.Group{{Pos: 3, Rows: 3, Distinct: 3}, {Pos: 10, Rows: 7, Distinct: 7}}, 0, registry.Shard{Status: registry.Closed, Rows: 10}, 10, nil},
+		{"sealed", []tables.Group{{Pos: 10, Rows: 10, Distinct: 10}}, 0, registry.Shard{Status: registry.Sealed, Rows: 99}, 10, nil},
+		{"rows lost", []tables.Group{{Pos: 4, Rows: 4, Distinct: 4}, {Pos: 10, Rows: 2, Distinct: 2}}, 0, registry.Shard{Status: registry.Closed, Rows: 10}, 10, []Do{Lost}},
+		{"rows doubled", []tables.Group{{Pos: 4, Rows: 4, Distinct: 4}, {Pos: 10, Rows: 8, Distinct: 6}}, 2, registry.Shard{Status: registry.Closed, Rows: 10}, 10, []Do{DropCopies}},
+		{"closed with less", []tables.Group{{Pos: 10, Rows: 10, Distinct: 10}}, 0, registry.Shard{Status: registry.Closed, Rows: 4}, 10, nil},
+	} {
+		s := &shardPlan{chain: c, held: c, groups: tc.groups, tally: &registry.Tally{}, plan: &Plan{}}
+		_, rest := compare(c, tc.groups, s.gone)
+		if got := s.end(rest, tc.copies, 10, tc.entry, tc.entry.Status == registry.Closed); got != tc.routed {
+			t.Errorf("%s: %d rows were routed, want %d", tc.name, got, tc.routed)
+		}
+		var do []Do
+		for _, a := range s.plan.Actions {
+			do = append(do, a.Do)
+		}
+		if !slices.Equal(do, tc.do) {
+			t.Errorf("%s: %v, want %v", tc.name, do, tc.do)
+		}
+	}
+}
+
+// Frames purged from SHARDS below a head that went back are told by the frame
+// behind them.
+func TestFrontGap(t *testing.T) {
+	c := chain{rowFrame(10), rowFrame(11)}
+	c[0].prev, c[0].shardBytes = [16]byte{9}, 100
+	g, behind, ok := c.front(7, 7)
+	if !ok || g.from != 8 || g.to != 9 || behind.rowsOf(g) != 2 {
+		t.Fatalf("%+v, %v", g, ok)
+	}
+	found := []candidate{{link{rows: 1}, [16]byte{7}, 1}, {link{rows: 1}, [16]byte{8}, 1}, {link{rows: 1}, [16]byte{9}, 1}}
+	if got := behind.match(g, found, nil); len(got) != 2 || got[0].pos != 8 || got[1].pos != 9 {
+		t.Errorf("%+v", got)
+	}
+	if got := behind.match(g, found[:2], nil); got != nil {
+		t.Errorf("frames that do not lead to the next one: %+v", got)
+	}
+	if _, _, ok := c.front(9, 9); ok {
+		t.Error("no gap between 9 and 10")
+	}
+}
