@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/query/repair"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -99,9 +100,6 @@ func TestFlippedByteInShards(t *testing.T) {
 		for _, stored := range []bool{false, true} {
 			t.Run(fmt.Sprintf("hard %v stored %v", hard, stored), func(t *testing.T) {
 				t.Parallel()
-				if hard {
-					t.Skip("SHARDS cut inside a batch was routed twice once; the router's check of it has not been proven by this test yet")
-				}
 				d := startOnDisk(t, oneLaneTopic())
 				stopRouter, stopSink := d.router(), func() {}
 				if stored {
@@ -138,6 +136,52 @@ func TestFlippedByteInShards(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// SHARDS is cut inside a shard that was left since, and what came later is gone:
+// to route the lost frames again would put them into another shard beside the one
+// in which ClickHouse has them. A router that runs throughout does not, though
+// every repair is killed after its first step.
+func TestShardsCutBelowARotation(t *testing.T) {
+	t.Parallel()
+	for _, stored := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stored %v", stored), func(t *testing.T) {
+			t.Parallel()
+			topic := oneLaneTopic()
+			topic.Rotate = schemas.Rotation{Rows: 4}
+			d := startOnDisk(t, topic)
+			stopRouter, stopSink := d.router(), func() {}
+			if stored {
+				stopSink = d.sink()
+			}
+			p := d.producer("app")
+			d.say(p, 10)
+			d.routed("app", 10)
+			if stored {
+				d.stored("app", 10, 30*time.Second)
+			}
+			if err := p.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			second := d.shards("app")[1]
+			stopRouter()
+			stopSink()
+			d.damaged(schemas.StreamShards, true, flip(t, subjectOf(second), 2))
+			var seen faults
+			d.router(func(c *router.Config) { c.Hooks.Fault = func(_, _ string, err error) { seen.add(err) } })
+			eventually(t, 20*time.Second, func() error { return seen.has(router.ErrRolledBack) })
+			d.killed()
+			d.sink()
+			p = d.producer("app")
+			d.say(p, 5)
+			d.stored("app", 15, 30*time.Second)
+			d.closed("app", 30*time.Second)
+			d.mended(15)
+			if n := d.count("SELECT uniqExact(id) FROM %s", d.table("app")); n != 15 {
+				t.Errorf("%d events, want 15", n)
+			}
+		})
 	}
 }
 

@@ -1,7 +1,9 @@
 package integration
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +41,43 @@ func (e *env) plan() *repair.Plan {
 		e.t.Logf("note: %s", n)
 	}
 	return p
+}
+
+// killed repairs in many runs, each of which ends at the second to fifth point
+// where a repair can be killed, in turn: between two actions, or between the steps
+// of one.
+func (e *env) killed() {
+	e.t.Helper()
+	met := map[string]bool{}
+	for run := range 100 {
+		ctx, cancel := context.WithCancel(e.t.Context())
+		points := 0
+		r, err := repair.New(ctx, repair.Config{NC: e.connect(), Registry: e.reg, DB: e.db, Judge: router.FramesOf, Patience: time.Nanosecond, Crash: func(point string) {
+			if points++; points == 2+run%4 {
+				met[point] = true
+				cancel()
+			}
+		}})
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		p, err := r.Plan(ctx, "")
+		if err == nil && p.Todo() > 0 {
+			err = r.Apply(ctx, p, func(*repair.Action, error) {})
+			if err != nil && ctx.Err() == nil {
+				e.logf("repair: %v", err)
+			}
+			cancel()
+			continue
+		}
+		cancel()
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		e.logf("killed at: %v", slices.Sorted(maps.Keys(met)))
+		return
+	}
+	e.t.Errorf("a hundred runs did not repair everything: %v", e.plan().Actions)
 }
 
 func (e *env) carryOut(p *repair.Plan) {
