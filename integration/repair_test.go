@@ -52,7 +52,7 @@ func (e *env) killed() {
 	for run := range 100 {
 		ctx, cancel := context.WithCancel(e.t.Context())
 		points := 0
-		r, err := repair.New(ctx, repair.Config{NC: e.connect(), Registry: e.reg, DB: e.db, Judge: router.FramesOf, Patience: time.Nanosecond, Crash: func(point string) {
+		r, err := repair.New(ctx, repair.Config{NC: e.connect(), Registry: e.reg, DB: e.db, Judge: router.FramesOf(nil), Patience: time.Nanosecond, Crash: func(point string) {
 			if points++; points == 2+run%4 {
 				met[point] = true
 				cancel()
