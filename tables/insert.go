@@ -50,8 +50,11 @@ func (in *Insert) Token() string {
 // The token alone would not do: for ClickHouse it is another one when the insert
 // has another number of frames, and it is taken before the rows can be seen.
 func (in *Insert) queryID(database string) string {
-	return fmt.Sprintf("almanac:%s:%s:%s:%d", database, in.Topic.Name, in.Shard, in.Head-in.Absent)
+	return fmt.Sprintf("%s%s:%d", queryPrefix(database, in.Topic.Name), in.Shard, in.Head-in.Absent)
 }
+
+// queryPrefix begins the query_id of every insert into a topic's table.
+func queryPrefix(database, topic string) string { return "almanac:" + database + ":" + topic + ":" }
 
 // statement is the insert with its assertions. Only numbers and validated names
 // are spliced in.

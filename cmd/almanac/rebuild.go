@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/query/rebuild"
+)
+
+func (a *app) rebuildCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rebuild TOPIC --yes",
+		Short: "Make a topic's table anew from the streams, while events flow",
+		Long: `Make a topic's table anew, as it would be declared now, and put it in the old
+one's place: from SHARDS as far as it goes back, by copying the old table's rows
+beyond. Events go on flowing; for the last rows sinks wait some seconds.
+
+The swap is refused unless every shard has the same rows in both tables, or what
+its frames brought. The old table is kept as TOPIC_before_TIME until you drop it.
+When this is killed, run it again: it ends what was begun. --abort gives it up.`,
+		Example: `  almanac rebuild app --dry-run
+  almanac rebuild app --yes`,
+		Args: cobra.ExactArgs(1),
+		RunE: a.does(a.rebuild),
+	}
+	f := cmd.Flags()
+	f.Bool("dry-run", false, "say what would be done and do nothing")
+	f.Bool("yes", false, "do it")
+	f.Bool("drop-old", false, "drop the old table at the end")
+	f.Bool("abort", false, "give up a rebuild that was killed")
+	outputFlag(cmd, asTable, asJSON, asNDJSON)
+	return cmd
+}
+
+func (a *app) rebuild(ctx context.Context, cmd *cobra.Command, args []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	f := reading{flags: cmd}
+	dry, abort := f.flag("dry-run") == "true", f.flag("abort") == "true"
+	if !dry && !abort && f.flag("yes") != "true" {
+		return usageError{errors.New("rebuild replaces a table: look with --dry-run, then give --yes")}
+	}
+	if _, err := format(cmd, asTable, asTable, asJSON, asNDJSON); err != nil {
+		return err
+	}
+	c, _, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	cfg := rebuild.Config{NATS: c.nc, Registry: c.reg, DB: c.db}
+	switch {
+	case abort:
+		if err := rebuild.Abort(ctx, cfg, args[0]); err != nil {
+			return err
+		}
+		a.note("given up: %s takes inserts, nothing was changed", args[0])
+		return nil
+	case dry:
+		p, err := rebuild.Look(ctx, cfg, args[0])
+		if err != nil {
+			return err
+		}
+		return printRows(a, cmd, []rebuild.Plan{p}, func() table.Writer {
+			t := newTable("topic", "shards", "rows", "from frames", "unfinished")
+			numbers(t, "shards", "rows", "from frames")
+			t.AppendRow(table.Row{p.Topic, p.Shards, p.Rows, p.FromFrames, p.Unfinished})
+			return t
+		})
+	}
+	drawn := time.Time{}
+	if terminal(a.stderr) {
+		cfg.Progress = func(done, total uint64) {
+			if now := time.Now(); now.Sub(drawn) >= progressEvery || done == total {
+				drawn = now
+				_, _ = fmt.Fprintf(a.stderr, "\r\x1b[K%s  %s of %s rows", bar(min(1, float64(done)/float64(max(total, 1)))), humanCount(done), humanCount(total))
+			}
+		}
+	}
+	res, err := rebuild.Run(ctx, cfg, args[0], f.flag("drop-old") == "true")
+	if !drawn.IsZero() {
+		a.note("")
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			a.note("interrupted; run it again to end it, or with --abort to give it up")
+		}
+		return err
+	}
+	err = printRows(a, cmd, []rebuild.Result{res}, func() table.Writer {
+		t := newTable("topic", "rows", "from frames", "copied", "sinks waited", "old table")
+		numbers(t, "rows", "from frames", "copied")
+		t.AppendRow(table.Row{res.Topic, res.Rows, res.Inserted, res.Copied, res.Frozen.Round(time.Millisecond), res.Before})
+		return t
+	})
+	if res.Before != "" {
+		a.note("when all is well: DROP TABLE %s", res.Before)
+	}
+	return err
+}

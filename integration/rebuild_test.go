@@ -1,0 +1,146 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/query/rebuild"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+var errKilled = errors.New("killed")
+
+// A rebuild is killed at every point, once and again, while events flow; run again
+// it ends right: every event once, the old table kept.
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	topic := replayTopic(2)
+	e := start(t, topic)
+	e.router()
+	e.sink()
+	const n = 2000
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	e.fill("app", n, at)
+	e.stored("app", n, 20*time.Second)
+	e.purgeSome("app", 3) // some of it only ClickHouse has
+
+	ctx, stop := context.WithCancel(t.Context())
+	var sent atomic.Uint64
+	done := make(chan struct{})
+	p := e.producer("app")
+	go func() { // events flow all the time
+		defer close(done)
+		for i := 0; i < 1500 && ctx.Err() == nil; i++ {
+			if err := p.Publish(ctx, schemas.Event{Time: at.Add(time.Duration(i) * time.Second), UserID: fmt.Sprint(i % 50), Message: fmt.Sprint("live ", i)}); err == nil {
+				sent.Add(1)
+			}
+		}
+	}()
+	nc := e.connect()
+	cfg := rebuild.Config{NATS: nc, Registry: e.registry(nc), DB: e.db}
+	points := []string{"rebuild.after-create", "rebuild.after-batch", "rebuild.after-freeze", "rebuild.before-swap", "rebuild.after-swap"}
+	for _, point := range points {
+		killed := cfg
+		killed.Crash = func(at string) error {
+			if at == point {
+				return rebuild.Crashed(fmt.Errorf("%w at %s", errKilled, at))
+			}
+			return nil
+		}
+		if _, err := rebuild.Run(t.Context(), killed, "app", true); !errors.Is(err, errKilled) {
+			t.Fatalf("%s: %v", point, err)
+		}
+		plan, err := rebuild.Look(t.Context(), cfg, "app")
+		if err != nil || plan.Unfinished == "" {
+			t.Fatalf("%s: %+v %v", point, plan, err)
+		}
+		if point == "rebuild.after-batch" { // and one that is given up
+			if err := rebuild.Abort(t.Context(), cfg, "app"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if point != "rebuild.after-create" { // that one is killed again, further on
+			if _, err := rebuild.Run(t.Context(), cfg, "app", true); err != nil {
+				t.Fatalf("after %s: %v", point, err)
+			}
+		}
+	}
+	res, err := rebuild.Run(t.Context(), cfg, "app", false)
+	if err != nil || res.Inserted == 0 || res.Copied == 0 {
+		t.Errorf("the last rebuild: %+v %v", res, err)
+	}
+	stop()
+	<-done
+	// Publish may have been stored and its answer not heard: verify knows.
+	var rows uint64
+	eventually(t, 30*time.Second, func() error {
+		rep, err := e.reader().Verify(t.Context(), "app")
+		if err == nil && (!rep.OK() || rep.Pending > 0 || rep.Accepted < n+sent.Load()) {
+			err = fmt.Errorf("%+v %s, sent %d", rep.Totals, rep.Problems, sent.Load())
+		}
+		if err == nil {
+			rows = rep.Stored
+		}
+		return err
+	})
+	if ids := e.count("SELECT uniqExact(id) FROM %s", e.table("app")); ids != rows || rows > n+sent.Load()+1 {
+		t.Errorf("%d rows with %d ids, %d were sent", rows, ids, n+sent.Load())
+	}
+	if got := e.count("SELECT count() FROM %s", schemas.QuotedTable(e.srv.Database, res.Before)); got != res.Rows || !strings.HasPrefix(res.Before, "app_before_2") {
+		t.Errorf("%s has %d rows, want %d", res.Before, got, res.Rows)
+	}
+	t.Logf("sinks waited %s; %d events flowed meanwhile", res.Frozen, sent.Load())
+}
+
+// Rows that are lost in the table and not in SHARDS come back; a column nobody
+// declared is not lost silently; what differs without a reason is refused.
+func TestRebuildHeals(t *testing.T) {
+	t.Parallel()
+	e := start(t, replayTopic(2))
+	e.router()
+	e.sink()
+	const n = 1000
+	e.fill("app", n, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	e.stored("app", n, 20*time.Second)
+	nc := e.connect()
+	cfg := rebuild.Config{NATS: nc, Registry: e.registry(nc), DB: e.db}
+	if err := e.db.Conn().Exec(t.Context(), "DELETE FROM "+e.table("app")+" WHERE n = 500"); err != nil {
+		t.Fatal(err)
+	}
+	res, err := rebuild.Run(t.Context(), cfg, "app", true)
+	if err != nil || res.Rows != n {
+		t.Errorf("%+v %v", res, err)
+	}
+	e.verify(n)
+	if err := e.db.Conn().Exec(t.Context(), "ALTER TABLE "+e.table("app")+" ADD COLUMN mine String"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rebuild.Run(t.Context(), cfg, "app", true); !errors.Is(err, rebuild.ErrColumns) {
+		t.Errorf("with a column of one's own: %v", err)
+	}
+	if err := e.db.Conn().Exec(t.Context(), "ALTER TABLE "+e.table("app")+" DROP COLUMN mine"); err != nil {
+		t.Fatal(err)
+	}
+	// Rows that appear in the fresh table are nobody's.
+	killed := cfg
+	killed.Crash = func(at string) error {
+		if at == "rebuild.after-freeze" {
+			body, err := e.db.Select(t.Context(), &tables.Select{SQL: "INSERT INTO " + schemas.QuotedTable(e.srv.Database, "app.rebuild") + " SELECT * FROM " + e.table("app") + " LIMIT 1"})
+			if err != nil {
+				return err
+			}
+			return body.Close()
+		}
+		return nil
+	}
+	if _, err := rebuild.Run(t.Context(), killed, "app", true); err != nil { // found, and the shard copied anew
+		t.Errorf("with a row too many: %v", err)
+	}
+	e.verify(n)
+}

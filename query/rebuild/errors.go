@@ -1,0 +1,15 @@
+package rebuild
+
+import "errors"
+
+var (
+	// ErrDiffers: the fresh table has not what the old one has. Nothing was swapped.
+	ErrDiffers = errors.New("the fresh table differs")
+	// ErrBusy: an erasure is at work in the topic.
+	ErrBusy = errors.New("an erasure is at work")
+	// ErrColumns: the table has columns that the topic does not declare, and which
+	// the fresh one would lack.
+	ErrColumns = errors.New("undeclared columns")
+	// ErrBurnt: batch after batch was answered OK and stored nothing.
+	ErrBurnt = errors.New("inserts store nothing")
+)

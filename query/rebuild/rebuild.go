@@ -1,0 +1,264 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Config is what a rebuild stands on.
+type Config struct {
+	NATS     *nats.Conn
+	Registry *registry.Registry
+	DB       *tables.DB
+	// Progress, when set, hears of each batch: rows in the fresh table and rows in
+	// the old.
+	Progress func(done, total uint64)
+	// Crash, when set, is called at the points where a test kills the rebuild; an
+	// error ends it there and leaves everything as it is.
+	Crash func(point string) error
+}
+
+// Plan is what a rebuild would do.
+type Plan struct {
+	Topic string `json:"topic"`
+	// Shards and Rows of the old table; FromFrames of the shards are made from
+	// SHARDS as far as it goes back, the others copied.
+	Shards     int    `json:"shards"`
+	Rows       uint64 `json:"rows"`
+	FromFrames int    `json:"from_frames"`
+	// Unfinished says that an earlier rebuild was killed, and where.
+	Unfinished string `json:"unfinished,omitempty"`
+}
+
+// Result is what a rebuild did.
+type Result struct {
+	Topic string `json:"topic"`
+	Rows  uint64 `json:"rows"`
+	// Inserted rows came from frames, Copied from the old table, by this run.
+	Inserted uint64 `json:"inserted"`
+	Copied   uint64 `json:"copied"`
+	// Before is the name of the old table; empty when it was dropped.
+	Before string `json:"before,omitempty"`
+	// Frozen is for how long sinks had to wait.
+	Frozen time.Duration `json:"frozen_ns"`
+}
+
+// rebuild is one run.
+type rebuild struct {
+	cfg    Config
+	js     jetstream.JetStream
+	shards jetstream.Stream
+	topic  schemas.Topic
+	fresh  string // table
+	target schemas.Topic
+
+	touched map[schemas.Shard]bool // by erasures or retention: only copied
+	res     Result
+	total   uint64
+	done    uint64
+	copied  map[schemas.Shard]time.Time // when a shard was last anonymised, as it was copied
+}
+
+// freshSuffix makes a name that no topic has.
+const freshSuffix = ".rebuild"
+
+// Before is the name of the old table, which no topic has either.
+func Before(topic string, at time.Time) string {
+	return topic + "_before_" + at.UTC().Format("20060102T150405Z")
+}
+
+func newRebuild(ctx context.Context, cfg Config, name string) (*rebuild, error) {
+	topic, err := cfg.Registry.Topic(ctx, name)
+	if err != nil {
+		if schemas.Reason(err) != "" {
+			err = fmt.Errorf("%w: %w", query.ErrRequest, err)
+		}
+		return nil, err
+	}
+	r := &rebuild{cfg: cfg, js: cfg.Registry.JetStream(), topic: topic, fresh: topic.Name + freshSuffix, target: topic, copied: map[schemas.Shard]time.Time{}}
+	r.target.Name, r.res.Topic = r.fresh, topic.Name
+	if r.shards, err = r.js.Stream(ctx, schemas.StreamShards); err != nil {
+		return nil, fmt.Errorf("rebuild: stream %s: %w", schemas.StreamShards, err)
+	}
+	return r, nil
+}
+
+// states are of the topic's table and the fresh one.
+func (r *rebuild) states(ctx context.Context) (old, fresh tables.TableState, err error) {
+	if old, err = r.cfg.DB.TableState(ctx, r.topic.Name); err == nil {
+		fresh, err = r.cfg.DB.TableState(ctx, r.fresh)
+	}
+	return old, fresh, err
+}
+
+// Look says what Run would do, and changes nothing.
+func Look(ctx context.Context, cfg Config, topic string) (Plan, error) {
+	r, err := newRebuild(ctx, cfg, topic)
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{Topic: r.topic.Name}
+	old, fresh, err := r.states(ctx)
+	if err != nil {
+		return p, err
+	}
+	switch {
+	case old.Frozen:
+		p.Unfinished = "killed after the freeze: nothing is stored until it is run again or aborted"
+	case fresh.Frozen:
+		p.Unfinished = "killed after the swap: the old table only has to be renamed"
+	case fresh.Exists:
+		p.Unfinished = "killed while the fresh table was filled"
+	}
+	if err := r.prepare(ctx); err != nil {
+		return p, err
+	}
+	counts, err := cfg.DB.Counts(ctx, topic)
+	for id, c := range counts {
+		p.Shards++
+		p.Rows += c.Rows
+		if !r.touched[id] {
+			p.FromFrames++
+		}
+	}
+	return p, err
+}
+
+// Abort opens the old table again and drops the fresh one, if a rebuild was killed
+// before the swap.
+func Abort(ctx context.Context, cfg Config, topic string) error {
+	r, err := newRebuild(ctx, cfg, topic)
+	if err != nil {
+		return err
+	}
+	_, fresh, err := r.states(ctx)
+	if err != nil {
+		return err
+	}
+	if fresh.Frozen {
+		return fmt.Errorf("%w: the tables of %q are swapped already; run it again to end it", query.ErrRequest, topic)
+	}
+	return errors.Join(cfg.DB.Thaw(ctx, r.topic.Name), cfg.DB.Drop(ctx, r.fresh))
+}
+
+// Run rebuilds a topic's table, or ends a rebuild that was killed. dropOld drops the
+// old table in place of keeping it.
+func Run(ctx context.Context, cfg Config, topic string, dropOld bool) (Result, error) {
+	r, err := newRebuild(ctx, cfg, topic)
+	if err != nil {
+		return Result{Topic: topic}, err
+	}
+	old, fresh, err := r.states(ctx)
+	switch {
+	case err != nil:
+		return r.res, err
+	case !old.Exists:
+		return r.res, fmt.Errorf("%w: topic %q has no table yet; there is nothing to rebuild", query.ErrRequest, topic)
+	case fresh.Frozen:
+		return r.res, r.keep(ctx, dropOld)
+	}
+	if err := r.prepare(ctx); err != nil {
+		return r.res, err
+	}
+	if err := cfg.DB.CreateLike(ctx, &r.topic, r.fresh); err != nil {
+		return r.res, err
+	}
+	if err := r.crash("rebuild.after-create"); err != nil {
+		return r.res, err
+	}
+	if !old.Frozen {
+		for range maxPasses {
+			moved, err := r.pass(ctx)
+			if err != nil {
+				return r.res, err
+			}
+			if moved < fewRows {
+				break
+			}
+		}
+	}
+	began := time.Now()
+	if err := r.swap(ctx); err != nil {
+		return r.res, err
+	}
+	r.res.Frozen = time.Since(began)
+	return r.res, r.keep(ctx, dropOld)
+}
+
+// Sinks go on while the table is filled: passes end when one moved little, or when
+// they do not gain on the sinks; the rest is brought over while the sinks wait.
+const (
+	maxPasses = 20
+	fewRows   = 100_000
+)
+
+func (r *rebuild) crash(point string) error {
+	if r.cfg.Crash == nil {
+		return nil
+	}
+	return r.cfg.Crash(point)
+}
+
+// prepare refuses what cannot be rebuilt, and finds the shards that may only be
+// copied.
+func (r *rebuild) prepare(ctx context.Context) error {
+	cols, err := r.cfg.DB.Columns(ctx, r.topic.Name)
+	if err != nil {
+		return err
+	}
+	known := append(r.topic.Columns(r.topic.Version), schemas.ColMonth, schemas.ColShard, schemas.ColPos)
+	for _, c := range cols {
+		if !slices.Contains(known, c) {
+			return fmt.Errorf("%w: %w: table %s has the column %q, which would be lost; declare it (`almanac topics apply`) or drop it", query.ErrRequest, ErrColumns, r.topic.Name, c)
+		}
+	}
+	return r.quiet(ctx)
+}
+
+// quiet refuses while an erasure is at work, and notes which shards erasures and
+// retention have touched.
+func (r *rebuild) quiet(ctx context.Context) error {
+	ledger, err := r.cfg.Registry.Ledger(ctx, r.topic.Name)
+	if err != nil {
+		return err
+	}
+	if at := ledger.Only(registry.Settling, registry.Erasing).Erasures; len(at) > 0 {
+		return fmt.Errorf("%w: %s of topic %q; wait for it (`almanac erase`), then run this again", ErrBusy, at[0].ID, r.topic.Name)
+	}
+	tallies, err := r.cfg.Registry.Tallies(ctx, r.topic.Name)
+	if err != nil {
+		return err
+	}
+	entries, err := r.cfg.Registry.Shards(ctx, r.topic.Name, 0)
+	if err != nil {
+		return err
+	}
+	r.touched = map[schemas.Shard]bool{}
+	for _, e := range entries {
+		_, erased := tallies[e.ID]
+		covered := slices.ContainsFunc(ledger.Erasures, func(x registry.Erasure) bool { return e.Overlaps(x.From, x.To) })
+		r.touched[e.ID] = erased || covered || len(e.Anonymised) > 0 || e.Floor > 0 || e.Gone()
+	}
+	return nil
+}
+
+// keep gives the old table, which has the fresh one's name after the swap, a name
+// of its own.
+func (r *rebuild) keep(ctx context.Context, dropOld bool) error {
+	if dropOld {
+		return r.cfg.DB.Drop(ctx, r.fresh)
+	}
+	r.res.Before = Before(r.topic.Name, time.Now())
+	return r.cfg.DB.Rename(ctx, r.fresh, r.res.Before)
+}

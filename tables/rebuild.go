@@ -1,0 +1,195 @@
+package tables
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// frozenConstraint is the name of the constraint that refuses every insert.
+const frozenConstraint = "almanac_frozen"
+
+// TableState is what there is under a name.
+type TableState struct {
+	Exists bool
+	// Frozen: a constraint refuses every insert.
+	Frozen bool
+}
+
+// TableState looks a table up.
+func (db *DB) TableState(ctx context.Context, name string) (s TableState, err error) {
+	rows, err := db.conn.Query(ctx, "SELECT create_table_query FROM system.tables WHERE database = $1 AND name = $2", db.Database, name)
+	if err != nil {
+		return s, fmt.Errorf("table %s: %w", name, refusal(err))
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var ddl string
+		if err := rows.Scan(&ddl); err != nil {
+			return s, err
+		}
+		s = TableState{Exists: true, Frozen: strings.Contains(ddl, "CONSTRAINT "+frozenConstraint+" ")}
+	}
+	return s, rows.Err()
+}
+
+// Columns are the names of a table's columns.
+func (db *DB) Columns(ctx context.Context, name string) ([]string, error) {
+	rows, err := db.conn.Query(ctx, "SELECT name FROM system.columns WHERE database = $1 AND table = $2 ORDER BY position", db.Database, name)
+	if err != nil {
+		return nil, fmt.Errorf("columns of %s: %w", name, refusal(err))
+	}
+	defer func() { _ = rows.Close() }()
+	var out []string
+	for rows.Next() {
+		var col string
+		if err := rows.Scan(&col); err != nil {
+			return nil, err
+		}
+		out = append(out, col)
+	}
+	return out, rows.Err()
+}
+
+// Freeze makes a topic's table refuse every insert, and returns when none that set
+// out before is under way: its heads then stay as they are.
+func (db *DB) Freeze(ctx context.Context, topic string) error {
+	fail := func(err error) error { return fmt.Errorf("freezing table %s: %w", topic, refusal(err)) }
+	if err := db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT IF NOT EXISTS %s CHECK 0", schemas.QuotedTable(db.Database, topic), frozenConstraint)); err != nil {
+		return fail(err)
+	}
+	// An insert takes the table as it is when it begins; one that is listed from
+	// now on sees the constraint.
+	var at int64
+	if err := db.conn.QueryRow(ctx, "SELECT toUnixTimestamp64Micro(now64(6))").Scan(&at); err != nil {
+		return fail(err)
+	}
+	q := fmt.Sprintf("SELECT count() FROM system.processes WHERE startsWith(query_id, '%s') AND toUnixTimestamp64Micro(now64(6)) - toInt64(elapsed * 1e6) <= %d",
+		queryPrefix(db.Database, topic), at)
+	tick := time.NewTicker(freezePoll)
+	defer tick.Stop()
+	for {
+		var n uint64
+		if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
+			return fail(err)
+		}
+		if n == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fail(ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// freezePoll is how often Freeze looks; an insert takes some tens of milliseconds.
+const freezePoll = 20 * time.Millisecond
+
+// Thaw lets a table take inserts again.
+func (db *DB) Thaw(ctx context.Context, name string) error {
+	err := db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s", schemas.QuotedTable(db.Database, name), frozenConstraint))
+	if err != nil {
+		return fmt.Errorf("letting table %s take inserts again: %w", name, refusal(err))
+	}
+	return nil
+}
+
+// Exchange gives two tables each other's name, at once.
+func (db *DB) Exchange(ctx context.Context, a, b string) error {
+	return db.ddl(ctx, "exchanging tables "+a+" and "+b, fmt.Sprintf("EXCHANGE TABLES %s AND %s", schemas.QuotedTable(db.Database, a), schemas.QuotedTable(db.Database, b)))
+}
+
+// Rename gives a table another name.
+func (db *DB) Rename(ctx context.Context, from, to string) error {
+	return db.ddl(ctx, "renaming table "+from, fmt.Sprintf("RENAME TABLE %s TO %s", schemas.QuotedTable(db.Database, from), schemas.QuotedTable(db.Database, to)))
+}
+
+// Drop drops a table, if there is one.
+func (db *DB) Drop(ctx context.Context, name string) error {
+	return db.ddl(ctx, "dropping table "+name, fmt.Sprintf("DROP TABLE IF EXISTS %s", schemas.QuotedTable(db.Database, name)))
+}
+
+// CreateLike makes the topic's table under another name, as it would be made now.
+func (db *DB) CreateLike(ctx context.Context, t *schemas.Topic, name string) error {
+	named := *t
+	named.Name = name
+	return db.ddl(ctx, "making table "+name, named.CreateTable(db.Database))
+}
+
+func (db *DB) ddl(ctx context.Context, what, statement string) error {
+	if err := db.conn.Exec(ctx, statement); err != nil {
+		return fmt.Errorf("%s: %w", what, refusal(err))
+	}
+	return nil
+}
+
+// InsertEnd is an insert's rows, by the position they carry.
+type InsertEnd struct{ Pos, Rows uint64 }
+
+// InsertEnds lists the inserts of a shard behind a position, in order, at most so
+// many.
+func (db *DB) InsertEnds(ctx context.Context, table string, m schemas.Month, s schemas.Shard, after uint64, limit int) ([]InsertEnd, error) {
+	rows, err := db.conn.Query(ctx, fmt.Sprintf("SELECT pos, count() FROM %s WHERE month = %d AND shard = %d AND pos > %d GROUP BY pos ORDER BY pos LIMIT %d",
+		schemas.QuotedTable(db.Database, table), uint32(m), uint64(s), after, limit))
+	if err != nil {
+		return nil, fmt.Errorf("positions of %s: %w", schemas.PublicShardName(table, m, s), refusal(err))
+	}
+	defer func() { _ = rows.Close() }()
+	var out []InsertEnd
+	for rows.Next() {
+		var e InsertEnd
+		if err := rows.Scan(&e.Pos, &e.Rows); err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, rows.Err()
+}
+
+// Copy is rows of a shard in one table, by position, to be stored in another as
+// one part behind its head.
+type Copy struct {
+	Topic       *schemas.Topic
+	From, To    string // tables
+	Month       schemas.Month
+	Shard       schemas.Shard
+	After, UpTo uint64
+	Attempt     int
+}
+
+// CopyRows copies. As with Insert, only the head tells what is stored.
+func (db *DB) CopyRows(ctx context.Context, c *Copy) error {
+	cols := slices.Concat(c.Topic.Columns(c.Topic.Version), []string{schemas.ColMonth, schemas.ColShard, schemas.ColPos})
+	for i := range cols {
+		cols[i] = schemas.QuoteName(cols[i])
+	}
+	list, to := strings.Join(cols, ", "), schemas.QuotedTable(db.Database, c.To)
+	q := url.Values{}
+	for k, v := range insertSettings {
+		q.Set(k, v)
+	}
+	q.Del("decompress")
+	q.Set("deduplicate_insert_select", "enable_when_possible")
+	q.Set("insert_deduplication_token", fmt.Sprintf("%s:%s:%d:%d", c.To, c.Shard, c.After, c.Attempt))
+	statement := fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d"+
+		" AND throwIf((SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos > %d) != 0, '%s') = 0",
+		to, list, list, schemas.QuotedTable(db.Database, c.From), uint32(c.Month), uint64(c.Shard), c.After, c.UpTo,
+		to, uint32(c.Month), uint64(c.Shard), c.After, textHeadMoved)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, db.base+"/?"+q.Encode(), strings.NewReader(statement))
+	if err != nil {
+		return err
+	}
+	body, err := db.do(req)
+	if err != nil {
+		return fmt.Errorf("copying %s behind %d: %w", schemas.PublicShardName(c.Topic.Name, c.Month, c.Shard), c.After, err)
+	}
+	return body.Close()
+}
