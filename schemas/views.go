@@ -31,7 +31,7 @@ func (t *Topic) Views(database string) []View {
 	for i, c := range cols {
 		cols[i] = QuoteName(c)
 	}
-	in := "database = '" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(database) + "' AND match(partition_id, '^[0-9]{6}-[0-9]+-')"
+	in := "database = '" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(database) + "' AND match(table, '" + nameRule.String() + "') AND match(partition_id, '^[0-9]{6}-[0-9]+-')"
 	return []View{
 		{RecentView(t.Name), fmt.Sprintf("SELECT %s FROM %s WHERE ts >= now64(9, 'UTC') - INTERVAL %d HOUR",
 			strings.Join(cols, ", "), QuotedTable(database, t.Name), RecentHours)},

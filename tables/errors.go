@@ -20,6 +20,8 @@ var (
 	ErrBusy = errors.New("ClickHouse asks for patience")
 	// ErrNoTable: the topic's table was not made yet; Ensure makes it.
 	ErrNoTable = errors.New("no such table")
+	// ErrFrozen: a rebuild holds the topic's table. Nothing was stored.
+	ErrFrozen = errors.New("a rebuild holds the table; if none runs, `almanac rebuild TOPIC --yes` ends what was begun and --abort gives it up")
 	// ErrNameTaken: a table stands where a view belongs.
 	ErrNameTaken = errors.New("the name is taken")
 	// ErrNotCleared: a merge was put off, so that fields readers see empty are still
@@ -43,6 +45,7 @@ const (
 	codeTooManyParts   = 252
 	codeCannotOptimize = 388
 	codeThrowIf        = 395
+	codeConstraint     = 469
 )
 
 // The texts of the insert's assertions.
@@ -59,6 +62,9 @@ type Error struct {
 
 // Error says what ClickHouse said, without its stack.
 func (e *Error) Error() string {
+	if e.Unwrap() == ErrFrozen {
+		return ErrFrozen.Error()
+	}
 	return fmt.Sprintf("ClickHouse refused (code %d): %s", e.Code, e.Text)
 }
 
@@ -69,6 +75,8 @@ func (e *Error) Unwrap() error {
 		return ErrHeadMoved
 	case e.Code == codeThrowIf && strings.Contains(e.Text, textTooSlow):
 		return ErrTooSlow
+	case e.Code == codeConstraint && strings.Contains(e.Text, frozenConstraint):
+		return ErrFrozen
 	case e.Code == codeUnknownTable || e.Code == codeUnknownDB:
 		return ErrNoTable
 	case e.Code == codeNotEnoughSpace:

@@ -39,24 +39,6 @@ func (db *DB) TableState(ctx context.Context, name string) (s TableState, err er
 	return s, rows.Err()
 }
 
-// Columns are the names of a table's columns.
-func (db *DB) Columns(ctx context.Context, name string) ([]string, error) {
-	rows, err := db.conn.Query(ctx, "SELECT name FROM system.columns WHERE database = $1 AND table = $2 ORDER BY position", db.Database, name)
-	if err != nil {
-		return nil, fmt.Errorf("columns of %s: %w", name, refusal(err))
-	}
-	defer func() { _ = rows.Close() }()
-	var out []string
-	for rows.Next() {
-		var col string
-		if err := rows.Scan(&col); err != nil {
-			return nil, err
-		}
-		out = append(out, col)
-	}
-	return out, rows.Err()
-}
-
 // Freeze makes a topic's table refuse every insert, and returns when none that set
 // out before is under way: its heads then stay as they are.
 func (db *DB) Freeze(ctx context.Context, topic string) error {
@@ -130,6 +112,34 @@ func (db *DB) ddl(ctx context.Context, what, statement string) error {
 	}
 	return nil
 }
+
+// KeptInfix stands between a topic's name and a time in the name of a table that a
+// rebuild replaced and kept.
+const KeptInfix = "_before_"
+
+// Kept lists what rebuilds left beside a topic's table: tables that were replaced,
+// and one that was not finished. They have rows that an erasure does not reach.
+func (db *DB) Kept(ctx context.Context, topic string) ([]string, error) {
+	var out []string
+	rows, err := db.conn.Query(ctx, "SELECT name FROM system.tables WHERE database = $1 AND (name = $2 OR match(name, $3)) ORDER BY name",
+		db.Database, topic+FreshSuffix, "^"+topic+KeptInfix+"[0-9]{8}T[0-9]{6}Z$")
+	if err != nil {
+		return nil, fmt.Errorf("old tables of %s: %w", topic, refusal(err))
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		out = append(out, name)
+	}
+	return out, rows.Err()
+}
+
+// FreshSuffix makes, of a topic's, the name of the table a rebuild fills. No topic
+// has such a name.
+const FreshSuffix = ".rebuild"
 
 // InsertEnd is an insert's rows, by the position they carry.
 type InsertEnd struct{ Pos, Rows uint64 }

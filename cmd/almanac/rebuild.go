@@ -33,6 +33,7 @@ When this is killed, run it again: it ends what was begun. --abort gives it up.`
 	f.Bool("yes", false, "do it")
 	f.Bool("drop-old", false, "drop the old table at the end")
 	f.Bool("abort", false, "give up a rebuild that was killed")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "abort")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
 }

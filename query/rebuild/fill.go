@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -34,7 +36,7 @@ type part struct {
 // pass brings over what the old table has above the fresh heads, and says how many
 // rows those were.
 func (r *rebuild) pass(ctx context.Context) (moved uint64, err error) {
-	counts, err := r.cfg.DB.Counts(ctx, r.topic.Name)
+	counts, err := r.counts(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -65,6 +67,14 @@ func (r *rebuild) pass(ctx context.Context) (moved uint64, err error) {
 	return r.res.Inserted + r.res.Copied - before, nil
 }
 
+// counts are the old table's, but for what retention dropped and a sink that slept
+// over it stored again.
+func (r *rebuild) counts(ctx context.Context) (map[schemas.Shard]tables.Count, error) {
+	counts, err := r.cfg.DB.Counts(ctx, r.topic.Name)
+	maps.DeleteFunc(counts, func(id schemas.Shard, _ tables.Count) bool { return r.gone[id] })
+	return counts, err
+}
+
 // anonymised are the registry's entries, for when each shard was last anonymised.
 func (r *rebuild) anonymised(ctx context.Context) (map[schemas.Shard]registry.Shard, error) {
 	entries, err := r.cfg.Registry.Shards(ctx, r.topic.Name, 0)
@@ -75,59 +85,71 @@ func (r *rebuild) anonymised(ctx context.Context) (map[schemas.Shard]registry.Sh
 	return out, err
 }
 
+// fill is the work on one shard: its fresh head, and where SHARDS goes on behind it.
+type fill struct {
+	part
+	head uint64
+	// next is the sequence in SHARDS from which the first frame above the head can
+	// be read, 0 when it was not looked for yet; first is that frame's position, 0
+	// when it is not known. Below first the rows are copied.
+	next, first uint64
+}
+
+// none is a next of which nothing is held.
+const none = math.MaxUint64
+
 // fill brings a shard's rows over, batch by batch, each ending where an insert of
 // the old table ended.
 func (r *rebuild) fill(ctx context.Context, p part, head uint64) error {
+	f := &fill{part: p, head: head}
 	for {
-		ends, err := r.cfg.DB.InsertEnds(ctx, r.topic.Name, p.month, p.shard, head, maxEnds)
+		ends, err := r.cfg.DB.InsertEnds(ctx, r.topic.Name, p.month, p.shard, f.head, maxEnds)
 		if err != nil || len(ends) == 0 {
 			return err
 		}
 		for len(ends) > 0 {
-			next, err := r.batch(ctx, p, head, ends)
-			if err != nil {
+			if err := r.batch(ctx, f, ends); err != nil {
 				return err
 			}
 			if err := r.crash("rebuild.after-batch"); err != nil {
 				return err
 			}
-			for head = next; len(ends) > 0 && ends[0].Pos <= head; {
+			for len(ends) > 0 && ends[0].Pos <= f.head {
 				ends = ends[1:]
 			}
 		}
 	}
 }
 
-// batch stores rows of the first inserts of ends behind the fresh head: from frames
-// if SHARDS has all of them and nothing was erased, else copied. It returns the new
-// head.
-func (r *rebuild) batch(ctx context.Context, p part, head uint64, ends []tables.InsertEnd) (uint64, error) {
-	if !r.touched[p.shard] {
-		in, rows, err := r.frames(ctx, p, head, ends)
+// batch stores rows of the first inserts of ends behind the fresh head, and moves
+// it: from frames if SHARDS has all of them and nothing was erased, else copied.
+func (r *rebuild) batch(ctx context.Context, f *fill, ends []tables.InsertEnd) error {
+	if r.mayInsert(f.shard) {
+		in, rows, err := r.frames(ctx, f, ends)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if in != nil {
-			err := r.store(ctx, p, head, in.Last, func(attempt int) error {
+			err := r.store(ctx, f, in.Last, func(attempt int) error {
 				in.Attempt = attempt
 				return r.cfg.DB.Insert(ctx, in)
 			})
 			r.moved(&r.res.Inserted, rows, err)
-			return in.Last, err
+			return err
 		}
 	}
 	upTo, rows := ends[0].Pos, ends[0].Rows
 	for _, e := range ends[1:] {
-		if rows+e.Rows > batchRows {
+		if rows+e.Rows > batchRows || f.first > 0 && upTo+1 >= f.first {
 			break
 		}
 		upTo, rows = e.Pos, rows+e.Rows
 	}
-	err := r.store(ctx, p, head, upTo, func(attempt int) error {
-		return r.cfg.DB.CopyRows(ctx, &tables.Copy{Topic: &r.topic, From: r.topic.Name, To: r.fresh, Month: p.month, Shard: p.shard, After: head, UpTo: upTo, Attempt: attempt})
+	err := r.store(ctx, f, upTo, func(attempt int) error {
+		return r.cfg.DB.CopyRows(ctx, &tables.Copy{Topic: &r.topic, From: r.topic.Name, To: r.fresh, Month: f.month, Shard: f.shard, After: f.head, UpTo: upTo, Attempt: attempt})
 	})
 	r.moved(&r.res.Copied, rows, err)
-	return upTo, err
+	return err
 }
 
 func (r *rebuild) moved(to *uint64, rows uint64, err error) {
@@ -141,70 +163,94 @@ func (r *rebuild) moved(to *uint64, rows uint64, err error) {
 }
 
 // store inserts until the fresh head says that it is done: an answer proves nothing.
-func (r *rebuild) store(ctx context.Context, p part, head, upTo uint64, insert func(attempt int) error) error {
+func (r *rebuild) store(ctx context.Context, f *fill, upTo uint64, insert func(attempt int) error) error {
 	for attempt := range maxAttempts {
 		insertErr := insert(attempt)
-		now, err := r.cfg.DB.Head(ctx, r.fresh, p.month, p.shard)
+		now, err := r.cfg.DB.Head(ctx, r.fresh, f.month, f.shard)
 		if err != nil {
 			return errors.Join(insertErr, err)
 		}
 		if now == upTo {
+			f.head = upTo
 			return nil
 		}
-		if now != head {
-			return fmt.Errorf("rebuild: %w: %s is at position %d, neither %d nor %d; does another rebuild run?", ErrDiffers, schemas.PublicShardName(r.fresh, p.month, p.shard), now, head, upTo)
+		if now != f.head {
+			return fmt.Errorf("rebuild: %w: %s is at position %d, neither %d nor %d; does another rebuild run?", ErrDiffers, schemas.PublicShardName(r.fresh, f.month, f.shard), now, f.head, upTo)
 		}
 		if insertErr != nil {
 			return insertErr
 		}
 	}
-	return fmt.Errorf("rebuild: %w: %s behind position %d", ErrBurnt, schemas.PublicShardName(r.fresh, p.month, p.shard), head)
+	return fmt.Errorf("rebuild: %w: %s behind position %d", ErrBurnt, schemas.PublicShardName(r.fresh, f.month, f.shard), f.head)
 }
 
 // frames gathers the frames of as many inserts of ends as fit one batch. nil: SHARDS
 // does not have them all, or they fit none.
-func (r *rebuild) frames(ctx context.Context, p part, head uint64, ends []tables.InsertEnd) (*tables.Insert, uint64, error) {
-	subject := schemas.ShardSubject(r.topic.Name, p.month, p.shard)
-	last, err := r.shards.GetLastMsgForSubject(ctx, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
+func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.InsertEnd) (*tables.Insert, uint64, error) {
+	if f.next == 0 {
+		if err := r.locate(ctx, f); err != nil {
+			return nil, 0, err
+		}
+	}
+	if f.next == none || f.first > f.head+1 {
 		return nil, 0, nil
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("rebuild: %s: %w", subject, err)
-	}
-	seq, err := registry.FindFrame(ctx, r.shards, subject, head+1, last.Sequence)
-	if err != nil {
-		return nil, 0, err
-	}
-	in := &tables.Insert{Topic: &r.target, Month: p.month, Shard: p.shard, Head: head}
+	in := &tables.Insert{Topic: &r.target, Month: f.month, Shard: f.shard, Head: f.head}
 	var rows, kept uint64 // of all frames so far, and of those up to in.Last
-	size, raw, frames, whole := 0, 0, 0, true
-	next := head + 1
-	err = registry.Read(ctx, r.js, schemas.StreamShards, subject, seq, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
-		f, err := schemas.ParsePlaced(msg.Header)
-		if err != nil {
-			return true, nil // no frame
+	size, raw, frames := 0, 0, 0
+	behind := f.next // the sequence behind the frame of in.Last
+	err := registry.Read(ctx, r.js, schemas.StreamShards, schemas.ShardSubject(r.topic.Name, f.month, f.shard), f.next, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+		p, err := schemas.ParsePlaced(msg.Header)
+		if err != nil || p.Pos <= f.head {
+			return true, nil // no frame, or copied
 		}
-		if in.Schema == 0 {
-			in.Schema = f.Schema
+		if want := f.head + 1 + uint64(len(in.Frames)); p.Pos != want {
+			if len(in.Frames) == 0 {
+				f.next, f.first = msg.Sequence, p.Pos
+			}
+			return false, nil
 		}
-		rows, size, raw = rows+uint64(f.Rows), size+len(msg.Data), raw+f.RawBytes
-		if whole = f.Pos == next && f.Cleared == ""; !whole || f.Schema != in.Schema || rows > batchRows && in.Last > 0 || size > batchBytes || raw > batchRawBytes {
+		if p.Cleared != "" {
+			return false, nil
+		}
+		if len(in.Frames) == 0 {
+			in.Schema = p.Schema
+		}
+		if p.Schema > r.topic.Version {
+			return false, fmt.Errorf("rebuild: %w: %s has a frame of schema version %d, the topic had %d when this began; run it again", ErrChanged, schemas.PublicShardName(r.topic.Name, f.month, f.shard), p.Schema, r.topic.Version)
+		}
+		rows, size, raw = rows+uint64(p.Rows), size+len(msg.Data), raw+p.RawBytes
+		if p.Schema != in.Schema || rows > batchRows && in.Last > 0 || size > batchBytes || raw > batchRawBytes {
 			return false, nil
 		}
 		in.Frames = append(in.Frames, msg.Data)
-		next++
-		for len(ends) > 0 && ends[0].Pos < f.Pos {
+		for len(ends) > 0 && ends[0].Pos < p.Pos {
 			ends = ends[1:]
 		}
-		if len(ends) > 0 && ends[0].Pos == f.Pos {
-			in.Last, kept, frames = f.Pos, rows, len(in.Frames)
+		if len(ends) > 0 && ends[0].Pos == p.Pos {
+			in.Last, kept, frames, behind = p.Pos, rows, len(in.Frames), msg.Sequence+1
 		}
-		return len(ends) > 0 && f.Pos < ends[len(ends)-1].Pos, nil
+		return len(ends) > 0 && p.Pos < ends[len(ends)-1].Pos, nil
 	})
 	if err != nil || in.Last == 0 {
 		return nil, 0, err
 	}
 	in.Frames = in.Frames[:frames]
+	f.next, f.first = behind, 0
 	return in, kept, nil
+}
+
+// locate finds where SHARDS goes on behind the fresh head.
+func (r *rebuild) locate(ctx context.Context, f *fill) error {
+	subject := schemas.ShardSubject(r.topic.Name, f.month, f.shard)
+	last, err := r.shards.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		f.next = none
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("rebuild: %s: %w", subject, err)
+	}
+	f.next, err = registry.FindFrame(ctx, r.shards, subject, f.head+1, last.Sequence)
+	return err
 }

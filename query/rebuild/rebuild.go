@@ -39,6 +39,8 @@ type Plan struct {
 	FromFrames int    `json:"from_frames"`
 	// Unfinished says that an earlier rebuild was killed, and where.
 	Unfinished string `json:"unfinished,omitempty"`
+	// Before are the old tables that earlier rebuilds kept.
+	Before []string `json:"before,omitempty"`
 }
 
 // Result is what a rebuild did.
@@ -63,19 +65,17 @@ type rebuild struct {
 	fresh  string // table
 	target schemas.Topic
 
-	touched map[schemas.Shard]bool // by erasures or retention: only copied
+	touched map[schemas.Shard]bool // shards the registry knows; true: by erasures or retention, only copied
+	gone    map[schemas.Shard]bool // dropped by retention: left out
 	res     Result
 	total   uint64
 	done    uint64
 	copied  map[schemas.Shard]time.Time // when a shard was last anonymised, as it was copied
 }
 
-// freshSuffix makes a name that no topic has.
-const freshSuffix = ".rebuild"
-
 // Before is the name of the old table, which no topic has either.
 func Before(topic string, at time.Time) string {
-	return topic + "_before_" + at.UTC().Format("20060102T150405Z")
+	return topic + tables.KeptInfix + at.UTC().Format("20060102T150405Z")
 }
 
 func newRebuild(ctx context.Context, cfg Config, name string) (*rebuild, error) {
@@ -86,7 +86,7 @@ func newRebuild(ctx context.Context, cfg Config, name string) (*rebuild, error) 
 		}
 		return nil, err
 	}
-	r := &rebuild{cfg: cfg, js: cfg.Registry.JetStream(), topic: topic, fresh: topic.Name + freshSuffix, target: topic, copied: map[schemas.Shard]time.Time{}}
+	r := &rebuild{cfg: cfg, js: cfg.Registry.JetStream(), topic: topic, fresh: topic.Name + tables.FreshSuffix, target: topic, copied: map[schemas.Shard]time.Time{}}
 	r.target.Name, r.res.Topic = r.fresh, topic.Name
 	if r.shards, err = r.js.Stream(ctx, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("rebuild: stream %s: %w", schemas.StreamShards, err)
@@ -124,14 +124,18 @@ func Look(ctx context.Context, cfg Config, topic string) (Plan, error) {
 	if err := r.prepare(ctx); err != nil {
 		return p, err
 	}
-	counts, err := cfg.DB.Counts(ctx, topic)
+	counts, err := r.counts(ctx)
 	for id, c := range counts {
 		p.Shards++
 		p.Rows += c.Rows
-		if !r.touched[id] {
+		if r.mayInsert(id) {
 			p.FromFrames++
 		}
 	}
+	if err != nil {
+		return p, err
+	}
+	p.Before, err = cfg.DB.Kept(ctx, r.topic.Name)
 	return p, err
 }
 
@@ -171,7 +175,7 @@ func Run(ctx context.Context, cfg Config, topic string, dropOld bool) (Result, e
 	if err := r.prepare(ctx); err != nil {
 		return r.res, err
 	}
-	if err := cfg.DB.CreateLike(ctx, &r.topic, r.fresh); err != nil {
+	if err := r.create(ctx); err != nil {
 		return r.res, err
 	}
 	if err := r.crash("rebuild.after-create"); err != nil {
@@ -217,18 +221,56 @@ func (r *rebuild) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known := append(r.topic.Columns(r.topic.Version), schemas.ColMonth, schemas.ColShard, schemas.ColPos)
+	known := r.columns()
 	for _, c := range cols {
-		if !slices.Contains(known, c) {
-			return fmt.Errorf("%w: %w: table %s has the column %q, which would be lost; declare it (`almanac topics apply`) or drop it", query.ErrRequest, ErrColumns, r.topic.Name, c)
+		if !slices.Contains(known, c.Name) {
+			return fmt.Errorf("%w: %w: table %s has the column %q, which would be lost; declare it (`almanac topics apply`) or drop it", query.ErrRequest, ErrColumns, r.topic.Name, c.Name)
 		}
 	}
 	return r.quiet(ctx)
 }
 
-// quiet refuses while an erasure is at work, and notes which shards erasures and
-// retention have touched.
+// columns are the names of those that the fresh table has.
+func (r *rebuild) columns() []string {
+	return append(r.topic.Columns(r.topic.Version), schemas.ColMonth, schemas.ColShard, schemas.ColPos)
+}
+
+// create makes the fresh table, unless a rebuild that was killed left it, as the
+// topic is declared now; and gives the old one the columns it lacks.
+func (r *rebuild) create(ctx context.Context) error {
+	if err := r.cfg.DB.Ensure(ctx, &r.topic); err != nil {
+		return err
+	}
+	left, err := r.cfg.DB.Columns(ctx, r.fresh)
+	if err != nil {
+		return err
+	}
+	known := r.columns()
+	if len(left) > 0 && (len(left) != len(known) || slices.ContainsFunc(left, func(c schemas.Column) bool { return !slices.Contains(known, c.Name) })) {
+		if err := r.cfg.DB.Drop(ctx, r.fresh); err != nil {
+			return err
+		}
+	}
+	return r.cfg.DB.CreateLike(ctx, &r.topic, r.fresh)
+}
+
+// mayInsert says whether a shard's frames may be inserted: nothing of them was
+// erased, cleared or dropped, as far as the registry knows the shard.
+func (r *rebuild) mayInsert(id schemas.Shard) bool {
+	touched, known := r.touched[id]
+	return known && !touched
+}
+
+// quiet refuses while an erasure is at work and when the topic was declared anew,
+// and notes which shards erasures and retention have touched.
 func (r *rebuild) quiet(ctx context.Context) error {
+	now, err := r.cfg.Registry.Topic(ctx, r.topic.Name)
+	if err != nil {
+		return err
+	}
+	if now.Version != r.topic.Version {
+		return fmt.Errorf("rebuild: %w: %s has schema version %d, and had %d when this began; run it again", ErrChanged, r.topic.Name, now.Version, r.topic.Version)
+	}
 	ledger, err := r.cfg.Registry.Ledger(ctx, r.topic.Name)
 	if err != nil {
 		return err
@@ -244,11 +286,12 @@ func (r *rebuild) quiet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.touched = map[schemas.Shard]bool{}
+	r.touched, r.gone = map[schemas.Shard]bool{}, map[schemas.Shard]bool{}
 	for _, e := range entries {
 		_, erased := tallies[e.ID]
 		covered := slices.ContainsFunc(ledger.Erasures, func(x registry.Erasure) bool { return e.Overlaps(x.From, x.To) })
 		r.touched[e.ID] = erased || covered || len(e.Anonymised) > 0 || e.Floor > 0 || e.Gone()
+		r.gone[e.ID] = e.Gone()
 	}
 	return nil
 }
@@ -256,6 +299,9 @@ func (r *rebuild) quiet(ctx context.Context) error {
 // keep gives the old table, which has the fresh one's name after the swap, a name
 // of its own.
 func (r *rebuild) keep(ctx context.Context, dropOld bool) error {
+	if old, fresh, err := r.states(ctx); err != nil || old.Frozen || !fresh.Frozen {
+		return errors.Join(fmt.Errorf("rebuild: %w: %s is not the old table of %s any more; does another rebuild run? Look with --dry-run", ErrDiffers, r.fresh, r.topic.Name), err)
+	}
 	if dropOld {
 		return r.cfg.DB.Drop(ctx, r.fresh)
 	}

@@ -44,14 +44,40 @@ func (r *rebuild) swap(ctx context.Context) (err error) {
 	if err := r.quiet(frozen); err != nil {
 		return r.open(ctx, err)
 	}
-	if err := r.cfg.DB.Exchange(frozen, r.topic.Name, r.fresh); err != nil {
-		old, fresh, stateErr := r.states(context.WithoutCancel(ctx))
-		if stateErr != nil || old.Frozen || !fresh.Frozen {
-			return errors.Join(fmt.Errorf("%w; run it again to end it", err), stateErr)
-		}
-		// It was exchanged, and only the answer was lost.
+	if err := ctx.Err(); err != nil {
+		return r.open(ctx, err)
+	}
+	if err := r.exchange(ctx); err != nil {
+		return err
 	}
 	return r.crash("rebuild.after-swap")
+}
+
+// exchange gives the tables each other's name. It does not end with the context,
+// and without an answer it does not open the old table: the server may be about to
+// exchange the two, and a row that was stored in the old one meanwhile would lie
+// behind the fresh head.
+func (r *rebuild) exchange(ctx context.Context) error {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTime)
+	defer cancel()
+	old, fresh, err := r.states(last)
+	if err != nil {
+		return r.open(ctx, err)
+	}
+	if !old.Frozen || fresh.Frozen {
+		return fmt.Errorf("rebuild: %w: the tables of %s were exchanged or opened by another; does another rebuild run? Look with --dry-run", ErrDiffers, r.topic.Name)
+	}
+	err = r.cfg.DB.Exchange(last, r.topic.Name, r.fresh)
+	if err == nil {
+		return nil
+	}
+	if errors.As(err, new(*tables.Error)) {
+		return r.open(ctx, err)
+	}
+	if old, fresh, stateErr := r.states(last); stateErr != nil || old.Frozen || !fresh.Frozen {
+		return errors.Join(fmt.Errorf("%w; whether the tables were exchanged is not known: run it again to end it", err), stateErr)
+	}
+	return nil // only the answer was lost
 }
 
 // crashed marks the end that a test makes.
@@ -92,7 +118,7 @@ func (r *rebuild) complete(ctx context.Context) error {
 			break
 		}
 	}
-	old, err := r.cfg.DB.Counts(ctx, r.topic.Name)
+	old, err := r.counts(ctx)
 	if err != nil {
 		return err
 	}
@@ -136,7 +162,7 @@ func (r *rebuild) same(ctx context.Context, id schemas.Shard, old, fresh tables.
 	if old == fresh {
 		return true, nil
 	}
-	if old.Head != fresh.Head || r.touched[id] {
+	if old.Head != fresh.Head || !r.mayInsert(id) {
 		return false, nil
 	}
 	subject := schemas.ShardSubject(r.topic.Name, old.Month, id)
