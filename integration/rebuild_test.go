@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/query/erase"
 	"github.com/almanac-events/almanac/query/rebuild"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -95,6 +98,17 @@ func TestRebuild(t *testing.T) {
 	if got := e.count("SELECT count() FROM %s", schemas.QuotedTable(e.srv.Database, res.Before)); got != res.Rows || !strings.HasPrefix(res.Before, "app_before_2") {
 		t.Errorf("%s has %d rows, want %d", res.Before, got, res.Rows)
 	}
+	// The views are those of the new table, and the kept one is nobody's topic.
+	e.count("SELECT count() FROM %s", schemas.QuotedTable(e.srv.Database, schemas.RecentView("app")))
+	if got := e.count("SELECT sum(stored_rows) FROM %s", schemas.QuotedTable(e.srv.Database, schemas.ViewShards)); got != rows {
+		t.Errorf("the view of shards has %d rows, want %d", got, rows)
+	}
+	if rep, err := e.reader().Verify(t.Context(), ""); err != nil || len(rep.Topics) != 1 {
+		t.Errorf("verify sees the topics %+v %v", rep.Topics, err)
+	}
+	if kept, err := e.db.Kept(t.Context(), "app"); err != nil || len(kept) != 1 || kept[0] != res.Before {
+		t.Errorf("kept are %q %v, want %s", kept, err, res.Before)
+	}
 	t.Logf("sinks waited %s; %d events flowed meanwhile", res.Frozen, sent.Load())
 }
 
@@ -143,4 +157,41 @@ func TestRebuildHeals(t *testing.T) {
 		t.Errorf("with a row too many: %v", err)
 	}
 	e.verify(n)
+}
+
+// What was erased or dropped does not come back, though SHARDS still has it.
+func TestRebuildErased(t *testing.T) {
+	t.Parallel()
+	topic := replayTopic(1)
+	topic.Rotate.Rows = 300
+	e := start(t, topic)
+	e.router()
+	stop := e.sink()
+	const n, mine = 1000, 20 // of each of fifty users
+	e.fill("app", n, feb(1, 2))
+	e.stored("app", n, 20*time.Second)
+	e.erase(erase.Request{Topic: "app", Users: []string{"u-7"}})
+	nc := e.connect()
+	cfg := rebuild.Config{NATS: nc, Registry: e.registry(nc), DB: e.db}
+	res, err := rebuild.Run(t.Context(), cfg, "app", true)
+	if err != nil || res.Rows != n-mine || res.Inserted != 0 {
+		t.Errorf("%+v %v", res, err)
+	}
+	e.verify(n)
+	shards := slices.DeleteFunc(e.closed("app", 30*time.Second), func(s registry.Shard) bool { return s.Status != registry.Closed })
+	stop()
+	gone := e.count("SELECT count() FROM %s WHERE shard = %d", e.table("app"), uint64(shards[0].ID))
+	marked, err := e.reg.MarkDropping(t.Context(), shards[0], gone, "test", feb(1, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.reg.MarkDropped(t.Context(), marked); err != nil {
+		t.Fatal(err)
+	}
+	if res, err = rebuild.Run(t.Context(), cfg, "app", true); err != nil || res.Rows != n-mine-gone || gone == 0 {
+		t.Errorf("without the dropped shard's %d: %+v %v", gone, res, err)
+	}
+	if got := e.count("SELECT count() FROM %s", e.table("app")); got != n-mine-gone {
+		t.Errorf("%d rows, want %d", got, n-mine-gone)
+	}
 }
