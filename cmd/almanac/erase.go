@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/erase"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/tables"
 )
 
 func (a *app) eraseCommand() *cobra.Command {
@@ -146,7 +147,14 @@ func (a *app) erase(ctx context.Context, cmd *cobra.Command, args []string) erro
 		return badErasure(err)
 	}
 	a.note("erasure %s of %s; should this be interrupted, `almanac erase resume %s` goes on", e.ID, e.Topic, e.ID)
-	return a.eraseRun(ctx, cmd, x, e, purge)
+	if err := a.eraseRun(ctx, cmd, x, e, purge); err != nil {
+		return err
+	}
+	kept, err := c.db.Kept(ctx, e.Topic)
+	for _, name := range kept {
+		a.note("not erased: table %s, which a rebuild left, has what it had then; drop it (`almanac rebuild --abort` if it ends in %s)", name, tables.FreshSuffix)
+	}
+	return err
 }
 
 // badErasure makes what was asked wrongly an error of usage.

@@ -59,6 +59,7 @@ func (e *examination) all(ctx context.Context) {
 	if stores && e.c != nil {
 		e.account(ctx, d)
 		e.lag(ctx)
+		e.rebuilds(ctx)
 	}
 	e.producers(stores)
 	e.disk(d)

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"strings"
+)
+
+// rebuilds names what a rebuild left: a table that takes no inserts, a table that
+// was not finished, old tables that were kept.
+func (e *examination) rebuilds(ctx context.Context) {
+	topics, err := e.c.reg.Topics(ctx)
+	if err != nil {
+		e.verdict("rebuilds", err, "", "")
+		return
+	}
+	for i := range topics {
+		name := topics[i].Name
+		state, err := e.c.db.TableState(ctx, name)
+		if err != nil {
+			e.verdict("rebuilds", err, "", "")
+			return
+		}
+		kept, err := e.c.db.Kept(ctx, name)
+		switch {
+		case err != nil:
+			e.verdict("rebuilds", err, "", "")
+			return
+		case state.Frozen:
+			e.note("rebuild of "+name, fails, "unless one is running: almanac rebuild "+name+" --yes ends it, --abort gives it up",
+				"table %s takes no inserts, a rebuild holds it; events wait in the streams", name)
+		case len(kept) > 0:
+			e.note("rebuild of "+name, warns, "almanac rebuild "+name+" --dry-run says whether one has to be ended; drop old tables when all is well",
+				"left beside the table: %s", strings.Join(kept, ", "))
+		}
+	}
+}
