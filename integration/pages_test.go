@@ -132,6 +132,8 @@ func TestPagesAreOneSortedList(t *testing.T) {
 			}
 		}
 	})
+	stop()
+	coming.Wait()
 	t.Logf("%d rounds while %d events came", rounds, n-400)
 }
 
