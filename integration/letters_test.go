@@ -18,7 +18,7 @@ import (
 func (e *env) settle(q letters.Request) map[string]int {
 	e.t.Helper()
 	nc := e.connect()
-	d, err := letters.New(e.t.Context(), nc, e.registry(nc), nil)
+	d, err := letters.New(e.t.Context(), nc, e.registry(nc), nil, e.db)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestDeadLettersSettled(t *testing.T) {
 		t.Errorf("%d messages, want %d", got, dead-1)
 	}
 	nc := e.connect()
-	d, err := letters.New(t.Context(), nc, e.registry(nc), nil)
+	d, err := letters.New(t.Context(), nc, e.registry(nc), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

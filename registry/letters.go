@@ -32,7 +32,7 @@ type OpenLetter struct {
 }
 
 // MaxOpenLetters bounds the letters that are settled at once, at some 40 bytes
-// each in the entry.
+// each in the entry; one of which a part is dropped is there twice.
 const MaxOpenLetters = 256
 
 // Letters reads a topic's; one that was never written is empty.

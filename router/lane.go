@@ -371,7 +371,7 @@ func commitError(err error) error {
 // reasonOf is the word of a refusal.
 func reasonOf(err error) string {
 	if errors.Is(err, ErrStaleSeq) {
-		return "stale-seq"
+		return schemas.ReasonStaleSeq
 	}
 	return schemas.Reason(err)
 }

@@ -78,6 +78,10 @@ const (
 	HeaderLine          = "Almanac-Line"           // dead letters: the line of an NDJSON message
 )
 
+// ReasonStaleSeq is the reason of a dead letter whose frame was too far behind its
+// producer's to tell whether it had come before.
+const ReasonStaleSeq = "stale-seq"
+
 // Why a shard's frames were taken out of SHARDS, as HeaderCleared says it.
 const (
 	ClearedDropped    = "dropped"

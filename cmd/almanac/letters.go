@@ -18,7 +18,8 @@ func (a *app) deadRetryCommand() *cobra.Command {
 		Short: "Send dead letters again, once what was wrong is mended",
 		Long: `Send dead letters again, as the topic is declared now. Each arrives once, also
 when this is interrupted and done again. A letter of which any event would be
-refused again stays and is named.
+refused again stays and is named. Events that were erased since are left out, and
+those of a stale-seq letter that are stored already; --dry-run says how many.
 
 Exit codes: 0 all sent, 3 some stay, 1 failed.`,
 		Example: `  almanac dead retry app --dry-run
@@ -76,12 +77,17 @@ func (a *app) settle(ctx context.Context, cmd *cobra.Command, topic string, drop
 	if _, err := format(cmd, asTable, asTable, asJSON, asNDJSON); err != nil {
 		return err
 	}
-	c, err := a.openNATS(ctx, s)
+	var c *session
+	if drop {
+		c, err = a.openNATS(ctx, s)
+	} else {
+		c, _, err = open(ctx, s)
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	desk, err := letters.New(ctx, c.nc, c.reg, []byte(s.PIIKey))
+	desk, err := letters.New(ctx, c.nc, c.reg, []byte(s.PIIKey), c.db)
 	if err != nil {
 		return err
 	}

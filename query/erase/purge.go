@@ -306,7 +306,7 @@ func (x *Eraser) purgeDead(ctx context.Context, e *registry.Erasure, t *schemas.
 	if len(e.Users) == 0 {
 		return nil
 	}
-	desk, err := letters.New(ctx, x.js.Conn(), x.cfg.Registry, nil) // it drops letters only: no key is needed
+	desk, err := letters.New(ctx, x.js.Conn(), x.cfg.Registry, nil, nil) // it drops letters only: no key is needed
 	if err != nil {
 		return err
 	}

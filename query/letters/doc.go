@@ -21,6 +21,15 @@
 // begun again, therefore adds one copy. Letters that were left open are taken out
 // and counted by whoever comes next.
 //
+// # What is left out
+//
+// Events that an erasure means which was entered since the message was accepted do
+// not come back: the ledger is asked by the message's sequence in EVENTS, as by
+// replay. Of a frame that was refused as too far behind its producer's (stale-seq)
+// only the events are sent that ClickHouse has not, by time and id: wait for sinks
+// that lag. What is left out counts as dropped; a letter of which nothing is left
+// stays, and is named with the reason.
+//
 // # Who is authoritative
 //
 // SHARDS says which letters there are, the registry how many are gone and why:

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // Request says which letters.
@@ -33,7 +34,7 @@ type Outcome struct {
 	Events int    `json:"events"`
 	// Did is retried, dropped, or kept; with DryRun what would be.
 	Did string `json:"did"`
-	// Why a letter is kept.
+	// Why a letter is kept, or which of its events are left out.
 	Why string `json:"why,omitempty"`
 }
 
@@ -50,11 +51,13 @@ type Desk struct {
 	js     jetstream.JetStream
 	shards jetstream.Stream
 	key    []byte
+	db     *tables.DB
 }
 
 // New prepares a desk. key is that of topics' hash rules, as routers have it;
-// without one JSON of such a topic is kept.
-func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry, key []byte) (*Desk, error) {
+// without one JSON of such a topic is kept. db tells which events were erased or
+// stored before; without one letters of which that must be known are kept.
+func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry, key []byte, db *tables.DB) (*Desk, error) {
 	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(ackTime))
 	if err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry, key []byte)
 	if err != nil {
 		return nil, fmt.Errorf("letters: stream %s: %w", schemas.StreamShards, err)
 	}
-	return &Desk{reg: reg, js: js, shards: s, key: key}, nil
+	return &Desk{reg: reg, js: js, shards: s, key: key, db: db}, nil
 }
 
 // ackTime is how long JetStream's answer may take.
@@ -82,6 +85,7 @@ type letter struct {
 	data    []byte
 	subject string
 	at      time.Time
+	left    int // events that are not sent again
 }
 
 // Settle deals with the letters that were there when it began, oldest first, and
@@ -157,20 +161,34 @@ func (d *Desk) gather(ctx context.Context, q Request, from, upTo uint64) (batch 
 // settle deals with one batch.
 func (d *Desk) settle(ctx context.Context, q Request, topic *schemas.Topic, batch []letter) error {
 	now := time.Now().UnixNano()
+	var ledger *registry.Ledger
+	if !q.Drop {
+		var err error
+		if ledger, err = d.reg.Ledger(ctx, q.Topic); err != nil {
+			return err
+		}
+	}
 	var open []registry.OpenLetter
 	var acks []jetstream.PubAckFuture
 	for i := range batch {
 		l := &batch[i]
 		l.Did = Dropped
 		if !q.Drop {
-			frames, err := reopen(topic, l, now, d.key)
+			reopened, err := reopen(topic, l, now, d.key)
+			var frames []*outFrame
+			if err == nil {
+				frames, err = d.leaveOut(ctx, topic, l, reopened, ledger)
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if err != nil {
 				l.Did, l.Why = Kept, err.Error()
 				continue
 			}
 			l.Did = Retried
 			for k := range frames {
-				if q.DryRun {
+				if q.DryRun || frames[k] == nil {
 					continue
 				}
 				ack, err := d.js.PublishMsgAsync(frames[k].message(topic.Name, l.Seq, k))
@@ -180,7 +198,11 @@ func (d *Desk) settle(ctx context.Context, q Request, topic *schemas.Topic, batc
 				acks = append(acks, ack)
 			}
 		}
-		open = append(open, registry.OpenLetter{Seq: l.Seq, Events: uint64(l.Events), Drop: q.Drop})
+		left := min(l.left, l.Events)
+		if left > 0 { // first, so that the letter is overwritten
+			open = append(open, registry.OpenLetter{Seq: l.Seq, Events: uint64(left), Drop: true})
+		}
+		open = append(open, registry.OpenLetter{Seq: l.Seq, Events: uint64(l.Events - left), Drop: q.Drop})
 	}
 	if q.DryRun || len(open) == 0 {
 		return nil
@@ -241,20 +263,15 @@ func (d *Desk) remove(ctx context.Context, l registry.Letters) error {
 		if o.Drop {
 			del = d.shards.SecureDeleteMsg
 		}
-		if err := del(ctx, o.Seq); err != nil && !gone(err) {
+		err := del(ctx, o.Seq)
+		if err == nil {
+			continue
+		}
+		// Deleted before? The client hands the server's answer on as text only.
+		if _, look := d.shards.GetMsg(ctx, o.Seq); !errors.Is(look, jetstream.ErrMsgNotFound) {
 			return fmt.Errorf("letters: taking letter %d out of %s: %w", o.Seq, schemas.StreamShards, err)
 		}
 	}
 	_, err := d.reg.BookLetters(ctx, l)
 	return err
 }
-
-// gone says that a message was deleted before.
-func gone(err error) bool {
-	var api *jetstream.APIError
-	return errors.Is(err, jetstream.ErrMsgNotFound) || errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeMessageNotFound || api.ErrorCode == codeDeleteFailed)
-}
-
-// codeDeleteFailed is JSStreamMsgDeleteFailedF: the server's answer when there is
-// no such message.
-const codeDeleteFailed = 10057
