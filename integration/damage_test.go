@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/query/erase"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
@@ -124,6 +125,15 @@ func TestShardForked(t *testing.T) {
 		}
 	}
 	e.stored("app", 3, 30*time.Second)
+	// Somebody else's erasure, which covers the frame, excuses nothing.
+	x := e.eraser()
+	job, err := x.Start(t.Context(), erase.Request{Topic: "app", Users: []string{"v"}})
+	if err == nil {
+		_, err = x.Run(t.Context(), "app", job.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	stopRouter()
 	stopSink()
 	// The shard's last frame is replaced by another under its position.

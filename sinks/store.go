@@ -176,10 +176,24 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 		if err == nil && entry.Floor >= p.Pos {
 			return schemas.Digest(msg.Data), nil
 		}
-		// Or its own rows alone, of those of its insert.
+		// Or its own rows alone, of those of its insert, and all of them: were any of it
+		// to stay, it would be there.
 		ledger, err := s.ledger.Of(ctx, t.ref.Topic)
-		if err == nil && len(ledger.Covering(p.SourceSeq, p.MinTs, p.MaxTs)) > 0 {
-			return schemas.Digest(msg.Data), nil
+		if err != nil {
+			return "", err
+		}
+		if cover := ledger.Covering(p.SourceSeq, p.MinTs, p.MaxTs); len(cover) > 0 {
+			if topic, err = s.table(ctx, t.ref.Topic, max(p.Schema, cover.Schema())); err != nil {
+				return "", err
+			}
+			keep, params := cover.Keep()
+			left, err := s.cfg.DB.CountFrame(ctx, topic, p, msg.Data, tables.Condition{SQL: keep, Params: params})
+			if err != nil {
+				return "", err
+			}
+			if left == 0 {
+				return schemas.Digest(msg.Data), nil
+			}
 		}
 		return "", fmt.Errorf("sinks: %s: %w: position %d in %s is %s, and ClickHouse has other events there", t.ref, ErrForked, p.Pos, schemas.StreamShards, schemas.Digest(msg.Data))
 	}

@@ -41,3 +41,12 @@ func (db *DB) CountFresh(ctx context.Context, t *schemas.Topic, schema int, bloc
 	}
 	return n, nil
 }
+
+// CountFrame counts the events of one frame that fulfil a condition.
+func (db *DB) CountFrame(ctx context.Context, t *schemas.Topic, p schemas.Placed, payload []byte, c Condition) (uint64, error) {
+	var r schemas.FrameReader
+	if err := r.Open(payload, t, p.Schema); err != nil {
+		return 0, fmt.Errorf("position %d of topic %q: %w", p.Pos, t.Name, err)
+	}
+	return db.CountFresh(ctx, t, p.Schema, [][]byte{r.Raw()}, c)
+}
