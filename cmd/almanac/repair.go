@@ -64,7 +64,7 @@ func (a *app) repair(ctx context.Context, cmd *cobra.Command, args []string) err
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	r, err := repair.New(ctx, repair.Config{NC: c.nc, Registry: c.reg, DB: c.db, Judge: router.FramesOf([]byte(s.PIIKey))})
+	r, err := repair.New(ctx, repair.Config{NC: c.nc, Registry: c.reg, DB: c.db, Judge: router.FramesOf([]byte(s.PIIKey)), HasKey: s.PIIKey != ""})
 	if err != nil {
 		return err
 	}

@@ -185,7 +185,7 @@ func (n *node) wire(ctx context.Context) error {
 // rebuild writes a lost registry anew, and says so.
 func (n *node) rebuild(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB) error {
 	n.log.Warn().Msg("the registry was lost: rebuilding it from SHARDS and ClickHouse")
-	r, err := repair.New(ctx, repair.Config{NC: nc, Registry: reg, DB: db, Judge: router.FramesOf([]byte(n.s.PIIKey))})
+	r, err := repair.New(ctx, repair.Config{NC: nc, Registry: reg, DB: db, Judge: router.FramesOf([]byte(n.s.PIIKey)), HasKey: n.s.PIIKey != ""})
 	if err != nil {
 		return err
 	}

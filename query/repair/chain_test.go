@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -143,4 +145,38 @@ func entriesWith(entries map[schemas.Shard]registry.Shard, more []registry.Shard
 		entries[e.ID] = e
 	}
 	return entries
+}
+
+// JSON whose fields were hashed comes back under the routers' key, or not at all.
+func TestLeaves(t *testing.T) {
+	t.Parallel()
+	plain, hashes := schemas.NewTopic("app"), schemas.NewTopic("app")
+	hashes.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: schemas.PrivacyHash}}
+	framed := nats.Header{}
+	(&schemas.Frame{Producer: "p", Seq: 1, Schema: 1, Rows: 1}).SetHeaders(framed)
+	for name, c := range map[string]struct {
+		hasKey bool
+		topic  *schemas.Topic
+		header nats.Header
+		want   bool
+	}{
+		"JSON, no key":          {false, &hashes, nats.Header{}, true},
+		"JSON, the key":         {true, &hashes, nats.Header{}, false},
+		"a frame, no key":       {false, &hashes, framed, false},
+		"JSON, nothing to hash": {false, &plain, nats.Header{}, false},
+	} {
+		if got := leaves(c.hasKey, c.topic, c.header); got != c.want {
+			t.Errorf("%s: left alone: %t", name, got)
+		}
+	}
+}
+
+// A gap of which only the ends were purged on purpose is a gap.
+func TestNotPurged(t *testing.T) {
+	t.Parallel()
+	tally := registry.Tally{}
+	tally.AddPurged(3, 7)
+	if got := tally.NotPurged(registry.Span{From: 3, To: 7}); !slices.Equal(got, []registry.Span{{From: 4, To: 6}}) {
+		t.Errorf("%v, want 4 to 6", got)
+	}
 }

@@ -25,6 +25,9 @@ type Config struct {
 	Registry *registry.Registry // may be empty
 	DB       *tables.DB
 	Judge    Judge
+	// HasKey says that Judge has the key of topics' hash rules, as routers have it.
+	// Without it nothing is recovered from bare JSON of such a topic.
+	HasKey bool
 	// Patience is how long a sink may take to store a frame before its work is done
 	// for it; 0 means DefaultPatience.
 	Patience time.Duration
@@ -40,6 +43,7 @@ type Repairer struct {
 	reg    *registry.Registry
 	db     *tables.DB
 	judge  Judge
+	hasKey bool
 
 	patience time.Duration
 	crash    func(point string)
@@ -58,7 +62,7 @@ func New(ctx context.Context, cfg Config) (*Repairer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repairer{js: js, reg: cfg.Registry, db: cfg.DB, judge: cfg.Judge, patience: cmp.Or(cfg.Patience, DefaultPatience), crash: cfg.Crash}
+	r := &Repairer{js: js, reg: cfg.Registry, db: cfg.DB, judge: cfg.Judge, hasKey: cfg.HasKey, patience: cmp.Or(cfg.Patience, DefaultPatience), crash: cfg.Crash}
 	if r.crash == nil {
 		r.crash = func(string) {}
 	}
@@ -69,6 +73,12 @@ func New(ctx context.Context, cfg Config) (*Repairer, error) {
 		return nil, fmt.Errorf("repair: stream %s: %w", schemas.StreamShards, err)
 	}
 	return r, nil
+}
+
+// leaves says that a message is left alone: JSON whose fields cannot be hashed as
+// the routers did.
+func leaves(hasKey bool, t *schemas.Topic, h nats.Header) bool {
+	return !hasKey && t.NeedsPrivacyKey() && !schemas.HasFrameHeaders(h)
 }
 
 // Plan finds what is damaged, of one topic or of all, and how it can be healed.
@@ -89,6 +99,9 @@ func (r *Repairer) Plan(ctx context.Context, topic string) (*Plan, error) {
 
 // planTopic adds what one topic needs.
 func (r *Repairer) planTopic(ctx context.Context, t *found, p *Plan) error {
+	if !r.hasKey && t.topic.NeedsPrivacyKey() {
+		p.note("%s: hashes fields and pii_key is not set; JSON in %s is left alone, for without the routers' key it would come back other than it was: set pii_key to what they have to recover it", t.topic.Name, schemas.StreamEvents)
+	}
 	if err := r.look(ctx, t); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref registry.ShardRe
 	held := c
 	var gaps []gap
 	for _, g := range c.gaps() {
-		if tally.IsPurged(g.from) && tally.IsPurged(g.to) {
+		if len(tally.NotPurged(registry.Span{From: g.from, To: g.to})) == 0 {
 			continue // on purpose, or settled
 		}
 		gaps = append(gaps, g)
@@ -90,6 +90,9 @@ func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref regist
 	err := registry.Read(ctx, r.js, schemas.StreamEvents, subject, from, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		if msg.Sequence > to {
 			return false, nil
+		}
+		if leaves(r.hasKey, topic, msg.Header) {
+			return true, nil
 		}
 		frames, payloads := r.judge(topic, msg)
 		for i, f := range frames {
