@@ -32,6 +32,8 @@ type Tally struct {
 	Forgotten *Receipt `json:"forgotten,omitempty"`
 	// Purged are positions taken out of SHARDS on purpose.
 	Purged []Span `json:"purged,omitempty"`
+	// ClearingAt is since when the shard's fields are being cleared; see Clearing.
+	ClearingAt time.Time `json:"clearing_at,omitzero"`
 
 	rev uint64
 }

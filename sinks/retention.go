@@ -143,12 +143,20 @@ func (j *janitor) erasedWhole(ctx context.Context, e registry.Shard) (bool, erro
 // replay window says. The entry tells last, so that a crash begins again.
 func (j *janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
 	cfg := &j.s.cfg
+	// An erasure that has counted its rows must find them; the next round goes on.
+	began, err := cfg.Registry.BeginClearing(ctx, e.Topic, e.Month, e.ID, time.Now().UTC())
+	if err != nil || !began {
+		return err
+	}
 	cfg.Crash.at("janitor.before-clear")
 	if err := cfg.DB.ClearFields(ctx, t, e.Month, e.ID, t.Anonymise.Fields); err != nil {
 		return err
 	}
 	cfg.Crash.at("janitor.after-clear")
 	if err := j.clearFrames(ctx, e, schemas.ClearedAnonymised); err != nil {
+		return err
+	}
+	if err := cfg.Registry.EndClearing(ctx, e.Topic, e.Month, e.ID); err != nil {
 		return err
 	}
 	cfg.Crash.at("janitor.before-anonymised")

@@ -33,6 +33,9 @@
 // goes. Whoever finds it there ends it, so nothing depends on the process that
 // began, and of two over the same rows one counts them.
 //
+// While retention clears fields in a shard, an erasure waits to count there, and
+// retention does not begin below a pending one: both marks stand in the tally.
+//
 // # Crash points
 //
 //	killed                              what is left                     resumed by

@@ -108,6 +108,12 @@ func (x *Eraser) shard(ctx context.Context, e *registry.Erasure, s *scope) error
 		if err != nil {
 			return err
 		}
+		if t.Clearing(time.Now()) { // Begin conflicts with one that comes later
+			if err := pause(ctx, settleStep); err != nil {
+				return err
+			}
+			continue
+		}
 		if t.Pending == nil {
 			x.crash("erase.before-intent")
 			p, err := x.intent(ctx, e, s, &t)

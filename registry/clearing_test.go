@@ -1,0 +1,42 @@
+package registry
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// Fields are not cleared below an erasure that has counted its rows, and none
+// counts while they are cleared.
+func TestClearing(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	ctx := timeout(t)
+	now := time.Now().UTC()
+	before, err := r.Tally(ctx, "app", november, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if began, err := r.BeginClearing(ctx, "app", november, 3, now); err != nil || !began {
+		t.Fatal(began, err)
+	}
+	if err := r.Begin(ctx, &before, Pending{Erasure: "x"}); !errors.Is(err, ErrConflict) {
+		t.Errorf("an erasure that counted before the clearing began: %v", err)
+	}
+	tally, err := r.Tally(ctx, "app", november, 3)
+	if err != nil || !tally.Clearing(now) || tally.Clearing(now.Add(clearingLapse)) {
+		t.Errorf("%+v, %v", tally, err)
+	}
+	if err := r.EndClearing(ctx, "app", november, 3); err != nil {
+		t.Fatal(err)
+	}
+	if tally, err = r.Tally(ctx, "app", november, 3); err == nil && !tally.Clearing(now) {
+		err = r.Begin(ctx, &tally, Pending{Erasure: "x"})
+	}
+	if err != nil {
+		t.Fatalf("%+v, %v", tally, err)
+	}
+	if began, err := r.BeginClearing(ctx, "app", november, 3, now.Add(time.Second)); err != nil || began {
+		t.Errorf("below a pending erasure: %t, %v", began, err)
+	}
+}
