@@ -21,6 +21,7 @@ import (
 //     the checkpoint (checkTail).
 //   - The cut went through a shard that was left since. Its lost frames would be
 //     routed again to its successor, though ClickHouse may have them (checkLeft).
+//   - The lane's shard is sealed: a repair of one of these is not done (checkOpen).
 //
 // Where the cut went through an active shard and between two batches, its lost
 // frames are routed again to the positions they had.
@@ -58,6 +59,22 @@ func (l *lane) checkTail(s registry.Shard, t tail) error {
 	}
 	return fmt.Errorf("%w: %s ends with message %d of %s, the checkpoint stands at %d; run `almanac repair %s`",
 		ErrRolledBack, s.Name(), t.source, schemas.StreamEvents, l.cp.Source, l.topic)
+}
+
+// checkOpen refuses a shard that is the lane's and sealed: a repair sealed it where
+// ClickHouse has it, and was killed before it took it out of the head entry.
+func (l *lane) checkOpen(ctx context.Context, s registry.Shard) error {
+	if s.Status == registry.Active {
+		return nil
+	}
+	h, err := l.cfg.Registry.Head(ctx, s.Topic, s.Month)
+	if err != nil {
+		return err
+	}
+	if h.Active[s.Lane] != s.ID {
+		return fmt.Errorf("router: %w: %s was left meanwhile", registry.ErrConflict, s.Name())
+	}
+	return fmt.Errorf("%w: %s is the lane's shard and is %s; run `almanac repair %s`", ErrRolledBack, s.Name(), s.Status, l.topic)
 }
 
 // checkLeft refuses to begin an empty shard while the one that the lane left last

@@ -292,6 +292,9 @@ func (l *lane) rotate(ctx context.Context, s *shardState, reason string, at time
 }
 
 func (l *lane) load(ctx context.Context, entry registry.Shard) (*shardState, error) {
+	if err := l.checkOpen(ctx, entry); err != nil {
+		return nil, err
+	}
 	t, err := l.readTail(ctx, entry.Month, entry.ID)
 	if err != nil {
 		return nil, err

@@ -152,6 +152,22 @@ func (r *Repairer) leave(ctx context.Context, ref registry.ShardRef) error {
 	if err != nil {
 		return err
 	}
+	// The entry first: a router that finds a sealed shard in the head stops, but one
+	// that finds none would take the shard for one that was left in good order.
+	sealed := false
+	_, err = r.reg.Correct(ctx, ref.Topic, ref.Month, ref.ID, func(s *registry.Shard) bool {
+		sealed = s.Status == registry.Active
+		if sealed {
+			s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, head, rows, "its frames' end is gone"
+		}
+		return sealed
+	})
+	if err != nil {
+		return err
+	}
+	if sealed {
+		r.crash("after seal")
+	}
 	changed := false
 	for lane, id := range h.Active {
 		if id == ref.ID {
@@ -163,20 +179,10 @@ func (r *Repairer) leave(ctx context.Context, ref registry.ShardRef) error {
 		delete(h.Retired, ref.ID)
 		changed = true
 	}
-	if changed {
-		if err := r.reg.RestoreHead(ctx, h); err != nil {
-			return err
-		}
-		r.crash("after head")
+	if !changed {
+		return nil
 	}
-	_, err = r.reg.Correct(ctx, ref.Topic, ref.Month, ref.ID, func(s *registry.Shard) bool {
-		if s.Status != registry.Active {
-			return false
-		}
-		s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, head, rows, "its frames' end is gone"
-		return true
-	})
-	return err
+	return r.reg.RestoreHead(ctx, h)
 }
 
 // settleEnd settles the positions behind a shard's last frame, up to where it is
