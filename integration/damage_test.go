@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/producer"
-	"github.com/almanac-events/almanac/query/erase"
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/erase"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
