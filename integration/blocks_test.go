@@ -147,7 +147,7 @@ func TestFlippedByteInShards(t *testing.T) {
 // in which ClickHouse has them. A router that runs throughout does not, though
 // every repair is killed after its first step.
 func TestShardsCutBelowARotation(t *testing.T) {
-	if os.Getenv("ALMANAC_ERASE_POINTS") == "" {
+	if os.Getenv(erasePointsEnv) == "" {
 		t.Skip("one run in ten ends with the lane still waiting beside a repair that is killed at every step: `make faults` runs it")
 	}
 	t.Parallel()

@@ -105,9 +105,17 @@ func (db *DB) Insert(ctx context.Context, in *Insert) error {
 	q.Set("insert_deduplication_token", in.Token())
 	q.Set("query_id", in.queryID(db.Database))
 	q.Set("query", in.statement(db.Database))
+	if err := db.post(ctx, q, in.Frames); err != nil {
+		return fmt.Errorf("insert into %s after %d: %w", schemas.PublicShardName(in.Topic.Name, in.Month, in.Shard), in.Head, err)
+	}
+	return nil
+}
+
+// post sends frames as the body of a statement, one after the other.
+func (db *DB) post(ctx context.Context, q url.Values, frames [][]byte) error {
 	size := 0
-	readers := make([]io.Reader, len(in.Frames))
-	for i, f := range in.Frames {
+	readers := make([]io.Reader, len(frames))
+	for i, f := range frames {
 		readers[i], size = bytes.NewReader(f), size+len(f)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, db.base+"/?"+q.Encode(), io.MultiReader(readers...))
@@ -117,7 +125,7 @@ func (db *DB) Insert(ctx context.Context, in *Insert) error {
 	req.ContentLength = int64(size)
 	body, err := db.do(req)
 	if err != nil {
-		return fmt.Errorf("insert into %s after %d: %w", schemas.PublicShardName(in.Topic.Name, in.Month, in.Shard), in.Head, err)
+		return err
 	}
 	return body.Close()
 }

@@ -1,12 +1,9 @@
 package tables
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -66,21 +63,10 @@ func (db *DB) InsertMissing(ctx context.Context, m *Mend) error {
 	q.Set("join_use_nulls", "0")
 	q.Set("query_id", fmt.Sprintf("almanac:%s:%s:%s:mend", db.Database, m.Topic.Name, m.Shard))
 	q.Set("query", m.statement(db.Database))
-	size := 0
-	readers := make([]io.Reader, len(m.Frames))
-	for i, f := range m.Frames {
-		readers[i], size = bytes.NewReader(f), size+len(f)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, db.base+"/?"+q.Encode(), io.MultiReader(readers...))
-	if err != nil {
-		return err
-	}
-	req.ContentLength = int64(size)
-	body, err := db.do(req)
-	if err != nil {
+	if err := db.post(ctx, q, m.Frames); err != nil {
 		return fmt.Errorf("mending positions %d to %d of %s: %w", m.Lo+1, m.Hi, schemas.PublicShardName(m.Topic.Name, m.Month, m.Shard), err)
 	}
-	return body.Close()
+	return nil
 }
 
 // Group is what a shard has at one position: the rows of the insert that ended
