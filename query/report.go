@@ -1,0 +1,90 @@
+package query
+
+import (
+	"fmt"
+)
+
+// Totals are what was accepted against what became of it, in events.
+type Totals struct {
+	Accepted uint64 `json:"accepted"`
+	Stored   uint64 `json:"stored"`
+	Dead     uint64 `json:"dead"`
+	Pending  uint64 `json:"pending"`
+	Missing  uint64 `json:"missing"`
+	Doubled  uint64 `json:"doubled"`
+	// Dropped events went with their shard, past their topic's retention.
+	Dropped uint64 `json:"dropped"`
+	// Erased events were stored, and are gone because somebody said so; see the
+	// ledger.
+	Erased uint64 `json:"erased"`
+	// Discarded events were dead letters that somebody dropped.
+	Discarded uint64 `json:"discarded"`
+	// Repeated events came again from a producer that had no answer, and were
+	// refused: they are in none of the other numbers.
+	Repeated uint64 `json:"repeated"`
+}
+
+func (t *Totals) add(u Totals) {
+	t.Accepted += u.Accepted
+	t.Stored += u.Stored
+	t.Dead += u.Dead
+	t.Pending += u.Pending
+	t.Missing += u.Missing
+	t.Doubled += u.Doubled
+	t.Dropped += u.Dropped
+	t.Erased += u.Erased
+	t.Discarded += u.Discarded
+	t.Repeated += u.Repeated
+}
+
+// Report is the proof.
+type Report struct {
+	Totals
+	Topics []TopicReport `json:"topics"`
+	// Problems name each fault with its exact range.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// OK says whether nothing is missing, doubled or unexplained.
+func (r *Report) OK() bool { return r.Missing == 0 && r.Doubled == 0 && len(r.Problems) == 0 }
+
+// TopicReport is the proof for one topic.
+type TopicReport struct {
+	Topic string `json:"topic"`
+	Totals
+	Shards []ShardReport `json:"shards"`
+}
+
+// ShardReport compares one shard with its frames.
+type ShardReport struct {
+	Name string `json:"name"`
+	// Routed is the rows of all its frames; Expected those of the frames up to
+	// the head; Stored and Distinct what ClickHouse holds.
+	Routed uint64 `json:"routed"`
+	// Expected leaves out what was Erased of them.
+	Expected uint64 `json:"expected"`
+	Erased   uint64 `json:"erased"`
+	Stored   uint64 `json:"stored"`
+	Distinct uint64 `json:"distinct"`
+	Head     uint64 `json:"head"`
+	Tail     uint64 `json:"tail"`
+	// Dropped is the rows retention dropped, Note when and why.
+	Dropped  uint64   `json:"dropped,omitempty"`
+	Note     string   `json:"note,omitempty"`
+	Problems []string `json:"problems,omitempty"`
+
+	standIn uint64 // rows that are there twice in place of others
+	proven  uint64 // position up to which all was stored once, when above the head
+}
+
+func (s *ShardReport) problem(format string, a ...any) {
+	s.Problems = append(s.Problems, s.Name+": "+fmt.Sprintf(format, a...))
+}
+
+func (r *Report) add(t *TopicReport) {
+	r.Topics = append(r.Topics, *t)
+	r.Totals.add(t.Totals)
+	for _, s := range t.Shards {
+		r.Problems = append(r.Problems, s.Problems...)
+	}
+}
