@@ -207,16 +207,3 @@ func (p *press) end() ([]outFrame, error) {
 	}
 	return p.out, nil
 }
-
-// Reopen makes the messages that sending a letter again publishes. key is that of
-// the topic's hash rules.
-func Reopen(t *schemas.Topic, msg *jetstream.RawStreamMsg, key []byte) ([]*nats.Msg, error) {
-	l := letter{header: msg.Header, data: msg.Data, at: msg.Time, subject: msg.Header.Get(schemas.HeaderSourceSubject)}
-	l.Seq = msg.Sequence
-	frames, err := reopen(t, &l, time.Now().UnixNano(), key)
-	out := make([]*nats.Msg, len(frames))
-	for k := range frames {
-		out[k] = frames[k].message(t.Name, l.Seq, k)
-	}
-	return out, err
-}
