@@ -39,7 +39,7 @@ func (c *counting) fits() error {
 		lo, hi = min(lo, c.w.queue[i].MinTs), max(hi, c.w.queue[i].MaxTs)
 	}
 	for i := range c.w.events {
-		lo, hi = min(lo, c.w.events[i].MinTs), max(hi, c.w.events[i].MaxTs)
+		lo, hi = min(lo, c.w.events[i].minTs), max(hi, c.w.events[i].maxTs)
 	}
 	p := c.w.p
 	if lo, hi = max(lo, p.from), min(hi, p.to); p.from > 1 {
@@ -85,14 +85,19 @@ func (c *counting) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.fresh(ctx, routed); err != nil {
-		return err
-	}
-	waiting, err := c.unseen(ctx, w.events)
+	all := func(*due) bool { return false }
+	w.gone, err = w.chunks(ctx, routed, all, func(some []freshFrame) error { return c.fresh(ctx, some) })
 	if err != nil {
 		return err
 	}
-	if err := c.fresh(ctx, waiting); err != nil {
+	_, err = w.chunks(ctx, unrepeated(w.events, routed), all, func(some []freshFrame) error {
+		some, err := c.unseen(ctx, some)
+		if err != nil {
+			return err
+		}
+		return c.fresh(ctx, some)
+	})
+	if err != nil {
 		return err
 	}
 	for i := range w.queue {

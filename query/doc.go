@@ -16,6 +16,10 @@
 // neither stream so early that a read could miss a frame between the two. walk
 // is that order; pages, counts and histograms share it.
 //
+// A reader remembers, from query to query, the headings of frames above
+// checkpoints and heads (directory, track), and asks for what came since. What a
+// page opens of them is bounded by what it needs, not by how many wait.
+//
 // One engine decides every filter: fresh frames are handed to ClickHouse with the
 // statement, so a fresh and a stored event are judged alike.
 //

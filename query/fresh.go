@@ -1,15 +1,11 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -43,30 +39,40 @@ func (f *freshFrame) open(r *schemas.FrameReader, t *schemas.Topic) error {
 
 // Bounds of what one page reads of the streams, and of what one statement takes.
 const (
-	// maxFreshBytes is what both streams may hold above checkpoints and heads in
-	// the page's range, encoded; more, and the page says that it left some out.
+	// maxFreshBytes is what a page opens of both streams above checkpoints and heads,
+	// encoded; when it would need more, it says that it left some out.
 	maxFreshBytes = 128 << 20
 	// maxStatementBytes is what goes to ClickHouse with one statement,
-	// decompressed, give or take a frame.
+	// decompressed, give or take a frame. The first of a page takes
+	// firstPortionBytes: the newest page of a busy topic needs no more.
 	maxStatementBytes = 32 << 20
+	firstPortionBytes = 1 << 20
 )
 
-// freshRows lets ClickHouse judge frames and returns their rows.
-func (r *Reader) freshRows(ctx context.Context, p *plan, frames []freshFrame, seen map[string]bool) (rows []row, err error) {
-	// In the page's direction, so that reading can stop when the page is full.
-	slices.SortFunc(frames, func(a, b freshFrame) int {
-		if p.asc {
-			return cmp.Compare(a.MinTs, b.MinTs)
-		}
-		return cmp.Compare(b.MaxTs, a.MaxTs)
+// judge adds the rows of frames, the nearest first, until the page is full and
+// every other frame lies further on. gone says that some were no longer in their
+// stream.
+func (w *walk) judge(ctx context.Context, frames []due, rows []row) (_ []row, gone bool, err error) {
+	p := w.p
+	inOrder(frames, p.asc)
+	full := func(next *due) bool {
+		return len(rows) > p.limit && p.beyond(p.near(next.minTs, next.maxTs), rows[p.limit].ts)
+	}
+	gone, err = w.chunks(ctx, frames, full, func(some []freshFrame) error {
+		more, err := w.r.freshRows(ctx, p, some, w.seen, edgeOf(rows, p))
+		rows = merge(rows, more, p)
+		return err
 	})
+	return rows, gone, err
+}
+
+// freshRows lets ClickHouse judge frames and returns their rows. What lies beyond
+// edge, if given, is of no use to the page.
+func (r *Reader) freshRows(ctx context.Context, p *plan, frames []freshFrame, seen map[string]bool, edge *position) (rows []row, err error) {
 	for len(frames) > 0 {
-		if len(rows) > p.limit && p.beyond(p.near(frames[0].MinTs, frames[0].MaxTs), rows[p.limit].ts) {
-			break
-		}
 		chunk := freshChunk(&p.topic, frames, seen, p.ledger)
 		if len(chunk.blocks) > 0 {
-			cond, params := p.condition(p.lower(), p.upper())
+			cond, params := p.condition(p.within(edge))
 			keep, erased := p.ledger.Covering(chunk.source, p.lower(), p.upper()).Keep()
 			maps.Copy(params, erased)
 			cond += " AND " + keep
@@ -82,6 +88,27 @@ func (r *Reader) freshRows(ctx context.Context, p *plan, frames []freshFrame, se
 		frames = frames[chunk.frames:]
 	}
 	return rows, nil
+}
+
+// edgeOf is the last row a page needs to know that it is not the last; nil while
+// it is not full.
+func edgeOf(rows []row, p *plan) *position {
+	if len(rows) > p.limit {
+		return &rows[p.limit].position
+	}
+	return nil
+}
+
+// within is the page's range up to an edge, if given.
+func (p *plan) within(edge *position) (lo, hi int64) {
+	lo, hi = p.lower(), p.upper()
+	switch {
+	case edge != nil && p.asc:
+		hi = min(hi, edge.ts)
+	case edge != nil:
+		lo = max(lo, edge.ts)
+	}
+	return lo, hi
 }
 
 // chunk is frames of one schema version that the same erasures may concern, as
@@ -118,46 +145,3 @@ func freshChunk(t *schemas.Topic, frames []freshFrame, seen map[string]bool, led
 
 // freshReaders bounds the requests to the streams under way for one page.
 const freshReaders = 8
-
-// freshCollector keeps the frames of a time range, up to maxFreshBytes.
-type freshCollector struct {
-	lo, hi int64
-
-	mu     sync.Mutex
-	bytes  int
-	cut    bool
-	frames []freshFrame
-}
-
-// take takes a message of either stream; false stops reading.
-func (c *freshCollector) take(msg *jetstream.RawStreamMsg) (bool, error) {
-	f, err := schemas.ParseFrame(msg.Header)
-	if err != nil || f.MaxTs < c.lo || f.MinTs > c.hi {
-		return true, nil // bare JSON is read once it is routed; a broken frame is no event
-	}
-	source := msg.Sequence
-	if _, _, _, err := schemas.ParseShardSubject(msg.Subject); err == nil {
-		p, err := schemas.ParsePlaced(msg.Header)
-		if err != nil {
-			return true, nil
-		}
-		source = p.SourceSeq
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.bytes += len(msg.Data); c.bytes > maxFreshBytes {
-		c.cut = true
-		return false, nil
-	}
-	c.frames = append(c.frames, freshFrame{f, msg.Data, msg.Subject, msg.Time.UnixNano(), source})
-	return true, nil
-}
-
-// drain hands out what was taken since the last time; the bound goes on.
-func (c *freshCollector) drain() []freshFrame {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	frames := c.frames
-	c.frames = nil
-	return frames
-}

@@ -15,11 +15,15 @@ import (
 // Headers gives f the headers of a stream's messages under a subject filter, from
 // a sequence on to the present end, without their payloads.
 func (r *Reader) Headers(ctx context.Context, stream, filter string, from uint64, f func(msg jetstream.Msg, seq uint64) error) error {
-	s := r.shards
-	if stream == schemas.StreamEvents {
-		s = r.events
+	return scanHeaders(ctx, r.stream(stream), filter, jetstream.DeliverByStartSequencePolicy, max(from, 1), f)
+}
+
+// stream is one of the two.
+func (r *Reader) stream(name string) jetstream.Stream {
+	if name == schemas.StreamEvents {
+		return r.events
 	}
-	return scanHeaders(ctx, s, filter, jetstream.DeliverByStartSequencePolicy, max(from, 1), f)
+	return r.shards
 }
 
 // MatchingIDs are the ids of the events in some frames that fulfil a condition.

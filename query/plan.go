@@ -28,6 +28,9 @@ type plan struct {
 	now    int64
 	// checkpoints are those of the topic's lanes, from before anything else was read.
 	checkpoints map[string]schemas.Checkpoint
+	// positionsRead is when that was done: what is asked of the streams must be
+	// asked after it.
+	positionsRead time.Time
 }
 
 func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
@@ -63,6 +66,7 @@ func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	p.positionsRead = time.Now()
 	if p.where, err = filter.ParseAt(req.Where, &p.topic, time.Unix(0, p.now)); err != nil {
 		return nil, joinRequest(err)
 	}

@@ -22,6 +22,7 @@ type Reader struct {
 	reg    *registry.Registry
 	db     *tables.DB
 	ledger *registry.LedgerCache
+	dir    *directory
 }
 
 // New prepares a reader.
@@ -30,7 +31,7 @@ func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg)}
+	r := &Reader{js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg), dir: newDirectory(nc)}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	if r.events, err = js.Stream(ctx, schemas.StreamEvents); err != nil {

@@ -9,19 +9,22 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// rows reads the page's rows: those of EVENTS, then shard by shard in the page's
-// direction until no unread shard can have an event that belongs on it. bound is
+// rows reads the page's rows, shard by shard in the page's direction, with those of
+// EVENTS beside the first, until no unread shard can have an event that belongs on it. bound is
 // set when it stopped for MaxPageShards: nothing at or beyond it may be returned.
 func (w *walk) rows(ctx context.Context) (rows []row, bound *int64, err error) {
 	p := w.p
-	if rows, err = w.r.freshRows(ctx, p, w.events, w.seen); err != nil {
-		return nil, nil, err
+	if len(w.queue) == 0 {
+		rows, _, err = w.judge(ctx, w.events, nil)
+		return rows, nil, err
 	}
+	waiting := w.events
 	for len(w.queue) > 0 {
 		group := w.queue[:min(MaxPageShards, len(w.queue))]
-		if rows, err = w.readGroup(ctx, group, rows); err != nil {
+		if rows, err = w.readGroup(ctx, group, waiting, rows); err != nil {
 			return nil, nil, err
 		}
+		waiting = nil
 		w.queue = w.queue[len(group):]
 		if err := w.load(ctx, 0); err != nil {
 			return nil, nil, err
@@ -42,17 +45,18 @@ func (w *walk) rows(ctx context.Context) (rows []row, bound *int64, err error) {
 	return rows, nil, nil
 }
 
-// readGroup adds the rows of some shards: of each its frames above the head, and
-// then what ClickHouse has of it.
-func (w *walk) readGroup(ctx context.Context, group []part, rows []row) ([]row, error) {
+// readGroup adds the rows of some shards, of each what the streams have above its
+// head and what ClickHouse has of it, and of other frames that wait. Which frames
+// there are is read before ClickHouse is: what is stored meanwhile is met in both.
+//
+// Fresh events are the newest, mostly: so the newest page reads them first, and the
+// oldest last. Whichever comes first spares the other what the page has no use for.
+func (w *walk) readGroup(ctx context.Context, group []part, waiting []due, rows []row) ([]row, error) {
 	frames, err := w.frames(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := w.r.freshRows(ctx, w.p, frames, w.seen)
-	if err != nil {
-		return nil, err
-	}
+	frames = append(unrepeated(waiting, frames), frames...)
 	var keys []tables.ShardKey
 	for i := range group {
 		w.read = append(w.read, group[i].Name())
@@ -60,15 +64,33 @@ func (w *walk) readGroup(ctx context.Context, group []part, rows []row) ([]row, 
 			keys = append(keys, group[i].key())
 		}
 	}
-	rows = merge(rows, fresh, w.p)
+	if !w.p.asc {
+		if rows, _, err = w.judge(ctx, frames, rows); err != nil {
+			return nil, err
+		}
+		return w.addStored(ctx, keys, rows)
+	}
+	if rows, err = w.addStored(ctx, keys, rows); err != nil {
+		return nil, err
+	}
+	rows, gone, err := w.judge(ctx, frames, rows)
+	if err != nil || !gone {
+		return rows, err
+	}
+	// A frame that was stored since ClickHouse was read, and then purged.
+	keys = keys[:0]
+	for i := range group {
+		keys = append(keys, group[i].key())
+	}
+	return w.addStored(ctx, keys, rows)
+}
+
+// addStored adds what ClickHouse has of some shards.
+func (w *walk) addStored(ctx context.Context, keys []tables.ShardKey, rows []row) ([]row, error) {
 	if len(keys) == 0 {
 		return rows, nil
 	}
-	var edge *position
-	if len(rows) > w.p.limit {
-		edge = &rows[w.p.limit].position
-	}
-	stored, err := w.r.collect(ctx, w.r.storedPage(w.p, keys, edge))
+	stored, err := w.r.collect(ctx, w.r.storedPage(w.p, keys, edgeOf(rows, w.p)))
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +100,7 @@ func (w *walk) readGroup(ctx context.Context, group []part, rows []row) ([]row, 
 // storedPage is the read of some shards' rows. What lies beyond edge, if given,
 // is of no use to the page.
 func (r *Reader) storedPage(p *plan, keys []tables.ShardKey, edge *position) *tables.Select {
-	lo, hi := p.lower(), p.upper()
-	switch {
-	case edge != nil && p.asc:
-		hi = min(hi, edge.ts)
-	case edge != nil:
-		lo = max(lo, edge.ts)
-	}
-	cond, params := p.condition(lo, hi)
+	cond, params := p.condition(p.within(edge))
 	return &tables.Select{
 		SQL: fmt.Sprintf("SELECT %s FROM %s WHERE %s AND %s %s", p.columns(params),
 			schemas.QuotedTable(r.db.Database, p.topic.Name), tables.InShards(keys), cond, p.order()),

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
@@ -28,10 +30,14 @@ type walk struct {
 	months []schemas.Month // not loaded yet, in the page's direction
 	stride int             // how many of them to load next
 	queue  []part          // loaded and not read yet, likewise
-	events []freshFrame    // above the checkpoints
-	fresh  *freshCollector
-	seen   map[string]bool // frames that were read, by their bytes
+	events []due           // above the checkpoints
+	seen   map[string]bool // frames that were opened, by their bytes
 	read   []string        // public names of the shards that were read
+	// freshBytes are those of frames that were opened, encoded; cut says that some
+	// were not.
+	freshBytes int
+	cut        atomic.Bool
+	gone       bool // frames were purged while they were counted
 }
 
 // part is a shard as the walk found it.
@@ -50,7 +56,7 @@ func (s *part) key() tables.ShardKey { return tables.ShardKey{Month: s.Month, Sh
 func (s *part) open() bool { return s.Status != registry.Closed }
 
 func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
-	w := &walk{r: r, p: p, stride: 1, seen: map[string]bool{}, fresh: &freshCollector{lo: p.lower(), hi: p.upper()}}
+	w := &walk{r: r, p: p, stride: 1, seen: map[string]bool{}}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(freshReaders)
 	g.Go(func() error {
@@ -70,14 +76,15 @@ func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
 		}
 		return w.load(gctx, MaxPageShards)
 	})
-	for lane := range p.topic.Lanes {
-		token := strconv.Itoa(lane)
-		g.Go(func() error {
-			return registry.Read(gctx, r.js, schemas.StreamEvents, schemas.LaneFilter(p.topic.Name, token), p.checkpoints[token].Source+1, nil, w.fresh.take)
+	waiting := make([][]due, p.topic.Lanes)
+	for lane := range waiting {
+		g.Go(func() (err error) {
+			waiting[lane], err = w.unrouted(gctx, strconv.Itoa(lane))
+			return err
 		})
 	}
 	err := g.Wait()
-	w.events = w.fresh.drain()
+	w.events = slices.Concat(waiting...)
 	return w, err
 }
 
@@ -128,15 +135,19 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 	if len(keys) > 0 {
 		var stored map[schemas.Shard]tables.Stored
 		tails := map[schemas.Shard]tail{}
+		asked := time.Now()
 		g, gctx := errgroup.WithContext(ctx)
 		g.Go(func() (err error) { stored, err = r.db.StoredOf(gctx, p.topic.Name, keys); return err })
-		g.Go(func() error { return r.lastFrames(gctx, subjects, tails) })
+		g.Go(func() error { return r.lastFrames(gctx, p, subjects, tails) })
 		if err := g.Wait(); err != nil {
 			return nil, err
 		}
 		for i := range out {
 			if out[i].open() {
 				out[i].complete(stored, tails)
+				if last, ok := tails[out[i].ID]; ok && out[i].tail == nil {
+					r.wholeUpTo(&last, asked)
+				}
 			}
 		}
 		out = slices.DeleteFunc(out, func(s part) bool {
@@ -167,8 +178,8 @@ func (s *part) complete(stored map[schemas.Shard]tables.Stored, tails map[schema
 	s.MinTs, s.MaxTs = s.stored.MinTs, s.stored.MaxTs
 }
 
-// lastFrames reads the last frames of shards' subjects.
-func (r *Reader) lastFrames(ctx context.Context, subjects []string, into map[schemas.Shard]tail) error {
+// lastInStream reads the last frames of shards' subjects.
+func (r *Reader) lastInStream(ctx context.Context, subjects []string, into map[schemas.Shard]tail) error {
 	err := registry.LastOf(ctx, r.js, schemas.StreamShards, subjects, func(msg *jetstream.RawStreamMsg) error {
 		t := tail{subject: msg.Subject, seq: msg.Sequence}
 		var err error
@@ -186,30 +197,32 @@ func (r *Reader) lastFrames(ctx context.Context, subjects []string, into map[sch
 	return nil
 }
 
-// frames reads what SHARDS has of the parts above their heads.
-func (w *walk) frames(ctx context.Context, parts []part) ([]freshFrame, error) {
+// frames are those SHARDS has of the parts above their heads.
+func (w *walk) frames(ctx context.Context, parts []part) ([]due, error) {
+	waiting := make([][]due, len(parts))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(freshReaders)
-	for _, s := range parts {
-		if s.tail == nil {
+	for i := range parts {
+		if parts[i].tail == nil {
 			continue
 		}
-		g.Go(func() error {
-			from, err := registry.FindFrame(gctx, w.r.shards, s.tail.subject, s.stored.Head+1, s.tail.seq)
-			if err != nil {
-				return err
-			}
-			return registry.Read(gctx, w.r.js, schemas.StreamShards, s.tail.subject, from, nil, w.fresh.take)
+		g.Go(func() (err error) {
+			waiting[i], err = w.unstored(gctx, &parts[i])
+			return err
 		})
 	}
 	err := g.Wait()
-	return w.fresh.drain(), err
+	return slices.Concat(waiting...), err
 }
 
 // notes are what the reader should know of the answer.
 func (w *walk) notes() []string {
-	if !w.fresh.cut {
-		return nil
+	var notes []string
+	if w.cut.Load() {
+		notes = append(notes, fmt.Sprintf("more of this range is not stored yet than one answer reads, %d MiB or %d frames; events may be missing here until they are stored", maxFreshBytes>>20, maxHeadings))
 	}
-	return []string{fmt.Sprintf("more than %d MiB of this range are not stored yet; only those were read, so events may be missing here until they are stored", maxFreshBytes>>20)}
+	if w.gone {
+		notes = append(notes, "frames left the stream while they were counted; ask again for the exact count")
+	}
+	return notes
 }

@@ -25,6 +25,29 @@ func FindFrame(ctx context.Context, shards jetstream.Stream, subject string, pos
 	return seq, nil
 }
 
+// FrameBefore finds a sequence in SHARDS that is not behind the frame at pos of a
+// shard's subject, and not far before it: who reads on from there meets about as
+// many frames in vain as in earnest. The shard's last frame, at tailPos, is message
+// tailSeq; from there it steps back, twice as far each time.
+func FrameBefore(ctx context.Context, shards jetstream.Stream, subject string, pos, tailPos, tailSeq uint64) (uint64, error) {
+	if tailPos <= pos {
+		return tailSeq, nil
+	}
+	for step := 2 * (tailPos - pos); step < tailSeq; step *= 2 {
+		p, err := FrameFrom(ctx, shards, subject, tailSeq-step)
+		if errors.Is(err, ErrNotFound) { // the last one is gone as well
+			return tailSeq, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("registry: finding what stands before position %d: %w", pos, err)
+		}
+		if p.Pos <= pos {
+			return tailSeq - step, nil
+		}
+	}
+	return 1, nil
+}
+
 // FindBehind finds the sequence in SHARDS of the first frame of a shard's subject
 // that came from behind sequence source of EVENTS: the sources of a shard's frames
 // rise with their positions. tailSeq must be of such a frame.

@@ -62,8 +62,8 @@ func lastOf(ctx context.Context, js jetstream.JetStream, stream string, subjects
 		if err != nil {
 			return err
 		}
-		pending = lastValue(msg, HeaderPending)
-		if msg.Sequence, err = strconv.ParseUint(lastValue(msg, jetstream.SequenceHeader), 10, 64); err != nil {
+		pending = LastValue(msg.Header, HeaderPending)
+		if msg.Sequence, err = strconv.ParseUint(LastValue(msg.Header, jetstream.SequenceHeader), 10, 64); err != nil {
 			return fmt.Errorf("the server gave a message without its number: %w", err)
 		}
 		if err := f(msg); err != nil {

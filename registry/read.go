@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
 )
@@ -43,7 +44,7 @@ func Read(ctx context.Context, js jetstream.JetStream, stream, filter string, fr
 			if err != nil {
 				return fmt.Errorf("registry: reading %s of %s: %w", filter, stream, err)
 			}
-			seq, err := strconv.ParseUint(lastValue(msg, jetstream.SequenceHeader), 10, 64)
+			seq, err := strconv.ParseUint(LastValue(msg.Header, jetstream.SequenceHeader), 10, 64)
 			if err != nil || seq < from {
 				return fmt.Errorf("registry: reading %s of %s: the server gave message %d after %d", filter, stream, seq, from)
 			}
@@ -52,7 +53,7 @@ func Read(ctx context.Context, js jetstream.JetStream, stream, filter string, fr
 			if err != nil || !more {
 				return err
 			}
-			from, pending = seq+1, lastValue(msg, HeaderPending)
+			from, pending = seq+1, LastValue(msg.Header, HeaderPending)
 		}
 		switch pending {
 		case "0":
@@ -63,10 +64,10 @@ func Read(ctx context.Context, js jetstream.JetStream, stream, filter string, fr
 	}
 }
 
-// lastValue is the server's value of a header: the last, behind any that the
+// LastValue is the server's value of a header: the last, behind any that the
 // publisher set.
-func lastValue(msg *jetstream.RawStreamMsg, header string) string {
-	v := msg.Header[header]
+func LastValue(h nats.Header, name string) string {
+	v := h[name]
 	if len(v) == 0 {
 		return ""
 	}

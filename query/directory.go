@@ -1,0 +1,136 @@
+package query
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Bounds of what a reader keeps between queries, all of which it forgets when
+// nobody asks for a while.
+const (
+	// maxHeadings is some minutes of a full pipeline's frames: 25 MiB.
+	maxHeadings = 1 << 18
+	// keptBytes are payloads that came along, the newest: what most pages ask for.
+	keptBytes = 16 << 20
+	// maxTracks are lanes and open shards, some 300 bytes each.
+	maxTracks = 4096
+	// directoryIdle is how long all that stays unused.
+	directoryIdle = 30 * time.Second
+)
+
+// errUntracked: more frames wait than a reader keeps headings of, or the positions
+// of a shard do not rise, as they must. Then the headers are read for one query.
+var errUntracked = errors.New("these frames cannot be kept track of")
+
+// directory is the tracks of a reader. It is safe for concurrent use.
+type directory struct {
+	nc       *nats.Conn
+	headings atomic.Int64 // of all tracks
+
+	mu     sync.Mutex
+	tracks map[place]*track
+	swept  time.Time
+	idle   *time.Timer
+
+	keeping sync.Mutex
+	queue   []*atomic.Pointer[freshFrame] // oldest first
+	bytes   int
+}
+
+func newDirectory(nc *nats.Conn) *directory {
+	return &directory{nc: nc, tracks: map[place]*track{}}
+}
+
+// epoch counts the connection's outages. Only behind one can a stream have been
+// put back.
+func (d *directory) epoch() uint64 { return d.nc.Stats().Reconnects }
+
+// track is the one of a place, new when there was none.
+func (d *directory) track(at place) *track {
+	now := time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.idle == nil {
+		d.idle = time.AfterFunc(directoryIdle, d.forget)
+	} else {
+		d.idle.Reset(directoryIdle)
+	}
+	if now.Sub(d.swept) > directoryIdle || len(d.tracks) >= maxTracks {
+		d.sweep(now, len(d.tracks) >= maxTracks)
+	}
+	t := d.tracks[at]
+	if t == nil {
+		t = &track{place: at, dir: d, turn: make(chan struct{}, 1), epoch: d.epoch()}
+		d.tracks[at] = t
+	}
+	return t
+}
+
+// known says whether the track of a place came to the end a moment ago, so that
+// advancing it costs little.
+func (d *directory) known(at place) bool {
+	d.mu.Lock()
+	t := d.tracks[at]
+	d.mu.Unlock()
+	if t == nil {
+		return false
+	}
+	select {
+	case t.turn <- struct{}{}:
+		defer t.release()
+		return t.last != nil && t.epoch == d.epoch() && time.Since(t.begun) < trackLinger
+	default:
+		return true // somebody is about it
+	}
+}
+
+// sweep forgets the tracks nobody used for a while, or all that nobody uses now.
+func (d *directory) sweep(now time.Time, all bool) {
+	d.swept = now
+	for at, t := range d.tracks {
+		select {
+		case t.turn <- struct{}{}:
+			if all || now.Sub(t.begun) > directoryIdle {
+				t.clear()
+				delete(d.tracks, at)
+			}
+			t.release()
+		default:
+		}
+	}
+}
+
+// forget is for a reader that nobody asks any more.
+func (d *directory) forget() {
+	d.mu.Lock()
+	d.sweep(time.Now(), true)
+	d.mu.Unlock()
+	d.keeping.Lock()
+	defer d.keeping.Unlock()
+	for _, k := range d.queue {
+		k.Store(nil)
+	}
+	d.queue, d.bytes = nil, 0
+}
+
+// keep holds a frame until keptBytes of newer ones came.
+func (d *directory) keep(f freshFrame) *atomic.Pointer[freshFrame] {
+	k := &atomic.Pointer[freshFrame]{}
+	k.Store(&f)
+	d.keeping.Lock()
+	defer d.keeping.Unlock()
+	d.queue = append(d.queue, k)
+	for d.bytes += keptSize(&f); d.bytes > keptBytes; d.queue = d.queue[1:] {
+		d.bytes -= keptSize(d.queue[0].Load())
+		d.queue[0].Store(nil)
+	}
+	return k
+}
+
+// keptSize is what a kept frame takes: its payload lies in the message's buffer,
+// behind headers of some 600 bytes.
+func keptSize(f *freshFrame) int { return len(f.payload) + 1024 }

@@ -1,0 +1,80 @@
+package query
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// heading is what a reader keeps of a frame that may not be stored yet: where it
+// stands and what it covers, without its payload. About 100 bytes.
+type heading struct {
+	key          uint64 // in EVENTS its sequence, in SHARDS its position: rises along a track
+	seq          uint64 // in its stream
+	nth          uint64 // of the messages its track has seen
+	source       uint64 // sequence in EVENTS
+	minTs, maxTs int64  // unix ns
+	schema       int32
+	bytes        int32 // encoded
+	rawBytes     int32 // decompressed
+	// kept is the whole frame, while the reader still holds it; nil: it never did.
+	kept *atomic.Pointer[freshFrame]
+}
+
+// place is where the frames of a track are read again.
+type place struct{ stream, filter string }
+
+// due is a frame a walk may have to read.
+type due struct {
+	heading
+	place
+}
+
+// headingOf reads a message of either stream. ok is false for what is no frame
+// with events: bare JSON, which is read once it is routed, a mark, a broken one.
+func headingOf(stream string, h nats.Header, seq uint64, payloadBytes int) (out heading, placed schemas.Placed, ok bool) {
+	var err error
+	if stream == schemas.StreamEvents {
+		placed.Frame, err = schemas.ParseFrame(h)
+		out.key, out.source = seq, seq
+	} else {
+		placed, err = schemas.ParsePlaced(h)
+		out.key, out.source = placed.Pos, placed.SourceSeq
+	}
+	out.seq, out.minTs, out.maxTs = seq, placed.MinTs, placed.MaxTs
+	out.schema, out.bytes, out.rawBytes = int32(placed.Schema), int32(payloadBytes), int32(placed.RawBytes)
+	return out, placed, err == nil
+}
+
+// payloadSize is how many bytes a message has that came without them.
+func payloadSize(h nats.Header) int {
+	n, _ := strconv.Atoi(registry.LastValue(h, nats.MsgSize))
+	return min(max(n, 0), schemas.MaxMessageBytes)
+}
+
+// freshFrameOf is the whole frame of a message of either stream.
+func freshFrameOf(stream string, msg *jetstream.RawStreamMsg) (f freshFrame, err error) {
+	head, placed, ok := headingOf(stream, msg.Header, msg.Sequence, len(msg.Data))
+	if !ok {
+		return f, fmt.Errorf("%w: message %d of %s is no frame any more", errTurned, msg.Sequence, stream)
+	}
+	return freshFrame{placed.Frame, msg.Data, msg.Subject, msg.Time.UnixNano(), head.source}, nil
+}
+
+// inOrder sorts frames as a page meets them.
+func inOrder(frames []due, asc bool) {
+	slices.SortFunc(frames, func(a, b due) int {
+		if asc {
+			return cmp.Compare(a.minTs, b.minTs)
+		}
+		return cmp.Compare(b.maxTs, a.maxTs)
+	})
+}
