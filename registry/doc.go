@@ -18,7 +18,8 @@
 //	                                                    MarkDropping             MarkDropped
 //	                                             closed ─────────────▶ dropping ─────────────▶ dropped
 //
-// active: its lane's new frames go there. sealed: no frame stands above
+// active: its lane's new frames go there, or, with LeftAt, went there until a
+// rotation left it. sealed: no frame stands above
 // SealedAt, ever. closed: all of it is stored; its numbers are final and exact. dropping: past its
 // topic's retention, its events go; dropped: they are gone. Retire is a rotation
 // without a successor, for what retention is to drop or anonymise.

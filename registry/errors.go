@@ -26,8 +26,8 @@ var (
 	ErrUnsafe = errors.New("stream configured unsafely")
 )
 
-// lostRace says whether err is the server's refusal of an expectation.
-func lostRace(err error) bool {
+// LostRace says whether err is the server's refusal of an expectation.
+func LostRace(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, jetstream.ErrKeyExists) || errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence
 }

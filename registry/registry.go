@@ -178,7 +178,7 @@ func (r *Registry) commit(ctx context.Context, changes ...*change) error {
 }
 
 func commitError(changes []*change, err error) error {
-	if lostRace(err) {
+	if LostRace(err) {
 		return fmt.Errorf("%w: %s", ErrConflict, changes[0].key)
 	}
 	return fmt.Errorf("registry: writing %s: %w", changes[0].key, err)

@@ -43,6 +43,10 @@ type Shard struct {
 	MinTs  int64  `json:"min_ts"`
 	MaxTs  int64  `json:"max_ts"`
 	Status Status `json:"status"`
+	// LeftAt is the position at which the shard ended when a rotation left it: it is
+	// sealed there or above, unless SHARDS lost its end meanwhile. 0: not left, or by
+	// retention.
+	LeftAt uint64 `json:"left_at,omitempty"`
 	// SealedAt is the last position the shard will ever have; set when sealed.
 	SealedAt uint64 `json:"sealed_at,omitempty"`
 	// Reason is why the shard was rotated away from.
@@ -90,8 +94,9 @@ type Head struct {
 	// Active is each lane's active shard.
 	Active map[int]schemas.Shard `json:"active"`
 	// Retired are shards that a rotation left and nobody sealed yet.
-	Retired        map[schemas.Shard]int `json:"retired,omitempty"`
-	LastRotationAt time.Time             `json:"last_rotation_at"`
+	Retired map[schemas.Shard]int `json:"retired,omitempty"`
+	// LastRotationAt is when a lane last got a shard: no shard of the month is younger.
+	LastRotationAt time.Time `json:"last_rotation_at"`
 
 	rev uint64
 }
@@ -173,8 +178,9 @@ func (r *Registry) Place(ctx context.Context, t *schemas.Topic, m schemas.Month,
 }
 
 // Rotate makes a new active shard for the lane of s and retires s, with the
-// reason. s still has to be sealed, once no older router can add to it. When
-// another router rotated first, its shard is the answer.
+// reason. LeftAt, Rows and Bytes of s are what the caller knows of its end. s still
+// has to be sealed, once no older router can add to it. When another router rotated
+// first, its shard is the answer.
 func (r *Registry) Rotate(ctx context.Context, s Shard, reason string, at time.Time) (Shard, error) {
 	for {
 		h, err := r.Head(ctx, s.Topic, s.Month)
@@ -197,10 +203,11 @@ func (r *Registry) Rotate(ctx context.Context, s Shard, reason string, at time.T
 			return Shard{}, err
 		}
 		old.Reason = reason
+		old.LeftAt, old.Rows, old.Bytes = max(old.LeftAt, s.LeftAt), max(old.Rows, s.Rows), max(old.Bytes, s.Bytes)
 		if h.Retired == nil {
 			h.Retired = map[schemas.Shard]int{}
 		}
-		h.Retired[s.ID], h.LastRotationAt = s.Lane, at
+		h.Retired[s.ID] = s.Lane
 		next, err := r.advance(ctx, h, s.Lane, at, &change{key: old.key(), rev: old.rev, v: &old})
 		if err == nil || !errors.Is(err, ErrConflict) {
 			return next, err
@@ -209,8 +216,14 @@ func (r *Registry) Rotate(ctx context.Context, s Shard, reason string, at time.T
 }
 
 // advance gives the lane a new active shard, in one commit with the head entry
-// and more.
+// and more. It is younger than every other of the month, also when a message asks
+// that was stored before one that asked already, as after a repair: which shard a
+// lane left last is told by their age.
 func (r *Registry) advance(ctx context.Context, h Head, lane int, at time.Time, more ...*change) (Shard, error) {
+	if !at.After(h.LastRotationAt) {
+		at = h.LastRotationAt.Add(1)
+	}
+	h.LastRotationAt = at
 	s := Shard{
 		Topic: h.Topic, Month: h.Month, ID: schemas.Shard(rand.Uint64()), Lane: lane,
 		CreatedAt: at.UTC(), LastWriteAt: at.UTC(), Status: Active,

@@ -77,7 +77,7 @@ func TestRotateSealClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Active[3] != next[0].ID || h.Retired[first.ID] != 3 || len(h.Retired) != 1 || !h.LastRotationAt.Equal(noon) {
+	if h.Active[3] != next[0].ID || h.Retired[first.ID] != 3 || len(h.Retired) != 1 || !h.LastRotationAt.Equal(next[0].CreatedAt) || !next[0].CreatedAt.After(first.CreatedAt) {
 		t.Errorf("head entry: %+v", h)
 	}
 	// Closing is for the sealed only; sealing for the retired only.

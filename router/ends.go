@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -20,7 +19,8 @@ import (
 //   - The cut went through a batch: a shard ends with a frame of a message behind
 //     the checkpoint (checkTail).
 //   - The cut went through a shard that was left since. Its lost frames would be
-//     routed again to its successor, though ClickHouse may have them (checkLeft).
+//     routed again to its successor, though ClickHouse may have them (checkLeft), or
+//     it would be sealed below them (endOf).
 //   - The lane's shard is sealed: a repair of one of these is not done (checkOpen).
 //
 // Where the cut went through an active shard and between two batches, its lost
@@ -78,14 +78,14 @@ func (l *lane) checkOpen(ctx context.Context, s registry.Shard) error {
 }
 
 // checkLeft refuses to begin an empty shard while the one that the lane left last
-// lacks its end: a stream that lost its end lost more of what came later, so that
-// one tells for all before it, and a shard with a frame tells for all it followed.
+// lacks its end: that one tells for all before it, and a shard with a frame tells
+// for all it followed.
 func (l *lane) checkLeft(ctx context.Context, empty registry.Shard) error {
 	shards, err := l.cfg.Registry.Shards(ctx, l.topic, empty.Month)
 	if err != nil {
 		return err
 	}
-	left, ok := lastLeft(shards, l.token, empty.ID)
+	left, ok := registry.LastLeft(shards, empty.Lane, empty.ID)
 	if !ok {
 		return nil
 	}
@@ -96,27 +96,52 @@ func (l *lane) checkLeft(ctx context.Context, empty registry.Shard) error {
 	if err := l.checkTail(left, t); err != nil {
 		return err
 	}
-	if left.Status == registry.Active || left.SealedAt <= t.pos {
-		return nil
-	}
-	tally, err := l.cfg.Registry.Tally(ctx, left.Topic, left.Month, left.ID)
-	if err != nil || tally.Settles(t.pos, left.SealedAt) {
+	if lacks, err := l.lacksEnd(ctx, left, t); err != nil || !lacks {
 		return err
 	}
-	return fmt.Errorf("%w: %s was sealed at position %d and ends at %d in %s; run `almanac repair %s`",
-		ErrRolledBack, left.Name(), left.SealedAt, t.pos, schemas.StreamShards, l.topic)
+	return l.lostEnd(left, t)
 }
 
-// lastLeft is the youngest shard of a lane but the one that is empty. What
-// retention dropped is settled.
-func lastLeft(shards []registry.Shard, token string, empty schemas.Shard) (left registry.Shard, ok bool) {
-	for _, s := range shards {
-		if s.ID == empty || strconv.Itoa(s.Lane) != token || s.Gone() {
+// endOf is where a shard that a rotation left is to be sealed: where it ends in
+// SHARDS. Where that is before what the rotation saw, and no younger shard has a
+// frame, the stream lost its end, and the lane waits; else a single message of it
+// went bad, and it is sealed where it was, for verify to name what is missing.
+func (l *lane) endOf(ctx context.Context, m schemas.Month, id schemas.Shard, t tail) (tail, error) {
+	s, err := l.cfg.Registry.Shard(ctx, l.topic, m, id)
+	if err != nil {
+		return t, err
+	}
+	if lacks, err := l.lacksEnd(ctx, s, t); err != nil || !lacks {
+		return t, err
+	}
+	shards, err := l.cfg.Registry.Shards(ctx, l.topic, m)
+	if err != nil {
+		return t, err
+	}
+	for _, younger := range shards {
+		if younger.Lane != s.Lane || younger.Gone() || !younger.CreatedAt.After(s.CreatedAt) {
 			continue
 		}
-		if !ok || s.CreatedAt.After(left.CreatedAt) {
-			left, ok = s, true
+		switch next, err := l.readTail(ctx, m, younger.ID); {
+		case err != nil:
+			return t, err
+		case next.pos > 0:
+			t.pos, t.rows, t.bytes = s.Until(), s.Rows, s.Bytes
+			return t, nil
 		}
 	}
-	return left, ok
+	return t, l.lostEnd(s, t)
+}
+
+func (l *lane) lacksEnd(ctx context.Context, s registry.Shard, t tail) (bool, error) {
+	if s.Until() <= t.pos {
+		return false, nil
+	}
+	tally, err := l.cfg.Registry.Tally(ctx, s.Topic, s.Month, s.ID)
+	return s.LacksEnd(t.pos, &tally), err
+}
+
+func (l *lane) lostEnd(s registry.Shard, t tail) error {
+	return fmt.Errorf("%w: %s was left at position %d and ends at %d in %s; run `almanac repair %s`",
+		ErrRolledBack, s.Name(), s.Until(), t.pos, schemas.StreamShards, l.topic)
 }

@@ -127,6 +127,9 @@ func (l *lane) seal(ctx context.Context, h registry.Head) error {
 		if err := l.checkTail(registry.Shard{Topic: l.topic, Month: h.Month, ID: id}, t); err != nil {
 			return err
 		}
+		if t, err = l.endOf(ctx, h.Month, id, t); err != nil {
+			return err
+		}
 		l.cfg.Crash.at("router.before-seal")
 		if err := l.cfg.Registry.Seal(ctx, l.topic, h.Month, id, t.pos, t.rows, t.bytes); err != nil {
 			return err
@@ -282,7 +285,9 @@ func (l *lane) shardFor(ctx context.Context, b *batch, j *judged, at time.Time) 
 
 // rotate leaves a full shard for a new one.
 func (l *lane) rotate(ctx context.Context, s *shardState, reason string, at time.Time) (*shardState, error) {
-	entry, err := l.cfg.Registry.Rotate(ctx, s.entry, reason, at)
+	left := s.entry
+	left.LeftAt, left.Rows, left.Bytes = s.tail.pos, s.tail.rows, s.tail.bytes // committed: see routeSome
+	entry, err := l.cfg.Registry.Rotate(ctx, left, reason, at)
 	if err != nil {
 		return nil, err
 	}

@@ -105,6 +105,9 @@ func (r *Repairer) correct(ctx context.Context, a *Action) error {
 		if s.Status == registry.Sealed && want.Status == registry.Sealed {
 			s.SealedAt = want.SealedAt
 		}
+		if s.Status == registry.Active && want.Status == registry.Active {
+			s.LeftAt = want.LeftAt
+		}
 		return !reflect.DeepEqual(*s, before)
 	})
 	return err
@@ -120,15 +123,7 @@ func (r *Repairer) checkpoint(ctx context.Context, a *Action) error {
 		}
 		r.crash("after leave")
 	}
-	l.cp.Router, l.cp.Epoch = "repair", l.cp.Epoch+1
-	data, err := json.Marshal(&l.cp)
-	if err != nil {
-		return err
-	}
-	msg := nats.NewMsg(schemas.RoutedSubject(a.Topic, l.token))
-	msg.Data = data
-	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(l.seq, 10))
-	if _, err = r.js.PublishMsg(ctx, msg); err != nil {
+	if err := r.writeCheckpoint(ctx, schemas.RoutedSubject(a.Topic, l.token), l); err != nil {
 		return err
 	}
 	r.crash("after checkpoint")
@@ -139,6 +134,58 @@ func (r *Repairer) checkpoint(ctx context.Context, a *Action) error {
 		}
 	}
 	return nil
+}
+
+// writeCheckpoint writes a lane's checkpoint where the one that was planned from
+// still stands, or where a router did no more since than begin a run: one that waits
+// for this repair fences the lane again and again.
+func (r *Repairer) writeCheckpoint(ctx context.Context, subject string, l *lostLane) error {
+	for range maxFenced {
+		now, err := r.readCheckpoint(ctx, subject)
+		if err != nil {
+			return err
+		}
+		if (now.seq == 0) != (l.have.seq == 0) || !sameRouted(now.Checkpoint, l.have.Checkpoint) {
+			return fmt.Errorf("%w: %s stood at message %d of %s when this was planned and stands at %d; run `almanac repair` again",
+				registry.ErrConflict, subject, l.have.Source, schemas.StreamEvents, now.Source)
+		}
+		l.cp.Router, l.cp.Epoch = "repair", now.Epoch+1
+		data, err := json.Marshal(&l.cp)
+		if err != nil {
+			return err
+		}
+		msg := nats.NewMsg(subject)
+		msg.Data = data
+		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(now.seq, 10))
+		if _, err = r.js.PublishMsg(ctx, msg); !registry.LostRace(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %s: a router was faster %d times", registry.ErrConflict, subject, maxFenced)
+}
+
+// maxFenced bounds the races with a waiting router, which begins a run every
+// second or so: to lose two is rare.
+const maxFenced = 20
+
+// readCheckpoint reads a lane's checkpoint; the zero one when there is none.
+func (r *Repairer) readCheckpoint(ctx context.Context, subject string) (checkpoint, error) {
+	msg, err := r.shards.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return checkpoint{}, nil
+	}
+	if err != nil {
+		return checkpoint{}, fmt.Errorf("repair: %s: %w", subject, err)
+	}
+	cp, err := schemas.ParseCheckpoint(msg.Data)
+	return checkpoint{cp, msg.Sequence}, err
+}
+
+// sameRouted says whether two checkpoints say the same of what was routed, whoever
+// wrote them.
+func sameRouted(a, b schemas.Checkpoint) bool {
+	a.Router, a.Epoch, b.Router, b.Epoch = "", 0, "", 0
+	return reflect.DeepEqual(a, b)
 }
 
 // leave seals a shard at its head in ClickHouse: SHARDS lost its end, and its
@@ -155,7 +202,7 @@ func (r *Repairer) leave(ctx context.Context, ref registry.ShardRef) error {
 	// The entry first: a router that finds a sealed shard in the head stops, but one
 	// that finds none would take the shard for one that was left in good order.
 	sealed := false
-	_, err = r.reg.Correct(ctx, ref.Topic, ref.Month, ref.ID, func(s *registry.Shard) bool {
+	e, err := r.reg.Correct(ctx, ref.Topic, ref.Month, ref.ID, func(s *registry.Shard) bool {
 		sealed = s.Status == registry.Active
 		if sealed {
 			s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, head, rows, "its frames' end is gone"
@@ -167,6 +214,9 @@ func (r *Repairer) leave(ctx context.Context, ref registry.ShardRef) error {
 	}
 	if sealed {
 		r.crash("after seal")
+	}
+	if e.CreatedAt.After(h.LastRotationAt) {
+		h.LastRotationAt = e.CreatedAt
 	}
 	changed := false
 	for lane, id := range h.Active {
@@ -203,10 +253,10 @@ func (r *Repairer) settleEnd(ctx context.Context, ref registry.ShardRef) error {
 	} else if !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return err
 	}
-	if last >= e.SealedAt {
+	if last >= e.Until() {
 		return nil
 	}
-	return r.settle(ctx, &Action{ref: ref, From: last + 1, To: e.SealedAt})
+	return r.settle(ctx, &Action{ref: ref, From: last + 1, To: e.Until()})
 }
 
 // insert brings back the rows of a stretch that are missing, batch by batch.

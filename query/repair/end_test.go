@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -61,5 +62,46 @@ func TestFrontGap(t *testing.T) {
 	}
 	if _, _, ok := c.front(9, 9); ok {
 		t.Error("no gap between 9 and 10")
+	}
+}
+
+// What was read of an entry after its shard went on is not held against frames that
+// were read before; what a rotation saw is corrected where SHARDS lost it.
+func TestCorrectedBesideARouter(t *testing.T) {
+	x := truth{ref: registry.ShardRef{Month: 202602}, chain: chain{rowFrame(1)}, end: 1}
+	lo, hi := schemas.Month(202602).Start(), schemas.Month(202602).End()-1
+	sealed := registry.Shard{Status: registry.Sealed, SealedAt: 4}
+	x.chain[0].minTs, x.chain[0].maxTs = lo, hi
+	for _, tc := range []struct {
+		name         string
+		entry        registry.Shard
+		short, moved bool
+		until        uint64
+	}{
+		{"sealed meanwhile", sealed, false, true, 4},
+		{"sealed, and cut", sealed, true, false, 1},
+		{"left, and cut", registry.Shard{Status: registry.Active, LeftAt: 4}, true, false, 1},
+		{"left meanwhile", registry.Shard{Status: registry.Active, LeftAt: 4}, false, true, 4},
+	} {
+		x.short, x.moved = tc.short, tc.moved
+		tc.entry.Month, tc.entry.MinTs, tc.entry.MaxTs = x.ref.Month, lo, hi
+		if e, why := x.corrected(tc.entry); e.Until() != tc.until || (len(why) > 0) != (tc.until != 4) {
+			t.Errorf("%s: until %d, want %d: %v", tc.name, e.Until(), tc.until, why)
+		}
+	}
+}
+
+// A router that waits fences its lane again and again, and a plan stays good; one
+// that routed makes it void.
+func TestSameRouted(t *testing.T) {
+	a := schemas.Checkpoint{Router: "a", Epoch: 3, Source: 7, Windows: schemas.Windows{{Producer: "p", Highest: 7}}}
+	b := a
+	b.Router, b.Epoch = "b", 9
+	if !sameRouted(a, b) {
+		t.Error("a fence makes a plan void")
+	}
+	b.Source = 8
+	if sameRouted(a, b) {
+		t.Error("what was routed since is not seen")
 	}
 }

@@ -76,12 +76,15 @@ type truth struct {
 	end   uint64 // the shard's last position, as far as anything tells
 	// routed is the rows of a shard of which SHARDS lost the end; else 0.
 	routed uint64
+	// short: it lacks its end, unsettled; moved: its entry went on meanwhile.
+	short, moved bool
 }
 
 func (t *found) truth(ref registry.ShardRef) truth {
 	tally := t.tallies[ref.ID]
 	_, gone := tally.GoneUpTo(^uint64(0))
-	return truth{ref: ref, lane: t.lane[ref.ID], chain: t.chains[ref.ID], count: t.counts[ref.ID], gone: gone, end: t.end(ref.ID), routed: t.routed[ref.ID]}
+	return truth{ref: ref, lane: t.lane[ref.ID], chain: t.chains[ref.ID], count: t.counts[ref.ID], gone: gone, end: t.end(ref.ID), routed: t.routed[ref.ID],
+		short: t.unsettled(ref.ID), moved: t.moved[ref.ID]}
 }
 
 func (x *truth) source() string {
@@ -174,7 +177,11 @@ func (x *truth) corrected(e registry.Shard) (registry.Shard, []string) {
 		say("range is %s to %s, its events are from %s to %s", at(e.MinTs), at(e.MaxTs), at(lo), at(hi))
 		e.MinTs, e.MaxTs = min(lo, e.MinTs), max(hi, e.MaxTs)
 	}
-	if e.Status == registry.Active || len(x.chain) == 0 {
+	if e.Status == registry.Active && x.short && e.LeftAt > x.end {
+		say("left at position %d, its last is %d", e.LeftAt, x.end)
+		e.LeftAt = x.end
+	}
+	if e.Status == registry.Active || len(x.chain) == 0 || x.moved {
 		return e, wrong
 	}
 	if e.SealedAt != x.end {
@@ -224,6 +231,11 @@ func headOf(h registry.Head, entries map[schemas.Shard]registry.Shard, chains ma
 		case e.Status != registry.Active || e.Lane != lane:
 			say("lane %d has %s, which is %s, of lane %d; the next frame makes a new one", lane, e.Name(), e.Status, e.Lane)
 			delete(next.Active, lane)
+		}
+	}
+	for _, e := range entries { // no shard of the month is younger
+		if e.Month == h.Month && e.CreatedAt.After(next.LastRotationAt) {
+			next.LastRotationAt = e.CreatedAt
 		}
 	}
 	newest := map[int]schemas.Shard{}

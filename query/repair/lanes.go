@@ -19,7 +19,8 @@ import (
 // lostLane is a lane whose checkpoint has to be written anew.
 type lostLane struct {
 	token string
-	seq   uint64 // of the checkpoint that is there; 0: none
+	have  checkpoint // that is there
+	fits  bool       // EVENTS is what it saw: up to there, what it says stands
 	cp    schemas.Checkpoint
 	// behind are shards of which ClickHouse has more than SHARDS: routers may not go
 	// on with them, because their next positions were given already.
@@ -40,8 +41,8 @@ func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 		if c := t.chains[ref.ID]; len(c) > 0 {
 			last[lane] = max(last[lane], c.last().source)
 		}
-		if t.unsettled(ref.ID) {
-			cut[lane] = fmt.Sprintf("%s was sealed at position %d and ends at %d in %s", ref, t.entries[ref.ID].SealedAt, t.tail(ref.ID), schemas.StreamShards)
+		if e := t.entries[ref.ID]; t.unsettled(ref.ID) {
+			cut[lane] = fmt.Sprintf("%s was left at position %d and ends at %d in %s", ref, e.Until(), t.tail(ref.ID), schemas.StreamShards)
 		}
 	}
 	for n := range t.topic.Lanes {
@@ -50,13 +51,14 @@ func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 		if !ok && !used[n] {
 			continue // never routed
 		}
-		why := "its checkpoint is gone"
+		why, fits := "its checkpoint is gone", false
 		if ok {
 			var err error
 			if why, err = r.unfit(ctx, have.Checkpoint); err != nil {
 				return err
 			}
-			if why == "" && last[n] > have.Source {
+			fits = why == ""
+			if fits && last[n] > have.Source {
 				why = fmt.Sprintf("frames came from up to message %d of %s, the checkpoint stands at %d: %s lost its end inside a batch",
 					last[n], schemas.StreamEvents, have.Source, schemas.StreamShards)
 			}
@@ -64,8 +66,8 @@ func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 				continue
 			}
 		}
-		l := &lostLane{token: token, seq: have.seq}
-		if err := r.rebuild(ctx, t, n, have, l, p); err != nil {
+		l := &lostLane{token: token, have: have, fits: ok && fits}
+		if err := r.rebuild(ctx, t, n, l, p); err != nil {
 			return err
 		}
 		p.add(Action{Do: RestoreCheckpoint, Topic: t.topic.Name, Where: schemas.RoutedSubject(t.topic.Name, token), Rows: l.cp.Rows, Source: "SHARDS, EVENTS, ClickHouse",
@@ -105,14 +107,20 @@ func (r *Repairer) unfit(ctx context.Context, cp schemas.Checkpoint) (string, er
 // rebuild makes a lane's checkpoint anew. Where the lane stands is said by what
 // came out of it: the frames of its shards and its dead letters. The windows are
 // filled from the frames, so that what is routed again is known as repeated, and
-// from ClickHouse where SHARDS lost its end.
-func (r *Repairer) rebuild(ctx context.Context, t *found, n int, have checkpoint, l *lostLane, p *Plan) error {
-	cp := &l.cp
+// from ClickHouse where SHARDS lost its end. A checkpoint that is there and fits
+// EVENTS is gone on from, and never behind: it was read after the frames, and knows
+// producers whose frames were purged.
+func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p *Plan) error {
+	cp, have := &l.cp, l.have
 	*cp = have.Checkpoint
 	if have.seq == 0 {
 		p.note("%s: how many repeated frames it refused, and dead letters that were dropped, is no longer known", schemas.RoutedSubject(t.topic.Name, l.token))
 	}
 	cp.Windows, cp.Frames, cp.Rows, cp.Dead, cp.Source = nil, 0, 0, 0, 0
+	routed := uint64(0) // up to there all is known
+	if l.fits {
+		cp.Windows, cp.Dead, cp.Source, routed = slices.Clone(have.Windows), have.Dead, have.Source, have.Source
+	}
 	for _, ref := range t.refs() {
 		c := t.chains[ref.ID]
 		if t.lane[ref.ID] != n {
@@ -134,7 +142,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, have checkpoint
 		}
 	}
 	_, err := registry.Frames(ctx, r.shards, schemas.ShardsFilter(t.topic.Name), func(ref registry.ShardRef, pl schemas.Placed, _ uint64, _ time.Time) error {
-		if t.lane[ref.ID] == n && schemas.Windows(cp.Windows).Judge(pl.Frame) == schemas.Fresh {
+		if t.lane[ref.ID] == n && pl.SourceSeq > routed && schemas.Windows(cp.Windows).Judge(pl.Frame) == schemas.Fresh {
 			cp.Windows = schemas.Windows(cp.Windows).Take(pl.Frame, pl.SourceSeq)
 		}
 		return nil
@@ -142,10 +150,13 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, have checkpoint
 	if err != nil {
 		return err
 	}
+	if l.fits {
+		cp.Frames, cp.Rows = max(cp.Frames, have.Frames), max(cp.Rows, have.Rows)
+	}
 	slices.SortFunc(l.cut, func(a, b registry.ShardRef) int { // a router asks for the youngest
 		return t.entries[a.ID].CreatedAt.Compare(t.entries[b.ID].CreatedAt)
 	})
-	if err := r.countDead(ctx, t.topic.Name, l); err != nil {
+	if err := r.countDead(ctx, t.topic.Name, routed, l); err != nil {
 		return err
 	}
 	info, err := r.events.Info(ctx)
@@ -172,15 +183,16 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, have checkpoint
 	return nil
 }
 
-// countDead adds the dead letters of a lane that are still kept.
-func (r *Repairer) countDead(ctx context.Context, topic string, l *lostLane) error {
+// countDead adds the dead letters of a lane from behind message routed of EVENTS
+// that are still kept.
+func (r *Repairer) countDead(ctx context.Context, topic string, routed uint64, l *lostLane) error {
 	_, err := registry.Headers(ctx, r.shards, schemas.DeadSubject(topic), jetstream.DeliverAllPolicy, 0, func(msg jetstream.Msg, _ uint64) error {
 		h := msg.Headers()
 		if _, _, token, err := schemas.EventsTokens(h.Get(schemas.HeaderSourceSubject)); err != nil || token != l.token {
 			return nil
 		}
 		source, err := strconv.ParseUint(h.Get(schemas.HeaderSourceSeq), 10, 64)
-		if err != nil {
+		if err != nil || source <= routed {
 			return nil
 		}
 		rows, err := strconv.ParseUint(h.Get(schemas.HeaderRows), 10, 64)

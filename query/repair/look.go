@@ -31,8 +31,10 @@ type found struct {
 	// routed is the rows of shards whose end SHARDS lost: those their frames tell of,
 	// and above them those that ClickHouse has, or that the entry closed with.
 	routed map[schemas.Shard]uint64
-	// went is when the youngest shard of a lane that has frames was made.
-	went map[monthLane]time.Time
+	// short are the shards that lack their end, and nobody settled that. moved are
+	// those whose entry went on in its life between the frames' reading and its own:
+	// the two cannot be held against each other.
+	short, moved map[schemas.Shard]bool
 }
 
 // tail is the last position SHARDS holds of a shard; 0: none.
@@ -55,21 +57,7 @@ func (t *found) end(id schemas.Shard) uint64 {
 
 // unsettled says whether a shard that was left lacks its end in SHARDS, and
 // nobody found out yet what became of it.
-func (t *found) unsettled(id schemas.Shard) bool {
-	e, tally := t.entries[id], t.tallies[id]
-	if e.Gone() || e.Status == registry.Active || e.SealedAt <= t.tail(id) || tally.Settles(t.tail(id), e.SealedAt) {
-		return false
-	}
-	// A stream that lost its end has nothing of what came later; else single frames
-	// went, and their messages were passed by the checkpoint.
-	return !t.went[monthLane{e.Month, e.Lane}].After(e.CreatedAt)
-}
-
-// monthLane is a lane in a month.
-type monthLane struct {
-	month schemas.Month
-	lane  int
-}
+func (t *found) unsettled(id schemas.Shard) bool { return t.short[id] }
 
 // checkpoint is a lane's last checkpoint and its sequence in SHARDS.
 type checkpoint struct {
@@ -90,10 +78,15 @@ func (t *found) refs() []registry.ShardRef {
 }
 
 // look reads everything a topic's plan needs but rows. Downstream first: what is
-// stored meanwhile is then met as pending, never as missing.
+// stored meanwhile is then met as pending, never as missing. The entries are read
+// twice, around the frames: that a shard lacks its end is said by what its entry
+// knew before, and a range is too narrow by what it knows afterwards.
 func (r *Repairer) look(ctx context.Context, t *found) error {
 	name := t.topic.Name
-	var err error
+	before, err := r.reg.Shards(ctx, name, 0)
+	if err != nil {
+		return err
+	}
 	if t.counts, err = r.db.Counts(ctx, name); err != nil {
 		return err
 	}
@@ -141,13 +134,15 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	if err != nil {
 		return err
 	}
-	t.entries, t.went = map[schemas.Shard]registry.Shard{}, map[monthLane]time.Time{}
+	t.entries, t.moved = map[schemas.Shard]registry.Shard{}, map[schemas.Shard]bool{}
 	for _, e := range entries {
-		if at := (monthLane{e.Month, e.Lane}); t.tail(e.ID) > 0 && e.CreatedAt.After(t.went[at]) {
-			t.went[at] = e.CreatedAt
-		}
 		t.entries[e.ID] = e
 		t.where[e.ID] = registry.ShardRef{Topic: name, Month: e.Month, ID: e.ID}
+	}
+	t.short = registry.Unsettled(before, t.tail, func(id schemas.Shard) registry.Tally { return t.tallies[id] })
+	for _, b := range before {
+		e := t.entries[b.ID]
+		t.moved[b.ID] = e.Status != b.Status || e.Until() != b.Until()
 	}
 	t.lane, t.routed = map[schemas.Shard]int{}, map[schemas.Shard]uint64{}
 	for id := range t.where {
