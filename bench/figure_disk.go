@@ -10,52 +10,77 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// disk compares what an event takes in SHARDS, and in ClickHouse once merged,
-// with NDJSON of the very same events (every column but month, shard and pos, in
-// time order) under zstd.
+// disk compares what an event takes in SHARDS, in either compression, and in
+// ClickHouse once merged, with NDJSON of the very same events (every column but
+// month, shard and pos, in time order) under zstd.
 func disk(ctx context.Context, s *Suite) ([]Figure, error) {
+	lz4, err := s.diskOf(ctx, schemas.CompressionLZ4)
+	if err != nil {
+		return nil, err
+	}
+	zstd, err := s.diskOf(ctx, schemas.CompressionZSTD)
+	if err != nil {
+		return nil, err
+	}
+	how := "%s events of about %d bytes%s: %.1f bytes an event, against %.1f as NDJSON under zstd level 3 (written by ClickHouse)"
+	shards := func(name, what, in string, d *onDisk) Figure {
+		return atMost(name, what, d.StreamDisk/d.ndjson, unitRatio, 1,
+			how+", headers included; %.2f µs of CPU an event in all, %.2f of it the producers', %.2f ClickHouse's",
+			count(d.events), d.eventBytes, in, d.StreamDisk, d.ndjson, d.cpu(), d.CPUMicros["producer"], d.CPUMicros["clickhouse"]).
+			raw("bytes_per_event", d.StreamDisk, "ndjson_zstd_bytes_per_event", d.ndjson,
+				"cpu_us_per_event", d.cpu(), "producer_cpu_us_per_event", d.CPUMicros["producer"], "clickhouse_cpu_us_per_event", d.CPUMicros["clickhouse"])
+	}
+	return []Figure{
+		shards("disk_shards", "bytes of an event in SHARDS, against NDJSON and zstd", " in LZ4, the default", lz4),
+		shards("disk_shards_zstd", "the same, of a topic whose compression is zstd", " in ZSTD", zstd),
+		atMost("disk_clickhouse", "bytes of an event in ClickHouse, merged, against NDJSON and zstd", lz4.TableDisk/lz4.ndjson, unitRatio, 0.7,
+			how+", after OPTIMIZE FINAL, indexes included", count(lz4.events), lz4.eventBytes, "", lz4.TableDisk, lz4.ndjson).
+			raw("bytes_per_event", lz4.TableDisk, "ndjson_zstd_bytes_per_event", lz4.ndjson),
+	}, nil
+}
+
+// onDisk is a run's sizes, and NDJSON's under zstd in bytes an event.
+type onDisk struct {
+	Result
+	events, eventBytes int
+	ndjson             float64
+}
+
+// cpu is what all parts took together, in microseconds an event.
+func (d *onDisk) cpu() (sum float64) {
+	for _, v := range d.CPUMicros {
+		sum += v
+	}
+	return sum
+}
+
+// diskOf runs events through a house of their own and merges what was stored.
+func (s *Suite) diskOf(ctx context.Context, by schemas.Compression) (*onDisk, error) {
 	h, err := s.House(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
-	cfg := s.config(h, Config{Events: s.size(2_000_000)})
+	cfg := s.config(h, Config{Events: s.size(2_000_000), Compression: by, prefix: "disk_" + string(by) + "_"})
 	topics, err := declare(ctx, &cfg)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := startParts(ctx, &cfg)
-	if err != nil {
+	d := &onDisk{events: cfg.Events, eventBytes: cfg.EventBytes}
+	if err := pipeline(ctx, &cfg, topics, &d.Result); err != nil {
 		return nil, err
 	}
-	defer parts.stop()
-	if _, _, err := load(parts.ctx, &cfg, topics); err != nil {
-		return nil, parts.failed(err)
-	}
-	parts.stop()
 	s.Progress("", "merging", 0, 1)
 	table := schemas.QuotedTable(cfg.DB.Database, topics[0].Name)
 	if err := cfg.DB.Conn().Exec(ctx, "OPTIMIZE TABLE "+table+" FINAL"); err != nil {
 		return nil, fmt.Errorf("merging %s: %w", table, err)
 	}
-	var res Result
-	if err := sizes(ctx, &cfg, &res); err != nil {
+	if err := sizes(ctx, &cfg, &d.Result); err != nil {
 		return nil, err
 	}
-	ndjson, err := zstdBytes(ctx, h.ClickHouse, "SELECT * EXCEPT (month, shard, pos) FROM "+table+" ORDER BY ts, id")
-	if err != nil {
-		return nil, err
-	}
-	per := float64(ndjson) / float64(cfg.Events)
-	how := "%s events of about %d bytes: %.1f bytes an event, against %.1f as NDJSON under zstd level 3 (written by ClickHouse)"
-	return []Figure{
-		atMost("disk_shards", "bytes of an event in SHARDS, against NDJSON and zstd", res.StreamDisk/per, unitRatio, 1,
-			how+", headers included", count(cfg.Events), cfg.EventBytes, res.StreamDisk, per).
-			raw("bytes_per_event", res.StreamDisk, "ndjson_zstd_bytes_per_event", per),
-		atMost("disk_clickhouse", "bytes of an event in ClickHouse, merged, against NDJSON and zstd", res.TableDisk/per, unitRatio, 0.7,
-			how+", after OPTIMIZE FINAL, indexes included", count(cfg.Events), cfg.EventBytes, res.TableDisk, per).
-			raw("bytes_per_event", res.TableDisk, "ndjson_zstd_bytes_per_event", per),
-	}, nil
+	n, err := zstdBytes(ctx, h.ClickHouse, "SELECT * EXCEPT (month, shard, pos) FROM "+table+" ORDER BY ts, id")
+	d.ndjson = float64(n) / float64(cfg.Events)
+	return d, err
 }
 
 // zstdBytes is how many bytes a statement's rows are as NDJSON under zstd.

@@ -33,9 +33,9 @@ type FrameBuilder struct {
 	minTs, maxTs int64
 	marked       bool // markInvalidUTF8 has been through
 
-	raw  []byte
-	dict dictionary
-	lz4  compressor
+	raw    []byte
+	dict   dictionary
+	packed compressor
 }
 
 // NewFrameBuilder makes an empty builder for t's newest schema version.
@@ -153,7 +153,7 @@ func (b *FrameBuilder) Encode() (Frame, []byte, error) {
 
 	return Frame{
 		Rows: rows, RawBytes: len(raw), MinTs: b.minTs, MaxTs: b.maxTs, Schema: b.topic.Version,
-	}, b.lz4.compress(raw), nil
+	}, b.packed.compress(raw, b.topic.FrameCompression()), nil
 }
 
 // Reset empties the builder and keeps its buffers.

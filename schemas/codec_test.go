@@ -157,6 +157,7 @@ func TestFrameAnyEvents(t *testing.T) {
 		})
 		events := rapid.SliceOfN(event, 1, 400).Draw(rt, "events")
 		topic := NewTopic("app")
+		topic.Compression = rapid.SampledFrom(Compressions).Draw(rt, "compression")
 		f, payload := buildFrame(t, &topic, events)
 		var r FrameReader
 		if err := r.Open(payload, &topic, 1); err != nil {
@@ -191,12 +192,14 @@ func FuzzFrameReader(f *testing.F) {
 	f.Add(b.raw[:40])
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		// The checksum would stop nearly every mutation, so the block itself is mutated.
-		w := compress.NewWriter(compress.LevelZero, compress.LZ4)
-		if err := w.Compress(raw); err != nil {
-			t.Skip()
-		}
+		var c compressor
 		var r FrameReader
-		if err := r.Open(w.Data, &topic, 1); err != nil {
+		byZSTD := r.Open(c.compress(raw, CompressionZSTD), &topic, 1)
+		err := r.Open(c.compress(raw, CompressionLZ4), &topic, 1)
+		if Reason(err) != Reason(byZSTD) {
+			t.Fatalf("as LZ4 %v, as ZSTD %v", err, byZSTD)
+		}
+		if err != nil {
 			if Reason(err) == "" {
 				t.Fatalf("an error without a reason: %v", err)
 			}

@@ -142,10 +142,10 @@ func ParsePlaced(h nats.Header) (Placed, error) {
 // names its predecessor's, so that a stream which lost its tail and reused the
 // numbers cannot pass for the one it was.
 func Digest(payload []byte) string {
-	if len(payload) < checksumBytes {
+	if len(payload) < frameChecksumBytes {
 		return ""
 	}
-	return hex.EncodeToString(payload[:checksumBytes])
+	return hex.EncodeToString(payload[:frameChecksumBytes])
 }
 
 // headerParser keeps the first error, so that a header reads as a list.

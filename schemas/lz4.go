@@ -1,52 +1,6 @@
 package schemas
 
-import (
-	"encoding/binary"
-
-	"github.com/go-faster/city"
-	"github.com/klauspost/compress/s2"
-)
-
-// compressor writes ClickHouse's compressed framing with one LZ4 block in it.
-//
-// The matches are found by S2's Snappy encoder, which is assembly on amd64 and
-// arm64 and three times as fast as the LZ4 encoders written in Go; what it found
-// is then written down as LZ4: both formats are literals and copies of what came
-// before (measured: 510 MB/s by pierrec/lz4, see BenchmarkCompress for both).
-type compressor struct {
-	found []byte // the Snappy block
-	data  []byte // the framing and the LZ4 block
-}
-
-// The framing, as ClickHouse's CompressedReadBuffer reads it: a checksum of all
-// that follows it, the method, and both sizes, of which the first counts from
-// the method on.
-const (
-	frameChecksumBytes = 16
-	frameHeadBytes     = 1 + 4 + 4
-	methodLZ4          = 0x82
-)
-
-// compress returns raw framed, valid until the next call.
-func (c *compressor) compress(raw []byte) []byte {
-	need := frameChecksumBytes + frameHeadBytes + lz4Bound(len(raw))
-	if cap(c.data) < need {
-		c.data = make([]byte, need)
-	}
-	if most := s2.MaxEncodedLen(len(raw)); cap(c.found) < most {
-		c.found = make([]byte, most)
-	}
-	c.data = c.data[:cap(c.data)]
-	n := snappyToLZ4(c.data[frameChecksumBytes+frameHeadBytes:], s2.EncodeSnappy(c.found[:cap(c.found)], raw), raw)
-	out := c.data[:frameChecksumBytes+frameHeadBytes+n]
-	out[frameChecksumBytes] = methodLZ4
-	binary.LittleEndian.PutUint32(out[frameChecksumBytes+1:], uint32(frameHeadBytes+n))
-	binary.LittleEndian.PutUint32(out[frameChecksumBytes+5:], uint32(len(raw)))
-	sum := city.CH128(out[frameChecksumBytes:])
-	binary.LittleEndian.PutUint64(out, sum.Low)
-	binary.LittleEndian.PutUint64(out[8:], sum.High)
-	return out
-}
+import "encoding/binary"
 
 // What LZ4's block format asks for: copies of four bytes or more, from at most
 // 65,535 bytes back; the last five bytes are literals, and no copy begins among

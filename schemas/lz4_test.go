@@ -39,7 +39,7 @@ func TestCompressRoundTrip(t *testing.T) {
 		}
 		var c compressor
 		for range 2 { // its buffers are used again
-			if got := decompressed(t, c.compress(src), len(src)); !bytes.Equal(got, src) {
+			if got := decompressed(t, c.compress(src, CompressionLZ4), len(src)); !bytes.Equal(got, src) {
 				t.Fatalf("%d bytes came back different", len(src))
 			}
 		}
@@ -55,12 +55,12 @@ func TestCompressEdges(t *testing.T) {
 		"lengths around 15 and 270": []byte(strings.Repeat("x", 15) + "abcdefghijklmnopqrstuvwxyz" + strings.Repeat("y", 270) + "abcdefghijklmnopqrstuvwxyz"),
 	} {
 		var c compressor
-		framed := c.compress(src)
-		if got := decompressed(t, framed, len(src)); !bytes.Equal(got, src) {
+		block := c.compress(src, CompressionLZ4)
+		if got := decompressed(t, block, len(src)); !bytes.Equal(got, src) {
 			t.Errorf("%s: came back different", name)
 		}
-		if len(framed) > frameChecksumBytes+frameHeadBytes+lz4Bound(len(src))-lz4Slack {
-			t.Errorf("%s: %d bytes became %d", name, len(src), len(framed))
+		if len(block) > frameChecksumBytes+frameHeadBytes+lz4Bound(len(src))-lz4Slack {
+			t.Errorf("%s: %d bytes became %d", name, len(src), len(block))
 		}
 	}
 }
@@ -70,7 +70,7 @@ func FuzzCompress(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte) {
 		var c compressor
 		src = append(src, src...)
-		if got := decompressed(t, c.compress(src), len(src)); !bytes.Equal(got, src) {
+		if got := decompressed(t, c.compress(src, CompressionLZ4), len(src)); !bytes.Equal(got, src) {
 			t.Fatalf("%d bytes came back different", len(src))
 		}
 	})
@@ -84,7 +84,17 @@ func BenchmarkCompress(b *testing.B) {
 		b.ReportAllocs()
 		n := 0
 		for b.Loop() {
-			n = len(c.compress(raw))
+			n = len(c.compress(raw, CompressionLZ4))
+		}
+		b.ReportMetric(float64(n)/float64(len(raw)), "ratio")
+	})
+	b.Run("zstd", func(b *testing.B) {
+		var c compressor
+		b.SetBytes(int64(len(raw)))
+		b.ReportAllocs()
+		n := 0
+		for b.Loop() {
+			n = len(c.compress(raw, CompressionZSTD))
 		}
 		b.ReportMetric(float64(n)/float64(len(raw)), "ratio")
 	})

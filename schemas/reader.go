@@ -1,32 +1,17 @@
 package schemas
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"time"
-
-	"github.com/ClickHouse/ch-go/compress"
-)
-
-// The head of ClickHouse's compressed framing: checksum, method, compressed size
-// (with these last nine bytes), decompressed size.
-const (
-	checksumBytes      = 16
-	compressHeadBytes  = 25
-	compressMethodLZ4  = 0x82
-	compressMethodByte = 16
 )
 
 // FrameReader opens frames: it checks the checksum, decompresses, and walks
 // every column with bounds, so that what it accepts ClickHouse accepts too. Its
 // buffers are reused from frame to frame; it is not safe for concurrent use.
 type FrameReader struct {
-	src bytes.Reader
-	lz4 *compress.Reader
 	raw []byte
 
 	rows    int
@@ -56,7 +41,8 @@ func (r *FrameReader) Open(payload []byte, t *Topic, schema int) error {
 	if schema < 1 || schema > t.Version {
 		return fmt.Errorf("%w: version %d, topic %q has versions 1 to %d", ErrFrameSchema, schema, t.Name, t.Version)
 	}
-	if err := r.decompress(payload); err != nil {
+	var err error
+	if r.raw, err = decompress(payload, r.raw); err != nil {
 		return err
 	}
 	c := cursor{raw: r.raw}
@@ -68,39 +54,6 @@ func (r *FrameReader) Open(payload []byte, t *Topic, schema int) error {
 		return fmt.Errorf("%w: %d bytes after the last column", ErrFrameCorrupt, len(c.raw)-c.at)
 	}
 	r.rows = rows
-	return nil
-}
-
-func (r *FrameReader) decompress(payload []byte) error {
-	if len(payload) > MaxFrameBytes {
-		return fmt.Errorf("%w: %d bytes encoded, the limit is %d", ErrFrameTooLarge, len(payload), MaxFrameBytes)
-	}
-	if len(payload) < compressHeadBytes {
-		return fmt.Errorf("%w: %d bytes, a frame has at least %d", ErrFrameCorrupt, len(payload), compressHeadBytes)
-	}
-	if m := payload[compressMethodByte]; m != compressMethodLZ4 {
-		return fmt.Errorf("%w: compression method 0x%02x, only LZ4 (0x%02x) is taken", ErrFrameCorrupt, m, compressMethodLZ4)
-	}
-	packed := binary.LittleEndian.Uint32(payload[17:])
-	size := binary.LittleEndian.Uint32(payload[21:])
-	if uint64(packed)+checksumBytes != uint64(len(payload)) {
-		return fmt.Errorf("%w: it says it has %d bytes and has %d", ErrFrameCorrupt, uint64(packed)+checksumBytes, len(payload))
-	}
-	if size > MaxFrameRawBytes {
-		return fmt.Errorf("%w: %d bytes decompressed, the limit is %d", ErrFrameTooLarge, size, MaxFrameRawBytes)
-	}
-	r.src.Reset(payload)
-	if r.lz4 == nil {
-		r.lz4 = compress.NewReader(&r.src)
-	}
-	if cap(r.raw) < int(size) {
-		r.raw = make([]byte, size)
-	}
-	r.raw = r.raw[:size]
-	if _, err := io.ReadFull(r.lz4, r.raw); err != nil {
-		r.lz4 = nil // it may hold half a block
-		return fmt.Errorf("%w: %w", ErrFrameCorrupt, err)
-	}
 	return nil
 }
 

@@ -25,11 +25,11 @@ func FieldsOf(columns []Column) (fields []Field, odd []string) {
 // CountFields is how many promoted fields a frame has, by its own count of
 // columns.
 func CountFields(payload []byte) (int, bool) {
-	var r FrameReader
-	if r.decompress(payload) != nil {
+	raw, err := decompress(payload, nil)
+	if err != nil {
 		return 0, false
 	}
-	c := cursor{raw: r.raw}
+	c := cursor{raw: raw}
 	n := c.uvarint()
 	if c.bad || n < uint64(len(baseColumns)) || n > uint64(len(baseColumns)+MaxFields) {
 		return 0, false

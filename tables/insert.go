@@ -113,6 +113,10 @@ func (db *DB) Insert(ctx context.Context, in *Insert) error {
 
 // post sends frames as the body of a statement, one after the other.
 func (db *DB) post(ctx context.Context, q url.Values, frames [][]byte) error {
+	frames, err := schemas.OneCompression(frames)
+	if err != nil {
+		return err
+	}
 	size := 0
 	readers := make([]io.Reader, len(frames))
 	for i, f := range frames {

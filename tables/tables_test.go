@@ -57,7 +57,9 @@ func TestInsert(t *testing.T) {
 	if err := db.Ensure(t.Context(), &topic); err != nil {
 		t.Fatal(err)
 	}
-	in := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Last: 3, Frames: [][]byte{frameOf(t, &topic, 2000), frameOf(t, &topic, 500), frameOf(t, &topic, 1)}}
+	small := topic // its frames are compressed in another way, and may be neighbours
+	small.Compression = schemas.CompressionZSTD
+	in := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Last: 3, Frames: [][]byte{frameOf(t, &topic, 2000), frameOf(t, &small, 500), frameOf(t, &topic, 1)}}
 	if err := db.Insert(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +87,22 @@ func TestInsert(t *testing.T) {
 	if err != nil || len(heads) != 1 || heads[5] != 3 {
 		t.Errorf("heads %v, %v", heads, err)
 	}
-	// A body cut short is refused whole.
-	cut := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 6, Last: 1, Frames: [][]byte{in.Frames[0], in.Frames[1][:100]}}
+	// ZSTD alone goes in as it is.
+	only := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 7, Last: 2, Frames: [][]byte{frameOf(t, &small, 2000), frameOf(t, &small, 3)}}
+	if err := db.Insert(t.Context(), only); err != nil {
+		t.Fatal(err)
+	}
+	if head, rows, err := db.HeadRows(t.Context(), "app", november, 7); head != 2 || rows != 2003 {
+		t.Errorf("frames in ZSTD: head %d with %d rows, %v", head, rows, err)
+	}
+	// A body cut short is refused whole, in either.
 	var refused *Error
-	if err := db.Insert(t.Context(), cut); !errors.As(err, &refused) {
-		t.Errorf("a cut body: %v, want it refused", err)
+	for _, topic := range []*schemas.Topic{&topic, &small} {
+		whole := frameOf(t, topic, 2000)
+		cut := &Insert{Topic: topic, Schema: 1, Month: november, Shard: 6, Last: 1, Frames: [][]byte{whole, whole[:100]}}
+		if err := db.Insert(t.Context(), cut); !errors.As(err, &refused) {
+			t.Errorf("a cut body in %s: %v, want it refused", topic.FrameCompression(), err)
+		}
 	}
 	if head, _ := db.Head(t.Context(), "app", november, 6); head != 0 {
 		t.Errorf("a cut body stored rows up to %d", head)

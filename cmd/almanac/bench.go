@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/bench"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) benchCommand() *cobra.Command {
@@ -40,6 +41,7 @@ nothing else.`,
 	cmd.Flags().Int("lanes", 4, "how many lanes a topic has")
 	cmd.Flags().Int("event-bytes", 200, "about the size of an event")
 	cmd.Flags().String("profile-out", "", "write the pipeline's CPU profile to FILE (for go tool pprof; label part)")
+	cmd.Flags().String("compression", string(schemas.CompressionLZ4), fmt.Sprintf("`METHOD` of the frames: %v", schemas.Compressions))
 	cmd.Flags().Int("inserts", 0, "inserts at once (default: the processors, at least 2)")
 	suiteFlags(cmd)
 	cmd.AddCommand(a.benchProduceCommand())
@@ -69,6 +71,10 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		if *v, _ = cmd.Flags().GetInt(name); *v < 0 || *v == 0 && name != "inserts" {
 			return usageError{fmt.Errorf("--%s is %d, it must be 1 or more", name, *v)}
 		}
+	}
+	compression, _ := cmd.Flags().GetString("compression")
+	if cfg.Compression = schemas.Compression(compression); !slices.Contains(schemas.Compressions, cfg.Compression) {
+		return usageError{fmt.Errorf("--compression is %q, it must be one of %v", compression, schemas.Compressions)}
 	}
 	cfg.Profile, _ = cmd.Flags().GetString("profile-out")
 	if terminal(a.stderr) {

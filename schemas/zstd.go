@@ -1,0 +1,129 @@
+package schemas
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// One encoder and one decoder a process: each holds zstdStates() states, about a
+// megabyte apiece, starts no goroutine for whole blocks, and lets a caller wait for
+// a free one, which is for another's block at most.
+var (
+	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
+		e, err := zstd.NewWriter(nil,
+			// The next level costs half as much again and gains 1 to 7 %
+			// (BenchmarkCompress).
+			zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithEncoderConcurrency(zstdStates()),
+			// A frame is one segment: its window is the frame.
+			zstd.WithWindowSize(zstdWindowBytes), zstd.WithSingleSegment(true),
+			zstd.WithEncoderCRC(false), // the framing has a checksum
+		)
+		if err != nil {
+			panic(err) // the options are constants: a test runs them
+		}
+		return e
+	})
+	zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
+		d, err := zstd.NewReader(nil,
+			zstd.WithDecoderConcurrency(zstdStates()),
+			zstd.WithDecoderMaxMemory(MaxFrameRawBytes), zstd.WithDecoderMaxWindow(MaxFrameRawBytes),
+			zstd.WithDecodeAllCapLimit(true), // never beyond the buffer it is given
+		)
+		if err != nil {
+			panic(err) // as above
+		}
+		return d
+	})
+)
+
+// zstdStates is how many blocks are worked on at once: more than eight processors
+// are not kept busy by one process's frames.
+func zstdStates() int { return min(runtime.GOMAXPROCS(0), 8) }
+
+// zstdWindowBytes is how far back a match may lie: the first power of two that
+// holds what producers put into a frame (FrameRawBytes and one large event).
+const zstdWindowBytes = 512 << 10
+
+// zstdBound is more than a frame's block of n bytes takes when nothing in it can
+// be compressed: three bytes of head for each 128 KiB, and the frame's own.
+func zstdBound(n int) int { return n + n>>8 + 64 }
+
+// unzstd decompresses block, which must fill raw exactly.
+func unzstd(raw, block []byte) error {
+	if err := oneZstdFrame(block, len(raw)); err != nil {
+		return fmt.Errorf("%w: zstd: %w", ErrFrameCorrupt, err)
+	}
+	out, err := zstdDecoder().DecodeAll(block, raw[:0:len(raw)])
+	if err != nil {
+		return fmt.Errorf("%w: zstd: %w", ErrFrameCorrupt, err)
+	}
+	if len(out) != len(raw) {
+		return fmt.Errorf("%w: %d bytes decompressed, it says %d", ErrFrameCorrupt, len(out), len(raw))
+	}
+	return nil
+}
+
+// Why a block of ZSTD is refused before it is decompressed.
+var (
+	errZstdCut    = errors.New("it ends within its head or a block")
+	errZstdBehind = errors.New("bytes follow its last block")
+	errZstdHead   = errors.New("it must be one frame, without a dictionary, that states its size")
+	errZstdBlock  = errors.New("a block is larger than its frame allows")
+)
+
+// zstdMostBlock is the most that a block takes (RFC 8878, 3.1.1.2.4).
+const zstdMostBlock = 128 << 10
+
+// oneZstdFrame walks the blocks (RFC 8878, 3.1.1) and refuses all but one frame of
+// rawBytes bytes with nothing behind it. The decoder would pass over a few bytes
+// there, and over whole frames without content, at which ClickHouse's stops.
+func oneZstdFrame(block []byte, rawBytes int) error {
+	var h zstd.Header
+	if err := h.Decode(block); err != nil {
+		return err
+	}
+	if h.Skippable || h.DictionaryID != 0 || !h.HasFCS || h.FrameContentSize != uint64(rawBytes) {
+		return errZstdHead
+	}
+	rest := block[min(h.HeaderSize, len(block)):]
+	most := min(zstdMostBlock, h.FrameContentSize)
+	if !h.SingleSegment {
+		most = min(zstdMostBlock, h.WindowSize)
+	}
+	for last := false; !last; {
+		if len(rest) < 3 {
+			return errZstdCut
+		}
+		head := uint32(rest[0]) | uint32(rest[1])<<8 | uint32(rest[2])<<16
+		last = head&1 != 0
+		size := 3 + int(head>>3)
+		switch head >> 1 & 3 {
+		case 1: // one byte, repeated
+			size = 3 + 1
+		case 2: // compressed
+			if uint64(head>>3) > most {
+				return errZstdBlock
+			}
+		}
+		if size > len(rest) {
+			return errZstdCut
+		}
+		rest = rest[size:]
+	}
+	tail := 0
+	if h.HasCheckSum {
+		tail = 4
+	}
+	switch {
+	case len(rest) < tail:
+		return errZstdCut
+	case len(rest) > tail:
+		return errZstdBehind
+	}
+	return nil
+}
