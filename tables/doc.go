@@ -24,5 +24,6 @@
 //
 // What ClickHouse refuses comes back as *Error with its code; a moved head is
 // ErrHeadMoved, an insert that came too late ErrTooSlow, no room ErrNoSpace. An
-// unreachable server is the transport's error. Every call ends with its context.
+// unreachable server is the transport's error; one that vanished from a connection that
+// stands is ErrVanished (vanished.go). Every call ends with its context.
 package tables

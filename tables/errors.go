@@ -18,6 +18,9 @@ var (
 	// ErrBusy: too many parts, no memory just now, another insert after the same head
 	// or another merge of the same parts is under way. Nothing was done.
 	ErrBusy = errors.New("ClickHouse asks for patience")
+	// ErrVanished: nothing answers on the connection, and over a new one the server
+	// says that it runs no such query. What became of an insert its head tells.
+	ErrVanished = errors.New("ClickHouse vanished from the connection")
 	// ErrNoTable: the topic's table was not made yet; Ensure makes it.
 	ErrNoTable = errors.New("no such table")
 	// ErrFrozen: a rebuild holds the topic's table. Nothing was stored.

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -27,6 +29,12 @@ type DB struct {
 	pass string
 	http *http.Client
 	conn driver.Conn
+
+	// See vanished.go.
+	fresh   *http.Client // a connection for each request
+	silence atomic.Int64
+	mu      sync.Mutex
+	plain   *http.Transport // clickhouse-go's
 }
 
 // MinVersion is the oldest server whose dialect and settings Almanac uses.
@@ -56,12 +64,13 @@ func OpenBy(dsn string, dial Dial) (*DB, error) {
 		db.user = "default"
 	}
 	db.pass, _ = u.User.Password()
-	db.http = &http.Client{Transport: &http.Transport{
+	db.http = &http.Client{Transport: &watchful{db, &http.Transport{
 		DialContext:         dial,
 		MaxIdleConnsPerHost: maxConns,
 		MaxConnsPerHost:     maxConns,
 		IdleConnTimeout:     time.Minute,
-	}}
+	}}}
+	db.fresh = &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 	opts := &clickhouse.Options{
 		Protocol:    clickhouse.HTTP,
 		Addr:        []string{u.Host},
@@ -70,6 +79,9 @@ func OpenBy(dsn string, dial Dial) (*DB, error) {
 		DialTimeout: dialTimeout,
 		ReadTimeout: readTimeout,
 		Settings:    clickhouse.Settings{"async_insert": 0},
+		TransportFunc: func(t *http.Transport) (http.RoundTripper, error) {
+			return db.watched(t), nil
+		},
 	}
 	if u.Scheme == "https" {
 		opts.TLS = tlsConfig()
@@ -98,7 +110,7 @@ func redacted(dsn string) string {
 
 // Close drops the connections.
 func (db *DB) Close() error {
-	db.http.CloseIdleConnections()
+	defer db.closeIdle()
 	return db.conn.Close()
 }
 
