@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Bounds of what a reader keeps between queries, all of which it forgets when
@@ -16,7 +18,7 @@ const (
 	maxHeadings = 1 << 18
 	// keptBytes are payloads that came along, the newest: what most pages ask for.
 	keptBytes = 16 << 20
-	// maxTracks are lanes and open shards, some 300 bytes each.
+	// maxTracks are open shards of a topic, some 300 bytes each.
 	maxTracks = 4096
 	// directoryIdle is how long all that stays unused.
 	directoryIdle = 30 * time.Second
@@ -26,15 +28,16 @@ const (
 // of a shard do not rise, as they must. Then the headers are read for one query.
 var errUntracked = errors.New("these frames cannot be kept track of")
 
-// directory is the tracks of a reader. It is safe for concurrent use.
+// directory is the feeds of a reader, one for each topic and stream. It is safe for
+// concurrent use.
 type directory struct {
 	nc       *nats.Conn
 	headings atomic.Int64 // of all tracks
 
-	mu     sync.Mutex
-	tracks map[place]*track
-	swept  time.Time
-	idle   *time.Timer
+	mu    sync.Mutex
+	feeds map[place]*feed
+	swept time.Time
+	idle  *time.Timer
 
 	keeping sync.Mutex
 	queue   []*atomic.Pointer[freshFrame] // oldest first
@@ -42,15 +45,19 @@ type directory struct {
 }
 
 func newDirectory(nc *nats.Conn) *directory {
-	return &directory{nc: nc, tracks: map[place]*track{}}
+	return &directory{nc: nc, feeds: map[place]*feed{}}
 }
 
 // epoch counts the connection's outages. Only behind one can a stream have been
 // put back.
 func (d *directory) epoch() uint64 { return d.nc.Stats().Reconnects }
 
-// track is the one of a place, new when there was none.
-func (d *directory) track(at place) *track {
+// feed is the one of a topic in a stream, new when there was none.
+func (d *directory) feed(stream, topic string) *feed {
+	at := place{stream, schemas.ShardsFilter(topic)}
+	if stream == schemas.StreamEvents {
+		at.filter = schemas.TopicFilter(topic)
+	}
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,48 +66,36 @@ func (d *directory) track(at place) *track {
 	} else {
 		d.idle.Reset(directoryIdle)
 	}
-	if now.Sub(d.swept) > directoryIdle || len(d.tracks) >= maxTracks {
-		d.sweep(now, len(d.tracks) >= maxTracks)
+	if now.Sub(d.swept) > directoryIdle {
+		d.sweep(now, false)
 	}
-	t := d.tracks[at]
-	if t == nil {
-		t = &track{place: at, dir: d, turn: make(chan struct{}, 1), epoch: d.epoch()}
-		d.tracks[at] = t
+	f := d.feeds[at]
+	if f == nil {
+		f = &feed{place: at, dir: d, turn: make(chan struct{}, 1), epoch: d.epoch(), tracks: map[string]*track{}}
+		d.feeds[at] = f
 	}
-	return t
+	return f
 }
 
-// known says whether the track of a place came to the end a moment ago, so that
-// advancing it costs little.
-func (d *directory) known(at place) bool {
-	d.mu.Lock()
-	t := d.tracks[at]
-	d.mu.Unlock()
-	if t == nil {
-		return false
-	}
-	select {
-	case t.turn <- struct{}{}:
-		defer t.release()
-		return t.last != nil && t.epoch == d.epoch() && time.Since(t.begun) < trackLinger
-	default:
-		return true // somebody is about it
-	}
-}
-
-// sweep forgets the tracks nobody used for a while, or all that nobody uses now.
+// sweep forgets what nobody used for a while, or all that nobody uses now.
 func (d *directory) sweep(now time.Time, all bool) {
 	d.swept = now
-	for at, t := range d.tracks {
+	for _, f := range d.feeds {
 		select {
-		case t.turn <- struct{}{}:
-			if all || now.Sub(t.begun) > directoryIdle {
-				t.clear()
-				delete(d.tracks, at)
-			}
-			t.release()
+		case f.turn <- struct{}{}:
 		default:
+			continue
 		}
+		if all || now.Sub(f.begun) > directoryIdle {
+			f.clear()
+		}
+		for filter, t := range f.tracks {
+			if now.Sub(t.used) > directoryIdle {
+				t.clear()
+				delete(f.tracks, filter)
+			}
+		}
+		f.release()
 	}
 }
 

@@ -17,7 +17,7 @@
 // is that order; pages, counts and histograms share it.
 //
 // A reader remembers, from query to query, the headings of frames above
-// checkpoints and heads (directory, track), and asks for what came since. What a
+// checkpoints and heads (directory, feed, track), and asks for what came since. What a
 // page opens of them is bounded by what it needs, not by how many wait.
 //
 // One engine decides every filter: fresh frames are handed to ClickHouse with the

@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,6 +14,9 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
+
+// errTurned: a stream has another message than a reader saw there.
+var errTurned = errors.New("the stream was put back or its messages replaced meanwhile; ask again")
 
 // heading is what a reader keeps of a frame that may not be stored yet: where it
 // stands and what it covers, without its payload. About 100 bytes.

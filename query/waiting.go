@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -14,62 +14,82 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// unrouted are the frames of a lane above its checkpoint that meet the walk's
-// range, as of after the checkpoint was read.
-func (w *walk) unrouted(ctx context.Context, lane string) ([]due, error) {
+// unrouted are the frames of EVENTS above the checkpoints that meet the walk's
+// range, as of after the checkpoints were read.
+func (w *walk) unrouted(ctx context.Context) ([]due, error) {
 	p := w.p
-	at := place{schemas.StreamEvents, schemas.LaneFilter(p.topic.Name, lane)}
-	routed := p.checkpoints[lane].Source
-	t := w.r.dir.track(at)
-	if err := t.hold(ctx); err != nil {
+	f := w.r.dir.feed(schemas.StreamEvents, p.topic.Name)
+	if err := f.hold(ctx); err != nil {
 		return nil, err
 	}
-	defer t.release()
-	if t.next < routed+1 || t.from > routed+1 {
-		t.begin(routed+1, routed+1)
-	}
-	err := t.advance(ctx, w.r, p.positionsRead)
-	if errors.Is(err, errUntracked) {
-		return w.scan(ctx, at, routed+1, routed)
-	}
-	if err != nil {
+	defer f.release()
+	if err := f.advance(ctx, w.r, p.positionsRead); err != nil {
 		return nil, err
 	}
-	t.passed(routed, time.Now())
-	return t.above(routed, p.lower(), p.upper()), nil
+	waiting := make([][]due, p.topic.Lanes)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(freshReaders)
+	for lane := range waiting {
+		token := strconv.Itoa(lane)
+		t, routed := f.track(schemas.LaneFilter(p.topic.Name, token)), p.checkpoints[token].Source
+		g.Go(func() (err error) {
+			if !t.inStep || t.from > routed+1 {
+				t.begin(routed+1, routed+1)
+				err = f.catchUp(gctx, w.r, t)
+			}
+			if errors.Is(err, errUntracked) {
+				waiting[lane], err = w.scan(gctx, t.place, routed+1, routed)
+			}
+			if err == nil && t.inStep {
+				t.passed(routed, time.Now())
+				waiting[lane] = t.above(routed, p.lower(), p.upper())
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	return slices.Concat(waiting...), err
 }
 
-// unstored are the frames of an open shard above its head, likewise.
-func (w *walk) unstored(ctx context.Context, s *part) ([]due, error) {
-	p, head := w.p, s.stored.Head
-	at := place{schemas.StreamShards, s.tail.subject}
-	t := w.r.dir.track(at)
-	if err := t.hold(ctx); err != nil {
+// frames are those SHARDS has of the parts above their heads.
+func (w *walk) frames(ctx context.Context, parts []part) ([]due, error) {
+	p := w.p
+	f := w.r.dir.feed(schemas.StreamShards, p.topic.Name)
+	if err := f.hold(ctx); err != nil {
 		return nil, err
 	}
-	defer t.release()
-	if t.next == 0 || t.from > head+1 || t.last == nil || t.last.Pos < head && t.last.Pos < s.tail.Pos {
-		seq, err := registry.FrameBefore(ctx, w.r.shards, s.tail.subject, head+1, s.tail.Pos, s.tail.seq)
-		if err != nil {
-			return nil, err
+	defer f.release()
+	waiting := make([][]due, len(parts))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(freshReaders)
+	for i := range parts {
+		s := &parts[i]
+		if s.tail == nil {
+			continue
 		}
-		t.begin(head+1, seq)
-	}
-	if t.last == nil || t.last.Pos < s.tail.Pos {
-		err := t.advance(ctx, w.r, p.positionsRead)
-		if errors.Is(err, errUntracked) {
-			seq, err := registry.FrameBefore(ctx, w.r.shards, s.tail.subject, head+1, s.tail.Pos, s.tail.seq)
-			if err != nil {
-				return nil, err
+		t, head := f.track(s.tail.subject), s.stored.Head
+		g.Go(func() error {
+			if !t.inStep || t.from > head+1 || t.last == nil || t.last.Pos < s.tail.Pos {
+				seq, err := registry.FrameBefore(gctx, w.r.shards, s.tail.subject, head+1, s.tail.Pos, s.tail.seq)
+				if err != nil {
+					return err
+				}
+				t.begin(head+1, seq)
+				err = f.catchUp(gctx, w.r, t)
+				if errors.Is(err, errUntracked) {
+					waiting[i], err = w.scan(gctx, t.place, seq, head)
+				}
+				if err != nil || !t.inStep {
+					return err
+				}
 			}
-			return w.scan(ctx, at, seq, head)
-		}
-		if err != nil {
-			return nil, err
-		}
+			t.passed(head, time.Now())
+			waiting[i] = t.above(head, p.lower(), p.upper())
+			return nil
+		})
 	}
-	t.passed(head, time.Now())
-	return t.above(head, p.lower(), p.upper()), nil
+	err := g.Wait()
+	return slices.Concat(waiting...), err
 }
 
 // scan reads the headers of a place from a sequence on, for one walk whose frames
@@ -93,69 +113,46 @@ func (w *walk) scan(ctx context.Context, at place, from, floor uint64) (out []du
 	return out, err
 }
 
-// lastFrames reads the last frames of open shards: by their tracks where a query
-// advanced them a moment ago, else from the stream.
-func (r *Reader) lastFrames(ctx context.Context, p *plan, subjects []string, into map[schemas.Shard]tail) error {
-	var mu sync.Mutex
+// lastFrames reads the last frames of open shards: from their tracks, brought to
+// the end by one request, or of those that have none from the stream, asked when it
+// says.
+func (r *Reader) lastFrames(ctx context.Context, p *plan, subjects []string, into map[schemas.Shard]tail) (asked time.Time, err error) {
+	f := r.dir.feed(schemas.StreamShards, p.topic.Name)
+	if err := f.hold(ctx); err != nil {
+		return asked, err
+	}
+	err = f.advance(ctx, r, p.positionsRead)
 	var cold []string
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(freshReaders)
 	for _, s := range subjects {
-		at := place{schemas.StreamShards, s}
-		if len(subjects) > warmShards || !r.dir.known(at) {
+		if t := f.tracks[s]; t != nil && t.inStep && t.last != nil {
+			into[t.last.shard] = *t.last
+		} else {
 			cold = append(cold, s)
-			continue
 		}
-		g.Go(func() error {
-			last, err := r.lastOf(gctx, p, at)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil && last != nil {
-				into[last.shard] = *last
-			} else if err == nil {
-				cold = append(cold, s)
-			}
-			return err
-		})
 	}
-	if err := g.Wait(); err != nil {
-		return err
+	f.release()
+	if err != nil {
+		return asked, err
 	}
-	return r.lastInStream(ctx, cold, into)
+	return time.Now(), r.lastInStream(ctx, cold, into)
 }
 
-// warmShards is how many open shards are asked one by one: beyond, one request for
-// the last messages of all costs less, though it brings their payloads.
-const warmShards = 16
-
-// lastOf is the last frame of a track that is brought to the end; nil when it
-// does not know.
-func (r *Reader) lastOf(ctx context.Context, p *plan, at place) (*tail, error) {
-	t := r.dir.track(at)
-	if err := t.hold(ctx); err != nil {
-		return nil, err
-	}
-	defer t.release()
-	if t.last == nil {
-		return nil, nil
-	}
-	if err := t.advance(ctx, r, p.positionsRead); err != nil && !errors.Is(err, errUntracked) {
-		return nil, err
-	}
-	return t.last, nil
-}
-
-// wholeUpTo hears the last frame of a shard that is stored whole, so that its track
-// begins behind it.
+// wholeUpTo hears the last frame, as it was after asked, of a shard that is stored
+// whole, so that its track begins behind it.
 func (r *Reader) wholeUpTo(last *tail, asked time.Time) {
-	t := r.dir.track(place{schemas.StreamShards, last.subject})
+	f := r.dir.feed(schemas.StreamShards, last.topic)
 	select {
-	case t.turn <- struct{}{}:
-		defer t.release()
-		if t.last == nil {
-			t.begin(last.Pos+1, last.seq+1)
-			t.last, t.begun = last, asked
-		}
+	case f.turn <- struct{}{}:
 	default:
+		return
 	}
+	defer f.release()
+	t := f.tracks[last.subject]
+	// What the feed read later is not in the tail.
+	if f.next == 0 || f.ended.After(asked) || len(f.tracks) >= maxTracks || t != nil && t.inStep {
+		return
+	}
+	t = f.track(last.subject)
+	t.begin(last.Pos+1, last.seq+1)
+	t.last, t.inStep, t.used = last, true, time.Now()
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -76,16 +75,8 @@ func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
 		}
 		return w.load(gctx, MaxPageShards)
 	})
-	waiting := make([][]due, p.topic.Lanes)
-	for lane := range waiting {
-		g.Go(func() (err error) {
-			waiting[lane], err = w.unrouted(gctx, strconv.Itoa(lane))
-			return err
-		})
-	}
-	err := g.Wait()
-	w.events = slices.Concat(waiting...)
-	return w, err
+	g.Go(func() (err error) { w.events, err = w.unrouted(gctx); return err })
+	return w, g.Wait()
 }
 
 // load makes the queue longer than n, as long as there are months: the first
@@ -135,10 +126,10 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 	if len(keys) > 0 {
 		var stored map[schemas.Shard]tables.Stored
 		tails := map[schemas.Shard]tail{}
-		asked := time.Now()
+		var asked time.Time
 		g, gctx := errgroup.WithContext(ctx)
 		g.Go(func() (err error) { stored, err = r.db.StoredOf(gctx, p.topic.Name, keys); return err })
-		g.Go(func() error { return r.lastFrames(gctx, p, subjects, tails) })
+		g.Go(func() (err error) { asked, err = r.lastFrames(gctx, p, subjects, tails); return err })
 		if err := g.Wait(); err != nil {
 			return nil, err
 		}
@@ -195,24 +186,6 @@ func (r *Reader) lastInStream(ctx context.Context, subjects []string, into map[s
 		return fmt.Errorf("query: last frames: %w", err)
 	}
 	return nil
-}
-
-// frames are those SHARDS has of the parts above their heads.
-func (w *walk) frames(ctx context.Context, parts []part) ([]due, error) {
-	waiting := make([][]due, len(parts))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(freshReaders)
-	for i := range parts {
-		if parts[i].tail == nil {
-			continue
-		}
-		g.Go(func() (err error) {
-			waiting[i], err = w.unstored(gctx, &parts[i])
-			return err
-		})
-	}
-	err := g.Wait()
-	return slices.Concat(waiting...), err
 }
 
 // notes are what the reader should know of the answer.

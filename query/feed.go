@@ -1,0 +1,176 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// feed brings what comes to a topic in one of the streams to its tracks, by one
+// request of each query for all of them: a NATS server answers a connection's reads
+// one after the other, and each waits for the batch that is being written.
+type feed struct {
+	place // of the whole topic
+	dir   *directory
+	turn  chan struct{} // held by who uses the fields below, and those of the tracks
+
+	next   uint64            // sequence to read next; 0: not begun
+	begun  time.Time         // when the last reading that came to the end began
+	ended  time.Time         // and ended
+	epoch  uint64            // the connection's outages, as they were then
+	tracks map[string]*track // by what their subjects are filtered by
+}
+
+const (
+	// nearFrames are asked for with their payloads. They tell how large the others
+	// are: up to nearBytes are read likewise; beyond that headers alone, through a
+	// consumer, which takes four requests more.
+	nearFrames = 64
+	nearBytes  = 4 << 20
+)
+
+// hold waits for the turn.
+func (f *feed) hold(ctx context.Context) error {
+	select {
+	case f.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if now := f.dir.epoch(); now != f.epoch { // who knows what the server has now
+		f.clear()
+		f.epoch = now
+	}
+	return nil
+}
+
+func (f *feed) release() { <-f.turn }
+
+func (f *feed) clear() {
+	for _, t := range f.tracks {
+		t.clear()
+	}
+	clear(f.tracks)
+	f.next, f.begun = 0, time.Time{}
+}
+
+// track is the one of a filter, new when there was none.
+func (f *feed) track(filter string) *track {
+	t := f.tracks[filter]
+	if t == nil {
+		t = &track{place: place{f.stream, filter}, dir: f.dir}
+		f.tracks[filter] = t
+	}
+	return t
+}
+
+// advance reads to the end, as it stands after since. What comes while it reads is
+// left for the next time: under load there is always more.
+func (f *feed) advance(ctx context.Context, r *Reader, since time.Time) error {
+	if f.begun.After(since) {
+		return nil
+	}
+	began := time.Now()
+	if f.next == 0 || began.Sub(f.begun) > directoryIdle {
+		info, err := r.stream(f.stream).Info(ctx)
+		if err != nil {
+			return fmt.Errorf("query: %s: %w", f.stream, err)
+		}
+		f.clear()
+		f.next, f.begun, f.ended = info.State.LastSeq+1, began, time.Now()
+		return nil
+	}
+	err := readOn(ctx, r, f.place, f.next, func(m *message) error {
+		f.next = m.seq + 1
+		t := f.trackOf(m)
+		if t == nil || !t.inStep || m.seq < t.next {
+			return nil
+		}
+		err := t.add(m)
+		if errors.Is(err, errUntracked) {
+			t.clear()
+			return nil
+		}
+		return err
+	})
+	f.ended = time.Now()
+	if err == nil {
+		f.begun = began
+	}
+	return err
+}
+
+// trackOf is the track of a message; nil for none. A shard's first frame begins
+// one.
+func (f *feed) trackOf(m *message) *track {
+	if f.stream == schemas.StreamEvents {
+		topic, _, lane, err := schemas.EventsTokens(m.subject)
+		if err != nil {
+			return nil
+		}
+		return f.tracks[schemas.LaneFilter(topic, lane)]
+	}
+	t := f.tracks[m.subject]
+	if t == nil && len(f.tracks) < maxTracks {
+		if _, placed, ok := headingOf(f.stream, m.header, m.seq, m.bytes); ok && placed.Pos == 1 {
+			t = f.track(m.subject)
+			t.begin(1, m.seq)
+			t.inStep, t.used = true, time.Now()
+		}
+	}
+	return t
+}
+
+// catchUp brings one track to the end, and so in step with its feed.
+func (f *feed) catchUp(ctx context.Context, r *Reader, t *track) error {
+	err := readOn(ctx, r, t.place, t.next, t.add)
+	if errors.Is(err, errUntracked) {
+		t.clear()
+	}
+	t.inStep = err == nil
+	return err
+}
+
+// message is one of a stream; whole has its payload, if it came with one.
+type message struct {
+	subject string
+	header  map[string][]string
+	seq     uint64
+	bytes   int
+	whole   *jetstream.RawStreamMsg
+}
+
+// readOn gives add the messages of a place from a sequence on, to the end as it
+// stands at the first request.
+func readOn(ctx context.Context, r *Reader, at place, next uint64, add func(*message) error) error {
+	left, read, bytes := nearFrames, 0, 0
+	err := registry.Read(ctx, r.js, at.stream, at.filter, next, func() int { return left }, func(msg *jetstream.RawStreamMsg) (bool, error) {
+		if read == 0 {
+			pending, err := strconv.Atoi(registry.LastValue(msg.Header, registry.HeaderPending))
+			if err != nil {
+				return false, fmt.Errorf("query: %s of %s: how many follow message %d: %w", at.filter, at.stream, msg.Sequence, err)
+			}
+			left = pending + 1
+		}
+		next, left, read, bytes = msg.Sequence+1, left-1, read+1, bytes+len(msg.Data)
+		if err := add(&message{msg.Subject, msg.Header, msg.Sequence, len(msg.Data), msg}); err != nil {
+			return false, err
+		}
+		return left > 0 && !far(left, read, bytes), nil
+	})
+	if err != nil || !far(left, read, bytes) {
+		return err
+	}
+	return scanHeaders(ctx, r.stream(at.stream), at.filter, jetstream.DeliverByStartSequencePolicy, next, func(msg jetstream.Msg, seq uint64) error {
+		return add(&message{msg.Subject(), msg.Headers(), seq, payloadSize(msg.Headers()), nil})
+	})
+}
+
+// far says that too much is left to read it with its payloads, going by what was.
+func far(left, read, bytes int) bool { return read > 0 && left*(bytes/read) > nearBytes }
