@@ -1,6 +1,9 @@
 package schemas
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Compression is how a frame's block is compressed. Readers take either, whatever
 // the topic says now: each frame names its own (the method byte of its framing).
@@ -29,8 +32,7 @@ func (t *Topic) FrameCompression() Compression {
 
 // validateCompression reports an unknown compression.
 func (t *Topic) validateCompression() error {
-	switch t.FrameCompression() {
-	case CompressionLZ4, CompressionZSTD:
+	if slices.Contains(Compressions, t.FrameCompression()) {
 		return nil
 	}
 	return fmt.Errorf("compression %q, it must be one of %v", t.Compression, Compressions)

@@ -9,9 +9,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// One encoder and one decoder a process: each holds zstdStates() states, about a
-// megabyte apiece, starts no goroutine for whole blocks, and lets a caller wait for
-// a free one, which is for another's block at most.
+// One encoder and one decoder a process: each holds zstdStates() states, of about two
+// megabytes for one that encodes and half of one that decodes, starts no goroutine for
+// whole blocks, and lets a caller wait for a free one, which is for another's block at
+// most.
 var (
 	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 		e, err := zstd.NewWriter(nil,
@@ -41,9 +42,9 @@ var (
 	})
 )
 
-// zstdStates is how many blocks are worked on at once: more than eight processors
-// are not kept busy by one process's frames.
-func zstdStates() int { return min(runtime.GOMAXPROCS(0), 8) }
+// zstdStates is how many blocks are worked on at once: four encode as many events as
+// a stream takes (4 million a second), in memory that a producer has (8 MiB).
+func zstdStates() int { return min(runtime.GOMAXPROCS(0), 4) }
 
 // zstdWindowBytes is how far back a match may lie: the first power of two that
 // holds what producers put into a frame (FrameRawBytes and one large event).
