@@ -34,8 +34,11 @@ type state struct {
 	next      uint64 // sequence in SHARDS of the frame after the head; 0: unknown
 	prev      string // digest of the frame at the head; empty: unknown
 
-	since    time.Time // when the shard fell behind; zero while it is not
-	storedAt time.Time // when its last insert ended
+	since    time.Time        // when the shard fell behind; zero while it is not
+	lastAt   time.Time        // when its last frame was heard of
+	beganAt  time.Time        // when the work under way, or the last, began
+	storedAt time.Time        // when its last insert ended
+	took     [2]time.Duration // the last two pieces of work, the newest first
 	working  bool
 	weight   uint64 // of the work
 	fault    error
@@ -46,10 +49,15 @@ type state struct {
 // behind says whether frames are missing in ClickHouse, as far as is known.
 func (s *state) behind() bool { return !s.headKnown || s.head.pos < s.tail.pos }
 
-// dueAt is when the shard's frames shall be stored. Inserts of a shard keep
-// Linger between them, or less the fuller the next one is: a full batch waits for
-// nothing, half a batch for half of it. After a quiet time Settle is enough, so
-// that what comes now and then is seen at once.
+// dueAt is when the shard's frames shall be stored. A full batch waits for
+// nothing. Else inserts of a shard keep Linger between them, or less the fuller the
+// next one is: half a batch waits for half of it. After a quiet time Settle is
+// enough, so that what comes now and then is seen at once.
+//
+// Where inserts take long, the machine has no time to give away, and small ones cost
+// more a row: the shard rests as a multiple of what its last work took, at most
+// MaxLinger, and so comes to full batches. No longer than Lull after its last
+// frame, though: at the end of a burst nothing more is worth waiting for.
 func (s *state) dueAt(cfg *Config) time.Time {
 	if s.fault != nil {
 		return s.retryAt
@@ -61,17 +69,32 @@ func (s *state) dueAt(cfg *Config) time.Time {
 	}
 	due := s.storedAt.Add(gap)
 	if quiet := s.since.Add(min(cfg.Settle, gap)); quiet.After(due) {
-		return quiet
+		due = quiet
+	}
+	if gap == 0 {
+		return due
+	}
+	rested := s.storedAt.Add(min(restShare*min(s.took[0], s.took[1]), cfg.MaxLinger))
+	if lull := s.lastAt.Add(cfg.Lull); lull.Before(rested) {
+		rested = lull
+	}
+	if rested.After(due) {
+		return rested
 	}
 	return due
 }
+
+// restShare is how many times as long as its last work a shard rests, unless its
+// next batch is full: inserts that are not full then keep each shard busy for a
+// fifth of the time.
+const restShare = 4
 
 // noticed takes a frame's headers from the watcher.
 func (s *state) noticed(tail mark, seq uint64, now time.Time) {
 	if tail.pos <= s.tail.pos {
 		return
 	}
-	s.tail, s.tailSeq = tail, seq
+	s.tail, s.tailSeq, s.lastAt = tail, seq, now
 	if s.since.IsZero() {
 		s.since = now
 	}
@@ -95,6 +118,7 @@ func (s *state) stored(o outcome, now time.Time) {
 		return
 	}
 	s.fault, s.pause = nil, 0
+	s.took = [2]time.Duration{now.Sub(s.beganAt), s.took[0]}
 	s.headKnown, s.head, s.absent, s.counted, s.next, s.prev, s.storedAt = true, o.head, o.absent, o.counted, o.next, o.prev, now
 	if s.since = now; !s.behind() {
 		s.since = time.Time{}

@@ -24,6 +24,12 @@ type Config struct {
 	// default 50 ms, two producers' linger.
 	Linger time.Duration
 	Settle time.Duration
+	// MaxLinger bounds what Linger becomes where inserts take long, at a machine's
+	// limit, so that they grow full; default 3 s, or Linger if that is longer. Lull is
+	// how long no frame must come for that to end; default 500 ms, several of a
+	// router's batches at full load.
+	MaxLinger time.Duration
+	Lull      time.Duration
 	// Inserts bounds the full inserts under way at once, smaller ones by their
 	// rows, up to eight for a full one; as many shards again have their frames
 	// fetched meanwhile. Memory is at most 2 × Inserts × (BatchBytes + one frame)
@@ -64,6 +70,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Settle == 0 {
 		c.Settle = 50 * time.Millisecond
+	}
+	if c.MaxLinger == 0 {
+		c.MaxLinger = max(3*time.Second, c.Linger)
+	}
+	if c.Lull == 0 {
+		c.Lull = 500 * time.Millisecond
 	}
 	if c.Inserts == 0 {
 		c.Inserts = max(2, runtime.GOMAXPROCS(0))

@@ -34,6 +34,12 @@
 // A batch is bounded decompressed too: one insert must stay one block, or a crash
 // between its parts would lose the later ones.
 //
+// # Merges
+//
+// ClickHouse merges small parts as they come; those of full batches stay until the
+// shard is closed, and then the sink has them merged at once (merge.go). That is
+// work spared, never needed: ClickHouse merges by itself what was quiet for hours.
+//
 // # Retention
 //
 // The janitor takes each shard that is past its topic's retention one step a round

@@ -110,6 +110,7 @@ func (s *Sinks) close(ctx context.Context, e registry.Shard) error {
 	closed, err := s.cfg.Registry.Close(ctx, e, stored.Rows, stored.MinTs, stored.MaxTs)
 	if closed {
 		s.cfg.Hooks.closed(ref, stored.Rows)
+		s.toMerge(ref)
 	}
 	return err
 }

@@ -29,7 +29,8 @@ type Sinks struct {
 
 	ledger *registry.LedgerCache
 
-	inserts *semaphore.Weighted // rows of inserts that may still begin
+	inserts  *semaphore.Weighted // rows of inserts that may still begin
+	unmerged chan Ref            // closed shards to be merged
 
 	mu     sync.Mutex
 	topics map[string]*schemas.Topic // whose tables are ready
@@ -41,7 +42,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	if cfg.Registry == nil || cfg.DB == nil {
 		return nil, errors.New("sinks: Config.Registry or Config.DB is missing")
 	}
-	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: registry.NewOutages(nc)}
+	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: registry.NewOutages(nc), unmerged: make(chan Ref, mergeAhead)}
 	s.budget = tasksPerInsert * uint64(cfg.Inserts) * cfg.BatchRows
 	s.inserts = semaphore.NewWeighted(int64(uint64(cfg.Inserts) * cfg.BatchRows))
 	var err error
@@ -65,6 +66,7 @@ func (s *Sinks) Run(ctx context.Context) error {
 	wg.Go(func() { _ = s.members.Run(ctx) })
 	wg.Go(func() { s.outages.Follow(ctx) })
 	wg.Go(func() { s.housekeep(ctx) })
+	wg.Go(func() { s.merge(ctx) })
 	heads := make(chan map[schemas.Shard]uint64)
 	survey := make(chan struct{}, 1)
 	wg.Go(func() { s.survey(ctx, survey, heads) })
@@ -183,7 +185,7 @@ func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schem
 		if weight > s.budget {
 			break // an outcome comes first
 		}
-		st.working, st.weight = true, weight
+		st.working, st.weight, st.beganAt = true, weight, time.Now()
 		s.budget -= weight
 		t := task{ref: st.ref, tail: st.tail.pos, tailSeq: st.tailSeq, head: st.head, absent: st.absent, headKnown: st.headKnown, next: st.next, prev: st.prev}
 		wg.Go(func() { outcomes <- s.work(ctx, t) })

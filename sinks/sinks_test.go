@@ -221,7 +221,8 @@ func TestSinkOutlivesABurntToken(t *testing.T) {
 	}
 }
 
-// A sealed shard is closed once it is stored whole, with exact numbers.
+// A sealed shard is closed once it is stored whole, with exact numbers, and becomes
+// one part.
 func TestSinkClosesSealedShards(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -233,7 +234,7 @@ func TestSinkClosesSealedShards(t *testing.T) {
 	if err := r.reg.Seal(t.Context(), "app", november, r.shard.ID, 2, 999, 999); err != nil {
 		t.Fatal(err)
 	}
-	r.run(nil)
+	r.run(func(c *Config) { c.BatchRows = 10 })
 	embeddedtest.Eventually(t, 20*time.Second, func() error {
 		s, err := r.reg.Shard(t.Context(), "app", november, r.shard.ID)
 		if err == nil && (s.Status != registry.Closed || s.Rows != 25 || s.MinTs != t0.UnixNano() || s.MaxTs != t0.UnixNano()+14) {
@@ -241,4 +242,16 @@ func TestSinkClosesSealedShards(t *testing.T) {
 		}
 		return err
 	})
+	embeddedtest.Eventually(t, 20*time.Second, func() error {
+		var parts, made uint64
+		q := fmt.Sprintf("SELECT countIf(active), countIf(level = 0) FROM system.parts WHERE database = '%s' AND table = 'app'", r.srv.Database)
+		err := r.db.Conn().QueryRow(t.Context(), q).Scan(&parts, &made)
+		if err == nil && (parts != 1 || made != 2) {
+			err = fmt.Errorf("%d parts, made by %d inserts, want 1 and 2", parts, made)
+		}
+		return err
+	})
+	if rows, ids, head := r.rows(); rows != 25 || ids != 25 || head != 2 {
+		t.Errorf("%d rows, %d ids up to %d, want 25 up to 2", rows, ids, head)
+	}
 }

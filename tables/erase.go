@@ -122,6 +122,24 @@ func (db *DB) Rewrite(ctx context.Context, topic string, p Partition) error {
 	return db.exec(ctx, topic, p, &Select{SQL: q, Settings: settings(map[string]string{"optimize_throw_if_noop": "1", "optimize_skip_merged_partitions": "0"})})
 }
 
+// Merge makes one part of all that a shard has, which is closed. ErrBusy: a merge of
+// ClickHouse's own is at work there.
+func (db *DB) Merge(ctx context.Context, topic string, p Partition) error {
+	var parts uint64
+	q := fmt.Sprintf("SELECT count() FROM system.parts WHERE database = '%s' AND table = '%s' AND partition_id = '%s' AND active", quoted(db.Database), quoted(topic), p.id())
+	if err := db.conn.QueryRow(ctx, q).Scan(&parts); err != nil {
+		return fmt.Errorf("parts of %s: %w", schemas.PublicShardName(topic, p.Month, p.Shard), refusal(err))
+	}
+	if parts < 2 {
+		return nil
+	}
+	q = fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", schemas.QuotedTable(db.Database, topic), p.id())
+	if err := db.lines(ctx, &Select{SQL: q, Settings: settings(map[string]string{"optimize_throw_if_noop": "1"})}, func(string) error { return nil }); err != nil {
+		return fmt.Errorf("merging %s: %w", schemas.PublicShardName(topic, p.Month, p.Shard), err)
+	}
+	return nil
+}
+
 func (db *DB) exec(ctx context.Context, topic string, p Partition, s *Select) error {
 	err := db.lines(ctx, s, func(string) error { return nil })
 	if err != nil {
