@@ -108,6 +108,19 @@ func (s *state) hinted(head uint64) {
 	}
 }
 
+// wentBack takes a head that was read after ClickHouse began anew. Where it lies
+// below what this sink saw stored, the shard is looked at again.
+func (s *state) wentBack(head uint64, now time.Time) bool {
+	if !s.headKnown || s.working || head >= s.head.pos-min(s.absent, s.head.pos) {
+		return false
+	}
+	s.headKnown, s.counted, s.next, s.prev = false, false, 0, ""
+	if s.since.IsZero() {
+		s.since = now
+	}
+	return true
+}
+
 // stored takes the outcome of work on the shard.
 func (s *state) stored(o outcome, now time.Time) {
 	s.working = false

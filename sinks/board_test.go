@@ -139,3 +139,40 @@ func TestNextDue(t *testing.T) {
 		t.Errorf("nothing pending, and %+v is next", s)
 	}
 }
+
+// A head below what was seen stored is looked at again, unless it always lay there
+// because the rows that carried it are gone on purpose.
+func TestWentBack(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		name         string
+		s            state
+		head         uint64
+		back, behind bool
+	}{
+		{"as it was", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true}, 9, false, false},
+		{"put back", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true}, 4, true, true},
+		{"emptied", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true}, 0, true, true},
+		{"erased", state{tail: mark{pos: 9}, head: mark{pos: 9}, absent: 5, headKnown: true}, 4, false, false},
+		{"at work", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true, working: true}, 4, false, false},
+		{"not known", state{tail: mark{pos: 9}}, 4, false, true},
+	} {
+		if back := c.s.wentBack(c.head, now); back != c.back || c.s.behind() != c.behind || back && c.s.since != now {
+			t.Errorf("%s: back %v, behind %v, since %v", c.name, back, c.s.behind(), c.s.since)
+		}
+	}
+}
+
+func TestBeganAnew(t *testing.T) {
+	var e engine
+	t0 := time.Now()
+	for i, c := range []struct {
+		up, at time.Duration
+		anew   bool
+	}{{50 * time.Second, 0, false}, {65 * time.Second, 15 * time.Second, false}, {79 * time.Second, 30 * time.Second, false},
+		{3 * time.Second, 45 * time.Second, true}, {18 * time.Second, 60 * time.Second, false}, {0, 75 * time.Second, true}} {
+		if anew := e.beganAnew(c.up, t0.Add(c.at)); anew != c.anew {
+			t.Errorf("look %d: %v", i, anew)
+		}
+	}
+}

@@ -24,6 +24,10 @@
 // stored there when a sink begins, so that a stream which gave its positions again
 // is noticed.
 //
+// A ClickHouse that runs for less long than it should began anew, and may have been
+// put back to an older copy: all heads are read again, and a shard whose head lies
+// below what this sink saw stored is looked at as if the sink had just started.
+//
 // # After an insert
 //
 //	answer    head read back   meaning                           then

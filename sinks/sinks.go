@@ -96,6 +96,11 @@ func (s *Sinks) Run(ctx context.Context) error {
 			default: // one is asked for already
 			}
 		case s.hints = <-heads:
+			for id, st := range s.board {
+				if st.wentBack(s.hints[id], time.Now()) && s.members.Owns(id.String()) {
+					pending[id] = st
+				}
+			}
 			for id, st := range pending {
 				if st.hinted(s.hints[id]); !st.behind() {
 					delete(pending, id)
@@ -210,10 +215,15 @@ func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 }
 
 // survey makes the tables of all topics, so that SQL finds them before the first
-// event, and reads all heads at once: at the start and whenever it is asked.
+// event, and reads all heads at once: at the start, whenever it is asked, and when
+// ClickHouse began anew, for it may have been put back to an older copy.
 func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- map[schemas.Shard]uint64) {
+	var e engine
 	for pause := minPause; ctx.Err() == nil; {
 		asking, end := s.outages.Bound(ctx)
+		if up, err := s.cfg.DB.Uptime(asking); err == nil { // before the heads are read
+			e.beganAnew(up, time.Now())
+		}
 		all, err := s.allHeads(asking)
 		end()
 		if err != nil {
@@ -229,9 +239,16 @@ func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- ma
 		case heads <- all:
 		case <-ctx.Done():
 		}
-		select {
-		case <-ask:
-		case <-ctx.Done():
+		for again := false; !again; {
+			select {
+			case <-ask:
+				again = true
+			case <-ctx.Done():
+				return
+			case <-time.After(max(s.cfg.Housekeeping, lookEvery)):
+				up, err := s.cfg.DB.Uptime(ctx)
+				again = err != nil || e.beganAnew(up, time.Now()) // what does not answer is asked until it does
+			}
 		}
 	}
 }

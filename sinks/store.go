@@ -65,7 +65,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		t.next, t.prev = 0, ""
 	}
 	if t.head.pos >= t.tail {
-		return outcome{head: t.head}, nil
+		return outcome{head: t.head, absent: t.absent}, nil
 	}
 	if t.prev == "" && t.head.pos > 0 {
 		if t.prev, err = s.checkHead(reading, topic, t); err != nil {

@@ -56,7 +56,9 @@ func (in *Insert) queryID(database string) string {
 // queryPrefix begins the query_id of every insert into a topic's table.
 func queryPrefix(database, topic string) string { return "almanac:" + database + ":" + topic + ":" }
 
-// statement is the insert with its assertions. Only numbers and validated names
+// statement is the insert with its assertions: the head is what the insert follows,
+// neither above, because another was faster, nor below, because ClickHouse was put
+// back to an older copy and the sink believes what it saw stored. Only numbers and validated names
 // are spliced in.
 func (in *Insert) statement(database string) string {
 	table := schemas.QuotedTable(database, in.Topic.Name)
@@ -71,7 +73,7 @@ func (in *Insert) statement(database string) string {
 			uint32(in.Month), uint64(in.Shard), in.Last, withDefaults(in.Topic, in.Schema), structure, in.Keep.SQL)
 	}
 	return fmt.Sprintf("INSERT INTO %s (%smonth, shard, pos) SELECT %s"+
-		"throwIf((SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos > %d) != 0, '%s') = 0"+
+		"throwIf((SELECT max(pos) FROM %s WHERE month = %d AND shard = %d) != %d, '%s') = 0"+
 		" AND throwIf(nowInBlock() > now() + %d, '%s') = 0 FORMAT Native",
 		table, cols.String(), source,
 		table, uint32(in.Month), uint64(in.Shard), in.Head-in.Absent, textHeadMoved,

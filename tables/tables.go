@@ -143,6 +143,15 @@ func (db *DB) ReceiveTimeout(ctx context.Context) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
+// Uptime is for how long the server has been running, in whole seconds.
+func (db *DB) Uptime(ctx context.Context) (time.Duration, error) {
+	var seconds uint64
+	if err := db.conn.QueryRow(ctx, "SELECT toUInt64(uptime())").Scan(&seconds); err != nil {
+		return 0, fmt.Errorf("ClickHouse at %s: %w", db.base, refusal(err))
+	}
+	return time.Duration(seconds) * time.Second, nil
+}
+
 // Ensure makes the database, the topic's table and the columns it lacks.
 func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 	for _, ddl := range []string{

@@ -80,6 +80,11 @@ func TestInsert(t *testing.T) {
 			t.Errorf("attempt %d again: %v, want the head moved", attempt, err)
 		}
 	}
+	// Behind a head that is not there, as after ClickHouse was put back.
+	ahead := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Head: 4, Last: 5, Frames: in.Frames[:1]}
+	if err := db.Insert(t.Context(), ahead); !errors.Is(err, ErrHeadMoved) {
+		t.Errorf("behind position 4: %v, want the head moved", err)
+	}
 	st, err := db.Stored(t.Context(), "app", november, 5)
 	if err != nil || st.Rows != 2501 || st.MinTs != noon.UnixNano() || st.MaxTs != noon.UnixNano()+1999 {
 		t.Errorf("stored %+v, %v", st, err)
