@@ -29,11 +29,12 @@ type feed struct {
 }
 
 const (
-	// nearFrames are asked for with their payloads. They tell how large the others
-	// are: up to nearBytes are read likewise; beyond that headers alone, through a
-	// consumer, which takes four requests more.
-	nearFrames = 64
-	nearBytes  = 4 << 20
+	// nearFrames, or freshFrames of a feed that was read a moment ago, are asked for
+	// with their payloads. They tell how large the others are: up to nearBytes are read
+	// likewise; beyond that headers alone, through a consumer, four requests more.
+	nearFrames  = 64
+	freshFrames = 1024
+	nearBytes   = 4 << 20
 )
 
 // hold waits for the turn.
@@ -86,7 +87,11 @@ func (f *feed) advance(ctx context.Context, r *Reader, since time.Time) error {
 		f.next, f.begun, f.ended = info.State.LastSeq+1, began, time.Now()
 		return nil
 	}
-	err := readOn(ctx, r, f.place, f.next, func(m *message) error {
+	ask := nearFrames
+	if began.Sub(f.begun) < trackLinger {
+		ask = freshFrames
+	}
+	err := readOn(ctx, r, f.place, f.next, ask, func(m *message) error {
 		f.next = m.seq + 1
 		t := f.trackOf(m)
 		if t == nil || !t.inStep || m.seq < t.next {
@@ -129,7 +134,7 @@ func (f *feed) trackOf(m *message) *track {
 
 // catchUp brings one track to the end, and so in step with its feed.
 func (f *feed) catchUp(ctx context.Context, r *Reader, t *track) error {
-	err := readOn(ctx, r, t.place, t.next, t.add)
+	err := readOn(ctx, r, t.place, t.next, nearFrames, t.add)
 	if errors.Is(err, errUntracked) {
 		t.clear()
 	}
@@ -147,9 +152,9 @@ type message struct {
 }
 
 // readOn gives add the messages of a place from a sequence on, to the end as it
-// stands at the first request.
-func readOn(ctx context.Context, r *Reader, at place, next uint64, add func(*message) error) error {
-	left, read, bytes := nearFrames, 0, 0
+// stands at the first request, which is for ask of them.
+func readOn(ctx context.Context, r *Reader, at place, next uint64, ask int, add func(*message) error) error {
+	left, read, bytes := ask, 0, 0
 	err := registry.Read(ctx, r.js, at.stream, at.filter, next, func() int { return left }, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		if read == 0 {
 			pending, err := strconv.Atoi(registry.LastValue(msg.Header, registry.HeaderPending))

@@ -14,7 +14,7 @@ import (
 // Bounds of one request of Read. The server stops at the first to trip; a client
 // holds that much ahead of its reader.
 const (
-	readMessages = 128
+	readMessages = 1024
 	readBytes    = 8 << 20
 )
 
