@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -9,24 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/tables"
 )
 
-// What the reads are measured over.
-const (
-	readShards = 200
-	readRows   = 10_000_000
-)
-
 // BenchmarkNewestPage compares a page of the 500 newest events with the best SQL
-// for it by hand, in turns over the same idle Almanac: 10 M rows in 200 shards of
-// one month, whose newest events came the usual way, by producer, router and sink.
+// for it by hand, in turns over the same idle Almanac: 10 M rows in some 200 shards
+// of one month, all of which came by producer, router and sink.
 // The figures are medians in ms:
 //
 //   - page: Query, with the registry, the checkpoints and the heads asked;
@@ -116,120 +105,4 @@ func comparePage(b *testing.B, db *tables.DB, r *query.Reader, t *schemas.Topic,
 	b.ReportMetric(median["page"]/median["known"], "page/known")
 	b.ReportMetric(float64(len(page.Shards)), "shards")
 	b.ReportMetric(0, "ns/op")
-}
-
-// fillShards makes 200 closed shards of 50,000 rows by SQL, entered in the
-// registry as routers and sinks leave them, and then sends the newest events the
-// usual way. It returns the month's first instant.
-func fillShards(b *testing.B, cfg Config) time.Time {
-	b.Helper()
-	topic, err := schemas.NewTopic("app").Declared()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, _, err := cfg.Registry.Apply(b.Context(), topic, false); err != nil {
-		b.Fatal(err)
-	}
-	if err := cfg.DB.Ensure(b.Context(), &topic); err != nil {
-		b.Fatal(err)
-	}
-	month := schemas.MonthOf(time.Now().UnixNano())
-	closed := readShards - topic.Lanes // the lanes' active shards come the usual way
-	each := int64(readRows/closed + 1)
-	end := time.Now().Add(-time.Minute).UnixNano()
-	span := (end - month.Start()) / int64(closed)
-	at := time.Now()
-	for i := range closed {
-		lane := i % topic.Lanes
-		s, err := cfg.Registry.Place(b.Context(), &topic, month, lane, at)
-		if err != nil {
-			b.Fatal(err)
-		}
-		lo := month.Start() + int64(i)*span
-		step := span / each
-		if err := cfg.Registry.Widen(b.Context(), &s, lo, lo+(each-1)*step, uint64(each), uint64(each*80), at); err != nil {
-			b.Fatal(err)
-		}
-		insert := fmt.Sprintf(`INSERT INTO app (ts, id, level, service, type, user_id, trace_id, span_id, message, attributes, month, shard, pos)
-			SELECT fromUnixTimestamp64Nano(%d + number * %d, 'UTC'), generateUUIDv7(), ['info','warn','error'][number %% 3 + 1], 'api', 'request', %s,
-			lower(hex(rand64())), '', concat('GET /orders/', toString(rand() %% 100000), ' took ', toString(rand() %% 900), ' ms'), map('status', toString(200 + rand() %% 300), 'region', 'eu'), %d, %d, intDiv(number, 1000) + 1 FROM numbers(%d)`,
-			lo, step, filledUser(i), uint32(month), uint64(s.ID), each)
-		body, err := cfg.DB.Select(b.Context(), &tables.Select{SQL: insert, Settings: map[string]string{"max_insert_block_size": "4000000", "max_threads": "1"}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		_ = body.Close()
-		if _, err = cfg.Registry.Rotate(b.Context(), s, "rows", at); err == nil {
-			err = cfg.Registry.Seal(b.Context(), "app", month, s.ID, uint64(each/1000+1), uint64(each), uint64(each*80))
-		}
-		if err == nil {
-			if s, err = cfg.Registry.Shard(b.Context(), "app", month, s.ID); err == nil {
-				_, err = cfg.Registry.Close(b.Context(), s, uint64(each), lo, lo+(each-1)*step)
-			}
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	sendNewest(b, cfg)
-	return time.Unix(0, month.Start())
-}
-
-// Users of whom some shards have rows: BenchmarkErase takes one after the other.
-const (
-	rareUsers = 5
-	rareRows  = 1000 // of each
-	rareEvery = 20   // one shard of so many has them
-)
-
-// filledUser is who a row of the nth shard is of: one of 5,000, or a rare one.
-func filledUser(n int) string {
-	const one = "concat('u-', toString(rand() % 5000))"
-	if n%rareEvery != 0 {
-		return one
-	}
-	in := rareRows * rareEvery / readShards // rows of each rare user in this shard
-	return fmt.Sprintf("if(number < %d, concat('rare-', toString(number %% %d)), %s)", in*rareUsers, rareUsers, one)
-}
-
-// sendNewest sends the newest events through the whole pipeline, which is idle
-// when it returns.
-func sendNewest(b *testing.B, cfg Config) {
-	b.Helper()
-	ctx, cancel := context.WithCancel(b.Context())
-	b.Cleanup(cancel)
-	reg, err := registry.Open(ctx, cfg.NATS)
-	if err != nil {
-		b.Fatal(err)
-	}
-	route, err := router.New(ctx, cfg.NATS, router.Config{Registry: reg})
-	if err != nil {
-		b.Fatal(err)
-	}
-	store, err := sinks.New(ctx, cfg.NATS, sinks.Config{Registry: reg, DB: cfg.DB})
-	if err != nil {
-		b.Fatal(err)
-	}
-	done := make(chan error, 2)
-	go func() { done <- route.Run(ctx) }()
-	go func() { done <- store.Run(ctx) }()
-	b.Cleanup(func() { cancel(); <-done; <-done })
-	p, err := producer.New(ctx, cfg.NATS, producer.Config{Topic: "app", Service: "api", Policy: producer.Block})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i := range 20_000 {
-		p.Log(producer.Event{Level: "info", Type: "request", UserID: fmt.Sprint("u-", i%5000), Message: fmt.Sprintf("GET /orders/%d took 3 ms", i),
-			Attrs: []producer.Attr{schemas.String("status", "200"), schemas.String("region", "eu")}})
-	}
-	if err := p.Close(ctx); err != nil {
-		b.Fatal(err)
-	}
-	r, err := query.New(cfg.NATS, reg, cfg.DB)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if pending, err := r.WaitStored(ctx, time.Minute); err != nil || pending > 0 {
-		b.Fatalf("%d events are not stored: %v", pending, err)
-	}
 }

@@ -23,6 +23,8 @@ type Reader struct {
 	db     *tables.DB
 	ledger *registry.LedgerCache
 	dir    *directory
+	known  *registry.ShardCache
+	whole  headCache
 }
 
 // New prepares a reader.
@@ -31,7 +33,7 @@ func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg), dir: newDirectory(nc)}
+	r := &Reader{js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg), dir: newDirectory(nc), known: registry.NewShardCache(reg)}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	if r.events, err = js.Stream(ctx, schemas.StreamEvents); err != nil {

@@ -57,20 +57,13 @@ func (w *walk) readGroup(ctx context.Context, group []part, waiting []due, rows 
 		return nil, err
 	}
 	frames = append(unrepeated(waiting, frames), frames...)
-	var keys []tables.ShardKey
-	for i := range group {
-		w.read = append(w.read, group[i].Name())
-		if group[i].stored.Rows > 0 {
-			keys = append(keys, group[i].key())
-		}
-	}
 	if !w.p.asc {
 		if rows, _, err = w.judge(ctx, frames, rows); err != nil {
 			return nil, err
 		}
-		return w.addStored(ctx, keys, rows)
+		return w.addNearest(ctx, group, rows)
 	}
-	if rows, err = w.addStored(ctx, keys, rows); err != nil {
+	if rows, err = w.addNearest(ctx, group, rows); err != nil {
 		return nil, err
 	}
 	rows, gone, err := w.judge(ctx, frames, rows)
@@ -78,19 +71,51 @@ func (w *walk) readGroup(ctx context.Context, group []part, waiting []due, rows 
 		return rows, err
 	}
 	// A frame that was stored since ClickHouse was read, and then purged.
-	keys = keys[:0]
 	for i := range group {
-		keys = append(keys, group[i].key())
+		group[i].stored.Rows = max(group[i].stored.Rows, 1)
 	}
-	return w.addStored(ctx, keys, rows)
+	return w.addStored(ctx, group, rows, nil)
 }
 
-// addStored adds what ClickHouse has of some shards.
-func (w *walk) addStored(ctx context.Context, keys []tables.ShardKey, rows []row) ([]row, error) {
+// addNearest adds what ClickHouse has of a group of shards as far as the page goes,
+// by its reach where that is enough.
+func (w *walk) addNearest(ctx context.Context, group []part, rows []row) (_ []row, err error) {
+	read := group
+	defer func() {
+		for i := range group {
+			if i < len(read) || group[i].tail != nil {
+				w.read = append(w.read, group[i].Name())
+			}
+		}
+	}()
+	if edge, ok := w.p.reach(group); ok {
+		near := w.p.upTo(group, edge)
+		if rows, err = w.addStored(ctx, near, rows, &position{ts: edge}); err != nil {
+			return nil, err
+		}
+		if len(rows) > w.p.limit && !w.p.beyond(rows[w.p.limit].ts, edge) {
+			read = near // the page is full, and what the others have lies further on
+			return rows, nil
+		}
+	}
+	return w.addStored(ctx, group, rows, nil)
+}
+
+// addStored adds what ClickHouse has of some shards, up to an edge, if given.
+func (w *walk) addStored(ctx context.Context, group []part, rows []row, edge *position) ([]row, error) {
+	var keys []tables.ShardKey
+	for i := range group {
+		if group[i].stored.Rows > 0 {
+			keys = append(keys, group[i].key())
+		}
+	}
 	if len(keys) == 0 {
 		return rows, nil
 	}
-	stored, err := w.r.collect(ctx, w.r.storedPage(w.p, keys, edgeOf(rows, w.p)))
+	if full := edgeOf(rows, w.p); edge == nil || full != nil && w.p.beyond(edge.ts, full.ts) {
+		edge = full
+	}
+	stored, err := w.r.collect(ctx, w.r.storedPage(w.p, keys, edge))
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
@@ -106,7 +105,7 @@ const monthsAtOnce = MaxPageShards
 // parts are the shards of a month that may have events in the page's range, in
 // the page's direction.
 func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, error) {
-	entries, err := r.reg.Shards(ctx, p.topic.Name, m)
+	entries, err := r.known.Overlapping(ctx, p.topic.Name, m, p.lower(), p.upper())
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +113,7 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 	var keys []tables.ShardKey
 	var subjects []string
 	for _, s := range entries {
-		if !s.Overlaps(p.lower(), p.upper()) || s.Gone() {
+		if s.Gone() {
 			continue
 		}
 		out = append(out, part{Shard: s, stored: tables.Stored{Rows: s.Rows, MinTs: s.MinTs, MaxTs: s.MaxTs}})
@@ -124,13 +123,8 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 		}
 	}
 	if len(keys) > 0 {
-		var stored map[schemas.Shard]tables.Stored
-		tails := map[schemas.Shard]tail{}
-		var asked time.Time
-		g, gctx := errgroup.WithContext(ctx)
-		g.Go(func() (err error) { stored, err = r.db.StoredOf(gctx, p.topic.Name, keys); return err })
-		g.Go(func() (err error) { asked, err = r.lastFrames(gctx, p, subjects, tails); return err })
-		if err := g.Wait(); err != nil {
+		stored, tails, asked, err := r.heads(ctx, p, keys, subjects)
+		if err != nil {
 			return nil, err
 		}
 		for i := range out {
@@ -147,9 +141,9 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 	}
 	slices.SortFunc(out, func(a, b part) int {
 		if p.asc {
-			return cmp.Compare(a.MinTs, b.MinTs)
+			return cmp.Or(cmp.Compare(a.MinTs, b.MinTs), cmp.Compare(a.ID, b.ID))
 		}
-		return cmp.Compare(b.MaxTs, a.MaxTs)
+		return cmp.Or(cmp.Compare(b.MaxTs, a.MaxTs), cmp.Compare(a.ID, b.ID))
 	})
 	return out, nil
 }
