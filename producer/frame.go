@@ -65,12 +65,11 @@ func (l *lane) claim() *frame {
 
 // encode turns a claimed frame into its payload and frees its builder.
 func (l *lane) encode(f *frame) {
-	head, data, err := f.builder.Encode()
-	if err == nil && len(data) > l.p.frameBytes {
-		err = tooLarge(len(data), l.p.frameBytes)
-	}
 	payload, _ := l.p.payloads.get()
-	payload = append(payload[:0], data...)
+	head, payload, err := f.builder.EncodeTo(payload[:0])
+	if err == nil && len(payload) > l.p.frameBytes {
+		err = tooLarge(len(payload), l.p.frameBytes)
+	}
 	f.builder.Reset()
 	l.p.builders.put(f.builder)
 

@@ -3,6 +3,7 @@ package schemas
 import (
 	"encoding/binary"
 	"math"
+	"sync"
 )
 
 // FrameBuilder gathers events of one topic, month and lane as columns and
@@ -33,10 +34,18 @@ type FrameBuilder struct {
 	minTs, maxTs int64
 	marked       bool // markInvalidUTF8 has been through
 
+	out []byte // of Encode
+}
+
+// scratch is what encoding takes beside the events: four times as much memory as
+// they do. Few frames are encoded at once and many are open, so builders share it.
+type scratch struct {
 	raw    []byte
 	dict   dictionary
 	packed compressor
 }
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // NewFrameBuilder makes an empty builder for t's newest schema version.
 func NewFrameBuilder(t *Topic) *FrameBuilder {
@@ -119,8 +128,24 @@ func (b *FrameBuilder) attr(a *Attr) {
 // which is valid until the next call. The builder keeps its events until Reset,
 // and takes no others before.
 func (b *FrameBuilder) Encode() (Frame, []byte, error) {
+	f, out, err := b.EncodeTo(b.out[:0])
+	b.out = out
+	return f, out, err
+}
+
+// EncodeTo is Encode with the payload appended to dst, which is the caller's.
+func (b *FrameBuilder) EncodeTo(dst []byte) (Frame, []byte, error) {
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	b.encodeRaw(s)
+	f := Frame{Rows: len(b.ts), RawBytes: len(s.raw), MinTs: b.minTs, MaxTs: b.maxTs, Schema: b.topic.Version}
+	return f, append(dst, s.packed.compress(s.raw, b.topic.FrameCompression())...), nil
+}
+
+// encodeRaw writes the block to s.raw.
+func (b *FrameBuilder) encodeRaw(s *scratch) {
 	b.markInvalidUTF8()
-	raw, rows := b.raw[:0], len(b.ts)
+	raw, rows := s.raw[:0], len(b.ts)
 	raw = binary.AppendUvarint(raw, uint64(len(baseColumns)+len(b.fields)))
 	raw = binary.AppendUvarint(raw, uint64(rows))
 
@@ -129,9 +154,9 @@ func (b *FrameBuilder) Encode() (Frame, []byte, error) {
 		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
 	}
 	raw = append(appendColumn(raw, baseColumns[1]), b.ids...)
-	raw = b.dict.appendColumn(appendColumn(raw, baseColumns[2]), &b.level)
-	raw = b.dict.appendColumn(appendColumn(raw, baseColumns[3]), &b.service)
-	raw = b.dict.appendColumn(appendColumn(raw, baseColumns[4]), &b.typ)
+	raw = s.dict.appendColumn(appendColumn(raw, baseColumns[2]), &b.level)
+	raw = s.dict.appendColumn(appendColumn(raw, baseColumns[3]), &b.service)
+	raw = s.dict.appendColumn(appendColumn(raw, baseColumns[4]), &b.typ)
 	raw = b.user.appendTo(appendColumn(raw, baseColumns[5]))
 	raw = b.trace.appendTo(appendColumn(raw, baseColumns[6]))
 	raw = b.span.appendTo(appendColumn(raw, baseColumns[7]))
@@ -143,17 +168,13 @@ func (b *FrameBuilder) Encode() (Frame, []byte, error) {
 		raw = binary.LittleEndian.AppendUint64(raw, v)
 	}
 	if len(b.attrKey.ends) > 0 {
-		raw = b.dict.appendData(raw, &b.attrKey)
+		raw = s.dict.appendData(raw, &b.attrKey)
 		raw = b.attrVal.appendTo(raw)
 	}
 	for i := range b.fields {
-		raw = b.fields[i].appendTo(raw, &b.dict)
+		raw = b.fields[i].appendTo(raw, &s.dict)
 	}
-	b.raw = raw
-
-	return Frame{
-		Rows: rows, RawBytes: len(raw), MinTs: b.minTs, MaxTs: b.maxTs, Schema: b.topic.Version,
-	}, b.packed.compress(raw, b.topic.FrameCompression()), nil
+	s.raw = raw
 }
 
 // Reset empties the builder and keeps its buffers.

@@ -117,8 +117,7 @@ func benchRaw(b *testing.B) []byte {
 	for i := range events {
 		fb.Append(&events[i], int64(i)*3000, NewID(int64(i)*3000))
 	}
-	if _, _, err := fb.Encode(); err != nil {
-		b.Fatal(err)
-	}
-	return fb.raw
+	var s scratch
+	fb.encodeRaw(&s)
+	return s.raw
 }
