@@ -57,6 +57,7 @@ func TestTwins(t *testing.T) {
 		e.routerOn(e.connectTo(alone), func(c *router.Config) {
 			c.Hooks.Routed = func(_, _ string, messages, _ int) { routed[i].Add(int64(messages)) }
 			c.Hooks.Fault = nil // they lose against each other all the time
+			c.Linger = -1       // and have to meet
 		})
 		e.sinkOn(e.connectTo(alone), func(c *sinks.Config) {
 			c.Hooks.Stored = func(sinks.Ref, uint64, uint64, time.Duration) { inserts[i].Add(1) }

@@ -16,6 +16,10 @@ type Config struct {
 	// MaxBatchBytes bounds their payload. Default 16 MiB: an eighth of the
 	// stream's ingest queue, which eight lanes may so fill at once.
 	MaxBatchBytes int
+	// Linger is the least time between two batches of a lane, but for full ones and
+	// those of 2 MiB. Default 100 ms; negative: none. A reader does not wait for it:
+	// it reads EVENTS above the checkpoint.
+	Linger time.Duration
 	// CommitTimeout bounds the wait for an atomic batch's answer. Default 10 s,
 	// the time JetStream itself gives a batch.
 	CommitTimeout time.Duration
@@ -36,6 +40,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxBatchBytes == 0 {
 		c.MaxBatchBytes = 16 << 20
+	}
+	if c.Linger == 0 {
+		c.Linger = 100 * time.Millisecond
 	}
 	if c.CommitTimeout == 0 {
 		c.CommitTimeout = 10 * time.Second

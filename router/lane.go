@@ -64,7 +64,7 @@ func (l *lane) run(ctx context.Context) error {
 	}
 	defer feed.stop()
 	for {
-		msgs, err := feed.gather(ctx, l.cfg.MaxBatchMessages, l.cfg.MaxBatchBytes)
+		msgs, err := feed.gather(ctx, l.cfg.Linger, l.cfg.MaxBatchMessages, l.cfg.MaxBatchBytes)
 		if err != nil {
 			return err
 		}

@@ -156,8 +156,13 @@ func watched(log zerolog.Logger) []nats.Option {
 	}
 }
 
+// syncQueueLen is how many messages one answer of a batched read may be ahead of
+// its reader: JetStream gives at most 1,024. The client makes that queue anew for
+// every read, and its default of 65,536 is half a megabyte each time.
+const syncQueueLen = 2048
+
 func dialNATS(url string, opts ...nats.Option) (*nats.Conn, error) {
-	nc, err := nats.Connect(url, opts...)
+	nc, err := nats.Connect(url, append([]nats.Option{nats.SyncQueueLen(syncQueueLen)}, opts...)...)
 	if err != nil {
 		return nil, fmt.Errorf("NATS at %s: %w", masked(url), err)
 	}
