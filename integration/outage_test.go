@@ -112,7 +112,7 @@ func TestOutageBeyondTheDuplicateWindow(t *testing.T) {
 				t.Fatal(err)
 			}
 			door, url := e.doorTo()
-			cfg := producer.Config{Topic: name, Policy: policy, Linger: time.Millisecond, AckTimeout: 50 * time.Millisecond,
+			cfg := producer.Config{Topic: name, Policy: policy, Linger: -1, AckTimeout: 50 * time.Millisecond,
 				NATS: []nats.Option{nats.ReconnectWait(10 * time.Millisecond)}}
 			if policy == producer.Spool {
 				cfg.SpoolDir = t.TempDir()

@@ -15,6 +15,7 @@ type verdict uint8
 
 const (
 	again  verdict = iota // not stored, or unknown: the same bytes once more
+	busy                  // not stored, the stream has too much at once: the same, and less
 	stored                // on disk
 	tooBig                // refused for good: it would be refused every time
 	gone                  // the connection was closed for good
@@ -36,6 +37,10 @@ const (
 	codeHeadersTooLarge jetstream.ErrorCode = 10097
 )
 
+// codeTooManyRequests is JetStream's answer to a message that found the stream's
+// ingest queue full.
+const codeTooManyRequests jetstream.ErrorCode = 10167
+
 // judge reads a JetStream publish answer.
 func judge(m *nats.Msg) (verdict, error) {
 	// An answer without a body and with this status: nobody took the message.
@@ -52,6 +57,8 @@ func judge(m *nats.Msg) (verdict, error) {
 		return again, fmt.Errorf("%w: the answer is not JetStream's: %w", ErrNotStored, err)
 	case a.Error != nil && (a.Error.ErrorCode == codeMessageTooLarge || a.Error.ErrorCode == codeHeadersTooLarge):
 		return tooBig, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
+	case a.Error != nil && a.Error.ErrorCode == codeTooManyRequests:
+		return busy, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
 	case a.Error != nil:
 		return again, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
 	case a.Stream != schemas.StreamEvents || a.Seq == 0:

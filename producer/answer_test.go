@@ -23,7 +23,7 @@ func TestJudge(t *testing.T) {
 		{"of another stream", `{"stream":"OTHER","seq":7}`, "", again},
 		{"no responders", "", "503", again},
 		{"stream full", fail(503, 10077, "maximum bytes exceeded"), "", again},
-		{"too many requests", fail(429, 10167, "too many requests"), "", again},
+		{"too many requests", fail(429, 10167, "too many requests"), "", busy},
 		{"id in process", fail(409, 10158, "duplicate message id is in process"), "", again},
 		{"account full", fail(400, 10002, "resource limits exceeded for account"), "", again},
 		{"message too large", fail(400, 10054, "message size exceeds maximum allowed"), "", tooBig},

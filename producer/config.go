@@ -66,7 +66,8 @@ const (
 	// included, below 64 MiB of memory.
 	DefaultBufferBytes = 16 << 20
 	// DefaultInFlightBytes is a tenth of a second at the rate a stream that
-	// syncs every frame takes (72 to 116 MB/s).
+	// syncs every frame takes (72 to 116 MB/s). How much of it is used follows
+	// the time answers take (budget.go).
 	DefaultInFlightBytes = 8 << 20
 	// DefaultAckTimeout is JetStream's own request timeout.
 	DefaultAckTimeout = 5 * time.Second
@@ -120,11 +121,13 @@ type Config struct {
 	InFlight int
 
 	// InFlightBytes bounds their bytes over all lanes; one frame is always
-	// allowed. Default DefaultInFlightBytes.
+	// allowed. Fewer are sent when answers take long. Default DefaultInFlightBytes.
 	InFlightBytes int
 
 	// Linger is how long a frame waits for company. Default
-	// schemas.FrameLinger; up to a minute. Negative: not at all.
+	// schemas.FrameLinger; up to a minute. Negative: not at all. While earlier
+	// frames of its lane are unanswered it waits for those answers too, at most
+	// 250 ms altogether: under load frames are full.
 	Linger time.Duration
 
 	// AckTimeout is how long an answer may take before the frame is sent again.

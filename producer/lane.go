@@ -66,12 +66,43 @@ func (l *lane) close(f *frame) {
 // idle says whether nothing of the lane is on its way. Caller holds mu.
 func (l *lane) idle() bool { return len(l.queue) == 0 && l.window.count == 0 }
 
+// holdFor is how long an open frame may wait for the answers to earlier frames
+// of its lane: ten round trips with fsync, and no longer than what an outage may
+// cost a spool (spoolAfter).
+const holdFor = 250 * time.Millisecond
+
+// closeAt is when an open frame is closed unless it is full before: after the
+// linger, or, while earlier frames of the lane are on their way, when those are
+// answered. Sent at once it would only queue up behind them, and every part that
+// follows pays by the frame: at full load frames are full. Caller holds mu, and
+// is the sender.
+func (l *lane) closeAt(f *frame) time.Time {
+	wait := l.p.cfg.Linger
+	if wait > 0 && !l.idle() && l.holds() {
+		wait = max(wait, holdFor)
+	}
+	return f.opened.Add(wait)
+}
+
+// holds says whether the policy has no use for frames closed early: what makes
+// room takes closed ones.
+func (l *lane) holds() bool {
+	switch l.p.cfg.Policy {
+	case DropOldest:
+		return false
+	case Spool:
+		s := l.p.sender.spool
+		return !s.away && !s.pressed.Load()
+	}
+	return true
+}
+
 // closeDue closes the frames that waited long enough, and the one somebody
 // waits for when the lane is idle. Caller holds mu.
 func (l *lane) closeDue(now time.Time) {
 	for i := 0; i < len(l.open); {
 		f := l.open[i]
-		if now.Sub(f.opened) >= l.p.cfg.Linger || f.urgent && l.idle() {
+		if !l.closeAt(f).After(now) || f.urgent && l.idle() {
 			l.close(f)
 		} else {
 			i++
@@ -109,7 +140,7 @@ func (l *lane) nextSend(now time.Time, room int) *frame {
 func (l *lane) wakeAt() (at time.Time, well bool) {
 	well = true
 	for _, f := range l.open {
-		at = earlier(at, f.opened.Add(l.p.cfg.Linger))
+		at = earlier(at, l.closeAt(f))
 	}
 	for f := range l.window.all {
 		at = earlier(at, f.due)

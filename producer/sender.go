@@ -20,7 +20,8 @@ type sender struct {
 	stop  chan struct{}
 	done  chan struct{}
 
-	inFlightBytes int       // payloads in windows
+	inFlightBytes int // payloads in windows
+	budget        budget
 	turn          int       // the lane that is served first
 	lastError     time.Time // when OnError was last called
 	abandoned     int       // events given up at the end; read after done
@@ -41,7 +42,7 @@ type call struct {
 }
 
 func newSender(p *Producer, l link) *sender {
-	s := &sender{p: p, link: l, woken: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	s := &sender{p: p, link: l, budget: newBudget(p.cfg.InFlightBytes), woken: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	s.well.Store(true)
 	if p.spool != nil {
 		s.spool = &spooler{index: len(p.lanes)}
@@ -159,7 +160,7 @@ func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 		l.mu.Lock()
 		var f *frame
 		if s.p.confirmed.Load() {
-			f = l.nextSend(now, s.room())
+			f = l.nextSend(now, s.budget.room(s.inFlightBytes))
 		}
 		if f == nil {
 			next, well = l.wakeAt()
@@ -175,20 +176,13 @@ func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 		}
 		l.mu.Unlock()
 		if silent {
+			s.budget.refused(f.sent, now)
 			s.tell(fmt.Errorf("%w: no answer to frame %d of lane %d; sending it again, attempt %d", ErrOutcomeUnknown, f.seq, l.number, f.attempts))
 		}
 		if err := s.link.publish(l, f); err != nil {
-			s.take(answer{lane: l.index, seq: f.seq, verdict: sendVerdict(err), err: err})
+			s.take(answer{lane: l.index, seq: f.seq, verdict: sendVerdict(err), err: err}, now)
 		}
 	}
-}
-
-// room is how many bytes a new frame may have: any, when none is in flight.
-func (s *sender) room() int {
-	if s.inFlightBytes == 0 {
-		return maxBufferBytes
-	}
-	return s.p.cfg.InFlightBytes - s.inFlightBytes
 }
 
 // settle works through the answers and calls who waited.
@@ -197,8 +191,9 @@ func (s *sender) settle() {
 	answers, calls := s.answers, s.calls
 	s.answers, s.calls = nil, nil
 	s.mu.Unlock()
+	now := time.Now()
 	for _, a := range answers {
-		s.take(a)
+		s.take(a, now)
 	}
 	if len(answers) > 0 {
 		s.mu.Lock()
@@ -215,7 +210,7 @@ func (s *sender) settle() {
 
 // take does what an answer says with its frame. Answers may come twice, late,
 // or for a frame that was settled: only the first to settle it counts.
-func (s *sender) take(a answer) {
+func (s *sender) take(a answer, now time.Time) {
 	if a.err != nil {
 		s.tell(a.err)
 	}
@@ -225,11 +220,14 @@ func (s *sender) take(a answer) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a.verdict == again || a.verdict == gone && s.spool != nil { // on disk it waits for the next producer
+	if a.verdict <= busy || a.verdict == gone && s.spool != nil { // on disk it waits for the next producer
 		for f := range l.window.all {
 			if f.seq == a.seq {
 				f.refused = true
-				f.due = time.Now().Add(retryWait(f.attempts, random()))
+				f.due = now.Add(retryWait(f.attempts, random()))
+				if a.verdict == busy {
+					s.budget.refused(f.sent, now)
+				}
 			}
 		}
 		return
@@ -238,15 +236,19 @@ func (s *sender) take(a answer) {
 	if f == nil {
 		return
 	}
-	s.inFlightBytes -= len(f.payload)
+	n := len(f.payload)
 	switch a.verdict {
 	case stored:
+		if f.attempts == 1 { // of several, nobody knows which was answered
+			s.budget.stored(n, s.inFlightBytes, f.sent, now)
+		}
 		l.ack(f)
 	case tooBig:
 		l.giveUp(f, CauseMaxPayload, refusal(a.err))
 	case gone:
 		l.giveUp(f, CauseConnectionClosed, refusal(a.err))
 	}
+	s.inFlightBytes -= n
 }
 
 // sendAllAgain makes every unanswered frame due: after a reconnect no answer to

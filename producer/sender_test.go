@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +42,38 @@ func TestFrameWaitsForTheLinger(t *testing.T) {
 		if f := l.all(); len(f) != 1 || f[0].head.Rows != 2 {
 			t.Fatalf("after the linger: %+v", f)
 		}
+	})
+}
+
+func TestFrameFillsWhileTheLaneIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers atomic.Bool
+		l := &captureLink{judge: func(int, sent) (answer, bool) { return answer{verdict: stored}, answers.Load() }}
+		p := startOn(t, l, Config{Linger: 20 * time.Millisecond, AckTimeout: 300 * time.Millisecond})
+		defer closeNow(p)
+		start := time.Now()
+		at := func(d time.Duration, frames ...int) {
+			t.Helper()
+			time.Sleep(time.Until(start.Add(d)))
+			synctest.Wait()
+			var rows []int
+			for _, f := range l.all() {
+				rows = append(rows, f.head.Rows)
+			}
+			if !slices.Equal(rows, frames) {
+				t.Fatalf("after %s: frames of %v events, want %v", d, rows, frames)
+			}
+		}
+		p.Log(Event{UserID: "a"})
+		at(20*time.Millisecond, 1) // sent, and not answered
+		p.Log(Event{UserID: "a"})
+		at(200*time.Millisecond, 1)
+		p.Log(Event{UserID: "a"})
+		at(269*time.Millisecond, 1)
+		at(270*time.Millisecond, 1, 2) // held long enough
+		p.Log(Event{UserID: "a"})
+		answers.Store(true)
+		at(700*time.Millisecond, 1, 2, 1, 1, 2) // the first again, what was held no longer, the second again
 	})
 }
 
