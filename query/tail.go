@@ -107,7 +107,7 @@ func (t *tailing) follow(ctx context.Context) error {
 	if err != nil {
 		return passing{fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)}
 	}
-	iter, err := cons.Messages(jetstream.PullMaxMessagesWithBytesLimit(tailPullFrames, tailPullBytes))
+	iter, err := cons.Messages(jetstream.PullMaxMessages(tailPull))
 	if err != nil {
 		return passing{fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)}
 	}
@@ -133,13 +133,9 @@ func (t *tailing) follow(ctx context.Context) error {
 	}
 }
 
-// tailPullFrames and tailPullBytes bound what a tail holds ahead of its reader, and
-// what it asks for at once. With a bound in bytes alone the client makes a queue
-// for a million messages.
-const (
-	tailPullFrames = 64
-	tailPullBytes  = 8 << 20
-)
+// tailPull bounds the frames a tail holds ahead of its reader: 8 MiB of the largest.
+// A bound in bytes would make the client allocate a queue for a million messages.
+const tailPull = 16
 
 // tailIdle is how long the server keeps the consumer of a tail that died.
 const tailIdle = 30 * time.Second

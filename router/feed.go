@@ -22,15 +22,15 @@ type feed struct {
 	gathered time.Time
 }
 
-// feedAhead, feedPull and feedPullBytes bound what a lane holds before it is
-// routed, here and in the client, and what it asks for at once: 68 frames, 34 MiB
-// of the largest, 7 MiB of usual ones. Without a bound in messages the client makes
-// a queue for a million of them, 8 MiB a lane, which every garbage collection reads
-// (with ten topics that was a tenth of all CPU).
+// feedAhead and feedPull bound what a lane holds before it is routed, here and in
+// the client: 64 frames, 32 MiB of the largest, 7 MiB of usual ones. A bound in bytes
+// would make the client allocate a queue for a million messages, 8 MiB a lane, which
+// every garbage collection reads (with ten topics that was a tenth of all CPU); one in
+// both would drop messages, because what the server says when a request ends by its
+// bytes takes a place in a queue that has none left.
 const (
-	feedAhead     = 4
-	feedPull      = 64
-	feedPullBytes = 4 << 20
+	feedAhead = 32
+	feedPull  = 32
 )
 
 // idleConsumer is how long the server keeps the ordered consumer of a router
@@ -48,7 +48,7 @@ func startFeed(ctx context.Context, events jetstream.Stream, filter string, from
 	if err != nil {
 		return nil, fmt.Errorf("router: reading %s: %w", filter, err)
 	}
-	iter, err := cons.Messages(jetstream.PullMaxMessagesWithBytesLimit(feedPull, feedPullBytes))
+	iter, err := cons.Messages(jetstream.PullMaxMessages(feedPull))
 	if err != nil {
 		return nil, fmt.Errorf("router: reading %s: %w", filter, err)
 	}
@@ -83,6 +83,16 @@ func (f *feed) pump(ctx context.Context, filter string) {
 // goodBatchBytes is when a batch is worth its price, which the linger is for:
 // what staging it costs the stream is a tenth of storing its frames then.
 const goodBatchBytes = 2 << 20
+
+// linger is how far apart two batches begin: the least that is asked for, and four
+// times as long as the last one took, up to a second. A stream whose disk is busy
+// with other syncs gets fewer and larger ones, and those of EVENTS their turn.
+func linger(least, took time.Duration) time.Duration {
+	if least <= 0 {
+		return 0
+	}
+	return max(least, min(4*took, time.Second))
+}
 
 // gather waits for one message and takes what else is there, and what comes until
 // the last batch was a linger ago, within bounds: after a quiet time it goes at

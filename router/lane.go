@@ -63,15 +63,18 @@ func (l *lane) run(ctx context.Context) error {
 		return err
 	}
 	defer feed.stop()
+	var took time.Duration // by the last batch
 	for {
-		msgs, err := feed.gather(ctx, l.cfg.Linger, l.cfg.MaxBatchMessages, l.cfg.MaxBatchBytes)
+		msgs, err := feed.gather(ctx, linger(l.cfg.Linger, took), l.cfg.MaxBatchMessages, l.cfg.MaxBatchBytes)
 		if err != nil {
 			return err
 		}
 		if len(msgs) == 0 {
 			err = l.countUnread(ctx, feed.pending)
 		} else {
+			began := time.Now()
 			err = l.route(ctx, msgs)
+			took = time.Since(began)
 		}
 		if err != nil {
 			return err

@@ -1,0 +1,61 @@
+package router
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestLinger(t *testing.T) {
+	for _, c := range []struct{ least, took, want time.Duration }{
+		{100 * time.Millisecond, 0, 100 * time.Millisecond},
+		{100 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond},
+		{100 * time.Millisecond, 5 * time.Second, time.Second},
+		{2 * time.Second, 5 * time.Second, 2 * time.Second},
+		{-1, 5 * time.Second, 0},
+	} {
+		if got := linger(c.least, c.took); got != c.want {
+			t.Errorf("at least %s after %s: %s, want %s", c.least, c.took, got, c.want)
+		}
+	}
+}
+
+// A batch goes at once after a quiet time, a linger after the one before in a busy
+// one, and earlier when it is worth it.
+func TestGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{ch: make(chan message, feedAhead)}
+		start := time.Now()
+		gather := func(want int, at time.Duration) {
+			t.Helper()
+			msgs, err := f.gather(context.Background(), 100*time.Millisecond, 500, 16<<20)
+			if err != nil || len(msgs) != want || time.Since(start) != at {
+				t.Fatalf("%d messages after %s, %v; want %d after %s", len(msgs), time.Since(start), err, want, at)
+			}
+		}
+		send := func(sizes ...int) {
+			for _, n := range sizes {
+				f.ch <- message{data: make([]byte, n), pending: 1}
+			}
+		}
+		send(1, 1)
+		gather(2, 0)
+		send(1)
+		go func() {
+			time.Sleep(60 * time.Millisecond)
+			send(1, 1)
+		}()
+		gather(3, 100*time.Millisecond)
+		send(goodBatchBytes/2, goodBatchBytes/2, 1)
+		gather(3, 100*time.Millisecond)
+		time.Sleep(time.Second)
+		send(1)
+		gather(1, 1100*time.Millisecond)
+		go func() {
+			time.Sleep(10 * time.Millisecond)
+			send(goodBatchBytes)
+		}()
+		gather(1, 1110*time.Millisecond)
+	})
+}
