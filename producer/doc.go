@@ -20,7 +20,8 @@
 //
 // Log (producer.go) checks the event and copies it into the open frame of its
 // month and lane (admit.go, lane.go): columns, not structs. A frame closes at
-// schemas.FrameRows events, schemas.FrameRawBytes bytes, or after the linger.
+// schemas.FrameRows events, schemas.FrameRawBytes bytes, or after the linger; later
+// while frames of its lane before it are unanswered (closeAt).
 // One goroutine (sender.go) encodes closed frames, gives each the next seq of
 // its lane, publishes it, and settles it when JetStream answers (answer.go).
 // When frames are filled faster than it encodes, the call to Log that fills one

@@ -25,7 +25,8 @@ type feed struct {
 // feedAhead and feedPull bound what a lane holds before it is routed, here and in
 // the client: 64 frames, 32 MiB of the largest, 7 MiB of usual ones. A bound in bytes
 // would make the client allocate a queue for a million messages, 8 MiB a lane, which
-// every garbage collection reads (with ten topics that was a tenth of all CPU); one in
+// every garbage collection reads (with ten topics a tenth of the CPU of everything but
+// ClickHouse); one in
 // both would drop messages, because what the server says when a request ends by its
 // bytes takes a place in a queue that has none left.
 const (
