@@ -25,9 +25,11 @@ const (
 type stream struct {
 	units chan *unit
 	room  *semaphore.Weighted
-	stop  context.CancelFunc
-	group *errgroup.Group
-	ctx   context.Context
+	// buffers are for units that come, from those that were taken.
+	buffers *buffers
+	stop    context.CancelFunc
+	group   *errgroup.Group
+	ctx     context.Context
 }
 
 // pipe starts to read shards one after the other, each behind its mark, and to
@@ -35,7 +37,7 @@ type stream struct {
 func (j *Job) pipe(ctx context.Context, shards []*shard, workers, batch int, ahead int64, single bool) *stream {
 	ctx, cancel := context.WithCancel(ctx)
 	g, gctx := errgroup.WithContext(ctx)
-	st := &stream{units: make(chan *unit, min(maxUnits, 4*workers*batch)), room: semaphore.NewWeighted(ahead), stop: cancel, group: g, ctx: gctx}
+	st := &stream{units: make(chan *unit, min(maxUnits, 4*workers*batch)), room: semaphore.NewWeighted(ahead), buffers: &j.buffers, stop: cancel, group: g, ctx: gctx}
 	work := make(chan *unit)
 	g.Go(func() error {
 		defer close(st.units)
@@ -94,6 +96,8 @@ const storedRowBytes = 256
 func (st *stream) next(before *unit) (*unit, error) {
 	if before != nil {
 		st.room.Release(before.weight)
+		st.buffers.put(before.lines)
+		before.lines = nil
 	}
 	u, ok := <-st.units
 	if !ok {

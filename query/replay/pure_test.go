@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -209,6 +210,26 @@ func TestProducerOf(t *testing.T) {
 				}
 				seen[p] = true
 			}
+		}
+	}
+}
+
+// A frame of a replay without a filter is rendered as it is; a filter is a statement
+// a frame, ten times the price.
+func TestNoFilterNoStatement(t *testing.T) {
+	t.Parallel()
+	topic := schemas.NewTopic("app")
+	for text, want := range map[string]bool{"": false, "level = 'error'": true} {
+		where, err := filter.Parse(text, &topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := &Job{topic: topic, where: where, spec: Spec{Kind: IntoWriter}}
+		if err := j.prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if (j.filter != "") != want {
+			t.Errorf("%q makes the condition %q", text, j.filter)
 		}
 	}
 }

@@ -33,6 +33,8 @@ func (j *Job) newRenderer(single bool) *renderer {
 func (r *renderer) render(ctx context.Context, u *unit) error {
 	if r.lanes != nil {
 		r.lanes.begin(u)
+	} else {
+		u.lines = r.j.buffers.get(u.size())
 	}
 	if u.data != nil {
 		if err := r.frame(ctx, u); err != nil {

@@ -57,10 +57,11 @@ type Job struct {
 	filter string
 	params map[string]string
 
-	target *target // nil unless the job is into a topic
-	done   progress
-	begun  []*shard // by time: those with a mark
-	saved  time.Time
+	buffers buffers
+	target  *target // nil unless the job is into a topic
+	done    progress
+	begun   []*shard // by time: those with a mark
+	saved   time.Time
 }
 
 // state is a job's entry.
@@ -138,12 +139,17 @@ func (j *Job) table() string { return schemas.QuotedTable(j.r.cfg.DB.Database, j
 
 // prepare works out what is replayed of every row.
 func (j *Job) prepare(ctx context.Context) (err error) {
+	if j.spec.Kind == IntoWriter { // what goes to a stream is kept until it is acknowledged
+		j.buffers = newBuffers()
+	}
 	if j.spec.Kind == IntoTopic && j.spec.Into != j.topic.Name {
 		if j.target, err = j.r.target(ctx, j); err != nil {
 			return err
 		}
 	}
-	j.filter, j.params = j.where.SQL()
+	if !j.where.All() { // else no frame needs a statement
+		j.filter, j.params = j.where.SQL()
+	}
 	j.done.events.Store(j.state.Events)
 	return nil
 }
