@@ -38,7 +38,8 @@ func TestReach(t *testing.T) {
 			}
 			return rows
 		}
-		edge, ok := p.reach(parts)
+		spare := rapid.SampledFrom(spares[:]).Draw(t, "spare")
+		edge, ok := p.reach(parts, spare)
 		if !ok {
 			return
 		}
@@ -56,7 +57,7 @@ func TestReachOfEvenShards(t *testing.T) {
 	t.Parallel()
 	parts := []part{{Shard: registry.Shard{MinTs: 1e6, MaxTs: 2e6 - 1, Rows: 1e6}}, {Shard: registry.Shard{MinTs: 0, MaxTs: 1e6 - 1, Rows: 1e6}}}
 	p := &plan{from: 1, to: math.MaxInt64, limit: 499}
-	edge, ok := p.reach(parts)
+	edge, ok := p.reach(parts, 4)
 	if want := int64(2e6 - 1 - 2048); !ok || edge != want {
 		t.Errorf("%d %v, want %d", edge, ok, want)
 	}
@@ -64,7 +65,7 @@ func TestReachOfEvenShards(t *testing.T) {
 		t.Errorf("%d shards lie within", len(got))
 	}
 	p.limit = 600_000
-	if edge, ok := p.reach(parts); ok {
+	if edge, ok := p.reach(parts, 4); ok {
 		t.Errorf("a page of nearly all has a reach of %d", edge)
 	}
 }

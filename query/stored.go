@@ -88,7 +88,11 @@ func (w *walk) addNearest(ctx context.Context, group []part, rows []row) (_ []ro
 			}
 		}
 	}()
-	if edge, ok := w.p.reach(group); ok {
+	for _, spare := range spares {
+		edge, ok := w.p.reach(group, spare)
+		if !ok {
+			break
+		}
 		near := w.p.upTo(group, edge)
 		if rows, err = w.addStored(ctx, near, rows, &position{ts: edge}); err != nil {
 			return nil, err
