@@ -130,7 +130,12 @@ func (w *walk) addStored(ctx context.Context, group []part, rows []row, edge *po
 // is of no use to the page.
 func (r *Reader) storedPage(p *plan, keys []tables.ShardKey, edge *position) *tables.Select {
 	cond, params := p.condition(p.within(edge))
+	settings := readSettings
+	if p.where.All() {
+		settings = unfilteredSettings
+	}
 	return &tables.Select{
+		Settings: settings,
 		SQL: fmt.Sprintf("SELECT %s FROM %s WHERE %s AND %s %s", p.columns(params),
 			schemas.QuotedTable(r.db.Database, p.topic.Name), tables.InShards(keys), cond, p.order()),
 		Params: params,
