@@ -240,6 +240,16 @@ func TestOverlapPruning(t *testing.T) {
 	if len(page.Events) != 500 || page.Cursor == "" || len(page.Shards) != 2 || want != 2 {
 		t.Errorf("%d events, cursor %q, shards %v, of which %d overlap", len(page.Events), page.Cursor, page.Shards, want)
 	}
+	// ClickHouse says the same by EXPLAIN: it opens parts of these alone.
+	plan, err := r.Explain(t.Context(), ten)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := e.count("SELECT uniqExact(_part) FROM %s WHERE ts >= fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC')",
+		e.table("usage"), ten.From.UnixNano(), ten.To.UnixNano())
+	if !slices.Equal(slices.Sorted(slices.Values(plan.Shards)), slices.Sorted(slices.Values(page.Shards))) || plan.Parts != parts || plan.Rows > 2000 {
+		t.Errorf("EXPLAIN has %d parts with %d rows of %v, the range lies in %d parts", plan.Parts, plan.Rows, plan.Shards, parts)
+	}
 
 	ctx, stop := context.WithCancel(t.Context())
 	var coming sync.WaitGroup

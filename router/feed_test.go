@@ -11,7 +11,7 @@ func TestLinger(t *testing.T) {
 	for _, c := range []struct{ least, took, want time.Duration }{
 		{100 * time.Millisecond, 0, 100 * time.Millisecond},
 		{100 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond},
-		{100 * time.Millisecond, 5 * time.Second, time.Second},
+		{100 * time.Millisecond, 5 * time.Second, 300 * time.Millisecond},
 		{2 * time.Second, 5 * time.Second, 2 * time.Second},
 		{-1, 5 * time.Second, 0},
 	} {

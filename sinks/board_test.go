@@ -47,7 +47,7 @@ func TestDue(t *testing.T) {
 
 // Where inserts take long a shard rests until its batch is full, or no more comes.
 func TestRest(t *testing.T) {
-	cfg := Config{}.withDefaults()
+	cfg := Config{MaxLinger: 3 * time.Second}.withDefaults()
 	s := &state{}
 	due := func(what string, want time.Time) {
 		t.Helper()
