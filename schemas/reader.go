@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -26,13 +25,6 @@ type openColumn struct {
 	words wordList // String values, or the dictionary
 	keys  []uint32 // dictionary key per value; nil for plain String
 }
-
-// wordList is where each string lies in the decompressed frame.
-type wordList struct{ starts, ends []uint32 }
-
-func (w *wordList) size(i int) int { return int(w.ends[i] - w.starts[i]) }
-
-func (w *wordList) reset() { w.starts, w.ends = w.starts[:0], w.ends[:0] }
 
 // Open reads a frame of topic t made under the given schema version. After an
 // error the reader holds no frame but may be used again.
@@ -343,104 +335,3 @@ func (r *FrameReader) word(col *openColumn, i int) string {
 
 // Raw is the open frame's decompressed block, valid until the next Open.
 func (r *FrameReader) Raw() []byte { return r.raw }
-
-// cursor reads the block with bounds; once bad it stays so and yields zeros.
-type cursor struct {
-	raw []byte
-	at  int
-	bad bool
-}
-
-func (c *cursor) uvarint() uint64 {
-	v, n := binary.Uvarint(c.raw[c.at:])
-	if n <= 0 {
-		c.bad = true
-		return 0
-	}
-	c.at += n
-	return v
-}
-
-func (c *cursor) bytes(n int) []byte {
-	if c.bad || n < 0 || n > len(c.raw)-c.at {
-		c.bad = true
-		return nil
-	}
-	b := c.raw[c.at : c.at+n]
-	c.at += n
-	return b
-}
-
-func (c *cursor) uint64() uint64 {
-	if b := c.bytes(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (c *cursor) text() []byte {
-	n := c.uvarint()
-	if n > uint64(len(c.raw)) {
-		c.bad = true
-		return nil
-	}
-	return c.bytes(int(n))
-}
-
-func (c *cursor) words(w *wordList, n int) {
-	w.reset()
-	c.moreWords(w, n)
-}
-
-func (c *cursor) moreWords(w *wordList, n int) {
-	for range n {
-		s := c.text()
-		if c.bad {
-			return
-		}
-		w.starts = append(w.starts, uint32(c.at-len(s)))
-		w.ends = append(w.ends, uint32(c.at))
-	}
-}
-
-// IsFrameError says whether err is a refusal of the frame itself, to be kept as
-// a dead letter, and not a passing fault.
-func IsFrameError(err error) bool { return Reason(err) != "" }
-
-// Reason is the one-word reason of a refusal, as dead letters and counters carry
-// it, or "" when err is none.
-func Reason(err error) string {
-	for _, r := range reasons {
-		if errors.Is(err, r.err) {
-			return r.word
-		}
-	}
-	return ""
-}
-
-var reasons = []struct {
-	err  error
-	word string
-}{
-	{ErrFrameHeaders, "bad-headers"},
-	{ErrFrameCorrupt, "corrupt"},
-	{ErrFrameTooLarge, "frame-too-large"},
-	{ErrFrameColumns, "bad-columns"},
-	{ErrFrameLies, "headers-lie"},
-	{ErrFrameMonth, "wrong-month"},
-	{ErrPastRetention, "past-retention"},
-	{ErrFrameSchema, "unknown-schema"},
-	{ErrNotJSON, "not-json"},
-	{ErrJSONEvent, "bad-json-event"},
-	{ErrUnknownTopic, "unknown-topic"},
-	{ErrTopicName, "bad-topic-name"},
-	{ErrMonth, "bad-month"},
-	{ErrSubject, "bad-subject"},
-	{ErrTimeZero, "time-zero"},
-	{ErrTimeTooOld, "time-too-old"},
-	{ErrTimeTooFarAhead, "time-too-far-ahead"},
-	{ErrEventTooLarge, "event-too-large"},
-	{ErrTooManyAttrs, "too-many-attributes"},
-	{ErrAttrName, "bad-attribute-name"},
-	{ErrID, "bad-id"},
-}

@@ -1,0 +1,45 @@
+package schemas
+
+import "errors"
+
+// IsFrameError says whether err is a refusal of the frame itself, to be kept as
+// a dead letter, and not a passing fault.
+func IsFrameError(err error) bool { return Reason(err) != "" }
+
+// Reason is the one-word reason of a refusal, as dead letters and counters carry
+// it, or "" when err is none.
+func Reason(err error) string {
+	for _, r := range reasons {
+		if errors.Is(err, r.err) {
+			return r.word
+		}
+	}
+	return ""
+}
+
+var reasons = []struct {
+	err  error
+	word string
+}{
+	{ErrFrameHeaders, "bad-headers"},
+	{ErrFrameCorrupt, "corrupt"},
+	{ErrFrameTooLarge, "frame-too-large"},
+	{ErrFrameColumns, "bad-columns"},
+	{ErrFrameLies, "headers-lie"},
+	{ErrFrameMonth, "wrong-month"},
+	{ErrPastRetention, "past-retention"},
+	{ErrFrameSchema, "unknown-schema"},
+	{ErrNotJSON, "not-json"},
+	{ErrJSONEvent, "bad-json-event"},
+	{ErrUnknownTopic, "unknown-topic"},
+	{ErrTopicName, "bad-topic-name"},
+	{ErrMonth, "bad-month"},
+	{ErrSubject, "bad-subject"},
+	{ErrTimeZero, "time-zero"},
+	{ErrTimeTooOld, "time-too-old"},
+	{ErrTimeTooFarAhead, "time-too-far-ahead"},
+	{ErrEventTooLarge, "event-too-large"},
+	{ErrTooManyAttrs, "too-many-attributes"},
+	{ErrAttrName, "bad-attribute-name"},
+	{ErrID, "bad-id"},
+}
