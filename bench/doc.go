@@ -27,7 +27,8 @@
 // # Growth
 //
 // growth.go measures what grows with rows, shards, months, topics, lanes and
-// producers, fits cost = a · size^b (fit.go), and draws it (plot.go).
+// producers, fits cost = a · size^b (fit.go), and draws it (plot.go). Each is
+// written as soon as it is measured, beside what other runs left (curve.go).
 //
 // # Records
 //

@@ -130,7 +130,7 @@ func TestSlope(t *testing.T) {
 		{[]Point{{4, 4}, {4, 5}}, math.NaN(), "not known"},
 		{nil, math.NaN(), "not known"},
 	} {
-		got := Slope(c.points)
+		_, got := Fit(c.points)
 		if math.Abs(got-c.want) > 1e-9 || math.IsNaN(got) != math.IsNaN(c.want) || Order(got) != c.order {
 			t.Errorf("%v: slope %v, %q", c.points, got, Order(got))
 		}

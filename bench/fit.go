@@ -11,9 +11,9 @@ type Point struct {
 	Cost float64 `json:"cost"`
 }
 
-// Slope is the exponent b of cost = a · size^b that fits the points best: least
+// Fit are a and b of the cost = a · size^b that fits the points best: least
 // squares over the logarithms. NaN of fewer than two sizes.
-func Slope(points []Point) float64 {
+func Fit(points []Point) (a, b float64) {
 	var n, sx, sy, sxx, sxy float64
 	for _, p := range points {
 		if p.Size <= 0 || p.Cost <= 0 {
@@ -23,9 +23,10 @@ func Slope(points []Point) float64 {
 		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
 	}
 	if d := n*sxx - sx*sx; n >= 2 && d > 1e-9 {
-		return (n*sxy - sx*sy) / d
+		b = (n*sxy - sx*sy) / d
+		return math.Exp((sy - b*sx) / n), b
 	}
-	return math.NaN()
+	return math.NaN(), math.NaN()
 }
 
 // constantSlope and linearSlope are how far measured exponents of costs that do

@@ -2,67 +2,77 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
+	"time"
 )
 
-// Curve is one cost over one size that grows.
-type Curve struct {
-	Name   string  `json:"name"` // stable: the plot's file name
-	What   string  `json:"what"` // of the cost
-	Over   string  `json:"over"` // the size
-	Unit   string  `json:"unit"`
-	Points []Point `json:"points"`
-	Slope  float64 `json:"slope"`
-	Order  string  `json:"order"`
+// Growth is one size that grows, and how the costs over it are measured.
+type Growth struct {
+	Name string
+	Run  func(context.Context, *Suite) ([]Curve, error)
 }
 
-// fitted fills Slope and Order.
-func (c Curve) fitted() Curve {
-	c.Slope = Slope(c.Points)
-	c.Order = Order(c.Slope)
-	if math.IsNaN(c.Slope) {
-		c.Slope = 0 // JSON has no NaN; Order says it
+// Growths are all, in the order of the table.
+func Growths() []Growth {
+	return []Growth{
+		{"rows", growRows},
+		{"shards", growShards},
+		{"months", growMonths},
+		{"topics", growTopics},
+		{"lanes", growLanes},
+		{"producers", growProducers},
 	}
-	return c
 }
 
-// GrowthReport is what growth.json holds.
-type GrowthReport struct {
-	Machine Machine `json:"machine"`
-	Seconds float64 `json:"seconds"`
-	// OtherCores and Size are as Report's.
-	OtherCores float64 `json:"other_cores"`
-	Size       Size    `json:"size"`
-	Curves     []Curve `json:"curves"`
-}
+// ErrUnknownGrowth is a name that no Growth has.
+var ErrUnknownGrowth = errors.New("no such growth")
 
-// Growths measures everything that grows, one size after the other.
-func (s *Suite) Growths(ctx context.Context) ([]Curve, error) {
-	var all []Curve
-	for _, g := range []struct {
-		name string
-		run  func(context.Context, *Suite) ([]Curve, error)
-	}{
-		{"rows", growRows}, {"shards", growShards}, {"months", growMonths},
-		{"topics", growTopics}, {"lanes", growLanes}, {"producers", growProducers},
-	} {
-		named := *s
-		named.Progress = func(_, phase string, done, of int) {
-			if s.Progress != nil {
-				s.Progress(g.name, phase, done, of)
-			}
-		}
-		curves, err := g.run(ctx, &named)
-		if err != nil {
-			return all, fmt.Errorf("growth with %s: %w", g.name, err)
-		}
-		for _, c := range curves {
-			all = append(all, c.fitted())
+// SelectedGrowths are those of the given names, or all; in the table's order.
+func SelectedGrowths(names []string) ([]Growth, error) {
+	all := Growths()
+	for _, n := range names {
+		if !slices.ContainsFunc(all, func(g Growth) bool { return g.Name == n }) {
+			return nil, fmt.Errorf("%w: %q; there are %s", ErrUnknownGrowth, n, strings.Join(GrowthNames(), ", "))
 		}
 	}
-	return all, nil
+	if len(names) == 0 {
+		return all, nil
+	}
+	return slices.DeleteFunc(all, func(g Growth) bool { return !slices.Contains(names, g.Name) }), nil
+}
+
+// GrowthNames are those of all.
+func GrowthNames() []string {
+	var names []string
+	for _, g := range Growths() {
+		names = append(names, g.Name)
+	}
+	return names
+}
+
+// Grow measures one, which began is the run it belongs to, and reports its
+// progress under its name.
+func (s *Suite) Grow(ctx context.Context, g Growth, began time.Time) ([]Curve, error) {
+	named := *s
+	named.Progress = func(_, phase string, done, of int) {
+		if s.Progress != nil {
+			s.Progress(g.Name, phase, done, of)
+		}
+	}
+	at, others := time.Now(), WatchOthers()
+	curves, err := g.Run(ctx, &named)
+	if err != nil {
+		return nil, fmt.Errorf("growth with %s: %w", g.Name, err)
+	}
+	run := GrowthRun{Began: began.UTC().Truncate(time.Second), Size: s.Size, Seconds: time.Since(at).Seconds(), OtherCores: others.Cores()}
+	for i := range curves {
+		curves[i].Growth, curves[i].Run = g.Name, run
+		curves[i] = curves[i].fitted()
+	}
+	return curves, nil
 }
 
 // growthEvents is a run of a second or two.
@@ -127,33 +137,4 @@ func (s *Suite) growOnce(ctx context.Context, set func(*Config)) (micros float64
 	}
 	rate, err := s.rate(parts.ctx, &cfg, topics)
 	return 1e6 / rate, parts.failed(err)
-}
-
-// Markdown is the report as a section of a README; the plots lie beside it.
-func (r GrowthReport) Markdown() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s. Size %s; the run took %.0f s%s.\n\n", r.Machine, r.Size, r.Seconds, beside(r.OtherCores))
-	b.WriteString("| cost | over | measured | order of growth |\n|---|---|---|---|\n")
-	for _, c := range r.Curves {
-		points := make([]string, len(c.Points))
-		for i, p := range c.Points {
-			points[i] = fmt.Sprintf("%s: %s", short(p.Size), short(p.Cost))
-		}
-		fmt.Fprintf(&b, "| %s, %s | %s | %s | %s |\n", c.What, c.Unit, c.Over, strings.Join(points, " · "), c.Order)
-	}
-	for _, c := range r.Curves {
-		fmt.Fprintf(&b, "\n![%s, over %s](growth-%s.svg)", c.What, c.Over, c.Name)
-	}
-	return b.String() + "\n"
-}
-
-// short is a number with three digits.
-func short(v float64) string {
-	switch {
-	case v >= 1e6:
-		return fmt.Sprintf("%.3g M", v/1e6)
-	case v >= 1e3:
-		return fmt.Sprintf("%.3g k", v/1e3)
-	}
-	return fmt.Sprintf("%.3g", v)
 }

@@ -45,6 +45,12 @@ func (s *Suite) DescribeMachine(ctx context.Context) (Machine, error) {
 	return m, err
 }
 
+// Same says whether both are one machine with the same software.
+func (m Machine) Same(other Machine) bool {
+	m.FsyncMicros, other.FsyncMicros = 0, 0 // no two runs agree on it
+	return m == other
+}
+
 // String is one line for people.
 func (m Machine) String() string {
 	return fmt.Sprintf("%d cores%s, %.0f GiB of memory, %s, %s, NATS %s, ClickHouse %s, fsync of 64 KiB in %.1f ms",

@@ -14,7 +14,8 @@ const (
 )
 
 // Plot is the curve as an SVG with two logarithmic axes, where a power of the
-// size is a straight line. Its colours are legible on white and on black.
+// size is a straight line: its points, and the line that fits them, dashed. Its
+// colours are legible on white and on black.
 func (c Curve) Plot() string {
 	x, y := newScale(c.Points, func(p Point) float64 { return p.Size }), newScale(c.Points, func(p Point) float64 { return p.Cost })
 	px := func(v float64) float64 { return plotLeft + x.at(v)*(plotWidth-plotLeft-plotRight) }
@@ -33,18 +34,29 @@ func (c Curve) Plot() string {
 		fmt.Fprintf(&b, `<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#808080" stroke-opacity="0.3"/>`+"\n", plotLeft, py(v), plotWidth-plotRight, py(v))
 		text(plotLeft-8, py(v)+4, "end", "", short(v))
 	}
-	text(plotWidth/2, 18, "middle", ` font-weight="bold"`, c.What+", "+c.Unit)
+	text(plotWidth/2, 18, "middle", ` font-weight="bold"`, c.What)
 	text(plotWidth/2, 34, "middle", "", c.Order)
 	text(plotWidth/2, plotHeight-12, "middle", "", c.Over)
-	var line []string
-	for _, p := range c.Points {
-		line = append(line, fmt.Sprintf("%.1f,%.1f", px(p.Size), py(p.Cost)))
+	middle := float64(plotTop+plotHeight-plotBottom) / 2
+	text(16, middle, "middle", fmt.Sprintf(` transform="rotate(-90 16 %.1f)"`, middle), c.Unit)
+	if first, last := c.ends(); c.Factor > 0 {
+		fit := func(size float64) float64 { return c.Factor * math.Pow(size, c.Slope) }
+		fmt.Fprintf(&b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#e2702a" stroke-width="2" stroke-dasharray="6 4"><title>%s</title></line>`+"\n",
+			px(first), py(fit(first)), px(last), py(fit(last)), escapeXML(fmt.Sprintf("%s · n^%.2f", short(c.Factor), c.Slope)))
 	}
-	fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="#2a7ae2" stroke-width="2"/>`+"\n", strings.Join(line, " "))
 	for _, p := range c.Points {
 		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="4" fill="#2a7ae2"><title>%s: %s %s</title></circle>`+"\n", px(p.Size), py(p.Cost), short(p.Size), short(p.Cost), escapeXML(c.Unit))
 	}
 	return b.String() + "</svg>\n"
+}
+
+// ends are the least and the greatest size.
+func (c Curve) ends() (first, last float64) {
+	first, last = math.Inf(1), math.Inf(-1)
+	for _, p := range c.Points {
+		first, last = min(first, p.Size), max(last, p.Size)
+	}
+	return first, last
 }
 
 // scale is a logarithmic axis.

@@ -23,9 +23,7 @@ type Report struct {
 // after them: the report of a run that measured only some. Reports of another
 // machine or size have nothing in common, and now stands alone.
 func Merged(old, now Report) Report {
-	a, b := old.Machine, now.Machine
-	a.FsyncMicros, b.FsyncMicros = 0, 0 // no two runs agree on it
-	if a != b || old.Size != now.Size {
+	if !old.Machine.Same(now.Machine) || old.Size != now.Size {
 		return now
 	}
 	out := now

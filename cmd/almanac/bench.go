@@ -30,7 +30,8 @@ nothing else.`,
   almanac bench --all -o json
   almanac bench --all --only log,log-p99 --quick
   almanac bench --all --quick --against bench/recorded.json
-  almanac bench --growth --write bench`,
+  almanac bench --growth --write bench
+  almanac bench --growth --only shards,months -o json`,
 		Args: unknownCommand,
 		RunE: a.does(a.bench),
 	}

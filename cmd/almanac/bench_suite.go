@@ -26,13 +26,13 @@ type benchFlags struct {
 func suiteFlags(cmd *cobra.Command) {
 	cmd.Flags().Bool("all", false, "measure every figure that has a bar (about a quarter of an hour)")
 	cmd.Flags().Bool("growth", false, "measure how costs grow with rows, shards, months, topics, lanes and producers")
-	cmd.Flags().StringSlice("only", nil, "measure only these `FIGURES` of --all: "+strings.Join(bench.Names(), ", "))
+	cmd.Flags().StringSlice("only", nil, "measure only these `FIGURES` of --all: "+strings.Join(bench.Names(), ", ")+"; of --growth: "+strings.Join(bench.GrowthNames(), ", "))
 	cmd.Flags().Bool("short", false, "two fifths of every size")
 	cmd.Flags().Bool("quick", false, "a twentieth of every size: to see that it works; the figures mean little")
 	cmd.Flags().String("write", "", "write results into this `DIR` too: JSON, plots, and the tables of its README.md")
 	cmd.Flags().String("record", "", "write the results into `FILE`, for --against")
 	cmd.Flags().String("against", "", "compare the main ratios with those recorded in `FILE`; fail when one fell by more than 20 %")
-	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(bench.Names(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(append(bench.Names(), bench.GrowthNames()...), cobra.ShellCompDirectiveNoFileComp))
 }
 
 func suiteOf(cmd *cobra.Command) (f benchFlags, err error) {
@@ -51,14 +51,17 @@ func suiteOf(cmd *cobra.Command) (f benchFlags, err error) {
 	f.record, _ = cmd.Flags().GetString("record")
 	f.check, _ = cmd.Flags().GetString("against")
 	switch {
-	case f.growth && (f.all || len(f.only) > 0 || f.check != "" || f.record != ""):
-		return f, usageError{errors.New("--growth stands alone: give it without --all, --only, --record and --against")}
+	case f.growth && (f.all || f.check != "" || f.record != ""):
+		return f, usageError{errors.New("--growth stands alone: give it without --all, --record and --against")}
 	case quick && less:
 		return f, usageError{errors.New("--quick and --short are two sizes: give one of them")}
 	case !f.wanted() && (f.size != bench.Full || f.write != "" || f.record != ""):
 		return f, usageError{errors.New("--short, --quick, --write and --record belong to --all or --growth: give one of them")}
 	case len(f.only) == 0 && f.check != "" && !f.all:
 		f.only = bench.CheckNames()
+	}
+	if f.growth {
+		return f, growthOnly(f.only)
 	}
 	if _, err := bench.Selected(f.only); err != nil {
 		return f, usageError{fmt.Errorf("--only: %w%s", err, suggestion(f.only[0], bench.Names(), ""))}
