@@ -11,23 +11,12 @@ type admitted struct {
 	ts    int64 // unix ns
 	now   int64 // unix ns
 	size  int   // bytes of the buffer it takes
-	worst int   // bytes it can have in an encoded frame, at most
+	worst int   // bytes it adds to a frame, at most
 }
 
 // rowBytes is what FrameBuilder.RawBytes counts for a row beside its strings:
 // time, id, dictionary keys, lengths and the attribute offset.
 const rowBytes = 39
-
-// Bounds of what FrameBuilder.RawBytes does not count: per row, longer lengths
-// and the mark of invalid UTF-8; per attribute, its dictionary key and lengths;
-// per number, the difference between the eight bytes counted and the longest
-// text (a time: 35 bytes); per promoted field, its zero.
-const (
-	worstRowBytes   = rowBytes + 40
-	worstAttrBytes  = 12
-	worstTextBytes  = 27
-	worstFieldBytes = 8
-)
 
 // admit fills in the event's defaults, checks its limits and measures it.
 func (p *Producer) admit(ev *Event) (a admitted, err error) {
@@ -48,13 +37,7 @@ func (p *Producer) admit(ev *Event) (a admitted, err error) {
 		p.privacy.Apply(ev)
 	}
 	n := ev.Bytes()
-	a.size = n + rowBytes
-	a.worst = n + worstRowBytes + len(p.topic.Fields)*worstFieldBytes + len(ev.Attrs)*worstAttrBytes
-	for i := range ev.Attrs {
-		if ev.Attrs[i].Kind() != schemas.KindString {
-			a.worst += worstTextBytes
-		}
-	}
+	a.size, a.worst = n+rowBytes, p.topic.MaxRowBytes(n, len(ev.Attrs))
 	return a, nil
 }
 
@@ -101,7 +84,7 @@ func (p *Producer) add(ev *Event, a admitted, w waiter, urgent bool) bool {
 	}
 	f := l.frameFor(a.ts)
 	var full *frame // that this event closed
-	if f.events > 0 && f.worst+a.worst > p.worstBytes {
+	if f.events > 0 && f.builder.MaxBytes(a.worst) > p.frameBytes {
 		l.close(f)
 		full, f = f, l.frameFor(a.ts)
 	}
@@ -113,7 +96,6 @@ func (p *Producer) add(ev *Event, a admitted, w waiter, urgent bool) bool {
 	f.builder.Append(ev, a.ts, id)
 	f.events++
 	f.charge += a.size
-	f.worst += a.worst
 	if w.done != nil {
 		f.waiters = append(f.waiters, w)
 		f.awaited = true

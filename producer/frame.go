@@ -20,7 +20,6 @@ type frame struct {
 
 	events  int
 	charge  int // bytes of the buffer it holds
-	worst   int // bytes it can have encoded, at most
 	waiters []waiter
 	awaited bool // Publish or Submit put an event in: never evicted
 	urgent  bool // Publish did: no linger when the lane is idle

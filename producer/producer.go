@@ -30,7 +30,6 @@ type Producer struct {
 
 	privacy    *schemas.Privacy // nil: the topic has no such rules
 	frameBytes int              // what an encoded frame may have on this connection
-	worstBytes int              // what its events may come to at worst, so that it does
 	builders   freeList[*schemas.FrameBuilder]
 	payloads   freeList[[]byte]
 	unencoded  atomic.Int32  // closed frames that wait to be encoded
@@ -201,8 +200,6 @@ func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer
 		payloads: make(freeList[[]byte], freePayloads),
 		closing:  make(chan struct{}), closed: make(chan struct{}),
 	}
-	// The columns' names, and what LZ4 adds to what it cannot compress.
-	p.worstBytes = p.frameBytes - p.frameBytes/128 - (len(topic.Fields)+10)*128
 	p.now = newClock().now
 	if cfg.Now != nil {
 		p.now = func() int64 { return cfg.Now().UnixNano() }

@@ -136,7 +136,7 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		if err == nil && len(payload) > schemas.MaxFrameBytes {
 			err = fmt.Errorf("%w: %d bytes encoded, the limit is %d", schemas.ErrFrameTooLarge, len(payload), schemas.MaxFrameBytes)
 		}
-		if err != nil { // FrameRawBytes leaves room, so it cannot be; if it is, nothing is lost
+		if err != nil { // Fits leaves room, so it cannot be; if it is, nothing is lost
 			dead = append(dead, deadLetter{payload: m.data, events: b.Rows(), err: fmt.Errorf("%w: %w", schemas.ErrFrameTooLarge, err)})
 		} else {
 			frames = append(frames, frame{f, bytes.Clone(payload)})
@@ -182,6 +182,9 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		id := e.ID
 		if id.IsZero() {
 			id = schemas.DerivedID(tsNs, m.seq, uint64(line))
+		}
+		if !b.Fits(&e) {
+			flush()
 		}
 		b.Append(&e, tsNs, id)
 		if b.Full() {

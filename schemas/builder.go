@@ -34,6 +34,10 @@ type FrameBuilder struct {
 	minTs, maxTs int64
 	marked       bool // markInvalidUTF8 has been through
 
+	textBytes int // of all strings, and of numbers kept as text
+	numbers   int // promoted fields of eight bytes, or fewer
+	headBytes int // of a frame without rows, at most
+
 	out []byte // of Encode
 }
 
@@ -53,7 +57,11 @@ func NewFrameBuilder(t *Topic) *FrameBuilder {
 	b.fields = make([]fieldColumn, len(t.Fields))
 	for i, f := range t.Fields {
 		b.fields[i].Field = f
+		if !f.Type.isText() {
+			b.numbers++
+		}
 	}
+	b.headBytes = t.headBytes()
 	return b
 }
 
@@ -62,13 +70,7 @@ func (b *FrameBuilder) Rows() int { return len(b.ts) }
 
 // RawBytes estimates the decompressed size so far, within a few per cent.
 func (b *FrameBuilder) RawBytes() int {
-	n := len(b.ts)*rowOverheadBytes + len(b.attrKey.ends)*attrOverheadBytes
-	n += len(b.level.buf) + len(b.service.buf) + len(b.typ.buf) + len(b.user.buf) + len(b.trace.buf) + len(b.span.buf) +
-		len(b.message.buf) + len(b.attrKey.buf) + len(b.attrVal.buf)
-	for i := range b.fields {
-		n += len(b.fields[i].text.buf) + 8*len(b.fields[i].num)
-	}
-	return n
+	return b.textBytes + len(b.ts)*(rowOverheadBytes+8*b.numbers) + len(b.attrKey.ends)*attrOverheadBytes
 }
 
 // attrOverheadBytes is the dictionary key and the two lengths of one attribute,
@@ -99,6 +101,7 @@ func (b *FrameBuilder) Append(e *Event, tsNs int64, id ID) {
 	b.trace.add(e.TraceID)
 	b.span.add(e.SpanID)
 	b.message.add(e.Message)
+	b.textBytes += len(e.Level) + len(e.Service) + len(e.Type) + len(e.UserID) + len(e.TraceID) + len(e.SpanID) + len(e.Message)
 	for i := range b.fields {
 		b.fields[i].grow()
 	}
@@ -113,15 +116,19 @@ func (b *FrameBuilder) Append(e *Event, tsNs int64, id ID) {
 func (b *FrameBuilder) attr(a *Attr) {
 	for i := range b.fields {
 		if f := &b.fields[i]; f.Name == a.Key {
+			had := len(f.text.buf)
 			if f.set(a) {
+				b.textBytes += len(f.text.buf) - had
 				return
 			}
 			break
 		}
 	}
+	had := len(b.attrVal.buf)
 	b.attrKey.add(a.Key)
 	b.attrVal.buf = a.AppendText(b.attrVal.buf)
 	b.attrVal.end()
+	b.textBytes += len(a.Key) + len(b.attrVal.buf) - had
 }
 
 // Encode writes the frame: headers but for Producer and Seq, and the payload,
@@ -179,7 +186,7 @@ func (b *FrameBuilder) encodeRaw(s *scratch) {
 
 // Reset empties the builder and keeps its buffers.
 func (b *FrameBuilder) Reset() {
-	b.marked = false
+	b.marked, b.textBytes = false, 0
 	b.ts, b.ids, b.attrEnd = b.ts[:0], b.ids[:0], b.attrEnd[:0]
 	for _, c := range []*textColumn{&b.level, &b.service, &b.typ, &b.user, &b.trace, &b.span, &b.message, &b.attrKey, &b.attrVal} {
 		c.reset()
@@ -209,17 +216,16 @@ type fieldColumn struct {
 
 // grow adds a row with the type's zero.
 func (f *fieldColumn) grow() {
-	switch f.Type {
-	case TypeString, TypeLowCardinality:
+	if f.Type.isText() {
 		f.text.end()
-	default:
+	} else {
 		f.num = append(f.num, 0)
 	}
 }
 
 // set gives the last row its value; false when the attribute does not fit.
 func (f *fieldColumn) set(a *Attr) bool {
-	if f.Type == TypeString || f.Type == TypeLowCardinality {
+	if f.Type.isText() {
 		last := len(f.text.ends) - 1
 		start := uint32(0)
 		if last > 0 {

@@ -34,9 +34,10 @@ const (
 const (
 	// FrameRows is where larger frames stop paying.
 	FrameRows = 2000
-	// FrameRawBytes, with one more event of MaxEventBytes and the framing, still
-	// fits MaxFrameBytes when nothing in it can be compressed. JetStream fsyncs
-	// once a frame, so a frame should not be smaller than it must.
+	// FrameRawBytes leaves room below MaxFrameBytes for what FrameBuilder.RawBytes
+	// does not count (FrameBuilder.Fits has the bound), and is 213 bytes for each of
+	// FrameRows events. JetStream fsyncs once a frame, so a frame should not be
+	// smaller than it must.
 	FrameRawBytes = 416 << 10
 	// FrameLinger is how long a frame waits for company.
 	FrameLinger = 20 * time.Millisecond

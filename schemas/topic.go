@@ -28,6 +28,9 @@ const (
 // FieldTypes lists every type, for messages and help.
 var FieldTypes = []FieldType{TypeString, TypeLowCardinality, TypeInt64, TypeFloat64, TypeBool, TypeTimestamp}
 
+// isText says whether a value is kept as text, and not in eight bytes or one.
+func (t FieldType) isText() bool { return t == TypeString || t == TypeLowCardinality }
+
 // Field is a promoted field: an attribute that gets a typed column of its own.
 type Field struct {
 	Name string    `json:"name" yaml:"name"`

@@ -173,6 +173,11 @@ func (p *press) add(e *schemas.Event, line int) error {
 		b = schemas.NewFrameBuilder(p.topic)
 		p.builders[at] = b
 	}
+	if !b.Fits(e) {
+		if err := p.close(at, b); err != nil {
+			return err
+		}
+	}
 	b.Append(e, ts, e.ID)
 	if b.Full() {
 		return p.close(at, b)

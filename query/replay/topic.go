@@ -104,6 +104,11 @@ func (l *laneBuilders) add(r *schemas.FrameReader, i int) error {
 		b = schemas.NewFrameBuilder(&l.t.topic)
 		l.builders[lane] = b
 	}
+	if !b.Fits(&e) {
+		if err := l.close(lane, b); err != nil {
+			return err
+		}
+	}
 	b.Append(&e, r.Ts(i), e.ID)
 	if b.Full() {
 		return l.close(lane, b)

@@ -1,0 +1,102 @@
+package schemas
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Whatever the events are, a frame filled up to a limit stays below it in either
+// compression, and before compression.
+func TestFrameStaysWithinWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		limit := rapid.SampledFrom([]int{MaxFrameBytes, 100_000, 20_000}).Draw(rt, "limit")
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+		longest := rapid.SampledFrom([]int{0, 1, 8, 127, 128, 130, 300, 20_000}).Draw(rt, "longest")
+		mostAttrs := rapid.SampledFrom([]int{0, 1, 4, MaxAttrs}).Draw(rt, "attributes")
+		valid := rapid.Bool().Draw(rt, "valid")
+		// Noise, or bytes that are not UTF-8: neither compresses, the second is marked.
+		noise := make([]byte, 1<<17)
+		for i := range noise {
+			if noise[i] = byte(rng.Uint32()); valid {
+				noise[i] = ' ' + noise[i]%95
+			}
+		}
+		text := func(most int) string {
+			at, n := rng.IntN(len(noise)-20_000), rng.IntN(most+1)
+			return string(noise[at : at+n])
+		}
+		topic := codecTopic
+		b := NewFrameBuilder(&topic)
+		for b.Rows() < FrameRows {
+			e := Event{Level: text(min(longest, 40)), Service: text(min(longest, 40)), Type: text(longest / 8), UserID: text(longest / 8), TraceID: text(longest / 8), SpanID: text(longest / 8), Message: text(longest)}
+			for range rng.IntN(mostAttrs + 1) {
+				name := "k" + text(min(longest, MaxAttrKeyBytes-1))
+				if rng.IntN(2) == 0 {
+					name = topic.Fields[rng.IntN(len(topic.Fields))].Name
+				}
+				e.Attrs = append(e.Attrs, []Attr{
+					String(name, text(longest/4)), Int64(name, math.MinInt64), Float64(name, -rng.Float64()/1e200), Bool(name, true),
+					Time(name, time.Unix(0, rng.Int64())),
+				}[rng.IntN(5)])
+			}
+			if e.Bytes() > MaxEventBytes {
+				e.Attrs = nil
+			}
+			if b.MaxBytes(topic.MaxRowBytes(e.Bytes(), len(e.Attrs))) > limit {
+				break
+			}
+			b.Append(&e, rng.Int64(), NewID(rng.Int64()))
+		}
+		most := b.MaxBytes(0)
+		for _, by := range []Compression{CompressionLZ4, CompressionZSTD} {
+			topic.Compression = by
+			f, payload, err := b.Encode()
+			if err != nil || len(payload) > most || f.RawBytes > most || b.Rows() > 0 && most > limit {
+				rt.Fatalf("%d events in %s: %d bytes encoded, %d before, at most %d were said, the limit is %d, %v", b.Rows(), by, len(payload), f.RawBytes, most, limit, err)
+			}
+		}
+	})
+}
+
+// Keys of a dictionary grow with the words in it: no frame of events meets that
+// before its limit, and its bound does not fall behind.
+func TestBoundOfManyAttributes(t *testing.T) {
+	t.Parallel()
+	topic := NewTopic("app")
+	b := NewFrameBuilder(&topic)
+	for n := 0; n < 70_000; {
+		e := Event{}
+		for range MaxAttrs {
+			e.Attrs = append(e.Attrs, String(string([]byte{' ' + byte(n%90), ' ' + byte(n/90%90), ' ' + byte(n/8100)}), ""))
+			n++
+		}
+		b.Append(&e, int64(n), NewID(int64(n)))
+		if b.Rows()%64 > 0 && n < 65_000 {
+			continue
+		}
+		f, _, err := b.Encode()
+		if most := b.MaxBytes(0); err != nil || f.RawBytes > most {
+			t.Fatalf("%d attributes are %d bytes, at most %d were said, %v", n, f.RawBytes, most, err)
+		}
+	}
+}
+
+// Events of 200 bytes fill a frame to its rows.
+func TestBoundOfUsualEvents(t *testing.T) {
+	t.Parallel()
+	topic, events := benchEvents()
+	b := NewFrameBuilder(&topic)
+	for i := range FrameRows {
+		e := events[i]
+		e.Message = "request 84f1 took longer than it should have, and the one after it did not, as far as could be seen"
+		if most := b.MaxBytes(topic.MaxRowBytes(e.Bytes(), len(e.Attrs))); most > MaxFrameBytes || b.Full() {
+			t.Fatalf("closed at %d events: at most %d bytes, %d before compression", b.Rows(), most, b.RawBytes())
+		}
+		b.Append(&e, int64(i), e.ID)
+	}
+}
