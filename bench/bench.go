@@ -225,14 +225,16 @@ func waitStored(ctx context.Context, cfg *Config, topics []schemas.Topic, want i
 // storedRows counts the topics' rows by what ClickHouse keeps of each table. A
 // SELECT count() would look at every part: 2.9 ms of its CPU with 2,000 of them
 // against 0.7 with 10, where this is 1.2 with either.
+// One statement counts all topics: a hundredth of a second's CPU, asked every 30 ms,
+// would be a third of a processor with ten of them.
 func storedRows(ctx context.Context, cfg *Config, topics []schemas.Topic) (int, error) {
-	rows := 0
+	names := make([]string, len(topics))
 	for i := range topics {
-		var n uint64
-		if err := cfg.DB.Conn().QueryRow(ctx, "SELECT assumeNotNull(total_rows) FROM system.tables WHERE database = ? AND name = ?", cfg.DB.Database, topics[i].Name).Scan(&n); err != nil {
-			return 0, fmt.Errorf("bench: counting %s: %w", topics[i].Name, err)
-		}
-		rows += int(n)
+		names[i] = topics[i].Name
 	}
-	return rows, nil
+	var n uint64
+	if err := cfg.DB.Conn().QueryRow(ctx, "SELECT sum(assumeNotNull(total_rows)) FROM system.tables WHERE database = ? AND name IN ?", cfg.DB.Database, names).Scan(&n); err != nil {
+		return 0, fmt.Errorf("bench: counting rows: %w", err)
+	}
+	return int(n), nil
 }

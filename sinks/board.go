@@ -36,9 +36,8 @@ type state struct {
 
 	since    time.Time        // when the shard fell behind; zero while it is not
 	lastAt   time.Time        // when its last frame was heard of
-	beganAt  time.Time        // when the work under way, or the last, began
 	storedAt time.Time        // when its last insert ended
-	took     [2]time.Duration // the last two pieces of work, the newest first
+	took     [2]time.Duration // the last two inserts, the newest first
 	working  bool
 	weight   uint64 // of the work
 	fault    error
@@ -55,10 +54,9 @@ func (s *state) behind() bool { return !s.headKnown || s.head.pos < s.tail.pos }
 // enough, so that what comes now and then is seen at once.
 //
 // Where inserts take long, the machine has no time to give away, and small ones cost
-// more a row: the shard rests as a multiple of what its last work took, at most
-// MaxLinger, and so comes to full batches. No longer than Lull after its last
-// frame, though: at the end of a burst nothing more is worth waiting for.
-func (s *state) dueAt(cfg *Config) time.Time {
+// more a row: the shard rests as all shards together ask (rest.go), and so comes to
+// larger batches.
+func (s *state) dueAt(cfg *Config, r rest) time.Time {
 	if s.fault != nil {
 		return s.retryAt
 	}
@@ -74,20 +72,11 @@ func (s *state) dueAt(cfg *Config) time.Time {
 	if gap == 0 {
 		return due
 	}
-	rested := s.storedAt.Add(min(restShare*min(s.took[0], s.took[1]), cfg.MaxLinger))
-	if lull := s.lastAt.Add(cfg.Lull); lull.Before(rested) {
-		rested = lull
-	}
-	if rested.After(due) {
+	if rested := r.end(s.storedAt); rested.After(due) {
 		return rested
 	}
 	return due
 }
-
-// restShare is how many times as long as its last work a shard rests, unless its
-// next batch is full: inserts that are not full then keep each shard busy for a
-// fifth of the time.
-const restShare = 4
 
 // noticed takes a frame's headers from the watcher.
 func (s *state) noticed(tail mark, seq uint64, now time.Time) {
@@ -131,7 +120,7 @@ func (s *state) stored(o outcome, now time.Time) {
 		return
 	}
 	s.fault, s.pause = nil, 0
-	s.took = [2]time.Duration{now.Sub(s.beganAt), s.took[0]}
+	s.took = [2]time.Duration{o.took, s.took[0]}
 	s.headKnown, s.head, s.absent, s.counted, s.next, s.prev, s.storedAt = true, o.head, o.absent, o.counted, o.next, o.prev, now
 	if s.since = now; !s.behind() {
 		s.since = time.Time{}
@@ -147,13 +136,14 @@ const (
 // nextDue picks the shard whose turn it is, and when: the earliest due among
 // those that are behind, not at work, and owned.
 func nextDue(pending map[schemas.Shard]*state, cfg *Config) (*state, time.Time) {
+	r := cfg.rest(pending)
 	var best *state
 	var at time.Time
 	for _, s := range pending {
 		if s.working {
 			continue
 		}
-		if due := s.dueAt(cfg); best == nil || due.Before(at) {
+		if due := s.dueAt(cfg, r); best == nil || due.Before(at) {
 			best, at = s, due
 		}
 	}

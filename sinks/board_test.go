@@ -15,7 +15,7 @@ func TestDue(t *testing.T) {
 	s := &state{}
 	due := func(what string, want time.Time) {
 		t.Helper()
-		if got := s.dueAt(&cfg); !got.Equal(want) {
+		if got := s.dueAt(&cfg, cfg.rest(map[schemas.Shard]*state{1: s})); !got.Equal(want) {
 			t.Errorf("%s: due %s after the start, want %s", what, got.Sub(t0), want.Sub(t0))
 		}
 	}
@@ -45,50 +45,6 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// Where inserts take long a shard rests until its batch is full, or no more comes.
-func TestRest(t *testing.T) {
-	cfg := Config{MaxLinger: 3 * time.Second}.withDefaults()
-	s := &state{}
-	due := func(what string, want time.Time) {
-		t.Helper()
-		if got := s.dueAt(&cfg); !got.Equal(want) {
-			t.Errorf("%s: due %s after the last insert, want %s", what, got.Sub(t0), want.Sub(t0))
-		}
-	}
-	took := func(d time.Duration) {
-		s.beganAt = t0.Add(-d)
-		s.stored(outcome{head: s.tail, counted: true}, t0)
-	}
-	pos, rows := uint64(0), uint64(0)
-	more := func(n uint64, at time.Time) {
-		pos, rows = pos+1, rows+n
-		s.noticed(mark{pos, rows, 0}, pos, at)
-	}
-	more(10, t0)
-	took(500 * time.Millisecond)
-	last := t0.Add(1800 * time.Millisecond)
-	more(cfg.BatchRows/2, last)
-	due("one slow insert is no load", last.Add(cfg.Settle))
-	took(500 * time.Millisecond)
-	more(cfg.BatchRows/2, last)
-	due("half a batch after two slow inserts", t0.Add(2*time.Second))
-	more(cfg.BatchRows/2, last)
-	due("a full batch", last)
-	took(500 * time.Millisecond)
-	more(cfg.BatchRows/2, t0.Add(time.Second))
-	due("no more comes", t0.Add(time.Second+cfg.Lull))
-	more(1, t0.Add(time.Second+cfg.Lull/2))
-	due("more has come", t0.Add(time.Second+cfg.Lull*3/2))
-	took(time.Minute)
-	took(time.Minute)
-	more(1, t0.Add(cfg.MaxLinger))
-	due("very slow inserts", t0.Add(cfg.MaxLinger+cfg.Settle))
-	more(1, t0.Add(cfg.MaxLinger-cfg.Lull/2))
-	took(100 * time.Millisecond)
-	more(cfg.BatchRows/2, t0)
-	due("a quick one again", t0.Add(cfg.Linger/2))
-}
-
 func TestFaultBacksOff(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	s := &state{}
@@ -96,7 +52,7 @@ func TestFaultBacksOff(t *testing.T) {
 	var last time.Duration
 	for range 10 {
 		s.stored(outcome{err: errors.New("x")}, t0)
-		pause := s.dueAt(&cfg).Sub(t0)
+		pause := s.dueAt(&cfg, rest{}).Sub(t0)
 		if pause < last || pause > maxPause {
 			t.Fatalf("pause %s after %s", pause, last)
 		}

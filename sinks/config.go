@@ -27,9 +27,12 @@ type Config struct {
 	// MaxLinger bounds what Linger becomes where inserts take long, at a machine's
 	// limit, so that they grow full; default 1.2 s, or Linger if that is longer: inserts
 	// come to 150,000 rows on two processors all the same, and SQL sees events half a
-	// second to a second sooner than with 3 s. Lull is how long no frame must come for
-	// that to end; default 500 ms, several of a router's batches at full load.
+	// second to a second sooner than with 3 s. Where more shards are at work than two
+	// for each of Inserts it grows with their number, up to RestLimit; default 5 s.
+	// Lull is how long no frame must come for all that to end; default 500 ms, several
+	// of a router's batches at full load.
 	MaxLinger time.Duration
+	RestLimit time.Duration
 	Lull      time.Duration
 	// Inserts bounds the full inserts under way at once, smaller ones by their
 	// rows, up to eight for a full one; as many shards again have their frames
@@ -74,6 +77,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxLinger == 0 {
 		c.MaxLinger = max(1200*time.Millisecond, c.Linger)
+	}
+	if c.RestLimit == 0 {
+		c.RestLimit = max(5*time.Second, c.MaxLinger)
 	}
 	if c.Lull == 0 {
 		c.Lull = 500 * time.Millisecond

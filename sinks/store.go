@@ -33,6 +33,7 @@ type outcome struct {
 	counted bool // head's rows and bytes are known
 	next    uint64
 	prev    string
+	took    time.Duration // the insert alone, with its answer
 	err     error
 }
 
@@ -117,6 +118,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		s.cfg.Crash.at("sink.before-insert")
 		began := time.Now()
 		head, err := s.insert(ctx, topic, t, b)
+		took := time.Since(began)
 		s.inserts.Release(weight)
 		switch {
 		case (errors.Is(err, tables.ErrTooSlow) || errors.Is(err, tables.ErrBusy)) && len(b.frames) > 1:
@@ -125,8 +127,8 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		case err != nil:
 			return outcome{}, err
 		case head == b.end.pos:
-			s.cfg.Hooks.stored(t.ref, b.rows, b.bytes, time.Since(began))
-			return outcome{head: b.end, counted: true, next: b.lastSeq + 1, prev: b.digest}, nil
+			s.cfg.Hooks.stored(t.ref, b.rows, b.bytes, took)
+			return outcome{head: b.end, counted: true, next: b.lastSeq + 1, prev: b.digest, took: took}, nil
 		default: // another sink cut its batch elsewhere
 			return outcome{head: mark{pos: head}}, nil
 		}

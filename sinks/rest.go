@@ -1,0 +1,58 @@
+package sinks
+
+import (
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// rest is how long a shard waits after an insert while its next batch is not full.
+type rest struct {
+	time time.Duration
+	// lull is when the rest is over because no shard got a frame any more: at the end
+	// of a burst nothing more is worth waiting for.
+	lull time.Time
+}
+
+// end is when a shard has rested whose last insert ended at storedAt.
+func (r rest) end(storedAt time.Time) time.Time {
+	if end := storedAt.Add(r.time); end.Before(r.lull) {
+		return end
+	}
+	return r.lull
+}
+
+// rest is that of all shards which are behind or at work.
+func (c *Config) rest(pending map[schemas.Shard]*state) rest {
+	var work time.Duration
+	var heard time.Time
+	for _, s := range pending {
+		work += min(s.took[0], s.took[1])
+		if s.lastAt.After(heard) {
+			heard = s.lastAt
+		}
+	}
+	return rest{restOf(work, len(pending), c), heard.Add(c.Lull)}
+}
+
+// restOf is how long each of so many shards rests when an insert of each takes work
+// altogether: so long that they keep the engine busy for a part of the time, and no
+// longer than there is something to gain. An insert costs ClickHouse 27 ms of a
+// processor apart from its rows (21 for itself and the rest for the head read back,
+// by inserts of 2,000 to 40,000 rows), as much as 15,000 rows: so the bound is one on
+// inserts a second, until shards are so many that each would rest for longer than
+// RestLimit.
+func restOf(work time.Duration, shards int, c *Config) time.Duration {
+	slots := float64(c.Inserts)
+	limit := min(max(float64(c.MaxLinger), float64(c.MaxLinger)*float64(shards)/(slots*restShards)), float64(max(c.RestLimit, c.MaxLinger)))
+	return time.Duration(min(float64(work)/(slots*busyShare), limit))
+}
+
+const (
+	// busyShare is the part of the time in which inserts that are not full may keep
+	// each slot busy.
+	busyShare = 0.5
+	// restShards is how many shards a slot serves before they rest for longer than
+	// MaxLinger: those of one topic on two processors do not.
+	restShards = 2
+)

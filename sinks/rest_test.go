@@ -1,0 +1,87 @@
+package sinks
+
+import (
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// How long shards rest by how many they are and what an insert of each takes, with
+// two inserts at once.
+func TestRestOf(t *testing.T) {
+	cfg := Config{Inserts: 2}.withDefaults()
+	for _, c := range []struct {
+		what   string
+		shards int
+		each   time.Duration
+		want   time.Duration
+	}{
+		{"no insert yet", 4, 0, 0},
+		{"one shard, quick inserts", 1, 50 * time.Millisecond, 50 * time.Millisecond},
+		{"a topic, quick inserts", 4, 50 * time.Millisecond, 200 * time.Millisecond},
+		{"a topic at full load", 4, 500 * time.Millisecond, cfg.MaxLinger},
+		{"two topics at full load", 8, 500 * time.Millisecond, 2 * cfg.MaxLinger},
+		{"ten topics, an engine at leisure", 40, 20 * time.Millisecond, 800 * time.Millisecond},
+		{"ten topics that keep it busy", 40, 75 * time.Millisecond, 3 * time.Second},
+		{"ten topics at full load", 40, 500 * time.Millisecond, cfg.RestLimit},
+		{"five hundred topics", 2000, 20 * time.Millisecond, cfg.RestLimit},
+	} {
+		if got := restOf(time.Duration(c.shards)*c.each, c.shards, &cfg); got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
+	}
+	cfg.Inserts = 8
+	if got := restOf(40*75*time.Millisecond, 40, &cfg); got != 750*time.Millisecond {
+		t.Errorf("ten topics on eight processors: %s", got)
+	}
+	cfg.MaxLinger = time.Minute
+	if got := restOf(time.Hour, 40, &cfg); got != time.Minute {
+		t.Errorf("a MaxLinger above RestLimit: %s", got)
+	}
+}
+
+// Where inserts take long a shard rests until its batch is full, or no more comes to
+// any shard.
+func TestRest(t *testing.T) {
+	cfg := Config{Inserts: 2, MaxLinger: 3 * time.Second}.withDefaults()
+	s, other := &state{}, &state{working: true}
+	pending := map[schemas.Shard]*state{1: s, 2: other}
+	due := func(what string, want time.Time) {
+		t.Helper()
+		if got := s.dueAt(&cfg, cfg.rest(pending)); !got.Equal(want) {
+			t.Errorf("%s: due %s after the last insert, want %s", what, got.Sub(t0), want.Sub(t0))
+		}
+	}
+	took := func(d time.Duration) { s.stored(outcome{head: s.tail, counted: true, took: d}, t0) }
+	pos, rows := uint64(0), uint64(0)
+	more := func(n uint64, at time.Time) {
+		pos, rows = pos+1, rows+n
+		s.noticed(mark{pos, rows, 0}, pos, at)
+	}
+	more(10, t0)
+	took(2 * time.Second)
+	last := t0.Add(1800 * time.Millisecond)
+	more(cfg.BatchRows/2, last)
+	due("one slow insert is no load", last.Add(cfg.Settle))
+	took(2 * time.Second)
+	more(cfg.BatchRows/2, last)
+	due("half a batch after two slow inserts", t0.Add(2*time.Second))
+	more(cfg.BatchRows/2, last)
+	due("a full batch", last)
+	took(2 * time.Second)
+	more(cfg.BatchRows/2, t0.Add(time.Second))
+	due("no more comes", t0.Add(time.Second+cfg.Lull))
+	other.noticed(mark{1, 1, 1}, 1, t0.Add(time.Second+cfg.Lull/2))
+	due("another shard is still written to", t0.Add(time.Second+cfg.Lull*3/2))
+	more(1, t0.Add(2*time.Second))
+	due("more has come", t0.Add(2*time.Second))
+	took(time.Minute)
+	took(time.Minute)
+	more(1, t0.Add(cfg.MaxLinger))
+	due("very slow inserts", t0.Add(cfg.MaxLinger+cfg.Settle))
+	more(1, t0.Add(cfg.MaxLinger-cfg.Lull/2))
+	took(100 * time.Millisecond)
+	more(cfg.BatchRows/2, t0)
+	due("a quick one again", t0.Add(cfg.Linger/2))
+}
