@@ -46,7 +46,7 @@ func BenchmarkBacklog(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			time.Sleep(backlog - had)
+			loadedFor(b, &cfg, backlog-had)
 			if _, err := stop(); err != nil {
 				b.Fatal(err)
 			}
@@ -68,6 +68,28 @@ func BenchmarkBacklog(b *testing.B) {
 			q.req.Topic = topics[0].Name
 			b.Run(fmt.Sprintf("%s/%s", backlog, q.name), func(b *testing.B) { askBacklog(b, &cfg, q.req) })
 		}
+	}
+}
+
+// loadedFor waits until what comes into EVENTS from now on spans so long.
+func loadedFor(b *testing.B, cfg *Config, d time.Duration) {
+	b.Helper()
+	began := time.Now()
+	events, err := cfg.Registry.JetStream().Stream(b.Context(), schemas.StreamEvents)
+	if err != nil {
+		b.Fatal(err)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		info, err := events.Info(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if info.State.LastTime.Sub(began) >= d {
+			return
+		}
+		<-tick.C
 	}
 }
 

@@ -48,30 +48,19 @@ func millis(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 // underLoad starts a house with router and sinks, measures the rate it takes, and
 // calls measure with it.
 func (s *Suite) underLoad(ctx context.Context, measure func(ctx context.Context, cfg *Config, full float64) error) error {
-	h, err := s.House(ctx)
+	w, err := s.work(ctx, Config{Events: s.size(3_000_000)})
 	if err != nil {
 		return err
 	}
-	defer h.Close()
-	cfg := s.config(h, Config{Events: s.size(3_000_000)})
-	topics, err := declare(ctx, &cfg)
+	defer w.end()
+	if err := warm(w.ctx, &w.cfg, w.topics); err != nil {
+		return w.failed(err)
+	}
+	stored, err := w.loaded()
 	if err != nil {
 		return err
 	}
-	parts, err := startParts(ctx, &cfg)
-	if err != nil {
-		return err
-	}
-	defer parts.stop()
-	ctx = parts.ctx
-	if err := warm(ctx, &cfg, topics); err != nil {
-		return parts.failed(err)
-	}
-	_, stored, err := load(ctx, &cfg, topics)
-	if err != nil {
-		return parts.failed(err)
-	}
-	return parts.failed(measure(ctx, &cfg, float64(cfg.Events)/stored))
+	return w.failed(measure(w.ctx, &w.cfg, float64(w.cfg.Events)/stored))
 }
 
 // hold waits, or a tenth of it under Quick.

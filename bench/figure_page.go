@@ -20,28 +20,19 @@ const (
 // hand for the same events, over 10 M rows in 200 shards, which the pipeline
 // itself has made. The two take turns.
 func page(ctx context.Context, s *Suite) ([]Figure, error) {
-	h, err := s.House(ctx)
+	w, err := s.work(ctx, Config{Events: s.size(pageRows), rotateRows: uint64(s.size(pageRows) / pageShards)})
 	if err != nil {
 		return nil, err
 	}
-	defer h.Close()
-	cfg := s.config(h, Config{Events: s.size(pageRows), rotateRows: uint64(s.size(pageRows) / pageShards)})
-	topics, err := declare(ctx, &cfg)
-	if err != nil {
+	defer w.end()
+	if _, err := w.loaded(); err != nil {
 		return nil, err
 	}
-	parts, err := startParts(ctx, &cfg)
-	if err != nil {
+	cfg := &w.cfg
+	if err := settle(ctx, cfg); err != nil {
 		return nil, err
 	}
-	defer parts.stop()
-	if _, _, err := load(parts.ctx, &cfg, topics); err != nil {
-		return nil, parts.failed(err)
-	}
-	if err := settle(ctx, &cfg); err != nil {
-		return nil, err
-	}
-	shards, err := cfg.Registry.Shards(ctx, topics[0].Name, 0)
+	shards, err := cfg.Registry.Shards(ctx, w.topics[0].Name, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -50,10 +41,10 @@ func page(ctx context.Context, s *Suite) ([]Figure, error) {
 		return nil, err
 	}
 	var out []Figure
-	for _, c := range pageCases(&cfg, &topics[0]) {
-		f, err := s.comparePage(parts.ctx, &cfg, r, c)
+	for _, c := range pageCases(cfg, &w.topics[0]) {
+		f, err := s.comparePage(w.ctx, cfg, r, c)
 		if err != nil {
-			return nil, parts.failed(err)
+			return nil, w.failed(err)
 		}
 		f.How = fmt.Sprintf("%s rows in %d shards; %s", count(cfg.Events), len(shards), f.How)
 		out = append(out, f)

@@ -25,38 +25,29 @@ const (
 // replay times `almanac replay`, a process that prints, against reading the
 // same frames and doing nothing with them. The two take turns.
 func replay(ctx context.Context, s *Suite) ([]Figure, error) {
-	h, err := s.House(ctx)
+	w, err := s.work(ctx, Config{Events: s.size(3_000_000)})
 	if err != nil {
 		return nil, err
 	}
-	defer h.Close()
-	cfg := s.config(h, Config{Events: s.size(3_000_000)})
-	topics, err := declare(ctx, &cfg)
-	if err != nil {
+	defer w.end()
+	if _, err := w.loaded(); err != nil {
 		return nil, err
 	}
-	parts, err := startParts(ctx, &cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer parts.stop()
-	if _, _, err := load(parts.ctx, &cfg, topics); err != nil {
-		return nil, parts.failed(err)
-	}
-	parts.stop()
-	if err := settle(ctx, &cfg); err != nil {
+	w.stop() // nobody else is to be at work
+	cfg, topic := &w.cfg, w.topics[0].Name
+	if err := settle(ctx, cfg); err != nil {
 		return nil, err
 	}
 	var printed, raw []float64
 	rounds := s.rounds(3)
 	for i := range rounds {
 		s.Progress("", "replay", i, rounds)
-		took, err := s.replayOnce(ctx, h, topics[0].Name, cfg.Events)
+		took, err := s.replayOnce(ctx, w.house, topic, cfg.Events)
 		if err != nil {
 			return nil, err
 		}
 		printed = append(printed, float64(cfg.Events)/took.Seconds())
-		if took, err = readFrames(ctx, &cfg, topics[0].Name); err != nil {
+		if took, err = readFrames(ctx, cfg, topic); err != nil {
 			return nil, err
 		}
 		raw = append(raw, float64(cfg.Events)/took.Seconds())

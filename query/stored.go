@@ -143,7 +143,7 @@ func (r *Reader) storedPage(p *plan, keys []tables.ShardKey, edge *position) *ta
 }
 
 // Estimate is what ClickHouse plans to read for a page, by its indexes: more than
-// it does where the page is full before.
+// it does where the page is full before, and less where it is not full then.
 type Estimate struct {
 	Parts uint64 `json:"parts"`
 	Rows  uint64 `json:"rows"`
@@ -151,7 +151,8 @@ type Estimate struct {
 	Shards []string `json:"shards"`
 }
 
-// Explain asks ClickHouse what it would read for a page's first shards.
+// Explain asks ClickHouse what it would read for a page at first: of its first shards
+// what lies within its reach.
 func (r *Reader) Explain(ctx context.Context, req Request) (Estimate, error) {
 	out := Estimate{Shards: []string{}}
 	p, err := r.plan(ctx, req)
@@ -162,11 +163,15 @@ func (r *Reader) Explain(ctx context.Context, req Request) (Estimate, error) {
 	if err != nil || len(w.queue) == 0 {
 		return out, err
 	}
-	var keys []tables.ShardKey
-	for i := range w.queue[:min(MaxPageShards, len(w.queue))] {
-		keys, out.Shards = append(keys, w.queue[i].key()), append(out.Shards, w.queue[i].Name())
+	group, edge := w.queue[:min(MaxPageShards, len(w.queue))], (*position)(nil)
+	if far, ok := p.reach(group, spares[0]); ok {
+		group, edge = p.upTo(group, far), &position{ts: far}
 	}
-	s := r.storedPage(p, keys, nil)
+	var keys []tables.ShardKey
+	for i := range group {
+		keys, out.Shards = append(keys, group[i].key()), append(out.Shards, group[i].Name())
+	}
+	s := r.storedPage(p, keys, edge)
 	s.SQL, s.Settings = "SELECT toUInt64(sum(parts)) AS parts, toUInt64(sum(rows)) AS rows FROM (EXPLAIN ESTIMATE "+s.SQL+") FORMAT JSONEachRow", readSettings
 	err = r.lines(ctx, s, func(line []byte) error { return json.Unmarshal(line, &out) })
 	return out, err

@@ -21,6 +21,8 @@ import (
 // TailRequest asks for a topic's events as they are routed.
 type TailRequest struct {
 	Topic, Where string
+	// Fields are what each event is to have, as Request.Fields; none: all.
+	Fields []string
 	// From is a position that Tail gave, to go on behind it.
 	From string
 	// Since, without From, begins with what was routed at that time. Neither: with
@@ -45,6 +47,10 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 	if err != nil {
 		return joinRequest(err)
 	}
+	fields, err := filter.ParseFields(req.Fields, &topic)
+	if err != nil {
+		return joinRequest(err)
+	}
 	if req.Note == nil {
 		req.Note = func(string) {}
 	}
@@ -52,7 +58,7 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 	if err != nil {
 		return err
 	}
-	t := &tailing{r: r, topic: topic, where: where, at: at, f: f}
+	t := &tailing{r: r, topic: topic, where: where, fields: fields, at: at, f: f}
 	for pause := tailPause; ; pause = min(2*pause, maxTailPause) {
 		began := t.at
 		err := t.follow(ctx)
@@ -89,11 +95,12 @@ func (e passing) Unwrap() error { return e.error }
 
 // tailing is a tail under way.
 type tailing struct {
-	r     *Reader
-	topic schemas.Topic
-	where *filter.Expr
-	at    tailPos // behind this it goes on
-	f     func(pos string, event json.RawMessage) error
+	r      *Reader
+	topic  schemas.Topic
+	where  *filter.Expr
+	fields *filter.Fields
+	at     tailPos // behind this it goes on
+	f      func(pos string, event json.RawMessage) error
 }
 
 // follow reads the stream until something fails.
@@ -195,11 +202,17 @@ func (t *tailing) frame(ctx context.Context, msg jetstream.Msg) error {
 	cond, params := t.where.SQL()
 	keep, erased := cover.Keep()
 	maps.Copy(params, erased)
+	selected := columns(&t.topic)
+	if t.fields != nil {
+		exprs, mask := t.fields.SQL(column)
+		maps.Copy(params, mask)
+		selected = strings.Join(exprs, ", ")
+	}
 	settings := maps.Clone(readSettings)
 	settings["max_threads"] = "1" // so that rowNumberInAllBlocks counts the frame's own rows
 	source := tables.FreshSource(&t.topic, p.Schema, shard, p.Pos, "rowNumberInAllBlocks() + 1 AS _row")
 	body, err := t.r.db.Select(ctx, &tables.Select{
-		SQL:    fmt.Sprintf("SELECT %s, _row FROM (%s) WHERE _row > %d AND (%s) AND %s ORDER BY _row FORMAT JSONEachRow", columns(&t.topic), source, t.at.row, cond, keep),
+		SQL:    fmt.Sprintf("SELECT %s, _row FROM (%s) WHERE _row > %d AND (%s) AND %s ORDER BY _row FORMAT JSONEachRow", selected, source, t.at.row, cond, keep),
 		Params: params, Settings: settings, Fresh: [][]byte{reader.Raw()}, FreshStructure: t.topic.FrameStructure(p.Schema),
 	})
 	if refused := (*tables.Error)(nil); errors.As(err, &refused) && refused.Unwrap() == nil {

@@ -226,6 +226,11 @@ func tails(t *testing.T, b *box) {
 	if again != heard[1] {
 		t.Errorf("resumed tail printed %s, want %s", again, heard[1])
 	}
+	for o, want := range map[string]string{"ndjson": `{"message":"hello","attributes":{}}`, "table": "hello"} {
+		if got := strings.TrimSpace(b.ok("", "tail", "app", "--where", "message = 'hello'", "--fields", "message, attributes.x", "--limit", "1", "--from-pos", first.Pos, "-o", o)); got != want {
+			t.Errorf("tail --fields -o %s printed %q, want %q", o, got, want)
+		}
+	}
 }
 
 func TestSendRefusesLines(t *testing.T) {

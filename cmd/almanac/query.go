@@ -202,23 +202,33 @@ func fieldTable(names []string, events []json.RawMessage) table.Writer {
 	t := newTable(names...)
 	t.Style().Format.Header = text.FormatDefault
 	for _, raw := range events {
-		var columns map[string]json.RawMessage
-		var attributes map[string]string
-		_ = json.Unmarshal(raw, &columns) // our own JSON
-		_ = json.Unmarshal(columns[schemas.ColAttributes], &attributes)
 		row := make(table.Row, len(names))
-		for i, name := range names {
-			if v, ok := columns[strings.Trim(name, "`")]; ok && name != schemas.ColAttributes {
-				row[i] = printable(plainText(v))
-			} else if name == schemas.ColAttributes {
-				row[i] = printable(pairs(attributes))
-			} else {
-				row[i] = printable(attributes[attributeName(name)])
-			}
+		for i, cell := range fieldCells(names, raw) {
+			row[i] = cell
 		}
 		t.AppendRow(row)
 	}
 	return t
+}
+
+// fieldCells are an event's fields by their names, for people.
+func fieldCells(names []string, raw json.RawMessage) []string {
+	var columns map[string]json.RawMessage
+	var attributes map[string]string
+	_ = json.Unmarshal(raw, &columns) // our own JSON
+	_ = json.Unmarshal(columns[schemas.ColAttributes], &attributes)
+	cells := make([]string, len(names))
+	for i, name := range names {
+		name = strings.TrimSpace(name)
+		if v, ok := columns[strings.Trim(name, "`")]; ok && name != schemas.ColAttributes {
+			cells[i] = printable(plainText(v))
+		} else if name == schemas.ColAttributes {
+			cells[i] = printable(pairs(attributes))
+		} else {
+			cells[i] = printable(attributes[attributeName(name)])
+		}
+	}
+	return cells
 }
 
 // attributeName is the attribute that a field names: attributes.x or

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,12 +28,14 @@ of one producer with one lane key in the order in which it logged them.`,
 		Example: `  almanac tail app
   almanac tail app --from -15m
   almanac tail auth --where "type = 'login'" -o ndjson
+  almanac tail app --fields ts,user_id,attributes.ip
   almanac tail auth --from-pos 4711.12`,
 		Args: cobra.ExactArgs(1),
 		RunE: a.does(a.tail),
 	}
 	f := cmd.Flags()
 	f.String("where", "", "`FILTER` over columns, promoted fields and attributes")
+	f.String("fields", "", "`NAMES` of columns, promoted fields and attributes.x to show, with commas between")
 	f.String("from", "", "`TIME` from when on what was routed is shown")
 	f.String("from-pos", "", "`POSITION` to go on behind (default: from now on)")
 	f.String("cursor", "", "the same as --from-pos")
@@ -53,7 +56,7 @@ func (a *app) tail(ctx context.Context, cmd *cobra.Command, args []string) error
 		return err
 	}
 	f := reading{flags: cmd}
-	req := query.TailRequest{Topic: args[0], Where: f.flag("where"), From: cmp.Or(f.flag("from-pos"), f.flag("cursor")), Since: f.time("from"), Note: func(text string) { a.note("note: %s", text) }}
+	req := query.TailRequest{Topic: args[0], Where: f.flag("where"), Fields: splitFields(f.flag("fields")), From: cmp.Or(f.flag("from-pos"), f.flag("cursor")), Since: f.time("from"), Note: func(text string) { a.note("note: %s", text) }}
 	if f.err != nil {
 		return f.err
 	}
@@ -71,6 +74,8 @@ func (a *app) tail(ctx context.Context, cmd *cobra.Command, args []string) error
 	err = r.Tail(enough, req,
 		func(pos string, event json.RawMessage) error {
 			switch {
+			case o == asTable && len(req.Fields) > 0:
+				_, _ = fmt.Fprintln(out, oneLine(fieldCells(req.Fields, event)...))
 			case o == asTable:
 				_, _ = fmt.Fprintln(out, eventLine(readEvent(event)))
 			case withPos:
@@ -102,11 +107,10 @@ func (a *app) tail(ctx context.Context, cmd *cobra.Command, args []string) error
 
 // eventLine is one event on one line.
 func eventLine(e event) string {
-	var parts []string
-	for _, p := range []string{e.ts, e.level, e.service, e.kind, e.user, e.message, e.more} {
-		if p != "" {
-			parts = append(parts, p)
-		}
-	}
-	return strings.Join(parts, "  ")
+	return oneLine(e.ts, e.level, e.service, e.kind, e.user, e.message, e.more)
+}
+
+// oneLine is what there is, with two spaces between.
+func oneLine(cells ...string) string {
+	return strings.Join(slices.DeleteFunc(cells, func(c string) bool { return c == "" }), "  ")
 }

@@ -99,6 +99,7 @@ func TestTailSurvivesKill(t *testing.T) {
 		"from-pos":                {"--from-pos", "1.1", "--cursor", "1.1"},
 		"-15m":                    {"--from", "yesterday"},
 		"did you mean level?":     {"--where", "levl = 'x'"},
+		"did you mean message?":   {"--fields", "ts,mesage"},
 	} {
 		r := b.run("", append([]string{"tail", "app"}, args...)...)
 		if r.code != exitUsage {
