@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
-const soon = 20 * time.Second
+const soon = 2 * time.Minute
 
 // publish stores n messages in the stream S, created when missing, and gives the last sequence.
 func publish(t *testing.T, nc *nats.Conn, n int) uint64 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"syscall"
@@ -25,8 +26,8 @@ const portPatience = 500 * time.Millisecond
 // claimPort says which port to use on host: the one given, if nobody holds it, or a free one when port is 0 or less.
 // The port is let go again at once, since it is for another listener; who takes it in between makes that listener fail.
 func claimPort(host string, port int) (int, error) {
-	if port < 0 {
-		port = 0
+	if port <= 0 {
+		port = keptPort(host)
 	}
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	var l net.Listener
@@ -44,6 +45,26 @@ func claimPort(host string, port int) (int, error) {
 		return 0, fmt.Errorf("listening on %s gave the address %s, which has no port", host, l.Addr())
 	}
 	return addr.Port, nil
+}
+
+// Ports for servers that are to get the same one again after a restart: below those that the kernel gives to outgoing
+// connections (32768 and up on Linux, 49152 elsewhere), one of which might else sit on it while its server is away.
+const (
+	firstKept = 15_000
+	lastKept  = 32_767
+	keptTries = 20
+)
+
+// keptPort is a port that nobody holds now, or 0, which is any, where none was found.
+func keptPort(host string) int {
+	for range keptTries {
+		port := firstKept + rand.IntN(lastKept-firstKept+1)
+		if l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port))); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	return 0
 }
 
 // portError turns what a failed listen said into words for whoever started Almanac.

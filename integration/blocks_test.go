@@ -69,7 +69,7 @@ func (d *onDisk) damaged(stream string, hard bool, f func(block []byte) []byte) 
 		d.t.Fatal(err)
 	}
 	d.run()
-	ctx, cancel := context.WithTimeout(d.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(d.t.Context(), patience*10*time.Second)
 	defer cancel()
 	if d.reg, err = registry.Open(ctx, d.connect()); err != nil {
 		d.t.Fatal(err)
@@ -92,6 +92,26 @@ func flip(t *testing.T, subject string, n int) func([]byte) []byte {
 	}
 }
 
+// ten has ten events routed, a frame each, and stored as well if asked for; stop ends
+// the router and the sink.
+func (d *onDisk) ten(stored bool, change ...func(*sinks.Config)) (stop func()) {
+	d.t.Helper()
+	stopRouter, stopSink := d.router(), func() {}
+	if stored {
+		stopSink = d.sink(change...)
+	}
+	p := d.producer("app")
+	d.say(p, 10)
+	d.routed("app", 10)
+	if stored {
+		d.stored("app", 10, 30*time.Second)
+	}
+	if err := p.Close(d.t.Context()); err != nil {
+		d.t.Fatal(err)
+	}
+	return func() { stopRouter(); stopSink() }
+}
+
 // A byte of SHARDS flips while the server is down, before and after its frames
 // were stored, and with and without the state file that tells the server not to
 // look. It is named, and no event is lost or doubled.
@@ -102,22 +122,8 @@ func TestFlippedByteInShards(t *testing.T) {
 			t.Run(fmt.Sprintf("hard %v stored %v", hard, stored), func(t *testing.T) {
 				t.Parallel()
 				d := startOnDisk(t, oneLaneTopic())
-				stopRouter, stopSink := d.router(), func() {}
-				if stored {
-					stopSink = d.sink()
-				}
-				p := d.producer("app")
-				d.say(p, 10)
-				d.routed("app", 10)
-				if stored {
-					d.stored("app", 10, 30*time.Second)
-				}
-				if err := p.Close(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				subject := schemas.ShardSubject("app", d.shards("app")[0].Month, d.shards("app")[0].ID)
-				stopRouter()
-				stopSink()
+				d.ten(stored)()
+				subject := subjectOf(d.shards("app")[0])
 				d.damaged(schemas.StreamShards, hard, flip(t, subject, 5))
 				rep, err := d.reader().Verify(t.Context(), "")
 				// A cut between two batches that were not stored leaves nothing to name: what
@@ -131,8 +137,7 @@ func TestFlippedByteInShards(t *testing.T) {
 				d.carryOut(d.plan())
 				d.router()
 				d.sink()
-				p = d.producer("app")
-				d.say(p, 5)
+				d.say(d.producer("app"), 5)
 				d.stored("app", 15, 30*time.Second)
 				d.mended(15)
 				if n := d.count("SELECT uniqExact(id) FROM %s", d.table("app")); n != 15 {
@@ -157,19 +162,7 @@ func TestShardsCutBelowARotation(t *testing.T) {
 				topic := oneLaneTopic()
 				topic.Rotate = schemas.Rotation{Rows: 4}
 				d := startOnDisk(t, topic)
-				stopRouter, stopSink := d.router(), func() {}
-				if stored {
-					stopSink = d.sink(func(c *sinks.Config) { c.Housekeeping = time.Hour }) // closes nothing
-				}
-				p := d.producer("app")
-				d.say(p, 10)
-				d.routed("app", 10)
-				if stored {
-					d.stored("app", 10, 30*time.Second)
-				}
-				if err := p.Close(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				stop := d.ten(stored, func(c *sinks.Config) { c.Housekeeping = time.Hour }) // closes nothing
 				second := d.shards("app")[1]
 				eventually(t, 20*time.Second, func() (err error) {
 					if second, err = d.reg.Shard(t.Context(), "app", second.Month, second.ID); err == nil && second.Status != registry.Sealed {
@@ -177,8 +170,7 @@ func TestShardsCutBelowARotation(t *testing.T) {
 					}
 					return err
 				})
-				stopRouter()
-				stopSink()
+				stop()
 				if !sealed {
 					d.unseal(second)
 				}
@@ -188,8 +180,7 @@ func TestShardsCutBelowARotation(t *testing.T) {
 				eventually(t, 20*time.Second, func() error { return seen.has(router.ErrRolledBack) })
 				d.killed()
 				d.sink()
-				p = d.producer("app")
-				d.say(p, 5)
+				d.say(d.producer("app"), 5)
 				d.stored("app", 15, 30*time.Second)
 				d.closed("app", 30*time.Second)
 				d.mended(15)
@@ -225,33 +216,13 @@ func TestTruncatedShards(t *testing.T) {
 		t.Run(fmt.Sprintf("stored %v", stored), func(t *testing.T) {
 			t.Parallel()
 			d := startOnDisk(t, oneLaneTopic())
-			stopRouter, stopSink := d.router(), func() {}
-			if stored {
-				stopSink = d.sink()
-			}
-			p := d.producer("app")
-			d.say(p, 10)
-			d.routed("app", 10)
-			if stored {
-				d.stored("app", 10, 30*time.Second)
-			}
-			if err := p.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			stopRouter()
-			stopSink()
+			d.ten(stored)()
 			d.damaged(schemas.StreamShards, true, func(block []byte) []byte { return block[:len(block)/2] })
 			d.carryOut(d.plan())
 			d.router()
 			d.sink()
-			p = d.producer("app")
-			d.say(p, 5)
-			eventually(t, 30*time.Second, func() error {
-				if n := d.count("SELECT count() FROM %s", d.table("app")); n != 15 {
-					return fmt.Errorf("%d rows", n)
-				}
-				return nil
-			})
+			d.say(d.producer("app"), 5)
+			d.stored("app", 15, 30*time.Second)
 			if n := d.count("SELECT uniqExact(id) FROM %s", d.table("app")); n != 15 {
 				t.Errorf("%d events, want 15", n)
 			}

@@ -75,8 +75,8 @@ func (e *env) background(f func(context.Context) error) (stop func()) {
 			if err != nil {
 				e.t.Errorf("a part ended with: %v", err)
 			}
-		case <-time.After(30 * time.Second):
-			e.t.Error("a part did not end within 30 s of being told")
+		case <-time.After(patience * 30 * time.Second):
+			e.t.Error("a part did not end when it was told")
 		}
 	}
 	e.t.Cleanup(stop)
@@ -91,7 +91,7 @@ func (e *env) connect() *nats.Conn {
 
 func (e *env) connectTo(url string) *nats.Conn {
 	e.t.Helper()
-	nc, err := nats.Connect(url, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
+	nc, err := nats.Connect(url, nats.Timeout(patience*4*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		e.t.Fatal(err)
@@ -177,20 +177,31 @@ func (e *env) producer(topic string, change ...func(*producer.Config)) *producer
 
 func (e *env) flush(p *producer.Producer) {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(e.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(e.t.Context(), patience*time.Minute)
 	defer cancel()
 	if err := p.Flush(ctx); err != nil {
 		e.t.Fatal(err)
 	}
 }
 
+// wholeFrames has a producer's frames end where it is flushed, however slow the machine:
+// for tests that count frames.
+func wholeFrames(c *producer.Config) { c.Linger = time.Minute }
+
 // count is what one SELECT of one number says.
-func (e *env) count(q string, args ...any) (n uint64) {
+func (e *env) count(q string, args ...any) uint64 {
 	e.t.Helper()
-	if err := e.db.Conn().QueryRow(e.t.Context(), fmt.Sprintf(q, args...)).Scan(&n); err != nil {
+	n, err := e.ask(q, args...)
+	if err != nil {
 		e.t.Fatal(err)
 	}
 	return n
+}
+
+// ask is count for those who ask until the answer is right: there may be no table yet.
+func (e *env) ask(q string, args ...any) (n uint64, err error) {
+	err = e.db.Conn().QueryRow(e.t.Context(), fmt.Sprintf(q, args...)).Scan(&n)
+	return n, err
 }
 
 func (e *env) table(topic string) string { return schemas.QuotedTable(e.srv.Database, topic) }
@@ -199,14 +210,11 @@ func (e *env) table(topic string) string { return schemas.QuotedTable(e.srv.Data
 func (e *env) stored(topic string, n uint64, within time.Duration) {
 	e.t.Helper()
 	eventually(e.t, within, func() error {
-		var got uint64
-		if err := e.db.Conn().QueryRow(e.t.Context(), "SELECT count() FROM "+e.table(topic)).Scan(&got); err != nil {
-			return err
+		got, err := e.ask("SELECT count() FROM %s", e.table(topic))
+		if err == nil && got != n {
+			err = fmt.Errorf("%d rows are stored, want %d", got, n)
 		}
-		if got != n {
-			return fmt.Errorf("%d rows are stored, want %d", got, n)
-		}
-		return nil
+		return err
 	})
 }
 

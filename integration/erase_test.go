@@ -23,7 +23,7 @@ import (
 
 func (e *env) eraser(change ...func(*erase.Config)) *erase.Eraser {
 	e.t.Helper()
-	cfg := erase.Config{Registry: e.reg, Reader: e.reader(), DB: e.db, Within: time.Minute}
+	cfg := erase.Config{Registry: e.reg, Reader: e.reader(), DB: e.db, Within: patience * time.Minute}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -64,7 +64,7 @@ func (e *env) found(topic, where string) int {
 // tailed is how many events of all that SHARDS holds pass a filter.
 func (e *env) tailed(topic, where string) (n int) {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(e.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(e.t.Context(), patience*30*time.Second)
 	defer cancel()
 	// The last frame of all says when it is over: a mark that passes every filter.
 	mark := fmt.Sprint("mark-", time.Now().UnixNano())
@@ -96,7 +96,7 @@ func (e *env) tailed(topic, where string) (n int) {
 // over shards.
 func (e *env) thousands(topic string) {
 	e.t.Helper()
-	p := e.producer(topic)
+	p := e.producer(topic, wholeFrames)
 	mine := 0
 	for i := range 10_000 {
 		user := fmt.Sprintf("u-%d", 100+i%50)
@@ -179,8 +179,8 @@ func TestEraseUser(t *testing.T) {
 	}
 }
 
-// erasePointsEnv set to "all" has TestEraseRealLog run, and TestEraseKilled kill at every point; else at
-// those that leave the most behind: numbers without a deletion, rows that are
+// erasePointsEnv set to "all" has TestEraseKilled kill at every point; else at those
+// that leave the most behind: numbers without a deletion, rows that are
 // hidden and not rewritten, rows gone and not booked.
 const erasePointsEnv = "ALMANAC_ERASE_POINTS"
 

@@ -23,7 +23,7 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 	e := start(t, topic)
 	e.router()
 	stop := e.sink()
-	p := e.producer("app")
+	p := e.producer("app", wholeFrames)
 	n := 0
 	send := func(user string, times int) {
 		t.Helper()
@@ -95,7 +95,7 @@ func TestEraseAtTheFenceAndPurge(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLane("app", 60))
 	e.router()
-	p := e.producer("app")
+	p := e.producer("app", wholeFrames)
 	log := func(user string, times int) {
 		for range times {
 			p.Log(producer.Event{Time: feb(7, 1000), UserID: user, Message: "secret of " + user})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -52,7 +51,7 @@ func TestEraseTouchesItsShardsAlone(t *testing.T) {
 	e := start(t, oneLane("app", 20))
 	e.router()
 	e.sink()
-	p := e.producer("app")
+	p := e.producer("app", wholeFrames)
 	for i := range 400 {
 		user := "u-1"
 		if i == 65 || i == 227 || i == 230 {
@@ -93,14 +92,11 @@ func TestEraseTouchesItsShardsAlone(t *testing.T) {
 // and the lines of all others are the ones they were.
 func TestEraseRealLog(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(erasePointsEnv) != "all" {
-		t.Skip("it takes too long for every day: make faults runs it, with " + erasePointsEnv + "=all")
-	}
 	input := realFile(t, "auth-syslog.log")
 	e := start(t, oneLane("auth", 700))
 	e.router()
 	e.sink()
-	p := e.producer("auth")
+	p := e.producer("auth", wholeFrames)
 	r := intake.NewReader(bytes.NewReader(input), intake.Options{
 		Format: intake.FormatText, TsFormat: "syslog", Year: 2019,
 		UserRegex: regexp.MustCompile(`\b(?:for (?:invalid )?(?:user )?|user[= ])([a-z_0-9]+)`),

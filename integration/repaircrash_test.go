@@ -16,27 +16,14 @@ import (
 // a router and a sink run. What comes of it in the end is right, row by row.
 func TestRepairKilled(t *testing.T) {
 	t.Parallel()
-	topic := oneLaneTopic()
-	topic.Rotate = schemas.Rotation{Rows: 12}
-	e := start(t, topic)
+	const n = 45
+	e := startDozens(t)
 	stopRouter, stopSink := e.router(), e.sink()
 	p := e.producer("app")
-	const n = 45 // three shards closed, one active
-	e.say(p, n)
-	e.stored("app", n, 30*time.Second)
-	e.closed("app", 30*time.Second)
+	closed := e.dozens(p, n)
 	want := e.rowsHash("app")
 	stopRouter()
 	stopSink()
-	var closed []registry.Shard
-	for _, s := range e.shards("app") {
-		if s.Status == registry.Closed {
-			closed = append(closed, s)
-		}
-	}
-	if len(closed) < 3 {
-		t.Fatalf("%d shards are closed", len(closed))
-	}
 	where := func(s registry.Shard) string {
 		return fmt.Sprintf("month = %d AND shard = %d", uint32(s.Month), uint64(s.ID))
 	}

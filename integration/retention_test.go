@@ -74,7 +74,9 @@ func TestRetention(t *testing.T) {
 	e.unnamed(schemas.StreamShards, schemas.SubjectsShards)
 	// The last message of each lane goes too: something is put behind it.
 	eventually(t, 20*time.Second, func() error {
-		set(time.Unix(0, clock.Load()).Add(schemas.DedupWindow))
+		if ahead := time.Unix(0, clock.Load()).Sub(now); ahead < 10*24*time.Hour { // never past what is kept of today
+			set(now.Add(ahead + schemas.DedupWindow))
+		}
 		for _, msg := range e.messages(schemas.StreamEvents, ">") {
 			if len(msg.Data) > 0 {
 				return fmt.Errorf("%s still has %d bytes on %s", schemas.StreamEvents, len(msg.Data), msg.Subject)

@@ -50,7 +50,7 @@ func TestBurntTokens(t *testing.T) {
 			}
 			e.router()
 			const burnt = 3
-			p := e.producer("app")
+			p := e.producer("app", wholeFrames) // one frame: a token is of so many blocks
 			for i := range 10 {
 				p.Log(producer.Event{Time: feb(i, 10), Message: fmt.Sprint(i)})
 			}

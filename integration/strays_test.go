@@ -43,6 +43,7 @@ func TestWildcardSubjectsAreStrays(t *testing.T) {
 		}
 		return err
 	})
+	e.settled()
 	e.verify(n + 12)
 	// They are taken out of EVENTS, so that nobody reads them again.
 	eventually(t, 30*time.Second, func() error {

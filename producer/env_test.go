@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func withMaxBytes(n int64) envOption {
 func newEnv(tb testing.TB, topic schemas.Topic, options ...envOption) *env {
 	tb.Helper()
 	e := &env{tb: tb, opts: server.Options{
-		ServerName: "test", Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true,
+		ServerName: "test", Host: "127.0.0.1", Port: keptPort(tb), NoSigs: true, NoLog: true,
 		JetStream: true, StoreDir: tb.TempDir(),
 	}}
 	stream := schemas.EventsStream(schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, Replicas: 1})
@@ -81,11 +82,10 @@ func (e *env) startServer() {
 	srv, err := server.NewServer(&opts)
 	e.must(err)
 	srv.Start()
-	if !srv.ReadyForConnections(20 * time.Second) {
+	if !srv.ReadyForConnections(patience) {
 		e.tb.Fatal("the NATS server did not get ready")
 	}
 	e.srv = srv
-	e.opts.Port = srv.Addr().(*net.TCPAddr).Port // a restart comes back here
 }
 
 func (e *env) stopServer() {
@@ -95,7 +95,7 @@ func (e *env) stopServer() {
 
 // ctx ends with the test, or after what no test may take.
 func (e *env) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(e.tb.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(e.tb.Context(), 3*time.Minute)
 	e.tb.Cleanup(cancel)
 	return ctx
 }
@@ -183,18 +183,18 @@ func (e *env) events(topic *schemas.Topic) []Event {
 	return all
 }
 
-// eventually polls until ok, or fails after 30 s.
+// eventually polls until ok, or fails after what a busy machine may need.
 func eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.NewTimer(30 * time.Second)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for !ok() {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			tb.Fatalf("not within 30 s: %s", what)
+			tb.Fatalf("not within %s: %s", patience, what)
 		}
 	}
 }
@@ -207,14 +207,26 @@ func checkSum(tb testing.TB, s Stats) {
 	}
 }
 
-func freePort(tb testing.TB) int {
+// patience is how long anything may take.
+const patience = 2 * time.Minute
+
+// nowhere is an address at which nobody listens, whatever other tests do.
+const nowhere = "nats://127.0.0.1:1"
+
+// keptPort is a free port that stays free while its server restarts: below those that
+// outgoing connections are given (32768 and up on Linux).
+func keptPort(tb testing.TB) int {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 15_000+rand.IntN(17_000)))
+		if err != nil {
+			continue
+		}
+		defer l.Close()
+		return l.Addr().(*net.TCPAddr).Port
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	tb.Fatal("no port is free")
+	return 0
 }
 
 func user(i int) string { return fmt.Sprintf("u-%d", i) }

@@ -130,24 +130,25 @@ func TestFullStream(t *testing.T) {
 		heard = err
 		mu.Unlock()
 	}}})
+	refused := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return errors.Is(heard, ErrNotStored) && strings.Contains(heard.Error(), "maximum bytes exceeded")
+	}
 	logged := 0
-	eventually(t, "the buffer is full", func() bool {
+	eventually(t, "the stream refuses, and OnError hears why; then the buffer is full", func() bool {
+		full, before := refused(), p.Stats().Dropped[CauseBufferFull]
 		for range 100 {
 			p.Log(Event{UserID: user(logged), Message: fmt.Sprint(schemas.NewID(int64(logged)))})
 			logged++
 		}
-		return p.Stats().Dropped[CauseBufferFull] > 0
+		return full && p.Stats().Dropped[CauseBufferFull] == before+100 // no room came meanwhile
 	})
 	ctx, cancel := context.WithTimeout(e.ctx(), 50*time.Millisecond)
 	defer cancel()
 	if err := p.Publish(ctx, Event{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Publish into a full buffer: %v", err)
 	}
-	eventually(t, "OnError hears why", func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return errors.Is(heard, ErrNotStored) && strings.Contains(heard.Error(), "maximum bytes exceeded")
-	})
 	stream, err := e.js.Stream(e.ctx(), schemas.StreamEvents)
 	e.must(err)
 	cfg := stream.CachedInfo().Config

@@ -21,7 +21,6 @@ import (
 func TestSpoolStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	nowhere := fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
 	_, err := Connect(t.Context(), nowhere, spooling(dir))
 	if !errors.Is(err, ErrConnect) || !strings.Contains(err.Error(), "first start") {
 		t.Fatalf("first start without a server: %v", err)

@@ -4,21 +4,13 @@ import (
 	"errors"
 	"sync"
 	"testing"
-
-	"github.com/almanac-events/almanac/schemas"
 )
 
 // However many raise it, in whatever order, the floor ends at the highest and
 // never stands lower than it did; what others write meanwhile stays.
 func TestRaiseFloor(t *testing.T) {
 	t.Parallel()
-	r := open(t)
-	ctx := timeout(t)
-	topic := schemas.NewTopic("app")
-	s, err := r.Place(ctx, &topic, november, 0, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, ctx, s := placed(t, 0)
 	if _, err := r.RaiseFloor(ctx, "app", november, s.ID+1, 3); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a shard nobody made: %v, want it not found", err)
 	}

@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/almanac-events/almanac/schemas"
 )
 
 // An erasure concerns a frame up to its fence whose times overlap; of many, those
@@ -120,13 +118,7 @@ func TestPurgedSpans(t *testing.T) {
 // at a time and books it once, with the shard's rows.
 func TestLedgerEntries(t *testing.T) {
 	t.Parallel()
-	r := open(t)
-	ctx := timeout(t)
-	topic := schemas.NewTopic("app")
-	s, err := r.Place(ctx, &topic, november, 0, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, ctx, s := placed(t, 0)
 	for i := range 3 {
 		if _, err := r.Enter(ctx, Erasure{ID: fmt.Sprintf("e%d", i), Topic: "app", Fence: uint64(10 * i), State: Settling}); err != nil {
 			t.Fatal(err)

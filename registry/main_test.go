@@ -24,9 +24,23 @@ func open(t *testing.T) *Registry {
 	return r
 }
 
+// patience is how long anything may take on a busy machine.
+const patience = 2 * time.Minute
+
 // timeout bounds a test that waits.
 func timeout(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// placed is open with an active shard of topic app in a lane.
+func placed(t *testing.T, lane int) (*Registry, context.Context, Shard) {
+	t.Helper()
+	r, ctx, topic := open(t), timeout(t), schemas.NewTopic("app")
+	s, err := r.Place(ctx, &topic, november, lane, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, ctx, s
 }

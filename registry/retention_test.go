@@ -72,13 +72,7 @@ func TestNextStep(t *testing.T) {
 // next frame makes one.
 func TestRetire(t *testing.T) {
 	t.Parallel()
-	r := open(t)
-	ctx := timeout(t)
-	topic := schemas.NewTopic("app")
-	s, err := r.Place(ctx, &topic, november, 1, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, ctx, s := placed(t, 1)
 	var wg sync.WaitGroup
 	for range 5 {
 		wg.Go(func() {
@@ -97,6 +91,7 @@ func TestRetire(t *testing.T) {
 	if err != nil || next.ID == s.ID {
 		t.Fatalf("rotated to %+v (%v)", next, err)
 	}
+	topic := schemas.NewTopic("app")
 	if again, err := r.Place(ctx, &topic, november, 1, noon); err != nil || again.ID != next.ID {
 		t.Errorf("placed %s after %s (%v)", again.ID, next.ID, err)
 	}
@@ -118,13 +113,7 @@ func TestRetire(t *testing.T) {
 // at the shard's end from then on.
 func TestMarkDropping(t *testing.T) {
 	t.Parallel()
-	r := open(t)
-	ctx := timeout(t)
-	topic := schemas.NewTopic("app")
-	s, err := r.Place(ctx, &topic, november, 0, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, ctx, s := placed(t, 0)
 	if _, err := r.MarkDropping(ctx, s, 9, "kept 1 days", noon); !errors.Is(err, ErrConflict) {
 		t.Fatalf("marking an active shard: %v", err)
 	}

@@ -19,8 +19,8 @@ const RequireEnv = "ALMANAC_REQUIRE_ENGINE"
 // databasePrefix marks the databases of tests; UserReader may read them.
 const databasePrefix = "test_"
 
-// startTimeout bounds the start of the shared engine: 0.3 s alone, more on a machine that is busy building.
-const startTimeout = time.Minute
+// startTimeout bounds the start of a server: 0.3 s alone, more on a machine that is busy building.
+const startTimeout = 3 * time.Minute
 
 // shared is the engine of this test binary.
 var shared struct {

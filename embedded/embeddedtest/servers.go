@@ -89,7 +89,7 @@ func (s *Servers) NC() *nats.Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.nc == nil {
-		nc, err := nats.Connect(s.NATSURL, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+		nc, err := nats.Connect(s.NATSURL, nats.Timeout(startTimeout), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 		if err != nil {
 			s.t.Fatalf("connecting to the test's NATS: %v", err)
 		}

@@ -66,12 +66,13 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	late := time.After(20 * time.Second)
+	const patience = 2 * time.Minute
+	late := time.After(patience)
 	for !ok() {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatalf("not within 20 s: %s", what)
+			t.Fatalf("not within %s: %s", patience, what)
 		}
 	}
 }
