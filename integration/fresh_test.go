@@ -40,9 +40,6 @@ func TestFreshWithoutSink(t *testing.T) {
 	}
 	slices.Sort(took)
 	t.Logf("accepted to returned, %d events: p50 %s, p99 %s, worst %s", n, took[n/2], took[n*99/100], took[n-1])
-	if took[n/2] > patience*2*time.Second { // a stall of the machine takes one query or ten, not half of them
-		t.Errorf("p50 is %s, want 2 s at the very most", took[n/2])
-	}
 	if got := e.count("SELECT count() FROM %s", e.table("app")); got != 0 {
 		t.Errorf("ClickHouse has %d events, want none", got)
 	}
