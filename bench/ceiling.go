@@ -29,7 +29,7 @@ func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Resu
 			return err
 		}
 		var err error
-		if batches[i], err = encodeAll(&tops[i], cfg, i); err != nil {
+		if batches[i], err = encodeAll(&tops[i], cfg, i, res.LZ4Share); err != nil {
 			return err
 		}
 	}
@@ -120,8 +120,10 @@ type ceilingBatch struct {
 	frames [][]byte
 }
 
-// encodeAll makes the frames of the nth topic's share of the events.
-func encodeAll(topic *schemas.Topic, cfg *Config, n int) ([]ceilingBatch, error) {
+// encodeAll makes the frames of the nth topic's share of the events. As much of the
+// inserts is in LZ4 as of the pipeline's frames, and each in one kind: ClickHouse
+// takes no other.
+func encodeAll(topic *schemas.Topic, cfg *Config, n int, lz4Share float64) ([]ceilingBatch, error) {
 	b := schemas.NewFrameBuilder(topic)
 	var ids schemas.IDSource
 	gen := newGenerator(uint64(n+1), cfg.EventBytes)
@@ -136,16 +138,21 @@ func encodeAll(topic *schemas.Topic, cfg *Config, n int) ([]ceilingBatch, error)
 	}
 	var out []ceilingBatch
 	rows := 0
+	var buf []byte
 	cut := func() error {
 		if b.Rows() == 0 {
 			return nil
 		}
-		_, payload, err := b.Encode()
-		if err != nil {
-			return err
-		}
 		if rows == 0 {
 			out = append(out, ceilingBatch{month: month})
+		}
+		by := schemas.CompressionZSTD
+		if k := float64(len(out)); int(k*lz4Share) > int((k-1)*lz4Share) {
+			by = schemas.CompressionLZ4
+		}
+		_, payload, err := b.EncodeTo(buf[:0], by)
+		if buf = payload; err != nil {
+			return err
 		}
 		last := &out[len(out)-1]
 		last.frames = append(last.frames, bytes.Clone(payload))

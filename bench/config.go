@@ -20,7 +20,7 @@ type Config struct {
 	// EventBytes is about the size of an event: the sum of its strings. Default
 	// 200.
 	EventBytes int
-	// Compression of the topics' frames; default LZ4.
+	// Compression of the topics' frames; default auto.
 	Compression schemas.Compression
 	// Inserts at once, of the sinks and of the ceiling; default as sinks.Config.
 	Inserts int

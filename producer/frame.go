@@ -65,7 +65,8 @@ func (l *lane) claim() *frame {
 // encode turns a claimed frame into its payload and frees its builder.
 func (l *lane) encode(f *frame) {
 	payload, _ := l.p.payloads.get()
-	head, payload, err := f.builder.EncodeTo(payload[:0])
+	by := l.p.squeeze.choose(&l.p.topic, int(l.p.unencoded.Load()), time.Now())
+	head, payload, err := f.builder.EncodeTo(payload[:0], by)
 	if err == nil && len(payload) > l.p.frameBytes {
 		err = tooLarge(len(payload), l.p.frameBytes)
 	}

@@ -20,7 +20,9 @@ type sender struct {
 	stop  chan struct{}
 	done  chan struct{}
 
-	inFlightBytes int // payloads in windows
+	inFlight      int  // frames in windows
+	inFlightBytes int  // their payloads
+	held          bool // an encoded frame could not be sent in this pass
 	budget        budget
 	turn          int       // the lane that is served first
 	lastError     time.Time // when OnError was last called
@@ -109,6 +111,8 @@ func (s *sender) pass() (next time.Time) {
 		s.settle()
 		again, next = false, time.Time{}
 		well, now := true, time.Now()
+		unanswered := s.inFlight
+		s.held = false
 		s.turn++
 		if s.spool != nil {
 			s.callSafe()
@@ -130,6 +134,7 @@ func (s *sender) pass() (next time.Time) {
 			}
 		}
 		s.well.Store(well)
+		s.p.squeeze.stream.Store(streamHolds(s.held, unanswered, s.p.cfg.BufferEvents))
 		select {
 		case <-s.stop:
 			return now // run sees stop, or is woken at once and sees it then
@@ -164,6 +169,7 @@ func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 		}
 		if f == nil {
 			next, well = l.wakeAt()
+			s.held = s.held || len(l.queue) > 0 && l.queue[0].payload != nil
 			l.mu.Unlock()
 			return next, well
 		}
@@ -171,6 +177,7 @@ func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 		f.refused = false
 		if f.attempts == 1 {
 			s.inFlightBytes += len(f.payload)
+			s.inFlight++
 		} else {
 			l.resent++
 		}
@@ -249,6 +256,7 @@ func (s *sender) take(a answer, now time.Time) {
 		l.giveUp(f, CauseConnectionClosed, refusal(a.err))
 	}
 	s.inFlightBytes -= n
+	s.inFlight--
 }
 
 // sendAllAgain makes every unanswered frame due: after a reconnect no answer to

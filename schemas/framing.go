@@ -3,7 +3,6 @@ package schemas
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/go-faster/city"
 	"github.com/klauspost/compress/s2"
@@ -42,7 +41,7 @@ func (c *compressor) compress(raw []byte, by Compression) []byte {
 	if cap(c.data) < need {
 		c.data = make([]byte, need)
 	}
-	if most := s2.MaxEncodedLen(len(raw)); cap(c.found) < most {
+	if most := s2.MaxEncodedLen(len(raw)) + snappySlack; cap(c.found) < most {
 		c.found = make([]byte, most)
 	}
 	c.data = c.data[:cap(c.data)]
@@ -54,7 +53,7 @@ func (c *compressor) zstd(raw []byte) []byte {
 	if need := blockAt + zstdBound(len(raw)); cap(c.data) < need {
 		c.data = make([]byte, need)
 	}
-	c.data = zstdEncoder().EncodeAll(raw, c.data[:blockAt])
+	c.data = zstdEncoder.EncodeAll(raw, c.data[:blockAt])
 	return framed(c.data, methodZSTD, len(raw))
 }
 
@@ -108,32 +107,4 @@ func decompress(payload, buf []byte) ([]byte, error) {
 		return raw, fmt.Errorf("%w: %d bytes decompressed, it says %d", ErrFrameCorrupt, n, len(raw))
 	}
 	return raw, nil
-}
-
-// OneCompression are the frames as ClickHouse takes them in one request: it refuses
-// a body whose blocks are compressed in two ways. Where they differ, as they do while
-// producers from before and after a change of the topic run, those in ZSTD come back
-// in LZ4, copied; all others are the ones given.
-func OneCompression(frames [][]byte) ([][]byte, error) {
-	counts := map[Compression]int{}
-	for _, f := range frames {
-		counts[CompressionOf(f)]++
-	}
-	if len(counts) < 2 {
-		return frames, nil
-	}
-	out := slices.Clone(frames)
-	var raw []byte
-	for i, f := range frames {
-		if CompressionOf(f) != CompressionZSTD {
-			continue
-		}
-		var err error
-		if raw, err = decompress(f, raw); err != nil {
-			return nil, fmt.Errorf("frame %d of %d: %w", i+1, len(frames), err)
-		}
-		var c compressor
-		out[i] = c.compress(raw, CompressionLZ4)
-	}
-	return out, nil
 }

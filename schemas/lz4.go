@@ -12,114 +12,139 @@ const (
 	lz4CopyMargin = 12
 )
 
-// lz4Slack is how far beyond what it counts lz4Writer may write.
+// lz4Slack is how far beyond what it counts snappyToLZ4 may write.
 const lz4Slack = 16
 
 // lz4Bound is the most that a block of n bytes takes, with the slack.
 func lz4Bound(n int) int { return n + n/255 + 16 + lz4Slack }
 
-// snappyToLZ4 writes src, which is also given as a valid Snappy block, as an LZ4
-// block to dst, and returns its length. dst has room for lz4Bound(len(src)).
+// snappySlack is how many bytes must stand behind a Snappy block, to be read and
+// not used: a copy's offset is read as four bytes, however many it has.
+const snappySlack = 4
+
+// snappyCopy is what a copy's tag says of it.
+type snappyCopy struct {
+	size   uint8  // of the copy, in bytes
+	offset uint8  // bytes of the offset that follow the tag
+	high   uint16 // what of the offset the tag has
+}
+
+// snappyCopies has it by tag: a table costs no branch, and which kind of copy comes
+// next nobody can predict.
+var snappyCopies = func() (copies [256]snappyCopy) {
+	for tag := range copies {
+		switch tag & 3 {
+		case 1: // 4 to 11 bytes
+			copies[tag] = snappyCopy{uint8(4 + tag>>2&7), 1, uint16(tag >> 5 << 8)}
+		case 2: // 1 to 64 bytes
+			copies[tag] = snappyCopy{uint8(tag>>2 + 1), 2, 0}
+		case 3: // the same, from farther than LZ4 reaches
+			copies[tag] = snappyCopy{uint8(tag>>2 + 1), 4, 0}
+		}
+	}
+	return copies
+}()
+
+var snappyOffsets = [8]uint32{1: 1<<8 - 1, 2: 1<<16 - 1, 4: 1<<32 - 1}
+
+// snappyLongCopy is the shortest piece that a longer copy is cut into.
+const snappyLongCopy = 60
+
+// snappyToLZ4 writes src, which is also given as a valid Snappy block with room for
+// snappySlack more, as an LZ4 block to dst, and returns its length. dst has room for
+// lz4Bound(len(src)).
 func snappyToLZ4(dst, block, src []byte) int {
-	w := lz4Writer{dst: dst, src: src}
 	_, i := binary.Uvarint(block)
-	pos, from, offset := 0, 0, 0 // the copy that may still grow: of src[from:pos], 0 when there is none
-	for i < len(block) {
-		var n, off int
-		switch tag := block[i]; tag & 3 {
-		case 0: // literals
-			n = int(tag>>2) + 1
-			i++
-			if n > 60 {
-				extra := n - 60
-				n = 0
-				for k := range extra {
-					n |= int(block[i+k]) << (8 * k)
-				}
-				n++
-				i += extra
+	end := len(block)
+	block = block[:end+snappySlack]
+	// Literals before a copy that begins no later can be moved by the slack.
+	last := len(src) - max(lz4CopyMargin, lz4Slack)
+	n, pos, anchor := 0, 0, 0
+	for i < end {
+		tag := block[i]
+		if tag&3 == 0 {
+			size, head := snappyLiterals(block[i:])
+			i += head + size
+			pos += size
+			continue
+		}
+		c := snappyCopies[tag]
+		size := int(c.size)
+		offset := int(uint32(c.high) + binary.LittleEndian.Uint32(block[i+1:])&snappyOffsets[c.offset&7])
+		i += 1 + int(c.offset)
+		for size >= snappyLongCopy && i < end { // they come in pieces
+			next := snappyCopies[block[i]]
+			if next.size == 0 || int(uint32(next.high)+binary.LittleEndian.Uint32(block[i+1:])&snappyOffsets[next.offset&7]) != offset {
+				break
 			}
-			i += n
-		case 1: // a copy of 4 to 11 bytes
-			n, off = 4+int(tag>>2&7), int(tag>>5)<<8|int(block[i+1])
-			i += 2
-		case 2: // a copy of 1 to 64 bytes
-			n, off = int(tag>>2)+1, int(binary.LittleEndian.Uint16(block[i+1:]))
-			i += 3
-		default:
-			n, off = int(tag>>2)+1, int(binary.LittleEndian.Uint32(block[i+1:]))
-			i += 5
+			size += int(next.size)
+			i += 1 + int(next.offset)
 		}
-		// Long copies come in pieces.
-		if off != offset || off == 0 {
-			w.copied(from, pos, offset)
-			from, offset = pos, off
+		from := pos
+		pos += size
+		if from > last {
+			break
 		}
-		pos += n
-	}
-	w.copied(from, pos, offset)
-	return w.end()
-}
-
-// lz4Writer gathers literals until a copy comes.
-type lz4Writer struct {
-	dst, src []byte
-	n        int // written to dst
-	anchor   int // where the literals not yet written begin in src
-}
-
-// copied takes src[from:to] as a copy from offset bytes before. What LZ4 cannot
-// express, and no offset at all, are literals.
-func (w *lz4Writer) copied(from, to, offset int) {
-	to = min(to, len(w.src)-lz4LastBytes)
-	size := to - from - lz4MinCopy
-	if offset == 0 || offset > lz4MaxOffset || size < 0 || from > len(w.src)-lz4CopyMargin {
-		return
-	}
-	token := w.literals(w.src[w.anchor:from])
-	binary.LittleEndian.PutUint16(w.dst[w.n:], uint16(offset))
-	w.n += 2
-	if size < 15 {
-		w.dst[token] |= byte(size)
-	} else {
-		w.dst[token] |= 15
-		w.length(size - 15)
-	}
-	w.anchor = to
-}
-
-// literals writes a token and literals, and returns where the token stands.
-func (w *lz4Writer) literals(lit []byte) (token int) {
-	token = w.n
-	w.n++
-	if len(lit) < 15 {
-		w.dst[token] = byte(len(lit) << 4)
-		if w.anchor+lz4Slack <= len(w.src) {
-			// One move of a size the compiler knows is faster than a call.
-			*(*[lz4Slack]byte)(w.dst[w.n:]) = *(*[lz4Slack]byte)(w.src[w.anchor:])
-			w.n += len(lit)
-			return token
+		if size = min(size, len(src)-lz4LastBytes-from) - lz4MinCopy; size < 0 || offset > lz4MaxOffset {
+			continue
 		}
-	} else {
-		w.dst[token] = 15 << 4
-		w.length(len(lit) - 15)
+		lit := from - anchor
+		if lit < 15 {
+			d := dst[n : n+1+lz4Slack+2]
+			d[0] = byte(lit << 4)
+			*(*[lz4Slack]byte)(d[1:]) = *(*[lz4Slack]byte)(src[anchor:])
+			binary.LittleEndian.PutUint16(d[1+lit:], uint16(offset))
+			if size < 15 {
+				d[0] |= byte(size)
+				n, anchor = n+3+lit, from+lz4MinCopy+size
+				continue
+			}
+			d[0] |= 15
+			n = lz4Length(dst, n+3+lit, size-15)
+		} else {
+			token := n
+			dst[token] = 15<<4 | byte(min(size, 15))
+			n = lz4Length(dst, n+1, lit-15)
+			n += copy(dst[n:], src[anchor:from])
+			binary.LittleEndian.PutUint16(dst[n:], uint16(offset))
+			if n += 2; size >= 15 {
+				n = lz4Length(dst, n, size-15)
+			}
+		}
+		anchor = from + lz4MinCopy + size
 	}
-	w.n += copy(w.dst[w.n:], lit)
-	return token
+	return lz4Literals(dst, n, src[anchor:])
 }
 
-// length writes what of a length did not fit the token.
-func (w *lz4Writer) length(n int) {
-	for ; n >= 255; n -= 255 {
-		w.dst[w.n] = 255
-		w.n++
+// snappyLiterals is how many literals stand at the beginning of block, and how long
+// the tag before them is.
+func snappyLiterals(block []byte) (size, head int) {
+	size = int(block[0]>>2) + 1
+	if size <= 60 {
+		return size, 1
 	}
-	w.dst[w.n] = byte(n)
-	w.n++
+	head = size - 60
+	size = int(binary.LittleEndian.Uint32(block[1:]) & (1<<(8*head) - 1))
+	return size + 1, 1 + head
 }
 
-// end writes the last literals and returns the block's length.
-func (w *lz4Writer) end() int {
-	w.literals(w.src[w.anchor:])
-	return w.n
+// lz4Literals writes the literals that end a block at dst[n:], and returns the block's
+// length.
+func lz4Literals(dst []byte, n int, lit []byte) int {
+	dst[n] = byte(min(len(lit), 15) << 4)
+	if n++; len(lit) >= 15 {
+		n = lz4Length(dst, n, len(lit)-15)
+	}
+	return n + copy(dst[n:], lit)
+}
+
+// lz4Length writes what of a length did not fit the token at dst[n:], and returns
+// where it ends.
+func lz4Length(dst []byte, n, length int) int {
+	for ; length >= 255; length -= 255 {
+		dst[n] = 255
+		n++
+	}
+	dst[n] = byte(length)
+	return n + 1
 }

@@ -85,7 +85,7 @@ type Topic struct {
 	// older ones. Both rule every month, whatever they were when it began.
 	KeepDays  int       `json:"keep_days" yaml:"keep_days"`
 	Anonymise Anonymise `json:"anonymise,omitzero" yaml:"anonymise,omitempty"`
-	// Compression is how frames are compressed; empty: LZ4. A change rules the
+	// Compression is how frames are compressed; empty: auto. A change rules the
 	// frames of producers that start after it.
 	Compression Compression `json:"compression,omitempty" yaml:"compression,omitempty"`
 	// PII is what becomes of fields before an event enters a frame. A change

@@ -4,17 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
 
 // One encoder and one decoder a process: each holds zstdStates() states, of about two
-// megabytes for one that encodes and half of one that decodes, starts no goroutine for
-// whole blocks, and lets a caller wait for a free one, which is for another's block at
-// most.
+// megabytes for one that encodes and half of one that decodes once they have been used,
+// starts no goroutine for whole blocks, and lets a caller wait for a free one, which is
+// for another's block at most. They are made with the process: their states are in
+// channels, and one made within a testing/synctest bubble could not be used in another,
+// by tests of applications that log.
 var (
-	zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
+	zstdEncoder = func() *zstd.Encoder {
 		e, err := zstd.NewWriter(nil,
 			// The next level costs up to twice as much and gains 7 % at most, on real
 			// logs nothing.
@@ -25,11 +26,12 @@ var (
 			zstd.WithEncoderCRC(false), // the framing has a checksum
 		)
 		if err != nil {
-			panic(err) // the options are constants: a test runs them
+			panic(err) // the options are constants
 		}
+		e.EncodeAll([]byte{0}, nil) // or its channel would be made later
 		return e
-	})
-	zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
+	}()
+	zstdDecoder = func() *zstd.Decoder {
 		d, err := zstd.NewReader(nil,
 			zstd.WithDecoderConcurrency(zstdStates()),
 			zstd.WithDecoderMaxMemory(MaxFrameRawBytes), zstd.WithDecoderMaxWindow(MaxFrameRawBytes),
@@ -39,7 +41,7 @@ var (
 			panic(err) // as above
 		}
 		return d
-	})
+	}()
 )
 
 // zstdStates is how many blocks are worked on at once: four encode as many events as
@@ -59,7 +61,7 @@ func unzstd(raw, block []byte) error {
 	if err := oneZstdFrame(block, len(raw)); err != nil {
 		return fmt.Errorf("%w: zstd: %w", ErrFrameCorrupt, err)
 	}
-	out, err := zstdDecoder().DecodeAll(block, raw[:0:len(raw)])
+	out, err := zstdDecoder.DecodeAll(block, raw[:0:len(raw)])
 	if err != nil {
 		return fmt.Errorf("%w: zstd: %w", ErrFrameCorrupt, err)
 	}

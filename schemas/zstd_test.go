@@ -52,7 +52,7 @@ func TestZstdRoundTrip(t *testing.T) {
 func TestFramesOfBothKinds(t *testing.T) {
 	t.Parallel()
 	events := codecEvents()
-	_, byLZ4 := buildFrame(t, &codecTopic, events)
+	_, byLZ4 := buildFrame(t, compressedBy(codecTopic, CompressionLZ4), events)
 	f, byZSTD := buildFrame(t, compressedBy(codecTopic, CompressionZSTD), events)
 	if CompressionOf(byLZ4) != CompressionLZ4 || CompressionOf(byZSTD) != CompressionZSTD {
 		t.Fatalf("frames say %q and %q", CompressionOf(byLZ4), CompressionOf(byZSTD))
@@ -71,13 +71,18 @@ func TestFramesOfBothKinds(t *testing.T) {
 	if err := r.Check(f, 202611, f.MaxTs); err != nil {
 		t.Fatal(err)
 	}
-	same, err := OneCompression([][]byte{byLZ4, byZSTD, byLZ4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, frame := range same {
-		if err := r.Open(frame, &codecTopic, 1); err != nil || CompressionOf(frame) != CompressionLZ4 || !bytes.Equal(r.Raw(), want) {
-			t.Errorf("frame %d is %q, %v", i, CompressionOf(frame), err)
+	for _, c := range []struct {
+		frames [][]byte
+		want   Compression
+	}{{[][]byte{byLZ4, byZSTD, byLZ4}, CompressionLZ4}, {[][]byte{byLZ4, byZSTD, byZSTD}, CompressionZSTD}} {
+		same, err := OneCompression(c.frames)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, frame := range same {
+			if err := r.Open(frame, &codecTopic, 1); err != nil || CompressionOf(frame) != c.want || !bytes.Equal(r.Raw(), want) {
+				t.Errorf("frame %d is %q, %v; want %q", i, CompressionOf(frame), err, c.want)
+			}
 		}
 	}
 	if only, _ := OneCompression([][]byte{byZSTD, byZSTD}); &only[0][0] != &byZSTD[0] {
@@ -85,6 +90,53 @@ func TestFramesOfBothKinds(t *testing.T) {
 	}
 	if _, err := OneCompression([][]byte{byLZ4, byZSTD[:60]}); !errors.Is(err, ErrFrameCorrupt) {
 		t.Errorf("half a frame: %v", err)
+	}
+}
+
+// A block that is not compressed is what the libraries read as either kind, also
+// when it is larger than a block of ZSTD may be.
+func TestStored(t *testing.T) {
+	t.Parallel()
+	noise := make([]byte, 3*zstdMostBlock)
+	for i := range noise {
+		noise[i] = byte(i * i >> 7)
+	}
+	for _, n := range []int{1, 14, 15, 16, 270, 300, zstdMostBlock - 1, zstdMostBlock, zstdMostBlock + 1, 3 * zstdMostBlock} {
+		for _, by := range []Compression{CompressionLZ4, CompressionZSTD} {
+			payload := stored(noise[:n], by)
+			got, err := decompress(payload, nil)
+			if err != nil || !bytes.Equal(got, noise[:n]) || CompressionOf(payload) != by || len(payload) < n {
+				t.Errorf("%d bytes in %s came back as %d, %v", n, by, len(got), err)
+			}
+			byReader := make([]byte, n)
+			if _, err := compress.NewReader(bytes.NewReader(payload)).Read(byReader); err != nil || !bytes.Equal(byReader, noise[:n]) {
+				t.Errorf("ch-go reads %d bytes in %s differently, %v", n, by, err)
+			}
+		}
+	}
+}
+
+func TestAutoCompression(t *testing.T) {
+	t.Parallel()
+	topic := NewTopic("app")
+	if topic.Compression != CompressionAuto || (&Topic{}).FrameCompression() != CompressionAuto {
+		t.Errorf("a topic that says nothing has %q", topic.Compression)
+	}
+	_, payload := buildFrame(t, &topic, codecEvents())
+	if by := CompressionOf(payload); by != CompressionZSTD {
+		t.Errorf("a frame of nobody in a hurry is in %q", by)
+	}
+	for _, c := range []struct {
+		says  Compression
+		holds bool
+		want  Compression
+	}{
+		{CompressionAuto, false, CompressionZSTD}, {CompressionAuto, true, CompressionLZ4},
+		{CompressionLZ4, false, CompressionLZ4}, {CompressionZSTD, true, CompressionZSTD},
+	} {
+		if got := c.says.Frame(c.holds); got != c.want {
+			t.Errorf("%s, held back %v: %s, want %s", c.says, c.holds, got, c.want)
+		}
 	}
 }
 
@@ -189,7 +241,7 @@ func FuzzUnzstd(f *testing.F) {
 
 func BenchmarkDecompress(b *testing.B) {
 	raw := benchRaw(b)
-	for _, by := range Compressions {
+	for _, by := range []Compression{CompressionLZ4, CompressionZSTD} {
 		var c compressor
 		payload := c.compress(raw, by)
 		b.Run(string(by), func(b *testing.B) {

@@ -58,6 +58,7 @@ func TestInsert(t *testing.T) {
 	if err := db.Ensure(t.Context(), &topic); err != nil {
 		t.Fatal(err)
 	}
+	topic.Compression = schemas.CompressionLZ4
 	small := topic // its frames are compressed in another way, and may be neighbours
 	small.Compression = schemas.CompressionZSTD
 	in := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Last: 3, Frames: [][]byte{frameOf(t, &topic, 2000), frameOf(t, &small, 500), frameOf(t, &topic, 1)}}
@@ -99,8 +100,12 @@ func TestInsert(t *testing.T) {
 	if err := db.Insert(t.Context(), mixed); !errors.As(err, &refused) {
 		t.Errorf("a body compressed in two ways: %v, want it refused", err)
 	}
-	// ZSTD alone goes in as it is.
-	only := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 7, Last: 2, Frames: [][]byte{frameOf(t, &small, 2000), frameOf(t, &small, 3)}}
+	// ZSTD alone goes in as it is, and takes a few in LZ4 along.
+	only := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 7, Last: 2, Frames: [][]byte{frameOf(t, &small, 2000), frameOf(t, &topic, 3)}}
+	alone := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 8, Last: 2, Frames: [][]byte{frameOf(t, &small, 2000), frameOf(t, &small, 3)}}
+	if err := db.Insert(t.Context(), alone); err != nil {
+		t.Fatal(err)
+	}
 	if err := db.Insert(t.Context(), only); err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ their youngest event, whatever it was when their month began.`,
 	f.Int("keep-days", schemas.DefaultKeepDays, "days to keep events (0: for ever)")
 	f.Int("anonymise-after", 0, "days after which the fields of --anonymise are cleared (0: never)")
 	f.StringSlice("anonymise", nil, "`FIELDS` to clear in older events: columns, promoted fields, attributes.NAME")
-	f.String("compression", string(schemas.CompressionLZ4), fmt.Sprintf("`METHOD` of frames from now on: %v; zstd halves the streams and costs producers more", schemas.Compressions))
+	f.String("compression", string(schemas.CompressionAuto), fmt.Sprintf("`METHOD` of frames from now on: %v; zstd halves the streams and costs producers more, auto is zstd but where producers have no time for it", schemas.Compressions))
 	f.StringArray("pii", nil, fmt.Sprintf("set the privacy rule of a field, `FIELD:RULE` (FIELD: alone takes it back); rules: %v", schemas.PrivacyRules))
 	f.Bool("dry-run", false, "say what would happen, and do nothing")
 	f.Bool("yes", false, "drop and clear what the new retention does not allow")
