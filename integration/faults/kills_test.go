@@ -58,7 +58,7 @@ func TestKillCycles(t *testing.T) {
 	calm()
 	<-done
 	t.Logf("each part was killed %d times in %s, and %d events stored meanwhile", killed, time.Since(began).Round(time.Second), stored)
-	v := h.Prove(2 * time.Minute)
+	v := h.Prove(5 * time.Minute)
 	t.Logf("recovery, from the kill until new events of every lane are in ClickHouse:\n%s", &times)
 	t.Logf("peak memory:\n%s", h.memory())
 	t.Logf("burnt tokens met: %d; frames sent again: %d", h.Said(RoleSink, "burnt"), h.Said(RoleProducer, "resent"))

@@ -20,13 +20,13 @@ func TestOracle(t *testing.T) {
 	t.Parallel()
 	h := Build(t, Plan{Writers: []Writer{{Rate: 2000, Events: 8000}}, Rotate: schemas.Rotation{Rows: 1000}})
 	h.StartWriters()
-	await(t, time.Minute, func(context.Context) error {
+	await(t, 5*time.Minute, func(context.Context) error {
 		if h.Said(RoleProducer, "written") == 0 || h.Said(RoleSink, "closed") < 4 {
 			return fmt.Errorf("not yet written, or no shard closed")
 		}
 		return nil
 	})
-	h.Prove(time.Minute)
+	h.Prove(5 * time.Minute)
 
 	t.Run("a deleted row", func(t *testing.T) {
 		number := h.oneRow(t, "deleted")
@@ -190,23 +190,24 @@ func (h *House) closedShard(t *testing.T) (string, []byte) {
 func (h *House) middleFrame(t *testing.T) uint64 {
 	t.Helper()
 	c := Checker{NC: h.NC}
-	var seqs []uint64
-	subject := ""
+	seqs := map[string][]uint64{}
 	err := c.each(t.Context(), "SHARDS", "shards.*.*.*", true, func(m jetstream.Msg) error {
-		if subject == "" {
-			subject = m.Subject()
+		meta, err := m.Metadata()
+		if err == nil {
+			seqs[m.Subject()] = append(seqs[m.Subject()], meta.Sequence.Stream)
 		}
-		if m.Subject() == subject {
-			meta, err := m.Metadata()
-			seqs = append(seqs, meta.Sequence.Stream)
-			return err
-		}
-		return nil
+		return err
 	})
-	if err != nil || len(seqs) < 3 {
-		t.Fatalf("%d frames in %s: %v", len(seqs), subject, err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return seqs[1]
+	for _, of := range seqs {
+		if len(of) >= 3 { // on a slow machine frames are few and large
+			return of[1]
+		}
+	}
+	t.Fatalf("no shard has three frames: %v", seqs)
+	return 0
 }
 
 func await(t *testing.T, within time.Duration, ask func(context.Context) error) {
