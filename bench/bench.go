@@ -119,15 +119,12 @@ func warm(ctx context.Context, cfg *Config, topics []schemas.Topic) error {
 		return err
 	}
 	for i := range topics {
-		p, err := producer.Connect(ctx, cfg.NATSURL, producer.Config{Topic: topics[i].Name})
+		p, err := producer.Connect(ctx, cfg.NATSURL, producer.Config{Topic: topics[i].Name, Policy: producer.Block})
 		if err != nil {
 			return err
 		}
 		for lane := range cfg.Lanes {
-			e := schemas.Event{Message: "warm", UserID: userOf(&topics[i], lane)}
-			if err := p.Publish(ctx, e); err != nil {
-				return err
-			}
+			p.Log(schemas.Event{Message: "warm", UserID: userOf(&topics[i], lane)})
 		}
 		if err := p.Close(ctx); err != nil {
 			return err

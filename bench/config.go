@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"runtime"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -45,6 +46,8 @@ type Config struct {
 	rotateRows uint64
 	// months that events go to in turn, back from this one; 0: now.
 	months int
+	// housekeeping of the sinks; 0: as usual.
+	housekeeping time.Duration
 	// clickhouse is the DSN behind DB, for tests.
 	clickhouse string
 }

@@ -43,14 +43,12 @@ func shardsRate(ctx context.Context, s *Suite) ([]Figure, error) {
 		}
 		cfgs, topics, ps, houses = append(cfgs, &cfg), append(topics, t), append(ps, p), append(houses, h)
 	}
-	var few, lots []float64
+	all := make([]runs, 2)
 	for range s.rounds(3) {
-		for i, rates := range []*[]float64{&few, &lots} {
-			rate, err := s.rate(ps[i].ctx, cfgs[i], topics[i])
-			if err != nil {
+		for i := range all {
+			if err := all[i].add(ps[i].ctx, s, cfgs[i], topics[i]); err != nil {
 				return nil, ps[i].failed(err)
 			}
-			*rates = append(*rates, rate)
 		}
 	}
 	for i := range ps {
@@ -61,11 +59,13 @@ func shardsRate(ctx context.Context, s *Suite) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, l := median(few), median(lots)
+	f, l := median(all[0].rates), median(all[1].rates)
+	fewCPU, manyCPU := median(all[0].engineCPU), median(all[1].engineCPU)
 	return []Figure{
 		atLeast("shards_rate", "the rate with 2,000 shards in the registry, against 10", l/f, unitRatio, 0.9,
-			"%d shards of one frame each, over 10 months, of the topic that is measured; %d runs of %s events each, in turn: %s against %s events/s",
-			many, len(few), count(cfgs[0].Events), count(int(l)), count(int(f))).raw("events_per_second", l, "few_events_per_second", f),
+			"%d shards of one frame each, over 10 months, of the topic that is measured, closed before; %d runs of %s events each, in turn: %s against %s events/s; ClickHouse took %.2f against %.2f µs of CPU an event",
+			many, len(all[0].rates), count(cfgs[0].Events), count(int(l)), count(int(f)), manyCPU, fewCPU).
+			raw("events_per_second", l, "few_events_per_second", f, "clickhouse_us_per_event", manyCPU, "few_clickhouse_us_per_event", fewCPU),
 		atMost("shards_start", "start of almanac up with 2,000 shards", ready.Seconds(), unitSecond, 3,
 			"from exec to the line that says ready, ClickHouse's own start included; the first event was in ClickHouse after %.1f s", stored.Seconds()).
 			raw("first_row_seconds", stored.Seconds()),

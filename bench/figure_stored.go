@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"syscall"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -18,22 +19,44 @@ func storedRate(ctx context.Context, s *Suite) ([]Figure, error) {
 	empty := s.config(h, Config{Events: s.size(2_000_000), prefix: "empty_"})
 	full := empty
 	full.prefix = "full_"
-	rates, err := s.alternate(ctx, []*Config{&empty, &full}, 3, func(ctx context.Context, topics [][]schemas.Topic) error {
-		return fill(ctx, &full, &topics[1][0], rows)
+	runs, err := s.alternate(ctx, []*Config{&empty, &full}, 4, func(ctx context.Context, topics [][]schemas.Topic) error {
+		if err := fill(ctx, &full, &topics[1][0], rows); err != nil {
+			return err
+		}
+		// The gigabytes just written would go to the disk during the runs, between
+		// their fsyncs: rows that are stored for long do not.
+		syscall.Sync()
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	e, f := median(rates[0]), median(rates[1])
+	e, f := median(runs[0].rates), median(runs[1].rates)
 	return []Figure{atLeast("stored_rows", "the rate with 100 M rows stored, against an empty table", f/e, unitRatio, 0.9,
-		"%s rows put into other shards of the table by INSERT … SELECT; %d runs of %s events each, in turn: %s against %s events/s",
-		count(rows), len(rates[0]), count(empty.Events), count(int(f)), count(int(e))).
-		raw("events_per_second", f, "empty_events_per_second", e)}, nil
+		"%s rows put into other shards of the table by INSERT … SELECT and synced; %d runs of %s events each, in turn: %s against %s events/s; ClickHouse took %.2f against %.2f µs of CPU an event",
+		count(rows), len(runs[0].rates), count(empty.Events), count(int(f)), count(int(e)), median(runs[1].engineCPU), median(runs[0].engineCPU)).
+		raw("events_per_second", f, "empty_events_per_second", e, "clickhouse_us_per_event", median(runs[1].engineCPU), "empty_clickhouse_us_per_event", median(runs[0].engineCPU))}, nil
+}
+
+// runs are those of one config: events a second, and ClickHouse's CPU an event.
+type runs struct{ rates, engineCPU []float64 }
+
+// add makes one run more.
+func (r *runs) add(ctx context.Context, s *Suite, cfg *Config, topics []schemas.Topic) error {
+	if err := settle(ctx, cfg); err != nil {
+		return err
+	}
+	cpu := cpuOf(cfg.EnginePID)
+	rate, err := s.rate(ctx, cfg, topics)
+	r.rates = append(r.rates, rate)
+	r.engineCPU = append(r.engineCPU, (cpuOf(cfg.EnginePID)-cpu)*1e6/float64(cfg.Events))
+	return err
 }
 
 // alternate declares each config's topics on one house, calls prepare, and then
-// runs the configs in turn, so many rounds; it returns the rates of each.
-func (s *Suite) alternate(ctx context.Context, cfgs []*Config, rounds int, prepare func(context.Context, [][]schemas.Topic) error) ([][]float64, error) {
+// runs the configs in turn, so many rounds, every other one backwards: what a run
+// leaves to merge and to write meets all of them.
+func (s *Suite) alternate(ctx context.Context, cfgs []*Config, rounds int, prepare func(context.Context, [][]schemas.Topic) error) ([]runs, error) {
 	topics := make([][]schemas.Topic, len(cfgs))
 	for i, c := range cfgs {
 		var err error
@@ -56,17 +79,19 @@ func (s *Suite) alternate(ctx context.Context, cfgs []*Config, rounds int, prepa
 			return nil, parts.failed(err)
 		}
 	}
-	rates := make([][]float64, len(cfgs))
-	for range s.rounds(rounds) {
-		for i, c := range cfgs {
-			rate, err := s.rate(parts.ctx, c, topics[i])
-			if err != nil {
+	all := make([]runs, len(cfgs))
+	for round := range s.rounds(rounds) {
+		for n := range cfgs {
+			i := n
+			if round%2 == 1 {
+				i = len(cfgs) - 1 - n
+			}
+			if err := all[i].add(parts.ctx, s, cfgs[i], topics[i]); err != nil {
 				return nil, parts.failed(err)
 			}
-			rates[i] = append(rates[i], rate)
 		}
 	}
-	return rates, nil
+	return all, nil
 }
 
 // rate lets merges end, then runs the config's events once.

@@ -87,7 +87,7 @@ func growTopics(ctx context.Context, s *Suite) ([]Curve, error) {
 }
 
 func growLanes(ctx context.Context, s *Suite) ([]Curve, error) {
-	return s.growLoad(ctx, "lanes", "lanes of the topic", []int{1, 2, 4, 8, 16, 64}, func(c *Config, n int) { c.Lanes = n })
+	return s.growLoad(ctx, "lanes", "lanes of the topic", []int{1, 4, 16, 64}, func(c *Config, n int) { c.Lanes = n })
 }
 
 func growProducers(ctx context.Context, s *Suite) ([]Curve, error) {

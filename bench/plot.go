@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -17,7 +18,14 @@ const (
 // size is a straight line: its points, and the line that fits them, dashed. Its
 // colours are legible on white and on black.
 func (c Curve) Plot() string {
-	x, y := newScale(c.Points, func(p Point) float64 { return p.Size }), newScale(c.Points, func(p Point) float64 { return p.Cost })
+	var fit []Point // the ends of the line, when there is one
+	if c.Factor > 0 {
+		for _, size := range c.ends() {
+			fit = append(fit, Point{size, c.Factor * math.Pow(size, c.Slope)})
+		}
+	}
+	drawn := append(slices.Clone(c.Points), fit...)
+	x, y := newScale(drawn, func(p Point) float64 { return p.Size }), newScale(drawn, func(p Point) float64 { return p.Cost })
 	px := func(v float64) float64 { return plotLeft + x.at(v)*(plotWidth-plotLeft-plotRight) }
 	py := func(v float64) float64 { return plotHeight - plotBottom - y.at(v)*(plotHeight-plotTop-plotBottom) }
 	var b strings.Builder
@@ -39,10 +47,9 @@ func (c Curve) Plot() string {
 	text(plotWidth/2, plotHeight-12, "middle", "", c.Over)
 	middle := float64(plotTop+plotHeight-plotBottom) / 2
 	text(16, middle, "middle", fmt.Sprintf(` transform="rotate(-90 16 %.1f)"`, middle), c.Unit)
-	if first, last := c.ends(); c.Factor > 0 {
-		fit := func(size float64) float64 { return c.Factor * math.Pow(size, c.Slope) }
+	if len(fit) > 0 {
 		fmt.Fprintf(&b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#e2702a" stroke-width="2" stroke-dasharray="6 4"><title>%s</title></line>`+"\n",
-			px(first), py(fit(first)), px(last), py(fit(last)), escapeXML(fmt.Sprintf("%s · n^%.2f", short(c.Factor), c.Slope)))
+			px(fit[0].Size), py(fit[0].Cost), px(fit[1].Size), py(fit[1].Cost), escapeXML(fmt.Sprintf("%s · n^%.2f", short(c.Factor), c.Slope)))
 	}
 	for _, p := range c.Points {
 		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="4" fill="#2a7ae2"><title>%s: %s %s</title></circle>`+"\n", px(p.Size), py(p.Cost), short(p.Size), short(p.Cost), escapeXML(c.Unit))
@@ -51,12 +58,12 @@ func (c Curve) Plot() string {
 }
 
 // ends are the least and the greatest size.
-func (c Curve) ends() (first, last float64) {
-	first, last = math.Inf(1), math.Inf(-1)
+func (c Curve) ends() [2]float64 {
+	first, last := math.Inf(1), math.Inf(-1)
 	for _, p := range c.Points {
 		first, last = min(first, p.Size), max(last, p.Size)
 	}
-	return first, last
+	return [2]float64{first, last}
 }
 
 // scale is a logarithmic axis.

@@ -3,18 +3,25 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// makeShards gives the topic so many real shards in the months before this one:
-// events that rotate at every frame, routed and stored by parts of its own. The
-// topic must be without events; its present month is not touched.
+// makeShards gives the topic so many more real shards in the months before this
+// one: events that rotate at every frame, routed and stored by parts of its own,
+// so no others may run. All but the last of a lane and month are closed when it
+// returns: closing them is no part of what is timed next. The present month is not touched, and the months before it
+// must have no other events.
 func makeShards(ctx context.Context, cfg *Config, topic schemas.Topic, shards, months int) error {
+	making := *cfg
+	making.housekeeping = makingHousekeeping
+	cfg = &making
 	usual := topic.Rotate
 	topic.Rotate = schemas.Rotation{Rows: 1}
 	if _, _, err := cfg.Registry.Apply(ctx, topic, false); err != nil {
@@ -34,10 +41,18 @@ func makeShards(ctx context.Context, cfg *Config, topic schemas.Topic, shards, m
 	return err
 }
 
+// makingHousekeeping is how often sealed shards are closed while they are made:
+// seldom enough that making them takes no longer.
+const makingHousekeeping = 3 * time.Second
+
 // oneEach publishes as many events as there shall be shards, each a frame of its
 // own, and waits until all are stored.
 func oneEach(ctx context.Context, cfg *Config, topic *schemas.Topic, shards, months int) error {
 	topics := []schemas.Topic{*topic}
+	had, err := cfg.Registry.Shards(ctx, topic.Name, 0)
+	if err != nil {
+		return err
+	}
 	before, err := storedRows(ctx, cfg, topics)
 	if err != nil {
 		return err
@@ -72,9 +87,23 @@ func oneEach(ctx context.Context, cfg *Config, topic *schemas.Topic, shards, mon
 	if err := waitStored(ctx, cfg, topics, before+shards); err != nil {
 		return err
 	}
-	entries, err := cfg.Registry.Shards(ctx, topic.Name, 0)
-	if err == nil && len(entries) != shards {
-		return fmt.Errorf("the registry has %d shards of %s, %d were to be made", len(entries), topic.Name, shards)
+	tick := time.NewTicker(makingHousekeeping / 3)
+	defer tick.Stop()
+	for {
+		entries, err := cfg.Registry.Shards(ctx, topic.Name, 0)
+		if err != nil {
+			return err
+		}
+		if made := len(entries) - len(had); made != shards {
+			return fmt.Errorf("the registry has %d more shards of %s, %d were to be made", made, topic.Name, shards)
+		}
+		if !slices.ContainsFunc(entries, func(e registry.Shard) bool { return e.Status == registry.Sealed }) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
 	}
-	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // housekeep closes sealed shards that are stored whole, and, in one sink of all,
@@ -83,34 +84,52 @@ func (s *Sinks) now(ctx context.Context) (time.Time, error) {
 }
 
 // closeShards closes this sink's sealed shards whose last frame is stored. One
-// that cannot be closed now does not keep the others open.
+// that cannot be closed now does not keep the others open. ClickHouse is asked once
+// for all of a topic: it looks at every part of the table for each statement.
 func (s *Sinks) closeShards(ctx context.Context, house []topicShards) error {
 	var failed []error
 	for _, t := range house {
+		var sealed []registry.Shard
+		var keys []tables.ShardKey
 		for _, e := range t.shards {
 			if e.Status == registry.Sealed && s.members.Owns(e.ID.String()) {
-				failed = append(failed, s.close(ctx, e))
+				sealed, keys = append(sealed, e), append(keys, tables.ShardKey{Month: e.Month, Shard: e.ID})
 			}
+		}
+		stored, err := s.cfg.DB.StoredOf(ctx, t.topic.Name, keys)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		for _, e := range sealed {
+			failed = append(failed, s.close(ctx, e, stored[e.ID]))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-func (s *Sinks) close(ctx context.Context, e registry.Shard) error {
+// close closes a shard of which so much is stored, if that is all of it.
+func (s *Sinks) close(ctx context.Context, e registry.Shard, stored tables.Stored) error {
 	ref := Ref{e.Topic, e.Month, e.ID}
-	head, _, err := s.head(ctx, ref)
-	if err != nil || head < e.SealedAt {
-		return err
-	}
-	stored, err := s.cfg.DB.Stored(ctx, e.Topic, e.Month, e.ID)
-	if err != nil {
-		return err
+	if stored.Head < e.SealedAt {
+		if e.Floor < e.SealedAt {
+			return nil
+		}
+		head, _, err := s.head(ctx, ref)
+		if err != nil || head < e.SealedAt {
+			return err
+		}
+		if stored, err = s.cfg.DB.Stored(ctx, e.Topic, e.Month, e.ID); err != nil {
+			return err
+		}
 	}
 	s.cfg.Crash.at("sink.before-close")
 	closed, err := s.cfg.Registry.Close(ctx, e, stored.Rows, stored.MinTs, stored.MaxTs)
 	if closed {
 		s.cfg.Hooks.closed(ref, stored.Rows)
-		s.toMerge(ref)
+		if e.SealedAt > 1 { // one frame is one insert, and one part
+			s.toMerge(ref)
+		}
 	}
 	return err
 }

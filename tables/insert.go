@@ -93,6 +93,7 @@ var insertSettings = map[string]string{
 	"deduplicate_insert":                         "enable",
 	"max_partitions_per_insert_block":            "1",
 	"input_format_native_allow_types_conversion": "0",
+	"optimize_move_to_prewhere":                  "0", // of the assertion; see planOnly
 }
 
 // Insert sends the frames. Whatever it returns, only Head tells what is stored.
