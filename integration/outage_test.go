@@ -239,7 +239,7 @@ func runSpooling(ctx context.Context, spec part) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for i := spec.First; i < spec.Last; i++ {
-		// What LZ4 cannot shorten, so that the link is cut among many frames.
+		// What hardly compresses, so that the link is cut among many frames.
 		ev := producer.Event{UserID: fmt.Sprint("u-", i), Message: fmt.Sprint(i), TraceID: schemas.NewID(int64(i)).String()}
 		p.Log(ev)
 		if i%50 == 0 {

@@ -255,7 +255,7 @@ func TestSpoolBound(t *testing.T) {
 	}
 }
 
-// scrambled is text LZ4 cannot shorten.
+// scrambled is text that hardly compresses.
 func scrambled(s string, seed int) string {
 	b := []byte(s)
 	x := uint32(seed)*2654435761 + 1

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -42,6 +43,38 @@ func TestCompressRoundTrip(t *testing.T) {
 			if got := decompressed(t, c.compress(src, CompressionLZ4), len(src)); !bytes.Equal(got, src) {
 				t.Fatalf("%d bytes came back different", len(src))
 			}
+		}
+	})
+}
+
+// Literals and copies of every length that is written in its own way, from every
+// distance: near, as far as LZ4 reaches, and farther.
+func TestCompressLengthsAndDistances(t *testing.T) {
+	t.Parallel()
+	lengths := []int{1, 4, 11, 12, 14, 15, 16, 18, 19, 59, 60, 61, 64, 65, 68, 127, 255, 256, 257, 269, 270, 274, 600, 65_536, 70_000}
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
+		var src []byte
+		for range rapid.IntRange(1, 30).Draw(t, "parts") {
+			n := lengths[rng.IntN(len(lengths)-2*rng.IntN(2))]
+			if len(src) == 0 || rng.IntN(2) == 0 {
+				for range n {
+					src = append(src, byte(rng.Uint32()))
+				}
+				continue
+			}
+			back := min(len(src), []int{1, 2, 4, 8, 100, 3000, 65_535, 65_536, 1 << 20}[rng.IntN(9)])
+			for range n {
+				src = append(src, src[len(src)-back])
+			}
+		}
+		var c compressor
+		block := c.compress(src, CompressionLZ4)
+		if got := decompressed(t, block, len(src)); !bytes.Equal(got, src) {
+			t.Fatalf("%d bytes came back different", len(src))
+		}
+		if len(block) > blockAt+lz4Bound(len(src))-lz4Slack {
+			t.Fatalf("%d bytes became %d", len(src), len(block))
 		}
 	})
 }
