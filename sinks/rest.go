@@ -22,17 +22,23 @@ func (r rest) end(storedAt time.Time) time.Time {
 	return r.lull
 }
 
-// rest is that of all shards which are behind or at work.
+// rest is that of all shards which are behind or at work. One that failed asks for
+// nothing until it is tried again.
 func (c *Config) rest(pending map[schemas.Shard]*state) rest {
 	var work time.Duration
 	var heard time.Time
+	shards := 0
 	for _, s := range pending {
+		if s.fault != nil {
+			continue
+		}
+		shards++
 		work += min(s.took[0], s.took[1])
 		if s.lastAt.After(heard) {
 			heard = s.lastAt
 		}
 	}
-	return rest{restOf(work, len(pending), c), heard.Add(c.Lull)}
+	return rest{restOf(work, shards, c), heard.Add(c.Lull)}
 }
 
 // restOf is how long each of so many shards rests when an insert of each takes work
@@ -41,7 +47,9 @@ func (c *Config) rest(pending map[schemas.Shard]*state) rest {
 // processor apart from its rows (21 for itself and the rest for the head read back,
 // by inserts of 2,000 to 40,000 rows), as much as 15,000 rows: so the bound is one on
 // inserts a second, until shards are so many that each would rest for longer than
-// RestLimit.
+// RestLimit. With ten topics at full load (40 shards, two processors) inserts came to
+// 23,000 and 24,000 rows and an event cost ClickHouse 3.0 and 3.9 microseconds; with
+// each shard for itself, in turn with those runs, to 7,600 and 8,700 rows for 6.3 and 5.7.
 func restOf(work time.Duration, shards int, c *Config) time.Duration {
 	slots := float64(c.Inserts)
 	limit := min(max(float64(c.MaxLinger), float64(c.MaxLinger)*float64(shards)/(slots*restShards)), float64(max(c.RestLimit, c.MaxLinger)))
