@@ -18,6 +18,10 @@ import (
 // logBatch is how many events one timed stretch logs: some 200 ms.
 const logBatch = 1_000_000
 
+// logWarmUp is how many events it takes until columns and buffers have grown to their
+// size and the producer has seen how its frames are best compressed: 200 ms.
+const logWarmUp = 250_000
+
 // logCost compares Log with zerolog's writing of the same five fields to
 // io.Discard. Log is the whole producer, the encoding of frames included; only
 // the network is missing. The two take turns on one core, and the median of each
@@ -106,7 +110,7 @@ func logFor(ctx context.Context, n, goroutines int) (ns, allocs float64, err err
 		}
 		wg.Wait()
 	}
-	each(n / 4) // columns and buffers grow to their size
+	each(max(n/4, logWarmUp))
 	if err := p.Flush(ctx); err != nil {
 		return 0, 0, err
 	}

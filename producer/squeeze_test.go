@@ -18,11 +18,16 @@ func TestSqueeze(t *testing.T) {
 	}{
 		{0, 1, false, schemas.CompressionZSTD},
 		{0, maxUnencoded, false, schemas.CompressionZSTD},
-		{time.Second, maxUnencoded + 1, false, schemas.CompressionLZ4}, // its callers encode
-		{squeezeHold - 1, 1, false, schemas.CompressionLZ4},            // and stays so for a while
-		{time.Second, 1, false, schemas.CompressionZSTD},
+		{0, maxUnencoded + 1, false, schemas.CompressionZSTD}, // its callers encode
+		{squeezeAfter - 1, 1, false, schemas.CompressionZSTD},
+		{1, maxUnencoded + 1, false, schemas.CompressionLZ4}, // and it is not over
+		{squeezeHold - 1, 1, false, schemas.CompressionLZ4},  // for a while
+		{1, 1, false, schemas.CompressionZSTD},
+		{0, maxUnencoded + 1, false, schemas.CompressionZSTD}, // from the beginning
+		{squeezeAfter, 1, false, schemas.CompressionLZ4},
 		{0, maxUnencoded + 1, true, schemas.CompressionZSTD}, // what holds them up is the stream
-		{time.Millisecond, 1, false, schemas.CompressionLZ4}, // until it no longer does
+		{0, maxUnencoded + 1, false, schemas.CompressionZSTD},
+		{squeezeAfter, maxUnencoded + 1, false, schemas.CompressionLZ4}, // no longer
 	} {
 		at = at.Add(c.after)
 		s.stream.Store(c.stream)
