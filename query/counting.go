@@ -191,7 +191,7 @@ func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFram
 func (c *counting) fresh(ctx context.Context, frames []freshFrame) error {
 	t := &c.w.p.topic
 	for len(frames) > 0 {
-		some := freshChunk(t, frames, c.w.seen, c.w.p.ledger)
+		some := freshChunk(c.w.p, frames, c.w.seen, c.w.p.lower(), c.w.p.upper())
 		if len(some.blocks) > 0 {
 			keep, params := c.w.p.ledger.Covering(some.source, c.w.p.lower(), c.w.p.upper()).Keep()
 			s := &tables.Select{Params: params, Fresh: some.blocks, FreshStructure: t.FrameStructure(some.schema)}

@@ -33,6 +33,7 @@ var errUntracked = errors.New("these frames cannot be kept track of")
 type directory struct {
 	nc       *nats.Conn
 	headings atomic.Int64 // of all tracks
+	beside   beside
 
 	mu    sync.Mutex
 	feeds map[place]*feed
@@ -110,6 +111,7 @@ func (d *directory) forget() {
 		k.Store(nil)
 	}
 	d.queue, d.bytes = nil, 0
+	d.beside.close()
 }
 
 // keep holds a frame until keptBytes of newer ones came.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -26,15 +27,25 @@ type feed struct {
 	ended  time.Time         // and ended
 	epoch  uint64            // the connection's outages, as they were then
 	tracks map[string]*track // by what their subjects are filtered by
+	// generation counts how often it was begun anew.
+	generation uint64
+
+	// Of EVENTS: what queries go by, what the last one wanted, and whether somebody
+	// reads ahead.
+	standing atomic.Pointer[standing]
+	wanted   atomic.Pointer[wanted]
+	ahead    atomic.Bool
 }
 
 const (
 	// nearFrames, or freshFrames of a feed that was read a moment ago, are asked for
 	// with their payloads. They tell how large the others are: up to nearBytes are read
-	// likewise; beyond that headers alone, through a consumer, four requests more.
+	// likewise, and aheadBytes where nobody waits; beyond that headers alone, through a
+	// consumer, whose four requests more take a second where the server is busy.
 	nearFrames  = 64
 	freshFrames = 1024
-	nearBytes   = 4 << 20
+	nearBytes   = 8 << 20
+	aheadBytes  = 64 << 20
 )
 
 // hold waits for the turn.
@@ -59,6 +70,8 @@ func (f *feed) clear() {
 	}
 	clear(f.tracks)
 	f.next, f.begun = 0, time.Time{}
+	f.generation++
+	f.standing.Store(nil)
 }
 
 // track is the one of a filter, new when there was none.
@@ -91,22 +104,29 @@ func (f *feed) advance(ctx context.Context, r *Reader, since time.Time) error {
 	if began.Sub(f.begun) < trackLinger {
 		ask = freshFrames
 	}
-	err := readOn(ctx, r, f.place, f.next, ask, func(m *message) error {
-		f.next = m.seq + 1
-		t := f.trackOf(m)
-		if t == nil || !t.inStep || m.seq < t.next {
-			return nil
-		}
-		err := t.add(m)
-		if errors.Is(err, errUntracked) {
-			t.clear()
-			return nil
-		}
-		return err
-	})
+	err := readOn(ctx, r, f.place, f.next, ask, nearBytes, f.take)
 	f.ended = time.Now()
 	if err == nil {
 		f.begun = began
+	}
+	return err
+}
+
+// take gives the next message to its track. Who reads for the feed gives it each from
+// f.next on, in order; so one below was given before, by somebody who read beside.
+func (f *feed) take(m *message) error {
+	if m.seq < f.next {
+		return nil
+	}
+	f.next = m.seq + 1
+	t := f.trackOf(m)
+	if t == nil || !t.inStep || m.seq < t.next {
+		return nil
+	}
+	err := t.add(m)
+	if errors.Is(err, errUntracked) {
+		t.clear()
+		return nil
 	}
 	return err
 }
@@ -134,7 +154,7 @@ func (f *feed) trackOf(m *message) *track {
 
 // catchUp brings one track to the end, and so in step with its feed.
 func (f *feed) catchUp(ctx context.Context, r *Reader, t *track) error {
-	err := readOn(ctx, r, t.place, t.next, nearFrames, t.add)
+	err := readOn(ctx, r, t.place, t.next, nearFrames, nearBytes, t.add)
 	if errors.Is(err, errUntracked) {
 		t.clear()
 	}
@@ -152,9 +172,11 @@ type message struct {
 }
 
 // readOn gives add the messages of a place from a sequence on, to the end as it
-// stands at the first request, which is for ask of them.
-func readOn(ctx context.Context, r *Reader, at place, next uint64, ask int, add func(*message) error) error {
+// stands at the first request, which is for ask of them. When more than near bytes
+// are left of them, these come without their payloads.
+func readOn(ctx context.Context, r *Reader, at place, next uint64, ask, near int, add func(*message) error) error {
 	left, read, bytes := ask, 0, 0
+	far := func() bool { return read > 0 && left*(bytes/read) > near }
 	err := registry.Read(ctx, r.js, at.stream, at.filter, next, func() int { return left }, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		if read == 0 {
 			pending, err := strconv.Atoi(registry.LastValue(msg.Header, registry.HeaderPending))
@@ -167,15 +189,12 @@ func readOn(ctx context.Context, r *Reader, at place, next uint64, ask int, add 
 		if err := add(&message{msg.Subject, msg.Header, msg.Sequence, len(msg.Data), msg}); err != nil {
 			return false, err
 		}
-		return left > 0 && !far(left, read, bytes), nil
+		return left > 0 && !far(), nil
 	})
-	if err != nil || !far(left, read, bytes) {
+	if err != nil || !far() {
 		return err
 	}
 	return scanHeaders(ctx, r.stream(at.stream), at.filter, jetstream.DeliverByStartSequencePolicy, next, func(msg jetstream.Msg, seq uint64) error {
 		return add(&message{msg.Subject(), msg.Headers(), seq, payloadSize(msg.Headers()), nil})
 	})
 }
-
-// far says that too much is left to read it with its payloads, going by what was.
-func far(left, read, bytes int) bool { return read > 0 && left*(bytes/read) > nearBytes }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -70,9 +69,10 @@ func (w *walk) judge(ctx context.Context, frames []due, rows []row) (_ []row, go
 // edge, if given, is of no use to the page.
 func (r *Reader) freshRows(ctx context.Context, p *plan, frames []freshFrame, seen map[string]bool, edge *position) (rows []row, err error) {
 	for len(frames) > 0 {
-		chunk := freshChunk(&p.topic, frames, seen, p.ledger)
+		lo, hi := p.within(edge)
+		chunk := freshChunk(p, frames, seen, lo, hi)
 		if len(chunk.blocks) > 0 {
-			cond, params := p.condition(p.within(edge))
+			cond, params := p.condition(lo, hi)
 			keep, erased := p.ledger.Covering(chunk.source, p.lower(), p.upper()).Keep()
 			maps.Copy(params, erased)
 			cond += " AND " + keep
@@ -123,8 +123,9 @@ type chunk struct {
 // freshChunk opens the first of the frames. A frame that was routed while the
 // streams were read is met in both; were it judged twice, its rows would take
 // each other's place below the statement's limit, so seen remembers the frames by
-// their bytes.
-func freshChunk(t *schemas.Topic, frames []freshFrame, seen map[string]bool, ledger *registry.Ledger) (c chunk) {
+// their bytes. A frame without an event from lo to hi (unix ns) is left out.
+func freshChunk(p *plan, frames []freshFrame, seen map[string]bool, lo, hi int64) (c chunk) {
+	t, ledger := &p.topic, p.ledger
 	var reader schemas.FrameReader
 	size := 0
 	c.schema, c.source = frames[0].Schema, frames[0].source
@@ -137,10 +138,24 @@ func freshChunk(t *schemas.Topic, frames []freshFrame, seen map[string]bool, led
 			continue
 		}
 		seen[schemas.Digest(f.payload)] = true // its checksum held, so the digest is its own
+		if !anyWithin(&reader, lo, hi) {
+			continue
+		}
 		c.blocks = append(c.blocks, slices.Clone(reader.Raw()))
 		size += len(reader.Raw())
 	}
 	return c
+}
+
+// anyWithin says whether a frame has an event in a range. Those of a busy topic
+// overlap an instant by the dozen, and few have an event of it.
+func anyWithin(r *schemas.FrameReader, lo, hi int64) bool {
+	for i := range r.Rows() {
+		if ts := r.Ts(i); ts >= lo && ts <= hi {
+			return true
+		}
+	}
+	return false
 }
 
 // freshReaders bounds the requests to the streams under way for one page.

@@ -21,30 +21,35 @@ const HeadStaleness = 5 * time.Second
 // are active shards of the topics that one process reads.
 const maxHeads = 4096
 
-// headCache remembers what ClickHouse has of shards whose last frame is stored, so
-// that nobody asks again while that frame is their last. It is safe for concurrent
-// use.
+// headCache remembers what ClickHouse was seen to have of shards. Of one whose last
+// frame was stored nobody asks again while that frame is its last; of any other not
+// before standingAge. It is safe for concurrent use.
 type headCache struct {
-	mu    sync.Mutex
-	whole map[schemas.Shard]wholeShard
+	mu   sync.Mutex
+	seen map[schemas.Shard]seenHead
 }
 
-type wholeShard struct {
+type seenHead struct {
 	tables.Stored
-	tailSeq uint64 // of its last frame in SHARDS
+	whole   bool   // up to the last frame
+	tailSeq uint64 // of which in SHARDS
 	asked   time.Time
 }
 
-// knows says whether everything about some shards is remembered.
-func (c *headCache) knows(keys []tables.ShardKey, now time.Time) bool {
+// all is what is remembered of some shards, if it is of each no longer ago than age,
+// and whole where that is wanted.
+func (c *headCache) all(keys []tables.ShardKey, now time.Time, age time.Duration, whole bool) (stored map[schemas.Shard]tables.Stored, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	stored = make(map[schemas.Shard]tables.Stored, len(keys))
 	for _, k := range keys {
-		if w, ok := c.whole[k.Shard]; !ok || now.Sub(w.asked) > HeadStaleness {
-			return false
+		h, ok := c.seen[k.Shard]
+		if !ok || now.Sub(h.asked) > age || whole && !h.whole {
+			return nil, false
 		}
+		stored[k.Shard] = h.Stored
 	}
-	return true
+	return stored, true
 }
 
 // moved are the shards whose last frame is another one than remembered; of the
@@ -53,9 +58,9 @@ func (c *headCache) moved(keys []tables.ShardKey, tails map[schemas.Shard]tail, 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range keys {
-		w, ok := c.whole[k.Shard]
-		if t := tails[k.Shard]; ok && now.Sub(w.asked) <= HeadStaleness && t.seq == w.tailSeq && t.Pos == w.Head {
-			into[k.Shard] = w.Stored
+		h := c.seen[k.Shard]
+		if t := tails[k.Shard]; h.whole && now.Sub(h.asked) <= HeadStaleness && t.seq == h.tailSeq && t.Pos == h.Head {
+			into[k.Shard] = h.Stored
 		} else {
 			moved = append(moved, k)
 		}
@@ -63,33 +68,38 @@ func (c *headCache) moved(keys []tables.ShardKey, tails map[schemas.Shard]tail, 
 	return moved
 }
 
-// remember keeps those of the shards that are stored up to their last frame.
-func (c *headCache) remember(stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]tail, asked time.Time) {
+// remember keeps what ClickHouse said of shards, those without rows too.
+func (c *headCache) remember(keys []tables.ShardKey, stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]tail, asked time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.whole == nil || len(c.whole)+len(stored) > maxHeads {
-		c.whole = map[schemas.Shard]wholeShard{}
+	if c.seen == nil || len(c.seen)+len(keys) > maxHeads {
+		c.seen = map[schemas.Shard]seenHead{}
 	}
-	for id, s := range stored {
-		if t, ok := tails[id]; ok && t.Pos == s.Head {
-			c.whole[id] = wholeShard{s, t.seq, asked}
-		} else {
-			delete(c.whole, id)
-		}
+	for _, k := range keys {
+		s, t := stored[k.Shard], tails[k.Shard]
+		c.seen[k.Shard] = seenHead{s, t.Pos > 0 && t.Pos == s.Head, t.seq, asked}
 	}
 }
 
-// heads is what ClickHouse has of shards, and their last frames in SHARDS, asked for
+// headsOf is what ClickHouse has of shards, and their last frames in SHARDS, asked for
 // when it says.
-func (r *Reader) heads(ctx context.Context, p *plan, keys []tables.ShardKey, subjects []string) (stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]tail, asked time.Time, err error) {
+func (r *Reader) headsOf(ctx context.Context, p *plan, keys []tables.ShardKey, subjects []string) (stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]tail, asked time.Time, err error) {
 	now := time.Now()
 	tails = map[schemas.Shard]tail{}
-	if !r.whole.knows(keys, now) {
+	age := standingAge
+	if p.ahead {
+		age = headsAge
+	}
+	if stored, ok := r.heads.all(keys, now, age, false); ok {
+		asked, err = r.lastFrames(ctx, p, subjects, tails)
+		return stored, tails, asked, err
+	}
+	if _, ok := r.heads.all(keys, now, HeadStaleness, true); !ok {
 		g, gctx := errgroup.WithContext(ctx)
 		g.Go(func() (err error) { stored, err = r.db.StoredOf(gctx, p.topic.Name, keys); return err })
 		g.Go(func() (err error) { asked, err = r.lastFrames(gctx, p, subjects, tails); return err })
 		if err = g.Wait(); err == nil {
-			r.whole.remember(stored, tails, now)
+			r.heads.remember(keys, stored, tails, now)
 		}
 		return stored, tails, asked, err
 	}
@@ -97,14 +107,14 @@ func (r *Reader) heads(ctx context.Context, p *plan, keys []tables.ShardKey, sub
 		return nil, nil, asked, err
 	}
 	stored = make(map[schemas.Shard]tables.Stored, len(keys))
-	moved := r.whole.moved(keys, tails, now, stored)
+	moved := r.heads.moved(keys, tails, now, stored)
 	if len(moved) == 0 {
 		return stored, tails, asked, nil
 	}
 	now = time.Now()
 	more, err := r.db.StoredOf(ctx, p.topic.Name, moved)
 	if err == nil {
-		r.whole.remember(more, tails, now)
+		r.heads.remember(moved, more, tails, now)
 		maps.Copy(stored, more)
 	}
 	return stored, tails, asked, err

@@ -26,11 +26,13 @@ type plan struct {
 	limit  int
 	asc    bool
 	now    int64
-	// checkpoints are those of the topic's lanes, from before anything else was read.
-	checkpoints map[string]schemas.Checkpoint
-	// positionsRead is when that was done: what is asked of the streams must be
-	// asked after it.
-	positionsRead time.Time
+	// standing is from before anything else was read; what is asked of the registry and
+	// of SHARDS must be asked after it.
+	standing *standing
+	// eventsSince is what EVENTS must be asked after.
+	eventsSince time.Time
+	// ahead says that this is for queries to come.
+	ahead bool
 }
 
 func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
@@ -55,6 +57,11 @@ func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
 		return nil, joinRequest(err)
 	}
 	g, gctx := errgroup.WithContext(ctx)
+	p.eventsSince = time.Now()
+	p.standing = r.dir.stands(req.Topic, p.eventsSince)
+	if p.standing != nil { // a topic that was asked about a moment ago
+		g.Go(func() error { return r.readEvents(gctx, req.Topic, p.eventsSince) })
+	}
 	g.Go(func() (err error) {
 		// The ledger before the topic, which then has every column that it names.
 		if p.ledger, err = r.ledger.Of(gctx, req.Topic); err == nil {
@@ -62,11 +69,16 @@ func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
 		}
 		return err
 	})
-	g.Go(func() (err error) { p.checkpoints, err = r.checkpoints(gctx, req.Topic); return err })
+	if p.standing == nil {
+		g.Go(func() (err error) {
+			p.standing, err = r.stand(gctx, req.Topic)
+			p.eventsSince = p.standing.read
+			return err
+		})
+	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	p.positionsRead = time.Now()
 	if p.where, err = filter.ParseAt(req.Where, &p.topic, time.Unix(0, p.now)); err != nil {
 		return nil, joinRequest(err)
 	}

@@ -3,14 +3,12 @@ package query
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -24,7 +22,7 @@ type Reader struct {
 	ledger *registry.LedgerCache
 	dir    *directory
 	known  *registry.ShardCache
-	whole  headCache
+	heads  *headCache
 }
 
 // New prepares a reader.
@@ -33,16 +31,10 @@ func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg), dir: newDirectory(nc), known: registry.NewShardCache(reg)}
+	r := &Reader{js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg), dir: newDirectory(nc), known: registry.NewShardCache(reg), heads: &headCache{}}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	if r.events, err = js.Stream(ctx, schemas.StreamEvents); err != nil {
-		return nil, fmt.Errorf("query: stream %s: %w", schemas.StreamEvents, err)
-	}
-	if r.shards, err = js.Stream(ctx, schemas.StreamShards); err != nil {
-		return nil, fmt.Errorf("query: stream %s: %w", schemas.StreamShards, err)
-	}
-	return r, nil
+	return r, r.openStreams(ctx)
 }
 
 // openTimeout bounds the look-up of the two streams.
@@ -98,7 +90,7 @@ func (r *Reader) Query(ctx context.Context, req Request) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := r.walk(ctx, p)
+	w, err := r.begin(ctx, p)
 	if err != nil {
 		return nil, err
 	}

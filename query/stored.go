@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -58,8 +59,12 @@ func (w *walk) readGroup(ctx context.Context, group []part, waiting []due, rows 
 	}
 	frames = append(unrepeated(waiting, frames), frames...)
 	if !w.p.asc {
-		if rows, _, err = w.judge(ctx, frames, rows); err != nil {
+		rows, gone, err := w.judge(ctx, frames, rows)
+		if err != nil {
 			return nil, err
+		}
+		if gone {
+			anywhere(group)
 		}
 		return w.addNearest(ctx, group, rows)
 	}
@@ -70,11 +75,17 @@ func (w *walk) readGroup(ctx context.Context, group []part, waiting []due, rows 
 	if err != nil || !gone {
 		return rows, err
 	}
-	// A frame that was stored since ClickHouse was read, and then purged.
-	for i := range group {
-		group[i].stored.Rows = max(group[i].stored.Rows, 1)
-	}
+	anywhere(group)
 	return w.addStored(ctx, group, rows, nil)
+}
+
+// anywhere forgets what ClickHouse was seen to have of shards: a frame was stored
+// since, and then purged.
+func anywhere(group []part) {
+	for i := range group {
+		s := &group[i].stored
+		s.Rows, s.MinTs, s.MaxTs = max(s.Rows, 1), 0, math.MaxInt64
+	}
 }
 
 // addNearest adds what ClickHouse has of a group of shards as far as the page goes,
@@ -107,17 +118,19 @@ func (w *walk) addNearest(ctx context.Context, group []part, rows []row) (_ []ro
 
 // addStored adds what ClickHouse has of some shards, up to an edge, if given.
 func (w *walk) addStored(ctx context.Context, group []part, rows []row, edge *position) ([]row, error) {
+	if full := edgeOf(rows, w.p); edge == nil || full != nil && w.p.beyond(edge.ts, full.ts) {
+		edge = full
+	}
 	var keys []tables.ShardKey
+	lo, hi := w.p.within(edge)
 	for i := range group {
-		if group[i].stored.Rows > 0 {
+		// What was stored since is among the frames.
+		if s := &group[i].stored; s.Rows > 0 && s.MaxTs >= lo && s.MinTs <= hi {
 			keys = append(keys, group[i].key())
 		}
 	}
 	if len(keys) == 0 {
 		return rows, nil
-	}
-	if full := edgeOf(rows, w.p); edge == nil || full != nil && w.p.beyond(edge.ts, full.ts) {
-		edge = full
 	}
 	stored, err := w.r.collect(ctx, w.r.storedPage(w.p, keys, edge))
 	if err != nil {
@@ -159,7 +172,7 @@ func (r *Reader) Explain(ctx context.Context, req Request) (Estimate, error) {
 	if err != nil {
 		return out, err
 	}
-	w, err := r.walk(ctx, p)
+	w, err := r.begin(ctx, p)
 	if err != nil || len(w.queue) == 0 {
 		return out, err
 	}

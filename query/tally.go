@@ -79,7 +79,7 @@ func (r *Reader) Tally(ctx context.Context, req TallyRequest) (*Tally, error) {
 	if req.Step < 0 {
 		return nil, fmt.Errorf("%w: a step of %s is none", ErrRequest, req.Step)
 	}
-	w, err := r.walk(ctx, p)
+	w, err := r.begin(ctx, p)
 	if err != nil {
 		return nil, err
 	}

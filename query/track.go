@@ -21,7 +21,8 @@ type track struct {
 	nth      uint64
 	inStep   bool // whatever its feed read since is in it too
 	headings []heading
-	last     *tail // in SHARDS: the last frame or mark seen
+	last     *tail  // in SHARDS: the last frame or mark seen
+	other    uint64 // sequence of the last message that is no frame, such as bare JSON
 	used     time.Time
 	// Headings up to marked go when a mark is set the next time: a query that began
 	// before may still need them.
@@ -36,7 +37,7 @@ const trackLinger = 5 * time.Second
 // clear forgets everything.
 func (t *track) clear() {
 	t.dir.headings.Add(-int64(len(t.headings)))
-	t.from, t.next, t.inStep, t.headings, t.last, t.marked = 0, 0, false, nil, nil, 0
+	t.from, t.next, t.inStep, t.headings, t.last, t.other, t.marked = 0, 0, false, nil, nil, 0, 0
 }
 
 // begin lets the track start at a key that stands at or behind a sequence.
@@ -50,6 +51,7 @@ func (t *track) add(m *message) error {
 	t.next, t.nth = m.seq+1, t.nth+1
 	h, placed, ok := headingOf(t.stream, m.header, m.seq, m.bytes)
 	if !ok {
+		t.other = m.seq
 		return nil
 	}
 	if t.stream == schemas.StreamShards {

@@ -14,8 +14,18 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
+// readEvents brings the feed of EVENTS to its end as it stands after since.
+func (r *Reader) readEvents(ctx context.Context, topic string, since time.Time) error {
+	f := r.dir.feed(schemas.StreamEvents, topic)
+	if err := f.hold(ctx); err != nil {
+		return err
+	}
+	defer f.release()
+	return f.advance(ctx, r, since)
+}
+
 // unrouted are the frames of EVENTS above the checkpoints that meet the walk's
-// range, as of after the checkpoints were read.
+// range, as of after the checkpoints were read and the query began.
 func (w *walk) unrouted(ctx context.Context) ([]due, error) {
 	p := w.p
 	f := w.r.dir.feed(schemas.StreamEvents, p.topic.Name)
@@ -23,7 +33,7 @@ func (w *walk) unrouted(ctx context.Context) ([]due, error) {
 		return nil, err
 	}
 	defer f.release()
-	if err := f.advance(ctx, w.r, p.positionsRead); err != nil {
+	if err := f.advance(ctx, w.r, p.eventsSince); err != nil {
 		return nil, err
 	}
 	waiting := make([][]due, p.topic.Lanes)
@@ -31,7 +41,7 @@ func (w *walk) unrouted(ctx context.Context) ([]due, error) {
 	g.SetLimit(freshReaders)
 	for lane := range waiting {
 		token := strconv.Itoa(lane)
-		t, routed := f.track(schemas.LaneFilter(p.topic.Name, token)), p.checkpoints[token].Source
+		t, routed := f.track(schemas.LaneFilter(p.topic.Name, token)), p.standing.checkpoints[token].Source
 		g.Go(func() (err error) {
 			if !t.inStep || t.from > routed+1 {
 				t.begin(routed+1, routed+1)
@@ -41,6 +51,9 @@ func (w *walk) unrouted(ctx context.Context) ([]due, error) {
 				waiting[lane], err = w.scan(gctx, t.place, routed+1, routed)
 			}
 			if err == nil && t.inStep {
+				if t.other > routed {
+					w.others.Store(true)
+				}
 				t.passed(routed, time.Now())
 				waiting[lane] = t.above(routed, p.lower(), p.upper())
 			}
@@ -99,6 +112,9 @@ func (w *walk) scan(ctx context.Context, at place, from, floor uint64) (out []du
 	p := w.p
 	err = scanHeaders(ctx, w.r.stream(at.stream), at.filter, jetstream.DeliverByStartSequencePolicy, max(from, 1), func(msg jetstream.Msg, seq uint64) error {
 		h, placed, ok := headingOf(at.stream, msg.Headers(), seq, payloadSize(msg.Headers()))
+		if !ok && at.stream == schemas.StreamEvents {
+			w.others.Store(true)
+		}
 		if !ok || placed.Cleared != "" || h.key <= floor || h.maxTs < p.lower() || h.minTs > p.upper() {
 			return nil
 		}
@@ -121,7 +137,7 @@ func (r *Reader) lastFrames(ctx context.Context, p *plan, subjects []string, int
 	if err := f.hold(ctx); err != nil {
 		return asked, err
 	}
-	err = f.advance(ctx, r, p.positionsRead)
+	err = f.advance(ctx, r, p.standing.read)
 	var cold []string
 	for _, s := range subjects {
 		if t := f.tracks[s]; t != nil && t.inStep && t.last != nil {

@@ -35,7 +35,10 @@ type walk struct {
 	// were not.
 	freshBytes int
 	cut        atomic.Bool
-	gone       bool // frames were purged while they were counted
+	// others: EVENTS has messages above the checkpoints that are no frames, such as bare
+	// JSON. Their events are read in SHARDS.
+	others atomic.Bool
+	gone   bool // frames were purged while they were counted
 }
 
 // part is a shard as the walk found it.
@@ -53,8 +56,24 @@ func (s *part) key() tables.ShardKey { return tables.ShardKey{Month: s.Month, Sh
 // open says that it may get rows while it is read.
 func (s *part) open() bool { return s.Status != registry.Closed }
 
+// begin begins the walk of a plan. Its standing is read anew where the connection was
+// lost since, for the streams may have been put back below it, and where bare JSON came
+// behind it, which may be routed by now.
+func (r *Reader) begin(ctx context.Context, p *plan) (*walk, error) {
+	w, err := r.walk(ctx, p)
+	if ctx.Err() == nil && (p.standing.epoch != r.dir.epoch() || err == nil && w.others.Load() && p.standing.read.Before(p.eventsSince)) {
+		if p.standing, err = r.stand(ctx, p.topic.Name); err != nil {
+			return nil, err
+		}
+		p.eventsSince = p.standing.read
+		w, err = r.walk(ctx, p)
+	}
+	return w, err
+}
+
 func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
 	w := &walk{r: r, p: p, stride: 1, seen: map[string]bool{}}
+	var loaded []schemas.Month
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(freshReaders)
 	g.Go(func() error {
@@ -72,10 +91,17 @@ func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
 		if !p.asc {
 			slices.Reverse(w.months)
 		}
-		return w.load(gctx, MaxPageShards)
+		months := w.months
+		err := w.load(gctx, MaxPageShards)
+		loaded = months[:len(months)-len(w.months)]
+		return err
 	})
 	g.Go(func() (err error) { w.events, err = w.unrouted(gctx); return err })
-	return w, g.Wait()
+	err := g.Wait()
+	if err == nil {
+		r.readOnAhead(p, loaded[:min(len(loaded), monthsAtOnce)])
+	}
+	return w, err
 }
 
 // load makes the queue longer than n, as long as there are months: the first
@@ -105,7 +131,7 @@ const monthsAtOnce = MaxPageShards
 // parts are the shards of a month that may have events in the page's range, in
 // the page's direction.
 func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, error) {
-	entries, err := r.known.Overlapping(ctx, p.topic.Name, m, p.lower(), p.upper())
+	entries, err := r.known.Overlapping(ctx, p.topic.Name, m, p.lower(), p.upper(), p.standing.read)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +149,7 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 		}
 	}
 	if len(keys) > 0 {
-		stored, tails, asked, err := r.heads(ctx, p, keys, subjects)
+		stored, tails, asked, err := r.headsOf(ctx, p, keys, subjects)
 		if err != nil {
 			return nil, err
 		}

@@ -18,8 +18,9 @@ import (
 const MaxCachedShards = 100_000
 
 // ShardCache answers which shards of a month overlap a range, for a process that
-// asks often. Each answer is as the bucket stands when it is asked for: one small
-// request brings what changed since the last. It is safe for concurrent use.
+// asks often. Each answer is as the bucket stood at a time that the caller names, or
+// later: one small request brings what changed since the last, where that is older.
+// It is safe for concurrent use.
 //
 // It goes by the bucket's sequences: an entry that changes gets a new one, above
 // all others, in the same step in which it loses the old. So whoever reads on from
@@ -43,6 +44,7 @@ type topicMonth struct {
 type cachedMonth struct {
 	shards map[string]cachedShard // by subject
 	seen   anchor
+	begun  time.Time // when the last reading that brought it up to date began
 	used   uint64
 }
 
@@ -65,22 +67,28 @@ func NewShardCache(r *Registry) *ShardCache {
 }
 
 // Overlapping are the shards of a topic's month that may have events between from
-// and to (unix ns, inclusive), in no order.
-func (c *ShardCache) Overlapping(ctx context.Context, topic string, m schemas.Month, from, to int64) ([]Shard, error) {
+// and to (unix ns, inclusive), in no order, as the bucket stood after since, or later.
+func (c *ShardCache) Overlapping(ctx context.Context, topic string, m schemas.Month, from, to int64, since time.Time) ([]Shard, error) {
 	key := topicMonth{topic, m}
 	c.mu.Lock()
 	var seen anchor
 	if known := c.months[key]; known != nil {
 		seen = known.seen
+		if known.begun.After(since) {
+			defer c.mu.Unlock()
+			c.use(known)
+			return overlapping(known.shards, from, to), nil
+		}
 	}
 	c.mu.Unlock()
+	begun := time.Now()
 	if seen.seq > 0 {
 		read, whole, err := c.since(ctx, key, seen)
 		if err != nil {
 			return nil, err
 		}
 		if whole {
-			if shards, ok := c.take(key, seen, read, from, to); ok {
+			if shards, ok := c.take(key, seen, read, from, to, begun); ok {
 				return shards, nil
 			}
 		}
@@ -89,7 +97,7 @@ func (c *ShardCache) Overlapping(ctx context.Context, topic string, m schemas.Mo
 	if err != nil {
 		return nil, err
 	}
-	return c.put(key, read, from, to), nil
+	return c.put(key, read, from, to, begun), nil
 }
 
 // readMonth is what was read of a month's entries.
@@ -151,7 +159,7 @@ func (c *ShardCache) all(ctx context.Context, key topicMonth) (readMonth, error)
 
 // take joins what was read behind an anchor with what is known. ok is false when
 // that went meanwhile.
-func (c *ShardCache) take(key topicMonth, from anchor, read readMonth, lo, hi int64) (out []Shard, ok bool) {
+func (c *ShardCache) take(key topicMonth, from anchor, read readMonth, lo, hi int64, begun time.Time) (out []Shard, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.months[key]
@@ -171,13 +179,16 @@ func (c *ShardCache) take(key topicMonth, from anchor, read readMonth, lo, hi in
 	if read.seen.seq > known.seen.seq {
 		known.seen = read.seen
 	}
+	if begun.After(known.begun) {
+		known.begun = begun
+	}
 	out = overlapping(known.shards, lo, hi)
 	c.use(known)
 	return out, true
 }
 
 // put keeps a month that was read whole, where there is room.
-func (c *ShardCache) put(key topicMonth, read readMonth, lo, hi int64) []Shard {
+func (c *ShardCache) put(key topicMonth, read readMonth, lo, hi int64, begun time.Time) []Shard {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old := c.months[key]; old != nil {
@@ -185,7 +196,7 @@ func (c *ShardCache) put(key topicMonth, read readMonth, lo, hi int64) []Shard {
 		delete(c.months, key)
 	}
 	if read.seen.seq > 0 && len(read.shards) <= MaxCachedShards {
-		known := &cachedMonth{shards: read.shards, seen: read.seen}
+		known := &cachedMonth{shards: read.shards, seen: read.seen, begun: begun}
 		c.months[key] = known
 		c.held += len(known.shards)
 		c.use(known)

@@ -35,7 +35,7 @@ func TestShardCache(t *testing.T) {
 			}
 			want = slices.DeleteFunc(want, func(s Shard) bool { return !s.Overlaps(span[0], span[1]) })
 			slices.SortFunc(want, func(a, b Shard) int { return cmp.Compare(a.ID, b.ID) })
-			got, err := c.Overlapping(ctx, "app", november, span[0], span[1])
+			got, err := c.Overlapping(ctx, "app", november, span[0], span[1], time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,9 +112,9 @@ func TestShardCacheGivesUp(t *testing.T) {
 		for i := range MaxCachedShards/2 - 1 {
 			read.shards[fmt.Sprint(i)] = cachedShard{}
 		}
-		c.put(month(n), read, 0, 1)
+		c.put(month(n), read, 0, 1, time.Now())
 		if n == 1 { // the first again, so that the second is the oldest
-			if _, ok := c.take(month(0), anchor{seq: 1}, readMonth{}, 0, 1); !ok {
+			if _, ok := c.take(month(0), anchor{seq: 1}, readMonth{}, 0, 1, time.Now()); !ok {
 				t.Fatal("the first month is not held")
 			}
 		}

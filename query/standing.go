@@ -1,0 +1,158 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// standing is how far each lane of a topic was routed at some time. It may be old:
+// what was routed later is in EVENTS above it, still, and is looked for there. So a
+// query needs of EVENTS what came until it began; registry, SHARDS and heads it may
+// know from before, as long as they were read after the checkpoints.
+type standing struct {
+	checkpoints map[string]schemas.Checkpoint
+	read        time.Time // when that was done
+	epoch       uint64    // the connection's outages, as they were before
+}
+
+const (
+	// standingAge is how old a standing may be. Frames that were routed or stored since
+	// are judged once more, so it is short against the second that sinks gather; and
+	// what leaves EVENTS was routed 30 s before, at the very least. It must be shorter
+	// than trackLinger and HeadStaleness.
+	standingAge = 3 * time.Second
+	// standingPause is between two readings ahead of queries, which go on for
+	// standingAge after one. So little has come since that a query's own read is short.
+	standingPause = 100 * time.Millisecond
+	// headsAge is how old a head may get before it is asked for ahead of queries: a
+	// third of what they go by. Such a statement costs ClickHouse some milliseconds.
+	headsAge = standingAge / 3
+	// aheadTimeout bounds one reading.
+	aheadTimeout = 5 * time.Second
+)
+
+// wanted is what a query went by, for which those to come are read ahead.
+type wanted struct {
+	plan   plan
+	months []schemas.Month
+	asked  time.Time
+}
+
+// stands is the standing of a topic that a query may go by which begins now; nil for
+// none.
+func (d *directory) stands(topic string, now time.Time) *standing {
+	d.mu.Lock()
+	f := d.feeds[place{schemas.StreamEvents, schemas.TopicFilter(topic)}]
+	d.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	s := f.standing.Load()
+	if s == nil || now.Sub(s.read) > standingAge || s.epoch != d.epoch() {
+		return nil
+	}
+	return s
+}
+
+// stand reads a standing.
+func (r *Reader) stand(ctx context.Context, topic string) (*standing, error) {
+	epoch := r.dir.epoch()
+	checkpoints, err := r.checkpoints(ctx, topic)
+	return &standing{checkpoints, time.Now(), epoch}, err
+}
+
+// readOnAhead leaves the standing of a query to those that follow, and has it and what
+// they need besides read anew for a while, so that all of it is there when they ask.
+func (r *Reader) readOnAhead(p *plan, months []schemas.Month) {
+	f := r.dir.feed(schemas.StreamEvents, p.topic.Name)
+	if s := f.standing.Load(); s == nil || s.read.Before(p.standing.read) {
+		f.standing.CompareAndSwap(s, p.standing)
+	}
+	f.wanted.Store(&wanted{*p, months, time.Now()})
+	if !f.ahead.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer f.ahead.Store(false)
+		for w := f.wanted.Load(); time.Since(w.asked) < standingAge; w = f.wanted.Load() {
+			time.Sleep(standingPause) // at first too: many a reader asks but once
+			ctx, cancel := context.WithTimeout(context.Background(), aheadTimeout)
+			s, err := r.readAhead(ctx, w.plan, w.months)
+			cancel()
+			if err != nil {
+				return // a query reads it, and says what is wrong
+			}
+			f.standing.Store(s)
+		}
+	}()
+}
+
+// readAhead reads a standing, then the registry's months, heads and both streams.
+func (r *Reader) readAhead(ctx context.Context, p plan, months []schemas.Month) (*standing, error) {
+	other, err := r.dir.beside.reader(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if p.standing, err = other.stand(ctx, p.topic.Name); err != nil {
+		return nil, err
+	}
+	for _, stream := range []string{schemas.StreamShards, schemas.StreamEvents} {
+		if err := r.dir.feed(stream, p.topic.Name).follow(ctx, other); err != nil {
+			return nil, err
+		}
+	}
+	p.ahead = true
+	for _, m := range months {
+		if _, err := other.parts(ctx, &p, m); err != nil {
+			return nil, err
+		}
+	}
+	return p.standing, nil
+}
+
+// errBegunAnew: a feed was begun anew while somebody read for it, or more is there
+// than is read ahead.
+var errBegunAnew = errors.New("the feed cannot be followed")
+
+// maxFollowed bounds what follow reads: more is left to a query that needs it.
+const maxFollowed = 4 * freshFrames
+
+// follow is advance for queries to come, which are not kept from the tracks while the
+// stream is read. What a query added meanwhile is not added again.
+func (f *feed) follow(ctx context.Context, r *Reader) error {
+	if err := f.hold(ctx); err != nil {
+		return err
+	}
+	from, generation, began, read := f.next, f.generation, time.Now(), 0
+	idle := began.Sub(f.begun) > directoryIdle
+	f.release()
+	if from == 0 || idle {
+		return errBegunAnew
+	}
+	again := func(do func() error) error {
+		if err := f.hold(ctx); err != nil {
+			return err
+		}
+		defer f.release()
+		if f.generation != generation || read > maxFollowed {
+			return errBegunAnew
+		}
+		return do()
+	}
+	err := readOn(ctx, r, f.place, from, freshFrames, aheadBytes, func(m *message) error {
+		read++
+		return again(func() error { return f.take(m) })
+	})
+	if err != nil {
+		return err
+	}
+	return again(func() error {
+		if began.After(f.begun) {
+			f.begun, f.ended = began, time.Now()
+		}
+		return nil
+	})
+}

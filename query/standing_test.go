@@ -1,0 +1,98 @@
+package query
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// What two read for a feed at once is added once, in order, and what was read for a
+// feed that was begun anew meanwhile is not.
+func TestFeedTakesOnce(t *testing.T) {
+	d := newDirectory(&nats.Conn{})
+	f := d.feed(schemas.StreamShards, "app")
+	tr := f.track(schemas.ShardSubject("app", 202611, 7))
+	tr.begin(1, 1)
+	tr.inStep, f.next = true, 1
+	for _, pos := range []uint64{1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5} {
+		if err := f.take(placedMessage(pos, int64(pos)*100, "")); err != nil {
+			t.Fatalf("position %d: %v", pos, err)
+		}
+	}
+	if got := positions(tr.above(0, 0, 1000)); len(got) != 5 || got[0] != 1 || got[4] != 5 || !tr.inStep {
+		t.Errorf("the track has %v, in step %v", got, tr.inStep)
+	}
+	generation := f.generation
+	f.clear()
+	if f.generation == generation || d.headings.Load() != 0 {
+		t.Errorf("generation %d after %d, %d headings", f.generation, generation, d.headings.Load())
+	}
+	if err := f.follow(t.Context(), nil); !errors.Is(err, errBegunAnew) {
+		t.Errorf("a feed that nobody began is followed: %v", err)
+	}
+}
+
+// A query goes by a standing while it is young and the connection stood since.
+func TestStands(t *testing.T) {
+	nc := &nats.Conn{}
+	d := newDirectory(nc)
+	now := time.Now()
+	if d.stands("app", now) != nil {
+		t.Error("a topic nobody asked about stands")
+	}
+	f := d.feed(schemas.StreamEvents, "app")
+	if d.stands("app", now) != nil {
+		t.Error("a topic stands before its checkpoints were read")
+	}
+	f.standing.Store(&standing{read: now.Add(-standingAge)})
+	if d.stands("app", now) == nil || d.stands("app", now.Add(1)) != nil || d.stands("other", now) != nil {
+		t.Errorf("at the age of %s it must stand, and not beyond, nor another", standingAge)
+	}
+	nc.Reconnects++
+	if d.stands("app", now) != nil {
+		t.Error("it stands though the connection was lost")
+	}
+	nc.Reconnects--
+	f.clear()
+	if d.stands("app", now) != nil {
+		t.Error("it stands though the feed was begun anew")
+	}
+	if standingAge >= trackLinger || standingAge >= HeadStaleness {
+		t.Error("headings or heads are given up while a standing needs them")
+	}
+}
+
+// Heads are gone by for as long as the caller says, those of shards without rows too,
+// and by the last frame only where it was stored.
+func TestHeadCache(t *testing.T) {
+	var c headCache
+	keys := []tables.ShardKey{{Month: 202611, Shard: 1}, {Month: 202611, Shard: 2}, {Month: 202611, Shard: 3}}
+	last := func(pos, seq uint64) tail { return tail{Placed: schemas.Placed{Pos: pos}, seq: seq} }
+	now := time.Now()
+	c.remember(keys[:2], map[schemas.Shard]tables.Stored{1: {Rows: 10, Head: 4}}, map[schemas.Shard]tail{1: last(4, 40), 2: last(2, 20)}, now)
+	if _, ok := c.all(keys, now, time.Hour, false); ok {
+		t.Error("a shard nobody asked about is known")
+	}
+	if got, ok := c.all(keys[:2], now.Add(time.Second), time.Second, false); !ok || got[1].Head != 4 || got[2].Rows != 0 {
+		t.Errorf("known are %v, %v", got, ok)
+	}
+	if _, ok := c.all(keys[:2], now.Add(time.Second+1), time.Second, false); ok {
+		t.Error("older heads are gone by than the caller wants")
+	}
+	if _, ok := c.all(keys[:2], now, time.Second, true); ok {
+		t.Error("a shard without rows counts as stored up to its last frame")
+	}
+	into := map[schemas.Shard]tables.Stored{}
+	moved := c.moved(keys[:2], map[schemas.Shard]tail{1: last(4, 40), 2: last(2, 20)}, now, into)
+	if len(moved) != 1 || moved[0].Shard != 2 || into[1].Head != 4 {
+		t.Errorf("moved are %v, and %v not", moved, into)
+	}
+	if moved := c.moved(keys[:1], map[schemas.Shard]tail{1: last(5, 50)}, now, into); len(moved) != 1 {
+		t.Error("a shard with another last frame did not move")
+	}
+}
