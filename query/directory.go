@@ -106,11 +106,11 @@ func (d *directory) forget() {
 	d.sweep(time.Now(), true)
 	d.mu.Unlock()
 	d.keeping.Lock()
-	defer d.keeping.Unlock()
 	for _, k := range d.queue {
 		k.Store(nil)
 	}
 	d.queue, d.bytes = nil, 0
+	d.keeping.Unlock()
 	d.beside.close()
 }
 
