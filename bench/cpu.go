@@ -20,6 +20,9 @@ const labelPart = "part"
 // have its CPU told apart: pprof.Labels(bench.LabelPart, "nats").
 const LabelPart = labelPart
 
+// partEngine is ClickHouse among the parts.
+const partEngine = "clickhouse"
+
 // meter samples this process by part and counts the engine's CPU.
 type meter struct {
 	buf    bytes.Buffer
@@ -65,7 +68,7 @@ func (m *meter) stop(events int, profileFile string) (map[string]float64, int64,
 		}
 	}
 	if m.engine != 0 {
-		out["clickhouse"] = (cpuOf(m.engine) - m.before) * 1e6 / float64(events)
+		out[partEngine] = (cpuOf(m.engine) - m.before) * 1e6 / float64(events)
 	}
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {

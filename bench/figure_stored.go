@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"syscall"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -32,25 +33,50 @@ func storedRate(ctx context.Context, s *Suite) ([]Figure, error) {
 		return nil, err
 	}
 	e, f := median(runs[0].rates), median(runs[1].rates)
-	return []Figure{atLeast("stored_rows", "the rate with 100 M rows stored, against an empty table", f/e, unitRatio, 0.9,
+	figure := atLeast("stored_rows", "the rate with 100 M rows stored, against an empty table", f/e, unitRatio, 0.9,
 		"%s rows put into other shards of the table by INSERT … SELECT and synced; %d runs of %s events each, in turn: %s against %s events/s; ClickHouse took %.2f against %.2f µs of CPU an event",
-		count(rows), len(runs[0].rates), count(empty.Events), count(int(f)), count(int(e)), median(runs[1].engineCPU), median(runs[0].engineCPU)).
-		raw("events_per_second", f, "empty_events_per_second", e, "clickhouse_us_per_event", median(runs[1].engineCPU), "empty_clickhouse_us_per_event", median(runs[0].engineCPU))}, nil
+		count(rows), len(runs[0].rates), count(empty.Events), count(int(f)), count(int(e)), runs[1].engineCPU(), runs[0].engineCPU()).
+		raw("events_per_second", f, "empty_events_per_second", e)
+	runs[1].parts("", figure.Raw)
+	runs[0].parts("empty_", figure.Raw)
+	return []Figure{figure}, nil
 }
 
-// runs are those of one config: events a second, and ClickHouse's CPU an event.
-type runs struct{ rates, engineCPU []float64 }
+// runs are those of one config: events a second, and CPU an event by part.
+type runs struct {
+	rates []float64
+	cpu   map[string][]float64
+}
+
+// engineCPU is ClickHouse's, an event.
+func (r *runs) engineCPU() float64 { return median(r.cpu[partEngine]) }
+
+// parts are the medians of all parts, named for Figure.Raw.
+func (r *runs) parts(prefix string, raw map[string]float64) {
+	for part, v := range r.cpu {
+		raw[prefix+part+"_us_per_event"] = median(v)
+	}
+}
 
 // add makes one run more.
 func (r *runs) add(ctx context.Context, s *Suite, cfg *Config, topics []schemas.Topic) error {
 	if err := settle(ctx, cfg); err != nil {
 		return err
 	}
-	cpu := cpuOf(cfg.EnginePID)
+	meter, err := startCPU(cfg.EnginePID)
+	if err != nil {
+		return err
+	}
 	rate, err := s.rate(ctx, cfg, topics)
 	r.rates = append(r.rates, rate)
-	r.engineCPU = append(r.engineCPU, (cpuOf(cfg.EnginePID)-cpu)*1e6/float64(cfg.Events))
-	return err
+	cpu, _, failed := meter.stop(cfg.Events, "")
+	if r.cpu == nil {
+		r.cpu = map[string][]float64{}
+	}
+	for part, v := range cpu {
+		r.cpu[part] = append(r.cpu[part], v)
+	}
+	return errors.Join(err, failed)
 }
 
 // alternate declares each config's topics on one house, calls prepare, and then
