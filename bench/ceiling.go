@@ -28,10 +28,7 @@ func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Resu
 		if err := cfg.DB.Ensure(ctx, &tops[i]); err != nil {
 			return err
 		}
-		var err error
-		if batches[i], err = encodeAll(&tops[i], cfg, i, res.LZ4Share); err != nil {
-			return err
-		}
+		batches[i] = encodeAll(&tops[i], cfg, i, res.LZ4Share)
 	}
 	if err := settle(ctx, cfg); err != nil {
 		return err
@@ -123,7 +120,7 @@ type ceilingBatch struct {
 // encodeAll makes the frames of the nth topic's share of the events. As much of the
 // inserts is in LZ4 as of the pipeline's frames, and each in one kind: ClickHouse
 // takes no other.
-func encodeAll(topic *schemas.Topic, cfg *Config, n int, lz4Share float64) ([]ceilingBatch, error) {
+func encodeAll(topic *schemas.Topic, cfg *Config, n int, lz4Share float64) []ceilingBatch {
 	b := schemas.NewFrameBuilder(topic)
 	var ids schemas.IDSource
 	gen := newGenerator(uint64(n+1), cfg.EventBytes)
@@ -139,9 +136,9 @@ func encodeAll(topic *schemas.Topic, cfg *Config, n int, lz4Share float64) ([]ce
 	var out []ceilingBatch
 	rows := 0
 	var buf []byte
-	cut := func() error {
+	cut := func() {
 		if b.Rows() == 0 {
-			return nil
+			return
 		}
 		if rows == 0 {
 			out = append(out, ceilingBatch{month: month})
@@ -150,26 +147,22 @@ func encodeAll(topic *schemas.Topic, cfg *Config, n int, lz4Share float64) ([]ce
 		if k := float64(len(out)); int(k*lz4Share) > int((k-1)*lz4Share) {
 			by = schemas.CompressionLZ4
 		}
-		_, payload, err := b.EncodeTo(buf[:0], by)
-		if buf = payload; err != nil {
-			return err
-		}
+		_, payload := b.EncodeTo(buf[:0], by)
+		buf = payload
 		last := &out[len(out)-1]
 		last.frames = append(last.frames, bytes.Clone(payload))
 		if rows += b.Rows(); rows >= ceilingBatchRows {
 			rows = 0
 		}
 		b.Reset()
-		return nil
 	}
 	for i := range share {
 		e := gen.event()
 		b.Append(&e, now+int64(i), ids.Next(now+int64(i)))
 		if b.Full() {
-			if err := cut(); err != nil {
-				return nil, err
-			}
+			cut()
 		}
 	}
-	return out, cut()
+	cut()
+	return out
 }

@@ -36,10 +36,7 @@ func frame(t testing.TB, topic schemas.Topic, events ...producer.Event) (schemas
 	for _, ev := range events {
 		b.Append(&ev, ev.Time.UnixNano(), schemas.NewID(ev.Time.UnixNano()))
 	}
-	f, payload, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, payload := b.Encode()
 	return f, bytes.Clone(payload)
 }
 

@@ -49,10 +49,7 @@ func TestDeadLettersSettled(t *testing.T) {
 			ev := schemas.Event{Time: at, UserID: fmt.Sprint(k), Message: fmt.Sprintf("m%d-%d", i, k), Attrs: []schemas.Attr{schemas.Float64("ms", float64(k))}}
 			b.Append(&ev, at.UnixNano(), schemas.DerivedID(at.UnixNano(), uint64(i), uint64(k)))
 		}
-		f, payload, err := b.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		f, payload := b.Encode()
 		f.Producer, f.Seq = "p", uint64(i)
 		var h []string
 		headers := map[string][]string{}

@@ -27,10 +27,7 @@ func TestDeadLettersLeaveOut(t *testing.T) {
 			ev := schemas.Event{Time: at, UserID: fmt.Sprint("u-", k), Message: fmt.Sprint(k)}
 			b.Append(&ev, at.UnixNano(), schemas.DerivedID(at.UnixNano(), uint64(topic.Version), uint64(k)))
 		}
-		f, payload, err := b.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		f, payload := b.Encode()
 		f.Producer, f.Seq = "p", seq
 		headers := map[string][]string{}
 		f.SetHeaders(headers)

@@ -66,10 +66,7 @@ func (l *lane) claim() *frame {
 func (l *lane) encode(f *frame) {
 	payload, _ := l.p.payloads.get()
 	by := l.p.squeeze.choose(&l.p.topic, int(l.p.unencoded.Load()), time.Now())
-	head, payload, err := f.builder.EncodeTo(payload[:0], by)
-	if err == nil && len(payload) > l.p.frameBytes {
-		err = tooLarge(len(payload), l.p.frameBytes)
-	}
+	head, payload := f.builder.EncodeTo(payload[:0], by)
 	f.builder.Reset()
 	l.p.builders.put(f.builder)
 
@@ -83,10 +80,10 @@ func (l *lane) encode(f *frame) {
 	}
 	f.payload = payload
 	switch {
-	case err != nil:
+	case len(payload) > l.p.frameBytes:
 		i := slices.Index(l.queue, f)
 		l.queue = slices.Delete(l.queue, i, i+1)
-		l.giveUp(f, CauseEncode, err)
+		l.giveUp(f, CauseEncode, tooLarge(len(payload), l.p.frameBytes))
 	default:
 		// From here it holds what it holds encoded.
 		held := len(payload) + headerBytes

@@ -132,12 +132,10 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		if b.Rows() == 0 {
 			return
 		}
-		f, payload, err := b.Encode()
-		if err == nil && len(payload) > schemas.MaxFrameBytes {
-			err = fmt.Errorf("%w: %d bytes encoded, the limit is %d", schemas.ErrFrameTooLarge, len(payload), schemas.MaxFrameBytes)
-		}
-		if err != nil { // Fits leaves room, so it cannot be; if it is, nothing is lost
-			dead = append(dead, deadLetter{payload: m.data, events: b.Rows(), err: fmt.Errorf("%w: %w", schemas.ErrFrameTooLarge, err)})
+		f, payload := b.Encode()
+		if len(payload) > schemas.MaxFrameBytes { // Fits leaves room, so it cannot be; if it is, nothing is lost
+			err := fmt.Errorf("%w: %d bytes encoded, the limit is %d", schemas.ErrFrameTooLarge, len(payload), schemas.MaxFrameBytes)
+			dead = append(dead, deadLetter{payload: m.data, events: b.Rows(), err: err})
 		} else {
 			frames = append(frames, frame{f, bytes.Clone(payload)})
 		}

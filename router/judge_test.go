@@ -25,10 +25,7 @@ func frameMessage(t testing.TB, at time.Time, seq uint64, change func(*message))
 		e := schemas.Event{Message: "hi", UserID: "u", Attrs: []schemas.Attr{schemas.Int64("n", int64(i))}}
 		b.Append(&e, at.UnixNano()+int64(i), schemas.NewID(at.UnixNano()))
 	}
-	f, payload, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, payload := b.Encode()
 	f.Producer, f.Seq = "p", seq
 	m := message{subject: schemas.EventsSubject("app", schemas.MonthOf(at.UnixNano()), 1), header: nats.Header{}, data: bytes.Clone(payload), seq: 7, stored: noon}
 	f.SetHeaders(m.header)

@@ -134,20 +134,20 @@ func (b *FrameBuilder) attr(a *Attr) {
 // Encode writes the frame: headers but for Producer and Seq, and the payload,
 // which is valid until the next call. The builder keeps its events until Reset,
 // and takes no others before.
-func (b *FrameBuilder) Encode() (Frame, []byte, error) {
-	f, out, err := b.EncodeTo(b.out[:0], b.topic.FrameCompression().Frame(false))
+func (b *FrameBuilder) Encode() (Frame, []byte) {
+	f, out := b.EncodeTo(b.out[:0], b.topic.FrameCompression().Frame(false))
 	b.out = out
-	return f, out, err
+	return f, out
 }
 
 // EncodeTo is Encode with the payload appended to dst, which is the caller's, and
 // with the compression that the caller chose, LZ4 or ZSTD.
-func (b *FrameBuilder) EncodeTo(dst []byte, by Compression) (Frame, []byte, error) {
+func (b *FrameBuilder) EncodeTo(dst []byte, by Compression) (Frame, []byte) {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	b.encodeRaw(s)
 	f := Frame{Rows: len(b.ts), RawBytes: len(s.raw), MinTs: b.minTs, MaxTs: b.maxTs, Schema: b.topic.Version}
-	return f, append(dst, s.packed.compress(s.raw, by)...), nil
+	return f, append(dst, s.packed.compress(s.raw, by)...)
 }
 
 // encodeRaw writes the block to s.raw.

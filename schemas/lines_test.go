@@ -16,10 +16,7 @@ func openFrame(t testing.TB, topic *schemas.Topic, events ...schemas.Event) (*sc
 	for i := range events {
 		b.Append(&events[i], events[i].Time.UnixNano(), schemas.DerivedID(events[i].Time.UnixNano(), uint64(i), 1))
 	}
-	_, payload, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, payload := b.Encode()
 	r := &schemas.FrameReader{}
 	if err := r.Open(payload, topic, topic.Version); err != nil {
 		t.Fatal(err)

@@ -34,10 +34,7 @@ func TestClearAndDrop(t *testing.T) {
 			}}
 			b.Append(&e, noon.UnixNano()+int64(i), schemas.NewID(noon.UnixNano()))
 		}
-		_, payload, err := b.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, payload := b.Encode()
 		return append([]byte(nil), payload...)
 	}
 	for _, shard := range []schemas.Shard{5, 6} {

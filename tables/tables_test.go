@@ -44,10 +44,7 @@ func frameOf(t *testing.T, topic *schemas.Topic, rows int) []byte {
 		e := schemas.Event{Message: "it's `quoted` \\ and \t tabbed", UserID: "u", Attrs: []schemas.Attr{schemas.Int64("n", int64(i)), schemas.Float64("ms", 1.5)}}
 		b.Append(&e, noon.UnixNano()+int64(i), schemas.NewID(noon.UnixNano()))
 	}
-	_, payload, err := b.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, payload := b.Encode()
 	return bytes.Clone(payload)
 }
 

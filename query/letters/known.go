@@ -58,9 +58,7 @@ func (d *Desk) leaveOut(ctx context.Context, t *schemas.Topic, l *letter, frames
 			stored += n - len(keep)
 		}
 		left += len(keep)
-		if out[i], err = only(t, f, &r, keep); err != nil {
-			return nil, err
-		}
+		out[i] = only(t, f, &r, keep)
 	}
 	var why []string
 	if erased > 0 {
@@ -79,12 +77,12 @@ func (d *Desk) leaveOut(ctx context.Context, t *schemas.Topic, l *letter, frames
 }
 
 // only is the frame with some of its events; itself with all, nil with none.
-func only(t *schemas.Topic, f *outFrame, r *schemas.FrameReader, keep []int) (*outFrame, error) {
+func only(t *schemas.Topic, f *outFrame, r *schemas.FrameReader, keep []int) *outFrame {
 	switch len(keep) {
 	case r.Rows():
-		return f, nil
+		return f
 	case 0:
-		return nil, nil
+		return nil
 	}
 	b := schemas.NewFrameBuilder(t)
 	for _, i := range keep {
@@ -92,11 +90,8 @@ func only(t *schemas.Topic, f *outFrame, r *schemas.FrameReader, keep []int) (*o
 		e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
 		b.Append(&e, r.Ts(i), e.ID)
 	}
-	frame, payload, err := b.Encode()
-	if err != nil {
-		return nil, err
-	}
-	return &outFrame{Frame: frame, month: f.month, lane: f.lane, payload: bytes.Clone(payload)}, nil
+	frame, payload := b.Encode()
+	return &outFrame{Frame: frame, month: f.month, lane: f.lane, payload: bytes.Clone(payload)}
 }
 
 // notErased are the numbers of the events that no erasure of the cover means.

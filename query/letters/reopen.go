@@ -63,7 +63,7 @@ func reopen(t *schemas.Topic, l *letter, now int64, key []byte) ([]outFrame, err
 	if err != nil {
 		return nil, err
 	}
-	return p.end()
+	return p.end(), nil
 }
 
 // withoutRows leaves out the header that every dead letter has.
@@ -174,29 +174,23 @@ func (p *press) add(e *schemas.Event, line int) error {
 		p.builders[at] = b
 	}
 	if !b.Fits(e) {
-		if err := p.close(at, b); err != nil {
-			return err
-		}
+		p.close(at, b)
 	}
 	b.Append(e, ts, e.ID)
 	if b.Full() {
-		return p.close(at, b)
+		p.close(at, b)
 	}
 	return nil
 }
 
-func (p *press) close(at slot, b *schemas.FrameBuilder) error {
-	f, payload, err := b.Encode()
-	if err != nil {
-		return err
-	}
+func (p *press) close(at slot, b *schemas.FrameBuilder) {
+	f, payload := b.Encode()
 	p.out = append(p.out, outFrame{Frame: f, month: at.month, lane: at.lane, payload: bytes.Clone(payload)})
 	b.Reset()
-	return nil
 }
 
 // end closes what is open, always in the same order.
-func (p *press) end() ([]outFrame, error) {
+func (p *press) end() []outFrame {
 	slots := slices.SortedFunc(maps.Keys(p.builders), func(a, b slot) int {
 		if a.month != b.month {
 			return int(a.month) - int(b.month)
@@ -205,10 +199,8 @@ func (p *press) end() ([]outFrame, error) {
 	})
 	for _, at := range slots {
 		if b := p.builders[at]; b.Rows() > 0 {
-			if err := p.close(at, b); err != nil {
-				return nil, err
-			}
+			p.close(at, b)
 		}
 	}
-	return p.out, nil
+	return p.out
 }

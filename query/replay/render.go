@@ -46,14 +46,13 @@ func (r *renderer) render(ctx context.Context, u *unit) error {
 			r.writer.Open(&p.block.reader, r.j.topic.Version, u.shard.Month, u.shard.ID)
 		}
 		for i := p.from; i < p.to; i++ {
-			if err := r.row(u, &p.block.reader, i, p.block.reader.StoredPos(i)); err != nil {
-				return err
-			}
+			r.row(u, &p.block.reader, i, p.block.reader.StoredPos(i))
 		}
 	}
 	u.data, u.pieces = nil, nil
 	if r.lanes != nil {
-		return r.lanes.end(u)
+		r.lanes.end(u)
+		return nil
 	}
 	if r.sorted {
 		r.sort(u)
@@ -103,24 +102,22 @@ func (r *renderer) frame(ctx context.Context, u *unit) error {
 		if !want(i) || !inside && (ts < spec.From || ts > spec.To) {
 			continue
 		}
-		if err := r.row(u, &r.reader, i, f.Pos); err != nil {
-			return err
-		}
+		r.row(u, &r.reader, i, f.Pos)
 	}
 	return nil
 }
 
-func (r *renderer) row(u *unit, reader *schemas.FrameReader, i int, pos uint64) error {
+func (r *renderer) row(u *unit, reader *schemas.FrameReader, i int, pos uint64) {
 	u.events++
 	if r.lanes != nil {
-		return r.lanes.add(reader, i)
+		r.lanes.add(reader, i)
+		return
 	}
 	from := len(u.lines)
 	u.lines = r.writer.Append(u.lines, i, pos)
 	if r.single {
 		u.rows = append(u.rows, entry{reader.Ts(i), from, len(u.lines), 1})
 	}
-	return nil
 }
 
 // sort puts a unit's lines in the order of time; equal times stay as they are.

@@ -91,7 +91,7 @@ func (l *laneBuilders) pass(u *unit) bool {
 	return true
 }
 
-func (l *laneBuilders) add(r *schemas.FrameReader, i int) error {
+func (l *laneBuilders) add(r *schemas.FrameReader, i int) {
 	e := r.Event(i)
 	// The builder sets the mark of invalid text anew.
 	e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
@@ -105,41 +105,31 @@ func (l *laneBuilders) add(r *schemas.FrameReader, i int) error {
 		l.builders[lane] = b
 	}
 	if !b.Fits(&e) {
-		if err := l.close(lane, b); err != nil {
-			return err
-		}
+		l.close(lane, b)
 	}
 	b.Append(&e, r.Ts(i), e.ID)
 	if b.Full() {
-		return l.close(lane, b)
+		l.close(lane, b)
 	}
-	return nil
 }
 
-func (l *laneBuilders) close(lane int, b *schemas.FrameBuilder) error {
-	f, payload, err := b.Encode()
-	if err != nil {
-		return fmt.Errorf("replay: encoding a frame: %w", err)
-	}
+func (l *laneBuilders) close(lane int, b *schemas.FrameBuilder) {
+	f, payload := b.Encode()
 	l.u.frames = append(l.u.frames, outFrame{Frame: f, lane: lane, part: l.parts[lane], payload: bytes.Clone(payload)})
 	l.parts[lane]++
 	b.Reset()
-	return nil
 }
 
-func (l *laneBuilders) end(u *unit) error {
+func (l *laneBuilders) end(u *unit) {
 	for lane := range l.t.topic.Lanes {
 		if b := l.builders[lane]; b != nil && b.Rows() > 0 {
-			if err := l.close(lane, b); err != nil {
-				return err
-			}
+			l.close(lane, b)
 		}
 	}
 	if len(u.frames) > 0 {
 		first := slices.MinFunc(u.frames, func(a, b outFrame) int { return int(min(1, max(-1, a.MinTs-b.MinTs))) })
 		u.rows = []entry{{ts: first.MinTs, events: u.events}}
 	}
-	return nil
 }
 
 // producerOf is who a job is to the router, for one shard of its source: the same
