@@ -25,7 +25,7 @@ type beside struct {
 func (b *beside) reader(ctx context.Context, r *Reader) (*Reader, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.r != nil {
+	if b.r != nil && !b.nc.IsClosed() {
 		return b.r, nil
 	}
 	if r.dir.nc.IsClosed() {

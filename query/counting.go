@@ -86,10 +86,11 @@ func (c *counting) run(ctx context.Context) error {
 		return err
 	}
 	all := func(*due) bool { return false }
-	w.gone, err = w.chunks(ctx, routed, all, func(some []freshFrame) error { return c.fresh(ctx, some) })
+	gone, err := w.chunks(ctx, routed, all, func(some []freshFrame) error { return c.fresh(ctx, some) })
 	if err != nil {
 		return err
 	}
+	w.gone = gone || w.missing.Load()
 	_, err = w.chunks(ctx, unrepeated(w.events, routed), all, func(some []freshFrame) error {
 		some, err := c.unseen(ctx, some)
 		if err != nil {
@@ -145,15 +146,28 @@ const (
 // unseen are the frames of EVENTS that are neither in SHARDS above a head nor
 // stored up to one: a frame may have been routed, or even stored, since the
 // checkpoints were read, or be one that a producer sent again. A frame is stored
-// whole or not at all, so its first event tells.
+// whole or not at all, so its first event tells; of a frame with events that were
+// erased, any.
 func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFrame, error) {
 	var reader schemas.FrameReader
-	first := map[schemas.ID]int{}
+	owner, absent := map[schemas.ID]int{}, map[int]bool{}
 	var pairs []string
 	for i := range frames {
-		if f := &frames[i]; !c.w.seen[schemas.Digest(f.payload)] && f.open(&reader, &c.w.p.topic) == nil {
-			first[reader.ID(0)] = i
-			pairs = append(pairs, fmt.Sprintf("(fromUnixTimestamp64Nano(%d, 'UTC'), toUUID('%s'))", reader.Ts(0), reader.ID(0)))
+		f := &frames[i]
+		if c.w.seen[schemas.Digest(f.payload)] || c.w.p.opens(f, &reader) != nil {
+			continue
+		}
+		if _, twice := owner[reader.ID(0)]; twice {
+			continue // sent again: the router takes the first
+		}
+		absent[i] = true
+		tell := 1
+		if len(c.w.p.ledger.Covering(f.source, f.MinTs, f.MaxTs)) > 0 {
+			tell = reader.Rows()
+		}
+		for row := range tell {
+			owner[reader.ID(row)] = i
+			pairs = append(pairs, fmt.Sprintf("(fromUnixTimestamp64Nano(%d, 'UTC'), toUUID('%s'))", reader.Ts(row), reader.ID(row)))
 		}
 	}
 	source := schemas.QuotedTable(c.w.r.db.Database, c.w.p.topic.Name)
@@ -172,7 +186,9 @@ func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFram
 					return err
 				}
 				id, err := schemas.ParseID(stored.ID)
-				delete(first, id)
+				if i, ok := owner[id]; ok {
+					delete(absent, i)
+				}
 				return err
 			})
 			if err != nil {
@@ -180,9 +196,11 @@ func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFram
 			}
 		}
 	}
-	out := make([]freshFrame, 0, len(first))
-	for _, i := range first {
-		out = append(out, frames[i])
+	out := make([]freshFrame, 0, len(absent))
+	for i := range frames {
+		if absent[i] {
+			out = append(out, frames[i])
+		}
 	}
 	return out, nil
 }

@@ -24,7 +24,7 @@ type feed struct {
 
 	next   uint64            // sequence to read next; 0: not begun
 	begun  time.Time         // when the last reading that came to the end began
-	ended  time.Time         // and ended
+	ended  time.Time         // and ended, or gave a message to a track
 	epoch  uint64            // the connection's outages, as they were then
 	tracks map[string]*track // by what their subjects are filtered by
 	// generation counts how often it was begun anew.
@@ -118,7 +118,7 @@ func (f *feed) take(m *message) error {
 	if m.seq < f.next {
 		return nil
 	}
-	f.next = m.seq + 1
+	f.next, f.ended = m.seq+1, time.Now()
 	t := f.trackOf(m)
 	if t == nil || !t.inStep || m.seq < t.next {
 		return nil

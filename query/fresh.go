@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,6 +36,19 @@ func (f *freshFrame) open(r *schemas.FrameReader, t *schemas.Topic) error {
 	}
 	return r.Check(f.Frame, month, f.storedNs)
 }
+
+// opens opens a frame as open does, and judges one of EVENTS by what its lane's
+// checkpoint remembers of its producer too. What the producer sent before is where its
+// first copy went, and what was erased of that must not come back with the second.
+func (p *plan) opens(f *freshFrame, r *schemas.FrameReader) error {
+	if _, _, lane, err := schemas.EventsTokens(f.subject); err == nil && schemas.Windows(p.standing.checkpoints[lane].Windows).Judge(f.Frame) != schemas.Fresh {
+		return errRepeated
+	}
+	return f.open(r, &p.topic)
+}
+
+// errRepeated: the router refuses the frame, for its producer sent it before.
+var errRepeated = errors.New("the frame came before")
 
 // Bounds of what one page reads of the streams, and of what one statement takes.
 const (
@@ -125,7 +139,7 @@ type chunk struct {
 // each other's place below the statement's limit, so seen remembers the frames by
 // their bytes. A frame without an event from lo to hi (unix ns) is left out.
 func freshChunk(p *plan, frames []freshFrame, seen map[string]bool, lo, hi int64) (c chunk) {
-	t, ledger := &p.topic, p.ledger
+	ledger := p.ledger
 	var reader schemas.FrameReader
 	size := 0
 	c.schema, c.source = frames[0].Schema, frames[0].source
@@ -134,7 +148,7 @@ func freshChunk(p *plan, frames []freshFrame, seen map[string]bool, lo, hi int64
 		if f.Schema != c.schema || ledger.Depth(f.source) != ledger.Depth(c.source) {
 			break
 		}
-		if seen[schemas.Digest(f.payload)] || f.open(&reader, t) != nil {
+		if seen[schemas.Digest(f.payload)] || p.opens(f, &reader) != nil {
 			continue
 		}
 		seen[schemas.Digest(f.payload)] = true // its checksum held, so the digest is its own

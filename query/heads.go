@@ -34,6 +34,26 @@ type seenHead struct {
 	whole   bool   // up to the last frame
 	tailSeq uint64 // of which in SHARDS
 	asked   time.Time
+	floor   uint64 // of its entry, when somebody last saw it rise
+	raised  time.Time
+}
+
+// raise hears the floor of a shard's entry. One above what was seen of ClickHouse says
+// that more was stored since, and that rows of it may be gone: neither frames nor rows
+// up to it can be told by what was asked before.
+func (c *headCache) raise(id schemas.Shard, floor uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h, ok := c.seen[id]; ok && floor > max(h.Head, h.floor) {
+		c.seen[id] = seenHead{floor: floor, raised: time.Now()}
+	}
+}
+
+// forget has a shard asked for again.
+func (c *headCache) forget(id schemas.Shard) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.seen, id)
 }
 
 // all is what is remembered of some shards, if it is of each no longer ago than age,
@@ -76,8 +96,10 @@ func (c *headCache) remember(keys []tables.ShardKey, stored map[schemas.Shard]ta
 		c.seen = map[schemas.Shard]seenHead{}
 	}
 	for _, k := range keys {
-		s, t := stored[k.Shard], tails[k.Shard]
-		c.seen[k.Shard] = seenHead{s, t.Pos > 0 && t.Pos == s.Head, t.seq, asked}
+		s, t, h := stored[k.Shard], tails[k.Shard], c.seen[k.Shard]
+		if !asked.Before(h.raised) {
+			c.seen[k.Shard] = seenHead{s, t.Pos > 0 && t.Pos == s.Head, t.seq, asked, h.floor, h.raised}
+		}
 	}
 }
 

@@ -96,3 +96,68 @@ func TestHeadCache(t *testing.T) {
 		t.Error("a shard with another last frame did not move")
 	}
 }
+
+// A frame that was given to nobody, while the last one before it was asked for, is not
+// passed over by the track that begins behind that.
+func TestWholeUpToBesideFollow(t *testing.T) {
+	d := newDirectory(&nats.Conn{})
+	r := &Reader{dir: d}
+	f := d.feed(schemas.StreamShards, "app")
+	f.next, f.ended = 1, time.Now()
+	subject := schemas.ShardSubject("app", 202611, 7)
+	last := tail{Placed: schemas.Placed{Pos: 1}, subject: subject, topic: "app", month: 202611, shard: 7, seq: 10}
+	asked := time.Now()
+	if err := f.take(placedMessage(2, 200, "")); err != nil { // seq 20, read ahead
+		t.Fatal(err)
+	}
+	r.wholeUpTo(&last, asked)
+	if tr := f.tracks[subject]; tr != nil && tr.inStep {
+		t.Errorf("a track from position %d on is in step without position 2", tr.from)
+	}
+	r.wholeUpTo(&last, time.Now())
+	if tr := f.tracks[subject]; tr == nil || !tr.inStep {
+		t.Error("nor does one begin when it was asked for later")
+	}
+}
+
+// A floor above what was seen has the shard asked for once more, and what somebody asked
+// before that counts no more.
+func TestHeadBelowFloor(t *testing.T) {
+	var c headCache
+	keys := []tables.ShardKey{{Month: 202611, Shard: 1}}
+	now := time.Now()
+	known := func() bool { _, ok := c.all(keys, time.Now(), time.Hour, false); return ok }
+	c.remember(keys, map[schemas.Shard]tables.Stored{1: {Rows: 10, Head: 4}}, nil, now)
+	if c.raise(1, 4); !known() {
+		t.Error("a floor at the head has it forgotten")
+	}
+	if c.raise(1, 5); known() {
+		t.Error("a head is gone by that lies below the floor")
+	}
+	if c.remember(keys, map[schemas.Shard]tables.Stored{1: {Rows: 10, Head: 4}}, nil, now); known() {
+		t.Error("what was asked before the floor rose is remembered")
+	}
+	c.remember(keys, map[schemas.Shard]tables.Stored{1: {Rows: 9, Head: 4}}, nil, time.Now())
+	if c.raise(1, 5); !known() {
+		t.Error("a shard whose last rows are gone is asked for each time")
+	}
+}
+
+// A track tells when it begins behind frames that its stream no longer has.
+func TestTrackMissing(t *testing.T) {
+	tr := testTrack(t) // 3 to 8
+	if tr.missing(2) || tr.missing(5) || tr.missing(8) || tr.missing(9) {
+		t.Error("nothing is missing")
+	}
+	tr.begin(1, 1)
+	for _, pos := range []uint64{4, 5, 7} {
+		if err := tr.add(placedMessage(pos, 100, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for floor, want := range map[uint64]bool{0: true, 2: true, 3: true, 5: true, 6: false, 7: false} {
+		if tr.missing(floor) != want {
+			t.Errorf("of 4, 5 and 7, above %d something is missing: %v", floor, !want)
+		}
+	}
+}

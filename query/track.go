@@ -82,16 +82,31 @@ func (t *track) add(m *message) error {
 	return nil
 }
 
-// above are the frames with a key above floor that meet the range.
-func (t *track) above(floor uint64, lo, hi int64) []due {
+// missing says that frames above floor, which must not be below from, were no longer
+// in the stream when the track began: they are stored, and the head that says so was
+// not seen yet.
+func (t *track) missing(floor uint64) bool {
+	if t.last == nil || t.last.Pos <= floor {
+		return false
+	}
+	return uint64(len(t.headings)-t.behind(floor)) < t.last.Pos-floor
+}
+
+// behind is how many headings have a key up to floor.
+func (t *track) behind(floor uint64) int {
 	i, _ := slices.BinarySearchFunc(t.headings, floor, func(h heading, floor uint64) int {
 		if h.key <= floor {
 			return -1
 		}
 		return 1
 	})
+	return i
+}
+
+// above are the frames with a key above floor that meet the range.
+func (t *track) above(floor uint64, lo, hi int64) []due {
 	var out []due
-	for _, h := range t.headings[i:] {
+	for _, h := range t.headings[t.behind(floor):] {
 		if h.maxTs >= lo && h.minTs <= hi {
 			out = append(out, due{h, t.place})
 		}

@@ -96,6 +96,11 @@ func (w *walk) frames(ctx context.Context, parts []part) ([]due, error) {
 					return err
 				}
 			}
+			if t.missing(head) {
+				anywhere(parts[i : i+1])
+				w.missing.Store(true)
+				w.r.heads.forget(s.ID)
+			}
 			t.passed(head, time.Now())
 			waiting[i] = t.above(head, p.lower(), p.upper())
 			return nil

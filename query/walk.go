@@ -37,8 +37,9 @@ type walk struct {
 	cut        atomic.Bool
 	// others: EVENTS has messages above the checkpoints that are no frames, such as bare
 	// JSON. Their events are read in SHARDS.
-	others atomic.Bool
-	gone   bool // frames were purged while they were counted
+	others  atomic.Bool
+	missing atomic.Bool // frames above a head had left SHARDS
+	gone    bool        // frames were purged while they were counted
 }
 
 // part is a shard as the walk found it.
@@ -144,6 +145,7 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 		}
 		out = append(out, part{Shard: s, stored: tables.Stored{Rows: s.Rows, MinTs: s.MinTs, MaxTs: s.MaxTs}})
 		if out[len(out)-1].open() {
+			r.heads.raise(s.ID, s.Floor)
 			keys = append(keys, tables.ShardKey{Month: m, Shard: s.ID})
 			subjects = append(subjects, schemas.ShardSubject(p.topic.Name, m, s.ID))
 		}
