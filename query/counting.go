@@ -91,7 +91,7 @@ func (c *counting) run(ctx context.Context) error {
 		return err
 	}
 	w.gone = gone || w.missing.Load()
-	_, err = w.chunks(ctx, unrepeated(w.events, routed), all, func(some []freshFrame) error {
+	gone, err = w.chunks(ctx, unrepeated(w.events, routed), all, func(some []freshFrame) error {
 		some, err := c.unseen(ctx, some)
 		if err != nil {
 			return err
@@ -101,8 +101,12 @@ func (c *counting) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.gone = w.gone || gone
 	for i := range w.queue {
 		w.read = append(w.read, w.queue[i].Name())
+		if w.gone {
+			w.r.heads.forget(w.queue[i].ID) // who asks again has newer ones
+		}
 	}
 	source := schemas.QuotedTable(w.r.db.Database, w.p.topic.Name)
 	for some := range slices.Chunk(w.queue, tallyShards) {

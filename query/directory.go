@@ -34,6 +34,7 @@ type directory struct {
 	nc       *nats.Conn
 	headings atomic.Int64 // of all tracks
 	beside   beside
+	ahead    atomic.Int32 // topics that are read ahead of queries
 
 	mu    sync.Mutex
 	feeds map[place]*feed

@@ -26,6 +26,7 @@ const (
 	standingAge = 3 * time.Second
 	// standingPause is between two readings ahead of queries, which go on for
 	// standingAge after one. So little has come since that a query's own read is short.
+	// Of several topics each waits so much longer, up to headsAge.
 	standingPause = 100 * time.Millisecond
 	// headsAge is how old a head may get before it is asked for ahead of queries: a
 	// third of what they go by. Such a statement costs ClickHouse some milliseconds.
@@ -75,10 +76,12 @@ func (r *Reader) readOnAhead(p *plan, months []schemas.Month) {
 	if !f.ahead.CompareAndSwap(false, true) {
 		return
 	}
+	r.dir.ahead.Add(1)
 	go func() {
 		defer f.ahead.Store(false)
+		defer r.dir.ahead.Add(-1)
 		for w := f.wanted.Load(); time.Since(w.asked) < standingAge; w = f.wanted.Load() {
-			time.Sleep(standingPause) // at first too: many a reader asks but once
+			time.Sleep(min(time.Duration(r.dir.ahead.Load())*standingPause, headsAge)) // at first too: many a reader asks but once
 			ctx, cancel := context.WithTimeout(context.Background(), aheadTimeout)
 			s, err := r.readAhead(ctx, w.plan, w.months)
 			cancel()

@@ -88,5 +88,8 @@ func (x *Eraser) Forget(ctx context.Context, topic, id string, held bool) error 
 	if err := x.unneeded(ctx, &e); err != nil && (!held || !errors.Is(err, ErrHeld)) {
 		return err
 	}
+	if err := outlive(ctx, &e); err != nil {
+		return err
+	}
 	return x.cfg.Registry.ForgetErasure(ctx, topic, id)
 }

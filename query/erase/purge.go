@@ -39,6 +39,9 @@ func (x *Eraser) Purge(ctx context.Context, topic, id string) (registry.Erasure,
 		return e, fmt.Errorf("%w: erasure %s is %s, only what is erased, and not redacted, can be purged", ErrRequest, id, e.State)
 	}
 	t, err := x.cfg.Registry.Topic(ctx, topic)
+	if err == nil {
+		err = outlive(ctx, &e)
+	}
 	if err != nil {
 		return e, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -64,6 +65,13 @@ func (x *Eraser) growing(ctx context.Context, topic string) (map[schemas.Shard]u
 
 // settleStep is how often progress is told.
 const settleStep = time.Second
+
+// outlive waits until no reader goes by checkpoints or heads from before everything
+// covered was stored. Until then one may look for it in the streams, or have it from
+// there: what is purged would be missed with its company, what is forgotten shown.
+func outlive(ctx context.Context, e *registry.Erasure) error {
+	return pause(ctx, min(query.HeadStaleness, time.Until(e.SettledAt.Add(query.HeadStaleness))))
+}
 
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(max(d, 0))
