@@ -48,7 +48,7 @@ func TestRotation(t *testing.T) {
 func TestRotationReasons(t *testing.T) {
 	t.Parallel()
 	bytes, span := schemas.NewTopic("bytes"), schemas.NewTopic("span")
-	bytes.Lanes, bytes.Rotate = 2, schemas.Rotation{Bytes: 64 << 10}
+	bytes.Lanes, bytes.Rotate = 2, schemas.Rotation{Bytes: 32 << 10}
 	span.Lanes, span.Rotate = 2, schemas.Rotation{Span: 24 * time.Hour}
 	e := start(t, bytes, span)
 	e.router()

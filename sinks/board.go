@@ -36,6 +36,7 @@ type state struct {
 
 	since    time.Time        // when the shard fell behind; zero while it is not
 	lastAt   time.Time        // when its last frame was heard of
+	beganAt  time.Time        // when the work under way, or the last, began
 	storedAt time.Time        // when its last insert ended
 	took     [2]time.Duration // the last two inserts, the newest first
 	working  bool
@@ -49,8 +50,8 @@ type state struct {
 func (s *state) behind() bool { return !s.headKnown || s.head.pos < s.tail.pos }
 
 // dueAt is when the shard's frames shall be stored. A full batch waits for
-// nothing. Else inserts of a shard keep Linger between them, or less the fuller the
-// next one is: half a batch waits for half of it. After a quiet time Settle is
+// nothing. Else they begin Linger after each other, or less the fuller the next one
+// is: half a batch waits for half of it. After a quiet time Settle is
 // enough, so that what comes now and then is seen at once.
 //
 // Where inserts take long, the machine has no time to give away, and small ones cost
@@ -65,7 +66,7 @@ func (s *state) dueAt(cfg *Config, r rest) time.Time {
 		fill := max(float64(s.tail.rows-s.head.rows)/float64(cfg.BatchRows), float64(s.tail.bytes-s.head.bytes)/float64(cfg.BatchBytes))
 		gap = time.Duration(float64(gap) * max(0, 1-fill))
 	}
-	due := s.storedAt.Add(gap)
+	due := s.beganAt.Add(gap)
 	if quiet := s.since.Add(min(cfg.Settle, gap)); quiet.After(due) {
 		due = quiet
 	}

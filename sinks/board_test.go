@@ -24,6 +24,7 @@ func TestDue(t *testing.T) {
 	s.noticed(mark{2, 20, 2000}, 6, t0.Add(cfg.Settle/2))
 	due("what comes later must not push it back", t0.Add(cfg.Settle))
 
+	s.beganAt = t0
 	s.stored(outcome{head: s.tail, counted: true, next: 8}, t0)
 	if s.behind() || !s.since.IsZero() {
 		t.Errorf("stored whole and still behind: %+v", s)
@@ -37,6 +38,8 @@ func TestDue(t *testing.T) {
 
 	s.stored(outcome{head: mark{4, 20 + cfg.BatchRows, 4000}}, t0)
 	due("not counted: nothing is known of its fill", t0.Add(cfg.Linger))
+	s.beganAt = t0.Add(-cfg.Linger / 2)
+	due("behind work that took half a second", t0.Add(cfg.Linger/2))
 	// An old notice, from a watcher that began anew, changes nothing.
 	before := *s
 	s.noticed(mark{2, 20, 2000}, 6, t0.Add(2*time.Hour))

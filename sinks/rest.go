@@ -52,7 +52,7 @@ func (c *Config) rest(pending map[schemas.Shard]*state) rest {
 // each shard for itself, in turn with those runs, to 7,600 and 8,700 rows for 6.3 and 5.7.
 func restOf(work time.Duration, shards int, c *Config) time.Duration {
 	slots := float64(c.Inserts)
-	limit := min(max(float64(c.MaxLinger), float64(c.MaxLinger)*float64(shards)/(slots*restShards)), float64(max(c.RestLimit, c.MaxLinger)))
+	limit := min(max(float64(c.Rest), float64(c.Rest)*float64(shards)/(slots*restShards)), float64(max(c.RestLimit, c.Rest)))
 	return time.Duration(min(float64(work)/(slots*busyShare), limit))
 }
 
@@ -61,6 +61,6 @@ const (
 	// each slot busy.
 	busyShare = 0.5
 	// restShards is how many shards a slot serves before they rest for longer than
-	// MaxLinger: those of one topic on two processors do not.
+	// Rest: those of one topic on two processors do not.
 	restShards = 2
 )

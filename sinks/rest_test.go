@@ -20,8 +20,8 @@ func TestRestOf(t *testing.T) {
 		{"no insert yet", 4, 0, 0},
 		{"one shard, quick inserts", 1, 50 * time.Millisecond, 50 * time.Millisecond},
 		{"a topic, quick inserts", 4, 50 * time.Millisecond, 200 * time.Millisecond},
-		{"a topic at full load", 4, 500 * time.Millisecond, cfg.MaxLinger},
-		{"two topics at full load", 8, 500 * time.Millisecond, 2 * cfg.MaxLinger},
+		{"a topic at full load", 4, 500 * time.Millisecond, cfg.Rest},
+		{"two topics at full load", 8, 500 * time.Millisecond, 2 * cfg.Rest},
 		{"ten topics, an engine at leisure", 40, 20 * time.Millisecond, 800 * time.Millisecond},
 		{"ten topics that keep it busy", 40, 75 * time.Millisecond, 3 * time.Second},
 		{"ten topics at full load", 40, 500 * time.Millisecond, cfg.RestLimit},
@@ -35,16 +35,16 @@ func TestRestOf(t *testing.T) {
 	if got := restOf(40*75*time.Millisecond, 40, &cfg); got != 750*time.Millisecond {
 		t.Errorf("ten topics on eight processors: %s", got)
 	}
-	cfg.MaxLinger = time.Minute
+	cfg.Rest = time.Minute
 	if got := restOf(time.Hour, 40, &cfg); got != time.Minute {
-		t.Errorf("a MaxLinger above RestLimit: %s", got)
+		t.Errorf("a Rest above RestLimit: %s", got)
 	}
 }
 
 // Where inserts take long a shard rests until its batch is full, or no more comes to
 // any shard.
 func TestRest(t *testing.T) {
-	cfg := Config{Inserts: 2, MaxLinger: 3 * time.Second}.withDefaults()
+	cfg := Config{Inserts: 2, Rest: 3 * time.Second}.withDefaults()
 	s, other := &state{}, &state{working: true}
 	pending := map[schemas.Shard]*state{1: s, 2: other}
 	due := func(what string, want time.Time) {
@@ -53,7 +53,10 @@ func TestRest(t *testing.T) {
 			t.Errorf("%s: due %s after the last insert, want %s", what, got.Sub(t0), want.Sub(t0))
 		}
 	}
-	took := func(d time.Duration) { s.stored(outcome{head: s.tail, counted: true, took: d}, t0) }
+	took := func(d time.Duration) {
+		s.beganAt = t0
+		s.stored(outcome{head: s.tail, counted: true, took: d}, t0)
+	}
 	pos, rows := uint64(0), uint64(0)
 	more := func(n uint64, at time.Time) {
 		pos, rows = pos+1, rows+n
@@ -81,9 +84,9 @@ func TestRest(t *testing.T) {
 	due("more has come", t0.Add(2*time.Second))
 	took(time.Minute)
 	took(time.Minute)
-	more(1, t0.Add(cfg.MaxLinger))
-	due("very slow inserts", t0.Add(cfg.MaxLinger+cfg.Settle))
-	more(1, t0.Add(cfg.MaxLinger-cfg.Lull/2))
+	more(1, t0.Add(cfg.Rest))
+	due("very slow inserts", t0.Add(cfg.Rest+cfg.Settle))
+	more(1, t0.Add(cfg.Rest-cfg.Lull/2))
 	took(100 * time.Millisecond)
 	more(cfg.BatchRows/2, t0)
 	due("a quick one again", t0.Add(cfg.Linger/2))

@@ -190,7 +190,7 @@ func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schem
 		if weight > s.budget {
 			break // an outcome comes first
 		}
-		st.working, st.weight = true, weight
+		st.working, st.weight, st.beganAt = true, weight, time.Now()
 		s.budget -= weight
 		t := task{ref: st.ref, tail: st.tail.pos, tailSeq: st.tailSeq, head: st.head, absent: st.absent, headKnown: st.headKnown, next: st.next, prev: st.prev}
 		wg.Go(func() { outcomes <- s.work(ctx, t) })
