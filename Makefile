@@ -103,7 +103,7 @@ bench-check: setup build ## The main ratios, short; fails when one fell by more 
 bench-record: setup build ## Record the main ratios for bench-check
 	bin/almanac bench --short --only $(BENCH_CHECK) --record bench/recorded.json
 
-bench-growth: setup build ## How costs grow with rows, shards, months, topics, lanes, producers; a quarter of an hour
+bench-growth: setup build ## How costs grow with rows, shards, months, topics, lanes, producers; 5 minutes on 2 cores that do nothing else
 	bin/almanac bench --growth --write bench
 
 bench-compare: setup build ## The same events through what people use today (bench/compare); 5 minutes

@@ -18,9 +18,10 @@ import (
 // logBatch is how many events one timed stretch logs: some 200 ms.
 const logBatch = 1_000_000
 
-// logWarmUp is how many events it takes until columns and buffers have grown to their
-// size and the producer has seen how its frames are best compressed: 200 ms.
-const logWarmUp = 250_000
+// logWarmUp is how long it takes until columns and buffers have grown to their size
+// and the producer has seen how its frames are best compressed: that takes 100 ms of
+// logging at full speed.
+const logWarmUp = 300 * time.Millisecond
 
 // logCost compares Log with zerolog's writing of the same five fields to
 // io.Discard. Log is the whole producer, the encoding of frames included; only
@@ -62,7 +63,7 @@ func logCost(ctx context.Context, s *Suite) ([]Figure, error) {
 	perCore := one / (median(many) * float64(cores))
 	return []Figure{
 		atMost("log", "Log with five fields on one core, against zerolog to io.Discard", one/zl, unitRatio, 1,
-			"%d rounds of %s events in turn, GOMAXPROCS=1, encoding the frames included: %.0f ns against %.0f ns; where another core may encode, the caller takes %.0f ns", rounds, count(n), one, zl, median(alone)).
+			"%d rounds of %s events in turn, warmed up for %s, GOMAXPROCS=1, encoding the frames included: %.0f ns against %.0f ns; where another core may encode, the caller takes %.0f ns", rounds, count(n), logWarmUp, one, zl, median(alone)).
 			raw("ns_per_event", one, "zerolog_ns_per_event", zl, "caller_ns_per_event", median(alone)),
 		atMost("log_allocs", "allocations a call of Log", float64(int(allocs)), unitCount, 0,
 			"as testing.AllocsPerRun rounds; %.4f with what a frame of 2,000 events allocates", allocs).raw("exact", allocs),
@@ -110,7 +111,9 @@ func logFor(ctx context.Context, n, goroutines int) (ns, allocs float64, err err
 		}
 		wg.Wait()
 	}
-	each(max(n/4, logWarmUp))
+	for began := time.Now(); time.Since(began) < logWarmUp; {
+		each(n / 4)
+	}
 	if err := p.Flush(ctx); err != nil {
 		return 0, 0, err
 	}
