@@ -19,7 +19,7 @@ func TestJanitor(t *testing.T) {
 	topic := schemas.NewTopic("app")
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 500}
 	e := start(t, topic)
-	short := func(c *sinks.Config) { c.ReplayWindow, c.SettleTime = time.Second, time.Second }
+	short := func(c *sinks.Config) { c.ReplayWindow, c.SettleTime = time.Second, sinks.MinSettleTime }
 	stopRouter, stopSink := e.router(), e.sink(short)
 	p := e.producer("app")
 	n := 0

@@ -36,7 +36,7 @@ type state struct {
 
 	since    time.Time        // when the shard fell behind; zero while it is not
 	lastAt   time.Time        // when its last frame was heard of
-	beganAt  time.Time        // when the work under way, or the last, began
+	beganAt  time.Time        // when the last insert, or the work under way, began
 	storedAt time.Time        // when its last insert ended
 	took     [2]time.Duration // the last two inserts, the newest first
 	working  bool
@@ -122,6 +122,9 @@ func (s *state) stored(o outcome, now time.Time) {
 	}
 	s.fault, s.pause = nil, 0
 	s.took = [2]time.Duration{o.took, s.took[0]}
+	if !o.began.IsZero() {
+		s.beganAt = o.began // it waited for its turn, and so shards that were due together part
+	}
 	s.headKnown, s.head, s.absent, s.counted, s.next, s.prev, s.storedAt = true, o.head, o.absent, o.counted, o.next, o.prev, now
 	if s.since = now; !s.behind() {
 		s.since = time.Time{}

@@ -1,6 +1,8 @@
 package sinks
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -40,6 +42,9 @@ type Config struct {
 	// fetched meanwhile. Memory is at most 2 × Inserts × (BatchBytes + one frame)
 	// for usual frames. Default: the processors, at least 2.
 	Inserts int
+	// Patience is how long an insert waits for its turn behind half of Inserts before
+	// all slots are used; default 250 ms, two inserts of 45,000 rows.
+	Patience time.Duration
 	// InsertTimeout bounds one insert with its answer. Default 60 s: three times
 	// the deadline the server itself sets.
 	InsertTimeout time.Duration
@@ -48,7 +53,7 @@ type Config struct {
 	ReplayWindow time.Duration
 	// SettleTime is how long routed messages stay in EVENTS, for readers that
 	// began before they were routed and for duplicate detection. Default
-	// schemas.DedupWindow.
+	// schemas.DedupWindow; less than MinSettleTime is ErrSettleTime.
 	SettleTime time.Duration
 	// Housekeeping is how often sealed shards are closed and streams purged.
 	// Default 15 s.
@@ -61,6 +66,23 @@ type Config struct {
 	Hooks Hooks
 	// Crash is called at the named points where tests kill the process.
 	Crash CrashFunc
+}
+
+// MinSettleTime is the least that SettleTime may be: queries go by checkpoints that
+// are up to 3 s old, and look in EVENTS for what was routed since; two seconds more
+// are for the look itself.
+const MinSettleTime = 5 * time.Second
+
+// check says what of a config, its defaults filled in, cannot be.
+func (c *Config) check() error {
+	if c.Registry == nil || c.DB == nil {
+		return errors.New("sinks: Config.Registry or Config.DB is missing")
+	}
+	if c.SettleTime < MinSettleTime {
+		return fmt.Errorf("sinks: Config.SettleTime is %s: %w: queries look in %s for what was routed up to 3 s before they began; use %s or more, or leave it out for %s",
+			c.SettleTime, ErrSettleTime, schemas.StreamEvents, MinSettleTime, schemas.DedupWindow)
+	}
+	return nil
 }
 
 func (c Config) withDefaults() Config {
@@ -87,6 +109,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Inserts == 0 {
 		c.Inserts = max(2, runtime.GOMAXPROCS(0))
+	}
+	if c.Patience == 0 {
+		c.Patience = 250 * time.Millisecond
 	}
 	if c.InsertTimeout == 0 {
 		c.InsertTimeout = 60 * time.Second

@@ -13,6 +13,11 @@
 //	                   ▲                                                                   │
 //	                   └───────────────────────────────────────────────────────────────────┘
 //
+// Each insert keeps a processor of ClickHouse busy, which may be one that the streams,
+// the router and queries run on. While none waits for long they take turns, half of
+// the slots at a time; once one has waited for Config.Patience, all slots are used
+// (turns.go).
+//
 // # Who is authoritative
 //
 // The head in ClickHouse, and nothing else. There are no consumer acks and no

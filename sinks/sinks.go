@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -29,8 +28,8 @@ type Sinks struct {
 
 	ledger *registry.LedgerCache
 
-	inserts  *semaphore.Weighted // rows of inserts that may still begin
-	unmerged chan Ref            // closed shards to be merged
+	turns    *turns   // of inserts
+	unmerged chan Ref // closed shards to be merged
 
 	mu     sync.Mutex
 	topics map[string]*schemas.Topic // whose tables are ready
@@ -39,12 +38,12 @@ type Sinks struct {
 // New prepares sinks on a connection where registry.Setup has run.
 func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	cfg = cfg.withDefaults()
-	if cfg.Registry == nil || cfg.DB == nil {
-		return nil, errors.New("sinks: Config.Registry or Config.DB is missing")
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: registry.NewOutages(nc), unmerged: make(chan Ref, mergeAhead)}
 	s.budget = tasksPerInsert * uint64(cfg.Inserts) * cfg.BatchRows
-	s.inserts = semaphore.NewWeighted(int64(uint64(cfg.Inserts) * cfg.BatchRows))
+	s.turns = newTurns(&s.cfg)
 	var err error
 	if s.js, err = jetstream.New(nc); err != nil {
 		return nil, err

@@ -33,6 +33,7 @@ type outcome struct {
 	counted bool // head's rows and bytes are known
 	next    uint64
 	prev    string
+	began   time.Time     // when the insert did; zero without one
 	took    time.Duration // the insert alone, with its answer
 	err     error
 }
@@ -111,15 +112,15 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 				return outcome{head: b.end, absent: absent, counted: true, next: b.lastSeq + 1, prev: b.digest}, nil
 			}
 		}
-		weight := int64(s.cfg.weight(b.rows, b.bytes))
-		if err := s.inserts.Acquire(ctx, weight); err != nil {
+		weight := s.cfg.weight(b.rows, b.bytes)
+		if err := s.turns.take(ctx, weight); err != nil {
 			return outcome{}, err
 		}
 		s.cfg.Crash.at("sink.before-insert")
 		began := time.Now()
 		head, err := s.insert(ctx, topic, t, b)
 		took := time.Since(began)
-		s.inserts.Release(weight)
+		s.turns.done(weight)
 		switch {
 		case (errors.Is(err, tables.ErrTooSlow) || errors.Is(err, tables.ErrBusy)) && len(b.frames) > 1:
 			l.rows = max(1, b.rows/2) // a slow link or little memory: half as much fits
@@ -128,7 +129,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 			return outcome{}, err
 		case head == b.end.pos:
 			s.cfg.Hooks.stored(t.ref, b.rows, b.bytes, took)
-			return outcome{head: b.end, counted: true, next: b.lastSeq + 1, prev: b.digest, took: took}, nil
+			return outcome{head: b.end, counted: true, next: b.lastSeq + 1, prev: b.digest, began: began, took: took}, nil
 		default: // another sink cut its batch elsewhere
 			return outcome{head: mark{pos: head}}, nil
 		}
