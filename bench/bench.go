@@ -173,9 +173,9 @@ func produceOne(ctx context.Context, cfg *Config, n int) error {
 // produceTo logs events to the topics in turn.
 func produceTo(ctx context.Context, natsURL string, topics []string, events int, gen *generator) error {
 	ps := make([]*producer.Producer, len(topics))
-	for i := range ps {
+	for i, topic := range topics {
 		var err error
-		if ps[i], err = producer.Connect(ctx, natsURL, producer.Config{Topic: topics[i], Policy: producer.Block}); err != nil {
+		if ps[i], err = producer.Connect(ctx, natsURL, producer.Config{Topic: topic, Policy: producer.Block}); err != nil {
 			return err
 		}
 	}

@@ -73,11 +73,11 @@ func (l *captureLink) events(tb testing.TB) (events []Event) {
 	var r schemas.FrameReader
 	seen := map[[2]uint64]bool{}
 	for _, f := range l.all() {
-		if key := [2]uint64{uint64(f.lane), f.seq}; seen[key] {
+		key := [2]uint64{uint64(f.lane), f.seq}
+		if seen[key] {
 			continue
-		} else {
-			seen[key] = true
 		}
+		seen[key] = true
 		if err := r.Open(f.payload, &app, f.head.Schema); err != nil {
 			tb.Fatal(err)
 		}

@@ -98,7 +98,7 @@ func newSpooling(ctx context.Context, nc *nats.Conn, cfg Config, s *openedSpool)
 	p.sender.wake() // there may be something to send
 	if asked != nil {
 		cfg.Hooks.OnError(fmt.Errorf("producer of %q: starting without a server, into the spool: %w", cfg.Topic, asked))
-		go p.confirm(nc)
+		go p.confirm(nc) //nolint:gosec // G118: it ends with the producer, not with the call that made it
 	}
 	return p, nil
 }

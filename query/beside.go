@@ -36,7 +36,7 @@ func (b *beside) reader(ctx context.Context, r *Reader) (*Reader, error) {
 	// These tell of the first, and some programs end with it.
 	opts.ConnectedCB, opts.ClosedCB, opts.DisconnectedErrCB, opts.ReconnectedCB = nil, nil, nil, nil
 	opts.AsyncErrorCB, opts.ReconnectErrCB, opts.DiscoveredServersCB, opts.LameDuckModeHandler = nil, nil, nil, nil
-	opts.DisconnectedCB = nil //nolint:staticcheck // deprecated, and may be set
+	opts.DisconnectedCB = nil // deprecated, and may be set
 	nc, err := opts.Connect()
 	if err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ type Error struct {
 
 // Error says what ClickHouse said, without its stack.
 func (e *Error) Error() string {
-	if e.Unwrap() == ErrFrozen {
+	if errors.Is(e.Unwrap(), ErrFrozen) {
 		return ErrFrozen.Error()
 	}
 	return fmt.Sprintf("ClickHouse refused (code %d): %s", e.Code, e.Text)

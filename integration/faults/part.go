@@ -136,7 +136,7 @@ func (p *Part) Ready(ctx context.Context) error {
 	case <-l.ready:
 		return nil
 	case <-l.gone:
-		return fmt.Errorf("faults: %s ended before it was ready: %v\n%s", p.Spec.Name, l.exit, p.Words())
+		return fmt.Errorf("faults: %s ended before it was ready: %v\n%s", p.Spec.Name, l.exit, p.Words()) //nolint:errorlint // nil after exit code 0
 	case <-ctx.Done():
 		return fmt.Errorf("faults: %s is not ready: %w\n%s", p.Spec.Name, ctx.Err(), p.Words())
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // Do is a kind of action.
@@ -71,7 +70,6 @@ type Action struct {
 	entry  registry.Shard
 	head   registry.Head
 	lane   *lostLane
-	group  tables.Group
 }
 
 // Positions are the action's positions for people: "7", "7–9" or "".

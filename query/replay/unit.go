@@ -29,7 +29,6 @@ type unit struct {
 	lines  []byte
 	rows   []entry // what the sink takes one by one, when order or pace asks for it
 	frames []outFrame
-	err    error
 	ready  chan struct{}
 }
 
