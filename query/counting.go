@@ -213,7 +213,9 @@ func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFram
 func (c *counting) fresh(ctx context.Context, frames []freshFrame) error {
 	t := &c.w.p.topic
 	for len(frames) > 0 {
-		some := freshChunk(c.w.p, frames, c.w.seen, c.w.p.lower(), c.w.p.upper())
+		some := freshChunk(c.w.p, frames, c.w.seen, func(_ *freshFrame, r *schemas.FrameReader) bool {
+			return anyWithin(r, c.w.p.lower(), c.w.p.upper())
+		})
 		if len(some.blocks) > 0 {
 			keep, params := c.w.p.ledger.Covering(some.source, c.w.p.lower(), c.w.p.upper()).Keep()
 			s := &tables.Select{Params: params, Fresh: some.blocks, FreshStructure: t.FrameStructure(some.schema)}

@@ -20,8 +20,10 @@
 // checkpoints and heads (directory, feed, track), and asks for what came since. What a
 // page opens of them is bounded by what it needs, not by how many wait.
 //
-// One engine decides every filter: fresh frames are handed to ClickHouse with the
-// statement, so a fresh and a stored event are judged alike.
+// ClickHouse decides every filter, so that a fresh and a stored event are judged alike:
+// fresh frames are handed to it with the statement. A page does without where the frame
+// itself says surely the same (judged, filter.Judge); a property holds the two together,
+// verdict by verdict and byte by byte (judged_test.go).
 //
 // # Who is authoritative
 //

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -71,37 +72,44 @@ func (w *walk) judge(ctx context.Context, frames []due, rows []row) (_ []row, go
 	full := func(next *due) bool {
 		return len(rows) > p.limit && p.beyond(p.near(next.minTs, next.maxTs), rows[p.limit].ts)
 	}
-	gone, err = w.chunks(ctx, frames, full, func(some []freshFrame) error {
-		more, err := w.r.freshRows(ctx, p, some, w.seen, edgeOf(rows, p))
-		rows = merge(rows, more, p)
+	gone, err = w.chunks(ctx, frames, full, func(some []freshFrame) (err error) {
+		rows, err = w.r.freshRows(ctx, p, some, w.seen, rows)
 		return err
 	})
 	return rows, gone, err
 }
 
-// freshRows lets ClickHouse judge frames and returns their rows. What lies beyond
-// edge, if given, is of no use to the page.
-func (r *Reader) freshRows(ctx context.Context, p *plan, frames []freshFrame, seen map[string]bool, edge *position) (rows []row, err error) {
+// freshRows adds the rows that frames have for a page: those that can be told here
+// first, and what ClickHouse says of the others.
+func (r *Reader) freshRows(ctx context.Context, p *plan, frames []freshFrame, seen map[string]bool, rows []row) ([]row, error) {
+	own := judged{p: p, rows: rows}
 	for len(frames) > 0 {
-		lo, hi := p.within(edge)
-		chunk := freshChunk(p, frames, seen, lo, hi)
+		cover := p.ledger.Covering(frames[0].source, p.lower(), p.upper())
+		plain := len(cover) == 0 && p.fields == nil
+		chunk := freshChunk(p, frames, seen, func(f *freshFrame, open *schemas.FrameReader) bool { return own.take(f, open, plain) })
 		if len(chunk.blocks) > 0 {
-			cond, params := p.condition(lo, hi)
-			keep, erased := p.ledger.Covering(chunk.source, p.lower(), p.upper()).Keep()
-			maps.Copy(params, erased)
-			cond += " AND " + keep
-			more, err := r.collect(ctx, &tables.Select{
-				SQL:    fmt.Sprintf("SELECT %s FROM (%s) WHERE %s %s", p.columns(params), tables.FreshSource(&p.topic, chunk.schema, 0, 0), cond, p.order()),
-				Params: params, Fresh: chunk.blocks, FreshStructure: p.topic.FrameStructure(chunk.schema),
-			})
+			more, err := r.askFresh(ctx, p, &chunk, cover, edgeOf(own.rows, p))
 			if err != nil {
 				return nil, err
 			}
-			rows = merge(rows, more, p)
+			own.rows = merge(own.rows, more, p)
 		}
 		frames = frames[chunk.frames:]
 	}
-	return rows, nil
+	return own.rows, nil
+}
+
+// askFresh lets ClickHouse judge frames and returns their rows. What lies beyond edge,
+// if given, is of no use to the page.
+func (r *Reader) askFresh(ctx context.Context, p *plan, c *chunk, cover registry.Cover, edge *position) ([]row, error) {
+	cond, params := p.condition(p.within(edge))
+	keep, erased := cover.Keep()
+	maps.Copy(params, erased)
+	return r.collect(ctx, &tables.Select{
+		SQL: fmt.Sprintf("SELECT %s FROM (%s) WHERE %s AND %s %s", p.columns(params),
+			tables.FreshSource(&p.topic, c.schema, 0, 0), cond, keep, p.order()),
+		Params: params, Fresh: c.blocks, FreshStructure: p.topic.FrameStructure(c.schema),
+	})
 }
 
 // edgeOf is the last row a page needs to know that it is not the last; nil while
@@ -137,8 +145,8 @@ type chunk struct {
 // freshChunk opens the first of the frames. A frame that was routed while the
 // streams were read is met in both; were it judged twice, its rows would take
 // each other's place below the statement's limit, so seen remembers the frames by
-// their bytes. A frame without an event from lo to hi (unix ns) is left out.
-func freshChunk(p *plan, frames []freshFrame, seen map[string]bool, lo, hi int64) (c chunk) {
+// their bytes. A frame for which ask says no is left out.
+func freshChunk(p *plan, frames []freshFrame, seen map[string]bool, ask func(*freshFrame, *schemas.FrameReader) bool) (c chunk) {
 	ledger := p.ledger
 	var reader schemas.FrameReader
 	size := 0
@@ -148,11 +156,12 @@ func freshChunk(p *plan, frames []freshFrame, seen map[string]bool, lo, hi int64
 		if f.Schema != c.schema || ledger.Depth(f.source) != ledger.Depth(c.source) {
 			break
 		}
-		if seen[schemas.Digest(f.payload)] || p.opens(f, &reader) != nil {
+		digest := schemas.Digest(f.payload)
+		if seen[digest] || p.opens(f, &reader) != nil {
 			continue
 		}
-		seen[schemas.Digest(f.payload)] = true // its checksum held, so the digest is its own
-		if !anyWithin(&reader, lo, hi) {
+		seen[digest] = true // its checksum held, so the digest is its own
+		if !ask(f, &reader) {
 			continue
 		}
 		c.blocks = append(c.blocks, slices.Clone(reader.Raw()))

@@ -69,5 +69,5 @@ func appendJSONControl(dst []byte, c byte) []byte {
 	case '\t':
 		return append(dst, `\t`...)
 	}
-	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], "0123456789ABCDEF"[c&15]) // as ClickHouse spells it
 }

@@ -1,0 +1,291 @@
+package filter
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Verdict is what can be said of an event without ClickHouse.
+type Verdict int8
+
+const (
+	// No: the filter surely does not match, and Yes: it surely does. Unsure leaves it
+	// to ClickHouse.
+	No     Verdict = -1
+	Unsure Verdict = 0
+	Yes    Verdict = 1
+)
+
+func verdict(b bool) Verdict {
+	if b {
+		return Yes
+	}
+	return No
+}
+
+// Judge is a filter over the events of an open frame, which is no shard's yet: shard
+// and pos are 0, as tables.FreshSource has them. It says Yes or No only where
+// ClickHouse would say the same.
+//
+// What it leaves to ClickHouse: matches, numbers among the attributes, fractions,
+// times before 1970, and an attribute that is there twice.
+type Judge struct {
+	r    *schemas.FrameReader
+	root judged // nil: every event matches
+}
+
+// judged is a node for one frame.
+type judged interface{ of(i int) Verdict }
+
+// On is the filter for the frame that r holds open, until it opens the next.
+func (e *Expr) On(r *schemas.FrameReader) Judge {
+	if e.All() {
+		return Judge{}
+	}
+	return Judge{r, judgeOf(e.root, r)}
+}
+
+// Of judges event i.
+func (j Judge) Of(i int) Verdict {
+	if j.root == nil {
+		return Yes
+	}
+	return j.root.of(i)
+}
+
+func judgeOf(n node, r *schemas.FrameReader) judged {
+	switch n := n.(type) {
+	case logical:
+		kids := make([]judged, len(n.kids))
+		for i, k := range n.kids {
+			kids[i] = judgeOf(k, r)
+		}
+		if n.or {
+			return anyOf(kids)
+		}
+		return allOf(kids)
+	case negation:
+		return notOf{judgeOf(n.kid, r)}
+	case compare:
+		return compareOn(n, r)
+	}
+	return unsure{}
+}
+
+// Of three verdicts, AND is the least, OR the greatest, and NOT the other side of 0.
+type (
+	allOf  []judged
+	anyOf  []judged
+	notOf  struct{ kid judged }
+	unsure struct{}
+	byRow  func(i int) Verdict
+)
+
+func (a allOf) of(i int) Verdict {
+	v := Yes
+	for _, k := range a {
+		if v = min(v, k.of(i)); v == No {
+			break
+		}
+	}
+	return v
+}
+
+func (a anyOf) of(i int) Verdict {
+	v := No
+	for _, k := range a {
+		if v = max(v, k.of(i)); v == Yes {
+			break
+		}
+	}
+	return v
+}
+
+func (n notOf) of(i int) Verdict { return -n.kid.of(i) }
+func (unsure) of(int) Verdict    { return Unsure }
+func (f byRow) of(i int) Verdict { return f(i) }
+
+// compareOn is one comparison on an open frame.
+func compareOn(n compare, r *schemas.FrameReader) judged {
+	c := r.ColumnIndex(n.field.name)
+	bits := func(i int) uint64 { return r.Bits(c, i) }
+	if c < 0 { // a field that came after the frame's schema version: its type's zero
+		bits = func(int) uint64 { return 0 }
+	}
+	switch n.field.typ {
+	case typeText:
+		return textOn(n, r, c)
+	case typeAttr:
+		return attributeOn(n, r)
+	case typeUUID:
+		return ordered(n, parseID, func(i int) string { id := r.ID(i); return string(id[:]) })
+	case typeTime:
+		return ordered(n, parseTime, func(i int) int64 { return int64(bits(i)) })
+	case typeInt:
+		return ordered(n, parseInt, func(i int) int64 { return int64(bits(i)) })
+	case typeFloat:
+		if n.op == opIn || n.op == opNotIn {
+			return unsure{} // a set tells -0 from 0
+		}
+		return ordered(n, parseWhole, func(i int) float64 { return math.Float64frombits(bits(i)) })
+	case typeBool:
+		return ordered(n, parseBool, func(i int) int64 {
+			if c >= 0 && r.Truth(c, i) {
+				return 1
+			}
+			return 0
+		})
+	case typeMonth:
+		return ordered(n, parseUint, func(i int) uint64 { return uint64(schemas.MonthOf(r.Ts(i))) })
+	case typeShard, typePos:
+		return ordered(n, parseUint, func(int) uint64 { return 0 })
+	}
+	return unsure{}
+}
+
+func parseID(s string) (string, bool) {
+	id, err := schemas.ParseID(s)
+	return string(id[:]), err == nil
+}
+
+func parseTime(s string) (int64, bool) {
+	at, err := time.Parse(clickhouseTime, s)
+	return at.UnixNano(), err == nil && at.Unix() >= 0
+}
+
+func parseInt(s string) (int64, bool) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil
+}
+
+func parseUint(s string) (uint64, bool) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil
+}
+
+func parseBool(s string) (int64, bool) {
+	if s == "true" {
+		return 1, true
+	}
+	return 0, s == "false"
+}
+
+// wholeBelow bounds the numbers that any reader of decimals reads alike: they are
+// written as digits alone (see toFloat).
+const wholeBelow = 100_000
+
+func parseWhole(s string) (float64, bool) {
+	n, err := strconv.ParseFloat(s, 64)
+	return n, err == nil && n == math.Trunc(n) && math.Abs(n) < wholeBelow
+}
+
+// ordered compares what parse makes of the values with what each event has.
+func ordered[T cmp.Ordered](n compare, parse func(string) (T, bool), of func(i int) T) judged {
+	want := make([]T, len(n.values))
+	for k, v := range n.values {
+		var ok bool
+		if want[k], ok = parse(v.param); !ok {
+			return unsure{}
+		}
+	}
+	if n.op == opIn || n.op == opNotIn {
+		in := verdict(n.op == opIn)
+		return byRow(func(i int) Verdict {
+			if slices.Contains(want, of(i)) {
+				return in
+			}
+			return -in
+		})
+	}
+	holds, ok := operators[T](n.op)
+	if !ok || len(want) != 1 {
+		return unsure{}
+	}
+	return byRow(func(i int) Verdict { return verdict(holds(of(i), want[0])) })
+}
+
+func operators[T cmp.Ordered](o op) (holds func(a, b T) bool, ok bool) {
+	switch o {
+	case opEq:
+		return func(a, b T) bool { return a == b }, true
+	case opNe:
+		return func(a, b T) bool { return a != b }, true
+	case opLt:
+		return func(a, b T) bool { return a < b }, true
+	case opLe:
+		return func(a, b T) bool { return a <= b }, true
+	case opGt:
+		return func(a, b T) bool { return a > b }, true
+	case opGe:
+		return func(a, b T) bool { return a >= b }, true
+	}
+	return nil, false
+}
+
+// textOn compares a column of text, byte by byte; c is -1 where the frame lacks it.
+func textOn(n compare, r *schemas.FrameReader, c int) judged {
+	holds := textTest(n)
+	if holds == nil {
+		return unsure{}
+	}
+	if c < 0 {
+		v := verdict(holds(nil))
+		return byRow(func(int) Verdict { return v })
+	}
+	return byRow(func(i int) Verdict { return verdict(holds(r.Text(c, i))) })
+}
+
+// attributeOn compares an attribute: the empty text where an event lacks it.
+func attributeOn(n compare, r *schemas.FrameReader) judged {
+	if n.op == opExists {
+		return byRow(func(i int) Verdict { _, found := r.Attribute(i, n.field.key); return verdict(found > 0) })
+	}
+	holds := textTest(n)
+	if holds == nil || n.numeric(n.values[0]) {
+		return unsure{}
+	}
+	return byRow(func(i int) Verdict {
+		v, found := r.Attribute(i, n.field.key)
+		if found > 1 {
+			return Unsure
+		}
+		return verdict(holds(v))
+	})
+}
+
+// textTest is a comparison of texts; nil where only ClickHouse can.
+func textTest(n compare) func(v []byte) bool {
+	want := make([][]byte, len(n.values))
+	for i, v := range n.values {
+		want[i] = []byte(v.param)
+	}
+	switch n.op {
+	case opExists:
+		return func(v []byte) bool { return len(v) > 0 }
+	case opContains:
+		return func(v []byte) bool { return bytes.Contains(v, want[0]) }
+	case opMatches:
+		return nil
+	case opIn, opNotIn:
+		listed := make(map[string]bool, len(want))
+		for _, w := range want {
+			listed[string(w)] = true
+		}
+		return func(v []byte) bool { return listed[string(v)] == (n.op == opIn) }
+	case opEq:
+		return func(v []byte) bool { return bytes.Equal(v, want[0]) }
+	case opNe:
+		return func(v []byte) bool { return !bytes.Equal(v, want[0]) }
+	}
+	holds, ok := operators[int](n.op)
+	if !ok {
+		return nil
+	}
+	return func(v []byte) bool { return holds(bytes.Compare(v, want[0]), 0) }
+}
