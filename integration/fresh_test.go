@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -42,6 +43,33 @@ func TestFreshWithoutSink(t *testing.T) {
 	t.Logf("accepted to returned, %d events: p50 %s, p99 %s, worst %s", n, took[n/2], took[n*99/100], took[n-1])
 	if got := e.count("SELECT count() FROM %s", e.table("app")); got != 0 {
 		t.Errorf("ClickHouse has %d events, want none", got)
+	}
+}
+
+// Before a sink has made the topic's table, an event is found, and what a query would
+// read of the table is nothing.
+func TestBeforeTheTable(t *testing.T) {
+	t.Parallel()
+	e := start(t, schemas.NewTopic("app"))
+	e.router()
+	r := e.reader()
+	if err := e.producer("app").Publish(t.Context(), producer.Event{UserID: "u-1", Message: "here"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 10*time.Second, func() error {
+		shards, err := e.reg.Shards(t.Context(), "app", 0)
+		if err == nil && len(shards) == 0 {
+			err = errors.New("not routed yet")
+		}
+		return err
+	})
+	req := query.Request{Topic: "app", Where: "user_id = 'u-1'"}
+	plan, err := r.Explain(t.Context(), req)
+	if err != nil || len(plan.Shards) != 1 || plan.Rows != 0 {
+		t.Errorf("explained as %+v: %v; want one shard and no rows", plan, err)
+	}
+	if page, err := r.Query(t.Context(), req); err != nil || len(page.Events) != 1 {
+		t.Errorf("%d events: %v", len(page.Events), err)
 	}
 }
 

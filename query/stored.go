@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -187,5 +188,8 @@ func (r *Reader) Explain(ctx context.Context, req Request) (Estimate, error) {
 	s := r.storedPage(p, keys, edge)
 	s.SQL, s.Settings = "SELECT toUInt64(sum(parts)) AS parts, toUInt64(sum(rows)) AS rows FROM (EXPLAIN ESTIMATE "+s.SQL+") FORMAT JSONEachRow", readSettings
 	err = r.lines(ctx, s, func(line []byte) error { return json.Unmarshal(line, &out) })
+	if errors.Is(err, tables.ErrNoTable) {
+		return out, nil // no sink has stored anything yet
+	}
 	return out, err
 }
