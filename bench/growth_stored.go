@@ -12,46 +12,36 @@ import (
 // growRows fills one table more and more, and measures after each step: the rate,
 // the head of a shard, a page.
 func growRows(ctx context.Context, s *Suite) ([]Curve, error) {
-	h, err := s.House(ctx)
+	w, err := s.work(ctx, Config{Events: s.size(growthEvents)})
 	if err != nil {
 		return nil, err
 	}
-	defer h.Close()
-	cfg := s.config(h, Config{Events: s.size(growthEvents)})
-	topics, err := declare(ctx, &cfg)
-	if err != nil {
-		return nil, err
-	}
-	parts, err := startParts(ctx, &cfg)
-	if err != nil {
-		return nil, err
-	}
-	defer parts.stop()
-	ctx = parts.ctx
-	if err := warm(ctx, &cfg, topics); err != nil {
-		return nil, parts.failed(err)
+	defer w.end()
+	ctx = w.ctx
+	if err := warm(ctx, &w.cfg, w.topics); err != nil {
+		return nil, w.failed(err)
 	}
 	over := "rows in the table"
 	rate := Curve{Name: "rows", What: "Log until the last row", Over: over, Unit: unitMicros + " an event"}
 	page := Curve{Name: "rows-page", What: "the newest page of 500", Over: over, Unit: unitMillis}
 	head := Curve{Name: "rows-head", What: "the head of a shard", Over: over, Unit: unitMillis}
 	for _, n := range []int{1_000_000, 4_000_000, 16_000_000, 64_000_000} {
-		have, err := storedRows(ctx, &cfg, topics)
+		have, err := storedRows(ctx, &w.cfg, w.topics)
 		if err != nil {
-			return nil, parts.failed(err)
+			return nil, w.failed(err)
 		}
 		if more := s.size(n) - have; more > 0 {
-			if err := fillFrom(ctx, &cfg, &topics[0], have, more); err != nil {
-				return nil, parts.failed(err)
+			if err := fillFrom(ctx, &w.cfg, &w.topics[0], have, more); err != nil {
+				return nil, w.failed(err)
 			}
 		}
-		r, err := s.rate(ctx, &cfg, topics)
+		r, err := s.rate(ctx, &w.cfg, w.topics)
 		if err != nil {
-			return nil, parts.failed(err)
+			return nil, w.failed(err)
 		}
-		p, hd, err := s.reads(ctx, &cfg, topics[0].Name)
+		p, hd, err := s.reads(ctx, &w.cfg, w.topics[0].Name)
 		if err != nil {
-			return nil, parts.failed(err)
+			return nil, w.failed(err)
 		}
 		x := float64(s.size(n))
 		rate.Points = append(rate.Points, Point{x, 1e6 / r})
