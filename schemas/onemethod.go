@@ -60,20 +60,14 @@ func stored(raw []byte, by Compression) []byte {
 	return framed(out[:lz4Literals(out, blockAt, raw)], methodLZ4, len(raw))
 }
 
-// zstdStored appends raw as one frame of blocks that are not compressed (RFC 8878,
-// 3.1.1): one segment, its size in four bytes, no checksum.
+// zstdStored appends raw as one frame of blocks that are not compressed.
 func zstdStored(out, raw []byte) []byte {
-	const singleSegment, sizeOf4 = 1 << 5, 2 << 6
-	out = append(out, 0x28, 0xb5, 0x2f, 0xfd, singleSegment|sizeOf4)
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(raw)))
-	for last := 0; last == 0; {
+	out = appendZstdHead(out, len(raw))
+	for last := false; !last; {
 		n := min(len(raw), zstdMostBlock)
-		if n == len(raw) {
-			last = 1
-		}
-		head := last | n<<3
-		out = append(out, byte(head), byte(head>>8), byte(head>>16))
-		out, raw = append(out, raw[:n]...), raw[n:]
+		last = n == len(raw)
+		out = append(appendBlockHead(out, zstdBlockRaw, n, last), raw[:n]...)
+		raw = raw[n:]
 	}
 	return out
 }

@@ -8,52 +8,30 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// One encoder and one decoder a process: each holds zstdStates() states, of about two
-// megabytes for one that encodes and half of one that decodes once they have been used,
-// starts no goroutine for whole blocks, and lets a caller wait for a free one, which is
-// for another's block at most. They are made with the process: their states are in
-// channels, and one made within a testing/synctest bubble could not be used in another,
-// by tests of applications that log.
-var (
-	zstdEncoder = func() *zstd.Encoder {
-		e, err := zstd.NewWriter(nil,
-			// The next level costs up to twice as much and gains 7 % at most, on real
-			// logs nothing.
-			zstd.WithEncoderLevel(zstd.SpeedFastest),
-			zstd.WithEncoderConcurrency(zstdStates()),
-			// A frame is one segment: its window is the frame.
-			zstd.WithWindowSize(zstdWindowBytes), zstd.WithSingleSegment(true),
-			zstd.WithEncoderCRC(false), // the framing has a checksum
-		)
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		e.EncodeAll([]byte{0}, nil) // or its channel would be made later
-		return e
-	}()
-	zstdDecoder = func() *zstd.Decoder {
-		d, err := zstd.NewReader(nil,
-			zstd.WithDecoderConcurrency(zstdStates()),
-			zstd.WithDecoderMaxMemory(MaxFrameRawBytes), zstd.WithDecoderMaxWindow(MaxFrameRawBytes),
-			zstd.WithDecodeAllCapLimit(true), // never beyond the buffer it is given
-		)
-		if err != nil {
-			panic(err) // as above
-		}
-		return d
-	}()
-)
+// One decoder a process: it holds zstdStates() states, of about half a megabyte each
+// once they have been used, starts no goroutine for whole blocks, and lets a caller
+// wait for a free one, which is for another's block at most. It is made with the
+// process: its states are in channels, and one made within a testing/synctest bubble
+// could not be used in another, by tests of applications that log.
+var zstdDecoder = func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil,
+		zstd.WithDecoderConcurrency(zstdStates()),
+		zstd.WithDecoderMaxMemory(MaxFrameRawBytes), zstd.WithDecoderMaxWindow(MaxFrameRawBytes),
+		zstd.WithDecodeAllCapLimit(true), // never beyond the buffer it is given
+	)
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return d
+}()
 
-// zstdStates is how many blocks are worked on at once: four encode as many events as
-// a stream takes (4 million a second), in memory that a producer has (8 MiB).
+// zstdStates is how many frames are decompressed at once: four are more than a router's
+// lanes ask for, and take two megabytes.
 func zstdStates() int { return min(runtime.GOMAXPROCS(0), 4) }
 
-// zstdWindowBytes is how far back a match may lie: the first power of two that
-// holds what producers put into a frame (FrameRawBytes and one large event).
-const zstdWindowBytes = 512 << 10
-
 // zstdBound is more than a frame's block of n bytes takes when nothing in it can
-// be compressed: three bytes of head for each 128 KiB, and the frame's own.
+// be compressed: three bytes of head for each block, of which all but the last have
+// zstdOwnBlock bytes or more, and the frame's own.
 func zstdBound(n int) int { return n + n>>8 + 64 }
 
 // unzstd decompresses block, which must fill raw exactly.

@@ -1,0 +1,73 @@
+package tables
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// ClickHouse reads the same events from frames in ZSTD as from those in LZ4, which
+// another library wrote of the same block: of text, of noise, of both, in one block
+// and in many.
+func TestZstdIsRead(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	topic := schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64}, schemas.Field{Name: "ms", Type: schemas.TypeFloat64}, schemas.Field{Name: "path", Type: schemas.TypeLowCardinality})
+	if err := db.Ensure(t.Context(), &topic); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(7, 1))
+	words := strings.Fields("request served from cache after retry of upstream with status and token renewed for session")
+	noise := func(n int) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(rng.Uint32()) & 0x7f
+		}
+		return string(b)
+	}
+	text := func(n int) string {
+		var b strings.Builder
+		for b.Len() < n {
+			b.WriteString(words[rng.IntN(len(words))] + " ")
+		}
+		return b.String()
+	}
+	type shape struct {
+		rows    int
+		message func() string
+	}
+	var frames [2][][]byte // by shard: LZ4, ZSTD
+	for i, s := range []shape{
+		{1, func() string { return "" }}, {1, func() string { return "hello" }}, {7, func() string { return text(60) }}, {2000, func() string { return text(100) }},
+		{2000, func() string { return "constant" }}, {400, func() string { return text(rng.IntN(2000)) }}, {300, func() string { return noise(rng.IntN(1500)) }},
+		{20, func() string { return strings.Repeat("r", rng.IntN(60_000)) }}, {500, func() string { return noise(rng.IntN(100)) + text(rng.IntN(400)) }},
+	} {
+		for k, by := range []schemas.Compression{schemas.CompressionLZ4, schemas.CompressionZSTD} {
+			rng = rand.New(rand.NewPCG(uint64(i), 2))
+			b := schemas.NewFrameBuilder(&topic)
+			ts := noon.UnixNano()
+			for n := range s.rows {
+				ts += rng.Int64N(30_000)
+				e := schemas.Event{Level: words[rng.IntN(4)], Service: "api", UserID: words[rng.IntN(9)], Message: s.message(), Attrs: []schemas.Attr{
+					schemas.Int64("n", int64(n)), schemas.Float64("ms", rng.Float64()), schemas.String("path", words[rng.IntN(6)]), schemas.Int64("code", rng.Int64N(9))}}
+				b.Append(&e, ts, schemas.DerivedID(ts, uint64(i), uint64(n)))
+			}
+			_, payload := b.EncodeTo(nil, by)
+			frames[k] = append(frames[k], bytes.Clone(payload))
+		}
+	}
+	for k := range frames {
+		in := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: schemas.Shard(5 + k), Last: uint64(len(frames[k])), Frames: frames[k]}
+		if err := db.Insert(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var shards, kinds, rows uint64
+	q := "SELECT count(), uniqExact(hashes), max(held) FROM (SELECT shard, sum(cityHash64(ts, id, level, service, type, user_id, message, attributes, n, ms, path)) AS hashes, count() AS held FROM " + schemas.QuotedTable(db.Database, "app") + " GROUP BY shard)"
+	if err := db.Conn().QueryRow(t.Context(), q).Scan(&shards, &kinds, &rows); err != nil || shards != 2 || kinds != 1 || rows != 5229 {
+		t.Errorf("%d shards of %d rows hold %d kinds of events, %v", shards, rows, kinds, err)
+	}
+}
