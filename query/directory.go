@@ -73,7 +73,7 @@ func (d *directory) feed(stream, topic string) *feed {
 	}
 	f := d.feeds[at]
 	if f == nil {
-		f = &feed{place: at, dir: d, turn: make(chan struct{}, 1), epoch: d.epoch(), tracks: map[string]*track{}}
+		f = &feed{place: at, dir: d, reading: make(chan struct{}, 2), turn: make(chan struct{}, 1), epoch: d.epoch(), tracks: map[string]*track{}}
 		d.feeds[at] = f
 	}
 	return f

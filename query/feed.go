@@ -20,7 +20,10 @@ import (
 type feed struct {
 	place // of the whole topic
 	dir   *directory
-	turn  chan struct{} // held by who uses the fields below, and those of the tracks
+	// reading is held by who reads for a query: two at once, for one whose query came
+	// too late for the first need not wait for its end.
+	reading chan struct{}
+	turn    chan struct{} // held by who uses the fields below, and those of the tracks
 
 	next   uint64            // sequence to read next; 0: not begun
 	begun  time.Time         // when the last reading that came to the end began
@@ -84,32 +87,108 @@ func (f *feed) track(filter string) *track {
 	return t
 }
 
-// advance reads to the end, as it stands after since. What comes while it reads is
-// left for the next time: under load there is always more.
+// advance brings the feed to its end, as it stands after since. What comes while it
+// reads is left for the next time: under load there is always more. Nobody is kept from
+// the tracks meanwhile.
 func (f *feed) advance(ctx context.Context, r *Reader, since time.Time) error {
-	if f.begun.After(since) {
-		return nil
+	if done, err := f.reaches(ctx, since); done || err != nil {
+		return err
+	}
+	select {
+	case f.reading <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-f.reading }()
+	for {
+		done, err := f.advanceOnce(ctx, r, since)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// reaches says that the feed was brought to its end after since.
+func (f *feed) reaches(ctx context.Context, since time.Time) (bool, error) {
+	if err := f.hold(ctx); err != nil {
+		return false, err
+	}
+	defer f.release()
+	return f.begun.After(since), nil
+}
+
+// advanceOnce is not done where the feed was begun anew meanwhile.
+func (f *feed) advanceOnce(ctx context.Context, r *Reader, since time.Time) (done bool, err error) {
+	if err := f.hold(ctx); err != nil {
+		return false, err
 	}
 	began := time.Now()
-	if f.next == 0 || began.Sub(f.begun) > directoryIdle {
-		info, err := r.stream(f.stream).Info(ctx)
-		if err != nil {
-			return fmt.Errorf("query: %s: %w", f.stream, err)
-		}
-		f.clear()
-		f.next, f.begun, f.ended = info.State.LastSeq+1, began, time.Now()
-		return nil
+	switch {
+	case f.begun.After(since):
+		f.release()
+		return true, nil
+	case f.next == 0 || began.Sub(f.begun) > directoryIdle:
+		defer f.release()
+		return true, f.beginAtEnd(ctx, r, began)
 	}
 	ask := nearFrames
 	if began.Sub(f.begun) < trackLinger {
 		ask = freshFrames
 	}
-	err := readOn(ctx, r, f.place, f.next, ask, nearBytes, f.take)
-	f.ended = time.Now()
-	if err == nil {
-		f.begun = began
+	from, generation := f.next, f.generation
+	f.release()
+	if err = f.readFrom(ctx, r, from, generation, ask, nearBytes, nil); errors.Is(err, errBegunAnew) {
+		return false, nil
 	}
-	return err
+	return true, err
+}
+
+// beginAtEnd begins with what comes next. Its caller holds the turn.
+func (f *feed) beginAtEnd(ctx context.Context, r *Reader, began time.Time) error {
+	info, err := r.stream(f.stream).Info(ctx)
+	if err != nil {
+		return fmt.Errorf("query: %s: %w", f.stream, err)
+	}
+	f.clear()
+	f.next, f.begun, f.ended = info.State.LastSeq+1, began, time.Now()
+	return nil
+}
+
+// errBegunAnew: a feed was begun anew while somebody read for it.
+var errBegunAnew = errors.New("the feed was begun anew")
+
+// readFrom reads what the feed of a generation has from a sequence on, as readOn does,
+// and holds the turn only to hand each message over, after check, if given. What
+// somebody else added meanwhile is not added again.
+func (f *feed) readFrom(ctx context.Context, r *Reader, from, generation uint64, ask, near int, check func() error) error {
+	began := time.Now()
+	again := func(do func() error) error {
+		if err := f.hold(ctx); err != nil {
+			return err
+		}
+		defer f.release()
+		if f.generation != generation {
+			return errBegunAnew
+		}
+		return do()
+	}
+	err := readOn(ctx, r, f.place, from, ask, near, func(m *message) error {
+		if check != nil {
+			if err := check(); err != nil {
+				return err
+			}
+		}
+		return again(func() error { return f.take(m) })
+	})
+	if err != nil {
+		return err
+	}
+	return again(func() error {
+		if f.ended = time.Now(); began.After(f.begun) {
+			f.begun = began
+		}
+		return nil
+	})
 }
 
 // take gives the next message to its track. Who reads for the feed gives it each from

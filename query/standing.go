@@ -116,45 +116,26 @@ func (r *Reader) readAhead(ctx context.Context, p plan, months []schemas.Month) 
 	return p.standing, nil
 }
 
-// errBegunAnew: a feed was begun anew while somebody read for it, or more is there
-// than is read ahead.
-var errBegunAnew = errors.New("the feed cannot be followed")
+// errMoreThanAhead: more is there than is read ahead, or nobody read before.
+var errMoreThanAhead = errors.New("too much to read ahead")
 
 // maxFollowed bounds what follow reads: more is left to a query that needs it.
 const maxFollowed = 4 * freshFrames
 
-// follow is advance for queries to come, which are not kept from the tracks while the
-// stream is read. What a query added meanwhile is not added again.
+// follow is advance for queries to come.
 func (f *feed) follow(ctx context.Context, r *Reader) error {
 	if err := f.hold(ctx); err != nil {
 		return err
 	}
-	from, generation, began, read := f.next, f.generation, time.Now(), 0
-	idle := began.Sub(f.begun) > directoryIdle
+	from, generation, read := f.next, f.generation, 0
+	idle := time.Since(f.begun) > directoryIdle
 	f.release()
 	if from == 0 || idle {
-		return errBegunAnew
+		return errMoreThanAhead
 	}
-	again := func(do func() error) error {
-		if err := f.hold(ctx); err != nil {
-			return err
-		}
-		defer f.release()
-		if f.generation != generation || read > maxFollowed {
-			return errBegunAnew
-		}
-		return do()
-	}
-	err := readOn(ctx, r, f.place, from, freshFrames, aheadBytes, func(m *message) error {
-		read++
-		return again(func() error { return f.take(m) })
-	})
-	if err != nil {
-		return err
-	}
-	return again(func() error {
-		if began.After(f.begun) {
-			f.begun, f.ended = began, time.Now()
+	return f.readFrom(ctx, r, from, generation, freshFrames, aheadBytes, func() error {
+		if read++; read > maxFollowed {
+			return errMoreThanAhead
 		}
 		return nil
 	})

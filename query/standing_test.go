@@ -32,7 +32,7 @@ func TestFeedTakesOnce(t *testing.T) {
 	if f.generation == generation || d.headings.Load() != 0 {
 		t.Errorf("generation %d after %d, %d headings", f.generation, generation, d.headings.Load())
 	}
-	if err := f.follow(t.Context(), nil); !errors.Is(err, errBegunAnew) {
+	if err := f.follow(t.Context(), nil); !errors.Is(err, errMoreThanAhead) {
 		t.Errorf("a feed that nobody began is followed: %v", err)
 	}
 }

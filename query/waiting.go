@@ -16,12 +16,7 @@ import (
 
 // readEvents brings the feed of EVENTS to its end as it stands after since.
 func (r *Reader) readEvents(ctx context.Context, topic string, since time.Time) error {
-	f := r.dir.feed(schemas.StreamEvents, topic)
-	if err := f.hold(ctx); err != nil {
-		return err
-	}
-	defer f.release()
-	return f.advance(ctx, r, since)
+	return r.dir.feed(schemas.StreamEvents, topic).advance(ctx, r, since)
 }
 
 // unrouted are the frames of EVENTS above the checkpoints that meet the walk's
@@ -29,13 +24,13 @@ func (r *Reader) readEvents(ctx context.Context, topic string, since time.Time) 
 func (w *walk) unrouted(ctx context.Context) ([]due, error) {
 	p := w.p
 	f := w.r.dir.feed(schemas.StreamEvents, p.topic.Name)
+	if err := f.advance(ctx, w.r, p.eventsSince); err != nil {
+		return nil, err
+	}
 	if err := f.hold(ctx); err != nil {
 		return nil, err
 	}
 	defer f.release()
-	if err := f.advance(ctx, w.r, p.eventsSince); err != nil {
-		return nil, err
-	}
 	waiting := make([][]due, p.topic.Lanes)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(freshReaders)
@@ -139,10 +134,10 @@ func (w *walk) scan(ctx context.Context, at place, from, floor uint64) (out []du
 // says.
 func (r *Reader) lastFrames(ctx context.Context, p *plan, subjects []string, into map[schemas.Shard]tail) (asked time.Time, err error) {
 	f := r.dir.feed(schemas.StreamShards, p.topic.Name)
-	if err := f.hold(ctx); err != nil {
-		return asked, err
-	}
 	err = f.advance(ctx, r, p.standing.read)
+	if held := f.hold(ctx); held != nil {
+		return asked, held
+	}
 	var cold []string
 	for _, s := range subjects {
 		if t := f.tracks[s]; t != nil && t.inStep && t.last != nil {
