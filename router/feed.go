@@ -85,20 +85,6 @@ func (f *feed) pump(ctx context.Context, filter string) {
 // what staging it costs the stream is a tenth of storing its frames then.
 const goodBatchBytes = 2 << 20
 
-// maxLinger is a fifth of what an event may take until SQL shows it. With a second in
-// its place nothing costs less, and at half load every page waits for longer batches.
-const maxLinger = 300 * time.Millisecond
-
-// linger is how far apart two batches begin: the least that is asked for, and four
-// times as long as the last one took, up to maxLinger. A stream whose disk is busy
-// with other syncs gets fewer and larger ones, and those of EVENTS their turn.
-func linger(least, took time.Duration) time.Duration {
-	if least <= 0 {
-		return 0
-	}
-	return max(least, min(4*took, maxLinger))
-}
-
 // gather waits for one message and takes what else is there, and what comes until
 // the last batch was a linger ago, within bounds: after a quiet time it goes at
 // once, and a busy lane has few batches, for each of which JetStream makes and

@@ -8,15 +8,37 @@ import (
 )
 
 func TestLinger(t *testing.T) {
-	for _, c := range []struct{ least, took, want time.Duration }{
-		{100 * time.Millisecond, 0, 100 * time.Millisecond},
-		{100 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond},
-		{100 * time.Millisecond, 5 * time.Second, 300 * time.Millisecond},
-		{2 * time.Second, 5 * time.Second, 2 * time.Second},
-		{-1, 5 * time.Second, 0},
+	for _, c := range []struct {
+		least, took time.Duration
+		busy        int
+		want        time.Duration
+	}{
+		{100 * time.Millisecond, 0, 1, 100 * time.Millisecond},
+		{100 * time.Millisecond, 50 * time.Millisecond, 1, 200 * time.Millisecond},
+		{100 * time.Millisecond, 5 * time.Second, 4, 300 * time.Millisecond},
+		{100 * time.Millisecond, 5 * time.Second, 16, 600 * time.Millisecond},
+		{100 * time.Millisecond, 5 * time.Second, 1 << 20, time.Second},
+		{100 * time.Millisecond, 20 * time.Millisecond, 1 << 20, 100 * time.Millisecond},
+		{2 * time.Second, 5 * time.Second, 1 << 20, 2 * time.Second},
+		{-1, 5 * time.Second, 1 << 20, 0},
 	} {
-		if got := linger(c.least, c.took); got != c.want {
-			t.Errorf("at least %s after %s: %s, want %s", c.least, c.took, got, c.want)
+		if got := linger(c.least, c.took, c.busy); got != c.want {
+			t.Errorf("at least %s after %s with %d lanes: %s, want %s", c.least, c.took, c.busy, got, c.want)
+		}
+	}
+}
+
+// A lane counts as busy until it had no batch for quiet.
+func TestPace(t *testing.T) {
+	var p pace
+	t0 := time.Now()
+	for i, c := range []struct {
+		lane string
+		at   time.Duration
+		want int
+	}{{"0", 0, 1}, {"1", time.Millisecond, 2}, {"1", time.Second, 2}, {"2", quiet, 3}, {"1", quiet + time.Second, 2}, {"1", time.Hour, 1}} {
+		if got := p.batch(laneID{"app", c.lane}, t0.Add(c.at)); got != c.want {
+			t.Errorf("batch %d: %d lanes are busy, want %d", i, got, c.want)
 		}
 	}
 }

@@ -24,8 +24,9 @@ type lane struct {
 	events jetstream.Stream
 	shards jetstream.Stream
 	self   string
-	// commits is the router's: it bounds the batches under way.
+	// commits and pace are the router's: the one bounds the batches under way.
 	commits chan struct{}
+	pace    *pace
 
 	source
 	sweeping bool // see strays.go
@@ -64,8 +65,9 @@ func (l *lane) run(ctx context.Context) error {
 	}
 	defer feed.stop()
 	var took time.Duration // by the last batch
+	busy := 1              // lanes, at the last batch
 	for {
-		msgs, err := feed.gather(ctx, linger(l.cfg.Linger, took), l.cfg.MaxBatchMessages, l.cfg.MaxBatchBytes)
+		msgs, err := feed.gather(ctx, linger(l.cfg.Linger, took, busy), l.cfg.MaxBatchMessages, l.cfg.MaxBatchBytes)
 		if err != nil {
 			return err
 		}
@@ -74,7 +76,7 @@ func (l *lane) run(ctx context.Context) error {
 		} else {
 			began := time.Now()
 			err = l.route(ctx, msgs)
-			took = time.Since(began)
+			took, busy = time.Since(began), l.pace.batch(laneID{l.topic, l.token}, began)
 		}
 		if err != nil {
 			return err

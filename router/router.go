@@ -26,6 +26,7 @@ type Router struct {
 	shards  jetstream.Stream
 	members *registry.Members
 	commits chan struct{} // holds one for each atomic batch under way
+	pace    pace
 	// lookedAt is when Run last looked for retired shards.
 	lookedAt time.Time
 }
@@ -176,7 +177,7 @@ func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		l := &lane{
-			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), commits: r.commits,
+			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), commits: r.commits, pace: &r.pace,
 			source: laneSource(id.topic, id.lane), active: map[schemas.Month]*shardState{},
 		}
 		l.judge.topic, l.judge.key = topic, r.cfg.PrivacyKey
