@@ -17,7 +17,8 @@ type Config struct {
 	// stream's ingest queue, which eight lanes may so fill at once.
 	MaxBatchBytes int
 	// Linger is the least time between two batches of a lane, but for full ones and
-	// those of 2 MiB; it is longer, up to 0.3 s, when they take long. Default
+	// those of 2 MiB; it is longer, up to 0.3 s, when they take long, and up to a
+	// second when many lanes are busy too. Default
 	// 100 ms; negative: none. A reader does not wait for it:
 	// it reads EVENTS above the checkpoint.
 	Linger time.Duration

@@ -33,7 +33,7 @@ type Config struct {
 	// and SQL sees it no sooner. Where more shards are at work than two for each of
 	// Inserts it grows with their number, up to RestLimit; default 5 s. Lull is how long
 	// no frame must come for all that to end; default 500 ms, several of a router's
-	// batches at full load.
+	// batches at full load, and a quarter of a longer rest.
 	Rest      time.Duration
 	RestLimit time.Duration
 	Lull      time.Duration

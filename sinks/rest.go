@@ -38,7 +38,8 @@ func (c *Config) rest(pending map[schemas.Shard]*state) rest {
 			heard = s.lastAt
 		}
 	}
-	return rest{restOf(work, shards, c), heard.Add(c.Lull)}
+	r := restOf(work, shards, c)
+	return rest{r, heard.Add(max(c.Lull, r/lullShare))}
 }
 
 // restOf is how long each of so many shards rests when an insert of each takes work
@@ -53,12 +54,16 @@ func (c *Config) rest(pending map[schemas.Shard]*state) rest {
 func restOf(work time.Duration, shards int, c *Config) time.Duration {
 	slots := float64(c.Inserts)
 	limit := min(max(float64(c.Rest), float64(c.Rest)*float64(shards)/(slots*restShards)), float64(max(c.RestLimit, c.Rest)))
-	return time.Duration(min(float64(work)/(slots*busyShare), limit))
+	return time.Duration(min(float64(work)/(float64(c.calm())*busyShare), limit))
 }
 
 const (
+	// lullShare is how many lulls a long rest is worth: where many shards are busy the
+	// router's batches are further apart, and a disk that stalls for half a second must
+	// not make them all insert at once.
+	lullShare = 4
 	// busyShare is the part of the time in which inserts that are not full may keep
-	// each slot busy.
+	// each slot busy that they use while they take turns.
 	busyShare = 0.5
 	// restShards is how many shards a slot serves before they rest for longer than
 	// Rest: those of one topic on two processors do not.

@@ -18,12 +18,12 @@ func TestRestOf(t *testing.T) {
 		want   time.Duration
 	}{
 		{"no insert yet", 4, 0, 0},
-		{"one shard, quick inserts", 1, 50 * time.Millisecond, 50 * time.Millisecond},
-		{"a topic, quick inserts", 4, 50 * time.Millisecond, 200 * time.Millisecond},
+		{"one shard, quick inserts", 1, 50 * time.Millisecond, 100 * time.Millisecond},
+		{"a topic, quick inserts", 4, 50 * time.Millisecond, 400 * time.Millisecond},
 		{"a topic at full load", 4, 500 * time.Millisecond, cfg.Rest},
 		{"two topics at full load", 8, 500 * time.Millisecond, 2 * cfg.Rest},
-		{"ten topics, an engine at leisure", 40, 20 * time.Millisecond, 800 * time.Millisecond},
-		{"ten topics that keep it busy", 40, 75 * time.Millisecond, 3 * time.Second},
+		{"ten topics, an engine at leisure", 40, 20 * time.Millisecond, 1600 * time.Millisecond},
+		{"ten topics that keep it busy", 40, 50 * time.Millisecond, 4 * time.Second},
 		{"ten topics at full load", 40, 500 * time.Millisecond, cfg.RestLimit},
 		{"five hundred topics", 2000, 20 * time.Millisecond, cfg.RestLimit},
 	} {
@@ -32,12 +32,26 @@ func TestRestOf(t *testing.T) {
 		}
 	}
 	cfg.Inserts = 8
-	if got := restOf(40*75*time.Millisecond, 40, &cfg); got != 750*time.Millisecond {
+	if got := restOf(40*50*time.Millisecond, 40, &cfg); got != time.Second {
 		t.Errorf("ten topics on eight processors: %s", got)
 	}
 	cfg.Rest = time.Minute
 	if got := restOf(time.Hour, 40, &cfg); got != time.Minute {
 		t.Errorf("a Rest above RestLimit: %s", got)
+	}
+}
+
+// What ends rests is longer where they are.
+func TestLull(t *testing.T) {
+	cfg := Config{Inserts: 2}.withDefaults()
+	for shards, want := range map[int]time.Duration{1: cfg.Lull, 4: cfg.Lull, 40: cfg.RestLimit / lullShare} {
+		pending := map[schemas.Shard]*state{}
+		for i := range shards {
+			pending[schemas.Shard(i)] = &state{lastAt: t0, took: [2]time.Duration{time.Second, time.Second}}
+		}
+		if got := cfg.rest(pending).lull.Sub(t0); got != want {
+			t.Errorf("%d shards: %s, want %s", shards, got, want)
+		}
 	}
 }
 
@@ -63,11 +77,11 @@ func TestRest(t *testing.T) {
 		s.noticed(mark{pos, rows, 0}, pos, at)
 	}
 	more(10, t0)
-	took(2 * time.Second)
+	took(time.Second)
 	last := t0.Add(1800 * time.Millisecond)
 	more(cfg.BatchRows/2, last)
 	due("one slow insert is no load", last.Add(cfg.Settle))
-	took(2 * time.Second)
+	took(time.Second)
 	for i := range schemas.Shard(100) {
 		pending[1000+i] = &state{fault: ErrGap, took: [2]time.Duration{time.Minute, time.Minute}}
 	}
@@ -75,7 +89,7 @@ func TestRest(t *testing.T) {
 	due("half a batch after two slow inserts, beside shards that failed", t0.Add(2*time.Second))
 	more(cfg.BatchRows/2, last)
 	due("a full batch", last)
-	took(2 * time.Second)
+	took(time.Second)
 	more(cfg.BatchRows/2, t0.Add(time.Second))
 	due("no more comes", t0.Add(time.Second+cfg.Lull))
 	other.noticed(mark{1, 1, 1}, 1, t0.Add(time.Second+cfg.Lull/2))

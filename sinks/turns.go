@@ -30,8 +30,11 @@ type turn struct {
 }
 
 func newTurns(cfg *Config) *turns {
-	return &turns{slots: uint64(cfg.Inserts) * cfg.BatchRows, calm: max(1, cfg.Inserts/2), patience: cfg.Patience}
+	return &turns{slots: uint64(cfg.Inserts) * cfg.BatchRows, calm: cfg.calm(), patience: cfg.Patience}
 }
+
+// calm is how many inserts go at once while none waits for long.
+func (c *Config) calm() int { return max(1, c.Inserts/2) }
 
 // mayBegin says whether the insert at the head of the line may begin, which has
 // waited for so long: not more than fit, and while it is not impatient no more than
