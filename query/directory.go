@@ -35,8 +35,6 @@ type directory struct {
 	headings atomic.Int64 // of all tracks
 	beside   beside
 	ahead    atomic.Int32 // topics that are read ahead of queries
-	// getsFailed is when the server last gave a get no answer, unix ns.
-	getsFailed atomic.Int64
 
 	mu    sync.Mutex
 	feeds map[place]*feed

@@ -131,28 +131,13 @@ func (f *feed) advanceOnce(ctx context.Context, r *Reader, since time.Time) (don
 		defer f.release()
 		return true, f.beginAtEnd(ctx, r, began)
 	}
-	from, generation, ask := f.next, f.generation, nearFrames
-	recent := began.Sub(f.begun) < trackLinger
-	if recent {
+	ask := nearFrames
+	if began.Sub(f.begun) < trackLinger {
 		ask = freshFrames
 	}
+	from, generation := f.next, f.generation
 	f.release()
-	err = f.hand(ctx, generation, func(add func(*message) error) error {
-		if recent && f.stream == schemas.StreamEvents && f.dir.gets(began) {
-			var more bool
-			var err error
-			if from, more, err = readNewest(ctx, r, f.place, from, add); !more {
-				return err
-			}
-			if errors.Is(err, errNoGets) && ctx.Err() == nil {
-				f.dir.getsFailed.Store(began.UnixNano())
-			} else if err != nil {
-				return err
-			}
-		}
-		return readOn(ctx, r, f.place, from, ask, nearBytes, add)
-	})
-	if errors.Is(err, errBegunAnew) {
+	if err = f.readFrom(ctx, r, from, generation, ask, nearBytes, nil); errors.Is(err, errBegunAnew) {
 		return false, nil
 	}
 	return true, err
@@ -172,9 +157,10 @@ func (f *feed) beginAtEnd(ctx context.Context, r *Reader, began time.Time) error
 // errBegunAnew: a feed was begun anew while somebody read for it.
 var errBegunAnew = errors.New("the feed was begun anew")
 
-// hand gives the feed what read finds for its generation, and holds the turn only for
-// each message. What somebody else gave it meanwhile is not added again.
-func (f *feed) hand(ctx context.Context, generation uint64, read func(add func(*message) error) error) error {
+// readFrom reads what the feed of a generation has from a sequence on, as readOn does,
+// and holds the turn only to hand each message over, after check, if given. What
+// somebody else added meanwhile is not added again.
+func (f *feed) readFrom(ctx context.Context, r *Reader, from, generation uint64, ask, near int, check func() error) error {
 	began := time.Now()
 	again := func(do func() error) error {
 		if err := f.hold(ctx); err != nil {
@@ -186,7 +172,14 @@ func (f *feed) hand(ctx context.Context, generation uint64, read func(add func(*
 		}
 		return do()
 	}
-	err := read(func(m *message) error { return again(func() error { return f.take(m) }) })
+	err := readOn(ctx, r, f.place, from, ask, near, func(m *message) error {
+		if check != nil {
+			if err := check(); err != nil {
+				return err
+			}
+		}
+		return again(func() error { return f.take(m) })
+	})
 	if err != nil {
 		return err
 	}

@@ -133,12 +133,10 @@ func (f *feed) follow(ctx context.Context, r *Reader) error {
 	if from == 0 || idle {
 		return errMoreThanAhead
 	}
-	return f.hand(ctx, generation, func(add func(*message) error) error {
-		return readOn(ctx, r, f.place, from, freshFrames, aheadBytes, func(m *message) error {
-			if read++; read > maxFollowed {
-				return errMoreThanAhead
-			}
-			return add(m)
-		})
+	return f.readFrom(ctx, r, from, generation, freshFrames, aheadBytes, func() error {
+		if read++; read > maxFollowed {
+			return errMoreThanAhead
+		}
+		return nil
 	})
 }

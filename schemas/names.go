@@ -339,9 +339,6 @@ func MemberSubject(role, member string) string { return tokenMembers + "." + rol
 // commits that span several keys.
 func KVSubject(key string) string { return "$KV." + Bucket + "." + key }
 
-// GetSubject is where JetStream's API is asked for a message of a stream.
-func GetSubject(stream string) string { return "$JS.API.STREAM.MSG.GET." + stream }
-
 // KVStream is the stream behind the bucket.
 const KVStream = "KV_" + Bucket
 
