@@ -103,7 +103,7 @@ type zstdSequences struct {
 }
 
 // begin is a frame's: the offsets a decoder begins with (RFC 8878, 3.1.1.5).
-func (s *zstdSequences) begin() { s.before = zstdRecent{1, 4, 8} }
+func (s *zstdSequences) begin() { s.before = zstdRecent{1, 4, zstdFarthestAtFirst} }
 
 // kept is that whoever reads the frame has the block's offsets.
 func (s *zstdSequences) kept() { s.before = s.recent }

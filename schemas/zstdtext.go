@@ -37,22 +37,25 @@ func (w *zstdWriter) gather(at, limit int) {
 	anchor, r := w.anchor, s.recent
 	lits, n := w.literals.bytes[:cap(w.literals.bytes)], len(w.literals.bytes)
 	list, k := s.list[:cap(s.list)], len(s.list)
-	for at = max(at, 8); at < end; {
+	for at = max(at, zstdFarthestAtFirst); at < end; {
 		here := raw[at : at+zstdMargin]
 		word, next := binary.LittleEndian.Uint64(here), binary.LittleEndian.Uint64(here[1:])
 		slot, slot1 := &table[word<<16*zstdPrime6>>shift&(1<<zstdTableLog-1)], &table[next<<16*zstdPrime6>>shift&(1<<zstdTableLog-1)]
 		cand, cand1 := int(*slot), int(*slot1)
 		*slot, *slot1 = uint32(at), uint32(at+1)
-		x := next ^ binary.LittleEndian.Uint64(raw[at+1-int(r[0]):])
-		if uint32(x) == 0 { // as far back as the last one
+		// Where a line repeats but for a number in it, the last distances go on behind that.
+		x := word ^ binary.LittleEndian.Uint64(raw[at-int(r[1]):])
+		if uint32(x) == 0 {
+			cand = at - int(r[1])
+		} else if x = word ^ binary.LittleEndian.Uint64(raw[at-int(r[2]):]); uint32(x) == 0 {
+			cand = at - int(r[2])
+		} else if x = next ^ binary.LittleEndian.Uint64(raw[at+1-int(r[0]):]); uint32(x) == 0 {
 			at++
 			cand = at - int(r[0])
-		} else if x = word ^ binary.LittleEndian.Uint64(raw[at-int(r[1]):]); uint32(x) == 0 {
-			cand = at - int(r[1]) // or the one before
 		} else if x = word ^ binary.LittleEndian.Uint64(raw[cand:]); uint32(x) != 0 {
 			x = next ^ binary.LittleEndian.Uint64(raw[cand1:])
 			if uint32(x) != 0 {
-				at += 2 + (at-anchor)>>zstdSkipLog
+				at += 2 + (at-anchor)>>zstdSkipLog // past both, or they would find themselves
 				continue
 			}
 			at++
@@ -142,6 +145,9 @@ func (w *zstdWriter) same(at, offset, limit int) int {
 	}
 	return at
 }
+
+// zstdFarthestAtFirst is the farthest of the offsets a frame begins with.
+const zstdFarthestAtFirst = 8
 
 // zstdSkipLog is how many literals in a row make the search skip one more.
 const zstdSkipLog = 6
