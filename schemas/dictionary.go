@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // ClickHouse's serialization of LowCardinality in the Native format: a version,
@@ -19,13 +20,22 @@ const (
 // one column after the other.
 type dictionary struct {
 	slots []uint32 // an open hash table of keys + 1
+	marks []mark   // by key
 	spans []span   // by key: where its word first stands
-	next  []uint32 // by key: which key last came after it
 	keys  []uint32
 	words []byte
 }
 
 type span struct{ start, end uint32 }
+
+// mark tells words apart: one of up to shortWord bytes is its mark, a longer one
+// has its hash and may share it.
+type mark uint64
+
+const (
+	shortWord = 7
+	longMark  = mark(0xff) << 56 // where a short word's length stands
+)
 
 // appendColumn writes version and data of a LowCardinality(String) column.
 func (d *dictionary) appendColumn(raw []byte, c *textColumn) []byte {
@@ -33,26 +43,20 @@ func (d *dictionary) appendColumn(raw []byte, c *textColumn) []byte {
 	return d.appendData(raw, c)
 }
 
-// appendData writes the data without the version. c must have rows.
+// appendData writes the data without the version. c must have rows. Which word comes
+// next nobody can predict, so no branch asks for it: nearly always the table has it at
+// once.
 func (d *dictionary) appendData(raw []byte, c *textColumn) []byte {
 	d.reset(minSlots)
-	var start, key uint32
+	d.keys = slices.Grow(d.keys, len(c.ends))[:len(c.ends)]
+	var start uint32
 	for i, end := range c.ends {
-		word := c.buf[start:end]
-		// Runs of one value and values in a fixed turn are the usual case: what came
-		// last time after the value before is tried before the table.
-		guess := uint32(0)
-		if i > 0 {
-			guess = d.next[key]
+		m := markOf(c.buf, start, end)
+		key := d.slots[m.hash()&uint32(len(d.slots)-1)] - 1 // of no key: above all
+		if key >= uint32(len(d.marks)) || d.marks[key] != m || m >= longMark && !d.same(c, key, start, end) {
+			key = d.find(c, m, start, end)
 		}
-		if i == 0 || string(word) != string(c.buf[d.spans[guess].start:d.spans[guess].end]) {
-			guess = d.find(c, word, start, end)
-		}
-		if i > 0 {
-			d.next[key] = guess
-		}
-		key = guess
-		d.keys = append(d.keys, key)
+		d.keys[i] = key
 		start = end
 	}
 	width := keyWidth(len(d.spans))
@@ -87,42 +91,67 @@ func (d *dictionary) reset(n int) {
 	}
 	d.slots = d.slots[:n]
 	clear(d.slots)
-	d.spans, d.next, d.keys, d.words = d.spans[:0], d.next[:0], d.keys[:0], d.words[:0]
+	d.marks, d.spans, d.keys, d.words = d.marks[:0], d.spans[:0], d.keys[:0], d.words[:0]
 }
 
-// find is the key of word, which stands at c.buf[start:end]; a new one at need.
-func (d *dictionary) find(c *textColumn, word []byte, start, end uint32) uint32 {
+// find is the key of the word at c.buf[start:end]; a new one at need.
+func (d *dictionary) find(c *textColumn, m mark, start, end uint32) uint32 {
 	mask := uint32(len(d.slots) - 1)
-	at := uint32(hashWord(word)) & mask
+	at := m.hash() & mask
 	for ; d.slots[at] != 0; at = (at + 1) & mask {
 		key := d.slots[at] - 1
-		if s := d.spans[key]; string(word) == string(c.buf[s.start:s.end]) {
+		if d.marks[key] == m && (m < longMark || d.same(c, key, start, end)) {
 			return key
 		}
 	}
 	key := uint32(len(d.spans))
 	d.slots[at] = key + 1
-	d.spans, d.next = append(d.spans, span{start, end}), append(d.next, key)
-	d.words = binary.AppendUvarint(d.words, uint64(len(word)))
-	d.words = append(d.words, word...)
+	d.marks, d.spans = append(d.marks, m), append(d.spans, span{start, end})
+	d.words = binary.AppendUvarint(d.words, uint64(end-start))
+	d.words = append(d.words, c.buf[start:end]...)
 	if 2*len(d.spans) > len(d.slots) {
-		d.grow(c)
+		d.grow()
 	}
 	return key
 }
 
+// same says whether the word at c.buf[start:end] is key's.
+func (d *dictionary) same(c *textColumn, key, start, end uint32) bool {
+	s := d.spans[key]
+	return string(c.buf[start:end]) == string(c.buf[s.start:s.end])
+}
+
 // grow doubles the table.
-func (d *dictionary) grow(c *textColumn) {
+func (d *dictionary) grow() {
 	d.slots = make([]uint32, 2*len(d.slots))
 	mask := uint32(len(d.slots) - 1)
-	for key, s := range d.spans {
-		at := uint32(hashWord(c.buf[s.start:s.end])) & mask
+	for key, m := range d.marks {
+		at := m.hash() & mask
 		for d.slots[at] != 0 {
 			at = (at + 1) & mask
 		}
 		d.slots[at] = uint32(key) + 1
 	}
 }
+
+// markOf is the mark of the word at buf[start:end].
+func markOf(buf []byte, start, end uint32) mark {
+	n := end - start
+	if n > shortWord {
+		return mark(hashWord(buf[start:end])) | longMark
+	}
+	if from := buf[start:]; len(from) >= 8 {
+		return mark(binary.LittleEndian.Uint64(from)&(1<<(8*n)-1) | uint64(n)<<56)
+	}
+	m := uint64(n) << 56
+	for i, c := range buf[start:end] {
+		m |= uint64(c) << (8 * i)
+	}
+	return mark(m)
+}
+
+// hash is where a mark's search of the table begins.
+func (m mark) hash() uint32 { return uint32(mix(uint64(m) ^ hashSeed)) }
 
 // hashSeed keeps whoever chooses the words from choosing what collides.
 var hashSeed = rand.Uint64()

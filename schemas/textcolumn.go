@@ -39,11 +39,29 @@ func (c *textColumn) reset() { c.buf, c.ends = c.buf[:0], c.ends[:0] }
 
 // appendTo writes a String column: each value after its length.
 func (c *textColumn) appendTo(raw []byte) []byte {
+	if len(c.buf) == 0 {
+		return append(raw, make([]byte, len(c.ends))...) // lengths of 0
+	}
+	// Room for all, and for as much as is copied of a short value.
+	at := len(raw)
+	raw = slices.Grow(raw, len(c.buf)+len(c.ends)*binary.MaxVarintLen32+shortText)
+	raw = raw[:cap(raw)]
 	start := uint32(0)
 	for _, end := range c.ends {
-		raw = binary.AppendUvarint(raw, uint64(end-start))
-		raw = append(raw, c.buf[start:end]...)
+		n := end - start
+		if from := c.buf[start:]; n <= shortText && len(from) >= shortText {
+			raw[at] = byte(n)
+			*(*[shortText]byte)(raw[at+1:]) = *(*[shortText]byte)(from)
+			at += 1 + int(n)
+		} else {
+			at += binary.PutUvarint(raw[at:], uint64(n))
+			at += copy(raw[at:], c.buf[start:end])
+		}
 		start = end
 	}
-	return raw
+	return raw[:at]
 }
+
+// shortText is how many bytes are copied where as many or fewer are wanted: that costs
+// less than to ask how many.
+const shortText = 16
