@@ -108,12 +108,15 @@ func (s *zstdSequences) begin() { s.before = zstdRecent{1, 4, zstdFarthestAtFirs
 // kept is that whoever reads the frame has the block's offsets.
 func (s *zstdSequences) kept() { s.before = s.recent }
 
-// reset is a block's.
-func (s *zstdSequences) reset(int) {
+// reset is a block's of at most n bytes.
+func (s *zstdSequences) reset(n int) {
 	s.recent = s.before
-	s.list = s.list[:0]
+	s.list = slices.Grow(s.list[:0], n/zstdUsualSequence)
 	s.counts = [3][fseCodes]uint32{}
 }
+
+// zstdUsualSequence is how many bytes a sequence of usual events makes, at least.
+const zstdUsualSequence = 10
 
 // appendTo writes the block's sequences section (RFC 8878, 3.1.1.3.2).
 func (s *zstdSequences) appendTo(out []byte) []byte {
