@@ -13,7 +13,8 @@ type zstdLiterals struct {
 }
 
 const (
-	// zstdFewLiterals is how many are not worth a Huffman table.
+	// zstdFewLiterals is how many are not worth a Huffman table, which takes as much as
+	// it could save.
 	zstdFewLiterals = 32
 	// zstdOneStream is up to how many are one stream of bits: a format of three bytes'
 	// head then counts them (RFC 8878, 3.1.1.3.1.1), and more are read four at once.

@@ -86,7 +86,8 @@ const (
 	zstdModeFitted     = 2 // FSE_Compressed_Mode
 )
 
-// zstdFewSequences is how many are not worth tables of their own.
+// zstdFewSequences is how many are not worth tables of their own, whose descriptions
+// take some 30 bytes.
 const zstdFewSequences = 48
 
 // zstdRecent are the offsets of the last copies, Repeated_Offset1 to 3, which have codes

@@ -13,10 +13,12 @@ type zstdMatches struct {
 }
 
 const (
+	// zstdTableLog is that of the largest frames: with 14 they are half a per cent larger
+	// and no sooner done, with 16 as large and later.
 	zstdTableLog = 15
-	// zstdLeastTableLog is that of the smallest frames.
+	// zstdLeastTableLog is that of the smallest frames, whose table is a kibibyte.
 	zstdLeastTableLog = 8
-	// zstdPrime6 spreads six bytes in the upper end of a word.
+	// zstdPrime6 spreads six bytes in the upper end of a word, as in the library of ZSTD.
 	zstdPrime6 = 227718039650203
 	// zstdMargin is how many bytes of a frame's end no copy begins in, as it is looked
 	// for by words.
@@ -149,7 +151,8 @@ func (w *zstdWriter) same(at, offset, limit int) int {
 // zstdFarthestAtFirst is the farthest of the offsets a frame begins with.
 const zstdFarthestAtFirst = 8
 
-// zstdSkipLog is how many literals in a row make the search skip one more.
+// zstdSkipLog is how many literals in a row make the search skip one more, in bits: what
+// cannot be compressed is soon passed over. It is S2's.
 const zstdSkipLog = 6
 
 // zstdLeastCopy is the shortest copy that is looked for.
