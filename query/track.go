@@ -46,6 +46,15 @@ func (t *track) begin(from, next uint64) {
 	t.from, t.next = from, max(next, 1)
 }
 
+// reach lets a track of EVENTS reach back to a sequence. One that does, and was left
+// before it came to the end, goes on there: else queries that end too early would each
+// read the same of a long backlog again.
+func (t *track) reach(from uint64) {
+	if t.next == 0 || t.from > from {
+		t.begin(from, from)
+	}
+}
+
 // add takes the next message. errUntracked: the track cannot take it.
 func (t *track) add(m *message) error {
 	t.next, t.nth = m.seq+1, t.nth+1

@@ -118,3 +118,19 @@ func TestDirectoryKeepsTheNewest(t *testing.T) {
 		t.Errorf("%d bytes are kept after it forgot", d.bytes)
 	}
 }
+
+// A track that was left before the end goes on there, unless it does not reach back.
+func TestTrackReach(t *testing.T) {
+	tr := testTrack(t)
+	next := tr.next
+	if tr.reach(4); tr.next != next || tr.from != 3 || len(tr.headings) != 6 {
+		t.Errorf("from %d it goes on at %d with %d frames, want %d and all 6", tr.from, tr.next, len(tr.headings), next)
+	}
+	if tr.reach(2); tr.next != 2 || tr.from != 2 || len(tr.headings) != 0 {
+		t.Errorf("one that begins at 3 is used from 2 on: from %d, next %d, %d frames", tr.from, tr.next, len(tr.headings))
+	}
+	tr.clear()
+	if tr.reach(7); tr.next != 7 || tr.from != 7 {
+		t.Errorf("an empty one begins at %d, from %d", tr.next, tr.from)
+	}
+}

@@ -38,8 +38,7 @@ func (w *walk) unrouted(ctx context.Context) ([]due, error) {
 		token := strconv.Itoa(lane)
 		t, routed := f.track(schemas.LaneFilter(p.topic.Name, token)), p.standing.checkpoints[token].Source
 		g.Go(func() (err error) {
-			if !t.inStep || t.from > routed+1 {
-				t.begin(routed+1, routed+1)
+			if t.reach(routed + 1); !t.inStep {
 				err = f.catchUp(gctx, w.r, t)
 			}
 			if errors.Is(err, errUntracked) {
