@@ -81,7 +81,8 @@ func (r *Reader) readOnAhead(p *plan, months []schemas.Month) {
 		defer f.ahead.Store(false)
 		defer r.dir.ahead.Add(-1)
 		for w := f.wanted.Load(); time.Since(w.asked) < standingAge; w = f.wanted.Load() {
-			time.Sleep(min(time.Duration(r.dir.ahead.Load())*standingPause, headsAge)) // at first too: many a reader asks but once
+			// At first too: many a reader asks but once.
+			time.Sleep(min(time.Duration(r.dir.ahead.Load())*standingPause, headsAge)) //nolint:forbidigo // nobody waits for it, and it is over within a standing's age
 			ctx, cancel := context.WithTimeout(context.Background(), aheadTimeout)
 			s, err := r.readAhead(ctx, w.plan, w.months)
 			cancel()
