@@ -39,7 +39,7 @@ func (f *faults) has(want error) error {
 			return nil
 		}
 	}
-	return errors.Join(append([]error{fmt.Errorf("nobody reported %q, but these were reported", want)}, f.list...)...)
+	return errors.Join(append([]error{fmt.Errorf("nobody reported this: %w; but", want)}, f.list...)...)
 }
 
 func oneLaneTopic() schemas.Topic {

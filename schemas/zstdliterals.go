@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/klauspost/compress/huff0"
@@ -55,7 +56,7 @@ func (l *zstdLiterals) appendTo(out []byte) []byte {
 	}
 	packed, same, err := compress(l.bytes, &l.huff)
 	switch {
-	case err == huff0.ErrUseRLE:
+	case errors.Is(err, huff0.ErrUseRLE):
 		return append(appendLiteralsHead(out, zstdLiteralsRepeated, n), l.bytes[0])
 	case err != nil:
 		return append(appendLiteralsHead(out, zstdLiteralsRaw, n), l.bytes...)
