@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -25,41 +26,35 @@ const logWarmUp = 300 * time.Millisecond
 
 // logCost compares Log with zerolog's writing of the same five fields to
 // io.Discard. Log is the whole producer, the encoding of frames included; only
-// the network is missing. The two take turns on one core, and the median of each
-// counts. Then sixteen goroutines log on all cores.
+// the network is missing. The two take turns on one core with sixteen goroutines and
+// with one on all cores, and the median of each counts.
 func logCost(ctx context.Context, s *Suite) ([]Figure, error) {
 	n, rounds := s.size(logBatch), s.rounds(9)
-	cores := runtime.GOMAXPROCS(1)
+	cores := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(cores)
-	var ours, zero []float64
+	var ours, zero, many, alone []float64
 	var allocs float64
+	timed := func(to *[]float64, goroutines int) (err error) {
+		var ns float64
+		if ns, allocs, err = logFor(ctx, n, goroutines); err == nil {
+			*to = append(*to, ns)
+		}
+		return err
+	}
 	for i := range rounds {
 		s.Progress("", "log", i, rounds)
-		if err := ctx.Err(); err != nil {
+		// All in one round: what else the machine does in the meantime concerns them alike.
+		runtime.GOMAXPROCS(cores)
+		if err := errors.Join(ctx.Err(), timed(&many, 16), timed(&alone, 1)); err != nil {
 			return nil, err
 		}
-		ns, mallocs, err := logFor(ctx, n, 1)
-		if err != nil {
+		runtime.GOMAXPROCS(1)
+		if err := timed(&ours, 1); err != nil {
 			return nil, err
 		}
-		ours, allocs = append(ours, ns), mallocs
 		zero = append(zero, zerologFor(n))
 	}
 	one, zl := median(ours), median(zero)
-
-	runtime.GOMAXPROCS(cores)
-	var many, alone []float64
-	for range rounds {
-		ns, _, err := logFor(ctx, n, 16)
-		if err != nil {
-			return nil, err
-		}
-		many = append(many, ns)
-		if ns, _, err = logFor(ctx, n, 1); err != nil {
-			return nil, err
-		}
-		alone = append(alone, ns)
-	}
 	perCore := one / (median(many) * float64(cores))
 	return []Figure{
 		atMost("log", "Log with five fields on one core, against zerolog to io.Discard", one/zl, unitRatio, 1,

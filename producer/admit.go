@@ -76,7 +76,7 @@ func (p *Producer) makeRoom(size int) (cause string) {
 func (p *Producer) add(ev *Event, a admitted, w waiter, urgent bool) bool {
 	l := p.lanes[schemas.LaneOf(&p.topic, ev, p.id)]
 
-	l.mu.Lock()
+	l.lock()
 	if l.shutting {
 		l.mu.Unlock()
 		p.buffer.release(1, a.size)
