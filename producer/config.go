@@ -125,9 +125,11 @@ type Config struct {
 	InFlightBytes int
 
 	// Linger is how long a frame waits for company. Default
-	// schemas.FrameLinger; up to a minute. Negative: not at all. While earlier
-	// frames of its lane are unanswered it waits for those answers too, at most
-	// 250 ms altogether: under load frames are full.
+	// schemas.FrameLinger; up to a minute. Negative: not at all. In a busy lane,
+	// where each linger brings it 100 events that nobody waits for, a frame waits up
+	// to three times as long, at most 60 ms. While earlier frames of its lane are
+	// unanswered it waits for those answers too, at most 250 ms altogether: under load
+	// frames are full.
 	Linger time.Duration
 
 	// AckTimeout is how long an answer may take before the frame is sent again.

@@ -21,7 +21,8 @@
 // Log (producer.go) checks the event and copies it into the open frame of its
 // month and lane (admit.go, lane.go): columns, not structs. A frame closes at
 // schemas.FrameRows events, schemas.FrameRawBytes bytes, or after the linger; later
-// while frames of its lane before it are unanswered (closeAt).
+// where many come (linger.go), and while frames of its lane before it are unanswered
+// (closeAt).
 // One goroutine (sender.go) encodes closed frames, gives each the next seq of
 // its lane, publishes it, and settles it when JetStream answers (answer.go).
 // When frames are filled faster than it encodes, the call to Log that fills one
@@ -53,8 +54,8 @@
 //   - the spool is full (spool-full), fails (spool-failed), or did not give a
 //     frame back as it was written (spool-damaged);
 //   - the process dies first: then nobody counts, and what was lost is what was
-//     logged and not stored, at most the linger and one round trip in good times
-//     and the buffer in bad ones. Under Spool it is what was logged in the last
+//     logged and not stored, at most the linger (60 ms in a busy lane) and one
+//     round trip in good times and the buffer in bad ones. Under Spool it is what was logged in the last
 //     250 ms before it died (spoolAfter), in an outage of any length; a power
 //     failure costs Config.SpoolSync more.
 //

@@ -15,6 +15,7 @@ type frame struct {
 	month    schemas.Month
 	from, to int64 // the month, in unix ns
 	opened   time.Time
+	lingers  int // that it waits for company, from 1
 	closed   time.Time
 	order    uint64 // counts closed frames of the producer
 

@@ -72,7 +72,7 @@ func (l *lane) frameFor(ts int64) *frame {
 		l.close(l.open[0])
 	}
 	m := schemas.MonthOf(ts)
-	f := &frame{month: m, from: m.Start(), to: m.End(), opened: time.Now()}
+	f := &frame{month: m, from: m.Start(), to: m.End(), opened: time.Now(), lingers: 1}
 	var ok bool
 	if f.builder, ok = l.p.builders.get(); !ok {
 		f.builder = schemas.NewFrameBuilder(&l.p.topic)
@@ -99,13 +99,13 @@ func (l *lane) idle() bool { return len(l.queue) == 0 && l.window.count == 0 }
 // cost a spool (spoolAfter).
 const holdFor = 250 * time.Millisecond
 
-// closeAt is when an open frame is closed unless it is full before: after the
-// linger, or, while earlier frames of the lane are on their way, when those are
-// answered. Sent at once it would only queue up behind them, and every part that
-// follows pays by the frame: at full load frames are full. Caller holds mu, and
+// closeAt is when an open frame is closed unless it is full before: after its
+// lingers (linger.go), or, while earlier frames of the lane are on their way, when
+// those are answered. Sent at once it would only queue up behind them, and every part
+// that follows pays by the frame: at full load frames are full. Caller holds mu, and
 // is the sender.
 func (l *lane) closeAt(f *frame) time.Time {
-	wait := l.p.cfg.Linger
+	wait := l.p.cfg.Linger * time.Duration(f.lingers)
 	if wait > 0 && !l.idle() && l.holds() {
 		wait = max(wait, holdFor)
 	}
@@ -130,6 +130,9 @@ func (l *lane) holds() bool {
 func (l *lane) closeDue(now time.Time) {
 	for i := 0; i < len(l.open); {
 		f := l.open[i]
+		for !l.closeAt(f).After(now) && l.staysOpen(f) {
+			f.lingers++
+		}
 		if !l.closeAt(f).After(now) || f.urgent && l.idle() {
 			l.close(f)
 		} else {

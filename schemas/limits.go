@@ -39,7 +39,7 @@ const (
 	// FrameRows events. JetStream fsyncs once a frame, so a frame should not be
 	// smaller than it must.
 	FrameRawBytes = 416 << 10
-	// FrameLinger is how long a frame waits for company.
+	// FrameLinger is how long a frame waits for company, where little comes.
 	FrameLinger = 20 * time.Millisecond
 )
 

@@ -1,0 +1,31 @@
+package producer
+
+import "time"
+
+const (
+	// busyEvents is how many events each linger must have brought a frame that is to
+	// wait for one more. At 5,000 events a second and lane a frame costs everything
+	// behind the producer about as much as its events do.
+	busyEvents = 100
+	// busyLinger is how long a frame of a busy lane waits at most, and busyLingers how
+	// many lingers that may be: so a shorter linger that was asked for stays short.
+	busyLinger  = 60 * time.Millisecond
+	busyLingers = 3
+	// busyBuffer is the part of the buffer, one in so many, above which no frame waits
+	// longer than a linger.
+	busyBuffer = 4
+)
+
+// lingersOn says whether a frame waits for one more linger that has so many events
+// after so many lingers: while they come fast it will be that much larger, and
+// JetStream, router, sinks and ClickHouse pay by the frame.
+func lingersOn(linger time.Duration, lingers, events int) bool {
+	return linger > 0 && lingers < busyLingers && time.Duration(lingers+1)*linger <= busyLinger && events >= lingers*busyEvents
+}
+
+// staysOpen says whether a frame whose time is over gets another linger. Nobody must
+// be waiting for it, since who waits may be who would log what comes next; and there
+// must be room for what it gathers. Caller holds mu.
+func (l *lane) staysOpen(f *frame) bool {
+	return !f.awaited && lingersOn(l.p.cfg.Linger, f.lingers, f.events) && l.holds() && !l.p.buffer.above(busyBuffer)
+}
