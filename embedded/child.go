@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -31,7 +29,7 @@ func spawn(path string, argv []string, log *engineLog, dir string, lock *os.File
 	}
 	c := &child{cmd: &exec.Cmd{Path: path, Args: argv}, lifeline: write, gone: make(chan struct{})}
 	c.cmd.Dir = dir
-	c.cmd.Env = engineEnv(os.Environ())
+	c.cmd.Env = append(os.Environ(), childEnv+"=1")
 	c.cmd.ExtraFiles = []*os.File{read, lock} // become lifelineFD and an open file that keeps the lock
 	c.cmd.Stdout, c.cmd.Stderr = log, log
 	c.cmd.SysProcAttr = childAttr()
@@ -54,20 +52,6 @@ func spawn(path string, argv []string, log *engineLog, dir string, lock *os.File
 		return nil, fmt.Errorf("starting the engine by %s: %w", path, err)
 	}
 	return c, nil
-}
-
-// mallocEnv is where the engine's allocator, jemalloc, takes its options from.
-const mallocEnv = "MALLOC_CONF"
-
-// engineEnv is the engine's environment: ours, and huge pages for what it allocates, unless the environment says how.
-// An insert of 23,000 events of 1,000 bytes touches 34 MiB that it was given anew, 8,600 pages of 4 KiB at some 10 µs
-// each, a third of its CPU. A kernel that has no huge pages, or gives everybody some, does what it did.
-func engineEnv(env []string) []string {
-	out := append(slices.Clone(env), childEnv+"=1")
-	if !slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, mallocEnv+"=") }) {
-		out = append(out, mallocEnv+"=thp:always")
-	}
-	return out
 }
 
 func (c *child) pid() int { return c.cmd.Process.Pid }
