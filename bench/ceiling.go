@@ -1,34 +1,48 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
-// ceilingBatchRows is what one insert takes: the sinks' default.
-const ceilingBatchRows = 200_000
+// ceilingRows, ceilingBytes (encoded) and ceilingRawBytes (decompressed) are what one
+// insert takes, but for the frame that exceeds one of them: the sinks' defaults.
+const (
+	ceilingRows     = 200_000
+	ceilingBytes    = 32 << 20
+	ceilingRawBytes = 128 << 20
+)
 
-// ceiling inserts the same events, encoded beforehand, straight into tables of
-// their own: as many as the pipeline has topics, each of as many shards as the
-// topic has lanes, with nothing else running.
+// ceiling inserts the very frames of the pipeline, read from SHARDS beforehand,
+// straight into tables of their own, a shard into a shard, with nothing else running.
+// Frames of a generator would be easier for ClickHouse: those of one producer are in
+// order, and need no sorting.
 func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Result) error {
 	tops := make([]schemas.Topic, len(topics))
-	batches := make([][]ceilingBatch, len(topics))
+	shards := make([][]*ceilingShard, len(topics))
+	rows := 0
 	for i := range topics {
 		tops[i] = topics[i]
 		tops[i].Name = "ceiling_" + topics[i].Name
 		if err := cfg.DB.Ensure(ctx, &tops[i]); err != nil {
 			return err
 		}
-		batches[i] = encodeAll(&tops[i], cfg, i, res.LZ4Share)
+		n, err := storedRows(ctx, cfg, topics[i:i+1])
+		if err != nil {
+			return err
+		}
+		if shards[i], err = ceilingShards(ctx, cfg, topics[i].Name, n); err != nil {
+			return err
+		}
+		rows += n
 	}
 	if err := settle(ctx, cfg); err != nil {
 		return err
@@ -38,41 +52,46 @@ func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Resu
 		return err
 	}
 	began := time.Now()
-	if err := insertAll(ctx, cfg, tops, batches); err != nil {
+	if err := insertAll(ctx, cfg, tops, shards); err != nil {
 		return err
 	}
 	res.CeilingSeconds = time.Since(began).Seconds()
-	res.CeilingEventsPerSecond = float64(cfg.Events) / res.CeilingSeconds
+	res.CeilingEventsPerSecond = float64(rows) / res.CeilingSeconds
 	if res.CeilingEngine, err = watch.done(ctx, cfg); err != nil {
 		return err
 	}
 	n, err := storedRows(ctx, cfg, tops)
-	if err == nil && n != cfg.Events {
-		return fmt.Errorf("%d rows are stored, %d were sent", n, cfg.Events)
+	if err == nil && n != rows {
+		return fmt.Errorf("%d rows are stored, %d were sent", n, rows)
 	}
 	return err
 }
 
 // insertAll makes the inserts: those of a shard in a row, cfg.Inserts at once.
-func insertAll(ctx context.Context, cfg *Config, topics []schemas.Topic, batches [][]ceilingBatch) error {
+func insertAll(ctx context.Context, cfg *Config, topics []schemas.Topic, shards [][]*ceilingShard) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(cfg.Inserts)
 	var done atomic.Int32
+	inserts := 0
 	for t := range topics {
-		for lane := range cfg.Lanes {
+		for _, s := range shards[t] {
+			inserts += len(s.batches)
+		}
+	}
+	for t := range topics {
+		for _, s := range shards[t] {
 			g.Go(func() error {
 				head := uint64(0)
-				for i := lane; i < len(batches[t]); i += cfg.Lanes {
-					b := batches[t][i]
+				for _, b := range s.batches {
 					in := &tables.Insert{
-						Topic: &topics[t], Schema: 1, Month: b.month, Shard: schemas.Shard(lane + 1),
+						Topic: &topics[t], Schema: 1, Month: s.month, Shard: s.shard,
 						Head: head, Last: head + uint64(len(b.frames)), Frames: b.frames,
 					}
 					if err := cfg.DB.Insert(ctx, in); err != nil {
 						return err
 					}
 					head = in.Last
-					cfg.Progress("ceiling", int(done.Add(1)), len(batches)*len(batches[t]))
+					cfg.Progress("ceiling", int(done.Add(1)), inserts)
 				}
 				return nil
 			})
@@ -111,58 +130,49 @@ func settle(ctx context.Context, cfg *Config) error {
 	return nil
 }
 
-// ceilingBatch is what one insert of the ceiling takes.
-type ceilingBatch struct {
-	month  schemas.Month
-	frames [][]byte
+// ceilingShard is a shard's frames, as so many inserts.
+type ceilingShard struct {
+	month   schemas.Month
+	shard   schemas.Shard
+	batches []*ceilingBatch
 }
 
-// encodeAll makes the frames of the nth topic's share of the events. As much of the
-// inserts is in LZ4 as of the pipeline's frames, and each in one kind: ClickHouse
-// takes no other.
-func encodeAll(topic *schemas.Topic, cfg *Config, n int, lz4Share float64) []ceilingBatch {
-	b := schemas.NewFrameBuilder(topic)
-	var ids schemas.IDSource
-	gen := newGenerator(uint64(n+1), cfg.EventBytes)
-	share := cfg.Events / cfg.Topics
-	if n < cfg.Events%cfg.Topics {
-		share++
+// ceilingBatch is what one insert takes.
+type ceilingBatch struct {
+	frames                [][]byte
+	rows, bytes, rawBytes int
+}
+
+func (b *ceilingBatch) full() bool {
+	return b.rows >= ceilingRows || b.bytes >= ceilingBytes || b.rawBytes >= ceilingRawBytes
+}
+
+// add puts a frame behind those the shard has.
+func (s *ceilingShard) add(payload []byte, f schemas.Frame) {
+	if n := len(s.batches); n == 0 || s.batches[n-1].full() {
+		s.batches = append(s.batches, &ceilingBatch{})
 	}
-	now := time.Now().UnixNano()
-	month := schemas.MonthOf(now)
-	if end := month.End() - int64(cfg.Events); now > end {
-		now = end // all within one month
-	}
-	var out []ceilingBatch
-	rows := 0
-	var buf []byte
-	cut := func() {
-		if b.Rows() == 0 {
-			return
+	b := s.batches[len(s.batches)-1]
+	b.frames = append(b.frames, payload)
+	b.rows, b.bytes, b.rawBytes = b.rows+f.Rows, b.bytes+len(payload), b.rawBytes+f.RawBytes
+}
+
+// ceilingShards reads the topic's frames, of so many rows, into memory: a megabyte for
+// some 20,000 events of 200 bytes.
+func ceilingShards(ctx context.Context, cfg *Config, topic string, rows int) (out []*ceilingShard, err error) {
+	shards := map[string]*ceilingShard{}
+	err = eachFrame(ctx, cfg, topic, rows, func(m jetstream.Msg, p schemas.Placed) error {
+		s := shards[m.Subject()]
+		if s == nil {
+			s = new(ceilingShard)
+			if _, s.month, s.shard, err = schemas.ParseShardSubject(m.Subject()); err != nil {
+				return err
+			}
+			shards[m.Subject()] = s
+			out = append(out, s)
 		}
-		if rows == 0 {
-			out = append(out, ceilingBatch{month: month})
-		}
-		by := schemas.CompressionZSTD
-		if k := float64(len(out)); int(k*lz4Share) > int((k-1)*lz4Share) {
-			by = schemas.CompressionLZ4
-		}
-		_, payload := b.EncodeTo(buf[:0], by)
-		buf = payload
-		last := &out[len(out)-1]
-		last.frames = append(last.frames, bytes.Clone(payload))
-		if rows += b.Rows(); rows >= ceilingBatchRows {
-			rows = 0
-		}
-		b.Reset()
-	}
-	for i := range share {
-		e := gen.event()
-		b.Append(&e, now+int64(i), ids.Next(now+int64(i)))
-		if b.Full() {
-			cut()
-		}
-	}
-	cut()
-	return out
+		s.add(m.Data(), p.Frame)
+		return nil
+	})
+	return out, err
 }

@@ -7,9 +7,9 @@
 // The pipeline is the real one: producers in this process, JetStream with fsync,
 // router, sinks, ClickHouse. It is timed from the first Log until the last row
 // can be selected (Run, bench.go). The ceiling (ceiling.go) is ClickHouse taking
-// the same frames, encoded before the clock starts, by the same statement and as
-// many inserts at once as the sinks use, with nothing else running: merges of the
-// pipeline's rows are waited for. CPU by part comes from a sampled profile: every
+// the same frames, read from SHARDS into memory before the clock starts, by the same
+// statement and as many inserts at once as the sinks use, with nothing else running:
+// merges of the pipeline's rows are waited for. CPU by part comes from a sampled profile: every
 // goroutine carries the label of the part that started it, and ClickHouse is
 // another process, whose CPU the kernel counts (cpu.go, engine.go).
 //

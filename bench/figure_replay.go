@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -89,38 +87,9 @@ func (c *lineCounter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// readFrames is how long it takes to receive every frame of the topic from
-// SHARDS, in order, over a connection such as a process has.
+// readFrames is how long it takes to receive every frame of the topic.
 func readFrames(ctx context.Context, cfg *Config, topic string) (time.Duration, error) {
-	nc, err := nats.Connect(cfg.NATSURL)
-	if err != nil {
-		return 0, err
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return 0, err
-	}
 	began := time.Now()
-	c, err := js.OrderedConsumer(ctx, schemas.StreamShards, jetstream.OrderedConsumerConfig{FilterSubjects: []string{schemas.ShardsFilter(topic)}})
-	if err != nil {
-		return 0, fmt.Errorf("reading the frames of %s: %w", topic, err)
-	}
-	msgs, err := c.Messages(jetstream.PullMaxMessages(2000))
-	if err != nil {
-		return 0, err
-	}
-	defer msgs.Stop()
-	for rows := 0; rows < cfg.Events; {
-		m, err := msgs.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return 0, fmt.Errorf("reading the frames of %s: %w", topic, err)
-		}
-		n, err := strconv.Atoi(m.Headers().Get(schemas.HeaderRows))
-		if err != nil {
-			return 0, fmt.Errorf("a frame of %s without %s", topic, schemas.HeaderRows)
-		}
-		rows += n
-	}
-	return time.Since(began), nil
+	err := eachFrame(ctx, cfg, topic, cfg.Events, func(jetstream.Msg, schemas.Placed) error { return nil })
+	return time.Since(began), err
 }

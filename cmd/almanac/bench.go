@@ -19,7 +19,7 @@ func (a *app) benchCommand() *cobra.Command {
 		Long: `Generate events in this process, run them through a whole Almanac of their own
 (NATS with fsync, router, sinks, ClickHouse; in a folder beside the data
 directory, removed afterwards), and wait until the last can be selected. Then
-insert the same frames, encoded beforehand, straight into ClickHouse: the
+insert the same frames, read back beforehand, straight into ClickHouse: the
 ceiling. The ratio of the two is what can be compared between machines and
 changes; the rates depend on what else the machine does.
 
