@@ -39,7 +39,7 @@ func TestAsking(t *testing.T) {
 			}()
 			return c
 		}
-		time.Sleep(5*sqlPause + sqlPause/2) // between two ticks
+		<-time.After(5*sqlPause + sqlPause/2) // between two ticks
 		locked(func() {
 			if len(asked) > 0 {
 				t.Fatalf("asked for %v", asked)
@@ -47,7 +47,7 @@ func TestAsking(t *testing.T) {
 		})
 		one, two := saw("one"), saw("two")
 		synctest.Wait()
-		time.Sleep(2 * sqlPause)
+		<-time.After(2 * sqlPause)
 		synctest.Wait()
 		locked(func() {
 			if len(asked) != 2 || len(asked[0]) != 2 || len(one)+len(two) > 0 {

@@ -73,7 +73,7 @@ func TestFrameOfABusyLaneWaitsLonger(t *testing.T) {
 				if f := l.all(); len(f) > 0 {
 					t.Fatalf("a frame of %d events before %s", f[0].head.Rows, c.at)
 				}
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				synctest.Wait()
 				if f := l.all(); len(f) != 1 || f[0].head.Rows != c.rows {
 					t.Fatalf("after %s: %+v, want one frame of %d", c.at, f, c.rows)
