@@ -10,21 +10,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/tables"
-)
-
-// ceilingRows, ceilingBytes (encoded) and ceilingRawBytes (decompressed) are what one
-// insert takes, but for the frame that exceeds one of them: the sinks' defaults.
-const (
-	ceilingRows     = 200_000
-	ceilingBytes    = 32 << 20
-	ceilingRawBytes = 128 << 20
 )
 
 // ceiling inserts the very frames of the pipeline, read from SHARDS beforehand,
 // straight into tables of their own, a shard into a shard, with nothing else running.
-// Frames of a generator would be easier for ClickHouse: those of one producer are in
-// order, and need no sorting.
+// Those of a generator would be others: in order, as they come from one producer only,
+// and with fewer messages to compress.
 func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Result) error {
 	tops := make([]schemas.Topic, len(topics))
 	shards := make([][]*ceilingShard, len(topics))
@@ -143,8 +136,9 @@ type ceilingBatch struct {
 	rows, bytes, rawBytes int
 }
 
+// full is when a sink's batch is.
 func (b *ceilingBatch) full() bool {
-	return b.rows >= ceilingRows || b.bytes >= ceilingBytes || b.rawBytes >= ceilingRawBytes
+	return b.rows >= sinks.DefaultBatchRows || b.bytes >= sinks.DefaultBatchBytes || b.rawBytes >= sinks.MaxRawBytes
 }
 
 // add puts a frame behind those the shard has.
@@ -159,15 +153,17 @@ func (s *ceilingShard) add(payload []byte, f schemas.Frame) {
 
 // ceilingShards reads the topic's frames, of so many rows, into memory: a megabyte for
 // some 20,000 events of 200 bytes.
-func ceilingShards(ctx context.Context, cfg *Config, topic string, rows int) (out []*ceilingShard, err error) {
+func ceilingShards(ctx context.Context, cfg *Config, topic string, rows int) ([]*ceilingShard, error) {
+	var out []*ceilingShard
 	shards := map[string]*ceilingShard{}
-	err = eachFrame(ctx, cfg, topic, rows, func(m jetstream.Msg, p schemas.Placed) error {
+	err := eachFrame(ctx, cfg, topic, rows, func(m jetstream.Msg, p schemas.Placed) error {
 		s := shards[m.Subject()]
 		if s == nil {
-			s = new(ceilingShard)
-			if _, s.month, s.shard, err = schemas.ParseShardSubject(m.Subject()); err != nil {
+			_, month, shard, err := schemas.ParseShardSubject(m.Subject())
+			if err != nil {
 				return err
 			}
+			s = &ceilingShard{month: month, shard: shard}
 			shards[m.Subject()] = s
 			out = append(out, s)
 		}

@@ -26,8 +26,8 @@ const logWarmUp = 300 * time.Millisecond
 
 // logCost compares Log with zerolog's writing of the same five fields to
 // io.Discard. Log is the whole producer, the encoding of frames included; only
-// the network is missing. The two take turns on one core with sixteen goroutines and
-// with one on all cores, and the median of each counts.
+// the network is missing. In each round the two log on one core, and sixteen goroutines
+// and one on all cores; the median of each counts.
 func logCost(ctx context.Context, s *Suite) ([]Figure, error) {
 	n, rounds := s.size(logBatch), s.rounds(9)
 	cores := runtime.GOMAXPROCS(0)

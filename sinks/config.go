@@ -11,13 +11,20 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
+// DefaultBatchRows and DefaultBatchBytes (encoded) are what an insert takes: past
+// that it gets no cheaper.
+const (
+	DefaultBatchRows  = 200_000
+	DefaultBatchBytes = 32 << 20
+)
+
 // Config is what sinks need. Registry and DB are required.
 type Config struct {
 	Registry *registry.Registry
 	DB       *tables.DB
 
 	// An insert takes up to BatchRows rows or BatchBytes encoded bytes. Defaults
-	// 200,000 rows and 32 MiB: past that an insert gets no cheaper.
+	// DefaultBatchRows and DefaultBatchBytes.
 	BatchRows  uint64
 	BatchBytes uint64
 	// Linger is from one insert of a shard to the next while they are not full;
@@ -87,10 +94,10 @@ func (c *Config) check() error {
 
 func (c Config) withDefaults() Config {
 	if c.BatchRows == 0 {
-		c.BatchRows = 200_000
+		c.BatchRows = DefaultBatchRows
 	}
 	if c.BatchBytes == 0 {
-		c.BatchBytes = 32 << 20
+		c.BatchBytes = DefaultBatchBytes
 	}
 	if c.Linger == 0 {
 		c.Linger = time.Second

@@ -79,7 +79,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 			return outcome{}, err
 		}
 	}
-	l := limits{s.cfg.BatchRows, s.cfg.BatchBytes, maxRawBytes}
+	l := limits{s.cfg.BatchRows, s.cfg.BatchBytes, MaxRawBytes}
 	ledger, err := s.ledger.Of(reading, t.ref.Topic)
 	if err != nil {
 		return outcome{}, err
@@ -136,10 +136,10 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 	}
 }
 
-// maxRawBytes bounds a batch decompressed. ClickHouse cuts an insert into several
+// MaxRawBytes bounds a batch decompressed. ClickHouse cuts an insert into several
 // parts somewhere above 400 MiB of memory, and a crash between two of them would
 // lose the second: the first carries the head already.
-const maxRawBytes = 128 << 20
+const MaxRawBytes = 128 << 20
 
 // checkHead compares the frame at the head with what is stored at its position:
 // were SHARDS rolled back and its positions given again, another frame would
