@@ -6,9 +6,14 @@ import (
 	"slices"
 )
 
-// zstdMatches is where sequences of six bytes last stood in the frame.
+// zstdMatches is where sequences of six bytes, and of twelve, last stood in the frame.
+// What twelve found goes on for longer: the bench's events are 8 % smaller for it and
+// take 5 to 10 % less time to compress and 12 to 20 % less to read, real logs are 2 %
+// smaller, for 3 % more and 4 % less. With eight, ten or sixteen bytes in place of
+// twelve they are larger.
 type zstdMatches struct {
 	table [1 << zstdTableLog]uint32
+	long  [1 << zstdTableLog]uint32
 	shift uint8 // of a hash, which leaves as many bits as the frame needs
 }
 
@@ -20,6 +25,8 @@ const (
 	zstdLeastTableLog = 8
 	// zstdPrime6 spreads six bytes in the upper end of a word, as in the library of ZSTD.
 	zstdPrime6 = 227718039650203
+	// xxPrime1 and xxPrime2 are xxHash's.
+	xxPrime1, xxPrime2 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F
 	// zstdMargin is how many bytes of a frame's end no copy begins in, as it is looked
 	// for by words.
 	zstdMargin = 24
@@ -30,11 +37,19 @@ func (m *zstdMatches) begin(n int) {
 	log := min(max(bits.Len(uint(n)), zstdLeastTableLog), zstdTableLog)
 	m.shift = uint8(64 - log)
 	clear(m.table[:1<<log])
+	clear(m.long[:1<<log])
+}
+
+// zstdHash6 spreads a word's first six bytes, zstdHash12 all eight and the four behind.
+func zstdHash6(word uint64) uint64 { return word << 16 * zstdPrime6 }
+func zstdHash12(word uint64, tail uint32) uint64 {
+	return (word*xxPrime1 ^ uint64(tail)*xxPrime2) * xxPrime1
 }
 
 // gather makes sequences of the text from at to limit.
 func (w *zstdWriter) gather(at, limit int) {
-	s, raw, table, shift := &w.sequences, w.raw, &w.matches.table, w.matches.shift&63
+	const last = 1<<zstdTableLog - 1
+	s, raw, table, long, shift := &w.sequences, w.raw, &w.matches.table, &w.matches.long, w.matches.shift&63
 	end := min(limit-zstdLeastCopy, len(raw)-zstdMargin)
 	anchor, r := w.anchor, s.recent
 	lits, n := w.literals.bytes[:cap(w.literals.bytes)], len(w.literals.bytes)
@@ -42,26 +57,42 @@ func (w *zstdWriter) gather(at, limit int) {
 	for at = max(at, zstdFarthestAtFirst); at < end; {
 		here := raw[at : at+zstdMargin]
 		word, next := binary.LittleEndian.Uint64(here), binary.LittleEndian.Uint64(here[1:])
-		slot, slot1 := &table[word<<16*zstdPrime6>>shift&(1<<zstdTableLog-1)], &table[next<<16*zstdPrime6>>shift&(1<<zstdTableLog-1)]
-		cand, cand1 := int(*slot), int(*slot1)
-		*slot, *slot1 = uint32(at), uint32(at+1)
-		// Where a line repeats but for a number in it, the last distances go on behind that.
+		slot, far := &table[zstdHash6(word)>>shift&last], &long[zstdHash12(word, binary.LittleEndian.Uint32(here[8:]))>>shift&last]
+		cand := int(*far)
+		*far = uint32(at)
+		// Where a line repeats but for a number in it, the last distances go on behind
+		// that. They cost next to nothing and come before what is longer.
 		x := word ^ binary.LittleEndian.Uint64(raw[at-int(r[1]):])
 		if uint32(x) == 0 {
+			*slot = uint32(at)
 			cand = at - int(r[1])
 		} else if x = word ^ binary.LittleEndian.Uint64(raw[at-int(r[2]):]); uint32(x) == 0 {
+			*slot = uint32(at)
 			cand = at - int(r[2])
-		} else if x = next ^ binary.LittleEndian.Uint64(raw[at+1-int(r[0]):]); uint32(x) == 0 {
+		} else if x = next ^ binary.LittleEndian.Uint64(raw[at+1-int(r[0]):]); x == 0 {
+			*slot = uint32(at)
 			at++
 			cand = at - int(r[0])
-		} else if x = word ^ binary.LittleEndian.Uint64(raw[cand:]); uint32(x) != 0 {
-			x = next ^ binary.LittleEndian.Uint64(raw[cand1:])
-			if uint32(x) != 0 {
-				at += 2 + (at-anchor)>>zstdSkipLog // past both, or they would find themselves
-				continue
+		} else if short := x; word == binary.LittleEndian.Uint64(raw[cand:]) {
+			*slot = uint32(at)
+			x = 0
+		} else {
+			slot1 := &table[zstdHash6(next)>>shift&last]
+			cand = int(*slot)
+			cand1 := int(*slot1)
+			*slot, *slot1 = uint32(at), uint32(at+1)
+			if x = short; uint32(x) == 0 {
+				at++
+				cand = at - int(r[0])
+			} else if x = word ^ binary.LittleEndian.Uint64(raw[cand:]); uint32(x) != 0 {
+				x = next ^ binary.LittleEndian.Uint64(raw[cand1:])
+				if uint32(x) != 0 {
+					at += 2 + (at-anchor)>>zstdSkipLog // past both, or they would find themselves
+					continue
+				}
+				at++
+				cand = cand1
 			}
-			at++
-			cand = cand1
 		}
 		from := at
 		for from > anchor && cand > 0 && raw[from-1] == raw[cand-1] {
@@ -121,7 +152,7 @@ func (w *zstdWriter) gather(at, limit int) {
 		s.counts[zstdCopy][c.code&(fseCodes-1)]++
 		if at < end {
 			word := binary.LittleEndian.Uint64(raw[at-2:])
-			table[word<<16*zstdPrime6>>shift&(1<<zstdTableLog-1)] = uint32(at - 2)
+			table[zstdHash6(word)>>shift&last] = uint32(at - 2)
 		}
 	}
 	w.anchor, s.recent, s.list = anchor, r, list[:k]
