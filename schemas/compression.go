@@ -10,7 +10,7 @@ import (
 // framing).
 type Compression string
 
-// The compressions. LZ4 costs the producer least. ZSTD makes an event of the bench 43
+// The compressions. LZ4 costs the producer least. ZSTD makes an event of the bench 40
 // bytes of a frame and not 82, and of real logs 13 to 30 and not 30 to 65, for 0.05 to
 // 0.2 microseconds more to encode (of events up to 300 bytes) and 0.05 to 0.2 to open; NATS, which writes
 // each byte twice, has those microseconds back (`almanac bench --all --only disk` has
