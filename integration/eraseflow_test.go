@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // Events keep flowing into a slow sink that is never done with the last second: an
@@ -98,7 +99,7 @@ func TestEraseAllBelowTheFence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	behind, err := registry.FindBehind(t.Context(), stream, subject, job.Fence, last.Sequence)
+	behind, err := streams.FindBehind(t.Context(), stream, subject, job.Fence, last.Sequence)
 	if err == nil { // as the janitor does
 		err = stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(behind))
 	}

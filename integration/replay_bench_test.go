@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/query/replay"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // BenchmarkReplay is a replay to nowhere at full speed, from SHARDS, beside the
@@ -36,7 +36,7 @@ func BenchmarkReplay(b *testing.B) {
 				b.Fatal(err)
 			}
 			for _, s := range shards {
-				err := registry.Read(b.Context(), e.reg.JetStream(), schemas.StreamShards, schemas.ShardSubject("app", s.Month, s.ID), 1, nil,
+				err := streams.Read(b.Context(), e.reg.JetStream(), schemas.StreamShards, schemas.ShardSubject("app", s.Month, s.ID), 1, nil,
 					func(*jetstream.RawStreamMsg) (bool, error) { return true, nil })
 				if err != nil {
 					b.Fatal(err)

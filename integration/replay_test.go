@@ -14,8 +14,8 @@ import (
 
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/replay"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // replayer is a replayer on a connection of its own.
@@ -231,7 +231,7 @@ func (e *env) purgeSome(topic string, seed uint64) {
 		if heads[s.ID] == 0 {
 			continue
 		}
-		upTo, err := registry.FindFrame(ctx, stream, subject, 1+rnd.Uint64N(heads[s.ID]), last.Sequence)
+		upTo, err := streams.FindFrame(ctx, stream, subject, 1+rnd.Uint64N(heads[s.ID]), last.Sequence)
 		if err != nil {
 			e.t.Fatal(err)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/query/replay"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // stopWriter ends the context once it was written so many bytes.
@@ -199,7 +199,7 @@ func TestReplayIntoStream(t *testing.T) {
 		e.rewind(j.ID())
 	}
 	var lines []string
-	err = registry.Read(t.Context(), js, "COPIES", "copies.app", 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err = streams.Read(t.Context(), js, "COPIES", "copies.app", 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		if msg.Header.Get(jetstream.MsgIDHeader) == "" {
 			t.Error("a message without an id")
 		}

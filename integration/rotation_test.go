@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/producer"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // 120,000 events of one lane over shards of 50,000, by four producers, while
@@ -119,7 +119,7 @@ func TestRegistryListsWhileItIsWritten(t *testing.T) {
 		}
 		for want := made.Load(); want > 0; want = made.Load() {
 			heads, err := e.reg.Heads(t.Context(), "app")
-			if errors.Is(err, registry.ErrCut) {
+			if errors.Is(err, streams.ErrCut) {
 				continue // the server was too slow, and that was said
 			}
 			if err != nil || len(heads) != 1 {
@@ -127,7 +127,7 @@ func TestRegistryListsWhileItIsWritten(t *testing.T) {
 				return
 			}
 			shards, err := e.reg.Shards(t.Context(), "app", 0)
-			if errors.Is(err, registry.ErrCut) {
+			if errors.Is(err, streams.ErrCut) {
 				continue
 			}
 			if err != nil || len(shards) < int(want) {

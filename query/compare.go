@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -61,7 +62,7 @@ func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e regist
 // compareHead reads the frame at the head: how many rows there must be up to it,
 // and whether it is the frame that is stored there.
 func (r *Reader) compareHead(ctx context.Context, topic *schemas.Topic, s *ShardReport, e registry.Shard, t tail, ledger *registry.Ledger) error {
-	at, err := registry.FindFrame(ctx, r.shards, t.subject, s.Head, t.seq)
+	at, err := streams.FindFrame(ctx, r.shards, t.subject, s.Head, t.seq)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -29,7 +30,7 @@ type held struct {
 // purged meanwhile.
 func (r *Reader) heldFrames(ctx context.Context, topic string) (map[schemas.Shard]*held, uint64, error) {
 	out := map[schemas.Shard]*held{}
-	unread, err := registry.Frames(ctx, r.shards, schemas.ShardsFilter(topic), func(ref registry.ShardRef, p schemas.Placed, _ uint64, _ time.Time) error {
+	unread, err := streams.Frames(ctx, r.shards, schemas.ShardsFilter(topic), func(ref streams.ShardRef, p schemas.Placed, _ uint64, _ time.Time) error {
 		h := out[ref.ID]
 		if h == nil {
 			h = &held{first: p.Pos, last: p.Pos - 1, minTs: p.MinTs, maxTs: p.MaxTs, before: p.ShardRows - uint64(p.Rows)}

@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // DeadLetter is what could not be stored, kept whole.
@@ -41,7 +41,7 @@ func (r *Reader) Dead(ctx context.Context, topic string, limit int) ([]DeadLette
 		filter = schemas.DeadSubject(topic)
 	}
 	var out []DeadLetter
-	err := registry.Read(ctx, r.js, schemas.StreamShards, filter, 1, func() int { return limit - len(out) }, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Read(ctx, r.js, schemas.StreamShards, filter, 1, func() int { return limit - len(out) }, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		if len(out) < limit {
 			out = append(out, deadLetter(msg))
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // feed brings what comes to a topic in one of the streams to its tracks, by one
@@ -256,9 +256,9 @@ type message struct {
 func readOn(ctx context.Context, r *Reader, at place, next uint64, ask, near int, add func(*message) error) error {
 	left, read, bytes := ask, 0, 0
 	far := func() bool { return read > 0 && left*(bytes/read) > near }
-	err := registry.Read(ctx, r.js, at.stream, at.filter, next, func() int { return left }, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Read(ctx, r.js, at.stream, at.filter, next, func() int { return left }, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		if read == 0 {
-			pending, err := strconv.Atoi(registry.LastValue(msg.Header, registry.HeaderPending))
+			pending, err := strconv.Atoi(streams.LastValue(msg.Header, streams.HeaderPending))
 			if err != nil {
 				return false, fmt.Errorf("query: %s of %s: how many follow message %d: %w", at.filter, at.stream, msg.Sequence, err)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // fetch reads whole frames, in the order given. One that is no longer in its
@@ -64,7 +64,7 @@ func follows(a, b *due) bool { return a.place == b.place && a.nth > 0 && b.nth =
 func (r *Reader) fetchRun(ctx context.Context, frames []due, run []int, whole []*freshFrame) error {
 	first := &frames[run[0]]
 	left := run
-	return registry.Read(ctx, r.js, first.stream, first.filter, first.seq, func() int { return len(left) }, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	return streams.Read(ctx, r.js, first.stream, first.filter, first.seq, func() int { return len(left) }, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		for len(left) > 0 && frames[left[0]].seq < msg.Sequence {
 			left = left[1:] // purged meanwhile
 		}

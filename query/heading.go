@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // errTurned: a stream has another message than a reader saw there.
@@ -60,7 +60,7 @@ func headingOf(stream string, h nats.Header, seq uint64, payloadBytes int) (out 
 
 // payloadSize is how many bytes a message has that came without them.
 func payloadSize(h nats.Header) int {
-	n, _ := strconv.Atoi(registry.LastValue(h, nats.MsgSize))
+	n, _ := strconv.Atoi(streams.LastValue(h, nats.MsgSize))
 	return min(max(n, 0), schemas.MaxMessageBytes)
 }
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // frameCounts is how many frames SHARDS holds of each shard of a topic, by
@@ -28,7 +28,7 @@ func (r *Reader) holes(ctx context.Context, s *ShardReport, t tail, h *held) err
 		return nil
 	}
 	// The janitor may have purged while the headers were read.
-	first, err := registry.FrameFrom(ctx, r.shards, t.subject, 1)
+	first, err := streams.FrameFrom(ctx, r.shards, t.subject, 1)
 	if err != nil {
 		return err
 	}

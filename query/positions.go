@@ -6,14 +6,14 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // checkpoints reads how far each lane of a topic is routed, by lane token.
 func (r *Reader) checkpoints(ctx context.Context, topic string) (map[string]schemas.Checkpoint, error) {
 	out := map[string]schemas.Checkpoint{}
-	err := registry.LastMessages(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(topic), func(msg *jetstream.RawStreamMsg) error {
+	err := streams.LastMessages(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(topic), func(msg *jetstream.RawStreamMsg) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok && err == nil {
 			out[lane] = cp // what is none is the router's to complain of
@@ -64,6 +64,6 @@ func (r *Reader) headers(ctx context.Context, filter string, policy jetstream.De
 
 // scanHeaders reads headers through a consumer that ends with the call.
 func scanHeaders(ctx context.Context, s jetstream.Stream, filter string, policy jetstream.DeliverPolicy, from uint64, f func(jetstream.Msg, uint64) error) error {
-	_, err := registry.Headers(ctx, s, filter, policy, from, f)
+	_, err := streams.Headers(ctx, s, filter, policy, from, f)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -65,13 +66,13 @@ func (r *Reader) standIns(ctx context.Context, s *ShardReport, e registry.Shard,
 	if err != nil {
 		return err
 	}
-	from, err := registry.FindFrame(ctx, r.shards, t.subject, lo+1, t.seq)
+	from, err := streams.FindFrame(ctx, r.shards, t.subject, lo+1, t.seq)
 	if err != nil {
 		return err
 	}
 	ids := map[schemas.ID]struct{}{} // those of one insert
 	var frames schemas.FrameReader
-	err = registry.Read(ctx, r.js, schemas.StreamShards, t.subject, from, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err = streams.Read(ctx, r.js, schemas.StreamShards, t.subject, from, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Pos > hi || p.Cleared != "" {
 			return false, err

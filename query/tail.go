@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/query/filter"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -168,7 +168,7 @@ func (r *Reader) tailStart(ctx context.Context, req TailRequest) (at tailPos, er
 	case at.seq > 0:
 	case !req.Since.IsZero():
 		// FirstAfter looks behind a time, and what was routed at Since belongs to it.
-		at.seq, err = registry.FirstAfter(ctx, r.shards, req.Since.Add(-1))
+		at.seq, err = streams.FirstAfter(ctx, r.shards, req.Since.Add(-1))
 	default:
 		at.seq = info.State.LastSeq + 1
 	}

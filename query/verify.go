@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -211,7 +212,7 @@ func (r *Reader) verifyStrays(ctx context.Context, topics []schemas.Topic, rep *
 		}
 		return t // nil: declared
 	}
-	err := registry.LastMessages(ctx, r.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *jetstream.RawStreamMsg) error {
+	err := streams.LastMessages(ctx, r.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *jetstream.RawStreamMsg) error {
 		name, _, ok := schemas.RoutedTokens(msg.Subject)
 		if !ok || of(name) == nil {
 			return nil

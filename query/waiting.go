@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // readEvents brings the feed of EVENTS to its end as it stands after since.
@@ -77,7 +77,7 @@ func (w *walk) frames(ctx context.Context, parts []part) ([]due, error) {
 		t, head := f.track(s.tail.subject), s.stored.Head
 		g.Go(func() error {
 			if !t.inStep || t.from > head+1 || t.last == nil || t.last.Pos < s.tail.Pos {
-				seq, err := registry.FrameBefore(gctx, w.r.shards, s.tail.subject, head+1, s.tail.Pos, s.tail.seq)
+				seq, err := streams.FrameBefore(gctx, w.r.shards, s.tail.subject, head+1, s.tail.Pos, s.tail.seq)
 				if err != nil {
 					return err
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -193,7 +194,7 @@ func (s *part) complete(stored map[schemas.Shard]tables.Stored, tails map[schema
 
 // lastInStream reads the last frames of shards' subjects.
 func (r *Reader) lastInStream(ctx context.Context, subjects []string, into map[schemas.Shard]tail) error {
-	err := registry.LastOf(ctx, r.js, schemas.StreamShards, subjects, func(msg *jetstream.RawStreamMsg) error {
+	err := streams.LastOf(ctx, r.js, schemas.StreamShards, subjects, func(msg *jetstream.RawStreamMsg) error {
 		t := tail{subject: msg.Subject, seq: msg.Sequence}
 		var err error
 		if t.topic, t.month, t.shard, err = schemas.ParseShardSubject(msg.Subject); err == nil {

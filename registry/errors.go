@@ -1,10 +1,6 @@
 package registry
 
-import (
-	"errors"
-
-	"github.com/nats-io/nats.go/jetstream"
-)
+import "errors"
 
 var (
 	// ErrConflict: somebody else changed the entry first. Read it again.
@@ -19,18 +15,4 @@ var (
 	ErrNotFound = errors.New("no such registry entry")
 	// ErrLedgerFull: the ledger takes no more, or none so large.
 	ErrLedgerFull = errors.New("the ledger is full")
-	// ErrDisconnected: the connection to NATS was lost, and with it the answers
-	// under way. Ask again.
-	ErrDisconnected = errors.New("the connection to NATS was lost")
-	// ErrUnsafe: a stream is configured so that events could be lost.
-	ErrUnsafe = errors.New("stream configured unsafely")
 )
-
-// LostRace says whether err is the server's refusal of an expectation.
-func LostRace(err error) bool {
-	var api *jetstream.APIError
-	return errors.Is(err, jetstream.ErrKeyExists) || errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence
-}
-
-// codeWrongLastSequence is JetStream's "wrong last sequence" (JSStreamWrongLastSequenceErrF).
-const codeWrongLastSequence = 10071

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // Members shares work among the live processes of one role. Each member renews
@@ -177,11 +177,7 @@ func (r *Registry) ForgetMembers(ctx context.Context) error {
 // forget takes keys out of the bucket without a trace. A KV purge would leave a
 // marker for each member there ever was.
 func (r *Registry) forget(ctx context.Context, filter string) error {
-	s, err := r.js.Stream(ctx, schemas.KVStream)
-	if err == nil {
-		err = s.Purge(ctx, jetstream.WithPurgeSubject(schemas.KVSubject(filter)))
-	}
-	if err != nil {
+	if err := streams.Purge(ctx, r.js, schemas.KVStream, schemas.KVSubject(filter)); err != nil {
 		return fmt.Errorf("registry: forgetting %s: %w", filter, err)
 	}
 	return nil

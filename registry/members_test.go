@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // A lease counts by this process's clock and the revision alone, and not while
@@ -175,7 +176,7 @@ func TestDeadMemberIsMissedSoon(t *testing.T) {
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	r := open(t)
-	if err := r.Probe(timeout(t)); err != nil {
+	if err := streams.Probe(timeout(t), r.js); err != nil {
 		t.Fatal(err)
 	}
 	err := r.scan(timeout(t), schemas.AllLeases, func(key string, _ uint64, _ []byte) error { return fmt.Errorf("%s is left", key) })

@@ -11,6 +11,7 @@ import (
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // Registry is a view of the bucket. It is safe for concurrent use and holds no
@@ -48,7 +49,7 @@ func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Re
 		return nil, err
 	}
 	for _, cfg := range []jetstream.StreamConfig{schemas.EventsStream(limits), schemas.ShardsStream(limits)} {
-		if err := ensureStream(ctx, js, cfg); err != nil {
+		if err := streams.Ensure(ctx, js, cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -56,71 +57,6 @@ func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Re
 		return nil, err
 	}
 	return CreateBucket(ctx, nc, limits)
-}
-
-// ensureStream creates a stream or checks that the existing one keeps the
-// promise. Byte limits are the operator's: an existing stream keeps its own.
-func ensureStream(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
-	s, err := js.Stream(ctx, cfg.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s, err = js.CreateStream(ctx, cfg)
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			s, err = js.Stream(ctx, cfg.Name)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("registry: stream %s: %w", cfg.Name, err)
-	}
-	return checkStream(s.CachedInfo().Config, cfg)
-}
-
-// checkStream compares what matters for the promise.
-func checkStream(got, want jetstream.StreamConfig) error {
-	bad := func(what string) error {
-		return fmt.Errorf("%w: stream %s %s; change it with your NATS tools, or move it away and let Almanac create it", ErrUnsafe, want.Name, what)
-	}
-	switch {
-	case got.Discard != jetstream.DiscardNew:
-		return bad("discards old messages when full, it must refuse new ones (discard: new)")
-	case got.MaxAge != 0:
-		return bad(fmt.Sprintf("drops messages after %s whether stored or not (max_age), it must keep them", got.MaxAge))
-	case got.Retention != jetstream.LimitsPolicy:
-		return bad("drops messages once a consumer has them (retention), it must keep them (limits)")
-	case got.MaxMsgsPerSubject > 0 || got.MaxMsgs > 0:
-		return bad("has a limit of messages (max_msgs, max_msgs_per_subject), it may only have one of bytes")
-	case got.NoAck:
-		return bad("does not acknowledge (no_ack)")
-	case want.MaxMsgSize <= 0 && got.MaxMsgSize > 0:
-		return bad("has a limit of message size (max_msg_size), below which dead letters might not fit")
-	case want.MaxMsgSize > 0 && (got.MaxMsgSize <= 0 || got.MaxMsgSize > want.MaxMsgSize):
-		return bad(fmt.Sprintf("takes messages above %d bytes (max_msg_size), which could not be kept as dead letters", want.MaxMsgSize))
-	case got.Storage != jetstream.FileStorage:
-		return bad("is kept in memory, it must be on disk")
-	case got.PersistMode == jetstream.AsyncPersistMode:
-		return bad("acknowledges before it writes (persist_mode: async)")
-	case want.AllowAtomicPublish && !got.AllowAtomicPublish:
-		return bad("does not allow atomic batches (allow_atomic)")
-	case !got.AllowDirect:
-		return bad("does not allow direct gets (allow_direct)")
-	}
-	return nil
-}
-
-// allowAtomic lets the bucket's stream take batches that change several keys.
-func allowAtomic(ctx context.Context, js jetstream.JetStream) error {
-	s, err := js.Stream(ctx, schemas.KVStream)
-	if err != nil {
-		return fmt.Errorf("registry: stream %s: %w", schemas.KVStream, err)
-	}
-	cfg := s.CachedInfo().Config
-	if cfg.AllowAtomicPublish {
-		return nil
-	}
-	cfg.AllowAtomicPublish = true
-	if _, err := js.UpdateStream(ctx, cfg); err != nil {
-		return fmt.Errorf("registry: allowing atomic batches on %s: %w", schemas.KVStream, err)
-	}
-	return nil
 }
 
 // get reads one entry into v and returns its revision.
@@ -178,7 +114,7 @@ func (r *Registry) commit(ctx context.Context, changes ...*change) error {
 }
 
 func commitError(changes []*change, err error) error {
-	if LostRace(err) {
+	if streams.LostRace(err) {
 		return fmt.Errorf("%w: %s", ErrConflict, changes[0].key)
 	}
 	return fmt.Errorf("registry: writing %s: %w", changes[0].key, err)
@@ -187,7 +123,7 @@ func commitError(changes []*change, err error) error {
 // scan calls f for the present value of each key that matches the filter.
 func (r *Registry) scan(ctx context.Context, filter string, f func(key string, rev uint64, value []byte) error) error {
 	prefix := len(schemas.KVSubject(""))
-	err := LastMessages(ctx, r.js, schemas.KVStream, schemas.KVSubject(filter), func(msg *jetstream.RawStreamMsg) error {
+	err := streams.LastMessages(ctx, r.js, schemas.KVStream, schemas.KVSubject(filter), func(msg *jetstream.RawStreamMsg) error {
 		if len(msg.Data) == 0 { // a purged key has none
 			return nil
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // Lost says whether SHARDS has frames of a topic, or of any when it is empty, of
@@ -26,11 +27,11 @@ func Lost(ctx context.Context, js jetstream.JetStream, topic string) (bool, erro
 	if topic != "" {
 		filter = schemas.ShardsFilter(topic)
 	}
-	_, err = FrameFrom(ctx, s, filter, 1)
+	_, err = streams.FrameFrom(ctx, s, filter, 1)
 	switch {
 	case err == nil:
 		return true, nil
-	case errors.Is(err, ErrNotFound), errors.Is(err, schemas.ErrFrameHeaders):
+	case errors.Is(err, streams.ErrNoFrame), errors.Is(err, schemas.ErrFrameHeaders):
 		return false, nil
 	}
 	return false, err
@@ -67,7 +68,7 @@ func CreateBucket(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimit
 			return nil, fmt.Errorf("registry: creating bucket %q: %w", schemas.Bucket, err)
 		}
 	}
-	if err := allowAtomic(ctx, js); err != nil {
+	if err := streams.AllowAtomic(ctx, js, schemas.KVStream); err != nil {
 		return nil, err
 	}
 	return Open(ctx, nc)

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // MaxCachedShards bounds the entries that a ShardCache holds, some 40 MB: a month
@@ -123,7 +124,7 @@ func (r *readMonth) add(msg *jetstream.RawStreamMsg) error {
 func (c *ShardCache) since(ctx context.Context, key topicMonth, from anchor) (read readMonth, whole bool, err error) {
 	read = readMonth{shards: map[string]cachedShard{}, seen: from}
 	filter := schemas.KVSubject(schemas.MonthShardKeys(key.topic, key.month))
-	err = Read(ctx, c.reg.js, schemas.KVStream, filter, from.seq, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err = streams.Read(ctx, c.reg.js, schemas.KVStream, filter, from.seq, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		if msg.Sequence == from.seq {
 			whole = msg.Subject == from.subject && msg.Time.Equal(from.at)
 			return whole, nil
@@ -145,7 +146,7 @@ func (c *ShardCache) all(ctx context.Context, key topicMonth) (readMonth, error)
 	}
 	before := s.CachedInfo().State.LastSeq
 	filter := schemas.MonthShardKeys(key.topic, key.month)
-	err = LastMessages(ctx, c.reg.js, schemas.KVStream, schemas.KVSubject(filter), func(msg *jetstream.RawStreamMsg) error {
+	err = streams.LastMessages(ctx, c.reg.js, schemas.KVStream, schemas.KVSubject(filter), func(msg *jetstream.RawStreamMsg) error {
 		if msg.Sequence <= before && msg.Sequence > read.seen.seq {
 			read.seen = anchor{msg.Sequence, msg.Subject, msg.Time}
 		}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 const november = schemas.Month(202611)
@@ -233,7 +234,7 @@ func TestSetupRefusesUnsafeStreams(t *testing.T) {
 		},
 	} {
 		change(testLimits)
-		if _, err := Setup(ctx, r.js.Conn(), testLimits); !errors.Is(err, ErrUnsafe) {
+		if _, err := Setup(ctx, r.js.Conn(), testLimits); !errors.Is(err, streams.ErrUnsafe) {
 			t.Errorf("%s: %v, want it refused", name, err)
 		}
 	}

@@ -15,12 +15,13 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // Router routes the lanes that are its share.
 type Router struct {
 	cfg     Config
-	outages *registry.Outages
+	outages *streams.Outages
 	js      jetstream.JetStream
 	events  jetstream.Stream
 	shards  jetstream.Stream
@@ -37,7 +38,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Router, error) {
 	if cfg.Registry == nil {
 		return nil, errors.New("router: Config.Registry is missing")
 	}
-	r := &Router{cfg: cfg, outages: registry.NewOutages(nc), commits: make(chan struct{}, maxCommits)}
+	r := &Router{cfg: cfg, outages: streams.NewOutages(nc), commits: make(chan struct{}, maxCommits)}
 	var err error
 	if r.js, err = jetstream.New(nc); err != nil {
 		return nil, err

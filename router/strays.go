@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // Strays are messages under no lane of a topic: of a topic nobody declared, or
@@ -146,7 +147,7 @@ func (r *Router) drain(ctx context.Context, s stray) error {
 		defer func() { msgs, bytes = nil, 0 }()
 		return l.route(ctx, msgs)
 	}
-	err = registry.Read(ctx, r.js, schemas.StreamEvents, l.filter, 1, nil, func(m *jetstream.RawStreamMsg) (bool, error) {
+	err = streams.Read(ctx, r.js, schemas.StreamEvents, l.filter, 1, nil, func(m *jetstream.RawStreamMsg) (bool, error) {
 		if l.only != "" && m.Subject != l.only {
 			return true, nil // of a lane, or another stray's: the filter is no literal subject
 		}

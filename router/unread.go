@@ -7,8 +7,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // A NATS server passes over a message whose bytes were damaged on disk without a
@@ -30,7 +30,7 @@ func (l *lane) countUnread(ctx context.Context, pending uint64) error {
 		return fmt.Errorf("router: %s: %w", schemas.StreamEvents, err)
 	}
 	readable := false
-	behind, err := registry.Headers(ctx, l.events, l.filter, jetstream.DeliverByStartSequencePolicy, l.cp.Source+1, func(jetstream.Msg, uint64) error {
+	behind, err := streams.Headers(ctx, l.events, l.filter, jetstream.DeliverByStartSequencePolicy, l.cp.Source+1, func(jetstream.Msg, uint64) error {
 		readable = true
 		return nil
 	})

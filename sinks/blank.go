@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // blankEvery is how often lanes are looked at; retention counts days.
@@ -48,7 +48,7 @@ func (j *janitor) blankTopic(ctx context.Context, t *schemas.Topic, days int, no
 	if err != nil {
 		return fmt.Errorf("janitor: %s: %w", schemas.StreamEvents, err)
 	}
-	return registry.LastMessages(ctx, j.s.js, schemas.StreamShards, schemas.RoutedFilter(t.Name), func(routed *jetstream.RawStreamMsg) error {
+	return streams.LastMessages(ctx, j.s.js, schemas.StreamShards, schemas.RoutedFilter(t.Name), func(routed *jetstream.RawStreamMsg) error {
 		cp, err := schemas.ParseCheckpoint(routed.Data)
 		if _, _, ok := schemas.RoutedTokens(routed.Subject); !ok || err != nil || cp.Source == 0 {
 			return nil // no lane's: nothing to let go

@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // janitor purges the streams. It remembers checkpoints, so that EVENTS keeps
@@ -91,7 +92,7 @@ func (j *janitor) sweepEvents(ctx context.Context, now time.Time) error {
 // nothing to purge by.
 func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]uint64, error) {
 	upTo := map[lane]uint64{}
-	err := registry.LastMessages(ctx, js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *jetstream.RawStreamMsg) error {
+	err := streams.LastMessages(ctx, js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *jetstream.RawStreamMsg) error {
 		topic, token, ok := schemas.RoutedTokens(msg.Subject)
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if ok && err == nil && topic != schemas.NoTopic && schemas.Literal(msg.Subject) && cp.Source > 1 {
@@ -134,7 +135,7 @@ func (j *janitor) sweepShards(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	j.sweptAt = now
-	keepFrom, err := registry.FirstAfter(ctx, j.s.shards, now.Add(-j.s.cfg.ReplayWindow))
+	keepFrom, err := streams.FirstAfter(ctx, j.s.shards, now.Add(-j.s.cfg.ReplayWindow))
 	if err != nil {
 		return err
 	}
@@ -186,11 +187,11 @@ func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 	if err != nil {
 		return fmt.Errorf("janitor: tail of %s: %w", ref, err)
 	}
-	at, err := registry.FindFrame(ctx, j.s.shards, subject, head, last.Sequence)
+	at, err := streams.FindFrame(ctx, j.s.shards, subject, head, last.Sequence)
 	if err != nil {
 		return err
 	}
-	p, err := registry.FrameFrom(ctx, j.s.shards, subject, at)
+	p, err := streams.FrameFrom(ctx, j.s.shards, subject, at)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -97,7 +98,7 @@ func (r *rig) keeps(keepDays int, a schemas.Anonymise) {
 // inStream is what SHARDS holds of a shard.
 func (r *rig) inStream(s registry.Shard) (msgs []*jetstream.RawStreamMsg) {
 	r.t.Helper()
-	err := registry.Read(r.t.Context(), r.reg.JetStream(), schemas.StreamShards, schemas.ShardSubject("app", november, s.ID), 1, nil, func(m *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Read(r.t.Context(), r.reg.JetStream(), schemas.StreamShards, schemas.ShardSubject("app", november, s.ID), 1, nil, func(m *jetstream.RawStreamMsg) (bool, error) {
 		msgs = append(msgs, m)
 		return true, nil
 	})

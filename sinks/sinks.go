@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // Sinks stores the shards that are its share.
@@ -21,7 +22,7 @@ type Sinks struct {
 	js      jetstream.JetStream
 	shards  jetstream.Stream
 	members *registry.Members
-	outages *registry.Outages
+	outages *streams.Outages
 	board   map[schemas.Shard]*state // the loop's
 	budget  uint64                   // rows of tasks that may still begin; the loop's
 	hints   map[schemas.Shard]uint64 // heads as last surveyed; the loop's
@@ -41,7 +42,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: registry.NewOutages(nc), unmerged: make(chan Ref, mergeAhead)}
+	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: streams.NewOutages(nc), unmerged: make(chan Ref, mergeAhead)}
 	s.budget = tasksPerInsert * uint64(cfg.Inserts) * cfg.BatchRows
 	s.turns = newTurns(&s.cfg)
 	var err error

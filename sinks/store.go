@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -75,7 +76,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		}
 	}
 	if t.next == 0 {
-		if t.next, err = registry.FindFrame(reading, s.shards, t.ref.Subject(), t.head.pos+1, t.tailSeq); err != nil {
+		if t.next, err = streams.FindFrame(reading, s.shards, t.ref.Subject(), t.head.pos+1, t.tailSeq); err != nil {
 			return outcome{}, err
 		}
 	}
@@ -146,7 +147,7 @@ const MaxRawBytes = 128 << 20
 // stand there. It returns the frame's digest, or "" when SHARDS no longer holds
 // the frame.
 func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (digest string, err error) {
-	seq, err := registry.FindFrame(ctx, s.shards, t.ref.Subject(), t.head.pos, t.tailSeq)
+	seq, err := streams.FindFrame(ctx, s.shards, t.ref.Subject(), t.head.pos, t.tailSeq)
 	if err != nil {
 		return "", err
 	}
@@ -277,11 +278,11 @@ func (s *Sinks) putBack(ctx context.Context, ref Ref, floor, rows uint64) (bool,
 	if err != nil {
 		return false, fmt.Errorf("sinks: end of %s: %w", ref, err)
 	}
-	seq, err := registry.FindFrame(ctx, s.shards, ref.Subject(), floor, last.Sequence)
+	seq, err := streams.FindFrame(ctx, s.shards, ref.Subject(), floor, last.Sequence)
 	if err != nil {
 		return false, err
 	}
-	p, err := registry.FrameFrom(ctx, s.shards, ref.Subject(), seq)
+	p, err := streams.FrameFrom(ctx, s.shards, ref.Subject(), seq)
 	if err != nil || p.Pos != floor {
 		return false, err // purged: the floor is all there is to go by
 	}

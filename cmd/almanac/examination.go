@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -110,7 +111,7 @@ func (e *examination) nats(ctx context.Context, d doors) bool {
 		e.verdict("JetStream", err, doStoreOff, "")
 		return false
 	}
-	if err := c.reg.Probe(ctx); err != nil {
+	if err := streams.Probe(ctx, c.reg.JetStream()); err != nil {
 		e.storeOff = true
 		e.verdict("JetStream", err, doStoreOff, "")
 		return true

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -85,7 +85,7 @@ func (f partFunc) Run(ctx context.Context) error { return f(ctx) }
 
 // passing says whether a failed start may succeed by itself later.
 func passing(err error) bool {
-	return !errors.As(err, new(configError)) && !errors.Is(err, registry.ErrUnsafe) && !errors.Is(err, tables.ErrDSN) &&
+	return !errors.As(err, new(configError)) && !errors.Is(err, streams.ErrUnsafe) && !errors.Is(err, tables.ErrDSN) &&
 		!errors.Is(err, tables.ErrOldServer) && !errors.Is(err, nats.ErrAuthorization)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 func (b *box) data() string { return filepath.Join(b.dir, "data") }
@@ -169,7 +170,7 @@ func TestStreamLimits(t *testing.T) {
 // A start is tried again when waiting may help, and only then.
 func TestPassing(t *testing.T) {
 	t.Parallel()
-	if passing(configError{errors.New("x")}) || passing(registry.ErrUnsafe) || !passing(registry.ErrNoRegistry) {
+	if passing(configError{errors.New("x")}) || passing(streams.ErrUnsafe) || !passing(registry.ErrNoRegistry) {
 		t.Error("wrong errors are waited out")
 	}
 }

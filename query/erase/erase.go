@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -121,7 +122,7 @@ func newID(at time.Time) string {
 func (x *Eraser) Run(ctx context.Context, topic, id string) (registry.Erasure, error) {
 	for again := maxCut; ; again-- {
 		e, err := x.carryOn(ctx, topic, id)
-		if again == 0 || !errors.Is(err, registry.ErrCut) || ctx.Err() != nil {
+		if again == 0 || !errors.Is(err, streams.ErrCut) || ctx.Err() != nil {
 			return e, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // Plan is what an erasure would do, as things stand. Nothing was changed.
@@ -175,7 +176,7 @@ func (x *Eraser) matchingFrames(ctx context.Context, e *registry.Erasure, seqs [
 // What they hold is no event, so that a filter cannot judge it.
 func (x *Eraser) deadLetters(ctx context.Context, e *registry.Erasure, t *schemas.Topic, f func(*jetstream.RawStreamMsg) error) error {
 	var r schemas.FrameReader
-	return registry.Read(ctx, x.js, schemas.StreamShards, schemas.DeadSubject(e.Topic), 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	return streams.Read(ctx, x.js, schemas.StreamShards, schemas.DeadSubject(e.Topic), 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		named := len(e.Users) == 0
 		if h, err := schemas.ParseFrame(msg.Header); err == nil && r.Open(msg.Data, t, h.Schema) == nil {
 			for i := 0; i < r.Rows() && !named; i++ {

@@ -19,6 +19,7 @@ import (
 	"github.com/almanac-events/almanac/query/letters"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // Purge takes the messages that hold events of an erasure out of the streams,
@@ -98,7 +99,7 @@ func (x *Eraser) hits(ctx context.Context, e *registry.Erasure, t *schemas.Topic
 		clear(owners)
 		return err
 	}
-	err := registry.Read(ctx, x.js, stream, filter, 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Read(ctx, x.js, stream, filter, 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		if !more(msg) {
 			return false, nil
 		}
@@ -193,11 +194,11 @@ func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head u
 	}
 	brought, known := tail.ShardRows, tail.Pos == head
 	if head < tail.Pos {
-		seq, err := registry.FindFrame(ctx, x.shards, tail.subject, head, tail.Seq)
+		seq, err := streams.FindFrame(ctx, x.shards, tail.subject, head, tail.Seq)
 		if err != nil {
 			return 0, err
 		}
-		p, err := registry.FrameFrom(ctx, x.shards, tail.subject, seq)
+		p, err := streams.FrameFrom(ctx, x.shards, tail.subject, seq)
 		if err != nil {
 			return 0, err
 		}
@@ -261,7 +262,7 @@ func (x *Eraser) clearTail(ctx context.Context, s *registry.Shard, tail end, msg
 // names a user goes.
 func (x *Eraser) purgeEvents(ctx context.Context, e *registry.Erasure, t *schemas.Topic, sum *registry.Purge) error {
 	routed := map[string]uint64{}
-	err := registry.LastMessages(ctx, x.js, schemas.StreamShards, schemas.RoutedFilter(e.Topic), func(msg *jetstream.RawStreamMsg) error {
+	err := streams.LastMessages(ctx, x.js, schemas.StreamShards, schemas.RoutedFilter(e.Topic), func(msg *jetstream.RawStreamMsg) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok && err == nil {
 			routed[lane] = cp.Source

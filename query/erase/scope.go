@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -87,11 +88,11 @@ func (x *Eraser) bounds(ctx context.Context, e *registry.Erasure) (map[schemas.S
 				out[s.ID] = 0
 			}
 		case t.SourceSeq > e.Fence:
-			seq, err := registry.FindBehind(ctx, x.shards, t.subject, e.Fence, t.Seq)
+			seq, err := streams.FindBehind(ctx, x.shards, t.subject, e.Fence, t.Seq)
 			if err != nil {
 				return nil, err
 			}
-			first, err := registry.FrameFrom(ctx, x.shards, t.subject, seq)
+			first, err := streams.FrameFrom(ctx, x.shards, t.subject, seq)
 			if err != nil {
 				return nil, err
 			}
@@ -120,11 +121,11 @@ func (x *Eraser) before(ctx context.Context, t end, first schemas.Placed) (schem
 	if first.Pos == 1 {
 		return first, nil
 	}
-	seq, err := registry.FindFrame(ctx, x.shards, t.subject, first.Pos-1, t.Seq)
+	seq, err := streams.FindFrame(ctx, x.shards, t.subject, first.Pos-1, t.Seq)
 	if err != nil {
 		return first, err
 	}
-	return registry.FrameFrom(ctx, x.shards, t.subject, seq)
+	return streams.FrameFrom(ctx, x.shards, t.subject, seq)
 }
 
 // edge is the last position up to the fence, given the first frame SHARDS holds
@@ -237,7 +238,7 @@ func (x *Eraser) mix(ctx context.Context, e *registry.Erasure, sc *scope, tail e
 // idsOf are the ids of the events the erasure means in the frames of a shard
 // between two positions, and the first of these that SHARDS holds.
 func (x *Eraser) idsOf(ctx context.Context, e *registry.Erasure, tail end, from, to uint64) (ids []string, first uint64, err error) {
-	seq, err := registry.FindFrame(ctx, x.shards, tail.subject, from, tail.Seq)
+	seq, err := streams.FindFrame(ctx, x.shards, tail.subject, from, tail.Seq)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -246,7 +247,7 @@ func (x *Eraser) idsOf(ctx context.Context, e *registry.Erasure, tail end, from,
 		return nil, 0, err
 	}
 	m := &matcher{x: x, e: e, topic: &topic}
-	err = registry.Read(ctx, x.js, schemas.StreamShards, tail.subject, seq, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err = streams.Read(ctx, x.js, schemas.StreamShards, tail.subject, seq, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Pos > to {
 			return false, err

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -138,7 +139,7 @@ func (d *Desk) Settle(ctx context.Context, q Request, f func(Outcome) error) err
 // the end.
 func (d *Desk) gather(ctx context.Context, q Request, from, upTo uint64) (batch []letter, next uint64, err error) {
 	size := 0
-	err = registry.Read(ctx, d.js, schemas.StreamShards, schemas.DeadSubject(q.Topic), from, func() int { return batchLetters - len(batch) },
+	err = streams.Read(ctx, d.js, schemas.StreamShards, schemas.DeadSubject(q.Topic), from, func() int { return batchLetters - len(batch) },
 		func(msg *jetstream.RawStreamMsg) (bool, error) {
 			if msg.Sequence > upTo || q.Seq > 0 && msg.Sequence > q.Seq {
 				next = 0

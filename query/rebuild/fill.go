@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -199,7 +200,7 @@ func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.InsertEnd) 
 	var rows, kept uint64 // of all frames so far, and of those up to in.Last
 	size, raw, frames := 0, 0, 0
 	behind := f.next // the sequence behind the frame of in.Last
-	err := registry.Read(ctx, r.js, schemas.StreamShards, schemas.ShardSubject(r.topic.Name, f.month, f.shard), f.next, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Read(ctx, r.js, schemas.StreamShards, schemas.ShardSubject(r.topic.Name, f.month, f.shard), f.next, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Pos <= f.head {
 			return true, nil // no frame, or copied
@@ -251,6 +252,6 @@ func (r *rebuild) locate(ctx context.Context, f *fill) error {
 	if err != nil {
 		return fmt.Errorf("rebuild: %s: %w", subject, err)
 	}
-	f.next, err = registry.FindFrame(ctx, r.shards, subject, f.head+1, last.Sequence)
+	f.next, err = streams.FindFrame(ctx, r.shards, subject, f.head+1, last.Sequence)
 	return err
 }

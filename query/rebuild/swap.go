@@ -8,8 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -173,11 +173,11 @@ func (r *rebuild) same(ctx context.Context, id schemas.Shard, old, fresh tables.
 	if err != nil {
 		return false, fmt.Errorf("rebuild: %s: %w", subject, err)
 	}
-	seq, err := registry.FindFrame(ctx, r.shards, subject, old.Head, last.Sequence)
+	seq, err := streams.FindFrame(ctx, r.shards, subject, old.Head, last.Sequence)
 	if err != nil {
 		return false, err
 	}
-	p, err := registry.FrameFrom(ctx, r.shards, subject, seq)
+	p, err := streams.FrameFrom(ctx, r.shards, subject, seq)
 	return err == nil && p.Pos == old.Head && p.ShardRows == fresh.Rows, err
 }
 

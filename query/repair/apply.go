@@ -14,6 +14,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -157,7 +158,7 @@ func (r *Repairer) writeCheckpoint(ctx context.Context, subject string, l *lostL
 		msg := nats.NewMsg(subject)
 		msg.Data = data
 		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(now.seq, 10))
-		if _, err = r.js.PublishMsg(ctx, msg); !registry.LostRace(err) {
+		if _, err = r.js.PublishMsg(ctx, msg); !streams.LostRace(err) {
 			return err
 		}
 	}
@@ -190,7 +191,7 @@ func sameRouted(a, b schemas.Checkpoint) bool {
 
 // leave seals a shard at its head in ClickHouse: SHARDS lost its end, and its
 // next positions were given already.
-func (r *Repairer) leave(ctx context.Context, ref registry.ShardRef) error {
+func (r *Repairer) leave(ctx context.Context, ref streams.ShardRef) error {
 	head, rows, err := r.db.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return err
@@ -237,7 +238,7 @@ func (r *Repairer) leave(ctx context.Context, ref registry.ShardRef) error {
 
 // settleEnd settles the positions behind a shard's last frame, up to where it is
 // sealed.
-func (r *Repairer) settleEnd(ctx context.Context, ref registry.ShardRef) error {
+func (r *Repairer) settleEnd(ctx context.Context, ref streams.ShardRef) error {
 	e, err := r.reg.Shard(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return err
@@ -339,7 +340,7 @@ const maxBurnt = 10
 
 // head is a shard's head, and how far it lies above what ClickHouse has: rows that
 // carried it are gone on purpose.
-func (r *Repairer) head(ctx context.Context, ref registry.ShardRef) (head, absent uint64, err error) {
+func (r *Repairer) head(ctx context.Context, ref streams.ShardRef) (head, absent uint64, err error) {
 	pos, err := r.db.Head(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return 0, 0, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // Bounds of one insert, those of a sink.
@@ -55,7 +56,7 @@ func (r *Repairer) payloads(ctx context.Context, a *Action, frames []link) ([][]
 		}
 		before := len(out)
 		want := func() int { return len(frames) - len(out) }
-		err := registry.Read(ctx, r.js, schemas.StreamShards, a.ref.Subject(), l.seq, want, func(msg *jetstream.RawStreamMsg) (bool, error) {
+		err := streams.Read(ctx, r.js, schemas.StreamShards, a.ref.Subject(), l.seq, want, func(msg *jetstream.RawStreamMsg) (bool, error) {
 			if msg.Sequence != frames[len(out)].seq {
 				return false, nil // another source's turn, or a position that stands twice
 			}

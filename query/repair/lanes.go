@@ -12,8 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // lostLane is a lane whose checkpoint has to be written anew.
@@ -24,10 +24,10 @@ type lostLane struct {
 	cp    schemas.Checkpoint
 	// behind are shards of which ClickHouse has more than SHARDS: routers may not go
 	// on with them, because their next positions were given already.
-	behind []registry.ShardRef
+	behind []streams.ShardRef
 	// cut are shards that end early in SHARDS, those among them: what became of the
 	// frames behind is settled by the new checkpoint.
-	cut []registry.ShardRef
+	cut []streams.ShardRef
 }
 
 // planLanes adds the lanes whose checkpoint is gone, or does not fit EVENTS.
@@ -141,7 +141,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 			l.cut = append(l.cut, ref)
 		}
 	}
-	_, err := registry.Frames(ctx, r.shards, schemas.ShardsFilter(t.topic.Name), func(ref registry.ShardRef, pl schemas.Placed, _ uint64, _ time.Time) error {
+	_, err := streams.Frames(ctx, r.shards, schemas.ShardsFilter(t.topic.Name), func(ref streams.ShardRef, pl schemas.Placed, _ uint64, _ time.Time) error {
 		if t.lane[ref.ID] == n && pl.SourceSeq > routed && schemas.Windows(cp.Windows).Judge(pl.Frame) == schemas.Fresh {
 			cp.Windows = schemas.Windows(cp.Windows).Take(pl.Frame, pl.SourceSeq)
 		}
@@ -153,7 +153,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 	if l.fits {
 		cp.Frames, cp.Rows = max(cp.Frames, have.Frames), max(cp.Rows, have.Rows)
 	}
-	slices.SortFunc(l.cut, func(a, b registry.ShardRef) int { // a router asks for the youngest
+	slices.SortFunc(l.cut, func(a, b streams.ShardRef) int { // a router asks for the youngest
 		return t.entries[a.ID].CreatedAt.Compare(t.entries[b.ID].CreatedAt)
 	})
 	if err := r.countDead(ctx, t.topic.Name, routed, l); err != nil {
@@ -186,7 +186,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 // countDead adds the dead letters of a lane from behind message routed of EVENTS
 // that are still kept.
 func (r *Repairer) countDead(ctx context.Context, topic string, routed uint64, l *lostLane) error {
-	_, err := registry.Headers(ctx, r.shards, schemas.DeadSubject(topic), jetstream.DeliverAllPolicy, 0, func(msg jetstream.Msg, _ uint64) error {
+	_, err := streams.Headers(ctx, r.shards, schemas.DeadSubject(topic), jetstream.DeliverAllPolicy, 0, func(msg jetstream.Msg, _ uint64) error {
 		h := msg.Headers()
 		if _, _, token, err := schemas.EventsTokens(h.Get(schemas.HeaderSourceSubject)); err != nil || token != l.token {
 			return nil
@@ -213,12 +213,12 @@ func (r *Repairer) passStored(ctx context.Context, t *found, n int, l *lostLane)
 	if len(l.behind) == 0 {
 		return nil
 	}
-	in := map[schemas.Month][]registry.ShardRef{}
+	in := map[schemas.Month][]streams.ShardRef{}
 	for _, ref := range l.behind {
 		in[ref.Month] = append(in[ref.Month], ref)
 	}
 	follows := true
-	return registry.Read(ctx, r.js, schemas.StreamEvents, schemas.LaneFilter(t.topic.Name, l.token), l.cp.Source+1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	return streams.Read(ctx, r.js, schemas.StreamEvents, schemas.LaneFilter(t.topic.Name, l.token), l.cp.Source+1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		month, _, err := schemas.ParseEventsSubject(msg.Subject, &t.topic)
 		if err != nil {
 			follows = false

@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -24,7 +25,7 @@ type found struct {
 	counts  map[schemas.Shard]tables.Count
 	tallies map[schemas.Shard]registry.Tally
 	ledger  *registry.Ledger
-	where   map[schemas.Shard]registry.ShardRef
+	where   map[schemas.Shard]streams.ShardRef
 	// lanes has a checkpoint for each lane that has one.
 	lanes map[string]checkpoint
 	lane  map[schemas.Shard]int // NoLane: nobody knows
@@ -66,12 +67,12 @@ type checkpoint struct {
 }
 
 // refs are the shards that anything knows, in order.
-func (t *found) refs() []registry.ShardRef {
-	out := make([]registry.ShardRef, 0, len(t.where))
+func (t *found) refs() []streams.ShardRef {
+	out := make([]streams.ShardRef, 0, len(t.where))
 	for _, ref := range t.where {
 		out = append(out, ref)
 	}
-	slices.SortFunc(out, func(a, b registry.ShardRef) int {
+	slices.SortFunc(out, func(a, b streams.ShardRef) int {
 		return cmp.Or(cmp.Compare(a.Month, b.Month), cmp.Compare(a.ID, b.ID))
 	})
 	return out
@@ -90,9 +91,9 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	if t.counts, err = r.db.Counts(ctx, name); err != nil {
 		return err
 	}
-	t.where = map[schemas.Shard]registry.ShardRef{}
+	t.where = map[schemas.Shard]streams.ShardRef{}
 	for id, c := range t.counts {
-		t.where[id] = registry.ShardRef{Topic: name, Month: c.Month, ID: id}
+		t.where[id] = streams.ShardRef{Topic: name, Month: c.Month, ID: id}
 	}
 	if t.tallies, err = r.reg.Tallies(ctx, name); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 		return err
 	}
 	t.chains = map[schemas.Shard]chain{}
-	_, err = registry.Frames(ctx, r.shards, schemas.ShardsFilter(name), func(ref registry.ShardRef, p schemas.Placed, seq uint64, at time.Time) error {
+	_, err = streams.Frames(ctx, r.shards, schemas.ShardsFilter(name), func(ref streams.ShardRef, p schemas.Placed, seq uint64, at time.Time) error {
 		t.chains[ref.ID] = t.chains[ref.ID].add(newLink(p, seq, at))
 		t.where[ref.ID] = ref
 		return nil
@@ -111,7 +112,7 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	}
 	// Checkpoints behind the frames they speak of.
 	t.lanes = map[string]checkpoint{}
-	err = registry.LastMessages(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *jetstream.RawStreamMsg) error {
+	err = streams.LastMessages(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *jetstream.RawStreamMsg) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok && err == nil {
 			t.lanes[lane] = checkpoint{cp, msg.Sequence}
@@ -137,7 +138,7 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	t.entries, t.moved = map[schemas.Shard]registry.Shard{}, map[schemas.Shard]bool{}
 	for _, e := range entries {
 		t.entries[e.ID] = e
-		t.where[e.ID] = registry.ShardRef{Topic: name, Month: e.Month, ID: e.ID}
+		t.where[e.ID] = streams.ShardRef{Topic: name, Month: e.Month, ID: e.ID}
 	}
 	t.short = registry.Unsettled(before, t.tail, func(id schemas.Shard) registry.Tally { return t.tallies[id] })
 	for _, b := range before {

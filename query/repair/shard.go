@@ -9,11 +9,12 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
 // planShard adds what one shard needs: its rows against its frames.
-func (r *Repairer) planShard(ctx context.Context, t *found, ref registry.ShardRef, p *Plan) error {
+func (r *Repairer) planShard(ctx context.Context, t *found, ref streams.ShardRef, p *Plan) error {
 	c := t.chains[ref.ID]
 	e, tally := t.entries[ref.ID], t.tallies[ref.ID]
 	if e.Gone() || len(c) > 0 && c.last().cleared == schemas.ClearedDropped {
@@ -80,14 +81,14 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref registry.ShardRe
 }
 
 // recover looks for a gap's frames in EVENTS.
-func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref registry.ShardRef, c chain, g gap, lane int) ([]link, error) {
+func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref streams.ShardRef, c chain, g gap, lane int) ([]link, error) {
 	from, to := c[g.after-1].source, c[g.after].source
 	var cands []candidate
 	if lane == schemas.NoLane {
 		return nil, nil
 	}
 	subject := schemas.EventsSubject(ref.Topic, ref.Month, lane)
-	err := registry.Read(ctx, r.js, schemas.StreamEvents, subject, from, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Read(ctx, r.js, schemas.StreamEvents, subject, from, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
 		if msg.Sequence > to {
 			return false, nil
 		}
@@ -110,7 +111,7 @@ func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref regist
 
 // shardPlan is the decisions about one shard. It does no I/O.
 type shardPlan struct {
-	ref    registry.ShardRef
+	ref    streams.ShardRef
 	topic  *schemas.Topic
 	held   chain // what SHARDS holds
 	chain  chain // and what was recovered

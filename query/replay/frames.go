@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // Frames are asked for in batches and given on when a batch is whole, so that a
@@ -63,12 +64,12 @@ func (j *Job) read(ctx context.Context, s *shard, after mark, batch int, f func(
 		if upTo == 0 {
 			continue
 		}
-		seq, err := registry.FindFrame(ctx, j.r.stream, s.subject, next, s.tailSeq)
+		seq, err := streams.FindFrame(ctx, j.r.stream, s.subject, next, s.tailSeq)
 		if err != nil {
 			return err
 		}
-		first, err := registry.FrameFrom(ctx, j.r.stream, s.subject, seq)
-		if errors.Is(err, registry.ErrNotFound) {
+		first, err := streams.FrameFrom(ctx, j.r.stream, s.subject, seq)
+		if errors.Is(err, streams.ErrNoFrame) {
 			return fmt.Errorf("%w: %s has no frame of %s any more, not even the last; run `almanac verify %s`", ErrLost, schemas.StreamShards, s.Name(), s.Topic)
 		}
 		if err != nil {
@@ -132,7 +133,7 @@ func (j *Job) readFrames(ctx context.Context, s *shard, seq uint64, after *mark,
 	for whole := true; whole && next <= upTo; {
 		var units []*unit
 		size := 0
-		err := registry.Read(ctx, j.r.cfg.Registry.JetStream(), schemas.StreamShards, s.subject, seq, func() int { return batch - len(units) },
+		err := streams.Read(ctx, j.r.cfg.Registry.JetStream(), schemas.StreamShards, s.subject, seq, func() int { return batch - len(units) },
 			func(msg *jetstream.RawStreamMsg) (bool, error) {
 				p, err := schemas.ParsePlaced(msg.Header)
 				if err != nil {

@@ -1,4 +1,4 @@
-package registry
+package streams
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func Read(ctx context.Context, js jetstream.JetStream, stream, filter string, fr
 		msgs, err := jetstreamext.GetBatch(ctx, js, stream, n,
 			jetstreamext.GetBatchSubject(filter), jetstreamext.GetBatchSeq(max(from, 1)), jetstreamext.GetBatchMaxBytes(readBytes))
 		if err != nil {
-			return fmt.Errorf("registry: reading %s of %s: %w", filter, stream, err)
+			return fmt.Errorf("streams: reading %s of %s: %w", filter, stream, err)
 		}
 		pending := ""
 		for msg, err := range msgs {
@@ -42,11 +42,11 @@ func Read(ctx context.Context, js jetstream.JetStream, stream, filter string, fr
 				return nil
 			}
 			if err != nil {
-				return fmt.Errorf("registry: reading %s of %s: %w", filter, stream, err)
+				return fmt.Errorf("streams: reading %s of %s: %w", filter, stream, err)
 			}
 			seq, err := strconv.ParseUint(LastValue(msg.Header, jetstream.SequenceHeader), 10, 64)
 			if err != nil || seq < from {
-				return fmt.Errorf("registry: reading %s of %s: the server gave message %d after %d", filter, stream, seq, from)
+				return fmt.Errorf("streams: reading %s of %s: the server gave message %d after %d", filter, stream, seq, from)
 			}
 			msg.Sequence = seq
 			more, err := f(msg)
@@ -59,7 +59,7 @@ func Read(ctx context.Context, js jetstream.JetStream, stream, filter string, fr
 		case "0":
 			return nil
 		case "": // neither messages nor that there are none
-			return errors.Join(fmt.Errorf("registry: reading %s of %s: %w", filter, stream, ErrCut), ctx.Err())
+			return errors.Join(fmt.Errorf("streams: reading %s of %s: %w", filter, stream, ErrCut), ctx.Err())
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package registry
+package streams
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 func FindFrame(ctx context.Context, shards jetstream.Stream, subject string, pos, tailSeq uint64) (uint64, error) {
 	seq, err := findFirst(ctx, shards, subject, tailSeq, func(p schemas.Placed) bool { return p.Pos >= pos })
 	if err != nil {
-		return 0, fmt.Errorf("registry: finding position %d of %s: %w", pos, subject, err)
+		return 0, fmt.Errorf("streams: finding position %d of %s: %w", pos, subject, err)
 	}
 	return seq, nil
 }
@@ -35,11 +35,11 @@ func FrameBefore(ctx context.Context, shards jetstream.Stream, subject string, p
 	}
 	for step := 2 * (tailPos - pos); step < tailSeq; step *= 2 {
 		p, err := FrameFrom(ctx, shards, subject, tailSeq-step)
-		if errors.Is(err, ErrNotFound) { // the last one is gone as well
+		if errors.Is(err, ErrNoFrame) { // the last one is gone as well
 			return tailSeq, nil
 		}
 		if err != nil {
-			return 0, fmt.Errorf("registry: finding what stands before position %d: %w", pos, err)
+			return 0, fmt.Errorf("streams: finding what stands before position %d: %w", pos, err)
 		}
 		if p.Pos <= pos {
 			return tailSeq - step, nil
@@ -54,7 +54,7 @@ func FrameBefore(ctx context.Context, shards jetstream.Stream, subject string, p
 func FindBehind(ctx context.Context, shards jetstream.Stream, subject string, source, tailSeq uint64) (uint64, error) {
 	seq, err := findFirst(ctx, shards, subject, tailSeq, func(p schemas.Placed) bool { return p.SourceSeq > source })
 	if err != nil {
-		return 0, fmt.Errorf("registry: finding what %s has from behind %d: %w", subject, source, err)
+		return 0, fmt.Errorf("streams: finding what %s has from behind %d: %w", subject, source, err)
 	}
 	return seq, nil
 }
@@ -76,7 +76,7 @@ func findFirst(ctx context.Context, shards jetstream.Stream, subject string, tai
 			return true
 		}
 		p, err := FrameFrom(ctx, shards, subject, first+uint64(i))
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, ErrNoFrame) {
 			return true // nothing of the shard from here on
 		}
 		failed = err
@@ -90,14 +90,14 @@ func findFirst(ctx context.Context, shards jetstream.Stream, subject string, tai
 func FrameFrom(ctx context.Context, shards jetstream.Stream, subject string, seq uint64) (schemas.Placed, error) {
 	msg, err := shards.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return schemas.Placed{}, fmt.Errorf("%w: %s from message %d on", ErrNotFound, subject, seq)
+		return schemas.Placed{}, fmt.Errorf("%w: %s from message %d on", ErrNoFrame, subject, seq)
 	}
 	if err != nil {
-		return schemas.Placed{}, fmt.Errorf("registry: %s from message %d on: %w", subject, seq, err)
+		return schemas.Placed{}, fmt.Errorf("streams: %s from message %d on: %w", subject, seq, err)
 	}
 	p, err := schemas.ParsePlaced(msg.Header)
 	if err != nil {
-		return p, fmt.Errorf("registry: %s message %d: %w", subject, msg.Sequence, err)
+		return p, fmt.Errorf("streams: %s message %d: %w", subject, msg.Sequence, err)
 	}
 	return p, nil
 }
@@ -107,7 +107,7 @@ func FrameFrom(ctx context.Context, shards jetstream.Stream, subject string, seq
 func FirstAfter(ctx context.Context, s jetstream.Stream, t time.Time) (uint64, error) {
 	info, err := s.Info(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("registry: %w", err)
+		return 0, fmt.Errorf("streams: %w", err)
 	}
 	first, last := info.State.FirstSeq, info.State.LastSeq
 	var failed error
@@ -123,7 +123,7 @@ func FirstAfter(ctx context.Context, s jetstream.Stream, t time.Time) (uint64, e
 		return err != nil || msg.Time.After(t)
 	})
 	if failed != nil {
-		return 0, fmt.Errorf("registry: first message of %s after %s: %w", info.Config.Name, t.UTC().Format(time.RFC3339), failed)
+		return 0, fmt.Errorf("streams: first message of %s after %s: %w", info.Config.Name, t.UTC().Format(time.RFC3339), failed)
 	}
 	return first + uint64(n), nil
 }

@@ -1,4 +1,4 @@
-package registry
+package streams
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 // counted and did not give: damaged ones, and those purged meanwhile.
 func Headers(ctx context.Context, s jetstream.Stream, filter string, policy jetstream.DeliverPolicy, from uint64, f func(msg jetstream.Msg, seq uint64) error) (unread uint64, err error) {
 	fail := func(err error) (uint64, error) {
-		return 0, fmt.Errorf("registry: reading headers of %s: %w", filter, err)
+		return 0, fmt.Errorf("streams: reading headers of %s: %w", filter, err)
 	}
 	info, err := s.Info(ctx)
 	if err != nil {

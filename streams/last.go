@@ -1,4 +1,4 @@
-package registry
+package streams
 
 import (
 	"context"
@@ -11,10 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
 )
-
-// ErrCut: the server's answer ended before it was whole, as it does when a
-// request runs out of time. jetstreamext ends such an answer without an error.
-var ErrCut = errors.New("the answer is not whole")
 
 // maxLast is how many last messages are asked for at once; the server answers a
 // request for more than 1,024 with a refusal.

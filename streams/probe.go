@@ -1,0 +1,43 @@
+package streams
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// probeTime is how long a write may take before it counts as not happening:
+// many times what a busy disk needs to sync.
+const probeTime = 5 * time.Second
+
+// Probe stores a message in the registry's bucket and removes it. A server whose
+// disk was full or failed may answer every question and still store nothing,
+// silently, until it is restarted: only a write finds out. It covers JetStream
+// and the bucket. Another stream may be stuck alone, which no client can tell
+// without storing an event in it.
+func Probe(ctx context.Context, js jetstream.JetStream) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	subject := schemas.KVSubject(schemas.LeaseKey("probe", nats.NewInbox()[len(nats.InboxPrefix):]))
+	if _, err := js.Publish(ctx, subject, []byte("{}")); err != nil {
+		return fmt.Errorf("streams: storing a message to try it: %w", err)
+	}
+	return Purge(ctx, js, schemas.KVStream, subject)
+}
+
+// Purge removes all messages of a subject filter from a stream.
+func Purge(ctx context.Context, js jetstream.JetStream, stream, filter string) error {
+	s, err := js.Stream(ctx, stream)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(filter))
+	}
+	if err != nil {
+		return fmt.Errorf("streams: purging %s of %s: %w", filter, stream, err)
+	}
+	return nil
+}
