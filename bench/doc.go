@@ -30,6 +30,12 @@
 // producers, fits cost = a · size^b (fit.go), and draws it (plot.go). Each is
 // written as soon as it is measured, beside what other runs left (curve.go).
 //
+// # Steady loads
+//
+// Load (load.go) runs an `almanac up` and offers it so many events a second for
+// minutes. What each process used is read three times from the kernel and from
+// ClickHouse's counters (usage.go); the differences are the costs (loadresult.go).
+//
 // # Records
 //
 // A Report is a whole run with its machine (machine.go, no names in it). Falls

@@ -24,7 +24,7 @@ type Engine struct {
 // counters reads ClickHouse's counters since its start.
 func counters(ctx context.Context, cfg *Config) (map[string]uint64, error) {
 	rows, err := cfg.DB.Conn().Query(ctx, "SELECT event, value FROM system.events WHERE event IN "+
-		"('InsertQuery','InsertedRows','Merge','MergedRows','MergeTotalMilliseconds','FileSyncElapsedMicroseconds','DirectorySyncElapsedMicroseconds')")
+		"('InsertQuery','InsertedRows','Merge','MergedRows','MergeTotalMilliseconds','FileSyncElapsedMicroseconds','DirectorySyncElapsedMicroseconds','FileSync','DirectorySync')")
 	if err != nil {
 		return nil, fmt.Errorf("bench: ClickHouse's counters: %w", err)
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func (s *Suite) watchMarks(ctx context.Context, cfg *Config) (byQuery, bySQL sam
 		)
 		tick := time.NewTicker(markEvery)
 		defer tick.Stop()
-		n := s.size(marks)
+		n := cmp.Or(s.markCount, s.size(marks))
 		for i := range n {
 			s.Progress("", name, i, n)
 			select {
@@ -125,7 +126,7 @@ func (s *Suite) watchMarks(ctx context.Context, cfg *Config) (byQuery, bySQL sam
 	asking, stop := context.WithCancel(ctx)
 	asked := make(chan struct{})
 	go func() { defer close(asked); sql.run(asking) }()
-	bySQL, err = phase("visible by SQL", marks, sql.seen)
+	bySQL, err = phase("visible by SQL", max(marks, s.markCount), sql.seen)
 	stop()
 	<-asked
 	return byQuery, bySQL, err

@@ -25,12 +25,13 @@ type paced struct {
 	gen         *generator
 	rate        float64 // events a second
 	sampleEvery int     // 0: none
+	tick        time.Duration
 	logged      int
 	own, late   samples
 }
 
 func (w *paced) run(ctx context.Context) error {
-	tick := time.NewTicker(paceTick)
+	tick := time.NewTicker(w.tick)
 	defer tick.Stop()
 	began := time.Now()
 	for {
@@ -55,22 +56,29 @@ func (w *paced) run(ctx context.Context) error {
 }
 
 // startPaced runs cfg.Producers of them at rate in all, until the returned stop.
-// Every one has its own connection and the policy drop_newest, so none waits.
 func startPaced(ctx context.Context, cfg *Config, rate float64, sampleEvery int) (stop func() ([]*paced, error), err error) {
+	ws, stopAll, err := startPacedAt(ctx, cfg, rate, sampleEvery, paceTick)
+	return func() ([]*paced, error) { return ws, stopAll() }, err
+}
+
+// startPacedAt is startPaced with the producers at hand while they run, and each
+// waking once a tick. Every one has its own connection and the policy drop_newest,
+// so none waits.
+func startPacedAt(ctx context.Context, cfg *Config, rate float64, sampleEvery int, tick time.Duration) (ws []*paced, stop func() error, err error) {
 	running, cancel := context.WithCancel(ctx)
 	g, running := errgroup.WithContext(running)
-	ws := make([]*paced, cfg.Producers)
+	ws = make([]*paced, cfg.Producers)
 	for i := range ws {
 		p, err := producer.Connect(ctx, cfg.NATSURL, producer.Config{Topic: cfg.topicName(i % cfg.Topics), Stderr: io.Discard})
 		if err != nil {
 			cancel()
 			_ = g.Wait()
-			return nil, err
+			return nil, nil, err
 		}
-		ws[i] = &paced{p: p, gen: newGenerator(uint64(i+1), cfg.EventBytes), rate: rate / float64(cfg.Producers), sampleEvery: sampleEvery}
+		ws[i] = &paced{p: p, gen: newGenerator(uint64(i+1), cfg.EventBytes), rate: rate / float64(cfg.Producers), sampleEvery: sampleEvery, tick: tick}
 		g.Go(func() error { return ws[i].run(running) })
 	}
-	return func() ([]*paced, error) {
+	return ws, func() error {
 		cancel()
 		err := g.Wait()
 		for _, w := range ws {
@@ -78,6 +86,6 @@ func startPaced(ctx context.Context, cfg *Config, rate float64, sampleEvery int)
 				err = e
 			}
 		}
-		return ws, err
+		return err
 	}, nil
 }

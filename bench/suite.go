@@ -40,6 +40,8 @@ type Suite struct {
 	Size Size
 	// Progress hears what goes on; may be nil.
 	Progress func(figure, phase string, done, of int)
+
+	markCount int // of each phase of visible; 0: as many as Size says
 }
 
 // Measure is one file of this package: it returns a figure, or a few that come

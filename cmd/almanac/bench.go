@@ -24,14 +24,15 @@ ceiling. The ratio of the two is what can be compared between machines and
 changes; the rates depend on what else the machine does.
 
 With --all every figure that has a bar is measured, and 1 is the exit code when
-one misses it. --growth shows how costs grow. Both want a machine that does
-nothing else.`,
+one misses it. --growth shows how costs grow, --load what an event costs at the
+steady loads people have. All three want a machine that does nothing else.`,
 		Example: `  almanac bench --events 1000000
   almanac bench --all -o json
   almanac bench --all --only log,log-p99 --quick
   almanac bench --all --quick --against bench/recorded.json
   almanac bench --growth --write bench
-  almanac bench --growth --only shards,months -o json`,
+  almanac bench --growth --only shards,months -o json
+  almanac bench --load --only 1000,20000x64 --load-for 3m --load-warm 30s`,
 		Args: unknownCommand,
 		RunE: a.does(a.bench),
 	}
@@ -45,6 +46,7 @@ nothing else.`,
 	cmd.Flags().String("compression", string(schemas.CompressionAuto), fmt.Sprintf("`METHOD` of the frames: %v", schemas.Compressions))
 	cmd.Flags().Int("inserts", 0, "inserts at once (default: the processors, at least 2)")
 	suiteFlags(cmd)
+	loadFlags(cmd)
 	cmd.AddCommand(a.benchProduceCommand())
 	return cmd
 }

@@ -18,6 +18,8 @@ import (
 // benchSuite is which figures are wanted, and where they go.
 type benchFlags struct {
 	all, growth          bool
+	loads                []bench.LoadPoint
+	load                 bench.LoadConfig
 	size                 bench.Size
 	only                 []string
 	write, record, check string
@@ -50,18 +52,26 @@ func suiteOf(cmd *cobra.Command) (f benchFlags, err error) {
 	f.write, _ = cmd.Flags().GetString("write")
 	f.record, _ = cmd.Flags().GetString("record")
 	f.check, _ = cmd.Flags().GetString("against")
+	if f.loads, f.load, err = loadsOf(cmd, f.only); err != nil {
+		return f, err
+	}
 	switch {
+	case len(f.loads) > 0 && (f.all || f.growth || f.check != "" || f.record != "" || f.size != bench.Full):
+		return f, usageError{errors.New("--load stands alone: pass it without --all, --growth, --record, --against, --short and --quick")}
 	case f.growth && (f.all || f.check != "" || f.record != ""):
 		return f, usageError{errors.New("--growth stands alone: give it without --all, --record and --against")}
 	case quick && less:
 		return f, usageError{errors.New("--quick and --short are two sizes: give one of them")}
 	case !f.wanted() && (f.size != bench.Full || f.write != "" || f.record != ""):
-		return f, usageError{errors.New("--short, --quick, --write and --record belong to --all or --growth: give one of them")}
+		return f, usageError{errors.New("--short, --quick, --write and --record belong to --all, --growth or --load: give one of them")}
 	case len(f.only) == 0 && f.check != "" && !f.all:
 		f.only = bench.CheckNames()
 	}
 	if f.growth {
 		return f, growthOnly(f.only)
+	}
+	if len(f.loads) > 0 {
+		return f, nil
 	}
 	if _, err := bench.Selected(f.only); err != nil {
 		return f, usageError{fmt.Errorf("--only: %w%s", err, suggestion(f.only[0], bench.Names(), ""))}
@@ -71,7 +81,7 @@ func suiteOf(cmd *cobra.Command) (f benchFlags, err error) {
 
 // wanted says whether the suite runs, and not the one plain comparison.
 func (f *benchFlags) wanted() bool {
-	return f.all || f.growth || len(f.only) > 0 || f.check != ""
+	return f.all || f.growth || len(f.loads) > 0 || len(f.only) > 0 || f.check != ""
 }
 
 // errMissed is a bar that was missed, said in the table.
@@ -97,6 +107,9 @@ func (a *app) benchSuite(ctx context.Context, s *settings, f benchFlags, output 
 	if terminal(a.stderr) {
 		suite.Progress = func(figure, phase string, done, of int) { a.benchProgress(figure+": "+phase, done, of) }
 		defer func() { _, _ = fmt.Fprintln(a.stderr) }()
+	}
+	if len(f.loads) > 0 {
+		return a.benchLoad(ctx, suite, f, output)
 	}
 	if f.growth {
 		return a.benchGrowth(ctx, suite, f, output)

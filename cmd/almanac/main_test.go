@@ -18,8 +18,9 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
-// asCommand makes the test binary be the command.
-const asCommand = "ALMANAC_TEST_COMMAND"
+// asCommand makes the test binary be the command, and the processes that it starts
+// itself without the settings of its own environment.
+const asCommand = "TEST_ALMANAC_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/bench"
+)
+
+func loadFlags(cmd *cobra.Command) {
+	cmd.Flags().Bool("load", false, "measure what an event costs at steady loads (an hour and a half); --only takes events a second, or RATExTOPICS")
+	cmd.Flags().Duration("load-for", 0, "how long each load of --load is measured (default 10m)")
+	cmd.Flags().Duration("load-warm", 0, "how long each load of --load is offered before (default 2m)")
+	cmd.Flags().Int("load-marks", 0, "events whose way to query, and to SQL, is timed afterwards (default 150)")
+}
+
+// loadsOf are the loads that are wanted, nil without --load.
+func loadsOf(cmd *cobra.Command, only []string) (points []bench.LoadPoint, lc bench.LoadConfig, err error) {
+	wanted, _ := cmd.Flags().GetBool("load")
+	if !wanted {
+		for _, name := range []string{"load-for", "load-warm", "load-marks"} {
+			if cmd.Flags().Changed(name) {
+				return nil, lc, usageError{fmt.Errorf("--%s belongs to --load: pass it too", name)}
+			}
+		}
+		return nil, lc, nil
+	}
+	lc.For, _ = cmd.Flags().GetDuration("load-for")
+	lc.Warm, _ = cmd.Flags().GetDuration("load-warm")
+	lc.Marks, _ = cmd.Flags().GetInt("load-marks")
+	if lc.For < 0 || lc.Warm < 0 || lc.Marks < 0 {
+		return nil, lc, usageError{errors.New("--load-for, --load-warm and --load-marks must not be negative")}
+	}
+	if len(only) == 0 {
+		return bench.LoadPoints(), lc, nil
+	}
+	for _, o := range only {
+		p, err := bench.ParseLoadPoint(o)
+		if err != nil {
+			return nil, lc, usageError{fmt.Errorf("--only: %w", err)}
+		}
+		points = append(points, p)
+	}
+	return points, lc, nil
+}
+
+// benchLoad measures one load after the other and prints them. Where they are to be
+// written, that is done after each: a run that is stopped keeps what it has.
+func (a *app) benchLoad(ctx context.Context, suite *bench.Suite, f benchFlags, output string) error {
+	r := bench.LoadReport{}
+	var err error
+	if r.Machine, err = suite.DescribeMachine(ctx); err != nil {
+		return err
+	}
+	var failed error
+	for _, p := range f.loads {
+		named := *suite
+		named.Progress = func(_, phase string, done, of int) {
+			if suite.Progress != nil {
+				suite.Progress(p.String(), phase, done, of)
+			}
+		}
+		l, err := named.Load(ctx, p, f.load)
+		if ctx.Err() != nil {
+			return errors.Join(failed, errInterrupted)
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("load %s: %w", p, err))
+			a.note("load %s: not measured: %v", p, err)
+			continue
+		}
+		r.Loads = append(r.Loads, *l)
+		if f.write != "" {
+			if err := r.Write(f.write); err != nil {
+				return errors.Join(failed, err)
+			}
+		}
+	}
+	if output == asJSON {
+		return errors.Join(a.printJSON(r), failed)
+	}
+	for i := range r.Loads {
+		if err := a.printLoad(&r.Loads[i]); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+func (a *app) printLoad(r *bench.LoadResult) error {
+	t := newTable("What", "Figure")
+	row := func(what, format string, v ...any) { t.AppendRow([]any{what, fmt.Sprintf(format, v...)}) }
+	row("load", "%d events/s over %d topics of %d lanes, %.0f s after %.0f s; %d dropped", r.Rate, r.Topics, r.Lanes, r.Seconds, r.WarmSeconds, r.Dropped)
+	row("CPU an event", "%.1f µs: up %.1f, ClickHouse %.1f (halves %.1f, %.1f), producers %.1f", r.CPU(), r.UpCPU, r.EngineCPU, r.EngineFirstCPU, r.EngineSecondCPU, r.ProducerCPU)
+	row("bytes written an event", "up %.0f, ClickHouse %.0f: %.1f × the %.1f of a merged one", r.UpWritten, r.EngineWritten, r.WrittenShare, r.MergedBytes)
+	row("syncs an event", "ClickHouse %.5f; messages of EVENTS %.5f, of SHARDS %.5f; write calls of up %.4f", r.EngineSyncs, r.EventsMessages, r.ShardsMessages, r.UpWrites)
+	row("inserts", "%d of %.0f rows", r.Inserts, r.RowsPerInsert)
+	row("merges", "%.2f rows rewritten an event, levels up to %d", r.MergedRows, r.MaxLevel)
+	row("disk", "%s held for %s live, %.1f × at most; %d parts, %d live", humanBytes(float64(r.HeldBytes)), humanBytes(float64(r.LiveBytes)), r.HeldShare, r.Parts, r.LiveParts)
+	row("resident", "up %s (middle %s, peak %s), ClickHouse %s (middle %s)", humanBytes(float64(r.UpResident)), humanBytes(float64(r.UpMiddle)), humanBytes(float64(r.UpPeakBytes)), humanBytes(float64(r.EngineResident)), humanBytes(float64(r.EngineMiddle)))
+	row("open files", "up %d, ClickHouse %d (middle %d)", r.UpOpen, r.EngineOpen, r.EngineOpenMiddle)
+	row("accepted until seen", "query p50 %.0f, p99 %.0f ms; SQL p50 %.0f, p99 %.0f ms", r.QueryP50Millis, r.QueryP99Millis, r.SQLP50Millis, r.SQLP99Millis)
+	row("other work", "%.2f cores", r.OtherCores)
+	return a.printTable(t)
+}
