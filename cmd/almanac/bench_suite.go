@@ -232,7 +232,7 @@ func (a *app) benchProduceCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := findDoors(s, false)
+			d, err := findEndpoints(s, false)
 			if err != nil {
 				return err
 			}

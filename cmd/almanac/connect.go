@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,75 +17,8 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// doors are where the servers of a running Almanac are.
-type doors struct {
-	nats       string
-	clickhouse string // DSN of the HTTP interface
-	// clickhouseTCP is host:port of the native protocol, where an up said so.
-	clickhouseTCP string
-	// readerUser may only read; empty where Almanac made no users.
-	readerUser, readerPassword string
-	// http is Almanac's own interface; empty when there is none, or it is not known.
-	http string
-	// dir is the data directory that said so; empty when both were given.
-	dir string
-}
-
-// findDoors takes what was given, and the rest from the addresses an `up` wrote
-// into its data directory. What is not needed may be missing.
-func findDoors(s *settings, needClickHouse bool) (doors, error) {
-	var d doors
-	if s.NATS == "" || s.ClickHouse == "" && needClickHouse {
-		a, err := embedded.ReadAddresses(s.Data)
-		if err != nil {
-			return d, err
-		}
-		d = doors{nats: a.NATS, http: a.HTTP, clickhouseTCP: a.ClickHouseTCP, readerUser: a.ReaderUser, readerPassword: a.ReaderPassword, dir: s.Data}
-		if d.clickhouse, err = withAccount(a.ClickHouseHTTP, a.User, a.Password, a.Database); err != nil {
-			return d, err
-		}
-	}
-	if s.NATS != "" {
-		d.nats, d.http = s.NATS, ""
-		if !isURL(s.NATS) {
-			d.nats = "nats://" + s.NATS // the address an up was told to listen on
-		}
-	}
-	if s.ClickHouse != "" {
-		d.readerUser, d.readerPassword = "", ""
-		var err error
-		if d.clickhouse, err = httpDSN(s.ClickHouse); err != nil {
-			return d, configError{err}
-		}
-	}
-	if s.NATS != "" && (s.ClickHouse != "" || !needClickHouse) {
-		d.dir = ""
-	}
-	return d, nil
-}
-
-func isURL(s string) bool { return strings.Contains(s, "://") }
-
-// httpDSN is the HTTP interface behind any ClickHouse DSN.
-func httpDSN(dsn string) (string, error) {
-	c, err := embedded.NewClickHouse(embedded.ClickHouseConfig{Engine: embedded.Engine{Kind: embedded.EngineRemote, DSN: dsn}})
-	if err != nil {
-		return "", err
-	}
-	return withAccount(c.HTTPURL(), c.User(), c.Password(), c.Database())
-}
-
-func withAccount(base, user, password, database string) (string, error) {
-	u, err := url.Parse(base)
-	if err != nil {
-		return "", fmt.Errorf("the address of ClickHouse: %w", err)
-	}
-	u.User, u.Path = url.UserPassword(user, password), "/"+database
-	return u.String(), nil
-}
-
 // natsOptions are those of every connection: it comes back for as long as it takes.
-func natsOptions(s *settings, d doors, name string) []nats.Option {
+func natsOptions(s *settings, d endpoints, name string) []nats.Option {
 	opts := []nats.Option{
 		nats.Name("almanac " + name),
 		nats.MaxReconnects(-1),
@@ -99,7 +31,7 @@ func natsOptions(s *settings, d doors, name string) []nats.Option {
 	if s.NATSCreds != "" {
 		opts = append(opts, nats.UserCredentials(s.NATSCreds))
 	}
-	if d.dir != "" {
+	if d.followNATS {
 		opts = append(opts, nats.SetCustomDialer(follower{d.dir}))
 	}
 	return opts
@@ -129,8 +61,8 @@ func (f follower) Dial(network, address string) (net.Conn, error) {
 
 // openTables prepares the connections to ClickHouse, which follow an `up` and its
 // engine as those to NATS do.
-func openTables(d doors) (*tables.DB, error) {
-	if d.dir == "" || d.readerUser == "" { // given, or an engine that is elsewhere
+func openTables(d endpoints) (*tables.DB, error) {
+	if !d.followClickHouse {
 		return tables.Open(d.clickhouse)
 	}
 	return tables.OpenBy(d.clickhouse, func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -171,7 +103,7 @@ func dialNATS(url string, opts ...nats.Option) (*nats.Conn, error) {
 
 // session is a verb's connections to a running Almanac.
 type session struct {
-	doors
+	endpoints
 	nc  *nats.Conn
 	reg *registry.Registry
 	db  *tables.DB
@@ -180,7 +112,7 @@ type session struct {
 }
 
 // openRegistry connects to NATS and its registry; db stays nil.
-func openRegistry(ctx context.Context, s *settings, d doors) (*session, error) {
+func openRegistry(ctx context.Context, s *settings, d endpoints) (*session, error) {
 	nc, err := dialNATS(d.nats, natsOptions(s, d, "cli")...)
 	if err != nil {
 		return nil, err
@@ -190,12 +122,12 @@ func openRegistry(ctx context.Context, s *settings, d doors) (*session, error) {
 		nc.Close()
 		return nil, err
 	}
-	return &session{doors: d, nc: nc, reg: reg, replayWindow: s.ReplayWindow}, nil
+	return &session{endpoints: d, nc: nc, reg: reg, replayWindow: s.ReplayWindow}, nil
 }
 
 // open connects to both servers and makes a reader over them.
 func open(ctx context.Context, s *settings) (*session, *query.Reader, error) {
-	d, err := findDoors(s, true)
+	d, err := findEndpoints(s, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -210,6 +142,18 @@ func open(ctx context.Context, s *settings) (*session, *query.Reader, error) {
 		}
 	}
 	return nil, nil, errors.Join(err, c.Close())
+}
+
+// tellTarget prints where a verb that changes or removes something is about to do it.
+func (a *app) tellTarget(c *session) {
+	text := "on NATS " + c.nc.ConnectedAddr()
+	if c.clickhouse != "" {
+		text += " and ClickHouse " + masked(c.clickhouse)
+	}
+	if c.dir != "" {
+		text += ", the almanac up on " + c.dir
+	}
+	a.note("%s", text)
 }
 
 // Close drops the connections.

@@ -142,6 +142,7 @@ func (a *app) erase(ctx context.Context, cmd *cobra.Command, args []string) erro
 	if dry {
 		return a.erasePlan(ctx, cmd, x, req)
 	}
+	a.tellTarget(c)
 	e, err := x.Start(ctx, req)
 	if err != nil {
 		return badErasure(err)
@@ -219,6 +220,7 @@ func (a *app) eraseResume(ctx context.Context, cmd *cobra.Command, args []string
 	}
 	defer func() { _ = c.Close() }()
 	purge, _ := cmd.Flags().GetBool("purge")
+	a.tellTarget(c)
 	if len(args) == 1 {
 		e, err := x.Find(ctx, args[0])
 		if err != nil {
@@ -253,6 +255,7 @@ func (a *app) eraseRedact(ctx context.Context, cmd *cobra.Command, args []string
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	a.tellTarget(c)
 	e, err := x.Find(ctx, args[0])
 	if err == nil {
 		e, err = x.Redact(ctx, e.Topic, e.ID)
@@ -274,6 +277,7 @@ func (a *app) eraseForget(ctx context.Context, cmd *cobra.Command, args []string
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	a.tellTarget(c)
 	e, err := x.Find(ctx, args[0])
 	if err == nil {
 		err = x.Forget(ctx, e.Topic, e.ID, held)

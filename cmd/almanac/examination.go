@@ -42,12 +42,12 @@ func (e *examination) close() {
 func (e *examination) all(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, examinationTime)
 	defer cancel()
-	d, err := findDoors(e.s, true)
-	where := "in " + d.dir
+	d, err := findEndpoints(e.s, true)
+	where := "of the up on " + d.dir
 	if d.dir == "" {
-		where = "given"
+		where = "named by the settings"
 	}
-	if !e.verdict("addresses", err, "", "%s: NATS %s", where, masked(d.nats)) {
+	if !e.verdict("addresses", err, "", "%s: NATS %s, ClickHouse %s", where, masked(d.nats), masked(d.clickhouse)) {
 		return
 	}
 	e.process(ctx, d)
@@ -67,7 +67,7 @@ func (e *examination) all(ctx context.Context) {
 }
 
 // process asks the `up` itself.
-func (e *examination) process(ctx context.Context, d doors) {
+func (e *examination) process(ctx context.Context, d endpoints) {
 	if d.http == "" {
 		return
 	}
@@ -90,7 +90,7 @@ func (e *examination) process(ctx context.Context, d doors) {
 	e.note("fsync", warns, "see that the NATS server has sync_interval: always", "NATS runs elsewhere; whether it writes to disk before it acknowledges cannot be told from here")
 }
 
-func (e *examination) nats(ctx context.Context, d doors) bool {
+func (e *examination) nats(ctx context.Context, d endpoints) bool {
 	c, err := openRegistry(ctx, e.s, d)
 	if err != nil {
 		do := "start the server, or give another by --nats"
@@ -179,7 +179,7 @@ func liveMembers(ctx context.Context, kv jetstream.KeyValue, role string) (n int
 	return n, nil
 }
 
-func (e *examination) clickhouse(ctx context.Context, d doors) bool {
+func (e *examination) clickhouse(ctx context.Context, d endpoints) bool {
 	db, err := tables.Open(d.clickhouse)
 	if err != nil {
 		e.verdict("ClickHouse", err, "", "")
@@ -208,7 +208,7 @@ func (e *examination) clickhouse(ctx context.Context, d doors) bool {
 
 // account tries the account that people's SQL runs under: it must read, and must
 // not write.
-func (e *examination) account(ctx context.Context, d doors) {
+func (e *examination) account(ctx context.Context, d endpoints) {
 	if d.readerUser == "" {
 		e.note("SQL account", good, "", "none known: almanac sql uses the given one, with each statement made read-only")
 		return
@@ -266,7 +266,7 @@ func (e *examination) lag(ctx context.Context) {
 // lowDisk is where an `up` should be given more: merges need room for a while.
 const lowDisk = 2 << 30
 
-func (e *examination) disk(d doors) {
+func (e *examination) disk(d endpoints) {
 	if d.dir == "" {
 		return
 	}

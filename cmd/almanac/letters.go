@@ -87,6 +87,9 @@ func (a *app) settle(ctx context.Context, cmd *cobra.Command, topic string, drop
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	if !q.DryRun {
+		a.tellTarget(c)
+	}
 	desk, err := letters.New(ctx, c.nc, c.reg, []byte(s.PIIKey), c.db)
 	if err != nil {
 		return err
@@ -141,7 +144,7 @@ func outcomeTable(rows []letters.Outcome) table.Writer {
 
 // openNATS connects to NATS alone.
 func (a *app) openNATS(ctx context.Context, s *settings) (*session, error) {
-	d, err := findDoors(s, false)
+	d, err := findEndpoints(s, false)
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,9 @@ func (a *app) rebuild(ctx context.Context, cmd *cobra.Command, args []string) er
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	if !dry {
+		a.tellTarget(c)
+	}
 	cfg := rebuild.Config{NATS: c.nc, Registry: c.reg, DB: c.db}
 	switch {
 	case abort:

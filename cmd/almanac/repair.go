@@ -196,7 +196,7 @@ func (a *app) printActions(actions []repair.Action) error {
 // openDamaged connects to both servers where the registry may be gone: it is made
 // anew, empty, unless this is a dry run.
 func (a *app) openDamaged(ctx context.Context, s *settings, dry bool) (*session, error) {
-	d, err := findDoors(s, true)
+	d, err := findEndpoints(s, true)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,10 @@ func (a *app) openDamaged(ctx context.Context, s *settings, dry bool) (*session,
 	if err != nil {
 		return nil, err
 	}
-	c := &session{doors: d, nc: nc}
+	c := &session{endpoints: d, nc: nc}
+	if !dry {
+		a.tellTarget(c)
+	}
 	c.reg, err = registry.Open(ctx, nc)
 	if errors.Is(err, registry.ErrNoRegistry) {
 		var lost bool

@@ -106,13 +106,13 @@ func (a *app) replay(ctx context.Context, cmd *cobra.Command, args []string) err
 	if err != nil {
 		return err
 	}
-	return a.replayJob(ctx, job, pace, o, quiet)
+	return a.replayJob(ctx, c, job, pace, o, quiet)
 }
 
 // routingPatience is far above what a router takes, and short for who waits.
 const routingPatience = 10 * time.Second
 
-func (a *app) replayJob(ctx context.Context, job *replay.Job, pace replay.Pace, o string, quiet bool) error {
+func (a *app) replayJob(ctx context.Context, c *session, job *replay.Job, pace replay.Pace, o string, quiet bool) error {
 	out := a.stdout
 	printed := job.Spec().Kind == replay.IntoWriter
 	if printed && o == asJSON {
@@ -120,6 +120,9 @@ func (a *app) replayJob(ctx context.Context, job *replay.Job, pace replay.Pace, 
 	}
 	if printed && o == asTable {
 		out = &eventLines{w: bufio.NewWriter(a.stdout)}
+	}
+	if !printed {
+		a.tellTarget(c)
 	}
 	if !quiet {
 		a.note("job %s", job.ID())

@@ -30,7 +30,7 @@ func (a *app) router(ctx context.Context, cmd *cobra.Command, _ []string) error 
 	if err != nil {
 		return err
 	}
-	d, err := findDoors(s, false)
+	d, err := findEndpoints(s, false)
 	if err != nil {
 		return err
 	}

@@ -79,9 +79,9 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	if err != nil {
 		return err
 	}
-	d, err := findDoors(s, false)
+	d, err := findEndpoints(s, false)
 	if errors.Is(err, embedded.ErrNoAddresses) && s.Full == fullSpool {
-		d, err = doors{nats: nowhere, dir: s.Data}, nil
+		d, err = endpoints{nats: nowhere, dir: s.Data, followNATS: true}, nil
 	}
 	if err != nil {
 		return err

@@ -105,7 +105,7 @@ func (v *servers) stop() {
 
 // connect gives a connection for a part: without a socket when NATS is ours.
 func (v *servers) connect(name string, log zerolog.Logger) (*nats.Conn, error) {
-	opts := append(natsOptions(v.s, doors{}, name), watched(log)...)
+	opts := append(natsOptions(v.s, endpoints{}, name), watched(log)...)
 	if v.nats != nil {
 		return dialNATS(v.nats.ClientURL(), append(opts, nats.InProcessServer(v.nats))...)
 	}

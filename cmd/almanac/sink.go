@@ -29,7 +29,7 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	d, err := findDoors(s, true)
+	d, err := findEndpoints(s, true)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func (a *app) sql(ctx context.Context, cmd *cobra.Command, args []string) error 
 
 // printDSN prints where other clients find ClickHouse, and as whom.
 func (a *app) printDSN(cmd *cobra.Command, s *settings) error {
-	d, err := findDoors(s, true)
+	d, err := findEndpoints(s, true)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ const (
 )
 
 // readerDSN is the read-only account's address.
-func readerDSN(d doors, kind string) (string, error) {
+func readerDSN(d endpoints, kind string) (string, error) {
 	if d.readerUser == "" {
 		return "", errors.New("this ClickHouse was not started by almanac, which knows no read-only account of it; make one, and give clients that")
 	}

@@ -84,14 +84,9 @@ func topicSession(ctx context.Context, cmd *cobra.Command) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := findDoors(s, false)
+	d, err := findEndpoints(s, false)
 	if err != nil {
 		return nil, err
-	}
-	if d.clickhouse == "" { // NATS was given alone: ClickHouse may be known all the same
-		if full, err := findDoors(s, true); err == nil {
-			d = full
-		}
 	}
 	return openRegistry(ctx, s, d)
 }
@@ -183,6 +178,9 @@ func (a *app) topicsApply(ctx context.Context, cmd *cobra.Command, args []string
 		return err
 	}
 	yes, _ := cmd.Flags().GetBool("yes")
+	if !dryRun {
+		a.tellTarget(c)
+	}
 	sooner := map[string][]registry.Planned{}
 	for _, t := range topics { // all of them before the first is changed
 		planned, err := a.tightened(ctx, c, t, yes || dryRun)
