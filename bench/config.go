@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -21,8 +20,6 @@ type Config struct {
 	// EventBytes is about the size of an event: the sum of its strings. Default
 	// 200.
 	EventBytes int
-	// Compression of the topics' frames; default auto.
-	Compression schemas.Compression
 	// Inserts at once, of the sinks and of the ceiling; default as sinks.Config.
 	Inserts int
 

@@ -10,32 +10,23 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// disk compares what an event takes in SHARDS, by default and all in ZSTD, and in
-// ClickHouse once merged, with NDJSON of the very same events (every column but
+// disk compares what an event takes in SHARDS, and in ClickHouse once merged, with NDJSON of the very same events (every column but
 // month, shard and pos, in time order) under zstd.
 func disk(ctx context.Context, s *Suite) ([]Figure, error) {
-	auto, err := s.diskOf(ctx, schemas.CompressionAuto)
+	d, err := s.diskRun(ctx)
 	if err != nil {
 		return nil, err
 	}
-	zstd, err := s.diskOf(ctx, schemas.CompressionZSTD)
-	if err != nil {
-		return nil, err
-	}
-	how := "%s events of about %d bytes%s: %.1f bytes an event, against %.1f as NDJSON under zstd level 3 (written by ClickHouse)"
-	shards := func(name, what, in string, d *onDisk) Figure {
-		return atMost(name, what, d.StreamDisk/d.ndjson, unitRatio, 1,
-			how+", headers included, %.0f %% of the frames in LZ4; %.2f µs of CPU an event in all, %.2f of it the producers', %.2f ClickHouse's",
-			count(d.events), d.eventBytes, in, d.StreamDisk, d.ndjson, 100*d.LZ4Share, d.cpu(), d.CPUMicros["producer"], d.CPUMicros["clickhouse"]).
-			raw("bytes_per_event", d.StreamDisk, "lz4_share", d.LZ4Share, "ndjson_zstd_bytes_per_event", d.ndjson,
-				"cpu_us_per_event", d.cpu(), "producer_cpu_us_per_event", d.CPUMicros["producer"], "clickhouse_cpu_us_per_event", d.CPUMicros["clickhouse"])
-	}
+	how := "%s events of about %d bytes: %.1f bytes an event, against %.1f as NDJSON under zstd level 3 (written by ClickHouse)"
 	return []Figure{
-		shards("disk_shards", "bytes of an event in SHARDS, against NDJSON and zstd", "", auto),
-		shards("disk_shards_zstd", "the same, of a topic whose compression is zstd", " in ZSTD", zstd),
-		atMost("disk_clickhouse", "bytes of an event in ClickHouse, merged, against NDJSON and zstd", auto.TableDisk/auto.ndjson, unitRatio, 0.7,
-			how+", after OPTIMIZE FINAL, indexes included", count(auto.events), auto.eventBytes, "", auto.TableDisk, auto.ndjson).
-			raw("bytes_per_event", auto.TableDisk, "ndjson_zstd_bytes_per_event", auto.ndjson),
+		atMost("disk_shards", "bytes of an event in SHARDS, against NDJSON and zstd", d.StreamDisk/d.ndjson, unitRatio, 1,
+			how+", headers included; %.2f µs of CPU an event in all, %.2f of it the producers', %.2f ClickHouse's",
+			count(d.events), d.eventBytes, d.StreamDisk, d.ndjson, d.cpu(), d.CPUMicros["producer"], d.CPUMicros["clickhouse"]).
+			raw("bytes_per_event", d.StreamDisk, "ndjson_zstd_bytes_per_event", d.ndjson,
+				"cpu_us_per_event", d.cpu(), "producer_cpu_us_per_event", d.CPUMicros["producer"], "clickhouse_cpu_us_per_event", d.CPUMicros["clickhouse"]),
+		atMost("disk_clickhouse", "bytes of an event in ClickHouse, merged, against NDJSON and zstd", d.TableDisk/d.ndjson, unitRatio, 0.7,
+			how+", after OPTIMIZE FINAL, indexes included", count(d.events), d.eventBytes, d.TableDisk, d.ndjson).
+			raw("bytes_per_event", d.TableDisk, "ndjson_zstd_bytes_per_event", d.ndjson),
 	}, nil
 }
 
@@ -54,14 +45,14 @@ func (d *onDisk) cpu() (sum float64) {
 	return sum
 }
 
-// diskOf runs events through a house of their own and merges what was stored.
-func (s *Suite) diskOf(ctx context.Context, by schemas.Compression) (*onDisk, error) {
+// diskRun runs events through servers of their own and merges what was stored.
+func (s *Suite) diskRun(ctx context.Context) (*onDisk, error) {
 	h, err := s.House(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
-	cfg := s.config(h, Config{Events: s.size(2_000_000), Compression: by, prefix: "disk_" + string(by) + "_"})
+	cfg := s.config(h, Config{Events: s.size(2_000_000), prefix: "disk_"})
 	topics, err := declare(ctx, &cfg)
 	if err != nil {
 		return nil, err

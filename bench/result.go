@@ -30,10 +30,6 @@ type Result struct {
 	StreamDisk float64 `json:"shards_bytes_per_event"` // in SHARDS, with headers
 	TableDisk  float64 `json:"table_bytes_per_event"`  // in ClickHouse, as merged so far
 
-	// LZ4Share is how much of the frames is in LZ4, 0 to 1; the others are in ZSTD.
-	// The ceiling takes as many.
-	LZ4Share float64 `json:"lz4_share"`
-
 	Frames        int    `json:"frames"`
 	PeakRSSBytes  int64  `json:"peak_rss_bytes"` // this process
 	CPUs          int    `json:"cpus"`

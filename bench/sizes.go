@@ -27,9 +27,6 @@ func sizes(ctx context.Context, cfg *Config, res *Result) error {
 	for _, n := range info.State.Subjects {
 		res.Frames += int(n)
 	}
-	if res.LZ4Share, err = lz4Share(ctx, s, cfg, info.State.FirstSeq, info.State.LastSeq); err != nil {
-		return err
-	}
 	var wire uint64
 	for i := range cfg.Topics {
 		entries, err := cfg.Registry.Shards(ctx, cfg.topicName(i), 0)

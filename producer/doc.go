@@ -26,8 +26,7 @@
 // One goroutine (sender.go) encodes closed frames, gives each the next seq of
 // its lane, publishes it, and settles it when JetStream answers (answer.go).
 // When frames are filled faster than it encodes, the call to Log that fills one
-// encodes it, about half a millisecond of work; it still waits for nobody. Frames
-// are in LZ4 then, which takes half the time of ZSTD (squeeze.go).
+// encodes it, about a millisecond of work; it does not wait.
 //
 // The topic's descriptor is read once, at the start. Fields promoted later are
 // plain attributes until the process starts again; its lanes never change.

@@ -66,8 +66,7 @@ func (l *lane) claim() *frame {
 // encode turns a claimed frame into its payload and frees its builder.
 func (l *lane) encode(f *frame) {
 	payload, _ := l.p.payloads.get()
-	by := l.p.squeeze.choose(&l.p.topic, int(l.p.unencoded.Load()), time.Now())
-	head, payload := f.builder.EncodeTo(payload[:0], by)
+	head, payload := f.builder.EncodeTo(payload[:0])
 	f.builder.Reset()
 	l.p.builders.put(f.builder)
 

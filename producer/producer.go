@@ -32,7 +32,6 @@ type Producer struct {
 	frameBytes int              // what an encoded frame may have on this connection
 	builders   freeList[*schemas.FrameBuilder]
 	payloads   freeList[[]byte]
-	squeeze    squeeze
 	unencoded  atomic.Int32  // closed frames that wait to be encoded
 	order      atomic.Uint64 // counts closed frames, to find the oldest
 

@@ -20,9 +20,8 @@ type sender struct {
 	stop  chan struct{}
 	done  chan struct{}
 
-	inFlight      int  // frames in windows
-	inFlightBytes int  // their payloads
-	held          bool // an encoded frame could not be sent in this pass
+	inFlight      int // frames in windows
+	inFlightBytes int // their payloads
 	budget        budget
 	turn          int       // the lane that is served first
 	lastError     time.Time // when OnError was last called
@@ -111,8 +110,6 @@ func (s *sender) pass() (next time.Time) {
 		s.settle()
 		again, next = false, time.Time{}
 		well, now := true, time.Now()
-		unanswered := s.inFlight
-		s.held = false
 		s.turn++
 		if s.spool != nil {
 			s.callSafe()
@@ -134,7 +131,6 @@ func (s *sender) pass() (next time.Time) {
 			}
 		}
 		s.well.Store(well)
-		s.p.squeeze.stream.Store(streamHolds(s.held, unanswered, s.p.cfg.BufferEvents))
 		select {
 		case <-s.stop:
 			return now // run sees stop, or is woken at once and sees it then
@@ -169,7 +165,6 @@ func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 		}
 		if f == nil {
 			next, well = l.wakeAt()
-			s.held = s.held || len(l.queue) > 0 && l.queue[0].payload != nil
 			l.mu.Unlock()
 			return next, well
 		}

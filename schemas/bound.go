@@ -10,14 +10,13 @@ import (
 // not to be valid UTF-8. The builder knows what it holds; only an event that is not
 // in it yet is taken at its worst.
 
-// MaxBytes is the most bytes that the frame can have encoded, in either
-// compression, with an event in it besides that has MaxRowBytes of more; 0 for
-// none.
+// MaxBytes returns the most bytes that the frame can have encoded, with one more
+// event in it that has MaxRowBytes of more; 0 for none.
 func (b *FrameBuilder) MaxBytes(more int) int {
 	rows, attrs := len(b.ts), len(b.attrKey.ends)
 	raw := b.headBytes + more + b.textBytes + b.textBytes/128 + // lengths from 128 on take a byte more, and from 128² on
 		rows*(mostRowBytes+mostFieldBytes*len(b.fields)) + attrs*(2+maxKeyBytes(rows+attrs))
-	return blockAt + max(lz4Bound(raw), zstdBound(raw))
+	return blockAt + zstdBound(raw)
 }
 
 // Fits says whether e can be added and the frame still has no more than

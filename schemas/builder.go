@@ -45,14 +45,8 @@ type FrameBuilder struct {
 // they do. Few frames are encoded at once and many are open, so builders share it.
 type scratch struct {
 	raw    []byte
-	parts  []zstdPart // of raw
 	dict   dictionary
-	packed compressor
-}
-
-// rows notes that raw ends with rows of so many bytes, all since it had from.
-func (s *scratch) rows(from, to, stride int) {
-	s.parts = append(s.parts, zstdPart{from, 0}, zstdPart{to, stride})
+	packed []byte // of EncodeTo
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -141,39 +135,34 @@ func (b *FrameBuilder) attr(a *Attr) {
 // which is valid until the next call. The builder keeps its events until Reset,
 // and takes no others before.
 func (b *FrameBuilder) Encode() (Frame, []byte) {
-	f, out := b.EncodeTo(b.out[:0], b.topic.FrameCompression().Frame(false))
+	f, out := b.EncodeTo(b.out[:0])
 	b.out = out
 	return f, out
 }
 
-// EncodeTo is Encode with the payload appended to dst, which is the caller's, and
-// with the compression that the caller chose, LZ4 or ZSTD.
-func (b *FrameBuilder) EncodeTo(dst []byte, by Compression) (Frame, []byte) {
+// EncodeTo is Encode with the payload appended to dst, which is the caller's.
+func (b *FrameBuilder) EncodeTo(dst []byte) (Frame, []byte) {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	b.encodeRaw(s)
 	f := Frame{Rows: len(b.ts), RawBytes: len(s.raw), MinTs: b.minTs, MaxTs: b.maxTs, Schema: b.topic.Version}
-	return f, append(dst, s.packed.compress(s.raw, by, s.parts...)...)
+	s.packed = appendCompressed(s.packed[:0], s.raw)
+	return f, append(dst, s.packed...) // a copy, so that dst is no larger than the frame
 }
 
 // encodeRaw writes the block to s.raw.
 func (b *FrameBuilder) encodeRaw(s *scratch) {
 	b.markInvalidUTF8()
 	raw, rows := s.raw[:0], len(b.ts)
-	s.parts = s.parts[:0]
 	raw = binary.AppendUvarint(raw, uint64(len(baseColumns)+len(b.fields)))
 	raw = binary.AppendUvarint(raw, uint64(rows))
 
 	raw = appendColumn(raw, baseColumns[0])
-	from := len(raw)
 	for _, v := range b.ts {
 		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
 	}
-	s.rows(from, len(raw), 8)
 	raw = appendColumn(raw, baseColumns[1])
-	from = len(raw)
 	raw = append(raw, b.ids...)
-	s.rows(from, len(raw), 16)
 	raw = s.dict.appendColumn(appendColumn(raw, baseColumns[2]), &b.level)
 	raw = s.dict.appendColumn(appendColumn(raw, baseColumns[3]), &b.service)
 	raw = s.dict.appendColumn(appendColumn(raw, baseColumns[4]), &b.typ)
@@ -184,20 +173,15 @@ func (b *FrameBuilder) encodeRaw(s *scratch) {
 
 	raw = appendColumn(raw, baseColumns[9])
 	raw = binary.LittleEndian.AppendUint64(raw, lowCardVersion)
-	from = len(raw)
 	for _, v := range b.attrEnd {
 		raw = binary.LittleEndian.AppendUint64(raw, v)
 	}
-	s.rows(from, len(raw), 8)
 	if len(b.attrKey.ends) > 0 {
 		raw = s.dict.appendData(raw, &b.attrKey)
 		raw = b.attrVal.appendTo(raw)
 	}
 	for i := range b.fields {
 		raw = b.fields[i].appendTo(raw, &s.dict)
-		if t := b.fields[i].Type; !t.isText() && t != TypeBool {
-			s.rows(len(raw)-8*rows, len(raw), 8)
-		}
 	}
 	s.raw = raw
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/go-faster/city"
-	"github.com/klauspost/compress/s2"
 	"github.com/pierrec/lz4/v4"
 )
 
@@ -21,49 +20,14 @@ const (
 	methodZSTD         = 0x90
 )
 
-// compressor writes the framing with one compressed block in it.
-//
-// LZ4's matches are found by S2's Snappy encoder, which is assembly on amd64 and arm64
-// and three times as fast as the LZ4 encoders written in Go; what it found is then
-// written down as LZ4: both formats are literals and copies of what came before. ZSTD's
-// are looked for here (zstdWriter). BenchmarkCompress has both.
-type compressor struct {
-	found []byte // the Snappy block
-	data  []byte // the framing and the compressed block
-	zstd  zstdWriter
-}
-
-// compress returns raw framed, valid until the next call. parts is what is known of it,
-// for ZSTD.
-func (c *compressor) compress(raw []byte, by Compression, parts ...zstdPart) []byte {
-	if by == CompressionZSTD {
-		if need := blockAt + zstdBound(len(raw)); cap(c.data) < need {
-			c.data = make([]byte, need)
-		}
-		c.data = c.zstd.appendTo(c.data[:blockAt], raw, parts)
-		return framed(c.data, methodZSTD, len(raw))
-	}
-	need := blockAt + lz4Bound(len(raw))
-	if cap(c.data) < need {
-		c.data = make([]byte, need)
-	}
-	if most := s2.MaxEncodedLen(len(raw)) + snappySlack; cap(c.found) < most {
-		c.found = make([]byte, most)
-	}
-	c.data = c.data[:cap(c.data)]
-	n := snappyToLZ4(c.data[blockAt:], s2.EncodeSnappy(c.found[:cap(c.found)], raw), raw)
-	return framed(c.data[:blockAt+n], methodLZ4, len(raw))
-}
-
-// framed writes the framing's head before the block that stands behind it.
-func framed(out []byte, method byte, rawBytes int) []byte {
+// writeFraming fills in the head of a framed block: out[blockAt:] is the block.
+func writeFraming(out []byte, method byte, rawBytes int) {
 	out[methodAt] = method
 	binary.LittleEndian.PutUint32(out[methodAt+1:], uint32(len(out)-frameChecksumBytes))
 	binary.LittleEndian.PutUint32(out[methodAt+5:], uint32(rawBytes))
 	sum := city.CH128(out[frameChecksumBytes:])
 	binary.LittleEndian.PutUint64(out, sum.Low)
 	binary.LittleEndian.PutUint64(out[8:], sum.High)
-	return out
 }
 
 // decompress opens a frame's framing and returns its block, in buf where that has

@@ -85,9 +85,6 @@ type Topic struct {
 	// older ones. Both rule every month, whatever they were when it began.
 	KeepDays  int       `json:"keep_days" yaml:"keep_days"`
 	Anonymise Anonymise `json:"anonymise,omitzero" yaml:"anonymise,omitempty"`
-	// Compression is how frames are compressed; empty: auto. A change rules the
-	// frames of producers that start after it.
-	Compression Compression `json:"compression,omitempty" yaml:"compression,omitempty"`
 	// PII is what becomes of fields before an event enters a frame. A change
 	// rules the events of producers that start after it.
 	PII []Private `json:"pii,omitempty" yaml:"pii,omitempty"`
@@ -116,7 +113,6 @@ func (t *Topic) setDefaults() {
 	if t.Rotate == (Rotation{}) {
 		t.Rotate = Rotation{Rows: DefaultRotateRows, Bytes: DefaultRotateBytes}
 	}
-	t.Compression = t.FrameCompression()
 	if len(t.Anonymise.Fields) == 0 {
 		t.Anonymise.Fields = nil // as the registry gives it back
 	}
@@ -154,9 +150,6 @@ func (t *Topic) Validate() error {
 	if err := t.validateRetention(); err != nil {
 		return bad("%w", err)
 	}
-	if err := t.validateCompression(); err != nil {
-		return bad("%w", err)
-	}
 	if err := t.validatePrivacy(); err != nil {
 		return bad("%w", err)
 	}
@@ -183,7 +176,7 @@ func (t *Topic) Validate() error {
 }
 
 // Evolve is the live topic t changed to what want declares. Fields may be
-// added, rotation, retention and compression changed; kind, lanes, lane key and existing
+// added, rotation and retention changed; kind, lanes, lane key and existing
 // fields may not, because frames on their way were made under them.
 func (t Topic) Evolve(want Topic) (Topic, error) {
 	no := func(format string, a ...any) (Topic, error) {
@@ -201,9 +194,6 @@ func (t Topic) Evolve(want Topic) (Topic, error) {
 	next.Fields = slices.Clone(t.Fields)
 	next.PII = slices.Clone(want.PII)
 	next.Rotate, next.KeepDays, next.Anonymise = want.Rotate, want.KeepDays, want.Anonymise
-	if want.FrameCompression() != t.FrameCompression() { // a topic from before there were two says nothing
-		next.Compression = want.Compression
-	}
 	for _, f := range want.Fields {
 		i := slices.IndexFunc(t.Fields, func(o Field) bool { return o.Name == f.Name })
 		if i >= 0 {

@@ -29,9 +29,8 @@ var zstdDecoder = func() *zstd.Decoder {
 // lanes ask for, and take two megabytes.
 func zstdStates() int { return min(runtime.GOMAXPROCS(0), 4) }
 
-// zstdBound is more than a frame's block of n bytes takes when nothing in it can
-// be compressed: three bytes of head for each block, of which all but the last have
-// zstdOwnBlock bytes or more, and the frame's own.
+// zstdBound returns the most that n bytes take when nothing in them can be
+// compressed: the bound of ZSTD's own ZSTD_COMPRESSBOUND for sizes above a block.
 func zstdBound(n int) int { return n + n>>8 + 64 }
 
 // unzstd decompresses block, which must fill raw exactly.

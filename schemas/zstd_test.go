@@ -13,13 +13,23 @@ import (
 
 // ofZstd frames a block as ClickHouse's framing, with a true checksum.
 func ofZstd(block []byte, rawBytes int) []byte {
-	return framed(append(make([]byte, blockAt), block...), methodZSTD, rawBytes)
+	return framedAs(append(make([]byte, blockAt), block...), methodZSTD, rawBytes)
 }
 
-// compressedBy gives a topic its compression.
-func compressedBy(t Topic, by Compression) *Topic {
-	t.Compression = by
-	return &t
+// framedAs fills in the framing's head of out, whose block begins at blockAt.
+func framedAs(out []byte, method byte, rawBytes int) []byte {
+	writeFraming(out, method, rawBytes)
+	return out
+}
+
+// asLZ4 returns raw as earlier versions could write it.
+func asLZ4(t testing.TB, raw []byte) []byte {
+	t.Helper()
+	w := compress.NewWriter(compress.LevelZero, compress.LZ4)
+	if err := w.Compress(raw); err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Clone(w.Data)
 }
 
 func TestZstdRoundTrip(t *testing.T) {
@@ -32,9 +42,11 @@ func TestZstdRoundTrip(t *testing.T) {
 			src = append(src, words[i]...)
 		}
 		src = bytes.Repeat(append(src, 1), rapid.SampledFrom([]int{1, 1, 1, 40}).Draw(t, "repeat")) // beyond a block of 128 KiB
-		var c compressor
-		for range 2 { // its buffers are used again
-			payload := c.compress(src, CompressionZSTD)
+		for range 2 {                                                                               // buffers are used again
+			payload := appendCompressed(nil, src)
+			if len(payload) > blockAt+zstdBound(len(src)) {
+				t.Fatalf("%d bytes became %d, above the bound", len(src), len(payload))
+			}
 			got, err := decompress(payload, buf)
 			if err != nil || !bytes.Equal(got, src) {
 				t.Fatalf("%d bytes came back as %d, %v", len(src), len(got), err)
@@ -48,95 +60,41 @@ func TestZstdRoundTrip(t *testing.T) {
 	})
 }
 
-// A reader opens frames of both kinds in turn, whatever the topic says now.
-func TestFramesOfBothKinds(t *testing.T) {
+// Readers open frames in both methods, and an insert gets one of them.
+func TestFramesOfBothMethods(t *testing.T) {
 	t.Parallel()
-	events := codecEvents()
-	_, byLZ4 := buildFrame(t, compressedBy(codecTopic, CompressionLZ4), events)
-	f, byZSTD := buildFrame(t, compressedBy(codecTopic, CompressionZSTD), events)
-	if CompressionOf(byLZ4) != CompressionLZ4 || CompressionOf(byZSTD) != CompressionZSTD {
-		t.Fatalf("frames say %q and %q", CompressionOf(byLZ4), CompressionOf(byZSTD))
-	}
+	f, byZSTD := buildFrame(t, &codecTopic, codecEvents())
 	var r FrameReader
-	if err := r.Open(byLZ4, compressedBy(codecTopic, CompressionZSTD), 1); err != nil {
-		t.Fatal(err)
-	}
-	want := bytes.Clone(r.Raw())
 	if err := r.Open(byZSTD, &codecTopic, 1); err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(r.Raw(), want) {
-		t.Fatal("the two hold different blocks")
+	want := bytes.Clone(r.Raw())
+	byLZ4 := asLZ4(t, want)
+	if CompressionOf(byLZ4) != CompressionLZ4 || CompressionOf(byZSTD) != CompressionZSTD {
+		t.Fatalf("frames name %q and %q", CompressionOf(byLZ4), CompressionOf(byZSTD))
+	}
+	if err := r.Open(byLZ4, &codecTopic, 1); err != nil || !bytes.Equal(r.Raw(), want) {
+		t.Fatalf("the LZ4 frame: %v", err)
 	}
 	if err := r.Check(f, 202611, f.MaxTs); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		frames [][]byte
-		want   Compression
-	}{{[][]byte{byLZ4, byZSTD, byLZ4}, CompressionLZ4}, {[][]byte{byLZ4, byZSTD, byZSTD}, CompressionZSTD}} {
-		same, err := OneCompression(c.frames)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, frame := range same {
-			if err := r.Open(frame, &codecTopic, 1); err != nil || CompressionOf(frame) != c.want || !bytes.Equal(r.Raw(), want) {
-				t.Errorf("frame %d is %q, %v; want %q", i, CompressionOf(frame), err, c.want)
-			}
+	same, err := OneCompression([][]byte{byLZ4, byZSTD, byLZ4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, frame := range same {
+		if err := r.Open(frame, &codecTopic, 1); err != nil || CompressionOf(frame) != CompressionZSTD || !bytes.Equal(r.Raw(), want) {
+			t.Errorf("frame %d is %q, %v", i, CompressionOf(frame), err)
 		}
 	}
-	if only, _ := OneCompression([][]byte{byZSTD, byZSTD}); &only[0][0] != &byZSTD[0] {
-		t.Error("frames of one kind were copied")
+	for _, only := range [][]byte{byZSTD, byLZ4} {
+		if got, _ := OneCompression([][]byte{only, only}); &got[0][0] != &only[0] {
+			t.Errorf("frames of one method, %q, were copied", CompressionOf(only))
+		}
 	}
-	if _, err := OneCompression([][]byte{byLZ4, byZSTD[:60]}); !errors.Is(err, ErrFrameCorrupt) {
+	if _, err := OneCompression([][]byte{byLZ4[:60], byZSTD}); !errors.Is(err, ErrFrameCorrupt) {
 		t.Errorf("half a frame: %v", err)
-	}
-}
-
-// A block that is not compressed is what the libraries read as either kind, also
-// when it is larger than a block of ZSTD may be.
-func TestStored(t *testing.T) {
-	t.Parallel()
-	noise := make([]byte, 3*zstdMostBlock)
-	for i := range noise {
-		noise[i] = byte(i * i >> 7)
-	}
-	for _, n := range []int{1, 14, 15, 16, 270, 300, zstdMostBlock - 1, zstdMostBlock, zstdMostBlock + 1, 3 * zstdMostBlock} {
-		for _, by := range []Compression{CompressionLZ4, CompressionZSTD} {
-			payload := stored(noise[:n], by)
-			got, err := decompress(payload, nil)
-			if err != nil || !bytes.Equal(got, noise[:n]) || CompressionOf(payload) != by || len(payload) < n {
-				t.Errorf("%d bytes in %s came back as %d, %v", n, by, len(got), err)
-			}
-			byReader := make([]byte, n)
-			if _, err := compress.NewReader(bytes.NewReader(payload)).Read(byReader); err != nil || !bytes.Equal(byReader, noise[:n]) {
-				t.Errorf("ch-go reads %d bytes in %s differently, %v", n, by, err)
-			}
-		}
-	}
-}
-
-func TestAutoCompression(t *testing.T) {
-	t.Parallel()
-	topic := NewTopic("app")
-	if topic.Compression != CompressionAuto || (&Topic{}).FrameCompression() != CompressionAuto {
-		t.Errorf("a topic that says nothing has %q", topic.Compression)
-	}
-	_, payload := buildFrame(t, &topic, codecEvents())
-	if by := CompressionOf(payload); by != CompressionZSTD {
-		t.Errorf("a frame of nobody in a hurry is in %q", by)
-	}
-	for _, c := range []struct {
-		says  Compression
-		holds bool
-		want  Compression
-	}{
-		{CompressionAuto, false, CompressionZSTD}, {CompressionAuto, true, CompressionLZ4},
-		{CompressionLZ4, false, CompressionLZ4}, {CompressionZSTD, true, CompressionZSTD},
-	} {
-		if got := c.says.Frame(c.holds); got != c.want {
-			t.Errorf("%s, held back %v: %s, want %s", c.says, c.holds, got, c.want)
-		}
 	}
 }
 
@@ -178,7 +136,7 @@ func TestZstdRefused(t *testing.T) {
 		"a size it does not state":    {ofZstd(stream.Bytes(), len(raw)), ErrFrameCorrupt},
 		"a dictionary":                {ofZstd(options(zstd.WithEncoderDictRaw(7, raw)), len(raw)), ErrFrameCorrupt},
 		"a block above the frame":     {ofZstd([]byte{0x28, 0xb5, 0x2f, 0xfd, 0x20, 4, 0x2d, 0, 0, 1, 2, 3, 4, 5}, 4), ErrFrameCorrupt},
-		"a method that no frame has":  {framed(append(make([]byte, blockAt), good...), 0x02, len(raw)), ErrFrameCorrupt},
+		"a method that no frame has":  {framedAs(append(make([]byte, blockAt), good...), 0x02, len(raw)), ErrFrameCorrupt},
 		"a checksum that is not its":  {append([]byte{1}, ofZstd(good, len(raw))[1:]...), ErrFrameCorrupt},
 		"larger than a frame may be":  {ofZstd(make([]byte, MaxFrameBytes), 100), ErrFrameTooLarge},
 		"a checksum of its own, good": {ofZstd(options(zstd.WithEncoderCRC(true)), len(raw)), nil},
@@ -239,12 +197,21 @@ func FuzzUnzstd(f *testing.F) {
 	})
 }
 
+func BenchmarkCompress(b *testing.B) {
+	raw := benchRaw(b)
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	var out []byte
+	for b.Loop() {
+		out = appendCompressed(out[:0], raw)
+	}
+	b.ReportMetric(float64(len(out))/FrameRows, "bytes/event")
+}
+
 func BenchmarkDecompress(b *testing.B) {
 	raw := benchRaw(b)
-	for _, by := range []Compression{CompressionLZ4, CompressionZSTD} {
-		var c compressor
-		payload := c.compress(raw, by)
-		b.Run(string(by), func(b *testing.B) {
+	for name, payload := range map[string][]byte{"lz4": asLZ4(b, raw), "zstd": appendCompressed(nil, raw)} {
+		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			buf := make([]byte, len(raw))
@@ -255,4 +222,16 @@ func BenchmarkDecompress(b *testing.B) {
 			}
 		})
 	}
+}
+
+// benchRaw returns a frame's block before compression.
+func benchRaw(b *testing.B) []byte {
+	topic, events := benchEvents()
+	fb := NewFrameBuilder(&topic)
+	for i := range events {
+		fb.Append(&events[i], int64(i)*3000, NewID(int64(i)*3000))
+	}
+	var s scratch
+	fb.encodeRaw(&s)
+	return s.raw
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/bench"
-	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) benchCommand() *cobra.Command {
@@ -43,7 +42,6 @@ steady loads people have. All three want a machine that does nothing else.`,
 	cmd.Flags().Int("lanes", 4, "how many lanes a topic has")
 	cmd.Flags().Int("event-bytes", 200, "about the size of an event")
 	cmd.Flags().String("profile-out", "", "write the pipeline's CPU profile to FILE (for go tool pprof; label part)")
-	cmd.Flags().String("compression", string(schemas.CompressionAuto), fmt.Sprintf("`METHOD` of the frames: %v", schemas.Compressions))
 	cmd.Flags().Int("inserts", 0, "inserts at once (default: the processors, at least 2)")
 	suiteFlags(cmd)
 	loadFlags(cmd)
@@ -79,10 +77,6 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		if *v, _ = cmd.Flags().GetInt(name); *v < 0 || *v == 0 && name != "inserts" {
 			return usageError{fmt.Errorf("--%s is %d, it must be 1 or more", name, *v)}
 		}
-	}
-	compression, _ := cmd.Flags().GetString("compression")
-	if cfg.Compression = schemas.Compression(compression); !slices.Contains(schemas.Compressions, cfg.Compression) {
-		return usageError{fmt.Errorf("--compression is %q, it must be one of %v", compression, schemas.Compressions)}
 	}
 	cfg.Profile, _ = cmd.Flags().GetString("profile-out")
 	if terminal(a.stderr) {
@@ -126,7 +120,7 @@ func (a *app) printBench(r *bench.Result) error {
 	row("CPU an event", "%.2f µs: %s", total, strings.Join(parts, ", "))
 	row("ClickHouse", "%s; for the ceiling %s", engineLine(&r.Engine), engineLine(&r.CeilingEngine))
 	row("bytes an event", "%.0f on the wire, %.0f in SHARDS, %.0f in ClickHouse as merged so far", r.WireBytes, r.StreamDisk, r.TableDisk)
-	row("frames", "%s of %d events, %.0f %% in LZ4, the others in ZSTD", humanCount(uint64(r.Frames)), r.Events/max(r.Frames, 1), 100*r.LZ4Share)
+	row("frames", "%s of %d events", humanCount(uint64(r.Frames)), r.Events/max(r.Frames, 1))
 	row("memory of this process", "%s at most", humanBytes(float64(r.PeakRSSBytes)))
 	row("machine", "%d processors, %s, ClickHouse %s", r.CPUs, r.GoVersion, r.EngineVersion)
 	return a.printTable(t)

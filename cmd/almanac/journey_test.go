@@ -140,11 +140,6 @@ func topics(t *testing.T, b *box) {
 	contains(t, b.ok("", "topics", "show", "app"), "# next anonymise 21", "- attributes.ip", "after_days: 36500")
 	contains(t, b.ok("", "topics", "show", "app", "-o", "json"), `"next_anonymise": "21`)
 	contains(t, b.ok("", "topics", "apply", "app", "--anonymise-after", "0", "--anonymise", ""), "changed")
-	// The frames that follow stand beside those that are there.
-	contains(t, b.ok("", "topics", "show", "app"), "compression: auto")
-	contains(t, b.ok("", "topics", "apply", "app", "--compression", "zstd"), "changed")
-	contains(t, b.ok("", "topics", "show", "app"), "compression: zstd")
-	contains(t, b.run("", "topics", "apply", "app", "--compression", "gzip").err, `compression "gzip", it must be one of [auto lz4 zstd]`)
 	r = b.run("topics:\n- name: auth\n  lane: 3", "topics", "apply", "-f", "-")
 	if r.code != exitConfig {
 		t.Errorf("a bad file: exit %d, want %d", r.code, exitConfig)

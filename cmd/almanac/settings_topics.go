@@ -44,7 +44,7 @@ func readTopics(path string, list *yaml.Node) ([]schemas.Topic, error) {
 }
 
 func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
-	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days", "anonymise", "compression", "pii"}
+	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days", "anonymise", "pii"}
 	err = eachKey(path, node, "key of a topic", known, func(name string, v *yaml.Node) error {
 		switch name {
 		case "name":
@@ -61,8 +61,6 @@ func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
 		case "anonymise":
 			t.Anonymise, err = readAnonymise(path, v)
 			return err
-		case "compression":
-			return decode(path, v, name, "a word", &t.Compression)
 		case "pii":
 			t.PII, err = readPrivacy(path, v)
 			return err

@@ -47,7 +47,7 @@ func (a *app) topicsApplyCommand() *cobra.Command {
 		Short: "Declare a topic, or change one",
 		Long: `Declare a topic, or change one: by flags, which leave the rest of a live topic as
 it is, or from a file with a list under "topics:". Fields can be added, rotation,
-retention and compression changed; lanes and existing fields stay.
+retention changed; lanes and existing fields stay.
 
 A shorter --keep-days, or one more field to anonymise, makes events go that are
 there: it says which and when, and wants --yes. Retention rules whole shards, by
@@ -70,7 +70,6 @@ their youngest event, whatever it was when their month began.`,
 	f.Int("keep-days", schemas.DefaultKeepDays, "days to keep events (0: for ever)")
 	f.Int("anonymise-after", 0, "days after which the fields of --anonymise are cleared (0: never)")
 	f.StringSlice("anonymise", nil, "`FIELDS` to clear in older events: columns, promoted fields, attributes.NAME")
-	f.String("compression", string(schemas.CompressionAuto), fmt.Sprintf("`METHOD` of frames from now on: %v; zstd halves the streams and costs producers more, auto is zstd but where producers have no time for it", schemas.Compressions))
 	f.StringArray("pii", nil, fmt.Sprintf("set the privacy rule of a field, `FIELD:RULE` (FIELD: alone takes it back); rules: %v", schemas.PrivacyRules))
 	f.Bool("dry-run", false, "say what would happen, and do nothing")
 	f.Bool("yes", false, "drop and clear what the new retention does not allow")
@@ -313,9 +312,6 @@ func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Comman
 			r.fail("rotate-span", fmt.Errorf("%q is no length of time, such as 24h", r.flag("rotate-span")))
 		}
 		t.Rotate.Span = d
-	}
-	if f.Changed("compression") {
-		t.Compression = schemas.Compression(r.flag("compression"))
 	}
 	if f.Changed("keep-days") {
 		t.KeepDays, _ = f.GetInt("keep-days")
