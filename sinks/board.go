@@ -116,6 +116,9 @@ func (s *state) stored(o outcome, now time.Time) {
 	s.working = false
 	if o.err != nil {
 		s.fault, s.headKnown, s.counted, s.next, s.prev = o.err, false, false, 0, ""
+		if s.retryAt = now; o.outage { // it is over
+			return
+		}
 		s.pause = min(max(2*s.pause, minPause), maxPause)
 		s.retryAt = now.Add(s.pause)
 		return

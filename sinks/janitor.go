@@ -21,9 +21,11 @@ func (s *Sinks) housekeep(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err := s.keepHouse(ctx, j); err != nil && ctx.Err() == nil {
-			s.cfg.Hooks.fault(Ref{}, err)
+		err := s.keepHouse(ctx, j)
+		if err == nil || tables.Classify(err) == tables.Unreachable && s.awaited(ctx) || ctx.Err() != nil {
+			continue
 		}
+		s.cfg.Hooks.fault(Ref{}, err)
 	}
 }
 

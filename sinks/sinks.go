@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // Sinks stores the shards that are its share.
@@ -150,7 +151,7 @@ func (s *Sinks) settle(o outcome, pending map[schemas.Shard]*state) {
 	st := s.board[o.id]
 	s.budget += st.weight
 	st.stored(o, time.Now())
-	if o.err != nil {
+	if o.err != nil && !o.outage {
 		s.cfg.Hooks.fault(st.ref, o.err)
 	}
 	if !st.behind() || !s.members.Owns(o.id.String()) {
@@ -227,6 +228,9 @@ func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- ma
 		all, err := s.allHeads(asking)
 		end()
 		if err != nil {
+			if tables.Classify(err) == tables.Unreachable && s.awaited(ctx) {
+				continue
+			}
 			if ctx.Err() == nil {
 				s.cfg.Hooks.fault(Ref{}, err)
 			}

@@ -37,6 +37,9 @@ type outcome struct {
 	began   time.Time     // when the insert did; zero without one
 	took    time.Duration // the insert alone, with its answer
 	err     error
+	// outage: ClickHouse was away, which was reported for all shards at once, and
+	// answers again.
+	outage bool
 }
 
 // work brings one batch of the shard into ClickHouse.
@@ -48,10 +51,20 @@ func (s *Sinks) work(ctx context.Context, t task) outcome {
 		err = errors.Join(lost, err)
 	}
 	o.id, o.err = t.ref.Shard, err
-	if err != nil {
-		s.forget(t.ref.Topic) // the table may be gone: look again
+	switch tables.Classify(err) {
+	case tables.Missing:
+		s.forget(t.ref.Topic) // it is made again
+	case tables.Unreachable:
+		o.outage = s.awaited(ctx)
 	}
 	return o
+}
+
+// awaited waits until ClickHouse answers, and reports whether it had been away. That is
+// reported by the DB's hooks, once for all shards.
+func (s *Sinks) awaited(ctx context.Context) bool {
+	away, err := s.cfg.DB.Wait(ctx)
+	return away && err == nil
 }
 
 // advance reads from NATS until reading ends, which it does with the connection;
@@ -123,7 +136,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		took := time.Since(began)
 		s.turns.done(weight)
 		switch {
-		case (errors.Is(err, tables.ErrTooSlow) || errors.Is(err, tables.ErrBusy)) && len(b.frames) > 1:
+		case tables.Classify(err) == tables.Overloaded && len(b.frames) > 1 && !errors.Is(err, tables.ErrNoSpace):
 			l.rows = max(1, b.rows/2) // a slow link or little memory: half as much fits
 			continue
 		case err != nil:

@@ -23,7 +23,9 @@
 // # Failures
 //
 // What ClickHouse refuses comes back as *Error with its code; a moved head is
-// ErrHeadMoved, an insert that came too late ErrTooSlow, no room ErrNoSpace. An
-// unreachable server is the transport's error; one that vanished from a connection that
-// stands is ErrVanished (vanished.go). Every call ends with its context.
+// ErrHeadMoved, an insert that came too late ErrTooSlow, no room ErrNoSpace. A
+// request without an answer is ErrUnreachable; while the breaker (breaker.go) is open,
+// requests fail with it at once, and Wait waits for the server. A server that vanished
+// from an open connection is ErrVanished (silent.go). Classify says what to do after
+// each. Every call ends with its context.
 package tables

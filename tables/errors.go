@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
 var (
@@ -17,10 +19,12 @@ var (
 	ErrNoSpace = errors.New("ClickHouse's disk is full")
 	// ErrBusy: too many parts, no memory just now, another insert after the same head
 	// or another merge of the same parts is under way. Nothing was done.
-	ErrBusy = errors.New("ClickHouse asks for patience")
+	ErrBusy = errors.New("ClickHouse is overloaded; retry later")
 	// ErrVanished: nothing answers on the connection, and over a new one the server
-	// says that it runs no such query. What became of an insert its head tells.
+	// reports that it does not run the query. What became of an insert its head tells.
 	ErrVanished = errors.New("ClickHouse vanished from the connection")
+	// ErrUnreachable: the request got no answer. What became of an insert its head tells.
+	ErrUnreachable = errors.New("ClickHouse does not answer")
 	// ErrNoTable: the topic's table was not made yet; Ensure makes it.
 	ErrNoTable = errors.New("no such table")
 	// ErrFrozen: a rebuild holds the topic's table. Nothing was stored.
@@ -84,8 +88,57 @@ func (e *Error) Unwrap() error {
 		return ErrNoTable
 	case e.Code == codeNotEnoughSpace:
 		return ErrNoSpace
-	case e.Code == codeTooManyParts || e.Code == codeMemoryLimit || e.Code == codeSameQueryID || e.Code == codeCannotOptimize:
+	case e.Code == codeTooManyParts || e.Code == codeMemoryLimit || e.Code == codeSameQueryID || e.Code == codeCannotOptimize ||
+		e.Code == codeTooManyQueries || e.Code == codeTimeout:
 		return ErrBusy
 	}
 	return nil
+}
+
+// Class is what to do after an error.
+type Class uint8
+
+// The classes.
+const (
+	// Fine: there is no error.
+	Fine Class = iota
+	// Unreachable: the server did not answer. DB.Wait waits until it does; read the
+	// head before anything else.
+	Unreachable
+	// Overloaded: the server works, but not on this now. Pause, then ask for the same
+	// or for less.
+	Overloaded
+	// Moved: what the request assumed of the shard is no longer so, or it is not known
+	// what became of it. Read the head and go on from there.
+	Moved
+	// Missing: the table or its database does not exist. Ensure makes it.
+	Missing
+	// Refused: the server refuses and will again; a person must look.
+	Refused
+	// Foreign: the error is not ClickHouse's: a cancelled context, or another part.
+	Foreign
+)
+
+// Classify returns what to do after err. Of errors that are joined the first class of
+// the list above counts.
+func Classify(err error) Class {
+	refused := (*Error)(nil)
+	exception := (*clickhouse.Exception)(nil)
+	switch {
+	case err == nil:
+		return Fine
+	case errors.Is(err, ErrUnreachable):
+		return Unreachable
+	case errors.Is(err, ErrBusy), errors.Is(err, ErrTooSlow), errors.Is(err, ErrNoSpace), errors.Is(err, clickhouse.ErrAcquireConnTimeout):
+		return Overloaded
+	case errors.Is(err, ErrHeadMoved), errors.Is(err, ErrVanished):
+		return Moved
+	case errors.Is(err, ErrNoTable):
+		return Missing
+	case errors.As(err, &refused):
+		return Refused
+	case errors.As(err, &exception):
+		return Classify(refusal(exception))
+	}
+	return Foreign
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -30,11 +29,12 @@ type DB struct {
 	http *http.Client
 	conn driver.Conn
 
-	// See vanished.go.
-	fresh   *http.Client // a connection for each request
-	silence atomic.Int64
-	mu      sync.Mutex
-	plain   *http.Transport // clickhouse-go's
+	fresh     *http.Client // a connection for each request; for questions and probes
+	questions questioner   // see silent.go
+	breaker   breaker
+	close     sync.Once
+	mu        sync.Mutex
+	plain     *http.Transport // clickhouse-go's
 }
 
 // MinVersion is the oldest server whose dialect and settings Almanac uses.
@@ -71,6 +71,8 @@ func OpenBy(dsn string, dial Dial) (*DB, error) {
 		IdleConnTimeout:     time.Minute,
 	}}}
 	db.fresh = &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	db.questions = questioner{ask: db.runs, vanished: db.closeIdle, closed: make(chan struct{})}
+	db.breaker.probe = db.ping
 	opts := &clickhouse.Options{
 		Protocol:    clickhouse.HTTP,
 		Addr:        []string{u.Host},
@@ -111,6 +113,7 @@ func redacted(dsn string) string {
 // Close drops the connections.
 func (db *DB) Close() error {
 	defer db.closeIdle()
+	db.close.Do(func() { close(db.questions.closed) })
 	return db.conn.Close()
 }
 
