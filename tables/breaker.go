@@ -83,7 +83,7 @@ func (b *breaker) check(ctx context.Context) error {
 		}
 		if b.probing == nil {
 			b.probing = make(chan struct{})
-			go b.look(b.probing) // it ends after probeTime, whatever becomes of ctx
+			go b.look(b.probing) //nolint:gosec // it ends after probeTime, and others wait for it when ctx ends
 		}
 		probing := b.probing
 		b.mu.Unlock()
