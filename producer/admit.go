@@ -30,11 +30,11 @@ func (p *Producer) admit(ev *Event) (a admitted, err error) {
 	if ev.Service == "" {
 		ev.Service = p.cfg.Service
 	}
-	if err = ev.Validate(a.ts, a.now); err != nil {
-		return a, err
-	}
 	if p.privacy != nil {
 		p.privacy.Apply(ev)
+	}
+	if err = ev.Validate(a.ts, a.now); err != nil {
+		return a, err
 	}
 	n := ev.Bytes()
 	a.size, a.worst = n+rowBytes, p.topic.MaxRowBytes(n, len(ev.Attrs))

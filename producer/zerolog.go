@@ -30,7 +30,7 @@ const fatalWait = 5 * time.Second
 // Write implements io.Writer. It never fails: what the producer cannot take is
 // counted as Log counts it.
 func (w *Writer) Write(line []byte) (int, error) {
-	w.p.Log(lineEvent(line, zerolog.NoLevel))
+	w.p.Log(lineEvent(&w.p.topic, line, zerolog.NoLevel))
 	return len(line), nil
 }
 
@@ -38,7 +38,7 @@ func (w *Writer) Write(line []byte) (int, error) {
 // PanicLevel the process usually ends, so it returns when that line, and all
 // before it, are stored, or after five seconds.
 func (w *Writer) WriteLevel(level zerolog.Level, line []byte) (int, error) {
-	ev := lineEvent(line, level)
+	ev := lineEvent(&w.p.topic, line, level)
 	if level != zerolog.FatalLevel && level != zerolog.PanicLevel {
 		w.p.Log(ev)
 		return len(line), nil
@@ -62,11 +62,17 @@ func (w *Writer) Close() error {
 	return w.p.Flush(ctx)
 }
 
-// lineEvent reads a log line; level is for lines that have none themselves.
-func lineEvent(line []byte, level zerolog.Level) Event {
+// lineEvent reads a log line for a topic; level is for lines that have none
+// themselves.
+func lineEvent(t *schemas.Topic, line []byte, level zerolog.Level) Event {
 	line = bytes.TrimRight(line, "\r\n")
-	ev, err := schemas.ParseJSONEvent(line)
-	if err != nil {
+	ev, err := schemas.EventKeys{Topic: t}.ParseJSON(line)
+	switch {
+	case err == nil:
+	case len(t.PII) > 0 && bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")):
+		// It should have been JSON: nobody can tell which of its fields have rules.
+		ev = Event{Message: schemas.Withheld(len(line))}
+	default:
 		ev = Event{Message: string(line)}
 	}
 	if ev.Level == "" && level != zerolog.NoLevel {

@@ -96,6 +96,10 @@ func (b *batch) dead(subject string, m *message, d deadLetter, reason string) {
 	msg.Header.Set(schemas.HeaderDetail, headerText(d.err.Error()))
 	msg.Header.Set(schemas.HeaderSourceSeq, strconv.FormatUint(m.seq, 10))
 	msg.Header.Set(schemas.HeaderSourceSubject, m.subject)
+	msg.Header.Del(schemas.HeaderRules)
+	if d.rules != "" {
+		msg.Header.Set(schemas.HeaderRules, d.rules)
+	}
 	if len(d.lines) > 0 {
 		msg.Header.Set(schemas.HeaderLine, lineList(d.lines))
 	}

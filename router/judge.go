@@ -44,7 +44,8 @@ type frame struct {
 type deadLetter struct {
 	payload []byte
 	events  int
-	lines   []int // of an NDJSON message; nil: the whole message
+	lines   []int  // of an NDJSON message; nil: the whole message
+	rules   string // that were applied to the payload, as schemas.HeaderRules says it
 	err     error
 }
 
@@ -59,7 +60,7 @@ type judge struct {
 func (j *judge) message(m *message, ws Windows) judged {
 	var out judged
 	refuse := func(err error) judged {
-		out.frames, out.dead = nil, []deadLetter{{payload: m.data, events: claimedRows(m.header), err: err}}
+		out.frames, out.dead = nil, []deadLetter{j.letter(m, deadLetter{events: claimedRows(m.header), err: err})}
 		return out
 	}
 	if j.topic == nil {
@@ -107,6 +108,44 @@ func (j *judge) message(m *message, ws Windows) judged {
 	return out
 }
 
+// letter fills in what a dead letter keeps of a message: all of it, unless the topic
+// has privacy rules. A frame had them applied by its producer. To JSON they are
+// applied here; a line that is not JSON is withheld, because it cannot be told what
+// it would give away.
+func (j *judge) letter(m *message, d deadLetter) deadLetter {
+	d.payload = m.data
+	if j.topic == nil || len(j.topic.PII) == 0 || schemas.HasFrameHeaders(m.header) && schemas.IsFramed(m.data) {
+		return d
+	}
+	privacy := schemas.NewPrivacy(j.topic, j.key)
+	d.rules = j.topic.RuleMarks()
+	if clean, ok := privacy.Clean(m.data); ok && len(clean) <= schemas.MaxMessageBytes {
+		d.payload = clean
+		return d
+	}
+	d.payload = nil
+	for _, text := range bytes.Split(bytes.TrimRight(m.data, "\n"), []byte("\n")) {
+		if len(bytes.TrimSpace(text)) > 0 {
+			d.payload = append(append(d.payload, readable(privacy, text)...), '\n')
+		}
+	}
+	if len(d.payload) > schemas.MaxMessageBytes {
+		d.payload = []byte(schemas.Withheld(len(m.data)))
+	}
+	return d
+}
+
+// readable is what a dead letter keeps of a line of bare JSON.
+func readable(privacy *schemas.Privacy, line []byte) []byte {
+	if privacy == nil {
+		return line
+	}
+	if clean, ok := privacy.Clean(line); ok {
+		return clean
+	}
+	return []byte(schemas.Withheld(len(line)))
+}
+
 // claimedRows is how many events a refused message stands for, as far as it can
 // be told: what its headers say, and 1 when they say nothing.
 func claimedRows(h nats.Header) int {
@@ -125,7 +164,7 @@ const bareSlack = time.Hour
 // become dead letters, one for each reason; the others are not harmed.
 func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 	b := schemas.NewFrameBuilder(j.topic)
-	privacy := schemas.NewPrivacy(j.topic, j.key)
+	privacy, keys := schemas.NewPrivacy(j.topic, j.key), schemas.EventKeys{Topic: j.topic}
 	var frames []frame
 	var dead []deadLetter
 	flush := func() {
@@ -135,7 +174,7 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		f, payload := b.Encode()
 		if len(payload) > schemas.MaxFrameBytes { // Fits leaves room, so it cannot be; if it is, nothing is lost
 			err := fmt.Errorf("%w: %d bytes encoded, the limit is %d", schemas.ErrFrameTooLarge, len(payload), schemas.MaxFrameBytes)
-			dead = append(dead, deadLetter{payload: m.data, events: b.Rows(), err: err})
+			dead = append(dead, j.letter(m, deadLetter{events: b.Rows(), err: err}))
 		} else {
 			frames = append(frames, frame{f, bytes.Clone(payload)})
 		}
@@ -144,23 +183,23 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 	lines := bytes.Split(bytes.TrimRight(m.data, "\n"), []byte("\n"))
 	refuse := func(line int, text []byte, err error) {
 		if len(lines) == 1 {
-			dead = append(dead, deadLetter{payload: m.data, events: 1, err: err})
+			dead = append(dead, j.letter(m, deadLetter{events: 1, err: err}))
 			return
 		}
 		reason := schemas.Reason(err)
 		i := slices.IndexFunc(dead, func(d deadLetter) bool { return schemas.Reason(d.err) == reason })
 		if i < 0 {
-			dead = append(dead, deadLetter{err: err})
+			dead = append(dead, deadLetter{err: err, rules: j.topic.RuleMarks()})
 			i = len(dead) - 1
 		}
 		d := &dead[i]
 		d.events++
 		d.lines = append(d.lines, line)
-		d.payload = append(append(d.payload, text...), '\n')
+		d.payload = append(append(d.payload, readable(privacy, text)...), '\n')
 	}
 
 	add := func(line int, text []byte) error {
-		e, err := schemas.ParseJSONEvent(text)
+		e, err := keys.ParseJSON(text)
 		if err != nil {
 			return err
 		}
@@ -168,14 +207,14 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		if err != nil {
 			return err
 		}
+		if privacy != nil {
+			privacy.Apply(&e)
+		}
 		if err := e.Validate(tsNs, m.stored.UnixNano()); err != nil {
 			return err
 		}
 		if err := schemas.CheckTimes(tsNs, tsNs, month, m.stored.UnixNano()); err != nil {
 			return err
-		}
-		if privacy != nil {
-			privacy.Apply(&e)
 		}
 		id := e.ID
 		if id.IsZero() {
@@ -202,6 +241,11 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		}
 	}
 	flush()
+	for i := range dead {
+		if d := &dead[i]; len(d.payload) > schemas.MaxMessageBytes { // hashes are longer than what they stand for
+			d.payload = []byte(schemas.Withheld(len(d.payload)))
+		}
+	}
 	return frames, dead
 }
 

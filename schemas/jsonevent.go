@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +12,8 @@ import (
 
 // AttrRest holds, as one JSON object of flattened names, what a JSON event has
 // beyond the limits: attributes after the (MaxAttrs-1)th, and those whose name
-// is empty or longer than MaxAttrKeyBytes.
+// is empty or longer than MaxAttrKeyBytes. Promoted fields and fields with rules
+// are not among the former (EventKeys.Topic).
 const AttrRest = "almanac_rest"
 
 // MaxJSONFlatten is the depth to which nested objects become dotted names;
@@ -32,8 +34,12 @@ type EventKeys struct {
 	// ParseTime reads the text of the time; nil: RFC 3339 in a string, and
 	// ParseJSONTime for a number.
 	ParseTime func(text string) (time.Time, error)
-	// User is the path of UserID; empty: user_id.
+	// User is the path of UserID; empty: user_id. Where the topic has a rule for
+	// user_id, or clears it later, the named key does not stay as an attribute.
 	User string
+	// Topic, when not nil, is where the event goes: its promoted fields, and the
+	// fields of its rules, are taken before the limit on attributes counts.
+	Topic *Topic
 }
 
 // Pair is one named text of a flat record, such as a row of CSV.
@@ -102,8 +108,44 @@ func (k EventKeys) event(leaves []jsonLeaf) (Event, error) {
 	if k.Time != "" && !f.has[fieldTime] {
 		return Event{}, fmt.Errorf("it has no %q to take the time from", k.Time)
 	}
-	f.ev.Attrs = jsonAttrs(f.rest)
+	if k.User != "" && k.Topic.rulesUser() {
+		user := namesUnder([]Private{{Field: ColAttributes + "." + k.User}})
+		f.rest = slices.DeleteFunc(f.rest, func(l jsonLeaf) bool {
+			_, same := user.rule(l.text)
+			return same
+		})
+	}
+	f.ev.Attrs = k.attrs(f.rest)
 	return f.ev, nil
+}
+
+// rulesUser reports whether user ids do not stay as they come.
+func (t *Topic) rulesUser() bool {
+	if t == nil {
+		return false
+	}
+	_, ruled := namesUnder(t.PII).rule(ColUserID)
+	return ruled || t.Anonymise.On() && slices.Contains(t.Anonymise.Fields, ColUserID)
+}
+
+// first reports which names are taken before the limit on attributes counts.
+func (t *Topic) first() func(name string) bool {
+	if t == nil || len(t.Fields)+len(t.PII)+len(t.Anonymise.Fields) == 0 {
+		return func(string) bool { return false }
+	}
+	rules := slices.Clone(t.PII)
+	for _, f := range t.Anonymise.Fields {
+		rules = append(rules, Private{Field: f})
+	}
+	names := namesUnder(rules)
+	promoted := map[string]bool{}
+	for _, f := range t.Fields {
+		promoted[f.Name] = true
+	}
+	return func(name string) bool {
+		_, ruled := names.rule(name)
+		return ruled || promoted[name] || names.below(name)
+	}
 }
 
 // ParseJSONTime reads a JSON number as a time since the epoch. The unit is told
@@ -159,11 +201,14 @@ const (
 	fieldCount
 )
 
+// wordMsg is a key that means message.
+const wordMsg = "msg"
+
 var jsonWords = map[string]int{
 	ColTs: fieldTime, "time": fieldTime, "timestamp": fieldTime, "@timestamp": fieldTime,
 	ColID: fieldID, ColLevel: fieldLevel, ColService: fieldService, ColType: fieldType,
 	ColUserID: fieldUserID, ColTraceID: fieldTraceID, ColSpanID: fieldSpanID,
-	ColMessage: fieldMessage, "msg": fieldMessage,
+	ColMessage: fieldMessage, wordMsg: fieldMessage,
 }
 
 // jsonFields is an event being filled: has says which fields are, rest is what
@@ -255,8 +300,8 @@ func (f *jsonFields) time(v jsonValue) (t time.Time, err error) {
 	return t.UTC(), err
 }
 
-// jsonAttrs makes attributes of leaves, at most MaxAttrs.
-func jsonAttrs(leaves []jsonLeaf) []Attr {
+// attrs makes attributes of leaves, at most MaxAttrs.
+func (k *EventKeys) attrs(leaves []jsonLeaf) []Attr {
 	if len(leaves) == 0 {
 		return nil
 	}
@@ -279,10 +324,11 @@ func jsonAttrs(leaves []jsonLeaf) []Attr {
 	if good > MaxAttrs || good < len(leaves) {
 		limit = MaxAttrs - 1
 	}
+	within := k.within(leaves, fits, good, limit)
 	attrs := make([]Attr, 0, min(len(leaves), MaxAttrs))
 	var rest []byte
 	for i := range leaves {
-		if l := &leaves[i]; fits(l) && len(attrs) < limit {
+		if l := &leaves[i]; within(i) {
 			attrs = append(attrs, l.value.attr(l.text))
 		} else {
 			rest = append(rest, "{,"[min(len(rest), 1)], '"')
@@ -298,6 +344,24 @@ func jsonAttrs(leaves []jsonLeaf) []Attr {
 		attrs = append(attrs, String(name, string(append(rest, '}'))))
 	}
 	return attrs
+}
+
+// within reports which of the leaves become attributes: of those that fit, the
+// topic's first, and then the others in order, up to the limit.
+func (k *EventKeys) within(leaves []jsonLeaf, fits func(*jsonLeaf) bool, good, limit int) func(i int) bool {
+	if good <= limit {
+		return func(i int) bool { return fits(&leaves[i]) }
+	}
+	taken := make([]bool, len(leaves))
+	first := k.Topic.first()
+	for _, turn := range []func(string) bool{first, func(string) bool { return true }} {
+		for i := range leaves {
+			if l := &leaves[i]; limit > 0 && !taken[i] && fits(l) && turn(l.text) {
+				taken[i], limit = true, limit-1
+			}
+		}
+	}
+	return func(i int) bool { return taken[i] }
 }
 
 func notJSON(line []byte) error {

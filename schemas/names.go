@@ -76,6 +76,7 @@ const (
 	HeaderDetail        = "Almanac-Detail"         // dead letters: the whole error
 	HeaderSourceSubject = "Almanac-Source-Subject" // dead letters: where it was published
 	HeaderLine          = "Almanac-Line"           // dead letters: the line of an NDJSON message
+	HeaderRules         = "Almanac-Rules"          // dead letters: privacy rules that were applied to the JSON (Topic.RuleMarks)
 )
 
 // ReasonStaleSeq is the reason of a dead letter whose frame was too far behind its

@@ -18,7 +18,8 @@ type PrivacyRule string
 // The privacy rules. A value that is not what a rule is for (no address, no
 // coordinate) is dropped: it cannot be told what it would give away.
 const (
-	// PrivacyDrop: the field is left empty, an attribute is left out.
+	// PrivacyDrop: the field is left empty. Of an attribute the rule's name stays,
+	// without a value, so that doctor can tell a rule that never matches.
 	PrivacyDrop PrivacyRule = "drop"
 	// PrivacyTruncateIP: an address keeps its network, /24 of IPv4 and /48 of
 	// IPv6; a port is left out.
@@ -48,10 +49,12 @@ const (
 	networkBits6 = 48
 )
 
-// Private is the privacy rule of one field.
+// Private is the privacy rule of one field and of every name derived from it
+// (see ruleNames).
 type Private struct {
-	// Field is a column (user_id, message, service, trace_id, span_id) or else an
-	// attribute, promoted or not; "attributes.x" is the attribute x in any case.
+	// Field is a column (user_id, message or msg, service, trace_id, span_id) with
+	// the attributes of its name, or else an attribute, promoted or not.
+	// "attributes.x" is the attribute x alone, whatever columns there are.
 	Field string      `json:"field" yaml:"field"`
 	Rule  PrivacyRule `json:"rule" yaml:"rule"`
 	// Grid of coarse_location in degrees; 0: DefaultGrid.
@@ -76,10 +79,13 @@ func (t *Topic) validatePrivacy() error {
 	}
 	seen := map[string]bool{}
 	for _, p := range t.PII {
-		key, attribute := strings.CutPrefix(p.Field, ColAttributes+".")
+		key, attribute := ruleName(p.Field)
+		word := jsonWords[key]
 		switch {
 		case key == "" || len(key) > MaxAttrKeyBytes:
 			return fmt.Errorf("pii field %q must have 1 to %d bytes", p.Field, MaxAttrKeyBytes)
+		case !attribute && word == fieldTime:
+			return fmt.Errorf("pii field %q cannot have a rule: it is read as the event's time. Write %s.%s for an attribute of that name", p.Field, ColAttributes, key)
 		case !attribute && slices.Contains(reservedColumns, key) && !slices.Contains(privateColumns, key):
 			return fmt.Errorf("pii field %q cannot have a rule; of the columns only %s can", p.Field, strings.Join(privateColumns, ", "))
 		case seen[key]:
@@ -90,7 +96,7 @@ func (t *Topic) validatePrivacy() error {
 			return fmt.Errorf("pii field %q has a grid, which only %s has", p.Field, PrivacyCoarseLocation)
 		case p.Grid < 0 || p.Grid > 90 || math.IsNaN(p.Grid):
 			return fmt.Errorf("pii field %q has a grid of %g degrees, it must be above 0 and at most 90", p.Field, p.Grid)
-		case p.Rule == PrivacyDrop && slices.Contains(t.LaneBy, key):
+		case p.Rule == PrivacyDrop && slices.ContainsFunc(t.LaneBy, func(by string) bool { return lowerASCII(by) == key }):
 			return fmt.Errorf("pii drops field %q, by which the topic's lanes are cut (lane_by); hash it instead", p.Field)
 		}
 		seen[key] = true
@@ -120,30 +126,38 @@ func CheckPrivacyKey(key []byte) error {
 // Privacy applies a topic's rules. It may be used by many goroutines at once.
 type Privacy struct {
 	columns []Private
-	attrs   map[string]Private
+	names   ruleNames
+	opened  []string // columns in whose JSON text a rule lies
 	key     []byte
 }
 
-// NewPrivacy is the rules of a topic with the key of its hashes; nil when there
-// are none. Without a key, what should be hashed is dropped.
+// NewPrivacy returns the rules of a topic with the key of its hashes; nil when
+// there are none. Without a key, what should be hashed is dropped.
 func NewPrivacy(t *Topic, key []byte) *Privacy {
 	if len(t.PII) == 0 {
 		return nil
 	}
-	r := &Privacy{attrs: map[string]Private{}, key: slices.Clone(key)}
+	r := &Privacy{names: namesUnder(t.PII), key: slices.Clone(key)}
 	for _, p := range t.PII {
-		name, attribute := strings.CutPrefix(p.Field, ColAttributes+".")
-		if p.Grid == 0 {
-			p.Grid = DefaultGrid
+		if name, attribute := ruleName(p.Field); !attribute && slices.Contains(privateColumns, name) {
+			r.columns = append(r.columns, withGrid(p, name))
 		}
-		p.Field = name
-		if !attribute && slices.Contains(privateColumns, name) {
-			r.columns = append(r.columns, p)
-		} else {
-			r.attrs[name] = p
+	}
+	for _, c := range []string{ColLevel, ColService, ColType, ColUserID, ColTraceID, ColSpanID, ColMessage} {
+		if r.names.below(c) {
+			r.opened = append(r.opened, c)
 		}
 	}
 	return r
+}
+
+// withGrid returns the rule under its plain name, with its grid.
+func withGrid(p Private, name string) Private {
+	p.Field = name
+	if p.Grid == 0 {
+		p.Grid = DefaultGrid
+	}
+	return p
 }
 
 // Apply changes the event by the rules. The attributes it was given stay as they
@@ -154,31 +168,70 @@ func (r *Privacy) Apply(e *Event) {
 			*v, _ = r.text(p, strings.Clone(*v))
 		}
 	}
-	if !slices.ContainsFunc(e.Attrs, func(a Attr) bool { _, ok := r.attrs[a.Key]; return ok }) {
+	for _, name := range r.opened {
+		v := e.column(name)
+		*v = r.cleanText(name, *v)
+	}
+	if !slices.ContainsFunc(e.Attrs, func(a Attr) bool { return r.meets(&a) }) {
 		return
 	}
 	kept := make([]Attr, 0, len(e.Attrs))
 	for i := range e.Attrs {
 		// Of texts of their own, or the compiler would have every event's attributes
 		// allocated, rules or not.
-		own, ok := e.Attrs[i].clone(), true
-		if p, ruled := r.attrs[own.Key]; ruled {
-			own, ok = r.attr(p, own)
-		}
-		if ok {
+		own := e.Attrs[i].clone()
+		p, ruled := r.names.rule(own.Key)
+		switch {
+		case !ruled && own.kind == KindString:
+			own.str = r.cleanText(own.Key, own.str)
 			kept = append(kept, own)
+		case !ruled:
+			kept = append(kept, own)
+		default:
+			a, ok := r.attr(p, own)
+			if ok {
+				kept = append(kept, a)
+			} else if !slices.ContainsFunc(kept, func(k Attr) bool { return k.Key == p.Field }) {
+				kept = append(kept, String(p.Field, ""))
+			}
 		}
 	}
 	e.Attrs = kept
+}
+
+// meets reports whether a rule may change the attribute.
+func (r *Privacy) meets(a *Attr) bool {
+	_, ruled := r.names.rule(a.Key)
+	return ruled || a.kind == KindString && isJSONText(a.str) && r.names.below(a.Key)
+}
+
+// Ruled returns what the topic's rules make of a text in a field, as it is stored,
+// and the rule that did: the text itself and "" when none covers the field, and an
+// empty text when nothing of it may be stored. It is ErrPrivacyKey when the rule
+// hashes and there is no key.
+func (t *Topic) Ruled(field, text string, key []byte) (string, PrivacyRule, error) {
+	p, ok := namesUnder(t.PII).rule(field)
+	if !ok {
+		return text, "", nil
+	}
+	if p.Rule == PrivacyHash && len(key) == 0 {
+		return "", p.Rule, fmt.Errorf("%w: topic %q hashes %s, and there is no key: set pii_key (ALMANAC_PII_KEY, ALMANAC_PII_KEY_FILE) to what its producers have", ErrPrivacyKey, t.Name, p.Field)
+	}
+	text, _ = (&Privacy{key: key}).text(p, text)
+	return text, p.Rule, nil
 }
 
 func (a *Attr) clone() Attr {
 	return Attr{Key: strings.Clone(a.Key), kind: a.kind, num: a.num, str: strings.Clone(a.str)}
 }
 
-// column is the text of one of privateColumns.
+// column is the text of a column of text.
 func (e *Event) column(name string) *string {
 	switch name {
+	case ColLevel:
+		return &e.Level
+	case ColType:
+		return &e.Type
 	case ColUserID:
 		return &e.UserID
 	case ColMessage:
@@ -223,6 +276,9 @@ func (r *Privacy) text(p Private, v string) (string, bool) {
 	return "", false
 }
 
+// sixToFour addresses have an IPv4 address in bits 16 to 48 (RFC 3056).
+var sixToFour = netip.MustParsePrefix("2002::/16")
+
 // truncateIP is the network an address is in, written as its first address.
 func truncateIP(v string) (string, bool) {
 	v = strings.TrimSpace(v)
@@ -236,8 +292,11 @@ func truncateIP(v string) (string, bool) {
 	}
 	addr = addr.Unmap().WithZone("")
 	bits := networkBits6
-	if addr.Is4() {
+	switch {
+	case addr.Is4():
 		bits = networkBits4
+	case sixToFour.Contains(addr):
+		bits = sixToFour.Bits() + networkBits4
 	}
 	network, err := addr.Prefix(bits)
 	return network.Addr().String(), err == nil

@@ -34,7 +34,7 @@ func TestPrivacyRules(t *testing.T) {
 	NewPrivacy(&topic, privacyKey).Apply(&e)
 	// printf u-7 | openssl dgst -sha256 -hmac 0123456789abcdef | cut -c1-32
 	const hashU7, hash4711 = "c061d17d0a9f81968e3975c82ac25a96", "d6f9c71fc9711c566dabe39ff39faefa"
-	want := []Attr{String("ip", "203.0.113.0"), Float64("lat", 52.5), String("at", "52.5,-13.5"), String("card", hash4711), String("other", "stays")}
+	want := []Attr{String("ip", "203.0.113.0"), String("email", ""), Float64("lat", 52.5), String("at", "52.5,-13.5"), String("card", hash4711), String("other", "stays")}
 	if diff := cmp.Diff(want, e.Attrs, cmp.AllowUnexported(Attr{})); diff != "" {
 		t.Error(diff)
 	}
@@ -47,7 +47,7 @@ func TestPrivacyRules(t *testing.T) {
 	// Without a key, what should be hashed is dropped.
 	e = Event{UserID: "u-7", Attrs: []Attr{Int64("card", 4711)}}
 	NewPrivacy(&topic, nil).Apply(&e)
-	if e.UserID != "" || len(e.Attrs) != 0 {
+	if e.UserID != "" || len(e.Attrs) != 1 || e.Attrs[0] != String("card", "") {
 		t.Errorf("%+v", e)
 	}
 	if plain := NewTopic("app"); NewPrivacy(&plain, privacyKey) != nil {
@@ -60,7 +60,8 @@ func TestTruncateIP(t *testing.T) {
 		"203.0.113.77": "203.0.113.0", "203.0.113.77:443": "203.0.113.0", " 10.1.2.3 ": "10.1.2.0",
 		"2001:db8:1:2:3::4": "2001:db8:1::", "[2001:db8:1:2::1]:80": "2001:db8:1::", "::1": "::",
 		"::ffff:203.0.113.77": "203.0.113.0", "fe80::1%eth0": "fe80::",
-		"": "", "host.example": "", "1.2.3": "", "1.2.3.4, 5.6.7.8": "", "999.1.1.1": "",
+		"2002:cb00:714d::1": "2002:cb00:7100::",
+		"":                  "", "host.example": "", "1.2.3": "", "1.2.3.4, 5.6.7.8": "", "999.1.1.1": "",
 	} {
 		if got, ok := truncateIP(in); got != want || ok != (want != "") {
 			t.Errorf("%q: %q, %v", in, got, ok)
@@ -122,6 +123,8 @@ func TestPrivacyIsValidated(t *testing.T) {
 		"lane_by":                 {{Field: "user_id", Rule: PrivacyDrop}},
 		"whose column is float64": {{Field: "lat", Rule: PrivacyHash}},
 		"1 to 256 bytes":          {{Field: "attributes.", Rule: PrivacyDrop}},
+		"the event's time":        {{Field: "@timestamp", Rule: PrivacyDrop}},
+		"\"MSG\" twice":           {{Field: "message", Rule: PrivacyDrop}, {Field: "MSG", Rule: PrivacyDrop}},
 	} {
 		topic := privateTopic(rules...)
 		if err := topic.Validate(); !errors.Is(err, ErrTopic) || !strings.Contains(err.Error(), want) {

@@ -19,7 +19,8 @@ type Anonymise struct {
 	// Fields name what is cleared: "attributes.x" is the attribute x, "attributes"
 	// all of them, and any other name both the column of that name, where the topic
 	// has one, and the attribute of that name. So a field that was promoted later is
-	// cleared wherever an event has it.
+	// cleared wherever an event has it. Names derived from one are cleared with it,
+	// as a privacy rule covers them (ruleNames).
 	Fields []string `json:"fields,omitempty" yaml:"fields,omitempty"`
 }
 
@@ -51,8 +52,10 @@ func (t *Topic) validateRetention() error {
 		switch {
 		case key == "" || len(key) > MaxAttrKeyBytes:
 			return fmt.Errorf("anonymise field %q must have 1 to %d bytes", f, MaxAttrKeyBytes)
-		case !attribute && slices.Contains(neverCleared, f):
+		case !attribute && slices.Contains(neverCleared, lowerASCII(f)):
 			return fmt.Errorf("anonymise field %q cannot be cleared: it makes the event the one it is", f)
+		case !attribute && jsonWords[lowerASCII(f)] == fieldTime:
+			return fmt.Errorf("anonymise field %q cannot be cleared: it is read as the event's time. Write %s.%s for an attribute of that name", f, ColAttributes, f)
 		case slices.Contains(a.Fields[:i], f):
 			return fmt.Errorf("anonymise names field %q twice", f)
 		}
@@ -87,51 +90,7 @@ func (t *Topic) Tightens(next *Topic) bool {
 	return slices.ContainsFunc(next.Anonymise.Fields, func(f string) bool { return !slices.Contains(t.Anonymise.Fields, f) })
 }
 
-// Clear is what clearing fields is in ClickHouse: assignments of an UPDATE, and
-// the condition under which a row still has something to clear.
-func (t *Topic) Clear(fields []string) (assignments, condition string) {
-	var columns, keys []string
-	all := false
-	for _, f := range fields {
-		if key, ok := strings.CutPrefix(f, ColAttributes+"."); ok {
-			keys = append(keys, key)
-			continue
-		}
-		if f == ColAttributes {
-			all = true
-			continue
-		}
-		keys = append(keys, f)
-		if slices.Contains(reservedColumns, f) || slices.ContainsFunc(t.Fields, func(p Field) bool { return p.Name == f }) {
-			columns = append(columns, f)
-		}
-	}
-	var set, where []string
-	for _, c := range columns {
-		empty := "''"
-		if i := slices.IndexFunc(t.Fields, func(p Field) bool { return p.Name == c }); i >= 0 {
-			empty = t.Fields[i].DefaultSQL()
-		}
-		set = append(set, QuoteName(c)+" = "+empty)
-		where = append(where, QuoteName(c)+" != "+empty)
-	}
-	attributes := QuoteName(ColAttributes)
-	switch {
-	case all:
-		set = append(set, attributes+" = map()")
-		where = append(where, "notEmpty("+attributes+")")
-	case len(keys) > 0:
-		for i, k := range keys {
-			keys[i] = QuoteText(k)
-		}
-		list := strings.Join(keys, ", ")
-		set = append(set, fmt.Sprintf("%s = mapFilter((k, v) -> k NOT IN (%s), %s)", attributes, list, attributes))
-		where = append(where, fmt.Sprintf("arrayExists(k -> k IN (%s), mapKeys(%s))", list, attributes))
-	}
-	return strings.Join(set, ", "), strings.Join(where, " OR ")
-}
-
 // QuoteText quotes a string for ClickHouse.
 func QuoteText(s string) string {
-	return "'" + strings.NewReplacer("\\", "\\\\", "'", "\\'").Replace(s) + "'"
+	return "'" + strings.NewReplacer("\\", "\\\\", "'", "\\'", "\x00", `\0`).Replace(s) + "'"
 }

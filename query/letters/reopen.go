@@ -53,11 +53,13 @@ func reopen(t *schemas.Topic, l *letter, now int64, key []byte) ([]outFrame, err
 	if schemas.HasFrameHeaders(withoutRows(l.header)) {
 		err = p.frame(l)
 	} else {
-		// A router refused it before the topic's rules were applied.
-		if len(key) == 0 && t.NeedsPrivacyKey() {
+		// The router applied the rules that the letter names; a hash must not be
+		// hashed again.
+		left := t.RulesLeft(l.header.Get(schemas.HeaderRules))
+		if len(key) == 0 && left.NeedsPrivacyKey() {
 			return nil, fmt.Errorf("%w: topic %q hashes fields and pii_key is not set; set it to what the routers have", schemas.ErrPrivacyKey, t.Name)
 		}
-		p.privacy = schemas.NewPrivacy(t, key)
+		p.privacy = schemas.NewPrivacy(left, key)
 		err = p.lines(l.data)
 	}
 	if err != nil {
@@ -125,7 +127,8 @@ func (p *press) frame(l *letter) error {
 
 // lines takes JSON: one object, or one a line.
 func (p *press) lines(data []byte) error {
-	if e, err := schemas.ParseJSONEvent(data); err == nil {
+	keys := schemas.EventKeys{Topic: p.topic}
+	if e, err := keys.ParseJSON(data); err == nil {
 		return p.add(&e, 1)
 	}
 	n := 0
@@ -133,7 +136,7 @@ func (p *press) lines(data []byte) error {
 		if n++; len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
-		e, err := schemas.ParseJSONEvent(bytes.TrimSpace(text))
+		e, err := keys.ParseJSON(bytes.TrimSpace(text))
 		if err == nil {
 			err = p.add(&e, n)
 		}
@@ -157,11 +160,11 @@ func (p *press) add(e *schemas.Event, line int) error {
 	if err != nil {
 		return err
 	}
-	if err := e.Validate(ts, p.now); err != nil {
-		return err
-	}
 	if p.privacy != nil {
 		p.privacy.Apply(e)
+	}
+	if err := e.Validate(ts, p.now); err != nil {
+		return err
 	}
 	if e.ID.IsZero() {
 		e.ID = schemas.DerivedID(ts, p.letter, uint64(line))

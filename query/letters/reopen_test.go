@@ -33,7 +33,7 @@ func TestReopenAppliesPrivacy(t *testing.T) {
 		for k := range r.Rows() {
 			e := r.Event(k)
 			events++
-			if e.UserID == "" || e.UserID == "ada" || e.UserID == "bob" || len(e.Attrs) > 0 {
+			if e.UserID == "" || e.UserID == "ada" || e.UserID == "bob" || len(e.Attrs) > 1 || len(e.Attrs) == 1 && e.Attrs[0].Text() != "" {
 				t.Errorf("in clear: %+v", e)
 			}
 		}
@@ -43,5 +43,34 @@ func TestReopenAppliesPrivacy(t *testing.T) {
 	}
 	if _, err := reopen(&topic, &l, at.UnixNano(), nil); !errors.Is(err, schemas.ErrPrivacyKey) || !strings.Contains(err.Error(), "pii_key") {
 		t.Errorf("without the key: %v", err)
+	}
+}
+
+// Issue 13, line 2: a dead letter to which the rules were applied when it was kept
+// is sent again with them, and not with hashes of hashes.
+func TestLine2RulesAreAppliedOnce(t *testing.T) {
+	t.Parallel()
+	topic := schemas.NewTopic("app")
+	topic.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: schemas.PrivacyHash}}
+	key := []byte("0123456789abcdef")
+	clean, ok := schemas.NewPrivacy(&topic, key).Clean([]byte(`{"user_id":"ada","email":"ada@example.org"}`))
+	if !ok {
+		t.Fatal("not cleaned")
+	}
+	marks := topic.RuleMarks()
+	topic.PII = append(topic.PII, schemas.Private{Field: "email", Rule: schemas.PrivacyDrop}) // since then
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	l := letter{header: nats.Header{schemas.HeaderRules: []string{marks}}, at: at, data: clean}
+	frames, err := reopen(&topic, &l, at.UnixNano(), nil)
+	if err != nil || len(frames) != 1 {
+		t.Fatal(frames, err)
+	}
+	var r schemas.FrameReader
+	if err := r.Open(frames[0].payload, &topic, frames[0].Schema); err != nil {
+		t.Fatal(err)
+	}
+	want, _, _ := topic.Ruled(schemas.ColUserID, "ada", key)
+	if e := r.Event(0); e.UserID != want || len(e.Attrs) != 1 || e.Attrs[0] != schemas.String("email", "") {
+		t.Errorf("%+v, want %s", e, want)
 	}
 }

@@ -1,0 +1,236 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// ruled is what a bare JSON line becomes on a topic: parsed, ruled, encoded.
+func ruled(t testing.TB, topic *Topic, keys EventKeys, line []byte) (Event, []byte) {
+	t.Helper()
+	keys.Topic = topic
+	e, err := keys.ParseJSON(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	NewPrivacy(topic, privacyKey).Apply(&e)
+	b := NewFrameBuilder(topic)
+	b.Append(&e, 1, NewID(1))
+	f, payload := b.Encode()
+	var r FrameReader
+	if err := r.Open(payload, topic, f.Schema); err != nil {
+		t.Fatal(err)
+	}
+	return r.Event(0), r.Raw()
+}
+
+// manyKeys are n members that no rule names.
+func manyKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"k%d":%d,`, i, i)
+	}
+	return b.String()
+}
+
+// Issue 13, line 2: the values that leaked, each by its way.
+func TestLine2RulesHoldForDerivedNames(t *testing.T) {
+	topic := privateTopic(Private{Field: "email", Rule: PrivacyDrop}, Private{Field: "ip", Rule: PrivacyTruncateIP}, Private{Field: "user_id", Rule: PrivacyHash},
+		Private{Field: "users.card", Rule: PrivacyHash}, Private{Field: "message", Rule: PrivacyDrop}, Private{Field: "lat", Rule: PrivacyCoarseLocation},
+		Private{Field: "a.b.c.d.e.f.g.h.i", Rule: PrivacyDrop}, Private{Field: "service.owner", Rule: PrivacyDrop})
+	if err := topic.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, line := range map[string]string{
+		"a key twice":          `{"email":"x","email":"CLEAR"}`,
+		"an object":            `{"email":{"home":"CLEAR","":{"x":["CLEAR"]}}}`,
+		"wrapped":              `{"email":"x","attributes":{"email":"CLEAR","user_id":"CLEAR"}}`,
+		"wrapped twice":        `{"attributes":{"attributes":{"email":"CLEAR","Attributes":{"email":"CLEAR"}}}}`,
+		"as a name":            `{"attributes.email":"CLEAR","email.home":"CLEAR","email#7":"CLEAR","email[0]":"CLEAR"}`,
+		"many keys":            `{` + manyKeys(300) + `"email":"CLEAR","ip":"203.0.113.77 CLEAR","email":{"home":"CLEAR"}}`,
+		"many names of a rule": `{` + strings.Repeat(`"email":"CLEAR",`, 300) + `"z":1}`,
+		"a user's members":     `{"user_id":{"name":"CLEAR"},"user_id":["CLEAR"]}`,
+		"case":                 `{"Email":"CLEAR","EMAIL":{"x":"CLEAR"},"User_Id":"CLEAR"}`,
+		"escaped names":        `{"\u0065mail":"CLEAR","\u0061ttributes":{"e\u006dail":"CLEAR"}}`,
+		"empty keys":           `{"":{"email":"CLEAR","":{"email":"CLEAR"}},"email":{"":"CLEAR"}}`,
+		"sloppy names":         `{" email":"CLEAR","email ":"CLEAR","email\u0000":"CLEAR","\u0000email":"CLEAR"}`,
+		"arrays of objects":    `{"users":[{"card":"CLEAR"},{"x":[{"y":1}],"card":{"no":"CLEAR"}}],"users":[[{"Card":["CLEAR"]}]]}`,
+		"JSON in a text":       `{"users":"[{\"card\":\"CLEAR\"}]"}`,
+		"below the flattening": `{"a":{"b":{"c":{"d":{"e":{"f":{"g":{"h":{"i":{"j":"CLEAR"}}}}}}}}}}`,
+		"the other word":       `{"message":"CLEAR","msg":"CLEAR"}`,
+		"the other word first": `{"msg":"CLEAR","message":{"a":"CLEAR"},"msg":"CLEAR"}`,
+		"JSON in a column":     `{"service":[{"owner":"CLEAR"}],"ts":5}`,
+		"a rest of its own":    `{"almanac_rest":{"email":"CLEAR"},"almanac_rest#":"{\"email\":\"CLEAR\"}","ALMANAC_REST":"{\"ip\":\"CLEAR\"}"}`,
+		"not an address":       `{"ip":"CLEAR","ip":["203.0.113.77","CLEAR"]}`,
+		"no place":             `{"lat":"CLEAR","lat":["CLEAR"]}`,
+		"a long name":          `{"email` + strings.Repeat(".x", 200) + `":"CLEAR"}`,
+		"invalid UTF-8":        "{\"email\":\"\xffCLEAR\xfe\",\"email\xff\":1,\"email.\xff\":\"CLEAR\"}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !json.Valid([]byte(line)) {
+				t.Fatal("not JSON")
+			}
+			e, raw := ruled(t, &topic, EventKeys{}, []byte(line))
+			if bytes.Contains(raw, []byte("CLEAR")) {
+				t.Errorf("stored: %q", textsOf(e.Attrs))
+			}
+			clean, ok := NewPrivacy(&topic, privacyKey).Clean([]byte(line))
+			if !ok || !json.Valid(clean) || bytes.Contains(clean, []byte("CLEAR")) {
+				t.Errorf("cleaned: %s", clean)
+			}
+		})
+	}
+	for name, want := range map[string]string{"email_hash": "1", "emails": "2", "users.name": "3", "ip-version": "4", "x.email": "5"} {
+		e, _ := ruled(t, &topic, EventKeys{}, fmt.Appendf(nil, `{%q:%s}`, name, want))
+		if len(e.Attrs) != 1 || e.Attrs[0].Key != name || e.Attrs[0].Text() != want {
+			t.Errorf("%s became %q", name, textsOf(e.Attrs))
+		}
+	}
+}
+
+// Issue 13, line 2: a field that becomes the user does not stay beside it in clear.
+func TestLine2UserField(t *testing.T) {
+	topic := privateTopic(Private{Field: "user_id", Rule: PrivacyHash})
+	for _, line := range []string{`{"a":{"b":"CLEAR"},"x":1}`, `{"a":{"b":"CLEAR"},"a":{"b":"CLEAR","B":"CLEAR"},"x":1}`, `{"a":{"b":{"c":"CLEAR"}},"x":1}`} {
+		e, raw := ruled(t, &topic, EventKeys{User: "a.b"}, []byte(line))
+		if bytes.Contains(raw, []byte("CLEAR")) || len(e.Attrs) != 1 {
+			t.Errorf("%s: %q", line, textsOf(e.Attrs))
+		}
+	}
+	plain := NewTopic("app")
+	e, err := EventKeys{User: "a.b", Topic: &plain}.ParseJSON([]byte(`{"a":{"b":"u"}}`))
+	if err != nil || e.UserID != "u" || len(e.Attrs) != 1 {
+		t.Errorf("without a rule: %+v, %v", e, err)
+	}
+}
+
+// Issue 13, line 6: promoted fields are taken before the limit on attributes counts,
+// wherever they stand.
+func TestLine6PromotedFieldsBeforeTheLimit(t *testing.T) {
+	topic := NewTopic("app", Field{Name: "public", Type: TypeBool}, Field{Name: "n", Type: TypeInt64})
+	line := `{` + manyKeys(400) + `"public":true,"n":7}`
+	e, err := EventKeys{Topic: &topic}.ParseJSON([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Attrs) != MaxAttrs {
+		t.Errorf("%d attributes", len(e.Attrs))
+	}
+	b := NewFrameBuilder(&topic)
+	b.Append(&e, 1, NewID(1))
+	f, payload := b.Encode()
+	var r FrameReader
+	if err := r.Open(payload, &topic, f.Schema); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Event(0); got.Attrs[0] != Bool("public", true) || got.Attrs[1] != Int64("n", 7) {
+		t.Errorf("%q", textsOf(got.Attrs[:2]))
+	}
+}
+
+// Ruled gives a query the text that is stored.
+func TestRuled(t *testing.T) {
+	topic := privateTopic(Private{Field: "user_id", Rule: PrivacyHash}, Private{Field: "email", Rule: PrivacyDrop})
+	e := Event{UserID: "u-7"}
+	NewPrivacy(&topic, privacyKey).Apply(&e)
+	if got, rule, err := topic.Ruled(ColUserID, "u-7", privacyKey); got != e.UserID || rule != PrivacyHash || err != nil {
+		t.Errorf("%q, %s, %v", got, rule, err)
+	}
+	if _, _, err := topic.Ruled(ColUserID, "u-7", nil); err == nil {
+		t.Error("hashed without a key")
+	}
+	if got, rule, err := topic.Ruled("email", "a", nil); got != "" || rule != PrivacyDrop || err != nil {
+		t.Errorf("%q, %s, %v", got, rule, err)
+	}
+	if got, rule, err := topic.Ruled("host", "a", nil); got != "a" || rule != "" || err != nil {
+		t.Errorf("%q, %s, %v", got, rule, err)
+	}
+}
+
+// Issue 13, line 2: whatever the record and the rules, what a rule covers is in no
+// column of the frame, and not in the cleaned text of a dead letter.
+func TestLine2NothingInClear(t *testing.T) {
+	names := rapid.SampledFrom([]string{"email", "Email", "ip", "user_id", "msg", "message", "users", "card", "attributes", "a", "b", "", "almanac_rest", "email#2", "x", "service", "lat", " email"})
+	rapid.Check(t, func(t *rapid.T) {
+		topic := privateTopic()
+		for _, field := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"email", "ip", "user_id", "message", "users.card", "a.b", "attributes.x", "lat", "service.a"}), rapid.ID[string]).Draw(t, "fields") {
+			rule := rapid.SampledFrom(PrivacyRules).Draw(t, "rule")
+			if field == "user_id" {
+				rule = PrivacyHash // lanes are cut by it
+			}
+			if field == "lat" {
+				rule = PrivacyCoarseLocation
+			}
+			topic.PII = append(topic.PII, Private{Field: field, Rule: rule})
+		}
+		if err := topic.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if len(topic.PII) == 0 {
+			return
+		}
+		covered := namesUnder(topic.PII)
+		leaves := 0
+		var draw func(path string, depth int, secret bool) string
+		draw = func(path string, depth int, secret bool) string {
+			_, ok := covered.rule(plainName(path))
+			secret = secret || ok
+			switch kind := rapid.IntRange(0, 5).Draw(t, "kind"); {
+			case depth < 4 && kind < 2:
+				var members []string
+				for range rapid.IntRange(0, 4).Draw(t, "members") {
+					key := names.Draw(t, "key")
+					members = append(members, string(quoteJSON(key))+":"+draw(plainName(strings.TrimPrefix(path+"."+key, ".")), depth+1, secret))
+				}
+				return "{" + strings.Join(members, ", ") + "}"
+			case depth < 4 && kind == 2:
+				return "[" + draw(path, depth+1, secret) + " , " + draw(path, depth+1, secret) + "]"
+			}
+			if leaves++; secret {
+				return fmt.Sprintf(`"CLEAR %d"`, leaves)
+			}
+			return fmt.Sprintf(`"open %d"`, leaves)
+		}
+		var line strings.Builder
+		line.WriteString("{")
+		if rapid.Bool().Draw(t, "wide") {
+			line.WriteString(manyKeys(MaxAttrs))
+		}
+		for range rapid.IntRange(1, 8).Draw(t, "n") {
+			key := names.Draw(t, "key")
+			line.Write(quoteJSON(key))
+			line.WriteString(":" + draw(plainName(key), 0, false) + ",")
+		}
+		line.WriteString(`"end":1}`)
+		text := []byte(line.String())
+		e, err := EventKeys{Topic: &topic}.ParseJSON(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		NewPrivacy(&topic, privacyKey).Apply(&e)
+		b := NewFrameBuilder(&topic)
+		b.Append(&e, 1, NewID(1))
+		f, payload := b.Encode()
+		var r FrameReader
+		if err := r.Open(payload, &topic, f.Schema); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(r.Raw(), []byte("CLEAR")) {
+			t.Fatalf("rules %v\nof %s\nstored %+v, %q", topic.PII, text, r.Event(0), textsOf(e.Attrs))
+		}
+		clean, ok := NewPrivacy(&topic, privacyKey).Clean(text)
+		if !ok || !json.Valid(clean) || bytes.Contains(clean, []byte("CLEAR")) {
+			t.Fatalf("rules %v\nof %s\ncleaned %s", topic.PII, text, clean)
+		}
+		for i := 1; i <= leaves; i++ { // and nothing else is touched in the letter
+			if open := fmt.Sprintf(`"open %d"`, i); bytes.Contains(text, []byte(open)) != bytes.Contains(clean, []byte(open)) {
+				t.Fatalf("rules %v\nof %s\ncleaned %s of %s", topic.PII, text, clean, open)
+			}
+		}
+	})
+}

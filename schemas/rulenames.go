@@ -1,0 +1,150 @@
+package schemas
+
+import "strings"
+
+// ruleNames finds the rule that covers a name.
+//
+// A rule covers its own name and every name that goes on after it with one of
+// nameEnds: email covers email#2 (a key that came twice), email.home (of an
+// object) and email[0]. Case of ASCII letters counts for nothing, and neither do
+// leading dots, spaces, "attributes." and "almanac_rest." (see plainName), which empty
+// keys, sloppy CSV headers and wrapped objects bring. Of several rules the longest
+// name wins.
+//
+// A rule also reaches into text that is JSON: users.email means the email of each
+// object in the array users. See Privacy.cleanText.
+type ruleNames struct {
+	rules map[string]Private
+	// inside are the names below which a rule lies: users of users.email.
+	inside map[string]bool
+}
+
+// nameEnds are the bytes after which a name is derived from what stands before.
+// Letters, digits, - and _ are not among them: email_hash is another name.
+const nameEnds = ".#[:/ \t\x00"
+
+// nameLead is what plainName takes off, beside names of wrappers.
+const nameLead = ". \t\x00"
+
+// namesUnder returns the names of rules. Fields in them are plain names.
+func namesUnder(rules []Private) ruleNames {
+	n := ruleNames{rules: map[string]Private{}, inside: map[string]bool{}}
+	for _, p := range rules {
+		name, _ := ruleName(p.Field)
+		for _, alias := range aliases(name) {
+			n.rules[alias] = withGrid(p, name)
+			for i := range alias {
+				if i > 0 && isNameEnd(alias[i]) {
+					n.inside[alias[:i]] = true
+				}
+			}
+		}
+	}
+	return n
+}
+
+// aliases are a plain name and the other ones that JSON may give it by.
+func aliases(name string) []string {
+	if rest, ok := strings.CutPrefix(name, ColMessage); ok && (rest == "" || isNameEnd(rest[0])) {
+		return []string{name, wordMsg + rest}
+	}
+	return []string{name}
+}
+
+// ruleName returns the plain name of a rule's field, and whether it means the
+// attribute alone.
+func ruleName(field string) (name string, attribute bool) {
+	_, attribute = strings.CutPrefix(field, ColAttributes+".")
+	name = lowerASCII(plainName(field))
+	if rest, ok := strings.CutPrefix(name, wordMsg); ok && (rest == "" || isNameEnd(rest[0])) {
+		name = ColMessage + rest
+	}
+	return name, attribute
+}
+
+// plainName cuts what may stand before a name without making it another one.
+func plainName(name string) string {
+	for {
+		name = strings.TrimLeft(name, nameLead)
+		n := wrapper(name)
+		if n == 0 || n == len(name) || name[n] != '.' {
+			return name
+		}
+		name = name[n+1:]
+	}
+}
+
+// wrapper returns how many bytes at the beginning of a name are that of an object
+// whose members count as the event's own: attributes, and AttrRest with what stands
+// in for it when an event has an attribute of that name.
+func wrapper(name string) int {
+	for _, w := range []string{ColAttributes, AttrRest} {
+		if n := len(w); len(name) >= n && strings.EqualFold(name[:n], w) {
+			for n < len(name) && name[n] == '#' {
+				n++
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+func isNameEnd(c byte) bool { return strings.IndexByte(nameEnds, c) >= 0 }
+
+// lowerASCII folds the case of ASCII letters, as ClickHouse's lower does.
+func lowerASCII(s string) string {
+	var buf [MaxAttrKeyBytes + 1]byte
+	return string(appendLower(buf[:0], s))
+}
+
+func appendLower(dst []byte, s string) []byte {
+	for i := range len(s) {
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// rule returns the rule that covers a name. It allocates nothing.
+func (n ruleNames) rule(name string) (Private, bool) {
+	var buf [MaxAttrKeyBytes + 1]byte
+	name = plainName(name)
+	b := appendLower(buf[:0], name[:min(len(name), len(buf))])
+	for i := len(b); i > 0; i-- {
+		if i == len(b) && i == len(name) || i < len(b) && isNameEnd(b[i]) {
+			if p, ok := n.rules[string(b[:i])]; ok {
+				return p, true
+			}
+		}
+	}
+	return Private{}, false
+}
+
+// below reports whether a rule may lie inside a JSON text of that name.
+func (n ruleNames) below(name string) bool {
+	name = onceName(name)
+	if name == "" {
+		return len(n.rules) > 0
+	}
+	if len(name) > MaxAttrKeyBytes {
+		return false
+	}
+	var buf [MaxAttrKeyBytes + 1]byte
+	return n.inside[string(appendLower(buf[:0], name))]
+}
+
+// onceName is the plain name without the number of one that came twice, and empty
+// for that of a wrapper.
+func onceName(name string) string {
+	name = plainName(name)
+	if i := strings.IndexByte(name, '#'); i > 0 {
+		name = name[:i]
+	}
+	if wrapper(name) == len(name) {
+		return ""
+	}
+	return name
+}
