@@ -66,6 +66,12 @@ type Options struct {
 	// its message only. Text only.
 	Extract *regexp.Regexp
 
+	// DropRaw leaves the message empty that would be the whole record, so that only
+	// what Extract names is kept. A record it does not match is refused. Text only.
+	DropRaw bool
+	// Topic, when not nil, is where the events go; see schemas.EventKeys.
+	Topic *schemas.Topic
+
 	// Service, Type and Level are for events that have none of their own.
 	Service, Type, Level string
 }
@@ -88,6 +94,8 @@ func (o *Options) Validate() error {
 		return bad("the user regex is for format %s, the format is %s; name a user field", FormatText, o.Format)
 	case o.Extract != nil && !text:
 		return bad("extract is for format %s, the format is %s", FormatText, o.Format)
+	case o.DropRaw && o.Extract == nil:
+		return bad("without extract nothing is left of a record whose raw text is dropped")
 	case o.MaxRecordBytes < 0:
 		return bad("max record bytes is %d, it must be 0 (for %d) or more", o.MaxRecordBytes, DefaultMaxRecordBytes)
 	case o.Year != 0 && (o.Year < 1970 || o.Year > 2261):
@@ -101,6 +109,9 @@ func (o *Options) Validate() error {
 	case text && o.UserField != "" && !o.extracts(o.UserField):
 		return bad("user field is %q, which is no named group of extract; in text, give a user regex", o.UserField)
 	}
+	if rule, ok := o.userInClear(); ok {
+		return bad("user field is %q, which has the rule %s, and user_id has none: its text would be stored there in clear. Declare a rule for user_id, or name another field", o.UserField, rule)
+	}
 	c, err := newClock(o)
 	if err != nil {
 		return bad("%v", err)
@@ -109,6 +120,36 @@ func (o *Options) Validate() error {
 		return bad("times of format %q have no year; give one, or the clock", o.TsFormat)
 	}
 	return nil
+}
+
+// userInClear returns the rule that UserField breaks.
+func (o *Options) userInClear() (schemas.PrivacyRule, bool) {
+	if o.Topic == nil || o.UserField == "" || o.Topic.RuleOf(schemas.ColUserID) != "" {
+		return "", false
+	}
+	rule := o.Topic.RuleOf(o.UserField)
+	return rule, rule != ""
+}
+
+// RawKeeps returns the fields that are taken out of a text record by a name under
+// one of the topic's rules, while the message keeps the whole record in clear.
+func (o *Options) RawKeeps() (fields []string) {
+	if o.Topic == nil || o.Format != FormatText || o.DropRaw || o.Topic.RuleOf(schemas.ColMessage) != "" || o.extracts(schemas.ColMessage) {
+		return nil
+	}
+	var names []string
+	if o.Extract != nil {
+		names = o.Extract.SubexpNames()
+	}
+	if o.UserRegex != nil || o.UserField != "" {
+		names = append(names, schemas.ColUserID)
+	}
+	for _, name := range names {
+		if rule := o.Topic.RuleOf(name); rule != "" && !slices.Contains(fields, name) {
+			fields = append(fields, name)
+		}
+	}
+	return fields
 }
 
 func (o *Options) extracts(group string) bool {

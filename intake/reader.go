@@ -46,7 +46,7 @@ func NewReader(r io.Reader, o Options) *Reader {
 		return d
 	}
 	d.clock, _ = newClock(&d.opts) // Validate made one
-	d.keys = schemas.EventKeys{Time: o.TsField, ParseTime: d.clock.parse, User: o.UserField}
+	d.keys = schemas.EventKeys{Time: o.TsField, ParseTime: d.clock.parse, User: o.UserField, Topic: o.Topic}
 	d.lines = newLineReader(r, o.MaxRecordBytes)
 	switch o.Format {
 	case FormatText:

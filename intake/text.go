@@ -14,8 +14,12 @@ func (d *Reader) text(raw []byte) (schemas.Event, error) {
 	if err != nil {
 		return e, fmt.Errorf("%w: %w", ErrField, err)
 	}
-	if e.Message == "" {
+	switch {
+	case e.Message != "":
+	case !d.opts.DropRaw:
 		e.Message = string(raw)
+	case !d.opts.Extract.Match(raw):
+		return e, fmt.Errorf("%w: extract does not match, and the raw text is dropped", ErrSyntax)
 	}
 	if d.opts.UserRegex != nil {
 		if m := d.opts.UserRegex.FindSubmatch(raw); m != nil {

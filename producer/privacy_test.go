@@ -3,6 +3,7 @@ package producer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func TestPrivacyInTheSpool(t *testing.T) {
 	e.must(e.connect(cfg).Close(e.ctx()))
 	e.stopServer()
 	p := e.connect(cfg) // from the descriptor the spool kept
-	p.Log(Event{UserID: "in-clear"})
+	p.Log(Event{UserID: "in-clear", Attrs: []Attr{String("attributes.user_id#2", "in-clear")}})
 	eventually(t, "on disk", func() bool { return p.Stats().Spool.Events == 1 })
 	r, err := p.spool.Next()
 	e.must(err)
@@ -77,4 +78,34 @@ func TestPrivacyInTheSpool(t *testing.T) {
 		t.Error(err)
 	}
 	e.startServer()
+}
+
+// Issue 13, line 2: names derived from a rule's, and a log line that should have been
+// JSON, are not in clear in what goes out.
+func TestLine2NothingInClearFromTheProducer(t *testing.T) {
+	t.Parallel()
+	topic := schemas.NewTopic("app")
+	topic.PII = []schemas.Private{{Field: "email", Rule: schemas.PrivacyDrop}, {Field: "user_id", Rule: schemas.PrivacyHash}, {Field: "users.card", Rule: schemas.PrivacyHash}}
+	e := newEnv(t, topic)
+	p := e.connect(Config{Topic: "app", PrivacyKey: []byte("0123456789abcdef")})
+	p.Log(Event{UserID: "CLEAR", Attrs: []Attr{String("email#2", "CLEAR"), String("Email.home", "CLEAR"), String("users", `[{"card":"CLEAR"}]`)}})
+	w := p.Writer()
+	for _, line := range []string{`{"level":"info","email":"CLEAR","email":"CLEAR","user_id":{"name":"CLEAR"}}`, `{"email":"CLEAR"`} {
+		if _, err := w.Write([]byte(line)); err != nil {
+			t.Error(err)
+		}
+	}
+	e.must(p.Flush(e.ctx()))
+	n := 0
+	for _, f := range e.frames(&topic) {
+		for _, ev := range f.events {
+			n++
+			if text := fmt.Sprintf("%+v", ev); strings.Contains(text, "CLEAR") {
+				t.Error(text)
+			}
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d events", n)
+	}
 }

@@ -133,6 +133,9 @@ func (p *Producer) Close(ctx context.Context) error {
 // ID is the producer's name in frame headers, new with every process.
 func (p *Producer) ID() string { return p.id }
 
+// Topic returns the topic's descriptor as the producer goes by it.
+func (p *Producer) Topic() schemas.Topic { return p.topic }
+
 // closeGrace is how much longer than its context Close waits for the sender to
 // give up what is left: it may sit in one write to a dead socket.
 const closeGrace = time.Second

@@ -169,8 +169,9 @@ func (r *Privacy) Apply(e *Event) {
 		}
 	}
 	for _, name := range r.opened {
-		v := e.column(name)
-		*v = r.cleanText(name, *v)
+		if v := e.column(name); isJSONText(*v) {
+			*v = r.cleanText(name, strings.Clone(*v))
+		}
 	}
 	if !slices.ContainsFunc(e.Attrs, func(a Attr) bool { return r.meets(&a) }) {
 		return
@@ -203,6 +204,12 @@ func (r *Privacy) Apply(e *Event) {
 func (r *Privacy) meets(a *Attr) bool {
 	_, ruled := r.names.rule(a.Key)
 	return ruled || a.kind == KindString && isJSONText(a.str) && r.names.below(a.Key)
+}
+
+// RuleOf returns the rule that covers a field, "" when none does.
+func (t *Topic) RuleOf(field string) PrivacyRule {
+	p, _ := namesUnder(t.PII).rule(field)
+	return p.Rule
 }
 
 // Ruled returns what the topic's rules make of a text in a field, as it is stored,

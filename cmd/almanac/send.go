@@ -48,6 +48,7 @@ interrupted.`,
 	f.String("user-field", "", "`FIELD` that becomes user_id")
 	f.String("user-regex", "", "`REGEX` whose one group is user_id (text)")
 	f.String("extract", "", "`REGEX` whose named groups become fields (text)")
+	f.Bool("drop-raw", false, "keep only what --extract names, and not the whole line as message (text)")
 	f.String("service", "", "`NAME` for events without a service")
 	f.String("type", "", "`NAME` for events without a type")
 	f.String("level", "", "`NAME` for events without a level")
@@ -106,6 +107,16 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	p, err := producer.Connect(ctx, d.nats, cfg)
 	if err != nil {
 		return err
+	}
+	topic := p.Topic()
+	if opts.Topic = &topic; opts.Validate() != nil {
+		gone, cancel := context.WithCancel(ctx)
+		cancel()
+		return errors.Join(usageError{opts.Validate()}, p.Close(gone), t.finish())
+	}
+	if kept := opts.RawKeeps(); kept != nil && !quiet {
+		a.note("the message of each event is the whole line, which keeps in clear what the rules of topic %s take out of %s: pass --drop-raw, or declare a rule for message",
+			topic.Name, strings.Join(kept, ", "))
 	}
 	job := &sending{p: p, opts: opts, tally: t, patience: patience, spool: s.Full == fullSpool}
 	if terminal(a.stderr) && !quiet {
@@ -213,7 +224,7 @@ func (f *reading) options() intake.Options {
 	return intake.Options{
 		Format: f.flag("format"), Multiline: f.regex("multiline"),
 		TsField: f.flag("ts-field"), TsFormat: f.flag("ts-format"), Location: zone, Year: year, Now: time.Now(),
-		UserField: f.flag("user-field"), UserRegex: f.regex("user-regex"), Extract: f.regex("extract"),
+		UserField: f.flag("user-field"), UserRegex: f.regex("user-regex"), Extract: f.regex("extract"), DropRaw: f.flag("drop-raw") == "true",
 		Service: f.flag("service"), Type: f.flag("type"), Level: f.flag("level"),
 	}
 }
