@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -115,12 +116,45 @@ func (r *Reader) verifyMonths(ctx context.Context, t *schemas.Topic) (problems [
 		problems = append(problems, verifyHead(h, byID)...)
 	}
 	for _, e := range entries {
-		if !has[e.Month] {
-			has[e.Month] = true
+		if has[e.Month] {
+			continue
+		}
+		has[e.Month] = true
+		lacks, err := r.lacksHead(ctx, t.Name, e.Month)
+		if err != nil {
+			return nil, nil, err
+		}
+		if lacks {
 			problems = append(problems, fmt.Sprintf("%s: the registry has shards of the month and no head entry: readers do not find them", schemas.HeadKey(t.Name, e.Month)))
 		}
 	}
 	return problems, byID, nil
+}
+
+// headLooks and headPause bound how long a router may take between the first shard
+// entry of a month and its head entry: two writes in a row, but on a busy server.
+const (
+	headLooks = 10
+	headPause = 100 * time.Millisecond
+)
+
+// lacksHead reports whether a month that has shards has no head entry, also after the
+// time a router takes to write it.
+func (r *Reader) lacksHead(ctx context.Context, topic string, m schemas.Month) (bool, error) {
+	tick := time.NewTicker(headPause)
+	defer tick.Stop()
+	for range headLooks {
+		heads, err := r.reg.Heads(ctx, topic)
+		if err != nil || slices.ContainsFunc(heads, func(h registry.Head) bool { return h.Month == m }) {
+			return false, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return true, nil
 }
 
 // unreadableEnds names shards whose last frame SHARDS counts and cannot read.

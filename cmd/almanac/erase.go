@@ -12,7 +12,6 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/erase"
 	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/tables"
 )
 
 func (a *app) eraseCommand() *cobra.Command {
@@ -26,6 +25,13 @@ bringing it back. What the same user does afterwards is kept.
 Nothing is erased without --yes; --dry-run counts what would go, shard by shard.
 The streams let go of their copies by themselves, on the date "erase show" says;
 --purge takes the frames that hold such events out of them at once.
+
+On a topic that hashes user_id, --user is the user's own name: the hash is made with
+the key (ALMANAC_PII_KEY), and without it the erasure is refused. An erasure that
+matches nothing is not certified, nor one while an old table that a rebuild kept may
+hold such events.
+
+Exit codes: 0 erased, 3 not certified (the reason is printed), 1 failed.
 
 An erasure that was interrupted is carried on by "erase resume".`,
 		Example: `  almanac erase auth --user u-7 --dry-run
@@ -94,7 +100,7 @@ func (a *app) eraser(ctx context.Context, cmd *cobra.Command) (*session, *erase.
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg := erase.Config{Registry: c.reg, Reader: r, DB: c.db, ReplayWindow: s.ReplayWindow}
+	cfg := erase.Config{Registry: c.reg, Reader: r, DB: c.db, ReplayWindow: s.ReplayWindow, PrivacyKey: []byte(s.PIIKey)}
 	if f := cmd.Flags().Lookup("within"); f != nil {
 		cfg.Within, _ = cmd.Flags().GetDuration("within")
 	}
@@ -148,14 +154,7 @@ func (a *app) erase(ctx context.Context, cmd *cobra.Command, args []string) erro
 		return badErasure(err)
 	}
 	a.note("erasure %s of %s; should this be interrupted, `almanac erase resume %s` goes on", e.ID, e.Topic, e.ID)
-	if err := a.eraseRun(ctx, cmd, x, e, purge); err != nil {
-		return err
-	}
-	kept, err := c.db.Kept(ctx, e.Topic)
-	for _, name := range kept {
-		a.note("not erased: table %s, which a rebuild left, has what it had then; drop it (`almanac rebuild --abort` if it ends in %s)", name, tables.FreshSuffix)
-	}
-	return err
+	return a.eraseRun(ctx, cmd, x, e, purge)
 }
 
 // badErasure makes what was asked wrongly an error of usage.
@@ -166,6 +165,8 @@ func badErasure(err error) error {
 	return err
 }
 
+// eraseRun carries an erasure out and prints its proof. One that is not certified is
+// errPartial.
 func (a *app) eraseRun(ctx context.Context, cmd *cobra.Command, x *erase.Eraser, e registry.Erasure, purge bool) error {
 	e, err := x.Run(ctx, e.Topic, e.ID)
 	if err != nil {
@@ -180,7 +181,10 @@ func (a *app) eraseRun(ctx context.Context, cmd *cobra.Command, x *erase.Eraser,
 	if err != nil {
 		return err
 	}
-	return a.printProof(cmd, p)
+	if err := a.printProof(cmd, p); err != nil || p.Certified {
+		return err
+	}
+	return errPartial
 }
 
 func (a *app) erasePlan(ctx context.Context, cmd *cobra.Command, x *erase.Eraser, req erase.Request) error {
@@ -236,7 +240,11 @@ func (a *app) eraseResume(ctx context.Context, cmd *cobra.Command, args []string
 	var failed []error
 	for _, e := range slices.Backward(erase.List(all, "")) { // the oldest first, as they were asked
 		if !e.Redacted {
-			failed = append(failed, a.eraseRun(ctx, cmd, x, e, purge))
+			err := a.eraseRun(ctx, cmd, x, e, purge)
+			if e.State == registry.Erased && e.Rows == 0 && errors.Is(err, errPartial) {
+				err = nil // it found nothing before either, and that was said then
+			}
+			failed = append(failed, err)
 			n++
 		}
 	}

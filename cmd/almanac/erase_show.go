@@ -65,6 +65,10 @@ func (a *app) printProof(cmd *cobra.Command, p *erase.Proof) error {
 			u.Frames, u.Events, u.Dead, u.At.Format(time.RFC3339), u.Erased, u.Company)
 	}
 	a.noteStreams(p.Streams)
+	if !p.Certified {
+		a.note("not certified: %s", p.NotCertified)
+		return nil
+	}
 	a.note("hash    %s", p.Hash)
 	return nil
 }

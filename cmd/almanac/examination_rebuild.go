@@ -29,7 +29,7 @@ func (e *examination) rebuilds(ctx context.Context) {
 			e.note("rebuild of "+name, fails, "unless one is running: almanac rebuild "+name+" --yes ends it, --abort gives it up",
 				"table %s takes no inserts, a rebuild holds it; events wait in the streams", name)
 		case len(kept) > 0:
-			e.note("rebuild of "+name, warns, "almanac rebuild "+name+" --dry-run says whether one has to be ended; drop old tables when all is well",
+			e.note("rebuild of "+name, warns, "when all is well: almanac rebuild "+name+" --drop-old-tables --yes; almanac rebuild "+name+" --dry-run says whether one has to be ended",
 				"left beside the table: %s", strings.Join(kept, ", "))
 		}
 	}

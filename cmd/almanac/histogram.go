@@ -38,6 +38,9 @@ func (a *app) tally(ctx context.Context, cmd *cobra.Command, s *settings, topic 
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	if req.Where, err = withUsers(ctx, cmd, c.reg, s, req.Topic, req.Where); err != nil {
+		return err
+	}
 	t, err := r.Tally(ctx, req)
 	if err != nil {
 		return err

@@ -124,3 +124,11 @@ func printRows[T any](a *app, cmd *cobra.Command, rows []T, f func() table.Write
 func (a *app) note(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
 }
+
+// plural is a number of things.
+func plural[N int | int64 | uint64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return humanCount(uint64(n)) + " " + thing + "s"
+}

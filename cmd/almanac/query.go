@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -24,15 +26,18 @@ func (a *app) queryCommand() *cobra.Command {
 		Long: `Find events, the newest first. An event is found as soon as it was accepted,
 before it is in ClickHouse. Times are RFC 3339 or a distance back such as -15m.
 
-One page is printed; when there are more, its cursor continues. With -o json it
-is one document with events, cursor and the shards that were read. A cursor keeps
-the range of time of its first page.
+Events are printed until there are --limit of them or no more; the cursor that is
+printed then continues. One read looks through eight shards at most, so a rare filter
+takes several; --page ends after the first. With -o json it is one page too: a document
+with events, cursor and the shards that were read, whose events may be none although its
+cursor has more. A cursor keeps the range of time of its first page.
 
 --count and --histogram count instead, exactly, the events that are not stored
 yet among them.`,
 		Example: `  almanac query app --from -15m
   almanac query auth --where "level = 'error' AND user_id IN ('u-7', 'u-8')"
   almanac query auth --where "attributes.actor.login contains 'bot'" -o json
+  almanac query auth --user u-7 --from -1d
   almanac query auth --fields ts,user_id,attributes.host
   almanac query auth --count --where "level = 'error'"
   almanac query auth --from -1h --histogram 1m --by level`,
@@ -43,7 +48,9 @@ yet among them.`,
 	f.String("from", "", "`TIME` of the first event")
 	f.String("to", "", "`TIME` of the last event")
 	f.String("where", "", "`FILTER` over columns, promoted fields and attributes")
-	f.Int("limit", query.DefaultLimit, fmt.Sprintf("events on a page, 1 to %d", query.MaxLimit))
+	f.StringArray("user", nil, "`USER` whose events to find, by the user's own name also where the topic hashes it; may be given several times")
+	f.Int("limit", query.DefaultLimit, fmt.Sprintf("how many events at most, 1 to %d", query.MaxLimit))
+	f.Bool("page", false, "end after one page, also where it is short or empty and has a cursor")
 	f.String("cursor", "", "`CURSOR` of the page before")
 	f.String("order", "desc", "desc (newest first) or asc")
 	f.String("fields", "", "`NAMES` of columns, promoted fields and attributes.x to show, with commas between")
@@ -78,6 +85,9 @@ func (a *app) query(ctx context.Context, cmd *cobra.Command, args []string) erro
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	if req.Where, err = withUsers(ctx, cmd, c.reg, s, req.Topic, req.Where); err != nil {
+		return err
+	}
 	if explain, _ := cmd.Flags().GetBool("explain"); explain {
 		plan, err := r.Explain(ctx, req)
 		if err != nil {
@@ -89,29 +99,81 @@ func (a *app) query(ctx context.Context, cmd *cobra.Command, args []string) erro
 		_, err = fmt.Fprintf(a.stdout, "at most %s rows in %s parts of %d shards\n", humanCount(plan.Rows), humanCount(plan.Parts), len(plan.Shards))
 		return err
 	}
-	page, err := r.Query(ctx, req)
-	if err != nil {
+	if o == asJSON {
+		page, err := r.Query(ctx, req)
+		if err != nil {
+			return err
+		}
+		return a.printJSON(page)
+	}
+	return a.queryPages(ctx, cmd, r, req, o)
+}
+
+// queryPages prints what a query finds, page after page: lines as they come, a table
+// at the end.
+func (a *app) queryPages(ctx context.Context, cmd *cobra.Command, r *query.Reader, req query.Request, o string) error {
+	var rows []json.RawMessage // of a table: at most query.MaxLimit
+	f := following{page: r.Query, print: func(events []json.RawMessage) error { return printLines(a, events) }}
+	f.onePage, _ = cmd.Flags().GetBool("page")
+	if o == asTable {
+		f.print = func(events []json.RawMessage) error {
+			rows = append(rows, events...)
+			return nil
+		}
+	}
+	var end func()
+	f.progress, end = a.pageProgress()
+	cursor, notes, err := f.run(ctx, req)
+	end()
+	stopped := err != nil && ctx.Err() != nil
+	if err != nil && !stopped {
 		return err
 	}
-	switch o {
-	case asJSON:
-		return a.printJSON(page)
-	case asTable:
-		if len(req.Fields) > 0 {
-			err = a.printTable(fieldTable(req.Fields, page.Events))
-			break
-		}
-		err = a.printTable(eventTable(page.Events))
+	switch {
+	case o == asTable && len(req.Fields) > 0:
+		err = a.printTable(fieldTable(req.Fields, rows))
+	case o == asTable:
+		err = a.printTable(eventTable(rows))
 	default:
-		err = printLines(a, page.Events)
+		err = nil
 	}
-	for _, n := range page.Notes {
+	for _, n := range notes {
 		a.note("note: %s", n)
 	}
-	if page.Cursor != "" {
-		a.note("there may be more: --cursor %s", page.Cursor)
+	if cursor != "" {
+		a.note("there may be more: --cursor %s", cursor)
+	}
+	if stopped {
+		return errInterrupted
 	}
 	return err
+}
+
+// withUsers adds the users of --user to a filter, as the topic stores their names.
+func withUsers(ctx context.Context, cmd *cobra.Command, reg *registry.Registry, s *settings, topic, where string) (string, error) {
+	users, _ := cmd.Flags().GetStringArray("user")
+	if len(users) == 0 {
+		return where, nil
+	}
+	t, err := reg.Topic(ctx, topic)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, u := range users {
+		stored, err := t.UserNames(u, []byte(s.PIIKey))
+		if err != nil {
+			return "", usageError{err}
+		}
+		for _, name := range stored {
+			names = append(names, filter.Quote(name))
+		}
+	}
+	of := schemas.ColUserID + " IN (" + strings.Join(names, ", ") + ")"
+	if strings.TrimSpace(where) == "" {
+		return of, nil
+	}
+	return "(" + where + ") AND " + of, nil
 }
 
 func pageRequest(cmd *cobra.Command, topic string) (query.Request, error) {

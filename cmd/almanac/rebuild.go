@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/query/rebuild"
+	"github.com/almanac-events/almanac/tables"
 )
 
 func (a *app) rebuildCommand() *cobra.Command {
@@ -21,10 +24,13 @@ one's place: from SHARDS as far as it goes back, by copying the old table's rows
 beyond. Events go on flowing; for the last rows sinks wait some seconds.
 
 The swap is refused unless every shard has the same rows in both tables, or what
-its frames brought. The old table is kept as TOPIC_before_TIME until you drop it.
+its frames brought. The old table is kept as TOPIC_before_TIME. It still has what is
+erased later, so drop it when all is well: --drop-old-tables drops every such table of
+the topic and rebuilds nothing.
 When this is killed, run it again: it ends what was begun. --abort gives it up.`,
 		Example: `  almanac rebuild app --dry-run
-  almanac rebuild app --yes`,
+  almanac rebuild app --yes
+  almanac rebuild app --drop-old-tables --yes`,
 		Args: cobra.ExactArgs(1),
 		RunE: a.does(a.rebuild),
 	}
@@ -32,8 +38,11 @@ When this is killed, run it again: it ends what was begun. --abort gives it up.`
 	f.Bool("dry-run", false, "say what would be done and do nothing")
 	f.Bool("yes", false, "do it")
 	f.Bool("drop-old", false, "drop the old table at the end")
+	f.Bool("drop-old-tables", false, "drop the tables that earlier rebuilds kept, and rebuild nothing")
 	f.Bool("abort", false, "give up a rebuild that was killed")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "abort")
+	cmd.MarkFlagsMutuallyExclusive("drop-old-tables", "abort")
+	cmd.MarkFlagsMutuallyExclusive("drop-old-tables", "drop-old")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
 }
@@ -61,6 +70,8 @@ func (a *app) rebuild(ctx context.Context, cmd *cobra.Command, args []string) er
 	}
 	cfg := rebuild.Config{NATS: c.nc, Registry: c.reg, DB: c.db}
 	switch {
+	case f.flag("drop-old-tables") == "true":
+		return a.dropOldTables(ctx, cmd, c, args[0], dry)
 	case abort:
 		if err := rebuild.Abort(ctx, cfg, args[0]); err != nil {
 			return err
@@ -95,6 +106,7 @@ func (a *app) rebuild(ctx context.Context, cmd *cobra.Command, args []string) er
 	if err != nil {
 		if ctx.Err() != nil {
 			a.note("interrupted; run it again to end it, or with --abort to give it up")
+			return errInterrupted
 		}
 		return err
 	}
@@ -105,7 +117,46 @@ func (a *app) rebuild(ctx context.Context, cmd *cobra.Command, args []string) er
 		return t
 	})
 	if res.Before != "" {
-		a.note("when all is well: DROP TABLE %s", res.Before)
+		a.note("%s is kept; when all is well: almanac rebuild %s --drop-old-tables --yes", res.Before, args[0])
 	}
 	return err
+}
+
+// oldTable is a table that a rebuild kept, and what became of it.
+type oldTable struct {
+	Table string `json:"table"`
+	Did   string `json:"did"`
+}
+
+// dropOldTables drops what finished rebuilds of a topic kept.
+func (a *app) dropOldTables(ctx context.Context, cmd *cobra.Command, c *session, topic string, dry bool) error {
+	if _, err := c.reg.Topic(ctx, topic); err != nil {
+		return err
+	}
+	kept, err := c.db.Kept(ctx, topic)
+	if err != nil {
+		return err
+	}
+	kept = slices.DeleteFunc(kept, func(name string) bool { return strings.HasSuffix(name, tables.FreshSuffix) })
+	rows := make([]oldTable, 0, len(kept))
+	for _, name := range kept {
+		did := "would be dropped"
+		if !dry {
+			if err := c.db.Drop(ctx, name); err != nil {
+				return err
+			}
+			did = "dropped"
+		}
+		rows = append(rows, oldTable{name, did})
+	}
+	if len(rows) == 0 {
+		a.note("no rebuild of %s kept a table", topic)
+	}
+	return printRows(a, cmd, rows, func() table.Writer {
+		t := newTable("table", "did")
+		for _, r := range rows {
+			t.AppendRow(table.Row{r.Table, r.Did})
+		}
+		return t
+	})
 }

@@ -22,6 +22,9 @@ type Config struct {
 	Registry *registry.Registry
 	Reader   *query.Reader
 	DB       *tables.DB
+	// PrivacyKey is the key of topics' hash rules: a user of a topic that hashes user_id
+	// is found by it.
+	PrivacyKey []byte
 	// Within bounds the wait until everything covered is stored. Default 10 min.
 	Within time.Duration
 	// ReplayWindow and SettleTime are the sinks': from them follows when the streams

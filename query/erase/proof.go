@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -29,9 +31,38 @@ type Proof struct {
 	OldParts       int       `json:"old_parts"`
 	OldPartsGoneBy time.Time `json:"old_parts_gone_by,omitzero"`
 	Streams        []Holding `json:"streams"`
+	// KeptTables are tables that rebuilds left beside the topic's. An erasure does not
+	// reach them: they have the rows they had when they were replaced.
+	KeptTables []string `json:"kept_tables,omitempty"`
+	// Certified: it is erased, it took something, and nothing that it names is left in
+	// ClickHouse. NotCertified says why it is not.
+	Certified    bool   `json:"certified"`
+	NotCertified string `json:"not_certified,omitempty"`
 	// Hash is the SHA-256 of what does not change any more: the entry without its
-	// purge, and the receipts.
-	Hash string `json:"hash"`
+	// purge, and the receipts. Empty unless certified.
+	Hash string `json:"hash,omitempty"`
+}
+
+// Empty reports whether an erasure ended without finding anything.
+func (p *Proof) Empty() bool {
+	e := &p.Erasure
+	return e.State == registry.Erased && e.Rows == 0 && (e.Purged == nil || e.Purged.Erased == 0 && e.Purged.Dead == 0)
+}
+
+// uncertified says why an erasure is not certified; empty: it is.
+func (p *Proof) uncertified() string {
+	switch {
+	case p.Erasure.State != registry.Erased:
+		return "it is not carried out yet; `almanac erase resume " + p.Erasure.ID + "` goes on"
+	case p.Matching > 0:
+		return fmt.Sprintf("ClickHouse has %d such rows; `almanac erase resume %s` takes them", p.Matching, p.Erasure.ID)
+	case len(p.KeptTables) > 0:
+		return fmt.Sprintf("tables that a rebuild left may hold such events: %s; drop them (`almanac rebuild %s --drop-old-tables --yes`; --abort for one that ends in %s)",
+			strings.Join(p.KeptTables, ", "), p.Erasure.Topic, tables.FreshSuffix)
+	case p.Empty():
+		return "no event matched, so nothing was erased"
+	}
+	return ""
 }
 
 // ShardProof is a shard's receipt, and its old parts.
@@ -87,7 +118,13 @@ func (x *Eraser) Show(ctx context.Context, topic, id string) (*Proof, error) {
 	if p.Streams, err = x.holdings(ctx, &e); err != nil {
 		return nil, err
 	}
-	p.Hash, err = hash(p)
+	if p.KeptTables, err = x.cfg.DB.Kept(ctx, topic); err != nil {
+		return nil, err
+	}
+	p.NotCertified = p.uncertified()
+	if p.Certified = p.NotCertified == ""; p.Certified {
+		p.Hash, err = hash(p)
+	}
 	return p, err
 }
 

@@ -42,7 +42,25 @@ func (x *Eraser) compile(ctx context.Context, req Request, now time.Time) (regis
 		}
 		return registry.Erasure{}, err
 	}
+	if req.Users, err = stored(req.Users, &topic, x.cfg.PrivacyKey); err != nil {
+		return registry.Erasure{}, err
+	}
 	return compile(req, &topic, now)
+}
+
+// stored returns the users as events name them, by the topic's rules.
+func stored(users []string, topic *schemas.Topic, key []byte) (names []string, err error) {
+	for _, u := range users {
+		if u == "" {
+			return users, nil // compile refuses it
+		}
+		more, err := topic.UserNames(u, key)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+		}
+		names = append(names, more...)
+	}
+	return names, nil
 }
 
 func compile(req Request, topic *schemas.Topic, now time.Time) (registry.Erasure, error) {

@@ -179,11 +179,11 @@ func TestRender(t *testing.T) {
 func TestUserTextStaysInParams(t *testing.T) {
 	evil := `'); DROP TABLE x --`
 	for _, src := range []string{
-		"message = " + quote(evil),
-		"message contains " + quote(evil),
-		"user_id IN (" + quote(evil) + ")",
-		"attributes[" + quote(evil) + "] = " + quote(evil),
-		"exists attributes[" + quote(evil) + "]",
+		"message = " + Quote(evil),
+		"message contains " + Quote(evil),
+		"user_id IN (" + Quote(evil) + ")",
+		"attributes[" + Quote(evil) + "] = " + Quote(evil),
+		"exists attributes[" + Quote(evil) + "]",
 		"message = \"{p9:Identifier}` OR 1\"",
 	} {
 		e, err := Parse(src, nil)

@@ -13,7 +13,7 @@ func (f field) String() string {
 	case f.typ == typeAttr && plainKey.MatchString(f.key):
 		return attrPrefix + f.key
 	case f.typ == typeAttr:
-		return schemas.ColAttributes + "[" + quote(f.key) + "]"
+		return schemas.ColAttributes + "[" + Quote(f.key) + "]"
 	case keyword.MatchString(f.name):
 		return "`" + f.name + "`"
 	}

@@ -30,10 +30,10 @@ func source(t *rapid.T, depth int) string {
 			return "( " + source(t, depth-1) + ")"
 		}
 	}
-	text := quote(rapid.String().Draw(t, "text"))
+	text := Quote(rapid.String().Draw(t, "text"))
 	number := rapid.SampledFrom([]string{"0", "-1", "+7", "1.5", "2e3", "-0.25E-2"}).Draw(t, "number")
 	order := rapid.SampledFrom([]string{"=", "!=", "<", "<=", ">", ">="}).Draw(t, "order")
-	key := quote(rapid.StringN(1, 20, 80).Draw(t, "key"))
+	key := Quote(rapid.StringN(1, 20, 80).Draw(t, "key"))
 	return rapid.SampledFrom([]string{
 		"level " + order + text,
 		"attributes[" + key + "]" + order + text,

@@ -33,7 +33,7 @@ func (c *compiler) fit(f field, l *literal) (value, error) {
 		var at time.Time
 		if at, ok = c.time(l, v.param); ok {
 			v.param = at.UTC().Format(clickhouseTime)
-			v.src = quote(at.UTC().Format(time.RFC3339Nano))
+			v.src = Quote(at.UTC().Format(time.RFC3339Nano))
 		}
 	case typeFloat:
 		ok = v.toFloat() && l.Number != nil
@@ -73,7 +73,7 @@ func literalValue(l *literal) value {
 	switch {
 	case l.Text != nil:
 		s := unquote(*l.Text)
-		return value{src: quote(s), param: s}
+		return value{src: Quote(s), param: s}
 	case l.Number != nil:
 		return value{src: *l.Number, param: *l.Number, number: true}
 	case l.Bool != nil:
@@ -154,5 +154,5 @@ func unquote(s string) string {
 
 var quoter = strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\t", `\t`, "\r", `\r`, "\x00", `\0`)
 
-// quote is the literal unquote reads as s.
-func quote(s string) string { return "'" + quoter.Replace(s) + "'" }
+// Quote writes a text as a literal of the filter language.
+func Quote(s string) string { return "'" + quoter.Replace(s) + "'" }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/almanac-events/almanac/query"
+)
+
+// manyMonths is lines for each month from 2010 on, of so many users each.
+func manyMonths(months, users int) string {
+	var b strings.Builder
+	for m := range months {
+		for u := range users {
+			fmt.Fprintf(&b, `{"ts":"%d-%02d-03T04:05:06Z","user_id":"u-%d","message":"month %d"}`+"\n", 2010+m/12, m%12+1, u, m)
+		}
+	}
+	return b.String()
+}
+
+// Issue 13, line 5: a query follows its pages, however many shards have nothing.
+func TestLine5QueryFollowsPages(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up()
+	b.ok(manyMonths(12, 16), "send", "app", "--format", "ndjson")
+	b.settled(192)
+	if shards := strings.Count(b.ok("", "shards", "app", "-o", "ndjson"), "\n"); shards != 48 {
+		t.Fatalf("%d shards, want 48", shards)
+	}
+	rare := []string{"query", "app", "--where", "message = 'month 0' AND user_id = 'u-3'"}
+	page := decoded[query.Page](b, append(rare, "-o", "json")...)
+	if len(page.Events) != 0 || page.Cursor == "" {
+		t.Fatalf("the first page has %d events, cursor %q: nothing has to be followed", len(page.Events), page.Cursor)
+	}
+	r := b.run("", rare...)
+	if r.code != exitOK || strings.Count(r.out, "\n") != 1 || strings.Contains(r.err, "--cursor") {
+		t.Errorf("exit %d, want the one event and no cursor:\n%s%s", r.code, r.out, r.err)
+	}
+	contains(t, b.ok("", append(rare, "-o", "table")...), "month 0")
+	contains(t, b.ok("", append(rare, "-o", "table", "--fields", "message")...), "month 0")
+
+	r = b.run("", append(rare, "--page")...)
+	if r.code != exitOK || r.out != "" {
+		t.Errorf("--page: exit %d, stdout %q", r.code, r.out)
+	}
+	contains(t, r.err, "there may be more: --cursor")
+
+	// To the limit and no further, and on from there.
+	r = b.run("", "query", "app", "--limit", "100")
+	if n := strings.Count(r.out, "\n"); n != 100 {
+		t.Errorf("--limit 100 prints %d events", n)
+	}
+	_, cursor, _ := strings.Cut(strings.TrimSpace(r.err), "--cursor ")
+	rest := b.ok("", "query", "app", "--limit", "100", "--cursor", cursor)
+	seen := map[string]bool{}
+	for line := range strings.Lines(r.out + rest) {
+		seen[line] = true
+	}
+	if len(seen) != 192 {
+		t.Errorf("both have %d different events, want 192", len(seen))
+	}
+}
