@@ -43,6 +43,9 @@ type Config struct {
 	rotateRows uint64
 	// months that events go to in turn, back from this one; 0: now.
 	months int
+	// linger of the sinks; default 1 s, so that figures up to the last row do not wait
+	// for what topics allow, and can be compared with older ones.
+	linger time.Duration
 	// housekeeping of the sinks; 0: as usual.
 	housekeeping time.Duration
 	// clickhouse is the DSN behind DB, for tests.
@@ -64,6 +67,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Lanes, 4)
 	def(&c.EventBytes, 200)
 	def(&c.Inserts, max(2, runtime.GOMAXPROCS(0)))
+	c.linger = cmp.Or(c.linger, time.Second)
 	c.prefix = cmp.Or(c.prefix, "bench_")
 	if c.Progress == nil {
 		c.Progress = func(string, int, int) {}

@@ -43,7 +43,7 @@ func startParts(ctx context.Context, cfg *Config) (p *parts, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := sinks.New(ctx, store, sinks.Config{Registry: cfg.Registry, DB: cfg.DB, Inserts: cfg.Inserts, Housekeeping: cfg.housekeeping})
+	s, err := sinks.New(ctx, store, sinks.Config{Registry: cfg.Registry, DB: cfg.DB, Inserts: cfg.Inserts, Linger: cfg.linger, Housekeeping: cfg.housekeeping})
 	if err != nil {
 		return nil, err
 	}

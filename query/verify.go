@@ -40,6 +40,7 @@ func (r *Reader) Verify(ctx context.Context, topic string) (*Report, error) {
 
 func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicReport, error) {
 	rep := &TopicReport{Topic: t.Name}
+	r.sayWaiting([]string{t.Name}) // whoever looks again soon wants nothing pending
 	gone := goneRows{}
 	var err error
 	if gone.before, err = r.reg.Tallies(ctx, t.Name); err != nil {

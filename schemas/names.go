@@ -24,8 +24,9 @@ const (
 	tokenShards = "shards"
 	tokenRouted = "routed"
 	tokenDead   = "dead"
-	// Of no stream: members knock there.
+	// Of no stream: members knock there, and readers say that they wait for SQL.
 	tokenMembers = "members"
+	tokenWaiting = "waiting"
 )
 
 // Wildcards over the subjects of each stream.
@@ -34,6 +35,8 @@ const (
 	SubjectsShards = tokenShards + ".*.*.*"
 	SubjectsRouted = tokenRouted + ".*.*"
 	SubjectsDead   = tokenDead + ".*"
+	// SubjectsWaiting is of no stream.
+	SubjectsWaiting = tokenWaiting + ".*"
 )
 
 // First tokens of registry keys. Topics may not have these names, because a
@@ -331,6 +334,13 @@ func TallyKey(topic string, m Month, s Shard) string {
 
 // TallyKeys selects the tallies of a topic.
 func TallyKeys(topic string) string { return keyLedger + "." + topic + ".*.*" }
+
+// WaitingSubject is where a reader says that it waits until SQL has what the topic was
+// given; SubjectsWaiting are those of all topics.
+func WaitingSubject(topic string) string { return tokenWaiting + "." + topic }
+
+// WaitingTopic is the topic of such a subject.
+func WaitingTopic(subject string) string { return strings.TrimPrefix(subject, tokenWaiting+".") }
 
 // MemberSubject is where a live member of a role answers a knock. It is a plain
 // subject: no stream keeps what is said on it.

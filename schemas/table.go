@@ -1,11 +1,14 @@
 package schemas
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 )
 
@@ -42,11 +45,31 @@ func (t *Topic) CreateTable(database string) string {
 		fields[i] = field{f.Name, fieldColumns[f.Type]}
 	}
 	var b strings.Builder
-	err := logTable.Execute(&b, map[string]any{"Table": QuotedTable(database, t.Name), "Fields": fields})
+	err := logTable.Execute(&b, map[string]any{"Table": QuotedTable(database, t.Name), "Fields": fields, "Mark": SettingsMark()})
 	if err != nil {
 		panic(err) // the template is a constant: a test runs it
 	}
 	return b.String()
+}
+
+// tableSettings are the settings of every table, as its definition has them.
+var tableSettings = sync.OnceValue(func() string {
+	_, text, _ := strings.Cut(logSQL, "\nSETTINGS\n")
+	text, _, _ = strings.Cut(text, "\nCOMMENT ")
+	return strings.Join(strings.Fields(sqlComment.ReplaceAllString(text, "")), " ")
+})
+
+var sqlComment = regexp.MustCompile(`--.*`)
+
+// SettingsMark is the comment of a table that has the settings of this version.
+func SettingsMark() string {
+	sum := sha256.Sum256([]byte(tableSettings()))
+	return "made by almanac, settings " + hex.EncodeToString(sum[:8])
+}
+
+// ModifySettings is the DDL that gives a table of another version this one's settings.
+func (t *Topic) ModifySettings(database string) string {
+	return fmt.Sprintf("ALTER TABLE %s MODIFY COMMENT '%s', MODIFY SETTING %s", QuotedTable(database, t.Name), SettingsMark(), tableSettings())
 }
 
 // AddColumns is the DDL that gives an existing table the columns of t it lacks.

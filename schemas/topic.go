@@ -85,6 +85,9 @@ type Topic struct {
 	// older ones. Both rule every month, whatever they were when it began.
 	KeepDays  int       `json:"keep_days" yaml:"keep_days"`
 	Anonymise Anonymise `json:"anonymise,omitzero" yaml:"anonymise,omitempty"`
+	// SQLFresh is how long an accepted event may take until SQL has it; 0:
+	// DefaultSQLFresh. Queries have it at once.
+	SQLFresh time.Duration `json:"sql_fresh,omitempty" yaml:"sql_fresh,omitempty"`
 	// PII is what becomes of fields before an event enters a frame. A change
 	// rules the events of producers that start after it.
 	PII []Private `json:"pii,omitempty" yaml:"pii,omitempty"`
@@ -150,6 +153,9 @@ func (t *Topic) Validate() error {
 	if err := t.validateRetention(); err != nil {
 		return bad("%w", err)
 	}
+	if err := t.validateFresh(); err != nil {
+		return bad("%w", err)
+	}
 	if err := t.validatePrivacy(); err != nil {
 		return bad("%w", err)
 	}
@@ -193,7 +199,7 @@ func (t Topic) Evolve(want Topic) (Topic, error) {
 	next := t
 	next.Fields = slices.Clone(t.Fields)
 	next.PII = slices.Clone(want.PII)
-	next.Rotate, next.KeepDays, next.Anonymise = want.Rotate, want.KeepDays, want.Anonymise
+	next.Rotate, next.KeepDays, next.Anonymise, next.SQLFresh = want.Rotate, want.KeepDays, want.Anonymise, want.SQLFresh
 	for _, f := range want.Fields {
 		i := slices.IndexFunc(t.Fields, func(o Field) bool { return o.Name == f.Name })
 		if i >= 0 {

@@ -34,6 +34,8 @@ type state struct {
 	next      uint64 // sequence in SHARDS of the frame after the head; 0: unknown
 	prev      string // digest of the frame at the head; empty: unknown
 
+	linger   time.Duration    // from one insert to the next; see fresh.go
+	hurried  time.Time        // when a reader last said that it waits for the topic
 	since    time.Time        // when the shard fell behind; zero while it is not
 	lastAt   time.Time        // when its last frame was heard of
 	beganAt  time.Time        // when the last insert, or the work under way, began
@@ -50,7 +52,7 @@ type state struct {
 func (s *state) behind() bool { return !s.headKnown || s.head.pos < s.tail.pos }
 
 // dueAt is when the shard's frames shall be stored. A full batch waits for
-// nothing. Else they begin Linger after each other, or less the fuller the next one
+// nothing. Else they begin a linger after each other, or less the fuller the next one
 // is: half a batch waits for half of it. After a quiet time Settle is
 // enough, so that what comes now and then is seen at once.
 //
@@ -61,7 +63,7 @@ func (s *state) dueAt(cfg *Config, r rest) time.Time {
 	if s.fault != nil {
 		return s.retryAt
 	}
-	gap := cfg.Linger
+	gap := s.gap()
 	if s.counted {
 		fill := max(float64(s.tail.rows-s.head.rows)/float64(cfg.BatchRows), float64(s.tail.bytes-s.head.bytes)/float64(cfg.BatchBytes))
 		gap = time.Duration(float64(gap) * max(0, 1-fill))

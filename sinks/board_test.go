@@ -10,9 +10,12 @@ import (
 
 var t0 = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
+// lingering is a linger for tests.
+const lingering = time.Second
+
 func TestDue(t *testing.T) {
 	cfg := Config{}.withDefaults()
-	s := &state{}
+	s := &state{linger: lingering}
 	due := func(what string, want time.Time) {
 		t.Helper()
 		if got := s.dueAt(&cfg, cfg.rest(map[schemas.Shard]*state{1: s})); !got.Equal(want) {
@@ -30,16 +33,16 @@ func TestDue(t *testing.T) {
 		t.Errorf("stored whole and still behind: %+v", s)
 	}
 	s.noticed(mark{3, 20 + cfg.BatchRows/4, 3000}, 7, t0.Add(time.Millisecond))
-	due("a quarter of a batch soon after an insert", t0.Add(cfg.Linger*3/4))
+	due("a quarter of a batch soon after an insert", t0.Add(lingering*3/4))
 	s.noticed(mark{4, 20 + cfg.BatchRows, 4000}, 8, t0.Add(time.Millisecond))
 	due("a full batch", t0.Add(time.Millisecond))
 	s.noticed(mark{5, 21 + cfg.BatchRows, 4000 + 2*cfg.BatchBytes}, 9, t0.Add(time.Millisecond))
 	due("more than a batch", t0.Add(time.Millisecond))
 
 	s.stored(outcome{head: mark{4, 20 + cfg.BatchRows, 4000}}, t0)
-	due("not counted: nothing is known of its fill", t0.Add(cfg.Linger))
-	s.beganAt = t0.Add(-cfg.Linger / 2)
-	due("behind work that took half a second", t0.Add(cfg.Linger/2))
+	due("not counted: nothing is known of its fill", t0.Add(lingering))
+	s.beganAt = t0.Add(-lingering / 2)
+	due("behind work that took half a second", t0.Add(lingering/2))
 	// An old notice, from a watcher that began anew, changes nothing.
 	before := *s
 	s.noticed(mark{2, 20, 2000}, 6, t0.Add(2*time.Hour))
@@ -86,8 +89,8 @@ func TestHint(t *testing.T) {
 func TestNextDue(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	pending := map[schemas.Shard]*state{
-		1: {since: t0.Add(3 * time.Second)},
-		2: {since: t0.Add(time.Second)},
+		1: {since: t0.Add(3 * time.Second), linger: lingering},
+		2: {since: t0.Add(time.Second), linger: lingering},
 		3: {since: t0, working: true},
 	}
 	s, at := nextDue(pending, &cfg)

@@ -27,9 +27,8 @@ type Config struct {
 	// DefaultBatchRows and DefaultBatchBytes.
 	BatchRows  uint64
 	BatchBytes uint64
-	// Linger is from one insert of a shard to the next while they are not full;
-	// default 1 s, which keeps the parts of an active shard below what merges keep
-	// up with. Settle is what the first frame after a quiet time waits for company;
+	// Linger is from one insert of a shard to the next while they are not full. By
+	// default its topic says how fresh SQL must be (fresh.go). Settle is what the first frame after a quiet time waits for company;
 	// default 50 ms, two producers' linger.
 	Linger time.Duration
 	Settle time.Duration
@@ -98,9 +97,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.BatchBytes == 0 {
 		c.BatchBytes = DefaultBatchBytes
-	}
-	if c.Linger == 0 {
-		c.Linger = time.Second
 	}
 	if c.Settle == 0 {
 		c.Settle = 50 * time.Millisecond

@@ -58,6 +58,7 @@ func (s *Sinks) listing(ctx context.Context) ([]topicShards, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.fresh.heard(topics)
 	house := make([]topicShards, len(topics))
 	for i, t := range topics {
 		entries, err := s.cfg.Registry.Shards(ctx, t.Name, 0)

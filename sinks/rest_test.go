@@ -59,7 +59,7 @@ func TestLull(t *testing.T) {
 // any shard.
 func TestRest(t *testing.T) {
 	cfg := Config{Inserts: 2, Rest: 3 * time.Second}.withDefaults()
-	s, other := &state{}, &state{working: true}
+	s, other := &state{linger: lingering}, &state{working: true, linger: lingering}
 	pending := map[schemas.Shard]*state{1: s, 2: other}
 	due := func(what string, want time.Time) {
 		t.Helper()
@@ -103,5 +103,5 @@ func TestRest(t *testing.T) {
 	more(1, t0.Add(cfg.Rest-cfg.Lull/2))
 	took(100 * time.Millisecond)
 	more(cfg.BatchRows/2, t0)
-	due("a quick one again", t0.Add(cfg.Linger/2))
+	due("a quick one again", t0.Add(lingering/2))
 }

@@ -30,8 +30,10 @@ type Sinks struct {
 
 	ledger *registry.LedgerCache
 
-	turns    *turns   // of inserts
-	unmerged chan Ref // closed shards to be merged
+	fresh    *fresh               // how long each topic's shards linger
+	hurried  map[string]time.Time // topics, when a reader last said that it waits; the loop's
+	turns    *turns               // of inserts
+	unmerged chan Ref             // closed shards to be merged
 
 	mu     sync.Mutex
 	topics map[string]*schemas.Topic // whose tables are ready
@@ -46,6 +48,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: streams.NewOutages(nc), unmerged: make(chan Ref, mergeAhead)}
 	s.budget = tasksPerInsert * uint64(cfg.Inserts) * cfg.BatchRows
 	s.turns = newTurns(&s.cfg)
+	s.fresh, s.hurried = newFresh(s.cfg.Linger), map[string]time.Time{}
 	var err error
 	if s.js, err = jetstream.New(nc); err != nil {
 		return nil, err
@@ -74,6 +77,11 @@ func (s *Sinks) Run(ctx context.Context) error {
 
 	notices := make(chan notice, watchAhead)
 	wg.Go(func() { s.follow(ctx, notices) })
+	waiting, err := listen(s.js.Conn())
+	if err != nil {
+		return err
+	}
+	defer waiting.stop()
 	outcomes := make(chan outcome, tasksPerInsert*s.cfg.Inserts*smallestShare)
 	pending := map[schemas.Shard]*state{} // behind, and this sink's
 	timer := time.NewTimer(time.Hour)
@@ -90,6 +98,8 @@ func (s *Sinks) Run(ctx context.Context) error {
 			}
 		case o := <-outcomes:
 			s.settle(o, pending)
+		case topic := <-waiting.topics:
+			s.hurry(topic, time.Now())
 		case <-s.members.Changed():
 			s.reshare(pending)
 			select {
@@ -137,6 +147,7 @@ func (s *Sinks) take(n notice, pending map[schemas.Shard]*state) {
 		st = &state{ref: n.ref}
 		s.board[n.ref.Shard] = st
 	}
+	st.linger, st.hurried = s.fresh.linger(n.ref.Topic), s.hurried[n.ref.Topic]
 	st.noticed(n.tail, n.seq, time.Now())
 	st.hinted(s.hints[n.ref.Shard])
 	if !s.members.Owns(n.ref.Shard.String()) {
@@ -263,6 +274,7 @@ func (s *Sinks) allHeads(ctx context.Context) (map[schemas.Shard]uint64, error) 
 		return nil, err
 	}
 	all := map[schemas.Shard]uint64{}
+	s.fresh.heard(topics)
 	for i := range topics {
 		if _, err := s.table(ctx, topics[i].Name, topics[i].Version); err != nil {
 			return nil, err

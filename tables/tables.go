@@ -169,7 +169,21 @@ func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 			return fmt.Errorf("table of topic %q: %w", t.Name, refusal(err))
 		}
 	}
+	if err := db.ensureSettings(ctx, t); err != nil {
+		return fmt.Errorf("settings of topic %q's table: %w", t.Name, refusal(err))
+	}
 	return nil
+}
+
+// ensureSettings gives the table of an older version the settings of this one. Its
+// comment tells which it has, so that what an operator changed since stays.
+func (db *DB) ensureSettings(ctx context.Context, t *schemas.Topic) error {
+	var comment string
+	err := db.conn.QueryRow(ctx, "SELECT comment FROM system.tables WHERE database = $1 AND name = $2", db.Database, t.Name).Scan(&comment)
+	if err != nil || comment == schemas.SettingsMark() {
+		return err
+	}
+	return db.conn.Exec(ctx, t.ModifySettings(db.Database))
 }
 
 // Head is the highest stored position of a shard, 0 when nothing is stored.

@@ -15,6 +15,7 @@ import (
 //	    fields: [{name: duration_ms, type: float64}]
 //	    rotate: {rows: 5000000, bytes: 1GiB, span: 24h}
 //	    keep_days: 90
+//	    sql_fresh: 1s
 //	    anonymise: {after_days: 30, fields: [user_id, attributes.ip]}
 //	    pii: [{field: user_id, rule: hash}, {field: lat, rule: coarse_location, grid: 0.5}]
 func readTopics(path string, list *yaml.Node) ([]schemas.Topic, error) {
@@ -44,7 +45,7 @@ func readTopics(path string, list *yaml.Node) ([]schemas.Topic, error) {
 }
 
 func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
-	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days", "anonymise", "pii"}
+	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days", "anonymise", "pii", "sql_fresh"}
 	err = eachKey(path, node, "key of a topic", known, func(name string, v *yaml.Node) error {
 		switch name {
 		case "name":
@@ -67,11 +68,27 @@ func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
 		case "rotate":
 			t.Rotate, err = readRotation(path, v)
 			return err
+		case "sql_fresh":
+			t.SQLFresh, err = readLength(path, v, name)
+			return err
 		}
 		t.Fields, err = readFields(path, v)
 		return err
 	})
 	return t, err
+}
+
+// readLength reads a length of time.
+func readLength(path string, v *yaml.Node, name string) (time.Duration, error) {
+	var text string
+	if err := decode(path, v, name, "a length of time, such as 10s", &text); err != nil {
+		return 0, err
+	}
+	d, ok := parseSpan(text)
+	if !ok {
+		return 0, at(path, v, "%s is %q: expected a length of time, such as 10s", name, text)
+	}
+	return d, nil
 }
 
 func readFields(path string, list *yaml.Node) ([]schemas.Field, error) {

@@ -67,6 +67,7 @@ their youngest event, whatever it was when their month began.`,
 	f.Uint64("rotate-rows", schemas.DefaultRotateRows, "rows that fill a shard (0: never)")
 	f.String("rotate-bytes", "2GiB", "`SIZE` that fills a shard (0: never)")
 	f.String("rotate-span", "0s", "`LENGTH` of time that fills a shard (0s: never)")
+	f.String("sql-fresh", schemas.DefaultSQLFresh.String(), "`LENGTH` of time an accepted event may take until SQL has it (1s to 1h); queries have it at once")
 	f.Int("keep-days", schemas.DefaultKeepDays, "days to keep events (0: for ever)")
 	f.Int("anonymise-after", 0, "days after which the fields of --anonymise are cleared (0: never)")
 	f.StringSlice("anonymise", nil, "`FIELDS` to clear in older events: columns, promoted fields, attributes.NAME")
@@ -312,6 +313,13 @@ func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Comman
 			r.fail("rotate-span", fmt.Errorf("%q is no length of time, such as 24h", r.flag("rotate-span")))
 		}
 		t.Rotate.Span = d
+	}
+	if f.Changed("sql-fresh") {
+		d, ok := parseSpan(r.flag("sql-fresh"))
+		if !ok {
+			r.fail("sql-fresh", fmt.Errorf("%q: expected a length of time, such as 10s", r.flag("sql-fresh")))
+		}
+		t.SQLFresh = d
 	}
 	if f.Changed("keep-days") {
 		t.KeepDays, _ = f.GetInt("keep-days")

@@ -236,6 +236,7 @@ func declare(ctx context.Context, reg *registry.Registry, s *settings, log zerol
 		if s.Profile == profileTest {
 			t, _ = t.Declared() // with its defaults, of which one is changed
 			t.Rotate.Rows = schemas.TestRotateRows
+			t.SQLFresh = cmp.Or(t.SQLFresh, schemas.MinSQLFresh)
 		}
 		if _, _, err := reg.Apply(ctx, t, false); err != nil {
 			return nil, configError{fmt.Errorf("declaring the topics of %s: %w", cmp.Or(s.File, "the defaults"), err)}

@@ -74,7 +74,7 @@ func TestUsage(t *testing.T) {
 		"bench --events 0":                     {exitUsage, "--events"},
 		"bench --only lgo":                     {exitUsage, "did you mean log?"},
 		"bench --growth --all":                 {exitUsage, "--growth stands alone"},
-		"bench --quick":                        {exitUsage, "--all or --growth"},
+		"bench --quick":                        {exitUsage, "--all, --growth or --load"},
 		"bench --all --quick --short":          {exitUsage, "two sizes"},
 		"bench --against missing.json":         {exitFailed, "missing.json"},
 		"bench more":                           {exitUsage, "unknown command"},

@@ -1,0 +1,57 @@
+package sinks
+
+import (
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// A shard waits as long as its topic lets SQL be old, less what routing and the insert
+// take; while a reader waits it does not.
+func TestSQLFresh(t *testing.T) {
+	for within, want := range map[time.Duration]time.Duration{
+		time.Second: 500 * time.Millisecond, 2 * time.Second: time.Second, 10 * time.Second: 8500 * time.Millisecond, time.Minute: 58500 * time.Millisecond,
+	} {
+		if got := lingerOf(within); got != want {
+			t.Errorf("fresh within %s: an insert every %s, want %s", within, got, want)
+		}
+	}
+	f := newFresh(0)
+	f.heard([]schemas.Topic{{Name: "slow", SQLFresh: time.Minute}, {Name: "usual"}})
+	for topic, want := range map[string]time.Duration{"slow": lingerOf(time.Minute), "usual": lingerOf(schemas.DefaultSQLFresh), "new": lingerOf(schemas.MinSQLFresh)} {
+		if got := f.linger(topic); got != want {
+			t.Errorf("topic %s lingers %s, want %s", topic, got, want)
+		}
+	}
+	if got := newFresh(time.Millisecond).linger("usual"); got != time.Millisecond {
+		t.Errorf("a linger for all topics is %s", got)
+	}
+}
+
+func TestHurriedShard(t *testing.T) {
+	cfg := Config{}.withDefaults()
+	shard := func(topic string) *state {
+		return &state{ref: Ref{Topic: topic}, linger: 10 * time.Second, beganAt: t0, headKnown: true, counted: true, tail: mark{pos: 2}, since: t0.Add(100 * time.Millisecond)}
+	}
+	asked, other := shard("asked"), shard("other")
+	s := &Sinks{hurried: map[string]time.Time{}, board: map[schemas.Shard]*state{1: asked, 2: other}}
+	due := func(what string, st *state, want time.Duration) {
+		t.Helper()
+		if got := st.dueAt(&cfg, rest{}).Sub(t0); got != want {
+			t.Errorf("%s: due after %s, want %s", what, got, want)
+		}
+	}
+	due("nobody waits", asked, 10*time.Second)
+	s.hurry("asked", t0.Add(4*time.Second))
+	due("a reader waits", asked, time.Second)
+	due("of another topic", other, 10*time.Second)
+	asked.since = t0.Add(4*time.Second + hurriedFor - 1)
+	due("what was routed soon after it said so", asked, asked.since.Add(cfg.Settle).Sub(t0))
+	asked.beganAt, asked.since = t0.Add(8*time.Second), t0.Add(8*time.Second)
+	due("what came later", asked, 18*time.Second)
+	s.hurry("other", t0.Add(time.Minute))
+	if len(s.hurried) != 1 {
+		t.Errorf("words of readers are kept for ever: %v", s.hurried)
+	}
+}
