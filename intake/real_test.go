@@ -238,6 +238,17 @@ func TestRealFieldsSurvive(t *testing.T) {
 	}
 
 	github := readAll(t, readReal(t, "events-github.jsonl.gz"), Options{Format: FormatNDJSON, TsField: "created_at", UserField: "actor.login"})
+	// Issue 13, line 6: of events with more than 255 names too.
+	topic := schemas.NewTopic("github", schemas.Field{Name: "public", Type: schemas.TypeBool})
+	public := 0
+	for _, rec := range readAll(t, readReal(t, "events-github.jsonl.gz"), Options{Format: FormatNDJSON, Topic: &topic}) {
+		if attr(&rec.Event, "public") == "true" {
+			public++
+		}
+	}
+	if public != 600 {
+		t.Errorf("public is an attribute of %d of 600 GitHub events", public)
+	}
 	e := github[0].Event
 	for key, want := range map[string]string{"id": "2489395767", "actor.login": "soumith", "repo.name": "soumith/fbcunn", "payload.size": "4", "public": "true"} {
 		if got := attr(&e, key); got != want {

@@ -3,6 +3,7 @@ package schemas
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -106,7 +107,7 @@ func (a *Attr) asInt64() (int64, bool) {
 	return 0, false
 }
 
-// asFloat64 is the value as a number.
+// asFloat64 is the value as a number; a text only when it is decimal and finite.
 func (a *Attr) asFloat64() (float64, bool) {
 	switch a.kind {
 	case KindInt64:
@@ -114,6 +115,9 @@ func (a *Attr) asFloat64() (float64, bool) {
 	case KindFloat64:
 		return math.Float64frombits(a.num), true
 	case KindString:
+		if strings.Trim(a.str, "0123456789+-.eE") != "" { // NaN, Inf, hexadecimal
+			return 0, false
+		}
 		v, err := strconv.ParseFloat(a.str, 64)
 		return v, err == nil
 	}
@@ -132,13 +136,18 @@ func (a *Attr) asBool() (v, ok bool) {
 	return false, false
 }
 
-// asTime is the value as unix nanoseconds.
+// asTime is the value as unix nanoseconds: RFC 3339, or a number as ParseJSONTime
+// takes it for the event's own time.
 func (a *Attr) asTime() (int64, bool) {
 	switch a.kind {
 	case KindTime:
 		return int64(a.num), true
-	case KindString:
-		t, err := time.Parse(time.RFC3339Nano, a.str)
+	case KindInt64, KindFloat64, KindString:
+		text := a.Text()
+		t, err := ParseTime(text)
+		if err != nil {
+			t, err = ParseJSONTime(text)
+		}
 		if err != nil {
 			return 0, false
 		}

@@ -247,7 +247,9 @@ func (f *fieldColumn) set(a *Attr) bool {
 	switch f.Type {
 	case TypeInt64:
 		n, ok := a.asInt64()
-		*v = uint64(n)
+		if ok {
+			*v = uint64(n)
+		}
 		return ok
 	case TypeFloat64:
 		n, ok := a.asFloat64()
@@ -263,7 +265,9 @@ func (f *fieldColumn) set(a *Attr) bool {
 		return ok
 	default:
 		n, ok := a.asTime()
-		*v = uint64(n)
+		if ok {
+			*v = uint64(n)
+		}
 		return ok
 	}
 }

@@ -93,15 +93,8 @@ func (c *clearing) covered(k string) string {
 // above is the SQL of ruleNames.below: whether a name lies inside what the
 // expression names.
 func (c *clearing) above(k string) string {
-	outer := []string{"''", QuoteText(ColAttributes)} // their members count as the event's own
-	for _, n := range c.names {
-		for i := range n {
-			if i > 0 && isNameEnd(n[i]) {
-				outer = append(outer, QuoteText(n[:i]))
-			}
-		}
-	}
-	return fmt.Sprintf("splitByChar('#', %s)[1] IN (%s)", plainNameSQL(k), strings.Join(outer, ", "))
+	// Members of a wrapper count as the event's own.
+	return onceIn(k, append(c.outer(), "''", QuoteText(ColAttributes)))
 }
 
 // goes is whether an attribute k with the value v goes whole.

@@ -48,7 +48,7 @@ type Pair struct{ Key, Value string }
 // ParseJSONEvent reads one JSON object as an event, the same one each time.
 //
 // These keys of the object itself fill a field, the first of several wins:
-// ts, time, timestamp or @timestamp (RFC 3339, or a number, see ParseJSONTime),
+// ts, time, timestamp or @timestamp (see ParseTime; or a number, see ParseJSONTime),
 // id (when a UUID), level, service, type, user_id, trace_id, span_id, message
 // or msg; numbers, truth values and arrays are kept as their JSON text, and so is
 // an object as message. A time nobody can read is an error; without one, Time is
@@ -147,6 +147,26 @@ func (t *Topic) first() func(name string) bool {
 		return ruled || promoted[name] || names.below(name)
 	}
 }
+
+// ParseTime reads a time as RFC 3339 has it, and also without a zone (then UTC), with
+// a zone without a colon (+0000), and with a space in place of the T: ISO 8601 as
+// programs write it.
+func ParseTime(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err == nil {
+		return t, nil
+	}
+	for _, layout := range isoLayouts {
+		if t, otherErr := time.Parse(layout, text); otherErr == nil {
+			return t, nil
+		}
+	}
+	return t, err
+}
+
+// isoLayouts are what ParseTime takes beside RFC 3339. A fraction of a second may
+// follow the seconds of each.
+var isoLayouts = []string{"2006-01-02T15:04:05", "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05"}
 
 // ParseJSONTime reads a JSON number as a time since the epoch. The unit is told
 // by the size: below 1e11 seconds (to the year 5138), below 1e14 milliseconds,
@@ -290,7 +310,7 @@ func (f *jsonFields) time(v jsonValue) (t time.Time, err error) {
 	case number:
 		t, err = ParseJSONTime(string(v))
 	default:
-		t, err = time.Parse(time.RFC3339Nano, v.text())
+		t, err = ParseTime(v.text())
 	}
 	if err != nil {
 		return time.Time{}, err

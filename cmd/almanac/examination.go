@@ -61,6 +61,7 @@ func (e *examination) all(ctx context.Context) {
 		e.account(ctx, d)
 		e.lag(ctx)
 		e.rebuilds(ctx)
+		e.fields(ctx)
 	}
 	e.producers(stores)
 	e.disk(d)
