@@ -15,23 +15,29 @@ import (
 type child struct {
 	cmd      *exec.Cmd
 	lifeline *os.File      // our end; the child watches the other
+	terminal *os.File      // our end of the child's standard input; nil: it has none
 	gone     chan struct{} // closed after the process was reaped
 	exit     error         // how it ended; read after gone
 }
 
 // spawn starts the engine. The parent-death signal belongs to the thread that forks, so one goroutine locks a thread,
 // starts the child on it and keeps the thread until the child is gone.
-// argv begins with the name the process goes by.
-func spawn(path string, argv []string, log *engineLog, dir string, lock *os.File) (*child, error) {
+// argv begins with the name the process goes by. input becomes its standard input, terminal is the other end of it;
+// both may be nil, and spawn closes input.
+func spawn(path string, argv []string, log *engineLog, dir string, lock, terminal, input *os.File) (*child, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("opening the pipe to the engine: %w", err)
 	}
-	c := &child{cmd: &exec.Cmd{Path: path, Args: argv}, lifeline: write, gone: make(chan struct{})}
+	c := &child{cmd: &exec.Cmd{Path: path, Args: argv}, lifeline: write, terminal: terminal, gone: make(chan struct{})}
+	if input != nil {
+		c.cmd.Stdin = input
+		defer func() { _ = input.Close() }()
+	}
 	c.cmd.Dir = dir
 	c.cmd.Env = append(os.Environ(), childEnv+"=1")
 	c.cmd.ExtraFiles = []*os.File{read, lock} // become lifelineFD and an open file that keeps the lock
-	c.cmd.Stdout, c.cmd.Stderr = log, log
+	c.cmd.Stderr = log                        // and not what it prints elsewhere, which repeats its statements
 	c.cmd.SysProcAttr = childAttr()
 	c.cmd.WaitDelay = time.Second // a grandchild may hold the output open; do not wait for it for ever
 
@@ -48,7 +54,7 @@ func spawn(path string, argv []string, log *engineLog, dir string, lock *os.File
 	err = <-started
 	_ = read.Close()
 	if err != nil {
-		_ = write.Close()
+		c.release()
 		return nil, fmt.Errorf("starting the engine by %s: %w", path, err)
 	}
 	return c, nil
@@ -58,7 +64,7 @@ func (c *child) pid() int { return c.cmd.Process.Pid }
 
 // stop asks the engine to end and, after patience, no longer asks.
 func (c *child) stop(patience time.Duration) {
-	defer func() { _ = c.lifeline.Close() }()
+	defer c.release()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_ = c.cmd.Process.Signal(syscall.SIGTERM) // an error means it is gone already
@@ -69,6 +75,14 @@ func (c *child) stop(patience time.Duration) {
 	}
 	_ = c.cmd.Process.Kill()
 	<-c.gone
+}
+
+// release closes our ends of what the child holds.
+func (c *child) release() {
+	_ = c.lifeline.Close()
+	if c.terminal != nil {
+		_ = c.terminal.Close()
+	}
 }
 
 // ended says in words how the child ended.

@@ -44,6 +44,8 @@
 //	no engine                  ErrNoEngine, names the three ways to get one
 //	disk full                  the stream that met it, or all of JetStream, takes nothing more until the server restarts;
 //	                           Healthy says so, Run restarts the server object on the same port once there is space
+//	a client is rude           the engine library runs with a terminal and --interactive, or a client that hangs up would
+//	                           end it (docs/upstream.md)
 //	engine dies                Run starts it again with growing pauses, same ports and data
 //	engine does not stop       SIGTERM, then SIGKILL after StopTimeout; what was acknowledged is on disk either way
 //	this process is killed     the child has a parent-death signal (Linux) and a pipe whose end it watches (libchdb):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func (c *ClickHouse) supervise(ctx context.Context, current *child) {
 				return
 			case <-current.gone:
 				c.child.Store(nil)
-				_ = current.lifeline.Close()
+				current.release()
 			}
 			c.cfg.Log.say(LevelWarn, "clickhouse", fmt.Sprintf("the engine ended (%s), starting it again%s",
 				current.ended(), c.quote()))
@@ -69,7 +70,15 @@ func (c *ClickHouse) start(ctx context.Context) (*child, error) {
 		return nil, err
 	}
 	c.log.forget()
-	current, err := spawn(path, argv, c.log, c.cfg.Dir, c.lock)
+	var ours, theirs *os.File
+	if c.cfg.Engine.Kind == EngineLibrary {
+		if ours, theirs, err = terminal(); err != nil {
+			c.cfg.Log.say(LevelWarn, "clickhouse", fmt.Sprintf("%v: a client that hangs up in the middle of an answer may end the engine, which is then started again", err))
+		} else {
+			argv = append(argv, interactive)
+		}
+	}
+	current, err := spawn(path, argv, c.log, c.cfg.Dir, c.lock, ours, theirs)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +101,14 @@ func (c *ClickHouse) start(ctx context.Context) (*child, error) {
 	return current, nil
 }
 
+// interactive has the local mode survive what its connections throw. Without a terminal, or without this argument, it
+// installs a handler that ends the process for any exception that leaves a connection's thread, such as a client's
+// hanging up or a malformed packet (docs/upstream.md). It would open a prompt after its last statement, which never ends.
+const interactive = "--interactive"
+
+// logLevel is what engine.log holds: errors, warnings, and the stacks of a crash. Statements that fail are among them.
+const logLevel = "warning"
+
 // command is the engine's program, and its arguments after the name it goes by.
 func (c *ClickHouse) command() (path string, argv []string, err error) {
 	config := "--config-file=" + filepath.Join(c.cfg.Dir, "config.xml")
@@ -109,6 +126,7 @@ func (c *ClickHouse) command() (path string, argv []string, err error) {
 	return path, []string{
 		"almanac", EngineCommand, c.cfg.Engine.Path,
 		"--path=" + c.dataDir(), "--tcp_port=" + tcp, "--http_port=" + http, "--listen_host=" + host, config,
+		"--log-level=" + logLevel, "--logger.console=1", "--progress=off",
 		// The session must not end: the engine ends with it. 10^8 s are three years; then it is simply restarted.
 		"--query=SYSTEM START LISTEN TCP; SYSTEM START LISTEN HTTP; " +
 			"SELECT sleep(100000000) SETTINGS function_sleep_max_microseconds_per_block=0",

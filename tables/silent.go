@@ -117,7 +117,7 @@ func (q *questioner) run() {
 			return
 		}
 		if len(some) == 0 {
-			pause, limit = askEvery, askTime
+			pause = askEvery
 			continue
 		}
 		ids := make([]string, len(some))
@@ -125,16 +125,15 @@ func (q *questioner) run() {
 			ids[i] = r.id
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		began := time.Now()
 		runs, err := q.ask(ctx, ids)
 		cancel()
 		if err != nil {
 			pause, limit = min(2*pause, maxAskEvery), min(2*limit, maxAskTime)
-			for _, r := range some {
-				r.unknown = 0
-			}
 			continue
 		}
-		pause, limit = askEvery, askTime
+		// A server that took long for this answer may take as long for the next.
+		pause, limit = askEvery, min(max(askTime, 2*time.Since(began)), maxAskTime)
 		q.answered(some, runs)
 	}
 }
@@ -169,7 +168,7 @@ type request struct {
 	last    atomic.Int64 // unix ns when it last moved; 0: it has no connection yet
 	reused  atomic.Bool  // its connection carried another before
 	ended   atomic.Bool
-	unknown int // answers in a row that the server does not run it; the questioner's
+	unknown int // answers since it moved that the server does not run it; the questioner's
 }
 
 func (r *request) moved() { r.last.Store(time.Now().UnixNano()) }

@@ -284,3 +284,26 @@ func TestClassify(t *testing.T) {
 		})
 	}
 }
+
+// A server that takes longer than one question's time for each answer is still believed:
+// a question without an answer does not take back the answer before it.
+func TestSlowAnswersEndLostRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &pipeServer{answer: func(_ *http.Request, body string) (int, string, bool) {
+			if !strings.Contains(body, "system.processes") {
+				return 0, "", false
+			}
+			<-time.After(askTime * 5 / 2)
+			return http.StatusOK, "", true
+		}}
+		db := s.open(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := post(ctx, db, "lost"); !errors.Is(err, ErrVanished) {
+			t.Errorf("%v, want ErrVanished", err)
+		}
+		_ = db.Close()
+		s.ended.Wait()
+	})
+}
