@@ -109,7 +109,7 @@ func (e *env) wholeShard(s registry.Shard) uint64 {
 			e.t.Errorf("%s: position %d follows %d", s.Name(), p.Pos, last.Pos)
 		case p.Prev != prev:
 			e.t.Errorf("%s: position %d names %q as its predecessor, that is %q", s.Name(), p.Pos, p.Prev, prev)
-		case p.SourceSeq < last.SourceSeq:
+		case p.SourceEra == last.SourceEra && p.SourceSeq < last.SourceSeq:
 			e.t.Errorf("%s: position %d comes from message %d, the one before from %d", s.Name(), p.Pos, p.SourceSeq, last.SourceSeq)
 		case p.ShardRows != last.ShardRows+uint64(p.Rows):
 			e.t.Errorf("%s: position %d brings the shard to %d events, want %d", s.Name(), p.Pos, p.ShardRows, last.ShardRows+uint64(p.Rows))

@@ -108,9 +108,20 @@ func (r *Reader) unrouted(ctx context.Context, topics []string, upTo uint64) (ui
 		if err != nil {
 			return 0, err
 		}
-		more, err := r.waiting(ctx, t.Name, t.Lanes, routed, upTo)
+		more, err := r.waiting(ctx, t.Name, t.Lanes, routed, nil, upTo)
 		if err != nil {
 			return 0, err
+		}
+		if more == 0 { // by the numbers of checkpoints, which EVENTS may not fit
+			misfits, err := r.misfits(ctx, t.Name, routed)
+			if err != nil {
+				return 0, err
+			}
+			if len(misfits) > 0 {
+				if more, err = r.waiting(ctx, t.Name, t.Lanes, routed, misfits, upTo); err != nil {
+					return 0, err
+				}
+			}
 		}
 		n += more
 	}

@@ -32,6 +32,11 @@ func (r *Reader) Verify(ctx context.Context, topic string) (*Report, error) {
 		}
 		rep.add(t)
 	}
+	cuts, err := r.verifyCuts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rep.Problems = append(rep.Problems, cuts...)
 	if topic != "" {
 		return rep, nil
 	}
@@ -71,7 +76,12 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := r.waiting(ctx, t.Name, t.Lanes, routed, math.MaxUint64)
+	misfits, err := r.misfits(ctx, t.Name, routed)
+	if err != nil {
+		return nil, err
+	}
+	strange = append(strange, verifyMisfits(t.Name, misfits)...)
+	waiting, err := r.waiting(ctx, t.Name, t.Lanes, routed, misfits, math.MaxUint64)
 	if err != nil {
 		return nil, err
 	}
@@ -177,20 +187,27 @@ func (r *Reader) unknownShards(ctx context.Context, topic string, known map[sche
 
 // waiting counts a topic's events above the checkpoints and up to a sequence, by
 // their headers. lanes is how many checkpoints there are when every lane has been
-// routed; with fewer the stream is read from its beginning.
-func (r *Reader) waiting(ctx context.Context, topic string, lanes int, routed map[string]schemas.Checkpoint, upTo uint64) (uint64, error) {
+// routed; with fewer the stream is read from its beginning. In lanes of misfits, whose
+// checkpoints EVENTS does not fit, what is younger than the checkpoint waits.
+func (r *Reader) waiting(ctx context.Context, topic string, lanes int, routed map[string]schemas.Checkpoint, misfits map[string]string, upTo uint64) (uint64, error) {
 	from := uint64(math.MaxUint64)
 	for _, cp := range routed {
 		from = min(from, cp.Source)
 	}
-	if len(routed) < lanes {
+	if len(routed) < lanes || len(misfits) > 0 {
 		from = 0
 	}
 	var n uint64
 	err := scanHeaders(ctx, r.events, schemas.TopicFilter(topic), jetstream.DeliverByStartSequencePolicy, max(from, 1), func(msg jetstream.Msg, seq uint64) error {
 		_, _, lane, err := schemas.EventsTokens(msg.Subject())
-		if err != nil || seq <= routed[lane].Source || seq > upTo || schemas.IsBlank(msg.Headers(), nil) {
+		if err != nil || seq > upTo || schemas.IsBlank(msg.Headers(), nil) {
 			return nil
+		}
+		if cp := routed[lane]; seq <= cp.Source {
+			meta, err := msg.Metadata()
+			if err != nil || misfits[lane] == "" || cp.Stored == 0 || meta.Timestamp.UnixNano() <= cp.Stored {
+				return err
+			}
 		}
 		n += uint64(eventsOf(msg.Headers().Get(schemas.HeaderRows)))
 		return nil

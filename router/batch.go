@@ -18,7 +18,8 @@ type tail struct {
 	digest string
 	rows   uint64
 	bytes  uint64
-	source uint64 // sequence in EVENTS of the last frame's message; only as read
+	source uint64 // sequence in EVENTS of the last frame's message, and its era; only as read
+	era    uint32
 }
 
 // shardState is an active shard as this lane knows it.
@@ -62,13 +63,16 @@ func newBatch() *batch { return &batch{touched: map[schemas.Shard]*touched{}} }
 
 // frame numbers a frame at the shard's tail and adds it. The first message of a
 // shard carries the expectation that the tail is still where it was.
-func (b *batch) frame(s *shardState, f frame, source uint64) {
+func (b *batch) frame(s *shardState, f frame, m *message, era uint32) {
 	next := tail{
 		pos: s.tail.pos + 1, seq: s.tail.seq, digest: schemas.Digest(f.payload),
 		rows: s.tail.rows + uint64(f.Rows), bytes: s.tail.bytes + uint64(len(f.payload)),
 	}
 	msg := nats.NewMsg(schemas.ShardSubject(s.entry.Topic, s.entry.Month, s.entry.ID))
-	placed := schemas.Placed{Frame: f.Frame, Pos: next.pos, Lane: s.entry.Lane, SourceSeq: source, Prev: s.tail.digest, ShardRows: next.rows, ShardBytes: next.bytes}
+	placed := schemas.Placed{
+		Frame: f.Frame, Pos: next.pos, Lane: s.entry.Lane, SourceSeq: m.seq, SourceTime: m.stored.UnixNano(), SourceEra: era,
+		Prev: s.tail.digest, ShardRows: next.rows, ShardBytes: next.bytes,
+	}
 	placed.SetHeaders(msg.Header)
 	msg.Data = f.payload
 	t := b.touched[s.entry.ID]
@@ -95,6 +99,7 @@ func (b *batch) dead(subject string, m *message, d deadLetter, reason string) {
 	msg.Header.Set(schemas.HeaderReason, reason)
 	msg.Header.Set(schemas.HeaderDetail, headerText(d.err.Error()))
 	msg.Header.Set(schemas.HeaderSourceSeq, strconv.FormatUint(m.seq, 10))
+	msg.Header.Set(schemas.HeaderSourceTime, strconv.FormatInt(m.stored.UnixNano(), 10))
 	msg.Header.Set(schemas.HeaderSourceSubject, m.subject)
 	msg.Header.Del(schemas.HeaderRules)
 	if d.rules != "" {

@@ -46,33 +46,3 @@ func (l *lane) checkNew(ctx context.Context) error {
 	}
 	return nil
 }
-
-// checkSource compares EVENTS with the checkpoint. Nobody purges the message the
-// checkpoint names, so either stream was rolled back when it is missing or
-// another stands there.
-func checkSource(ctx context.Context, events jetstream.Stream, cp schemas.Checkpoint) error {
-	if cp.Source == 0 {
-		return nil
-	}
-	info, err := events.Info(ctx)
-	if err != nil {
-		return fmt.Errorf("router: EVENTS: %w", err)
-	}
-	if info.State.LastSeq < cp.Source {
-		return fmt.Errorf("%w: EVENTS ends at message %d, the checkpoint stands at %d", ErrRolledBack, info.State.LastSeq, cp.Source)
-	}
-	if cp.Digest == "" {
-		return nil // what strays left, which is purged whole
-	}
-	msg, err := events.GetMsg(ctx, cp.Source)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return fmt.Errorf("%w: EVENTS does not hold message %d, which the checkpoint names and nobody purges", ErrRolledBack, cp.Source)
-	}
-	if err != nil {
-		return fmt.Errorf("router: EVENTS message %d: %w", cp.Source, err)
-	}
-	if d := schemas.SourceDigest(msg.Data); d != cp.Digest {
-		return fmt.Errorf("%w: message %d of EVENTS is %s, the checkpoint saw %s", ErrRolledBack, cp.Source, d, cp.Digest)
-	}
-	return nil
-}

@@ -35,7 +35,9 @@
 // frame a producer already sent (its window in the checkpoint knows) is counted
 // and not routed again. Everything else, a lost race, an unknown answer, a full
 // stream, ends the lane's run; the next run begins from the checkpoint, after a
-// jittered pause, and finds out there what happened. A message missing where the
-// checkpoint stands, or another in its place, stops the lane with ErrRolledBack; so does
-// a SHARDS that lost its end inside a batch, or below a rotation (ends.go).
+// jittered pause, and finds out there what happened. Where EVENTS lost its end and
+// gives its sequences again, the lane goes on behind the last message that stayed
+// (cut.go). A message that is missing where the checkpoint is, and no proof of that,
+// stops the lane with ErrRolledBack; so does a SHARDS that lost its end inside a batch,
+// or below a rotation (ends.go).
 package router

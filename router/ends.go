@@ -17,14 +17,15 @@ import (
 // then the lane stops until a repair has found out what was routed already.
 //
 //   - The cut went through a batch: a shard ends with a frame of a message behind
-//     the checkpoint (checkTail).
+//     the checkpoint, or with another than the checkpoint remembers (tailOf).
 //   - The cut went through a shard that was left since. Its lost frames would be
 //     routed again to its successor, though ClickHouse may have them (checkLeft), or
 //     it would be sealed below them (endOf).
 //   - The lane's shard is sealed: a repair of one of these is not done (checkOpen).
 //
 // Where the cut went through an active shard and between two batches, its lost
-// frames are routed again to the positions they had.
+// frames are routed again to the positions they had. Where a shard lost its last
+// frame and the checkpoint behind it is there, that position is not given again.
 
 // readTail reads the end of a shard from SHARDS. A shard without a last message
 // is empty only when the stream counts none: a server passes over a message whose
@@ -49,12 +50,34 @@ func (l *lane) readTail(ctx context.Context, m schemas.Month, id schemas.Shard) 
 	if err != nil {
 		return tail{}, fmt.Errorf("router: tail of %s, message %d: %w", subject, msg.Sequence, err)
 	}
-	return tail{pos: p.Pos, seq: msg.Sequence, digest: schemas.Digest(msg.Data), rows: p.ShardRows, bytes: p.ShardBytes, source: p.SourceSeq}, nil
+	return tail{pos: p.Pos, seq: msg.Sequence, digest: schemas.Digest(msg.Data), rows: p.ShardRows, bytes: p.ShardBytes, source: p.SourceSeq, era: p.SourceEra}, nil
+}
+
+// tailOf is where a shard ends: where SHARDS says, or the checkpoint, which was
+// stored behind the shard's last frame and survived it.
+func (l *lane) tailOf(ctx context.Context, s registry.Shard) (tail, error) {
+	t, err := l.readTail(ctx, s.Month, s.ID)
+	if err != nil {
+		return t, err
+	}
+	known, ok := l.cp.Tails[s.ID]
+	switch {
+	case !ok:
+		return t, l.checkTail(s, t)
+	case t.pos == known.Pos && t.digest == known.Digest:
+		return t, nil
+	case t.pos < known.Pos:
+		l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %w: %s ends at position %d in %s and had %d; it goes on behind that, run `almanac repair %s` to bring back what is between",
+			ErrDamaged, s.Name(), t.pos, schemas.StreamShards, known.Pos, l.topic))
+		return tail{pos: known.Pos, seq: t.seq, digest: known.Digest, rows: known.Rows, bytes: known.Bytes, source: known.Source, era: l.cp.Era}, nil
+	}
+	return t, fmt.Errorf("%w: %s ends with position %d in %s, the checkpoint has another frame at position %d as its last; run `almanac repair %s`",
+		ErrRolledBack, s.Name(), t.pos, schemas.StreamShards, known.Pos, l.topic)
 }
 
 // checkTail refuses a shard whose last frame came from behind the checkpoint.
 func (l *lane) checkTail(s registry.Shard, t tail) error {
-	if t.source <= l.cp.Source {
+	if !l.cp.Behind(t.era, t.source) {
 		return nil
 	}
 	return fmt.Errorf("%w: %s ends with message %d of %s, the checkpoint stands at %d; run `almanac repair %s`",
@@ -89,11 +112,8 @@ func (l *lane) checkLeft(ctx context.Context, empty registry.Shard) error {
 	if !ok {
 		return nil
 	}
-	t, err := l.readTail(ctx, left.Month, left.ID)
+	t, err := l.tailOf(ctx, left)
 	if err != nil {
-		return err
-	}
-	if err := l.checkTail(left, t); err != nil {
 		return err
 	}
 	if lacks, err := l.lacksEnd(ctx, left, t); err != nil || !lacks {

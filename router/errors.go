@@ -10,6 +10,9 @@ var (
 	// lost its end, or was put back from a copy. The lane stops until somebody
 	// looks: going on could skip or repeat events.
 	ErrRolledBack = errors.New("a stream was rolled back")
+	// ErrCutOff: EVENTS lost its end and gives its sequences again. The lane knows
+	// where it stands and goes on by itself.
+	ErrCutOff = errors.New("EVENTS lost its end")
 	// ErrNoCheckpoint: the lane was routed before and its checkpoint is gone. The
 	// lane stops until `almanac repair` writes it anew: to begin from the front would
 	// route events twice.

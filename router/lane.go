@@ -96,7 +96,7 @@ func (l *lane) start(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := checkSource(ctx, l.events, l.cp); err != nil {
+	if err := l.fit(ctx); err != nil {
 		return err
 	}
 	l.cp.Router, l.cp.Epoch = l.self, l.cp.Epoch+1
@@ -125,11 +125,8 @@ func (l *lane) seal(ctx context.Context, h registry.Head) error {
 		if strconv.Itoa(n) != l.token {
 			continue
 		}
-		t, err := l.readTail(ctx, h.Month, id)
+		t, err := l.tailOf(ctx, registry.Shard{Topic: l.topic, Month: h.Month, ID: id})
 		if err != nil {
-			return err
-		}
-		if err := l.checkTail(registry.Shard{Topic: l.topic, Month: h.Month, ID: id}, t); err != nil {
 			return err
 		}
 		if t, err = l.endOf(ctx, h.Month, id, t); err != nil {
@@ -140,6 +137,7 @@ func (l *lane) seal(ctx context.Context, h registry.Head) error {
 			return err
 		}
 		l.cfg.Crash.at("router.after-seal")
+		delete(l.cp.Tails, id)
 	}
 	return nil
 }
@@ -197,7 +195,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 				rotated[j.month] = true
 			}
 			for _, f := range j.frames {
-				b.frame(s, f, m.seq)
+				b.frame(s, f, m, l.cp.Era)
 				l.cp.Frames++
 				l.cp.Rows += uint64(f.Rows)
 				l.cp.Windows = Windows(l.cp.Windows).Take(f.Frame, m.seq)
@@ -215,7 +213,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 		}
 	}
 	last := &msgs[done-1]
-	l.cp.Source, l.cp.Digest = last.seq, schemas.SourceDigest(last.data)
+	l.cp.Source, l.cp.Digest, l.cp.Stored, l.cp.At = last.seq, schemas.SourceDigest(last.data), last.stored.UnixNano(), 0
 	if l.sweeping {
 		l.cp.Digest = "" // the message is taken out
 	}
@@ -224,6 +222,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 		if err := l.cfg.Registry.Widen(ctx, &s.entry, t.lo, t.hi, s.tail.rows, s.tail.bytes, last.stored); err != nil {
 			return 0, err
 		}
+		l.cp.Remember(s.entry.ID, schemas.Tail{Pos: s.tail.pos, Digest: s.tail.digest, Rows: s.tail.rows, Bytes: s.tail.bytes, Source: last.seq})
 	}
 	l.cfg.Crash.at("router.before-batch")
 	if err := l.commit(ctx, b); err != nil {
@@ -305,11 +304,8 @@ func (l *lane) load(ctx context.Context, entry registry.Shard) (*shardState, err
 	if err := l.checkOpen(ctx, entry); err != nil {
 		return nil, err
 	}
-	t, err := l.readTail(ctx, entry.Month, entry.ID)
+	t, err := l.tailOf(ctx, entry)
 	if err != nil {
-		return nil, err
-	}
-	if err := l.checkTail(entry, t); err != nil {
 		return nil, err
 	}
 	s := &shardState{entry: entry, tail: t}

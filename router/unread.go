@@ -45,7 +45,8 @@ func (l *lane) countUnread(ctx context.Context, pending uint64) error {
 	l.cp.Unread += n
 	if behind > 0 && info.State.LastSeq > l.cp.Source {
 		// Nothing up to there can be read: the next run need not count it again.
-		l.cp.Source, l.cp.Digest = info.State.LastSeq, ""
+		l.cp.At = l.cp.Anchor()
+		l.cp.Source = info.State.LastSeq
 	}
 	if err := l.commit(ctx, newBatch()); err != nil {
 		return err

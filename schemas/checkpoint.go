@@ -10,10 +10,20 @@ import (
 // written by routers, read by everybody. The totals count from the lane's first
 // event; verify adds them up.
 type Checkpoint struct {
-	// Source is the sequence in EVENTS of the last message dealt with, and
-	// Digest what that message was.
+	// Source is the sequence in EVENTS of the last message dealt with. Digest is what
+	// that message was and Stored when EVENTS took it (unix ns): a sequence alone does
+	// not name a message, because a stream that lost its end gives it again.
 	Source uint64 `json:"source"`
 	Digest string `json:"digest"`
+	Stored int64  `json:"stored,omitempty"`
+	// At is the sequence of the message that Digest and Stored describe, where it is
+	// not Source: the messages above it could not be read.
+	At uint64 `json:"at,omitempty"`
+	// Era counts how often the lane found that EVENTS had lost its end and gave its
+	// sequences again. Sequences of one era compare with each other, and no others.
+	Era uint32 `json:"era,omitempty"`
+	// Cuts are the last MaxCuts of those.
+	Cuts []Cut `json:"cuts,omitempty"`
 	// Router and Epoch say who wrote it; each takeover raises the epoch.
 	Router string `json:"router"`
 	Epoch  uint64 `json:"epoch"`
@@ -29,6 +39,51 @@ type Checkpoint struct {
 	Unread uint64 `json:"unread,omitempty"`
 
 	Windows []ProducerWindow `json:"windows,omitempty"`
+
+	// Tails are where the shards end that the lane writes to, at most MaxTails of them:
+	// should SHARDS lose the last frame of one, its position is not given again.
+	Tails map[Shard]Tail `json:"tails,omitempty"`
+}
+
+// Tail is the last frame of a shard, as the lane's checkpoint remembers it.
+type Tail struct {
+	Pos    uint64 `json:"p"`
+	Digest string `json:"d"`
+	Rows   uint64 `json:"r"` // of the shard up to and with the frame
+	Bytes  uint64 `json:"b"` // likewise
+	Source uint64 `json:"s"` // sequence in EVENTS
+}
+
+// MaxTails bounds the shards whose ends a checkpoint remembers, 120 bytes each: a
+// lane writes to one a month, and to more than two or three only while old events
+// are brought in.
+const MaxTails = 64
+
+// Remember notes where a shard ends, and forgets the shard that was written to
+// longest ago when there are too many.
+func (c *Checkpoint) Remember(id Shard, t Tail) {
+	if c.Tails == nil {
+		c.Tails = map[Shard]Tail{}
+	}
+	c.Tails[id] = t
+	if len(c.Tails) <= MaxTails {
+		return
+	}
+	oldest := id
+	for other, o := range c.Tails {
+		if o.Source < c.Tails[oldest].Source {
+			oldest = other
+		}
+	}
+	delete(c.Tails, oldest)
+}
+
+// Anchor is the sequence of the message that Digest and Stored describe.
+func (c *Checkpoint) Anchor() uint64 {
+	if c.At > 0 {
+		return c.At
+	}
+	return c.Source
 }
 
 // ProducerWindow is what a lane remembers of one producer: an anti-replay window

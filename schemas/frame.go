@@ -84,6 +84,8 @@ type Placed struct {
 	Pos        uint64 // 1, 2, 3 … inside the shard
 	Lane       int    // of the shard; NoLane when the frame does not say
 	SourceSeq  uint64 // stream sequence in EVENTS
+	SourceTime int64  // unix ns when EVENTS stored that message; 0: the frame does not say
+	SourceEra  uint32 // Checkpoint.Era of its lane when it was routed
 	Prev       string // Digest of the frame at Pos-1; empty at 1
 	ShardRows  uint64 // rows of the shard up to and with this frame
 	ShardBytes uint64 // encoded bytes, likewise
@@ -103,6 +105,12 @@ func (p *Placed) SetHeaders(h nats.Header) {
 		h.Set(HeaderLane, strconv.Itoa(p.Lane))
 	}
 	h.Set(HeaderSourceSeq, strconv.FormatUint(p.SourceSeq, 10))
+	if p.SourceTime != 0 {
+		h.Set(HeaderSourceTime, strconv.FormatInt(p.SourceTime, 10))
+	}
+	if p.SourceEra != 0 {
+		h.Set(HeaderSourceEra, strconv.FormatUint(uint64(p.SourceEra), 10))
+	}
 	h.Set(HeaderPrev, p.Prev)
 	h.Set(HeaderShardRows, strconv.FormatUint(p.ShardRows, 10))
 	h.Set(HeaderShardBytes, strconv.FormatUint(p.ShardBytes, 10))
@@ -130,6 +138,12 @@ func ParsePlaced(h nats.Header) (Placed, error) {
 	}
 	if _, ok := h[HeaderLane]; ok {
 		out.Lane = int(p.uint(h, HeaderLane, MaxLanes-1))
+	}
+	if _, ok := h[HeaderSourceTime]; ok {
+		out.SourceTime = p.int(h, HeaderSourceTime)
+	}
+	if _, ok := h[HeaderSourceEra]; ok {
+		out.SourceEra = uint32(p.uint(h, HeaderSourceEra, 1<<32-1))
 	}
 	if p.err == nil && out.Pos == 0 {
 		p.err = fmt.Errorf("%w: %s is 0, positions count from 1", ErrFrameHeaders, HeaderPos)

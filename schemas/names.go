@@ -62,6 +62,8 @@ const (
 	HeaderPos        = "Almanac-Pos"
 	HeaderLane       = "Almanac-Lane"        // of the shard, so that a lost registry can be told
 	HeaderSourceSeq  = "Almanac-Source-Seq"  // of the message in EVENTS
+	HeaderSourceTime = "Almanac-Source-Time" // when EVENTS stored that message, unix ns: with its sequence, its identity
+	HeaderSourceEra  = "Almanac-Source-Era"  // Checkpoint.Era of the lane then; absent: 0
 	HeaderPrev       = "Almanac-Prev"        // Digest of the frame before it in the shard
 	HeaderShardRows  = "Almanac-Shard-Rows"  // rows of the shard up to and with this frame
 	HeaderShardBytes = "Almanac-Shard-Bytes" // encoded bytes, likewise

@@ -60,6 +60,9 @@ func (j *janitor) blankTopic(ctx context.Context, t *schemas.Topic, days int, no
 		if err != nil {
 			return fmt.Errorf("janitor: %s message %d: %w", schemas.StreamEvents, cp.Source, err)
 		}
+		if cp.Stored != 0 && msg.Time.UnixNano() != cp.Stored {
+			return nil // another message by now: likewise
+		}
 		if schemas.IsBlank(msg.Header, msg.Data) || !now.After(youngest(msg).AddDate(0, 0, days)) {
 			return nil
 		}

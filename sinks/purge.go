@@ -28,7 +28,7 @@ type janitor struct {
 // snapshot is how far each lane was routed at a time.
 type snapshot struct {
 	at   time.Time
-	upTo map[lane]uint64 // sequence in EVENTS
+	upTo map[lane]schemas.Checkpoint
 }
 
 type lane struct{ topic, token string }
@@ -79,8 +79,17 @@ func (j *janitor) sweepEvents(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	var failed []error
-	for l, seq := range ripe.upTo {
+	for l, then := range ripe.upTo {
 		filter := schemas.LaneFilter(l.topic, l.token)
+		now, ok := upTo[l]
+		if !ok || now.Era != then.Era {
+			continue // EVENTS lost its end since, and its sequences are other messages'
+		}
+		if why, err := streams.Misfit(ctx, events, filter, &now); err != nil || why != "" {
+			failed = append(failed, err)
+			continue // until its router or a repair has settled that
+		}
+		seq := min(then.Anchor(), now.Anchor())
 		if err := events.Purge(ctx, jetstream.WithPurgeSubject(filter), jetstream.WithPurgeSequence(seq)); err != nil {
 			failed = append(failed, fmt.Errorf("janitor: purging %s of %s: %w", filter, schemas.StreamEvents, err))
 		}
@@ -90,13 +99,13 @@ func (j *janitor) sweepEvents(ctx context.Context, now time.Time) error {
 
 // routedUpTo reads how far each lane is routed. What is no lane's checkpoint is
 // nothing to purge by.
-func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]uint64, error) {
-	upTo := map[lane]uint64{}
+func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]schemas.Checkpoint, error) {
+	upTo := map[lane]schemas.Checkpoint{}
 	err := streams.LastMessages(ctx, js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *jetstream.RawStreamMsg) error {
 		topic, token, ok := schemas.RoutedTokens(msg.Subject)
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if ok && err == nil && topic != schemas.NoTopic && schemas.Literal(msg.Subject) && cp.Source > 1 {
-			upTo[lane{topic, token}] = cp.Source
+			upTo[lane{topic, token}] = schemas.Checkpoint{Source: cp.Source, Digest: cp.Digest, Stored: cp.Stored, At: cp.At, Era: cp.Era}
 		}
 		return nil
 	})

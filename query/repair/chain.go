@@ -7,11 +7,13 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// link is one frame of a shard by its headers: about 120 bytes.
+// link is one frame of a shard by its headers: about 140 bytes.
 type link struct {
 	pos, rows             uint64
 	shardRows, shardBytes uint64 // up to and with this frame
 	source                uint64 // sequence in EVENTS
+	stored                int64  // unix ns when EVENTS stored it; 0: not known
+	era                   uint32 // of its lane's checkpoint: sources of one era compare
 	seq                   uint64 // in SHARDS; 0: SHARDS does not hold it, EVENTS does
 	nth                   int    // of the frames of its message in EVENTS
 	minTs, maxTs          int64
@@ -26,7 +28,7 @@ type link struct {
 
 func newLink(p schemas.Placed, seq uint64, at time.Time) link {
 	l := link{
-		pos: p.Pos, rows: uint64(p.Rows), shardRows: p.ShardRows, shardBytes: p.ShardBytes, source: p.SourceSeq,
+		pos: p.Pos, rows: uint64(p.Rows), shardRows: p.ShardRows, shardBytes: p.ShardBytes, source: p.SourceSeq, stored: p.SourceTime, era: p.SourceEra,
 		seq: seq, minTs: p.MinTs, maxTs: p.MaxTs, raw: uint64(p.RawBytes), schema: p.Schema, lane: p.Lane, at: at.UnixNano(),
 		cleared: p.Cleared,
 	}

@@ -33,13 +33,13 @@ type lostLane struct {
 // planLanes adds the lanes whose checkpoint is gone, or does not fit EVENTS.
 func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 	used := map[int]bool{}
-	last := map[int]uint64{} // sequence in EVENTS of the last frame
-	cut := map[int]string{}  // a shard that lacks its end
+	last := map[int]*link{} // of the last frame
+	cut := map[int]string{} // a shard that lacks its end
 	for _, ref := range t.refs() {
 		lane := t.lane[ref.ID]
 		used[lane] = true
-		if c := t.chains[ref.ID]; len(c) > 0 {
-			last[lane] = max(last[lane], c.last().source)
+		if c := t.chains[ref.ID]; len(c) > 0 && (last[lane] == nil || c.last().behind(last[lane])) {
+			last[lane] = c.last()
 		}
 		if e := t.entries[ref.ID]; t.unsettled(ref.ID) {
 			cut[lane] = fmt.Sprintf("%s was left at position %d and ends at %d in %s", ref, e.Until(), t.tail(ref.ID), schemas.StreamShards)
@@ -54,13 +54,13 @@ func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 		why, fits := "its checkpoint is gone", false
 		if ok {
 			var err error
-			if why, err = r.unfit(ctx, have.Checkpoint); err != nil {
+			if why, err = streams.Misfit(ctx, r.events, schemas.LaneFilter(t.topic.Name, token), &have.Checkpoint); err != nil {
 				return err
 			}
 			fits = why == ""
-			if fits && last[n] > have.Source {
-				why = fmt.Sprintf("frames came from up to message %d of %s, the checkpoint stands at %d: %s lost its end inside a batch",
-					last[n], schemas.StreamEvents, have.Source, schemas.StreamShards)
+			if l := last[n]; fits && l != nil && have.Behind(l.era, l.source) {
+				why = fmt.Sprintf("frames came from up to message %d of %s, the checkpoint is at %d: %s lost its end inside a batch",
+					l.source, schemas.StreamEvents, have.Source, schemas.StreamShards)
 			}
 			if why = cmp.Or(why, cut[n]); why == "" {
 				continue
@@ -77,57 +77,34 @@ func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 	return nil
 }
 
-// unfit says why EVENTS is not what a checkpoint saw, or "".
-func (r *Repairer) unfit(ctx context.Context, cp schemas.Checkpoint) (string, error) {
-	if cp.Source == 0 {
-		return "", nil
-	}
-	info, err := r.events.Info(ctx)
-	if err != nil {
-		return "", fmt.Errorf("repair: %s: %w", schemas.StreamEvents, err)
-	}
-	if info.State.LastSeq < cp.Source {
-		return fmt.Sprintf("%s ends at message %d, the checkpoint stands at %d", schemas.StreamEvents, info.State.LastSeq, cp.Source), nil
-	}
-	if cp.Digest == "" {
-		return "", nil
-	}
-	msg, err := r.events.GetMsg(ctx, cp.Source)
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return fmt.Sprintf("message %d of %s, where the checkpoint stands, is gone", cp.Source, schemas.StreamEvents), nil
-	case err != nil:
-		return "", fmt.Errorf("repair: message %d of %s: %w", cp.Source, schemas.StreamEvents, err)
-	case schemas.SourceDigest(msg.Data) != cp.Digest:
-		return fmt.Sprintf("message %d of %s is not the one the checkpoint saw", cp.Source, schemas.StreamEvents), nil
-	}
-	return "", nil
+// behind reports whether a frame came from behind another of its lane.
+func (l *link) behind(other *link) bool {
+	return cmp.Or(cmp.Compare(l.era, other.era), cmp.Compare(l.source, other.source)) > 0
 }
 
-// rebuild makes a lane's checkpoint anew. Where the lane stands is said by what
-// came out of it: the frames of its shards and its dead letters. The windows are
-// filled from the frames, so that what is routed again is known as repeated, and
-// from ClickHouse where SHARDS lost its end. A checkpoint that is there and fits
-// EVENTS is gone on from, and never behind: it was read after the frames, and knows
-// producers whose frames were purged.
+// rebuild makes a lane's checkpoint again. Where the lane is follows from what came
+// out of it: the frames of its shards and its dead letters. The windows are filled
+// from the frames, so that what is routed again is known as repeated, and from
+// ClickHouse where SHARDS lost its end. A checkpoint that is there is gone on from:
+// it was read after the frames, and knows producers whose frames were purged. Where
+// EVENTS lost its end, the lane goes on where that was (resume).
 func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p *Plan) error {
 	cp, have := &l.cp, l.have
 	*cp = have.Checkpoint
 	if have.seq == 0 {
 		p.note("%s: how many repeated frames it refused, and dead letters that were dropped, is no longer known", schemas.RoutedSubject(t.topic.Name, l.token))
 	}
-	cp.Windows, cp.Frames, cp.Rows, cp.Dead, cp.Source = nil, 0, 0, 0, 0
-	routed := uint64(0) // up to there all is known
-	if l.fits {
-		cp.Windows, cp.Dead, cp.Source, routed = slices.Clone(have.Windows), have.Dead, have.Source, have.Source
-	}
+	cp.Windows, cp.Tails = slices.Clone(have.Windows), nil
+	cp.Frames, cp.Rows = 0, 0
 	for _, ref := range t.refs() {
 		c := t.chains[ref.ID]
 		if t.lane[ref.ID] != n {
 			continue
 		}
 		if len(c) > 0 {
-			cp.Source = max(cp.Source, c.last().source)
+			if at := c.last(); cp.Behind(at.era, at.source) {
+				cp.Source, cp.Era, cp.Stored, cp.At, cp.Digest = at.source, at.era, at.stored, 0, ""
+			}
 			cp.Rows += max(t.routed[ref.ID], c.last().shardRows)
 		} else {
 			cp.Rows += t.routed[ref.ID]
@@ -142,7 +119,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 		}
 	}
 	_, err := streams.Frames(ctx, r.shards, schemas.ShardsFilter(t.topic.Name), func(ref streams.ShardRef, pl schemas.Placed, _ uint64, _ time.Time) error {
-		if t.lane[ref.ID] == n && pl.SourceSeq > routed && schemas.Windows(cp.Windows).Judge(pl.Frame) == schemas.Fresh {
+		if t.lane[ref.ID] == n && have.Behind(pl.SourceEra, pl.SourceSeq) && schemas.Windows(cp.Windows).Judge(pl.Frame) == schemas.Fresh {
 			cp.Windows = schemas.Windows(cp.Windows).Take(pl.Frame, pl.SourceSeq)
 		}
 		return nil
@@ -150,56 +127,131 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 	if err != nil {
 		return err
 	}
-	if l.fits {
-		cp.Frames, cp.Rows = max(cp.Frames, have.Frames), max(cp.Rows, have.Rows)
-	}
+	cp.Frames, cp.Rows = max(cp.Frames, have.Frames), max(cp.Rows, have.Rows)
 	slices.SortFunc(l.cut, func(a, b streams.ShardRef) int { // a router asks for the youngest
 		return t.entries[a.ID].CreatedAt.Compare(t.entries[b.ID].CreatedAt)
 	})
-	if err := r.countDead(ctx, t.topic.Name, routed, l); err != nil {
+	if err := r.countDead(ctx, t.topic.Name, l); err != nil {
 		return err
 	}
-	info, err := r.events.Info(ctx)
-	if err != nil {
-		return fmt.Errorf("repair: %s: %w", schemas.StreamEvents, err)
+	if err := r.resume(ctx, t, l, p); err != nil {
+		return err
 	}
-	if have.seq > 0 && info.State.LastSeq < have.Source {
-		// EVENTS lost its end and gives its numbers again.
-		p.note("%s: messages %d to %d of %s were lost with its end; those of this lane that were not routed are gone unless their producers send them again",
-			schemas.RoutedSubject(t.topic.Name, l.token), info.State.LastSeq+1, have.Source, schemas.StreamEvents)
-	}
-	cp.Source = min(cp.Source, info.State.LastSeq)
+	before := cp.Source
 	if err := r.passStored(ctx, t, n, l); err != nil {
 		return err
 	}
-	cp.Digest = ""
-	if msg, err := r.events.GetMsg(ctx, cp.Source); err == nil {
-		if _, _, token, err := schemas.EventsTokens(msg.Subject); err == nil && token == l.token && strings.HasPrefix(msg.Subject, schemas.EventsPrefix(t.topic.Name)) {
-			cp.Digest = schemas.SourceDigest(msg.Data)
-		}
-	} else if !errors.Is(err, jetstream.ErrMsgNotFound) && cp.Source > 0 {
+	if cp.Digest != "" && cp.Source == before || cp.Source == 0 {
+		return nil
+	}
+	cp.Digest, cp.At = "", 0
+	msg, err := r.events.GetMsg(ctx, cp.Source)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("repair: message %d of %s: %w", cp.Source, schemas.StreamEvents, err)
+	}
+	if _, _, token, err := schemas.EventsTokens(msg.Subject); err == nil && token == l.token && strings.HasPrefix(msg.Subject, schemas.EventsPrefix(t.topic.Name)) {
+		cp.Digest, cp.Stored = schemas.SourceDigest(msg.Data), msg.Time.UnixNano()
 	}
 	return nil
 }
 
-// countDead adds the dead letters of a lane from behind message routed of EVENTS
-// that are still kept.
-func (r *Repairer) countDead(ctx context.Context, topic string, routed uint64, l *lostLane) error {
+// resume moves a lane's checkpoint to where EVENTS lost its end, if it did, as the
+// lane's router would. Messages of which no trace tells whether they were routed were
+// when ClickHouse has all of what they give, and are routed otherwise.
+func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) error {
+	filter := schemas.LaneFilter(t.topic.Name, l.token)
+	why, err := streams.Misfit(ctx, r.events, filter, &l.cp)
+	if err != nil || why == "" {
+		return err
+	}
+	res, err := streams.Resume(ctx, r.events, r.shards, filter, &l.cp)
+	if err != nil {
+		return err
+	}
+	if !res.Proven { // SHARDS was put back: the lane goes on where its frames say
+		l.cp.Digest, l.cp.At = "", 0
+		return nil
+	}
+	after := res.After
+	for _, m := range res.Doubt {
+		msg, err := r.events.GetMsg(ctx, m.Seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("repair: message %d of %s: %w", m.Seq, schemas.StreamEvents, err)
+		}
+		stored, err := r.isStored(ctx, t, msg)
+		if err != nil {
+			return err
+		}
+		if stored { // and so was all before it: a cut leaves a beginning
+			after = max(after, m.Seq)
+		}
+	}
+	if err := res.At(ctx, r.events, after); err != nil {
+		return err
+	}
+	l.cp = l.cp.Recut(res.After, res.Digest, res.Stored, res.Cut)
+	p.note("%s: %s; the lane goes on behind message %d, %d messages between %d and %d had not been routed and are gone unless their producers send them again",
+		schemas.RoutedSubject(t.topic.Name, l.token), why, res.After, res.Cut.Messages, res.Cut.After, res.Cut.To)
+	return nil
+}
+
+// isStored reports whether ClickHouse has everything that a message of EVENTS gives.
+func (r *Repairer) isStored(ctx context.Context, t *found, msg *jetstream.RawStreamMsg) (bool, error) {
+	month, lane, err := schemas.ParseEventsSubject(msg.Subject, &t.topic)
+	if err != nil {
+		return false, nil
+	}
+	frames, payloads := r.judge(&t.topic, msg)
+	for i, f := range frames {
+		has := false
+		for id, ref := range t.where {
+			if ref.Month != month || t.lane[id] != lane || t.counts[id].Rows == 0 {
+				continue
+			}
+			if has, err = r.db.HasFrame(ctx, &t.topic, month, id, schemas.Placed{Frame: f, Pos: 1}, payloads[i]); err != nil || has {
+				break
+			}
+		}
+		if err != nil || !has {
+			return false, err
+		}
+	}
+	return len(frames) > 0, nil
+}
+
+// countDead adds the dead letters of a lane, from behind the checkpoint that is
+// there, that are still kept.
+func (r *Repairer) countDead(ctx context.Context, topic string, l *lostLane) error {
+	have := &l.have
 	_, err := streams.Headers(ctx, r.shards, schemas.DeadSubject(topic), jetstream.DeliverAllPolicy, 0, func(msg jetstream.Msg, _ uint64) error {
 		h := msg.Headers()
 		if _, _, token, err := schemas.EventsTokens(h.Get(schemas.HeaderSourceSubject)); err != nil || token != l.token {
 			return nil
 		}
 		source, err := strconv.ParseUint(h.Get(schemas.HeaderSourceSeq), 10, 64)
-		if err != nil || source <= routed {
+		if err != nil {
+			return nil
+		}
+		stored, err := strconv.ParseInt(h.Get(schemas.HeaderSourceTime), 10, 64)
+		if err != nil {
+			stored = 0
+		}
+		if known := have.Stored != 0 && stored != 0; known && stored <= have.Stored || !known && source <= have.Source {
 			return nil
 		}
 		rows, err := strconv.ParseUint(h.Get(schemas.HeaderRows), 10, 64)
 		if err != nil {
 			rows = 1
 		}
-		l.cp.Dead, l.cp.Source = l.cp.Dead+rows, max(l.cp.Source, source)
+		if l.cp.Dead += rows; source > l.cp.Source {
+			l.cp.Source, l.cp.Stored, l.cp.At, l.cp.Digest = source, stored, 0, ""
+		}
 		return nil
 	})
 	return err

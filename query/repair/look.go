@@ -166,8 +166,8 @@ func (r *Repairer) laneOf(ctx context.Context, t *found, id schemas.Shard) (int,
 	}
 	for i := len(c) - 1; i >= 0 && i >= len(c)-maxAsked; i-- {
 		msg, err := r.events.GetMsg(ctx, c[i].source)
-		if err != nil {
-			continue // no longer held
+		if err != nil || c[i].stored != 0 && c[i].stored != msg.Time.UnixNano() {
+			continue // no longer held, or its sequence was given again
 		}
 		if _, _, token, err := schemas.EventsTokens(msg.Subject); err == nil {
 			if lane, err := schemas.ParseLane(token); err == nil {

@@ -3,6 +3,7 @@ package repair
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -83,6 +84,9 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref streams.ShardRef
 // recover looks for a gap's frames in EVENTS.
 func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref streams.ShardRef, c chain, g gap, lane int) ([]link, error) {
 	from, to := c[g.after-1].source, c[g.after].source
+	if c[g.after-1].era != c[g.after].era { // sequences were given again between the two
+		from, to = 1, math.MaxUint64
+	}
 	var cands []candidate
 	if lane == schemas.NoLane {
 		return nil, nil
@@ -97,7 +101,7 @@ func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref stream
 		}
 		frames, payloads := r.judge(topic, msg)
 		for i, f := range frames {
-			l := newLink(schemas.Placed{Frame: f, SourceSeq: msg.Sequence, Lane: lane}, 0, msg.Time)
+			l := newLink(schemas.Placed{Frame: f, SourceSeq: msg.Sequence, SourceTime: msg.Time.UnixNano(), Lane: lane}, 0, msg.Time)
 			l.nth = i
 			cands = append(cands, candidate{l, digest(schemas.Digest(payloads[i])), uint64(len(payloads[i]))})
 		}

@@ -1,0 +1,222 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/query/repair"
+	"github.com/almanac-events/almanac/router"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// A bit flips at a third of EVENTS, and NATS restarts: the stream is cut there and
+// gives its sequences again. Everything that was routed stays, everything that was
+// accepted since is routed, once, by the router itself; verify does not call it
+// proven before, and repair loses nothing.
+func TestEventsCut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name         string
+		running      bool // the router is there when the stream gives its sequences again
+		frames, bare int  // before the cut
+		again        int  // of each kind, since: fewer than the checkpoint's sequence, or more
+	}{
+		{"fewer since, router away", false, 120, 0, 20},
+		{"more since, router away", false, 60, 0, 90},
+		{"bare JSON, fewer since", false, 0, 90, 25},
+		{"bare JSON and frames, more since", false, 45, 45, 70},
+		{"router throughout", true, 60, 30, 30},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			topic := schemas.NewTopic("app")
+			topic.Lanes = 2
+			d := startOnDisk(t, topic)
+			stopRouter, stopSink := d.router(), d.sink()
+			d.both(c.frames, c.bare, "before")
+			n := uint64(c.frames + c.bare)
+			d.stored("app", n, 30*time.Second)
+			d.verify(n)
+			if !c.running {
+				stopRouter()
+				stopSink()
+			}
+			d.damaged(schemas.StreamEvents, true, func(block []byte) []byte { block[len(block)/3] ^= 4; return block })
+			if c.running { // their connections are to the server that was stopped
+				stopRouter()
+				stopSink()
+				d.router()
+				d.sink()
+			}
+			left := d.stream(schemas.StreamEvents)
+			if left.LastSeq >= n || left.LastSeq == 0 {
+				t.Fatalf("EVENTS ends at %d after %d messages: it was not cut", left.LastSeq, n)
+			}
+			if !c.running {
+				d.named("the checkpoint")
+			}
+			kinds := 0
+			for _, k := range []int{c.frames, c.bare} {
+				if k > 0 {
+					kinds++
+				}
+			}
+			f, b := min(c.frames, 1)*c.again, min(c.bare, 1)*c.again
+			d.both(f, b, "since")
+			n += uint64(kinds * c.again)
+			if !c.running {
+				rep, err := d.reader().Verify(t.Context(), "")
+				if err != nil || rep.OK() {
+					t.Errorf("verify calls it proven: %+v, %v", rep, err)
+				}
+				d.router()
+				d.sink()
+			}
+			d.stored("app", n, 30*time.Second)
+			eventually(t, 10*time.Second, func() error {
+				rep, err := d.reader().Verify(t.Context(), "")
+				if err != nil || !rep.OK() || rep.Accepted != n || rep.Pending != 0 {
+					err = errors.Join(err, fmt.Errorf("%+v", rep))
+				}
+				return err
+			})
+			d.mended(n)
+			d.whole("app", n)
+			// The janitor purges by what was routed; sequences that were given again are not it.
+			d.both(min(c.frames, 1)*10, min(c.bare, 1)*10, "later")
+			d.stored("app", n+uint64(kinds*10), 30*time.Second)
+			d.mended(n + uint64(kinds*10))
+		})
+	}
+}
+
+// both publishes frames of one event each and bare JSON, over the lanes.
+func (e *env) both(frames, bare int, mark string) {
+	e.t.Helper()
+	if frames > 0 {
+		p := e.producer("app")
+		for i := range frames {
+			if err := p.Publish(e.t.Context(), producer.Event{Message: fmt.Sprint(mark, i), UserID: fmt.Sprint(i)}); err != nil {
+				e.t.Fatal(err)
+			}
+		}
+		if err := p.Close(e.t.Context()); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	for i := range bare {
+		data, _ := json.Marshal(map[string]any{"message": fmt.Sprint(mark, i)})
+		e.publish(schemas.EventsSubject("app", schemas.MonthOf(time.Now().UnixNano()), i%2), string(data))
+	}
+}
+
+// Where the chain does not prove what was routed, because what came of the messages
+// left SHARDS, the router waits and a repair decides by what is stored.
+func TestEventsCutWithoutTraces(t *testing.T) {
+	t.Parallel()
+	d := startOnDisk(t, oneLaneTopic())
+	stopRouter, stopSink := d.router(), d.sink()
+	subject := schemas.EventsSubject("app", schemas.MonthOf(time.Now().UnixNano()), 0)
+	for i := range 30 {
+		d.publish(subject, fmt.Sprintf(`{"message":"%d"}`, i))
+	}
+	d.stored("app", 30, 30*time.Second)
+	stopRouter()
+	stopSink()
+	if err := d.shardsStream().Purge(t.Context(), jetstream.WithPurgeSubject(schemas.ShardsFilter("app")), jetstream.WithPurgeKeep(1)); err != nil {
+		t.Fatal(err)
+	}
+	d.damaged(schemas.StreamEvents, true, func(block []byte) []byte { block[len(block)/3] ^= 4; return block })
+	for i := range 12 {
+		d.publish(subject, fmt.Sprintf(`{"message":"since %d"}`, i))
+	}
+	var seen faults
+	d.router(func(c *router.Config) { c.Hooks.Fault = func(_, _ string, err error) { seen.add(err) } })
+	d.sink()
+	eventually(t, 20*time.Second, func() error { return seen.has(router.ErrRolledBack) })
+	if rep, err := d.reader().Verify(t.Context(), ""); err != nil || rep.OK() {
+		t.Errorf("verify calls it proven: %+v, %v", rep, err)
+	}
+	if p := d.plan(); !does(p, repair.RestoreCheckpoint) {
+		t.Errorf("the checkpoint is not restored: %+v", p.Actions)
+	}
+	d.killed()
+	d.stored("app", 42, 30*time.Second)
+	d.mended(42)
+	if n := d.count("SELECT uniqExact(message) FROM %s", d.table("app")); n != 42 {
+		t.Errorf("%d events, want 42", n)
+	}
+}
+
+// What had been accepted and not routed when EVENTS lost its end is gone. Another
+// lane's checkpoint knows that its sequences had been given, so that verify names
+// them, and goes on doing so.
+func TestEventsCutBeforeRouting(t *testing.T) {
+	t.Parallel()
+	topic := schemas.NewTopic("app")
+	topic.Lanes = 2
+	d := startOnDisk(t, topic)
+	month := schemas.MonthOf(time.Now().UnixNano())
+	publish := func(lane int, n int, mark string) {
+		for i := range n {
+			d.publish(schemas.EventsSubject("app", month, lane), fmt.Sprintf(`{"message":"%s %d %s"}`, mark, i, strings.Repeat("x", 200)))
+		}
+	}
+	stopRouter, stopSink := d.router(), d.sink()
+	publish(0, 10, "a")
+	publish(1, 10, "a")
+	d.stored("app", 20, 30*time.Second)
+	stopRouter()
+	stopSink()
+	odd, err := d.reg.JetStream().Publish(t.Context(), schemas.RoutedSubject("app", "1"), []byte("no checkpoint")) // the lane waits
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(1, 6, "lost") // 21 to 26
+	publish(0, 4, "kept") // 27 to 30
+	stopRouter = d.router()
+	eventually(t, 20*time.Second, func() error {
+		if n := len(d.messages(schemas.StreamShards, schemas.ShardsFilter("app"))); n != 24 {
+			return fmt.Errorf("%d frames", n)
+		}
+		return nil
+	})
+	stopRouter()
+	if err := d.shardsStream().DeleteMsg(t.Context(), odd.Sequence); err != nil {
+		t.Fatal(err)
+	}
+	d.damaged(schemas.StreamEvents, true, func(block []byte) []byte {
+		at := bytes.Index(block, []byte("lost 2"))
+		block[at+20] ^= 4
+		return block
+	})
+	if last := d.stream(schemas.StreamEvents).LastSeq; last != 22 {
+		t.Fatalf("EVENTS ends at %d, want 22", last)
+	}
+	publish(0, 5, "since")
+	publish(1, 5, "since")
+	d.router()
+	d.sink()
+	d.stored("app", 20+2+4+10, 30*time.Second)
+	for range 2 {
+		d.named("messages 23 to 26")
+		d.carryOut(d.plan())
+	}
+	rep, err := d.reader().Verify(t.Context(), "app")
+	if err != nil || rep.OK() || rep.Missing != 0 || rep.Doubled != 0 || rep.Pending != 0 {
+		t.Errorf("%+v, %v", rep, err)
+	}
+	d.whole("app", 36)
+	if p := d.plan(); slices.ContainsFunc(p.Actions, func(a repair.Action) bool { return a.Do != repair.Lost }) {
+		t.Errorf("there is still something to do: %+v", p.Actions)
+	}
+}

@@ -1,0 +1,88 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// misfits are the lanes whose checkpoint EVENTS does not fit, with the reason: those
+// that their routers do not go on with before that is settled. A checkpoint that was
+// read before its router settled it is read again.
+func (r *Reader) misfits(ctx context.Context, topic string, routed map[string]schemas.Checkpoint) (map[string]string, error) {
+	out := map[string]string{}
+	for lane, cp := range routed {
+		why, err := streams.Misfit(ctx, r.events, schemas.LaneFilter(topic, lane), &cp)
+		if err != nil {
+			return nil, fmt.Errorf("query: %w", err)
+		}
+		if why != "" {
+			out[lane] = why
+		}
+	}
+	if len(out) == 0 {
+		return out, nil
+	}
+	now, err := r.checkpoints(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	for lane := range out {
+		cp := now[lane]
+		if out[lane], err = streams.Misfit(ctx, r.events, schemas.LaneFilter(topic, lane), &cp); err != nil {
+			return nil, fmt.Errorf("query: %w", err)
+		}
+		if routed[lane] = cp; out[lane] == "" {
+			delete(out, lane)
+		}
+	}
+	return out, nil
+}
+
+// verifyMisfits names them.
+func verifyMisfits(topic string, misfits map[string]string) (problems []string) {
+	for lane, why := range misfits {
+		problems = append(problems, fmt.Sprintf("%s: %s: a stream lost its end, and sequences are given again. The lane's router goes on by itself where it can prove what it routed; if this stays, run `almanac repair %s`",
+			schemas.RoutedSubject(topic, lane), why, topic))
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// verifyCuts names what EVENTS lost with its end, as the lanes of all topics know it:
+// a sequence without a trace may have been any topic's.
+func (r *Reader) verifyCuts(ctx context.Context) (problems []string, err error) {
+	cuts := map[uint64]schemas.Cut{} // by the message after which it was cut: the lane that knew most
+	err = streams.LastMessages(ctx, r.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *jetstream.RawStreamMsg) error {
+		cp, err := schemas.ParseCheckpoint(msg.Data)
+		if err != nil {
+			return nil // named elsewhere
+		}
+		for _, c := range cp.Cuts {
+			if c.Messages > cuts[c.After].Messages {
+				cuts[c.After] = c
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("query: checkpoints: %w", err)
+	}
+	for _, c := range cuts {
+		for i, s := range c.Lost {
+			text := fmt.Sprintf("%s: messages %d to %d were lost with its end, found %s, and had not been routed: they are gone unless their producers sent them again",
+				schemas.StreamEvents, s.From, s.To, stamp(c.Found))
+			if i == schemas.MaxLost-1 {
+				text += fmt.Sprintf("; %d messages up to %d in all", c.Messages, c.To)
+			}
+			problems = append(problems, text)
+		}
+	}
+	slices.Sort(problems)
+	return problems, nil
+}

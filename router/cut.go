@@ -1,0 +1,39 @@
+package router
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/almanac-events/almanac/streams"
+)
+
+// fit compares EVENTS with the checkpoint, and moves the checkpoint to where the
+// lane goes on when EVENTS lost its end. What was routed up to the old end is safe
+// in SHARDS; what came since has sequences that were given before. Which message is
+// which is told by when it was stored (schemas.Checkpoint.Resume). Where that does
+// not tell, where SHARDS may be what was put back, and where another replica may
+// still have what this one lost, the lane stops.
+func (l *lane) fit(ctx context.Context) error {
+	why, err := streams.Misfit(ctx, l.events, l.filter, &l.cp)
+	if err != nil || why == "" {
+		return err
+	}
+	if l.events.CachedInfo().Config.Replicas > 1 {
+		return fmt.Errorf("%w: %s; it has replicas, so nothing is changed: run `almanac repair %s` once all of them are back", ErrRolledBack, why, l.topic)
+	}
+	r, err := streams.Resume(ctx, l.events, l.shards, l.filter, &l.cp)
+	if err != nil {
+		return err
+	}
+	if !r.Proven {
+		return fmt.Errorf("%w: %s; run `almanac repair %s`", ErrRolledBack, why, l.topic)
+	}
+	if len(r.Doubt) > 0 {
+		return fmt.Errorf("%w: %s; whether message %d, and %d more, were routed before is not proven: run `almanac repair %s`",
+			ErrRolledBack, why, r.Doubt[0].Seq, len(r.Doubt)-1, l.topic)
+	}
+	l.cp = l.cp.Recut(r.After, r.Digest, r.Stored, r.Cut)
+	l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %w: %s; the lane goes on behind message %d, %d messages between %d and %d had not been routed and are gone",
+		ErrCutOff, why, r.After, r.Cut.Messages, r.Cut.After, r.Cut.To))
+	return nil
+}

@@ -1,0 +1,116 @@
+package schemas
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestMisfit(t *testing.T) {
+	t.Parallel()
+	cp := Checkpoint{Source: 10, Digest: "d", Stored: 100}
+	unread := cp
+	unread.Source, unread.At = 14, 10
+	for name, c := range map[string]struct {
+		cp           Checkpoint
+		at           SourceAt
+		misfit, gave bool
+	}{
+		"never routed":                     {Checkpoint{}, SourceAt{LastSeq: 5}, false, false},
+		"its message":                      {cp, SourceAt{LastSeq: 12, Found: true, Stored: 100, Digest: "d"}, false, false},
+		"EVENTS ends below":                {cp, SourceAt{LastSeq: 9}, true, true},
+		"another message":                  {cp, SourceAt{LastSeq: 12, Found: true, Stored: 200, Digest: "e"}, true, true},
+		"the same bytes, stored later":     {cp, SourceAt{LastSeq: 12, Found: true, Stored: 200, Digest: "d"}, true, true},
+		"gone":                             {cp, SourceAt{LastSeq: 12}, true, false},
+		"taken out":                        {Checkpoint{Source: 10}, SourceAt{LastSeq: 12}, false, false},
+		"of before times were kept":        {Checkpoint{Source: 10, Digest: "d"}, SourceAt{LastSeq: 12, Found: true, Stored: 7, Digest: "d"}, false, false},
+		"unread above, still so":           {unread, SourceAt{LastSeq: 20, Found: true, Stored: 100, Digest: "d"}, false, false},
+		"unread above, can be read now":    {unread, SourceAt{LastSeq: 20, Found: true, Stored: 100, Digest: "d", Between: true}, true, false},
+		"unread above, EVENTS ends before": {unread, SourceAt{LastSeq: 12}, true, true},
+	} {
+		if got := c.cp.Misfit(c.at); (got != "") != c.misfit {
+			t.Errorf("%s: %q", name, got)
+		}
+		if got := c.cp.GivenAgain(c.at, nil); got != c.gave {
+			t.Errorf("%s: given again: %t", name, got)
+		}
+	}
+	if !cp.GivenAgain(SourceAt{LastSeq: 12}, []EventsMessage{{Seq: 8, Stored: 101}}) {
+		t.Error("a message below the checkpoint that is younger proves nothing")
+	}
+}
+
+// Whatever EVENTS held, wherever it is cut, and whatever is accepted since: a lane
+// goes on behind its last message that was routed and stayed, doubts nothing while
+// clocks run forward, and names exactly what had been accepted and not routed.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		type message struct {
+			EventsMessage
+			lane int
+		}
+		const lanes = 3
+		var stream []message
+		now := int64(1000)
+		accept := func(n int) {
+			for range n {
+				now++
+				m := message{EventsMessage{Seq: uint64(len(stream)) + 1, Stored: now}, rapid.IntRange(0, lanes-1).Draw(t, "lane")}
+				if rapid.Bool().Draw(t, "frame") {
+					m.Frame = &Frame{Producer: "p", Seq: uint64(now)}
+				}
+				stream = append(stream, m)
+			}
+		}
+		accept(rapid.IntRange(1, 40).Draw(t, "before"))
+		var cps [lanes]Checkpoint
+		traces := Traces{}
+		for lane := range lanes {
+			upTo := rapid.IntRange(0, len(stream)).Draw(t, "routed")
+			for _, m := range stream[:upTo] {
+				if m.lane == lane {
+					cps[lane].Source, cps[lane].Stored, cps[lane].Digest = m.Seq, m.Stored, "d"
+					traces.Add(Trace{Seq: m.Seq, Stored: m.Stored, At: m.Stored})
+				}
+			}
+		}
+		old := slices.Clone(stream)
+		stream = stream[:rapid.IntRange(0, len(stream)-1).Draw(t, "cut")]
+		left := len(stream)
+		accept(rapid.IntRange(0, 40).Draw(t, "since"))
+		for lane, cp := range cps {
+			if cp.Source <= uint64(left) {
+				continue // fits
+			}
+			var own, present []EventsMessage
+			want := uint64(0)
+			for i, m := range stream {
+				if present = append(present, m.EventsMessage); m.lane != lane {
+					continue
+				}
+				if own = append(own, m.EventsMessage); i < left {
+					want = m.Seq
+				}
+			}
+			after, doubt := cp.Resume(own, traces)
+			if after != want || len(doubt) > 0 {
+				t.Fatalf("lane %d goes on behind %d, doubts %d; want %d", lane, after, len(doubt), want)
+			}
+			lost := uint64(0)
+			for _, m := range old[left:cp.Source] {
+				if len(traces[m.Seq]) == 0 {
+					lost++
+				}
+			}
+			if c := cp.CutOf(present, traces, 0, now); left > 0 && (c.Messages != lost || c.After != uint64(left)) {
+				t.Fatalf("cut behind %d: %+v, want %d lost behind %d", left, c, lost, left)
+			}
+			next := cp.Recut(after, "d", 1, Cut{})
+			if next.Behind(cp.Era, cp.Source) || !next.Behind(next.Era, after+1) {
+				t.Fatal("a frame of the era before is taken for one from behind the checkpoint")
+			}
+		}
+	})
+}

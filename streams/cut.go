@@ -1,0 +1,181 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Misfit says why EVENTS is not the stream that a lane's checkpoint saw, or "":
+// see schemas.Checkpoint.Misfit. filter are the lane's subjects.
+func Misfit(ctx context.Context, events jetstream.Stream, filter string, cp *schemas.Checkpoint) (string, error) {
+	at, err := sourceAt(ctx, events, filter, cp)
+	return cp.Misfit(at), err
+}
+
+// sourceAt looks at EVENTS where a checkpoint stands.
+func sourceAt(ctx context.Context, events jetstream.Stream, filter string, cp *schemas.Checkpoint) (at schemas.SourceAt, err error) {
+	if cp.Source == 0 {
+		return at, nil
+	}
+	info, err := events.Info(ctx)
+	if err != nil {
+		return at, fmt.Errorf("streams: %s: %w", schemas.StreamEvents, err)
+	}
+	if at.LastSeq = info.State.LastSeq; at.LastSeq < cp.Source {
+		return at, nil
+	}
+	msg, err := events.GetMsg(ctx, cp.Anchor())
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return at, nil
+	case err != nil:
+		return at, fmt.Errorf("streams: message %d of %s: %w", cp.Anchor(), schemas.StreamEvents, err)
+	}
+	at.Found, at.Stored, at.Digest = true, msg.Time.UnixNano(), schemas.SourceDigest(msg.Data)
+	if cp.At == 0 {
+		return at, nil
+	}
+	msg, err = events.GetMsg(ctx, cp.At+1, jetstream.WithGetMsgSubject(filter))
+	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return at, fmt.Errorf("streams: %s behind message %d of %s: %w", filter, cp.At, schemas.StreamEvents, err)
+	}
+	at.Between = err == nil && msg.Sequence <= cp.Source
+	return at, nil
+}
+
+// Resumption is where a lane goes on after EVENTS lost its end.
+type Resumption struct {
+	// Proven: EVENTS gave sequences again. Otherwise it may be SHARDS that was put back.
+	Proven bool
+	After  uint64 // 0: from the beginning
+	Digest string // of message After
+	Stored int64  // of message After, unix ns
+	Cut    schemas.Cut
+	// Doubt are messages above After that may have been routed: see
+	// schemas.Checkpoint.Resume.
+	Doubt []schemas.EventsMessage
+}
+
+// Resume finds where a lane goes on whose checkpoint does not fit EVENTS. It reads
+// the headers of the messages of EVENTS up to the checkpoint, and of everything in
+// SHARDS that came of them.
+func Resume(ctx context.Context, events, shards jetstream.Stream, filter string, cp *schemas.Checkpoint) (Resumption, error) {
+	var r Resumption
+	at, err := sourceAt(ctx, events, filter, cp)
+	if err != nil {
+		return r, err
+	}
+	lane, err := eventsMessages(ctx, events, filter, 1, cp.Source)
+	if err != nil {
+		return r, err
+	}
+	lowest := cp.Source
+	if len(lane) > 0 {
+		lowest = lane[0].Seq
+	}
+	traces, purged, err := tracesOf(ctx, shards, lowest, cp)
+	if err != nil {
+		return r, err
+	}
+	r.After, r.Doubt = cp.Resume(lane, traces)
+	present, err := eventsMessages(ctx, events, schemas.SubjectsEvents, max(r.After, 1), cp.Source)
+	if err != nil {
+		return r, err
+	}
+	r.Proven = cp.GivenAgain(at, present)
+	r.Cut = cp.CutOf(present, traces, purged, time.Now().UnixNano())
+	return r, r.At(ctx, events, r.After)
+}
+
+// At has the lane go on behind another message.
+func (r *Resumption) At(ctx context.Context, events jetstream.Stream, after uint64) error {
+	r.After, r.Digest, r.Stored = after, "", 0
+	if after == 0 {
+		return nil
+	}
+	msg, err := events.GetMsg(ctx, after)
+	if err != nil {
+		return fmt.Errorf("streams: message %d of %s: %w", after, schemas.StreamEvents, err)
+	}
+	r.Digest, r.Stored = schemas.SourceDigest(msg.Data), msg.Time.UnixNano()
+	return nil
+}
+
+// eventsMessages are the messages under a filter between two sequences.
+func eventsMessages(ctx context.Context, events jetstream.Stream, filter string, from, to uint64) ([]schemas.EventsMessage, error) {
+	var out []schemas.EventsMessage
+	_, err := Headers(ctx, events, filter, jetstream.DeliverByStartSequencePolicy, from, func(msg jetstream.Msg, seq uint64) error {
+		if seq > to {
+			return nil
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return err
+		}
+		m := schemas.EventsMessage{Seq: seq, Stored: meta.Timestamp.UnixNano(), Blank: schemas.IsBlank(msg.Headers(), nil)}
+		if f, err := schemas.ParseFrame(msg.Headers()); err == nil {
+			m.Frame = &f
+		}
+		out = append(out, m)
+		return nil
+	})
+	return out, err
+}
+
+// tracesOf are the traces in SHARDS of the messages of EVENTS from a sequence on and
+// up to a checkpoint, of every topic. Messages up to purged may have left traces that
+// were purged since: it is where the first frames come from that SHARDS still holds of
+// shards that had others before.
+func tracesOf(ctx context.Context, shards jetstream.Stream, from uint64, cp *schemas.Checkpoint) (traces schemas.Traces, purged uint64, err error) {
+	traces = schemas.Traces{}
+	add := func(t schemas.Trace, at time.Time) {
+		if t.At = at.UnixNano(); t.Seq >= from && t.Seq <= cp.Source {
+			traces.Add(t)
+		}
+	}
+	met := map[schemas.Shard]bool{}
+	_, err = Frames(ctx, shards, schemas.SubjectsShards, func(ref ShardRef, p schemas.Placed, _ uint64, at time.Time) error {
+		if !met[ref.ID] {
+			met[ref.ID] = true
+			if p.Pos > 1 && p.SourceEra == cp.Era && p.SourceSeq <= cp.Source {
+				purged = max(purged, p.SourceSeq-1)
+			}
+		}
+		add(schemas.Trace{Seq: p.SourceSeq, Stored: p.SourceTime, Producer: p.Producer, FrameSeq: p.Seq}, at)
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	_, err = Headers(ctx, shards, schemas.SubjectsDead, jetstream.DeliverAllPolicy, 0, func(msg jetstream.Msg, _ uint64) error {
+		meta, err := msg.Metadata()
+		if err != nil {
+			return err
+		}
+		seq, err := strconv.ParseUint(msg.Headers().Get(schemas.HeaderSourceSeq), 10, 64)
+		if err != nil {
+			return nil
+		}
+		add(schemas.Trace{Seq: seq, Stored: sourceTime(msg.Headers())}, meta.Timestamp)
+		return nil
+	})
+	return traces, purged, err
+}
+
+// sourceTime is when EVENTS stored the message of a dead letter, unix ns; 0: it does
+// not say.
+func sourceTime(h nats.Header) int64 {
+	ns, err := strconv.ParseInt(h.Get(schemas.HeaderSourceTime), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return ns
+}
