@@ -127,11 +127,13 @@ func (c *clock) find(record []byte) (time.Time, bool) {
 func (c *clock) prefix(s string) (t time.Time, rest string, err error) {
 	switch {
 	case c.auto:
-		if t, rest, err = c.layoutPrefix(time.RFC3339, s); err != nil {
+		if t, rest, err = c.isoPrefix(s); err != nil {
 			n := numberPrefix(s)
 			t, err = schemas.ParseJSONTime(s[:n])
 			rest = s[n:]
 		}
+	case c.layout == time.RFC3339:
+		t, rest, err = c.isoPrefix(s)
 	case c.unit != 0:
 		n := numberPrefix(s)
 		t, err = sinceEpoch(s[:n], c.unit)
@@ -146,6 +148,21 @@ func (c *clock) prefix(s string) (t time.Time, rest string, err error) {
 		_, err = schemas.UnixNs(t)
 	}
 	return t, rest, err
+}
+
+// isoPrefix reads RFC 3339 and what programs write in its place; see
+// schemas.ParseTime. A time without a zone is of the clock's.
+func (c *clock) isoPrefix(s string) (t time.Time, rest string, err error) {
+	for i, layout := range schemas.ISOLayouts {
+		at, after, layoutErr := c.layoutPrefix(layout, s)
+		if layoutErr == nil {
+			return at, after, nil
+		}
+		if i == 0 {
+			err = layoutErr
+		}
+	}
+	return t, s, err
 }
 
 // layoutPrefix parses as far as the layout goes: the parser's own complaint

@@ -16,6 +16,7 @@ import (
 // csvTable reads rows that were cut out of the input before. encoding/csv alone
 // would take everything up to the end into memory when one quote is not closed.
 type csvTable struct {
+	comma   rune // 0: a comma
 	columns []string
 	lines   int // of the header
 	rows    *csv.Reader
@@ -27,6 +28,9 @@ func (t *csvTable) row(raw []byte) ([]string, error) {
 	if t.rows == nil {
 		t.rows = csv.NewReader(&t.feed)
 		t.rows.ReuseRecord = true
+		if t.comma != 0 {
+			t.rows.Comma = t.comma
+		}
 		t.rows.FieldsPerRecord = -1 // counted here, to say both numbers
 	}
 	t.feed.Reset(raw)

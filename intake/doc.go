@@ -25,8 +25,8 @@
 //
 // The line end that closes a record, \n or \r\n, is not part of it; all other
 // bytes are kept as they are, line ends within a record and invalid UTF-8
-// included. Three exceptions are the formats' own: a byte order mark before the
-// first line is skipped in ndjson, logfmt and csv, the csv reader turns \r\n
+// included. Three exceptions: a byte order mark before the
+// first line is skipped, the csv reader turns \r\n
 // inside quotes into \n, and the logfmt reader replaces invalid UTF-8 in quoted
 // values with escapes by U+FFFD.
 //

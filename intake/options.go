@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -47,6 +48,9 @@ type Options struct {
 	// the record's first line (after a syslog <priority>), then behind the
 	// first [ of that line.
 	TsFormat string
+	// RequireTime refuses records without a time; else they get now, from whoever
+	// takes them.
+	RequireTime bool
 	// Location is the zone of times that name none. Nil: UTC.
 	Location *time.Location
 	// Year is the year of the first record, for formats without one; later
@@ -72,6 +76,9 @@ type Options struct {
 	// Topic, when not nil, is where the events go; see schemas.EventKeys.
 	Topic *schemas.Topic
 
+	// Delimiter parts the cells of a CSV row; 0: a comma.
+	Delimiter rune
+
 	// Service, Type and Level are for events that have none of their own.
 	Service, Type, Level string
 }
@@ -96,6 +103,10 @@ func (o *Options) Validate() error {
 		return bad("extract is for format %s, the format is %s", FormatText, o.Format)
 	case o.DropRaw && o.Extract == nil:
 		return bad("without extract nothing is left of a record whose raw text is dropped")
+	case o.Delimiter != 0 && o.Format != FormatCSV:
+		return bad("the delimiter is for format %s, the format is %s", FormatCSV, o.Format)
+	case o.Delimiter == '"' || o.Delimiter == '\r' || o.Delimiter == '\n' || o.Delimiter == utf8.RuneError || !utf8.ValidRune(o.Delimiter):
+		return bad("delimiter %q cannot part cells", o.Delimiter)
 	case o.MaxRecordBytes < 0:
 		return bad("max record bytes is %d, it must be 0 (for %d) or more", o.MaxRecordBytes, DefaultMaxRecordBytes)
 	case o.Year != 0 && (o.Year < 1970 || o.Year > 2261):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -52,14 +53,14 @@ func NewReader(r io.Reader, o Options) *Reader {
 	case FormatText:
 		d.parse = d.text
 	case FormatNDJSON:
-		if o.TsFormat == "" {
+		if o.TsFormat == "" && (o.Location == nil || o.Location == time.UTC) {
 			d.keys.ParseTime = nil // JSON tells numbers from texts
 		}
 		d.parse = d.keys.ParseJSON
 	case FormatLogfmt:
 		d.parse = d.logfmt
 	case FormatCSV:
-		d.csv = &csvTable{}
+		d.csv = &csvTable{comma: o.Delimiter}
 	}
 	return d
 }
@@ -109,7 +110,7 @@ func (d *Reader) nextRecord() (Record, error) {
 	rec := Record{Line: r.line, Lines: r.lines, Raw: r.raw}
 	if rec.Err = d.tooLong(r.size); rec.Err == nil {
 		raw := r.raw
-		if r.line == 1 && d.opts.Format != FormatText {
+		if r.line == 1 {
 			raw = withoutMark(raw)
 		}
 		rec.Event, rec.Err = d.parse(raw)
@@ -128,6 +129,9 @@ func (d *Reader) tooLong(size int) error {
 func (d *Reader) finish(rec *Record) {
 	if rec.Err == nil && rec.Event.Time.IsZero() && d.opts.TsFormat != "" {
 		rec.Err = fmt.Errorf("%w: format %s looks like %s", ErrNoTime, d.clock.name(), d.clock.example())
+	}
+	if rec.Err == nil && rec.Event.Time.IsZero() && d.opts.RequireTime {
+		rec.Err = fmt.Errorf("%w: name the field that has it, or the format", ErrNoTime)
 	}
 	if rec.Err != nil {
 		rec.Event = schemas.Event{}

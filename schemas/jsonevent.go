@@ -152,11 +152,11 @@ func (t *Topic) first() func(name string) bool {
 // a zone without a colon (+0000), and with a space in place of the T: ISO 8601 as
 // programs write it.
 func ParseTime(text string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339Nano, text)
+	t, err := time.Parse(time.RFC3339, text)
 	if err == nil {
 		return t, nil
 	}
-	for _, layout := range isoLayouts {
+	for _, layout := range ISOLayouts[1:] {
 		if t, otherErr := time.Parse(layout, text); otherErr == nil {
 			return t, nil
 		}
@@ -164,9 +164,11 @@ func ParseTime(text string) (time.Time, error) {
 	return t, err
 }
 
-// isoLayouts are what ParseTime takes beside RFC 3339. A fraction of a second may
-// follow the seconds of each.
-var isoLayouts = []string{"2006-01-02T15:04:05", "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05"}
+// ISOLayouts are what ParseTime takes, those without a zone last. A fraction of a
+// second may follow the seconds of each.
+var ISOLayouts = []string{
+	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05",
+}
 
 // ParseJSONTime reads a JSON number as a time since the epoch. The unit is told
 // by the size: below 1e11 seconds (to the year 5138), below 1e14 milliseconds,

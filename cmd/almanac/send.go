@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,7 @@ func (a *app) sendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "send TOPIC [FILE…]",
 		Short: "Send lines as events",
-		Long: `Send lines as events, from files or stdin. Says how many were accepted (they are
+		Long: `Send lines as events, from files or stdin, also of gzip or zstd. Says how many were accepted (they are
 on disk), and which lines were refused and why. While NATS is away it waits; with
 --full spool it keeps on disk what it cannot send, and ends: the next send of the
 topic with --full spool sends that too. An empty input sends only what is there.
@@ -43,6 +44,8 @@ interrupted.`,
 	f.String("multiline", "", "`REGEX` that begins a record; other lines belong to the one before (text)")
 	f.String("ts-field", "", "`FIELD` that holds the time (default: ts, time, timestamp or @timestamp)")
 	f.String("ts-format", "", "`FORM` of times: "+strings.Join(intake.TsFormatNames(), ", ")+", or a Go layout")
+	f.Bool("require-ts", false, "refuse records without a time (default: they get now)")
+	f.String("delimiter", "", "`CHARACTER` between the cells of a csv row, such as ; or \\t (default: a comma)")
 	f.String("tz", "UTC", "`ZONE` of times that name none, such as Europe/Berlin or Local")
 	f.Int("year", 0, "`YEAR` of the first record, for times without one (default: told by the clock)")
 	f.String("user-field", "", "`FIELD` that becomes user_id")
@@ -216,6 +219,22 @@ func (f *reading) span(name string) time.Duration {
 	return d
 }
 
+// delimiter reads --delimiter: one character, or \t or tab.
+func (f *reading) delimiter() rune {
+	text := f.flag("delimiter")
+	if text == `\t` || text == "tab" {
+		return '\t'
+	}
+	r, n := utf8.DecodeRuneInString(text)
+	if n != len(text) {
+		f.fail("delimiter", fmt.Errorf("%q is not one character", text))
+	}
+	if n == 0 {
+		return 0
+	}
+	return r
+}
+
 func (f *reading) options() intake.Options {
 	zone, err := time.LoadLocation(f.flag("tz"))
 	f.fail("tz", err)
@@ -225,6 +244,7 @@ func (f *reading) options() intake.Options {
 		Format: f.flag("format"), Multiline: f.regex("multiline"),
 		TsField: f.flag("ts-field"), TsFormat: f.flag("ts-format"), Location: zone, Year: year, Now: time.Now(),
 		UserField: f.flag("user-field"), UserRegex: f.regex("user-regex"), Extract: f.regex("extract"), DropRaw: f.flag("drop-raw") == "true",
+		RequireTime: f.flag("require-ts") == "true", Delimiter: f.delimiter(),
 		Service: f.flag("service"), Type: f.flag("type"), Level: f.flag("level"),
 	}
 }

@@ -95,7 +95,11 @@ func (s *sending) run(ctx context.Context, files []input) error {
 func (s *sending) readAll(ctx context.Context, files []input) error {
 	before := 0
 	for _, in := range files {
-		r := intake.NewReader(s.tally.counting(in.r), s.opts)
+		plain, err := intake.Unpack(s.tally.counting(in.r))
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.name, err)
+		}
+		r := intake.NewReader(plain, s.opts)
 		for {
 			rec, err := r.Next()
 			if errors.Is(err, io.EOF) {
@@ -124,6 +128,9 @@ func (s *sending) submit(ctx context.Context, rec intake.Record, before int) err
 	if rec.Err != nil {
 		s.tally.refuse(line, rec.Err)
 		return nil
+	}
+	if rec.Event.Time.IsZero() {
+		s.tally.timeless()
 	}
 	err := s.p.Submit(ctx, rec.Event, func(err error) { s.tally.answered(line, err) })
 	switch {

@@ -29,6 +29,7 @@ type tally struct {
 	unsent   uint64
 	spooled  uint64            // on disk, when the producer last spoke of them
 	replayed uint64            // of earlier sends, from the spool
+	noTime   uint64            // records without a time
 	refused  map[string]uint64 // by reason
 	first    []refusal
 	moved    time.Time // when a record was last accepted, or none waited
@@ -100,6 +101,13 @@ func (t *tally) nudge() {
 	case t.wake <- struct{}{}:
 	default:
 	}
+}
+
+// timeless counts a record without a time, which gets now.
+func (t *tally) timeless() {
+	t.mu.Lock()
+	t.noTime++
+	t.mu.Unlock()
 }
 
 func (t *tally) took() {
@@ -243,7 +251,9 @@ type summary struct {
 	Replayed uint64 `json:"replayed"`
 	SpoolDir string `json:"spool_dir,omitempty"`
 	// NotSent records were read when the work ended: they are not stored.
-	NotSent  uint64            `json:"not_sent"`
+	NotSent uint64 `json:"not_sent"`
+	// NoTime records said no time and got that of their sending.
+	NoTime   uint64            `json:"no_time"`
 	ByReason map[string]uint64 `json:"by_reason"`
 	// Refusals are the first ones, with their lines.
 	Refusals []refusal `json:"refusals"`
@@ -253,7 +263,7 @@ func (t *tally) summary() summary {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return summary{
-		Read: t.read, Accepted: t.accepted, Refused: t.refusals(), Unknown: t.unknown, NotSent: t.unsent + t.waiting(),
+		Read: t.read, Accepted: t.accepted, Refused: t.refusals(), Unknown: t.unknown, NotSent: t.unsent + t.waiting(), NoTime: t.noTime,
 		Spooled: t.spooled, Replayed: t.replayed,
 		ByReason: maps.Clone(t.refused), Refusals: append([]refusal{}, t.first...),
 	}
@@ -296,6 +306,9 @@ func (s summary) print(w io.Writer) {
 	}
 	if s.NotSent > 0 {
 		_, _ = fmt.Fprintf(w, ", %d not sent", s.NotSent)
+	}
+	if s.NoTime > 0 {
+		_, _ = fmt.Fprintf(w, ", %d had no time and got now", s.NoTime)
 	}
 	_, _ = fmt.Fprintln(w)
 }

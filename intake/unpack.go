@@ -1,0 +1,45 @@
+package intake
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxZstdWindow bounds what a zstd input makes a reader hold: the window of
+// `zstd --long`.
+const maxZstdWindow = 128 << 20
+
+// What a compressed input begins with (RFC 1952, RFC 8878).
+var (
+	gzipMagic = []byte{0x1f, 0x8b, 8}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+)
+
+// Unpack returns what r holds when it is compressed with gzip or zstd, which its
+// first bytes tell, and else r's own bytes. It starts no goroutine.
+func Unpack(r io.Reader) (io.Reader, error) {
+	in := bufio.NewReaderSize(r, readBytes)
+	first, err := in.Peek(len(zstdMagic))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	var out io.Reader = in
+	switch {
+	case bytes.HasPrefix(first, gzipMagic):
+		out, err = gzip.NewReader(in)
+	case bytes.Equal(first, zstdMagic):
+		out, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow))
+	default:
+		return in, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("unpacking: %w", err)
+	}
+	return out, nil
+}
