@@ -14,7 +14,7 @@
 //	              └────▶ failed: Run and WaitReady return the same error, nothing is left running
 //
 // Run blocks; it returns nil when its context ended and an error when the server could not start the first time. Once
-// ready, Run does not give up: it restarts what died and says so through the LogFunc. The package writes no log of its
+// ready, Run does not give up, but for ErrHung: it restarts what died and says so through the LogFunc. The package writes no log of its
 // own.
 //
 // # Who is authoritative
@@ -44,6 +44,7 @@
 //	no engine                  ErrNoEngine, names the three ways to get one
 //	disk full                  the stream that met it, or all of JetStream, takes nothing more until the server restarts;
 //	                           Healthy says so, Run restarts the server object on the same port once there is space
+//	NATS hangs                 no answer for HungAfter: Run returns ErrHung, the caller ends the process (docs/upstream.md)
 //	a client is rude           the engine library runs with a terminal and --interactive, or a client that hangs up would
 //	                           end it (docs/upstream.md)
 //	engine dies                Run starts it again with growing pauses, same ports and data

@@ -14,6 +14,9 @@ var (
 	ErrNotRunning = errors.New("not running")
 	// ErrStoreOff: JetStream switched itself off, as it does when the disk is full.
 	ErrStoreOff = errors.New("JetStream is off")
+	// ErrHung: the server does not answer its own health check and cannot be stopped. Only
+	// the end of the process helps; what was acknowledged is on disk.
+	ErrHung = errors.New("the server hangs")
 	// ErrUsedTwice: Run was called a second time on one value.
 	ErrUsedTwice = errors.New("Run was already called")
 

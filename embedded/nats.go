@@ -24,6 +24,7 @@ type NATS struct {
 	port   int                           // decided at the first start, before life is ready
 	limit  int64                         // bytes for all streams, decided at the first start
 	server atomic.Pointer[server.Server] // nil while down; replaced at a restart
+	checks checks
 }
 
 // NewNATS checks the configuration. Nothing runs before Run.
@@ -36,7 +37,8 @@ func NewNATS(cfg NATSConfig) (*NATS, error) {
 }
 
 // Run starts the server, keeps it alive and stops it when ctx ends; it then returns nil. An error means that it did
-// not come up the first time. After a full disk it restarts the server once there is space again.
+// not come up the first time, or ErrHung: then the server still holds its files and its port, and the caller should end
+// the process. After a full disk Run restarts the server once there is space again.
 func (n *NATS) Run(ctx context.Context) error {
 	if n.used.Swap(true) {
 		return fmt.Errorf("embedded NATS: %w", ErrUsedTwice)
@@ -50,9 +52,11 @@ func (n *NATS) Run(ctx context.Context) error {
 		return err
 	}
 	n.life.up()
-	defer n.stop()
-	n.watch(ctx)
-	return nil
+	if err := n.watch(ctx); err != nil {
+		n.server.Store(nil) // new connections are refused, rather than hang
+		return err
+	}
+	return n.stop()
 }
 
 // WaitReady returns when clients may connect, with the start's error when it failed, or with ctx's.
@@ -145,9 +149,24 @@ func (n *NATS) startError(words string) error {
 	return fmt.Errorf("embedded NATS %w: %w", ErrStart, errors.New(words))
 }
 
-func (n *NATS) stop() {
-	if s := n.server.Swap(nil); s != nil {
+// stop ends the server. One that hangs it gives up after HungAfter, with ErrHung.
+func (n *NATS) stop() error {
+	s := n.server.Swap(nil)
+	if s == nil {
+		return nil
+	}
+	stopped := make(chan struct{})
+	go func() {
 		s.Shutdown()
 		s.WaitForShutdown()
+		close(stopped)
+	}()
+	timer := time.NewTimer(n.cfg.HungAfter)
+	defer timer.Stop()
+	select {
+	case <-stopped:
+		return nil
+	case <-timer.C:
+		return n.hung("it did not stop within " + n.cfg.HungAfter.String())
 	}
 }

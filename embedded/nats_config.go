@@ -35,6 +35,11 @@ type NATSConfig struct {
 	// CheckInterval is how often Run looks whether JetStream is still on. Default 1 s.
 	CheckInterval time.Duration
 
+	// HungAfter is how long a health check may go unanswered before the server counts as
+	// hung, and how long a server may take to stop. Default 30 s: far above the longest
+	// sync of a busy disk, which holds the same locks.
+	HungAfter time.Duration
+
 	// Log hears the server's own messages. Default: silence.
 	Log LogFunc
 }
@@ -72,6 +77,9 @@ func (c NATSConfig) withDefaults() NATSConfig {
 	}
 	if c.StartTimeout == 0 {
 		c.StartTimeout = 2 * time.Minute
+	}
+	if c.HungAfter == 0 {
+		c.HungAfter = 30 * time.Second
 	}
 	if c.CheckInterval == 0 {
 		c.CheckInterval = time.Second

@@ -4,17 +4,72 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Healthy says whether events can be stored now. A full disk has two faces in 2.15: usually the one stream that met it
-// takes no more messages (publishers get no answer) while JetStream as a whole stays on; sometimes JetStream switches
-// itself off for the whole server. Neither ends by itself when there is space again.
+// Healthy reports whether events can be stored now, within healthTime. A full disk has three faces in 2.15: usually the
+// one stream that met it takes no more messages (publishers get no answer) while JetStream as a whole stays on; sometimes
+// JetStream switches itself off for the whole server; rarely a stream deadlocks with itself in a purge
+// (docs/upstream.md), and whatever asks about it hangs too: ErrHung. None ends by itself when there is space again.
 func (n *NATS) Healthy() error {
+	since, err := n.health()
+	if !since.IsZero() {
+		return n.hung(fmt.Sprintf("a health check has waited since %s", since.UTC().Format(time.TimeOnly)))
+	}
+	return err
+}
+
+// healthTime is how long Healthy waits for an answer: a check takes milliseconds, and as long as a sync on a busy disk.
+const healthTime = 2 * time.Second
+
+// checks bounds the health checks: at most one is under way for a server, and those who ask meanwhile wait for its
+// answer. A server that hangs holds one goroutine, however often it is asked.
+type checks struct {
+	mu  sync.Mutex
+	now *check
+}
+
+// check is one question to one server.
+type check struct {
+	of    *server.Server
+	since time.Time
+	done  chan struct{}
+	err   error // read after done
+}
+
+// health returns the server's answer; or, when it does not come within healthTime, since when it is waited for.
+func (n *NATS) health() (since time.Time, err error) {
 	s := n.server.Load()
-	if s == nil || !s.Running() {
+	if s == nil {
+		return time.Time{}, fmt.Errorf("embedded NATS: %w", ErrNotRunning)
+	}
+	n.checks.mu.Lock()
+	c := n.checks.now
+	if c == nil || c.of != s || isClosed(c.done) {
+		c = &check{of: s, since: time.Now(), done: make(chan struct{})}
+		n.checks.now = c
+		go func() {
+			defer close(c.done)
+			c.err = n.look(s)
+		}()
+	}
+	n.checks.mu.Unlock()
+	timer := time.NewTimer(min(healthTime, n.cfg.HungAfter))
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return time.Time{}, c.err
+	case <-timer.C:
+		return c.since, nil
+	}
+}
+
+// look asks the server. It may never return.
+func (n *NATS) look(s *server.Server) error {
+	if !s.Running() {
 		return fmt.Errorf("embedded NATS: %w", ErrNotRunning)
 	}
 	if !s.JetStreamEnabled() {
@@ -29,13 +84,28 @@ func (n *NATS) Healthy() error {
 	return nil
 }
 
+func (n *NATS) hung(why string) error {
+	return fmt.Errorf("embedded NATS: %w: %s, as after a full disk; its store is %s. What was acknowledged is on disk: end this "+
+		"process and start it again, with room on that disk", ErrHung, why, n.cfg.Dir)
+}
+
+// Room returns nil when the store can grow by MinFreeBytes.
+func (n *NATS) Room() error {
+	free, err := FreeBytes(n.cfg.Dir)
+	if err == nil && free < n.cfg.MinFreeBytes {
+		err = fmt.Errorf("embedded NATS: %w: %s has %s free, less than %s", ErrDiskSpace, n.cfg.Dir, humanBytes(free), humanBytes(n.cfg.MinFreeBytes))
+	}
+	return err
+}
+
 func (n *NATS) storeOff(why string) error {
 	return fmt.Errorf("embedded NATS: %w: %s: the disk of %s is full or failing; once it has %s free the server restarts "+
 		"by itself", ErrStoreOff, why, n.cfg.Dir, humanBytes(n.cfg.MinFreeBytes))
 }
 
-// watch looks at the server until ctx ends, and replaces one that cannot store.
-func (n *NATS) watch(ctx context.Context) {
+// watch looks at the server until ctx ends, and replaces one that cannot store. It returns ErrHung for a server that
+// cannot be replaced, because it does not answer for HungAfter or does not stop.
+func (n *NATS) watch(ctx context.Context) error {
 	tick := time.NewTicker(n.cfg.CheckInterval)
 	defer tick.Stop()
 	pauses := backoff{first: n.cfg.CheckInterval, longest: longPause}
@@ -43,33 +113,35 @@ func (n *NATS) watch(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case now := <-tick.C:
-			err := n.Healthy()
-			if err == nil || now.Before(notBefore) || !n.roomAgain() {
+			since, err := n.health()
+			if !since.IsZero() && time.Since(since) >= n.cfg.HungAfter {
+				return n.hung(fmt.Sprintf("no answer to a health check for %s", n.cfg.HungAfter))
+			}
+			if err == nil || now.Before(notBefore) || n.Room() != nil {
 				continue
 			}
-			n.replace(err)
+			if err := n.replace(err); err != nil {
+				return err
+			}
 			notBefore = time.Now().Add(pauses.pause(now.Sub(began)))
 			began = time.Now()
 		}
 	}
 }
 
-// roomAgain says whether the store can grow.
-func (n *NATS) roomAgain() bool {
-	free, err := FreeBytes(n.cfg.Dir)
-	return err == nil && free >= n.cfg.MinFreeBytes
-}
-
 // replace puts a new server in the place of one that cannot store. Between the two nobody answers; clients see a
 // disconnect and come back.
-func (n *NATS) replace(why error) {
+func (n *NATS) replace(why error) error {
 	n.cfg.Log.say(LevelWarn, "nats", fmt.Sprintf("restarting the server on port %d: %v", n.port, why))
-	n.stop()
+	if err := n.stop(); err != nil {
+		return err
+	}
 	if err := n.start(); err != nil {
 		n.cfg.Log.say(LevelError, "nats", err.Error()) // tried again at a later tick
-		return
+		return nil
 	}
 	n.cfg.Log.say(LevelInfo, "nats", "the server is back")
+	return nil
 }

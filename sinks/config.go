@@ -65,6 +65,11 @@ type Config struct {
 	// Default 15 s.
 	Housekeeping time.Duration
 
+	// MayPurge returns why the streams may not be purged now, such as a disk that is
+	// nearly full. The janitor asks before each round, and then stores a trial message.
+	// Default: only the message.
+	MayPurge func() error
+
 	// Now is the janitor's clock. By default it is this machine's or the NATS
 	// server's, whichever is earlier: a clock that runs ahead must not drop events.
 	Now func() time.Time

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -40,11 +41,30 @@ func (s *Sinks) keepHouse(ctx context.Context, j *janitor) error {
 	if !s.members.Owns("janitor") {
 		return err
 	}
+	if refused := s.mayPurge(ctx); refused != nil {
+		return errors.Join(err, refused)
+	}
 	now, clockErr := s.now(ctx)
 	if clockErr != nil {
 		return errors.Join(err, clockErr)
 	}
 	return errors.Join(err, j.sweep(ctx, now), j.retain(ctx, house, now), j.blank(ctx, house, now))
+}
+
+// mayPurge returns why nothing may be purged now. A purge that is the first write a full
+// disk refuses can hang the stream for ever (docs/upstream.md).
+func (s *Sinks) mayPurge(ctx context.Context) error {
+	var err error
+	if s.cfg.MayPurge != nil {
+		err = s.cfg.MayPurge()
+	}
+	if err == nil {
+		err = streams.Stores(ctx, s.js)
+	}
+	if err != nil {
+		return fmt.Errorf("janitor: nothing is purged or dropped until NATS can write: %w", err)
+	}
+	return nil
 }
 
 // topicShards is a topic with the entries of all its shards.

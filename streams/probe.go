@@ -24,10 +24,26 @@ func Probe(ctx context.Context, js jetstream.JetStream) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	subject := schemas.KVSubject(schemas.LeaseKey("probe", nats.NewInbox()[len(nats.InboxPrefix):]))
+	if err := store(ctx, js, subject); err != nil {
+		return err
+	}
+	return Purge(ctx, js, schemas.KVStream, subject)
+}
+
+// Stores reports, by a nil error, that JetStream stores what it is sent. It writes one
+// message over the last one, so that nothing has to be purged, which a server with a
+// full disk may not survive (docs/upstream.md).
+func Stores(ctx context.Context, js jetstream.JetStream) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	return store(ctx, js, schemas.KVSubject(schemas.LeaseKey("probe", "janitor")))
+}
+
+func store(ctx context.Context, js jetstream.JetStream, subject string) error {
 	if _, err := js.Publish(ctx, subject, []byte("{}")); err != nil {
 		return fmt.Errorf("streams: storing a message to try it: %w", err)
 	}
-	return Purge(ctx, js, schemas.KVStream, subject)
+	return nil
 }
 
 // Purge removes all messages of a subject filter from a stream.

@@ -15,12 +15,13 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// Exit codes. 78 is EX_CONFIG of sysexits.h, 130 is 128 + SIGINT.
+// Exit codes. 70 and 78 are EX_SOFTWARE and EX_CONFIG of sysexits.h, 130 is 128 + SIGINT.
 const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
 	exitPartial     = 3
+	exitHung        = 70
 	exitConfig      = 78
 	exitInterrupted = 130
 )
@@ -56,6 +57,8 @@ func exitCode(err error, by os.Signal) int {
 		return exitInterrupted
 	case errors.Is(err, errPartial):
 		return exitPartial
+	case errors.Is(err, embedded.ErrHung):
+		return exitHung
 	case errors.As(err, new(configError)), errors.Is(err, embedded.ErrNotLoopback), errors.Is(err, tables.ErrDSN):
 		return exitConfig
 	case errors.As(err, new(usageError)), errors.Is(err, query.ErrRequest), errors.As(err, new(*filter.Error)),

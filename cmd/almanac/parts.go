@@ -44,7 +44,7 @@ func newRouter(ctx context.Context, nc *nats.Conn, reg *registry.Registry, piiKe
 	}})
 }
 
-func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, log zerolog.Logger) (part, error) {
+func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, mayPurge func() error, log zerolog.Logger) (part, error) {
 	log = log.With().Str("part", "sink").Logger()
 	again := newRationer()
 	db.SetHooks(tables.Hooks{
@@ -55,7 +55,7 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 			log.Info().Str("clickhouse", db.Address()).Dur("away", away).Msg("ClickHouse answers again")
 		},
 	})
-	return sinks.New(ctx, nc, sinks.Config{Registry: reg, DB: db, ReplayWindow: s.ReplayWindow, Hooks: sinks.Hooks{
+	return sinks.New(ctx, nc, sinks.Config{Registry: reg, DB: db, ReplayWindow: s.ReplayWindow, MayPurge: mayPurge, Hooks: sinks.Hooks{
 		Stored: func(ref sinks.Ref, rows, bytes uint64, took time.Duration) {
 			log.Debug().Stringer("shard", ref).Uint64("rows", rows).Uint64("bytes", bytes).Dur("took", took).Msg("stored")
 		},

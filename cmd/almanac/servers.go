@@ -25,6 +25,17 @@ type servers struct {
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+	failed chan error // one that Run of nats returned
+}
+
+// Run returns the error of a server that cannot go on in this process, or nil when ctx ends.
+func (v *servers) Run(ctx context.Context) error {
+	select {
+	case err := <-v.failed:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // natsGCPercent is how much the heap of a process with a NATS in it may grow between two
@@ -38,7 +49,7 @@ const natsGCPercent = 50
 
 // startServers starts both at once and returns when both answer.
 func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log zerolog.Logger) (*servers, error) {
-	v := &servers{s: s}
+	v := &servers{s: s, failed: make(chan error, 1)}
 	if !isURL(s.NATS) {
 		host, port, err := listenAddress(s.NATS, s.port(embedded.DefaultNATSPort))
 		if err != nil {
@@ -69,7 +80,11 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	v.cancel = cancel
 	if v.nats != nil {
-		v.wg.Go(func() { _ = v.nats.Run(running) }) // WaitReady returns the same error
+		v.wg.Go(func() {
+			if err := v.nats.Run(running); err != nil { // of a failed start WaitReady returns it too
+				v.failed <- err
+			}
+		})
 	}
 	v.wg.Go(func() { _ = v.engine.Run(running) })
 	if err := v.wait(ctx); err != nil {

@@ -177,8 +177,12 @@ func (n *node) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k, err := newSinks(ctx, store, reg, db, n.s, n.log)
-	n.parts = []part{r, k}
+	var mayPurge func() error
+	if n.servers.nats != nil {
+		mayPurge = n.servers.nats.Room
+	}
+	k, err := newSinks(ctx, store, reg, db, n.s, mayPurge, n.log)
+	n.parts = []part{r, k, n.servers}
 	return err
 }
 
