@@ -4,9 +4,11 @@ import "time"
 
 const (
 	// busyEvents is how many events each linger must have brought a frame that is to
-	// wait for one more. At 5,000 events a second and lane a frame costs everything
-	// behind the producer about as much as its events do.
-	busyEvents = 100
+	// wait for one more: company, so that waiting makes fewer frames. A frame costs all
+	// parts together about a millisecond of CPU whatever is in it (its fsync, its place in
+	// the router's batch, and in ClickHouse a block of 25 columns), as much as hundreds
+	// of events.
+	busyEvents = 2
 	// busyLinger is how long a frame of a busy lane waits at most, and busyLingers how
 	// many lingers that may be: so a shorter linger that was asked for stays short.
 	busyLinger  = 60 * time.Millisecond

@@ -78,6 +78,10 @@ func (j *janitor) sweepEvents(ctx context.Context, now time.Time) error {
 	if ripe == nil {
 		return nil
 	}
+	subjects, err := subjectsByLane(ctx, events)
+	if err != nil {
+		return err
+	}
 	var failed []error
 	for l, then := range ripe.upTo {
 		filter := schemas.LaneFilter(l.topic, l.token)
@@ -90,11 +94,40 @@ func (j *janitor) sweepEvents(ctx context.Context, now time.Time) error {
 			continue // until its router or a repair has settled that
 		}
 		seq := min(then.Anchor(), now.Anchor())
-		if err := events.Purge(ctx, jetstream.WithPurgeSubject(filter), jetstream.WithPurgeSequence(seq)); err != nil {
-			failed = append(failed, fmt.Errorf("janitor: purging %s of %s: %w", filter, schemas.StreamEvents, err))
+		if err := purgeLane(ctx, events, subjects[l], seq); err != nil {
+			failed = append(failed, err)
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// purgeLane purges a lane's messages below a sequence, month by month. Each subject is
+// literal: a purge by one with a wildcard loads every block of the stream up to the last
+// that has the lane, ten minutes of events, and the server keeps them in memory, because
+// another lane's purge follows. By a literal one it stops at the first block that has
+// nothing to purge.
+func purgeLane(ctx context.Context, events jetstream.Stream, subjects []string, seq uint64) error {
+	for _, subject := range subjects {
+		if err := events.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(seq)); err != nil {
+			return fmt.Errorf("janitor: purging %s of %s: %w", subject, schemas.StreamEvents, err)
+		}
+	}
+	return nil
+}
+
+// subjectsByLane are the subjects of EVENTS that have messages.
+func subjectsByLane(ctx context.Context, events jetstream.Stream) (map[lane][]string, error) {
+	info, err := events.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsEvents))
+	if err != nil {
+		return nil, fmt.Errorf("janitor: %s: %w", schemas.StreamEvents, err)
+	}
+	subjects := map[lane][]string{}
+	for subject := range info.State.Subjects {
+		if topic, _, token, err := schemas.EventsTokens(subject); err == nil && schemas.Literal(subject) {
+			subjects[lane{topic, token}] = append(subjects[lane{topic, token}], subject)
+		}
+	}
+	return subjects, nil
 }
 
 // routedUpTo reads how far each lane is routed. What is no lane's checkpoint is
