@@ -87,7 +87,7 @@ func TestReplayResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 { // three runs of one job, each from an older cursor than the last: as after a kill
-			entry, err := e.reg.Job(t.Context(), "replay", j.ID())
+			entry, err := e.reg.Job(t.Context(), "replay-into", j.ID())
 			if err == nil {
 				entry.Done = false
 				entry.State = []byte(strings.Replace(string(entry.State), `"events":`, `"was":`, 1))

@@ -28,7 +28,8 @@ At full speed shards come one after the other, each in the order of its position
 10x, …) does anyway.
 
 --into - prints; a word is a topic, which gets every event once, with its id,
-however often the job is taken up again; a name with a dot is a NATS subject, which
+however often the job is taken up again or the same replay is run again (--again
+adds them once more); a name with a dot is a NATS subject, which
 gets each event as a JSON message. Replaying a topic into itself adds nothing.
 
 The job's id is printed first: --resume goes on after an interruption or a crash.
@@ -54,6 +55,7 @@ again. Exit codes: 0 done, 130 interrupted, 1 failed.`,
 	f.String("order", "", "position (default at full speed) or time (default when paced)")
 	f.String("into", "-", "`TARGET`: - (print), a topic, or a NATS subject")
 	f.String("resume", "", "go on with `JOB`")
+	f.Bool("again", false, "into a topic: also what the same replay added before, which is then there twice")
 	f.BoolP("quiet", "q", false, "no progress, no job id and no summary")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	_ = cmd.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{string(replay.ByPosition), string(replay.ByTime)}, cobra.ShellCompDirectiveNoFileComp))
@@ -158,6 +160,8 @@ func said(r replay.Result) string {
 		return fmt.Sprintf("0 events added: %s is replayed into itself, and every event of it is there already", r.Topic)
 	case r.Into == "" || r.Into == "-":
 		return fmt.Sprintf("%d events replayed", r.Events)
+	case r.Before != "":
+		return fmt.Sprintf("%d events replayed into %s; what job %s replayed there before is not among them (--again adds it once more)", r.Events, r.Into, r.Before)
 	case r.Repeated > 0:
 		return fmt.Sprintf("%d events replayed into %s, %d of them known there from a run before", r.Events, r.Into, r.Repeated)
 	}
@@ -181,7 +185,7 @@ func (e *eventLines) Write(p []byte) (int, error) {
 func (f *reading) replayRequest(args []string, pace replay.Pace) (replay.Request, error) {
 	req := replay.Request{
 		Shard: f.flag("shard"), From: f.time("from"), To: f.time("to"), Where: f.flag("where"), Into: f.flag("into"), Now: time.Now(),
-		FromPos: f.position("from-pos"), ToPos: f.position("to-pos"), Order: replay.Order(f.flag("order")),
+		Again: f.flag("again") == "true", FromPos: f.position("from-pos"), ToPos: f.position("to-pos"), Order: replay.Order(f.flag("order")),
 	}
 	switch req.Order {
 	case "":
@@ -206,7 +210,7 @@ func (f *reading) replayRequest(args []string, pace replay.Pace) (replay.Request
 	if len(args) > 0 {
 		return req, usageError{errors.New("--resume takes no topic: the job knows it")}
 	}
-	for _, name := range []string{"shard", "from", "to", "from-pos", "to-pos", "where", "into", "order"} {
+	for _, name := range []string{"shard", "from", "to", "from-pos", "to-pos", "where", "into", "order", "again"} {
 		if f.flags.Flags().Changed(name) {
 			return req, usageError{fmt.Errorf("--%s cannot be given with --resume: it is the job's", name)}
 		}

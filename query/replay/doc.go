@@ -62,6 +62,11 @@
 //	                     cursor, and it names what they are made of: when that is not
 //	                     there any more (the janitor, an erasure), it is ErrPurged
 //
+// The same request into the same topic is one work, however often it is made: a
+// job that has not ended is taken up again, and after one that has, the next
+// replays only what was routed since. Requests that overlap and are not the same
+// bring the events of both twice. The last registry.MaxJobs are remembered.
+//
 // A job that ends by itself or by its context leaves an exact cursor.
 //
 // # Failures

@@ -70,11 +70,15 @@ func (j *Job) shards(ctx context.Context) ([]*shard, error) {
 		if j.spec.ToPos > 0 {
 			s.to = min(s.to, j.spec.ToPos)
 		}
+		j.bound(s)
 		if s.from > s.to {
 			continue
 		}
 		s.rows = uint64(float64(tail.ShardRows) * float64(s.to-s.from+1) / float64(tail.Pos))
 		out = append(out, s)
+	}
+	if err := j.bounded(); err != nil {
+		return nil, err
 	}
 	if j.spec.Shard != 0 && !known {
 		return nil, refuse(nil, "topic %q has no shard %s; `almanac shards %s` lists them", j.topic.Name, j.spec.Shard, j.topic.Name)

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -73,9 +74,19 @@ type state struct {
 	Marks map[schemas.Shard]mark `json:"marks,omitempty"`
 	// Events were replayed so far.
 	Events uint64 `json:"events"`
+	// Ends, of a job into a topic, are the last positions it replays, and After those
+	// that jobs of the same request replayed before it; see repeated.go.
+	Ends  map[schemas.Shard]uint64 `json:"ends,omitempty"`
+	After map[schemas.Shard]uint64 `json:"after,omitempty"`
+	// Before is the job of the same request before this one.
+	Before string `json:"before,omitempty"`
 }
 
-const verb = "replay"
+// Jobs into topics are remembered apart from the others, which are many more.
+const (
+	verb     = "replay"
+	verbInto = "replay-into"
+)
 
 // Begin makes a job of a request. What is routed later is not in it.
 func (r *Replayer) Begin(ctx context.Context, q Request) (*Job, error) {
@@ -97,6 +108,15 @@ func (r *Replayer) Begin(ctx context.Context, q Request) (*Job, error) {
 	spec.UpTo = info.State.LastSeq
 	j := &Job{r: r, spec: spec, topic: topic, where: where, state: state{Spec: spec},
 		entry: registry.Job{ID: fmt.Sprintf("%016x", rand.Uint64()), Verb: verb}}
+	if spec.Kind == IntoTopic && spec.Into != topic.Name {
+		open, err := j.follow(ctx, q.Again)
+		if err != nil {
+			return nil, err
+		}
+		if open != "" {
+			return r.Resume(ctx, open)
+		}
+	}
 	return j, j.prepare(ctx)
 }
 
@@ -107,7 +127,10 @@ func (r *Replayer) Resume(ctx context.Context, id string) (*Job, error) {
 	if !jobID(id) {
 		return nil, refuse(ErrNoJob, "%q is not the 16 hex digits that a replay prints", id)
 	}
-	if j.entry, err = r.cfg.Registry.Job(ctx, verb, id); err != nil {
+	if j.entry, err = r.cfg.Registry.Job(ctx, verbInto, id); errors.Is(err, registry.ErrNotFound) {
+		j.entry, err = r.cfg.Registry.Job(ctx, verb, id)
+	}
+	if err != nil {
 		return nil, missingJob(id, err)
 	}
 	if err := j.state.read(j.entry.State); err != nil {

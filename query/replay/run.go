@@ -35,6 +35,9 @@ type Result struct {
 	// this run that the target had from a run before and did not take again.
 	Events   uint64 `json:"events"`
 	Repeated uint64 `json:"repeated,omitempty"`
+	// Before is the job that replayed the same request into the topic before; its
+	// events are not among this one's.
+	Before string `json:"before,omitempty"`
 	// Same says that the target is the topic itself, so there was nothing to add.
 	Same bool `json:"same,omitempty"`
 	Done bool `json:"done"`
@@ -89,7 +92,7 @@ func (j *Job) Run(ctx context.Context, w io.Writer, pace Pace) (Result, error) {
 }
 
 func (j *Job) result() Result {
-	return Result{Job: j.ID(), Topic: j.topic.Name, Into: j.spec.Into, Events: j.done.events.Load(), Repeated: j.done.repeated.Load(), Done: j.entry.Done}
+	return Result{Job: j.ID(), Topic: j.topic.Name, Into: j.spec.Into, Events: j.done.events.Load(), Repeated: j.done.repeated.Load(), Before: j.state.Before, Done: j.entry.Done}
 }
 
 // plan is what is left of the job's shards.

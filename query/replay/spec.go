@@ -61,6 +61,9 @@ type Request struct {
 	// a dot in it).
 	Into  string
 	Order Order
+	// Again replays into a topic what a job of the same request replayed before: the
+	// topic then has those events twice.
+	Again bool
 	// Now is the clock for relative times in Where.
 	Now time.Time
 }
