@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t tail, has bool, h *held, st tables.Count, gone *goneRows) (*ShardReport, error) {
+func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t tail, has bool, known schemas.Tail, h *held, st tables.Count, gone *goneRows) (*ShardReport, error) {
 	s := &ShardReport{Name: e.Name(), Stored: st.Rows, Distinct: st.Distinct, Head: max(st.Head, e.Floor)}
 	if e.Gone() {
 		return s, r.verifyGone(ctx, s, e, t, has, gone)
@@ -22,6 +22,11 @@ func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e regist
 	}
 	tally := gone.after[e.ID]
 	cut := e.Status != registry.Active && tally.Settles(t.Pos, e.SealedAt) // or has no frame
+	if known.Pos > 0 {
+		s.shortOf(t, known, &tally)
+		gone.take(s, e.ID)
+		return s, nil
+	}
 	switch {
 	case !has && st.Rows == 0 && e.Status == registry.Active:
 		return s, nil // made, and nothing came yet

@@ -2,11 +2,14 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -85,4 +88,39 @@ func (r *Reader) verifyCuts(ctx context.Context) (problems []string, err error) 
 	}
 	slices.Sort(problems)
 	return problems, nil
+}
+
+// knownEnd is where a lane's checkpoint has the end of an active shard, when SHARDS
+// ends before that: it lost the shard's last frames, and not the checkpoint, which
+// came with them. Otherwise the zero Tail.
+func (r *Reader) knownEnd(ctx context.Context, e registry.Shard, t tail, routed map[string]schemas.Checkpoint) (schemas.Tail, error) {
+	cp := routed[strconv.Itoa(e.Lane)]
+	known := cp.Tails[e.ID]
+	if e.Status != registry.Active || known.Pos <= t.Pos {
+		return schemas.Tail{}, nil
+	}
+	// The tails were read before the checkpoints.
+	msg, err := r.shards.GetLastMsgForSubject(ctx, schemas.ShardSubject(e.Topic, e.Month, e.ID))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return known, nil
+	}
+	if err != nil {
+		return known, fmt.Errorf("query: end of %s: %w", e.Name(), err)
+	}
+	if p, err := schemas.ParsePlaced(msg.Header); err == nil && p.Pos >= known.Pos {
+		return schemas.Tail{}, nil
+	}
+	return known, nil
+}
+
+// shortOf expects of a shard that lost its last frames what the checkpoint knows, and
+// names them unless a repair settled them.
+func (s *ShardReport) shortOf(t tail, known schemas.Tail, tally *registry.Tally) {
+	s.Tail, s.Routed, s.Expected = known.Pos, known.Rows, known.Rows
+	if s.Head < known.Pos { // how many of them are stored the frames no longer tell
+		s.Expected = min(known.Rows, s.Stored)
+	}
+	if !tally.Settles(t.Pos, known.Pos) {
+		s.problem("positions %d to %d are missing in %s, the last it had", t.Pos+1, known.Pos, schemas.StreamShards)
+	}
 }

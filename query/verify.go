@@ -107,7 +107,11 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 	for _, e := range entries {
 		known[e.ID] = true
 		tail, has := tails[e.ID]
-		s, err := r.verifyShard(ctx, t, e, tail, has, frames[e.ID], stored[e.ID], &gone)
+		known, err := r.knownEnd(ctx, e, tail, routed)
+		if err != nil {
+			return nil, err
+		}
+		s, err := r.verifyShard(ctx, t, e, tail, has, known, frames[e.ID], stored[e.ID], &gone)
 		if h := frames[e.ID]; err == nil {
 			verifyEntry(s, present[e.ID], h, stored[e.ID])
 			if h != nil {

@@ -64,7 +64,7 @@ func (l *lane) tailOf(ctx context.Context, s registry.Shard) (tail, error) {
 	switch {
 	case !ok:
 		return t, l.checkTail(s, t)
-	case t.pos == known.Pos && t.digest == known.Digest:
+	case t.pos == known.Pos && (t.digest == known.Digest || t.digest == ""): // "": cleared, which leaves its mark
 		return t, nil
 	case t.pos < known.Pos:
 		l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %w: %s ends at position %d in %s and had %d; it goes on behind that, run `almanac repair %s` to bring back what is between",

@@ -143,6 +143,7 @@ func (r *Router) drain(ctx context.Context, s stray) error {
 	var odd []uint64 // to delete one by one
 	var msgs []message
 	bytes := 0
+	upTo := uint64(0) // of what was read: the checkpoint's own sequence may have been given again
 	flush := func() error {
 		defer func() { msgs, bytes = nil, 0 }()
 		return l.route(ctx, msgs)
@@ -154,7 +155,8 @@ func (r *Router) drain(ctx context.Context, s stray) error {
 		if !schemas.Literal(m.Subject) {
 			odd = append(odd, m.Sequence)
 		}
-		if m.Sequence <= l.cp.Source {
+		upTo = max(upTo, m.Sequence)
+		if m.Sequence <= l.cp.Source && (l.cp.Stored == 0 || m.Time.UnixNano() <= l.cp.Stored) {
 			return true, nil // dealt with by a router that died before it could take it out
 		}
 		msgs = append(msgs, message{subject: m.Subject, header: m.Header, data: m.Data, seq: m.Sequence, stored: m.Time})
@@ -169,21 +171,21 @@ func (r *Router) drain(ctx context.Context, s stray) error {
 	if err != nil {
 		return err
 	}
-	return r.takeOut(ctx, l, odd)
+	return r.takeOut(ctx, l, odd, upTo)
 }
 
 // takeOut removes a drained source's messages from EVENTS. A subject with a
 // wildcard would purge others' messages too, so those go by number.
-func (r *Router) takeOut(ctx context.Context, l *lane, odd []uint64) error {
+func (r *Router) takeOut(ctx context.Context, l *lane, odd []uint64, upTo uint64) error {
 	for _, seq := range odd {
 		if err := r.events.DeleteMsg(ctx, seq); err != nil {
 			return fmt.Errorf("router: taking message %d out of %s: %w", seq, schemas.StreamEvents, err)
 		}
 	}
-	if l.cp.Source == 0 || l.only != "" && !schemas.Literal(l.only) {
+	if upTo == 0 || l.only != "" && !schemas.Literal(l.only) {
 		return nil
 	}
-	if err := r.events.Purge(ctx, jetstream.WithPurgeSubject(l.filter), jetstream.WithPurgeSequence(l.cp.Source+1)); err != nil {
+	if err := r.events.Purge(ctx, jetstream.WithPurgeSubject(l.filter), jetstream.WithPurgeSequence(upTo+1)); err != nil {
 		return fmt.Errorf("router: purging %s of %s: %w", l.filter, schemas.StreamEvents, err)
 	}
 	return nil

@@ -120,6 +120,19 @@ func (c chain) front(head, rows uint64) (g gap, behind chain, ok bool) {
 	return gap{head + 1, c.first().pos - 1, 1}, behind, true
 }
 
+// back is the gap behind the last frame that is held, up to where the lane's
+// checkpoint has the shard's end. upTo is the chain with what stands for the frame to
+// come there, which would name the last one.
+func (c chain) back(known schemas.Tail, cp schemas.Checkpoint) (g gap, upTo chain) {
+	if len(c) == 0 {
+		upTo = chain{{}}
+	}
+	upTo = append(upTo, c...)
+	last := upTo.last()
+	g = gap{last.pos + 1, known.Pos, len(upTo)}
+	return g, append(upTo, link{pos: known.Pos + 1, shardRows: known.Rows, shardBytes: known.Bytes, prev: digest(known.Digest), source: cp.Source, era: cp.Era, at: last.at})
+}
+
 // rowsOf is the rows of a gap, from its two neighbours.
 func (c chain) rowsOf(g gap) uint64 {
 	return c[g.after].shardRows - c[g.after].rows - c[g.after-1].shardRows

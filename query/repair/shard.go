@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,6 +37,20 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref streams.ShardRef
 			return err
 		}
 		c = c.with(found)
+	}
+	if known := t.lanes[strconv.Itoa(lane)].Tails[ref.ID]; lane != schemas.NoLane && e.Status == registry.Active && known.Pos > t.tail(ref.ID) {
+		g, upTo := c.back(known, t.lanes[strconv.Itoa(lane)].Checkpoint)
+		if len(tally.NotPurged(registry.Span{From: g.from, To: g.to})) > 0 {
+			found, err := r.recover(ctx, &t.topic, ref, upTo, g, lane)
+			if err != nil {
+				return err
+			}
+			held, gaps = upTo, append(gaps, g)
+			if c = c.with(found); len(found) == 0 && g.to > head {
+				p.add(Action{Do: Lost, Topic: ref.Topic, Where: ref.String(), From: max(g.from, head+1), To: g.to, Rows: upTo.rowsOf(g), ref: ref, topic: &t.topic, Detail: fmt.Sprintf(
+					"up to %d rows: neither %s nor %s holds these frames, the last of the shard", upTo.rowsOf(g), schemas.StreamShards, schemas.StreamEvents)})
+			}
+		}
 	}
 	if g, behind, ok := c.front(head, t.counts[ref.ID].Rows+gone); ok && head == t.counts[ref.ID].Head {
 		found, err := r.recover(ctx, &t.topic, ref, behind, g, lane)
