@@ -118,6 +118,9 @@ type Config struct {
 	// InFlight bounds the frames of one lane that are sent and not answered.
 	// Default and maximum schemas.MaxInFlight, which is what a router can tell
 	// from repetitions.
+	// A frame that has to be sent again is stored after later ones that were in flight
+	// with it; with 1 there are none, and a lane keeps its order (without a spool), at
+	// one frame a round trip.
 	InFlight int
 
 	// InFlightBytes bounds their bytes over all lanes; one frame is always

@@ -23,8 +23,10 @@ from behind a position. The end says the position of the last event; --from-pos
 goes on behind it, with nothing left out and nothing twice. Servers that are away
 are waited for.
 
-Events come in the order in which they were routed, not by their own time: those
-of one producer with one lane key in the order in which it logged them.`,
+Events come in the order in which they were routed, not by their own time. Those
+of one producer, lane key and month come in the order in which it logged them,
+except that a frame which had to be sent again comes after up to 63 later ones.
+query --order asc is in the order of time and id.`,
 		Example: `  almanac tail app
   almanac tail app --from -15m
   almanac tail auth --where "type = 'login'" -o ndjson
