@@ -46,7 +46,7 @@ func declare(ctx context.Context, cfg *Config) ([]schemas.Topic, error) {
 	topics := make([]schemas.Topic, cfg.Topics)
 	for i := range topics {
 		t := benchTopic(cfg.topicName(i))
-		t.Lanes = cfg.Lanes
+		t.Lanes, t.SQLFresh = cfg.Lanes, max(cfg.sqlFresh, 0)
 		if cfg.rotateRows > 0 {
 			t.Rotate = schemas.Rotation{Rows: cfg.rotateRows}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -46,6 +47,9 @@ type Config struct {
 	// linger of the sinks; default 1 s, so that figures up to the last row do not wait
 	// for what topics allow, and can be compared with older ones.
 	linger time.Duration
+	// sqlFresh of the topics; default the least there is, for the same reason in figures
+	// with sinks of their own process. Negative: the topics' default.
+	sqlFresh time.Duration
 	// housekeeping of the sinks; 0: as usual.
 	housekeeping time.Duration
 	// clickhouse is the DSN behind DB, for tests.
@@ -67,7 +71,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Lanes, 4)
 	def(&c.EventBytes, 200)
 	def(&c.Inserts, max(2, runtime.GOMAXPROCS(0)))
-	c.linger = cmp.Or(c.linger, time.Second)
+	c.linger, c.sqlFresh = cmp.Or(c.linger, time.Second), cmp.Or(c.sqlFresh, schemas.MinSQLFresh)
 	c.prefix = cmp.Or(c.prefix, "bench_")
 	if c.Progress == nil {
 		c.Progress = func(string, int, int) {}

@@ -101,7 +101,7 @@ func (s *Suite) Load(ctx context.Context, point LoadPoint, lc LoadConfig) (*Load
 	if err := p.ready(ctx); err != nil {
 		return nil, err
 	}
-	cfg := Config{Topics: point.Topics, Producers: max(4, point.Topics)}
+	cfg := Config{Topics: point.Topics, Producers: max(4, point.Topics), sqlFresh: -1}
 	end, err := cfg.openUp(ctx, h.Dir, p.cmd.Process.Pid)
 	if err != nil {
 		return nil, err
