@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -32,6 +34,8 @@ func EngineMain(args []string) int {
 		return 2
 	}
 	go endWithParent()
+	// The local mode does not block it, as the server does: a write to a client that hung up would end the process.
+	signal.Ignore(syscall.SIGPIPE)
 	if err := runLibrary(args[0], append([]string{"clickhouse"}, args[1:]...)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
