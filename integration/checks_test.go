@@ -15,15 +15,16 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // The checks below read streams and tables themselves and use nothing of package
 // query, so that they and its Verify may find each other wrong.
 
 // messages reads a subject filter of a stream, whole.
-func (e *env) messages(stream, filter string) []*jetstream.RawStreamMsg {
+func (e *env) messages(stream, filter string) []*streams.Message {
 	e.t.Helper()
-	var out []*jetstream.RawStreamMsg
+	var out []*streams.Message
 	for from := uint64(1); ; from = out[len(out)-1].Sequence + 1 {
 		msgs, err := jetstreamext.GetBatch(e.t.Context(), e.reg.JetStream(), stream, 500,
 			jetstreamext.GetBatchSubject(filter), jetstreamext.GetBatchSeq(from))
@@ -38,7 +39,7 @@ func (e *env) messages(stream, filter string) []*jetstream.RawStreamMsg {
 			if err != nil {
 				e.t.Fatal(err)
 			}
-			out = append(out, msg)
+			out = append(out, &streams.Message{RawStreamMsg: *msg})
 		}
 		if len(out) == n {
 			return out

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/letters"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // settle settles letters and says what became of how many.
@@ -87,7 +88,7 @@ func TestDeadLettersSettled(t *testing.T) {
 	all := e.messages(schemas.StreamShards, schemas.DeadSubject("app"))
 	last := e.stream(schemas.StreamEvents).LastSeq
 	// One alone, by its number. Letters of the lane there is not come in between, in any order.
-	unknown := slices.IndexFunc(all, func(m *jetstream.RawStreamMsg) bool {
+	unknown := slices.IndexFunc(all, func(m *streams.Message) bool {
 		return m.Header.Get(schemas.HeaderReason) == schemas.Reason(schemas.ErrFrameSchema)
 	})
 	if unknown < 0 {
@@ -103,8 +104,8 @@ func TestDeadLettersSettled(t *testing.T) {
 	e.stored("app", dead-1, 20*time.Second)
 	// As if somebody was killed after sending and before taking anything out.
 	again := e.messages(schemas.StreamEvents, schemas.TopicFilter("app"))
-	again = slices.DeleteFunc(again, func(m *jetstream.RawStreamMsg) bool { return m.Sequence <= last }) // strays are taken out late
-	if len(again) != frames+2 {                                                                          // that of the lane there is not became two, one a lane
+	again = slices.DeleteFunc(again, func(m *streams.Message) bool { return m.Sequence <= last }) // strays are taken out late
+	if len(again) != frames+2 {                                                                   // that of the lane there is not became two, one a lane
 		t.Errorf("%d messages were sent again, want %d", len(again), frames+2)
 	}
 	e.sendAgain(again)
@@ -135,7 +136,7 @@ func TestDeadLettersSettled(t *testing.T) {
 
 // sendAgain sends what letters were sent again as once more: what a kill between
 // sending and taking out leads to. The router must know them.
-func (e *env) sendAgain(msgs []*jetstream.RawStreamMsg) {
+func (e *env) sendAgain(msgs []*streams.Message) {
 	e.t.Helper()
 	before := e.routedSoFar("app")
 	for _, raw := range msgs {

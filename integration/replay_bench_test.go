@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/query/replay"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -36,8 +34,8 @@ func BenchmarkReplay(b *testing.B) {
 				b.Fatal(err)
 			}
 			for _, s := range shards {
-				err := streams.Read(b.Context(), e.reg.JetStream(), schemas.StreamShards, schemas.ShardSubject("app", s.Month, s.ID), 1, nil,
-					func(*jetstream.RawStreamMsg) (bool, error) { return true, nil })
+				err := streams.Gather(b.Context(), e.reg.JetStream(), schemas.StreamShards, schemas.ShardSubject("app", s.Month, s.ID), 1, nil,
+					func(*streams.Message) (bool, error) { return true, nil })
 				if err != nil {
 					b.Fatal(err)
 				}

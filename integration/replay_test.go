@@ -231,7 +231,7 @@ func (e *env) purgeSome(topic string, seed uint64) {
 		if heads[s.ID] == 0 {
 			continue
 		}
-		upTo, err := streams.FindFrame(ctx, stream, subject, 1+rnd.Uint64N(heads[s.ID]), last.Sequence)
+		upTo, err := streams.FindFrame(ctx, e.reg.JetStream(), subject, 1+rnd.Uint64N(heads[s.ID]), last.Sequence)
 		if err != nil {
 			e.t.Fatal(err)
 		}

@@ -199,7 +199,7 @@ func TestReplayIntoStream(t *testing.T) {
 		e.rewind(j.ID())
 	}
 	var lines []string
-	err = streams.Read(t.Context(), js, "COPIES", "copies.app", 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err = streams.Gather(t.Context(), js, "COPIES", "copies.app", 1, nil, func(msg *streams.Message) (bool, error) {
 		if msg.Header.Get(jetstream.MsgIDHeader) == "" {
 			t.Error("a message without an id")
 		}

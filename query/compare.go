@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -67,11 +65,11 @@ func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e regist
 // compareHead reads the frame at the head: how many rows there must be up to it,
 // and whether it is the frame that is stored there.
 func (r *Reader) compareHead(ctx context.Context, topic *schemas.Topic, s *ShardReport, e registry.Shard, t tail, ledger *registry.Ledger) error {
-	at, err := streams.FindFrame(ctx, r.shards, t.subject, s.Head, t.seq)
+	at, err := streams.FindFrame(ctx, r.js, t.subject, s.Head, t.seq)
 	if err != nil {
 		return err
 	}
-	msg, err := r.shards.GetMsg(ctx, at, jetstream.WithGetMsgSubject(t.subject))
+	msg, err := streams.DecideNext(ctx, r.js, schemas.StreamShards, t.subject, at)
 	if err != nil {
 		return fmt.Errorf("query: position %d of %s: %w", s.Head, s.Name, err)
 	}
@@ -121,10 +119,10 @@ func (s *ShardReport) missing() uint64 {
 func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, t tail, tally registry.Tally) error {
 	cumulative := map[uint64]uint64{0: 0} // position: rows up to it
 	first := uint64(0)
-	err := r.headers(ctx, t.subject, jetstream.DeliverAllPolicy, func(msg jetstream.Msg, seq uint64) error {
-		p, err := schemas.ParsePlaced(msg.Headers())
+	err := r.Headers(ctx, schemas.StreamShards, t.subject, 1, func(msg *streams.Message) error {
+		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil {
-			return fmt.Errorf("query: %s message %d: %w", t.subject, seq, err)
+			return nil // not a frame
 		}
 		if first == 0 {
 			first = p.Pos

@@ -20,7 +20,7 @@ import (
 func (r *Reader) misfits(ctx context.Context, topic string, routed map[string]schemas.Checkpoint) (map[string]string, error) {
 	out := map[string]string{}
 	for lane, cp := range routed {
-		why, err := streams.Misfit(ctx, r.events, schemas.LaneFilter(topic, lane), &cp)
+		why, err := streams.Misfit(ctx, r.js, schemas.LaneFilter(topic, lane), &cp)
 		if err != nil {
 			return nil, fmt.Errorf("query: %w", err)
 		}
@@ -37,7 +37,7 @@ func (r *Reader) misfits(ctx context.Context, topic string, routed map[string]sc
 	}
 	for lane := range out {
 		cp := now[lane]
-		if out[lane], err = streams.Misfit(ctx, r.events, schemas.LaneFilter(topic, lane), &cp); err != nil {
+		if out[lane], err = streams.Misfit(ctx, r.js, schemas.LaneFilter(topic, lane), &cp); err != nil {
 			return nil, fmt.Errorf("query: %w", err)
 		}
 		if routed[lane] = cp; out[lane] == "" {
@@ -61,7 +61,7 @@ func verifyMisfits(topic string, misfits map[string]string) (problems []string) 
 // a sequence without a trace may have been any topic's.
 func (r *Reader) verifyCuts(ctx context.Context) (problems []string, err error) {
 	cuts := map[uint64]schemas.Cut{} // by the message after which it was cut: the lane that knew most
-	err = streams.LastMessages(ctx, r.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *jetstream.RawStreamMsg) error {
+	err = streams.Latest(ctx, r.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if err != nil {
 			return nil // named elsewhere

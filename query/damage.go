@@ -31,7 +31,7 @@ type held struct {
 // purged meanwhile.
 func (r *Reader) heldFrames(ctx context.Context, topic string) (map[schemas.Shard]*held, uint64, error) {
 	out := map[schemas.Shard]*held{}
-	unread, err := streams.Frames(ctx, r.shards, schemas.ShardsFilter(topic), func(ref streams.ShardRef, p schemas.Placed, _ uint64, _ time.Time) error {
+	unread, err := streams.Frames(ctx, r.js, schemas.ShardsFilter(topic), func(ref streams.ShardRef, p schemas.Placed, _ uint64, _ time.Time) error {
 		h := out[ref.ID]
 		if h == nil {
 			h = &held{first: p.Pos, last: p.Pos - 1, minTs: p.MinTs, maxTs: p.MaxTs, before: p.ShardRows - uint64(p.Rows)}
@@ -164,7 +164,7 @@ func (r *Reader) unreadableEnds(ctx context.Context, topic string) (problems []s
 		return nil, err
 	}
 	for subject := range counts {
-		_, err := r.shards.GetLastMsgForSubject(ctx, subject)
+		_, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, subject)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 			problems = append(problems, fmt.Sprintf("%s: its last frame in %s is damaged and cannot be read", subject, schemas.StreamShards))

@@ -41,7 +41,7 @@ func (r *Reader) Dead(ctx context.Context, topic string, limit int) ([]DeadLette
 		filter = schemas.DeadSubject(topic)
 	}
 	var out []DeadLetter
-	err := streams.Read(ctx, r.js, schemas.StreamShards, filter, 1, func() int { return limit - len(out) }, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Gather(ctx, r.js, schemas.StreamShards, filter, 1, func() int { return limit - len(out) }, func(msg *streams.Message) (bool, error) {
 		if len(out) < limit {
 			out = append(out, deadLetter(msg))
 		}
@@ -52,7 +52,7 @@ func (r *Reader) Dead(ctx context.Context, topic string, limit int) ([]DeadLette
 
 // DeadLetter reads one.
 func (r *Reader) DeadLetter(ctx context.Context, seq uint64) (*DeadLetter, error) {
-	msg, err := r.shards.GetMsg(ctx, seq)
+	msg, err := streams.DecideAt(ctx, r.js, schemas.StreamShards, seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && !strings.HasPrefix(msg.Subject, schemas.DeadSubject("")) {
 		return nil, fmt.Errorf("%w: %w: %d; `almanac dead ls` lists them", ErrRequest, ErrNoDeadLetter, seq)
 	}
@@ -63,7 +63,7 @@ func (r *Reader) DeadLetter(ctx context.Context, seq uint64) (*DeadLetter, error
 	return &d, nil
 }
 
-func deadLetter(msg *jetstream.RawStreamMsg) DeadLetter {
+func deadLetter(msg *streams.Message) DeadLetter {
 	source, _ := strconv.ParseUint(msg.Header.Get(schemas.HeaderSourceSeq), 10, 64)
 	return DeadLetter{
 		Seq:       msg.Sequence,

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync/atomic"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -145,12 +142,12 @@ func (f *feed) advanceOnce(ctx context.Context, r *Reader, since time.Time) (don
 
 // beginAtEnd begins with what comes next. Its caller holds the turn.
 func (f *feed) beginAtEnd(ctx context.Context, r *Reader, began time.Time) error {
-	info, err := r.stream(f.stream).Info(ctx)
+	last, err := streams.LastSeq(ctx, r.js, f.stream)
 	if err != nil {
 		return fmt.Errorf("query: %s: %w", f.stream, err)
 	}
 	f.clear()
-	f.next, f.begun, f.ended = info.State.LastSeq+1, began, time.Now()
+	f.next, f.begun, f.ended = last+1, began, time.Now()
 	return nil
 }
 
@@ -247,7 +244,7 @@ type message struct {
 	header  map[string][]string
 	seq     uint64
 	bytes   int
-	whole   *jetstream.RawStreamMsg
+	whole   *streams.Message
 }
 
 // readOn gives add the messages of a place from a sequence on, to the end as it
@@ -256,13 +253,9 @@ type message struct {
 func readOn(ctx context.Context, r *Reader, at place, next uint64, ask, near int, add func(*message) error) error {
 	left, read, bytes := ask, 0, 0
 	far := func() bool { return read > 0 && left*(bytes/read) > near }
-	err := streams.Read(ctx, r.js, at.stream, at.filter, next, func() int { return left }, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Gather(ctx, r.js, at.stream, at.filter, next, func() int { return left }, func(msg *streams.Message) (bool, error) {
 		if read == 0 {
-			pending, err := strconv.Atoi(streams.LastValue(msg.Header, streams.HeaderPending))
-			if err != nil {
-				return false, fmt.Errorf("query: %s of %s: how many follow message %d: %w", at.filter, at.stream, msg.Sequence, err)
-			}
-			left = pending + 1
+			left = int(msg.Pending) + 1
 		}
 		next, left, read, bytes = msg.Sequence+1, left-1, read+1, bytes+len(msg.Data)
 		if err := add(&message{msg.Subject, msg.Header, msg.Sequence, len(msg.Data), msg}); err != nil {
@@ -273,7 +266,7 @@ func readOn(ctx context.Context, r *Reader, at place, next uint64, ask, near int
 	if err != nil || !far() {
 		return err
 	}
-	return scanHeaders(ctx, r.stream(at.stream), at.filter, jetstream.DeliverByStartSequencePolicy, next, func(msg jetstream.Msg, seq uint64) error {
-		return add(&message{msg.Subject(), msg.Headers(), seq, payloadSize(msg.Headers()), nil})
+	return r.Headers(ctx, at.stream, at.filter, next, func(msg *streams.Message) error {
+		return add(&message{msg.Subject, msg.Header, msg.Sequence, min(msg.Size, schemas.MaxMessageBytes), nil})
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/streams"
@@ -64,7 +63,7 @@ func follows(a, b *due) bool { return a.place == b.place && a.nth > 0 && b.nth =
 func (r *Reader) fetchRun(ctx context.Context, frames []due, run []int, whole []*freshFrame) error {
 	first := &frames[run[0]]
 	left := run
-	return streams.Read(ctx, r.js, first.stream, first.filter, first.seq, func() int { return len(left) }, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	return streams.Gather(ctx, r.js, first.stream, first.filter, first.seq, func() int { return len(left) }, func(msg *streams.Message) (bool, error) {
 		for len(left) > 0 && frames[left[0]].seq < msg.Sequence {
 			left = left[1:] // purged meanwhile
 		}

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -58,14 +56,8 @@ func headingOf(stream string, h nats.Header, seq uint64, payloadBytes int) (out 
 	return out, placed, err == nil
 }
 
-// payloadSize is how many bytes a message has that came without them.
-func payloadSize(h nats.Header) int {
-	n, _ := strconv.Atoi(streams.LastValue(h, nats.MsgSize))
-	return min(max(n, 0), schemas.MaxMessageBytes)
-}
-
 // freshFrameOf is the whole frame of a message of either stream.
-func freshFrameOf(stream string, msg *jetstream.RawStreamMsg) (f freshFrame, err error) {
+func freshFrameOf(stream string, msg *streams.Message) (f freshFrame, err error) {
 	head, placed, ok := headingOf(stream, msg.Header, msg.Sequence, len(msg.Data))
 	if !ok {
 		return f, fmt.Errorf("%w: message %d of %s is no frame any more", errTurned, msg.Sequence, stream)

@@ -28,7 +28,7 @@ func (r *Reader) holes(ctx context.Context, s *ShardReport, t tail, h *held) err
 		return nil
 	}
 	// The janitor may have purged while the headers were read.
-	first, err := streams.FrameFrom(ctx, r.shards, t.subject, 1)
+	first, err := streams.FrameFrom(ctx, r.js, t.subject, 1)
 	if err != nil {
 		return err
 	}

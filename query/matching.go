@@ -6,24 +6,17 @@ import (
 	"io"
 	"strings"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
-// Headers gives f the headers of a stream's messages under a subject filter, from
-// a sequence on to the present end, without their payloads.
-func (r *Reader) Headers(ctx context.Context, stream, filter string, from uint64, f func(msg jetstream.Msg, seq uint64) error) error {
-	return scanHeaders(ctx, r.stream(stream), filter, jetstream.DeliverByStartSequencePolicy, max(from, 1), f)
-}
-
-// stream is one of the two.
-func (r *Reader) stream(name string) jetstream.Stream {
-	if name == schemas.StreamEvents {
-		return r.events
-	}
-	return r.shards
+// Headers calls f with the headers of a stream's messages under a subject filter,
+// from a sequence on to the present end, without their payloads. Damaged messages
+// are left out: verify names them.
+func (r *Reader) Headers(ctx context.Context, stream, filter string, from uint64, f func(*streams.Message) error) error {
+	_, err := streams.Headers(ctx, r.js, stream, filter, from, f)
+	return err
 }
 
 // MatchingIDs are the ids of the events in some frames that fulfil a condition.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -66,13 +64,13 @@ func (r *Reader) standIns(ctx context.Context, s *ShardReport, e registry.Shard,
 	if err != nil {
 		return err
 	}
-	from, err := streams.FindFrame(ctx, r.shards, t.subject, lo+1, t.seq)
+	from, err := streams.FindFrame(ctx, r.js, t.subject, lo+1, t.seq)
 	if err != nil {
 		return err
 	}
 	ids := map[schemas.ID]struct{}{} // those of one insert
 	var frames schemas.FrameReader
-	err = streams.Read(ctx, r.js, schemas.StreamShards, t.subject, from, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err = streams.Gather(ctx, r.js, schemas.StreamShards, t.subject, from, nil, func(msg *streams.Message) (bool, error) {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Pos > hi || p.Cleared != "" {
 			return false, err

@@ -60,7 +60,7 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 		if err != nil {
 			return nil, err
 		}
-		tails, err := r.tailsByShard(ctx, t.Name, nil)
+		tails, err := r.tailsByShard(ctx, t.Name, func(error) {}) // verify names what is odd
 		if err != nil {
 			return nil, err
 		}
@@ -90,8 +90,8 @@ func (r *Reader) topics(ctx context.Context, name string) ([]schemas.Topic, erro
 	return []schemas.Topic{t}, err
 }
 
-func (r *Reader) tailsByShard(ctx context.Context, topic string, noFrame func(error)) (map[schemas.Shard]tail, error) {
-	tails, err := r.tails(ctx, schemas.ShardsFilter(topic), noFrame)
+func (r *Reader) tailsByShard(ctx context.Context, topic string, odd func(error)) (map[schemas.Shard]tail, error) {
+	tails, err := r.tails(ctx, schemas.ShardsFilter(topic), odd)
 	out := make(map[schemas.Shard]tail, len(tails))
 	for _, t := range tails {
 		out[t.shard] = t

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -105,31 +103,17 @@ type tailing struct {
 
 // follow reads the stream until something fails.
 func (t *tailing) follow(ctx context.Context) error {
-	cons, err := t.r.shards.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		FilterSubjects:    []string{schemas.ShardsFilter(t.topic.Name)},
-		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       t.at.seq,
-		InactiveThreshold: tailIdle,
-	})
+	feed, err := streams.Follow(ctx, t.r.js, schemas.StreamShards, streams.Range{Filter: schemas.ShardsFilter(t.topic.Name), From: t.at.seq}, tailPull)
 	if err != nil {
 		return passing{fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)}
 	}
-	iter, err := cons.Messages(jetstream.PullMaxMessages(tailPull))
-	if err != nil {
-		return passing{fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)}
-	}
-	defer iter.Stop()
-	defer context.AfterFunc(ctx, iter.Stop)()
+	defer feed.Stop()
 	for {
-		msg, err := iter.Next()
+		msg, err := feed.Next(ctx)
 		if err != nil {
 			return passing{fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)}
 		}
-		meta, err := msg.Metadata()
-		if err != nil {
-			return fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)
-		}
-		seq := meta.Sequence.Stream
+		seq := msg.Sequence
 		if seq != t.at.seq {
 			t.at = tailPos{seq: seq}
 		}
@@ -141,11 +125,7 @@ func (t *tailing) follow(ctx context.Context) error {
 }
 
 // tailPull bounds the frames a tail holds ahead of its reader: 8 MiB of the largest.
-// A bound in bytes would make the client allocate a queue for a million messages.
 const tailPull = 16
-
-// tailIdle is how long the server keeps the consumer of a tail that died.
-const tailIdle = 30 * time.Second
 
 // tailStart is where a tail begins: a position, a time, or the end as it stands,
 // by its sequence, so that a consumer that is made anew before the first frame
@@ -156,9 +136,9 @@ func (r *Reader) tailStart(ctx context.Context, req TailRequest) (at tailPos, er
 			return at, joinRequest(err)
 		}
 	}
-	info, err := r.shards.Info(ctx)
+	info, err := streams.Info(ctx, r.js, schemas.StreamShards)
 	if err != nil {
-		return at, fmt.Errorf("query: %s: %w", schemas.StreamShards, err)
+		return at, fmt.Errorf("query: %w", err)
 	}
 	switch {
 	case at.seq > info.State.LastSeq+1:
@@ -168,7 +148,7 @@ func (r *Reader) tailStart(ctx context.Context, req TailRequest) (at tailPos, er
 	case at.seq > 0:
 	case !req.Since.IsZero():
 		// FirstAfter looks behind a time, and what was routed at Since belongs to it.
-		at.seq, err = streams.FirstAfter(ctx, r.shards, req.Since.Add(-1))
+		at.seq, err = streams.FirstAfter(ctx, r.js, schemas.StreamShards, req.Since.Add(-1))
 	default:
 		at.seq = info.State.LastSeq + 1
 	}
@@ -177,9 +157,9 @@ func (r *Reader) tailStart(ctx context.Context, req TailRequest) (at tailPos, er
 
 // frame gives f the events of one frame that pass the filter, from behind t.at's
 // row on.
-func (t *tailing) frame(ctx context.Context, msg jetstream.Msg) error {
-	p, err := schemas.ParsePlaced(msg.Headers())
-	_, _, shard, err2 := schemas.ParseShardSubject(msg.Subject())
+func (t *tailing) frame(ctx context.Context, msg *streams.Message) error {
+	p, err := schemas.ParsePlaced(msg.Header)
+	_, _, shard, err2 := schemas.ParseShardSubject(msg.Subject)
 	if err != nil || err2 != nil || p.Cleared != "" {
 		return nil // no frame, so no event; verify names what should be one
 	}
@@ -196,8 +176,8 @@ func (t *tailing) frame(ctx context.Context, msg jetstream.Msg) error {
 		t.topic = topic
 	}
 	var reader schemas.FrameReader
-	if err := reader.Open(msg.Data(), &t.topic, p.Schema); err != nil {
-		return fmt.Errorf("query: %s message %d: %w", msg.Subject(), t.at.seq, err)
+	if err := reader.Open(msg.Data, &t.topic, p.Schema); err != nil {
+		return fmt.Errorf("query: %s message %d: %w", msg.Subject, t.at.seq, err)
 	}
 	cond, params := t.where.SQL()
 	keep, erased := cover.Keep()

@@ -202,18 +202,15 @@ func (r *Reader) waiting(ctx context.Context, topic string, lanes int, routed ma
 		from = 0
 	}
 	var n uint64
-	err := scanHeaders(ctx, r.events, schemas.TopicFilter(topic), jetstream.DeliverByStartSequencePolicy, max(from, 1), func(msg jetstream.Msg, seq uint64) error {
-		_, _, lane, err := schemas.EventsTokens(msg.Subject())
-		if err != nil || seq > upTo || schemas.IsBlank(msg.Headers(), nil) {
+	err := r.Headers(ctx, schemas.StreamEvents, schemas.TopicFilter(topic), from, func(msg *streams.Message) error {
+		_, _, lane, err := schemas.EventsTokens(msg.Subject)
+		if err != nil || msg.Sequence > upTo || schemas.IsBlank(msg.Header, nil) {
 			return nil
 		}
-		if cp := routed[lane]; seq <= cp.Source {
-			meta, err := msg.Metadata()
-			if err != nil || misfits[lane] == "" || cp.Stored == 0 || meta.Timestamp.UnixNano() <= cp.Stored {
-				return err
-			}
+		if cp := routed[lane]; msg.Sequence <= cp.Source && (misfits[lane] == "" || cp.Stored == 0 || msg.Time.UnixNano() <= cp.Stored) {
+			return nil
 		}
-		n += uint64(eventsOf(msg.Headers().Get(schemas.HeaderRows)))
+		n += uint64(eventsOf(msg.Header.Get(schemas.HeaderRows)))
 		return nil
 	})
 	return n, err
@@ -234,7 +231,7 @@ func (r *Reader) verifyStrays(ctx context.Context, topics []schemas.Topic, rep *
 		}
 		return t // nil: declared
 	}
-	err := streams.LastMessages(ctx, r.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *jetstream.RawStreamMsg) error {
+	err := streams.Latest(ctx, r.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
 		name, _, ok := schemas.RoutedTokens(msg.Subject)
 		if !ok || of(name) == nil {
 			return nil

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -77,7 +76,7 @@ func (w *walk) frames(ctx context.Context, parts []part) ([]due, error) {
 		t, head := f.track(s.tail.subject), s.stored.Head
 		g.Go(func() error {
 			if !t.inStep || t.from > head+1 || t.last == nil || t.last.Pos < s.tail.Pos {
-				seq, err := streams.FrameBefore(gctx, w.r.shards, s.tail.subject, head+1, s.tail.Pos, s.tail.seq)
+				seq, err := streams.FrameBefore(gctx, w.r.js, s.tail.subject, head+1, s.tail.Pos, s.tail.seq)
 				if err != nil {
 					return err
 				}
@@ -109,8 +108,8 @@ func (w *walk) frames(ctx context.Context, parts []part) ([]due, error) {
 // nearest in the page's direction, and the walk says so when there are more.
 func (w *walk) scan(ctx context.Context, at place, from, floor uint64) (out []due, err error) {
 	p := w.p
-	err = scanHeaders(ctx, w.r.stream(at.stream), at.filter, jetstream.DeliverByStartSequencePolicy, max(from, 1), func(msg jetstream.Msg, seq uint64) error {
-		h, placed, ok := headingOf(at.stream, msg.Headers(), seq, payloadSize(msg.Headers()))
+	err = w.r.Headers(ctx, at.stream, at.filter, from, func(msg *streams.Message) error {
+		h, placed, ok := headingOf(at.stream, msg.Header, msg.Sequence, min(msg.Size, schemas.MaxMessageBytes))
 		if !ok && at.stream == schemas.StreamEvents {
 			w.others.Store(true)
 		}

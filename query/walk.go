@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/registry"
@@ -194,7 +193,7 @@ func (s *part) complete(stored map[schemas.Shard]tables.Stored, tails map[schema
 
 // lastInStream reads the last frames of shards' subjects.
 func (r *Reader) lastInStream(ctx context.Context, subjects []string, into map[schemas.Shard]tail) error {
-	err := streams.LastOf(ctx, r.js, schemas.StreamShards, subjects, func(msg *jetstream.RawStreamMsg) error {
+	err := streams.LatestOf(ctx, r.js, schemas.StreamShards, subjects, func(msg *streams.Message) error {
 		t := tail{subject: msg.Subject, seq: msg.Sequence}
 		var err error
 		if t.topic, t.month, t.shard, err = schemas.ParseShardSubject(msg.Subject); err == nil {

@@ -61,17 +61,17 @@ func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Re
 
 // get reads one entry into v and returns its revision.
 func (r *Registry) get(ctx context.Context, key string, v any) (uint64, error) {
-	e, err := r.kv.Get(ctx, key)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
+	e, err := streams.DecideLast(ctx, r.js, schemas.KVStream, schemas.KVSubject(key))
+	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && len(e.Data) == 0 { // a deleted key has no data
 		return 0, fmt.Errorf("%w: %s", ErrNotFound, key)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("registry: reading %s: %w", key, err)
 	}
-	if err := json.Unmarshal(e.Value(), v); err != nil {
+	if err := json.Unmarshal(e.Data, v); err != nil {
 		return 0, fmt.Errorf("registry: entry %s is not readable: %w", key, err)
 	}
-	return e.Revision(), nil
+	return e.Sequence, nil
 }
 
 // change is one key's new value, under the expectation that it still has the
@@ -123,7 +123,7 @@ func commitError(changes []*change, err error) error {
 // scan calls f for the present value of each key that matches the filter.
 func (r *Registry) scan(ctx context.Context, filter string, f func(key string, rev uint64, value []byte) error) error {
 	prefix := len(schemas.KVSubject(""))
-	err := streams.LastMessages(ctx, r.js, schemas.KVStream, schemas.KVSubject(filter), func(msg *jetstream.RawStreamMsg) error {
+	err := streams.Latest(ctx, r.js, schemas.KVStream, schemas.KVSubject(filter), func(msg *streams.Message) error {
 		if len(msg.Data) == 0 { // a purged key has none
 			return nil
 		}

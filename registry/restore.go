@@ -16,22 +16,15 @@ import (
 // which the registry knows no descriptor: what is left when the bucket was lost or
 // emptied, and no topic that nobody declared ever has.
 func Lost(ctx context.Context, js jetstream.JetStream, topic string) (bool, error) {
-	s, err := js.Stream(ctx, schemas.StreamShards)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("registry: %s: %w", schemas.StreamShards, err)
-	}
 	filter := schemas.SubjectsShards
 	if topic != "" {
 		filter = schemas.ShardsFilter(topic)
 	}
-	_, err = streams.FrameFrom(ctx, s, filter, 1)
+	_, err := streams.FrameFrom(ctx, js, filter, 1)
 	switch {
 	case err == nil:
 		return true, nil
-	case errors.Is(err, streams.ErrNoFrame), errors.Is(err, schemas.ErrFrameHeaders):
+	case errors.Is(err, streams.ErrNoFrame), errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, schemas.ErrFrameHeaders):
 		return false, nil
 	}
 	return false, err
@@ -87,11 +80,7 @@ func (r *Registry) RestoreShard(ctx context.Context, s Shard) error {
 // restore writes what is not there: never was, or was deleted, which leaves a
 // mark under the key.
 func (r *Registry) restore(ctx context.Context, c *change) error {
-	s, err := r.js.Stream(ctx, schemas.KVStream)
-	if err != nil {
-		return fmt.Errorf("registry: stream %s: %w", schemas.KVStream, err)
-	}
-	mark, err := s.GetLastMsgForSubject(ctx, schemas.KVSubject(c.key))
+	mark, err := streams.DecideLast(ctx, r.js, schemas.KVStream, schemas.KVSubject(c.key))
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 	case err != nil:

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -107,7 +105,7 @@ type readMonth struct {
 	seen   anchor
 }
 
-func (r *readMonth) add(msg *jetstream.RawStreamMsg) error {
+func (r *readMonth) add(msg *streams.Message) error {
 	s := cachedShard{gone: len(msg.Data) == 0}
 	if !s.gone {
 		if err := json.Unmarshal(msg.Data, &s.Shard); err != nil {
@@ -124,7 +122,7 @@ func (r *readMonth) add(msg *jetstream.RawStreamMsg) error {
 func (c *ShardCache) since(ctx context.Context, key topicMonth, from anchor) (read readMonth, whole bool, err error) {
 	read = readMonth{shards: map[string]cachedShard{}, seen: from}
 	filter := schemas.KVSubject(schemas.MonthShardKeys(key.topic, key.month))
-	err = streams.Read(ctx, c.reg.js, schemas.KVStream, filter, from.seq, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err = streams.Gather(ctx, c.reg.js, schemas.KVStream, filter, from.seq, nil, func(msg *streams.Message) (bool, error) {
 		if msg.Sequence == from.seq {
 			whole = msg.Subject == from.subject && msg.Time.Equal(from.at)
 			return whole, nil
@@ -146,7 +144,7 @@ func (c *ShardCache) all(ctx context.Context, key topicMonth) (readMonth, error)
 	}
 	before := s.CachedInfo().State.LastSeq
 	filter := schemas.MonthShardKeys(key.topic, key.month)
-	err = streams.LastMessages(ctx, c.reg.js, schemas.KVStream, schemas.KVSubject(filter), func(msg *jetstream.RawStreamMsg) error {
+	err = streams.Latest(ctx, c.reg.js, schemas.KVStream, schemas.KVSubject(filter), func(msg *streams.Message) error {
 		if msg.Sequence <= before && msg.Sequence > read.seen.seq {
 			read.seen = anchor{msg.Sequence, msg.Subject, msg.Time}
 		}

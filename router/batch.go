@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // tail is the end of a shard: its last frame.
@@ -87,14 +88,11 @@ func (b *batch) frame(s *shardState, f frame, m *message, era uint32) {
 }
 
 // dead adds a dead letter: the payload whole, the message's own Almanac headers,
-// and why. Headers that JetStream would act on stay behind.
+// and why. Headers that JetStream would act
+// on stay behind, and those that are the router's to set.
 func (b *batch) dead(subject string, m *message, d deadLetter, reason string) {
 	msg := nats.NewMsg(subject)
-	for k, v := range m.header {
-		if !strings.HasPrefix(k, "Nats-") {
-			msg.Header[k] = v
-		}
-	}
+	msg.Header = schemas.WithoutRouters(streams.CopyHeaders(m.header))
 	msg.Header.Set(schemas.HeaderRows, strconv.Itoa(d.events))
 	msg.Header.Set(schemas.HeaderReason, reason)
 	msg.Header.Set(schemas.HeaderDetail, headerText(d.err.Error()))

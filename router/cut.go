@@ -14,14 +14,14 @@ import (
 // not tell, where SHARDS may be what was put back, and where another replica may
 // still have what this one lost, the lane stops.
 func (l *lane) fit(ctx context.Context) error {
-	why, err := streams.Misfit(ctx, l.events, l.filter, &l.cp)
+	why, err := streams.Misfit(ctx, l.js, l.filter, &l.cp)
 	if err != nil || why == "" {
 		return err
 	}
 	if l.events.CachedInfo().Config.Replicas > 1 {
 		return fmt.Errorf("%w: %s; it has replicas, so nothing is changed: run `almanac repair %s` once all of them are back", ErrRolledBack, why, l.topic)
 	}
-	r, err := streams.Resume(ctx, l.events, l.shards, l.filter, &l.cp)
+	r, err := streams.Resume(ctx, l.js, l.filter, &l.cp)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // SHARDS can lose its end: a server that was killed cuts its last block at the
@@ -32,7 +33,7 @@ import (
 // checksum is wrong, and to go on before it would give its position again.
 func (l *lane) readTail(ctx context.Context, m schemas.Month, id schemas.Shard) (tail, error) {
 	subject := schemas.ShardSubject(l.topic, m, id)
-	msg, err := l.shards.GetLastMsgForSubject(ctx, subject)
+	msg, err := streams.DecideLast(ctx, l.js, schemas.StreamShards, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		info, err := l.shards.Info(ctx, jetstream.WithSubjectFilter(subject))
 		if err == nil && info.State.Subjects[subject] > 0 {

@@ -7,13 +7,16 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // feed reads one lane in order, a bounded distance ahead of the router.
 type feed struct {
-	iter jetstream.MessagesContext
-	ch   chan message
-	err  error // set before ch is closed
+	end context.CancelFunc
+	ch  chan message
+	err error // set before ch is closed
 	// pending is how many messages the server said followed the last that was
 	// gathered; asked: it was quiet since, and that was looked at.
 	pending uint64
@@ -22,56 +25,32 @@ type feed struct {
 	gathered time.Time
 }
 
-// feedAhead and feedPull bound what a lane holds before it is routed, here and in
-// the client: 64 frames, 32 MiB of the largest, 7 MiB of usual ones. A bound in bytes
-// would make the client allocate a queue for a million messages, 8 MiB a lane, which
-// every garbage collection reads (with ten topics a tenth of the CPU of everything but
-// ClickHouse); one in
-// both would drop messages, because what the server says when a request ends by its
-// bytes takes a place in a queue that has none left.
-const (
-	feedAhead = 32
-	feedPull  = 32
-)
-
-// idleConsumer is how long the server keeps the ordered consumer of a router
-// that died.
-const idleConsumer = 30 * time.Second
+// feedAhead bounds what a lane holds before it is routed, here and again in the
+// client: 64 frames, 32 MiB of the largest, 7 MiB of usual ones.
+const feedAhead = 32
 
 // startFeed begins at the message with sequence from.
-func startFeed(ctx context.Context, events jetstream.Stream, filter string, from uint64) (*feed, error) {
-	cons, err := events.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		FilterSubjects:    []string{filter},
-		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       from,
-		InactiveThreshold: idleConsumer,
-	})
+func startFeed(ctx context.Context, js jetstream.JetStream, filter string, from uint64) (*feed, error) {
+	following, err := streams.Follow(ctx, js, schemas.StreamEvents, streams.Range{Filter: filter, From: from}, feedAhead)
 	if err != nil {
-		return nil, fmt.Errorf("router: reading %s: %w", filter, err)
+		return nil, fmt.Errorf("router: %w", err)
 	}
-	iter, err := cons.Messages(jetstream.PullMaxMessages(feedPull))
-	if err != nil {
-		return nil, fmt.Errorf("router: reading %s: %w", filter, err)
-	}
-	f := &feed{iter: iter, ch: make(chan message, feedAhead)}
-	go f.pump(ctx, filter)
+	ctx, cancel := context.WithCancel(ctx)
+	f := &feed{end: cancel, ch: make(chan message, feedAhead)}
+	go f.pump(ctx, following)
 	return f, nil
 }
 
-func (f *feed) pump(ctx context.Context, filter string) {
+func (f *feed) pump(ctx context.Context, following *streams.Feed) {
 	defer close(f.ch)
+	defer following.Stop()
 	for {
-		msg, err := f.iter.Next()
+		msg, err := following.Next(ctx)
 		if err != nil {
-			f.err = fmt.Errorf("router: reading %s: %w", filter, err)
+			f.err = fmt.Errorf("router: %w", err)
 			return
 		}
-		meta, err := msg.Metadata()
-		if err != nil {
-			f.err = fmt.Errorf("router: reading %s: %w", filter, err)
-			return
-		}
-		m := message{subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), seq: meta.Sequence.Stream, stored: meta.Timestamp, pending: meta.NumPending}
+		m := message{subject: msg.Subject, header: msg.Header, data: msg.Data, seq: msg.Sequence, stored: msg.Time, pending: msg.Pending}
 		select {
 		case f.ch <- m:
 		case <-ctx.Done():
@@ -162,13 +141,5 @@ func (f *feed) gather(ctx context.Context, linger time.Duration, maxMessages, ma
 
 var errFeedEnded = errors.New("router: the lane's feed ended")
 
-// stop waits for nothing: while the client makes a lost consumer anew, and its
-// request has no answer, both Next and Stop take ten seconds. The run's context
-// has ended or ends with this; pump holds one message and ends after it.
-func (f *feed) stop() {
-	go func() {
-		f.iter.Stop()
-		for range f.ch { // let pump end
-		}
-	}()
-}
+// stop ends the pump, which waits for nothing but its context.
+func (f *feed) stop() { f.end() }

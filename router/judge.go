@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // message is one message of EVENTS.
@@ -268,8 +268,8 @@ func bareTime(e *schemas.Event, month schemas.Month, stored time.Time) (int64, e
 // FramesOf gives the frames of a message of EVENTS as a router with this
 // PrivacyKey would make them, whatever came before: none of one that it keeps as a
 // dead letter.
-func FramesOf(key []byte) func(*schemas.Topic, *jetstream.RawStreamMsg) ([]schemas.Frame, [][]byte) {
-	return func(t *schemas.Topic, msg *jetstream.RawStreamMsg) ([]schemas.Frame, [][]byte) {
+func FramesOf(key []byte) func(*schemas.Topic, *streams.Message) ([]schemas.Frame, [][]byte) {
+	return func(t *schemas.Topic, msg *streams.Message) ([]schemas.Frame, [][]byte) {
 		j := judge{topic: t, key: key}
 		m := message{subject: msg.Subject, header: msg.Header, data: msg.Data, seq: msg.Sequence, stored: msg.Time}
 		out := j.message(&m, nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 var (
@@ -194,7 +195,7 @@ func TestFramesOf(t *testing.T) {
 	topic := schemas.NewTopic("app")
 	topic.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: schemas.PrivacyHash}}
 	key := []byte("0123456789abcdef")
-	raw := jetstream.RawStreamMsg{Subject: schemas.EventsSubject("app", schemas.MonthOf(noon.UnixNano()), 1), Sequence: 7, Time: noon, Data: []byte(`{"message":"hi","user_id":"ada"}`)}
+	raw := streams.Message{RawStreamMsg: jetstream.RawStreamMsg{Subject: schemas.EventsSubject("app", schemas.MonthOf(noon.UnixNano()), 1), Sequence: 7, Time: noon, Data: []byte(`{"message":"hi","user_id":"ada"}`)}}
 	m := message{subject: raw.Subject, data: raw.Data, seq: raw.Sequence, stored: raw.Time}
 	j := judge{topic: &topic, key: key}
 	routed := j.message(&m, nil)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // lane is one run of one lane: everything it knows it read from the servers
@@ -59,7 +60,7 @@ func (l *lane) run(ctx context.Context) error {
 	if err := l.start(ctx); err != nil {
 		return err
 	}
-	feed, err := startFeed(ctx, l.events, l.filter, l.cp.Source+1)
+	feed, err := startFeed(ctx, l.js, l.filter, l.cp.Source+1)
 	if err != nil {
 		return err
 	}
@@ -357,22 +358,16 @@ func (l *lane) commit(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// codeWrongLastSequence is JetStream's "wrong last sequence", codeStreamFull the
-// code of "maximum bytes exceeded".
-const (
-	codeWrongLastSequence = 10071
-	codeStreamFull        = 10077
-)
+// codeStreamFull is JetStream's "maximum bytes exceeded".
+const codeStreamFull = 10077
 
 func commitError(err error) error {
 	var api *jetstream.APIError
-	if errors.As(err, &api) {
-		switch api.ErrorCode {
-		case codeWrongLastSequence:
-			return fmt.Errorf("%w: %w", ErrLostLane, err)
-		case codeStreamFull:
-			return fmt.Errorf("%w: %w", ErrShardsFull, err)
-		}
+	switch {
+	case streams.LostRace(err):
+		return fmt.Errorf("%w: %w", ErrLostLane, err)
+	case errors.As(err, &api) && api.ErrorCode == codeStreamFull:
+		return fmt.Errorf("%w: %w", ErrShardsFull, err)
 	}
 	return fmt.Errorf("router: publishing to %s: %w", schemas.StreamShards, err)
 }

@@ -148,7 +148,7 @@ func (r *Router) drain(ctx context.Context, s stray) error {
 		defer func() { msgs, bytes = nil, 0 }()
 		return l.route(ctx, msgs)
 	}
-	err = streams.Read(ctx, r.js, schemas.StreamEvents, l.filter, 1, nil, func(m *jetstream.RawStreamMsg) (bool, error) {
+	err = streams.Gather(ctx, r.js, schemas.StreamEvents, l.filter, 1, nil, func(m *streams.Message) (bool, error) {
 		if l.only != "" && m.Subject != l.only {
 			return true, nil // of a lane, or another stray's: the filter is no literal subject
 		}

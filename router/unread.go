@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -25,12 +23,12 @@ const quiet = 2 * time.Second
 // countUnread looks for messages that were counted and could not be read. pending
 // is what the server said followed the last message that came.
 func (l *lane) countUnread(ctx context.Context, pending uint64) error {
-	info, err := l.events.Info(ctx)
+	info, err := streams.Info(ctx, l.js, schemas.StreamEvents)
 	if err != nil {
-		return fmt.Errorf("router: %s: %w", schemas.StreamEvents, err)
+		return fmt.Errorf("router: %w", err)
 	}
 	readable := false
-	behind, err := streams.Headers(ctx, l.events, l.filter, jetstream.DeliverByStartSequencePolicy, l.cp.Source+1, func(jetstream.Msg, uint64) error {
+	behind, err := streams.Headers(ctx, l.js, schemas.StreamEvents, l.filter, l.cp.Source+1, func(*streams.Message) error {
 		readable = true
 		return nil
 	})
@@ -43,7 +41,7 @@ func (l *lane) countUnread(ctx context.Context, pending uint64) error {
 	}
 	l.unread = max(l.unread, pending)
 	l.cp.Unread += n
-	if behind > 0 && info.State.LastSeq > l.cp.Source {
+	if behind > 0 && info.State.LastSeq > l.cp.Source && info.Config.Replicas <= 1 {
 		// Nothing up to there can be read: the next run need not count it again.
 		l.cp.At = l.cp.Anchor()
 		l.cp.Source = info.State.LastSeq

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/nats-io/nats.go"
 )
 
 // This file holds every name that lives outside the process.
@@ -83,6 +85,21 @@ const (
 	HeaderLine          = "Almanac-Line"           // dead letters: the line of an NDJSON message
 	HeaderRules         = "Almanac-Rules"          // dead letters: privacy rules that were applied to the JSON (Topic.RuleMarks)
 )
+
+// routersHeaders are those that a router alone sets: nothing that a producer wrote
+// under their names counts.
+var routersHeaders = []string{
+	HeaderPos, HeaderLane, HeaderSourceSeq, HeaderPrev, HeaderShardRows, HeaderShardBytes, HeaderCleared, HeaderBlank,
+	HeaderReason, HeaderDetail, HeaderSourceSubject, HeaderLine,
+}
+
+// WithoutRouters removes the headers that a router alone sets, and returns h.
+func WithoutRouters(h nats.Header) nats.Header {
+	for _, name := range routersHeaders {
+		delete(h, name)
+	}
+	return h
+}
 
 // ReasonStaleSeq is the reason of a dead letter whose frame was too far behind its
 // producer's to tell whether it had come before.

@@ -44,16 +44,12 @@ func (j *janitor) blank(ctx context.Context, house []topicShards, now time.Time)
 }
 
 func (j *janitor) blankTopic(ctx context.Context, t *schemas.Topic, days int, now time.Time) error {
-	events, err := j.s.js.Stream(ctx, schemas.StreamEvents)
-	if err != nil {
-		return fmt.Errorf("janitor: %s: %w", schemas.StreamEvents, err)
-	}
-	return streams.LastMessages(ctx, j.s.js, schemas.StreamShards, schemas.RoutedFilter(t.Name), func(routed *jetstream.RawStreamMsg) error {
+	return streams.Latest(ctx, j.s.js, schemas.StreamShards, schemas.RoutedFilter(t.Name), func(routed *streams.Message) error {
 		cp, err := schemas.ParseCheckpoint(routed.Data)
 		if _, _, ok := schemas.RoutedTokens(routed.Subject); !ok || err != nil || cp.Source == 0 {
 			return nil // no lane's: nothing to let go
 		}
-		msg, err := events.GetMsg(ctx, cp.Source)
+		msg, err := streams.DecideAt(ctx, j.s.js, schemas.StreamEvents, cp.Source)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil // the router says what is wrong
 		}
@@ -80,7 +76,7 @@ func (j *janitor) blankTopic(ctx context.Context, t *schemas.Topic, days int, no
 
 // youngest is how young the events of a message of EVENTS are: as its headers say,
 // or as it was stored.
-func youngest(msg *jetstream.RawStreamMsg) time.Time {
+func youngest(msg *streams.Message) time.Time {
 	if f, err := schemas.ParseFrame(msg.Header); err == nil {
 		return time.Unix(0, f.MaxTs)
 	}

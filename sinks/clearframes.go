@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // clearFrames takes the events of a closed shard out of SHARDS. What stays is a
@@ -21,7 +19,7 @@ import (
 func (j *janitor) clearFrames(ctx context.Context, e registry.Shard, why string) error {
 	subject := schemas.ShardSubject(e.Topic, e.Month, e.ID)
 	for {
-		last, err := j.s.shards.GetLastMsgForSubject(ctx, subject)
+		last, err := streams.DecideLast(ctx, j.s.js, schemas.StreamShards, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil // a shard nothing came to
 		}
@@ -47,37 +45,16 @@ func (j *janitor) clearFrames(ctx context.Context, e registry.Shard, why string)
 			return nil
 		}
 		j.s.cfg.Crash.at("janitor.before-mark-frames")
-		at, err := j.putMark(ctx, subject, last, why)
-		if errors.Is(err, registry.ErrConflict) {
+		at, err := streams.Tombstone(ctx, j.s.js, last, why)
+		if streams.LostRace(err) {
 			continue // another janitor put it
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("janitor: marking the end of %s: %w", subject, err)
 		}
 		j.s.cfg.Crash.at("janitor.after-mark-frames")
 		return j.purgeBelow(ctx, subject, at)
 	}
-}
-
-// putMark publishes the mark behind the last message, if it is still the last.
-func (j *janitor) putMark(ctx context.Context, subject string, last *jetstream.RawStreamMsg, why string) (seq uint64, err error) {
-	mark := nats.NewMsg(subject)
-	for k, v := range last.Header {
-		if !strings.HasPrefix(k, "Nats-") {
-			mark.Header[k] = v
-		}
-	}
-	mark.Header.Set(schemas.HeaderCleared, why)
-	mark.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last.Sequence, 10))
-	ack, err := j.s.js.PublishMsg(ctx, mark)
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
-		return 0, fmt.Errorf("janitor: %s: %w", subject, registry.ErrConflict)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("janitor: marking the end of %s: %w", subject, err)
-	}
-	return ack.Sequence, nil
 }
 
 func (j *janitor) purgeBelow(ctx context.Context, subject string, seq uint64) error {

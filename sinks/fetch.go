@@ -82,7 +82,7 @@ func fetch(ctx context.Context, js jetstream.JetStream, ref Ref, head, tail, nex
 		}
 		return int(min(fetchFrames, (l.rows-b.rows)*n/max(b.rows, 1)+1))
 	}
-	err := streams.Read(ctx, js, schemas.StreamShards, ref.Subject(), next, want, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Gather(ctx, js, schemas.StreamShards, ref.Subject(), next, want, func(msg *streams.Message) (bool, error) {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil {
 			return false, fmt.Errorf("sinks: %s message %d: %w", ref, msg.Sequence, err)

@@ -89,7 +89,7 @@ func (j *janitor) sweepEvents(ctx context.Context, now time.Time) error {
 		if !ok || now.Era != then.Era {
 			continue // EVENTS lost its end since, and its sequences are other messages'
 		}
-		if why, err := streams.Misfit(ctx, events, filter, &now); err != nil || why != "" {
+		if why, err := streams.Misfit(ctx, j.s.js, filter, &now); err != nil || why != "" {
 			failed = append(failed, err)
 			continue // until its router or a repair has settled that
 		}
@@ -134,7 +134,7 @@ func subjectsByLane(ctx context.Context, events jetstream.Stream) (map[lane][]st
 // nothing to purge by.
 func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]schemas.Checkpoint, error) {
 	upTo := map[lane]schemas.Checkpoint{}
-	err := streams.LastMessages(ctx, js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *jetstream.RawStreamMsg) error {
+	err := streams.Latest(ctx, js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
 		topic, token, ok := schemas.RoutedTokens(msg.Subject)
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if ok && err == nil && topic != schemas.NoTopic && schemas.Literal(msg.Subject) && cp.Source > 1 {
@@ -177,7 +177,7 @@ func (j *janitor) sweepShards(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	j.sweptAt = now
-	keepFrom, err := streams.FirstAfter(ctx, j.s.shards, now.Add(-j.s.cfg.ReplayWindow))
+	keepFrom, err := streams.FirstAfter(ctx, j.s.js, schemas.StreamShards, now.Add(-j.s.cfg.ReplayWindow))
 	if err != nil {
 		return err
 	}
@@ -225,15 +225,15 @@ func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 	if head == 0 {
 		return nil
 	}
-	last, err := j.s.shards.GetLastMsgForSubject(ctx, subject)
+	last, err := streams.DecideLast(ctx, j.s.js, schemas.StreamShards, subject)
 	if err != nil {
 		return fmt.Errorf("janitor: tail of %s: %w", ref, err)
 	}
-	at, err := streams.FindFrame(ctx, j.s.shards, subject, head, last.Sequence)
+	at, err := streams.FindFrame(ctx, j.s.js, subject, head, last.Sequence)
 	if err != nil {
 		return err
 	}
-	p, err := streams.FrameFrom(ctx, j.s.shards, subject, at)
+	p, err := streams.FrameFrom(ctx, j.s.js, subject, at)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // retentionTurn is how long retention may begin new work in one round of
@@ -123,7 +124,7 @@ func (j *janitor) erasedWhole(ctx context.Context, e registry.Shard) (bool, erro
 	if err != nil || !tally.Dropped() {
 		return false, err
 	}
-	msg, err := j.s.shards.GetLastMsgForSubject(ctx, schemas.ShardSubject(e.Topic, e.Month, e.ID))
+	msg, err := streams.DecideLast(ctx, j.s.js, schemas.StreamShards, schemas.ShardSubject(e.Topic, e.Month, e.ID))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
 	}

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -96,9 +94,9 @@ func (r *rig) keeps(keepDays int, a schemas.Anonymise) {
 }
 
 // inStream is what SHARDS holds of a shard.
-func (r *rig) inStream(s registry.Shard) (msgs []*jetstream.RawStreamMsg) {
+func (r *rig) inStream(s registry.Shard) (msgs []*streams.Message) {
 	r.t.Helper()
-	err := streams.Read(r.t.Context(), r.reg.JetStream(), schemas.StreamShards, schemas.ShardSubject("app", november, s.ID), 1, nil, func(m *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Gather(r.t.Context(), r.reg.JetStream(), schemas.StreamShards, schemas.ShardSubject("app", november, s.ID), 1, nil, func(m *streams.Message) (bool, error) {
 		msgs = append(msgs, m)
 		return true, nil
 	})

@@ -215,7 +215,7 @@ func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schem
 func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 	for ctx.Err() == nil {
 		watching, end := s.outages.Bound(ctx)
-		err := watch(watching, s.js.Conn(), s.shards, notices, func(err error) { s.cfg.Hooks.fault(Ref{}, err) })
+		err := watch(watching, s.js, notices, func(err error) { s.cfg.Hooks.fault(Ref{}, err) })
 		lost := context.Cause(watching)
 		end()
 		if ctx.Err() != nil {

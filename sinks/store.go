@@ -89,7 +89,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		}
 	}
 	if t.next == 0 {
-		if t.next, err = streams.FindFrame(reading, s.shards, t.ref.Subject(), t.head.pos+1, t.tailSeq); err != nil {
+		if t.next, err = streams.FindFrame(reading, s.js, t.ref.Subject(), t.head.pos+1, t.tailSeq); err != nil {
 			return outcome{}, err
 		}
 	}
@@ -160,11 +160,11 @@ const MaxRawBytes = 128 << 20
 // stand there. It returns the frame's digest, or "" when SHARDS no longer holds
 // the frame.
 func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (digest string, err error) {
-	seq, err := streams.FindFrame(ctx, s.shards, t.ref.Subject(), t.head.pos, t.tailSeq)
+	seq, err := streams.FindFrame(ctx, s.js, t.ref.Subject(), t.head.pos, t.tailSeq)
 	if err != nil {
 		return "", err
 	}
-	msg, err := s.shards.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(t.ref.Subject()))
+	msg, err := streams.DecideNext(ctx, s.js, schemas.StreamShards, t.ref.Subject(), seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return "", nil
 	}
@@ -284,18 +284,18 @@ func (s *Sinks) head(ctx context.Context, ref Ref) (head, absent uint64, err err
 // above all that it has: it was put back to an older copy, and what the floor once
 // stated is to be stored again. The ledger keeps out what was erased.
 func (s *Sinks) putBack(ctx context.Context, ref Ref, floor, rows uint64) (bool, error) {
-	last, err := s.shards.GetLastMsgForSubject(ctx, ref.Subject())
+	last, err := streams.DecideLast(ctx, s.js, schemas.StreamShards, ref.Subject())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("sinks: end of %s: %w", ref, err)
 	}
-	seq, err := streams.FindFrame(ctx, s.shards, ref.Subject(), floor, last.Sequence)
+	seq, err := streams.FindFrame(ctx, s.js, ref.Subject(), floor, last.Sequence)
 	if err != nil {
 		return false, err
 	}
-	p, err := streams.FrameFrom(ctx, s.shards, ref.Subject(), seq)
+	p, err := streams.FrameFrom(ctx, s.js, ref.Subject(), seq)
 	if err != nil || p.Pos != floor {
 		return false, err // purged: the floor is all there is to go by
 	}

@@ -15,24 +15,24 @@ import (
 
 // Misfit says why EVENTS is not the stream that a lane's checkpoint saw, or "":
 // see schemas.Checkpoint.Misfit. filter are the lane's subjects.
-func Misfit(ctx context.Context, events jetstream.Stream, filter string, cp *schemas.Checkpoint) (string, error) {
-	at, err := sourceAt(ctx, events, filter, cp)
+func Misfit(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint) (string, error) {
+	at, err := sourceAt(ctx, js, filter, cp)
 	return cp.Misfit(at), err
 }
 
 // sourceAt looks at EVENTS where a checkpoint stands.
-func sourceAt(ctx context.Context, events jetstream.Stream, filter string, cp *schemas.Checkpoint) (at schemas.SourceAt, err error) {
+func sourceAt(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint) (at schemas.SourceAt, err error) {
 	if cp.Source == 0 {
 		return at, nil
 	}
-	info, err := events.Info(ctx)
+	info, err := Info(ctx, js, schemas.StreamEvents)
 	if err != nil {
 		return at, fmt.Errorf("streams: %s: %w", schemas.StreamEvents, err)
 	}
 	if at.LastSeq = info.State.LastSeq; at.LastSeq < cp.Source {
 		return at, nil
 	}
-	msg, err := events.GetMsg(ctx, cp.Anchor())
+	msg, err := DecideAt(ctx, js, schemas.StreamEvents, cp.Anchor())
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return at, nil
@@ -43,7 +43,7 @@ func sourceAt(ctx context.Context, events jetstream.Stream, filter string, cp *s
 	if cp.At == 0 {
 		return at, nil
 	}
-	msg, err = events.GetMsg(ctx, cp.At+1, jetstream.WithGetMsgSubject(filter))
+	msg, err = DecideNext(ctx, js, schemas.StreamEvents, filter, cp.At+1)
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return at, fmt.Errorf("streams: %s behind message %d of %s: %w", filter, cp.At, schemas.StreamEvents, err)
 	}
@@ -67,13 +67,13 @@ type Resumption struct {
 // Resume finds where a lane goes on whose checkpoint does not fit EVENTS. It reads
 // the headers of the messages of EVENTS up to the checkpoint, and of everything in
 // SHARDS that came of them.
-func Resume(ctx context.Context, events, shards jetstream.Stream, filter string, cp *schemas.Checkpoint) (Resumption, error) {
+func Resume(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint) (Resumption, error) {
 	var r Resumption
-	at, err := sourceAt(ctx, events, filter, cp)
+	at, err := sourceAt(ctx, js, filter, cp)
 	if err != nil {
 		return r, err
 	}
-	lane, err := eventsMessages(ctx, events, filter, 1, cp.Source)
+	lane, err := eventsMessages(ctx, js, filter, 1, cp.Source)
 	if err != nil {
 		return r, err
 	}
@@ -81,27 +81,27 @@ func Resume(ctx context.Context, events, shards jetstream.Stream, filter string,
 	if len(lane) > 0 {
 		lowest = lane[0].Seq
 	}
-	traces, purged, err := tracesOf(ctx, shards, lowest, cp)
+	traces, purged, err := tracesOf(ctx, js, lowest, cp)
 	if err != nil {
 		return r, err
 	}
 	r.After, r.Doubt = cp.Resume(lane, traces)
-	present, err := eventsMessages(ctx, events, schemas.SubjectsEvents, max(r.After, 1), cp.Source)
+	present, err := eventsMessages(ctx, js, schemas.SubjectsEvents, max(r.After, 1), cp.Source)
 	if err != nil {
 		return r, err
 	}
 	r.Proven = cp.GivenAgain(at, present)
 	r.Cut = cp.CutOf(present, traces, purged, time.Now().UnixNano())
-	return r, r.At(ctx, events, r.After)
+	return r, r.At(ctx, js, r.After)
 }
 
 // At has the lane go on behind another message.
-func (r *Resumption) At(ctx context.Context, events jetstream.Stream, after uint64) error {
+func (r *Resumption) At(ctx context.Context, js jetstream.JetStream, after uint64) error {
 	r.After, r.Digest, r.Stored = after, "", 0
 	if after == 0 {
 		return nil
 	}
-	msg, err := events.GetMsg(ctx, after)
+	msg, err := DecideAt(ctx, js, schemas.StreamEvents, after)
 	if err != nil {
 		return fmt.Errorf("streams: message %d of %s: %w", after, schemas.StreamEvents, err)
 	}
@@ -110,18 +110,14 @@ func (r *Resumption) At(ctx context.Context, events jetstream.Stream, after uint
 }
 
 // eventsMessages are the messages under a filter between two sequences.
-func eventsMessages(ctx context.Context, events jetstream.Stream, filter string, from, to uint64) ([]schemas.EventsMessage, error) {
+func eventsMessages(ctx context.Context, js jetstream.JetStream, filter string, from, to uint64) ([]schemas.EventsMessage, error) {
 	var out []schemas.EventsMessage
-	_, err := Headers(ctx, events, filter, jetstream.DeliverByStartSequencePolicy, from, func(msg jetstream.Msg, seq uint64) error {
-		if seq > to {
+	_, err := Headers(ctx, js, schemas.StreamEvents, filter, from, func(msg *Message) error {
+		if msg.Sequence > to {
 			return nil
 		}
-		meta, err := msg.Metadata()
-		if err != nil {
-			return err
-		}
-		m := schemas.EventsMessage{Seq: seq, Stored: meta.Timestamp.UnixNano(), Blank: schemas.IsBlank(msg.Headers(), nil)}
-		if f, err := schemas.ParseFrame(msg.Headers()); err == nil {
+		m := schemas.EventsMessage{Seq: msg.Sequence, Stored: msg.Time.UnixNano(), Blank: schemas.IsBlank(msg.Header, nil)}
+		if f, err := schemas.ParseFrame(msg.Header); err == nil {
 			m.Frame = &f
 		}
 		out = append(out, m)
@@ -134,7 +130,7 @@ func eventsMessages(ctx context.Context, events jetstream.Stream, filter string,
 // up to a checkpoint, of every topic. Messages up to purged may have left traces that
 // were purged since: it is where the first frames come from that SHARDS still holds of
 // shards that had others before.
-func tracesOf(ctx context.Context, shards jetstream.Stream, from uint64, cp *schemas.Checkpoint) (traces schemas.Traces, purged uint64, err error) {
+func tracesOf(ctx context.Context, js jetstream.JetStream, from uint64, cp *schemas.Checkpoint) (traces schemas.Traces, purged uint64, err error) {
 	traces = schemas.Traces{}
 	add := func(t schemas.Trace, at time.Time) {
 		if t.At = at.UnixNano(); t.Seq >= from && t.Seq <= cp.Source {
@@ -142,7 +138,7 @@ func tracesOf(ctx context.Context, shards jetstream.Stream, from uint64, cp *sch
 		}
 	}
 	met := map[schemas.Shard]bool{}
-	_, err = Frames(ctx, shards, schemas.SubjectsShards, func(ref ShardRef, p schemas.Placed, _ uint64, at time.Time) error {
+	_, err = Frames(ctx, js, schemas.SubjectsShards, func(ref ShardRef, p schemas.Placed, _ uint64, at time.Time) error {
 		if !met[ref.ID] {
 			met[ref.ID] = true
 			if p.Pos > 1 && p.SourceEra == cp.Era && p.SourceSeq <= cp.Source {
@@ -155,16 +151,12 @@ func tracesOf(ctx context.Context, shards jetstream.Stream, from uint64, cp *sch
 	if err != nil {
 		return nil, 0, err
 	}
-	_, err = Headers(ctx, shards, schemas.SubjectsDead, jetstream.DeliverAllPolicy, 0, func(msg jetstream.Msg, _ uint64) error {
-		meta, err := msg.Metadata()
-		if err != nil {
-			return err
-		}
-		seq, err := strconv.ParseUint(msg.Headers().Get(schemas.HeaderSourceSeq), 10, 64)
+	_, err = Headers(ctx, js, schemas.StreamShards, schemas.SubjectsDead, 1, func(msg *Message) error {
+		seq, err := strconv.ParseUint(msg.Header.Get(schemas.HeaderSourceSeq), 10, 64)
 		if err != nil {
 			return nil
 		}
-		add(schemas.Trace{Seq: seq, Stored: sourceTime(msg.Headers())}, meta.Timestamp)
+		add(schemas.Trace{Seq: seq, Stored: sourceTime(msg.Header)}, msg.Time)
 		return nil
 	})
 	return traces, purged, err

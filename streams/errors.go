@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	// ErrCut: the server's answer ended before it was whole, as it does when a
-	// request runs out of time. jetstreamext ends such an answer without an error.
-	ErrCut = errors.New("the answer is not whole")
+	// ErrCut: the server's answer did not come, or not whole. Nothing may be made of
+	// what came of it; ask again.
+	ErrCut = errors.New("NATS did not answer completely")
 	// ErrNoFrame: the shard has no frame at the sequence or after it.
 	ErrNoFrame = errors.New("no such frame")
 	// ErrDisconnected: the connection to NATS was lost, and with it the answers
@@ -19,11 +19,10 @@ var (
 	ErrUnsafe = errors.New("stream configured unsafely")
 )
 
-// LostRace reports whether err is the server's refusal of an expectation.
+// LostRace reports whether err is the server's refusal of an expectation: another
+// process wrote first. Read again.
 func LostRace(err error) bool {
 	var api *jetstream.APIError
-	return errors.Is(err, jetstream.ErrKeyExists) || errors.As(err, &api) && api.ErrorCode == codeWrongLastSequence
+	return errors.Is(err, jetstream.ErrKeyExists) || errors.As(err, &api) &&
+		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
-
-// codeWrongLastSequence is JetStream's "wrong last sequence" (JSStreamWrongLastSequenceErrF).
-const codeWrongLastSequence = 10071

@@ -91,13 +91,14 @@ type Holding struct {
 // of an erasure.
 func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, error) {
 	events := Holding{Stream: schemas.StreamEvents}
-	err := x.cfg.Reader.Headers(ctx, schemas.StreamEvents, schemas.TopicFilter(e.Topic), 1, func(msg jetstream.Msg, seq uint64) error {
-		f, err := schemas.ParseFrame(msg.Headers())
-		if seq > e.Fence || err == nil && !e.Covers(seq, f.MinTs, f.MaxTs) {
+	err := x.cfg.Reader.Headers(ctx, schemas.StreamEvents, schemas.TopicFilter(e.Topic), 1, func(msg *streams.Message) error {
+		f, err := schemas.ParseFrame(msg.Header)
+		if msg.Sequence > e.Fence || err == nil && !e.Covers(msg.Sequence, f.MinTs, f.MaxTs) {
 			return nil
 		}
 		events.Messages++
-		return events.goneAfter(msg, x.cfg.SettleTime)
+		events.goneAfter(msg, x.cfg.SettleTime)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -108,17 +109,18 @@ func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, 
 	}
 	shards := Holding{Stream: schemas.StreamShards}
 	var ends []uint64
-	err = x.cfg.Reader.Headers(ctx, schemas.StreamShards, schemas.ShardsFilter(e.Topic), 1, func(msg jetstream.Msg, seq uint64) error {
-		p, err := schemas.ParsePlaced(msg.Headers())
+	err = x.cfg.Reader.Headers(ctx, schemas.StreamShards, schemas.ShardsFilter(e.Topic), 1, func(msg *streams.Message) error {
+		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Cleared != "" || !e.Covers(p.SourceSeq, p.MinTs, p.MaxTs) {
 			return nil
 		}
-		if isTail(tails, msg.Subject(), seq) {
-			ends = append(ends, seq)
+		if isTail(tails, msg.Subject, msg.Sequence) {
+			ends = append(ends, msg.Sequence)
 			return nil
 		}
 		shards.Messages++
-		return shards.goneAfter(msg, x.cfg.ReplayWindow+x.cfg.ReplayWindow/100)
+		shards.goneAfter(msg, x.cfg.ReplayWindow+x.cfg.ReplayWindow/100)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -132,7 +134,7 @@ func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, 
 	if err != nil {
 		return nil, err
 	}
-	err = x.deadLetters(ctx, e, &topic, func(*jetstream.RawStreamMsg) error {
+	err = x.deadLetters(ctx, e, &topic, func(*streams.Message) error {
 		dead.Messages++
 		dead.Staying++
 		return nil
@@ -148,7 +150,7 @@ func (x *Eraser) matchingFrames(ctx context.Context, e *registry.Erasure, seqs [
 		return 0, err
 	}
 	for _, seq := range seqs {
-		msg, err := x.shards.GetMsg(ctx, seq)
+		msg, err := streams.DecideAt(ctx, x.js, schemas.StreamShards, seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue // superseded and purged meanwhile
 		}
@@ -174,9 +176,9 @@ func (x *Eraser) matchingFrames(ctx context.Context, e *registry.Erasure, seqs [
 // the erasure: frames with events of its users, others that name one of them, or
 // all, when it names none.
 // What they hold is no event, so that a filter cannot judge it.
-func (x *Eraser) deadLetters(ctx context.Context, e *registry.Erasure, t *schemas.Topic, f func(*jetstream.RawStreamMsg) error) error {
+func (x *Eraser) deadLetters(ctx context.Context, e *registry.Erasure, t *schemas.Topic, f func(*streams.Message) error) error {
 	var r schemas.FrameReader
-	return streams.Read(ctx, x.js, schemas.StreamShards, schemas.DeadSubject(e.Topic), 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	return streams.Gather(ctx, x.js, schemas.StreamShards, schemas.DeadSubject(e.Topic), 1, nil, func(msg *streams.Message) (bool, error) {
 		named := len(e.Users) == 0
 		if h, err := schemas.ParseFrame(msg.Header); err == nil && r.Open(msg.Data, t, h.Schema) == nil {
 			for i := 0; i < r.Rows() && !named; i++ {
@@ -193,15 +195,10 @@ func (x *Eraser) deadLetters(ctx context.Context, e *registry.Erasure, t *schema
 }
 
 // goneAfter notes that a message goes so long after it was stored.
-func (h *Holding) goneAfter(msg jetstream.Msg, d time.Duration) error {
-	meta, err := msg.Metadata()
-	if err != nil {
-		return fmt.Errorf("erase: %s: %w", h.Stream, err)
-	}
-	if at := meta.Timestamp.Add(d).UTC(); at.After(h.GoneBy) {
+func (h *Holding) goneAfter(msg *streams.Message, d time.Duration) {
+	if at := msg.Time.Add(d).UTC(); at.After(h.GoneBy) {
 		h.GoneBy = at
 	}
-	return nil
 }
 
 func isTail(tails map[schemas.Shard]query.Tail, subject string, seq uint64) bool {

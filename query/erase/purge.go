@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/query"
@@ -72,14 +69,14 @@ func (x *Eraser) Purge(ctx context.Context, topic, id string) (registry.Erasure,
 
 // hit is a message with events of an erasure.
 type hit struct {
-	msg     *jetstream.RawStreamMsg
+	msg     *streams.Message
 	frame   schemas.Frame
 	matched uint64
 }
 
 // hits reads a stream's messages under a filter up to where more says, and calls f
 // with those that hold events of the erasure, some at a time.
-func (x *Eraser) hits(ctx context.Context, e *registry.Erasure, t *schemas.Topic, stream, filter string, more func(*jetstream.RawStreamMsg) bool, f func([]hit) error) error {
+func (x *Eraser) hits(ctx context.Context, e *registry.Erasure, t *schemas.Topic, stream, filter string, more func(*streams.Message) bool, f func([]hit) error) error {
 	m := &matcher{x: x, e: e, topic: t}
 	var open []hit
 	owners := map[string][]int{} // id: indices in open; a frame may have come twice
@@ -99,7 +96,7 @@ func (x *Eraser) hits(ctx context.Context, e *registry.Erasure, t *schemas.Topic
 		clear(owners)
 		return err
 	}
-	err := streams.Read(ctx, x.js, stream, filter, 1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Gather(ctx, x.js, stream, filter, 1, nil, func(msg *streams.Message) (bool, error) {
 		if !more(msg) {
 			return false, nil
 		}
@@ -137,7 +134,7 @@ func (x *Eraser) purgeShard(ctx context.Context, e *registry.Erasure, t *schemas
 	if err != nil {
 		return err
 	}
-	covered := func(msg *jetstream.RawStreamMsg) bool {
+	covered := func(msg *streams.Message) bool {
 		p, err := schemas.ParsePlaced(msg.Header)
 		return err != nil || p.SourceSeq <= e.Fence && p.Pos <= head
 	}
@@ -194,11 +191,11 @@ func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head u
 	}
 	brought, known := tail.ShardRows, tail.Pos == head
 	if head < tail.Pos {
-		seq, err := streams.FindFrame(ctx, x.shards, tail.subject, head, tail.Seq)
+		seq, err := streams.FindFrame(ctx, x.js, tail.subject, head, tail.Seq)
 		if err != nil {
 			return 0, err
 		}
-		p, err := streams.FrameFrom(ctx, x.shards, tail.subject, seq)
+		p, err := streams.FrameFrom(ctx, x.js, tail.subject, seq)
 		if err != nil {
 			return 0, err
 		}
@@ -235,22 +232,15 @@ func (x *Eraser) note(ctx context.Context, s *registry.Shard, positions []uint64
 // clearTail puts a mark behind the last frame of a shard that no frame follows any
 // more: its headers without its events, so that its end is known. It says whether
 // the frame may go.
-func (x *Eraser) clearTail(ctx context.Context, s *registry.Shard, tail end, msg *jetstream.RawStreamMsg) (bool, error) {
+func (x *Eraser) clearTail(ctx context.Context, s *registry.Shard, tail end, msg *streams.Message) (bool, error) {
 	if s.Status == registry.Active || s.SealedAt != tail.Pos {
 		return false, nil
 	}
-	mark := nats.NewMsg(tail.subject)
-	for k, v := range msg.Header {
-		if !strings.HasPrefix(k, "Nats-") {
-			mark.Header[k] = v
-		}
-	}
-	mark.Header.Set(schemas.HeaderCleared, schemas.ClearedErased)
-	mark.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(tail.Seq, 10))
-	_, err := x.js.PublishMsg(ctx, mark)
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
-		return false, nil // somebody else put one; the next purge sees it
+	last := *msg
+	last.Sequence = tail.Seq
+	_, err := streams.Tombstone(ctx, x.js, &last, schemas.ClearedErased)
+	if streams.LostRace(err) {
+		return false, nil // another process put one; the next purge sees it
 	}
 	if err != nil {
 		return false, fmt.Errorf("erase: marking the end of %s: %w", s.Name(), err)
@@ -262,7 +252,7 @@ func (x *Eraser) clearTail(ctx context.Context, s *registry.Shard, tail end, msg
 // names a user goes.
 func (x *Eraser) purgeEvents(ctx context.Context, e *registry.Erasure, t *schemas.Topic, sum *registry.Purge) error {
 	routed := map[string]uint64{}
-	err := streams.LastMessages(ctx, x.js, schemas.StreamShards, schemas.RoutedFilter(e.Topic), func(msg *jetstream.RawStreamMsg) error {
+	err := streams.Latest(ctx, x.js, schemas.StreamShards, schemas.RoutedFilter(e.Topic), func(msg *streams.Message) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok && err == nil {
 			routed[lane] = cp.Source
@@ -272,7 +262,7 @@ func (x *Eraser) purgeEvents(ctx context.Context, e *registry.Erasure, t *schema
 	if err != nil {
 		return err
 	}
-	settled := func(msg *jetstream.RawStreamMsg) bool { // below the checkpoint's own message, which is state
+	settled := func(msg *streams.Message) bool { // below the checkpoint's own message, which is state
 		_, _, lane, err := schemas.EventsTokens(msg.Subject)
 		return err == nil && msg.Sequence < routed[lane]
 	}
@@ -284,7 +274,7 @@ func (x *Eraser) purgeEvents(ctx context.Context, e *registry.Erasure, t *schema
 		return nil
 	}
 	var bare []uint64
-	err = x.hits(ctx, e, t, schemas.StreamEvents, schemas.TopicFilter(e.Topic), func(msg *jetstream.RawStreamMsg) bool {
+	err = x.hits(ctx, e, t, schemas.StreamEvents, schemas.TopicFilter(e.Topic), func(msg *streams.Message) bool {
 		if msg.Sequence <= e.Fence && settled(msg) && !schemas.HasFrameHeaders(msg.Header) && names(e, msg.Data) {
 			bare = append(bare, msg.Sequence)
 		}
@@ -323,7 +313,7 @@ func (x *Eraser) purgeDead(ctx context.Context, e *registry.Erasure, t *schemas.
 		open = nil
 		return err
 	}
-	err = x.deadLetters(ctx, e, t, func(msg *jetstream.RawStreamMsg) error {
+	err = x.deadLetters(ctx, e, t, func(msg *streams.Message) error {
 		open = append(open, registry.OpenLetter{Seq: msg.Sequence, Events: uint64(query.EventsOf(msg.Header)), Drop: true})
 		if len(open) < registry.MaxOpenLetters {
 			return nil

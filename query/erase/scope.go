@@ -88,11 +88,11 @@ func (x *Eraser) bounds(ctx context.Context, e *registry.Erasure) (map[schemas.S
 				out[s.ID] = 0
 			}
 		case t.SourceSeq > e.Fence:
-			seq, err := streams.FindBehind(ctx, x.shards, t.subject, e.Fence, t.Seq)
+			seq, err := streams.FindBehind(ctx, x.js, t.subject, e.Fence, t.Seq)
 			if err != nil {
 				return nil, err
 			}
-			first, err := streams.FrameFrom(ctx, x.shards, t.subject, seq)
+			first, err := streams.FrameFrom(ctx, x.js, t.subject, seq)
 			if err != nil {
 				return nil, err
 			}
@@ -121,11 +121,11 @@ func (x *Eraser) before(ctx context.Context, t end, first schemas.Placed) (schem
 	if first.Pos == 1 {
 		return first, nil
 	}
-	seq, err := streams.FindFrame(ctx, x.shards, t.subject, first.Pos-1, t.Seq)
+	seq, err := streams.FindFrame(ctx, x.js, t.subject, first.Pos-1, t.Seq)
 	if err != nil {
 		return first, err
 	}
-	return streams.FrameFrom(ctx, x.shards, t.subject, seq)
+	return streams.FrameFrom(ctx, x.js, t.subject, seq)
 }
 
 // edge is the last position up to the fence, given the first frame SHARDS holds
@@ -174,7 +174,7 @@ type end struct {
 // tail reads the last frame of one shard.
 func (x *Eraser) tail(ctx context.Context, s *registry.Shard) (t end, has bool, err error) {
 	t.subject = schemas.ShardSubject(s.Topic, s.Month, s.ID)
-	msg, err := x.shards.GetLastMsgForSubject(ctx, t.subject)
+	msg, err := streams.DecideLast(ctx, x.js, schemas.StreamShards, t.subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return t, false, nil
 	}
@@ -238,7 +238,7 @@ func (x *Eraser) mix(ctx context.Context, e *registry.Erasure, sc *scope, tail e
 // idsOf are the ids of the events the erasure means in the frames of a shard
 // between two positions, and the first of these that SHARDS holds.
 func (x *Eraser) idsOf(ctx context.Context, e *registry.Erasure, tail end, from, to uint64) (ids []string, first uint64, err error) {
-	seq, err := streams.FindFrame(ctx, x.shards, tail.subject, from, tail.Seq)
+	seq, err := streams.FindFrame(ctx, x.js, tail.subject, from, tail.Seq)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -247,7 +247,7 @@ func (x *Eraser) idsOf(ctx context.Context, e *registry.Erasure, tail end, from,
 		return nil, 0, err
 	}
 	m := &matcher{x: x, e: e, topic: &topic}
-	err = streams.Read(ctx, x.js, schemas.StreamShards, tail.subject, seq, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err = streams.Gather(ctx, x.js, schemas.StreamShards, tail.subject, seq, nil, func(msg *streams.Message) (bool, error) {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Pos > to {
 			return false, err

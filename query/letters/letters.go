@@ -139,8 +139,8 @@ func (d *Desk) Settle(ctx context.Context, q Request, f func(Outcome) error) err
 // the end.
 func (d *Desk) gather(ctx context.Context, q Request, from, upTo uint64) (batch []letter, next uint64, err error) {
 	size := 0
-	err = streams.Read(ctx, d.js, schemas.StreamShards, schemas.DeadSubject(q.Topic), from, func() int { return batchLetters - len(batch) },
-		func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err = streams.Gather(ctx, d.js, schemas.StreamShards, schemas.DeadSubject(q.Topic), from, func() int { return batchLetters - len(batch) },
+		func(msg *streams.Message) (bool, error) {
 			if msg.Sequence > upTo || q.Seq > 0 && msg.Sequence > q.Seq {
 				next = 0
 				return false, nil
@@ -269,7 +269,7 @@ func (d *Desk) remove(ctx context.Context, l registry.Letters) error {
 			continue
 		}
 		// Deleted before? The client hands the server's answer on as text only.
-		if _, look := d.shards.GetMsg(ctx, o.Seq); !errors.Is(look, jetstream.ErrMsgNotFound) {
+		if _, look := streams.DecideAt(ctx, d.js, schemas.StreamShards, o.Seq); !errors.Is(look, jetstream.ErrMsgNotFound) {
 			return fmt.Errorf("letters: taking letter %d out of %s: %w", o.Seq, schemas.StreamShards, err)
 		}
 	}

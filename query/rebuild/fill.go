@@ -200,7 +200,7 @@ func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.InsertEnd) 
 	var rows, kept uint64 // of all frames so far, and of those up to in.Last
 	size, raw, frames := 0, 0, 0
 	behind := f.next // the sequence behind the frame of in.Last
-	err := streams.Read(ctx, r.js, schemas.StreamShards, schemas.ShardSubject(r.topic.Name, f.month, f.shard), f.next, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Gather(ctx, r.js, schemas.StreamShards, schemas.ShardSubject(r.topic.Name, f.month, f.shard), f.next, nil, func(msg *streams.Message) (bool, error) {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Pos <= f.head {
 			return true, nil // no frame, or copied
@@ -244,7 +244,7 @@ func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.InsertEnd) 
 // locate finds where SHARDS goes on behind the fresh head.
 func (r *rebuild) locate(ctx context.Context, f *fill) error {
 	subject := schemas.ShardSubject(r.topic.Name, f.month, f.shard)
-	last, err := r.shards.GetLastMsgForSubject(ctx, subject)
+	last, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		f.next = none
 		return nil
@@ -252,6 +252,6 @@ func (r *rebuild) locate(ctx context.Context, f *fill) error {
 	if err != nil {
 		return fmt.Errorf("rebuild: %s: %w", subject, err)
 	}
-	f.next, err = streams.FindFrame(ctx, r.shards, subject, f.head+1, last.Sequence)
+	f.next, err = streams.FindFrame(ctx, r.js, subject, f.head+1, last.Sequence)
 	return err
 }

@@ -166,18 +166,18 @@ func (r *rebuild) same(ctx context.Context, id schemas.Shard, old, fresh tables.
 		return false, nil
 	}
 	subject := schemas.ShardSubject(r.topic.Name, old.Month, id)
-	last, err := r.shards.GetLastMsgForSubject(ctx, subject)
+	last, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("rebuild: %s: %w", subject, err)
 	}
-	seq, err := streams.FindFrame(ctx, r.shards, subject, old.Head, last.Sequence)
+	seq, err := streams.FindFrame(ctx, r.js, subject, old.Head, last.Sequence)
 	if err != nil {
 		return false, err
 	}
-	p, err := streams.FrameFrom(ctx, r.shards, subject, seq)
+	p, err := streams.FrameFrom(ctx, r.js, subject, seq)
 	return err == nil && p.Pos == old.Head && p.ShardRows == fresh.Rows, err
 }
 

@@ -171,7 +171,7 @@ const maxFenced = 20
 
 // readCheckpoint reads a lane's checkpoint; the zero one when there is none.
 func (r *Repairer) readCheckpoint(ctx context.Context, subject string) (checkpoint, error) {
-	msg, err := r.shards.GetLastMsgForSubject(ctx, subject)
+	msg, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return checkpoint{}, nil
 	}
@@ -244,7 +244,7 @@ func (r *Repairer) settleEnd(ctx context.Context, ref streams.ShardRef) error {
 		return err
 	}
 	last := uint64(0)
-	msg, err := r.shards.GetLastMsgForSubject(ctx, ref.Subject())
+	msg, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, ref.Subject())
 	if err == nil {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -56,7 +54,7 @@ func (r *Repairer) payloads(ctx context.Context, a *Action, frames []link) ([][]
 		}
 		before := len(out)
 		want := func() int { return len(frames) - len(out) }
-		err := streams.Read(ctx, r.js, schemas.StreamShards, a.ref.Subject(), l.seq, want, func(msg *jetstream.RawStreamMsg) (bool, error) {
+		err := streams.Gather(ctx, r.js, schemas.StreamShards, a.ref.Subject(), l.seq, want, func(msg *streams.Message) (bool, error) {
 			if msg.Sequence != frames[len(out)].seq {
 				return false, nil // another source's turn, or a position that stands twice
 			}
@@ -74,7 +72,7 @@ func (r *Repairer) payloads(ctx context.Context, a *Action, frames []link) ([][]
 }
 
 func (r *Repairer) fromEvents(ctx context.Context, a *Action, l *link) ([]byte, error) {
-	msg, err := r.events.GetMsg(ctx, l.source)
+	msg, err := streams.DecideAt(ctx, r.js, schemas.StreamEvents, l.source)
 	if err != nil {
 		return nil, fmt.Errorf("repair: message %d of %s, position %d of %s: %w", l.source, schemas.StreamEvents, l.pos, a.ref, err)
 	}

@@ -54,7 +54,7 @@ func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 		why, fits := "its checkpoint is gone", false
 		if ok {
 			var err error
-			if why, err = streams.Misfit(ctx, r.events, schemas.LaneFilter(t.topic.Name, token), &have.Checkpoint); err != nil {
+			if why, err = streams.Misfit(ctx, r.js, schemas.LaneFilter(t.topic.Name, token), &have.Checkpoint); err != nil {
 				return err
 			}
 			fits = why == ""
@@ -118,7 +118,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 			l.cut = append(l.cut, ref)
 		}
 	}
-	_, err := streams.Frames(ctx, r.shards, schemas.ShardsFilter(t.topic.Name), func(ref streams.ShardRef, pl schemas.Placed, _ uint64, _ time.Time) error {
+	_, err := streams.Frames(ctx, r.js, schemas.ShardsFilter(t.topic.Name), func(ref streams.ShardRef, pl schemas.Placed, _ uint64, _ time.Time) error {
 		if t.lane[ref.ID] == n && have.Behind(pl.SourceEra, pl.SourceSeq) && schemas.Windows(cp.Windows).Judge(pl.Frame) == schemas.Fresh {
 			cp.Windows = schemas.Windows(cp.Windows).Take(pl.Frame, pl.SourceSeq)
 		}
@@ -145,7 +145,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 		return nil
 	}
 	cp.Digest, cp.At = "", 0
-	msg, err := r.events.GetMsg(ctx, cp.Source)
+	msg, err := streams.DecideAt(ctx, r.js, schemas.StreamEvents, cp.Source)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil
 	}
@@ -163,11 +163,11 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 // when ClickHouse has all of what they give, and are routed otherwise.
 func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) error {
 	filter := schemas.LaneFilter(t.topic.Name, l.token)
-	why, err := streams.Misfit(ctx, r.events, filter, &l.cp)
+	why, err := streams.Misfit(ctx, r.js, filter, &l.cp)
 	if err != nil || why == "" {
 		return err
 	}
-	res, err := streams.Resume(ctx, r.events, r.shards, filter, &l.cp)
+	res, err := streams.Resume(ctx, r.js, filter, &l.cp)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) e
 	}
 	after := res.After
 	for _, m := range res.Doubt {
-		msg, err := r.events.GetMsg(ctx, m.Seq)
+		msg, err := streams.DecideAt(ctx, r.js, schemas.StreamEvents, m.Seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
@@ -192,7 +192,7 @@ func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) e
 			after = max(after, m.Seq)
 		}
 	}
-	if err := res.At(ctx, r.events, after); err != nil {
+	if err := res.At(ctx, r.js, after); err != nil {
 		return err
 	}
 	l.cp = l.cp.Recut(res.After, res.Digest, res.Stored, res.Cut)
@@ -202,7 +202,7 @@ func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) e
 }
 
 // isStored reports whether ClickHouse has everything that a message of EVENTS gives.
-func (r *Repairer) isStored(ctx context.Context, t *found, msg *jetstream.RawStreamMsg) (bool, error) {
+func (r *Repairer) isStored(ctx context.Context, t *found, msg *streams.Message) (bool, error) {
 	month, lane, err := schemas.ParseEventsSubject(msg.Subject, &t.topic)
 	if err != nil {
 		return false, nil
@@ -229,8 +229,8 @@ func (r *Repairer) isStored(ctx context.Context, t *found, msg *jetstream.RawStr
 // there, that are still kept.
 func (r *Repairer) countDead(ctx context.Context, topic string, l *lostLane) error {
 	have := &l.have
-	_, err := streams.Headers(ctx, r.shards, schemas.DeadSubject(topic), jetstream.DeliverAllPolicy, 0, func(msg jetstream.Msg, _ uint64) error {
-		h := msg.Headers()
+	_, err := streams.Headers(ctx, r.js, schemas.StreamShards, schemas.DeadSubject(topic), 1, func(msg *streams.Message) error {
+		h := msg.Header
 		if _, _, token, err := schemas.EventsTokens(h.Get(schemas.HeaderSourceSubject)); err != nil || token != l.token {
 			return nil
 		}
@@ -270,7 +270,7 @@ func (r *Repairer) passStored(ctx context.Context, t *found, n int, l *lostLane)
 		in[ref.Month] = append(in[ref.Month], ref)
 	}
 	follows := true
-	return streams.Read(ctx, r.js, schemas.StreamEvents, schemas.LaneFilter(t.topic.Name, l.token), l.cp.Source+1, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	return streams.Gather(ctx, r.js, schemas.StreamEvents, schemas.LaneFilter(t.topic.Name, l.token), l.cp.Source+1, nil, func(msg *streams.Message) (bool, error) {
 		month, _, err := schemas.ParseEventsSubject(msg.Subject, &t.topic)
 		if err != nil {
 			follows = false

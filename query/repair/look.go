@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -102,7 +100,7 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 		return err
 	}
 	t.chains = map[schemas.Shard]chain{}
-	_, err = streams.Frames(ctx, r.shards, schemas.ShardsFilter(name), func(ref streams.ShardRef, p schemas.Placed, seq uint64, at time.Time) error {
+	_, err = streams.Frames(ctx, r.js, schemas.ShardsFilter(name), func(ref streams.ShardRef, p schemas.Placed, seq uint64, at time.Time) error {
 		t.chains[ref.ID] = t.chains[ref.ID].add(newLink(p, seq, at))
 		t.where[ref.ID] = ref
 		return nil
@@ -112,7 +110,7 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	}
 	// Checkpoints behind the frames they speak of.
 	t.lanes = map[string]checkpoint{}
-	err = streams.LastMessages(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *jetstream.RawStreamMsg) error {
+	err = streams.Latest(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *streams.Message) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok && err == nil {
 			t.lanes[lane] = checkpoint{cp, msg.Sequence}
@@ -165,7 +163,7 @@ func (r *Repairer) laneOf(ctx context.Context, t *found, id schemas.Shard) (int,
 		return e.Lane, nil
 	}
 	for i := len(c) - 1; i >= 0 && i >= len(c)-maxAsked; i-- {
-		msg, err := r.events.GetMsg(ctx, c[i].source)
+		msg, err := streams.DecideAt(ctx, r.js, schemas.StreamEvents, c[i].source)
 		if err != nil || c[i].stored != 0 && c[i].stored != msg.Time.UnixNano() {
 			continue // no longer held, or its sequence was given again
 		}

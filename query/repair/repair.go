@@ -12,12 +12,13 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
 // Judge makes frames of a message of EVENTS as the router does, in order; none of
 // one that it keeps as a dead letter.
-type Judge func(t *schemas.Topic, msg *jetstream.RawStreamMsg) ([]schemas.Frame, [][]byte)
+type Judge func(t *schemas.Topic, msg *streams.Message) ([]schemas.Frame, [][]byte)
 
 // Config is what a repairer is given.
 type Config struct {

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -107,7 +105,7 @@ func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref stream
 		return nil, nil
 	}
 	subject := schemas.EventsSubject(ref.Topic, ref.Month, lane)
-	err := streams.Read(ctx, r.js, schemas.StreamEvents, subject, from, nil, func(msg *jetstream.RawStreamMsg) (bool, error) {
+	err := streams.Gather(ctx, r.js, schemas.StreamEvents, subject, from, nil, func(msg *streams.Message) (bool, error) {
 		if msg.Sequence > to {
 			return false, nil
 		}

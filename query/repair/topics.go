@@ -82,7 +82,7 @@ func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schema
 		t.Fields[i].Since = 1
 	}
 	lanes := 0
-	err = streams.LastMessages(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *jetstream.RawStreamMsg) error {
+	err = streams.Latest(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *streams.Message) error {
 		if _, token, ok := schemas.RoutedTokens(msg.Subject); ok {
 			if lane, err := schemas.ParseLane(token); err == nil {
 				lanes = max(lanes, lane+1)
@@ -99,12 +99,12 @@ func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schema
 		p.note("%s: no checkpoint says how many lanes it has; %d are taken", name, t.Lanes)
 	}
 	sawFields := map[int]int{} // schema version: fields of its frames
-	_, err = streams.Frames(ctx, r.shards, schemas.ShardsFilter(name), func(ref streams.ShardRef, pl schemas.Placed, seq uint64, _ time.Time) error {
+	_, err = streams.Frames(ctx, r.js, schemas.ShardsFilter(name), func(ref streams.ShardRef, pl schemas.Placed, seq uint64, _ time.Time) error {
 		t.Version = max(t.Version, pl.Schema)
 		if _, seen := sawFields[pl.Schema]; seen || len(sawFields) >= maxVersions {
 			return nil
 		}
-		msg, err := r.shards.GetMsg(ctx, seq)
+		msg, err := streams.DecideAt(ctx, r.js, schemas.StreamShards, seq)
 		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 			return err
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -64,11 +62,11 @@ func (j *Job) read(ctx context.Context, s *shard, after mark, batch int, f func(
 		if upTo == 0 {
 			continue
 		}
-		seq, err := streams.FindFrame(ctx, j.r.stream, s.subject, next, s.tailSeq)
+		seq, err := streams.FindFrame(ctx, j.r.js, s.subject, next, s.tailSeq)
 		if err != nil {
 			return err
 		}
-		first, err := streams.FrameFrom(ctx, j.r.stream, s.subject, seq)
+		first, err := streams.FrameFrom(ctx, j.r.js, s.subject, seq)
 		if errors.Is(err, streams.ErrNoFrame) {
 			return fmt.Errorf("%w: %s has no frame of %s any more, not even the last; run `almanac verify %s`", ErrLost, schemas.StreamShards, s.Name(), s.Topic)
 		}
@@ -133,8 +131,8 @@ func (j *Job) readFrames(ctx context.Context, s *shard, seq uint64, after *mark,
 	for whole := true; whole && next <= upTo; {
 		var units []*unit
 		size := 0
-		err := streams.Read(ctx, j.r.cfg.Registry.JetStream(), schemas.StreamShards, s.subject, seq, func() int { return batch - len(units) },
-			func(msg *jetstream.RawStreamMsg) (bool, error) {
+		err := streams.Gather(ctx, j.r.js, schemas.StreamShards, s.subject, seq, func() int { return batch - len(units) },
+			func(msg *streams.Message) (bool, error) {
 				p, err := schemas.ParsePlaced(msg.Header)
 				if err != nil {
 					return true, nil // no frame, so no event; verify names it

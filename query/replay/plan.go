@@ -61,7 +61,7 @@ func (j *Job) shards(ctx context.Context) ([]*shard, error) {
 			from: max(1, j.spec.FromPos), to: tail.Pos, purged: tallies[e.ID].Purged,
 		}
 		if tail.Seq > j.spec.UpTo { // grew since the job began
-			next, err := streams.FrameFrom(ctx, j.r.stream, s.subject, j.spec.UpTo+1)
+			next, err := streams.FrameFrom(ctx, j.r.js, s.subject, j.spec.UpTo+1)
 			if err != nil {
 				return nil, err
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -30,7 +31,7 @@ type Config struct {
 // Replayer begins replays and takes them up again. It is safe for concurrent use.
 type Replayer struct {
 	cfg    Config
-	stream jetstream.Stream // SHARDS
+	js     jetstream.JetStream
 	ledger *registry.LedgerCache
 }
 
@@ -39,11 +40,11 @@ func New(ctx context.Context, cfg Config) (*Replayer, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = machineClock{}
 	}
-	s, err := cfg.Registry.JetStream().Stream(ctx, schemas.StreamShards)
-	if err != nil {
+	js := cfg.Registry.JetStream()
+	if _, err := js.Stream(ctx, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("replay: stream %s: %w", schemas.StreamShards, err)
 	}
-	return &Replayer{cfg: cfg, stream: s, ledger: registry.NewLedgerCache(cfg.Registry)}, nil
+	return &Replayer{cfg: cfg, js: js, ledger: registry.NewLedgerCache(cfg.Registry)}, nil
 }
 
 // Job is one replay. Run it once.
@@ -101,7 +102,7 @@ func (r *Replayer) Begin(ctx context.Context, q Request) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := r.stream.Info(ctx)
+	info, err := streams.Info(ctx, r.js, schemas.StreamShards)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %s: %w", schemas.StreamShards, err)
 	}

@@ -1,0 +1,119 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// A pull of a feed ends after pullTime and is followed by another. The server sends
+// a heartbeat each second that it has nothing else to send; a feed that misses them
+// for heartbeatLoss makes another consumer.
+const (
+	pullTime      = 5 * time.Second
+	heartbeat     = time.Second
+	heartbeatLoss = 2500 * time.Millisecond
+)
+
+// Feed follows a range of a stream in order, without an end. Not safe for
+// concurrent use.
+type Feed struct {
+	js     jetstream.JetStream
+	stream string
+	r      Range
+	ahead  int
+	p      *puller
+	asked  int // messages the server may still give
+	lost   int // consumers in a row that gave nothing
+}
+
+// Follow begins a feed that holds at most ahead messages in the client.
+func Follow(ctx context.Context, js jetstream.JetStream, stream string, r Range, ahead int) (*Feed, error) {
+	f := &Feed{js: js, stream: stream, r: r, ahead: ahead}
+	return f, f.open(ctx)
+}
+
+func (f *Feed) open(ctx context.Context) error {
+	f.Stop()
+	p, err := newPuller(ctx, f.js, f.stream, f.r, f.ahead)
+	if err != nil {
+		return fmt.Errorf("streams: following %s of %s: %w", f.r.Filter, f.stream, err)
+	}
+	f.p, f.asked = p, 0
+	return nil
+}
+
+// Next waits for the next message. A message that got lost on the way, or a
+// consumer that fell silent, is made up for by another consumer, from the message
+// after the last; ErrCut when that gives nothing either.
+func (f *Feed) Next(ctx context.Context) (*Message, error) {
+	for {
+		if f.p == nil {
+			if err := f.open(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if f.asked <= f.ahead/2 {
+			n := f.ahead - f.asked
+			if err := f.p.request(pullRequest{Batch: n, Expires: pullTime, Heartbeat: heartbeat}); err != nil {
+				return nil, fmt.Errorf("streams: following %s of %s: %w", f.r.Filter, f.stream, err)
+			}
+			f.asked += n
+		}
+		m, s, err := f.p.next(ctx, heartbeatLoss)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			if err := f.again(err); err != nil {
+				return nil, err
+			}
+		case m != nil:
+			f.asked, f.lost = max(f.asked-1, 0), 0
+			f.r.From, f.r.LastPerSubject = m.Sequence+1, false
+			if f.r.HeadersOnly {
+				m.Size = sizeOf(m.Header)
+			}
+			return m, nil
+		case s.code == statusHeartbeat:
+			f.lost = 0
+		case s.code == statusPartial || s.code == statusNone: // the pull's time is over
+			f.asked -= min(f.asked, int(s.pending))
+			if s.pending == 0 {
+				f.asked = 0
+			}
+			f.lost = 0
+		case s.code == statusNoResponders:
+			if err := wait(ctx, behindPause); err != nil {
+				return nil, ctx.Err()
+			}
+			fallthrough
+		default: // the consumer is gone, or its server is about to
+			if err := f.again(errors.New("NATS answered " + s.code + " " + s.reason)); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// maxLost is how many consumers in a row may give nothing, not even a heartbeat.
+const maxLost = 3
+
+func (f *Feed) again(why error) error {
+	f.Stop()
+	if f.lost++; f.lost < maxLost {
+		return nil
+	}
+	return fmt.Errorf("streams: following %s of %s: %w", f.r.Filter, f.stream, cut(context.Background(), why))
+}
+
+// Stop ends the feed's consumer.
+func (f *Feed) Stop() {
+	if f.p != nil {
+		f.p.close()
+		f.p = nil
+	}
+}

@@ -1,0 +1,52 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// LastSeq returns the last sequence of a stream, by its leader.
+func LastSeq(ctx context.Context, js jetstream.JetStream, stream string) (uint64, error) {
+	info, err := Info(ctx, js, stream)
+	if err != nil {
+		return 0, err
+	}
+	return info.State.LastSeq, nil
+}
+
+// Subjects lists the subjects of a stream that match a filter, with how many
+// messages each has.
+func Subjects(ctx context.Context, js jetstream.JetStream, stream, filter string) (map[string]uint64, error) {
+	info, err := Info(ctx, js, stream, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return nil, err
+	}
+	return info.State.Subjects, nil
+}
+
+// Info describes a stream, by its leader.
+func Info(ctx context.Context, js jetstream.JetStream, stream string, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	var err error
+	for range tries {
+		var s jetstream.Stream
+		if s, err = js.Stream(ctx, stream); err == nil && len(opts) == 0 {
+			return s.CachedInfo(), nil
+		}
+		if err == nil {
+			var info *jetstream.StreamInfo
+			if info, err = s.Info(ctx, opts...); err == nil {
+				return info, nil
+			}
+		}
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+	}
+	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+		err = cut(ctx, err)
+	}
+	return nil, fmt.Errorf("streams: %s: %w", stream, err)
+}
