@@ -27,7 +27,7 @@ func direct(ctx context.Context, js jetstream.JetStream, stream string, req getR
 		return end{}, err
 	}
 	nc := js.Conn()
-	inbox, answers := nc.NewRespInbox(), make(chan *nats.Msg, n+1)
+	inbox, answers := nc.NewInbox(), make(chan *nats.Msg, n+1)
 	sub, err := nc.ChanSubscribe(inbox, answers)
 	if err != nil {
 		return end{}, err

@@ -46,8 +46,11 @@ func lastHeaders(ctx context.Context, js jetstream.JetStream, stream, filter str
 		heads = append(heads, m)
 		return nil
 	})
-	if err != nil || missing == 0 {
-		return heads, nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if missing == 0 {
+		return heads, nil, nil
 	}
 	// What was counted and not given may be damaged: the leader tells, by subject.
 	subjects, err := Subjects(ctx, js, stream, filter)

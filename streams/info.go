@@ -31,15 +31,9 @@ func Subjects(ctx context.Context, js jetstream.JetStream, stream, filter string
 func Info(ctx context.Context, js jetstream.JetStream, stream string, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	var err error
 	for range tries {
-		var s jetstream.Stream
-		if s, err = js.Stream(ctx, stream); err == nil && len(opts) == 0 {
-			return s.CachedInfo(), nil
-		}
-		if err == nil {
-			var info *jetstream.StreamInfo
-			if info, err = s.Info(ctx, opts...); err == nil {
-				return info, nil
-			}
+		var info *jetstream.StreamInfo
+		if info, err = ask(ctx, js, stream, opts...); err == nil {
+			return info, nil
 		}
 		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 			break
@@ -49,4 +43,18 @@ func Info(ctx context.Context, js jetstream.JetStream, stream string, opts ...je
 		err = cut(ctx, err)
 	}
 	return nil, fmt.Errorf("streams: %s: %w", stream, err)
+}
+
+// ask bounds the wait: nats.go waits as long as ctx, when that has an end.
+func ask(ctx context.Context, js jetstream.JetStream, stream string, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	s, err := js.Stream(ctx, stream)
+	if err != nil || len(opts) == 0 {
+		if err != nil {
+			return nil, err
+		}
+		return s.CachedInfo(), nil
+	}
+	return s.Info(ctx, opts...)
 }

@@ -54,7 +54,9 @@ func newPuller(ctx context.Context, js jetstream.JetStream, stream string, r Ran
 	case r.LastPerSubject:
 		cfg.DeliverPolicy = jetstream.DeliverLastPerSubjectPolicy
 	}
-	cons, err := js.CreateConsumer(ctx, stream, cfg)
+	asked, cancel := context.WithTimeout(ctx, silence) // nats.go waits as long as ctx, without its own bound
+	defer cancel()
+	cons, err := js.CreateConsumer(asked, stream, cfg)
 	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) {
 			err = cut(ctx, err)
@@ -62,7 +64,7 @@ func newPuller(ctx context.Context, js jetstream.JetStream, stream string, r Ran
 		return nil, err
 	}
 	info := cons.CachedInfo()
-	p := &puller{js: js, stream: stream, name: info.Name, pending: info.NumPending, inbox: js.Conn().NewRespInbox(), answers: make(chan *nats.Msg, 2*ahead+16)}
+	p := &puller{js: js, stream: stream, name: info.Name, pending: info.NumPending, inbox: js.Conn().NewInbox(), answers: make(chan *nats.Msg, 2*ahead+16)}
 	if p.sub, err = js.Conn().ChanSubscribe(p.inbox, p.answers); err != nil {
 		p.close()
 		return nil, err
