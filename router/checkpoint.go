@@ -9,12 +9,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // loadCheckpoint reads the checkpoint on a routed subject and its sequence in
 // SHARDS; a lane nobody routed yet has the zero Checkpoint and sequence 0.
-func loadCheckpoint(ctx context.Context, shards jetstream.Stream, subject string) (schemas.Checkpoint, uint64, error) {
-	msg, err := shards.GetLastMsgForSubject(ctx, subject)
+func loadCheckpoint(ctx context.Context, js jetstream.JetStream, subject string) (schemas.Checkpoint, uint64, error) {
+	msg, err := streams.DecideLast(ctx, js, schemas.StreamShards, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return schemas.Checkpoint{}, 0, nil
 	}

@@ -89,7 +89,7 @@ func (l *lane) run(ctx context.Context) error {
 // rotations left.
 func (l *lane) start(ctx context.Context) error {
 	var err error
-	if l.cp, l.ckSeq, err = loadCheckpoint(ctx, l.shards, l.routed); err != nil {
+	if l.cp, l.ckSeq, err = loadCheckpoint(ctx, l.js, l.routed); err != nil {
 		return err
 	}
 	if l.ckSeq == 0 {

@@ -136,7 +136,7 @@ func (r *Router) drain(ctx context.Context, s stray) error {
 	}
 	l.judge.topic, l.judge.key = s.topic, r.cfg.PrivacyKey // it may be declared meanwhile
 	var err error
-	if l.cp, l.ckSeq, err = loadCheckpoint(ctx, l.shards, l.routed); err != nil {
+	if l.cp, l.ckSeq, err = loadCheckpoint(ctx, l.js, l.routed); err != nil {
 		return err
 	}
 	l.cp.Router = l.self

@@ -4,21 +4,35 @@
 //
 // # Model
 //
-// A message has a sequence in its stream and a subject. Read returns whole
-// messages of a filter; Headers returns their headers; LastMessages and LastOf
-// return the last message of each subject. FindFrame, FrameBefore, FindBehind and
-// FirstAfter find a sequence by halving.
+// A message has a sequence in its stream and a subject. There are three kinds of
+// read, by name, and two more ways to follow headers and what comes:
+//
+//	DecideAt, DecideNext, DecideLast   one message, by the stream's leader: what a decision hangs on
+//	Gather                             many messages, by any replica; the end is the leader's word
+//	Latest, LatestOf                   the last message of subjects, by a replica not below the leader's end
+//	Headers, LastHeaders, Frames       headers alone, through a consumer that ends with the call
+//	Follow                             a Feed without an end, in order
+//
+// FindFrame, FrameBefore, FindBehind and FirstAfter find a sequence by halving.
+//
+// # Complete or an error
+//
+// A read that returns nil gave everything, by the server's own count: each answer
+// names the message sent before it, and the end names the last. Silence is never an
+// end. What is missing is asked for again from where the answer was cut, and then
+// the read is ErrCut, which says what to do next.
 //
 // # Who is authoritative
 //
 // The server is. A sequence, a subject and a count of what follows are the
-// server's own values, never those that a publisher put into its message.
+// server's own values, never those that a publisher put into its message. In a
+// direct get both stand in one header block: parseDirect tells them apart, and asks
+// the leader where it cannot. A consumer writes them into the reply subject.
 //
 // # Failures
 //
-// An answer that ends before the server's count of what follows reaches zero is
-// ErrCut. A frame that does not exist is ErrNoFrame. A refused expectation is
-// reported by LostRace: read again. A stream that could lose events is ErrUnsafe.
-// Outages ends waits whose answer was lost with the connection (ErrDisconnected).
-// Every call ends with its context.
+// A frame that does not exist is ErrNoFrame. A refused expectation is reported by
+// LostRace: read again. A stream that could lose events is ErrUnsafe. Outages ends
+// waits whose answer was lost with the connection (ErrDisconnected). Every call ends
+// with its context.
 package streams
