@@ -100,7 +100,7 @@ func (r *Reader) knownEnd(ctx context.Context, e registry.Shard, t tail, routed 
 		return schemas.Tail{}, nil
 	}
 	// The tails were read before the checkpoints.
-	msg, err := r.shards.GetLastMsgForSubject(ctx, schemas.ShardSubject(e.Topic, e.Month, e.ID))
+	msg, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, schemas.ShardSubject(e.Topic, e.Month, e.ID))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return known, nil
 	}
