@@ -29,7 +29,7 @@ func Unpack(r io.Reader) (io.Reader, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	var out io.Reader = in
+	var out io.Reader
 	switch {
 	case bytes.HasPrefix(first, gzipMagic):
 		out, err = gzip.NewReader(in)
