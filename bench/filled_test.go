@@ -98,7 +98,7 @@ func sendFilling(ctx context.Context, cfg Config, start int64) error {
 	if err != nil {
 		return err
 	}
-	if pending, err := r.WaitStored(ctx, time.Minute); err != nil || pending > 0 {
+	if pending, err := r.WaitStored(ctx, []string{"app"}, time.Minute, nil); err != nil || pending > 0 {
 		return fmt.Errorf("%d events are not stored (%w)", pending, err)
 	}
 	return nil

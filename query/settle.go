@@ -8,26 +8,37 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// settlePoll is how often WaitStored looks: well below what a sink waits for
-// company.
-const settlePoll = 25 * time.Millisecond
+// settlePoll is how often a wait looks at first: well below what a sink waits for
+// company. Each look takes a quarter longer to come, up to settlePollMost: a look at
+// hundreds of shards must not compete with the sinks that fill them.
+const (
+	settlePoll     = 25 * time.Millisecond
+	settlePollMost = 250 * time.Millisecond
+)
 
-// WaitStored waits until everything that was accepted before the call can be
-// selected in SQL, at most for within, and returns how many of those events
-// cannot yet: 0 but for a slow or stopped router or sink.
-func (r *Reader) WaitStored(ctx context.Context, within time.Duration) (pending uint64, err error) {
+// WaitStored waits until everything that some topics accepted before the call can be
+// selected in SQL, for as long as there is progress. After stall without any it
+// returns how many of those events cannot be selected yet. heard, when not nil, is
+// told at every look.
+func (r *Reader) WaitStored(ctx context.Context, topics []string, stall time.Duration, heard func(pending uint64)) (pending uint64, err error) {
 	info, err := r.events.Info(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
 	}
-	topics, err := r.topicNames(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return r.WaitStoredUpTo(ctx, topics, info.State.LastSeq, within, nil)
+	moved, before := time.Now(), uint64(0)
+	return r.waitStored(ctx, topics, info.State.LastSeq, func(pending uint64) (enough bool) {
+		if heard != nil {
+			heard(pending)
+		}
+		if pending != before {
+			moved, before = time.Now(), pending
+		}
+		return time.Since(moved) >= stall
+	})
 }
 
-func (r *Reader) topicNames(ctx context.Context) ([]string, error) {
+// TopicNames returns the names of all topics.
+func (r *Reader) TopicNames(ctx context.Context) ([]string, error) {
 	topics, err := r.reg.Topics(ctx)
 	names := make([]string, len(topics))
 	for i, t := range topics {
@@ -41,7 +52,19 @@ func (r *Reader) topicNames(ctx context.Context) ([]string, error) {
 // how many of those events cannot yet; heard, when not nil, is told at every look.
 func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo uint64, within time.Duration, heard func(pending uint64)) (pending uint64, err error) {
 	deadline := time.Now().Add(within)
-	tick := time.NewTicker(settlePoll)
+	return r.waitStored(ctx, topics, upTo, func(pending uint64) bool {
+		if heard != nil {
+			heard(pending)
+		}
+		return time.Now().After(deadline)
+	})
+}
+
+// waitStored looks until everything is stored, or enough says that it has waited
+// enough.
+func (r *Reader) waitStored(ctx context.Context, topics []string, upTo uint64, enough func(pending uint64) bool) (pending uint64, err error) {
+	pause := settlePoll
+	tick := time.NewTimer(pause)
 	defer tick.Stop()
 	var tails []tail // once everything is routed: what comes later is not waited for
 	for asked := (time.Time{}); ; {
@@ -68,16 +91,15 @@ func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo uint6
 				return pending, err
 			}
 		}
-		if heard != nil {
-			heard(pending)
-		}
-		if pending == 0 || time.Now().After(deadline) {
+		if enough(pending) || pending == 0 {
 			return pending, nil
 		}
 		select {
 		case <-ctx.Done():
 			return pending, ctx.Err()
 		case <-tick.C:
+			pause = min(pause+pause/4, settlePollMost)
+			tick.Reset(pause)
 		}
 	}
 }
@@ -131,7 +153,7 @@ func (r *Reader) unrouted(ctx context.Context, topics []string, upTo uint64) (ui
 // unstored keeps the tails that are not stored yet and bounds their rows from
 // above: a shard of which nothing is known counts whole.
 func (r *Reader) unstored(ctx context.Context, tails []tail) (n uint64, left []tail, err error) {
-	heads := map[string]map[schemas.Shard]uint64{}
+	heads, floors := map[string]map[schemas.Shard]uint64{}, map[string]map[schemas.Shard]uint64{}
 	for _, t := range tails {
 		if heads[t.topic] == nil {
 			if heads[t.topic], err = r.db.Heads(ctx, t.topic); err != nil {
@@ -142,11 +164,17 @@ func (r *Reader) unstored(ctx context.Context, tails []tail) (n uint64, left []t
 		if head >= t.Pos {
 			continue
 		}
-		entry, err := r.reg.Shard(ctx, t.topic, t.month, t.shard)
-		if err != nil {
-			return 0, nil, err
+		if floors[t.topic] == nil { // one read for all, there may be hundreds
+			entries, err := r.reg.Shards(ctx, t.topic, 0)
+			if err != nil {
+				return 0, nil, err
+			}
+			floors[t.topic] = make(map[schemas.Shard]uint64, len(entries))
+			for i := range entries {
+				floors[t.topic][entries[i].ID] = entries[i].Floor
+			}
 		}
-		if max(head, entry.Floor) < t.Pos {
+		if max(head, floors[t.topic][t.shard]) < t.Pos {
 			left = append(left, t)
 			n += t.ShardRows * (t.Pos - head) / t.Pos
 		}

@@ -41,7 +41,7 @@ func (r *Reader) WaitRouted(ctx context.Context, within time.Duration) (pending 
 	if err != nil {
 		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
 	}
-	topics, err := r.topicNames(ctx)
+	topics, err := r.TopicNames(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -26,8 +26,9 @@ almanac_lag say what is stored of all topics. Without a statement, or with -, it
 is read from stdin.
 
 SQL sees what is stored in ClickHouse: an event a second or so after it was
-accepted. So the statement first waits until all that was accepted before it is
-stored, or for --wait at most. "almanac query" sees events at once.`,
+accepted. So the statement first waits until all that the topics it names accepted
+before it is stored, for as long as that goes on. When nothing is stored for --wait it
+answers without the rest, says so, and exits 3. "almanac query" sees events at once.`,
 		Example: `  almanac sql 'SELECT count(), uniqExact(id) FROM app'
   almanac sql -o csv 'SELECT ts, message FROM app ORDER BY ts DESC LIMIT 10'
   almanac sql -o parquet 'SELECT * FROM app' > app.parquet
@@ -37,7 +38,7 @@ stored, or for --wait at most. "almanac query" sees events at once.`,
 	}
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV, asParquet)
 	cmd.Flags().String("format", "", "`NAME` of a ClickHouse format, in place of -o")
-	cmd.Flags().String("wait", "2s", "`TIME` to wait at most for what was accepted to be stored; 0 for none")
+	cmd.Flags().String("wait", "15s", "`TIME` without progress after which it no longer waits for what was accepted to be stored; 0: do not wait")
 	cmd.Flags().String("max-time", "30s", "`TIME` the statement may take")
 	cmd.Flags().String("max-memory", "2GiB", "`SIZE` the statement may use")
 	cmd.Flags().Uint64("max-rows", query.DefaultSQLRows, "`ROWS` the answer may have, 10,000,000 at most")
@@ -91,7 +92,8 @@ func (a *app) sql(ctx context.Context, cmd *cobra.Command, args []string) error 
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	if err := a.waitStored(ctx, cmd, r); err != nil {
+	short, err := a.waitStored(ctx, cmd, r, req.SQL)
+	if err != nil {
 		return err
 	}
 	req.User, req.Password = c.readerUser, c.readerPassword
@@ -110,6 +112,9 @@ func (a *app) sql(ctx context.Context, cmd *cobra.Command, args []string) error 
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the answer is cut off: ClickHouse failed on the way, most often by a limit (--max-time, --max-memory, --max-rows): %w", err)
+	}
+	if err == nil && short {
+		return errPartial
 	}
 	return err
 }
@@ -213,19 +218,42 @@ func asArray(w io.Writer, lines io.Reader) error {
 	return out.Flush()
 }
 
-// waitStored waits for accepted events to be stored, and says when they are not.
-func (a *app) waitStored(ctx context.Context, cmd *cobra.Command, r *query.Reader) error {
+// waitStored waits for what a statement may read to be stored, and says when some of
+// it is not.
+func (a *app) waitStored(ctx context.Context, cmd *cobra.Command, r *query.Reader, sql string) (short bool, err error) {
 	text, _ := cmd.Flags().GetString("wait")
-	within, ok := parseSpan(text)
+	stall, ok := parseSpan(text)
 	if !ok {
-		return usageError{fmt.Errorf("--wait %q is no length of time, such as 2s", text)}
+		return false, usageError{fmt.Errorf("--wait %q is no length of time, such as 15s", text)}
 	}
-	if within <= 0 {
-		return nil
+	if stall <= 0 {
+		return false, nil
 	}
-	pending, err := r.WaitStored(ctx, within)
-	if err == nil && pending > 0 {
-		a.note("about %d events accepted before this are not stored yet: the answer lacks them", pending)
+	all, err := r.TopicNames(ctx)
+	if err != nil {
+		return false, err
 	}
-	return err
+	topics := query.TopicsNamed(sql, all)
+	if len(topics) == 0 {
+		return false, nil
+	}
+	tell, began, drawn := func(uint64) {}, time.Now(), false
+	if terminal(a.stderr) {
+		tell = func(pending uint64) {
+			if time.Since(began) > progressEvery {
+				drawn = true
+				_, _ = fmt.Fprintf(a.stderr, "\r\x1b[Kwaiting until about %s stored", plural(pending, "event"))
+			}
+		}
+	}
+	pending, err := r.WaitStored(ctx, topics, stall, tell)
+	if drawn {
+		_, _ = fmt.Fprint(a.stderr, "\r\x1b[K")
+	}
+	if err != nil || pending == 0 {
+		return false, err
+	}
+	a.note("the answer is short: about %s of %s, accepted before the statement, not stored yet, and none was stored for %s. `almanac doctor` says what is wrong; `almanac query` sees them",
+		plural(pending, "event"), strings.Join(topics, ", "), stall)
+	return true, nil
 }
