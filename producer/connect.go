@@ -110,7 +110,7 @@ func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
 	select {
 	case r := <-dialled:
 		if r.err != nil {
-			return nil, fmt.Errorf("%w to NATS at %s: %w", ErrConnect, url, r.err)
+			return nil, fmt.Errorf("%w to NATS at %s: %w", ErrConnect, schemas.MaskedURL(url), schemas.MaskedError(r.err))
 		}
 		return r.nc, nil
 	case <-ctx.Done():
@@ -119,7 +119,7 @@ func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
 				r.nc.Close()
 			}
 		}()
-		return nil, fmt.Errorf("%w to NATS at %s: %w", ErrConnect, url, context.Cause(ctx))
+		return nil, fmt.Errorf("%w to NATS at %s: %w", ErrConnect, schemas.MaskedURL(url), context.Cause(ctx))
 	}
 }
 

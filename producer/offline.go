@@ -184,6 +184,19 @@ func sameTopic(had, has schemas.Topic) error {
 	return nil
 }
 
+// LeaveTopic keeps a topic's descriptor below a spool directory that does not know the
+// topic yet, so that the first start with the policy Spool needs no server.
+func LeaveTopic(spoolDir string, t schemas.Topic) error {
+	text, err := json.Marshal(t)
+	if err == nil {
+		err = spool.LeaveTopic(filepath.Join(spoolDir, t.Name), text)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the topic's descriptor for a spool: %w", err)
+	}
+	return nil
+}
+
 func keepTopic(s *spool.Spool, t schemas.Topic) error {
 	text, err := json.Marshal(t)
 	if err == nil {

@@ -54,7 +54,7 @@ func Open(dsn string) (*DB, error) {
 func OpenBy(dsn string, dial Dial) (*DB, error) {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%w: %q; give its HTTP interface, http://user:password@host:8123/database", ErrDSN, redacted(dsn))
+		return nil, fmt.Errorf("%w: %q; give its HTTP interface, http://user:password@host:8123/database", ErrDSN, schemas.MaskedURL(dsn))
 	}
 	db := &DB{Database: strings.Trim(u.Path, "/"), base: u.Scheme + "://" + u.Host, user: u.User.Username()}
 	if db.Database == "" {
@@ -89,7 +89,7 @@ func OpenBy(dsn string, dial Dial) (*DB, error) {
 		opts.TLS = tlsConfig()
 	}
 	if db.conn, err = clickhouse.Open(opts); err != nil {
-		return nil, fmt.Errorf("%w: %q: %w", ErrDSN, redacted(dsn), err)
+		return nil, fmt.Errorf("%w: %q: %w", ErrDSN, schemas.MaskedURL(dsn), err)
 	}
 	return db, nil
 }
@@ -101,14 +101,6 @@ const (
 	readTimeout = 60 * time.Second
 	maxConns    = 32
 )
-
-func redacted(dsn string) string {
-	u, err := url.Parse(dsn)
-	if err != nil {
-		return "(not readable)"
-	}
-	return u.Redacted()
-}
 
 // Close drops the connections.
 func (db *DB) Close() error {

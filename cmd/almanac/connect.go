@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -96,7 +97,7 @@ const syncQueueLen = 2048
 func dialNATS(url string, opts ...nats.Option) (*nats.Conn, error) {
 	nc, err := nats.Connect(url, append([]nats.Option{nats.SyncQueueLen(syncQueueLen)}, opts...)...)
 	if err != nil {
-		return nil, fmt.Errorf("NATS at %s: %w", masked(url), err)
+		return nil, fmt.Errorf("NATS at %s: %w", schemas.MaskedURL(url), schemas.MaskedError(err))
 	}
 	return nc, nil
 }
@@ -148,7 +149,7 @@ func open(ctx context.Context, s *settings) (*session, *query.Reader, error) {
 func (a *app) tellTarget(c *session) {
 	text := "on NATS " + c.nc.ConnectedAddr()
 	if c.clickhouse != "" {
-		text += " and ClickHouse " + masked(c.clickhouse)
+		text += " and ClickHouse " + schemas.MaskedURL(c.clickhouse)
 	}
 	if c.dir != "" {
 		text += ", the almanac up on " + c.dir

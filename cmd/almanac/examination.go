@@ -47,7 +47,7 @@ func (e *examination) all(ctx context.Context) {
 	if d.dir == "" {
 		where = "named by the settings"
 	}
-	if !e.verdict("addresses", err, "", "%s: NATS %s, ClickHouse %s", where, masked(d.nats), masked(d.clickhouse)) {
+	if !e.verdict("addresses", err, "", "%s: NATS %s, ClickHouse %s", where, schemas.MaskedURL(d.nats), schemas.MaskedURL(d.clickhouse)) {
 		return
 	}
 	e.process(ctx, d)
@@ -106,7 +106,7 @@ func (e *examination) nats(ctx context.Context, d endpoints) bool {
 	}
 	e.c = c
 	rtt, err := c.nc.RTT()
-	e.verdict("NATS", err, "", "%s at %s, %s away", c.nc.ConnectedServerVersion(), masked(d.nats), rtt.Round(time.Microsecond))
+	e.verdict("NATS", err, "", "%s at %s, %s away", c.nc.ConnectedServerVersion(), schemas.MaskedURL(d.nats), rtt.Round(time.Microsecond))
 	info, err := c.reg.JetStream().AccountInfo(ctx)
 	if err != nil {
 		e.verdict("JetStream", err, doStoreOff, "")

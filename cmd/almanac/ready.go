@@ -18,7 +18,7 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 	took = took.Round(10 * time.Millisecond)
 	promise := "an event is acknowledged once it is on disk (fsync)"
 	if n.servers.nats == nil {
-		promise = "an event is acknowledged as the NATS server at " + masked(n.s.NATS) + " is set up to"
+		promise = "an event is acknowledged as the NATS server at " + schemas.MaskedURL(n.s.NATS) + " is set up to"
 	}
 	httpURL := "off"
 	if n.http != nil {
@@ -30,12 +30,12 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 		for _, t := range n.topics {
 			topics[t.Name] = kept(t) + private(t)
 		}
-		n.log.Info().Str("data", n.dir.Path()).Str("nats", masked(n.servers.natsURL())).
+		n.log.Info().Str("data", n.dir.Path()).Str("nats", schemas.MaskedURL(n.servers.natsURL())).
 			Str("clickhouse_http", e.HTTPURL()).Str("clickhouse_tcp", e.TCPAddr()).Str("http", httpURL).
 			Str("engine", e.Version()).Interface("topics", topics).Str("promise", promise).Dur("took", took).Msg("ready")
 		return
 	}
-	nats := masked(n.servers.natsURL())
+	nats := schemas.MaskedURL(n.servers.natsURL())
 	if n.servers.nats != nil {
 		nats += "  (embedded " + server.VERSION + ")"
 	}

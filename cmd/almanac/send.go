@@ -121,6 +121,11 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 		a.note("the message of each event is the whole line, which keeps in clear what the rules of topic %s take out of %s: pass --drop-raw, or declare a rule for message",
 			topic.Name, strings.Join(kept, ", "))
 	}
+	if s.Full != fullSpool && (d.dir != "" || s.values["spool_dir"].origin != "default") {
+		if err := producer.LeaveTopic(s.SpoolDir, p.Topic()); err != nil && !quiet {
+			a.note("note: the first send with --full spool will need the server: %v", err)
+		}
+	}
 	job := &sending{p: p, opts: opts, tally: t, patience: patience, spool: s.Full == fullSpool}
 	if terminal(a.stderr) && !quiet {
 		job.progress = newProgress(a.stderr, args[0], total, t)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -306,23 +305,5 @@ func (k *key) shown(text string) string {
 	if k.name == "pii_key" {
 		return "xxxxx"
 	}
-	return masked(text)
-}
-
-// masked is a URL, or several with commas between, without passwords and tokens.
-func masked(text string) string {
-	parts := strings.Split(text, ",")
-	for i, part := range parts {
-		u, err := url.Parse(part)
-		switch {
-		case err != nil:
-			parts[i] = "(not readable)"
-		case u.User != nil:
-			if _, has := u.User.Password(); !has && u.Scheme != "http" && u.Scheme != "https" {
-				u.User = url.User("xxxxx") // a NATS token stands where a user does
-			}
-			parts[i] = u.Redacted()
-		}
-	}
-	return strings.Join(parts, ",")
+	return schemas.MaskedURL(text)
 }

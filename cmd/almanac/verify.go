@@ -66,6 +66,9 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 	if rep.Erased > 0 {
 		rest += ", or was erased"
 	}
+	if rep.Discarded > 0 {
+		rest += ", or was discarded with its dead letter"
+	}
 	a.note("proven: every accepted event is stored once, on its way, or kept as a dead letter%s", rest)
 	return nil
 }
@@ -78,6 +81,9 @@ func (a *app) printReport(rep *query.Report) error {
 	if rep.Erased > 0 {
 		columns = append(columns, "erased")
 	}
+	if rep.Discarded > 0 {
+		columns = append(columns, "discarded")
+	}
 	t := newTable(append([]string{"topic"}, columns...)...)
 	numbers(t, columns...)
 	row := func(topic string, shards any, n query.Totals) {
@@ -87,6 +93,9 @@ func (a *app) printReport(rep *query.Report) error {
 		}
 		if rep.Erased > 0 {
 			r = append(r, n.Erased)
+		}
+		if rep.Discarded > 0 {
+			r = append(r, n.Discarded)
 		}
 		t.AppendRow(r)
 	}
