@@ -26,7 +26,7 @@ func (r *Reader) WaitStored(ctx context.Context, topics []string, stall time.Dur
 		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
 	}
 	moved, before := time.Now(), uint64(0)
-	return r.waitStored(ctx, topics, info.State.LastSeq, func(pending uint64) (enough bool) {
+	return r.waitStored(ctx, topics, info.State.LastSeq, stall > 0, func(pending uint64) (enough bool) {
 		if heard != nil {
 			heard(pending)
 		}
@@ -52,7 +52,7 @@ func (r *Reader) TopicNames(ctx context.Context) ([]string, error) {
 // how many of those events cannot yet; heard, when not nil, is told at every look.
 func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo uint64, within time.Duration, heard func(pending uint64)) (pending uint64, err error) {
 	deadline := time.Now().Add(within)
-	return r.waitStored(ctx, topics, upTo, func(pending uint64) bool {
+	return r.waitStored(ctx, topics, upTo, within > 0, func(pending uint64) bool {
 		if heard != nil {
 			heard(pending)
 		}
@@ -61,14 +61,14 @@ func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo uint6
 }
 
 // waitStored looks until everything is stored, or enough says that it has waited
-// enough.
-func (r *Reader) waitStored(ctx context.Context, topics []string, upTo uint64, enough func(pending uint64) bool) (pending uint64, err error) {
+// enough. waits: it is more than one look, which sinks may hear of.
+func (r *Reader) waitStored(ctx context.Context, topics []string, upTo uint64, waits bool, enough func(pending uint64) bool) (pending uint64, err error) {
 	pause := settlePoll
 	tick := time.NewTimer(pause)
 	defer tick.Stop()
 	var tails []tail // once everything is routed: what comes later is not waited for
 	for asked := (time.Time{}); ; {
-		if within > 0 && time.Since(asked) > waitingEvery {
+		if waits && time.Since(asked) > waitingEvery {
 			asked = time.Now()
 			r.sayWaiting(topics)
 		}
