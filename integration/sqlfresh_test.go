@@ -43,7 +43,7 @@ func TestSQLFreshReaderWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	pending, err := r.WaitStored(t.Context(), patience*30*time.Second)
+	pending, err := r.WaitStored(t.Context(), []string{"slow"}, patience*30*time.Second, nil)
 	if err != nil || pending != 0 {
 		t.Fatalf("%d events wait after %s: %v", pending, time.Since(began), err)
 	}
