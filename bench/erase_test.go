@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/query/erase"
 )
 
 // BenchmarkErase erases users from 10 M rows in some 200 shards, most of them closed:
@@ -24,7 +24,7 @@ func BenchmarkErase(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x, err := erase.New(b.Context(), erase.Config{Registry: cfg.Registry, Reader: r, DB: cfg.DB})
+	x, err := erasure.New(b.Context(), erasure.Config{Registry: cfg.Registry, Reader: r, DB: cfg.DB})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func BenchmarkErase(b *testing.B) {
 				}
 				before = partsOf(b, &cfg)
 				began := time.Now()
-				e, err := x.Start(b.Context(), erase.Request{Topic: "app", Users: []string{fmt.Sprintf(c.user, n)}})
+				e, err := x.Start(b.Context(), erasure.Request{Topic: "app", Users: []string{fmt.Sprintf(c.user, n)}})
 				if err == nil {
 					e, err = x.Run(b.Context(), e.Topic, e.ID)
 				}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
-	"github.com/almanac-events/almanac/query/repair"
+	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"

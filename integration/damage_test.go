@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/query/erase"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
@@ -127,7 +127,7 @@ func TestShardForked(t *testing.T) {
 	e.stored("app", 3, 30*time.Second)
 	// Somebody else's erasure, which covers the frame, excuses nothing.
 	x := e.eraser()
-	job, err := x.Start(t.Context(), erase.Request{Topic: "app", Users: []string{"v"}})
+	job, err := x.Start(t.Context(), erasure.Request{Topic: "app", Users: []string{"v"}})
 	if err == nil {
 		_, err = x.Run(t.Context(), "app", job.ID)
 	}

@@ -13,21 +13,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/query/erase"
-	"github.com/almanac-events/almanac/query/replay"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
 )
 
-func (e *env) eraser(change ...func(*erase.Config)) *erase.Eraser {
+func (e *env) eraser(change ...func(*erasure.Config)) *erasure.Eraser {
 	e.t.Helper()
-	cfg := erase.Config{Registry: e.reg, Reader: e.reader(), DB: e.db, Within: patience * time.Minute}
+	cfg := erasure.Config{Registry: e.reg, Reader: e.reader(), DB: e.db, Within: patience * time.Minute}
 	for _, c := range change {
 		c(&cfg)
 	}
-	x, err := erase.New(e.t.Context(), cfg)
+	x, err := erasure.New(e.t.Context(), cfg)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func (e *env) eraser(change ...func(*erase.Config)) *erase.Eraser {
 }
 
 // erase erases what a request names, to the end.
-func (e *env) erase(req erase.Request) registry.Erasure {
+func (e *env) erase(req erasure.Request) registry.Erasure {
 	e.t.Helper()
 	x := e.eraser()
 	job, err := x.Start(e.t.Context(), req)
@@ -127,7 +127,7 @@ func TestEraseUser(t *testing.T) {
 	e.stored("app", 10_000, 30*time.Second)
 	before := e.closed("app", 30*time.Second)
 
-	job := e.erase(erase.Request{Topic: "app", Users: []string{"u-7"}, Reason: "request 4711"})
+	job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}, Reason: "request 4711"})
 	if job.Rows != 137 || job.Shards != 4 {
 		t.Errorf("%d rows in %d shards, want 137 in 4", job.Rows, job.Shards)
 	}
@@ -167,11 +167,11 @@ func TestEraseUser(t *testing.T) {
 	}
 	e.stored("app", 9869, 30*time.Second)
 	// Once more: of what came afterwards only.
-	if job = e.erase(erase.Request{Topic: "app", Users: []string{"u-7"}}); job.Rows != 5 {
+	if job = e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}}); job.Rows != 5 {
 		t.Errorf("the second time %d rows went, want 5", job.Rows)
 	}
 	// And by a filter, with nothing to find.
-	if job = e.erase(erase.Request{Topic: "app", Where: "attributes.ip = '10.0.0.200'"}); job.Rows != 0 || job.Shards != 0 {
+	if job = e.erase(erasure.Request{Topic: "app", Where: "attributes.ip = '10.0.0.200'"}); job.Rows != 0 || job.Shards != 0 {
 		t.Errorf("nothing matches, %d rows went", job.Rows)
 	}
 	if rep = e.verify(10_006); rep.Erased != 142 {
@@ -218,7 +218,7 @@ func (e *env) eraseKilledAt(point, user string) uint64 {
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
 	var killed atomic.Bool
-	dying := e.eraser(func(c *erase.Config) {
+	dying := e.eraser(func(c *erasure.Config) {
 		c.Crash = func(at string) {
 			if at == point { // whatever it does from now on fails
 				killed.Store(true)
@@ -226,7 +226,7 @@ func (e *env) eraseKilledAt(point, user string) uint64 {
 			}
 		}
 	})
-	job, err := dying.Start(ctx, erase.Request{Topic: "app", Users: []string{user}})
+	job, err := dying.Start(ctx, erasure.Request{Topic: "app", Users: []string{user}})
 	if err != nil {
 		t.Error(err)
 		return 0
@@ -268,7 +268,7 @@ func TestReplayAfterErasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if job := e.erase(erase.Request{Topic: "app", Users: []string{"u-7"}}); job.Rows != mine {
+	if job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}}); job.Rows != mine {
 		t.Fatalf("%d rows went, want %d", job.Rows, mine)
 	}
 	without := func(what string, lines []string) {

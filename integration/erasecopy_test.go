@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
-	"github.com/almanac-events/almanac/query/erase"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
 )
@@ -48,7 +48,7 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 	exec("CREATE TABLE %s.copy AS %s", schemas.QuoteName(e.srv.Database), e.table("app"))
 	exec("INSERT INTO %s.copy SELECT * FROM %s", schemas.QuoteName(e.srv.Database), e.table("app"))
 
-	job := e.erase(erase.Request{Topic: "app", Users: []string{"u-7"}})
+	job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
 	entry, err := e.reg.Shard(t.Context(), "app", shard.Month, shard.ID)
 	if err != nil || job.Rows != 30 || entry.Floor == 0 {
 		t.Fatalf("%+v, floor %d (%v): the user's rows alone carried the head", job, entry.Floor, err)
@@ -108,7 +108,7 @@ func TestEraseAtTheFenceAndPurge(t *testing.T) {
 	log("u-7", 5)
 	e.publish("events.app.2026-02.0", `{"ts":"2026-03-01T00:00:00Z","user_id":"u-7","message":"secret of u-7, of another month"}`)
 	x := e.eraser()
-	job, err := x.Start(t.Context(), erase.Request{Topic: "app", Users: []string{"u-7"}})
+	job, err := x.Start(t.Context(), erasure.Request{Topic: "app", Users: []string{"u-7"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,13 +164,13 @@ func TestEraseAtTheFenceAndPurge(t *testing.T) {
 		t.Errorf("%+v, %v", proof, err)
 	}
 	// Frames of its time are still there: the entry is kept, unless somebody insists.
-	if err := x.Forget(t.Context(), "app", job.ID, false); !errors.Is(err, erase.ErrHeld) {
+	if err := x.Forget(t.Context(), "app", job.ID, false); !errors.Is(err, erasure.ErrHeld) {
 		t.Errorf("forgotten while the streams hold frames of its time: %v", err)
 	}
 	if err := x.Forget(t.Context(), "app", job.ID, true); err != nil {
 		t.Error(err)
 	}
-	if _, err := x.Find(t.Context(), job.ID); !errors.Is(err, erase.ErrRequest) {
+	if _, err := x.Find(t.Context(), job.ID); !errors.Is(err, erasure.ErrRequest) {
 		t.Errorf("it was forgotten: %v", err)
 	}
 	if got := e.found("app", "user_id = 'u-7'"); got != 3 {

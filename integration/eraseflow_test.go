@@ -8,8 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
-	"github.com/almanac-events/almanac/query/erase"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
@@ -53,7 +53,7 @@ func TestEraseWhileEventsFlow(t *testing.T) {
 		}
 	})
 	x := e.eraser()
-	job, err := x.Start(t.Context(), erase.Request{Topic: "app", Users: []string{"u-7"}})
+	job, err := x.Start(t.Context(), erasure.Request{Topic: "app", Users: []string{"u-7"}})
 	if err == nil {
 		job, err = x.Run(t.Context(), "app", job.ID)
 	}
@@ -84,7 +84,7 @@ func TestEraseAllBelowTheFence(t *testing.T) {
 	send()
 	send()
 	x := e.eraser()
-	job, err := x.Start(t.Context(), erase.Request{Topic: "app", Users: []string{"u-7"}})
+	job, err := x.Start(t.Context(), erasure.Request{Topic: "app", Users: []string{"u-7"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/intake"
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/query/erase"
-	"github.com/almanac-events/almanac/query/replay"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -75,7 +75,7 @@ func TestEraseTouchesItsShardsAlone(t *testing.T) {
 	if len(before) != 20 || len(theirs) != 2 {
 		t.Fatalf("%d partitions, %d with the user; want 20 and 2: %s", len(before), len(theirs), describe(shards))
 	}
-	if job := e.erase(erase.Request{Topic: "app", Users: []string{"u-7"}}); job.Rows != 3 || job.Shards != 2 {
+	if job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}}); job.Rows != 3 || job.Shards != 2 {
 		t.Errorf("%d rows in %d shards went, want 3 in 2", job.Rows, job.Shards)
 	}
 	after := e.parts("app")
@@ -133,15 +133,15 @@ func TestEraseRealLog(t *testing.T) {
 	gone := uint64(0)
 	var filters []string
 	for _, c := range []struct {
-		req     erase.Request
+		req     erasure.Request
 		sql     string
 		filter  string // the same for those who read
 		atLeast uint64
 		dropped bool
 	}{
-		{erase.Request{Users: []string{"elastic_user_0"}}, "user_id = 'elastic_user_0'", "user_id = 'elastic_user_0'", 100, false},
-		{erase.Request{Where: "attributes.ip = '85.245.107.41'"}, "attributes['ip'] = '85.245.107.41'", "attributes.ip = '85.245.107.41'", 300, false},
-		{erase.Request{From: from, To: to},
+		{erasure.Request{Users: []string{"elastic_user_0"}}, "user_id = 'elastic_user_0'", "user_id = 'elastic_user_0'", 100, false},
+		{erasure.Request{Where: "attributes.ip = '85.245.107.41'"}, "attributes['ip'] = '85.245.107.41'", "attributes.ip = '85.245.107.41'", 300, false},
+		{erasure.Request{From: from, To: to},
 			fmt.Sprintf("ts BETWEEN toDateTime64('%s', 9, 'UTC') AND toDateTime64('%s', 9, 'UTC')", from.Format(layout), to.Format(layout)),
 			fmt.Sprintf("ts >= '%s' AND ts <= '%s'", from.Format(time.RFC3339Nano), to.Format(time.RFC3339Nano)), 100, true},
 	} {

@@ -11,22 +11,22 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/maintenance/deadletters"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/query/letters"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
 
 // settle settles letters and says what became of how many.
-func (e *env) settle(q letters.Request) map[string]int {
+func (e *env) settle(q deadletters.Request) map[string]int {
 	e.t.Helper()
 	nc := e.connect()
-	d, err := letters.New(e.t.Context(), nc, e.registry(nc), nil, e.db)
+	d, err := deadletters.New(e.t.Context(), nc, e.registry(nc), nil, e.db)
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	did := map[string]int{}
-	if err := d.Settle(e.t.Context(), q, func(o letters.Outcome) error { did[o.Did]++; return nil }); err != nil {
+	if err := d.Settle(e.t.Context(), q, func(o deadletters.Outcome) error { did[o.Did]++; return nil }); err != nil {
 		e.t.Fatal(err)
 	}
 	return did
@@ -75,14 +75,14 @@ func TestDeadLettersSettled(t *testing.T) {
 		}
 		return err
 	})
-	if did := e.settle(letters.Request{Topic: "app"}); did[letters.Kept] != frames+2 || did[letters.Retried] != 1 {
+	if did := e.settle(deadletters.Request{Topic: "app"}); did[deadletters.Kept] != frames+2 || did[deadletters.Retried] != 1 {
 		t.Errorf("before the schema is known: %v, want only the wrong month to go", did)
 	}
 	if _, _, err := e.reg.Apply(t.Context(), newer, false); err != nil {
 		t.Fatal(err)
 	}
-	dry := e.settle(letters.Request{Topic: "app", DryRun: true})
-	if dry[letters.Retried] != frames+1 || dry[letters.Kept] != 1 {
+	dry := e.settle(deadletters.Request{Topic: "app", DryRun: true})
+	if dry[deadletters.Retried] != frames+1 || dry[deadletters.Kept] != 1 {
 		t.Errorf("dry run: %v", dry)
 	}
 	all := e.messages(schemas.StreamShards, schemas.DeadSubject("app"))
@@ -94,11 +94,11 @@ func TestDeadLettersSettled(t *testing.T) {
 	if unknown < 0 {
 		t.Fatalf("none of %d letters is of an unknown schema", len(all))
 	}
-	e.settle(letters.Request{Topic: "app", Seq: all[unknown].Sequence})
-	if did := e.settle(letters.Request{Topic: "app", Reason: "unknown-schema"}); did[letters.Retried] != frames-1 {
+	e.settle(deadletters.Request{Topic: "app", Seq: all[unknown].Sequence})
+	if did := e.settle(deadletters.Request{Topic: "app", Reason: "unknown-schema"}); did[deadletters.Retried] != frames-1 {
 		t.Errorf("by reason: %v", did)
 	}
-	if did := e.settle(letters.Request{Topic: "app"}); did[letters.Retried] != 1 || did[letters.Kept] != 1 {
+	if did := e.settle(deadletters.Request{Topic: "app"}); did[deadletters.Retried] != 1 || did[deadletters.Kept] != 1 {
 		t.Errorf("the rest: %v", did)
 	}
 	e.stored("app", dead-1, 20*time.Second)
@@ -109,7 +109,7 @@ func TestDeadLettersSettled(t *testing.T) {
 		t.Errorf("%d messages were sent again, want %d", len(again), frames+2)
 	}
 	e.sendAgain(again)
-	if did := e.settle(letters.Request{Topic: "app", Drop: true}); did[letters.Dropped] != 1 {
+	if did := e.settle(deadletters.Request{Topic: "app", Drop: true}); did[deadletters.Dropped] != 1 {
 		t.Errorf("drop: %v", did)
 	}
 	eventually(t, 20*time.Second, func() error {
@@ -124,11 +124,11 @@ func TestDeadLettersSettled(t *testing.T) {
 		t.Errorf("%d messages, want %d", got, dead-1)
 	}
 	nc := e.connect()
-	d, err := letters.New(t.Context(), nc, e.registry(nc), nil, nil)
+	d, err := deadletters.New(t.Context(), nc, e.registry(nc), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = d.Settle(t.Context(), letters.Request{Topic: "app", Seq: 1}, func(letters.Outcome) error { return nil })
+	err = d.Settle(t.Context(), deadletters.Request{Topic: "app", Seq: 1}, func(deadletters.Outcome) error { return nil })
 	if !errors.Is(err, query.ErrNoDeadLetter) || !errors.Is(err, query.ErrRequest) {
 		t.Errorf("no such letter: %v", err)
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/query/erase"
-	"github.com/almanac-events/almanac/query/letters"
+	"github.com/almanac-events/almanac/maintenance/deadletters"
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -49,7 +49,7 @@ func TestDeadLettersLeaveOut(t *testing.T) {
 		return err
 	})
 	x := e.eraser()
-	job, err := x.Start(t.Context(), erase.Request{Topic: "app", Users: []string{"u-2"}})
+	job, err := x.Start(t.Context(), erasure.Request{Topic: "app", Users: []string{"u-2"}})
 	if err == nil {
 		job, err = x.Run(t.Context(), "app", job.ID)
 	}
@@ -59,14 +59,14 @@ func TestDeadLettersLeaveOut(t *testing.T) {
 	if _, _, err := e.reg.Apply(t.Context(), newer, false); err != nil {
 		t.Fatal(err)
 	}
-	if did := e.settle(letters.Request{Topic: "app"}); did[letters.Retried] != 1 || did[letters.Kept] != 1 {
+	if did := e.settle(deadletters.Request{Topic: "app"}); did[deadletters.Retried] != 1 || did[deadletters.Kept] != 1 {
 		t.Errorf("%v, want the stale one kept", did)
 	}
 	e.stored("app", 3+3, 30*time.Second)
 	if n := e.count("SELECT count() FROM %s WHERE user_id = 'u-2'", e.table("app")); n != 0 {
 		t.Errorf("%d events of the erased user came back", n)
 	}
-	if did := e.settle(letters.Request{Topic: "app", Drop: true}); did[letters.Dropped] != 1 {
+	if did := e.settle(deadletters.Request{Topic: "app", Drop: true}); did[deadletters.Dropped] != 1 {
 		t.Errorf("drop: %v", did)
 	}
 	eventually(t, 20*time.Second, func() error {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/producer"
-	"github.com/almanac-events/almanac/query/erase"
-	"github.com/almanac-events/almanac/query/repair"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -144,7 +144,7 @@ func TestEngineDirectoryPutBack(t *testing.T) {
 	// Under a sink that lives.
 	o.sink()
 	o.closed("app", 30*time.Second)
-	job := o.erase(erase.Request{Topic: "app", Users: []string{"u-7"}})
+	job := o.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
 	o.verify(80)
 	want = o.rowsHash("app")
 	o.putBack(older)

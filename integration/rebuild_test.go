@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/query/erase"
-	"github.com/almanac-events/almanac/query/rebuild"
+	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/maintenance/rebuild"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -170,7 +170,7 @@ func TestRebuildErased(t *testing.T) {
 	const n, mine = 1000, 20 // of each of fifty users
 	e.fill("app", n, feb(1, 2))
 	e.stored("app", n, 20*time.Second)
-	e.erase(erase.Request{Topic: "app", Users: []string{"u-7"}})
+	e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
 	nc := e.connect()
 	cfg := rebuild.Config{NATS: nc, Registry: e.registry(nc), DB: e.db}
 	res, err := rebuild.Run(t.Context(), cfg, "app", true)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/query/replay"
+	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )

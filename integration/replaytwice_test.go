@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/query/replay"
+	"github.com/almanac-events/almanac/replay"
 )
 
 // Issue 13, line 11: the same replay into a topic, run again, adds what was routed

@@ -10,9 +10,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/query/erase"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -87,7 +87,7 @@ func TestStandingWhileErased(t *testing.T) {
 	e.stored("app", 1, 20*time.Second)
 	e.frameOf("gone")
 	e.stored("app", 2, 20*time.Second)
-	e.erase(erase.Request{Topic: "app", Users: []string{"gone"}})
+	e.erase(erasure.Request{Topic: "app", Users: []string{"gone"}})
 	e.sees(r, "kept")
 }
 
@@ -102,7 +102,7 @@ func TestStandingBeforeAllWasErased(t *testing.T) {
 	e.router()
 	e.sink()
 	e.stored("app", 2, 20*time.Second)
-	e.erase(erase.Request{Topic: "app", Users: []string{"gone"}})
+	e.erase(erasure.Request{Topic: "app", Users: []string{"gone"}})
 	e.sees(r, "kept")
 }
 
@@ -151,7 +151,7 @@ func TestErasedIsSentAgain(t *testing.T) {
 	subject := schemas.EventsSubject("app", schemas.MonthOf(at.UnixNano()), 0)
 	e.publish(subject, string(payload), headersOf(f)...)
 	e.stored("app", 1, 20*time.Second)
-	e.erase(erase.Request{Topic: "app", Users: []string{"gone"}})
+	e.erase(erasure.Request{Topic: "app", Users: []string{"gone"}})
 	stop()
 	e.publish(subject, string(payload), headersOf(f)...)
 	e.sees(e.reader())

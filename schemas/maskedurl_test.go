@@ -22,7 +22,7 @@ func TestMaskedURL(t *testing.T) {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
-	_, err := url.Parse("nats://u:hush\x7f@one")
+	_, err := url.Parse("nats://u:hush" + string(rune(0x7f)) + "@one")
 	if err == nil || strings.Contains(MaskedError(err).Error(), "hush") {
 		t.Errorf("%v", MaskedError(err))
 	}

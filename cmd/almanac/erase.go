@@ -9,8 +9,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/query/erase"
 	"github.com/almanac-events/almanac/registry"
 )
 
@@ -91,7 +91,7 @@ from replay, tail and queries. --held forgets it all the same, and they come bac
 }
 
 // eraser opens the servers for erasing. The caller closes the session.
-func (a *app) eraser(ctx context.Context, cmd *cobra.Command) (*session, *erase.Eraser, error) {
+func (a *app) eraser(ctx context.Context, cmd *cobra.Command) (*session, *erasure.Eraser, error) {
 	s, err := load(cmd)
 	if err != nil {
 		return nil, nil, err
@@ -100,14 +100,14 @@ func (a *app) eraser(ctx context.Context, cmd *cobra.Command) (*session, *erase.
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg := erase.Config{Registry: c.reg, Reader: r, DB: c.db, ReplayWindow: s.ReplayWindow, PrivacyKey: []byte(s.PIIKey)}
+	cfg := erasure.Config{Registry: c.reg, Reader: r, DB: c.db, ReplayWindow: s.ReplayWindow, PrivacyKey: []byte(s.PIIKey)}
 	if f := cmd.Flags().Lookup("within"); f != nil {
 		cfg.Within, _ = cmd.Flags().GetDuration("within")
 	}
 	if terminal(a.stderr) {
 		cfg.Progress = a.eraseProgress
 	}
-	x, err := erase.New(ctx, cfg)
+	x, err := erasure.New(ctx, cfg)
 	if err != nil {
 		return nil, nil, errors.Join(err, c.Close())
 	}
@@ -115,7 +115,7 @@ func (a *app) eraser(ctx context.Context, cmd *cobra.Command) (*session, *erase.
 }
 
 // eraseProgress draws one line over and over.
-func (a *app) eraseProgress(p erase.Progress) {
+func (a *app) eraseProgress(p erasure.Progress) {
 	line := fmt.Sprintf("waiting until %d events are stored", p.Pending)
 	if p.State != registry.Settling {
 		line = bar(float64(p.Done)/float64(max(p.Shards, 1))) + fmt.Sprintf("  %d of %d shards", p.Done, p.Shards)
@@ -129,7 +129,7 @@ func (a *app) eraseProgress(p erase.Progress) {
 
 func (a *app) erase(ctx context.Context, cmd *cobra.Command, args []string) error {
 	f := reading{flags: cmd}
-	req := erase.Request{Topic: args[0], Where: f.flag("where"), Reason: f.flag("reason"), From: f.time("from"), To: f.time("to")}
+	req := erasure.Request{Topic: args[0], Where: f.flag("where"), Reason: f.flag("reason"), From: f.time("from"), To: f.time("to")}
 	req.Users, _ = cmd.Flags().GetStringArray("user")
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	yes, _ := cmd.Flags().GetBool("yes")
@@ -159,7 +159,7 @@ func (a *app) erase(ctx context.Context, cmd *cobra.Command, args []string) erro
 
 // badErasure makes what was asked wrongly an error of usage.
 func badErasure(err error) error {
-	if errors.Is(err, erase.ErrRequest) || errors.Is(err, query.ErrRequest) {
+	if errors.Is(err, erasure.ErrRequest) || errors.Is(err, query.ErrRequest) {
 		return usageError{err}
 	}
 	return err
@@ -167,7 +167,7 @@ func badErasure(err error) error {
 
 // eraseRun carries an erasure out and prints its proof. One that is not certified is
 // errPartial.
-func (a *app) eraseRun(ctx context.Context, cmd *cobra.Command, x *erase.Eraser, e registry.Erasure, purge bool) error {
+func (a *app) eraseRun(ctx context.Context, cmd *cobra.Command, x *erasure.Eraser, e registry.Erasure, purge bool) error {
 	e, err := x.Run(ctx, e.Topic, e.ID)
 	if err != nil {
 		return badErasure(err)
@@ -187,7 +187,7 @@ func (a *app) eraseRun(ctx context.Context, cmd *cobra.Command, x *erase.Eraser,
 	return errPartial
 }
 
-func (a *app) erasePlan(ctx context.Context, cmd *cobra.Command, x *erase.Eraser, req erase.Request) error {
+func (a *app) erasePlan(ctx context.Context, cmd *cobra.Command, x *erasure.Eraser, req erasure.Request) error {
 	p, err := x.Plan(ctx, req)
 	if err != nil {
 		return badErasure(err)
@@ -199,7 +199,7 @@ func (a *app) erasePlan(ctx context.Context, cmd *cobra.Command, x *erase.Eraser
 	case o == asJSON:
 		return a.printJSON(p)
 	case o == asNDJSON:
-		return printLines(a, []*erase.Plan{p})
+		return printLines(a, []*erasure.Plan{p})
 	}
 	t := newTable("shard", "would go", "of")
 	numbers(t, "would go", "of")
@@ -238,7 +238,7 @@ func (a *app) eraseResume(ctx context.Context, cmd *cobra.Command, args []string
 	}
 	n := 0
 	var failed []error
-	for _, e := range slices.Backward(erase.List(all, "")) { // the oldest first, as they were asked
+	for _, e := range slices.Backward(erasure.List(all, "")) { // the oldest first, as they were asked
 		if !e.Redacted {
 			err := a.eraseRun(ctx, cmd, x, e, purge)
 			if e.State == registry.Erased && e.Rows == 0 && errors.Is(err, errPartial) {

@@ -9,11 +9,11 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/query/erase"
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/registry"
 )
 
-func (a *app) noteStreams(streams []erase.Holding) {
+func (a *app) noteStreams(streams []erasure.Holding) {
 	for _, h := range streams {
 		if h.Messages == 0 {
 			continue
@@ -29,7 +29,7 @@ func (a *app) noteStreams(streams []erase.Holding) {
 	}
 }
 
-func (a *app) printProof(cmd *cobra.Command, p *erase.Proof) error {
+func (a *app) printProof(cmd *cobra.Command, p *erasure.Proof) error {
 	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
 	switch {
 	case err != nil:
@@ -37,7 +37,7 @@ func (a *app) printProof(cmd *cobra.Command, p *erase.Proof) error {
 	case o == asJSON:
 		return a.printJSON(p)
 	case o == asNDJSON:
-		return printLines(a, []*erase.Proof{p})
+		return printLines(a, []*erasure.Proof{p})
 	}
 	t := newTable("shard", "before", "erased", "after", "how", "rewritten", "old parts")
 	numbers(t, "before", "erased", "after", "old parts")
@@ -113,10 +113,10 @@ func (a *app) eraseList(ctx context.Context, cmd *cobra.Command, args []string) 
 		return err
 	}
 	redact, _ := cmd.Flags().GetBool("redact")
-	list := erase.List(all, optional(args))
+	list := erasure.List(all, optional(args))
 	for i := range list {
 		if redact && !list[i].Redacted {
-			list[i] = erase.Redacted(list[i])
+			list[i] = erasure.Redacted(list[i])
 		}
 	}
 	return printRows(a, cmd, list, func() table.Writer {
@@ -145,7 +145,7 @@ func (a *app) eraseShow(ctx context.Context, cmd *cobra.Command, args []string) 
 		return err
 	}
 	if redact, _ := cmd.Flags().GetBool("redact"); redact && !p.Erasure.Redacted {
-		p.Erasure = erase.Redacted(p.Erasure)
+		p.Erasure = erasure.Redacted(p.Erasure)
 	}
 	return a.printProof(cmd, p)
 }

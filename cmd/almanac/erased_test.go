@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/query/erase"
+	"github.com/almanac-events/almanac/maintenance/erasure"
 )
 
 // Issue 13, line 3: a user of a topic that hashes user_id is found by name, and an
@@ -56,7 +56,7 @@ func TestLine3ErasuresFindHashedUsers(t *testing.T) {
 	}
 	contains(t, r.err, "not certified", "no event matched")
 
-	p := decoded[erase.Proof](b, "erase", "auth", "--user", "u-7", "--yes", "-o", "json")
+	p := decoded[erasure.Proof](b, "erase", "auth", "--user", "u-7", "--yes", "-o", "json")
 	if p.Erasure.Rows != 2 || !p.Certified || p.Hash == "" {
 		t.Errorf("%d rows, certified %v (%s), hash %q; want 2", p.Erasure.Rows, p.Certified, p.NotCertified, p.Hash)
 	}
@@ -98,7 +98,7 @@ func TestLine9OldTablesAreDropped(t *testing.T) {
 	id := decoded[[]struct {
 		ID string `json:"id"`
 	}](b, "erase", "ls", "-o", "json")[0].ID
-	if p := decoded[erase.Proof](b, "erase", "show", id, "-o", "json"); !p.Certified || p.Hash == "" || p.Erasure.Rows != 1 {
+	if p := decoded[erasure.Proof](b, "erase", "show", id, "-o", "json"); !p.Certified || p.Hash == "" || p.Erasure.Rows != 1 {
 		t.Errorf("after the drop: certified %v (%s), %d rows", p.Certified, p.NotCertified, p.Erasure.Rows)
 	}
 	if n := strings.TrimSpace(b.ok("", "query", "app", "--count", "-o", "table")); n != "1" {

@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/query/letters"
+	"github.com/almanac-events/almanac/maintenance/deadletters"
 )
 
 func (a *app) deadRetryCommand() *cobra.Command {
@@ -65,7 +65,7 @@ func (a *app) settle(ctx context.Context, cmd *cobra.Command, topic string, drop
 		return err
 	}
 	f := reading{flags: cmd}
-	q := letters.Request{Topic: topic, Reason: f.flag("reason"), Drop: drop, DryRun: f.flag("dry-run") == "true"}
+	q := deadletters.Request{Topic: topic, Reason: f.flag("reason"), Drop: drop, DryRun: f.flag("dry-run") == "true"}
 	if text := f.flag("seq"); text != "" {
 		if q.Seq, err = strconv.ParseUint(text, 10, 64); err != nil || q.Seq == 0 {
 			return usageError{fmt.Errorf("--seq: %q is no number of a dead letter; `almanac dead ls` lists them", text)}
@@ -90,14 +90,14 @@ func (a *app) settle(ctx context.Context, cmd *cobra.Command, topic string, drop
 	if !q.DryRun {
 		a.tellTarget(c)
 	}
-	desk, err := letters.New(ctx, c.nc, c.reg, []byte(s.PIIKey), c.db)
+	desk, err := deadletters.New(ctx, c.nc, c.reg, []byte(s.PIIKey), c.db)
 	if err != nil {
 		return err
 	}
-	var rows []letters.Outcome
+	var rows []deadletters.Outcome
 	kept, events, more := 0, 0, 0
-	err = desk.Settle(ctx, q, func(o letters.Outcome) error {
-		if o.Did == letters.Kept {
+	err = desk.Settle(ctx, q, func(o deadletters.Outcome) error {
+		if o.Did == deadletters.Kept {
 			kept++
 		} else {
 			events += o.Events
@@ -116,9 +116,9 @@ func (a *app) settle(ctx context.Context, cmd *cobra.Command, topic string, drop
 	if more > 0 {
 		a.note("and %d letters more", more)
 	}
-	did := letters.Retried
+	did := deadletters.Retried
 	if drop {
-		did = letters.Dropped
+		did = deadletters.Dropped
 	}
 	if q.DryRun {
 		did = "would be " + did
@@ -133,7 +133,7 @@ func (a *app) settle(ctx context.Context, cmd *cobra.Command, topic string, drop
 // maxOutcomes bounds the letters that are listed.
 const maxOutcomes = 10_000
 
-func outcomeTable(rows []letters.Outcome) table.Writer {
+func outcomeTable(rows []deadletters.Outcome) table.Writer {
 	t := newTable("seq", "reason", "events", "did", "why")
 	numbers(t, "seq", "events")
 	for _, o := range rows {

@@ -11,7 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/query/rebuild"
+	"github.com/almanac-events/almanac/maintenance/rebuild"
 	"github.com/almanac-events/almanac/tables"
 )
 

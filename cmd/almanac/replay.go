@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/query/replay"
+	"github.com/almanac-events/almanac/replay"
 )
 
 func (a *app) replayCommand() *cobra.Command {

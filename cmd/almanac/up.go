@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/query/repair"
+	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"

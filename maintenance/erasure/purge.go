@@ -1,4 +1,4 @@
-package erase
+package erasure
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/maintenance/deadletters"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/query/letters"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -300,7 +300,7 @@ func (x *Eraser) purgeDead(ctx context.Context, e *registry.Erasure, t *schemas.
 	if len(e.Users) == 0 {
 		return nil
 	}
-	desk, err := letters.New(ctx, x.js.Conn(), x.cfg.Registry, nil, nil) // it drops letters only: no key is needed
+	desk, err := deadletters.New(ctx, x.js.Conn(), x.cfg.Registry, nil, nil) // it drops letters only: no key is needed
 	if err != nil {
 		return err
 	}

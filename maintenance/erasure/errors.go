@@ -1,4 +1,4 @@
-package erase
+package erasure
 
 import "errors"
 

@@ -1,4 +1,4 @@
-// Package erase takes events out of Almanac for good: of users, of a time range,
+// Package erasure takes events out of Almanac for good: of users, of a time range,
 // by a filter, or by all three together.
 //
 // # Model
@@ -74,4 +74,4 @@
 // before the shard was closed can store its rows again. verify names them, and the
 // next round of any sink's janitor drops them again: a closed shard whose entry has
 // no rows, and whose tally says that it was dropped, holds nothing that may stay.
-package erase
+package erasure

@@ -1,4 +1,4 @@
-// Package letters settles dead letters by hand: it sends them again, or drops them.
+// Package deadletters settles dead letters by hand: it sends them again, or drops them.
 //
 // # Model
 //
@@ -41,4 +41,4 @@
 // Two who settle the same topic at once: one gets registry.ErrConflict, having
 // changed nothing that the other counts. What the caller got wrong wraps
 // query.ErrRequest. Every call ends with its context.
-package letters
+package deadletters
