@@ -33,7 +33,7 @@ TEST     := go test -p 1 -timeout 20m
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: help setup build up test tools check lint fuzz bench bench-check bench-record bench-growth bench-compare bench-go faults soak simulate cover clean tidy
+.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-compare bench-go faults soak simulate cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -79,8 +79,11 @@ check: ## The quick part of lint: formatting and go vet
 	if [ -n "$$unformatted" ]; then echo "not formatted, run make tidy:" >&2; echo "$$unformatted" >&2; exit 1; fi
 	go vet ./...
 
-lint: check $(GOLANGCI) ## All rules of .golangci.yml
+lint: check $(GOLANGCI) prose ## All rules of .golangci.yml, and the language of documents
 	$(GOLANGCI) run ./...
+
+prose: ## Words a sentence in documents and doc.go, and retired words anywhere
+	go run ./lint/prose
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/.tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
