@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every console block of the README runs, in order, and prints each line that the
+// README shows. Blocks of another kind (sh, go) are not run.
+func TestReadmeBlocks(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBox(t)
+	b.up()
+	if err := os.CopyFS(filepath.Join(b.dir, "docs", "samples"), os.DirFS("../../docs/samples")); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := os.Getenv("PATH")
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Log("curl is not installed: its block is not run")
+	}
+	b.write("bin/almanac", "#!/bin/sh\nexec '"+self+"' \"$@\"\n")
+	if err := os.Chmod(filepath.Join(b.dir, "bin", "almanac"), 0o700); err != nil { //nolint:gosec // it must run
+		t.Fatal(err)
+	}
+	b.env = append(b.env, "PATH="+filepath.Join(b.dir, "bin")+":"+path)
+
+	blocks := consoleBlocks(string(text))
+	if len(blocks) < 12 {
+		t.Fatalf("the README has %d commands in console blocks, at least 12 are expected", len(blocks))
+	}
+	for _, c := range blocks {
+		if _, err := exec.LookPath("curl"); err != nil && strings.HasPrefix(c.command, "curl") {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		cmd := exec.CommandContext(ctx, "bash", "-c", c.command)
+		cmd.Dir, cmd.Env = b.dir, b.env
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		err := cmd.Run()
+		cancel()
+		if err != nil {
+			t.Errorf("$ %s\n%v\n%s", c.command, err, out.String())
+			continue
+		}
+		got := steady(out.String())
+		for _, want := range c.prints {
+			if !strings.Contains(got, steady(want)) {
+				t.Errorf("$ %s\ndoes not print %q but\n%s", c.command, want, out.String())
+			}
+		}
+	}
+}
+
+// command is one command of a console block, and the lines that it prints.
+type command struct {
+	command string
+	prints  []string
+}
+
+// consoleBlocks returns the commands of a Markdown text's console blocks.
+func consoleBlocks(text string) (out []command) {
+	inside := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```console"
+		case !inside || line == "":
+		case strings.HasPrefix(line, "$ "):
+			out = append(out, command{command: line[2:]})
+		case len(out) > 0:
+			out[len(out)-1].prints = append(out[len(out)-1].prints, line)
+		}
+	}
+	return out
+}
+
+// unsteady matches what differs from run to run: runs of spaces, which depend on a
+// table's widest cell.
+var unsteady = regexp.MustCompile(` +`)
+
+func steady(s string) string { return strings.TrimSpace(unsteady.ReplaceAllString(s, " ")) }
+
+func TestConsoleBlocks(t *testing.T) {
+	t.Parallel()
+	got := consoleBlocks("a\n```console\n$ one 1\nout\n\n$ two\n```\n```sh\n$ no\n```\n")
+	if len(got) != 2 || got[0].command != "one 1" || len(got[0].prints) != 1 || got[1].command != "two" {
+		t.Errorf("%+v", got)
+	}
+}
