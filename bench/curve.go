@@ -14,7 +14,7 @@ import (
 
 // Curve is one cost over one size that grows.
 type Curve struct {
-	Name   string  `json:"name"`   // stable: the plot's file name
+	Name   string  `json:"name"`   // stable
 	Growth string  `json:"growth"` // that measured it: what --only goes by
 	What   string  `json:"what"`   // of the cost
 	Over   string  `json:"over"`   // the size
@@ -81,7 +81,7 @@ func (r GrowthReport) With(now GrowthReport) GrowthReport {
 	return out
 }
 
-// Markdown is the report as a section of a README; the plots lie beside it.
+// Markdown returns the report as a section of a README.
 func (r GrowthReport) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s. Points are size: cost.\n\n", r.Machine)
@@ -93,41 +93,41 @@ func (r GrowthReport) Markdown() string {
 		}
 		fmt.Fprintf(&b, "| %s, %s | %s | %s | %s | %s |\n", c.What, c.Unit, c.Over, strings.Join(points, " · "), c.Order, c.Run)
 	}
-	for _, c := range r.Curves {
-		fmt.Fprintf(&b, "\n![%s, over %s](%s)", c.What, c.Over, c.plotFile())
-	}
-	return b.String() + "\n"
+	return b.String()
 }
-
-func (c Curve) plotFile() string { return "growth-" + c.Name + ".svg" }
 
 // growthFile is the report in its directory.
 const growthFile = "growth.json"
 
-// Write puts the curves into a directory that may have others: the report, a plot
-// of each curve, and the table of its README.md.
+// Write puts the curves into a directory that may have others: the report, and the
+// table of its README.md.
 func (r GrowthReport) Write(dir string) error {
-	path := filepath.Join(dir, growthFile)
-	var old GrowthReport
+	merged, err := mergeReport(filepath.Join(dir, growthFile), r, GrowthReport.With)
+	if err != nil {
+		return err
+	}
+	return ReplaceSection(filepath.Join(dir, "README.md"), "growth", merged.Markdown())
+}
+
+// mergeReport adds a report to the one in a file, by with, and writes the sum back. A
+// file that does not exist is an empty report.
+func mergeReport[R any](path string, r R, with func(old, r R) R) (merged R, err error) {
+	var old R
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
-		return err
+		return r, err
 	default:
 		if err := json.Unmarshal(text, &old); err != nil {
-			return fmt.Errorf("%w: %s: %w; remove it to begin anew", ErrNoReport, path, err)
+			return r, fmt.Errorf("%w: %s: %w; remove it to begin again", ErrNoReport, path, err)
 		}
 	}
-	r = old.With(r)
-	if text, err = json.MarshalIndent(r, "", "  "); err != nil {
-		return err
+	merged = with(old, r)
+	if text, err = json.MarshalIndent(merged, "", "  "); err != nil {
+		return r, err
 	}
-	err = os.WriteFile(path, append(text, '\n'), 0o644)
-	for _, c := range r.Curves {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, c.plotFile()), []byte(c.Plot()), 0o644))
-	}
-	return errors.Join(err, ReplaceSection(filepath.Join(dir, "README.md"), "growth", r.Markdown()))
+	return merged, os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
 // short is a number with three digits.

@@ -27,7 +27,7 @@
 // # Growth
 //
 // growth.go measures what grows with rows, shards, months, topics, lanes and
-// producers, fits cost = a · size^b (fit.go), and draws it (plot.go). Each is
+// producers, fits cost = a · size^b (fit.go), and writes it as a table. Each is
 // written as soon as it is measured, beside what other runs left (curve.go).
 //
 // # Steady loads

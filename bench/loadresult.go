@@ -2,10 +2,7 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -144,26 +141,11 @@ func (r LoadReport) With(now LoadReport) LoadReport {
 // Write puts the loads into a directory that may have others: load.json, and the
 // table of its README.md.
 func (r LoadReport) Write(dir string) error {
-	path := filepath.Join(dir, loadFile)
-	var old LoadReport
-	text, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-	case err != nil:
-		return err
-	default:
-		if err := json.Unmarshal(text, &old); err != nil {
-			return fmt.Errorf("%w: %s: %w; remove it to begin again", ErrNoReport, path, err)
-		}
-	}
-	r = old.With(r)
-	if text, err = json.MarshalIndent(r, "", "  "); err != nil {
+	merged, err := mergeReport(filepath.Join(dir, loadFile), r, LoadReport.With)
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	return ReplaceSection(filepath.Join(dir, "README.md"), "load", r.Markdown())
+	return ReplaceSection(filepath.Join(dir, "README.md"), "load", merged.Markdown())
 }
 
 // Markdown is the report as a section of a README.

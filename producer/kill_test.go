@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -84,14 +83,14 @@ func TestSpoolKilled(t *testing.T) {
 	kill()
 	p := e.connect(spooling(dir))
 	e.must(p.Flush(e.ctx()))
-	lanes := make([]router.Windows, app.Lanes)
+	lanes := make([]schemas.Windows, app.Lanes)
 	var fresh []Event
 	for i, f := range e.frames(&app) {
 		switch ws := lanes[f.lane]; ws.Judge(f.head) {
-		case router.Fresh:
+		case schemas.Fresh:
 			fresh = append(fresh, f.events...)
 			lanes[f.lane] = ws.Take(f.head, uint64(i+1))
-		case router.Stale:
+		case schemas.Stale:
 			t.Fatalf("lane %d: a router cannot tell seq %d any more", f.lane, f.head.Seq)
 		}
 	}

@@ -57,7 +57,7 @@ type judge struct {
 }
 
 // message decides about one message.
-func (j *judge) message(m *message, ws Windows) judged {
+func (j *judge) message(m *message, ws schemas.Windows) judged {
 	var out judged
 	refuse := func(err error) judged {
 		out.frames, out.dead = nil, []deadLetter{j.letter(m, deadLetter{events: claimedRows(m.header), err: err})}
@@ -89,10 +89,10 @@ func (j *judge) message(m *message, ws Windows) judged {
 		return refuse(err)
 	}
 	switch ws.Judge(f) {
-	case Repeated:
+	case schemas.Repeated:
 		out.repeated, out.rows = true, f.Rows
 		return out
-	case Stale:
+	case schemas.Stale:
 		return refuse(staleFrame(ws, f))
 	}
 	if err := j.topic.CheckKeep(out.month, m.stored); err != nil {

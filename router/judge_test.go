@@ -110,7 +110,7 @@ func TestJudgeTopics(t *testing.T) {
 
 func TestJudgeRefusesWhatCameBefore(t *testing.T) {
 	m := frameMessage(t, noon, 5, nil)
-	var ws Windows
+	var ws schemas.Windows
 	ws = ws.Take(schemas.Frame{Producer: "p", Seq: 5}, 1)
 	j := judge{topic: &testTopic}
 	if got := j.message(&m, ws); !got.repeated || got.rows != 3 || len(got.frames)+len(got.dead) != 0 {

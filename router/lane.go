@@ -199,7 +199,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 				b.frame(s, f, m, l.cp.Era)
 				l.cp.Frames++
 				l.cp.Rows += uint64(f.Rows)
-				l.cp.Windows = Windows(l.cp.Windows).Take(f.Frame, m.seq)
+				l.cp.Windows = schemas.Windows(l.cp.Windows).Take(f.Frame, m.seq)
 			}
 		}
 		for _, d := range j.dead {

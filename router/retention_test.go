@@ -55,7 +55,7 @@ func TestJudgePastRetention(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := judge{topic: &topic}
-	if got := j.message(m, Windows(nil).Take(f, 1)); !got.repeated || len(got.dead) != 0 {
+	if got := j.message(m, schemas.Windows(nil).Take(f, 1)); !got.repeated || len(got.dead) != 0 {
 		t.Errorf("again: %+v", got)
 	}
 }

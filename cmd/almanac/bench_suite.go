@@ -31,7 +31,7 @@ func suiteFlags(cmd *cobra.Command) {
 	cmd.Flags().StringSlice("only", nil, "measure only these `FIGURES` of --all: "+strings.Join(bench.Names(), ", ")+"; of --growth: "+strings.Join(bench.GrowthNames(), ", "))
 	cmd.Flags().Bool("short", false, "two fifths of every size")
 	cmd.Flags().Bool("quick", false, "a twentieth of every size: to see that it works; the figures mean little")
-	cmd.Flags().String("write", "", "write results into this `DIR` too: JSON, plots, and the tables of its README.md")
+	cmd.Flags().String("write", "", "write results into this `DIR` too: JSON, and the tables of its README.md")
 	cmd.Flags().String("record", "", "write the results into `FILE`, for --against")
 	cmd.Flags().String("against", "", "compare the main ratios with those recorded in `FILE`; fail when one fell by more than 20 %")
 	_ = cmd.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(append(bench.Names(), bench.GrowthNames()...), cobra.ShellCompDirectiveNoFileComp))

@@ -20,7 +20,7 @@
 //	  - Producers, with windows of schemas.MaxInFlight; several routers for each
 //	    lane, sinks for every shard, a janitor and readers (producer.go, router.go,
 //	    sink.go, janitor.go, reader.go). Each follows its original step by step. What
-//	    is pure there is used here (router.Windows, tables.Insert.Token,
+//	    is pure there is used here (schemas.Windows, tables.Insert.Token,
 //	    registry.Shard.Overlaps), or stated again and compared with it by a test
 //	    beside the original (Window, Full, Follows).
 //	  - Faults (faults.go): every request may be lost, late, brought twice or left
@@ -50,7 +50,7 @@
 // stream, restore of ClickHouse, loss of power between write and fsync: those are
 // damage, and integration/faults plays them on real servers. Bare JSON; erasure
 // and floors; schema versions; leases, beyond that one router is told to work a
-// lane while others still may; more producers in a lane than router.MaxWindows.
+// lane while others still may; more producers in a lane than schemas.MaxWindows.
 //
 // # What the protocol stands on
 //

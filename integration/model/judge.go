@@ -1,25 +1,24 @@
 package model
 
 import (
-	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 )
 
 // judge says why a frame is not routed: it came before, or it is refused.
 func (l *lane) judge(f *frame) string {
 	w := l.w
-	verdict := router.Windows(l.cp.Windows).Judge(f.Frame)
+	verdict := schemas.Windows(l.cp.Windows).Judge(f.Frame)
 	switch {
 	case w.broken(NoWindow):
-		verdict = router.Fresh
+		verdict = schemas.Fresh
 	case w.broken(NarrowWindow):
 		verdict = narrowly(l.cp.Windows, f.Frame, verdict)
 	}
 	switch {
-	case verdict == router.Repeated:
+	case verdict == schemas.Repeated:
 		w.saw(RefusedByWindow)
 		return "repeated"
-	case verdict == router.Stale:
+	case verdict == schemas.Stale:
 		w.saw(KeptAsStale)
 		return staleSeq
 	case f.poison:
@@ -33,10 +32,10 @@ func (l *lane) judge(f *frame) string {
 const staleSeq = "stale-seq"
 
 // narrowly judges by a window of eight, as if nothing before it ever came.
-func narrowly(ws []schemas.ProducerWindow, f schemas.Frame, v router.Verdict) router.Verdict {
+func narrowly(ws []schemas.ProducerWindow, f schemas.Frame, v schemas.Verdict) schemas.Verdict {
 	for _, w := range ws {
 		if w.Producer == f.Producer && f.Seq+8 < w.Highest {
-			return router.Fresh
+			return schemas.Fresh
 		}
 	}
 	return v
@@ -44,8 +43,8 @@ func narrowly(ws []schemas.ProducerWindow, f schemas.Frame, v router.Verdict) ro
 
 // take remembers a frame that is routed or refused for good.
 func (l *lane) take(f *frame, source uint64) {
-	ws := router.Windows(l.cp.Windows)
-	if ws.Judge(f.Frame) != router.Fresh || f.poison && l.w.broken(ForgetsRefused) {
+	ws := schemas.Windows(l.cp.Windows)
+	if ws.Judge(f.Frame) != schemas.Fresh || f.poison && l.w.broken(ForgetsRefused) {
 		return
 	}
 	l.cp.Windows = ws.Take(f.Frame, source)
