@@ -191,7 +191,7 @@ const (
 // checkTopic says what a topic needs that c does not have.
 func (c *Config) checkTopic(t *schemas.Topic) error {
 	if t.NeedsPrivacyKey() && len(c.PrivacyKey) == 0 {
-		return fmt.Errorf("%w: %w: topic %q hashes fields, PrivacyKey is empty", ErrConfig, schemas.ErrPrivacyKey, t.Name)
+		return fmt.Errorf("%w: %w: topic %q hashes fields and no key is given: set pii_key (ALMANAC_PII_KEY), in Go Config.PrivacyKey", ErrConfig, schemas.ErrPrivacyKey, t.Name)
 	}
 	return nil
 }

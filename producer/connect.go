@@ -125,9 +125,8 @@ func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
 
 // readTopic reads a topic's descriptor from the registry.
 func readTopic(ctx context.Context, nc *nats.Conn, name string) (schemas.Topic, error) {
-	unknown := func(why string, err error) (schemas.Topic, error) {
-		return schemas.Topic{}, fmt.Errorf("%w: %q: %s; declare it with `almanac topics apply`: %w",
-			schemas.ErrUnknownTopic, name, why, err)
+	unknown := func(why string) (schemas.Topic, error) {
+		return schemas.Topic{}, fmt.Errorf("%w %q: %s. Declare it with `almanac topics apply %s`", schemas.ErrUnknownTopic, name, why, name)
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -135,14 +134,14 @@ func readTopic(ctx context.Context, nc *nats.Conn, name string) (schemas.Topic, 
 	}
 	kv, err := js.KeyValue(ctx, schemas.Bucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		return unknown("the server has no registry", err)
+		return unknown("the server has no registry")
 	}
 	if err != nil {
 		return schemas.Topic{}, fmt.Errorf("cannot read the registry: %w", err)
 	}
 	entry, err := kv.Get(ctx, schemas.TopicKey(name))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return unknown("nobody declared it", err)
+		return unknown("it is not declared")
 	}
 	if err != nil {
 		return schemas.Topic{}, fmt.Errorf("cannot read topic %q from the registry: %w", name, err)

@@ -1,6 +1,12 @@
 package registry
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
+)
 
 var (
 	// ErrConflict: somebody else changed the entry first. Read it again.
@@ -16,3 +22,28 @@ var (
 	// ErrLedgerFull: the ledger takes no more, or none so large.
 	ErrLedgerFull = errors.New("the ledger is full")
 )
+
+// UnknownTopicError names a topic that is not declared, and those that are. It is a
+// schemas.ErrUnknownTopic.
+type UnknownTopicError struct {
+	Name  string
+	Known []string
+}
+
+// Error says which topics there are, at most maxListedTopics of them, and how to declare one.
+func (e *UnknownTopicError) Error() string {
+	there := "no topic is declared"
+	switch more := len(e.Known) - maxListedTopics; {
+	case more > 0:
+		there = fmt.Sprintf("declared are %s and %d more", strings.Join(e.Known[:maxListedTopics], ", "), more)
+	case len(e.Known) > 0:
+		there = "declared: " + strings.Join(e.Known, ", ")
+	}
+	return fmt.Sprintf("%s %q; %s. Declare it with `almanac topics apply %s`", schemas.ErrUnknownTopic, e.Name, there, e.Name)
+}
+
+// Unwrap returns schemas.ErrUnknownTopic.
+func (e *UnknownTopicError) Unwrap() error { return schemas.ErrUnknownTopic }
+
+// maxListedTopics is how many names one line of a message bears.
+const maxListedTopics = 20

@@ -35,7 +35,7 @@ func (r *Registry) unknownTopic(ctx context.Context, name string) error {
 	for i, t := range topics {
 		names[i] = t.Name
 	}
-	return fmt.Errorf("%w: %q; there are %v; declare it with `almanac topics apply`", schemas.ErrUnknownTopic, name, names)
+	return &UnknownTopicError{Name: name, Known: names}
 }
 
 // Topics reads every descriptor, by name.

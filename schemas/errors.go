@@ -62,7 +62,7 @@ var (
 	// ErrFrameSchema: a frame names a schema version the topic does not have.
 	ErrFrameSchema = errors.New("unknown schema version")
 	// ErrNotJSON: a message without Almanac headers is not JSON.
-	ErrNotJSON = errors.New("neither a frame nor JSON")
+	ErrNotJSON = errors.New("not JSON, and without the headers of a frame")
 	// ErrJSONEvent: a JSON value is not an event.
 	ErrJSONEvent = errors.New("bad JSON event")
 )

@@ -129,7 +129,7 @@ func (b *breaker) look(done chan struct{}) {
 }
 
 func (o *outage) err() error {
-	return fmt.Errorf("%w since %s: %w", ErrUnreachable, o.since.UTC().Format(time.TimeOnly), o.cause)
+	return &unreachable{fmt.Errorf("since %s: %w", o.since.UTC().Format(time.TimeOnly), o.cause)}
 }
 
 // wait returns once the server answers: with nil, and whether it was away, or with

@@ -40,6 +40,15 @@ var (
 	ErrOldServer = errors.New("ClickHouse is too old")
 )
 
+// unreachable is an ErrUnreachable with the transport's reason.
+type unreachable struct{ reason error }
+
+// Error says why there was no answer.
+func (e *unreachable) Error() string { return ErrUnreachable.Error() + ": " + e.reason.Error() }
+
+// Unwrap returns ErrUnreachable and the reason.
+func (e *unreachable) Unwrap() []error { return []error{ErrUnreachable, e.reason} }
+
 // Codes of ClickHouse's ErrorCodes.cpp that Almanac acts on.
 const (
 	codeUnknownTable   = 60

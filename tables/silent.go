@@ -228,7 +228,7 @@ func (w *watchful) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err // the caller gave up: says nothing about the server
 		}
 		w.db.breaker.failed(err)
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, &unreachable{err}
 	}
 	w.db.questions.silence.Store(0)
 	resp.Body = &answerBody{resp.Body, cancel}

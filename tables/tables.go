@@ -115,7 +115,7 @@ func (db *DB) Address() string { return db.base }
 // Ping asks the server for its version and refuses one older than MinVersion.
 func (db *DB) Ping(ctx context.Context) (version string, err error) {
 	if err := db.conn.QueryRow(ctx, "SELECT version()").Scan(&version); err != nil {
-		return "", fmt.Errorf("ClickHouse at %s: %w", db.base, err)
+		return "", fmt.Errorf("ClickHouse at %s: %w", db.base, refusal(err))
 	}
 	var have, want [2]int
 	_, _ = fmt.Sscanf(version, "%d.%d", &have[0], &have[1])
@@ -370,6 +370,10 @@ func refusal(err error) error {
 	var ex *clickhouse.Exception
 	if errors.As(err, &ex) {
 		return &Error{Code: int(ex.Code), Text: firstLine(ex.Message)}
+	}
+	// clickhouse-go reports the request it could not send, with its URL and settings.
+	if u := (*unreachable)(nil); errors.As(err, &u) {
+		return u
 	}
 	return err
 }

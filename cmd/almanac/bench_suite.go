@@ -226,7 +226,7 @@ func (a *app) printFigures(r bench.Report, output string) error {
 // benchProduceCommand is the producer process of the memory figures.
 func (a *app) benchProduceCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "produce TOPIC", Short: "Log generated events to a topic", Hidden: true, Args: cobra.ExactArgs(1),
+		Use: "produce TOPIC", Short: "Log generated events to a topic", Hidden: true, Args: arguments(1, 1),
 		RunE: a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			s, err := load(cmd)
 			if err != nil {

@@ -14,13 +14,13 @@ func (a *app) configCommand() *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Check the settings file and the environment; exits 78 when they cannot be used",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  arguments(0, 1),
 		RunE:  a.does(a.configCheck),
 	}
 	show := &cobra.Command{
 		Use:   "show",
 		Short: "Show the effective settings and where each comes from",
-		Args:  cobra.NoArgs,
+		Args:  arguments(0, 0),
 		RunE:  a.does(a.configShow),
 	}
 	outputFlag(show, asTable, asJSON, asNDJSON)
@@ -55,7 +55,7 @@ func (a *app) configCheck(_ context.Context, cmd *cobra.Command, args []string) 
 		a.note("no settings file; environment and defaults are good")
 		return nil
 	}
-	a.note("%s is good: %d topics", s.File, len(s.Topics))
+	a.note("%s is good: %s", s.File, plural(len(s.Topics), "topic"))
 	return nil
 }
 

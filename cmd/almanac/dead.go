@@ -16,7 +16,7 @@ func (a *app) deadCommand() *cobra.Command {
 	ls := &cobra.Command{
 		Use:   "ls [TOPIC]",
 		Short: "List dead letters, the oldest first",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  arguments(0, 1),
 		RunE:  a.does(a.deadList),
 	}
 	ls.Flags().Int("limit", 100, "how many")
@@ -24,7 +24,7 @@ func (a *app) deadCommand() *cobra.Command {
 	show := &cobra.Command{
 		Use:   "show SEQ",
 		Short: "Show one dead letter, with why it could not be stored",
-		Args:  cobra.ExactArgs(1),
+		Args:  arguments(1, 1),
 		RunE:  a.does(a.deadShow),
 	}
 	show.Flags().Bool("raw", false, "print its bytes and nothing else")
@@ -53,6 +53,11 @@ func (a *app) deadList(ctx context.Context, cmd *cobra.Command, args []string) e
 	letters, err := r.Dead(ctx, optional(args), limit)
 	if err != nil {
 		return err
+	}
+	if len(letters) == 0 && len(args) == 1 {
+		if _, err := c.reg.Topic(ctx, args[0]); err != nil {
+			return err // dead letters of a topic that is not declared are listed, their absence is a slip
+		}
 	}
 	if len(letters) == limit {
 		a.note("the first %d; --limit shows more", limit)

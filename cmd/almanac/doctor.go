@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -14,7 +15,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check that everything answers, and say what to do where it does not",
 		Long:  "Check that everything answers, and say what to do where it does not. Exits 1 when a check fails; a warning is no failure.",
-		Args:  cobra.NoArgs,
+		Args:  arguments(0, 0),
 		RunE:  a.does(a.doctor),
 	}
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
@@ -86,7 +87,8 @@ func (e *examination) note(check, status, do, found string, args ...any) {
 // verdict notes good when err is nil, and otherwise a failure.
 func (e *examination) verdict(check string, err error, do, found string, args ...any) bool {
 	if err != nil {
-		e.note(check, fails, do, "%v", err)
+		said, next := translated(err)
+		e.note(check, fails, cmp.Or(do, next), "%s", said)
 		return false
 	}
 	e.note(check, good, "", found, args...)

@@ -37,7 +37,7 @@ An erasure that was interrupted is carried on by "erase resume".`,
 		Example: `  almanac erase auth --user u-7 --dry-run
   almanac erase auth --user u-7 --reason "request 4711" --yes
   almanac erase auth --where "attributes.ip = '10.0.0.7'" --from -30d --yes`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: a.does(a.erase),
 	}
 	f := cmd.Flags()
@@ -52,12 +52,12 @@ An erasure that was interrupted is carried on by "erase resume".`,
 	f.Duration("within", 0, "`TIME` to wait until everything accepted before is stored (default 10m)")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 
-	ls := &cobra.Command{Use: "ls [TOPIC]", Short: "List erasures, the newest first", Args: cobra.MaximumNArgs(1), RunE: a.does(a.eraseList)}
+	ls := &cobra.Command{Use: "ls [TOPIC]", Short: "List erasures, the newest first", Args: arguments(0, 1), RunE: a.does(a.eraseList)}
 	ls.Flags().Bool("redact", false, "show pseudonyms instead of users and filters")
 	outputFlag(ls, asTable, asJSON, asNDJSON)
 	show := &cobra.Command{
 		Use: "show ERASURE", Short: "Show an erasure's proof: what went, shard by shard, and what the streams still hold",
-		Args: cobra.ExactArgs(1), RunE: a.does(a.eraseShow),
+		Args: arguments(1, 1), RunE: a.does(a.eraseShow),
 	}
 	show.Flags().Bool("redact", false, "show pseudonyms instead of users and the filter")
 	outputFlag(show, asTable, asJSON)
@@ -65,14 +65,14 @@ An erasure that was interrupted is carried on by "erase resume".`,
 		Use: "resume [ERASURE]", Short: "Carry on an erasure, or every one",
 		Long: `Carry on an erasure from where it stands. One that is erased is looked through
 again: should ClickHouse have been put back to an older copy, what came back goes.`,
-		Args: cobra.MaximumNArgs(1), RunE: a.does(a.eraseResume),
+		Args: arguments(0, 1), RunE: a.does(a.eraseResume),
 	}
 	resume.Flags().Bool("purge", false, "take the frames that hold such events out of the streams too")
 	resume.Flags().Duration("within", 0, "`TIME` to wait until everything accepted before is stored (default 10m)")
 	outputFlag(resume, asTable, asJSON, asNDJSON)
 	redact := &cobra.Command{
 		Use: "redact ERASURE", Short: "Forget whom an erasure named, once the streams hold nothing of it",
-		Args: cobra.ExactArgs(1), RunE: a.does(a.eraseRedact),
+		Args: arguments(1, 1), RunE: a.does(a.eraseRedact),
 	}
 	redact.Flags().Bool("yes", false, "redact; it cannot be undone")
 	forget := &cobra.Command{
@@ -82,7 +82,7 @@ erased stays erased, and verify goes on accounting for it.
 
 It is refused while a stream may hold events of it: the entry is what keeps them
 from replay, tail and queries. --held forgets it all the same, and they come back.`,
-		Args: cobra.ExactArgs(1), RunE: a.does(a.eraseForget),
+		Args: arguments(1, 1), RunE: a.does(a.eraseForget),
 	}
 	forget.Flags().Bool("yes", false, "forget; it cannot be undone")
 	forget.Flags().Bool("held", false, "also while the streams may hold events of it, which come back to whoever reads them")

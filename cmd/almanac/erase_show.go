@@ -114,6 +114,11 @@ func (a *app) eraseList(ctx context.Context, cmd *cobra.Command, args []string) 
 	}
 	redact, _ := cmd.Flags().GetBool("redact")
 	list := erasure.List(all, optional(args))
+	if len(list) == 0 && len(args) == 1 {
+		if _, err := c.reg.Topic(ctx, args[0]); err != nil {
+			return err
+		}
+	}
 	for i := range list {
 		if redact && !list[i].Redacted {
 			list[i] = erasure.Redacted(list[i])

@@ -70,7 +70,7 @@ func exitCode(err error, by os.Signal) int {
 
 // complaint is an error as people read it: a filter with a caret below the place.
 func complaint(err error) string {
-	said := err.Error()
+	said := inWords(err)
 	if f := (*filter.Error)(nil); errors.As(err, &f) {
 		said = strings.Replace(said, f.Error(), f.Render(), 1)
 	}

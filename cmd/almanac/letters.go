@@ -24,7 +24,7 @@ those of a stale-seq letter that are stored already; --dry-run says how many.
 Exit codes: 0 all sent, 3 some stay, 1 failed.`,
 		Example: `  almanac dead retry app --dry-run
   almanac dead retry app --reason unknown-schema`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			return a.settle(ctx, cmd, args[0], false)
 		}),
@@ -41,7 +41,7 @@ func (a *app) deadDropCommand() *cobra.Command {
 discarded. --dry-run says which letters it would be.`,
 		Example: `  almanac dead drop app --reason not-json --dry-run
   almanac dead drop app --seq 4711 --yes`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			return a.settle(ctx, cmd, args[0], true)
 		}),
@@ -109,12 +109,15 @@ func (a *app) settle(ctx context.Context, cmd *cobra.Command, topic string, drop
 		}
 		return nil
 	})
+	if err == nil && len(rows) == 0 {
+		_, err = c.reg.Topic(ctx, q.Topic) // a topic that is not declared may have dead letters; without any it is a slip
+	}
 	if err != nil && len(rows) == 0 {
 		return err
 	}
 	err = errors.Join(err, printRows(a, cmd, rows, func() table.Writer { return outcomeTable(rows) }))
 	if more > 0 {
-		a.note("and %d letters more", more)
+		a.note("and %s more", plural(more, "dead letter"))
 	}
 	did := deadletters.Retried
 	if drop {
@@ -123,7 +126,7 @@ func (a *app) settle(ctx context.Context, cmd *cobra.Command, topic string, drop
 	if q.DryRun {
 		did = "would be " + did
 	}
-	a.note("%d letters with %d events %s, %d kept", len(rows)+more-kept, events, did, kept)
+	a.note("%s with %s %s, %d kept", plural(len(rows)+more-kept, "dead letter"), plural(events, "event"), did, kept)
 	if err == nil && kept > 0 {
 		return errPartial
 	}

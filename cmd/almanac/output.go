@@ -26,7 +26,21 @@ const (
 // outputFlag adds -o with the formats a verb has.
 func outputFlag(cmd *cobra.Command, formats ...string) {
 	cmd.Flags().StringP("output", "o", "", "output `FORMAT`: "+strings.Join(formats, ", "))
+	_ = cmd.Flags().SetAnnotation("output", outputFormats, formats)
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// outputFormats is the annotation of -o with the formats it takes.
+const outputFormats = "almanac_formats"
+
+// checkFormat refuses a format of -o that the verb does not have, before the verb does anything.
+func checkFormat(cmd *cobra.Command) error {
+	f := cmd.Flags().Lookup("output")
+	if f == nil || len(f.Annotations[outputFormats]) == 0 {
+		return nil
+	}
+	_, err := format(cmd, "", f.Annotations[outputFormats]...)
+	return err
 }
 
 // format is what -o says, or fallback.

@@ -41,7 +41,7 @@ yet among them.`,
   almanac query auth --fields ts,user_id,attributes.host
   almanac query auth --count --where "level = 'error'"
   almanac query auth --from -1h --histogram 1m --by level`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: a.does(a.query),
 	}
 	f := cmd.Flags()

@@ -31,7 +31,7 @@ When this is killed, run it again: it ends what was begun. --abort gives it up.`
 		Example: `  almanac rebuild app --dry-run
   almanac rebuild app --yes
   almanac rebuild app --drop-old-tables --yes`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: a.does(a.rebuild),
 	}
 	f := cmd.Flags()

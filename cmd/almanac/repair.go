@@ -31,7 +31,7 @@ Exits 0 when nothing is wrong any more, 3 when something cannot be healed (named
 its exact range), 1 when repairing failed.`,
 		Example: `  almanac repair --dry-run
   almanac repair auth`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 		RunE: a.does(a.repair),
 	}
 	cmd.Flags().Bool("dry-run", false, "only say what would be done")

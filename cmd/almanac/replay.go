@@ -40,7 +40,7 @@ again. Exit codes: 0 done, 130 interrupted, 1 failed.`,
   almanac replay auth --where "level = 'error'" --into errors.replayed --rate 500
   almanac replay app --into copy
   almanac replay --resume 5f0c6f1d2b3a4958`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 		RunE: a.does(a.replay),
 	}
 	f := cmd.Flags()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // app is one call of the command.
@@ -30,6 +29,11 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
+	return a.execute(ctx, args)
+}
+
+// execute runs the verb that args name and returns the exit code.
+func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -95,6 +99,9 @@ type verb func(ctx context.Context, cmd *cobra.Command, args []string) error
 func (a *app) does(v verb) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.running = true
+		if err := checkFormat(cmd); err != nil {
+			return err
+		}
 		return v(cmd.Context(), cmd, args)
 	}
 }
@@ -119,21 +126,6 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggestion(args[0], names, ""))
-}
-
-// flagError names the nearest flag to one that does not exist.
-func flagError(cmd *cobra.Command, err error) error {
-	missing := (*pflag.NotExistError)(nil)
-	if !errors.As(err, &missing) || missing.GetSpecifiedShortnames() != "" {
-		return err
-	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			names = append(names, f.Name)
-		}
-	})
-	return fmt.Errorf("%w%s", err, suggestion(missing.GetSpecifiedName(), names, "--"))
 }
 
 func usageHint(cmd *cobra.Command, err error) error {

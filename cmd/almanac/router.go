@@ -18,7 +18,7 @@ func (a *app) routerCommand() *cobra.Command {
 they are missing, and declares the topics of the settings file. Any number may
 run: they share the lanes, and one that dies is taken over within 10 s.`,
 		Example: `  almanac router --nats nats://nats-1:4222,nats-2:4222 --replicas 3`,
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE:    a.does(a.router),
 	}
 	keyFlags(cmd.Flags(), "http", "replicas", "events_bytes", "shards_bytes", "shutdown_timeout")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/almanac-events/almanac/intake"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/producer/spool"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -36,7 +38,7 @@ interrupted.`,
   almanac send web access.log --ts-format clf --extract '"(?P<method>\S+) (?P<path>\S+) [^"]*" (?P<status>\d+)'
   almanac send app server.log --multiline '^\[\d{4}-' --ts-format log4j
   almanac send app --full spool --spool-dir /var/spool/almanac < lines.txt`,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, -1),
 		RunE: a.does(a.send),
 	}
 	f := cmd.Flags()
@@ -108,6 +110,9 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 		}
 	}
 	p, err := producer.Connect(ctx, d.nats, cfg)
+	if errors.Is(err, schemas.ErrUnknownTopic) {
+		return cmp.Or(declared(ctx, s, d, args[0]), err)
+	}
 	if err != nil {
 		return err
 	}
@@ -252,4 +257,18 @@ func (f *reading) options() intake.Options {
 		RequireTime: f.flag("require-ts") == "true", Delimiter: f.delimiter(),
 		Service: f.flag("service"), Type: f.flag("type"), Level: f.flag("level"),
 	}
+}
+
+// declared is the registry's refusal of a topic, which names those there are; nil where the
+// registry cannot be read, or has it by now.
+func declared(ctx context.Context, s *settings, d endpoints, topic string) error {
+	c, err := openRegistry(ctx, s, d)
+	if err != nil {
+		return nil //nolint:nilerr // the caller has the error that led here
+	}
+	defer func() { _ = c.Close() }()
+	if _, err = c.reg.Topic(ctx, topic); errors.As(err, new(*registry.UnknownTopicError)) {
+		return err
+	}
+	return nil
 }

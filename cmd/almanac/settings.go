@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,9 +75,11 @@ var keys = []key{
 	{name: "clickhouse", secret: true, usage: "`DSN` of a ClickHouse to use, with its account: http://…@host:8123/database", set: plain(func(s *settings) *string { return &s.ClickHouse })},
 	{name: "profile", usage: "`NAME` of a profile; test: shards rotate at 50,000 rows", set: oneOf(func(s *settings) *string { return &s.Profile }, "", profileTest)},
 	{name: "replicas", def: "1", usage: "`NUMBER` of copies of each stream, where it is created", set: func(s *settings, v string) error {
-		if _, err := fmt.Sscan(v, &s.Replicas); err != nil || s.Replicas < 1 || s.Replicas > 5 {
-			return fmt.Errorf("%q is no number from 1 to 5", v)
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 || n > 5 {
+			return fmt.Errorf("%q is no number from 1 to 5, such as 3", v)
 		}
+		s.Replicas = n
 		return nil
 	}},
 	{name: "events_bytes", usage: "`SIZE` of stream EVENTS, where it is created (default: by free space, at most 8GiB)", set: size(func(s *settings) *int64 { return &s.EventsBytes })},

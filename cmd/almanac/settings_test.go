@@ -73,7 +73,7 @@ func TestSettingsRefused(t *testing.T) {
 		"bad rotation":         {file: "topics:\n- name: auth\n  rotate: {bytes: lots}", code: exitConfig, says: []string{"almanac.yaml:3", "lots"}},
 		"lanes are no number":  {file: "topics:\n- name: auth\n  lanes: four", code: exitConfig, says: []string{"almanac.yaml:3", "lanes"}},
 		"topics are no list":   {file: "topics: auth", code: exitConfig, says: []string{"almanac.yaml:1", "list"}},
-		"a good file":          {file: "topics:\n- name: auth\n  rotate: {rows: 10, bytes: 1MiB, span: 1h}\n  keep_days: 3\nhttp: off\n", says: []string{"almanac.yaml is good: 1 topics"}},
+		"a good file":          {file: "topics:\n- name: auth\n  rotate: {rows: 10, bytes: 1MiB, span: 1h}\n  keep_days: 3\nhttp: off\n", says: []string{"almanac.yaml is good: 1 topic"}},
 		"an empty file":        {file: "", says: []string{"almanac.yaml is good: 0 topics"}},
 		"links of Kubernetes":  {env: "ALMANAC_PORT=tcp://10.0.0.1:7070", says: []string{"is good"}},
 		"host of a service":    {env: "ALMANAC_SERVICE_HOST=10.0.0.1", says: []string{"is good"}},

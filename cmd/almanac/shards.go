@@ -15,7 +15,7 @@ func (a *app) shardsCommand() *cobra.Command {
 		Short: "List the shards: where events go and went",
 		Long: `List the shards of a topic, or of all: status, rows, time range, and how many of
 their frames are stored in ClickHouse (stored = frames: all).`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 		RunE: a.does(a.shards),
 	}
 	cmd.Flags().String("month", "", "only `YYYY-MM`")

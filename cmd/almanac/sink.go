@@ -17,7 +17,7 @@ func (a *app) sinkCommand() *cobra.Command {
 		Long: `Run one sink: it writes what the routers hand on into ClickHouse. Any number may
 run: they share the shards, and one that dies is taken over within 10 s.`,
 		Example: `  ALMANAC_CLICKHOUSE_FILE=/run/secrets/dsn almanac sink --nats nats://nats-1:4222`,
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE:    a.does(a.sink),
 	}
 	keyFlags(cmd.Flags(), "http", "replay_window", "shutdown_timeout")

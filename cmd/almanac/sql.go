@@ -33,7 +33,7 @@ answers without the rest, says so, and exits 3. "almanac query" sees events at o
   almanac sql -o csv 'SELECT ts, message FROM app ORDER BY ts DESC LIMIT 10'
   almanac sql -o parquet 'SELECT * FROM app' > app.parquet
   curl "$(almanac sql --print-dsn=curl)" -d 'SELECT count() FROM app_recent'`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 		RunE: a.does(a.sql),
 	}
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV, asParquet)
@@ -168,7 +168,7 @@ func sqlLimits(cmd *cobra.Command) (time.Duration, int64, error) {
 	text, _ := cmd.Flags().GetString("max-time")
 	limit, ok := parseSpan(text)
 	if !ok || limit < time.Second {
-		return 0, 0, usageError{fmt.Errorf("--max-time %q is no length of time of 1s or more", text)}
+		return 0, 0, usageError{fmt.Errorf("--max-time %q is no length of time of 1s or more, such as 30s", text)}
 	}
 	text, _ = cmd.Flags().GetString("max-memory")
 	memory, ok := parseSize(text)

@@ -32,7 +32,7 @@ query --order asc is in the order of time and id.`,
   almanac tail auth --where "type = 'login'" -o ndjson
   almanac tail app --fields ts,user_id,attributes.ip
   almanac tail auth --from-pos 4711.12`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: a.does(a.tail),
 	}
 	f := cmd.Flags()

@@ -24,14 +24,14 @@ func (a *app) topicsCommand() *cobra.Command {
 	ls := &cobra.Command{
 		Use:   "ls",
 		Short: "List the topics",
-		Args:  cobra.NoArgs,
+		Args:  arguments(0, 0),
 		RunE:  a.does(a.topicsList),
 	}
 	outputFlag(ls, asTable, asJSON, asNDJSON)
 	show := &cobra.Command{
 		Use:   "show TOPIC",
 		Short: "Show a topic as the settings file would declare it",
-		Args:  cobra.ExactArgs(1),
+		Args:  arguments(1, 1),
 		RunE:  a.does(a.topicsShow),
 	}
 	outputFlag(show, asYAML, asJSON)
@@ -56,7 +56,7 @@ their youngest event, whatever it was when their month began.`,
   almanac topics apply auth --rotate-rows 5000000 --dry-run
   almanac topics apply auth --keep-days 90 --anonymise-after 30 --anonymise user_id,ip --yes
   almanac topics apply -f almanac.yaml`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 		RunE: a.does(a.topicsApply),
 	}
 	f := apply.Flags()

@@ -32,7 +32,7 @@ The topics of the settings file are declared, and the topic app if there is none
 		Example: `  almanac up
   almanac up --data ./data --ports auto
   ALMANAC_CLICKHOUSE_FILE=dsn.txt almanac up`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: a.does(a.up),
 	}
 	keyFlags(cmd.Flags(), "ports", "http", "profile", "replicas", "events_bytes", "shards_bytes", "replay_window", "shutdown_timeout")

@@ -16,7 +16,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Long: `Compare, shard by shard, the events that were accepted and routed with the rows,
 ids and positions in ClickHouse, the dead letters, and what is on its way.
 Exits 1 and names the exact range if they differ.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 		RunE: a.does(a.verify),
 	}
 	outputFlag(cmd, asTable, asJSON, asNDJSON)

@@ -40,7 +40,7 @@ func (a *app) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of Almanac and of what is inside",
-		Args:  cobra.NoArgs,
+		Args:  arguments(0, 0),
 		RunE: a.does(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			v := thisVersion()
 			v.findEngine(ctx)

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// raw are fragments of texts that only libraries write.
+var raw = []string{
+	"accepts ", "arg(s)", "strconv.", "nats: ", "invalid syntax", "invalid argument", "dial tcp", "goroutine", "%!", "server hello",
+	"context deadline exceeded", "PrivacyKey", "flag needs an argument", "map[",
+}
+
+// inProcess calls the command without a process of its own: a walk makes hundreds of calls.
+func inProcess(t *testing.T, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience/3)
+	defer cancel()
+	var out, errs bytes.Buffer
+	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	code := a.execute(ctx, args)
+	return result{code: code, out: out.String(), err: errs.String()}
+}
+
+// verbs returns every command that can be run and is not hidden, by its words.
+func verbs(t *testing.T) map[string]*cobra.Command {
+	t.Helper()
+	found := map[string]*cobra.Command{}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Runnable() && c.HasParent() && !c.Hidden {
+			found[strings.TrimPrefix(c.CommandPath(), "almanac ")] = c
+		}
+		for _, child := range c.Commands() {
+			walk(child)
+		}
+	}
+	walk((&app{}).root())
+	if len(found) < 30 {
+		t.Fatalf("the walk found only %d verbs", len(found))
+	}
+	return found
+}
+
+// refused checks a refusal: its code, no raw library text, what it names, and one of the next steps.
+func refused(t *testing.T, args []string, r result, code int, names []string, next ...string) {
+	t.Helper()
+	call := "almanac " + strings.Join(args, " ")
+	if r.code != code {
+		t.Errorf("%s: exit %d, want %d\n%s%s", call, r.code, code, r.out, r.err)
+	}
+	said := r.out + r.err
+	for _, fragment := range raw {
+		if strings.Contains(said, fragment) {
+			t.Errorf("%s: %q in\n%s", call, fragment, said)
+		}
+	}
+	for _, name := range names {
+		if !strings.Contains(said, name) {
+			t.Errorf("%s: it does not name %q:\n%s", call, name, said)
+		}
+	}
+	for _, step := range next {
+		if strings.Contains(said, step) {
+			return
+		}
+	}
+	t.Errorf("%s: it names none of %q as the next step:\n%s", call, next, said)
+}
+
+// taken returns the least and the most arguments a command takes; most is -1 without a limit.
+func taken(c *cobra.Command) (least, most int) {
+	const enough = 6
+	least, most = -1, -1
+	for n := range enough {
+		args := make([]string, n)
+		for i := range args {
+			args[i] = "app"
+		}
+		fits := c.Args == nil || c.Args(c, args) == nil
+		if fits && least < 0 {
+			least = n
+		}
+		if fits {
+			most = n
+		}
+	}
+	if most == enough-1 {
+		most = -1
+	}
+	return max(least, 0), most
+}
+
+// Issue 13, line 14: wrong input of every verb is refused in a sentence that names the thing
+// and the next step. New verbs are in the walk by themselves.
+func TestLine14WrongInputOfEveryVerb(t *testing.T) {
+	t.Parallel()
+	data := "--data=" + filepath.Join(t.TempDir(), "none")
+	for words, c := range verbs(t) {
+		t.Run(words, func(t *testing.T) {
+			t.Parallel()
+			call := func(more ...string) []string { return append(append(strings.Fields(words), data), more...) }
+			least, most := taken(c)
+			fit := make([]string, least)
+			for i := range fit {
+				fit[i] = "app"
+			}
+			if least > 0 {
+				args := call(fit[1:]...)
+				refused(t, args, inProcess(t, args...), exitUsage, []string{"almanac " + words, placeholders(c.Use)[least-1]}, "--help")
+			}
+			if most >= 0 {
+				args := call(fit...)
+				for n := least; n <= most; n++ {
+					args = append(args, "surplus")
+				}
+				refused(t, args, inProcess(t, args...), exitUsage, []string{`"surplus"`}, "--help")
+			}
+			args := call(append(fit, "--no-such-thing")...)
+			refused(t, args, inProcess(t, args...), exitUsage, []string{"--no-such-thing"}, "--help", "did you mean")
+			for _, f := range flags(c) {
+				if strings.HasPrefix(f.Value.Type(), "string") {
+					if f.NoOptDefVal != "" {
+						continue
+					}
+					args := call(append(fit, "--"+f.Name)...)
+					refused(t, args, inProcess(t, args...), exitUsage, []string{"--" + f.Name}, "--help")
+					continue
+				}
+				args := call(append(fit, "--"+f.Name+"=1x")...)
+				refused(t, args, inProcess(t, args...), exitUsage, []string{"--" + f.Name, `"1x"`}, "such as", "true or false")
+			}
+		})
+	}
+}
+
+// flags returns a command's own flags and those it inherits, but --help.
+func flags(c *cobra.Command) (all []*pflag.Flag) {
+	c.InheritedFlags() // merges those of its parents
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" {
+			all = append(all, f)
+		}
+	})
+	return all
+}
+
+// complete is what a verb needs besides its arguments to get as far as its servers.
+var complete = map[string]string{
+	"erase":        "--user u --dry-run",
+	"erase redact": "--yes",
+	"erase forget": "--yes",
+	"rebuild":      "--dry-run",
+	"dead drop":    "--dry-run",
+	"sql":          "--max-time 5s",
+}
+
+// serverless are verbs that ask no server, or start their own.
+var serverless = map[string]bool{
+	"up": true, "bench": true, "version": true, "config": true, "config check": true, "config show": true, "help": true,
+	"topics": true, "dead": true, "completion": true,
+	"router": true, "sink": true, // they wait for their servers, and log that they do
+}
+
+// The same line: where no server answers, each verb says which and what to do. Text in a
+// flag that is a size, a time or a number is refused before.
+func TestLine14ServersThatDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	for words, c := range verbs(t) {
+		if serverless[words] || strings.HasPrefix(words, "completion ") {
+			continue
+		}
+		t.Run(words, func(t *testing.T) {
+			t.Parallel()
+			args := withArguments(words, c, "app")
+			args = append(args, "--nats", "nats://127.0.0.1:1", "--clickhouse", "http://127.0.0.1:1/almanac")
+			refused(t, args, inProcess(t, args...), exitFailed, []string{"127.0.0.1:1"}, "start it", "start the server")
+		})
+	}
+}
+
+// withArguments is a whole call of a verb, about a topic.
+func withArguments(words string, c *cobra.Command, topic string) []string {
+	args := strings.Fields(words)
+	for _, name := range placeholders(c.Use) {
+		switch {
+		case name == "TOPIC":
+			args = append(args, topic)
+		case name == "SEQ" || name == "NUMBER":
+			args = append(args, "1")
+		case strings.HasPrefix(name, "STATEMENT") || name == "SQL":
+			args = append(args, "SELECT 1")
+		case strings.HasPrefix(name, "FILE"):
+		default:
+			args = append(args, "0123456789abcdef")
+		}
+	}
+	return append(args, strings.Fields(complete[words])...)
+}
+
+// The same line: a topic that is not declared is named, and so is the nearest that is.
+func TestLine14UnknownTopics(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up()
+	for words, c := range verbs(t) {
+		names := placeholders(c.Use)
+		if words == "topics apply" || len(names) == 0 || names[0] != "TOPIC" {
+			continue
+		}
+		t.Run(words, func(t *testing.T) {
+			args := append(withArguments(words, c, "ap"), "--data", b.data())
+			r := inProcess(t, args...)
+			refused(t, args, r, exitUsage, []string{`"ap"`, "app"}, "did you mean app?")
+			contains(t, r.err, "almanac topics apply ap")
+		})
+	}
+}
+
+// The same line: text in place of a size, a time, a length of time or a number.
+func TestLine14BadValues(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up()
+	measures := map[string]bool{"SIZE": true, "TIME": true, "LENGTH": true, "NUMBER": true, "SPEED": true, "FORMAT": true, "RATE": true, "LEVEL": true, "SPAN": true, "DURATION": true}
+	checked := 0
+	for words, c := range verbs(t) {
+		if serverless[words] && !strings.HasPrefix(words, "config ") && words != "router" && words != "sink" {
+			continue
+		}
+		for _, f := range flags(c) {
+			if name, _ := pflag.UnquoteUsage(f); f.Value.Type() != "string" || !measures[name] {
+				continue
+			}
+			checked++
+			t.Run(fmt.Sprintf("%s --%s", words, f.Name), func(t *testing.T) {
+				args := append(withArguments(words, c, "app"), "--data", b.data(), "--"+f.Name+"=1x!")
+				r := inProcess(t, args...)
+				refused(t, args, r, exitUsage, []string{cmp.Or(f.Shorthand, f.Name), `1x!`}, "such as", "almanac dead ls", "formats are", "none of", "give ", "expected", "one of", "the first of")
+			})
+		}
+	}
+	if checked < 30 {
+		t.Errorf("only %d flags were checked", checked)
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// wording is what people read in place of a library's error, and what they can do.
+type wording struct {
+	err  error
+	say  string // instead of err's own text; empty keeps it
+	next string // the next step; empty: the message around err has one
+}
+
+// wordings are the errors that other programs' libraries return to a verb.
+var wordings = []wording{
+	{nats.ErrNoServers, "no server answers", "start it, or name another with --nats"},
+	{nats.ErrAuthorization, "the server refuses the account", "give one with --nats-creds, or in the URL of --nats"},
+	{nats.ErrAuthExpired, "the account has expired", "give another with --nats-creds"},
+	{nats.ErrTimeout, "no answer in time", "try again; `almanac doctor` looks at both servers"},
+	{nats.ErrNoResponders, "JetStream does not answer", "see that the server runs with JetStream: `almanac doctor`"},
+	{nats.ErrConnectionClosed, "the connection is closed", "try again; `almanac doctor` looks at both servers"},
+	{nats.ErrDisconnected, "the connection is lost", "try again; `almanac doctor` looks at both servers"},
+	{nats.ErrMaxPayload, "the message is larger than the server takes", "set max_payload of the NATS server to 8MB"},
+	{jetstream.ErrJetStreamNotEnabled, "JetStream is off", "start the NATS server with JetStream"},
+	{jetstream.ErrJetStreamNotEnabledForAccount, "JetStream is off for this account", "enable it for the account on the NATS server"},
+	{jetstream.ErrStreamNotFound, "the stream does not exist", "start `almanac up` or `almanac router` once: they create it"},
+	{jetstream.ErrBucketNotFound, "the registry does not exist", "start `almanac up` or `almanac router` once: they create it"},
+	{jetstream.ErrKeyNotFound, "no such entry", "`almanac doctor` looks at the registry"},
+	{jetstream.ErrMsgNotFound, "no such message", "`almanac verify` tells whether something is missing"},
+	{tables.ErrUnreachable, "", "start it, or name another with --clickhouse"},
+	{context.DeadlineExceeded, "no answer in time", "try again; `almanac doctor` looks at both servers"},
+}
+
+// inWords is an error's text without the words of libraries, and with a next step.
+func inWords(err error) string {
+	said, next := translated(err)
+	if next != "" && !strings.Contains(said, next) {
+		said += ": " + next
+	}
+	return said
+}
+
+// translated is an error's text without the words of libraries, and the next step where a
+// library's error has one.
+func translated(err error) (said, next string) {
+	said = err.Error()
+	if op := (*net.OpError)(nil); errors.As(err, &op) {
+		said = strings.ReplaceAll(said, op.Error(), dialled(op))
+	}
+	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
+		said = strings.ReplaceAll(said, number.Error(), fmt.Sprintf("%q is not a number", number.Num))
+	}
+	if api := (*jetstream.APIError)(nil); errors.As(err, &api) && !errors.As(err, new(jetstream.JetStreamError)) {
+		said = strings.ReplaceAll(said, api.Error(), "NATS refused: "+api.Description)
+	}
+	if unknown := (*registry.UnknownTopicError)(nil); errors.As(err, &unknown) {
+		if near := suggestion(unknown.Name, unknown.Known, ""); near != "" {
+			quoted := strconv.Quote(unknown.Name)
+			said = strings.Replace(said, quoted, quoted+near, 1)
+		}
+	}
+	for _, w := range wordings {
+		if !errors.Is(err, w.err) {
+			continue
+		}
+		if w.say != "" {
+			said = strings.ReplaceAll(said, w.err.Error(), w.say)
+		}
+		next = w.next
+		break
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(said, "nats: "), ": nats: ", ": "), next
+}
+
+// dialled is what became of a connection: the server's address and the reason.
+func dialled(op *net.OpError) string {
+	reason := op.Err
+	for next := errors.Unwrap(reason); next != nil; next = errors.Unwrap(reason) {
+		reason = next
+	}
+	if op.Addr == nil {
+		return reason.Error()
+	}
+	return schemas.MaskedURL(op.Addr.String()) + ": " + reason.Error()
+}
