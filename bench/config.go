@@ -31,7 +31,7 @@ type Config struct {
 	Registry *registry.Registry
 	// DB has a database of its own, which the bench fills.
 	DB *tables.DB
-	// EnginePID is ClickHouse's process on this machine; 0 when it has none.
+	// EnginePID is ClickHouse's process on this machine; 0 when there is none.
 	EnginePID int
 	// Profile is a file for the pipeline's CPU profile (pprof, labelled by part);
 	// empty: none.

@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// idle is the CPU of an `almanac up` that nobody uses, its ClickHouse included.
+// idle is the CPU of an `almanac up` that is not in use, its ClickHouse included.
 func idle(ctx context.Context, s *Suite) ([]Figure, error) {
 	h, err := s.House(ctx) // for its directory, on the disk the data would be on
 	if err != nil {

@@ -31,7 +31,7 @@ func replay(ctx context.Context, s *Suite) ([]Figure, error) {
 	if _, err := w.loaded(); err != nil {
 		return nil, err
 	}
-	w.stop() // nobody else is to be at work
+	w.stop() // no other work may run
 	cfg, topic := &w.cfg, w.topics[0].Name
 	if err := settle(ctx, cfg); err != nil {
 		return nil, err

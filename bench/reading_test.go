@@ -20,8 +20,8 @@ import (
 //
 //   - page: Query, with the registry, the checkpoints and the heads asked;
 //   - hand: the same columns of the table, by time and limit alone;
-//   - known: the same with the shards given that the page read, which nobody
-//     writes by hand but a program that knows them.
+//   - known: the same with the shards given that the page read, which
+//     are not written by hand but by a program that knows them.
 func BenchmarkNewestPage(b *testing.B) {
 	cfg := config(b)
 	from := fillShards(b, cfg)

@@ -15,7 +15,7 @@ import (
 type child struct {
 	cmd      *exec.Cmd
 	lifeline *os.File      // our end; the child watches the other
-	terminal *os.File      // our end of the child's standard input; nil: it has none
+	terminal *os.File      // our end of the child's standard input; nil: it does not have one
 	gone     chan struct{} // closed after the process was reaped
 	exit     error         // how it ended; read after gone
 }
@@ -39,7 +39,7 @@ func spawn(path string, argv []string, log *engineLog, dir string, lock, termina
 	c.cmd.ExtraFiles = []*os.File{read, lock} // become lifelineFD and an open file that keeps the lock
 	c.cmd.Stderr = log                        // and not what it prints elsewhere, which repeats its statements
 	c.cmd.SysProcAttr = childAttr()
-	c.cmd.WaitDelay = time.Second // a grandchild may hold the output open; do not wait for it for ever
+	c.cmd.WaitDelay = time.Second // a grandchild may hold the output open; do not wait for it forever
 
 	started := make(chan error)
 	go func() {

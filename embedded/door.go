@@ -58,7 +58,7 @@ func (d door) query(ctx context.Context, sql string) (string, error) {
 }
 
 // createDatabase makes the database unless it is there, so that a user without the right to create it will do where
-// somebody else has made it.
+// another account has made it.
 func (d door) createDatabase(ctx context.Context) error {
 	count, err := d.query(ctx, "SELECT count() FROM system.databases WHERE name = '"+d.database+"'")
 	if err != nil || count != "0" {

@@ -20,7 +20,7 @@ import (
 //	}
 const EngineCommand = "__engine"
 
-// childEnv is set in the child, so that a main without that call is noticed in place of starting itself for ever.
+// childEnv is set in the child, so that a main without that call is noticed instead of starting itself forever.
 const childEnv = "ALMANAC_ENGINE_CHILD"
 
 // lifelineFD is the child's end of a pipe its parent holds open: when it closes, the parent is gone.
@@ -77,7 +77,7 @@ func runLibrary(path string, args []string) error {
 		return nil
 	}
 	if text := resultError(result); text != "" {
-		// The stack trace of a stripped library tells nobody anything.
+		// The stack trace of a stripped library has no function names.
 		text, _, _ = strings.Cut(text, ", Stack trace")
 		return fmt.Errorf("engine: %s", text)
 	}

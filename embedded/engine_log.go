@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// engineLogBytes is the size at which the log starts anew; with the one before it kept, a log never takes more than
+// engineLogBytes is the size at which a new log starts; with the one before it kept, a log never takes more than
 // twice as much.
 const engineLogBytes = 8 << 20
 

@@ -33,6 +33,6 @@ var (
 	ErrDirVersion = errors.New("data directory of another format")
 	// ErrDiskSpace: too little free space to start.
 	ErrDiskSpace = errors.New("too little disk space")
-	// ErrNoAddresses: nobody runs on the data directory.
+	// ErrNoAddresses: no process runs on the data directory.
 	ErrNoAddresses = errors.New("no Almanac is running")
 )

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	embeddedtest.Main(m)
 }
 
-// parent runs an engine until somebody kills this process, and says the engine's pid once it is ready.
+// parent runs an engine until this process is killed, and says the engine's pid once it is ready.
 func parent(dir string) error {
 	ctx := context.Background()
 	engine, err := embedded.Find(ctx, "", nil)

@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
-// A disk that is really full, and then is not: nothing acknowledged is lost, and nobody has to restart anything.
+// A disk that is really full, and then is not: nothing acknowledged is lost, and no restart is needed.
 func TestNATSFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := filepath.Join(t.TempDir(), "disk")

@@ -131,7 +131,7 @@ func (n *NATS) watch(ctx context.Context) error {
 	}
 }
 
-// replace puts a new server in the place of one that cannot store. Between the two nobody answers; clients see a
+// replace puts a new server in the place of one that cannot store. Between the two no server answers; clients see a
 // disconnect and come back.
 func (n *NATS) replace(why error) error {
 	n.cfg.Log.say(LevelWarn, "nats", fmt.Sprintf("restarting the server on port %d: %v", n.port, why))

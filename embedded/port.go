@@ -23,7 +23,7 @@ const (
 // directory a moment before its ports.
 const portPatience = 500 * time.Millisecond
 
-// claimPort says which port to use on host: the one given, if nobody holds it, or a free one when port is 0 or less.
+// claimPort says which port to use on host: the one given, if it is free, or a free one when port is 0 or less.
 // The port is let go again at once, since it is for another listener; who takes it in between makes that listener fail.
 func claimPort(host string, port int) (int, error) {
 	if port <= 0 {
@@ -55,7 +55,7 @@ const (
 	keptTries = 20
 )
 
-// keptPort is a port that nobody holds now, or 0, which is any, where none was found.
+// keptPort returns a port that is free now, or 0, which is any, where none was found.
 func keptPort(host string) int {
 	for range keptTries {
 		port := firstKept + rand.IntN(lastKept-firstKept+1)

@@ -16,7 +16,7 @@ const (
 	longPause  = 10 * time.Second
 )
 
-// firstStart starts the engine on ports it chooses; a free port that somebody else took meanwhile is replaced.
+// firstStart starts the engine on ports it chooses; a free port that another process took meanwhile is replaced.
 func (c *ClickHouse) firstStart(ctx context.Context) (*child, error) {
 	for attempt := 1; ; attempt++ {
 		if err := c.claimPorts(); err != nil {

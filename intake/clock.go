@@ -165,7 +165,7 @@ func (c *clock) isoPrefix(s string) (t time.Time, rest string, err error) {
 	return t, s, err
 }
 
-// layoutPrefix parses as far as the layout goes: the parser's own complaint
+// layoutPrefix parses as far as the layout goes: the parser's own error
 // about extra text tells where that is.
 func (c *clock) layoutPrefix(layout, s string) (time.Time, string, error) {
 	t, err := time.ParseInLocation(layout, s, c.loc)

@@ -101,7 +101,7 @@ func (d *Reader) header() error {
 
 // cutRow reads the lines of one row: as many as it takes until its quotes are
 // even. When they never become so within the bound, or the row has misplaced
-// quotes, only its first line is refused and the others are read anew, so that
+// quotes, only its first line is refused and the others are read again, so that
 // one bad quote costs one line.
 func (d *Reader) cutRow() (Record, []string, error) {
 	var lines []line

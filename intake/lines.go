@@ -99,7 +99,7 @@ func (r *record) add(ln line, maxBytes int) {
 	r.lines++
 	r.size, r.end = r.size+ln.size, ln.end
 	if r.raw == nil {
-		r.raw = ln.text // not longer than maxBytes, and nobody else's
+		r.raw = ln.text // not longer than maxBytes, and not shared
 		return
 	}
 	r.raw = append(r.raw, ln.text[:min(len(ln.text), max(maxBytes-len(r.raw), 0))]...)

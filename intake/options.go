@@ -79,7 +79,7 @@ type Options struct {
 	// Delimiter parts the cells of a CSV row; 0: a comma.
 	Delimiter rune
 
-	// Service, Type and Level are for events that have none of their own.
+	// Service, Type and Level are for events without one of their own.
 	Service, Type, Level string
 }
 
@@ -121,7 +121,7 @@ func (o *Options) Validate() error {
 		return bad("user field is %q, which is no named group of extract; in text, give a user regex", o.UserField)
 	}
 	if rule, ok := o.userInClear(); ok {
-		return bad("user field is %q, which has the rule %s, and user_id has none: its text would be stored there in clear. Declare a rule for user_id, or name another field", o.UserField, rule)
+		return bad("user field is %q, which has the rule %s, and user_id does not have one: its text would be stored there in clear. Declare a rule for user_id, or name another field", o.UserField, rule)
 	}
 	c, err := newClock(o)
 	if err != nil {

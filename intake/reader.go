@@ -66,7 +66,7 @@ func NewReader(r io.Reader, o Options) *Reader {
 }
 
 // Next is the next record; io.EOF when there is none. After an error it returns
-// the same one for ever.
+// the same one forever.
 func (d *Reader) Next() (Record, error) {
 	if d.err != nil {
 		return Record{}, d.err

@@ -30,7 +30,7 @@ func (d *Reader) text(raw []byte) (schemas.Event, error) {
 		return e, nil
 	}
 	if d.opts.TsFormat != "" {
-		e.Time, _ = d.clock.find(raw) // finish refuses what has none
+		e.Time, _ = d.clock.find(raw) // finish refuses a record without a time
 	} else if d.opts.extractsTime() {
 		return e, fmt.Errorf("%w: extract does not match", ErrNoTime)
 	}

@@ -79,7 +79,7 @@ func TestRotationUnderKills(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills, %d deaths at a crash point", kills, deaths)
-	// From here on nobody dies.
+	// From here on no process dies.
 	for i, c := range running {
 		c.kill()
 		running[i] = e.process(part{Role: c.Role})

@@ -39,7 +39,7 @@ func (f *faults) has(want error) error {
 			return nil
 		}
 	}
-	return errors.Join(append([]error{fmt.Errorf("nobody reported this: %w; but", want)}, f.list...)...)
+	return errors.Join(append([]error{fmt.Errorf("this was not reported: %w; but", want)}, f.list...)...)
 }
 
 func oneLaneTopic() schemas.Topic {
@@ -107,7 +107,7 @@ func TestShardsRolledBack(t *testing.T) {
 	}
 }
 
-// SHARDS is put back to an older end while a sink lives, and its positions are
+// SHARDS is restored to an older end while a sink lives, and its positions are
 // given again to other frames: the sink notices that they do not follow.
 func TestShardForked(t *testing.T) {
 	t.Parallel()
@@ -125,7 +125,7 @@ func TestShardForked(t *testing.T) {
 		}
 	}
 	e.stored("app", 3, 30*time.Second)
-	// Somebody else's erasure, which covers the frame, excuses nothing.
+	// Another person's erasure, which covers the frame, excuses nothing.
 	x := e.eraser()
 	job, err := x.Start(t.Context(), erasure.Request{Topic: "app", Users: []string{"v"}})
 	if err == nil {

@@ -116,7 +116,7 @@ func (e *env) thousands(topic string) {
 }
 
 // Given 10,000 events, 137 of one user over several shards: the user is erased,
-// the answer says 137, nobody else's events go, counters fall by 137, nothing
+// the answer says 137, no other person's events go, counters fall by 137, nothing
 // brings them back, and what the user does afterwards is kept.
 func TestEraseUser(t *testing.T) {
 	t.Parallel()

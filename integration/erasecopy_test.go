@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-events/almanac/sinks"
 )
 
-// ClickHouse is put back to an older copy: rows that were erased come back with it,
+// ClickHouse is restored from an older copy: rows that were erased come back with it,
 // verify says so, and the erasure taken up again takes them out without counting
 // them twice. Or the copy lacks rows: the sink stores what is missing and leaves
 // out what was erased, also where nothing else was in an insert.
@@ -129,7 +129,7 @@ func TestEraseAtTheFenceAndPurge(t *testing.T) {
 		t.Errorf("%d of the 3 rows behind the fence are left", got)
 	}
 	e.verify(84)
-	log("u-2", 1) // so that the last frames are of somebody else
+	log("u-2", 1) // so that the last frames are of another person
 	e.stored("app", 74, 10*time.Second)
 	for range 2 { // it may be done again
 		if job, err = x.Purge(t.Context(), "app", job.ID); err != nil {
@@ -163,7 +163,7 @@ func TestEraseAtTheFenceAndPurge(t *testing.T) {
 	if proof, err := x.Show(t.Context(), "app", job.ID); err != nil || proof.Matching != 0 || len(proof.Shards) != 2 {
 		t.Errorf("%+v, %v", proof, err)
 	}
-	// Frames of its time are still there: the entry is kept, unless somebody insists.
+	// Frames of its time are still there: the entry is kept, unless forced.
 	if err := x.Forget(t.Context(), "app", job.ID, false); !errors.Is(err, erasure.ErrHeld) {
 		t.Errorf("forgotten while the streams hold frames of its time: %v", err)
 	}

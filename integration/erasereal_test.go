@@ -44,7 +44,7 @@ func (e *env) parts(topic string) map[string]map[string]uint32 {
 	return out
 }
 
-// A user stands in 2 of 20 shards: these are written anew, and of the others every
+// A user stands in 2 of 20 shards: these are rewritten, and of the others every
 // part is the one it was.
 func TestEraseTouchesItsShardsAlone(t *testing.T) {
 	t.Parallel()

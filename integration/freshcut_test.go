@@ -80,7 +80,7 @@ func unique(all []string) map[string]bool {
 	return seen
 }
 
-// NATS is put back to an older copy of its directory under a reader that is asked all
+// NATS is restored from an older copy of its directory under a reader that is asked all
 // the time. What it remembered of how far the lane was routed lies above what is
 // accepted from now on, which it shows all the same, and what is gone it does not.
 func TestFreshAfterNATSWasPutBack(t *testing.T) {

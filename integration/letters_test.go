@@ -62,7 +62,7 @@ func TestDeadLettersSettled(t *testing.T) {
 	}
 	const frames = 70
 	for i := 1; i <= frames; i++ {
-		frame(fmt.Sprintf("events.app.2026-02.%d", i%2), i) // a schema nobody declared yet
+		frame(fmt.Sprintf("events.app.2026-02.%d", i%2), i) // a schema that is not declared yet
 	}
 	frame("events.app.2026-02.9", frames+1) // and a lane there is not
 	e.publish("events.app.2026-02.0", `{"ts":"2026-03-01T00:00:00Z","message":"wrong month"}`)
@@ -102,7 +102,7 @@ func TestDeadLettersSettled(t *testing.T) {
 		t.Errorf("the rest: %v", did)
 	}
 	e.stored("app", dead-1, 20*time.Second)
-	// As if somebody was killed after sending and before taking anything out.
+	// As if a process was killed after sending and before taking anything out.
 	again := e.messages(schemas.StreamEvents, schemas.TopicFilter("app"))
 	again = slices.DeleteFunc(again, func(m *streams.Message) bool { return m.Sequence <= last }) // strays are taken out late
 	if len(again) != frames+2 {                                                                   // that of the lane there is not became two, one a lane

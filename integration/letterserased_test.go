@@ -39,7 +39,7 @@ func TestDeadLettersLeaveOut(t *testing.T) {
 	}
 	publish(&topic, 100)
 	publish(&topic, 1)   // the same again, too far behind to tell
-	publish(&newer, 101) // a schema nobody declared yet
+	publish(&newer, 101) // a schema that is not declared yet
 	e.stored("app", 4, 30*time.Second)
 	eventually(t, 20*time.Second, func() error {
 		rep, err := e.reader().Verify(t.Context(), "app")

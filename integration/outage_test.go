@@ -201,7 +201,7 @@ func TestSpoolKilled(t *testing.T) {
 	p := run(0, 5000)
 	says(p, "safe 5000")
 	kill(p)
-	p = run(5000, 7000) // nobody answers
+	p = run(5000, 7000) // no server answers
 	says(p, "safe 2000")
 	kill(p)
 	for range 3 {

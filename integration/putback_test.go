@@ -20,7 +20,7 @@ import (
 )
 
 // ownEngine is an Almanac whose ClickHouse can be stopped and its data directory
-// put back.
+// restored from an older copy.
 type ownEngine struct {
 	*env
 	dir       string
@@ -87,7 +87,7 @@ func (o *ownEngine) copy(from, to string) {
 	}
 }
 
-// ClickHouse is put back as a whole: its data directory becomes an older copy, while
+// ClickHouse is restored as a whole: its data directory becomes an older copy, while
 // NATS goes on from where it is. Verify names what is missing and a repair brings it
 // back; a sink that lived through it does so by itself, though it had stored all of it
 // once; and neither brings back what was erased since the copy.

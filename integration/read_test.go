@@ -118,7 +118,7 @@ func TestQueryAtEveryStage(t *testing.T) {
 		return err
 	})
 	pages("in SHARDS")
-	e.routed("app", n) // all of it: nobody else routes the rest
+	e.routed("app", n) // all of it: no other router routes the rest
 	stop()
 	e.sink()
 	e.stored("app", n, 20*time.Second)

@@ -98,7 +98,7 @@ func TestRebuild(t *testing.T) {
 	if got := e.count("SELECT count() FROM %s", schemas.QuotedTable(e.srv.Database, res.Before)); got != res.Rows || !strings.HasPrefix(res.Before, "app_before_2") {
 		t.Errorf("%s has %d rows, want %d", res.Before, got, res.Rows)
 	}
-	// The views are those of the new table, and the kept one is nobody's topic.
+	// The views are those of the new table, and the kept one belongs to no topic.
 	e.count("SELECT count() FROM %s", schemas.QuotedTable(e.srv.Database, schemas.RecentView("app")))
 	if got := e.count("SELECT sum(stored_rows) FROM %s", schemas.QuotedTable(e.srv.Database, schemas.ViewShards)); got != rows {
 		t.Errorf("the view of shards has %d rows, want %d", got, rows)
@@ -112,8 +112,8 @@ func TestRebuild(t *testing.T) {
 	t.Logf("sinks waited %s; %d events flowed meanwhile", res.Frozen, sent.Load())
 }
 
-// Rows that are lost in the table and not in SHARDS come back; a column nobody
-// declared is not lost silently; what differs without a reason is refused.
+// Rows that are lost in the table and not in SHARDS come back; a column that was
+// never declared is not lost silently; what differs without a reason is refused.
 func TestRebuildHeals(t *testing.T) {
 	t.Parallel()
 	e := start(t, replayTopic(2))
@@ -141,7 +141,7 @@ func TestRebuildHeals(t *testing.T) {
 	if err := e.db.Conn().Exec(t.Context(), "ALTER TABLE "+e.table("app")+" DROP COLUMN mine"); err != nil {
 		t.Fatal(err)
 	}
-	// Rows that appear in the fresh table are nobody's.
+	// Rows that appear in the fresh table have no source.
 	killed := cfg
 	killed.Crash = func(at string) error {
 		if at == "rebuild.after-freeze" {
@@ -153,7 +153,7 @@ func TestRebuildHeals(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := rebuild.Run(t.Context(), killed, "app", true); err != nil { // found, and the shard copied anew
+	if _, err := rebuild.Run(t.Context(), killed, "app", true); err != nil { // found, and the shard copied again
 		t.Errorf("with a row too many: %v", err)
 	}
 	e.verify(n)

@@ -72,7 +72,7 @@ func TestRepairGap(t *testing.T) {
 	}
 }
 
-// The registry is gone. Nobody begins a second life; repair rebuilds it from the
+// The registry is gone. No router begins a second life; repair rebuilds it from the
 // streams and the table, and routers and sinks go on.
 func TestRepairLostRegistry(t *testing.T) {
 	t.Parallel()

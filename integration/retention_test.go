@@ -129,7 +129,7 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// apply declares a topic anew.
+// apply declares a topic again.
 func (e *env) apply(topic schemas.Topic) {
 	e.t.Helper()
 	if _, _, err := e.reg.Apply(e.t.Context(), topic, false); err != nil {

@@ -139,7 +139,7 @@ func TestStandingWhilePurged(t *testing.T) {
 }
 
 // A producer sends a frame again after what it holds was erased: the router will refuse
-// it, and nobody may see it before.
+// it, and no reader may see it before.
 func TestErasedIsSentAgain(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLaneTopic())

@@ -45,7 +45,7 @@ func TestWildcardSubjectsAreStrays(t *testing.T) {
 	})
 	e.settled()
 	e.verify(n + 12)
-	// They are taken out of EVENTS, so that nobody reads them again.
+	// They are taken out of EVENTS, so that they are not read again.
 	eventually(t, 30*time.Second, func() error {
 		s, err := e.reg.JetStream().Stream(t.Context(), schemas.StreamEvents)
 		if err != nil {
@@ -64,7 +64,7 @@ func TestWildcardSubjectsAreStrays(t *testing.T) {
 	})
 }
 
-// Events of a topic nobody declared are dead letters; declared later, what comes
+// Events of an undeclared topic are dead letters; declared later, what comes
 // then is stored, and nothing is both.
 func TestTopicDeclaredLate(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,7 @@ func TestTwins(t *testing.T) {
 		e.sinkOn(e.connectTo(alone), func(c *sinks.Config) {
 			c.Hooks.Stored = func(sinks.Ref, uint64, uint64, time.Duration) { inserts[i].Add(1) }
 			c.Hooks.Burnt = func(ref sinks.Ref, head uint64, _ int) {
-				t.Errorf("a token after %d of %s was found burnt, and nobody crashed", head, ref)
+				t.Errorf("a token after %d of %s was found burnt, and no sink crashed", head, ref)
 			}
 			c.Hooks.Fault = func(sinks.Ref, error) { lost[i].Add(1) }
 			c.Linger = 20 * time.Millisecond
@@ -191,7 +191,7 @@ func (e *env) cutOff(role string) (cut func()) {
 }
 
 // cutDialer dials until it is cut; what it dialled falls silent then: nothing
-// comes and nothing goes, and nobody is told.
+// comes and nothing goes, and no error is reported.
 type cutDialer struct {
 	mu    sync.Mutex
 	isCut bool

@@ -87,7 +87,7 @@ func TestEngineVanishes(t *testing.T) {
 	}
 	stop()
 	e.flush(p)
-	n := p.Stats().Stored // with what was under way when it stopped, which nobody was told of
+	n := p.Stats().Stored // with what was under way when it stopped, which was not reported
 	if n < said.Load() {
 		t.Errorf("%d events were said to be stored, counted are %d", said.Load(), n)
 	}

@@ -130,8 +130,8 @@ func (p *Producer) add(ev *Event, a admitted, w waiter, urgent bool) bool {
 // them. A builder with its scratch has about 1 MiB, its encoded frame a tenth.
 const maxUnencoded = 4
 
-// evictOldest drops the oldest closed frame that was never sent and nobody
-// waits for. False when there is none.
+// evictOldest drops the oldest closed frame that was never sent and that
+// no caller waits for. False when there is no such frame.
 func (p *Producer) evictOldest() bool {
 	for {
 		var from *lane

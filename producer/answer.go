@@ -43,7 +43,7 @@ const codeTooManyRequests jetstream.ErrorCode = 10167
 
 // judge reads a JetStream publish answer.
 func judge(m *nats.Msg) (verdict, error) {
-	// An answer without a body and with this status: nobody took the message.
+	// An answer without a body and with this status: no stream took the message.
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
 		return again, fmt.Errorf("%w: no stream takes %s", ErrNotStored, schemas.SubjectsEvents)
 	}

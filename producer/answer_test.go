@@ -28,7 +28,7 @@ func TestJudge(t *testing.T) {
 		{"account full", fail(400, 10002, "resource limits exceeded for account"), "", again},
 		{"message too large", fail(400, 10054, "message size exceeds maximum allowed"), "", tooBig},
 		{"headers too large", fail(400, 10097, "header size exceeds maximum allowed of 64k"), "", tooBig},
-		{"somebody else", "+OK", "", again},
+		{"another responder", "+OK", "", again},
 		{"nothing", "", "", again},
 	} {
 		m := nats.NewMsg("x")

@@ -182,6 +182,6 @@ func TestFloodIsRefusedAndStored(t *testing.T) {
 	}
 	t.Logf("%d refusals were told", refused.Load())
 	if refused.Load() == 0 {
-		t.Error("nothing was refused: the test floods nobody")
+		t.Error("nothing was refused: the test floods no stream")
 	}
 }

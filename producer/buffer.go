@@ -11,7 +11,7 @@ import (
 //
 // Both counts are in one word, so that a taker sees both or neither: events in
 // the upper 24 bits, bytes in the lower 40. Taking is one compare-and-swap and
-// never overshoots, so nobody fails because of somebody who fails too.
+// never overshoots, so no taker fails because of another that fails too.
 type buffer struct {
 	used                atomic.Uint64
 	maxEvents, maxBytes uint64

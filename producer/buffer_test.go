@@ -60,8 +60,8 @@ func TestBufferWaits(t *testing.T) {
 	})
 }
 
-// Nobody who waits is forgotten, however takers and givers interleave.
-func TestBufferForgetsNobody(t *testing.T) {
+// No waiter is forgotten, however takers and givers interleave.
+func TestBufferForgetsNoWaiter(t *testing.T) {
 	b := newBuffer(2, 1000)
 	var wg sync.WaitGroup
 	for range 16 {

@@ -16,7 +16,7 @@ func TestClockFollowsTheWallClock(t *testing.T) {
 				t.Fatalf("after %v: %d, want %d", d, got, want)
 			}
 		}
-		// Somebody set the wall clock: seen once the reading is stale.
+		// The wall clock was set: seen once the reading is stale.
 		c.offset.Add(int64(time.Hour))
 		time.Sleep(wallFresh + 1)
 		if got, want := c.now(), time.Now().UnixNano(); got != want {

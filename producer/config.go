@@ -129,7 +129,7 @@ type Config struct {
 
 	// Linger is how long a frame waits for company. Default
 	// schemas.FrameLinger; up to a minute. Negative: not at all. In a busy lane,
-	// where each linger brings it 100 events that nobody waits for, a frame waits up
+	// where each linger brings it 100 events that no caller waits for, a frame waits up
 	// to three times as long, at most 60 ms. While earlier frames of its lane are
 	// unanswered it waits for those answers too, at most 250 ms altogether: under load
 	// frames are full.

@@ -27,7 +27,7 @@ const reportEvery = time.Second
 // reporter tells of drops: to Stderr and Hooks.OnDrop soon, and as events once
 // frames get through again. It keeps what it told, and compares that with the
 // counters: a drop costs no more than counting it. It has a goroutine of its
-// own because Stderr may be a pipe nobody reads.
+// own because Stderr may be a pipe that is not read.
 type reporter struct {
 	p     *Producer
 	noted chan struct{}
@@ -86,7 +86,7 @@ func (r *reporter) print() {
 	if len(ds) == 0 {
 		return
 	}
-	// A failing Stderr leaves nobody to tell.
+	// With a failing Stderr there is nowhere left to report to.
 	_, _ = io.WriteString(r.p.cfg.Stderr, dropLine(r.p.topic.Name, ds))
 	for _, d := range ds {
 		r.printed[d.cause] += d.events

@@ -63,7 +63,7 @@ func TestDropsAreReported(t *testing.T) {
 	})
 }
 
-// A pipe nobody reads holds up neither Log nor Close for long.
+// A pipe that is not read holds up neither Log nor Close for long.
 func TestStuckStderrHoldsNothing(t *testing.T) {
 	r, w := io.Pipe()
 	defer r.Close()

@@ -210,7 +210,7 @@ func checkSum(tb testing.TB, s Stats) {
 // patience is how long anything may take.
 const patience = 2 * time.Minute
 
-// nowhere is an address at which nobody listens, whatever other tests do.
+// nowhere is an address at which no server listens, whatever other tests do.
 const nowhere = "nats://127.0.0.1:1"
 
 // keptPort is a free port that stays free while its server restarts: below those that

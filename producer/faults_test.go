@@ -178,7 +178,7 @@ func TestFullStream(t *testing.T) {
 	}
 }
 
-// Without a stream nobody answers; with one, all is stored.
+// Without a stream no answer comes; with one, all is stored.
 func TestStreamComesLater(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, app)

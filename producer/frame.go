@@ -10,7 +10,7 @@ import (
 
 // frame is events of one month and lane on their way through four states:
 // open and closed (builder), encoded (payload), sent (seq). A frame's fields are
-// its lane's, but for builder while somebody has claimed it for encoding.
+// its lane's, but for builder while a goroutine has claimed it for encoding.
 type frame struct {
 	month    schemas.Month
 	from, to int64 // the month, in unix ns
@@ -26,7 +26,7 @@ type frame struct {
 	urgent  bool // Publish did: no linger when the lane is idle
 
 	builder *schemas.FrameBuilder
-	claimed bool // somebody encodes it
+	claimed bool // a goroutine encodes it
 	settled bool // stored or given up
 
 	head    schemas.Frame
@@ -42,16 +42,16 @@ type frame struct {
 	loaded  bool // it was read from there, and holds nothing of the buffer
 }
 
-// waiter is somebody who waits for a frame. done is called by the sender, once
+// waiter is a caller that waits for a frame. done is called by the sender, once
 // when the frame is settled. When the frame is durable in the spool and has left
 // memory, done hears ErrSpooled: that is the last word unless stay is set.
 type waiter struct {
 	done func(error)
 	stay bool
-	left *atomic.Bool // with stay: nobody listens any more
+	left *atomic.Bool // with stay: the caller no longer listens
 }
 
-// claim is the oldest closed frame that nobody encodes yet, or nil. Caller
+// claim returns the oldest closed frame that no goroutine encodes yet, or nil. Caller
 // holds mu.
 func (l *lane) claim() *frame {
 	for _, f := range l.queue {

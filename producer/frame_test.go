@@ -7,8 +7,8 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// A frame that somebody encodes while Close gives it up is counted once and
-// leaves nothing behind.
+// A frame that a goroutine encodes while Close gives it up is counted once and
+// leaves nothing in memory.
 func TestFrameGivenUpWhileEncoded(t *testing.T) {
 	p := startOn(t, new(silentLink), Config{Linger: time.Minute})
 	p.Log(Event{UserID: "a"})

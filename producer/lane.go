@@ -125,7 +125,7 @@ func (l *lane) holds() bool {
 	return true
 }
 
-// closeDue closes the frames that waited long enough, and the one somebody
+// closeDue closes the frames that waited long enough, and the one a caller
 // waits for when the lane is idle. Caller holds mu.
 func (l *lane) closeDue(now time.Time) {
 	for i := 0; i < len(l.open); {

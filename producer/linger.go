@@ -25,8 +25,8 @@ func lingersOn(linger time.Duration, lingers, events int) bool {
 	return linger > 0 && lingers < busyLingers && time.Duration(lingers+1)*linger <= busyLinger && events >= lingers*busyEvents
 }
 
-// staysOpen says whether a frame whose time is over gets another linger. Nobody must
-// be waiting for it, since who waits may be who would log what comes next; and there
+// staysOpen says whether a frame whose time is over gets another linger. No caller
+// may be waiting for it, since that caller may be the one that logs the next event; and there
 // must be room for what it gathers. Caller holds mu.
 func (l *lane) staysOpen(f *frame) bool {
 	return !f.awaited && lingersOn(l.p.cfg.Linger, f.lingers, f.events) && l.holds() && !l.p.buffer.above(busyBuffer)

@@ -38,7 +38,7 @@ func TestFrameOfABusyLaneWaitsLonger(t *testing.T) {
 	const linger = schemas.FrameLinger
 	for name, c := range map[string]struct {
 		cfg    Config
-		submit bool  // somebody waits for the first event
+		submit bool  // a caller waits for the first event
 		events []int // at the start of each linger
 		at     time.Duration
 		rows   int

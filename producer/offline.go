@@ -175,10 +175,10 @@ func (p *Producer) confirm(nc *nats.Conn) {
 func sameTopic(had, has schemas.Topic) error {
 	switch {
 	case had.Kind != has.Kind, had.Lanes != has.Lanes, !slices.Equal(had.LaneBy, has.LaneBy):
-		return fmt.Errorf("%w: topic %q was declared anew: it has %d lanes by %v, the spool's frames are for %d by %v",
+		return fmt.Errorf("%w: topic %q was declared again: it has %d lanes by %v, the spool's frames are for %d by %v",
 			schemas.ErrTopicChange, had.Name, has.Lanes, has.LaneBy, had.Lanes, had.LaneBy)
 	case had.Version > has.Version || !slices.Equal(had.Fields, has.FieldsAt(had.Version)):
-		return fmt.Errorf("%w: topic %q was declared anew: the fields of its version %d are others than the spool's frames have",
+		return fmt.Errorf("%w: topic %q was declared again: the fields of its version %d are others than the spool's frames have",
 			schemas.ErrTopicChange, had.Name, had.Version)
 	}
 	return nil

@@ -163,7 +163,7 @@ func (p *Producer) shutdown(ctx context.Context) error {
 	}
 	p.sender.link.close()
 	close(p.report.stop)
-	within(closeGrace, p.report.done) // or nobody reads Stderr
+	within(closeGrace, p.report.done) // or Stderr is not read
 	left := p.Stats().Spool
 	if n := p.sender.abandoned; n > 0 {
 		return fmt.Errorf("%w: %d events: %w", ErrNotFlushed, n, err)

@@ -87,7 +87,7 @@ func (p *Producer) try(ev *Event, done func(error)) bool {
 type barrier struct {
 	left atomic.Int64 // frames, and one until wait
 	done chan struct{}
-	over atomic.Bool // nobody waits any more
+	over atomic.Bool // the caller no longer waits
 
 	mu   sync.Mutex
 	lost int // events given up

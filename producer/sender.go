@@ -104,7 +104,7 @@ func (s *sender) run() {
 }
 
 // pass serves every lane until there is nothing to do, and returns when there
-// will be; zero for not before somebody wakes the sender.
+// will be; zero for not before the sender is woken.
 func (s *sender) pass() (next time.Time) {
 	for again := true; again; {
 		s.settle()
@@ -241,7 +241,7 @@ func (s *sender) take(a answer, now time.Time) {
 	n := len(f.payload)
 	switch a.verdict {
 	case stored:
-		if f.attempts == 1 { // of several, nobody knows which was answered
+		if f.attempts == 1 { // of several, it is unknown which was answered
 			s.budget.stored(n, s.inFlightBytes, f.sent, now)
 		}
 		l.ack(f)

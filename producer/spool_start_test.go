@@ -17,7 +17,7 @@ import (
 )
 
 // The first start needs the registry, and says so; a directory serves one
-// producer; a topic that was declared anew gets nothing of the old one.
+// producer; a topic that was declared again gets nothing of the old one.
 func TestSpoolStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -116,7 +116,7 @@ func TestSpoolDrainsWhileNewEventsGo(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if !strings.Contains(strings.Join(told, "\n"), filepath.Base(names[0])) {
-		t.Fatalf("nobody was told of %s: %q", names[0], told)
+		t.Fatalf("%s was not reported: %q", names[0], told)
 	}
 	eventually(t, "what was damaged is put aside", func() bool {
 		_, err := os.Stat(names[0] + ".damaged")

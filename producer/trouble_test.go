@@ -62,7 +62,7 @@ func runTrouble(t *testing.T, cfg Config, steps []step, fates []int) (problem st
 		l := new(captureLink)
 		fate := func(n int) int {
 			if attempts++; n > 12 {
-				return 0 // or Log would wait for ever under Block
+				return 0 // or Log would wait forever under Block
 			}
 			return fates[attempts%len(fates)]
 		}

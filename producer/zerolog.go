@@ -62,15 +62,15 @@ func (w *Writer) Close() error {
 	return w.p.Flush(ctx)
 }
 
-// lineEvent reads a log line for a topic; level is for lines that have none
-// themselves.
+// lineEvent reads a log line for a topic; level is for lines that do not
+// have one themselves.
 func lineEvent(t *schemas.Topic, line []byte, level zerolog.Level) Event {
 	line = bytes.TrimRight(line, "\r\n")
 	ev, err := schemas.EventKeys{Topic: t}.ParseJSON(line)
 	switch {
 	case err == nil:
 	case len(t.PII) > 0 && bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")):
-		// It should have been JSON: nobody can tell which of its fields have rules.
+		// It should have been JSON: it is unknown which of its fields have rules.
 		ev = Event{Message: schemas.Withheld(len(line))}
 	default:
 		ev = Event{Message: string(line)}

@@ -58,7 +58,7 @@ func TestZerologKeepsEveryField(t *testing.T) {
 	}
 }
 
-// A fatal line waits for the stream, but not for ever.
+// A fatal line waits for the stream, but not forever.
 func TestZerologFatalWaitsAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startOn(t, new(silentLink), Config{})

@@ -14,7 +14,7 @@ import (
 // beside is a reader's second connection, for what is read ahead of queries: a NATS
 // server answers a connection's direct reads one after the other, so those that wait
 // for a batch of SHARDS would hold up the reads of EVENTS. It is opened when it is
-// first needed, and closed when nobody asks the reader any more.
+// first needed, and closed when the reader is no longer used.
 type beside struct {
 	mu sync.Mutex
 	nc *nats.Conn

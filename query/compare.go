@@ -159,7 +159,7 @@ func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, 
 		s.problem("%d rows up to position %d were routed, %d were erased, ClickHouse has %d with %d ids", s.Expected+s.Erased, s.Head, s.Erased, s.Stored, s.Distinct)
 	}
 	if s.doubled() > 0 && s.Erased > 0 {
-		s.problem("if ClickHouse was put back to an older copy, rows that were erased came back with it: run `almanac erase resume`")
+		s.problem("if ClickHouse was restored from an older copy, rows that were erased came back with it: run `almanac erase resume`")
 	}
 	return nil
 }

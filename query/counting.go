@@ -120,7 +120,7 @@ func (c *counting) run(ctx context.Context) error {
 }
 
 // upToHeads is a condition that selects the rows of shards up to the heads they
-// had when the read began; "" when they have none.
+// had when the read began; "" when they do not have any.
 func upToHeads(parts []part) string {
 	var keys []tables.ShardKey
 	var above strings.Builder

@@ -84,7 +84,7 @@ func verifyEntry(s *ShardReport, e registry.Shard, h *held, st tables.Count) {
 
 func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
 
-// verifyHead names active shards the registry lacks, and shards nobody will seal.
+// verifyHead names active shards the registry lacks, and shards no sink will seal.
 func verifyHead(h registry.Head, entries map[schemas.Shard]registry.Shard) (problems []string) {
 	for lane, id := range h.Active {
 		if _, ok := entries[id]; !ok {

@@ -92,7 +92,7 @@ func eventsOf(rows string) int {
 }
 
 // settled takes the dead letters that people dealt with out of the dead: those
-// sent again were accepted anew and count there, those dropped are discarded.
+// sent again were accepted again and count there, those dropped are discarded.
 func (r *Reader) settled(ctx context.Context, topic string, t *Totals) error {
 	l, err := r.reg.Letters(ctx, topic)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // Bounds of what a reader keeps between queries, all of which it forgets when
-// nobody asks for a while.
+// no query comes for a while.
 const (
 	// maxHeadings is some minutes of a full pipeline's frames: 25 MiB.
 	maxHeadings = 1 << 18
@@ -50,8 +50,8 @@ func newDirectory(nc *nats.Conn) *directory {
 	return &directory{nc: nc, feeds: map[place]*feed{}}
 }
 
-// epoch counts the connection's outages. Only behind one can a stream have been
-// put back.
+// epoch counts the connection's outages. Only after one can a stream have been
+// restored from an older copy.
 func (d *directory) epoch() uint64 { return d.nc.Stats().Reconnects }
 
 // feed is the one of a topic in a stream, new when there was none.
@@ -79,7 +79,7 @@ func (d *directory) feed(stream, topic string) *feed {
 	return f
 }
 
-// sweep forgets what nobody used for a while, or all that nobody uses now.
+// sweep forgets what was not used for a while, or all that is not in use now.
 func (d *directory) sweep(now time.Time, all bool) {
 	d.swept = now
 	for _, f := range d.feeds {
@@ -101,7 +101,7 @@ func (d *directory) sweep(now time.Time, all bool) {
 	}
 }
 
-// forget is for a reader that nobody asks any more.
+// forget drops everything, for a reader that is no longer used.
 func (d *directory) forget() {
 	d.mu.Lock()
 	d.sweep(time.Now(), true)

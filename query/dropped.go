@@ -11,7 +11,7 @@ import (
 
 // verifyGone accounts for a shard that retention dropped: its last frame's mark
 // still says how many events were routed, its entry how many rows were dropped,
-// and ClickHouse must have none. A difference between the two is missing, as it
+// and ClickHouse must not have any. A difference between the two is missing, as it
 // was before the drop.
 // Rows that were erased before are in neither number.
 func (r *Reader) verifyGone(ctx context.Context, s *ShardReport, e registry.Shard, t tail, has bool, gone *goneRows) error {

@@ -27,11 +27,11 @@ type feed struct {
 	ended  time.Time         // and ended, or gave a message to a track
 	epoch  uint64            // the connection's outages, as they were then
 	tracks map[string]*track // by what their subjects are filtered by
-	// generation counts how often it was begun anew.
+	// generation counts how often the feed was restarted.
 	generation uint64
 
-	// Of EVENTS: what queries go by, what the last one wanted, and whether somebody
-	// reads ahead.
+	// Of EVENTS: what queries go by, what the last one wanted, and whether a
+	// goroutine reads ahead.
 	standing atomic.Pointer[standing]
 	wanted   atomic.Pointer[wanted]
 	ahead    atomic.Bool
@@ -40,7 +40,7 @@ type feed struct {
 const (
 	// nearFrames, or freshFrames of a feed that was read a moment ago, are asked for
 	// with their payloads. They tell how large the others are: up to nearBytes are read
-	// likewise, and aheadBytes where nobody waits; beyond that headers alone, through a
+	// likewise, and aheadBytes where no query waits; beyond that headers alone, through a
 	// consumer, whose four requests more take a second where the server is busy.
 	nearFrames  = 64
 	freshFrames = 1024
@@ -85,8 +85,8 @@ func (f *feed) track(filter string) *track {
 }
 
 // advance brings the feed to its end, as it stands after since. What comes while it
-// reads is left for the next time: under load there is always more. Nobody is kept from
-// the tracks meanwhile.
+// reads is left for the next time: under load there is always more. Other readers keep
+// access to the tracks meanwhile.
 func (f *feed) advance(ctx context.Context, r *Reader, since time.Time) error {
 	if done, err := f.reaches(ctx, since); done || err != nil {
 		return err
@@ -114,7 +114,7 @@ func (f *feed) reaches(ctx context.Context, since time.Time) (bool, error) {
 	return f.begun.After(since), nil
 }
 
-// advanceOnce is not done where the feed was begun anew meanwhile.
+// advanceOnce is not done where the feed was restarted meanwhile.
 func (f *feed) advanceOnce(ctx context.Context, r *Reader, since time.Time) (done bool, err error) {
 	if err := f.hold(ctx); err != nil {
 		return false, err
@@ -134,7 +134,7 @@ func (f *feed) advanceOnce(ctx context.Context, r *Reader, since time.Time) (don
 	}
 	from, generation := f.next, f.generation
 	f.release()
-	if err = f.readFrom(ctx, r, from, generation, ask, nearBytes, nil); errors.Is(err, errBegunAnew) {
+	if err = f.readFrom(ctx, r, from, generation, ask, nearBytes, nil); errors.Is(err, errFeedRestarted) {
 		return false, nil
 	}
 	return true, err
@@ -151,12 +151,12 @@ func (f *feed) beginAtEnd(ctx context.Context, r *Reader, began time.Time) error
 	return nil
 }
 
-// errBegunAnew: a feed was begun anew while somebody read for it.
-var errBegunAnew = errors.New("the feed was begun anew")
+// errFeedRestarted: a feed was restarted while another goroutine read for it.
+var errFeedRestarted = errors.New("the feed was restarted")
 
 // readFrom reads what the feed of a generation has from a sequence on, as readOn does,
 // and holds the turn only to hand each message over, after check, if given. What
-// somebody else added meanwhile is not added again.
+// another goroutine added meanwhile is not added again.
 func (f *feed) readFrom(ctx context.Context, r *Reader, from, generation uint64, ask, near int, check func() error) error {
 	began := time.Now()
 	again := func(do func() error) error {
@@ -165,7 +165,7 @@ func (f *feed) readFrom(ctx context.Context, r *Reader, from, generation uint64,
 		}
 		defer f.release()
 		if f.generation != generation {
-			return errBegunAnew
+			return errFeedRestarted
 		}
 		return do()
 	}
@@ -189,7 +189,7 @@ func (f *feed) readFrom(ctx context.Context, r *Reader, from, generation uint64,
 }
 
 // take gives the next message to its track. Who reads for the feed gives it each from
-// f.next on, in order; so one below was given before, by somebody who read beside.
+// f.next on, in order; so one below was given before, by another goroutine that read at the same time.
 func (f *feed) take(m *message) error {
 	if m.seq < f.next {
 		return nil

@@ -14,7 +14,7 @@ import (
 )
 
 // errTurned: a stream has another message than a reader saw there.
-var errTurned = errors.New("the stream was put back or its messages replaced meanwhile; ask again")
+var errTurned = errors.New("the stream was restored from an older copy, or its messages were replaced, during the read; run the query again")
 
 // heading is what a reader keeps of a frame that may not be stored yet: where it
 // stands and what it covers, without its payload. About 100 bytes.

@@ -13,7 +13,7 @@ import (
 )
 
 // HeadStaleness is how long a reader goes by the head it saw of a shard that got no
-// frame since. Heads only rise, but for a ClickHouse that was put back to an older
+// frame since. Heads only rise, but for a ClickHouse that was restored from an older
 // copy: after so long its pages have from SHARDS what it lost.
 const HeadStaleness = 5 * time.Second
 
@@ -21,8 +21,8 @@ const HeadStaleness = 5 * time.Second
 // are active shards of the topics that one process reads.
 const maxHeads = 4096
 
-// headCache remembers what ClickHouse was seen to have of shards. Of one whose last
-// frame was stored nobody asks again while that frame is its last; of any other not
+// headCache remembers what ClickHouse was seen to have of shards. A head is not
+// asked again while the shard's last frame is the one that was stored; of other shards not
 // before standingAge. It is safe for concurrent use.
 type headCache struct {
 	mu   sync.Mutex
@@ -34,7 +34,7 @@ type seenHead struct {
 	whole   bool   // up to the last frame
 	tailSeq uint64 // of which in SHARDS
 	asked   time.Time
-	floor   uint64 // of its entry, when somebody last saw it rise
+	floor   uint64 // of its entry, when it was last seen to rise
 	raised  time.Time
 }
 

@@ -14,10 +14,10 @@ type Totals struct {
 	Doubled  uint64 `json:"doubled"`
 	// Dropped events went with their shard, past their topic's retention.
 	Dropped uint64 `json:"dropped"`
-	// Erased events were stored, and are gone because somebody said so; see the
+	// Erased events were stored, and are gone because an erasure covers them; see the
 	// ledger.
 	Erased uint64 `json:"erased"`
-	// Discarded events were dead letters that somebody dropped.
+	// Discarded events were dead letters that were dropped by hand.
 	Discarded uint64 `json:"discarded"`
 	// Repeated events came again from a producer that had no answer, and were
 	// refused: they are in none of the other numbers.

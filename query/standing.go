@@ -66,7 +66,7 @@ func (r *Reader) stand(ctx context.Context, topic string) (*standing, error) {
 }
 
 // readOnAhead leaves the standing of a query to those that follow, and has it and what
-// they need besides read anew for a while, so that all of it is there when they ask.
+// they need besides read again for a while, so that all of it is there when they ask.
 func (r *Reader) readOnAhead(p *plan, months []schemas.Month) {
 	f := r.dir.feed(schemas.StreamEvents, p.topic.Name)
 	if s := f.standing.Load(); s == nil || s.read.Before(p.standing.read) {
@@ -82,7 +82,7 @@ func (r *Reader) readOnAhead(p *plan, months []schemas.Month) {
 		defer r.dir.ahead.Add(-1)
 		for w := f.wanted.Load(); time.Since(w.asked) < standingAge; w = f.wanted.Load() {
 			// At first too: many a reader asks but once.
-			time.Sleep(min(time.Duration(r.dir.ahead.Load())*standingPause, headsAge)) //nolint:forbidigo // nobody waits for it, and it is over within a standing's age
+			time.Sleep(min(time.Duration(r.dir.ahead.Load())*standingPause, headsAge)) //nolint:forbidigo // no query waits for it, and it is over within a standing's age
 			ctx, cancel := context.WithTimeout(context.Background(), aheadTimeout)
 			s, err := r.readAhead(ctx, w.plan, w.months)
 			cancel()
@@ -117,7 +117,7 @@ func (r *Reader) readAhead(ctx context.Context, p plan, months []schemas.Month) 
 	return p.standing, nil
 }
 
-// errMoreThanAhead: more is there than is read ahead, or nobody read before.
+// errMoreThanAhead: more is there than is read ahead, or no query read before.
 var errMoreThanAhead = errors.New("too much to read ahead")
 
 // maxFollowed bounds what follow reads: more is left to a query that needs it.

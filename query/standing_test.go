@@ -12,7 +12,7 @@ import (
 )
 
 // What two read for a feed at once is added once, in order, and what was read for a
-// feed that was begun anew meanwhile is not.
+// feed that was restarted meanwhile is not.
 func TestFeedTakesOnce(t *testing.T) {
 	d := newDirectory(&nats.Conn{})
 	f := d.feed(schemas.StreamShards, "app")
@@ -33,7 +33,7 @@ func TestFeedTakesOnce(t *testing.T) {
 		t.Errorf("generation %d after %d, %d headings", f.generation, generation, d.headings.Load())
 	}
 	if err := f.follow(t.Context(), nil); !errors.Is(err, errMoreThanAhead) {
-		t.Errorf("a feed that nobody began is followed: %v", err)
+		t.Errorf("a feed that was never begun is followed: %v", err)
 	}
 }
 
@@ -43,7 +43,7 @@ func TestStands(t *testing.T) {
 	d := newDirectory(nc)
 	now := time.Now()
 	if d.stands("app", now) != nil {
-		t.Error("a topic nobody asked about stands")
+		t.Error("a topic that was never asked about stands")
 	}
 	f := d.feed(schemas.StreamEvents, "app")
 	if d.stands("app", now) != nil {
@@ -60,7 +60,7 @@ func TestStands(t *testing.T) {
 	nc.Reconnects--
 	f.clear()
 	if d.stands("app", now) != nil {
-		t.Error("it stands though the feed was begun anew")
+		t.Error("it stands though the feed was restarted")
 	}
 	if standingAge >= trackLinger || standingAge >= HeadStaleness {
 		t.Error("headings or heads are given up while a standing needs them")
@@ -76,7 +76,7 @@ func TestHeadCache(t *testing.T) {
 	now := time.Now()
 	c.remember(keys[:2], map[schemas.Shard]tables.Stored{1: {Rows: 10, Head: 4}}, map[schemas.Shard]tail{1: last(4, 40), 2: last(2, 20)}, now)
 	if _, ok := c.all(keys, now, time.Hour, false); ok {
-		t.Error("a shard nobody asked about is known")
+		t.Error("a shard that was never asked about is known")
 	}
 	if got, ok := c.all(keys[:2], now.Add(time.Second), time.Second, false); !ok || got[1].Head != 4 || got[2].Rows != 0 {
 		t.Errorf("known are %v, %v", got, ok)
@@ -97,7 +97,7 @@ func TestHeadCache(t *testing.T) {
 	}
 }
 
-// A frame that was given to nobody, while the last one before it was asked for, is not
+// A frame that was not handed out, while the last one before it was asked for, is not
 // passed over by the track that begins behind that.
 func TestWholeUpToBesideFollow(t *testing.T) {
 	d := newDirectory(&nats.Conn{})
@@ -120,7 +120,7 @@ func TestWholeUpToBesideFollow(t *testing.T) {
 	}
 }
 
-// A floor above what was seen has the shard asked for once more, and what somebody asked
+// A floor above what was seen has the shard asked for once more, and what was asked
 // before that counts no more.
 func TestHeadBelowFloor(t *testing.T) {
 	var c headCache

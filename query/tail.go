@@ -128,7 +128,7 @@ func (t *tailing) follow(ctx context.Context) error {
 const tailPull = 16
 
 // tailStart is where a tail begins: a position, a time, or the end as it stands,
-// by its sequence, so that a consumer that is made anew before the first frame
+// by its sequence, so that a consumer that is created again before the first frame
 // came begins at the same place.
 func (r *Reader) tailStart(ctx context.Context, req TailRequest) (at tailPos, err error) {
 	if req.From != "" {
@@ -142,7 +142,7 @@ func (r *Reader) tailStart(ctx context.Context, req TailRequest) (at tailPos, er
 	}
 	switch {
 	case at.seq > info.State.LastSeq+1:
-		return at, joinRequest(fmt.Errorf("%w: %q lies behind the stream's end, %d: it is of another Almanac, or the stream was put back since", ErrPosition, req.From, info.State.LastSeq))
+		return at, joinRequest(fmt.Errorf("%w: %q lies behind the stream's end, %d: it is of another Almanac, or the stream was restored from an older copy since", ErrPosition, req.From, info.State.LastSeq))
 	case at.seq > 0 && at.seq < info.State.FirstSeq:
 		req.Note(fmt.Sprintf("the stream begins at %d by now: what stood between that and position %s was stored and taken out; query finds it", info.State.FirstSeq, req.From))
 	case at.seq > 0:

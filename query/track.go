@@ -11,7 +11,7 @@ import (
 // some key on. Its feed holds the turn while it is used.
 //
 // It is a copy and decides nothing: a track that does not reach back as far as a
-// query needs is begun anew, and so is one whose stream may have been put back.
+// query needs is restarted, and so is one whose stream may have been restored.
 type track struct {
 	place
 	dir *directory
@@ -31,7 +31,7 @@ type track struct {
 }
 
 // trackLinger is how long headings stay behind what is routed or stored. A query
-// that takes longer reads anew.
+// that takes longer reads again.
 const trackLinger = 5 * time.Second
 
 // clear forgets everything.

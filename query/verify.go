@@ -216,7 +216,7 @@ func (r *Reader) waiting(ctx context.Context, topic string, lanes int, routed ma
 	return n, err
 }
 
-// verifyStrays accounts for messages under topics nobody declared: those kept as
+// verifyStrays accounts for messages under topics that were never declared: those kept as
 // dead letters, and those that still wait for it.
 func (r *Reader) verifyStrays(ctx context.Context, topics []schemas.Topic, rep *Report) error {
 	strays := map[string]*TopicReport{}

@@ -128,7 +128,7 @@ func (w *walk) scan(ctx context.Context, at place, from, floor uint64) (out []du
 }
 
 // lastFrames reads the last frames of open shards: from their tracks, brought to
-// the end by one request, or of those that have none from the stream, asked when it
+// the end by one request, or, where there is no track, from the stream, asked when it
 // says.
 func (r *Reader) lastFrames(ctx context.Context, p *plan, subjects []string, into map[schemas.Shard]tail) (asked time.Time, err error) {
 	f := r.dir.feed(schemas.StreamShards, p.topic.Name)

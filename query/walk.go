@@ -57,8 +57,8 @@ func (s *part) key() tables.ShardKey { return tables.ShardKey{Month: s.Month, Sh
 // open says that it may get rows while it is read.
 func (s *part) open() bool { return s.Status != registry.Closed }
 
-// begin begins the walk of a plan. Its standing is read anew where the connection was
-// lost since, for the streams may have been put back below it, and where bare JSON came
+// begin begins the walk of a plan. Its standing is read again where the connection was
+// lost since, for the streams may have been restored below it, and where bare JSON came
 // behind it, which may be routed by now.
 func (r *Reader) begin(ctx context.Context, p *plan) (*walk, error) {
 	w, err := r.walk(ctx, p)
@@ -199,7 +199,7 @@ func (r *Reader) lastInStream(ctx context.Context, subjects []string, into map[s
 		if t.topic, t.month, t.shard, err = schemas.ParseShardSubject(msg.Subject); err == nil {
 			t.Placed, err = schemas.ParsePlaced(msg.Header)
 		}
-		if err == nil { // what is no frame is nobody's tail; verify names it
+		if err == nil { // what is not a frame is not a tail; verify names it
 			into[t.shard] = t
 		}
 		return nil

@@ -41,8 +41,8 @@
 // Leases only spare double work. Nothing is unsafe when two processes believe
 // they own the same lane or shard: the router's checkpoint and the sink's head
 // are compare-and-set, and the loser starts over. A member that missed a beat is
-// knocked at on members.<role>.<member>, a plain subject: that nobody answers
-// there is known at once, and its share moves without waiting for the lease.
+// probed on members.<role>.<member>, a plain subject. NATS reports at once that no process
+// answers there. The member's share then moves without waiting for the lease.
 //
 // # The ledger
 //
@@ -57,7 +57,7 @@
 //
 // Readers leave events out from settling on. Sinks do from erased on only: what is
 // covered must be stored once before, to be counted. From then on a sink meets a
-// covered frame only if ClickHouse was put back to an older copy.
+// covered frame only if ClickHouse was restored from an older copy.
 //
 // A shard's Tally says how many rows are gone by position, and which positions
 // were taken out of SHARDS: what verify, the janitor and repair subtract.

@@ -12,7 +12,7 @@ func (s *Shard) Until() uint64 {
 }
 
 // LacksEnd says that SHARDS, in which the shard ends at position tail, lost its end
-// since it was left, and that nobody found out yet what became of the frames.
+// since it was left, and that it is not yet known what became of the frames.
 func (s *Shard) LacksEnd(tail uint64, t *Tally) bool {
 	return !s.Gone() && s.Until() > tail && !t.Settles(tail, s.Until())
 }

@@ -63,7 +63,7 @@ func lane(rt *rapid.T) (shards []Shard, tails map[schemas.Shard]uint64, tallies 
 }
 
 // What a router waits for, a repair finds: were there a state in which one waits and
-// the other sees nothing to do, the lane would stand for ever. And while a repair has
+// the other sees nothing to do, the lane would stop forever. And while a repair has
 // not settled the youngest, which it does last, the router waits.
 func TestRoutersWaitForWhatRepairsFind(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	// ErrConflict: somebody else changed the entry first. Read it again.
+	// ErrConflict: another process changed the entry first. Read it again.
 	ErrConflict = errors.New("registry entry changed meanwhile")
 	// ErrNoRegistry: the bucket or a stream does not exist on this server.
 	ErrNoRegistry = errors.New("no Almanac on this NATS server")

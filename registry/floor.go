@@ -23,7 +23,7 @@ func (r *Registry) RaiseFloor(ctx context.Context, topic string, m schemas.Month
 	})
 }
 
-// amend changes a shard's entry by compare-and-set, as often as somebody else is
+// amend changes a shard's entry by compare-and-set, as often as another process is
 // faster, until f sees nothing to change. f may run several times, each on a
 // fresh reading.
 func (r *Registry) amend(ctx context.Context, topic string, m schemas.Month, id schemas.Shard, f func(*Shard) (changed bool)) (Shard, error) {

@@ -12,7 +12,7 @@ func TestRaiseFloor(t *testing.T) {
 	t.Parallel()
 	r, ctx, s := placed(t, 0)
 	if _, err := r.RaiseFloor(ctx, "app", november, s.ID+1, 3); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a shard nobody made: %v, want it not found", err)
+		t.Errorf("a shard that was never made: %v, want it not found", err)
 	}
 	lo := noon.UnixNano()
 	var wg sync.WaitGroup

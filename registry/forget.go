@@ -12,7 +12,7 @@ import (
 // in the tallies; who was named, and what went from which shard, does not.
 // ErrConflict when it has not ended, or is being repeated in a shard.
 //
-// Nobody may need the entry any more: it is what keeps its events from coming back
+// The entry must no longer be needed: it is what keeps its events from coming back
 // out of the streams. Called again after a crash, for any erasure of the topic, it
 // joins what was left.
 func (r *Registry) ForgetErasure(ctx context.Context, topic, id string) error {

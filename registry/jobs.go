@@ -37,7 +37,7 @@ func (r *Registry) Job(ctx context.Context, verb, id string) (Job, error) {
 	return j, err
 }
 
-// SaveJob writes a job if nobody else has since it was read: else ErrConflict. A
+// SaveJob writes a job if no other process has since it was read: else ErrConflict. A
 // new job takes the place of those touched longest ago, finished ones first, when
 // there are MaxJobs.
 func (r *Registry) SaveJob(ctx context.Context, j *Job) error {
@@ -53,7 +53,7 @@ func (r *Registry) SaveJob(ctx context.Context, j *Job) error {
 		return nil
 	}
 	if errors.Is(err, ErrConflict) {
-		return fmt.Errorf("%w: somebody else runs this job", err)
+		return fmt.Errorf("%w: another process runs this job", err)
 	}
 	return err
 }

@@ -10,12 +10,12 @@ import (
 type lease struct {
 	rev  uint64
 	at   time.Time
-	gone bool // nobody was at its door since this revision
+	gone bool // no process answered a probe since this revision
 }
 
 // survey updates what was seen of the others and says who is alive, which of
 // them missed a beat, and whose key to delete. blind is how long this process
-// could not see any lease: time in which nobody fell silent.
+// could not see any lease: no member can have fallen silent in it.
 func survey(self string, seen map[string]lease, leases map[string]uint64, now time.Time, blind time.Duration) (live, silent, dead []string) {
 	for name := range seen {
 		if _, ok := leases[name]; !ok {
@@ -50,7 +50,7 @@ func survey(self string, seen map[string]lease, leases map[string]uint64, now ti
 	return live, silent, dead
 }
 
-// blindFor is how long nobody's beat could be seen between two surveys. After a
+// blindFor returns how long no member's beat could be seen between two surveys. After a
 // lost connection all of it counts, and so does an interval that several of one's
 // own beats should have cut: whatever held those up held up the others' too. To
 // call them dead at the first look after would move every share at once, for

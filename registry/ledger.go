@@ -25,7 +25,7 @@ const (
 	Settling ErasureState = "settling"
 	// Erasing: everything it covers was stored; shard after shard is erased.
 	Erasing ErasureState = "erasing"
-	// Erased: ClickHouse has none of it in any part that is read.
+	// Erased: no part that ClickHouse reads has any of it.
 	Erased ErasureState = "erased"
 )
 

@@ -159,7 +159,7 @@ func TestLedgerEntries(t *testing.T) {
 	}
 	twin := tally
 	// The shard is sealed, stored whole and closed while its rows are counted: the
-	// count is taken anew.
+	// count is taken again.
 	counts := []uint64{7, 9}
 	count := func(context.Context) (uint64, error) {
 		n := counts[0]

@@ -36,8 +36,8 @@ type Members struct {
 	changed chan struct{}
 }
 
-// A member whose process died is missed two beats later, because nobody answers
-// at its door; one that is frozen or cut off, whose door may still seem open,
+// A member whose process died is missed two beats later, because no process
+// answers a probe; one that is frozen or cut off, whose subject may still have a subscriber,
 // after LeaseExpiry + LeasePeriod at the latest. Ten seconds until events flow
 // again is the promise.
 const (
@@ -47,9 +47,9 @@ const (
 	forgetAfter = time.Minute
 	// beatTime bounds a beat: on a busy disk a write may take longer than a period.
 	beatTime = 2 * time.Second
-	// knockTime bounds the wait for an answer at a door; that there is no door is
-	// said at once.
-	knockTime = 300 * time.Millisecond
+	// probeTimeout bounds the wait for an answer; that there is no subscriber is
+	// reported at once.
+	probeTimeout = 300 * time.Millisecond
 )
 
 // Join makes this process a member and looks who else is; Run keeps it one.
@@ -62,7 +62,7 @@ func (r *Registry) Join(ctx context.Context, role string) *Members {
 	return m
 }
 
-// answer opens this member's door: who knocks hears that it is there. Where the
+// answer subscribes to this member's subject and answers probes there. Where the
 // account may not subscribe, its lease alone speaks for it.
 func (m *Members) answer() {
 	if m.door != nil {
@@ -71,10 +71,10 @@ func (m *Members) answer() {
 	m.door, _ = m.reg.js.Conn().Subscribe(schemas.MemberSubject(m.role, m.self), func(msg *nats.Msg) { _ = msg.Respond(nil) })
 }
 
-// knock says whether it is sure that nobody is at a member's door. No answer is
-// no such proof.
-func (m *Members) knock(ctx context.Context, name string) (nobody bool) {
-	ctx, cancel := context.WithTimeout(ctx, knockTime)
+// unreachable reports whether it is certain that no process subscribes to a member's
+// subject. A missing answer does not prove that.
+func (m *Members) unreachable(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	_, err := m.reg.js.Conn().RequestWithContext(ctx, schemas.MemberSubject(m.role, name), nil)
 	return errors.Is(err, nats.ErrNoResponders)
@@ -133,7 +133,7 @@ func (m *Members) beat(ctx context.Context) {
 	m.surveyed, m.reconnects = now, reconnects
 	live, silent, dead := survey(m.self, m.seen, leases, now, blind)
 	for _, name := range silent {
-		if m.knock(ctx, name) {
+		if m.unreachable(ctx, name) {
 			l := m.seen[name]
 			l.gone = true
 			m.seen[name] = l

@@ -36,7 +36,7 @@ func TestSurvey(t *testing.T) {
 	step(1, 0, map[string]uint64{"me": 2, "you": 9}, both, nil, nil)
 	step(time.Hour, time.Hour, map[string]uint64{"me": 2, "you": 9}, both, nil, nil)
 	step(LeasePeriod, 0, map[string]uint64{"me": 2, "you": 9}, both, you, nil)
-	seen["you"] = lease{rev: 9, at: seen["you"].at, gone: true} // nobody was at the door
+	seen["you"] = lease{rev: 9, at: seen["you"].at, gone: true} // no process answered the probe
 	step(1, 0, map[string]uint64{"me": 2, "you": 9}, me, nil, nil)
 	step(1, 0, map[string]uint64{"me": 2, "you": 10}, both, nil, nil)
 	step(forgetAfter+1, 0, map[string]uint64{"me": 2, "you": 10}, me, nil, you)
@@ -46,7 +46,7 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// After an outage of its own a member calls nobody dead for what it did not see.
+// After an outage of its own a member does not call another dead for what it did not see.
 func TestBlindFor(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {
@@ -111,7 +111,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	live(2)
 	embeddedtest.Eventually(t, patience, func() error { // once both know of each other
 		if a.Owns("x") == b.Owns("x") {
-			return errors.New("x has none or two owners")
+			return errors.New("x does not have exactly one owner")
 		}
 		return nil
 	})
@@ -148,8 +148,8 @@ func TestDeadMemberIsMissedSoon(t *testing.T) {
 		l.at = time.Now().Add(-LeasePeriod)
 		a.seen[b.self] = l
 	}
-	if silent(); a.knock(ctx, b.self) {
-		t.Error("nobody is said to be at the door of one who lives")
+	if silent(); a.unreachable(ctx, b.self) {
+		t.Error("a live member is reported unreachable")
 	}
 	if look(); len(a.Live()) != 2 {
 		t.Errorf("live: %v, though both answer", a.Live())

@@ -124,7 +124,7 @@ func commitError(changes []*change, err error) error {
 func (r *Registry) scan(ctx context.Context, filter string, f func(key string, rev uint64, value []byte) error) error {
 	prefix := len(schemas.KVSubject(""))
 	err := streams.Latest(ctx, r.js, schemas.KVStream, schemas.KVSubject(filter), func(msg *streams.Message) error {
-		if len(msg.Data) == 0 { // a purged key has none
+		if len(msg.Data) == 0 { // a purged key has no data
 			return nil
 		}
 		return f(msg.Subject[prefix:], msg.Sequence, msg.Data)

@@ -12,9 +12,8 @@ import (
 	"github.com/almanac-events/almanac/streams"
 )
 
-// Lost says whether SHARDS has frames of a topic, or of any when it is empty, of
-// which the registry knows no descriptor: what is left when the bucket was lost or
-// emptied, and no topic that nobody declared ever has.
+// Lost reports whether SHARDS contains frames of a topic (any topic if empty) that has
+// no registry entry. That only happens when the bucket was lost or emptied.
 func Lost(ctx context.Context, js jetstream.JetStream, topic string) (bool, error) {
 	filter := schemas.SubjectsShards
 	if topic != "" {

@@ -28,7 +28,7 @@ func TestNextStep(t *testing.T) {
 		now              time.Time
 		want             Step
 	}{
-		"kept for ever":                   {full, 0, 0, end.AddDate(100, 0, 0), Keep},
+		"kept forever":                    {full, 0, 0, end.AddDate(100, 0, 0), Keep},
 		"to the last instant":             {full, 30, 0, last.AddDate(0, 0, 30), Keep},
 		"an instant later":                {full, 30, 0, last.AddDate(0, 0, 30).Add(1), DropIt},
 		"a hundred years are no overflow": {full, schemas.MaxKeepDays, 0, end.AddDate(90, 0, 0), Keep},

@@ -24,8 +24,8 @@ const MaxCachedShards = 100_000
 // It goes by the bucket's sequences: an entry that changes gets a new one, above
 // all others, in the same step in which it loses the old. So whoever reads on from
 // a message that it has seen misses nothing. That message comes again with every
-// answer, unless its key was written anew; when neither is so the bucket was put
-// back or made anew, and all is read again.
+// answer, unless its key was written again. When neither is so, the bucket was
+// restored or created again, and all is read again.
 type ShardCache struct {
 	reg *Registry
 

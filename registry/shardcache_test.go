@@ -17,7 +17,7 @@ import (
 
 // A cache says what the bucket has at the moment: whatever was made, widened,
 // rotated, sealed or taken away, by others, between two questions; and after the
-// bucket was emptied and filled anew, or lost its end.
+// bucket was emptied and filled again, or lost its end.
 func TestShardCache(t *testing.T) {
 	t.Parallel()
 	r := open(t)
@@ -63,7 +63,7 @@ func TestShardCache(t *testing.T) {
 	}
 	check("nothing new")
 	s := widen(0, november.Start()+5e14)
-	check("wider: the message the cache stood at is written anew")
+	check("wider: the message the cache stood at is written again")
 	if _, err := r.Rotate(ctx, s, "rows", noon); err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +94,11 @@ func TestShardCache(t *testing.T) {
 	if _, err := r.js.CreateStream(ctx, cfg); err != nil {
 		t.Fatal(err)
 	}
-	check("made anew, empty")
+	check("created again, empty")
 	for lane := range 40 { // past the sequence at which the cache stood
 		widen(lane, november.Start()+100)
 	}
-	check("made anew, filled")
+	check("created again, filled")
 }
 
 // Months beyond the bound are given up, those asked for least lately first, and

@@ -93,7 +93,7 @@ type Head struct {
 	Policy   string           `json:"policy"`
 	// Active is each lane's active shard.
 	Active map[int]schemas.Shard `json:"active"`
-	// Retired are shards that a rotation left and nobody sealed yet.
+	// Retired are shards that a rotation left and no sink sealed yet.
 	Retired map[schemas.Shard]int `json:"retired,omitempty"`
 	// LastRotationAt is when a lane last got a shard: no shard of the month is younger.
 	LastRotationAt time.Time `json:"last_rotation_at"`

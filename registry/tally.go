@@ -228,8 +228,8 @@ func (r *Registry) Tallies(ctx context.Context, topic string) (map[schemas.Shard
 	return out, err
 }
 
-// Begin writes a pending erasure into a shard's tally. ErrConflict: somebody
-// else changed the tally since it was read; read it again, and count again.
+// Begin writes a pending erasure into a shard's tally. ErrConflict: another
+// process changed the tally since it was read; read it again, and count again.
 func (r *Registry) Begin(ctx context.Context, t *Tally, p Pending) error {
 	next := *t
 	next.Pending = &p

@@ -54,7 +54,7 @@ func TestSeam(t *testing.T) {
 		case err != nil && !errors.Is(err, ErrPurged) && !errors.Is(err, query.ErrRequest):
 			t.Fatal(err)
 		}
-		// Rows that nobody has are an error, unless they are gone on purpose.
+		// Rows that neither side has are an error, unless they are gone on purpose.
 		at = stops{below: head, floor: 0}
 		if _, err := (gap{head + 1, head + 2}).seam(s, after, at); !errors.Is(err, ErrLost) {
 			t.Fatalf("missing positions: %v", err)

@@ -45,7 +45,7 @@ func (g gap) seam(s *shard, after mark, at stops) (uint64, error) {
 		return 0, refuse(nil, "position %d of %s is no longer in %s, and ClickHouse has it in one insert with others: begin at %d",
 			g.next, s.Name(), schemas.StreamShards, at.below+1)
 	}
-	return 0, fmt.Errorf("%w: %s: positions %d to %d are of one insert; to have them again, begin anew with --shard %s --from-pos %d",
+	return 0, fmt.Errorf("%w: %s: positions %d to %d are of one insert; to have them again, start a new job with --shard %s --from-pos %d",
 		ErrPurged, s.Name(), at.below+1, at.at, s.ID, at.below+1)
 }
 

@@ -133,7 +133,7 @@ func (c *cutter) take(b *storedBlock) error {
 		}
 		in := c.inserts[0]
 		if c.after.Stored && c.after.Number > c.begin && c.after.Begin == c.begin && c.after.Of != in.rows {
-			return fmt.Errorf("%w: %s: rows of the insert of position %d were erased while the job stood in it; begin anew with --shard %s --from-pos %d",
+			return fmt.Errorf("%w: %s: rows of the insert of position %d were erased while the job was in it; start a new job with --shard %s --from-pos %d",
 				ErrPurged, c.shard.Name(), in.pos, c.shard.ID, c.begin+1)
 		}
 		k := min(in.pos-c.begin, in.rows)

@@ -64,7 +64,7 @@ type outFrame struct {
 // laneBuilders cut a unit's events into frames of the target's lanes.
 type laneBuilders struct {
 	t        *target
-	producer string // the lane key of events that have none
+	producer string // the lane key of events without one
 	builders map[int]*schemas.FrameBuilder
 	parts    map[int]int
 	u        *unit
@@ -93,7 +93,7 @@ func (l *laneBuilders) pass(u *unit) bool {
 
 func (l *laneBuilders) add(r *schemas.FrameReader, i int) {
 	e := r.Event(i)
-	// The builder sets the mark of invalid text anew.
+	// The builder sets the mark of invalid text again.
 	e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
 	lane := l.u.shard.Lane // as pass has it: whichever way a frame goes when it is sent again
 	if !l.t.alike {

@@ -64,7 +64,7 @@ type mark struct {
 	Events int `json:"e,omitempty"`
 	// Ahead is what the units behind Number were made of, of which the sink may have
 	// some, or of the first some events: up to schemas.MaxInFlight numbers when it is
-	// a topic. nil: it has none.
+	// a topic. nil: nothing is under way.
 	Ahead *source `json:"a,omitempty"`
 }
 
@@ -90,6 +90,6 @@ func (m *mark) agrees(u *unit, reach uint64) error {
 	case !a.Stored && (u.by.Of == 0 || u.by.Begin >= m.Number+reach):
 		return nil
 	}
-	return fmt.Errorf("%w: %s: the job was stopped behind position %d, within frames that cannot be told apart any more; to have them again, begin anew with --shard %s --from-pos %d",
+	return fmt.Errorf("%w: %s: the job was stopped after position %d, within frames that cannot be told apart any more; to have them again, start a new job with --shard %s --from-pos %d",
 		ErrPurged, u.shard.Name(), m.Number, u.shard.ID, m.Number+1)
 }

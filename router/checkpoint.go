@@ -13,7 +13,7 @@ import (
 )
 
 // loadCheckpoint reads the checkpoint on a routed subject and its sequence in
-// SHARDS; a lane nobody routed yet has the zero Checkpoint and sequence 0.
+// SHARDS; a lane that was never routed has the zero Checkpoint and sequence 0.
 func loadCheckpoint(ctx context.Context, js jetstream.JetStream, subject string) (schemas.Checkpoint, uint64, error) {
 	msg, err := streams.DecideLast(ctx, js, schemas.StreamShards, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -30,7 +30,7 @@ func loadCheckpoint(ctx context.Context, js jetstream.JetStream, subject string)
 }
 
 // checkNew refuses a lane without a checkpoint that was routed before: it has
-// shards, which nobody makes before the first checkpoint. To begin at the front
+// shards, which are never made before the first checkpoint. To begin at the front
 // of EVENTS would route again what is there.
 func (l *lane) checkNew(ctx context.Context) error {
 	if l.judge.topic == nil {
@@ -42,7 +42,7 @@ func (l *lane) checkNew(ctx context.Context) error {
 	}
 	for _, s := range shards {
 		if strconv.Itoa(s.Lane) == l.token {
-			return fmt.Errorf("%w: %s has none, and the lane has shards; run `almanac repair %s`", ErrNoCheckpoint, l.routed, l.topic)
+			return fmt.Errorf("%w: %s does not have one, and the lane has shards; run `almanac repair %s`", ErrNoCheckpoint, l.routed, l.topic)
 		}
 	}
 	return nil

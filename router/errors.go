@@ -7,14 +7,14 @@ var (
 	// ownership is looked at again.
 	ErrLostLane = errors.New("another router works this lane")
 	// ErrRolledBack: EVENTS and the checkpoint in SHARDS do not fit: one of them
-	// lost its end, or was put back from a copy. The lane stops until somebody
+	// lost its end, or was restored from a copy. The lane stops until an operator
 	// looks: going on could skip or repeat events.
 	ErrRolledBack = errors.New("a stream was rolled back")
 	// ErrCutOff: EVENTS lost its end and gives its sequences again. The lane knows
 	// where it stands and goes on by itself.
 	ErrCutOff = errors.New("EVENTS lost its end")
 	// ErrNoCheckpoint: the lane was routed before and its checkpoint is gone. The
-	// lane stops until `almanac repair` writes it anew: to begin from the front would
+	// lane stops until `almanac repair` writes it again: to begin from the front would
 	// route events twice.
 	ErrNoCheckpoint = errors.New("the lane's checkpoint is lost")
 	// ErrDamaged: SHARDS has a message that it cannot read.
@@ -25,6 +25,6 @@ var (
 	ErrStaleSeq = errors.New("frame sequence too far behind its producer's")
 	// ErrShardsFull: SHARDS has no room for the batch. The lane tries one of half
 	// as many messages: were a batch larger than what the janitor leaves free, a
-	// stream that is almost full would refuse it for ever.
+	// stream that is almost full would refuse it forever.
 	ErrShardsFull = errors.New("SHARDS is full")
 )

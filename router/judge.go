@@ -51,7 +51,7 @@ type deadLetter struct {
 
 // judge decides about messages of one topic. It does no I/O and reads no clock.
 type judge struct {
-	topic  *schemas.Topic // nil: nobody declared it
+	topic  *schemas.Topic // nil: it was never declared
 	key    []byte         // of the topic's hash rules
 	reader schemas.FrameReader
 }

@@ -315,7 +315,7 @@ func (l *lane) load(ctx context.Context, entry registry.Shard) (*shardState, err
 }
 
 // commit adds the checkpoint and publishes the batch, all or nothing. After an
-// error nobody knows whether it committed: the next run reads the checkpoint.
+// error it is unknown whether it committed: the next run reads the checkpoint.
 func (l *lane) commit(ctx context.Context, b *batch) error {
 	data, err := json.Marshal(&l.cp)
 	if err != nil {

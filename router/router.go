@@ -77,7 +77,7 @@ func (r *Router) Run(ctx context.Context) error {
 			}
 			for id, l := range lanes {
 				// A lane that is another's now, or whose topic changed, stops. One with a
-				// retired shard begins anew, for that is when such are sealed.
+				// retired shard starts again, for that is when such are sealed.
 				if topic, ok := wanted[id]; !ok || !reflect.DeepEqual(topic, l.topic) || retired[id] {
 					l.stop()
 					delete(lanes, id)
@@ -133,7 +133,7 @@ func (r *Router) wanted(ctx context.Context) (map[laneID]*schemas.Topic, error) 
 
 // retired are the wanted lanes that retention left a shard to seal in: read from
 // the head entries of topics that have a retention. A rotation seals its own, so
-// that one under way is met here now and then, and its lane begins anew once.
+// that one under way is met here now and then, and its lane starts again once.
 func (r *Router) retired(ctx context.Context, wanted map[laneID]*schemas.Topic) (map[laneID]bool, error) {
 	if time.Since(r.lookedAt) < retiredEvery*r.cfg.Discover {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-events/almanac/streams"
 )
 
-// Strays are messages under no lane of a topic: of a topic nobody declared, or
+// Strays are messages under no lane of a topic: of an undeclared topic, or
 // under a subject that is none. They were acknowledged, so they are answered
 // for: one router of all keeps them as dead letters and takes them out of EVENTS.
 // They are few and odd, so they are swept up now and then, not followed.
@@ -42,7 +42,7 @@ func (r *Router) sweepStrays(ctx context.Context) {
 	}
 }
 
-// stray is a source outside the lanes; topic is nil when nobody declared it.
+// stray is a source outside the lanes; topic is nil when it was never declared.
 type stray struct {
 	source
 	topic *schemas.Topic
@@ -94,7 +94,7 @@ func (r *Router) sweep(ctx context.Context) error {
 			found[s.routed] = s
 		}
 	}
-	lost := map[string]error{} // of the topics nobody declared
+	lost := map[string]error{} // of the undeclared topics
 	for _, s := range found {
 		if s.topic == nil {
 			if _, asked := lost[s.source.topic]; !asked {

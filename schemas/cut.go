@@ -51,7 +51,7 @@ func (c *Checkpoint) another(s SourceAt) bool {
 // GivenAgain reports whether EVENTS gave sequences up to Source again: it ends below,
 // or has another message where the checkpoint is, or one below it that is younger. A
 // checkpoint whose message is only gone proves nothing: then SHARDS may be what was
-// put back. older are messages of EVENTS up to Source.
+// restored from an older copy. older are messages of EVENTS up to Source.
 func (c *Checkpoint) GivenAgain(s SourceAt, older []EventsMessage) bool {
 	if s.LastSeq < c.Source || c.another(s) {
 		return true

@@ -43,8 +43,8 @@ func (d *dictionary) appendColumn(raw []byte, c *textColumn) []byte {
 	return d.appendData(raw, c)
 }
 
-// appendData writes the data without the version. c must have rows. Which word comes
-// next nobody can predict, so no branch asks for it: nearly always the table has it at
+// appendData writes the data without the version. c must have rows. The next word cannot be
+// predicted, so no branch asks for it: nearly always the table has it at
 // once.
 func (d *dictionary) appendData(raw []byte, c *textColumn) []byte {
 	d.reset(minSlots)

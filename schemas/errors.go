@@ -29,8 +29,8 @@ var (
 	// ErrTopic: a topic's descriptor is not usable.
 	ErrTopic = errors.New("bad topic")
 	// ErrTopicChange: the change of a live topic cannot be made.
-	ErrTopicChange = errors.New("topic cannot be changed so")
-	// ErrUnknownTopic: nobody declared the topic.
+	ErrTopicChange = errors.New("unsupported topic change")
+	// ErrUnknownTopic: the topic was never declared.
 	ErrUnknownTopic = errors.New("unknown topic")
 	// ErrPrivacyKey: the key of a topic's hashes is missing or too short.
 	ErrPrivacyKey = errors.New("bad privacy key")

@@ -22,7 +22,7 @@ func NewID(nowNs int64) ID {
 // than the one before while the clock does not go back and the counter is not
 // through (RFC 9562, 6.2, method 1: a counter): 48 bits of unix milliseconds, a
 // counter of 26 bits, and 48 bits drawn at random for the source. When the counter
-// is through, after 33 to 67 million ids, these are drawn anew and it begins lower:
+// is through, after 33 to 67 million ids, these are drawn again and it begins lower:
 // ids of that one millisecond are then apart by chance, 1 in 2^48, and out of order. A
 // frame's ids differ in few bytes then, and compress to half. The zero value is
 // ready. It is not safe for concurrent use.

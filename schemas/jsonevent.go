@@ -51,7 +51,7 @@ type Pair struct{ Key, Value string }
 // ts, time, timestamp or @timestamp (see ParseTime; or a number, see ParseJSONTime),
 // id (when a UUID), level, service, type, user_id, trace_id, span_id, message
 // or msg; numbers, truth values and arrays are kept as their JSON text, and so is
-// an object as message. A time nobody can read is an error; without one, Time is
+// an object as message. A time that cannot be read is an error; without one, Time is
 // zero, which means now.
 //
 // All else becomes an attribute: nested objects flattened with dots

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maskedText stands in messages for what nobody may read there.
+// maskedText replaces what must not appear in messages.
 const maskedText = "xxxxx"
 
 // MaskedURL returns an address, or several with commas between, without passwords and tokens: fit for messages.

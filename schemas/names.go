@@ -26,7 +26,7 @@ const (
 	tokenShards = "shards"
 	tokenRouted = "routed"
 	tokenDead   = "dead"
-	// Of no stream: members knock there, and readers say that they wait for SQL.
+	// Of no stream: members probe each other there, and readers say that they wait for SQL.
 	tokenMembers = "members"
 	tokenWaiting = "waiting"
 )
@@ -321,8 +321,8 @@ func MonthShardKeys(topic string, m Month) string { return topic + "." + m.Strin
 // LeaseKey is one live member of a role ("router", "sink").
 func LeaseKey(role, member string) string { return keyLeases + "." + role + "." + member }
 
-// LettersKey holds what became of a topic's dead letters by hand. Topics nobody
-// declared have dead letters too, so topic is a token as it stands in subjects.
+// LettersKey holds what became of a topic's dead letters by hand. Undeclared topics
+// have dead letters too, so topic is a token as it stands in subjects.
 func LettersKey(topic string) string { return keyLetters + "." + topic }
 
 // JobKey is a long work that can be taken up again, of a verb ("replay").
@@ -361,7 +361,7 @@ func WaitingSubject(topic string) string { return tokenWaiting + "." + topic }
 // WaitingTopic is the topic of such a subject.
 func WaitingTopic(subject string) string { return strings.TrimPrefix(subject, tokenWaiting+".") }
 
-// MemberSubject is where a live member of a role answers a knock. It is a plain
+// MemberSubject returns where a live member of a role answers a probe. It is a plain
 // subject: no stream keeps what is said on it.
 func MemberSubject(role, member string) string { return tokenMembers + "." + role + "." + member }
 

@@ -276,7 +276,7 @@ func CheckTimes(lo, hi int64, m Month, storedNs int64) error {
 }
 
 // Event decodes event i whole. Promoted fields come back as attributes of their
-// type, first; a field at its type's zero is left out, as nobody can tell it
+// type, first; a field at its type's zero is left out, as it cannot be told
 // from a missing one.
 func (r *FrameReader) Event(i int) Event {
 	e := Event{

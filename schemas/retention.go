@@ -35,7 +35,7 @@ func (t *Topic) validateRetention() error {
 	a := t.Anonymise
 	switch {
 	case t.KeepDays < 0 || t.KeepDays > MaxKeepDays:
-		return fmt.Errorf("keep_days is %d, it must be 0 (for ever) to %d", t.KeepDays, MaxKeepDays)
+		return fmt.Errorf("keep_days is %d, it must be 0 (forever) to %d", t.KeepDays, MaxKeepDays)
 	case a.AfterDays < 0 || a.AfterDays > MaxKeepDays:
 		return fmt.Errorf("anonymise after_days is %d, it must be 0 (never) to %d", a.AfterDays, MaxKeepDays)
 	case a.AfterDays > 0 && len(a.Fields) == 0:

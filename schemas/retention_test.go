@@ -19,7 +19,7 @@ func TestPastKeep(t *testing.T) {
 		"the last instant":          {30, end.AddDate(0, 0, 30).Add(-1), false},
 		"an instant later":          {30, end.AddDate(0, 0, 30), true},
 		"in another zone":           {30, end.AddDate(0, 0, 30).In(time.FixedZone("", -3600*11)), true},
-		"for ever":                  {0, end.AddDate(100, 0, 0), false},
+		"forever":                   {0, end.AddDate(100, 0, 0), false},
 		"a month that is to come":   {1, end.AddDate(0, -6, 0), false},
 		"a hundred years, no wrap":  {MaxKeepDays, end.AddDate(50, 0, 0), false},
 		"the month is past in part": {1, end.Add(-time.Hour), false},

@@ -65,7 +65,7 @@ const DefaultLanes = 4
 const MaxLanes = 256
 
 // DefaultKeepDays is the retention of a topic declared without one: 0, kept
-// until somebody says otherwise.
+// until the topic is changed.
 const DefaultKeepDays = 0
 
 // Topic is the descriptor of a topic, as the registry keeps it under
@@ -81,7 +81,7 @@ type Topic struct {
 	Fields []Field `json:"fields" yaml:"fields"`
 	// Rotate is when a shard is full.
 	Rotate Rotation `json:"rotate" yaml:"rotate"`
-	// KeepDays is how long events are kept; 0 for ever. Anonymise clears fields of
+	// KeepDays is how long events are kept; 0 forever. Anonymise clears fields of
 	// older ones. Both rule every month, whatever they were when it began.
 	KeepDays  int       `json:"keep_days" yaml:"keep_days"`
 	Anonymise Anonymise `json:"anonymise,omitzero" yaml:"anonymise,omitempty"`

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// ColumnIndex is where the open frame has a column, -1 where it has none by that name.
+// ColumnIndex returns the index of a column in the open frame, -1 if no column has that name.
 func (r *FrameReader) ColumnIndex(name string) int {
 	for c := range r.columns {
 		if r.columns[c].name == name {

@@ -100,7 +100,7 @@ func (s *state) hinted(head uint64) {
 	}
 }
 
-// wentBack takes a head that was read after ClickHouse began anew. Where it lies
+// wentBack takes a head that was read after ClickHouse restarted. Where it lies
 // below what this sink saw stored, the shard is looked at again.
 func (s *state) wentBack(head uint64, now time.Time) bool {
 	if !s.headKnown || s.working || head >= s.head.pos-min(s.absent, s.head.pos) {

@@ -43,7 +43,7 @@ func TestDue(t *testing.T) {
 	due("not counted: nothing is known of its fill", t0.Add(lingering))
 	s.beganAt = t0.Add(-lingering / 2)
 	due("behind work that took half a second", t0.Add(lingering/2))
-	// An old notice, from a watcher that began anew, changes nothing.
+	// An old notice, from a watcher that restarted, changes nothing.
 	before := *s
 	s.noticed(mark{2, 20, 2000}, 6, t0.Add(2*time.Hour))
 	if *s != before {
@@ -113,7 +113,7 @@ func TestWentBack(t *testing.T) {
 		back, behind bool
 	}{
 		{"as it was", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true}, 9, false, false},
-		{"put back", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true}, 4, true, true},
+		{"restored", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true}, 4, true, true},
 		{"emptied", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true}, 0, true, true},
 		{"erased", state{tail: mark{pos: 9}, head: mark{pos: 9}, absent: 5, headKnown: true}, 4, false, false},
 		{"at work", state{tail: mark{pos: 9}, head: mark{pos: 9}, headKnown: true, working: true}, 4, false, false},
@@ -129,12 +129,12 @@ func TestBeganAnew(t *testing.T) {
 	var e engine
 	t0 := time.Now()
 	for i, c := range []struct {
-		up, at time.Duration
-		anew   bool
+		up, at    time.Duration
+		restarted bool
 	}{{50 * time.Second, 0, false}, {65 * time.Second, 15 * time.Second, false}, {79 * time.Second, 30 * time.Second, false},
 		{3 * time.Second, 45 * time.Second, true}, {18 * time.Second, 60 * time.Second, false}, {0, 75 * time.Second, true}} {
-		if anew := e.beganAnew(c.up, t0.Add(c.at)); anew != c.anew {
-			t.Errorf("look %d: %v", i, anew)
+		if restarted := e.restarted(c.up, t0.Add(c.at)); restarted != c.restarted {
+			t.Errorf("look %d: %v", i, restarted)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func TestErasedShardStaysGone(t *testing.T) {
 		t.Errorf("without a receipt of a drop: %v", faults)
 	}
 	if rows, _, _ := r.rows(); rows != 10 {
-		t.Errorf("%d rows are left of 10 that nobody dropped", rows)
+		t.Errorf("%d rows are left of 10 that were not dropped", rows)
 	}
 	erase(10, true)
 	if faults := janitor(); len(faults) != 0 {

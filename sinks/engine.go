@@ -8,13 +8,13 @@ type engine struct {
 	at time.Time // on this process's clock; zero: never
 }
 
-// lookEvery is how often ClickHouse is asked at most whether it began anew.
+// lookEvery is how often ClickHouse is asked at most whether it restarted.
 const lookEvery = time.Second
 
-// beganAnew says whether the engine runs for less long than it must since it was
+// restarted reports whether the engine runs for less long than it must since it was
 // last asked. Uptimes are whole seconds.
-func (e *engine) beganAnew(up time.Duration, now time.Time) bool {
-	anew := !e.at.IsZero() && up+2*time.Second < e.up+now.Sub(e.at)
+func (e *engine) restarted(up time.Duration, now time.Time) bool {
+	restarted := !e.at.IsZero() && up+2*time.Second < e.up+now.Sub(e.at)
 	e.up, e.at = up, now
-	return anew
+	return restarted
 }

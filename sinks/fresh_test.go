@@ -42,7 +42,7 @@ func TestHurriedShard(t *testing.T) {
 			t.Errorf("%s: due after %s, want %s", what, got, want)
 		}
 	}
-	due("nobody waits", asked, 10*time.Second)
+	due("no reader waits", asked, 10*time.Second)
 	s.hurry("asked", t0.Add(4*time.Second))
 	due("a reader waits", asked, time.Second)
 	due("of another topic", other, 10*time.Second)
@@ -52,6 +52,6 @@ func TestHurriedShard(t *testing.T) {
 	due("what came later", asked, 18*time.Second)
 	s.hurry("other", t0.Add(time.Minute))
 	if len(s.hurried) != 1 {
-		t.Errorf("words of readers are kept for ever: %v", s.hurried)
+		t.Errorf("words of readers are kept forever: %v", s.hurried)
 	}
 }

@@ -52,7 +52,7 @@ func (s *Sinks) keepHouse(ctx context.Context, j *janitor) error {
 }
 
 // mayPurge returns why nothing may be purged now. A purge that is the first write a full
-// disk refuses can hang the stream for ever (docs/upstream.md).
+// disk refuses can hang the stream forever (docs/upstream.md).
 func (s *Sinks) mayPurge(ctx context.Context) error {
 	var err error
 	if s.cfg.MayPurge != nil {

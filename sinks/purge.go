@@ -202,7 +202,7 @@ func (j *janitor) sweepShards(ctx context.Context, now time.Time) error {
 
 // keepWhenPressed is the sequence below which a stream must go to be relaxed, if
 // its bytes lie evenly over its messages and these at its end. Its first sequence
-// says nothing: the last frames of the oldest shards stay there for ever.
+// says nothing: the last frames of the oldest shards stay there forever.
 func keepWhenPressed(msgs, last uint64, full float64) uint64 {
 	return last - min(last, uint64(float64(msgs)*relaxed/full))
 }

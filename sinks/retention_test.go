@@ -244,7 +244,7 @@ func TestRetentionByMany(t *testing.T) {
 	r.gone(s, 2)
 }
 
-// The whole janitor at work: an active shard that is past is retired, nobody seals
+// The whole janitor at work: an active shard that is past is retired, no router seals
 // it here, and a young one is left alone.
 func TestRetentionRetires(t *testing.T) {
 	t.Parallel()

@@ -122,7 +122,7 @@ func (s *Sinks) Run(ctx context.Context) error {
 	}
 }
 
-// reshare looks at every shard anew after a sink came or went.
+// reshare looks at every shard again after a sink came or went.
 func (s *Sinks) reshare(pending map[schemas.Shard]*state) {
 	clear(pending)
 	for id, st := range s.board {
@@ -228,13 +228,13 @@ func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 
 // survey makes the tables of all topics, so that SQL finds them before the first
 // event, and reads all heads at once: at the start, whenever it is asked, and when
-// ClickHouse began anew, for it may have been put back to an older copy.
+// ClickHouse restarted, for it may have been restored from an older copy.
 func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- map[schemas.Shard]uint64) {
 	var e engine
 	for pause := minPause; ctx.Err() == nil; {
 		asking, end := s.outages.Bound(ctx)
 		if up, err := s.cfg.DB.Uptime(asking); err == nil { // before the heads are read
-			e.beganAnew(up, time.Now())
+			e.restarted(up, time.Now())
 		}
 		all, err := s.allHeads(asking)
 		end()
@@ -262,7 +262,7 @@ func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- ma
 				return
 			case <-time.After(max(s.cfg.Housekeeping, lookEvery)):
 				up, err := s.cfg.DB.Uptime(ctx)
-				again = err != nil || e.beganAnew(up, time.Now()) // what does not answer is asked until it does
+				again = err != nil || e.restarted(up, time.Now()) // what does not answer is asked until it does
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 			if err != nil {
 				return outcome{}, err
 			}
-			if left == 0 { // nobody will carry these positions: the floor does
+			if left == 0 { // no row will carry these positions: the floor does
 				s.cfg.Crash.at("sink.before-floor")
 				if _, err := s.cfg.Registry.RaiseFloor(ctx, t.ref.Topic, t.ref.Month, t.ref.Shard, b.end.pos); err != nil {
 					return outcome{}, err
@@ -281,7 +281,7 @@ func (s *Sinks) head(ctx context.Context, ref Ref) (head, absent uint64, err err
 }
 
 // putBack says whether ClickHouse lacks rows up to the floor which no erasure took,
-// above all that it has: it was put back to an older copy, and what the floor once
+// above all that it has: it was restored from an older copy, and what the floor once
 // stated is to be stored again. The ledger keeps out what was erased.
 func (s *Sinks) putBack(ctx context.Context, ref Ref, floor, rows uint64) (bool, error) {
 	last, err := streams.DecideLast(ctx, s.js, schemas.StreamShards, ref.Subject())

@@ -11,7 +11,7 @@ import (
 )
 
 // strike holds a batch against the erasures that cover it, and returns how many
-// rows may be stored. It happens only when ClickHouse was put back to an older
+// rows may be stored. It happens only when ClickHouse was restored from an older
 // copy: what is covered had been stored before it was erased.
 func (s *Sinks) strike(ctx context.Context, topic *schemas.Topic, b *batch, cover registry.Cover) (left uint64, err error) {
 	keep, params := cover.Keep()

@@ -45,7 +45,7 @@ func TestMayBegin(t *testing.T) {
 
 // Whatever comes, leaves and gives up: never more is under way than there are slots,
 // never one more than the calm number begins without having waited, each in its order, and
-// an idle engine leaves nobody in the line.
+// an idle engine leaves no shard in the line.
 func TestTurnsAdvance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{Inserts: rapid.IntRange(1, 5).Draw(t, "inserts"), BatchRows: 100, Patience: 250 * time.Millisecond}.withDefaults()
@@ -86,7 +86,7 @@ func TestTurnsAdvance(t *testing.T) {
 				t.Fatalf("%d wait, %d are in the line: out of order", len(waiting), len(turns.line))
 			}
 			if len(under) == 0 && len(waiting) > 0 {
-				t.Fatal("nothing is under way, and somebody waits")
+				t.Fatal("nothing is under way, and a shard waits")
 			}
 		}
 	})

@@ -22,7 +22,7 @@ type notice struct {
 //
 // A message that is no frame is reported and passed over: it is no shard's.
 func watch(ctx context.Context, js jetstream.JetStream, out chan<- notice, noFrame func(error)) error {
-	// A consumer that is made anew after an outage goes on behind the last message
+	// A consumer that is created again after an outage goes on behind the last message
 	// it saw. Should the stream have lost its end meanwhile, only a new watch sees
 	// what stands there now.
 	reconnects := js.Conn().Stats().Reconnects

@@ -53,7 +53,7 @@ func sourceAt(ctx context.Context, js jetstream.JetStream, filter string, cp *sc
 
 // Resumption is where a lane goes on after EVENTS lost its end.
 type Resumption struct {
-	// Proven: EVENTS gave sequences again. Otherwise it may be SHARDS that was put back.
+	// Proven: EVENTS gave sequences again. Otherwise SHARDS may have been restored from an older copy.
 	Proven bool
 	After  uint64 // 0: from the beginning
 	Digest string // of message After

@@ -17,7 +17,7 @@ import (
 //
 // While it is suspect, the next request starts a probe and waits for its result. While it is open,
 // requests fail at once with ErrUnreachable, and Wait waits. There is one probe at a
-// time, and none without somebody who wants to know.
+// time, and none unless a request asks.
 
 // breaker is the state of the way to one server.
 type breaker struct {

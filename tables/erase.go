@@ -148,7 +148,7 @@ func (db *DB) exec(ctx context.Context, topic string, p Partition, s *Select) er
 	return nil
 }
 
-// Leftover is old parts of a table that nobody reads and that are still on disk.
+// Leftover is the old parts of a table that are unused and still on disk.
 type Leftover struct {
 	Parts int
 	Bytes uint64

@@ -10,7 +10,7 @@ import (
 
 var (
 	// ErrHeadMoved: another sink stored frames of the shard first, or ClickHouse was
-	// put back to an older copy. Read the head and go on from there.
+	// restored from an older copy. Read the head and go on from there.
 	ErrHeadMoved = errors.New("the shard's head moved")
 	// ErrTooSlow: the insert reached the server's pipeline later than
 	// InsertDeadline after it began; nothing of it was stored.

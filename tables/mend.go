@@ -100,7 +100,7 @@ func (db *DB) Copies(ctx context.Context, topic string, m schemas.Month, s schem
 }
 
 // DropCopies leaves, of the rows of a shard that are the same in every column,
-// one, between two positions (above lo, up to hi). The partition is written anew
+// one, between two positions (above lo, up to hi). A new partition is written
 // beside the table and takes the old one's place in one step, so a crash leaves
 // it done or not done. Rows inserted meanwhile would be lost with the old
 // partition: when the count has changed by the time the new one is ready, nothing
@@ -150,7 +150,7 @@ func (db *DB) DropCopies(ctx context.Context, topic string, m schemas.Month, s s
 	return nil
 }
 
-// besideTable is where a shard is written anew. No topic's name begins so.
+// besideTable is where a shard is rewritten. No topic's name begins so.
 func besideTable(topic string, s schemas.Shard) string {
 	return "_mend_" + topic + "_" + s.String()
 }

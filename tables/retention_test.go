@@ -20,7 +20,7 @@ func TestClearAndDrop(t *testing.T) {
 	}
 	topic := schemas.NewTopic("every", fields...)
 	if err := db.DropShard(t.Context(), "every", november, 5); err != nil {
-		t.Errorf("dropping of a table nobody made: %v", err)
+		t.Errorf("dropping of a table that was never made: %v", err)
 	}
 	if err := db.Ensure(t.Context(), &topic); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestClearAndDrop(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
-			if err := db.ClearFields(t.Context(), &topic, november, 5, []string{"user_id", "level", "f0", "f1", "f2", "f3", "f4", "f5", "ip", "attributes.it's", "nobody"}); err != nil {
+			if err := db.ClearFields(t.Context(), &topic, november, 5, []string{"user_id", "level", "f0", "f1", "f2", "f3", "f4", "f5", "ip", "attributes.it's", "unknown"}); err != nil {
 				t.Error(err)
 			}
 		})

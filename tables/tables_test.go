@@ -77,7 +77,7 @@ func TestInsert(t *testing.T) {
 			t.Errorf("attempt %d again: %v, want the head moved", attempt, err)
 		}
 	}
-	// Behind a head that is not there, as after ClickHouse was put back.
+	// Above a head that is not there, as after ClickHouse was restored from an older copy.
 	ahead := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Head: 4, Last: 5, Frames: in.Frames[:1]}
 	if err := db.Insert(t.Context(), ahead); !errors.Is(err, ErrHeadMoved) {
 		t.Errorf("behind position 4: %v, want the head moved", err)

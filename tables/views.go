@@ -11,8 +11,8 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// EnsureViews makes the ready-made views beside the topic's table, and makes them
-// anew where the topic got fields since. They are for people: that one cannot be
+// EnsureViews makes the ready-made views beside the topic's table, and recreates
+// them where the topic got fields since. They are for people: that one cannot be
 // made is no reason to store nothing.
 func (db *DB) EnsureViews(ctx context.Context, t *schemas.Topic) error {
 	for _, v := range t.Views(db.Database) {

@@ -90,7 +90,7 @@ func watched(log zerolog.Logger) []nats.Option {
 }
 
 // syncQueueLen is how many messages one answer of a batched read may be ahead of
-// its reader: JetStream gives at most 1,024. The client makes that queue anew for
+// its reader: JetStream gives at most 1,024. The client makes a new queue for
 // every read, and its default of 65,536 is half a megabyte each time.
 const syncQueueLen = 2048
 

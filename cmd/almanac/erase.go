@@ -64,7 +64,7 @@ An erasure that was interrupted is carried on by "erase resume".`,
 	resume := &cobra.Command{
 		Use: "resume [ERASURE]", Short: "Carry on an erasure, or every one",
 		Long: `Carry on an erasure from where it stands. One that is erased is looked through
-again: should ClickHouse have been put back to an older copy, what came back goes.`,
+again: if ClickHouse was restored from an older copy, what came back with it goes.`,
 		Args: arguments(0, 1), RunE: a.does(a.eraseResume),
 	}
 	resume.Flags().Bool("purge", false, "take the frames that hold such events out of the streams too")

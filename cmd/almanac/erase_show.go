@@ -58,7 +58,7 @@ func (a *app) printProof(cmd *cobra.Command, p *erasure.Proof) error {
 	a.note("fence   events accepted up to message %d", e.Fence)
 	a.note("erased  %d events in %d shards; ClickHouse has %d such rows now", e.Rows, e.Shards, p.Matching)
 	if p.OldParts > 0 {
-		a.note("on disk %d old parts, read by nobody; ClickHouse removes them by %s", p.OldParts, p.OldPartsGoneBy.Format(time.RFC3339))
+		a.note("on disk %d old parts, unused; ClickHouse removes them by %s", p.OldParts, p.OldPartsGoneBy.Format(time.RFC3339))
 	}
 	if u := e.Purged; u != nil {
 		a.note("purged  %d frames, %d messages of EVENTS, %d dead letters, at %s: %d events of it, and %d of others, which ClickHouse alone has now",

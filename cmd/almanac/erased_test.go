@@ -63,7 +63,7 @@ func TestLine3ErasuresFindHashedUsers(t *testing.T) {
 	if n := count(); n != "1" {
 		t.Errorf("%s events are left, want 1", n)
 	}
-	b.ok("", "erase", "resume") // the empty one is no failure for ever
+	b.ok("", "erase", "resume") // the empty one does not fail forever
 }
 
 // Issue 13, line 9: old tables of a rebuild can be dropped, and until they are no

@@ -226,7 +226,7 @@ func (e *examination) account(ctx context.Context, d endpoints) {
 		return
 	}
 	if err := ask("CREATE TABLE " + schemas.QuotedTable(e.c.db.Database, "almanac_doctor") + " (x Int8) ENGINE = Memory"); !errors.As(err, new(*tables.Error)) {
-		e.note("SQL account", fails, "restart almanac up, which writes the accounts anew", "%s was allowed to make a table", d.readerUser)
+		e.note("SQL account", fails, "restart almanac up, which writes the accounts again", "%s was allowed to make a table", d.readerUser)
 		return
 	}
 	e.note("SQL account", good, "", "%s reads and cannot write; almanac sql --print-dsn has its address", d.readerUser)

@@ -68,8 +68,8 @@ func exitCode(err error, by os.Signal) int {
 	return exitFailed
 }
 
-// complaint is an error as people read it: a filter with a caret below the place.
-func complaint(err error) string {
+// formatError returns an error as people read it: a filter with a caret below the place.
+func formatError(err error) string {
 	said := inWords(err)
 	if f := (*filter.Error)(nil); errors.As(err, &f) {
 		said = strings.Replace(said, f.Error(), f.Render(), 1)

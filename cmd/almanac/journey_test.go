@@ -133,9 +133,9 @@ func topics(t *testing.T, b *box) {
 	if r.code != exitUsage {
 		t.Errorf("a shorter retention without --yes: exit %d, want %d", r.code, exitUsage)
 	}
-	contains(t, r.err, "say --yes", "would be dropped", "kept 5 days, it was kept for ever", "app-registry:")
+	contains(t, r.err, "say --yes", "would be dropped", "kept 5 days, it was kept forever", "app-registry:")
 	contains(t, b.run("", "topics", "apply", "app", "--keep-days", "5", "--dry-run").err, "nothing was changed", "app-registry:")
-	contains(t, b.ok("", "topics", "show", "app"), "# kept for ever", "keep_days: 0")
+	contains(t, b.ok("", "topics", "show", "app"), "# kept forever", "keep_days: 0")
 	contains(t, b.ok("", "topics", "apply", "app", "--anonymise-after", "36500", "--anonymise", "user_id,attributes.ip", "--yes"), "changed")
 	contains(t, b.ok("", "topics", "show", "app"), "# next anonymise 21", "- attributes.ip", "after_days: 36500")
 	contains(t, b.ok("", "topics", "show", "app", "-o", "json"), `"next_anonymise": "21`)

@@ -18,8 +18,8 @@ import (
 func (a *app) rebuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rebuild TOPIC --yes",
-		Short: "Make a topic's table anew from the streams, while events flow",
-		Long: `Make a topic's table anew, as it would be declared now, and put it in the old
+		Short: "Rebuild a topic's table from the streams, while events flow",
+		Long: `Rebuild a topic's table, as it would be declared now, and put it in the old
 one's place: from SHARDS as far as it goes back, by copying the old table's rows
 beyond. Events go on flowing; for the last rows sinks wait some seconds.
 

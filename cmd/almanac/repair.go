@@ -24,7 +24,7 @@ func (a *app) repairCommand() *cobra.Command {
 		Short: "Find damage and heal it from what still holds the events",
 		Long: `Find what is damaged in the registry, the streams and ClickHouse, and heal it: rows
 come back from SHARDS or EVENTS, doubled rows go, the registry and lost checkpoints
-are written anew from SHARDS and ClickHouse. It may run while events flow, be killed,
+are restored from SHARDS and ClickHouse. It may run while events flow, be killed,
 and run again. Afterwards everything is verified.
 
 Exits 0 when nothing is wrong any more, 3 when something cannot be healed (named with
@@ -193,8 +193,8 @@ func (a *app) printActions(actions []repair.Action) error {
 	return a.printTable(t)
 }
 
-// openDamaged connects to both servers where the registry may be gone: it is made
-// anew, empty, unless this is a dry run.
+// openDamaged connects to both servers where the registry may be gone: it is
+// created again, empty, unless this is a dry run.
 func (a *app) openDamaged(ctx context.Context, s *settings, dry bool) (*session, error) {
 	d, err := findEndpoints(s, true)
 	if err != nil {
@@ -214,7 +214,7 @@ func (a *app) openDamaged(ctx context.Context, s *settings, dry bool) (*session,
 		if lost, err = lostRegistry(ctx, c); err == nil && lost && dry {
 			err = errors.New("the registry's bucket is gone: a dry run would need it; without --dry-run it is made and filled from SHARDS and ClickHouse")
 		} else if err == nil && lost {
-			a.note("the registry's bucket is gone; made anew")
+			a.note("the registry's bucket is gone; created again")
 			c.reg, err = remakeBucket(ctx, nc)
 		} else if err == nil {
 			_, err = registry.Open(ctx, nc) // no Almanac here: says so

@@ -13,7 +13,7 @@ import (
 
 // kept is how long a topic's events are kept, and whole.
 func kept(t schemas.Topic) string {
-	text := "kept for ever"
+	text := "kept forever"
 	if t.KeepDays > 0 {
 		text = fmt.Sprintf("kept %d days", t.KeepDays)
 	}

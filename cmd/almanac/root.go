@@ -42,7 +42,7 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	}
 	code := exitCode(err, stopCause(ctx))
 	if err != nil && code != exitInterrupted && !errors.Is(err, errSaid) && !errors.Is(err, errPartial) {
-		a.note("%s", complaint(err))
+		a.note("%s", formatError(err))
 	}
 	return code
 }

@@ -26,8 +26,8 @@ type sending struct {
 // without anything stored, unless --timeout says otherwise: a restart of NATS.
 const spoolPatience = 5 * time.Second
 
-// farewell is how long an interrupted send waits for answers that are due.
-const farewell = 3 * time.Second
+// drainTimeout is how long an interrupted send waits for answers that are due.
+const drainTimeout = 3 * time.Second
 
 // run reads and submits until the input ends, a signal comes or patience does,
 // and returns when every submitted record is answered or given up.
@@ -44,7 +44,7 @@ func (s *sending) run(ctx context.Context, files []input) error {
 	flushed := make(chan struct{})
 	var failed error
 	var stored uint64
-	moved, patience := time.Now(), farewell
+	moved, patience := time.Now(), drainTimeout
 	for done := false; !done; {
 		select {
 		case err := <-read:

@@ -136,7 +136,7 @@ func (v *servers) natsURL() string {
 }
 
 // limits are those of the streams: shares of what our own server may store,
-// where nobody said otherwise.
+// unless flags say otherwise.
 func (v *servers) limits() schemas.StreamLimits {
 	if v.nats == nil {
 		return streamLimits(v.s, schemas.DefaultStreamLimits)

@@ -68,7 +68,7 @@ their youngest event, whatever it was when their month began.`,
 	f.String("rotate-bytes", "2GiB", "`SIZE` that fills a shard (0: never)")
 	f.String("rotate-span", "0s", "`LENGTH` of time that fills a shard (0s: never)")
 	f.String("sql-fresh", schemas.DefaultSQLFresh.String(), "`LENGTH` of time an accepted event may take until SQL has it (1s to 1h); queries have it at once")
-	f.Int("keep-days", schemas.DefaultKeepDays, "days to keep events (0: for ever)")
+	f.Int("keep-days", schemas.DefaultKeepDays, "days to keep events (0: forever)")
 	f.Int("anonymise-after", 0, "days after which the fields of --anonymise are cleared (0: never)")
 	f.StringSlice("anonymise", nil, "`FIELDS` to clear in older events: columns, promoted fields, attributes.NAME")
 	f.StringArray("pii", nil, fmt.Sprintf("set the privacy rule of a field, `FIELD:RULE` (FIELD: alone takes it back); rules: %v", schemas.PrivacyRules))

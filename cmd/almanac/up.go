@@ -186,7 +186,7 @@ func (n *node) wire(ctx context.Context) error {
 	return err
 }
 
-// rebuild writes a lost registry anew, and says so.
+// rebuild restores a lost registry, and reports it.
 func (n *node) rebuild(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB) error {
 	n.log.Warn().Msg("the registry was lost: rebuilding it from SHARDS and ClickHouse")
 	r, err := repair.New(ctx, repair.Config{NC: nc, Registry: reg, DB: db, Judge: router.FramesOf([]byte(n.s.PIIKey)), HasKey: n.s.PIIKey != ""})
@@ -206,7 +206,7 @@ func (n *node) rebuild(ctx context.Context, nc *nats.Conn, reg *registry.Registr
 	return err
 }
 
-// ensureDefault declares app where nobody did.
+// ensureDefault declares app where it is not declared.
 func ensureDefault(ctx context.Context, reg *registry.Registry, s *settings) error {
 	_, err := reg.Topic(ctx, defaultTopic)
 	if !errors.Is(err, schemas.ErrUnknownTopic) {

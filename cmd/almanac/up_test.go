@@ -26,7 +26,7 @@ func TestUpStartsAndStops(t *testing.T) {
 	b := newBox(t)
 	b.write("almanac.yaml", "topics:\n- name: auth\n  fields: [{name: duration_ms, type: float64}]\n  keep_days: 30\n")
 	up := b.up()
-	contains(t, up.stderr(), `"app":"kept for ever"`, `"auth":"kept 30 days"`, "fsync", b.data())
+	contains(t, up.stderr(), `"app":"kept forever"`, `"auth":"kept 30 days"`, "fsync", b.data())
 	a, err := embedded.ReadAddresses(b.data())
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestParts(t *testing.T) {
 		return nil
 	})
 	if r := b.run("x", "send", "app"); r.code != exitUsage { // only up makes app
-		t.Errorf("send to a topic nobody declared: exit %d, want %d", r.code, exitUsage)
+		t.Errorf("send to an undeclared topic: exit %d, want %d", r.code, exitUsage)
 	}
 	doctor := b.ok("", "doctor")
 	contains(t, doctor, "1 alive")

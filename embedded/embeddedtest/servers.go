@@ -83,7 +83,7 @@ func Start(t testing.TB, opts ...Option) *Servers {
 	return s
 }
 
-// NC is a connection to NATS that reconnects for ever and is closed at the end of the test. Always the same one.
+// NC is a connection to NATS that reconnects forever and is closed at the end of the test. Always the same one.
 func (s *Servers) NC() *nats.Conn {
 	s.t.Helper()
 	s.mu.Lock()

@@ -26,7 +26,7 @@ func (c *Checker) deadLetters(ctx context.Context, v *Verdict) error {
 		case m.Headers().Get("Fault-Echo") != "":
 			v.Echoed++
 		case d == nil:
-			v.problem("a dead letter nobody damaged: %s, %s", m.Headers().Get("Almanac-Source-Subject"), m.Headers().Get("Almanac-Detail"))
+			v.problem("a dead letter that was not damaged by the run: %s, %s", m.Headers().Get("Almanac-Source-Subject"), m.Headers().Get("Almanac-Detail"))
 		case seen[digest]:
 			v.problem("a damaged message (%s) is dead twice", d.what)
 		}

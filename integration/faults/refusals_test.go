@@ -15,7 +15,7 @@ func refused(code int, text string) []byte {
 }
 
 // Rows 18 and 37: ClickHouse says for a while that it has too many parts, too little memory, or that the password is wrong;
-// NATS, that nobody is allowed in. Sinks, routers and producers wait, and go on by themselves.
+// NATS, that no login is allowed. Sinks, routers and producers wait, and go on by themselves.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	Seed(t)
@@ -96,7 +96,7 @@ func TestFrozenInsert(t *testing.T) {
 		h.start(other)
 		took, err := h.Flows(t.Context(), began)
 		if err != nil {
-			t.Fatalf("a sink is frozen in the middle of an insert, and nobody goes on: %v\n%s", err, other.Words())
+			t.Fatalf("a sink is frozen in the middle of an insert, and no other sink goes on: %v\n%s", err, other.Words())
 		}
 		times.Add("taken over from a sink frozen mid-insert", took)
 		h.InsertLink.Heal()

@@ -37,7 +37,7 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	row("events accepted", v.Told)
 	row("events lost", len(v.Lost))
 	row("events twice", len(v.Twice))
-	row("events nobody wrote", len(v.Invented))
+	row("events never written", len(v.Invented))
 	row("stored though the producer died before it was told", v.Unknown)
 	row("damaged messages, dead letters of them", fmt.Sprintf("%d, %d", v.Damaged, v.Dead-v.Echoed))
 	row("other problems", len(v.Problems))

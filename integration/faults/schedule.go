@@ -13,7 +13,7 @@ type Step struct {
 	Pause time.Duration
 }
 
-// Schedule is the order of the faults of a run: every fault once in each round, shuffled anew. It follows from the seed
+// Schedule is the order of the faults of a run: every fault once in each round, shuffled again. It follows from the seed
 // alone, and so does all that a fault draws, however long the ones before it took.
 type Schedule struct {
 	seed   uint64

@@ -28,7 +28,7 @@ type Vandal struct {
 // damaged is a message as it was published.
 type damaged struct {
 	what  string
-	acked bool // otherwise nobody knows
+	acked bool // otherwise it is unknown
 }
 
 // Damage takes one message from EVENTS, damages a copy and publishes that under a name of its own. An unknown outcome is

@@ -9,7 +9,7 @@ import (
 // Verdict is what the Checker found.
 type Verdict struct {
 	// Told is the events producers were told are stored; Found those of the numbered rows in ClickHouse; Unknown those of
-	// them nobody was told of.
+	// them that were never reported.
 	Told, Found, Unknown int
 	// Lost were told stored and are not there. Twice are there more than once. Invented were never written.
 	Lost, Twice, Invented []uint64

@@ -24,7 +24,7 @@ func TestZombies(t *testing.T) {
 			case RoleRouter, RoleSink: // another has to take over while this one sleeps
 				took, err := h.Flows(t.Context(), began)
 				if err != nil {
-					t.Fatalf("%s sleeps, and nobody takes its work: %v", p.Spec.Name, err)
+					t.Fatalf("%s sleeps, and no other process takes its work: %v", p.Spec.Name, err)
 				}
 				times.Add("taken over from a frozen "+string(role), took)
 			default:

@@ -28,7 +28,7 @@ func (l *lane) publish(b *batch) error {
 }
 
 // commit publishes the batch with the checkpoint as its last message. After an
-// error nobody knows whether it committed: the next run reads the checkpoint.
+// error it is unknown whether it committed: the next run reads the checkpoint.
 func (l *lane) commit(b *batch) error {
 	w := l.w
 	cp := l.cp

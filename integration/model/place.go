@@ -65,7 +65,7 @@ func (l *lane) readTail(id schemas.Shard, mayLag bool) (t tail, err error) {
 	return t, err
 }
 
-// retiredShard is a shard that was left and nobody sealed.
+// retiredShard is a shard that was left and not sealed.
 type retiredShard struct {
 	month schemas.Month
 	id    schemas.Shard
@@ -87,7 +87,7 @@ func (l *lane) retired() (out []retiredShard, err error) {
 	return out, nil
 }
 
-// sealAll seals shards at their tails, which nobody can move any more.
+// sealAll seals shards at their tails, which can no longer move.
 func (l *lane) sealAll(retired []retiredShard) error {
 	for _, r := range retired {
 		t, err := l.readTail(r.id, false)

@@ -15,7 +15,7 @@ var (
 
 // call is what a process asks of a server. do runs at the server, at once and
 // whole. late, if set, is what happens when the request arrives after the
-// process has given up: reads have none.
+// process has given up: nil for reads.
 type call struct {
 	what string
 	at   *server
@@ -48,7 +48,7 @@ func (w *World) newProcess(name string, dies, stalls Fault, body func(*process) 
 		p.yield = yield
 		for err := error(nil); !errors.Is(err, errEnded); {
 			if err = body(p); err != nil && w.traces() {
-				w.tracef("    %s begins anew: %v", p.name, err)
+				w.tracef("    %s starts again: %v", p.name, err)
 			}
 			if perr := p.pause(); perr != nil {
 				err = perr

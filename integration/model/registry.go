@@ -111,7 +111,7 @@ func (p *process) write(what string, h *entry[registry.Head], shards ...*entry[r
 		for i := range again {
 			refs[i] = &again[i]
 		}
-		_ = w.bucket.commit(head, refs...) // nobody hears it
+		_ = w.bucket.commit(head, refs...) // the answer is lost
 	}
 	return p.ask(call{what: what, at: w.nats, late: late, do: func() error { return w.bucket.commit(h, shards...) }})
 }

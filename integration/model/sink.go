@@ -168,7 +168,7 @@ func (s *sink) send(in insert) error {
 	err := s.ask(call{what: "plan insert", at: w.engine, do: func() error { return w.table.plan(w, &q) }, late: func() {
 		late := in
 		if w.table.plan(w, &late) == nil {
-			w.later(w.engine, func() { _ = w.table.finish(w, &late) }) // nobody hears it
+			w.later(w.engine, func() { _ = w.table.finish(w, &late) }) // the answer is lost
 		}
 	}})
 	if errors.Is(err, errHeadMoved) {
@@ -179,7 +179,7 @@ func (s *sink) send(in insert) error {
 	}
 	return s.ask(call{what: "finish insert", at: w.engine, do: func() error { return w.table.finish(w, &q) }, late: func() {
 		late := q
-		_ = w.table.finish(w, &late) // nobody hears it
+		_ = w.table.finish(w, &late) // the answer is lost
 	}})
 }
 

@@ -107,7 +107,7 @@ func (t *table) finish(w *World, in *insert) error {
 // remember logs a token and forgets the oldest beyond the window. Burnt tokens
 // stay, and do not count, until their head has moved; from then on they are
 // there for a whole window. A real log holds 100,000: long before that many
-// inserts somebody has come back to the shard. Grounds has a log without this.
+// inserts a sink has come back to the shard. Grounds has a log without this.
 func (t *table) remember(w *World, in *insert) {
 	t.log = append(t.log, logged{in.token, in.Shard, in.Head})
 	passed := func(l logged) bool { return l.head != t.heads[l.shard] || w.broken(ForgetsBurnt) }

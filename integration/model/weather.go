@@ -59,7 +59,7 @@ func (w *World) strikes(f Fault) bool {
 // weatherSteps is how often the weather changes, in steps.
 const weatherSteps = 4
 
-// weather is the faults that need nobody's step.
+// weather is the faults that need no step of a process.
 func (w *World) weather() {
 	if w.steps >= w.fullUntil {
 		w.events.full, w.shards.full = false, false

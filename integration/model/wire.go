@@ -52,7 +52,7 @@ func (w *World) carry(c call) error {
 	return err
 }
 
-// sent is a request on the wire: nobody waits for it at the other end of do.
+// sent is a request on the wire: no process waits for it at the other end of do.
 type sent struct {
 	at   *server
 	do   func()

@@ -106,7 +106,7 @@ func (w *World) step() {
 	w.turns[w.rng.IntN(len(w.turns))]()
 }
 
-// heal ends all faults: what was stuck goes on, and nobody logs any more. Of a
+// heal ends all faults: what was stuck goes on, and no producer logs any more. Of a
 // lane's routers one is left; what the others sent is still on the wire.
 func (w *World) heal() {
 	w.healed = true

@@ -239,7 +239,7 @@ func (d *Desk) open(ctx context.Context, topic string, these []registry.OpenLett
 		return err
 	}
 	if len(l.Open) > 0 {
-		return fmt.Errorf("%w: somebody else settles dead letters of %q", registry.ErrConflict, topic)
+		return fmt.Errorf("%w: another process settles dead letters of %q", registry.ErrConflict, topic)
 	}
 	if l, err = d.reg.OpenLetters(ctx, l, these); err != nil {
 		return err
@@ -247,7 +247,7 @@ func (d *Desk) open(ctx context.Context, topic string, these []registry.OpenLett
 	return d.remove(ctx, l)
 }
 
-// finish ends what somebody left open.
+// finish ends what another process left open.
 func (d *Desk) finish(ctx context.Context, topic string) error {
 	l, err := d.reg.Letters(ctx, topic)
 	if err != nil || len(l.Open) == 0 {

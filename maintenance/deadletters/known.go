@@ -22,7 +22,7 @@ var errNothingNew = errors.New("nothing of it may be sent again")
 
 // leaveOut takes out of a letter's frames what may not come again: events that an
 // erasure means which was entered after the letter's message was accepted, and of
-// a frame that was refused because nobody could tell whether it had come before,
+// a frame that was refused because it could not be told whether it had come before,
 // the events that are stored. A frame of which nothing is left is nil: the others
 // keep their numbers.
 func (d *Desk) leaveOut(ctx context.Context, t *schemas.Topic, l *letter, frames []outFrame, ledger *registry.Ledger) ([]*outFrame, error) {

@@ -116,7 +116,7 @@ func (p *press) frame(l *letter) error {
 	}
 	for i := range r.Rows() {
 		e := r.Event(i)
-		// The builder sets the mark of invalid text anew.
+		// The builder sets the mark of invalid text again.
 		e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
 		if err := p.add(&e, i+1); err != nil {
 			return fmt.Errorf("event %d of %d: %w", i+1, r.Rows(), err)

@@ -121,7 +121,7 @@ func newID(at time.Time) string {
 
 // Run carries an erasure on from where it stands to its end. It may be called
 // again after any failure, and on one that is erased: should ClickHouse have been
-// put back to an older copy, what came back with it goes again.
+// restored from an older copy, what came back with it goes again.
 func (x *Eraser) Run(ctx context.Context, topic, id string) (registry.Erasure, error) {
 	for again := maxCut; ; again-- {
 		e, err := x.carryOn(ctx, topic, id)
@@ -141,7 +141,7 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (registry.Erasur
 		return e, err
 	}
 	if e.Redacted {
-		return e, fmt.Errorf("%w: erasure %s was redacted: nobody knows any more whom it named", ErrRequest, id)
+		return e, fmt.Errorf("%w: erasure %s was redacted: it is no longer known whom it named", ErrRequest, id)
 	}
 	if e.State == registry.Settling {
 		if e, err = x.settle(ctx, e); err != nil {

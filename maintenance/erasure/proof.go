@@ -25,9 +25,9 @@ type Proof struct {
 	Erasure registry.Erasure `json:"erasure"`
 	Shards  []ShardProof     `json:"shards"`
 	// Matching rows are in ClickHouse now, hidden ones included: 0 once erased,
-	// unless an older copy of it was put back.
+	// unless an older copy of it was restored.
 	Matching uint64 `json:"matching"`
-	// OldParts are still on ClickHouse's disk, read by nobody, until OldPartsGoneBy.
+	// OldParts are still on ClickHouse's disk, unused, until OldPartsGoneBy.
 	OldParts       int       `json:"old_parts"`
 	OldPartsGoneBy time.Time `json:"old_parts_gone_by,omitzero"`
 	Streams        []Holding `json:"streams"`

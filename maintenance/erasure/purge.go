@@ -24,8 +24,8 @@ import (
 // with such an event goes from the stream with it and stays in ClickHouse: the
 // erasure is at its end, so it is stored.
 //
-// The positions are written into the shard's tally before they go, so that nobody
-// takes the hole for a loss. The last frame of a shard that may grow stays until
+// The positions are written into the shard's tally before they go, so that the
+// hole is not taken for a loss. The last frame of a shard that may grow stays until
 // the next follows it, and so does the last message of a lane in EVENTS: both are
 // state.
 func (x *Eraser) Purge(ctx context.Context, topic, id string) (registry.Erasure, error) {
@@ -171,7 +171,7 @@ func (x *Eraser) purgeShard(ctx context.Context, e *registry.Erasure, t *schemas
 }
 
 // whole is the shard's head, if ClickHouse has every row up to it that no erasure
-// took. Otherwise, after it was put back to an older copy say, the frames are all
+// took. Otherwise, after it was restored from an older copy say, the frames are all
 // there is of some events, and of others than the erasure's.
 func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head uint64, err error) {
 	before, err := x.cfg.Registry.Tally(ctx, s.Topic, s.Month, s.ID)

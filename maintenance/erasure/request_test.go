@@ -33,7 +33,7 @@ func TestCompile(t *testing.T) {
 		"lies after":     {From: noon, To: noon.Add(-1)},
 		"names shard":    {Where: "shard = '0123456789abcdef'"},
 		"names pos":      {Where: "pos > 4 AND user_id = 'u'"},
-		"unknown":        {Where: "nobody = 1"},
+		"unknown":        {Where: "missing = 1"},
 		"the limit is 1": {Users: []string{"u"}, Reason: strings.Repeat("x", MaxReasonBytes+1)},
 	} {
 		req.Topic = "app"
@@ -92,7 +92,7 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// A redacted entry names nobody, matches nothing, and keeps the proof's hash.
+// A redacted entry names no person, matches nothing, and keeps the proof's hash.
 func TestRedacted(t *testing.T) {
 	e := registry.Erasure{ID: "x", Users: []string{"u-7"}, Where: "ip = '10.0.0.7'", Cond: "1", Params: map[string]string{"p1": "u-7"}, Rows: 5}
 	before, err := hash(&Proof{Erasure: e})

@@ -183,7 +183,7 @@ func (x *Eraser) tail(ctx context.Context, s *registry.Shard) (t end, has bool, 
 	}
 	t.Seq = msg.Sequence
 	if t.Placed, err = schemas.ParsePlaced(msg.Header); err != nil {
-		return t, false, nil // no frame, so nobody's tail; verify names it
+		return t, false, nil // not a frame, so not a tail; verify names it
 	}
 	return t, true, nil
 }

@@ -20,7 +20,7 @@ import (
 const atOnce = 4
 
 // maxSweeps bounds the passes over a topic: the first erases, the second finds
-// nothing; more come only while somebody puts rows back.
+// nothing; more come only while rows are added that it covers.
 const maxSweeps = 5
 
 // sweep erases shard after shard until a pass over all of them finds none with

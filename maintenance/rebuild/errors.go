@@ -10,7 +10,7 @@ var (
 	// ErrColumns: the table has columns that the topic does not declare, and which
 	// the fresh one would lack.
 	ErrColumns = errors.New("undeclared columns")
-	// ErrChanged: the topic was declared anew meanwhile.
+	// ErrChanged: the topic was declared again meanwhile.
 	ErrChanged = errors.New("the topic changed")
 	// ErrBurnt: batch after batch was answered OK and stored nothing.
 	ErrBurnt = errors.New("inserts store nothing")

@@ -261,7 +261,7 @@ func (r *rebuild) mayInsert(id schemas.Shard) bool {
 	return known && !touched
 }
 
-// quiet refuses while an erasure is at work and when the topic was declared anew,
+// quiet refuses while an erasure is at work and when the topic was declared again,
 // and notes which shards erasures and retention have touched.
 func (r *rebuild) quiet(ctx context.Context) error {
 	now, err := r.cfg.Registry.Topic(ctx, r.topic.Name)

@@ -104,7 +104,7 @@ func (r *rebuild) open(ctx context.Context, cause error) error {
 
 // complete brings over what the frozen table has above the fresh heads, and compares
 // every shard; one that differs, because rows were erased or cleared meanwhile, is
-// copied anew, once.
+// copied again, once.
 func (r *rebuild) complete(ctx context.Context) error {
 	if err := r.quiet(ctx); err != nil {
 		return err

@@ -115,7 +115,7 @@ func (r *Repairer) correct(ctx context.Context, a *Action) error {
 }
 
 // checkpoint leaves the shards whose next positions were given already, and then
-// writes the lane's checkpoint, under the expectation that nobody did meanwhile.
+// writes the lane's checkpoint, under the expectation that no other process did meanwhile.
 func (r *Repairer) checkpoint(ctx context.Context, a *Action) error {
 	l := a.lane
 	for _, ref := range l.behind {
@@ -310,7 +310,7 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 		n := batchOf(frames, ledger)
 		if len(coverOf(frames[:n], ledger)) > 0 {
 			// What is struck of them has to be booked as well, which a sink does.
-			return fmt.Errorf("an erasure concerns positions %d to %d: a sink has to store them; start one, or start it anew", frames[0].pos, frames[n-1].pos)
+			return fmt.Errorf("an erasure concerns positions %d to %d: a sink has to store them; start one, or restart it", frames[0].pos, frames[n-1].pos)
 		}
 		payloads, err := r.payloads(ctx, a, frames[:n])
 		if err != nil {

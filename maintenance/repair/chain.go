@@ -97,7 +97,7 @@ type gap struct {
 }
 
 // gaps are the positions missing between frames; those before the first frame
-// were purged, or are gone like the others: nobody can tell.
+// were purged, or are gone like the others: the frames do not tell.
 func (c chain) gaps() []gap {
 	var out []gap
 	for i := 1; i < len(c); i++ {
@@ -109,7 +109,7 @@ func (c chain) gaps() []gap {
 }
 
 // front is the gap between a head and the first frame that is held, when there is
-// one: ClickHouse was put back, and SHARDS is purged below what it had then. behind
+// one: ClickHouse was restored from an older copy, and SHARDS is purged below what it had then. behind
 // is the chain with what stands for the frame at the head, of which only the rows
 // up to it are known.
 func (c chain) front(head, rows uint64) (g gap, behind chain, ok bool) {

@@ -136,7 +136,7 @@ func (x *truth) exact() (lo, hi int64, ok bool) {
 // total is the rows that were ever routed to a shard that has frames.
 func (x *truth) total() uint64 { return max(x.routed, x.chain.last().shardRows) }
 
-// entry is the entry of a shard that has none. It is active, for the lane's
+// entry makes the entry of a shard without one. It is active, for the lane's
 // router to go on with or to seal: only a router may say that no frame will
 // follow. One without a single frame in SHARDS is never written to again, because
 // no router finds its end: it is closed.
@@ -210,7 +210,7 @@ func at(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano
 // headOf is a month's head entry set right: each lane's active shard, and those
 // that a router has to seal. Which shard is active is the head entry's to say;
 // where it does not, the one that was written to last goes on. blank are entries
-// for active shards that have none and no frame either: routers would wait for
+// for active shards that have neither an entry nor a frame: routers would wait for
 // them.
 func headOf(h registry.Head, entries map[schemas.Shard]registry.Shard, chains map[schemas.Shard]chain) (next registry.Head, why []string, blank []registry.Shard) {
 	next = h

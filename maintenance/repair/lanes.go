@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-events/almanac/streams"
 )
 
-// lostLane is a lane whose checkpoint has to be written anew.
+// lostLane is a lane whose checkpoint has to be written again.
 type lostLane struct {
 	token string
 	have  checkpoint // that is there
@@ -171,7 +171,7 @@ func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) e
 	if err != nil {
 		return err
 	}
-	if !res.Proven { // SHARDS was put back: the lane goes on where its frames say
+	if !res.Proven { // SHARDS was restored from an older copy: the lane goes on where its frames say
 		l.cp.Digest, l.cp.At = "", 0
 		return nil
 	}

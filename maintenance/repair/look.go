@@ -26,11 +26,11 @@ type found struct {
 	where   map[schemas.Shard]streams.ShardRef
 	// lanes has a checkpoint for each lane that has one.
 	lanes map[string]checkpoint
-	lane  map[schemas.Shard]int // NoLane: nobody knows
+	lane  map[schemas.Shard]int // NoLane: unknown
 	// routed is the rows of shards whose end SHARDS lost: those their frames tell of,
 	// and above them those that ClickHouse has, or that the entry closed with.
 	routed map[schemas.Shard]uint64
-	// short are the shards that lack their end, and nobody settled that. moved are
+	// short are the shards that lack their end, and that is not settled. moved are
 	// those whose entry went on in its life between the frames' reading and its own:
 	// the two cannot be held against each other.
 	short, moved map[schemas.Shard]bool
@@ -55,7 +55,7 @@ func (t *found) end(id schemas.Shard) uint64 {
 }
 
 // unsettled says whether a shard that was left lacks its end in SHARDS, and
-// nobody found out yet what became of it.
+// it is not yet known what became of it.
 func (t *found) unsettled(id schemas.Shard) bool { return t.short[id] }
 
 // checkpoint is a lane's last checkpoint and its sequence in SHARDS.
@@ -153,7 +153,7 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 }
 
 // laneOf is a shard's lane: as its frames say it, as EVENTS says where one of
-// them was published, or as the entry has it. NoLane: nobody knows.
+// them was published, or as the entry has it. NoLane: unknown.
 func (r *Repairer) laneOf(ctx context.Context, t *found, id schemas.Shard) (int, error) {
 	c := t.chains[id]
 	if len(c) > 0 && c.last().lane != schemas.NoLane {

@@ -64,7 +64,7 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 	return out, nil
 }
 
-// descriptor makes a topic's descriptor anew: its fields from its table, its
+// descriptor restores a topic's descriptor: its fields from its table, its
 // lanes from the checkpoints, its schema version from the frames. What nothing
 // tells is a default, and noted.
 func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schemas.Topic, error) {
@@ -121,7 +121,7 @@ func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schema
 	for i := range t.Fields {
 		t.Fields[i].Since = since(i, t.Version, sawFields)
 	}
-	p.note("%s: rotation (%d rows, %d bytes), retention (for ever) and the lane key (%s) are defaults: nothing told what they were; set them with `almanac topics apply`",
+	p.note("%s: rotation (%d rows, %d bytes), retention (forever) and the lane key (%s) are defaults: nothing told what they were; set them with `almanac topics apply`",
 		name, t.Rotate.Rows, t.Rotate.Bytes, strings.Join(t.LaneBy, ", "))
 	return t, t.Validate()
 }

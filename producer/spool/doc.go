@@ -48,6 +48,6 @@
 // # Bounds
 //
 // Segments together have at most Options.MaxBytes; acks has at most 256 KiB
-// before it is written anew, with 60 bytes for each lane of each producer since
+// before it is rewritten, with 60 bytes for each lane of each producer since
 // the spool was last empty. One record and one buffer of 64 KiB are in memory.
 package spool

@@ -9,7 +9,7 @@ import (
 
 const (
 	marksName = "acks"
-	// maxMarksFile is when acks is written anew: some 4,000 marks.
+	// maxMarksFile is when acks is rewritten: some 4,000 marks.
 	maxMarksFile = 256 << 10
 )
 
@@ -75,26 +75,26 @@ func (m *marks) set(of Stream, seq uint64) (behind uint64) {
 	return m.said[of] - min(m.durable[of], m.said[of])
 }
 
-// encode is the marks to append, and what they will make durable. all of them
-// when the file is to be written anew.
-func (m *marks) encode() (b []byte, seqs map[Stream]uint64, anew bool) {
+// encode returns the marks to append, and what they will make durable: all of them
+// when the file is to be rewritten.
+func (m *marks) encode() (b []byte, seqs map[Stream]uint64, rewrite bool) {
 	if len(m.dirty) == 0 {
 		return nil, nil, false
 	}
 	seqs = map[Stream]uint64{}
-	anew = m.file == nil || m.bytes > maxMarksFile
+	rewrite = m.file == nil || m.bytes > maxMarksFile
 	for of, seq := range m.said {
-		if anew || m.dirty[of] {
+		if rewrite || m.dirty[of] {
 			b = appendMark(b, of, seq)
 			seqs[of] = seq
 		}
 	}
-	return b, seqs, anew
+	return b, seqs, rewrite
 }
 
-// write makes b durable: behind what there is, or instead of it.
-func (m *marks) write(dir string, b []byte, anew bool) error {
-	if !anew {
+// write makes b durable: after what there is, or instead of it.
+func (m *marks) write(dir string, b []byte, rewrite bool) error {
+	if !rewrite {
 		if _, err := m.file.WriteAt(b, m.bytes); err != nil {
 			return err
 		}

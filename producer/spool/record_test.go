@@ -148,7 +148,7 @@ func FuzzScan(f *testing.F) {
 	f.Add(appendEnd(nil, 7, 0, 1, 2))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, _ := readBack(t, 7, b)
-		// What is read is what somebody wrote: it encodes to bytes that are there.
+		// What is read is what was written: it encodes to bytes that are there.
 		for i := range got {
 			found := false
 			for at := 0; at < len(b) && !found; at++ {
@@ -156,7 +156,7 @@ func FuzzScan(f *testing.F) {
 				found = err == nil && at+len(again) <= len(b) && bytes.Equal(b[at:at+len(again)], again)
 			}
 			if !found {
-				t.Fatalf("a record nobody wrote: %+v", got[i])
+				t.Fatalf("a record that was never written: %+v", got[i])
 			}
 		}
 		if body, ok := bytes.CutPrefix(b, []byte{whatMark}); ok {

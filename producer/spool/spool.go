@@ -158,7 +158,7 @@ func (s *Spool) load() error {
 	return err
 }
 
-// Stats reads the counters. It waits for nobody.
+// Stats reads the counters. It does not wait.
 func (s *Spool) Stats() Stats {
 	n := func(a *atomic.Int64) uint64 { return uint64(max(a.Load(), 0)) }
 	return Stats{Bytes: s.bytes.Load(), Frames: n(&s.frames), Events: n(&s.events), Torn: n(&s.torn), Corrupt: n(&s.corrupt)}

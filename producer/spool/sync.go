@@ -55,7 +55,7 @@ func (s *Spool) sync() error {
 	if appended == s.durable {
 		file = nil
 	}
-	marks, seqs, anew := s.marks.encode()
+	marks, seqs, rewrite := s.marks.encode()
 	s.mu.Unlock()
 
 	err := s.syncFiles(ended, file, named)
@@ -73,8 +73,8 @@ func (s *Spool) sync() error {
 		err = errors.Join(err, f.Close())
 	}
 	if len(marks) > 0 {
-		if err := s.marks.write(s.dir, marks, anew); err != nil {
-			s.marks.bytes = maxMarksFile + 1 // whatever is in the file now: anew
+		if err := s.marks.write(s.dir, marks, rewrite); err != nil {
+			s.marks.bytes = maxMarksFile + 1 // whatever is in the file now: rewrite it
 			return err
 		}
 		s.mu.Lock()
@@ -145,7 +145,7 @@ func (s *Spool) trim() error {
 		return err
 	}
 	// Only now: a segment that came back would otherwise be sent again as if
-	// nobody had seen it.
+	// it had not been seen.
 	if len(s.segments) > 0 || len(s.marks.dirty) > 0 {
 		return nil // used again meanwhile
 	}
