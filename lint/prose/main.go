@@ -28,7 +28,7 @@ var retired = []struct {
 	instead string
 }{
 	{regexp.MustCompile(`(?i)\banew\b`), "again, or the verb: rebuild, restore, re-read"},
-	{regexp.MustCompile(`(?i)\b(nobody|somebody)\b`), "no part, another process, a caller"},
+	{regexp.MustCompile(`\b([Nn]obody|[Ss]omebody)\b`), "no part, another process, a caller"},
 	{regexp.MustCompile(`(?i)\bknock(s|ed)?\b`), "probe"},
 	{regexp.MustCompile(`(?i)\bfarewell\b`), "drain timeout"},
 	{regexp.MustCompile(`(?i)\bcomplaint\b`), "format error"},
