@@ -37,6 +37,7 @@ func (s *Sinks) keepHouse(ctx context.Context, j *janitor) error {
 	if err != nil {
 		return err
 	}
+	s.retryViews(ctx, house)
 	err = s.closeShards(ctx, house)
 	if !s.members.Owns("janitor") {
 		return err

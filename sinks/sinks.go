@@ -35,6 +35,8 @@ type Sinks struct {
 	turns    *turns               // of inserts
 	unmerged chan Ref             // closed shards to be merged
 
+	views views // that ClickHouse refused
+
 	mu     sync.Mutex
 	topics map[string]*schemas.Topic // whose tables are ready
 }

@@ -326,9 +326,7 @@ func (s *Sinks) table(ctx context.Context, name string, atLeast int) (*schemas.T
 	if err := s.cfg.DB.Ensure(ctx, &fresh); err != nil {
 		return nil, err
 	}
-	if err := s.cfg.DB.EnsureViews(ctx, &fresh); err != nil {
-		s.cfg.Hooks.fault(Ref{Topic: name}, err)
-	}
+	s.ensureViews(ctx, &fresh)
 	s.mu.Lock()
 	s.topics[name] = &fresh
 	s.mu.Unlock()

@@ -1,0 +1,64 @@
+package sinks
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// maxViewPause is the longest from one attempt to make a topic's views to the next: what
+// ClickHouse refuses is often for a person to mend, and costs two statements an attempt.
+const maxViewPause = 10 * time.Minute
+
+// views knows the topics whose views ClickHouse refused, and when to try again.
+type views struct {
+	mu      sync.Mutex
+	missing map[string]attempt // by topic: at most as many as there are topics
+}
+
+// attempt is the last one to make a topic's views.
+type attempt struct {
+	due   time.Time
+	pause time.Duration
+}
+
+// after is the attempt that follows a at now: at least least later, twice as late each time.
+func (a attempt) after(now time.Time, least time.Duration) attempt {
+	pause := min(max(2*a.pause, least), maxViewPause)
+	return attempt{due: now.Add(pause), pause: pause}
+}
+
+// ensureViews makes the topic's views, and notes when to try again where they are refused.
+func (s *Sinks) ensureViews(ctx context.Context, t *schemas.Topic) {
+	err := s.cfg.DB.EnsureViews(ctx, t)
+	if ctx.Err() != nil {
+		return
+	}
+	s.views.mu.Lock()
+	defer s.views.mu.Unlock()
+	if err == nil {
+		delete(s.views.missing, t.Name)
+		return
+	}
+	if s.views.missing == nil {
+		s.views.missing = map[string]attempt{}
+	}
+	s.views.missing[t.Name] = s.views.missing[t.Name].after(time.Now(), s.cfg.Housekeeping)
+	s.cfg.Hooks.fault(Ref{Topic: t.Name}, err)
+}
+
+// retryViews makes the views again that were refused and are due.
+func (s *Sinks) retryViews(ctx context.Context, house []topicShards) {
+	now := time.Now()
+	for i := range house {
+		t := &house[i].topic
+		s.views.mu.Lock()
+		a, missing := s.views.missing[t.Name]
+		s.views.mu.Unlock()
+		if missing && !now.Before(a.due) {
+			s.ensureViews(ctx, t)
+		}
+	}
+}
