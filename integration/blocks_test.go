@@ -76,6 +76,26 @@ func (d *onDisk) damaged(stream string, hard bool, f func(block []byte) []byte) 
 	}
 }
 
+// cut flips a bit at a third of a stream, and starts NATS as after a crash: the stream
+// ends there. The bit is in a message's subject, which its checksum covers; not every
+// byte of a block is covered, such as the length of a subject.
+func (d *onDisk) cut(stream string) {
+	d.t.Helper()
+	before := d.stream(stream)
+	d.damaged(stream, true, func(block []byte) []byte {
+		third := len(block) / 3
+		at := bytes.Index(block[third:], []byte(strings.ToLower(stream)+"."))
+		if at < 0 {
+			d.t.Fatalf("%s does not have a message after its third", stream)
+		}
+		block[third+at] ^= 4
+		return block
+	})
+	if after := d.stream(stream); after.LastSeq >= before.LastSeq || after.LastSeq == 0 {
+		d.t.Fatalf("%s ends at %d after %d messages: it was not cut", stream, after.LastSeq, before.LastSeq)
+	}
+}
+
 // flip changes one byte inside the nth message on a subject.
 func flip(t *testing.T, subject string, n int) func([]byte) []byte {
 	return func(block []byte) []byte {

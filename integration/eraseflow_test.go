@@ -99,7 +99,7 @@ func TestEraseAllBelowTheFence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	behind, err := streams.FindBehind(t.Context(), e.reg.JetStream(), subject, job.Fence, last.Sequence)
+	behind, err := streams.FindBehind(t.Context(), e.reg.JetStream(), subject, job.UpTo(), 0, last.Sequence)
 	if err == nil { // as the janitor does
 		err = stream.Purge(t.Context(), jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(behind))
 	}

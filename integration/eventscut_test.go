@@ -50,16 +50,12 @@ func TestEventsCut(t *testing.T) {
 				stopRouter()
 				stopSink()
 			}
-			d.damaged(schemas.StreamEvents, true, func(block []byte) []byte { block[len(block)/3] ^= 4; return block })
+			d.cut(schemas.StreamEvents)
 			if c.running { // their connections are to the server that was stopped
 				stopRouter()
 				stopSink()
 				d.router()
 				d.sink()
-			}
-			left := d.stream(schemas.StreamEvents)
-			if left.LastSeq >= n || left.LastSeq == 0 {
-				t.Fatalf("EVENTS ends at %d after %d messages: it was not cut", left.LastSeq, n)
 			}
 			if !c.running {
 				d.named("the checkpoint")
@@ -135,7 +131,7 @@ func TestEventsCutWithoutTraces(t *testing.T) {
 	if err := d.shardsStream().Purge(t.Context(), jetstream.WithPurgeSubject(schemas.ShardsFilter("app")), jetstream.WithPurgeKeep(1)); err != nil {
 		t.Fatal(err)
 	}
-	d.damaged(schemas.StreamEvents, true, func(block []byte) []byte { block[len(block)/3] ^= 4; return block })
+	d.cut(schemas.StreamEvents)
 	for i := range 12 {
 		d.publish(subject, fmt.Sprintf(`{"message":"since %d"}`, i))
 	}

@@ -91,7 +91,7 @@ func (r *Reader) compareHead(ctx context.Context, topic *schemas.Topic, s *Shard
 	}
 	// All of it may have been erased; were any of it to stay, it would be there.
 	left := uint64(p.Rows)
-	if cover := ledger.Covering(p.SourceSeq, p.MinTs, p.MaxTs); len(cover) > 0 {
+	if cover := ledger.Covering(p.Source(), p.MinTs, p.MaxTs); len(cover) > 0 {
 		if cover.Schema() > topic.Version {
 			return nil // entered since, with a newer schema: the next look tells
 		}

@@ -219,7 +219,7 @@ func (f *feed) trackOf(m *message) *track {
 	}
 	t := f.tracks[m.subject]
 	if t == nil && len(f.tracks) < maxTracks {
-		if _, placed, ok := headingOf(f.stream, m.header, m.seq, m.bytes); ok && placed.Pos == 1 {
+		if _, placed, ok := headingOf(f.stream, m.header, m.seq, m.stored, m.bytes); ok && placed.Pos == 1 {
 			t = f.track(m.subject)
 			t.begin(1, m.seq)
 			t.inStep, t.used = true, time.Now()
@@ -243,6 +243,7 @@ type message struct {
 	subject string
 	header  map[string][]string
 	seq     uint64
+	stored  int64 // unix ns
 	bytes   int
 	whole   *streams.Message
 }
@@ -258,7 +259,7 @@ func readOn(ctx context.Context, r *Reader, at place, next uint64, ask, near int
 			left = int(msg.Pending) + 1
 		}
 		next, left, read, bytes = msg.Sequence+1, left-1, read+1, bytes+len(msg.Data)
-		if err := add(&message{msg.Subject, msg.Header, msg.Sequence, len(msg.Data), msg}); err != nil {
+		if err := add(&message{msg.Subject, msg.Header, msg.Sequence, msg.Time.UnixNano(), len(msg.Data), msg}); err != nil {
 			return false, err
 		}
 		return left > 0 && !far(), nil
@@ -267,6 +268,6 @@ func readOn(ctx context.Context, r *Reader, at place, next uint64, ask, near int
 		return err
 	}
 	return r.Headers(ctx, at.stream, at.filter, next, func(msg *streams.Message) error {
-		return add(&message{msg.Subject, msg.Header, msg.Sequence, min(msg.Size, schemas.MaxMessageBytes), nil})
+		return add(&message{msg.Subject, msg.Header, msg.Sequence, msg.Time.UnixNano(), min(msg.Size, schemas.MaxMessageBytes), nil})
 	})
 }

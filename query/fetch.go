@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -109,9 +110,10 @@ func (w *walk) chunks(ctx context.Context, frames []due, enough func(next *due) 
 
 // unrepeated drops the frames of EVENTS that are among those of SHARDS.
 func unrepeated(events, shards []due) []due {
-	routed := make(map[uint64]bool, len(shards))
+	routed := make(map[uint64][]schemas.Source, len(shards)) // by sequence
 	for i := range shards {
-		routed[shards[i].source] = true
+		s := shards[i].source
+		routed[s.Seq] = append(routed[s.Seq], s)
 	}
-	return slices.DeleteFunc(slices.Clone(events), func(d due) bool { return routed[d.source] })
+	return slices.DeleteFunc(slices.Clone(events), func(d due) bool { return slices.ContainsFunc(routed[d.source.Seq], d.source.Is) })
 }

@@ -19,7 +19,7 @@ type freshFrame struct {
 	payload  []byte
 	subject  string
 	storedNs int64
-	source   uint64 // sequence in EVENTS
+	source   schemas.Source
 }
 
 // open reads the frame and judges it as the router does: what the router will
@@ -137,8 +137,8 @@ func (p *plan) within(edge *position) (lo, hi int64) {
 // many as one statement may take.
 type chunk struct {
 	schema int
-	source uint64 // of the first
-	frames int    // how many it was made of
+	source schemas.Source // of the first
+	frames int            // how many it was made of
 	blocks [][]byte
 }
 
@@ -153,7 +153,7 @@ func freshChunk(p *plan, frames []freshFrame, seen map[string]bool, ask func(*fr
 	c.schema, c.source = frames[0].Schema, frames[0].source
 	for ; c.frames < len(frames) && size < maxStatementBytes; c.frames++ {
 		f := &frames[c.frames]
-		if f.Schema != c.schema || ledger.Depth(f.source) != ledger.Depth(c.source) {
+		if f.Schema != c.schema || !ledger.Alike(f.source, c.source) {
 			break
 		}
 		digest := schemas.Digest(f.payload)

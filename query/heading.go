@@ -22,8 +22,8 @@ type heading struct {
 	key          uint64 // in EVENTS its sequence, in SHARDS its position: rises along a track
 	seq          uint64 // in its stream
 	nth          uint64 // of the messages its track has seen
-	source       uint64 // sequence in EVENTS
-	minTs, maxTs int64  // unix ns
+	source       schemas.Source
+	minTs, maxTs int64 // unix ns
 	schema       int32
 	bytes        int32 // encoded
 	rawBytes     int32 // decompressed
@@ -40,16 +40,16 @@ type due struct {
 	place
 }
 
-// headingOf reads a message of either stream. ok is false for what is no frame
+// headingOf reads a message of either stream, stored at a time in unix ns. ok is false for what is no frame
 // with events: bare JSON, which is read once it is routed, a mark, a broken one.
-func headingOf(stream string, h nats.Header, seq uint64, payloadBytes int) (out heading, placed schemas.Placed, ok bool) {
+func headingOf(stream string, h nats.Header, seq uint64, stored int64, payloadBytes int) (out heading, placed schemas.Placed, ok bool) {
 	var err error
 	if stream == schemas.StreamEvents {
 		placed.Frame, err = schemas.ParseFrame(h)
-		out.key, out.source = seq, seq
+		out.key, out.source = seq, schemas.Source{Seq: seq, Stored: stored}
 	} else {
 		placed, err = schemas.ParsePlaced(h)
-		out.key, out.source = placed.Pos, placed.SourceSeq
+		out.key, out.source = placed.Pos, placed.Source()
 	}
 	out.seq, out.minTs, out.maxTs = seq, placed.MinTs, placed.MaxTs
 	out.schema, out.bytes, out.rawBytes = int32(placed.Schema), int32(payloadBytes), int32(placed.RawBytes)
@@ -58,7 +58,7 @@ func headingOf(stream string, h nats.Header, seq uint64, payloadBytes int) (out 
 
 // freshFrameOf is the whole frame of a message of either stream.
 func freshFrameOf(stream string, msg *streams.Message) (f freshFrame, err error) {
-	head, placed, ok := headingOf(stream, msg.Header, msg.Sequence, len(msg.Data))
+	head, placed, ok := headingOf(stream, msg.Header, msg.Sequence, msg.Time.UnixNano(), len(msg.Data))
 	if !ok {
 		return f, fmt.Errorf("%w: message %d of %s is no frame any more", errTurned, msg.Sequence, stream)
 	}

@@ -78,7 +78,7 @@ func judgedFrame(t *rapid.T, topic *schemas.Topic, nth int) freshFrame {
 		b.Append(&e, e.Time.UnixNano(), schemas.DerivedID(e.Time.UnixNano(), uint64(nth), uint64(i)))
 	}
 	f, payload := b.Encode()
-	return freshFrame{f, bytes.Clone(payload), schemas.EventsSubject("app", 202611, 0), judgedNow.UnixNano(), uint64(nth + 1)}
+	return freshFrame{f, bytes.Clone(payload), schemas.EventsSubject("app", 202611, 0), judgedNow.UnixNano(), schemas.Source{Seq: uint64(nth + 1)}}
 }
 
 // quoted spells a text as a filter has it.

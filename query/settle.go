@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // settlePoll is how often a wait looks at first: well below what a sink waits for
@@ -26,7 +27,7 @@ func (r *Reader) WaitStored(ctx context.Context, topics []string, stall time.Dur
 		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
 	}
 	moved, before := time.Now(), uint64(0)
-	return r.waitStored(ctx, topics, info.State.LastSeq, stall > 0, func(pending uint64) (enough bool) {
+	return r.waitStored(ctx, topics, streams.EndOf(info), stall > 0, func(pending uint64) (enough bool) {
 		if heard != nil {
 			heard(pending)
 		}
@@ -47,10 +48,10 @@ func (r *Reader) TopicNames(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// WaitStoredUpTo waits until what some topics have up to a sequence of EVENTS can
+// WaitStoredUpTo waits until what some topics have up to a fence in EVENTS can
 // be selected in SQL, at most for within, however much comes behind it. It returns
 // how many of those events cannot yet; heard, when not nil, is told at every look.
-func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo uint64, within time.Duration, heard func(pending uint64)) (pending uint64, err error) {
+func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo schemas.Source, within time.Duration, heard func(pending uint64)) (pending uint64, err error) {
 	deadline := time.Now().Add(within)
 	return r.waitStored(ctx, topics, upTo, within > 0, func(pending uint64) bool {
 		if heard != nil {
@@ -62,7 +63,7 @@ func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo uint6
 
 // waitStored looks until everything is stored, or enough says that it has waited
 // enough. waits: it is more than one look, which sinks may hear of.
-func (r *Reader) waitStored(ctx context.Context, topics []string, upTo uint64, waits bool, enough func(pending uint64) bool) (pending uint64, err error) {
+func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.Source, waits bool, enough func(pending uint64) bool) (pending uint64, err error) {
 	pause := settlePoll
 	tick := time.NewTimer(pause)
 	defer tick.Stop()
@@ -117,9 +118,9 @@ func (r *Reader) sayWaiting(topics []string) {
 	}
 }
 
-// unrouted counts the events some topics have in EVENTS up to a sequence that no
+// unrouted counts the events some topics have in EVENTS up to a fence that no
 // router dealt with yet.
-func (r *Reader) unrouted(ctx context.Context, topics []string, upTo uint64) (uint64, error) {
+func (r *Reader) unrouted(ctx context.Context, topics []string, upTo schemas.Source) (uint64, error) {
 	var n uint64
 	for _, name := range topics {
 		t, err := r.reg.Topic(ctx, name)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -49,7 +50,7 @@ func (r *Reader) WaitRouted(ctx context.Context, within time.Duration) (pending 
 	tick := time.NewTicker(settlePoll)
 	defer tick.Stop()
 	for {
-		pending, err = r.unrouted(ctx, topics, info.State.LastSeq)
+		pending, err = r.unrouted(ctx, topics, streams.EndOf(info))
 		if err != nil || pending == 0 || time.Now().After(deadline) {
 			return pending, err
 		}

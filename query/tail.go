@@ -167,7 +167,7 @@ func (t *tailing) frame(ctx context.Context, msg *streams.Message) error {
 	if err != nil {
 		return passing{err}
 	}
-	cover := ledger.Covering(p.SourceSeq, p.MinTs, p.MaxTs)
+	cover := ledger.Covering(p.Source(), p.MinTs, p.MaxTs)
 	if max(p.Schema, cover.Schema()) > t.topic.Version { // of fields that are newer than the tail
 		topic, err := t.r.topic(ctx, t.topic.Name)
 		if err != nil {

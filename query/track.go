@@ -58,7 +58,7 @@ func (t *track) reach(from uint64) {
 // add takes the next message. errUntracked: the track cannot take it.
 func (t *track) add(m *message) error {
 	t.next, t.nth = m.seq+1, t.nth+1
-	h, placed, ok := headingOf(t.stream, m.header, m.seq, m.bytes)
+	h, placed, ok := headingOf(t.stream, m.header, m.seq, m.stored, m.bytes)
 	if !ok {
 		t.other = m.seq
 		return nil

@@ -81,7 +81,7 @@ func (r *Reader) verifyTopic(ctx context.Context, t *schemas.Topic) (*TopicRepor
 		return nil, err
 	}
 	strange = append(strange, verifyMisfits(t.Name, misfits)...)
-	waiting, err := r.waiting(ctx, t.Name, t.Lanes, routed, misfits, math.MaxUint64)
+	waiting, err := r.waiting(ctx, t.Name, t.Lanes, routed, misfits, everything)
 	if err != nil {
 		return nil, err
 	}
@@ -189,11 +189,14 @@ func (r *Reader) unknownShards(ctx context.Context, topic string, known map[sche
 	return out, nil
 }
 
-// waiting counts a topic's events above the checkpoints and up to a sequence, by
+// everything is a fence that no message lies above.
+var everything = schemas.Source{Seq: math.MaxUint64}
+
+// waiting counts a topic's events above the checkpoints and up to a fence, by
 // their headers. lanes is how many checkpoints there are when every lane has been
 // routed; with fewer the stream is read from its beginning. In lanes of misfits, whose
 // checkpoints EVENTS does not fit, what is younger than the checkpoint waits.
-func (r *Reader) waiting(ctx context.Context, topic string, lanes int, routed map[string]schemas.Checkpoint, misfits map[string]string, upTo uint64) (uint64, error) {
+func (r *Reader) waiting(ctx context.Context, topic string, lanes int, routed map[string]schemas.Checkpoint, misfits map[string]string, upTo schemas.Source) (uint64, error) {
 	from := uint64(math.MaxUint64)
 	for _, cp := range routed {
 		from = min(from, cp.Source)
@@ -204,7 +207,7 @@ func (r *Reader) waiting(ctx context.Context, topic string, lanes int, routed ma
 	var n uint64
 	err := r.Headers(ctx, schemas.StreamEvents, schemas.TopicFilter(topic), from, func(msg *streams.Message) error {
 		_, _, lane, err := schemas.EventsTokens(msg.Subject)
-		if err != nil || msg.Sequence > upTo || schemas.IsBlank(msg.Header, nil) {
+		if err != nil || !(schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}).UpTo(upTo) || schemas.IsBlank(msg.Header, nil) {
 			return nil
 		}
 		if cp := routed[lane]; msg.Sequence <= cp.Source && (misfits[lane] == "" || cp.Stored == 0 || msg.Time.UnixNano() <= cp.Stored) {

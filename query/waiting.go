@@ -109,7 +109,7 @@ func (w *walk) frames(ctx context.Context, parts []part) ([]due, error) {
 func (w *walk) scan(ctx context.Context, at place, from, floor uint64) (out []due, err error) {
 	p := w.p
 	err = w.r.Headers(ctx, at.stream, at.filter, from, func(msg *streams.Message) error {
-		h, placed, ok := headingOf(at.stream, msg.Header, msg.Sequence, min(msg.Size, schemas.MaxMessageBytes))
+		h, placed, ok := headingOf(at.stream, msg.Header, msg.Sequence, msg.Time.UnixNano(), min(msg.Size, schemas.MaxMessageBytes))
 		if !ok && at.stream == schemas.StreamEvents {
 			w.others.Store(true)
 		}

@@ -7,40 +7,43 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
-// Cover is the erasures that concern some frames: those of one sequence of EVENTS
-// or of a run of them, each of which the same erasures cover.
+// Cover is the erasures that concern some frames: those of one message of EVENTS
+// or of several that the same erasures mean.
 type Cover []Erasure
 
-// Covering are the erasures that concern a frame of message seq of EVENTS with
+// Covering are the erasures that concern a frame of a message of EVENTS, with
 // events between minTs and maxTs (unix ns). For most frames there is none, and
 // they may pass untouched.
-func (l *Ledger) Covering(seq uint64, minTs, maxTs int64) Cover {
+func (l *Ledger) Covering(s schemas.Source, minTs, maxTs int64) Cover {
 	if l == nil {
 		return nil
 	}
 	var c Cover
-	for i := range l.Erasures[:l.Depth(seq)] {
-		if l.Erasures[i].Covers(seq, minTs, maxTs) {
+	for i := range l.Erasures {
+		if l.Erasures[i].Covers(s, minTs, maxTs) {
 			c = append(c, l.Erasures[i])
 		}
 	}
 	return c
 }
 
-// Depth is how many erasures have a fence at or above seq. Frames of the same
-// depth can be judged in one statement, by the cover of the lowest of them and of
+// Alike reports whether the same erasures mean two messages of EVENTS. Frames that
+// are all alike can be judged in one statement, by the cover of any of them and of
 // all their times.
-func (l *Ledger) Depth(seq uint64) int {
+func (l *Ledger) Alike(a, b schemas.Source) bool {
 	if l == nil {
-		return 0
+		return true
 	}
-	n := 0
-	for n < len(l.Erasures) && l.Erasures[n].Fence >= seq {
-		n++
+	for i := range l.Erasures {
+		if l.Erasures[i].Means(a) != l.Erasures[i].Means(b) {
+			return false
+		}
 	}
-	return n
+	return true
 }
 
 // Only keeps the erasures that are in one of the states.

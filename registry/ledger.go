@@ -47,6 +47,10 @@ type Erasure struct {
 	// Fence is the last sequence of EVENTS when the entry was written: what was
 	// accepted later is not meant.
 	Fence uint64 `json:"fence"`
+	// FenceTime is when EVENTS had that sequence, unix ns by the server's clock: what
+	// has a sequence up to Fence and was stored later got it after a cut, and is not
+	// meant either. 0: an older version entered it, and Fence alone decides.
+	FenceTime int64 `json:"fence_time,omitempty"`
 	// Reason is what the person who asked wrote.
 	Reason    string       `json:"reason,omitempty"`
 	State     ErasureState `json:"state"`
@@ -92,10 +96,16 @@ const MaxErasureBytes = 256 << 10
 
 func (e *Erasure) key() string { return schemas.LedgerKey(e.Topic, e.ID) }
 
+// UpTo is the fence: the last message of EVENTS that is meant.
+func (e *Erasure) UpTo() schemas.Source { return schemas.Source{Seq: e.Fence, Stored: e.FenceTime} }
+
+// Means reports whether a message of EVENTS was accepted up to the fence.
+func (e *Erasure) Means(s schemas.Source) bool { return s.UpTo(e.UpTo()) }
+
 // Covers says whether the erasure may concern a frame: that of a message of
-// EVENTS with sequence seq, with events between minTs and maxTs (unix ns).
-func (e *Erasure) Covers(seq uint64, minTs, maxTs int64) bool {
-	return seq <= e.Fence && e.From <= maxTs && e.To >= minTs
+// EVENTS, with events between minTs and maxTs (unix ns).
+func (e *Erasure) Covers(s schemas.Source, minTs, maxTs int64) bool {
+	return e.Means(s) && e.From <= maxTs && e.To >= minTs
 }
 
 // Match is the condition that holds for the erasure's events, over the columns of

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // An erasure concerns a frame up to its fence whose times overlap; of many, those
@@ -20,7 +22,8 @@ func TestCovering(t *testing.T) {
 		for i := range rapid.IntRange(0, 6).Draw(rt, "erasures") {
 			from := small.Draw(rt, "from")
 			l.Erasures = append(l.Erasures, Erasure{
-				ID: fmt.Sprint(i), Fence: uint64(small.Draw(rt, "fence")), From: from, To: from + small.Draw(rt, "span"),
+				ID: fmt.Sprint(i), Fence: uint64(small.Draw(rt, "fence")), FenceTime: small.Draw(rt, "fence time"),
+				From: from, To: from + small.Draw(rt, "span"),
 			})
 		}
 		// As Ledger sorts them.
@@ -31,17 +34,28 @@ func TestCovering(t *testing.T) {
 				}
 			}
 		}
-		seq, lo := uint64(small.Draw(rt, "seq")), small.Draw(rt, "lo")
+		s, lo := schemas.Source{Seq: uint64(small.Draw(rt, "seq")), Stored: small.Draw(rt, "stored")}, small.Draw(rt, "lo")
 		hi := lo + small.Draw(rt, "length")
 		got := map[string]bool{}
-		for _, e := range l.Covering(seq, lo, hi) {
+		for _, e := range l.Covering(s, lo, hi) {
 			got[e.ID] = true
 		}
 		for _, e := range l.Erasures {
-			want := seq <= e.Fence && !(hi < e.From || lo > e.To)
+			later := s.Stored != 0 && e.FenceTime != 0 && s.Stored > e.FenceTime
+			want := s.Seq <= e.Fence && !later && !(hi < e.From || lo > e.To)
 			if got[e.ID] != want {
-				rt.Fatalf("frame %d [%d, %d], erasure %+v: covering is %v", seq, lo, hi, e, got[e.ID])
+				rt.Fatalf("frame %+v [%d, %d], erasure %+v: covering is %v", s, lo, hi, e, got[e.ID])
 			}
+		}
+		// Frames that are alike may share a statement: the same erasures concern them
+		// where their times are the same.
+		other := schemas.Source{Seq: uint64(small.Draw(rt, "other seq")), Stored: small.Draw(rt, "other stored")}
+		same := true
+		for _, e := range l.Erasures {
+			same = same && len((&Ledger{Erasures: []Erasure{e}}).Covering(s, e.From, e.To)) == len((&Ledger{Erasures: []Erasure{e}}).Covering(other, e.From, e.To))
+		}
+		if l.Alike(s, other) != same {
+			rt.Fatalf("%+v and %+v under %+v: alike is %v", s, other, l.Erasures, !same)
 		}
 	})
 }
@@ -136,7 +150,7 @@ func TestLedgerEntries(t *testing.T) {
 	}
 	cache := NewLedgerCache(r)
 	l, err := cache.Of(ctx, "app")
-	if err != nil || len(l.Erasures) != 3 || l.Erasures[0].ID != "e2" || l.Depth(11) != 1 || len(l.Only(Erased).Erasures) != 1 {
+	if err != nil || len(l.Erasures) != 3 || l.Erasures[0].ID != "e2" || l.Alike(schemas.Source{Seq: 10}, schemas.Source{Seq: 11}) || !l.Alike(schemas.Source{Seq: 11}, schemas.Source{Seq: 20}) || len(l.Only(Erased).Erasures) != 1 {
 		t.Fatalf("%+v, %v", l, err)
 	}
 	if l, err := cache.Of(ctx, "other"); err != nil || len(l.Erasures) != 0 {

@@ -22,7 +22,7 @@ func (j *Job) frameCondition(ctx context.Context, f *schemas.Placed) (string, ma
 	if err != nil {
 		return "", nil, err
 	}
-	cover := l.Covering(f.SourceSeq, f.MinTs, f.MaxTs)
+	cover := l.Covering(f.Source(), f.MinTs, f.MaxTs)
 	if len(cover) == 0 {
 		return j.filter, j.params, nil
 	}

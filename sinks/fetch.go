@@ -23,10 +23,9 @@ type batch struct {
 	lastSeq uint64
 	rows    uint64
 	bytes   uint64
-	// depth is how deep the ledger lies over every frame (registry.Ledger.Depth), and
-	// source, minTs and maxTs (unix ns) say which of it concerns them.
-	depth        int
-	source       uint64
+	// source is the first frame's, which the others are alike (registry.Ledger.Alike).
+	// With minTs and maxTs (unix ns) of all it says which erasures concern them.
+	source       schemas.Source
 	minTs, maxTs int64
 	keep         tables.Condition // what may be stored of it; empty: all
 	// rawBytes are the decompressed bytes: one insert must stay one block in
@@ -45,11 +44,11 @@ func (b *batch) admit(head uint64, p schemas.Placed, payload []byte, seq uint64)
 		return false, fmt.Errorf("%w: positions %d to %d are missing (message %d has %d)", ErrGap, want, p.Pos-1, seq, p.Pos)
 	case b.digest != "" && p.Prev != b.digest:
 		return false, fmt.Errorf("%w: position %d names %s as its predecessor, position %d is %s", ErrGap, p.Pos, p.Prev, p.Pos-1, b.digest)
-	case len(b.frames) > 0 && (p.Schema != b.schema || b.ledger.Depth(p.SourceSeq) != b.depth):
+	case len(b.frames) > 0 && (p.Schema != b.schema || !b.ledger.Alike(p.Source(), b.source)):
 		return false, nil
 	}
 	if len(b.frames) == 0 {
-		b.depth, b.source, b.minTs, b.maxTs = b.ledger.Depth(p.SourceSeq), p.SourceSeq, p.MinTs, p.MaxTs
+		b.source, b.minTs, b.maxTs = p.Source(), p.MinTs, p.MaxTs
 	}
 	b.minTs, b.maxTs = min(b.minTs, p.MinTs), max(b.maxTs, p.MaxTs)
 	b.schema = p.Schema

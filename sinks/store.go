@@ -199,7 +199,7 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 		if err != nil {
 			return "", err
 		}
-		if cover := ledger.Covering(p.SourceSeq, p.MinTs, p.MaxTs); len(cover) > 0 {
+		if cover := ledger.Covering(p.Source(), p.MinTs, p.MaxTs); len(cover) > 0 {
 			if topic, err = s.table(ctx, t.ref.Topic, max(p.Schema, cover.Schema())); err != nil {
 				return "", err
 			}

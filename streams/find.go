@@ -49,12 +49,12 @@ func FrameBefore(ctx context.Context, js jetstream.JetStream, subject string, po
 }
 
 // FindBehind finds the sequence in SHARDS of the first frame of a shard's subject
-// that came from above sequence source of EVENTS: the sources of a shard's frames
-// rise with their positions. tailSeq must be of such a frame.
-func FindBehind(ctx context.Context, js jetstream.JetStream, subject string, source, tailSeq uint64) (uint64, error) {
-	seq, err := findFirst(ctx, js, subject, tailSeq, func(p schemas.Placed) bool { return p.SourceSeq > source })
+// that lies above position pos and came from above a fence in EVENTS. Frames come into
+// a shard in the order in which EVENTS stored them. tailSeq must be of such a frame.
+func FindBehind(ctx context.Context, js jetstream.JetStream, subject string, fence schemas.Source, pos, tailSeq uint64) (uint64, error) {
+	seq, err := findFirst(ctx, js, subject, tailSeq, func(p schemas.Placed) bool { return p.Pos > pos && !p.Source().UpTo(fence) })
 	if err != nil {
-		return 0, fmt.Errorf("streams: finding what %s has from above %d: %w", subject, source, err)
+		return 0, fmt.Errorf("streams: finding what %s has from above %d: %w", subject, fence.Seq, err)
 	}
 	return seq, nil
 }

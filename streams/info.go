@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // LastSeq returns the last sequence of a stream, by its leader.
@@ -15,6 +17,16 @@ func LastSeq(ctx context.Context, js jetstream.JetStream, stream string) (uint64
 		return 0, err
 	}
 	return info.State.LastSeq, nil
+}
+
+// EndOf is a stream's end as its leader described it: the last sequence, and the time
+// then. Every message up to there was stored by that time, unless the clock was set back.
+func EndOf(info *jetstream.StreamInfo) schemas.Source {
+	at := info.TimeStamp
+	if last := info.State.LastTime; last.After(at) {
+		at = last
+	}
+	return schemas.Source{Seq: info.State.LastSeq, Stored: at.UnixNano()}
 }
 
 // Subjects lists the subjects of a stream that match a filter, with how many

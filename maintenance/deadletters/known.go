@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/almanac-events/almanac/query"
@@ -27,7 +26,7 @@ var errNothingNew = errors.New("nothing of it may be sent again")
 // keep their numbers.
 func (d *Desk) leaveOut(ctx context.Context, t *schemas.Topic, l *letter, frames []outFrame, ledger *registry.Ledger) ([]*outFrame, error) {
 	out := make([]*outFrame, len(frames))
-	source, _ := strconv.ParseUint(l.header.Get(schemas.HeaderSourceSeq), 10, 64) // 0, whatever it was, is covered
+	source := schemas.SourceOf(l.header) // one that nothing tells is covered
 	var erased, stored, left int
 	for i := range frames {
 		f := &frames[i]

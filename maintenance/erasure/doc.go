@@ -4,8 +4,11 @@
 // # Model
 //
 // An erasure is an entry of the ledger (see package registry): a condition, and a
-// fence, the last sequence of EVENTS when it was entered. What was accepted up to
-// the fence and matches is erased; what the same user does afterwards is kept.
+// fence: the last sequence of EVENTS when it was entered, and when that was. What was
+// accepted up to the fence and matches is erased; what the same user does afterwards
+// is kept, also where EVENTS lost its end since and gives sequences below the fence
+// again. Where the server's clock was set back, an erasure that is entered before the
+// clock reaches its old time again does not mean what was stored with later times.
 //
 //	Start           Run: settle                      Run: sweep                    Run
 //	 ────▶ settling ────────────▶ erasing: shard after shard, counted, taken, booked ───▶ erased

@@ -103,7 +103,8 @@ func (x *Eraser) Start(ctx context.Context, req Request) (registry.Erasure, erro
 	if err != nil {
 		return e, fmt.Errorf("erase: %s: %w", schemas.StreamEvents, err)
 	}
-	e.Fence = info.State.LastSeq
+	end := streams.EndOf(info)
+	e.Fence, e.FenceTime = end.Seq, end.Stored
 	e.ID = newID(e.CreatedAt)
 	if e, err = x.cfg.Registry.Enter(ctx, e); err != nil {
 		return e, err

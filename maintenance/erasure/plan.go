@@ -44,9 +44,9 @@ func (x *Eraser) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Fence = math.MaxUint64
+	e.Fence = math.MaxUint64 // whenever it was stored
 	p := &Plan{Topic: e.Topic, Users: e.Users, Where: e.Where, Shards: []ShardPlan{}}
-	if p.Waiting, err = x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.Fence, 0, nil); err != nil {
+	if p.Waiting, err = x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), 0, nil); err != nil {
 		return nil, err
 	}
 	scopes, err := x.scopes(ctx, &e)
@@ -93,7 +93,7 @@ func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, 
 	events := Holding{Stream: schemas.StreamEvents}
 	err := x.cfg.Reader.Headers(ctx, schemas.StreamEvents, schemas.TopicFilter(e.Topic), 1, func(msg *streams.Message) error {
 		f, err := schemas.ParseFrame(msg.Header)
-		if msg.Sequence > e.Fence || err == nil && !e.Covers(msg.Sequence, f.MinTs, f.MaxTs) {
+		if s := inEvents(msg); !e.Means(s) || err == nil && !e.Covers(s, f.MinTs, f.MaxTs) {
 			return nil
 		}
 		events.Messages++
@@ -111,7 +111,7 @@ func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, 
 	var ends []uint64
 	err = x.cfg.Reader.Headers(ctx, schemas.StreamShards, schemas.ShardsFilter(e.Topic), 1, func(msg *streams.Message) error {
 		p, err := schemas.ParsePlaced(msg.Header)
-		if err != nil || p.Cleared != "" || !e.Covers(p.SourceSeq, p.MinTs, p.MaxTs) {
+		if err != nil || p.Cleared != "" || !e.Covers(p.Source(), p.MinTs, p.MaxTs) {
 			return nil
 		}
 		if isTail(tails, msg.Subject, msg.Sequence) {
@@ -187,7 +187,7 @@ func (x *Eraser) deadLetters(ctx context.Context, e *registry.Erasure, t *schema
 		} else {
 			named = named || names(e, msg.Data)
 		}
-		if !named || source(msg.Header) > e.Fence {
+		if !named || !e.Means(schemas.SourceOf(msg.Header)) {
 			return true, nil
 		}
 		return true, f(msg)
@@ -199,6 +199,11 @@ func (h *Holding) goneAfter(msg *streams.Message, d time.Duration) {
 	if at := msg.Time.Add(d).UTC(); at.After(h.GoneBy) {
 		h.GoneBy = at
 	}
+}
+
+// inEvents is what SHARDS calls a message of EVENTS.
+func inEvents(msg *streams.Message) schemas.Source {
+	return schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}
 }
 
 func isTail(tails map[schemas.Shard]query.Tail, subject string, seq uint64) bool {

@@ -8,11 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -169,10 +166,4 @@ func Redacted(e registry.Erasure) registry.Erasure {
 	// A condition that no event fulfils; ts is a time of every event.
 	e.Cond, e.Params, e.Redacted = "0", nil, true
 	return e
-}
-
-// source is the sequence in EVENTS that a message of SHARDS came from.
-func source(h nats.Header) uint64 {
-	n, _ := strconv.ParseUint(h.Get(schemas.HeaderSourceSeq), 10, 64)
-	return n
 }

@@ -136,7 +136,7 @@ func (x *Eraser) purgeShard(ctx context.Context, e *registry.Erasure, t *schemas
 	}
 	covered := func(msg *streams.Message) bool {
 		p, err := schemas.ParsePlaced(msg.Header)
-		return err != nil || p.SourceSeq <= e.Fence && p.Pos <= head
+		return err != nil || e.Means(p.Source()) && p.Pos <= head
 	}
 	return x.hits(ctx, e, t, schemas.StreamShards, tail.subject, covered, func(found []hit) error {
 		var positions []uint64
@@ -275,10 +275,10 @@ func (x *Eraser) purgeEvents(ctx context.Context, e *registry.Erasure, t *schema
 	}
 	var bare []uint64
 	err = x.hits(ctx, e, t, schemas.StreamEvents, schemas.TopicFilter(e.Topic), func(msg *streams.Message) bool {
-		if msg.Sequence <= e.Fence && settled(msg) && !schemas.HasFrameHeaders(msg.Header) && names(e, msg.Data) {
+		if e.Means(inEvents(msg)) && settled(msg) && !schemas.HasFrameHeaders(msg.Header) && names(e, msg.Data) {
 			bare = append(bare, msg.Sequence)
 		}
-		return msg.Sequence <= e.Fence
+		return e.Means(inEvents(msg))
 	}, func(found []hit) error {
 		for _, h := range found {
 			if settled(h.msg) {

@@ -46,23 +46,24 @@ func TestCompile(t *testing.T) {
 // A shard is covered up to its noted bound; else whole, if its end came from
 // before the fence, and not at all, if it began behind.
 func TestBound(t *testing.T) {
-	e := &registry.Erasure{Fence: 100, Bounds: map[schemas.Shard]uint64{3: 7}}
-	end := func(source uint64) end {
-		return end{Tail: query.Tail{Placed: schemas.Placed{Pos: 9, SourceSeq: source}}}
+	e := &registry.Erasure{Fence: 100, FenceTime: 5000, Bounds: map[schemas.Shard]uint64{3: 7}}
+	end := func(s schemas.Source) end {
+		return end{Tail: query.Tail{Placed: schemas.Placed{Pos: 9, SourceSeq: s.Seq, SourceTime: s.Stored}}}
 	}
 	for _, c := range []struct {
 		name   string
 		id     schemas.Shard
 		status registry.Status
-		source uint64
+		source schemas.Source
 		has    bool
 		want   uint64
 	}{
-		{"noted", 3, registry.Active, 200, true, 7},
-		{"ended before", 4, registry.Closed, 100, true, math.MaxUint64},
-		{"began behind", 4, registry.Sealed, 101, true, 0},
-		{"new and empty", 4, registry.Active, 0, false, 0},
-		{"lost its end", 4, registry.Closed, 0, false, math.MaxUint64},
+		{"noted", 3, registry.Active, schemas.Source{Seq: 200}, true, 7},
+		{"ended before", 4, registry.Closed, schemas.Source{Seq: 100, Stored: 5000}, true, math.MaxUint64},
+		{"began behind", 4, registry.Sealed, schemas.Source{Seq: 101}, true, 0},
+		{"began after a cut", 4, registry.Sealed, schemas.Source{Seq: 40, Stored: 5001}, true, 0},
+		{"new and empty", 4, registry.Active, schemas.Source{}, false, 0},
+		{"lost its end", 4, registry.Closed, schemas.Source{}, false, math.MaxUint64},
 	} {
 		if got := bound(e, &registry.Shard{ID: c.id, Status: c.status}, end(c.source), c.has); got != c.want {
 			t.Errorf("%s: covered up to %d, want %d", c.name, got, c.want)
@@ -74,6 +75,9 @@ func TestBound(t *testing.T) {
 // taken too high, it would erase what the user did since.
 func TestEdge(t *testing.T) {
 	at := func(pos, source uint64) schemas.Placed { return schemas.Placed{Pos: pos, SourceSeq: source} }
+	since := func(pos, source uint64) schemas.Placed {
+		return schemas.Placed{Pos: pos, SourceSeq: source, SourceTime: 5001}
+	}
 	for name, c := range map[string]struct {
 		before, first schemas.Placed
 		known         uint64
@@ -84,9 +88,12 @@ func TestEdge(t *testing.T) {
 		"began behind":         {at(1, 101), at(1, 101), 0, 0, true},
 		"purged from behind":   {at(12, 140), at(12, 140), 7, 11, false},
 		"purged on both sides": {at(9, 150), at(9, 150), 0, 8, false},
+		"after a cut":          {at(7, 100), since(8, 40), 5, 7, true},
+		"purged after a cut":   {since(12, 40), since(12, 40), 7, 11, false},
+		"of which one went":    {since(11, 39), since(12, 40), 7, 11, false},
 		"purged up to there":   {at(8, 101), at(8, 101), 7, 7, true},
 	} {
-		if bound, exact := edge(c.before, c.first, 100, c.known); bound != c.bound || exact != c.exact {
+		if bound, exact := edge(c.before, c.first, schemas.Source{Seq: 100, Stored: 5000}, c.known); bound != c.bound || exact != c.exact {
 			t.Errorf("%s: %d, %t", name, bound, exact)
 		}
 	}

@@ -58,7 +58,7 @@ func bound(e *registry.Erasure, s *registry.Shard, tail end, has bool) uint64 {
 	if b, ok := e.Bounds[s.ID]; ok {
 		return b
 	}
-	if has && tail.SourceSeq > e.Fence || !has && s.Status == registry.Active {
+	if has && !e.Means(tail.Source()) || !has && s.Status == registry.Active {
 		return 0
 	}
 	return math.MaxUint64
@@ -87,8 +87,8 @@ func (x *Eraser) bounds(ctx context.Context, e *registry.Erasure) (map[schemas.S
 			if s.Status == registry.Active {
 				out[s.ID] = 0
 			}
-		case t.SourceSeq > e.Fence:
-			seq, err := streams.FindBehind(ctx, x.js, t.subject, e.Fence, t.Seq)
+		case !e.Means(t.Source()) && t.Pos > e.Tails[s.ID]:
+			seq, err := streams.FindBehind(ctx, x.js, t.subject, e.UpTo(), e.Tails[s.ID], t.Seq)
 			if err != nil {
 				return nil, err
 			}
@@ -100,7 +100,7 @@ func (x *Eraser) bounds(ctx context.Context, e *registry.Erasure) (map[schemas.S
 			if err != nil {
 				return nil, err
 			}
-			bound, exact := edge(before, first, e.Fence, e.Tails[s.ID])
+			bound, exact := edge(before, first, e.UpTo(), e.Tails[s.ID])
 			if !exact && s.Overlaps(e.From, e.To) && !s.Gone() {
 				return nil, fmt.Errorf("%w: %s no longer has position %d of %s, so whether the erasure %s covers it is not known; a new erasure of the same events takes them all",
 					ErrLate, schemas.StreamShards, first.Pos-1, s.Name(), e.ID)
@@ -132,9 +132,9 @@ func (x *Eraser) before(ctx context.Context, t end, first schemas.Placed) (schem
 // from behind it and the one before. It is exact when nothing is missing between
 // the two, or all that is was there when the erasure was entered, with the shard's
 // end at known: else what is missing may have come from either side.
-func edge(before, first schemas.Placed, fence, known uint64) (bound uint64, exact bool) {
+func edge(before, first schemas.Placed, fence schemas.Source, known uint64) (bound uint64, exact bool) {
 	bound = first.Pos - 1
-	return bound, bound == known || before.Pos == bound && before.SourceSeq <= fence
+	return bound, bound == known || before.Pos == bound && before.Source().UpTo(fence)
 }
 
 // scopes are the scopes of the shards that may hold events of the erasure.

@@ -19,7 +19,7 @@ func (x *Eraser) settle(ctx context.Context, e registry.Erasure) (registry.Erasu
 		return e, err
 	}
 	told := time.Time{}
-	pending, err := x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.Fence, x.cfg.Within, func(pending uint64) {
+	pending, err := x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), x.cfg.Within, func(pending uint64) {
 		if time.Since(told) >= settleStep {
 			told = time.Now()
 			x.progress(Progress{State: registry.Settling, Pending: pending})

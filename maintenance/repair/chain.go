@@ -36,6 +36,9 @@ func newLink(p schemas.Placed, seq uint64, at time.Time) link {
 	return l
 }
 
+// from is the message of EVENTS that the frame came from.
+func (l *link) from() schemas.Source { return schemas.Source{Seq: l.source, Stored: l.stored} }
+
 // digest is the bytes of what schemas.Digest gives; zero for "".
 func digest(s string) (d [16]byte) {
 	if b, err := hex.DecodeString(s); err == nil {

@@ -19,24 +19,23 @@ const (
 // version, and such as the same erasures may concern.
 func batchOf(frames []link, ledger *registry.Ledger) int {
 	rows, raw := uint64(0), uint64(0)
-	depth := ledger.Depth(frames[0].source)
 	for i := range frames {
 		rows, raw = rows+frames[i].rows, raw+frames[i].raw
-		if i > 0 && (frames[i].schema != frames[0].schema || rows > batchRows || raw > batchBytes || ledger.Depth(frames[i].source) != depth) {
+		if i > 0 && (frames[i].schema != frames[0].schema || rows > batchRows || raw > batchBytes || !ledger.Alike(frames[i].from(), frames[0].from())) {
 			return i
 		}
 	}
 	return len(frames)
 }
 
-// coverOf is the erasures that may concern frames of one depth: those of the
-// lowest of them and of all their times.
+// coverOf is the erasures that may concern frames which are alike to the ledger, by
+// all their times.
 func coverOf(frames []link, ledger *registry.Ledger) registry.Cover {
-	source, lo, hi := frames[0].source, frames[0].minTs, frames[0].maxTs
+	lo, hi := frames[0].minTs, frames[0].maxTs
 	for i := range frames {
-		source, lo, hi = min(source, frames[i].source), min(lo, frames[i].minTs), max(hi, frames[i].maxTs)
+		lo, hi = min(lo, frames[i].minTs), max(hi, frames[i].maxTs)
 	}
-	return ledger.Covering(source, lo, hi)
+	return ledger.Covering(frames[0].from(), lo, hi)
 }
 
 // payloads reads frames from where they are.
