@@ -8,6 +8,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// Codes of the server's errors.json: what the server, or the account, may store is less
+// than the stream's bound.
+const (
+	codeStorageExceeded jetstream.ErrorCode = 10047
+	codeAccountExceeded jetstream.ErrorCode = 10002
+)
+
 // Ensure creates a stream or checks that the existing one keeps the
 // promise. Byte limits are the operator's: an existing stream keeps its own.
 func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
@@ -17,6 +24,10 @@ func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamCon
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			s, err = js.Stream(ctx, cfg.Name)
 		}
+	}
+	if api := (*jetstream.APIError)(nil); errors.As(err, &api) && (api.ErrorCode == codeStorageExceeded || api.ErrorCode == codeAccountExceeded) {
+		return fmt.Errorf("%w: stream %s of %d MiB; pass a smaller --events-bytes and --shards-bytes (events_bytes, shards_bytes), or raise max_file_store of the server or its account: %w",
+			ErrStoreTooSmall, cfg.Name, cfg.MaxBytes>>20, err)
 	}
 	if err != nil {
 		return fmt.Errorf("streams: %s: %w", cfg.Name, err)

@@ -15,6 +15,8 @@ var (
 	// ErrDisconnected: the connection to NATS was lost, and with it the answers
 	// under way. Ask again.
 	ErrDisconnected = errors.New("the connection to NATS was lost")
+	// ErrStoreTooSmall: the server may not store as much as the stream's bound.
+	ErrStoreTooSmall = errors.New("the store of this NATS server is too small")
 	// ErrUnsafe: a stream is configured so that events could be lost.
 	ErrUnsafe = errors.New("stream configured unsafely")
 )

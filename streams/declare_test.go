@@ -1,0 +1,47 @@
+package streams_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// Issue 13, line 12: a store below the streams' defaults is refused with the options that help.
+func TestLine12StoreTooSmall(t *testing.T) {
+	t.Parallel()
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 64 << 20, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	nc, err := nats.Connect("", nats.InProcessServer(srv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = streams.Ensure(t.Context(), js, schemas.EventsStream(schemas.DefaultStreamLimits))
+	if !errors.Is(err, streams.ErrStoreTooSmall) {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"EVENTS", "8192 MiB", "--events-bytes", "--shards-bytes", "max_file_store"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
+	}
+	fits := schemas.EventsStream(schemas.StreamLimitsFor(64 << 20))
+	if err := streams.Ensure(t.Context(), js, fits); err != nil {
+		t.Error(err)
+	}
+}
