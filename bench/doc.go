@@ -1,6 +1,6 @@
 // Package bench measures Almanac: against its ceiling, and every figure that has
 // a bar. Ratios come from one run on one machine, so that they can be compared
-// between machines and changes; rates depend on what else the machine does.
+// between machines and changes. Rates depend on what else the machine does.
 //
 // # The pipeline and its ceiling
 //
@@ -20,7 +20,7 @@
 // (servers of its own on a fresh directory), the almanac program for what must be
 // a process, and a Size. Where two things are compared they take turns, A/B/A/B,
 // and medians are taken, so that what the machine does meanwhile meets both.
-// Latencies are kept one by one and sorted (quantile.go); events come on a
+// Latencies are kept one by one and sorted (quantile.go). Events come on a
 // schedule that does not wait for answers (pace.go), so that a stall delays calls
 // and does not hide them.
 //
@@ -34,7 +34,7 @@
 //
 // Load (load.go) runs an `almanac up` and offers it so many events a second for
 // minutes. What each process used is read three times from the kernel and from
-// ClickHouse's counters (usage.go); the differences are the costs (loadresult.go).
+// ClickHouse's counters (usage.go). The differences are the costs (loadresult.go).
 //
 // # Records
 //

@@ -1,5 +1,5 @@
 // Package embedded runs the two servers of Almanac inside one process tree: a NATS server with JetStream in this very
-// process, and a real ClickHouse as its child. It is what makes one command enough; production points at servers of
+// process, and a real ClickHouse as its child. It is what makes one command enough. Production points at servers of
 // its own and uses none of this.
 //
 // # Model
@@ -13,15 +13,15 @@
 //	New ──▶ Run(ctx) ──▶ ready ◀──▶ down (restarts by itself, same ports, same data) ──▶ stopped (ctx ended)
 //	              └────▶ failed: Run and WaitReady return the same error, nothing is left running
 //
-// Run blocks; it returns nil when its context ended and an error when the server could not start the first time. Once
+// Run blocks. It returns nil when its context ended and an error when the server could not start the first time. Once
 // ready, Run does not give up, but for ErrHung: it restarts what died and says so through the LogFunc. The package writes no log of its
 // own.
 //
 // # Who is authoritative
 //
-// The lock on the data directory says who runs there; the address file only says where to knock, and is believed only
-// while the lock is held. Passwords live in one file of the data directory (mode 0600), made at the first start; the
-// engine sees their hashes. Ports that were given are taken or refused, never replaced; ports left at 0 are chosen at
+// The lock on the data directory says who runs there. The address file only says where to connect. It is believed only
+// while the lock is held. Passwords live in one file of the data directory (mode 0600), made at the first start. The
+// engine sees their hashes. Ports that were given are taken or refused, never replaced. Ports left at 0 are chosen at
 // the first start and kept for the life of the process, so that clients reconnect.
 //
 // # The engine
@@ -34,7 +34,7 @@
 //
 // The local mode opens its own session as the user `default` without a password from loopback, and nothing in 26.7
 // lets it do otherwise. So `default` may do one thing, SYSTEM LISTEN, and has a quota of the two statements the start
-// needs: nobody who comes later can use it. Almanac connects as [UserAlmanac], people's SQL as [UserReader].
+// needs: no later client can use it. Almanac connects as [UserAlmanac], people's SQL as [UserReader].
 //
 // # Failures
 //

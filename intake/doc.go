@@ -19,11 +19,11 @@
 //	        absent reads as empty
 //
 // Keys with our words (ts, level, user_id, message, …) fill the event's fields
-// in every format; see schemas.ParseJSONEvent.
+// in every format. See schemas.ParseJSONEvent.
 //
 // # Bytes
 //
-// The line end that closes a record, \n or \r\n, is not part of it; all other
+// The line end that closes a record, \n or \r\n, is not part of it. All other
 // bytes are kept as they are, line ends within a record and invalid UTF-8
 // included. Three exceptions: a byte order mark before the
 // first line is skipped, the csv reader turns \r\n
@@ -33,7 +33,7 @@
 // # Time
 //
 // A format says how a time is written (Options.TsFormat). A record that should
-// have a time and has none, or one nobody can read, is refused: "now" would be
+// have a time and does not, or has one that cannot be read, is refused: "now" would be
 // a lie. Formats without a year (syslog) get one: see Options.Year.
 //
 // # Failures
@@ -41,6 +41,6 @@
 // A record that cannot become an event comes back with Record.Err, its line and
 // its bytes, and reading goes on: ErrTooLong, ErrNoTime, ErrSyntax, or an error
 // of schemas. Next itself fails only when the input does, or when a CSV header
-// cannot be used (ErrHeader); what was read of an unfinished record is then not
+// cannot be used (ErrHeader). What was read of an unfinished record is then not
 // returned, because half a record is not the truth.
 package intake

@@ -16,27 +16,27 @@
 //
 // Under the policy Spool there is one more place to be, on disk, between closed
 // and sent: encoded ──▶ spooled ──▶ sent (spooling.go, replay.go; package spool
-// has the files). A frame in flight may be spooled too; it stays in memory.
+// has the files). A frame in flight may be spooled too. It stays in memory.
 //
 // Log (producer.go) checks the event and copies it into the open frame of its
 // month and lane (admit.go, lane.go): columns, not structs. A frame closes at
-// schemas.FrameRows events, schemas.FrameRawBytes bytes, or after the linger; later
+// schemas.FrameRows events, schemas.FrameRawBytes bytes, or after the linger. It closes later
 // where many come (linger.go), and while frames of its lane before it are unanswered
 // (closeAt).
 // One goroutine (sender.go) encodes closed frames, gives each the next seq of
 // its lane, publishes it, and settles it when JetStream answers (answer.go).
 // When frames are filled faster than it encodes, the call to Log that fills one
-// encodes it, about a millisecond of work; it does not wait.
+// encodes it, about a millisecond of work. It does not wait.
 //
 // The topic's descriptor is read once, at the start. Fields promoted later are
-// plain attributes until the process starts again; its lanes never change.
+// plain attributes until the process starts again. Its lanes never change.
 //
 // # Who is authoritative
 //
 // The stream EVENTS: an event is stored when its answer has arrived, which on
 // Almanac's servers means after fsync. Everything else is unknown, and unknown
 // means send again: the same bytes under the same seq and Nats-Msg-Id. The
-// stream forgets ids after schemas.DedupWindow; beyond it the router refuses
+// stream forgets ids after schemas.DedupWindow. Beyond it the router refuses
 // what it has had, for which it remembers the 64 seqs below the highest. So a
 // window (window.go) never lets a lane's unanswered seqs spread further: a
 // frame that does not get through holds its lane, and the buffer fills.
@@ -66,8 +66,8 @@
 //
 // # Bounds
 //
-// Config.BufferEvents and BufferBytes bound everything from open to sent;
-// Config.InFlight and InFlightBytes bound what is sent; Config.SpoolBytes what is
+// Config.BufferEvents and BufferBytes bound everything from open to sent.
+// Config.InFlight and InFlightBytes bound what is sent. Config.SpoolBytes bounds what is
 // on disk, of which one frame and what is in flight are in memory. Calls that wait take a
 // context, or end with Close. The package keeps no global state, starts two
 // goroutines for each producer (four with a spool, one more until the registry

@@ -14,7 +14,7 @@
 // Positions are read first: a frame routed or stored afterwards is met in both
 // places, one routed or stored before is in the later one. The janitor purges
 // neither stream so early that a read could miss a frame between the two. walk
-// is that order; pages, counts and histograms share it.
+// is that order. Pages, counts and histograms share it.
 //
 // A reader remembers, from query to query, the headings of frames above
 // checkpoints and heads (directory, feed, track), and asks for what came since. What a
@@ -22,13 +22,13 @@
 //
 // ClickHouse decides every filter, so that a fresh and a stored event are judged alike:
 // fresh frames are handed to it with the statement. A page does without where the frame
-// itself says surely the same (judged, filter.Judge); a property holds the two together,
+// itself says surely the same (judged, filter.Judge). A property holds the two together,
 // verdict by verdict and byte by byte (judged_test.go).
 //
 // # Who is authoritative
 //
-// The registry says which shards may overlap a time range; the frames' headers
-// say how many rows each position must have brought; ClickHouse says what is
+// The registry says which shards may overlap a time range. The frames' headers
+// say how many rows each position must have brought. ClickHouse says what is
 // stored. Verify compares them and believes none alone.
 //
 // # Failures

@@ -1,10 +1,10 @@
 // Package router gives each frame a shard. It reads lanes of EVENTS in order and
-// publishes to SHARDS; between the two it decides, and keeps nothing of its own.
+// publishes to SHARDS. Between the two it decides, and keeps nothing of its own.
 //
 // # Model
 //
 // A lane is one (topic, lane) pair over all months. One router at a time works a
-// lane; the registry's members share lanes out. For each batch of messages the
+// lane. The registry's members share lanes out. For each batch of messages the
 // router checks every frame, asks the registry for the active shard of the
 // lane's month, numbers the frame inside the shard, and publishes one atomic
 // batch: frames, dead letters and, last, its checkpoint.
@@ -16,7 +16,7 @@
 // # Who is authoritative
 //
 // The checkpoint, the last message on routed.<topic>.<lane>, says what has been
-// routed; it is in the same batch as what it speaks of, so the two cannot
+// routed. It is in the same batch as what it speaks of, so the two cannot
 // disagree. The tail of a shard, its last message, says the shard's position,
 // rows and bytes. Both are compare-and-set by expected-last-subject-sequence: of
 // two routers with the same lane one commits and the other starts over.
@@ -34,10 +34,10 @@
 // A refused frame or event is kept whole on dead.<topic>, in the same batch. A
 // frame a producer already sent (its window in the checkpoint knows) is counted
 // and not routed again. Everything else, a lost race, an unknown answer, a full
-// stream, ends the lane's run; the next run begins from the checkpoint, after a
+// stream, ends the lane's run. The next run begins from the checkpoint, after a
 // jittered pause, and finds out there what happened. Where EVENTS lost its end and
-// gives its sequences again, the lane goes on behind the last message that stayed
-// (cut.go). A message that is missing where the checkpoint is, and no proof of that,
-// stops the lane with ErrRolledBack; so does a SHARDS that lost its end inside a batch,
+// gives its sequences again, the lane goes on after the last message that stayed
+// (cut.go). The checkpoint counts that in Era, and lists the last ones in Cuts. A message that is missing where the checkpoint is, and no proof of that,
+// stops the lane with ErrRolledBack. So does a SHARDS that lost its end inside a batch,
 // or below a rotation (ends.go).
 package router

@@ -1,21 +1,21 @@
-// Package schemas holds the words every part of Almanac shares: the event and
-// its limits, topics and their kinds, months and lanes, every name that lives
-// outside the process, the frame codec, and the table of a topic.
+// Package schemas holds the words every part of Almanac shares. They are the event and
+// its limits, topics and their kinds, months and lanes. So are every name that lives
+// outside the process, the frame codec (ZSTD), and the table of a topic.
 //
 // # Model
 //
 // An Event belongs to a Topic, a month (UTC, from the event's own time) and a
 // lane (a hash of the topic's LaneBy fields). A Frame is many events of one
-// topic, month and lane, as one ClickHouse Native block in ClickHouse's own
+// topic, month and lane. It is one ClickHouse Native block in ClickHouse's own
 // compressed framing. A frame's bytes never change after the producer encoded
 // them: the stream keeps them, the router checks them, ClickHouse reads them.
 //
 // # Who is authoritative
 //
 // The month of an event is decided once, by whoever builds the frame
-// (FrameBuilder), and stands in the subject; nobody recomputes it, the router
+// (FrameBuilder), and stands in the subject. No part recomputes it. The router
 // only compares. A frame's columns are those of the topic's schema version the
-// frame was built with: InspectFrame walks them, so that no later stage can
+// frame was built with. InspectFrame walks them, so that no later stage can
 // meet a frame that ClickHouse would refuse.
 //
 // # Failures

@@ -5,7 +5,7 @@
 // One watcher follows the headers of SHARDS: first the last frame of every
 // shard, then each new one. So a sink knows each shard's tail without reading a
 // payload, and, against the head in ClickHouse, how much of it is missing. A
-// shard is due when enough is missing or when it has waited long enough; then
+// shard is due when enough is missing or when it has waited long enough. Then
 // its frames are read from the stream, in order from the head, and stored by one
 // insert, which is one block, one partition, one part.
 //
@@ -15,13 +15,13 @@
 //
 // Each insert keeps a processor of ClickHouse busy, which may be one that the streams,
 // the router and queries run on. While none waits for long they take turns, half of
-// the slots at a time; once one has waited for Config.Patience, all slots are used
+// the slots at a time. Once one has waited for Config.Patience, all slots are used
 // (turns.go).
 //
 // # Who is authoritative
 //
 // The head in ClickHouse, and nothing else. There are no consumer acks and no
-// state on disk; a sink that starts asks ClickHouse where each shard stands. Of
+// state on disk. A sink that starts asks ClickHouse where each shard stands. Of
 // two sinks with the same shard one insert wins: all inserts that follow one head
 // are one query to ClickHouse, which runs one of an id at a time, and each asserts
 // that the head has not moved. The token, which names the head too, keeps out the
@@ -29,8 +29,8 @@
 // stored there when a sink begins, so that a stream which gave its positions again
 // is noticed.
 //
-// A ClickHouse that runs for less long than it should began anew, and may have been
-// put back to an older copy: all heads are read again, and a shard whose head lies
+// A ClickHouse whose uptime is shorter than expected has restarted, and may have been
+// restored from an older copy. All heads are read again, and a shard whose head lies
 // below what this sink saw stored is looked at as if the sink had just started.
 //
 // # After an insert
@@ -45,7 +45,7 @@
 //
 // # Merges
 //
-// ClickHouse merges small parts as they come; those of full batches stay until the
+// ClickHouse merges small parts as they come. Those of full batches stay until the
 // shard is closed, and then the sink has them merged at once (merge.go). That is
 // work spared, never needed: ClickHouse merges by itself what was quiet for hours.
 //
@@ -62,14 +62,15 @@
 // next janitor after a crash, or by two at once. Clearing is the same without a
 // mark at its beginning: rows, then frames, then the entry. A sink that stalled
 // with frames in its hands may store them again after a drop, for ClickHouse
-// forgets a partition's tokens with it; each round looks at what is dropped, and at
+// forgets a partition's tokens with it. Each round looks at what is dropped, and at
 // the closed shards that an erasure dropped whole.
 //
 // # Failures
 //
 // A position missing or repeated in SHARDS, or a frame that does not name its
 // predecessor, stops that shard with ErrGap and the exact range, another frame at
-// the head with ErrForked; the others go on. What is no frame is passed over. A refusal by ClickHouse stops the shard the same way until it succeeds;
-// nothing is skipped. The janitor purges what is stored and old, and never a
+// the head with ErrForked. The others go on. A message that is
+// not a frame is skipped. A refusal by ClickHouse stops the shard the same way until it succeeds.
+// Nothing is skipped. The janitor purges what is stored and old, and never a
 // shard's last frame.
 package sinks

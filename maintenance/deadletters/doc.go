@@ -7,7 +7,7 @@
 //
 // What a letter holds is opened as a router opens it, with the topic as it is
 // declared now: a frame, whatever its headers said, or JSON. Its events keep their
-// ids; one that has none gets one derived from the letter's number, and
+// ids. One without an id gets one derived from the letter's number, and
 // one that has no time the letter's. They are put
 // into frames of the month and lane where they belong and published. A letter of
 // which any event would be refused again stays, and is named with the reason.
@@ -27,13 +27,13 @@
 // not come back: the ledger is asked by the message's sequence in EVENTS, as by
 // replay. Of a frame that was refused as too far behind its producer's (stale-seq)
 // only the events are sent that ClickHouse has not, by time and id: wait for sinks
-// that lag. What is left out counts as dropped; a letter of which nothing is left
+// that lag. What is left out counts as dropped. A letter of which nothing is left
 // stays, and is named with the reason.
 //
 // # Who is authoritative
 //
 // SHARDS says which letters there are, the registry how many are gone and why:
-// verify takes retried events out of the dead (they were accepted anew) and shows
+// verify takes retried events out of the dead (they were accepted again) and shows
 // dropped ones as discarded.
 //
 // # Failures

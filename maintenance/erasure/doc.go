@@ -5,7 +5,7 @@
 //
 // An erasure is an entry of the ledger (see package registry): a condition, and a
 // fence: the last sequence of EVENTS when it was entered, and when that was. What was
-// accepted up to the fence and matches is erased; what the same user does afterwards
+// accepted up to the fence and matches is erased. What the same user does afterwards
 // is kept, also where EVENTS lost its end since and gives sequences below the fence
 // again. Where the server's clock was set back, an erasure that is entered before the
 // clock reaches its old time again does not mean what was stored with later times.
@@ -16,7 +16,7 @@
 // Settle waits until everything up to the fence is stored: whatever is covered
 // then stands in ClickHouse, where it can be counted. For the shards that go on
 // growing it notes the last covered position. The rows of one insert share the
-// position of its last frame; in the one insert of such a shard that may have taken
+// position of its last frame. In the one insert of such a shard that may have taken
 // frames from both sides of the fence, the covered rows are told by their ids, read
 // from SHARDS.
 //
@@ -53,23 +53,23 @@
 //
 // Pages, counts, the tail and replay leave out what Cover.Keep does not let pass.
 // A sink does so with frames that an erasure covers which has ended: it meets one
-// only when ClickHouse was put back to an older copy. Rows which that copy itself
-// brought back are named by verify, and go when Run is called again; they are not
+// only when ClickHouse was restored from an older copy. Rows which that copy itself
+// brought back are named by verify, and go when Run is called again. They are not
 // counted twice.
 //
 // # Physical removal
 //
 // The parts that were replaced stay on disk, unread, for the table's
-// old_parts_lifetime (480 s); Show says how many and until when. The streams let go
-// by age; Purge overwrites the messages at once. A frame is purged whole: what
-// others had in it is in ClickHouse alone from then on, and a ClickHouse put back
-// to a copy from before that insert cannot be filled again from SHARDS there; the
+// old_parts_lifetime (480 s). Show says how many and until when. The streams let go
+// by age. Purge overwrites the messages at once. A frame is purged whole: what
+// others had in it is in ClickHouse alone from then on, and a ClickHouse restored
+// from a copy from before that insert cannot be filled again from SHARDS there. The
 // sink stops with the range. Copies elsewhere, such as backups, are not known here.
 //
 // # Failures
 //
 // ErrUnstored: Purge found a shard whose rows in ClickHouse do not add up with its
-// frames; it took nothing of it. ErrNotSettled: routers or sinks did not come to the end in time; nothing was
+// frames. It took nothing of it. ErrNotSettled: routers or sinks did not come to the end in time. Nothing was
 // erased yet, Run goes on later. ErrLate: an erasure that was interrupted for
 // longer than SHARDS keeps frames, in a shard with a mixed insert, or in one whose
 // frames at the fence are gone: a bound taken too high would erase what came after. A dropped

@@ -1,4 +1,4 @@
-// Package rebuild makes a topic's table anew, from SHARDS and from the old table,
+// Package rebuild fills a new table for a topic, from SHARDS and from the old table,
 // and puts it in the old one's place while sinks run.
 //
 // # Model
@@ -46,12 +46,12 @@
 // A shard that an erasure or retention touched is copied and never inserted from
 // frames, which may still hold what is gone. What is erased while the fresh table
 // is filled shows in the check: the shard is copied again. A rebuild does not begin,
-// and does not swap, while an erasure is at work; one that is entered at the moment
+// and does not swap, while an erasure is at work. One that is entered at the moment
 // of the swap waits longer than the swap may take, and finds the fresh table.
 //
 // # Failures
 //
-// Counts that differ refuse the swap: ErrDiffers with the shard; the old table is
-// opened again and nothing has changed. Every call ends with its context; ending it
+// Counts that differ refuse the swap: ErrDiffers with the shard. The old table is
+// opened again and nothing has changed. Every call ends with its context. Ending it
 // while the table is frozen opens it again.
 package rebuild

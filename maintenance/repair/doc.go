@@ -6,7 +6,7 @@
 // An accepted event is kept in up to four places: EVENTS (until ten minutes after
 // it was routed), SHARDS (a replay window), ClickHouse, and, by its shard's entry,
 // the registry. A plan compares them, shard by shard, and says which of the others
-// can give back what one lost. Planning changes nothing; what it decides it
+// can give back what one lost. Planning changes nothing. What it decides it
 // decides in functions without I/O (chain.go, compare.go, entries.go, and
 // shardPlan in shard.go).
 //
@@ -38,7 +38,7 @@
 // A server that was killed cuts the stream at the first message it cannot read.
 // Frames behind the cut that ClickHouse has are settled: their shard is sealed at
 // its head in ClickHouse, the new checkpoint passes their messages over, and last
-// of all the tally has their positions; until then the lane's router waits (see
+// of all the tally has their positions. Until then the lane's router waits (see
 // router/ends.go). From then on ClickHouse, and the closed entry, tell what the
 // shard has. Frames behind the cut that ClickHouse has not are routed again.
 //
@@ -51,23 +51,23 @@
 // Store is the sink's own insert: it asserts the head it follows, and all inserts
 // after one head are one query id to ClickHouse. Insert counts, in the statement
 // that inserts, how many rows equal to each of the frames' the table has, and adds
-// only what is short of it. DropCopies writes the partition anew beside the table
+// only what is short of it. DropCopies writes a new partition beside the table
 // and puts it in place in one step. Registry entries and checkpoints are written by
 // compare-and-set. So each action is done or not done, a second time does nothing,
 // and a repair that was killed leaves a shorter plan.
 //
 // DropCopies on a shard that is being written to gives up when rows came meanwhile.
 // Between its last look and the exchange, milliseconds, a sink's insert could still
-// be lost with the old partition; SHARDS has it, and the next plan brings it back.
+// be lost with the old partition. SHARDS has it, and the next plan brings it back.
 //
 // # What must not come back
 //
-// Rows an erasure took, by the ledger and the shard's tally; everything of a shard
-// that retention dropped; and nothing at or below a shard's floor.
+// Rows an erasure took, by the ledger and the shard's tally. Everything of a shard
+// that retention dropped. Everything at or below a shard's floor.
 //
 // # Failures
 //
-// What no source holds is an action Lost, with its exact positions; what follows it
+// What no source holds is an action Lost, with its exact positions. What follows it
 // is stored all the same. An action that fails does not keep the others from being
 // done. A plan holds about 150 bytes for each frame SHARDS has of one topic.
 package repair

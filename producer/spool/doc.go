@@ -20,7 +20,7 @@
 //
 //	appended ──▶ durable ──▶ read ──▶ settled ──▶ marked ──▶ deleted
 //
-// Append writes a record; it survives the death of the process from then on, and
+// Append writes a record. It survives the death of the process from then on, and
 // of the machine once it is durable, at most Options.Sync later. Next reads the
 // records back in the order they were appended, one at a time. Settle says up to
 // which seq a lane is done with (stored, or given up for good). The goroutine of
@@ -47,7 +47,7 @@
 //
 // # Bounds
 //
-// Segments together have at most Options.MaxBytes; acks has at most 256 KiB
+// Segments together have at most Options.MaxBytes. The file acks has at most 256 KiB
 // before it is rewritten, with 60 bytes for each lane of each producer since
 // the spool was last empty. One record and one buffer of 64 KiB are in memory.
 package spool

@@ -35,10 +35,10 @@
 // != and NOT IN. Only exists tells the two apart. =, != and IN compare the
 // text; <, <=, > and >= compare numbers when the value is a number (an
 // attribute that is none never matches), else texts byte by byte. An attribute
-// that the topic promotes lives in its column; attributes.name reaches only
+// that the topic promotes lives in its column. The form attributes.name reaches only
 // the rows whose value did not fit the column, or which are older than it.
 //
-// contains is case-sensitive; matches is an RE2 expression, unanchored, where
+// contains is case-sensitive. The operator MATCHES is an RE2 expression, unanchored, where
 // . matches a newline too; (?i) makes it ignore case.
 //
 // # Safety
@@ -49,6 +49,6 @@
 //
 // # Failures
 //
-// Every refusal is an *Error with the column it is about; ErrUnknownField,
+// Every refusal is an *Error with the column it is about. ErrUnknownField,
 // ErrTooLarge and ErrType tell the kinds apart for errors.Is.
 package filter
