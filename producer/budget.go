@@ -2,7 +2,7 @@ package producer
 
 import "time"
 
-// budget is how many bytes may be in flight. A stream that syncs every frame gets
+// budget is how many bytes may be in flight, as weigh counts them. A stream that syncs every frame gets
 // no faster by having more of them wait: they only make its queue longer, which
 // all producers share, and beyond whose bound it refuses. So the budget follows
 // the time answers take, as LEDBAT does (RFC 6817): while they come within
@@ -32,6 +32,12 @@ const (
 	budgetDelay = 150 * time.Millisecond
 	// budgetCut and budgetHalf are what a cut leaves, for slow answers and for none.
 	budgetCut, budgetHalf = 0.7, 0.5
+	// minWeight is what a frame counts at least. A stream that syncs each frame is busy
+	// with one of 3 KiB for about as long as it takes 32 KiB in at 72 to 116 MB/s. Counted
+	// by bytes alone, the frames of 64 producers at 300 events a second each came to
+	// 20,000 in its queue, 20 seconds' work: within their floors, and behind them waited
+	// what the stream had to say to everybody else.
+	minWeight = 32 << 10
 	// budgetPeriod is how long the quickest answer is remembered, once or twice.
 	budgetPeriod = 30 * time.Second
 )
@@ -39,6 +45,9 @@ const (
 func newBudget(most int) budget {
 	return budget{bytes: min(budgetStart, float64(most)), most: float64(most)}
 }
+
+// weigh is what a frame with so many bytes of payload takes of a budget.
+func weigh(payload int) int { return max(payload, minWeight) }
 
 // stored hears of the answer to n bytes sent at a time, while inFlight bytes were.
 func (b *budget) stored(n, inFlight int, sent, now time.Time) {

@@ -123,8 +123,9 @@ type Config struct {
 	// one frame a round trip.
 	InFlight int
 
-	// InFlightBytes bounds their bytes over all lanes; one frame is always
-	// allowed. Fewer are sent when answers take long. Default DefaultInFlightBytes.
+	// InFlightBytes bounds their bytes over all lanes; a frame counts as 32 KiB at
+	// least, and one is always allowed. Fewer are sent when answers take long. Default
+	// DefaultInFlightBytes.
 	InFlightBytes int
 
 	// Linger is how long a frame waits for company. Default

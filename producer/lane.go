@@ -99,14 +99,22 @@ func (l *lane) idle() bool { return len(l.queue) == 0 && l.window.count == 0 }
 // cost a spool (spoolAfter).
 const holdFor = 250 * time.Millisecond
 
+// queuedFor is how long it may wait while a closed frame of its lane is not even sent:
+// closed it would stand behind that one all the same, and be smaller.
+const queuedFor = 2 * time.Second
+
 // closeAt is when an open frame is closed unless it is full before: after its
 // lingers (linger.go), or, while earlier frames of the lane are on their way, when
 // those are answered. Sent at once it would only queue up behind them, and every part
-// that follows pays by the frame: at full load frames are full. Caller holds mu, and
-// is the sender.
+// that follows pays by the frame: at full load frames are full, and a stream that cannot
+// take as many frames as there are gets larger ones. Caller holds mu, and is the sender.
 func (l *lane) closeAt(f *frame) time.Time {
 	wait := l.p.cfg.Linger * time.Duration(f.lingers)
-	if wait > 0 && !l.idle() && l.holds() {
+	switch {
+	case wait <= 0 || l.idle() || !l.holds():
+	case len(l.queue) > 0:
+		wait = max(wait, queuedFor)
+	default:
 		wait = max(wait, holdFor)
 	}
 	return f.opened.Add(wait)
@@ -150,7 +158,7 @@ func (l *lane) nextSend(now time.Time, room int) *frame {
 		if len(l.queue) == 0 || l.behind() || l.window.held() || !l.window.room(l.floor()) {
 			return nil
 		}
-		if f = l.queue[0]; f.payload == nil || len(f.payload) > room {
+		if f = l.queue[0]; f.payload == nil || weigh(len(f.payload)) > room {
 			return nil
 		}
 		l.queue[0] = nil

@@ -21,7 +21,7 @@ type sender struct {
 	done  chan struct{}
 
 	inFlight      int // frames in windows
-	inFlightBytes int // their payloads
+	inFlightBytes int // their payloads, as weigh counts them
 	budget        budget
 	turn          int       // the lane that is served first
 	lastError     time.Time // when OnError was last called
@@ -171,7 +171,7 @@ func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 		silent := f.attempts > 1 && !f.refused
 		f.refused = false
 		if f.attempts == 1 {
-			s.inFlightBytes += len(f.payload)
+			s.inFlightBytes += weigh(len(f.payload))
 			s.inFlight++
 		} else {
 			l.resent++
@@ -238,7 +238,7 @@ func (s *sender) take(a answer, now time.Time) {
 	if f == nil {
 		return
 	}
-	n := len(f.payload)
+	n := weigh(len(f.payload))
 	switch a.verdict {
 	case stored:
 		if f.attempts == 1 { // of several, it is unknown which was answered

@@ -253,6 +253,47 @@ func TestInFlightBytes(t *testing.T) {
 	})
 }
 
+// A small frame takes of the budget what a stream's sync takes of its time: by bytes
+// alone so many of them would wait that the stream says nothing else for seconds.
+func TestSmallFramesInFlightAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &captureLink{judge: func(int, sent) (answer, bool) { return answer{}, false }}
+		p := startOn(t, l, Config{InFlightBytes: 4 * minWeight, Linger: -1, AckTimeout: time.Hour})
+		for i := range 100 {
+			p.Log(Event{UserID: user(i)})
+			synctest.Wait()
+		}
+		if n := len(l.all()); n != 4 {
+			t.Errorf("%d small frames in flight, want 4", n)
+		}
+		closeNow(p)
+	})
+}
+
+// While a closed frame waits to be sent, what comes after it goes together: a stream
+// that cannot take as many frames as there are gets larger ones.
+func TestWhatWaitsBehindAnUnsentFrameGoesTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &captureLink{judge: func(int, sent) (answer, bool) { return answer{}, false }}
+		p := startOn(t, l, Config{InFlightBytes: 1, AckTimeout: time.Hour})
+		for range 5 {
+			p.Log(Event{UserID: "one lane"})
+			<-time.After(holdFor + 50*time.Millisecond)
+			synctest.Wait()
+		}
+		sent, queued := len(l.all()), 0
+		for _, lane := range p.lanes {
+			lane.mu.Lock()
+			queued += len(lane.queue)
+			lane.mu.Unlock()
+		}
+		if sent != 1 || queued != 1 {
+			t.Errorf("%d frames are sent and %d wait, want one of each and the rest in one that is open", sent, queued)
+		}
+		closeNow(p)
+	})
+}
+
 func TestPublishSaysWhatItKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startOn(t, new(silentLink), Config{BufferEvents: 1})
