@@ -25,8 +25,9 @@ type lane struct {
 	events jetstream.Stream
 	shards jetstream.Stream
 	self   string
-	// commits and pace are the router's: the one bounds the batches under way.
-	commits chan struct{}
+	// commits, entries and pace are the router's: the first two bound what is under way.
+	commits turns
+	entries turns
 	pace    *pace
 
 	source
@@ -220,7 +221,12 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 	}
 	for _, t := range b.touched {
 		s := t.state
-		if err := l.cfg.Registry.Widen(ctx, &s.entry, t.lo, t.hi, s.tail.rows, s.tail.bytes, last.stored); err != nil {
+		if err := l.entries.take(ctx); err != nil {
+			return 0, err
+		}
+		err := l.cfg.Registry.Widen(ctx, &s.entry, t.lo, t.hi, s.tail.rows, s.tail.bytes, last.stored)
+		l.entries.done()
+		if err != nil {
 			return 0, err
 		}
 		l.cp.Remember(s.entry.ID, schemas.Tail{Pos: s.tail.pos, Digest: s.tail.digest, Rows: s.tail.rows, Bytes: s.tail.bytes, Source: last.seq})
@@ -264,7 +270,11 @@ func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
 func (l *lane) shardFor(ctx context.Context, b *batch, j *judged, at time.Time) (s *shardState, reason string, err error) {
 	s = l.active[j.month]
 	if s == nil {
+		if err := l.entries.take(ctx); err != nil {
+			return nil, "", err
+		}
 		entry, err := l.cfg.Registry.Place(ctx, l.judge.topic, j.month, j.lane, at)
+		l.entries.done()
 		if err != nil {
 			return nil, "", err
 		}
@@ -292,7 +302,11 @@ func (l *lane) shardFor(ctx context.Context, b *batch, j *judged, at time.Time) 
 func (l *lane) rotate(ctx context.Context, s *shardState, reason string, at time.Time) (*shardState, error) {
 	left := s.entry
 	left.LeftAt, left.Rows, left.Bytes = s.tail.pos, s.tail.rows, s.tail.bytes // committed: see routeSome
+	if err := l.entries.take(ctx); err != nil {
+		return nil, err
+	}
 	entry, err := l.cfg.Registry.Rotate(ctx, left, reason, at)
+	l.entries.done()
 	if err != nil {
 		return nil, err
 	}
@@ -326,12 +340,10 @@ func (l *lane) commit(ctx context.Context, b *batch) error {
 	ck.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(l.ckSeq, 10))
 	msgs := append(b.msgs, ck)
 
-	select {
-	case l.commits <- struct{}{}:
-		defer func() { <-l.commits }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := l.commits.take(ctx); err != nil {
+		return err
 	}
+	defer l.commits.done()
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.CommitTimeout)
 	defer cancel()
 	var last uint64

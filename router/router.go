@@ -26,7 +26,8 @@ type Router struct {
 	events  jetstream.Stream
 	shards  jetstream.Stream
 	members *registry.Members
-	commits chan struct{} // holds one for each atomic batch under way
+	commits turns // of atomic batches
+	entries turns // of writes to the registry
 	pace    pace
 	// lookedAt is when Run last looked for retired shards.
 	lookedAt time.Time
@@ -38,7 +39,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Router, error) {
 	if cfg.Registry == nil {
 		return nil, errors.New("router: Config.Registry is missing")
 	}
-	r := &Router{cfg: cfg, outages: streams.NewOutages(nc), commits: make(chan struct{}, maxCommits)}
+	r := &Router{cfg: cfg, outages: streams.NewOutages(nc), commits: make(turns, maxCommits), entries: make(turns, maxEntries)}
 	var err error
 	if r.js, err = jetstream.New(nc); err != nil {
 		return nil, err
@@ -172,13 +173,18 @@ const retiredEvery = 5
 // server allows 50 a stream unless it is told otherwise, for all routers together.
 const maxCommits = 16
 
+// maxEntries bounds its writes to the registry at once: 256 lanes that all began
+// together waited longer for their first shards than a client has patience, and those
+// of one topic lost races for its one entry to each other.
+const maxEntries = 4
+
 // work runs a lane again and again until ctx ends, pausing after a fault.
 func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
 	pause, cfg := minPause, r.cfg
 	for ctx.Err() == nil {
 		began := time.Now()
 		l := &lane{
-			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), commits: r.commits, pace: &r.pace,
+			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), commits: r.commits, entries: r.entries, pace: &r.pace,
 			source: laneSource(id.topic, id.lane), active: map[schemas.Month]*shardState{},
 		}
 		l.judge.topic, l.judge.key = topic, r.cfg.PrivacyKey
