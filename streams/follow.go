@@ -63,7 +63,7 @@ func (f *Feed) Next(ctx context.Context) (*Message, error) {
 			}
 			f.asked += n
 		}
-		m, s, err := f.p.next(ctx, heartbeatLoss)
+		m, s, err := f.p.next(ctx, heartbeatLoss<<f.lost)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -99,7 +99,9 @@ func (f *Feed) Next(ctx context.Context) (*Message, error) {
 	}
 }
 
-// maxLost is how many consumers in a row may give nothing, not even a heartbeat.
+// maxLost is how many consumers in a row may give nothing, not even a heartbeat. Each
+// gets twice the time of the one before: a server that is late still delivers for that
+// one, and is later with each new one.
 const maxLost = 3
 
 func (f *Feed) again(why error) error {
