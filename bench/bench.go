@@ -202,12 +202,23 @@ const (
 	pollShare  = 20
 )
 
+// storedPatience is how long no row may come while some are missing: twelve times the
+// default sql_fresh, which a topic of a bench has or less.
+const storedPatience = 2 * time.Minute
+
 func waitStored(ctx context.Context, cfg *Config, topics []schemas.Topic, want int) error {
+	last, grew := -1, time.Now()
 	for {
 		asked := time.Now()
 		got, err := storedRows(ctx, cfg, topics)
 		if err != nil {
 			return err
+		}
+		if got != last {
+			last, grew = got, asked
+		}
+		if got < want && asked.Sub(grew) > storedPatience {
+			return fmt.Errorf("%d of %d rows are stored, and none came for %s", got, want, storedPatience)
 		}
 		cfg.Progress("pipeline", got, want)
 		if got >= want {

@@ -2,6 +2,8 @@ package bench
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -67,25 +69,31 @@ func startPaced(ctx context.Context, cfg *Config, rate float64, sampleEvery int)
 func startPacedAt(ctx context.Context, cfg *Config, rate float64, sampleEvery int, tick time.Duration) (ws []*paced, stop func() error, err error) {
 	running, cancel := context.WithCancel(ctx)
 	g, running := errgroup.WithContext(running)
-	ws = make([]*paced, cfg.Producers)
-	for i := range ws {
-		p, err := producer.Connect(ctx, cfg.NATSURL, producer.Config{Topic: cfg.topicName(i % cfg.Topics), Stderr: io.Discard})
-		if err != nil {
-			cancel()
-			_ = g.Wait()
-			return nil, nil, err
-		}
-		ws[i] = &paced{p: p, gen: newGenerator(uint64(i+1), cfg.EventBytes), rate: rate / float64(cfg.Producers), sampleEvery: sampleEvery, tick: tick}
-		g.Go(func() error { return ws[i].run(running) })
-	}
-	return ws, func() error {
+	stop = func() error {
 		cancel()
 		err := g.Wait()
+		closing, done := context.WithTimeout(ctx, closeTime)
+		defer done()
 		for _, w := range ws {
-			if e := w.p.Close(ctx); e != nil && err == nil {
-				err = e
+			if e := w.p.Close(closing); e != nil && err == nil {
+				err = fmt.Errorf("bench: what was logged was not accepted within %s after the last of it: %w", closeTime, e)
 			}
 		}
 		return err
-	}, nil
+	}
+	for i := range cfg.Producers {
+		p, err := producer.Connect(ctx, cfg.NATSURL, producer.Config{Topic: cfg.topicName(i % cfg.Topics), Stderr: io.Discard})
+		if err != nil {
+			return nil, nil, errors.Join(err, stop())
+		}
+		ws = append(ws, &paced{p: p, gen: newGenerator(uint64(i+1), cfg.EventBytes), rate: rate / float64(cfg.Producers), sampleEvery: sampleEvery, tick: tick})
+	}
+	for _, w := range ws { // all are connected: the load of some is no reason for others to wait
+		g.Go(func() error { return w.run(running) })
+	}
+	return ws, stop, nil
 }
+
+// closeTime bounds the wait for the answers to what was logged, once nothing more is:
+// the buffers of 256 producers at 40 MB/s.
+const closeTime = 2 * time.Minute

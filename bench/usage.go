@@ -74,8 +74,13 @@ func heldParts(ctx context.Context, cfg *Config) (partUsage, error) {
 	return p, nil
 }
 
+// usageTime bounds the reading of it all.
+const usageTime = time.Minute
+
 // usageNow reads everything. upPID is the `almanac up`, whose ClickHouse is enginePID.
 func usageNow(ctx context.Context, cfg *Config, upPID int, events uint64) (usage, error) {
+	ctx, done := context.WithTimeout(ctx, usageTime) // or nats.go waits 5 s: less than a stream that is behind may take
+	defer done()
 	u := usage{up: procUsageOf(upPID), engine: procUsageOf(cfg.EnginePID), own: procUsageOf(os.Getpid()), events: events, at: time.Now()}
 	js, err := jetstream.New(cfg.NATS)
 	if err != nil {
