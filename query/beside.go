@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // beside is a reader's second connection, for what is read ahead of queries: a NATS
@@ -64,10 +65,10 @@ func (b *beside) close() {
 
 // openStreams looks the two streams up.
 func (r *Reader) openStreams(ctx context.Context) (err error) {
-	if r.events, err = r.js.Stream(ctx, schemas.StreamEvents); err != nil {
+	if r.events, err = streams.Open(ctx, r.js, schemas.StreamEvents); err != nil {
 		return fmt.Errorf("query: stream %s: %w", schemas.StreamEvents, err)
 	}
-	if r.shards, err = r.js.Stream(ctx, schemas.StreamShards); err != nil {
+	if r.shards, err = streams.Open(ctx, r.js, schemas.StreamShards); err != nil {
 		return fmt.Errorf("query: stream %s: %w", schemas.StreamShards, err)
 	}
 	return nil

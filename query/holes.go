@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -13,11 +11,11 @@ import (
 // frameCounts is how many frames SHARDS holds of each shard of a topic, by
 // subject.
 func (r *Reader) frameCounts(ctx context.Context, topic string) (map[string]uint64, error) {
-	info, err := r.shards.Info(ctx, jetstream.WithSubjectFilter(schemas.ShardsFilter(topic)))
+	subjects, err := streams.Subjects(ctx, r.js, schemas.StreamShards, schemas.ShardsFilter(topic))
 	if err != nil {
-		return nil, fmt.Errorf("query: %s: %w", schemas.StreamShards, err)
+		return nil, fmt.Errorf("query: %w", err)
 	}
-	return info.State.Subjects, nil
+	return subjects, nil
 }
 
 // holes names the positions that are missing between the first frame SHARDS

@@ -22,7 +22,7 @@ const (
 // returns how many of those events cannot be selected yet. heard, when not nil, is
 // told at every look.
 func (r *Reader) WaitStored(ctx context.Context, topics []string, stall time.Duration, heard func(pending uint64)) (pending uint64, err error) {
-	info, err := r.events.Info(ctx)
+	info, err := streams.Info(ctx, r.js, schemas.StreamEvents)
 	if err != nil {
 		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
 	}

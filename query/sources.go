@@ -38,7 +38,7 @@ func FreshCondition(t *schemas.Topic, schema int, shard schemas.Shard, pos uint6
 // WaitRouted waits until everything that was accepted before the call is routed,
 // at most for within, and returns how many of those events are not yet.
 func (r *Reader) WaitRouted(ctx context.Context, within time.Duration) (pending uint64, err error) {
-	info, err := r.events.Info(ctx)
+	info, err := streams.Info(ctx, r.js, schemas.StreamEvents)
 	if err != nil {
 		return 0, fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
 	}

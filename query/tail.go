@@ -56,7 +56,7 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 	if err != nil {
 		return err
 	}
-	t := &tailing{r: r, topic: topic, where: where, fields: fields, at: at, f: f}
+	t := &tailing{r: r, topic: topic, where: where, fields: fields, at: at, f: f, note: req.Note}
 	for pause := tailPause; ; pause = min(2*pause, maxTailPause) {
 		began := t.at
 		err := t.follow(ctx)
@@ -99,6 +99,7 @@ type tailing struct {
 	fields *filter.Fields
 	at     tailPos // behind this it goes on
 	f      func(pos string, event json.RawMessage) error
+	note   func(string)
 }
 
 // follow reads the stream until something fails.
@@ -177,7 +178,9 @@ func (t *tailing) frame(ctx context.Context, msg *streams.Message) error {
 	}
 	var reader schemas.FrameReader
 	if err := reader.Open(msg.Data, &t.topic, p.Schema); err != nil {
-		return fmt.Errorf("query: %s message %d: %w", msg.Subject, t.at.seq, err)
+		t.note(fmt.Sprintf("message %d of %s looks like a frame and is not: %v; it is passed over, `almanac verify %s` says whether events are missing",
+			t.at.seq, msg.Subject, err, t.topic.Name))
+		return nil
 	}
 	cond, params := t.where.SQL()
 	keep, erased := cover.Keep()

@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -250,11 +248,11 @@ func (r *Reader) verifyStrays(ctx context.Context, topics []schemas.Topic, rep *
 	if err != nil {
 		return fmt.Errorf("query: checkpoints: %w", err)
 	}
-	info, err := r.events.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsEvents))
+	subjects, err := streams.Subjects(ctx, r.js, schemas.StreamEvents, schemas.SubjectsEvents)
 	if err != nil {
-		return fmt.Errorf("query: %s: %w", schemas.StreamEvents, err)
+		return fmt.Errorf("query: %w", err)
 	}
-	for subject, n := range info.State.Subjects {
+	for subject, n := range subjects {
 		name, _, _, err := schemas.EventsTokens(subject)
 		if err == nil && of(name) != nil {
 			of(name).add(Totals{Pending: n, Accepted: n})

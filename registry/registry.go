@@ -27,7 +27,7 @@ func Open(ctx context.Context, nc *nats.Conn) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	kv, err := js.KeyValue(ctx, schemas.Bucket)
+	kv, err := streams.Asked(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return js.KeyValue(ctx, schemas.Bucket) })
 	if err != nil {
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
 			return nil, fmt.Errorf("%w: %s has no bucket %q; start `almanac up` or `almanac router` against it once", ErrNoRegistry, nc.ConnectedUrlRedacted(), schemas.Bucket)

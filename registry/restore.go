@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,15 +20,19 @@ func Lost(ctx context.Context, js jetstream.JetStream, topic string) (bool, erro
 	if topic != "" {
 		filter = schemas.ShardsFilter(topic)
 	}
-	_, err := streams.FrameFrom(ctx, js, filter, 1)
+	// What a client stored there may come before the first frame.
+	_, err := streams.Frames(ctx, js, filter, func(streams.ShardRef, schemas.Placed, uint64, time.Time) error { return errFrameFound })
 	switch {
-	case err == nil:
+	case errors.Is(err, errFrameFound):
 		return true, nil
-	case errors.Is(err, streams.ErrNoFrame), errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, schemas.ErrFrameHeaders):
+	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return false, nil
 	}
 	return false, err
 }
+
+// errFrameFound ends the search at the first frame.
+var errFrameFound = errors.New("a frame was found")
 
 // checkLost refuses a registry that has no topic where SHARDS has frames.
 func checkLost(ctx context.Context, js jetstream.JetStream) error {

@@ -138,7 +138,7 @@ func (c *ShardCache) since(ctx context.Context, key topicMonth, from anchor) (re
 // the anchor is the last of those that were there before.
 func (c *ShardCache) all(ctx context.Context, key topicMonth) (readMonth, error) {
 	read := readMonth{shards: map[string]cachedShard{}}
-	s, err := c.reg.js.Stream(ctx, schemas.KVStream)
+	s, err := streams.Open(ctx, c.reg.js, schemas.KVStream)
 	if err != nil {
 		return read, fmt.Errorf("registry: stream %s: %w", schemas.KVStream, err)
 	}

@@ -41,7 +41,7 @@ func New(ctx context.Context, cfg Config) (*Replayer, error) {
 		cfg.Clock = machineClock{}
 	}
 	js := cfg.Registry.JetStream()
-	if _, err := js.Stream(ctx, schemas.StreamShards); err != nil {
+	if _, err := streams.Open(ctx, js, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("replay: stream %s: %w", schemas.StreamShards, err)
 	}
 	return &Replayer{cfg: cfg, js: js, ledger: registry.NewLedgerCache(cfg.Registry)}, nil

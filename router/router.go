@@ -44,10 +44,10 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Router, error) {
 	if r.js, err = jetstream.New(nc); err != nil {
 		return nil, err
 	}
-	if r.events, err = r.js.Stream(ctx, schemas.StreamEvents); err != nil {
+	if r.events, err = streams.Open(ctx, r.js, schemas.StreamEvents); err != nil {
 		return nil, fmt.Errorf("router: stream %s: %w", schemas.StreamEvents, err)
 	}
-	if r.shards, err = r.js.Stream(ctx, schemas.StreamShards); err != nil {
+	if r.shards, err = streams.Open(ctx, r.js, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("router: stream %s: %w", schemas.StreamShards, err)
 	}
 	return r, nil

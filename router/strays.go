@@ -67,7 +67,7 @@ func strayOf(subject string, topics map[string]*schemas.Topic) (stray, bool) {
 	}
 	key := schemas.StrayKey(subject)
 	return stray{source{
-		topic: schemas.NoTopic, token: key, filter: subject, only: subject,
+		topic: schemas.NoTopic, token: key, filter: schemas.FilterOf(subject), only: subject,
 		routed: schemas.RoutedSubject(schemas.NoTopic, key), dead: schemas.DeadSubject(schemas.NoTopic),
 	}, t}, true
 }
@@ -76,7 +76,7 @@ func strayOf(subject string, topics map[string]*schemas.Topic) (stray, bool) {
 func (r *Router) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	info, err := r.events.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsEvents))
+	subjects, err := streams.Subjects(ctx, r.js, schemas.StreamEvents, schemas.SubjectsEvents)
 	if err != nil {
 		return fmt.Errorf("router: subjects of %s: %w", schemas.StreamEvents, err)
 	}
@@ -89,7 +89,7 @@ func (r *Router) sweep(ctx context.Context) error {
 		topics[list[i].Name] = &list[i]
 	}
 	found := map[string]stray{}
-	for subject := range info.State.Subjects {
+	for subject := range subjects {
 		if s, ok := strayOf(subject, topics); ok && len(found) < maxStraySources {
 			found[s.routed] = s
 		}

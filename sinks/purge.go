@@ -62,7 +62,7 @@ func (j *janitor) sweepEvents(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	events, err := j.s.js.Stream(ctx, schemas.StreamEvents)
+	events, err := streams.Open(ctx, j.s.js, schemas.StreamEvents)
 	if err != nil {
 		return fmt.Errorf("janitor: %s: %w", schemas.StreamEvents, err)
 	}
@@ -78,7 +78,7 @@ func (j *janitor) sweepEvents(ctx context.Context, now time.Time) error {
 	if ripe == nil {
 		return nil
 	}
-	subjects, err := subjectsByLane(ctx, events)
+	subjects, err := subjectsByLane(ctx, j.s.js)
 	if err != nil {
 		return err
 	}
@@ -116,13 +116,13 @@ func purgeLane(ctx context.Context, events jetstream.Stream, subjects []string, 
 }
 
 // subjectsByLane are the subjects of EVENTS that have messages.
-func subjectsByLane(ctx context.Context, events jetstream.Stream) (map[lane][]string, error) {
-	info, err := events.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsEvents))
+func subjectsByLane(ctx context.Context, js jetstream.JetStream) (map[lane][]string, error) {
+	listed, err := streams.Subjects(ctx, js, schemas.StreamEvents, schemas.SubjectsEvents)
 	if err != nil {
-		return nil, fmt.Errorf("janitor: %s: %w", schemas.StreamEvents, err)
+		return nil, fmt.Errorf("janitor: %w", err)
 	}
 	subjects := map[lane][]string{}
-	for subject := range info.State.Subjects {
+	for subject := range listed {
 		if topic, _, token, err := schemas.EventsTokens(subject); err == nil && schemas.Literal(subject) {
 			subjects[lane{topic, token}] = append(subjects[lane{topic, token}], subject)
 		}
@@ -150,11 +150,11 @@ func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]schemas.C
 
 // sweepCheckpoints keeps the last checkpoint of each lane.
 func (j *janitor) sweepCheckpoints(ctx context.Context) error {
-	info, err := j.s.shards.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsRouted))
+	subjects, err := streams.Subjects(ctx, j.s.js, schemas.StreamShards, schemas.SubjectsRouted)
 	if err != nil {
-		return fmt.Errorf("janitor: %s: %w", schemas.StreamShards, err)
+		return fmt.Errorf("janitor: %w", err)
 	}
-	for subject, n := range info.State.Subjects {
+	for subject, n := range subjects {
 		if n < 2 || !schemas.Literal(subject) {
 			continue
 		}
@@ -187,12 +187,12 @@ func (j *janitor) sweepShards(ctx context.Context, now time.Time) error {
 	if keepFrom <= info.State.FirstSeq {
 		return nil
 	}
-	subjects, err := j.s.shards.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsShards))
+	subjects, err := streams.Subjects(ctx, j.s.js, schemas.StreamShards, schemas.SubjectsShards)
 	if err != nil {
-		return fmt.Errorf("janitor: %s: %w", schemas.StreamShards, err)
+		return fmt.Errorf("janitor: %w", err)
 	}
 	var failed []error
-	for subject, n := range subjects.State.Subjects {
+	for subject, n := range subjects {
 		if n > 1 {
 			failed = append(failed, j.sweepShard(ctx, subject, keepFrom))
 		}

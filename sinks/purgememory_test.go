@@ -55,7 +55,7 @@ func TestPurgeLoadsOnlyWhatGoes(t *testing.T) { // not parallel: it looks at the
 		}
 	}
 	before := heap()
-	subjects, err := subjectsByLane(t.Context(), events)
+	subjects, err := subjectsByLane(t.Context(), js)
 	if err != nil {
 		t.Fatal(err)
 	}

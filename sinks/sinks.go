@@ -55,7 +55,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	if s.js, err = jetstream.New(nc); err != nil {
 		return nil, err
 	}
-	if s.shards, err = s.js.Stream(ctx, schemas.StreamShards); err != nil {
+	if s.shards, err = streams.Open(ctx, s.js, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("sinks: stream %s: %w", schemas.StreamShards, err)
 	}
 	return s, nil

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -62,7 +65,7 @@ func decide(ctx context.Context, js jetstream.JetStream, stream string, req getR
 		answer, e := js.Conn().RequestWithContext(asked, subject, data)
 		cancel()
 		if e == nil {
-			return parseStored(answer.Data)
+			return decided(ctx, js, stream, answer.Data)
 		}
 		if err = e; ctx.Err() != nil || !errors.Is(e, context.DeadlineExceeded) {
 			break
@@ -71,10 +74,48 @@ func decide(ctx context.Context, js jetstream.JetStream, stream string, req getR
 	return nil, cut(ctx, err)
 }
 
+// decided reads the leader's answer. Its JSON holds U+FFFD for bytes of a subject
+// that are not UTF-8, so such a subject is read again, through a consumer.
+func decided(ctx context.Context, js jetstream.JetStream, stream string, answer []byte) (*Message, error) {
+	msg, err := parseStored(answer)
+	if err != nil || !strings.ContainsRune(msg.Subject, utf8.RuneError) {
+		return msg, err
+	}
+	p, err := newPuller(ctx, js, stream, Range{From: msg.Sequence, HeadersOnly: true}, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	if err := p.request(pullRequest{Batch: 1, NoWait: true}); err != nil {
+		return nil, err
+	}
+	m, _, err := p.next(ctx, silence)
+	switch {
+	case err != nil:
+		return nil, err
+	case m == nil || m.Sequence != msg.Sequence:
+		return nil, cut(ctx, fmt.Errorf("message %d of %s could not be read again", msg.Sequence, stream))
+	}
+	msg.Subject = m.Subject
+	return msg, nil
+}
+
+// unanswered turns the error of a request that NATS did not answer into ErrCut,
+// which says what to do. It returns another error as it is.
+func unanswered(ctx context.Context, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders) || err != nil && ctx.Err() != nil {
+		return cut(ctx, err)
+	}
+	return err
+}
+
 // cut is the error of an answer that did not come, or not whole.
 func cut(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return errors.Join(ErrCut, context.Cause(ctx))
+	if cause := context.Cause(ctx); cause != nil {
+		if !errors.Is(cause, context.DeadlineExceeded) {
+			return errors.Join(ErrCut, cause)
+		}
+		err = cause
 	}
 	return fmt.Errorf("%w: %w; `almanac doctor` shows how NATS fares, then run this again", ErrCut, err)
 }

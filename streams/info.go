@@ -2,8 +2,12 @@ package streams
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -30,43 +34,101 @@ func EndOf(info *jetstream.StreamInfo) schemas.Source {
 }
 
 // Subjects lists the subjects of a stream that match a filter, with how many
-// messages each has.
+// messages each has. The server's list holds U+FFFD for bytes that are not UTF-8:
+// what such subjects really are is read from the messages.
 func Subjects(ctx context.Context, js jetstream.JetStream, stream, filter string) (map[string]uint64, error) {
-	info, err := Info(ctx, js, stream, jetstream.WithSubjectFilter(filter))
+	out := map[string]uint64{}
+	for offset, total := 0, 1; offset < total; {
+		page, err := Asked(ctx, func(ctx context.Context) (*subjectsPage, error) { return askSubjects(ctx, js, stream, filter, offset) })
+		if err != nil {
+			return nil, fmt.Errorf("streams: subjects of %s: %w", stream, err)
+		}
+		maps.Copy(out, page.State.Subjects)
+		total, offset = page.Total, offset+max(page.Limit, 1)
+	}
+	odd := map[string]bool{} // filters of what is not text
+	for subject := range out {
+		if strings.ContainsRune(subject, utf8.RuneError) {
+			delete(out, subject)
+			odd[schemas.FilterOf(subject)] = true
+		}
+	}
+	for f := range odd {
+		if _, err := Headers(ctx, js, stream, f, 1, func(m *Message) error {
+			if schemas.FilterOf(m.Subject) == f {
+				out[m.Subject]++
+			}
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// subjectsPage is a part of a stream's list of subjects, Limit of them at most.
+type subjectsPage struct {
+	Error *jetstream.APIError `json:"error"`
+	Total int                 `json:"total"`
+	Limit int                 `json:"limit"`
+	State struct {
+		Subjects map[string]uint64 `json:"subjects"`
+	} `json:"state"`
+}
+
+// askSubjects reads one page. nats.go counts the names it was given: it would ask for
+// ever where two subjects have the same name in JSON.
+func askSubjects(ctx context.Context, js jetstream.JetStream, stream, filter string, offset int) (*subjectsPage, error) {
+	data, err := json.Marshal(map[string]any{"subjects_filter": filter, "offset": offset})
 	if err != nil {
 		return nil, err
 	}
-	return info.State.Subjects, nil
+	answer, err := js.Conn().RequestWithContext(ctx, apiSubject(js, "STREAM.INFO."+stream), data)
+	if err != nil {
+		return nil, err
+	}
+	var page subjectsPage
+	switch err := json.Unmarshal(answer.Data, &page); {
+	case err != nil:
+		return nil, err
+	case page.Error != nil && page.Error.ErrorCode == jetstream.JSErrCodeStreamNotFound:
+		return nil, jetstream.ErrStreamNotFound
+	case page.Error != nil:
+		return nil, page.Error
+	}
+	return &page, nil
 }
 
 // Info describes a stream, by its leader.
-func Info(ctx context.Context, js jetstream.JetStream, stream string, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
-	var err error
-	for range tries {
-		var info *jetstream.StreamInfo
-		if info, err = ask(ctx, js, stream, opts...); err == nil {
-			return info, nil
-		}
-		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-			break
-		}
-	}
-	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
-		err = cut(ctx, err)
-	}
-	return nil, fmt.Errorf("streams: %s: %w", stream, err)
-}
-
-// ask bounds the wait: nats.go waits as long as ctx, when that has an end.
-func ask(ctx context.Context, js jetstream.JetStream, stream string, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, silence)
-	defer cancel()
-	s, err := js.Stream(ctx, stream)
-	if err != nil || len(opts) == 0 {
+func Info(ctx context.Context, js jetstream.JetStream, stream string) (*jetstream.StreamInfo, error) {
+	info, err := Asked(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) {
+		s, err := js.Stream(ctx, stream)
 		if err != nil {
 			return nil, err
 		}
 		return s.CachedInfo(), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("streams: %s: %w", stream, err)
 	}
-	return s.Info(ctx, opts...)
+	return info, nil
+}
+
+// Open returns a stream's handle, by which it can be purged.
+func Open(ctx context.Context, js jetstream.JetStream, stream string) (jetstream.Stream, error) {
+	return Asked(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.Stream(ctx, stream) })
+}
+
+// Asked asks NATS for what can be asked again. It bounds each wait: nats.go waits as
+// long as ctx, when that has an end. ErrCut when no answer came.
+func Asked[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
+	for range tries {
+		bounded, cancel := context.WithTimeout(ctx, silence)
+		answer, err = ask(bounded)
+		cancel()
+		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+	}
+	return answer, unanswered(ctx, err)
 }

@@ -3,7 +3,6 @@ package streams
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -58,10 +57,7 @@ func newPuller(ctx context.Context, js jetstream.JetStream, stream string, r Ran
 	defer cancel()
 	cons, err := js.CreateConsumer(asked, stream, cfg)
 	if err != nil {
-		if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) {
-			err = cut(ctx, err)
-		}
-		return nil, err
+		return nil, unanswered(ctx, err)
 	}
 	info := cons.CachedInfo()
 	p := &puller{js: js, stream: stream, name: info.Name, pending: info.NumPending, inbox: js.Conn().NewInbox(), answers: make(chan *nats.Msg, 2*ahead+16)}

@@ -125,7 +125,7 @@ func (e *examination) nats(ctx context.Context, d endpoints) bool {
 func (e *examination) streams(ctx context.Context) {
 	js := e.c.reg.JetStream()
 	for _, name := range []string{schemas.StreamEvents, schemas.StreamShards} {
-		stream, err := js.Stream(ctx, name)
+		stream, err := streams.Open(ctx, js, name)
 		if err != nil {
 			e.verdict("stream "+name, err, "start almanac up or almanac router once: they create it", "")
 			return

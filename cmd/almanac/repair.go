@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -244,7 +245,7 @@ func remakeBucket(ctx context.Context, nc *nats.Conn) (*registry.Registry, error
 	if err != nil {
 		return nil, err
 	}
-	s, err := js.Stream(ctx, schemas.StreamEvents)
+	s, err := streams.Open(ctx, js, schemas.StreamEvents)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", schemas.StreamEvents, err)
 	}

@@ -3,6 +3,7 @@ package embeddedtest
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -28,6 +29,9 @@ type Fate struct {
 	Drop bool
 	// Delay holds it, and what follows it on the connection, for so long.
 	Delay time.Duration
+	// Instead is a header block that comes in its place, without a reply subject:
+	// a status.
+	Instead []byte
 }
 
 // AnswersProxy listens for clients of the NATS server at a URL, and asks fate, one
@@ -128,6 +132,10 @@ func passAnswers(from *bufio.Reader, to io.Writer, fate func(Answer) Fate, ended
 		}
 		if f.Drop {
 			continue
+		}
+		if f.Instead != nil {
+			line = fmt.Appendf(nil, "HMSG %s %s %d %d\r\n", words[1], words[2], len(f.Instead), len(f.Instead))
+			body = append(f.Instead, "\r\n"...)
 		}
 		if _, err := to.Write(append(line, body...)); err != nil {
 			return

@@ -63,7 +63,7 @@ func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry, key []byte,
 	if err != nil {
 		return nil, err
 	}
-	s, err := js.Stream(ctx, schemas.StreamShards)
+	s, err := streams.Open(ctx, js, schemas.StreamShards)
 	if err != nil {
 		return nil, fmt.Errorf("letters: stream %s: %w", schemas.StreamShards, err)
 	}
@@ -104,7 +104,7 @@ func (d *Desk) Settle(ctx context.Context, q Request, f func(Outcome) error) err
 	} else if err := schemas.ValidateTopicName(q.Topic); err != nil && q.Topic != schemas.NoTopic {
 		return fmt.Errorf("%w: %w", query.ErrRequest, err)
 	}
-	info, err := d.shards.Info(ctx)
+	info, err := streams.Info(ctx, d.js, schemas.StreamShards)
 	if err != nil {
 		return fmt.Errorf("letters: %s: %w", schemas.StreamShards, err)
 	}

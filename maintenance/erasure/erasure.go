@@ -67,10 +67,10 @@ func New(ctx context.Context, cfg Config) (*Eraser, error) {
 	}
 	x := &Eraser{cfg: cfg, js: cfg.Registry.JetStream()}
 	var err error
-	if x.events, err = x.js.Stream(ctx, schemas.StreamEvents); err != nil {
+	if x.events, err = streams.Open(ctx, x.js, schemas.StreamEvents); err != nil {
 		return nil, fmt.Errorf("erase: stream %s: %w", schemas.StreamEvents, err)
 	}
-	if x.shards, err = x.js.Stream(ctx, schemas.StreamShards); err != nil {
+	if x.shards, err = streams.Open(ctx, x.js, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("erase: stream %s: %w", schemas.StreamShards, err)
 	}
 	return x, nil
@@ -99,7 +99,7 @@ func (x *Eraser) Start(ctx context.Context, req Request) (registry.Erasure, erro
 	if e.Tails, err = x.growing(ctx, e.Topic); err != nil {
 		return e, err
 	}
-	info, err := x.events.Info(ctx)
+	info, err := streams.Info(ctx, x.js, schemas.StreamEvents)
 	if err != nil {
 		return e, fmt.Errorf("erase: %s: %w", schemas.StreamEvents, err)
 	}

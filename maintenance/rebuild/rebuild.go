@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -88,7 +89,7 @@ func newRebuild(ctx context.Context, cfg Config, name string) (*rebuild, error) 
 	}
 	r := &rebuild{cfg: cfg, js: cfg.Registry.JetStream(), topic: topic, fresh: topic.Name + tables.FreshSuffix, target: topic, copied: map[schemas.Shard]time.Time{}}
 	r.target.Name, r.res.Topic = r.fresh, topic.Name
-	if r.shards, err = r.js.Stream(ctx, schemas.StreamShards); err != nil {
+	if r.shards, err = streams.Open(ctx, r.js, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("rebuild: stream %s: %w", schemas.StreamShards, err)
 	}
 	return r, nil

@@ -67,10 +67,10 @@ func New(ctx context.Context, cfg Config) (*Repairer, error) {
 	if r.crash == nil {
 		r.crash = func(string) {}
 	}
-	if r.events, err = js.Stream(ctx, schemas.StreamEvents); err != nil {
+	if r.events, err = streams.Open(ctx, js, schemas.StreamEvents); err != nil {
 		return nil, fmt.Errorf("repair: stream %s: %w", schemas.StreamEvents, err)
 	}
-	if r.shards, err = js.Stream(ctx, schemas.StreamShards); err != nil {
+	if r.shards, err = streams.Open(ctx, js, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("repair: stream %s: %w", schemas.StreamShards, err)
 	}
 	return r, nil

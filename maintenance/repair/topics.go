@@ -29,12 +29,12 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 			out = append(out, found{topic: t})
 		}
 	}
-	info, err := r.shards.Info(ctx, jetstream.WithSubjectFilter(schemas.SubjectsShards))
+	subjects, err := streams.Subjects(ctx, r.js, schemas.StreamShards, schemas.SubjectsShards)
 	if err != nil {
-		return nil, fmt.Errorf("repair: %s: %w", schemas.StreamShards, err)
+		return nil, fmt.Errorf("repair: %w", err)
 	}
 	lost := map[string]bool{}
-	for subject := range info.State.Subjects {
+	for subject := range subjects {
 		name, _, _, err := schemas.ParseShardSubject(subject)
 		if err == nil && !known[name] && schemas.ValidateTopicName(name) == nil && (only == "" || only == name) {
 			lost[name] = true
