@@ -167,3 +167,15 @@ func TestHostileMessagesInShards(t *testing.T) {
 		t.Errorf("the frames behind the garbage do not show: %v, %v", lost, err)
 	}
 }
+
+// NATS stores and acknowledges a message under a subject with the byte 0x7F, and finds
+// it under no subject again: verify must not pass it over.
+func TestLine5SubjectsThatNATSDoesNotList(t *testing.T) {
+	t.Parallel()
+	e := start(t, oneLaneTopic())
+	e.publishRaw("events.app.2026-11.\x7f", "NATS/1.0\r\n\r\n", `{"message":"unseen"}`)
+	rep, err := e.reader().Verify(t.Context(), "")
+	if err != nil || rep.OK() || !strings.Contains(strings.Join(rep.Problems, "\n"), "1 messages under subjects that NATS does not list") {
+		t.Errorf("a message that NATS does not list: %v, %v; want it named", rep, err)
+	}
+}

@@ -252,6 +252,15 @@ func (r *Reader) verifyStrays(ctx context.Context, topics []schemas.Topic, rep *
 	if err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
+	hidden, err := streams.Hidden(ctx, r.js, schemas.StreamEvents)
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	if hidden > 0 {
+		rep.Problems = append(rep.Problems, fmt.Sprintf(
+			"%s holds %d messages under subjects that NATS does not list (a subject with the byte 0x7F): they cannot be routed; send them again under events.<topic>.<YYYY-MM>.<lane>",
+			schemas.StreamEvents, hidden))
+	}
 	for subject, n := range subjects {
 		name, _, _, err := schemas.EventsTokens(subject)
 		if err == nil && of(name) != nil {
