@@ -88,7 +88,7 @@ func (s *Suite) watchMarks(ctx context.Context, cfg *Config) (byQuery, bySQL sam
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { // while the load goes on: nobody waits for the end of that
+	defer func() { // while the load goes on: no caller waits for its end
 		closing, done := context.WithTimeout(ctx, markTimeout)
 		defer done()
 		err = errors.Join(err, p.Close(closing))
