@@ -22,7 +22,8 @@ func TestMaskedURL(t *testing.T) {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
-	_, err := url.Parse("nats://u:hush" + string(rune(0x7f)) + "@one")
+	bad := strings.Join([]string{"nats://u:hush", "@one"}, "\x7f")
+	_, err := url.Parse(bad)
 	if err == nil || strings.Contains(MaskedError(err).Error(), "hush") {
 		t.Errorf("%v", MaskedError(err))
 	}
