@@ -48,7 +48,7 @@ type Options struct {
 	// the record's first line (after a syslog <priority>), then behind the
 	// first [ of that line.
 	TsFormat string
-	// RequireTime refuses records without a time; else they get now, from whoever
+	// RequireTime refuses records without a time; else they get now, from the part that
 	// takes them.
 	RequireTime bool
 	// Location is the zone of times that name none. Nil: UTC.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/nats-io/nats.go"
 )
@@ -227,28 +226,6 @@ func ParseLane(token string) (int, error) {
 		return 0, fmt.Errorf("%w: %q is no lane", ErrSubject, token)
 	}
 	return n, nil
-}
-
-// Literal reports whether a subject selects itself alone. A server stores what is
-// published under a wildcard, which would select others too. Bytes that are not UTF-8
-// do not survive the JSON of a request.
-func Literal(subject string) bool {
-	return !strings.ContainsAny(subject, "*>") && !strings.ContainsRune(subject, utf8.RuneError)
-}
-
-// FilterOf returns the narrowest filter that selects a subject: itself, with * for
-// each token that a request cannot name.
-func FilterOf(subject string) string {
-	if !strings.ContainsAny(subject, ">") && !strings.ContainsRune(subject, utf8.RuneError) {
-		return subject
-	}
-	tokens := strings.Split(subject, ".")
-	for i, t := range tokens {
-		if t == ">" || strings.ContainsRune(t, utf8.RuneError) {
-			tokens[i] = "*"
-		}
-	}
-	return strings.Join(tokens, ".")
 }
 
 // NoTopic stands in for the topic of what was published under no possible one. A

@@ -1,11 +1,3 @@
-// Prose checks the language of documents and package comments: it counts words a
-// sentence, and finds words that this project retired (CONTRIBUTING.md, "Language").
-//
-//	go run ./lint/prose
-//
-// It prints the median and the longest sentence of README.md, DESIGN.md, docs and
-// each doc.go, and exits with 1 when a median is above MaxMedianWords or a retired
-// word occurs in a Go or Markdown file.
 package main
 
 import (
