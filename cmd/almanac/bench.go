@@ -58,10 +58,8 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"nats", "nats-creds", "clickhouse"} {
-		if cmd.Flags().Changed(name) {
-			return usageError{fmt.Errorf("--%s: bench starts servers of its own and measures those; leave it out", name)}
-		}
+	if err := s.ownServers("bench"); err != nil {
+		return err
 	}
 	suite, err := suiteOf(cmd)
 	if err != nil {

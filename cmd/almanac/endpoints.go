@@ -58,6 +58,23 @@ func (s *settings) named() (named, error) {
 	return n, nil
 }
 
+// ownServers refuses servers that are named, however they were: the verb starts its own.
+func (s *settings) ownServers(verb string) error {
+	for _, name := range []string{"nats", "nats_creds", "clickhouse"} {
+		k, v := findKey(name), s.values[name]
+		if v.text == "" {
+			continue
+		}
+		err := fmt.Errorf("%s names %s, but %s starts servers of its own and works on those: leave it out, or pass --%s ''",
+			v.origin, k.shown(v.text), verb, k.flag())
+		if strings.HasPrefix(v.origin, "--") {
+			return usageError{err}
+		}
+		return configError{err}
+	}
+	return nil
+}
+
 // findEndpoints returns the servers the settings name, or those of the up on the data directory.
 func findEndpoints(s *settings, needsClickHouse bool) (endpoints, error) {
 	n, err := s.named()

@@ -201,3 +201,40 @@ func TestLine1NamedServersAreUsed(t *testing.T) {
 		}
 	}
 }
+
+// bench starts servers of its own. It refuses others that are named, however they were: its figures
+// would be taken for theirs.
+func TestLine1BenchRefusesNamedServers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		key, value, shown string
+	}{
+		{"nats", "nats://me:hush@10.0.0.1:4222", "10.0.0.1:4222"},
+		{"nats_creds", "/etc/almanac.creds", "/etc/almanac.creds"},
+		{"clickhouse", "http://me:hush@10.0.0.1:8123/almanac", "10.0.0.1:8123"},
+	} {
+		flag, env := findKey(c.key).flag(), findKey(c.key).env()
+		plain := newBox(t)
+		inEnv := newBox(t, env+"="+c.value)
+		file := plain.write("named.yaml", c.key+": "+c.value+"\n")
+		// The last argument fails behind the check of the servers, and shows that it was passed.
+		bench := []string{"bench", "--events", "0"}
+		for origin, r := range map[string]result{
+			"--" + flag: plain.run("", append(bench, "--"+flag, c.value)...),
+			env:         inEnv.run("", bench...),
+			file + ":1": plain.run("", append(bench, "--config", file)...),
+		} {
+			want := exitConfig
+			if strings.HasPrefix(origin, "--") {
+				want = exitUsage
+			}
+			if r.code != want || strings.Contains(r.err, "hush") {
+				t.Errorf("%s: exit %d, want %d: %s", origin, r.code, want, r.err)
+			}
+			contains(t, r.err, origin, c.shown, "bench starts servers of its own", "--"+flag+" ''")
+		}
+		if r := inEnv.run("", append(bench, "--"+flag, "")...); !strings.Contains(r.err, "--events is 0") {
+			t.Errorf("--%s '' takes back what %s names: %s", flag, env, r.err)
+		}
+	}
+}
