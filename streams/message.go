@@ -35,6 +35,8 @@ const (
 	headerUpTo    = "Nats-UpTo-Sequence" // the last sequence that the answer covers
 	headerStatus  = "Status"
 	headerReason  = "Description"
+
+	headerDelivered = "Nats-Last-Consumer" // of a heartbeat: the messages delivered so far
 )
 
 // Statuses of an answer.

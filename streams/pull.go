@@ -93,7 +93,8 @@ func (p *puller) request(req pullRequest) error {
 }
 
 // next waits for a message or for what the server says instead. A message that got
-// lost on the way, or silence for as long as patience, is ErrCut.
+// lost on the way, or silence for as long as patience, is ErrCut. What is lost shows
+// by the next message's number, or by the next heartbeat where no message follows.
 func (p *puller) next(ctx context.Context, patience time.Duration) (*Message, *status, error) {
 	var m *nats.Msg
 	select {
@@ -112,6 +113,10 @@ func (p *puller) next(ctx context.Context, patience time.Duration) (*Message, *s
 	if !strings.HasPrefix(m.Reply, "$JS.ACK.") {
 		s := &status{code: m.Header.Get(headerStatus), reason: m.Header.Get(headerReason)}
 		s.pending, _ = strconv.ParseUint(m.Header.Get("Nats-Pending-Messages"), 10, 64)
+		// A heartbeat comes after what was delivered before it, and says how much that was.
+		if sent, err := strconv.ParseUint(m.Header.Get(headerDelivered), 10, 64); err == nil && s.code == statusHeartbeat && sent != p.got {
+			return nil, nil, cut(ctx, fmt.Errorf("NATS delivered %d messages, of which %d came; those after message %d got lost on the way", sent, p.got, p.last))
+		}
 		return nil, s, nil
 	}
 	meta, err := m.Metadata()
