@@ -40,6 +40,9 @@ type EventKeys struct {
 	// Topic, when not nil, is where the event goes: its promoted fields, and the
 	// fields of its rules, are taken before the limit on attributes counts.
 	Topic *Topic
+	// Paths, when not nil, replaces all of the above but ParseTime and Topic: see
+	// FieldPaths.
+	Paths *FieldPaths
 }
 
 // Pair is one named text of a flat record, such as a row of CSV.
@@ -90,15 +93,22 @@ func (k EventKeys) ParseJSON(line []byte) (Event, error) {
 // FromPairs makes an event of a flat record by the rules of ParseJSONEvent; its
 // values are all texts. The error names the key.
 func (k EventKeys) FromPairs(pairs []Pair) (Event, error) {
+	return k.event(pairLeaves(pairs))
+}
+
+func pairLeaves(pairs []Pair) []jsonLeaf {
 	leaves := make([]jsonLeaf, len(pairs))
 	for i, p := range pairs {
 		key, value := quoteJSON(p.Key), quoteJSON(p.Value)
 		leaves[i] = jsonLeaf{raw: key[1 : len(key)-1], value: value, top: true}
 	}
-	return k.event(leaves)
+	return leaves
 }
 
 func (k EventKeys) event(leaves []jsonLeaf) (Event, error) {
+	if k.Paths != nil {
+		return k.byPaths(leaves)
+	}
 	f := jsonFields{keys: k}
 	for _, l := range leaves {
 		if err := f.take(l); err != nil {

@@ -1,0 +1,91 @@
+package schemas
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func testPaths() *FieldPaths {
+	return NewFieldPaths(map[string][]string{
+		ColTs: {"@timestamp", "time"}, ColLevel: {"level", "log.level"}, ColUserID: {"user_id", "user.id"},
+		ColService: {"service.name"}, ColMessage: {"message", "msg"},
+	}, strings.ToLower)
+}
+
+func attrsText(ev *Event) string {
+	var b strings.Builder
+	for i := range ev.Attrs {
+		b.WriteString(ev.Attrs[i].Key + "=" + ev.Attrs[i].Text() + ";")
+	}
+	return b.String()
+}
+
+func TestFromRecordByPaths(t *testing.T) {
+	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name, object string
+		pairs        []Pair
+		want         Event
+		attrs        string
+	}{
+		{name: "the preferred path wins, the other stays",
+			object: `{"user":{"id":"b","name":"n"},"user_id":"a","msg":"second","message":"first"}`,
+			want:   Event{UserID: "a", Message: "first"}, attrs: "user.id=b;user.name=n;msg=second;"},
+		{name: "nested and dotted are one",
+			object: `{"service.name":"web","log":{"level":"info"}}`, want: Event{Service: "web", Level: "info"}},
+		{name: "a level that is stored as another word stays as text",
+			object: `{"level":"INFO"}`, want: Event{Level: "info"}, attrs: "level_text=INFO;"},
+		{name: "an id is no event's id",
+			object: `{"id":"0190b0c4-0000-7000-8000-000000000001"}`, attrs: "id=0190b0c4-0000-7000-8000-000000000001;"},
+		{name: "a time by chance stays an attribute",
+			object: `{"time":"12ms","@timestamp":"2026-11-20T10:00:00Z"}`, want: Event{Time: at}, attrs: "time=12ms;"},
+		{name: "texts come before members",
+			pairs: []Pair{{"level", "warn"}, {"a", "1"}}, object: `{"level":30,"a":2}`,
+			want: Event{Level: "warn"}, attrs: "a=1;level=30;a#2=2;"},
+		{name: "texts alone", pairs: []Pair{{"message", "m"}}, want: Event{Message: "m"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var object []byte
+			if c.object != "" {
+				object = []byte(c.object)
+			}
+			ev, err := EventKeys{Paths: testPaths()}.FromRecord(c.pairs, object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := attrsText(&ev); got != c.attrs {
+				t.Errorf("attributes %q, expected %q", got, c.attrs)
+			}
+			if !ev.Time.Equal(c.want.Time) || !ev.ID.IsZero() || ev.Level != c.want.Level || ev.UserID != c.want.UserID ||
+				ev.Service != c.want.Service || ev.Message != c.want.Message {
+				t.Errorf("%+v, expected %+v", ev, c.want)
+			}
+		})
+	}
+}
+
+func TestFromRecordKeepsTheFieldsOfALargeRecord(t *testing.T) {
+	var b strings.Builder
+	for range 2 * MaxAttrs {
+		b.WriteString(`"k":1,`)
+	}
+	ev, err := EventKeys{Paths: testPaths()}.FromRecord(nil, []byte("{"+b.String()+`"@timestamp":"2026-11-20T10:00:00Z","level":"ERROR"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ev.Time.IsZero() || ev.Level != "error" || len(ev.Attrs) != MaxAttrs || ev.Attrs[MaxAttrs-1].Key != AttrRest {
+		t.Errorf("time %s, level %q, %d attributes, the last is %q", ev.Time, ev.Level, len(ev.Attrs), ev.Attrs[len(ev.Attrs)-1].Key)
+	}
+}
+
+func TestFromRecordRefuses(t *testing.T) {
+	for object, want := range map[string]error{
+		`{"a":`: ErrNotJSON, ``: ErrNotJSON, `[1]`: ErrJSONEvent, `null`: ErrJSONEvent, `{"@timestamp":"noon"}`: ErrJSONEvent,
+	} {
+		if _, err := (EventKeys{Paths: testPaths()}).FromRecord(nil, []byte(object)); !errors.Is(err, want) {
+			t.Errorf("%s: %v, expected %v", object, err, want)
+		}
+	}
+}
