@@ -101,7 +101,7 @@ func TestShardsRolledBack(t *testing.T) {
 	e.sink(slow)
 	publish(5)
 	eventually(t, 30*time.Second, func() error { return seen.has(router.ErrRolledBack) })
-	rep, err := e.reader().Verify(t.Context(), "")
+	rep, err := e.proof("")
 	if err != nil || rep.OK() {
 		t.Errorf("verify finds nothing wrong: %+v, %v", rep, err)
 	}
@@ -168,7 +168,7 @@ func TestShardForked(t *testing.T) {
 	}
 	e.sink(tell)
 	eventually(t, 30*time.Second, func() error { return seen.has(sinks.ErrForked) })
-	if rep, err := e.reader().Verify(t.Context(), ""); err != nil || rep.OK() {
+	if rep, err := e.proof(""); err != nil || rep.OK() {
 		t.Errorf("verify finds nothing wrong: %+v, %v", rep, err)
 	}
 }
@@ -198,7 +198,7 @@ func TestNoFrameInShards(t *testing.T) {
 	if page, err := e.reader().Query(t.Context(), query.Request{Topic: "app"}); err != nil || len(page.Events) != 100 {
 		t.Errorf("%d events are found, want 100 (%v)", len(page.Events), err)
 	}
-	rep, err := e.reader().Verify(t.Context(), "")
+	rep, err := e.proof("")
 	if err != nil || rep.OK() || rep.Stored != 100 || rep.Missing+rep.Doubled != 0 {
 		t.Errorf("verify: %+v, %v; want 100 stored, nothing missing, and the strange messages named", rep, err)
 	}

@@ -234,7 +234,7 @@ func (e *env) eraseKilledAt(point, user string) uint64 {
 	if _, err := dying.Run(ctx, "app", job.ID); !errors.Is(err, context.Canceled) || !killed.Load() {
 		t.Errorf("%s: killed %v, it ended with %v", point, killed.Load(), err)
 	}
-	if rep, err := e.reader().Verify(t.Context(), "app"); err != nil || !rep.OK() {
+	if rep, err := e.proof("app"); err != nil || !rep.OK() {
 		t.Errorf("%s: verify in between: %v, %q", point, err, rep.Problems)
 	}
 	parallel(t, 2, func(int) {

@@ -70,7 +70,7 @@ func TestEventsCut(t *testing.T) {
 			d.both(f, b, "since")
 			n += uint64(kinds * c.again)
 			if !c.running {
-				rep, err := d.reader().Verify(t.Context(), "")
+				rep, err := d.proof("")
 				if err != nil || rep.OK() {
 					t.Errorf("verify calls it proven: %+v, %v", rep, err)
 				}
@@ -79,7 +79,7 @@ func TestEventsCut(t *testing.T) {
 			}
 			d.stored("app", n, 30*time.Second)
 			eventually(t, 10*time.Second, func() error {
-				rep, err := d.reader().Verify(t.Context(), "")
+				rep, err := d.proof("")
 				if err != nil || !rep.OK() || rep.Accepted != n || rep.Pending != 0 {
 					err = errors.Join(err, fmt.Errorf("%+v", rep))
 				}
@@ -139,7 +139,7 @@ func TestEventsCutWithoutTraces(t *testing.T) {
 	d.router(func(c *router.Config) { c.Hooks.Fault = func(_, _ string, err error) { seen.add(err) } })
 	d.sink()
 	eventually(t, 20*time.Second, func() error { return seen.has(router.ErrRolledBack) })
-	if rep, err := d.reader().Verify(t.Context(), ""); err != nil || rep.OK() {
+	if rep, err := d.proof(""); err != nil || rep.OK() {
 		t.Errorf("verify calls it proven: %+v, %v", rep, err)
 	}
 	if p := d.plan(); !does(p, repair.RestoreCheckpoint) {
@@ -207,7 +207,7 @@ func TestEventsCutBeforeRouting(t *testing.T) {
 		d.named("messages 23 to 26")
 		d.carryOut(d.plan())
 	}
-	rep, err := d.reader().Verify(t.Context(), "app")
+	rep, err := d.proof("app")
 	if err != nil || rep.OK() || rep.Missing != 0 || rep.Doubled != 0 || rep.Pending != 0 {
 		t.Errorf("%+v, %v", rep, err)
 	}

@@ -69,7 +69,7 @@ func TestDeadLettersSettled(t *testing.T) {
 	e.publish("events.app.2026-02.0", `no json at all`)
 	const dead = (frames+1)*10 + 2
 	eventually(t, 20*time.Second, func() error {
-		rep, err := e.reader().Verify(t.Context(), "app")
+		rep, err := e.proof("app")
 		if err == nil && rep.Dead != dead {
 			err = fmt.Errorf("%d are dead, want %d", rep.Dead, dead)
 		}
@@ -113,7 +113,7 @@ func TestDeadLettersSettled(t *testing.T) {
 		t.Errorf("drop: %v", did)
 	}
 	eventually(t, 20*time.Second, func() error {
-		rep, err := e.reader().Verify(t.Context(), "")
+		rep, err := e.proof("")
 		if err == nil && (!rep.OK() || rep.Accepted != dead || rep.Stored != dead-1 || rep.Dead != 0 || rep.Discarded != 1 || rep.Pending != 0) {
 			text, _ := json.Marshal(rep.Totals)
 			err = fmt.Errorf("%s %s", text, rep.Problems)
@@ -129,7 +129,7 @@ func TestDeadLettersSettled(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = d.Settle(t.Context(), deadletters.Request{Topic: "app", Seq: 1}, func(deadletters.Outcome) error { return nil })
-	if !errors.Is(err, query.ErrNoDeadLetter) || !errors.Is(err, query.ErrRequest) {
+	if !errors.Is(err, query.ErrNoDeadLetter) || !errors.Is(err, schemas.ErrRequest) {
 		t.Errorf("no such letter: %v", err)
 	}
 }

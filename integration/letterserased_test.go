@@ -42,7 +42,7 @@ func TestDeadLettersLeaveOut(t *testing.T) {
 	publish(&newer, 101) // a schema that is not declared yet
 	e.stored("app", 4, 30*time.Second)
 	eventually(t, 20*time.Second, func() error {
-		rep, err := e.reader().Verify(t.Context(), "app")
+		rep, err := e.proof("app")
 		if err == nil && rep.Dead != 8 {
 			err = fmt.Errorf("%d are dead, want 8", rep.Dead)
 		}
@@ -70,7 +70,7 @@ func TestDeadLettersLeaveOut(t *testing.T) {
 		t.Errorf("drop: %v", did)
 	}
 	eventually(t, 20*time.Second, func() error {
-		rep, err := e.reader().Verify(t.Context(), "")
+		rep, err := e.proof("")
 		if err == nil && (!rep.OK() || rep.Dead != 0 || rep.Discarded != 5) {
 			err = fmt.Errorf("%+v", rep.Totals)
 		}

@@ -149,7 +149,7 @@ func TestEngineDirectoryPutBack(t *testing.T) {
 	want = o.rowsHash("app")
 	o.putBack(older)
 	o.stored("app", 75, 60*time.Second) // the copy's 40, and what came since but the 5 erased
-	if rep, err := o.reader().Verify(t.Context(), "app"); err != nil || rep.OK() || rep.Missing != 0 {
+	if rep, err := o.proof("app"); err != nil || rep.OK() || rep.Missing != 0 {
 		t.Errorf("verify does not say that erased rows came back with the copy, or calls some missing: %v, %v", rep, err)
 	}
 	again, err := o.eraser().Run(t.Context(), "app", job.ID)

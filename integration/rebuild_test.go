@@ -83,7 +83,7 @@ func TestRebuild(t *testing.T) {
 	// Publish may have been stored and its answer not heard: verify knows.
 	var rows uint64
 	eventually(t, 30*time.Second, func() error {
-		rep, err := e.reader().Verify(t.Context(), "app")
+		rep, err := e.proof("app")
 		if err == nil && (!rep.OK() || rep.Pending > 0 || rep.Accepted < n+sent.Load()) {
 			err = fmt.Errorf("%+v %s, sent %d", rep.Totals, rep.Problems, sent.Load())
 		}
@@ -103,7 +103,7 @@ func TestRebuild(t *testing.T) {
 	if got := e.count("SELECT sum(stored_rows) FROM %s", schemas.QuotedTable(e.srv.Database, schemas.ViewShards)); got != rows {
 		t.Errorf("the view of shards has %d rows, want %d", got, rows)
 	}
-	if rep, err := e.reader().Verify(t.Context(), ""); err != nil || len(rep.Topics) != 1 {
+	if rep, err := e.proof(""); err != nil || len(rep.Topics) != 1 {
 		t.Errorf("verify sees the topics %+v %v", rep.Topics, err)
 	}
 	if kept, err := e.db.Kept(t.Context(), "app"); err != nil || len(kept) != 1 || kept[0] != res.Before {

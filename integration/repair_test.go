@@ -89,7 +89,7 @@ func (e *env) carryOut(p *repair.Plan) {
 // named fails the test unless verify finds something wrong and says the words.
 func (e *env) named(words string) {
 	e.t.Helper()
-	rep, err := e.reader().Verify(e.t.Context(), "")
+	rep, err := e.proof("")
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestRepairRowsAndRegistry(t *testing.T) {
 			e := *e
 			e.t = t
 			c.damage()
-			rep, err := e.reader().Verify(t.Context(), "")
+			rep, err := e.proof("")
 			if err != nil {
 				t.Fatal(err)
 			}

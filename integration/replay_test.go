@@ -193,7 +193,7 @@ func texts(events []json.RawMessage) []string {
 func (e *env) inShards(topic string, n uint64) {
 	e.t.Helper()
 	eventually(e.t, 20*time.Second, func() error {
-		tails, err := e.reader().Tails(e.t.Context(), topic)
+		tails, err := streams.Tails(e.t.Context(), e.reg.JetStream(), topic, nil)
 		got := uint64(0)
 		for _, tail := range tails {
 			got += tail.ShardRows

@@ -110,7 +110,7 @@ func TestReplayResume(t *testing.T) {
 		if got, want := e.count(sum, e.table(into)), e.count(sum, e.table("app")); got != want {
 			t.Errorf("%s has other events than its source", into)
 		}
-		rep, err := e.reader().Verify(t.Context(), into)
+		rep, err := e.proof(into)
 		if err != nil || !rep.OK() || rep.Dead != 0 || rep.Stored != n {
 			t.Errorf("%s: %+v %v", into, rep.Totals, err)
 		}

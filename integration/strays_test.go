@@ -94,7 +94,7 @@ func TestTopicDeclaredLate(t *testing.T) {
 	// Between the declaration and the moment every router knows of it, events may
 	// still become dead letters; none may be lost or doubled.
 	eventually(t, 30*time.Second, func() error {
-		rep, err := e.reader().Verify(t.Context(), "")
+		rep, err := e.proof("")
 		switch {
 		case err != nil:
 			return err

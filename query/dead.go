@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -54,7 +53,7 @@ func (r *Reader) Dead(ctx context.Context, topic string, limit int) ([]DeadLette
 func (r *Reader) DeadLetter(ctx context.Context, seq uint64) (*DeadLetter, error) {
 	msg, err := streams.DecideAt(ctx, r.js, schemas.StreamShards, seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && !strings.HasPrefix(msg.Subject, schemas.DeadSubject("")) {
-		return nil, fmt.Errorf("%w: %w: %d; `almanac dead ls` lists them", ErrRequest, ErrNoDeadLetter, seq)
+		return nil, fmt.Errorf("%w: %w: %d; `almanac dead ls` lists them", schemas.ErrRequest, ErrNoDeadLetter, seq)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("query: dead letter %d: %w", seq, err)
@@ -72,34 +71,9 @@ func deadLetter(msg *streams.Message) DeadLetter {
 		Detail:    msg.Header.Get(schemas.HeaderDetail),
 		Subject:   msg.Header.Get(schemas.HeaderSourceSubject),
 		SourceSeq: source,
-		Events:    eventsOf(msg.Header.Get(schemas.HeaderRows)),
+		Events:    schemas.EventsOf(msg.Header),
 		At:        msg.Time,
 		Lines:     msg.Header.Get(schemas.HeaderLine),
 		Payload:   msg.Data,
 	}
-}
-
-// EventsOf is how many events a dead letter stands for.
-func EventsOf(h nats.Header) int { return eventsOf(h.Get(schemas.HeaderRows)) }
-
-// eventsOf is how many events a message stands for by its rows header; one
-// without is one event.
-func eventsOf(rows string) int {
-	if n, err := strconv.Atoi(rows); err == nil && n > 0 {
-		return n
-	}
-	return 1
-}
-
-// settled takes the dead letters that people dealt with out of the dead: those
-// sent again were accepted again and count there, those dropped are discarded.
-func (r *Reader) settled(ctx context.Context, topic string, t *Totals) error {
-	l, err := r.reg.Letters(ctx, topic)
-	if err != nil {
-		return err
-	}
-	t.Accepted -= min(t.Accepted, l.Retried)
-	t.Discarded = l.Dropped
-	t.Dead -= min(t.Dead, l.Retried+l.Dropped)
-	return nil
 }

@@ -1,5 +1,5 @@
 // Package query reads events back: pages in time order, the live tail, SQL, the
-// registry as a table, dead letters, and the proof that nothing is missing.
+// registry as a table, and dead letters. It changes nothing.
 //
 // # Model
 //
@@ -28,11 +28,10 @@
 // # Who is authoritative
 //
 // The registry says which shards may overlap a time range. The frames' headers
-// say how many rows each position must have brought. ClickHouse says what is
-// stored. Verify compares them and believes none alone.
+// say which frames lie above the heads. ClickHouse says what is stored.
 //
 // # Failures
 //
-// What the caller got wrong wraps ErrRequest. A page that had to leave fresh
+// What the caller got wrong wraps schemas.ErrRequest. A page that had to leave fresh
 // frames out says so in its notes. Every call ends with its context.
 package query

@@ -3,12 +3,11 @@ package query
 import (
 	"errors"
 	"fmt"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 var (
-	// ErrRequest: the request cannot be answered as it is; the text says what to
-	// change. Nothing was read.
-	ErrRequest = errors.New("bad request")
 	// ErrCursor: the cursor was not made by this query, or was changed.
 	ErrCursor = errors.New("bad cursor")
 	// ErrPosition: a tail's position cannot be read.
@@ -18,4 +17,4 @@ var (
 )
 
 // joinRequest makes an error the request's fault.
-func joinRequest(err error) error { return fmt.Errorf("%w: %w", ErrRequest, err) }
+func joinRequest(err error) error { return fmt.Errorf("%w: %w", schemas.ErrRequest, err) }

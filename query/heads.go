@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -74,12 +75,12 @@ func (c *headCache) all(keys []tables.ShardKey, now time.Time, age time.Duration
 
 // moved are the shards whose last frame is another one than remembered; of the
 // others into gets what ClickHouse has.
-func (c *headCache) moved(keys []tables.ShardKey, tails map[schemas.Shard]tail, now time.Time, into map[schemas.Shard]tables.Stored) (moved []tables.ShardKey) {
+func (c *headCache) moved(keys []tables.ShardKey, tails map[schemas.Shard]streams.Tail, now time.Time, into map[schemas.Shard]tables.Stored) (moved []tables.ShardKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range keys {
 		h := c.seen[k.Shard]
-		if t := tails[k.Shard]; h.whole && now.Sub(h.asked) <= HeadStaleness && t.seq == h.tailSeq && t.Pos == h.Head {
+		if t := tails[k.Shard]; h.whole && now.Sub(h.asked) <= HeadStaleness && t.Seq == h.tailSeq && t.Pos == h.Head {
 			into[k.Shard] = h.Stored
 		} else {
 			moved = append(moved, k)
@@ -89,7 +90,7 @@ func (c *headCache) moved(keys []tables.ShardKey, tails map[schemas.Shard]tail, 
 }
 
 // remember keeps what ClickHouse said of shards, those without rows too.
-func (c *headCache) remember(keys []tables.ShardKey, stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]tail, asked time.Time) {
+func (c *headCache) remember(keys []tables.ShardKey, stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seen == nil || len(c.seen)+len(keys) > maxHeads {
@@ -98,16 +99,16 @@ func (c *headCache) remember(keys []tables.ShardKey, stored map[schemas.Shard]ta
 	for _, k := range keys {
 		s, t, h := stored[k.Shard], tails[k.Shard], c.seen[k.Shard]
 		if !asked.Before(h.raised) {
-			c.seen[k.Shard] = seenHead{s, t.Pos > 0 && t.Pos == s.Head, t.seq, asked, h.floor, h.raised}
+			c.seen[k.Shard] = seenHead{s, t.Pos > 0 && t.Pos == s.Head, t.Seq, asked, h.floor, h.raised}
 		}
 	}
 }
 
 // headsOf is what ClickHouse has of shards, and their last frames in SHARDS, asked for
 // when it says.
-func (r *Reader) headsOf(ctx context.Context, p *plan, keys []tables.ShardKey, subjects []string) (stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]tail, asked time.Time, err error) {
+func (r *Reader) headsOf(ctx context.Context, p *plan, keys []tables.ShardKey, subjects []string) (stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time, err error) {
 	now := time.Now()
-	tails = map[schemas.Shard]tail{}
+	tails = map[schemas.Shard]streams.Tail{}
 	age := standingAge
 	if p.ahead {
 		age = headsAge

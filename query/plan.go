@@ -38,7 +38,7 @@ type plan struct {
 func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
 	p := &plan{limit: cmp.Or(req.Limit, DefaultLimit), asc: req.Ascending, now: time.Now().UnixNano()}
 	if p.limit < 1 || p.limit > MaxLimit {
-		return nil, fmt.Errorf("%w: limit is %d, it must be 1 to %d", ErrRequest, req.Limit, MaxLimit)
+		return nil, fmt.Errorf("%w: limit is %d, it must be 1 to %d", schemas.ErrRequest, req.Limit, MaxLimit)
 	}
 	var err error
 	if err = p.setRange(req.From, req.To); err != nil {
@@ -98,16 +98,16 @@ func (p *plan) setRange(from, to time.Time) error {
 	var err error
 	if !from.IsZero() {
 		if p.from, err = schemas.UnixNs(from); err != nil {
-			return fmt.Errorf("%w: from: %w", ErrRequest, err)
+			return fmt.Errorf("%w: from: %w", schemas.ErrRequest, err)
 		}
 	}
 	if !to.IsZero() {
 		if p.to, err = schemas.UnixNs(to); err != nil {
-			return fmt.Errorf("%w: to: %w", ErrRequest, err)
+			return fmt.Errorf("%w: to: %w", schemas.ErrRequest, err)
 		}
 	}
 	if p.from > p.to {
-		return fmt.Errorf("%w: from (%s) lies after to (%s)", ErrRequest, from.UTC().Format(time.RFC3339Nano), to.UTC().Format(time.RFC3339Nano))
+		return fmt.Errorf("%w: from (%s) lies after to (%s)", schemas.ErrRequest, from.UTC().Format(time.RFC3339Nano), to.UTC().Format(time.RFC3339Nano))
 	}
 	return nil
 }

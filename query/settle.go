@@ -3,6 +3,8 @@ package query
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -67,11 +69,11 @@ func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.S
 	pause := settlePoll
 	tick := time.NewTimer(pause)
 	defer tick.Stop()
-	var tails []tail // once everything is routed: what comes later is not waited for
+	var tails []streams.Tail // once everything is routed: what comes later is not waited for
 	for asked := (time.Time{}); ; {
 		if waits && time.Since(asked) > waitingEvery {
 			asked = time.Now()
-			r.sayWaiting(topics)
+			streams.SayWaiting(r.js, topics...)
 		}
 		if tails == nil {
 			if pending, err = r.unrouted(ctx, topics, upTo); err != nil {
@@ -79,11 +81,11 @@ func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.S
 			}
 			if pending == 0 {
 				for _, t := range topics {
-					more, err := r.tails(ctx, schemas.ShardsFilter(t), nil)
+					more, err := streams.Tails(ctx, r.js, t, nil)
 					if err != nil {
 						return 0, err
 					}
-					tails = append(tails, more...)
+					tails = slices.AppendSeq(tails, maps.Values(more))
 				}
 			}
 		}
@@ -109,15 +111,6 @@ func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.S
 // counts.
 const waitingEvery = time.Second
 
-// sayWaiting tells sinks that a reader waits until SQL has what the topics were given, so
-// that they do not take the time that sql_fresh allows. What becomes of it does not
-// matter: without it the reader waits for longer.
-func (r *Reader) sayWaiting(topics []string) {
-	for _, t := range topics {
-		_ = r.js.Conn().Publish(schemas.WaitingSubject(t), nil)
-	}
-}
-
 // unrouted counts the events some topics have in EVENTS up to a fence that no
 // router dealt with yet.
 func (r *Reader) unrouted(ctx context.Context, topics []string, upTo schemas.Source) (uint64, error) {
@@ -127,21 +120,21 @@ func (r *Reader) unrouted(ctx context.Context, topics []string, upTo schemas.Sou
 		if err != nil {
 			return 0, err
 		}
-		routed, err := r.checkpoints(ctx, t.Name)
+		routed, err := streams.Checkpoints(ctx, r.js, t.Name)
 		if err != nil {
 			return 0, err
 		}
-		more, err := r.waiting(ctx, t.Name, t.Lanes, routed, nil, upTo)
+		more, err := streams.Unrouted(ctx, r.js, t.Name, t.Lanes, routed, nil, upTo)
 		if err != nil {
 			return 0, err
 		}
 		if more == 0 { // by the numbers of checkpoints, which EVENTS may not fit
-			misfits, err := r.misfits(ctx, t.Name, routed)
+			misfits, err := streams.Misfits(ctx, r.js, t.Name, routed)
 			if err != nil {
 				return 0, err
 			}
 			if len(misfits) > 0 {
-				if more, err = r.waiting(ctx, t.Name, t.Lanes, routed, misfits, upTo); err != nil {
+				if more, err = streams.Unrouted(ctx, r.js, t.Name, t.Lanes, routed, misfits, upTo); err != nil {
 					return 0, err
 				}
 			}
@@ -153,29 +146,29 @@ func (r *Reader) unrouted(ctx context.Context, topics []string, upTo schemas.Sou
 
 // unstored keeps the tails that are not stored yet and bounds their rows from
 // above: a shard of which nothing is known counts whole.
-func (r *Reader) unstored(ctx context.Context, tails []tail) (n uint64, left []tail, err error) {
+func (r *Reader) unstored(ctx context.Context, tails []streams.Tail) (n uint64, left []streams.Tail, err error) {
 	heads, floors := map[string]map[schemas.Shard]uint64{}, map[string]map[schemas.Shard]uint64{}
 	for _, t := range tails {
-		if heads[t.topic] == nil {
-			if heads[t.topic], err = r.db.Heads(ctx, t.topic); err != nil {
+		if heads[t.Ref.Topic] == nil {
+			if heads[t.Ref.Topic], err = r.db.Heads(ctx, t.Ref.Topic); err != nil {
 				return 0, nil, err
 			}
 		}
-		head := heads[t.topic][t.shard]
+		head := heads[t.Ref.Topic][t.Ref.ID]
 		if head >= t.Pos {
 			continue
 		}
-		if floors[t.topic] == nil { // one read for all, there may be hundreds
-			entries, err := r.reg.Shards(ctx, t.topic, 0)
+		if floors[t.Ref.Topic] == nil { // one read for all, there may be hundreds
+			entries, err := r.reg.Shards(ctx, t.Ref.Topic, 0)
 			if err != nil {
 				return 0, nil, err
 			}
-			floors[t.topic] = make(map[schemas.Shard]uint64, len(entries))
+			floors[t.Ref.Topic] = make(map[schemas.Shard]uint64, len(entries))
 			for i := range entries {
-				floors[t.topic][entries[i].ID] = entries[i].Floor
+				floors[t.Ref.Topic][entries[i].ID] = entries[i].Floor
 			}
 		}
-		if max(head, floors[t.topic][t.shard]) < t.Pos {
+		if max(head, floors[t.Ref.Topic][t.Ref.ID]) < t.Pos {
 			left = append(left, t)
 			n += t.ShardRows * (t.Pos - head) / t.Pos
 		}

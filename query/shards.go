@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // ShardRow is a shard as the registry, its last frame and ClickHouse have it.
@@ -60,7 +61,7 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 		if err != nil {
 			return nil, err
 		}
-		tails, err := r.tailsByShard(ctx, t.Name, func(error) {}) // verify names what is odd
+		tails, err := streams.Tails(ctx, r.js, t.Name, func(error) {}) // verify names what is odd
 		if err != nil {
 			return nil, err
 		}
@@ -88,13 +89,4 @@ func (r *Reader) topics(ctx context.Context, name string) ([]schemas.Topic, erro
 	}
 	t, err := r.topic(ctx, name)
 	return []schemas.Topic{t}, err
-}
-
-func (r *Reader) tailsByShard(ctx context.Context, topic string, odd func(error)) (map[schemas.Shard]tail, error) {
-	tails, err := r.tails(ctx, schemas.ShardsFilter(topic), odd)
-	out := make(map[schemas.Shard]tail, len(tails))
-	for _, t := range tails {
-		out[t.shard] = t
-	}
-	return out, err
 }

@@ -10,23 +10,6 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// Tail is a shard's last frame, by its headers.
-type Tail struct {
-	schemas.Placed
-	// Seq is its sequence in SHARDS.
-	Seq uint64
-}
-
-// Tails reads the last frame of each shard of a topic.
-func (r *Reader) Tails(ctx context.Context, topic string) (map[schemas.Shard]Tail, error) {
-	tails, err := r.tailsByShard(ctx, topic, nil)
-	out := make(map[schemas.Shard]Tail, len(tails))
-	for id, t := range tails {
-		out[id] = Tail{t.Placed, t.seq}
-	}
-	return out, err
-}
-
 // FreshCondition is a statement over one Fresh block of a topic's schema version:
 // the numbers of the rows, from 0, for which cond is true, a UInt64 each. cond may
 // name every column of the table; shard and pos are those given.

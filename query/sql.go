@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -43,16 +44,16 @@ var formatRule = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
 // it. The server refuses everything that writes.
 func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error) {
 	if req.SQL == "" {
-		return nil, fmt.Errorf("%w: the statement is empty", ErrRequest)
+		return nil, fmt.Errorf("%w: the statement is empty", schemas.ErrRequest)
 	}
 	if verb := writes(req.SQL); verb != "" {
-		return nil, fmt.Errorf("%w: SQL here only reads, and this is %s; events come in by `almanac send` or a producer, topics and fields by `almanac topics apply`", ErrRequest, verb)
+		return nil, fmt.Errorf("%w: SQL here only reads, and this is %s; events come in by `almanac send` or a producer, topics and fields by `almanac topics apply`", schemas.ErrRequest, verb)
 	}
 	if req.Format == "" {
 		req.Format = "JSONEachRow"
 	}
 	if !formatRule.MatchString(req.Format) {
-		return nil, fmt.Errorf("%w: %q is not a format's name", ErrRequest, req.Format)
+		return nil, fmt.Errorf("%w: %q is not a format's name", schemas.ErrRequest, req.Format)
 	}
 	if req.MaxTime == 0 {
 		req.MaxTime = DefaultSQLTime
@@ -80,7 +81,7 @@ func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error)
 	// or no time for it.
 	var refused *tables.Error
 	if errors.As(err, &refused) && (refused.Unwrap() == nil || errors.Is(err, tables.ErrNoTable)) {
-		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 	}
 	return body, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // standing is how far each lane of a topic was routed at some time. It may be old:
@@ -61,7 +62,7 @@ func (d *directory) stands(topic string, now time.Time) *standing {
 // stand reads a standing.
 func (r *Reader) stand(ctx context.Context, topic string) (*standing, error) {
 	epoch := r.dir.epoch()
-	checkpoints, err := r.checkpoints(ctx, topic)
+	checkpoints, err := streams.Checkpoints(ctx, r.js, topic)
 	return &standing{checkpoints, time.Now(), epoch}, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -72,9 +73,9 @@ func TestStands(t *testing.T) {
 func TestHeadCache(t *testing.T) {
 	var c headCache
 	keys := []tables.ShardKey{{Month: 202611, Shard: 1}, {Month: 202611, Shard: 2}, {Month: 202611, Shard: 3}}
-	last := func(pos, seq uint64) tail { return tail{Placed: schemas.Placed{Pos: pos}, seq: seq} }
+	last := func(pos, seq uint64) streams.Tail { return streams.Tail{Placed: schemas.Placed{Pos: pos}, Seq: seq} }
 	now := time.Now()
-	c.remember(keys[:2], map[schemas.Shard]tables.Stored{1: {Rows: 10, Head: 4}}, map[schemas.Shard]tail{1: last(4, 40), 2: last(2, 20)}, now)
+	c.remember(keys[:2], map[schemas.Shard]tables.Stored{1: {Rows: 10, Head: 4}}, map[schemas.Shard]streams.Tail{1: last(4, 40), 2: last(2, 20)}, now)
 	if _, ok := c.all(keys, now, time.Hour, false); ok {
 		t.Error("a shard that was never asked about is known")
 	}
@@ -88,11 +89,11 @@ func TestHeadCache(t *testing.T) {
 		t.Error("a shard without rows counts as stored up to its last frame")
 	}
 	into := map[schemas.Shard]tables.Stored{}
-	moved := c.moved(keys[:2], map[schemas.Shard]tail{1: last(4, 40), 2: last(2, 20)}, now, into)
+	moved := c.moved(keys[:2], map[schemas.Shard]streams.Tail{1: last(4, 40), 2: last(2, 20)}, now, into)
 	if len(moved) != 1 || moved[0].Shard != 2 || into[1].Head != 4 {
 		t.Errorf("moved are %v, and %v not", moved, into)
 	}
-	if moved := c.moved(keys[:1], map[schemas.Shard]tail{1: last(5, 50)}, now, into); len(moved) != 1 {
+	if moved := c.moved(keys[:1], map[schemas.Shard]streams.Tail{1: last(5, 50)}, now, into); len(moved) != 1 {
 		t.Error("a shard with another last frame did not move")
 	}
 }
@@ -105,7 +106,7 @@ func TestWholeUpToBesideFollow(t *testing.T) {
 	f := d.feed(schemas.StreamShards, "app")
 	f.next, f.ended = 1, time.Now()
 	subject := schemas.ShardSubject("app", 202611, 7)
-	last := tail{Placed: schemas.Placed{Pos: 1}, subject: subject, topic: "app", month: 202611, shard: 7, seq: 10}
+	last := streams.Tail{Placed: schemas.Placed{Pos: 1}, Ref: streams.ShardRef{Topic: "app", Month: 202611, ID: 7}, Seq: 10}
 	asked := time.Now()
 	if err := f.take(placedMessage(2, 200, "")); err != nil { // seq 20, read ahead
 		t.Fatal(err)

@@ -77,7 +77,7 @@ func (r *Reader) Tally(ctx context.Context, req TallyRequest) (*Tally, error) {
 		return nil, err
 	}
 	if req.Step < 0 {
-		return nil, fmt.Errorf("%w: a step of %s is none", ErrRequest, req.Step)
+		return nil, fmt.Errorf("%w: a step of %s is none", schemas.ErrRequest, req.Step)
 	}
 	w, err := r.begin(ctx, p)
 	if err != nil {
@@ -121,5 +121,5 @@ func tallyColumn(t *schemas.Topic, name string) (string, error) {
 	if name == "" || slices.Contains(names, name) {
 		return name, nil
 	}
-	return "", fmt.Errorf("%w: cannot split by %q; it must be one of %s", ErrRequest, name, strings.Join(names, ", "))
+	return "", fmt.Errorf("%w: cannot split by %q; it must be one of %s", schemas.ErrRequest, name, strings.Join(names, ", "))
 }

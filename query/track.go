@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // track is the headings of one lane of EVENTS, or of one shard of SHARDS, from
@@ -21,8 +22,8 @@ type track struct {
 	nth      uint64
 	inStep   bool // whatever its feed read since is in it too
 	headings []heading
-	last     *tail  // in SHARDS: the last frame or mark seen
-	other    uint64 // sequence of the last message that is no frame, such as bare JSON
+	last     *streams.Tail // in SHARDS: the last frame or mark seen
+	other    uint64        // sequence of the last message that is no frame, such as bare JSON
 	used     time.Time
 	// Headings up to marked go when a mark is set the next time: a query that began
 	// before may still need them.
@@ -64,9 +65,9 @@ func (t *track) add(m *message) error {
 		return nil
 	}
 	if t.stream == schemas.StreamShards {
-		last := tail{Placed: placed, subject: m.subject, seq: m.seq}
+		last := streams.Tail{Placed: placed, Seq: m.seq}
 		var err error
-		if last.topic, last.month, last.shard, err = schemas.ParseShardSubject(m.subject); err != nil {
+		if last.Ref.Topic, last.Ref.Month, last.Ref.ID, err = schemas.ParseShardSubject(m.subject); err != nil {
 			return nil
 		}
 		if t.last != nil && placed.Pos <= t.last.Pos && placed.Cleared == "" {

@@ -73,10 +73,10 @@ func (w *walk) frames(ctx context.Context, parts []part) ([]due, error) {
 		if s.tail == nil {
 			continue
 		}
-		t, head := f.track(s.tail.subject), s.stored.Head
+		t, head := f.track(s.tail.Ref.Subject()), s.stored.Head
 		g.Go(func() error {
 			if !t.inStep || t.from > head+1 || t.last == nil || t.last.Pos < s.tail.Pos {
-				seq, err := streams.FrameBefore(gctx, w.r.js, s.tail.subject, head+1, s.tail.Pos, s.tail.seq)
+				seq, err := streams.FrameBefore(gctx, w.r.js, s.tail.Ref.Subject(), head+1, s.tail.Pos, s.tail.Seq)
 				if err != nil {
 					return err
 				}
@@ -130,7 +130,7 @@ func (w *walk) scan(ctx context.Context, at place, from, floor uint64) (out []du
 // lastFrames reads the last frames of open shards: from their tracks, brought to
 // the end by one request, or, where there is no track, from the stream, asked when it
 // says.
-func (r *Reader) lastFrames(ctx context.Context, p *plan, subjects []string, into map[schemas.Shard]tail) (asked time.Time, err error) {
+func (r *Reader) lastFrames(ctx context.Context, p *plan, subjects []string, into map[schemas.Shard]streams.Tail) (asked time.Time, err error) {
 	f := r.dir.feed(schemas.StreamShards, p.topic.Name)
 	err = f.advance(ctx, r, p.standing.read)
 	if held := f.hold(ctx); held != nil {
@@ -139,7 +139,7 @@ func (r *Reader) lastFrames(ctx context.Context, p *plan, subjects []string, int
 	var cold []string
 	for _, s := range subjects {
 		if t := f.tracks[s]; t != nil && t.inStep && t.last != nil {
-			into[t.last.shard] = *t.last
+			into[t.last.Ref.ID] = *t.last
 		} else {
 			cold = append(cold, s)
 		}
@@ -153,20 +153,20 @@ func (r *Reader) lastFrames(ctx context.Context, p *plan, subjects []string, int
 
 // wholeUpTo hears the last frame, as it was after asked, of a shard that is stored
 // whole, so that its track begins behind it.
-func (r *Reader) wholeUpTo(last *tail, asked time.Time) {
-	f := r.dir.feed(schemas.StreamShards, last.topic)
+func (r *Reader) wholeUpTo(last *streams.Tail, asked time.Time) {
+	f := r.dir.feed(schemas.StreamShards, last.Ref.Topic)
 	select {
 	case f.turn <- struct{}{}:
 	default:
 		return
 	}
 	defer f.release()
-	t := f.tracks[last.subject]
+	t := f.tracks[last.Ref.Subject()]
 	// What the feed read later is not in the tail.
 	if f.next == 0 || f.ended.After(asked) || len(f.tracks) >= maxTracks || t != nil && t.inStep {
 		return
 	}
-	t = f.track(last.subject)
-	t.begin(last.Pos+1, last.seq+1)
+	t = f.track(last.Ref.Subject())
+	t.begin(last.Pos+1, last.Seq+1)
 	t.last, t.inStep, t.used = last, true, time.Now()
 }

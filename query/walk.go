@@ -49,7 +49,7 @@ type part struct {
 	// the registry is asked: it is stored whole.
 	stored tables.Stored
 	// tail is the shard's last frame in SHARDS, when that is above the head.
-	tail *tail
+	tail *streams.Tail
 }
 
 func (s *part) key() tables.ShardKey { return tables.ShardKey{Month: s.Month, Shard: s.ID} }
@@ -178,7 +178,7 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 
 // complete adds the head and the last frame of a shard that is not closed, and
 // its exact range where all of it is stored.
-func (s *part) complete(stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]tail) {
+func (s *part) complete(stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]streams.Tail) {
 	s.stored = stored[s.ID]
 	s.stored.Head = max(s.stored.Head, s.Floor)
 	if last, ok := tails[s.ID]; ok {
@@ -192,15 +192,11 @@ func (s *part) complete(stored map[schemas.Shard]tables.Stored, tails map[schema
 }
 
 // lastInStream reads the last frames of shards' subjects.
-func (r *Reader) lastInStream(ctx context.Context, subjects []string, into map[schemas.Shard]tail) error {
+func (r *Reader) lastInStream(ctx context.Context, subjects []string, into map[schemas.Shard]streams.Tail) error {
 	err := streams.LatestOf(ctx, r.js, schemas.StreamShards, subjects, func(msg *streams.Message) error {
-		t := tail{subject: msg.Subject, seq: msg.Sequence}
-		var err error
-		if t.topic, t.month, t.shard, err = schemas.ParseShardSubject(msg.Subject); err == nil {
-			t.Placed, err = schemas.ParsePlaced(msg.Header)
-		}
+		t, err := streams.TailOf(msg)
 		if err == nil { // what is not a frame is not a tail; verify names it
-			into[t.shard] = t
+			into[t.Ref.ID] = t
 		}
 		return nil
 	})

@@ -71,7 +71,7 @@
 //
 // # Failures
 //
-// What the caller got wrong wraps query.ErrRequest. A position that is in neither
+// What the caller got wrong wraps schemas.ErrRequest. A position that is in neither
 // source is ErrLost with the range. A cursor that another run moved is
 // registry.ErrConflict. All buffers are bounded in bytes (see maxAhead); a merge
 // that would need more is ErrTooWide. Every wait ends with the context.

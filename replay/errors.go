@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 var (
@@ -32,5 +32,5 @@ func refuse(kind error, format string, a ...any) error {
 	if kind != nil {
 		err = fmt.Errorf("%w: %w", kind, err)
 	}
-	return fmt.Errorf("%w: %w", query.ErrRequest, err)
+	return fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 }

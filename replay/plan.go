@@ -32,7 +32,7 @@ func (j *Job) shards(ctx context.Context) ([]*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	tails, err := j.r.cfg.Reader.Tails(ctx, j.topic.Name)
+	tails, err := streams.Tails(ctx, j.r.js, j.topic.Name, nil)
 	if err != nil {
 		return nil, err
 	}

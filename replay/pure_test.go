@@ -7,7 +7,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -51,7 +50,7 @@ func TestSeam(t *testing.T) {
 			t.Fatalf("inserts %v, SHARDS from %d, next %d: %v", ends, first, next, err)
 		case err == nil && (!atEnd || seam < first-1 || seam > head):
 			t.Fatalf("inserts %v, SHARDS from %d, next %d: seam at %d", ends, first, next, seam)
-		case err != nil && !errors.Is(err, ErrPurged) && !errors.Is(err, query.ErrRequest):
+		case err != nil && !errors.Is(err, ErrPurged) && !errors.Is(err, schemas.ErrRequest):
 			t.Fatal(err)
 		}
 		// Rows that neither side has are an error, unless they are gone on purpose.
@@ -191,7 +190,7 @@ func TestTargets(t *testing.T) {
 		}
 	}
 	for _, into := range []string{"events.app.2026-01.0", "shards.x", "routed.a", "dead.app", "$KV.registry.x", "$JS.API.INFO", "_INBOX.x", "a.*", "a.>", ">", "*", "a..b", ".a", "a.", "a b.c", "No", "leases"} {
-		if k, err := kindOf(into); !errors.Is(err, ErrTarget) || !errors.Is(err, query.ErrRequest) {
+		if k, err := kindOf(into); !errors.Is(err, ErrTarget) || !errors.Is(err, schemas.ErrRequest) {
 			t.Errorf("%q is taken as %q: %v", into, k, err)
 		}
 	}

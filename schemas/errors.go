@@ -2,6 +2,10 @@ package schemas
 
 import "errors"
 
+// ErrRequest: what was asked for cannot be answered or done as it is; the text says
+// what to change. Nothing was read or changed.
+var ErrRequest = errors.New("bad request")
+
 // Why an event is refused. Nothing of a refused event is stored; the caller is
 // told (Publish) or the refusal is counted by cause (Log).
 var (

@@ -43,6 +43,15 @@ func HasFrameHeaders(h nats.Header) bool {
 	return false
 }
 
+// EventsOf is how many events a message stands for by its rows header; one
+// without is one event.
+func EventsOf(h nats.Header) int {
+	if n, err := strconv.Atoi(h.Get(HeaderRows)); err == nil && n > 0 {
+		return n
+	}
+	return 1
+}
+
 // IsBlank says whether a message of EVENTS stands for nothing. One with a payload
 // never does, whatever it claims.
 func IsBlank(h nats.Header, data []byte) bool {

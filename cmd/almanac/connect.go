@@ -128,21 +128,31 @@ func openRegistry(ctx context.Context, s *settings, d endpoints) (*session, erro
 
 // open connects to both servers and makes a reader over them.
 func open(ctx context.Context, s *settings) (*session, *query.Reader, error) {
-	d, err := findEndpoints(s, true)
+	c, err := openServers(ctx, s)
 	if err != nil {
 		return nil, nil, err
+	}
+	r, err := query.New(c.nc, c.reg, c.db)
+	if err != nil {
+		return nil, nil, errors.Join(err, c.Close())
+	}
+	return c, r, nil
+}
+
+// openServers connects to NATS and ClickHouse of a running Almanac.
+func openServers(ctx context.Context, s *settings) (*session, error) {
+	d, err := findEndpoints(s, true)
+	if err != nil {
+		return nil, err
 	}
 	c, err := openRegistry(ctx, s, d)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if c.db, err = openTables(d); err == nil {
-		var r *query.Reader
-		if r, err = query.New(c.nc, c.reg, c.db); err == nil {
-			return c, r, nil
-		}
+	if c.db, err = openTables(d); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
-	return nil, nil, errors.Join(err, c.Close())
+	return c, nil
 }
 
 // tellTarget prints where a verb that changes or removes something is about to do it.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) eraseCommand() *cobra.Command {
@@ -159,7 +159,7 @@ func (a *app) erase(ctx context.Context, cmd *cobra.Command, args []string) erro
 
 // badErasure makes what was asked wrongly an error of usage.
 func badErasure(err error) error {
-	if errors.Is(err, erasure.ErrRequest) || errors.Is(err, query.ErrRequest) {
+	if errors.Is(err, erasure.ErrRequest) || errors.Is(err, schemas.ErrRequest) {
 		return usageError{err}
 	}
 	return err

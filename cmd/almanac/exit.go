@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -61,7 +60,7 @@ func exitCode(err error, by os.Signal) int {
 		return exitHung
 	case errors.As(err, new(configError)), errors.Is(err, embedded.ErrNotLoopback), errors.Is(err, tables.ErrDSN):
 		return exitConfig
-	case errors.As(err, new(usageError)), errors.Is(err, query.ErrRequest), errors.As(err, new(*filter.Error)),
+	case errors.As(err, new(usageError)), errors.Is(err, schemas.ErrRequest), errors.As(err, new(*filter.Error)),
 		errors.Is(err, schemas.ErrTopicName), errors.Is(err, schemas.ErrUnknownTopic), errors.Is(err, schemas.ErrTopic), errors.Is(err, schemas.ErrTopicChange):
 		return exitUsage
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
-	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/maintenance/verify"
 )
 
 // faultyReadsEnv set to "all" runs every reader with every fault; make faults does.
@@ -181,7 +181,7 @@ func TestReadersAreCompleteOrFail(t *testing.T) {
 	sink.stop(syscall.SIGTERM)
 	b.ok(users(each), "send", "app", "-q", "--format", "ndjson")
 	embeddedtest.Eventually(t, patience, func() error {
-		rep, routed := decoded[query.Report](b, "verify", "-o", "json"), uint64(0)
+		rep, routed := decoded[verify.Report](b, "verify", "-o", "json"), uint64(0)
 		for _, s := range rep.Topics[0].Shards {
 			routed += s.Routed
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/query"
 )
 
@@ -27,10 +28,10 @@ func lines(n int) string {
 }
 
 // settled waits until verify says that nothing is on its way, and returns it.
-func (b *box) settled(accepted uint64) (rep query.Report) {
+func (b *box) settled(accepted uint64) (rep verify.Report) {
 	b.t.Helper()
 	embeddedtest.Eventually(b.t, patience, func() error {
-		rep = decoded[query.Report](b, "verify", "-o", "json")
+		rep = decoded[verify.Report](b, "verify", "-o", "json")
 		if rep.Pending != 0 || rep.Accepted < accepted {
 			return fmt.Errorf("%d accepted, %d pending", rep.Accepted, rep.Pending)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/maintenance/repair"
-	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
@@ -47,7 +47,7 @@ type repaired struct {
 	Notes   []string        `json:"notes,omitempty"`
 	// Lost is what is still missing afterwards, or would be.
 	Lost   []repair.Action `json:"lost,omitempty"`
-	Verify *query.Report   `json:"verify,omitempty"`
+	Verify *verify.Report  `json:"verify,omitempty"`
 }
 
 func (a *app) repair(ctx context.Context, cmd *cobra.Command, args []string) error {
@@ -78,9 +78,9 @@ func (a *app) repair(ctx context.Context, cmd *cobra.Command, args []string) err
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	reader, err := query.New(c.nc, c.reg, c.db)
+	v, err := verify.New(c.nc, c.reg, c.db)
 	if err == nil {
-		out.Verify, err = reader.Verify(ctx, optional(args))
+		out.Verify, err = v.Run(ctx, optional(args))
 	}
 	if err != nil {
 		return errors.Join(failed, err)

@@ -6,7 +6,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/maintenance/verify"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -32,12 +32,16 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 	if err != nil {
 		return err
 	}
-	c, r, err := open(ctx, s)
+	c, err := openServers(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	rep, err := r.Verify(ctx, optional(args))
+	v, err := verify.New(c.nc, c.reg, c.db)
+	if err != nil {
+		return err
+	}
+	rep, err := v.Run(ctx, optional(args))
 	if err != nil {
 		return err
 	}
@@ -45,7 +49,7 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 	case asJSON:
 		err = a.printJSON(rep)
 	case asNDJSON:
-		err = printLines(a, []*query.Report{rep})
+		err = printLines(a, []*verify.Report{rep})
 	default:
 		err = a.printReport(rep)
 	}
@@ -73,7 +77,7 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 	return nil
 }
 
-func (a *app) printReport(rep *query.Report) error {
+func (a *app) printReport(rep *verify.Report) error {
 	columns := []string{"shards", "accepted", "stored", "pending", "dead", "missing", "doubled"}
 	if rep.Dropped > 0 {
 		columns = append(columns, "dropped")
@@ -86,7 +90,7 @@ func (a *app) printReport(rep *query.Report) error {
 	}
 	t := newTable(append([]string{"topic"}, columns...)...)
 	numbers(t, columns...)
-	row := func(topic string, shards any, n query.Totals) {
+	row := func(topic string, shards any, n verify.Totals) {
 		r := table.Row{topic, shards, n.Accepted, n.Stored, n.Pending, n.Dead, n.Missing, n.Doubled}
 		if rep.Dropped > 0 {
 			r = append(r, n.Dropped)

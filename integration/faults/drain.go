@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -30,7 +30,7 @@ func (h *House) Heal() {
 }
 
 // Drain stops the producers, waits until all they wrote is answered, and until all that was accepted is stored.
-func (h *House) Drain(within time.Duration) *query.Report {
+func (h *House) Drain(within time.Duration) *verify.Report {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), within)
 	defer cancel()
@@ -46,9 +46,9 @@ func (h *House) Drain(within time.Duration) *query.Report {
 }
 
 // Settled waits until nothing is pending, and returns what verify says then.
-func (h *House) Settled(ctx context.Context) *query.Report {
+func (h *House) Settled(ctx context.Context) *verify.Report {
 	h.t.Helper()
-	var last *query.Report
+	var last *verify.Report
 	err := until(ctx, time.Hour, 200*time.Millisecond, func(ctx context.Context) error {
 		rep, err := h.Verify(ctx)
 		if err != nil {
@@ -67,7 +67,7 @@ func (h *House) Settled(ctx context.Context) *query.Report {
 }
 
 // Verify is what `almanac verify` says.
-func (h *House) Verify(ctx context.Context) (*query.Report, error) {
+func (h *House) Verify(ctx context.Context) (*verify.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	reg, err := registry.Open(ctx, h.NC)
@@ -79,11 +79,11 @@ func (h *House) Verify(ctx context.Context) (*query.Report, error) {
 		return nil, err
 	}
 	defer func() { _ = db.Close() }()
-	r, err := query.New(h.NC, reg, db)
+	v, err := verify.New(h.NC, reg, db)
 	if err != nil {
 		return nil, err
 	}
-	return r.Verify(ctx, "")
+	return v.Run(ctx, "")
 }
 
 // Prove heals, drains and checks: the end of every test.

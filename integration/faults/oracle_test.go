@@ -11,7 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -107,7 +107,7 @@ func (h *House) exec(t *testing.T, format string, a ...any) {
 }
 
 // alarm asks both, and fails when one of them is content.
-func (h *House) alarm(t *testing.T) (*Verdict, *query.Report) {
+func (h *House) alarm(t *testing.T) (*Verdict, *verify.Report) {
 	t.Helper()
 	v, err := h.Check(t.Context())
 	if err != nil {

@@ -97,12 +97,12 @@ func (d *Desk) Settle(ctx context.Context, q Request, f func(Outcome) error) err
 	if !q.Drop {
 		if topic, err = d.reg.Topic(ctx, q.Topic); err != nil {
 			if schemas.Reason(err) != "" {
-				err = fmt.Errorf("%w: %w", query.ErrRequest, err)
+				err = fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 			}
 			return err
 		}
 	} else if err := schemas.ValidateTopicName(q.Topic); err != nil && q.Topic != schemas.NoTopic {
-		return fmt.Errorf("%w: %w", query.ErrRequest, err)
+		return fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 	}
 	info, err := streams.Info(ctx, d.js, schemas.StreamShards)
 	if err != nil {
@@ -130,7 +130,7 @@ func (d *Desk) Settle(ctx context.Context, q Request, f func(Outcome) error) err
 		}
 	}
 	if q.Seq > 0 && !found {
-		return fmt.Errorf("%w: %w: %d of topic %q; `almanac dead ls %s` lists them", query.ErrRequest, query.ErrNoDeadLetter, q.Seq, q.Topic, q.Topic)
+		return fmt.Errorf("%w: %w: %d of topic %q; `almanac dead ls %s` lists them", schemas.ErrRequest, query.ErrNoDeadLetter, q.Seq, q.Topic, q.Topic)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (d *Desk) gather(ctx context.Context, q Request, from, upTo uint64) (batch 
 			}
 			next = msg.Sequence + 1
 			l := letter{header: msg.Header, data: msg.Data, at: msg.Time, subject: msg.Header.Get(schemas.HeaderSourceSubject)}
-			l.Seq, l.Reason, l.Events = msg.Sequence, msg.Header.Get(schemas.HeaderReason), query.EventsOf(msg.Header)
+			l.Seq, l.Reason, l.Events = msg.Sequence, msg.Header.Get(schemas.HeaderReason), schemas.EventsOf(msg.Header)
 			if (q.Reason == "" || q.Reason == l.Reason) && (q.Seq == 0 || q.Seq == l.Seq) {
 				batch, size = append(batch, l), size+len(l.data)
 			}

@@ -40,5 +40,5 @@
 //
 // Two who settle the same topic at once: one gets registry.ErrConflict, having
 // changed nothing that the other counts. What the caller got wrong wraps
-// query.ErrRequest. Every call ends with its context.
+// schemas.ErrRequest. Every call ends with its context.
 package deadletters

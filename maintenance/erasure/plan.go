@@ -11,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -91,7 +90,7 @@ type Holding struct {
 // of an erasure.
 func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, error) {
 	events := Holding{Stream: schemas.StreamEvents}
-	err := x.cfg.Reader.Headers(ctx, schemas.StreamEvents, schemas.TopicFilter(e.Topic), 1, func(msg *streams.Message) error {
+	_, err := streams.Headers(ctx, x.js, schemas.StreamEvents, schemas.TopicFilter(e.Topic), 1, func(msg *streams.Message) error {
 		f, err := schemas.ParseFrame(msg.Header)
 		if s := inEvents(msg); !e.Means(s) || err == nil && !e.Covers(s, f.MinTs, f.MaxTs) {
 			return nil
@@ -103,13 +102,13 @@ func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, 
 	if err != nil {
 		return nil, err
 	}
-	tails, err := x.cfg.Reader.Tails(ctx, e.Topic)
+	tails, err := streams.Tails(ctx, x.js, e.Topic, nil)
 	if err != nil {
 		return nil, err
 	}
 	shards := Holding{Stream: schemas.StreamShards}
 	var ends []uint64
-	err = x.cfg.Reader.Headers(ctx, schemas.StreamShards, schemas.ShardsFilter(e.Topic), 1, func(msg *streams.Message) error {
+	_, err = streams.Headers(ctx, x.js, schemas.StreamShards, schemas.ShardsFilter(e.Topic), 1, func(msg *streams.Message) error {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Cleared != "" || !e.Covers(p.Source(), p.MinTs, p.MaxTs) {
 			return nil
@@ -206,7 +205,7 @@ func inEvents(msg *streams.Message) schemas.Source {
 	return schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}
 }
 
-func isTail(tails map[schemas.Shard]query.Tail, subject string, seq uint64) bool {
+func isTail(tails map[schemas.Shard]streams.Tail, subject string, seq uint64) bool {
 	_, _, id, err := schemas.ParseShardSubject(subject)
 	return err == nil && tails[id].Seq == seq
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/maintenance/deadletters"
-	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -314,7 +313,7 @@ func (x *Eraser) purgeDead(ctx context.Context, e *registry.Erasure, t *schemas.
 		return err
 	}
 	err = x.deadLetters(ctx, e, t, func(msg *streams.Message) error {
-		open = append(open, registry.OpenLetter{Seq: msg.Sequence, Events: uint64(query.EventsOf(msg.Header)), Drop: true})
+		open = append(open, registry.OpenLetter{Seq: msg.Sequence, Events: uint64(schemas.EventsOf(msg.Header)), Drop: true})
 		if len(open) < registry.MaxOpenLetters {
 			return nil
 		}

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -48,7 +48,7 @@ func TestCompile(t *testing.T) {
 func TestBound(t *testing.T) {
 	e := &registry.Erasure{Fence: 100, FenceTime: 5000, Bounds: map[schemas.Shard]uint64{3: 7}}
 	end := func(s schemas.Source) end {
-		return end{Tail: query.Tail{Placed: schemas.Placed{Pos: 9, SourceSeq: s.Seq, SourceTime: s.Stored}}}
+		return end{Tail: streams.Tail{Placed: schemas.Placed{Pos: 9, SourceSeq: s.Seq, SourceTime: s.Stored}}}
 	}
 	for _, c := range []struct {
 		name   string

@@ -11,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -73,7 +72,7 @@ func (x *Eraser) bounds(ctx context.Context, e *registry.Erasure) (map[schemas.S
 	if err != nil {
 		return nil, err
 	}
-	tails, err := x.cfg.Reader.Tails(ctx, e.Topic)
+	tails, err := streams.Tails(ctx, x.js, e.Topic, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +142,7 @@ func (x *Eraser) scopes(ctx context.Context, e *registry.Erasure) (map[schemas.S
 	if err != nil {
 		return nil, err
 	}
-	tails, err := x.cfg.Reader.Tails(ctx, e.Topic)
+	tails, err := streams.Tails(ctx, x.js, e.Topic, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +166,7 @@ func (x *Eraser) scopes(ctx context.Context, e *registry.Erasure) (map[schemas.S
 
 // end is a shard's last frame, by its headers, and the shard's subject.
 type end struct {
-	query.Tail
+	streams.Tail
 	subject string
 }
 

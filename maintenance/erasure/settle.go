@@ -8,6 +8,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // settle waits until everything that was accepted before the erasure was entered
@@ -50,7 +51,7 @@ func (x *Eraser) growing(ctx context.Context, topic string) (map[schemas.Shard]u
 	if err != nil {
 		return nil, err
 	}
-	tails, err := x.cfg.Reader.Tails(ctx, topic)
+	tails, err := streams.Tails(ctx, x.js, topic, nil)
 	if err != nil {
 		return nil, err
 	}

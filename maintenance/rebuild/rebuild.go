@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -83,7 +82,7 @@ func newRebuild(ctx context.Context, cfg Config, name string) (*rebuild, error) 
 	topic, err := cfg.Registry.Topic(ctx, name)
 	if err != nil {
 		if schemas.Reason(err) != "" {
-			err = fmt.Errorf("%w: %w", query.ErrRequest, err)
+			err = fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 		}
 		return nil, err
 	}
@@ -152,7 +151,7 @@ func Abort(ctx context.Context, cfg Config, topic string) error {
 		return err
 	}
 	if fresh.Frozen {
-		return fmt.Errorf("%w: the tables of %q are swapped already; run it again to end it", query.ErrRequest, topic)
+		return fmt.Errorf("%w: the tables of %q are swapped already; run it again to end it", schemas.ErrRequest, topic)
 	}
 	return errors.Join(cfg.DB.Thaw(ctx, r.topic.Name), cfg.DB.Drop(ctx, r.fresh))
 }
@@ -169,7 +168,7 @@ func Run(ctx context.Context, cfg Config, topic string, dropOld bool) (Result, e
 	case err != nil:
 		return r.res, err
 	case !old.Exists:
-		return r.res, fmt.Errorf("%w: topic %q has no table yet; there is nothing to rebuild", query.ErrRequest, topic)
+		return r.res, fmt.Errorf("%w: topic %q has no table yet; there is nothing to rebuild", schemas.ErrRequest, topic)
 	case fresh.Frozen:
 		return r.res, r.keep(ctx, dropOld)
 	}
@@ -225,7 +224,7 @@ func (r *rebuild) prepare(ctx context.Context) error {
 	known := r.columns()
 	for _, c := range cols {
 		if !slices.Contains(known, c.Name) {
-			return fmt.Errorf("%w: %w: table %s has the column %q, which would be lost; declare it (`almanac topics apply`) or drop it", query.ErrRequest, ErrColumns, r.topic.Name, c.Name)
+			return fmt.Errorf("%w: %w: table %s has the column %q, which would be lost; declare it (`almanac topics apply`) or drop it", schemas.ErrRequest, ErrColumns, r.topic.Name, c.Name)
 		}
 	}
 	return r.quiet(ctx)

@@ -1,4 +1,4 @@
-package query
+package verify
 
 import (
 	"context"
@@ -14,39 +14,6 @@ import (
 	"github.com/almanac-events/almanac/streams"
 )
 
-// misfits are the lanes whose checkpoint EVENTS does not fit, with the reason: those
-// that their routers do not go on with before that is settled. A checkpoint that was
-// read before its router settled it is read again.
-func (r *Reader) misfits(ctx context.Context, topic string, routed map[string]schemas.Checkpoint) (map[string]string, error) {
-	out := map[string]string{}
-	for lane, cp := range routed {
-		why, err := streams.Misfit(ctx, r.js, schemas.LaneFilter(topic, lane), &cp)
-		if err != nil {
-			return nil, fmt.Errorf("query: %w", err)
-		}
-		if why != "" {
-			out[lane] = why
-		}
-	}
-	if len(out) == 0 {
-		return out, nil
-	}
-	now, err := r.checkpoints(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	for lane := range out {
-		cp := now[lane]
-		if out[lane], err = streams.Misfit(ctx, r.js, schemas.LaneFilter(topic, lane), &cp); err != nil {
-			return nil, fmt.Errorf("query: %w", err)
-		}
-		if routed[lane] = cp; out[lane] == "" {
-			delete(out, lane)
-		}
-	}
-	return out, nil
-}
-
 // verifyMisfits names them.
 func verifyMisfits(topic string, misfits map[string]string) (problems []string) {
 	for lane, why := range misfits {
@@ -57,11 +24,11 @@ func verifyMisfits(topic string, misfits map[string]string) (problems []string) 
 	return problems
 }
 
-// verifyCuts names what EVENTS lost with its end, as the lanes of all topics know it:
+// cuts names what EVENTS lost with its end, as the lanes of all topics know it:
 // a sequence without a trace may have been any topic's.
-func (r *Reader) verifyCuts(ctx context.Context) (problems []string, err error) {
+func (v *Verifier) cuts(ctx context.Context) (problems []string, err error) {
 	cuts := map[uint64]schemas.Cut{} // by the message after which it was cut: the lane that knew most
-	err = streams.Latest(ctx, r.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
+	err = streams.Latest(ctx, v.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if err != nil {
 			return nil // named elsewhere
@@ -74,7 +41,7 @@ func (r *Reader) verifyCuts(ctx context.Context) (problems []string, err error) 
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("query: checkpoints: %w", err)
+		return nil, fmt.Errorf("verify: checkpoints: %w", err)
 	}
 	for _, c := range cuts {
 		for i, s := range c.Lost {
@@ -93,19 +60,19 @@ func (r *Reader) verifyCuts(ctx context.Context) (problems []string, err error) 
 // knownEnd is where a lane's checkpoint has the end of an active shard, when SHARDS
 // ends before that: it lost the shard's last frames, and not the checkpoint, which
 // came with them. Otherwise the zero Tail.
-func (r *Reader) knownEnd(ctx context.Context, e registry.Shard, t tail, routed map[string]schemas.Checkpoint) (schemas.Tail, error) {
+func (v *Verifier) knownEnd(ctx context.Context, e registry.Shard, t streams.Tail, routed map[string]schemas.Checkpoint) (schemas.Tail, error) {
 	cp := routed[strconv.Itoa(e.Lane)]
 	known := cp.Tails[e.ID]
 	if e.Status != registry.Active || known.Pos <= t.Pos {
 		return schemas.Tail{}, nil
 	}
 	// The tails were read before the checkpoints.
-	msg, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, schemas.ShardSubject(e.Topic, e.Month, e.ID))
+	msg, err := streams.DecideLast(ctx, v.js, schemas.StreamShards, schemas.ShardSubject(e.Topic, e.Month, e.ID))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return known, nil
 	}
 	if err != nil {
-		return known, fmt.Errorf("query: end of %s: %w", e.Name(), err)
+		return known, fmt.Errorf("verify: end of %s: %w", e.Name(), err)
 	}
 	if p, err := schemas.ParsePlaced(msg.Header); err == nil && p.Pos >= known.Pos {
 		return schemas.Tail{}, nil
@@ -115,7 +82,7 @@ func (r *Reader) knownEnd(ctx context.Context, e registry.Shard, t tail, routed 
 
 // shortOf expects of a shard that lost its last frames what the checkpoint knows, and
 // names them unless a repair settled them.
-func (s *ShardReport) shortOf(t tail, known schemas.Tail, tally *registry.Tally) {
+func (s *ShardReport) shortOf(t streams.Tail, known schemas.Tail, tally *registry.Tally) {
 	s.Tail, s.Routed, s.Expected = known.Pos, known.Rows, known.Rows
 	if s.Head < known.Pos { // how many of them are stored the frames no longer tell
 		s.Expected = min(known.Rows, s.Stored)

@@ -1,4 +1,4 @@
-package query
+package verify
 
 import (
 	"github.com/almanac-events/almanac/registry"

@@ -1,4 +1,4 @@
-package query
+package verify
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 
 // frameCounts is how many frames SHARDS holds of each shard of a topic, by
 // subject.
-func (r *Reader) frameCounts(ctx context.Context, topic string) (map[string]uint64, error) {
-	subjects, err := streams.Subjects(ctx, r.js, schemas.StreamShards, schemas.ShardsFilter(topic))
+func (v *Verifier) frameCounts(ctx context.Context, topic string) (map[string]uint64, error) {
+	subjects, err := streams.Subjects(ctx, v.js, schemas.StreamShards, schemas.ShardsFilter(topic))
 	if err != nil {
-		return nil, fmt.Errorf("query: %w", err)
+		return nil, fmt.Errorf("verify: %w", err)
 	}
 	return subjects, nil
 }
@@ -21,16 +21,16 @@ func (r *Reader) frameCounts(ctx context.Context, topic string) (map[string]uint
 // holes names the positions that are missing between the first frame SHARDS
 // holds of a shard and the last. Those before the first were purged, and so were
 // those the shard's tally knows.
-func (r *Reader) holes(ctx context.Context, s *ShardReport, t tail, h *held) error {
+func (v *Verifier) holes(ctx context.Context, s *ShardReport, t streams.Tail, h *held) error {
 	if len(h.gaps) == 0 {
 		return nil
 	}
 	// The janitor may have purged while the headers were read.
-	first, err := streams.FrameFrom(ctx, r.js, t.subject, 1)
+	first, err := streams.FrameFrom(ctx, v.js, t.Ref.Subject(), 1)
 	if err != nil {
 		return err
 	}
-	tally, err := r.reg.Tally(ctx, t.topic, t.month, t.shard)
+	tally, err := v.reg.Tally(ctx, t.Ref.Topic, t.Ref.Month, t.Ref.ID)
 	if err != nil { // it may have grown meanwhile
 		return err
 	}

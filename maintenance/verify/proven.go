@@ -1,4 +1,4 @@
-package query
+package verify
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func (s *ShardReport) cut(e registry.Shard, st tables.Count, gone *goneRows) {
 // that ClickHouse had more: a closed shard was stored whole, and SHARDS is only
 // purged below what was seen stored. Without that, rows lost at a shard's end are
 // the same as rows that did not come yet.
-func (r *Reader) belowProven(ctx context.Context, s *ShardReport, e registry.Shard, t tail, h *held) error {
+func (v *Verifier) belowProven(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, h *held) error {
 	proven, rows := uint64(0), uint64(0)
 	if h != nil && h.first > 1 && t.Cleared == "" {
 		proven, rows = h.first-1, h.before
@@ -38,7 +38,7 @@ func (r *Reader) belowProven(ctx context.Context, s *ShardReport, e registry.Sha
 		return nil
 	}
 	// The rows were counted before all this was read.
-	heads, err := r.db.Heads(ctx, e.Topic)
+	heads, err := v.db.Heads(ctx, e.Topic)
 	if err != nil {
 		return err
 	}
@@ -55,28 +55,28 @@ func (r *Reader) belowProven(ctx context.Context, s *ShardReport, e registry.Sha
 // as it should, of which some are there twice in place of others. A client that
 // repeats itself has rows that are the same too: the frames tell. distinct is the
 // ids ClickHouse has there.
-func (r *Reader) standIns(ctx context.Context, s *ShardReport, e registry.Shard, t tail, lo, hi, distinct uint64) error {
-	copies, err := r.db.Copies(ctx, e.Topic, e.Month, e.ID, lo, hi)
+func (v *Verifier) standIns(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, lo, hi, distinct uint64) error {
+	copies, err := v.db.Copies(ctx, e.Topic, e.Month, e.ID, lo, hi)
 	if err != nil || copies == 0 {
 		return err
 	}
-	topic, err := r.reg.Topic(ctx, e.Topic)
+	topic, err := v.reg.Topic(ctx, e.Topic)
 	if err != nil {
 		return err
 	}
-	from, err := streams.FindFrame(ctx, r.js, t.subject, lo+1, t.seq)
+	from, err := streams.FindFrame(ctx, v.js, t.Ref.Subject(), lo+1, t.Seq)
 	if err != nil {
 		return err
 	}
 	ids := map[schemas.ID]struct{}{} // those of one insert
 	var frames schemas.FrameReader
-	err = streams.Gather(ctx, r.js, schemas.StreamShards, t.subject, from, nil, func(msg *streams.Message) (bool, error) {
+	err = streams.Gather(ctx, v.js, schemas.StreamShards, t.Ref.Subject(), from, nil, func(msg *streams.Message) (bool, error) {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Pos > hi || p.Cleared != "" {
 			return false, err
 		}
 		if err := frames.Open(msg.Data, &topic, p.Schema); err != nil {
-			return false, fmt.Errorf("query: position %d of %s: %w", p.Pos, s.Name, err)
+			return false, fmt.Errorf("verify: position %d of %s: %w", p.Pos, s.Name, err)
 		}
 		for i := range frames.Rows() {
 			ids[frames.ID(i)] = struct{}{}

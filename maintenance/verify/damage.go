@@ -1,4 +1,4 @@
-package query
+package verify
 
 import (
 	"context"
@@ -29,9 +29,9 @@ type held struct {
 // would not do: a NATS server counts a frame whose bytes were damaged, and finds
 // out when it reads it. unread is how many it counted and could not give, or were
 // purged meanwhile.
-func (r *Reader) heldFrames(ctx context.Context, topic string) (map[schemas.Shard]*held, uint64, error) {
+func (v *Verifier) heldFrames(ctx context.Context, topic string) (map[schemas.Shard]*held, uint64, error) {
 	out := map[schemas.Shard]*held{}
-	unread, err := streams.Frames(ctx, r.js, schemas.ShardsFilter(topic), func(ref streams.ShardRef, p schemas.Placed, _ uint64, _ time.Time) error {
+	unread, err := streams.Frames(ctx, v.js, schemas.ShardsFilter(topic), func(ref streams.ShardRef, p schemas.Placed, _ uint64, _ time.Time) error {
 		h := out[ref.ID]
 		if h == nil {
 			h = &held{first: p.Pos, last: p.Pos - 1, minTs: p.MinTs, maxTs: p.MaxTs, before: p.ShardRows - uint64(p.Rows)}
@@ -94,15 +94,15 @@ func verifyHead(h registry.Head, entries map[schemas.Shard]registry.Shard) (prob
 	return problems
 }
 
-// verifyMonths names months that have shards and no head entry, and gives the
+// months names months that have shards and no head entry, and gives the
 // entries by shard. Head entries are read first: what is active in one has an
 // entry then. It must run after the frames were read: then entries cover them.
-func (r *Reader) verifyMonths(ctx context.Context, t *schemas.Topic) (problems []string, byID map[schemas.Shard]registry.Shard, err error) {
-	heads, err := r.reg.Heads(ctx, t.Name)
+func (v *Verifier) months(ctx context.Context, t *schemas.Topic) (problems []string, byID map[schemas.Shard]registry.Shard, err error) {
+	heads, err := v.reg.Heads(ctx, t.Name)
 	if err != nil {
 		return nil, nil, err
 	}
-	entries, err := r.reg.Shards(ctx, t.Name, 0)
+	entries, err := v.reg.Shards(ctx, t.Name, 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,7 +120,7 @@ func (r *Reader) verifyMonths(ctx context.Context, t *schemas.Topic) (problems [
 			continue
 		}
 		has[e.Month] = true
-		lacks, err := r.lacksHead(ctx, t.Name, e.Month)
+		lacks, err := v.lacksHead(ctx, t.Name, e.Month)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -140,11 +140,11 @@ const (
 
 // lacksHead reports whether a month that has shards has no head entry, also after the
 // time a router takes to write it.
-func (r *Reader) lacksHead(ctx context.Context, topic string, m schemas.Month) (bool, error) {
+func (v *Verifier) lacksHead(ctx context.Context, topic string, m schemas.Month) (bool, error) {
 	tick := time.NewTicker(headPause)
 	defer tick.Stop()
 	for range headLooks {
-		heads, err := r.reg.Heads(ctx, topic)
+		heads, err := v.reg.Heads(ctx, topic)
 		if err != nil || slices.ContainsFunc(heads, func(h registry.Head) bool { return h.Month == m }) {
 			return false, err
 		}
@@ -158,18 +158,18 @@ func (r *Reader) lacksHead(ctx context.Context, topic string, m schemas.Month) (
 }
 
 // unreadableEnds names shards whose last frame SHARDS counts and cannot read.
-func (r *Reader) unreadableEnds(ctx context.Context, topic string) (problems []string, err error) {
-	counts, err := r.frameCounts(ctx, topic)
+func (v *Verifier) unreadableEnds(ctx context.Context, topic string) (problems []string, err error) {
+	counts, err := v.frameCounts(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
 	for subject := range counts {
-		_, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, subject)
+		_, err := streams.DecideLast(ctx, v.js, schemas.StreamShards, subject)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 			problems = append(problems, fmt.Sprintf("%s: its last frame in %s is damaged and cannot be read", subject, schemas.StreamShards))
 		case err != nil:
-			return nil, fmt.Errorf("query: %s: %w", subject, err)
+			return nil, fmt.Errorf("verify: %s: %w", subject, err)
 		}
 	}
 	return problems, nil

@@ -1,4 +1,4 @@
-package query
+package verify
 
 import (
 	"context"
@@ -10,13 +10,10 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t tail, has bool, known schemas.Tail, h *held, st tables.Count, gone *goneRows) (*ShardReport, error) {
+func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.Shard, t streams.Tail, has bool, known schemas.Tail, h *held, st tables.Count, gone *goneRows) (*ShardReport, error) {
 	s := &ShardReport{Name: e.Name(), Stored: st.Rows, Distinct: st.Distinct, Head: max(st.Head, e.Floor)}
 	if e.Gone() {
-		return s, r.verifyGone(ctx, s, e, t, has, gone)
-	}
-	if !has {
-		t.subject = schemas.ShardSubject(e.Topic, e.Month, e.ID)
+		return s, v.gone(ctx, s, e, t, has, gone)
 	}
 	tally := gone.after[e.ID]
 	cut := e.Status != registry.Active && tally.Settles(t.Pos, e.SealedAt) // or has no frame
@@ -48,34 +45,34 @@ func (r *Reader) verifyShard(ctx context.Context, topic *schemas.Topic, e regist
 		s.problem("ClickHouse has position %d, the last frame is %d: %s lost its end", s.Head, t.Pos, schemas.StreamShards)
 		s.Expected = t.ShardRows
 	case s.Head > 0:
-		if err := r.compareHead(ctx, topic, s, e, t, gone.ledger); err != nil {
+		if err := v.compareHead(ctx, topic, s, e, t, gone.ledger); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.belowProven(ctx, s, e, t, h); err != nil {
+	if err := v.belowProven(ctx, s, e, t, h); err != nil {
 		return nil, err
 	}
 	gone.take(s, e.ID)
 	if s.missing()+s.doubled() > 0 || s.Distinct < s.Stored {
-		return s, r.explain(ctx, s, e, t, gone.after[e.ID])
+		return s, v.explain(ctx, s, e, t, gone.after[e.ID])
 	}
 	return s, nil
 }
 
 // compareHead reads the frame at the head: how many rows there must be up to it,
 // and whether it is the frame that is stored there.
-func (r *Reader) compareHead(ctx context.Context, topic *schemas.Topic, s *ShardReport, e registry.Shard, t tail, ledger *registry.Ledger) error {
-	at, err := streams.FindFrame(ctx, r.js, t.subject, s.Head, t.seq)
+func (v *Verifier) compareHead(ctx context.Context, topic *schemas.Topic, s *ShardReport, e registry.Shard, t streams.Tail, ledger *registry.Ledger) error {
+	at, err := streams.FindFrame(ctx, v.js, t.Ref.Subject(), s.Head, t.Seq)
 	if err != nil {
 		return err
 	}
-	msg, err := streams.DecideNext(ctx, r.js, schemas.StreamShards, t.subject, at)
+	msg, err := streams.DecideNext(ctx, v.js, schemas.StreamShards, t.Ref.Subject(), at)
 	if err != nil {
-		return fmt.Errorf("query: position %d of %s: %w", s.Head, s.Name, err)
+		return fmt.Errorf("verify: position %d of %s: %w", s.Head, s.Name, err)
 	}
 	p, err := schemas.ParsePlaced(msg.Header)
 	if err != nil {
-		return fmt.Errorf("query: %s message %d: %w", t.subject, msg.Sequence, err)
+		return fmt.Errorf("verify: %s message %d: %w", t.Ref.Subject(), msg.Sequence, err)
 	}
 	if s.Expected = p.ShardRows; p.Pos != s.Head {
 		s.problem("positions %d to %d are missing in %s", s.Head, p.Pos-1, schemas.StreamShards)
@@ -85,7 +82,7 @@ func (r *Reader) compareHead(ctx context.Context, topic *schemas.Topic, s *Shard
 	if e.Floor >= s.Head || p.Cleared != "" {
 		return nil // its rows are gone on purpose, or the frame's events are
 	}
-	same, err := r.db.HasFrame(ctx, topic, e.Month, e.ID, p, msg.Data)
+	same, err := v.db.HasFrame(ctx, topic, e.Month, e.ID, p, msg.Data)
 	if err != nil || same {
 		return err
 	}
@@ -96,7 +93,7 @@ func (r *Reader) compareHead(ctx context.Context, topic *schemas.Topic, s *Shard
 			return nil // entered since, with a newer schema: the next look tells
 		}
 		keep, params := cover.Keep()
-		if left, err = r.db.CountFrame(ctx, topic, p, msg.Data, tables.Condition{SQL: keep, Params: params}); err != nil {
+		if left, err = v.db.CountFrame(ctx, topic, p, msg.Data, tables.Condition{SQL: keep, Params: params}); err != nil {
 			return err
 		}
 	}
@@ -116,10 +113,10 @@ func (s *ShardReport) missing() uint64 {
 }
 
 // explain names the positions whose rows differ from their frames'.
-func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, t tail, tally registry.Tally) error {
+func (v *Verifier) explain(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, tally registry.Tally) error {
 	cumulative := map[uint64]uint64{0: 0} // position: rows up to it
 	first := uint64(0)
-	err := r.Headers(ctx, schemas.StreamShards, t.subject, 1, func(msg *streams.Message) error {
+	_, err := streams.Headers(ctx, v.js, schemas.StreamShards, t.Ref.Subject(), 1, func(msg *streams.Message) error {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil {
 			return nil // not a frame
@@ -134,7 +131,7 @@ func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, 
 	if err != nil {
 		return err
 	}
-	groups, err := r.db.Groups(ctx, e.Topic, e.Month, e.ID)
+	groups, err := v.db.Groups(ctx, e.Topic, e.Month, e.ID)
 	if err != nil {
 		return err
 	}
@@ -149,7 +146,7 @@ func (r *Reader) explain(ctx context.Context, s *ShardReport, e registry.Shard, 
 		case n != want:
 			s.problem("positions %d to %d brought %d rows, ClickHouse has %d with %d ids", last+1, pos, want, n, distinct)
 		case distinct < n && erased == 0:
-			if err := r.standIns(ctx, s, e, t, last, pos, distinct); err != nil {
+			if err := v.standIns(ctx, s, e, t, last, pos, distinct); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,4 @@
-package query
+package verify
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
-// verifyGone accounts for a shard that retention dropped: its last frame's mark
+// gone accounts for a shard that retention dropped: its last frame's mark
 // still says how many events were routed, its entry how many rows were dropped,
 // and ClickHouse must not have any. A difference between the two is missing, as it
 // was before the drop.
 // Rows that were erased before are in neither number.
-func (r *Reader) verifyGone(ctx context.Context, s *ShardReport, e registry.Shard, t tail, has bool, gone *goneRows) error {
+func (v *Verifier) gone(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, has bool, gone *goneRows) error {
 	s.Dropped = e.DroppedRows
 	s.Routed, s.Expected, s.Tail = e.DroppedRows, e.DroppedRows, e.SealedAt
 	s.Note = fmt.Sprintf("%s, dropped %s: %d rows", e.DropReason, e.DroppedAt.UTC().Format(time.RFC3339), e.DroppedRows)
@@ -36,7 +37,7 @@ func (r *Reader) verifyGone(ctx context.Context, s *ShardReport, e registry.Shar
 		return nil
 	}
 	// They were counted before the entry was read: it may have gone meanwhile.
-	_, rows, err := r.db.HeadRows(ctx, e.Topic, e.Month, e.ID)
+	_, rows, err := v.db.HeadRows(ctx, e.Topic, e.Month, e.ID)
 	if err != nil {
 		return err
 	}

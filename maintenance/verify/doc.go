@@ -1,0 +1,26 @@
+// Package verify proves that no accepted event is lost and none is stored twice.
+//
+// # Model
+//
+// For each shard it compares what the frames' headers say with the rows, ids and
+// positions in ClickHouse. For each topic it adds stored rows, dead letters, repeats
+// and what is still on its way, until the sum equals what was accepted. It reads
+// downstream first: what is routed or stored meanwhile shows as pending, never as
+// missing.
+//
+//	erasures ─▶ rows ─▶ erasures, entries ─▶ last frames ─▶ checkpoints ─▶ EVENTS above them ─▶ every frame's headers
+//
+// Run may be called while events flow. It changes nothing.
+//
+// # Who is authoritative
+//
+// None alone. The frames' headers say how many rows each position brought. ClickHouse
+// says what is stored. The registry says what was sealed, closed, dropped and erased,
+// and readers prune by its ranges: it must cover the events. A difference names its
+// exact range in Report.Problems.
+//
+// # Failures
+//
+// Damage is a problem in the report. An error means that the proof is incomplete: a
+// server did not answer, or a read was cut. An unknown topic wraps schemas.ErrRequest.
+package verify

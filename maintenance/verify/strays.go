@@ -1,0 +1,85 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// strays accounts for messages under topics that were never declared: those kept as
+// dead letters, and those that still wait for it.
+func (v *Verifier) strays(ctx context.Context, topics []schemas.Topic, rep *Report) error {
+	strays := map[string]*TopicReport{}
+	for _, t := range topics {
+		strays[t.Name] = nil
+	}
+	of := func(topic string) *TopicReport {
+		t, seen := strays[topic]
+		if !seen {
+			t = &TopicReport{Topic: topic}
+			strays[topic] = t
+		}
+		return t // nil: declared
+	}
+	err := streams.Latest(ctx, v.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
+		name, _, ok := schemas.RoutedTokens(msg.Subject)
+		if !ok || of(name) == nil {
+			return nil
+		}
+		cp, err := schemas.ParseCheckpoint(msg.Data)
+		if err != nil {
+			rep.Problems = append(rep.Problems, fmt.Sprintf("%s: %s: %s", schemas.StreamShards, msg.Subject, err))
+			return nil
+		}
+		of(name).add(Totals{Dead: cp.Dead, Accepted: cp.Dead})
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("verify: checkpoints: %w", err)
+	}
+	subjects, err := streams.Subjects(ctx, v.js, schemas.StreamEvents, schemas.SubjectsEvents)
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	hidden, err := streams.Hidden(ctx, v.js, schemas.StreamEvents)
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	if hidden > 0 {
+		rep.Problems = append(rep.Problems, fmt.Sprintf(
+			"%s holds %d messages under subjects that NATS does not list (a subject with the byte 0x7F): they cannot be routed; send them again under events.<topic>.<YYYY-MM>.<lane>",
+			schemas.StreamEvents, hidden))
+	}
+	for subject, n := range subjects {
+		name, _, _, err := schemas.EventsTokens(subject)
+		if err == nil && of(name) != nil {
+			of(name).add(Totals{Pending: n, Accepted: n})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(strays)) {
+		if t := strays[name]; t != nil {
+			if err := v.resolved(ctx, name, &t.Totals); err != nil {
+				return err
+			}
+			rep.add(t)
+		}
+	}
+	return nil
+}
+
+// resolved takes the dead letters that people dealt with out of the dead: those
+// sent again were accepted again and count there, those dropped are discarded.
+func (v *Verifier) resolved(ctx context.Context, topic string, t *Totals) error {
+	l, err := v.reg.Letters(ctx, topic)
+	if err != nil {
+		return err
+	}
+	t.Accepted -= min(t.Accepted, l.Retried)
+	t.Discarded = l.Dropped
+	t.Dead -= min(t.Dead, l.Retried+l.Dropped)
+	return nil
+}

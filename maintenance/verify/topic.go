@@ -1,0 +1,159 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/tables"
+)
+
+func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, error) {
+	rep := &TopicReport{Topic: t.Name}
+	streams.SayWaiting(v.js, t.Name) // whoever looks again soon wants nothing pending
+	gone := goneRows{}
+	var err error
+	if gone.before, err = v.reg.Tallies(ctx, t.Name); err != nil {
+		return nil, err
+	}
+	// Downstream first: what is routed or stored meanwhile shows as pending, never
+	// as missing.
+	stored, err := v.db.Counts(ctx, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	if gone.after, err = v.reg.Tallies(ctx, t.Name); err != nil {
+		return nil, err
+	}
+	if gone.ledger, err = v.reg.Ledger(ctx, t.Name); err != nil {
+		return nil, err
+	}
+	entries, err := v.reg.Shards(ctx, t.Name, 0)
+	if err != nil {
+		return nil, err
+	}
+	var strange []string
+	tails, err := streams.Tails(ctx, v.js, t.Name, func(err error) { strange = append(strange, err.Error()) })
+	if err != nil {
+		return nil, err
+	}
+	routed, err := streams.Checkpoints(ctx, v.js, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	misfits, err := streams.Misfits(ctx, v.js, t.Name, routed)
+	if err != nil {
+		return nil, err
+	}
+	strange = append(strange, verifyMisfits(t.Name, misfits)...)
+	waiting, err := streams.Unrouted(ctx, v.js, t.Name, t.Lanes, routed, misfits, streams.Everything)
+	if err != nil {
+		return nil, err
+	}
+
+	frames, unread, err := v.heldFrames(ctx, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	if unread > 0 {
+		ends, err := v.unreadableEnds(ctx, t.Name)
+		if err != nil {
+			return nil, err
+		}
+		strange = append(strange, ends...)
+	}
+	months, present, err := v.months(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	strange = append(append(strange, months...), verifyLanes(t, entries, routed)...)
+	var inShards, expected uint64
+	known := map[schemas.Shard]bool{}
+	for _, e := range entries {
+		known[e.ID] = true
+		tail, has := tails[e.ID]
+		tail.Ref = streams.ShardRef{Topic: e.Topic, Month: e.Month, ID: e.ID}
+		known, err := v.knownEnd(ctx, e, tail, routed)
+		if err != nil {
+			return nil, err
+		}
+		s, err := v.shard(ctx, t, e, tail, has, known, frames[e.ID], stored[e.ID], &gone)
+		if h := frames[e.ID]; err == nil {
+			verifyEntry(s, present[e.ID], h, stored[e.ID])
+			if h != nil {
+				err = v.holes(ctx, s, tail, h)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		rep.Shards = append(rep.Shards, *s)
+		rep.Stored += s.Stored
+		rep.Missing += s.missing()
+		rep.Doubled += s.doubled()
+		rep.Dropped += s.Dropped
+		inShards += s.Routed
+		rep.Erased += s.Erased
+		expected += s.Expected + s.Erased
+	}
+	unknown, err := v.unknownShards(ctx, t.Name, known, tails, stored)
+	if err != nil {
+		return nil, err
+	}
+	rep.Shards = append(rep.Shards, unknown...)
+	if len(strange) > 0 {
+		rep.Shards = append(rep.Shards, ShardReport{Name: t.Name, Problems: strange})
+	}
+
+	var cp schemas.Checkpoint
+	for _, c := range routed {
+		cp.Rows += c.Rows
+		cp.Dead += c.Dead
+		cp.RepeatedRows += c.RepeatedRows
+	}
+	rep.Dead, rep.Repeated = cp.Dead, cp.RepeatedRows
+	rep.Accepted = cp.Rows + cp.Dead + waiting
+	// Read after the checkpoints: what was settled by hand was dead before.
+	if err := v.resolved(ctx, t.Name, &rep.Totals); err != nil {
+		return nil, err
+	}
+	rep.Pending = waiting + cp.Rows - min(cp.Rows, expected)
+	// The shards were read before the checkpoints: they may lag, never lead.
+	if inShards > cp.Rows {
+		rep.Shards = append(rep.Shards, ShardReport{Name: t.Name, Problems: []string{
+			fmt.Sprintf("topic %s: its shards have %d rows, its checkpoints say %d were routed", t.Name, inShards, cp.Rows)}})
+	}
+	return rep, nil
+}
+
+// unknownShards are shards that have frames or rows and no registry entry, asked
+// for once more: a shard may have been made since the entries were read.
+func (v *Verifier) unknownShards(ctx context.Context, topic string, known map[schemas.Shard]bool, tails map[schemas.Shard]streams.Tail, stored map[schemas.Shard]tables.Count) ([]ShardReport, error) {
+	months := map[schemas.Shard]schemas.Month{}
+	for id, t := range tails {
+		months[id] = t.Ref.Month
+	}
+	for id, st := range stored {
+		months[id] = st.Month
+	}
+	var out []ShardReport
+	for id, month := range months {
+		if known[id] {
+			continue
+		}
+		_, err := v.reg.Shard(ctx, topic, month, id)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, registry.ErrNotFound) {
+			return nil, err
+		}
+		s := ShardReport{Name: schemas.PublicShardName(topic, month, id), Tail: tails[id].Pos, Routed: tails[id].ShardRows, Stored: stored[id].Rows}
+		s.problem("%s has %d frames of it and ClickHouse %d rows, the registry does not know it", schemas.StreamShards, s.Tail, s.Stored)
+		out = append(out, s)
+	}
+	return out, nil
+}

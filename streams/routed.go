@@ -1,0 +1,100 @@
+package streams
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Checkpoints reads how far each lane of a topic is routed, by lane token. What is
+// not a checkpoint is left out: the router reports it.
+func Checkpoints(ctx context.Context, js jetstream.JetStream, topic string) (map[string]schemas.Checkpoint, error) {
+	out := map[string]schemas.Checkpoint{}
+	err := Latest(ctx, js, schemas.StreamShards, schemas.RoutedFilter(topic), func(msg *Message) error {
+		cp, err := schemas.ParseCheckpoint(msg.Data)
+		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok && err == nil {
+			out[lane] = cp
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("streams: checkpoints of %q: %w", topic, err)
+	}
+	return out, nil
+}
+
+// Misfits returns the lanes whose checkpoint EVENTS does not fit, with the reason:
+// those that their routers do not go on with before that is settled. A checkpoint that
+// was read before its router settled it is read again, and replaced in routed.
+func Misfits(ctx context.Context, js jetstream.JetStream, topic string, routed map[string]schemas.Checkpoint) (map[string]string, error) {
+	out := map[string]string{}
+	for lane, cp := range routed {
+		why, err := Misfit(ctx, js, schemas.LaneFilter(topic, lane), &cp)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			out[lane] = why
+		}
+	}
+	if len(out) == 0 {
+		return out, nil
+	}
+	now, err := Checkpoints(ctx, js, topic)
+	if err != nil {
+		return nil, err
+	}
+	for lane := range out {
+		cp := now[lane]
+		if out[lane], err = Misfit(ctx, js, schemas.LaneFilter(topic, lane), &cp); err != nil {
+			return nil, err
+		}
+		if routed[lane] = cp; out[lane] == "" {
+			delete(out, lane)
+		}
+	}
+	return out, nil
+}
+
+// Everything is a fence that no message lies above.
+var Everything = schemas.Source{Seq: math.MaxUint64}
+
+// Unrouted counts a topic's events above the checkpoints and up to a fence, by
+// their headers. lanes is how many checkpoints there are when every lane has been
+// routed; with fewer the stream is read from its beginning. In lanes of misfits, whose
+// checkpoints EVENTS does not fit, what is younger than the checkpoint waits.
+func Unrouted(ctx context.Context, js jetstream.JetStream, topic string, lanes int, routed map[string]schemas.Checkpoint, misfits map[string]string, upTo schemas.Source) (uint64, error) {
+	from := uint64(math.MaxUint64)
+	for _, cp := range routed {
+		from = min(from, cp.Source)
+	}
+	if len(routed) < lanes || len(misfits) > 0 {
+		from = 0
+	}
+	var n uint64
+	_, err := Headers(ctx, js, schemas.StreamEvents, schemas.TopicFilter(topic), from, func(msg *Message) error {
+		_, _, lane, err := schemas.EventsTokens(msg.Subject)
+		if err != nil || !(schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}).UpTo(upTo) || schemas.IsBlank(msg.Header, nil) {
+			return nil
+		}
+		if cp := routed[lane]; msg.Sequence <= cp.Source && (misfits[lane] == "" || cp.Stored == 0 || msg.Time.UnixNano() <= cp.Stored) {
+			return nil
+		}
+		n += uint64(schemas.EventsOf(msg.Header))
+		return nil
+	})
+	return n, err
+}
+
+// SayWaiting tells sinks that a reader waits until SQL has what the topics were given, so
+// that they do not take the time that sql_fresh allows. What becomes of it does not
+// matter: without it the reader waits for longer.
+func SayWaiting(js jetstream.JetStream, topics ...string) {
+	for _, t := range topics {
+		_ = js.Conn().Publish(schemas.WaitingSubject(t), nil)
+	}
+}
