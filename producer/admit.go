@@ -74,8 +74,11 @@ func (p *Producer) makeRoom(size int) (cause string) {
 // add puts an admitted event, for which room was taken, into the open frame of
 // its month and lane. It is false, and gives the room back, after Close.
 func (p *Producer) add(ev *Event, a admitted, w waiter, urgent bool) bool {
-	l := p.lanes[schemas.LaneOf(&p.topic, ev, p.id)]
+	return p.addTo(p.lanes[schemas.LaneOf(&p.topic, ev, p.id)], ev, a, w, urgent)
+}
 
+// addTo is add for an event whose lane is known.
+func (p *Producer) addTo(l *lane, ev *Event, a admitted, w waiter, urgent bool) bool {
 	l.lock()
 	if l.shutting {
 		l.mu.Unlock()
@@ -96,7 +99,14 @@ func (p *Producer) add(ev *Event, a admitted, w waiter, urgent bool) bool {
 	f.builder.Append(ev, a.ts, id)
 	f.events++
 	f.charge += a.size
-	if w.done != nil {
+	switch {
+	case w.batch != nil:
+		if f.batch != w.batch { // once for all its events here
+			f.waiters = append(f.waiters, w.batch.add(0))
+			f.batch = w.batch
+		}
+		f.awaited = true
+	case w.done != nil:
 		f.waiters = append(f.waiters, w)
 		f.awaited = true
 	}

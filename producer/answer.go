@@ -26,6 +26,7 @@ type answer struct {
 	lane    int
 	seq     uint64
 	verdict verdict
+	had     bool  // stored: under its id by an earlier message
 	err     error // nil when stored
 }
 
@@ -41,28 +42,31 @@ const (
 // ingest queue full.
 const codeTooManyRequests jetstream.ErrorCode = 10167
 
-// judge reads a JetStream publish answer.
-func judge(m *nats.Msg) (verdict, error) {
+// judge reads a JetStream publish answer. had says that the stream had a message of
+// that id already.
+func judge(m *nats.Msg) (v verdict, had bool, err error) {
 	// An answer without a body and with this status: no stream took the message.
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
-		return again, fmt.Errorf("%w: no stream takes %s", ErrNotStored, schemas.SubjectsEvents)
+		return again, false, fmt.Errorf("%w: no stream takes %s", ErrNotStored, schemas.SubjectsEvents)
 	}
 	var a struct {
 		Stream string              `json:"stream"`
 		Seq    uint64              `json:"seq"`
 		Error  *jetstream.APIError `json:"error"`
+
+		Duplicate bool `json:"duplicate"`
 	}
 	switch err := json.Unmarshal(m.Data, &a); {
 	case err != nil:
-		return again, fmt.Errorf("%w: the answer is not JetStream's: %w", ErrNotStored, err)
+		return again, false, fmt.Errorf("%w: the answer is not JetStream's: %w", ErrNotStored, err)
 	case a.Error != nil && (a.Error.ErrorCode == codeMessageTooLarge || a.Error.ErrorCode == codeHeadersTooLarge):
-		return tooBig, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
+		return tooBig, false, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
 	case a.Error != nil && a.Error.ErrorCode == codeTooManyRequests:
-		return busy, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
+		return busy, false, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
 	case a.Error != nil:
-		return again, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
+		return again, false, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
 	case a.Stream != schemas.StreamEvents || a.Seq == 0:
-		return again, fmt.Errorf("%w: stream %q answered, it must be %q", ErrNotStored, a.Stream, schemas.StreamEvents)
+		return again, false, fmt.Errorf("%w: stream %q answered, it must be %q", ErrNotStored, a.Stream, schemas.StreamEvents)
 	}
-	return stored, nil
+	return stored, a.Duplicate, nil
 }

@@ -36,7 +36,7 @@ func TestJudge(t *testing.T) {
 		if c.status != "" {
 			m.Header.Set("Status", c.status)
 		}
-		got, err := judge(m)
+		got, _, err := judge(m)
 		if got != c.want || (err == nil) != (c.want == stored) || err != nil && !errors.Is(err, ErrNotStored) {
 			t.Errorf("%s: verdict %d, %v", c.name, got, err)
 		}

@@ -28,6 +28,10 @@
 // When frames are filled faster than it encodes, the call to Log that fills one
 // encodes it, about a millisecond of work. It does not wait.
 //
+// A Batch (batch.go) hands over the events of one request together. With a key
+// (keyed.go) they have frames of their own, whose message ids are made of the key and
+// the events, so that a batch that is submitted again is stored once.
+//
 // The topic's descriptor is read once, at the start. Fields promoted later are
 // plain attributes until the process starts again. Its lanes never change.
 //

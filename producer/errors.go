@@ -33,6 +33,8 @@ var (
 	// not known to be stored by the server. This producer sends it, or the next
 	// one with the same directory. From Close: so many frames stay there.
 	ErrSpooled = errors.New("in the spool, not yet stored")
+	// ErrKey: a batch with a key cannot be taken as it is.
+	ErrKey = errors.New("bad keyed batch")
 	// ErrNotFlushed: Close ended before everything was stored.
 	ErrNotFlushed = errors.New("not flushed")
 )

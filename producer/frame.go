@@ -22,8 +22,12 @@ type frame struct {
 	events  int
 	charge  int // bytes of the buffer it holds
 	waiters []waiter
-	awaited bool // Publish or Submit put an event in: never evicted
-	urgent  bool // Publish did: no linger when the lane is idle
+	awaited bool     // Publish or Submit put an event in: never evicted
+	urgent  bool     // Publish did: no linger when the lane is idle
+	batch   *barrier // the last batch that put events in, and waits for it
+
+	keyed *Batch // whose frame it is, under a key
+	msgID string // of a keyed frame
 
 	builder *schemas.FrameBuilder
 	claimed bool // a goroutine encodes it
@@ -49,6 +53,8 @@ type waiter struct {
 	done func(error)
 	stay bool
 	left *atomic.Bool // with stay: the caller no longer listens
+
+	batch *barrier // in place of done: waits once for each frame
 }
 
 // claim returns the oldest closed frame that no goroutine encodes yet, or nil. Caller

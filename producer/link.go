@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -47,8 +48,8 @@ func (n *natsLink) start(s *sender) {
 		if !ok {
 			return
 		}
-		v, err := judge(m)
-		s.answered(answer{lane: lane, seq: seq, verdict: v, err: err})
+		v, had, err := judge(m)
+		s.answered(answer{lane: lane, seq: seq, verdict: v, had: had, err: err})
 	})
 }
 
@@ -56,7 +57,7 @@ func (n *natsLink) publish(l *lane, f *frame) error {
 	topic := l.p.topic.Name
 	h := make(nats.Header, 8)
 	f.head.SetHeaders(h)
-	h.Set(nats.MsgIdHdr, schemas.MsgID(l.id, topic, l.number, f.seq))
+	h.Set(nats.MsgIdHdr, cmp.Or(f.msgID, schemas.MsgID(l.id, topic, l.number, f.seq)))
 	return n.nc.PublishMsg(&nats.Msg{
 		Subject: schemas.EventsSubject(topic, f.month, l.number),
 		Reply:   n.inbox + "." + strconv.Itoa(l.index) + "." + strconv.FormatUint(f.seq, 10),

@@ -24,6 +24,7 @@ type sent struct {
 	seq     uint64
 	head    schemas.Frame
 	payload []byte
+	msgID   string
 }
 
 // captureLink keeps every frame and answers as told; without a word, at once.
@@ -37,7 +38,7 @@ type captureLink struct {
 
 func (l *captureLink) publish(ln *lane, f *frame) error {
 	l.mu.Lock()
-	s := sent{lane: ln.number, index: ln.index, seq: f.seq, head: f.head, payload: bytes.Clone(f.payload)}
+	s := sent{lane: ln.number, index: ln.index, seq: f.seq, head: f.head, payload: bytes.Clone(f.payload), msgID: f.msgID}
 	n := 1
 	for _, old := range l.frames {
 		if old.lane == s.lane && old.seq == s.seq {

@@ -243,6 +243,9 @@ func (s *sender) take(a answer, now time.Time) {
 	case stored:
 		if f.attempts == 1 { // of several, it is unknown which was answered
 			s.budget.stored(n, s.inFlightBytes, f.sent, now)
+			if a.had && f.keyed != nil {
+				f.keyed.again.Add(1)
+			}
 		}
 		l.ack(f)
 	case tooBig:

@@ -1,6 +1,9 @@
 package producer
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // Stats is what became of the events so far. At any moment
 //
@@ -25,6 +28,9 @@ type Stats struct {
 	BufferedBytes int
 	// InFlight is the frames sent and not answered.
 	InFlight int
+	// OldestUnanswered is the age of the oldest closed frame that is not stored: next
+	// to nothing while the stream takes what it is given.
+	OldestUnanswered time.Duration
 	// Frames is the frames the stream acknowledged.
 	Frames uint64
 	// Resent is how often a frame was sent again.
@@ -68,6 +74,7 @@ func (s Stats) DroppedTotal() (n uint64) {
 // second, not with every event.
 func (p *Producer) Stats() Stats {
 	s := Stats{Dropped: map[string]uint64{}}
+	now := time.Now()
 	p.outer.mu.Lock()
 	p.outer.addTo(&s)
 	p.outer.mu.Unlock()
@@ -77,6 +84,7 @@ func (p *Producer) Stats() Stats {
 		s.Buffered += uint64(l.buffered)
 		s.Spooled += uint64(l.onDisk)
 		s.InFlight += l.window.count
+		s.OldestUnanswered = max(s.OldestUnanswered, l.oldest(now))
 		l.mu.Unlock()
 	}
 	_, s.BufferedBytes = p.buffer.held()
@@ -119,4 +127,15 @@ func (t *tally) addTo(s *Stats) {
 	for cause, n := range t.dropped {
 		s.Dropped[cause] += n
 	}
+}
+
+// oldest is the age of the lane's oldest closed frame. Caller holds mu.
+func (l *lane) oldest(now time.Time) (age time.Duration) {
+	for f := range l.window.all {
+		age = max(age, now.Sub(f.sent))
+	}
+	if len(l.queue) > 0 {
+		age = max(age, now.Sub(l.queue[0].closed))
+	}
+	return age
 }

@@ -1,0 +1,156 @@
+package producer
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Batch is events that a caller hands over together, such as those of one request.
+// It checks them before the producer takes any, so that a request can be refused
+// whole. It is not safe for concurrent use.
+//
+//	b := p.NewBatch("")
+//	err := b.Add(ev)       // refused events are not in the batch
+//	err = b.Submit(ctx)    // the producer has them and goes on sending
+//	err = b.Wait(ctx)      // they are stored
+type Batch struct {
+	p      *Producer
+	key    string
+	rows   []batched
+	bytes  int
+	taken  int
+	waits  *barrier
+	frames int          // of a keyed batch
+	again  atomic.Int64 // frames that the stream had already
+}
+
+// batched is an event of a batch, admitted.
+type batched struct {
+	ev Event
+	admitted
+}
+
+// NewBatch returns an empty batch. With a key its events have frames of their own,
+// whose message ids are made of the key and of the events: the same batch submitted
+// again within schemas.DedupWindow is stored once, by whichever producer of the
+// topic. All events of a keyed batch must have a time. The policy Spool does not
+// keep keys, and Submit refuses them there.
+func (p *Producer) NewBatch(key string) *Batch {
+	return &Batch{p: p, key: key, waits: newBarrier()}
+}
+
+// Add checks an event as Publish does and puts it into the batch. Its error says
+// which limit the event breaks. The batch keeps the event's texts and attributes
+// until it is submitted.
+func (b *Batch) Add(ev Event) error {
+	if b.key != "" && ev.Time.IsZero() {
+		return fmt.Errorf("%w: an event without a time in a batch with a key: now would differ the next time", ErrKey)
+	}
+	a, err := b.p.admit(&ev)
+	if err != nil {
+		return err
+	}
+	b.rows = append(b.rows, batched{ev, a})
+	b.bytes += a.size
+	return nil
+}
+
+// Len returns how many events the batch has.
+func (b *Batch) Len() int { return len(b.rows) }
+
+// Bytes returns what its events take of Config.BufferBytes together.
+func (b *Batch) Bytes() int { return b.bytes }
+
+// Submit hands all events over, waiting for room in the buffer until ctx ends. The
+// events of an idle lane go at once, together. After an error Taken tells how many
+// the producer had taken before; those it goes on sending.
+func (b *Batch) Submit(ctx context.Context) error {
+	if b.key != "" {
+		return b.submitKeyed(ctx)
+	}
+	lanes := make([]bool, len(b.p.lanes))
+	err := b.take(ctx, lanes)
+	b.hurry(lanes)
+	return err
+}
+
+// hurry sends what is open of the batch.
+func (b *Batch) hurry(lanes []bool) {
+	for i, touched := range lanes {
+		if touched {
+			b.p.lanes[i].hurry(b.waits)
+		}
+	}
+}
+
+func (b *Batch) take(ctx context.Context, lanes []bool) error {
+	for i := range b.rows {
+		r := &b.rows[i]
+		if !b.p.buffer.take(r.size) {
+			b.hurry(lanes) // or the batch would wait for the linger of its own frames
+			if err := b.p.buffer.wait(ctx, b.p.closing, r.size); err != nil {
+				return b.refuse(err)
+			}
+		}
+		lane := schemas.LaneOf(&b.p.topic, &r.ev, b.p.id)
+		if !b.p.addTo(b.p.lanes[lane], &r.ev, r.admitted, waiter{batch: b.waits}, false) {
+			return b.refuse(ErrClosed)
+		}
+		lanes[lane] = true
+		b.taken++
+	}
+	return nil
+}
+
+// refuse counts the events that were not taken.
+func (b *Batch) refuse(err error) error {
+	b.p.outer.mu.Lock()
+	b.p.outer.refused += uint64(len(b.rows) - b.taken)
+	b.p.outer.mu.Unlock()
+	return err
+}
+
+// Taken returns how many events the producer took: the first ones of the batch, or of
+// a keyed batch whole frames.
+func (b *Batch) Taken() int { return b.taken }
+
+// Wait returns when every event that was taken is stored. When ctx ends before that,
+// the error wraps ErrOutcomeUnknown, and the producer goes on. Any other error says
+// why events were given up. Call it once, after Submit.
+func (b *Batch) Wait(ctx context.Context) error {
+	err := b.waits.wait(ctx)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, context.Cause(ctx))
+	}
+	return err
+}
+
+// Repeated reports, after Wait, whether the stream had every frame of a keyed batch
+// before this one was submitted.
+func (b *Batch) Repeated() bool { return b.frames > 0 && int(b.again.Load()) == b.frames }
+
+// room takes room for one event, and waits for it until ctx ends.
+func (p *Producer) room(ctx context.Context, size int) error {
+	if p.buffer.take(size) {
+		return nil
+	}
+	return p.buffer.wait(ctx, p.closing, size)
+}
+
+// hurry sends what is open of a batch as soon as the lane is idle.
+func (l *lane) hurry(b *barrier) {
+	l.mu.Lock()
+	open := false
+	for _, f := range l.open {
+		if f.batch == b {
+			f.urgent, open = true, true
+		}
+	}
+	l.mu.Unlock()
+	if open {
+		l.p.sender.wake()
+	}
+}
