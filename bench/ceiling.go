@@ -159,11 +159,11 @@ func ceilingShards(ctx context.Context, cfg *Config, topic string, rows int) ([]
 	err := eachFrame(ctx, cfg, topic, rows, func(m jetstream.Msg, p schemas.Placed) error {
 		s := shards[m.Subject()]
 		if s == nil {
-			_, month, shard, err := schemas.ParseShardSubject(m.Subject())
+			ref, err := schemas.ParseShardSubject(m.Subject())
 			if err != nil {
 				return err
 			}
-			s = &ceilingShard{month: month, shard: shard}
+			s = &ceilingShard{month: ref.Month, shard: ref.ID}
 			shards[m.Subject()] = s
 			out = append(out, s)
 		}

@@ -115,7 +115,7 @@ func TestShardForked(t *testing.T) {
 	var seen faults
 	tell := func(c *sinks.Config) {
 		c.Housekeeping = time.Hour
-		c.Hooks.Fault = func(_ sinks.Ref, err error) { seen.add(err) }
+		c.Hooks.Fault = func(_ schemas.ShardRef, err error) { seen.add(err) }
 	}
 	stopRouter, stopSink := e.router(), e.sink(tell)
 	p := e.producer("app")

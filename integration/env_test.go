@@ -145,7 +145,7 @@ func (e *env) sink(change ...func(*sinks.Config)) (stop func()) {
 func (e *env) sinkOn(nc *nats.Conn, change ...func(*sinks.Config)) (stop func()) {
 	e.t.Helper()
 	cfg := sinks.Config{Registry: e.registry(nc), DB: e.db, Linger: 50 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Hooks: sinks.Hooks{
-		Fault: func(ref sinks.Ref, err error) { e.logf("sink %s: %v", ref, err) },
+		Fault: func(ref schemas.ShardRef, err error) { e.logf("sink %s: %v", ref, err) },
 	}}
 	for _, c := range change {
 		c(&cfg)

@@ -30,7 +30,7 @@ func TestJanitorLeavesAFullDisk(t *testing.T) {
 			}
 			return errFull
 		}
-		c.Hooks.Fault = func(_ sinks.Ref, err error) {
+		c.Hooks.Fault = func(_ schemas.ShardRef, err error) {
 			if errors.Is(err, errFull) && strings.Contains(err.Error(), "nothing is purged") {
 				refused.Add(1)
 			}

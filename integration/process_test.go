@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -98,7 +99,7 @@ func runPart(spec string) error {
 		return err
 	}
 	s, err := sinks.New(ctx, nc, sinks.Config{Registry: reg, DB: db, Linger: 20 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Crash: crash, Hooks: sinks.Hooks{
-		Fault: func(ref sinks.Ref, err error) { _, _ = fmt.Fprintln(os.Stderr, ref, err) },
+		Fault: func(ref schemas.ShardRef, err error) { _, _ = fmt.Fprintln(os.Stderr, ref, err) },
 	}})
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func TestBurntTokens(t *testing.T) {
 			var found atomic.Int64
 			for range n {
 				e.sinkOn(e.connectTo(alone), func(c *sinks.Config) {
-					c.Hooks.Burnt = func(sinks.Ref, uint64, int) { found.Add(1) }
+					c.Hooks.Burnt = func(schemas.ShardRef, uint64, int) { found.Add(1) }
 				})
 			}
 			e.stored("app", 10, 30*time.Second)

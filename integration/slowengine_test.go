@@ -149,7 +149,7 @@ func TestEngineAtATenth(t *testing.T) {
 	before := conns.made.Load()
 	e.sink(func(c *sinks.Config) {
 		c.DB, c.BatchRows = db, 5000
-		c.Hooks.Fault = func(_ sinks.Ref, err error) {
+		c.Hooks.Fault = func(_ schemas.ShardRef, err error) {
 			if !errors.Is(err, context.Canceled) {
 				e.logf("sink: %v", err)
 			}

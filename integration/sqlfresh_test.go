@@ -20,7 +20,7 @@ func TestSQLFreshReaderWaits(t *testing.T) {
 	stored := make(chan uint64, 100)
 	e.sink(func(c *sinks.Config) {
 		c.Linger = 0 // as the topic says
-		c.Hooks.Stored = func(_ sinks.Ref, rows, _ uint64, _ time.Duration) { stored <- rows }
+		c.Hooks.Stored = func(_ schemas.ShardRef, rows, _ uint64, _ time.Duration) { stored <- rows }
 	})
 	p := e.producer("slow")
 	log := func(n int) {

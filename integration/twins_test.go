@@ -60,11 +60,11 @@ func TestTwins(t *testing.T) {
 			c.Linger = -1       // and have to meet
 		})
 		e.sinkOn(e.connectTo(alone), func(c *sinks.Config) {
-			c.Hooks.Stored = func(sinks.Ref, uint64, uint64, time.Duration) { inserts[i].Add(1) }
-			c.Hooks.Burnt = func(ref sinks.Ref, head uint64, _ int) {
+			c.Hooks.Stored = func(schemas.ShardRef, uint64, uint64, time.Duration) { inserts[i].Add(1) }
+			c.Hooks.Burnt = func(ref schemas.ShardRef, head uint64, _ int) {
 				t.Errorf("a token after %d of %s was found burnt, and no sink crashed", head, ref)
 			}
-			c.Hooks.Fault = func(sinks.Ref, error) { lost[i].Add(1) }
+			c.Hooks.Fault = func(schemas.ShardRef, error) { lost[i].Add(1) }
 			c.Linger = 20 * time.Millisecond
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	attack "github.com/almanac-events/almanac/integration/faults"
 	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -47,7 +48,7 @@ func TestEngineVanishes(t *testing.T) {
 	var seen faults
 	e.sink(func(c *sinks.Config) {
 		c.DB, c.InsertTimeout = db, time.Hour
-		c.Hooks.Fault = func(_ sinks.Ref, err error) { seen.add(err); e.logf("sink: %v", err) }
+		c.Hooks.Fault = func(_ schemas.ShardRef, err error) { seen.add(err); e.logf("sink: %v", err) }
 	})
 	p := e.producer("app")
 	var said atomic.Uint64

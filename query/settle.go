@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -147,28 +148,29 @@ func (r *Reader) unrouted(ctx context.Context, topics []string, upTo schemas.Sou
 // unstored keeps the tails that are not stored yet and bounds their rows from
 // above: a shard of which nothing is known counts whole.
 func (r *Reader) unstored(ctx context.Context, tails []streams.Tail) (n uint64, left []streams.Tail, err error) {
-	heads, floors := map[string]map[schemas.Shard]uint64{}, map[string]map[schemas.Shard]uint64{}
+	heads, entries := map[string]map[schemas.Shard]uint64{}, map[string]map[schemas.Shard]registry.Shard{}
 	for _, t := range tails {
-		if heads[t.Ref.Topic] == nil {
-			if heads[t.Ref.Topic], err = r.db.Heads(ctx, t.Ref.Topic); err != nil {
+		topic := t.Ref.Topic
+		if heads[topic] == nil {
+			if heads[topic], err = r.db.Heads(ctx, topic); err != nil {
 				return 0, nil, err
 			}
 		}
-		head := heads[t.Ref.Topic][t.Ref.ID]
+		head := heads[topic][t.Ref.ID]
 		if head >= t.Pos {
 			continue
 		}
-		if floors[t.Ref.Topic] == nil { // one read for all, there may be hundreds
-			entries, err := r.reg.Shards(ctx, t.Ref.Topic, 0)
+		if entries[topic] == nil { // one read for all, there may be hundreds
+			all, err := r.reg.Shards(ctx, topic, 0)
 			if err != nil {
 				return 0, nil, err
 			}
-			floors[t.Ref.Topic] = make(map[schemas.Shard]uint64, len(entries))
-			for i := range entries {
-				floors[t.Ref.Topic][entries[i].ID] = entries[i].Floor
+			entries[topic] = make(map[schemas.Shard]registry.Shard, len(all))
+			for _, e := range all {
+				entries[topic][e.ID] = e
 			}
 		}
-		if max(head, floors[t.Ref.Topic][t.Ref.ID]) < t.Pos {
+		if e := entries[topic][t.Ref.ID]; e.Head(head) < t.Pos {
 			left = append(left, t)
 			n += t.ShardRows * (t.Pos - head) / t.Pos
 		}

@@ -68,7 +68,7 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 		for _, e := range entries {
 			row := ShardRow{
 				Name: e.Name(), Topic: e.Topic, Month: e.Month.String(), Shard: e.ID.String(), Lane: e.Lane, Status: e.Status,
-				Rows: e.Rows, Bytes: e.Bytes, Stored: max(heads[e.ID], e.Floor),
+				Rows: e.Rows, Bytes: e.Bytes, Stored: e.Head(heads[e.ID]),
 				MinTs: time.Unix(0, e.MinTs).UTC(), MaxTs: time.Unix(0, e.MaxTs).UTC(),
 				CreatedAt: e.CreatedAt, LastWriteAt: e.LastWriteAt, SealedAt: e.SealedAt, Reason: e.Reason,
 				DroppedAt: e.DroppedAt, DropReason: e.DropReason, AnonymisedAt: e.AnonymisedAt, Anonymised: e.Anonymised,

@@ -106,7 +106,7 @@ func TestWholeUpToBesideFollow(t *testing.T) {
 	f := d.feed(schemas.StreamShards, "app")
 	f.next, f.ended = 1, time.Now()
 	subject := schemas.ShardSubject("app", 202611, 7)
-	last := streams.Tail{Placed: schemas.Placed{Pos: 1}, Ref: streams.ShardRef{Topic: "app", Month: 202611, ID: 7}, Seq: 10}
+	last := streams.Tail{Placed: schemas.Placed{Pos: 1}, Ref: schemas.ShardRef{Topic: "app", Month: 202611, ID: 7}, Seq: 10}
 	asked := time.Now()
 	if err := f.take(placedMessage(2, 200, "")); err != nil { // seq 20, read ahead
 		t.Fatal(err)

@@ -160,7 +160,7 @@ func (r *Reader) tailStart(ctx context.Context, req TailRequest) (at tailPos, er
 // row on.
 func (t *tailing) frame(ctx context.Context, msg *streams.Message) error {
 	p, err := schemas.ParsePlaced(msg.Header)
-	_, _, shard, err2 := schemas.ParseShardSubject(msg.Subject)
+	ref, err2 := schemas.ParseShardSubject(msg.Subject)
 	if err != nil || err2 != nil || p.Cleared != "" {
 		return nil // no frame, so no event; verify names what should be one
 	}
@@ -193,7 +193,7 @@ func (t *tailing) frame(ctx context.Context, msg *streams.Message) error {
 	}
 	settings := maps.Clone(readSettings)
 	settings["max_threads"] = "1" // so that rowNumberInAllBlocks counts the frame's own rows
-	source := tables.FreshSource(&t.topic, p.Schema, shard, p.Pos, "rowNumberInAllBlocks() + 1 AS _row")
+	source := tables.FreshSource(&t.topic, p.Schema, ref.ID, p.Pos, "rowNumberInAllBlocks() + 1 AS _row")
 	body, err := t.r.db.Select(ctx, &tables.Select{
 		SQL:    fmt.Sprintf("SELECT %s, _row FROM (%s) WHERE _row > %d AND (%s) AND %s ORDER BY _row FORMAT JSONEachRow", selected, source, t.at.row, cond, keep),
 		Params: params, Settings: settings, Fresh: [][]byte{reader.Raw()}, FreshStructure: t.topic.FrameStructure(p.Schema),

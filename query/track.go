@@ -67,7 +67,7 @@ func (t *track) add(m *message) error {
 	if t.stream == schemas.StreamShards {
 		last := streams.Tail{Placed: placed, Seq: m.seq}
 		var err error
-		if last.Ref.Topic, last.Ref.Month, last.Ref.ID, err = schemas.ParseShardSubject(m.subject); err != nil {
+		if last.Ref, err = schemas.ParseShardSubject(m.subject); err != nil {
 			return nil
 		}
 		if t.last != nil && placed.Pos <= t.last.Pos && placed.Cleared == "" {

@@ -180,7 +180,7 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 // its exact range where all of it is stored.
 func (s *part) complete(stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]streams.Tail) {
 	s.stored = stored[s.ID]
-	s.stored.Head = max(s.stored.Head, s.Floor)
+	s.stored.Head = s.Shard.Head(s.stored.Head)
 	if last, ok := tails[s.ID]; ok {
 		s.Rows, s.Bytes = last.ShardRows, last.ShardBytes
 		if last.Pos > s.stored.Head {

@@ -21,7 +21,7 @@ func Lost(ctx context.Context, js jetstream.JetStream, topic string) (bool, erro
 		filter = schemas.ShardsFilter(topic)
 	}
 	// What a client stored there may come before the first frame.
-	_, err := streams.Frames(ctx, js, filter, func(streams.ShardRef, schemas.Placed, uint64, time.Time) error { return errFrameFound })
+	_, err := streams.Frames(ctx, js, filter, func(schemas.ShardRef, schemas.Placed, uint64, time.Time) error { return errFrameFound })
 	switch {
 	case errors.Is(err, errFrameFound):
 		return true, nil

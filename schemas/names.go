@@ -251,18 +251,19 @@ func ShardSubject(topic string, m Month, s Shard) string {
 func ShardsFilter(topic string) string { return tokenShards + "." + topic + ".*.*" }
 
 // ParseShardSubject splits shards.<topic>.<YYYY-MM>.<shard>.
-func ParseShardSubject(subject string) (topic string, m Month, s Shard, err error) {
+func ParseShardSubject(subject string) (r ShardRef, err error) {
 	t := strings.Split(subject, ".")
 	if len(t) != 4 || t[0] != tokenShards {
-		return "", 0, 0, fmt.Errorf("%w: %q is not %s.<topic>.<YYYY-MM>.<shard>", ErrSubject, subject, tokenShards)
+		return r, fmt.Errorf("%w: %q is not %s.<topic>.<YYYY-MM>.<shard>", ErrSubject, subject, tokenShards)
 	}
-	if m, err = ParseMonth(t[2]); err != nil {
-		return "", 0, 0, err
+	if r.Month, err = ParseMonth(t[2]); err != nil {
+		return ShardRef{}, err
 	}
-	if s, err = ParseShard(t[3]); err != nil {
-		return "", 0, 0, err
+	if r.ID, err = ParseShard(t[3]); err != nil {
+		return ShardRef{}, err
 	}
-	return t[1], m, s, nil
+	r.Topic = t[1]
+	return r, nil
 }
 
 // RoutedSubject is where a lane's checkpoint lives.

@@ -57,8 +57,8 @@ func TestSubjectsReadBack(t *testing.T) {
 		if gm, gl, err := ParseEventsSubject(EventsSubject("app", m, lane), &topic); err != nil || gm != m || gl != lane {
 			rt.Fatalf("%s %d reads back as %s %d, %v", m, lane, gm, gl, err)
 		}
-		if gt, gm, gs, err := ParseShardSubject(ShardSubject("app", m, shard)); err != nil || gt != "app" || gm != m || gs != shard {
-			rt.Fatalf("%s %s reads back as %s %s, %v", m, shard, gm, gs, err)
+		if got, err := ParseShardSubject(ShardSubject("app", m, shard)); err != nil || got != (ShardRef{"app", m, shard}) {
+			rt.Fatalf("%s %s reads back as %s, %v", m, shard, got, err)
 		}
 	})
 }

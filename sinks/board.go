@@ -6,24 +6,12 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// Ref names a shard.
-type Ref struct {
-	Topic string
-	Month schemas.Month
-	Shard schemas.Shard
-}
-
-func (r Ref) String() string { return schemas.PublicShardName(r.Topic, r.Month, r.Shard) }
-
-// Subject is the shard's subject in SHARDS.
-func (r Ref) Subject() string { return schemas.ShardSubject(r.Topic, r.Month, r.Shard) }
-
 // mark is a place in a shard: after pos frames, with so many rows and bytes.
 type mark struct{ pos, rows, bytes uint64 }
 
 // state is what this sink knows of a shard. Only the loop touches it.
 type state struct {
-	ref     Ref
+	ref     schemas.ShardRef
 	tail    mark
 	tailSeq uint64 // in SHARDS
 

@@ -139,51 +139,51 @@ func (c Config) withDefaults() Config {
 // Hooks tell what happens; each may be nil. They must not block.
 type Hooks struct {
 	// Stored: an insert brought the shard to a new head.
-	Stored func(ref Ref, rows, bytes uint64, took time.Duration)
+	Stored func(ref schemas.ShardRef, rows, bytes uint64, took time.Duration)
 	// Burnt: an insert was answered OK and stored nothing.
-	Burnt func(ref Ref, head uint64, attempt int)
+	Burnt func(ref schemas.ShardRef, head uint64, attempt int)
 	// Closed: the shard is stored whole.
-	Closed func(ref Ref, rows uint64)
+	Closed func(ref schemas.ShardRef, rows uint64)
 	// Anonymised: fields of the shard's events are cleared.
-	Anonymised func(ref Ref, fields []string)
+	Anonymised func(ref schemas.ShardRef, fields []string)
 	// Dropped: the shard's events are gone, after reason.
-	Dropped func(ref Ref, rows uint64, reason string)
+	Dropped func(ref schemas.ShardRef, rows uint64, reason string)
 	// Fault: work on a shard failed and will be tried again; ref is zero for the
 	// sink's own faults.
-	Fault func(ref Ref, err error)
+	Fault func(ref schemas.ShardRef, err error)
 }
 
-func (h *Hooks) stored(ref Ref, rows, bytes uint64, took time.Duration) {
+func (h *Hooks) stored(ref schemas.ShardRef, rows, bytes uint64, took time.Duration) {
 	if h.Stored != nil {
 		h.Stored(ref, rows, bytes, took)
 	}
 }
 
-func (h *Hooks) burnt(ref Ref, head uint64, attempt int) {
+func (h *Hooks) burnt(ref schemas.ShardRef, head uint64, attempt int) {
 	if h.Burnt != nil {
 		h.Burnt(ref, head, attempt)
 	}
 }
 
-func (h *Hooks) closed(ref Ref, rows uint64) {
+func (h *Hooks) closed(ref schemas.ShardRef, rows uint64) {
 	if h.Closed != nil {
 		h.Closed(ref, rows)
 	}
 }
 
-func (h *Hooks) anonymised(ref Ref, fields []string) {
+func (h *Hooks) anonymised(ref schemas.ShardRef, fields []string) {
 	if h.Anonymised != nil {
 		h.Anonymised(ref, fields)
 	}
 }
 
-func (h *Hooks) dropped(ref Ref, rows uint64, reason string) {
+func (h *Hooks) dropped(ref schemas.ShardRef, rows uint64, reason string) {
 	if h.Dropped != nil {
 		h.Dropped(ref, rows, reason)
 	}
 }
 
-func (h *Hooks) fault(ref Ref, err error) {
+func (h *Hooks) fault(ref schemas.ShardRef, err error) {
 	if h.Fault != nil {
 		h.Fault(ref, err)
 	}

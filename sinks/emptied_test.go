@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -48,7 +49,7 @@ func TestErasedShardStaysGone(t *testing.T) {
 	}
 	janitor := func() (faults []error) {
 		t.Helper()
-		r.retain(time.Now(), "", func(c *Config) { c.Hooks.Fault = func(_ Ref, err error) { faults = append(faults, err) } })
+		r.retain(time.Now(), "", func(c *Config) { c.Hooks.Fault = func(_ schemas.ShardRef, err error) { faults = append(faults, err) } })
 		return faults
 	}
 	erase(30, false)

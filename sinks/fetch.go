@@ -72,7 +72,7 @@ const fetchFrames = 128
 // fetch reads frames after the head from SHARDS, from sequence next on, up to
 // the tail or until the batch is full. prev is the digest of the frame at the
 // head; empty when it is not known.
-func fetch(ctx context.Context, js jetstream.JetStream, ref Ref, head, tail, next uint64, prev string, l limits, ledger *registry.Ledger) (*batch, error) {
+func fetch(ctx context.Context, js jetstream.JetStream, ref schemas.ShardRef, head, tail, next uint64, prev string, l limits, ledger *registry.Ledger) (*batch, error) {
 	b := &batch{ledger: ledger, digest: prev}
 	want := func() int { // as many as the frames so far suggest
 		n := uint64(len(b.frames))

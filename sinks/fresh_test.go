@@ -32,7 +32,7 @@ func TestSQLFresh(t *testing.T) {
 func TestHurriedShard(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	shard := func(topic string) *state {
-		return &state{ref: Ref{Topic: topic}, linger: 10 * time.Second, beganAt: t0, headKnown: true, counted: true, tail: mark{pos: 2}, since: t0.Add(100 * time.Millisecond)}
+		return &state{ref: schemas.ShardRef{Topic: topic}, linger: 10 * time.Second, beganAt: t0, headKnown: true, counted: true, tail: mark{pos: 2}, since: t0.Add(100 * time.Millisecond)}
 	}
 	asked, other := shard("asked"), shard("other")
 	s := &Sinks{hurried: map[string]time.Time{}, board: map[schemas.Shard]*state{1: asked, 2: other}}

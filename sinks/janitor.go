@@ -26,7 +26,7 @@ func (s *Sinks) housekeep(ctx context.Context) {
 		if err == nil || tables.Classify(err) == tables.Unreachable && s.awaited(ctx) || ctx.Err() != nil {
 			continue
 		}
-		s.cfg.Hooks.fault(Ref{}, err)
+		s.cfg.Hooks.fault(schemas.ShardRef{}, err)
 	}
 }
 
@@ -134,7 +134,7 @@ func (s *Sinks) closeShards(ctx context.Context, house []topicShards) error {
 
 // close closes a shard of which so much is stored, if that is all of it.
 func (s *Sinks) close(ctx context.Context, e registry.Shard, stored tables.Stored) error {
-	ref := Ref{e.Topic, e.Month, e.ID}
+	ref := e.Ref()
 	if stored.Head < e.SealedAt {
 		if e.Floor < e.SealedAt {
 			return nil

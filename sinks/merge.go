@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -39,14 +40,14 @@ func (s *Sinks) merge(ctx context.Context) {
 	}
 }
 
-func (s *Sinks) mergeShard(ctx context.Context, ref Ref) error {
+func (s *Sinks) mergeShard(ctx context.Context, ref schemas.ShardRef) error {
 	ctx, cancel := context.WithTimeout(ctx, mergeTimeout)
 	defer cancel()
-	return s.cfg.DB.Merge(ctx, ref.Topic, tables.Partition{Month: ref.Month, Shard: ref.Shard})
+	return s.cfg.DB.Merge(ctx, ref.Topic, tables.Partition{Month: ref.Month, Shard: ref.ID})
 }
 
 // toMerge remembers a closed shard, unless too many wait.
-func (s *Sinks) toMerge(ref Ref) {
+func (s *Sinks) toMerge(ref schemas.ShardRef) {
 	select {
 	case s.unmerged <- ref:
 	default:

@@ -208,20 +208,19 @@ func keepWhenPressed(msgs, last uint64, full float64) uint64 {
 }
 
 func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint64) error {
-	topic, month, id, err := schemas.ParseShardSubject(subject)
+	ref, err := schemas.ParseShardSubject(subject)
 	if err != nil {
 		return nil // no shard's: nothing to purge by
 	}
-	ref := Ref{topic, month, id}
-	pos, rows, err := j.s.cfg.DB.HeadRows(ctx, topic, month, id)
+	pos, rows, err := j.s.cfg.DB.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return err
 	}
-	entry, err := j.s.cfg.Registry.Shard(ctx, topic, month, id)
+	entry, err := j.s.cfg.Registry.Shard(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return err
 	}
-	head := max(pos, entry.Floor)
+	head := entry.Head(pos)
 	if head == 0 {
 		return nil
 	}
@@ -238,7 +237,7 @@ func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 		return err
 	}
 	if p.Pos != head || rows != p.ShardRows && !j.s.erased(ctx, ref, head, p.ShardRows, rows) {
-		return fmt.Errorf("janitor: %s: %w: %d rows up to position %d, the frames brought %d; run `almanac verify %s`", ref, ErrUnverified, rows, head, p.ShardRows, topic)
+		return fmt.Errorf("janitor: %s: %w: %d rows up to position %d, the frames brought %d; run `almanac verify %s`", ref, ErrUnverified, rows, head, p.ShardRows, ref.Topic)
 	}
 	if err := j.s.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(min(keepFrom, at, last.Sequence))); err != nil {
 		return fmt.Errorf("janitor: purging %s: %w", ref, err)

@@ -86,7 +86,7 @@ func (j *janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, 
 	if err := cfg.Registry.MarkDropped(ctx, e); err != nil {
 		return err
 	}
-	cfg.Hooks.dropped(Ref{e.Topic, e.Month, e.ID}, e.DroppedRows, e.DropReason)
+	cfg.Hooks.dropped(e.Ref(), e.DroppedRows, e.DropReason)
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (j *janitor) dropAgain(ctx context.Context, t *topicShards) error {
 				continue
 			}
 		}
-		j.s.cfg.Hooks.fault(Ref{e.Topic, e.Month, e.ID}, fmt.Errorf("janitor: %s: %w, up to position %d: dropping them again", e.Name(), ErrCameBack, heads[e.ID]))
+		j.s.cfg.Hooks.fault(e.Ref(), fmt.Errorf("janitor: %s: %w, up to position %d: dropping them again", e.Name(), ErrCameBack, heads[e.ID]))
 		failed = append(failed, j.s.cfg.DB.DropShard(ctx, e.Topic, e.Month, e.ID))
 	}
 	return errors.Join(failed...)
@@ -164,6 +164,6 @@ func (j *janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Sh
 	if err := cfg.Registry.MarkAnonymised(ctx, e, t.Anonymise.Fields, now); err != nil {
 		return err
 	}
-	cfg.Hooks.anonymised(Ref{e.Topic, e.Month, e.ID}, t.Anonymise.Fields)
+	cfg.Hooks.anonymised(e.Ref(), t.Anonymise.Fields)
 	return nil
 }

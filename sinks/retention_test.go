@@ -148,7 +148,7 @@ func TestRetentionDrops(t *testing.T) {
 	}
 	var dropped uint64
 	r.keeps(0, schemas.Anonymise{}) // what is begun is ended
-	r.retain(due.Add(2), "", func(c *Config) { c.Hooks.Dropped = func(_ Ref, rows uint64, _ string) { dropped += rows } })
+	r.retain(due.Add(2), "", func(c *Config) { c.Hooks.Dropped = func(_ schemas.ShardRef, rows uint64, _ string) { dropped += rows } })
 	r.gone(s, 3)
 	if dropped != 30 {
 		t.Errorf("%d rows were reported dropped, want 30", dropped)
@@ -168,7 +168,7 @@ func TestRetentionDrops(t *testing.T) {
 		t.Fatalf("%d rows, want 20: the test does not bite", rows)
 	}
 	var faults []error
-	r.retain(due.Add(3), "", func(c *Config) { c.Hooks.Fault = func(_ Ref, err error) { faults = append(faults, err) } })
+	r.retain(due.Add(3), "", func(c *Config) { c.Hooks.Fault = func(_ schemas.ShardRef, err error) { faults = append(faults, err) } })
 	if len(faults) != 1 || !errors.Is(faults[0], ErrCameBack) {
 		t.Errorf("faults: %v", faults)
 	}
@@ -203,7 +203,7 @@ func TestRetentionAnonymises(t *testing.T) {
 		}
 	}
 	times := 0
-	count := func(c *Config) { c.Hooks.Anonymised = func(Ref, []string) { times++ } }
+	count := func(c *Config) { c.Hooks.Anonymised = func(schemas.ShardRef, []string) { times++ } }
 	r.retain(due.Add(2), "", count)
 	r.retain(due.Add(3), "", count)
 	e := r.entry(s)

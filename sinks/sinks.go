@@ -30,10 +30,10 @@ type Sinks struct {
 
 	ledger *registry.LedgerCache
 
-	fresh    *fresh               // how long each topic's shards linger
-	hurried  map[string]time.Time // topics, when a reader last said that it waits; the loop's
-	turns    *turns               // of inserts
-	unmerged chan Ref             // closed shards to be merged
+	fresh    *fresh                // how long each topic's shards linger
+	hurried  map[string]time.Time  // topics, when a reader last said that it waits; the loop's
+	turns    *turns                // of inserts
+	unmerged chan schemas.ShardRef // closed shards to be merged
 
 	views views // that ClickHouse refused
 
@@ -47,7 +47,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: streams.NewOutages(nc), unmerged: make(chan Ref, mergeAhead)}
+	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: streams.NewOutages(nc), unmerged: make(chan schemas.ShardRef, mergeAhead)}
 	s.budget = tasksPerInsert * uint64(cfg.Inserts) * cfg.BatchRows
 	s.turns = newTurns(&s.cfg)
 	s.fresh, s.hurried = newFresh(s.cfg.Linger), map[string]time.Time{}
@@ -144,18 +144,18 @@ func (s *Sinks) reshare(pending map[schemas.Shard]*state) {
 
 // take puts a notice on the board.
 func (s *Sinks) take(n notice, pending map[schemas.Shard]*state) {
-	st := s.board[n.ref.Shard]
+	st := s.board[n.ref.ID]
 	if st == nil {
 		st = &state{ref: n.ref}
-		s.board[n.ref.Shard] = st
+		s.board[n.ref.ID] = st
 	}
 	st.linger, st.hurried = s.fresh.linger(n.ref.Topic), s.hurried[n.ref.Topic]
 	st.noticed(n.tail, n.seq, time.Now())
-	st.hinted(s.hints[n.ref.Shard])
-	if !s.members.Owns(n.ref.Shard.String()) {
+	st.hinted(s.hints[n.ref.ID])
+	if !s.members.Owns(n.ref.ID.String()) {
 		st.headKnown = false
 	} else if st.behind() {
-		pending[n.ref.Shard] = st
+		pending[n.ref.ID] = st
 	}
 }
 
@@ -217,13 +217,13 @@ func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schem
 func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 	for ctx.Err() == nil {
 		watching, end := s.outages.Bound(ctx)
-		err := watch(watching, s.js, notices, func(err error) { s.cfg.Hooks.fault(Ref{}, err) })
+		err := watch(watching, s.js, notices, func(err error) { s.cfg.Hooks.fault(schemas.ShardRef{}, err) })
 		lost := context.Cause(watching)
 		end()
 		if ctx.Err() != nil {
 			return
 		}
-		s.cfg.Hooks.fault(Ref{}, errors.Join(lost, err))
+		s.cfg.Hooks.fault(schemas.ShardRef{}, errors.Join(lost, err))
 		sleep(ctx, minPause)
 	}
 }
@@ -245,7 +245,7 @@ func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- ma
 				continue
 			}
 			if ctx.Err() == nil {
-				s.cfg.Hooks.fault(Ref{}, err)
+				s.cfg.Hooks.fault(schemas.ShardRef{}, err)
 			}
 			sleep(ctx, pause)
 			pause = min(2*pause, maxPause)

@@ -159,7 +159,7 @@ func TestSinkStopsAtAGap(t *testing.T) {
 	r.add(10, nil)
 	faults := make(chan error, 100)
 	r.run(func(c *Config) {
-		c.Hooks.Fault = func(_ Ref, err error) {
+		c.Hooks.Fault = func(_ schemas.ShardRef, err error) {
 			select {
 			case faults <- err:
 			default:
@@ -211,7 +211,7 @@ func TestSinkOutlivesABurntToken(t *testing.T) {
 		t.Fatalf("%d rows are left, the tokens are not burnt", rows)
 	}
 	var burnt atomic.Int32
-	r.run(func(c *Config) { c.Hooks.Burnt = func(Ref, uint64, int) { burnt.Add(1) } })
+	r.run(func(c *Config) { c.Hooks.Burnt = func(schemas.ShardRef, uint64, int) { burnt.Add(1) } })
 	r.eventually(1)
 	if rows, ids, _ := r.rows(); rows != 10 || ids != 10 {
 		t.Errorf("%d rows, %d ids, want 10", rows, ids)

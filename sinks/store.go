@@ -16,7 +16,7 @@ import (
 
 // task is work on one shard, as the board knew it.
 type task struct {
-	ref       Ref
+	ref       schemas.ShardRef
 	tail      uint64
 	tailSeq   uint64
 	head      mark
@@ -50,7 +50,7 @@ func (s *Sinks) work(ctx context.Context, t task) outcome {
 	if lost := context.Cause(reading); err != nil && lost != nil {
 		err = errors.Join(lost, err)
 	}
-	o.id, o.err = t.ref.Shard, err
+	o.id, o.err = t.ref.ID, err
 	switch tables.Classify(err) {
 	case tables.Missing:
 		s.forget(t.ref.Topic) // it is made again
@@ -119,7 +119,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 			}
 			if left == 0 { // no row will carry these positions: the floor does
 				s.cfg.Crash.at("sink.before-floor")
-				if _, err := s.cfg.Registry.RaiseFloor(ctx, t.ref.Topic, t.ref.Month, t.ref.Shard, b.end.pos); err != nil {
+				if _, err := s.cfg.Registry.RaiseFloor(ctx, t.ref.Topic, t.ref.Month, t.ref.ID, b.end.pos); err != nil {
 					return outcome{}, err
 				}
 				absent := t.absent + b.end.pos - t.head.pos
@@ -183,13 +183,13 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 			return "", err
 		}
 	}
-	same, err := s.cfg.DB.HasFrame(ctx, topic, t.ref.Month, t.ref.Shard, p, msg.Data)
+	same, err := s.cfg.DB.HasFrame(ctx, topic, t.ref.Month, t.ref.ID, p, msg.Data)
 	if err != nil {
 		return "", err
 	}
 	if !same {
 		// Its rows may be gone on purpose, with the floor raised before.
-		entry, err := s.cfg.Registry.Shard(ctx, t.ref.Topic, t.ref.Month, t.ref.Shard)
+		entry, err := s.cfg.Registry.Shard(ctx, t.ref.Topic, t.ref.Month, t.ref.ID)
 		if err == nil && entry.Floor >= p.Pos {
 			return schemas.Digest(msg.Data), nil
 		}
@@ -225,7 +225,7 @@ const maxBurnt = 10
 // insert stores the batch and returns the head as read back.
 func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *batch) (uint64, error) {
 	in := &tables.Insert{
-		Topic: topic, Schema: b.schema, Month: t.ref.Month, Shard: t.ref.Shard,
+		Topic: topic, Schema: b.schema, Month: t.ref.Month, Shard: t.ref.ID,
 		Head: t.head.pos, Last: b.end.pos, Frames: b.frames, Absent: t.absent, Keep: b.keep,
 	}
 	for ; in.Attempt < maxBurnt; in.Attempt++ {
@@ -233,7 +233,7 @@ func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *bat
 		insertErr := s.cfg.DB.Insert(insertCtx, in)
 		cancel()
 		s.cfg.Crash.at("sink.after-insert")
-		head, rows, err := s.cfg.DB.HeadRows(ctx, t.ref.Topic, t.ref.Month, t.ref.Shard)
+		head, rows, err := s.cfg.DB.HeadRows(ctx, t.ref.Topic, t.ref.Month, t.ref.ID)
 		if err != nil {
 			return 0, errors.Join(insertErr, err)
 		}
@@ -261,12 +261,12 @@ func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *bat
 // head is the highest position that is stored: in the table, or stated by the
 // registry because rows that carried it are gone on purpose. absent is how far the
 // table lies below.
-func (s *Sinks) head(ctx context.Context, ref Ref) (head, absent uint64, err error) {
-	pos, rows, err := s.cfg.DB.HeadRows(ctx, ref.Topic, ref.Month, ref.Shard)
+func (s *Sinks) head(ctx context.Context, ref schemas.ShardRef) (head, absent uint64, err error) {
+	pos, rows, err := s.cfg.DB.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return 0, 0, err
 	}
-	entry, err := s.cfg.Registry.Shard(ctx, ref.Topic, ref.Month, ref.Shard)
+	entry, err := s.cfg.Registry.Shard(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return 0, 0, err
 	}
@@ -276,14 +276,14 @@ func (s *Sinks) head(ctx context.Context, ref Ref) (head, absent uint64, err err
 			return pos, 0, err
 		}
 	}
-	head = max(pos, entry.Floor)
+	head = entry.Head(pos)
 	return head, head - pos, nil
 }
 
 // putBack says whether ClickHouse lacks rows up to the floor which no erasure took,
 // above all that it has: it was restored from an older copy, and what the floor once
 // stated is to be stored again. The ledger keeps out what was erased.
-func (s *Sinks) putBack(ctx context.Context, ref Ref, floor, rows uint64) (bool, error) {
+func (s *Sinks) putBack(ctx context.Context, ref schemas.ShardRef, floor, rows uint64) (bool, error) {
 	last, err := streams.DecideLast(ctx, s.js, schemas.StreamShards, ref.Subject())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
@@ -299,7 +299,7 @@ func (s *Sinks) putBack(ctx context.Context, ref Ref, floor, rows uint64) (bool,
 	if err != nil || p.Pos != floor {
 		return false, err // purged: the floor is all there is to go by
 	}
-	t, err := s.cfg.Registry.Tally(ctx, ref.Topic, ref.Month, ref.Shard)
+	t, err := s.cfg.Registry.Tally(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return false, err
 	}

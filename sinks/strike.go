@@ -44,8 +44,8 @@ const maxStrikeBytes = 32 << 20
 
 // erased says whether erasures explain that a shard has fewer rows up to pos than
 // its frames brought.
-func (s *Sinks) erased(ctx context.Context, ref Ref, pos, brought, rows uint64) bool {
-	t, err := s.cfg.Registry.Tally(ctx, ref.Topic, ref.Month, ref.Shard)
+func (s *Sinks) erased(ctx context.Context, ref schemas.ShardRef, pos, brought, rows uint64) bool {
+	t, err := s.cfg.Registry.Tally(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return false
 	}

@@ -46,7 +46,7 @@ func (s *Sinks) ensureViews(ctx context.Context, t *schemas.Topic) {
 		s.views.missing = map[string]attempt{}
 	}
 	s.views.missing[t.Name] = s.views.missing[t.Name].after(time.Now(), s.cfg.Housekeeping)
-	s.cfg.Hooks.fault(Ref{Topic: t.Name}, err)
+	s.cfg.Hooks.fault(schemas.ShardRef{Topic: t.Name}, err)
 }
 
 // retryViews makes the views again that were refused and are due.

@@ -27,7 +27,7 @@ func TestLine12RefusedViewIsMadeLater(t *testing.T) {
 	}
 	var refused atomic.Int64
 	r.run(func(c *Config) {
-		c.Hooks.Fault = func(_ Ref, err error) {
+		c.Hooks.Fault = func(_ schemas.ShardRef, err error) {
 			if errors.Is(err, tables.ErrNameTaken) {
 				refused.Add(1)
 			}

@@ -12,7 +12,7 @@ import (
 
 // notice is a frame in SHARDS, by its headers.
 type notice struct {
-	ref  Ref
+	ref  schemas.ShardRef
 	tail mark
 	seq  uint64
 }
@@ -60,7 +60,7 @@ const watchAhead = 2000
 
 func noticeOf(msg *streams.Message) (notice, error) {
 	var n notice
-	topic, month, id, err := schemas.ParseShardSubject(msg.Subject)
+	ref, err := schemas.ParseShardSubject(msg.Subject)
 	if err != nil {
 		return n, fmt.Errorf("sinks: %w", err)
 	}
@@ -68,5 +68,5 @@ func noticeOf(msg *streams.Message) (notice, error) {
 	if err != nil {
 		return n, fmt.Errorf("sinks: %s message %d: %w", msg.Subject, msg.Sequence, err)
 	}
-	return notice{Ref{topic, month, id}, mark{p.Pos, p.ShardRows, p.ShardBytes}, msg.Sequence}, nil
+	return notice{ref, mark{p.Pos, p.ShardRows, p.ShardBytes}, msg.Sequence}, nil
 }

@@ -138,7 +138,7 @@ func tracesOf(ctx context.Context, js jetstream.JetStream, from uint64, cp *sche
 		}
 	}
 	met := map[schemas.Shard]bool{}
-	_, err = Frames(ctx, js, schemas.SubjectsShards, func(ref ShardRef, p schemas.Placed, _ uint64, at time.Time) error {
+	_, err = Frames(ctx, js, schemas.SubjectsShards, func(ref schemas.ShardRef, p schemas.Placed, _ uint64, at time.Time) error {
 		if !met[ref.ID] {
 			met[ref.ID] = true
 			if p.Pos > 1 && p.SourceEra == cp.Era && p.SourceSeq <= cp.Source {

@@ -198,11 +198,10 @@ const statusPartial = "408"
 
 // Frames calls f with the headers of every frame of a topic's shards that SHARDS
 // holds, in the stream's order; what is no frame is skipped.
-func Frames(ctx context.Context, js jetstream.JetStream, filter string, f func(ref ShardRef, p schemas.Placed, seq uint64, at time.Time) error) (unread uint64, err error) {
+func Frames(ctx context.Context, js jetstream.JetStream, filter string, f func(ref schemas.ShardRef, p schemas.Placed, seq uint64, at time.Time) error) (unread uint64, err error) {
 	return Headers(ctx, js, schemas.StreamShards, filter, 1, func(msg *Message) error {
-		var ref ShardRef
-		var err error
-		if ref.Topic, ref.Month, ref.ID, err = schemas.ParseShardSubject(msg.Subject); err != nil {
+		ref, err := schemas.ParseShardSubject(msg.Subject)
+		if err != nil {
 			return nil
 		}
 		p, err := schemas.ParsePlaced(msg.Header)
@@ -212,16 +211,3 @@ func Frames(ctx context.Context, js jetstream.JetStream, filter string, f func(r
 		return f(ref, p, msg.Sequence, msg.Time)
 	})
 }
-
-// ShardRef names a shard.
-type ShardRef struct {
-	Topic string
-	Month schemas.Month
-	ID    schemas.Shard
-}
-
-// String is the shard's public name.
-func (r ShardRef) String() string { return schemas.PublicShardName(r.Topic, r.Month, r.ID) }
-
-// Subject is the shard's subject in SHARDS.
-func (r ShardRef) Subject() string { return schemas.ShardSubject(r.Topic, r.Month, r.ID) }

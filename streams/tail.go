@@ -12,7 +12,7 @@ import (
 // Tail is the last frame of a shard, by its headers.
 type Tail struct {
 	schemas.Placed
-	Ref ShardRef
+	Ref schemas.ShardRef
 	// Seq is its sequence in SHARDS. It hides the producer's number of the frame.
 	Seq uint64
 }
@@ -20,7 +20,7 @@ type Tail struct {
 // TailOf reads a shard's last message as its tail.
 func TailOf(msg *Message) (t Tail, err error) {
 	t.Seq = msg.Sequence
-	if t.Ref.Topic, t.Ref.Month, t.Ref.ID, err = schemas.ParseShardSubject(msg.Subject); err == nil {
+	if t.Ref, err = schemas.ParseShardSubject(msg.Subject); err == nil {
 		t.Placed, err = schemas.ParsePlaced(msg.Header)
 	}
 	return t, err

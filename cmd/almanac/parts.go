@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -56,26 +57,26 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		},
 	})
 	return sinks.New(ctx, nc, sinks.Config{Registry: reg, DB: db, ReplayWindow: s.ReplayWindow, MayPurge: mayPurge, Hooks: sinks.Hooks{
-		Stored: func(ref sinks.Ref, rows, bytes uint64, took time.Duration) {
+		Stored: func(ref schemas.ShardRef, rows, bytes uint64, took time.Duration) {
 			log.Debug().Stringer("shard", ref).Uint64("rows", rows).Uint64("bytes", bytes).Dur("took", took).Msg("stored")
 		},
-		Burnt: func(ref sinks.Ref, head uint64, attempt int) {
+		Burnt: func(ref schemas.ShardRef, head uint64, attempt int) {
 			log.Warn().Stringer("shard", ref).Uint64("head", head).Int("attempt", attempt).
 				Msg("an insert was answered and stored nothing, as after a crash of ClickHouse: inserting again")
 		},
-		Closed: func(ref sinks.Ref, rows uint64) {
+		Closed: func(ref schemas.ShardRef, rows uint64) {
 			log.Info().Stringer("shard", ref).Uint64("rows", rows).Msg("shard closed")
 		},
-		Anonymised: func(ref sinks.Ref, fields []string) {
+		Anonymised: func(ref schemas.ShardRef, fields []string) {
 			log.Info().Stringer("shard", ref).Strs("fields", fields).Msg("fields cleared")
 		},
-		Dropped: func(ref sinks.Ref, rows uint64, reason string) {
+		Dropped: func(ref schemas.ShardRef, rows uint64, reason string) {
 			log.Info().Stringer("shard", ref).Uint64("rows", rows).Str("reason", reason).Msg("shard dropped")
 		},
-		Fault: func(ref sinks.Ref, err error) {
+		Fault: func(ref schemas.ShardRef, err error) {
 			if more, ok := again.pass(fmt.Sprint(ref)); ok {
 				e := log.Warn().Err(err).Int("more", more)
-				if ref != (sinks.Ref{}) {
+				if ref != (schemas.ShardRef{}) {
 					e = e.Stringer("shard", ref)
 				}
 				e.Msg("trying again")

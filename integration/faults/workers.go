@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -96,12 +97,12 @@ func playSink(ctx context.Context, spec Spec) error {
 			Linger: spec.Linger, Housekeeping: spec.Housekeeping, BatchRows: spec.BatchRows, InsertTimeout: spec.InsertTimeout,
 			ReplayWindow: spec.Keep, SettleTime: spec.Keep,
 			Hooks: sinks.Hooks{
-				Fault: func(ref sinks.Ref, err error) { note("%s: %v", ref, err) },
-				Burnt: func(ref sinks.Ref, head uint64, attempt int) {
+				Fault: func(ref schemas.ShardRef, err error) { note("%s: %v", ref, err) },
+				Burnt: func(ref schemas.ShardRef, head uint64, attempt int) {
 					say("burnt")
 					note("%s: token of head %d burnt, attempt %d", ref, head, attempt)
 				},
-				Closed: func(sinks.Ref, uint64) { say("closed") },
+				Closed: func(schemas.ShardRef, uint64) { say("closed") },
 			},
 		})
 		return err

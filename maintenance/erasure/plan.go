@@ -206,6 +206,6 @@ func inEvents(msg *streams.Message) schemas.Source {
 }
 
 func isTail(tails map[schemas.Shard]streams.Tail, subject string, seq uint64) bool {
-	_, _, id, err := schemas.ParseShardSubject(subject)
-	return err == nil && tails[id].Seq == seq
+	ref, err := schemas.ParseShardSubject(subject)
+	return err == nil && tails[ref.ID].Seq == seq
 }

@@ -185,7 +185,7 @@ func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head u
 	if err != nil {
 		return 0, err
 	}
-	if head = max(pos, s.Floor); head == 0 {
+	if head = s.Head(pos); head == 0 {
 		return 0, nil
 	}
 	brought, known := tail.ShardRows, tail.Pos == head

@@ -6,7 +6,6 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // Do is a kind of action.
@@ -64,7 +63,7 @@ type Action struct {
 	Detail string `json:"detail"`
 	State  State  `json:"state"`
 
-	ref    streams.ShardRef
+	ref    schemas.ShardRef
 	topic  *schemas.Topic
 	lo, hi uint64 // of Insert and DropCopies: above lo, up to hi
 	frames []link // of Store and Insert, in order

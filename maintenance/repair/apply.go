@@ -191,7 +191,7 @@ func sameRouted(a, b schemas.Checkpoint) bool {
 
 // leave seals a shard at its head in ClickHouse: SHARDS lost its end, and its
 // next positions were given already.
-func (r *Repairer) leave(ctx context.Context, ref streams.ShardRef) error {
+func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 	head, rows, err := r.db.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return err
@@ -238,7 +238,7 @@ func (r *Repairer) leave(ctx context.Context, ref streams.ShardRef) error {
 
 // settleEnd settles the positions behind a shard's last frame, up to where it is
 // sealed.
-func (r *Repairer) settleEnd(ctx context.Context, ref streams.ShardRef) error {
+func (r *Repairer) settleEnd(ctx context.Context, ref schemas.ShardRef) error {
 	e, err := r.reg.Shard(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return err
@@ -340,7 +340,7 @@ const maxBurnt = 10
 
 // head is a shard's head, and how far it lies above what ClickHouse has: rows that
 // carried it are gone on purpose.
-func (r *Repairer) head(ctx context.Context, ref streams.ShardRef) (head, absent uint64, err error) {
+func (r *Repairer) head(ctx context.Context, ref schemas.ShardRef) (head, absent uint64, err error) {
 	pos, err := r.db.Head(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return 0, 0, err
@@ -349,7 +349,7 @@ func (r *Repairer) head(ctx context.Context, ref streams.ShardRef) (head, absent
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return 0, 0, err
 	}
-	head = max(pos, e.Floor)
+	head = e.Head(pos)
 	return head, head - pos, nil
 }
 

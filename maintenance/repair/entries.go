@@ -9,7 +9,6 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -43,7 +42,7 @@ func planEntries(t *found, p *Plan) {
 		}
 		next, why, blank := headOf(h, entries, t.chains)
 		for _, e := range blank {
-			p.add(Action{Do: RestoreShard, Topic: e.Topic, Where: e.Name(), Source: "registry", ref: streams.ShardRef{Topic: e.Topic, Month: e.Month, ID: e.ID}, entry: e,
+			p.add(Action{Do: RestoreShard, Topic: e.Topic, Where: e.Name(), Source: "registry", ref: e.Ref(), entry: e,
 				Detail: "active, and without an entry or a frame"})
 		}
 		if !known {
@@ -69,7 +68,7 @@ func (t *found) months() []schemas.Month {
 
 // truth is what frames and rows say of a shard.
 type truth struct {
-	ref   streams.ShardRef
+	ref   schemas.ShardRef
 	lane  int
 	chain chain
 	count tables.Count
@@ -81,7 +80,7 @@ type truth struct {
 	short, moved bool
 }
 
-func (t *found) truth(ref streams.ShardRef) truth {
+func (t *found) truth(ref schemas.ShardRef) truth {
 	tally := t.tallies[ref.ID]
 	_, gone := tally.GoneUpTo(^uint64(0))
 	return truth{ref: ref, lane: t.lane[ref.ID], chain: t.chains[ref.ID], count: t.counts[ref.ID], gone: gone, end: t.end(ref.ID), routed: t.routed[ref.ID],

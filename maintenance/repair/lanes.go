@@ -24,10 +24,10 @@ type lostLane struct {
 	cp    schemas.Checkpoint
 	// behind are shards of which ClickHouse has more than SHARDS: routers may not go
 	// on with them, because their next positions were given already.
-	behind []streams.ShardRef
+	behind []schemas.ShardRef
 	// cut are shards that end early in SHARDS, those among them: what became of the
 	// frames behind is settled by the new checkpoint.
-	cut []streams.ShardRef
+	cut []schemas.ShardRef
 }
 
 // planLanes adds the lanes whose checkpoint is gone, or does not fit EVENTS.
@@ -118,7 +118,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 			l.cut = append(l.cut, ref)
 		}
 	}
-	_, err := streams.Frames(ctx, r.js, schemas.ShardsFilter(t.topic.Name), func(ref streams.ShardRef, pl schemas.Placed, _ uint64, _ time.Time) error {
+	_, err := streams.Frames(ctx, r.js, schemas.ShardsFilter(t.topic.Name), func(ref schemas.ShardRef, pl schemas.Placed, _ uint64, _ time.Time) error {
 		if t.lane[ref.ID] == n && have.Behind(pl.SourceEra, pl.SourceSeq) && schemas.Windows(cp.Windows).Judge(pl.Frame) == schemas.Fresh {
 			cp.Windows = schemas.Windows(cp.Windows).Take(pl.Frame, pl.SourceSeq)
 		}
@@ -128,7 +128,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 		return err
 	}
 	cp.Frames, cp.Rows = max(cp.Frames, have.Frames), max(cp.Rows, have.Rows)
-	slices.SortFunc(l.cut, func(a, b streams.ShardRef) int { // a router asks for the youngest
+	slices.SortFunc(l.cut, func(a, b schemas.ShardRef) int { // a router asks for the youngest
 		return t.entries[a.ID].CreatedAt.Compare(t.entries[b.ID].CreatedAt)
 	})
 	if err := r.countDead(ctx, t.topic.Name, l); err != nil {
@@ -265,7 +265,7 @@ func (r *Repairer) passStored(ctx context.Context, t *found, n int, l *lostLane)
 	if len(l.behind) == 0 {
 		return nil
 	}
-	in := map[schemas.Month][]streams.ShardRef{}
+	in := map[schemas.Month][]schemas.ShardRef{}
 	for _, ref := range l.behind {
 		in[ref.Month] = append(in[ref.Month], ref)
 	}

@@ -23,7 +23,7 @@ type found struct {
 	counts  map[schemas.Shard]tables.Count
 	tallies map[schemas.Shard]registry.Tally
 	ledger  *registry.Ledger
-	where   map[schemas.Shard]streams.ShardRef
+	where   map[schemas.Shard]schemas.ShardRef
 	// lanes has a checkpoint for each lane that has one.
 	lanes map[string]checkpoint
 	lane  map[schemas.Shard]int // NoLane: unknown
@@ -47,7 +47,7 @@ func (t *found) tail(id schemas.Shard) uint64 {
 // end is the last position a shard ever had, as far as anything tells.
 func (t *found) end(id schemas.Shard) uint64 {
 	e := t.entries[id]
-	end := max(t.counts[id].Head, e.Floor, t.tail(id))
+	end := max(e.Head(t.counts[id].Head), t.tail(id))
 	if e.Status != registry.Active && !(e.Status == registry.Sealed && t.unsettled(id)) {
 		end = max(end, e.SealedAt)
 	}
@@ -65,12 +65,12 @@ type checkpoint struct {
 }
 
 // refs are the shards that anything knows, in order.
-func (t *found) refs() []streams.ShardRef {
-	out := make([]streams.ShardRef, 0, len(t.where))
+func (t *found) refs() []schemas.ShardRef {
+	out := make([]schemas.ShardRef, 0, len(t.where))
 	for _, ref := range t.where {
 		out = append(out, ref)
 	}
-	slices.SortFunc(out, func(a, b streams.ShardRef) int {
+	slices.SortFunc(out, func(a, b schemas.ShardRef) int {
 		return cmp.Or(cmp.Compare(a.Month, b.Month), cmp.Compare(a.ID, b.ID))
 	})
 	return out
@@ -89,9 +89,9 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	if t.counts, err = r.db.Counts(ctx, name); err != nil {
 		return err
 	}
-	t.where = map[schemas.Shard]streams.ShardRef{}
+	t.where = map[schemas.Shard]schemas.ShardRef{}
 	for id, c := range t.counts {
-		t.where[id] = streams.ShardRef{Topic: name, Month: c.Month, ID: id}
+		t.where[id] = schemas.ShardRef{Topic: name, Month: c.Month, ID: id}
 	}
 	if t.tallies, err = r.reg.Tallies(ctx, name); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 		return err
 	}
 	t.chains = map[schemas.Shard]chain{}
-	_, err = streams.Frames(ctx, r.js, schemas.ShardsFilter(name), func(ref streams.ShardRef, p schemas.Placed, seq uint64, at time.Time) error {
+	_, err = streams.Frames(ctx, r.js, schemas.ShardsFilter(name), func(ref schemas.ShardRef, p schemas.Placed, seq uint64, at time.Time) error {
 		t.chains[ref.ID] = t.chains[ref.ID].add(newLink(p, seq, at))
 		t.where[ref.ID] = ref
 		return nil
@@ -136,7 +136,7 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	t.entries, t.moved = map[schemas.Shard]registry.Shard{}, map[schemas.Shard]bool{}
 	for _, e := range entries {
 		t.entries[e.ID] = e
-		t.where[e.ID] = streams.ShardRef{Topic: name, Month: e.Month, ID: e.ID}
+		t.where[e.ID] = e.Ref()
 	}
 	t.short = registry.Unsettled(before, t.tail, func(id schemas.Shard) registry.Tally { return t.tallies[id] })
 	for _, b := range before {

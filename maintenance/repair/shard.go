@@ -14,13 +14,13 @@ import (
 )
 
 // planShard adds what one shard needs: its rows against its frames.
-func (r *Repairer) planShard(ctx context.Context, t *found, ref streams.ShardRef, p *Plan) error {
+func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef, p *Plan) error {
 	c := t.chains[ref.ID]
 	e, tally := t.entries[ref.ID], t.tallies[ref.ID]
 	if e.Gone() || len(c) > 0 && c.last().cleared == schemas.ClearedDropped {
 		return nil // past its retention
 	}
-	head := max(t.counts[ref.ID].Head, e.Floor)
+	head := e.Head(t.counts[ref.ID].Head)
 	lane := t.lane[ref.ID]
 	_, gone := tally.GoneUpTo(head)
 	held := c
@@ -95,7 +95,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref streams.ShardRef
 }
 
 // recover looks for a gap's frames in EVENTS.
-func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref streams.ShardRef, c chain, g gap, lane int) ([]link, error) {
+func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, c chain, g gap, lane int) ([]link, error) {
 	from, to := c[g.after-1].source, c[g.after].source
 	if c[g.after-1].era != c[g.after].era { // sequences were given again between the two
 		from, to = 1, math.MaxUint64
@@ -128,7 +128,7 @@ func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref stream
 
 // shardPlan is the decisions about one shard. It does no I/O.
 type shardPlan struct {
-	ref    streams.ShardRef
+	ref    schemas.ShardRef
 	topic  *schemas.Topic
 	held   chain // what SHARDS holds
 	chain  chain // and what was recovered

@@ -35,8 +35,8 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 	}
 	lost := map[string]bool{}
 	for subject := range subjects {
-		name, _, _, err := schemas.ParseShardSubject(subject)
-		if err == nil && !known[name] && schemas.ValidateTopicName(name) == nil && (only == "" || only == name) {
+		ref, err := schemas.ParseShardSubject(subject)
+		if name := ref.Topic; err == nil && !known[name] && schemas.ValidateTopicName(name) == nil && (only == "" || only == name) {
 			lost[name] = true
 		}
 	}
@@ -99,7 +99,7 @@ func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schema
 		p.note("%s: no checkpoint says how many lanes it has; %d are taken", name, t.Lanes)
 	}
 	sawFields := map[int]int{} // schema version: fields of its frames
-	_, err = streams.Frames(ctx, r.js, schemas.ShardsFilter(name), func(ref streams.ShardRef, pl schemas.Placed, seq uint64, _ time.Time) error {
+	_, err = streams.Frames(ctx, r.js, schemas.ShardsFilter(name), func(ref schemas.ShardRef, pl schemas.Placed, seq uint64, _ time.Time) error {
 		t.Version = max(t.Version, pl.Schema)
 		if _, seen := sawFields[pl.Schema]; seen || len(sawFields) >= maxVersions {
 			return nil

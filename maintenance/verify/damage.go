@@ -31,7 +31,7 @@ type held struct {
 // purged meanwhile.
 func (v *Verifier) heldFrames(ctx context.Context, topic string) (map[schemas.Shard]*held, uint64, error) {
 	out := map[schemas.Shard]*held{}
-	unread, err := streams.Frames(ctx, v.js, schemas.ShardsFilter(topic), func(ref streams.ShardRef, p schemas.Placed, _ uint64, _ time.Time) error {
+	unread, err := streams.Frames(ctx, v.js, schemas.ShardsFilter(topic), func(ref schemas.ShardRef, p schemas.Placed, _ uint64, _ time.Time) error {
 		h := out[ref.ID]
 		if h == nil {
 			h = &held{first: p.Pos, last: p.Pos - 1, minTs: p.MinTs, maxTs: p.MaxTs, before: p.ShardRows - uint64(p.Rows)}

@@ -42,7 +42,7 @@ func (v *Verifier) belowProven(ctx context.Context, s *ShardReport, e registry.S
 	if err != nil {
 		return err
 	}
-	head := max(heads[e.ID], e.Floor)
+	head := e.Head(heads[e.ID])
 	if head >= proven {
 		return nil
 	}

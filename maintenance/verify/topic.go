@@ -75,7 +75,7 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 	for _, e := range entries {
 		known[e.ID] = true
 		tail, has := tails[e.ID]
-		tail.Ref = streams.ShardRef{Topic: e.Topic, Month: e.Month, ID: e.ID}
+		tail.Ref = e.Ref()
 		known, err := v.knownEnd(ctx, e, tail, routed)
 		if err != nil {
 			return nil, err
