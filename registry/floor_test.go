@@ -25,7 +25,7 @@ func TestRaiseFloor(t *testing.T) {
 		})
 		wg.Go(func() {
 			mine := s // each router's own reading, soon an old one
-			if err := r.Widen(ctx, &mine, lo-int64(i)*widenStep, lo, 1, 1, noon); err != nil {
+			if err := r.Widen(ctx, noon, Range{Shard: &mine, Lo: lo - int64(i)*widenStep, Hi: lo, Rows: 1, Bytes: 1}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -49,7 +49,7 @@ func TestShardCache(t *testing.T) {
 		t.Helper()
 		s, err := r.Place(ctx, &topic, november, lane, noon)
 		if err == nil {
-			err = r.Widen(ctx, &s, lo, lo+50, 1, 1, noon)
+			err = r.Widen(ctx, noon, Range{Shard: &s, Lo: lo, Hi: lo + 50, Rows: 1, Bytes: 1})
 		}
 		if err != nil {
 			t.Fatal(err)

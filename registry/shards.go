@@ -64,6 +64,8 @@ type Shard struct {
 	Anonymised   []string  `json:"anonymised,omitempty"`
 
 	rev uint64
+	// unwritten is the head entry that the shard is to be written with; see Prepare.
+	unwritten *Head
 }
 
 // Name is the shard's public name.
@@ -156,27 +158,6 @@ func (r *Registry) Shards(ctx context.Context, topic string, m schemas.Month) ([
 	return shards, err
 }
 
-// Place is the active shard of a lane's month; the first call makes it. at is
-// the stored time of the event that asks.
-func (r *Registry) Place(ctx context.Context, t *schemas.Topic, m schemas.Month, lane int, at time.Time) (Shard, error) {
-	for {
-		h, err := r.Head(ctx, t.Name, m)
-		if err == nil {
-			if id, ok := h.Active[lane]; ok {
-				return r.Shard(ctx, t.Name, m, id)
-			}
-		} else if !errors.Is(err, ErrNotFound) {
-			return Shard{}, err
-		} else {
-			h = Head{Topic: t.Name, Month: m, Lanes: t.Lanes, Rotate: t.Rotate, KeepDays: t.KeepDays, Policy: "rotate"}
-		}
-		s, err := r.advance(ctx, h, lane, at)
-		if err == nil || !errors.Is(err, ErrConflict) {
-			return s, err
-		}
-	}
-}
-
 // Rotate makes a new active shard for the lane of s and retires s, with the
 // reason. LeftAt, Rows and Bytes of s are what the caller knows of its end. s still
 // has to be sealed, once no older router can add to it. When another router rotated
@@ -216,73 +197,15 @@ func (r *Registry) Rotate(ctx context.Context, s Shard, reason string, at time.T
 }
 
 // advance gives the lane a new active shard, in one commit with the head entry
-// and more. It is younger than every other of the month, also when a message asks
-// that was stored before one that asked already, as after a repair: which shard a
-// lane left last is told by their age.
+// and more.
 func (r *Registry) advance(ctx context.Context, h Head, lane int, at time.Time, more ...*change) (Shard, error) {
-	if !at.After(h.LastRotationAt) {
-		at = h.LastRotationAt.Add(1)
-	}
-	h.LastRotationAt = at
-	s := Shard{
-		Topic: h.Topic, Month: h.Month, ID: schemas.Shard(rand.Uint64()), Lane: lane,
-		CreatedAt: at.UTC(), LastWriteAt: at.UTC(), Status: Active,
-		MinTs: h.Month.End(), MaxTs: h.Month.Start() - 1, // empty: overlaps nothing
-	}
-	if h.Active == nil {
-		h.Active = map[int]schemas.Shard{}
-	}
-	h.Active[lane] = s.ID
+	s := h.next(schemas.Shard(rand.Uint64()), lane, at)
+	head := s.unwritten
+	s.unwritten = nil
 	entry := &change{key: s.key(), v: &s}
-	err := r.commit(ctx, append(more, entry, &change{key: h.key(), rev: h.rev, v: &h})...)
+	err := r.commit(ctx, append(more, entry, &change{key: head.key(), rev: head.rev, v: head})...)
 	s.rev = entry.rev
 	return s, err
-}
-
-// widenStep rounds a shard's range outwards, so that events in time order cost
-// one registry write a minute and not one a batch.
-const widenStep = int64(time.Minute)
-
-// Widen makes the shard's range cover lo to hi (unix ns). It must have succeeded
-// before frames with such events are published.
-func (r *Registry) Widen(ctx context.Context, s *Shard, lo, hi int64, rows, bytes uint64, at time.Time) error {
-	for {
-		if lo >= s.MinTs && hi <= s.MaxTs {
-			return nil
-		}
-		next := *s
-		next.MinTs, next.MaxTs = widened(s.MinTs, s.MaxTs, lo, hi, s.Month)
-		next.Rows, next.Bytes, next.LastWriteAt = rows, bytes, at.UTC()
-		c := &change{key: s.key(), rev: s.rev, v: &next}
-		err := r.commit(ctx, c)
-		if err == nil {
-			next.rev = c.rev
-			*s = next
-			return nil
-		}
-		if !errors.Is(err, ErrConflict) {
-			return err
-		}
-		if *s, err = r.Shard(ctx, s.Topic, s.Month, s.ID); err != nil {
-			return err
-		}
-		if s.Status != Active {
-			// Sealed meanwhile: who still wants to write there was fenced off.
-			return fmt.Errorf("%w: %s is %s", ErrConflict, s.Name(), s.Status)
-		}
-	}
-}
-
-// widened is the range [min, max] grown to cover [lo, hi], its moved ends
-// rounded outwards within the month.
-func widened(minTs, maxTs, lo, hi int64, m schemas.Month) (int64, int64) {
-	if lo < minTs {
-		minTs = max(lo-lo%widenStep, m.Start())
-	}
-	if hi > maxTs {
-		maxTs = min(hi-hi%widenStep+widenStep-1, m.End()-1)
-	}
-	return minTs, maxTs
 }
 
 // Seal states that no frame of the shard will ever stand above pos. Only a

@@ -141,7 +141,7 @@ func TestWidenRace(t *testing.T) {
 		mine := first
 		wg.Go(func() {
 			at := noon.Add(time.Duration(i-5) * time.Hour).UnixNano()
-			if err := r.Widen(ctx, &mine, at, at, 1, 1, noon); err != nil {
+			if err := r.Widen(ctx, noon, Range{Shard: &mine, Lo: at, Hi: at, Rows: 1, Bytes: 1}); err != nil {
 				t.Error(err)
 			}
 			if mine.MinTs > at || mine.MaxTs < at {

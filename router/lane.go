@@ -219,16 +219,11 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 	if l.sweeping {
 		l.cp.Digest = "" // the message is taken out
 	}
+	if err := l.widen(ctx, b, last.stored); err != nil {
+		return 0, err
+	}
 	for _, t := range b.touched {
 		s := t.state
-		if err := l.entries.take(ctx); err != nil {
-			return 0, err
-		}
-		err := l.cfg.Registry.Widen(ctx, &s.entry, t.lo, t.hi, s.tail.rows, s.tail.bytes, last.stored)
-		l.entries.done()
-		if err != nil {
-			return 0, err
-		}
 		l.cp.Remember(s.entry.ID, schemas.Tail{Pos: s.tail.pos, Digest: s.tail.digest, Rows: s.tail.rows, Bytes: s.tail.bytes, Source: last.seq})
 	}
 	l.cfg.Crash.at("router.before-batch")
@@ -263,69 +258,6 @@ func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
 	}
 	l.judge.topic = &t
 	return l.judge.message(m, l.cp.Windows), nil
-}
-
-// shardFor is the lane's active shard for a message's frames, and why it must be
-// left before they go in, or "".
-func (l *lane) shardFor(ctx context.Context, b *batch, j *judged, at time.Time) (s *shardState, reason string, err error) {
-	s = l.active[j.month]
-	if s == nil {
-		if err := l.entries.take(ctx); err != nil {
-			return nil, "", err
-		}
-		entry, err := l.cfg.Registry.Place(ctx, l.judge.topic, j.month, j.lane, at)
-		l.entries.done()
-		if err != nil {
-			return nil, "", err
-		}
-		if s, err = l.load(ctx, entry); err != nil {
-			return nil, "", err
-		}
-		if s.tail.pos == 0 {
-			if err := l.checkLeft(ctx, entry); err != nil {
-				delete(l.active, j.month)
-				return nil, "", err
-			}
-		}
-	}
-	lo, hi := j.frames[0].MinTs, j.frames[0].MaxTs
-	for _, f := range j.frames[1:] {
-		lo, hi = min(lo, f.MinTs), max(hi, f.MaxTs)
-	}
-	if t := b.touched[s.entry.ID]; t != nil { // the entry does not cover these yet
-		lo, hi = min(lo, t.lo), max(hi, t.hi)
-	}
-	return s, full(l.judge.topic.Rotate, s, lo, hi), nil
-}
-
-// rotate leaves a full shard for a new one.
-func (l *lane) rotate(ctx context.Context, s *shardState, reason string, at time.Time) (*shardState, error) {
-	left := s.entry
-	left.LeftAt, left.Rows, left.Bytes = s.tail.pos, s.tail.rows, s.tail.bytes // committed: see routeSome
-	if err := l.entries.take(ctx); err != nil {
-		return nil, err
-	}
-	entry, err := l.cfg.Registry.Rotate(ctx, left, reason, at)
-	l.entries.done()
-	if err != nil {
-		return nil, err
-	}
-	l.cfg.Crash.at("router.after-rotate")
-	l.cfg.Hooks.rotated(s.entry, reason)
-	return l.load(ctx, entry)
-}
-
-func (l *lane) load(ctx context.Context, entry registry.Shard) (*shardState, error) {
-	if err := l.checkOpen(ctx, entry); err != nil {
-		return nil, err
-	}
-	t, err := l.tailOf(ctx, entry)
-	if err != nil {
-		return nil, err
-	}
-	s := &shardState{entry: entry, tail: t}
-	l.active[entry.Month] = s
-	return s, nil
 }
 
 // commit adds the checkpoint and publishes the batch, all or nothing. After an
