@@ -59,7 +59,8 @@ type Pair struct{ Key, Value string }
 //
 // All else becomes an attribute: nested objects flattened with dots
 // (actor.login, service.name), "attributes" without a prefix; arrays, empty
-// objects and objects below MaxJSONFlatten as compact JSON text; null is absent.
+// objects, objects below MaxJSONFlatten and those with a name above 512 bytes as
+// compact JSON text; null is absent.
 // Numbers become Int64 or Float64 when those print what was written (or differ only in
 // zeros after the point, as 1.0), else the text as written, so that no digit is
 // lost. When a name comes twice the second is kept as name#2. What exceeds the

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -38,13 +39,13 @@ func NewFieldPaths(paths map[string][]string, level func(text string) string) *F
 // AttrLevelText keeps the level as it was sent where the stored word differs.
 const AttrLevelText = "level_text"
 
-// FromRecord makes an event of named texts and of the members of a JSON object
-// (nil: none), which follow the texts. With Paths, a path fills its field and does
-// not stay an attribute; nothing fills the event's id. The error is ErrNotJSON
-// with the byte offset, or ErrJSONEvent with the key.
-func (k EventKeys) FromRecord(pairs []Pair, object []byte) (Event, error) {
+// FromRecord makes an event of named texts and of the members of JSON objects, in
+// that order. With Paths, a path fills its field and does not stay an attribute;
+// nothing fills the event's id. What two objects say alike is kept once. The error
+// is ErrNotJSON with the byte offset, or ErrJSONEvent with the key.
+func (k EventKeys) FromRecord(pairs []Pair, objects ...[]byte) (Event, error) {
 	leaves := pairLeaves(pairs)
-	if object != nil {
+	for _, object := range objects {
 		if !json.Valid(object) {
 			return Event{}, notJSON(object)
 		}
@@ -56,12 +57,31 @@ func (k EventKeys) FromRecord(pairs []Pair, object []byte) (Event, error) {
 		w.object("", 1)
 		leaves = w.leaves
 	}
+	if len(objects) > 1 {
+		leaves = distinct(leaves)
+	}
 	ev, err := k.event(leaves)
 	if err != nil {
 		return Event{}, fmt.Errorf("%w: %w", ErrJSONEvent, err)
 	}
 	return ev, nil
 }
+
+// distinct leaves out what repeats an earlier name with the same value.
+func distinct(leaves []jsonLeaf) []jsonLeaf {
+	seen := make(map[string]jsonValue, len(leaves))
+	return slices.DeleteFunc(leaves, func(l jsonLeaf) bool {
+		before, again := seen[string(l.raw)]
+		if !again {
+			seen[string(l.raw)] = l.value
+		}
+		return again && bytes.Equal(before, l.value)
+	})
+}
+
+// JSONText returns the text of a valid JSON string, or the JSON text of any other
+// value. It keeps bytes that are not UTF-8, and lone surrogates, as ParseJSONEvent does.
+func JSONText(value []byte) string { return jsonValue(value).text() }
 
 // byPaths fills an event by k.Paths.
 func (k *EventKeys) byPaths(leaves []jsonLeaf) (Event, error) {
@@ -132,4 +152,15 @@ func (k *EventKeys) timeOf(ev *Event, leaves []jsonLeaf, times []int) (int, erro
 		}
 	}
 	return 0, nil
+}
+
+// Without returns the paths without those of a column.
+func (p *FieldPaths) Without(column string) *FieldPaths {
+	fewer := &FieldPaths{places: map[string]fieldPlace{}, level: p.level}
+	for name, at := range p.places {
+		if at.field != fieldsByColumn[column] {
+			fewer.places[name] = at
+		}
+	}
+	return fewer
 }

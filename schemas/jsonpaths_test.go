@@ -44,14 +44,17 @@ func TestFromRecordByPaths(t *testing.T) {
 		{name: "texts come before members",
 			pairs: []Pair{{"level", "warn"}, {"a", "1"}}, object: `{"level":30,"a":2}`,
 			want: Event{Level: "warn"}, attrs: "a=1;level=30;a#2=2;"},
+		{name: "what two objects say alike is kept once",
+			object: `{"level":"info","a":"1","b":"2"} {"level":"info","a":"1","b":"3"}`,
+			want:   Event{Level: "info"}, attrs: "a=1;b=2;b#2=3;"},
 		{name: "texts alone", pairs: []Pair{{"message", "m"}}, want: Event{Message: "m"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var object []byte
-			if c.object != "" {
-				object = []byte(c.object)
+			var objects [][]byte
+			for _, o := range strings.Fields(c.object) {
+				objects = append(objects, []byte(o))
 			}
-			ev, err := EventKeys{Paths: testPaths()}.FromRecord(c.pairs, object)
+			ev, err := EventKeys{Paths: testPaths()}.FromRecord(c.pairs, objects...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,5 +90,21 @@ func TestFromRecordRefuses(t *testing.T) {
 		if _, err := (EventKeys{Paths: testPaths()}).FromRecord(nil, []byte(object)); !errors.Is(err, want) {
 			t.Errorf("%s: %v, expected %v", object, err, want)
 		}
+	}
+}
+
+func TestALongNameOfAnObjectIsNotRepeated(t *testing.T) {
+	name := strings.Repeat("n", 400<<10)
+	members := strings.TrimSuffix(strings.Repeat(`"a":1,`, 2000), ",")
+	object := []byte(`{"` + name + `":{` + members + `},"b":2}`)
+	ev, err := ParseJSONEvent(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := ev.Bytes(); n > 2*len(object) {
+		t.Errorf("%d bytes of JSON became an event of %d bytes", len(object), n)
+	}
+	if rest := ev.Attrs[len(ev.Attrs)-1]; rest.Key != AttrRest || rest.Text() != `{"`+name+`":{`+members+`}}` {
+		t.Errorf("the last attribute is %q with %d bytes", rest.Key, len(rest.Text()))
 	}
 }

@@ -52,10 +52,16 @@ func (w *jsonWalk) object(prefix string, depth int) {
 	w.i++
 }
 
+// maxPrefixBytes bounds the name that each member of an object repeats. No attribute
+// has a name half as long, and an object of 400 KiB could otherwise become one
+// event of 800 MB.
+const maxPrefixBytes = 2 * MaxAttrKeyBytes
+
 func (w *jsonWalk) member(prefix, key string, depth int) {
 	start := w.i
 	message := depth == 1 && jsonWords[key] == fieldMessage
-	if w.b[start] == '{' && depth < MaxJSONFlatten && !message && !w.emptyObject() {
+	short := len(prefix)+len(key) <= maxPrefixBytes
+	if w.b[start] == '{' && depth < MaxJSONFlatten && short && !message && !w.emptyObject() {
 		if depth == 1 && key == ColAttributes {
 			w.object("", depth+1)
 		} else {

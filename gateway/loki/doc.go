@@ -1,0 +1,22 @@
+// Package loki takes what programs push to Loki: POST /loki/api/v1/push as JSON,
+// or as protobuf in a snappy block.
+//
+// # Model
+//
+// A push has streams. A stream has labels and entries; an entry has a time, a line
+// and, with newer clients, structured metadata. Each entry becomes one event.
+// Decode is pure: it turns a body into events, in order, and never waits.
+//
+// Metadata, labels and line are one record, in that order. A line that is a JSON
+// object is taken apart; any other line is the message. The first of
+// service_name, service, app and job is the service, the level comes from level
+// or detected_level, and the others stay attributes. Nothing fills the event's id.
+//
+// # Failures
+//
+// A body that is no push is an error (ErrPush), and nothing of it is taken. An entry
+// that cannot become an event is a Refusal, and the others are taken, as Loki does.
+// Labels that do not parse are kept whole as the attribute loki.labels. A snappy
+// block that says it is larger than the limit is refused before it is read
+// (ErrTooLarge).
+package loki
