@@ -89,7 +89,10 @@ func OpenDataDir(cfg DataDirConfig) (*DataDir, error) {
 func (d *DataDir) Path() string { return d.path }
 
 // NATSDir is where the streams go.
-func (d *DataDir) NATSDir() string { return filepath.Join(d.path, natsName) }
+func (d *DataDir) NATSDir() string { return NATSDir(d.path) }
+
+// NATSDir returns where the streams of the data directory path are, or will be.
+func NATSDir(path string) string { return filepath.Join(path, natsName) }
 
 // ClickHouseDir is where the engine's files go.
 func (d *DataDir) ClickHouseDir() string { return filepath.Join(d.path, engineName) }

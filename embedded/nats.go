@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -73,6 +75,22 @@ func (n *NATS) Port() int { return n.port }
 // StoreLimit is what all streams together may hold, in bytes: divide it among them. Valid once ready.
 func (n *NATS) StoreLimit() int64 { return n.limit }
 
+// DefaultStoreLimit returns what all streams below a directory may hold unless it is said: three quarters of
+// what is free or theirs on its disk. The directory need not exist yet.
+func DefaultStoreLimit(dir string) (int64, error) {
+	at := dir
+	for {
+		free, err := FreeBytes(at)
+		if err == nil {
+			return (free + usedBytes(dir)) / 4 * 3, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			return 0, err
+		}
+		at = filepath.Dir(at)
+	}
+}
+
 // InProcessConn gives a connection without a socket: nats.Connect("", nats.InProcessServer(n)). It always leads to the
 // server that runs now, so that such a client reconnects after a restart too.
 func (n *NATS) InProcessConn() (net.Conn, error) {
@@ -90,11 +108,10 @@ func (n *NATS) prepare() error {
 	}
 	n.limit = n.cfg.MaxStoreBytes
 	if n.limit == 0 {
-		free, err := FreeBytes(n.cfg.Dir)
-		if err != nil {
+		var err error
+		if n.limit, err = DefaultStoreLimit(n.cfg.Dir); err != nil {
 			return fmt.Errorf("embedded NATS: %w", err)
 		}
-		n.limit = (free + usedBytes(n.cfg.Dir)) / 4 * 3
 	}
 	port, err := claimPort(n.cfg.Host, n.cfg.Port)
 	if err != nil {

@@ -62,7 +62,7 @@ func CreateBucket(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimit
 	}
 	if _, err := js.KeyValue(ctx, schemas.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
 		if _, err := js.CreateKeyValue(ctx, schemas.RegistryBucket(limits)); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
-			return nil, fmt.Errorf("registry: creating bucket %q: %w", schemas.Bucket, err)
+			return nil, streams.TooSmall(fmt.Sprintf("bucket %q", schemas.Bucket), limits.RegistryBytes, fmt.Errorf("registry: creating bucket %q: %w", schemas.Bucket, err))
 		}
 	}
 	if err := streams.AllowAtomic(ctx, js, schemas.KVStream); err != nil {

@@ -1,6 +1,8 @@
 package schemas
 
 import (
+	"cmp"
+
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -28,6 +30,19 @@ func StreamLimitsFor(storeBytes int64) StreamLimits {
 	l.RegistryBytes = min(l.RegistryBytes, storeBytes/50)
 	return l
 }
+
+// With returns the limits with bounds of EVENTS and SHARDS in place of its own, where they
+// are not 0. Where both are given, they say how large the operator's store is, and the registry gets its share of that.
+func (l StreamLimits) With(eventsBytes, shardsBytes int64) StreamLimits {
+	l.EventsBytes, l.ShardsBytes = cmp.Or(eventsBytes, l.EventsBytes), cmp.Or(shardsBytes, l.ShardsBytes)
+	if eventsBytes > 0 && shardsBytes > 0 {
+		l.RegistryBytes = min(l.RegistryBytes, max(minRegistryBytes, (eventsBytes+shardsBytes)/40))
+	}
+	return l
+}
+
+// minRegistryBytes holds a hundred thousand shards.
+const minRegistryBytes = 64 << 20
 
 // EventsStream is where producers publish. Nothing leaves it by age: only the
 // janitor purges, and only below the routers' checkpoints.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -25,14 +27,63 @@ func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamCon
 			s, err = js.Stream(ctx, cfg.Name)
 		}
 	}
-	if api := (*jetstream.APIError)(nil); errors.As(err, &api) && (api.ErrorCode == codeStorageExceeded || api.ErrorCode == codeAccountExceeded) {
-		return fmt.Errorf("%w: stream %s of %d MiB; pass a smaller --events-bytes and --shards-bytes (events_bytes, shards_bytes), or raise max_file_store of the server or its account: %w",
-			ErrStoreTooSmall, cfg.Name, cfg.MaxBytes>>20, err)
-	}
 	if err != nil {
-		return fmt.Errorf("streams: %s: %w", cfg.Name, err)
+		return TooSmall("stream "+cfg.Name, cfg.MaxBytes, fmt.Errorf("streams: %s: %w", cfg.Name, err))
 	}
 	return checkStream(s.CachedInfo().Config, cfg)
+}
+
+// TooSmall returns ErrStoreTooSmall with the options that help, where a server refused
+// to make what would hold up to bytes because it may not store that much; else err.
+func TooSmall(what string, bytes int64, err error) error {
+	api := (*jetstream.APIError)(nil)
+	if !errors.As(err, &api) || api.ErrorCode != codeStorageExceeded && api.ErrorCode != codeAccountExceeded {
+		return err
+	}
+	return fmt.Errorf("%w: %s of %d MiB; pass a smaller --events-bytes and --shards-bytes (events_bytes, shards_bytes), or raise max_file_store of the server or its account: %w",
+		ErrStoreTooSmall, what, bytes>>20, err)
+}
+
+// trial is the stream that Fits makes and removes.
+const trial = "ALMANAC_TRIAL"
+
+// trialTimeout bounds the removal of the trial stream, also after an interrupt.
+const trialTimeout = 5 * time.Second
+
+// Fits reports whether the server has room for the bounds of those streams that it
+// does not have yet, all together: ErrStoreTooSmall when not. No server tells a client how much it may
+// store. So an empty stream of that size is created, which reserves it, and removed at once.
+func Fits(ctx context.Context, js jetstream.JetStream, cfgs ...jetstream.StreamConfig) (err error) {
+	var names []string
+	var bytes int64
+	for _, cfg := range cfgs {
+		_, err := js.Stream(ctx, cfg.Name)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("streams: %s: %w", cfg.Name, err)
+		}
+		names, bytes = append(names, cfg.Name), bytes+cfg.MaxBytes
+	}
+	if bytes == 0 {
+		return nil
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), trialTimeout)
+		defer cancel()
+		if gone := js.DeleteStream(ctx, trial); gone != nil && !errors.Is(gone, jetstream.ErrStreamNotFound) {
+			err = errors.Join(err, fmt.Errorf("streams: removing the empty stream %s, which reserves %d MiB: %w; remove it with your NATS tools", trial, bytes>>20, gone))
+		}
+	}()
+	_, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: trial, Subjects: []string{"almanac.trial"}, Description: "Almanac: a check of the room, may be removed",
+		Storage: jetstream.FileStorage, MaxBytes: bytes, Replicas: cfgs[0].Replicas,
+	})
+	if err != nil {
+		return TooSmall(strings.Join(names, ", ")+" together, bounds", bytes, fmt.Errorf("streams: a trial of the room for %s: %w", strings.Join(names, ", "), err))
+	}
+	return nil
 }
 
 // checkStream compares what matters for the promise.

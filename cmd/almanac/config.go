@@ -38,7 +38,7 @@ is the first of: ` + strings.Join(configPaths(), ", ") + `.`,
 	}, check, show)
 }
 
-func (a *app) configCheck(_ context.Context, cmd *cobra.Command, args []string) error {
+func (a *app) configCheck(ctx context.Context, cmd *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		if err := cmd.Flags().Set("config", args[0]); err != nil {
 			return err
@@ -49,6 +49,9 @@ func (a *app) configCheck(_ context.Context, cmd *cobra.Command, args []string) 
 		return err
 	}
 	if err := errors.Join(checkEnvironment(os.Environ(), true), s.check()); err != nil {
+		return configError{err}
+	}
+	if err := a.checkStore(ctx, s); err != nil {
 		return configError{err}
 	}
 	if s.File == "" {

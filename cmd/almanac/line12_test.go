@@ -7,7 +7,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/embedded"
 )
@@ -92,4 +94,58 @@ func (b *box) publish(subject, text string) {
 	if _, err := nc.Request(subject, []byte(text), patience); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// Issue 13, line 12: config check says which options help, where the streams do not fit
+// the store of the NATS that is named, or the disk; and leaves nothing there.
+func TestLine12ConfigCheckOfAStoreTooSmall(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 1 << 30, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	if !srv.ReadyForConnections(patience) {
+		t.Fatal("NATS did not start")
+	}
+	helps := []string{"too small", "--events-bytes", "--shards-bytes", "events_bytes, shards_bytes"}
+	url := []string{"--nats", srv.ClientURL()}
+	check := func(code int, says []string, args ...string) {
+		t.Helper()
+		r := b.run("", append([]string{"config", "check"}, args...)...)
+		if r.code != code {
+			t.Errorf("%v: exit %d, want %d", args, r.code, code)
+		}
+		contains(t, r.err, says...)
+	}
+	check(exitConfig, append(helps, "max_file_store", "EVENTS, SHARDS, KV_registry together"), url...)
+	fit := []string{"--events-bytes", "200MiB", "--shards-bytes", "600MiB"}
+	check(exitOK, []string{"are good"}, append(fit, url...)...)
+	check(exitConfig, helps, append([]string{"--events-bytes", "200MiB", "--shards-bytes", "900MiB"}, url...)...)
+
+	nc, err := nats.Connect(srv.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account, err := js.AccountInfo(t.Context())
+	if err != nil || account.Streams != 0 || account.Store != 0 {
+		t.Errorf("the check left %+v (%v)", account, err)
+	}
+	// What the check called good is: a router starts, and then there is nothing more to check.
+	router := b.background(append([]string{"router", "--log-format", "json"}, append(fit, url...)...)...)
+	router.says("ready")
+	router.stop(syscall.SIGTERM)
+	check(exitOK, []string{"are good"}, url...)
+
+	// A server that does not answer is no fault of the settings.
+	check(exitOK, []string{"not checked", "are good"}, "--nats", "nats://127.0.0.1:1")
+	// The disk of the data directory, where up would put the streams.
+	check(exitConfig, append(helps, b.data()), "--events-bytes", "1000000GiB")
 }

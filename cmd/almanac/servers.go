@@ -146,8 +146,7 @@ func (v *servers) limits() schemas.StreamLimits {
 
 // streamLimits are l with what was said in its place.
 func streamLimits(s *settings, l schemas.StreamLimits) schemas.StreamLimits {
-	l.EventsBytes = cmp.Or(s.EventsBytes, l.EventsBytes)
-	l.ShardsBytes = cmp.Or(s.ShardsBytes, l.ShardsBytes)
+	l = l.With(s.EventsBytes, s.ShardsBytes)
 	l.Replicas = s.Replicas
 	return l
 }
