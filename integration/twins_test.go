@@ -113,6 +113,106 @@ func TestTwins(t *testing.T) {
 	e.verify(uint64(n))
 }
 
+// Two routers that know nothing of each other commit groups of the same lanes: where one
+// lane of a group lost its race the others are committed all the same, and no frame is
+// routed twice or left.
+func TestTwinGroups(t *testing.T) {
+	t.Parallel()
+	topic := schemas.NewTopic("app")
+	topic.Rotate = schemas.Rotation{Rows: 1000}
+	e, alone := startAlone(t, topic)
+	var groups, regrouped atomic.Int64
+	for range 2 {
+		e.routerOn(e.connectTo(alone), func(c *router.Config) {
+			c.Linger = 5 * time.Millisecond
+			c.Hooks.Fault = nil // they lose against each other all the time
+			c.Hooks.Committed = func(lanes, _ int, err error) {
+				if lanes > 1 && err == nil {
+					groups.Add(1)
+				}
+			}
+			c.Crash = func(point string) {
+				if point == "router.group-refused" {
+					regrouped.Add(1)
+				}
+			}
+		})
+	}
+	e.sink()
+	n := e.sendUntil("app", func() bool { return groups.Load() >= 10 && regrouped.Load() >= 3 })
+	t.Logf("%d events; %d groups of several lanes, %d groups refused and sent again lane by lane", n, groups.Load(), regrouped.Load())
+	e.routed("app", n)
+	e.stored("app", n, time.Minute)
+	e.closed("app", 30*time.Second)
+	e.whole("app", n)
+	e.verify(n)
+}
+
+// Routers are killed while they send a refused group again lane by lane: what they had
+// sent counts, and what they had not is routed by the next one.
+func TestKilledBetweenLanes(t *testing.T) {
+	t.Parallel()
+	topic := schemas.NewTopic("app")
+	topic.Rotate = schemas.Rotation{Rows: 1000}
+	e, alone := startAlone(t, topic)
+	const enough = 3
+	deaths := 0
+	routers := make([]*process, 2)
+	for i := range routers {
+		routers[i] = e.process(part{Role: "router", NATS: alone, CrashAt: "router.between-lanes", CrashHit: 1 + i})
+	}
+	e.sink()
+	n := e.sendUntil("app", func() bool {
+		for i, r := range routers {
+			select {
+			case <-r.gone:
+				r.killed()
+				deaths++
+				routers[i] = e.process(part{Role: "router", NATS: alone, CrashAt: "router.between-lanes", CrashHit: 1 + (deaths+i)%3})
+			default:
+			}
+		}
+		return deaths >= enough
+	})
+	t.Logf("%d events, %d deaths", n, deaths)
+	for _, r := range routers {
+		r.kill()
+	}
+	e.process(part{Role: "router"})
+	e.routed("app", n)
+	e.stored("app", n, time.Minute)
+	e.closed("app", 30*time.Second)
+	e.whole("app", n)
+	e.verify(n)
+}
+
+// sendUntil logs events in small frames until met, or too long, and returns how many.
+func (e *env) sendUntil(topic string, met func() bool) (n uint64) {
+	e.t.Helper()
+	const ahead = 5_000
+	until := time.Now().Add(patience * 30 * time.Second)
+	p := e.producer(topic, func(c *producer.Config) { c.Linger = 5 * time.Millisecond })
+	pace := time.NewTicker(20 * time.Millisecond)
+	defer pace.Stop()
+	for done := false; !done; {
+		if done = met(); !done && time.Now().After(until) {
+			e.t.Error("they did not meet: they were no twins")
+			done = true
+		}
+		if routed := e.routedSoFar(topic); !done && routed+ahead < n {
+			<-pace.C
+			continue
+		}
+		for range 50 {
+			p.Log(producer.Event{Time: feb(int(n%20_000), 20_000), UserID: fmt.Sprintf("u-%d", n), Message: fmt.Sprint(n)})
+			n++
+		}
+		<-pace.C
+	}
+	e.flush(p)
+	return n
+}
+
 // tooLong is the promise about a member that dies.
 const tooLong = 10 * time.Second
 

@@ -9,7 +9,7 @@ import (
 // Config is what a router needs. Only Registry is required.
 type Config struct {
 	Registry *registry.Registry
-	// MaxBatchMessages is when an atomic batch is full. Default 500: JetStream
+	// MaxBatchMessages is when an atomic batch is full, a lane's and a group's. Default 500: JetStream
 	// takes 1,000, and the last message to go in may be NDJSON of a megabyte,
 	// which becomes 200 frames and dead letters at the most.
 	MaxBatchMessages int
@@ -18,9 +18,9 @@ type Config struct {
 	MaxBatchBytes int
 	// Linger is the least time between two batches of a lane, but for full ones and
 	// those of 2 MiB; it is longer, up to 0.3 s, when they take long, and up to a
-	// second when many lanes are busy too. Default
-	// 100 ms; negative: none. A reader does not wait for it:
-	// it reads EVENTS above the checkpoint.
+	// second when many lanes are busy. All lanes of the router keep to one beat, so
+	// that they commit together. Default 100 ms; negative: none. A reader does not
+	// wait for it: it reads EVENTS above the checkpoint.
 	Linger time.Duration
 	// CommitTimeout bounds the wait for an atomic batch's answer. Default 10 s,
 	// the time JetStream itself gives a batch.
@@ -64,6 +64,8 @@ type Hooks struct {
 	Dead func(topic, reason string, events int, err error)
 	// Rotated: a shard was full.
 	Rotated func(s registry.Shard, reason string)
+	// Committed: a batch was published, for so many lanes, or refused.
+	Committed func(lanes, messages int, err error)
 	// Fault: a lane's run ended and will begin again; topic is empty for the
 	// router's own.
 	Fault func(topic, lane string, err error)
@@ -84,6 +86,12 @@ func (h *Hooks) dead(topic, reason string, events int, err error) {
 func (h *Hooks) rotated(s registry.Shard, reason string) {
 	if h.Rotated != nil {
 		h.Rotated(s, reason)
+	}
+}
+
+func (h *Hooks) committed(lanes, messages int, err error) {
+	if h.Committed != nil {
+		h.Committed(lanes, messages, err)
 	}
 }
 

@@ -9,6 +9,10 @@
 // lane's month, numbers the frame inside the shard, and publishes one atomic
 // batch: frames, dead letters and, last, its checkpoint.
 //
+// The lanes of a router keep to one beat and commit together: their parts go out as one
+// atomic batch (group.go). A part keeps its own expectations. When the batch is refused,
+// each part is sent again by itself, so that a lane that lost its race stops alone.
+//
 //	EVENTS ── gather ──▶ judge ──▶ place ──▶ atomic batch {frames, dead, checkpoint} ──▶ SHARDS
 //	              ▲                                                  │
 //	              └────────────── start at checkpoint + 1 ◀──────────┘

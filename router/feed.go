@@ -64,12 +64,11 @@ func (f *feed) pump(ctx context.Context, following *streams.Feed) {
 // what staging it costs the stream is a tenth of storing its frames then.
 const goodBatchBytes = 2 << 20
 
-// gather waits for one message and takes what else is there, and what comes until
-// the last batch was a linger ago, within bounds: after a quiet time it goes at
-// once, and a busy lane has few batches, for each of which JetStream makes and
-// syncs a store of its own. It comes back without any once the lane was quiet for
-// a while though messages may be pending.
-func (f *feed) gather(ctx context.Context, linger time.Duration, maxMessages, maxBytes int) ([]message, error) {
+// gather waits for one message and takes what else is there, and what comes until it
+// is due, within bounds: after a quiet time it goes at once, and a busy lane has few
+// batches. It comes back without any once the lane was quiet for a while though
+// messages may be pending.
+func (f *feed) gather(ctx context.Context, dueAt time.Time, maxMessages, maxBytes int) ([]message, error) {
 	var msgs []message
 	bytes := 0
 	take := func(m message, ok bool) error {
@@ -115,7 +114,7 @@ func (f *feed) gather(ctx context.Context, linger time.Duration, maxMessages, ma
 		default:
 		}
 		if due == nil {
-			timer := time.NewTimer(time.Until(f.gathered.Add(linger)))
+			timer := time.NewTimer(time.Until(dueAt))
 			defer timer.Stop()
 			due = timer.C
 		}

@@ -16,14 +16,30 @@ func TestLinger(t *testing.T) {
 		{100 * time.Millisecond, 0, 1, 100 * time.Millisecond},
 		{100 * time.Millisecond, 50 * time.Millisecond, 1, 200 * time.Millisecond},
 		{100 * time.Millisecond, 5 * time.Second, 4, 300 * time.Millisecond},
-		{100 * time.Millisecond, 5 * time.Second, 16, 600 * time.Millisecond},
+		{100 * time.Millisecond, 0, 16, 100 * time.Millisecond},
+		{100 * time.Millisecond, 20 * time.Millisecond, 64, 400 * time.Millisecond},
 		{100 * time.Millisecond, 5 * time.Second, 1 << 20, time.Second},
-		{100 * time.Millisecond, 20 * time.Millisecond, 1 << 20, 100 * time.Millisecond},
+		{70 * time.Millisecond, 30 * time.Millisecond, 1, 140 * time.Millisecond},
 		{2 * time.Second, 5 * time.Second, 1 << 20, 2 * time.Second},
 		{-1, 5 * time.Second, 1 << 20, 0},
 	} {
 		if got := linger(c.least, c.took, c.busy); got != c.want {
 			t.Errorf("at least %s after %s with %d lanes: %s, want %s", c.least, c.took, c.busy, got, c.want)
+		}
+	}
+}
+
+// Lanes that gathered at different times are due together, none before it gathered, and
+// those with other lingers meet them.
+func TestBeat(t *testing.T) {
+	const ms = time.Millisecond
+	origin := time.Now()
+	for _, c := range []struct{ after, every, want time.Duration }{
+		{0, 100 * ms, 100 * ms}, {1 * ms, 100 * ms, 100 * ms}, {99 * ms, 100 * ms, 100 * ms}, {100 * ms, 100 * ms, 200 * ms},
+		{130 * ms, 300 * ms, 300 * ms}, {250 * ms, 100 * ms, 300 * ms}, {17 * ms, 0, 17 * ms}, {-time.Hour, 100 * ms, -time.Hour},
+	} {
+		if got := beat(origin, origin.Add(c.after), c.every).Sub(origin); got != c.want {
+			t.Errorf("after %s every %s: due at %s, want %s", c.after, c.every, got, c.want)
 		}
 	}
 }
@@ -43,15 +59,14 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// A batch goes at once after a quiet time, a linger after the one before in a busy
-// one, and earlier when it is worth it.
+// A batch goes at once after a quiet time, at the next beat in a busy one, and earlier when it is worth it.
 func TestGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{ch: make(chan message, feedAhead)}
 		start := time.Now()
 		gather := func(want int, at time.Duration) {
 			t.Helper()
-			msgs, err := f.gather(context.Background(), 100*time.Millisecond, 500, 16<<20)
+			msgs, err := f.gather(context.Background(), beat(start, f.gathered, 100*time.Millisecond), 500, 16<<20)
 			if err != nil || len(msgs) != want || time.Since(start) != at {
 				t.Fatalf("%d messages after %s, %v; want %d after %s", len(msgs), time.Since(start), err, want, at)
 			}

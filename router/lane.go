@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -25,8 +24,8 @@ type lane struct {
 	events jetstream.Stream
 	shards jetstream.Stream
 	self   string
-	// commits, entries and pace are the router's: the first two bound what is under way.
-	commits turns
+	// group, entries and pace are the router's, for all its lanes.
+	group   *group
 	entries turns
 	pace    *pace
 
@@ -36,7 +35,8 @@ type lane struct {
 	cp       schemas.Checkpoint
 	ckSeq    uint64
 	active   map[schemas.Month]*shardState
-	unread   uint64 // pending messages that this run found it cannot read
+	took     time.Duration // by the last batch
+	unread   uint64        // pending messages that this run found it cannot read
 }
 
 // source is where a lane reads and writes.
@@ -66,19 +66,18 @@ func (l *lane) run(ctx context.Context) error {
 		return err
 	}
 	defer feed.stop()
-	var took time.Duration // by the last batch
-	busy := 1              // lanes, at the last batch
+	busy := 1 // lanes, at the last batch
 	for {
-		msgs, err := feed.gather(ctx, linger(l.cfg.Linger, took, busy), l.cfg.MaxBatchMessages, l.cfg.MaxBatchBytes)
+		due := beat(l.pace.origin, feed.gathered, linger(l.cfg.Linger, l.took, busy))
+		msgs, err := feed.gather(ctx, due, l.cfg.MaxBatchMessages, l.cfg.MaxBatchBytes)
 		if err != nil {
 			return err
 		}
 		if len(msgs) == 0 {
 			err = l.countUnread(ctx, feed.pending)
 		} else {
-			began := time.Now()
+			busy = l.pace.batch(laneID{l.topic, l.token}, feed.gathered)
 			err = l.route(ctx, msgs)
-			took, busy = time.Since(began), l.pace.batch(laneID{l.topic, l.token}, began)
 		}
 		if err != nil {
 			return err
@@ -260,7 +259,7 @@ func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
 	return l.judge.message(m, l.cp.Windows), nil
 }
 
-// commit adds the checkpoint and publishes the batch, all or nothing. After an
+// commit adds the checkpoint and has the batch published, all or nothing. After an
 // error it is unknown whether it committed: the next run reads the checkpoint.
 func (l *lane) commit(ctx context.Context, b *batch) error {
 	data, err := json.Marshal(&l.cp)
@@ -271,34 +270,14 @@ func (l *lane) commit(ctx context.Context, b *batch) error {
 	ck.Data = data
 	ck.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(l.ckSeq, 10))
 	msgs := append(b.msgs, ck)
-
-	if err := l.commits.take(ctx); err != nil {
+	last, took, err := l.group.commit(ctx, msgs, b.bytes+len(data))
+	if err != nil {
 		return err
 	}
-	defer l.commits.done()
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.CommitTimeout)
-	defer cancel()
-	var last uint64
-	if len(msgs) == 1 {
-		ack, err := l.js.PublishMsg(ctx, ck)
-		if err != nil {
-			return commitError(err)
-		}
-		last = ack.Sequence
-	} else {
-		// No wait after the first message: the stream's ingest queue takes
-		// MaxBatchBytes many times over.
-		ack, err := jetstreamext.PublishMsgBatch(ctx, l.js, msgs, jetstreamext.BatchFlowControl{AckFirst: false})
-		if err != nil {
-			return commitError(err)
-		}
-		last = ack.Sequence
-	}
-	// A batch lies in one run of sequences.
 	for _, t := range b.touched {
 		t.state.tail.seq = last - uint64(len(msgs)-1-t.last)
 	}
-	l.ckSeq = last
+	l.ckSeq, l.took = last, took
 	return nil
 }
 

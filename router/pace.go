@@ -5,36 +5,44 @@ import (
 	"time"
 )
 
-// maxLinger is a fifth of what an event may take until SQL shows it. With a second in
-// its place nothing costs less while a topic's lanes are all that is busy, and at half
-// load every page waits for longer batches.
-const maxLinger = 300 * time.Millisecond
-
 const (
-	// lingerLanes is how many busy lanes share a stream before maxLinger grows with
-	// their number: two topics. With 40 a batch that is due every 0.3 s in each is 130 a
-	// second, and what the stream does for them apart from their frames, a millisecond
-	// of CPU and some syncs each, is as much as for all frames.
-	lingerLanes = 8
-	// lingerLimit is where it ends: as far apart as a sink's inserts, which rest for
-	// longer when so many shards are busy.
+	// maxLinger is a fifth of what an event may take until SQL shows it. With a second in
+	// its place nothing costs less while a topic's lanes are all that is busy, and at half
+	// load every page waits for longer batches.
+	maxLinger = 300 * time.Millisecond
+	// lingerLanes is how many lanes a linger is for: with more it grows with their number,
+	// up to lingerLimit, as far apart as a sink's inserts are then. Each lane brings its
+	// checkpoint to every group, which costs as much as a small frame.
+	lingerLanes = 16
 	lingerLimit = time.Second
 )
 
-// linger is how far apart two batches of a lane begin while so many are busy: the least
-// that is asked for, and four times as long as the last one took, up to maxLinger or
-// more. A stream whose disk is busy with other syncs gets fewer and larger ones, and
-// those of EVENTS their turn.
+// linger is how far apart the commits of a lane are: the least that is asked for, four
+// times as long as the last one took, up to maxLinger, and longer when many lanes are
+// busy. A stream whose disk is busy with other syncs gets fewer and larger batches, and
+// those of EVENTS their turn. It is a multiple of the least, so that lanes that disagree
+// still meet.
 func linger(least, took time.Duration, busy int) time.Duration {
 	if least <= 0 {
 		return 0
 	}
-	most := min(max(maxLinger, maxLinger*time.Duration(busy)/lingerLanes), lingerLimit)
-	return max(least, min(4*took, most))
+	want := max(min(4*took, maxLinger), min(least*time.Duration(busy)/lingerLanes, lingerLimit))
+	return max(1, (want+least/2)/least) * least
+}
+
+// beat is the first multiple of every after a time, counted from origin: lanes that wait
+// for it commit together, whenever each began. A time before origin is its own beat.
+func beat(origin, after time.Time, every time.Duration) time.Time {
+	if every <= 0 || after.Before(origin) {
+		return after
+	}
+	return origin.Add((after.Sub(origin)/every + 1) * every)
 }
 
 // pace knows when each lane of a router last had a batch.
 type pace struct {
+	origin time.Time // of the beat
+
 	mu     sync.Mutex
 	last   map[laneID]time.Time
 	looked time.Time // when last was last rid of quiet lanes

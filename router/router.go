@@ -26,7 +26,7 @@ type Router struct {
 	events  jetstream.Stream
 	shards  jetstream.Stream
 	members *registry.Members
-	commits turns // of atomic batches
+	group   *group
 	entries turns // of writes to the registry
 	pace    pace
 	// lookedAt is when Run last looked for retired shards.
@@ -39,7 +39,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Router, error) {
 	if cfg.Registry == nil {
 		return nil, errors.New("router: Config.Registry is missing")
 	}
-	r := &Router{cfg: cfg, outages: streams.NewOutages(nc), commits: make(turns, maxCommits), entries: make(turns, maxEntries)}
+	r := &Router{cfg: cfg, outages: streams.NewOutages(nc), entries: make(turns, maxEntries), pace: pace{origin: time.Now()}}
 	var err error
 	if r.js, err = jetstream.New(nc); err != nil {
 		return nil, err
@@ -50,6 +50,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Router, error) {
 	if r.shards, err = streams.Open(ctx, r.js, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("router: stream %s: %w", schemas.StreamShards, err)
 	}
+	r.group = newGroup(r.js, &r.cfg)
 	return r, nil
 }
 
@@ -62,6 +63,7 @@ func (r *Router) Run(ctx context.Context) error {
 	defer cancel()
 	wg.Go(func() { _ = r.members.Run(ctx) })
 	wg.Go(func() { r.outages.Follow(ctx) })
+	r.group.bound = func() (context.Context, context.CancelFunc) { return r.outages.Bound(ctx) }
 	wg.Go(func() { r.sweepStrays(ctx) })
 
 	lanes := map[laneID]running{}
@@ -169,10 +171,6 @@ func (r *Router) retired(ctx context.Context, wanted map[laneID]*schemas.Topic) 
 // shards, which nothing waits for.
 const retiredEvery = 5
 
-// maxCommits bounds the atomic batches of one router under way at once: a NATS
-// server allows 50 a stream unless it is told otherwise, for all routers together.
-const maxCommits = 16
-
 // maxEntries bounds its writes to the registry at once: 256 lanes that all began
 // together waited longer for their first shards than a client has patience, and those
 // of one topic lost races for its one entry to each other.
@@ -184,7 +182,7 @@ func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		l := &lane{
-			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), commits: r.commits, entries: r.entries, pace: &r.pace,
+			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries, pace: &r.pace,
 			source: laneSource(id.topic, id.lane), active: map[schemas.Month]*shardState{},
 		}
 		l.judge.topic, l.judge.key = topic, r.cfg.PrivacyKey

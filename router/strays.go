@@ -131,7 +131,7 @@ const sweepTimeout = time.Minute
 // out of EVENTS.
 func (r *Router) drain(ctx context.Context, s stray) error {
 	l := &lane{
-		cfg: &r.cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), commits: r.commits, entries: r.entries,
+		cfg: &r.cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries,
 		source: s.source, sweeping: true, active: map[schemas.Month]*shardState{},
 	}
 	l.judge.topic, l.judge.key = s.topic, r.cfg.PrivacyKey // it may be declared meanwhile

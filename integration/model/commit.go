@@ -7,36 +7,33 @@ import (
 
 // publish widens what the batch widens, and commits it.
 func (l *lane) publish(b *batch) error {
-	widen := func() error {
-		for _, t := range b.touched {
-			if err := l.widen(&t.state.entry, t.lo, t.hi, t.state.tail.rows); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	if l.w.broken(WidensAfter) {
 		if err := l.commit(b); err != nil {
 			return err
 		}
-		return widen()
+		return l.widenAll(b)
 	}
-	if err := widen(); err != nil {
+	if err := l.widenAll(b); err != nil {
 		return err
 	}
 	return l.commit(b)
+}
+
+// widenAll has the registry cover what the batch brings.
+func (l *lane) widenAll(b *batch) error {
+	for _, t := range b.touched {
+		if err := l.widen(&t.state.entry, t.lo, t.hi, t.state.tail.rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // commit publishes the batch with the checkpoint as its last message. After an
 // error it is unknown whether it committed: the next run reads the checkpoint.
 func (l *lane) commit(b *batch) error {
 	w := l.w
-	cp := l.cp
-	cp.Windows = slices.Clone(cp.Windows)
-	if w.broken(ForgetsWindows) {
-		cp.Windows = nil
-	}
-	check := outgoing{message: message{subject: routedOf(l.number), point: cp}, expects: !w.broken(NoCheckpointExpectation), after: l.ckSeq}
+	check := l.checkpoint()
 	msgs := append(b.msgs, check)
 	if w.broken(CheckpointAfter) && len(b.msgs) > 0 {
 		if _, err := l.publishBatch("publish frames", b.msgs); err != nil {
@@ -57,17 +54,32 @@ func (l *lane) commit(b *batch) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range b.touched {
-		t.state.tail.seq = last - uint64(len(msgs)-1-t.last)
-	}
-	l.ckSeq = last
+	l.committed(b, len(msgs), last)
 	return nil
 }
 
-func (l *lane) publishBatch(what string, msgs []outgoing) (last uint64, err error) {
-	w := l.w
+// checkpoint is the message that ends the lane's batch.
+func (l *lane) checkpoint() outgoing {
+	cp := l.cp
+	cp.Windows = slices.Clone(cp.Windows)
+	if l.w.broken(ForgetsWindows) {
+		cp.Windows = nil
+	}
+	return outgoing{message: message{subject: routedOf(l.number), point: cp}, expects: !l.w.broken(NoCheckpointExpectation), after: l.ckSeq}
+}
+
+// committed notes where a batch of n messages lies, whose last one has the sequence.
+func (l *lane) committed(b *batch, n int, last uint64) {
+	for _, t := range b.touched {
+		t.state.tail.seq = last - uint64(n-1-t.last)
+	}
+	l.ckSeq = last
+}
+
+func (p *process) publishBatch(what string, msgs []outgoing) (last uint64, err error) {
+	w := p.w
 	publish := func() (uint64, error) { return w.shards.publishBatch(msgs, w.nats.clock()) }
-	err = l.ask(call{what: what, at: w.nats, late: func() {
+	err = p.ask(call{what: what, at: w.nats, late: func() {
 		if _, err := publish(); err == nil {
 			w.saw(LateCommits)
 		}

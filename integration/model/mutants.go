@@ -36,6 +36,10 @@ const (
 	ReadsTableFirst
 	ReadsShardsFirst
 	ReadsRegistryFirst
+	GroupRefusalIsCommitted
+	GroupResendsCheckpoint
+	GroupResendsBare
+	GroupCutInside
 
 	TokenBeforePart
 	NoLog
@@ -70,6 +74,10 @@ var Mutants = []Mutant{
 	{Name: "no expectation on the checkpoint", Breaks: NoCheckpointExpectation},
 	{Name: "no expectation on the shard's tail", Breaks: NoTailExpectation},
 	{Name: "the router takes silence for a commit", Breaks: SilenceIsCommitted},
+	{Name: "one lane's refusal is taken for the others' commit", Breaks: GroupRefusalIsCommitted},
+	{Name: "of a refused group the checkpoints are sent again without their frames", Breaks: GroupResendsCheckpoint},
+	{Name: "a refused group is sent again without expectations", Breaks: GroupResendsBare},
+	{Name: "a group is cut inside a lane's part", Breaks: GroupCutInside},
 	{Name: "no anti-replay window: Msg-Id alone", Breaks: NoWindow},
 	{Name: "a window narrower than what is in flight", Breaks: NarrowWindow},
 	{Name: "the checkpoint does not keep the windows", Breaks: ForgetsWindows},

@@ -16,6 +16,8 @@ type lane struct {
 	cp       schemas.Checkpoint
 	ckSeq    uint64
 	active   map[schemas.Month]*shardState
+	next     uint64     // where the next messages are read from
+	gathered []*message // and not routed yet
 }
 
 // newRouter routes a lane, beside others that do the same.
@@ -24,34 +26,30 @@ func newRouter(w *World, name string, number int) *process {
 		if w.owners[number] != p { // the lease is another's
 			return nil
 		}
-		l := &lane{process: p, number: number, active: map[schemas.Month]*shardState{}}
-		return l.run()
+		return newLane(p, number).run()
 	})
+}
+
+func newLane(p *process, number int) *lane {
+	return &lane{process: p, number: number, active: map[schemas.Month]*shardState{}}
 }
 
 func (l *lane) run() error {
 	if err := l.start(); err != nil {
 		return err
 	}
-	next := l.cp.Source + 1
 	for {
-		msgs, err := l.gather(next)
+		p, err := l.fill()
 		if err != nil {
 			return err
 		}
-		if len(msgs) == 0 {
-			if err := l.pause(); err != nil {
-				return err
-			}
-			continue
+		if p == nil {
+			err = l.pause()
+		} else if err = l.publish(p.batch); err == nil {
+			err = l.finish(p)
 		}
-		next = msgs[len(msgs)-1].seq + 1
-		for len(msgs) > 0 {
-			n, err := l.route(msgs)
-			if err != nil {
-				return err
-			}
-			msgs = msgs[n:]
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -86,27 +84,42 @@ func (l *lane) start() error {
 			return err
 		}
 	}
+	l.next = l.cp.Source + 1
 	return l.sealAll(retired)
 }
 
-// gather reads the next few messages of the lane.
-func (l *lane) gather(next uint64) (msgs []*message, err error) {
+// gather reads the next few messages of the lane, unless some are left.
+func (l *lane) gather() error {
+	if len(l.gathered) > 0 {
+		return nil
+	}
 	w := l.w
-	err = l.read("gather", w.nats, func() {
-		for m := range w.events.from(laneOf(l.number), next) {
-			if msgs = append(msgs, m); len(msgs) == w.batchMessages {
+	return l.read("gather", w.nats, func() {
+		for m := range w.events.from(laneOf(l.number), l.next) {
+			l.next = m.seq + 1
+			if l.gathered = append(l.gathered, m); len(l.gathered) == w.batchMessages {
 				break
 			}
 		}
 	})
-	return msgs, err
 }
 
-// route deals with the first messages in one atomic batch, and says how many
-// they were. A message that must leave a shard which the batch adds to waits for
-// the next one.
-func (l *lane) route(msgs []*message) (int, error) {
-	w := l.w
+// share is what a lane commits at once: its batch, the messages that the batch deals
+// with, and the shards that were left for it.
+type share struct {
+	*batch
+	done int
+	left []retiredShard
+}
+
+// fill deals with the first messages that there are in one batch, nil when there is
+// none. A message that must leave a shard which the batch adds to waits for the next
+// one.
+func (l *lane) fill() (*share, error) {
+	if err := l.gather(); err != nil || len(l.gathered) == 0 {
+		return nil, err
+	}
+	w, msgs := l.w, l.gathered
 	b := &batch{}
 	var left []retiredShard
 	done := 0
@@ -124,7 +137,7 @@ fill:
 		default:
 			s, reason, err := l.shardFor(b, f)
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
 			if reason != "" && b.of(s) != nil {
 				break fill
@@ -132,7 +145,7 @@ fill:
 			if reason != "" {
 				was := s.entry.value
 				if s, err = l.leave(s, reason); err != nil {
-					return 0, err
+					return nil, err
 				}
 				left = append(left, retiredShard{was.Month, was.ID})
 			}
@@ -143,15 +156,19 @@ fill:
 		l.take(f, m.seq)
 	}
 	l.cp.Source = msgs[done-1].seq
-	if err := l.publish(b); err != nil {
-		return 0, err
-	}
-	w.count[Routed] += done
-	if w.broken(SealsWhatIsRetired) && len(left) > 0 {
+	return &share{b, done, left}, nil
+}
+
+// finish seals what was left for a part that is committed.
+func (l *lane) finish(p *share) error {
+	l.w.count[Routed] += p.done
+	l.gathered = l.gathered[p.done:]
+	left := p.left
+	if l.w.broken(SealsWhatIsRetired) && len(left) > 0 {
 		var err error
 		if left, err = l.retired(); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return done, l.sealAll(left)
+	return l.sealAll(left)
 }

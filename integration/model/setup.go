@@ -21,7 +21,7 @@ func newWorld(o Options) *World {
 	w.drawRotation()
 	w.lanes = 1
 	if w.coin(4) {
-		w.lanes = 2
+		w.lanes = 2 + w.rng.IntN(2)
 	}
 	w.chaos = 300 + w.rng.IntN(700)
 	frames, pace := 4+w.rng.IntN(40), 1+w.rng.IntN(3)
@@ -46,14 +46,7 @@ func (w *World) people(frames, pace int) {
 	}
 	w.routers = make([][]*process, w.lanes)
 	w.owners = make([]*process, w.lanes)
-	for lane := range w.lanes {
-		for i := range 3 {
-			r := newRouter(w, fmt.Sprintf("router %d of lane %d", i, lane), lane)
-			w.routers[lane] = append(w.routers[lane], r)
-			w.join(r)
-		}
-		w.appoint(lane)
-	}
+	w.routersOfLanes()
 	for i := range 2 + w.rng.IntN(2) {
 		w.join(newSink(w, fmt.Sprintf("sink %d", i)))
 	}
@@ -61,6 +54,27 @@ func (w *World) people(frames, pace int) {
 	w.join(newReader(w, "reader"))
 	for range 2 + pace {
 		w.turns = append(w.turns, w.deliver)
+	}
+}
+
+// routersOfLanes makes three routers for each lane: those of one lane alone, which commit
+// by themselves, or those of all lanes, which commit for all.
+func (w *World) routersOfLanes() {
+	var all []*process
+	if w.coin(2) {
+		for i := range 3 {
+			all = append(all, newGroupRouter(w, fmt.Sprintf("router %d", i)))
+			w.join(all[i])
+		}
+	}
+	for lane := range w.lanes {
+		w.routers[lane] = all
+		for i := range 3 - len(all) {
+			r := newRouter(w, fmt.Sprintf("router %d of lane %d", i, lane), lane)
+			w.routers[lane] = append(w.routers[lane], r)
+			w.join(r)
+		}
+		w.appoint(lane)
 	}
 }
 

@@ -15,6 +15,8 @@ const (
 	Refused
 	LostLane
 	LateCommits
+	Groups
+	GroupsRefused
 	Rotations
 	Seals
 	Closes
@@ -40,6 +42,8 @@ var sights = [sightKinds]string{
 	Refused:         "poison kept as dead letters",
 	LostLane:        "commits refused: another owns the lane",
 	LateCommits:     "batches committed after their router gave up",
+	Groups:          "groups of several lanes committed",
+	GroupsRefused:   "groups refused, and sent again lane by lane",
 	Rotations:       "rotations",
 	Seals:           "shards sealed",
 	Closes:          "shards closed",
