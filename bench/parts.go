@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/almanac-events/almanac/maintenance/retention"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/sinks"
 )
@@ -47,9 +48,14 @@ func startParts(ctx context.Context, cfg *Config) (p *parts, err error) {
 	if err != nil {
 		return nil, err
 	}
+	j, err := retention.New(ctx, store, retention.Config{Registry: cfg.Registry, DB: cfg.DB, Owns: func() bool { return s.Owns("janitor") }, Every: cfg.housekeeping})
+	if err != nil {
+		return nil, err
+	}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	p.run("router", r.Run)
 	p.run("sink", s.Run)
+	p.run("janitor", j.Run)
 	return p, nil
 }
 

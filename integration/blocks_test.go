@@ -17,7 +17,6 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 )
 
 // onDisk is an Almanac whose NATS can be stopped and its files damaged.
@@ -114,7 +113,7 @@ func flip(t *testing.T, subject string, n int) func([]byte) []byte {
 
 // ten has ten events routed, a frame each, and stored as well if asked for; stop ends
 // the router and the sink.
-func (d *onDisk) ten(stored bool, change ...func(*sinks.Config)) (stop func()) {
+func (d *onDisk) ten(stored bool, change ...func(*sinkConfig)) (stop func()) {
 	d.t.Helper()
 	stopRouter, stopSink := d.router(), func() {}
 	if stored {
@@ -182,7 +181,7 @@ func TestShardsCutBelowARotation(t *testing.T) {
 				topic := oneLaneTopic()
 				topic.Rotate = schemas.Rotation{Rows: 4}
 				d := startOnDisk(t, topic)
-				stop := d.ten(stored, func(c *sinks.Config) { c.Housekeeping = time.Hour }) // closes nothing
+				stop := d.ten(stored, func(c *sinkConfig) { c.Housekeeping = time.Hour }) // closes nothing
 				second := d.shards("app")[1]
 				eventually(t, 20*time.Second, func() (err error) {
 					if second, err = d.reg.Shard(t.Context(), "app", second.Month, second.ID); err == nil && second.Status != registry.Sealed {

@@ -55,7 +55,7 @@ func TestShardsRolledBack(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLaneTopic())
 	var seen faults
-	slow := func(c *sinks.Config) { c.Housekeeping = time.Hour }
+	slow := func(c *sinkConfig) { c.Housekeeping = time.Hour }
 	tell := func(c *router.Config) { c.Hooks.Fault = func(_, _ string, err error) { seen.add(err) } }
 	stopRouter, stopSink := e.router(tell), e.sink(slow)
 	p := e.producer("app")
@@ -113,7 +113,7 @@ func TestShardForked(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLaneTopic())
 	var seen faults
-	tell := func(c *sinks.Config) {
+	tell := func(c *sinkConfig) {
 		c.Housekeeping = time.Hour
 		c.Hooks.Fault = func(_ schemas.ShardRef, err error) { seen.add(err) }
 	}

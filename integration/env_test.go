@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/maintenance/retention"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
@@ -137,24 +139,52 @@ func (e *env) routerOn(nc *nats.Conn, change ...func(*router.Config)) (stop func
 	return e.background(r.Run)
 }
 
-func (e *env) sink(change ...func(*sinks.Config)) (stop func()) {
+// sinkConfig configures sinks and the janitor beside them.
+type sinkConfig struct {
+	sinks.Config
+	Retention retention.Config
+}
+
+func (e *env) sink(change ...func(*sinkConfig)) (stop func()) {
 	e.t.Helper()
 	return e.sinkOn(e.connect(), change...)
 }
 
-func (e *env) sinkOn(nc *nats.Conn, change ...func(*sinks.Config)) (stop func()) {
+func (e *env) sinkOn(nc *nats.Conn, change ...func(*sinkConfig)) (stop func()) {
 	e.t.Helper()
-	cfg := sinks.Config{Registry: e.registry(nc), DB: e.db, Linger: 50 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Hooks: sinks.Hooks{
+	cfg := sinkConfig{Config: sinks.Config{Registry: e.registry(nc), DB: e.db, Linger: 50 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Hooks: sinks.Hooks{
 		Fault: func(ref schemas.ShardRef, err error) { e.logf("sink %s: %v", ref, err) },
-	}}
+	}}}
 	for _, c := range change {
 		c(&cfg)
 	}
-	s, err := sinks.New(e.t.Context(), nc, cfg)
+	run, err := withJanitor(e.t.Context(), nc, cfg)
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	return e.background(s.Run)
+	return e.background(run)
+}
+
+// withJanitor makes sinks and the janitor beside them, as `almanac sink` does. What both
+// are told is told the sinks.
+func withJanitor(ctx context.Context, nc *nats.Conn, cfg sinkConfig) (run func(context.Context) error, err error) {
+	s, err := sinks.New(ctx, nc, cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	r := cfg.Retention
+	r.Registry, r.DB, r.Every, r.Crash, r.Hooks.Fault = cfg.Registry, cfg.DB, cfg.Housekeeping, cfg.Crash, cfg.Hooks.Fault
+	r.Owns = func() bool { return s.Owns("janitor") }
+	j, err := retention.New(ctx, nc, r)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		wg.Go(func() { _ = j.Run(ctx) })
+		return s.Run(ctx)
+	}, nil
 }
 
 func (e *env) producer(topic string, change ...func(*producer.Config)) *producer.Producer {

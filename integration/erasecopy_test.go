@@ -10,7 +10,6 @@ import (
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 )
 
 // ClickHouse is restored from an older copy: rows that were erased come back with it,
@@ -72,7 +71,7 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 		// As if nothing had been stored yet: no rows, no tokens, and a floor that says
 		// there were.
 		exec("ALTER TABLE %s DROP PARTITION ID '%s'", e.table("app"), schemas.PartitionID(shard.Month, shard.ID))
-		defer e.sink(func(c *sinks.Config) { c.BatchRows = 1 })() // a frame an insert
+		defer e.sink(func(c *sinkConfig) { c.BatchRows = 1 })() // a frame an insert
 		e.stored("app", 60, 30*time.Second)
 		eventually(t, 30*time.Second, func() error {
 			now, err := e.reg.Shard(t.Context(), "app", shard.Month, shard.ID)

@@ -12,7 +12,6 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -22,7 +21,7 @@ func TestEraseWhileEventsFlow(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLane("app", 100_000))
 	e.router()
-	e.sink(func(c *sinks.Config) {
+	e.sink(func(c *sinkConfig) {
 		c.Crash = func(point string) {
 			if point == "sink.before-insert" { // ClickHouse takes its time
 				slow := time.NewTimer(1300 * time.Millisecond)

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/maintenance/retention"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 )
 
 // What is stored and old leaves the streams, but for the last message of every
@@ -19,7 +19,9 @@ func TestJanitor(t *testing.T) {
 	topic := schemas.NewTopic("app")
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 500}
 	e := start(t, topic)
-	short := func(c *sinks.Config) { c.ReplayWindow, c.SettleTime = time.Second, sinks.MinSettleTime }
+	short := func(c *sinkConfig) {
+		c.Retention.ReplayWindow, c.Retention.SettleTime = time.Second, retention.MinSettleTime
+	}
 	stopRouter, stopSink := e.router(), e.sink(short)
 	p := e.producer("app")
 	n := 0
@@ -90,7 +92,7 @@ func TestJanitor(t *testing.T) {
 	stopSink()
 	publish()
 	e.routed("app", uint64(n)+1)
-	e.sink(short, func(c *sinks.Config) {
+	e.sink(short, func(c *sinkConfig) {
 		c.Crash = func(point string) {
 			if strings.HasPrefix(point, "sink.before") {
 				<-t.Context().Done()

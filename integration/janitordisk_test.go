@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/maintenance/retention"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 )
 
 // Issue 12, line 4: the janitor does not purge while the disk of NATS is full, and does
@@ -22,9 +22,9 @@ func TestJanitorLeavesAFullDisk(t *testing.T) {
 	errFull := errors.New("the disk is full")
 	var room atomic.Bool
 	var refused atomic.Int64
-	e.sink(func(c *sinks.Config) {
-		c.ReplayWindow, c.SettleTime = time.Second, sinks.MinSettleTime
-		c.MayPurge = func() error {
+	e.sink(func(c *sinkConfig) {
+		c.Retention.ReplayWindow, c.Retention.SettleTime = time.Second, retention.MinSettleTime
+		c.Retention.MayPurge = func() error {
 			if room.Load() {
 				return nil
 			}
@@ -45,7 +45,7 @@ func TestJanitorLeavesAFullDisk(t *testing.T) {
 	e.stored("app", frames, 30*time.Second)
 	// Rounds for twice as long as it takes for a message to be purged.
 	eventually(t, time.Minute, func() error {
-		if n, want := refused.Load(), int64(2*sinks.MinSettleTime/(200*time.Millisecond)); n < want {
+		if n, want := refused.Load(), int64(2*retention.MinSettleTime/(200*time.Millisecond)); n < want {
 			return fmt.Errorf("%d rounds were refused, want %d", n, want)
 		}
 		return nil

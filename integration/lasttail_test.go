@@ -7,7 +7,6 @@ import (
 
 	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 )
 
 // SHARDS loses the last frame of an active shard, but not the checkpoint behind it. Its
@@ -20,7 +19,7 @@ func TestLastFrameLost(t *testing.T) {
 			t.Run(fmt.Sprintf("stored %v, more since %v", stored, more), func(t *testing.T) {
 				t.Parallel()
 				e := start(t, oneLaneTopic())
-				quiet := func(c *sinks.Config) { c.Housekeeping = time.Hour }
+				quiet := func(c *sinkConfig) { c.Housekeeping = time.Hour }
 				stopRouter, stopSink := e.router(), func() {}
 				if stored {
 					stopSink = e.sink(quiet)

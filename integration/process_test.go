@@ -98,13 +98,13 @@ func runPart(spec string) error {
 	if err != nil {
 		return err
 	}
-	s, err := sinks.New(ctx, nc, sinks.Config{Registry: reg, DB: db, Linger: 20 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Crash: crash, Hooks: sinks.Hooks{
+	run, err := withJanitor(ctx, nc, sinkConfig{Config: sinks.Config{Registry: reg, DB: db, Linger: 20 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Crash: crash, Hooks: sinks.Hooks{
 		Fault: func(ref schemas.ShardRef, err error) { _, _ = fmt.Fprintln(os.Stderr, ref, err) },
-	}})
+	}}})
 	if err != nil {
 		return err
 	}
-	return s.Run(ctx)
+	return run(ctx)
 }
 
 // process is a part at work.

@@ -48,7 +48,7 @@ func TestRepairGap(t *testing.T) {
 				}
 			}
 			var seen faults
-			e.sink(func(c *sinks.Config) { c.Hooks.Fault = func(_ schemas.ShardRef, err error) { seen.add(err) } })
+			e.sink(func(c *sinkConfig) { c.Hooks.Fault = func(_ schemas.ShardRef, err error) { seen.add(err) } })
 			eventually(t, 20*time.Second, func() error { return seen.has(sinks.ErrGap) })
 			e.named("positions 4 to 6 are missing in SHARDS")
 			plan := e.plan()

@@ -11,7 +11,6 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 )
 
 // An address and a user are cleared after a while and the count stays; later the
@@ -26,7 +25,7 @@ func TestRetention(t *testing.T) {
 	now := time.Now()
 	set := func(at time.Time) { clock.Store(at.UnixNano()) }
 	set(now)
-	injected := func(c *sinks.Config) { c.Now = func() time.Time { return time.Unix(0, clock.Load()) } }
+	injected := func(c *sinkConfig) { c.Retention.Now = func() time.Time { return time.Unix(0, clock.Load()) } }
 	stopRouter := e.router()
 	stopSink := e.sink(injected)
 	e.sink(injected)

@@ -13,7 +13,6 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -64,7 +63,7 @@ func TestBurntTokens(t *testing.T) {
 			}
 			var found atomic.Int64
 			for range n {
-				e.sinkOn(e.connectTo(alone), func(c *sinks.Config) {
+				e.sinkOn(e.connectTo(alone), func(c *sinkConfig) {
 					c.Hooks.Burnt = func(schemas.ShardRef, uint64, int) { found.Add(1) }
 				})
 			}
@@ -101,7 +100,7 @@ func TestClickHouseKilled(t *testing.T) {
 	killed := make(chan struct{}, 1)
 	for i := range 2 {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-		e.sink(func(c *sinks.Config) {
+		e.sink(func(c *sinkConfig) {
 			c.Inserts, c.Linger, c.InsertTimeout = 1, 20*time.Millisecond, 10*time.Second
 			c.Hooks.Fault = nil
 			c.Crash = func(point string) {

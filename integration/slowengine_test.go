@@ -21,7 +21,6 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -147,7 +146,7 @@ func TestEngineAtATenth(t *testing.T) {
 	faster := throttle(t, srv.Engine.PID())
 	began := time.Now()
 	before := conns.made.Load()
-	e.sink(func(c *sinks.Config) {
+	e.sink(func(c *sinkConfig) {
 		c.DB, c.BatchRows = db, 5000
 		c.Hooks.Fault = func(_ schemas.ShardRef, err error) {
 			if !errors.Is(err, context.Canceled) {

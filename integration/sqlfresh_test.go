@@ -6,7 +6,6 @@ import (
 
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 )
 
 // A topic that lets SQL be a minute old gets few inserts; a reader that waits for SQL has
@@ -18,7 +17,7 @@ func TestSQLFreshReaderWaits(t *testing.T) {
 	e := start(t, topic)
 	e.router()
 	stored := make(chan uint64, 100)
-	e.sink(func(c *sinks.Config) {
+	e.sink(func(c *sinkConfig) {
 		c.Linger = 0 // as the topic says
 		c.Hooks.Stored = func(_ schemas.ShardRef, rows, _ uint64, _ time.Duration) { stored <- rows }
 	})

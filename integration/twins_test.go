@@ -18,7 +18,6 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 )
 
 // startAlone is start on a NATS server where the user "alone" may not write
@@ -59,7 +58,7 @@ func TestTwins(t *testing.T) {
 			c.Hooks.Fault = nil // they lose against each other all the time
 			c.Linger = -1       // and have to meet
 		})
-		e.sinkOn(e.connectTo(alone), func(c *sinks.Config) {
+		e.sinkOn(e.connectTo(alone), func(c *sinkConfig) {
 			c.Hooks.Stored = func(schemas.ShardRef, uint64, uint64, time.Duration) { inserts[i].Add(1) }
 			c.Hooks.Burnt = func(ref schemas.ShardRef, head uint64, _ int) {
 				t.Errorf("a token after %d of %s was found burnt, and no sink crashed", head, ref)

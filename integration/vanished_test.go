@@ -12,7 +12,6 @@ import (
 	attack "github.com/almanac-events/almanac/integration/faults"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -46,7 +45,7 @@ func TestEngineVanishes(t *testing.T) {
 	e.router()
 	db, link := e.behind()
 	var seen faults
-	e.sink(func(c *sinks.Config) {
+	e.sink(func(c *sinkConfig) {
 		c.DB, c.InsertTimeout = db, time.Hour
 		c.Hooks.Fault = func(_ schemas.ShardRef, err error) { seen.add(err); e.logf("sink: %v", err) }
 	})

@@ -138,6 +138,13 @@ func (t *Tally) GoneUpTo(pos uint64) (least, most uint64) {
 	return least, most
 }
 
+// Explains reports whether erasures explain that a shard has so many rows up to pos,
+// where its frames brought so many.
+func (t *Tally) Explains(pos, brought, rows uint64) bool {
+	least, most := t.GoneUpTo(pos)
+	return rows <= brought && least <= brought-rows && brought-rows <= most
+}
+
 // LastCut is the highest position up to pos that rows are gone from, or go from;
 // 0 when there is none. An insert ended there, though ClickHouse may not show it
 // any more.

@@ -2,7 +2,6 @@ package sinks
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
 	"time"
 
@@ -55,43 +54,18 @@ type Config struct {
 	// the deadline the server itself sets.
 	InsertTimeout time.Duration
 
-	// ReplayWindow is how long stored frames stay in SHARDS. Default 7 days.
-	ReplayWindow time.Duration
-	// SettleTime is how long routed messages stay in EVENTS, for readers that
-	// began before they were routed and for duplicate detection. Default
-	// schemas.DedupWindow; less than MinSettleTime is ErrSettleTime.
-	SettleTime time.Duration
-	// Housekeeping is how often sealed shards are closed and streams purged.
-	// Default 15 s.
+	// Housekeeping is how often sealed shards are closed. Default 15 s.
 	Housekeeping time.Duration
-
-	// MayPurge returns why the streams may not be purged now, such as a disk that is
-	// nearly full. The janitor asks before each round, and then stores a trial message.
-	// Default: only the message.
-	MayPurge func() error
-
-	// Now is the janitor's clock. By default it is this machine's or the NATS
-	// server's, whichever is earlier: a clock that runs ahead must not drop events.
-	Now func() time.Time
 
 	Hooks Hooks
 	// Crash is called at the named points where tests kill the process.
 	Crash CrashFunc
 }
 
-// MinSettleTime is the least that SettleTime may be: queries go by checkpoints that
-// are up to 3 s old, and look in EVENTS for what was routed since; two seconds more
-// are for the look itself.
-const MinSettleTime = 5 * time.Second
-
-// check says what of a config, its defaults filled in, cannot be.
+// check says what is missing in a config.
 func (c *Config) check() error {
 	if c.Registry == nil || c.DB == nil {
 		return errors.New("sinks: Config.Registry or Config.DB is missing")
-	}
-	if c.SettleTime < MinSettleTime {
-		return fmt.Errorf("sinks: Config.SettleTime is %s: %w: queries look in %s for what was routed up to 3 s before they began; use %s or more, or leave it out for %s",
-			c.SettleTime, ErrSettleTime, schemas.StreamEvents, MinSettleTime, schemas.DedupWindow)
 	}
 	return nil
 }
@@ -124,12 +98,6 @@ func (c Config) withDefaults() Config {
 	if c.InsertTimeout == 0 {
 		c.InsertTimeout = 60 * time.Second
 	}
-	if c.ReplayWindow == 0 {
-		c.ReplayWindow = 7 * 24 * time.Hour
-	}
-	if c.SettleTime == 0 {
-		c.SettleTime = schemas.DedupWindow
-	}
 	if c.Housekeeping == 0 {
 		c.Housekeeping = 15 * time.Second
 	}
@@ -144,10 +112,6 @@ type Hooks struct {
 	Burnt func(ref schemas.ShardRef, head uint64, attempt int)
 	// Closed: the shard is stored whole.
 	Closed func(ref schemas.ShardRef, rows uint64)
-	// Anonymised: fields of the shard's events are cleared.
-	Anonymised func(ref schemas.ShardRef, fields []string)
-	// Dropped: the shard's events are gone, after reason.
-	Dropped func(ref schemas.ShardRef, rows uint64, reason string)
 	// Fault: work on a shard failed and will be tried again; ref is zero for the
 	// sink's own faults.
 	Fault func(ref schemas.ShardRef, err error)
@@ -168,18 +132,6 @@ func (h *Hooks) burnt(ref schemas.ShardRef, head uint64, attempt int) {
 func (h *Hooks) closed(ref schemas.ShardRef, rows uint64) {
 	if h.Closed != nil {
 		h.Closed(ref, rows)
-	}
-}
-
-func (h *Hooks) anonymised(ref schemas.ShardRef, fields []string) {
-	if h.Anonymised != nil {
-		h.Anonymised(ref, fields)
-	}
-}
-
-func (h *Hooks) dropped(ref schemas.ShardRef, rows uint64, reason string) {
-	if h.Dropped != nil {
-		h.Dropped(ref, rows, reason)
 	}
 }
 

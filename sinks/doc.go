@@ -49,28 +49,12 @@
 // shard is closed, and then the sink has them merged at once (merge.go). That is
 // work spared, never needed: ClickHouse merges by itself what was quiet for hours.
 //
-// # Retention
-//
-// The janitor takes each shard that is past its topic's retention one step a round
-// (registry.Shard.NextStep): it retires an active one, and once that is sealed and
-// closed drops it or clears its anonymised fields. Dropping:
-//
-//	mark dropping, with the floor ─▶ frames out of SHARDS, a mark left ─▶ DROP PARTITION ─▶ mark dropped
-//
-// Readers pass over what is marked, sinks go by the floor, and while rows are there
-// no reader takes the frames for fresh ones. Each step may be done again: by the
-// next janitor after a crash, or by two at once. Clearing is the same without a
-// mark at its beginning: rows, then frames, then the entry. A sink that stalled
-// with frames in its hands may store them again after a drop, for ClickHouse
-// forgets a partition's tokens with it. Each round looks at what is dropped, and at
-// the closed shards that an erasure dropped whole.
-//
 // # Failures
 //
 // A position missing or repeated in SHARDS, or a frame that does not name its
 // predecessor, stops that shard with ErrGap and the exact range, another frame at
 // the head with ErrForked. The others go on. A message that is
 // not a frame is skipped. A refusal by ClickHouse stops the shard the same way until it succeeds.
-// Nothing is skipped. The janitor purges what is stored and old, and never a
-// shard's last frame.
+// Nothing is skipped. What leaves the streams and the tables again is
+// maintenance/retention's.
 package sinks

@@ -11,13 +11,7 @@ var (
 	ErrForked = errors.New("the stream and the table differ at the head")
 	// ErrBurnt: token after token was found burnt, which no crash explains.
 	ErrBurnt = errors.New("insert tokens keep being burnt")
-	// ErrSettleTime: routed messages would leave EVENTS while readers still look for
-	// them there.
-	ErrSettleTime = errors.New("too short a time in EVENTS")
-	// ErrCameBack: rows stood in a shard that is dropped, or was erased whole. A sink
-	// that stalled over the drop stored its frames again; they are dropped again.
-	ErrCameBack = errors.New("rows of a dropped shard came back")
-	// ErrUnverified: ClickHouse holds other rows than the frames brought. The
-	// janitor keeps the frames.
+	// ErrUnverified: ClickHouse holds other rows than the frames brought. It
+	// is reported; verify names the positions.
 	ErrUnverified = errors.New("stored rows differ from the frames")
 )

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,6 +24,7 @@ type Sinks struct {
 	js      jetstream.JetStream
 	shards  jetstream.Stream
 	members *registry.Members
+	joined  atomic.Pointer[registry.Members] // members, for other goroutines than Run's
 	outages *streams.Outages
 	board   map[schemas.Shard]*state // the loop's
 	budget  uint64                   // rows of tasks that may still begin; the loop's
@@ -65,6 +67,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 // by the next start, which is the same to ClickHouse.
 func (s *Sinks) Run(ctx context.Context) error {
 	s.members = s.cfg.Registry.Join(ctx, "sink")
+	s.joined.Store(s.members)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -122,6 +125,13 @@ func (s *Sinks) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 	}
+}
+
+// Owns reports whether a piece of work that one sink of all does is this one's. It is not
+// before Run.
+func (s *Sinks) Owns(work string) bool {
+	m := s.joined.Load()
+	return m != nil && m.Owns(work)
 }
 
 // reshare looks at every shard again after a sink came or went.

@@ -49,6 +49,5 @@ func (s *Sinks) erased(ctx context.Context, ref schemas.ShardRef, pos, brought, 
 	if err != nil {
 		return false
 	}
-	least, most := t.GoneUpTo(pos)
-	return rows <= brought && least <= brought-rows && brought-rows <= most
+	return t.Explains(pos, brought, rows)
 }

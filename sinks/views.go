@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -50,10 +51,10 @@ func (s *Sinks) ensureViews(ctx context.Context, t *schemas.Topic) {
 }
 
 // retryViews makes the views again that were refused and are due.
-func (s *Sinks) retryViews(ctx context.Context, house []topicShards) {
+func (s *Sinks) retryViews(ctx context.Context, topics []registry.TopicShards) {
 	now := time.Now()
-	for i := range house {
-		t := &house[i].topic
+	for i := range topics {
+		t := &topics[i].Topic
 		s.views.mu.Lock()
 		a, missing := s.views.missing[t.Name]
 		s.views.mu.Unlock()

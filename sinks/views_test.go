@@ -17,12 +17,12 @@ import (
 func TestLine12RefusedViewIsMadeLater(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.add(10, nil)
-	if err := r.db.Ensure(t.Context(), &r.topic); err != nil {
+	r.Add(10, nil)
+	if err := r.DB.Ensure(t.Context(), &r.Topic); err != nil {
 		t.Fatal(err)
 	}
-	name := schemas.QuotedTable(r.srv.Database, schemas.RecentView("app"))
-	if err := r.db.Conn().Exec(t.Context(), "CREATE TABLE "+name+" (x Int8) ENGINE = Memory"); err != nil {
+	name := schemas.QuotedTable(r.Servers.Database, schemas.RecentView("app"))
+	if err := r.DB.Conn().Exec(t.Context(), "CREATE TABLE "+name+" (x Int8) ENGINE = Memory"); err != nil {
 		t.Fatal(err)
 	}
 	var refused atomic.Int64
@@ -33,17 +33,17 @@ func TestLine12RefusedViewIsMadeLater(t *testing.T) {
 			}
 		}
 	})
-	r.eventually(1)
+	r.Eventually(1)
 	if refused.Load() == 0 {
 		t.Fatal("the view was not refused: the test does not bite")
 	}
-	if err := r.db.Drop(t.Context(), schemas.RecentView("app")); err != nil {
+	if err := r.DB.Drop(t.Context(), schemas.RecentView("app")); err != nil {
 		t.Fatal(err)
 	}
 	embeddedtest.Eventually(t, patience, func() error {
 		var rows uint64
 		q := "SELECT count() FROM system.tables WHERE engine = 'View' AND database = $1 AND name = $2"
-		err := r.db.Conn().QueryRow(t.Context(), q, r.srv.Database, schemas.RecentView("app")).Scan(&rows)
+		err := r.DB.Conn().QueryRow(t.Context(), q, r.Servers.Database, schemas.RecentView("app")).Scan(&rows)
 		if err == nil && rows != 1 {
 			err = fmt.Errorf("%d views, want 1", rows)
 		}

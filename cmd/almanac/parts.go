@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/almanac-events/almanac/maintenance/retention"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
@@ -45,7 +46,8 @@ func newRouter(ctx context.Context, nc *nats.Conn, reg *registry.Registry, piiKe
 	}})
 }
 
-func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, mayPurge func() error, log zerolog.Logger) (part, error) {
+// newSinks makes sinks and the janitor beside them, which one of all sinks' processes runs.
+func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, mayPurge func() error, log zerolog.Logger) ([]part, error) {
 	log = log.With().Str("part", "sink").Logger()
 	again := newRationer()
 	db.SetHooks(tables.Hooks{
@@ -56,7 +58,16 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 			log.Info().Str("clickhouse", db.Address()).Dur("away", away).Msg("ClickHouse answers again")
 		},
 	})
-	return sinks.New(ctx, nc, sinks.Config{Registry: reg, DB: db, ReplayWindow: s.ReplayWindow, MayPurge: mayPurge, Hooks: sinks.Hooks{
+	fault := func(ref schemas.ShardRef, err error) {
+		if more, ok := again.pass(fmt.Sprint(ref)); ok {
+			e := log.Warn().Err(err).Int("more", more)
+			if ref != (schemas.ShardRef{}) {
+				e = e.Stringer("shard", ref)
+			}
+			e.Msg("trying again")
+		}
+	}
+	k, err := sinks.New(ctx, nc, sinks.Config{Registry: reg, DB: db, Hooks: sinks.Hooks{
 		Stored: func(ref schemas.ShardRef, rows, bytes uint64, took time.Duration) {
 			log.Debug().Stringer("shard", ref).Uint64("rows", rows).Uint64("bytes", bytes).Dur("took", took).Msg("stored")
 		},
@@ -67,22 +78,22 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		Closed: func(ref schemas.ShardRef, rows uint64) {
 			log.Info().Stringer("shard", ref).Uint64("rows", rows).Msg("shard closed")
 		},
+		Fault: fault,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	owns := func() bool { return k.Owns("janitor") }
+	j, err := retention.New(ctx, nc, retention.Config{Registry: reg, DB: db, Owns: owns, ReplayWindow: s.ReplayWindow, MayPurge: mayPurge, Hooks: retention.Hooks{
 		Anonymised: func(ref schemas.ShardRef, fields []string) {
 			log.Info().Stringer("shard", ref).Strs("fields", fields).Msg("fields cleared")
 		},
 		Dropped: func(ref schemas.ShardRef, rows uint64, reason string) {
 			log.Info().Stringer("shard", ref).Uint64("rows", rows).Str("reason", reason).Msg("shard dropped")
 		},
-		Fault: func(ref schemas.ShardRef, err error) {
-			if more, ok := again.pass(fmt.Sprint(ref)); ok {
-				e := log.Warn().Err(err).Int("more", more)
-				if ref != (schemas.ShardRef{}) {
-					e = e.Stringer("shard", ref)
-				}
-				e.Msg("trying again")
-			}
-		},
+		Fault: fault,
 	}})
+	return []part{k, j}, err
 }
 
 // runParts runs them until ctx ends or one fails, and then waits for the others

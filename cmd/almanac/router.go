@@ -48,7 +48,8 @@ func (a *app) router(ctx context.Context, cmd *cobra.Command, _ []string) error 
 			return err
 		}
 		one.probe = func(context.Context) []string { return natsTrouble(nc) }
-		one.part, err = newRouter(ctx, nc, reg, s.PIIKey, log)
+		r, err := newRouter(ctx, nc, reg, s.PIIKey, log)
+		one.parts = []part{r}
 		return err
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 // single is one part alone in a process.
 type single struct {
-	part    part
+	parts   []part
 	probe   func(context.Context) []string
 	closers []func()
 }
@@ -72,7 +72,7 @@ func (a *app) runOne(ctx context.Context, s *settings, name string, start func(c
 			h.probe(one.probe)
 		}
 		log.Info().Str("part", name).Msg("ready")
-		return one.part.Run(ctx)
+		return runParts(ctx, s.ShutdownTimeout, one.parts...)
 	}))
 	return runParts(ctx, s.ShutdownTimeout, parts...)
 }

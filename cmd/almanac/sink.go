@@ -58,7 +58,7 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			}
 			return reasons
 		}
-		one.part, err = newSinks(ctx, nc, reg, db, s, nil, log)
+		one.parts, err = newSinks(ctx, nc, reg, db, s, nil, log)
 		return err
 	})
 }

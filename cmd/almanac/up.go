@@ -182,7 +182,7 @@ func (n *node) wire(ctx context.Context) error {
 		mayPurge = n.servers.nats.Room
 	}
 	k, err := newSinks(ctx, store, reg, db, n.s, mayPurge, n.log)
-	n.parts = []part{r, k, n.servers}
+	n.parts = append([]part{r, n.servers}, k...)
 	return err
 }
 

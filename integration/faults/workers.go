@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/almanac-events/almanac/maintenance/retention"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
@@ -90,14 +91,14 @@ func playSink(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return err
 	}
+	fault := func(ref schemas.ShardRef, err error) { note("%s: %v", ref, err) }
 	var s *sinks.Sinks
 	err = patiently(ctx, func(ctx context.Context) (err error) {
 		s, err = sinks.New(ctx, nc, sinks.Config{
 			Registry: reg, DB: db, Crash: crasher(spec),
 			Linger: spec.Linger, Housekeeping: spec.Housekeeping, BatchRows: spec.BatchRows, InsertTimeout: spec.InsertTimeout,
-			ReplayWindow: spec.Keep, SettleTime: spec.Keep,
 			Hooks: sinks.Hooks{
-				Fault: func(ref schemas.ShardRef, err error) { note("%s: %v", ref, err) },
+				Fault: fault,
 				Burnt: func(ref schemas.ShardRef, head uint64, attempt int) {
 					say("burnt")
 					note("%s: token of head %d burnt, attempt %d", ref, head, attempt)
@@ -110,6 +111,18 @@ func playSink(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return err
 	}
+	var j *retention.Janitor
+	err = patiently(ctx, func(ctx context.Context) (err error) {
+		j, err = retention.New(ctx, nc, retention.Config{
+			Registry: reg, DB: db, Crash: crasher(spec), Owns: func() bool { return s.Owns("janitor") },
+			Every: spec.Housekeeping, ReplayWindow: spec.Keep, SettleTime: spec.Keep, Hooks: retention.Hooks{Fault: fault},
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	say("ready")
+	go func() { _ = j.Run(ctx) }()
 	return s.Run(ctx)
 }

@@ -1,4 +1,4 @@
-package sinks
+package retention
 
 import (
 	"context"
@@ -21,18 +21,18 @@ func TestErasedShardStaysGone(t *testing.T) {
 	const erasure = "20261121-120000-aabbcc"
 	erase := func(rows uint64, dropped bool) {
 		t.Helper()
-		tally, err := r.reg.Tally(t.Context(), "app", november, s.ID)
+		tally, err := r.Registry.Tally(t.Context(), "app", november, s.ID)
 		if err == nil {
-			err = r.reg.Begin(t.Context(), &tally, registry.Pending{Erasure: erasure, Cuts: []registry.Cut{{Pos: 3, Rows: rows}}, Rows: rows, Before: rows, At: t0, Drop: dropped})
+			err = r.Registry.Begin(t.Context(), &tally, registry.Pending{Erasure: erasure, Cuts: []registry.Cut{{Pos: 3, Rows: rows}}, Rows: rows, Before: rows, At: t0, Drop: dropped})
 		}
 		if err == nil {
-			_, err = r.reg.RaiseFloor(t.Context(), "app", november, s.ID, 3)
+			_, err = r.Registry.RaiseFloor(t.Context(), "app", november, s.ID, 3)
 		}
 		if err == nil {
-			err = r.db.DropShard(t.Context(), "app", november, s.ID)
+			err = r.DB.DropShard(t.Context(), "app", november, s.ID)
 		}
 		if err == nil {
-			err = r.reg.Book(t.Context(), &tally, registry.Receipt{Rows: rows, Before: rows, Dropped: dropped, RewrittenAt: t0}, func(context.Context) (uint64, error) { return 0, nil })
+			err = r.Registry.Book(t.Context(), &tally, registry.Receipt{Rows: rows, Before: rows, Dropped: dropped, RewrittenAt: t0}, func(context.Context) (uint64, error) { return 0, nil })
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -40,10 +40,10 @@ func TestErasedShardStaysGone(t *testing.T) {
 	}
 	slept := func() {
 		t.Helper()
-		if err := r.db.Insert(t.Context(), &tables.Insert{Topic: &r.topic, Schema: 1, Month: november, Shard: s.ID, Last: 1, Frames: [][]byte{first}}); err != nil {
+		if err := r.DB.Insert(t.Context(), &tables.Insert{Topic: &r.Topic, Schema: 1, Month: november, Shard: s.ID, Last: 1, Frames: [][]byte{first}}); err != nil {
 			t.Fatal(err)
 		}
-		if rows, _, _ := r.rows(); rows != 10 {
+		if rows, _, _ := r.Rows(); rows != 10 {
 			t.Fatalf("%d rows, want 10: the test does not bite", rows)
 		}
 	}
@@ -57,7 +57,7 @@ func TestErasedShardStaysGone(t *testing.T) {
 	if faults := janitor(); len(faults) != 0 {
 		t.Errorf("without a receipt of a drop: %v", faults)
 	}
-	if rows, _, _ := r.rows(); rows != 10 {
+	if rows, _, _ := r.Rows(); rows != 10 {
 		t.Errorf("%d rows are left of 10 that were not dropped", rows)
 	}
 	erase(10, true)
@@ -68,7 +68,7 @@ func TestErasedShardStaysGone(t *testing.T) {
 	if faults := janitor(); len(faults) != 1 || !errors.Is(faults[0], ErrCameBack) {
 		t.Errorf("faults: %v", faults)
 	}
-	if rows, _, _ := r.rows(); rows != 0 {
+	if rows, _, _ := r.Rows(); rows != 0 {
 		t.Errorf("%d rows are back", rows)
 	}
 }

@@ -1,4 +1,4 @@
-package sinks
+package retention
 
 import (
 	"context"
@@ -12,18 +12,6 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
-
-// janitor purges the streams. It remembers checkpoints, so that EVENTS keeps
-// what was routed for SettleTime more.
-type janitor struct {
-	s    *Sinks
-	past []snapshot // oldest first
-	// sweptAt is when the shards were last swept by age: each sweep looks at every
-	// shard, so a hundred in a replay window are enough.
-	sweptAt time.Time
-	// blankedAt is when lanes were last looked at for blank; see there.
-	blankedAt time.Time
-}
 
 // snapshot is how far each lane was routed at a time.
 type snapshot struct {
@@ -43,7 +31,7 @@ const (
 	minSettle = 30 * time.Second
 )
 
-func (j *janitor) sweep(ctx context.Context, now time.Time) error {
+func (j *Janitor) sweep(ctx context.Context, now time.Time) error {
 	return errors.Join(j.sweepEvents(ctx, now), j.sweepCheckpoints(ctx), j.sweepShards(ctx, now))
 }
 
@@ -57,16 +45,16 @@ func fill(info *jetstream.StreamInfo) float64 {
 
 // sweepEvents purges, lane by lane, what had been routed SettleTime ago. The
 // message the checkpoint names stays, so that a rollback shows.
-func (j *janitor) sweepEvents(ctx context.Context, now time.Time) error {
-	upTo, err := routedUpTo(ctx, j.s.js)
+func (j *Janitor) sweepEvents(ctx context.Context, now time.Time) error {
+	upTo, err := routedUpTo(ctx, j.js)
 	if err != nil {
 		return err
 	}
-	events, err := streams.Open(ctx, j.s.js, schemas.StreamEvents)
+	events, err := streams.Open(ctx, j.js, schemas.StreamEvents)
 	if err != nil {
 		return fmt.Errorf("janitor: %s: %w", schemas.StreamEvents, err)
 	}
-	settle := j.s.cfg.SettleTime
+	settle := j.cfg.SettleTime
 	if fill(events.CachedInfo()) > pressed {
 		settle = min(settle, minSettle)
 	}
@@ -78,7 +66,7 @@ func (j *janitor) sweepEvents(ctx context.Context, now time.Time) error {
 	if ripe == nil {
 		return nil
 	}
-	subjects, err := subjectsByLane(ctx, j.s.js)
+	subjects, err := subjectsByLane(ctx, j.js)
 	if err != nil {
 		return err
 	}
@@ -89,7 +77,7 @@ func (j *janitor) sweepEvents(ctx context.Context, now time.Time) error {
 		if !ok || now.Era != then.Era {
 			continue // EVENTS lost its end since, and its sequences are other messages'
 		}
-		if why, err := streams.Misfit(ctx, j.s.js, filter, &now); err != nil || why != "" {
+		if why, err := streams.Misfit(ctx, j.js, filter, &now); err != nil || why != "" {
 			failed = append(failed, err)
 			continue // until its router or a repair has settled that
 		}
@@ -149,8 +137,8 @@ func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]schemas.C
 }
 
 // sweepCheckpoints keeps the last checkpoint of each lane.
-func (j *janitor) sweepCheckpoints(ctx context.Context) error {
-	subjects, err := streams.Subjects(ctx, j.s.js, schemas.StreamShards, schemas.SubjectsRouted)
+func (j *Janitor) sweepCheckpoints(ctx context.Context) error {
+	subjects, err := streams.Subjects(ctx, j.js, schemas.StreamShards, schemas.SubjectsRouted)
 	if err != nil {
 		return fmt.Errorf("janitor: %w", err)
 	}
@@ -158,7 +146,7 @@ func (j *janitor) sweepCheckpoints(ctx context.Context) error {
 		if n < 2 || !schemas.Literal(subject) {
 			continue
 		}
-		if err := j.s.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeKeep(1)); err != nil {
+		if err := j.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeKeep(1)); err != nil {
 			return fmt.Errorf("janitor: purging %s: %w", subject, err)
 		}
 	}
@@ -167,17 +155,17 @@ func (j *janitor) sweepCheckpoints(ctx context.Context) error {
 
 // sweepShards purges frames that are stored, verified and older than the replay
 // window, or as old as it takes when the stream is pressed; never a shard's last.
-func (j *janitor) sweepShards(ctx context.Context, now time.Time) error {
-	info, err := j.s.shards.Info(ctx)
+func (j *Janitor) sweepShards(ctx context.Context, now time.Time) error {
+	info, err := j.shards.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("janitor: %s: %w", schemas.StreamShards, err)
 	}
 	full := fill(info)
-	if full <= pressed && now.Sub(j.sweptAt) < j.s.cfg.ReplayWindow/100 {
+	if full <= pressed && now.Sub(j.sweptAt) < j.cfg.ReplayWindow/100 {
 		return nil
 	}
 	j.sweptAt = now
-	keepFrom, err := streams.FirstAfter(ctx, j.s.js, schemas.StreamShards, now.Add(-j.s.cfg.ReplayWindow))
+	keepFrom, err := streams.FirstAfter(ctx, j.js, schemas.StreamShards, now.Add(-j.cfg.ReplayWindow))
 	if err != nil {
 		return err
 	}
@@ -187,7 +175,7 @@ func (j *janitor) sweepShards(ctx context.Context, now time.Time) error {
 	if keepFrom <= info.State.FirstSeq {
 		return nil
 	}
-	subjects, err := streams.Subjects(ctx, j.s.js, schemas.StreamShards, schemas.SubjectsShards)
+	subjects, err := streams.Subjects(ctx, j.js, schemas.StreamShards, schemas.SubjectsShards)
 	if err != nil {
 		return fmt.Errorf("janitor: %w", err)
 	}
@@ -207,16 +195,16 @@ func keepWhenPressed(msgs, last uint64, full float64) uint64 {
 	return last - min(last, uint64(float64(msgs)*relaxed/full))
 }
 
-func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint64) error {
+func (j *Janitor) sweepShard(ctx context.Context, subject string, keepFrom uint64) error {
 	ref, err := schemas.ParseShardSubject(subject)
 	if err != nil {
 		return nil // no shard's: nothing to purge by
 	}
-	pos, rows, err := j.s.cfg.DB.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
+	pos, rows, err := j.cfg.DB.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return err
 	}
-	entry, err := j.s.cfg.Registry.Shard(ctx, ref.Topic, ref.Month, ref.ID)
+	entry, err := j.cfg.Registry.Shard(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return err
 	}
@@ -224,23 +212,30 @@ func (j *janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 	if head == 0 {
 		return nil
 	}
-	last, err := streams.DecideLast(ctx, j.s.js, schemas.StreamShards, subject)
+	last, err := streams.DecideLast(ctx, j.js, schemas.StreamShards, subject)
 	if err != nil {
 		return fmt.Errorf("janitor: tail of %s: %w", ref, err)
 	}
-	at, err := streams.FindFrame(ctx, j.s.js, subject, head, last.Sequence)
+	at, err := streams.FindFrame(ctx, j.js, subject, head, last.Sequence)
 	if err != nil {
 		return err
 	}
-	p, err := streams.FrameFrom(ctx, j.s.js, subject, at)
+	p, err := streams.FrameFrom(ctx, j.js, subject, at)
 	if err != nil {
 		return err
 	}
-	if p.Pos != head || rows != p.ShardRows && !j.s.erased(ctx, ref, head, p.ShardRows, rows) {
+	if p.Pos != head || rows != p.ShardRows && !j.erased(ctx, ref, head, p.ShardRows, rows) {
 		return fmt.Errorf("janitor: %s: %w: %d rows up to position %d, the frames brought %d; run `almanac verify %s`", ref, ErrUnverified, rows, head, p.ShardRows, ref.Topic)
 	}
-	if err := j.s.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(min(keepFrom, at, last.Sequence))); err != nil {
+	if err := j.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(min(keepFrom, at, last.Sequence))); err != nil {
 		return fmt.Errorf("janitor: purging %s: %w", ref, err)
 	}
 	return nil
+}
+
+// erased reports whether erasures explain that a shard has fewer rows up to pos than its
+// frames brought.
+func (j *Janitor) erased(ctx context.Context, ref schemas.ShardRef, pos, brought, rows uint64) bool {
+	t, err := j.cfg.Registry.Tally(ctx, ref.Topic, ref.Month, ref.ID)
+	return err == nil && t.Explains(pos, brought, rows)
 }

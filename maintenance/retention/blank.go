@@ -1,4 +1,4 @@
-package sinks
+package retention
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -21,13 +22,13 @@ const blankEvery = time.Hour
 // message a checkpoint names, so that a rollback shows; once its events are past
 // the topic's retention a blank message is published behind it, the router's
 // checkpoint moves on to that, and the old one is purged like any other.
-func (j *janitor) blank(ctx context.Context, house []topicShards, now time.Time) error {
+func (j *Janitor) blank(ctx context.Context, topics []registry.TopicShards, now time.Time) error {
 	if now.Sub(j.blankedAt) < blankEvery {
 		return nil
 	}
 	var failed []error
-	for i := range house {
-		t := &house[i].topic
+	for i := range topics {
+		t := &topics[i].Topic
 		days := t.KeepDays
 		if t.Anonymise.On() {
 			days = t.Anonymise.AfterDays // validated to come before
@@ -43,13 +44,13 @@ func (j *janitor) blank(ctx context.Context, house []topicShards, now time.Time)
 	return err
 }
 
-func (j *janitor) blankTopic(ctx context.Context, t *schemas.Topic, days int, now time.Time) error {
-	return streams.Latest(ctx, j.s.js, schemas.StreamShards, schemas.RoutedFilter(t.Name), func(routed *streams.Message) error {
+func (j *Janitor) blankTopic(ctx context.Context, t *schemas.Topic, days int, now time.Time) error {
+	return streams.Latest(ctx, j.js, schemas.StreamShards, schemas.RoutedFilter(t.Name), func(routed *streams.Message) error {
 		cp, err := schemas.ParseCheckpoint(routed.Data)
 		if _, _, ok := schemas.RoutedTokens(routed.Subject); !ok || err != nil || cp.Source == 0 {
 			return nil // no lane's: nothing to let go
 		}
-		msg, err := streams.DecideAt(ctx, j.s.js, schemas.StreamEvents, cp.Source)
+		msg, err := streams.DecideAt(ctx, j.js, schemas.StreamEvents, cp.Source)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil // the router says what is wrong
 		}
@@ -67,7 +68,7 @@ func (j *janitor) blankTopic(ctx context.Context, t *schemas.Topic, days int, no
 		}
 		blank := nats.NewMsg(msg.Subject)
 		blank.Header.Set(schemas.HeaderBlank, strconv.Itoa(days))
-		if _, err := j.s.js.PublishMsg(ctx, blank); err != nil {
+		if _, err := j.js.PublishMsg(ctx, blank); err != nil {
 			return fmt.Errorf("janitor: letting go of message %d on %s: %w", cp.Source, msg.Subject, err)
 		}
 		return nil

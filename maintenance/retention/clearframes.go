@@ -1,4 +1,4 @@
-package sinks
+package retention
 
 import (
 	"context"
@@ -16,10 +16,10 @@ import (
 // mark: the last frame's headers without its events, so that the shard's end, its
 // rows and why it is empty are known long after. No frame follows a closed shard's
 // last, so nothing is lost between reading it and putting the mark behind it.
-func (j *janitor) clearFrames(ctx context.Context, e registry.Shard, why string) error {
+func (j *Janitor) clearFrames(ctx context.Context, e registry.Shard, why string) error {
 	subject := schemas.ShardSubject(e.Topic, e.Month, e.ID)
 	for {
-		last, err := streams.DecideLast(ctx, j.s.js, schemas.StreamShards, subject)
+		last, err := streams.DecideLast(ctx, j.js, schemas.StreamShards, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil // a shard nothing came to
 		}
@@ -30,7 +30,7 @@ func (j *janitor) clearFrames(ctx context.Context, e registry.Shard, why string)
 		if err != nil {
 			return fmt.Errorf("janitor: %s message %d: %w", subject, last.Sequence, err)
 		}
-		tally, err := j.s.cfg.Registry.Tally(ctx, e.Topic, e.Month, e.ID)
+		tally, err := j.cfg.Registry.Tally(ctx, e.Topic, e.Month, e.ID)
 		if err != nil {
 			return err
 		}
@@ -44,21 +44,21 @@ func (j *janitor) clearFrames(ctx context.Context, e registry.Shard, why string)
 		if p.Cleared == why || p.Cleared == schemas.ClearedDropped {
 			return nil
 		}
-		j.s.cfg.Crash.at("janitor.before-mark-frames")
-		at, err := streams.Tombstone(ctx, j.s.js, last, why)
+		j.cfg.Crash("janitor.before-mark-frames")
+		at, err := streams.Tombstone(ctx, j.js, last, why)
 		if streams.LostRace(err) {
 			continue // another janitor put it
 		}
 		if err != nil {
 			return fmt.Errorf("janitor: marking the end of %s: %w", subject, err)
 		}
-		j.s.cfg.Crash.at("janitor.after-mark-frames")
+		j.cfg.Crash("janitor.after-mark-frames")
 		return j.purgeBelow(ctx, subject, at)
 	}
 }
 
-func (j *janitor) purgeBelow(ctx context.Context, subject string, seq uint64) error {
-	if err := j.s.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(seq)); err != nil {
+func (j *Janitor) purgeBelow(ctx context.Context, subject string, seq uint64) error {
+	if err := j.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(seq)); err != nil {
 		return fmt.Errorf("janitor: purging %s: %w", subject, err)
 	}
 	return nil

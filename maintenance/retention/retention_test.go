@@ -1,4 +1,4 @@
-package sinks
+package retention
 
 import (
 	"context"
@@ -9,47 +9,83 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/integration/shardtest"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
+func TestMain(m *testing.M) { embeddedtest.Main(m) }
+
+const november = shardtest.Month
+
+var t0 = shardtest.Began
+
+// rig is a shard filled by hand, which sinks store and the janitor clears.
+type rig struct{ *shardtest.Rig }
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	return &rig{shardtest.New(t)}
+}
+
+// sinks runs sinks.
+func (r *rig) sinks() (stop func()) {
+	r.T.Helper()
+	s, err := sinks.New(r.T.Context(), r.Servers.NC(), sinks.Config{Registry: r.Registry, DB: r.DB, Linger: 20 * time.Millisecond, Housekeeping: 100 * time.Millisecond})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return r.background(s.Run)
+}
+
+// background runs a part until it is stopped, at the test's end at the latest.
+func (r *rig) background(run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { _ = run(ctx); close(done) }()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	r.T.Cleanup(stop)
+	return stop
+}
+
 // closed fills the rig's shard, lets a sink store and close it, and goes on with
 // the lane's next. It returns the closed shard and its first frame.
 func (r *rig) closed(frames int) (registry.Shard, []byte) {
-	r.t.Helper()
+	r.T.Helper()
 	var first []byte
 	for i := range frames {
-		if r.add(10, nil); i == 0 {
-			first = r.last
+		if r.Add(10, nil); i == 0 {
+			first = r.Last
 		}
 	}
-	next, err := r.reg.Rotate(r.t.Context(), r.shard, "rows", t0)
+	next, err := r.Registry.Rotate(r.T.Context(), r.Shard, "rows", t0)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
-	if err := r.reg.Seal(r.t.Context(), "app", november, r.shard.ID, uint64(frames), r.tail.ShardRows, r.tail.ShardBytes); err != nil {
-		r.t.Fatal(err)
+	if err := r.Registry.Seal(r.T.Context(), "app", november, r.Shard.ID, uint64(frames), r.Tail.ShardRows, r.Tail.ShardBytes); err != nil {
+		r.T.Fatal(err)
 	}
-	stop := r.run(nil)
+	stop := r.sinks()
 	defer stop()
 	var s registry.Shard
-	embeddedtest.Eventually(r.t, time.Minute, func() error {
-		if s, err = r.reg.Shard(r.t.Context(), "app", november, r.shard.ID); err == nil && s.Status != registry.Closed {
+	embeddedtest.Eventually(r.T, time.Minute, func() error {
+		if s, err = r.Registry.Shard(r.T.Context(), "app", november, r.Shard.ID); err == nil && s.Status != registry.Closed {
 			err = fmt.Errorf("still %s", s.Status)
 		}
 		return err
 	})
-	r.shard, r.tail, r.last = next, schemas.Placed{}, nil
+	r.Shard, r.Tail, r.Last = next, schemas.Placed{}, nil
 	return s, first
 }
 
 func (r *rig) entry(s registry.Shard) registry.Shard {
-	r.t.Helper()
-	s, err := r.reg.Shard(r.t.Context(), "app", november, s.ID)
+	r.T.Helper()
+	s, err := r.Registry.Shard(r.T.Context(), "app", november, s.ID)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	return s
 }
@@ -57,8 +93,8 @@ func (r *rig) entry(s registry.Shard) registry.Shard {
 // retain is one round of retention at a time, by a janitor of its own that dies at
 // a point, if one is given. It says whether it died there.
 func (r *rig) retain(at time.Time, point string, change func(*Config)) (died bool) {
-	r.t.Helper()
-	cfg := Config{Registry: r.reg, DB: r.db, Crash: func(p string) {
+	r.T.Helper()
+	cfg := Config{Registry: r.Registry, DB: r.DB, ReplayWindow: 100 * 365 * 24 * time.Hour, Now: func() time.Time { return at }, Crash: func(p string) {
 		if p == point {
 			panic(p)
 		}
@@ -66,63 +102,59 @@ func (r *rig) retain(at time.Time, point string, change func(*Config)) (died boo
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := New(r.t.Context(), r.srv.NC(), cfg)
+	j, err := New(r.T.Context(), r.Servers.NC(), cfg)
 	if err != nil {
-		r.t.Fatal(err)
-	}
-	house, err := s.listing(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			died = p == any(point)
 		}
 	}()
-	if err := (&janitor{s: s}).retain(r.t.Context(), house, at); err != nil {
-		r.t.Error(err)
+	if err := j.Round(r.T.Context()); err != nil {
+		r.T.Error(err)
 	}
 	return false
 }
 
 func (r *rig) keeps(keepDays int, a schemas.Anonymise) {
-	r.t.Helper()
-	r.topic.KeepDays, r.topic.Anonymise = keepDays, a
-	if _, _, err := r.reg.Apply(r.t.Context(), r.topic, false); err != nil {
-		r.t.Fatal(err)
+	r.T.Helper()
+	r.Topic.KeepDays, r.Topic.Anonymise = keepDays, a
+	if _, _, err := r.Registry.Apply(r.T.Context(), r.Topic, false); err != nil {
+		r.T.Fatal(err)
 	}
 }
 
 // inStream is what SHARDS holds of a shard.
 func (r *rig) inStream(s registry.Shard) (msgs []*streams.Message) {
-	r.t.Helper()
-	err := streams.Gather(r.t.Context(), r.reg.JetStream(), schemas.StreamShards, schemas.ShardSubject("app", november, s.ID), 1, nil, func(m *streams.Message) (bool, error) {
+	r.T.Helper()
+	err := streams.Gather(r.T.Context(), r.Registry.JetStream(), schemas.StreamShards, schemas.ShardSubject("app", november, s.ID), 1, nil, func(m *streams.Message) (bool, error) {
 		msgs = append(msgs, m)
 		return true, nil
 	})
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	return msgs
 }
 
 // gone checks that nothing of a shard is left but its mark.
 func (r *rig) gone(s registry.Shard, frames uint64) {
-	r.t.Helper()
-	if head, rows, err := r.db.HeadRows(r.t.Context(), "app", november, s.ID); err != nil || rows != 0 {
-		r.t.Errorf("ClickHouse has %d rows up to %d (%v)", rows, head, err)
+	r.T.Helper()
+	if head, rows, err := r.DB.HeadRows(r.T.Context(), "app", november, s.ID); err != nil || rows != 0 {
+		r.T.Errorf("ClickHouse has %d rows up to %d (%v)", rows, head, err)
 	}
 	e := r.entry(s)
 	if e.Status != registry.Dropped || e.Floor != frames || e.DroppedRows != 10*frames || e.DropReason != "kept 30 days" {
-		r.t.Errorf("the entry is %+v", e)
+		r.T.Errorf("the entry is %+v", e)
 	}
 	msgs := r.inStream(s)
 	if len(msgs) != 1 || len(msgs[0].Data) != 0 {
-		r.t.Fatalf("SHARDS has %d messages of it", len(msgs))
+		r.T.Fatalf("SHARDS has %d messages of it", len(msgs))
 	}
 	p, err := schemas.ParsePlaced(msgs[0].Header)
 	if err != nil || p.Pos != frames || p.ShardRows != 10*frames || p.Cleared != schemas.ClearedDropped {
-		r.t.Errorf("the mark is %+v (%v)", p, err)
+		r.T.Errorf("the mark is %+v (%v)", p, err)
 	}
 }
 
@@ -133,7 +165,7 @@ func TestRetentionDrops(t *testing.T) {
 	r := newRig(t)
 	r.keeps(30, schemas.Anonymise{})
 	s, first := r.closed(3)
-	_, due := s.Due(&r.topic)
+	_, due := s.Due(&r.Topic)
 	r.retain(due, "", nil)
 	if e := r.entry(s); e.Status != registry.Closed || len(r.inStream(s)) != 3 {
 		t.Fatalf("not a moment too soon: %+v", e)
@@ -155,16 +187,16 @@ func TestRetentionDrops(t *testing.T) {
 	}
 
 	// A sink starts: the floor stands, though the table says that nothing is stored.
-	r.add(10, nil)
-	stop := r.run(nil)
-	r.eventually(1)
+	r.Add(10, nil)
+	stop := r.sinks()
+	r.Eventually(1)
 	stop()
 	r.gone(s, 3)
 	// A sink that read the head before the drop stores its frames after it.
-	if err := r.db.Insert(t.Context(), &tables.Insert{Topic: &r.topic, Schema: 1, Month: november, Shard: s.ID, Last: 1, Frames: [][]byte{first}}); err != nil {
+	if err := r.DB.Insert(t.Context(), &tables.Insert{Topic: &r.Topic, Schema: 1, Month: november, Shard: s.ID, Last: 1, Frames: [][]byte{first}}); err != nil {
 		t.Fatal(err)
 	}
-	if rows, _, _ := r.rows(); rows != 20 {
+	if rows, _, _ := r.Rows(); rows != 20 {
 		t.Fatalf("%d rows, want 20: the test does not bite", rows)
 	}
 	var faults []error
@@ -173,7 +205,7 @@ func TestRetentionDrops(t *testing.T) {
 		t.Errorf("faults: %v", faults)
 	}
 	r.gone(s, 3)
-	if rows, _, _ := r.rows(); rows != 10 {
+	if rows, _, _ := r.Rows(); rows != 10 {
 		t.Errorf("%d rows, want the other shard's 10", rows)
 	}
 }
@@ -187,13 +219,13 @@ func TestRetentionAnonymises(t *testing.T) {
 	s, _ := r.closed(2)
 	users := func() (n uint64) {
 		t.Helper()
-		q := "SELECT countIf(user_id != '') FROM " + schemas.QuotedTable(r.srv.Database, "app") + " SETTINGS apply_patch_parts = 0"
-		if err := r.db.Conn().QueryRow(t.Context(), q).Scan(&n); err != nil {
+		q := "SELECT countIf(user_id != '') FROM " + schemas.QuotedTable(r.Servers.Database, "app") + " SETTINGS apply_patch_parts = 0"
+		if err := r.DB.Conn().QueryRow(t.Context(), q).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	due, drop := s.Due(&r.topic)
+	due, drop := s.Due(&r.Topic)
 	if r.retain(due, "", nil); users() != 20 {
 		t.Fatalf("too soon: %d events have a user", users())
 	}
@@ -207,10 +239,10 @@ func TestRetentionAnonymises(t *testing.T) {
 	r.retain(due.Add(2), "", count)
 	r.retain(due.Add(3), "", count)
 	e := r.entry(s)
-	if times != 1 || !e.AnonymisedFor(&r.topic) || !e.AnonymisedAt.Equal(due.Add(2)) || e.Status != registry.Closed {
+	if times != 1 || !e.AnonymisedFor(&r.Topic) || !e.AnonymisedAt.Equal(due.Add(2)) || e.Status != registry.Closed {
 		t.Errorf("%d times, the entry is %+v", times, e)
 	}
-	if rows, ids, head := r.rows(); rows != 20 || ids != 20 || head != 2 || users() != 0 {
+	if rows, ids, head := r.Rows(); rows != 20 || ids != 20 || head != 2 || users() != 0 {
 		t.Errorf("%d rows, %d ids up to %d, %d with a user; want 20, 20, 2, 0", rows, ids, head, users())
 	}
 	msgs := r.inStream(s)
@@ -228,7 +260,7 @@ func TestRetentionByMany(t *testing.T) {
 	r := newRig(t)
 	r.keeps(30, schemas.Anonymise{AfterDays: 7, Fields: []string{"user_id"}})
 	s, _ := r.closed(2)
-	anonymise, drop := s.Due(&r.topic)
+	anonymise, drop := s.Due(&r.Topic)
 	many := func(at time.Time) {
 		var wg sync.WaitGroup
 		for range 4 {
@@ -237,7 +269,7 @@ func TestRetentionByMany(t *testing.T) {
 		wg.Wait()
 	}
 	many(anonymise.Add(1))
-	if rows, _, _ := r.rows(); rows != 20 || len(r.entry(s).Anonymised) != 1 || len(r.inStream(s)) != 1 {
+	if rows, _, _ := r.Rows(); rows != 20 || len(r.entry(s).Anonymised) != 1 || len(r.inStream(s)) != 1 {
 		t.Errorf("anonymised: %d rows, %d messages, %+v", rows, len(r.inStream(s)), r.entry(s))
 	}
 	many(drop.Add(1))
@@ -250,17 +282,21 @@ func TestRetentionRetires(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.keeps(30, schemas.Anonymise{})
-	r.add(10, nil)
+	r.Add(10, nil)
 	// The clock of the janitor runs: a year on.
-	r.run(func(c *Config) { c.Now = func() time.Time { return t0.AddDate(1, 0, 0) } })
+	j, err := New(t.Context(), r.Servers.NC(), Config{Registry: r.Registry, DB: r.DB, Every: 100 * time.Millisecond, Now: func() time.Time { return t0.AddDate(1, 0, 0) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.background(j.Run)
 	embeddedtest.Eventually(t, time.Minute, func() error {
-		h, err := r.reg.Head(context.WithoutCancel(t.Context()), "app", november)
-		if err == nil && (len(h.Active) != 0 || h.Retired[r.shard.ID] != 0 || len(h.Retired) != 1) {
+		h, err := r.Registry.Head(context.WithoutCancel(t.Context()), "app", november)
+		if err == nil && (len(h.Active) != 0 || h.Retired[r.Shard.ID] != 0 || len(h.Retired) != 1) {
 			err = fmt.Errorf("the head entry is %+v", h)
 		}
 		return err
 	})
-	if e := r.entry(r.shard); e.Status != registry.Active || e.Reason != "retention" {
+	if e := r.entry(r.Shard); e.Status != registry.Active || e.Reason != "retention" {
 		t.Errorf("retired: %+v", e)
 	}
 }

@@ -1,4 +1,4 @@
-package sinks
+package retention
 
 import (
 	"context"
@@ -24,13 +24,13 @@ const retentionTurn = 10 * time.Second
 // Every step begins with what a reader or a sink goes by, the registry's entry,
 // ends with a look at what is there, and may be done again, from its beginning and
 // by two at once. now is the janitor's time.
-func (j *janitor) retain(ctx context.Context, house []topicShards, now time.Time) error {
+func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now time.Time) error {
 	began := time.Now()
 	var failed []error
-	for i := range house {
-		t := &house[i].topic
+	for i := range topics {
+		t := &topics[i].Topic
 		gone := false
-		for _, e := range house[i].shards {
+		for _, e := range topics[i].Shards {
 			gone = gone || e.Status == registry.Dropped || e.Emptied()
 			step := e.NextStep(t, now)
 			if step == registry.Keep || time.Since(began) > retentionTurn {
@@ -39,7 +39,7 @@ func (j *janitor) retain(ctx context.Context, house []topicShards, now time.Time
 			var err error
 			switch step {
 			case registry.RetireIt:
-				err = j.s.cfg.Registry.Retire(ctx, e)
+				err = j.cfg.Registry.Retire(ctx, e)
 			case registry.AnonymiseIt:
 				err = j.anonymise(ctx, t, e, now)
 			case registry.DropIt:
@@ -53,36 +53,36 @@ func (j *janitor) retain(ctx context.Context, house []topicShards, now time.Time
 			}
 		}
 		if gone {
-			failed = append(failed, j.dropAgain(ctx, &house[i]))
+			failed = append(failed, j.dropAgain(ctx, &topics[i]))
 		}
 	}
 	return errors.Join(failed...)
 }
 
 // drop drops a closed shard, or ends what a drop began.
-func (j *janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
-	cfg := &j.s.cfg
+func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
+	cfg := &j.cfg
 	if e.Status == registry.Closed {
 		_, rows, err := cfg.DB.HeadRows(ctx, e.Topic, e.Month, e.ID)
 		if err != nil {
 			return err
 		}
-		cfg.Crash.at("janitor.before-mark")
+		cfg.Crash("janitor.before-mark")
 		if e, err = cfg.Registry.MarkDropping(ctx, e, rows, fmt.Sprintf("kept %d days", t.KeepDays), now); err != nil {
 			return err
 		}
-		cfg.Crash.at("janitor.after-mark")
+		cfg.Crash("janitor.after-mark")
 	}
 	// The stream first: as long as the rows are there no reader takes its frames for
 	// fresh ones, and afterwards there are none.
 	if err := j.clearFrames(ctx, e, schemas.ClearedDropped); err != nil {
 		return err
 	}
-	cfg.Crash.at("janitor.before-drop")
+	cfg.Crash("janitor.before-drop")
 	if err := cfg.DB.DropShard(ctx, e.Topic, e.Month, e.ID); err != nil {
 		return err
 	}
-	cfg.Crash.at("janitor.after-drop")
+	cfg.Crash("janitor.after-drop")
 	if err := cfg.Registry.MarkDropped(ctx, e); err != nil {
 		return err
 	}
@@ -94,13 +94,13 @@ func (j *janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, 
 // erasure that took them whole. ClickHouse forgets the insert tokens of a partition
 // with it, so a sink that read its frames before the drop and slept over it stores
 // them; nothing but another look can tell.
-func (j *janitor) dropAgain(ctx context.Context, t *topicShards) error {
-	heads, err := j.s.cfg.DB.Heads(ctx, t.topic.Name)
+func (j *Janitor) dropAgain(ctx context.Context, t *registry.TopicShards) error {
+	heads, err := j.cfg.DB.Heads(ctx, t.Topic.Name)
 	if err != nil {
 		return err
 	}
 	var failed []error
-	for _, e := range t.shards {
+	for _, e := range t.Shards {
 		if heads[e.ID] == 0 || e.Status != registry.Dropped && !e.Emptied() {
 			continue
 		}
@@ -110,8 +110,8 @@ func (j *janitor) dropAgain(ctx context.Context, t *topicShards) error {
 				continue
 			}
 		}
-		j.s.cfg.Hooks.fault(e.Ref(), fmt.Errorf("janitor: %s: %w, up to position %d: dropping them again", e.Name(), ErrCameBack, heads[e.ID]))
-		failed = append(failed, j.s.cfg.DB.DropShard(ctx, e.Topic, e.Month, e.ID))
+		j.cfg.Hooks.fault(e.Ref(), fmt.Errorf("janitor: %s: %w, up to position %d: dropping them again", e.Name(), ErrCameBack, heads[e.ID]))
+		failed = append(failed, j.cfg.DB.DropShard(ctx, e.Topic, e.Month, e.ID))
 	}
 	return errors.Join(failed...)
 }
@@ -119,12 +119,12 @@ func (j *janitor) dropAgain(ctx context.Context, t *topicShards) error {
 // erasedWhole says that erasures took every row the shard's frames ever brought,
 // the last of them by a drop, so that nothing may stand there. Were ClickHouse
 // lacking some then, a repair may have put them back.
-func (j *janitor) erasedWhole(ctx context.Context, e registry.Shard) (bool, error) {
-	tally, err := j.s.cfg.Registry.Tally(ctx, e.Topic, e.Month, e.ID)
+func (j *Janitor) erasedWhole(ctx context.Context, e registry.Shard) (bool, error) {
+	tally, err := j.cfg.Registry.Tally(ctx, e.Topic, e.Month, e.ID)
 	if err != nil || !tally.Dropped() {
 		return false, err
 	}
-	msg, err := streams.DecideLast(ctx, j.s.js, schemas.StreamShards, schemas.ShardSubject(e.Topic, e.Month, e.ID))
+	msg, err := streams.DecideLast(ctx, j.js, schemas.StreamShards, schemas.ShardSubject(e.Topic, e.Month, e.ID))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
 	}
@@ -142,25 +142,25 @@ func (j *janitor) erasedWhole(ctx context.Context, e registry.Shard) (bool, erro
 // anonymise clears the topic's fields in a closed shard, where no frame comes any
 // more: in ClickHouse, and then in SHARDS, by taking the frames out, whatever the
 // replay window says. The entry tells last, so that a crash begins again.
-func (j *janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
-	cfg := &j.s.cfg
+func (j *Janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
+	cfg := &j.cfg
 	// An erasure that has counted its rows must find them; the next round goes on.
 	began, err := cfg.Registry.BeginClearing(ctx, e.Topic, e.Month, e.ID, time.Now().UTC())
 	if err != nil || !began {
 		return err
 	}
-	cfg.Crash.at("janitor.before-clear")
+	cfg.Crash("janitor.before-clear")
 	if err := cfg.DB.ClearFields(ctx, t, e.Month, e.ID, t.Anonymise.Fields); err != nil {
 		return err
 	}
-	cfg.Crash.at("janitor.after-clear")
+	cfg.Crash("janitor.after-clear")
 	if err := j.clearFrames(ctx, e, schemas.ClearedAnonymised); err != nil {
 		return err
 	}
 	if err := cfg.Registry.EndClearing(ctx, e.Topic, e.Month, e.ID); err != nil {
 		return err
 	}
-	cfg.Crash.at("janitor.before-anonymised")
+	cfg.Crash("janitor.before-anonymised")
 	if err := cfg.Registry.MarkAnonymised(ctx, e, t.Anonymise.Fields, now); err != nil {
 		return err
 	}

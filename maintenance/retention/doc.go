@@ -1,0 +1,45 @@
+// Package retention is the janitor: it purges from the streams what is stored and old,
+// and drops or anonymises shards that are past their topic's retention.
+//
+// # Model
+//
+// It runs beside the sinks, in one process of all that run them (Config.Owns). Two that
+// do so at once harm nothing: each step begins with what readers and sinks go by, the
+// registry's entry, and may be done again.
+//
+//	EVENTS   messages that were routed SettleTime ago; a lane's last one stays
+//	SHARDS   frames that are stored, verified and older than the replay window; a shard's last one stays
+//	SHARDS   checkpoints below the last of each lane
+//
+// A stream that is nearly full gives up the replay window and most of the settle time
+// before it must refuse what is new.
+//
+// # Retention
+//
+// The janitor takes each shard that is past its topic's retention one step a round
+// (registry.Shard.NextStep): it retires an active one, and once that is sealed and
+// closed drops it or clears its anonymised fields. Dropping:
+//
+//	mark dropping, with the floor ─▶ frames out of SHARDS, a tombstone left ─▶ DROP PARTITION ─▶ mark dropped
+//
+// Readers pass over what is marked, sinks go by the floor, and while rows are there
+// no reader takes the frames for fresh ones. Each step may be done again: by the
+// next janitor after a crash, or by two at once. Clearing is the same without a
+// mark at its beginning: rows, then frames, then the entry. A sink that stalled
+// with frames in its hands may store them again after a drop, for ClickHouse
+// forgets a partition's tokens with it. Each round looks at what is dropped, and at
+// the closed shards that an erasure dropped whole.
+//
+// # Who is authoritative
+//
+// The registry's entry says which step comes next. The time is the NATS server's or
+// this machine's, whichever is earlier: a clock that runs ahead must not drop events.
+// What may be purged is what ClickHouse has, compared with the frame at the head.
+//
+// # Failures
+//
+// A failed step is reported by Hooks.Fault and tried again in the next round; the
+// others go on. Rows that differ from their frames keep the frames (ErrUnverified). A
+// closed shard without its last frame keeps what it has (ErrGap). Nothing is purged or
+// dropped while NATS cannot write (Config.MayPurge).
+package retention
