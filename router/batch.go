@@ -19,6 +19,7 @@ type tail struct {
 	digest string
 	rows   uint64
 	bytes  uint64
+	ids    schemas.IDSums
 	source uint64 // sequence in EVENTS of the last frame's message, and its era; only as read
 	era    uint32
 }
@@ -68,11 +69,12 @@ func (b *batch) frame(s *shardState, f frame, m *message, era uint32) {
 	next := tail{
 		pos: s.tail.pos + 1, seq: s.tail.seq, digest: schemas.Digest(f.payload),
 		rows: s.tail.rows + uint64(f.Rows), bytes: s.tail.bytes + uint64(len(f.payload)),
+		ids: s.tail.ids.Next(s.tail.pos+1, f.ids),
 	}
 	msg := nats.NewMsg(schemas.ShardSubject(s.entry.Topic, s.entry.Month, s.entry.ID))
 	placed := schemas.Placed{
 		Frame: f.Frame, Pos: next.pos, Lane: s.entry.Lane, SourceSeq: m.seq, SourceTime: m.stored.UnixNano(), SourceEra: era,
-		Prev: s.tail.digest, ShardRows: next.rows, ShardBytes: next.bytes,
+		Prev: s.tail.digest, ShardRows: next.rows, ShardBytes: next.bytes, ShardIDs: next.ids,
 	}
 	placed.SetHeaders(msg.Header)
 	msg.Data = f.payload

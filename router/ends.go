@@ -51,7 +51,7 @@ func (l *lane) readTail(ctx context.Context, m schemas.Month, id schemas.Shard) 
 	if err != nil {
 		return tail{}, fmt.Errorf("router: tail of %s, message %d: %w", subject, msg.Sequence, err)
 	}
-	return tail{pos: p.Pos, seq: msg.Sequence, digest: schemas.Digest(msg.Data), rows: p.ShardRows, bytes: p.ShardBytes, source: p.SourceSeq, era: p.SourceEra}, nil
+	return tail{pos: p.Pos, seq: msg.Sequence, digest: schemas.Digest(msg.Data), rows: p.ShardRows, bytes: p.ShardBytes, ids: p.ShardIDs, source: p.SourceSeq, era: p.SourceEra}, nil
 }
 
 // tailOf is where a shard ends: where SHARDS says, or the checkpoint, which was
@@ -70,7 +70,7 @@ func (l *lane) tailOf(ctx context.Context, s registry.Shard) (tail, error) {
 	case t.pos < known.Pos:
 		l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %w: %s ends at position %d in %s and had %d; it goes on behind that, run `almanac repair %s` to bring back what is between",
 			ErrDamaged, s.Name(), t.pos, schemas.StreamShards, known.Pos, l.topic))
-		return tail{pos: known.Pos, seq: t.seq, digest: known.Digest, rows: known.Rows, bytes: known.Bytes, source: known.Source, era: l.cp.Era}, nil
+		return tail{pos: known.Pos, seq: t.seq, digest: known.Digest, rows: known.Rows, bytes: known.Bytes, ids: known.IDs, source: known.Source, era: l.cp.Era}, nil
 	}
 	return t, fmt.Errorf("%w: %s ends with position %d in %s, the checkpoint has another frame at position %d as its last; run `almanac repair %s`",
 		ErrRolledBack, s.Name(), t.pos, schemas.StreamShards, known.Pos, l.topic)

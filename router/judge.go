@@ -38,6 +38,7 @@ type judged struct {
 type frame struct {
 	schemas.Frame
 	payload []byte
+	ids     uint64 // schemas.FrameReader.IDSum
 }
 
 // deadLetter is what could not be routed, and why.
@@ -104,7 +105,7 @@ func (j *judge) message(m *message, ws schemas.Windows) judged {
 	if err := j.reader.Check(f, out.month, m.stored.UnixNano()); err != nil {
 		return refuse(err)
 	}
-	out.frames = []frame{{f, m.data}}
+	out.frames = []frame{{f, m.data, j.reader.IDSum()}}
 	return out
 }
 
@@ -176,7 +177,7 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 			err := fmt.Errorf("%w: %d bytes encoded, the limit is %d", schemas.ErrFrameTooLarge, len(payload), schemas.MaxFrameBytes)
 			dead = append(dead, j.letter(m, deadLetter{events: b.Rows(), err: err}))
 		} else {
-			frames = append(frames, frame{f, bytes.Clone(payload)})
+			frames = append(frames, frame{f, bytes.Clone(payload), b.IDSum()})
 		}
 		b.Reset()
 	}

@@ -223,7 +223,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 	}
 	for _, t := range b.touched {
 		s := t.state
-		l.cp.Remember(s.entry.ID, schemas.Tail{Pos: s.tail.pos, Digest: s.tail.digest, Rows: s.tail.rows, Bytes: s.tail.bytes, Source: last.seq})
+		l.cp.Remember(s.entry.ID, schemas.Tail{Pos: s.tail.pos, Digest: s.tail.digest, Rows: s.tail.rows, Bytes: s.tail.bytes, Source: last.seq, IDs: s.tail.ids})
 	}
 	l.cfg.Crash.at("router.before-batch")
 	if err := l.commit(ctx, b); err != nil {

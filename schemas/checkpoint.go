@@ -52,6 +52,7 @@ type Tail struct {
 	Rows   uint64 `json:"r"` // of the shard up to and with the frame
 	Bytes  uint64 `json:"b"` // likewise
 	Source uint64 `json:"s"` // sequence in EVENTS
+	IDs    IDSums `json:"i,omitzero"` // up to and with the frame
 }
 
 // MaxTails bounds the shards whose ends a checkpoint remembers, 120 bytes each: a

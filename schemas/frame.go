@@ -98,6 +98,7 @@ type Placed struct {
 	Prev       string // Digest of the frame at Pos-1; empty at 1
 	ShardRows  uint64 // rows of the shard up to and with this frame
 	ShardBytes uint64 // encoded bytes, likewise
+	ShardIDs   IDSums // which events these are; zero: the frame does not say
 	// Cleared is why the frame's events were taken out, its headers alone left to
 	// mark the shard's end; empty for a frame.
 	Cleared string
@@ -123,6 +124,9 @@ func (p *Placed) SetHeaders(h nats.Header) {
 	h.Set(HeaderPrev, p.Prev)
 	h.Set(HeaderShardRows, strconv.FormatUint(p.ShardRows, 10))
 	h.Set(HeaderShardBytes, strconv.FormatUint(p.ShardBytes, 10))
+	if p.ShardIDs.Known() {
+		h.Set(HeaderShardIDs, p.ShardIDs.String())
+	}
 	if p.Cleared != "" {
 		h.Set(HeaderCleared, p.Cleared)
 	}
@@ -153,6 +157,12 @@ func ParsePlaced(h nats.Header) (Placed, error) {
 	}
 	if _, ok := h[HeaderSourceEra]; ok {
 		out.SourceEra = uint32(p.uint(h, HeaderSourceEra, 1<<32-1))
+	}
+	if text := h.Get(HeaderShardIDs); text != "" {
+		var ok bool
+		if out.ShardIDs, ok = parseIDSums(text); p.err == nil && (!ok || out.ShardIDs.From > out.Pos) {
+			p.err = fmt.Errorf("%w: %s is %q, it must be 16 hex digits, or these, a slash and a position up to the frame's", ErrFrameHeaders, HeaderShardIDs, text)
+		}
 	}
 	if p.err == nil && out.Pos == 0 {
 		p.err = fmt.Errorf("%w: %s is 0, positions count from 1", ErrFrameHeaders, HeaderPos)

@@ -69,6 +69,7 @@ const (
 	HeaderPrev       = "Almanac-Prev"        // Digest of the frame before it in the shard
 	HeaderShardRows  = "Almanac-Shard-Rows"  // rows of the shard up to and with this frame
 	HeaderShardBytes = "Almanac-Shard-Bytes" // encoded bytes, likewise
+	HeaderShardIDs   = "Almanac-Shard-Ids"   // IDSums of the shard, likewise; absent: an earlier version's
 
 	// HeaderCleared marks the last message of a shard whose frames are taken out of
 	// SHARDS on purpose: it keeps the last frame's headers and no events. Its value
@@ -89,7 +90,7 @@ const (
 // routersHeaders are those that a router alone sets: nothing that a producer wrote
 // under their names counts.
 var routersHeaders = []string{
-	HeaderPos, HeaderLane, HeaderSourceSeq, HeaderPrev, HeaderShardRows, HeaderShardBytes, HeaderCleared, HeaderBlank,
+	HeaderPos, HeaderLane, HeaderSourceSeq, HeaderPrev, HeaderShardRows, HeaderShardBytes, HeaderShardIDs, HeaderCleared, HeaderBlank,
 	HeaderReason, HeaderDetail, HeaderSourceSubject, HeaderLine,
 }
 

@@ -1,0 +1,37 @@
+package tables
+
+import (
+	"testing"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// What a frame's events sum up to in Go is what ClickHouse makes of their rows.
+func TestIDSumIsClickHouses(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	topic := schemas.NewTopic("app")
+	if err := db.Ensure(t.Context(), &topic); err != nil {
+		t.Fatal(err)
+	}
+	var sums schemas.IDSums
+	var frames [][]byte
+	var r schemas.FrameReader
+	for i, rows := range []int{2000, 1, 517} {
+		frames = append(frames, frameOf(t, &topic, rows))
+		if err := r.Open(frames[i], &topic, 1); err != nil {
+			t.Fatal(err)
+		}
+		sums = sums.Next(uint64(i+1), r.IDSum())
+	}
+	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Last: 3, Frames: frames}); err != nil {
+		t.Fatal(err)
+	}
+	var got uint64
+	if err := db.Conn().QueryRow(t.Context(), "SELECT "+schemas.IDSumSQL+" FROM "+schemas.QuotedTable(db.Database, "app")).Scan(&got); err != nil {
+		t.Fatal(err)
+	}
+	if got != sums.Sum {
+		t.Errorf("ClickHouse sums up to %x, the frames to %x", got, sums.Sum)
+	}
+}
