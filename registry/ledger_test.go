@@ -84,12 +84,12 @@ func TestKeep(t *testing.T) {
 func TestCuts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draw := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Cut {
-			return Cut{rapid.Uint64Range(1, 9000).Draw(rt, "pos"), rapid.Uint64Range(1, 9).Draw(rt, "rows")}
+			return Cut{Pos: rapid.Uint64Range(1, 9000).Draw(rt, "pos"), Rows: rapid.Uint64Range(1, 9).Draw(rt, "rows"), IDs: rapid.Uint64().Draw(rt, "ids"), Summed: rapid.IntRange(0, 9).Draw(rt, "summed") > 0}
 		}), 0, 60)
 		a, b := draw.Draw(rt, "a"), draw.Draw(rt, "b")
 		if rapid.Bool().Draw(rt, "long") {
 			for i := range uint64(3 * MaxCuts) {
-				b = append(b, Cut{i + 1, i % 3})
+				b = append(b, Cut{Pos: i + 1, Rows: i % 3, IDs: i * i, Summed: true})
 			}
 		}
 		sum := AddCuts(a, b)
@@ -107,12 +107,18 @@ func TestCuts(t *testing.T) {
 		if got > exact || pos >= 9000 && got != exact {
 			rt.Fatalf("%d rows are gone up to %d, the sum says %d", exact, pos, got)
 		}
+		ofA, knownA := SumIDs(a, pos)
+		ofB, knownB := SumIDs(b, pos)
+		ids, known := SumIDs(sum, pos)
+		if pos >= 9000 && (known != (knownA && knownB) || known && ids != ofA+ofB) {
+			rt.Fatalf("the ids that are gone up to %d sum up to %x, known: %v; the two lists say %x, %v and %x, %v", pos, ids, known, ofA, knownA, ofB, knownB)
+		}
 	})
 }
 
 func TestLastCut(t *testing.T) {
 	t.Parallel()
-	tally := Tally{Gone: []Cut{{4, 2}, {9, 3}}, Pending: &Pending{Cuts: []Cut{{6, 1}}}}
+	tally := Tally{Gone: []Cut{{Pos: 4, Rows: 2}, {Pos: 9, Rows: 3}}, Pending: &Pending{Cuts: []Cut{{Pos: 6, Rows: 1}}}}
 	for pos, want := range map[uint64]uint64{3: 0, 4: 4, 5: 4, 8: 6, 9: 9, 20: 9} {
 		if got := tally.LastCut(pos); got != want {
 			t.Errorf("up to %d: %d, want %d", pos, got, want)
@@ -162,7 +168,7 @@ func TestLedgerEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := tally
-	if err := r.Begin(ctx, &tally, Pending{Erasure: "e1", Cuts: []Cut{{4, 2}, {9, 3}}, Rows: 5, Before: 12}); err != nil {
+	if err := r.Begin(ctx, &tally, Pending{Erasure: "e1", Cuts: []Cut{{Pos: 4, Rows: 2}, {Pos: 9, Rows: 3}}, Rows: 5, Before: 12}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Begin(ctx, &late, Pending{Erasure: "e2"}); !errors.Is(err, ErrConflict) {

@@ -42,6 +42,16 @@ type Tally struct {
 type Cut struct {
 	Pos  uint64 `json:"p"`
 	Rows uint64 `json:"n"`
+	// IDs is the sum of the rows' ids (schemas.IDSumSQL). Summed: it is known; earlier
+	// versions did not note it.
+	IDs    uint64 `json:"i,omitempty"`
+	Summed bool   `json:"s,omitempty"`
+}
+
+// with adds the rows of another cut, at the position of this one.
+func (c Cut) with(o Cut) Cut {
+	c.Rows, c.IDs, c.Summed = c.Rows+o.Rows, c.IDs+o.IDs, c.Summed && o.Summed
+	return c
 }
 
 // Span is positions, both ends inclusive.
@@ -96,7 +106,7 @@ func AddCuts(a, b []Cut) []Cut {
 	n := 0
 	for _, c := range out {
 		if n > 0 && out[n-1].Pos == c.Pos {
-			out[n-1].Rows += c.Rows
+			out[n-1] = out[n-1].with(c)
 			continue
 		}
 		out[n] = c
@@ -108,7 +118,7 @@ func AddCuts(a, b []Cut) []Cut {
 		for i := 0; i < len(out); i += 2 {
 			c := out[i]
 			if i+1 < len(out) {
-				c = Cut{Pos: out[i+1].Pos, Rows: c.Rows + out[i+1].Rows}
+				c = out[i+1].with(c)
 			}
 			half = append(half, c)
 		}
@@ -125,6 +135,20 @@ func SumCuts(cuts []Cut, pos uint64) (n uint64) {
 		}
 	}
 	return n
+}
+
+// SumIDs is the sum of the ids of all cuts up to a position, and whether it is known.
+func SumIDs(cuts []Cut, pos uint64) (sum uint64, ok bool) {
+	for _, c := range cuts {
+		if c.Pos > pos {
+			continue
+		}
+		if !c.Summed {
+			return 0, false
+		}
+		sum += c.IDs
+	}
+	return sum, true
 }
 
 // GoneUpTo is how many rows at most and at least are gone from the positions up

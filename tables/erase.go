@@ -20,8 +20,9 @@ type Partition struct {
 
 func (p Partition) id() string { return schemas.PartitionID(p.Month, p.Shard) }
 
-// PosRows is how many rows a position has, or of them so many.
-type PosRows struct{ Pos, Rows uint64 }
+// PosRows is how many rows a position has, or of them so many, and the sum of their
+// ids (schemas.IDSumSQL).
+type PosRows struct{ Pos, Rows, IDs uint64 }
 
 // Condition is a WHERE clause and its parameters.
 type Condition struct {
@@ -65,14 +66,14 @@ func (db *DB) Matching(ctx context.Context, topic string, in []Partition, c Cond
 			keys[i] = fmt.Sprintf("(%d,%d)", uint32(p.Month), uint64(p.Shard))
 		}
 		in = in[n:]
-		q := fmt.Sprintf("SELECT shard, pos, count() FROM %s WHERE (month, shard) IN (%s) AND (%s) GROUP BY shard, pos ORDER BY shard, pos FORMAT TSV",
-			schemas.QuotedTable(db.Database, topic), strings.Join(keys, ","), c.SQL)
+		q := fmt.Sprintf("SELECT shard, pos, count(), %s FROM %s WHERE (month, shard) IN (%s) AND (%s) GROUP BY shard, pos ORDER BY shard, pos FORMAT TSV",
+			schemas.IDSumSQL, schemas.QuotedTable(db.Database, topic), strings.Join(keys, ","), c.SQL)
 		err := db.lines(ctx, &Select{SQL: q, Params: c.Params, Settings: s}, func(line string) error {
-			var shard, pos, rows uint64
-			if _, err := fmt.Sscan(line, &shard, &pos, &rows); err != nil {
+			var shard, pos, rows, ids uint64
+			if _, err := fmt.Sscan(line, &shard, &pos, &rows, &ids); err != nil {
 				return fmt.Errorf("ClickHouse's answer is %q: %w", line, err)
 			}
-			out[schemas.Shard(shard)] = append(out[schemas.Shard(shard)], PosRows{pos, rows})
+			out[schemas.Shard(shard)] = append(out[schemas.Shard(shard)], PosRows{pos, rows, ids})
 			return nil
 		})
 		if err != nil {

@@ -70,15 +70,15 @@ func (db *DB) InsertMissing(ctx context.Context, m *Mend) error {
 }
 
 // Group is what a shard has at one position: the rows of the insert that ended
-// there.
-type Group struct{ Pos, Rows, Distinct uint64 }
+// there, and the sum of their ids (schemas.IDSumSQL).
+type Group struct{ Pos, Rows, Distinct, IDs uint64 }
 
 // Groups are a shard's rows by position, in order: none when its table was not
 // made yet.
 func (db *DB) Groups(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) ([]Group, error) {
 	var out []Group
-	q := fmt.Sprintf("SELECT pos AS Pos, count() AS Rows, uniqExact(id) AS Distinct FROM %s WHERE month = %d AND shard = %d GROUP BY pos ORDER BY pos",
-		schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s))
+	q := fmt.Sprintf("SELECT pos AS Pos, count() AS Rows, uniqExact(id) AS Distinct, %s AS IDs FROM %s WHERE month = %d AND shard = %d GROUP BY pos ORDER BY pos",
+		schemas.IDSumSQL, schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s))
 	if err := db.conn.Select(ctx, &out, q); err != nil {
 		if errors.Is(refusal(err), ErrNoTable) {
 			return nil, nil

@@ -58,7 +58,7 @@ func TestMend(t *testing.T) {
 	if n, err := db.Copies(t.Context(), "app", november, shard, 0, 3); err != nil || n != 0 {
 		t.Errorf("%d copies, %v", n, err)
 	}
-	if groups, err := db.Groups(t.Context(), "app", november, shard); err != nil || len(groups) != 1 || groups[0] != (Group{3, 153, 151}) {
+	if groups, err := db.Groups(t.Context(), "app", november, shard); err != nil || len(groups) != 1 || groups[0].Pos != 3 || groups[0].Rows != 153 || groups[0].Distinct != 151 {
 		t.Errorf("groups %v, %v", groups, err)
 	}
 }

@@ -334,12 +334,13 @@ func (db *DB) Stored(ctx context.Context, topic string, m schemas.Month, s schem
 type Count struct {
 	Month                schemas.Month
 	Rows, Distinct, Head uint64
-	MinTs, MaxTs         int64 // unix ns
+	IDs                  uint64 // schemas.IDSumSQL
+	MinTs, MaxTs         int64  // unix ns
 }
 
 // Counts counts every shard of a topic: none when its table was not made yet.
 func (db *DB) Counts(ctx context.Context, topic string) (map[schemas.Shard]Count, error) {
-	rows, err := db.conn.Query(ctx, "SELECT month, shard, count(), uniqExact(id), max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
+	rows, err := db.conn.Query(ctx, "SELECT month, shard, count(), uniqExact(id), "+schemas.IDSumSQL+", max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
 		schemas.QuotedTable(db.Database, topic)+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
 	if err = refusal(err); errors.Is(err, ErrNoTable) {
 		return nil, nil
@@ -353,7 +354,7 @@ func (db *DB) Counts(ctx context.Context, topic string) (map[schemas.Shard]Count
 		var month uint32
 		var id uint64
 		var c Count
-		if err := rows.Scan(&month, &id, &c.Rows, &c.Distinct, &c.Head, &c.MinTs, &c.MaxTs); err != nil {
+		if err := rows.Scan(&month, &id, &c.Rows, &c.Distinct, &c.IDs, &c.Head, &c.MinTs, &c.MaxTs); err != nil {
 			return nil, err
 		}
 		c.Month = schemas.Month(month)

@@ -176,7 +176,7 @@ func (x *Eraser) intent(ctx context.Context, e *registry.Erasure, s *scope, t *r
 			}
 		}
 		for _, n := range all[s.part.Shard] {
-			p.Cuts = append(p.Cuts, registry.Cut{Pos: n.Pos, Rows: n.Rows})
+			p.Cuts = append(p.Cuts, registry.Cut{Pos: n.Pos, Rows: n.Rows, IDs: n.IDs, Summed: true})
 			p.Rows += n.Rows
 		}
 		p.Cuts = registry.AddCuts(p.Cuts, nil)

@@ -2,10 +2,8 @@ package verify
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -48,47 +46,5 @@ func (v *Verifier) belowProven(ctx context.Context, s *ShardReport, e registry.S
 	}
 	s.Expected, s.proven = rows, proven
 	s.problem("all up to position %d was stored, ClickHouse has it up to %d", proven, head)
-	return nil
-}
-
-// standIns names a stretch of positions (above lo, up to hi) that has as many rows
-// as it should, of which some are there twice in place of others. A client that
-// repeats itself has rows that are the same too: the frames tell. distinct is the
-// ids ClickHouse has there.
-func (v *Verifier) standIns(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, lo, hi, distinct uint64) error {
-	copies, err := v.db.Copies(ctx, e.Topic, e.Month, e.ID, lo, hi)
-	if err != nil || copies == 0 {
-		return err
-	}
-	topic, err := v.reg.Topic(ctx, e.Topic)
-	if err != nil {
-		return err
-	}
-	from, err := streams.FindFrame(ctx, v.js, t.Ref.Subject(), lo+1, t.Seq)
-	if err != nil {
-		return err
-	}
-	ids := map[schemas.ID]struct{}{} // those of one insert
-	var frames schemas.FrameReader
-	err = streams.Gather(ctx, v.js, schemas.StreamShards, t.Ref.Subject(), from, nil, func(msg *streams.Message) (bool, error) {
-		p, err := schemas.ParsePlaced(msg.Header)
-		if err != nil || p.Pos > hi || p.Cleared != "" {
-			return false, err
-		}
-		if err := frames.Open(msg.Data, &topic, p.Schema); err != nil {
-			return false, fmt.Errorf("verify: position %d of %s: %w", p.Pos, s.Name, err)
-		}
-		for i := range frames.Rows() {
-			ids[frames.ID(i)] = struct{}{}
-		}
-		return true, nil
-	})
-	if err != nil {
-		return err
-	}
-	if n := uint64(len(ids)); n > distinct {
-		s.standIn += n - distinct
-		s.problem("positions %d to %d have as many rows as they brought, but %d of their events are missing and others are there twice", lo+1, hi, n-distinct)
-	}
 	return nil
 }

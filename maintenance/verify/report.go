@@ -2,6 +2,8 @@ package verify
 
 import (
 	"fmt"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Totals are what was accepted against what became of it, in events.
@@ -69,12 +71,17 @@ type ShardReport struct {
 	Head     uint64 `json:"head"`
 	Tail     uint64 `json:"tail"`
 	// Dropped is the rows retention dropped, Note when and why.
-	Dropped  uint64   `json:"dropped,omitempty"`
-	Note     string   `json:"note,omitempty"`
+	Dropped uint64 `json:"dropped,omitempty"`
+	Note    string `json:"note,omitempty"`
+	// ByCount: rows were counted, and nothing told which events they must be: frames of
+	// an earlier version carry no sum of ids, or the frames are gone.
+	ByCount  bool     `json:"by_count,omitempty"`
 	Problems []string `json:"problems,omitempty"`
 
-	standIn uint64 // rows that are there twice in place of others
-	proven  uint64 // position up to which all was stored once, when above the head
+	standIn uint64         // rows that are there twice in place of others
+	proven  uint64         // position up to which all was stored once, when above the head
+	ids     schemas.IDSums // of the frames up to the head, where one says so
+	changed bool           // ClickHouse has other events than those
 }
 
 func (s *ShardReport) problem(format string, a ...any) {
@@ -87,4 +94,26 @@ func (r *Report) add(t *TopicReport) {
 	for _, s := range t.Shards {
 		r.Problems = append(r.Problems, s.Problems...)
 	}
+}
+
+// ByCount is how many shards were compared by count alone.
+func (r *Report) ByCount() (n int) {
+	for i := range r.Topics {
+		for j := range r.Topics[i].Shards {
+			if r.Topics[i].Shards[j].ByCount {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Shards are the shards of a topic.
+func (r *Report) Shards(topic string) []ShardReport {
+	for i := range r.Topics {
+		if r.Topics[i].Topic == topic {
+			return r.Topics[i].Shards
+		}
+	}
+	return nil
 }

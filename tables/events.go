@@ -1,0 +1,37 @@
+package tables
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Event is what makes an event the one it is.
+type Event struct {
+	ID schemas.ID
+	Ts int64 // unix ns
+}
+
+// Events reads which events a shard has between two positions (above lo, up to hi) and
+// how often each: those of one insert, usually.
+func (db *DB) Events(ctx context.Context, topic string, m schemas.Month, s schemas.Shard, lo, hi uint64) (map[Event]int, error) {
+	out := map[Event]int{}
+	q := fmt.Sprintf("SELECT id, toUnixTimestamp64Nano(ts) FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d FORMAT TSV",
+		schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s), lo, hi)
+	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
+		var id string
+		var ev Event
+		if _, err := fmt.Sscan(line, &id, &ev.Ts); err != nil {
+			return fmt.Errorf("ClickHouse's answer is %q: %w", line, err)
+		}
+		var err error
+		ev.ID, err = schemas.ParseID(id)
+		out[ev]++
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("events of %s: %w", schemas.PublicShardName(topic, m, s), err)
+	}
+	return out, nil
+}
