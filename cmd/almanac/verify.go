@@ -18,7 +18,7 @@ ids, times and positions in ClickHouse, the dead letters, and what is on its way
 Exits 1 and names the exact range if they differ.
 
 Every event's id and time is compared, by sums that the frames carry. The other columns
-are not: anonymising clears them for good. So a message or an attribute that somebody
+are not: anonymising clears them for good. So a message or an attribute that was
 changed in ClickHouse is not seen.`,
 		Args: arguments(0, 1),
 		RunE: a.does(a.verify),
