@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/almanac-events/almanac/query"
@@ -36,10 +37,11 @@ func page(ctx context.Context, s *Suite) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := query.New(cfg.NATS, cfg.Registry, cfg.DB)
+	r, stop, err := following(cfg)
 	if err != nil {
 		return nil, err
 	}
+	defer stop()
 	var out []Figure
 	for _, c := range pageCases(cfg, &w.topics[0]) {
 		f, err := s.comparePage(w.ctx, cfg, r, c)
@@ -140,4 +142,20 @@ func selectLines(ctx context.Context, db *tables.DB, q string) (int, error) {
 			return 0, err
 		}
 	}
+}
+
+// following starts a reader as a process that serves queries has it.
+func following(cfg *Config) (r *query.Reader, stop func(), err error) {
+	second, err := cfg.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	if r, err = query.NewFollowing(cfg.NATS, second, cfg.Registry, cfg.DB); err != nil {
+		second.Close()
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = r.Run(ctx) })
+	return r, func() { cancel(); wg.Wait(); r.Close(); second.Close() }, nil
 }

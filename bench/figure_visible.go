@@ -80,10 +80,13 @@ func (s *Suite) watchMarks(ctx context.Context, cfg *Config) (byQuery, bySQL sam
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := query.New(nc, reg, cfg.DB)
+	own := *cfg
+	own.NATS, own.Registry = nc, reg
+	r, stop, err := following(&own)
 	if err != nil {
 		return nil, nil, err
 	}
+	defer stop()
 	p, err := producer.Connect(ctx, cfg.NATSURL, producer.Config{Topic: cfg.topicName(0), Policy: producer.Block, Linger: -1})
 	if err != nil {
 		return nil, nil, err

@@ -119,10 +119,11 @@ func (s *Suite) reads(ctx context.Context, cfg *Config, topic string) (page, hea
 	if err := settle(ctx, cfg); err != nil {
 		return 0, 0, err
 	}
-	r, err := query.New(cfg.NATS, cfg.Registry, cfg.DB)
+	r, stop, err := following(cfg)
 	if err != nil {
 		return 0, 0, err
 	}
+	defer stop()
 	shards, err := cfg.Registry.Shards(ctx, topic, schemas.MonthOf(time.Now().UnixNano()))
 	if err != nil {
 		return 0, 0, err

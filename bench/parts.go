@@ -59,12 +59,16 @@ func startParts(ctx context.Context, cfg *Config) (p *parts, err error) {
 	return p, nil
 }
 
-func (p *parts) connect(cfg *Config) (*nats.Conn, error) {
-	connect := cfg.Connect
-	if connect == nil {
-		connect = func() (*nats.Conn, error) { return nats.Connect(cfg.NATSURL) }
+// connect opens one more connection.
+func (c *Config) connect() (*nats.Conn, error) {
+	if c.Connect != nil {
+		return c.Connect()
 	}
-	nc, err := connect()
+	return nats.Connect(c.NATSURL)
+}
+
+func (p *parts) connect(cfg *Config) (*nats.Conn, error) {
+	nc, err := cfg.connect()
 	if err == nil {
 		p.conns = append(p.conns, nc)
 	}

@@ -23,7 +23,7 @@ func TestFreshWithoutSink(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.router()
-	r := e.reader()
+	r := e.following()
 	p := e.producer("app")
 	const n = 250
 	took := make([]time.Duration, n)
@@ -52,7 +52,7 @@ func TestBeforeTheTable(t *testing.T) {
 	t.Parallel()
 	e := start(t, schemas.NewTopic("app"))
 	e.router()
-	r := e.reader()
+	r := e.following()
 	if err := e.producer("app").Publish(t.Context(), producer.Event{UserID: "u-1", Message: "here"}); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestFreshAcrossTheHandOver(t *testing.T) {
 	e.router()
 	e.sink()
 	e.sink()
-	r := e.reader()
+	r := e.following()
 	const publishers, each = 4, 160
 	var mu sync.Mutex
 	accepted := map[string]bool{}

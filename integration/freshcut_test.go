@@ -16,15 +16,16 @@ import (
 	"github.com/almanac-events/almanac/query"
 )
 
-// readerOn reads over a connection that the test may cut.
+// readerOn reads over a connection that the test may cut, and ahead over another.
 func (e *env) readerOn(nc *nats.Conn) *query.Reader {
 	e.t.Helper()
-	r, err := query.New(nc, e.registry(nc), e.db)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	r := e.lonelyOn(nc)
+	e.background(r.Run)
 	return r
 }
+
+// following is a reader of many queries.
+func (e *env) following() *query.Reader { return e.readerOn(e.connect()) }
 
 // users are those of all events that a query finds.
 func (e *env) users(r *query.Reader) ([]string, error) {

@@ -34,7 +34,7 @@ func TestSameInstant(t *testing.T) {
 	}
 	e.flush(p)
 	e.routed("app", n)
-	r := e.reader()
+	r := e.following()
 	var newest []string
 	read := func(stage string) {
 		t.Helper()

@@ -86,7 +86,7 @@ func TestMonthBoundary(t *testing.T) {
 				}
 			}
 			e.routed("app", 3)
-			r := e.reader()
+			r := e.following()
 			months := func(stage string) {
 				t.Helper()
 				both, _ := e.answer(r, query.Request{Topic: "app"})
@@ -118,7 +118,7 @@ func TestMonthBoundary(t *testing.T) {
 			months("in SHARDS")
 			e.sink()
 			e.stored("app", 3, 20*time.Second)
-			r = e.reader() // the other may have them from the streams still
+			r = e.following() // the other may have them from the streams still
 			months("stored")
 			e.whole("app", 3)
 			e.verify(3)
@@ -149,7 +149,7 @@ func TestEveryMonth(t *testing.T) {
 	if got := e.count("SELECT countIf(message != formatDateTime(ts, '%%Y-%%m') OR toYYYYMM(ts) != month) FROM %s", e.table("app")); got != 0 {
 		t.Errorf("%d events are in a wrong month", got)
 	}
-	r := e.reader()
+	r := e.following()
 	for _, m := range []schemas.Month{199602, 199912, 200002, 200403} { // leap years, a century's turn
 		events, shards := e.answer(r, query.Request{Topic: "app", From: time.Unix(0, m.Start()), To: time.Unix(0, m.End()-1)})
 		if got := column(events, "message"); !slices.Equal(got, []string{m.String(), m.String()}) {

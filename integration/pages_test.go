@@ -30,7 +30,7 @@ func TestPagesAreOneSortedList(t *testing.T) {
 	e := start(t, topic)
 	e.router()
 	e.sink()
-	r := e.reader()
+	r := e.following()
 	p := e.producer("app")
 
 	// known is what was accepted, by message; the events of a month, and then those
@@ -160,7 +160,7 @@ func TestCountIsExactOnTheWay(t *testing.T) {
 	topic := schemas.NewTopic("app")
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 100}
 	e := start(t, topic)
-	r := e.reader()
+	r := e.following()
 	p := e.producer("app")
 	const total = 3000
 	base := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -224,7 +224,7 @@ func TestOverlapPruning(t *testing.T) {
 	if shards := e.closed("usage", 20*time.Second); len(shards) != 5 && len(shards) != 6 {
 		t.Fatalf("%d shards: %s", len(shards), describe(shards))
 	}
-	r := e.reader()
+	r := e.following()
 	from := base.Add(1700 * time.Second)
 	want := 0
 	for _, s := range e.shards("usage") {
@@ -325,7 +325,7 @@ func TestFilterAlgebra(t *testing.T) {
 		p.Log(ev)
 	}
 	e.flush(p)
-	r := e.reader()
+	r := e.following()
 	check := func(stage string) {
 		t.Helper()
 		for where, want := range map[string]int{

@@ -114,7 +114,7 @@ func TestInvalidUTF8(t *testing.T) {
 	if err := e.db.Ensure(t.Context(), &[]schemas.Topic{oneLane("app", 0)}[0]); err != nil {
 		t.Fatal(err)
 	}
-	r := e.reader()
+	r := e.following()
 	fresh, _ := e.answer(r, query.Request{Topic: "app"})
 	if len(fresh) != 4 { // bare JSON is read once it is routed
 		t.Errorf("%d events are found in EVENTS, want 4", len(fresh))

@@ -44,7 +44,7 @@ func TestSchemaGrowsWhileEventsFlow(t *testing.T) {
 	}
 	say(before, "by a producer that does not know")
 	say(e.producer("app"), "after")
-	r := e.reader()
+	r := e.following()
 	check := func(stage string) {
 		t.Helper()
 		for where, want := range map[string]int{"status = 200": 1, "status = 0": 3, "attributes.status = '200'": 3, "": 4} {
@@ -136,7 +136,7 @@ func TestMonthsArePruned(t *testing.T) {
 	}
 	e.flush(p)
 	e.stored("app", 400, 20*time.Second)
-	r := e.reader()
+	r := e.following()
 	events, shards := e.answer(r, query.Request{Topic: "app", From: at(t, "2026-02-01T00:00:00Z"), To: at(t, "2026-04-30T00:00:00Z"), Limit: 130})
 	if len(events) != 300 || events[0]["message"] != "2026-04" || events[299]["message"] != "2026-02" {
 		t.Errorf("three months have %d events", len(events))

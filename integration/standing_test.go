@@ -1,9 +1,6 @@
 package integration
 
 import (
-	"errors"
-	"net"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,27 +13,19 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// once dials one connection and no second.
-type once struct{ dialled atomic.Bool }
-
-func (o *once) Dial(network, address string) (net.Conn, error) {
-	if o.dialled.Swap(true) {
-		return nil, errors.New("one connection is enough")
-	}
-	return net.Dial(network, address)
-}
-
-// lonely is a reader that can read nothing ahead of queries: what one read serves the
+// lonelyOn is a reader that reads nothing ahead of queries: what one read serves the
 // next until it is as old as it may get.
-func (e *env) lonely() *query.Reader {
+func (e *env) lonelyOn(nc *nats.Conn) *query.Reader {
 	e.t.Helper()
-	nc, err := nats.Connect(e.srv.NATSURL, nats.SetCustomDialer(&once{}), nats.Timeout(patience*4*time.Second))
+	r, err := query.NewFollowing(nc, e.connect(), e.registry(nc), e.db)
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	e.t.Cleanup(nc.Close)
-	return e.readerOn(nc)
+	e.t.Cleanup(r.Close)
+	return r
 }
+
+func (e *env) lonely() *query.Reader { return e.lonelyOn(e.connect()) }
 
 // sees fails the test unless a reader finds the events of these users, and counts them.
 func (e *env) sees(r *query.Reader, want ...string) {

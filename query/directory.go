@@ -33,13 +33,11 @@ var errUntracked = errors.New("these frames cannot be kept track of")
 type directory struct {
 	nc       *nats.Conn
 	headings atomic.Int64 // of all tracks
-	beside   beside
-	ahead    atomic.Int32 // topics that are read ahead of queries
 
 	mu    sync.Mutex
 	feeds map[place]*feed
 	swept time.Time
-	idle  *time.Timer
+	used  time.Time // when a query last asked for a feed
 
 	keeping sync.Mutex
 	queue   []*atomic.Pointer[freshFrame] // oldest first
@@ -63,11 +61,7 @@ func (d *directory) feed(stream, topic string) *feed {
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.idle == nil {
-		d.idle = time.AfterFunc(directoryIdle, d.forget)
-	} else {
-		d.idle.Reset(directoryIdle)
-	}
+	d.used = now
 	if now.Sub(d.swept) > directoryIdle {
 		d.sweep(now, false)
 	}
@@ -112,7 +106,19 @@ func (d *directory) forget() {
 	}
 	d.queue, d.bytes = nil, 0
 	d.keeping.Unlock()
-	d.beside.close()
+}
+
+// tidy forgets what no query used for a while.
+func (d *directory) tidy(now time.Time) {
+	d.mu.Lock()
+	idle := now.Sub(d.used) > directoryIdle
+	if !idle {
+		d.sweep(now, false)
+	}
+	d.mu.Unlock()
+	if idle {
+		d.forget()
+	}
 }
 
 // keep holds a frame until keptBytes of newer ones came.

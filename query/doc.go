@@ -16,9 +16,12 @@
 // neither stream so early that a read could miss a frame between the two. walk
 // is that order. Pages, counts and histograms share it.
 //
-// A reader remembers, from query to query, the headings of frames above
-// checkpoints and heads (directory, feed, track), and asks for what came since. What a
-// page opens of them is bounded by what it needs, not by how many wait.
+// A reader by New is for one verb: each query reads checkpoints and heads itself, and
+// nothing runs in the background. One by NewFollowing serves many queries: it goes by
+// what it read some seconds ago, keeps the headings of frames above checkpoints and heads
+// (directory, feed, track), and while Run runs reads ahead of queries over a second
+// connection. Close releases that. What a page opens of the frames is bounded by what it
+// needs, not by how many wait.
 //
 // ClickHouse decides every filter, so that a fresh and a stored event are judged alike:
 // fresh frames are handed to it with the statement. A page does without where the frame

@@ -113,11 +113,11 @@ func (r *Reader) headsOf(ctx context.Context, p *plan, keys []tables.ShardKey, s
 	if p.ahead {
 		age = headsAge
 	}
-	if stored, ok := r.heads.all(keys, now, age, false); ok {
+	if stored, ok := r.heads.all(keys, now, age, false); ok && r.follower != nil {
 		asked, err = r.lastFrames(ctx, p, subjects, tails)
 		return stored, tails, asked, err
 	}
-	if _, ok := r.heads.all(keys, now, HeadStaleness, true); !ok {
+	if _, ok := r.heads.all(keys, now, HeadStaleness, true); !ok || r.follower == nil {
 		g, gctx := errgroup.WithContext(ctx)
 		g.Go(func() (err error) { stored, err = r.db.StoredOf(gctx, p.topic.Name, keys); return err })
 		g.Go(func() (err error) { asked, err = r.lastFrames(gctx, p, subjects, tails); return err })

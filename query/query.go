@@ -3,29 +3,32 @@ package query
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
 // Reader reads one Almanac. It is safe for concurrent use.
 type Reader struct {
-	js     jetstream.JetStream
-	events jetstream.Stream
-	shards jetstream.Stream
-	reg    *registry.Registry
-	db     *tables.DB
-	ledger *registry.LedgerCache
-	dir    *directory
-	known  *registry.ShardCache
-	heads  *headCache
+	js       jetstream.JetStream
+	reg      *registry.Registry
+	db       *tables.DB
+	ledger   *registry.LedgerCache
+	dir      *directory
+	known    *registry.ShardCache
+	heads    *headCache
+	follower *follower // nil: of one verb, whose queries each read what they go by
 }
 
-// New prepares a reader.
+// New prepares a reader for one verb: every query reads checkpoints and heads itself, and
+// nothing runs in the background. See NewFollowing for a process that serves many.
 func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -34,7 +37,12 @@ func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) 
 	r := &Reader{js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg), dir: newDirectory(nc), known: registry.NewShardCache(reg), heads: &headCache{}}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	return r, r.openStreams(ctx)
+	for _, stream := range []string{schemas.StreamEvents, schemas.StreamShards} {
+		if _, err := streams.Open(ctx, js, stream); err != nil {
+			return nil, fmt.Errorf("query: stream %s: %w", stream, err)
+		}
+	}
+	return r, nil
 }
 
 // openTimeout bounds the look-up of the two streams.

@@ -36,13 +36,6 @@ const (
 	aheadTimeout = 5 * time.Second
 )
 
-// wanted is what a query went by, for which those to come are read ahead.
-type wanted struct {
-	plan   plan
-	months []schemas.Month
-	asked  time.Time
-}
-
 // stands is the standing of a topic that a query may go by which begins now; nil for
 // none.
 func (d *directory) stands(topic string, now time.Time) *standing {
@@ -64,58 +57,6 @@ func (r *Reader) stand(ctx context.Context, topic string) (*standing, error) {
 	epoch := r.dir.epoch()
 	checkpoints, err := streams.Checkpoints(ctx, r.js, topic)
 	return &standing{checkpoints, time.Now(), epoch}, err
-}
-
-// readOnAhead leaves the standing of a query to those that follow, and has it and what
-// they need besides read again for a while, so that all of it is there when they ask.
-func (r *Reader) readOnAhead(p *plan, months []schemas.Month) {
-	f := r.dir.feed(schemas.StreamEvents, p.topic.Name)
-	if s := f.standing.Load(); s == nil || s.read.Before(p.standing.read) {
-		f.standing.CompareAndSwap(s, p.standing)
-	}
-	f.wanted.Store(&wanted{*p, months, time.Now()})
-	if !f.ahead.CompareAndSwap(false, true) {
-		return
-	}
-	r.dir.ahead.Add(1)
-	go func() {
-		defer f.ahead.Store(false)
-		defer r.dir.ahead.Add(-1)
-		for w := f.wanted.Load(); time.Since(w.asked) < standingAge; w = f.wanted.Load() {
-			// At first too: many a reader asks but once.
-			time.Sleep(min(time.Duration(r.dir.ahead.Load())*standingPause, headsAge)) //nolint:forbidigo // no query waits for it, and it is over within a standing's age
-			ctx, cancel := context.WithTimeout(context.Background(), aheadTimeout)
-			s, err := r.readAhead(ctx, w.plan, w.months)
-			cancel()
-			if err != nil {
-				return // a query reads it, and says what is wrong
-			}
-			f.standing.Store(s)
-		}
-	}()
-}
-
-// readAhead reads a standing, then the registry's months, heads and both streams.
-func (r *Reader) readAhead(ctx context.Context, p plan, months []schemas.Month) (*standing, error) {
-	other, err := r.dir.beside.reader(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	if p.standing, err = other.stand(ctx, p.topic.Name); err != nil {
-		return nil, err
-	}
-	for _, stream := range []string{schemas.StreamShards, schemas.StreamEvents} {
-		if err := r.dir.feed(stream, p.topic.Name).follow(ctx, other); err != nil {
-			return nil, err
-		}
-	}
-	p.ahead = true
-	for _, m := range months {
-		if _, err := other.parts(ctx, &p, m); err != nil {
-			return nil, err
-		}
-	}
-	return p.standing, nil
 }
 
 // errMoreThanAhead: more is there than is read ahead, or no query read before.
