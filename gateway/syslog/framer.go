@@ -89,11 +89,10 @@ func (f *Framer) count() (int, error) {
 func (f *Framer) counted(n int) (Frame, error) {
 	kept := min(n, MaxLineBytes)
 	for len(f.line) < kept { // grows with what comes, not with what was announced
-		b, err := f.r.Peek(1)
-		if err != nil {
+		if _, err := f.r.Peek(1); err != nil {
 			return Frame{}, unexpected(err)
 		}
-		b, err = f.r.Peek(min(f.r.Buffered(), kept-len(f.line)))
+		b, err := f.r.Peek(min(f.r.Buffered(), kept-len(f.line)))
 		if err != nil {
 			return Frame{}, unexpected(err)
 		}

@@ -73,8 +73,8 @@ func (d *Decoder) parse3164(line []byte) (m message) {
 	return m
 }
 
-// time returns the event's time, or the zero time where the message has none or
-// one that no event may have.
+// time returns the event's time, or the zero time where the message does not have
+// one, or one that no event may have.
 func (m *message) time(o *Options) (time.Time, error) {
 	if m.base.Timestamp == nil {
 		return time.Time{}, nil
