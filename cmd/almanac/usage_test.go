@@ -79,7 +79,7 @@ func TestUsage(t *testing.T) {
 		"bench --against missing.json":         {exitFailed, "missing.json"},
 		"bench more":                           {exitUsage, "unknown command"},
 		"query app --nats nats://127.0.0.1:1 ": {exitUsage, "give --clickhouse too"},
-		"bench --nats nats://127.0.0.1:1":      {exitUsage, "--nats: bench starts servers of its own"},
+		"bench --nats nats://127.0.0.1:1":      {exitUsage, "bench starts servers of its own"},
 	} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
