@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,7 +92,7 @@ func (d *Reader) header() error {
 			d.csv.columns[i] = "column_" + strconv.Itoa(i+1)
 		}
 	}
-	for _, name := range []string{d.opts.TsField, d.opts.UserField} {
+	for _, name := range append(slices.Sorted(maps.Keys(d.opts.Columns)), d.opts.TsField, d.opts.UserField) {
 		if name != "" && !slices.Contains(d.csv.columns, name) {
 			return fmt.Errorf("%w: it has no column %q, it has %s", ErrHeader, name, strings.Join(d.csv.columns, ", "))
 		}

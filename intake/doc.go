@@ -7,12 +7,13 @@
 // A record is one event's worth of input: a line, several lines that belong
 // together (Multiline), or a CSV row whose quoted cells span lines. Next returns
 // records in order, each with the number of its first line and how many it has.
-// Every line of the input is in exactly one record, but for blank ones (see
+// Every line of the input is in exactly one record, but for JSON documents, blank lines (see
 // Blank) and the header of a CSV file.
 //
 //	text    the whole record is the message. Time, user and more may be taken
 //	        out of it (TsFormat, UserRegex, Extract) and stay in it as well
 //	ndjson  schemas.EventKeys.ParseJSON: nothing of the object is lost but nulls
+//	json    the same of objects over several lines, and of the elements of arrays
 //	logfmt  key=value pairs; a bare key is an attribute with an empty text
 //	csv     RFC 4180 with a header line; each column is a field named as the
 //	        header says; empty cells are left out, since an attribute that is

@@ -15,12 +15,13 @@ import (
 const (
 	FormatText   = "text"
 	FormatNDJSON = "ndjson"
+	FormatJSON   = "json"
 	FormatLogfmt = "logfmt"
 	FormatCSV    = "csv"
 )
 
 // Formats lists every format, for messages and help.
-var Formats = []string{FormatText, FormatNDJSON, FormatLogfmt, FormatCSV}
+var Formats = []string{FormatText, FormatNDJSON, FormatJSON, FormatLogfmt, FormatCSV}
 
 // DefaultMaxRecordBytes is four times what an event may have: escapes and
 // quotes may make a record longer than its event, not much more than that.
@@ -36,6 +37,10 @@ type Options struct {
 	// MaxRecordBytes bounds a record; a longer one is refused and skipped
 	// without being held. 0: DefaultMaxRecordBytes.
 	MaxRecordBytes int
+
+	// Records is the path of dotted keys to the array whose elements are the records.
+	// Empty: each object is a record, and each element of an array. JSON only.
+	Records string
 
 	// TsField names the field that holds the time: a path of dotted keys in
 	// ndjson, a key in logfmt, a column in csv, a named group of Extract in
@@ -63,6 +68,9 @@ type Options struct {
 
 	// UserField names the field that becomes user_id, as TsField does.
 	UserField string
+	// Columns, by path, are the columns and promoted fields that other fields of a record
+	// fill; see schemas.EventKeys.
+	Columns map[string]string
 	// UserRegex finds user_id in a text record: its one group. Text only.
 	UserRegex *regexp.Regexp
 	// Extract takes fields out of a text record: each named group is a field,
@@ -89,7 +97,7 @@ var timeWords = []string{"ts", "time", "timestamp"}
 // Validate reports the first option that cannot be used.
 func (o *Options) Validate() error {
 	bad := func(format string, a ...any) error {
-		return fmt.Errorf("%w: %s", ErrOptions, fmt.Sprintf(format, a...))
+		return fmt.Errorf("%w: %w", ErrOptions, fmt.Errorf(format, a...))
 	}
 	text := o.Format == FormatText
 	switch {
@@ -107,6 +115,8 @@ func (o *Options) Validate() error {
 		return bad("the delimiter is for format %s, the format is %s", FormatCSV, o.Format)
 	case o.Delimiter == '"' || o.Delimiter == '\r' || o.Delimiter == '\n' || o.Delimiter == utf8.RuneError || !utf8.ValidRune(o.Delimiter):
 		return bad("delimiter %q cannot part cells", o.Delimiter)
+	case o.Records != "" && o.Format != FormatJSON:
+		return bad("the path of the records is for format %s, the format is %s", FormatJSON, o.Format)
 	case o.MaxRecordBytes < 0:
 		return bad("max record bytes is %d, it must be 0 (for %d) or more", o.MaxRecordBytes, DefaultMaxRecordBytes)
 	case o.Year != 0 && (o.Year < 1970 || o.Year > 2261):
@@ -120,8 +130,11 @@ func (o *Options) Validate() error {
 	case text && o.UserField != "" && !o.extracts(o.UserField):
 		return bad("user field is %q, which is no named group of extract; in text, give a user regex", o.UserField)
 	}
-	if rule, ok := o.userInClear(); ok {
-		return bad("user field is %q, which has the rule %s, and user_id does not have one: its text would be stored there in clear. Declare a rule for user_id, or name another field", o.UserField, rule)
+	if err := o.validateColumns(); err != nil {
+		return bad("%w", err)
+	}
+	if column, path, rule := o.inClear(); rule != "" {
+		return bad("%s is taken from %q, which has the rule %s, and %[1]s does not have one: its text would be stored there in clear. Declare a rule for %[1]s, or name another field", column, path, rule)
 	}
 	c, err := newClock(o)
 	if err != nil {
@@ -131,15 +144,6 @@ func (o *Options) Validate() error {
 		return bad("times of format %q have no year; give one, or the clock", o.TsFormat)
 	}
 	return nil
-}
-
-// userInClear returns the rule that UserField breaks.
-func (o *Options) userInClear() (schemas.PrivacyRule, bool) {
-	if o.Topic == nil || o.UserField == "" || o.Topic.RuleOf(schemas.ColUserID) != "" {
-		return "", false
-	}
-	rule := o.Topic.RuleOf(o.UserField)
-	return rule, rule != ""
 }
 
 // RawKeeps returns the fields that are taken out of a text record by a name under

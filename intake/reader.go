@@ -30,6 +30,7 @@ type Reader struct {
 	keys  schemas.EventKeys
 	lines *lineReader
 	csv   *csvTable
+	json  *jsonCutter
 	parse func(raw []byte) (schemas.Event, error)
 
 	blank int
@@ -47,12 +48,13 @@ func NewReader(r io.Reader, o Options) *Reader {
 		return d
 	}
 	d.clock, _ = newClock(&d.opts) // Validate made one
-	d.keys = schemas.EventKeys{Time: o.TsField, ParseTime: d.clock.parse, User: o.UserField, Topic: o.Topic}
+	d.keys = schemas.EventKeys{Time: o.TsField, ParseTime: d.clock.parse, User: o.UserField, Columns: o.Columns, Topic: o.Topic}
 	d.lines = newLineReader(r, o.MaxRecordBytes)
 	switch o.Format {
 	case FormatText:
 		d.parse = d.text
-	case FormatNDJSON:
+	case FormatNDJSON, FormatJSON:
+		d.json = newJSONCutter(d.lines, o)
 		if o.TsFormat == "" && (o.Location == nil || o.Location == time.UTC) {
 			d.keys.ParseTime = nil // JSON tells numbers from texts
 		}
@@ -72,9 +74,12 @@ func (d *Reader) Next() (Record, error) {
 		return Record{}, d.err
 	}
 	var rec Record
-	if d.csv != nil {
+	switch {
+	case d.csv != nil:
 		rec, d.err = d.nextRow()
-	} else {
+	case d.json != nil && d.json.whole():
+		rec, d.err = d.nextValue()
+	default:
 		rec, d.err = d.nextRecord()
 	}
 	if d.err != nil {

@@ -234,7 +234,7 @@ func TestLinesSurvive(t *testing.T) {
 }
 
 // Whatever the bytes and the format: no panic, an end, and every line in
-// exactly one record.
+// exactly one record; of a JSON document, no record before the one above it.
 func FuzzNext(f *testing.F) {
 	for i, s := range []string{
 		"a\nb\r\n\n[c\n", `{"a":1}` + "\n{", "a=b c=\"d\"\n=", "a,b\n1,\"2\n3\"\n\"", "Mar 27 13:06:56 x\n1700000000", "h\n\"\n\"\"\n\"x", "\xef\xbb\xbf\xff\n\r",
@@ -242,7 +242,23 @@ func FuzzNext(f *testing.F) {
 		f.Add([]byte(s), uint8(i))
 	}
 	f.Fuzz(func(t *testing.T, input []byte, kind uint8) {
-		o := Options{Format: Formats[kind%4], MaxRecordBytes: 16, Now: now}
+		o := Options{Format: []string{FormatText, FormatNDJSON, FormatLogfmt, FormatCSV}[kind%4], MaxRecordBytes: 16, Now: now}
+		if o.Format == FormatNDJSON && (kind&4 != 0 || bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(input, []byte("\xef\xbb\xbf")), " \t\r\n\x1e"), []byte("["))) {
+			if o.Format = FormatJSON; kind&8 != 0 {
+				o.Records = "a.b"
+			}
+			r, line := NewReader(bytes.NewReader(input), o), 1
+			for n := 0; ; n++ {
+				rec, err := r.Next()
+				if err != nil {
+					return
+				}
+				if rec.Line < line || rec.Lines < 1 || len(rec.Raw) > o.MaxRecordBytes || n > len(input) {
+					t.Fatalf("record %d: %+v behind line %d", n, rec, line)
+				}
+				line = rec.Line + rec.Lines - 1
+			}
+		}
 		if o.Format == FormatText && kind&4 != 0 {
 			o.Multiline = regexp.MustCompile(`^\[`)
 		}

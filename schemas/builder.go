@@ -115,7 +115,7 @@ func (b *FrameBuilder) Append(e *Event, tsNs int64, id ID) {
 // none, or when its value does not fit the column's type: never is one lost.
 func (b *FrameBuilder) attr(a *Attr) {
 	for i := range b.fields {
-		if f := &b.fields[i]; f.Name == a.Key {
+		if f := &b.fields[i]; f.is(a.Key) {
 			had := len(f.text.buf)
 			if f.set(a) {
 				b.textBytes += len(f.text.buf) - had

@@ -14,7 +14,7 @@ import (
 // covered go; all of it, when ClickHouse cannot read it.
 func (t *Topic) Clear(fields []string) (assignments, condition string) {
 	var c clearing
-	for _, f := range fields {
+	for _, f := range t.clearedNames(fields) {
 		if f == ColAttributes {
 			c.all = true
 			continue
@@ -45,6 +45,20 @@ func (t *Topic) Clear(fields []string) (assignments, condition string) {
 		c.clear(ColAttributes, c.clearedMap(attributes), c.inMap(attributes))
 	}
 	return strings.Join(c.set, ", "), strings.Join(c.where, " OR ")
+}
+
+// clearedNames are the names, and the other ones of fields that have two and are
+// covered by one of them.
+func (t *Topic) clearedNames(fields []string) []string {
+	var rules []Private
+	for _, f := range fields {
+		rules = append(rules, Private{Field: f})
+	}
+	fields = slices.Clone(fields)
+	for _, p := range t.underBothNames(rules)[len(rules):] {
+		fields = append(fields, p.Field)
+	}
+	return fields
 }
 
 // textColumns are the columns that may hold a JSON text.

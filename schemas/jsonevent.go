@@ -37,10 +37,13 @@ type EventKeys struct {
 	// User is the path of UserID; empty: user_id. Where the topic has a rule for
 	// user_id, or clears it later, the named key does not stay as an attribute.
 	User string
+	// Columns, by path, are columns and promoted fields that other keys fill: type by
+	// eventName. Such a key does not stay as an attribute under its own name.
+	Columns map[string]string
 	// Topic, when not nil, is where the event goes: its promoted fields, and the
 	// fields of its rules, are taken before the limit on attributes counts.
 	Topic *Topic
-	// Paths, when not nil, replaces all of the above but ParseTime and Topic: see
+	// Paths, when not nil, replaces Time, User and Columns: see
 	// FieldPaths.
 	Paths *FieldPaths
 }
@@ -111,6 +114,9 @@ func (k EventKeys) event(leaves []jsonLeaf) (Event, error) {
 		return k.byPaths(leaves)
 	}
 	f := jsonFields{keys: k}
+	for _, column := range k.Columns {
+		f.named[fieldsByColumn[column]] = true
+	}
 	for _, l := range leaves {
 		if err := f.take(l); err != nil {
 			return Event{}, err
@@ -230,12 +236,17 @@ type jsonFields struct {
 	keys EventKeys
 	ev   Event
 	has  [fieldCount]bool
-	rest []jsonLeaf
+	// named fields are filled by keys.Columns, and not by our words for them.
+	named [fieldCount]bool
+	rest  []jsonLeaf
 }
 
 func (f *jsonFields) take(l jsonLeaf) error {
 	l.text = unquoteJSON(l.raw)
 	field, moved := f.field(l)
+	if column := f.keys.Columns[l.text]; column != "" && fieldsByColumn[column] == 0 {
+		l.text, l.raw, l.top = column, []byte(column), false
+	}
 	if !moved {
 		f.rest = append(f.rest, l)
 	}
@@ -278,12 +289,19 @@ func (f *jsonFields) field(l jsonLeaf) (field int, moved bool) {
 		return fieldTime, false
 	case f.keys.User != "" && l.text == f.keys.User && !f.has[fieldUserID]:
 		return fieldUserID, false
-	case !l.top:
+	}
+	if column := f.keys.Columns[l.text]; column != "" {
+		if field = fieldsByColumn[column]; f.has[field] {
+			return 0, false // a key that came twice
+		}
+		return field, field != 0
+	}
+	if !l.top {
 		return 0, false
 	}
 	field, known := jsonWords[l.text]
 	switch {
-	case !known || f.has[field],
+	case !known || f.has[field] || f.named[field],
 		field == fieldTime && f.keys.Time != "",
 		field == fieldUserID && f.keys.User != "":
 		return 0, false

@@ -74,7 +74,7 @@ func (t *Topic) first() func(name string) bool {
 	if t == nil || len(t.Fields)+len(t.PII)+len(t.Anonymise.Fields) == 0 {
 		return func(string) bool { return false }
 	}
-	rules := slices.Clone(t.PII)
+	rules := slices.Clone(t.rules())
 	for _, f := range t.Anonymise.Fields {
 		rules = append(rules, Private{Field: f})
 	}
@@ -82,6 +82,7 @@ func (t *Topic) first() func(name string) bool {
 	promoted := map[string]bool{}
 	for _, f := range t.Fields {
 		promoted[f.Name] = true
+		promoted[f.From] = true // a leaf without a name never fits
 	}
 	return func(name string) bool {
 		_, ruled := names.rule(name)

@@ -31,6 +31,9 @@ func LaneOf(t *Topic, e *Event, producerID string) int {
 	h, empty := NewLaneHash(), true
 	for _, f := range t.LaneBy {
 		v := e.text(f)
+		if other := t.otherName(f); v == "" && other != "" {
+			v = e.text(other)
+		}
 		h, empty = h.Add(v), empty && v == ""
 	}
 	if empty {

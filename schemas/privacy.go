@@ -102,7 +102,7 @@ func (t *Topic) validatePrivacy() error {
 		seen[key] = true
 		for _, f := range t.Fields {
 			text := f.Type == TypeString || f.Type == TypeLowCardinality
-			if f.Name == key && !text && (p.Rule == PrivacyHash || p.Rule == PrivacyTruncateIP) {
+			if (f.Name == key || lowerASCII(f.From) == key) && !text && (p.Rule == PrivacyHash || p.Rule == PrivacyTruncateIP) {
 				return fmt.Errorf("pii rule %s makes text of field %q, whose column is %s", p.Rule, p.Field, f.Type)
 			}
 		}
@@ -137,7 +137,7 @@ func NewPrivacy(t *Topic, key []byte) *Privacy {
 	if len(t.PII) == 0 {
 		return nil
 	}
-	r := &Privacy{names: namesUnder(t.PII), key: slices.Clone(key)}
+	r := &Privacy{names: namesUnder(t.rules()), key: slices.Clone(key)}
 	for _, p := range t.PII {
 		if name, attribute := ruleName(p.Field); !attribute && slices.Contains(privateColumns, name) {
 			r.columns = append(r.columns, withGrid(p, name))
@@ -208,7 +208,7 @@ func (r *Privacy) meets(a *Attr) bool {
 
 // RuleOf returns the rule that covers a field, "" when none does.
 func (t *Topic) RuleOf(field string) PrivacyRule {
-	p, _ := namesUnder(t.PII).rule(field)
+	p, _ := namesUnder(t.rules()).rule(field)
 	return p.Rule
 }
 
@@ -217,7 +217,7 @@ func (t *Topic) RuleOf(field string) PrivacyRule {
 // empty text when nothing of it may be stored. It is ErrPrivacyKey when the rule
 // hashes and there is no key.
 func (t *Topic) Ruled(field, text string, key []byte) (string, PrivacyRule, error) {
-	p, ok := namesUnder(t.PII).rule(field)
+	p, ok := namesUnder(t.rules()).rule(field)
 	if !ok {
 		return text, "", nil
 	}

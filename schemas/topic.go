@@ -35,6 +35,9 @@ func (t FieldType) isText() bool { return t == TypeString || t == TypeLowCardina
 type Field struct {
 	Name string    `json:"name" yaml:"name"`
 	Type FieldType `json:"type" yaml:"type"`
+	// From is another name under which events bring the value: a key, or the keys of nested
+	// objects joined with dots. Empty: Name alone. It stays as declared.
+	From string `json:"from,omitempty" yaml:"from,omitempty"`
 	// Since is the schema version that brought the field; 1 when the topic was
 	// declared with it. Set by Evolve, not by people.
 	Since int `json:"since" yaml:"-"`
@@ -178,6 +181,9 @@ func (t *Topic) Validate() error {
 			return bad("field %q has type %q, it must be one of %v", f.Name, f.Type, FieldTypes)
 		}
 	}
+	if err := t.validateSources(); err != nil {
+		return bad("%w", err)
+	}
 	return nil
 }
 
@@ -205,6 +211,9 @@ func (t Topic) Evolve(want Topic) (Topic, error) {
 		if i >= 0 {
 			if t.Fields[i].Type != f.Type {
 				return no("field %q is %s and cannot become %s", f.Name, t.Fields[i].Type, f.Type)
+			}
+			if t.Fields[i].From != f.From {
+				return no("field %q is taken from %q and cannot be taken from %q; add another field", f.Name, t.Fields[i].From, f.From)
 			}
 			continue
 		}

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -29,7 +30,7 @@ func (t *Topic) Uses() UseSQL {
 		name, _ := ruleName(p.Field)
 		c := clearing{names: aliases(name)}
 		count, near := "", "[]"
-		if !t.hasColumn(name) {
+		if !t.hasColumn(name) && !t.fillsColumn(p) {
 			count = fmt.Sprintf("countIf(arrayExists(k -> %s, %s))", c.covered("k"), keys)
 			if above := c.outer(); len(above) > 0 {
 				count = fmt.Sprintf("countIf(arrayExists(k -> %s OR %s, %s))", c.covered("k"), onceIn("k", above), keys)
@@ -39,7 +40,11 @@ func (t *Topic) Uses() UseSQL {
 		u.Rules, u.Near = append(u.Rules, count), append(u.Near, near)
 	}
 	for _, f := range t.Fields {
-		u.Misfits = append(u.Misfits, fmt.Sprintf("countIf(%s[%s] != '')", QuoteName(ColAttributes), QuoteText(f.Name)))
+		kept := fmt.Sprintf("%s[%s] != ''", QuoteName(ColAttributes), QuoteText(f.Name))
+		if f.From != "" {
+			kept += fmt.Sprintf(" OR %s[%s] != ''", QuoteName(ColAttributes), QuoteText(f.From))
+		}
+		u.Misfits = append(u.Misfits, "countIf("+kept+")")
 	}
 	return u
 }
@@ -52,6 +57,15 @@ func (t *Topic) hasColumn(name string) bool {
 		}
 	}
 	return false
+}
+
+// fillsColumn reports whether what the rule covers may be in a column under another name.
+func (t *Topic) fillsColumn(p Private) bool {
+	names := namesUnder([]Private{p})
+	return slices.ContainsFunc(t.Fields, func(f Field) bool {
+		_, ruled := names.rule(f.From)
+		return f.From != "" && ruled
+	})
 }
 
 // outer are the names inside whose JSON text one of the names lies, quoted.

@@ -35,6 +35,7 @@ Exit codes: 0 all accepted, 3 some refused or in the spool, 1 none accepted, 130
 interrupted.`,
 		Example: `  seq 1 1000 | almanac send app
   almanac send auth --format ndjson --ts-field eventTime --user-field userIdentity.arn < trail.jsonl
+  almanac send trail --format json --records Records --ts-field eventTime --map type=eventName < trail.json
   almanac send web access.log --ts-format clf --extract '"(?P<method>\S+) (?P<path>\S+) [^"]*" (?P<status>\d+)'
   almanac send app server.log --multiline '^\[\d{4}-' --ts-format log4j
   almanac send app --full spool --spool-dir /var/spool/almanac < lines.txt`,
@@ -51,6 +52,8 @@ interrupted.`,
 	f.String("tz", "UTC", "`ZONE` of times that name none, such as Europe/Berlin or Local")
 	f.Int("year", 0, "`YEAR` of the first record, for times without one (default: told by the clock)")
 	f.String("user-field", "", "`FIELD` that becomes user_id")
+	f.StringArray("map", nil, "fill a column or a promoted field from another field, `COLUMN=FIELD`; can be repeated")
+	f.String("records", "", "`PATH` of dotted keys to the array that holds the records (json)")
 	f.String("user-regex", "", "`REGEX` whose one group is user_id (text)")
 	f.String("extract", "", "`REGEX` whose named groups become fields (text)")
 	f.Bool("drop-raw", false, "keep only what --extract names, and not the whole line as message (text)")
@@ -245,6 +248,24 @@ func (f *reading) delimiter() rune {
 	return r
 }
 
+// columns reads --map.
+func (f *reading) columns() map[string]string {
+	pairs, err := f.flags.Flags().GetStringArray("map")
+	f.fail("map", err)
+	columns := map[string]string{}
+	for _, text := range pairs {
+		column, path, ok := strings.Cut(text, "=")
+		if !ok || column == "" || path == "" {
+			f.fail("map", fmt.Errorf("%q is not COLUMN=FIELD, such as type=eventName", text))
+		}
+		if columns[path] != "" {
+			f.fail("map", fmt.Errorf("field %q cannot fill both %s and %s", path, columns[path], column))
+		}
+		columns[path] = column
+	}
+	return columns
+}
+
 func (f *reading) options() intake.Options {
 	zone, err := time.LoadLocation(f.flag("tz"))
 	f.fail("tz", err)
@@ -253,7 +274,7 @@ func (f *reading) options() intake.Options {
 	return intake.Options{
 		Format: f.flag("format"), Multiline: f.regex("multiline"),
 		TsField: f.flag("ts-field"), TsFormat: f.flag("ts-format"), Location: zone, Year: year, Now: time.Now(),
-		UserField: f.flag("user-field"), UserRegex: f.regex("user-regex"), Extract: f.regex("extract"), DropRaw: f.flag("drop-raw") == "true",
+		UserField: f.flag("user-field"), Columns: f.columns(), Records: f.flag("records"), UserRegex: f.regex("user-regex"), Extract: f.regex("extract"), DropRaw: f.flag("drop-raw") == "true",
 		RequireTime: f.flag("require-ts") == "true", Delimiter: f.delimiter(),
 		Service: f.flag("service"), Type: f.flag("type"), Level: f.flag("level"),
 	}

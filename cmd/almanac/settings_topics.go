@@ -12,7 +12,7 @@ import (
 //
 //	topics:
 //	  - name: auth
-//	    fields: [{name: duration_ms, type: float64}]
+//	    fields: [{name: duration_ms, type: float64}, {name: event_name, type: string, from: eventName}]
 //	    rotate: {rows: 5000000, bytes: 1GiB, span: 24h}
 //	    keep_days: 90
 //	    sql_fresh: 1s
@@ -93,13 +93,16 @@ func readLength(path string, v *yaml.Node, name string) (time.Duration, error) {
 
 func readFields(path string, list *yaml.Node) ([]schemas.Field, error) {
 	if list.Kind != yaml.SequenceNode {
-		return nil, at(path, list, "fields must be a list of {name: …, type: …}")
+		return nil, at(path, list, "fields must be a list of {name: …, type: …, from: …}")
 	}
 	fields := make([]schemas.Field, len(list.Content))
 	for i, node := range list.Content {
-		err := eachKey(path, node, "key of a field", []string{"name", "type"}, func(name string, v *yaml.Node) error {
-			if name == "name" {
+		err := eachKey(path, node, "key of a field", []string{"name", "type", "from"}, func(name string, v *yaml.Node) error {
+			switch name {
+			case "name":
 				return decode(path, v, name, "a name", &fields[i].Name)
+			case "from":
+				return decode(path, v, name, "the name, or dotted path, that events bring it by", &fields[i].From)
 			}
 			return decode(path, v, name, "a type", &fields[i].Type)
 		})

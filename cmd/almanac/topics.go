@@ -53,6 +53,7 @@ A shorter --keep-days, or one more field to anonymise, makes events go that are
 there: it says which and when, and wants --yes. Retention rules whole shards, by
 their youngest event, whatever it was when their month began.`,
 		Example: `  almanac topics apply auth --field duration_ms:float64 --field endpoint:lowcardinality
+  almanac topics apply trail --field event_name:lowcardinality:eventName --field repo:string:repo.name
   almanac topics apply auth --rotate-rows 5000000 --dry-run
   almanac topics apply auth --keep-days 90 --anonymise-after 30 --anonymise user_id,ip --yes
   almanac topics apply -f almanac.yaml`,
@@ -61,7 +62,7 @@ their youngest event, whatever it was when their month began.`,
 	}
 	f := apply.Flags()
 	f.StringP("file", "f", "", "`FILE` with a list under topics:, - for stdin")
-	f.StringArray("field", nil, fmt.Sprintf("add a promoted field `NAME:TYPE`; types: %v", schemas.FieldTypes))
+	f.StringArray("field", nil, fmt.Sprintf("add a promoted field `NAME:TYPE`, or NAME:TYPE:FROM with the dotted path that events bring it by; types: %v", schemas.FieldTypes))
 	f.Int("lanes", schemas.DefaultLanes, "slices of each month; cannot be changed later")
 	f.StringSlice("lane-by", []string{schemas.ColUserID}, "`FIELDS` that decide the lane; cannot be changed later")
 	f.Uint64("rotate-rows", schemas.DefaultRotateRows, "rows that fill a shard (0: never)")
@@ -274,11 +275,12 @@ func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Comman
 	f, r := cmd.Flags(), reading{flags: cmd}
 	fields, _ := f.GetStringArray("field")
 	for _, text := range fields {
-		field, kind, ok := strings.Cut(text, ":")
-		if !ok {
-			r.fail("field", fmt.Errorf("%q is not NAME:TYPE", text))
+		part := append(strings.SplitN(text, ":", 3), "")
+		if len(part) < 3 {
+			r.fail("field", fmt.Errorf("%q is not NAME:TYPE or NAME:TYPE:FROM", text))
+			continue
 		}
-		t.Fields = append(t.Fields, schemas.Field{Name: field, Type: schemas.FieldType(kind)})
+		t.Fields = append(t.Fields, schemas.Field{Name: part[0], Type: schemas.FieldType(part[1]), From: part[2]})
 	}
 	rules, _ := f.GetStringArray("pii")
 	for _, text := range rules {

@@ -79,6 +79,9 @@ func fieldsOf(t *schemas.Topic) map[string]field {
 	if t != nil {
 		for _, f := range t.Fields {
 			m[f.Name] = field{name: f.Name, typ: promotedTypes[f.Type]}
+			if f.From != "" {
+				m[f.From] = m[f.Name]
+			}
 		}
 	}
 	return m

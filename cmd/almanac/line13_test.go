@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// Issue 13, line 13: JSON arrays are input, and any JSON path fills a column: declared
+// with the topic, for every way in, and by send.
+func TestLine13PathsFillColumns(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up()
+	b.write("topics.yaml", "topics:\n- name: trail\n  fields:\n  - {name: event_name, type: lowcardinality, from: eventName}\n  - {name: repo, type: string, from: repo.name}\n  - {name: stream, type: string, from: '@stream'}\n")
+	b.ok("", "topics", "apply", "-f", "topics.yaml")
+	b.ok("", "topics", "apply", "trail", "--field", "took_ms:int64:stats.took")
+	contains(t, b.ok("", "topics", "show", "trail"), "from: eventName", "from: repo.name", "from: '@stream'", "from: stats.took")
+
+	const document = `{"Records":[{"eventTime":"2026-11-01T10:00:00Z","eventName":"Put","repo":{"name":"a/b"},"@stream":"stdout","stats":{"took":7},"who":{"sub":"s-1"}},
+{"eventTime":"2026-11-01T10:00:01Z","eventName":"Get","repo":{"name":"a/c"},"@stream":"stderr","stats":{"took":9},"who":{"sub":"s-2"}}]}`
+	array := strings.TrimSuffix(strings.TrimPrefix(document, `{"Records":`), "}")
+	for _, c := range []struct{ input, format, records string }{{document, "json", "Records"}, {array, "json", ""}, {array, "ndjson", ""}} {
+		r := b.run(c.input, "send", "trail", "--format", c.format, "--records", c.records, "--ts-field", "eventTime", "--map", "service=who.sub")
+		if r.code != exitOK || !strings.Contains(r.err, "2 read, 2 accepted") {
+			t.Fatalf("%s: exit %d: %s", c.format, r.code, r.err)
+		}
+	}
+	b.publish("events.trail.2026-11.0", `{"ts":"2026-11-01T10:00:02Z","eventName":"Bare","repo":{"name":"a/b"},"@stream":"stdout","stats":{"took":11},"service":"s-3"}`)
+	b.settled(7)
+	got := b.ok("", "sql", "SELECT event_name, repo, stream, took_ms, service, count() AS n, any(length(attributes)) AS left FROM trail GROUP BY ALL ORDER BY took_ms")
+	want := `{"event_name":"Put","repo":"a/b","stream":"stdout","took_ms":7,"service":"s-1","n":3,"left":1}
+{"event_name":"Get","repo":"a/c","stream":"stderr","took_ms":9,"service":"s-2","n":3,"left":1}
+{"event_name":"Bare","repo":"a/b","stream":"stdout","took_ms":11,"service":"s-3","n":1,"left":0}
+`
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	// A filter takes both names.
+	for where, n := range map[string]string{"event_name = 'Put'": "3", "eventName = 'Put'": "3", "repo.name = 'a/b' and took_ms < 10": "3", "`@stream` = 'stdout'": "4"} {
+		if got := strings.TrimSpace(b.ok("", "query", "trail", "--where", where, "--count", "-o", "table")); got != n {
+			t.Errorf("%s: %s events, want %s", where, got, n)
+		}
+	}
+	for _, c := range []struct{ args, says string }{
+		{"send trail --map type", "COLUMN=FIELD"}, {"send trail --map no_such=a", "event_name"}, {"send trail --map ts=a", "ts field"},
+		{"send trail --map type=a --map service=a", "cannot fill both"}, {"send trail --records a --format ndjson", "format json"},
+		{"topics apply trail --field x", "NAME:TYPE:FROM"}, {"topics apply trail --field x:string:msg", "every topic has"},
+	} {
+		r := b.run("x\n", strings.Fields(c.args)...)
+		if r.code == exitOK {
+			t.Errorf("%s is taken", c.args)
+		}
+		contains(t, r.err, c.says)
+	}
+	r := b.run(array[:len(array)-10], "send", "trail", "--format", "json", "--ts-field", "eventTime")
+	if r.code == exitOK || !strings.Contains(r.err, "cut short") || !strings.Contains(r.err, "1 accepted") {
+		t.Errorf("an array that is cut short: exit %d: %s", r.code, r.err)
+	}
+}
