@@ -41,10 +41,10 @@ func listenHTTP(s *settings) (*httpServer, error) {
 	if err != nil {
 		return nil, configError{fmt.Errorf("http: %w", err)}
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, configError{fmt.Errorf("http: %w: %q: it has no accounts and no TLS; use 127.0.0.1, with a proxy of your own before it", embedded.ErrNotLoopback, host)}
+	if err := loopbackOnly("http", host); err != nil {
+		return nil, err
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(port)))
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, fmt.Sprint(port)))
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("HTTP: %w: something already listens on %s port %d: stop it, give another by --http, or use --ports auto", embedded.ErrPortInUse, host, port)
 	}
@@ -61,8 +61,8 @@ func (h *httpServer) close() { _ = h.listener.Close() }
 // probe says how to ask whether the process can work; from then on it may be ready.
 func (h *httpServer) probe(ask func(context.Context) []string) { h.ask.Store(&ask) }
 
-// Run serves until ctx ends.
-func (h *httpServer) Run(ctx context.Context) error {
+// health answers how the process is, and nothing else.
+func (h *httpServer) health() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]string{"status": "ok"})
@@ -73,7 +73,12 @@ func (h *httpServer) Run(ctx context.Context) error {
 		answer(w, http.StatusNotFound, map[string]any{"error": map[string]string{
 			"code": "not_found", "message": "nothing is at " + r.URL.Path, "hint": "there are /healthz, /readyz and /version"}})
 	})
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: httpPatience, ReadTimeout: httpPatience, WriteTimeout: 2 * httpPatience}
+	return mux
+}
+
+// Run serves until ctx ends.
+func (h *httpServer) Run(ctx context.Context) error {
+	srv := &http.Server{Handler: h.health(), ReadHeaderTimeout: httpPatience, ReadTimeout: httpPatience, WriteTimeout: 2 * httpPatience}
 	go func() {
 		<-ctx.Done()
 		h.draining.Store(true)

@@ -21,8 +21,8 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 		promise = "an event is acknowledged as the NATS server at " + schemas.MaskedURL(n.s.NATS) + " is set up to"
 	}
 	httpURL := "off"
-	if n.http != nil {
-		httpURL = n.http.url()
+	if n.inputs.http != nil {
+		httpURL = n.inputs.http.url()
 	}
 	e := n.servers.engine
 	if !n.s.textLogs(w) {

@@ -50,31 +50,39 @@ func (a *app) runOne(ctx context.Context, s *settings, name string, start func(c
 		parts = append(parts, h)
 	}
 	parts = append(parts, partFunc(func(ctx context.Context) error {
-		again := newRationer()
-		for {
-			err := start(ctx, log, one)
-			if err == nil {
-				break
-			}
-			one.close()
-			if ctx.Err() != nil {
-				return nil
-			}
-			if !passing(err) {
-				return err
-			}
-			if more, ok := again.pass(err.Error()); ok {
-				log.Warn().Err(err).Int("more", more).Msg("not ready yet, trying again")
-			}
-			wait(ctx, startPause)
+		if ready, err := one.begin(ctx, log, name, start); !ready {
+			return err
 		}
 		if h != nil {
 			h.probe(one.probe)
 		}
-		log.Info().Str("part", name).Msg("ready")
 		return runParts(ctx, s.ShutdownTimeout, one.parts...)
 	}))
 	return runParts(ctx, s.ShutdownTimeout, parts...)
+}
+
+// begin starts the part, however long its servers take to appear. It is not ready
+// where ctx ended first, or the part can never start.
+func (o *single) begin(ctx context.Context, log zerolog.Logger, name string, start func(context.Context, zerolog.Logger, *single) error) (ready bool, err error) {
+	again := newRationer()
+	for {
+		err := start(ctx, log, o)
+		if err == nil {
+			log.Info().Str("part", name).Msg("ready")
+			return true, nil
+		}
+		o.close()
+		if ctx.Err() != nil {
+			return false, nil
+		}
+		if !passing(err) {
+			return false, err
+		}
+		if more, ok := again.pass(err.Error()); ok {
+			log.Warn().Err(err).Int("more", more).Msg("not ready yet, trying again")
+		}
+		wait(ctx, startPause)
+	}
 }
 
 // partFunc is a function as a part.

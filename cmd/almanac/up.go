@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/gateway"
+	"github.com/almanac-events/almanac/gateway/pool"
 	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
@@ -45,7 +47,9 @@ type node struct {
 	log     zerolog.Logger
 	dir     *embedded.DataDir
 	servers *servers
-	http    *httpServer // nil: off
+	inputs  *inputs
+	gateway *gateway.Gateway
+	pool    *pool.Pool
 	topics  []schemas.Topic
 	parts   []part
 	closers []func()
@@ -90,12 +94,10 @@ func (n *node) start(ctx context.Context) error {
 		return err
 	}
 	n.later(func() { _ = n.dir.Close() })
-	if n.http, err = listenHTTP(n.s); err != nil { // before the servers: a taken port shows at once
+	if n.inputs, err = listenInputs(n.s, n.log); err != nil { // before the servers: a taken port shows at once
 		return err
 	}
-	if n.http != nil {
-		n.later(n.http.close)
-	}
+	n.later(n.inputs.close)
 	if n.servers, err = startServers(ctx, n.s, n.dir, n.log); err != nil {
 		return err
 	}
@@ -105,14 +107,9 @@ func (n *node) start(ctx context.Context) error {
 	}
 	addresses := n.servers.engine.Addresses(n.servers.nats)
 	addresses.NATS = n.servers.natsURL()
-	if n.http != nil {
-		addresses.HTTP = n.http.url()
-		if n.servers.nats != nil {
-			n.http.sync = syncAlways
-		}
-		n.http.probe(n.probe)
-		n.parts = append(n.parts, n.http)
-	}
+	n.inputs.name(&addresses)
+	n.inputs.probe(n.probe)
+	n.parts = append(n.parts, n.gateway)
 	return embedded.WriteAddresses(n.dir.Path(), addresses)
 }
 
@@ -182,8 +179,31 @@ func (n *node) wire(ctx context.Context) error {
 		mayPurge = n.servers.nats.Room
 	}
 	k, err := newSinks(ctx, store, reg, db, n.s, mayPurge, n.log)
+	if err != nil {
+		return err
+	}
 	n.parts = append([]part{r, n.servers}, k...)
-	return err
+	return n.wireGateway(reg, db)
+}
+
+// wireGateway makes the gateway over the servers, with a connection of its own.
+func (n *node) wireGateway(reg *registry.Registry, db *tables.DB) error {
+	nc, err := n.servers.connect("gateway", n.log)
+	if err != nil {
+		return err
+	}
+	n.later(nc.Close)
+	parts, err := gatewayParts(nc, reg, db, n.s, n.log)
+	if err != nil {
+		return err
+	}
+	if n.inputs.http != nil && n.servers.nats != nil {
+		n.inputs.http.sync = syncAlways
+	}
+	n.pool = parts.Pool
+	n.gateway = n.inputs.gateway(n.s, n.log)
+	n.gateway.Open(parts)
+	return nil
 }
 
 // rebuild restores a lost registry, and reports it.
@@ -259,5 +279,5 @@ func (n *node) probe(ctx context.Context) (reasons []string) {
 	if err := n.servers.engine.Healthy(ctx); err != nil {
 		reasons = append(reasons, err.Error())
 	}
-	return reasons
+	return append(reasons, stalled(n.pool)...)
 }

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/gateway"
+	"github.com/almanac-events/almanac/gateway/pool"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/tables"
+)
+
+func (a *app) gatewayCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "gateway",
+		Short: "Run one gateway, for production",
+		Long: `Run one gateway: it takes events over HTTP and serves every read. Any number may
+run. Everything listens on loopback: put a proxy of your own before it.`,
+		Example: `  almanac gateway --nats nats://nats-1:4222 --clickhouse http://…@ch-1:8123/almanac
+  curl -H 'Content-Type: application/x-ndjson' --data-binary @events.ndjson http://127.0.0.1:7070/v1/topics/app/events`,
+		Args: arguments(0, 0),
+		RunE: a.does(a.gateway),
+	}
+	keyFlags(cmd.Flags(), "http", "shutdown_timeout")
+	return cmd
+}
+
+func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	d, err := findEndpoints(s, true)
+	if err != nil {
+		return err
+	}
+	log := s.logger(a.stderr)
+	in, err := listenInputs(s, log)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	g := in.gateway(s, log)
+	one := &single{}
+	defer func() { one.close() }()
+	return runParts(ctx, s.ShutdownTimeout, g, partFunc(func(ctx context.Context) error {
+		ready, err := one.begin(ctx, log, "gateway", func(ctx context.Context, log zerolog.Logger, one *single) error {
+			nc, err := dialNATS(d.nats, append(natsOptions(s, d, "gateway"), watched(log)...)...)
+			if err != nil {
+				return err
+			}
+			one.later(nc.Close)
+			reg, err := registry.Open(ctx, nc)
+			if err != nil {
+				return err
+			}
+			db, err := openTables(d)
+			if err != nil {
+				return err
+			}
+			one.later(func() { _ = db.Close() })
+			parts, err := gatewayParts(nc, reg, db, s, log)
+			if err != nil {
+				return err
+			}
+			in.probe(func(context.Context) []string { return append(natsTrouble(nc), stalled(parts.Pool)...) })
+			g.Open(parts)
+			return nil
+		})
+		if ready {
+			<-ctx.Done()
+		}
+		return err
+	}))
+}
+
+// inputs are the listeners of a gateway.
+type inputs struct {
+	http *httpServer // nil: off
+}
+
+// listenInputs takes the addresses. A default port that something else has is passed
+// over with a warning, because it may be a Collector's; a configured one is an error.
+func listenInputs(s *settings, log zerolog.Logger) (*inputs, error) {
+	in := &inputs{}
+	var err error
+	in.http, err = listenHTTP(s)
+	if errors.Is(err, embedded.ErrPortInUse) && s.values["http"].origin == "default" {
+		log.Warn().Msgf("%v. It is off in this process", err)
+		return in, nil
+	}
+	return in, err
+}
+
+func (in *inputs) close() {
+	if in.http != nil {
+		in.http.close()
+	}
+}
+
+// name writes where the inputs listen.
+func (in *inputs) name(a *embedded.Addresses) {
+	if in.http != nil {
+		a.HTTP = in.http.url()
+	}
+}
+
+func (in *inputs) probe(ask func(context.Context) []string) {
+	if in.http != nil {
+		in.http.probe(ask)
+	}
+}
+
+// gateway makes the gateway of the listeners.
+func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
+	log = log.With().Str("part", "gateway").Logger()
+	cfg := gateway.Config{
+		Grace:   max(s.ShutdownTimeout-drainMargin, s.ShutdownTimeout/2),
+		OnError: func(err error) { log.Error().Err(err).Msg("gateway") },
+	}
+	if h := in.http; h != nil {
+		cfg.HTTP, cfg.Health = h.listener, h.health()
+		cfg.Draining = func() { h.draining.Store(true) }
+	}
+	return gateway.New(cfg)
+}
+
+// drainMargin is how much of shutdown_timeout is left when requests under way are cut
+// off: for the producers to flush.
+const drainMargin = 6 * time.Second
+
+// gatewayParts makes what a gateway needs over the servers.
+func gatewayParts(nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, log zerolog.Logger) (gateway.Parts, error) {
+	log = log.With().Str("part", "gateway").Logger()
+	again := newRationer()
+	p, err := pool.New(pool.Config{
+		NC: nc, Topic: reg.Topic, PrivacyKey: []byte(s.PIIKey),
+		OnError: func(topic string, err error) {
+			if more, ok := again.pass(topic); ok {
+				log.Warn().Err(err).Str("topic", topic).Int("more", more).Msg("sending again")
+			}
+		},
+	})
+	if err != nil {
+		return gateway.Parts{}, err
+	}
+	r, err := query.New(nc, reg, db)
+	if err != nil {
+		return gateway.Parts{}, err
+	}
+	return gateway.Parts{Pool: p, Stored: func(ctx context.Context, topics []string) error {
+		pending, err := r.WaitStored(ctx, topics, storedPatience, nil)
+		if err == nil && pending > 0 {
+			err = fmt.Errorf("%d events are not in ClickHouse yet", pending)
+		}
+		return err
+	}}, nil
+}
+
+// storedPatience is more than a request waits for SQL.
+const storedPatience = time.Minute
+
+// stalled is why a pool takes nothing now.
+func stalled(p *pool.Pool) []string {
+	if reason := p.Stalled(); reason != "" {
+		return []string{reason}
+	}
+	return nil
+}
+
+// loopbackOnly refuses an address that others could reach.
+func loopbackOnly(name, host string) error {
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return configError{fmt.Errorf("%s: %w: %q: it has no accounts and no TLS; use 127.0.0.1, with a proxy of your own before it", name, embedded.ErrNotLoopback, host)}
+	}
+	return nil
+}

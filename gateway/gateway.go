@@ -1,0 +1,167 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/almanac-events/almanac/gateway/lines"
+	"github.com/almanac-events/almanac/gateway/pool"
+	"github.com/almanac-events/almanac/gateway/request"
+)
+
+// Config of a gateway. A listener that is nil is off.
+type Config struct {
+	// HTTP is the listener of the API and of every input that has a path.
+	HTTP net.Listener
+	// Health answers /healthz, /readyz and /version.
+	Health http.Handler
+	// Draining is called when Run begins to end.
+	Draining func()
+	// Grace bounds how long requests under way may take at the end. Default DefaultGrace.
+	Grace time.Duration
+	// OnError hears what goes wrong beside the requests.
+	OnError func(error)
+}
+
+// Parts are what the gateway needs of the servers. Pool is required.
+type Parts struct {
+	Pool *pool.Pool
+	// Stored waits until SQL has what topics were given; nil without a ClickHouse.
+	Stored func(ctx context.Context, topics []string) error
+}
+
+// DefaultGrace is as long as a request may wait for its answer, and a little.
+const DefaultGrace = 10 * time.Second
+
+// Gateway serves the inputs and the API.
+type Gateway struct {
+	cfg     Config
+	handler http.Handler
+	parts   Parts                        // set before opened is closed
+	routes  atomic.Pointer[http.Handler] // nil until then
+	opened  chan struct{}
+	stopped chan struct{} // closed when Run begins to end: long reads end then
+}
+
+// New prepares a gateway.
+func New(cfg Config) *Gateway {
+	if cfg.Grace == 0 {
+		cfg.Grace = DefaultGrace
+	}
+	if cfg.OnError == nil {
+		cfg.OnError = func(error) {}
+	}
+	if cfg.Draining == nil {
+		cfg.Draining = func() {}
+	}
+	g := &Gateway{cfg: cfg, opened: make(chan struct{}), stopped: make(chan struct{})}
+	g.handler = g.guarded(http.HandlerFunc(g.serve))
+	return g
+}
+
+// Open takes requests from now on. Until then Run answers with 503, but for the health
+// of the process. Call it once.
+func (g *Gateway) Open(p Parts) {
+	g.parts = p
+	routes := g.makeRoutes()
+	g.routes.Store(&routes)
+	close(g.opened)
+}
+
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
+	routes := g.routes.Load()
+	switch {
+	case g.cfg.Health != nil && isHealth(r.URL.Path):
+		g.cfg.Health.ServeHTTP(w, r)
+	case routes == nil:
+		w.Header().Set("Retry-After", "1")
+		request.Fail(w, r, request.Refuse(http.StatusServiceUnavailable, "starting", "this gateway does not have its servers yet", "send the same request again after Retry-After"))
+	default:
+		(*routes).ServeHTTP(w, r)
+	}
+}
+
+func isHealth(path string) bool { return path == "/healthz" || path == "/readyz" || path == "/version" }
+
+// makeRoutes returns the paths of the HTTP listener.
+func (g *Gateway) makeRoutes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/topics/{topic}/events", lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored}))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		request.Fail(w, r, request.Refuse(http.StatusNotFound, "not_found", "nothing is at "+r.Method+" "+r.URL.Path, "/openapi.yaml lists what there is"))
+	})
+	return mux
+}
+
+// Run serves until ctx ends, and then drains. It returns the error of a listener that
+// fails before.
+func (g *Gateway) Run(ctx context.Context) error {
+	failed := make(chan error, 1)
+	var servers []server
+	if g.cfg.HTTP != nil {
+		servers = append(servers, serveHTTP("HTTP", g.cfg.HTTP, g.handler, failed))
+	}
+	stopPool := g.runPool(ctx)
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	close(g.stopped)
+	g.cfg.Draining()
+	g.drain(ctx, servers)
+	stopPool()
+	return err
+}
+
+// runPool runs the pool once it is there. The function it returns ends it and waits.
+func (g *Gateway) runPool(ctx context.Context) (stop func()) {
+	pooled, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-g.opened:
+		case <-pooled.Done():
+			return
+		}
+		if err := g.parts.Pool.Run(pooled); err != nil {
+			g.cfg.OnError(fmt.Errorf("gateway: ending: %w", err))
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// server is a listener that serves.
+type server interface {
+	// shutdown closes the listener and returns when every request has ended, or ctx.
+	shutdown(ctx context.Context) error
+}
+
+// drain ends all servers, at once and within Grace.
+func (g *Gateway) drain(ctx context.Context, servers []server) {
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Grace)
+	defer cancel()
+	select {
+	case <-g.opened:
+		g.parts.Pool.Drain()
+	default:
+	}
+	ended := make(chan error, len(servers))
+	for _, s := range servers {
+		go func() { ended <- s.shutdown(grace) }()
+	}
+	for range servers {
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			g.cfg.OnError(fmt.Errorf("gateway: requests under way were cut off after %s: %w", g.cfg.Grace, err))
+		}
+	}
+}

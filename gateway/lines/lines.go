@@ -1,0 +1,214 @@
+package lines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/almanac-events/almanac/gateway/pool"
+	"github.com/almanac-events/almanac/gateway/request"
+	"github.com/almanac-events/almanac/intake"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Bounds of a request.
+const (
+	// MaxEvents bounds the events of one request.
+	MaxEvents = 100_000
+	// maxShown bounds the refused lines that an answer names.
+	maxShown = 100
+	// maxRefused bounds the refused lines of a request: who sends that many sends
+	// something else.
+	maxRefused = 100_000
+	// weight is how many bytes a byte of the body holds while it is decoded and taken.
+	weight = 2
+	// storedWait bounds ack=stored.
+	storedWait = 10 * time.Second
+	// maxKey bounds an Idempotency-Key.
+	maxKey = 256
+)
+
+// Config of the input.
+type Config struct {
+	Pool *pool.Pool
+	// Stored waits until SQL has what topics were given, until ctx ends at most.
+	// Without it ack=stored is refused.
+	Stored func(ctx context.Context, topics []string) error
+	// Now is the clock of times without a year.
+	Now func() time.Time
+}
+
+// Input is the handler of POST /v1/topics/{topic}/events.
+type Input struct{ cfg Config }
+
+// New prepares the input.
+func New(cfg Config) *Input {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Input{cfg}
+}
+
+// answer is what became of a request.
+type answer struct {
+	Accepted int       `json:"accepted"`
+	Refused  []refused `json:"refused"`
+	Total    int       `json:"refused_total"`
+	Repeated bool      `json:"repeated,omitempty"`
+	Stored   *bool     `json:"stored,omitempty"`
+
+	Error *request.Error `json:"error,omitempty"`
+}
+
+// refused is a line that was not taken.
+type refused struct {
+	Line    int    `json:"line"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// ServeHTTP implements http.Handler.
+func (in *Input) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := in.serve(w, r); err != nil {
+		request.Fail(w, r, err)
+	}
+}
+
+func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
+	o, err := readOptions(r.URL.Query(), in.cfg.Now())
+	if err != nil {
+		return err
+	}
+	if o.ack == ackStored && in.cfg.Stored == nil {
+		return bad("ack=stored needs a ClickHouse, and this gateway has none", "use ack=stream")
+	}
+	req := in.cfg.Pool.Begin()
+	defer req.End()
+	if err := key(req, r.Header); err != nil {
+		return err
+	}
+	if err := req.Ready(r.Context()); err != nil {
+		return err
+	}
+	to, err := req.To(r.Context(), r.PathValue("topic"))
+	if err != nil {
+		return err
+	}
+	body, err := request.Body(w, r, req, weight)
+	if err != nil {
+		return err
+	}
+	a, err := decode(body, r.Header.Get("Content-Type"), &o, to)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.Total > 0 && (req.Len() == 0 || o.refuseAll):
+		a.Accepted = 0
+		a.Error = request.ErrorOf(r, request.Refuse(http.StatusBadRequest, "refused",
+			fmt.Sprintf("%d lines are refused and nothing was taken; the first is line %d: %s", a.Total, a.Refused[0].Line, a.Refused[0].Message),
+			"correct them; without refuse=all the other lines are taken"))
+		request.JSON(w, http.StatusBadRequest, a)
+		return nil
+	case o.ack == ackNone:
+		if err := req.Submit(r.Context()); err != nil {
+			return err
+		}
+		request.JSON(w, http.StatusAccepted, a)
+		return nil
+	}
+	if a.Repeated, err = req.Store(r.Context()); err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if o.ack == ackStored {
+		ok := in.stored(r.Context(), req.Topics())
+		if a.Stored = &ok; !ok {
+			status = http.StatusAccepted
+		}
+	}
+	request.JSON(w, status, a)
+	return nil
+}
+
+// stored says whether SQL has the events in time.
+func (in *Input) stored(ctx context.Context, topics []string) bool {
+	ctx, cancel := context.WithTimeout(ctx, storedWait)
+	defer cancel()
+	return in.cfg.Stored(ctx, topics) == nil
+}
+
+// key makes the request idempotent where the client asks for it.
+func key(req *pool.Request, h http.Header) error {
+	k := h.Get("Idempotency-Key")
+	if len(k) > maxKey {
+		return bad(fmt.Sprintf("the Idempotency-Key has %d bytes, the limit is %d", len(k), maxKey), "use a UUID")
+	}
+	if k != "" {
+		req.Key("lines " + k)
+	}
+	return nil
+}
+
+// decode reads a body into a target.
+func decode(body []byte, contentType string, o *options, to *pool.Target) (*answer, error) {
+	o.Topic = to.Topic()
+	o.Format = formatOf(o.Format, contentType, body)
+	check := o.Options
+	if check.Format == formatJSON {
+		check.Format = intake.FormatNDJSON
+	}
+	if err := check.Validate(); err != nil {
+		return nil, bad(err.Error(), "")
+	}
+	a := &answer{Refused: []refused{}}
+	refuse := func(line int, err error) {
+		if a.Total++; len(a.Refused) < maxShown {
+			a.Refused = append(a.Refused, refused{line, reason(err), err.Error()})
+		}
+	}
+	err := Decode(body, o.Options, func(rec *intake.Record) error {
+		err := rec.Err
+		if err == nil {
+			err = to.Add(rec.Event)
+		}
+		if err == nil {
+			a.Accepted++
+		} else {
+			refuse(rec.Line, err)
+		}
+		if a.Accepted > MaxEvents || a.Total > maxRefused {
+			return request.Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the request has more than %d events", MaxEvents), "send it as several requests")
+		}
+		return nil
+	})
+	var own *request.Error
+	switch {
+	case errors.As(err, &own):
+		return nil, err
+	case err != nil: // what was read before it stays good
+		refuse(0, err)
+	}
+	return a, nil
+}
+
+// reason is the word for why a line is refused.
+func reason(err error) string {
+	for _, r := range []struct {
+		err  error
+		word string
+	}{
+		{pool.ErrKeyTime, "no-time"}, {intake.ErrNoTime, "no-time"}, {intake.ErrTooLong, "record-too-long"},
+		{intake.ErrSyntax, "malformed"}, {intake.ErrField, "bad-field"}, {intake.ErrHeader, "bad-csv-header"}, {errBody, "not-json"},
+	} {
+		if errors.Is(err, r.err) {
+			return r.word
+		}
+	}
+	if word := schemas.Reason(err); word != "" {
+		return word
+	}
+	return "refused"
+}

@@ -1,0 +1,241 @@
+package lines
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/almanac-events/almanac/gateway/inputtest"
+	"github.com/almanac-events/almanac/gateway/pool/pooltest"
+	"github.com/almanac-events/almanac/intake"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// serve is the input on a server of a test's own.
+func serve(t *testing.T, cfg Config) (*pooltest.Env, func(query, contentType string, body io.Reader, headers ...string) (int, answer)) {
+	t.Helper()
+	topic := schemas.NewTopic("app")
+	topic.Fields = []schemas.Field{{Name: "duration_ms", Type: "float64"}}
+	e := pooltest.Start(t, nil, topic)
+	cfg.Pool = e.Pool
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/topics/{topic}/events", New(cfg))
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	return e, func(query, contentType string, body io.Reader, headers ...string) (int, answer) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/v1/topics/app/events"+query, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", contentType)
+		for i := 0; i < len(headers); i += 2 {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		var a answer
+		if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, a
+	}
+}
+
+func messages(events []schemas.Event) []string {
+	var out []string
+	for i := range events {
+		out = append(out, events[i].Message)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		query, contentType, body string
+		want                     []string
+		refused                  int
+	}{
+		"ndjson":                    {"", "application/x-ndjson", "{\"message\":\"a\"}\n{\"msg\":\"b\"}\n\n", []string{"a", "b"}, 0},
+		"ndjson as json":            {"", "application/json", "{\"message\":\"a\"}\n{bad\n{\"msg\":\"b\"}", []string{"a", "b"}, 1},
+		"one object":                {"", "application/json", "{\n \"message\": \"a\"\n}", []string{"a"}, 0},
+		"an array":                  {"", "application/json", "[{\"message\":\"a\"},\n{\"message\":\"b\"}, 7]", []string{"a", "b"}, 1},
+		"curl's own content type":   {"", "application/x-www-form-urlencoded", `{"message":"a"}`, []string{"a"}, 0},
+		"text":                      {"", "text/plain", "a\nb\n", []string{"a", "b"}, 0},
+		"text that begins records":  {"?multiline=%5E%5C%5B", "text/plain", "[1] a\n at b\n[2] c\n", []string{"[1] a\n at b", "[2] c"}, 0},
+		"logfmt":                    {"?format=logfmt", "", "msg=a user_id=u\nmsg=b\n", []string{"a", "b"}, 0},
+		"csv":                       {"", "text/csv", "message,n\na,1\nb,2\n", []string{"a", "b"}, 0},
+		"a byte order mark":         {"", "application/json", "\xef\xbb\xbf[{\"message\":\"a\"}]", []string{"a"}, 0},
+		"a broken end of an array":  {"", "application/json", "[{\"message\":\"a\"},{\"mess", []string{"a"}, 1},
+		"no bytes":                  {"", "application/json", "", nil, 0},
+		"a message of another type": {"?service=s", "application/json", `{"message":{"a":1}}`, []string{`{"a":1}`}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, post := serve(t, Config{})
+			status, a := post(c.query, c.contentType, strings.NewReader(c.body))
+			if status != http.StatusOK || a.Accepted != len(c.want) || a.Total != c.refused {
+				t.Fatalf("%d %+v, want 200 with %d accepted and %d refused", status, a, len(c.want), c.refused)
+			}
+			if got := messages(e.Events("app")); !slices.Equal(got, c.want) {
+				t.Fatalf("stored %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	e, post := serve(t, Config{})
+	if status, a := post("", "application/x-ndjson", strings.NewReader("{\"message\":\"a\",\"id\":\"01890000-0000-7000-8000-000000000001\"}\nnot json\n{\"ts\":\"yesterday\"}\n")); status != 200 || a.Accepted != 1 || a.Total != 2 || a.Refused[0].Line != 2 || a.Refused[0].Reason != "not-json" || a.Refused[1].Line != 3 {
+		t.Fatalf("%d %+v", status, a)
+	}
+	if ev := e.Events("app")[0]; len(ev.Attrs) != 1 || ev.Attrs[0].Key != "id" || ev.ID.String() == ev.Attrs[0].Text() {
+		t.Fatalf("a client's id is to be an attribute and not the event's: %+v", ev)
+	}
+	if status, a := post("?refuse=all", "application/x-ndjson", strings.NewReader("{\"message\":\"x\"}\nnot json\n")); status != 400 || a.Accepted != 0 || a.Error == nil || a.Error.Code != "refused" {
+		t.Fatalf("refuse=all: %d %+v", status, a)
+	}
+	if status, a := post("", "application/x-ndjson", strings.NewReader("not json\n")); status != 400 || a.Error == nil {
+		t.Fatalf("nothing decodable: %d %+v", status, a)
+	}
+	for query, code := range map[string]string{"?ack=maybe": "bad_parameter", "?acc=none": "bad_parameter", "?extract=(": "bad_parameter", "?ack=stored": "bad_parameter"} {
+		if status, a := post(query, "", strings.NewReader("x")); status != 400 || a.Error == nil || a.Error.Code != code {
+			t.Errorf("%s: %d %+v, want 400 %s", query, status, a, code)
+		}
+	}
+	if status, a := post("?ack=none", "", strings.NewReader("later")); status != 202 || a.Accepted != 1 {
+		t.Fatalf("ack=none: %d %+v", status, a)
+	}
+	if status, a := post("", "", strings.NewReader("x"), "Content-Encoding", "br"); status != 415 || a.Error == nil {
+		t.Fatalf("an encoding that is not known: %d %+v", status, a)
+	}
+	if status, a := post("", "", strings.NewReader("x"), "Content-Encoding", "gzip"); status != 400 || a.Error == nil || a.Error.Code != "bad_encoding" {
+		t.Fatalf("a body that is not gzip: %d %+v", status, a)
+	}
+}
+
+// bomb unpacks to 64 MiB of zeros.
+func bomb(t *testing.T, pack func(io.Writer) io.WriteCloser) *bytes.Reader {
+	t.Helper()
+	var b bytes.Buffer
+	z := pack(&b)
+	for range 64 {
+		if _, err := z.Write(make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return bytes.NewReader(b.Bytes())
+}
+
+func TestEncodings(t *testing.T) {
+	t.Parallel()
+	e, post := serve(t, Config{})
+	packers := map[string]func(io.Writer) io.WriteCloser{
+		"gzip": func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
+		"zstd": func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w); return z },
+	}
+	for name, pack := range packers {
+		var b bytes.Buffer
+		z := pack(&b)
+		_, _ = io.WriteString(z, "hello "+name)
+		_ = z.Close()
+		if status, a := post("", "text/plain", &b, "Content-Encoding", name); status != 200 || a.Accepted != 1 {
+			t.Fatalf("%s: %d %+v", name, status, a)
+		}
+		if status, a := post("", "text/plain", bomb(t, pack), "Content-Encoding", name); status != 413 || a.Error == nil || a.Error.Code != "too_large" {
+			t.Fatalf("a bomb of %s: %d %+v", name, status, a)
+		}
+	}
+	// Chunked: of a reader whose length is not known.
+	if status, a := post("", "text/plain", io.MultiReader(strings.NewReader("hello "), strings.NewReader("chunks"))); status != 200 || a.Accepted != 1 {
+		t.Fatalf("chunked: %d %+v", status, a)
+	}
+	if got := messages(e.Events("app")); !slices.Equal(got, []string{"hello chunks", "hello gzip", "hello zstd"}) {
+		t.Fatalf("stored %q", got)
+	}
+}
+
+func TestKeyedRequest(t *testing.T) {
+	t.Parallel()
+	e, post := serve(t, Config{})
+	var b strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&b, "{\"ts\":\"2026-%02d-03T00:00:00Z\",\"user_id\":\"u%d\",\"n\":%d}\n", 9+i%3, i%5, i)
+	}
+	for try := range 5 {
+		status, a := post("", "application/x-ndjson", strings.NewReader(b.String()), "Idempotency-Key", "k-1")
+		if status != 200 || a.Accepted != 3000 || a.Repeated != (try > 0) {
+			t.Fatalf("try %d: %d %+v", try, status, a)
+		}
+	}
+	if n := len(e.Events("app")); n != 3000 {
+		t.Fatalf("%d events are stored, want 3000", n)
+	}
+	if status, a := post("", "application/json", strings.NewReader(`{"message":"when?"}`), "Idempotency-Key", "k-2"); status != 400 || a.Refused[0].Reason != "no-time" {
+		t.Fatalf("a keyed event without a time: %d %+v", status, a)
+	}
+}
+
+func TestRecordedSyslogNG(t *testing.T) {
+	t.Parallel()
+	rec := inputtest.Recorded(t, "syslog-ng-http.1")
+	var got []string
+	err := Decode(rec.Body, intake.Options{Format: formatOf("", rec.Headers["Content-Type"], rec.Body)}, func(rec *intake.Record) error {
+		if rec.Err != nil {
+			return rec.Err
+		}
+		for _, a := range rec.Event.Attrs {
+			if a.Key == "MESSAGE" {
+				got = append(got, a.Text())
+			}
+		}
+		return nil
+	})
+	if err != nil || len(got) == 0 || !strings.HasPrefix(got[0], "to syslog-ng") {
+		t.Fatalf("%q, %v", got, err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{"{\"a\":1}\n{\"b\":2}", "[{\"a\":1},{}]", "a=b c", "x,y\n1,2", "[", "{\n}", "[[[[", "\xef\xbb\xbf[]"} {
+		for i := range len(intake.Formats) + 1 {
+			f.Add([]byte(seed), i)
+		}
+	}
+	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, body []byte, which int) {
+		format := formatJSON
+		if i := uint(which) % uint(len(intake.Formats)+1); int(i) < len(intake.Formats) {
+			format = intake.Formats[i]
+		}
+		last := 0
+		_ = Decode(body, intake.Options{Format: format, Now: now}, func(rec *intake.Record) error {
+			if rec.Line < last {
+				t.Fatalf("line %d after line %d", rec.Line, last)
+			}
+			if last = rec.Line; rec.Err == nil && !rec.Event.ID.IsZero() {
+				t.Fatal("an event has a client's id")
+			}
+			return nil
+		})
+	})
+}

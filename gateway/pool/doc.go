@@ -1,0 +1,34 @@
+// Package pool is the way of every input to the stream: one producer for each topic,
+// one bound on memory for all requests, and one answer to "can events be taken now?".
+//
+// # Model
+//
+// A Request goes through these states, and only forward:
+//
+//	begun ──▶ ready ──▶ reserved ──▶ filled ──▶ taken ──▶ stored
+//	   └─────────┴──────────┴───────────┘
+//	           refused: nothing was taken
+//
+// Ready waits for at most Hold until the stream takes events, and refuses then. Grow
+// reserves bytes of the bound that all requests share. To gives the batch of a topic,
+// Add checks an event, and only Submit takes anything: all events of the request, one
+// batch after the other. Whoever refuses before that has stored nothing.
+//
+// A producer is made when its topic is first used, and replaced when the topic's
+// descriptor changes (producers.go): a field that was promoted gets its column within
+// watchEvery. The one before is closed once the last request that uses it has ended.
+//
+// # Who is authoritative
+//
+// The registry says which topics there are. The producers say what is stored. The
+// watch (watch.go) looks at both, at the connection and at the stream's size, and
+// decides by a pure function, stalled, whether events can be taken.
+//
+// # Failures
+//
+// ErrBusy: the bytes of other requests leave no room. ErrStalled: the stream does not
+// take events: NATS is away, EVENTS is full, or frames are unanswered. ErrDraining: this
+// process ends. After each of them nothing is stored, and the same request may be sent
+// again. ErrOutcomeUnknown: events were taken and not answered in time. The producer goes on sending
+// them, so that the same request sent again may double them, unless it has a key.
+package pool

@@ -1,0 +1,110 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+func TestStalled(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		s    sights
+		want string
+	}{
+		"well":                 {sights{connected: true, used: 1 << 20, limit: 1 << 30, oldest: oldFor}, ""},
+		"no limit":             {sights{connected: true, used: 1 << 40}, ""},
+		"away":                 {sights{}, "NATS does not answer"},
+		"full":                 {sights{connected: true, used: 1<<30 - fullMargin + 1, limit: 1 << 30}, "is full"},
+		"almost full":          {sights{connected: true, used: 1<<30 - fullMargin, limit: 1 << 30}, ""},
+		"a small stream":       {sights{connected: true, used: 90, limit: 100}, ""},
+		"a small stream, full": {sights{connected: true, used: 91, limit: 100}, "is full"},
+		"unanswered":           {sights{connected: true, oldest: oldFor + 1, topic: "app"}, "of topic app"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := stalled(c.s); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+				t.Fatalf("%q, want %q in it", got, c.want)
+			}
+		})
+	}
+}
+
+// bare is a pool without servers.
+func bare(inFlight int64, hold time.Duration) *Pool {
+	p := &Pool{cfg: Config{InFlight: inFlight, Hold: hold}, bytes: semaphore.NewWeighted(inFlight), draining: make(chan struct{})}
+	p.state.changed = make(chan struct{})
+	return p
+}
+
+func TestGrowIsBounded(t *testing.T) {
+	t.Parallel()
+	p := bare(100, time.Second)
+	a, b := p.Begin(), p.Begin()
+	if err := a.Grow(t.Context(), 60); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Grow(t.Context(), 60); !errors.Is(err, ErrBusy) || Status(err) != http.StatusTooManyRequests {
+		t.Fatalf("beyond the bound: %v", err)
+	}
+	if err := a.Grow(t.Context(), 1000); err != nil { // one request may have all there is
+		t.Fatal(err)
+	}
+	a.End()
+	if err := b.Grow(t.Context(), 100); err != nil {
+		t.Fatalf("after the first ended: %v", err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Begin().Grow(gone, 1); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a client that went away: %v", err)
+	}
+}
+
+func TestReadyHolds(t *testing.T) {
+	t.Parallel()
+	p := bare(100, 50*time.Millisecond)
+	p.state.set("NATS does not answer")
+	if err := p.Begin().Ready(t.Context()); !errors.Is(err, ErrStalled) || Status(err) != http.StatusServiceUnavailable || RetryAfter(err) == 0 {
+		t.Fatalf("stalled for longer than the hold: %v", err)
+	}
+	long := bare(100, time.Minute)
+	long.state.set("full")
+	held := make(chan error, 1)
+	go func() { held <- long.Begin().Ready(t.Context()) }()
+	long.state.set("still full")
+	long.state.set("")
+	if err := <-held; err != nil {
+		t.Fatalf("it ended within the hold: %v", err)
+	}
+	long.Drain()
+	if err := long.Begin().Ready(t.Context()); !errors.Is(err, ErrDraining) {
+		t.Fatalf("draining: %v", err)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{ErrBusy, 429, "busy"}, {ErrTopics, 429, "too_many_topics"}, {ErrStalled, 503, "stalled"}, {ErrDraining, 503, "draining"},
+		{ErrOutcomeUnknown, 503, "outcome_unknown"}, {ErrTooLarge, 413, "too_large"}, {schemas.ErrUnknownTopic, 404, "unknown_topic"},
+		{schemas.ErrTopicName, 400, "bad_topic_name"}, {context.Canceled, 503, "failed"},
+	} {
+		err := fmt.Errorf("because: %w", c.err)
+		if Status(err) != c.status || Code(err) != c.code {
+			t.Errorf("%v: %d %s, want %d %s", err, Status(err), Code(err), c.status, c.code)
+		}
+	}
+}

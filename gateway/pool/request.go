@@ -1,0 +1,185 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Request is the events of one request, from any input. It is not safe for concurrent
+// use. End it.
+type Request struct {
+	p     *Pool
+	began time.Time
+	key   string
+	held  int64
+	to    []*Target
+}
+
+// Target is the events of a request that go to one topic.
+type Target struct {
+	slot  *slot
+	batch *producer.Batch
+}
+
+// Begin starts a request.
+func (p *Pool) Begin() *Request { return &Request{p: p, began: time.Now()} }
+
+// Key makes the request idempotent: sent again with the same key and the same events it
+// is stored once. Call it before To. Every event must have a time then.
+func (r *Request) Key(key string) { r.key = key }
+
+// Ready waits until events can be taken, until the request is Hold old at most. What it
+// refuses has taken nothing.
+func (r *Request) Ready(ctx context.Context) error {
+	left := time.NewTimer(r.p.cfg.Hold - time.Since(r.began))
+	defer left.Stop()
+	for {
+		reason, changed := r.p.state.get()
+		if isClosed(r.p.draining) {
+			return fmt.Errorf("%w: send the request again; nothing of it was taken", ErrDraining)
+		}
+		if reason == "" {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-r.p.draining:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-left.C:
+			return fmt.Errorf("%w: %s; nothing of this request was taken, send it again", ErrStalled, reason)
+		}
+	}
+}
+
+// Grow reserves n more bytes of what all requests may hold, and waits RoomWait at most.
+func (r *Request) Grow(ctx context.Context, n int) error {
+	more := min(int64(n), r.p.cfg.InFlight-r.held)
+	if more <= 0 {
+		return nil
+	}
+	if r.p.bytes.TryAcquire(more) {
+		r.held += more
+		return nil
+	}
+	wait, cancel := context.WithTimeout(ctx, RoomWait)
+	defer cancel()
+	if err := r.p.bytes.Acquire(wait, more); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("%w: requests under way hold the %d MiB there are; send the request again", ErrBusy, r.p.cfg.InFlight>>20)
+	}
+	r.held += more
+	return nil
+}
+
+// To returns the target for a topic, the same one each time.
+func (r *Request) To(ctx context.Context, topic string) (*Target, error) {
+	for _, t := range r.to {
+		if t.slot.topic.Name == topic {
+			return t, nil
+		}
+	}
+	s, err := r.p.borrow(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	t := &Target{slot: s, batch: s.p.NewBatch(r.key)}
+	r.to = append(r.to, t)
+	return t, nil
+}
+
+// Topic returns the topic as events are stored by it.
+func (t *Target) Topic() *schemas.Topic { return &t.slot.topic }
+
+// Add checks an event and makes it a part of the request. Its error says which limit
+// the event breaks.
+func (t *Target) Add(ev schemas.Event) error {
+	err := t.batch.Add(ev)
+	if errors.Is(err, producer.ErrKey) {
+		return fmt.Errorf("%w: a request with a key needs a time in every event; now would be another time when it is sent again", ErrKeyTime)
+	}
+	return err
+}
+
+// ErrKeyTime: an event of a keyed request has no time.
+var ErrKeyTime = errors.New("no time")
+
+// Len returns how many events the request has.
+func (r *Request) Len() (n int) {
+	for _, t := range r.to {
+		n += t.batch.Len()
+	}
+	return n
+}
+
+// Topics returns the names of the topics that get events.
+func (r *Request) Topics() (names []string) {
+	for _, t := range r.to {
+		if t.batch.Len() > 0 {
+			names = append(names, t.slot.topic.Name)
+		}
+	}
+	return names
+}
+
+// Submit takes all events and returns without waiting until they are stored. A client
+// that goes away does not end it half-way.
+func (r *Request) Submit(ctx context.Context) error {
+	if err := r.Ready(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), AckWait)
+	defer cancel()
+	for _, t := range r.to {
+		if err := t.batch.Submit(ctx); err != nil {
+			if r.taken() == 0 {
+				return fmt.Errorf("%w: %w; nothing of this request was taken, send it again", ErrStalled, err)
+			}
+			return fmt.Errorf("%w: %d of %d events were taken and may be stored: %w", ErrOutcomeUnknown, r.taken(), r.Len(), err)
+		}
+	}
+	return nil
+}
+
+// taken is how many events the producers have.
+func (r *Request) taken() (n int) {
+	for _, t := range r.to {
+		n += t.batch.Taken()
+	}
+	return n
+}
+
+// Store takes all events and returns when they are stored. repeated says that the
+// stream had all of them already, under the request's key.
+func (r *Request) Store(ctx context.Context) (repeated bool, err error) {
+	if err := r.Submit(ctx); err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), AckWait)
+	defer cancel()
+	repeated = r.key != "" && r.Len() > 0
+	for _, t := range r.to {
+		if err := t.batch.Wait(ctx); err != nil {
+			return false, fmt.Errorf("%w: the events were taken and are not acknowledged: %w", ErrOutcomeUnknown, err)
+		}
+		repeated = repeated && (t.batch.Len() == 0 || t.batch.Repeated())
+	}
+	return repeated, nil
+}
+
+// End gives back what the request holds.
+func (r *Request) End() {
+	for _, t := range r.to {
+		r.p.giveBack(t.slot)
+	}
+	r.to = nil
+	r.p.bytes.Release(r.held)
+	r.held = 0
+}

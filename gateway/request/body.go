@@ -1,0 +1,168 @@
+package request
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/almanac-events/almanac/gateway/pool"
+)
+
+// Bounds of a body.
+const (
+	// MaxWireBytes bounds a body as it is sent.
+	MaxWireBytes = 16 << 20
+	// MaxBytes bounds it unpacked, as OTLP's own advice has it.
+	MaxBytes = 20 << 20
+	// maxRatio bounds how many bytes one byte unpacks to, once there are ratioFrom: text
+	// comes to 10 or 20, a bomb to 1,000.
+	maxRatio  = 100
+	ratioFrom = 1 << 20
+	// A body must keep minRate once it has taken slowAfter.
+	slowAfter = 10 * time.Second
+	minRate   = 16 << 10 // bytes a second
+	// zstdMemory bounds what the header of a zstd body can make the reader hold.
+	zstdMemory = 8 << 20
+
+	chunk = 64 << 10
+)
+
+// Body reads a whole body, unpacks it, and reserves in req weight bytes for each of its
+// bytes. Its errors are *Error or those of the pool.
+func Body(w http.ResponseWriter, r *http.Request, req *pool.Request, weight int) ([]byte, error) {
+	if r.ContentLength > MaxWireBytes {
+		return nil, tooLarge(MaxWireBytes, "on the wire")
+	}
+	wire := newWire(w, r)
+	defer wire.end()
+	plain, done, err := unpack(r.Header.Get("Content-Encoding"), wire)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	size := chunk
+	if plain == io.Reader(wire) && r.ContentLength > 0 {
+		size = int(r.ContentLength) + 1 // and the end is seen without growing
+	}
+	if err := req.Grow(r.Context(), size*weight); err != nil {
+		return nil, err
+	}
+	body := make([]byte, 0, size)
+	for {
+		n, err := plain.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return body, nil
+		case err != nil:
+			return nil, wire.explain(err)
+		case len(body) > MaxBytes:
+			return nil, tooLarge(MaxBytes, "unpacked")
+		case len(body) > ratioFrom && len(body)/maxRatio > wire.read:
+			return nil, Refuse(http.StatusRequestEntityTooLarge, "too_large",
+				fmt.Sprintf("the body unpacks to more than %d times its size", maxRatio), "send it less compressed")
+		}
+		if len(body) == cap(body) {
+			more := min(len(body), MaxBytes+1-len(body))
+			if err := req.Grow(r.Context(), more*weight); err != nil {
+				return nil, err
+			}
+			grown := make([]byte, len(body), len(body)+more)
+			copy(grown, body)
+			body = grown
+		}
+	}
+}
+
+func tooLarge(limit int, where string) error {
+	return Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body has more than %d bytes %s", limit, where), "send it as several requests")
+}
+
+// unpack returns what a body holds by its Content-Encoding. It starts no goroutine.
+func unpack(encoding string, in io.Reader) (plain io.Reader, done func(), err error) {
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "", "identity":
+		return in, func() {}, nil
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, nil, malformed("gzip", in, err)
+		}
+		return z, func() {}, nil
+	case "zstd":
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(zstdMemory), zstd.WithDecoderMaxWindow(zstdMemory))
+		if err != nil {
+			return nil, nil, malformed("zstd", in, err)
+		}
+		return z, z.Close, nil
+	}
+	return nil, nil, Refuse(http.StatusUnsupportedMediaType, "unsupported_encoding", fmt.Sprintf("Content-Encoding %q is not known", encoding), "use gzip, zstd or none")
+}
+
+func malformed(encoding string, in io.Reader, err error) error {
+	if w, ok := in.(*wire); ok && w.err != nil {
+		return w.explain(err)
+	}
+	return Refuse(http.StatusBadRequest, "bad_encoding", fmt.Sprintf("the body is not %s: %v", encoding, err), "")
+}
+
+// wire reads a body as it is sent, within its bounds.
+type wire struct {
+	body    io.Reader
+	rc      *http.ResponseController
+	ctx     context.Context
+	began   time.Time
+	read    int
+	err     error // other than io.EOF, of the connection or a bound
+	bounded bool  // deadlines can be set
+}
+
+func newWire(w http.ResponseWriter, r *http.Request) *wire {
+	return &wire{body: r.Body, rc: http.NewResponseController(w), ctx: r.Context(), began: time.Now(), bounded: true}
+}
+
+// Read implements io.Reader.
+func (w *wire) Read(b []byte) (int, error) {
+	if w.read > MaxWireBytes {
+		w.err = tooLarge(MaxWireBytes, "on the wire")
+		return 0, w.err
+	}
+	if w.bounded {
+		w.bounded = w.rc.SetReadDeadline(w.began.Add(slowAfter+time.Duration(w.read/minRate)*time.Second)) == nil
+	}
+	n, err := w.body.Read(b)
+	w.read += n
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.err = err
+	}
+	return n, err
+}
+
+// end takes the deadline off: the connection's next wait has its own.
+func (w *wire) end() {
+	if w.bounded {
+		_ = w.rc.SetReadDeadline(time.Time{})
+	}
+}
+
+// explain returns why reading ended, for the client.
+func (w *wire) explain(err error) error {
+	var own *Error
+	switch {
+	case errors.As(w.err, &own):
+		return own
+	case errors.Is(w.err, os.ErrDeadlineExceeded):
+		return Refuse(http.StatusRequestTimeout, "too_slow", fmt.Sprintf("the body came slower than %d KiB a second", minRate>>10), "send smaller requests")
+	case w.err != nil:
+		return Refuse(http.StatusBadRequest, "broken_body", fmt.Sprintf("the body broke off after %d bytes: %v", w.read, w.err), "")
+	}
+	return Refuse(http.StatusBadRequest, "bad_encoding", fmt.Sprintf("the body cannot be unpacked: %v", err), "")
+}
