@@ -118,7 +118,7 @@ func TestTwins(t *testing.T) {
 func TestTwinGroups(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app")
-	topic.Rotate = schemas.Rotation{Rows: 1000}
+	topic.Lanes, topic.Rotate = 4, schemas.Rotation{Rows: 1000}
 	e, alone := startAlone(t, topic)
 	var groups, regrouped atomic.Int64
 	for range 2 {
@@ -152,7 +152,7 @@ func TestTwinGroups(t *testing.T) {
 func TestKilledBetweenLanes(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app")
-	topic.Rotate = schemas.Rotation{Rows: 1000}
+	topic.Lanes, topic.Rotate = 4, schemas.Rotation{Rows: 1000}
 	e, alone := startAlone(t, topic)
 	const enough = 3
 	deaths := 0

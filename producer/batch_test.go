@@ -129,6 +129,7 @@ func TestKeyedBatchIsStoredOnce(t *testing.T) {
 func TestKeyedBatchIsCutAlike(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app")
+	topic.Lanes = 4
 	topic, _ = topic.Declared()
 	cut := func(cfg Config) (frames []string) {
 		link := &captureLink{}

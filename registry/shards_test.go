@@ -204,6 +204,14 @@ func TestApply(t *testing.T) {
 			t.Errorf("%s: %v, want it refused", name, err)
 		}
 	}
+	wide := schemas.Topic{Name: "wide", Lanes: 8}
+	if _, _, err := r.Apply(ctx, wide, false); err != nil {
+		t.Fatal(err)
+	}
+	wide.Lanes, wide.KeepDays = 0, 30 // does not say how many
+	if got, did, err := r.Apply(ctx, wide, false); err != nil || did != Changed || got.Lanes != 8 {
+		t.Errorf("a change that does not name the lanes: %s, %d lanes, %v; want the 8 that it has", did, got.Lanes, err)
+	}
 	if _, err := r.Topic(ctx, "nosuch"); !errors.Is(err, schemas.ErrUnknownTopic) {
 		t.Errorf("an unknown topic: %v", err)
 	}

@@ -64,8 +64,10 @@ const (
 )
 
 // Apply declares a topic, or changes a live one where that is possible (see
-// schemas.Topic.Evolve). It does nothing when nothing differs.
+// schemas.Topic.Evolve). It does nothing when nothing differs. A live topic keeps its
+// lanes where want does not say how many.
 func (r *Registry) Apply(ctx context.Context, want schemas.Topic, dryRun bool) (schemas.Topic, Applied, error) {
+	said := want.Lanes != 0
 	want, err := want.Declared()
 	if err != nil {
 		return want, "", err
@@ -77,6 +79,9 @@ func (r *Registry) Apply(ctx context.Context, want schemas.Topic, dryRun bool) (
 		next, did := want, Created
 		switch {
 		case err == nil:
+			if !said {
+				want.Lanes = live.Lanes
+			}
 			if next, err = live.Evolve(want); err != nil {
 				return live, "", err
 			}

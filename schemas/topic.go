@@ -60,8 +60,10 @@ const (
 	TestRotateRows     = 50_000
 )
 
-// DefaultLanes is the number of lanes of a topic: where two cores stop gaining.
-const DefaultLanes = 4
+// DefaultLanes is the number of lanes of a topic that does not say. A lane takes what two
+// cores take, and at low rates each further one costs as much again: every producer sends
+// it frames, and every lane has inserts, of its own.
+const DefaultLanes = 1
 
 // MaxLanes bounds the lanes of a topic: each is a consumer, a router loop and
 // an active shard.

@@ -29,6 +29,7 @@ type state struct {
 	beganAt  time.Time        // when the last insert, or the work under way, began
 	storedAt time.Time        // when its last insert ended
 	took     [2]time.Duration // the last two inserts, the newest first
+	worked   [2]time.Duration // the same, from when the work was due: fetching and the wait for a turn too
 	working  bool
 	weight   uint64 // of the work
 	fault    error
@@ -115,6 +116,7 @@ func (s *state) stored(o outcome, now time.Time) {
 	}
 	s.fault, s.pause = nil, 0
 	s.took = [2]time.Duration{o.took, s.took[0]}
+	s.worked = [2]time.Duration{now.Sub(s.beganAt), s.worked[0]}
 	if !o.began.IsZero() {
 		s.beganAt = o.began // it waited for its turn, and so shards that were due together part
 	}

@@ -18,6 +18,9 @@ const (
 	// reserve is what routing and an insert may take of a topic's sql_fresh, at most a
 	// half of it: a router's batches are up to a second apart where many lanes are busy.
 	reserve = 1500 * time.Millisecond
+	// reserveWork is what the work itself may take of that. It counts twice: an event that
+	// comes when a batch was just fetched waits for this one's insert and for its own.
+	reserveWork = time.Second
 	// hurriedLinger is from one insert to the next while a reader waits for SQL:
 	// what parts merge and inserts cost bears for seconds, and a person too.
 	hurriedLinger = time.Second
@@ -70,12 +73,18 @@ func (f *fresh) linger(topic string) time.Duration {
 	return lingerOf(within)
 }
 
-// gap is how far apart the shard's inserts are now: less while a reader waits.
+// gap is how far apart the shard's inserts are now: less while a reader waits, and where
+// the work took longer than what is reserved for it, so that the topic's promise holds on
+// a busy machine. The quicker of the last two counts, and half of the linger stays.
 func (s *state) gap() time.Duration {
-	if !s.hurried.IsZero() && s.since.Before(s.hurried.Add(hurriedFor)) {
-		return min(s.linger, hurriedLinger)
+	gap := s.linger
+	if over := 2*min(s.worked[0], s.worked[1]) - reserveWork; over > 0 {
+		gap = max(gap-over, gap/2)
 	}
-	return s.linger
+	if !s.hurried.IsZero() && s.since.Before(s.hurried.Add(hurriedFor)) {
+		return min(gap, hurriedLinger)
+	}
+	return gap
 }
 
 // hurry takes a reader's word that it waits for a topic.

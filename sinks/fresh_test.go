@@ -29,6 +29,33 @@ func TestSQLFresh(t *testing.T) {
 	}
 }
 
+// Where fetching, the wait for a turn and the insert take longer than what is reserved for
+// them, inserts follow each other sooner.
+func TestSQLFreshOnABusyMachine(t *testing.T) {
+	linger := lingerOf(schemas.DefaultSQLFresh)
+	for _, c := range []struct {
+		what   string
+		worked []time.Duration
+		want   time.Duration
+	}{
+		{"quick", []time.Duration{100 * time.Millisecond, 100 * time.Millisecond}, linger},
+		{"as slow as is reserved", []time.Duration{500 * time.Millisecond, 500 * time.Millisecond}, linger},
+		{"slow once", []time.Duration{100 * time.Millisecond, 3 * time.Second}, linger},
+		{"slow", []time.Duration{2 * time.Second, 2 * time.Second}, linger - 3*time.Second},
+		{"slower than the promise", []time.Duration{time.Minute, time.Minute}, linger / 2},
+		{"quick again", []time.Duration{time.Minute, time.Minute, 0}, linger},
+	} {
+		s := &state{linger: linger}
+		for i, d := range c.worked {
+			s.beganAt = t0
+			s.stored(outcome{head: mark{pos: uint64(i)}, counted: true, began: t0.Add(d / 2)}, t0.Add(d))
+		}
+		if got := s.gap(); got != c.want {
+			t.Errorf("%s: %s from one insert to the next, want %s", c.what, got, c.want)
+		}
+	}
+}
+
 func TestHurriedShard(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	shard := func(topic string) *state {

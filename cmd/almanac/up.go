@@ -258,8 +258,9 @@ func declare(ctx context.Context, reg *registry.Registry, s *settings, log zerol
 			}
 		}
 		if s.Profile == profileTest {
+			lanes := t.Lanes    // 0: as many as it has
 			t, _ = t.Declared() // with its defaults, of which one is changed
-			t.Rotate.Rows = schemas.TestRotateRows
+			t.Lanes, t.Rotate.Rows = lanes, schemas.TestRotateRows
 			t.SQLFresh = cmp.Or(t.SQLFresh, schemas.MinSQLFresh)
 		}
 		if _, _, err := reg.Apply(ctx, t, false); err != nil {
