@@ -94,3 +94,12 @@ func (t *Topic) Tightens(next *Topic) bool {
 func QuoteText(s string) string {
 	return "'" + strings.NewReplacer("\\", "\\\\", "'", "\\'", "\x00", `\0`).Replace(s) + "'"
 }
+
+// ShortestDays returns after how many days a topic's frames leave the streams for
+// retention; 0: never.
+func (t *Topic) ShortestDays() int {
+	if t.Anonymise.On() {
+		return t.Anonymise.AfterDays // validated to come before KeepDays
+	}
+	return t.KeepDays
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/bench"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) benchCommand() *cobra.Command {
@@ -119,7 +120,7 @@ func (a *app) printBench(r *bench.Result) error {
 	row("ClickHouse", "%s; for the ceiling %s", engineLine(&r.Engine), engineLine(&r.CeilingEngine))
 	row("bytes an event", "%.0f on the wire, %.0f in SHARDS, %.0f in ClickHouse as merged so far", r.WireBytes, r.StreamDisk, r.TableDisk)
 	row("frames", "%s of %d events", humanCount(uint64(r.Frames)), r.Events/max(r.Frames, 1))
-	row("memory of this process", "%s at most", humanBytes(float64(r.PeakRSSBytes)))
+	row("memory of this process", "%s at most", schemas.FormatBytes(float64(r.PeakRSSBytes)))
 	row("machine", "%d processors, %s, ClickHouse %s", r.CPUs, r.GoVersion, r.EngineVersion)
 	return a.printTable(t)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/bench"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func loadFlags(cmd *cobra.Command) {
@@ -99,8 +100,8 @@ func (a *app) printLoad(r *bench.LoadResult) error {
 	row("syncs an event", "ClickHouse %.5f; messages of EVENTS %.5f, of SHARDS %.5f; write calls of up %.4f", r.EngineSyncs, r.EventsMessages, r.ShardsMessages, r.UpWrites)
 	row("inserts", "%d of %.0f rows", r.Inserts, r.RowsPerInsert)
 	row("merges", "%.2f rows rewritten an event, levels up to %d", r.MergedRows, r.MaxLevel)
-	row("disk", "%s held for %s live, %.1f × at most; %d parts, %d live", humanBytes(float64(r.HeldBytes)), humanBytes(float64(r.LiveBytes)), r.HeldShare, r.Parts, r.LiveParts)
-	row("resident", "up %s (middle %s, peak %s), ClickHouse %s (middle %s)", humanBytes(float64(r.UpResident)), humanBytes(float64(r.UpMiddle)), humanBytes(float64(r.UpPeakBytes)), humanBytes(float64(r.EngineResident)), humanBytes(float64(r.EngineMiddle)))
+	row("disk", "%s held for %s live, %.1f × at most; %d parts, %d live", schemas.FormatBytes(float64(r.HeldBytes)), schemas.FormatBytes(float64(r.LiveBytes)), r.HeldShare, r.Parts, r.LiveParts)
+	row("resident", "up %s (middle %s, peak %s), ClickHouse %s (middle %s)", schemas.FormatBytes(float64(r.UpResident)), schemas.FormatBytes(float64(r.UpMiddle)), schemas.FormatBytes(float64(r.UpPeakBytes)), schemas.FormatBytes(float64(r.EngineResident)), schemas.FormatBytes(float64(r.EngineMiddle)))
 	row("open files", "up %d, ClickHouse %d (middle %d)", r.UpOpen, r.EngineOpen, r.EngineOpenMiddle)
 	row("accepted until seen", "query p50 %.0f, p99 %.0f ms; SQL p50 %.0f, p99 %.0f ms", r.QueryP50Millis, r.QueryP99Millis, r.SQLP50Millis, r.SQLP99Millis)
 	row("other work", "%.2f cores", r.OtherCores)

@@ -65,7 +65,7 @@ func checkDisk(s *settings) error {
 	l := streamLimits(s, schemas.StreamLimitsFor(store))
 	if need := l.EventsBytes + l.ShardsBytes + l.RegistryBytes; need > store {
 		return fmt.Errorf("%w: EVENTS of %s and SHARDS of %s are more than the %s that the disk of %s has for them; pass a smaller --events-bytes and --shards-bytes (events_bytes, shards_bytes), or another --data",
-			streams.ErrStoreTooSmall, humanBytes(float64(l.EventsBytes)), humanBytes(float64(l.ShardsBytes)), humanBytes(float64(store)), s.Data)
+			streams.ErrStoreTooSmall, schemas.FormatBytes(float64(l.EventsBytes)), schemas.FormatBytes(float64(l.ShardsBytes)), schemas.FormatBytes(float64(store)), s.Data)
 	}
 	return nil
 }

@@ -1,13 +1,19 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/doctor"
+	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -22,33 +28,15 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// The outcomes of a check.
-const (
-	good  = "ok"
-	warns = "warn"
-	fails = "fail"
-)
-
-// finding is the outcome of one check.
-type finding struct {
-	Check  string `json:"check"`
-	Status string `json:"status"`
-	Found  string `json:"found"`
-	// Do is what to do about it; empty when nothing.
-	Do string `json:"do,omitempty"`
-}
-
 func (a *app) doctor(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	s, err := load(cmd)
 	if err != nil {
 		return err
 	}
-	e := &examination{s: s, rooms: map[string]room{}}
-	defer e.close()
-	e.all(ctx)
-	err = printRows(a, cmd, e.found, func() table.Writer {
+	found := examine(ctx, s)
+	err = printRows(a, cmd, found, func() table.Writer {
 		t := newTable("", "check", "found")
-		for _, f := range e.found {
+		for _, f := range found {
 			if f.Do != "" {
 				f.Found += "\n→ " + f.Do
 			}
@@ -60,37 +48,63 @@ func (a *app) doctor(ctx context.Context, cmd *cobra.Command, _ []string) error 
 		return err
 	}
 	bad := 0
-	for _, f := range e.found {
-		if f.Status == fails {
+	for _, f := range found {
+		if f.Status == doctor.Fail {
 			bad++
 		}
 	}
 	if bad > 0 {
-		a.note("%d of %d checks failed", bad, len(e.found))
+		a.note("%d of %d checks failed", bad, len(found))
 		return errSaid
 	}
 	return nil
 }
 
 func mark(status string, colour bool) string {
-	c := map[string]text.Color{good: text.FgGreen, warns: text.FgYellow, fails: text.FgRed}[status]
+	c := map[string]text.Color{doctor.OK: text.FgGreen, doctor.Warn: text.FgYellow, doctor.Fail: text.FgRed}[status]
 	if !colour {
 		return status
 	}
 	return c.Sprint(status)
 }
 
-func (e *examination) note(check, status, do, found string, args ...any) {
-	e.found = append(e.found, finding{check, status, fmt.Sprintf(found, args...), do})
-}
-
-// verdict notes good when err is nil, and otherwise a failure.
-func (e *examination) verdict(check string, err error, do, found string, args ...any) bool {
+// examine runs the checks on the Almanac that the settings lead to.
+func examine(ctx context.Context, s *settings) []doctor.Finding {
+	d, err := findEndpoints(s, true)
 	if err != nil {
 		said, next := translated(err)
-		e.note(check, fails, cmp.Or(do, next), "%s", said)
-		return false
+		return []doctor.Finding{{Check: "addresses", Status: doctor.Fail, Found: said, Do: next}}
 	}
-	e.note(check, good, "", found, args...)
-	return true
+	where := "of the up on " + d.dir
+	if d.dir == "" {
+		where = "named by the settings"
+	}
+	first := doctor.Finding{Check: "addresses", Status: doctor.OK,
+		Found: fmt.Sprintf("%s: NATS %s, ClickHouse %s", where, schemas.MaskedURL(d.nats), schemas.MaskedURL(d.clickhouse))}
+	var c *session
+	var db *tables.DB
+	defer func() {
+		if c != nil {
+			_ = c.Close()
+		}
+		if db != nil {
+			_ = db.Close()
+		}
+	}()
+	return append([]doctor.Finding{first}, doctor.Run(ctx, doctor.Config{
+		OpenNATS: func(ctx context.Context) (*nats.Conn, *registry.Registry, error) {
+			var err error
+			if c, err = openRegistry(ctx, s, d); err != nil {
+				return nil, nil, err
+			}
+			return c.nc, c.reg, nil
+		},
+		OpenTables: func() (*tables.DB, error) {
+			var err error
+			db, err = tables.Open(d.clickhouse)
+			return db, err
+		},
+		NATSURL: d.nats, Limits: streamLimits(s, schemas.DefaultStreamLimits), ReaderUser: d.readerUser, ReaderPassword: d.readerPassword,
+		HTTP: d.http, Dir: d.dir, Free: func() (int64, error) { return embedded.FreeBytes(d.dir) }, Translate: translated,
+	})...)
 }

@@ -26,11 +26,8 @@ type httpServer struct {
 	listener net.Listener
 	ask      atomic.Pointer[func(context.Context) []string] // nil: still starting
 	draining atomic.Bool
-	sync     string // syncAlways where that is known
+	sync     string // doctor.SyncAlways where that is known
 }
-
-// syncAlways says that NATS writes to disk before it acknowledges.
-const syncAlways = "always"
 
 // listenHTTP takes the address; nil when it is off.
 func listenHTTP(s *settings) (*httpServer, error) {

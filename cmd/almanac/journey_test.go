@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/almanac-events/almanac/doctor"
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/maintenance/verify"
@@ -72,8 +73,8 @@ func TestJourney(t *testing.T) {
 	contains(t, b.ok(count, "sql"), "1000") // from stdin
 
 	contains(t, b.ok("", "doctor"), "ok", "NATS", "ClickHouse", "writes to disk before it acknowledges")
-	for _, f := range decoded[[]finding](b, "doctor", "-o", "json") {
-		if f.Status == fails {
+	for _, f := range decoded[[]doctor.Finding](b, "doctor", "-o", "json") {
+		if f.Status == doctor.Fail {
 			t.Errorf("doctor: %+v", f)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // progressEvery is how often a progress line is drawn.
@@ -37,7 +39,7 @@ func (p *progress) draw(now time.Time) {
 			line += "  " + time.Duration(float64(took)*(1-part)/part).Round(time.Second).String() + " to go"
 		}
 	} else {
-		line += "  " + humanBytes(float64(bytes))
+		line += "  " + schemas.FormatBytes(float64(bytes))
 	}
 	if p.tally.idle(now) > 2*time.Second {
 		line += "  waiting for NATS"

@@ -91,7 +91,7 @@ func rotation(r schemas.Rotation) string {
 		parts = append(parts, humanCount(r.Rows)+" rows")
 	}
 	if r.Bytes > 0 {
-		parts = append(parts, humanBytes(float64(r.Bytes)))
+		parts = append(parts, schemas.FormatBytes(float64(r.Bytes)))
 	}
 	if r.Span > 0 {
 		parts = append(parts, r.Span.String())

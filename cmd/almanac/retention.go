@@ -76,7 +76,7 @@ func (a *app) tightened(ctx context.Context, c *session, want schemas.Topic, agr
 	if err != nil {
 		return nil, err
 	}
-	if short := shortest(&want); short > 0 && c.replayWindow > time.Duration(short)*24*time.Hour {
+	if short := want.ShortestDays(); short > 0 && c.replayWindow > time.Duration(short)*24*time.Hour {
 		a.note("topic %s: its events leave the streams after %d days, before the replay window of %.3g days ends: replay then reads ClickHouse, and finds what is left there",
 			want.Name, short, c.replayWindow.Hours()/24)
 	}
@@ -111,13 +111,4 @@ func (a *app) tightened(ctx context.Context, c *session, want schemas.Topic, agr
 			want.Name, told[registry.DropIt], events[registry.DropIt], told[registry.AnonymiseIt], events[registry.AnonymiseIt])}
 	}
 	return sooner, nil
-}
-
-// shortest is after how many days a topic's frames leave the streams for
-// retention; 0: never.
-func shortest(t *schemas.Topic) int {
-	if t.Anonymise.On() {
-		return t.Anonymise.AfterDays // validated to come before keep_days
-	}
-	return t.KeepDays
 }

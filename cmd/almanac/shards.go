@@ -7,6 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) shardsCommand() *cobra.Command {
@@ -53,7 +55,7 @@ func (a *app) shards(ctx context.Context, cmd *cobra.Command, args []string) err
 			if !s.DroppedAt.IsZero() {
 				why += "; " + s.DropReason + ", dropped " + s.DroppedAt.Format(time.DateOnly)
 			}
-			t.AppendRow(table.Row{s.Name, s.Lane, s.Status, s.Rows, humanBytes(float64(s.Bytes)), s.Frames, s.Stored, from, to, strings.TrimPrefix(why, "; ")})
+			t.AppendRow(table.Row{s.Name, s.Lane, s.Status, s.Rows, schemas.FormatBytes(float64(s.Bytes)), s.Frames, s.Stored, from, to, strings.TrimPrefix(why, "; ")})
 		}
 		return t
 	})

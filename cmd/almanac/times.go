@@ -90,18 +90,3 @@ func humanCount(n uint64) string {
 	}
 	return s
 }
-
-// humanBytes prints a size as people say it.
-func humanBytes(n float64) string {
-	for _, unit := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
-		if n < 1000 || unit == "TiB" {
-			digits := strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0")
-			if n >= 100 {
-				digits = fmt.Sprintf("%.0f", n)
-			}
-			return digits + " " + unit
-		}
-		n /= 1024
-	}
-	return ""
-}

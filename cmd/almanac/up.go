@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/doctor"
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/gateway"
 	"github.com/almanac-events/almanac/gateway/pool"
@@ -198,7 +199,7 @@ func (n *node) wireGateway(reg *registry.Registry, db *tables.DB) error {
 		return err
 	}
 	if n.inputs.http != nil && n.servers.nats != nil {
-		n.inputs.http.sync = syncAlways
+		n.inputs.http.sync = doctor.SyncAlways
 	}
 	n.pool = parts.Pool
 	n.gateway = n.inputs.gateway(n.s, n.log)

@@ -29,10 +29,7 @@ func (j *Janitor) blank(ctx context.Context, topics []registry.TopicShards, now 
 	var failed []error
 	for i := range topics {
 		t := &topics[i].Topic
-		days := t.KeepDays
-		if t.Anonymise.On() {
-			days = t.Anonymise.AfterDays // validated to come before
-		}
+		days := t.ShortestDays()
 		if days > 0 {
 			failed = append(failed, j.blankTopic(ctx, t, days, now))
 		}

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -36,9 +36,9 @@ func (r room) full() bool {
 
 func (r room) String() string {
 	if r.limit <= 0 {
-		return humanBytes(float64(r.used)) + " without a bound"
+		return schemas.FormatBytes(float64(r.used)) + " without a bound"
 	}
-	return fmt.Sprintf("%s of %s, %.0f %% full", humanBytes(float64(r.used)), humanBytes(float64(r.limit)), 100*r.share())
+	return fmt.Sprintf("%s of %s, %.0f %% full", schemas.FormatBytes(float64(r.used)), schemas.FormatBytes(float64(r.limit)), 100*r.share())
 }
 
 // verdict is what a stream's fill means, and what to do about it.
@@ -46,34 +46,34 @@ func (r room) verdict(stream string) (status, do string) {
 	wider := fmt.Sprintf("or give it more room: nats stream edit %s --max-bytes=…", stream)
 	switch {
 	case r.share() < tight:
-		return good, ""
+		return OK, ""
 	case stream == schemas.StreamShards && r.full():
-		return fails, "nothing in it is dropped; routers wait, and EVENTS fills next. Bring ClickHouse and the sinks back, " + wider
+		return Fail, "nothing in it is dropped; routers wait, and EVENTS fills next. Bring ClickHouse and the sinks back, " + wider
 	case stream == schemas.StreamShards:
-		return warns, "see that ClickHouse and the sinks keep up: when it is full, EVENTS fills next; " + wider
+		return Warn, "see that ClickHouse and the sinks keep up: when it is full, EVENTS fills next; " + wider
 	case r.full():
-		return fails, "nothing in it is dropped, and nothing more is accepted. See that SHARDS has room and that routers are alive, " + wider
+		return Fail, "nothing in it is dropped, and nothing more is accepted. See that SHARDS has room and that routers are alive, " + wider
 	default:
-		return warns, "see that routers and sinks keep up: when it is full, nothing more is accepted; " + wider
+		return Warn, "see that routers and sinks keep up: when it is full, nothing more is accepted; " + wider
 	}
 }
 
 // producers says what producers do now, as far as it follows from the streams.
-func (e *examination) producers(clickhouse bool) {
-	events, ok := e.rooms[schemas.StreamEvents]
-	shards := e.rooms[schemas.StreamShards]
+func (c *check) producers(clickhouse bool) {
+	events, ok := c.rooms[schemas.StreamEvents]
+	shards := c.rooms[schemas.StreamShards]
 	switch {
-	case !ok || e.storeOff:
-		e.note("producers", fails, "see to NATS first", "nothing is accepted: events wait in the producers' buffers, then %s", policies)
+	case !ok || c.storeOff:
+		c.note("producers", Fail, "see to NATS first", "nothing is accepted: events wait in the producers' buffers, then %s", policies)
 	case events.full():
-		e.note("producers", fails, "see to what holds up EVENTS and SHARDS; what waits in producers follows by itself",
+		c.note("producers", Fail, "see to what holds up EVENTS and SHARDS; what waits in producers follows by itself",
 			"EVENTS is full, nothing is accepted: events wait in the producers' buffers, then %s", policies)
 	case events.share() >= tight || shards.share() >= tight || !clickhouse:
-		e.note("producers", warns, "",
+		c.note("producers", Warn, "",
 			"events are accepted until EVENTS is full (%.0f %%, SHARDS %.0f %%); then they wait in the producers' buffers, then %s",
 			100*events.share(), 100*shards.share(), policies)
 	default:
-		e.note("producers", good, "", "events are accepted")
+		c.note("producers", OK, "", "events are accepted")
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 
 // fields looks for privacy rules that met nothing, which are likely misspelt, and
 // for values that did not fit the type of their promoted field.
-func (e *examination) fields(ctx context.Context) {
-	topics, err := e.c.reg.Topics(ctx)
+func (c *check) fields(ctx context.Context) {
+	topics, err := c.reg.Topics(ctx)
 	if err != nil {
 		return // the check of the registry says so
 	}
@@ -19,9 +19,9 @@ func (e *examination) fields(ctx context.Context) {
 		if len(t.PII)+len(t.Fields) == 0 {
 			continue
 		}
-		use, err := e.c.db.Uses(ctx, t)
+		use, err := c.db.Uses(ctx, t)
 		if err != nil {
-			e.verdict("fields of "+t.Name, err, "", "")
+			c.verdict("fields of "+t.Name, err, "", "")
 			return
 		}
 		if use.Rows == 0 {
@@ -37,7 +37,7 @@ func (e *examination) fields(ctx context.Context) {
 			if len(use.Near[n]) > 0 {
 				near = "these names end alike and are not under it: " + strings.Join(use.Near[n], ", ")
 			}
-			e.note("privacy of "+t.Name, warns, fmt.Sprintf("almanac topics show %s; name the field as the events do, with its path, such as user.email", t.Name),
+			c.note("privacy of "+t.Name, Warn, fmt.Sprintf("almanac topics show %s; name the field as the events do, with its path, such as user.email", t.Name),
 				"the rule %s has matched none of %d events; %s", p, use.Rows, near)
 		}
 		for n, f := range t.Fields {
@@ -49,11 +49,11 @@ func (e *examination) fields(ctx context.Context) {
 			if f.Since > 1 {
 				why += ", or which came before the field was promoted"
 			}
-			e.note("fields of "+t.Name, warns, fmt.Sprintf("almanac sql \"SELECT attributes['%s'], count() FROM %s WHERE attributes['%s'] != '' GROUP BY 1 ORDER BY 2 DESC LIMIT 10\"", f.Name, t.Name, f.Name),
+			c.note("fields of "+t.Name, Warn, fmt.Sprintf("almanac sql \"SELECT attributes['%s'], count() FROM %s WHERE attributes['%s'] != '' GROUP BY 1 ORDER BY 2 DESC LIMIT 10\"", f.Name, t.Name, f.Name),
 				"%d of %d events keep in attributes.%s a value that %s: their column is at its default", use.Misfits[n], use.Rows, f.Name, why)
 		}
 	}
 	if !bad && rules+fields > 0 {
-		e.note("fields", good, "", "%d privacy rules have all matched, %d promoted fields have what fits them", rules, fields)
+		c.note("fields", OK, "", "%d privacy rules have all matched, %d promoted fields have what fits them", rules, fields)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 
 // retention looks for shards that should have been dropped or anonymised, and for
 // dead letters, which no retention touches, older than what their topic keeps.
-func (e *examination) retention(ctx context.Context, now time.Time) {
-	topics, err := e.c.reg.Topics(ctx)
+func (c *check) retention(ctx context.Context, now time.Time) {
+	topics, err := c.reg.Topics(ctx)
 	if err != nil {
 		return // the check of the registry says so
 	}
@@ -26,9 +26,9 @@ func (e *examination) retention(ctx context.Context, now time.Time) {
 			continue
 		}
 		ruled++
-		shards, err := e.c.reg.Shards(ctx, t.Name, 0)
+		shards, err := c.reg.Shards(ctx, t.Name, 0)
 		if err != nil {
-			e.verdict("retention", err, "", "")
+			c.verdict("retention", err, "", "")
 			return
 		}
 		for _, s := range shards {
@@ -38,28 +38,28 @@ func (e *examination) retention(ctx context.Context, now time.Time) {
 				}
 			}
 		}
-		e.oldLetters(ctx, t, now)
+		c.oldLetters(ctx, t, now)
 	}
 	switch {
 	case overdue > 0:
-		e.note("retention", warns, "see that a router and a sink run: the router seals, the sink closes, its janitor drops and clears; their logs say what stops them",
+		c.note("retention", Warn, "see that a router and a sink run: the router seals, the sink closes, its janitor drops and clears; their logs say what stops them",
 			"%d shards are overdue: %s, which is %s, was due %s", overdue, oldest.Name(), oldest.Status, since.UTC().Format(time.RFC3339))
 	case ruled > 0:
-		e.note("retention", good, "", "%d of %d topics have one, nothing is overdue", ruled, len(topics))
+		c.note("retention", OK, "", "%d of %d topics have one, nothing is overdue", ruled, len(topics))
 	}
 }
 
 // oldLetters looks at a topic's first dead letter.
-func (e *examination) oldLetters(ctx context.Context, t *schemas.Topic, now time.Time) {
-	stream, err := e.c.reg.JetStream().Stream(ctx, schemas.StreamShards)
+func (c *check) oldLetters(ctx context.Context, t *schemas.Topic, now time.Time) {
+	stream, err := c.reg.JetStream().Stream(ctx, schemas.StreamShards)
 	if err != nil {
 		return // the check of the streams says so
 	}
 	msg, err := stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(schemas.DeadSubject(t.Name)))
-	days := shortest(t)
+	days := t.ShortestDays()
 	if err != nil || now.Before(msg.Time.AddDate(0, 0, days)) {
 		return
 	}
-	e.note("dead letters of "+t.Name, warns, "almanac dead ls "+t.Name+", then almanac dead drop",
+	c.note("dead letters of "+t.Name, Warn, "almanac dead ls "+t.Name+", then almanac dead drop",
 		"the first is of %s; the topic's events are dropped or anonymised after %d days, dead letters are not", msg.Time.UTC().Format(time.DateOnly), days)
 }

@@ -1,0 +1,24 @@
+// Package doctor checks that the parts of an Almanac answer, and says what to do where
+// they do not. Its findings are data: the command prints them, a gateway serves them.
+//
+// # Model
+//
+// Run makes the checks in the order in which each makes sense, and leaves out those whose
+// part did not answer. A finding is OK, Warn or Fail, with a next step where there is one.
+//
+//	process ─▶ NATS ─▶ streams, promise, registry ─▶ members ─▶ retention
+//	ClickHouse ─▶ SQL account ─▶ tables, lag, dead letters ─▶ rebuilds ─▶ fields
+//	producers (follows from the streams), disk
+//
+// It changes nothing, but for one table that the SQL account must be refused, and a trial
+// message that NATS must store.
+//
+// # Who is authoritative
+//
+// Each part for itself. How full the streams are says what producers do now.
+//
+// # Failures
+//
+// What cannot be reached is a finding, never an error. All checks together take 30 s at
+// most.
+package doctor
