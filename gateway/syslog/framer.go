@@ -35,7 +35,8 @@ const framerBytes = 8 << 10
 
 // Next returns the next message, which is valid until the next call. The error is the
 // stream's: io.EOF after the last message, io.ErrUnexpectedEOF within one that had a
-// count. A last message without a newline is whole.
+// count. With another error the frame is what came of the message that it cut off. A
+// last message without a newline is whole.
 func (f *Framer) Next() (Frame, error) {
 	if cap(f.line) > framerBytes {
 		f.line = nil // a long message is rare
@@ -90,19 +91,19 @@ func (f *Framer) counted(n int) (Frame, error) {
 	kept := min(n, MaxLineBytes)
 	for len(f.line) < kept { // grows with what comes, not with what was announced
 		if _, err := f.r.Peek(1); err != nil {
-			return Frame{}, unexpected(err)
+			return Frame{Line: f.line}, unexpected(err)
 		}
 		b, err := f.r.Peek(min(f.r.Buffered(), kept-len(f.line)))
 		if err != nil {
-			return Frame{}, unexpected(err)
+			return Frame{Line: f.line}, unexpected(err)
 		}
 		f.line = append(f.line, b...)
 		if _, err := f.r.Discard(len(b)); err != nil {
-			return Frame{}, unexpected(err)
+			return Frame{Line: f.line}, unexpected(err)
 		}
 	}
 	if _, err := f.r.Discard(n - kept); err != nil {
-		return Frame{}, unexpected(err)
+		return Frame{Line: f.line}, unexpected(err)
 	}
 	return Frame{f.line, n - kept}, nil
 }
