@@ -26,8 +26,8 @@ func TestLine5QueryFollowsPages(t *testing.T) {
 	b.up()
 	b.ok(manyMonths(12, 16), "send", "app", "--format", "ndjson")
 	b.settled(192)
-	if shards := strings.Count(b.ok("", "shards", "app", "-o", "ndjson"), "\n"); shards != 12 {
-		t.Fatalf("%d shards, want 12", shards)
+	if shards := strings.Count(b.ok("", "shards", "app", "-o", "ndjson"), "\n"); shards != 48 {
+		t.Fatalf("%d shards, want 48", shards)
 	}
 	rare := []string{"query", "app", "--where", "message = 'month 0' AND user_id = 'u-3'"}
 	page := decoded[query.Page](b, append(rare, "-o", "json")...)
