@@ -16,7 +16,8 @@ import (
 // Config is what is measured, and on what.
 type Config struct {
 	// Events in all; default 5,000,000. Producers that log them at once; default
-	// 4. Topics they go to, in turn; default 1. Lanes of each topic; default 4.
+	// 4. Topics they go to, in turn; default 1. Lanes of each topic; default
+	// schemas.DefaultLanes.
 	Events, Producers, Topics, Lanes int
 	// EventBytes is about the size of an event: the sum of its strings. Default
 	// 200.
@@ -68,7 +69,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Events, 5_000_000)
 	def(&c.Producers, 4)
 	def(&c.Topics, 1)
-	def(&c.Lanes, 4)
+	def(&c.Lanes, schemas.DefaultLanes)
 	def(&c.EventBytes, 200)
 	def(&c.Inserts, max(2, runtime.GOMAXPROCS(0)))
 	c.linger, c.sqlFresh = cmp.Or(c.linger, time.Second), cmp.Or(c.sqlFresh, schemas.MinSQLFresh)

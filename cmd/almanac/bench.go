@@ -40,7 +40,7 @@ steady loads people have. All three want a machine that does nothing else.`,
 	cmd.Flags().Int("events", 5_000_000, "how many events")
 	cmd.Flags().Int("producers", 4, "how many producers log at once")
 	cmd.Flags().Int("topics", 1, "how many topics they log to")
-	cmd.Flags().Int("lanes", 4, "how many lanes a topic has")
+	cmd.Flags().Int("lanes", schemas.DefaultLanes, "how many lanes a topic has")
 	cmd.Flags().Int("event-bytes", 200, "about the size of an event")
 	cmd.Flags().String("profile-out", "", "write the pipeline's CPU profile to FILE (for go tool pprof; label part)")
 	cmd.Flags().Int("inserts", 0, "inserts at once (default: the processors, at least 2)")
