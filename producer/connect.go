@@ -123,6 +123,23 @@ func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
 	}
 }
 
+// askTime is how long NATS may take to answer one question, which is then asked once more.
+const askTime = 5 * time.Second
+
+// asked asks NATS, and once more when no answer came: nats.go waits as long as ctx for
+// an answer that was lost on the way.
+func asked[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
+	for range 2 {
+		bounded, cancel := context.WithTimeout(ctx, askTime)
+		answer, err = ask(bounded)
+		cancel()
+		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return answer, err
+		}
+	}
+	return answer, fmt.Errorf("NATS did not answer: %w; see whether it runs, then start again", err)
+}
+
 // readTopic reads a topic's descriptor from the registry.
 func readTopic(ctx context.Context, nc *nats.Conn, name string) (schemas.Topic, error) {
 	unknown := func(why string) (schemas.Topic, error) {
@@ -132,14 +149,14 @@ func readTopic(ctx context.Context, nc *nats.Conn, name string) (schemas.Topic, 
 	if err != nil {
 		return schemas.Topic{}, err
 	}
-	kv, err := js.KeyValue(ctx, schemas.Bucket)
+	kv, err := asked(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return js.KeyValue(ctx, schemas.Bucket) })
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		return unknown("the server has no registry")
 	}
 	if err != nil {
 		return schemas.Topic{}, fmt.Errorf("cannot read the registry: %w", err)
 	}
-	entry, err := kv.Get(ctx, schemas.TopicKey(name))
+	entry, err := asked(ctx, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return kv.Get(ctx, schemas.TopicKey(name)) })
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return unknown("it is not declared")
 	}

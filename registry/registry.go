@@ -27,7 +27,7 @@ func Open(ctx context.Context, nc *nats.Conn) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	kv, err := streams.Asked(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return js.KeyValue(ctx, schemas.Bucket) })
+	kv, err := streams.Bucket(ctx, js)
 	if err != nil {
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
 			return nil, fmt.Errorf("%w: %s has no bucket %q; start `almanac up` or `almanac router` against it once", ErrNoRegistry, nc.ConnectedUrlRedacted(), schemas.Bucket)
@@ -82,7 +82,8 @@ type change struct {
 	v   any
 }
 
-// commit writes all changes or none, and sets each one's new revision.
+// commit writes all changes or none, and sets each one's new revision. After
+// streams.ErrCut it is not known whether it did: read again.
 func (r *Registry) commit(ctx context.Context, changes ...*change) error {
 	msgs := make([]*nats.Msg, len(changes))
 	for i, c := range changes {
@@ -96,14 +97,16 @@ func (r *Registry) commit(ctx context.Context, changes ...*change) error {
 		msgs[i] = m
 	}
 	if len(changes) == 1 {
-		ack, err := r.js.PublishMsg(ctx, msgs[0])
+		ack, err := streams.Once(ctx, func(ctx context.Context) (*jetstream.PubAck, error) { return r.js.PublishMsg(ctx, msgs[0]) })
 		if err != nil {
 			return commitError(changes, err)
 		}
 		changes[0].rev = ack.Sequence
 		return nil
 	}
-	ack, err := jetstreamext.PublishMsgBatch(ctx, r.js, msgs)
+	ack, err := streams.Once(ctx, func(ctx context.Context) (*jetstreamext.BatchAck, error) {
+		return jetstreamext.PublishMsgBatch(ctx, r.js, msgs)
+	})
 	if err != nil {
 		return commitError(changes, err)
 	}

@@ -36,7 +36,7 @@ var errFrameFound = errors.New("a frame was found")
 
 // checkLost refuses a registry that has no topic where SHARDS has frames.
 func checkLost(ctx context.Context, js jetstream.JetStream) error {
-	kv, err := js.KeyValue(ctx, schemas.Bucket)
+	kv, err := streams.Bucket(ctx, js)
 	if err == nil {
 		r := &Registry{js: js, kv: kv}
 		if topics, err := r.Topics(ctx); err != nil || len(topics) > 0 {
@@ -60,7 +60,7 @@ func CreateBucket(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimit
 	if err != nil {
 		return nil, err
 	}
-	if _, err := js.KeyValue(ctx, schemas.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+	if _, err := streams.Bucket(ctx, js); errors.Is(err, jetstream.ErrBucketNotFound) {
 		if _, err := js.CreateKeyValue(ctx, schemas.RegistryBucket(limits)); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
 			return nil, streams.TooSmall(fmt.Sprintf("bucket %q", schemas.Bucket), limits.RegistryBytes, fmt.Errorf("registry: creating bucket %q: %w", schemas.Bucket, err))
 		}

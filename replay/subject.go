@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/streams"
 )
 
 // sink makes the job's.
@@ -39,11 +41,11 @@ const maxUnacked = 1024
 
 func (j *Job) subjectSink(ctx context.Context) (sink, error) {
 	s := &subjectSink{j: j, nc: j.r.cfg.NATS}
-	js, err := jetstream.New(s.nc, jetstream.WithPublishAsyncMaxPending(maxUnacked))
+	js, err := jetstream.New(s.nc, jetstream.WithPublishAsyncMaxPending(maxUnacked), jetstream.WithPublishAsyncTimeout(ackTime))
 	if err != nil {
 		return nil, err
 	}
-	s.stream, err = js.StreamNameBySubject(ctx, j.spec.Into)
+	s.stream, err = streams.Asked(ctx, func(ctx context.Context) (string, error) { return js.StreamNameBySubject(ctx, j.spec.Into) })
 	switch {
 	case err == nil:
 		s.js = js

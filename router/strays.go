@@ -178,15 +178,15 @@ func (r *Router) drain(ctx context.Context, s stray) error {
 // wildcard would purge others' messages too, so those go by number.
 func (r *Router) takeOut(ctx context.Context, l *lane, odd []uint64, upTo uint64) error {
 	for _, seq := range odd {
-		if err := r.events.DeleteMsg(ctx, seq); err != nil {
-			return fmt.Errorf("router: taking message %d out of %s: %w", seq, schemas.StreamEvents, err)
+		if err := streams.Delete(ctx, r.js, r.events, seq, false); err != nil {
+			return fmt.Errorf("router: %w", err)
 		}
 	}
 	if upTo == 0 || l.only != "" && !schemas.Literal(l.only) {
 		return nil
 	}
-	if err := r.events.Purge(ctx, jetstream.WithPurgeSubject(l.filter), jetstream.WithPurgeSequence(upTo+1)); err != nil {
-		return fmt.Errorf("router: purging %s of %s: %w", l.filter, schemas.StreamEvents, err)
+	if err := streams.PurgeWith(ctx, r.events, l.filter, jetstream.WithPurgeSequence(upTo+1)); err != nil {
+		return fmt.Errorf("router: %w", err)
 	}
 	return nil
 }

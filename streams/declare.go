@@ -120,7 +120,7 @@ func checkStream(got, want jetstream.StreamConfig) error {
 
 // AllowAtomic lets a stream take atomic batches: a bucket's does not when created.
 func AllowAtomic(ctx context.Context, js jetstream.JetStream, stream string) error {
-	s, err := js.Stream(ctx, stream)
+	s, err := Open(ctx, js, stream)
 	if err != nil {
 		return fmt.Errorf("streams: %s: %w", stream, err)
 	}

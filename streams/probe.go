@@ -45,15 +45,3 @@ func store(ctx context.Context, js jetstream.JetStream, subject string) error {
 	}
 	return nil
 }
-
-// Purge removes all messages of a subject filter from a stream.
-func Purge(ctx context.Context, js jetstream.JetStream, stream, filter string) error {
-	s, err := js.Stream(ctx, stream)
-	if err == nil {
-		err = s.Purge(ctx, jetstream.WithPurgeSubject(filter))
-	}
-	if err != nil {
-		return fmt.Errorf("streams: purging %s of %s: %w", filter, stream, err)
-	}
-	return nil
-}

@@ -19,7 +19,7 @@ func Tombstone(ctx context.Context, js jetstream.JetStream, last *Message, why s
 	msg.Header = CopyHeaders(last.Header)
 	msg.Header.Set(schemas.HeaderCleared, why)
 	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last.Sequence, 10))
-	ack, err := js.PublishMsg(ctx, msg)
+	ack, err := Once(ctx, func(ctx context.Context) (*jetstream.PubAck, error) { return js.PublishMsg(ctx, msg) })
 	if err != nil {
 		return 0, err
 	}

@@ -2,7 +2,6 @@ package deadletters
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -260,17 +259,8 @@ func (d *Desk) finish(ctx context.Context, topic string) error {
 // dropped nothing is to stay, also on disk.
 func (d *Desk) remove(ctx context.Context, l registry.Letters) error {
 	for _, o := range l.Open {
-		del := d.shards.DeleteMsg
-		if o.Drop {
-			del = d.shards.SecureDeleteMsg
-		}
-		err := del(ctx, o.Seq)
-		if err == nil {
-			continue
-		}
-		// Deleted before? The client hands the server's answer on as text only.
-		if _, look := streams.DecideAt(ctx, d.js, schemas.StreamShards, o.Seq); !errors.Is(look, jetstream.ErrMsgNotFound) {
-			return fmt.Errorf("letters: taking letter %d out of %s: %w", o.Seq, schemas.StreamShards, err)
+		if err := streams.Delete(ctx, d.js, d.shards, o.Seq, o.Drop); err != nil {
+			return fmt.Errorf("letters: taking letter %d out: %w", o.Seq, err)
 		}
 	}
 	_, err := d.reg.BookLetters(ctx, l)

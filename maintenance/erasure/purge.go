@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/maintenance/deadletters"
 	"github.com/almanac-events/almanac/registry"
@@ -158,8 +157,8 @@ func (x *Eraser) purgeShard(ctx context.Context, e *registry.Erasure, t *schemas
 					continue
 				}
 			}
-			if err := x.shards.SecureDeleteMsg(ctx, h.msg.Sequence); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-				return fmt.Errorf("erase: message %d of %s: %w", h.msg.Sequence, schemas.StreamShards, err)
+			if err := streams.Delete(ctx, x.js, x.shards, h.msg.Sequence, true); err != nil {
+				return fmt.Errorf("erase: %w", err)
 			}
 			sum.Frames++
 			sum.Erased += h.matched
@@ -266,8 +265,8 @@ func (x *Eraser) purgeEvents(ctx context.Context, e *registry.Erasure, t *schema
 		return err == nil && msg.Sequence < routed[lane]
 	}
 	drop := func(seq uint64) error {
-		if err := x.events.SecureDeleteMsg(ctx, seq); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-			return fmt.Errorf("erase: message %d of %s: %w", seq, schemas.StreamEvents, err)
+		if err := streams.Delete(ctx, x.js, x.events, seq, true); err != nil {
+			return fmt.Errorf("erase: %w", err)
 		}
 		sum.Events++
 		return nil

@@ -158,7 +158,8 @@ func (r *Repairer) writeCheckpoint(ctx context.Context, subject string, l *lostL
 		msg := nats.NewMsg(subject)
 		msg.Data = data
 		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(now.seq, 10))
-		if _, err = r.js.PublishMsg(ctx, msg); !streams.LostRace(err) {
+		_, err = streams.Once(ctx, func(ctx context.Context) (*jetstream.PubAck, error) { return r.js.PublishMsg(ctx, msg) })
+		if !streams.LostRace(err) {
 			return err
 		}
 	}

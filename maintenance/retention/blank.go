@@ -65,7 +65,7 @@ func (j *Janitor) blankTopic(ctx context.Context, t *schemas.Topic, days int, no
 		}
 		blank := nats.NewMsg(msg.Subject)
 		blank.Header.Set(schemas.HeaderBlank, strconv.Itoa(days))
-		if _, err := j.js.PublishMsg(ctx, blank); err != nil {
+		if _, err := streams.Once(ctx, func(ctx context.Context) (*jetstream.PubAck, error) { return j.js.PublishMsg(ctx, blank) }); err != nil {
 			return fmt.Errorf("janitor: letting go of message %d on %s: %w", cp.Source, msg.Subject, err)
 		}
 		return nil

@@ -58,8 +58,8 @@ func (j *Janitor) clearFrames(ctx context.Context, e registry.Shard, why string)
 }
 
 func (j *Janitor) purgeBelow(ctx context.Context, subject string, seq uint64) error {
-	if err := j.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(seq)); err != nil {
-		return fmt.Errorf("janitor: purging %s: %w", subject, err)
+	if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(seq)); err != nil {
+		return fmt.Errorf("janitor: %w", err)
 	}
 	return nil
 }

@@ -96,8 +96,8 @@ func (j *Janitor) sweepEvents(ctx context.Context, now time.Time) error {
 // nothing to purge.
 func purgeLane(ctx context.Context, events jetstream.Stream, subjects []string, seq uint64) error {
 	for _, subject := range subjects {
-		if err := events.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(seq)); err != nil {
-			return fmt.Errorf("janitor: purging %s of %s: %w", subject, schemas.StreamEvents, err)
+		if err := streams.PurgeWith(ctx, events, subject, jetstream.WithPurgeSequence(seq)); err != nil {
+			return fmt.Errorf("janitor: %w", err)
 		}
 	}
 	return nil
@@ -146,8 +146,8 @@ func (j *Janitor) sweepCheckpoints(ctx context.Context) error {
 		if n < 2 || !schemas.Literal(subject) {
 			continue
 		}
-		if err := j.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeKeep(1)); err != nil {
-			return fmt.Errorf("janitor: purging %s: %w", subject, err)
+		if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeKeep(1)); err != nil {
+			return fmt.Errorf("janitor: %w", err)
 		}
 	}
 	return nil
@@ -227,8 +227,8 @@ func (j *Janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 	if p.Pos != head || rows != p.ShardRows && !j.erased(ctx, ref, head, p.ShardRows, rows) {
 		return fmt.Errorf("janitor: %s: %w: %d rows up to position %d, the frames brought %d; run `almanac verify %s`", ref, ErrUnverified, rows, head, p.ShardRows, ref.Topic)
 	}
-	if err := j.shards.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(min(keepFrom, at, last.Sequence))); err != nil {
-		return fmt.Errorf("janitor: purging %s: %w", ref, err)
+	if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(min(keepFrom, at, last.Sequence))); err != nil {
+		return fmt.Errorf("janitor: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,63 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Once asks NATS for a change that must not be asked for twice. It bounds the wait:
+// nats.go waits as long as ctx, when that has an end. ErrCut when no answer came, and
+// then it is not known whether the change was made.
+func Once[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	bounded, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	answer, err := ask(bounded)
+	return answer, unanswered(ctx, err)
+}
+
+// Delete removes a message, and overwrites it on disk where secure says so. A message
+// that does not exist is removed.
+func Delete(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, seq uint64, secure bool) error {
+	del := s.DeleteMsg
+	if secure {
+		del = s.SecureDeleteMsg
+	}
+	_, err := Asked(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, del(ctx, seq) })
+	if err == nil || errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	// nats.go gives the server's answer as text alone.
+	if _, look := DecideAt(ctx, js, s.CachedInfo().Config.Name, seq); errors.Is(look, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	return fmt.Errorf("streams: removing message %d of %s: %w", seq, s.CachedInfo().Config.Name, err)
+}
+
+// Purge removes all messages of a subject filter from a stream.
+func Purge(ctx context.Context, js jetstream.JetStream, stream, filter string) error {
+	s, err := Open(ctx, js, stream)
+	if err != nil {
+		return fmt.Errorf("streams: purging %s of %s: %w", filter, stream, err)
+	}
+	return PurgeWith(ctx, s, filter)
+}
+
+// PurgeWith removes the messages of a subject filter, by more options of the server's:
+// below a sequence, or all but the last. To ask for it twice does no harm.
+func PurgeWith(ctx context.Context, s jetstream.Stream, filter string, more ...jetstream.StreamPurgeOpt) error {
+	opts := append([]jetstream.StreamPurgeOpt{jetstream.WithPurgeSubject(filter)}, more...)
+	if _, err := Asked(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.Purge(ctx, opts...) }); err != nil {
+		return fmt.Errorf("streams: purging %s of %s: %w", filter, s.CachedInfo().Config.Name, err)
+	}
+	return nil
+}
+
+// Bucket opens the registry's bucket.
+func Bucket(ctx context.Context, js jetstream.JetStream) (jetstream.KeyValue, error) {
+	return Asked(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return js.KeyValue(ctx, schemas.Bucket) })
+}
