@@ -33,6 +33,7 @@ var errUntracked = errors.New("these frames cannot be kept track of")
 type directory struct {
 	nc       *nats.Conn
 	headings atomic.Int64 // of all tracks
+	fits     fits
 
 	mu    sync.Mutex
 	feeds map[place]*feed
@@ -106,6 +107,7 @@ func (d *directory) forget() {
 	}
 	d.queue, d.bytes = nil, 0
 	d.keeping.Unlock()
+	d.fits.forget()
 }
 
 // tidy forgets what no query used for a while.

@@ -56,6 +56,9 @@ func (d *directory) stands(topic string, now time.Time) *standing {
 func (r *Reader) stand(ctx context.Context, topic string) (*standing, error) {
 	epoch := r.dir.epoch()
 	checkpoints, err := streams.Checkpoints(ctx, r.js, topic)
+	if err == nil {
+		err = r.fit(ctx, topic, epoch, checkpoints)
+	}
 	return &standing{checkpoints, time.Now(), epoch}, err
 }
 

@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-
 	"github.com/almanac-events/almanac/maintenance/deadletters"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
