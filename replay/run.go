@@ -73,6 +73,9 @@ func (j *Job) Run(ctx context.Context, w io.Writer, pace Pace) (Result, error) {
 	} else {
 		err = j.byPosition(ctx, shards, out, p)
 	}
+	if err == nil { // an answer that was lost is waited for as in the middle of a job
+		err = out.flush(ctx)
+	}
 	// What the sink has taken is made safe and written down, also when it ends early.
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()

@@ -103,7 +103,7 @@ func (s *subjectSink) flush(ctx context.Context) error {
 		case err := <-ack.Err():
 			return fmt.Errorf("replay: stream %s did not take an event on %s: %w", s.stream, s.j.spec.Into, err)
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("replay: stream %s did not confirm an event on %s: %w; run this again", s.stream, s.j.spec.Into, ctx.Err())
 		}
 	}
 	s.acks = s.acks[:0]

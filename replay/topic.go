@@ -209,7 +209,7 @@ func (s *topicSink) flush(ctx context.Context) error {
 				return err
 			}
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("replay: %s did not confirm a frame: %w; run this again", schemas.StreamEvents, ctx.Err())
 		}
 	}
 	s.sent, s.size = s.sent[:0], 0
