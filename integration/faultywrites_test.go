@@ -158,7 +158,7 @@ var writers = []struct {
 	{"sink", []schemas.Topic{replayTopic(2)}, func(e *env, link string) {
 		e.router()
 		nc := e.connectTo(link)
-		e.sinkOver(nc, func(c *sinks.Config) { c.Linger = 5 * time.Millisecond })
+		e.sinkOver(nc, func(c *sinkConfig) { c.Linger = 5 * time.Millisecond })
 		n := uint64(0)
 		for _, mark := range []string{"a", "b"} {
 			e.both(40, 20, mark)
@@ -170,7 +170,7 @@ var writers = []struct {
 		e.whole("app", n)
 	}},
 	{"janitor", []schemas.Topic{oneLaneTopic()}, func(e *env, link string) {
-		stopRouter, stopSink := e.router(), e.sink(func(c *sinks.Config) { c.Housekeeping = time.Hour })
+		stopRouter, stopSink := e.router(), e.sink(func(c *sinkConfig) { c.Housekeeping = time.Hour })
 		const n = 50
 		p := e.producer("app")
 		for i := range n {
@@ -185,8 +185,8 @@ var writers = []struct {
 		topic.KeepDays = 30
 		e.apply(topic)
 		e.router()
-		e.sinkOver(e.connectTo(link), func(c *sinks.Config) {
-			c.Now = func() time.Time { return time.Now().Add(25 * time.Hour) } // a shard is left alone on its first day
+		e.sinkOver(e.connectTo(link), func(c *sinkConfig) {
+			c.Retention.Now = func() time.Time { return time.Now().Add(25 * time.Hour) } // a shard is left alone on its first day
 		})
 		eventually(e.t, time.Minute, func() error {
 			for _, s := range e.shards("app") {
@@ -327,14 +327,13 @@ func copyTopic() schemas.Topic {
 	return t
 }
 
-func (e *env) sinkOver(nc *nats.Conn, change func(*sinks.Config)) {
+func (e *env) sinkOver(nc *nats.Conn, change func(*sinkConfig)) {
 	e.t.Helper()
-	cfg := sinks.Config{Registry: e.registryOver(nc), DB: e.db, Linger: 50 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Hooks: sinks.Hooks{
+	cfg := sinkConfig{Config: sinks.Config{Registry: e.registryOver(nc), DB: e.db, Linger: 50 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Hooks: sinks.Hooks{
 		Fault: func(ref schemas.ShardRef, err error) { e.logf("sink %s: %v", ref, err) },
-	}}
+	}}}
 	change(&cfg)
-	s := untilDone(e, "a sink", func(ctx context.Context) (*sinks.Sinks, error) { return sinks.New(ctx, nc, cfg) })
-	e.background(s.Run)
+	e.background(untilDone(e, "a sink", func(ctx context.Context) (func(context.Context) error, error) { return withJanitor(ctx, nc, cfg) }))
 }
 
 func (e *env) replayerOver(nc *nats.Conn) *replay.Replayer {
