@@ -33,7 +33,7 @@ TEST     := go test -p 1 -timeout 20m
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-compare bench-go faults soak simulate cover clean tidy
+.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-compare bench-go faults damage soak simulate cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -120,6 +120,10 @@ faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on 
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_ERASE_POINTS=all go test -count 1 -timeout 10m -run '^TestEraseKilled$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SLOW_ENGINE_EVENTS=1000000 go test -count 1 -timeout 20m -run '^TestEngineAtATenth$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_FAULTY_READS=all go test -count 1 -timeout 20m -run '^TestReadersAreCompleteOrFail$$' -v ./cmd/almanac
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_FAULTY_WRITES=all go test -count 1 -parallel 10 -timeout 30m -run '^TestWritersBehindFaultyLinks$$' -v ./integration
+
+damage: setup ## Every stream, bucket, part and checkpoint damaged in every way at every time, into docs/damage.md
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_TABLE='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 30m -run '^TestDamageTable$$' -v ./integration
 
 soak: setup ## All faults mixed for MINUTES (default 10); the report goes to REPORT (default soak.md); SEED=n repeats a plan
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SOAK_MINUTES=$(MINUTES) ALMANAC_SOAK_REPORT='$(abspath $(REPORT))' $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) \

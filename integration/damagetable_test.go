@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // damageTableEnv set to a file runs every cell of the damage table and writes the table
@@ -29,7 +31,7 @@ const damageTableEnv = "ALMANAC_DAMAGE_TABLE"
 
 // Phases of a damage: what is damaged, how, and where the newest events are then.
 var (
-	damagedThings = []string{"EVENTS", "SHARDS", "registry", "ClickHouse part", "checkpoint"}
+	damagedThings = []string{"EVENTS", "SHARDS", "EVENTS and SHARDS", "registry", "ClickHouse part", "checkpoint"}
 	damages       = []string{"bit", "cut", "zeroed", "older copy", "deleted"}
 	damageTimes   = []string{"before routing", "before storing", "after"}
 )
@@ -58,6 +60,7 @@ type damageResult struct {
 const (
 	healedItself   = "healed by itself"
 	healedByRepair = "named by verify, healed by repair"
+	partTakenOut   = "named by the read, part detached, healed by repair"
 	namedLost      = "named as lost"
 	notRecorded    = "lost, and nothing recorded it"
 )
@@ -110,7 +113,7 @@ func damageTable(results map[damageCell]damageResult) []byte {
 	fmt.Fprintf(&b, "were where the column says, the damage was done while NATS was down, and %d events came after it.\n", laterEvents)
 	fmt.Fprintf(&b, "Everything that could still be read after the damage was stored once at the end, in every cell.\n\n")
 	fmt.Fprintf(&b, "| outcome | cells |\n|---|---|\n")
-	for _, o := range []string{healedItself, healedByRepair, namedLost, notRecorded, "failed"} {
+	for _, o := range []string{healedItself, healedByRepair, partTakenOut, namedLost, notRecorded, "failed"} {
 		if counts[o] > 0 {
 			fmt.Fprintf(&b, "| %s | %d |\n", o, counts[o])
 		}
@@ -191,7 +194,15 @@ func (c damageCell) play(t *testing.T) (res damageResult) {
 		readable[fmt.Sprint(i)] = true
 	}
 	rep, err := h.quiet()
-	for range 3 {
+	detached := false
+	for range 4 {
+		if table, part := h.damagedPart(err); part != "" {
+			h.logf("%v", err)
+			h.exec("ALTER TABLE %s DETACH PART '%s'", table, part)
+			detached = true
+			rep, err = h.quiet()
+			continue
+		}
 		if err == nil && rep.OK() {
 			break
 		}
@@ -236,6 +247,8 @@ func (c damageCell) play(t *testing.T) (res damageResult) {
 		c, h.said, len(readable), len(stored), res.lost, rep.OK(), rep.Totals, res.words)
 	switch {
 	case t.Failed():
+	case res.lost == 0 && rep.OK() && detached:
+		res.outcome = partTakenOut
 	case res.lost == 0 && rep.OK() && !repaired:
 		res.outcome = healedItself
 	case res.lost == 0 && rep.OK():
@@ -254,7 +267,33 @@ func (c damageCell) play(t *testing.T) (res damageResult) {
 
 // unseen reports whether nothing could know what was lost: it was accepted, and its
 // stream lost it before a router saw any of it. docs/limits.md names this limit.
-func (h *damagedHouse) unseen() bool { return h.what == "EVENTS" && h.when == "before routing" }
+func (h *damagedHouse) unseen() bool {
+	return h.what == "EVENTS" && h.when == "before routing" || h.what == "EVENTS and SHARDS" && h.when != "after"
+}
+
+// damagedPart is the part of the table that an answer names as damaged, or one that
+// cannot be read whole: verify does not read every column.
+func (h *damagedHouse) damagedPart(err error) (table, part string) {
+	h.t.Helper()
+	if err == nil {
+		err = h.readWhole()
+	}
+	var refused *tables.Error
+	if errors.As(err, &refused) {
+		return refused.DamagedPart()
+	}
+	return "", ""
+}
+
+// readWhole reads every column of every row.
+func (h *damagedHouse) readWhole() error {
+	body, err := h.db.Select(h.t.Context(), &tables.Select{SQL: fmt.Sprintf("SELECT sum(cityHash64(*)) FROM %s FORMAT TSV", h.table("app"))})
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, body)
+	return errors.Join(err, body.Close())
+}
 
 // speak publishes n events that have numbers of their own.
 func (h *damagedHouse) speak(n int) {
@@ -354,7 +393,7 @@ func (h *damagedHouse) readable() map[string]bool {
 	return out
 }
 
-// inTable says how often each event is stored; a table that cannot be read has none.
+// inTable says how often each event is stored; one that cannot be read counts as empty.
 func (h *damagedHouse) inTable() map[string]int {
 	h.t.Helper()
 	out := map[string]int{}
@@ -411,6 +450,9 @@ func (h *damagedHouse) damage() {
 	case "EVENTS":
 		h.damageStream(schemas.StreamEvents, "events.app.")
 	case "SHARDS":
+		h.damageStream(schemas.StreamShards, "shards.app.")
+	case "EVENTS and SHARDS":
+		h.damageStream(schemas.StreamEvents, "events.app.")
 		h.damageStream(schemas.StreamShards, "shards.app.")
 	case "registry":
 		h.damageStream(schemas.KVStream, "$KV.registry.")

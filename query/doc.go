@@ -33,6 +33,10 @@
 // The registry says which shards may overlap a time range. The frames' headers
 // say which frames lie above the heads. ClickHouse says what is stored.
 //
+// EVENTS may lose its end and give its sequences again, and a checkpoint then stands
+// above what is accepted since. A query decides where the lane goes on as its router
+// will (fit.go), so it shows those events before the router resumes.
+//
 // # Failures
 //
 // What the caller got wrong wraps schemas.ErrRequest. A page that had to leave fresh

@@ -29,6 +29,12 @@
 // direct get both stand in one header block: parseDirect tells them apart, and asks
 // the leader where it cannot. A consumer writes them into the reply subject.
 //
+// # Changes
+//
+// Once asks for a change that must not be made twice: without an answer it is ErrCut,
+// and it is not known whether the change was made. Delete, Purge and PurgeWith may be
+// asked for again, and are.
+//
 // # Failures
 //
 // A frame that does not exist is ErrNoFrame. A refused expectation is reported by

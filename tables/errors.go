@@ -81,7 +81,11 @@ func (e *Error) Error() string {
 	if errors.Is(e.Unwrap(), ErrFrozen) {
 		return ErrFrozen.Error()
 	}
-	return fmt.Sprintf("ClickHouse refused (code %d): %s", e.Code, e.Text)
+	text := fmt.Sprintf("ClickHouse refused (code %d): %s", e.Code, e.Text)
+	if table, part := e.DamagedPart(); part != "" {
+		text += fmt.Sprintf("; the part is damaged on disk: run ALTER TABLE %s DETACH PART '%s' in ClickHouse, then `almanac repair`, which stores its rows again", table, part)
+	}
+	return text
 }
 
 // Unwrap names the refusals callers act on.
