@@ -23,6 +23,12 @@ type Addresses struct {
 	ClickHouseDSN string `json:"clickhouse_dsn"`
 	// HTTP URL of Almanac's own interface.
 	HTTP string `json:"http,omitempty"`
+	// Elastic is the URL for clients of Elasticsearch.
+	Elastic string `json:"elastic,omitempty"`
+	// SyslogTCP, SyslogTLS and SyslogUDP are host:port.
+	SyslogTCP string `json:"syslog_tcp,omitempty"`
+	SyslogTLS string `json:"syslog_tls,omitempty"`
+	SyslogUDP string `json:"syslog_udp,omitempty"`
 
 	// Database of Almanac's tables.
 	Database string `json:"database"`

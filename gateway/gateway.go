@@ -6,18 +6,31 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
+	"github.com/almanac-events/almanac/gateway/elastic"
 	"github.com/almanac-events/almanac/gateway/lines"
 	"github.com/almanac-events/almanac/gateway/pool"
 	"github.com/almanac-events/almanac/gateway/request"
+	"github.com/almanac-events/almanac/gateway/syslog"
 )
 
 // Config of a gateway. A listener that is nil is off.
 type Config struct {
 	// HTTP is the listener of the API and of every input that has a path.
 	HTTP net.Listener
+	// Elastic is a listener for clients of Elasticsearch that take no path.
+	Elastic net.Listener
+	// Syslog is where syslog messages come from.
+	Syslog syslog.Listeners
+	// Topic takes what names no topic by itself.
+	Topic string
+	// SyslogTopic takes all syslog messages; SyslogZone is the zone of those that name
+	// none, nil for UTC.
+	SyslogTopic string
+	SyslogZone  *time.Location
+	// OnSyslog hears why syslog messages wait or are lost. It may be called often.
+	OnSyslog func(error)
 	// Health answers /healthz, /readyz and /version.
 	Health http.Handler
 	// Draining is called when Run begins to end.
@@ -42,8 +55,9 @@ const DefaultGrace = 10 * time.Second
 type Gateway struct {
 	cfg     Config
 	handler http.Handler
-	parts   Parts                        // set before opened is closed
-	routes  atomic.Pointer[http.Handler] // nil until then
+	parts   Parts // set before opened is closed
+	routes  routes
+	elastic routes
 	opened  chan struct{}
 	stopped chan struct{} // closed when Run begins to end: long reads end then
 }
@@ -68,22 +82,17 @@ func New(cfg Config) *Gateway {
 // of the process. Call it once.
 func (g *Gateway) Open(p Parts) {
 	g.parts = p
-	routes := g.makeRoutes()
-	g.routes.Store(&routes)
+	g.routes.set(g.makeRoutes())
+	g.elastic.set(elastic.New(elastic.Config{Pool: p.Pool}))
 	close(g.opened)
 }
 
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
-	routes := g.routes.Load()
-	switch {
-	case g.cfg.Health != nil && isHealth(r.URL.Path):
+	if g.cfg.Health != nil && isHealth(r.URL.Path) {
 		g.cfg.Health.ServeHTTP(w, r)
-	case routes == nil:
-		w.Header().Set("Retry-After", "1")
-		request.Fail(w, r, request.Refuse(http.StatusServiceUnavailable, "starting", "this gateway does not have its servers yet", "send the same request again after Retry-After"))
-	default:
-		(*routes).ServeHTTP(w, r)
+		return
 	}
+	g.routes.ServeHTTP(w, r)
 }
 
 func isHealth(path string) bool { return path == "/healthz" || path == "/readyz" || path == "/version" }
@@ -92,6 +101,7 @@ func isHealth(path string) bool { return path == "/healthz" || path == "/readyz"
 func (g *Gateway) makeRoutes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/topics/{topic}/events", lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored}))
+	g.addShippers(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, request.Refuse(http.StatusNotFound, "not_found", "nothing is at "+r.Method+" "+r.URL.Path, "/openapi.yaml lists what there is"))
 	})
@@ -106,6 +116,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if g.cfg.HTTP != nil {
 		servers = append(servers, serveHTTP("HTTP", g.cfg.HTTP, g.handler, failed))
 	}
+	if g.cfg.Elastic != nil {
+		servers = append(servers, serveHTTP("Elastic", g.cfg.Elastic, g.guarded(&g.elastic), failed))
+	}
+	stopSyslog := g.runSyslog(ctx, failed)
 	stopPool := g.runPool(ctx)
 	var err error
 	select {
@@ -114,6 +128,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	close(g.stopped)
 	g.cfg.Draining()
+	stopSyslog()
 	g.drain(ctx, servers)
 	stopPool()
 	return err

@@ -58,6 +58,10 @@ type limitListener struct {
 	once  sync.Once
 }
 
+// Bounded returns a listener that accepts so many connections at once; more wait in
+// the kernel's queue.
+func Bounded(l net.Listener, n int) net.Listener { return limited(l, n) }
+
 func limited(l net.Listener, n int) net.Listener {
 	return &limitListener{Listener: l, slots: make(chan struct{}, n), done: make(chan struct{})}
 }

@@ -26,6 +26,7 @@ func (a *app) configCommand() *cobra.Command {
 	outputFlag(show, asTable, asJSON, asNDJSON)
 	// What up takes, so that its flags can be tried here.
 	for _, c := range []*cobra.Command{check, show} {
+		keyFlags(c.Flags(), shipperKeys...)
 		keyFlags(c.Flags(), "ports", "http", "profile", "replicas", "events_bytes", "shards_bytes", "replay_window", "shutdown_timeout")
 	}
 	return family(&cobra.Command{
@@ -69,8 +70,11 @@ func (s *settings) check() error {
 			return err
 		}
 	}
-	if s.HTTP != httpOff {
-		if _, _, err := listenAddress(s.HTTP, 0); err != nil {
+	for _, address := range []string{s.HTTP, s.Elastic, s.SyslogTCP, s.SyslogTLS, s.SyslogUDP} {
+		if address == httpOff {
+			continue
+		}
+		if _, _, err := listenAddress(address, 0); err != nil {
 			return err
 		}
 	}

@@ -31,6 +31,7 @@ run. Everything listens on loopback: put a proxy of your own before it.`,
 		RunE: a.does(a.gateway),
 	}
 	keyFlags(cmd.Flags(), "http", "shutdown_timeout")
+	keyFlags(cmd.Flags(), shipperKeys...)
 	return cmd
 }
 
@@ -85,7 +86,8 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 
 // inputs are the listeners of a gateway.
 type inputs struct {
-	http *httpServer // nil: off
+	http     *httpServer // nil: off
+	shippers *shippers
 }
 
 // listenInputs takes the addresses. A default port that something else has is passed
@@ -96,12 +98,22 @@ func listenInputs(s *settings, log zerolog.Logger) (*inputs, error) {
 	in.http, err = listenHTTP(s)
 	if errors.Is(err, embedded.ErrPortInUse) && s.values["http"].origin == "default" {
 		log.Warn().Msgf("%v. It is off in this process", err)
-		return in, nil
+		err = nil
 	}
-	return in, err
+	if err == nil {
+		in.shippers, err = listenShippers(s)
+	}
+	if err != nil {
+		in.close()
+		return nil, err
+	}
+	return in, nil
 }
 
 func (in *inputs) close() {
+	if in.shippers != nil {
+		in.shippers.close()
+	}
 	if in.http != nil {
 		in.http.close()
 	}
@@ -112,6 +124,7 @@ func (in *inputs) name(a *embedded.Addresses) {
 	if in.http != nil {
 		a.HTTP = in.http.url()
 	}
+	in.shippers.name(a)
 }
 
 func (in *inputs) probe(ask func(context.Context) []string) {
@@ -131,6 +144,7 @@ func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 		cfg.HTTP, cfg.Health = h.listener, h.health()
 		cfg.Draining = func() { h.draining.Store(true) }
 	}
+	in.shippers.configure(&cfg, s, log)
 	return gateway.New(cfg)
 }
 

@@ -45,13 +45,14 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Almanac is ready after %s.\n", took)
-	for _, line := range [][2]string{
+	block := [][2]string{
 		{"data", n.dir.Path()},
 		{"NATS", nats},
 		{"ClickHouse", clickhouse + "  (" + string(e.Engine().Kind) + " " + e.Version() + ", database " + e.Database() + ")"},
 		{"HTTP", httpURL},
-		{"promise", promise},
-	} {
+	}
+	block = append(block, n.inputs.shippers.lines()...)
+	for _, line := range append(block, [2]string{"promise", promise}) {
 		fmt.Fprintf(&b, "  %-11s %s\n", line[0], line[1])
 	}
 	if e.ReaderPassword() != "" {

@@ -21,6 +21,15 @@ type settings struct {
 	Data            string
 	Ports           string
 	HTTP            string
+	Elastic         string
+	SyslogTCP       string
+	SyslogTLS       string
+	SyslogUDP       string
+	SyslogTopic     string
+	SyslogZone      *time.Location
+	SyslogCert      string
+	SyslogKey       string
+	InputTopic      string
 	NATS            string
 	NATSCreds       string
 	ClickHouse      string
@@ -70,6 +79,20 @@ var keys = []key{
 	{name: "ports", def: portsDefault, usage: "`WHICH`: default (NATS 4222, ClickHouse 8123 and 9000, HTTP 7070) or auto (free ones)",
 		set: oneOf(func(s *settings) *string { return &s.Ports }, portsDefault, portsAuto)},
 	{name: "http", usage: "`ADDRESS` for health and version; off for none (up: 127.0.0.1:7070, else off)", set: plain(func(s *settings) *string { return &s.HTTP })},
+	{name: "input_topic", def: "app", usage: "`TOPIC` of events whose client names none, such as Loki's", set: topicName(func(s *settings) *string { return &s.InputTopic })},
+	{name: "elastic", def: httpOff, usage: "`ADDRESS` for clients of Elasticsearch, such as 127.0.0.1:9200", set: plain(func(s *settings) *string { return &s.Elastic })},
+	{name: "syslog_tcp", def: httpOff, usage: "`ADDRESS` for syslog over TCP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogTCP })},
+	{name: "syslog_tls", def: httpOff, usage: "`ADDRESS` for syslog over TLS, such as 127.0.0.1:6514", set: plain(func(s *settings) *string { return &s.SyslogTLS })},
+	{name: "syslog_udp", def: httpOff, usage: "`ADDRESS` for syslog over UDP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogUDP })},
+	{name: "syslog_topic", def: "app", usage: "`TOPIC` of syslog messages", set: topicName(func(s *settings) *string { return &s.SyslogTopic })},
+	{name: "syslog_tz", def: "UTC", usage: "`ZONE` of syslog times that name none, such as Europe/Berlin", set: func(s *settings, v string) (err error) {
+		if s.SyslogZone, err = time.LoadLocation(v); err != nil {
+			return fmt.Errorf("%q is no time zone, such as Europe/Berlin: %w", v, err)
+		}
+		return nil
+	}},
+	{name: "syslog_cert", usage: "`FILE` of the certificate of syslog_tls, in PEM", set: plain(func(s *settings) *string { return &s.SyslogCert })},
+	{name: "syslog_key", usage: "`FILE` of its private key, in PEM", set: plain(func(s *settings) *string { return &s.SyslogKey })},
 	{name: "nats", secret: true, usage: "`URL` of a NATS to use; for up also the address its own listens on", set: plain(func(s *settings) *string { return &s.NATS })},
 	{name: "nats_creds", usage: "`FILE` of NATS credentials", set: plain(func(s *settings) *string { return &s.NATSCreds })},
 	{name: "clickhouse", secret: true, usage: "`DSN` of a ClickHouse to use, with its account: http://…@host:8123/database", set: plain(func(s *settings) *string { return &s.ClickHouse })},
@@ -124,6 +147,13 @@ func plain(field func(*settings) *string) func(*settings, string) error {
 	return func(s *settings, v string) error {
 		*field(s) = v
 		return nil
+	}
+}
+
+func topicName(field func(*settings) *string) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		*field(s) = v
+		return schemas.ValidateTopicName(v)
 	}
 }
 

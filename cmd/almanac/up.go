@@ -39,6 +39,7 @@ The topics of the settings file are declared, and the topic app if there is none
 		RunE: a.does(a.up),
 	}
 	keyFlags(cmd.Flags(), "ports", "http", "profile", "replicas", "events_bytes", "shards_bytes", "replay_window", "shutdown_timeout")
+	keyFlags(cmd.Flags(), shipperKeys...)
 	return cmd
 }
 
