@@ -69,7 +69,7 @@ func comparePage(b *testing.B, db *tables.DB, r *query.Reader, t *schemas.Topic,
 	if err != nil || len(page.Events) == 0 {
 		b.Fatalf("%+v: %v", page, err)
 	}
-	var keys []tables.ShardKey
+	var keys []schemas.ShardRef
 	for _, name := range page.Shards {
 		var m, s string
 		if _, err := fmt.Sscanf(strings.ReplaceAll(name, ":", " "), "app-registry %s shard %s", &m, &s); err != nil {
@@ -80,7 +80,7 @@ func comparePage(b *testing.B, db *tables.DB, r *query.Reader, t *schemas.Topic,
 		if err != nil || err2 != nil {
 			b.Fatal(err, err2)
 		}
-		keys = append(keys, tables.ShardKey{Month: month, Shard: shard})
+		keys = append(keys, schemas.ShardRef{Topic: "app", Month: month, ID: shard})
 	}
 	known := tables.InShards(keys) + " AND " + where
 	took := map[string][]time.Duration{}

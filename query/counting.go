@@ -122,7 +122,7 @@ func (c *counting) run(ctx context.Context) error {
 // upToHeads is a condition that selects the rows of shards up to the heads they
 // had when the read began; "" when they do not have any.
 func upToHeads(parts []part) string {
-	var keys []tables.ShardKey
+	var keys []schemas.ShardRef
 	var above strings.Builder
 	for i := range parts {
 		s := &parts[i]

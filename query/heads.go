@@ -59,29 +59,29 @@ func (c *headCache) forget(id schemas.Shard) {
 
 // all is what is remembered of some shards, if it is of each no longer ago than age,
 // and whole where that is wanted.
-func (c *headCache) all(keys []tables.ShardKey, now time.Time, age time.Duration, whole bool) (stored map[schemas.Shard]tables.Stored, ok bool) {
+func (c *headCache) all(keys []schemas.ShardRef, now time.Time, age time.Duration, whole bool) (stored map[schemas.Shard]tables.Stored, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stored = make(map[schemas.Shard]tables.Stored, len(keys))
 	for _, k := range keys {
-		h, ok := c.seen[k.Shard]
+		h, ok := c.seen[k.ID]
 		if !ok || now.Sub(h.asked) > age || whole && !h.whole {
 			return nil, false
 		}
-		stored[k.Shard] = h.Stored
+		stored[k.ID] = h.Stored
 	}
 	return stored, true
 }
 
 // moved are the shards whose last frame is another one than remembered; of the
 // others into gets what ClickHouse has.
-func (c *headCache) moved(keys []tables.ShardKey, tails map[schemas.Shard]streams.Tail, now time.Time, into map[schemas.Shard]tables.Stored) (moved []tables.ShardKey) {
+func (c *headCache) moved(keys []schemas.ShardRef, tails map[schemas.Shard]streams.Tail, now time.Time, into map[schemas.Shard]tables.Stored) (moved []schemas.ShardRef) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range keys {
-		h := c.seen[k.Shard]
-		if t := tails[k.Shard]; h.whole && now.Sub(h.asked) <= HeadStaleness && t.Seq == h.tailSeq && t.Pos == h.Head {
-			into[k.Shard] = h.Stored
+		h := c.seen[k.ID]
+		if t := tails[k.ID]; h.whole && now.Sub(h.asked) <= HeadStaleness && t.Seq == h.tailSeq && t.Pos == h.Head {
+			into[k.ID] = h.Stored
 		} else {
 			moved = append(moved, k)
 		}
@@ -90,23 +90,23 @@ func (c *headCache) moved(keys []tables.ShardKey, tails map[schemas.Shard]stream
 }
 
 // remember keeps what ClickHouse said of shards, those without rows too.
-func (c *headCache) remember(keys []tables.ShardKey, stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time) {
+func (c *headCache) remember(keys []schemas.ShardRef, stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seen == nil || len(c.seen)+len(keys) > maxHeads {
 		c.seen = map[schemas.Shard]seenHead{}
 	}
 	for _, k := range keys {
-		s, t, h := stored[k.Shard], tails[k.Shard], c.seen[k.Shard]
+		s, t, h := stored[k.ID], tails[k.ID], c.seen[k.ID]
 		if !asked.Before(h.raised) {
-			c.seen[k.Shard] = seenHead{s, t.Pos > 0 && t.Pos == s.Head, t.Seq, asked, h.floor, h.raised}
+			c.seen[k.ID] = seenHead{s, t.Pos > 0 && t.Pos == s.Head, t.Seq, asked, h.floor, h.raised}
 		}
 	}
 }
 
 // headsOf is what ClickHouse has of shards, and their last frames in SHARDS, asked for
 // when it says.
-func (r *Reader) headsOf(ctx context.Context, p *plan, keys []tables.ShardKey, subjects []string) (stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time, err error) {
+func (r *Reader) headsOf(ctx context.Context, p *plan, keys []schemas.ShardRef, subjects []string) (stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time, err error) {
 	now := time.Now()
 	tails = map[schemas.Shard]streams.Tail{}
 	age := standingAge

@@ -72,7 +72,7 @@ func TestStands(t *testing.T) {
 // and by the last frame only where it was stored.
 func TestHeadCache(t *testing.T) {
 	var c headCache
-	keys := []tables.ShardKey{{Month: 202611, Shard: 1}, {Month: 202611, Shard: 2}, {Month: 202611, Shard: 3}}
+	keys := []schemas.ShardRef{{Month: 202611, ID: 1}, {Month: 202611, ID: 2}, {Month: 202611, ID: 3}}
 	last := func(pos, seq uint64) streams.Tail { return streams.Tail{Placed: schemas.Placed{Pos: pos}, Seq: seq} }
 	now := time.Now()
 	c.remember(keys[:2], map[schemas.Shard]tables.Stored{1: {Rows: 10, Head: 4}}, map[schemas.Shard]streams.Tail{1: last(4, 40), 2: last(2, 20)}, now)
@@ -90,7 +90,7 @@ func TestHeadCache(t *testing.T) {
 	}
 	into := map[schemas.Shard]tables.Stored{}
 	moved := c.moved(keys[:2], map[schemas.Shard]streams.Tail{1: last(4, 40), 2: last(2, 20)}, now, into)
-	if len(moved) != 1 || moved[0].Shard != 2 || into[1].Head != 4 {
+	if len(moved) != 1 || moved[0].ID != 2 || into[1].Head != 4 {
 		t.Errorf("moved are %v, and %v not", moved, into)
 	}
 	if moved := c.moved(keys[:1], map[schemas.Shard]streams.Tail{1: last(5, 50)}, now, into); len(moved) != 1 {
@@ -125,7 +125,7 @@ func TestWholeUpToBesideFollow(t *testing.T) {
 // before that counts no more.
 func TestHeadBelowFloor(t *testing.T) {
 	var c headCache
-	keys := []tables.ShardKey{{Month: 202611, Shard: 1}}
+	keys := []schemas.ShardRef{{Month: 202611, ID: 1}}
 	now := time.Now()
 	known := func() bool { _, ok := c.all(keys, time.Now(), time.Hour, false); return ok }
 	c.remember(keys, map[schemas.Shard]tables.Stored{1: {Rows: 10, Head: 4}}, nil, now)

@@ -122,7 +122,7 @@ func (w *walk) addStored(ctx context.Context, group []part, rows []row, edge *po
 	if full := edgeOf(rows, w.p); edge == nil || full != nil && w.p.beyond(edge.ts, full.ts) {
 		edge = full
 	}
-	var keys []tables.ShardKey
+	var keys []schemas.ShardRef
 	lo, hi := w.p.within(edge)
 	for i := range group {
 		// What was stored since is among the frames.
@@ -142,7 +142,7 @@ func (w *walk) addStored(ctx context.Context, group []part, rows []row, edge *po
 
 // storedPage is the read of some shards' rows. What lies beyond edge, if given,
 // is of no use to the page.
-func (r *Reader) storedPage(p *plan, keys []tables.ShardKey, edge *position) *tables.Select {
+func (r *Reader) storedPage(p *plan, keys []schemas.ShardRef, edge *position) *tables.Select {
 	cond, params := p.condition(p.within(edge))
 	settings := readSettings
 	if p.where.All() {
@@ -181,7 +181,7 @@ func (r *Reader) Explain(ctx context.Context, req Request) (Estimate, error) {
 	if far, ok := p.reach(group, spares[0]); ok {
 		group, edge = p.upTo(group, far), &position{ts: far}
 	}
-	var keys []tables.ShardKey
+	var keys []schemas.ShardRef
 	for i := range group {
 		keys, out.Shards = append(keys, group[i].key()), append(out.Shards, group[i].Name())
 	}

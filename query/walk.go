@@ -52,7 +52,7 @@ type part struct {
 	tail *streams.Tail
 }
 
-func (s *part) key() tables.ShardKey { return tables.ShardKey{Month: s.Month, Shard: s.ID} }
+func (s *part) key() schemas.ShardRef { return s.Ref() }
 
 // open says that it may get rows while it is read.
 func (s *part) open() bool { return s.Status != registry.Closed }
@@ -137,7 +137,7 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 		return nil, err
 	}
 	var out []part
-	var keys []tables.ShardKey
+	var keys []schemas.ShardRef
 	var subjects []string
 	for _, s := range entries {
 		if s.Gone() {
@@ -146,7 +146,7 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 		out = append(out, part{Shard: s, stored: tables.Stored{Rows: s.Rows, MinTs: s.MinTs, MaxTs: s.MaxTs}})
 		if out[len(out)-1].open() {
 			r.heads.raise(s.ID, s.Floor)
-			keys = append(keys, tables.ShardKey{Month: m, Shard: s.ID})
+			keys = append(keys, s.Ref())
 			subjects = append(subjects, schemas.ShardSubject(p.topic.Name, m, s.ID))
 		}
 	}

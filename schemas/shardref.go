@@ -12,3 +12,6 @@ func (r ShardRef) String() string { return PublicShardName(r.Topic, r.Month, r.I
 
 // Subject returns the shard's subject in SHARDS.
 func (r ShardRef) Subject() string { return ShardSubject(r.Topic, r.Month, r.ID) }
+
+// PartitionID returns ClickHouse's id of the shard's partition.
+func (r ShardRef) PartitionID() string { return PartitionID(r.Month, r.ID) }

@@ -49,10 +49,10 @@ func (s *Sinks) closeShards(ctx context.Context, topics []registry.TopicShards) 
 	var failed []error
 	for _, t := range topics {
 		var sealed []registry.Shard
-		var keys []tables.ShardKey
+		var keys []schemas.ShardRef
 		for _, e := range t.Shards {
 			if e.Status == registry.Sealed && s.members.Owns(e.ID.String()) {
-				sealed, keys = append(sealed, e), append(keys, tables.ShardKey{Month: e.Month, Shard: e.ID})
+				sealed, keys = append(sealed, e), append(keys, e.Ref())
 			}
 		}
 		stored, err := s.cfg.DB.StoredOf(ctx, t.Topic.Name, keys)

@@ -43,7 +43,7 @@ func (s *Sinks) merge(ctx context.Context) {
 func (s *Sinks) mergeShard(ctx context.Context, ref schemas.ShardRef) error {
 	ctx, cancel := context.WithTimeout(ctx, mergeTimeout)
 	defer cancel()
-	return s.cfg.DB.Merge(ctx, ref.Topic, tables.Partition{Month: ref.Month, Shard: ref.ID})
+	return s.cfg.DB.Merge(ctx, ref)
 }
 
 // toMerge remembers a closed shard, unless too many wait.

@@ -12,14 +12,6 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// Partition is where a shard's rows are.
-type Partition struct {
-	Month schemas.Month
-	Shard schemas.Shard
-}
-
-func (p Partition) id() string { return schemas.PartitionID(p.Month, p.Shard) }
-
 // PosRows is how many rows a position has, or of them so many, and the sum of their
 // ids (schemas.IDSumSQL).
 type PosRows struct{ Pos, Rows, IDs uint64 }
@@ -53,7 +45,7 @@ func settings(more ...map[string]string) map[string]string {
 // Matching counts the rows of some partitions that fulfil a condition, by
 // position, the lowest first. Partitions without any are not in the answer.
 // physical counts those too that a delete hid and no merge removed yet.
-func (db *DB) Matching(ctx context.Context, topic string, in []Partition, c Condition, physical bool) (map[schemas.Shard][]PosRows, error) {
+func (db *DB) Matching(ctx context.Context, topic string, in []schemas.ShardRef, c Condition, physical bool) (map[schemas.Shard][]PosRows, error) {
 	out := map[schemas.Shard][]PosRows{}
 	s := settings()
 	if physical {
@@ -63,7 +55,7 @@ func (db *DB) Matching(ctx context.Context, topic string, in []Partition, c Cond
 		n := min(len(in), maxPartitions)
 		keys := make([]string, n)
 		for i, p := range in[:n] {
-			keys[i] = fmt.Sprintf("(%d,%d)", uint32(p.Month), uint64(p.Shard))
+			keys[i] = fmt.Sprintf("(%d,%d)", uint32(p.Month), uint64(p.ID))
 		}
 		in = in[n:]
 		q := fmt.Sprintf("SELECT shard, pos, count(), %s FROM %s WHERE (month, shard) IN (%s) AND (%s) GROUP BY shard, pos ORDER BY shard, pos FORMAT TSV",
@@ -87,22 +79,22 @@ func (db *DB) Matching(ctx context.Context, topic string, in []Partition, c Cond
 const maxPartitions = 1000
 
 // RowsAt counts the rows at one position of a shard.
-func (db *DB) RowsAt(ctx context.Context, topic string, p Partition, pos uint64) (uint64, error) {
+func (db *DB) RowsAt(ctx context.Context, ref schemas.ShardRef, pos uint64) (uint64, error) {
 	var n uint64
-	q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos = %d", schemas.QuotedTable(db.Database, topic), uint32(p.Month), uint64(p.Shard), pos)
+	q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos = %d", schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), pos)
 	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
-		return 0, fmt.Errorf("rows of %s: %w", schemas.PublicShardName(topic, p.Month, p.Shard), refusal(err))
+		return 0, fmt.Errorf("rows of %s: %w", ref, refusal(err))
 	}
 	return n, nil
 }
 
 // Around finds the stored positions on both sides of pos: the highest at or below
 // it and the lowest above; 0 where there is none.
-func (db *DB) Around(ctx context.Context, topic string, p Partition, pos uint64) (below, above uint64, err error) {
+func (db *DB) Around(ctx context.Context, ref schemas.ShardRef, pos uint64) (below, above uint64, err error) {
 	q := fmt.Sprintf("SELECT maxIf(pos, pos <= %d), minIf(pos, pos > %d) FROM %s WHERE month = %d AND shard = %d",
-		pos, pos, schemas.QuotedTable(db.Database, topic), uint32(p.Month), uint64(p.Shard))
+		pos, pos, schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
 	if err := db.conn.QueryRow(ctx, q).Scan(&below, &above); err != nil {
-		return 0, 0, fmt.Errorf("positions of %s: %w", schemas.PublicShardName(topic, p.Month, p.Shard), refusal(err))
+		return 0, 0, fmt.Errorf("positions of %s: %w", ref, refusal(err))
 	}
 	return below, above, nil
 }
@@ -110,41 +102,41 @@ func (db *DB) Around(ctx context.Context, topic string, p Partition, pos uint64)
 // Hide deletes the rows of one partition that fulfil the condition, as a patch
 // part: from its answer on no read sees them. A mutation would clone every part of
 // the table instead.
-func (db *DB) Hide(ctx context.Context, topic string, p Partition, c Condition) error {
-	q := fmt.Sprintf("DELETE FROM %s IN PARTITION ID '%s' WHERE %s", schemas.QuotedTable(db.Database, topic), p.id(), c.SQL)
-	return db.exec(ctx, topic, p, &Select{SQL: q, Params: c.Params, Settings: settings(map[string]string{"lightweight_delete_mode": "lightweight_update_force"})})
+func (db *DB) Hide(ctx context.Context, ref schemas.ShardRef, c Condition) error {
+	q := fmt.Sprintf("DELETE FROM %s IN PARTITION ID '%s' WHERE %s", schemas.QuotedTable(db.Database, ref.Topic), ref.PartitionID(), c.SQL)
+	return db.exec(ctx, ref, &Select{SQL: q, Params: c.Params, Settings: settings(map[string]string{"lightweight_delete_mode": "lightweight_update_force"})})
 }
 
 // Rewrite merges the parts of one partition into one without the rows that were
 // hidden. The old parts are read no more; they stay on disk for the table's
 // old_parts_lifetime.
-func (db *DB) Rewrite(ctx context.Context, topic string, p Partition) error {
-	q := fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", schemas.QuotedTable(db.Database, topic), p.id())
-	return db.exec(ctx, topic, p, &Select{SQL: q, Settings: settings(map[string]string{"optimize_throw_if_noop": "1", "optimize_skip_merged_partitions": "0"})})
+func (db *DB) Rewrite(ctx context.Context, ref schemas.ShardRef) error {
+	q := fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", schemas.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
+	return db.exec(ctx, ref, &Select{SQL: q, Settings: settings(map[string]string{"optimize_throw_if_noop": "1", "optimize_skip_merged_partitions": "0"})})
 }
 
 // Merge makes one part of all that a shard has, which is closed. ErrBusy: a merge of
 // ClickHouse's own is at work there.
-func (db *DB) Merge(ctx context.Context, topic string, p Partition) error {
+func (db *DB) Merge(ctx context.Context, ref schemas.ShardRef) error {
 	var parts uint64
-	q := fmt.Sprintf("SELECT count() FROM system.parts WHERE database = '%s' AND table = '%s' AND partition_id = '%s' AND active", quoted(db.Database), quoted(topic), p.id())
+	q := fmt.Sprintf("SELECT count() FROM system.parts WHERE database = '%s' AND table = '%s' AND partition_id = '%s' AND active", quoted(db.Database), quoted(ref.Topic), ref.PartitionID())
 	if err := db.conn.QueryRow(ctx, q).Scan(&parts); err != nil {
-		return fmt.Errorf("parts of %s: %w", schemas.PublicShardName(topic, p.Month, p.Shard), refusal(err))
+		return fmt.Errorf("parts of %s: %w", ref, refusal(err))
 	}
 	if parts < 2 {
 		return nil
 	}
-	q = fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", schemas.QuotedTable(db.Database, topic), p.id())
+	q = fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", schemas.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
 	if err := db.lines(ctx, &Select{SQL: q, Settings: settings(map[string]string{"optimize_throw_if_noop": "1"})}, func(string) error { return nil }); err != nil {
-		return fmt.Errorf("merging %s: %w", schemas.PublicShardName(topic, p.Month, p.Shard), err)
+		return fmt.Errorf("merging %s: %w", ref, err)
 	}
 	return nil
 }
 
-func (db *DB) exec(ctx context.Context, topic string, p Partition, s *Select) error {
+func (db *DB) exec(ctx context.Context, ref schemas.ShardRef, s *Select) error {
 	err := db.lines(ctx, s, func(string) error { return nil })
 	if err != nil {
-		return fmt.Errorf("erasing in %s: %w", schemas.PublicShardName(topic, p.Month, p.Shard), err)
+		return fmt.Errorf("erasing in %s: %w", ref, err)
 	}
 	return nil
 }
@@ -160,15 +152,15 @@ type Leftover struct {
 
 // Leftovers are the inactive parts of one partition that were written up to a
 // time, to the second, as ClickHouse keeps it.
-func (db *DB) Leftovers(ctx context.Context, topic string, p Partition, upTo time.Time) (Leftover, error) {
+func (db *DB) Leftovers(ctx context.Context, ref schemas.ShardRef, upTo time.Time) (Leftover, error) {
 	var out Leftover
 	var parts, last, lifetime uint64
 	q := fmt.Sprintf(`SELECT count(), sum(bytes_on_disk), toUInt64(max(toUnixTimestamp(remove_time))),
 		(SELECT toUInt64OrZero(extract(create_table_query, 'old_parts_lifetime = (\\d+)')) FROM system.tables WHERE database = '%[1]s' AND name = '%[2]s')
 		FROM system.parts WHERE database = '%[1]s' AND table = '%[2]s' AND NOT active AND partition_id = '%[3]s' AND modification_time <= fromUnixTimestamp(%[4]d)`,
-		quoted(db.Database), quoted(topic), p.id(), upTo.Unix()+1)
+		quoted(db.Database), quoted(ref.Topic), ref.PartitionID(), upTo.Unix()+1)
 	if err := db.conn.QueryRow(ctx, q).Scan(&parts, &out.Bytes, &last, &lifetime); err != nil {
-		return out, fmt.Errorf("old parts of %s: %w", schemas.PublicShardName(topic, p.Month, p.Shard), refusal(err))
+		return out, fmt.Errorf("old parts of %s: %w", ref, refusal(err))
 	}
 	if out.Parts = int(parts); parts > 0 {
 		out.GoneBy = time.Unix(int64(last+lifetime), 0).UTC()

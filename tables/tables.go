@@ -265,22 +265,16 @@ type Stored struct {
 	Head uint64
 }
 
-// ShardKey names a shard's partition.
-type ShardKey struct {
-	Month schemas.Month
-	Shard schemas.Shard
-}
-
 // InShards is a condition that selects the partitions, of which there is at
 // least one.
-func InShards(keys []ShardKey) string {
+func InShards(keys []schemas.ShardRef) string {
 	var b strings.Builder
 	b.WriteString("(month, shard) IN (")
 	for i, k := range keys {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, "(%d,%d)", uint32(k.Month), uint64(k.Shard))
+		fmt.Fprintf(&b, "(%d,%d)", uint32(k.Month), uint64(k.ID))
 	}
 	return b.String() + ")"
 }
@@ -291,7 +285,7 @@ const storedChunk = 2000
 
 // StoredOf is what the given partitions hold, from metadata; those without rows
 // are missing, as all are when the table was not made yet.
-func (db *DB) StoredOf(ctx context.Context, topic string, keys []ShardKey) (map[schemas.Shard]Stored, error) {
+func (db *DB) StoredOf(ctx context.Context, topic string, keys []schemas.ShardRef) (map[schemas.Shard]Stored, error) {
 	out := make(map[schemas.Shard]Stored, len(keys))
 	for some := range slices.Chunk(keys, storedChunk) {
 		rows, err := db.conn.Query(ctx, "SELECT shard, count(), max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+

@@ -55,21 +55,21 @@ func (x *Eraser) finish(ctx context.Context, t *registry.Tally) error {
 
 // floor makes the head safe when the rows that carry it are all to go.
 func (x *Eraser) floor(ctx context.Context, e *registry.Erasure, s *scope) error {
-	head, err := x.cfg.DB.Head(ctx, e.Topic, s.part.Month, s.part.Shard)
+	head, err := x.cfg.DB.Head(ctx, e.Topic, s.part.Month, s.part.ID)
 	if err != nil || head == 0 {
 		return err
 	}
 	c := covered(e, s, "e")
 	c.SQL += fmt.Sprintf(" AND pos = %d", head)
-	found, err := x.cfg.DB.Matching(ctx, e.Topic, []tables.Partition{s.part}, c, false)
+	found, err := x.cfg.DB.Matching(ctx, e.Topic, []schemas.ShardRef{s.part}, c, false)
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	rows, err := x.cfg.DB.RowsAt(ctx, e.Topic, s.part, head)
-	if err != nil || found[s.part.Shard][0].Rows < rows {
+	rows, err := x.cfg.DB.RowsAt(ctx, s.part, head)
+	if err != nil || found[s.part.ID][0].Rows < rows {
 		return err
 	}
-	_, err = x.cfg.Registry.RaiseFloor(ctx, e.Topic, s.part.Month, s.part.Shard, head)
+	_, err = x.cfg.Registry.RaiseFloor(ctx, e.Topic, s.part.Month, s.part.ID, head)
 	return err
 }
 
@@ -80,7 +80,7 @@ const maxRewrites = 5
 // remove takes the rows out of every part that is read, and proves it.
 func (x *Eraser) remove(ctx context.Context, e *registry.Erasure, s *scope, drop bool) error {
 	c := covered(e, s, "e")
-	parts := []tables.Partition{s.part}
+	parts := []schemas.ShardRef{s.part}
 	if drop {
 		// What was to be dropped may have got other rows since, from a repair.
 		var err error
@@ -89,7 +89,7 @@ func (x *Eraser) remove(ctx context.Context, e *registry.Erasure, s *scope, drop
 		}
 	}
 	if drop {
-		if err := x.cfg.DB.DropShard(ctx, e.Topic, s.part.Month, s.part.Shard); err != nil {
+		if err := x.cfg.DB.DropShard(ctx, e.Topic, s.part.Month, s.part.ID); err != nil {
 			return err
 		}
 		x.crash("erase.after-delete")
@@ -101,7 +101,7 @@ func (x *Eraser) remove(ctx context.Context, e *registry.Erasure, s *scope, drop
 			return err
 		}
 		if len(seen) > 0 {
-			if err := x.cfg.DB.Hide(ctx, e.Topic, s.part, c); err != nil {
+			if err := x.cfg.DB.Hide(ctx, s.part, c); err != nil {
 				return err
 			}
 		}
@@ -110,7 +110,7 @@ func (x *Eraser) remove(ctx context.Context, e *registry.Erasure, s *scope, drop
 		if err != nil || len(left) == 0 {
 			return err
 		}
-		if err := x.rewrite(ctx, e.Topic, s.part); err != nil {
+		if err := x.rewrite(ctx, s.part); err != nil {
 			return err
 		}
 		x.crash("erase.after-rewrite")
@@ -118,26 +118,26 @@ func (x *Eraser) remove(ctx context.Context, e *registry.Erasure, s *scope, drop
 			return err
 		}
 	}
-	return fmt.Errorf("%w: %s, after %d merges", ErrNotGone, schemas.PublicShardName(e.Topic, s.part.Month, s.part.Shard), maxRewrites)
+	return fmt.Errorf("%w: %s, after %d merges", ErrNotGone, s.part, maxRewrites)
 }
 
 // nothingElse says that a shard has only rows that fulfil the condition.
 func (x *Eraser) nothingElse(ctx context.Context, e *registry.Erasure, s *scope, c tables.Condition) (bool, error) {
-	found, err := x.cfg.DB.Matching(ctx, e.Topic, []tables.Partition{s.part}, c, false)
+	found, err := x.cfg.DB.Matching(ctx, e.Topic, []schemas.ShardRef{s.part}, c, false)
 	if err != nil {
 		return false, err
 	}
-	_, rows, err := x.cfg.DB.HeadRows(ctx, e.Topic, s.part.Month, s.part.Shard)
-	for _, n := range found[s.part.Shard] {
+	_, rows, err := x.cfg.DB.HeadRows(ctx, e.Topic, s.part.Month, s.part.ID)
+	for _, n := range found[s.part.ID] {
 		rows -= min(rows, n.Rows)
 	}
 	return rows == 0, err
 }
 
 // rewrite merges a partition, once no other merge or delete is under way in it.
-func (x *Eraser) rewrite(ctx context.Context, topic string, p tables.Partition) error {
+func (x *Eraser) rewrite(ctx context.Context, ref schemas.ShardRef) error {
 	for deadline := time.Now().Add(busyWithin); ; {
-		err := x.cfg.DB.Rewrite(ctx, topic, p)
+		err := x.cfg.DB.Rewrite(ctx, ref)
 		if !errors.Is(err, tables.ErrBusy) || time.Now().After(deadline) {
 			return err
 		}

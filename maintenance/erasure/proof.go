@@ -86,7 +86,7 @@ func (x *Eraser) Show(ctx context.Context, topic, id string) (*Proof, error) {
 			continue
 		}
 		s := ShardProof{Name: schemas.PublicShardName(topic, t.Month, t.Shard), Receipt: r}
-		left, err := x.cfg.DB.Leftovers(ctx, topic, tables.Partition{Month: t.Month, Shard: t.Shard}, r.RewrittenAt)
+		left, err := x.cfg.DB.Leftovers(ctx, schemas.ShardRef{Topic: t.Topic, Month: t.Month, ID: t.Shard}, r.RewrittenAt)
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ import (
 
 // scope is which rows of a shard an erasure covers.
 type scope struct {
-	part tables.Partition
+	part schemas.ShardRef
 	// bound is the last position that is covered whole.
 	bound uint64
 	// mixed is the position above the bound whose insert took frames from both sides
@@ -189,7 +189,7 @@ func (x *Eraser) tail(ctx context.Context, s *registry.Shard) (t end, has bool, 
 
 // scope is the erasure's scope in one shard; nil when nothing of it is covered.
 func (x *Eraser) scope(ctx context.Context, e *registry.Erasure, s *registry.Shard, tail end, has bool) (*scope, error) {
-	sc := &scope{part: tables.Partition{Month: s.Month, Shard: s.ID}, bound: bound(e, s, tail, has)}
+	sc := &scope{part: s.Ref(), bound: bound(e, s, tail, has)}
 	if sc.bound == 0 {
 		return nil, nil
 	}
@@ -202,12 +202,12 @@ func (x *Eraser) scope(ctx context.Context, e *registry.Erasure, s *registry.Sha
 // mix finds the rows that are covered in the insert that spans the bound: by the
 // ids that match in its frames up to there.
 func (x *Eraser) mix(ctx context.Context, e *registry.Erasure, sc *scope, tail end) error {
-	below, above, err := x.cfg.DB.Around(ctx, e.Topic, sc.part, sc.bound)
+	below, above, err := x.cfg.DB.Around(ctx, sc.part, sc.bound)
 	if err != nil || above == 0 || below == sc.bound {
 		return err
 	}
 	// Where inserts ended whose rows are all gone, the tally knows alone.
-	t, err := x.cfg.Registry.Tally(ctx, e.Topic, sc.part.Month, sc.part.Shard)
+	t, err := x.cfg.Registry.Tally(ctx, e.Topic, sc.part.Month, sc.part.ID)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (x *Eraser) mix(ctx context.Context, e *registry.Erasure, sc *scope, tail e
 		return nil
 	}
 	cond, params := e.Match("e")
-	all, err := x.cfg.DB.Matching(ctx, e.Topic, []tables.Partition{sc.part}, tables.Condition{SQL: fmt.Sprintf("%s AND pos = %d", cond, above), Params: params}, true)
+	all, err := x.cfg.DB.Matching(ctx, e.Topic, []schemas.ShardRef{sc.part}, tables.Condition{SQL: fmt.Sprintf("%s AND pos = %d", cond, above), Params: params}, true)
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -228,7 +228,7 @@ func (x *Eraser) mix(ctx context.Context, e *registry.Erasure, sc *scope, tail e
 			return nil // it was done while they were there
 		}
 		return fmt.Errorf("%w: position %d of %s was stored with positions %d to %d in one insert, and %s no longer has all of these; a new erasure of the same events takes them all",
-			ErrLate, above, schemas.PublicShardName(e.Topic, sc.part.Month, sc.part.Shard), below+1, sc.bound, schemas.StreamShards)
+			ErrLate, above, sc.part, below+1, sc.bound, schemas.StreamShards)
 	}
 	sc.mixed, sc.ids = above, ids
 	return nil

@@ -60,7 +60,7 @@ func (x *Eraser) sweep(ctx context.Context, e *registry.Erasure) error {
 
 // matching counts what an erasure means in ClickHouse, by shard and position.
 func (x *Eraser) matching(ctx context.Context, e *registry.Erasure, scopes map[schemas.Shard]*scope, physical bool) (map[schemas.Shard][]tables.PosRows, error) {
-	var whole []tables.Partition
+	var whole []schemas.ShardRef
 	var bounded []*scope
 	for _, s := range scopes {
 		if s.whole() {
@@ -75,7 +75,7 @@ func (x *Eraser) matching(ctx context.Context, e *registry.Erasure, scopes map[s
 		return nil, err
 	}
 	for _, s := range bounded {
-		more, err := x.cfg.DB.Matching(ctx, e.Topic, []tables.Partition{s.part}, covered(e, s, "e"), physical)
+		more, err := x.cfg.DB.Matching(ctx, e.Topic, []schemas.ShardRef{s.part}, covered(e, s, "e"), physical)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +104,7 @@ func (x *Eraser) finishAll(ctx context.Context, topic string) error {
 // shard erases in one shard: counts, writes down what will go, and takes it.
 func (x *Eraser) shard(ctx context.Context, e *registry.Erasure, s *scope) error {
 	for {
-		t, err := x.cfg.Registry.Tally(ctx, e.Topic, s.part.Month, s.part.Shard)
+		t, err := x.cfg.Registry.Tally(ctx, e.Topic, s.part.Month, s.part.ID)
 		if err != nil {
 			return err
 		}
@@ -143,13 +143,13 @@ func (x *Eraser) shard(ctx context.Context, e *registry.Erasure, s *scope) error
 // nothing. Rows that an earlier erasure had counted, this one or another, are not
 // counted again: they came back with an older copy of ClickHouse.
 func (x *Eraser) intent(ctx context.Context, e *registry.Erasure, s *scope, t *registry.Tally) (*registry.Pending, error) {
-	parts := []tables.Partition{s.part}
+	parts := []schemas.ShardRef{s.part}
 	c := covered(e, s, "e")
 	there, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, true)
 	if err != nil || len(there) == 0 {
 		return nil, err
 	}
-	_, rows, err := x.cfg.DB.HeadRows(ctx, e.Topic, s.part.Month, s.part.Shard)
+	_, rows, err := x.cfg.DB.HeadRows(ctx, e.Topic, s.part.Month, s.part.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (x *Eraser) intent(ctx context.Context, e *registry.Erasure, s *scope, t *r
 		return nil, err
 	}
 	var matched uint64
-	for _, n := range all[s.part.Shard] {
+	for _, n := range all[s.part.ID] {
 		matched += n.Rows
 	}
 	if _, again := t.Receipts[e.ID]; !again {
@@ -175,13 +175,13 @@ func (x *Eraser) intent(ctx context.Context, e *registry.Erasure, s *scope, t *r
 				return nil, err
 			}
 		}
-		for _, n := range all[s.part.Shard] {
+		for _, n := range all[s.part.ID] {
 			p.Cuts = append(p.Cuts, registry.Cut{Pos: n.Pos, Rows: n.Rows, IDs: n.IDs, Summed: true})
 			p.Rows += n.Rows
 		}
 		p.Cuts = registry.AddCuts(p.Cuts, nil)
 	}
-	entry, err := x.cfg.Registry.Shard(ctx, e.Topic, s.part.Month, s.part.Shard)
+	entry, err := x.cfg.Registry.Shard(ctx, e.Topic, s.part.Month, s.part.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (x *Eraser) except(ctx context.Context, c *tables.Condition, topic, id stri
 	if err != nil {
 		return err
 	}
-	entry, err := x.cfg.Registry.Shard(ctx, topic, s.part.Month, s.part.Shard)
+	entry, err := x.cfg.Registry.Shard(ctx, topic, s.part.Month, s.part.ID)
 	if err != nil {
 		return err
 	}

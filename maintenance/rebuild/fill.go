@@ -28,12 +28,6 @@ const (
 	maxAttempts = 5
 )
 
-// part is a shard as the old table has it.
-type part struct {
-	month schemas.Month
-	shard schemas.Shard
-}
-
 // pass brings over what the old table has above the fresh heads, and says how many
 // rows those were.
 func (r *rebuild) pass(ctx context.Context) (moved uint64, err error) {
@@ -58,7 +52,7 @@ func (r *rebuild) pass(ctx context.Context) (moved uint64, err error) {
 		if heads[id] >= c.Head {
 			continue
 		}
-		if err := r.fill(ctx, part{c.Month, id}, heads[id]); err != nil {
+		if err := r.fill(ctx, schemas.ShardRef{Topic: r.topic.Name, Month: c.Month, ID: id}, heads[id]); err != nil {
 			return 0, err
 		}
 		if _, ok := r.copied[id]; !ok {
@@ -88,7 +82,7 @@ func (r *rebuild) anonymised(ctx context.Context) (map[schemas.Shard]registry.Sh
 
 // fill is the work on one shard: its fresh head, and where SHARDS goes on behind it.
 type fill struct {
-	part
+	ref  schemas.ShardRef
 	head uint64
 	// next is the sequence in SHARDS from which the first frame above the head can
 	// be read, 0 when it was not looked for yet; first is that frame's position, 0
@@ -101,10 +95,10 @@ const none = math.MaxUint64
 
 // fill brings a shard's rows over, batch by batch, each ending where an insert of
 // the old table ended.
-func (r *rebuild) fill(ctx context.Context, p part, head uint64) error {
-	f := &fill{part: p, head: head}
+func (r *rebuild) fill(ctx context.Context, ref schemas.ShardRef, head uint64) error {
+	f := &fill{ref: ref, head: head}
 	for {
-		ends, err := r.cfg.DB.InsertEnds(ctx, r.topic.Name, p.month, p.shard, f.head, maxEnds)
+		ends, err := r.cfg.DB.InsertEnds(ctx, r.topic.Name, ref.Month, ref.ID, f.head, maxEnds)
 		if err != nil || len(ends) == 0 {
 			return err
 		}
@@ -125,7 +119,7 @@ func (r *rebuild) fill(ctx context.Context, p part, head uint64) error {
 // batch stores rows of the first inserts of ends behind the fresh head, and moves
 // it: from frames if SHARDS has all of them and nothing was erased, else copied.
 func (r *rebuild) batch(ctx context.Context, f *fill, ends []tables.InsertEnd) error {
-	if r.mayInsert(f.shard) {
+	if r.mayInsert(f.ref.ID) {
 		in, rows, err := r.frames(ctx, f, ends)
 		if err != nil {
 			return err
@@ -147,7 +141,7 @@ func (r *rebuild) batch(ctx context.Context, f *fill, ends []tables.InsertEnd) e
 		upTo, rows = e.Pos, rows+e.Rows
 	}
 	err := r.store(ctx, f, upTo, func(attempt int) error {
-		return r.cfg.DB.CopyRows(ctx, &tables.Copy{Topic: &r.topic, From: r.topic.Name, To: r.fresh, Month: f.month, Shard: f.shard, After: f.head, UpTo: upTo, Attempt: attempt})
+		return r.cfg.DB.CopyRows(ctx, &tables.Copy{Topic: &r.topic, From: r.topic.Name, To: r.fresh, Month: f.ref.Month, Shard: f.ref.ID, After: f.head, UpTo: upTo, Attempt: attempt})
 	})
 	r.moved(&r.res.Copied, rows, err)
 	return err
@@ -167,7 +161,7 @@ func (r *rebuild) moved(to *uint64, rows uint64, err error) {
 func (r *rebuild) store(ctx context.Context, f *fill, upTo uint64, insert func(attempt int) error) error {
 	for attempt := range maxAttempts {
 		insertErr := insert(attempt)
-		now, err := r.cfg.DB.Head(ctx, r.fresh, f.month, f.shard)
+		now, err := r.cfg.DB.Head(ctx, r.fresh, f.ref.Month, f.ref.ID)
 		if err != nil {
 			return errors.Join(insertErr, err)
 		}
@@ -176,13 +170,13 @@ func (r *rebuild) store(ctx context.Context, f *fill, upTo uint64, insert func(a
 			return nil
 		}
 		if now != f.head {
-			return fmt.Errorf("rebuild: %w: %s is at position %d, neither %d nor %d; does another rebuild run?", ErrDiffers, schemas.PublicShardName(r.fresh, f.month, f.shard), now, f.head, upTo)
+			return fmt.Errorf("rebuild: %w: %s is at position %d, neither %d nor %d; does another rebuild run?", ErrDiffers, schemas.PublicShardName(r.fresh, f.ref.Month, f.ref.ID), now, f.head, upTo)
 		}
 		if insertErr != nil {
 			return insertErr
 		}
 	}
-	return fmt.Errorf("rebuild: %w: %s behind position %d", ErrBurnt, schemas.PublicShardName(r.fresh, f.month, f.shard), f.head)
+	return fmt.Errorf("rebuild: %w: %s behind position %d", ErrBurnt, schemas.PublicShardName(r.fresh, f.ref.Month, f.ref.ID), f.head)
 }
 
 // frames gathers the frames of as many inserts of ends as fit one batch. nil: SHARDS
@@ -196,11 +190,11 @@ func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.InsertEnd) 
 	if f.next == none || f.first > f.head+1 {
 		return nil, 0, nil
 	}
-	in := &tables.Insert{Topic: &r.target, Month: f.month, Shard: f.shard, Head: f.head}
+	in := &tables.Insert{Topic: &r.target, Month: f.ref.Month, Shard: f.ref.ID, Head: f.head}
 	var rows, kept uint64 // of all frames so far, and of those up to in.Last
 	size, raw, frames := 0, 0, 0
 	behind := f.next // the sequence behind the frame of in.Last
-	err := streams.Gather(ctx, r.js, schemas.StreamShards, schemas.ShardSubject(r.topic.Name, f.month, f.shard), f.next, nil, func(msg *streams.Message) (bool, error) {
+	err := streams.Gather(ctx, r.js, schemas.StreamShards, f.ref.Subject(), f.next, nil, func(msg *streams.Message) (bool, error) {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Pos <= f.head {
 			return true, nil // no frame, or copied
@@ -218,7 +212,7 @@ func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.InsertEnd) 
 			in.Schema = p.Schema
 		}
 		if p.Schema > r.topic.Version {
-			return false, fmt.Errorf("rebuild: %w: %s has a frame of schema version %d, the topic had %d when this began; run it again", ErrChanged, schemas.PublicShardName(r.topic.Name, f.month, f.shard), p.Schema, r.topic.Version)
+			return false, fmt.Errorf("rebuild: %w: %s has a frame of schema version %d, the topic had %d when this began; run it again", ErrChanged, f.ref, p.Schema, r.topic.Version)
 		}
 		rows, size, raw = rows+uint64(p.Rows), size+len(msg.Data), raw+p.RawBytes
 		if p.Schema != in.Schema || rows > batchRows && in.Last > 0 || size > batchBytes || raw > batchRawBytes {
@@ -243,7 +237,7 @@ func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.InsertEnd) 
 
 // locate finds where SHARDS goes on behind the fresh head.
 func (r *rebuild) locate(ctx context.Context, f *fill) error {
-	subject := schemas.ShardSubject(r.topic.Name, f.month, f.shard)
+	subject := f.ref.Subject()
 	last, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		f.next = none

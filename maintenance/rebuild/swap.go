@@ -136,7 +136,7 @@ func (r *rebuild) complete(ctx context.Context) error {
 		if same, err := r.same(ctx, id, c, fresh[id]); err != nil {
 			return err
 		} else if !same || stale {
-			if fresh[id], err = r.again(ctx, part{c.Month, id}); err != nil {
+			if fresh[id], err = r.again(ctx, schemas.ShardRef{Topic: r.topic.Name, Month: c.Month, ID: id}); err != nil {
 				return err
 			}
 			if fresh[id] != c {
@@ -182,14 +182,14 @@ func (r *rebuild) same(ctx context.Context, id schemas.Shard, old, fresh tables.
 }
 
 // again copies a whole shard of the frozen table.
-func (r *rebuild) again(ctx context.Context, p part) (tables.Count, error) {
-	if err := r.cfg.DB.DropShard(ctx, r.fresh, p.month, p.shard); err != nil {
+func (r *rebuild) again(ctx context.Context, ref schemas.ShardRef) (tables.Count, error) {
+	if err := r.cfg.DB.DropShard(ctx, r.fresh, ref.Month, ref.ID); err != nil {
 		return tables.Count{}, err
 	}
-	r.touched[p.shard] = true
-	if err := r.fill(ctx, p, 0); err != nil {
+	r.touched[ref.ID] = true
+	if err := r.fill(ctx, ref, 0); err != nil {
 		return tables.Count{}, err
 	}
 	counts, err := r.cfg.DB.Counts(ctx, r.fresh)
-	return counts[p.shard], err
+	return counts[ref.ID], err
 }
