@@ -114,7 +114,11 @@ func (r *renderer) row(u *unit, reader *schemas.FrameReader, i int, pos uint64) 
 		return
 	}
 	from := len(u.lines)
-	u.lines = r.writer.Append(u.lines, i, pos)
+	if r.j.raw {
+		u.lines = r.writer.AppendMessage(u.lines, i)
+	} else {
+		u.lines = r.writer.Append(u.lines, i, pos)
+	}
 	if r.single {
 		u.rows = append(u.rows, entry{reader.Ts(i), from, len(u.lines), 1})
 	}

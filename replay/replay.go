@@ -61,6 +61,7 @@ type Job struct {
 
 	buffers buffers
 	target  *target // nil unless the job is into a topic
+	raw     bool    // see PrintMessages
 	done    progress
 	begun   []*shard // by time: those with a mark
 	saved   time.Time

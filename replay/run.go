@@ -50,6 +50,10 @@ const cursorEvery = time.Second
 // endTime bounds the flush and the last cursor of a job that is told to end.
 const endTime = 5 * time.Second
 
+// PrintMessages makes a job that prints write each event's message alone, byte for
+// byte, and a line end. JSON has U+FFFD for bytes that are not UTF-8.
+func (j *Job) PrintMessages() { j.raw = true }
+
 // Run replays until all is done, ctx ends, or something fails. Whichever it is,
 // the cursor then says exactly what the sink has; the job can be taken up again.
 func (j *Job) Run(ctx context.Context, w io.Writer, pace Pace) (Result, error) {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // Issue 13, line 13: JSON arrays are input, and any JSON path fills a column: declared
@@ -55,5 +58,38 @@ func TestLine13PathsFillColumns(t *testing.T) {
 	r := b.run(array[:len(array)-10], "send", "trail", "--format", "json", "--ts-field", "eventTime")
 	if r.code == exitOK || !strings.Contains(r.err, "cut short") || !strings.Contains(r.err, "1 accepted") {
 		t.Errorf("an array that is cut short: exit %d: %s", r.code, r.err)
+	}
+}
+
+// The same: a replay prints JSON, which cannot have every byte and says so; -o raw has
+// every byte of the lines that were sent, stored or not.
+func TestLine13ReplayKeepsEveryByte(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up()
+	var lines []string
+	for i := range 300 {
+		lines = append(lines, fmt.Sprintf("%03d caf\xe9 \xff\xed\xb9\xa4 \u00e9 \"quoted\"\ttab %s", i, strings.Repeat("x", i)))
+	}
+	input := strings.Join(lines, "\n") + "\n"
+	b.ok(input, "send", "app")
+	sorted := func(text string) string {
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		slices.Sort(lines)
+		return strings.Join(lines, "\n") + "\n"
+	}
+	for _, stored := range []bool{false, true} {
+		if stored {
+			b.settled(300)
+		}
+		if got := sorted(b.ok("", "replay", "app", "-o", "raw")); got != input {
+			t.Errorf("stored: %t: %d bytes of %d came back as they were", stored, len(got), len(input))
+		}
+	}
+	if got := b.ok("", "replay", "app"); strings.Count(got, `"almanac_invalid_utf8":"message"`) != 300 || !utf8.ValidString(got) {
+		t.Error("JSON is printed without saying that bytes were replaced")
+	}
+	if r := b.run("", "replay", "app", "-o", "raw", "--into", "copy"); r.code != exitUsage {
+		t.Errorf("-o raw into a topic: exit %d", r.code)
 	}
 }

@@ -18,6 +18,7 @@ const (
 	asTable  = "table"
 	asJSON   = "json"
 	asNDJSON = "ndjson"
+	asRaw    = "raw"
 	asCSV    = "csv"
 
 	asParquet = "parquet"

@@ -32,6 +32,10 @@ however often the job is taken up again or the same replay is run again (--again
 adds them once more); a name with a dot is a NATS subject, which
 gets each event as a JSON message. Replaying a topic into itself adds nothing.
 
+Printed JSON has U+FFFD for bytes that are not UTF-8, and says so in the attribute
+almanac_invalid_utf8. -o raw prints each event's message alone, byte for byte. A
+topic gets every byte, a subject JSON.
+
 The job's id is printed first: --resume goes on after an interruption or a crash.
 Nothing is ever left out; after a kill up to a second of a printed replay may come
 again. Exit codes: 0 done, 130 interrupted, 1 failed.`,
@@ -39,6 +43,7 @@ again. Exit codes: 0 done, 130 interrupted, 1 failed.`,
   almanac replay auth --from 2026-11-20 --to 2026-11-21 --speed 10x
   almanac replay auth --where "level = 'error'" --into errors.replayed --rate 500
   almanac replay app --into copy
+  almanac replay app -o raw > lines.txt
   almanac replay --resume 5f0c6f1d2b3a4958`,
 		Args: arguments(0, 1),
 		RunE: a.does(a.replay),
@@ -57,7 +62,7 @@ again. Exit codes: 0 done, 130 interrupted, 1 failed.`,
 	f.String("resume", "", "go on with `JOB`")
 	f.Bool("again", false, "into a topic: also what the same replay added before, which is then there twice")
 	f.BoolP("quiet", "q", false, "no progress, no job id and no summary")
-	outputFlag(cmd, asTable, asJSON, asNDJSON)
+	outputFlag(cmd, asTable, asJSON, asNDJSON, asRaw)
 	_ = cmd.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{string(replay.ByPosition), string(replay.ByTime)}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -73,7 +78,7 @@ func (a *app) replay(ctx context.Context, cmd *cobra.Command, args []string) err
 	if err != nil {
 		return err
 	}
-	o, err := format(cmd, "", asTable, asJSON, asNDJSON)
+	o, err := format(cmd, "", asTable, asJSON, asNDJSON, asRaw)
 	if err != nil {
 		return err
 	}
@@ -119,6 +124,12 @@ func (a *app) replayJob(ctx context.Context, c *session, job *replay.Job, pace r
 	printed := job.Spec().Kind == replay.IntoWriter
 	if printed && o == asJSON {
 		return usageError{errors.New("-o json: events are printed as ndjson or table; json is the summary of a replay into a topic or a subject")}
+	}
+	switch {
+	case o == asRaw && !printed:
+		return usageError{errors.New("-o raw prints messages: leave --into out")}
+	case o == asRaw:
+		job.PrintMessages()
 	}
 	if printed && o == asTable {
 		out = &eventLines{w: bufio.NewWriter(a.stdout)}
