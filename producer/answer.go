@@ -47,7 +47,7 @@ const codeTooManyRequests jetstream.ErrorCode = 10167
 func judge(m *nats.Msg) (v verdict, had bool, err error) {
 	// An answer without a body and with this status: no stream took the message.
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
-		return again, false, fmt.Errorf("%w: no stream takes %s", ErrNotStored, schemas.SubjectsEvents)
+		return again, false, fmt.Errorf("%w: no stream takes %s", ErrNotStored, schemas.SubjectsLanes)
 	}
 	var a struct {
 		Stream string              `json:"stream"`

@@ -65,7 +65,10 @@ func (j *judge) message(m *message, ws schemas.Windows) judged {
 		return out
 	}
 	if j.topic == nil {
-		name, _, _, _ := schemas.EventsTokens(m.subject)
+		name, _, _, err := schemas.EventsTokens(m.subject)
+		if err != nil {
+			return refuse(err)
+		}
 		if err := schemas.ValidateTopicName(name); err != nil {
 			return refuse(err)
 		}

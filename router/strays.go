@@ -55,7 +55,7 @@ type stray struct {
 func strayOf(subject string, topics map[string]*schemas.Topic) (stray, bool) {
 	name, _, token, err := schemas.EventsTokens(subject)
 	if err != nil {
-		return stray{}, false // not in the stream's subjects
+		name, token = "", "" // too short or too long: of no topic
 	}
 	lane, laneErr := schemas.ParseLane(token)
 	t := topics[name]

@@ -33,7 +33,11 @@ const (
 
 // Wildcards over the subjects of each stream.
 const (
-	SubjectsEvents = tokenEvents + ".*.*.*"
+	SubjectsEvents = tokenEvents + ".>"
+	SubjectsLanes  = tokenEvents + ".*.*.*"
+	// SubjectsNoLane are those without a lane. EVENTS takes them and they become dead
+	// letters: a client that publishes without asking for an answer would not hear that it does not.
+	SubjectsNoLane = tokenEvents + ".*.*"
 	SubjectsShards = tokenShards + ".*.*.*"
 	SubjectsRouted = tokenRouted + ".*.*"
 	SubjectsDead   = tokenDead + ".*"

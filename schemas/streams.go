@@ -50,7 +50,7 @@ func EventsStream(l StreamLimits) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        StreamEvents,
 		Description: "Almanac: events as published, cut by topic, month and lane",
-		Subjects:    []string{SubjectsEvents},
+		Subjects:    []string{SubjectsLanes, SubjectsNoLane},
 		Storage:     jetstream.FileStorage,
 		Discard:     jetstream.DiscardNew,
 		MaxBytes:    l.EventsBytes,

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Codes of the server's errors.json: what the server, or the account, may store is less
@@ -30,7 +33,14 @@ func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamCon
 	if err != nil {
 		return TooSmall("stream "+cfg.Name, cfg.MaxBytes, fmt.Errorf("streams: %s: %w", cfg.Name, err))
 	}
-	return checkStream(s.CachedInfo().Config, cfg)
+	got := s.CachedInfo().Config
+	if slices.Equal(got.Subjects, []string{schemas.SubjectsLanes}) && !slices.Equal(cfg.Subjects, got.Subjects) {
+		got.Subjects = cfg.Subjects
+		if _, err := js.UpdateStream(ctx, got); err != nil {
+			return fmt.Errorf("streams: %s takes %s and is to take %s: %w", cfg.Name, schemas.SubjectsLanes, strings.Join(cfg.Subjects, ", "), err)
+		}
+	}
+	return checkStream(got, cfg)
 }
 
 // TooSmall returns ErrStoreTooSmall with the options that help, where a server refused

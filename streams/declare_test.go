@@ -40,8 +40,17 @@ func TestLine12StoreTooSmall(t *testing.T) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
 	}
+	// A stream that is there gets the subjects that came since.
+	old := schemas.EventsStream(schemas.StreamLimitsFor(64 << 20))
+	old.Subjects = []string{schemas.SubjectsLanes}
+	if _, err := js.CreateStream(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
 	fits := schemas.EventsStream(schemas.StreamLimitsFor(64 << 20))
 	if err := streams.Ensure(t.Context(), js, fits); err != nil {
 		t.Error(err)
+	}
+	if _, err := js.Publish(t.Context(), "events.app.2026-11", []byte("{}")); err != nil {
+		t.Errorf("without a lane: %v", err)
 	}
 }

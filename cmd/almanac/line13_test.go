@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
 // Issue 13, line 13: JSON arrays are input, and any JSON path fills a column: declared
@@ -58,6 +61,26 @@ func TestLine13PathsFillColumns(t *testing.T) {
 	r := b.run(array[:len(array)-10], "send", "trail", "--format", "json", "--ts-field", "eventTime")
 	if r.code == exitOK || !strings.Contains(r.err, "cut short") || !strings.Contains(r.err, "1 accepted") {
 		t.Errorf("an array that is cut short: exit %d: %s", r.code, r.err)
+	}
+}
+
+// The same: what is published without a lane, as is easily forgotten, is kept as a dead
+// letter that says so, and not lost without a word; verify accounts for it.
+func TestLine13PublishWithoutALane(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up()
+	b.publish("events.app.2026-11", `{"message":"no lane"}`)
+	b.publish("events.app.2026-11.0", `{"message":"a lane"}`)
+	embeddedtest.Eventually(t, patience, func() error {
+		if out := b.ok("", "dead", "ls", "-o", "ndjson"); !strings.Contains(out, `"events.app.2026-11"`) || !strings.Contains(out, "<lane>") {
+			return errors.New("dead letters: " + out)
+		}
+		return nil
+	})
+	rep := b.settled(2)
+	if rep.Accepted != 2 || rep.Stored != 1 || rep.Dead != 1 || rep.Missing != 0 {
+		t.Errorf("%+v", rep)
 	}
 }
 

@@ -56,7 +56,10 @@ func (v *Verifier) strays(ctx context.Context, topics []schemas.Topic, rep *Repo
 	}
 	for subject, n := range subjects {
 		name, _, _, err := schemas.EventsTokens(subject)
-		if err == nil && of(name) != nil {
+		if err != nil {
+			name = schemas.NoTopic
+		}
+		if of(name) != nil {
 			of(name).add(Totals{Pending: n, Accepted: n})
 		}
 	}
