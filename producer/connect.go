@@ -15,6 +15,7 @@ import (
 )
 
 // Connect dials NATS and starts a producer that owns the connection. It fails
+// with ErrUnknownTopic when the topic is not declared, and
 // when no server answers, but for the policy Spool once its directory knows the
 // topic; from then on the connection comes back by itself, for
 // as long as it takes. ctx bounds connecting and reading the topic.

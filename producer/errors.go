@@ -10,6 +10,9 @@ import (
 // Why an event or a frame did not get through. Events that break a limit get
 // the errors of schemas instead.
 var (
+	// ErrUnknownTopic: Connect, New or Memory.Producer were given a topic that is not
+	// declared. Declare it with `almanac topics apply` or in the settings of a router, and try again.
+	ErrUnknownTopic = schemas.ErrUnknownTopic
 	// ErrConfig: a field of Config is out of its bounds.
 	ErrConfig = errors.New("bad producer config")
 	// ErrConnect: the first connection to NATS failed.
@@ -66,6 +69,9 @@ const (
 
 // errSentThenClosed is for frames that were sent and not answered at the end.
 var errSentThenClosed = fmt.Errorf("%w: %w", ErrClosed, ErrOutcomeUnknown)
+
+// errOnDisk ends the flush of Close where the disk has, or takes, what is left.
+var errOnDisk = errors.New("on disk")
 
 // errLost is for those who wait for a frame the spool lost.
 var errLost = fmt.Errorf("%w: its frame in the spool was damaged", ErrNotStored)

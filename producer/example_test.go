@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/producer/zerologger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -74,7 +75,7 @@ func ExampleProducer_SlogHandler() {
 	// warn u-7 "slow" request.method=GET request.took=1500000000
 }
 
-func ExampleProducer_Writer() {
+func Example_zerolog() {
 	natsURL, show := exampleServer("app")
 	ctx := context.Background()
 	p, err := producer.Connect(ctx, natsURL, producer.Config{Topic: "app"})
@@ -83,7 +84,7 @@ func ExampleProducer_Writer() {
 		return
 	}
 
-	log := zerolog.New(p.Writer()).With().Timestamp().Logger()
+	log := zerolog.New(zerologger.New(p)).With().Timestamp().Logger()
 	log.Error().Str("user_id", "u-7").Err(os.ErrPermission).Msg("upload failed")
 	p.Close(ctx)
 	show()

@@ -1,9 +1,56 @@
 package producer
 
 import (
+	"context"
 	"fmt"
 	"time"
 )
+
+// spoolCheck is how often Close looks whether it still waits for the stream.
+const spoolCheck = 20 * time.Millisecond
+
+// flushOrSpool is Flush for Close. Under the policy Spool it does not wait for what is
+// on disk, nor for a stream that is away: the rest goes to disk, too.
+func (p *Producer) flushOrSpool(ctx context.Context) error {
+	if p.spool == nil {
+		return p.Flush(ctx)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	flushed := make(chan error, 1)
+	go func() { flushed <- p.Flush(ctx) }()
+	tick := time.NewTicker(spoolCheck)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-flushed:
+			if context.Cause(ctx) == errOnDisk {
+				return nil
+			}
+			return err
+		case <-tick.C:
+			if p.sender.away.Load() || !p.inMemory() {
+				stop(errOnDisk)
+			}
+		}
+	}
+}
+
+// inMemory reports whether an event is in memory alone.
+func (p *Producer) inMemory() bool {
+	for _, l := range p.lanes {
+		l.mu.Lock()
+		alone := len(l.open) > 0 || len(l.queue) > 0
+		for f := range l.window.all {
+			alone = alone || !f.spooled
+		}
+		l.mu.Unlock()
+		if alone {
+			return true
+		}
+	}
+	return false
+}
 
 // leave puts everything on disk that was not stored, and gives up what does not
 // go there: Close's time is over. It returns the events that were given up.

@@ -46,7 +46,7 @@ type Producer struct {
 	closeErr error // set before closed is closed
 }
 
-// New starts a producer of cfg.Topic on nc, which stays the caller's: Close
+// New starts a producer of cfg.Topic, or returns ErrUnknownTopic, on nc, which stays the caller's: Close
 // does not close it. ctx bounds reading the topic's descriptor, no more.
 func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Producer, error) {
 	cfg, err := cfg.declared()
@@ -114,8 +114,9 @@ func (p *Producer) Flush(ctx context.Context) error {
 // that wraps ErrNotFlushed; those whose frame had been sent may be stored all
 // the same. Close may be called again: it returns what the first call did.
 // Give it a deadline, or it waits as long as the stream is away. Under the
-// policy Spool what is not stored by then goes to disk instead, and Close returns
-// an error that wraps ErrSpooled while anything waits there.
+// policy Spool what is not stored by then goes to disk instead. There it waits no longer than
+// the stream answers: once all that is not stored is on disk, or can go there because the stream
+// is away, it returns an error that wraps ErrSpooled.
 func (p *Producer) Close(ctx context.Context) error {
 	if !p.began.CompareAndSwap(false, true) {
 		select {
@@ -150,7 +151,7 @@ func (p *Producer) shutdown(ctx context.Context) error {
 	for _, l := range p.lanes {
 		l.shut()
 	}
-	err := p.Flush(ctx)
+	err := p.flushOrSpool(ctx)
 	close(p.sender.stop)
 	grace := closeGrace
 	if p.spool != nil {

@@ -210,6 +210,33 @@ func TestSpoolPublishAndCloseSayWhatIsTrue(t *testing.T) {
 	onceEach(t, e.events(&app), 201)
 }
 
+// Issue 13, line 16: Close returns as soon as all is on disk, long before its context
+// ends, and when the stream is back the next producer has it.
+func TestLine16CloseWaitsForTheDiskOnly(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, app)
+	dir := t.TempDir()
+	p := e.connect(spooling(dir))
+	e.must(p.Flush(e.ctx()))
+	e.stopServer()
+	for i := range 500 {
+		p.Log(Event{UserID: user(i), Message: fmt.Sprint(i)})
+	}
+	long, cancel := context.WithTimeout(e.ctx(), 30*time.Second)
+	defer cancel()
+	if err := p.Close(long); !errors.Is(err, ErrSpooled) || !strings.Contains(err.Error(), "500 events") {
+		t.Fatalf("Close: %v", err)
+	}
+	if long.Err() != nil {
+		t.Error("Close waited until its context ended, though all was on disk")
+	}
+	e.startServer()
+	q := e.connect(spooling(dir))
+	e.must(q.Flush(e.ctx()))
+	e.must(q.Close(e.ctx()))
+	onceEach(t, e.events(&app), 500)
+}
+
 // A spool that has reached its bound refuses new events, counted as such, and
 // what it took stays.
 func TestSpoolBound(t *testing.T) {

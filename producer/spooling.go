@@ -186,6 +186,7 @@ func (s *sender) judgeAway(now time.Time) {
 		}
 		l.mu.Unlock()
 	}
+	s.away.Store(s.spool.away)
 	if s.spool.pressed.Load() && !s.p.buffer.above(4) {
 		s.spool.pressed.Store(false)
 	}
