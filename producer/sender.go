@@ -30,7 +30,7 @@ type sender struct {
 	well atomic.Bool // the last frames went through at the first attempt
 
 	away  atomic.Bool // spool.away, for Close
-	spool *spooler // nil under every policy but Spool
+	spool *spooler    // nil under every policy but Spool
 
 	mu      sync.Mutex
 	answers []answer
