@@ -116,7 +116,7 @@ func (a *app) eraser(ctx context.Context, cmd *cobra.Command) (*session, *erasur
 
 // eraseProgress draws one line over and over.
 func (a *app) eraseProgress(p erasure.Progress) {
-	line := fmt.Sprintf("waiting until %d events are stored", p.Pending)
+	line := "waiting for the storing of " + counted(p.Pending, "event")
 	if p.State != registry.Settling {
 		line = bar(float64(p.Done)/float64(max(p.Shards, 1))) + fmt.Sprintf("  %d of %d shards", p.Done, p.Shards)
 	}
@@ -209,9 +209,9 @@ func (a *app) erasePlan(ctx context.Context, cmd *cobra.Command, x *erasure.Eras
 	if err := a.printTable(t); err != nil {
 		return err
 	}
-	a.note("%d events in %d shards would go; nothing was changed", p.Rows, len(p.Shards))
+	a.note("%s in %s would go; nothing was changed", counted(p.Rows, "event"), counted(len(p.Shards), "shard"))
 	if p.Waiting > 0 {
-		a.note("%d accepted events of all topics are not stored yet; an erasure waits for them", p.Waiting)
+		a.note("accepted and not stored yet, of all topics: %s; an erasure waits for them", counted(p.Waiting, "event"))
 	}
 	a.noteStreams(p.Streams)
 	return nil
@@ -293,7 +293,7 @@ func (a *app) eraseForget(ctx context.Context, cmd *cobra.Command, args []string
 	if err != nil {
 		return badErasure(err)
 	}
-	a.note("erasure %s of %s is forgotten; its %d events stay erased", e.ID, e.Topic, e.Rows)
+	a.note("erasure %s of %s is forgotten; its %s stay erased", e.ID, e.Topic, counted(e.Rows, "event"))
 	if held {
 		a.note("what the streams still held of it can be read from them again until they let go of it")
 	}

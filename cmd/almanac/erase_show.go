@@ -56,13 +56,13 @@ func (a *app) printProof(cmd *cobra.Command, p *erasure.Proof) error {
 	a.note("asked   %s%s", e.CreatedAt.Format(time.RFC3339), quoteReason(e.Reason))
 	a.note("what    %s", what(e))
 	a.note("fence   events accepted up to message %d", e.Fence)
-	a.note("erased  %d events in %d shards; ClickHouse has %d such rows now", e.Rows, e.Shards, p.Matching)
+	a.note("erased  %s in %s; ClickHouse has %s of them now", counted(e.Rows, "event"), counted(e.Shards, "shard"), counted(p.Matching, "row"))
 	if p.OldParts > 0 {
-		a.note("on disk %d old parts, unused; ClickHouse removes them by %s", p.OldParts, p.OldPartsGoneBy.Format(time.RFC3339))
+		a.note("on disk %s, unused; ClickHouse removes what is old by %s", counted(p.OldParts, "old part"), p.OldPartsGoneBy.Format(time.RFC3339))
 	}
 	if u := e.Purged; u != nil {
-		a.note("purged  %d frames, %d messages of EVENTS, %d dead letters, at %s: %d events of it, and %d of others, which ClickHouse alone has now",
-			u.Frames, u.Events, u.Dead, u.At.Format(time.RFC3339), u.Erased, u.Company)
+		a.note("purged  %s, %s of EVENTS, %s, at %s: %s of it, and %d of others, which ClickHouse alone has now",
+			counted(u.Frames, "frame"), counted(u.Events, "message"), counted(u.Dead, "dead letter"), u.At.Format(time.RFC3339), counted(u.Erased, "event"), u.Company)
 	}
 	a.noteStreams(p.Streams)
 	if !p.Certified {

@@ -52,7 +52,8 @@ func exitCode(err error, by os.Signal) int {
 		return exitInterrupted
 	case err == nil:
 		return exitOK
-	case by != nil && (errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled)):
+	case by != nil && (errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled) || errors.As(err, new(stopped))),
+		by == os.Interrupt && !errors.Is(err, errPartial): // whatever broke off, in whichever library's words
 		return exitInterrupted
 	case errors.Is(err, errPartial):
 		return exitPartial

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -250,5 +252,50 @@ func TestLine14BadValues(t *testing.T) {
 	}
 	if checked < 30 {
 		t.Errorf("only %d flags were checked", checked)
+	}
+}
+
+// The same: one thing is not many, and a dry run says what would be.
+func TestLine14OneThingAndDryRuns(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up()
+	b.ok(`{"user_id":"u-1","message":"x"}`+"\n", "send", "app", "--format", "ndjson")
+	b.settled(1)
+	for _, c := range []struct{ args, says string }{
+		{"replay app", "1 event replayed"},
+		{"erase app --user u-1 --dry-run", "1 event in 1 shard would go; nothing was changed"},
+		{"topics apply fresh --dry-run", "would be created"},
+		{"topics apply app --keep-days 9000 --dry-run", "would be changed"},
+		{"topics apply app --dry-run", "would stay unchanged"},
+		{"erase app --user u-1 --yes", "erased  1 event in 1 shard; ClickHouse has 0 rows of them now"},
+	} {
+		r := b.run("", strings.Fields(c.args)...)
+		if r.code != exitOK || !strings.Contains(r.out+r.err, c.says) {
+			t.Errorf("%s: exit %d, %q is not in:\n%s%s", c.args, r.code, c.says, r.out, r.err)
+		}
+	}
+	if out := b.ok("", "topics", "ls"); strings.Contains(out, "fresh") {
+		t.Error("a dry run declared a topic")
+	}
+}
+
+// The same: whatever a ctrl-C breaks off, in whichever library's words, the code is 130.
+func TestLine14InterruptedIs130(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{
+		nil, errInterrupted, context.Canceled, stopped{os.Interrupt},
+		fmt.Errorf("rebuild: looking at app: %w", errors.New("dial tcp 127.0.0.1:9000: operation was canceled")),
+		usageError{errors.New("waiting was broken off")},
+	} {
+		if code := exitCode(err, os.Interrupt); code != exitInterrupted {
+			t.Errorf("%v: exit %d", err, code)
+		}
+	}
+	if code := exitCode(errPartial, os.Interrupt); code != exitPartial {
+		t.Errorf("what was done in part: exit %d", code)
+	}
+	if code := exitCode(errors.New("x"), nil); code != exitFailed {
+		t.Errorf("without a signal: exit %d", code)
 	}
 }

@@ -140,7 +140,15 @@ func (a *app) note(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
 }
 
-// plural is a number of things.
+// counted returns a number of things.
+func counted[N int | int64 | uint64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// plural is counted with commas between thousands.
 func plural[N int | int64 | uint64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -170,13 +170,13 @@ func said(r replay.Result) string {
 	case r.Same:
 		return fmt.Sprintf("0 events added: %s is replayed into itself, and every event of it is there already", r.Topic)
 	case r.Into == "" || r.Into == "-":
-		return fmt.Sprintf("%d events replayed", r.Events)
+		return counted(r.Events, "event") + " replayed"
 	case r.Before != "":
-		return fmt.Sprintf("%d events replayed into %s; what job %s replayed there before is not among them (--again adds it once more)", r.Events, r.Into, r.Before)
+		return fmt.Sprintf("%s replayed into %s; what job %s replayed there before is not among them (--again adds it once more)", counted(r.Events, "event"), r.Into, r.Before)
 	case r.Repeated > 0:
-		return fmt.Sprintf("%d events replayed into %s, %d of them known there from a run before", r.Events, r.Into, r.Repeated)
+		return fmt.Sprintf("%s replayed into %s, %d of them known there from a run before", counted(r.Events, "event"), r.Into, r.Repeated)
 	}
-	return fmt.Sprintf("%d events replayed into %s", r.Events, r.Into)
+	return fmt.Sprintf("%s replayed into %s", counted(r.Events, "event"), r.Into)
 }
 
 // eventLines shows JSON lines to people.

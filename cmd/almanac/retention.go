@@ -15,7 +15,7 @@ import (
 func kept(t schemas.Topic) string {
 	text := "kept forever"
 	if t.KeepDays > 0 {
-		text = fmt.Sprintf("kept %d days", t.KeepDays)
+		text = "kept " + counted(t.KeepDays, "day")
 	}
 	if t.Anonymise.On() {
 		text += fmt.Sprintf(", without %s after %d", strings.Join(t.Anonymise.Fields, " "), t.Anonymise.AfterDays)
@@ -63,7 +63,7 @@ func plannedLine(p registry.Planned) string {
 	if p.Status == registry.Active {
 		about = ", later if it gets younger ones"
 	}
-	return fmt.Sprintf("%s %s: %s, %d events%s", word, p.At.UTC().Format(time.RFC3339), p.Shard, p.Rows, about)
+	return fmt.Sprintf("%s %s: %s, %s%s", word, p.At.UTC().Format(time.RFC3339), p.Shard, counted(p.Rows, "event"), about)
 }
 
 // maxPlannedLines bounds what is told of a change for each step.
@@ -107,8 +107,8 @@ func (a *app) tightened(ctx context.Context, c *session, want schemas.Topic, agr
 		}
 	}
 	if !agreed {
-		return nil, usageError{fmt.Errorf("topic %s: %d shards with %d events would be dropped and %d with %d anonymised, now or sooner than they are, and nothing brings that back; say --yes if it is meant, or --dry-run to look",
-			want.Name, told[registry.DropIt], events[registry.DropIt], told[registry.AnonymiseIt], events[registry.AnonymiseIt])}
+		return nil, usageError{fmt.Errorf("topic %s: %s with %s would be dropped and %s with %s anonymised, now or sooner than they are, and nothing brings that back; say --yes if it is meant, or --dry-run to look",
+			want.Name, counted(told[registry.DropIt], "shard"), counted(events[registry.DropIt], "event"), counted(told[registry.AnonymiseIt], "shard"), counted(events[registry.AnonymiseIt], "event"))}
 	}
 	return sooner, nil
 }

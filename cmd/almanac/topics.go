@@ -196,6 +196,9 @@ func (a *app) topicsApply(ctx context.Context, cmd *cobra.Command, args []string
 		if err != nil {
 			return err
 		}
+		if dryRun {
+			did = wouldBe[did]
+		}
 		done = append(done, applied{now.Name, did, now, sooner[now.Name]})
 		if !dryRun {
 			a.makeTable(ctx, c, &now)
@@ -211,6 +214,11 @@ func (a *app) topicsApply(ctx context.Context, cmd *cobra.Command, args []string
 		}
 		return t
 	})
+}
+
+// wouldBe is what a dry run says of a topic.
+var wouldBe = map[registry.Applied]registry.Applied{
+	registry.Created: "would be created", registry.Changed: "would be changed", registry.Unchanged: "would stay unchanged",
 }
 
 // makeTable makes the topic's table now, so that SQL finds it before the first

@@ -64,10 +64,10 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 		a.note("  %s", p)
 	}
 	if n := rep.ByCount(); n > 0 {
-		a.note("%d shards were compared by count alone, not by id: their frames are of an earlier version, or gone", n)
+		a.note("compared by count alone, not by id: %s, whose frames are of an earlier version, or gone", counted(n, "shard"))
 	}
 	if !rep.OK() {
-		a.note("not proven: %d missing, %d doubled, %d problems", rep.Missing, rep.Doubled, len(rep.Problems))
+		a.note("not proven: %d missing, %d doubled, %s", rep.Missing, rep.Doubled, counted(len(rep.Problems), "problem"))
 		return errSaid
 	}
 	rest := ""
