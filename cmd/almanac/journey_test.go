@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,10 +53,17 @@ func TestJourney(t *testing.T) {
 		t.Errorf("send: exit %d, stdout %q", r.code, r.out)
 	}
 	contains(t, r.err, "1000 read, 1000 accepted, 0 refused")
-	page := decoded[query.Page](b, "query", "app", "--limit", "10", "-o", "json") // at once, before the insert
-	if len(page.Events) != 10 || page.Cursor == "" || len(page.Shards) == 0 {
-		t.Errorf("a page of 10 has %d events, cursor %q, shards %v", len(page.Events), page.Cursor, page.Shards)
-	}
+	var page query.Page
+	embeddedtest.Eventually(t, patience, func() error { // shards come when the events are routed
+		page = decoded[query.Page](b, "query", "app", "--limit", "10", "-o", "json") // at once, before the insert
+		if len(page.Events) != 10 || page.Cursor == "" {
+			t.Errorf("a page of 10 has %d events, cursor %q", len(page.Events), page.Cursor)
+		}
+		if len(page.Shards) == 0 {
+			return errors.New("the page names no shard")
+		}
+		return nil
+	})
 	next := strings.Split(strings.TrimSpace(b.ok("", "query", "app", "--limit", "10", "--cursor", page.Cursor)), "\n")
 	if len(next) != 10 || next[0] == string(page.Events[9]) {
 		t.Errorf("the next page has %d lines, the first is %s", len(next), next[0])
