@@ -83,6 +83,7 @@ func Run(ctx context.Context, cfg Config) []Finding {
 		c.account(ctx)
 		c.lag(ctx)
 		c.rebuilds(ctx)
+		c.lost(ctx)
 		c.fields(ctx)
 	}
 	c.producers(stores)

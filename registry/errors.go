@@ -19,6 +19,8 @@ var (
 	ErrLost = errors.New("the registry is lost")
 	// ErrNotFound: no such entry.
 	ErrNotFound = errors.New("no such registry entry")
+	// ErrUnreadable: the entry's bytes are not what an entry of its key must be.
+	ErrUnreadable = errors.New("the registry entry is not readable")
 	// ErrLedgerFull: the ledger takes no more, or none so large.
 	ErrLedgerFull = errors.New("the ledger is full")
 )
@@ -44,6 +46,15 @@ func (e *UnknownTopicError) Error() string {
 
 // Unwrap returns schemas.ErrUnknownTopic.
 func (e *UnknownTopicError) Unwrap() error { return schemas.ErrUnknownTopic }
+
+// unreadable wraps what is wrong with an entry's bytes.
+func unreadable(key string, err error) error {
+	do := "run `almanac repair`, which restores entries of topics, months and shards"
+	if strings.HasPrefix(key, schemas.LedgerPrefix) {
+		do = "what was erased is known there alone, so `almanac repair` leaves the topic alone: bring the entry back from a copy of the registry, or delete it if no erasure concerned the topic"
+	}
+	return fmt.Errorf("%w: %s: %w; %s", ErrUnreadable, key, err, do)
+}
 
 // maxListedTopics is how many names one line of a message bears.
 const maxListedTopics = 20

@@ -64,7 +64,7 @@ func (r *Registry) Jobs(ctx context.Context, verb string) ([]Job, error) {
 	err := r.scan(ctx, schemas.JobKeys(verb), func(key string, rev uint64, value []byte) error {
 		j := Job{rev: rev}
 		if err := json.Unmarshal(value, &j); err != nil {
-			return fmt.Errorf("registry: entry %s is not readable: %w", key, err)
+			return unreadable(key, err)
 		}
 		jobs = append(jobs, j)
 		return nil

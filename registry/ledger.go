@@ -155,8 +155,8 @@ func (r *Registry) ledger(ctx context.Context, filter string) (*Ledger, error) {
 	l := &Ledger{}
 	err := r.scan(ctx, filter, func(key string, rev uint64, value []byte) error {
 		e := Erasure{rev: rev}
-		if err := json.Unmarshal(value, &e); err != nil {
-			return fmt.Errorf("registry: entry %s is not readable: %w", key, err)
+		if err := decode(key, value, &e); err != nil {
+			return err
 		}
 		l.Erasures = append(l.Erasures, e)
 		return nil

@@ -37,7 +37,7 @@ func (r *Registry) Prepare(ctx context.Context, t *schemas.Topic, m schemas.Mont
 	} else if !errors.Is(err, ErrNotFound) {
 		return Shard{}, err
 	} else {
-		h = Head{Topic: t.Name, Month: m, Lanes: t.Lanes, Rotate: t.Rotate, KeepDays: t.KeepDays, Policy: "rotate"}
+		h = Head{Topic: t.Name, Month: m, Lanes: t.Lanes, Rotate: t.Rotate, KeepDays: t.KeepDays, Policy: "rotate", rev: h.rev}
 	}
 	return h.next(schemas.Shard(rand.Uint64()), lane, at), nil
 }

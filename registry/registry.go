@@ -19,6 +19,15 @@ import (
 type Registry struct {
 	js jetstream.JetStream
 	kv jetstream.KeyValue
+
+	odd func(error) // of Skipping
+}
+
+// Skipping is the registry for whoever examines all of it: its lists leave out entries
+// that are not readable, and tell odd of each. What reads or writes a single entry is as
+// before.
+func (r *Registry) Skipping(odd func(error)) *Registry {
+	return &Registry{js: r.js, kv: r.kv, odd: odd}
 }
 
 // Open binds to an existing registry.
@@ -30,6 +39,9 @@ func Open(ctx context.Context, nc *nats.Conn) (*Registry, error) {
 	kv, err := streams.Bucket(ctx, js)
 	if err != nil {
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			if lost, err := Lost(ctx, js, ""); err == nil && lost {
+				return nil, fmt.Errorf("%w: %w: %s has no bucket %q, and %s holds frames; run `almanac repair`, which rebuilds it", ErrNoRegistry, ErrLost, nc.ConnectedUrlRedacted(), schemas.Bucket, schemas.StreamShards)
+			}
 			return nil, fmt.Errorf("%w: %s has no bucket %q; start `almanac up` or `almanac router` against it once", ErrNoRegistry, nc.ConnectedUrlRedacted(), schemas.Bucket)
 		}
 		return nil, fmt.Errorf("registry: bucket %q on %s: %w", schemas.Bucket, nc.ConnectedUrlRedacted(), err)
@@ -59,19 +71,39 @@ func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Re
 	return CreateBucket(ctx, nc, limits)
 }
 
-// get reads one entry into v and returns its revision.
+// get reads one entry into v and returns its revision. A key that was deleted is
+// ErrNotFound and has a revision too, which whoever writes it again must expect.
 func (r *Registry) get(ctx context.Context, key string, v any) (uint64, error) {
 	e, err := streams.DecideLast(ctx, r.js, schemas.KVStream, schemas.KVSubject(key))
-	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && len(e.Data) == 0 { // a deleted key has no data
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return 0, fmt.Errorf("%w: %s", ErrNotFound, key)
+	}
+	if err == nil && len(e.Data) == 0 { // deleted
+		return e.Sequence, fmt.Errorf("%w: %s", ErrNotFound, key)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("registry: reading %s: %w", key, err)
 	}
-	if err := json.Unmarshal(e.Data, v); err != nil {
-		return 0, fmt.Errorf("registry: entry %s is not readable: %w", key, err)
+	return e.Sequence, decode(key, e.Data, v)
+}
+
+// decode reads an entry's bytes. What is not readable, or is the entry of another key, is
+// ErrUnreadable.
+func decode(key string, data []byte, v any) error {
+	if err := json.Unmarshal(data, v); err != nil {
+		return unreadable(key, err)
 	}
-	return e.Sequence, nil
+	own := key
+	switch v := v.(type) {
+	case *schemas.Topic:
+		own = schemas.TopicKey(v.Name)
+	case interface{ key() string }:
+		own = v.key()
+	}
+	if own != key {
+		return unreadable(key, fmt.Errorf("it speaks of %q", own))
+	}
+	return nil
 }
 
 // change is one key's new value, under the expectation that it still has the
@@ -130,7 +162,12 @@ func (r *Registry) scan(ctx context.Context, filter string, f func(key string, r
 		if len(msg.Data) == 0 { // a purged key has no data
 			return nil
 		}
-		return f(msg.Subject[prefix:], msg.Sequence, msg.Data)
+		err := f(msg.Subject[prefix:], msg.Sequence, msg.Data)
+		if r.odd != nil && errors.Is(err, ErrUnreadable) {
+			r.odd(err)
+			return nil
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("registry: listing %s: %w", filter, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -82,14 +83,14 @@ func (r *Registry) RestoreShard(ctx context.Context, s Shard) error {
 }
 
 // restore writes what is not there: never was, or was deleted, which leaves a
-// mark under the key.
+// mark under the key, or is not readable.
 func (r *Registry) restore(ctx context.Context, c *change) error {
 	mark, err := streams.DecideLast(ctx, r.js, schemas.KVStream, schemas.KVSubject(c.key))
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 	case err != nil:
 		return fmt.Errorf("registry: reading %s: %w", c.key, err)
-	case len(mark.Data) > 0:
+	case len(mark.Data) > 0 && decode(c.key, mark.Data, reflect.New(reflect.TypeOf(c.v).Elem()).Interface()) == nil:
 		return fmt.Errorf("%w: %s", ErrConflict, c.key)
 	default:
 		c.rev = mark.Sequence

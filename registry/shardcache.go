@@ -109,7 +109,7 @@ func (r *readMonth) add(msg *streams.Message) error {
 	s := cachedShard{gone: len(msg.Data) == 0}
 	if !s.gone {
 		if err := json.Unmarshal(msg.Data, &s.Shard); err != nil {
-			return fmt.Errorf("registry: entry %s is not readable: %w", msg.Subject[len(schemas.KVSubject("")):], err)
+			return unreadable(msg.Subject[len(schemas.KVSubject("")):], err)
 		}
 	}
 	s.rev = msg.Sequence

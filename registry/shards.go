@@ -3,9 +3,7 @@ package registry
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -118,8 +116,8 @@ func (r *Registry) Heads(ctx context.Context, topic string) ([]Head, error) {
 	var heads []Head
 	err := r.scan(ctx, schemas.HeadKeys(topic), func(key string, rev uint64, value []byte) error {
 		h := Head{rev: rev}
-		if err := json.Unmarshal(value, &h); err != nil {
-			return fmt.Errorf("registry: entry %s is not readable: %w", key, err)
+		if err := decode(key, value, &h); err != nil {
+			return err
 		}
 		heads = append(heads, h)
 		return nil
@@ -146,8 +144,8 @@ func (r *Registry) Shards(ctx context.Context, topic string, m schemas.Month) ([
 	var shards []Shard
 	err := r.scan(ctx, filter, func(key string, rev uint64, value []byte) error {
 		s := Shard{rev: rev}
-		if err := json.Unmarshal(value, &s); err != nil {
-			return fmt.Errorf("registry: entry %s is not readable: %w", key, err)
+		if err := decode(key, value, &s); err != nil {
+			return err
 		}
 		shards = append(shards, s)
 		return nil

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -250,8 +249,8 @@ func (r *Registry) Tallies(ctx context.Context, topic string) (map[schemas.Shard
 	out := map[schemas.Shard]Tally{}
 	err := r.scan(ctx, schemas.TallyKeys(topic), func(key string, rev uint64, value []byte) error {
 		t := Tally{rev: rev}
-		if err := json.Unmarshal(value, &t); err != nil {
-			return fmt.Errorf("registry: entry %s is not readable: %w", key, err)
+		if err := decode(key, value, &t); err != nil {
+			return err
 		}
 		out[t.Shard] = t
 		return nil

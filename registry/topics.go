@@ -3,11 +3,10 @@ package registry
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -43,14 +42,28 @@ func (r *Registry) Topics(ctx context.Context) ([]schemas.Topic, error) {
 	var topics []schemas.Topic
 	err := r.scan(ctx, schemas.TopicKeys, func(key string, _ uint64, value []byte) error {
 		var t schemas.Topic
-		if err := json.Unmarshal(value, &t); err != nil {
-			return fmt.Errorf("registry: entry %s is not readable: %w", key, err)
+		if err := decode(key, value, &t); err != nil {
+			return err
 		}
 		topics = append(topics, t)
 		return nil
 	})
 	slices.SortFunc(topics, func(a, b schemas.Topic) int { return cmp.Compare(a.Name, b.Name) })
 	return topics, err
+}
+
+// Mentioned are the topics that entries speak of, whether or not they are declared: those
+// of head entries.
+func (r *Registry) Mentioned(ctx context.Context) (map[string]bool, error) {
+	out := map[string]bool{}
+	err := r.scan(ctx, schemas.AllHeadKeys, func(key string, _ uint64, _ []byte) error {
+		topic, month, _ := strings.Cut(key, ".")
+		if _, err := schemas.ParseMonth(month); err == nil && schemas.ValidateTopicName(topic) == nil {
+			out[topic] = true
+		}
+		return nil
+	})
+	return out, err
 }
 
 // Applied is what Apply did.

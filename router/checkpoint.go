@@ -24,7 +24,7 @@ func loadCheckpoint(ctx context.Context, js jetstream.JetStream, subject string)
 	}
 	cp, err := schemas.ParseCheckpoint(msg.Data)
 	if err != nil {
-		return cp, 0, fmt.Errorf("router: %s: %w", subject, err)
+		return cp, 0, fmt.Errorf("router: %s: %w; run `almanac repair`", subject, err)
 	}
 	return cp, msg.Sequence, nil
 }

@@ -311,6 +311,10 @@ func ShardKey(topic string, m Month, s Shard) string {
 	return topic + "." + m.String() + "." + s.String()
 }
 
+// AllHeadKeys selects the head entries of every topic, and the descriptors, whose second
+// token is not a month.
+const AllHeadKeys = "*.*"
+
 // HeadKeys selects a topic's head entries.
 func HeadKeys(topic string) string { return topic + ".*" }
 
@@ -338,6 +342,9 @@ const AllLeases = keyLeases + ".*.*"
 
 // LeaseKeys selects the members of a role.
 func LeaseKeys(role string) string { return keyLeases + "." + role + ".*" }
+
+// LedgerPrefix begins every key of the ledger.
+const LedgerPrefix = keyLedger + "."
 
 // LedgerKey holds one erasure of a topic.
 func LedgerKey(topic, erasure string) string { return keyLedger + "." + topic + "." + erasure }

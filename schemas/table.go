@@ -61,10 +61,13 @@ var tableSettings = sync.OnceValue(func() string {
 
 var sqlComment = regexp.MustCompile(`--.*`)
 
+// TableMark begins the comment of every table that Almanac made.
+const TableMark = "made by almanac"
+
 // SettingsMark is the comment of a table that has the settings of this version.
 func SettingsMark() string {
 	sum := sha256.Sum256([]byte(tableSettings()))
-	return "made by almanac, settings " + hex.EncodeToString(sum[:8])
+	return TableMark + ", settings " + hex.EncodeToString(sum[:8])
 }
 
 // ModifySettings is the DDL that gives a table of another version this one's settings.

@@ -113,6 +113,27 @@ func (db *DB) ddl(ctx context.Context, what, statement string) error {
 	return nil
 }
 
+// Topics lists the tables that Almanac made for topics, by their comment.
+func (db *DB) Topics(ctx context.Context) ([]string, error) {
+	rows, err := db.conn.Query(ctx, "SELECT name FROM system.tables WHERE database = $1 AND startsWith(comment, $2) AND NOT match(name, $3) ORDER BY name",
+		db.Database, schemas.TableMark, KeptInfix+"[0-9]{8}T[0-9]{6}Z$")
+	if err != nil {
+		return nil, fmt.Errorf("tables of %s: %w", db.Database, refusal(err))
+	}
+	defer func() { _ = rows.Close() }()
+	var out []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		if schemas.ValidateTopicName(name) == nil {
+			out = append(out, name)
+		}
+	}
+	return out, rows.Err()
+}
+
 // KeptInfix stands between a topic's name and a time in the name of a table that a
 // rebuild replaced and kept.
 const KeptInfix = "_before_"

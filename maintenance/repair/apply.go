@@ -146,7 +146,7 @@ func (r *Repairer) writeCheckpoint(ctx context.Context, subject string, l *lostL
 		if err != nil {
 			return err
 		}
-		if (now.seq == 0) != (l.have.seq == 0) || !sameRouted(now.Checkpoint, l.have.Checkpoint) {
+		if now.seq > 0 && !now.unread && l.have.seq == 0 || now.seq == 0 && l.have.seq > 0 || !sameRouted(now.Checkpoint, l.have.Checkpoint) {
 			return fmt.Errorf("%w: %s stood at message %d of %s when this was planned and stands at %d; run `almanac repair` again",
 				registry.ErrConflict, subject, l.have.Source, schemas.StreamEvents, now.Source)
 		}
@@ -180,7 +180,10 @@ func (r *Repairer) readCheckpoint(ctx context.Context, subject string) (checkpoi
 		return checkpoint{}, fmt.Errorf("repair: %s: %w", subject, err)
 	}
 	cp, err := schemas.ParseCheckpoint(msg.Data)
-	return checkpoint{cp, msg.Sequence}, err
+	if err != nil { // as if there were none, but for its place
+		return checkpoint{seq: msg.Sequence, unread: true}, nil
+	}
+	return checkpoint{Checkpoint: cp, seq: msg.Sequence}, nil
 }
 
 // sameRouted says whether two checkpoints say the same of what was routed, whoever
@@ -347,7 +350,7 @@ func (r *Repairer) head(ctx context.Context, ref schemas.ShardRef) (head, absent
 		return 0, 0, err
 	}
 	e, err := r.reg.Shard(ctx, ref.Topic, ref.Month, ref.ID)
-	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+	if err != nil && !errors.Is(err, registry.ErrNotFound) && !errors.Is(err, registry.ErrUnreadable) {
 		return 0, 0, err
 	}
 	head = e.Head(pos)

@@ -65,6 +65,12 @@
 // Rows an erasure took, by the ledger and the shard's tally. Everything of a shard
 // that retention dropped. Everything at or below a shard's floor.
 //
+// # What is not the topic's
+//
+// A shard that the registry does not know is adopted when the checkpoints routed more than
+// the other shards have. Otherwise a client or a hand made it: it is named and left alone
+// (foreign.go).
+//
 // # Failures
 //
 // What no source holds is an action Lost, with its exact positions. What follows it

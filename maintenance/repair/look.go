@@ -61,7 +61,8 @@ func (t *found) unsettled(id schemas.Shard) bool { return t.short[id] }
 // checkpoint is a lane's last checkpoint and its sequence in SHARDS.
 type checkpoint struct {
 	schemas.Checkpoint
-	seq uint64
+	seq    uint64
+	unread bool // what is there is not readable
 }
 
 // refs are the shards that anything knows, in order.
@@ -80,9 +81,10 @@ func (t *found) refs() []schemas.ShardRef {
 // stored meanwhile is then met as pending, never as missing. The entries are read
 // twice, around the frames: that a shard lacks its end is said by what its entry
 // knew before, and a range is too narrow by what it knows afterwards.
-func (r *Repairer) look(ctx context.Context, t *found) error {
-	name := t.topic.Name
-	before, err := r.reg.Shards(ctx, name, 0)
+// What erasures took must be known whole, or a plan would bring it back.
+func (r *Repairer) look(ctx context.Context, t *found, p *Plan) error {
+	name, lists := t.topic.Name, r.lists(p)
+	before, err := lists.Shards(ctx, name, 0)
 	if err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	err = streams.Latest(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *streams.Message) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok && err == nil {
-			t.lanes[lane] = checkpoint{cp, msg.Sequence}
+			t.lanes[lane] = checkpoint{Checkpoint: cp, seq: msg.Sequence}
 		}
 		return nil
 	})
@@ -121,7 +123,7 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 		return fmt.Errorf("repair: checkpoints of %q: %w", name, err)
 	}
 	// The registry last: entries are made and widened before frames are published.
-	heads, err := r.reg.Heads(ctx, name)
+	heads, err := lists.Heads(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (r *Repairer) look(ctx context.Context, t *found) error {
 	for _, h := range heads {
 		t.heads[h.Month] = h
 	}
-	entries, err := r.reg.Shards(ctx, name, 0)
+	entries, err := lists.Shards(ctx, name, 0)
 	if err != nil {
 		return err
 	}

@@ -103,9 +103,15 @@ func (r *Repairer) planTopic(ctx context.Context, t *found, p *Plan) error {
 	if !r.hasKey && t.topic.NeedsPrivacyKey() {
 		p.note("%s: hashes fields and pii_key is not set; JSON in %s is left alone, for without the routers' key it would come back other than it was: set pii_key to what they have to recover it", t.topic.Name, schemas.StreamEvents)
 	}
-	if err := r.look(ctx, t); err != nil {
+	err := r.look(ctx, t, p)
+	if errors.Is(err, registry.ErrUnreadable) {
+		p.note("%s is left alone, for what was erased might come back: %s", t.topic.Name, err)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
+	t.leaveForeign(p)
 	for _, ref := range t.refs() {
 		if err := r.planShard(ctx, t, ref, p); err != nil {
 			return err

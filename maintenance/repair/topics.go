@@ -19,7 +19,7 @@ import (
 func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, error) {
 	var out []found
 	known := map[string]bool{}
-	list, err := r.reg.Topics(ctx)
+	list, err := r.lists(p).Topics(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,12 +41,22 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 		}
 	}
 	for name := range lost {
-		if has, err := registry.Lost(ctx, r.js, name); err != nil || !has {
-			if err != nil {
-				return nil, err
-			}
-			continue
+		if has, err := registry.Lost(ctx, r.js, name); err != nil {
+			return nil, err
+		} else if !has {
+			delete(lost, name)
 		}
+	}
+	traces, err := r.traces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for name := range traces {
+		if !known[name] && (only == "" || only == name) {
+			lost[name] = true
+		}
+	}
+	for name := range lost {
 		t, err := r.descriptor(ctx, name, p)
 		if err != nil {
 			return nil, err
@@ -62,6 +72,40 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 	}
 	slices.SortFunc(out, func(a, b found) int { return strings.Compare(a.topic.Name, b.topic.Name) })
 	return out, nil
+}
+
+// lists is the registry without the entries that are not readable, which the plan notes
+// once each: they are restored like lost ones.
+func (r *Repairer) lists(p *Plan) *registry.Registry {
+	return r.reg.Skipping(func(err error) {
+		if text := err.Error(); !slices.Contains(p.Notes, text) {
+			p.note("%s", text)
+		}
+	})
+}
+
+// traces are the topics that something else than frames speaks of: checkpoints of routed
+// frames, tables, and head entries.
+func (r *Repairer) traces(ctx context.Context) (map[string]bool, error) {
+	out, err := r.reg.Mentioned(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = streams.Latest(ctx, r.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
+		name, _, ok := schemas.RoutedTokens(msg.Subject)
+		if cp, err := schemas.ParseCheckpoint(msg.Data); ok && err == nil && cp.Frames > 0 && schemas.ValidateTopicName(name) == nil {
+			out[name] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("repair: checkpoints: %w", err)
+	}
+	made, err := r.db.Topics(ctx)
+	for _, name := range made {
+		out[name] = true
+	}
+	return out, err
 }
 
 // descriptor restores a topic's descriptor: its fields from its table, its

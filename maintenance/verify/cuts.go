@@ -31,7 +31,8 @@ func (v *Verifier) cuts(ctx context.Context) (problems []string, err error) {
 	err = streams.Latest(ctx, v.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
 		cp, err := schemas.ParseCheckpoint(msg.Data)
 		if err != nil {
-			return nil // named elsewhere
+			problems = append(problems, fmt.Sprintf("%s: message %d on %s: %s; run `almanac repair`", schemas.StreamShards, msg.Sequence, msg.Subject, err))
+			return nil
 		}
 		for _, c := range cp.Cuts {
 			if c.Messages > cuts[c.After].Messages {

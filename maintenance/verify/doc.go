@@ -22,6 +22,8 @@
 //
 // # Failures
 //
-// Damage is a problem in the report. An error means that the proof is incomplete: a
-// server did not answer, or a read was cut. An unknown topic wraps schemas.ErrRequest.
+// Damage is a problem in the report, and the rest is examined all the same: an entry that is
+// not readable, a topic that the registry lost (Lost) or
+// that ClickHouse refuses to count. An error means that the proof is incomplete: a server
+// did not answer, or a read was cut. An unknown topic wraps schemas.ErrRequest.
 package verify

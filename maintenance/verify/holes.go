@@ -2,8 +2,10 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -31,7 +33,7 @@ func (v *Verifier) holes(ctx context.Context, s *ShardReport, t streams.Tail, h 
 		return err
 	}
 	tally, err := v.reg.Tally(ctx, t.Ref.Topic, t.Ref.Month, t.Ref.ID)
-	if err != nil { // it may have grown meanwhile
+	if err != nil && !errors.Is(err, registry.ErrUnreadable) { // it may have grown meanwhile
 		return err
 	}
 	for _, g := range h.gaps {

@@ -148,11 +148,11 @@ func (v *Verifier) unknownShards(ctx context.Context, topic string, known map[sc
 		if err == nil {
 			continue
 		}
-		if !errors.Is(err, registry.ErrNotFound) {
+		if !errors.Is(err, registry.ErrNotFound) && !errors.Is(err, registry.ErrUnreadable) {
 			return nil, err
 		}
 		s := ShardReport{Name: schemas.PublicShardName(topic, month, id), Tail: tails[id].Pos, Routed: tails[id].ShardRows, Stored: stored[id].Rows}
-		s.problem("%s has %d frames of it and ClickHouse %d rows, the registry does not know it", schemas.StreamShards, s.Tail, s.Stored)
+		s.problem("%s has %d frames of it and ClickHouse %d rows, the registry does not know it; run `almanac repair %s`, which restores its entry, or says that no router made it", schemas.StreamShards, s.Tail, s.Stored, topic)
 		out = append(out, s)
 	}
 	return out, nil

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
@@ -17,6 +18,8 @@ type Verifier struct {
 	js  jetstream.JetStream
 	reg *registry.Registry
 	db  *tables.DB
+
+	odd func(error) // of a run: told of entries that are not readable
 }
 
 // New prepares a verifier.
@@ -31,15 +34,40 @@ func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Verifier, error
 // Run compares, shard by shard, frames with rows, for one topic, or for all when topic
 // is empty. It may run while events flow: a shard's rows, head and distinct ids come
 // from one statement, and frames never change.
+//
+// What cannot be examined is named, and the rest is examined all the same: an entry that
+// is not readable, a topic that ClickHouse refuses to count, a topic that the registry
+// lost.
 func (v *Verifier) Run(ctx context.Context, topic string) (*Report, error) {
-	topics, err := v.topics(ctx, topic)
+	rep, said := &Report{}, map[string]bool{}
+	v = &Verifier{js: v.js, db: v.db, odd: func(err error) {
+		if text := err.Error(); !said[text] {
+			said[text] = true
+			rep.Problems = append(rep.Problems, text)
+		}
+	}, reg: v.reg}
+	v.reg = v.reg.Skipping(v.odd)
+	lost, err := v.Lost(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
-	rep := &Report{}
+	for i := range lost {
+		rep.Problems = append(rep.Problems, lost[i].String())
+	}
+	topics, err := v.topics(ctx, topic)
+	if err != nil && len(rep.Problems) > 0 && (errors.Is(err, schemas.ErrUnknownTopic) || errors.Is(err, registry.ErrUnreadable)) {
+		return rep, nil // it is named
+	}
+	if err != nil {
+		return nil, err
+	}
 	for i := range topics {
 		t, err := v.topic(ctx, &topics[i])
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() == nil && refused(err):
+			rep.Problems = append(rep.Problems, fmt.Sprintf("topic %s could not be examined: %s", topics[i].Name, err))
+			continue
+		case err != nil:
 			return nil, err
 		}
 		rep.add(t)
@@ -53,6 +81,13 @@ func (v *Verifier) Run(ctx context.Context, topic string) (*Report, error) {
 		return rep, nil
 	}
 	return rep, v.strays(ctx, topics, rep)
+}
+
+// refused reports whether an error is about what was asked for, and not about the way to
+// the servers: the next question may well be answered.
+func refused(err error) bool {
+	var ch *tables.Error
+	return errors.Is(err, registry.ErrUnreadable) || errors.As(err, &ch)
 }
 
 // topics are the named topic, or all.
