@@ -26,7 +26,9 @@ type Letters struct {
 
 // OpenLetter is a letter on its way out.
 type OpenLetter struct {
-	Seq    uint64 `json:"seq"` // in SHARDS
+	Seq uint64 `json:"seq"` // in SHARDS
+	// At is when SHARDS stored it, unix ns: a sequence alone may have been given again.
+	At     int64  `json:"at,omitempty"`
 	Events uint64 `json:"events"`
 	Drop   bool   `json:"drop,omitempty"` // or it was sent again
 }

@@ -2,6 +2,7 @@ package deadletters
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -191,7 +192,7 @@ func (d *Desk) settle(ctx context.Context, q Request, topic *schemas.Topic, batc
 				if q.DryRun || frames[k] == nil {
 					continue
 				}
-				ack, err := d.js.PublishMsgAsync(frames[k].message(topic.Name, l.Seq, k))
+				ack, err := d.js.PublishMsgAsync(frames[k].message(topic.Name, l, k))
 				if err != nil {
 					return fmt.Errorf("letters: sending letter %d again: %w", l.Seq, err)
 				}
@@ -200,9 +201,9 @@ func (d *Desk) settle(ctx context.Context, q Request, topic *schemas.Topic, batc
 		}
 		left := min(l.left, l.Events)
 		if left > 0 { // first, so that the letter is overwritten
-			open = append(open, registry.OpenLetter{Seq: l.Seq, Events: uint64(left), Drop: true})
+			open = append(open, registry.OpenLetter{Seq: l.Seq, At: l.at.UnixNano(), Events: uint64(left), Drop: true})
 		}
-		open = append(open, registry.OpenLetter{Seq: l.Seq, Events: uint64(l.Events - left), Drop: q.Drop})
+		open = append(open, registry.OpenLetter{Seq: l.Seq, At: l.at.UnixNano(), Events: uint64(l.Events - left), Drop: q.Drop})
 	}
 	if q.DryRun || len(open) == 0 {
 		return nil
@@ -259,10 +260,31 @@ func (d *Desk) finish(ctx context.Context, topic string) error {
 // dropped nothing is to stay, also on disk.
 func (d *Desk) remove(ctx context.Context, l registry.Letters) error {
 	for _, o := range l.Open {
+		there, err := d.isLetter(ctx, l.Topic, o)
+		if err != nil {
+			return err
+		}
+		if !there {
+			continue
+		}
 		if err := streams.Delete(ctx, d.js, d.shards, o.Seq, o.Drop); err != nil {
 			return fmt.Errorf("letters: taking letter %d out: %w", o.Seq, err)
 		}
 	}
 	_, err := d.reg.BookLetters(ctx, l)
 	return err
+}
+
+// isLetter reports whether SHARDS still has an open letter. When it lost its end after the
+// letter was opened, it may have another message under the sequence, a frame even: the
+// letter is gone then, and that one stays.
+func (d *Desk) isLetter(ctx context.Context, topic string, o registry.OpenLetter) (bool, error) {
+	msg, err := streams.DecideAt(ctx, d.js, schemas.StreamShards, o.Seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("letters: letter %d: %w", o.Seq, err)
+	}
+	return msg.Subject == schemas.DeadSubject(topic) && (o.At == 0 || o.At == msg.Time.UnixNano()), nil
 }

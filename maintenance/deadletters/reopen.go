@@ -25,8 +25,8 @@ type outFrame struct {
 }
 
 // message is the frame as the letter's number makes it: the same each time.
-func (f *outFrame) message(topic string, letter uint64, part int) *nats.Msg {
-	f.Producer, f.Seq = producerOf(topic, letter, part)
+func (f *outFrame) message(topic string, l *letter, part int) *nats.Msg {
+	f.Producer, f.Seq = producerOf(topic, l.Seq, l.at, part)
 	msg := nats.NewMsg(schemas.EventsSubject(topic, f.month, f.lane))
 	f.SetHeaders(msg.Header)
 	msg.Header.Set(jetstream.MsgIDHeader, schemas.MsgID(f.Producer, topic, f.lane, f.Seq))
@@ -35,9 +35,11 @@ func (f *outFrame) message(topic string, letter uint64, part int) *nats.Msg {
 }
 
 // producerOf is who sends a letter again, and the number of the frame. Letters that
-// share a producer are less than the router's window apart.
-func producerOf(topic string, letter uint64, part int) (string, uint64) {
-	sum := sha256.Sum256(fmt.Appendf(nil, "letter %s %d", topic, letter/schemas.MaxInFlight))
+// share a producer are less than the router's window apart, and of one minute: SHARDS gives
+// a sequence again after it lost its end, and another letter must not pass for the one
+// that was sent again under it before.
+func producerOf(topic string, letter uint64, at time.Time, part int) (string, uint64) {
+	sum := sha256.Sum256(fmt.Appendf(nil, "letter %s %d %d", topic, letter/schemas.MaxInFlight, at.Unix()/60))
 	name := hex.EncodeToString(sum[:8])
 	if part > 0 {
 		name += "-" + strconv.Itoa(part)
@@ -169,7 +171,7 @@ func (p *press) add(e *schemas.Event, line int) error {
 	if e.ID.IsZero() {
 		e.ID = schemas.DerivedID(ts, p.letter, uint64(line))
 	}
-	producer, _ := producerOf(p.topic.Name, p.letter, 0)
+	producer, _ := producerOf(p.topic.Name, p.letter, p.at, 0)
 	at := slot{schemas.MonthOf(ts), schemas.LaneOf(p.topic, e, producer)}
 	b := p.builders[at]
 	if b == nil {

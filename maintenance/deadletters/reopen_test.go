@@ -74,3 +74,16 @@ func TestLine2RulesAreAppliedOnce(t *testing.T) {
 		t.Errorf("%+v, want %s", e, want)
 	}
 }
+
+// A letter is sent again under one name however often, and no letter that has its sequence
+// later shares it.
+func TestProducerOfALetter(t *testing.T) {
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	name, seq := producerOf("app", 70, at, 0)
+	if again, s := producerOf("app", 70, at, 0); again != name || s != seq {
+		t.Errorf("%s %d, and again %s %d", name, seq, again, s)
+	}
+	if later, _ := producerOf("app", 70, at.Add(time.Hour), 0); later == name {
+		t.Error("another letter under the same sequence has the same name")
+	}
+}

@@ -311,7 +311,7 @@ func (x *Eraser) purgeDead(ctx context.Context, e *registry.Erasure, t *schemas.
 		return err
 	}
 	err = x.deadLetters(ctx, e, t, func(msg *streams.Message) error {
-		open = append(open, registry.OpenLetter{Seq: msg.Sequence, Events: uint64(schemas.EventsOf(msg.Header)), Drop: true})
+		open = append(open, registry.OpenLetter{Seq: msg.Sequence, At: msg.Time.UnixNano(), Events: uint64(schemas.EventsOf(msg.Header)), Drop: true})
 		if len(open) < registry.MaxOpenLetters {
 			return nil
 		}
