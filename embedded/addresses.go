@@ -23,6 +23,9 @@ type Addresses struct {
 	ClickHouseDSN string `json:"clickhouse_dsn"`
 	// HTTP URL of Almanac's own interface.
 	HTTP string `json:"http,omitempty"`
+	// OTLPHTTP is the base URL, and OTLPGRPC host:port, of the endpoints for OpenTelemetry's logs.
+	OTLPHTTP string `json:"otlp_http,omitempty"`
+	OTLPGRPC string `json:"otlp_grpc,omitempty"`
 	// Elastic is the URL for clients of Elasticsearch.
 	Elastic string `json:"elastic,omitempty"`
 	// SyslogTCP, SyslogTLS and SyslogUDP are host:port.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/gateway/elastic"
 	"github.com/almanac-events/almanac/gateway/lines"
+	"github.com/almanac-events/almanac/gateway/otlp"
 	"github.com/almanac-events/almanac/gateway/pool"
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/gateway/syslog"
@@ -19,6 +20,10 @@ import (
 type Config struct {
 	// HTTP is the listener of the API and of every input that has a path.
 	HTTP net.Listener
+	// OTLPHTTP and OTLPGRPC are the listeners of OpenTelemetry's exporters.
+	OTLPHTTP, OTLPGRPC net.Listener
+	// OTLPEachTime stores an OTLP request again that is sent again.
+	OTLPEachTime bool
 	// Elastic is a listener for clients of Elasticsearch that take no path.
 	Elastic net.Listener
 	// Syslog is where syslog messages come from.
@@ -58,6 +63,8 @@ type Gateway struct {
 	parts   Parts // set before opened is closed
 	routes  routes
 	elastic routes
+	otlp    routes
+	logs    *otlp.Input // set before opened is closed
 	opened  chan struct{}
 	stopped chan struct{} // closed when Run begins to end: long reads end then
 }
@@ -84,6 +91,8 @@ func (g *Gateway) Open(p Parts) {
 	g.parts = p
 	g.routes.set(g.makeRoutes())
 	g.elastic.set(elastic.New(elastic.Config{Pool: p.Pool}))
+	g.logs = otlp.New(otlp.Config{Pool: p.Pool, Topic: g.cfg.Topic, EachTime: g.cfg.OTLPEachTime})
+	g.otlp.set(g.logs.Routes())
 	close(g.opened)
 }
 
@@ -119,6 +128,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if g.cfg.Elastic != nil {
 		servers = append(servers, serveHTTP("Elastic", g.cfg.Elastic, g.guarded(&g.elastic), failed))
 	}
+	if g.cfg.OTLPHTTP != nil {
+		servers = append(servers, serveHTTP("OTLP/HTTP", g.cfg.OTLPHTTP, g.guarded(&g.otlp), failed))
+	}
+	grpcServer := make(chan server, 1)
+	go g.serveGRPC(grpcServer, failed)
 	stopSyslog := g.runSyslog(ctx, failed)
 	stopPool := g.runPool(ctx)
 	var err error
@@ -129,9 +143,36 @@ func (g *Gateway) Run(ctx context.Context) error {
 	close(g.stopped)
 	g.cfg.Draining()
 	stopSyslog()
+	if s := <-grpcServer; s != nil {
+		servers = append(servers, s)
+	}
 	g.drain(ctx, servers)
 	stopPool()
 	return err
+}
+
+// serveGRPC serves OTLP/gRPC once the gateway is open, and gives the server, or nil when
+// there is none. Clients wait in the listener's queue until then.
+func (g *Gateway) serveGRPC(served chan<- server, failed chan<- error) {
+	if g.cfg.OTLPGRPC == nil {
+		served <- nil
+		return
+	}
+	select {
+	case <-g.opened:
+	case <-g.stopped:
+		_ = g.cfg.OTLPGRPC.Close()
+		served <- nil
+		return
+	}
+	s := g.logs.NewGRPC()
+	served <- s
+	if err := s.Serve(limited(g.cfg.OTLPGRPC, maxGRPC)); err != nil {
+		select {
+		case failed <- err:
+		default:
+		}
+	}
 }
 
 // runPool runs the pool once it is there. The function it returns ends it and waits.
@@ -157,8 +198,8 @@ func (g *Gateway) runPool(ctx context.Context) (stop func()) {
 
 // server is a listener that serves.
 type server interface {
-	// shutdown closes the listener and returns when every request has ended, or ctx.
-	shutdown(ctx context.Context) error
+	// Shutdown closes the listener and returns when every request has ended, or ctx.
+	Shutdown(ctx context.Context) error
 }
 
 // drain ends all servers, at once and within Grace.
@@ -172,7 +213,7 @@ func (g *Gateway) drain(ctx context.Context, servers []server) {
 	}
 	ended := make(chan error, len(servers))
 	for _, s := range servers {
-		go func() { ended <- s.shutdown(grace) }()
+		go func() { ended <- s.Shutdown(grace) }()
 	}
 	for range servers {
 		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {

@@ -14,6 +14,7 @@ import (
 const (
 	// maxConnections of one listener; more wait in the kernel's queue.
 	maxConnections = 4096
+	maxGRPC        = 512
 	headerWait     = 5 * time.Second
 	headerBytes    = 32 << 10
 	idleWait       = 75 * time.Second
@@ -42,7 +43,8 @@ func serveHTTP(name string, l net.Listener, h http.Handler, failed chan<- error)
 	return &httpServer{srv}
 }
 
-func (s *httpServer) shutdown(ctx context.Context) error {
+// Shutdown implements server.
+func (s *httpServer) Shutdown(ctx context.Context) error {
 	err := s.srv.Shutdown(ctx)
 	if err != nil {
 		_ = s.srv.Close()

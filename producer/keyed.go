@@ -30,7 +30,7 @@ func (b *Batch) submitKeyed(ctx context.Context) error {
 		return b.refuse(fmt.Errorf("%w: the policy %s does not keep them", ErrKey, Spool))
 	}
 	id := b.digest()
-	for left := b.placed(); len(left) > 0; {
+	for left := b.placed(id); len(left) > 0; {
 		group := left[:samePlace(left)]
 		left = left[len(group):]
 		for n := 1; len(group) > 0; n++ {
@@ -67,13 +67,13 @@ func samePlace(places []place) int {
 }
 
 // placed returns the events by month and lane, each group in the batch's order. The
-// key takes the place of the producer's id where an event has no lane key of its own:
+// digest takes the place of the producer's id where an event has no lane key of its own:
 // the next try may come by another producer.
-func (b *Batch) placed() []place {
+func (b *Batch) placed(id string) []place {
 	places := make([]place, len(b.rows))
 	for i := range b.rows {
 		r := &b.rows[i]
-		places[i] = place{schemas.MonthOf(r.ts), schemas.LaneOf(&b.p.topic, &r.ev, b.key), i}
+		places[i] = place{schemas.MonthOf(r.ts), schemas.LaneOf(&b.p.topic, &r.ev, id), i}
 	}
 	slices.SortFunc(places, func(x, y place) int {
 		return cmp.Or(cmp.Compare(x.month, y.month), cmp.Compare(x.lane, y.lane), cmp.Compare(x.row, y.row))

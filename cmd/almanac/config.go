@@ -27,7 +27,7 @@ func (a *app) configCommand() *cobra.Command {
 	// What up takes, so that its flags can be tried here.
 	for _, c := range []*cobra.Command{check, show} {
 		keyFlags(c.Flags(), shipperKeys...)
-		keyFlags(c.Flags(), "ports", "http", "profile", "replicas", "events_bytes", "shards_bytes", "replay_window", "shutdown_timeout")
+		keyFlags(c.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "replay_window", "shutdown_timeout")
 	}
 	return family(&cobra.Command{
 		Use:   "config",

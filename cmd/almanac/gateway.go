@@ -30,7 +30,7 @@ run. Everything listens on loopback: put a proxy of your own before it.`,
 		Args: arguments(0, 0),
 		RunE: a.does(a.gateway),
 	}
-	keyFlags(cmd.Flags(), "http", "shutdown_timeout")
+	keyFlags(cmd.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "shutdown_timeout")
 	keyFlags(cmd.Flags(), shipperKeys...)
 	return cmd
 }
@@ -87,6 +87,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 // inputs are the listeners of a gateway.
 type inputs struct {
 	http     *httpServer // nil: off
+	otlp     otlpInputs
 	shippers *shippers
 }
 
@@ -96,9 +97,12 @@ func listenInputs(s *settings, log zerolog.Logger) (*inputs, error) {
 	in := &inputs{}
 	var err error
 	in.http, err = listenHTTP(s)
-	if errors.Is(err, embedded.ErrPortInUse) && s.values["http"].origin == "default" {
+	if errors.Is(err, embedded.ErrPortInUse) && s.HTTP == "" {
 		log.Warn().Msgf("%v. It is off in this process", err)
 		err = nil
+	}
+	if err == nil {
+		in.otlp, err = listenOTLP(s, log)
 	}
 	if err == nil {
 		in.shippers, err = listenShippers(s)
@@ -114,6 +118,7 @@ func (in *inputs) close() {
 	if in.shippers != nil {
 		in.shippers.close()
 	}
+	in.otlp.close()
 	if in.http != nil {
 		in.http.close()
 	}
@@ -124,6 +129,7 @@ func (in *inputs) name(a *embedded.Addresses) {
 	if in.http != nil {
 		a.HTTP = in.http.url()
 	}
+	in.otlp.name(a)
 	in.shippers.name(a)
 }
 
@@ -137,6 +143,7 @@ func (in *inputs) probe(ask func(context.Context) []string) {
 func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 	log = log.With().Str("part", "gateway").Logger()
 	cfg := gateway.Config{
+		OTLPHTTP: in.otlp.http, OTLPGRPC: in.otlp.grpc, OTLPEachTime: s.OTLPOnce == "false",
 		Grace:   max(s.ShutdownTimeout-drainMargin, s.ShutdownTimeout/2),
 		OnError: func(err error) { log.Error().Err(err).Msg("gateway") },
 	}

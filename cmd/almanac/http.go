@@ -8,10 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
-	"syscall"
 	"time"
-
-	"github.com/almanac-events/almanac/embedded"
 )
 
 // defaultHTTPPort is Almanac's own.
@@ -34,19 +31,9 @@ func listenHTTP(s *settings) (*httpServer, error) {
 	if s.HTTP == httpOff {
 		return nil, nil
 	}
-	host, port, err := listenAddress(s.HTTP, s.port(defaultHTTPPort))
+	l, err := listenOn("http", s.HTTP, s.port(defaultHTTPPort))
 	if err != nil {
-		return nil, configError{fmt.Errorf("http: %w", err)}
-	}
-	if err := loopbackOnly("http", host); err != nil {
 		return nil, err
-	}
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, fmt.Sprint(port)))
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("HTTP: %w: something already listens on %s port %d: stop it, give another by --http, or use --ports auto", embedded.ErrPortInUse, host, port)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("HTTP: %w", err)
 	}
 	return &httpServer{listener: l}, nil
 }

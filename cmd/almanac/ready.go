@@ -31,7 +31,7 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 			topics[t.Name] = kept(t) + private(t)
 		}
 		n.log.Info().Str("data", n.dir.Path()).Str("nats", schemas.MaskedURL(n.servers.natsURL())).
-			Str("clickhouse_http", e.HTTPURL()).Str("clickhouse_tcp", e.TCPAddr()).Str("http", httpURL).
+			Str("clickhouse_http", e.HTTPURL()).Str("clickhouse_tcp", e.TCPAddr()).Str("http", httpURL).Str("otlp", n.inputs.otlp.text()).
 			Str("engine", e.Version()).Interface("topics", topics).Str("promise", promise).Dur("took", took).Msg("ready")
 		return
 	}
@@ -50,6 +50,7 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 		{"NATS", nats},
 		{"ClickHouse", clickhouse + "  (" + string(e.Engine().Kind) + " " + e.Version() + ", database " + e.Database() + ")"},
 		{"HTTP", httpURL},
+		{"OTLP logs", n.inputs.otlp.text()},
 	}
 	block = append(block, n.inputs.shippers.lines()...)
 	for _, line := range append(block, [2]string{"promise", promise}) {

@@ -21,6 +21,9 @@ type settings struct {
 	Data            string
 	Ports           string
 	HTTP            string
+	OTLPHTTP        string
+	OTLPGRPC        string
+	OTLPOnce        string
 	Elastic         string
 	SyslogTCP       string
 	SyslogTLS       string
@@ -76,10 +79,13 @@ var keys = []key{
 		s.Data, err = filepath.Abs(v)
 		return err
 	}},
-	{name: "ports", def: portsDefault, usage: "`WHICH`: default (NATS 4222, ClickHouse 8123 and 9000, HTTP 7070) or auto (free ones)",
+	{name: "ports", def: portsDefault, usage: "`WHICH`: default (NATS 4222, ClickHouse 8123 and 9000, HTTP 7070, OTLP 4317 and 4318) or auto (free ones)",
 		set: oneOf(func(s *settings) *string { return &s.Ports }, portsDefault, portsAuto)},
 	{name: "http", usage: "`ADDRESS` for health and version; off for none (up: 127.0.0.1:7070, else off)", set: plain(func(s *settings) *string { return &s.HTTP })},
 	{name: "input_topic", def: "app", usage: "`TOPIC` of events whose client names none, such as Loki's", set: topicName(func(s *settings) *string { return &s.InputTopic })},
+	{name: "otlp_http", usage: "`ADDRESS` for logs of OpenTelemetry over HTTP; off for none (default 127.0.0.1:4318)", set: plain(func(s *settings) *string { return &s.OTLPHTTP })},
+	{name: "otlp_grpc", usage: "`ADDRESS` for logs of OpenTelemetry over gRPC; off for none (default 127.0.0.1:4317)", set: plain(func(s *settings) *string { return &s.OTLPGRPC })},
+	{name: "otlp_once", def: "true", usage: "true or false: `WHETHER` an OTLP request that is sent again is stored once", set: oneOf(func(s *settings) *string { return &s.OTLPOnce }, "true", "false")},
 	{name: "elastic", def: httpOff, usage: "`ADDRESS` for clients of Elasticsearch, such as 127.0.0.1:9200", set: plain(func(s *settings) *string { return &s.Elastic })},
 	{name: "syslog_tcp", def: httpOff, usage: "`ADDRESS` for syslog over TCP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogTCP })},
 	{name: "syslog_tls", def: httpOff, usage: "`ADDRESS` for syslog over TLS, such as 127.0.0.1:6514", set: plain(func(s *settings) *string { return &s.SyslogTLS })},

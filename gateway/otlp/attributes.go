@@ -1,0 +1,117 @@
+package otlp
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// attributes gathers those of one event. A name that comes twice gets a number, as in
+// events of JSON, so that nothing is lost.
+type attributes struct {
+	list []schemas.Attr
+	rest map[string]string // whose names cannot be stored, and those beyond the limit
+}
+
+func (a *attributes) clone() attributes {
+	out := attributes{list: slices.Clone(a.list)}
+	for name, v := range a.rest {
+		out.keep(name, v)
+	}
+	return out
+}
+
+// add adds a value; a map's members one by one, with dots between the names.
+func (a *attributes) add(name string, v pcommon.Value) {
+	switch v.Type() {
+	case pcommon.ValueTypeMap:
+		if v.Map().Len() == 0 {
+			a.plain(schemas.String(name, "{}"))
+		}
+		for inner, v := range v.Map().All() {
+			a.add(name+"."+inner, v)
+		}
+	case pcommon.ValueTypeInt:
+		a.plain(schemas.Int64(name, v.Int()))
+	case pcommon.ValueTypeDouble:
+		a.plain(schemas.Float64(name, v.Double()))
+	case pcommon.ValueTypeBool:
+		a.plain(schemas.Bool(name, v.Bool()))
+	default:
+		a.plain(schemas.String(name, textOf(v)))
+	}
+}
+
+// text adds a text that is not empty.
+func (a *attributes) text(name, v string) {
+	if v != "" {
+		a.plain(schemas.String(name, v))
+	}
+}
+
+// count adds a number that is not 0.
+func (a *attributes) count(name string, n uint32) {
+	if n != 0 {
+		a.plain(schemas.Int64(name, int64(n)))
+	}
+}
+
+func (a *attributes) plain(v schemas.Attr) {
+	name := v.Key
+	for n := 2; a.has(v.Key); n++ {
+		v.Key = name + "#" + strconv.Itoa(n)
+	}
+	if v.Key == "" || len(v.Key) > schemas.MaxAttrKeyBytes {
+		a.keep(v.Key, v.Text())
+		return
+	}
+	a.list = append(a.list, v)
+}
+
+func (a *attributes) has(name string) bool {
+	for i := range a.list {
+		if a.list[i].Key == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *attributes) keep(name, v string) {
+	if a.rest == nil {
+		a.rest = map[string]string{}
+	}
+	a.rest[name] = v
+}
+
+// join adds those of the resource and scope.
+func (a *attributes) join(shared *attributes) {
+	for _, v := range shared.list {
+		a.plain(v)
+	}
+	for name, v := range shared.rest {
+		a.keep(name, v)
+	}
+}
+
+// done returns the attributes, with those beyond the limits as one JSON text.
+func (a *attributes) done() ([]schemas.Attr, error) {
+	if len(a.list) > schemas.MaxAttrs || len(a.list) == schemas.MaxAttrs && a.rest != nil {
+		for _, v := range a.list[schemas.MaxAttrs-1:] {
+			a.keep(v.Key, v.Text())
+		}
+		a.list = a.list[:schemas.MaxAttrs-1]
+	}
+	if a.rest == nil {
+		return a.list, nil
+	}
+	text, err := json.Marshal(a.rest)
+	if err != nil {
+		return nil, err
+	}
+	return append(a.list, schemas.String(schemas.AttrRest, string(text))), nil
+}

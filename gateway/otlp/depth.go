@@ -1,0 +1,89 @@
+package otlp
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// maxDepth bounds how deep values may nest. The decoder recurses once for each level, and
+// a stack that overflows ends the process.
+const maxDepth = 16
+
+// jsonDepth is how deep JSON with values of maxDepth nests: each is three brackets.
+const jsonDepth = 16 + 3*maxDepth
+
+var errTooDeep = fmt.Errorf("values nest deeper than %d levels", maxDepth)
+
+// checkJSON refuses JSON that nests too deep. Whether it is JSON at all is the decoder's.
+func checkJSON(body []byte) error {
+	depth, text := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{' || c == '[':
+			if depth++; depth > jsonDepth {
+				return errTooDeep
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
+// message says which fields of a protobuf message hold further messages.
+type message map[protowire.Number]message
+
+// exportRequest is where an export request holds values.
+var exportRequest = shape()
+
+func shape() message {
+	anyValue := message{}
+	keyValue := message{2: anyValue}
+	anyValue[5] = message{1: anyValue} // array_value.values
+	anyValue[6] = message{1: keyValue} // kvlist_value.values
+	logRecord := message{5: anyValue, 6: keyValue}
+	scopeLogs := message{1: message{3: keyValue}, 2: logRecord}
+	return message{1: message{1: message{1: keyValue}, 2: scopeLogs}}
+}
+
+// checkProto refuses protobuf that nests too deep.
+func checkProto(body []byte) error { return checkMessage(body, exportRequest, 8+3*maxDepth) }
+
+func checkMessage(b []byte, m message, depth int) error {
+	if depth == 0 {
+		return errTooDeep
+	}
+	for len(b) > 0 {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return errNotProto
+		}
+		b = b[n:]
+		inner, holds := m[number]
+		if !holds || kind != protowire.BytesType {
+			if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
+				return errNotProto
+			}
+			b = b[n:]
+			continue
+		}
+		v, n := protowire.ConsumeBytes(b)
+		if n < 0 {
+			return errNotProto
+		}
+		if err := checkMessage(v, inner, depth-1); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+var errNotProto = errors.New("not protobuf")

@@ -1,0 +1,113 @@
+package otlp
+
+import (
+	"cmp"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"strconv"
+
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/almanac-events/almanac/gateway/pool"
+	"github.com/almanac-events/almanac/gateway/request"
+)
+
+const (
+	typeProto = "application/x-protobuf"
+	typeJSON  = "application/json"
+)
+
+// Routes returns the handler of an OTLP/HTTP listener.
+func (in *Input) Routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/logs", in.logs)
+	mux.HandleFunc("POST /t/{topic}/v1/logs", in.logs)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		_, isJSON := contentType(r)
+		fail(w, isJSON, http.StatusNotFound, codeUnimplemented, "this endpoint takes logs only, at POST /v1/logs and /t/{topic}/v1/logs; send traces and metrics elsewhere")
+	})
+	return mux
+}
+
+// contentType returns that of the answer, which is the request's.
+func contentType(r *http.Request) (known, isJSON bool) {
+	t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return t == typeProto || t == typeJSON || t == "application/protobuf", t == typeJSON
+}
+
+func (in *Input) logs(w http.ResponseWriter, r *http.Request) {
+	known, isJSON := contentType(r)
+	if !known {
+		fail(w, isJSON, http.StatusUnsupportedMediaType, codeInvalidArgument, "the content type must be "+typeProto+" or "+typeJSON)
+		return
+	}
+	req := in.cfg.Pool.Begin()
+	defer req.End()
+	answer, err := in.receive(w, r, req, isJSON)
+	if err != nil {
+		code, status := grpcCode(err)
+		if after := pool.RetryAfter(err); after > 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) {
+			w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
+		}
+		fail(w, isJSON, status, code, err.Error())
+		return
+	}
+	write(w, isJSON, http.StatusOK, answer)
+}
+
+func (in *Input) receive(w http.ResponseWriter, r *http.Request, req *pool.Request, isJSON bool) ([]byte, error) {
+	if err := req.Ready(r.Context()); err != nil {
+		return nil, err
+	}
+	body, err := request.Body(w, r, req, weight)
+	if err != nil {
+		return nil, err
+	}
+	topic := cmp.Or(r.PathValue("topic"), r.Header.Get(TopicKey), in.cfg.Topic)
+	resp, err := in.export(r.Context(), req, topic, r.Header.Get("Idempotency-Key"), body, isJSON)
+	if err != nil {
+		return nil, err
+	}
+	return encode(resp, isJSON)
+}
+
+// encode leaves partial_success out where there is nothing to say: clients take any for
+// a warning. The library always writes it.
+func encode(resp plogotlp.ExportResponse, isJSON bool) ([]byte, error) {
+	ps := resp.PartialSuccess()
+	nothing := ps.RejectedLogRecords() == 0 && ps.ErrorMessage() == ""
+	switch {
+	case isJSON && nothing:
+		return []byte("{}"), nil
+	case nothing:
+		return []byte{}, nil
+	case isJSON:
+		return resp.MarshalJSON()
+	}
+	return resp.MarshalProto()
+}
+
+// fail answers with a google.rpc.Status.
+func fail(w http.ResponseWriter, isJSON bool, status int, code uint32, message string) {
+	var body []byte
+	if isJSON {
+		body, _ = json.Marshal(map[string]any{"code": code, "message": message}) // of plain values
+	} else {
+		body = protowire.AppendTag(body, 1, protowire.VarintType)
+		body = protowire.AppendVarint(body, uint64(code))
+		body = protowire.AppendTag(body, 2, protowire.BytesType)
+		body = protowire.AppendString(body, message)
+	}
+	write(w, isJSON, status, body)
+}
+
+func write(w http.ResponseWriter, isJSON bool, status int, body []byte) {
+	w.Header().Set("Content-Type", typeProto)
+	if isJSON {
+		w.Header().Set("Content-Type", typeJSON)
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client is gone, which nobody can be told
+}
