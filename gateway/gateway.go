@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/almanac-events/almanac/gateway/api"
 	"github.com/almanac-events/almanac/gateway/elastic"
 	"github.com/almanac-events/almanac/gateway/lines"
 	"github.com/almanac-events/almanac/gateway/otlp"
@@ -51,6 +52,8 @@ type Parts struct {
 	Pool *pool.Pool
 	// Stored waits until SQL has what topics were given; nil without a ClickHouse.
 	Stored func(ctx context.Context, topics []string) error
+	// Reads is what the API serves; a zero Reader for none.
+	Reads api.Config
 }
 
 // DefaultGrace is as long as a request may wait for its answer, and a little.
@@ -111,6 +114,10 @@ func (g *Gateway) makeRoutes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/topics/{topic}/events", lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored}))
 	g.addShippers(mux)
+	if reads := g.parts.Reads; reads.Reader != nil {
+		reads.Stopping = g.stopped
+		api.New(reads).Add(mux)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, request.Refuse(http.StatusNotFound, "not_found", "nothing is at "+r.Method+" "+r.URL.Path, "/openapi.yaml lists what there is"))
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/gateway"
+	"github.com/almanac-events/almanac/gateway/api"
 	"github.com/almanac-events/almanac/gateway/pool"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
@@ -73,6 +74,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 			if err != nil {
 				return err
 			}
+			parts.Reads.User, parts.Reads.Password = d.readerUser, d.readerPassword
 			in.probe(func(context.Context) []string { return append(natsTrouble(nc), stalled(parts.Pool)...) })
 			g.Open(parts)
 			return nil
@@ -178,7 +180,7 @@ func gatewayParts(nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *setti
 	if err != nil {
 		return gateway.Parts{}, err
 	}
-	return gateway.Parts{Pool: p, Stored: func(ctx context.Context, topics []string) error {
+	return gateway.Parts{Pool: p, Reads: api.Config{Reader: r, Topics: reg.Topics}, Stored: func(ctx context.Context, topics []string) error {
 		pending, err := r.WaitStored(ctx, topics, storedPatience, nil)
 		if err == nil && pending > 0 {
 			err = fmt.Errorf("%d events are not in ClickHouse yet", pending)

@@ -202,6 +202,9 @@ func (n *node) wireGateway(reg *registry.Registry, db *tables.DB) error {
 	if n.inputs.http != nil && n.servers.nats != nil {
 		n.inputs.http.sync = doctor.SyncAlways
 	}
+	if e := n.servers.engine; e.ReaderPassword() != "" {
+		parts.Reads.User, parts.Reads.Password = embedded.UserReader, e.ReaderPassword()
+	}
 	n.pool = parts.Pool
 	n.gateway = n.inputs.gateway(n.s, n.log)
 	n.gateway.Open(parts)

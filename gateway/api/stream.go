@@ -1,0 +1,165 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/almanac-events/almanac/gateway/request"
+	"github.com/almanac-events/almanac/query"
+)
+
+// beatEvery is how often a tail without events says that it is there.
+const beatEvery = 15 * time.Second
+
+// tail follows a topic as server-sent events, or as NDJSON where the client accepts that.
+func (a *API) tail(w http.ResponseWriter, r *http.Request) {
+	if !take(a.tails) {
+		request.Fail(w, r, tooMany("tails", maxTails))
+		return
+	}
+	defer func() { <-a.tails }()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	go func() {
+		select {
+		case <-a.cfg.Stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	q := r.URL.Query()
+	out := &stream{w: w, rc: http.NewResponseController(w), sse: !strings.Contains(r.Header.Get("Accept"), "ndjson")}
+	from := r.Header.Get("Last-Event-ID")
+	if from == "" {
+		from = q.Get("from_pos")
+	}
+	go out.beat(ctx, cancel)
+	err := a.cfg.Reader.Tail(ctx, query.TailRequest{Topic: r.PathValue("topic"), Where: q.Get("where"), Fields: names(q.Get("fields")), From: from}, out.event)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	if !out.begin() {
+		request.Fail(w, r, refusal(err))
+		return
+	}
+	panic(http.ErrAbortHandler) // half an answer must not look whole
+}
+
+// stream is an answer under way. Its mutex keeps events and beats apart.
+type stream struct {
+	mu    sync.Mutex
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	sse   bool
+	begun bool
+	ended bool // an error is answered, and nothing else may be written
+}
+
+// begin reports whether anything was written, and keeps anything else from it.
+func (s *stream) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	return s.begun
+}
+
+func (s *stream) event(pos string, event json.RawMessage) error {
+	if s.sse {
+		return s.write(fmt.Sprintf("id: %s\ndata: %s\n\n", pos, event))
+	}
+	text := strings.TrimSuffix(string(event), "}")
+	return s.write(fmt.Sprintf("%s,\"_pos\":%q}\n", text, pos))
+}
+
+// beat tells a client, and everything between, that the tail is there.
+func (s *stream) beat(ctx context.Context, cancel context.CancelFunc) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	text := ": beat\n\n"
+	if !s.sse {
+		text = "\n"
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if s.write(text) != nil {
+				cancel()
+				return
+			}
+		}
+	}
+}
+
+func (s *stream) write(text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return context.Canceled
+	}
+	_ = s.rc.SetWriteDeadline(time.Now().Add(writeStall)) // a server that cannot has none
+	if !s.begun {
+		s.begun = true
+		contentType := "application/x-ndjson"
+		if s.sse {
+			contentType = "text/event-stream"
+		}
+		s.w.Header().Set("Content-Type", contentType)
+		s.w.Header().Set("Cache-Control", "no-store")
+		s.w.WriteHeader(http.StatusOK)
+	}
+	if _, err := io.WriteString(s.w, text); err != nil {
+		return err
+	}
+	return s.rc.Flush()
+}
+
+// runSQL streams the answer of a statement.
+func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
+	if !take(a.sql) {
+		request.Fail(w, r, tooMany("statements", maxSQL))
+		return
+	}
+	defer func() { <-a.sql }()
+	statement, err := io.ReadAll(http.MaxBytesReader(w, r.Body, sqlBytes))
+	if err != nil {
+		request.Fail(w, r, request.Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("a statement may have %d bytes", sqlBytes), ""))
+		return
+	}
+	body, err := a.cfg.Reader.SQL(r.Context(), query.SQLRequest{
+		SQL: string(statement), Format: r.URL.Query().Get("format"), User: a.cfg.User, Password: a.cfg.Password,
+	})
+	if err != nil {
+		request.Fail(w, r, refusal(err))
+		return
+	}
+	defer func() { _ = body.Close() }()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if f := r.URL.Query().Get("format"); f == "" || strings.HasPrefix(f, "JSON") {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	rc := http.NewResponseController(w)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := body.Read(buf)
+		if n > 0 {
+			_ = rc.SetWriteDeadline(time.Now().Add(writeStall)) // a server that cannot has none
+			if _, err := w.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err == io.EOF { //nolint:errorlint // a reader returns this very value
+			return
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler) // half an answer must not look whole
+		}
+	}
+}
