@@ -129,6 +129,10 @@ soak: setup ## All faults mixed for MINUTES (default 10); the report goes to REP
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SOAK_MINUTES=$(MINUTES) ALMANAC_SOAK_REPORT='$(abspath $(REPORT))' $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) \
 	  go test -count 1 -timeout 0 -run '^TestSoak$$' -v ./integration/faults
 
+inputs: setup ## Real clients of Loki, Elasticsearch and syslog against almanac up; those that are absent are named and skipped
+	cd integration/inputs/clients && npm install --no-package-lock --no-audit --no-fund --ignore-scripts
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_INPUT_CLIENTS=$(abspath integration/inputs/clients) go test -count 1 -timeout 30m -v ./integration/inputs
+
 simulate: ## The protocol's model for SEEDS seeds (default 100000): every fault, no server
 	go test -count 1 -timeout 0 -run '^TestModel$$' -v ./integration/model -seeds $(SEEDS)
 

@@ -1,0 +1,176 @@
+package inputs
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+)
+
+// patience is how long anything may take on a busy machine.
+const patience = 3 * time.Minute
+
+// node is an `almanac up` of a test's own, with every listener of these inputs.
+type node struct {
+	t       *testing.T
+	dir     string
+	program string
+	embedded.Addresses
+}
+
+var build sync.Once
+var program string
+var buildErr error
+
+// up builds and starts Almanac, and stops it at the end of the test.
+func up(t *testing.T) *node {
+	t.Helper()
+	build.Do(func() {
+		var dir string
+		if dir, buildErr = os.MkdirTemp("", "almanac-inputs-"); buildErr != nil {
+			return
+		}
+		program = filepath.Join(dir, "almanac")
+		out, err := exec.Command("go", "build", "-o", program, "../../cmd/almanac").CombinedOutput()
+		if err != nil {
+			buildErr = fmt.Errorf("%w: %s", err, out)
+		}
+	})
+	if buildErr != nil {
+		t.Fatal(buildErr)
+	}
+	n := &node{t: t, dir: t.TempDir(), program: program}
+	certificate, key := writeCertificate(t, n.dir)
+	settings := "topics:\n- name: app\n- name: probe\n- name: sys\n"
+	if err := os.WriteFile(filepath.Join(n.dir, "almanac.yaml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := n.command("up", "--ports", "auto", "--log-format", "json", "--elastic", ":0", "--syslog-tcp", ":0", "--syslog-tls", ":0",
+		"--syslog-udp", ":0", "--syslog-topic", "sys", "--syslog-cert", certificate, "--syslog-key", key)
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready, ended := make(chan struct{}), make(chan struct{})
+	var text bytes.Buffer
+	go func() {
+		defer close(ended)
+		lines := bufio.NewScanner(said)
+		lines.Buffer(nil, 1<<20)
+		seen := false
+		for lines.Scan() {
+			text.Write(append(lines.Bytes(), '\n'))
+			if !seen && strings.Contains(lines.Text(), `"message":"ready"`) && strings.Contains(lines.Text(), `"promise"`) {
+				seen = true
+				close(ready)
+			}
+		}
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			_ = cmd.Process.Kill()
+			<-ended
+		}
+		if t.Failed() {
+			t.Log(text.String())
+		}
+	})
+	select {
+	case <-ready:
+	case <-ended:
+		t.Fatalf("almanac up ended: %s", text.String())
+	case <-time.After(patience):
+		t.Fatal("almanac up is not ready")
+	}
+	if n.Addresses, err = embedded.ReadAddresses(filepath.Join(n.dir, "data")); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (n *node) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(n.program, args...)
+	cmd.Dir = n.dir
+	cmd.Env = append(os.Environ(), "ALMANAC_DATA="+filepath.Join(n.dir, "data"))
+	if dir, err := filepath.Abs("../.."); err == nil {
+		libraries, _ := filepath.Glob(filepath.Join(dir, "node_modules/@chdb/lib-*/libchdb.so"))
+		if len(libraries) > 0 && os.Getenv("ALMANAC_LIBCHDB") == "" {
+			cmd.Env = append(cmd.Env, "ALMANAC_LIBCHDB="+libraries[0])
+		}
+	}
+	return cmd
+}
+
+// event is a line of `almanac query -o json`.
+type event struct {
+	Ts, Level, Service, Type, Message string
+	UserID                            string `json:"user_id"`
+	TraceID                           string `json:"trace_id"`
+	Attributes                        map[string]string
+}
+
+// found waits until query returns count events of a topic under a filter.
+func (n *node) found(topic, where string, count int) []event {
+	n.t.Helper()
+	var events []event
+	embeddedtest.Eventually(n.t, patience, func() error {
+		cmd := n.command("query", topic, "--where", where, "--limit", "1000")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, stderr.String())
+		}
+		events = nil
+		for line := range bytes.Lines(out) {
+			var ev event
+			if err := json.Unmarshal(line, &ev); err != nil {
+				return fmt.Errorf("%w: %s", err, line)
+			}
+			events = append(events, ev)
+		}
+		if len(events) < count {
+			return errors.New("events are missing")
+		}
+		return nil
+	})
+	if len(events) != count {
+		n.t.Errorf("%s where %s: %d events, expected %d", topic, where, len(events), count)
+	}
+	return events
+}
+
+// has fails the test where an event lacks a field or has another value there.
+func (ev *event) has(t *testing.T, fields map[string]string) {
+	t.Helper()
+	for name, want := range fields {
+		got, ok := map[string]string{
+			"level": ev.Level, "service": ev.Service, "type": ev.Type, "message": ev.Message, "user_id": ev.UserID, "trace_id": ev.TraceID, "ts": ev.Ts,
+		}[name]
+		if !ok {
+			got, ok = ev.Attributes[name]
+		}
+		if !ok || got != want {
+			t.Errorf("%s is %q, expected %q: %+v", name, got, want, *ev)
+		}
+	}
+}
