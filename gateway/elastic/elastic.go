@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/almanac-events/almanac/gateway/fields"
 	"github.com/almanac-events/almanac/schemas"
@@ -131,22 +130,35 @@ type metadata struct {
 
 var actions = []string{"create", "delete", "index", "update"}
 
+// readAction reads an action line. Keys beside the action mean nothing: winston's
+// client counts its attempts there.
 func readAction(line []byte) (Item, error) {
-	var in map[string]metadata
+	var in map[string]json.RawMessage
 	if err := json.Unmarshal(line, &in); err != nil {
 		return Item{}, err
 	}
-	for action, m := range in {
-		if len(in) > 1 || !slices.Contains(actions, action) {
-			break
+	var it Item
+	for _, action := range actions {
+		raw, ok := in[action]
+		if !ok {
+			continue
 		}
-		it := Item{Action: action, Index: m.Index}
+		if it.Action != "" {
+			return Item{}, fmt.Errorf("it has both %s and %s", it.Action, action)
+		}
+		var m metadata
+		if err := json.Unmarshal(raw, &m); err != nil {
+			return Item{}, err
+		}
+		it = Item{Action: action, Index: m.Index}
 		if len(m.ID) > 0 && string(m.ID) != "null" {
 			it.ID = schemas.JSONText(m.ID)
 		}
-		return it, nil
 	}
-	return Item{}, fmt.Errorf("expected an object with one of %q", actions)
+	if it.Action == "" {
+		return it, fmt.Errorf("expected an object with one of %q", actions)
+	}
+	return it, nil
 }
 
 // cutLine cuts the first line off, without its end.

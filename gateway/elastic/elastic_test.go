@@ -103,6 +103,7 @@ message m
 
   id 0190b0c4-0000-7000-8000-000000000001
 `},
+		{"keys beside the action", `{"index":{"_index":"app_web","pipeline":null},"attempts":0}` + "\n{\"a\":1}\n", "  a:int 1\n"},
 		{"the path's index", `{"index":{}}` + "\n{\"a\":1}\n", "  a:int 1\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
