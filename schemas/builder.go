@@ -157,21 +157,21 @@ func (b *FrameBuilder) encodeRaw(s *scratch) {
 	raw = binary.AppendUvarint(raw, uint64(len(baseColumns)+len(b.fields)))
 	raw = binary.AppendUvarint(raw, uint64(rows))
 
-	raw = appendColumn(raw, baseColumns[0])
+	raw = appendColumn(raw, baseColumns[inTs])
 	for _, v := range b.ts {
 		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
 	}
-	raw = appendColumn(raw, baseColumns[1])
+	raw = appendColumn(raw, baseColumns[inID])
 	raw = append(raw, b.ids...)
-	raw = s.dict.appendColumn(appendColumn(raw, baseColumns[2]), &b.level)
-	raw = s.dict.appendColumn(appendColumn(raw, baseColumns[3]), &b.service)
-	raw = s.dict.appendColumn(appendColumn(raw, baseColumns[4]), &b.typ)
-	raw = b.user.appendTo(appendColumn(raw, baseColumns[5]))
-	raw = b.trace.appendTo(appendColumn(raw, baseColumns[6]))
-	raw = b.span.appendTo(appendColumn(raw, baseColumns[7]))
-	raw = b.message.appendTo(appendColumn(raw, baseColumns[8]))
+	raw = s.dict.appendColumn(appendColumn(raw, baseColumns[inLevel]), &b.level)
+	raw = s.dict.appendColumn(appendColumn(raw, baseColumns[inService]), &b.service)
+	raw = s.dict.appendColumn(appendColumn(raw, baseColumns[inType]), &b.typ)
+	raw = b.user.appendTo(appendColumn(raw, baseColumns[inUserID]))
+	raw = b.trace.appendTo(appendColumn(raw, baseColumns[inTraceID]))
+	raw = b.span.appendTo(appendColumn(raw, baseColumns[inSpanID]))
+	raw = b.message.appendTo(appendColumn(raw, baseColumns[inMessage]))
 
-	raw = appendColumn(raw, baseColumns[9])
+	raw = appendColumn(raw, baseColumns[inAttributes])
 	raw = binary.LittleEndian.AppendUint64(raw, lowCardVersion)
 	for _, v := range b.attrEnd {
 		raw = binary.LittleEndian.AppendUint64(raw, v)

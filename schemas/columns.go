@@ -24,18 +24,32 @@ type frameColumn struct {
 	typ  colType
 }
 
+// Where the columns of every frame of kind log are in it.
+const (
+	inTs = iota
+	inID
+	inLevel
+	inService
+	inType
+	inUserID
+	inTraceID
+	inSpanID
+	inMessage
+	inAttributes
+)
+
 // baseColumns are the columns of every frame of kind log, in wire order.
-var baseColumns = []frameColumn{
-	{ColTs, chDateTime64},
-	{ColID, chUUID},
-	{ColLevel, chLowCard},
-	{ColService, chLowCard},
-	{ColType, chLowCard},
-	{ColUserID, chString},
-	{ColTraceID, chString},
-	{ColSpanID, chString},
-	{ColMessage, chString},
-	{ColAttributes, chMap},
+var baseColumns = [...]frameColumn{
+	inTs:         {ColTs, chDateTime64},
+	inID:         {ColID, chUUID},
+	inLevel:      {ColLevel, chLowCard},
+	inService:    {ColService, chLowCard},
+	inType:       {ColType, chLowCard},
+	inUserID:     {ColUserID, chString},
+	inTraceID:    {ColTraceID, chString},
+	inSpanID:     {ColSpanID, chString},
+	inMessage:    {ColMessage, chString},
+	inAttributes: {ColAttributes, chMap},
 }
 
 var fieldColTypes = map[FieldType]colType{
@@ -51,7 +65,7 @@ var fieldColTypes = map[FieldType]colType{
 func (t *Topic) frameColumns(v int) []frameColumn {
 	fields := t.FieldsAt(v)
 	cols := make([]frameColumn, len(baseColumns), len(baseColumns)+len(fields))
-	copy(cols, baseColumns)
+	copy(cols, baseColumns[:])
 	for _, f := range fields {
 		cols = append(cols, frameColumn{f.Name, fieldColTypes[f.Type]})
 	}

@@ -19,7 +19,7 @@ const IDSumSQL = "sumWithOverflow(cityHash64(" + ColID + ", toUnixTimestamp64Nan
 // No other column is in it. Erasures take whole rows, whose sums the registry keeps;
 // anonymising clears any column but these two, for good.
 func (r *FrameReader) IDSum() uint64 {
-	return idSum(r.columns[1].fixed, r.rows, r.Ts)
+	return idSum(r.columns[inID].fixed, r.rows, r.Ts)
 }
 
 // IDSum is FrameReader.IDSum of the events that the builder has.

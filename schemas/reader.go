@@ -190,12 +190,12 @@ func (r *FrameReader) Rows() int { return r.rows }
 
 // Ts is the time of event i in unix nanoseconds.
 func (r *FrameReader) Ts(i int) int64 {
-	return int64(binary.LittleEndian.Uint64(r.columns[0].fixed[8*i:]))
+	return int64(binary.LittleEndian.Uint64(r.columns[inTs].fixed[8*i:]))
 }
 
 // ID is the id of event i.
 func (r *FrameReader) ID(i int) (id ID) {
-	b := r.columns[1].fixed[16*i:]
+	b := r.columns[inID].fixed[16*i:]
 	binary.BigEndian.PutUint64(id[0:], binary.LittleEndian.Uint64(b))
 	binary.BigEndian.PutUint64(id[8:], binary.LittleEndian.Uint64(b[8:]))
 	return id
@@ -230,7 +230,7 @@ const slackBytes = (MaxAttrs+1)*24 + len(AttrInvalidUTF8)
 
 // checkSizes holds every event to the limits that Validate has.
 func (r *FrameReader) checkSizes() error {
-	attrs := &r.columns[9]
+	attrs := &r.columns[inAttributes]
 	values := len(attrs.words.ends) - len(attrs.keys)
 	from := uint64(0)
 	for i := range r.rows {
@@ -281,8 +281,8 @@ func CheckTimes(lo, hi int64, m Month, storedNs int64) error {
 func (r *FrameReader) Event(i int) Event {
 	e := Event{
 		Time: time.Unix(0, r.Ts(i)).UTC(), ID: r.ID(i),
-		Level: r.value(2, i), Service: r.value(3, i), Type: r.value(4, i),
-		UserID: r.value(5, i), TraceID: r.value(6, i), SpanID: r.value(7, i), Message: r.value(8, i),
+		Level: r.value(inLevel, i), Service: r.value(inService, i), Type: r.value(inType, i),
+		UserID: r.value(inUserID, i), TraceID: r.value(inTraceID, i), SpanID: r.value(inSpanID, i), Message: r.value(inMessage, i),
 	}
 	for c := len(baseColumns); c < len(r.columns) && r.columns[c].typ != chUInt64; c++ {
 		if a, ok := r.field(c, i); ok {
@@ -293,7 +293,7 @@ func (r *FrameReader) Event(i int) Event {
 	if i > 0 {
 		from = r.attrEnd[i-1]
 	}
-	col := &r.columns[9]
+	col := &r.columns[inAttributes]
 	values := len(col.words.ends) - len(col.keys)
 	for k := from; k < r.attrEnd[i]; k++ {
 		e.Attrs = append(e.Attrs, String(r.word(col, int(col.keys[k])), r.word(col, values+int(k))))
