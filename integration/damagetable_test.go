@@ -31,7 +31,7 @@ const damageTableEnv = "ALMANAC_DAMAGE_TABLE"
 
 // Phases of a damage: what is damaged, how, and where the newest events are then.
 var (
-	damagedThings = []string{"EVENTS", "SHARDS", "EVENTS and SHARDS", "registry", "ClickHouse part", "checkpoint"}
+	damagedThings = []string{"EVENTS", "SHARDS", "registry", "ClickHouse part", "checkpoint"}
 	damages       = []string{"bit", "cut", "zeroed", "older copy", "deleted"}
 	damageTimes   = []string{"before routing", "before storing", "after"}
 )
@@ -267,9 +267,7 @@ func (c damageCell) play(t *testing.T) (res damageResult) {
 
 // unseen reports whether nothing could know what was lost: it was accepted, and its
 // stream lost it before a router saw any of it. docs/limits.md names this limit.
-func (h *damagedHouse) unseen() bool {
-	return h.what == "EVENTS" && h.when == "before routing" || h.what == "EVENTS and SHARDS" && h.when != "after"
-}
+func (h *damagedHouse) unseen() bool { return h.what == "EVENTS" && h.when == "before routing" }
 
 // damagedPart is the part of the table that an answer names as damaged, or one that
 // cannot be read whole: verify does not read every column.
@@ -450,9 +448,6 @@ func (h *damagedHouse) damage() {
 	case "EVENTS":
 		h.damageStream(schemas.StreamEvents, "events.app.")
 	case "SHARDS":
-		h.damageStream(schemas.StreamShards, "shards.app.")
-	case "EVENTS and SHARDS":
-		h.damageStream(schemas.StreamEvents, "events.app.")
 		h.damageStream(schemas.StreamShards, "shards.app.")
 	case "registry":
 		h.damageStream(schemas.KVStream, "$KV.registry.")

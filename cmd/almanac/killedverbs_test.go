@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/producer"
+)
+
+// killedVerbsEnv is how often each verb of TestKilledVerbs is killed; make faults says 200.
+const killedVerbsEnv = "ALMANAC_KILLED_VERBS"
+
+// killedVerb is an operator's verb that changes something.
+type killedVerb struct {
+	name string
+	// prepare gives the nth run something to do.
+	prepare func(n int)
+	// args of the nth run. Run again, they finish what a killed one left.
+	args func(n int) []string
+	// again finishes what a killed nth run left, where that is not the same call.
+	again func(n int) error
+	// check compares what is there in the end, with nothing under way.
+	check func()
+}
+
+// TestKilledVerbs kills verbs that change what is stored with SIGKILL at random instants,
+// while events come. Nothing is lost or there twice, and each ends right when it is run
+// again.
+func TestKilledVerbs(t *testing.T) {
+	t.Parallel()
+	kills := 2
+	if n, err := strconv.Atoi(os.Getenv(killedVerbsEnv)); err == nil {
+		kills = n
+	}
+	srv := embeddedtest.Start(t)
+	u, err := url.Parse(srv.ClickHouseHTTP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User, u.Path = url.UserPassword(srv.User, srv.Password), srv.Database
+	b := newBox(t, envPrefix+"CLICKHOUSE="+u.String(), envPrefix+"NATS="+srv.NATSURL)
+	b.background("router", "--events-bytes", "1GiB", "--shards-bytes", "1GiB")
+	embeddedtest.Eventually(t, patience, func() error {
+		if r := b.run("", "topics", "apply", "app", "--lanes", "2", "--keep-days", "30", "--yes"); r.code != exitOK {
+			return errors.New(r.err)
+		}
+		return nil
+	})
+	b.ok("", "topics", "apply", "copy", "--lanes", "2")
+	b.background("sink")
+	db := srv.SQL()
+	ask := func(q string) (n uint64) {
+		t.Helper()
+		if err := db.QueryRowContext(t.Context(), q).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	p, err := producer.Connect(t.Context(), srv.NATSURL, producer.Config{Topic: "app", Policy: producer.Block, Stderr: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_ = p.Close(ctx)
+	}()
+	sent := 0
+	speak := func(e producer.Event) {
+		e.Message = strconv.Itoa(sent)
+		p.Log(e)
+		sent++
+	}
+	// load sends events until it is stopped; its users are of no erasure.
+	load := func() (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			tick := time.NewTicker(5 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+					for range 5 {
+						speak(producer.Event{UserID: "load"})
+					}
+				}
+			}
+		})
+		return func() { cancel(); wg.Wait() }
+	}
+	settled := func() {
+		t.Helper()
+		if err := p.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		embeddedtest.Eventually(t, 2*patience, func() error {
+			r := b.run("", "verify", "-o", "json")
+			if r.code != exitOK || !strings.Contains(r.out, `"pending": 0`) && !strings.Contains(r.out, `"pending":0`) {
+				return fmt.Errorf("verify: exit %d: %.3000s%s", r.code, r.out, r.err)
+			}
+			return nil
+		})
+	}
+	erased := 0
+	const each = 20 // events of an erased user
+	whole := func(want int) {
+		t.Helper()
+		if got := ask("SELECT count() FROM app SETTINGS apply_patch_parts = 1"); got != uint64(want) {
+			t.Errorf("%d rows, want %d", got, want)
+		}
+		if got := ask("SELECT uniqExact(id) FROM app"); got != uint64(want) {
+			t.Errorf("%d ids, want %d", got, want)
+		}
+	}
+	verbs := []killedVerb{
+		{"replay", nil, func(int) []string { return []string{"replay", "app", "--into", "copy", "-q"} }, nil, func() {
+			if got := ask("SELECT count() FROM copy"); got != uint64(sent) {
+				t.Errorf("%d rows in the copy, want %d", got, sent)
+			}
+			if got := ask("SELECT uniqExact(id) FROM copy"); got != uint64(sent) {
+				t.Errorf("%d ids in the copy, want %d", got, sent)
+			}
+		}},
+		{"rebuild", nil, func(int) []string { return []string{"rebuild", "app", "--yes", "--drop-old"} }, nil, nil},
+		{"erase", func(n int) {
+			for range each {
+				speak(producer.Event{UserID: fmt.Sprint("gone-", n)})
+			}
+			if err := p.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			erased += each
+		}, func(n int) []string {
+			return []string{"erase", "app", "--user", fmt.Sprint("gone-", n), "--yes"}
+		}, func(n int) error { // one that was entered is resumed, another is entered again
+			if r := b.run("", "erase", "resume"); r.code != exitOK && r.code != exitPartial {
+				return errors.New(r.err)
+			}
+			for k := range n + 1 {
+				user := fmt.Sprint("gone-", k)
+				if ask("SELECT count() FROM app WHERE user_id = '"+user+"'") == 0 {
+					continue
+				}
+				if r := b.run("", "erase", "app", "--user", user, "--yes"); r.code != exitOK {
+					return errors.New(r.err)
+				}
+			}
+			return nil
+		}, nil},
+	}
+	for range 2000 {
+		speak(producer.Event{UserID: "load"})
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for _, v := range verbs {
+		settled()
+		if v.prepare != nil {
+			v.prepare(-1)
+		}
+		began := time.Now()
+		if r := b.run("", v.args(-1)...); r.code != exitOK {
+			t.Errorf("%s: exit %d: %s%s", v.name, r.code, r.out, r.err)
+		}
+		took := time.Since(began)
+		stop := load()
+		died := 0
+		for n := range kills {
+			if v.prepare != nil {
+				stop() // what it counts is counted by one goroutine
+				v.prepare(n)
+				stop = load()
+			}
+			d := b.background(v.args(n)...)
+			instant := time.NewTimer(time.Duration(rnd.Int64N(int64(took))))
+			select {
+			case <-instant.C:
+				_ = d.cmd.Process.Signal(syscall.SIGKILL)
+			case <-d.done:
+				instant.Stop()
+			}
+			<-d.done
+			if d.code == -1 {
+				died++
+			}
+			if n%5 == 4 || n == kills-1 { // else the next finds what several left
+				embeddedtest.Eventually(t, patience, func() error {
+					if v.again != nil {
+						return v.again(n)
+					}
+					if r := b.run("", v.args(n)...); r.code != exitOK {
+						return fmt.Errorf("%s after a kill: exit %d: %s%s", v.name, r.code, r.out, r.err)
+					}
+					return nil
+				})
+			}
+		}
+		stop()
+		settled()
+		if v.name == "replay" {
+			b.ok("", v.args(kills)...)
+			settled()
+		}
+		whole(sent - erased)
+		if v.check != nil {
+			v.check()
+		}
+		t.Logf("%s: killed %d of %d times, %s a run; %d events accepted, %d erased", v.name, died, kills, took.Round(time.Millisecond), sent, erased)
+	}
+}
