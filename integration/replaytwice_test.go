@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,5 +65,45 @@ func TestLine11ReplayIntoATopicTwice(t *testing.T) {
 	}
 	if res := run(replay.Request{Again: true}); res.Events != 2*n {
 		t.Errorf("again: %+v", res)
+	}
+}
+
+// The same: replays of ranges that overlap and are not the same double what they share, so
+// each names the ones before it; apart, or into another topic, they name none.
+func TestLine11OverlappingReplaysAreNamed(t *testing.T) {
+	t.Parallel()
+	one, other := replayTopic(1), replayTopic(1)
+	one.Name, other.Name = "one", "other"
+	e := start(t, replayTopic(1), one, other)
+	e.router()
+	e.sink()
+	at := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
+	e.fill("app", 10, at)
+	e.stored("app", 10, 20*time.Second)
+	begin := func(into string, from, to time.Duration) *replay.Job {
+		t.Helper()
+		j, err := e.replayer(nil).Begin(t.Context(), replay.Request{Topic: "app", Into: into, From: at.Add(from), To: at.Add(to)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := j.Run(t.Context(), nil, replay.Pace{}); err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	first := begin("one", 0, time.Hour)
+	for _, c := range []struct {
+		name, into string
+		from, to   time.Duration
+		named      bool
+	}{
+		{"the same", "one", 0, time.Hour, false},
+		{"apart", "one", 2 * time.Hour, 3 * time.Hour, false},
+		{"into another", "other", 0, 2 * time.Hour, false},
+		{"overlapping", "one", 30 * time.Minute, 90 * time.Minute, true},
+	} {
+		if got := begin(c.into, c.from, c.to).Meets(); slices.Contains(got, first.ID()) != c.named || len(got) > 0 != c.named {
+			t.Errorf("%s: it names %v, the first is %s", c.name, got, first.ID())
+		}
 	}
 }

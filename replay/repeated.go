@@ -32,7 +32,13 @@ func (j *Job) follow(ctx context.Context, again bool) (open string, err error) {
 	}
 	for _, e := range jobs { // the last one first
 		var s state
-		if err := s.read(e.State); err != nil || !s.Spec.same(j.spec) {
+		if err := s.read(e.State); err != nil {
+			continue
+		}
+		if !s.Spec.same(j.spec) {
+			if s.Spec.meets(j.spec) {
+				j.meets = append(j.meets, e.ID)
+			}
 			continue
 		}
 		switch {
@@ -56,6 +62,17 @@ func (j *Job) follow(ctx context.Context, again bool) (open string, err error) {
 
 // same reports whether two specs mean the same events, but for those routed between.
 func (s Spec) same(other Spec) bool { return s.untimed() == other.untimed() }
+
+// meets reports whether both specs may have events in common, and go to one topic.
+// A filter is not looked into.
+func (s Spec) meets(other Spec) bool {
+	return s.Topic == other.Topic && s.Into == other.Into && s.From <= other.To && other.From <= s.To &&
+		(s.Shard == 0 || other.Shard == 0 || s.Shard == other.Shard)
+}
+
+// Meets returns other jobs into the same topic whose requests overlap with this one's
+// and are not the same. What both replay is in the topic twice. Known once a job began.
+func (j *Job) Meets() []string { return j.meets }
 
 // untimed is the spec without what does not choose events.
 func (s Spec) untimed() Spec {

@@ -62,6 +62,7 @@ type Job struct {
 	buffers buffers
 	target  *target // nil unless the job is into a topic
 	raw     bool    // see PrintMessages
+	meets   []string
 	done    progress
 	begun   []*shard // by time: those with a mark
 	saved   time.Time

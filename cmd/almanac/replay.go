@@ -29,7 +29,8 @@ At full speed shards come one after the other, each in the order of its position
 
 --into - prints; a word is a topic, which gets every event once, with its id,
 however often the job is taken up again or the same replay is run again (--again
-adds them once more); a name with a dot is a NATS subject, which
+adds them once more; ranges that overlap in part share events, which are then
+there twice, and it says so); a name with a dot is a NATS subject, which
 gets each event as a JSON message. Replaying a topic into itself adds nothing.
 
 Printed JSON has U+FFFD for bytes that are not UTF-8, and says so in the attribute
@@ -137,6 +138,9 @@ func (a *app) replayJob(ctx context.Context, c *session, job *replay.Job, pace r
 	if !printed {
 		a.tellTarget(c)
 	}
+	if met := job.Meets(); len(met) > 0 {
+		a.note("note: an event that this replay shares with job %s is in %s twice: only the same request, run again, adds nothing", strings.Join(met[:min(len(met), maxMetJobs)], ", "), job.Spec().Into)
+	}
 	if !quiet {
 		a.note("job %s", job.ID())
 	}
@@ -163,6 +167,9 @@ func (a *app) replayJob(ctx context.Context, c *session, job *replay.Job, pace r
 	}
 	return err
 }
+
+// maxMetJobs bounds the overlapping jobs that are named.
+const maxMetJobs = 5
 
 // said is a result for people.
 func said(r replay.Result) string {
