@@ -7,31 +7,30 @@
 //	listeners ──▶ one input per protocol ──▶ pool ──▶ producers ──▶ EVENTS
 //	          └─▶ api ──▶ query
 //
-// An input is a package of its own: a pure decoder from bytes to events and refusals,
-// and a thin shell that speaks the protocol. Inputs do not import each other. They share
-// package request (the id, the body within its bounds, the shape of errors) and package
-// pool (memory, admission, the answer after JetStream's).
+// An input is a package of its own. It has a pure decoder from bytes to events and
+// refusals, and a thin shell that speaks the protocol. Inputs do not import each other.
+// They share package request: the id, the bounded body, the shape of errors. They share
+// package pool: memory, admission, the answer after JetStream's.
 //
-// The order of a request: connection limit, header within its time, id, loopback and
-// cross-origin checks, draining, bytes in flight, wire limit, unpacked within a bound,
-// decoded whole, taken whole, answered when stored. So whatever is refused is refused
-// before anything of it was taken.
+// A request passes these in order: connection limit, header time, id, loopback and
+// cross-origin checks, draining, bytes in flight, wire limit, unpacked limit. Then it is
+// decoded whole, taken whole, and answered when stored. What is refused has stored nothing.
 //
 // # Who is authoritative
 //
-// The stream: a request is answered with success after JetStream's acknowledgement of
-// all its events, which on Almanac's own server means after fsync.
+// The stream. A request succeeds after JetStream acknowledged all its events. On
+// Almanac's own server that is after fsync.
 //
 // # States
 //
 //	listening ──▶ draining ──▶ closed
 //
-// Draining begins with the end of Run's context: readiness goes, listeners close,
-// requests under way end within Grace, long reads end at once, and the producers flush.
+// Draining begins with the end of Run's context. Readiness goes and listeners close.
+// Requests under way end within Grace, and long reads at once. Then the producers flush.
 //
 // # Failures
 //
-// A client that is slow, cancelled or hostile costs its own connection: headers have
-// headerWait, bodies a rate, tails and answers a write deadline. Connections above the limit
-// wait in the kernel's queue. What the pool refuses, each input says in its protocol.
+// A client that is slow, cancelled or hostile costs its own connection. Headers have a
+// time, bodies a rate, and answers a write deadline. Connections above the limit wait in
+// the kernel's queue. What the pool refuses, each input says in its protocol.
 package gateway

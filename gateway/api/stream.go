@@ -104,7 +104,7 @@ func (s *stream) write(text string) error {
 	if s.ended {
 		return context.Canceled
 	}
-	_ = s.rc.SetWriteDeadline(time.Now().Add(writeStall)) // a server that cannot has none
+	_ = s.rc.SetWriteDeadline(time.Now().Add(writeStall)) // tests have servers without deadlines
 	if !s.begun {
 		s.begun = true
 		contentType := "application/x-ndjson"
@@ -150,7 +150,7 @@ func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
 	for {
 		n, err := body.Read(buf)
 		if n > 0 {
-			_ = rc.SetWriteDeadline(time.Now().Add(writeStall)) // a server that cannot has none
+			_ = rc.SetWriteDeadline(time.Now().Add(writeStall)) // tests have servers without deadlines
 			if _, err := w.Write(buf[:n]); err != nil {
 				return
 			}

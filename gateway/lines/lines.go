@@ -82,7 +82,7 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if o.ack == ackStored && in.cfg.Stored == nil {
-		return bad("ack=stored needs a ClickHouse, and this gateway has none", "use ack=stream")
+		return bad("ack=stored needs a ClickHouse, and this gateway runs without one", "use ack=stream")
 	}
 	req := in.cfg.Pool.Begin()
 	defer req.End()

@@ -109,5 +109,5 @@ func write(w http.ResponseWriter, isJSON bool, status int, body []byte) {
 		w.Header().Set("Content-Type", typeJSON)
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client is gone, which nobody can be told
+	_, _ = w.Write(body) // it fails where the client is gone
 }

@@ -74,5 +74,5 @@ func JSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client is gone, which nobody can be told
+	_ = json.NewEncoder(w).Encode(v) // it fails where the client is gone
 }
