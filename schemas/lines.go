@@ -137,7 +137,7 @@ func (w *LineWriter) AppendMessage(dst []byte, i int) []byte {
 }
 
 // messageColumn is where the message stands in baseColumns.
-var messageColumn = slices.IndexFunc(baseColumns, func(c frameColumn) bool { return c.name == ColMessage })
+var messageColumn = slices.IndexFunc(baseColumns[:], func(c frameColumn) bool { return c.name == ColMessage })
 
 func (w *LineWriter) attributes(dst []byte, c int, col *openColumn, i int) []byte {
 	from := uint64(0)
