@@ -147,7 +147,7 @@ var (
 )
 
 func plainNameSQL(k string) string {
-	return fmt.Sprintf(`replaceRegexpOne(lower(%s), '^([. \\t\\x00]|(%s|%s)#*\\.)+', '')`, k, ColAttributes, AttrRest)
+	return fmt.Sprintf(`replaceRegexpOne(lower(%s), '^([. \\t\\x00]|#[^.]*(\\.|$)|(%s|%s)#*\\.)+', '')`, k, ColAttributes, AttrRest)
 }
 
 func jsonTextSQL(v string) string {

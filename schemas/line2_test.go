@@ -155,7 +155,7 @@ func TestRuled(t *testing.T) {
 // Issue 13, line 2: whatever the record and the rules, what a rule covers is in no
 // column of the frame, and not in the cleaned text of a dead letter.
 func TestLine2NothingInClear(t *testing.T) {
-	names := rapid.SampledFrom([]string{"email", "Email", "ip", "user_id", "msg", "message", "users", "card", "attributes", "a", "b", "", "almanac_rest", "email#2", "x", "service", "lat", " email"})
+	names := rapid.SampledFrom([]string{"email", "Email", "ip", "user_id", "msg", "message", "users", "card", "attributes", "a", "b", "", "almanac_rest", "email#2", "#2", "x", "service", "lat", " email"})
 	rapid.Check(t, func(t *rapid.T) {
 		topic := privateTopic()
 		for _, field := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"email", "ip", "user_id", "message", "users.card", "a.b", "attributes.x", "lat", "service.a"}), rapid.ID[string]).Draw(t, "fields") {
@@ -233,4 +233,21 @@ func TestLine2NothingInClear(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An empty key that comes twice gets a number, which hides nothing below it.
+func TestLine2EmptyKeyTwice(t *testing.T) {
+	topic := privateTopic(Private{Field: "email", Rule: PrivacyDrop})
+	for name, wide := range map[string]string{"few keys": "", "more than an event has": manyKeys(MaxAttrs)} {
+		t.Run(name, func(t *testing.T) {
+			e, err := EventKeys{Topic: &topic}.ParseJSON([]byte(`{` + wide + `"":[{"email":"CLEAR"}],"":[{"email":"CLEAR"}],"":{"email":"CLEAR"},"#2":{"email":"CLEAR"},"end":1}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			NewPrivacy(&topic, privacyKey).Apply(&e)
+			if got := fmt.Sprintf("%q", textsOf(e.Attrs)); strings.Contains(got, "CLEAR") {
+				t.Errorf("kept %s", got)
+			}
+		})
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -132,12 +131,9 @@ func (w *LineWriter) Append(dst []byte, i int, pos uint64) []byte {
 
 // AppendMessage appends the message of event i byte for byte, and a line end.
 func (w *LineWriter) AppendMessage(dst []byte, i int) []byte {
-	col := &w.r.columns[messageColumn]
+	col := &w.r.columns[inMessage]
 	return append(append(dst, w.r.raw[col.words.starts[i]:col.words.ends[i]]...), '\n')
 }
-
-// messageColumn is where the message stands in baseColumns.
-var messageColumn = slices.IndexFunc(baseColumns[:], func(c frameColumn) bool { return c.name == ColMessage })
 
 func (w *LineWriter) attributes(dst []byte, c int, col *openColumn, i int) []byte {
 	from := uint64(0)

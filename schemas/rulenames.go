@@ -7,8 +7,8 @@ import "strings"
 // A rule covers its own name and every name that goes on after it with one of
 // nameEnds: email covers email#2 (a key that came twice), email.home (of an
 // object) and email[0]. Case of ASCII letters counts for nothing, and neither do
-// leading dots, spaces, "attributes." and "almanac_rest." (see plainName), which empty
-// keys, sloppy CSV headers and wrapped objects bring. Of several rules the longest
+// leading dots, spaces, "#2." of an empty key that came twice, "attributes." and
+// "almanac_rest." (see plainName), which empty keys, sloppy CSV headers and wrapped objects bring. Of several rules the longest
 // name wins.
 //
 // A rule also reaches into text that is JSON: users.email means the email of each
@@ -66,12 +66,31 @@ func ruleName(field string) (name string, attribute bool) {
 func plainName(name string) string {
 	for {
 		name = strings.TrimLeft(name, nameLead)
-		n := wrapper(name)
+		n := repeatedEmpty(name)
+		if n > 0 && n == len(name) {
+			return ""
+		}
+		if n == 0 {
+			n = wrapper(name)
+		}
 		if n == 0 || n == len(name) || name[n] != '.' {
 			return name
 		}
 		name = name[n+1:]
 	}
+}
+
+// repeatedEmpty returns how many bytes at the beginning of a name are derived from an
+// empty one, such as #2 of an empty key that came twice. Its members count as the
+// event's own, as an empty key's do.
+func repeatedEmpty(name string) int {
+	if name == "" || name[0] != '#' {
+		return 0
+	}
+	if n := strings.IndexByte(name, '.'); n > 0 {
+		return n
+	}
+	return len(name)
 }
 
 // wrapper returns how many bytes at the beginning of a name are that of an object
