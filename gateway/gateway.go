@@ -119,7 +119,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 		api.New(reads).Add(mux)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		request.Fail(w, r, request.Refuse(http.StatusNotFound, "not_found", "nothing is at "+r.Method+" "+r.URL.Path, "/openapi.yaml lists what there is"))
+		request.Fail(w, r, request.Refuse(http.StatusNotFound, "not_found", "nothing is at "+r.Method+" "+r.URL.Path, "the README lists the inputs, and docs/guide.md the reads"))
 	})
 	return mux
 }

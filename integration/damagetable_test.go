@@ -95,7 +95,7 @@ func TestDamageTable(t *testing.T) {
 		}
 	})
 	if file != "" {
-		if err := os.WriteFile(file, damageTable(results), 0o644); err != nil { //nolint:gosec // a document
+		if err := os.WriteFile(file, damageTable(results), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

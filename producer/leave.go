@@ -2,6 +2,7 @@ package producer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -24,7 +25,7 @@ func (p *Producer) flushOrSpool(ctx context.Context) error {
 	for {
 		select {
 		case err := <-flushed:
-			if context.Cause(ctx) == errOnDisk {
+			if errors.Is(context.Cause(ctx), errOnDisk) {
 				return nil
 			}
 			return err

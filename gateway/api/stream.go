@@ -155,7 +155,7 @@ func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		if err == io.EOF { //nolint:errorlint // a reader returns this very value
+		if err == io.EOF {
 			return
 		}
 		if err != nil {

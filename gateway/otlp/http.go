@@ -108,6 +108,7 @@ func write(w http.ResponseWriter, isJSON bool, status int, body []byte) {
 	if isJSON {
 		w.Header().Set("Content-Type", typeJSON)
 	}
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // it fails where the client is gone
+	_, _ = w.Write(body) //nolint:gosec // a protobuf or JSON that we encoded, never HTML; it fails where the client is gone
 }

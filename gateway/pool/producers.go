@@ -56,7 +56,7 @@ func (p *Pool) borrow(ctx context.Context, name string) (*slot, error) {
 		}
 		s = &slot{made: make(chan struct{})}
 		p.slots[name] = s
-		go p.make(name, s)
+		go p.make(name, s) //nolint:gosec // the producer outlives the request that wants it first
 	}
 	s.users++
 	s.last = time.Now()
