@@ -1,5 +1,31 @@
 package schemas
 
+import (
+	"fmt"
+	"strconv"
+)
+
+// Shard is a shard's id: random, 16 hex digits in names, UInt64 in tables.
+type Shard uint64
+
+// String is the 16 hex digits.
+func (s Shard) String() string { return fmt.Sprintf("%016x", uint64(s)) }
+
+// ParseShard reads 16 lower-case hex digits.
+func ParseShard(s string) (Shard, error) {
+	v, err := strconv.ParseUint(s, 16, 64)
+	if err != nil || Shard(v).String() != s {
+		return 0, fmt.Errorf("%w: %q is not 16 lower-case hex digits", ErrShardName, s)
+	}
+	return Shard(v), nil
+}
+
+// PublicShardName is <topic>-registry:<YYYY-MM>:shard:<16 hex>, the name people
+// see (a registry key may not hold a colon).
+func PublicShardName(topic string, m Month, s Shard) string {
+	return topic + "-registry:" + m.String() + ":shard:" + s.String()
+}
+
 // ShardRef names a shard.
 type ShardRef struct {
 	Topic string
