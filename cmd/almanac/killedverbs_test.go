@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +23,9 @@ import (
 
 // killedVerbsEnv is how often each verb of TestKilledVerbs is killed; make faults says 200.
 const killedVerbsEnv = "ALMANAC_KILLED_VERBS"
+
+// pendingOf finds what verify counts as pending: one number a topic, and both must be 0.
+var pendingOf = regexp.MustCompile(`"pending": ?[0-9]+`)
 
 // killedVerb is an operator's verb that changes something.
 type killedVerb struct {
@@ -110,7 +115,8 @@ func TestKilledVerbs(t *testing.T) {
 		}
 		embeddedtest.Eventually(t, 2*patience, func() error {
 			r := b.run("", "verify", "-o", "json")
-			if r.code != exitOK || !strings.Contains(r.out, `"pending": 0`) && !strings.Contains(r.out, `"pending":0`) {
+			counts := pendingOf.FindAllString(r.out, -1)
+			if r.code != exitOK || len(counts) < 2 || slices.ContainsFunc(counts, func(c string) bool { return !strings.HasSuffix(c, " 0") && !strings.HasSuffix(c, ":0") }) {
 				return fmt.Errorf("verify: exit %d: %.3000s%s", r.code, r.out, r.err)
 			}
 			return nil

@@ -169,7 +169,7 @@ var complete = map[string]string{
 var serverless = map[string]bool{
 	"up": true, "bench": true, "version": true, "config": true, "config check": true, "config show": true, "help": true,
 	"topics": true, "dead": true, "completion": true,
-	"router": true, "sink": true, // they wait for their servers, and log that they do
+	"router": true, "sink": true, "gateway": true, // they wait for their servers, and log that they do
 }
 
 // The same line: where no server answers, each verb says which and what to do. Text in a
@@ -235,7 +235,7 @@ func TestLine14BadValues(t *testing.T) {
 	measures := map[string]bool{"SIZE": true, "TIME": true, "LENGTH": true, "NUMBER": true, "SPEED": true, "FORMAT": true, "RATE": true, "LEVEL": true, "SPAN": true, "DURATION": true}
 	checked := 0
 	for words, c := range verbs(t) {
-		if serverless[words] && !strings.HasPrefix(words, "config ") && words != "router" && words != "sink" {
+		if serverless[words] && !strings.HasPrefix(words, "config ") && words != "router" && words != "sink" && words != "gateway" {
 			continue
 		}
 		for _, f := range flags(c) {

@@ -60,7 +60,7 @@ func listenOn(key, text string, port int) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if errors.Is(err, syscall.EADDRINUSE) {
 		flag := findKey(key).flag()
-		return nil, fmt.Errorf("%s: %w: something already listens on %s port %d: stop it, pass another address by --%s, or pass --%s off", key, embedded.ErrPortInUse, host, port, flag, flag)
+		return nil, fmt.Errorf("%s: %w: something already listens on %s port %d: stop it, pass another address by --%s, or pass --%s off or --ports auto", key, embedded.ErrPortInUse, host, port, flag, flag)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
