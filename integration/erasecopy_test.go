@@ -44,8 +44,8 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	exec("CREATE TABLE %s.copy AS %s", schemas.QuoteName(e.srv.Database), e.table("app"))
-	exec("INSERT INTO %s.copy SELECT * FROM %s", schemas.QuoteName(e.srv.Database), e.table("app"))
+	exec("CREATE TABLE %s.Copy AS %s", schemas.QuoteName(e.srv.Database), e.table("app"))
+	exec("INSERT INTO %s.Copy SELECT * FROM %s", schemas.QuoteName(e.srv.Database), e.table("app"))
 
 	job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
 	entry, err := e.reg.Shard(t.Context(), "app", shard.Month, shard.ID)
@@ -56,7 +56,7 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 	stop()
 
 	t.Run("with rows", func(t *testing.T) {
-		exec("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s.copy", e.table("app"), schemas.PartitionID(shard.Month, shard.ID), schemas.QuoteName(e.srv.Database))
+		exec("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s.Copy", e.table("app"), schemas.PartitionID(shard.Month, shard.ID), schemas.QuoteName(e.srv.Database))
 		rep, err := e.proof("app")
 		if err != nil || rep.OK() || rep.Doubled != 30 {
 			t.Fatalf("verify of rows that came back: %+v (%v)", rep, err)
