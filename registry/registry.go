@@ -23,7 +23,7 @@ type Registry struct {
 	odd func(error) // of Skipping
 }
 
-// Skipping is the registry for whoever examines all of it: its lists leave out entries
+// Skipping is the registry for a part that examines all of it: its lists leave out entries
 // that are not readable, and tell odd of each. What reads or writes a single entry is as
 // before.
 func (r *Registry) Skipping(odd func(error)) *Registry {
@@ -72,7 +72,7 @@ func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Re
 }
 
 // get reads one entry into v and returns its revision. A key that was deleted is
-// ErrNotFound and has a revision too, which whoever writes it again must expect.
+// ErrNotFound and has a revision too, which the next write must expect.
 func (r *Registry) get(ctx context.Context, key string, v any) (uint64, error) {
 	e, err := streams.DecideLast(ctx, r.js, schemas.KVStream, schemas.KVSubject(key))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {

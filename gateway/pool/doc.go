@@ -12,7 +12,7 @@
 // Ready waits for at most Hold until the stream takes events, and refuses then. Grow
 // reserves bytes of the bound that all requests share. To gives the batch of a topic,
 // Add checks an event, and only Submit takes anything: all events of the request, one
-// batch after the other. Whoever refuses before that has stored nothing.
+// batch after the other. A request that is refused before that has stored nothing.
 //
 // A producer is made when its topic is first used, and replaced when the topic's
 // descriptor changes (producers.go): a field that was promoted gets its column within

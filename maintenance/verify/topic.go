@@ -13,7 +13,7 @@ import (
 
 func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, error) {
 	rep := &TopicReport{Topic: t.Name}
-	streams.SayWaiting(v.js, t.Name) // whoever looks again soon wants nothing pending
+	streams.SayWaiting(v.js, t.Name) // a second run soon after finds nothing pending
 	gone := goneRows{}
 	var err error
 	if gone.before, err = v.reg.Tallies(ctx, t.Name); err != nil {

@@ -1,0 +1,3 @@
+// Package pooltest gives tests of the inputs a pool over a real NATS, and reads back
+// what it stored.
+package pooltest
