@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // Healthy reports whether events can be stored now, within healthTime. A full disk has three faces in 2.15: usually the
@@ -108,7 +110,7 @@ func (n *NATS) storeOff(why string) error {
 func (n *NATS) watch(ctx context.Context) error {
 	tick := time.NewTicker(n.cfg.CheckInterval)
 	defer tick.Stop()
-	pauses := backoff{first: n.cfg.CheckInterval, longest: longPause}
+	pauses := backoff.Backoff{Least: n.cfg.CheckInterval, Most: longPause}
 	began, notBefore := time.Now(), time.Time{}
 	for {
 		select {
@@ -125,7 +127,10 @@ func (n *NATS) watch(ctx context.Context) error {
 			if err := n.replace(err); err != nil {
 				return err
 			}
-			notBefore = time.Now().Add(pauses.pause(now.Sub(began)))
+			if now.Sub(began) >= steadyAfter {
+				pauses.Reset()
+			}
+			notBefore = time.Now().Add(pauses.Next())
 			began = time.Now()
 		}
 	}

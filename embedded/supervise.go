@@ -8,12 +8,16 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // Pauses between starts of a server that does not live.
 const (
 	firstPause = 100 * time.Millisecond
 	longPause  = 10 * time.Second
+	// steadyAfter: a server that lived this long has earned the first pause again.
+	steadyAfter = time.Minute
 )
 
 // firstStart starts the engine on ports it chooses; a free port that another process took meanwhile is replaced.
@@ -32,7 +36,7 @@ func (c *ClickHouse) firstStart(ctx context.Context) (*child, error) {
 
 // supervise waits for the end of ctx or of the engine, and in the second case starts it again, until ctx ends.
 func (c *ClickHouse) supervise(ctx context.Context, current *child) {
-	pauses := backoff{first: firstPause, longest: longPause}
+	pauses := backoff.Backoff{Least: firstPause, Most: longPause}
 	for began := time.Now(); ; began = time.Now() {
 		if current != nil {
 			select {
@@ -47,12 +51,11 @@ func (c *ClickHouse) supervise(ctx context.Context, current *child) {
 			c.cfg.Log.say(LevelWarn, "clickhouse", fmt.Sprintf("the engine ended (%s), starting it again%s",
 				current.ended(), c.quote()))
 		}
-		timer := time.NewTimer(pauses.pause(time.Since(began)))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if time.Since(began) >= steadyAfter {
+			pauses.Reset()
+		}
+		if pauses.Wait(ctx) != nil {
 			return
-		case <-timer.C:
 		}
 		var err error
 		if current, err = c.start(ctx); err != nil && ctx.Err() == nil {

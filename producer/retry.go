@@ -3,6 +3,8 @@ package producer
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // Bounds of the wait before a frame is sent again. 100 ms is a JetStream leader
@@ -19,9 +21,7 @@ const (
 // before its next attempt: doubling from 100 ms to 5 s, with half of it random
 // (r in [0,1)), so that the frames of many producers do not come together.
 func retryWait(attempts int, r float64) time.Duration {
-	d := minRetryWait << min(max(attempts-1, 0), 16)
-	d = min(d, maxRetryWait)
-	return d/2 + time.Duration(r*float64(d/2))
+	return backoff.After(attempts, minRetryWait, maxRetryWait, r)
 }
 
 // ackWait is how long a frame waits for its answer, doubling from base to eight

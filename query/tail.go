@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -57,7 +58,7 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 		return err
 	}
 	t := &tailing{r: r, topic: topic, where: where, fields: fields, at: at, f: f, note: req.Note}
-	for pause := tailPause; ; pause = min(2*pause, maxTailPause) {
+	for pause := (backoff.Backoff{Least: tailPause, Most: maxTailPause}); ; {
 		began := t.at
 		err := t.follow(ctx)
 		switch {
@@ -66,15 +67,11 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 		case !errors.As(err, new(passing)):
 			return err
 		case t.at != began:
-			pause = tailPause
+			pause.Reset()
 		}
 		req.Note(fmt.Sprintf("the tail waits and tries again: %v", err))
-		wait := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			wait.Stop()
-			return ctx.Err()
-		case <-wait.C:
+		if err := pause.Wait(ctx); err != nil {
+			return err
 		}
 	}
 }

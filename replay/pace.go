@@ -3,6 +3,8 @@ package replay
 import (
 	"context"
 	"time"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // Clock tells and waits for time.
@@ -19,18 +21,7 @@ func (machineClock) Now() time.Time { return time.Now() }
 
 // Wait implements Clock.
 func (machineClock) Wait(ctx context.Context, t time.Time) error {
-	d := time.Until(t)
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return backoff.Sleep(ctx, time.Until(t))
 }
 
 // Pace says when events are due.

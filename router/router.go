@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"strconv"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -178,7 +178,7 @@ const maxEntries = 4
 
 // work runs a lane again and again until ctx ends, pausing after a fault.
 func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
-	pause, cfg := minPause, r.cfg
+	pause, cfg := backoff.Backoff{Least: minPause, Most: maxPause}, r.cfg
 	for ctx.Err() == nil {
 		began := time.Now()
 		l := &lane{
@@ -202,17 +202,9 @@ func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
 			cfg.MaxBatchMessages = r.cfg.MaxBatchMessages
 		}
 		if time.Since(began) > maxPause {
-			pause = minPause
+			pause.Reset()
 		}
-		// Jitter, so that two routers that fight over a lane part ways.
-		wait := time.NewTimer(pause/2 + rand.N(pause))
-		select {
-		case <-ctx.Done():
-			wait.Stop()
-			return
-		case <-wait.C:
-		}
-		pause = min(2*pause, maxPause)
+		_ = pause.Wait(ctx) // the loop asks ctx; two routers that fight over a lane part ways by its jitter
 	}
 }
 

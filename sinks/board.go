@@ -1,8 +1,10 @@
 package sinks
 
 import (
+	"math/rand/v2"
 	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -34,7 +36,7 @@ type state struct {
 	weight   uint64 // of the work
 	fault    error
 	retryAt  time.Time
-	pause    time.Duration
+	failed   int // how often in a row
 }
 
 // behind says whether frames are missing in ClickHouse, as far as is known.
@@ -110,11 +112,11 @@ func (s *state) stored(o outcome, now time.Time) {
 		if s.retryAt = now; o.outage { // it is over
 			return
 		}
-		s.pause = min(max(2*s.pause, minPause), maxPause)
-		s.retryAt = now.Add(s.pause)
+		s.failed++
+		s.retryAt = now.Add(backoff.After(s.failed, minPause, maxPause, rand.Float64()))
 		return
 	}
-	s.fault, s.pause = nil, 0
+	s.fault, s.failed = nil, 0
 	s.took = [2]time.Duration{o.took, s.took[0]}
 	s.worked = [2]time.Duration{now.Sub(s.beganAt), s.worked[0]}
 	if !o.began.IsZero() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -13,8 +14,7 @@ import (
 // ClickHouse refused.
 func (s *Sinks) housekeep(ctx context.Context) {
 	for {
-		sleep(ctx, s.cfg.Housekeeping)
-		if ctx.Err() != nil {
+		if backoff.Sleep(ctx, s.cfg.Housekeeping) != nil {
 			return
 		}
 		err := s.round(ctx)

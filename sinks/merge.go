@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -32,7 +33,7 @@ func (s *Sinks) merge(ctx context.Context) {
 				return
 			case errors.Is(err, tables.ErrBusy): // ClickHouse is at it, or has no memory to spare
 				s.toMerge(ref)
-				sleep(ctx, s.cfg.Housekeeping)
+				_ = backoff.Sleep(ctx, s.cfg.Housekeeping) // the loop asks ctx
 			case err != nil && !errors.Is(err, tables.ErrNoTable):
 				s.cfg.Hooks.fault(ref, err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -234,7 +235,7 @@ func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 			return
 		}
 		s.cfg.Hooks.fault(schemas.ShardRef{}, errors.Join(lost, err))
-		sleep(ctx, minPause)
+		_ = backoff.Sleep(ctx, minPause) // the loop asks ctx
 	}
 }
 
@@ -243,7 +244,7 @@ func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 // ClickHouse restarted, for it may have been restored from an older copy.
 func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- map[schemas.Shard]uint64) {
 	var e engine
-	for pause := minPause; ctx.Err() == nil; {
+	for pause := (backoff.Backoff{Least: minPause, Most: maxPause}); ctx.Err() == nil; {
 		asking, end := s.outages.Bound(ctx)
 		if up, err := s.cfg.DB.Uptime(asking); err == nil { // before the heads are read
 			e.restarted(up, time.Now())
@@ -257,11 +258,10 @@ func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- ma
 			if ctx.Err() == nil {
 				s.cfg.Hooks.fault(schemas.ShardRef{}, err)
 			}
-			sleep(ctx, pause)
-			pause = min(2*pause, maxPause)
+			_ = pause.Wait(ctx) // the loop asks ctx
 			continue
 		}
-		pause = minPause
+		pause.Reset()
 		select {
 		case heads <- all:
 		case <-ctx.Done():
@@ -298,13 +298,4 @@ func (s *Sinks) allHeads(ctx context.Context) (map[schemas.Shard]uint64, error) 
 		maps.Copy(all, heads)
 	}
 	return all, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

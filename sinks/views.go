@@ -2,9 +2,11 @@ package sinks
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -21,14 +23,13 @@ type views struct {
 
 // attempt is the last one to make a topic's views.
 type attempt struct {
-	due   time.Time
-	pause time.Duration
+	due    time.Time
+	failed int
 }
 
-// after is the attempt that follows a at now: at least least later, twice as late each time.
+// after returns the attempt that follows a at now: about least later, twice as late each time.
 func (a attempt) after(now time.Time, least time.Duration) attempt {
-	pause := min(max(2*a.pause, least), maxViewPause)
-	return attempt{due: now.Add(pause), pause: pause}
+	return attempt{due: now.Add(backoff.After(a.failed+1, least, maxViewPause, rand.Float64())), failed: a.failed + 1}
 }
 
 // ensureViews makes the topic's views, and notes when to try again where they are refused.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // hiddenLooks and hiddenPause are how often and how far apart Hidden looks: a message
@@ -40,10 +42,8 @@ func Hidden(ctx context.Context, js jetstream.JetStream, stream string) (least u
 		if least == 0 {
 			return 0, nil
 		}
-		select {
-		case <-ctx.Done():
-			return 0, fmt.Errorf("streams: subjects of %s: %w", stream, ctx.Err())
-		case <-time.After(hiddenPause):
+		if err := backoff.Sleep(ctx, hiddenPause); err != nil {
+			return 0, fmt.Errorf("streams: subjects of %s: %w", stream, err)
 		}
 	}
 	return least, nil

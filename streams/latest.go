@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // maxLatest is how many last messages are asked for at once. The server refuses a
@@ -122,12 +124,8 @@ func latest(ctx context.Context, js jetstream.JetStream, stream string, subjects
 }
 
 func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if backoff.Sleep(ctx, d) != nil {
 		return cut(ctx, nil)
 	}
+	return nil
 }

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // A server that is away is found out once for all of a DB, not by each request:
@@ -34,7 +35,7 @@ type breaker struct {
 type outage struct {
 	since time.Time
 	cause error
-	pause time.Duration
+	pause backoff.Backoff
 	next  time.Time // when to probe again
 }
 
@@ -110,15 +111,13 @@ func (b *breaker) look(done chan struct{}) {
 		}
 		b.suspect, b.down = nil, nil
 	case b.down == nil:
-		b.down = &outage{since: now, cause: b.suspect, pause: minProbePause}
+		b.down = &outage{since: now, cause: b.suspect, pause: backoff.Backoff{Least: minProbePause, Most: maxProbePause}}
 		if hooks.Unreachable != nil {
 			report = func() { hooks.Unreachable(err) }
 		}
-	default:
-		b.down.pause = min(2*b.down.pause, maxProbePause)
 	}
-	if b.down != nil { // up to half less, so that processes part
-		b.down.next = time.Now().Add(b.down.pause/2 + rand.N(b.down.pause/2+1))
+	if b.down != nil {
+		b.down.next = time.Now().Add(b.down.pause.Next())
 	}
 	b.probing = nil
 	b.mu.Unlock()
@@ -147,12 +146,8 @@ func (b *breaker) wait(ctx context.Context) (away bool, err error) {
 			pause = max(time.Until(b.down.next), 0)
 		}
 		b.mu.Unlock()
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return away, ctx.Err()
+		if err := backoff.Sleep(ctx, pause); err != nil {
+			return away, err
 		}
 	}
 }

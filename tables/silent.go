@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // A server, or the way to it, can vanish without a word: what is sent is lost and
@@ -106,6 +108,7 @@ func (q *questioner) silent() (some []*request, alive bool) {
 // run asks while any request is under way.
 func (q *questioner) run() {
 	pause, limit := askEvery, askTime
+	failed := backoff.Backoff{Least: 2 * askEvery, Most: maxAskEvery}
 	for {
 		select {
 		case <-time.After(pause):
@@ -129,10 +132,11 @@ func (q *questioner) run() {
 		runs, err := q.ask(ctx, ids)
 		cancel()
 		if err != nil {
-			pause, limit = min(2*pause, maxAskEvery), min(2*limit, maxAskTime)
+			pause, limit = failed.Next(), min(2*limit, maxAskTime)
 			continue
 		}
 		// A server that took long for this answer may take as long for the next.
+		failed.Reset()
 		pause, limit = askEvery, min(max(askTime, 2*time.Since(began)), maxAskTime)
 		q.answered(some, runs)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -81,7 +82,7 @@ func (o *single) begin(ctx context.Context, log zerolog.Logger, name string, sta
 		if more, ok := again.pass(err.Error()); ok {
 			log.Warn().Err(err).Int("more", more).Msg("not ready yet, trying again")
 		}
-		wait(ctx, startPause)
+		_ = backoff.Sleep(ctx, startPause) // the next start asks ctx
 	}
 }
 
@@ -95,15 +96,6 @@ func (f partFunc) Run(ctx context.Context) error { return f(ctx) }
 func passing(err error) bool {
 	return !errors.As(err, new(configError)) && !errors.Is(err, streams.ErrUnsafe) && !errors.Is(err, tables.ErrDSN) &&
 		!errors.Is(err, tables.ErrOldServer) && !errors.Is(err, nats.ErrAuthorization)
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 // natsTrouble is why a connection cannot be used now.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/gateway/pool"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -144,7 +145,7 @@ func (in *Input) give(ctx context.Context, q *queue) {
 			}
 			in.cfg.OnError(fmt.Errorf("syslog: %d messages wait: %w", len(batch), err))
 			if !errors.Is(err, pool.ErrStalled) && !errors.Is(err, pool.ErrBusy) { // those waited
-				pause(ctx, retryPause)
+				_ = backoff.Sleep(ctx, retryPause)
 			}
 		}
 		q.release(batch)
@@ -188,15 +189,6 @@ func (in *Input) submit(ctx context.Context, batch []queued) error {
 	in.stats.refused.Add(uint64(refused))
 	in.stats.taken.Add(uint64(len(batch) - refused))
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // event reads a message that came from a peer.

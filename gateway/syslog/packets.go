@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // kernelBytes is what the kernel may keep for a socket while the input is busy.
@@ -29,7 +31,7 @@ func (in *Input) servePackets(ctx context.Context, p net.PacketConn) error {
 			return err
 		case err != nil:
 			in.cfg.OnError(fmt.Errorf("syslog: reading at %s: %w", p.LocalAddr(), err))
-			pause(ctx, acceptPause)
+			_ = backoff.Sleep(ctx, acceptPause)
 			continue
 		case len(trim(datagram[:n])) == 0:
 			continue

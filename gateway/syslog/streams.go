@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -44,7 +45,7 @@ func (in *Input) serveStreams(ctx, giving context.Context, l net.Listener) error
 			return err
 		case err != nil:
 			in.cfg.OnError(fmt.Errorf("syslog: accepting a connection at %s: %w", l.Addr(), err))
-			pause(ctx, acceptPause)
+			_ = backoff.Sleep(ctx, acceptPause)
 		default:
 			connections.Go(func() { in.serveStream(ctx, giving, c) })
 		}

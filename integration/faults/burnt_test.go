@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // Row 6: the engine is killed at the rename that makes an insert's part visible, which is after its token was written to
@@ -26,7 +28,7 @@ func TestBurntTokens(t *testing.T) {
 		if killAtRename(t, pid, 1+rnd.IntN(3)) {
 			aimed++
 		} else {
-			if err := pause(t.Context(), Between(rnd, 0, 200*time.Millisecond)); err != nil {
+			if err := backoff.Sleep(t.Context(), Between(rnd, 0, 200*time.Millisecond)); err != nil {
 				t.Fatal(err)
 			}
 			h.Engine.killEngine()

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // smallDisk mounts a tmpfs.
@@ -94,7 +96,7 @@ func (h *House) fullDisk(t *testing.T, disk string, halted []*Part, last time.Du
 	for range halted {
 		await(t, time.Minute, func(ctx context.Context) error { return h.standsStill(ctx, h.Writers[0]) })
 	}
-	if err := pause(t.Context(), last); err != nil {
+	if err := backoff.Sleep(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
 	free()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // Rows 1, 2, 4 and 5 of the matrix: kill -9 of each of the five parts, all within a second and a half of each other and
@@ -41,7 +43,7 @@ func TestKillCycles(t *testing.T) {
 		round, ctx := errgroup.WithContext(t.Context())
 		for _, role := range Roles {
 			round.Go(func() error {
-				if err := pause(ctx, Between(seeds[role], 0, 1500*time.Millisecond)); err != nil {
+				if err := backoff.Sleep(ctx, Between(seeds[role], 0, 1500*time.Millisecond)); err != nil {
 					return err
 				}
 				return h.KillOne(ctx, role, seeds[role], &times)
@@ -74,7 +76,7 @@ func TestKillCycles(t *testing.T) {
 
 // rampage damages and repeats messages until ctx ends.
 func (h *House) rampage(ctx context.Context, rnd *rand.Rand, every time.Duration) {
-	for pause(ctx, Between(rnd, every/2, every)) == nil {
+	for backoff.Sleep(ctx, Between(rnd, every/2, every)) == nil {
 		if rnd.IntN(2) == 0 {
 			_, _ = h.Vandal.Damage(ctx, rnd) // what had no answer is not counted on
 		} else {

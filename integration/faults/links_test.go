@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // Rows 12 and 13: every link is cut in the middle of a message, swallowed, half-open, slow and late, again and again.
@@ -26,7 +28,7 @@ func TestLinks(t *testing.T) {
 			}
 			for _, l := range links {
 				f.do(l.p, rnd)
-				if err := pause(t.Context(), f.last); err != nil {
+				if err := backoff.Sleep(t.Context(), f.last); err != nil {
 					t.Fatal(err)
 				}
 				l.p.Heal()

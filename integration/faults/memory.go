@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // weighing is how often the parts' memory is looked at: a part that dies between two looks took its peak with it, so
@@ -14,7 +16,7 @@ const weighing = 500 * time.Millisecond
 
 // weighAll notes the memory of every part until ctx ends.
 func (h *House) weighAll(ctx context.Context) {
-	for pause(ctx, weighing) == nil {
+	for backoff.Sleep(ctx, weighing) == nil {
 		for _, p := range h.Parts() {
 			p.weigh()
 		}

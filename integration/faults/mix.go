@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // Fault is one kind of trouble: it is made, lasts, and is healed.
@@ -28,7 +30,7 @@ func Mix() []Fault {
 			p, _ := h.pick(role, rnd)
 			p.Stop()
 			defer p.Continue()
-			return pause(ctx, Between(rnd, time.Second, 9*time.Second))
+			return backoff.Sleep(ctx, Between(rnd, time.Second, 9*time.Second))
 		})
 	}
 	add("kill -9 of everything", func(_ context.Context, h *House, rnd *rand.Rand) error {
@@ -60,7 +62,7 @@ func Mix() []Fault {
 				l := h.Links()[i]
 				f.do(l, rnd)
 				defer l.Heal()
-				return pause(ctx, f.last)
+				return backoff.Sleep(ctx, f.last)
 			})
 		}
 	}

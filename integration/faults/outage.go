@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // outageLooks is how often freshness is looked at.
@@ -18,7 +20,7 @@ func (o *Outage) Longest() time.Duration { return time.Duration(o.longest.Load()
 // watch looks until ctx ends. While ClickHouse does not answer, what it last said gets older.
 func (o *Outage) watch(ctx context.Context, h *House) {
 	newest := time.Now()
-	for pause(ctx, outageLooks) == nil {
+	for backoff.Sleep(ctx, outageLooks) == nil {
 		// A lane with nothing in a quarter of an hour counts as that old.
 		from := time.Now().Add(-15 * time.Minute)
 		n, err := h.SQL.Number(ctx, "SELECT toUInt64(if(count() < %d, %d, min(newest))) FROM (SELECT user_id, max(toUnixTimestamp64Nano(ts)) AS newest FROM %s"+

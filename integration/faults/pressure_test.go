@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -109,7 +110,7 @@ func (h *House) standsStill(ctx context.Context, w *Part) error {
 	if err != nil {
 		return err
 	}
-	if err := pause(ctx, time.Second); err != nil {
+	if err := backoff.Sleep(ctx, time.Second); err != nil {
 		return err
 	}
 	after, err := told(w)

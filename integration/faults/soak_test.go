@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -68,7 +69,7 @@ func TestSoak(t *testing.T) {
 		if h.isSlowest(took) {
 			t.Logf("what the parts said:\n%s", h.wordsSince(start))
 		}
-		if err := pause(t.Context(), step.Pause); err != nil {
+		if err := backoff.Sleep(t.Context(), step.Pause); err != nil {
 			t.Fatal(err)
 		}
 	}

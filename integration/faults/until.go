@@ -28,15 +28,3 @@ func until(ctx context.Context, within, every time.Duration, ask func(context.Co
 		}
 	}
 }
-
-// pause paces faults.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}

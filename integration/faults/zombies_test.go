@@ -3,6 +3,8 @@ package faults
 import (
 	"testing"
 	"time"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // Rows 8, 10 and 11: frozen parts. A router and a sink sleep beyond their lease, others take their work, and they wake
@@ -28,7 +30,7 @@ func TestZombies(t *testing.T) {
 				}
 				times.Add("taken over from a frozen "+string(role), took)
 			default:
-				if err := pause(t.Context(), Between(rnd, 5*time.Second, 7*time.Second)); err != nil {
+				if err := backoff.Sleep(t.Context(), Between(rnd, 5*time.Second, 7*time.Second)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -141,7 +142,7 @@ func (x *Eraser) rewrite(ctx context.Context, ref schemas.ShardRef) error {
 		if !errors.Is(err, tables.ErrBusy) || time.Now().After(deadline) {
 			return err
 		}
-		if err := pause(ctx, busyPause); err != nil {
+		if err := backoff.Sleep(ctx, busyPause); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -16,7 +17,7 @@ import (
 func (x *Eraser) settle(ctx context.Context, e registry.Erasure) (registry.Erasure, error) {
 	// Who held an older ledger has read this entry then. The clock that wrote
 	// CreatedAt may have been another's, ahead of this one.
-	if err := pause(ctx, min(registry.LedgerStaleness, time.Until(e.CreatedAt.Add(registry.LedgerStaleness)))); err != nil {
+	if err := backoff.Sleep(ctx, min(registry.LedgerStaleness, time.Until(e.CreatedAt.Add(registry.LedgerStaleness)))); err != nil {
 		return e, err
 	}
 	told := time.Time{}
@@ -71,16 +72,5 @@ const settleStep = time.Second
 // covered was stored. Until then one may look for it in the streams, or have it from
 // there: what is purged would be missed with its company, what is forgotten shown.
 func outlive(ctx context.Context, e *registry.Erasure) error {
-	return pause(ctx, min(query.HeadStaleness, time.Until(e.SettledAt.Add(query.HeadStaleness))))
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(max(d, 0))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
+	return backoff.Sleep(ctx, min(query.HeadStaleness, time.Until(e.SettledAt.Add(query.HeadStaleness))))
 }

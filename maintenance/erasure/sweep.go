@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -109,7 +110,7 @@ func (x *Eraser) shard(ctx context.Context, e *registry.Erasure, s *scope) error
 			return err
 		}
 		if t.Clearing(time.Now()) { // Begin conflicts with one that comes later
-			if err := pause(ctx, settleStep); err != nil {
+			if err := backoff.Sleep(ctx, settleStep); err != nil {
 				return err
 			}
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -364,12 +365,8 @@ func (r *Repairer) patiently(ctx context.Context, f func() error) error {
 		if !errors.Is(err, tables.ErrBusy) {
 			return err
 		}
-		wait := time.NewTimer(busyPause)
-		select {
-		case <-ctx.Done():
-			wait.Stop()
-			return ctx.Err()
-		case <-wait.C:
+		if err := backoff.Sleep(ctx, busyPause); err != nil {
+			return err
 		}
 	}
 	return f()
