@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -15,18 +14,14 @@ import (
 // loadCheckpoint reads the checkpoint on a routed subject and its sequence in
 // SHARDS; a lane that was never routed has the zero Checkpoint and sequence 0.
 func loadCheckpoint(ctx context.Context, js jetstream.JetStream, subject string) (schemas.Checkpoint, uint64, error) {
-	msg, err := streams.DecideLast(ctx, js, schemas.StreamShards, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return schemas.Checkpoint{}, 0, nil
-	}
+	at, err := streams.Checkpoint(ctx, js, subject)
 	if err != nil {
-		return schemas.Checkpoint{}, 0, fmt.Errorf("router: checkpoint %s: %w", subject, err)
+		return schemas.Checkpoint{}, 0, fmt.Errorf("router: %w", err)
 	}
-	cp, err := schemas.ParseCheckpoint(msg.Data)
-	if err != nil {
-		return cp, 0, fmt.Errorf("router: %s: %w; run `almanac repair`", subject, err)
+	if at.Err != nil {
+		return schemas.Checkpoint{}, 0, fmt.Errorf("router: %s: %w; run `almanac repair`", subject, at.Err)
 	}
-	return cp, msg.Sequence, nil
+	return at.Checkpoint, at.Seq, nil
 }
 
 // checkNew refuses a lane without a checkpoint that was routed before: it has

@@ -2,6 +2,7 @@ package streams
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -10,21 +11,57 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
+// Routed is the checkpoint of a lane as SHARDS holds it.
+type Routed struct {
+	schemas.Checkpoint
+	// Subject names topic and lane.
+	Subject, Topic, Lane string
+	// Seq is its message in SHARDS. 0: the lane was never routed.
+	Seq uint64
+	// Err tells why the message is not a checkpoint; Checkpoint is zero then.
+	Err error
+}
+
+func routed(msg *Message) *Routed {
+	r := &Routed{Subject: msg.Subject, Seq: msg.Sequence}
+	r.Topic, r.Lane, _ = schemas.RoutedTokens(msg.Subject)
+	if r.Checkpoint, r.Err = schemas.ParseCheckpoint(msg.Data); r.Err != nil {
+		r.Checkpoint = schemas.Checkpoint{}
+	}
+	return r
+}
+
+// Checkpoint reads the checkpoint on a routed subject, as the stream's leader has it.
+func Checkpoint(ctx context.Context, js jetstream.JetStream, subject string) (*Routed, error) {
+	msg, err := DecideLast(ctx, js, schemas.StreamShards, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		r := &Routed{Subject: subject}
+		r.Topic, r.Lane, _ = schemas.RoutedTokens(subject)
+		return r, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("streams: checkpoint %s: %w", subject, err)
+	}
+	return routed(msg), nil
+}
+
+// EachCheckpoint calls f with the checkpoint of each lane under a filter:
+// schemas.RoutedFilter of a topic, or schemas.SubjectsRouted.
+func EachCheckpoint(ctx context.Context, js jetstream.JetStream, filter string, f func(*Routed) error) error {
+	return Latest(ctx, js, schemas.StreamShards, filter, func(msg *Message) error { return f(routed(msg)) })
+}
+
 // Checkpoints reads how far each lane of a topic is routed, by lane token. What is
 // not a checkpoint is left out: the router reports it.
 func Checkpoints(ctx context.Context, js jetstream.JetStream, topic string) (map[string]schemas.Checkpoint, error) {
 	out := map[string]schemas.Checkpoint{}
-	err := Latest(ctx, js, schemas.StreamShards, schemas.RoutedFilter(topic), func(msg *Message) error {
-		cp, err := schemas.ParseCheckpoint(msg.Data)
-		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok && err == nil {
-			out[lane] = cp
+	err := EachCheckpoint(ctx, js, schemas.RoutedFilter(topic), func(r *Routed) error {
+		if r.Err == nil {
+			out[r.Lane] = r.Checkpoint
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("streams: checkpoints of %q: %w", topic, err)
-	}
-	return out, nil
+	return out, err
 }
 
 // Misfits returns the lanes whose checkpoint EVENTS does not fit, with the reason:

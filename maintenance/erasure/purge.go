@@ -248,20 +248,13 @@ func (x *Eraser) clearTail(ctx context.Context, s *registry.Shard, tail end, msg
 // purgeEvents takes routed messages out of EVENTS. Bare JSON is read as text: what
 // names a user goes.
 func (x *Eraser) purgeEvents(ctx context.Context, e *registry.Erasure, t *schemas.Topic, sum *registry.Purge) error {
-	routed := map[string]uint64{}
-	err := streams.Latest(ctx, x.js, schemas.StreamShards, schemas.RoutedFilter(e.Topic), func(msg *streams.Message) error {
-		cp, err := schemas.ParseCheckpoint(msg.Data)
-		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok && err == nil {
-			routed[lane] = cp.Source
-		}
-		return nil
-	})
+	routed, err := streams.Checkpoints(ctx, x.js, e.Topic)
 	if err != nil {
 		return err
 	}
 	settled := func(msg *streams.Message) bool { // below the checkpoint's own message, which is state
 		_, _, lane, err := schemas.EventsTokens(msg.Subject)
-		return err == nil && msg.Sequence < routed[lane]
+		return err == nil && msg.Sequence < routed[lane].Source
 	}
 	drop := func(seq uint64) error {
 		if err := streams.Delete(ctx, x.js, x.events, seq, true); err != nil {

@@ -143,11 +143,12 @@ func (r *Repairer) checkpoint(ctx context.Context, a *Action) error {
 // for this repair fences the lane again and again.
 func (r *Repairer) writeCheckpoint(ctx context.Context, subject string, l *lostLane) error {
 	for range maxFenced {
-		now, err := r.readCheckpoint(ctx, subject)
+		now, err := streams.Checkpoint(ctx, r.js, subject)
 		if err != nil {
-			return err
+			return fmt.Errorf("repair: %w", err)
 		}
-		if now.seq > 0 && !now.unread && l.have.seq == 0 || now.seq == 0 && l.have.seq > 0 || !sameRouted(now.Checkpoint, l.have.Checkpoint) {
+		// One that cannot be read is as none, but for its place.
+		if now.Seq > 0 && now.Err == nil && l.have.Seq == 0 || now.Seq == 0 && l.have.Seq > 0 || !sameRouted(now.Checkpoint, l.have.Checkpoint) {
 			return fmt.Errorf("%w: %s stood at message %d of %s when this was planned and stands at %d; run `almanac repair` again",
 				registry.ErrConflict, subject, l.have.Source, schemas.StreamEvents, now.Source)
 		}
@@ -158,7 +159,7 @@ func (r *Repairer) writeCheckpoint(ctx context.Context, subject string, l *lostL
 		}
 		msg := nats.NewMsg(subject)
 		msg.Data = data
-		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(now.seq, 10))
+		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(now.Seq, 10))
 		_, err = streams.Once(ctx, func(ctx context.Context) (*jetstream.PubAck, error) { return r.js.PublishMsg(ctx, msg) })
 		if !streams.LostRace(err) {
 			return err
@@ -170,22 +171,6 @@ func (r *Repairer) writeCheckpoint(ctx context.Context, subject string, l *lostL
 // maxFenced bounds the races with a waiting router, which begins a run every
 // second or so: to lose two is rare.
 const maxFenced = 20
-
-// readCheckpoint reads a lane's checkpoint; the zero one when there is none.
-func (r *Repairer) readCheckpoint(ctx context.Context, subject string) (checkpoint, error) {
-	msg, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return checkpoint{}, nil
-	}
-	if err != nil {
-		return checkpoint{}, fmt.Errorf("repair: %s: %w", subject, err)
-	}
-	cp, err := schemas.ParseCheckpoint(msg.Data)
-	if err != nil { // as if there were none, but for its place
-		return checkpoint{seq: msg.Sequence, unread: true}, nil
-	}
-	return checkpoint{Checkpoint: cp, seq: msg.Sequence}, nil
-}
 
 // sameRouted says whether two checkpoints say the same of what was routed, whoever
 // wrote them.

@@ -19,8 +19,8 @@ import (
 // lostLane is a lane whose checkpoint has to be written again.
 type lostLane struct {
 	token string
-	have  checkpoint // that is there
-	fits  bool       // EVENTS is what it saw: up to there, what it says stands
+	have  streams.Routed // that is there
+	fits  bool           // EVENTS is what it saw: up to there, what it says stands
 	cp    schemas.Checkpoint
 	// behind are shards of which ClickHouse has more than SHARDS: routers may not go
 	// on with them, because their next positions were given already.
@@ -91,7 +91,7 @@ func (l *link) behind(other *link) bool {
 func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p *Plan) error {
 	cp, have := &l.cp, l.have
 	*cp = have.Checkpoint
-	if have.seq == 0 {
+	if have.Seq == 0 {
 		p.note("%s: how many repeated frames it refused, and dead letters that were dropped, is no longer known", schemas.RoutedSubject(t.topic.Name, l.token))
 	}
 	cp.Windows, cp.Tails = slices.Clone(have.Windows), nil

@@ -25,7 +25,7 @@ type found struct {
 	ledger  *registry.Ledger
 	where   map[schemas.Shard]schemas.ShardRef
 	// lanes has a checkpoint for each lane that has one.
-	lanes map[string]checkpoint
+	lanes map[string]streams.Routed
 	lane  map[schemas.Shard]int // NoLane: unknown
 	// routed is the rows of shards whose end SHARDS lost: those their frames tell of,
 	// and above them those that ClickHouse has, or that the entry closed with.
@@ -57,13 +57,6 @@ func (t *found) end(id schemas.Shard) uint64 {
 // unsettled says whether a shard that was left lacks its end in SHARDS, and
 // it is not yet known what became of it.
 func (t *found) unsettled(id schemas.Shard) bool { return t.short[id] }
-
-// checkpoint is a lane's last checkpoint and its sequence in SHARDS.
-type checkpoint struct {
-	schemas.Checkpoint
-	seq    uint64
-	unread bool // what is there is not readable
-}
 
 // refs are the shards that anything knows, in order.
 func (t *found) refs() []schemas.ShardRef {
@@ -111,11 +104,10 @@ func (r *Repairer) look(ctx context.Context, t *found, p *Plan) error {
 		return err
 	}
 	// Checkpoints behind the frames they speak of.
-	t.lanes = map[string]checkpoint{}
-	err = streams.Latest(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *streams.Message) error {
-		cp, err := schemas.ParseCheckpoint(msg.Data)
-		if _, lane, ok := schemas.RoutedTokens(msg.Subject); ok && err == nil {
-			t.lanes[lane] = checkpoint{Checkpoint: cp, seq: msg.Sequence}
+	t.lanes = map[string]streams.Routed{}
+	err = streams.EachCheckpoint(ctx, r.js, schemas.RoutedFilter(name), func(cp *streams.Routed) error {
+		if cp.Err == nil {
+			t.lanes[cp.Lane] = *cp
 		}
 		return nil
 	})

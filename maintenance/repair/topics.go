@@ -91,10 +91,9 @@ func (r *Repairer) traces(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = streams.Latest(ctx, r.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
-		name, _, ok := schemas.RoutedTokens(msg.Subject)
-		if cp, err := schemas.ParseCheckpoint(msg.Data); ok && err == nil && cp.Frames > 0 && schemas.ValidateTopicName(name) == nil {
-			out[name] = true
+	err = streams.EachCheckpoint(ctx, r.js, schemas.SubjectsRouted, func(cp *streams.Routed) error {
+		if cp.Err == nil && cp.Frames > 0 && schemas.ValidateTopicName(cp.Topic) == nil {
+			out[cp.Topic] = true
 		}
 		return nil
 	})
@@ -126,11 +125,9 @@ func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schema
 		t.Fields[i].Since = 1
 	}
 	lanes := 0
-	err = streams.Latest(ctx, r.js, schemas.StreamShards, schemas.RoutedFilter(name), func(msg *streams.Message) error {
-		if _, token, ok := schemas.RoutedTokens(msg.Subject); ok {
-			if lane, err := schemas.ParseLane(token); err == nil {
-				lanes = max(lanes, lane+1)
-			}
+	err = streams.EachCheckpoint(ctx, r.js, schemas.RoutedFilter(name), func(cp *streams.Routed) error {
+		if lane, err := schemas.ParseLane(cp.Lane); err == nil {
+			lanes = max(lanes, lane+1)
 		}
 		return nil
 	})

@@ -42,9 +42,8 @@ func (j *Janitor) blank(ctx context.Context, topics []registry.TopicShards, now 
 }
 
 func (j *Janitor) blankTopic(ctx context.Context, t *schemas.Topic, days int, now time.Time) error {
-	return streams.Latest(ctx, j.js, schemas.StreamShards, schemas.RoutedFilter(t.Name), func(routed *streams.Message) error {
-		cp, err := schemas.ParseCheckpoint(routed.Data)
-		if _, _, ok := schemas.RoutedTokens(routed.Subject); !ok || err != nil || cp.Source == 0 {
+	return streams.EachCheckpoint(ctx, j.js, schemas.RoutedFilter(t.Name), func(cp *streams.Routed) error {
+		if cp.Err != nil || cp.Source == 0 {
 			return nil // no lane's: nothing to let go
 		}
 		msg, err := streams.DecideAt(ctx, j.js, schemas.StreamEvents, cp.Source)

@@ -122,11 +122,9 @@ func subjectsByLane(ctx context.Context, js jetstream.JetStream) (map[lane][]str
 // nothing to purge by.
 func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]schemas.Checkpoint, error) {
 	upTo := map[lane]schemas.Checkpoint{}
-	err := streams.Latest(ctx, js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
-		topic, token, ok := schemas.RoutedTokens(msg.Subject)
-		cp, err := schemas.ParseCheckpoint(msg.Data)
-		if ok && err == nil && topic != schemas.NoTopic && schemas.Literal(msg.Subject) && cp.Source > 1 {
-			upTo[lane{topic, token}] = schemas.Checkpoint{Source: cp.Source, Digest: cp.Digest, Stored: cp.Stored, At: cp.At, Era: cp.Era}
+	err := streams.EachCheckpoint(ctx, js, schemas.SubjectsRouted, func(cp *streams.Routed) error {
+		if cp.Err == nil && cp.Topic != schemas.NoTopic && schemas.Literal(cp.Subject) && cp.Source > 1 {
+			upTo[lane{cp.Topic, cp.Lane}] = schemas.Checkpoint{Source: cp.Source, Digest: cp.Digest, Stored: cp.Stored, At: cp.At, Era: cp.Era}
 		}
 		return nil
 	})

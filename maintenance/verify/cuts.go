@@ -28,10 +28,9 @@ func verifyMisfits(topic string, misfits map[string]string) (problems []string) 
 // a sequence without a trace may have been any topic's.
 func (v *Verifier) cuts(ctx context.Context) (problems []string, err error) {
 	cuts := map[uint64]schemas.Cut{} // by the message after which it was cut: the lane that knew most
-	err = streams.Latest(ctx, v.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
-		cp, err := schemas.ParseCheckpoint(msg.Data)
-		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s: message %d on %s: %s; run `almanac repair`", schemas.StreamShards, msg.Sequence, msg.Subject, err))
+	err = streams.EachCheckpoint(ctx, v.js, schemas.SubjectsRouted, func(cp *streams.Routed) error {
+		if cp.Err != nil {
+			problems = append(problems, fmt.Sprintf("%s: message %d on %s: %s; run `almanac repair`", schemas.StreamShards, cp.Seq, cp.Subject, cp.Err))
 			return nil
 		}
 		for _, c := range cp.Cuts {

@@ -78,11 +78,11 @@ func (v *Verifier) Lost(ctx context.Context, only string) ([]Lost, error) {
 		add(topic, true, "months in the registry")
 	}
 	routed := map[string]schemas.Checkpoint{} // all of a topic's
-	err = streams.Latest(ctx, v.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
-		topic, _, ok := schemas.RoutedTokens(msg.Subject)
-		if cp, err := schemas.ParseCheckpoint(msg.Data); ok && err == nil && cp.Frames > 0 {
-			cp.Frames, cp.Rows = cp.Frames+routed[topic].Frames, cp.Rows+routed[topic].Rows
-			routed[topic] = cp
+	err = streams.EachCheckpoint(ctx, v.js, schemas.SubjectsRouted, func(cp *streams.Routed) error {
+		if cp.Err == nil && cp.Frames > 0 {
+			all := routed[cp.Topic]
+			all.Frames, all.Rows = all.Frames+cp.Frames, all.Rows+cp.Rows
+			routed[cp.Topic] = all
 		}
 		return nil
 	})

@@ -27,16 +27,11 @@ func (v *Verifier) strays(ctx context.Context, topics []schemas.Topic, rep *Repo
 		}
 		return t // nil: declared
 	}
-	err := streams.Latest(ctx, v.js, schemas.StreamShards, schemas.SubjectsRouted, func(msg *streams.Message) error {
-		name, _, ok := schemas.RoutedTokens(msg.Subject)
-		if !ok || of(name) == nil {
+	err := streams.EachCheckpoint(ctx, v.js, schemas.SubjectsRouted, func(cp *streams.Routed) error {
+		if of(cp.Topic) == nil || cp.Err != nil { // cuts names what cannot be read
 			return nil
 		}
-		cp, err := schemas.ParseCheckpoint(msg.Data)
-		if err != nil {
-			return nil // cuts names it
-		}
-		of(name).add(Totals{Dead: cp.Dead, Accepted: cp.Dead})
+		of(cp.Topic).add(Totals{Dead: cp.Dead, Accepted: cp.Dead})
 		return nil
 	})
 	if err != nil {
