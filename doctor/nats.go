@@ -42,10 +42,10 @@ func (c *check) nats(ctx context.Context) bool {
 	return true
 }
 
-// streams checks both against the promise, and how full they are.
+// streams checks each against the promise, and how full they are.
 func (c *check) streams(ctx context.Context) {
 	js := c.reg.JetStream()
-	for _, name := range []string{schemas.StreamEvents, schemas.StreamShards} {
+	for _, name := range []string{schemas.StreamEvents, schemas.StreamShards, schemas.StreamDocs, schemas.StreamTimers} {
 		stream, err := streams.Open(ctx, js, name)
 		if err != nil {
 			c.verdict("stream "+name, err, "start almanac up or almanac router once: they create it", "")
@@ -57,7 +57,7 @@ func (c *check) streams(ctx context.Context) {
 		status, do := r.verdict(name)
 		c.note("stream "+name, status, do, "%d messages, %s", info.State.Msgs, r)
 	}
-	// Both exist, so this creates nothing and only compares.
+	// All exist, so this creates nothing and only compares.
 	_, err := registry.Setup(ctx, c.nc, c.cfg.Limits)
 	c.verdict("promise", err, "", "the streams refuse when full, never drop, and are on disk")
 	topics, err := c.reg.Topics(ctx)

@@ -51,12 +51,19 @@ func (r room) verdict(stream string) (status, do string) {
 		return Fail, "nothing in it is dropped; routers wait, and EVENTS fills next. Bring ClickHouse and the sinks back, " + wider
 	case stream == schemas.StreamShards:
 		return Warn, "see that ClickHouse and the sinks keep up: when it is full, EVENTS fills next; " + wider
+	case front(stream) && r.full():
+		return Fail, "nothing in it is dropped, and no record is written. See that ClickHouse and the sinks keep up: what is archived leaves it, " + wider
+	case front(stream):
+		return Warn, "see that ClickHouse and the sinks keep up: what is archived leaves it; when it is full, no record is written; " + wider
 	case r.full():
 		return Fail, "nothing in it is dropped, and nothing more is accepted. See that SHARDS has room and that routers are alive, " + wider
 	default:
 		return Warn, "see that routers and sinks keep up: when it is full, nothing more is accepted; " + wider
 	}
 }
+
+// front reports whether a stream holds records of keys, which the cleaner frees.
+func front(stream string) bool { return stream == schemas.StreamDocs || stream == schemas.StreamTimers }
 
 // producers says what producers do now, as far as it follows from the streams.
 func (c *check) producers(clickhouse bool) {

@@ -60,7 +60,7 @@ func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Re
 	if err != nil {
 		return nil, err
 	}
-	for _, cfg := range []jetstream.StreamConfig{schemas.EventsStream(limits), schemas.ShardsStream(limits)} {
+	for _, cfg := range schemas.Streams(limits) {
 		if err := streams.Ensure(ctx, js, cfg); err != nil {
 			return nil, err
 		}

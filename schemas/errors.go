@@ -67,6 +67,8 @@ var (
 	ErrFrameSchema = errors.New("unknown schema version")
 	// ErrNotJSON: a message without Almanac headers is not JSON.
 	ErrNotJSON = errors.New("not JSON, and without the headers of a frame")
+	// ErrRecord: a message of a front is not a record of its key.
+	ErrRecord = errors.New("not a record")
 	// ErrJSONEvent: a JSON value is not an event.
 	ErrJSONEvent = errors.New("bad JSON event")
 )

@@ -17,6 +17,8 @@ import (
 const (
 	StreamEvents = "EVENTS"
 	StreamShards = "SHARDS"
+	StreamDocs   = "DOCS"   // the front of documents
+	StreamTimers = "TIMERS" // the front of timers
 	Bucket       = "registry"
 )
 
@@ -26,6 +28,9 @@ const (
 	tokenShards = "shards"
 	tokenRouted = "routed"
 	tokenDead   = "dead"
+	tokenDocs   = "docs"
+	tokenLocks  = "doclocks"
+	tokenTimers = "timers"
 	// Of no stream: members probe each other there, and readers say that they wait for SQL.
 	tokenMembers = "members"
 	tokenWaiting = "waiting"
@@ -41,6 +46,10 @@ const (
 	SubjectsShards = tokenShards + ".*.*.*"
 	SubjectsRouted = tokenRouted + ".*.*"
 	SubjectsDead   = tokenDead + ".*"
+	// Of the fronts: a subject is one key, and its last message the key's record.
+	SubjectsDocs     = tokenDocs + ".*.*.*"
+	SubjectsDocLocks = tokenLocks + ".*.*.*"
+	SubjectsTimers   = tokenTimers + ".*.*.*.*.*"
 	// SubjectsWaiting is of no stream.
 	SubjectsWaiting = tokenWaiting + ".*"
 )
@@ -53,6 +62,8 @@ const (
 	keyLedger  = "ledger"
 	keyJobs    = "jobs"
 	keyLetters = "letters"
+	keyGroups  = "groups"
+	keyFronts  = "fronts"
 )
 
 // Frame headers. The first seven are the producer's, the rest the router's.
@@ -143,7 +154,7 @@ var reservedColumns = []string{
 	ColMessage, ColAttributes, ColMonth, ColShard, ColPos,
 }
 
-var reservedTopics = []string{keyTopics, keyLeases, keyLedger, keyJobs, keyLetters}
+var reservedTopics = []string{keyTopics, keyLeases, keyLedger, keyJobs, keyLetters, keyGroups, keyFronts}
 
 var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
@@ -166,7 +177,7 @@ func ValidateTopicName(s string) error {
 // OwnSubject says whether a subject is among those that Almanac gives a meaning.
 func OwnSubject(subject string) bool {
 	first, _, _ := strings.Cut(subject, ".")
-	return slices.Contains([]string{tokenEvents, tokenShards, tokenRouted, tokenDead}, first)
+	return slices.Contains([]string{tokenEvents, tokenShards, tokenRouted, tokenDead, tokenDocs, tokenLocks, tokenTimers}, first)
 }
 
 // Subjects of EVENTS.

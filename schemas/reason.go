@@ -29,6 +29,7 @@ var reasons = []struct {
 	{ErrFrameMonth, "wrong-month"},
 	{ErrPastRetention, "past-retention"},
 	{ErrFrameSchema, "unknown-schema"},
+	{ErrRecord, "not-a-record"},
 	{ErrNotJSON, "not-json"},
 	{ErrJSONEvent, "bad-json-event"},
 	{ErrUnknownTopic, "unknown-topic"},

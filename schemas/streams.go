@@ -12,7 +12,10 @@ type StreamLimits struct {
 	EventsBytes   int64
 	ShardsBytes   int64
 	RegistryBytes int64
-	Replicas      int
+	// DocsBytes and TimersBytes bound the fronts; 0 takes their share of ShardsBytes.
+	DocsBytes   int64
+	TimersBytes int64
+	Replicas    int
 }
 
 // DefaultStreamLimits suit a laptop with room: an hour of full load in EVENTS,
@@ -21,20 +24,49 @@ type StreamLimits struct {
 var DefaultStreamLimits = StreamLimits{EventsBytes: 8 << 30, ShardsBytes: 32 << 30, RegistryBytes: 1 << 30, Replicas: 1}
 
 // StreamLimitsFor are the default limits, made to fit a server that may store
-// storeBytes: a fifth for EVENTS, three fifths for SHARDS, a fiftieth for the
-// registry. A server refuses a stream whose bound it could not honour.
+// storeBytes: a fifth for EVENTS, three fifths for SHARDS, a tenth for DOCS, and a
+// fiftieth each for TIMERS and the registry. A server refuses a stream whose bound it
+// could not honour.
 func StreamLimitsFor(storeBytes int64) StreamLimits {
 	l := DefaultStreamLimits
 	l.EventsBytes = min(l.EventsBytes, storeBytes/5)
 	l.ShardsBytes = min(l.ShardsBytes, storeBytes/5*3)
 	l.RegistryBytes = min(l.RegistryBytes, storeBytes/50)
+	l.DocsBytes = max(minFrontBytes, min(maxDocsBytes, storeBytes/10))
+	l.TimersBytes = max(minFrontBytes, min(maxTimersBytes, storeBytes/50))
 	return l
 }
 
+// Bounds of the fronts. Each key costs them some 300 bytes while it lives, and its
+// body as long as it is hot.
+const (
+	maxDocsBytes   = 8 << 30
+	maxTimersBytes = 2 << 30
+	// minFrontBytes holds a few of the largest records.
+	minFrontBytes = 8 << 20
+)
+
+// FrontBytes returns the bounds of DOCS and TIMERS. Where they are not given they are a
+// sixth and a thirtieth of SHARDS, as StreamLimitsFor shares a store out.
+func (l StreamLimits) FrontBytes() (docs, timers int64) {
+	docs = cmp.Or(l.DocsBytes, max(minFrontBytes, min(maxDocsBytes, l.ShardsBytes/6)))
+	timers = cmp.Or(l.TimersBytes, max(minFrontBytes, min(maxTimersBytes, l.ShardsBytes/30)))
+	return docs, timers
+}
+
+// Bytes is what all streams and the bucket may hold together.
+func (l StreamLimits) Bytes() int64 {
+	docs, timers := l.FrontBytes()
+	return l.EventsBytes + l.ShardsBytes + l.RegistryBytes + docs + timers
+}
+
 // With returns the limits with bounds of EVENTS and SHARDS in place of its own, where they
-// are not 0. Where both are given, they say how large the operator's store is, and the registry gets its share of that.
+// are not 0. The fronts follow SHARDS. Where both are given, they say how large the operator's store is, and the registry gets its share of that.
 func (l StreamLimits) With(eventsBytes, shardsBytes int64) StreamLimits {
 	l.EventsBytes, l.ShardsBytes = cmp.Or(eventsBytes, l.EventsBytes), cmp.Or(shardsBytes, l.ShardsBytes)
+	if shardsBytes > 0 {
+		l.DocsBytes, l.TimersBytes = 0, 0
+	}
 	if eventsBytes > 0 && shardsBytes > 0 {
 		l.RegistryBytes = min(l.RegistryBytes, max(minRegistryBytes, (eventsBytes+shardsBytes)/40))
 	}
@@ -75,6 +107,43 @@ func ShardsStream(l StreamLimits) jetstream.StreamConfig {
 		AllowDirect:        true,
 		AllowAtomicPublish: true,
 	}
+}
+
+// DocsStream is the front of documents: the last message of a subject is the present
+// record of one document. It has no limit of messages per subject: a newer version
+// would remove one that is not routed yet.
+func DocsStream(l StreamLimits) jetstream.StreamConfig {
+	docs, _ := l.FrontBytes()
+	return front(StreamDocs, "Almanac: documents, hot copies and stubs, and their locks", docs, l.Replicas, SubjectsDocs, SubjectsDocLocks)
+}
+
+// TimersStream is the front of timers: the last message of a subject is the present
+// record of one timer.
+func TimersStream(l StreamLimits) jetstream.StreamConfig {
+	_, timers := l.FrontBytes()
+	return front(StreamTimers, "Almanac: timers that are pending, firing or not archived yet", timers, l.Replicas, SubjectsTimers)
+}
+
+func front(name, description string, bytes int64, replicas int, subjects ...string) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:               name,
+		Description:        description,
+		Subjects:           subjects,
+		Storage:            jetstream.FileStorage,
+		Discard:            jetstream.DiscardNew,
+		MaxBytes:           bytes,
+		Replicas:           replicas,
+		MaxMsgSize:         MaxMessageBytes,
+		AllowDirect:        true,
+		AllowAtomicPublish: true,
+		AllowRollup:        true,
+		AllowMsgTTL:        true,
+	}
+}
+
+// Streams are all streams of Almanac but the registry's bucket.
+func Streams(l StreamLimits) []jetstream.StreamConfig {
+	return []jetstream.StreamConfig{EventsStream(l), ShardsStream(l), DocsStream(l), TimersStream(l)}
 }
 
 // RegistryBucket is the KV bucket of topics, head entries, shard entries and

@@ -124,6 +124,10 @@ func checkStream(got, want jetstream.StreamConfig) error {
 		return bad("does not allow atomic batches (allow_atomic)")
 	case !got.AllowDirect:
 		return bad("does not allow direct gets (allow_direct)")
+	case want.AllowRollup && !got.AllowRollup:
+		return bad("does not allow a message to replace those before it (allow_rollup_hdrs), which frees what is archived")
+	case want.AllowMsgTTL && !got.AllowMsgTTL:
+		return bad("does not allow a message to expire (allow_msg_ttl), by which locks end")
 	}
 	return nil
 }

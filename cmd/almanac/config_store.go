@@ -39,7 +39,7 @@ func (a *app) checkStore(ctx context.Context, s *settings) error {
 		if err != nil {
 			return err
 		}
-		return streams.Fits(ctx, js, schemas.EventsStream(limits), schemas.ShardsStream(limits), bucket)
+		return streams.Fits(ctx, js, append(schemas.Streams(limits), bucket)...)
 	}()
 	if err != nil && !errors.Is(err, streams.ErrStoreTooSmall) {
 		a.note("whether the streams fit the store of NATS was not checked: %v", err)
@@ -63,7 +63,7 @@ func checkDisk(s *settings) error {
 		return err
 	}
 	l := streamLimits(s, schemas.StreamLimitsFor(store))
-	if need := l.EventsBytes + l.ShardsBytes + l.RegistryBytes; need > store {
+	if l.Bytes() > store {
 		return fmt.Errorf("%w: EVENTS of %s and SHARDS of %s are more than the %s that the disk of %s has for them; pass a smaller --events-bytes and --shards-bytes (events_bytes, shards_bytes), or another --data",
 			streams.ErrStoreTooSmall, schemas.FormatBytes(float64(l.EventsBytes)), schemas.FormatBytes(float64(l.ShardsBytes)), schemas.FormatBytes(float64(store)), s.Data)
 	}

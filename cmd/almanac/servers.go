@@ -157,7 +157,7 @@ func storeBytes(s *settings) int64 {
 	if s.EventsBytes == 0 || s.ShardsBytes == 0 {
 		return 0
 	}
-	return s.EventsBytes + s.ShardsBytes + schemas.DefaultStreamLimits.RegistryBytes
+	return schemas.DefaultStreamLimits.With(s.EventsBytes, s.ShardsBytes).Bytes()
 }
 
 // port is the usual one, or any.

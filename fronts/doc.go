@@ -1,0 +1,35 @@
+// Package fronts writes records of keys. It stands on one stream, DOCS or TIMERS, in
+// which each subject is one key and its last message the key's record.
+//
+// # Model
+//
+// A write is one message. It is the key's new state, the event of its change, and a
+// compare-and-set: Nats-Expected-Last-Subject-Sequence names the record that the writer
+// read. Acknowledged means accepted: it is on disk, and the router moves it on.
+//
+//	Last ─▶ judge (the caller) ─▶ Put, expecting what was read ─▶ acknowledged
+//	                                │ refused: ErrConflict, read again
+//	                                └ no answer: read back, by the call's own nonce
+//
+// # Group commit
+//
+// Writes that wait go together (group.go). Up to 16 go one by one, pipelined. More go as
+// one atomic batch of at most 500, which costs the server 4 syncs whatever its size. Two
+// writes of a key never share a batch. A refused batch stored nothing, so its writes are
+// then sent one by one, and each is refused for its own sake alone.
+//
+// # Who is authoritative
+//
+// The stream is. A Writer keeps nothing of it. Its reads are the leader's word.
+//
+// # Failures
+//
+// An expectation that does not hold is ErrConflict: nothing was written. A full stream is
+// ErrFull. An answer that did not come is found out: the first message of the key after
+// the one expected is ours by its nonce, or another's, or is not there, and then the
+// same write is sent again. It can be stored once at most, because its expectation holds once. What
+// cannot be found out within Config.Timeout is ErrUnknown: read the key again.
+//
+// The read back holds as long as the record stays in the stream. The cleaner takes out
+// only what was stored longer ago than any write lasts.
+package fronts

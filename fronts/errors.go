@@ -1,0 +1,19 @@
+package fronts
+
+import "errors"
+
+var (
+	// ErrConflict: the key's last record is not the one that was expected. Nothing was
+	// written; read it again.
+	ErrConflict = errors.New("another record came first")
+	// ErrNotFound: the key does not have a record.
+	ErrNotFound = errors.New("no record")
+	// ErrFull: the stream takes no more until the cleaner freed some of it. Nothing was
+	// written.
+	ErrFull = errors.New("the front is full")
+	// ErrUnknown: the answer did not come in time, and it could not be found out whether
+	// the record was written. Read the key again.
+	ErrUnknown = errors.New("it is not known whether the record was written")
+	// ErrTooLarge: the record is larger than the stream takes. Nothing was written.
+	ErrTooLarge = errors.New("record too large")
+)

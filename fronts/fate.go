@@ -1,0 +1,96 @@
+package fronts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// fate is what tells one's own record from another's.
+type fate struct {
+	subject string
+	expect  uint64
+	nonce   string
+}
+
+// outcome is what became of a write whose answer did not come.
+type outcome int
+
+const (
+	absent  outcome = iota // no message came after the one expected
+	mine                   // ours did
+	another                // another's did, so ours never can
+	blurred                // the cleaner replaced what came, and it cannot be told
+)
+
+// lookPause is how long a read back that failed waits before the next.
+const lookPause = 100 * time.Millisecond
+
+// look reads the first message of the key after the one that was expected, until it gets
+// an answer. Only a write with the same expectation can have stored it.
+func (w *Writer) look(ctx context.Context, f *fate) (outcome, uint64, error) {
+	for {
+		msg, err := streams.DecideNext(ctx, w.js, w.stream, f.subject, f.expect+1)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			return absent, 0, nil
+		case err == nil:
+			return judge(msg, f), msg.Sequence, nil
+		}
+		pause := time.NewTimer(lookPause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return absent, 0, errors.Join(err, context.Cause(ctx))
+		}
+	}
+}
+
+// judge tells what became of a write, from the first message that came after the one it
+// expected.
+func judge(msg *streams.Message, f *fate) outcome {
+	if msg.Header.Get(schemas.HeaderNonce) == f.nonce {
+		return mine
+	}
+	for _, name := range []string{schemas.HeaderStub, schemas.HeaderRefresh} {
+		if _, ok := msg.Header[name]; !ok {
+			continue
+		}
+		if p, err := schemas.ParseFrontPlace(msg.Header.Get(name)); err != nil || p.Seq > f.expect {
+			return blurred // a record that came after the one expected: it may have been ours
+		}
+	}
+	return another
+}
+
+// JetStream's codes of a refusal that is not a lost race.
+const (
+	codeStreamFull  jetstream.ErrorCode = 10077 // maximum bytes exceeded
+	codeMsgTooLarge jetstream.ErrorCode = 10054 // message size exceeds maximum allowed
+)
+
+// refused reports whether JetStream said that it did not store the write.
+func refused(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api)
+}
+
+func refusal(subject string, err error) error {
+	var api *jetstream.APIError
+	switch errors.As(err, &api); {
+	case streams.LostRace(err):
+		return fmt.Errorf("%w: %s", ErrConflict, subject)
+	case api.ErrorCode == codeStreamFull:
+		return fmt.Errorf("fronts: %s: %w: %w", subject, ErrFull, err)
+	case api.ErrorCode == codeMsgTooLarge:
+		return fmt.Errorf("fronts: %s: %w: at most %d bytes with its headers: %w", subject, ErrTooLarge, schemas.MaxMessageBytes, err)
+	}
+	return fmt.Errorf("fronts: %s: %w", subject, err)
+}

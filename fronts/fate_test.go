@@ -1,0 +1,135 @@
+package fronts
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// isAck reports whether an answer acknowledges a write to DOCS.
+func isAck(a embeddedtest.Answer) bool {
+	return strings.HasPrefix(a.Subject, nats.InboxPrefix) && strings.Contains(string(a.Data), `"stream":"DOCS"`)
+}
+
+// Where every second acknowledgement is lost, each write still ends as it did: one
+// message a key, and success for the call that made it.
+func TestLostAcks(t *testing.T) {
+	t.Parallel()
+	for name, callers := range map[string]int{"one by one": 4, "in groups": 40} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
+			var acks, lost atomic.Int64
+			url := embeddedtest.AnswersProxy(t, srv.NATSURL, func(a embeddedtest.Answer) embeddedtest.Fate {
+				drop := isAck(a) && acks.Add(1)%2 == 0 && lost.Add(1) <= 4
+				return embeddedtest.Fate{Drop: drop}
+			})
+			nc, err := nats.Connect(url, nats.MaxReconnects(-1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			w, js := openOn(t, srv, nc, Config{Timeout: patience})
+			ctx := timeout(t)
+			var wg sync.WaitGroup
+			for c := range callers {
+				wg.Go(func() {
+					for i := range 4 {
+						id := fmt.Sprintf("c%d-%d", c, i)
+						seq, err := w.Put(ctx, record(id, 0))
+						if err != nil {
+							t.Errorf("%s: %v", id, err)
+							return
+						}
+						if msg, err := streams.DecideAt(ctx, js, schemas.StreamDocs, seq); err != nil || msg.Subject != record(id, 0).Subject {
+							t.Errorf("%s is said to be message %d, which is %+v, %v", id, seq, msg, err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if lost.Load() == 0 {
+				t.Error("no acknowledgement was lost")
+			}
+			info, err := streams.Info(ctx, js, schemas.StreamDocs)
+			if err != nil || info.State.Msgs != uint64(4*callers) || info.State.NumSubjects != uint64(4*callers) {
+				t.Errorf("%+v, %v; expected one message for each of %d keys", info.State, err, 4*callers)
+			}
+		})
+	}
+}
+
+// A write that never arrives is sent again, and one that another overtook is refused.
+func TestLostWrites(t *testing.T) {
+	t.Parallel()
+	srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
+	direct, _ := openOn(t, srv, srv.NC(), Config{})
+	ctx := timeout(t)
+	var overtaken atomic.Bool
+	url := embeddedtest.LinkProxy(t, srv.NATSURL, func(r embeddedtest.Request) embeddedtest.Fate {
+		switch r.Subject {
+		case record("overtaken", 0).Subject:
+			if _, err := direct.Put(ctx, record("overtaken", 0)); err != nil && !overtaken.Load() {
+				t.Error(err)
+			}
+			overtaken.Store(true)
+			return embeddedtest.Fate{Drop: true}
+		case record("lost", 0).Subject:
+			return embeddedtest.Fate{Drop: !overtaken.Swap(true)}
+		}
+		return embeddedtest.Fate{}
+	}, func(embeddedtest.Answer) embeddedtest.Fate { return embeddedtest.Fate{} })
+	nc, err := nats.Connect(url, nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	w, _ := openOn(t, srv, nc, Config{Timeout: patience})
+	if seq, err := w.Put(ctx, record("lost", 0)); err != nil || seq == 0 {
+		t.Errorf("a write that was lost on its way: %d, %v", seq, err)
+	}
+	overtaken.Store(false)
+	if _, err := w.Put(ctx, record("overtaken", 0)); !errors.Is(err, ErrConflict) {
+		t.Errorf("a write that was lost on its way, while another came: %v", err)
+	}
+}
+
+// What came after the expected record tells whose write it was.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	place := func(seq uint64) string {
+		return schemas.FrontPlace{Month: 202611, Shard: 7, Seq: seq}.String()
+	}
+	for name, c := range map[string]struct {
+		header nats.Header
+		want   outcome
+	}{
+		"own":                      {nats.Header{schemas.HeaderNonce: {"own"}}, mine},
+		"another's":                {nats.Header{schemas.HeaderNonce: {"other"}}, another},
+		"no nonce":                 {nats.Header{}, another},
+		"stub of the expected":     {nats.Header{schemas.HeaderStub: {place(5)}}, another},
+		"stub of a later one":      {nats.Header{schemas.HeaderStub: {place(6)}}, blurred},
+		"refresh of the expected":  {nats.Header{schemas.HeaderNonce: {"other"}, schemas.HeaderRefresh: {place(5)}}, another},
+		"refresh of a later one":   {nats.Header{schemas.HeaderNonce: {"other"}, schemas.HeaderRefresh: {place(8)}}, blurred},
+		"refresh of one's own":     {nats.Header{schemas.HeaderNonce: {"own"}, schemas.HeaderRefresh: {place(8)}}, mine},
+		"stub without a place":     {nats.Header{schemas.HeaderStub: {"?"}}, blurred},
+		"stub that is also not so": {nats.Header{schemas.HeaderNonce: {"other"}, schemas.HeaderStub: {""}}, blurred},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &streams.Message{}
+			m.Header = c.header
+			if got := judge(m, &fate{expect: 5, nonce: "own"}); got != c.want {
+				t.Errorf("%d, expected %d", got, c.want)
+			}
+		})
+	}
+}

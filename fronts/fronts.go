@@ -1,0 +1,164 @@
+package fronts
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// Writer writes records of one front. It is safe for concurrent use; writes of all its
+// callers are committed in groups.
+type Writer struct {
+	js     jetstream.JetStream
+	stream string
+	cfg    Config
+
+	room   *semaphore.Weighted // bytes of the writes that wait or are under way
+	rounds chan struct{}       // groups under way
+
+	mu      sync.Mutex
+	waiting []*write
+	leading bool // a goroutine takes groups from waiting
+}
+
+// Config is how a Writer writes.
+type Config struct {
+	// Timeout bounds one write with all its repetitions. Default 10 s. It must be
+	// below the cleaner's settle.
+	Timeout time.Duration
+	// Single is how many waiting writes still go one by one. Default 16; negative: all.
+	Single int
+}
+
+// Record is a key's new record, before it is written.
+type Record struct {
+	Subject string
+	Header  nats.Header
+	Data    []byte
+	// Expect is the sequence of the key's last message; 0: there is none.
+	Expect uint64
+}
+
+// Open returns a writer of a stream that schemas.Streams declares.
+func Open(ctx context.Context, js jetstream.JetStream, stream string, cfg Config) (*Writer, error) {
+	if _, err := streams.Open(ctx, js, stream); err != nil {
+		return nil, fmt.Errorf("fronts: stream %s: %w", stream, err)
+	}
+	cfg.Timeout, cfg.Single = cmp.Or(cfg.Timeout, 10*time.Second), cmp.Or(cfg.Single, singleWrites)
+	if cfg.Single < 0 {
+		cfg.Single = groupWrites
+	}
+	return &Writer{js: js, stream: stream, cfg: cfg, room: newRoom(), rounds: make(chan struct{}, maxRounds)}, nil
+}
+
+// Stream returns the name of the front's stream.
+func (w *Writer) Stream() string { return w.stream }
+
+// Last returns a key's last message, by the stream's leader; ErrNotFound without one.
+func (w *Writer) Last(ctx context.Context, subject string) (*streams.Message, error) {
+	msg, err := streams.DecideLast(ctx, w.js, w.stream, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, fmt.Errorf("%w: %s", ErrNotFound, subject)
+	}
+	return msg, err
+}
+
+// LastOf calls f with the last message of each key that has one.
+func (w *Writer) LastOf(ctx context.Context, subjects []string, f func(*streams.Message) error) error {
+	return streams.LatestOf(ctx, w.js, w.stream, subjects, f)
+}
+
+// Put writes a record and returns its sequence. ErrConflict, ErrFull and ErrTooLarge mean
+// that nothing was written, ErrUnknown that it may have been.
+func (w *Writer) Put(ctx context.Context, r Record) (seq uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
+	defer cancel()
+	msg, nonce := message(&r), newNonce()
+	msg.Header.Set(schemas.HeaderNonce, nonce)
+	first := &fate{subject: r.Subject, expect: r.Expect, nonce: nonce}
+	return w.settle(ctx, first, func() (uint64, error) { return w.grouped(ctx, msg) })
+}
+
+// PutAll writes records of different keys, all or none, in one atomic batch of their own,
+// and returns the sequence of the first; the others follow it without a gap. Errors are as
+// of Put. A record may expect nothing by ExpectAny.
+func (w *Writer) PutAll(ctx context.Context, rs []Record) (first uint64, err error) {
+	if len(rs) == 1 {
+		return w.Put(ctx, rs[0])
+	}
+	if len(rs) == 0 || len(rs) > MaxBatch {
+		return 0, fmt.Errorf("%w: a batch of %d records, it must have 1 to %d", schemas.ErrRequest, len(rs), MaxBatch)
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
+	defer cancel()
+	nonce := newNonce()
+	msgs := make([]*nats.Msg, len(rs))
+	for i := range rs {
+		msgs[i] = message(&rs[i])
+		msgs[i].Header.Set(schemas.HeaderNonce, nonce)
+	}
+	f := &fate{subject: rs[0].Subject, expect: rs[0].Expect, nonce: nonce}
+	return w.settle(ctx, f, func() (uint64, error) {
+		last, err := w.batch(ctx, msgs)
+		return last - uint64(len(msgs)-1), err
+	})
+}
+
+// settle sends a write until its outcome is known.
+func (w *Writer) settle(ctx context.Context, f *fate, send func() (uint64, error)) (uint64, error) {
+	for unsure := false; ; {
+		seq, err := send()
+		switch {
+		case err == nil:
+			return seq, nil
+		case !unsure && errors.Is(err, errNotSent):
+			return 0, fmt.Errorf("fronts: %s: %w", f.subject, err)
+		case !unsure && refused(err):
+			return 0, refusal(f.subject, err)
+		}
+		outcome, found, look := w.look(ctx, f)
+		switch {
+		case look != nil:
+			return 0, fmt.Errorf("fronts: %s: %w: %w", f.subject, ErrUnknown, errors.Join(err, look))
+		case outcome == mine:
+			return found, nil
+		case outcome == another:
+			return 0, fmt.Errorf("%w: %s", ErrConflict, f.subject)
+		case outcome == blurred, streams.LostRace(err):
+			return 0, fmt.Errorf("fronts: %s: %w: the cleaner was there meanwhile", f.subject, ErrUnknown)
+		case refused(err):
+			return 0, refusal(f.subject, err)
+		}
+		unsure = true // it may still be on its way: the same write, which can be stored once, finds out
+	}
+}
+
+// message makes a message of a record, whose header it copies.
+func message(r *Record) *nats.Msg {
+	msg := nats.NewMsg(r.Subject)
+	for k, v := range r.Header {
+		msg.Header[k] = v
+	}
+	msg.Data = r.Data
+	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(r.Expect, 10))
+	return msg
+}
+
+func newNonce() string {
+	n := rand.Uint64()
+	b := []byte{byte(n >> 56), byte(n >> 48), byte(n >> 40), byte(n >> 32), byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,159 @@
+package schemas
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+)
+
+// This file holds the names of the fronts: DOCS and TIMERS, in which each subject is
+// one key and its last message the key's record.
+
+// Headers of a record. A message of a front without HeaderOp is not a record.
+const (
+	HeaderOp         = "Almanac-Op"          // what happened: OpStored and so on
+	HeaderVersion    = "Almanac-Version"     // documents: 1, 2, 3 … of the document
+	HeaderKeyCreated = "Almanac-Key-Created" // unix ns
+	HeaderChanged    = "Almanac-Changed"     // unix ns; grows strictly from record to record of a key
+	HeaderPath       = "Almanac-Path"        // documents: a/b
+	HeaderBy         = "Almanac-By"          // who wrote it, as the writer says
+	HeaderUser       = "Almanac-User"        // whose data it is, for erasure
+	HeaderNonce      = "Almanac-Nonce"       // 16 hex digits of the writing call, by which it knows its own
+
+	// HeaderStub marks a record whose body was taken out of the front because its row
+	// is stored; its value is the row's place (FrontPlace).
+	HeaderStub = "Almanac-Stub"
+	// HeaderRefresh marks the same record put again, to free the older ones of its key:
+	// it is no event. Its value is the row's place.
+	HeaderRefresh = "Almanac-Refresh"
+	// HeaderSourceFirst is of a frame that was made of a run of records: the sequence of
+	// the first. HeaderSourceSeq is that of the last.
+	HeaderSourceFirst = "Almanac-Source-First"
+)
+
+// Headers of timers' records.
+const (
+	HeaderLife     = "Almanac-Life"     // UUID of the creation
+	HeaderRevision = "Almanac-Revision" // 1, 2, 3 … of the timer's life
+	HeaderAttempt  = "Almanac-Attempt"
+	HeaderDue      = "Almanac-Due" // unix ns
+	HeaderState    = "Almanac-State"
+	HeaderOwner    = "Almanac-Owner"    // who claimed it
+	HeaderClaim    = "Almanac-Claim"    // which claim
+	HeaderSpecSeq  = "Almanac-Spec-Seq" // sequence of the record that has the spec
+)
+
+// Ops of documents.
+const (
+	OpStored  = "stored"
+	OpUpdated = "updated"
+	OpRemoved = "removed"
+)
+
+// Subjects of the fronts.
+
+// DocSubject is docs.<topic>.<lane>.<id>.
+func DocSubject(topic string, lane int, id string) string {
+	return tokenDocs + "." + topic + "." + strconv.Itoa(lane) + "." + id
+}
+
+// DocLockSubject is doclocks.<topic>.<lane>.<id>.
+func DocLockSubject(topic string, lane int, id string) string {
+	return tokenLocks + "." + topic + "." + strconv.Itoa(lane) + "." + id
+}
+
+// DocLaneFilter selects the records of one lane. Topic and lane are tokens as they stand
+// in subjects.
+func DocLaneFilter(topic, lane string) string { return tokenDocs + "." + topic + "." + lane + ".*" }
+
+// DocTopicFilter selects the records of a topic's documents.
+func DocTopicFilter(topic string) string { return tokenDocs + "." + topic + ".*.*" }
+
+// DocTokens splits docs.<topic>.<lane>.<id>.
+func DocTokens(subject string) (topic, lane, id string, err error) {
+	t := strings.Split(subject, ".")
+	if len(t) != 4 || t[0] != tokenDocs {
+		return "", "", "", fmt.Errorf("%w: %q is not %s.<topic>.<lane>.<id>", ErrSubject, subject, tokenDocs)
+	}
+	return t[1], t[2], t[3], nil
+}
+
+// TimerSubject is timers.<topic>.<lane>.<group>.<slot>.<id>.
+func TimerSubject(topic string, lane int, group string, slot int, id string) string {
+	return strings.Join([]string{tokenTimers, topic, strconv.Itoa(lane), group, strconv.Itoa(slot), id}, ".")
+}
+
+// TimerLaneFilter selects the records of one lane.
+func TimerLaneFilter(topic, lane string) string {
+	return tokenTimers + "." + topic + "." + lane + ".*.*.*"
+}
+
+// TimerTopicFilter selects the records of a topic's timers.
+func TimerTopicFilter(topic string) string { return tokenTimers + "." + topic + ".*.*.*.*" }
+
+// TimerTokens splits timers.<topic>.<lane>.<group>.<slot>.<id>.
+func TimerTokens(subject string) (topic, lane, group, slot, id string, err error) {
+	t := strings.Split(subject, ".")
+	if len(t) != 6 || t[0] != tokenTimers {
+		return "", "", "", "", "", fmt.Errorf("%w: %q is not %s.<topic>.<lane>.<group>.<slot>.<id>", ErrSubject, subject, tokenTimers)
+	}
+	return t[1], t[2], t[3], t[4], t[5], nil
+}
+
+// GroupKey holds a timer group.
+func GroupKey(topic, group string) string { return keyGroups + "." + topic + "." + group }
+
+// GroupKeys selects the groups of a topic.
+func GroupKeys(topic string) string { return keyGroups + "." + topic + ".*" }
+
+// FrontKey holds how far the cleaner got in a lane of a front: a hint only.
+func FrontKey(topic string, lane int) string {
+	return keyFronts + "." + topic + "." + strconv.Itoa(lane)
+}
+
+// FrontPlace is where the row of a record is stored.
+type FrontPlace struct {
+	Month Month
+	Shard Shard
+	Seq   uint64 // of the record in its front
+}
+
+// String is the form of HeaderStub and HeaderRefresh: <YYYY-MM>.<shard>.<seq>.
+func (p FrontPlace) String() string {
+	return p.Month.String() + "." + p.Shard.String() + "." + strconv.FormatUint(p.Seq, 10)
+}
+
+// ParseFrontPlace reads the form that String gives.
+func ParseFrontPlace(s string) (p FrontPlace, err error) {
+	t := strings.Split(s, ".")
+	if len(t) != 3 {
+		return p, fmt.Errorf("%w: %q is not <YYYY-MM>.<shard>.<seq>", ErrRecord, s)
+	}
+	if p.Month, err = ParseMonth(t[0]); err != nil {
+		return FrontPlace{}, err
+	}
+	if p.Shard, err = ParseShard(t[1]); err != nil {
+		return FrontPlace{}, err
+	}
+	if p.Seq, err = strconv.ParseUint(t[2], 10, 64); err != nil {
+		return FrontPlace{}, fmt.Errorf("%w: %q has no sequence", ErrRecord, s)
+	}
+	return p, nil
+}
+
+// IsStub reports whether a message of a front stands in for a record whose body is only
+// archived. One with a payload never does, whatever it claims.
+func IsStub(h nats.Header, size int) bool {
+	_, ok := h[HeaderStub]
+	return ok && size == 0
+}
+
+// IsEvent reports whether a message of a front is an event: not a stub, not a refresh,
+// not a blank.
+func IsEvent(h nats.Header, size int) bool {
+	_, refresh := h[HeaderRefresh]
+	_, blank := h[HeaderBlank]
+	return !IsStub(h, size) && !refresh && (!blank || size > 0)
+}
