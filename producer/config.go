@@ -191,6 +191,12 @@ const (
 
 // checkTopic says what a topic needs that c does not have.
 func (c *Config) checkTopic(t *schemas.Topic) error {
+	if err := t.CheckEvents(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if t.Spec().Waits && (c.Policy == DropNewest || c.Policy == DropOldest) {
+		return fmt.Errorf("%w: Policy is %s and topic %q is of kind %s, of which nothing may be dropped: use %s or %s", ErrConfig, c.Policy, t.Name, t.Kind, Block, Spool)
+	}
 	if t.NeedsPrivacyKey() && len(c.PrivacyKey) == 0 {
 		return fmt.Errorf("%w: %w: topic %q hashes fields and no key is given: set pii_key (ALMANAC_PII_KEY), in Go Config.PrivacyKey", ErrConfig, schemas.ErrPrivacyKey, t.Name)
 	}

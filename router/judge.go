@@ -81,6 +81,9 @@ func (j *judge) message(m *message, ws schemas.Windows) judged {
 	if schemas.IsBlank(m.header, m.data) {
 		return out
 	}
+	if err := j.topic.CheckEvents(); err != nil {
+		return refuse(err)
+	}
 	if !schemas.HasFrameHeaders(m.header) {
 		if err := j.topic.CheckKeep(out.month, m.stored); err != nil {
 			return refuse(err)

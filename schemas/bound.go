@@ -69,7 +69,7 @@ func (t *Topic) headBytes() int {
 		n += mostHeadBytes + len(c.name) + len(c.typ)
 	}
 	for _, f := range t.Fields {
-		n += mostHeadBytes + len(f.Name) + len(fieldColTypes[f.Type])
+		n += mostHeadBytes + len(f.Name) + len(wireOf(f.Type))
 	}
 	return n
 }

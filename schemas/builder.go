@@ -57,7 +57,7 @@ func NewFrameBuilder(t *Topic) *FrameBuilder {
 	b.fields = make([]fieldColumn, len(t.Fields))
 	for i, f := range t.Fields {
 		b.fields[i].Field = f
-		if !f.Type.isText() {
+		if !f.Type.IsText() {
 			b.numbers++
 		}
 	}
@@ -115,7 +115,7 @@ func (b *FrameBuilder) Append(e *Event, tsNs int64, id ID) {
 // none, or when its value does not fit the column's type: never is one lost.
 func (b *FrameBuilder) attr(a *Attr) {
 	for i := range b.fields {
-		if f := &b.fields[i]; f.is(a.Key) {
+		if f := &b.fields[i]; f.Takes(a.Key) {
 			had := len(f.text.buf)
 			if f.set(a) {
 				b.textBytes += len(f.text.buf) - had
@@ -218,7 +218,7 @@ type fieldColumn struct {
 
 // grow adds a row with the type's zero.
 func (f *fieldColumn) grow() {
-	if f.Type.isText() {
+	if f.Type.IsText() {
 		f.text.end()
 	} else {
 		f.num = append(f.num, 0)
@@ -227,7 +227,7 @@ func (f *fieldColumn) grow() {
 
 // set gives the last row its value; false when the attribute does not fit.
 func (f *fieldColumn) set(a *Attr) bool {
-	if f.Type.isText() {
+	if f.Type.IsText() {
 		last := len(f.text.ends) - 1
 		start := uint32(0)
 		if last > 0 {
@@ -273,7 +273,7 @@ func (f *fieldColumn) set(a *Attr) bool {
 }
 
 func (f *fieldColumn) appendTo(raw []byte, d *dictionary) []byte {
-	raw = appendColumn(raw, frameColumn{f.Name, fieldColTypes[f.Type]})
+	raw = appendColumn(raw, frameColumn{f.Name, wireOf(f.Type)})
 	switch f.Type {
 	case TypeString:
 		return f.text.appendTo(raw)

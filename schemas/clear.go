@@ -65,7 +65,7 @@ func (t *Topic) clearedNames(fields []string) []string {
 func (t *Topic) textColumns() []string {
 	columns := []string{ColLevel, ColService, ColType, ColUserID, ColTraceID, ColSpanID, ColMessage}
 	for _, f := range t.Fields {
-		if f.Type.isText() {
+		if f.Type.IsText() {
 			columns = append(columns, f.Name)
 		}
 	}

@@ -52,14 +52,8 @@ var baseColumns = [...]frameColumn{
 	inAttributes: {ColAttributes, chMap},
 }
 
-var fieldColTypes = map[FieldType]colType{
-	TypeString:         chString,
-	TypeLowCardinality: chLowCard,
-	TypeInt64:          chInt64,
-	TypeFloat64:        chFloat64,
-	TypeBool:           chBool,
-	TypeTimestamp:      chDateTime64,
-}
+// wireOf is the type of a promoted field's column in a frame.
+func wireOf(t FieldType) colType { return colType(t.Wire()) }
 
 // frameColumns are the columns of a frame of schema version v.
 func (t *Topic) frameColumns(v int) []frameColumn {
@@ -67,7 +61,7 @@ func (t *Topic) frameColumns(v int) []frameColumn {
 	cols := make([]frameColumn, len(baseColumns), len(baseColumns)+len(fields))
 	copy(cols, baseColumns[:])
 	for _, f := range fields {
-		cols = append(cols, frameColumn{f.Name, fieldColTypes[f.Type]})
+		cols = append(cols, frameColumn{f.Name, wireOf(f.Type)})
 	}
 	return cols
 }

@@ -36,6 +36,8 @@ var (
 	ErrTopicChange = errors.New("unsupported topic change")
 	// ErrUnknownTopic: the topic was never declared.
 	ErrUnknownTopic = errors.New("unknown topic")
+	// ErrWrongKind: what was asked for does not go with the topic's kind.
+	ErrWrongKind = errors.New("wrong kind of topic")
 	// ErrPrivacyKey: the key of a topic's hashes is missing or too short.
 	ErrPrivacyKey = errors.New("bad privacy key")
 	// ErrMonth: a text is not a month YYYY-MM with 01 to 12.

@@ -5,9 +5,6 @@ import (
 	"slices"
 )
 
-// is reports whether an attribute of that name belongs in the field's column.
-func (f *Field) is(key string) bool { return f.Name == key || f.From != "" && f.From == key }
-
 // otherName returns the other name of a promoted field that has two, "" when it has one.
 func (t *Topic) otherName(name string) string {
 	for i := range t.Fields {

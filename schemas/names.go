@@ -128,7 +128,7 @@ const (
 	ClearedErased     = "erased"
 )
 
-// Columns every table of kind log has.
+// Columns that every table has, of whatever kind.
 const (
 	ColTs         = "ts"
 	ColID         = "id"
@@ -144,6 +144,10 @@ const (
 	ColMonth = "month"
 	ColShard = "shard"
 	ColPos   = "pos"
+
+	// ColIdentity is computed of the columns that make events the same one. Only tables of
+	// topics that have such columns have it.
+	ColIdentity = "identity"
 )
 
 // DefaultDatabase is the ClickHouse database of the tables.
@@ -168,8 +172,8 @@ func ValidateTopicName(s string) error {
 	if slices.Contains(reservedTopics, s) {
 		return fmt.Errorf("%w: %q is reserved", ErrTopicName, s)
 	}
-	if strings.HasSuffix(s, viewRecent) || strings.HasPrefix(s, viewPrefix) {
-		return fmt.Errorf("%w: %q is reserved for a view; a topic's name neither ends in %s nor begins with %s", ErrTopicName, s, viewRecent, viewPrefix)
+	if slices.ContainsFunc(reservedViews, func(suffix string) bool { return strings.HasSuffix(s, suffix) }) || strings.HasPrefix(s, viewPrefix) {
+		return fmt.Errorf("%w: %q is reserved for a view; a topic's name neither ends in %s nor begins with %s", ErrTopicName, s, strings.Join(reservedViews, ", "), viewPrefix)
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ var reasons = []struct {
 	{ErrNotJSON, "not-json"},
 	{ErrJSONEvent, "bad-json-event"},
 	{ErrUnknownTopic, "unknown-topic"},
+	{ErrWrongKind, "wrong-kind"},
 	{ErrTopicName, "bad-topic-name"},
 	{ErrMonth, "bad-month"},
 	{ErrSubject, "bad-subject"},

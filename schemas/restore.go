@@ -12,7 +12,7 @@ func FieldsOf(columns []Column) (fields []Field, odd []string) {
 		if slices.Contains(reservedColumns, c.Name) {
 			continue
 		}
-		i := slices.IndexFunc(FieldTypes, func(f FieldType) bool { return string(fieldColTypes[f]) == c.Type })
+		i := slices.IndexFunc(FieldTypes, func(f FieldType) bool { return string(wireOf(f)) == c.Type })
 		if i < 0 || !validName(c.Name) {
 			odd = append(odd, c.Name)
 			continue

@@ -1,9 +1,7 @@
 package schemas
 
 import (
-	"crypto/sha256"
-	_ "embed"
-	"encoding/hex"
+	"embed"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,20 +10,11 @@ import (
 	"text/template"
 )
 
-//go:embed sql/log.sql
-var logSQL string
+//go:embed sql/*.sql
+var sqlFiles embed.FS
 
-var logTable = template.Must(template.New("log").Parse(logSQL))
-
-// Column types and codecs of promoted fields in the table.
-var fieldColumns = map[FieldType]string{
-	TypeString:         "String CODEC(ZSTD(1))",
-	TypeLowCardinality: "LowCardinality(String) CODEC(ZSTD(1))",
-	TypeInt64:          "Int64 CODEC(T64, ZSTD(1))",
-	TypeFloat64:        "Float64 CODEC(ZSTD(1))",
-	TypeBool:           "Bool CODEC(ZSTD(1))",
-	TypeTimestamp:      "DateTime64(9, 'UTC') CODEC(Delta(8), ZSTD(1))",
-}
+// templates are the definitions of tables and views, by file name.
+var templates = template.Must(template.ParseFS(sqlFiles, "sql/*.sql"))
 
 // QuotedTable is database and table, quoted. The topic's name was validated.
 func QuotedTable(database, topic string) string {
@@ -39,40 +28,45 @@ func QuoteName(s string) string {
 
 // CreateTable is the DDL of the topic's table, for its newest schema version.
 func (t *Topic) CreateTable(database string) string {
+	return t.render(t.Spec().Table, database)
+}
+
+// render fills in a template of schemas/sql for the topic.
+func (t *Topic) render(file, database string) string {
 	type field struct{ Name, Column string }
 	fields := make([]field, len(t.Fields))
 	for i, f := range t.Fields {
-		fields[i] = field{f.Name, fieldColumns[f.Type]}
+		fields[i] = field{f.Name, t.Spec().Column(f)}
+	}
+	once := make([]string, len(t.Once()))
+	for i, column := range t.Once() {
+		once[i] = QuoteName(column)
 	}
 	var b strings.Builder
-	err := logTable.Execute(&b, map[string]any{"Table": QuotedTable(database, t.Name), "Fields": fields, "Mark": SettingsMark()})
+	err := templates.ExecuteTemplate(&b, file, map[string]any{
+		"Database": database, "Topic": t.Name, "Table": QuotedTable(database, t.Name),
+		"Fields": fields, "Identity": strings.Join(once, ", "), "Mark": t.TableComment(),
+	})
 	if err != nil {
-		panic(err) // the template is a constant: a test runs it
+		panic(err) // the templates are constants: a test runs all of them
 	}
 	return b.String()
 }
 
-// tableSettings are the settings of every table, as its definition has them.
+// tableSettings are the settings of every table that may change after it was made.
 var tableSettings = sync.OnceValue(func() string {
-	_, text, _ := strings.Cut(logSQL, "\nSETTINGS\n")
-	text, _, _ = strings.Cut(text, "\nCOMMENT ")
-	return strings.Join(strings.Fields(sqlComment.ReplaceAllString(text, "")), " ")
+	text, err := sqlFiles.ReadFile("sql/settings.sql")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return strings.Join(strings.Fields(sqlComment.ReplaceAllString(string(text), "")), " ")
 })
 
 var sqlComment = regexp.MustCompile(`--.*`)
 
-// TableMark begins the comment of every table that Almanac made.
-const TableMark = "made by almanac"
-
-// SettingsMark is the comment of a table that has the settings of this version.
-func SettingsMark() string {
-	sum := sha256.Sum256([]byte(tableSettings()))
-	return TableMark + ", settings " + hex.EncodeToString(sum[:8])
-}
-
 // ModifySettings is the DDL that gives a table of another version this one's settings.
 func (t *Topic) ModifySettings(database string) string {
-	return fmt.Sprintf("ALTER TABLE %s MODIFY COMMENT '%s', MODIFY SETTING %s", QuotedTable(database, t.Name), SettingsMark(), tableSettings())
+	return fmt.Sprintf("ALTER TABLE %s MODIFY COMMENT '%s', MODIFY SETTING %s", QuotedTable(database, t.Name), t.TableComment(), tableSettings())
 }
 
 // AddColumns is the DDL that gives an existing table the columns of t it lacks.
@@ -87,14 +81,9 @@ func (t *Topic) AddColumns(database string) string {
 		if i > 0 {
 			after = t.Fields[i-1].Name
 		}
-		adds[i] = fmt.Sprintf("ADD COLUMN IF NOT EXISTS %s %s AFTER %s", QuoteName(f.Name), fieldColumns[f.Type], QuoteName(after))
+		adds[i] = fmt.Sprintf("ADD COLUMN IF NOT EXISTS %s %s AFTER %s", QuoteName(f.Name), t.Spec().Column(f), QuoteName(after))
 	}
 	return "ALTER TABLE " + QuotedTable(database, t.Name) + " " + strings.Join(adds, ", ")
-}
-
-// DefaultSQL is the value a row has whose frame did not know the field yet.
-func (f Field) DefaultSQL() string {
-	return "defaultValueOfTypeName('" + strings.ReplaceAll(string(fieldColTypes[f.Type]), "'", "\\'") + "')"
 }
 
 // Index is a column by which ClickHouse can skip data.

@@ -6,60 +6,6 @@ import (
 	"time"
 )
 
-// Kind is what a topic is for and how its rows merge.
-type Kind string
-
-// KindLog is append-only events with rotating shards: the only kind so far.
-const KindLog Kind = "log"
-
-// FieldType is the type of a promoted field.
-type FieldType string
-
-// The types a promoted field may have. A missing value is the type's zero.
-const (
-	TypeString         FieldType = "string"
-	TypeLowCardinality FieldType = "lowcardinality"
-	TypeInt64          FieldType = "int64"
-	TypeFloat64        FieldType = "float64"
-	TypeBool           FieldType = "bool"
-	TypeTimestamp      FieldType = "timestamp"
-)
-
-// FieldTypes lists every type, for messages and help.
-var FieldTypes = []FieldType{TypeString, TypeLowCardinality, TypeInt64, TypeFloat64, TypeBool, TypeTimestamp}
-
-// isText says whether a value is kept as text, and not in eight bytes or one.
-func (t FieldType) isText() bool { return t == TypeString || t == TypeLowCardinality }
-
-// Field is a promoted field: an attribute that gets a typed column of its own.
-type Field struct {
-	Name string    `json:"name" yaml:"name"`
-	Type FieldType `json:"type" yaml:"type"`
-	// From is another name under which events bring the value: a key, or the keys of nested
-	// objects joined with dots. Empty: Name alone. It stays as declared.
-	From string `json:"from,omitempty" yaml:"from,omitempty"`
-	// Since is the schema version that brought the field; 1 when the topic was
-	// declared with it. Set by Evolve, not by people.
-	Since int `json:"since" yaml:"-"`
-}
-
-// Rotation is when a shard is sealed and the next one begins: the first to
-// trip, checked before each frame. Zero switches a threshold off.
-type Rotation struct {
-	Rows  uint64        `json:"rows" yaml:"rows"`
-	Bytes uint64        `json:"bytes" yaml:"bytes"`
-	Span  time.Duration `json:"span" yaml:"span"`
-}
-
-// Default and test-profile rotation. 10,000,000 rows or 2 GiB (encoded) make a
-// part ClickHouse still merges at once and a partition that drops in
-// milliseconds; 50,000 rows is the profile that shows rotation on a laptop.
-const (
-	DefaultRotateRows  = 10_000_000
-	DefaultRotateBytes = 2 << 30
-	TestRotateRows     = 50_000
-)
-
 // DefaultLanes is the number of lanes of a topic that does not say: where two cores stop
 // gaining. One lane costs half as much at 1,000 events/s, but lanes are frozen, and a topic
 // with one can never spread over a second router or sink.
@@ -96,30 +42,31 @@ type Topic struct {
 	// PII is what becomes of fields before an event enters a frame. A change
 	// rules the events of producers that start after it.
 	PII []Private `json:"pii,omitempty" yaml:"pii,omitempty"`
+	// OnceBy are the columns that make two events the same one, so that a copy that is
+	// sent again is not counted. None: what the kind says, or the id. Frozen.
+	OnceBy []string `json:"once_by,omitempty" yaml:"once_by,omitempty"`
 	// Version is the schema version: 1, then one more with each change of
 	// Fields. Set by Evolve, not by people.
 	Version int `json:"version" yaml:"-"`
 }
 
 // NewTopic is a topic of kind log with every default.
-func NewTopic(name string, fields ...Field) Topic {
-	t := Topic{Name: name, Fields: fields}
+func NewTopic(name string, fields ...Field) Topic { return NewTopicOf(KindLog, name, fields...) }
+
+// NewTopicOf is a topic of a kind with every default, and the fields after the kind's.
+func NewTopicOf(kind Kind, name string, fields ...Field) Topic {
+	t := Topic{Name: name, Kind: kind, Fields: slices.Clone(fields)}
 	t.setDefaults()
 	return t
 }
 
 func (t *Topic) setDefaults() {
-	if t.Kind == "" {
-		t.Kind = KindLog
-	}
+	t.setKind()
 	if t.Lanes == 0 {
 		t.Lanes = DefaultLanes
 	}
-	if t.LaneBy == nil {
-		t.LaneBy = []string{ColUserID}
-	}
-	if t.Rotate == (Rotation{}) {
-		t.Rotate = Rotation{Rows: DefaultRotateRows, Bytes: DefaultRotateBytes}
+	if len(t.OnceBy) == 0 {
+		t.OnceBy = nil
 	}
 	if len(t.Anonymise.Fields) == 0 {
 		t.Anonymise.Fields = nil // as the registry gives it back
@@ -149,8 +96,8 @@ func (t *Topic) Validate() error {
 	bad := func(format string, a ...any) error {
 		return fmt.Errorf("%w %q: %w", ErrTopic, t.Name, fmt.Errorf(format, a...))
 	}
-	if t.Kind != KindLog {
-		return bad("kind %q is not built, only %q is", t.Kind, KindLog)
+	if err := t.validateKind(); err != nil {
+		return bad("%w", err)
 	}
 	if t.Lanes < 1 || t.Lanes > MaxLanes {
 		return bad("%d lanes, it must have 1 to %d", t.Lanes, MaxLanes)
@@ -203,6 +150,8 @@ func (t Topic) Evolve(want Topic) (Topic, error) {
 		return no("it has %d lanes and cannot get %d; lanes are frozen once events are on their way", t.Lanes, want.Lanes)
 	case !slices.Equal(want.LaneBy, t.LaneBy):
 		return no("lane_by is %v and cannot become %v", t.LaneBy, want.LaneBy)
+	case !slices.Equal(want.OnceBy, t.OnceBy):
+		return no("once_by is %v and cannot become %v; declare another topic and replay into it", t.OnceBy, want.OnceBy)
 	}
 	next := t
 	next.Fields = slices.Clone(t.Fields)

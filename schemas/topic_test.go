@@ -12,7 +12,7 @@ func TestTopicValidate(t *testing.T) {
 		change func(*Topic)
 		text   string
 	}{
-		"kind":            {func(t *Topic) { t.Kind = "meter" }, `kind "meter" is not built`},
+		"kind":            {func(t *Topic) { t.Kind = "metre" }, `kind "metre" is not built`},
 		"no lanes":        {func(t *Topic) { t.Lanes = -1 }, "-1 lanes"},
 		"too many lanes":  {func(t *Topic) { t.Lanes = MaxLanes + 1 }, "257 lanes"},
 		"field name":      {func(t *Topic) { t.Fields = []Field{{Name: "Bad", Type: TypeString}} }, `field name "Bad"`},

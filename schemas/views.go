@@ -32,7 +32,7 @@ func (t *Topic) Views(database string) []View {
 		cols[i] = QuoteName(c)
 	}
 	in := "database = '" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(database) + "' AND match(table, '" + nameRule.String() + "') AND match(partition_id, '^[0-9]{6}-[0-9]+-')"
-	return []View{
+	views := []View{
 		{RecentView(t.Name), fmt.Sprintf("SELECT %s FROM %s WHERE ts >= now64(9, 'UTC') - INTERVAL %d HOUR",
 			strings.Join(cols, ", "), QuotedTable(database, t.Name), RecentHours)},
 		{ViewShards, `SELECT table AS topic,
@@ -47,4 +47,8 @@ func (t *Topic) Views(database string) []View {
  maxIf(modification_time, level = 0) AS newest_insert
  FROM system.parts WHERE ` + in + ` GROUP BY table`},
 	}
+	for _, v := range t.Spec().Views {
+		views = append(views, View{t.Name + v.Suffix, strings.TrimSpace(t.render(v.Select, database))})
+	}
+	return views
 }

@@ -155,10 +155,22 @@ func besideTable(topic string, s schemas.Shard) string {
 	return "_mend_" + topic + "_" + s.String()
 }
 
-// Columns are a topic's table's, in order: none when it was not made yet.
+// Comment returns the comment of a topic's table, "" when there is no table.
+func (db *DB) Comment(ctx context.Context, topic string) (string, error) {
+	var comment string
+	err := db.conn.QueryRow(ctx, "SELECT any(comment) FROM system.tables WHERE database = $1 AND name = $2", db.Database, topic).Scan(&comment)
+	if err != nil {
+		return "", fmt.Errorf("comment of topic %q's table: %w", topic, refusal(err))
+	}
+	return comment, nil
+}
+
+// Columns are a topic's table's, in order, without the identity, which ClickHouse computes:
+// none when the table was not made yet.
 func (db *DB) Columns(ctx context.Context, topic string) ([]schemas.Column, error) {
 	var out []schemas.Column
-	err := db.conn.Select(ctx, &out, "SELECT name AS Name, type AS Type FROM system.columns WHERE database = ? AND table = ? ORDER BY position", db.Database, topic)
+	err := db.conn.Select(ctx, &out, "SELECT name AS Name, type AS Type FROM system.columns WHERE database = ? AND table = ? AND NOT (name = ? AND default_kind = 'MATERIALIZED') ORDER BY position",
+		db.Database, topic, schemas.ColIdentity)
 	if err != nil {
 		return nil, fmt.Errorf("columns of topic %q: %w", topic, refusal(err))
 	}

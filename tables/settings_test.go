@@ -14,7 +14,7 @@ func TestSettingsReachOldTables(t *testing.T) {
 	db, srv := open(t)
 	topic := schemas.NewTopic("app")
 	old := strings.Replace(topic.CreateTable(db.Database), "merge_selector_base = 100", "merge_selector_base = 5", 1)
-	old = strings.Replace(old, schemas.SettingsMark(), "", 1)
+	old = strings.Replace(old, topic.TableComment(), "", 1)
 	for _, q := range []string{"CREATE DATABASE IF NOT EXISTS " + srv.Database, old} {
 		if err := db.conn.Exec(t.Context(), q); err != nil {
 			t.Fatal(err)

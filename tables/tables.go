@@ -172,7 +172,7 @@ func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 func (db *DB) ensureSettings(ctx context.Context, t *schemas.Topic) error {
 	var comment string
 	err := db.conn.QueryRow(ctx, "SELECT comment FROM system.tables WHERE database = $1 AND name = $2", db.Database, t.Name).Scan(&comment)
-	if err != nil || comment == schemas.SettingsMark() {
+	if err != nil || comment == t.TableComment() {
 		return err
 	}
 	return db.conn.Exec(ctx, t.ModifySettings(db.Database))

@@ -45,7 +45,7 @@ func readTopics(path string, list *yaml.Node) ([]schemas.Topic, error) {
 }
 
 func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
-	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days", "anonymise", "pii", "sql_fresh"}
+	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days", "anonymise", "pii", "sql_fresh", "once_by"}
 	err = eachKey(path, node, "key of a topic", known, func(name string, v *yaml.Node) error {
 		switch name {
 		case "name":
@@ -57,6 +57,8 @@ func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
 		case "lane_by":
 			t.LaneBy = []string{} // given and empty: the producer's id
 			return decode(path, v, name, "a list of fields", &t.LaneBy)
+		case "once_by":
+			return decode(path, v, name, "a list of columns", &t.OnceBy)
 		case "keep_days":
 			return decode(path, v, name, "a number of days", &t.KeepDays)
 		case "anonymise":

@@ -15,6 +15,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -55,6 +56,7 @@ their youngest event, whatever it was when their month began.`,
 		Example: `  almanac topics apply auth --field duration_ms:float64 --field endpoint:lowcardinality
   almanac topics apply trail --field event_name:lowcardinality:eventName --field repo:string:repo.name
   almanac topics apply auth --rotate-rows 5000000 --dry-run
+  almanac topics apply usage --kind meter
   almanac topics apply auth --keep-days 90 --anonymise-after 30 --anonymise user_id,ip --yes
   almanac topics apply -f almanac.yaml`,
 		Args: arguments(0, 1),
@@ -62,6 +64,7 @@ their youngest event, whatever it was when their month began.`,
 	}
 	f := apply.Flags()
 	f.StringP("file", "f", "", "`FILE` with a list under topics:, - for stdin")
+	f.String("kind", "", fmt.Sprintf("`KIND` of a new topic, which cannot be changed later: one of %v (default %s)", kinds.All(), kinds.Log))
 	f.StringArray("field", nil, fmt.Sprintf("add a promoted field `NAME:TYPE`, or NAME:TYPE:FROM with the dotted path that events bring it by; types: %v", schemas.FieldTypes))
 	f.Int("lanes", schemas.DefaultLanes, "slices of each month; cannot be changed later")
 	f.StringSlice("lane-by", []string{schemas.ColUserID}, "`FIELDS` that decide the lane; cannot be changed later")
@@ -73,6 +76,7 @@ their youngest event, whatever it was when their month began.`,
 	f.Int("anonymise-after", 0, "days after which the fields of --anonymise are cleared (0: never)")
 	f.StringSlice("anonymise", nil, "`FIELDS` to clear in older events: columns, promoted fields, attributes.NAME")
 	f.StringArray("pii", nil, fmt.Sprintf("set the privacy rule of a field, `FIELD:RULE` (FIELD: alone takes it back); rules: %v", schemas.PrivacyRules))
+	f.StringSlice("once-by", nil, "`COLUMNS` that make two events the same one, so that a copy counts once; cannot be changed later")
 	f.Bool("dry-run", false, "say what would happen, and do nothing")
 	f.Bool("yes", false, "drop and clear what the new retention does not allow")
 	outputFlag(apply, asTable, asJSON, asNDJSON)
@@ -273,14 +277,17 @@ func (a *app) topicsFile(name string) ([]schemas.Topic, error) {
 
 // topicByFlags is the live topic, or a new one, with what the flags say.
 func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Command, name string) ([]schemas.Topic, error) {
+	f, r := cmd.Flags(), reading{flags: cmd}
 	t, err := reg.Topic(ctx, name)
 	if errors.Is(err, schemas.ErrUnknownTopic) {
-		t, err = schemas.NewTopic(name), nil
+		t, err = schemas.NewTopicOf(schemas.Kind(r.flag("kind")), name), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	f, r := cmd.Flags(), reading{flags: cmd}
+	if f.Changed("kind") {
+		t.Kind = schemas.Kind(r.flag("kind"))
+	}
 	fields, _ := f.GetStringArray("field")
 	for _, text := range fields {
 		part := append(strings.SplitN(text, ":", 3), "")
@@ -306,6 +313,9 @@ func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Comman
 	}
 	if f.Changed("lane-by") {
 		t.LaneBy, _ = f.GetStringSlice("lane-by")
+	}
+	if f.Changed("once-by") {
+		t.OnceBy, _ = f.GetStringSlice("once-by")
 	}
 	if f.Changed("rotate-rows") {
 		t.Rotate.Rows, _ = f.GetUint64("rotate-rows")

@@ -107,11 +107,21 @@ func (r *Repairer) traces(ctx context.Context) (map[string]bool, error) {
 	return out, err
 }
 
-// descriptor restores a topic's descriptor: its fields from its table, its
+// descriptor restores a topic's descriptor: its kind and fields from its table, its
 // lanes from the checkpoints, its schema version from the frames. What nothing
 // tells is a default, and noted.
 func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schemas.Topic, error) {
-	t := schemas.NewTopic(name)
+	comment, err := r.db.Comment(ctx, name)
+	if err != nil {
+		return schemas.Topic{}, err
+	}
+	kind, onceBy, told := schemas.ParseTableComment(comment)
+	if !told {
+		p.note("%s: the comment of its table does not tell its kind; %s is taken", name, schemas.KindLog)
+		kind = schemas.KindLog
+	}
+	t := schemas.NewTopicOf(kind, name)
+	t.OnceBy = onceBy
 	cols, err := r.db.Columns(ctx, name)
 	if err != nil {
 		return t, err

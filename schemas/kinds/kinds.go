@@ -1,0 +1,150 @@
+package kinds
+
+import "time"
+
+// Kind is what a topic is for: which fields and rules its events have, and how they are read.
+type Kind string
+
+// The kinds.
+const (
+	Log      Kind = "log"      // append-only events
+	Meter    Kind = "meter"    // signed changes of a size, each counted once
+	Document Kind = "document" // versions of documents
+	Timer    Kind = "timer"    // transitions of timers
+)
+
+// Wins says which of several events with the same Once columns counts.
+type Wins uint8
+
+// First counts the one with the least (ts, id), Last the one with the greatest id.
+const (
+	First Wins = iota
+	Last
+)
+
+// Spec is a kind. Every field but Kind and Table may be empty.
+type Spec struct {
+	Kind  Kind
+	Built bool   // may be declared; false while a part of it is missing
+	Short string // for help: what a topic of the kind holds
+
+	// Fields are the promoted fields that every topic of the kind begins with.
+	Fields []Field
+	// Codecs, by field, replace the codec of the field's type in the table.
+	Codecs map[string]string
+	// Rules hold for every event: the producer and JSON inputs check the event, the
+	// router the columns of the frame.
+	Rules []Rule
+	// Sorted says that the attributes of an event are sorted by name, each once.
+	Sorted bool
+
+	// LaneBy is the default lane key. LaneByAttributes means all attributes.
+	LaneBy []string
+	// Rotate is the default rotation.
+	Rotate Rotation
+	// Once are the columns that make two events the same one; none: the id.
+	Once []string
+	Wins Wins
+	// MaxFuture is how far ahead of the clock an event's time may lie; 0: schemas.MaxFuture.
+	MaxFuture time.Duration
+	// Waits says that nothing may be dropped: Publish, Submit, or Log under block or spool.
+	Waits bool
+	// Bodies are text columns that are cut at the topic's body limit.
+	Bodies []string
+
+	// Table is the template of the topic's table, a file of schemas/sql.
+	Table string
+	// Derived are tables filled from it, shard by shard.
+	Derived []Derived
+	// Views are made beside the table.
+	Views []View
+	// Front is the stream that the topic's lanes are read from; empty: EVENTS. Such a
+	// topic takes events from its front alone: frames and bare JSON are refused.
+	Front string
+}
+
+// LaneByAttributes in a lane key stands for all attributes of the event.
+const LaneByAttributes = ColAttributes
+
+// Rule is what the values of a column must keep to.
+type Rule struct {
+	Column string
+	// Present: an event must bring the column. A frame cannot be asked, since the type's
+	// zero stands for a missing value.
+	Present bool
+	// NotEmpty: a text has at least one byte.
+	NotEmpty bool
+	// Lo and Hi bound whole numbers, compared as int64. Both 0: no bounds.
+	Lo, Hi int64
+	// OneOf are the words a text may be.
+	OneOf []string
+	// Finite refuses NaN and infinities.
+	Finite bool
+	// NotAfter names a column of time that this one may not be later than.
+	NotAfter string
+}
+
+// Derived is a table filled from a topic's, shard by shard.
+type Derived struct {
+	Name     string // "repeats": the table <topic>.repeats; no topic can have such a name
+	Table    string // template of the definition, a file of schemas/sql
+	Fill     string // template of INSERT … SELECT of the positions (from, to] of a shard
+	After    string // the derived table that must have got as far
+	Additive bool   // a second fill would count twice, so that it asserts its own head
+	Outlives bool   // stays when retention drops the shard's rows
+	View     string // suffix of the view that people select from, such as "_once"; empty: none
+	Select   string // template of that view, a file of schemas/sql
+}
+
+// View is a ready-made view of a topic.
+type View struct {
+	Suffix string // of the topic's name, such as "_latest"
+	Select string // template, a file of schemas/sql
+}
+
+// specs are all kinds, in the order that help lists them.
+var specs = []*Spec{&logs, &meters, &documents, &timers}
+
+// All lists the kinds that may be declared.
+func All() (out []Kind) {
+	for _, s := range specs {
+		if s.Built {
+			out = append(out, s.Kind)
+		}
+	}
+	return out
+}
+
+// Specs lists every kind, also those that cannot be declared yet.
+func Specs() []*Spec { return specs }
+
+// Spec returns what the kind is; nil for a word that names no kind. The empty kind is Log.
+func (k Kind) Spec() *Spec {
+	if k == "" {
+		return &logs
+	}
+	for _, s := range specs {
+		if s.Kind == k {
+			return s
+		}
+	}
+	return nil
+}
+
+// Field returns the kind's field of that name, nil when it lacks one.
+func (s *Spec) Field(name string) *Field {
+	for i := range s.Fields {
+		if s.Fields[i].Name == name {
+			return &s.Fields[i]
+		}
+	}
+	return nil
+}
+
+// Column returns the definition of a promoted field's column in the topic's table.
+func (s *Spec) Column(f Field) string {
+	if codec := s.Codecs[f.Name]; codec != "" && s.Field(f.Name) != nil {
+		return f.Type.Wire() + " CODEC(" + codec + ")"
+	}
+	return f.Type.column()
+}

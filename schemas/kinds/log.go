@@ -1,0 +1,19 @@
+package kinds
+
+// Base columns that specs name; package schemas has all of them.
+const (
+	ColTs         = "ts"
+	ColID         = "id"
+	ColType       = "type"
+	ColUserID     = "user_id"
+	ColService    = "service"
+	ColAttributes = "attributes"
+)
+
+// logs are append-only events with rotating shards.
+var logs = Spec{
+	Kind: Log, Built: true, Short: "events with attributes",
+	LaneBy: []string{ColUserID},
+	Rotate: defaultRotation,
+	Table:  "log.sql",
+}

@@ -1,0 +1,143 @@
+package schemas
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// The definition of each kind's table and views is written down: a change of it shows.
+// UPDATE_GOLDEN=1 writes it again.
+func TestTablesOfKinds(t *testing.T) {
+	for _, s := range kinds.Specs() {
+		t.Run(string(s.Kind), func(t *testing.T) {
+			topic := NewTopicOf(s.Kind, "things", Field{Name: "region", Type: TypeLowCardinality})
+			var b strings.Builder
+			b.WriteString(topic.CreateTable("db") + ";\n")
+			for _, v := range topic.Views("db") {
+				if strings.HasPrefix(v.Name, topic.Name) {
+					b.WriteString("\n-- view " + v.Name + "\n" + v.Select + ";\n")
+				}
+			}
+			golden(t, "table_"+string(s.Kind)+".sql", b.String())
+		})
+	}
+	topic := NewTopic("things")
+	topic.OnceBy = []string{ColService, "request"}
+	topic.Fields = []Field{{Name: "request", Type: TypeString, Since: 1}}
+	if err := topic.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "table_log_once_by.sql", topic.CreateTable("db")+";\n")
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", file)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; it is now\n%s", path, got)
+	}
+}
+
+// The settings of tables of kind log did not change with the kinds, so that no table is
+// altered when a process of this version starts.
+func TestLogTableComment(t *testing.T) {
+	topic := NewTopic("things")
+	kind, once, ok := ParseTableComment(topic.TableComment())
+	if kind != KindLog || once != nil || !ok || strings.Contains(topic.TableComment(), "kind") {
+		t.Errorf("%q: kind %q, once by %q, %v", topic.TableComment(), kind, once, ok)
+	}
+	topic = NewTopicOf(kinds.Meter, "usage")
+	topic.OnceBy = []string{"a", "b"} // no meter has it; the comment could
+	if kind, once, ok := ParseTableComment(topic.TableComment()); kind != kinds.Meter || strings.Join(once, " ") != "a b" || !ok {
+		t.Errorf("%q: kind %q, once by %q, %v", topic.TableComment(), kind, once, ok)
+	}
+	for comment, want := range map[string]bool{"": false, "a dashboard's": false, TableMark: true, TableMark + ", kind of nothing, settings 12": false} {
+		if _, _, ok := ParseTableComment(comment); ok != want {
+			t.Errorf("ParseTableComment(%q) is %v, not %v", comment, ok, want)
+		}
+	}
+}
+
+func TestTopicsOfKinds(t *testing.T) {
+	meter := NewTopicOf(kinds.Meter, "usage")
+	if err := meter.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		topic Topic
+		want  string // in the error; "": none
+	}{
+		"meter":                  {Topic{Name: "usage", Kind: kinds.Meter}, ""},
+		"meter with a field":     {Topic{Name: "usage", Kind: kinds.Meter, Fields: []Field{{Name: "region", Type: TypeString}}}, ""},
+		"meter with its field":   {Topic{Name: "usage", Kind: kinds.Meter, Fields: []Field{{Name: "region", Type: TypeString}, {Name: "delta", Type: TypeInt64}}}, ""},
+		"field of another type":  {Topic{Name: "usage", Kind: kinds.Meter, Fields: []Field{{Name: "delta", Type: TypeFloat64}}}, `field "delta" is float64, in kind meter it is int64`},
+		"no such kind":           {Topic{Name: "usage", Kind: "metre"}, `kind "metre" is not built`},
+		"once_by of a meter":     {Topic{Name: "usage", Kind: kinds.Meter, OnceBy: []string{"cause"}}, "in kind meter events are the same by type, provider, space, cause"},
+		"once_by":                {Topic{Name: "app", OnceBy: []string{"service", "trace_id"}}, ""},
+		"once_by of no column":   {Topic{Name: "app", OnceBy: []string{"request"}}, `once_by names "request", which is no column`},
+		"once_by twice":          {Topic{Name: "app", OnceBy: []string{"service", "service"}}, `once_by names "service" twice`},
+		"field named identity":   {Topic{Name: "app", OnceBy: []string{"id"}, Fields: []Field{{Name: "identity", Type: TypeString}}}, `field name "identity" is a column of every table`},
+		"identity without once":  {Topic{Name: "app", Fields: []Field{{Name: "identity", Type: TypeString}}}, ""},
+		"named like a once view": {Topic{Name: "app_once"}, "reserved for a view"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := c.topic.Declared()
+			switch {
+			case c.want == "" && err != nil:
+				t.Fatal(err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Fatalf("%v, not %q", err, c.want)
+			case c.want != "":
+				return
+			}
+			for i, f := range got.Spec().Fields {
+				if got.Fields[i].Name != f.Name || got.Fields[i].Since != 1 {
+					t.Errorf("field %d is %v, the kind's is %v", i, got.Fields[i], f)
+				}
+			}
+			if again, err := got.Declared(); err != nil || !again.SameColumns(&got) || len(again.Fields) != len(got.Fields) {
+				t.Errorf("declared again: %v, %v", again.Fields, err)
+			}
+		})
+	}
+	if _, err := meter.Evolve(NewTopic("usage")); !errors.Is(err, ErrTopicChange) {
+		t.Errorf("a meter became a log: %v", err)
+	}
+	other := NewTopic("app")
+	other.OnceBy = []string{ColID}
+	if _, err := NewTopicPtr("app").Evolve(other); !errors.Is(err, ErrTopicChange) {
+		t.Errorf("once_by was changed: %v", err)
+	}
+}
+
+// NewTopicPtr is NewTopic for calls of methods.
+func NewTopicPtr(name string) *Topic {
+	t := NewTopic(name)
+	return &t
+}
+
+// A topic whose events come from a front takes none from elsewhere.
+func TestFrontsRefuseEvents(t *testing.T) {
+	for _, s := range kinds.Specs() {
+		topic := NewTopicOf(s.Kind, "things")
+		if err := topic.CheckEvents(); errors.Is(err, ErrWrongKind) != (s.Front != "") {
+			t.Errorf("kind %s with the front %q: %v", s.Kind, s.Front, err)
+		} else if err != nil && Reason(err) != "wrong-kind" {
+			t.Errorf("the reason of %v is %q", err, Reason(err))
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package schemas
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// TableMark begins the comment of every table that Almanac made.
+const TableMark = "made by almanac"
+
+// What the comment of a topic's table says after TableMark, where it is not the default.
+const (
+	commentKind = "kind "    // of the topic; without it log
+	commentOnce = "once by " // the topic's own once_by, separated by spaces
+)
+
+// TableComment is the comment of the topic's table: its kind and once_by, so that a lost
+// descriptor can be restored, and that it has the settings of this version.
+func (t *Topic) TableComment() string {
+	parts := []string{TableMark}
+	if kind := t.Spec().Kind; kind != KindLog {
+		parts = append(parts, commentKind+string(kind))
+	}
+	if len(t.OnceBy) > 0 {
+		parts = append(parts, commentOnce+strings.Join(t.OnceBy, " "))
+	}
+	sum := sha256.Sum256([]byte(tableSettings()))
+	return strings.Join(append(parts, "settings "+hex.EncodeToString(sum[:8])), ", ")
+}
+
+// ParseTableComment reads what TableComment says of a topic. It is false for a comment
+// that is not one, or that names a kind this version does not know.
+func ParseTableComment(comment string) (kind Kind, onceBy []string, ok bool) {
+	parts := strings.Split(comment, ", ")
+	if parts[0] != TableMark {
+		return "", nil, false
+	}
+	kind = KindLog
+	for _, p := range parts[1:] {
+		if word, is := strings.CutPrefix(p, commentKind); is {
+			kind = Kind(word)
+		}
+		if columns, is := strings.CutPrefix(p, commentOnce); is {
+			onceBy = strings.Fields(columns)
+		}
+	}
+	return kind, onceBy, kind.Spec() != nil
+}

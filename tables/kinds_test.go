@@ -1,0 +1,70 @@
+package tables
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// The table and the views of every kind are made, take the sinks' insert with its
+// assertions, give the head, and tell the topic's kind when its descriptor is lost.
+func TestTablesOfKinds(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	for _, spec := range kinds.Specs() {
+		topic := schemas.NewTopicOf(spec.Kind, "things_"+string(spec.Kind), schemas.Field{Name: "region", Type: schemas.TypeLowCardinality})
+		checkTable(t, db, &topic)
+	}
+	once := schemas.NewTopic("requests", schemas.Field{Name: "request", Type: schemas.TypeString})
+	once.OnceBy = []string{schemas.ColService, "request"}
+	checkTable(t, db, &once)
+}
+
+func checkTable(t *testing.T, db *DB, topic *schemas.Topic) {
+	t.Helper()
+	for range 2 { // the second time it is there
+		if err := db.Ensure(t.Context(), topic); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.EnsureViews(t.Context(), topic); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := &Insert{Topic: topic, Schema: 1, Month: november, Shard: 5, Last: 3, Frames: [][]byte{frameOf(t, topic, 20)}}
+	if err := db.Insert(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if head, err := db.Head(t.Context(), topic.Name, november, 5); err != nil || head != 3 {
+		t.Errorf("%s: head %d, %v", topic.Name, head, err)
+	}
+	cols, err := db.Columns(t.Context(), topic.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields, odd := schemas.FieldsOf(cols)
+	if len(odd) > 0 || !reflect.DeepEqual(fields, topic.Fields) {
+		t.Errorf("%s: the table gives the fields %v and %v, the topic has %v", topic.Name, fields, odd, topic.Fields)
+	}
+	comment, err := db.Comment(t.Context(), topic.Name)
+	if kind, once, ok := schemas.ParseTableComment(comment); err != nil || !ok || kind != topic.Kind || !slices.Equal(once, topic.OnceBy) {
+		t.Errorf("%s: its comment %q gives kind %q, once by %v (%v)", topic.Name, comment, kind, once, err)
+	}
+	for _, v := range topic.Views(db.Database) {
+		var n uint64
+		if err := db.Conn().QueryRow(t.Context(), "SELECT count() FROM "+schemas.QuotedTable(db.Database, v.Name)).Scan(&n); err != nil {
+			t.Errorf("%s: view %s: %v", topic.Name, v.Name, err)
+		}
+	}
+	if columns := topic.Once(); len(columns) > 0 {
+		var same uint64
+		q := fmt.Sprintf("SELECT uniqExact(identity) FROM %s WHERE identity = sipHash64(%s)", schemas.QuotedTable(db.Database, topic.Name), strings.Join(columns, ", "))
+		if err := db.Conn().QueryRow(t.Context(), q).Scan(&same); err != nil || same != 1 {
+			t.Errorf("%s: %d identities of rows that are all the same, %v", topic.Name, same, err)
+		}
+	}
+}
