@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -138,7 +137,7 @@ type ceilingBatch struct {
 
 // full is when a sink's batch is.
 func (b *ceilingBatch) full() bool {
-	return b.rows >= sinks.DefaultBatchRows || b.bytes >= sinks.DefaultBatchBytes || b.rawBytes >= sinks.MaxRawBytes
+	return b.rows >= tables.BatchRows || b.bytes >= tables.BatchBytes || b.rawBytes >= tables.MaxRawBytes
 }
 
 // add puts a frame behind those the shard has.

@@ -10,20 +10,13 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// DefaultBatchRows and DefaultBatchBytes (encoded) are what an insert takes: past
-// that it gets no cheaper.
-const (
-	DefaultBatchRows  = 200_000
-	DefaultBatchBytes = 32 << 20
-)
-
 // Config is what sinks need. Registry and DB are required.
 type Config struct {
 	Registry *registry.Registry
 	DB       *tables.DB
 
 	// An insert takes up to BatchRows rows or BatchBytes encoded bytes. Defaults
-	// DefaultBatchRows and DefaultBatchBytes.
+	// tables.BatchRows and tables.BatchBytes: past that it gets no cheaper.
 	BatchRows  uint64
 	BatchBytes uint64
 	// Linger is from one insert of a shard to the next while they are not full. By
@@ -72,10 +65,10 @@ func (c *Config) check() error {
 
 func (c Config) withDefaults() Config {
 	if c.BatchRows == 0 {
-		c.BatchRows = DefaultBatchRows
+		c.BatchRows = tables.BatchRows
 	}
 	if c.BatchBytes == 0 {
-		c.BatchBytes = DefaultBatchBytes
+		c.BatchBytes = tables.BatchBytes
 	}
 	if c.Settle == 0 {
 		c.Settle = 50 * time.Millisecond

@@ -9,8 +9,6 @@ var (
 	// ErrForked: SHARDS holds another frame at the head than the one that is stored.
 	// It was rolled back, or ClickHouse was restored. The shard stops.
 	ErrForked = errors.New("the stream and the table differ at the head")
-	// ErrBurnt: token after token was found burnt, which no crash explains.
-	ErrBurnt = errors.New("insert tokens keep being burnt")
 	// ErrUnverified: ClickHouse holds other rows than the frames brought. It
 	// is reported; verify names the positions.
 	ErrUnverified = errors.New("stored rows differ from the frames")

@@ -93,7 +93,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 			return outcome{}, err
 		}
 	}
-	l := limits{s.cfg.BatchRows, s.cfg.BatchBytes, MaxRawBytes}
+	l := limits{s.cfg.BatchRows, s.cfg.BatchBytes, tables.MaxRawBytes}
 	ledger, err := s.ledger.Of(reading, t.ref.Topic)
 	if err != nil {
 		return outcome{}, err
@@ -149,11 +149,6 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		}
 	}
 }
-
-// MaxRawBytes bounds a batch decompressed. ClickHouse cuts an insert into several
-// parts somewhere above 400 MiB of memory, and a crash between two of them would
-// lose the second: the first carries the head already.
-const MaxRawBytes = 128 << 20
 
 // checkHead compares the frame at the head with what is stored at its position:
 // were SHARDS rolled back and its positions given again, another frame would
@@ -217,45 +212,43 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 	return schemas.Digest(msg.Data), nil
 }
 
-// maxBurnt bounds the attempts from one head. Each burnt token needs a crash of
-// ClickHouse between its dedup log and the part, so ten are a fault of another
-// kind.
-const maxBurnt = 10
-
 // insert stores the batch and returns the head as read back.
 func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *batch) (uint64, error) {
 	in := &tables.Insert{
 		Topic: topic, Schema: b.schema, Month: t.ref.Month, Shard: t.ref.ID,
 		Head: t.head.pos, Last: b.end.pos, Frames: b.frames, Absent: t.absent, Keep: b.keep,
 	}
-	for ; in.Attempt < maxBurnt; in.Attempt++ {
+	var insertErr error
+	head, err := tables.Follow(in.Head, func(attempt int) error {
+		if attempt > 0 {
+			s.cfg.Hooks.burnt(t.ref, in.Head, attempt-1)
+		}
+		in.Attempt = attempt
 		insertCtx, cancel := context.WithTimeout(ctx, s.cfg.InsertTimeout)
-		insertErr := s.cfg.DB.Insert(insertCtx, in)
+		insertErr = s.cfg.DB.Insert(insertCtx, in)
 		cancel()
 		s.cfg.Crash.at("sink.after-insert")
+		return insertErr
+	}, func() (uint64, error) {
 		head, rows, err := s.cfg.DB.HeadRows(ctx, t.ref.Topic, t.ref.Month, t.ref.ID)
 		if err != nil {
-			return 0, errors.Join(insertErr, err)
+			return 0, err
 		}
-		switch {
-		case head == b.end.pos && b.keep.SQL == "" && rows != b.end.rows && !s.erased(ctx, t.ref, head, b.end.rows, rows):
+		if head == b.end.pos && b.keep.SQL == "" && rows != b.end.rows && !s.erased(ctx, t.ref, head, b.end.rows, rows) {
 			// Stored, but not whole, now or before. Going on loses nothing more; it must
 			// be heard of at once, and verify names the positions.
 			s.cfg.Hooks.fault(t.ref, fmt.Errorf("sinks: %s: %w: %d rows up to position %d, the frames brought %d; run `almanac verify %s`",
 				t.ref, ErrUnverified, rows, head, b.end.rows, t.ref.Topic))
-			return head, nil
-		case head > in.Head:
-			return head, nil
-		case insertErr != nil:
-			return 0, insertErr
 		}
-		// Stored, and erased since? Then the floor was raised before.
-		if floor, _, err := s.head(ctx, t.ref); err != nil || floor > in.Head {
-			return floor, err
+		if head <= in.Head && insertErr == nil { // stored, and erased since? Then the floor was raised before
+			head, _, err = s.head(ctx, t.ref)
 		}
-		s.cfg.Hooks.burnt(t.ref, in.Head, in.Attempt)
+		return head, err
+	})
+	if errors.Is(err, tables.ErrConsumed) {
+		err = fmt.Errorf("sinks: %s: %w", t.ref, err)
 	}
-	return 0, fmt.Errorf("sinks: %s: %w: %d attempts after position %d were answered OK and stored nothing", t.ref, ErrBurnt, maxBurnt, in.Head)
+	return head, err
 }
 
 // head is the highest position that is stored: in the table, or stated by the

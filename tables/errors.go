@@ -27,6 +27,8 @@ var (
 	ErrUnreachable = errors.New("ClickHouse does not answer")
 	// ErrNoTable: the topic's table was not made yet; Ensure makes it.
 	ErrNoTable = errors.New("no such table")
+	// ErrConsumed: insert after insert was answered OK and stored nothing, which no crash explains.
+	ErrConsumed = errors.New("insert tokens keep being consumed")
 	// ErrFrozen: a rebuild holds the topic's table. Nothing was stored.
 	ErrFrozen = errors.New("a rebuild holds the table; if none runs, `almanac rebuild TOPIC --yes` ends what was begun and --abort gives it up")
 	// ErrNameTaken: a table stands where a view belongs.

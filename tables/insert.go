@@ -15,6 +15,18 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
+// Bounds of one insert, which is one block and one part.
+const (
+	// BatchRows and BatchBytes are where sinks begin another insert, unless configured
+	// otherwise. BatchBytes is of frames as they are stored.
+	BatchRows  = 200_000
+	BatchBytes = 32 << 20
+	// MaxRawBytes bounds the frames decompressed. ClickHouse cuts an insert into several
+	// parts somewhere above 400 MiB of memory, and a crash between two of them would
+	// lose the second: the first carries the head already.
+	MaxRawBytes = 128 << 20
+)
+
 // Insert is frames of one shard that follow its head, to be stored as one part.
 type Insert struct {
 	Topic  *schemas.Topic

@@ -12,6 +12,4 @@ var (
 	ErrColumns = errors.New("undeclared columns")
 	// ErrChanged: the topic was declared again meanwhile.
 	ErrChanged = errors.New("the topic changed")
-	// ErrBurnt: batch after batch was answered OK and stored nothing.
-	ErrBurnt = errors.New("inserts store nothing")
 )

@@ -15,18 +15,8 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// A batch is one insert, one block, one part, as a sink's (see sinks).
-const (
-	batchRows = 200_000
-	// batchBytes and batchRawBytes bound the frames of one, encoded and decompressed.
-	batchBytes    = 32 << 20
-	batchRawBytes = 128 << 20
-	// maxEnds is how many inserts of the old table are looked at at once.
-	maxEnds = 4096
-	// maxAttempts is how often a batch may be answered OK and not be there, each time
-	// because a crash burnt its token.
-	maxAttempts = 5
-)
+// maxEnds is how many inserts of the old table are looked at at once.
+const maxEnds = 4096
 
 // pass brings over what the old table has above the fresh heads, and says how many
 // rows those were.
@@ -135,7 +125,7 @@ func (r *rebuild) batch(ctx context.Context, f *fill, ends []tables.InsertEnd) e
 	}
 	upTo, rows := ends[0].Pos, ends[0].Rows
 	for _, e := range ends[1:] {
-		if rows+e.Rows > batchRows || f.first > 0 && upTo+1 >= f.first {
+		if rows+e.Rows > tables.BatchRows || f.first > 0 && upTo+1 >= f.first {
 			break
 		}
 		upTo, rows = e.Pos, rows+e.Rows
@@ -157,26 +147,22 @@ func (r *rebuild) moved(to *uint64, rows uint64, err error) {
 	}
 }
 
-// store inserts until the fresh head says that it is done: an answer proves nothing.
+// store inserts until the fresh head is at upTo.
 func (r *rebuild) store(ctx context.Context, f *fill, upTo uint64, insert func(attempt int) error) error {
-	for attempt := range maxAttempts {
-		insertErr := insert(attempt)
+	head, err := tables.Follow(f.head, insert, func() (uint64, error) {
 		now, err := r.cfg.DB.Head(ctx, r.fresh, f.ref.Month, f.ref.ID)
-		if err != nil {
-			return errors.Join(insertErr, err)
+		if err == nil && now != upTo && now != f.head {
+			err = fmt.Errorf("rebuild: %w: %s is at position %d, neither %d nor %d; does another rebuild run?", ErrDiffers, schemas.PublicShardName(r.fresh, f.ref.Month, f.ref.ID), now, f.head, upTo)
 		}
-		if now == upTo {
-			f.head = upTo
-			return nil
-		}
-		if now != f.head {
-			return fmt.Errorf("rebuild: %w: %s is at position %d, neither %d nor %d; does another rebuild run?", ErrDiffers, schemas.PublicShardName(r.fresh, f.ref.Month, f.ref.ID), now, f.head, upTo)
-		}
-		if insertErr != nil {
-			return insertErr
-		}
+		return now, err
+	})
+	if errors.Is(err, tables.ErrConsumed) {
+		err = fmt.Errorf("rebuild: %s: %w", schemas.PublicShardName(r.fresh, f.ref.Month, f.ref.ID), err)
 	}
-	return fmt.Errorf("rebuild: %w: %s behind position %d", ErrBurnt, schemas.PublicShardName(r.fresh, f.ref.Month, f.ref.ID), f.head)
+	if err == nil {
+		f.head = head
+	}
+	return err
 }
 
 // frames gathers the frames of as many inserts of ends as fit one batch. nil: SHARDS
@@ -215,7 +201,7 @@ func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.InsertEnd) 
 			return false, fmt.Errorf("rebuild: %w: %s has a frame of schema version %d, the topic had %d when this began; run it again", ErrChanged, f.ref, p.Schema, r.topic.Version)
 		}
 		rows, size, raw = rows+uint64(p.Rows), size+len(msg.Data), raw+p.RawBytes
-		if p.Schema != in.Schema || rows > batchRows && in.Last > 0 || size > batchBytes || raw > batchRawBytes {
+		if p.Schema != in.Schema || rows > tables.BatchRows && in.Last > 0 || size > tables.BatchBytes || raw > tables.MaxRawBytes {
 			return false, nil
 		}
 		in.Frames = append(in.Frames, msg.Data)

@@ -285,7 +285,7 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 	if err := r.db.Ensure(ctx, a.topic); err != nil {
 		return err
 	}
-	for attempt := 0; ; {
+	for {
 		head, absent, err := r.head(ctx, a.ref)
 		if err != nil {
 			return err
@@ -306,27 +306,21 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 		if err != nil {
 			return err
 		}
-		in := &tables.Insert{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Head: head, Last: frames[n-1].pos, Attempt: attempt, Frames: payloads, Absent: absent}
-		insertErr := r.patiently(ctx, func() error { return r.db.Insert(ctx, in) })
-		r.crash("after store")
-		now, _, err := r.head(ctx, a.ref)
-		switch {
-		case err != nil:
-			return errors.Join(insertErr, err)
-		case now > head:
-			attempt = 0 // stored, by us or by a sink
-		case insertErr != nil:
+		in := &tables.Insert{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Head: head, Last: frames[n-1].pos, Frames: payloads, Absent: absent}
+		_, err = tables.Follow(head, func(attempt int) error {
+			in.Attempt = attempt // the token before may be of the insert whose rows are gone
+			insertErr := r.patiently(ctx, func() error { return r.db.Insert(ctx, in) })
+			r.crash("after store")
 			return insertErr
-		case attempt == maxBurnt:
-			return fmt.Errorf("%d inserts after position %d were answered OK and stored nothing", maxBurnt, head)
-		default:
-			attempt++ // its token was used by the insert whose rows are gone
+		}, func() (uint64, error) {
+			now, _, err := r.head(ctx, a.ref) // moved by us or by a sink
+			return now, err
+		})
+		if err != nil {
+			return err
 		}
 	}
 }
-
-// maxBurnt bounds the attempts from one head, as a sink does.
-const maxBurnt = 10
 
 // head is a shard's head, and how far it lies above what ClickHouse has: rows that
 // carried it are gone on purpose.

@@ -7,12 +7,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
-)
-
-// Bounds of one insert, those of a sink.
-const (
-	batchRows  = 200_000
-	batchBytes = 128 << 20 // decompressed
+	"github.com/almanac-events/almanac/tables"
 )
 
 // batchOf is how many of the frames one insert takes: at least one, of one schema
@@ -21,7 +16,7 @@ func batchOf(frames []link, ledger *registry.Ledger) int {
 	rows, raw := uint64(0), uint64(0)
 	for i := range frames {
 		rows, raw = rows+frames[i].rows, raw+frames[i].raw
-		if i > 0 && (frames[i].schema != frames[0].schema || rows > batchRows || raw > batchBytes || !ledger.Alike(frames[i].from(), frames[0].from())) {
+		if i > 0 && (frames[i].schema != frames[0].schema || rows > tables.BatchRows || raw > tables.MaxRawBytes || !ledger.Alike(frames[i].from(), frames[0].from())) {
 			return i
 		}
 	}
