@@ -3,6 +3,7 @@ module github.com/almanac-events/almanac
 go 1.26.0
 
 require (
+	code.dny.dev/ssrf v0.3.0
 	github.com/ClickHouse/ch-go v0.74.0
 	github.com/ClickHouse/clickhouse-go/v2 v2.50.0
 	github.com/alecthomas/participle/v2 v2.1.4

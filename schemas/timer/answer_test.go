@@ -1,0 +1,68 @@
+package timer
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestAnswers(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	later := now.Add(time.Hour)
+	policy := &Policy{Attempts: 3, Initial: time.Second, RetryOn: []int{429}}
+	for _, c := range []struct {
+		name, mode string
+		status     int
+		header     http.Header
+		body       string
+		want       Op // with a policy
+		err        string
+	}{
+		{"ok", "", 200, nil, `{"ok":true}`, Done, ""},
+		{"ok with more", "", 200, nil, ` {"ok":true,"x":1} `, Done, ""},
+		{"not ok", "", 200, nil, `{"ok":false}`, Retry, ErrNotOK},
+		{"next", "", 200, nil, `{"ok":false,"nextExecuteAt":"` + later.Format(time.RFC3339) + `"}`, Rescheduled, ""},
+		{"next is no time", "", 200, nil, `{"ok":false,"nextExecuteAt":"soon"}`, Retry, ErrNextTime},
+		{"next in a century", "", 200, nil, `{"ok":false,"nextExecuteAt":"2126-01-01T00:00:00Z"}`, Retry, ErrNextTime},
+		{"text", "", 200, nil, `fine`, Retry, ErrNotJSON},
+		{"nothing", "", 200, nil, ``, Retry, ErrNotJSON},
+		{"json without ok", "", 200, nil, `{}`, Retry, ErrNotJSON},
+		{"201", "", 201, nil, `{"ok":true}`, Retry, ErrStatus},
+		{"201 by status", AnswerStatus, 201, nil, ``, Done, ""},
+		{"200 text by status", AnswerStatus, 200, nil, `fine`, Done, ""},
+		{"302", "", 302, nil, ``, Retry, ErrRedirect},
+		{"302 by status", AnswerStatus, 302, nil, ``, Retry, ErrRedirect},
+		{"404", "", 404, nil, `{"ok":true}`, Failed, ErrStatus},
+		{"408", "", 408, nil, ``, Failed, ErrStatus},
+		{"429 in retry_on", "", 429, http.Header{"Retry-After": {"30"}}, ``, Retry, ErrStatus},
+		{"500", "", 500, nil, ``, Retry, ErrStatus},
+		{"500 by status", AnswerStatus, 500, nil, ``, Retry, ErrStatus},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := Classify(c.mode, c.status, c.header, []byte(c.body), now.UnixNano())
+			claimed := Record{Op: Firing, Revision: 4, Attempt: 1, First: now.UnixNano(), Due: now.UnixNano(), Changed: now.UnixNano()}
+			next := Settle(&claimed, v, Call{Status: c.status, Error: v.Error}, policy, now.UnixNano(), 0.5)
+			if next.Op != c.want || next.Call.Error != c.err {
+				t.Errorf("%s, error %q; want %s, %q", next.Op, next.Call.Error, c.want, c.err)
+			}
+			switch next.Op {
+			case Rescheduled:
+				if next.Due != later.UnixNano() || next.Attempt != 0 || next.Revision != 5 || next.First != 0 {
+					t.Errorf("rescheduled: %+v", next)
+				}
+			case Retry:
+				if next.Attempt != 1 || next.Revision != 4 || next.Due <= now.UnixNano() {
+					t.Errorf("retry: %+v", next)
+				}
+			}
+			if next.Op == Retry { // without a policy there is one attempt
+				if one := Settle(&claimed, v, Call{}, nil, now.UnixNano(), 0.5); one.Op != Failed {
+					t.Errorf("without a policy: %s", one.Op)
+				}
+			}
+		})
+	}
+	if got := retryAfter(later.Format(http.TimeFormat), now.UnixNano()); got != time.Hour {
+		t.Errorf("Retry-After as a date: %s", got)
+	}
+}

@@ -1,0 +1,137 @@
+package timer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+var testKey = schemas.NewTimerKey("timers", "g", "id", 16, 4)
+
+func created(t *testing.T) Record {
+	t.Helper()
+	r, same, err := Create(testKey, nil, New{Spec: Spec{URL: "http://a.example/x"}, Due: 100, Life: schemas.NewID(1)}, 10)
+	if err != nil || same {
+		t.Fatal(r, same, err)
+	}
+	r.Seq = 1
+	return r
+}
+
+// stored gives a record the sequence that its message would have.
+func stored(r Record, seq uint64) Record { r.Seq = seq; return r }
+
+func TestTransitions(t *testing.T) {
+	p := created(t)
+	claimed := stored(Claim(&p, "me", "c1", 100), 2)
+	if claimed.State() != StateFiring || claimed.Attempt != 1 || claimed.SpecSeq != 1 || claimed.First != 100 {
+		t.Errorf("claimed: %+v", claimed)
+	}
+	again := Claim(&claimed, "other", "c2", 200)
+	if again.Attempt != 1 || again.CallKey() != claimed.CallKey() || again.First != 100 {
+		t.Errorf("an abandoned attempt was claimed as %s, want %s", again.CallKey(), claimed.CallKey())
+	}
+	if _, err := Update(&claimed, Change{}, AnyRevision, 150); !errors.Is(err, ErrFiring) {
+		t.Errorf("update while firing: %v", err)
+	}
+	if n, inFlight, err := Delete(&claimed, AnyRevision, 150); err != nil || !inFlight || n.Op != Cancelled {
+		t.Errorf("delete while firing: %v %v %v", n.Op, inFlight, err)
+	}
+	later := int64(500)
+	u, err := Update(&p, Change{Due: &later}, 1, 50)
+	if err != nil || u.Revision != 2 || u.Due != 500 || u.SpecSeq != 0 || u.Spec == nil || u.Life != p.Life {
+		t.Errorf("update: %+v %v", u, err)
+	}
+	if _, err := Update(&p, Change{}, 2, 50); !errors.Is(err, ErrRevision) {
+		t.Errorf("update of another revision: %v", err)
+	}
+	done := stored(Settle(&claimed, Verdict{Kind: Success, Status: 200}, Call{Status: 200}, nil, 101, 0), 3)
+	for name, err := range map[string]error{
+		"update": second(Update(&done, Change{}, AnyRevision, 200)),
+		"delete": third(Delete(&done, AnyRevision, 200)),
+		"none":   third(Delete(nil, AnyRevision, 200)),
+	} {
+		if !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s of a finished timer: %v", name, err)
+		}
+	}
+	if _, err := Again(&done, 200); !errors.Is(err, ErrState) {
+		t.Errorf("retry of a done timer: %v", err)
+	}
+	failed := Settle(&claimed, Verdict{Kind: Fail, Error: ErrBlocked}, Call{Error: ErrBlocked}, &Policy{Attempts: 9}, 101, 0)
+	r, err := Again(&failed, 300)
+	if err != nil || r.State() != StatePending || r.Revision != 2 || r.Attempt != 0 || r.Due != 300 || r.SpecSeq != 1 {
+		t.Errorf("retry: %+v %v", r, err)
+	}
+}
+
+func TestCreateTwice(t *testing.T) {
+	p := created(t)
+	n := New{Spec: Spec{URL: "http://a.example/x"}, Due: 100, Life: schemas.NewID(2)}
+	if r, same, err := Create(testKey, &p, n, 20); err != nil || !same || r.Life != p.Life {
+		t.Errorf("the same content: %+v %v %v", r, same, err)
+	}
+	n.Due = 101
+	if _, _, err := Create(testKey, &p, n, 20); !errors.Is(err, ErrExists) {
+		t.Errorf("another content: %v", err)
+	}
+	n.Replace = true
+	r, same, err := Create(testKey, &p, n, 20)
+	if err != nil || same || r.Op != Updated || r.Revision != 2 || r.Life != p.Life || r.Due != 101 {
+		t.Errorf("replace: %+v %v %v", r, same, err)
+	}
+	over, _, _ := Delete(&p, AnyRevision, 30)
+	if r, _, err := Create(testKey, &over, n, 40); err != nil || r.Op != Created || r.Life != n.Life || r.Revision != 1 || r.Changed <= over.Changed {
+		t.Errorf("after a delete: %+v %v", r, err)
+	}
+}
+
+func TestTooLate(t *testing.T) {
+	p := created(t)
+	s := &Spec{MaxLateness: time.Second}
+	if TooLate(&p, s, 100+int64(time.Second)) || !TooLate(&p, s, 101+int64(time.Second)) || TooLate(&p, &Spec{}, 1<<60) {
+		t.Error("the bound is not max_lateness")
+	}
+	if f := FailTooLate(&p, 200); f.Op != Failed || f.Call.Error != ErrTooLate || f.Attempt != 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestRecordRoundTrip(t *testing.T) {
+	p := created(t)
+	claimed := stored(Claim(&p, "me", "0123456789abcdef", 150), 2)
+	settled := Settle(&claimed, Verdict{Kind: TryAgain, Status: 500, Error: ErrStatus},
+		Call{Status: 500, Error: ErrStatus, Detail: "a\nb", Took: 3 * time.Millisecond}, &Policy{Attempts: 2}, 160, 0.5)
+	for _, r := range []Record{p, claimed, stored(settled, 3)} {
+		h, data, err := r.Message()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Claim != "" {
+			h.Set(schemas.HeaderNonce, r.Claim) // fronts.Writer sets it
+		}
+		got, err := Parse(r.Key.Subject(), r.Seq, h, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Call.Detail != "" {
+			got.Call.Detail = r.Call.Detail
+		}
+		got.Call.Late, r.Call.Late = 0, 0 // to the microsecond
+		if (got.Spec == nil) != (r.Spec == nil) || got.Spec != nil && !got.Spec.Equal(r.Spec) {
+			t.Errorf("spec %+v, want %+v", got.Spec, r.Spec)
+		}
+		got.Spec, r.Spec = nil, nil
+		if got != r {
+			t.Errorf("got  %+v\nwant %+v", got, r)
+		}
+	}
+	if _, err := Parse(p.Key.Subject(), 1, nil, nil); !errors.Is(err, schemas.ErrRecord) {
+		t.Errorf("without headers: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error        { return err }
+func third[T, U any](_ T, _ U, err error) error { return err }
