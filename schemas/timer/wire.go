@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// Message returns the record's headers and body. The nonce of a claim is its Claim.
+// Message returns the record's headers and body.
 func (r *Record) Message() (nats.Header, []byte, error) {
 	h := nats.Header{}
 	text := func(name, value string) {
@@ -35,6 +35,7 @@ func (r *Record) Message() (nats.Header, []byte, error) {
 	number(schemas.HeaderDue, r.Due)
 	number(schemas.HeaderFirst, r.First)
 	text(schemas.HeaderOwner, r.Owner)
+	text(schemas.HeaderClaim, r.Claim)
 	text(schemas.HeaderHost, r.Host)
 	text(schemas.HeaderUser, r.User)
 	number(schemas.HeaderCallStatus, int64(r.Call.Status))
@@ -63,7 +64,7 @@ func Parse(subject string, seq uint64, h nats.Header, data []byte) (Record, erro
 		Changed: p.number(schemas.HeaderChanged), CreatedAt: p.number(schemas.HeaderKeyCreated),
 		Revision: p.number(schemas.HeaderRevision), Attempt: p.number(schemas.HeaderAttempt),
 		Due: p.number(schemas.HeaderDue), First: p.number(schemas.HeaderFirst),
-		Owner: h.Get(schemas.HeaderOwner), Claim: h.Get(schemas.HeaderNonce),
+		Owner: h.Get(schemas.HeaderOwner), Claim: h.Get(schemas.HeaderClaim),
 		SpecSeq: uint64(p.number(schemas.HeaderSpecSeq)), Host: h.Get(schemas.HeaderHost), User: h.Get(schemas.HeaderUser),
 		Call: Call{
 			Status: int(p.number(schemas.HeaderCallStatus)), Error: h.Get(schemas.HeaderCallError), Detail: h.Get(schemas.HeaderCallDetail),
