@@ -45,6 +45,12 @@ func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) 
 	return r, nil
 }
 
+// Registry returns the registry that the reader goes by, for reads of other packages.
+func (r *Reader) Registry() *registry.Registry { return r.reg }
+
+// DB returns the reader's ClickHouse, for reads of other packages.
+func (r *Reader) DB() *tables.DB { return r.db }
+
 // openTimeout bounds the look-up of the two streams.
 const openTimeout = 5 * time.Second
 

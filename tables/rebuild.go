@@ -54,22 +54,7 @@ func (db *DB) Freeze(ctx context.Context, topic string) error {
 	}
 	q := fmt.Sprintf("SELECT count() FROM system.processes WHERE startsWith(query_id, '%s') AND toUnixTimestamp64Micro(now64(6)) - toInt64(elapsed * 1e6) <= %d",
 		queryPrefix(db.Database, topic), at)
-	tick := time.NewTicker(freezePoll)
-	defer tick.Stop()
-	for {
-		var n uint64
-		if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
-			return fail(err)
-		}
-		if n == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fail(ctx.Err())
-		case <-tick.C:
-		}
-	}
+	return db.none(ctx, q, fail)
 }
 
 // freezePoll is how often Freeze looks; an insert takes some tens of milliseconds.

@@ -313,6 +313,31 @@ func (db *DB) StoredOf(ctx context.Context, topic string, keys []schemas.ShardRe
 	return out, nil
 }
 
+// AllStored is what every partition of a topic's table holds, from metadata: none when the
+// table was not made yet.
+func (db *DB) AllStored(ctx context.Context, topic string) (map[schemas.ShardRef]Stored, error) {
+	rows, err := db.conn.Query(ctx, "SELECT month, shard, count(), max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
+		schemas.QuotedTable(db.Database, topic)+" GROUP BY month, shard SETTINGS "+planOnly)
+	if err = refusal(err); errors.Is(err, ErrNoTable) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("shards of topic %q: %w", topic, err)
+	}
+	defer func() { _ = rows.Close() }()
+	out := map[schemas.ShardRef]Stored{}
+	for rows.Next() {
+		var month uint32
+		var id uint64
+		var s Stored
+		if err := rows.Scan(&month, &id, &s.Rows, &s.Head, &s.MinTs, &s.MaxTs); err != nil {
+			return nil, err
+		}
+		out[schemas.ShardRef{Topic: topic, Month: schemas.Month(month), ID: schemas.Shard(id)}] = s
+	}
+	return out, rows.Err()
+}
+
 // Stored counts a shard's rows, from metadata.
 func (db *DB) Stored(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) (Stored, error) {
 	var out Stored

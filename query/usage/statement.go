@@ -1,0 +1,277 @@
+package usage
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// statement is one read of a topic's diffs.
+type statement struct {
+	t        *schemas.Topic
+	database string
+	req      *Request
+	snap     *snapshot
+	byCause  bool
+
+	f, e   int64 // the range, in Unix ms
+	whole  []*shardState
+	past   []*shardState // of those, the ones before the range
+	days   []*shardState
+	params map[string]string
+	expect uint64 // what the sums that are read hold
+}
+
+// plan decides where each shard's share comes from.
+func (s *statement) plan() error {
+	s.f, s.e = s.req.From.UnixMilli(), s.req.To.UnixMilli()
+	s.params = map[string]string{"from": strconv.FormatInt(s.f, 10), "to": strconv.FormatInt(s.e, 10)}
+	for i := range s.snap.shards {
+		st := &s.snap.shards[i]
+		src, err := st.source(s.f, s.e, !s.byCause, s.req.GroupBy == ByDay)
+		if err != nil {
+			return err
+		}
+		switch src {
+		case fromSums:
+			s.whole = append(s.whole, st)
+			if st.stored.MaxTs/1e6 < s.f {
+				s.past = append(s.past, st)
+			}
+		case fromDays:
+			s.days = append(s.days, st)
+		case fromRows, fromNothing:
+			continue
+		}
+		s.expect += st.sums.n + st.sums.repeats
+	}
+	return nil
+}
+
+// keys are the columns that tell bills apart.
+func (s *statement) keys() []string {
+	switch s.req.GroupBy {
+	case BySpace:
+		return []string{"type", "provider", "space"}
+	case ByProvider:
+		return []string{"type", "provider"}
+	case ByCustomer:
+		return []string{"type", "user_id"}
+	}
+	return []string{"type"}
+}
+
+// selected is the condition of the request, over the columns of rows and of sums.
+func (s *statement) selected(customer bool) string {
+	cond := []string{"space != ''"}
+	for _, c := range []struct{ column, value string }{{"type", s.req.Meter}, {"provider", s.req.Provider}, {"space", s.req.Space}, {"user_id", s.req.Customer}} {
+		if c.value == "" || c.column == "user_id" && !customer {
+			continue
+		}
+		s.params[c.column] = escapeParam(c.value)
+		cond = append(cond, c.column+" = {"+c.column+":String}")
+	}
+	return strings.Join(cond, " AND ")
+}
+
+// escapeParam writes a value as the HTTP interface takes it: as in a TSV.
+func escapeParam(v string) string {
+	return strings.NewReplacer("\\", "\\\\", "\t", "\\t", "\n", "\\n", "\r", "\\r", "\x00", "\\0").Replace(v)
+}
+
+// stored is the condition of the rows that no sums stand for.
+func (s *statement) stored() string {
+	cond := []string{"ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC')"}
+	var known []string
+	for i := range s.snap.shards {
+		st := &s.snap.shards[i]
+		known = append(known, fmt.Sprintf("(%d,%d)", uint32(st.ref.Month), uint64(st.ref.ID)))
+		switch {
+		case st.gone:
+			cond = append(cond, "NOT (month = "+fmt.Sprint(uint32(st.ref.Month))+" AND shard = "+fmt.Sprint(uint64(st.ref.ID))+")")
+		case slices.Contains(s.whole, st), slices.Contains(s.days, st):
+			cond = append(cond, "NOT ("+schemas.AboveSQL(st.ref, 0, st.sums.pos)+")")
+		}
+		// Where all was examined the answer is as of then: what came since may have
+		// repeats that are not marked.
+		if s.cut() && !st.gone && !st.closed {
+			cond = append(cond, "NOT ("+aboveSQL(st, st.stored.Head)+")")
+		}
+	}
+	if s.cut() {
+		if len(known) == 0 {
+			return "0"
+		}
+		cond = append(cond, "(month, shard) IN ("+strings.Join(known, ",")+")")
+	}
+	return strings.Join(cond, " AND ")
+}
+
+// cut says that rows above the heads that were read are left out.
+func (s *statement) cut() bool { return !s.byCause && s.snap.quiet() }
+
+func aboveSQL(st *shardState, pos uint64) string {
+	return fmt.Sprintf("month = %d AND shard = %d AND pos > %d", uint32(st.ref.Month), uint64(st.ref.ID), pos)
+}
+
+// fresh is the condition of rows that were not examined.
+func (s *statement) fresh() string {
+	var cond, known []string
+	for i := range s.snap.shards {
+		st := &s.snap.shards[i]
+		known = append(known, fmt.Sprintf("(%d,%d)", uint32(st.ref.Month), uint64(st.ref.ID)))
+		if !st.gone && !(st.closed && st.examined >= st.stored.Head) {
+			cond = append(cond, "("+aboveSQL(st, st.examined)+")")
+		}
+	}
+	if len(known) == 0 {
+		return "1"
+	}
+	cond = append(cond, "(month, shard) NOT IN ("+strings.Join(known, ",")+")")
+	return strings.Join(cond, " OR ")
+}
+
+// rows selects the diffs that no sums stand for: with c = 1 those that count, with rep how
+// many copies a row stands for that do not.
+func (s *statement) rows() string {
+	table := schemas.QuotedTable(s.database, s.t.Name)
+	if s.byCause {
+		q := fmt.Sprintf(`SELECT type, provider, space, tupleElement(first, 4) AS user_id, cause, tupleElement(first, 2) AS id, tupleElement(first, 1) AS ts,
+ toUnixTimestamp64Milli(ts) AS t, tupleElement(first, 3) AS delta, true AS c, n - 1 AS rep
+FROM (SELECT type, provider, space, cause, min((ts, id, delta, user_id)) AS first, count() AS n FROM %s WHERE %s AND %s GROUP BY type, provider, space, cause)`,
+			table, s.selected(false), s.stored())
+		if s.req.Customer != "" {
+			s.params["user_id"] = escapeParam(s.req.Customer)
+			q += " WHERE user_id = {user_id:String}"
+		}
+		return q
+	}
+	again := []string{}
+	if s.snap.marks > 0 && !s.snap.absent {
+		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM "+s.derived(schemas.DerivedRepeats)+")")
+	}
+	if !s.cut() {
+		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM ("+s.t.RepeatsSelect(s.database, s.fresh())+"))")
+	}
+	if len(again) == 0 {
+		again = append(again, "false")
+	}
+	return fmt.Sprintf(`SELECT type, provider, space, user_id, cause, id, ts, toUnixTimestamp64Milli(ts) AS t, delta, NOT (%s) AS c, toUInt64(NOT c) AS rep
+FROM %s WHERE %s AND %s`, strings.Join(again, " OR "), table, s.selected(true), s.stored())
+}
+
+func (s *statement) derived(name string) string {
+	return schemas.QuotedTable(s.database, schemas.DerivedTable(s.t.Name, name))
+}
+
+// summed selects what sums stand for: of a shard or a day with past = 1 what lies before the
+// range; weighted counts to the end of the range's month in column mend.
+func (s *statement) summed() (parts []string) {
+	if len(s.whole) > 0 {
+		past := "false"
+		if len(s.past) > 0 {
+			past = "(month, shard) IN (" + refsSQL(s.past) + ")"
+		}
+		parts = append(parts, fmt.Sprintf(`SELECT type, provider, space, user_id, month, %s AS past, toInt64(0) AS day, n, repeats, delta, weighted, %s AS mend FROM %s WHERE (month, shard) IN (%s) AND %s`,
+			past, s.ends(s.whole), s.derived(schemas.DerivedSums), refsSQL(s.whole), s.selected(true)))
+	}
+	if len(s.days) > 0 {
+		parts = append(parts, fmt.Sprintf(`SELECT type, provider, space, user_id, month, day < {from:Int64} AS past, mstart + (toInt64(tupleElement(d, 1)) - 1) * %d AS day,
+ tupleElement(d, 2) AS n, tupleElement(d, 3) AS repeats, tupleElement(d, 4) AS delta, tupleElement(d, 5) AS weighted, mend
+FROM (SELECT type, provider, space, user_id, month, %s AS mstart, %s AS mend, days FROM %s WHERE (month, shard) IN (%s) AND %s)
+ARRAY JOIN arrayZip(tupleElement(days, 1), tupleElement(days, 2), tupleElement(days, 3), tupleElement(days, 4), tupleElement(days, 5)) AS d WHERE day < {to:Int64}`,
+			dayMs, s.starts(s.days), s.ends(s.days), s.derived(schemas.DerivedSums), refsSQL(s.days), s.selected(true)))
+	}
+	return parts
+}
+
+func refsSQL(states []*shardState) string {
+	refs := make([]string, len(states))
+	for i, st := range states {
+		refs[i] = fmt.Sprintf("(%d,%d)", uint32(st.ref.Month), uint64(st.ref.ID))
+	}
+	return strings.Join(refs, ",")
+}
+
+// starts and ends are the first instant of a row's month, and the first after it, in Unix ms.
+func (s *statement) starts(states []*shardState) string {
+	return byMonth(states, schemas.Month.Start)
+}
+
+func (s *statement) ends(states []*shardState) string { return byMonth(states, schemas.Month.End) }
+
+func byMonth(states []*shardState, ns func(schemas.Month) int64) string {
+	var months []schemas.Month
+	for _, st := range states {
+		months = append(months, st.ref.Month)
+	}
+	slices.Sort(months)
+	months = slices.Compact(months)
+	var keys, values []string
+	for _, m := range months {
+		keys, values = append(keys, fmt.Sprint(uint32(m))), append(values, fmt.Sprintf("toInt64(%d)", ns(m)/1e6))
+	}
+	return "transform(month, [" + strings.Join(keys, ",") + "], [" + strings.Join(values, ",") + "], toInt64(0))"
+}
+
+// assertion is a condition that holds while marks and sums are as the snapshot found them.
+func (s *statement) assertion() string {
+	var cond []string
+	if !s.byCause && !s.snap.absent {
+		cond = append(cond, fmt.Sprintf("throwIf((SELECT count() FROM %s WHERE id != %s) != %d, '%s') = 0", s.derived(schemas.DerivedRepeats), schemas.NoID, s.snap.marks, textMoved))
+	}
+	if read := slices.Concat(s.whole, s.days); len(read) > 0 {
+		cond = append(cond, fmt.Sprintf("throwIf((SELECT sum(n) + sum(repeats) FROM %s WHERE (month, shard) IN (%s)) != %d, '%s') = 0", s.derived(schemas.DerivedSums), refsSQL(read), s.expect, textMoved))
+	}
+	if len(cond) == 0 {
+		return "1"
+	}
+	return strings.Join(cond, " AND ")
+}
+
+// textMoved is the text of the assertion.
+const textMoved = "almanac: marks or sums moved"
+
+// byKey is the statement whose rows are a bill each: the keys, then before, end, usage, causes
+// before, causes, repeats.
+func (s *statement) byKey() string {
+	keys := strings.Join(s.keys(), ", ")
+	parts := []string{fmt.Sprintf(`SELECT %s, sumIf(toInt128(delta), c AND t < {from:Int64}) AS b, sumIf(toInt128(delta), c) AS s, sumIf(toInt128(delta) * ({to:Int64} - greatest(t, {from:Int64})), c) AS u,
+ countIf(c AND t < {from:Int64}) AS cb, countIf(c) AS ca, toUInt64(sum(rep)) AS re FROM (%s) GROUP BY %s`, keys, s.rows(), keys)}
+	for _, sums := range s.summed() {
+		parts = append(parts, fmt.Sprintf(`SELECT %s, sumIf(delta, past) AS b, sum(delta) AS s, sum(if(past, delta * ({to:Int64} - {from:Int64}), weighted + delta * ({to:Int64} - mend))) AS u,
+ sumIf(n, past) AS cb, sum(n) AS ca, sum(repeats) AS re FROM (%s) GROUP BY %s`, keys, sums, keys))
+	}
+	return fmt.Sprintf("SELECT %s, toString(sum(b)), toString(sum(s)), toString(sum(u)), toString(sum(cb)), toString(sum(ca)), toString(sum(re)) FROM (%s) WHERE %s GROUP BY %s HAVING sum(ca) + sum(re) > 0 ORDER BY %s FORMAT JSONCompactEachRow",
+		keys, strings.Join(parts, "\nUNION ALL\n"), s.assertion(), keys, keys)
+}
+
+// byTime is the statement whose rows are a meter's span of time each: the meter, the span (a
+// day by its number, a month as YYYYMM, -1 before the range), then delta, weighted to the
+// span's end, causes, repeats.
+func (s *statement) byTime() string {
+	ofRow, ofDay, end := "intDiv(t, 86400000)", "intDiv(day, 86400000)", "least({to:Int64}, (k + 1) * 86400000)"
+	if s.req.GroupBy == ByMonth {
+		ofRow, ofDay = "toInt64(toYYYYMM(fromUnixTimestamp64Milli(t, 'UTC')))", "toInt64(month)"
+		end = s.monthEnds()
+	}
+	parts := []string{fmt.Sprintf(`SELECT type, if(t < {from:Int64}, toInt64(-1), %s) AS k, sumIf(toInt128(delta), c) AS d, sumIf(toInt128(delta) * (%s - t), c) AS w, countIf(c) AS ca, toUInt64(sum(rep)) AS re FROM (%s) GROUP BY type, k`, ofRow, end, s.rows())}
+	for _, sums := range s.summed() {
+		parts = append(parts, fmt.Sprintf(`SELECT type, if(past, toInt64(-1), %s) AS k, sum(delta) AS d, sum(weighted + delta * (%s - mend)) AS w, sum(n) AS ca, sum(repeats) AS re FROM (%s) GROUP BY type, k`, ofDay, end, sums))
+	}
+	return fmt.Sprintf("SELECT type, toString(k), toString(sum(d)), toString(sum(w)), toString(sum(ca)), toString(sum(re)) FROM (%s) WHERE %s GROUP BY type, k ORDER BY type, k FORMAT JSONCompactEachRow",
+		strings.Join(parts, "\nUNION ALL\n"), s.assertion())
+}
+
+// monthEnds is the end of the span k, a month.
+func (s *statement) monthEnds() string {
+	var keys, values []string
+	for _, edge := range s.req.edges() {
+		m := schemas.MonthOf(edge * 1e6)
+		keys, values = append(keys, fmt.Sprintf("toInt64(%d)", uint32(m))), append(values, fmt.Sprintf("toInt64(%d)", min(s.e, m.End()/1e6)))
+	}
+	return "transform(k, [" + strings.Join(keys, ",") + "], [" + strings.Join(values, ",") + "], toInt64(0))"
+}

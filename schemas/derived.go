@@ -1,0 +1,117 @@
+package schemas
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+//go:embed sql/repeats.sql sql/repeats_select.sql sql/once.sql sql/meter_sums.sql sql/meter_sums_fill.sql
+var derivedFiles embed.FS
+
+var derivedSQL = template.Must(template.ParseFS(derivedFiles, "sql/*.sql"))
+
+// Names of derived tables, after a topic's and a dot, which no topic has in its name.
+const (
+	DerivedRepeats = "repeats" // of events that came before: rows that must not count
+	DerivedSums    = "sums"    // of a meter's diffs, by space and customer
+)
+
+// DerivedTable is the name of a table that is filled from a topic's.
+func DerivedTable(topic, name string) string { return topic + "." + name }
+
+// OnceSuffix makes, of a topic's, the name of the view without repeats.
+const OnceSuffix = "_once"
+
+// NoID is the id of the row in a table of repeats that says how far a shard was examined.
+const NoID = "toUUID('00000000-0000-0000-0000-000000000000')"
+
+// once are the columns that make two events of the topic the same one, quoted for SQL.
+func (t *Topic) onceSQL() string {
+	cols := t.Once()
+	quoted := make([]string, len(cols))
+	for i, c := range cols {
+		quoted[i] = QuoteName(c)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// HasOnce reports whether two events of the topic may be the same one, so that one counts.
+func (t *Topic) HasOnce() bool { return len(t.Once()) > 0 }
+
+// HasSums reports whether the topic's diffs are summed in a table of their own.
+func (t *Topic) HasSums() bool { return t.Kind == kinds.Meter }
+
+// Derived are the names of the tables that are filled from the topic's, in the order in
+// which they are filled.
+func (t *Topic) Derived() []string {
+	var out []string
+	if t.HasOnce() {
+		out = append(out, DerivedRepeats)
+	}
+	if t.HasSums() {
+		out = append(out, DerivedSums)
+	}
+	return out
+}
+
+// CreateDerived is the DDL of a derived table.
+func (t *Topic) CreateDerived(database, name string) string {
+	file := map[string]string{DerivedRepeats: "repeats.sql", DerivedSums: "meter_sums.sql"}[name]
+	return runSQL(file, map[string]any{"Derived": t.derived(database, name), "Mark": derivedMark})
+}
+
+// derivedMark is the comment of derived tables; it begins as no topic's table's does.
+const derivedMark = "derived by almanac"
+
+func (t *Topic) derived(database, name string) string {
+	return QuotedTable(database, DerivedTable(t.Name, name))
+}
+
+// OnceSelect selects the topic's events without repeats.
+func (t *Topic) OnceSelect(database string) string {
+	return runSQL("once.sql", map[string]any{"Table": QuotedTable(database, t.Name), "Repeats": t.derived(database, DerivedRepeats)})
+}
+
+// RepeatsSelect selects, as rows of the table of repeats, the events that must not count
+// because of rows that fulfil a condition, wherever they are stored.
+func (t *Topic) RepeatsSelect(database, newRows string) string {
+	return runSQL("repeats_select.sql", map[string]any{"Table": QuotedTable(database, t.Name), "Once": t.onceSQL(), "New": newRows})
+}
+
+// AboveSQL is the condition of a shard's rows with positions above from and up to to.
+func AboveSQL(ref ShardRef, from, to uint64) string {
+	return fmt.Sprintf("month = %d AND shard = %d AND pos > %d AND pos <= %d", uint32(ref.Month), uint64(ref.ID), from, to)
+}
+
+// ExamineRepeats is the statement that marks the repeats which a shard's rows above from, up
+// to to, are or make. It may run any number of times and at any time.
+func (t *Topic) ExamineRepeats(database string, ref ShardRef, from, to uint64) string {
+	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id, first, first_month, first_shard) %s",
+		t.derived(database, DerivedRepeats), t.RepeatsSelect(database, AboveSQL(ref, from, to)))
+}
+
+// MarkExamined is the statement that says up to which position a shard was examined.
+func (t *Topic) MarkExamined(database string, ref ShardRef, to uint64) string {
+	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id) SELECT %d, %d, %d, %s", t.derived(database, DerivedRepeats), uint32(ref.Month), uint64(ref.ID), to, NoID)
+}
+
+// FillSums is the statement that adds a shard's rows above from, up to to, to its sums. It
+// asserts that the sums reach up to from, and that the shard was examined up to to.
+func (t *Topic) FillSums(database string, ref ShardRef, from, to uint64, headMoved string) string {
+	return runSQL("meter_sums_fill.sql", map[string]any{
+		"Derived": t.derived(database, DerivedSums), "Repeats": t.derived(database, DerivedRepeats), "Table": QuotedTable(database, t.Name),
+		"Month": uint32(ref.Month), "Shard": uint64(ref.ID), "From": from, "To": to, "EndMs": ref.Month.End() / 1e6, "HeadMoved": headMoved,
+	})
+}
+
+func runSQL(file string, data map[string]any) string {
+	var b strings.Builder
+	if err := derivedSQL.ExecuteTemplate(&b, file, data); err != nil {
+		panic(err) // the templates are constants: a test runs them
+	}
+	return strings.TrimSpace(b.String())
+}

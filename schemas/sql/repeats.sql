@@ -1,0 +1,21 @@
+CREATE TABLE IF NOT EXISTS {{.Derived}}
+(
+  `month`       UInt32 CODEC(ZSTD(1)),
+  `shard`       UInt64 CODEC(ZSTD(1)),
+  `pos`         UInt64 CODEC(ZSTD(1)),
+  `id`          UUID CODEC(ZSTD(1)),
+  -- The event that counts in its place: what an erasure of that one has to look at again.
+  `first`       UUID CODEC(ZSTD(1)),
+  `first_month` UInt32 CODEC(ZSTD(1)),
+  `first_shard` UInt64 CODEC(ZSTD(1))
+)
+-- Marking an event twice is the same row. The row with the id of zeros says up to which
+-- position the shard was examined.
+ENGINE = ReplacingMergeTree(pos)
+PARTITION BY (month, shard)
+ORDER BY (id, if(id = toUUID('00000000-0000-0000-0000-000000000000'), 0, pos))
+SETTINGS
+  non_replicated_deduplication_window = 1000,
+  fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1,
+  old_parts_lifetime = 120
+COMMENT '{{.Mark}}'

@@ -1,0 +1,11 @@
+SELECT tupleElement(r, 3) AS month, tupleElement(r, 4) AS shard, tupleElement(r, 5) AS pos, tupleElement(r, 2) AS id,
+  tupleElement(same[1], 2) AS first, tupleElement(same[1], 3) AS first_month, tupleElement(same[1], 4) AS first_shard
+FROM (
+  SELECT arraySort(groupArray((ts, id, month, shard, pos))) AS same
+  FROM {{.Table}}
+  WHERE identity IN (
+    SELECT identity FROM {{.Table}}
+    WHERE identity IN (SELECT identity FROM {{.Table}} WHERE {{.New}})
+    GROUP BY identity HAVING count() > 1)
+  GROUP BY {{.Once}} HAVING count() > 1)
+ARRAY JOIN arrayFilter(x -> (tupleElement(x, 2), tupleElement(x, 4), tupleElement(x, 5)) != (tupleElement(same[1], 2), tupleElement(same[1], 4), tupleElement(same[1], 5)), same) AS r
