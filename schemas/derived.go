@@ -1,18 +1,11 @@
 package schemas
 
 import (
-	"embed"
 	"fmt"
 	"strings"
-	"text/template"
 
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
-
-//go:embed sql/repeats.sql sql/repeats_select.sql sql/once.sql sql/meter_sums.sql sql/meter_sums_fill.sql
-var derivedFiles embed.FS
-
-var derivedSQL = template.Must(template.ParseFS(derivedFiles, "sql/*.sql"))
 
 // Names of derived tables, after a topic's and a dot, which no topic has in its name.
 const (
@@ -23,13 +16,10 @@ const (
 // DerivedTable is the name of a table that is filled from a topic's.
 func DerivedTable(topic, name string) string { return topic + "." + name }
 
-// OnceSuffix makes, of a topic's, the name of the view without repeats.
-const OnceSuffix = "_once"
-
 // NoID is the id of the row in a table of repeats that says how far a shard was examined.
 const NoID = "toUUID('00000000-0000-0000-0000-000000000000')"
 
-// once are the columns that make two events of the topic the same one, quoted for SQL.
+// onceSQL are the columns that make two events of the topic the same one, quoted for SQL.
 func (t *Topic) onceSQL() string {
 	cols := t.Once()
 	quoted := make([]string, len(cols))
@@ -45,9 +35,9 @@ func (t *Topic) HasOnce() bool { return len(t.Once()) > 0 }
 // HasSums reports whether the topic's diffs are summed in a table of their own.
 func (t *Topic) HasSums() bool { return t.Kind == kinds.Meter }
 
-// Derived are the names of the tables that are filled from the topic's, in the order in
-// which they are filled.
-func (t *Topic) Derived() []string {
+// DerivedTables are the names of the tables that are filled from the topic's, in the order
+// in which they are filled.
+func (t *Topic) DerivedTables() []string {
 	var out []string
 	if t.HasOnce() {
 		out = append(out, DerivedRepeats)
@@ -110,7 +100,7 @@ func (t *Topic) FillSums(database string, ref ShardRef, from, to uint64, headMov
 
 func runSQL(file string, data map[string]any) string {
 	var b strings.Builder
-	if err := derivedSQL.ExecuteTemplate(&b, file, data); err != nil {
+	if err := templates.ExecuteTemplate(&b, file, data); err != nil {
 		panic(err) // the templates are constants: a test runs them
 	}
 	return strings.TrimSpace(b.String())

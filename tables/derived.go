@@ -14,7 +14,7 @@ import (
 // EnsureDerived makes the tables that are filled from the topic's, and the view that people
 // select from. The topic's own table must exist.
 func (db *DB) EnsureDerived(ctx context.Context, t *schemas.Topic) error {
-	for _, name := range t.Derived() {
+	for _, name := range t.DerivedTables() {
 		if err := db.ddl(ctx, "making table "+schemas.DerivedTable(t.Name, name), t.CreateDerived(db.Database, name)); err != nil {
 			return err
 		}
@@ -22,7 +22,7 @@ func (db *DB) EnsureDerived(ctx context.Context, t *schemas.Topic) error {
 	if !t.HasOnce() {
 		return nil
 	}
-	view := schemas.View{Name: t.Name + schemas.OnceSuffix, Select: t.OnceSelect(db.Database)}
+	view := schemas.View{Name: t.Name + schemas.ViewOnce, Select: t.OnceSelect(db.Database)}
 	if err := db.ensureView(ctx, view); err != nil {
 		return fmt.Errorf("view %s: %w", view.Name, refusal(err))
 	}

@@ -147,7 +147,8 @@ func (db *DB) Uptime(ctx context.Context) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// Ensure makes the database, the topic's table and the columns it lacks.
+// Ensure makes the database, the topic's table, the columns it lacks, and the tables that are
+// filled from it.
 func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 	for _, ddl := range []string{
 		"CREATE DATABASE IF NOT EXISTS " + schemas.QuoteName(db.Database) + " ENGINE = Atomic",
@@ -164,7 +165,7 @@ func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 	if err := db.ensureSettings(ctx, t); err != nil {
 		return fmt.Errorf("settings of topic %q's table: %w", t.Name, refusal(err))
 	}
-	return nil
+	return db.EnsureDerived(ctx, t)
 }
 
 // ensureSettings gives the table of an older version the settings of this one. Its

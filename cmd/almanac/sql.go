@@ -221,20 +221,31 @@ func asArray(w io.Writer, lines io.Reader) error {
 // waitStored waits for what a statement may read to be stored, and says when some of
 // it is not.
 func (a *app) waitStored(ctx context.Context, cmd *cobra.Command, r *query.Reader, sql string) (short bool, err error) {
-	text, _ := cmd.Flags().GetString("wait")
-	stall, ok := parseSpan(text)
-	if !ok {
-		return false, usageError{fmt.Errorf("--wait %q is no length of time, such as 15s", text)}
-	}
-	if stall <= 0 {
-		return false, nil
+	stall, err := waitFlag(cmd)
+	if err != nil || stall <= 0 {
+		return false, err
 	}
 	all, err := r.TopicNames(ctx)
 	if err != nil {
 		return false, err
 	}
-	topics := query.TopicsNamed(sql, all)
-	if len(topics) == 0 {
+	return a.waitTopics(ctx, r, query.TopicsNamed(sql, all), stall)
+}
+
+// waitFlag is --wait.
+func waitFlag(cmd *cobra.Command) (time.Duration, error) {
+	text, _ := cmd.Flags().GetString("wait")
+	stall, ok := parseSpan(text)
+	if !ok {
+		return 0, usageError{fmt.Errorf("--wait %q is no length of time, such as 15s", text)}
+	}
+	return stall, nil
+}
+
+// waitTopics waits for what some topics accepted to be stored, as long as there is progress,
+// and says when some of it is not.
+func (a *app) waitTopics(ctx context.Context, r *query.Reader, topics []string, stall time.Duration) (short bool, err error) {
+	if len(topics) == 0 || stall <= 0 {
 		return false, nil
 	}
 	tell, began, drawn := func(uint64) {}, time.Now(), false

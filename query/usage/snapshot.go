@@ -200,7 +200,7 @@ func (st *shardState) source(f, e int64, sums, days bool) (from, error) {
 	if st.gone && st.stored.MinTs > st.stored.MaxTs {
 		return fromNothing, nil
 	}
-	if st.gone && minMs >= e {
+	if minMs >= e {
 		return fromNothing, nil
 	}
 	if st.gone && !st.sums.exact {

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/query/usage"
+)
+
+func (a *app) usageCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "usage TOPIC",
+		Short: "Bill what a topic of kind meter measured",
+		Long: `Bill what a topic of kind meter measured between --from (inclusive) and --to (exclusive):
+the size before and after, and its integral over time in units × milliseconds. Diffs
+with the same meter, provider, space and cause count once, the earliest of them.
+
+--measure sum adds the deltas between the two instead, for meters without a size, and count
+counts them. --group-by gives a bill for each space, provider, customer, meter, day or
+month. --diffs lists what a bill stands on.
+
+As "almanac sql" does, it first waits until what the topic accepted is stored. When nothing
+is stored for --wait it answers without the rest, says so, and exits 3.`,
+		Example: `  almanac usage bytes --space s1 --from 2026-02-01 --to 2026-03-01
+  almanac usage bytes --from 2026-02-01 --to now --group-by customer -o csv
+  almanac usage bytes --space s1 --from 2026-02-01 --to 2026-03-01 --group-by day
+  almanac usage bytes --space s1 --from 2026-02-10 --to 2026-02-20 --diffs
+  almanac usage bytes --from 2026-02-01 --to 2026-03-01 --group-by space --check`,
+		Args: arguments(1, 1),
+		RunE: a.does(a.usage),
+	}
+	f := cmd.Flags()
+	f.String("meter", "", "bill only this `METER`")
+	f.String("provider", "", "bill only this `PROVIDER`")
+	f.String("space", "", "bill only this `SPACE`")
+	f.String("customer", "", "bill only this `CUSTOMER`")
+	f.String("from", "", "`TIME` at which the range begins (required)")
+	f.String("to", "", "`TIME` at which it ends, such as now (required)")
+	f.String("group-by", "", "a bill for each: space, provider, customer, meter, day or month")
+	f.String("measure", string(usage.Integral), "integral, sum or count")
+	f.Bool("diffs", false, "list the diffs between the two times that count, the oldest first")
+	f.Int("limit", usage.DefaultDiffs, fmt.Sprintf("with --diffs: how many at most, 1 to %d", usage.MaxDiffs))
+	f.String("cursor", "", "with --diffs: `CURSOR` of the page before")
+	f.Bool("check", false, "compare marks and sums with the rows grouped by cause; exit 1 when they differ")
+	f.String("wait", "15s", "`TIME` without progress after which it no longer waits for what was accepted to be stored; 0: do not wait")
+	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
+	return cmd
+}
+
+func (a *app) usage(ctx context.Context, cmd *cobra.Command, args []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON, asCSV)
+	if err != nil {
+		return err
+	}
+	req, err := usageRequest(cmd, args[0])
+	if err != nil {
+		return err
+	}
+	stall, err := waitFlag(cmd)
+	if err != nil {
+		return err
+	}
+	c, r, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	short, err := a.waitTopics(ctx, r, []string{req.Topic}, stall)
+	if err != nil {
+		return err
+	}
+	u := usage.New(r)
+	diffs, _ := cmd.Flags().GetBool("diffs")
+	check, _ := cmd.Flags().GetBool("check")
+	switch {
+	case diffs:
+		err = a.usageDiffs(ctx, cmd, u, req, o)
+	case check:
+		err = a.usageCheck(ctx, u, req)
+	default:
+		err = a.usageBills(ctx, u, req, o)
+	}
+	if err == nil && short {
+		return errPartial
+	}
+	return err
+}
+
+func usageRequest(cmd *cobra.Command, topic string) (usage.Request, error) {
+	f := reading{flags: cmd}
+	req := usage.Request{
+		Topic: topic, Meter: f.flag("meter"), Provider: f.flag("provider"), Space: f.flag("space"), Customer: f.flag("customer"),
+		From: f.time("from"), To: f.time("to"), GroupBy: usage.GroupBy(f.flag("group-by")), Measure: usage.Measure(f.flag("measure")),
+	}
+	for _, flag := range []string{"from", "to"} {
+		if f.flag(flag) == "" {
+			f.fail(flag, errors.New("it is required"))
+		}
+	}
+	if diffs, _ := cmd.Flags().GetBool("diffs"); diffs && req.GroupBy != usage.Total {
+		f.fail("group-by", errors.New("it is for bills, not for --diffs"))
+	}
+	return req, f.err
+}
+
+// usageBills prints bills as they come, a table and a document at the end.
+func (a *app) usageBills(ctx context.Context, u *usage.Reader, req usage.Request, o string) error {
+	switch o {
+	case asNDJSON:
+		return u.Bills(ctx, req, func(b usage.Bill) error { return printLines(a, []usage.Bill{b}) })
+	case asCSV:
+		w := csv.NewWriter(a.stdout)
+		if err := w.Write(billColumns); err != nil {
+			return err
+		}
+		err := u.Bills(ctx, req, func(b usage.Bill) error { return w.Write(billCells(&b)) })
+		w.Flush()
+		return errors.Join(err, w.Error())
+	}
+	rep, err := u.Report(ctx, req)
+	if err != nil {
+		return err
+	}
+	if o == asJSON {
+		if req.GroupBy == usage.Total && len(rep.Bills) == 1 {
+			return a.printJSON(rep.Bills[0])
+		}
+		return a.printJSON(rep.Bills)
+	}
+	t := newTable(billColumns...)
+	numbers(t, billColumns[6:12]...)
+	for i := range rep.Bills {
+		row := table.Row{}
+		for _, cell := range billCells(&rep.Bills[i]) {
+			row = append(row, printable(cell))
+		}
+		t.AppendRow(row)
+	}
+	return a.printTable(t)
+}
+
+var billColumns = []string{"meter", "provider", "space", "customer", "from", "to", "size_start", "size_end", "usage", "average", "causes", "repeats", "anomaly"}
+
+func billCells(b *usage.Bill) []string {
+	anomaly := ""
+	if b.Anomaly {
+		anomaly = "true"
+	}
+	return []string{b.Meter, b.Provider, b.Space, b.Customer, b.From.Format(time.RFC3339Nano), b.To.Format(time.RFC3339Nano), b.SizeStart, b.SizeEnd, b.Usage, b.Average,
+		strconv.FormatUint(b.Causes, 10), strconv.FormatUint(b.Repeats, 10), anomaly}
+}
+
+// usageDiffs prints a page of diffs.
+func (a *app) usageDiffs(ctx context.Context, cmd *cobra.Command, u *usage.Reader, req usage.Request, o string) error {
+	limit, _ := cmd.Flags().GetInt("limit")
+	cursor, _ := cmd.Flags().GetString("cursor")
+	page, err := u.Diffs(ctx, req, limit, cursor)
+	if err != nil {
+		return err
+	}
+	columns := []string{"time", "meter", "provider", "space", "customer", "cause", "delta"}
+	cells := func(d *usage.Diff) []string {
+		return []string{d.Time.Format(time.RFC3339Nano), d.Meter, d.Provider, d.Space, d.Customer, d.Cause, strconv.FormatInt(d.Delta, 10)}
+	}
+	switch o {
+	case asJSON:
+		return a.printJSON(page)
+	case asNDJSON:
+		err = printLines(a, page.Diffs)
+	case asCSV:
+		w := csv.NewWriter(a.stdout)
+		err = w.Write(columns)
+		for i := range page.Diffs {
+			err = errors.Join(err, w.Write(cells(&page.Diffs[i])))
+		}
+		w.Flush()
+		err = errors.Join(err, w.Error())
+	default:
+		t := newTable(columns...)
+		numbers(t, "delta")
+		for i := range page.Diffs {
+			row := table.Row{}
+			for _, cell := range cells(&page.Diffs[i]) {
+				row = append(row, printable(cell))
+			}
+			t.AppendRow(row)
+		}
+		err = a.printTable(t)
+	}
+	if err == nil && page.Cursor != "" {
+		a.note("there are more: --cursor %s", page.Cursor)
+	}
+	return err
+}
+
+// usageCheck compares the two ways to the same bills.
+func (a *app) usageCheck(ctx context.Context, u *usage.Reader, req usage.Request) error {
+	told := 0
+	n, err := u.Check(ctx, req, func(marks, cause *usage.Bill) {
+		if told++; told > maxDiffering {
+			return
+		}
+		a.note("differs: marks and sums say %s, the rows %s", billText(marks), billText(cause))
+	})
+	if err != nil {
+		return err
+	}
+	a.note("the same by marks and sums and by cause: %s", plural(n, "bill"))
+	return nil
+}
+
+// maxDiffering bounds the differences that are told.
+const maxDiffering = 20
+
+func billText(b *usage.Bill) string {
+	if b == nil {
+		return "nothing"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", b.Meter, b.Provider, b.Space, b.Customer)) +
+		fmt.Sprintf(" %s to %s, usage %s, %s", b.SizeStart, b.SizeEnd, b.Usage, plural(b.Causes, "cause"))
+}
