@@ -33,7 +33,7 @@ func (p *Producer) admit(ev *Event) (a admitted, err error) {
 	if p.privacy != nil {
 		p.privacy.Apply(ev)
 	}
-	if err = ev.Validate(a.ts, a.now); err != nil {
+	if err = p.topic.Check(ev, a.ts, a.now); err != nil {
 		return a, err
 	}
 	n := ev.Bytes()

@@ -217,10 +217,10 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		if privacy != nil {
 			privacy.Apply(&e)
 		}
-		if err := e.Validate(tsNs, m.stored.UnixNano()); err != nil {
+		if err := j.topic.Check(&e, tsNs, m.stored.UnixNano()); err != nil {
 			return err
 		}
-		if err := schemas.CheckTimes(tsNs, tsNs, month, m.stored.UnixNano()); err != nil {
+		if err := j.topic.CheckTimes(tsNs, tsNs, month, m.stored.UnixNano()); err != nil {
 			return err
 		}
 		id := e.ID

@@ -31,6 +31,9 @@ type FrameBuilder struct {
 	attrVal textColumn
 	fields  []fieldColumn
 
+	sorted bool    // the kind's attributes are, by name
+	order  []int16 // of an event's attributes, then
+
 	minTs, maxTs int64
 	marked       bool // markInvalidUTF8 has been through
 
@@ -53,7 +56,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // NewFrameBuilder makes an empty builder for t's newest schema version.
 func NewFrameBuilder(t *Topic) *FrameBuilder {
-	b := &FrameBuilder{topic: t}
+	b := &FrameBuilder{topic: t, sorted: t.Spec().Sorted}
 	b.fields = make([]fieldColumn, len(t.Fields))
 	for i, f := range t.Fields {
 		b.fields[i].Field = f
@@ -105,8 +108,15 @@ func (b *FrameBuilder) Append(e *Event, tsNs int64, id ID) {
 	for i := range b.fields {
 		b.fields[i].grow()
 	}
-	for i := range e.Attrs {
-		b.attr(&e.Attrs[i])
+	if b.sorted {
+		b.order = sortedAttrs(b.order[:0], e.Attrs)
+		for _, i := range b.order {
+			b.attr(&e.Attrs[i])
+		}
+	} else {
+		for i := range e.Attrs {
+			b.attr(&e.Attrs[i])
+		}
 	}
 	b.attrEnd = append(b.attrEnd, uint64(len(b.attrKey.ends)))
 }

@@ -21,6 +21,10 @@ var (
 	ErrTooManyAttrs = errors.New("too many attributes")
 	// ErrAttrName: an attribute's name is empty or too long.
 	ErrAttrName = errors.New("bad attribute name")
+	// ErrValue: a value breaks a rule of the topic's kind.
+	ErrValue = errors.New("bad value")
+	// ErrLabels: the attributes of a kind that has them sorted are not, or one comes twice.
+	ErrLabels = errors.New("bad labels")
 	// ErrID: a text is not a UUID.
 	ErrID = errors.New("not a UUID")
 )

@@ -40,8 +40,10 @@ func (e *Event) Bytes() int {
 // Validate reports why e cannot be accepted at now (unix ns), or nil. tsNs is
 // the event's time in unix nanoseconds. Invalid UTF-8 is not an error: it is
 // kept as it is and marked (see AttrInvalidUTF8).
-func (e *Event) Validate(tsNs, nowNs int64) error {
-	if err := ValidateTime(tsNs, nowNs); err != nil {
+func (e *Event) Validate(tsNs, nowNs int64) error { return e.validate(tsNs, nowNs, MaxFuture) }
+
+func (e *Event) validate(tsNs, nowNs int64, ahead time.Duration) error {
+	if err := validateTime(tsNs, nowNs, ahead); err != nil {
 		return err
 	}
 	if len(e.Attrs) > MaxAttrs {
@@ -61,15 +63,17 @@ func (e *Event) Validate(tsNs, nowNs int64) error {
 // ValidateTime reports why an event time is refused at now, both in unix
 // nanoseconds. Times at or before 1970-01-01T00:00:00Z are refused as unset
 // clocks, times more than MaxFuture ahead as wrong ones. Any other past is fine.
-func ValidateTime(tsNs, nowNs int64) error {
+func ValidateTime(tsNs, nowNs int64) error { return validateTime(tsNs, nowNs, MaxFuture) }
+
+func validateTime(tsNs, nowNs int64, ahead time.Duration) error {
 	switch {
 	case tsNs == 0:
 		return fmt.Errorf("%w: 1970-01-01T00:00:00Z; give the event's real time, or none for now", ErrTimeZero)
 	case tsNs < 0:
 		return fmt.Errorf("%w: %s", ErrTimeTooOld, time.Unix(0, tsNs).UTC().Format(time.RFC3339Nano))
-	case tsNs-nowNs > int64(MaxFuture):
+	case tsNs-nowNs > int64(ahead):
 		return fmt.Errorf("%w: %s is %s ahead of the clock, the limit is %s", ErrTimeTooFarAhead,
-			time.Unix(0, tsNs).UTC().Format(time.RFC3339Nano), time.Duration(tsNs-nowNs).Round(time.Second), MaxFuture)
+			time.Unix(0, tsNs).UTC().Format(time.RFC3339Nano), time.Duration(tsNs-nowNs).Round(time.Second), ahead)
 	}
 	return nil
 }

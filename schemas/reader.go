@@ -11,7 +11,8 @@ import (
 // every column with bounds, so that what it accepts ClickHouse accepts too. Its
 // buffers are reused from frame to frame; it is not safe for concurrent use.
 type FrameReader struct {
-	raw []byte
+	raw   []byte
+	topic *Topic
 
 	rows    int
 	columns []openColumn
@@ -29,7 +30,7 @@ type openColumn struct {
 // Open reads a frame of topic t made under the given schema version. After an
 // error the reader holds no frame but may be used again.
 func (r *FrameReader) Open(payload []byte, t *Topic, schema int) error {
-	r.rows = 0
+	r.rows, r.topic = 0, t
 	if schema < 1 || schema > t.Version {
 		return fmt.Errorf("%w: version %d, topic %q has versions 1 to %d", ErrFrameSchema, schema, t.Name, t.Version)
 	}
@@ -217,10 +218,13 @@ func (r *FrameReader) Check(f Frame, m Month, storedNs int64) error {
 	if f.MinTs != lo || f.MaxTs != hi {
 		return fmt.Errorf("%w: times %d to %d, the events have %d to %d", ErrFrameLies, f.MinTs, f.MaxTs, lo, hi)
 	}
-	if err := CheckTimes(lo, hi, m, storedNs); err != nil {
+	if err := r.topic.CheckTimes(lo, hi, m, storedNs); err != nil {
 		return err
 	}
-	return r.checkSizes()
+	if err := r.checkSizes(); err != nil {
+		return err
+	}
+	return r.checkRules()
 }
 
 // slackBytes is by how much an event may be larger in a frame than Validate
@@ -258,14 +262,13 @@ func (r *FrameReader) checkSizes() error {
 	return nil
 }
 
-// CheckTimes reports whether events between lo and hi (unix ns) may stand under
-// month m in a message stored at storedNs.
-func CheckTimes(lo, hi int64, m Month, storedNs int64) error {
-	if err := ValidateTime(lo, storedNs); err != nil {
-		return err
-	}
-	if err := ValidateTime(hi, storedNs); err != nil {
-		return err
+// CheckTimes reports whether events of the topic between lo and hi (unix ns) may stand
+// under month m in a message stored at storedNs.
+func (t *Topic) CheckTimes(lo, hi int64, m Month, storedNs int64) error {
+	for _, ts := range []int64{lo, hi} {
+		if err := validateTime(ts, storedNs, t.MaxFuture()); err != nil {
+			return err
+		}
 	}
 	for _, ts := range []int64{lo, hi} {
 		if !m.Contains(ts) {

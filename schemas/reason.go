@@ -43,5 +43,7 @@ var reasons = []struct {
 	{ErrEventTooLarge, "event-too-large"},
 	{ErrTooManyAttrs, "too-many-attributes"},
 	{ErrAttrName, "bad-attribute-name"},
+	{ErrValue, "bad-value"},
+	{ErrLabels, "bad-labels"},
 	{ErrID, "bad-id"},
 }

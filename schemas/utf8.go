@@ -54,19 +54,27 @@ func (b *FrameBuilder) markInvalidUTF8() {
 	}
 }
 
-// addAttrs gives the rows of values one more attribute.
+// addAttrs gives the rows of values one more attribute: the last, or where the order of
+// names has it. A row of sorted attributes that has one of that name keeps it.
 func (b *FrameBuilder) addAttrs(key string, values map[int]string) {
 	keys, vals := b.attrKey.clone(), b.attrVal.clone()
 	b.attrKey.reset()
 	b.attrVal.reset()
 	from := uint64(0)
 	for row, end := range b.attrEnd {
+		v, add := values[row]
 		for i := from; i < end; i++ {
+			if name := keys.at(int(i)); add && b.sorted && string(name) >= key {
+				if add = false; string(name) > key {
+					b.attrKey.add(key)
+					b.attrVal.add(v)
+				}
+			}
 			b.attrKey.addBytes(keys.at(int(i)))
 			b.attrVal.addBytes(vals.at(int(i)))
 		}
 		from = end
-		if v, ok := values[row]; ok {
+		if add {
 			b.attrKey.add(key)
 			b.attrVal.add(v)
 		}

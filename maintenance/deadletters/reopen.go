@@ -165,7 +165,7 @@ func (p *press) add(e *schemas.Event, line int) error {
 	if p.privacy != nil {
 		p.privacy.Apply(e)
 	}
-	if err := e.Validate(ts, p.now); err != nil {
+	if err := p.topic.Check(e, ts, p.now); err != nil {
 		return err
 	}
 	if e.ID.IsZero() {

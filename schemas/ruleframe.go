@@ -1,0 +1,92 @@
+package schemas
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// checkRules holds the open frame to the rules of its topic's kind, column by column. Its
+// producer held every event to them, so that only a foreign one meets a refusal here.
+func (r *FrameReader) checkRules() error {
+	s := r.topic.Spec()
+	for i := range s.Rules {
+		c := r.ColumnIndex(s.Rules[i].Column)
+		if c < 0 {
+			continue // the frame is older than the field
+		}
+		if err := r.checkColumn(&s.Rules[i], c); err != nil {
+			return err
+		}
+	}
+	if len(s.Fields) > 0 {
+		if err := r.checkAstray(s); err != nil {
+			return err
+		}
+	}
+	if s.Sorted {
+		return r.checkOrder()
+	}
+	return nil
+}
+
+// checkColumn holds one column to a rule.
+func (r *FrameReader) checkColumn(rule *kinds.Rule, c int) error {
+	limits := -1
+	if rule.NotAfter != "" {
+		limits = r.ColumnIndex(rule.NotAfter)
+	}
+	col := &r.columns[c]
+	for i := range r.rows {
+		var err error
+		switch col.typ {
+		case chString, chLowCard:
+			text := r.Text(c, i)
+			if rule.NotEmpty && len(text) == 0 {
+				err = emptyValue(rule.Column)
+			} else if len(rule.OneOf) > 0 {
+				err = checkWord(rule, string(text))
+			}
+		case chInt64:
+			if rule.Lo != 0 || rule.Hi != 0 {
+				err = checkWhole(rule, r.fixed64(c, i))
+			}
+		case chFloat64:
+			if v := math.Float64frombits(uint64(r.fixed64(c, i))); rule.Finite && !isFinite(v) {
+				err = notFinite(rule.Column, v)
+			}
+		case chDateTime64:
+			if limits >= 0 {
+				err = checkNotAfter(rule, r.fixed64(c, i), r.fixed64(limits, i))
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("event %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// checkAstray refuses attributes that belong in a column of the kind: the column would say
+// zero, and the value would not count.
+func (r *FrameReader) checkAstray(s *kinds.Spec) error {
+	col := &r.columns[inAttributes]
+	for i := range len(col.words.ends) - len(col.keys) { // the names; the values follow them
+		if name := r.word(col, i); s.Field(name) != nil {
+			return fmt.Errorf("%w: %s is an attribute and not in its column; a value that is not %s is refused", ErrValue, name, typeNouns[s.Field(name).Type])
+		}
+	}
+	return nil
+}
+
+// fixed64 is event i's value of a column of eight bytes.
+func (r *FrameReader) fixed64(c, i int) int64 {
+	return int64(binary.LittleEndian.Uint64(r.columns[c].fixed[8*i:]))
+}
+
+// bytesOf is a word of a column, valid until the next Open.
+func (r *FrameReader) bytesOf(col *openColumn, i int) []byte {
+	return r.raw[col.words.starts[i]:col.words.ends[i]]
+}

@@ -1,0 +1,183 @@
+package schemas
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// Check reports why e cannot be accepted into the topic at now (unix ns), or nil: its
+// limits (Event.Validate), and the rules of the topic's kind. tsNs is the event's time.
+func (t *Topic) Check(e *Event, tsNs, nowNs int64) error {
+	if err := e.validate(tsNs, nowNs, t.MaxFuture()); err != nil {
+		return err
+	}
+	s := t.Spec()
+	if len(s.Fields) == 0 && len(s.Rules) == 0 {
+		return nil
+	}
+	if err := t.checkFields(s, e); err != nil {
+		return err
+	}
+	for i := range s.Rules {
+		if err := t.checkRule(&s.Rules[i], e, tsNs); err != nil {
+			return err
+		}
+	}
+	if s.Sorted {
+		return checkLabels(e.Attrs)
+	}
+	return nil
+}
+
+// checkFields holds the kind's own fields to their types: a value that does not fit would
+// go to the attributes, and the column would say zero.
+func (t *Topic) checkFields(s *kinds.Spec, e *Event) error {
+	for i := range s.Fields {
+		f := &t.Fields[t.field(s.Fields[i].Name)]
+		seen := false
+		for k := range e.Attrs {
+			a := &e.Attrs[k]
+			if !f.Takes(a.Key) {
+				if isSecond(a.Key, f.Name) {
+					return fmt.Errorf("%w: %s is given twice", ErrValue, f.Name)
+				}
+				continue
+			}
+			if seen {
+				return fmt.Errorf("%w: %s is given twice", ErrValue, f.Name)
+			}
+			if seen = true; !a.fits(f.Type) {
+				return fmt.Errorf("%w: %s is %.80q, it must be %s", ErrValue, f.Name, a.Text(), typeNouns[f.Type])
+			}
+		}
+	}
+	return nil
+}
+
+// isSecond reports whether a name is that of a JSON key that came again: name#2.
+func isSecond(key, name string) bool {
+	rest, ok := strings.CutPrefix(key, name)
+	return ok && strings.HasPrefix(rest, "#")
+}
+
+// typeNouns say what a value of each type is.
+var typeNouns = map[FieldType]string{
+	TypeString: "a text", TypeLowCardinality: "a text", TypeInt64: "a whole number", TypeFloat64: "a number",
+	TypeBool: "true or false", TypeTimestamp: "a time",
+}
+
+// fits reports whether the value is one of the type.
+func (a *Attr) fits(t FieldType) (ok bool) {
+	switch t {
+	case TypeInt64:
+		_, ok = a.asInt64()
+	case TypeFloat64:
+		_, ok = a.asFloat64()
+	case TypeBool:
+		_, ok = a.asBool()
+	case TypeTimestamp:
+		_, ok = a.asTime()
+	default:
+		ok = true
+	}
+	return ok
+}
+
+// checkRule holds an event to one rule.
+func (t *Topic) checkRule(rule *kinds.Rule, e *Event, tsNs int64) error {
+	a, text, have := t.valueOf(e, rule.Column)
+	if rule.Present && !have {
+		return fmt.Errorf("%w: %s is missing", ErrValue, rule.Column)
+	}
+	if !have {
+		text = ""
+	}
+	if rule.NotEmpty && text == "" {
+		return emptyValue(rule.Column)
+	}
+	if err := checkWord(rule, text); err != nil {
+		return err
+	}
+	if a == nil {
+		return nil
+	}
+	if rule.Lo != 0 || rule.Hi != 0 {
+		n, _ := a.asInt64()
+		if err := checkWhole(rule, n); err != nil {
+			return err
+		}
+	}
+	if rule.Finite {
+		if v, _ := a.asFloat64(); !isFinite(v) {
+			return notFinite(rule.Column, v)
+		}
+	}
+	if rule.NotAfter != "" {
+		at, _ := a.asTime()
+		limit := tsNs
+		if rule.NotAfter != ColTs {
+			other, _, have := t.valueOf(e, rule.NotAfter)
+			if !have || other == nil {
+				return nil
+			}
+			limit, _ = other.asTime()
+		}
+		return checkNotAfter(rule, at, limit)
+	}
+	return nil
+}
+
+// valueOf returns an event's value of a column: as an attribute for a promoted field, nil
+// for a base column. have is false when the event lacks it.
+func (t *Topic) valueOf(e *Event, column string) (a *Attr, text string, have bool) {
+	i := t.field(column)
+	if i < 0 {
+		text = e.text(column)
+		return nil, text, text != ""
+	}
+	for k := range e.Attrs {
+		if t.Fields[i].Takes(e.Attrs[k].Key) {
+			a = &e.Attrs[k]
+			if t.Fields[i].Type.IsText() {
+				text = a.Text()
+			}
+			return a, text, true
+		}
+	}
+	return nil, "", false
+}
+
+func emptyValue(column string) error { return fmt.Errorf("%w: %s is empty", ErrValue, column) }
+
+func checkWord(rule *kinds.Rule, text string) error {
+	if len(rule.OneOf) == 0 || slices.Contains(rule.OneOf, text) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is %.80q, it must be one of %q", ErrValue, rule.Column, text, rule.OneOf)
+}
+
+func checkWhole(rule *kinds.Rule, n int64) error {
+	if n >= rule.Lo && n <= rule.Hi {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is %d, it must be %d to %d", ErrValue, rule.Column, n, rule.Lo, rule.Hi)
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func notFinite(column string, v float64) error {
+	return fmt.Errorf("%w: %s is %g, it must be a finite number", ErrValue, column, v)
+}
+
+func checkNotAfter(rule *kinds.Rule, at, limit int64) error {
+	if at <= limit {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is %s, later than %s, which is %s", ErrValue, rule.Column,
+		time.Unix(0, at).UTC().Format(time.RFC3339Nano), rule.NotAfter, time.Unix(0, limit).UTC().Format(time.RFC3339Nano))
+}
