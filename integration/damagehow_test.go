@@ -21,6 +21,9 @@ func (h *damagedHouse) damage() {
 		h.damageStream(schemas.StreamEvents, "events.app.")
 	case "SHARDS":
 		h.damageStream(schemas.StreamShards, "shards.app.")
+	case bothStreams:
+		h.damageStream(schemas.StreamEvents, "events.app.")
+		h.damageStream(schemas.StreamShards, "shards.app.")
 	case "registry":
 		h.damageStream(schemas.KVStream, "$KV.registry.")
 	case "checkpoint":

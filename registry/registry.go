@@ -111,6 +111,7 @@ func decode(key string, data []byte, v any) error {
 type change struct {
 	key string
 	rev uint64
+	any bool // whatever is there
 	v   any
 }
 
@@ -125,7 +126,9 @@ func (r *Registry) commit(ctx context.Context, changes ...*change) error {
 		}
 		m := nats.NewMsg(schemas.KVSubject(c.key))
 		m.Data = data
-		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(c.rev))
+		if !c.any {
+			m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(c.rev))
+		}
 		msgs[i] = m
 	}
 	if len(changes) == 1 {

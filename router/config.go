@@ -28,6 +28,9 @@ type Config struct {
 	// Discover is how often new topics and stray subjects are looked for.
 	// Default 2 s.
 	Discover time.Duration
+	// CopyEvery is how often checkpoints that changed are copied to the registry. Default
+	// 1 s: what both streams lose of less than that before is not named.
+	CopyEvery time.Duration
 	// PrivacyKey is the key of topics' hash rules, for bare JSON. Without one, what
 	// should be hashed is dropped.
 	PrivacyKey []byte
@@ -48,6 +51,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.CommitTimeout == 0 {
 		c.CommitTimeout = 10 * time.Second
+	}
+	if c.CopyEvery == 0 {
+		c.CopyEvery = time.Second
 	}
 	if c.Discover == 0 {
 		c.Discover = 2 * time.Second

@@ -24,10 +24,11 @@ type lane struct {
 	events jetstream.Stream
 	shards jetstream.Stream
 	self   string
-	// group, entries and pace are the router's, for all its lanes.
+	// group, entries, pace and copies are the router's, for all its lanes.
 	group   *group
 	entries turns
 	pace    *pace
+	copies  *copies
 
 	source
 	sweeping bool // see strays.go
@@ -96,6 +97,9 @@ func (l *lane) start(ctx context.Context) error {
 		if err := l.checkNew(ctx); err != nil {
 			return err
 		}
+	}
+	if err := l.forgotten(ctx); err != nil {
+		return err
 	}
 	if err := l.fit(ctx); err != nil {
 		return err
@@ -278,6 +282,9 @@ func (l *lane) commit(ctx context.Context, b *batch) error {
 		t.state.tail.seq = last - uint64(len(msgs)-1-t.last)
 	}
 	l.ckSeq, l.took = last, took
+	if l.copies != nil && !l.sweeping {
+		l.copies.note(laneID{l.topic, l.token}, &l.cp)
+	}
 	return nil
 }
 

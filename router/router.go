@@ -29,6 +29,7 @@ type Router struct {
 	group   *group
 	entries turns // of writes to the registry
 	pace    pace
+	copies  *copies
 	// lookedAt is when Run last looked for retired shards.
 	lookedAt time.Time
 }
@@ -39,7 +40,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Router, error) {
 	if cfg.Registry == nil {
 		return nil, errors.New("router: Config.Registry is missing")
 	}
-	r := &Router{cfg: cfg, outages: streams.NewOutages(nc), entries: make(turns, maxEntries), pace: pace{origin: time.Now()}}
+	r := &Router{cfg: cfg, outages: streams.NewOutages(nc), entries: make(turns, maxEntries), pace: pace{origin: time.Now()}, copies: newCopies()}
 	var err error
 	if r.js, err = jetstream.New(nc); err != nil {
 		return nil, err
@@ -59,12 +60,14 @@ func (r *Router) Run(ctx context.Context) error {
 	r.members = r.cfg.Registry.Join(ctx, "router")
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
+	defer r.keepLast(ctx)
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() { _ = r.members.Run(ctx) })
 	wg.Go(func() { r.outages.Follow(ctx) })
 	r.group.bound = func() (context.Context, context.CancelFunc) { return r.outages.Bound(ctx) }
 	wg.Go(func() { r.sweepStrays(ctx) })
+	wg.Go(func() { r.keepCopies(ctx) })
 
 	lanes := map[laneID]running{}
 	tick := time.NewTicker(r.cfg.Discover)
@@ -182,7 +185,7 @@ func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		l := &lane{
-			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries, pace: &r.pace,
+			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries, pace: &r.pace, copies: r.copies,
 			source: laneSource(id.topic, id.lane), active: map[schemas.Month]*shardState{},
 		}
 		l.judge.topic, l.judge.key = topic, r.cfg.PrivacyKey

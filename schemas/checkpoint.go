@@ -40,6 +40,9 @@ type Checkpoint struct {
 
 	Windows []ProducerWindow `json:"windows,omitempty"`
 
+	// Lost are frames of the lane's shards that both streams lost, at most MaxLostFrames.
+	Lost []LostFrames `json:"lost,omitempty"`
+
 	// Tails are where the shards end that the lane writes to, at most MaxTails of them:
 	// should SHARDS lose the last frame of one, its position is not given again.
 	Tails map[Shard]Tail `json:"tails,omitempty"`

@@ -134,6 +134,9 @@ type Cut struct {
 	To    uint64 `json:"to"`
 	// Found is when a router or a repair met it, unix ns.
 	Found int64 `json:"found"`
+	// Both: SHARDS lost its end too, and the lane was routed up to To. What is gone of that
+	// is told by the checkpoint's Lost.
+	Both bool `json:"both,omitempty"`
 	// Lost are the sequences between the two whose messages had not been routed: they
 	// were accepted and are gone, unless their producers sent them again. At most
 	// MaxLost runs; Messages is how many they are, in all runs.
@@ -160,6 +163,8 @@ const (
 // CutOf says what a cut took: the sequences above the last message that stayed and
 // up to Source that were given before the cut, and have neither a trace nor their
 // message any more. present are the messages of EVENTS from every lane, in order.
+//
+// Messages up to purged are settled: what they left may be gone since.
 func (c *Checkpoint) CutOf(present []EventsMessage, traces Traces, purged uint64, now int64) Cut {
 	cut := Cut{To: c.Source, Found: now}
 	old := map[uint64]bool{} // still there, and not from after the cut
@@ -174,6 +179,9 @@ func (c *Checkpoint) CutOf(present []EventsMessage, traces Traces, purged uint64
 	from := cut.After + 1
 	if cut.After == 0 { // nothing stayed: what left no trace was settled long ago, or is not known of
 		from = cut.To + 1
+		if purged > 0 {
+			from = purged + 1
+		}
 		for seq := range traces {
 			from = min(from, seq)
 		}

@@ -378,6 +378,16 @@ func TallyKey(topic string, m Month, s Shard) string {
 // TallyKeys selects the tallies of a topic.
 func TallyKeys(topic string) string { return keyLedger + "." + topic + ".*.*" }
 
+// EndKey holds the end of a stream as the janitor last saw it. No topic has a name in
+// capitals.
+func EndKey(stream string) string { return stream + ".end" }
+
+// CopyKey holds what the registry keeps of a lane's checkpoint.
+func CopyKey(topic, lane string) string { return StreamShards + "." + topic + "." + lane }
+
+// CopyKeys selects the copies of a topic's checkpoints.
+func CopyKeys(topic string) string { return StreamShards + "." + topic + ".*" }
+
 // WaitingSubject is where a reader says that it waits until SQL has what the topic was
 // given; SubjectsWaiting are those of all topics.
 func WaitingSubject(topic string) string { return tokenWaiting + "." + topic }

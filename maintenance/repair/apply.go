@@ -179,12 +179,19 @@ func sameRouted(a, b schemas.Checkpoint) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// leave seals a shard at its head in ClickHouse: SHARDS lost its end, and its
-// next positions were given already.
+// leave seals a shard at its head in ClickHouse, or where it ends in SHARDS if that is
+// higher: SHARDS lost its end, and its next positions were given already.
 func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 	head, rows, err := r.db.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return err
+	}
+	last, err := r.lastFrame(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if last.Pos > head {
+		head, rows = last.Pos, last.ShardRows
 	}
 	h, err := r.reg.Head(ctx, ref.Topic, ref.Month)
 	if err != nil {
@@ -233,21 +240,23 @@ func (r *Repairer) settleEnd(ctx context.Context, ref schemas.ShardRef) error {
 	if err != nil {
 		return err
 	}
-	last := uint64(0)
-	msg, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, ref.Subject())
-	if err == nil {
-		p, err := schemas.ParsePlaced(msg.Header)
-		if err != nil {
-			return err
-		}
-		last = p.Pos
-	} else if !errors.Is(err, jetstream.ErrMsgNotFound) {
+	last, err := r.lastFrame(ctx, ref)
+	if err != nil || last.Pos >= e.Until() {
 		return err
 	}
-	if last >= e.Until() {
-		return nil
+	return r.settle(ctx, &Action{ref: ref, From: last.Pos + 1, To: e.Until()})
+}
+
+// lastFrame is the last frame SHARDS has of a shard, by its headers; zero when it has none.
+func (r *Repairer) lastFrame(ctx context.Context, ref schemas.ShardRef) (schemas.Placed, error) {
+	msg, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, ref.Subject())
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return schemas.Placed{}, nil
 	}
-	return r.settle(ctx, &Action{ref: ref, From: last + 1, To: e.Until()})
+	if err != nil {
+		return schemas.Placed{}, err
+	}
+	return schemas.ParsePlaced(msg.Header)
 }
 
 // insert brings back the rows of a stretch that are missing, batch by batch.

@@ -28,6 +28,10 @@ type lostLane struct {
 	// cut are shards that end early in SHARDS, those among them: what became of the
 	// frames behind is settled by the new checkpoint.
 	cut []schemas.ShardRef
+	// known is the registry's copy of the checkpoint where both streams lost their ends,
+	// and lost what neither they nor ClickHouse have of it; see both.go.
+	known *schemas.Checkpoint
+	lost  []schemas.LostFrames
 }
 
 // planLanes adds the lanes whose checkpoint is gone, or does not fit EVENTS.
@@ -48,11 +52,17 @@ func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 	for n := range t.topic.Lanes {
 		token := strconv.Itoa(n)
 		have, ok := t.lanes[token]
-		if !ok && !used[n] {
+		known, both, err := r.bothLost(ctx, t, token)
+		if err != nil {
+			return err
+		}
+		if !ok && !used[n] && both == "" {
 			continue // never routed
 		}
 		why, fits := "its checkpoint is gone", false
-		if ok {
+		if ok && both != "" {
+			why = have.BothLost(&known, both)
+		} else if ok {
 			var err error
 			if why, err = streams.Misfit(ctx, r.js, schemas.LaneFilter(t.topic.Name, token), &have.Checkpoint); err != nil {
 				return err
@@ -67,6 +77,9 @@ func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 			}
 		}
 		l := &lostLane{token: token, have: have, fits: ok && fits}
+		if both != "" {
+			l.known = &known
+		}
 		if err := r.rebuild(ctx, t, n, l, p); err != nil {
 			return err
 		}
@@ -94,6 +107,9 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 	if have.Seq == 0 {
 		p.note("%s: how many repeated frames it refused, and dead letters that were dropped, is no longer known", schemas.RoutedSubject(t.topic.Name, l.token))
 	}
+	if k := l.known; k != nil {
+		cp.Source, cp.Digest, cp.Stored, cp.At, cp.Era = k.Source, k.Digest, k.Stored, k.At, k.Era
+	}
 	cp.Windows, cp.Tails = slices.Clone(have.Windows), nil
 	cp.Frames, cp.Rows = 0, 0
 	for _, ref := range t.refs() {
@@ -111,6 +127,11 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 		}
 		cp.Frames += t.end(ref.ID)
 		behind := t.counts[ref.ID].Head > t.tail(ref.ID)
+		if l.known != nil {
+			if lost, ok := t.lostFrames(ref, l.known.Tails[ref.ID]); ok {
+				behind, l.lost = true, append(l.lost, lost)
+			}
+		}
 		if behind {
 			l.behind = append(l.behind, ref)
 		}
@@ -134,7 +155,13 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 	if err := r.countDead(ctx, t.topic.Name, l); err != nil {
 		return err
 	}
-	if err := r.resume(ctx, t, l, p); err != nil {
+	if l.known != nil {
+		again, err := r.resumeBoth(ctx, t, l, p)
+		if err != nil {
+			return err
+		}
+		l.nameLost(t, again, p)
+	} else if err := r.resume(ctx, t, l, p); err != nil {
 		return err
 	}
 	before := cp.Source

@@ -24,9 +24,10 @@ type found struct {
 	tallies map[schemas.Shard]registry.Tally
 	ledger  *registry.Ledger
 	where   map[schemas.Shard]schemas.ShardRef
-	// lanes has a checkpoint for each lane that has one.
-	lanes map[string]streams.Routed
-	lane  map[schemas.Shard]int // NoLane: unknown
+	// lanes has a checkpoint for each lane that has one, copies the registry's copies.
+	lanes  map[string]streams.Routed
+	copies map[string]schemas.Checkpoint
+	lane   map[schemas.Shard]int // NoLane: unknown
 	// routed is the rows of shards whose end SHARDS lost: those their frames tell of,
 	// and above them those that ClickHouse has, or that the entry closed with.
 	routed map[schemas.Shard]uint64
@@ -113,6 +114,9 @@ func (r *Repairer) look(ctx context.Context, t *found, p *Plan) error {
 	})
 	if err != nil {
 		return fmt.Errorf("repair: checkpoints of %q: %w", name, err)
+	}
+	if t.copies, err = r.reg.Copies(ctx, name); err != nil {
+		return err
 	}
 	// The registry last: entries are made and widened before frames are published.
 	heads, err := lists.Heads(ctx, name)

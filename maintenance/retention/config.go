@@ -27,6 +27,11 @@ type Config struct {
 	// Every is the time from one round to the next. Default 15 s.
 	Every time.Duration
 
+	// EndsEvery is how often the end of EVENTS is noted in the registry, when it moved.
+	// Default 1 s: messages that EVENTS loses before a router saw them are named if they
+	// are older than that.
+	EndsEvery time.Duration
+
 	// MayPurge returns why the streams may not be purged now, such as a disk that is
 	// nearly full. The janitor asks before each round, and then stores a trial message.
 	// Default: only the message.
@@ -66,6 +71,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Every == 0 {
 		c.Every = 15 * time.Second
+	}
+	if c.EndsEvery == 0 {
+		c.EndsEvery = time.Second
 	}
 	if c.Crash == nil {
 		c.Crash = func(string) {}

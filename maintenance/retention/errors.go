@@ -14,4 +14,6 @@ var (
 	// ErrUnverified: ClickHouse holds other rows than the frames brought. The
 	// janitor keeps the frames.
 	ErrUnverified = errors.New("stored rows differ from the frames")
+	// ErrEndLost: EVENTS ends before where it ended, or has other messages there.
+	ErrEndLost = errors.New("the stream lost its end")
 )

@@ -54,6 +54,7 @@ func (j *Janitor) Run(ctx context.Context) error {
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() { j.outages.Follow(ctx) })
+	wg.Go(func() { j.noteEnds(ctx) })
 	timer := time.NewTimer(j.cfg.Every)
 	defer timer.Stop()
 	for ; ; timer.Reset(j.cfg.Every) {

@@ -24,10 +24,20 @@ func verifyMisfits(topic string, misfits map[string]string) (problems []string) 
 	return problems
 }
 
-// cuts names what EVENTS lost with its end, as the lanes of all topics know it:
-// a sequence without a trace may have been any topic's.
-func (v *Verifier) cuts(ctx context.Context) (problems []string, err error) {
-	cuts := map[uint64]schemas.Cut{} // by the message after which it was cut: the lane that knew most
+// cuts names what EVENTS lost with its end, as the lanes of all topics know it, and the
+// end that the registry remembers: a sequence without a trace may have been any topic's.
+// messages is how many it were.
+func (v *Verifier) cuts(ctx context.Context) (problems []string, messages uint64, err error) {
+	cuts := map[uint64]schemas.Cut{} // by the message after which it was cut: the one that knew most
+	ends, err := v.ends(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, c := range ends {
+		if c.Messages > cuts[c.After].Messages {
+			cuts[c.After] = c
+		}
+	}
 	err = streams.EachCheckpoint(ctx, v.js, schemas.SubjectsRouted, func(cp *streams.Routed) error {
 		if cp.Err != nil {
 			problems = append(problems, fmt.Sprintf("%s: message %d on %s: %s; run `almanac repair`", schemas.StreamShards, cp.Seq, cp.Subject, cp.Err))
@@ -41,9 +51,10 @@ func (v *Verifier) cuts(ctx context.Context) (problems []string, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("verify: checkpoints: %w", err)
+		return nil, 0, fmt.Errorf("verify: checkpoints: %w", err)
 	}
 	for _, c := range cuts {
+		messages += c.Messages
 		for i, s := range c.Lost {
 			text := fmt.Sprintf("%s: messages %d to %d were lost with its end, found %s, and had not been routed: they are gone unless their producers sent them again",
 				schemas.StreamEvents, s.From, s.To, stamp(c.Found))
@@ -54,7 +65,7 @@ func (v *Verifier) cuts(ctx context.Context) (problems []string, err error) {
 		}
 	}
 	slices.Sort(problems)
-	return problems, nil
+	return problems, messages, nil
 }
 
 // knownEnd is where a lane's checkpoint has the end of an active shard, when SHARDS

@@ -43,6 +43,9 @@ func (t *Totals) add(u Totals) {
 type Report struct {
 	Totals
 	Topics []TopicReport `json:"topics"`
+	// LostMessages were accepted and lost with the end of EVENTS before they were routed,
+	// of any topic. How many events were in them is not known.
+	LostMessages uint64 `json:"lost_messages,omitempty"`
 	// Problems name each fault with its exact range.
 	Problems []string `json:"problems,omitempty"`
 }

@@ -49,6 +49,11 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 		return nil, err
 	}
 	strange = append(strange, verifyMisfits(t.Name, misfits)...)
+	forgotten, err := v.forgotten(ctx, t.Name, routed)
+	if err != nil {
+		return nil, err
+	}
+	strange = append(strange, forgotten...)
 	waiting, err := streams.Unrouted(ctx, v.js, t.Name, t.Lanes, routed, misfits, streams.Everything)
 	if err != nil {
 		return nil, err
@@ -108,6 +113,11 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 		rep.Shards = append(rep.Shards, ShardReport{Name: t.Name, Problems: strange})
 	}
 
+	lost, lostRows := verifyLost(t.Name, routed)
+	if len(lost) > 0 {
+		rep.Shards = append(rep.Shards, ShardReport{Name: t.Name, Problems: lost})
+	}
+
 	var cp schemas.Checkpoint
 	for _, c := range routed {
 		cp.Rows += c.Rows
@@ -115,7 +125,8 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 		cp.RepeatedRows += c.RepeatedRows
 	}
 	rep.Dead, rep.Repeated = cp.Dead, cp.RepeatedRows
-	rep.Accepted = cp.Rows + cp.Dead + waiting
+	rep.Missing += lostRows
+	rep.Accepted = cp.Rows + cp.Dead + waiting + lostRows
 	// Read after the checkpoints: what was settled by hand was dead before.
 	if err := v.resolved(ctx, t.Name, &rep.Totals); err != nil {
 		return nil, err

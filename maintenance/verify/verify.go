@@ -72,10 +72,11 @@ func (v *Verifier) Run(ctx context.Context, topic string) (*Report, error) {
 		}
 		rep.add(t)
 	}
-	cuts, err := v.cuts(ctx)
+	cuts, messages, err := v.cuts(ctx)
 	if err != nil {
 		return nil, err
 	}
+	rep.LostMessages = messages
 	rep.Problems = append(rep.Problems, cuts...)
 	if topic != "" {
 		return rep, nil

@@ -1,0 +1,72 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// EndCut compares EVENTS with the end that the registry remembers. why is empty when it
+// fits. Otherwise cut is what EVENTS lost above its last message that stayed: messages
+// that left no trace in SHARDS. routed is asked for the sequence up to which lanes are known
+// to have been routed although SHARDS lost the traces; 0: SHARDS has them all.
+//
+// A message at the remembered end may be purged since, once it was routed. Then a message
+// below that is younger tells that sequences were given again.
+func EndCut(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, routed func() (uint64, error)) (cut schemas.Cut, why string, err error) {
+	point := end.Point()
+	at, err := sourceAt(ctx, js, schemas.SubjectsEvents, &point)
+	if err != nil || end.Seq == 0 {
+		return cut, "", err
+	}
+	why = end.Misfit(at)
+	if why == "" && (at.Found || end.Gone) {
+		return cut, "", nil
+	}
+	present, err := eventsMessages(ctx, js, schemas.SubjectsEvents, 1, end.Seq)
+	if err != nil {
+		return cut, "", err
+	}
+	if why == "" {
+		if !point.GivenAgain(at, present) {
+			return cut, "", nil
+		}
+		why = fmt.Sprintf("%s gave sequences again below message %d", end.Stream, end.Seq)
+	}
+	traces, purged, err := tracesOf(ctx, js, 0, &point)
+	if err != nil {
+		return cut, "", err
+	}
+	known, err := routed()
+	if err != nil {
+		return cut, "", err
+	}
+	return point.CutOf(present, traces, max(purged, known, end.First-min(end.First, 1)), time.Now().UnixNano()), why, nil
+}
+
+// EndAt is the end of a stream as it stands, with what was known of its cuts.
+func EndAt(ctx context.Context, js jetstream.JetStream, was schemas.StreamEnd) (schemas.StreamEnd, error) {
+	info, err := Info(ctx, js, was.Stream)
+	if err != nil {
+		return was, err
+	}
+	if info.State.LastSeq == was.Seq {
+		return was, nil
+	}
+	was.Seq, was.First, was.Gone = info.State.LastSeq, info.State.FirstSeq, false
+	msg, err := DecideAt(ctx, js, was.Stream, was.Seq)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		was.Stored, was.Gone = EndOf(info).Stored, true
+	case err != nil:
+		return was, err
+	default:
+		was.Stored = msg.Time.UnixNano()
+	}
+	return was, nil
+}
