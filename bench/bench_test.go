@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"net/url"
 	"runtime/pprof"
 	"testing"
 
@@ -30,17 +29,12 @@ func config(t testing.TB) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := url.Parse(srv.ClickHouseHTTP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.User, u.Path = url.UserPassword(srv.User, srv.Password), srv.Database
-	db, err := tables.Open(u.String())
+	db, err := tables.Open(srv.HTTPDSN())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	return Config{NATS: nc, NATSURL: srv.NATSURL, Registry: reg, DB: db, EnginePID: srv.Engine.PID(), clickhouse: u.String()}
+	return Config{NATS: nc, NATSURL: srv.NATSURL, Registry: reg, DB: db, EnginePID: srv.Engine.PID(), clickhouse: srv.HTTPDSN()}
 }
 
 // A small run gives every figure, and counts every event.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sys/unix"
 
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
@@ -19,18 +18,7 @@ import (
 // A disk that is really full, and then is not: nothing acknowledged is lost, and no restart is needed.
 func TestNATSFullDisk(t *testing.T) {
 	t.Parallel()
-	disk := filepath.Join(t.TempDir(), "disk")
-	if err := os.Mkdir(disk, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skipf("a small disk needs the right to mount one: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := embeddedtest.SmallDisk(t, "24m")
 	n, err := embedded.NewNATS(embedded.NATSConfig{
 		Dir:           filepath.Join(disk, "nats"),
 		MaxStoreBytes: 1 << 30, // the disk is to refuse, not the limit

@@ -12,7 +12,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sys/unix"
 
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
@@ -23,14 +22,7 @@ import (
 // it. Now checks end, leave one goroutine at most, and Run returns ErrHung.
 func TestNATSPurgeOnFullDisk(t *testing.T) {
 	t.Parallel()
-	disk := filepath.Join(t.TempDir(), "disk")
-	if err := os.Mkdir(disk, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skipf("a small disk needs the right to mount one: %v", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
+	disk := embeddedtest.SmallDisk(t, "24m")
 	n, err := embedded.NewNATS(embedded.NATSConfig{
 		Dir: filepath.Join(disk, "nats"), MaxStoreBytes: 1 << 30, MinFreeBytes: 4 << 20,
 		CheckInterval: 20 * time.Millisecond, HungAfter: 3 * time.Second,

@@ -157,9 +157,7 @@ func TestBadInputOnTheWire(t *testing.T) {
 	t.Parallel()
 	app := schemas.NewTopic("app")
 	app.Lanes = 2
-	e := start(t, app)
-	e.router()
-	e.sink()
+	e := running(t, app)
 	p := e.producer("app")
 	list := badMessages(t)
 	const good = 1000

@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +33,15 @@ func start(t testing.TB, topics ...schemas.Topic) *env {
 	return setUp(t, embeddedtest.Start(t), topics...)
 }
 
+// running is start with a router and a sink.
+func running(t testing.TB, topics ...schemas.Topic) *env {
+	t.Helper()
+	e := start(t, topics...)
+	e.router()
+	e.sink()
+	return e
+}
+
 // setUp is start on given servers.
 func setUp(t testing.TB, srv *embeddedtest.Servers, topics ...schemas.Topic) *env {
 	t.Helper()
@@ -48,12 +56,7 @@ func setUp(t testing.TB, srv *embeddedtest.Servers, topics ...schemas.Topic) *en
 			t.Fatal(err)
 		}
 	}
-	u, err := url.Parse(e.srv.ClickHouseHTTP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.User, u.Path = url.UserPassword(e.srv.User, e.srv.Password), e.srv.Database
-	if e.db, err = tables.Open(u.String()); err != nil {
+	if e.db, err = tables.Open(e.srv.HTTPDSN()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.db.Close() })

@@ -120,9 +120,7 @@ func (e *env) thousands(topic string) {
 // brings them back, and what the user does afterwards is kept.
 func TestEraseUser(t *testing.T) {
 	t.Parallel()
-	e := start(t, oneLane("app", 3000))
-	e.router()
-	e.sink()
+	e := running(t, oneLane("app", 3000))
 	e.thousands("app")
 	e.stored("app", 10_000, 30*time.Second)
 	before := e.closed("app", 30*time.Second)
@@ -188,9 +186,7 @@ const erasePointsEnv = "ALMANAC_ERASE_POINTS"
 // taken up again ends as if nothing had happened.
 func TestEraseKilled(t *testing.T) {
 	t.Parallel()
-	e := start(t, oneLane("app", 3000))
-	e.router()
-	e.sink()
+	e := running(t, oneLane("app", 3000))
 	e.thousands("app")
 	e.stored("app", 10_000, 30*time.Second)
 	e.closed("app", 30*time.Second)
@@ -258,9 +254,7 @@ func TestReplayAfterErasure(t *testing.T) {
 	t.Parallel()
 	other := replayTopic(2)
 	other.Name = "other"
-	e := start(t, replayTopic(2), other)
-	e.router()
-	e.sink()
+	e := running(t, replayTopic(2), other)
 	const n, mine = 1000, 20 // of each of fifty users
 	e.fill("app", n, feb(1, 2))
 	e.stored("app", n, 20*time.Second)

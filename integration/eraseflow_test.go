@@ -67,9 +67,7 @@ func TestEraseWhileEventsFlow(t *testing.T) {
 // the frames from before: nothing is mixed, so nothing has to be told apart.
 func TestEraseAllBelowTheFence(t *testing.T) {
 	t.Parallel()
-	e := start(t, oneLane("app", 100_000))
-	e.router()
-	e.sink()
+	e := running(t, oneLane("app", 100_000))
 	p := e.producer("app")
 	n := uint64(0)
 	send := func() {

@@ -48,9 +48,7 @@ func (e *env) parts(topic string) map[string]map[string]uint32 {
 // part is the one it was.
 func TestEraseTouchesItsShardsAlone(t *testing.T) {
 	t.Parallel()
-	e := start(t, oneLane("app", 20))
-	e.router()
-	e.sink()
+	e := running(t, oneLane("app", 20))
 	p := e.producer("app", wholeFrames)
 	for i := range 400 {
 		user := "u-1"
@@ -93,9 +91,7 @@ func TestEraseTouchesItsShardsAlone(t *testing.T) {
 func TestEraseRealLog(t *testing.T) {
 	t.Parallel()
 	input := realFile(t, "auth-syslog.log")
-	e := start(t, oneLane("auth", 700))
-	e.router()
-	e.sink()
+	e := running(t, oneLane("auth", 700))
 	p := e.producer("auth", wholeFrames)
 	r := intake.NewReader(bytes.NewReader(input), intake.Options{
 		Format: intake.FormatText, TsFormat: "syslog", Year: 2019,

@@ -50,9 +50,7 @@ func (e *env) users(r *query.Reader) ([]string, error) {
 // has in every answer what was accepted before, once, while it is routed and stored.
 func TestFreshOverLostConnections(t *testing.T) {
 	t.Parallel()
-	e := start(t, oneLaneTopic())
-	e.router()
-	e.sink()
+	e := running(t, oneLaneTopic())
 	nc := e.connect()
 	r := e.readerOn(nc)
 	p := e.producer("app")

@@ -38,9 +38,7 @@ func TestDeadLettersSettled(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app")
 	topic.Lanes = 2
-	e := start(t, topic)
-	e.router()
-	e.sink()
+	e := running(t, topic)
 	newer := topic
 	newer.Fields, newer.Version = []schemas.Field{{Name: "ms", Type: schemas.TypeFloat64, Since: 2}}, 2
 	frame := func(subject string, i int) {

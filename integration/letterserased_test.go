@@ -15,9 +15,7 @@ import (
 func TestDeadLettersLeaveOut(t *testing.T) {
 	t.Parallel()
 	topic := oneLane("app", 100_000)
-	e := start(t, topic)
-	e.router()
-	e.sink()
+	e := running(t, topic)
 	newer := topic
 	newer.Fields, newer.Version = []schemas.Field{{Name: "ms", Type: schemas.TypeFloat64, Since: 2}}, 2
 	publish := func(topic *schemas.Topic, seq uint64) {

@@ -130,9 +130,7 @@ func TestMonthBoundary(t *testing.T) {
 // among them: each event is stored under its own month and found in it alone.
 func TestEveryMonth(t *testing.T) {
 	t.Parallel()
-	e := start(t, oneLane("app", 0))
-	e.router()
-	e.sink()
+	e := running(t, oneLane("app", 0))
 	p := e.producer("app")
 	n := 0
 	months := map[schemas.Month]int{}

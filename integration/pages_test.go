@@ -27,9 +27,7 @@ func TestPagesAreOneSortedList(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app")
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 60}
-	e := start(t, topic)
-	e.router()
-	e.sink()
+	e := running(t, topic)
 	r := e.following()
 	p := e.producer("app")
 
@@ -209,9 +207,7 @@ func (e *env) countOrNone(topic string) (n uint64) {
 // 1,000 events a second come meanwhile.
 func TestOverlapPruning(t *testing.T) {
 	t.Parallel()
-	e := start(t, oneLane("usage", 1000))
-	e.router()
-	e.sink()
+	e := running(t, oneLane("usage", 1000))
 	p := e.producer("usage")
 	base := time.Date(2026, 2, 10, 0, 0, 0, 0, time.UTC)
 	for i := range 5000 { // a shard is 1,000 s long
@@ -306,9 +302,7 @@ func TestOverlapPruning(t *testing.T) {
 // Filters are algebra: 1,000 rows, env in {a,b,c}, host 0..9.
 func TestFilterAlgebra(t *testing.T) {
 	t.Parallel()
-	e := start(t, schemas.NewTopic("app", schemas.Field{Name: "host", Type: schemas.TypeInt64}))
-	e.router()
-	e.sink()
+	e := running(t, schemas.NewTopic("app", schemas.Field{Name: "host", Type: schemas.TypeInt64}))
 	p := e.producer("app")
 	envs := []string{"a", "b", "c"}
 	want, quoted := 0, 0

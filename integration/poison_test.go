@@ -23,9 +23,7 @@ import (
 // harmed; Log counts the same refusals by cause.
 func TestBadInputToTheProducer(t *testing.T) {
 	t.Parallel()
-	e := start(t, schemas.NewTopic("app"))
-	e.router()
-	e.sink()
+	e := running(t, schemas.NewTopic("app"))
 	for topic, want := range map[string]error{"nosuch": schemas.ErrUnknownTopic, "No Such": schemas.ErrTopicName, "leases": schemas.ErrTopicName} {
 		if _, err := producer.New(t.Context(), e.connect(), producer.Config{Topic: topic}); !errors.Is(err, want) || !strings.Contains(err.Error(), topic) {
 			t.Errorf("topic %q: %v, want %v", topic, err, want)
@@ -152,9 +150,7 @@ func TestCorruptFrames(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64}, schemas.Field{Name: "ok", Type: schemas.TypeBool}, schemas.Field{Name: "word", Type: schemas.TypeLowCardinality})
 	topic.Lanes = 1
-	e := start(t, topic)
-	e.router()
-	e.sink()
+	e := running(t, topic)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -217,9 +213,7 @@ func TestCorruptFrames(t *testing.T) {
 // the lane.
 func TestLargestMessages(t *testing.T) {
 	t.Parallel()
-	e := start(t, oneLane("app", 0))
-	e.router()
-	e.sink()
+	e := running(t, oneLane("app", 0))
 	const limit = schemas.MaxMessageBytes - 100 // room for the headers a client adds
 	garbage := strings.Repeat("g", limit)
 	e.publish("events.app.2026-02.0", garbage)

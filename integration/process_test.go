@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"os/exec"
 	"sync"
@@ -120,12 +119,7 @@ type process struct {
 // dsn is the address of the test's database with its password.
 func (e *env) dsn() string {
 	e.t.Helper()
-	u, err := url.Parse(e.srv.ClickHouseHTTP)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	u.User, u.Path = url.UserPassword(e.srv.User, e.srv.Password), e.srv.Database
-	return u.String()
+	return e.srv.HTTPDSN()
 }
 
 // process starts a part as a process of its own, until the end of the test.

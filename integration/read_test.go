@@ -139,9 +139,7 @@ func TestQueryAtEveryStage(t *testing.T) {
 
 func TestTailResumes(t *testing.T) {
 	t.Parallel()
-	e := start(t, schemas.NewTopic("app"))
-	e.router()
-	e.sink()
+	e := running(t, schemas.NewTopic("app"))
 	p := e.producer("app")
 	for i := range 10 {
 		p.Log(producer.Event{UserID: "u", Message: fmt.Sprint(i)})

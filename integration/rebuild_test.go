@@ -24,9 +24,7 @@ var errKilled = errors.New("killed")
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	topic := replayTopic(2)
-	e := start(t, topic)
-	e.router()
-	e.sink()
+	e := running(t, topic)
 	const n = 2000
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	e.fill("app", n, at)
@@ -116,9 +114,7 @@ func TestRebuild(t *testing.T) {
 // never declared is not lost silently; what differs without a reason is refused.
 func TestRebuildHeals(t *testing.T) {
 	t.Parallel()
-	e := start(t, replayTopic(2))
-	e.router()
-	e.sink()
+	e := running(t, replayTopic(2))
 	const n = 1000
 	e.fill("app", n, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
 	e.stored("app", n, 20*time.Second)

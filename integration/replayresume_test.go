@@ -39,9 +39,7 @@ func TestReplayResume(t *testing.T) {
 	other.Name, other.LaneBy = "other", []string{schemas.ColLevel, schemas.ColUserID}
 	alike := replayTopic(2)
 	alike.Name = "alike"
-	e := start(t, replayTopic(2), other, alike)
-	e.router()
-	e.sink()
+	e := running(t, replayTopic(2), other, alike)
 	const n = 3000
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	e.fill("app", n, at)
@@ -152,9 +150,7 @@ func (e *env) rewind(id string) {
 // run sent before is taken out by its Nats-Msg-Id.
 func TestReplayIntoStream(t *testing.T) {
 	t.Parallel()
-	e := start(t, replayTopic(2))
-	e.router()
-	e.sink()
+	e := running(t, replayTopic(2))
 	const n = 1000
 	e.fill("app", n, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
 	e.stored("app", n, 20*time.Second)

@@ -16,9 +16,7 @@ func TestLine11ReplayIntoATopicTwice(t *testing.T) {
 	t.Parallel()
 	copied := replayTopic(2)
 	copied.Name = "copy"
-	e := start(t, replayTopic(2), copied)
-	e.router()
-	e.sink()
+	e := running(t, replayTopic(2), copied)
 	const n = 500
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	run := func(req replay.Request) replay.Result {
@@ -74,9 +72,7 @@ func TestLine11OverlappingReplaysAreNamed(t *testing.T) {
 	t.Parallel()
 	one, other := replayTopic(1), replayTopic(1)
 	one.Name, other.Name = "one", "other"
-	e := start(t, replayTopic(1), one, other)
-	e.router()
-	e.sink()
+	e := running(t, replayTopic(1), one, other)
 	at := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
 	e.fill("app", 10, at)
 	e.stored("app", 10, 20*time.Second)

@@ -50,9 +50,7 @@ func TestRotationReasons(t *testing.T) {
 	bytes, span := schemas.NewTopic("bytes"), schemas.NewTopic("span")
 	bytes.Lanes, bytes.Rotate = 2, schemas.Rotation{Bytes: 32 << 10}
 	span.Lanes, span.Rotate = 2, schemas.Rotation{Span: 24 * time.Hour}
-	e := start(t, bytes, span)
-	e.router()
-	e.sink()
+	e := running(t, bytes, span)
 	const days, each = 10, 1000
 	for _, topic := range []string{"bytes", "span"} {
 		p := e.producer(topic)

@@ -126,9 +126,7 @@ func TestSchemaGrowsWhileEventsFlow(t *testing.T) {
 // reads that month's shards alone, and ClickHouse's plan has no part of another.
 func TestMonthsArePruned(t *testing.T) {
 	t.Parallel()
-	e := start(t, oneLane("app", 0))
-	e.router()
-	e.sink()
+	e := running(t, oneLane("app", 0))
 	p := e.producer("app")
 	months := []string{"2026-01", "2026-02", "2026-03", "2026-04"}
 	for i := range 400 {

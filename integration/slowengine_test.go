@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -127,12 +126,7 @@ func TestEngineAtATenth(t *testing.T) {
 	e.flush(p)
 
 	var conns counted
-	u, err := url.Parse(srv.ClickHouseHTTP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.User, u.Path = url.UserPassword(srv.User, srv.Password), srv.Database
-	db, err := tables.OpenBy(u.String(), conns.dial)
+	db, err := tables.OpenBy(srv.HTTPDSN(), conns.dial)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,7 @@ import (
 func TestWildcardSubjectsAreStrays(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app")
-	e := start(t, topic)
-	e.router()
-	e.sink()
+	e := running(t, topic)
 	odd := []string{"events.app.2026-02.*", "events.*.2026-02.0", "events.app.*.0", "events.*.*.*", "events.app.2026-02.>"}
 	p := e.producer("app")
 	const n = 300
@@ -68,9 +66,7 @@ func TestWildcardSubjectsAreStrays(t *testing.T) {
 // then is stored, and nothing is both.
 func TestTopicDeclaredLate(t *testing.T) {
 	t.Parallel()
-	e := start(t, schemas.NewTopic("app"))
-	e.router()
-	e.sink()
+	e := running(t, schemas.NewTopic("app"))
 	js := e.reg.JetStream()
 	publish := func(n int) {
 		for i := range n {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -130,12 +129,7 @@ func judgedFilter(t *rapid.T, depth int) string {
 func TestJudgedAsByClickHouse(t *testing.T) {
 	t.Parallel()
 	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
-	u, err := url.Parse(srv.ClickHouseHTTP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.User, u.Path = url.UserPassword(srv.User, srv.Password), srv.Database
-	db, err := tables.Open(u.String())
+	db, err := tables.Open(srv.HTTPDSN())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -24,12 +23,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 func open(t *testing.T) (*DB, *embeddedtest.Servers) {
 	t.Helper()
 	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
-	u, err := url.Parse(srv.ClickHouseHTTP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.User, u.Path = url.UserPassword(srv.User, srv.Password), srv.Database
-	db, err := Open(u.String())
+	db, err := Open(srv.HTTPDSN())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -254,25 +254,33 @@ func (a *app) eraseResume(ctx context.Context, cmd *cobra.Command, args []string
 	return errors.Join(failed...)
 }
 
-func (a *app) eraseRedact(ctx context.Context, cmd *cobra.Command, args []string) error {
-	if yes, _ := cmd.Flags().GetBool("yes"); !yes {
-		return usageError{errors.New("nothing was redacted: whom the erasure named cannot be found out again; say --yes")}
-	}
+// withErasure opens what an erasure needs and finds the one that id names.
+func (a *app) withErasure(ctx context.Context, cmd *cobra.Command, id string, f func(*session, *erasure.Eraser, registry.Erasure) error) error {
 	c, x, err := a.eraser(ctx, cmd)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	a.tellTarget(c)
-	e, err := x.Find(ctx, args[0])
-	if err == nil {
-		e, err = x.Redact(ctx, e.Topic, e.ID)
-	}
+	e, err := x.Find(ctx, id)
 	if err != nil {
 		return badErasure(err)
 	}
-	a.note("erasure %s of %s names %s now", e.ID, e.Topic, what(&e))
-	return nil
+	return f(c, x, e)
+}
+
+func (a *app) eraseRedact(ctx context.Context, cmd *cobra.Command, args []string) error {
+	if yes, _ := cmd.Flags().GetBool("yes"); !yes {
+		return usageError{errors.New("nothing was redacted: whom the erasure named cannot be found out again; say --yes")}
+	}
+	return a.withErasure(ctx, cmd, args[0], func(c *session, x *erasure.Eraser, e registry.Erasure) error {
+		a.tellTarget(c)
+		e, err := x.Redact(ctx, e.Topic, e.ID)
+		if err != nil {
+			return badErasure(err)
+		}
+		a.note("erasure %s of %s names %s now", e.ID, e.Topic, what(&e))
+		return nil
+	})
 }
 
 func (a *app) eraseForget(ctx context.Context, cmd *cobra.Command, args []string) error {
@@ -280,22 +288,15 @@ func (a *app) eraseForget(ctx context.Context, cmd *cobra.Command, args []string
 		return usageError{errors.New("nothing was forgotten: the erasure's proof cannot be had again, so keep what `almanac erase show -o json` prints; then say --yes")}
 	}
 	held, _ := cmd.Flags().GetBool("held")
-	c, x, err := a.eraser(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	a.tellTarget(c)
-	e, err := x.Find(ctx, args[0])
-	if err == nil {
-		err = x.Forget(ctx, e.Topic, e.ID, held)
-	}
-	if err != nil {
-		return badErasure(err)
-	}
-	a.note("erasure %s of %s is forgotten; its %s stay erased", e.ID, e.Topic, counted(e.Rows, "event"))
-	if held {
-		a.note("what the streams still held of it can be read from them again until they let go of it")
-	}
-	return nil
+	return a.withErasure(ctx, cmd, args[0], func(c *session, x *erasure.Eraser, e registry.Erasure) error {
+		a.tellTarget(c)
+		if err := x.Forget(ctx, e.Topic, e.ID, held); err != nil {
+			return badErasure(err)
+		}
+		a.note("erasure %s of %s is forgotten; its %s stay erased", e.ID, e.Topic, counted(e.Rows, "event"))
+		if held {
+			a.note("what the streams still held of it can be read from them again until they let go of it")
+		}
+		return nil
+	})
 }

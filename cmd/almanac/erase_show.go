@@ -136,21 +136,14 @@ func (a *app) eraseList(ctx context.Context, cmd *cobra.Command, args []string) 
 }
 
 func (a *app) eraseShow(ctx context.Context, cmd *cobra.Command, args []string) error {
-	c, x, err := a.eraser(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	e, err := x.Find(ctx, args[0])
-	if err != nil {
-		return badErasure(err)
-	}
-	p, err := x.Show(ctx, e.Topic, e.ID)
-	if err != nil {
-		return err
-	}
-	if redact, _ := cmd.Flags().GetBool("redact"); redact && !p.Erasure.Redacted {
-		p.Erasure = erasure.Redacted(p.Erasure)
-	}
-	return a.printProof(cmd, p)
+	return a.withErasure(ctx, cmd, args[0], func(_ *session, x *erasure.Eraser, e registry.Erasure) error {
+		p, err := x.Show(ctx, e.Topic, e.ID)
+		if err != nil {
+			return err
+		}
+		if redact, _ := cmd.Flags().GetBool("redact"); redact && !p.Erasure.Redacted {
+			p.Erasure = erasure.Redacted(p.Erasure)
+		}
+		return a.printProof(cmd, p)
+	})
 }

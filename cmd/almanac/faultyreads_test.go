@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -152,12 +151,7 @@ func TestReadersAreCompleteOrFail(t *testing.T) {
 	t.Parallel()
 	all := os.Getenv(faultyReadsEnv) == "all"
 	srv := embeddedtest.Start(t)
-	u, err := url.Parse(srv.ClickHouseHTTP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.User, u.Path = url.UserPassword(srv.User, srv.Password), srv.Database
-	b := newBox(t, envPrefix+"CLICKHOUSE="+u.String(), envPrefix+"NATS="+srv.NATSURL)
+	b := newBox(t, envPrefix+"CLICKHOUSE="+srv.HTTPDSN(), envPrefix+"NATS="+srv.NATSURL)
 	const each = 900
 	// Stored, routed alone, accepted alone: a third each.
 	router := b.background("router", "--events-bytes", "1GiB", "--shards-bytes", "1GiB")

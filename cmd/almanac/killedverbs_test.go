@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -50,12 +49,7 @@ func TestKilledVerbs(t *testing.T) {
 		kills = n
 	}
 	srv := embeddedtest.Start(t)
-	u, err := url.Parse(srv.ClickHouseHTTP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.User, u.Path = url.UserPassword(srv.User, srv.Password), srv.Database
-	b := newBox(t, envPrefix+"CLICKHOUSE="+u.String(), envPrefix+"NATS="+srv.NATSURL)
+	b := newBox(t, envPrefix+"CLICKHOUSE="+srv.HTTPDSN(), envPrefix+"NATS="+srv.NATSURL)
 	b.background("router", "--events-bytes", "1GiB", "--shards-bytes", "1GiB")
 	embeddedtest.Eventually(t, patience, func() error {
 		if r := b.run("", "topics", "apply", "app", "--lanes", "2", "--keep-days", "30", "--yes"); r.code != exitOK {

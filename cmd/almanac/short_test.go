@@ -14,11 +14,7 @@ import (
 func TestLine4ShortAnswersExit3(t *testing.T) {
 	t.Parallel()
 	s := embeddedtest.Start(t)
-	dsn, err := withAccount(s.ClickHouseHTTP, s.User, s.Password, s.Database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := newBox(t, "ALMANAC_NATS="+s.NATSURL, "ALMANAC_CLICKHOUSE="+dsn, "ALMANAC_LOG_FORMAT=json")
+	b := newBox(t, "ALMANAC_NATS="+s.NATSURL, "ALMANAC_CLICKHOUSE="+s.HTTPDSN(), "ALMANAC_LOG_FORMAT=json")
 	b.write("almanac.yaml", "topics: [{name: app}, {name: auth}]")
 	b.background("router", "--events-bytes", "1GiB", "--shards-bytes", "1GiB").says("ready")
 	sink := b.background("sink")

@@ -103,11 +103,7 @@ func TestUpRefusesDirectories(t *testing.T) {
 func TestParts(t *testing.T) {
 	t.Parallel()
 	s := embeddedtest.Start(t)
-	dsn, err := withAccount(s.ClickHouseHTTP, s.User, s.Password, s.Database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := newBox(t, "ALMANAC_NATS="+s.NATSURL, "ALMANAC_CLICKHOUSE="+dsn, "ALMANAC_LOG_FORMAT=json")
+	b := newBox(t, "ALMANAC_NATS="+s.NATSURL, "ALMANAC_CLICKHOUSE="+s.HTTPDSN(), "ALMANAC_LOG_FORMAT=json")
 	b.write("almanac.yaml", "topics: [{name: auth}]")
 
 	sink := b.background("sink") // before there is a registry: it waits

@@ -100,6 +100,17 @@ func (s *Servers) NC() *nats.Conn {
 	return s.nc
 }
 
+// HTTPDSN is the address of the test's database by HTTP, with User and Password: what tables.Open takes.
+func (s *Servers) HTTPDSN() string {
+	s.t.Helper()
+	u, err := url.Parse(s.ClickHouseHTTP)
+	if err != nil {
+		s.t.Fatalf("reading the engine's address: %v", err)
+	}
+	u.User, u.Path = url.UserPassword(s.User, s.Password), "/"+s.Database
+	return u.String()
+}
+
 // SQL opens the test's database as User; closed at the end of the test.
 func (s *Servers) SQL() *sql.DB {
 	s.t.Helper()

@@ -2,7 +2,6 @@ package elastic
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,10 +18,8 @@ import (
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
 type answered struct {
-	status int
-	header http.Header
-	text   string
-	body   struct {
+	inputtest.Answer
+	body struct {
 		Errors bool
 		Items  []map[string]struct {
 			ID     string `json:"_id"`
@@ -34,24 +31,8 @@ type answered struct {
 
 func send(t *testing.T, method, url string, headers map[string]string, body string) (a answered) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k, v := range headers {
-		r.Header.Set(k, v)
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = json.Unmarshal(b, &a.body) // some answers are lists or text
-	a.status, a.header, a.text = resp.StatusCode, resp.Header, string(b)
+	a.Answer = inputtest.Send(t, method, url, headers, []byte(body))
+	_ = json.Unmarshal(a.Body, &a.body) // some answers are lists or text
 	return a
 }
 
@@ -70,17 +51,17 @@ func TestBulkStoresRecordedRequests(t *testing.T) {
 	for _, name := range []string{"pino-elasticsearch.1", "rsyslog-omelasticsearch.1", "rsyslog-omelasticsearch.2"} {
 		r := inputtest.Recorded(t, name)
 		a := send(t, r.Method, url+r.Path, r.Headers, string(r.Body))
-		if a.status != http.StatusOK || a.body.Errors || len(a.body.Items) != 1 || a.body.Items[0]["index"].Status != http.StatusCreated {
-			t.Fatalf("%s: %d %s", name, a.status, a.text)
+		if a.Status != http.StatusOK || a.body.Errors || len(a.body.Items) != 1 || a.body.Items[0]["index"].Status != http.StatusCreated {
+			t.Fatalf("%s: %d %s", name, a.Status, string(a.Body))
 		}
-		if a.header.Get(ProductHeader) != Product {
-			t.Errorf("%s: the product header is %q", name, a.header.Get(ProductHeader))
+		if a.Header.Get(ProductHeader) != Product {
+			t.Errorf("%s: the product header is %q", name, a.Header.Get(ProductHeader))
 		}
 		kind := "application/json"
 		if name == "pino-elasticsearch.1" {
 			kind = "application/vnd.elasticsearch+json;compatible-with=8"
 		}
-		if got := a.header.Get("Content-Type"); got != kind {
+		if got := a.Header.Get("Content-Type"); got != kind {
 			t.Errorf("%s: the content type is %q, expected %q", name, got, kind)
 		}
 	}
@@ -102,8 +83,8 @@ func TestBulkAnswersEachItem(t *testing.T) {
 		`{"index":{"_index":"nothing"}}`, `{"msg":"c"}`,
 		`{"create":{}}`, `{"@timestamp":"2126-11-20T10:00:00Z","msg":"d"}`, "",
 	}, "\n"))
-	if a.status != http.StatusOK || !a.body.Errors || len(a.body.Items) != 4 {
-		t.Fatalf("%d %s", a.status, a.text)
+	if a.Status != http.StatusOK || !a.body.Errors || len(a.body.Items) != 4 {
+		t.Fatalf("%d %s", a.Status, string(a.Body))
 	}
 	for i, want := range []struct {
 		action, kind string
@@ -133,8 +114,8 @@ func TestBulkIsBusyItemByItem(t *testing.T) {
 	bulk := `{"create":{"_index":"app"}}` + "\n{\"msg\":\"a\"}\n" + `{"delete":{"_index":"app","_id":"1"}}` + "\n"
 	env.Pool.Drain()
 	a := send(t, http.MethodPost, url+"/_bulk", nil, bulk)
-	if a.status != http.StatusOK || !a.body.Errors || len(a.body.Items) != 2 || a.header.Get("Retry-After") == "" {
-		t.Fatalf("%d %s", a.status, a.text)
+	if a.Status != http.StatusOK || !a.body.Errors || len(a.body.Items) != 2 || a.Header.Get("Retry-After") == "" {
+		t.Fatalf("%d %s", a.Status, string(a.Body))
 	}
 	if got := a.body.Items[0]["create"]; got.Status != http.StatusTooManyRequests || got.Error.Type != "es_rejected_execution_exception" {
 		t.Errorf("%+v", got)
@@ -170,8 +151,8 @@ func TestRequestsRefusedWhole(t *testing.T) {
 			Error  struct{ Type, Reason string }
 			Status int
 		}
-		if err := json.Unmarshal([]byte(a.text), &shape); err != nil || a.status != c.status || shape.Status != c.status || shape.Error.Reason == "" {
-			t.Errorf("%s: %d %s (%v)", name, a.status, a.text, err)
+		if err := json.Unmarshal([]byte(string(a.Body)), &shape); err != nil || a.Status != c.status || shape.Status != c.status || shape.Error.Reason == "" {
+			t.Errorf("%s: %d %s (%v)", name, a.Status, string(a.Body), err)
 		}
 	}
 }
@@ -185,8 +166,8 @@ func TestProbesOverHTTP(t *testing.T) {
 		{"GET", "/_cat/health", "application/json", `"green"`}, {"GET", "/_cat/health?format=json", "", `"green"`}, {"PUT", "/_index_template/x", "", "acknowledged"},
 	} {
 		a := send(t, c.method, s.URL+c.path, map[string]string{"Accept": c.accept}, "")
-		if a.status != http.StatusOK || !strings.Contains(a.text, c.has) || a.header.Get(ProductHeader) != Product {
-			t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.text)
+		if a.Status != http.StatusOK || !strings.Contains(string(a.Body), c.has) || a.Header.Get(ProductHeader) != Product {
+			t.Errorf("%s %s: %d %s", c.method, c.path, a.Status, string(a.Body))
 		}
 	}
 }

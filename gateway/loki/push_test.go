@@ -1,7 +1,6 @@
 package loki
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -31,23 +30,8 @@ func serve(t *testing.T, p *pool.Pool) *httptest.Server {
 
 func send(t *testing.T, url string, headers map[string]string, body []byte) (status int, text string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(string(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k, v := range headers {
-		r.Header.Set(k, v)
-	}
-	a, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Body.Close()
-	b, err := io.ReadAll(a.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a.StatusCode, string(b)
+	a := inputtest.Send(t, http.MethodPost, url, headers, body)
+	return a.Status, string(a.Body)
 }
 
 func topic(name string) schemas.Topic { return schemas.Topic{Name: name, Lanes: 1} }

@@ -1,11 +1,9 @@
 package otlp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -222,24 +220,12 @@ func serve(t *testing.T) (*pooltest.Env, *Input, *httptest.Server) {
 
 func post(t *testing.T, url, contentType string, body []byte, headers ...string) (int, http.Header, []byte) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", contentType)
+	h := map[string]string{"Content-Type": contentType}
 	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
+		h[headers[i]] = headers[i+1]
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, resp.Header, answer
+	a := inputtest.Send(t, http.MethodPost, url, h, body)
+	return a.Status, a.Header, a.Body
 }
 
 // records are n log records, of which every tenth has a time that is refused where bad is

@@ -12,25 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
-
-// smallDisk mounts a tmpfs.
-func smallDisk(t *testing.T, size string) string {
-	t.Helper()
-	disk := filepath.Join(t.TempDir(), "disk")
-	if err := os.Mkdir(disk, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("a small disk needs the right to mount one: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return disk
-}
 
 // fill takes all the space there is, and gives it back when it is called.
 func fill(t *testing.T, disk string) (free func()) {
@@ -63,7 +46,7 @@ func fill(t *testing.T, disk string) (free func()) {
 func TestDiskFullNATS(t *testing.T) {
 	t.Parallel()
 	_, rnd := Seed(t)
-	disk := smallDisk(t, "192m")
+	disk := embeddedtest.SmallDisk(t, "192m")
 	h := Build(t, Plan{NATSDir: filepath.Join(disk, "nats"), Writers: []Writer{{Rate: 1500}, {Rate: 1500}}})
 	h.fullDisk(t, disk, h.Writers[:1], Between(rnd, 4*time.Second, 8*time.Second))
 }
@@ -72,7 +55,7 @@ func TestDiskFullNATS(t *testing.T) {
 func TestDiskFullEngine(t *testing.T) {
 	t.Parallel()
 	_, rnd := Seed(t)
-	disk := smallDisk(t, "512m")
+	disk := embeddedtest.SmallDisk(t, "512m")
 	h := Build(t, Plan{EngineDir: filepath.Join(disk, "engine"), Writers: []Writer{{Rate: 1500}, {Rate: 1500}}})
 	h.fullDisk(t, disk, nil, Between(rnd, 4*time.Second, 8*time.Second))
 }

@@ -3,7 +3,6 @@ package shardtest
 import (
 	"bytes"
 	"fmt"
-	"net/url"
 	"testing"
 	"time"
 
@@ -44,12 +43,7 @@ func New(t *testing.T) *Rig {
 	if _, _, err := r.Registry.Apply(t.Context(), r.Topic, false); err != nil {
 		t.Fatal(err)
 	}
-	u, err := url.Parse(r.Servers.ClickHouseHTTP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.User, u.Path = url.UserPassword(r.Servers.User, r.Servers.Password), r.Servers.Database
-	if r.DB, err = tables.Open(u.String()); err != nil {
+	if r.DB, err = tables.Open(r.Servers.HTTPDSN()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.DB.Close() })
