@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -126,7 +127,7 @@ func (s *Servers) SQL() *sql.DB {
 func (s *Servers) startNATS(o options) {
 	s.t.Helper()
 	cfg := embedded.NATSConfig{
-		Dir:           filepath.Join(s.t.TempDir(), "nats"),
+		Dir:           natsDir(s.t),
 		NoSync:        !o.sync,
 		MaxStoreBytes: 8 << 30, // a bound, not a reservation: tests in parallel need not share the disk out
 	}
@@ -139,6 +140,18 @@ func (s *Servers) startNATS(o options) {
 	}
 	Run(s.t, server)
 	s.NATS, s.NATSURL = server, server.ClientURL()
+}
+
+// natsDir is a directory that is removed at the end of the test. A server's consumers and timers are outside of what
+// its shutdown waits for, and may write one more file while it is removed.
+func natsDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "almanac-nats-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { Eventually(t, startTimeout, func() error { return os.RemoveAll(dir) }) })
+	return filepath.Join(dir, "nats")
 }
 
 func (s *Servers) startDatabase() {
