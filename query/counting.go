@@ -20,13 +20,21 @@ type cell struct {
 	value  string
 }
 
-// counting is a tally under way.
+// counting is a count under way, of a tally or of values.
 type counting struct {
 	w     *walk
 	step  int64
-	by    string
 	cells map[cell]uint64
+	// statement counts what one source has: rows of _bucket, _value and _n.
+	statement func(from string) string
+	// params and settings are what the statement needs besides its condition's.
+	params, settings map[string]string
+	// full, when set, ends the count of a sample before all of it is read.
+	full func() bool
 }
+
+// enough reports whether a sample has all it needs.
+func (c *counting) enough() bool { return c.full != nil && c.full() }
 
 // fits refuses steps of which the range has too many, by what the registry and
 // the frames say of it, and names one that fits.
@@ -85,13 +93,17 @@ func (c *counting) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all := func(*due) bool { return false }
-	gone, err := w.chunks(ctx, routed, all, func(some []freshFrame) error { return c.fresh(ctx, some) })
+	enough := func(*due) bool { return c.enough() }
+	if c.full != nil { // a sample has the newest
+		inOrder(routed, false)
+		inOrder(w.events, false)
+	}
+	gone, err := w.chunks(ctx, routed, enough, func(some []freshFrame) error { return c.fresh(ctx, some) })
 	if err != nil {
 		return err
 	}
 	w.gone = gone || w.missing.Load()
-	gone, err = w.chunks(ctx, unrepeated(w.events, routed), all, func(some []freshFrame) error {
+	gone, err = w.chunks(ctx, unrepeated(w.events, routed), enough, func(some []freshFrame) error {
 		some, err := c.unseen(ctx, some)
 		if err != nil {
 			return err
@@ -110,7 +122,7 @@ func (c *counting) run(ctx context.Context) error {
 	}
 	source := schemas.QuotedTable(w.r.db.Database, w.p.topic.Name)
 	for some := range slices.Chunk(w.queue, tallyShards) {
-		if known := upToHeads(some); known != "" {
+		if known := upToHeads(some); known != "" && !c.enough() {
 			if err := c.count(ctx, &tables.Select{}, source, known+" AND "); err != nil {
 				return err
 			}
@@ -231,23 +243,10 @@ func (c *counting) fresh(ctx context.Context, frames []freshFrame) error {
 // count adds what one statement counts.
 func (c *counting) count(ctx context.Context, s *tables.Select, source, which string) error {
 	cond, params := c.w.p.condition(c.w.p.lower(), c.w.p.upper())
-	bucket, value := "0", "''"
-	var groups []string
-	if c.step > 0 {
-		bucket = fmt.Sprintf("intDiv(toUnixTimestamp64Nano(ts), %d)", c.step)
-		groups = append(groups, "_bucket")
-	}
-	if c.by != "" {
-		value = "toString(" + schemas.QuoteName(c.by) + ")"
-		groups = append(groups, "_value")
-	}
-	s.SQL = fmt.Sprintf("SELECT %s AS _bucket, %s AS _value, count() AS _n FROM %s WHERE %s%s", bucket, value, source, which, cond)
-	if len(groups) > 0 {
-		s.SQL += " GROUP BY " + strings.Join(groups, ", ")
-	}
-	s.SQL += " FORMAT JSONEachRow"
+	s.SQL = c.statement(source+" WHERE "+which+cond) + " FORMAT JSONEachRow"
 	maps.Copy(params, s.Params)
-	s.Params, s.Settings = params, tallySettings
+	maps.Copy(params, c.params)
+	s.Params, s.Settings = params, c.settings
 	return c.w.r.lines(ctx, s, func(line []byte) error {
 		var got struct {
 			Bucket int64  `json:"_bucket"`

@@ -12,6 +12,8 @@ var (
 	ErrCursor = errors.New("bad cursor")
 	// ErrPosition: a tail's position cannot be read.
 	ErrPosition = errors.New("bad position")
+	// ErrNoEvent: no event has that time and id.
+	ErrNoEvent = errors.New("no such event")
 	// ErrNoDeadLetter: no dead letter has that number.
 	ErrNoDeadLetter = errors.New("no such dead letter")
 )

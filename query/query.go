@@ -104,6 +104,11 @@ func (r *Reader) Query(ctx context.Context, req Request) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.page(ctx, p, req.Notice)
+}
+
+// page reads the page of a plan.
+func (r *Reader) page(ctx context.Context, p *plan, notice func(string)) (*Page, error) {
 	w, err := r.begin(ctx, p)
 	if err != nil {
 		return nil, err
@@ -112,8 +117,8 @@ func (r *Reader) Query(ctx context.Context, req Request) (*Page, error) {
 	if page.Notice, err = w.notice(ctx); err != nil {
 		return nil, err
 	}
-	if page.Notice != "" && req.Notice != nil {
-		req.Notice(page.Notice)
+	if page.Notice != "" && notice != nil {
+		notice(page.Notice)
 	}
 	rows, bound, err := w.rows(ctx)
 	if err != nil {

@@ -93,7 +93,8 @@ func (r *Reader) Tally(ctx context.Context, req TallyRequest) (*Tally, error) {
 	if err := w.load(ctx, math.MaxInt); err != nil {
 		return nil, err
 	}
-	c := &counting{w: w, step: int64(req.Step), by: by, cells: map[cell]uint64{}}
+	c := &counting{w: w, step: int64(req.Step), cells: map[cell]uint64{}, settings: tallySettings}
+	c.statement = func(from string) string { return tallyStatement(c.step, by, from) }
 	if err := c.fits(); err != nil {
 		return nil, err
 	}
@@ -108,6 +109,25 @@ func (r *Reader) Tally(ctx context.Context, req TallyRequest) (*Tally, error) {
 	}
 	out.Shards, out.Notes = append(out.Shards, w.read...), w.notes()
 	return out, nil
+}
+
+// tallyStatement counts the rows of a source in steps, by a column.
+func tallyStatement(step int64, by, from string) string {
+	bucket, value := "0", "''"
+	var groups []string
+	if step > 0 {
+		bucket = fmt.Sprintf("intDiv(toUnixTimestamp64Nano(ts), %d)", step)
+		groups = append(groups, "_bucket")
+	}
+	if by != "" {
+		value = "toString(" + schemas.QuoteName(by) + ")"
+		groups = append(groups, "_value")
+	}
+	sql := fmt.Sprintf("SELECT %s AS _bucket, %s AS _value, count() AS _n FROM %s", bucket, value, from)
+	if len(groups) > 0 {
+		sql += " GROUP BY " + strings.Join(groups, ", ")
+	}
+	return sql
 }
 
 // tallyColumn is the column to split by.

@@ -34,20 +34,16 @@ func ParseFields(names []string, t *schemas.Topic) (*Fields, error) {
 	m := &Fields{}
 	whole, offset := false, 0
 	for _, name := range names {
-		term := &fieldTerm{}
-		term.Pos.Offset = offset + len(name) - len(strings.TrimLeft(name, " "))
+		at := offset
 		offset += len(name) + 1
-		name = strings.TrimSpace(name)
 		f := field{name: schemas.ColAttributes}
-		if name != schemas.ColAttributes {
+		if strings.TrimSpace(name) != schemas.ColAttributes {
 			var err error
-			if term.Name, term.Key, err = splitField(src, term, name); err != nil {
-				return nil, err
-			}
-			if f, err = c.resolve(term); err != nil {
+			if f, err = c.named(name, at); err != nil {
 				return nil, err
 			}
 		}
+		name = strings.TrimSpace(name)
 		switch {
 		case f.typ == typeAttr && !slices.Contains(m.keys, f.key):
 			m.keys = append(m.keys, f.key)
@@ -69,6 +65,17 @@ func ParseFields(names []string, t *schemas.Topic) (*Fields, error) {
 		m.keys = nil
 	}
 	return m, nil
+}
+
+// named finds the field that a name means, which stands at an offset of the source.
+func (c *compiler) named(name string, offset int) (field, error) {
+	term := &fieldTerm{}
+	term.Pos.Offset = offset + len(name) - len(strings.TrimLeft(name, " "))
+	var err error
+	if term.Name, term.Key, err = splitField(c.src, term, strings.TrimSpace(name)); err != nil {
+		return field{}, err
+	}
+	return c.resolve(term)
 }
 
 // splitField takes attributes['any name'] apart; any other name is itself.
