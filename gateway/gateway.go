@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/almanac-events/almanac/gateway/api"
@@ -54,6 +55,8 @@ type Parts struct {
 	Stored func(ctx context.Context, topics []string) error
 	// Reads is what the API serves; a zero Reader for none.
 	Reads api.Config
+	// Background runs from Open until Run ends.
+	Background []func(context.Context) error
 }
 
 // DefaultGrace is as long as a request may wait for its answer, and a little.
@@ -116,7 +119,9 @@ func (g *Gateway) makeRoutes() http.Handler {
 	g.addShippers(mux)
 	if reads := g.parts.Reads; reads.Reader != nil {
 		reads.Stopping = g.stopped
-		api.New(reads).Add(mux)
+		served := api.New(reads)
+		served.Add(mux)
+		g.parts.Background = append(g.parts.Background, served.Run)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, request.Refuse(http.StatusNotFound, "not_found", "nothing is at "+r.Method+" "+r.URL.Path, "the README lists the inputs, and docs/guide.md the reads"))
@@ -141,7 +146,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	grpcServer := make(chan server, 1)
 	go g.serveGRPC(grpcServer, failed)
 	stopSyslog := g.runSyslog(ctx, failed)
-	stopPool := g.runPool(ctx)
+	stopPool := g.runBeside(ctx, func() []func(context.Context) error { return []func(context.Context) error{g.parts.Pool.Run} })
+	stopBackground := g.runBeside(ctx, func() []func(context.Context) error { return g.parts.Background })
 	var err error
 	select {
 	case <-ctx.Done():
@@ -153,7 +159,13 @@ func (g *Gateway) Run(ctx context.Context) error {
 	if s := <-grpcServer; s != nil {
 		servers = append(servers, s)
 	}
+	ended := make(chan struct{})
+	go func() { // jobs go back into the queue while requests under way end
+		defer close(ended)
+		stopBackground()
+	}()
 	g.drain(ctx, servers)
+	<-ended
 	stopPool()
 	return err
 }
@@ -182,24 +194,28 @@ func (g *Gateway) serveGRPC(served chan<- server, failed chan<- error) {
 	}
 }
 
-// runPool runs the pool once it is there. The function it returns ends it and waits.
-func (g *Gateway) runPool(ctx context.Context) (stop func()) {
-	pooled, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+// runBeside runs parts once the gateway is open. The function it returns ends them and
+// waits.
+func (g *Gateway) runBeside(ctx context.Context, parts func() []func(context.Context) error) (stop func()) {
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	all.Go(func() {
 		select {
 		case <-g.opened:
-		case <-pooled.Done():
+		case <-running.Done():
 			return
 		}
-		if err := g.parts.Pool.Run(pooled); err != nil {
-			g.cfg.OnError(fmt.Errorf("gateway: ending: %w", err))
+		for _, run := range parts() {
+			all.Go(func() {
+				if err := run(running); err != nil {
+					g.cfg.OnError(fmt.Errorf("gateway: ending: %w", err))
+				}
+			})
 		}
-	}()
+	})
 	return func() {
 		cancel()
-		<-ended
+		all.Wait()
 	}
 }
 

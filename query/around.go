@@ -56,7 +56,7 @@ func (r *Reader) Event(ctx context.Context, topic string, ts time.Time, id strin
 		return nil, err
 	}
 	if len(page.Events) == 0 {
-		return nil, fmt.Errorf("%w: topic %s has none of %s with the id %s", ErrNoEvent, topic, ts.UTC().Format(time.RFC3339Nano), id)
+		return nil, fmt.Errorf("%w: topic %s does not have one of %s with the id %s", ErrNoEvent, topic, ts.UTC().Format(time.RFC3339Nano), id)
 	}
 	return page.Events[0], nil
 }

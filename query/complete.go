@@ -171,4 +171,3 @@ func (r *Reader) sample(ctx context.Context, req *CompleteRequest, pairs func(*s
 		Read: read(), Sampled: more || c.full(), Shards: append([]string{}, w.read...), Notes: w.notes(),
 	}}, nil
 }
-

@@ -191,4 +191,3 @@ func mostFrequent(cells map[cell]uint64, bucket int64) []ValueCount {
 	})
 	return values
 }
-

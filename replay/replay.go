@@ -147,6 +147,7 @@ func (r *Replayer) Resume(ctx context.Context, id string) (*Job, error) {
 		return nil, err
 	}
 	if j.entry.Done {
+		j.done.events.Store(j.state.Events)
 		return j, fmt.Errorf("%w: %d events of %q were replayed by %s", ErrDone, j.state.Events, j.spec.Topic, j.entry.UpdatedAt.Format(time.RFC3339))
 	}
 	return j, j.prepare(ctx)

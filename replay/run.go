@@ -62,14 +62,14 @@ func (j *Job) Run(ctx context.Context, w io.Writer, pace Pace) (Result, error) {
 	}
 	shards, err := j.plan(ctx)
 	if err != nil {
-		return j.result(), err
+		return j.Result(), err
 	}
 	out, err := j.sink(ctx, w)
 	if err != nil {
-		return j.result(), err
+		return j.Result(), err
 	}
 	if err := j.save(ctx, false); err != nil {
-		return j.result(), err
+		return j.Result(), err
 	}
 	p := &pacer{Pace: pace}
 	if j.spec.Order == ByTime {
@@ -84,10 +84,10 @@ func (j *Job) Run(ctx context.Context, w io.Writer, pace Pace) (Result, error) {
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	if flushed := out.flush(end); flushed != nil {
-		return j.result(), errors.Join(err, flushed)
+		return j.Result(), errors.Join(err, flushed)
 	}
 	if errors.Is(err, registry.ErrConflict) {
-		return j.result(), err // the other run's cursor stands
+		return j.Result(), err // the other run's cursor stands
 	}
 	for _, s := range j.begun {
 		if s.at.Events == 0 && !s.taking {
@@ -95,10 +95,11 @@ func (j *Job) Run(ctx context.Context, w io.Writer, pace Pace) (Result, error) {
 		}
 	}
 	err = errors.Join(err, j.save(end, err == nil))
-	return j.result(), err
+	return j.Result(), err
 }
 
-func (j *Job) result() Result {
+// Result is what the job has come to so far.
+func (j *Job) Result() Result {
 	return Result{Job: j.ID(), Topic: j.topic.Name, Into: j.spec.Into, Events: j.done.events.Load(), Repeated: j.done.repeated.Load(), Before: j.state.Before, Done: j.entry.Done}
 }
 
@@ -266,6 +267,9 @@ func (j *Job) saveNow(ctx context.Context, out sink) error {
 	}
 	return j.save(ctx, false)
 }
+
+// Remember writes a job down that was not run yet, so that Resume finds it.
+func (j *Job) Remember(ctx context.Context) error { return j.save(ctx, false) }
 
 // save writes the cursor: what the sink has made safe.
 func (j *Job) save(ctx context.Context, done bool) error {

@@ -7,17 +7,12 @@ import (
 	"net"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/gateway"
-	"github.com/almanac-events/almanac/gateway/api"
-	"github.com/almanac-events/almanac/gateway/pool"
-	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/tables"
 )
 
 func (a *app) gatewayCommand() *cobra.Command {
@@ -70,7 +65,12 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 				return err
 			}
 			one.later(func() { _ = db.Close() })
-			parts, err := gatewayParts(nc, reg, db, s, log)
+			second, err := dialNATS(d.nats, append(natsOptions(s, d, "gateway reads"), watched(log)...)...)
+			if err != nil {
+				return err
+			}
+			one.later(second.Close)
+			parts, err := gatewayParts(ctx, nc, second, reg, db, s, log)
 			if err != nil {
 				return err
 			}
@@ -160,45 +160,6 @@ func (in *inputs) gateway(s *settings, log zerolog.Logger) *gateway.Gateway {
 // drainMargin is how much of shutdown_timeout is left when requests under way are cut
 // off: for the producers to flush.
 const drainMargin = 6 * time.Second
-
-// gatewayParts makes what a gateway needs over the servers.
-func gatewayParts(nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, log zerolog.Logger) (gateway.Parts, error) {
-	log = log.With().Str("part", "gateway").Logger()
-	again := newRationer()
-	p, err := pool.New(pool.Config{
-		NC: nc, Topic: reg.Topic, PrivacyKey: []byte(s.PIIKey),
-		OnError: func(topic string, err error) {
-			if more, ok := again.pass(topic); ok {
-				log.Warn().Err(err).Str("topic", topic).Int("more", more).Msg("sending again")
-			}
-		},
-	})
-	if err != nil {
-		return gateway.Parts{}, err
-	}
-	r, err := query.New(nc, reg, db)
-	if err != nil {
-		return gateway.Parts{}, err
-	}
-	return gateway.Parts{Pool: p, Reads: api.Config{Reader: r, Topics: reg.Topics}, Stored: func(ctx context.Context, topics []string) error {
-		pending, err := r.WaitStored(ctx, topics, storedPatience, nil)
-		if err == nil && pending > 0 {
-			err = fmt.Errorf("%d events are not in ClickHouse yet", pending)
-		}
-		return err
-	}}, nil
-}
-
-// storedPatience is more than a request waits for SQL.
-const storedPatience = time.Minute
-
-// stalled is why a pool takes nothing now.
-func stalled(p *pool.Pool) []string {
-	if reason := p.Stalled(); reason != "" {
-		return []string{reason}
-	}
-	return nil
-}
 
 // loopbackOnly refuses an address that others could reach.
 func loopbackOnly(name, host string) error {

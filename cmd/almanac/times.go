@@ -1,67 +1,24 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/almanac-events/almanac/query"
 )
 
-// parseTime reads a point in time: RFC 3339, a date (midnight UTC), "now", or a
-// distance back from now such as -15m, -1h30m or -7d. Empty is the zero time.
+// parseTime reads a point in time, as query.ParseTime does. Empty is the zero time.
 func parseTime(s string, now time.Time) (time.Time, error) {
-	switch {
-	case s == "":
-		return time.Time{}, nil
-	case s == "now":
-		return now.UTC(), nil
-	case strings.HasPrefix(s, "-"):
-		if back, ok := parseSpan(s[1:]); ok {
-			return now.Add(-back).UTC(), nil
-		}
-	default:
-		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
-			if t, err := time.Parse(layout, s); err == nil {
-				return t.UTC(), nil
-			}
-		}
+	t, err := query.ParseTime(s, now)
+	if err != nil {
+		return t, usageError{err}
 	}
-	return time.Time{}, usageError{fmt.Errorf("%q is no time; give RFC 3339 (2026-11-20T15:04:05Z), a date, now, or a distance back (-15m, -2h, -7d)", s)}
+	return t, nil
 }
 
-// parseSpan reads a length of time: what time.ParseDuration reads, and days and
-// weeks. As there, 0 needs no unit.
-func parseSpan(s string) (total time.Duration, ok bool) {
-	if s == "" || s == "0" {
-		return 0, s == "0"
-	}
-	for s != "" {
-		i := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
-		if i < 1 {
-			return 0, false
-		}
-		j := i
-		for j < len(s) && (s[j] < '0' || s[j] > '9') {
-			j++
-		}
-		n, err := strconv.ParseFloat(s[:i], 64)
-		unit, known := spans[s[i:j]]
-		if err != nil || !known || n*float64(unit) > float64(1<<62) {
-			return 0, false
-		}
-		total += time.Duration(n * float64(unit))
-		s = s[j:]
-		if total < 0 {
-			return 0, false
-		}
-	}
-	return total, true
-}
-
-var spans = map[string]time.Duration{
-	"ns": time.Nanosecond, "us": time.Microsecond, "µs": time.Microsecond, "ms": time.Millisecond, "s": time.Second,
-	"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour, "w": 7 * 24 * time.Hour,
-}
+// parseSpan reads a length of time, as query.ParseSpan does.
+func parseSpan(s string) (time.Duration, bool) { return query.ParseSpan(s) }
 
 // parseSize reads bytes: 1073741824, 64MiB, 2GB.
 func parseSize(s string) (int64, bool) {

@@ -185,17 +185,22 @@ func (n *node) wire(ctx context.Context) error {
 		return err
 	}
 	n.parts = append([]part{r, n.servers}, k...)
-	return n.wireGateway(reg, db)
+	return n.wireGateway(ctx, reg, db)
 }
 
-// wireGateway makes the gateway over the servers, with a connection of its own.
-func (n *node) wireGateway(reg *registry.Registry, db *tables.DB) error {
+// wireGateway makes the gateway over the servers, with connections of its own.
+func (n *node) wireGateway(ctx context.Context, reg *registry.Registry, db *tables.DB) error {
 	nc, err := n.servers.connect("gateway", n.log)
 	if err != nil {
 		return err
 	}
 	n.later(nc.Close)
-	parts, err := gatewayParts(nc, reg, db, n.s, n.log)
+	second, err := n.servers.connect("gateway reads", n.log)
+	if err != nil {
+		return err
+	}
+	n.later(second.Close)
+	parts, err := gatewayParts(ctx, nc, second, reg, db, n.s, n.log)
 	if err != nil {
 		return err
 	}

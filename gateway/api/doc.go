@@ -1,22 +1,29 @@
-// Package api serves reads over HTTP as JSON, NDJSON and server-sent events.
-//
-//	GET  /v1/topics                          the descriptors
-//	GET  /v1/topics/{topic}/events           a page: from, to, where, limit, cursor, order, fields
-//	GET  /v1/topics/{topic}/count            from, to, where
-//	GET  /v1/topics/{topic}/histogram        the same, step and by
-//	GET  /v1/topics/{topic}/tail             where, fields; Last-Event-ID resumes
-//	GET  /v1/shards                          topic, month
-//	POST /v1/sql                             the body is a SELECT; format
+// Package api serves reads over HTTP as JSON, NDJSON and server-sent events, and begins
+// long works as jobs. openapi.yaml lists every route with its parameters and answers.
 //
 // # Model
 //
-// Each request is one call of package query, whose answers it passes on as they are. A
-// tail is server-sent events, whose ids are positions, or NDJSON where the client accepts
-// that; then each line has the position under _pos. SQL streams in any format of ClickHouse.
+// A read is one call of package query, whose answer it passes on as it is. The parameters
+// are the flags of the verbs, under the same names (params.go). Each file has the routes
+// of one subject and a function that adds them (API.Add).
+//
+// A page is a JSON document, or NDJSON where the client accepts that; then the header
+// Almanac-Cursor continues it. A tail is server-sent events, whose ids are positions, or
+// NDJSON with the position under _pos. SQL streams in any format of ClickHouse.
+//
+// Erasures, replays and retries of dead letters are jobs (package jobs): the answer is 202
+// with the job's id. An erasure is in the ledger before it is answered, so from then on no
+// reader returns its events. verify runs once for all who ask, and its answer is kept for
+// proofAge.
+//
+// # Who is authoritative
+//
+// The registry has jobs and erasures. A job of an erasure names only its entry in the
+// ledger, so that redacting the entry forgets whom it named.
 //
 // # Failures
 //
 // Errors have the shape of package request. An error after the first byte of an answer
-// ends the connection, so that half an answer is not taken for a whole one. Tails and
-// statements under way are bounded, and every write has a deadline.
+// ends the connection, so that half an answer is not taken for a whole one. Reads, tails
+// and statements under way are bounded, and every write has a deadline.
 package api

@@ -17,6 +17,9 @@ import (
 // beatEvery is how often a tail without events says that it is there.
 const beatEvery = 15 * time.Second
 
+// addTail adds the tail.
+func (a *API) addTail(mux *http.ServeMux) { mux.HandleFunc("GET /v1/topics/{topic}/tail", a.tail) }
+
 // tail follows a topic as server-sent events, or as NDJSON where the client accepts that.
 func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 	if !take(a.tails) {
@@ -33,14 +36,18 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		case <-ctx.Done():
 		}
 	}()
-	q := r.URL.Query()
-	out := &stream{w: w, rc: http.NewResponseController(w), sse: !strings.Contains(r.Header.Get("Accept"), "ndjson")}
-	from := r.Header.Get("Last-Event-ID")
-	if from == "" {
-		from = q.Get("from_pos")
+	p := paramsOf(r)
+	req := query.TailRequest{Topic: r.PathValue("topic"), Where: p.text("where"), Fields: p.names("fields"), From: p.text("from_pos"), Since: p.time("since")}
+	if err := p.end(); err != nil {
+		request.Fail(w, r, err)
+		return
 	}
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		req.From = last
+	}
+	out := &stream{w: w, rc: http.NewResponseController(w), sse: !strings.Contains(r.Header.Get("Accept"), "ndjson")}
 	go out.beat(ctx, cancel)
-	err := a.cfg.Reader.Tail(ctx, query.TailRequest{Topic: r.PathValue("topic"), Where: q.Get("where"), Fields: names(q.Get("fields")), From: from}, out.event)
+	err := a.cfg.Reader.Tail(ctx, req, out.event)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -119,47 +126,4 @@ func (s *stream) write(text string) error {
 		return err
 	}
 	return s.rc.Flush()
-}
-
-// runSQL streams the answer of a statement.
-func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
-	if !take(a.sql) {
-		request.Fail(w, r, tooMany("statements", maxSQL))
-		return
-	}
-	defer func() { <-a.sql }()
-	statement, err := io.ReadAll(http.MaxBytesReader(w, r.Body, sqlBytes))
-	if err != nil {
-		request.Fail(w, r, request.Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("a statement may have %d bytes", sqlBytes), ""))
-		return
-	}
-	body, err := a.cfg.Reader.SQL(r.Context(), query.SQLRequest{
-		SQL: string(statement), Format: r.URL.Query().Get("format"), User: a.cfg.User, Password: a.cfg.Password,
-	})
-	if err != nil {
-		request.Fail(w, r, refusal(err))
-		return
-	}
-	defer func() { _ = body.Close() }()
-	w.Header().Set("Content-Type", "application/octet-stream")
-	if f := r.URL.Query().Get("format"); f == "" || strings.HasPrefix(f, "JSON") {
-		w.Header().Set("Content-Type", "application/json")
-	}
-	rc := http.NewResponseController(w)
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := body.Read(buf)
-		if n > 0 {
-			_ = rc.SetWriteDeadline(time.Now().Add(writeStall)) // tests have servers without deadlines
-			if _, err := w.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-		if err == io.EOF {
-			return
-		}
-		if err != nil {
-			panic(http.ErrAbortHandler) // half an answer must not look whole
-		}
-	}
 }

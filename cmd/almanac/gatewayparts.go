@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+
+	"github.com/almanac-events/almanac/gateway"
+	"github.com/almanac-events/almanac/gateway/api"
+	"github.com/almanac-events/almanac/gateway/pool"
+	"github.com/almanac-events/almanac/maintenance/deadletters"
+	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/maintenance/verify"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/replay"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// gatewayParts makes what a gateway needs over the servers. second is a connection of the
+// reader's own.
+func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, log zerolog.Logger) (gateway.Parts, error) {
+	log = log.With().Str("part", "gateway").Logger()
+	again := newRationer()
+	p, err := pool.New(pool.Config{
+		NC: nc, Topic: reg.Topic, PrivacyKey: []byte(s.PIIKey),
+		OnError: func(topic string, err error) {
+			if more, ok := again.pass(topic); ok {
+				log.Warn().Err(err).Str("topic", topic).Int("more", more).Msg("sending again")
+			}
+		},
+	})
+	if err != nil {
+		return gateway.Parts{}, err
+	}
+	r, err := query.NewFollowing(nc, second, reg, db)
+	if err != nil {
+		return gateway.Parts{}, err
+	}
+	reads, err := readParts(ctx, nc, reg, db, r, s)
+	if err != nil {
+		return gateway.Parts{}, err
+	}
+	reads.OnError = func(err error) {
+		if more, ok := again.pass("reads"); ok {
+			log.Warn().Err(err).Int("more", more).Msg("jobs")
+		}
+	}
+	return gateway.Parts{
+		Pool: p, Reads: reads,
+		Background: []func(context.Context) error{func(ctx context.Context) error {
+			defer r.Close()
+			return r.Run(ctx)
+		}},
+		Stored: func(ctx context.Context, topics []string) error {
+			pending, err := r.WaitStored(ctx, topics, storedPatience, nil)
+			if err == nil && pending > 0 {
+				err = fmt.Errorf("%d events are not in ClickHouse yet", pending)
+			}
+			return err
+		},
+	}, nil
+}
+
+// readParts makes what the API reads and begins jobs with.
+func readParts(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, r *query.Reader, s *settings) (api.Config, error) {
+	c := api.Config{Reader: r, Registry: reg}
+	v, err := verify.New(nc, reg, db)
+	if err != nil {
+		return c, err
+	}
+	c.Verify = v.Run
+	if c.Replayer, err = replay.New(ctx, replay.Config{NATS: nc, Registry: reg, DB: db, Reader: r}); err != nil {
+		return c, err
+	}
+	if c.Letters, err = deadletters.New(ctx, nc, reg, []byte(s.PIIKey), db); err != nil {
+		return c, err
+	}
+	c.Eraser = func(ctx context.Context, progress func(erasure.Progress)) (*erasure.Eraser, error) {
+		return erasure.New(ctx, erasure.Config{
+			Registry: reg, Reader: r, DB: db, ReplayWindow: s.ReplayWindow, PrivacyKey: []byte(s.PIIKey), Progress: progress,
+		})
+	}
+	return c, nil
+}
+
+// storedPatience is more than a request waits for SQL.
+const storedPatience = time.Minute
+
+// stalled is why a pool takes nothing now.
+func stalled(p *pool.Pool) []string {
+	if reason := p.Stalled(); reason != "" {
+		return []string{reason}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package api
+
+import "net/http"
+
+// addCatalog adds what there is: topics, shards, and what waits.
+func (a *API) addCatalog(mux *http.ServeMux) {
+	mux.HandleFunc("GET /v1/topics", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		if err := paramsOf(r).end(); err != nil {
+			return nil, err
+		}
+		topics, err := a.cfg.Registry.Topics(r.Context())
+		return map[string]any{"topics": topics}, err
+	}))
+	mux.HandleFunc("GET /v1/topics/{topic}", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		if err := paramsOf(r).end(); err != nil {
+			return nil, err
+		}
+		return a.cfg.Registry.Topic(r.Context(), r.PathValue("topic"))
+	}))
+	mux.HandleFunc("GET /v1/shards", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		p := paramsOf(r)
+		topic, month := p.text("topic"), p.text("month")
+		if err := p.end(); err != nil {
+			return nil, err
+		}
+		shards, err := a.cfg.Reader.Shards(r.Context(), topic, month)
+		return map[string]any{"shards": filled(shards)}, err
+	}))
+	mux.HandleFunc("GET /v1/lag", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		p := paramsOf(r)
+		topic := p.text("topic")
+		if err := p.end(); err != nil {
+			return nil, err
+		}
+		return a.cfg.Reader.Lag(r.Context(), topic)
+	}))
+}
+
+// filled is a list that is [] and not null where it is empty.
+func filled[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
