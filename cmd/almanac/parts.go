@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/maintenance/retention"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
@@ -46,7 +47,8 @@ func newRouter(ctx context.Context, nc *nats.Conn, reg *registry.Registry, piiKe
 	}})
 }
 
-// newSinks makes sinks and the janitor beside them, which one of all sinks' processes runs.
+// newSinks makes sinks, rollups, which share the same shards, and the janitor, which one of all
+// sinks' processes runs.
 func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, mayPurge func() error, log zerolog.Logger) ([]part, error) {
 	log = log.With().Str("part", "sink").Logger()
 	again := newRationer()
@@ -93,7 +95,16 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		},
 		Fault: fault,
 	}})
-	return []part{k, j}, err
+	if err != nil {
+		return nil, err
+	}
+	u, err := rollups.New(rollups.Config{Registry: reg, DB: db, Owns: k.Owns, Hooks: rollups.Hooks{
+		Dropped: func(ref schemas.ShardRef, why string) {
+			log.Warn().Stringer("shard", ref).Str("reason", why).Msg("deriving again")
+		},
+		Fault: fault,
+	}})
+	return []part{k, j, u}, err
 }
 
 // runParts runs them until ctx ends or one fails, and then waits for the others

@@ -86,7 +86,7 @@ func (s *statement) rowsOnly() error {
 	s.whole, s.past, s.days, s.expect = nil, nil, nil, 0
 	for i := range s.snap.shards {
 		st := &s.snap.shards[i]
-		if st.gone && st.stored.MinTs <= st.stored.MaxTs && st.stored.MinTs/1e6 < s.e && st.stored.MaxTs/1e6 >= s.f {
+		if st.gone && st.Stored.MinTs <= st.Stored.MaxTs && st.Stored.MinTs/1e6 < s.e && st.Stored.MaxTs/1e6 >= s.f {
 			return fmt.Errorf("%w: %w: retention dropped the diffs of month %s; reports have them, pages do not", schemas.ErrRequest, ErrCut, st.ref.Month)
 		}
 	}

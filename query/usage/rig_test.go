@@ -29,6 +29,7 @@ type rig struct {
 	read  *Reader
 	next  int
 	pos   map[schemas.ShardRef]uint64
+	all   []row // of the property
 }
 
 func newRig(t *testing.T) *rig {
@@ -71,6 +72,7 @@ type row struct {
 	delta                                   int64
 	ms                                      int64
 	shard                                   uint64
+	id                                      string
 }
 
 func (r row) ref() schemas.ShardRef {
@@ -82,6 +84,8 @@ func (r *rig) insert(rows ...row) {
 	r.t.Helper()
 	byShard := map[schemas.ShardRef][]row{}
 	for _, w := range rows {
+		r.next++ // ids are in the order of arrival, as a producer's are
+		w.id = fmt.Sprintf("00000000-0000-7000-8000-%012x", r.next)
 		byShard[w.ref()] = append(byShard[w.ref()], w)
 	}
 	for ref, some := range byShard {
@@ -92,8 +96,7 @@ func (r *rig) insert(rows ...row) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			r.next++
-			fmt.Fprintf(&b, "(fromUnixTimestamp64Milli(%d, 'UTC'), '%s', %s, %s, %s, %s, %s, %d, %d, %d, %d)", w.ms, schemas.DerivedID(w.ms*1e6, uint64(r.next), 1),
+			fmt.Fprintf(&b, "(fromUnixTimestamp64Milli(%d, 'UTC'), '%s', %s, %s, %s, %s, %s, %d, %d, %d, %d)", w.ms, w.id,
 				schemas.QuoteText(w.meter), schemas.QuoteText(w.customer), schemas.QuoteText(w.provider), schemas.QuoteText(w.space), schemas.QuoteText(w.cause), w.delta, uint32(ref.Month), uint64(ref.ID), r.pos[ref])
 		}
 		r.exec(b.String())

@@ -38,7 +38,7 @@ func (s *statement) plan() error {
 		switch src {
 		case fromSums:
 			s.whole = append(s.whole, st)
-			if st.stored.MaxTs/1e6 < s.f {
+			if st.Stored.MaxTs/1e6 < s.f {
 				s.past = append(s.past, st)
 			}
 		case fromDays:
@@ -46,7 +46,7 @@ func (s *statement) plan() error {
 		case fromRows, fromNothing:
 			continue
 		}
-		s.expect += st.sums.n + st.sums.repeats
+		s.expect += st.Sums.N + st.Sums.Repeats
 	}
 	return nil
 }
@@ -93,12 +93,12 @@ func (s *statement) stored() string {
 		case st.gone:
 			cond = append(cond, "NOT (month = "+fmt.Sprint(uint32(st.ref.Month))+" AND shard = "+fmt.Sprint(uint64(st.ref.ID))+")")
 		case slices.Contains(s.whole, st), slices.Contains(s.days, st):
-			cond = append(cond, "NOT ("+schemas.AboveSQL(st.ref, 0, st.sums.pos)+")")
+			cond = append(cond, "NOT ("+schemas.AboveSQL(st.ref, 0, st.Sums.Pos)+")")
 		}
 		// Where all was examined the answer is as of then: what came since may have
 		// repeats that are not marked.
 		if s.cut() && !st.gone && !st.closed {
-			cond = append(cond, "NOT ("+aboveSQL(st, st.stored.Head)+")")
+			cond = append(cond, "NOT ("+aboveSQL(st, st.Stored.Head)+")")
 		}
 	}
 	if s.cut() {
@@ -123,8 +123,8 @@ func (s *statement) fresh() string {
 	for i := range s.snap.shards {
 		st := &s.snap.shards[i]
 		known = append(known, fmt.Sprintf("(%d,%d)", uint32(st.ref.Month), uint64(st.ref.ID)))
-		if !st.gone && !(st.closed && st.examined >= st.stored.Head) {
-			cond = append(cond, "("+aboveSQL(st, st.examined)+")")
+		if !st.gone && !(st.closed && st.Examined >= st.Stored.Head) {
+			cond = append(cond, "("+aboveSQL(st, st.Examined)+")")
 		}
 	}
 	if len(known) == 0 {

@@ -1,0 +1,172 @@
+package usage
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/almanac-events/almanac/rollups"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// roundsEnv is how many plans TestAnyOrder runs.
+const roundsEnv = "ALMANAC_USAGE_ROUNDS"
+
+// step is one thing that happens to the tables.
+type step struct {
+	do   string // insert, examine, sum, round, lose-sums, lose-repeats, read
+	rows []row
+	pick int // of the shards there are
+	from int // of a read: days after the beginning, with a part of one
+	days int
+}
+
+var months = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// plan is any order of arrival, duplication, splitting in inserts, lateness and derivation.
+var plan = rapid.Custom(func(t *rapid.T) []step {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
+		return step{
+			do: rapid.SampledFrom([]string{"insert", "insert", "insert", "examine", "sum", "round", "lose-sums", "lose-repeats", "read", "read"}).Draw(t, "do"),
+			rows: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) row {
+				cause := rapid.IntRange(0, 30).Draw(t, "cause")
+				return row{
+					meter: "bytes", provider: "p", space: fmt.Sprint("s", cause%3), cause: fmt.Sprint("c", cause), customer: fmt.Sprint("u", cause%2),
+					delta: rapid.Int64Range(-1<<53, 1<<53).Draw(t, "delta"),
+					ms:    months.UnixMilli() + rapid.Int64Range(0, 110*dayMs).Draw(t, "ms"), shard: rapid.Uint64Range(0, 1).Draw(t, "shard"),
+				}
+			}), 1, 20).Draw(t, "rows"),
+			pick: rapid.IntRange(0, 20).Draw(t, "pick"), from: rapid.IntRange(0, 80*4).Draw(t, "from"), days: rapid.IntRange(1, 60*4).Draw(t, "days"),
+		}
+	}), 12, 30).Draw(t, "steps")
+})
+
+// Whatever happens to the tables, in whatever order, reports are the integral of the diffs of
+// which the earliest copy counts, in big integers.
+func TestAnyOrder(t *testing.T) {
+	t.Parallel()
+	rounds := 2
+	if n, err := strconv.Atoi(os.Getenv(roundsEnv)); err == nil {
+		rounds = n
+	}
+	for seed := range rounds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			steps := append(plan.Example(seed), step{do: "read", days: 400}, step{do: "round"}, step{do: "read", days: 400}, step{do: "read", from: 7, days: 160})
+			for i := range steps {
+				r.step(&steps[i])
+				if t.Failed() {
+					t.Fatalf("after step %d of seed %d: %s", i, seed, steps[i].do)
+				}
+			}
+		})
+	}
+}
+
+func (r *rig) step(s *step) {
+	r.t.Helper()
+	refs := r.shards()
+	switch {
+	case s.do == "insert":
+		r.insert(s.rows...)
+		r.all = append(r.all, s.rows...)
+	case len(refs) == 0:
+	case s.do == "examine":
+		r.examine(refs[s.pick%len(refs)])
+	case s.do == "sum":
+		r.sumExamined(refs[s.pick%len(refs)])
+	case s.do == "round":
+		r.round()
+	case s.do == "lose-sums":
+		r.exec("ALTER TABLE " + schemas.QuotedTable(r.db.Database, "usage.sums") + fmt.Sprintf(" DROP PARTITION (%d, %d)", uint32(refs[s.pick%len(refs)].Month), uint64(refs[s.pick%len(refs)].ID)))
+	case s.do == "lose-repeats":
+		if err := r.db.DropDerived(r.t.Context(), refs[s.pick%len(refs)]); err != nil {
+			r.t.Fatal(err)
+		}
+	case s.do == "read":
+		from := months.Add(time.Duration(s.from) * 6 * time.Hour)
+		r.compare(from, from.Add(time.Duration(s.days)*6*time.Hour))
+	}
+}
+
+// sumExamined adds to a shard's sums what was examined.
+func (r *rig) sumExamined(ref schemas.ShardRef) {
+	r.t.Helper()
+	examined, err := r.db.Examined(r.t.Context(), "usage")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	summed, err := r.db.Summed(r.t.Context(), "usage")
+	if err == nil && summed[ref.ID] < examined[ref.ID] {
+		err = r.db.FillSums(r.t.Context(), &r.topic, ref, summed[ref.ID], examined[ref.ID], 0)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// round runs the rollups until nothing is left to do.
+func (r *rig) round() {
+	r.t.Helper()
+	u, err := rollups.New(rollups.Config{Registry: r.reg, DB: r.db, BatchRows: 15, Hooks: rollups.Hooks{Fault: func(ref schemas.ShardRef, err error) { r.t.Errorf("%s: %v", ref, err) }}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for more := true; more; {
+		if more, err = u.Round(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// compare holds reports of a range to the definition.
+func (r *rig) compare(from, to time.Time) {
+	r.t.Helper()
+	first := map[string]row{} // by cause: with the least time, and of those the one stored first
+	for _, w := range r.all {
+		if f, ok := first[w.cause]; !ok || w.ms < f.ms {
+			first[w.cause] = w
+		}
+	}
+	want := map[string][]diff{}
+	for _, w := range first {
+		want[w.space] = append(want[w.space], diff{w.ms, w.delta})
+		want["all"] = append(want["all"], diff{w.ms, w.delta})
+	}
+	same := func(name string, b *Bill) {
+		r.t.Helper()
+		n := integral(want[name], from.UnixMilli(), to.UnixMilli())
+		if b.SizeStart != n.before.String() || b.SizeEnd != n.end.String() || b.Usage != n.usage.String() || b.Causes != n.causes {
+			r.t.Errorf("%s from %s to %s: %+v, want %s to %s, usage %s, %d causes", name, from, to, b, &n.before, &n.end, &n.usage, n.causes)
+		}
+	}
+	rep := r.report(Request{From: from, To: to, GroupBy: BySpace})
+	found := map[string]bool{}
+	for i := range rep.Bills {
+		found[rep.Bills[i].Space] = true
+		same(rep.Bills[i].Space, &rep.Bills[i])
+	}
+	for _, space := range slices.Sorted(maps.Keys(want)) {
+		if n := integral(want[space], from.UnixMilli(), to.UnixMilli()); space != "all" && n.causes > 0 && !found[space] {
+			r.t.Errorf("from %s to %s: %s has no bill", from, to, space)
+		}
+	}
+	one := r.one(Request{From: from, To: to})
+	same("all", &one)
+	one = r.one(Request{From: from, To: to, Space: "s1"})
+	same("s1", &one)
+	_, err := r.read.Check(r.t.Context(), Request{Topic: "usage", From: from, To: to, GroupBy: ByDay}, func(marks, cause *Bill) {
+		r.t.Errorf("by day: %+v, by cause %+v", marks, cause)
+	})
+	if err != nil && !errors.Is(err, ErrDiffers) {
+		r.t.Fatal(err)
+	}
+}

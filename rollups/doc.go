@@ -1,0 +1,40 @@
+// Package rollups fills what is derived from the rows of topics: which events came before and
+// do not count (<topic>.repeats), and the sums of a meter's diffs (<topic>.sums).
+//
+// # Model
+//
+//	sinks ─▶ <topic> ─ examine above P ─▶ <topic>.repeats ─ fill above P, up to what was examined ─▶ <topic>.sums
+//
+// Everything goes by positions. Each derived table says of each shard up to which position it
+// has its rows: a row of its own, written after the marks or with the sums. There is no other
+// state. Each round reads the positions and takes each shard of this process a step further,
+// at most BatchRows rows.
+//
+// Repeats: of the events that are equal in the columns of schemas.Topic.Once the least by
+// (ts, id) counts, and the others are marked, in whatever shard they stand. A pair of equal
+// events is found by whichever is examined later, because both were stored before. Marking
+// twice is the same row. So examinations may run in any order, twice, and side by side.
+//
+// Sums: additive by shard. A fill is one statement and one part. It asserts that the sums end
+// where it begins and that the shard was examined up to where it ends.
+//
+// # Who is authoritative
+//
+// The topic's rows are. Readers look for repeats themselves in rows above what was examined,
+// and take rows above what was summed. So nothing that is missing here changes an answer.
+//
+// # What makes derived rows wrong, and what mends them
+//
+//	a repeat is marked in a part that was summed   the round drops the shard's sums and fills again
+//	rows go or change: erasure, anonymising,       the verb drops what was derived (tables.DropDerived),
+//	repair                                         which is derived again
+//	anything else                                  sums and repeats are as many as rows up to their
+//	                                               position, or they are dropped and filled again
+//
+// Sums of which that does not hold are not believed by readers either.
+//
+// # Failures
+//
+// A step that fails is reported to Hooks.Fault and tried again in the next round; other shards
+// go on. Every statement is bounded by StatementTime.
+package rollups

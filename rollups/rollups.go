@@ -1,0 +1,263 @@
+package rollups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Config is what rollups need. Registry and DB are required.
+type Config struct {
+	Registry *registry.Registry
+	DB       *tables.DB
+	// Owns reports whether a shard is this process's share. Default: all are.
+	Owns func(shard string) bool
+	// Every is the time from one round to the next. Default 5 s.
+	Every time.Duration
+	// BatchRows bounds the rows of one step. Default 1,000,000.
+	BatchRows uint64
+
+	Hooks Hooks
+	// Crash is called at the named points where tests end the process.
+	Crash func(point string)
+}
+
+// StatementTime bounds one step.
+const StatementTime = 10 * time.Minute
+
+// Hooks are told of what happens; they must not block.
+type Hooks struct {
+	// Examined: the shard was looked for repeats up to a position.
+	Examined func(ref schemas.ShardRef, pos uint64)
+	// Summed: the shard's sums reach up to a position.
+	Summed func(ref schemas.ShardRef, pos uint64)
+	// Dropped: what was derived from the shard did not fit its rows, and is derived again.
+	Dropped func(ref schemas.ShardRef, why string)
+	// Fault: a step failed and will be tried again.
+	Fault func(ref schemas.ShardRef, err error)
+}
+
+// Rollups fills derived tables.
+type Rollups struct{ cfg Config }
+
+// New prepares rollups.
+func New(cfg Config) (*Rollups, error) {
+	if cfg.Registry == nil || cfg.DB == nil {
+		return nil, errors.New("rollups: Config.Registry or Config.DB is missing")
+	}
+	if cfg.Every == 0 {
+		cfg.Every = 5 * time.Second
+	}
+	if cfg.BatchRows == 0 {
+		cfg.BatchRows = 1_000_000
+	}
+	if cfg.Owns == nil {
+		cfg.Owns = func(string) bool { return true }
+	}
+	if cfg.Crash == nil {
+		cfg.Crash = func(string) {}
+	}
+	h := &cfg.Hooks
+	if h.Examined == nil {
+		h.Examined = func(schemas.ShardRef, uint64) {}
+	}
+	if h.Summed == nil {
+		h.Summed = func(schemas.ShardRef, uint64) {}
+	}
+	if h.Dropped == nil {
+		h.Dropped = func(schemas.ShardRef, string) {}
+	}
+	if h.Fault == nil {
+		h.Fault = func(schemas.ShardRef, error) {}
+	}
+	return &Rollups{cfg}, nil
+}
+
+// Run fills until ctx ends. A step under way is finished by ClickHouse or left to be found by
+// the next round, which is the same.
+func (r *Rollups) Run(ctx context.Context) error {
+	for {
+		more, err := r.Round(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			r.cfg.Hooks.Fault(schemas.ShardRef{}, err)
+		}
+		if more && err == nil {
+			continue // a batch was not all there is
+		}
+		if backoff.Sleep(ctx, r.cfg.Every) != nil {
+			return nil
+		}
+	}
+}
+
+// Round takes every shard of this process a step further. more: a shard has rows left.
+func (r *Rollups) Round(ctx context.Context) (more bool, err error) {
+	topics, err := r.cfg.Registry.Topics(ctx)
+	if err != nil {
+		return false, err
+	}
+	var failed []error
+	for i := range topics {
+		if !topics[i].HasOnce() {
+			continue
+		}
+		left, err := r.topic(ctx, &topics[i])
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		more, failed = more || left, append(failed, err)
+	}
+	return more, errors.Join(failed...)
+}
+
+// topic takes the shards of a topic a step further: all are examined before one is summed, so
+// that few sums are filled with repeats that are found a moment later.
+func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err error) {
+	d, err := r.cfg.DB.Derived(ctx, t)
+	if tables.Classify(err) == tables.Missing || err == nil && d.Absent {
+		return false, nil // the sinks make the tables
+	}
+	if err != nil {
+		return false, err
+	}
+	entries, err := r.cfg.Registry.Shards(ctx, t.Name, 0)
+	if err != nil {
+		return false, err
+	}
+	gone := map[schemas.ShardRef]bool{}
+	for i := range entries {
+		gone[entries[i].Ref()] = entries[i].Gone()
+	}
+	var mine []schemas.ShardRef
+	for ref := range d.Shards {
+		if !gone[ref] && r.cfg.Owns(ref.ID.String()) {
+			mine = append(mine, ref)
+		}
+	}
+	examined := map[schemas.ShardRef]uint64{}
+	for _, ref := range mine {
+		to, left, err := r.examine(ctx, t, ref, d.Shards[ref])
+		if err != nil {
+			r.fault(ctx, ref, err)
+			continue
+		}
+		examined[ref], more = to, more || left
+	}
+	if !t.HasSums() {
+		return more, ctx.Err()
+	}
+	if d, err = r.cfg.DB.Derived(ctx, t); err != nil { // with what was marked now
+		return more, err
+	}
+	for _, ref := range mine {
+		if to, ok := examined[ref]; ok {
+			r.fault(ctx, ref, r.sum(ctx, t, ref, d.Shards[ref], to))
+		}
+	}
+	return more, ctx.Err()
+}
+
+func (r *Rollups) fault(ctx context.Context, ref schemas.ShardRef, err error) {
+	if err != nil && ctx.Err() == nil {
+		r.cfg.Hooks.Fault(ref, err)
+	}
+}
+
+// examine looks for repeats in the shard's next rows, and returns up to where it was examined
+// and whether there are more.
+func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, s tables.DerivedShard) (to uint64, more bool, err error) {
+	if s.Examined > s.Stored.Head {
+		// Its rows are gone, or ClickHouse got an older copy of them.
+		if err := r.cfg.DB.DropDerived(ctx, ref); err != nil {
+			return 0, false, err
+		}
+		r.cfg.Hooks.Dropped(ref, fmt.Sprintf("it was examined up to position %d and ends at %d", s.Examined, s.Stored.Head))
+		return 0, s.Stored.Head > 0, nil
+	}
+	to, more, err = r.next(ctx, ref, s)
+	if err != nil || to == s.Examined {
+		return to, false, err
+	}
+	r.cfg.Crash("rollups.before-examine")
+	bounded, cancel := context.WithTimeout(ctx, StatementTime)
+	defer cancel()
+	if err := r.cfg.DB.ExamineRepeats(bounded, t, ref, s.Examined, to); err != nil {
+		return s.Examined, false, err
+	}
+	r.cfg.Crash("rollups.after-examine")
+	r.cfg.Hooks.Examined(ref, to)
+	return to, more, nil
+}
+
+// maxInserts bounds the inserts that one step reads over.
+const maxInserts = 10_000
+
+// next is up to where the next step goes: at most BatchRows rows, and never less than one
+// insert.
+func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, s tables.DerivedShard) (to uint64, more bool, err error) {
+	if s.Examined == s.Stored.Head || s.Examined == 0 && s.Stored.Rows <= r.cfg.BatchRows {
+		return s.Stored.Head, false, nil
+	}
+	ends, err := r.cfg.DB.InsertEnds(ctx, ref.Topic, ref.Month, ref.ID, s.Examined, maxInserts)
+	if err != nil {
+		return 0, false, err
+	}
+	to, rows := s.Examined, uint64(0)
+	for i, e := range ends {
+		if i > 0 && rows+e.Rows > r.cfg.BatchRows {
+			return to, true, nil
+		}
+		to, rows = e.Pos, rows+e.Rows
+	}
+	return to, len(ends) == maxInserts, nil
+}
+
+// maxAttempts bounds fills that were answered and stored nothing, as after a crash of
+// ClickHouse.
+const maxAttempts = 10
+
+// sum adds the shard's rows up to a position to its sums.
+func (r *Rollups) sum(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, s tables.DerivedShard, to uint64) error {
+	if s.Sums.Pos > 0 && !s.Sums.Exact() {
+		r.cfg.Crash("rollups.before-drop")
+		if err := r.cfg.DB.DropSums(ctx, ref); err != nil {
+			return err
+		}
+		r.cfg.Hooks.Dropped(ref, fmt.Sprintf("its sums hold %d diffs and %d repeats up to position %d, which its rows do not", s.Sums.N, s.Sums.Repeats, s.Sums.Pos))
+		s.Sums = tables.Sums{}
+	}
+	if s.Sums.Pos >= to {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, StatementTime)
+	defer cancel()
+	for attempt := range maxAttempts {
+		r.cfg.Crash("rollups.before-sum")
+		err := r.cfg.DB.FillSums(bounded, t, ref, s.Sums.Pos, to, attempt)
+		if errors.Is(err, tables.ErrHeadMoved) {
+			return nil // another process was faster, or a verb dropped it: the next round reads where it is
+		}
+		if err != nil {
+			return err
+		}
+		r.cfg.Crash("rollups.after-sum")
+		summed, err := r.cfg.DB.Summed(ctx, t.Name)
+		if err != nil {
+			return err
+		}
+		if summed[ref.ID] != s.Sums.Pos {
+			r.cfg.Hooks.Summed(ref, summed[ref.ID])
+			return nil
+		}
+	}
+	return fmt.Errorf("rollups: sums of %s: %d attempts after position %d were answered and stored nothing", ref, maxAttempts, s.Sums.Pos)
+}
