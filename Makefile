@@ -33,7 +33,7 @@ TEST     := go test -p 1 -timeout 30m
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-compare bench-go faults damage soak simulate cover clean tidy
+.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults damage soak simulate cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -97,17 +97,23 @@ fuzz: ## Every fuzz target for FUZZTIME (default 10s)
 	  done; \
 	done
 
+# The developers' figures (bench/suite); users have almanac bench.
+SUITE := go run ./bench/suite
+
 bench: setup build ## Every figure that has a bar, into bench/ too; 15 minutes on 2 cores that do nothing else
-	bin/almanac bench --all --write bench
+	$(SUITE) --write bench
 
 bench-check: setup build ## The main ratios, short; fails when one fell by more than 20 % under bench/recorded.json
-	bin/almanac bench --short --against bench/recorded.json
+	$(SUITE) --short --against bench/recorded.json
 
 bench-record: setup build ## Record the main ratios for bench-check
-	bin/almanac bench --short --only $(BENCH_CHECK) --record bench/recorded.json
+	$(SUITE) --short --only $(BENCH_CHECK) --record bench/recorded.json
 
 bench-growth: setup build ## How costs grow with rows, shards, months, topics, lanes, producers; 5 minutes on 2 cores that do nothing else
-	bin/almanac bench --growth --write bench
+	$(SUITE) --growth --write bench
+
+bench-load: setup build ## What an event costs at steady loads; an hour and a half on 2 cores that do nothing else
+	$(SUITE) --load --write bench
 
 bench-compare: setup build ## The same events through what people use today (bench/compare); 5 minutes
 	bench/compare/run.sh

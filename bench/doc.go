@@ -20,6 +20,7 @@
 // (servers of its own on a fresh directory), the almanac program for what must be
 // a process, and a Size. Where two things are compared they take turns, A/B/A/B,
 // and medians are taken, so that what the machine does meanwhile meets both.
+// Command bench/suite runs them (runs.go); `almanac bench` has the pipeline and the loads.
 // Latencies are kept one by one and sorted (quantile.go). Events come on a
 // schedule that does not wait for answers (pace.go), so that a stall delays calls
 // and does not hide them.

@@ -42,7 +42,7 @@ func memory(ctx context.Context, s *Suite) ([]Figure, error) {
 	each := cfg.Events / cfg.Producers
 	var producers []*process
 	for n := range cfg.Producers {
-		p, err := s.startProcess(ctx, env, "bench", "produce", topics[0].Name,
+		p, err := s.startProducer(ctx, env, topics[0].Name,
 			"--events", strconv.Itoa(each), "--event-bytes", strconv.Itoa(cfg.EventBytes), "--seed", strconv.Itoa(n+1))
 		if err != nil {
 			return nil, err

@@ -56,14 +56,8 @@ func GrowthNames() []string {
 // Grow measures one, which began is the run it belongs to, and reports its
 // progress under its name.
 func (s *Suite) Grow(ctx context.Context, g Growth, began time.Time) ([]Curve, error) {
-	named := *s
-	named.Progress = func(_, phase string, done, of int) {
-		if s.Progress != nil {
-			s.Progress(g.Name, phase, done, of)
-		}
-	}
 	at, others := time.Now(), WatchOthers()
-	curves, err := g.Run(ctx, &named)
+	curves, err := g.Run(ctx, s.named(g.Name))
 	if err != nil {
 		return nil, fmt.Errorf("growth with %s: %w", g.Name, err)
 	}

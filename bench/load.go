@@ -46,6 +46,18 @@ func ParseLoadPoint(s string) (LoadPoint, error) {
 	return p, nil
 }
 
+// ParseLoadPoints reads several.
+func ParseLoadPoints(texts []string) (points []LoadPoint, err error) {
+	for _, text := range texts {
+		p, err := ParseLoadPoint(text)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, p)
+	}
+	return points, nil
+}
+
 // maxLoadTopics bounds the topics of a load: each has a producer in the process that
 // measures.
 const maxLoadTopics = 256

@@ -27,6 +27,13 @@ type process struct {
 	mu   sync.Mutex
 }
 
+// startProducer runs the program that calls Produce.
+func (s *Suite) startProducer(ctx context.Context, env map[string]string, args ...string) (*process, error) {
+	producer := *s
+	producer.Binary = s.Producer
+	return producer.startProcess(ctx, env, append([]string{"produce"}, args...)...)
+}
+
 // startProcess runs the binary with settings in its environment, so that no
 // password is on a command line.
 func (s *Suite) startProcess(ctx context.Context, env map[string]string, args ...string) (*process, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 )
 
 // Report is a whole run: what results.json and recorded.json hold.
@@ -91,10 +90,10 @@ func ReadReport(path string) (Report, error) {
 	var r Report
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return r, fmt.Errorf("recorded figures: %w; write them with almanac bench --short --only %s --record %s", err, strings.Join(CheckNames(), ","), path)
+		return r, fmt.Errorf("recorded figures: %w; write them with make bench-record", err)
 	}
 	if err := json.Unmarshal(text, &r); err != nil || len(r.Figures) == 0 {
-		return r, fmt.Errorf("%w: %s; write one with almanac bench --short --only %s --record %s", ErrNoReport, path, strings.Join(CheckNames(), ","), path)
+		return r, fmt.Errorf("%w: %s; write one with make bench-record", ErrNoReport, path)
 	}
 	return r, nil
 }

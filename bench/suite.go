@@ -6,36 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/nats-io/nats.go"
-
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/tables"
 )
-
-// House is a NATS with fsync, its registry, and a ClickHouse, all empty at first
-// and for one figure alone.
-type House struct {
-	NATS     *nats.Conn
-	NATSURL  string
-	Connect  func() (*nats.Conn, error) // as Config.Connect
-	Registry *registry.Registry
-	DB       *tables.DB
-	// ClickHouse is its HTTP interface with account and database.
-	ClickHouse string
-	EnginePID  int
-	// Dir is the data directory, which an `almanac up` can open after Stop.
-	Dir string
-	// Stop ends the servers and keeps Dir; Close does both, and may follow Stop.
-	Stop, Close func()
-}
 
 // Suite is what figures are measured with.
 type Suite struct {
 	// House starts servers on a directory of their own.
 	House func(context.Context) (*House, error)
-	// Binary is the almanac program, for figures that need processes.
-	Binary string
+	// Binary is the almanac program, for figures that need processes; Producer is the program that
+	// calls Produce when its first argument is "produce".
+	Binary, Producer string
 	// Size is how much is measured.
 	Size Size
 	// Progress hears what goes on; may be nil.
@@ -99,13 +78,7 @@ func Names() []string {
 
 // Measure runs one and reports its progress under its name.
 func (s *Suite) Measure(ctx context.Context, m Measure) ([]Figure, error) {
-	named := *s
-	named.Progress = func(_, phase string, done, of int) {
-		if s.Progress != nil {
-			s.Progress(m.Name, phase, done, of)
-		}
-	}
-	figures, err := m.Run(ctx, &named)
+	figures, err := m.Run(ctx, s.named(m.Name))
 	if err != nil {
 		return nil, fmt.Errorf("figure %s: %w", m.Name, err)
 	}

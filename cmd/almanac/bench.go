@@ -23,15 +23,9 @@ insert the same frames, read back beforehand, straight into ClickHouse: the
 ceiling. The ratio of the two is what can be compared between machines and
 changes; the rates depend on what else the machine does.
 
-With --all every figure that has a bar is measured, and 1 is the exit code when
-one misses it. --growth shows how costs grow, --load what an event costs at the
-steady loads people have. All three want a machine that does nothing else.`,
+With --load it measures instead what an event costs at the steady loads people
+have. Both want a machine that does nothing else.`,
 		Example: `  almanac bench --events 1000000
-  almanac bench --all -o json
-  almanac bench --all --only log,log-p99 --quick
-  almanac bench --all --quick --against bench/recorded.json
-  almanac bench --growth --write bench
-  almanac bench --growth --only shards,months -o json
   almanac bench --load --only 1000,20000x64 --load-for 3m --load-warm 30s`,
 		Args: unknownCommand,
 		RunE: a.does(a.bench),
@@ -44,9 +38,7 @@ steady loads people have. All three want a machine that does nothing else.`,
 	cmd.Flags().Int("event-bytes", 200, "about the size of an event")
 	cmd.Flags().String("profile-out", "", "write the pipeline's CPU profile to FILE (for go tool pprof; label part)")
 	cmd.Flags().Int("inserts", 0, "inserts at once (default: the processors, at least 2)")
-	suiteFlags(cmd)
 	loadFlags(cmd)
-	cmd.AddCommand(a.benchProduceCommand())
 	return cmd
 }
 
@@ -62,12 +54,12 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	if err := s.ownServers("bench"); err != nil {
 		return err
 	}
-	suite, err := suiteOf(cmd)
+	points, lc, err := loadsOf(cmd)
 	if err != nil {
 		return err
 	}
-	if suite.wanted() {
-		return a.benchSuite(ctx, s, suite, o)
+	if len(points) > 0 {
+		return a.benchLoad(ctx, s, points, lc, o)
 	}
 	var cfg bench.Config
 	for name, v := range map[string]*int{
@@ -82,7 +74,7 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		cfg.Progress = func(phase string, done, of int) { a.benchProgress(phase, done, of) }
 		defer func() { _, _ = fmt.Fprintln(a.stderr) }()
 	}
-	h, err := a.benchHouse(ctx, s)
+	h, err := bench.OpenHouse(ctx, benchHouse(s, a.stderr))
 	if err != nil {
 		return err
 	}

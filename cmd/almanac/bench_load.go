@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -12,17 +13,18 @@ import (
 )
 
 func loadFlags(cmd *cobra.Command) {
-	cmd.Flags().Bool("load", false, "measure what an event costs at steady loads (an hour and a half); --only takes events a second, or RATExTOPICS")
+	cmd.Flags().Bool("load", false, "measure what an event costs at steady loads (an hour and a half)")
+	cmd.Flags().StringSlice("only", nil, "measure only these `LOADS` of --load: events a second, or RATExTOPICS")
 	cmd.Flags().Duration("load-for", 0, "how long each load of --load is measured (default 10m)")
 	cmd.Flags().Duration("load-warm", 0, "how long each load of --load is offered before (default 2m)")
 	cmd.Flags().Int("load-marks", 0, "events whose way to query, and to SQL, is timed afterwards (default 150)")
 }
 
 // loadsOf are the loads that are wanted, nil without --load.
-func loadsOf(cmd *cobra.Command, only []string) (points []bench.LoadPoint, lc bench.LoadConfig, err error) {
+func loadsOf(cmd *cobra.Command) (points []bench.LoadPoint, lc bench.LoadConfig, err error) {
 	wanted, _ := cmd.Flags().GetBool("load")
 	if !wanted {
-		for _, name := range []string{"load-for", "load-warm", "load-marks"} {
+		for _, name := range []string{"only", "load-for", "load-warm", "load-marks"} {
 			if cmd.Flags().Changed(name) {
 				return nil, lc, usageError{fmt.Errorf("--%s belongs to --load: pass it too", name)}
 			}
@@ -35,50 +37,29 @@ func loadsOf(cmd *cobra.Command, only []string) (points []bench.LoadPoint, lc be
 	if lc.For < 0 || lc.Warm < 0 || lc.Marks < 0 {
 		return nil, lc, usageError{errors.New("--load-for, --load-warm and --load-marks must not be negative")}
 	}
+	only, _ := cmd.Flags().GetStringSlice("only")
 	if len(only) == 0 {
 		return bench.LoadPoints(), lc, nil
 	}
-	for _, o := range only {
-		p, err := bench.ParseLoadPoint(o)
-		if err != nil {
-			return nil, lc, usageError{fmt.Errorf("--only: %w", err)}
-		}
-		points = append(points, p)
+	if points, err = bench.ParseLoadPoints(only); err != nil {
+		return nil, lc, usageError{fmt.Errorf("--only: %w", err)}
 	}
 	return points, lc, nil
 }
 
-// benchLoad measures one load after the other and prints them. Where they are to be
-// written, that is done after each: a run that is stopped keeps what it has.
-func (a *app) benchLoad(ctx context.Context, suite *bench.Suite, f benchFlags, output string) error {
-	r := bench.LoadReport{}
-	var err error
-	if r.Machine, err = suite.DescribeMachine(ctx); err != nil {
+// benchLoad measures one load after the other and prints them.
+func (a *app) benchLoad(ctx context.Context, s *settings, points []bench.LoadPoint, lc bench.LoadConfig, output string) (err error) {
+	suite := &bench.Suite{Size: bench.Full, House: func(ctx context.Context) (*bench.House, error) { return bench.OpenHouse(ctx, benchHouse(s, a.stderr)) }}
+	if suite.Binary, err = os.Executable(); err != nil {
 		return err
 	}
-	var failed error
-	for _, p := range f.loads {
-		named := *suite
-		named.Progress = func(_, phase string, done, of int) {
-			if suite.Progress != nil {
-				suite.Progress(p.String(), phase, done, of)
-			}
-		}
-		l, err := named.Load(ctx, p, f.load)
-		if ctx.Err() != nil {
-			return errors.Join(failed, errInterrupted)
-		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("load %s: %w", p, err))
-			a.note("load %s: not measured: %v", p, err)
-			continue
-		}
-		r.Loads = append(r.Loads, *l)
-		if f.write != "" {
-			if err := r.Write(f.write); err != nil {
-				return errors.Join(failed, err)
-			}
-		}
+	if terminal(a.stderr) {
+		suite.Progress = func(figure, phase string, done, of int) { a.benchProgress(figure+": "+phase, done, of) }
+		defer func() { _, _ = fmt.Fprintln(a.stderr) }()
+	}
+	r, failed := suite.Loads(ctx, points, lc, func(text string) { a.note("%s", text) }, nil)
+	if ctx.Err() != nil {
+		return errors.Join(failed, errInterrupted)
 	}
 	if output == asJSON {
 		return errors.Join(a.printJSON(r), failed)

@@ -42,7 +42,7 @@ func TestBenchLoadUsage(t *testing.T) {
 		says string
 	}{
 		{[]string{"--load", "--only", "many"}, "RATExTOPICS"},
-		{[]string{"--load", "--all"}, "--load stands alone"},
+		{[]string{"--only", "1000"}, "belongs to --load"},
 		{[]string{"--load-for", "1m"}, "belongs to --load"},
 		{[]string{"--load", "--load-warm", "-1s"}, "must not be negative"},
 	} {

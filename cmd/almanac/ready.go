@@ -17,14 +17,14 @@ import (
 func (n *node) ready(w io.Writer, took time.Duration) {
 	took = took.Round(10 * time.Millisecond)
 	promise := "an event is acknowledged once it is on disk (fsync)"
-	if n.servers.nats == nil {
+	if n.servers.NATS == nil {
 		promise = "an event is acknowledged as the NATS server at " + schemas.MaskedURL(n.s.NATS) + " is set up to"
 	}
 	httpURL := "off"
 	if n.inputs.http != nil {
 		httpURL = n.inputs.http.url()
 	}
-	e := n.servers.engine
+	e := n.servers.ClickHouse
 	if !n.s.textLogs(w) {
 		topics := map[string]string{}
 		for _, t := range n.topics {
@@ -36,7 +36,7 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 		return
 	}
 	nats := schemas.MaskedURL(n.servers.natsURL())
-	if n.servers.nats != nil {
+	if n.servers.NATS != nil {
 		nats += "  (embedded " + server.VERSION + ")"
 	}
 	clickhouse := e.HTTPURL()

@@ -103,11 +103,11 @@ func (n *node) start(ctx context.Context) error {
 	if n.servers, err = startServers(ctx, n.s, n.dir, n.log); err != nil {
 		return err
 	}
-	n.later(n.servers.stop)
+	n.later(n.servers.Stop)
 	if err := n.wire(ctx); err != nil {
 		return err
 	}
-	addresses := n.servers.engine.Addresses(n.servers.nats)
+	addresses := n.servers.ClickHouse.Addresses(n.servers.NATS)
 	addresses.NATS = n.servers.natsURL()
 	n.inputs.name(&addresses)
 	n.inputs.probe(n.probe)
@@ -135,12 +135,12 @@ func (n *node) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n.servers.nats != nil { // just started: whoever has a lease in it is gone
+	if n.servers.NATS != nil { // just started: whoever has a lease in it is gone
 		if err := reg.ForgetMembers(ctx); err != nil {
 			return err
 		}
 	}
-	e := n.servers.engine
+	e := n.servers.ClickHouse
 	dsn, err := withAccount(e.HTTPURL(), e.User(), e.Password(), e.Database())
 	if err != nil {
 		return err
@@ -177,8 +177,8 @@ func (n *node) wire(ctx context.Context) error {
 		return err
 	}
 	var mayPurge func() error
-	if n.servers.nats != nil {
-		mayPurge = n.servers.nats.Room
+	if n.servers.NATS != nil {
+		mayPurge = n.servers.NATS.Room
 	}
 	k, err := newSinks(ctx, store, reg, db, n.s, mayPurge, n.log)
 	if err != nil {
@@ -204,10 +204,10 @@ func (n *node) wireGateway(ctx context.Context, reg *registry.Registry, db *tabl
 	if err != nil {
 		return err
 	}
-	if n.inputs.http != nil && n.servers.nats != nil {
+	if n.inputs.http != nil && n.servers.NATS != nil {
 		n.inputs.http.sync = doctor.SyncAlways
 	}
-	if e := n.servers.engine; e.ReaderPassword() != "" {
+	if e := n.servers.ClickHouse; e.ReaderPassword() != "" {
 		parts.Reads.User, parts.Reads.Password = embedded.UserReader, e.ReaderPassword()
 	}
 	n.pool = parts.Pool
@@ -282,12 +282,12 @@ func declare(ctx context.Context, reg *registry.Registry, s *settings, log zerol
 
 // probe is why the node cannot do its work now.
 func (n *node) probe(ctx context.Context) (reasons []string) {
-	if n.servers.nats != nil {
-		if err := n.servers.nats.Healthy(); err != nil {
+	if n.servers.NATS != nil {
+		if err := n.servers.NATS.Healthy(); err != nil {
 			reasons = append(reasons, err.Error())
 		}
 	}
-	if err := n.servers.engine.Healthy(ctx); err != nil {
+	if err := n.servers.ClickHouse.Healthy(ctx); err != nil {
 		reasons = append(reasons, err.Error())
 	}
 	return append(reasons, stalled(n.pool)...)
