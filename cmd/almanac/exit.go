@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -62,7 +63,7 @@ func exitCode(err error, by os.Signal) int {
 	case errors.As(err, new(configError)), errors.Is(err, embedded.ErrNotLoopback), errors.Is(err, tables.ErrDSN):
 		return exitConfig
 	case errors.As(err, new(usageError)), errors.Is(err, schemas.ErrRequest), errors.As(err, new(*filter.Error)),
-		errors.Is(err, schemas.ErrTopicName), errors.Is(err, schemas.ErrUnknownTopic), errors.Is(err, schemas.ErrTopic), errors.Is(err, schemas.ErrTopicChange):
+		errors.Is(err, timer.ErrInput), errors.Is(err, schemas.ErrTopicName), errors.Is(err, schemas.ErrUnknownTopic), errors.Is(err, schemas.ErrTopic), errors.Is(err, schemas.ErrTopicChange):
 		return exitUsage
 	}
 	return exitFailed

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/almanac-events/almanac/producer/spool"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/timers/callback"
 )
 
 // settings are the effective values of every key.
@@ -46,8 +48,11 @@ type settings struct {
 	SpoolBytes      int64
 	PIIKey          string
 	ShutdownTimeout time.Duration
-	LogLevel        string
-	LogFormat       string
+	// TimersAllowCIDRs are address ranges that timers may call although they are private.
+	TimersAllowCIDRs []netip.Prefix
+	TimersSecrets    callback.Secrets
+	LogLevel         string
+	LogFormat        string
 
 	// Topics to declare, from the file only.
 	Topics []schemas.Topic
@@ -134,6 +139,14 @@ var keys = []key{
 	{name: "pii_key", secret: true, usage: "`KEY` of topics' hash rules, 16 bytes or more, the same everywhere", set: func(s *settings, v string) error {
 		s.PIIKey = v
 		return schemas.CheckPrivacyKey([]byte(v))
+	}},
+	{name: "timers_allow_cidrs", usage: "address `RANGES` that timers may call although they are private, such as 127.0.0.0/8,10.1.0.0/16", set: func(s *settings, v string) (err error) {
+		s.TimersAllowCIDRs, err = callback.ParseCIDRs(v)
+		return err
+	}},
+	{name: "timers_secrets", secret: true, usage: "`SECRETS` that sign callbacks: NAME=whsec_…,whsec_…;NAME=whsec_…", set: func(s *settings, v string) (err error) {
+		s.TimersSecrets, err = callback.ParseSecrets(v)
+		return err
 	}},
 	{name: "shutdown_timeout", def: "15s", usage: "`TIME` a shutdown may take", set: span(func(s *settings) *time.Duration { return &s.ShutdownTimeout })},
 	{name: "log_level", def: "info", usage: "`LEVEL`: debug, info, warn or error", set: oneOf(func(s *settings) *string { return &s.LogLevel }, "debug", "info", "warn", "error")},
@@ -341,7 +354,7 @@ func (k *key) shown(text string) string {
 	if !k.secret || text == "" {
 		return text
 	}
-	if k.name == "pii_key" {
+	if k.name == "pii_key" || k.name == "timers_secrets" {
 		return "xxxxx"
 	}
 	return schemas.MaskedURL(text)

@@ -40,6 +40,7 @@ The topics of the settings file are declared, and the topic app if there is none
 	}
 	keyFlags(cmd.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "replay_window", "shutdown_timeout")
 	keyFlags(cmd.Flags(), shipperKeys...)
+	keyFlags(cmd.Flags(), timerKeys...)
 	return cmd
 }
 
@@ -185,7 +186,22 @@ func (n *node) wire(ctx context.Context) error {
 		return err
 	}
 	n.parts = append([]part{r, n.servers}, k...)
+	if err := n.wireTimers(ctx, reg); err != nil {
+		return err
+	}
 	return n.wireGateway(ctx, reg, db)
+}
+
+// wireTimers makes the dispatcher, with a connection of its own.
+func (n *node) wireTimers(ctx context.Context, reg *registry.Registry) error {
+	nc, err := n.servers.connect("timers", n.log)
+	if err != nil {
+		return err
+	}
+	n.later(nc.Close)
+	d, err := newDispatcher(ctx, nc, reg, n.s, n.log)
+	n.parts = append(n.parts, d)
+	return err
 }
 
 // wireGateway makes the gateway over the servers, with connections of its own.

@@ -24,7 +24,7 @@ const FrontTimers = "TIMERS"
 
 // timers are transitions of timers: a row a change, from the front TIMERS.
 var timers = Spec{
-	Kind: Timer, Built: false, Short: "transitions of timers",
+	Kind: Timer, Built: true, Short: "transitions of timers",
 	Fields: []Field{
 		{Name: ColGroup, Type: TypeLowCardinality},
 		{Name: ColTimerID, Type: TypeString},

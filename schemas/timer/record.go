@@ -74,8 +74,10 @@ type Record struct {
 	Owner, Claim string
 	// SpecSeq is the sequence of the record that holds the spec; 0: this one.
 	SpecSeq uint64
-	// Spec is set where the record holds it, or where it was read for it.
-	Spec *Spec
+	// Spec is set where the record holds it, or where it was read for it. AskedDue is then the due time
+	// that was asked for with it.
+	Spec     *Spec
+	AskedDue int64
 	// Host of the callback, with its port.
 	Host string
 	User string

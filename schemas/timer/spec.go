@@ -181,7 +181,8 @@ func ParseTimeout(text string) (time.Duration, error) {
 	return d, nil
 }
 
-func checkUser(user string) error {
+// CheckUser refuses the name of a user that a header cannot hold.
+func CheckUser(user string) error {
 	if len(user) > MaxUserBytes || strings.ContainsAny(user, "\r\n") {
 		return refuse(CodeUser, "the user has %d bytes or a line break; expected at most %d bytes in one line", len(user), MaxUserBytes)
 	}

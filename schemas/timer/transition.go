@@ -25,7 +25,7 @@ type New struct {
 func Create(key schemas.TimerKey, prev *Record, n New, now int64) (next Record, same bool, err error) {
 	next = Record{
 		Key: key, Op: Created, Changed: now, CreatedAt: now, Life: n.Life, Revision: 1,
-		Due: n.Due, Spec: &n.Spec, Host: n.Spec.Host(), User: n.User,
+		Due: n.Due, AskedDue: n.Due, Spec: &n.Spec, Host: n.Spec.Host(), User: n.User,
 	}
 	if prev == nil {
 		return next, false, nil
@@ -34,7 +34,7 @@ func Create(key schemas.TimerKey, prev *Record, n New, now int64) (next Record, 
 		next.Changed = max(now, prev.Changed+1)
 		return next, false, nil
 	}
-	if prev.Spec != nil && prev.Spec.Equal(&n.Spec) && prev.User == n.User && prev.Due == n.Due && prev.Attempt == 0 {
+	if prev.Spec != nil && prev.Spec.Equal(&n.Spec) && prev.User == n.User && prev.AskedDue == n.Due {
 		return *prev, true, nil
 	}
 	if !n.Replace {

@@ -120,7 +120,7 @@ func TestRecordRoundTrip(t *testing.T) {
 		if (got.Spec == nil) != (r.Spec == nil) || got.Spec != nil && !got.Spec.Equal(r.Spec) {
 			t.Errorf("spec %+v, want %+v", got.Spec, r.Spec)
 		}
-		got.Spec, r.Spec = nil, nil
+		got.Spec, r.Spec, r.AskedDue = nil, nil, 0
 		if got != r {
 			t.Errorf("got  %+v\nwant %+v", got, r)
 		}

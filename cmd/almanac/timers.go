@@ -1,0 +1,327 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	querytimers "github.com/almanac-events/almanac/query/timers"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/timers"
+)
+
+func (a *app) timersCommand() *cobra.Command {
+	create := &cobra.Command{
+		Use:   "create GROUP ID",
+		Short: "Schedule a callback",
+		Long: `Schedule a callback: at the due time the URL gets a POST with the timer's id and
+payload. Creating the same timer again is fine; another content under the id is
+refused unless --replace is passed.`,
+		Example: `  almanac timers create mails welcome-17 --due +2s --url https://hooks.example.com/welcome --payload '{"user":17}'
+  almanac timers create mails welcome-17 --due 2026-12-24T18:00:00Z --url https://hooks.example.com/welcome --replace`,
+		Args: arguments(2, 2),
+		RunE: a.does(a.timersCreate),
+	}
+	timerFlags(create)
+	create.Flags().Bool("replace", false, "replace a timer of the id that has another content")
+	create.Flags().String("user", "", "`USER` whom the timer is about, for erasure")
+	outputFlag(create, asTable, asJSON)
+	update := &cobra.Command{
+		Use:     "update GROUP ID",
+		Short:   "Change a pending timer",
+		Example: `  almanac timers update mails welcome-17 --due +1h --if-revision 1`,
+		Args:    arguments(2, 2),
+		RunE:    a.does(a.timersUpdate),
+	}
+	timerFlags(update)
+	update.Flags().Int64("if-revision", timer.AnyRevision, "only if it has this `REVISION` (default: any)")
+	outputFlag(update, asTable, asJSON)
+	rm := &cobra.Command{Use: "rm GROUP ID", Short: "Cancel a timer", Args: arguments(2, 2), RunE: a.does(a.timersRemove)}
+	rm.Flags().Int64("if-revision", timer.AnyRevision, "only if it has this `REVISION` (default: any)")
+	ls := &cobra.Command{Use: "ls GROUP", Short: "List timers of a group", Args: arguments(1, 1), RunE: a.does(a.timersList)}
+	ls.Flags().String("state", "", "only timers in this `STATE`: pending, firing, done, failed or cancelled")
+	ls.Flags().String("due-before", "", "only timers due before this `TIME`: RFC 3339 or +1h")
+	ls.Flags().Int("limit", 0, "`NUMBER` of timers of a page, at most 1000 (default 500)")
+	ls.Flags().String("cursor", "", "`CURSOR` that the page before ended with")
+	outputFlag(ls, asTable, asJSON, asNDJSON)
+	verbs := []*cobra.Command{create, update, rm, ls}
+	for use, v := range map[string]struct {
+		short string
+		do    verb
+	}{
+		"get GROUP ID":   {"Show a timer", a.timersGet},
+		"fire GROUP ID":  {"Make a pending timer due now", a.timersFire},
+		"retry GROUP ID": {"Make a failed timer pending again, due now", a.timersRetry},
+	} {
+		c := &cobra.Command{Use: use, Short: v.short, Args: arguments(2, 2), RunE: a.does(v.do)}
+		outputFlag(c, asTable, asJSON)
+		verbs = append(verbs, c)
+	}
+	history := &cobra.Command{Use: "history GROUP ID", Short: "Show every transition of a timer", Args: arguments(2, 2), RunE: a.does(a.timersHistory)}
+	outputFlag(history, asTable, asJSON, asNDJSON)
+	verbs = append(verbs, history, a.timersStatusCommand(), a.timersGroupsCommand(), a.timersRunCommand())
+	verbs = append(verbs, a.timersPauseCommands()...)
+	c := family(&cobra.Command{
+		Use:   "timers",
+		Short: "Callbacks at a time: create, change, cancel and follow timers",
+	}, verbs...)
+	c.PersistentFlags().String("topic", schemas.DefaultTimerTopic, "`TOPIC` of kind timer")
+	return c
+}
+
+// timerFlags are what a create and an update have in common.
+func timerFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.String("due", "", "`TIME` of the call: +2s from now, or RFC 3339")
+	f.String("url", "", "`URL` that is called")
+	f.String("payload", "", "`JSON` that is sent")
+	f.String("timeout", "", "`TIME` a call may take, at most 30s (default: the group's, or 10s)")
+	f.String("max-lateness", "", "`TIME` after which it is too late to call")
+	retryFlags(f)
+}
+
+// openTimers opens the timers of --topic; with the archive where a verb reads what is over.
+func (a *app) openTimers(ctx context.Context, cmd *cobra.Command, archive bool) (*session, *timers.Timers, error) {
+	s, err := load(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	var c *session
+	var cfg timers.Config
+	if archive {
+		if c, err = openServers(ctx, s); err != nil {
+			return nil, nil, err
+		}
+		cfg.Archive = querytimers.Archive{DB: c.db}
+	} else {
+		d, err := findEndpoints(s, false)
+		if err != nil {
+			return nil, nil, err
+		}
+		if c, err = openRegistry(ctx, s, d); err != nil {
+			return nil, nil, err
+		}
+	}
+	topic, _ := cmd.Flags().GetString("topic")
+	t, err := timers.Open(ctx, c.nc, c.reg, topic, cfg)
+	if err != nil {
+		if errors.Is(err, schemas.ErrUnknownTopic) && topic == schemas.DefaultTimerTopic {
+			err = usageError{errors.New("there is no group of timers yet; make one with `almanac timers groups apply GROUP`")}
+		}
+		return nil, nil, errors.Join(err, c.Close())
+	}
+	return c, t, nil
+}
+
+func (a *app) timersCreate(ctx context.Context, cmd *cobra.Command, args []string) error {
+	c, t, err := a.openTimers(ctx, cmd, false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	n := timers.New{Group: args[0], ID: args[1]}
+	text := func(name string) string { v, _ := cmd.Flags().GetString(name); return v }
+	if n.Due, err = timer.ParseDue(text("due"), time.Now()); err != nil {
+		return err
+	}
+	n.URL, n.User = text("url"), text("user")
+	n.Replace, _ = cmd.Flags().GetBool("replace")
+	change, err := timerChange(cmd)
+	if err != nil {
+		return err
+	}
+	if change.Payload != nil {
+		n.Payload = *change.Payload
+	}
+	if change.Timeout != nil {
+		n.Timeout = *change.Timeout
+	}
+	if change.MaxLateness != nil {
+		n.MaxLateness = *change.MaxLateness
+	}
+	n.Retry = change.Retry
+	tm, created, err := t.Create(ctx, n)
+	if err != nil {
+		return err
+	}
+	if !created {
+		a.note("timer %s of group %s exists, revision %d", tm.ID, tm.Group, tm.Revision)
+	}
+	return a.printTimer(cmd, tm)
+}
+
+// timerChange reads the flags that are given.
+func timerChange(cmd *cobra.Command) (c timers.Change, err error) {
+	f := cmd.Flags()
+	text := func(name string) string { v, _ := f.GetString(name); return v }
+	if f.Changed("due") {
+		due, err := timer.ParseDue(text("due"), time.Now())
+		if err != nil {
+			return c, err
+		}
+		c.Due = &due
+	}
+	if f.Changed("url") {
+		u := text("url")
+		c.URL = &u
+	}
+	if f.Changed("payload") {
+		p := json.RawMessage(text("payload"))
+		c.Payload = &p
+	}
+	if f.Changed("timeout") {
+		d, err := timer.ParseTimeout(text("timeout"))
+		if err != nil {
+			return c, err
+		}
+		c.Timeout = &d
+	}
+	if f.Changed("max-lateness") {
+		d, ok := parseSpan(text("max-lateness"))
+		if !ok {
+			return c, usageError{fmt.Errorf("--max-lateness: %q is not a length of time, such as 5m", text("max-lateness"))}
+		}
+		c.MaxLateness = &d
+	}
+	c.Retry, err = retryPolicy(f)
+	return c, err
+}
+
+func (a *app) timersUpdate(ctx context.Context, cmd *cobra.Command, args []string) error {
+	change, err := timerChange(cmd)
+	if err != nil {
+		return err
+	}
+	revision, _ := cmd.Flags().GetInt64("if-revision")
+	return a.onTimer(ctx, cmd, func(ctx context.Context, t *timers.Timers) (timers.Timer, error) {
+		return t.Update(ctx, args[0], args[1], revision, change)
+	})
+}
+
+func (a *app) timersFire(ctx context.Context, cmd *cobra.Command, args []string) error {
+	return a.onTimer(ctx, cmd, func(ctx context.Context, t *timers.Timers) (timers.Timer, error) {
+		return t.FireNow(ctx, args[0], args[1])
+	})
+}
+
+func (a *app) timersRetry(ctx context.Context, cmd *cobra.Command, args []string) error {
+	return a.onTimer(ctx, cmd, func(ctx context.Context, t *timers.Timers) (timers.Timer, error) {
+		return t.Retry(ctx, args[0], args[1])
+	})
+}
+
+func (a *app) onTimer(ctx context.Context, cmd *cobra.Command, f func(context.Context, *timers.Timers) (timers.Timer, error)) error {
+	c, t, err := a.openTimers(ctx, cmd, false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	tm, err := f(ctx, t)
+	if err != nil {
+		return err
+	}
+	return a.printTimer(cmd, tm)
+}
+
+func (a *app) timersGet(ctx context.Context, cmd *cobra.Command, args []string) error {
+	c, t, err := a.openTimers(ctx, cmd, true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	tm, err := t.Get(ctx, args[0], args[1])
+	if err != nil {
+		return err
+	}
+	return a.printTimer(cmd, tm)
+}
+
+func (a *app) timersRemove(ctx context.Context, cmd *cobra.Command, args []string) error {
+	c, t, err := a.openTimers(ctx, cmd, false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	revision, _ := cmd.Flags().GetInt64("if-revision")
+	inFlight, err := t.Delete(ctx, args[0], args[1], revision)
+	if err != nil {
+		return err
+	}
+	if inFlight {
+		a.note("timer %s is being called at this moment; it gets no more attempts", args[1])
+	}
+	return nil
+}
+
+func (a *app) timersList(ctx context.Context, cmd *cobra.Command, args []string) error {
+	f := timers.Filter{}
+	state, _ := cmd.Flags().GetString("state")
+	f.State = timer.State(state)
+	f.Limit, _ = cmd.Flags().GetInt("limit")
+	f.Cursor, _ = cmd.Flags().GetString("cursor")
+	if text, _ := cmd.Flags().GetString("due-before"); text != "" {
+		var err error
+		if f.DueBefore, err = timer.ParseDue(text, time.Now()); err != nil {
+			return err
+		}
+	}
+	c, t, err := a.openTimers(ctx, cmd, false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	p, err := t.List(ctx, args[0], f)
+	if err != nil {
+		return err
+	}
+	if p.Cursor != "" {
+		a.note("there are more: --cursor %s", p.Cursor)
+	}
+	return printRows(a, cmd, p.Timers, func() table.Writer { return timersTable(p.Timers) })
+}
+
+func (a *app) timersHistory(ctx context.Context, cmd *cobra.Command, args []string) error {
+	c, t, err := a.openTimers(ctx, cmd, true)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	rows, err := t.History(ctx, args[0], args[1])
+	if err != nil {
+		return err
+	}
+	return printRows(a, cmd, rows, func() table.Writer {
+		w := newTable("at", "what", "revision", "attempt", "due", "status", "error", "late ms", "took ms")
+		for _, r := range rows {
+			w.AppendRow(table.Row{clockTime(r.UpdatedAt), r.Op, r.Revision, r.Attempt, clockTime(r.Due), r.Status, r.Error, r.LateMs, r.TookMs})
+		}
+		return w
+	})
+}
+
+func (a *app) printTimer(cmd *cobra.Command, tm timers.Timer) error {
+	o, err := format(cmd, asTable, asTable, asJSON)
+	if err != nil {
+		return err
+	}
+	if o == asJSON {
+		return a.printJSON(tm)
+	}
+	return a.printTable(timersTable([]timers.Timer{tm}))
+}
+
+func timersTable(rows []timers.Timer) table.Writer {
+	w := newTable("group", "id", "state", "due", "revision", "attempt", "status", "error")
+	for _, r := range rows {
+		w.AppendRow(table.Row{r.Group, r.ID, r.State, clockTime(r.Due), r.Revision, r.Attempt, r.Status, r.Error})
+	}
+	return w
+}
+
+func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

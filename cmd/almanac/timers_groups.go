@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/timers"
+)
+
+func (a *app) timersGroupsCommand() *cobra.Command {
+	apply := &cobra.Command{
+		Use:   "apply GROUP",
+		Short: "Make a group of timers, or change its settings",
+		Long: `Make a group of timers, or change its settings. Its topic is made with the first
+group. Slots stay as they are: timers are spread over them by their ids.`,
+		Example: `  almanac timers groups apply mails --slots 256
+  almanac timers groups apply mails --attempts 6 --initial 30s --multiplier 2 --max-interval 5m
+  almanac timers groups apply mails --allow-host hooks.example.com --allow-host '*.example.org' --secret mails`,
+		Args: arguments(1, 1),
+		RunE: a.does(a.timersGroupsApply),
+	}
+	f := apply.Flags()
+	f.Int("slots", 0, "`NUMBER` of slots, 1 to 4096, of a new group (default 256)")
+	f.String("timeout", "", "`TIME` a call may take, at most 30s (default 10s)")
+	f.StringSlice("allow-host", nil, "`HOST` that may be called, such as hooks.example.com or *.example.org; may be repeated (default: all)")
+	f.String("secret", "", "`NAME` in timers_secrets that signs callbacks")
+	f.Int("max-concurrent", 0, "`NUMBER` of calls at once in a dispatcher (default: no bound of the group's own)")
+	f.Int("max-per-second", 0, "`NUMBER` of calls that begin in a second in a dispatcher (default: no bound)")
+	f.String("answer", "", "what is a success: json (200 with {\"ok\":true}) or status (any 2xx) (default json)")
+	f.Bool("keep-detail", false, "keep the first 200 bytes of answers in the history")
+	retryFlags(f)
+	outputFlag(apply, asTable, asJSON)
+	ls := &cobra.Command{Use: "ls", Short: "List the groups", Args: arguments(0, 0), RunE: a.does(a.timersGroupsList)}
+	outputFlag(ls, asTable, asJSON, asNDJSON)
+	show := &cobra.Command{Use: "show GROUP", Short: "Show a group's settings", Args: arguments(1, 1), RunE: a.does(a.timersGroupsShow)}
+	outputFlag(show, asJSON)
+	return family(&cobra.Command{Use: "groups", Short: "Groups of timers and their settings"}, apply, ls, show)
+}
+
+// retryFlags are those of a retry policy.
+func retryFlags(f *pflag.FlagSet) {
+	f.Int("attempts", 0, "`NUMBER` of attempts, the first included (default: one)")
+	f.String("initial", "", "`TIME` to wait after the first attempt (default 30s)")
+	f.Float64("multiplier", 0, "`FACTOR` of each further wait, 1 or more (default 2)")
+	f.String("max-interval", "", "longest `TIME` to wait (default 5m)")
+	f.String("max-duration", "", "`TIME` after the first attempt when no more begins (default: no bound)")
+	f.IntSlice("retry-on", nil, "`STATUS` from 400 to 499 that is tried again, such as 429; may be repeated")
+}
+
+// retryPolicy is what the flags say; nil where none is given.
+func retryPolicy(f *pflag.FlagSet) (*timer.Policy, error) {
+	given := false
+	for _, name := range []string{"attempts", "initial", "multiplier", "max-interval", "max-duration", "retry-on"} {
+		given = given || f.Changed(name)
+	}
+	if !given {
+		return nil, nil
+	}
+	p := &timer.Policy{}
+	p.Attempts, _ = f.GetInt("attempts")
+	p.Multiplier, _ = f.GetFloat64("multiplier")
+	p.RetryOn, _ = f.GetIntSlice("retry-on")
+	for name, to := range map[string]*time.Duration{"initial": &p.Initial, "max-interval": &p.MaxInterval, "max-duration": &p.MaxDuration} {
+		text, _ := f.GetString(name)
+		if text == "" {
+			continue
+		}
+		d, ok := parseSpan(text)
+		if !ok || d <= 0 {
+			return nil, usageError{fmt.Errorf("--%s: %q is not a length of time, such as 30s", name, text)}
+		}
+		*to = d
+	}
+	if f.Changed("multiplier") && p.Multiplier == 0 {
+		p.Multiplier = -1 // 0 would be the default; what was given is refused
+	}
+	return p, p.Validate()
+}
+
+func (a *app) timersGroupsApply(ctx context.Context, cmd *cobra.Command, args []string) error {
+	f := cmd.Flags()
+	policy, err := retryPolicy(f)
+	if err != nil {
+		return err
+	}
+	var timeout time.Duration
+	if text, _ := f.GetString("timeout"); f.Changed("timeout") {
+		if timeout, err = timer.ParseTimeout(text); err != nil {
+			return err
+		}
+	}
+	return a.amendGroup(ctx, cmd, args[0], func(g *timer.Group) error {
+		if n, _ := f.GetInt("slots"); f.Changed("slots") {
+			if g.Slots = n; n == 0 {
+				g.Slots = -1 // 0 would be the default; what was given is refused
+			}
+		}
+		if policy != nil {
+			g.Retry = policy
+		}
+		if f.Changed("timeout") {
+			g.Timeout = timeout
+		}
+		if f.Changed("allow-host") {
+			g.AllowHosts, _ = f.GetStringSlice("allow-host")
+		}
+		if f.Changed("secret") {
+			g.SecretRef, _ = f.GetString("secret")
+		}
+		if f.Changed("max-concurrent") {
+			g.MaxConcurrent, _ = f.GetInt("max-concurrent")
+		}
+		if f.Changed("max-per-second") {
+			g.MaxPerSecond, _ = f.GetInt("max-per-second")
+		}
+		if f.Changed("answer") {
+			g.Answer, _ = f.GetString("answer")
+		}
+		if f.Changed("keep-detail") {
+			g.KeepDetail, _ = f.GetBool("keep-detail")
+		}
+		return nil
+	})
+}
+
+func (a *app) timersPauseCommands() []*cobra.Command {
+	var out []*cobra.Command
+	for _, c := range []struct {
+		use, short string
+		paused     bool
+	}{
+		{"pause GROUP", "Call nothing of a group until it is resumed", true},
+		{"resume GROUP", "Call a group's timers again, what fell due meanwhile at once", false},
+	} {
+		cmd := &cobra.Command{Use: c.use, Short: c.short, Args: arguments(1, 1), RunE: a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+			return a.amendGroup(ctx, cmd, args[0], func(g *timer.Group) error {
+				if g.Slots == 0 {
+					return &timer.Refusal{Code: timer.CodeUnknownGroup, Text: fmt.Sprintf("there is no group %q", args[0])}
+				}
+				g.Paused = c.paused
+				return nil
+			})
+		})}
+		outputFlag(cmd, asTable, asJSON)
+		out = append(out, cmd)
+	}
+	return out
+}
+
+func (a *app) amendGroup(ctx context.Context, cmd *cobra.Command, name string, f func(*timer.Group) error) error {
+	c, err := a.registryOf(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	topic, _ := cmd.Flags().GetString("topic")
+	g, did, err := timers.ApplyGroup(ctx, c.reg, topic, name, f)
+	if err != nil {
+		return err
+	}
+	a.note("group %s of topic %s: %s", g.Name, g.Topic, did)
+	if o, err := format(cmd, asTable, asTable, asJSON); err != nil || o == asJSON {
+		if err != nil {
+			return err
+		}
+		return a.printJSON(g)
+	}
+	return a.printTable(groupsTable([]timer.Group{g}))
+}
+
+// registryOf opens the registry that a verb's settings name.
+func (a *app) registryOf(ctx context.Context, cmd *cobra.Command) (*session, error) {
+	s, err := load(cmd)
+	if err != nil {
+		return nil, err
+	}
+	d, err := findEndpoints(s, false)
+	if err != nil {
+		return nil, err
+	}
+	return openRegistry(ctx, s, d)
+}
+
+func (a *app) timersGroupsList(ctx context.Context, cmd *cobra.Command, _ []string) error {
+	c, err := a.registryOf(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	topic, _ := cmd.Flags().GetString("topic")
+	gs, err := c.reg.TimerGroups(ctx, topic)
+	if err != nil {
+		return err
+	}
+	return printRows(a, cmd, gs, func() table.Writer { return groupsTable(gs) })
+}
+
+func (a *app) timersGroupsShow(ctx context.Context, cmd *cobra.Command, args []string) error {
+	c, err := a.registryOf(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	topic, _ := cmd.Flags().GetString("topic")
+	g, err := c.reg.TimerGroup(ctx, topic, args[0])
+	if err != nil {
+		return err
+	}
+	return a.printJSON(g)
+}
+
+func groupsTable(gs []timer.Group) table.Writer {
+	w := newTable("group", "slots", "state", "attempts", "timeout", "answer", "hosts", "secret")
+	for _, g := range gs {
+		state, attempts, answer, hosts := "running", 1, timer.AnswerJSON, "all"
+		if g.Paused {
+			state = "paused"
+		}
+		if g.Retry != nil {
+			attempts = g.Retry.Attempts
+		}
+		if g.Answer != "" {
+			answer = g.Answer
+		}
+		if len(g.AllowHosts) > 0 {
+			hosts = strings.Join(g.AllowHosts, " ")
+		}
+		w.AppendRow(table.Row{g.Name, g.Slots, state, attempts, g.TimeoutOf(&timer.Spec{}), answer, hosts, g.SecretRef})
+	}
+	return w
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/nats-io/nats.go"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/timers/callback"
+	"github.com/almanac-events/almanac/timers/dispatch"
+)
+
+// timerKeys are the settings of a dispatcher.
+var timerKeys = []string{"timers_allow_cidrs", "timers_secrets"}
+
+func (a *app) timersRunCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run one dispatcher, for production",
+		Long: `Run one dispatcher against a NATS elsewhere: it calls timers at their time. Any
+number may run: they share the lanes, and one that dies is taken over within 5 s.
+
+Loopback, private and link-local addresses are not called, unless the operator
+allows them by --timers-allow-cidrs.`,
+		Example: `  almanac timers run --nats nats://nats-1:4222
+  ALMANAC_TIMERS_ALLOW_CIDRS=10.1.0.0/16 ALMANAC_TIMERS_SECRETS_FILE=secrets.txt almanac timers run`,
+		Args: arguments(0, 0),
+		RunE: a.does(a.timersRun),
+	}
+	keyFlags(cmd.Flags(), "http", "replicas", "shutdown_timeout")
+	keyFlags(cmd.Flags(), timerKeys...)
+	return cmd
+}
+
+func (a *app) timersRun(ctx context.Context, cmd *cobra.Command, _ []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	d, err := findEndpoints(s, false)
+	if err != nil {
+		return err
+	}
+	return a.runOne(ctx, s, "timers", func(ctx context.Context, log zerolog.Logger, one *single) error {
+		nc, err := dialNATS(d.nats, append(natsOptions(s, d, "timers"), watched(log)...)...)
+		if err != nil {
+			return err
+		}
+		one.later(nc.Close)
+		reg, err := registry.Setup(ctx, nc, streamLimits(s, schemas.DefaultStreamLimits))
+		if err != nil {
+			return err
+		}
+		one.probe = func(context.Context) []string { return natsTrouble(nc) }
+		p, err := newDispatcher(ctx, nc, reg, s, log)
+		one.parts = []part{p}
+		return err
+	})
+}
+
+// newDispatcher makes a dispatcher with its callbacks.
+func newDispatcher(ctx context.Context, nc *nats.Conn, reg *registry.Registry, s *settings, log zerolog.Logger) (part, error) {
+	log = log.With().Str("part", "timers").Logger()
+	again := newRationer()
+	caller := callback.New(callback.Config{AllowCIDRs: s.TimersAllowCIDRs, Secrets: s.TimersSecrets})
+	return dispatch.New(ctx, nc, dispatch.Config{Registry: reg, Caller: caller, Hooks: dispatch.Hooks{
+		Settled: func(r *timer.Record) {
+			if r.Op != timer.Failed {
+				log.Debug().Str("group", r.Key.Group).Str("id", r.Key.ID).Str("outcome", string(r.Op)).Int64("attempt", r.Attempt).Dur("late", r.Call.Late).Msg("called")
+			} else if more, ok := again.pass("failed " + r.Key.Group + r.Call.Error); ok {
+				log.Warn().Str("group", r.Key.Group).Str("id", r.Key.ID).Str("error", r.Call.Error).Int("status", r.Call.Status).Int64("attempt", r.Attempt).Int("more", more).
+					Msg("a timer failed; almanac timers history shows its attempts")
+			}
+		},
+		Fault: func(topic string, lane int, err error) {
+			if more, ok := again.pass("fault " + topic + strconv.Itoa(lane)); ok {
+				log.Warn().Err(err).Str("topic", topic).Int("lane", lane).Int("more", more).Msg("trying again")
+			}
+		},
+	}})
+}
+
+func (a *app) timersStatusCommand() *cobra.Command {
+	status := &cobra.Command{
+		Use: "status", Short: "Show how many timers each group has, and what is overdue", Args: arguments(0, 0),
+		RunE: a.does(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			c, t, err := a.openTimers(ctx, cmd, false)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = c.Close() }()
+			rows, err := t.Status(ctx)
+			if err != nil {
+				return err
+			}
+			return printRows(a, cmd, rows, func() table.Writer {
+				w := newTable("group", "pending", "firing", "overdue", "oldest s", "done", "failed", "cancelled", "largest slot", "state")
+				for _, r := range rows {
+					state := "running"
+					if r.Paused {
+						state = "paused"
+					}
+					w.AppendRow(table.Row{r.Group, r.Pending, r.Firing, r.Overdue, fmt.Sprintf("%.1f", r.OldestSeconds), r.Done, r.Failed, r.Cancelled, fmt.Sprintf("%.2f", r.LargestSlot), state})
+				}
+				return w
+			})
+		}),
+	}
+	outputFlag(status, asTable, asJSON, asNDJSON)
+	return status
+}

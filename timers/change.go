@@ -1,0 +1,130 @@
+package timers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
+)
+
+// Change is what an update changes; nil fields stay.
+type Change struct {
+	Due         *time.Time
+	URL         *string
+	Payload     *json.RawMessage
+	Timeout     *time.Duration
+	Retry       *timer.Policy
+	MaxLateness *time.Duration
+}
+
+// AnyRevision updates and deletes whatever revision there is.
+const AnyRevision = timer.AnyRevision
+
+// Update changes a pending timer of the expected revision, and gives it all its attempts again.
+// timer.ErrRevision: it has another; timer.ErrFiring: it is being called; timer.ErrNotFound: it is over.
+func (t *Timers) Update(ctx context.Context, group, id string, revision int64, c Change) (Timer, error) {
+	g, key, err := t.key(ctx, group, id)
+	if err != nil {
+		return Timer{}, err
+	}
+	r, err := t.rewrite(ctx, key, func(prev *timer.Record, now int64) (timer.Record, error) {
+		change, err := c.on(prev, g, time.Unix(0, now))
+		if err != nil {
+			return timer.Record{}, err
+		}
+		return timer.Update(prev, change, revision, now)
+	})
+	return viewOf(r, err)
+}
+
+// FireNow makes a pending timer due now.
+func (t *Timers) FireNow(ctx context.Context, group, id string) (Timer, error) {
+	now := time.Now()
+	return t.Update(ctx, group, id, AnyRevision, Change{Due: &now})
+}
+
+// Delete cancels a timer. inFlight: it is being called at this moment, and gets no more attempts.
+func (t *Timers) Delete(ctx context.Context, group, id string, revision int64) (inFlight bool, err error) {
+	_, key, err := t.key(ctx, group, id)
+	if err != nil {
+		return false, err
+	}
+	_, err = t.rewrite(ctx, key, func(prev *timer.Record, now int64) (next timer.Record, err error) {
+		next, inFlight, err = timer.Delete(prev, revision, now)
+		return next, err
+	})
+	return inFlight, err
+}
+
+// Retry makes a failed timer pending again, due now, with all its attempts.
+func (t *Timers) Retry(ctx context.Context, group, id string) (Timer, error) {
+	_, key, err := t.key(ctx, group, id)
+	if err != nil {
+		return Timer{}, err
+	}
+	return viewOf(t.rewrite(ctx, key, func(prev *timer.Record, now int64) (timer.Record, error) {
+		return timer.Again(prev, now)
+	}))
+}
+
+// rewrite reads a timer, has f say what follows, and writes it; again when another write was first.
+func (t *Timers) rewrite(ctx context.Context, key schemas.TimerKey, f func(prev *timer.Record, now int64) (timer.Record, error)) (*timer.Record, error) {
+	for range tries {
+		prev, err := t.last(ctx, key, true)
+		if err != nil {
+			return nil, err
+		}
+		next, err := f(prev, time.Now().UnixNano())
+		if err != nil {
+			return nil, err
+		}
+		err = t.put(ctx, prev, &next)
+		if err == nil {
+			if next.Spec == nil {
+				next.Spec = prev.Spec
+			}
+			return &next, nil
+		}
+		if !errors.Is(err, fronts.ErrConflict) {
+			return nil, err
+		}
+	}
+	return nil, busy(key)
+}
+
+// on makes the record's change of c, checked as a creation is.
+func (c Change) on(prev *timer.Record, g timer.Group, now time.Time) (timer.Change, error) {
+	var out timer.Change
+	if c.Due != nil {
+		due, err := timer.CheckDue(*c.Due, now)
+		if err != nil {
+			return out, err
+		}
+		out.Due = &due
+	}
+	if prev == nil || prev.Spec == nil {
+		return out, nil
+	}
+	s := *prev.Spec
+	if c.URL != nil {
+		s.URL = *c.URL
+	}
+	if c.Payload != nil {
+		s.Payload = *c.Payload
+	}
+	if c.Timeout != nil {
+		s.Timeout = *c.Timeout
+	}
+	if c.Retry != nil {
+		s.Retry = c.Retry
+	}
+	if c.MaxLateness != nil {
+		s.MaxLateness = *c.MaxLateness
+	}
+	out.Spec = &s
+	return out, s.Validate(g.AllowHosts)
+}

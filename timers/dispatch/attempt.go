@@ -1,0 +1,258 @@
+package dispatch
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	mrand "math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/timers/dispatch/wheel"
+)
+
+// started is an attempt that has its places.
+type started struct {
+	l    *lane
+	e    wheel.Entry
+	g    timer.Group
+	host string
+}
+
+const (
+	// fewReads are read one by one, which costs the server less than a batched read.
+	fewReads = 16
+	// againAfter is when an entry whose record could not be read is looked at again.
+	againAfter = 250 * time.Millisecond
+	// maxMisses is how often a record may be missing in whole answers: its subject was purged.
+	maxMisses = 3
+)
+
+// begin reads the records of due entries and starts their attempts. ctx is the lane's run.
+func (d *Dispatcher) begin(ctx, all context.Context, wg *sync.WaitGroup, due []started) {
+	records, err := d.readAll(ctx, due)
+	if err != nil {
+		d.fault(due[0].l.topic, due[0].l.lane, err)
+	}
+	for i := range due {
+		s := due[i]
+		switch r := records[s.e.Key]; {
+		case err != nil:
+			s.giveBack(ctx, againAfter)
+		case r == nil: // an answer may lack what is there
+			s.e.Misses++
+			if s.e.Misses < maxMisses {
+				s.giveBack(ctx, againAfter<<s.e.Misses)
+			} else {
+				s.release()
+			}
+		case r.Seq != s.e.Seq: // the newer record is on its way to the wheel, or is there
+			s.release()
+		default:
+			wg.Go(func() { d.attempt(ctx, all, s, r) })
+		}
+	}
+}
+
+func (s *started) release() { s.l.d.limits.release(&s.g, s.host) }
+
+func (s *started) giveBack(ctx context.Context, after time.Duration) {
+	s.release()
+	s.l.again(ctx, s.e, after)
+}
+
+// readAll reads the records of entries.
+func (d *Dispatcher) readAll(ctx context.Context, due []started) (map[string]*timer.Record, error) {
+	out := make(map[string]*timer.Record, len(due))
+	if len(due) < fewReads {
+		for _, s := range due {
+			r, err := d.read(ctx, s.e.Key)
+			if err != nil {
+				return nil, err
+			}
+			out[s.e.Key] = r
+		}
+		return out, nil
+	}
+	subjects := make([]string, len(due))
+	for i := range due {
+		subjects[i] = due[i].e.Key
+	}
+	return out, d.w.LastOf(ctx, subjects, func(m *streams.Message) error {
+		r, err := parse(m)
+		out[m.Subject] = r
+		return err
+	})
+}
+
+// attempt claims a timer, calls it and writes the outcome. What it gives back goes to the lane's run ctx. The
+// claim, the call and the outcome belong to the whole dispatcher, so a lane that is handed over does not
+// leave a claim behind.
+func (d *Dispatcher) attempt(ctx, all context.Context, s started, r *timer.Record) {
+	released := false
+	defer func() {
+		if !released {
+			s.release()
+		}
+	}()
+	spec, err := d.spec(ctx, r)
+	if err != nil {
+		released = true
+		s.giveBack(ctx, againAfter)
+		return
+	}
+	now := d.clock.now()
+	if r.State() == timer.StatePending && spec != nil && timer.TooLate(r, spec, now) {
+		d.tooLate(ctx, s, r, now)
+		return
+	}
+	claimed, wait := d.claim(all, s, r, now)
+	if claimed == nil {
+		if wait > 0 {
+			released = true
+			s.giveBack(ctx, wait)
+		}
+		return
+	}
+	defer d.flights.remove(claimed.Claim)
+	d.cfg.Crash("claimed")
+	verdict, call := timer.Verdict{Kind: timer.Fail, Error: timer.ErrSpecMissing}, timer.Call{Error: timer.ErrSpecMissing}
+	if spec == nil {
+		spec = &timer.Spec{}
+	} else if verdict, call, err = d.cfg.Caller.Call(all, &s.g, claimed, spec); err != nil {
+		return // it stays firing, and is called again under the same attempt
+	}
+	d.cfg.Crash("called")
+	outcome := timer.Settle(claimed, verdict, call, s.g.Policy(spec), d.clock.now(), mrand.Float64()) //nolint:gosec // jitter
+	d.settle(all, s, claimed, &outcome)
+}
+
+// spec reads the spec of a record. Nil: the record that held it is gone.
+func (d *Dispatcher) spec(ctx context.Context, r *timer.Record) (*timer.Spec, error) {
+	if r.Spec != nil {
+		return r.Spec, nil
+	}
+	m, err := streams.DecideAt(ctx, d.js, schemas.StreamTimers, r.SpecAt())
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	from, err := parse(m)
+	if err != nil || m.Subject != r.Key.Subject() {
+		return nil, nil
+	}
+	return from.Spec, nil
+}
+
+func (d *Dispatcher) tooLate(ctx context.Context, s started, r *timer.Record, now int64) {
+	next := timer.FailTooLate(r, now)
+	switch err := d.put(ctx, &next, r.Seq); {
+	case err == nil:
+		d.settled(&next)
+	case !errors.Is(err, fronts.ErrConflict):
+		d.fault(s.l.topic, s.l.lane, err)
+		s.l.again(ctx, s.e, againAfter)
+	}
+}
+
+// claim claims the attempt and returns its record. Nil: it is not this dispatcher's to call; wait says when
+// to look at it again, 0 for never.
+func (d *Dispatcher) claim(ctx context.Context, s started, r *timer.Record, now int64) (claimed *timer.Record, wait time.Duration) {
+	self := d.members.Self()
+	if r.State() == timer.StateFiring {
+		old := time.Unix(0, now).Sub(time.Unix(0, r.Changed)) >= claimPatience
+		switch {
+		case r.Owner == self && !old:
+			if !d.flights.adopt(r.Claim) { // it is being called
+				return nil, 0
+			}
+			return r, 0
+		case r.Owner != self && !old && slices.Contains(d.members.Live(), r.Owner):
+			return nil, time.Second
+		}
+	} else if r.State() != timer.StatePending {
+		return nil, 0
+	}
+	next := timer.Claim(r, self, newClaim(), now)
+	d.flights.add(next.Claim)
+	err := d.put(ctx, &next, r.Seq)
+	if errors.Is(err, fronts.ErrUnknown) {
+		err = d.lookBack(ctx, s, &next, r, err)
+	}
+	switch {
+	case err == nil:
+		return &next, 0
+	case errors.Is(err, fronts.ErrConflict):
+	default:
+		d.fault(s.l.topic, s.l.lane, err)
+		wait = againAfter
+	}
+	d.flights.remove(next.Claim)
+	return nil, wait
+}
+
+// lookBack finds out what became of a claim without an answer. It returns nil if the claim is stored.
+func (d *Dispatcher) lookBack(ctx context.Context, s started, claim, before *timer.Record, why error) error {
+	pause := backoff.Backoff{Least: 50 * time.Millisecond, Most: 2 * time.Second}
+	for {
+		d.fault(s.l.topic, s.l.lane, why)
+		if err := pause.Wait(ctx); err != nil {
+			return err
+		}
+		there, err := d.read(ctx, claim.Key.Subject())
+		switch {
+		case err != nil:
+			why = err
+		case there != nil && there.Claim == claim.Claim:
+			claim.Seq = there.Seq
+			return nil
+		case there != nil && there.Seq == before.Seq:
+			return why // not stored yet; it is claimed once more, and one of the two holds
+		default:
+			return fronts.ErrConflict
+		}
+	}
+}
+
+// settle writes an outcome until it is stored, or another record has taken the claim's place.
+func (d *Dispatcher) settle(ctx context.Context, s started, claimed, outcome *timer.Record) {
+	pause := backoff.Backoff{Least: 50 * time.Millisecond, Most: 2 * time.Second}
+	for {
+		err := d.put(ctx, outcome, claimed.Seq)
+		switch {
+		case err == nil:
+			d.settled(outcome)
+			return
+		case errors.Is(err, fronts.ErrConflict): // deleted meanwhile, or claimed by another, or stored without an answer
+			return
+		}
+		d.fault(s.l.topic, s.l.lane, err)
+		if pause.Wait(ctx) != nil {
+			return
+		}
+	}
+}
+
+func (d *Dispatcher) settled(r *timer.Record) {
+	d.stats.called(r)
+	if d.cfg.Hooks.Settled != nil {
+		d.cfg.Hooks.Settled(r)
+	}
+}
+
+func newClaim() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails on the supported systems
+	return hex.EncodeToString(b[:])
+}

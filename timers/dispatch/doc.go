@@ -1,0 +1,34 @@
+// Package dispatch calls timers at their time.
+//
+// # Model
+//
+// A dispatcher is a member of role timer. Lanes of the front TIMERS are shared among the live members by
+// rendezvous hashing. For each of its lanes it follows the front from the beginning, headers only, into a
+// wheel ordered by due time. It fires while it still loads.
+//
+//	front ─▶ wheel ─▶ due: read the record ─▶ claim (CAS) ─▶ call ─▶ outcome (CAS on the claim)
+//
+// A claim is made only with a free call slot, a free place at the callback's host and one in its group. What
+// finds none waits aside and does not hold up the others.
+//
+// # Who is authoritative
+//
+// The record in the front. The wheel is a copy: a claim of something that was replaced is refused, and the
+// record that replaced it is on its way to the wheel.
+//
+// # The clock
+//
+// A timer is due by the local clock, and never before it is due by the NATS server's. A dispatcher whose
+// clock is ahead waits; one whose clock is behind is late.
+//
+// # Failures
+//
+//	crash after          leaves                          then
+//	the wheel            pending                         the lane's next owner fires it
+//	the claim            firing, called or not           its owner is gone: claimed again, same attempt number
+//	the call             firing, called                  the same: at least once
+//	the outcome          done, failed or pending         the router moves it on
+//
+// A write whose answer is unknown is read back. An own claim that turns out to be stored is called. A record
+// that an answer lacks goes back on the wheel. A firing timer of a live owner is left alone for claimPatience.
+package dispatch

@@ -1,0 +1,150 @@
+package timers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// Archive is the history in ClickHouse.
+type Archive interface {
+	// TimerHistory returns the stored transitions of a timer, oldest first.
+	TimerHistory(ctx context.Context, topic, group, id string) ([]Timer, error)
+}
+
+// Filter of a list.
+type Filter struct {
+	// State is empty for all.
+	State timer.State
+	// DueBefore is zero for no bound.
+	DueBefore time.Time
+	// Limit of a page: 500 if 0, at most 1,000.
+	Limit int
+	// Cursor of the page before.
+	Cursor string
+}
+
+// Page is part of a list, ordered by due time and id.
+type Page struct {
+	Timers []Timer `json:"timers"`
+	Cursor string  `json:"cursor,omitempty"`
+}
+
+const (
+	defaultPage = 500
+	maxPage     = 1000
+)
+
+// List reads the timers of a group that are in the front, headers only: without URL and payload. It reads
+// the group's records through, so a page costs what the group has.
+func (t *Timers) List(ctx context.Context, group string, f Filter) (Page, error) {
+	if _, err := t.group(ctx, group); err != nil {
+		return Page{}, err
+	}
+	after, err := parseCursor(f.Cursor)
+	if err != nil {
+		return Page{}, err
+	}
+	last, err := t.records(ctx, schemas.TimerGroupFilter(t.topic.Name, group))
+	if err != nil {
+		return Page{}, err
+	}
+	var out []*timer.Record
+	for _, r := range last {
+		if (f.State == "" || r.State() == f.State) && (f.DueBefore.IsZero() || r.Due < f.DueBefore.UnixNano()) && after.before(r) {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *timer.Record) int {
+		return cmp.Or(cmp.Compare(a.Due, b.Due), strings.Compare(a.Key.ID, b.Key.ID))
+	})
+	limit := min(cmp.Or(f.Limit, defaultPage), maxPage)
+	var p Page
+	for _, r := range out[:min(limit, len(out))] {
+		p.Timers = append(p.Timers, view(r))
+	}
+	if len(out) > limit {
+		r := out[limit-1]
+		p.Cursor = strconv.FormatInt(r.Due, 10) + "." + r.Key.ID
+	}
+	return p, nil
+}
+
+// records reads the last record of each key of a filter, from the beginning: a consumer of last messages
+// by subject takes the server seconds to make with many keys.
+func (t *Timers) records(ctx context.Context, filter string) (map[string]*timer.Record, error) {
+	last := map[string]*timer.Record{}
+	_, err := streams.Headers(ctx, t.js, schemas.StreamTimers, filter, 1, func(m *streams.Message) error {
+		if !schemas.IsEvent(m.Header, m.Size) {
+			return nil
+		}
+		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
+		if err != nil {
+			return nil // a stray is the router's
+		}
+		last[m.Subject] = &r
+		return nil
+	})
+	return last, err
+}
+
+// History returns every transition of a timer, oldest first: what is in the front and what is stored.
+func (t *Timers) History(ctx context.Context, group, id string) ([]Timer, error) {
+	_, key, err := t.key(ctx, group, id)
+	if err != nil {
+		return nil, err
+	}
+	var out []Timer
+	_, err = streams.Headers(ctx, t.js, schemas.StreamTimers, key.Subject(), 1, func(m *streams.Message) error {
+		if r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil); err == nil {
+			out = append(out, view(&r))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if t.cfg.Archive != nil {
+		stored, err := t.cfg.Archive.TimerHistory(ctx, t.topic.Name, group, id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(stored, out...)
+	}
+	slices.SortStableFunc(out, func(a, b Timer) int { return cmp.Compare(a.Seq, b.Seq) })
+	out = slices.CompactFunc(out, func(a, b Timer) bool { return a.Seq == b.Seq })
+	if len(out) == 0 {
+		return nil, &timer.Refusal{Code: timer.CodeNotFound, Text: fmt.Sprintf("group %q has no timer %q", group, id)}
+	}
+	return out, nil
+}
+
+// cursor is a place in a list.
+type cursor struct {
+	due int64
+	id  string
+}
+
+func parseCursor(s string) (c cursor, err error) {
+	if s == "" {
+		return c, nil
+	}
+	due, id, ok := strings.Cut(s, ".")
+	if c.due, err = strconv.ParseInt(due, 10, 64); !ok || err != nil {
+		return c, fmt.Errorf("%w: %q is not the cursor of a list of timers", schemas.ErrRequest, s)
+	}
+	c.id = id
+	return c, nil
+}
+
+func (c cursor) before(r *timer.Record) bool {
+	return cmp.Or(cmp.Compare(c.due, r.Due), strings.Compare(c.id, r.Key.ID)) < 0
+}

@@ -1,0 +1,261 @@
+package timers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// Timers are the timers of one topic. It is safe for concurrent use.
+type Timers struct {
+	js    jetstream.JetStream
+	reg   *registry.Registry
+	w     *fronts.Writer
+	topic schemas.Topic
+	cfg   Config
+
+	mu     sync.Mutex
+	groups map[string]cached
+}
+
+// Config of Timers.
+type Config struct {
+	// Archive answers for timers that have left the front; nil: they are not found.
+	Archive Archive
+}
+
+// cached is a group as it was read not long ago.
+type cached struct {
+	timer.Group
+	at time.Time
+}
+
+const (
+	// groupAge is how long a group that was read may be used: its slots never change.
+	groupAge  = time.Second
+	maxGroups = 10_000
+	// tries bounds how often a write that lost a race reads again.
+	tries = 16
+)
+
+// Open binds to a topic of kind timer. registry.ErrNotFound or schemas.ErrUnknownTopic: it does not exist;
+// ApplyGroup makes it.
+func Open(ctx context.Context, nc *nats.Conn, reg *registry.Registry, topic string, cfg Config) (*Timers, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	t, err := reg.Topic(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	if t.Kind != kinds.Timer {
+		return nil, fmt.Errorf("%w: topic %q is of kind %s, timers need one of kind %s", schemas.ErrRequest, topic, t.Kind, kinds.Timer)
+	}
+	w, err := fronts.Open(ctx, js, schemas.StreamTimers, fronts.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return &Timers{js: js, reg: reg, w: w, topic: t, cfg: cfg, groups: map[string]cached{}}, nil
+}
+
+// ApplyGroup declares a group or changes it (registry.AmendTimerGroup), and its topic before it.
+func ApplyGroup(ctx context.Context, reg *registry.Registry, topic, name string, f func(*timer.Group) error) (timer.Group, registry.Applied, error) {
+	t, err := reg.Topic(ctx, topic)
+	switch {
+	case errors.Is(err, schemas.ErrUnknownTopic):
+		t, err := schemas.NewTopicOf(kinds.Timer, topic), error(nil)
+		if _, _, err = reg.Apply(ctx, t, false); err != nil {
+			return timer.Group{}, "", err
+		}
+	case err != nil:
+		return timer.Group{}, "", err
+	case t.Kind != kinds.Timer:
+		return timer.Group{}, "", fmt.Errorf("%w: topic %q is of kind %s, groups need one of kind %s", schemas.ErrRequest, topic, t.Kind, kinds.Timer)
+	}
+	return reg.AmendTimerGroup(ctx, topic, name, f)
+}
+
+// New is a timer to create.
+type New struct {
+	Group, ID string
+	// Due is when to call; at most timer.MaxPast ago.
+	Due     time.Time
+	URL     string
+	Payload json.RawMessage
+	// Timeout of a call; 0: the group's.
+	Timeout time.Duration
+	Retry   *timer.Policy
+	// MaxLateness: the timer fails if it could only be called later than this; 0: never.
+	MaxLateness time.Duration
+	// User is whom the timer is about, the handle of an erasure.
+	User string
+	// Replace lets it take the place of another content.
+	Replace bool
+}
+
+// Create schedules a timer. A timer of the same content exists: that one is returned, created is false.
+// timer.ErrExists: another content has the id.
+func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err error) {
+	g, key, err := t.key(ctx, n.Group, n.ID)
+	if err != nil {
+		return tm, false, err
+	}
+	now := time.Now()
+	due, err := timer.CheckDue(n.Due, now)
+	if err != nil {
+		return tm, false, err
+	}
+	if err := timer.CheckUser(n.User); err != nil {
+		return tm, false, err
+	}
+	want := timer.New{Due: due, User: n.User, Replace: n.Replace, Life: schemas.NewID(now.UnixNano()), Spec: timer.Spec{
+		URL: n.URL, Payload: n.Payload, Timeout: n.Timeout, Retry: n.Retry, MaxLateness: n.MaxLateness,
+	}}
+	if err := want.Spec.Validate(g.AllowHosts); err != nil {
+		return tm, false, err
+	}
+	// Most ids are new: the first try does not read.
+	var prev *timer.Record
+	for range tries {
+		next, same, err := timer.Create(key, prev, want, time.Now().UnixNano())
+		if err != nil {
+			return tm, false, err
+		}
+		if same {
+			return view(&next), false, nil
+		}
+		err = t.put(ctx, prev, &next)
+		if err == nil {
+			return view(&next), next.Op == timer.Created, nil
+		}
+		if !errors.Is(err, fronts.ErrConflict) {
+			return tm, false, err
+		}
+		if prev, err = t.last(ctx, key, true); err != nil {
+			return tm, false, err
+		}
+	}
+	return tm, false, busy(key)
+}
+
+// Get returns a timer: timer.ErrNotFound when there is none.
+func (t *Timers) Get(ctx context.Context, group, id string) (Timer, error) {
+	_, key, err := t.key(ctx, group, id)
+	if err != nil {
+		return Timer{}, err
+	}
+	r, err := t.last(ctx, key, true)
+	if err != nil {
+		return Timer{}, err
+	}
+	if r == nil && t.cfg.Archive != nil {
+		rows, err := t.cfg.Archive.TimerHistory(ctx, t.topic.Name, group, id)
+		if err != nil {
+			return Timer{}, err
+		}
+		if len(rows) > 0 {
+			return fromRows(rows), nil
+		}
+	}
+	if r == nil {
+		return Timer{}, &timer.Refusal{Code: timer.CodeNotFound, Text: fmt.Sprintf("group %q has no timer %q", group, id)}
+	}
+	return view(r), nil
+}
+
+// group reads a group, or uses the one that was read within groupAge.
+func (t *Timers) group(ctx context.Context, name string) (timer.Group, error) {
+	t.mu.Lock()
+	c, ok := t.groups[name]
+	t.mu.Unlock()
+	if ok && time.Since(c.at) < groupAge {
+		return c.Group, nil
+	}
+	if err := schemas.ValidateTimerGroup(name); err != nil {
+		return timer.Group{}, &timer.Refusal{Code: timer.CodeGroup, Text: err.Error()}
+	}
+	g, err := t.reg.TimerGroup(ctx, t.topic.Name, name)
+	if errors.Is(err, registry.ErrNotFound) {
+		return g, &timer.Refusal{Code: timer.CodeUnknownGroup, Text: fmt.Sprintf("topic %q has no group %q; make it with `almanac timers groups apply %s`", t.topic.Name, name, name)}
+	}
+	if err != nil {
+		return g, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.groups) >= maxGroups {
+		clear(t.groups)
+	}
+	t.groups[name] = cached{g, time.Now()}
+	return g, nil
+}
+
+func (t *Timers) key(ctx context.Context, group, id string) (timer.Group, schemas.TimerKey, error) {
+	g, err := t.group(ctx, group)
+	if err != nil {
+		return g, schemas.TimerKey{}, err
+	}
+	key, err := g.Key(id, t.topic.Lanes)
+	return g, key, err
+}
+
+// last reads a timer's record, nil where it has none, and its spec if asked.
+func (t *Timers) last(ctx context.Context, key schemas.TimerKey, spec bool) (*timer.Record, error) {
+	m, err := t.w.Last(ctx, key.Subject())
+	if errors.Is(err, fronts.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := timer.Parse(m.Subject, m.Sequence, m.Header, m.Data)
+	if err != nil {
+		return nil, err
+	}
+	r.AskedDue = r.Due
+	if spec && r.Spec == nil {
+		m, err := streams.DecideAt(ctx, t.js, schemas.StreamTimers, r.SpecAt())
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return &r, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if from, err := timer.Parse(m.Subject, m.Sequence, m.Header, m.Data); err == nil && m.Subject == key.Subject() {
+			r.Spec, r.AskedDue = from.Spec, from.Due
+		}
+	}
+	return &r, nil
+}
+
+// put writes the record that follows prev, nil for none.
+func (t *Timers) put(ctx context.Context, prev, next *timer.Record) error {
+	h, data, err := next.Message()
+	if err != nil {
+		return err
+	}
+	expect := uint64(0)
+	if prev != nil {
+		expect = prev.Seq
+	}
+	next.Seq, err = t.w.Put(ctx, fronts.Record{Subject: next.Key.Subject(), Header: h, Data: data, Expect: expect})
+	return err
+}
+
+func busy(key schemas.TimerKey) error {
+	return fmt.Errorf("timers: timer %q of group %q changed %d times while it was written: %w; try again", key.ID, key.Group, tries, fronts.ErrConflict)
+}

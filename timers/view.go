@@ -1,0 +1,91 @@
+package timers
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas/timer"
+)
+
+// Timer is a timer as it is read.
+type Timer struct {
+	Topic    string      `json:"topic"`
+	Group    string      `json:"group"`
+	ID       string      `json:"id"`
+	State    timer.State `json:"state"`
+	Due      time.Time   `json:"due"`
+	Revision int64       `json:"revision"`
+	Attempt  int64       `json:"attempt"`
+	// Op is the last transition.
+	Op        timer.Op        `json:"op"`
+	URL       string          `json:"callback_url,omitempty"`
+	Payload   json.RawMessage `json:"payload,omitempty"`
+	Timeout   string          `json:"callback_timeout,omitempty"`
+	Retry     *timer.Policy   `json:"retry_policy,omitempty"`
+	User      string          `json:"user_id,omitempty"`
+	Life      string          `json:"life"`
+	Slot      int             `json:"slot"`
+	CreatedAt time.Time       `json:"created_at,omitzero"`
+	UpdatedAt time.Time       `json:"updated_at"`
+	// Status, Error and the rest are of the last call.
+	Status int     `json:"status,omitempty"`
+	Error  string  `json:"error,omitempty"`
+	Detail string  `json:"detail,omitempty"`
+	LateMs float64 `json:"late_ms,omitempty"`
+	TookMs float64 `json:"took_ms,omitempty"`
+	// Seq is the sequence of the record in TIMERS.
+	Seq uint64 `json:"seq"`
+}
+
+func view(r *timer.Record) Timer {
+	t := Timer{
+		Topic: r.Key.Topic, Group: r.Key.Group, ID: r.Key.ID, State: r.State(), Op: r.Op, Due: at(r.Due), Revision: r.Revision, Attempt: r.Attempt,
+		User: r.User, Life: r.Life.String(), Slot: r.Key.Slot, CreatedAt: at(r.CreatedAt), UpdatedAt: at(r.Changed),
+		Status: r.Call.Status, Error: r.Call.Error, Detail: r.Call.Detail, Seq: r.Seq,
+		LateMs: float64(r.Call.Late.Microseconds()) / 1000, TookMs: float64(r.Call.Took.Microseconds()) / 1000,
+	}
+	t.Describe(r.Spec)
+	return t
+}
+
+// Describe fills in what the spec says.
+func (t *Timer) Describe(s *timer.Spec) {
+	if s == nil {
+		return
+	}
+	t.URL, t.Payload, t.Retry = s.URL, s.Payload, s.Retry
+	if s.Timeout > 0 {
+		t.Timeout = s.Timeout.String()
+	}
+}
+
+func viewOf(r *timer.Record, err error) (Timer, error) {
+	if err != nil {
+		return Timer{}, err
+	}
+	return view(r), nil
+}
+
+func at(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns).UTC()
+}
+
+// fromRows is a timer by its history, oldest first.
+func fromRows(rows []Timer) Timer {
+	last := rows[len(rows)-1]
+	for i := range rows {
+		if rows[i].Life != last.Life {
+			continue
+		}
+		if rows[i].Op == timer.Created {
+			last.CreatedAt = rows[i].UpdatedAt
+		}
+		if rows[i].URL != "" {
+			last.URL, last.Payload, last.Timeout, last.Retry = rows[i].URL, rows[i].Payload, rows[i].Timeout, rows[i].Retry
+		}
+	}
+	return last
+}
