@@ -42,24 +42,17 @@ type LaneCopy struct {
 	Checkpoint  schemas.Checkpoint
 }
 
-// maxCopies bounds the copies of one commit.
+// maxCopies bounds the entries of one commit.
 const maxCopies = 200
 
 // SaveCopies keeps copies of checkpoints, over whatever is there: a router that lost its
 // lane and writes late leaves an older one, which tells less and nothing wrong.
 func (r *Registry) SaveCopies(ctx context.Context, copies []LaneCopy) error {
-	for len(copies) > 0 {
-		some := copies[:min(maxCopies, len(copies))]
-		copies = copies[len(some):]
-		changes := make([]*change, len(some))
-		for i := range some {
-			changes[i] = &change{key: schemas.CopyKey(some[i].Topic, some[i].Lane), any: true, v: &some[i].Checkpoint}
-		}
-		if err := r.commit(ctx, changes...); err != nil {
-			return err
-		}
+	changes := make([]*change, len(copies))
+	for i := range copies {
+		changes[i] = &change{key: schemas.CopyKey(copies[i].Topic, copies[i].Lane), any: true, v: &copies[i].Checkpoint}
 	}
-	return nil
+	return r.commitAll(ctx, changes)
 }
 
 // Copy is the copy of a lane's checkpoint; the zero Checkpoint when there is none that

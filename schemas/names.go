@@ -62,6 +62,7 @@ const (
 	keyLedger  = "ledger"
 	keyJobs    = "jobs"
 	keyLetters = "letters"
+	keyProofs  = "PROOFS" // no topic has a name in capitals
 	keyGroups  = "groups"
 	keyFronts  = "fronts"
 )
@@ -387,6 +388,18 @@ func CopyKey(topic, lane string) string { return StreamShards + "." + topic + ".
 
 // CopyKeys selects the copies of a topic's checkpoints.
 func CopyKeys(topic string) string { return StreamShards + "." + topic + ".*" }
+
+// ReadUpToKey holds how far verify read a topic's frames, ProofKey what it proved of a
+// shard, and ProofKeys selects the proofs of a topic.
+func ReadUpToKey(topic string) string { return keyProofs + "." + topic }
+
+// ProofKey is described there.
+func ProofKey(r ShardRef) string {
+	return keyProofs + "." + r.Topic + "." + r.Month.String() + "." + r.ID.String()
+}
+
+// ProofKeys is described there.
+func ProofKeys(topic string) string { return keyProofs + "." + topic + ".*.*" }
 
 // WaitingSubject is where a reader says that it waits until SQL has what the topic was
 // given; SubjectsWaiting are those of all topics.

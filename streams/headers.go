@@ -199,7 +199,12 @@ const statusPartial = "408"
 // Frames calls f with the headers of every frame of a topic's shards that SHARDS
 // holds, in the stream's order; what is no frame is skipped.
 func Frames(ctx context.Context, js jetstream.JetStream, filter string, f func(ref schemas.ShardRef, p schemas.Placed, seq uint64, at time.Time) error) (unread uint64, err error) {
-	return Headers(ctx, js, schemas.StreamShards, filter, 1, func(msg *Message) error {
+	return FramesFrom(ctx, js, filter, 1, f)
+}
+
+// FramesFrom is Frames from a sequence on.
+func FramesFrom(ctx context.Context, js jetstream.JetStream, filter string, from uint64, f func(ref schemas.ShardRef, p schemas.Placed, seq uint64, at time.Time) error) (unread uint64, err error) {
+	return Headers(ctx, js, schemas.StreamShards, filter, from, func(msg *Message) error {
 		ref, err := schemas.ParseShardSubject(msg.Subject)
 		if err != nil {
 			return nil

@@ -360,8 +360,12 @@ type Count struct {
 
 // Counts counts every shard of a topic: none when its table was not made yet.
 func (db *DB) Counts(ctx context.Context, topic string) (map[schemas.Shard]Count, error) {
+	return db.counts(ctx, topic, "")
+}
+
+func (db *DB) counts(ctx context.Context, topic, where string) (map[schemas.Shard]Count, error) {
 	rows, err := db.conn.Query(ctx, "SELECT month, shard, count(), uniqExact(id), "+schemas.IDSumSQL+", max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
-		schemas.QuotedTable(db.Database, topic)+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
+		schemas.QuotedTable(db.Database, topic)+where+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
 	if err = refusal(err); errors.Is(err, ErrNoTable) {
 		return nil, nil
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -19,10 +20,16 @@ Exits 1 and names the exact range if they differ.
 
 Every event's id and time is compared, by sums that the frames carry. The other columns
 are not: anonymising clears them for good. So a message or an attribute that was
-changed in ClickHouse is not seen.`,
+changed in ClickHouse is not seen.
+
+What was proven before is not examined again while nothing it rests on changed: a shard's
+parts in ClickHouse, its last frame, its entry, its erasures. The last line says how much
+that is and since when. --full examines all, and has ClickHouse compare every file of the
+tables with its checksum: bytes that went bad on a disk since.`,
 		Args: arguments(0, 1),
 		RunE: a.does(a.verify),
 	}
+	cmd.Flags().Bool("full", false, "examine all, also what was proven before, and every column's bytes")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
 }
@@ -45,6 +52,11 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 	if err != nil {
 		return err
 	}
+	if full, err := cmd.Flags().GetBool("full"); err != nil {
+		return err
+	} else if full {
+		v = v.Full()
+	}
 	rep, err := v.Run(ctx, optional(args))
 	if err != nil {
 		return err
@@ -62,6 +74,13 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 	}
 	for _, p := range rep.Problems {
 		a.note("  %s", p)
+	}
+	if t := rep.Taken; t.Shards > 0 || t.Frames > 0 {
+		since := ""
+		if !t.Since.IsZero() {
+			since = " of " + t.Since.Format(time.RFC3339)
+		}
+		a.note("taken from the proof%s: %s with %d rows, headers of %d frames; --full examines all", since, counted(t.Shards, "shard"), t.Rows, t.Frames)
 	}
 	if n := rep.ByCount(); n > 0 {
 		a.note("compared by count alone, not by id: %s, whose frames are of an earlier version, or gone", counted(n, "shard"))

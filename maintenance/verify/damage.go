@@ -16,37 +16,6 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// held is what SHARDS holds of one shard, as read frame by frame.
-type held struct {
-	first, last  uint64 // positions
-	frames       uint64
-	minTs, maxTs int64
-	gaps         []registry.Span // between first and last
-	before       uint64          // rows of the frames before the first
-}
-
-// heldFrames reads the headers of every frame of a topic in SHARDS. To count them
-// would not do: a NATS server counts a frame whose bytes were damaged, and finds
-// out when it reads it. unread is how many it counted and could not give, or were
-// purged meanwhile.
-func (v *Verifier) heldFrames(ctx context.Context, topic string) (map[schemas.Shard]*held, uint64, error) {
-	out := map[schemas.Shard]*held{}
-	unread, err := streams.Frames(ctx, v.js, schemas.ShardsFilter(topic), func(ref schemas.ShardRef, p schemas.Placed, _ uint64, _ time.Time) error {
-		h := out[ref.ID]
-		if h == nil {
-			h = &held{first: p.Pos, last: p.Pos - 1, minTs: p.MinTs, maxTs: p.MaxTs, before: p.ShardRows - uint64(p.Rows)}
-			out[ref.ID] = h
-		}
-		if p.Pos > h.last+1 {
-			h.gaps = append(h.gaps, registry.Span{From: h.last + 1, To: p.Pos - 1})
-		}
-		h.frames, h.last = h.frames+1, max(h.last, p.Pos)
-		h.minTs, h.maxTs = min(h.minTs, p.MinTs), max(h.maxTs, p.MaxTs)
-		return nil
-	})
-	return out, unread, err
-}
-
 // verifyLanes names lanes that were routed and have no checkpoint.
 func verifyLanes(t *schemas.Topic, entries []registry.Shard, routed map[string]schemas.Checkpoint) (problems []string) {
 	said := map[int]bool{}

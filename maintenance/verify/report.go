@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -46,6 +47,8 @@ type Report struct {
 	// LostMessages were accepted and lost with the end of EVENTS before they were routed,
 	// of any topic. How many events were in them is not known.
 	LostMessages uint64 `json:"lost_messages,omitempty"`
+	// Taken is what was proven before and did not change since.
+	Taken Taken `json:"taken,omitzero"`
 	// Problems name each fault with its exact range.
 	Problems []string `json:"problems,omitempty"`
 }
@@ -57,6 +60,7 @@ func (r *Report) OK() bool { return r.Missing == 0 && r.Doubled == 0 && len(r.Pr
 type TopicReport struct {
 	Topic string `json:"topic"`
 	Totals
+	Taken  Taken         `json:"taken,omitzero"`
 	Shards []ShardReport `json:"shards"`
 }
 
@@ -85,15 +89,30 @@ type ShardReport struct {
 	proven  uint64         // position up to which all was stored once, when above the head
 	ids     schemas.IDSums // of the frames up to the head, where one says so
 	changed bool           // ClickHouse has other events than those
+
+	provenAt time.Time // by an earlier run; zero: by this one
 }
 
 func (s *ShardReport) problem(format string, a ...any) {
 	s.Problems = append(s.Problems, s.Name+": "+fmt.Sprintf(format, a...))
 }
 
+func (t *Taken) add(o Taken) {
+	t.Shards, t.Rows, t.Frames = t.Shards+o.Shards, t.Rows+o.Rows, t.Frames+o.Frames
+	t.since(o.Since)
+}
+
+// since moves Since back to an earlier proof.
+func (t *Taken) since(at time.Time) {
+	if !at.IsZero() && (t.Since.IsZero() || at.Before(t.Since)) {
+		t.Since = at
+	}
+}
+
 func (r *Report) add(t *TopicReport) {
 	r.Topics = append(r.Topics, *t)
 	r.Totals.add(t.Totals)
+	r.Taken.add(t.Taken)
 	for _, s := range t.Shards {
 		r.Problems = append(r.Problems, s.Problems...)
 	}

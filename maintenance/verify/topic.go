@@ -21,7 +21,7 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 	}
 	// Downstream first: what is routed or stored meanwhile shows as pending, never
 	// as missing.
-	stored, err := v.db.Counts(ctx, t.Name)
+	proofs, stored, err := v.loadProofs(ctx, t.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +59,13 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 		return nil, err
 	}
 
-	frames, unread, err := v.heldFrames(ctx, t.Name)
+	read, err := v.heldFrames(ctx, proofs)
 	if err != nil {
 		return nil, err
 	}
-	if unread > 0 {
+	frames := read.held
+	rep.Taken.Frames = read.taken
+	if read.unread > 0 {
 		ends, err := v.unreadableEnds(ctx, t.Name)
 		if err != nil {
 			return nil, err
@@ -85,7 +87,14 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 		if err != nil {
 			return nil, err
 		}
-		s, err := v.shard(ctx, t, e, tail, has, known, frames[e.ID], stored[e.ID], &gone)
+		s, taken := proofs.taken(&e, tail, &gone, frames[e.ID])
+		if taken && known.Pos == 0 {
+			rep.Taken.Shards++
+			rep.Taken.Rows += s.Stored
+			rep.Taken.since(s.provenAt)
+		} else {
+			s, err = v.shard(ctx, t, e, tail, has, known, frames[e.ID], stored[e.ID], &gone)
+		}
 		if h := frames[e.ID]; err == nil {
 			verifyEntry(s, present[e.ID], h, stored[e.ID])
 			if h != nil {
@@ -94,6 +103,9 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 		}
 		if err != nil {
 			return nil, err
+		}
+		if known.Pos == 0 {
+			proofs.prove(&e, s, stored[e.ID], tail, &gone)
 		}
 		rep.Shards = append(rep.Shards, *s)
 		rep.Stored += s.Stored
@@ -109,6 +121,18 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 		return nil, err
 	}
 	rep.Shards = append(rep.Shards, unknown...)
+	if read.unread == 0 {
+		if err := v.keepProofs(ctx, proofs, read.upTo); err != nil {
+			return nil, err
+		}
+	}
+	if v.full {
+		damaged, err := v.damagedParts(ctx, t.Name)
+		if err != nil {
+			return nil, err
+		}
+		strange = append(strange, damaged...)
+	}
 	if len(strange) > 0 {
 		rep.Shards = append(rep.Shards, ShardReport{Name: t.Name, Problems: strange})
 	}
@@ -138,6 +162,19 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 			fmt.Sprintf("topic %s: its shards have %d rows, its checkpoints say %d were routed", t.Name, inShards, cp.Rows)}})
 	}
 	return rep, nil
+}
+
+// damagedParts names the parts of which a file differs from its checksum.
+func (v *Verifier) damagedParts(ctx context.Context, topic string) (problems []string, err error) {
+	bad, err := v.db.CheckParts(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range bad {
+		problems = append(problems, fmt.Sprintf("part %s is damaged on disk (%s): run ALTER TABLE %s DETACH PART '%s' in ClickHouse, then `almanac repair %s`, which stores its rows again",
+			d.Part, d.Message, schemas.QuotedTable(v.db.Database, topic), d.Part, topic))
+	}
+	return problems, nil
 }
 
 // unknownShards are shards that have frames or rows and no registry entry, asked
