@@ -152,14 +152,20 @@ func (h *damagedHouse) damagePart() {
 		}
 		return
 	}
+	h.spoilPart(table, func(data []byte) []byte { return h.spoil(data, len(data)/2) })
+}
+
+// spoilPart damages the columns of the table's largest part while the table is detached.
+func (e *env) spoilPart(table string, spoil func([]byte) []byte) {
+	e.t.Helper()
 	var path string
-	if err := h.db.Conn().QueryRow(h.t.Context(), fmt.Sprintf("SELECT path FROM system.parts WHERE database = '%s' AND table = 'app' AND active ORDER BY rows DESC, name LIMIT 1", h.srv.Database)).Scan(&path); err != nil {
-		h.t.Fatal(err)
+	if err := e.db.Conn().QueryRow(e.t.Context(), fmt.Sprintf("SELECT path FROM system.parts WHERE database = '%s' AND table = 'app' AND active ORDER BY rows DESC, name LIMIT 1", e.srv.Database)).Scan(&path); err != nil {
+		e.t.Fatal(err)
 	}
-	h.exec("DETACH TABLE %s SYNC", table)
+	e.exec("DETACH TABLE %s SYNC", table)
 	files, err := filepath.Glob(filepath.Join(path, "*.bin"))
 	if err != nil || len(files) == 0 {
-		h.t.Fatalf("no data in %s: %v", path, err)
+		e.t.Fatalf("no data in %s: %v", path, err)
 	}
 	for _, name := range files {
 		data, err := os.ReadFile(name)
@@ -171,10 +177,10 @@ func (h *damagedHouse) damagePart() {
 			mode = info.Mode()
 		}
 		_ = os.Remove(name) // it may be linked to another part's
-		if err := os.WriteFile(name, h.spoil(data, len(data)/2), mode); err != nil {
-			h.t.Fatal(err)
+		if err := os.WriteFile(name, spoil(data), mode); err != nil {
+			e.t.Fatal(err)
 		}
 	}
-	h.exec("ATTACH TABLE %s", table)
-	h.exec("SYSTEM STOP MERGES %s", table)
+	e.exec("ATTACH TABLE %s", table)
+	e.exec("SYSTEM STOP MERGES %s", table)
 }
