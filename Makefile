@@ -128,6 +128,7 @@ faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on 
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_FAULTY_READS=all go test -count 1 -timeout 20m -run '^TestReadersAreCompleteOrFail$$' -v ./cmd/almanac
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_FAULTY_WRITES=all go test -count 1 -parallel 10 -timeout 30m -run '^TestWritersBehindFaultyLinks$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_KILLED_VERBS=200 go test -count 1 -timeout 120m -run '^TestKilledVerbs$$' -v ./cmd/almanac
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_PROVEN_FRAMES=260000 go test -count 1 -timeout 30m -run '^TestVerifyManyFrames$$' -v ./integration
 
 damage: setup ## Every stream, bucket, part and checkpoint damaged in every way at every time, into docs/damage.md
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_TABLE='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 30m -run '^TestDamageTable$$' -v ./integration

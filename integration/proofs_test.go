@@ -199,7 +199,7 @@ func TestFullReadsEveryColumn(t *testing.T) {
 	}
 }
 
-// provenFramesEnv is how many frames TestVerifyManyFrames stores; make verify-frames sets
+// provenFramesEnv is how many frames TestVerifyManyFrames stores; make faults sets
 // 260,000 and prints what verify takes before there is a proof and after.
 const provenFramesEnv = "ALMANAC_PROVEN_FRAMES"
 

@@ -28,3 +28,16 @@ func (r *Registry) AllShards(ctx context.Context) ([]TopicShards, error) {
 	}
 	return all, nil
 }
+
+// KnownShards are the shards that any declared topic has an entry of. Entries that cannot
+// be read are left out.
+func (r *Registry) KnownShards(ctx context.Context) (map[schemas.Shard]bool, error) {
+	all, err := r.Skipping(func(error) {}).AllShards(ctx)
+	out := map[schemas.Shard]bool{}
+	for i := range all {
+		for j := range all[i].Shards {
+			out[all[i].Shards[j].ID] = true
+		}
+	}
+	return out, err
+}

@@ -9,6 +9,9 @@
 //	leases.<role>.<member>     who is alive, to share the work
 //	ledger.<topic>.<erasure>   which events are to be gone, for good
 //	ledger.<topic>.<YYYY-MM>.<shard>   what erasures took from the shard
+//	EVENTS.end                         the last message of EVENTS, as the janitor last saw it
+//	SHARDS.<topic>.<lane>              a copy of the lane's checkpoint
+//	PROOFS.<topic>[.<YYYY-MM>.<shard>] what verify proved, and how far it read
 //
 // # States of a shard
 //

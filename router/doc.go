@@ -43,5 +43,6 @@
 // gives its sequences again, the lane goes on after the last message that stayed
 // (cut.go). The checkpoint counts that in Era, and lists the last ones in Cuts. A message that is missing where the checkpoint is, and no proof of that,
 // stops the lane with ErrRolledBack. So does a SHARDS that lost its end inside a batch,
-// or below a rotation (ends.go).
+// or below a rotation (ends.go), and a loss of both streams' ends, which the copy of the
+// checkpoint in the registry tells (copies.go).
 package router

@@ -119,6 +119,55 @@ func (db *DB) Topics(ctx context.Context) ([]string, error) {
 	return out, rows.Err()
 }
 
+// LostTopics are the tables of Topics that are no declared topic's and have rows that belong
+// to none: a shard has one table for life, so a table whose shards are all known is a copy
+// that a user made, and so is one without rows. shards lists the known ones, and is asked
+// only when there is such a table.
+func (db *DB) LostTopics(ctx context.Context, declared map[string]bool, shards func(context.Context) (map[schemas.Shard]bool, error)) ([]string, error) {
+	made, err := db.Topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var known map[schemas.Shard]bool
+	var out []string
+	for _, name := range made {
+		if declared[name] {
+			continue
+		}
+		if known == nil {
+			if known, err = shards(ctx); err != nil {
+				return nil, err
+			}
+		}
+		own, err := db.ownRows(ctx, name, known)
+		if err != nil {
+			return nil, err
+		}
+		if own {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// ownRows reports whether a table has rows of a shard that is not known, or of none.
+func (db *DB) ownRows(ctx context.Context, table string, known map[schemas.Shard]bool) (own bool, err error) {
+	rows, err := db.conn.Query(ctx, "SELECT DISTINCT partition_id FROM system.parts WHERE database = ? AND table = ? AND active AND NOT startsWith(partition_id, 'patch-')", db.Database, table)
+	if err != nil {
+		return false, fmt.Errorf("parts of table %q: %w", table, refusal(err))
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var partition string
+		if err := rows.Scan(&partition); err != nil {
+			return false, err
+		}
+		ref, ok := shardOfPartition(table, partition)
+		own = own || !ok || !known[ref.ID]
+	}
+	return own, rows.Err()
+}
+
 // KeptInfix stands between a topic's name and a time in the name of a table that a
 // rebuild replaced and kept.
 const KeptInfix = "_before_"

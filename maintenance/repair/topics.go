@@ -47,7 +47,7 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 			delete(lost, name)
 		}
 	}
-	traces, err := r.traces(ctx)
+	traces, err := r.traces(ctx, known)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (r *Repairer) lists(p *Plan) *registry.Registry {
 
 // traces are the topics that something else than frames speaks of: checkpoints of routed
 // frames, tables, and head entries.
-func (r *Repairer) traces(ctx context.Context) (map[string]bool, error) {
+func (r *Repairer) traces(ctx context.Context, known map[string]bool) (map[string]bool, error) {
 	out, err := r.reg.Mentioned(ctx)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (r *Repairer) traces(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("repair: checkpoints: %w", err)
 	}
-	made, err := r.db.Topics(ctx)
+	made, err := r.db.LostTopics(ctx, known, r.reg.KnownShards)
 	for _, name := range made {
 		out[name] = true
 	}

@@ -10,7 +10,14 @@
 //
 //	erasures ─▶ rows ─▶ erasures, entries ─▶ last frames ─▶ checkpoints ─▶ EVENTS above them ─▶ every frame's headers
 //
-// Run may be called while events flow. It changes nothing.
+// Run may be called while events flow. It changes nothing but its own proofs.
+//
+// # Proofs
+//
+// What is proven of a shard is kept in the registry. The next run takes it from there
+// while the shard's parts, entry, erasures and last frame are the same, and reads headers
+// of frames from where the last run ended (proofs.go, frames.go). docs/limits.md says what
+// such a proof claims. Full takes nothing from it.
 //
 // # Who is authoritative
 //

@@ -95,7 +95,7 @@ func (v *Verifier) Lost(ctx context.Context, only string) ([]Lost, error) {
 	if err := v.lostInStreams(ctx, known, only, add); err != nil {
 		return nil, err
 	}
-	made, err := v.db.Topics(ctx)
+	made, err := v.db.LostTopics(ctx, known, v.reg.KnownShards)
 	if err != nil {
 		return nil, err
 	}
