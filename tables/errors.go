@@ -90,12 +90,19 @@ func (e *Error) Error() string {
 	return text
 }
 
+// throws reports whether an assertion failed with a text. ClickHouse prints the statement's
+// expression behind it, and other assertions' texts are in there.
+func (e *Error) throws(text, other string) bool {
+	at, otherAt := strings.Index(e.Text, text), strings.Index(e.Text, other)
+	return e.Code == codeThrowIf && at >= 0 && (otherAt < 0 || at < otherAt)
+}
+
 // Unwrap names the refusals callers act on.
 func (e *Error) Unwrap() error {
 	switch {
-	case e.Code == codeThrowIf && strings.Contains(e.Text, textHeadMoved):
+	case e.throws(textHeadMoved, textTooSlow):
 		return ErrHeadMoved
-	case e.Code == codeThrowIf && strings.Contains(e.Text, textTooSlow):
+	case e.throws(textTooSlow, textHeadMoved):
 		return ErrTooSlow
 	case e.Code == codeConstraint && strings.Contains(e.Text, frozenConstraint):
 		return ErrFrozen
