@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/query"
@@ -40,25 +39,23 @@ func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = body.Close() }()
-	w.Header().Set("Content-Type", "application/octet-stream")
-	if format == "" || strings.HasPrefix(format, "JSON") {
-		w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", contentType(format))
+	pass(w, body)
+}
+
+// contentType is that of a ClickHouse format; the default is JSONEachRow.
+func contentType(format string) string {
+	switch {
+	case format == "", format == "JSONEachRow", format == "JSONCompactEachRow", format == "JSONStringsEachRow":
+		return "application/x-ndjson"
+	case strings.HasPrefix(format, "JSON"):
+		return "application/json"
+	case strings.HasPrefix(format, "CSV"):
+		return "text/csv; charset=utf-8"
+	case strings.HasPrefix(format, "TSV"), strings.HasPrefix(format, "TabSeparated"):
+		return "text/tab-separated-values; charset=utf-8"
+	case strings.HasPrefix(format, "Pretty"):
+		return "text/plain; charset=utf-8"
 	}
-	rc := http.NewResponseController(w)
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := body.Read(buf)
-		if n > 0 {
-			_ = rc.SetWriteDeadline(time.Now().Add(writeStall)) // tests have servers without deadlines
-			if _, err := w.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-		if err == io.EOF {
-			return
-		}
-		if err != nil {
-			panic(http.ErrAbortHandler) // half an answer must not look whole
-		}
-	}
+	return "application/octet-stream"
 }

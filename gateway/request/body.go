@@ -35,6 +35,9 @@ const (
 	chunk = 64 << 10
 )
 
+// BodyWait is how long a body may take that keeps minRate, at most.
+const BodyWait = slowAfter + MaxWireBytes/minRate*time.Second
+
 // Body reads a whole body, unpacks it, and reserves in req weight bytes for each of its
 // bytes. Its errors are *Error or those of the pool.
 func Body(w http.ResponseWriter, r *http.Request, req *pool.Request, weight int) ([]byte, error) {

@@ -1,0 +1,337 @@
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/gateway"
+	"github.com/almanac-events/almanac/gateway/api"
+	"github.com/almanac-events/almanac/gateway/pool"
+	"github.com/almanac-events/almanac/maintenance/deadletters"
+	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/maintenance/verify"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/replay"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// gateway runs one over connections of its own, and returns its address.
+func (e *env) gateway() (base string, stop func()) {
+	e.t.Helper()
+	nc := e.connect()
+	reg := e.registry(nc)
+	p, err := pool.New(pool.Config{NC: nc, Topic: reg.Topic})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	r, err := query.NewFollowing(nc, e.connect(), reg, e.db)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	reads := api.Config{Reader: r, Registry: reg, OnError: func(err error) { e.logf("jobs: %v", err) }}
+	v, err := verify.New(nc, reg, e.db)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	reads.Verify = v.Run
+	if reads.Replayer, err = replay.New(e.t.Context(), replay.Config{NATS: nc, Registry: reg, DB: e.db, Reader: r}); err != nil {
+		e.t.Fatal(err)
+	}
+	if reads.Letters, err = deadletters.New(e.t.Context(), nc, reg, nil, e.db); err != nil {
+		e.t.Fatal(err)
+	}
+	reads.Eraser = func(ctx context.Context, progress func(erasure.Progress)) (*erasure.Eraser, error) {
+		return erasure.New(ctx, erasure.Config{Registry: reg, Reader: r, DB: e.db, Progress: progress})
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	g := gateway.New(gateway.Config{HTTP: l, Grace: 5 * time.Second, OnError: func(err error) { e.logf("gateway: %v", err) }})
+	g.Open(gateway.Parts{Pool: p, Reads: reads, Background: []func(context.Context) error{r.Run}, Stored: func(ctx context.Context, topics []string) error {
+		_, err := r.WaitStored(ctx, topics, time.Minute, nil)
+		return err
+	}})
+	return "http://" + l.Addr().String(), e.background(g.Run)
+}
+
+// caller sends requests that the contract holds to the specification.
+type caller struct {
+	t    *testing.T
+	base string
+	http *http.Client
+}
+
+// send sends one and returns its answer, which must have the status.
+func (c *caller) send(status int, method, path, body string, header ...string) []byte {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if strings.HasPrefix(body, "{") {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		c.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != status {
+		c.t.Fatalf("%s %s: %d, want %d: %s (%v)", method, path, resp.StatusCode, status, got, err)
+	}
+	return got
+}
+
+func (c *caller) get(path string) []byte {
+	c.t.Helper()
+	return c.send(http.StatusOK, http.MethodGet, path, "")
+}
+
+// job waits until a job has ended and returns what it came to.
+func (c *caller) job(answer []byte) (result json.RawMessage) {
+	c.t.Helper()
+	var j struct {
+		ID, State, Error string
+		Result           json.RawMessage
+	}
+	_ = json.Unmarshal(answer, &j)
+	eventually(c.t, 2*time.Minute, func() error {
+		if err := json.Unmarshal(c.get("/v1/jobs/"+j.ID), &j); err != nil {
+			return err
+		}
+		if j.State != "done" {
+			return fmt.Errorf("job %s is %s: %s", j.ID, j.State, j.Error)
+		}
+		return nil
+	})
+	return j.Result
+}
+
+func holds(t *testing.T, answer []byte, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !bytes.Contains(answer, []byte(text)) {
+			t.Errorf("%q is not in %.600s", text, answer)
+		}
+	}
+}
+
+// Every route and parameter of the specification is used, and every request and answer is
+// as the specification says.
+func TestAPIContract(t *testing.T) {
+	t.Parallel()
+	topic := schemas.NewTopic("app", schemas.Field{Name: "endpoint", Type: schemas.TypeLowCardinality})
+	e := start(t, topic, schemas.NewTopic("copied"))
+	e.router()
+	e.sink()
+	base, _ := e.gateway()
+	k := newContract(t)
+	c := &caller{t, base, &http.Client{Transport: k}}
+
+	writesOverHTTP(t, c)
+	readsOverHTTP(t, c)
+	refusalsOverHTTP(t, c)
+	sqlOverHTTP(t, c)
+	lettersOverHTTP(t, e, c)
+	jobsOverHTTP(t, c)
+	k.unused()
+}
+
+func writesOverHTTP(t *testing.T, c *caller) {
+	t.Helper()
+	var lines strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&lines, `{"ts":"2026-11-20T10:00:%02dZ","level":%q,"msg":"m-%d <&>","user_id":"u-%d","endpoint":"/a","host":"h-%d"}`+"\n", i, []string{"info", "error"}[i%2], i, i%3, i%2)
+	}
+	holds(t, c.send(200, "POST", "/v1/topics/app/events?ack=stored&refuse=all&format=ndjson&require_ts=true&service=api&type=t&level=info", lines.String(), "Idempotency-Key", "k-1"), `"accepted":30`)
+	holds(t, c.send(200, "POST", "/v1/topics/app/events?format=text&multiline=%5E%5CS&extract=%28%3FP%3Cverb%3E%5Cw%2B%29&drop_raw=false&user_regex=user%3D%28%5Cw%2B%29&tz=UTC&year=2026", "GET user=x\n", "Content-Type", "text/plain"), `"accepted":1`)
+	holds(t, c.send(200, "POST", "/v1/topics/app/events?format=csv&delimiter=%3B&ts_field=at&ts_format=unix&user_field=who", "at;who\n1795100000;u-9\n", "Content-Type", "text/csv"), `"accepted":1`)
+}
+
+func readsOverHTTP(t *testing.T, c *caller) {
+	t.Helper()
+	const span = "from=2026-11-20T09:00:00Z&to=2026-11-20T11:00:00Z"
+	holds(t, c.get("/v1/topics"), `"name":"app"`)
+	holds(t, c.get("/v1/topics/app"), `"lanes":4`)
+	page := c.get("/v1/topics/app/events?" + span + "&limit=2&order=asc&fields=ts,id,message&where=" + url.QueryEscape("level = 'info'"))
+	holds(t, page, "m-0 <&>", `"cursor"`)
+	var first struct {
+		Cursor string
+		Events []struct{ Ts, ID string }
+	}
+	if err := json.Unmarshal(page, &first); err != nil || len(first.Events) != 2 {
+		t.Fatalf("%v: %s", err, page)
+	}
+	holds(t, c.get("/v1/topics/app/events?order=asc&fields=message&where="+url.QueryEscape("level = 'info'")+"&cursor="+first.Cursor), "m-4 <&>")
+	at := first.Events[1].Ts + "/" + first.Events[1].ID
+	holds(t, c.get("/v1/topics/app/events/"+at), "m-2 <&>")
+	holds(t, c.get("/v1/topics/app/around/"+at+"?n=1&where="+url.QueryEscape("level = 'error'")), "m-1 <&>", "m-2 <&>", "m-3 <&>")
+	holds(t, c.get("/v1/topics/app/count?"+span+"&where="+url.QueryEscape("level = 'info'")), `"count":15`)
+	holds(t, c.get("/v1/topics/app/histogram?"+span+"&by=level&step=1h&where="), `"count":30`, `"by":{"error":15,"info":15}`)
+	holds(t, c.get("/v1/topics/app/facets?"+span+"&fields=level,attributes.host&n=1&shards=100&where="), `"value":"error","count":15`, `"other":15`)
+	holds(t, c.get("/v1/topics/app/fields?"+span+"&prefix=attributes.&limit=5"), "attributes.host")
+	holds(t, c.get("/v1/topics/app/values?"+span+"&field=user_id&prefix=u-&limit=3"), `"value":"u-0","count":10`)
+	holds(t, c.get("/v1/shards?topic=app&month=2026-11"), `"status":"active"`)
+	holds(t, c.get("/v1/lag?topic=app"), `"unrouted":0`)
+	holds(t, c.get("/v1/verify?topic=app"), `"ok":true`)
+	holds(t, c.send(200, "POST", "/v1/verify?topic=app", ""), `"ok":true`)
+	holds(t, c.get("/openapi.yaml"), "openapi: 3")
+	tailOverHTTP(t, c)
+}
+
+// tailOverHTTP reads an event of a tail, and goes on after it.
+func tailOverHTTP(t *testing.T, c *caller) {
+	t.Helper()
+	one := func(path, last string) (id, data string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.base+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != "" {
+			req.Header.Set("Last-Event-ID", last)
+		}
+		resp, err := c.http.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		lines := bufio.NewScanner(resp.Body)
+		for lines.Scan() {
+			if rest, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+				id = rest
+			}
+			if rest, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				return id, rest
+			}
+		}
+		t.Fatalf("the tail ended: %v", lines.Err())
+		return "", ""
+	}
+	since := "&since=-1h&fields=id&where=" + url.QueryEscape("level = 'error'")
+	id, a := one("/v1/topics/app/tail?from_pos="+since, "")
+	if id == "" {
+		t.Error("an event of a tail has no position")
+	}
+	if _, b := one("/v1/topics/app/tail?from_pos="+since, id); a == b {
+		t.Errorf("%s came again after its position", a)
+	}
+}
+
+func refusalsOverHTTP(t *testing.T, c *caller) {
+	t.Helper()
+	for path, want := range map[string]struct {
+		status int
+		code   string
+	}{
+		"/v1/topics/nope": {404, "unknown_topic"}, "/v1/topics/nope/events": {404, "unknown_topic"}, "/v1/topics/app/events?limit=0": {400, "bad_parameter"},
+		"/v1/topics/app/count?form=x": {400, "unknown_parameter"}, "/v1/topics/app/events?where=" + url.QueryEscape("level ="): {400, "bad_request"},
+		"/v1/topics/app/facets": {400, "bad_request"}, "/v1/topics/app/values": {400, "bad_request"}, "/v1/topics/app/events?cursor=x": {400, "bad_request"},
+		"/v1/topics/app/events/2026-11-20T10:00:00Z/0193a1b2-0000-7000-8000-000000000001": {404, "no_such_event"},
+		"/v1/jobs/0000000000000000": {404, "no_such_job"}, "/v1/erasures/none": {404, "no_such_erasure"}, "/v1/dead/4711": {404, "no_such_dead_letter"},
+		"/v1/shards?month=x": {400, "bad_request"}, "/v1/verify?topic=nope": {404, "unknown_topic"}, "/v1/lag?topic=nope": {404, "unknown_topic"},
+	} {
+		holds(t, c.send(want.status, "GET", path, "", "Wrong", "1"), `"code":"`+want.code+`"`)
+	}
+	for path, bodies := range map[string][]string{
+		"/v1/erasures": {"x", `{"topic":"app"}`, `{"topic":"app","user":"u"}`, `{"topic":"app","users":["u"],"from":"yesterday"}`},
+		"/v1/replays":  {"", `{"topic":"app"}`, `{"topic":"app","into":"-"}`, `{"topic":"app","into":"$SYS.x"}`, `{"topic":"app","into":"copied","speed":-1}`, `{"topic":"app","into":"copied","order":"up"}`},
+		"/v1/sql":      {"", "DROP TABLE app", "SELECT nope FROM app"}, "/v1/dead/retry": {""}, "/v1/topics/app/events?ack=soon": {"{}"},
+	} {
+		for _, body := range bodies {
+			holds(t, c.send(400, "POST", path, body, "Wrong", "1"), `"code":"bad_`)
+		}
+	}
+	holds(t, c.send(404, "POST", "/v1/erasures", `{"topic":"nope","users":["u"]}`), "unknown_topic")
+}
+
+func sqlOverHTTP(t *testing.T, c *caller) {
+	t.Helper()
+	for format, want := range map[string]string{
+		"": `{"n":15}`, "CSV": "15\n", "JSON": `"n": 15`, "TSVWithNames": "n\n15\n", "Parquet": "PAR1", "Pretty": "15",
+	} {
+		holds(t, c.send(200, "POST", "/v1/sql?format="+format, "SELECT count() AS n FROM app WHERE level = 'error'"), want)
+	}
+	if got := string(c.get("/clickhouse/ping")); got != "Ok.\n" {
+		t.Errorf("ping: %q", got)
+	}
+	if got := string(c.get("/clickhouse/?query=" + url.QueryEscape("SELECT count() FROM app WHERE level = 'error'"))); got != "15\n" {
+		t.Errorf("GET: %q", got)
+	}
+	if got := string(c.send(200, "POST", "/clickhouse/?query=SELECT&param_a=7&query_id=mine", " {a:UInt8} + 1 FORMAT CSV")); got != "8\n" {
+		t.Errorf("POST: %q", got)
+	}
+	for _, sql := range []string{"INSERT INTO app (message) VALUES ('x')", "DROP TABLE app", "SELECT 1 SETTINGS readonly = 0", "SYSTEM SHUTDOWN"} {
+		for _, more := range []string{"", "&readonly=0", "&user=default&password="} {
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, c.base+"/clickhouse/?"+strings.TrimPrefix(more, "&"), strings.NewReader(sql))
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if resp.StatusCode < 400 || resp.Header.Get("X-ClickHouse-Exception-Code") == "" {
+				t.Errorf("%s%s: %d %s", sql, more, resp.StatusCode, got)
+			}
+		}
+	}
+}
+
+func lettersOverHTTP(t *testing.T, e *env, c *caller) {
+	t.Helper()
+	for range 2 {
+		if err := e.srv.NC().Publish(schemas.EventsSubject("app", schemas.MonthOf(time.Now().UnixNano()), 0), []byte("no json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var dead struct{ Dead []struct{ Seq int } }
+	eventually(t, time.Minute, func() error {
+		if err := json.Unmarshal(c.get("/v1/dead?topic=app&limit=10"), &dead); err != nil || len(dead.Dead) < 2 {
+			return fmt.Errorf("%d dead letters: %v", len(dead.Dead), err)
+		}
+		return nil
+	})
+	holds(t, c.get(fmt.Sprintf("/v1/dead/%d", dead.Dead[0].Seq)), `"reason":"not-json"`, `"payload"`)
+	seq := fmt.Sprint(dead.Dead[0].Seq)
+	holds(t, c.send(200, "POST", "/v1/dead/retry?topic=app&reason=not-json&seq="+seq+"&dry_run=true", ""), `"kept":1`)
+	holds(t, c.send(200, "POST", "/v1/dead/drop?topic=app&reason=not-json&seq="+seq+"&dry_run", "", "Wrong", "1"), `"dropped":1`)
+	holds(t, c.job(c.send(202, "POST", "/v1/dead/retry?topic=app", "")), `"kept":2`)
+	holds(t, c.job(c.send(202, "POST", "/v1/dead/drop?topic=app&seq="+seq, "")), `"dropped":1`)
+}
+
+func jobsOverHTTP(t *testing.T, c *caller) {
+	t.Helper()
+	holds(t, c.job(c.send(202, "POST", "/v1/replays", `{"topic":"app","into":"copied","where":"level = 'error'","from":"2026-11-20","order":"position"}`)), `"events":15`)
+	holds(t, c.send(200, "POST", "/v1/erasures?dry_run=true", `{"topic":"app","users":["u-0"]}`), `"rows":10`)
+	job := c.send(202, "POST", "/v1/erasures", `{"topic":"app","users":["u-0"],"reason":"asked"}`)
+	if bytes.Contains(job, []byte("u-0")) {
+		t.Errorf("a job names the user, whom redacting the ledger would not forget: %s", job)
+	}
+	var done struct{ Erasure string }
+	result := c.job(job)
+	holds(t, result, `"certified":true`, `"rows":10`)
+	_ = json.Unmarshal(result, &done)
+	holds(t, c.get("/v1/topics/app/count?where="+url.QueryEscape("user_id = 'u-0'")), `"count":0`)
+	holds(t, c.get("/v1/erasures?topic=app"), done.Erasure)
+	holds(t, c.get("/v1/erasures/"+done.Erasure), `"certified":true`)
+	holds(t, c.job(c.send(202, "POST", "/v1/erasures/"+done.Erasure+"/resume?purge=true", "")), `"certified":true`)
+	var all struct{ Jobs []struct{ ID string } }
+	if err := json.Unmarshal(c.get("/v1/jobs?kind=erasure&topic=app"), &all); err != nil || len(all.Jobs) != 2 {
+		t.Fatalf("%d jobs, want 2: %v", len(all.Jobs), err)
+	}
+	holds(t, c.send(409, "DELETE", "/v1/jobs/"+all.Jobs[0].ID, ""), `"code":"ended"`)
+}

@@ -1,0 +1,71 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/almanac-events/almanac/tables"
+)
+
+// RelayRequest is a request in ClickHouse's own HTTP interface.
+type RelayRequest struct {
+	Params url.Values
+	Header http.Header
+	Body   io.Reader
+	// User and Password of a read-only account; empty uses the connection's own, which
+	// the statement's settings then make read-only.
+	User, Password string
+}
+
+// Relay passes a request on to ClickHouse as one that may only read, and returns the
+// answer as it is, refusals among them. The caller closes its body.
+func (r *Reader) Relay(ctx context.Context, req RelayRequest) (*http.Response, error) {
+	out := &tables.Relayed{Params: relayParams(req.Params), Header: http.Header{}, Body: req.Body, User: req.User, Password: req.Password}
+	if out.Params.Get("database") == "" {
+		out.Params.Set("database", cmp.Or(req.Header.Get("X-ClickHouse-Database"), r.db.Database))
+	}
+	for _, name := range relayedHeaders {
+		if v := req.Header.Values(name); len(v) > 0 {
+			out.Header[name] = slices.Clone(v)
+		}
+	}
+	return r.db.Relay(ctx, out)
+}
+
+// relayedHeaders are those of a request that ClickHouse reads, but for accounts.
+var relayedHeaders = []string{"Accept-Encoding", "Content-Encoding", "Content-Type", "X-Clickhouse-Format"}
+
+// relayedID begins the query ids of relayed requests. ClickHouse runs one query of an id
+// at a time, so a client must not be able to take a sink's.
+const relayedID = "http-"
+
+// ownParams are never the client's to say: the account, and that it only reads.
+var ownParams = []string{"user", "password", "quota_key", "role", "readonly", "allow_ddl", "http_write_exception_in_output_format"}
+
+// relayParams are a client's parameters within the bounds of a statement.
+func relayParams(q url.Values) url.Values {
+	out := url.Values{}
+	for name, values := range q {
+		if !slices.Contains(ownParams, name) {
+			out[name] = slices.Clone(values)
+		}
+	}
+	for name, most := range map[string]int64{
+		"max_execution_time": int64(DefaultSQLTime.Seconds()), "max_memory_usage": DefaultSQLMemoryBytes, "max_result_rows": DefaultSQLRows,
+	} {
+		if n, err := strconv.ParseInt(out.Get(name), 10, 64); err != nil || n < 1 || n > most {
+			out.Set(name, strconv.FormatInt(most, 10))
+		}
+	}
+	if id := out.Get("query_id"); id != "" {
+		out.Set("query_id", relayedID+id)
+	}
+	out.Set("readonly", "2") // reads only, and settings may still shape them
+	out.Set("http_write_exception_in_output_format", "0")
+	return out
+}
