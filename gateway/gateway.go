@@ -87,7 +87,8 @@ func New(cfg Config) *Gateway {
 		cfg.Draining = func() {}
 	}
 	g := &Gateway{cfg: cfg, opened: make(chan struct{}), stopped: make(chan struct{})}
-	g.handler = g.guarded(http.HandlerFunc(g.serve))
+	g.otlp.fail = otlp.Fail
+	g.handler = g.guarded(http.HandlerFunc(g.serve), request.Fail)
 	return g
 }
 
@@ -138,10 +139,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 		servers = append(servers, serveHTTP("HTTP", g.cfg.HTTP, g.handler, failed))
 	}
 	if g.cfg.Elastic != nil {
-		servers = append(servers, serveHTTP("Elastic", g.cfg.Elastic, g.guarded(&g.elastic), failed))
+		servers = append(servers, serveHTTP("Elastic", g.cfg.Elastic, g.guarded(&g.elastic, request.Fail), failed))
 	}
 	if g.cfg.OTLPHTTP != nil {
-		servers = append(servers, serveHTTP("OTLP/HTTP", g.cfg.OTLPHTTP, g.guarded(&g.otlp), failed))
+		servers = append(servers, serveHTTP("OTLP/HTTP", g.cfg.OTLPHTTP, g.guarded(&g.otlp, otlp.Fail), failed))
 	}
 	grpcServer := make(chan server, 1)
 	go g.serveGRPC(grpcServer, failed)

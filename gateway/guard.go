@@ -11,23 +11,26 @@ import (
 	"github.com/almanac-events/almanac/gateway/request"
 )
 
+// refuser answers with an error in the shape of a listener's protocol.
+type refuser func(http.ResponseWriter, *http.Request, error)
+
 // guarded is what every HTTP request passes first: its id, that a page of another site
 // did not make it, and that no fault of one request ends the process's others.
-func (g *Gateway) guarded(next http.Handler) http.Handler {
+func (g *Gateway) guarded(next http.Handler, fail refuser) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		request.Fail(w, r, request.Refuse(http.StatusForbidden, "cross_origin", "a page of another origin may not send requests here", ""))
+		fail(w, r, request.Refuse(http.StatusForbidden, "cross_origin", "a page of another origin may not send requests here", ""))
 	}))
-	return request.WithID(g.recovered(ownHost(origin.Handler(next))))
+	return request.WithID(g.recovered(ownHost(origin.Handler(next), fail), fail))
 }
 
 // ownHost refuses names that are not this machine's on connections of its loopback, so
 // that a name somewhere else cannot be made to mean 127.0.0.1 and read what is here.
-func ownHost(next http.Handler) http.Handler {
+func ownHost(next http.Handler, fail refuser) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 		if a, ok := local.(*net.TCPAddr); ok && a.IP.IsLoopback() && !isLoopback(r.Host) {
-			request.Fail(w, r, request.Refuse(http.StatusMisdirectedRequest, "wrong_host",
+			fail(w, r, request.Refuse(http.StatusMisdirectedRequest, "wrong_host",
 				fmt.Sprintf("the request names the host %q, and this listener is on loopback", r.Host), "use 127.0.0.1 or localhost"))
 			return
 		}
@@ -50,7 +53,7 @@ func isLoopback(host string) bool {
 }
 
 // recovered answers 500 where a handler panics, and reports the stack.
-func (g *Gateway) recovered(next http.Handler) http.Handler {
+func (g *Gateway) recovered(next http.Handler, fail refuser) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			v := recover()
@@ -61,7 +64,7 @@ func (g *Gateway) recovered(next http.Handler) http.Handler {
 				panic(v)
 			}
 			g.cfg.OnError(fmt.Errorf("gateway: %s %s: panic: %v\n%s", r.Method, r.URL.Path, v, debug.Stack()))
-			request.Fail(w, r, request.Refuse(http.StatusInternalServerError, "internal", "a fault in the gateway ended this request", "report it with the request's id"))
+			fail(w, r, request.Refuse(http.StatusInternalServerError, "internal", "a fault in the gateway ended this request", "report it with the request's id"))
 		}()
 		next.ServeHTTP(w, r)
 	})

@@ -20,7 +20,10 @@ func (g *Gateway) addShippers(mux *http.ServeMux) {
 }
 
 // routes are the paths of a listener, once there is a pool.
-type routes struct{ atomic.Pointer[http.Handler] }
+type routes struct {
+	atomic.Pointer[http.Handler]
+	fail refuser // request.Fail where nil
+}
 
 func (r *routes) set(h http.Handler) { r.Store(&h) }
 
@@ -31,7 +34,11 @@ func (r *routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	w.Header().Set("Retry-After", "1")
-	request.Fail(w, req, request.Refuse(http.StatusServiceUnavailable, "starting", "this gateway does not have its servers yet", "send the same request again after Retry-After"))
+	fail := r.fail
+	if fail == nil {
+		fail = request.Fail
+	}
+	fail(w, req, request.Refuse(http.StatusServiceUnavailable, "starting", "this gateway does not have its servers yet", "send the same request again after Retry-After"))
 }
 
 // runSyslog runs the syslog listeners once there is a pool. The function it returns

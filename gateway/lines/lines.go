@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/gateway/pool"
@@ -152,6 +153,15 @@ func key(req *pool.Request, h http.Header) error {
 	return nil
 }
 
+// message says why a line is refused. Parts below speak of messages and frames, which a
+// client that sends lines does not know.
+func message(err error) string {
+	if errors.Is(err, schemas.ErrNotJSON) {
+		return strings.Replace(err.Error(), schemas.ErrNotJSON.Error(), "the line is not a JSON object", 1)
+	}
+	return err.Error()
+}
+
 // decode reads a body into a target.
 func decode(body []byte, contentType string, o *options, to *pool.Target) (*answer, error) {
 	o.Topic = to.Topic()
@@ -166,7 +176,7 @@ func decode(body []byte, contentType string, o *options, to *pool.Target) (*answ
 	a := &answer{Refused: []refused{}}
 	refuse := func(line int, err error) {
 		if a.Total++; len(a.Refused) < maxShown {
-			a.Refused = append(a.Refused, refused{line, reason(err), err.Error()})
+			a.Refused = append(a.Refused, refused{line, reason(err), message(err)})
 		}
 	}
 	err := Decode(body, o.Options, func(rec *intake.Record) error {

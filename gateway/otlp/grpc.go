@@ -29,31 +29,41 @@ import (
 const (
 	maxMessage = 16 << 20
 	maxStreams = 128 // of a connection
-	// maxCalls bounds the calls under way over all connections: each has its message in
-	// memory before it is asked for.
+	// maxCalls bounds the calls under way over all connections.
 	maxCalls = 64
+	// maxReads bounds the messages that are being read. No byte of them is counted in the
+	// pool yet, so up to maxReads messages, packed and unpacked, are held beside it.
+	maxReads = 4
+	// readWait bounds the reading of a message.
+	readWait = 10 * time.Second
+	// Windows bound what is held of calls that nothing reads yet. Set, they do not grow.
+	streamWindow     = 64 << 10
+	connectionWindow = 256 << 10
 )
 
 // GRPC serves the logs service.
 type GRPC struct {
 	srv   *grpc.Server
 	calls atomic.Int64
+	reads chan struct{}
+	wait  time.Duration // readWait, but in tests
 }
 
 // NewGRPC prepares a server of the input.
 func (in *Input) NewGRPC() *GRPC {
-	g := &GRPC{}
+	g := &GRPC{reads: make(chan struct{}, maxReads), wait: readWait}
 	g.srv = grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(5*time.Second), grpc.MaxHeaderListSize(32<<10),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 5 * time.Minute, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(connectionWindow),
 		grpc.ForceServerCodecV2(bytesCodec{}), grpc.InTapHandle(g.admit), grpc.StatsHandler(g),
 	)
 	g.srv.RegisterService(&grpc.ServiceDesc{
 		ServiceName: "opentelemetry.proto.collector.logs.v1.LogsService", HandlerType: (*any)(nil),
 		Methods: []grpc.MethodDesc{{MethodName: "Export", Handler: func(_ any, ctx context.Context, dec func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-			var body []byte
-			if err := dec(&body); err != nil {
+			body, err := g.read(ctx, dec)
+			if err != nil {
 				return nil, err
 			}
 			return in.exportGRPC(ctx, body)
@@ -84,6 +94,39 @@ func (g *GRPC) Shutdown(ctx context.Context) error {
 		g.srv.Stop()
 		<-ended
 		return context.Cause(ctx)
+	}
+}
+
+// read reads a call's message when no more than maxReads others are being read. The
+// call ends with its error, which also ends a read under way.
+func (g *GRPC) read(ctx context.Context, dec func(any) error) ([]byte, error) {
+	room := time.NewTimer(pool.RoomWait)
+	defer room.Stop()
+	select {
+	case g.reads <- struct{}{}:
+	case <-room.C:
+		return nil, statusOf(fmt.Errorf("%w: %d messages are being read; send the call again", pool.ErrBusy, maxReads))
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+	type message struct {
+		body []byte
+		err  error
+	}
+	read := make(chan message, 1)
+	go func() {
+		var m message
+		m.err = dec(&m.body)
+		<-g.reads
+		read <- m
+	}()
+	slow := time.NewTimer(g.wait)
+	defer slow.Stop()
+	select {
+	case m := <-read:
+		return m.body, m.err
+	case <-slow.C:
+		return nil, status.Errorf(codes.Unavailable, "the message took longer than %s; send smaller ones", g.wait)
 	}
 }
 

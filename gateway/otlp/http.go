@@ -47,11 +47,7 @@ func (in *Input) logs(w http.ResponseWriter, r *http.Request) {
 	defer req.End()
 	answer, err := in.receive(w, r, req, isJSON)
 	if err != nil {
-		code, status := grpcCode(err)
-		if after := pool.RetryAfter(err); after > 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) {
-			w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
-		}
-		fail(w, isJSON, status, code, err.Error())
+		Fail(w, r, err)
 		return
 	}
 	write(w, isJSON, http.StatusOK, answer)
@@ -87,6 +83,17 @@ func encode(resp plogotlp.ExportResponse, isJSON bool) ([]byte, error) {
 		return resp.MarshalJSON()
 	}
 	return resp.MarshalProto()
+}
+
+// Fail answers with an error as a google.rpc.Status, in the request's content type, and
+// says when to send the request again where that helps.
+func Fail(w http.ResponseWriter, r *http.Request, err error) {
+	_, isJSON := contentType(r)
+	code, status := grpcCode(err)
+	if after := pool.RetryAfter(err); after > 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
+	}
+	fail(w, isJSON, status, code, err.Error())
 }
 
 // fail answers with a google.rpc.Status.

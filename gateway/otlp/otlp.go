@@ -104,6 +104,10 @@ func grpcCode(err error) (code uint32, httpStatus int) {
 		return codeResourceExhausted, status
 	case http.StatusServiceUnavailable:
 		return codeUnavailable, status
+	case http.StatusForbidden, http.StatusMisdirectedRequest:
+		return codePermissionDenied, status
+	case http.StatusInternalServerError:
+		return codeInternal, status
 	case http.StatusRequestTimeout: // exporters do not send again after 408
 		return codeUnavailable, http.StatusServiceUnavailable
 	}
@@ -114,7 +118,9 @@ func grpcCode(err error) (code uint32, httpStatus int) {
 const (
 	codeInvalidArgument   = 3
 	codeNotFound          = 5
+	codePermissionDenied  = 7
 	codeResourceExhausted = 8
 	codeUnimplemented     = 12
+	codeInternal          = 13
 	codeUnavailable       = 14
 )
