@@ -99,6 +99,9 @@ func (r *reporter) print() {
 // tell logs an event for each cause with new drops, when frames get through. It
 // is false when there is something left to tell.
 func (r *reporter) tell() bool {
+	if len(r.p.topic.Spec().Rules) > 0 {
+		return true // a report is no event of such a kind: Stderr, Hooks.OnDrop and Stats have it
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ds := untold(r.p.Stats().Dropped, r.reported)

@@ -45,6 +45,17 @@ func (p *Producer) SlogHandler(opts ...SlogOptions) slog.Handler {
 	return h
 }
 
+// CheckLines refuses the lines of a logger, ErrWrongKind, when the producer's topic is of
+// another kind than log. A refused line is counted as a drop of cause wrong-kind.
+func (p *Producer) CheckLines() error {
+	if kind := p.topic.Spec().Kind; kind != schemas.KindLog {
+		err := fmt.Errorf("%w: topic %q is of kind %s, and the lines of a logger go to a topic of kind %s", schemas.ErrWrongKind, p.topic.Name, kind, schemas.KindLog)
+		p.dropNew(schemas.Reason(err))
+		return err
+	}
+	return nil
+}
+
 // slogHandler is immutable; WithAttrs and WithGroup make new ones.
 type slogHandler struct {
 	p      *Producer
@@ -64,6 +75,9 @@ func (h *slogHandler) Enabled(_ context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler. It never fails.
 func (h *slogHandler) Handle(ctx context.Context, r slog.Record) error {
+	if err := h.p.CheckLines(); err != nil {
+		return err
+	}
 	rec := records.Get().(*record)
 	defer rec.free()
 	rec.ev = h.preset.ev

@@ -32,6 +32,13 @@ func (r *Replayer) target(ctx context.Context, j *Job) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := topic.CheckEvents(); err != nil {
+		return nil, refuse(nil, "%v", err)
+	}
+	if topic.Kind != j.topic.Kind && (topic.Kind != schemas.KindLog || !schemas.SameColumns(&j.topic, j.topic.Version, &topic, topic.Version)) {
+		return nil, refuse(nil, "topic %s is of kind %s and %s of kind %s: replay into a topic of kind %s, or into one of kind %s with the same fields",
+			j.topic.Name, j.topic.Kind, topic.Name, topic.Kind, j.topic.Kind, schemas.KindLog)
+	}
 	// The source's rules were applied once, and a hash must not be hashed again.
 	for _, rule := range topic.PII {
 		if !slices.Contains(j.topic.PII, rule) {

@@ -143,7 +143,7 @@ func (a *Attr) asTime() (int64, bool) {
 	case KindTime:
 		return int64(a.num), true
 	case KindInt64, KindFloat64, KindString:
-		text := a.Text()
+		text := strings.Clone(a.Text()) // what time.Parse keeps for its error
 		t, err := ParseTime(text)
 		if err != nil {
 			t, err = ParseJSONTime(text)

@@ -30,8 +30,8 @@ const (
 	// two bytes (of no more rows than MaxFrameRows), four texts' lengths, and the mark
 	// of invalid text: a key of two bytes, or of four, and the column's name.
 	mostRowBytes = 8 + 16 + 8 + 3*(1+2) + 4 + 4 + 1 + len(ColAttributes)
-	// mostFieldBytes is a number, which is more than a word's length and key.
-	mostFieldBytes = 8
+	// mostFieldBytes is a decimal, which is more than a word's length and key.
+	mostFieldBytes = decimalBytes
 	// mostNumberText is the difference between the eight bytes that Event.Bytes
 	// counts for a number and the longest text it can become, a time's of 35.
 	mostNumberText = 27

@@ -38,7 +38,7 @@ type FrameBuilder struct {
 	marked       bool // markInvalidUTF8 has been through
 
 	textBytes int // of all strings, and of numbers kept as text
-	numbers   int // promoted fields of eight bytes, or fewer
+	numbers   int // promoted fields of eight bytes, or fewer; a decimal counts twice
 	headBytes int // of a frame without rows, at most
 
 	out []byte // of Encode
@@ -60,7 +60,10 @@ func NewFrameBuilder(t *Topic) *FrameBuilder {
 	b.fields = make([]fieldColumn, len(t.Fields))
 	for i, f := range t.Fields {
 		b.fields[i].Field = f
-		if !f.Type.IsText() {
+		switch {
+		case f.Type == TypeDecimal:
+			b.numbers += decimalBytes / 8
+		case !f.Type.IsText():
 			b.numbers++
 		}
 	}
@@ -205,7 +208,7 @@ func (b *FrameBuilder) Reset() {
 	}
 	for i := range b.fields {
 		b.fields[i].text.reset()
-		b.fields[i].num = b.fields[i].num[:0]
+		b.fields[i].num, b.fields[i].dec = b.fields[i].num[:0], b.fields[i].dec[:0]
 	}
 }
 
@@ -219,24 +222,31 @@ func appendText(raw []byte, s string) []byte {
 	return append(raw, s...)
 }
 
-// fieldColumn is a promoted field: text for strings, 64 bits for the others.
+// fieldColumn is a promoted field: text for strings, 64 bits for the others, or 128.
 type fieldColumn struct {
 	Field
 	text textColumn
 	num  []uint64
+	dec  []decimal
 }
 
 // grow adds a row with the type's zero.
 func (f *fieldColumn) grow() {
-	if f.Type.IsText() {
+	switch {
+	case f.Type.IsText():
 		f.text.end()
-	} else {
+	case f.Type == TypeDecimal:
+		f.dec = append(f.dec, decimal{})
+	default:
 		f.num = append(f.num, 0)
 	}
 }
 
 // set gives the last row its value; false when the attribute does not fit.
 func (f *fieldColumn) set(a *Attr) bool {
+	if f.Type == TypeJSON && !a.fits(TypeJSON) {
+		return false
+	}
 	if f.Type.IsText() {
 		last := len(f.text.ends) - 1
 		start := uint32(0)
@@ -248,6 +258,15 @@ func (f *fieldColumn) set(a *Attr) bool {
 		}
 		f.text.buf = a.AppendText(f.text.buf)
 		f.text.ends[last] = uint32(len(f.text.buf))
+		return true
+	}
+	if f.Type == TypeDecimal {
+		v := &f.dec[len(f.dec)-1]
+		d, ok := a.asDecimal()
+		if !ok || !v.isZero() {
+			return false
+		}
+		*v = d
 		return true
 	}
 	v := &f.num[len(f.num)-1]
@@ -285,8 +304,12 @@ func (f *fieldColumn) set(a *Attr) bool {
 func (f *fieldColumn) appendTo(raw []byte, d *dictionary) []byte {
 	raw = appendColumn(raw, frameColumn{f.Name, wireOf(f.Type)})
 	switch f.Type {
-	case TypeString:
+	case TypeString, TypeJSON:
 		return f.text.appendTo(raw)
+	case TypeDecimal:
+		for _, d := range f.dec {
+			raw = d.encode(raw)
+		}
 	case TypeLowCardinality:
 		return d.appendColumn(raw, &f.text)
 	case TypeBool:

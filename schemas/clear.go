@@ -13,6 +13,11 @@ import (
 // text is cleared, in a column as in an attribute. Of AttrRest the members that are
 // covered go; all of it, when ClickHouse cannot read it.
 func (t *Topic) Clear(fields []string) (assignments, condition string) {
+	c := t.clearingOf(fields)
+	return strings.Join(c.set, ", "), strings.Join(c.where, " OR ")
+}
+
+func (t *Topic) clearingOf(fields []string) *clearing {
 	var c clearing
 	for _, f := range t.clearedNames(fields) {
 		if f == ColAttributes {
@@ -44,7 +49,7 @@ func (t *Topic) Clear(fields []string) (assignments, condition string) {
 	case len(c.names) > 0:
 		c.clear(ColAttributes, c.clearedMap(attributes), c.inMap(attributes))
 	}
-	return strings.Join(c.set, ", "), strings.Join(c.where, " OR ")
+	return &c
 }
 
 // clearedNames are the names, and the other ones of fields that have two and are

@@ -13,6 +13,7 @@ const (
 	chInt64      colType = "Int64"
 	chFloat64    colType = "Float64"
 	chBool       colType = "Bool"
+	chDecimal    colType = "Decimal(38, 18)"
 	chUInt64     colType = "UInt64" // of pos; no event has one
 	chMap        colType = "Map(LowCardinality(String), String)"
 )

@@ -81,7 +81,7 @@ func (k EventKeys) ParseJSON(line []byte) (Event, error) {
 	if !json.Valid(line) {
 		return Event{}, notJSON(line)
 	}
-	w := jsonWalk{b: line}
+	w := jsonWalk{b: line, whole: k.Topic}
 	w.space()
 	if line[w.i] != '{' {
 		return Event{}, fmt.Errorf("%w: it is %s, it must be an object", ErrJSONEvent, jsonNoun(line[w.i]))
@@ -91,7 +91,22 @@ func (k EventKeys) ParseJSON(line []byte) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("%w: %w", ErrJSONEvent, err)
 	}
+	k.Topic.alias(&ev)
 	return ev, nil
+}
+
+// keeps reports whether an object under that name stays whole: that of a field of type
+// json. A nil topic has none.
+func (t *Topic) keeps(name string) bool {
+	if t == nil {
+		return false
+	}
+	for i := range t.Fields {
+		if f := &t.Fields[i]; f.Type == TypeJSON && f.Takes(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // FromPairs makes an event of a flat record by the rules of ParseJSONEvent; its

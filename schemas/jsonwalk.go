@@ -24,6 +24,7 @@ type jsonWalk struct {
 	b      []byte
 	i      int
 	leaves []jsonLeaf
+	whole  *Topic // whose fields of type json keep their objects
 }
 
 func (w *jsonWalk) space() {
@@ -61,7 +62,7 @@ func (w *jsonWalk) member(prefix, key string, depth int) {
 	start := w.i
 	message := depth == 1 && jsonWords[key] == fieldMessage
 	short := len(prefix)+len(key) <= maxPrefixBytes
-	if w.b[start] == '{' && depth < MaxJSONFlatten && short && !message && !w.emptyObject() {
+	if w.b[start] == '{' && depth < MaxJSONFlatten && short && !message && !w.emptyObject() && !w.whole.keeps(prefix+key) {
 		if depth == 1 && key == ColAttributes {
 			w.object("", depth+1)
 		} else {

@@ -32,6 +32,8 @@ const (
 	TypeFloat64        = kinds.TypeFloat64
 	TypeBool           = kinds.TypeBool
 	TypeTimestamp      = kinds.TypeTimestamp
+	TypeJSON           = kinds.TypeJSON
+	TypeDecimal        = kinds.TypeDecimal
 )
 
 // FieldTypes lists every type, for messages and help.
@@ -88,14 +90,6 @@ func (t *Topic) MaxFuture() time.Duration {
 		return d
 	}
 	return MaxFuture
-}
-
-// SameColumns reports whether frames of the topic fit another as they are: both are of
-// one kind, with the same promoted fields in the same versions.
-func (t *Topic) SameColumns(other *Topic) bool {
-	return t.Spec().Kind == other.Spec().Kind && slices.EqualFunc(t.Fields, other.Fields, func(a, b Field) bool {
-		return a.Name == b.Name && a.Type == b.Type && a.Since == b.Since
-	})
 }
 
 // setKind puts the fields of the kind first, where the declaration lacks them, and fills

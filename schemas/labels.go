@@ -3,6 +3,7 @@ package schemas
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
 // sortedAttrs appends the indices of attributes in the order of their names. Few events
@@ -26,7 +27,7 @@ func checkLabels(attrs []Attr) error {
 	for i := range attrs {
 		for k := range i {
 			if attrs[k].Key == attrs[i].Key {
-				return fmt.Errorf("%w: attribute %q is given twice", ErrLabels, attrs[i].Key)
+				return fmt.Errorf("%w: attribute %q is given twice", ErrLabels, strings.Clone(attrs[i].Key))
 			}
 		}
 	}

@@ -1,5 +1,11 @@
 package schemas
 
+import (
+	"slices"
+
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
 // FNV-1a 32-bit parameters (Fowler, Noll, Vo), as hash/fnv has them.
 const (
 	fnvOffset32 = 2166136261
@@ -30,6 +36,10 @@ func (h LaneHash) Lane(lanes int) int { return int(uint32(h) % uint32(lanes)) }
 func LaneOf(t *Topic, e *Event, producerID string) int {
 	h, empty := NewLaneHash(), true
 	for _, f := range t.LaneBy {
+		if f == kinds.LaneByAttributes {
+			h, empty = t.addLabels(h, e), empty && len(e.Attrs) == 0
+			continue
+		}
 		v := e.text(f)
 		if other := t.otherName(f); v == "" && other != "" {
 			v = e.text(other)
@@ -40,6 +50,32 @@ func LaneOf(t *Topic, e *Event, producerID string) int {
 		h = NewLaneHash().Add(producerID)
 	}
 	return h.Lane(t.Lanes)
+}
+
+// addLabels adds all attributes without a column to the key. Their order does not matter:
+// it adds the sum of each one's own hash.
+func (t *Topic) addLabels(h LaneHash, e *Event) LaneHash {
+	var sum uint32
+	var buf [64]byte
+	for i := range e.Attrs {
+		a := &e.Attrs[i]
+		if slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Takes(a.Key) }) {
+			continue
+		}
+		one := NewLaneHash().Add(a.Key).Add("=")
+		if a.kind == KindString {
+			one = one.Add(a.str)
+		} else {
+			for _, c := range a.AppendText(buf[:0]) {
+				one = (one ^ LaneHash(c)) * fnvPrime32
+			}
+		}
+		sum += uint32(one)
+	}
+	for shift := 0; shift < 32; shift += 8 {
+		h = (h ^ LaneHash(sum>>shift&0xff)) * fnvPrime32
+	}
+	return h
 }
 
 // text is a field of the event by its column name, for lane keys.

@@ -90,7 +90,7 @@ func (w *LineWriter) Open(r *FrameReader, schema int, m Month, s Shard) {
 // fieldZeros are the types' zeros as JSON.
 var fieldZeros = map[FieldType]string{
 	TypeString: `""`, TypeLowCardinality: `""`, TypeInt64: "0", TypeFloat64: "0", TypeBool: "false",
-	TypeTimestamp: `"1970-01-01T00:00:00.000000000Z"`,
+	TypeJSON: `""`, TypeDecimal: "0", TypeTimestamp: `"1970-01-01T00:00:00.000000000Z"`,
 }
 
 // Append appends event i as a line, at a position of its shard.
@@ -119,6 +119,8 @@ func (w *LineWriter) Append(dst []byte, i int, pos uint64) []byte {
 			dst = strconv.AppendInt(dst, int64(binary.LittleEndian.Uint64(col.fixed[8*i:])), 10)
 		case chFloat64:
 			dst = appendJSONFloat(dst, math.Float64frombits(binary.LittleEndian.Uint64(col.fixed[8*i:])))
+		case chDecimal:
+			dst = decodeDecimal(col.fixed[decimalBytes*i:]).appendTo(dst)
 		case chBool:
 			dst = strconv.AppendBool(dst, col.fixed[i] != 0)
 		}

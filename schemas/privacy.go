@@ -72,6 +72,23 @@ func (p Private) String() string {
 // privateColumns are the columns a rule may name.
 var privateColumns = []string{ColUserID, ColMessage, ColService, ColTraceID, ColSpanID}
 
+// mustStay is the column that a rule for key changes and that the topic's kind requires or
+// that tells events apart; "" when there is none.
+func (t *Topic) mustStay(key string, attribute bool) string {
+	columns := slices.Clone(t.Once())
+	for _, rule := range t.Spec().Rules {
+		if rule.Present || rule.NotEmpty {
+			columns = append(columns, rule.Column)
+		}
+	}
+	for _, column := range columns {
+		if i := t.field(column); i >= 0 && (column == key || lowerASCII(t.Fields[i].From) == key) || i < 0 && column == key && !attribute {
+			return column
+		}
+	}
+	return ""
+}
+
 // validatePrivacy reports what is wrong with the rules.
 func (t *Topic) validatePrivacy() error {
 	if len(t.PII) > MaxFields {
@@ -98,6 +115,9 @@ func (t *Topic) validatePrivacy() error {
 			return fmt.Errorf("pii field %q has a grid of %g degrees, it must be above 0 and at most 90", p.Field, p.Grid)
 		case p.Rule == PrivacyDrop && slices.ContainsFunc(t.LaneBy, func(by string) bool { return lowerASCII(by) == key }):
 			return fmt.Errorf("pii drops field %q, by which the topic's lanes are cut (lane_by); hash it instead", p.Field)
+		}
+		if column := t.mustStay(key, attribute); column != "" && p.Rule != PrivacyHash {
+			return fmt.Errorf("pii rule %s of field %q: events of topic %q must have the column %s as it is, or are told apart by it; only %s is possible", p.Rule, p.Field, t.Name, column, PrivacyHash)
 		}
 		seen[key] = true
 		for _, f := range t.Fields {

@@ -88,7 +88,7 @@ func (r *FrameReader) column(c *cursor, col *openColumn, rows int) error {
 	switch col.typ {
 	case chDateTime64, chInt64, chFloat64, chUInt64:
 		col.fixed = c.bytes(8 * rows)
-	case chUUID:
+	case chUUID, chDecimal:
 		col.fixed = c.bytes(16 * rows)
 	case chBool:
 		col.fixed = c.bytes(rows)
@@ -312,6 +312,10 @@ func (r *FrameReader) field(c, i int) (Attr, bool) {
 		return String(col.name, v), v != ""
 	case chBool:
 		return Bool(col.name, col.fixed[i] != 0), col.fixed[i] != 0
+	}
+	if col.typ == chDecimal {
+		d := decodeDecimal(col.fixed[decimalBytes*i:])
+		return String(col.name, string(d.appendTo(nil))), !d.isZero()
 	}
 	v := binary.LittleEndian.Uint64(col.fixed[8*i:])
 	switch col.typ {

@@ -47,6 +47,9 @@ func (t *Topic) validateRetention() error {
 	case len(a.Fields) > MaxFields:
 		return fmt.Errorf("anonymise names %d fields, the limit is %d", len(a.Fields), MaxFields)
 	}
+	if column := t.clearsKey(a.Fields); column != "" {
+		return fmt.Errorf("anonymise would clear the column %q, which tells events of topic %q apart or sorts its table. Erase such events instead, or hash the field as they come in (pii)", column, t.Name)
+	}
 	for i, f := range a.Fields {
 		key, attribute := strings.CutPrefix(f, ColAttributes+".")
 		switch {
@@ -61,6 +64,18 @@ func (t *Topic) validateRetention() error {
 		}
 	}
 	return nil
+}
+
+// clearsKey is the first column that must keep its values and that clearing the fields
+// would change; "" when there is none.
+func (t *Topic) clearsKey(fields []string) string {
+	c := t.clearingOf(fields)
+	for _, column := range append(t.sortColumns(), t.Once()...) {
+		if !slices.Contains(neverCleared, column) && slices.Contains(c.done, column) {
+			return column
+		}
+	}
+	return ""
 }
 
 // PastKeep says whether every event of a month is older than the topic keeps

@@ -102,6 +102,18 @@ var (
 	columnName      = regexp.MustCompile(`\w+`)
 )
 
+// sortColumns are the columns by which the topic's table is sorted. ClickHouse refuses to
+// change them.
+func (t *Topic) sortColumns() []string {
+	m := sortClause.FindStringSubmatch(t.CreateTable(""))
+	if m == nil {
+		return nil
+	}
+	return columnName.FindAllString(m[1], -1)
+}
+
+var sortClause = regexp.MustCompile("(?m)^ORDER BY \\((.*)\\)")
+
 // Indexes are the columns the topic's table has an index on, as its DDL says.
 func (t *Topic) Indexes() []Index {
 	ddl := t.CreateTable("")

@@ -133,7 +133,8 @@ func (a *app) queryPages(ctx context.Context, cmd *cobra.Command, r *query.Reade
 	case o == asTable && len(req.Fields) > 0:
 		err = a.printTable(fieldTable(req.Fields, rows))
 	case o == asTable:
-		err = a.printTable(eventTable(rows))
+		topic, _ := r.Registry().Topic(ctx, req.Topic) // without it the columns of kind log are shown
+		err = a.printTable(eventTable(&topic, rows))
 	default:
 		err = nil
 	}
@@ -242,7 +243,10 @@ func (f *reading) time(name string) time.Time {
 
 // eventTable shows what people look at first, one line for an event; -o ndjson
 // has all of it.
-func eventTable(events []json.RawMessage) table.Writer {
+func eventTable(topic *schemas.Topic, events []json.RawMessage) table.Writer {
+	if columns := kindColumns(topic); columns != nil {
+		return fieldTable(columns, events)
+	}
 	t := newTable("time", "level", "service", "type", "user", "message", "more")
 	short := func(s string, n int) string { return text.Snip(s, n, "…") }
 	t.SetColumnConfigs([]table.ColumnConfig{
@@ -254,6 +258,20 @@ func eventTable(events []json.RawMessage) table.Writer {
 		t.AppendRow(table.Row{e.ts, e.level, e.service, e.kind, e.user, e.message, e.more})
 	}
 	return t
+}
+
+// kindColumns are what people look at first in a kind that has fields of its own; nil for
+// kind log.
+func kindColumns(topic *schemas.Topic) []string {
+	spec := topic.Spec()
+	if len(spec.Fields) == 0 {
+		return nil
+	}
+	columns := []string{schemas.ColTs, schemas.ColType, schemas.ColUserID}
+	for _, f := range spec.Fields {
+		columns = append(columns, f.Name)
+	}
+	return append(columns, schemas.ColAttributes)
 }
 
 // fieldTable shows the fields that were asked for, a column each.

@@ -128,6 +128,11 @@ func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schema
 	}
 	var odd []string
 	t.Fields, odd = schemas.FieldsOf(cols)
+	for i, f := range t.Fields { // text and JSON are one type in a table
+		if of := t.Spec().Field(f.Name); of != nil && of.Type.Wire() == f.Type.Wire() {
+			t.Fields[i].Type = of.Type
+		}
+	}
 	for _, c := range odd {
 		p.note("%s: column %s is of no type a promoted field has; it is left out of the descriptor", name, c)
 	}

@@ -20,14 +20,17 @@ func New(p *producer.Producer) *Writer { return &Writer{p: p} }
 // fatalWait bounds how long a fatal line may hold up the end of the process.
 const fatalWait = 5 * time.Second
 
-// Write implements io.Writer. It never fails: what the producer cannot take is
-// counted as Log counts it.
+// Write implements io.Writer. It fails for a topic of another kind than log; what the
+// producer cannot take is counted as Log counts it.
 func (w *Writer) Write(line []byte) (int, error) { return w.WriteLevel(zerolog.NoLevel, line) }
 
 // WriteLevel implements zerolog.LevelWriter. After a line of FatalLevel or
 // PanicLevel the process usually ends, so it returns when that line, and all
 // before it, are stored, or after five seconds.
 func (w *Writer) WriteLevel(level zerolog.Level, line []byte) (int, error) {
+	if err := w.p.CheckLines(); err != nil {
+		return 0, err
+	}
 	ev := w.p.LineEvent(line)
 	if ev.Level == "" && level != zerolog.NoLevel {
 		ev.Level = level.String()

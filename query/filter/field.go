@@ -16,6 +16,7 @@ const (
 	typeUUID
 	typeTime
 	typeFloat
+	typeDecimal // no filter takes it
 	typeInt
 	typeBool
 	typeMonth
@@ -59,6 +60,8 @@ var promotedTypes = map[schemas.FieldType]fieldType{
 	schemas.TypeInt64:          typeInt,
 	schemas.TypeFloat64:        typeFloat,
 	schemas.TypeBool:           typeBool,
+	schemas.TypeJSON:           typeText,
+	schemas.TypeDecimal:        typeDecimal,
 	schemas.TypeTimestamp:      typeTime,
 }
 
@@ -110,7 +113,9 @@ func (c *compiler) resolve(t *fieldTerm) (field, error) {
 	case name == schemas.ColAttributes:
 		return field{}, c.fail(t.Pos, ErrUnknownField, "say which attribute: attributes.name or attributes['any name']")
 	}
-	if f, ok := c.fields[name]; ok {
+	if f, ok := c.fields[name]; ok && f.typ == typeDecimal {
+		return field{}, c.fail(t.Pos, ErrUnknownField, "%s is a decimal, by which --where cannot select; `almanac sql` can", clip(name))
+	} else if ok {
 		return f, nil
 	}
 	hint := ""

@@ -13,10 +13,14 @@ const (
 	TypeFloat64        FieldType = "float64"
 	TypeBool           FieldType = "bool"
 	TypeTimestamp      FieldType = "timestamp"
+	// TypeJSON is JSON text. An object under the field's name is kept whole.
+	TypeJSON FieldType = "json"
+	// TypeDecimal has up to 20 digits before the point and 18 after it, exactly.
+	TypeDecimal FieldType = "decimal"
 )
 
 // FieldTypes lists every type, for messages and help.
-var FieldTypes = []FieldType{TypeString, TypeLowCardinality, TypeInt64, TypeFloat64, TypeBool, TypeTimestamp}
+var FieldTypes = []FieldType{TypeString, TypeLowCardinality, TypeInt64, TypeFloat64, TypeBool, TypeTimestamp, TypeJSON, TypeDecimal}
 
 // Field is a promoted field: an attribute that gets a typed column of its own.
 type Field struct {
@@ -33,13 +37,13 @@ type Field struct {
 // Takes reports whether an attribute of that name belongs in the field's column.
 func (f *Field) Takes(key string) bool { return f.Name == key || f.From != "" && f.From == key }
 
-// IsText says whether a value is kept as text, and not in eight bytes or one.
-func (t FieldType) IsText() bool { return t == TypeString || t == TypeLowCardinality }
+// IsText says whether a value is kept as text, and not in a fixed number of bytes.
+func (t FieldType) IsText() bool { return t == TypeString || t == TypeLowCardinality || t == TypeJSON }
 
 // Wire is the type's name in ClickHouse, in frames and tables.
 func (t FieldType) Wire() string {
 	switch t {
-	case TypeString:
+	case TypeString, TypeJSON:
 		return "String"
 	case TypeLowCardinality:
 		return "LowCardinality(String)"
@@ -51,6 +55,8 @@ func (t FieldType) Wire() string {
 		return "Bool"
 	case TypeTimestamp:
 		return "DateTime64(9, 'UTC')"
+	case TypeDecimal:
+		return "Decimal(38, 18)"
 	}
 	return ""
 }
@@ -60,6 +66,8 @@ func (t FieldType) column() string {
 	switch t {
 	case TypeInt64:
 		return t.Wire() + " CODEC(T64, ZSTD(1))"
+	case TypeJSON:
+		return t.Wire() + " CODEC(ZSTD(6))"
 	case TypeTimestamp:
 		return t.Wire() + " CODEC(Delta(8), ZSTD(1))"
 	}

@@ -1,0 +1,147 @@
+package schemas
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// decimalScale and decimalDigits are those of a decimal field: Decimal(38, 18), a whole
+// number of 10^-18 in 16 bytes, little-endian, in two's complement.
+const (
+	decimalScale  = 18
+	decimalDigits = 38
+	decimalBytes  = 16
+)
+
+// decimal is a value of a decimal field.
+type decimal struct{ lo, hi uint64 }
+
+func (d decimal) isZero() bool { return d == decimal{} }
+
+func (d decimal) negate() decimal {
+	lo, borrow := bits.Sub64(0, d.lo, 0)
+	hi, _ := bits.Sub64(0, d.hi, borrow)
+	return decimal{lo, hi}
+}
+
+// parseDecimal reads a decimal number, also with an exponent. It is false for what is no
+// number, and for one that a decimal field cannot hold exactly: at most 20 digits before
+// the point and 18 after it.
+func parseDecimal(s string) (d decimal, ok bool) {
+	negative := strings.HasPrefix(s, "-")
+	if negative || strings.HasPrefix(s, "+") {
+		s = s[1:]
+	}
+	shift := decimalScale
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		exp, err := strconv.Atoi(s[i+1:])
+		if err != nil || exp < -1000 || exp > 1000 {
+			return d, false
+		}
+		s, shift = s[:i], shift+exp
+	}
+	whole, part, _ := strings.Cut(s, ".")
+	if whole == "" && part == "" {
+		return d, false
+	}
+	part = strings.TrimRight(part, "0")
+	shift -= len(part)
+	digits := 0 // from the first that is not zero
+	for _, text := range []string{whole, part} {
+		for i := range len(text) {
+			c := text[i]
+			if c < '0' || c > '9' {
+				return d, false
+			}
+			if digits == 0 && c == '0' {
+				continue
+			}
+			if digits++; digits > decimalDigits+decimalScale {
+				return d, false
+			}
+			if digits > decimalDigits { // only zeros may follow, which a shift below zero takes away
+				if c != '0' {
+					return d, false
+				}
+				shift++
+				continue
+			}
+			d = d.timesTen(uint64(c - '0'))
+		}
+	}
+	for ; shift > 0 && !d.isZero(); shift-- {
+		if digits++; digits > decimalDigits {
+			return decimal{}, false
+		}
+		d = d.timesTen(0)
+	}
+	for ; shift < 0 && !d.isZero(); shift++ {
+		rest, digit := d.overTen(10)
+		if digit != 0 {
+			return decimal{}, false
+		}
+		d = rest
+	}
+	if negative {
+		d = d.negate()
+	}
+	return d, true
+}
+
+// timesTen is ten times d and one digit more. d has fewer than 38 digits.
+func (d decimal) timesTen(digit uint64) decimal {
+	over, lo := bits.Mul64(d.lo, 10)
+	lo, carry := bits.Add64(lo, digit, 0)
+	return decimal{lo, d.hi*10 + over + carry}
+}
+
+// overTen divides by a small number.
+func (d decimal) overTen(by uint64) (quotient decimal, rest uint64) {
+	hi, r := bits.Div64(0, d.hi, by)
+	lo, r := bits.Div64(r, d.lo, by)
+	return decimal{lo, hi}, r
+}
+
+// appendTo writes the number without zeros at its end, as ClickHouse does.
+func (d decimal) appendTo(dst []byte) []byte {
+	if int64(d.hi) < 0 {
+		dst, d = append(dst, '-'), d.negate()
+	}
+	const half = 10_000_000_000_000_000_000 // 10^19
+	upper, low := d.overTen(half)
+	_, high := upper.overTen(half) // at most 19 digits, since d has 38
+	text := strconv.AppendUint(nil, high, 10)
+	if high > 0 {
+		tail := strconv.FormatUint(low, 10)
+		text = append(append(text, strings.Repeat("0", 19-len(tail))...), tail...)
+	} else {
+		text = strconv.AppendUint(text[:0], low, 10)
+	}
+	if len(text) <= decimalScale {
+		text = append([]byte(strings.Repeat("0", decimalScale+1-len(text))), text...)
+	}
+	point := len(text) - decimalScale
+	dst = append(dst, text[:point]...)
+	if part := strings.TrimRight(string(text[point:]), "0"); part != "" {
+		dst = append(append(dst, '.'), part...)
+	}
+	return dst
+}
+
+func (d decimal) encode(dst []byte) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(dst, d.lo), d.hi)
+}
+
+func decodeDecimal(b []byte) decimal {
+	return decimal{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
+}
+
+// asDecimal is the value as a decimal, when it is one exactly.
+func (a *Attr) asDecimal() (decimal, bool) {
+	if a.kind == KindBool || a.kind == KindTime {
+		return decimal{}, false
+	}
+	return parseDecimal(a.Text())
+}
