@@ -15,7 +15,7 @@ import (
 // restored or replaced part gives another. It is made of the checksums that ClickHouse
 // keeps of each part's files, and reads none of them: a byte that went bad on disk is not
 // in it. Lightweight deletes that are not merged yet belong to no partition, so there is
-// no digest at all while a table has one. A table that was not made yet has none either.
+// no digest at all while a table has one. Nor is there one for a table that was not made yet.
 func (db *DB) Parts(ctx context.Context, topic string) (map[schemas.ShardRef]string, error) {
 	rows, err := db.conn.Query(ctx, "SELECT partition_id, lower(hex(sipHash128(arraySort(groupArray((name, rows, hash_of_all_files)))))) FROM system.parts WHERE database = ? AND table = ? AND active GROUP BY partition_id",
 		db.Database, topic)

@@ -16,8 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // killedVerbsEnv is how often each verb of TestKilledVerbs is killed; make faults says 200.
@@ -76,6 +79,10 @@ func TestKilledVerbs(t *testing.T) {
 		defer cancel()
 		_ = p.Close(ctx)
 	}()
+	js, err := jetstream.New(srv.NC())
+	if err != nil {
+		t.Fatal(err)
+	}
 	sent := 0
 	speak := func(e producer.Event) {
 		e.Message = strconv.Itoa(sent)
@@ -137,6 +144,28 @@ func TestKilledVerbs(t *testing.T) {
 			}
 		}},
 		{"rebuild", nil, func(int) []string { return []string{"rebuild", "app", "--yes", "--drop-old"} }, nil, nil},
+		{"repair", func(int) { // which brings back rows that are gone
+			if _, err := db.ExecContext(t.Context(), "ALTER TABLE app DELETE WHERE message IN (SELECT message FROM app ORDER BY rand() LIMIT 20) SETTINGS mutations_sync = 2, allow_nondeterministic_mutations = 1"); err != nil {
+				t.Fatal(err)
+			}
+		}, func(int) []string { return []string{"repair", "app"} }, nil, nil},
+		{"dead retry", func(int) { // which sends again what came under another month
+			month := time.Now().UTC().AddDate(0, 0, 1-time.Now().UTC().Day()).AddDate(0, 1, 0).Format("2006-01")
+			for range each {
+				text := fmt.Sprintf(`{"message":"%d","user_id":"letter"}`, sent)
+				if _, err := js.Publish(t.Context(), "events.app."+month+".0", []byte(text)); err != nil {
+					t.Fatal(err)
+				}
+				sent++
+			}
+			embeddedtest.Eventually(t, patience, func() error {
+				info, err := js.Stream(t.Context(), schemas.StreamShards)
+				if err == nil {
+					_, err = info.GetLastMsgForSubject(t.Context(), schemas.DeadSubject("app"))
+				}
+				return err
+			})
+		}, func(int) []string { return []string{"dead", "retry", "app"} }, nil, nil},
 		{"erase", func(n int) {
 			for range each {
 				speak(producer.Event{UserID: fmt.Sprint("gone-", n)})

@@ -247,7 +247,7 @@ func (r *Repairer) settleEnd(ctx context.Context, ref schemas.ShardRef) error {
 	return r.settle(ctx, &Action{ref: ref, From: last.Pos + 1, To: e.Until()})
 }
 
-// lastFrame is the last frame SHARDS has of a shard, by its headers; zero when it has none.
+// lastFrame is the last frame SHARDS has of a shard, by its headers; zero when there is none.
 func (r *Repairer) lastFrame(ctx context.Context, ref schemas.ShardRef) (schemas.Placed, error) {
 	msg, err := streams.DecideLast(ctx, r.js, schemas.StreamShards, ref.Subject())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
