@@ -175,13 +175,11 @@ func (r *Rollups) fault(ctx context.Context, ref schemas.ShardRef, err error) {
 // examine looks for repeats in the shard's next rows, and returns up to where it was examined
 // and whether there are more.
 func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, s tables.DerivedShard) (to uint64, more bool, err error) {
-	if s.Examined > s.Stored.Head {
-		// Its rows are gone, or ClickHouse got an older copy of them.
+	if s.Doubted {
 		if err := r.cfg.DB.DropDerived(ctx, ref); err != nil {
 			return 0, false, err
 		}
-		r.cfg.Hooks.Dropped(ref, fmt.Sprintf("it was examined up to position %d and ends at %d", s.Examined, s.Stored.Head))
-		return 0, s.Stored.Head > 0, nil
+		r.cfg.Hooks.Dropped(ref, "it has other rows than it had when it was looked for repeats")
 	}
 	to, more, err = r.next(ctx, ref, s)
 	if err != nil || to == s.Examined {

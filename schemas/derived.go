@@ -84,9 +84,10 @@ func (t *Topic) ExamineRepeats(database string, ref ShardRef, from, to uint64) s
 		t.derived(database, DerivedRepeats), t.RepeatsSelect(database, AboveSQL(ref, from, to)))
 }
 
-// MarkExamined is the statement that says up to which position a shard was examined.
-func (t *Topic) MarkExamined(database string, ref ShardRef, to uint64) string {
-	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id) SELECT %d, %d, %d, %s", t.derived(database, DerivedRepeats), uint32(ref.Month), uint64(ref.ID), to, NoID)
+// MarkExamined is the statement that says up to which position a shard was examined, and how
+// many rows it had up to there before.
+func (t *Topic) MarkExamined(database string, ref ShardRef, to, rows uint64) string {
+	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id, rows) SELECT %d, %d, %d, %s, %d", t.derived(database, DerivedRepeats), uint32(ref.Month), uint64(ref.ID), to, NoID, rows)
 }
 
 // FillSums is the statement that adds a shard's rows above from, up to to, to its sums. It

@@ -100,10 +100,17 @@ func (db *DB) ExamineRepeats(ctx context.Context, t *schemas.Topic, ref schemas.
 	step := fmt.Sprintf("examine:%s:%d:%d", ref.ID, from, to)
 	// Two statements: one that writes several partitions is not stored as a whole, and the
 	// position must never be there without the marks.
+	//
+	// The rows are counted before: one that a repair puts among them later was not examined,
+	// and shows.
+	rows, err := db.rowsUpTo(ctx, t.Name, map[schemas.ShardRef]uint64{ref: to})
+	if err != nil {
+		return err
+	}
 	if err := db.derive(ctx, t, ref, step, t.ExamineRepeats(db.Database, ref, from, to), map[string]string{"insert_deduplicate": "0"}); err != nil {
 		return err
 	}
-	return db.derive(ctx, t, ref, step+":end", t.MarkExamined(db.Database, ref, to), map[string]string{"insert_deduplicate": "0"})
+	return db.derive(ctx, t, ref, step+":end", t.MarkExamined(db.Database, ref, to, rows[ref]), map[string]string{"insert_deduplicate": "0"})
 }
 
 // FillSums adds a shard's rows above from, up to to, to its sums, as one part. attempt counts
@@ -141,6 +148,21 @@ func (db *DB) DropDerived(ctx context.Context, ref schemas.ShardRef) error {
 			if err := db.dropDerived(ctx, r, name); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// DropAllDerived empties what was derived from a topic's rows, of which a rebuild may have
+// brought others. All of it is derived again.
+func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic) error {
+	if err := db.derivedEnded(ctx, t.Name); err != nil {
+		return err
+	}
+	for _, name := range []string{schemas.DerivedSums, schemas.DerivedRepeats} {
+		table := schemas.DerivedTable(t.Name, name)
+		if err := db.ddl(ctx, "emptying table "+table, "TRUNCATE TABLE IF EXISTS "+schemas.QuotedTable(db.Database, table)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -23,7 +23,11 @@ type DerivedShard struct {
 	// Examined is the position up to which it was looked for repeats, Repeats how many of its
 	// rows are.
 	Examined, Repeats uint64
-	Sums              Sums
+	// Doubted: it has other rows than it had when it was examined, so that Examined is 0.
+	Doubted bool
+	Sums    Sums
+
+	rows uint64 // when it was examined
 }
 
 // Sums are what a shard's sums hold, up to a position.
@@ -57,10 +61,10 @@ func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 		d.Shards[ref] = s
 	}
 	if !d.Absent {
-		err := db.byShard(ctx, t.Name, "SELECT month, shard, maxIf(pos, id = "+schemas.NoID+"), uniqExactIf((id, pos), id != "+schemas.NoID+") FROM "+schemas.QuotedTable(db.Database, repeats)+" GROUP BY month, shard",
+		err := db.byShard(ctx, t.Name, "SELECT month, shard, maxIf(pos, id = "+schemas.NoID+"), argMaxIf(rows, pos, id = "+schemas.NoID+"), uniqExactIf((id, pos), id != "+schemas.NoID+") FROM "+schemas.QuotedTable(db.Database, repeats)+" GROUP BY month, shard",
 			func(ref schemas.ShardRef, n []uint64) {
-				set(ref, func(s *DerivedShard) { s.Examined, s.Repeats = n[0], n[1] })
-			}, 2)
+				set(ref, func(s *DerivedShard) { s.Examined, s.rows, s.Repeats = n[0], n[1], n[2] })
+			}, 3)
 		if err != nil {
 			return nil, err
 		}
@@ -78,33 +82,59 @@ func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 	if err != nil {
 		return nil, err
 	}
+	examined, summed := map[schemas.ShardRef]uint64{}, map[schemas.ShardRef]uint64{}
 	for ref, st := range stored {
-		set(ref, func(s *DerivedShard) { s.Stored, s.Sums.rows, s.Sums.repeats = st, st.Rows, s.Repeats })
+		set(ref, func(s *DerivedShard) {
+			s.Stored, s.Sums.rows, s.Sums.repeats = st, st.Rows, s.Repeats
+			if s.Examined == st.Head && s.rows != st.Rows {
+				s.Examined, s.Doubted = 0, true
+			} else if s.Examined != st.Head && s.Examined > 0 {
+				examined[ref] = s.Examined
+			}
+			if s.Sums.Pos > 0 && s.Sums.Pos < st.Head {
+				summed[ref] = s.Sums.Pos
+			}
+		})
 	}
-	return d, db.upTo(ctx, t, d, set)
+	rows, err := db.rowsUpTo(ctx, t.Name, examined)
+	if err != nil {
+		return nil, err
+	}
+	for ref := range examined {
+		set(ref, func(s *DerivedShard) {
+			if s.Examined > s.Stored.Head || s.rows != rows[ref] {
+				s.Examined, s.Doubted = 0, true
+			}
+		})
+	}
+	if rows, err = db.rowsUpTo(ctx, t.Name, summed); err != nil || len(summed) == 0 {
+		return d, err
+	}
+	for ref := range summed {
+		set(ref, func(s *DerivedShard) { s.Sums.rows, s.Sums.repeats = rows[ref], 0 })
+	}
+	return d, db.byShard(ctx, t.Name, "SELECT month, shard, uniqExact(id, pos) FROM "+schemas.QuotedTable(db.Database, repeats)+" WHERE ("+upToSQL(summed)+") AND id != "+schemas.NoID+" GROUP BY month, shard",
+		func(ref schemas.ShardRef, n []uint64) { set(ref, func(s *DerivedShard) { s.Sums.repeats = n[0] }) }, 1)
 }
 
-// upTo counts the rows and repeats of shards up to where their sums end, where that is below
-// their head.
-func (db *DB) upTo(ctx context.Context, t *schemas.Topic, d *Derived, set func(schemas.ShardRef, func(*DerivedShard))) error {
-	var behind []string
-	for ref, s := range d.Shards {
-		if s.Sums.Pos > 0 && s.Sums.Pos < s.Stored.Head {
-			behind = append(behind, "("+schemas.AboveSQL(ref, 0, s.Sums.Pos)+")")
-			set(ref, func(s *DerivedShard) { s.Sums.rows, s.Sums.repeats = 0, 0 })
-		}
+// upToSQL is the condition of the rows of shards up to positions.
+func upToSQL(at map[schemas.ShardRef]uint64) string {
+	var cond []string
+	for ref, pos := range at {
+		cond = append(cond, "("+schemas.AboveSQL(ref, 0, pos)+")")
 	}
-	if len(behind) == 0 {
-		return nil
+	return strings.Join(cond, " OR ")
+}
+
+// rowsUpTo counts the rows of shards up to positions.
+func (db *DB) rowsUpTo(ctx context.Context, topic string, at map[schemas.ShardRef]uint64) (map[schemas.ShardRef]uint64, error) {
+	if len(at) == 0 {
+		return nil, nil
 	}
-	where := " WHERE (" + strings.Join(behind, " OR ") + ")"
-	err := db.byShard(ctx, t.Name, "SELECT month, shard, count() FROM "+schemas.QuotedTable(db.Database, t.Name)+where+" GROUP BY month, shard",
-		func(ref schemas.ShardRef, n []uint64) { set(ref, func(s *DerivedShard) { s.Sums.rows = n[0] }) }, 1)
-	if err != nil {
-		return err
-	}
-	return db.byShard(ctx, t.Name, "SELECT month, shard, uniqExact(id, pos) FROM "+schemas.QuotedTable(db.Database, schemas.DerivedTable(t.Name, schemas.DerivedRepeats))+where+" AND id != "+schemas.NoID+" GROUP BY month, shard",
-		func(ref schemas.ShardRef, n []uint64) { set(ref, func(s *DerivedShard) { s.Sums.repeats = n[0] }) }, 1)
+	out := map[schemas.ShardRef]uint64{}
+	err := db.byShard(ctx, topic, "SELECT month, shard, count() FROM "+schemas.QuotedTable(db.Database, topic)+" WHERE "+upToSQL(at)+" GROUP BY month, shard",
+		func(ref schemas.ShardRef, n []uint64) { out[ref] = n[0] }, 1)
+	return out, err
 }
 
 // byShard runs a statement whose rows are a month, a shard and so many numbers.

@@ -43,6 +43,11 @@ func (x *Eraser) finish(ctx context.Context, t *registry.Tally) error {
 			return err
 		}
 	}
+	// What was derived from the rows that are gone, before the shard is booked.
+	if err := x.cfg.DB.DropDerived(ctx, entry.Ref()); err != nil {
+		return err
+	}
+	x.crash("erase.after-derived")
 	receipt := registry.Receipt{Rows: p.Rows, Before: p.Before, Dropped: p.Drop, RewrittenAt: time.Now().UTC()}
 	if old, again := t.Receipts[p.Erasure]; again {
 		receipt.Rows, receipt.Before = old.Rows, old.Before // they came back, and were counted then

@@ -57,9 +57,9 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 	case Store:
 		return r.store(ctx, a)
 	case DropCopies:
-		return r.db.DropCopies(ctx, a.Topic, a.ref.Month, a.ref.ID, a.lo, a.hi)
+		return errors.Join(r.db.DropCopies(ctx, a.Topic, a.ref.Month, a.ref.ID, a.lo, a.hi), r.db.DropDerived(ctx, a.ref))
 	case Insert:
-		return r.insert(ctx, a)
+		return errors.Join(r.insert(ctx, a), r.db.DropDerived(ctx, a.ref))
 	case Settle:
 		return r.settle(ctx, a)
 	case CorrectShard:

@@ -63,6 +63,9 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
 	cfg := &j.cfg
 	if e.Status == registry.Closed {
+		if err := j.summed(ctx, t, e.Ref()); err != nil {
+			return err
+		}
 		_, rows, err := cfg.DB.HeadRows(ctx, e.Topic, e.Month, e.ID)
 		if err != nil {
 			return err
@@ -88,6 +91,23 @@ func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, 
 	}
 	cfg.Hooks.dropped(e.Ref(), e.DroppedRows, e.DropReason)
 	return nil
+}
+
+// summed refuses to drop a shard that is not in its topic's sums, which are all that stays
+// of it.
+func (j *Janitor) summed(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef) error {
+	if !t.HasSums() {
+		return nil
+	}
+	d, err := j.cfg.DB.Derived(ctx, t)
+	if err != nil {
+		return err
+	}
+	s := d.Shards[ref]
+	if s.Stored.Rows == 0 || s.Sums.Exact() && s.Sums.Pos == s.Stored.Head && s.Examined == s.Stored.Head {
+		return nil
+	}
+	return fmt.Errorf("%w: they reach position %d of %d; see that a sink runs", ErrUnsummed, s.Sums.Pos, s.Stored.Head)
 }
 
 // dropAgain drops what stands in shards that are dropped, by retention or by an
@@ -154,6 +174,9 @@ func (j *Janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Sh
 		return err
 	}
 	cfg.Crash("janitor.after-clear")
+	if err := cfg.DB.DropDerived(ctx, e.Ref()); err != nil {
+		return err
+	}
 	if err := j.clearFrames(ctx, e, schemas.ClearedAnonymised); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ const roundsEnv = "ALMANAC_USAGE_ROUNDS"
 
 // step is one thing that happens to the tables.
 type step struct {
-	do   string // insert, examine, sum, round, lose-sums, lose-repeats, read
+	do   string // insert, examine, sum, round, crash, lose-sums, lose-repeats, read
 	rows []row
 	pick int // of the shards there are
 	from int // of a read: days after the beginning, with a part of one
@@ -34,7 +34,7 @@ var months = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 var plan = rapid.Custom(func(t *rapid.T) []step {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
 		return step{
-			do: rapid.SampledFrom([]string{"insert", "insert", "insert", "examine", "sum", "round", "lose-sums", "lose-repeats", "read", "read"}).Draw(t, "do"),
+			do: rapid.SampledFrom([]string{"insert", "insert", "insert", "examine", "sum", "round", "crash", "lose-sums", "lose-repeats", "read", "read"}).Draw(t, "do"),
 			rows: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) row {
 				cause := rapid.IntRange(0, 30).Draw(t, "cause")
 				return row{
@@ -84,7 +84,9 @@ func (r *rig) step(s *step) {
 	case s.do == "sum":
 		r.sumExamined(refs[s.pick%len(refs)])
 	case s.do == "round":
-		r.round()
+		r.round("")
+	case s.do == "crash":
+		r.round(rollupsPoints[s.pick%len(rollupsPoints)])
 	case s.do == "lose-sums":
 		r.exec("ALTER TABLE " + schemas.QuotedTable(r.db.Database, "usage.sums") + fmt.Sprintf(" DROP PARTITION (%d, %d)", uint32(refs[s.pick%len(refs)].Month), uint64(refs[s.pick%len(refs)].ID)))
 	case s.do == "lose-repeats":
@@ -113,18 +115,35 @@ func (r *rig) sumExamined(ref schemas.ShardRef) {
 	}
 }
 
-// round runs the rollups until nothing is left to do.
-func (r *rig) round() {
+// rollupsPoints are the points at which a round may end.
+var rollupsPoints = []string{"rollups.before-examine", "rollups.after-examine", "rollups.before-drop", "rollups.before-sum", "rollups.after-sum"}
+
+// round runs the rollups until nothing is left to do, or until they come to a point at which
+// the process ends.
+func (r *rig) round(point string) (dropped []string) {
 	r.t.Helper()
-	u, err := rollups.New(rollups.Config{Registry: r.reg, DB: r.db, BatchRows: 15, Hooks: rollups.Hooks{Fault: func(ref schemas.ShardRef, err error) { r.t.Errorf("%s: %v", ref, err) }}})
+	u, err := rollups.New(rollups.Config{Registry: r.reg, DB: r.db, BatchRows: 15, Crash: func(p string) {
+		if p == point {
+			panic(point)
+		}
+	}, Hooks: rollups.Hooks{
+		Fault:   func(ref schemas.ShardRef, err error) { r.t.Errorf("%s: %v", ref, err) },
+		Dropped: func(ref schemas.ShardRef, why string) { dropped = append(dropped, ref.String()+" "+why) },
+	}})
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	defer func() {
+		if p := recover(); p != nil && (point == "" || p != any(point)) {
+			panic(p)
+		}
+	}()
 	for more := true; more; {
 		if more, err = u.Round(r.t.Context()); err != nil {
 			r.t.Fatal(err)
 		}
 	}
+	return dropped
 }
 
 // compare holds reports of a range to the definition.

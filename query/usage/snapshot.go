@@ -57,7 +57,10 @@ func (r *Reader) snapshot(ctx context.Context, t *schemas.Topic) (*snapshot, err
 		st.exact = st.Sums.Exact()
 		if st.gone { // its rows go, or are gone: what was summed is final
 			st.Stored = tables.Stored{MinTs: e.MinTs, MaxTs: e.MaxTs}
-			st.exact = st.Sums.Pos >= e.SealedAt
+			st.exact = st.Sums.Pos > 0
+			if e.DroppedRows == 0 {
+				st.Stored = tables.Stored{MinTs: 1} // an erasure took all of it
+			}
 		}
 		delete(d.Shards, e.Ref())
 		s.shards = append(s.shards, st)

@@ -7,7 +7,9 @@ CREATE TABLE IF NOT EXISTS {{.Derived}}
   -- The event that counts in its place: what an erasure of that one has to look at again.
   `first`       UUID CODEC(ZSTD(1)),
   `first_month` UInt32 CODEC(ZSTD(1)),
-  `first_shard` UInt64 CODEC(ZSTD(1))
+  `first_shard` UInt64 CODEC(ZSTD(1)),
+  -- Of the row with the id of zeros: how many rows the shard had up to its position.
+  `rows`        UInt64 CODEC(ZSTD(1))
 )
 -- Marking an event twice is the same row. The row with the id of zeros says up to which
 -- position the shard was examined.
