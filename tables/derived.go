@@ -40,6 +40,15 @@ func (db *DB) Summed(ctx context.Context, topic string) (map[schemas.Shard]uint6
 	return db.positions(ctx, topic, schemas.DerivedSums, "type = '' AND provider = '' AND space = ''")
 }
 
+// Repeats counts the rows of a topic that are marked as repeats.
+func (db *DB) Repeats(ctx context.Context, topic string) (n uint64, err error) {
+	q := "SELECT uniqExact(id, shard, pos) FROM " + schemas.QuotedTable(db.Database, schemas.DerivedTable(topic, schemas.DerivedRepeats)) + " WHERE id != " + schemas.NoID
+	if err := refusal(db.conn.QueryRow(ctx, q).Scan(&n)); err != nil && !errors.Is(err, ErrNoTable) {
+		return 0, fmt.Errorf("repeats of topic %q: %w", topic, err)
+	}
+	return n, nil
+}
+
 // positions reads the highest position of each shard of a derived table, from the rows that
 // say it.
 func (db *DB) positions(ctx context.Context, topic, name, where string) (map[schemas.Shard]uint64, error) {

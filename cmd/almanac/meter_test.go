@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/query/usage"
 )
 
@@ -76,4 +78,82 @@ func TestMeter(t *testing.T) {
 			t.Errorf("%s: exit %d, %s", call, r.code, r.err)
 		}
 	}
+}
+
+// derived waits until what a topic has was examined and summed.
+func (b *box) derived(topic string, repeats uint64) {
+	b.t.Helper()
+	embeddedtest.Eventually(b.t, patience, func() error {
+		for _, t := range decoded[verify.Report](b, "verify", topic, "-o", "json").Topics {
+			if len(t.Derived) > 0 || t.Pending > 0 || t.Repeats != repeats {
+				return fmt.Errorf("%d pending, %d repeats, %v", t.Pending, t.Repeats, t.Derived)
+			}
+		}
+		return nil
+	})
+}
+
+// A customer's diffs are erased: bills are without them at once and later, and none of theirs
+// is in what is derived. And a table that is rebuilt says the same.
+func TestMeterErased(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up("--profile", "test")
+	b.ok("", "topics", "apply", "usage", "--kind", "meter")
+	var lines []string
+	for range 2 {
+		lines = append(lines, diffLine("s1", "c-1", 100, "2026-02-01T00:00:00Z"), diffLine("s1", "c-2", 50, "2026-02-10T12:00:00Z"), diffLine("s2", "c-1", 7, "2026-02-03T00:00:00Z"))
+	}
+	text := strings.Join(lines, "\n") + "\n"
+	b.ok(text, "send", "usage", "--format", "ndjson")
+	b.derived("usage", 3)
+	bills := func() string {
+		return b.ok("", "usage", "usage", "--from", "2026-02-01", "--to", "2026-03-01", "--group-by", "customer", "-o", "csv")
+	}
+	contains(t, bills(), "bytes,,,cust-s1,2026-02-01T00:00:00Z,2026-03-01T00:00:00Z,0,150,", "bytes,,,cust-s2,2026-02-01T00:00:00Z,2026-03-01T00:00:00Z,0,7,15724800000,6.5,1,1,")
+	before := bills()
+	b.ok("", "rebuild", "usage", "--yes", "--drop-old")
+	if after := bills(); after != before {
+		t.Errorf("after the rebuild:\n%s\nbefore:\n%s", after, before)
+	}
+	b.derived("usage", 3)
+	if after := bills(); after != before {
+		t.Errorf("derived after the rebuild:\n%s\nbefore:\n%s", after, before)
+	}
+	b.ok("", "erase", "usage", "--user", "cust-s2", "--yes")
+	without := func(when string) {
+		t.Helper()
+		if text := bills(); strings.Contains(text, "cust-s2") || !strings.Contains(text, "cust-s1") {
+			t.Errorf("%s:\n%s", when, text)
+		}
+	}
+	without("at once")
+	b.derived("usage", 2)
+	without("derived again")
+	for _, q := range []string{"SELECT count() AS n FROM `usage.sums` WHERE user_id = 'cust-s2'", "SELECT count() AS n FROM usage_once WHERE space = 's2'"} {
+		if got := b.ok("", "sql", q, "-o", "ndjson"); got != `{"n":0}`+"\n" {
+			t.Errorf("%s: %s", q, got)
+		}
+	}
+}
+
+// A file that is sent twice into a topic whose events count once.
+func TestSentTwice(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up("--profile", "test")
+	b.ok("", "topics", "apply", "orders", "--field", "request:string", "--once-by", "service,request")
+	var lines strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&lines, `{"ts":"2026-02-01T00:00:%02dZ","service":"shop","request":"r-%d","message":"order"}`+"\n", i%60, i)
+	}
+	for range 2 {
+		b.ok(lines.String(), "send", "orders", "--format", "ndjson")
+	}
+	b.derived("orders", 500)
+	if got := b.ok("", "sql", "SELECT (SELECT count() FROM orders) AS n, (SELECT count() FROM orders_once) AS once, (SELECT uniqExact(request) FROM orders_once) AS requests", "-o", "ndjson"); got != `{"n":1000,"once":500,"requests":500}`+"\n" {
+		t.Errorf("%s", got)
+	}
+	contains(t, b.run("", "verify", "orders").err, "500 events came before and do not count; orders_once leaves them out", "proven")
+	contains(t, b.run("", "query", "orders", "-o", "table", "--limit", "1").err, "500 events of the topic came before")
 }

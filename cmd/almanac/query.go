@@ -141,11 +141,27 @@ func (a *app) queryPages(ctx context.Context, cmd *cobra.Command, r *query.Reade
 	for _, n := range notes {
 		a.note("note: %s", n)
 	}
+	if err == nil && o == asTable {
+		err = a.noteRepeats(ctx, r, req.Topic)
+	}
 	if cursor != "" {
 		a.note("there may be more: --cursor %s", cursor)
 	}
 	if stopped {
 		return errInterrupted
+	}
+	return err
+}
+
+// noteRepeats says how many events of a topic came before and do not count.
+func (a *app) noteRepeats(ctx context.Context, r *query.Reader, topic string) error {
+	t, err := r.Registry().Topic(ctx, topic)
+	if err != nil || !t.HasOnce() {
+		return err
+	}
+	n, err := r.DB().Repeats(ctx, topic)
+	if n > 0 {
+		a.note("note: %s of the topic came before and do not count; in SQL %s leaves them out", plural(n, "event"), topic+schemas.ViewOnce)
 	}
 	return err
 }

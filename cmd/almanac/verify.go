@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/maintenance/verify"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -81,6 +82,15 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 			since = " of " + t.Since.Format(time.RFC3339)
 		}
 		a.note("taken from the proof%s: %s with %d rows, headers of %d frames; --full examines all", since, counted(t.Shards, "shard"), t.Rows, t.Frames)
+	}
+	for i := range rep.Topics {
+		t := &rep.Topics[i]
+		if t.Repeats > 0 {
+			a.note("topic %s: %s came before and do not count; %s leaves them out", t.Topic, plural(t.Repeats, "event"), t.Topic+schemas.ViewOnce)
+		}
+		for _, d := range t.Derived {
+			a.note("  %s", d)
+		}
 	}
 	if n := rep.ByCount(); n > 0 {
 		a.note("compared by count alone, not by id: %s, whose frames are of an earlier version, or gone", counted(n, "shard"))

@@ -60,8 +60,14 @@ func (r *Report) OK() bool { return r.Missing == 0 && r.Doubled == 0 && len(r.Pr
 type TopicReport struct {
 	Topic string `json:"topic"`
 	Totals
-	Taken  Taken         `json:"taken,omitzero"`
-	Shards []ShardReport `json:"shards"`
+	Taken Taken `json:"taken,omitzero"`
+	// Repeats are stored events that came before and do not count, of a topic whose events
+	// count once; <topic>_once leaves them out.
+	Repeats uint64 `json:"repeats,omitempty"`
+	// Derived names shards whose repeats or sums are behind their rows, or do not fit them.
+	// No answer goes by such sums.
+	Derived []string      `json:"derived,omitempty"`
+	Shards  []ShardReport `json:"shards"`
 }
 
 // ShardReport compares one shard with its frames.

@@ -156,6 +156,9 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 		return nil, err
 	}
 	rep.Pending = waiting + cp.Rows - min(cp.Rows, expected)
+	if err := v.derived(ctx, t, entries, rep); err != nil {
+		return nil, err
+	}
 	// The shards were read before the checkpoints: they may lag, never lead.
 	if inShards > cp.Rows {
 		rep.Shards = append(rep.Shards, ShardReport{Name: t.Name, Problems: []string{
