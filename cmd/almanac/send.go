@@ -38,7 +38,8 @@ interrupted.`,
   almanac send trail --format json --records Records --ts-field eventTime --map type=eventName < trail.json
   almanac send web access.log --ts-format clf --extract '"(?P<method>\S+) (?P<path>\S+) [^"]*" (?P<status>\d+)'
   almanac send app server.log --multiline '^\[\d{4}-' --ts-format log4j
-  almanac send app --full spool --spool-dir /var/spool/almanac < lines.txt`,
+  almanac send app --full spool --spool-dir /var/spool/almanac < lines.txt
+  almanac send app --to http://127.0.0.1:7070 --format ndjson < events.ndjson`,
 		Args: arguments(1, -1),
 		RunE: a.does(a.send),
 	}
@@ -62,6 +63,7 @@ interrupted.`,
 	f.String("level", "", "`NAME` for events without a level")
 	f.String("report", "", "append the line number of each accepted record to `FILE`, as it is accepted")
 	f.String("timeout", "", "give up after so much `TIME` without one accepted (default: never; with --full spool 5s after the last line)")
+	f.String("to", "", "send to the gateway at `URL`, such as http://127.0.0.1:7070, and not through NATS")
 	keyFlags(f, "full", "spool_dir", "spool_bytes")
 	f.BoolP("quiet", "q", false, "no progress and no summary")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
@@ -87,6 +89,9 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	files, total, err := a.inputs(args[1:])
 	if err != nil {
 		return err
+	}
+	if to := f.flag("to"); to != "" {
+		return a.sendTo(ctx, cmd, &f, args[0], to, files, total, o)
 	}
 	d, err := findEndpoints(s, false)
 	if errors.Is(err, embedded.ErrNoAddresses) && s.Full == fullSpool {
@@ -141,6 +146,28 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	err = errors.Join(job.run(ctx, files), t.finish())
 	sum := t.summary()
 	sum.SpoolDir = cfg.SpoolDir
+	return a.sent(sum, o, quiet, err)
+}
+
+// sendTo sends to a gateway over HTTP.
+func (a *app) sendTo(ctx context.Context, cmd *cobra.Command, f *reading, topic, to string, files []input, total int64, o string) error {
+	r, err := newRemote(cmd, to, topic, f)
+	if err != nil {
+		return err
+	}
+	if r.tally, err = newTally(""); err != nil {
+		return err
+	}
+	quiet := f.flag("quiet") == "true"
+	if terminal(a.stderr) && !quiet {
+		r.progress = newProgress(a.stderr, topic, total, r.tally)
+	}
+	err = errors.Join(r.run(ctx, files), r.tally.finish())
+	return a.sent(r.tally.summary(), o, quiet, err)
+}
+
+// sent prints what came of a send.
+func (a *app) sent(sum summary, o string, quiet bool, err error) error {
 	switch {
 	case o != asTable:
 		if o == asJSON {
