@@ -144,6 +144,7 @@ func TestAPIContract(t *testing.T) {
 	c := &caller{t, base, &http.Client{Transport: k}}
 
 	writesOverHTTP(t, c)
+	c.stored()
 	readsOverHTTP(t, c)
 	refusalsOverHTTP(t, c)
 	sqlOverHTTP(t, c)
@@ -158,9 +159,25 @@ func writesOverHTTP(t *testing.T, c *caller) {
 	for i := range 30 {
 		fmt.Fprintf(&lines, `{"ts":"2026-11-20T10:00:%02dZ","level":%q,"msg":"m-%d <&>","user_id":"u-%d","endpoint":"/a","host":"h-%d"}`+"\n", i, []string{"info", "error"}[i%2], i, i%3, i%2)
 	}
-	holds(t, c.send(200, "POST", "/v1/topics/app/events?ack=stored&refuse=all&format=ndjson&require_ts=true&service=api&type=t&level=info", lines.String(), "Idempotency-Key", "k-1"), `"accepted":30`)
+	holds(t, c.send(200, "POST", "/v1/topics/app/events?ack=stream&refuse=all&format=ndjson&require_ts=true&service=api&type=t&level=info", lines.String(), "Idempotency-Key", "k-1"), `"accepted":30`)
+	holds(t, c.send(202, "POST", "/v1/topics/app/events?ack=none", "{\"ts\":\"2026-11-19T00:00:00Z\",\"msg\":\"later\"}", "Content-Type", "application/x-ndjson"), `"accepted":1`)
 	holds(t, c.send(200, "POST", "/v1/topics/app/events?format=text&multiline=%5E%5CS&extract=%28%3FP%3Cverb%3E%5Cw%2B%29&drop_raw=false&user_regex=user%3D%28%5Cw%2B%29&tz=UTC&year=2026", "GET user=x\n", "Content-Type", "text/plain"), `"accepted":1`)
 	holds(t, c.send(200, "POST", "/v1/topics/app/events?format=csv&delimiter=%3B&ts_field=at&ts_format=unix&user_field=who", "at;who\n1795100000;u-9\n", "Content-Type", "text/csv"), `"accepted":1`)
+}
+
+// stored waits until SQL has what was accepted.
+func (c *caller) stored() {
+	c.t.Helper()
+	eventually(c.t, 2*time.Minute, func() error {
+		var lag query.LagReport
+		if err := json.Unmarshal(c.get("/v1/lag?topic=app"), &lag); err != nil {
+			return err
+		}
+		if l := lag.Topics[0]; l.Unrouted+l.Unstored > 0 {
+			return fmt.Errorf("%+v", l)
+		}
+		return nil
+	})
 }
 
 func readsOverHTTP(t *testing.T, c *caller) {
@@ -256,6 +273,7 @@ func refusalsOverHTTP(t *testing.T, c *caller) {
 			holds(t, c.send(400, "POST", path, body, "Wrong", "1"), `"code":"bad_`)
 		}
 	}
+	holds(t, c.send(400, "POST", "/v1/topics/app/events?refuse=all&format=ndjson", "{\"msg\":\"a\"}\nnot json\n", "Content-Type", "application/x-ndjson"), `"refused_total":1`, `"line":2`)
 	holds(t, c.send(404, "POST", "/v1/erasures", `{"topic":"nope","users":["u"]}`), "unknown_topic")
 }
 
