@@ -120,7 +120,7 @@ func TestLine12ConfigCheckOfAStoreTooSmall(t *testing.T) {
 		}
 		contains(t, r.err, says...)
 	}
-	check(exitConfig, append(helps, "max_file_store", "EVENTS, SHARDS, KV_registry together"), url...)
+	check(exitConfig, append(helps, "max_file_store", "EVENTS, SHARDS, DOCS, TIMERS, KV_registry together"), url...)
 	fit := []string{"--events-bytes", "200MiB", "--shards-bytes", "600MiB"}
 	check(exitOK, []string{"are good"}, append(fit, url...)...)
 	check(exitConfig, helps, append([]string{"--events-bytes", "200MiB", "--shards-bytes", "900MiB"}, url...)...)
