@@ -125,7 +125,7 @@ func (r *Reader) unrouted(ctx context.Context, topics []string, upTo schemas.Sou
 		if err != nil {
 			return 0, err
 		}
-		more, err := streams.Unrouted(ctx, r.js, t.Name, t.Lanes, routed, nil, upTo)
+		more, err := streams.Unrouted(ctx, r.js, &t, routed, nil, upTo)
 		if err != nil {
 			return 0, err
 		}
@@ -135,7 +135,7 @@ func (r *Reader) unrouted(ctx context.Context, topics []string, upTo schemas.Sou
 				return 0, err
 			}
 			if len(misfits) > 0 {
-				if more, err = streams.Unrouted(ctx, r.js, t.Name, t.Lanes, routed, misfits, upTo); err != nil {
+				if more, err = streams.Unrouted(ctx, r.js, &t, routed, misfits, upTo); err != nil {
 					return 0, err
 				}
 			}

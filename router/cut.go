@@ -18,6 +18,9 @@ func (l *lane) fit(ctx context.Context) error {
 	if err != nil || why == "" {
 		return err
 	}
+	if l.front != "" { // a front that lost records lost documents or timers with them
+		return fmt.Errorf("%w: %s; run `almanac repair %s`", ErrRolledBack, why, l.topic)
+	}
 	if l.events.CachedInfo().Config.Replicas > 1 {
 		return fmt.Errorf("%w: %s; it has replicas, so nothing is changed: run `almanac repair %s` once all of them are back", ErrRolledBack, why, l.topic)
 	}

@@ -82,7 +82,7 @@ func (l *lane) checkTail(s registry.Shard, t tail) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s ends with message %d of %s, the checkpoint stands at %d; run `almanac repair %s`",
-		ErrRolledBack, s.Name(), t.source, schemas.StreamEvents, l.cp.Source, l.topic)
+		ErrRolledBack, s.Name(), t.source, l.stream(), l.cp.Source, l.topic)
 }
 
 // checkOpen refuses a shard that is the lane's and sealed: a repair sealed it where

@@ -8,7 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -29,14 +28,19 @@ type feed struct {
 // client: 64 frames, 32 MiB of the largest, 7 MiB of usual ones.
 const feedAhead = 32
 
-// startFeed begins at the message with sequence from.
-func startFeed(ctx context.Context, js jetstream.JetStream, filter string, from uint64) (*feed, error) {
-	following, err := streams.Follow(ctx, js, schemas.StreamEvents, streams.Range{Filter: filter, From: from}, feedAhead)
+// recordsAhead is feedAhead of a front, whose messages are some hundred bytes, and 64 MiB
+// of the largest.
+const recordsAhead = 256
+
+// startFeed begins at the message of a stream with sequence from, and holds at most so
+// many ahead.
+func startFeed(ctx context.Context, js jetstream.JetStream, stream, filter string, from uint64, ahead int) (*feed, error) {
+	following, err := streams.Follow(ctx, js, stream, streams.Range{Filter: filter, From: from}, ahead)
 	if err != nil {
 		return nil, fmt.Errorf("router: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	f := &feed{end: cancel, ch: make(chan message, feedAhead)}
+	f := &feed{end: cancel, ch: make(chan message, ahead)}
 	go f.pump(ctx, following)
 	return f, nil
 }

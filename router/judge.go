@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-events/almanac/streams"
 )
 
-// message is one message of EVENTS.
+// message is one message of EVENTS or of a front.
 type message struct {
 	subject string
 	header  nats.Header
@@ -32,6 +32,10 @@ type judged struct {
 	dead     []deadLetter
 	repeated bool
 	rows     int // of a repeated frame
+
+	// Of a run of records: the sequence of the first and the last record itself.
+	first uint64
+	last  *message
 }
 
 // frame is a frame as it will be published.

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,14 +44,30 @@ type lane struct {
 // source is where a lane reads and writes.
 type source struct {
 	topic, token string // as in subjects
-	filter       string // in EVENTS
+	front        string // the stream, where it is not EVENTS
+	filter       string // in the stream
 	only         string // when set, the one subject of the filter that is meant
 	routed, dead string // subjects in SHARDS
 }
 
-// laneSource is a topic's lane, over all months.
-func laneSource(topic, token string) source {
-	return source{topic: topic, token: token, filter: schemas.LaneFilter(topic, token), routed: schemas.RoutedSubject(topic, token), dead: schemas.DeadSubject(topic)}
+// laneSource is a topic's lane, over all months, in a front or, where that is empty, in EVENTS.
+func laneSource(front, topic, token string) source {
+	return source{
+		topic: topic, token: token, front: front, filter: schemas.SourceFilter(front, topic, token),
+		routed: schemas.RoutedSubject(topic, token), dead: schemas.DeadSubject(topic),
+	}
+}
+
+// stream is where the lane reads.
+func (s *source) stream() string { return cmp.Or(s.front, schemas.StreamEvents) }
+
+// ahead bounds the messages that the lane holds before they are routed, and gather those
+// of one batch: records are small, and many become one frame.
+func (s *source) ahead(most int) (ahead, gather int) {
+	if s.front == "" {
+		return feedAhead, most
+	}
+	return recordsAhead, max(most, runRows)
 }
 
 // maxKnownShards bounds the active shards a lane remembers from batch to batch,
@@ -62,7 +79,8 @@ func (l *lane) run(ctx context.Context) error {
 	if err := l.start(ctx); err != nil {
 		return err
 	}
-	feed, err := startFeed(ctx, l.js, l.filter, l.cp.Source+1)
+	ahead, most := l.ahead(l.cfg.MaxBatchMessages)
+	feed, err := startFeed(ctx, l.js, l.stream(), l.filter, l.cp.Source+1, ahead)
 	if err != nil {
 		return err
 	}
@@ -70,7 +88,7 @@ func (l *lane) run(ctx context.Context) error {
 	busy := 1 // lanes, at the last batch
 	for {
 		due := beat(l.pace.origin, feed.gathered, linger(l.cfg.Linger, l.took, busy))
-		msgs, err := feed.gather(ctx, due, l.cfg.MaxBatchMessages, l.cfg.MaxBatchBytes)
+		msgs, err := feed.gather(ctx, due, most, l.cfg.MaxBatchBytes)
 		if err != nil {
 			return err
 		}
@@ -104,7 +122,7 @@ func (l *lane) start(ctx context.Context) error {
 	if err := l.fit(ctx); err != nil {
 		return err
 	}
-	l.cp.Router, l.cp.Epoch = l.self, l.cp.Epoch+1
+	l.cp.Front, l.cp.Router, l.cp.Epoch = l.front, l.self, l.cp.Epoch+1
 	if err := l.commit(ctx, newBatch()); err != nil {
 		return err
 	}
@@ -179,10 +197,11 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 	b := newBatch()
 	rotated := map[schemas.Month]bool{}
 	done := 0
-	for ; done < len(msgs) && len(b.msgs) < l.cfg.MaxBatchMessages; done++ {
-		m := &msgs[done]
-		j, err := l.decide(ctx, m)
-		if err != nil {
+	for n := 0; done < len(msgs) && len(b.msgs) < l.cfg.MaxBatchMessages; done += n {
+		var j judged
+		var m *message
+		var err error
+		if j, m, n, err = l.next(ctx, msgs[done:]); err != nil {
 			return 0, err
 		}
 		if len(j.frames) > 0 {
@@ -200,7 +219,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 				rotated[j.month] = true
 			}
 			for _, f := range j.frames {
-				b.frame(s, f, m, l.cp.Era)
+				b.frame(s, f, m, j.first, l.cp.Era)
 				l.cp.Frames++
 				l.cp.Rows += uint64(f.Rows)
 				l.cp.Windows = schemas.Windows(l.cp.Windows).Take(f.Frame, m.seq)
@@ -219,8 +238,8 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 	}
 	last := &msgs[done-1]
 	l.cp.Source, l.cp.Digest, l.cp.Stored, l.cp.At = last.seq, schemas.SourceDigest(last.data), last.stored.UnixNano(), 0
-	if l.sweeping {
-		l.cp.Digest = "" // the message is taken out
+	if l.sweeping || l.front != "" {
+		l.cp.Digest = "" // the message is taken out, or replaced by a stub later
 	}
 	if err := l.widen(ctx, b, last.stored); err != nil {
 		return 0, err
@@ -245,6 +264,24 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 		}
 	}
 	return done, nil
+}
+
+// next judges the first messages of msgs that go together: one, or a run of records. It
+// says how many they are, and which stands for all of them.
+func (l *lane) next(ctx context.Context, msgs []message) (judged, *message, int, error) {
+	if l.front == "" {
+		j, err := l.decide(ctx, &msgs[0])
+		return j, &msgs[0], 1, err
+	}
+	lane, err := schemas.ParseLane(l.token)
+	if err != nil {
+		return judged{}, nil, 0, err
+	}
+	j, n := l.judge.run(msgs, lane)
+	if j.last != nil {
+		return j, j.last, n, nil
+	}
+	return j, &msgs[n-1], n, nil
 }
 
 // decide judges a message, reading the topic again when the frame was made under

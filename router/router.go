@@ -186,7 +186,7 @@ func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
 		began := time.Now()
 		l := &lane{
 			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries, pace: &r.pace, copies: r.copies,
-			source: laneSource(id.topic, id.lane), active: map[schemas.Month]*shardState{},
+			source: laneSource(topic.Front(), id.topic, id.lane), active: map[schemas.Month]*shardState{},
 		}
 		l.judge.topic, l.judge.key = topic, r.cfg.PrivacyKey
 		run, end := r.outages.Bound(ctx)

@@ -59,11 +59,12 @@ func strayOf(subject string, topics map[string]*schemas.Topic) (stray, bool) {
 	}
 	lane, laneErr := schemas.ParseLane(token)
 	t := topics[name]
-	if t != nil && laneErr == nil && lane < t.Lanes {
+	front := t != nil && t.Front() != "" // its lanes are elsewhere, and so are their checkpoints
+	if t != nil && laneErr == nil && lane < t.Lanes && !front {
 		return stray{}, false
 	}
-	if laneErr == nil && schemas.ValidateTopicName(name) == nil {
-		return stray{laneSource(name, token), t}, true
+	if laneErr == nil && schemas.ValidateTopicName(name) == nil && !front {
+		return stray{laneSource("", name, token), t}, true
 	}
 	key := schemas.StrayKey(subject)
 	return stray{source{

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -23,12 +22,12 @@ const quiet = 2 * time.Second
 // countUnread looks for messages that were counted and could not be read. pending
 // is what the server said followed the last message that came.
 func (l *lane) countUnread(ctx context.Context, pending uint64) error {
-	info, err := streams.Info(ctx, l.js, schemas.StreamEvents)
+	info, err := streams.Info(ctx, l.js, l.stream())
 	if err != nil {
 		return fmt.Errorf("router: %w", err)
 	}
 	readable := false
-	behind, err := streams.Headers(ctx, l.js, schemas.StreamEvents, l.filter, l.cp.Source+1, func(*streams.Message) error {
+	behind, err := streams.Headers(ctx, l.js, l.stream(), l.filter, l.cp.Source+1, func(*streams.Message) error {
 		readable = true
 		return nil
 	})
@@ -36,6 +35,9 @@ func (l *lane) countUnread(ctx context.Context, pending uint64) error {
 		return err // on its way
 	}
 	n := max(behind, pending-min(pending, l.unread))
+	if l.front != "" {
+		n = behind // what was pending may have been erased meanwhile
+	}
 	if n == 0 {
 		return nil
 	}
@@ -49,6 +51,6 @@ func (l *lane) countUnread(ctx context.Context, pending uint64) error {
 	if err := l.commit(ctx, newBatch()); err != nil {
 		return err
 	}
-	l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %s: %w: %d messages up to message %d of %s were counted and cannot be read", l.filter, ErrDamaged, n, info.State.LastSeq, schemas.StreamEvents))
+	l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: %s: %w: %d messages up to message %d of %s were counted and cannot be read", l.filter, ErrDamaged, n, info.State.LastSeq, l.stream()))
 	return nil
 }

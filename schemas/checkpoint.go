@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -10,6 +11,10 @@ import (
 // written by routers, read by everybody. The totals count from the lane's first
 // event; verify adds them up.
 type Checkpoint struct {
+	// Front is the stream that the lane reads, where it is not EVENTS: what is said of
+	// EVENTS below is then said of it. Its messages are replaced by stubs once they are
+	// stored, so that Digest is empty.
+	Front string `json:"front,omitempty"`
 	// Source is the sequence in EVENTS of the last message dealt with. Digest is what
 	// that message was and Stored when EVENTS took it (unix ns): a sequence alone does
 	// not name a message, because a stream that lost its end gives it again.
@@ -81,6 +86,12 @@ func (c *Checkpoint) Remember(id Shard, t Tail) {
 	}
 	delete(c.Tails, oldest)
 }
+
+// Stream is the stream that the lane reads.
+func (c *Checkpoint) Stream() string { return cmp.Or(c.Front, StreamEvents) }
+
+// LaneFilter selects the messages of the checkpoint's lane in its stream.
+func (c *Checkpoint) LaneFilter(topic, lane string) string { return SourceFilter(c.Front, topic, lane) }
 
 // Anchor is the sequence of the message that Digest and Stored describe.
 func (c *Checkpoint) Anchor() uint64 {

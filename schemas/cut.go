@@ -30,15 +30,15 @@ func (c *Checkpoint) Misfit(s SourceAt) string {
 	case c.Source == 0:
 		return ""
 	case s.LastSeq < c.Source:
-		return fmt.Sprintf("%s ends at message %d, the checkpoint is at %d", StreamEvents, s.LastSeq, c.Source)
+		return fmt.Sprintf("%s ends at message %d, the checkpoint is at %d", c.Stream(), s.LastSeq, c.Source)
 	case !s.Found && c.Digest == "":
 		return "" // taken out once it was routed
 	case !s.Found:
-		return fmt.Sprintf("%s does not hold message %d, which the checkpoint names and nothing purges", StreamEvents, anchor)
+		return fmt.Sprintf("%s does not hold message %d, which the checkpoint names and nothing purges", c.Stream(), anchor)
 	case c.another(s):
-		return fmt.Sprintf("message %d of %s is not the one that the checkpoint names", anchor, StreamEvents)
+		return fmt.Sprintf("message %d of %s is not the one that the checkpoint names", anchor, c.Stream())
 	case s.Between:
-		return fmt.Sprintf("%s holds messages between %d and %d, where none could be read", StreamEvents, anchor, c.Source)
+		return fmt.Sprintf("%s holds messages between %d and %d, where none could be read", c.Stream(), anchor, c.Source)
 	}
 	return ""
 }

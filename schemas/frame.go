@@ -90,15 +90,18 @@ const MaxProducerBytes = 64
 // Placed is what the router adds to a frame: its place in a shard.
 type Placed struct {
 	Frame
-	Pos        uint64 // 1, 2, 3 … inside the shard
-	Lane       int    // of the shard; NoLane when the frame does not say
-	SourceSeq  uint64 // stream sequence in EVENTS
-	SourceTime int64  // unix ns when EVENTS stored that message; 0: the frame does not say
-	SourceEra  uint32 // Checkpoint.Era of its lane when it was routed
-	Prev       string // Digest of the frame at Pos-1; empty at 1
-	ShardRows  uint64 // rows of the shard up to and with this frame
-	ShardBytes uint64 // encoded bytes, likewise
-	ShardIDs   IDSums // which events these are; zero: the frame does not say
+	Pos  uint64 // 1, 2, 3 … inside the shard
+	Lane int    // of the shard; NoLane when the frame does not say
+	// SourceFirst is the sequence of the first record, of a frame made of a run of records
+	// of a front; 0 of others. SourceSeq and SourceTime are then of the last.
+	SourceFirst uint64
+	SourceSeq   uint64 // stream sequence in EVENTS
+	SourceTime  int64  // unix ns when EVENTS stored that message; 0: the frame does not say
+	SourceEra   uint32 // Checkpoint.Era of its lane when it was routed
+	Prev        string // Digest of the frame at Pos-1; empty at 1
+	ShardRows   uint64 // rows of the shard up to and with this frame
+	ShardBytes  uint64 // encoded bytes, likewise
+	ShardIDs    IDSums // which events these are; zero: the frame does not say
 	// Cleared is why the frame's events were taken out, its headers alone left to
 	// mark the shard's end; empty for a frame.
 	Cleared string
@@ -113,6 +116,9 @@ func (p *Placed) SetHeaders(h nats.Header) {
 	h.Set(HeaderPos, strconv.FormatUint(p.Pos, 10))
 	if p.Lane != NoLane {
 		h.Set(HeaderLane, strconv.Itoa(p.Lane))
+	}
+	if p.SourceFirst != 0 {
+		h.Set(HeaderSourceFirst, strconv.FormatUint(p.SourceFirst, 10))
 	}
 	h.Set(HeaderSourceSeq, strconv.FormatUint(p.SourceSeq, 10))
 	if p.SourceTime != 0 {
@@ -151,6 +157,9 @@ func ParsePlaced(h nats.Header) (Placed, error) {
 	}
 	if _, ok := h[HeaderLane]; ok {
 		out.Lane = int(p.uint(h, HeaderLane, MaxLanes-1))
+	}
+	if _, ok := h[HeaderSourceFirst]; ok {
+		out.SourceFirst = p.uint(h, HeaderSourceFirst, 1<<63)
 	}
 	if _, ok := h[HeaderSourceTime]; ok {
 		out.SourceTime = p.int(h, HeaderSourceTime)

@@ -102,6 +102,42 @@ func TimerTokens(subject string) (topic, lane, group, slot, id string, err error
 	return t[1], t[2], t[3], t[4], t[5], nil
 }
 
+// SourceFilter selects the messages of a lane in a front, or in EVENTS where front is empty.
+func SourceFilter(front, topic, lane string) string {
+	switch front {
+	case StreamDocs:
+		return DocLaneFilter(topic, lane)
+	case StreamTimers:
+		return TimerLaneFilter(topic, lane)
+	}
+	return LaneFilter(topic, lane)
+}
+
+// SourceTopicFilter selects the messages of a topic in a front, or in EVENTS where front is empty.
+func SourceTopicFilter(front, topic string) string {
+	switch front {
+	case StreamDocs:
+		return DocTopicFilter(topic)
+	case StreamTimers:
+		return TimerTopicFilter(topic)
+	}
+	return TopicFilter(topic)
+}
+
+// SourceLane is the lane token of a subject of a front, or of EVENTS where front is empty.
+func SourceLane(front, subject string) (lane string, ok bool) {
+	var err error
+	switch front {
+	case StreamDocs:
+		_, lane, _, err = DocTokens(subject)
+	case StreamTimers:
+		_, lane, _, _, _, err = TimerTokens(subject)
+	default:
+		_, _, lane, err = EventsTokens(subject)
+	}
+	return lane, err == nil
+}
+
 // GroupKey holds a timer group.
 func GroupKey(topic, group string) string { return keyGroups + "." + topic + "." + group }
 

@@ -106,7 +106,7 @@ const (
 // routersHeaders are those that a router alone sets: nothing that a producer wrote
 // under their names counts.
 var routersHeaders = []string{
-	HeaderPos, HeaderLane, HeaderSourceSeq, HeaderPrev, HeaderShardRows, HeaderShardBytes, HeaderShardIDs, HeaderCleared, HeaderBlank,
+	HeaderPos, HeaderLane, HeaderSourceFirst, HeaderSourceSeq, HeaderPrev, HeaderShardRows, HeaderShardBytes, HeaderShardIDs, HeaderCleared, HeaderBlank,
 	HeaderReason, HeaderDetail, HeaderSourceSubject, HeaderLine,
 }
 

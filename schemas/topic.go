@@ -45,6 +45,8 @@ type Topic struct {
 	// OnceBy are the columns that make two events the same one, so that a copy that is
 	// sent again is not counted. None: what the kind says, or the id. Frozen.
 	OnceBy []string `json:"once_by,omitempty" yaml:"once_by,omitempty"`
+	// Documents are the settings of kind document.
+	Documents Documents `json:"documents,omitzero" yaml:"documents,omitempty"`
 	// Version is the schema version: 1, then one more with each change of
 	// Fields. Set by Evolve, not by people.
 	Version int `json:"version" yaml:"-"`
@@ -62,6 +64,7 @@ func NewTopicOf(kind Kind, name string, fields ...Field) Topic {
 
 func (t *Topic) setDefaults() {
 	t.setKind()
+	t.setDocuments()
 	if t.Lanes == 0 {
 		t.Lanes = DefaultLanes
 	}
@@ -101,6 +104,9 @@ func (t *Topic) Validate() error {
 	}
 	if t.Lanes < 1 || t.Lanes > MaxLanes {
 		return bad("%d lanes, it must have 1 to %d", t.Lanes, MaxLanes)
+	}
+	if err := t.validateDocuments(); err != nil {
+		return bad("%w", err)
 	}
 	if err := t.validateRetention(); err != nil {
 		return bad("%w", err)
@@ -153,7 +159,11 @@ func (t Topic) Evolve(want Topic) (Topic, error) {
 	case !slices.Equal(want.OnceBy, t.OnceBy):
 		return no("once_by is %v and cannot become %v; declare another topic and replay into it", t.OnceBy, want.OnceBy)
 	}
+	if want.Documents.IDs != t.Documents.IDs || want.Documents.IDLength != t.Documents.IDLength {
+		return no("its documents have ids %q of length %d, which cannot change; declare another topic", t.Documents.IDs, t.Documents.IDLength)
+	}
 	next := t
+	next.Documents = want.Documents
 	next.Fields = slices.Clone(t.Fields)
 	next.PII = slices.Clone(want.PII)
 	next.Rotate, next.KeepDays, next.Anonymise, next.SQLFresh = want.Rotate, want.KeepDays, want.Anonymise, want.SQLFresh

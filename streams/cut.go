@@ -25,27 +25,27 @@ func sourceAt(ctx context.Context, js jetstream.JetStream, filter string, cp *sc
 	if cp.Source == 0 {
 		return at, nil
 	}
-	info, err := Info(ctx, js, schemas.StreamEvents)
+	info, err := Info(ctx, js, cp.Stream())
 	if err != nil {
-		return at, fmt.Errorf("streams: %s: %w", schemas.StreamEvents, err)
+		return at, fmt.Errorf("streams: %s: %w", cp.Stream(), err)
 	}
 	if at.LastSeq = info.State.LastSeq; at.LastSeq < cp.Source {
 		return at, nil
 	}
-	msg, err := DecideAt(ctx, js, schemas.StreamEvents, cp.Anchor())
+	msg, err := DecideAt(ctx, js, cp.Stream(), cp.Anchor())
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return at, nil
 	case err != nil:
-		return at, fmt.Errorf("streams: message %d of %s: %w", cp.Anchor(), schemas.StreamEvents, err)
+		return at, fmt.Errorf("streams: message %d of %s: %w", cp.Anchor(), cp.Stream(), err)
 	}
 	at.Found, at.Stored, at.Digest = true, msg.Time.UnixNano(), schemas.SourceDigest(msg.Data)
 	if cp.At == 0 {
 		return at, nil
 	}
-	msg, err = DecideNext(ctx, js, schemas.StreamEvents, filter, cp.At+1)
+	msg, err = DecideNext(ctx, js, cp.Stream(), filter, cp.At+1)
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return at, fmt.Errorf("streams: %s behind message %d of %s: %w", filter, cp.At, schemas.StreamEvents, err)
+		return at, fmt.Errorf("streams: %s behind message %d of %s: %w", filter, cp.At, cp.Stream(), err)
 	}
 	at.Between = err == nil && msg.Sequence <= cp.Source
 	return at, nil

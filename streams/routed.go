@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func Checkpoints(ctx context.Context, js jetstream.JetStream, topic string) (map
 func Misfits(ctx context.Context, js jetstream.JetStream, topic string, routed map[string]schemas.Checkpoint) (map[string]string, error) {
 	out := map[string]string{}
 	for lane, cp := range routed {
-		why, err := Misfit(ctx, js, schemas.LaneFilter(topic, lane), &cp)
+		why, err := Misfit(ctx, js, cp.LaneFilter(topic, lane), &cp)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +88,7 @@ func Misfits(ctx context.Context, js jetstream.JetStream, topic string, routed m
 	}
 	for lane := range out {
 		cp := now[lane]
-		if out[lane], err = Misfit(ctx, js, schemas.LaneFilter(topic, lane), &cp); err != nil {
+		if out[lane], err = Misfit(ctx, js, cp.LaneFilter(topic, lane), &cp); err != nil {
 			return nil, err
 		}
 		if routed[lane] = cp; out[lane] == "" {
@@ -103,19 +104,27 @@ var Everything = schemas.Source{Seq: math.MaxUint64}
 // Unrouted counts a topic's events above the checkpoints and up to a fence, by
 // their headers. lanes is how many checkpoints there are when every lane has been
 // routed; with fewer the stream is read from its beginning. In lanes of misfits, whose
-// checkpoints EVENTS does not fit, what is younger than the checkpoint waits.
-func Unrouted(ctx context.Context, js jetstream.JetStream, topic string, lanes int, routed map[string]schemas.Checkpoint, misfits map[string]string, upTo schemas.Source) (uint64, error) {
+// checkpoints EVENTS does not fit, what is younger than the checkpoint waits. The events
+// of a topic with a front are the records there, and of a fence in EVENTS its time counts.
+func Unrouted(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, routed map[string]schemas.Checkpoint, misfits map[string]string, upTo schemas.Source) (uint64, error) {
 	from := uint64(math.MaxUint64)
 	for _, cp := range routed {
 		from = min(from, cp.Source)
 	}
-	if len(routed) < lanes || len(misfits) > 0 {
+	if len(routed) < t.Lanes || len(misfits) > 0 {
 		from = 0
 	}
+	front := t.Front()
+	if front != "" {
+		upTo.Seq = math.MaxUint64
+	}
 	var n uint64
-	_, err := Headers(ctx, js, schemas.StreamEvents, schemas.TopicFilter(topic), from, func(msg *Message) error {
-		_, _, lane, err := schemas.EventsTokens(msg.Subject)
-		if err != nil || !(schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}).UpTo(upTo) || schemas.IsBlank(msg.Header, nil) {
+	_, err := Headers(ctx, js, cmp.Or(front, schemas.StreamEvents), schemas.SourceTopicFilter(front, t.Name), from, func(msg *Message) error {
+		lane, ok := schemas.SourceLane(front, msg.Subject)
+		if !ok || !(schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}).UpTo(upTo) || schemas.IsBlank(msg.Header, nil) {
+			return nil
+		}
+		if front != "" && !schemas.IsEvent(msg.Header, msg.Size) {
 			return nil
 		}
 		if cp := routed[lane]; msg.Sequence <= cp.Source && (misfits[lane] == "" || cp.Stored == 0 || msg.Time.UnixNano() <= cp.Stored) {

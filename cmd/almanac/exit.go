@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
@@ -21,6 +22,7 @@ const (
 	exitFailed      = 1
 	exitUsage       = 2
 	exitPartial     = 3
+	exitConflict    = 4
 	exitHung        = 70
 	exitConfig      = 78
 	exitInterrupted = 130
@@ -58,6 +60,8 @@ func exitCode(err error, by os.Signal) int {
 		return exitInterrupted
 	case errors.Is(err, errPartial):
 		return exitPartial
+	case errors.Is(err, documents.ErrExists), errors.Is(err, documents.ErrVersion):
+		return exitConflict
 	case errors.Is(err, embedded.ErrHung):
 		return exitHung
 	case errors.As(err, new(configError)), errors.Is(err, embedded.ErrNotLoopback), errors.Is(err, tables.ErrDSN):

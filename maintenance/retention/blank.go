@@ -43,7 +43,7 @@ func (j *Janitor) blank(ctx context.Context, topics []registry.TopicShards, now 
 
 func (j *Janitor) blankTopic(ctx context.Context, t *schemas.Topic, days int, now time.Time) error {
 	return streams.EachCheckpoint(ctx, j.js, schemas.RoutedFilter(t.Name), func(cp *streams.Routed) error {
-		if cp.Err != nil || cp.Source == 0 {
+		if cp.Err != nil || cp.Source == 0 || cp.Front != "" {
 			return nil // no lane's: nothing to let go
 		}
 		msg, err := streams.DecideAt(ctx, j.js, schemas.StreamEvents, cp.Source)

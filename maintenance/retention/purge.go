@@ -123,7 +123,7 @@ func subjectsByLane(ctx context.Context, js jetstream.JetStream) (map[lane][]str
 func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]schemas.Checkpoint, error) {
 	upTo := map[lane]schemas.Checkpoint{}
 	err := streams.EachCheckpoint(ctx, js, schemas.SubjectsRouted, func(cp *streams.Routed) error {
-		if cp.Err == nil && cp.Topic != schemas.NoTopic && schemas.Literal(cp.Subject) && cp.Source > 1 {
+		if cp.Err == nil && cp.Front == "" && cp.Topic != schemas.NoTopic && schemas.Literal(cp.Subject) && cp.Source > 1 {
 			upTo[lane{cp.Topic, cp.Lane}] = schemas.Checkpoint{Source: cp.Source, Digest: cp.Digest, Stored: cp.Stored, At: cp.At, Era: cp.Era}
 		}
 		return nil

@@ -54,7 +54,7 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 		return nil, err
 	}
 	strange = append(strange, forgotten...)
-	waiting, err := streams.Unrouted(ctx, v.js, t.Name, t.Lanes, routed, misfits, streams.Everything)
+	waiting, err := streams.Unrouted(ctx, v.js, t, routed, misfits, streams.Everything)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ const FrontDocuments = "DOCS"
 
 // documents are versions of documents: a row a change, from the front DOCS.
 var documents = Spec{
-	Kind: Document, Built: false, Short: "versions of documents",
+	Kind: Document, Built: true, Short: "versions of documents",
 	Fields: []Field{
 		{Name: ColDocID, Type: TypeString},
 		{Name: ColPath, Type: TypeString},

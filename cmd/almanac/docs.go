@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/user"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/documents"
+	archive "github.com/almanac-events/almanac/query/documents"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+func (a *app) docsCommand() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "docs",
+		Short: "Store, load and list documents",
+		Long: `Store, load and list JSON documents of a topic of kind document, by id, with
+compare-and-set. Every change is an event of the topic, which query, tail, sql and
+replay show.
+
+Exit codes: 1 no such document or failed, 3 done in part, 4 conflict: the document
+exists, or has another version.`,
+	}, a.docsPut(), a.docsGet(), a.docsUpdate(), a.docsRemove(), a.docsList(), a.docsChanged(), a.docsHistory(), a.docsImport(), a.docsExport(), a.docsStatus())
+}
+
+// docsVerb is the code of a verb over one collection.
+type docsVerb func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error
+
+// withDocs opens the collection that the first argument names.
+func (a *app) withDocs(v docsVerb) func(*cobra.Command, []string) error {
+	return a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
+		s, err := load(cmd)
+		if err != nil {
+			return err
+		}
+		servers, err := openServers(ctx, s)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = servers.Close() }()
+		c, err := documents.Open(ctx, servers.nc, args[0], documents.Config{By: writer(), Archive: archive.New(servers.reg, servers.db)})
+		if err != nil {
+			return err
+		}
+		return v(ctx, cmd, c, args)
+	})
+}
+
+// writer is who writes, as versions keep it.
+func writer() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// oneDocument prints a document: JSON unless -o says otherwise.
+func (a *app) oneDocument(cmd *cobra.Command, d *documents.Document) error {
+	o, err := format(cmd, asJSON, asJSON, asNDJSON, asTable)
+	switch {
+	case err != nil:
+		return err
+	case o == asNDJSON:
+		return printLines(a, []*documents.Document{d})
+	case o == asTable:
+		return a.printTable(docTable([]*documents.Document{d}))
+	}
+	return a.printJSON(d)
+}
+
+func docTable(docs []*documents.Document) table.Writer {
+	t := newTable("id", "path", "version", "created", "changed", "body")
+	numbers(t, "version")
+	for _, d := range docs {
+		body := string(d.Body)
+		if d.Op == schemas.OpRemoved {
+			body = "(removed)"
+		}
+		t.AppendRow(table.Row{d.ID, d.Path, d.Version, d.Created.Format(time.RFC3339), d.Changed.Format(time.RFC3339), clipped(body)})
+	}
+	return t
+}
+
+// clipped is a body as a table shows it.
+func clipped(s string) string {
+	const most = 80
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+func (a *app) docsPut() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "put TOPIC [ID]",
+		Short: "Store a document, which is read from stdin",
+		Long: `Store a document, which is read from stdin: a JSON object. Without --if-absent and
+--if-version a document that is there is overwritten, and one that is not is created.
+Without an ID one is generated. A document keeps the path that it was created under.`,
+		Example: `  echo '{"name":"Ada"}' | almanac docs put customers c-1 --path se/uppsala
+  echo '{"name":"Ada L."}' | almanac docs put customers c-1 --if-version 1`,
+		Args: arguments(1, 2),
+		RunE: a.withDocs(a.put),
+	}
+	cmd.Flags().String("path", "", "`PATH` of a new document: up to 8 segments with / between")
+	cmd.Flags().Bool("if-absent", false, "refuse where the document exists")
+	cmd.Flags().Uint64("if-version", 0, "`VERSION` that the document must have")
+	outputFlag(cmd, asJSON, asNDJSON, asTable)
+	return cmd
+}
+
+func (a *app) put(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
+	body, err := a.body(c)
+	if err != nil {
+		return err
+	}
+	n := documents.New{Body: body}
+	n.Path, _ = cmd.Flags().GetString("path")
+	absent, _ := cmd.Flags().GetBool("if-absent")
+	version, _ := cmd.Flags().GetUint64("if-version")
+	if len(args) > 1 {
+		n.ID = args[1]
+	}
+	var d *documents.Document
+	switch {
+	case absent && version > 0:
+		return usageError{errors.New("give either --if-absent or --if-version")}
+	case version > 0 && n.ID == "":
+		return usageError{errors.New("--if-version wants an ID")}
+	case absent || n.ID == "":
+		d, err = c.Create(ctx, n)
+	case version > 0:
+		d, err = c.Update(ctx, n.ID, documents.IfVersion(version), body)
+	default:
+		d, err = c.Put(ctx, n)
+	}
+	if err != nil {
+		return err
+	}
+	return a.oneDocument(cmd, d)
+}
+
+// body reads a document from stdin, up to what the topic takes and one byte.
+func (a *app) body(c *documents.Collection) ([]byte, error) {
+	t := c.Topic()
+	limit := int64(4 * t.Documents.MaxBytes) // with spaces, which are not kept
+	body, err := io.ReadAll(io.LimitReader(a.stdin, limit+1))
+	if err == nil && int64(len(body)) > limit {
+		err = fmt.Errorf("%w: stdin has more than %d bytes, and a document of topic %q at most %d", schemas.ErrRequest, limit, t.Name, t.Documents.MaxBytes)
+	}
+	return body, err
+}
+
+func (a *app) docsGet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "get TOPIC ID", Short: "Load a document", Args: arguments(2, 2),
+		Example: `  almanac docs get customers c-1 -o json`,
+		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
+			d, err := c.Load(ctx, args[1])
+			if err != nil {
+				return err
+			}
+			return a.oneDocument(cmd, d)
+		}),
+	}
+	outputFlag(cmd, asJSON, asNDJSON, asTable)
+	return cmd
+}
+
+func (a *app) docsUpdate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "update TOPIC ID", Short: "Replace a document that exists by what stdin has", Args: arguments(2, 2),
+		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
+			body, err := a.body(c)
+			if err != nil {
+				return err
+			}
+			version, _ := cmd.Flags().GetUint64("if-version")
+			d, err := c.Update(ctx, args[1], documents.IfVersion(version), body)
+			if err != nil {
+				return err
+			}
+			return a.oneDocument(cmd, d)
+		}),
+	}
+	cmd.Flags().Uint64("if-version", 0, "`VERSION` that the document must have (default: any)")
+	outputFlag(cmd, asJSON, asNDJSON, asTable)
+	return cmd
+}
+
+func (a *app) docsRemove() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rm TOPIC ID", Short: "Remove a document; its versions stay in the history", Args: arguments(2, 2),
+		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
+			version, _ := cmd.Flags().GetUint64("if-version")
+			return c.Remove(ctx, args[1], documents.IfVersion(version))
+		}),
+	}
+	cmd.Flags().Uint64("if-version", 0, "`VERSION` that the document must have (default: any)")
+	return cmd
+}
+
+func (a *app) docsStatus() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "status TOPIC", Short: "Count a topic's documents: hot, cold, and not archived", Args: arguments(1, 1),
+		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, _ []string) error {
+			s, err := c.Status(ctx)
+			if err != nil {
+				return err
+			}
+			o, err := format(cmd, asTable, asTable, asJSON)
+			if err != nil {
+				return err
+			}
+			if o == asJSON {
+				return a.printJSON(s)
+			}
+			t := newTable("hot", "cold", "removed", "unarchived", "oldest unarchived", "bytes of DOCS")
+			numbers(t, "hot", "cold", "removed", "unarchived")
+			t.AppendRow(table.Row{s.Hot, s.Cold, s.Removed, s.Unarchived, fmt.Sprintf("%.1f s", s.OldestUnarchived), schemas.FormatBytes(float64(s.Bytes))})
+			return a.printTable(t)
+		}),
+	}
+	outputFlag(cmd, asTable, asJSON)
+	return cmd
+}
+

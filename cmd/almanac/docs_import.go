@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+func (a *app) docsImport() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "import TOPIC", Short: "Create the documents that stdin has as NDJSON", Args: arguments(1, 1),
+		Long: `Create the documents that stdin has, one JSON object a line. --id names the key that
+holds the id, as a dotted path; its value is a text or a whole number. A line whose
+document exists is left alone and counted, so that an import may be run again. With
+what docs export wrote, --exported takes id, path and body as they are.
+
+Exit code 3 where lines were refused; each is named.`,
+		Example: `  almanac docs import quakes --id id < quakes.ndjson
+  almanac docs export customers | almanac docs import copies --exported`,
+		RunE: a.withDocs(a.importDocs),
+	}
+	cmd.Flags().String("id", "", "dotted `KEY` of the id (default: ids are generated)")
+	cmd.Flags().String("path", "", "`PATH` of all of them")
+	cmd.Flags().Bool("exported", false, "the lines are what docs export wrote")
+	return cmd
+}
+
+// importWorkers write at once, so that their creates are committed in groups.
+const importWorkers = 64
+
+func (a *app) importDocs(ctx context.Context, cmd *cobra.Command, c *documents.Collection, _ []string) error {
+	key, _ := cmd.Flags().GetString("id")
+	path, _ := cmd.Flags().GetString("path")
+	exported, _ := cmd.Flags().GetBool("exported")
+	type line struct {
+		n    int
+		text []byte
+	}
+	lines := make(chan line, importWorkers)
+	var created, exist, refused atomic.Int64
+	var failed error
+	var once sync.Once
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	for range importWorkers {
+		wg.Go(func() {
+			for l := range lines {
+				n, err := newDocument(l.text, key, path, exported)
+				if err == nil {
+					_, err = c.Create(ctx, n)
+				}
+				switch {
+				case err == nil:
+					created.Add(1)
+				case errors.Is(err, documents.ErrExists):
+					exist.Add(1)
+				case errors.Is(err, schemas.ErrRequest):
+					if refused.Add(1) <= maxRefusedLines {
+						a.note("line %d: %v", l.n, err)
+					}
+				default:
+					once.Do(func() { failed = fmt.Errorf("line %d: %w", l.n, err); cancel() })
+				}
+			}
+		})
+	}
+	in := bufio.NewScanner(a.stdin)
+	in.Buffer(nil, 8*schemas.MaxDocumentBytes)
+	for n := 1; in.Scan() && ctx.Err() == nil; n++ {
+		if text := bytes.TrimSpace(in.Bytes()); len(text) > 0 {
+			lines <- line{n, bytes.Clone(text)}
+		}
+	}
+	close(lines)
+	wg.Wait()
+	a.note("%s created, %d existed, %d lines refused", plural(created.Load(), "document"), exist.Load(), refused.Load())
+	switch err := errors.Join(failed, in.Err()); {
+	case err != nil && created.Load()+exist.Load() > 0:
+		return errors.Join(errPartial, err)
+	case err != nil:
+		return err
+	case refused.Load() > 0:
+		return errPartial
+	}
+	return nil
+}
+
+// maxRefusedLines bounds the refused lines that are named.
+const maxRefusedLines = 20
+
+// newDocument reads a line.
+func newDocument(text []byte, key, path string, exported bool) (documents.New, error) {
+	if exported {
+		var d documents.Document
+		if err := json.Unmarshal(text, &d); err != nil || d.ID == "" || len(d.Body) == 0 {
+			return documents.New{}, fmt.Errorf("%w: it is not a line of docs export", schemas.ErrRequest)
+		}
+		return documents.New{ID: d.ID, Path: d.Path, Body: d.Body}, nil
+	}
+	n := documents.New{Path: path, Body: text}
+	if key == "" {
+		return n, nil
+	}
+	at := json.RawMessage(text)
+	for _, name := range strings.Split(key, ".") {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(at, &object); err != nil || object[name] == nil {
+			return n, fmt.Errorf("%w: it has no key %q for the id", schemas.ErrRequest, key)
+		}
+		at = object[name]
+	}
+	var id any
+	d := json.NewDecoder(bytes.NewReader(at))
+	d.UseNumber()
+	_ = d.Decode(&id) // it was decoded before
+	switch id := id.(type) {
+	case string:
+		n.ID = id
+	case json.Number:
+		n.ID = id.String()
+	default:
+		return n, fmt.Errorf("%w: its %q is neither a text nor a number", schemas.ErrRequest, key)
+	}
+	return n, nil
+}
+
+func (a *app) docsExport() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "export TOPIC", Short: "Write all documents of a path as NDJSON", Args: arguments(1, 1),
+		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, _ []string) error {
+			s := documents.Selection{Limit: documents.MaxLimit}
+			s.Path, _ = cmd.Flags().GetString("path")
+			for {
+				page, err := c.List(ctx, s)
+				if err != nil {
+					return err
+				}
+				if err := printLines(a, page.Documents); err != nil {
+					return err
+				}
+				if s.Cursor = page.Cursor; s.Cursor == "" {
+					return nil
+				}
+			}
+		}),
+	}
+	cmd.Flags().String("path", "", "`PATH` whose documents to write (default: those without one)")
+	return cmd
+}

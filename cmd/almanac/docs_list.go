@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/documents"
+)
+
+func (a *app) docsList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "ls TOPIC", Short: "List the documents of a path, the newest created first", Args: arguments(1, 1),
+		Example: `  almanac docs ls customers --path se/uppsala --limit 100
+  almanac docs ls customers --from -1d -o ndjson`,
+		RunE: a.withDocs(a.pageOf((*documents.Collection).List)),
+	}
+	cmd.Flags().String("path", "", "`PATH` whose documents to list (default: those without one)")
+	selectionFlags(cmd, "created")
+	return cmd
+}
+
+func (a *app) docsChanged() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "changed TOPIC", Short: "List the documents that changed, each once, in the order of its last change", Args: arguments(1, 1),
+		Long: `List the documents that changed in a range of time, each once, in the order of its
+last change in it, with its present version. One that was removed comes without a body.
+"almanac tail TOPIC" follows the changes themselves.`,
+		RunE: a.withDocs(a.pageOf((*documents.Collection).Changed)),
+	}
+	selectionFlags(cmd, "changed")
+	return cmd
+}
+
+func selectionFlags(cmd *cobra.Command, what string) {
+	cmd.Flags().String("from", "", "`TIME` from which it was "+what)
+	cmd.Flags().String("to", "", "`TIME` before which it was "+what)
+	cmd.Flags().Int("limit", documents.DefaultLimit, "how many documents at most, up to 1000")
+	cmd.Flags().String("cursor", "", "`CURSOR` of the page before")
+	outputFlag(cmd, asTable, asJSON, asNDJSON)
+}
+
+// pageOf prints one page.
+func (a *app) pageOf(list func(*documents.Collection, context.Context, documents.Selection) (*documents.Page, error)) docsVerb {
+	return func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, _ []string) error {
+		sel, err := selection(cmd)
+		if err != nil {
+			return err
+		}
+		o, err := format(cmd, a.forEvents(), asTable, asJSON, asNDJSON)
+		if err != nil {
+			return err
+		}
+		page, err := list(c, ctx, sel)
+		if err != nil {
+			return err
+		}
+		switch o {
+		case asJSON:
+			return a.printJSON(page)
+		case asNDJSON:
+			err = printLines(a, page.Documents)
+		default:
+			err = a.printTable(docTable(page.Documents))
+		}
+		if page.Cursor != "" {
+			a.note("there is more: --cursor %s", page.Cursor)
+		}
+		return err
+	}
+}
+
+func selection(cmd *cobra.Command) (s documents.Selection, err error) {
+	f := cmd.Flags()
+	if f.Lookup("path") != nil {
+		s.Path, _ = f.GetString("path")
+	}
+	s.Limit, _ = f.GetInt("limit")
+	s.Cursor, _ = f.GetString("cursor")
+	now := time.Now()
+	for name, to := range map[string]*time.Time{"from": &s.From, "to": &s.To} {
+		if text, _ := f.GetString(name); text != "" {
+			if *to, err = parseTime(text, now); err != nil {
+				return s, usageError{err}
+			}
+		}
+	}
+	return s, nil
+}
+
+func (a *app) docsHistory() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "history TOPIC ID", Short: "List all versions of a document, the oldest first", Args: arguments(2, 2),
+		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
+			versions, err := c.History(ctx, args[1])
+			if err != nil {
+				return err
+			}
+			return printRows(a, cmd, versions, func() table.Writer {
+				t := newTable("version", "op", "changed", "by", "body")
+				numbers(t, "version")
+				for _, d := range versions {
+					t.AppendRow(table.Row{d.Version, d.Op, d.Changed.Format(time.RFC3339Nano), d.By, clipped(string(d.Body))})
+				}
+				return t
+			})
+		}),
+	}
+	outputFlag(cmd, asTable, asJSON, asNDJSON)
+	return cmd
+}

@@ -1,0 +1,48 @@
+package documents
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+)
+
+// Lists that cursors are of.
+const (
+	verbList    = "list"
+	verbChanged = "changed"
+)
+
+// cursor is where a page begins, and what list it is of.
+type cursor struct {
+	Verb  string `json:"v"`
+	Topic string `json:"t"`
+	Path  string `json:"p,omitempty"`
+	From  int64  `json:"a"`
+	To    int64  `json:"b"`
+	// Ns and ID are the place of the last document before it.
+	Ns int64  `json:"n"`
+	ID string `json:"i"`
+}
+
+func (c *cursor) String() string {
+	data, _ := json.Marshal(c) // it has no value that could fail
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+func parseCursor(s string) (*cursor, error) {
+	data, err := base64.RawURLEncoding.DecodeString(s)
+	c := &cursor{}
+	if err == nil {
+		err = json.Unmarshal(data, c)
+	}
+	if err == nil {
+		err = document.CheckID(schemas.Documents{}, c.ID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: the cursor is not one that a list returned: %w", schemas.ErrRequest, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,36 @@
+// Package documents stores, loads, updates and removes JSON documents by id, with
+// compare-and-set. Every change is an event that the pipeline archives.
+//
+// # Model
+//
+// The stream DOCS is the front of all documents (package fronts): the last message of a
+// document's subject is its record, which is the present version whole. A write reads the
+// record, judges, and publishes one message that expects what it read. Acknowledged means
+// accepted: on disk, visible to every load and list, and on its way to ClickHouse.
+//
+//	Create, Update, Remove ──▶ DOCS ──▶ router (the mover) ──▶ SHARDS ──▶ sinks ──▶ ClickHouse
+//	                 Load ◀──────┘                                                      │
+//	                 List ◀── what is not stored yet, then what is ◀────────────────────┘
+//
+// # States of a document
+//
+//	(none) ── Create ──▶ stored ── Update ──▶ updated ⟲ ── Remove ──▶ removed ── Create ──▶ stored …
+//
+// Versions count from 1 and go on after a removal, so that none comes twice. Created stays
+// from one Create to the next. Changed grows strictly with each version.
+//
+// # Who is authoritative
+//
+// DOCS is, for what a document is now: also where its body is archived alone, a stub is
+// its record. So uniqueness and compare-and-set hold for cold documents too, and writing
+// never needs ClickHouse. ClickHouse is authoritative for earlier versions, and for the
+// bodies that stubs name.
+//
+// # Failures
+//
+// A condition that does not hold is ErrExists, ErrNotFound or *VersionError: nothing was
+// written. A full front is fronts.ErrFull. An answer that did not come is found out, or is
+// fronts.ErrUnknown: load the document. A body that only ClickHouse has, while ClickHouse
+// does not answer, is ErrArchive and never "not found". A DOCS that lost records is
+// ErrLostFront.
+package documents

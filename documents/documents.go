@@ -1,0 +1,234 @@
+package documents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/fronts"
+	archive "github.com/almanac-events/almanac/query/documents"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// Collection is the documents of one topic. It is safe for concurrent use.
+type Collection struct {
+	topic schemas.Topic
+	w     *fronts.Writer
+	reg   *registry.Registry
+	cfg   Config
+
+	mu   sync.Mutex
+	room roomSeen
+}
+
+// Config is how a collection is used. The zero value stores and loads what is hot.
+type Config struct {
+	// By says who writes; it is kept with each version.
+	By string
+	// Archive reads what is archived. Nil: loads of cold bodies, lists and histories are
+	// ErrArchive.
+	Archive *archive.Reader
+	// Write is how records are written.
+	Write fronts.Config
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Document is a document as a caller has it.
+type Document struct {
+	ID      string          `json:"id"`
+	Path    string          `json:"path"`
+	Version uint64          `json:"version"`
+	Created time.Time       `json:"created"`
+	Changed time.Time       `json:"changed"`
+	By      string          `json:"by,omitempty"`
+	Op      string          `json:"op,omitempty"` // of a version in a history
+	Body    json.RawMessage `json:"body,omitempty"`
+}
+
+// New is a document to be created.
+type New struct {
+	ID   string // empty: one is generated
+	Path string
+	Body []byte
+}
+
+// Open opens the documents of a topic. ErrKind where it is of another kind, ErrLostFront
+// where DOCS does not have what was routed from it.
+func Open(ctx context.Context, nc *nats.Conn, topic string, cfg Config) (*Collection, error) {
+	reg, err := registry.Open(ctx, nc)
+	if err != nil {
+		return nil, err
+	}
+	t, err := reg.Topic(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	if t.Kind != kinds.Document {
+		return nil, fmt.Errorf("%w: %w: topic %q is of kind %s; declare another with `almanac topics apply NAME --kind %s`", schemas.ErrRequest, ErrKind, topic, t.Kind, kinds.Document)
+	}
+	w, err := fronts.Open(ctx, reg.JetStream(), schemas.StreamDocs, cfg.Write)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	c := &Collection{topic: t, w: w, reg: reg, cfg: cfg}
+	return c, c.checkFront(ctx)
+}
+
+// Topic returns the topic's descriptor.
+func (c *Collection) Topic() schemas.Topic { return c.topic }
+
+// checkFront refuses a front that lost records: an id that was lost would seem free.
+func (c *Collection) checkFront(ctx context.Context) error {
+	js := c.reg.JetStream()
+	routed, err := streams.Checkpoints(ctx, js, c.topic.Name)
+	if err != nil {
+		return err
+	}
+	misfits, err := streams.Misfits(ctx, js, c.topic.Name, routed)
+	if err != nil {
+		return err
+	}
+	for lane, why := range misfits {
+		return fmt.Errorf("%w: lane %s of topic %q: %s; ids that were lost would seem free, so nothing is written. See docs/documents.md, \"A lost front\"", ErrLostFront, lane, c.topic.Name, why)
+	}
+	return nil
+}
+
+// Condition says which version an update or removal expects.
+type Condition struct{ version uint64 }
+
+// Always takes whatever version is there.
+var Always = Condition{}
+
+// IfVersion takes the version alone that a caller read.
+func IfVersion(n uint64) Condition { return Condition{n} }
+
+// tries bounds how often a write is judged again because others came first.
+const tries = 100
+
+// Create stores a new document; ErrExists where the id is taken.
+func (c *Collection) Create(ctx context.Context, n New) (*Document, error) {
+	generated := n.ID == ""
+	for range tries {
+		if generated {
+			n.ID = document.NewID(c.topic.Documents)
+		}
+		d, err := c.write(ctx, Op{Create: true, ID: n.ID, Path: n.Path, Body: n.Body})
+		if generated && errors.Is(err, ErrExists) {
+			continue // the chance of it grows with the documents there are
+		}
+		return d, err
+	}
+	return nil, fmt.Errorf("%w: %d generated ids in a row were taken; declare a topic with longer ids", ErrFull, tries)
+}
+
+// Put creates a document, or replaces the body of the one that is there.
+func (c *Collection) Put(ctx context.Context, n New) (*Document, error) {
+	for range tries {
+		d, err := c.Update(ctx, n.ID, Always, n.Body)
+		if !errors.Is(err, ErrNotFound) {
+			return d, err
+		}
+		if d, err = c.Create(ctx, n); !errors.Is(err, ErrExists) {
+			return d, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %q, %d times", ErrBusy, n.ID, tries)
+}
+
+// Update replaces a document's body, and keeps its path and Created. *VersionError where
+// the condition does not hold.
+func (c *Collection) Update(ctx context.Context, id string, cond Condition, body []byte) (*Document, error) {
+	return c.write(ctx, Op{ID: id, If: cond, Body: body})
+}
+
+// Remove removes a document; ErrNotFound the second time.
+func (c *Collection) Remove(ctx context.Context, id string, cond Condition) error {
+	_, err := c.write(ctx, Op{Remove: true, ID: id, If: cond})
+	return err
+}
+
+// write judges and writes one change until it is known what became of it.
+func (c *Collection) write(ctx context.Context, op Op) (*Document, error) {
+	if err := c.check(&op); err != nil {
+		return nil, err
+	}
+	if err := c.admit(ctx, op.Create); err != nil {
+		return nil, err
+	}
+	for range tries {
+		last, err := c.last(ctx, op.ID)
+		if err != nil {
+			return nil, err
+		}
+		r, err := judge(&c.topic, last, &op, c.cfg.By, c.cfg.Now().UnixNano())
+		if err != nil {
+			return nil, err
+		}
+		if r.Seq, err = c.w.Put(ctx, record(r, last)); err == nil {
+			return view(r), nil
+		}
+		if !errors.Is(err, fronts.ErrConflict) {
+			return nil, full(err)
+		}
+	}
+	return nil, fmt.Errorf("%w: %q, %d times", ErrBusy, op.ID, tries)
+}
+
+// last is the document's record, nil without one.
+func (c *Collection) last(ctx context.Context, id string) (*document.Record, error) {
+	msg, err := c.w.Last(ctx, schemas.DocSubject(c.topic.Name, document.Lane(&c.topic, id), id))
+	if errors.Is(err, fronts.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.parse(msg)
+}
+
+func (c *Collection) parse(msg *streams.Message) (*document.Record, error) {
+	r, err := document.Parse(msg.Subject, msg.Sequence, msg.Header, msg.Data, len(msg.Data))
+	if err != nil {
+		return nil, fmt.Errorf("documents: message %d of %s: %w; another program wrote it", msg.Sequence, schemas.StreamDocs, err)
+	}
+	return &r, nil
+}
+
+// record is the message of a version that follows last.
+func record(r, last *document.Record) fronts.Record {
+	out := fronts.Record{Subject: r.Subject(), Header: r.Header(), Data: r.Body}
+	if last != nil {
+		out.Expect = last.Seq
+	}
+	return out
+}
+
+// view is a record as a caller has it.
+func view(r *document.Record) *Document {
+	return &Document{
+		ID: r.ID, Path: r.Path, Version: r.Version, Created: time.Unix(0, r.Created).UTC(), Changed: time.Unix(0, r.Changed).UTC(),
+		By: r.By, Body: r.Body,
+	}
+}
+
+// full makes a front's ErrFull the collection's.
+func full(err error) error {
+	if errors.Is(err, fronts.ErrFull) {
+		return fmt.Errorf("%w: %w; see that ClickHouse and the sinks keep up: what is archived leaves %s", ErrFull, err, schemas.StreamDocs)
+	}
+	return err
+}

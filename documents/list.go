@@ -1,0 +1,159 @@
+package documents
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	archive "github.com/almanac-events/almanac/query/documents"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+)
+
+// Limits of a page.
+const (
+	DefaultLimit = 500
+	MaxLimit     = 1000
+)
+
+// Selection says which documents a page has.
+type Selection struct {
+	// Path is the path whose documents are listed; those of paths below it are not.
+	Path string
+	// From and To bound the creation, or the change, From inclusive and To not; zero is open.
+	From, To time.Time
+	// Limit is 1 to MaxLimit; 0 means DefaultLimit.
+	Limit int
+	// Cursor of the page before; empty begins.
+	Cursor string
+}
+
+// Page is documents, and where the next page begins.
+type Page struct {
+	Documents []*Document `json:"documents"`
+	// Cursor continues after the last document; absent on the last page.
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// List returns a page of the documents of a path, the newest created first.
+func (c *Collection) List(ctx context.Context, s Selection) (*Page, error) {
+	at, err := c.begin(verbList, &s)
+	if err != nil {
+		return nil, err
+	}
+	g := archive.Range{Path: s.Path, From: at.From, To: at.To}
+	if at.ID != "" {
+		g.Before = &archive.Key{Created: at.Ns, ID: at.ID}
+	}
+	docs, more, err := c.cfg.Archive.List(ctx, &c.topic, g, s.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrArchive, err)
+	}
+	page := &Page{Documents: make([]*Document, len(docs))}
+	for i, r := range docs {
+		page.Documents[i] = view(r)
+	}
+	if more {
+		last := docs[len(docs)-1]
+		at.Ns, at.ID = last.Created, last.ID
+		page.Cursor = at.String()
+	}
+	return page, nil
+}
+
+// Changed returns a page of the documents that changed in a range of time, in the order of
+// the last change of each in it, with their present versions. One that was removed since
+// comes without a body.
+func (c *Collection) Changed(ctx context.Context, s Selection) (*Page, error) {
+	at, err := c.begin(verbChanged, &s)
+	if err != nil {
+		return nil, err
+	}
+	var after *archive.Key
+	if at.ID != "" {
+		after = &archive.Key{Created: at.Ns, ID: at.ID}
+	}
+	docs, more, err := c.cfg.Archive.Changed(ctx, &c.topic, at.From, at.To, after, s.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrArchive, err)
+	}
+	ids := make([]string, len(docs))
+	for i, r := range docs {
+		ids[i] = r.ID
+	}
+	page := &Page{}
+	if page.Documents, err = c.LoadMany(ctx, ids); err != nil {
+		return nil, err
+	}
+	for i, d := range page.Documents {
+		if d == nil {
+			page.Documents[i] = view(docs[i])
+			page.Documents[i].Op, page.Documents[i].Body = schemas.OpRemoved, nil
+		}
+	}
+	if more {
+		last := docs[len(docs)-1]
+		at.Ns, at.ID = last.Changed, last.ID
+		page.Cursor = at.String()
+	}
+	return page, nil
+}
+
+// History returns all versions of a document, the oldest first, with those before and
+// after a removal.
+func (c *Collection) History(ctx context.Context, id string) ([]*Document, error) {
+	if err := document.CheckID(c.topic.Documents, id); err != nil {
+		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
+	}
+	if c.cfg.Archive == nil {
+		return nil, fmt.Errorf("%w: no ClickHouse is given", ErrArchive)
+	}
+	versions, err := c.cfg.Archive.History(ctx, &c.topic, id)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrArchive, err)
+	}
+	if len(versions) == 0 {
+		return nil, fmt.Errorf("%w: %q", ErrNotFound, id)
+	}
+	out := make([]*Document, len(versions))
+	for i, r := range versions {
+		out[i] = view(r)
+		out[i].Op = r.Op
+	}
+	return out, nil
+}
+
+// begin checks a selection, and reads where its page begins.
+func (c *Collection) begin(verb string, s *Selection) (*cursor, error) {
+	if c.cfg.Archive == nil {
+		return nil, fmt.Errorf("%w: no ClickHouse is given", ErrArchive)
+	}
+	if err := document.CheckPath(s.Path); err != nil {
+		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
+	}
+	if s.Limit == 0 {
+		s.Limit = DefaultLimit
+	}
+	if s.Limit < 1 || s.Limit > MaxLimit {
+		return nil, fmt.Errorf("%w: limit %d, it must be 1 to %d", schemas.ErrRequest, s.Limit, MaxLimit)
+	}
+	first := &cursor{Verb: verb, Topic: c.topic.Name, Path: s.Path, From: 0, To: math.MaxInt64}
+	if !s.From.IsZero() {
+		first.From = s.From.UnixNano()
+	}
+	if !s.To.IsZero() {
+		first.To = s.To.UnixNano()
+	}
+	if s.Cursor == "" {
+		return first, nil
+	}
+	at, err := parseCursor(s.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	if at.Verb != verb || at.Topic != first.Topic || at.Path != s.Path || !s.From.IsZero() && at.From != first.From || !s.To.IsZero() && at.To != first.To {
+		return nil, fmt.Errorf("%w: the cursor is of another list: %s of topic %q, path %q; begin without a cursor", schemas.ErrRequest, at.Verb, at.Topic, at.Path)
+	}
+	return at, nil
+}

@@ -1,0 +1,79 @@
+package documents
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// Load returns a document; ErrNotFound where there is none. Its body comes from DOCS
+// while it is hot, else from the archive.
+func (c *Collection) Load(ctx context.Context, id string) (*Document, error) {
+	if err := document.CheckID(c.topic.Documents, id); err != nil {
+		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
+	}
+	r, err := c.last(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	d, err := c.resolve(ctx, r)
+	if err == nil && d == nil {
+		err = fmt.Errorf("%w: %q", ErrNotFound, id)
+	}
+	return d, err
+}
+
+// maxLoad bounds the ids of LoadMany.
+const maxLoad = 1000
+
+// LoadMany returns documents aligned with their ids, nil where there is none.
+func (c *Collection) LoadMany(ctx context.Context, ids []string) ([]*Document, error) {
+	if len(ids) > maxLoad {
+		return nil, fmt.Errorf("%w: %d ids, the limit is %d", schemas.ErrRequest, len(ids), maxLoad)
+	}
+	at := map[string][]int{} // by subject
+	var subjects []string
+	for i, id := range ids {
+		if err := document.CheckID(c.topic.Documents, id); err != nil {
+			return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
+		}
+		s := schemas.DocSubject(c.topic.Name, document.Lane(&c.topic, id), id)
+		if at[s] == nil {
+			subjects = append(subjects, s)
+		}
+		at[s] = append(at[s], i)
+	}
+	out := make([]*Document, len(ids))
+	err := c.w.LastOf(ctx, subjects, func(msg *streams.Message) error {
+		r, err := c.parse(msg)
+		if err != nil {
+			return err
+		}
+		d, err := c.resolve(ctx, r)
+		for _, i := range at[msg.Subject] {
+			out[i] = d
+		}
+		return err
+	})
+	return out, err
+}
+
+// resolve is what a record stands for: nil for none and for a removed document.
+func (c *Collection) resolve(ctx context.Context, r *document.Record) (*Document, error) {
+	switch {
+	case r == nil || r.Removed():
+		return nil, nil
+	case r.Stub == nil:
+		return view(r), nil
+	case c.cfg.Archive == nil:
+		return nil, fmt.Errorf("%w: the body of %q is archived, and no ClickHouse is given", ErrArchive, r.ID)
+	}
+	whole, err := c.cfg.Archive.Body(ctx, &c.topic, r)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q: %w", ErrArchive, r.ID, err)
+	}
+	return view(whole), nil
+}

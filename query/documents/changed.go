@@ -1,0 +1,55 @@
+package documents
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+)
+
+// Changed returns up to limit documents that changed in a range of time (unix ns, from
+// inclusive and to not), each with its last version in the range, in the order of that
+// change, after a place in that order; and whether there are more.
+func (r *Reader) Changed(ctx context.Context, t *schemas.Topic, from, to int64, after *Key, limit int) (docs []*document.Record, more bool, err error) {
+	last := map[string]*document.Record{}
+	if err := r.fresh(ctx, t, func(rec *document.Record) {
+		if was := last[rec.ID]; rec.Changed >= from && rec.Changed < to && (was == nil || was.Version < rec.Version) {
+			last[rec.ID] = rec
+		}
+	}); err != nil {
+		return nil, false, err
+	}
+	beyond := "1"
+	params := map[string]string{}
+	if after != nil {
+		beyond, params["id"] = fmt.Sprintf("(t, doc_id) > (%d, {id:String})", after.Created), after.ID
+	}
+	// A document that changed again above what is archived has a later place than its rows.
+	stored, err := r.selected(ctx, t, fmt.Sprintf(
+		"SELECT d.doc_id AS doc_id, argMax(d.path, d.version) AS path, argMax(toUnixTimestamp64Nano(d.created), d.version) AS c, toUnixTimestamp64Nano(max(d.ts)) AS t, max(d.version) AS version, "+
+			"argMax(d.op, d.version) AS op, argMax(d.seq, d.version) AS seq, argMax(d.month, d.version) AS month, argMax(d.shard, d.version) AS shard "+
+			"FROM %s AS d WHERE d.ts >= %s AND d.ts < %s GROUP BY doc_id HAVING %s ORDER BY t, doc_id LIMIT %d",
+		schemas.QuotedTable(r.db.Database, t.Name), nanos(from), nanos(to), beyond, limit+1+len(last)), params)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, rec := range stored {
+		if was := last[rec.ID]; was == nil || was.Version < rec.Version {
+			last[rec.ID] = rec
+		}
+	}
+	place := func(r *document.Record) Key { return Key{r.Changed, r.ID} }
+	for _, rec := range slices.Collect(maps.Values(last)) {
+		if after == nil || after.before(place(rec)) {
+			docs = append(docs, rec)
+		}
+	}
+	sortBy(docs, func(a, b *document.Record) bool { return place(a).before(place(b)) })
+	if more = len(docs) > limit; more {
+		docs = docs[:limit]
+	}
+	return docs, more, nil
+}

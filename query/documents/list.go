@@ -1,0 +1,137 @@
+package documents
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+)
+
+// Range selects documents of a path by their creation, from inclusive and to not (unix ns).
+type Range struct {
+	Path     string
+	From, To int64
+	// Before, when set, is the last document of the page before.
+	Before *Key
+}
+
+// Key is where a document stands in a list.
+type Key struct {
+	Created int64
+	ID      string
+}
+
+func (k Key) before(o Key) bool {
+	return k.Created < o.Created || k.Created == o.Created && k.ID < o.ID
+}
+
+func keyOf(r *document.Record) Key { return Key{r.Created, r.ID} }
+
+func (g *Range) has(r *document.Record) bool {
+	return r.Path == g.Path && r.Created >= g.From && r.Created < g.To && (g.Before == nil || keyOf(r).before(*g.Before))
+}
+
+// List returns up to limit documents of a range, the newest created first, and whether
+// there are more.
+func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int) (docs []*document.Record, more bool, err error) {
+	newest := map[string]*document.Record{} // not archived yet, by id
+	if err := r.fresh(ctx, t, func(rec *document.Record) {
+		if was := newest[rec.ID]; was == nil || was.Version < rec.Version {
+			newest[rec.ID] = rec
+		}
+	}); err != nil {
+		return nil, false, err
+	}
+	for _, rec := range newest {
+		if g.has(rec) && !rec.Removed() {
+			docs = append(docs, rec)
+		}
+	}
+	stored, err := r.keys(ctx, t, g, limit+1, newest)
+	if err != nil {
+		return nil, false, err
+	}
+	docs = append(docs, stored...)
+	sortBy(docs, func(a, b *document.Record) bool { return keyOf(b).before(keyOf(a)) })
+	if more = len(docs) > limit; more {
+		docs = docs[:limit]
+	}
+	return docs, more, r.fill(ctx, t, docs)
+}
+
+// keys reads up to n documents of a range that ClickHouse has, without their bodies, and
+// leaves out those that newest has a newer version of.
+func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, newest map[string]*document.Record) ([]*document.Record, error) {
+	var out []*document.Record
+	for {
+		ask := n + min(len(newest), n)
+		where := []string{"path = {path:String}"}
+		params := map[string]string{"path": g.Path}
+		if g.From > math.MinInt64 {
+			where = append(where, "created >= "+nanos(g.From))
+		}
+		if g.To < math.MaxInt64 {
+			where = append(where, "created < "+nanos(g.To))
+		}
+		if g.Before != nil {
+			where = append(where, fmt.Sprintf("(created, doc_id) < (%s, {id:String})", nanos(g.Before.Created)))
+			params["id"] = g.Before.ID
+		}
+		found, err := r.selected(ctx, t, fmt.Sprintf(
+			"SELECT * FROM (SELECT %s FROM %s WHERE %s ORDER BY path DESC, created DESC, doc_id DESC, version DESC LIMIT 1 BY created, doc_id) WHERE op != '%s' LIMIT %d",
+			keyColumns, schemas.QuotedTable(r.db.Database, t.Name), strings.Join(where, " AND "), schemas.OpRemoved, ask), params)
+		if err != nil {
+			return nil, err
+		}
+		for _, rec := range found {
+			if was := newest[rec.ID]; was == nil || was.Version <= rec.Version && !g.has(was) {
+				out = append(out, rec)
+			}
+		}
+		if len(found) < ask || len(out) >= n {
+			return out, nil
+		}
+		last := keyOf(found[len(found)-1])
+		g.Before = &last
+	}
+}
+
+// fill reads the bodies of archived documents.
+func (r *Reader) fill(ctx context.Context, t *schemas.Topic, docs []*document.Record) error {
+	at := map[string]*document.Record{}
+	var keys []string
+	shards := map[uint64]bool{}
+	for _, d := range docs {
+		if d.Stub != nil && len(d.Body) == 0 {
+			at[d.ID] = d
+			// The id was checked when it was stored: it has no character to be quoted.
+			keys = append(keys, fmt.Sprintf("(%s, '%s', %d)", nanos(d.Created), d.ID, d.Version))
+			shards[uint64(d.Stub.Shard)] = true
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	in := make([]string, 0, len(shards))
+	for s := range shards {
+		in = append(in, fmt.Sprint(s))
+	}
+	found, err := r.rows(ctx, t, false, fmt.Sprintf("path = {path:String} AND shard IN (%s) AND (created, doc_id, version) IN (%s)", strings.Join(in, ","), strings.Join(keys, ",")),
+		"", map[string]string{"path": docs[0].Path})
+	if err != nil {
+		return err
+	}
+	for _, rec := range found {
+		if d := at[rec.ID]; d != nil {
+			*d = *rec
+			delete(at, rec.ID)
+		}
+	}
+	for id := range at {
+		return fmt.Errorf("documents of topic %q: %q was listed and is no longer stored: list again", t.Name, id)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package documents
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// readSettings bound every read.
+var readSettings = map[string]string{
+	"max_execution_time":                        "30",
+	"output_format_json_quote_64bit_integers":   "0",
+	"output_format_json_escape_forward_slashes": "0",
+	"optimize_read_in_order":                    "1",
+	"max_block_size":                            "1024",
+	"max_threads":                               "1",
+}
+
+// keyColumns are what a page needs to know of a version, bodyColumns the rest.
+const (
+	keyColumns  = "doc_id, path, toUnixTimestamp64Nano(created) AS c, toUnixTimestamp64Nano(ts) AS t, version, op, seq, month, shard"
+	bodyColumns = ", `by`, user_id, body"
+)
+
+// row is a version as ClickHouse answers it.
+type row struct {
+	ID      string `json:"doc_id"`
+	Path    string `json:"path"`
+	Created int64  `json:"c"`
+	Changed int64  `json:"t"`
+	Version uint64 `json:"version"`
+	Op      string `json:"op"`
+	Seq     uint64 `json:"seq"`
+	Month   uint32 `json:"month"`
+	Shard   uint64 `json:"shard"`
+	By      string `json:"by"`
+	User    string `json:"user_id"`
+	Body    string `json:"body"`
+}
+
+func (r *row) record(topic string) *document.Record {
+	out := &document.Record{
+		Topic: topic, ID: r.ID, Path: r.Path, Seq: r.Seq, Op: r.Op, Version: r.Version, Created: r.Created, Changed: r.Changed, By: r.By, User: r.User,
+		Stub: &schemas.FrontPlace{Month: schemas.Month(r.Month), Shard: schemas.Shard(r.Shard), Seq: r.Seq},
+	}
+	if r.Body != "" {
+		out.Body = []byte(r.Body)
+	}
+	return out
+}
+
+// rows reads versions by a condition; with keys alone, without their bodies. No table is
+// no rows.
+func (r *Reader) rows(ctx context.Context, t *schemas.Topic, keysOnly bool, where, tail string, params map[string]string) ([]*document.Record, error) {
+	columns := keyColumns
+	if !keysOnly {
+		columns += bodyColumns
+	}
+	return r.selected(ctx, t, fmt.Sprintf("SELECT %s FROM %s WHERE %s %s", columns, schemas.QuotedTable(r.db.Database, t.Name), where, tail), params)
+}
+
+func (r *Reader) selected(ctx context.Context, t *schemas.Topic, sql string, params map[string]string) ([]*document.Record, error) {
+	answer, err := r.db.Select(ctx, &tables.Select{SQL: sql + " FORMAT JSONEachRow", Params: params, Settings: readSettings})
+	if errors.Is(err, tables.ErrNoTable) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("documents of topic %q: %w", t.Name, err)
+	}
+	defer func() { _ = answer.Close() }()
+	var out []*document.Record
+	d := json.NewDecoder(bufio.NewReaderSize(answer, 64<<10))
+	for {
+		var one row
+		if err := d.Decode(&one); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("documents of topic %q: ClickHouse's answer: %w", t.Name, err)
+		}
+		out = append(out, one.record(t.Name))
+	}
+}
+
+// nanos is a time as a literal of the table's type.
+func nanos(ns int64) string { return fmt.Sprintf("fromUnixTimestamp64Nano(%d, 'UTC')", ns) }
+
+func sortBy(rs []*document.Record, less func(a, b *document.Record) bool) {
+	sort.SliceStable(rs, func(i, j int) bool { return less(rs[i], rs[j]) })
+}

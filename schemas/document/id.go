@@ -1,0 +1,100 @@
+package document
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Limits of ids and paths.
+const (
+	MaxIDBytes       = 128
+	MaxPathBytes     = 255
+	MaxPathSegments  = 8
+	MaxSegmentBytes  = 64
+	freeIDLength     = 12 // of an id that is generated where free ids are taken
+	laneIDCharacters = 2  // of a lane's own name
+)
+
+var (
+	idRule      = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	segmentRule = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+)
+
+// NewID makes a random id as the topic's documents have them.
+func NewID(s schemas.Documents) string {
+	n := freeIDLength
+	if s.IDs == schemas.IDsGenerated {
+		n = s.IDLength
+	}
+	b := make([]byte, (n*6+7)/8)
+	_, _ = rand.Read(b) // it never fails
+	return base64.RawURLEncoding.EncodeToString(b)[:n]
+}
+
+// CheckID reports why a topic does not take an id.
+func CheckID(s schemas.Documents, id string) error {
+	switch {
+	case id == "" || len(id) > MaxIDBytes:
+		return fmt.Errorf("%w: it has %d characters, it must have 1 to %d", ErrID, len(id), MaxIDBytes)
+	case !idRule.MatchString(id):
+		return fmt.Errorf("%w: %q has other characters than [A-Za-z0-9_-]", ErrID, id)
+	case s.IDs == schemas.IDsGenerated && len(id) != s.IDLength:
+		return fmt.Errorf("%w: %q has %d characters, ids of this topic have %d", ErrID, id, len(id), s.IDLength)
+	}
+	return nil
+}
+
+// Lane returns the lane of an id in a topic.
+func Lane(t *schemas.Topic, id string) int {
+	if t.Documents.IDs == schemas.IDsGenerated {
+		return SeedLane(id, t.Lanes)
+	}
+	return schemas.NewLaneHash().Add(id).Lane(t.Lanes)
+}
+
+// SeedLane returns the lane of a base64url id: the low bits of the first byte that its
+// first two characters stand for. lanes is a power of two up to 256.
+func SeedLane(id string, lanes int) int {
+	var b [2]byte
+	_, _ = base64.RawURLEncoding.Decode(b[:], []byte((id + "AA")[:2]))
+	return int(b[0]) & (lanes - 1)
+}
+
+// LaneName is the name of a lane as base64url of its number: the list of lanes of
+// earlier stores of this kind.
+func LaneName(lane int) string {
+	return base64.RawURLEncoding.EncodeToString([]byte{byte(lane), 0})[:laneIDCharacters]
+}
+
+// CheckLanes refuses a number of lanes that is not a power of two from 1 to 256.
+func CheckLanes(lanes int) error {
+	if lanes < 1 || lanes > 256 || lanes&(lanes-1) != 0 {
+		return fmt.Errorf("%w: %d, it must be a power of two from 1 to 256", ErrLanes, lanes)
+	}
+	return nil
+}
+
+// CheckPath reports why a text is not a path. The empty one is: it is the root.
+func CheckPath(path string) error {
+	if path == "" {
+		return nil
+	}
+	if len(path) > MaxPathBytes {
+		return fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrPath, len(path), MaxPathBytes)
+	}
+	segments := strings.Split(path, "/")
+	if len(segments) > MaxPathSegments {
+		return fmt.Errorf("%w: %q has %d segments, the limit is %d", ErrPath, path, len(segments), MaxPathSegments)
+	}
+	for _, s := range segments {
+		if len(s) > MaxSegmentBytes || !segmentRule.MatchString(s) {
+			return fmt.Errorf("%w: segment %q of %q must be 1 to %d characters of [A-Za-z0-9_-]", ErrPath, s, path, MaxSegmentBytes)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package schemas
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// Documents are the settings of a topic of kind document.
+type Documents struct {
+	// IDs says which ids documents have: IDsAny or IDsGenerated. Frozen.
+	IDs string `json:"ids,omitempty" yaml:"ids,omitempty"`
+	// IDLength is how long generated ids are. Default 8. Frozen.
+	IDLength int `json:"id_length,omitempty" yaml:"id_length,omitempty"`
+	// HotFor is how long after its last change a document's body stays in DOCS at least.
+	// Default 10 minutes; negative: it leaves as soon as it is stored and settled.
+	HotFor time.Duration `json:"hot_for,omitempty" yaml:"hot_for,omitempty"`
+	// MaxDocuments bounds the ids: each costs NATS some 300 bytes of memory. Default 1,000,000.
+	MaxDocuments int `json:"max_documents,omitempty" yaml:"max_documents,omitempty"`
+	// MaxBytes bounds a body. Default and most 256 KiB.
+	MaxBytes int `json:"max_bytes,omitempty" yaml:"max_bytes,omitempty"`
+	// UserField is the key of the body that says whose data it is, for erasure.
+	UserField string `json:"user_field,omitempty" yaml:"user_field,omitempty"`
+}
+
+// Which ids documents have.
+const (
+	// IDsAny takes 1 to 128 characters of [A-Za-z0-9_-]; lanes by FNV-1a.
+	IDsAny = "any"
+	// IDsGenerated takes base64url of a fixed length; lanes by the id's bits.
+	IDsGenerated = "generated"
+)
+
+// Defaults and limits of documents.
+const (
+	DefaultIDLength     = 8
+	DefaultHotFor       = 10 * time.Minute
+	DefaultMaxDocuments = 1_000_000
+	// MaxDocumentBytes lets a frame hold any body: half of MaxFrameBytes.
+	MaxDocumentBytes = MaxFrameBytes / 2
+)
+
+// setDocuments fills in the defaults of a topic of kind document.
+func (t *Topic) setDocuments() {
+	if t.Kind != kinds.Document {
+		return
+	}
+	d := &t.Documents
+	d.IDs, d.MaxDocuments, d.MaxBytes, d.HotFor = cmp.Or(d.IDs, IDsAny), cmp.Or(d.MaxDocuments, DefaultMaxDocuments), cmp.Or(d.MaxBytes, MaxDocumentBytes), cmp.Or(d.HotFor, DefaultHotFor)
+	if d.IDs == IDsGenerated {
+		d.IDLength = cmp.Or(d.IDLength, DefaultIDLength)
+	}
+}
+
+// validateDocuments reports what is wrong with the settings of documents.
+func (t *Topic) validateDocuments() error {
+	d := t.Documents
+	switch {
+	case t.Kind != kinds.Document && d != (Documents{}):
+		return fmt.Errorf("documents: a topic of kind %s has none", t.Kind)
+	case t.Kind != kinds.Document:
+		return nil
+	case d.IDs != IDsAny && d.IDs != IDsGenerated:
+		return fmt.Errorf("documents: ids is %q, it must be %s or %s", d.IDs, IDsAny, IDsGenerated)
+	case d.IDs == IDsAny && d.IDLength != 0:
+		return fmt.Errorf("documents: id_length is for ids: %s", IDsGenerated)
+	case d.IDs == IDsGenerated && (d.IDLength < 4 || d.IDLength > 128):
+		return fmt.Errorf("documents: id_length is %d, it must be 4 to 128", d.IDLength)
+	case t.Lanes&(t.Lanes-1) != 0:
+		return fmt.Errorf("%d lanes, a topic of kind %s must have a power of two from 1 to %d", t.Lanes, t.Kind, MaxLanes)
+	case d.MaxBytes < 1 || d.MaxBytes > MaxDocumentBytes:
+		return fmt.Errorf("documents: max_bytes is %d, it must be 1 to %d", d.MaxBytes, MaxDocumentBytes)
+	case d.MaxDocuments < 1:
+		return fmt.Errorf("documents: max_documents is %d, it must be at least 1", d.MaxDocuments)
+	case d.UserField != "" && len(d.UserField) > MaxAttrKeyBytes:
+		return fmt.Errorf("documents: user_field has %d bytes, the limit is %d", len(d.UserField), MaxAttrKeyBytes)
+	}
+	return nil
+}
