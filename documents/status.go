@@ -78,4 +78,3 @@ func (c *Collection) Status(ctx context.Context) (*Status, error) {
 	}
 	return s, err
 }
-

@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/timer"
 )
 
 // A lane of a topic whose kind has a front reads records in place of frames. Each record
@@ -19,6 +20,18 @@ import (
 // is not a record is schemas.ErrRecord or schemas.ErrSubject.
 var recordEvents = map[schemas.Kind]func(*schemas.Topic, *message) (schemas.Event, error){
 	kinds.Document: documentEvent,
+	kinds.Timer:    timerEvent,
+}
+
+func timerEvent(t *schemas.Topic, m *message) (schemas.Event, error) {
+	r, err := timer.Parse(m.subject, m.seq, m.header, m.data)
+	if err != nil {
+		return schemas.Event{}, err
+	}
+	if lane := r.Key.Slot % t.Lanes; lane != r.Key.Lane {
+		return schemas.Event{}, fmt.Errorf("%w: timer %q belongs to lane %d, and not to %d", schemas.ErrRecord, r.Key.ID, lane, r.Key.Lane)
+	}
+	return r.Event()
 }
 
 func documentEvent(t *schemas.Topic, m *message) (schemas.Event, error) {

@@ -48,7 +48,7 @@ func (c *Checkpoint) AddLost(f LostFrames) {
 // of a checkpoint's bytes.
 func (c *Checkpoint) Copy() Checkpoint {
 	return Checkpoint{
-		Source: c.Source, Digest: c.Digest, Stored: c.Stored, At: c.At, Era: c.Era, Router: c.Router, Epoch: c.Epoch,
+		Front: c.Front, Source: c.Source, Digest: c.Digest, Stored: c.Stored, At: c.At, Era: c.Era, Router: c.Router, Epoch: c.Epoch,
 		Frames: c.Frames, Rows: c.Rows, Dead: c.Dead, Tails: cloneTails(c.Tails),
 	}
 }

@@ -47,7 +47,7 @@ func (v *Verifier) forgotten(ctx context.Context, topic string, routed map[strin
 		if !cp.Forgets(&known) {
 			continue
 		}
-		why, err := streams.Misfit(ctx, v.js, schemas.LaneFilter(topic, lane), &known)
+		why, err := streams.Misfit(ctx, v.js, known.LaneFilter(topic, lane), &known)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,208 @@
+package documents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+func TestMain(m *testing.M) { embeddedtest.Main(m) }
+
+// patience is how long anything may take on a busy machine.
+const patience = 2 * time.Minute
+
+// open opens the documents of a topic of its own, on NATS alone.
+func open(t *testing.T, change func(*schemas.Topic)) (*Collection, context.Context) {
+	t.Helper()
+	srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	reg, err := registry.Setup(ctx, srv.NC(), schemas.StreamLimits{EventsBytes: 64 << 20, ShardsBytes: 64 << 20, RegistryBytes: 8 << 20, DocsBytes: 64 << 20, Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	topic := schemas.NewTopicOf(kinds.Document, "customers")
+	if change != nil {
+		change(&topic)
+	}
+	if _, _, err := reg.Apply(ctx, topic, false); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(ctx, srv.NC(), "customers", Config{By: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, ctx
+}
+
+// Eight creates of one id at once: one wins, seven are told that it exists. Created stays
+// over updates, and changed grows strictly, also where the clock stands still.
+func TestCreateAtOnce(t *testing.T) {
+	t.Parallel()
+	c, ctx := open(t, nil)
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	c.cfg.Now = func() time.Time { return noon }
+	rounds := 40
+	for round := range rounds {
+		id := fmt.Sprintf("abcd%04d", round)
+		errs := make([]error, 8)
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() { _, errs[i] = c.Create(ctx, New{ID: id, Body: []byte(`{}`)}) })
+		}
+		wg.Wait()
+		won := 0
+		for _, err := range errs {
+			if err == nil {
+				won++
+			} else if !errors.Is(err, ErrExists) {
+				t.Fatal(err)
+			}
+		}
+		if won != 1 {
+			t.Fatalf("round %d: %d creates won", round, won)
+		}
+	}
+	last := noon
+	for version := uint64(2); version <= 4; version++ {
+		d, err := c.Update(ctx, "abcd0000", IfVersion(version-1), []byte(`{"a":1}`))
+		if err != nil || d.Version != version || !d.Created.Equal(noon) || !d.Changed.After(last) {
+			t.Fatalf("%+v, %v after %s", d, err, last)
+		}
+		last = d.Changed
+	}
+}
+
+// Of two updates with one version one wins, and the other is told what is there. An update
+// without a version overwrites.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	c, ctx := open(t, nil)
+	if _, err := c.Create(ctx, New{ID: "a", Path: "se/uppsala", Body: []byte(`{"n": 1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	errs := make([]error, 2)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = c.Update(ctx, "a", IfVersion(1), []byte(`{"n":2}`)) })
+	}
+	wg.Wait()
+	if errs[0] != nil {
+		errs[0], errs[1] = errs[1], errs[0]
+	}
+	var refused *VersionError
+	if errs[0] != nil || !errors.As(errs[1], &refused) || refused.Have != 2 || !errors.Is(errs[1], ErrVersion) {
+		t.Fatalf("%v", errs)
+	}
+	if d, err := c.Update(ctx, "a", Always, []byte(`{"n":3}`)); err != nil || d.Version != 3 || d.Path != "se/uppsala" {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if d, err := c.Load(ctx, "a"); err != nil || string(d.Body) != `{"n":3}` || d.By != "test" {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if err := c.Remove(ctx, "a", IfVersion(2)); !errors.Is(err, ErrVersion) {
+		t.Fatalf("removing another version: %v", err)
+	}
+	if err := c.Remove(ctx, "a", IfVersion(3)); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{
+		"removed twice": c.Remove(ctx, "a", Always),
+		"loaded":        func() error { _, err := c.Load(ctx, "a"); return err }(),
+		"updated":       func() error { _, err := c.Update(ctx, "a", Always, []byte(`{}`)); return err }(),
+	} {
+		if !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if d, err := c.Create(ctx, New{ID: "a", Path: "no", Body: []byte(`{}`)}); err != nil || d.Version != 5 || d.Path != "no" {
+		t.Errorf("created again: %+v, %v", d, err)
+	}
+}
+
+// Ids, paths and bodies are refused by name, with the number and the limit.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	c, ctx := open(t, func(topic *schemas.Topic) { topic.Documents.MaxBytes, topic.Documents.MaxDocuments = 100, 3 })
+	for name, n := range map[string]struct {
+		New
+		want error
+		says string
+	}{
+		"id":         {New{ID: "a.b", Body: []byte(`{}`)}, document.ErrID, "[A-Za-z0-9_-]"},
+		"path":       {New{ID: "a", Path: "a/*", Body: []byte(`{}`)}, document.ErrPath, "64"},
+		"no JSON":    {New{ID: "a", Body: []byte(`{`)}, document.ErrBody, "JSON"},
+		"no object":  {New{ID: "a", Body: []byte(`[1]`)}, document.ErrBody, "object"},
+		"empty":      {New{ID: "a"}, document.ErrBody, "JSON"},
+		"large":      {New{ID: "a", Body: []byte(`{"a":"` + strings.Repeat("x", 100) + `"}`)}, document.ErrBody, "the limit is 100"},
+		"long names": {New{ID: strings.Repeat("x", 129), Body: []byte(`{}`)}, document.ErrID, "1 to 128"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := c.Create(ctx, n.New)
+			if !errors.Is(err, n.want) || !errors.Is(err, schemas.ErrRequest) || !strings.Contains(err.Error(), n.says) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	for i := range 3 {
+		if _, err := c.Create(ctx, New{Body: []byte(`{}`)}); err != nil {
+			t.Fatalf("document %d: %v", i, err)
+		}
+	}
+	if _, err := c.Create(ctx, New{Body: []byte(`{}`)}); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "allows 3") {
+		t.Errorf("above max_documents: %v", err)
+	}
+}
+
+// LoadMany is aligned with its ids, and leaves gaps.
+func TestLoadMany(t *testing.T) {
+	t.Parallel()
+	c, ctx := open(t, nil)
+	var ids []string
+	for i := range 700 {
+		ids = append(ids, fmt.Sprint("d-", i))
+	}
+	var wg sync.WaitGroup
+	for i := 0; i < len(ids); i += 2 {
+		wg.Go(func() {
+			if _, err := c.Create(ctx, New{ID: ids[i], Body: []byte(`{}`)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	docs, err := c.LoadMany(ctx, append(ids, ids[0]))
+	if err != nil || len(docs) != len(ids)+1 {
+		t.Fatal(len(docs), err)
+	}
+	for i, d := range docs {
+		if id := append(ids, ids[0])[i]; (d != nil) != (i%2 == 0) || d != nil && d.ID != id {
+			t.Fatalf("document %d of id %s is %+v", i, id, d)
+		}
+	}
+	if _, err := c.LoadMany(ctx, make([]string, maxLoad+1)); !errors.Is(err, schemas.ErrRequest) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A topic of another kind is refused by name.
+func TestOtherKind(t *testing.T) {
+	t.Parallel()
+	c, ctx := open(t, nil)
+	if _, _, err := c.reg.Apply(ctx, schemas.NewTopic("app"), false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(ctx, c.reg.JetStream().Conn(), "app", Config{}); !errors.Is(err, ErrKind) || !strings.Contains(err.Error(), "kind log") {
+		t.Errorf("%v", err)
+	}
+}
