@@ -230,4 +230,3 @@ func (a *app) docsStatus() *cobra.Command {
 	outputFlag(cmd, asTable, asJSON)
 	return cmd
 }
-
