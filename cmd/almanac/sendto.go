@@ -47,7 +47,7 @@ type remote struct {
 	format    string
 	multiline *regexp.Regexp
 	tally     *tally
-	patience  time.Duration // without an answer; 0: for ever
+	patience  time.Duration // without an answer; 0: without end
 	progress  *progress
 	requires  bool // a time in every record
 	keyless   bool // a record had no time: requests are not idempotent
