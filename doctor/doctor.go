@@ -77,6 +77,7 @@ func Run(ctx context.Context, cfg Config) []Finding {
 		c.streams(ctx)
 		c.members(ctx)
 		c.retention(ctx, time.Now())
+		c.timers(ctx)
 	}
 	stores := c.clickhouse(ctx)
 	if stores && c.reg != nil {

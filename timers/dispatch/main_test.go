@@ -38,6 +38,8 @@ type env struct {
 	reg *registry.Registry
 	*timers.Timers
 	url string
+	// natsURL is where dispatchers connect.
+	natsURL string
 
 	mu     sync.Mutex
 	calls  map[string][]call // by timer id
@@ -58,6 +60,7 @@ func newEnv(t *testing.T, opts ...embeddedtest.Option) *env {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	e := &env{t: t, ctx: ctx, srv: embeddedtest.Start(t, append(opts, embeddedtest.WithoutClickHouse())...), calls: map[string][]call{}}
+	e.natsURL = e.srv.NATSURL
 	var err error
 	if e.reg, err = registry.Setup(ctx, e.srv.NC(), testLimits); err != nil {
 		t.Fatal(err)
@@ -128,7 +131,7 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 // dispatcher starts one on a connection of its own; stop ends it in order, kill cuts its connection first.
 func (e *env) dispatcher(change func(*Config)) (d *Dispatcher, stop, kill func()) {
 	e.t.Helper()
-	nc, err := nats.Connect(e.srv.NATSURL, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	nc, err := nats.Connect(e.natsURL, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
 		e.t.Fatal(err)
 	}

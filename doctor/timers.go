@@ -1,0 +1,77 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/timers"
+	"github.com/almanac-events/almanac/timers/dispatch"
+)
+
+// overdueSeconds is how late a timer may be before it is a finding.
+const overdueSeconds = 5
+
+// timers looks for timers that are overdue, and says why. It reads each topic's front through.
+func (c *check) timers(ctx context.Context) {
+	topics, err := c.reg.Topics(ctx)
+	if err != nil {
+		return // said already
+	}
+	for i := range topics {
+		if topics[i].Kind != kinds.Timer {
+			continue
+		}
+		name := "timers of " + topics[i].Name
+		t, err := timers.Open(ctx, c.nc, c.reg, topics[i].Name, timers.Config{})
+		if err != nil {
+			c.verdict(name, err, "", "")
+			continue
+		}
+		groups, err := t.Status(ctx)
+		if err != nil {
+			c.verdict(name, err, "", "")
+			continue
+		}
+		kv, err := c.reg.JetStream().KeyValue(ctx, schemas.Bucket)
+		dispatchers := 0
+		if err == nil {
+			dispatchers, err = liveMembers(ctx, kv, dispatch.Role)
+		}
+		if err != nil {
+			c.verdict(name, err, "", "")
+			continue
+		}
+		status, do, found := lateTimers(groups, dispatchers)
+		c.note(name, status, do, "%s", found)
+	}
+}
+
+// lateTimers says what is overdue in a topic's groups, and why.
+func lateTimers(groups []timers.Status, dispatchers int) (status, do, found string) {
+	pending, firing, late, oldest := 0, 0, 0, 0.0
+	var paused string
+	for _, g := range groups {
+		pending, firing = pending+g.Pending, firing+g.Firing
+		if g.OldestSeconds <= overdueSeconds {
+			continue
+		}
+		if g.Paused {
+			paused = g.Group
+			continue
+		}
+		late, oldest = late+g.Overdue, max(oldest, g.OldestSeconds)
+	}
+	found = fmt.Sprintf("%d pending, %d firing, %d dispatchers alive", pending, firing, dispatchers)
+	switch {
+	case dispatchers == 0 && pending+firing > 0:
+		return Fail, "start almanac up, or almanac timers run", found + ": nothing is called"
+	case late > 0:
+		return Warn, "almanac timers status shows the groups; their host does not answer, or max_concurrent or max_per_second is too low",
+			fmt.Sprintf("%s; %d are overdue, the first by %.0f s", found, late, oldest)
+	case paused != "":
+		return Warn, "almanac timers resume " + paused, fmt.Sprintf("%s; timers of group %s are overdue, because it is paused", found, paused)
+	}
+	return OK, "", found
+}
