@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/timers"
+)
+
+// TestTimers is a timer's way on `almanac up`, by the command line alone: created, called, retried, cancelled,
+// and its history in ClickHouse, which verify proves.
+func TestTimers(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		data, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(data), `"bad"`) {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		_, _ = io.WriteString(w, `{"ok":true}`)
+	}))
+	defer hook.Close()
+	b := newBox(t, "ALMANAC_TIMERS_ALLOW_CIDRS=127.0.0.0/8")
+	b.up()
+	get := func(id string) timers.Timer { return decoded[timers.Timer](b, "timers", "get", "mails", id, "-o", "json") }
+	is := func(id, state string) {
+		t.Helper()
+		embeddedtest.Eventually(t, patience, func() error {
+			if tm := get(id); string(tm.State) != state {
+				return fmt.Errorf("%s is %s, want %s", id, tm.State, state)
+			}
+			return nil
+		})
+	}
+	if r := b.run("", "timers", "create", "mails", "x", "--due", "+1s", "--url", hook.URL); r.code != exitUsage || !strings.Contains(r.err, "groups apply") {
+		t.Errorf("without a group: exit %d, %s", r.code, r.err)
+	}
+	b.ok("", "timers", "groups", "apply", "mails", "--slots", "16")
+	if r := b.run("", "timers", "groups", "apply", "mails", "--slots", "32"); r.code == 0 || !strings.Contains(r.err, "frozen") {
+		t.Errorf("other slots: exit %d, %s", r.code, r.err)
+	}
+	create := func(id, due, payload string, more ...string) {
+		t.Helper()
+		b.ok("", append([]string{"timers", "create", "mails", id, "--due", due, "--url", hook.URL, "--payload", payload}, more...)...)
+	}
+	create("good", "+1s", `{"n":1}`)
+	create("bad", "+0s", `{"bad":1}`, "--attempts", "3")
+	create("gone", "+1h", `{}`)
+	b.ok("", "timers", "rm", "mails", "gone")
+	if r := b.run("", "timers", "rm", "mails", "gone"); r.code != exitFailed || !strings.Contains(r.err, "not-found") {
+		t.Errorf("the second rm: exit %d, %s", r.code, r.err)
+	}
+	is("good", "done")
+	is("bad", "failed")
+	if tm := get("good"); tm.Attempt != 1 || tm.Revision != 1 || tm.Due.IsZero() || tm.Status != 200 {
+		t.Errorf("%+v", tm)
+	}
+	if n := calls.Load(); n != 2 {
+		t.Errorf("%d calls, want 2", n)
+	}
+	if r := b.run("", "timers", "create", "mails", "y", "--due", "soon", "--url", hook.URL); r.code != exitUsage || !strings.Contains(r.err, "due-not-a-time") {
+		t.Errorf("a due time that is none: exit %d, %s", r.code, r.err)
+	}
+	// Three were created; two were claimed, one was done, one failed, one was cancelled.
+	embeddedtest.Eventually(t, patience, func() error {
+		r := b.run("", "sql", "SELECT state, count() FROM timers GROUP BY state ORDER BY state", "-o", "csv")
+		if want := "cancelled,1\ncreated,3\ndone,1\nfailed,1\nfiring,2\n"; !strings.HasSuffix(strings.ReplaceAll(r.out, `"`, ""), want) {
+			return errors.New(r.out + r.err)
+		}
+		return nil
+	})
+	embeddedtest.Eventually(t, patience, func() error {
+		if r := b.run("", "verify"); r.code != 0 {
+			return errors.New(r.out + r.err)
+		}
+		return nil
+	})
+	h := decoded[[]timers.Timer](b, "timers", "history", "mails", "bad", "-o", "json")
+	if len(h) != 3 || h[0].Op != "created" || h[2].Op != "failed" || h[2].Status != 404 {
+		t.Errorf("history %+v", h)
+	}
+	contains(t, b.run("", "doctor").out, "timers of timers", "1 dispatchers alive")
+}
