@@ -213,7 +213,7 @@ func (t *Timers) key(ctx context.Context, group, id string) (timer.Group, schema
 	return g, key, err
 }
 
-// last reads a timer's record, nil where it has none, and its spec if asked.
+// last reads a timer's record, nil where there is no such record, and its spec if asked.
 func (t *Timers) last(ctx context.Context, key schemas.TimerKey, spec bool) (*timer.Record, error) {
 	m, err := t.w.Last(ctx, key.Subject())
 	if errors.Is(err, fronts.ErrNotFound) {

@@ -22,7 +22,9 @@ func TestFigures(t *testing.T) {
 		start := began.Add(time.Duration(n)*time.Millisecond + 2*time.Second)
 		e.createAll(n, func(i int) time.Time { return start.Add(spread * time.Duration(i) / time.Duration(n)) })
 		took := time.Since(began)
-		e.dispatcher(nil)
+		d, _, _ := e.dispatcher(nil)
+		defer func() { t.Logf("%+v", d.Stats()) }()
+		e.until("all are called", func() bool { return e.called() == n })
 		e.allOver()
 		var late []time.Duration
 		early, twice := 0, 0

@@ -240,7 +240,7 @@ func (d *Dispatcher) put(ctx context.Context, next *timer.Record, expect uint64)
 	return err
 }
 
-// read returns a timer's record, with its body; nil where it has none.
+// read returns a timer's record, with its body; nil where there is no such record.
 func (d *Dispatcher) read(ctx context.Context, subject string) (*timer.Record, error) {
 	m, err := d.w.Last(ctx, subject)
 	if errors.Is(err, fronts.ErrNotFound) {
