@@ -33,7 +33,7 @@ TEST     := go test -p 1 -timeout 30m
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults damage soak simulate cover clean tidy
+.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults timers damage soak simulate cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -120,6 +120,10 @@ bench-compare: setup build ## The same events through what people use today (ben
 
 bench-go: setup ## Every benchmark of the Go packages
 	go test -p 1 -timeout 30m -run '^$$' -bench . -benchmem $(PKG)
+
+timers: ## Timers under races, kills and lost answers, and their lateness, at full size
+	ALMANAC_TIMERS=2000 ALMANAC_TIMERS_RACES=3000 ALMANAC_TIMERS_KILLED=5000 ALMANAC_TIMERS_KILLS=10 ALMANAC_TIMERS_FIGURES=10000 \
+		go test -v -parallel 1 -timeout 30m ./timers/dispatch
 
 faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 30m -v ./integration/faults
