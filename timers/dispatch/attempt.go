@@ -132,7 +132,7 @@ func (d *Dispatcher) attempt(ctx, all context.Context, s started, r *timer.Recor
 		return // it stays firing, and is called again under the same attempt
 	}
 	d.cfg.Crash("called")
-	outcome := timer.Settle(claimed, verdict, call, s.g.Policy(spec), d.clock.now(), mrand.Float64()) //nolint:gosec // jitter
+	outcome := timer.Settle(claimed, verdict, call, s.g.Policy(spec), d.clock.now(), mrand.Float64())
 	d.settle(all, s, claimed, &outcome)
 }
 

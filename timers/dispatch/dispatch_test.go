@@ -22,7 +22,9 @@ func TestCalledOnceAndNeverEarly(t *testing.T) {
 	n := sized("ALMANAC_TIMERS", 300)
 	spread := time.Duration(n) * 5 * time.Millisecond
 	began := time.Now()
-	e.createAll(n, func(i int) time.Time { return began.Add(time.Second + 2*spread/5 + spread*time.Duration(i)/time.Duration(n)) })
+	e.createAll(n, func(i int) time.Time {
+		return began.Add(time.Second + 2*spread/5 + spread*time.Duration(i)/time.Duration(n))
+	})
 	e.allOver()
 	if got := e.called(); got != n+1 {
 		t.Errorf("%d timers were called, want %d", got, n+1)

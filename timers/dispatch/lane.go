@@ -244,7 +244,7 @@ func (n *names) number(s string) uint32 {
 	if n.numbers == nil || len(n.texts) == math.MaxUint32 {
 		n.numbers = map[string]uint32{}
 	}
-	i := uint32(len(n.texts)) //nolint:gosec // bounded just above
+	i := uint32(len(n.texts))
 	n.numbers[s] = i
 	n.texts = append(n.texts, s)
 	return i
