@@ -19,7 +19,7 @@ func TestFigures(t *testing.T) {
 	for _, spread := range []time.Duration{time.Minute, 0} {
 		e := newEnv(t, embeddedtest.WithSync())
 		began := time.Now()
-		start := began.Add(time.Duration(n)*time.Millisecond + 2*time.Second)
+		start := began.Add(time.Duration(n)*6*time.Millisecond + 2*time.Second)
 		e.createAll(n, func(i int) time.Time { return start.Add(spread * time.Duration(i) / time.Duration(n)) })
 		took := time.Since(began)
 		d, _, _ := e.dispatcher(nil)

@@ -23,7 +23,7 @@ func TestCalledOnceAndNeverEarly(t *testing.T) {
 	spread := time.Duration(n) * 5 * time.Millisecond
 	began := time.Now()
 	e.createAll(n, func(i int) time.Time {
-		return began.Add(time.Second + 2*spread/5 + spread*time.Duration(i)/time.Duration(n))
+		return began.Add(time.Second + 2*spread + spread*time.Duration(i)/time.Duration(n))
 	})
 	e.allOver()
 	if got := e.called(); got != n+1 {

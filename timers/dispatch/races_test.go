@@ -20,7 +20,7 @@ func TestUpdateRacesFire(t *testing.T) {
 	e := newEnv(t)
 	e.dispatcher(nil)
 	n := sized("ALMANAC_TIMERS_RACES", 200)
-	base := time.Now().Add(2*time.Second + time.Duration(n)*2*time.Millisecond)
+	base := time.Now().Add(2*time.Second + time.Duration(n)*10*time.Millisecond)
 	due := func(i int) time.Time { return base.Add(time.Duration(i) * 2 * time.Millisecond) }
 	e.createAll(n, due)
 	moved := make([]bool, n)
@@ -74,7 +74,7 @@ func TestKills(t *testing.T) {
 	n, kills := sized("ALMANAC_TIMERS_KILLED", 300), sized("ALMANAC_TIMERS_KILLS", 2)
 	e.dispatcher(nil)
 	span := time.Duration(kills) * 3 * time.Second
-	base := time.Now().Add(time.Second + time.Duration(n)*2*time.Millisecond)
+	base := time.Now().Add(time.Second + time.Duration(n)*10*time.Millisecond)
 	e.createAll(n, func(i int) time.Time { return base.Add(span * time.Duration(i) / time.Duration(n)) })
 	for k := range kills {
 		_, _, kill := e.dispatcher(nil)
