@@ -31,7 +31,9 @@ func TestTimers(t *testing.T) {
 	defer hook.Close()
 	b := newBox(t, "ALMANAC_TIMERS_ALLOW_CIDRS=127.0.0.0/8")
 	b.up()
-	get := func(id string) timers.Timer { return decoded[timers.Timer](b, "timers", "get", "mails", id, "-o", "json") }
+	get := func(id string) timers.Timer {
+		return decoded[timers.Timer](b, "timers", "get", "mails", id, "-o", "json")
+	}
 	is := func(id, state string) {
 		t.Helper()
 		embeddedtest.Eventually(t, patience, func() error {
