@@ -78,11 +78,11 @@ func (c ClickHouseConfig) withDefaults() ClickHouseConfig {
 
 func (c ClickHouseConfig) validate() error {
 	if !databasePattern.MatchString(c.Database) {
-		return fmt.Errorf("embedded ClickHouse: %q is no database name: letters, digits and _, at most 63", c.Database)
+		return fmt.Errorf("embedded ClickHouse: %q is not a database name: letters, digits and _, at most 63", c.Database)
 	}
 	for _, r := range c.Readable {
 		if !readablePattern.MatchString(r) {
-			return fmt.Errorf("embedded ClickHouse: %q is no database name, nor one with a * at its end", r)
+			return fmt.Errorf("embedded ClickHouse: %q is not a database name, nor one with a * at its end", r)
 		}
 	}
 	switch c.Engine.Kind {

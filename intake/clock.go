@@ -92,7 +92,7 @@ func (c *clock) parse(text string) (time.Time, error) {
 		err = errors.New("there is more behind it")
 	}
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%.64q is no time of format %s (%s): %w", text, c.name(), c.example(), err)
+		return time.Time{}, fmt.Errorf("%.64q is not a time of format %s (%s): %w", text, c.name(), c.example(), err)
 	}
 	return t, nil
 }
@@ -194,7 +194,7 @@ func sinceEpoch(s string, unit time.Duration) (time.Time, error) {
 	digits := len(strconv.Itoa(int(unit))) - 1
 	part, err2 := strconv.ParseUint("0"+(frac + "000000000")[:digits], 10, 63)
 	if err != nil || err2 != nil {
-		return time.Time{}, fmt.Errorf("%q is no number", s)
+		return time.Time{}, fmt.Errorf("%q is not a number", s)
 	}
 	per := int64(time.Second / unit)
 	ns := int64(part)

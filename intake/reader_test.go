@@ -122,7 +122,7 @@ func TestReasons(t *testing.T) {
 		{Options{Format: "text", TsFormat: "clf"}, "x\n", ErrNoTime, "format clf looks like 17/May/2015:10:05:03 +0000"},
 		{Options{Format: "ndjson"}, "{\"a\":}\n", schemas.ErrNotJSON, "at byte 6 of 6"},
 		{Options{Format: "ndjson", TsField: "at"}, "{}\n", schemas.ErrJSONEvent, `no "at"`},
-		{Options{Format: "ndjson", TsField: "at", TsFormat: "unix"}, `{"at":"noon"}`, schemas.ErrJSONEvent, `"at": "noon" is no time of format unix`},
+		{Options{Format: "ndjson", TsField: "at", TsFormat: "unix"}, `{"at":"noon"}`, schemas.ErrJSONEvent, `"at": "noon" is not a time of format unix`},
 		{Options{Format: "logfmt"}, "a=\"b\n", ErrSyntax, "logfmt"},
 		{Options{Format: "csv"}, "a,b\n1\n", ErrSyntax, "1 cells, the header has 2"},
 		{Options{Format: "csv", TsField: "a", TsFormat: "date"}, "a,b\n,2\n", ErrField, `no "a"`},

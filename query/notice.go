@@ -27,7 +27,7 @@ func (w *walk) notice(ctx context.Context) (string, error) {
 	for i, index := range indexes {
 		names[i] = index.Column
 	}
-	return fmt.Sprintf("no index covers this filter: all it may have to scan are about %d rows (%s) in %d shards; indexed are %s; from and to make it less",
+	return fmt.Sprintf("no index covers this filter; it may scan about %d rows (%s) in %d shards. Indexed are %s. Narrow the range of time",
 		uint64(rows), size(bytes), len(w.queue), strings.Join(names, ", ")), nil
 }
 

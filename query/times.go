@@ -26,7 +26,7 @@ func ParseTime(s string, now time.Time) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time; give RFC 3339 (2026-11-20T15:04:05Z), a date, now, or a distance back (-15m, -2h, -7d)", s)
+	return time.Time{}, fmt.Errorf("%q is not a time; give RFC 3339 (2026-11-20T15:04:05Z), a date, now, or a distance back (-15m, -2h, -7d)", s)
 }
 
 // ParseSpan reads a length of time: what time.ParseDuration reads, and days and

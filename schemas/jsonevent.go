@@ -192,7 +192,7 @@ func ParseJSONTime(number string) (time.Time, error) {
 	if err != nil || strings.ContainsAny(frac, "eE") {
 		f, err := strconv.ParseFloat(number, 64)
 		if err != nil || !(f > -1<<63 && f < 1<<63) {
-			return time.Time{}, fmt.Errorf("%q is no time", number)
+			return time.Time{}, fmt.Errorf("%q is not a time", number)
 		}
 		n, frac = int64(f), ""
 		if f < 1e11 && f > -1e11 { // seconds with an exponent may have a part
@@ -211,7 +211,7 @@ func ParseJSONTime(number string) (time.Time, error) {
 	}
 	part, err := strconv.ParseUint("0"+(frac + "000000000")[:digits], 10, 63)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%q is no time", number)
+		return time.Time{}, fmt.Errorf("%q is not a time", number)
 	}
 	ns := int64(part)
 	if strings.HasPrefix(number, "-") {

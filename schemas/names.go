@@ -244,7 +244,7 @@ func ParseEventsSubject(subject string, t *Topic) (Month, int, error) {
 func ParseLane(token string) (int, error) {
 	n, err := strconv.Atoi(token)
 	if err != nil || n < 0 || n >= MaxLanes || strconv.Itoa(n) != token {
-		return 0, fmt.Errorf("%w: %q is no lane", ErrSubject, token)
+		return 0, fmt.Errorf("%w: %q is not a lane", ErrSubject, token)
 	}
 	return n, nil
 }

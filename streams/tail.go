@@ -48,7 +48,7 @@ func Tails(ctx context.Context, js jetstream.JetStream, topic string, odd func(e
 		if err == nil {
 			out[t.Ref.ID] = t
 		} else if odd != nil {
-			odd(fmt.Errorf("%s: message %d on %q is no frame: %w", schemas.StreamShards, msg.Sequence, msg.Subject, err))
+			odd(fmt.Errorf("%s: message %d on %q is not a frame: %w", schemas.StreamShards, msg.Sequence, msg.Subject, err))
 		}
 	}
 	return out, nil

@@ -58,7 +58,7 @@ func TestBadQueries(t *testing.T) {
 	if r.code != exitOK {
 		t.Errorf("exit %d\n%s", r.code, r.err)
 	}
-	contains(t, r.err, "notice: no index covers this filter", "indexed are ts, user_id")
+	contains(t, r.err, "notice: no index covers this filter", "Indexed are ts, user_id")
 	if err := json.Unmarshal([]byte(r.out), &page); err != nil || len(page.Events) != 0 || page.Notice == "" {
 		t.Errorf("%s: %v", r.out, err)
 	}

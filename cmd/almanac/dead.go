@@ -91,7 +91,7 @@ func (a *app) deadShow(ctx context.Context, cmd *cobra.Command, args []string) e
 	}
 	seq, err := strconv.ParseUint(args[0], 10, 64)
 	if err != nil {
-		return usageError{fmt.Errorf("%q is no number of a dead letter; `almanac dead ls` lists them", args[0])}
+		return usageError{fmt.Errorf("%q is not a number of a dead letter; `almanac dead ls` lists them", args[0])}
 	}
 	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
 	if err != nil {

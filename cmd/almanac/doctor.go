@@ -37,6 +37,7 @@ func (a *app) doctor(ctx context.Context, cmd *cobra.Command, _ []string) error 
 	err = printRows(a, cmd, found, func() table.Writer {
 		t := newTable("", "check", "found")
 		for _, f := range found {
+			f.Found, f.Do = singular(f.Found), singular(f.Do)
 			if f.Do != "" {
 				f.Found += "\n→ " + f.Do
 			}

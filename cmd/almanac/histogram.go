@@ -72,7 +72,7 @@ func tallyRequest(cmd *cobra.Command, topic string) (query.TallyRequest, error) 
 	if cmd.Flags().Changed("histogram") {
 		var ok bool
 		if req.Step, ok = parseSpan(f.flag("histogram")); !ok || req.Step <= 0 {
-			f.fail("histogram", fmt.Errorf("%q is no length of time, such as 1m", f.flag("histogram")))
+			f.fail("histogram", fmt.Errorf("%q is not a length of time, such as 1m", f.flag("histogram")))
 		}
 		if count {
 			f.fail("count", errors.New("--histogram counts already; take one of the two"))

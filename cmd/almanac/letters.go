@@ -68,7 +68,7 @@ func (a *app) settle(ctx context.Context, cmd *cobra.Command, topic string, drop
 	q := deadletters.Request{Topic: topic, Reason: f.flag("reason"), Drop: drop, DryRun: f.flag("dry-run") == "true"}
 	if text := f.flag("seq"); text != "" {
 		if q.Seq, err = strconv.ParseUint(text, 10, 64); err != nil || q.Seq == 0 {
-			return usageError{fmt.Errorf("--seq: %q is no number of a dead letter; `almanac dead ls` lists them", text)}
+			return usageError{fmt.Errorf("--seq: %q is not a number of a dead letter; `almanac dead ls` lists them", text)}
 		}
 	}
 	if drop && !q.DryRun && f.flag("yes") != "true" {

@@ -163,6 +163,7 @@ var complete = map[string]string{
 	"rebuild":      "--dry-run",
 	"dead drop":    "--dry-run",
 	"sql":          "--max-time 5s",
+	"usage":        "--from 2026-11-01 --to 2026-12-01",
 }
 
 // serverless are verbs that ask no server, or start their own.

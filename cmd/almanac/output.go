@@ -137,7 +137,7 @@ func printRows[T any](a *app, cmd *cobra.Command, rows []T, f func() table.Write
 
 // note tells people something beside the data.
 func (a *app) note(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+	_, _ = fmt.Fprintln(a.stderr, singular(fmt.Sprintf(format, args...)))
 }
 
 // counted returns a number of things.

@@ -96,7 +96,7 @@ func (a *app) query(ctx context.Context, cmd *cobra.Command, args []string) erro
 		if o != asTable {
 			return printLines(a, []query.Estimate{plan})
 		}
-		_, err = fmt.Fprintf(a.stdout, "at most %s rows in %s parts of %d shards\n", humanCount(plan.Rows), humanCount(plan.Parts), len(plan.Shards))
+		_, err = fmt.Fprintf(a.stdout, "at most %s in %s of %s\n", plural(plan.Rows, "row"), plural(plan.Parts, "part"), counted(len(plan.Shards), "shard"))
 		return err
 	}
 	if o == asJSON {

@@ -189,7 +189,7 @@ func (a *app) printActions(actions []repair.Action) error {
 		if x.Rows > 0 {
 			rows = fmt.Sprint(x.Rows)
 		}
-		t.AppendRow(table.Row{x.Do, x.Where, x.Positions(), rows, x.Source, x.State, x.Detail})
+		t.AppendRow(table.Row{x.Do, x.Where, x.Positions(), rows, x.Source, x.State, singular(x.Detail)})
 	}
 	return a.printTable(t)
 }

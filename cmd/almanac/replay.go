@@ -243,7 +243,7 @@ func (f *reading) position(name string) uint64 {
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil || n == 0 {
-		f.fail(name, fmt.Errorf("%q is no position; they count from 1", text))
+		f.fail(name, fmt.Errorf("%q is not a position; they count from 1", text))
 	}
 	return n
 }
@@ -274,7 +274,7 @@ func (f *reading) perSecond() float64 {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n > 0 && n <= 1e9) {
-		f.fail("rate", fmt.Errorf("%q is no number of events a second above 0", text))
+		f.fail("rate", fmt.Errorf("%q is not a number of events a second above 0", text))
 	}
 	return n
 }

@@ -254,7 +254,7 @@ func (f *reading) span(name string) time.Duration {
 	}
 	d, ok := parseSpan(text)
 	if !ok || d <= 0 {
-		f.fail(name, fmt.Errorf("%q is no length of time, such as 30s", text))
+		f.fail(name, fmt.Errorf("%q is not a length of time, such as 30s", text))
 	}
 	return d
 }

@@ -113,7 +113,7 @@ func listenAddress(text string, port int) (string, int, error) {
 		port, err = strconv.Atoi(p)
 	}
 	if err != nil || port < 0 || port > 65535 {
-		return "", 0, fmt.Errorf("%q is no address; give host:port, such as 127.0.0.1:%d, or :0 for a free port", text, port)
+		return "", 0, fmt.Errorf("%q is not an address; give host:port, such as 127.0.0.1:%d, or :0 for a free port", text, port)
 	}
 	return cmp.Or(host, "127.0.0.1"), port, nil
 }

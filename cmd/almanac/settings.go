@@ -98,7 +98,7 @@ var keys = []key{
 	{name: "syslog_topic", def: "app", usage: "`TOPIC` of syslog messages", set: topicName(func(s *settings) *string { return &s.SyslogTopic })},
 	{name: "syslog_tz", def: "UTC", usage: "`ZONE` of syslog times that name none, such as Europe/Berlin", set: func(s *settings, v string) (err error) {
 		if s.SyslogZone, err = time.LoadLocation(v); err != nil {
-			return fmt.Errorf("%q is no time zone, such as Europe/Berlin: %w", v, err)
+			return fmt.Errorf("%q is not a time zone, such as Europe/Berlin: %w", v, err)
 		}
 		return nil
 	}},
@@ -111,7 +111,7 @@ var keys = []key{
 	{name: "replicas", def: "1", usage: "`NUMBER` of copies of each stream, where it is created", set: func(s *settings, v string) error {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > 5 {
-			return fmt.Errorf("%q is no number from 1 to 5, such as 3", v)
+			return fmt.Errorf("%q is not a number from 1 to 5, such as 3", v)
 		}
 		s.Replicas = n
 		return nil
@@ -130,7 +130,7 @@ var keys = []key{
 	}},
 	{name: "spool_bytes", usage: "`SIZE` the spool may have, 4MiB or more (default 1GiB)", set: func(s *settings, v string) error {
 		if n, ok := parseSize(v); v != "" && (!ok || n < spool.MinBytes) {
-			return fmt.Errorf("%q is no size of 4MiB or more, such as 512MiB or 8GiB", v)
+			return fmt.Errorf("%q is not a size of 4MiB or more, such as 512MiB or 8GiB", v)
 		} else if ok {
 			s.SpoolBytes = n
 		}
@@ -199,7 +199,7 @@ func size(field func(*settings) *int64) func(*settings, string) error {
 			n, ok = parseSize(v)
 		}
 		if !ok || v != "" && n < 1<<20 {
-			return fmt.Errorf("%q is no size of 1MiB or more, such as 512MiB or 8GiB", v)
+			return fmt.Errorf("%q is not a size of 1MiB or more, such as 512MiB or 8GiB", v)
 		}
 		*field(s) = n
 		return nil
@@ -210,7 +210,7 @@ func span(field func(*settings) *time.Duration) func(*settings, string) error {
 	return func(s *settings, v string) error {
 		d, ok := parseSpan(v)
 		if !ok || d <= 0 {
-			return fmt.Errorf("%q is no length of time, such as 30s, 12h or 7d", v)
+			return fmt.Errorf("%q is not a length of time, such as 30s, 12h or 7d", v)
 		}
 		*field(s) = d
 		return nil

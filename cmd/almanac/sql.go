@@ -168,12 +168,12 @@ func sqlLimits(cmd *cobra.Command) (time.Duration, int64, error) {
 	text, _ := cmd.Flags().GetString("max-time")
 	limit, ok := parseSpan(text)
 	if !ok || limit < time.Second {
-		return 0, 0, usageError{fmt.Errorf("--max-time %q is no length of time of 1s or more, such as 30s", text)}
+		return 0, 0, usageError{fmt.Errorf("--max-time %q is not a length of time of 1s or more, such as 30s", text)}
 	}
 	text, _ = cmd.Flags().GetString("max-memory")
 	memory, ok := parseSize(text)
 	if !ok || memory <= 0 {
-		return 0, 0, usageError{fmt.Errorf("--max-memory %q is no size, such as 2GiB", text)}
+		return 0, 0, usageError{fmt.Errorf("--max-memory %q is not a size, such as 2GiB", text)}
 	}
 	return limit, memory, nil
 }
@@ -237,7 +237,7 @@ func waitFlag(cmd *cobra.Command) (time.Duration, error) {
 	text, _ := cmd.Flags().GetString("wait")
 	stall, ok := parseSpan(text)
 	if !ok {
-		return 0, usageError{fmt.Errorf("--wait %q is no length of time, such as 15s", text)}
+		return 0, usageError{fmt.Errorf("--wait %q is not a length of time, such as 15s", text)}
 	}
 	return stall, nil
 }

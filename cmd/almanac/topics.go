@@ -323,14 +323,14 @@ func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Comman
 	if f.Changed("rotate-bytes") {
 		n, ok := parseSize(r.flag("rotate-bytes"))
 		if !ok {
-			r.fail("rotate-bytes", fmt.Errorf("%q is no size, such as 2GiB", r.flag("rotate-bytes")))
+			r.fail("rotate-bytes", fmt.Errorf("%q is not a size, such as 2GiB", r.flag("rotate-bytes")))
 		}
 		t.Rotate.Bytes = uint64(max(n, 0))
 	}
 	if f.Changed("rotate-span") {
 		d, ok := parseSpan(r.flag("rotate-span"))
 		if !ok {
-			r.fail("rotate-span", fmt.Errorf("%q is no length of time, such as 24h", r.flag("rotate-span")))
+			r.fail("rotate-span", fmt.Errorf("%q is not a length of time, such as 24h", r.flag("rotate-span")))
 		}
 		t.Rotate.Span = d
 	}
