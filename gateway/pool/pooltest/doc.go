@@ -1,3 +1,3 @@
-// Package pooltest gives tests of the inputs a pool over a real NATS, and reads back
-// what it stored.
+// Package pooltest gives tests of the inputs a pool over a real NATS. It reads back
+// what the pool stored.
 package pooltest

@@ -1,0 +1,207 @@
+package integration
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/almanac-events/almanac/maintenance/verify"
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// endNoted waits until the janitor noted the end of EVENTS: what the stream loses above
+// that, a second's worth, is named by nothing (docs/limits.md).
+func (h *damagedHouse) endNoted() {
+	h.t.Helper()
+	eventually(h.t, time.Minute, func() error {
+		last, err := streams.LastSeq(h.t.Context(), h.reg.JetStream(), schemas.StreamEvents)
+		if err != nil {
+			return err
+		}
+		end, _, err := h.reg.End(h.t.Context(), schemas.StreamEvents)
+		if err == nil && end.Seq != last {
+			err = fmt.Errorf("message %d is noted as the end, want %d", end.Seq, last)
+		}
+		return err
+	})
+}
+
+// damagedPart is the part of the table that an answer names as damaged, or one that
+// cannot be read whole: verify does not read every column.
+func (h *damagedHouse) damagedPart(err error) (table, part string) {
+	h.t.Helper()
+	if err == nil {
+		err = h.readWhole()
+	}
+	var refused *tables.Error
+	if errors.As(err, &refused) {
+		return refused.DamagedPart()
+	}
+	return "", ""
+}
+
+// readWhole reads every column of every row.
+func (h *damagedHouse) readWhole() error {
+	body, err := h.db.Select(h.t.Context(), &tables.Select{SQL: fmt.Sprintf("SELECT sum(cityHash64(*)) FROM %s FORMAT TSV", h.table("app"))})
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, body)
+	return errors.Join(err, body.Close())
+}
+
+// speak publishes n events that have numbers of their own.
+func (h *damagedHouse) speak(n int) {
+	h.t.Helper()
+	p := h.producer("app", func(c *producer.Config) { c.Linger = -1 })
+	for range n {
+		if err := p.Publish(h.t.Context(), producer.Event{Message: fmt.Sprint(h.said), UserID: fmt.Sprint("u-", h.said)}); err != nil {
+			h.t.Fatal(err)
+		}
+		h.said++
+	}
+	if err := p.Close(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// remember keeps what an older copy is made of.
+func (h *damagedHouse) remember() {
+	h.t.Helper()
+	h.marks = map[string][]byte{}
+	for _, m := range h.messages(schemas.StreamShards, schemas.SubjectsRouted) {
+		h.marks[m.Subject] = m.Data
+	}
+	h.parts = h.partNames()
+	if h.how != "older copy" {
+		return
+	}
+	h.stop()
+	h.older = filepath.Join(h.t.TempDir(), "older")
+	if err := os.CopyFS(h.older, os.DirFS(h.dir)); err != nil {
+		h.t.Fatal(err)
+	}
+	h.run()
+	h.reopen()
+}
+
+func (h *damagedHouse) partNames() (names []string) {
+	h.t.Helper()
+	rows, err := h.db.Conn().Query(h.t.Context(), fmt.Sprintf("SELECT name FROM system.parts WHERE database = '%s' AND table = 'app' AND active ORDER BY min_block_number, name", h.srv.Database))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			h.t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// reopen connects the registry after a restart, as `almanac up` does. It reports
+// whether that refused because the registry is lost, and then makes an empty one, as
+// `almanac repair` does.
+func (h *damagedHouse) reopen() (lost bool) {
+	h.t.Helper()
+	limits := schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1}
+	reg, err := registry.Setup(h.t.Context(), h.connect(), limits)
+	if lost = errors.Is(err, registry.ErrLost); lost {
+		reg, err = registry.CreateBucket(h.t.Context(), h.connect(), limits)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.reg = reg
+	return lost
+}
+
+// readable are the events that are in the table or in a frame that one of the streams
+// gives.
+func (h *damagedHouse) readable() map[string]bool {
+	h.t.Helper()
+	out := map[string]bool{}
+	for m := range h.inTable() {
+		out[m] = true
+	}
+	topic := schemas.NewTopic("app")
+	topic.Lanes = 2
+	declared, err := topic.Declared()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var reader schemas.FrameReader
+	for stream, filter := range map[string]string{schemas.StreamEvents: schemas.SubjectsEvents, schemas.StreamShards: schemas.SubjectsShards} {
+		for _, m := range h.messages(stream, filter) {
+			f, err := schemas.ParseFrame(m.Header)
+			if err != nil || reader.Open(m.Data, &declared, f.Schema) != nil {
+				continue
+			}
+			for i := range reader.Rows() {
+				out[string(reader.Event(i).Message)] = true
+			}
+		}
+	}
+	return out
+}
+
+// inTable says how often each event is stored; one that cannot be read counts as empty.
+func (h *damagedHouse) inTable() map[string]int {
+	h.t.Helper()
+	out := map[string]int{}
+	rows, err := h.db.Conn().Query(h.t.Context(), fmt.Sprintf("SELECT message, count() FROM %s GROUP BY message", h.table("app")))
+	if err != nil {
+		h.logf("reading the table: %v", err)
+		return out
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var m string
+		var n uint64
+		if err := rows.Scan(&m, &n); err != nil {
+			h.t.Fatal(err)
+		}
+		out[m] = int(n)
+	}
+	if err := rows.Err(); err != nil {
+		h.logf("reading the table: %v", err)
+		clear(out)
+	}
+	return out
+}
+
+// quiet waits until everything is proven, or until verify says the same for a while.
+func (h *damagedHouse) quiet() (rep *verify.Report, err error) {
+	h.t.Helper()
+	same, last := time.Now(), ""
+	eventually(h.t, 2*time.Minute, func() error {
+		rep, err = h.proof("")
+		if err == nil && rep.OK() && rep.Pending == 0 {
+			return nil
+		}
+		text := fmt.Sprint(err)
+		if err == nil {
+			data, _ := json.Marshal(rep)
+			text = string(data)
+		}
+		if text != last {
+			same, last = time.Now(), text
+		}
+		if time.Since(same) > 4*time.Second {
+			return nil
+		}
+		return fmt.Errorf("not settled yet: %.500s", text)
+	})
+	return rep, err
+}

@@ -1,0 +1,91 @@
+package schemas
+
+// Keys of the registry's bucket. Their first tokens are in names.go.
+
+// TopicKey holds a topic's descriptor.
+func TopicKey(topic string) string { return keyTopics + "." + topic }
+
+// TopicKeys selects every descriptor.
+const TopicKeys = keyTopics + ".*"
+
+// HeadKey holds a topic-month's head entry.
+func HeadKey(topic string, m Month) string { return topic + "." + m.String() }
+
+// ShardKey holds a shard's entry.
+func ShardKey(topic string, m Month, s Shard) string {
+	return topic + "." + m.String() + "." + s.String()
+}
+
+// AllHeadKeys selects the head entries of every topic, and the descriptors, whose second
+// token is not a month.
+const AllHeadKeys = "*.*"
+
+// HeadKeys selects a topic's head entries.
+func HeadKeys(topic string) string { return topic + ".*" }
+
+// ShardKeys selects a topic's shard entries.
+func ShardKeys(topic string) string { return topic + ".*.*" }
+
+// MonthShardKeys selects the shard entries of one month.
+func MonthShardKeys(topic string, m Month) string { return topic + "." + m.String() + ".*" }
+
+// LeaseKey is one live member of a role ("router", "sink").
+func LeaseKey(role, member string) string { return keyLeases + "." + role + "." + member }
+
+// LettersKey holds what became of a topic's dead letters by hand. Undeclared topics
+// have dead letters too, so topic is a token as it stands in subjects.
+func LettersKey(topic string) string { return keyLetters + "." + topic }
+
+// JobKey is a long work that can be taken up again, of a verb ("replay").
+func JobKey(verb, id string) string { return keyJobs + "." + verb + "." + id }
+
+// JobKeys selects the jobs of a verb.
+func JobKeys(verb string) string { return keyJobs + "." + verb + ".*" }
+
+// AllLeases selects the members of every role.
+const AllLeases = keyLeases + ".*.*"
+
+// LeaseKeys selects the members of a role.
+func LeaseKeys(role string) string { return keyLeases + "." + role + ".*" }
+
+// LedgerPrefix begins every key of the ledger.
+const LedgerPrefix = keyLedger + "."
+
+// LedgerKey holds one erasure of a topic.
+func LedgerKey(topic, erasure string) string { return keyLedger + "." + topic + "." + erasure }
+
+// LedgerKeys selects the erasures of a topic.
+func LedgerKeys(topic string) string { return keyLedger + "." + topic + ".*" }
+
+// AllLedgerKeys selects the erasures of every topic.
+const AllLedgerKeys = keyLedger + ".*.*"
+
+// TallyKey holds what erasures took from a shard.
+func TallyKey(topic string, m Month, s Shard) string {
+	return keyLedger + "." + topic + "." + m.String() + "." + s.String()
+}
+
+// TallyKeys selects the tallies of a topic.
+func TallyKeys(topic string) string { return keyLedger + "." + topic + ".*.*" }
+
+// EndKey holds the end of a stream as the janitor last saw it. No topic has a name in
+// capitals.
+func EndKey(stream string) string { return stream + ".end" }
+
+// CopyKey holds what the registry keeps of a lane's checkpoint.
+func CopyKey(topic, lane string) string { return StreamShards + "." + topic + "." + lane }
+
+// CopyKeys selects the copies of a topic's checkpoints.
+func CopyKeys(topic string) string { return StreamShards + "." + topic + ".*" }
+
+// ReadUpToKey holds how far verify read a topic's frames, ProofKey what it proved of a
+// shard, and ProofKeys selects the proofs of a topic.
+func ReadUpToKey(topic string) string { return keyProofs + "." + topic }
+
+// ProofKey is described there.
+func ProofKey(r ShardRef) string {
+	return keyProofs + "." + r.Topic + "." + r.Month.String() + "." + r.ID.String()
+}
+
+// ProofKeys is described there.
+func ProofKeys(topic string) string { return keyProofs + "." + topic + ".*.*" }

@@ -1,0 +1,140 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Stored is what a shard's partition holds.
+type Stored struct {
+	Rows         uint64
+	MinTs, MaxTs int64 // unix ns
+	// Head is the highest position; only StoredOf says it.
+	Head uint64
+}
+
+// InShards is a condition that selects the partitions, of which there is at
+// least one.
+func InShards(keys []schemas.ShardRef) string {
+	var b strings.Builder
+	b.WriteString("(month, shard) IN (")
+	for i, k := range keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "(%d,%d)", uint32(k.Month), uint64(k.ID))
+	}
+	return b.String() + ")"
+}
+
+// storedChunk is how many partitions one statement of StoredOf names: some 30
+// bytes each of the 256 KiB that ClickHouse parses.
+const storedChunk = 2000
+
+// StoredOf is what the given partitions hold, from metadata; those without rows
+// are missing, as all are when the table was not made yet.
+func (db *DB) StoredOf(ctx context.Context, topic string, keys []schemas.ShardRef) (map[schemas.Shard]Stored, error) {
+	out := make(map[schemas.Shard]Stored, len(keys))
+	for some := range slices.Chunk(keys, storedChunk) {
+		rows, err := db.conn.Query(ctx, "SELECT shard, count(), max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
+			schemas.QuotedTable(db.Database, topic)+" WHERE "+InShards(some)+" GROUP BY shard SETTINGS "+planOnly)
+		if err = refusal(err); errors.Is(err, ErrNoTable) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("heads of topic %q: %w", topic, err)
+		}
+		for rows.Next() {
+			var id uint64
+			var s Stored
+			if err := rows.Scan(&id, &s.Rows, &s.Head, &s.MinTs, &s.MaxTs); err != nil {
+				_ = rows.Close()
+				return nil, err
+			}
+			out[schemas.Shard(id)] = s
+		}
+		_ = rows.Close()
+		if err := rows.Err(); err != nil {
+			return nil, fmt.Errorf("heads of topic %q: %w", topic, refusal(err))
+		}
+	}
+	return out, nil
+}
+
+// AllStored is what every partition of a topic's table holds, from metadata: none when the
+// table was not made yet.
+func (db *DB) AllStored(ctx context.Context, topic string) (map[schemas.ShardRef]Stored, error) {
+	rows, err := db.conn.Query(ctx, "SELECT month, shard, count(), max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
+		schemas.QuotedTable(db.Database, topic)+" GROUP BY month, shard SETTINGS "+planOnly)
+	if err = refusal(err); errors.Is(err, ErrNoTable) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("shards of topic %q: %w", topic, err)
+	}
+	defer func() { _ = rows.Close() }()
+	out := map[schemas.ShardRef]Stored{}
+	for rows.Next() {
+		var month uint32
+		var id uint64
+		var s Stored
+		if err := rows.Scan(&month, &id, &s.Rows, &s.Head, &s.MinTs, &s.MaxTs); err != nil {
+			return nil, err
+		}
+		out[schemas.ShardRef{Topic: topic, Month: schemas.Month(month), ID: schemas.Shard(id)}] = s
+	}
+	return out, rows.Err()
+}
+
+// Stored counts a shard's rows, from metadata.
+func (db *DB) Stored(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) (Stored, error) {
+	var out Stored
+	q := fmt.Sprintf("SELECT count(), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM %s WHERE month = %d AND shard = %d SETTINGS "+planOnly,
+		schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s))
+	if err := db.conn.QueryRow(ctx, q).Scan(&out.Rows, &out.MinTs, &out.MaxTs); err != nil {
+		return out, fmt.Errorf("rows of %s: %w", schemas.PublicShardName(topic, m, s), refusal(err))
+	}
+	return out, nil
+}
+
+// Count is a shard's rows, distinct ids and head, from one statement.
+type Count struct {
+	Month                schemas.Month
+	Rows, Distinct, Head uint64
+	IDs                  uint64 // schemas.IDSumSQL
+	MinTs, MaxTs         int64  // unix ns
+}
+
+// Counts counts every shard of a topic: none when its table was not made yet.
+func (db *DB) Counts(ctx context.Context, topic string) (map[schemas.Shard]Count, error) {
+	return db.counts(ctx, topic, "")
+}
+
+func (db *DB) counts(ctx context.Context, topic, where string) (map[schemas.Shard]Count, error) {
+	rows, err := db.conn.Query(ctx, "SELECT month, shard, count(), uniqExact(id), "+schemas.IDSumSQL+", max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
+		schemas.QuotedTable(db.Database, topic)+where+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
+	if err = refusal(err); errors.Is(err, ErrNoTable) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("counting topic %q: %w", topic, err)
+	}
+	defer func() { _ = rows.Close() }()
+	out := map[schemas.Shard]Count{}
+	for rows.Next() {
+		var month uint32
+		var id uint64
+		var c Count
+		if err := rows.Scan(&month, &id, &c.Rows, &c.Distinct, &c.IDs, &c.Head, &c.MinTs, &c.MaxTs); err != nil {
+			return nil, err
+		}
+		c.Month = schemas.Month(month)
+		out[schemas.Shard(id)] = c
+	}
+	return out, rows.Err()
+}
