@@ -74,6 +74,10 @@ func (t *Topic) validateDocuments() error {
 		return fmt.Errorf("documents: max_bytes is %d, it must be 1 to %d", d.MaxBytes, MaxDocumentBytes)
 	case d.MaxDocuments < 1:
 		return fmt.Errorf("documents: max_documents is %d, it must be at least 1", d.MaxDocuments)
+	case t.KeepDays > 0 || t.Anonymise.On():
+		return fmt.Errorf("keep_days and anonymise are not built for kind %s: hot copies in %s would stay", t.Kind, StreamDocs)
+	case len(t.PII) > 0:
+		return fmt.Errorf("privacy rules are not built for kind %s: they are applied by producers", t.Kind)
 	case d.UserField != "" && len(d.UserField) > MaxAttrKeyBytes:
 		return fmt.Errorf("documents: user_field has %d bytes, the limit is %d", len(d.UserField), MaxAttrKeyBytes)
 	}

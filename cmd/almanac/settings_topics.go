@@ -45,7 +45,7 @@ func readTopics(path string, list *yaml.Node) ([]schemas.Topic, error) {
 }
 
 func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
-	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days", "anonymise", "pii", "sql_fresh", "once_by"}
+	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days", "anonymise", "pii", "sql_fresh", "documents", "once_by"}
 	err = eachKey(path, node, "key of a topic", known, func(name string, v *yaml.Node) error {
 		switch name {
 		case "name":
@@ -70,6 +70,8 @@ func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
 		case "rotate":
 			t.Rotate, err = readRotation(path, v)
 			return err
+		case "documents":
+			return decode(path, v, name, "settings of documents", &t.Documents)
 		case "sql_fresh":
 			t.SQLFresh, err = readLength(path, v, name)
 			return err

@@ -91,6 +91,10 @@ func (r *Repairer) Plan(ctx context.Context, topic string) (*Plan, error) {
 		return nil, err
 	}
 	for i := range topics {
+		if t := &topics[i].topic; t.Front() != "" { // its lanes' messages are records of another stream
+			p.note("%s: repair of topics of kind %s is not built: nothing of it is examined or changed; `almanac verify %s` says what is wrong", t.Name, t.Kind, t.Name)
+			continue
+		}
 		if err := r.planTopic(ctx, &topics[i], p); err != nil {
 			return nil, err
 		}
