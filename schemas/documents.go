@@ -59,7 +59,7 @@ func (t *Topic) validateDocuments() error {
 	d := t.Documents
 	switch {
 	case t.Kind != kinds.Document && d != (Documents{}):
-		return fmt.Errorf("documents: a topic of kind %s has none", t.Kind)
+		return fmt.Errorf("documents: only a topic of kind document has them, and this one is of kind %s", t.Kind)
 	case t.Kind != kinds.Document:
 		return nil
 	case d.IDs != IDsAny && d.IDs != IDsGenerated:

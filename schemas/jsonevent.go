@@ -96,7 +96,7 @@ func (k EventKeys) ParseJSON(line []byte) (Event, error) {
 }
 
 // keeps reports whether an object under that name stays whole: that of a field of type
-// json. A nil topic has none.
+// json. A nil topic does not have one.
 func (t *Topic) keeps(name string) bool {
 	if t == nil {
 		return false
