@@ -43,7 +43,7 @@ func (x *Eraser) compile(ctx context.Context, req Request, now time.Time) (regis
 		return registry.Erasure{}, err
 	}
 	if front := topic.Front(); front != "" {
-		return registry.Erasure{}, fmt.Errorf("%w: erasure of topics of kind %s is not built: records in %s would stay. Remove what must go with `almanac docs rm`; its versions stay in the history", ErrRequest, topic.Kind, front)
+		return registry.Erasure{}, fmt.Errorf("%w: erasure of topics of kind %s is not built: records in %s would stay", ErrRequest, topic.Kind, front)
 	}
 	if req.Users, err = stored(req.Users, &topic, x.cfg.PrivacyKey); err != nil {
 		return registry.Erasure{}, err

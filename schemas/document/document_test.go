@@ -112,3 +112,24 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// What is not built for documents is refused when it is declared.
+func TestNotBuilt(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*schemas.Topic){
+		"keep_days": func(topic *schemas.Topic) { topic.KeepDays = 30 },
+		"anonymise": func(topic *schemas.Topic) {
+			topic.Anonymise = schemas.Anonymise{AfterDays: 30, Fields: []string{schemas.ColUserID}}
+		},
+		"pii":        func(topic *schemas.Topic) { topic.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: "hash"}} },
+		"other kind": func(topic *schemas.Topic) { topic.Kind = kinds.Log },
+	} {
+		t.Run(name, func(t *testing.T) {
+			topic := schemas.NewTopicOf(kinds.Document, "customers")
+			change(&topic)
+			if err := topic.Validate(); err == nil || !strings.Contains(err.Error(), "document") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
