@@ -33,7 +33,7 @@ TEST     := go test -p 1 -timeout 30m
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults timers damage soak simulate cover clean tidy
+.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults timers damage usage soak simulate cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -136,6 +136,9 @@ faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on 
 
 damage: setup ## Every stream, bucket, part and checkpoint damaged in every way at every time, into docs/damage.md
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_TABLE='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 30m -run '^TestDamageTable$$' -v ./integration
+
+usage: setup ## Bills of 10 million diffs, and forty plans of any order, on a machine that does nothing else
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_ROWS=10000000 ALMANAC_USAGE_ROUNDS=40 go test -count 1 -timeout 30m -run 'TestLarge|TestAnyOrder' -v ./query/usage
 
 soak: setup ## All faults mixed for MINUTES (default 10); the report goes to REPORT (default soak.md); SEED=n repeats a plan
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SOAK_MINUTES=$(MINUTES) ALMANAC_SOAK_REPORT='$(abspath $(REPORT))' $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) \
