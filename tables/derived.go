@@ -83,6 +83,9 @@ var derivedSettings = map[string]string{
 	"max_partitions_per_insert_block": "0",
 	"deduplicate_insert_select":       "enable_when_possible",
 	"compile_expressions":             "0",
+	// Which granules of a part match is not to be remembered: what a condition means changes
+	// with the rows that its subqueries read, though its text and the part stay.
+	"use_query_condition_cache": "0",
 }
 
 // derivedPrefix begins the query_id of every statement that fills a derived table of a topic.

@@ -219,6 +219,7 @@ var readSettings = map[string]string{
 	"max_query_size":                        "16777216",
 	"max_ast_elements":                      "2000000",
 	"max_expanded_ast_elements":             "2000000",
+	"use_query_condition_cache":             "0", // as in tables/derived.go
 	"http_write_exception_in_output_format": "0",
 }
 
