@@ -18,8 +18,9 @@
 //	by cause   groups the rows of a space by their cause. Needs nothing but the topic's table.
 //	           It reads one space, and it is what Check compares with.
 //	by marks   leaves out the rows that <topic>.repeats names, and looks for repeats itself in
-//	           rows that were not examined yet. Whole shards come from <topic>.sums where no
-//	           edge of the range lies inside, or where all that do are edges of days.
+//	           rows that were not examined yet. Where all are examined, whole shards come
+//	           from <topic>.sums if no edge of the range lies inside, or if all that do are
+//	           edges of days.
 //
 // # Who is authoritative
 //

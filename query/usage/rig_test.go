@@ -85,7 +85,9 @@ func (r *rig) insert(rows ...row) {
 	byShard := map[schemas.ShardRef][]row{}
 	for _, w := range rows {
 		r.next++ // ids are in the order of arrival, as a producer's are
-		w.id = fmt.Sprintf("00000000-0000-7000-8000-%012x", r.next)
+		if w.id == "" {
+			w.id = fmt.Sprintf("00000000-0000-7000-8000-%012x", r.next)
+		}
 		byShard[w.ref()] = append(byShard[w.ref()], w)
 	}
 	for ref, some := range byShard {
