@@ -319,7 +319,7 @@ func lettersOverHTTP(t *testing.T, e *env, c *caller) {
 	var dead struct{ Dead []struct{ Seq int } }
 	eventually(t, time.Minute, func() error {
 		if err := json.Unmarshal(c.get("/v1/dead?topic=app&limit=10"), &dead); err != nil || len(dead.Dead) < 2 {
-			return fmt.Errorf("%d dead letters: %v", len(dead.Dead), err)
+			return fmt.Errorf("%d dead letters: %w", len(dead.Dead), err)
 		}
 		return nil
 	})

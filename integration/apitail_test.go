@@ -46,7 +46,7 @@ func TestTailCut(t *testing.T) {
 		}
 		sent <- p.Flush(t.Context())
 	}()
-	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a plan of cuts
+	rnd := rand.New(rand.NewPCG(1, 2)) // a plan of cuts
 	seen := map[string]int{}
 	last, cuts := "", 0
 	for deadline := time.Now().Add(5 * time.Minute); len(seen) < n && time.Now().Before(deadline); cuts++ {

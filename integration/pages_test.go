@@ -173,7 +173,7 @@ func TestCountIsExactOnTheWay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Count != total/2 || len(got.Buckets) != 5 || got.Buckets[2].By["error"] != 300 || !strings.Contains(got.Notice, "indexed are ts, user_id") {
+		if got.Count != total/2 || len(got.Buckets) != 5 || got.Buckets[2].By["error"] != 300 || !strings.Contains(got.Notice, "Indexed are ts, user_id") {
 			t.Fatalf("count %d: %+v", counts, got)
 		}
 		counts++

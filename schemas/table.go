@@ -112,7 +112,7 @@ func (t *Topic) sortColumns() []string {
 	return columnName.FindAllString(m[1], -1)
 }
 
-var sortClause = regexp.MustCompile("(?m)^ORDER BY \\((.*)\\)")
+var sortClause = regexp.MustCompile(`(?m)^ORDER BY \((.*)\)`)
 
 // Indexes are the columns the topic's table has an index on, as its DDL says.
 func (t *Topic) Indexes() []Index {

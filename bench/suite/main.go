@@ -80,7 +80,7 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	note := func(text string) { fmt.Fprintln(stderr, text) }
+	note := func(text string) { _, _ = fmt.Fprintln(stderr, text) }
 	s := &bench.Suite{Size: o.size, Binary: o.almanac, Producer: self, House: func(ctx context.Context) (*bench.House, error) {
 		return bench.OpenHouse(ctx, bench.HouseConfig{Beside: o.data})
 	}}

@@ -76,6 +76,8 @@ func expected(f *pflag.Flag) string {
 		return "a whole number of 0 or more, such as 10"
 	case "float64":
 		return "a number, such as 1.5"
+	case "intSlice":
+		return "whole numbers, such as 429 or 408,429"
 	case "bool":
 		return "true or false"
 	case "duration":

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -15,7 +16,7 @@ func (a *app) docsList() *cobra.Command {
 		Use: "ls TOPIC", Short: "List the documents of a path, the newest created first", Args: arguments(1, 1),
 		Example: `  almanac docs ls customers --path se/uppsala --limit 100
   almanac docs ls customers --from -1d -o ndjson`,
-		RunE: a.withDocs(a.pageOf((*documents.Collection).List)),
+		RunE: a.pageOf((*documents.Collection).List),
 	}
 	cmd.Flags().String("path", "", "`PATH` whose documents to list (default: those without one)")
 	selectionFlags(cmd, "created")
@@ -28,7 +29,7 @@ func (a *app) docsChanged() *cobra.Command {
 		Long: `List the documents that changed in a range of time, each once, in the order of its
 last change in it, with its present version. One that was removed comes without a body.
 "almanac tail TOPIC" follows the changes themselves.`,
-		RunE: a.withDocs(a.pageOf((*documents.Collection).Changed)),
+		RunE: a.pageOf((*documents.Collection).Changed),
 	}
 	selectionFlags(cmd, "changed")
 	return cmd
@@ -42,9 +43,9 @@ func selectionFlags(cmd *cobra.Command, what string) {
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 }
 
-// pageOf prints one page.
-func (a *app) pageOf(list func(*documents.Collection, context.Context, documents.Selection) (*documents.Page, error)) docsVerb {
-	return func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, _ []string) error {
+// pageOf prints one page. Its flags are read before any server is asked.
+func (a *app) pageOf(list func(*documents.Collection, context.Context, documents.Selection) (*documents.Page, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		sel, err := selection(cmd)
 		if err != nil {
 			return err
@@ -53,6 +54,12 @@ func (a *app) pageOf(list func(*documents.Collection, context.Context, documents
 		if err != nil {
 			return err
 		}
+		return a.withDocs(a.printPage(o, sel, list))(cmd, args)
+	}
+}
+
+func (a *app) printPage(o string, sel documents.Selection, list func(*documents.Collection, context.Context, documents.Selection) (*documents.Page, error)) docsVerb {
+	return func(ctx context.Context, _ *cobra.Command, c *documents.Collection, _ []string) error {
 		page, err := list(c, ctx, sel)
 		if err != nil {
 			return err
@@ -83,7 +90,7 @@ func selection(cmd *cobra.Command) (s documents.Selection, err error) {
 	for name, to := range map[string]*time.Time{"from": &s.From, "to": &s.To} {
 		if text, _ := f.GetString(name); text != "" {
 			if *to, err = parseTime(text, now); err != nil {
-				return s, usageError{err}
+				return s, usageError{fmt.Errorf("--%s: %w", name, err)}
 			}
 		}
 	}

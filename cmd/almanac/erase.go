@@ -254,13 +254,17 @@ func (a *app) eraseResume(ctx context.Context, cmd *cobra.Command, args []string
 	return errors.Join(failed...)
 }
 
-// withErasure opens what an erasure needs and finds the one that id names.
-func (a *app) withErasure(ctx context.Context, cmd *cobra.Command, id string, f func(*session, *erasure.Eraser, registry.Erasure) error) error {
+// withErasure opens what an erasure needs, says where where told to, and finds the one that id
+// names.
+func (a *app) withErasure(ctx context.Context, cmd *cobra.Command, id string, tell bool, f func(*session, *erasure.Eraser, registry.Erasure) error) error {
 	c, x, err := a.eraser(ctx, cmd)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	if tell {
+		a.tellTarget(c)
+	}
 	e, err := x.Find(ctx, id)
 	if err != nil {
 		return badErasure(err)
@@ -272,8 +276,7 @@ func (a *app) eraseRedact(ctx context.Context, cmd *cobra.Command, args []string
 	if yes, _ := cmd.Flags().GetBool("yes"); !yes {
 		return usageError{errors.New("nothing was redacted: whom the erasure named cannot be found out again; say --yes")}
 	}
-	return a.withErasure(ctx, cmd, args[0], func(c *session, x *erasure.Eraser, e registry.Erasure) error {
-		a.tellTarget(c)
+	return a.withErasure(ctx, cmd, args[0], true, func(_ *session, x *erasure.Eraser, e registry.Erasure) error {
 		e, err := x.Redact(ctx, e.Topic, e.ID)
 		if err != nil {
 			return badErasure(err)
@@ -288,8 +291,7 @@ func (a *app) eraseForget(ctx context.Context, cmd *cobra.Command, args []string
 		return usageError{errors.New("nothing was forgotten: the erasure's proof cannot be had again, so keep what `almanac erase show -o json` prints; then say --yes")}
 	}
 	held, _ := cmd.Flags().GetBool("held")
-	return a.withErasure(ctx, cmd, args[0], func(c *session, x *erasure.Eraser, e registry.Erasure) error {
-		a.tellTarget(c)
+	return a.withErasure(ctx, cmd, args[0], true, func(_ *session, x *erasure.Eraser, e registry.Erasure) error {
 		if err := x.Forget(ctx, e.Topic, e.ID, held); err != nil {
 			return badErasure(err)
 		}

@@ -136,7 +136,7 @@ func (a *app) eraseList(ctx context.Context, cmd *cobra.Command, args []string) 
 }
 
 func (a *app) eraseShow(ctx context.Context, cmd *cobra.Command, args []string) error {
-	return a.withErasure(ctx, cmd, args[0], func(_ *session, x *erasure.Eraser, e registry.Erasure) error {
+	return a.withErasure(ctx, cmd, args[0], false, func(_ *session, x *erasure.Eraser, e registry.Erasure) error {
 		p, err := x.Show(ctx, e.Topic, e.ID)
 		if err != nil {
 			return err

@@ -266,6 +266,14 @@ func TestSendRefusesLines(t *testing.T) {
 	if r = b.run("", "send", "app"); r.code != exitOK {
 		t.Errorf("nothing to send: exit %d, want %d", r.code, exitOK)
 	}
+	// JSON that is sent as text says so, unless a line is something else or text was asked for.
+	const hint = "pass --format ndjson"
+	contains(t, b.run(`{"a":1}`+"\n"+`{"a":2}`+"\n", "send", "app").err, hint)
+	for _, quiet := range []result{b.run(`{"a":1}`+"\nx\n", "send", "app"), b.run(`{"a":1}`+"\n", "send", "app", "--format", "text"), b.run("", "send", "app")} {
+		if strings.Contains(quiet.err, hint) {
+			t.Errorf("the format is as meant, and it printed %q", quiet.err)
+		}
+	}
 	// Two files are one input; lines count on.
 	one, two := b.write("one", "a\nb\n"), b.write("two", "c\n")
 	b.ok("", "send", "app", one, two, "--report", report+"2", "-q")

@@ -38,6 +38,7 @@ func verbs(t *testing.T) map[string]*cobra.Command {
 	found := map[string]*cobra.Command{}
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
+		c.InheritedFlags() // merges those of its parents, before tests read them side by side
 		if c.Runnable() && c.HasParent() && !c.Hidden {
 			found[strings.TrimPrefix(c.CommandPath(), "almanac ")] = c
 		}
@@ -144,9 +145,8 @@ func TestLine14WrongInputOfEveryVerb(t *testing.T) {
 	}
 }
 
-// flags returns a command's own flags and those it inherits, but --help.
+// flags returns a command's own flags and those it inherits, but --help. The command is one of verbs.
 func flags(c *cobra.Command) (all []*pflag.Flag) {
-	c.InheritedFlags() // merges those of its parents
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Name != "help" {
 			all = append(all, f)
@@ -157,20 +157,21 @@ func flags(c *cobra.Command) (all []*pflag.Flag) {
 
 // complete is what a verb needs besides its arguments to get as far as its servers.
 var complete = map[string]string{
-	"erase":        "--user u --dry-run",
-	"erase redact": "--yes",
-	"erase forget": "--yes",
-	"rebuild":      "--dry-run",
-	"dead drop":    "--dry-run",
-	"sql":          "--max-time 5s",
-	"usage":        "--from 2026-11-01 --to 2026-12-01",
+	"erase":         "--user u --dry-run",
+	"erase redact":  "--yes",
+	"erase forget":  "--yes",
+	"rebuild":       "--dry-run",
+	"dead drop":     "--dry-run",
+	"sql":           "--max-time 5s",
+	"timers create": "--due +1h --url https://hooks.example.com/",
+	"usage":         "--from 2026-11-01 --to 2026-12-01",
 }
 
 // serverless are verbs that ask no server, or start their own.
 var serverless = map[string]bool{
 	"up": true, "bench": true, "version": true, "config": true, "config check": true, "config show": true, "help": true,
-	"topics": true, "dead": true, "completion": true,
-	"router": true, "sink": true, "gateway": true, // they wait for their servers, and log that they do
+	"topics": true, "dead": true, "docs": true, "timers": true, "timers groups": true, "completion": true,
+	"router": true, "sink": true, "gateway": true, "timers run": true, // they wait for their servers, and log that they do
 }
 
 // The same line: where no server answers, each verb says which and what to do. Text in a

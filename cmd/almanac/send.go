@@ -144,6 +144,9 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 		job.progress = newProgress(a.stderr, args[0], total, t)
 	}
 	err = errors.Join(job.run(ctx, files), t.finish())
+	if t.allObjects() && !cmd.Flags().Changed("format") && !quiet {
+		a.note("every line looks like a JSON object and was sent as text: pass --format ndjson to make its keys fields")
+	}
 	sum := t.summary()
 	sum.SpoolDir = cfg.SpoolDir
 	return a.sent(sum, o, quiet, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -125,6 +126,9 @@ func (s *sending) readAll(ctx context.Context, files []input) error {
 func (s *sending) submit(ctx context.Context, rec intake.Record, before int) error {
 	line := before + rec.Line
 	s.tally.took()
+	if s.opts.Format == intake.FormatText && bytes.HasPrefix(rec.Raw, []byte(`{"`)) && bytes.HasSuffix(rec.Raw, []byte{'}'}) {
+		s.tally.object()
+	}
 	if rec.Err != nil {
 		s.tally.refuse(line, rec.Err)
 		return nil

@@ -30,6 +30,7 @@ type tally struct {
 	spooled  uint64            // on disk, when the producer last spoke of them
 	replayed uint64            // of earlier sends, from the spool
 	noTime   uint64            // records without a time
+	objects  uint64            // records of text that look like JSON objects
 	refused  map[string]uint64 // by reason
 	first    []refusal
 	moved    time.Time // when a record was last accepted, or none waited
@@ -108,6 +109,21 @@ func (t *tally) timeless() {
 	t.mu.Lock()
 	t.noTime++
 	t.mu.Unlock()
+}
+
+// object counts a line of text that looks like a JSON object.
+func (t *tally) object() {
+	t.mu.Lock()
+	t.objects++
+	t.mu.Unlock()
+}
+
+// allObjects reports whether every record was a line of text that looks like a JSON
+// object: its sender may have meant the keys.
+func (t *tally) allObjects() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.read > 0 && t.objects == t.read
 }
 
 func (t *tally) took() {

@@ -120,22 +120,22 @@ func (a *app) openTimers(ctx context.Context, cmd *cobra.Command, archive bool) 
 }
 
 func (a *app) timersCreate(ctx context.Context, cmd *cobra.Command, args []string) error {
+	change, err := timerChange(cmd)
+	if err != nil {
+		return err
+	}
+	n := timers.New{Group: args[0], ID: args[1]}
+	text := func(name string) string { v, _ := cmd.Flags().GetString(name); return v }
+	if n.Due, err = dueFlag(cmd, "due"); err != nil {
+		return err
+	}
+	n.URL, n.User = text("url"), text("user")
+	n.Replace, _ = cmd.Flags().GetBool("replace")
 	c, t, err := a.openTimers(ctx, cmd, false)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	n := timers.New{Group: args[0], ID: args[1]}
-	text := func(name string) string { v, _ := cmd.Flags().GetString(name); return v }
-	if n.Due, err = timer.ParseDue(text("due"), time.Now()); err != nil {
-		return err
-	}
-	n.URL, n.User = text("url"), text("user")
-	n.Replace, _ = cmd.Flags().GetBool("replace")
-	change, err := timerChange(cmd)
-	if err != nil {
-		return err
-	}
 	if change.Payload != nil {
 		n.Payload = *change.Payload
 	}
@@ -156,12 +156,22 @@ func (a *app) timersCreate(ctx context.Context, cmd *cobra.Command, args []strin
 	return a.printTimer(cmd, tm)
 }
 
+// dueFlag reads a flag that is a time to come.
+func dueFlag(cmd *cobra.Command, name string) (time.Time, error) {
+	text, _ := cmd.Flags().GetString(name)
+	due, err := timer.ParseDue(text, time.Now())
+	if err != nil {
+		err = usageError{fmt.Errorf("--%s: %w", name, err)}
+	}
+	return due, err
+}
+
 // timerChange reads the flags that are given.
 func timerChange(cmd *cobra.Command) (c timers.Change, err error) {
 	f := cmd.Flags()
 	text := func(name string) string { v, _ := f.GetString(name); return v }
 	if f.Changed("due") {
-		due, err := timer.ParseDue(text("due"), time.Now())
+		due, err := dueFlag(cmd, "due")
 		if err != nil {
 			return c, err
 		}
@@ -267,7 +277,7 @@ func (a *app) timersList(ctx context.Context, cmd *cobra.Command, args []string)
 	f.Cursor, _ = cmd.Flags().GetString("cursor")
 	if text, _ := cmd.Flags().GetString("due-before"); text != "" {
 		var err error
-		if f.DueBefore, err = timer.ParseDue(text, time.Now()); err != nil {
+		if f.DueBefore, err = dueFlag(cmd, "due-before"); err != nil {
 			return err
 		}
 	}
