@@ -232,8 +232,14 @@ func defaultData() string {
 	return filepath.Join(base, "almanac")
 }
 
+// ofSetting is the annotation of a flag that gives a setting.
+const ofSetting = "almanac: setting"
+
 // keyFlags adds the flags of the named keys. Their defaults are not pflag's: a
 // flag that was not given must not outrank the environment and the file.
+//
+// They are marked: a verb's own flag may have a setting's name and mean something else, as
+// "verify --full" does.
 func keyFlags(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		k := findKey(name)
@@ -242,6 +248,7 @@ func keyFlags(flags *pflag.FlagSet, names ...string) {
 			usage += fmt.Sprintf(" (default %s)", k.def)
 		}
 		flags.String(k.flag(), "", usage)
+		flags.Lookup(k.flag()).Annotations = map[string][]string{ofSetting: {k.name}}
 	}
 }
 
@@ -290,7 +297,7 @@ func load(cmd *cobra.Command) (*settings, error) {
 		if err != nil {
 			return nil, configError{err}
 		}
-		if f := cmd.Flags().Lookup(k.flag()); f != nil && f.Changed {
+		if f := cmd.Flags().Lookup(k.flag()); f != nil && f.Changed && f.Annotations[ofSetting] != nil {
 			v = value{f.Value.String(), "--" + k.flag()}
 		}
 		if v.origin == "" {

@@ -107,3 +107,13 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("a secret is shown:\n%s", text)
 	}
 }
+
+// A verb's own flag may have the name of a setting.
+func TestOwnFlagIsNoSetting(t *testing.T) {
+	t.Parallel()
+	for _, words := range [][]string{{"verify", "--full"}, {"verify"}, {"verify", "--full=false"}} {
+		r := inProcess(t, append(words, "--nats", "nats://127.0.0.1:1", "--clickhouse", "http://127.0.0.1:1/almanac")...)
+		refused(t, words, r, exitFailed, []string{"127.0.0.1:1"}, "start it", "start the server")
+	}
+	refused(t, []string{"send"}, inProcess(t, "send", "app", "--full", "sometimes"), exitUsage, []string{"--full", "sometimes"}, "none of")
+}
