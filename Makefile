@@ -139,6 +139,7 @@ damage: setup ## Every stream, bucket, part and checkpoint damaged in every way 
 
 usage: setup ## Bills of 10 million diffs, and forty plans of any order, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_ROWS=10000000 ALMANAC_USAGE_ROUNDS=40 go test -count 1 -timeout 30m -run 'TestLarge|TestAnyOrder' -v ./query/usage
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_DIFFS=10000 go test -count 1 -timeout 10m -run '^TestMeterWriters$$' -v ./cmd/almanac
 
 soak: setup ## All faults mixed for MINUTES (default 10); the report goes to REPORT (default soak.md); SEED=n repeats a plan
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SOAK_MINUTES=$(MINUTES) ALMANAC_SOAK_REPORT='$(abspath $(REPORT))' $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) \
