@@ -98,4 +98,3 @@ func TestMeterWriters(t *testing.T) {
 	b.derived("usage", uint64(writers*each))
 	report("derived")
 }
-
