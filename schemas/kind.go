@@ -157,7 +157,7 @@ func (t *Topic) validateOnce() error {
 	for i, name := range t.OnceBy {
 		switch base := slices.Contains(onceColumns, name); {
 		case !base && t.field(name) < 0:
-			return fmt.Errorf("once_by names %q, which is no column: it must be a promoted field or one of %s", name, strings.Join(onceColumns, ", "))
+			return fmt.Errorf("once_by names %q, which is not a column: it must be a promoted field or one of %s", name, strings.Join(onceColumns, ", "))
 		case slices.Contains(t.OnceBy[:i], name):
 			return fmt.Errorf("once_by names %q twice", name)
 		}

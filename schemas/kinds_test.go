@@ -88,7 +88,7 @@ func TestTopicsOfKinds(t *testing.T) {
 		"no such kind":           {Topic{Name: "usage", Kind: "metre"}, `kind "metre" is not built`},
 		"once_by of a meter":     {Topic{Name: "usage", Kind: kinds.Meter, OnceBy: []string{"cause"}}, "in kind meter events are the same by type, provider, space, cause"},
 		"once_by":                {Topic{Name: "app", OnceBy: []string{"service", "trace_id"}}, ""},
-		"once_by of no column":   {Topic{Name: "app", OnceBy: []string{"request"}}, `once_by names "request", which is no column`},
+		"once_by of no column":   {Topic{Name: "app", OnceBy: []string{"request"}}, `once_by names "request", which is not a column`},
 		"once_by twice":          {Topic{Name: "app", OnceBy: []string{"service", "service"}}, `once_by names "service" twice`},
 		"field named identity":   {Topic{Name: "app", OnceBy: []string{"id"}, Fields: []Field{{Name: "identity", Type: TypeString}}}, `field name "identity" is a column of every table`},
 		"identity without once":  {Topic{Name: "app", Fields: []Field{{Name: "identity", Type: TypeString}}}, ""},

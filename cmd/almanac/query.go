@@ -198,7 +198,7 @@ func pageRequest(cmd *cobra.Command, topic string) (query.Request, error) {
 	limit, _ := cmd.Flags().GetInt("limit")
 	req := query.Request{
 		Topic: topic, Where: f.flag("where"), Cursor: f.flag("cursor"), Limit: limit,
-		From: f.time("from"), To: f.time("to"), Fields: splitFields(f.flag("fields")),
+		From: f.time("from"), To: f.time("to"), Fields: query.SplitNames(f.flag("fields")),
 	}
 	if req.Cursor != "" {
 		// A time that moves with the clock was another one for the page before. The
@@ -227,25 +227,6 @@ func fixed(t time.Time, written string) time.Time {
 		return time.Time{}
 	}
 	return t
-}
-
-// splitFields are the names between commas, but for those within brackets.
-func splitFields(list string) (names []string) {
-	if list == "" {
-		return nil
-	}
-	depth, begin := 0, 0
-	for i, r := range list {
-		switch {
-		case r == '[':
-			depth++
-		case r == ']':
-			depth--
-		case r == ',' && depth == 0:
-			names, begin = append(names, list[begin:i]), i+1
-		}
-	}
-	return append(names, list[begin:])
 }
 
 // notice says what a read will cost before it begins.

@@ -58,7 +58,7 @@ func (a *app) tail(ctx context.Context, cmd *cobra.Command, args []string) error
 		return err
 	}
 	f := reading{flags: cmd}
-	req := query.TailRequest{Topic: args[0], Where: f.flag("where"), Fields: splitFields(f.flag("fields")), From: cmp.Or(f.flag("from-pos"), f.flag("cursor")), Since: f.time("from"), Note: func(text string) { a.note("note: %s", text) }}
+	req := query.TailRequest{Topic: args[0], Where: f.flag("where"), Fields: query.SplitNames(f.flag("fields")), From: cmp.Or(f.flag("from-pos"), f.flag("cursor")), Since: f.time("from"), Note: func(text string) { a.note("note: %s", text) }}
 	if f.err != nil {
 		return f.err
 	}

@@ -155,7 +155,7 @@ func (a *app) timersPauseCommands() []*cobra.Command {
 }
 
 func (a *app) amendGroup(ctx context.Context, cmd *cobra.Command, name string, f func(*timer.Group) error) error {
-	c, err := a.registryOf(ctx, cmd)
+	c, err := topicSession(ctx, cmd)
 	if err != nil {
 		return err
 	}
@@ -175,21 +175,8 @@ func (a *app) amendGroup(ctx context.Context, cmd *cobra.Command, name string, f
 	return a.printTable(groupsTable([]timer.Group{g}))
 }
 
-// registryOf opens the registry that a verb's settings name.
-func (a *app) registryOf(ctx context.Context, cmd *cobra.Command) (*session, error) {
-	s, err := load(cmd)
-	if err != nil {
-		return nil, err
-	}
-	d, err := findEndpoints(s, false)
-	if err != nil {
-		return nil, err
-	}
-	return openRegistry(ctx, s, d)
-}
-
 func (a *app) timersGroupsList(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	c, err := a.registryOf(ctx, cmd)
+	c, err := topicSession(ctx, cmd)
 	if err != nil {
 		return err
 	}
@@ -203,7 +190,7 @@ func (a *app) timersGroupsList(ctx context.Context, cmd *cobra.Command, _ []stri
 }
 
 func (a *app) timersGroupsShow(ctx context.Context, cmd *cobra.Command, args []string) error {
-	c, err := a.registryOf(ctx, cmd)
+	c, err := topicSession(ctx, cmd)
 	if err != nil {
 		return err
 	}

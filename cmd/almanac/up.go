@@ -136,7 +136,7 @@ func (n *node) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n.servers.NATS != nil { // just started: whoever has a lease in it is gone
+	if n.servers.NATS != nil { // just started: those that have a lease in it are gone
 		if err := reg.ForgetMembers(ctx); err != nil {
 			return err
 		}

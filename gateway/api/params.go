@@ -109,24 +109,7 @@ func (p *params) word(name string, words ...string) string {
 }
 
 // names are the fields between commas, but for those within brackets.
-func (p *params) names(name string) (names []string) {
-	list := p.text(name)
-	if list == "" {
-		return nil
-	}
-	depth, begin := 0, 0
-	for i, r := range list {
-		switch {
-		case r == '[':
-			depth++
-		case r == ']':
-			depth--
-		case r == ',' && depth == 0:
-			names, begin = append(names, list[begin:i]), i+1
-		}
-	}
-	return append(names, list[begin:])
-}
+func (p *params) names(name string) []string { return query.SplitNames(p.text(name)) }
 
 // end returns the first fault, and refuses parameters that the route does not have.
 func (p *params) end() error {

@@ -68,7 +68,7 @@ type Job struct {
 	// Error is why a job failed, or what it last tried again for.
 	Error string `json:"error,omitempty"`
 	Tries int    `json:"tries,omitempty"`
-	// Cancel asks whoever runs the job to end it.
+	// Cancel asks the gateway that runs the job to end it.
 	Cancel bool `json:"cancel,omitempty"`
 	// Resume is what the worker needs to go on with the job.
 	Resume json.RawMessage `json:"resume,omitempty"`
@@ -322,7 +322,7 @@ func (r *Runner) Cancel(ctx context.Context, id string) (Job, error) {
 		}
 		err = t.write(ctx)
 		if errors.Is(err, registry.ErrConflict) && ctx.Err() == nil {
-			continue // whoever runs it wrote; this ends with the context
+			continue // the gateway that runs it wrote; this ends with the context
 		}
 		r.mu.Lock()
 		running := r.running[id]

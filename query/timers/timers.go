@@ -1,5 +1,3 @@
-// Package timers reads the history of timers in ClickHouse, for those that have left the front. It is
-// complete up to what sinks have stored; what was accepted later is still in the front.
 package timers
 
 import (

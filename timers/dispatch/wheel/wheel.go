@@ -1,5 +1,3 @@
-// Package wheel orders timers by their due time. It holds a copy of what is in the front and decides
-// nothing: whoever takes an entry reads the record before acting on it. It has no clock and no goroutine.
 package wheel
 
 import "container/heap"
