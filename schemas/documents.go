@@ -42,44 +42,29 @@ const (
 	MaxDocumentBytes = MaxFrameBytes / 2
 )
 
-// setDocuments fills in the defaults of a topic of kind document.
+// setDocuments fills in the length of generated ids.
 func (t *Topic) setDocuments() {
-	if t.Kind != kinds.Document {
-		return
-	}
-	d := &t.Documents
-	d.IDs, d.MaxDocuments, d.MaxBytes, d.HotFor = cmp.Or(d.IDs, IDsAny), cmp.Or(d.MaxDocuments, DefaultMaxDocuments), cmp.Or(d.MaxBytes, MaxDocumentBytes), cmp.Or(d.HotFor, DefaultHotFor)
-	if d.IDs == IDsGenerated {
+	if d := &t.Documents; d.IDs == IDsGenerated {
 		d.IDLength = cmp.Or(d.IDLength, DefaultIDLength)
 	}
 }
 
-// validateDocuments reports what is wrong with the settings of documents.
+// validateDocuments reports which settings do not go together with documents.
 func (t *Topic) validateDocuments() error {
 	d := t.Documents
 	switch {
-	case t.Kind != kinds.Document && d != (Documents{}):
-		return fmt.Errorf("documents: only a topic of kind document has them, and this one is of kind %s", t.Kind)
 	case t.Kind != kinds.Document:
 		return nil
-	case d.IDs != IDsAny && d.IDs != IDsGenerated:
-		return fmt.Errorf("documents: ids is %q, it must be %s or %s", d.IDs, IDsAny, IDsGenerated)
 	case d.IDs == IDsAny && d.IDLength != 0:
 		return fmt.Errorf("documents: id_length is for ids: %s", IDsGenerated)
 	case d.IDs == IDsGenerated && (d.IDLength < 4 || d.IDLength > 128):
 		return fmt.Errorf("documents: id_length is %d, it must be 4 to 128", d.IDLength)
 	case t.Lanes&(t.Lanes-1) != 0:
 		return fmt.Errorf("%d lanes, a topic of kind %s must have a power of two from 1 to %d", t.Lanes, t.Kind, MaxLanes)
-	case d.MaxBytes < 1 || d.MaxBytes > MaxDocumentBytes:
-		return fmt.Errorf("documents: max_bytes is %d, it must be 1 to %d", d.MaxBytes, MaxDocumentBytes)
-	case d.MaxDocuments < 1:
-		return fmt.Errorf("documents: max_documents is %d, it must be at least 1", d.MaxDocuments)
 	case t.KeepDays > 0 || t.Anonymise.On():
 		return fmt.Errorf("keep_days and anonymise are not built for kind %s: hot copies in %s would stay", t.Kind, StreamDocs)
 	case len(t.PII) > 0:
 		return fmt.Errorf("privacy rules are not built for kind %s: they are applied by producers", t.Kind)
-	case d.UserField != "" && len(d.UserField) > MaxAttrKeyBytes:
-		return fmt.Errorf("documents: user_field has %d bytes, the limit is %d", len(d.UserField), MaxAttrKeyBytes)
 	}
 	return nil
 }

@@ -1,9 +1,6 @@
 package schemas
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // DefaultSQLFresh is how soon SQL has an event of a topic that says nothing else. An
 // insert costs ClickHouse 27 ms of CPU whatever it brings: once a second and shard that is
@@ -24,11 +21,4 @@ func (t *Topic) FreshWithin() time.Duration {
 		return DefaultSQLFresh
 	}
 	return t.SQLFresh
-}
-
-func (t *Topic) validateFresh() error {
-	if f := t.FreshWithin(); f < MinSQLFresh || f > MaxSQLFresh {
-		return fmt.Errorf("sql_fresh is %s, it must be %s to %s", f, MinSQLFresh, MaxSQLFresh)
-	}
-	return nil
 }

@@ -30,14 +30,10 @@ func (a Anonymise) On() bool { return a.AfterDays > 0 && len(a.Fields) > 0 }
 // neverCleared are the columns that make an event the one it is.
 var neverCleared = []string{ColTs, ColID, ColMonth, ColShard, ColPos}
 
-// validateRetention reports what is wrong with keep_days and anonymise.
+// validateRetention reports what of keep_days and anonymise does not go together.
 func (t *Topic) validateRetention() error {
 	a := t.Anonymise
 	switch {
-	case t.KeepDays < 0 || t.KeepDays > MaxKeepDays:
-		return fmt.Errorf("keep_days is %d, it must be 0 (forever) to %d", t.KeepDays, MaxKeepDays)
-	case a.AfterDays < 0 || a.AfterDays > MaxKeepDays:
-		return fmt.Errorf("anonymise after_days is %d, it must be 0 (never) to %d", a.AfterDays, MaxKeepDays)
 	case a.AfterDays > 0 && len(a.Fields) == 0:
 		return fmt.Errorf("anonymise names no fields to clear after %d days", a.AfterDays)
 	case a.AfterDays == 0 && len(a.Fields) > 0:

@@ -64,10 +64,8 @@ func NewTopicOf(kind Kind, name string, fields ...Field) Topic {
 
 func (t *Topic) setDefaults() {
 	t.setKind()
+	t.setOptions()
 	t.setDocuments()
-	if t.Lanes == 0 {
-		t.Lanes = DefaultLanes
-	}
 	if len(t.OnceBy) == 0 {
 		t.OnceBy = nil
 	}
@@ -102,16 +100,13 @@ func (t *Topic) Validate() error {
 	if err := t.validateKind(); err != nil {
 		return bad("%w", err)
 	}
-	if t.Lanes < 1 || t.Lanes > MaxLanes {
-		return bad("%d lanes, it must have 1 to %d", t.Lanes, MaxLanes)
+	if err := t.validateOptions(); err != nil {
+		return bad("%w", err)
 	}
 	if err := t.validateDocuments(); err != nil {
 		return bad("%w", err)
 	}
 	if err := t.validateRetention(); err != nil {
-		return bad("%w", err)
-	}
-	if err := t.validateFresh(); err != nil {
 		return bad("%w", err)
 	}
 	if err := t.validatePrivacy(); err != nil {
@@ -142,31 +137,19 @@ func (t *Topic) Validate() error {
 	return nil
 }
 
-// Evolve is the live topic t changed to what want declares. Fields may be
-// added, rotation and retention changed; kind, lanes, lane key and existing
-// fields may not, because frames on their way were made under them.
+// Evolve is the live topic t changed to what want declares. Fields may be added and
+// options changed; existing fields and frozen options may not, because frames on their
+// way were made under them.
 func (t Topic) Evolve(want Topic) (Topic, error) {
 	no := func(format string, a ...any) (Topic, error) {
-		return Topic{}, fmt.Errorf("%w: topic %q: %s", ErrTopicChange, t.Name, fmt.Sprintf(format, a...))
+		return Topic{}, fmt.Errorf("%w: topic %q: %w", ErrTopicChange, t.Name, fmt.Errorf(format, a...))
 	}
-	switch {
-	case want.Kind != t.Kind:
-		return no("kind is %q and cannot become %q", t.Kind, want.Kind)
-	case want.Lanes != t.Lanes:
-		return no("it has %d lanes and cannot get %d; lanes are frozen once events are on their way", t.Lanes, want.Lanes)
-	case !slices.Equal(want.LaneBy, t.LaneBy):
-		return no("lane_by is %v and cannot become %v", t.LaneBy, want.LaneBy)
-	case !slices.Equal(want.OnceBy, t.OnceBy):
-		return no("once_by is %v and cannot become %v; declare another topic and replay into it", t.OnceBy, want.OnceBy)
+	if err := t.frozen(&want); err != nil {
+		return no("%w", err)
 	}
-	if want.Documents.IDs != t.Documents.IDs || want.Documents.IDLength != t.Documents.IDLength {
-		return no("its documents have ids %q of length %d, which cannot change; declare another topic", t.Documents.IDs, t.Documents.IDLength)
-	}
-	next := t
-	next.Documents = want.Documents
-	next.Fields = slices.Clone(t.Fields)
-	next.PII = slices.Clone(want.PII)
-	next.Rotate, next.KeepDays, next.Anonymise, next.SQLFresh = want.Rotate, want.KeepDays, want.Anonymise, want.SQLFresh
+	next := want // what is neither frozen nor a field may change
+	next.Name, next.Version = t.Name, t.Version
+	next.Fields, next.PII = slices.Clone(t.Fields), slices.Clone(want.PII)
 	for _, f := range want.Fields {
 		i := slices.IndexFunc(t.Fields, func(o Field) bool { return o.Name == f.Name })
 		if i >= 0 {

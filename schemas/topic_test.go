@@ -13,8 +13,8 @@ func TestTopicValidate(t *testing.T) {
 		text   string
 	}{
 		"kind":            {func(t *Topic) { t.Kind = "metre" }, `kind "metre" is not built`},
-		"no lanes":        {func(t *Topic) { t.Lanes = -1 }, "-1 lanes"},
-		"too many lanes":  {func(t *Topic) { t.Lanes = MaxLanes + 1 }, "257 lanes"},
+		"no lanes":        {func(t *Topic) { t.Lanes = -1 }, "lanes is -1"},
+		"too many lanes":  {func(t *Topic) { t.Lanes = MaxLanes + 1 }, "lanes is 257"},
 		"field name":      {func(t *Topic) { t.Fields = []Field{{Name: "Bad", Type: TypeString}} }, `field name "Bad"`},
 		"field reserved":  {func(t *Topic) { t.Fields = []Field{{Name: "user_id", Type: TypeString}} }, "a column every topic has"},
 		"field twice":     {func(t *Topic) { t.Fields = []Field{{Name: "a", Type: TypeString}, {Name: "a", Type: TypeBool}} }, "declared twice"},

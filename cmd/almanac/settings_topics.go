@@ -1,7 +1,8 @@
 package main
 
 import (
-	"time"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -44,55 +45,59 @@ func readTopics(path string, list *yaml.Node) ([]schemas.Topic, error) {
 	return topics, nil
 }
 
+// readTopic reads the keys of one topic: its name and schemas.Options, those of a group in
+// a mapping of their own.
 func readTopic(path string, node *yaml.Node) (t schemas.Topic, err error) {
-	known := []string{"name", "kind", "lanes", "lane_by", "fields", "rotate", "keep_days", "anonymise", "pii", "sql_fresh", "documents", "once_by"}
-	err = eachKey(path, node, "key of a topic", known, func(name string, v *yaml.Node) error {
-		switch name {
-		case "name":
-			return decode(path, v, name, "a name", &t.Name)
-		case "kind":
-			return decode(path, v, name, "a word", &t.Kind)
-		case "lanes":
-			return decode(path, v, name, "a number", &t.Lanes)
-		case "lane_by":
-			t.LaneBy = []string{} // given and empty: the producer's id
-			return decode(path, v, name, "a list of fields", &t.LaneBy)
-		case "once_by":
-			return decode(path, v, name, "a list of columns", &t.OnceBy)
-		case "keep_days":
-			return decode(path, v, name, "a number of days", &t.KeepDays)
-		case "anonymise":
-			t.Anonymise, err = readAnonymise(path, v)
-			return err
-		case "pii":
-			t.PII, err = readPrivacy(path, v)
-			return err
-		case "rotate":
-			t.Rotate, err = readRotation(path, v)
-			return err
-		case "documents":
-			return decode(path, v, name, "settings of documents", &t.Documents)
-		case "sql_fresh":
-			t.SQLFresh, err = readLength(path, v, name)
-			return err
+	known, groups := []string{"name"}, map[string][]string{}
+	for i := range schemas.Options {
+		group, key, grouped := strings.Cut(schemas.Options[i].Key, ".")
+		if grouped {
+			groups[group] = append(groups[group], key)
 		}
-		t.Fields, err = readFields(path, v)
-		return err
+		if !slices.Contains(known, group) {
+			known = append(known, group)
+		}
+	}
+	err = eachKey(path, node, "key of a topic", known, func(name string, v *yaml.Node) error {
+		if name == "name" {
+			return decode(path, v, name, "a name", &t.Name)
+		}
+		if groups[name] == nil {
+			return readOption(path, v, name, &t)
+		}
+		return eachKey(path, v, "key of "+name, groups[name], func(key string, v *yaml.Node) error {
+			return readOption(path, v, name+"."+key, &t)
+		})
 	})
 	return t, err
 }
 
-// readLength reads a length of time.
-func readLength(path string, v *yaml.Node, name string) (time.Duration, error) {
+// readOption reads the value of an option.
+func readOption(path string, v *yaml.Node, key string, t *schemas.Topic) (err error) {
+	if v.Tag == "!!null" {
+		return nil // "key:" alone: not set
+	}
+	i := slices.IndexFunc(schemas.Options, func(o schemas.Option) bool { return o.Key == key })
+	o := &schemas.Options[i]
+	switch into := o.Of(t).(type) {
+	case *[]schemas.Field:
+		*into, err = readFields(path, v)
+		return err
+	case *[]schemas.Private:
+		*into, err = readPrivacy(path, v)
+		return err
+	case *[]string:
+		*into = []string{} // given and empty: as lane_by, the producer's id
+		return decode(path, v, key, "a list of names", into)
+	}
 	var text string
-	if err := decode(path, v, name, "a length of time, such as 10s", &text); err != nil {
-		return 0, err
+	if err := decode(path, v, key, "one value", &text); err != nil {
+		return err
 	}
-	d, ok := parseSpan(text)
-	if !ok {
-		return 0, at(path, v, "%s is %q: expected a length of time, such as 10s", name, text)
+	if err := setOption(o, t, text); err != nil {
+		return at(path, v, "%s: %v", key, err)
 	}
-	return d, nil
+	return nil
 }
 
 func readFields(path string, list *yaml.Node) ([]schemas.Field, error) {
@@ -117,16 +122,6 @@ func readFields(path string, list *yaml.Node) ([]schemas.Field, error) {
 	return fields, nil
 }
 
-func readAnonymise(path string, node *yaml.Node) (a schemas.Anonymise, err error) {
-	err = eachKey(path, node, "key of anonymise", []string{"after_days", "fields"}, func(name string, v *yaml.Node) error {
-		if name == "after_days" {
-			return decode(path, v, name, "a number of days", &a.AfterDays)
-		}
-		return decode(path, v, name, "a list of fields", &a.Fields)
-	})
-	return a, err
-}
-
 func readPrivacy(path string, list *yaml.Node) ([]schemas.Private, error) {
 	if list.Kind != yaml.SequenceNode {
 		return nil, at(path, list, "pii must be a list of {field: …, rule: …}")
@@ -148,33 +143,6 @@ func readPrivacy(path string, list *yaml.Node) ([]schemas.Private, error) {
 		}
 	}
 	return rules, nil
-}
-
-func readRotation(path string, node *yaml.Node) (r schemas.Rotation, err error) {
-	err = eachKey(path, node, "rotation threshold", []string{"rows", "bytes", "span"}, func(name string, v *yaml.Node) error {
-		var text string
-		if err := decode(path, v, name, "one value", &text); err != nil {
-			return err
-		}
-		ok := true
-		switch name {
-		case "rows":
-			return decode(path, v, name, "a number", &r.Rows)
-		case "bytes":
-			var n int64
-			n, ok = parseSize(text)
-			r.Bytes = uint64(max(n, 0))
-		case "span":
-			var d time.Duration
-			d, ok = parseSpan(text)
-			r.Span = d
-		}
-		if !ok {
-			return at(path, v, "%s is %q, it must be like 2GiB (bytes) or 24h (span)", name, text)
-		}
-		return nil
-	})
-	return r, err
 }
 
 func decode(path string, node *yaml.Node, name, want string, into any) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -64,19 +62,7 @@ their youngest event, whatever it was when their month began.`,
 	}
 	f := apply.Flags()
 	f.StringP("file", "f", "", "`FILE` with a list under topics:, - for stdin")
-	f.String("kind", "", fmt.Sprintf("`KIND` of a new topic, which cannot be changed later: one of %v (default %s)", kinds.All(), kinds.Log))
-	f.StringArray("field", nil, fmt.Sprintf("add a promoted field `NAME:TYPE`, or NAME:TYPE:FROM with the dotted path that events bring it by; types: %v", schemas.FieldTypes))
-	f.Int("lanes", schemas.DefaultLanes, "slices of each month; cannot be changed later")
-	f.StringSlice("lane-by", []string{schemas.ColUserID}, "`FIELDS` that decide the lane; cannot be changed later")
-	f.Uint64("rotate-rows", schemas.DefaultRotateRows, "rows that fill a shard (0: never)")
-	f.String("rotate-bytes", "2GiB", "`SIZE` that fills a shard (0: never)")
-	f.String("rotate-span", "0s", "`LENGTH` of time that fills a shard (0s: never)")
-	f.String("sql-fresh", schemas.DefaultSQLFresh.String(), "`LENGTH` of time an accepted event may take until SQL has it (1s to 1h); queries have it at once")
-	f.Int("keep-days", schemas.DefaultKeepDays, "days to keep events (0: forever)")
-	f.Int("anonymise-after", 0, "days after which the fields of --anonymise are cleared (0: never)")
-	f.StringSlice("anonymise", nil, "`FIELDS` to clear in older events: columns, promoted fields, attributes.NAME")
-	f.StringArray("pii", nil, fmt.Sprintf("set the privacy rule of a field, `FIELD:RULE` (FIELD: alone takes it back); rules: %v", schemas.PrivacyRules))
-	f.StringSlice("once-by", nil, "`COLUMNS` that make two events the same one, so that a copy counts once; cannot be changed later")
+	topicFlags(f)
 	f.Bool("dry-run", false, "say what would happen, and do nothing")
 	f.Bool("yes", false, "drop and clear what the new retention does not allow")
 	outputFlag(apply, asTable, asJSON, asNDJSON)
@@ -273,82 +259,4 @@ func (a *app) topicsFile(name string) ([]schemas.Topic, error) {
 		return nil, configError{err}
 	}
 	return topics, nil
-}
-
-// topicByFlags is the live topic, or a new one, with what the flags say.
-func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Command, name string) ([]schemas.Topic, error) {
-	f, r := cmd.Flags(), reading{flags: cmd}
-	t, err := reg.Topic(ctx, name)
-	if errors.Is(err, schemas.ErrUnknownTopic) {
-		t, err = schemas.NewTopicOf(schemas.Kind(r.flag("kind")), name), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if f.Changed("kind") {
-		t.Kind = schemas.Kind(r.flag("kind"))
-	}
-	fields, _ := f.GetStringArray("field")
-	for _, text := range fields {
-		part := append(strings.SplitN(text, ":", 3), "")
-		if len(part) < 3 {
-			r.fail("field", fmt.Errorf("%q is not NAME:TYPE or NAME:TYPE:FROM", text))
-			continue
-		}
-		t.Fields = append(t.Fields, schemas.Field{Name: part[0], Type: schemas.FieldType(part[1]), From: part[2]})
-	}
-	rules, _ := f.GetStringArray("pii")
-	for _, text := range rules {
-		field, rule, ok := strings.Cut(text, ":")
-		if !ok {
-			r.fail("pii", fmt.Errorf("%q is not FIELD:RULE", text))
-		}
-		t.PII = slices.DeleteFunc(slices.Clone(t.PII), func(p schemas.Private) bool { return p.Field == field })
-		if rule != "" {
-			t.PII = append(t.PII, schemas.Private{Field: field, Rule: schemas.PrivacyRule(rule)})
-		}
-	}
-	if f.Changed("lanes") {
-		t.Lanes, _ = f.GetInt("lanes")
-	}
-	if f.Changed("lane-by") {
-		t.LaneBy, _ = f.GetStringSlice("lane-by")
-	}
-	if f.Changed("once-by") {
-		t.OnceBy, _ = f.GetStringSlice("once-by")
-	}
-	if f.Changed("rotate-rows") {
-		t.Rotate.Rows, _ = f.GetUint64("rotate-rows")
-	}
-	if f.Changed("rotate-bytes") {
-		n, ok := parseSize(r.flag("rotate-bytes"))
-		if !ok {
-			r.fail("rotate-bytes", fmt.Errorf("%q is not a size, such as 2GiB", r.flag("rotate-bytes")))
-		}
-		t.Rotate.Bytes = uint64(max(n, 0))
-	}
-	if f.Changed("rotate-span") {
-		d, ok := parseSpan(r.flag("rotate-span"))
-		if !ok {
-			r.fail("rotate-span", fmt.Errorf("%q is not a length of time, such as 24h", r.flag("rotate-span")))
-		}
-		t.Rotate.Span = d
-	}
-	if f.Changed("sql-fresh") {
-		d, ok := parseSpan(r.flag("sql-fresh"))
-		if !ok {
-			r.fail("sql-fresh", fmt.Errorf("%q: expected a length of time, such as 10s", r.flag("sql-fresh")))
-		}
-		t.SQLFresh = d
-	}
-	if f.Changed("keep-days") {
-		t.KeepDays, _ = f.GetInt("keep-days")
-	}
-	if f.Changed("anonymise-after") {
-		t.Anonymise.AfterDays, _ = f.GetInt("anonymise-after")
-	}
-	if f.Changed("anonymise") {
-		t.Anonymise.Fields, _ = f.GetStringSlice("anonymise")
-	}
-	return []schemas.Topic{t}, r.err
 }

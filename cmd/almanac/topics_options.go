@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// topicFlags adds a flag for each option of a topic. Numbers and lists show the default of
+// a log; the help of the others names it.
+func topicFlags(f *pflag.FlagSet) {
+	usual := schemas.NewTopic("")
+	for i := range schemas.Options {
+		o := &schemas.Options[i]
+		switch def := o.Of(&usual).(type) {
+		case *int:
+			f.Int(o.Flag, *def, o.Usage)
+		case *uint64:
+			if o.Size {
+				f.String(o.Flag, "", o.Usage)
+			} else {
+				f.Uint64(o.Flag, *def, o.Usage)
+			}
+		case *[]string:
+			f.StringSlice(o.Flag, *def, o.Usage)
+		case *[]schemas.Field, *[]schemas.Private:
+			f.StringArray(o.Flag, nil, o.Usage)
+		default:
+			f.String(o.Flag, "", o.Usage)
+		}
+	}
+}
+
+// topicByFlags is the live topic, or a new one, with what the flags say.
+func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Command, name string) ([]schemas.Topic, error) {
+	f, r := cmd.Flags(), reading{flags: cmd}
+	t, err := reg.Topic(ctx, name)
+	if errors.Is(err, schemas.ErrUnknownTopic) {
+		t, err = schemas.NewTopicOf(schemas.Kind(r.flag("kind")), name), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range schemas.Options {
+		o := &schemas.Options[i]
+		if !f.Changed(o.Flag) {
+			continue
+		}
+		switch into := o.Of(&t).(type) {
+		case *[]string:
+			*into, _ = f.GetStringSlice(o.Flag)
+		case *[]schemas.Field:
+			texts, _ := f.GetStringArray(o.Flag)
+			for _, text := range texts {
+				r.fail(o.Flag, addField(into, text))
+			}
+		case *[]schemas.Private:
+			texts, _ := f.GetStringArray(o.Flag)
+			for _, text := range texts {
+				r.fail(o.Flag, setPrivacy(into, text))
+			}
+		default:
+			r.fail(o.Flag, setOption(o, &t, r.flag(o.Flag)))
+		}
+	}
+	return []schemas.Topic{t}, r.err
+}
+
+// addField adds the promoted field NAME:TYPE or NAME:TYPE:FROM.
+func addField(fields *[]schemas.Field, text string) error {
+	part := append(strings.SplitN(text, ":", 3), "")
+	if len(part) < 3 {
+		return fmt.Errorf("%q is not NAME:TYPE or NAME:TYPE:FROM", text)
+	}
+	*fields = append(*fields, schemas.Field{Name: part[0], Type: schemas.FieldType(part[1]), From: part[2]})
+	return nil
+}
+
+// setPrivacy sets the rule of a field, FIELD:RULE, or takes it back, FIELD:.
+func setPrivacy(rules *[]schemas.Private, text string) error {
+	field, rule, ok := strings.Cut(text, ":")
+	if !ok {
+		return fmt.Errorf("%q is not FIELD:RULE", text)
+	}
+	*rules = slices.DeleteFunc(slices.Clone(*rules), func(p schemas.Private) bool { return p.Field == field })
+	if rule != "" {
+		*rules = append(*rules, schemas.Private{Field: field, Rule: schemas.PrivacyRule(rule)})
+	}
+	return nil
+}
+
+// setOption reads the text of an option that is one value.
+func setOption(o *schemas.Option, t *schemas.Topic, text string) error {
+	ok := true
+	switch into := o.Of(t).(type) {
+	case *string:
+		*into = text
+	case *schemas.Kind:
+		*into = schemas.Kind(text)
+	case *int:
+		n, err := strconv.ParseInt(text, 0, 0)
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number, such as 10", text)
+		}
+		*into = int(n)
+	case *uint64:
+		if o.Size {
+			var n int64
+			n, ok = parseSize(text)
+			*into = uint64(max(n, 0))
+		} else {
+			n, err := strconv.ParseUint(text, 0, 64)
+			*into, ok = n, err == nil
+		}
+		if !ok {
+			return fmt.Errorf("%q is not %s", text, map[bool]string{true: "a size, such as 2GiB", false: "a whole number of 0 or more, such as 10"}[o.Size])
+		}
+	case *time.Duration:
+		length, negative := strings.CutPrefix(text, "-")
+		if *into, ok = parseSpan(length); !ok {
+			return fmt.Errorf("%q is not a length of time, such as 10s or 24h", text)
+		}
+		if negative {
+			*into = -*into
+		}
+	default:
+		return fmt.Errorf("the option %s has a type that cannot be read: %T", o.Key, into)
+	}
+	return nil
+}
