@@ -1,5 +1,6 @@
 // Package rollups fills what is derived from the rows of topics: which events came before and
-// do not count (<topic>.repeats), and the sums of a meter's diffs (<topic>.sums).
+// do not count (<topic>.repeats), the sums of a meter's diffs (<topic>.sums), and the series of
+// a metric's points (<topic>.series).
 //
 // # Model
 //
@@ -11,12 +12,16 @@
 // at most BatchRows rows.
 //
 // Repeats: of the events that are equal in the columns of schemas.Topic.Once the least by
-// (ts, id) counts, and the others are marked, in whatever shard they stand. A pair of equal
+// (ts, id) counts, or the one with the greatest id where the kind says that the last one wins.
+// The others are marked, in whatever shard they stand. A pair of equal
 // events is found by whichever is examined later, because both were stored before. Marking
 // twice is the same row. So examinations may run in any order, twice, and side by side.
 //
 // Sums: additive by shard. A fill is one statement and one part. It asserts that the sums end
 // where it begins and that the shard was examined up to where it ends.
+//
+// Series: names, labels, first and last time. Filling twice is the same, so a fill asserts
+// nothing. The list of a dropped shard is dropped in the next round.
 //
 // # Who is authoritative
 //

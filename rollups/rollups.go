@@ -37,6 +37,8 @@ type Hooks struct {
 	Examined func(ref schemas.ShardRef, pos uint64)
 	// Summed: the shard's sums reach up to a position.
 	Summed func(ref schemas.ShardRef, pos uint64)
+	// Listed: the shard's series are listed up to a position.
+	Listed func(ref schemas.ShardRef, pos uint64)
 	// Dropped: what was derived from the shard did not fit its rows, and is derived again.
 	Dropped func(ref schemas.ShardRef, why string)
 	// Fault: a step failed and will be tried again.
@@ -69,6 +71,9 @@ func New(cfg Config) (*Rollups, error) {
 	}
 	if h.Summed == nil {
 		h.Summed = func(schemas.ShardRef, uint64) {}
+	}
+	if h.Listed == nil {
+		h.Listed = func(schemas.ShardRef, uint64) {}
 	}
 	if h.Dropped == nil {
 		h.Dropped = func(schemas.ShardRef, string) {}
@@ -138,9 +143,13 @@ func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err e
 		gone[entries[i].Ref()] = entries[i].Gone()
 	}
 	var mine []schemas.ShardRef
-	for ref := range d.Shards {
-		if !gone[ref] && r.cfg.Owns(ref.ID.String()) {
+	for ref, s := range d.Shards {
+		switch {
+		case !r.cfg.Owns(ref.ID.String()):
+		case !gone[ref]:
 			mine = append(mine, ref)
+		case s.Series > 0:
+			r.fault(ctx, ref, r.cfg.DB.DropSeries(ctx, ref))
 		}
 	}
 	examined := map[schemas.ShardRef]uint64{}
@@ -151,6 +160,13 @@ func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err e
 			continue
 		}
 		examined[ref], more = to, more || left
+	}
+	if t.HasSeries() {
+		for _, ref := range mine {
+			if to, ok := examined[ref]; ok {
+				r.fault(ctx, ref, r.list(ctx, t, ref, d.Shards[ref], to))
+			}
+		}
 	}
 	if !t.HasSums() {
 		return more, ctx.Err()

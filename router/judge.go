@@ -229,7 +229,7 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		}
 		id := e.ID
 		if id.IsZero() {
-			id = schemas.DerivedID(tsNs, m.seq, uint64(line))
+			id = j.topic.LineID(tsNs, m.stored.UnixNano(), m.seq, uint64(line))
 		}
 		if !b.Fits(&e) {
 			flush()

@@ -11,6 +11,7 @@ import (
 const (
 	DerivedRepeats = "repeats" // of events that came before: rows that must not count
 	DerivedSums    = "sums"    // of a meter's diffs, by space and customer
+	DerivedSeries  = "series"  // of a metric's points: labels, first and last time
 )
 
 // DerivedTable is the name of a table that is filled from a topic's.
@@ -35,6 +36,9 @@ func (t *Topic) HasOnce() bool { return len(t.Once()) > 0 }
 // HasSums reports whether the topic's diffs are summed in a table of their own.
 func (t *Topic) HasSums() bool { return t.Kind == kinds.Meter }
 
+// HasSeries reports whether the topic's series are listed in a table of their own.
+func (t *Topic) HasSeries() bool { return t.Kind == kinds.Metric }
+
 // DerivedTables are the names of the tables that are filled from the topic's, in the order
 // in which they are filled.
 func (t *Topic) DerivedTables() []string {
@@ -45,12 +49,15 @@ func (t *Topic) DerivedTables() []string {
 	if t.HasSums() {
 		out = append(out, DerivedSums)
 	}
+	if t.HasSeries() {
+		out = append(out, DerivedSeries)
+	}
 	return out
 }
 
 // CreateDerived is the DDL of a derived table.
 func (t *Topic) CreateDerived(database, name string) string {
-	file := map[string]string{DerivedRepeats: "repeats.sql", DerivedSums: "meter_sums.sql"}[name]
+	file := map[string]string{DerivedRepeats: "repeats.sql", DerivedSums: "meter_sums.sql", DerivedSeries: "metric_series.sql"}[name]
 	return runSQL(file, map[string]any{"Derived": t.derived(database, name), "Mark": derivedMark})
 }
 
@@ -69,7 +76,7 @@ func (t *Topic) OnceSelect(database string) string {
 // RepeatsSelect selects, as rows of the table of repeats, the events that must not count
 // because of rows that fulfil a condition, wherever they are stored.
 func (t *Topic) RepeatsSelect(database, newRows string) string {
-	return runSQL("repeats_select.sql", map[string]any{"Table": QuotedTable(database, t.Name), "Once": t.onceSQL(), "New": newRows})
+	return runSQL("repeats_select.sql", map[string]any{"Table": QuotedTable(database, t.Name), "Once": t.onceSQL(), "New": newRows, "Last": t.Spec().Wins == kinds.Last})
 }
 
 // AboveSQL is the condition of a shard's rows with positions above from and up to to.
@@ -96,6 +103,20 @@ func (t *Topic) FillSums(database string, ref ShardRef, from, to uint64, headMov
 	return runSQL("meter_sums_fill.sql", map[string]any{
 		"Derived": t.derived(database, DerivedSums), "Repeats": t.derived(database, DerivedRepeats), "Table": QuotedTable(database, t.Name),
 		"Month": uint32(ref.Month), "Shard": uint64(ref.ID), "From": from, "To": to, "EndMs": ref.Month.End() / 1e6, "HeadMoved": headMoved,
+	})
+}
+
+// SeriesSelect selects, as rows of the table of series, those that rows with a condition have.
+func (t *Topic) SeriesSelect(database, rows string) string {
+	return runSQL("metric_series_select.sql", map[string]any{"Table": QuotedTable(database, t.Name), "Rows": rows})
+}
+
+// FillSeries is the statement that lists the series of a shard's rows above from, up to to. It
+// may run any number of times.
+func (t *Topic) FillSeries(database string, ref ShardRef, from, to uint64) string {
+	return runSQL("metric_series_fill.sql", map[string]any{
+		"Derived": t.derived(database, DerivedSeries), "Month": uint32(ref.Month), "Shard": uint64(ref.ID), "To": to,
+		"Select": t.SeriesSelect(database, AboveSQL(ref, from, to)),
 	})
 }
 

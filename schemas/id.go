@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // ID is an event's identity: a UUID in its canonical byte order.
@@ -58,6 +60,20 @@ func DerivedID(tsNs int64, a, b uint64) ID {
 	h := mix(mix(a+golden) + b)
 	return idFrom(tsNs, mix(h+golden), h)
 }
+
+// LineID is the id of an event that came as JSON without one, at a sequence and a line of a
+// stream, and keeps it through a re-run. Where the last of equal events counts the ids are in
+// the order of arrival; elsewhere they are of the event's time.
+func (t *Topic) LineID(tsNs, storedNs int64, seq, line uint64) ID {
+	if t.Spec().Wins != kinds.Last {
+		return DerivedID(tsNs, seq, line)
+	}
+	n := seq<<lineBits | line&(1<<lineBits-1)
+	return idFrom(storedNs, n>>62, n)
+}
+
+// lineBits of a LineID are the line's: more than a message of MaxMessageBytes has.
+const lineBits = 20
 
 func idFrom(ns int64, r1, r2 uint64) ID {
 	var id ID

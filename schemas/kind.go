@@ -131,6 +131,11 @@ func (t *Topic) validateKind() error {
 	if s == nil || !s.Built {
 		return fmt.Errorf("kind %q is not built, it must be one of %v", t.Kind, kinds.All())
 	}
+	for _, f := range t.Fields {
+		if s.OwnFields && s.Field(f.Name) == nil {
+			return fmt.Errorf("field %q cannot be declared: what a topic of kind %s has beside its own columns are labels, which tell series apart", f.Name, t.Kind)
+		}
+	}
 	for _, f := range s.Fields {
 		i := t.field(f.Name)
 		switch {

@@ -34,9 +34,15 @@ func (r *FrameReader) checkRules() error {
 
 // checkColumn holds one column to a rule.
 func (r *FrameReader) checkColumn(rule *kinds.Rule, c int) error {
-	limits := -1
+	limits, least, counts := -1, -1, -1
 	if rule.NotAfter != "" {
 		limits = r.ColumnIndex(rule.NotAfter)
+	}
+	if rule.NotBelow != "" {
+		least = r.ColumnIndex(rule.NotBelow)
+	}
+	if rule.BucketsOf != "" {
+		counts = r.ColumnIndex(rule.BucketsOf)
 	}
 	col := &r.columns[c]
 	for i := range r.rows {
@@ -48,14 +54,16 @@ func (r *FrameReader) checkColumn(rule *kinds.Rule, c int) error {
 				err = emptyValue(rule.Column)
 			} else if len(rule.OneOf) > 0 {
 				err = checkWord(rule, string(text))
+			} else if counts >= 0 {
+				err = checkBuckets(rule, text, r.fixed64(counts, i))
 			}
 		case chInt64:
 			if rule.Lo != 0 || rule.Hi != 0 {
 				err = checkWhole(rule, r.fixed64(c, i))
 			}
 		case chFloat64:
-			if v := math.Float64frombits(uint64(r.fixed64(c, i))); rule.Finite && !isFinite(v) {
-				err = notFinite(rule.Column, v)
+			if rule.Finite {
+				err = checkNumber(rule, r.float64(c, i), r.least(least, i))
 			}
 		case chDateTime64:
 			if limits >= 0 {
@@ -84,6 +92,16 @@ func (r *FrameReader) checkAstray(s *kinds.Spec) error {
 // fixed64 is event i's value of a column of eight bytes.
 func (r *FrameReader) fixed64(c, i int) int64 {
 	return int64(binary.LittleEndian.Uint64(r.columns[c].fixed[8*i:]))
+}
+
+func (r *FrameReader) float64(c, i int) float64 { return math.Float64frombits(r.Bits(c, i)) }
+
+// least is event i's value of a column that another may not be below; c is -1 for none.
+func (r *FrameReader) least(c, i int) float64 {
+	if c < 0 {
+		return math.Inf(-1)
+	}
+	return r.float64(c, i)
 }
 
 // bytesOf is a word of a column, valid until the next Open.

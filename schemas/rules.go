@@ -99,7 +99,9 @@ func (a *Attr) fits(t FieldType) (ok bool) {
 func (t *Topic) checkRule(rule *kinds.Rule, e *Event, tsNs int64) error {
 	a, text, have := t.valueOf(e, rule.Column)
 	if rule.Present && !have {
-		return fmt.Errorf("%w: %s is missing", ErrValue, rule.Column)
+		if err := t.missing(rule, e); err != nil {
+			return err
+		}
 	}
 	if !have {
 		text = ""
@@ -110,6 +112,10 @@ func (t *Topic) checkRule(rule *kinds.Rule, e *Event, tsNs int64) error {
 	if err := checkWord(rule, text); err != nil {
 		return err
 	}
+	if a == nil && rule.NotBelow != "" {
+		zero := Float64(rule.Column, 0) // as its frame has it
+		a = &zero
+	}
 	if a == nil {
 		return nil
 	}
@@ -119,10 +125,29 @@ func (t *Topic) checkRule(rule *kinds.Rule, e *Event, tsNs int64) error {
 			return err
 		}
 	}
+	if rule.Exact && a.isRounded() {
+		n, _ := a.asInt64()
+		return fmt.Errorf("%w: %s is %d, whole numbers must be -%d to %d, which the column has exactly", ErrValue, rule.Column, n, kinds.MaxExact, kinds.MaxExact)
+	}
 	if rule.Finite {
-		if v, _ := a.asFloat64(); !isFinite(v) {
-			return notFinite(rule.Column, v)
+		v, _ := a.asFloat64()
+		least := math.Inf(-1)
+		if rule.NotBelow != "" {
+			least = 0
+			if other, _, have := t.valueOf(e, rule.NotBelow); have {
+				least, _ = other.asFloat64()
+			}
 		}
+		if err := checkNumber(rule, v, least); err != nil {
+			return err
+		}
+	}
+	if rule.BucketsOf != "" {
+		sum := int64(0)
+		if other, _, have := t.valueOf(e, rule.BucketsOf); have {
+			sum, _ = other.asInt64()
+		}
+		return checkBuckets(rule, []byte(text), sum)
 	}
 	if rule.NotAfter != "" {
 		at, _ := a.asTime()
@@ -168,6 +193,18 @@ func checkWord(rule *kinds.Rule, text string) error {
 	return fmt.Errorf("%w: %s is %.80q, it must be one of %q", ErrValue, rule.Column, strings.Clone(text), rule.OneOf)
 }
 
+// missing is the error of a column that an event must bring; nil when it brings the other one
+// that would do.
+func (t *Topic) missing(rule *kinds.Rule, e *Event) error {
+	if rule.Or == "" {
+		return fmt.Errorf("%w: %s is missing", ErrValue, rule.Column)
+	}
+	if _, _, have := t.valueOf(e, rule.Or); have {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is missing, and so is %s", ErrValue, rule.Column, rule.Or)
+}
+
 func checkWhole(rule *kinds.Rule, n int64) error {
 	if n >= rule.Lo && n <= rule.Hi {
 		return nil
@@ -175,10 +212,26 @@ func checkWhole(rule *kinds.Rule, n int64) error {
 	return fmt.Errorf("%w: %s is %d, it must be %d to %d", ErrValue, rule.Column, n, rule.Lo, rule.Hi)
 }
 
+// isRounded reports whether a whole number is not one that a float64 has exactly.
+func (a *Attr) isRounded() bool {
+	n, whole := a.asInt64()
+	return whole && (n > kinds.MaxExact || n < -kinds.MaxExact)
+}
+
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-func notFinite(column string, v float64) error {
-	return fmt.Errorf("%w: %s is %g, it must be a finite number", ErrValue, column, v)
+// checkNumber holds a number to a rule; least is the value of the column that it may not be
+// below.
+func checkNumber(rule *kinds.Rule, v, least float64) error {
+	switch {
+	case !isFinite(v):
+		return fmt.Errorf("%w: %s is %g, it must be a finite number", ErrValue, rule.Column, v)
+	case rule.Positive && v < 0:
+		return fmt.Errorf("%w: %s is %g, it must not be below zero", ErrValue, rule.Column, v)
+	case rule.NotBelow != "" && v < least:
+		return fmt.Errorf("%w: %s is %g, less than %s, which is %g", ErrValue, rule.Column, v, rule.NotBelow, least)
+	}
+	return nil
 }
 
 func checkNotAfter(rule *kinds.Rule, at, limit int64) error {

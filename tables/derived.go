@@ -132,13 +132,23 @@ func (db *DB) FillSums(ctx context.Context, t *schemas.Topic, ref schemas.ShardR
 		map[string]string{"insert_deduplication_token": fmt.Sprintf("%s:%s:%d:%d", schemas.DerivedTable(t.Name, schemas.DerivedSums), ref.ID, from, attempt)})
 }
 
+// FillSeries lists the series of a shard's rows above from, up to to.
+func (db *DB) FillSeries(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, from, to uint64) error {
+	return db.derive(ctx, t, ref, fmt.Sprintf("series:%s:%d", ref.ID, from), t.FillSeries(db.Database, ref, from, to), map[string]string{"insert_deduplicate": "0"})
+}
+
+// DropSeries drops a shard's list of series, whose rows are gone.
+func (db *DB) DropSeries(ctx context.Context, ref schemas.ShardRef) error {
+	return db.dropDerived(ctx, ref, schemas.DerivedSeries)
+}
+
 // DropSums drops a shard's sums; they are filled again.
 func (db *DB) DropSums(ctx context.Context, ref schemas.ShardRef) error {
 	return db.dropDerived(ctx, ref, schemas.DerivedSums)
 }
 
 // DropDerived drops what was derived from a shard's rows, which have changed: its sums, its
-// repeats, and those of other shards whose event that counts is one of this shard. It returns
+// series, its repeats, and those of other shards whose event that counts is one of this shard. It returns
 // when no statement is under way that has read the rows as they were. All of it is derived
 // again. A topic without derived tables has nothing to drop.
 func (db *DB) DropDerived(ctx context.Context, ref schemas.ShardRef) error {
@@ -156,7 +166,7 @@ func (db *DB) DropDerived(ctx context.Context, ref schemas.ShardRef) error {
 	for _, r := range refs {
 		// The sums first: without them a reader takes the rows, and without the repeats it
 		// looks for them itself.
-		for _, name := range []string{schemas.DerivedSums, schemas.DerivedRepeats} {
+		for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries, schemas.DerivedRepeats} {
 			if err := db.dropDerived(ctx, r, name); err != nil {
 				return err
 			}
@@ -171,7 +181,7 @@ func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic) error {
 	if err := db.derivedEnded(ctx, t.Name); err != nil {
 		return err
 	}
-	for _, name := range []string{schemas.DerivedSums, schemas.DerivedRepeats} {
+	for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries, schemas.DerivedRepeats} {
 		table := schemas.DerivedTable(t.Name, name)
 		if err := db.ddl(ctx, "emptying table "+table, "TRUNCATE TABLE IF EXISTS "+schemas.QuotedTable(db.Database, table)); err != nil {
 			return err

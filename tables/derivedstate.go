@@ -26,6 +26,8 @@ type DerivedShard struct {
 	// Doubted: it has other rows than it had when it was examined, so that Examined is 0.
 	Doubted bool
 	Sums    Sums
+	// Series is the position up to which its series are listed.
+	Series uint64
 
 	rows uint64 // when it was examined
 }
@@ -74,6 +76,14 @@ func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 			func(ref schemas.ShardRef, n []uint64) {
 				set(ref, func(s *DerivedShard) { s.Sums = Sums{Pos: n[0], N: n[1], Repeats: n[2]} })
 			}, 3)
+		if err != nil && !errors.Is(err, ErrNoTable) {
+			return nil, err
+		}
+	}
+	if t.HasSeries() && !d.Absent {
+		listed := schemas.QuotedTable(db.Database, schemas.DerivedTable(t.Name, schemas.DerivedSeries))
+		err := db.byShard(ctx, t.Name, "SELECT month, shard, max(pos) FROM "+listed+" WHERE type = '' GROUP BY month, shard",
+			func(ref schemas.ShardRef, n []uint64) { set(ref, func(s *DerivedShard) { s.Series = n[0] }) }, 1)
 		if err != nil && !errors.Is(err, ErrNoTable) {
 			return nil, err
 		}

@@ -66,10 +66,10 @@ func checkTable(t *testing.T, db *DB, topic *schemas.Topic) {
 		}
 	}
 	if columns := topic.Once(); len(columns) > 0 {
-		var same uint64
-		q := fmt.Sprintf("SELECT uniqExact(identity) FROM %s WHERE identity = sipHash64(%s)", schemas.QuotedTable(db.Database, topic.Name), strings.Join(columns, ", "))
-		if err := db.Conn().QueryRow(t.Context(), q).Scan(&same); err != nil || same != 1 {
-			t.Errorf("%s: %d identities of rows that are all the same, %v", topic.Name, same, err)
+		var same, distinct uint64
+		q := fmt.Sprintf("SELECT uniqExact(identity), uniqExact(%[2]s) FROM %[1]s WHERE identity = sipHash64(%[2]s)", schemas.QuotedTable(db.Database, topic.Name), strings.Join(columns, ", "))
+		if err := db.Conn().QueryRow(t.Context(), q).Scan(&same, &distinct); err != nil || same == 0 || same != distinct {
+			t.Errorf("%s: %d identities of %d different rows, %v", topic.Name, same, distinct, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // Mend is frames of a shard of whose rows some are missing in the table, below
@@ -169,8 +170,8 @@ func (db *DB) Comment(ctx context.Context, topic string) (string, error) {
 // none when the table was not made yet.
 func (db *DB) Columns(ctx context.Context, topic string) ([]schemas.Column, error) {
 	var out []schemas.Column
-	err := db.conn.Select(ctx, &out, "SELECT name AS Name, type AS Type FROM system.columns WHERE database = ? AND table = ? AND NOT (name = ? AND default_kind = 'MATERIALIZED') ORDER BY position",
-		db.Database, topic, schemas.ColIdentity)
+	err := db.conn.Select(ctx, &out, "SELECT name AS Name, type AS Type FROM system.columns WHERE database = ? AND table = ? AND NOT (name IN (?, ?) AND default_kind = 'MATERIALIZED') ORDER BY position",
+		db.Database, topic, schemas.ColIdentity, kinds.ColSeries)
 	if err != nil {
 		return nil, fmt.Errorf("columns of topic %q: %w", topic, refusal(err))
 	}

@@ -37,6 +37,8 @@ func (v *Verifier) derived(ctx context.Context, t *schemas.Topic, entries []regi
 			rep.Derived = append(rep.Derived, fmt.Sprintf("%s: its sums hold %d diffs and %d repeats up to position %d, which its rows do not; a sink fills them again", ref, s.Sums.N, s.Sums.Repeats, s.Sums.Pos))
 		case s.Examined < s.Stored.Head:
 			rep.Derived = append(rep.Derived, fmt.Sprintf("%s: looked for repeats up to position %d of %d", ref, s.Examined, s.Stored.Head))
+		case t.HasSeries() && s.Series < s.Stored.Head:
+			rep.Derived = append(rep.Derived, fmt.Sprintf("%s: its series are listed up to position %d of %d", ref, s.Series, s.Stored.Head))
 		}
 	}
 	slices.SortFunc(rep.Derived, cmp.Compare[string])

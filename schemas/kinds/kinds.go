@@ -9,6 +9,7 @@ type Kind string
 const (
 	Log      Kind = "log"      // append-only events
 	Meter    Kind = "meter"    // signed changes of a size, each counted once
+	Metric   Kind = "metric"   // points of time series
 	Document Kind = "document" // versions of documents
 	Timer    Kind = "timer"    // transitions of timers
 )
@@ -45,6 +46,9 @@ type Spec struct {
 	// Once are the columns that make two events the same one; none: the id.
 	Once []string
 	Wins Wins
+	// OwnFields says that topics have the kind's fields and no others: a label with a column
+	// of its own would tell no series apart.
+	OwnFields bool
 	// MaxFuture is how far ahead of the clock an event's time may lie; 0: schemas.MaxFuture.
 	MaxFuture time.Duration
 	// Waits says that nothing may be dropped: Publish, Submit, or Log under block or spool.
@@ -69,9 +73,10 @@ const LaneByAttributes = ColAttributes
 // Rule is what the values of a column must keep to.
 type Rule struct {
 	Column string
-	// Present: an event must bring the column. A frame cannot be asked, since the type's
-	// zero stands for a missing value.
+	// Present: an event must bring the column, or the one that Or names. A frame cannot be
+	// asked, since the type's zero stands for a missing value.
 	Present bool
+	Or      string
 	// NotEmpty: a text has at least one byte.
 	NotEmpty bool
 	// Lo and Hi bound whole numbers, compared as int64. Both 0: no bounds.
@@ -80,8 +85,17 @@ type Rule struct {
 	OneOf []string
 	// Finite refuses NaN and infinities.
 	Finite bool
+	// Exact refuses whole numbers that the column of floating-point numbers would round.
+	Exact bool
+	// Positive refuses numbers below zero.
+	Positive bool
+	// NotBelow names a column of numbers that this one may not be less than.
+	NotBelow string
 	// NotAfter names a column of time that this one may not be later than.
 	NotAfter string
+	// BucketsOf says that a text is empty or a histogram, and names the column that has the
+	// sum of its counts.
+	BucketsOf string
 }
 
 // Derived is a table filled from a topic's, shard by shard.
@@ -103,7 +117,7 @@ type View struct {
 }
 
 // specs are all kinds, in the order that help lists them.
-var specs = []*Spec{&logs, &meters, &documents, &timers}
+var specs = []*Spec{&logs, &meters, &metrics, &documents, &timers}
 
 // All lists the kinds that may be declared.
 func All() (out []Kind) {

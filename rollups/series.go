@@ -1,0 +1,29 @@
+package rollups
+
+import (
+	"context"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// list adds the series of a shard's rows up to a position to the topic's list. A shard with
+// other rows than it had lost its list with its repeats, and begins again.
+func (r *Rollups) list(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, s tables.DerivedShard, to uint64) error {
+	from := s.Series
+	if s.Doubted {
+		from = 0
+	}
+	if from >= to {
+		return nil
+	}
+	r.cfg.Crash("rollups.before-list")
+	bounded, cancel := context.WithTimeout(ctx, StatementTime)
+	defer cancel()
+	if err := r.cfg.DB.FillSeries(bounded, t, ref, from, to); err != nil {
+		return err
+	}
+	r.cfg.Crash("rollups.after-list")
+	r.cfg.Hooks.Listed(ref, to)
+	return nil
+}
