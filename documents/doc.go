@@ -16,8 +16,10 @@
 //
 //	(none) ── Create ──▶ stored ── Update ──▶ updated ⟲ ── Remove ──▶ removed ── Create ──▶ stored …
 //
-// Versions count from 1 and go on after a removal, so that none comes twice. Created stays
-// from one Create to the next. Changed grows strictly with each version.
+// Versions count from 1 and go on after a removal while that is in DOCS, hot_for at least.
+// Then the id is as new, and a Create begins at version 1 again. Created stays
+// from one Create to the next, and tells the lives of an id apart. Changed grows strictly
+// with each version.
 //
 // # Who is authoritative
 //

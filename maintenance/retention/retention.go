@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/maintenance/cleaner"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -20,6 +21,7 @@ type Janitor struct {
 	cfg     Config
 	js      jetstream.JetStream
 	shards  jetstream.Stream
+	cleaner *cleaner.Cleaner
 	outages *streams.Outages
 
 	past []snapshot // checkpoints, oldest first: EVENTS keeps what was routed for SettleTime more
@@ -44,6 +46,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Janitor, error) {
 	if j.shards, err = streams.Open(ctx, j.js, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("retention: stream %s: %w", schemas.StreamShards, err)
 	}
+	j.cleaner = cleaner.New(cleaner.Config{Registry: cfg.Registry, DB: cfg.DB, Settle: cfg.SettleTime, Crash: cfg.Crash})
 	return j, nil
 }
 
@@ -97,7 +100,9 @@ func (j *Janitor) Round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(j.sweep(ctx, now), j.retain(ctx, topics, now), j.blank(ctx, topics, now))
+	err = errors.Join(j.sweep(ctx, now), j.retain(ctx, topics, now), j.blank(ctx, topics, now))
+	_, clean := j.cleaner.Round(ctx, now)
+	return errors.Join(err, clean)
 }
 
 // mayPurge returns why nothing may be purged now. A purge that is the first write a full

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/query/archived"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
@@ -25,9 +26,9 @@ func New(reg *registry.Registry, db *tables.DB) *Reader {
 	return &Reader{js: reg.JetStream(), reg: reg, db: db}
 }
 
-// Archived is Archived of the reader's servers.
+// Archived says up to which sequence of DOCS each lane of a topic is stored.
 func (r *Reader) Archived(ctx context.Context, t *schemas.Topic) (map[int]uint64, error) {
-	return Archived(ctx, r.js, r.reg, r.db, t)
+	return archived.UpTo(ctx, r.js, r.reg, r.db, t)
 }
 
 // Body returns the archived record that a stub names.
@@ -45,10 +46,14 @@ func (r *Reader) Body(ctx context.Context, t *schemas.Topic, stub *document.Reco
 
 // History returns all versions of a document, the oldest first.
 func (r *Reader) History(ctx context.Context, t *schemas.Topic, id string) ([]*document.Record, error) {
-	versions := map[uint64]*document.Record{}
+	type version struct {
+		created int64
+		n       uint64
+	}
+	versions := map[version]*document.Record{}
 	err := streams.Gather(ctx, r.js, schemas.StreamDocs, schemas.DocSubject(t.Name, document.Lane(t, id), id), 1, nil, func(msg *streams.Message) (bool, error) {
 		if rec := parse(msg); rec != nil && rec.Stub == nil {
-			versions[rec.Version] = rec
+			versions[version{rec.Created, rec.Version}] = rec
 		}
 		return true, nil
 	})
@@ -60,20 +65,20 @@ func (r *Reader) History(ctx context.Context, t *schemas.Topic, id string) ([]*d
 		return nil, err
 	}
 	for _, rec := range stored {
-		versions[rec.Version] = rec
+		versions[version{rec.Created, rec.Version}] = rec
 	}
 	out := make([]*document.Record, 0, len(versions))
 	for _, rec := range versions {
 		out = append(out, rec)
 	}
-	sortBy(out, func(a, b *document.Record) bool { return a.Version < b.Version })
+	sortBy(out, func(a, b *document.Record) bool { return newer(b, a) })
 	return out, nil
 }
 
 // fresh calls f with each record that DOCS has above what is archived. What is damaged
 // there, or is no record, is passed over.
 func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, f func(*document.Record)) error {
-	upTo, err := Archived(ctx, r.js, r.reg, r.db, t)
+	upTo, err := r.Archived(ctx, t)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,12 @@ func (k Key) before(o Key) bool {
 	return k.Created < o.Created || k.Created == o.Created && k.ID < o.ID
 }
 
+// newer reports whether a record of a document is newer than another. Versions count within
+// one life of an id, and lives follow by their creation.
+func newer(a, b *document.Record) bool {
+	return a.Created > b.Created || a.Created == b.Created && a.Version > b.Version
+}
+
 func keyOf(r *document.Record) Key { return Key{r.Created, r.ID} }
 
 func (g *Range) has(r *document.Record) bool {
@@ -39,7 +45,7 @@ func (g *Range) has(r *document.Record) bool {
 func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int) (docs []*document.Record, more bool, err error) {
 	newest := map[string]*document.Record{} // not archived yet, by id
 	if err := r.fresh(ctx, t, func(rec *document.Record) {
-		if was := newest[rec.ID]; was == nil || was.Version < rec.Version {
+		if was := newest[rec.ID]; was == nil || newer(rec, was) {
 			newest[rec.ID] = rec
 		}
 	}); err != nil {
@@ -87,7 +93,7 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 			return nil, err
 		}
 		for _, rec := range found {
-			if was := newest[rec.ID]; was == nil || was.Version <= rec.Version && !g.has(was) {
+			if was := newest[rec.ID]; was == nil || !newer(was, rec) && !g.has(was) {
 				out = append(out, rec)
 			}
 		}

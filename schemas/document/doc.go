@@ -12,8 +12,9 @@
 // A record that was archived is replaced by a stub, which says all but the body, and
 // where the body is. A refresh is the same record again. Both are no events.
 //
-// A document that was removed may be created again. It then begins again with version
-// n + 1: versions of an id never come twice.
+// A document that was removed may be created again. It then goes on with version n + 1 while
+// the removal is still in DOCS. Once that was archived and has left, the id is as new:
+// another life begins with version 1. The time of its creation tells lives apart.
 //
 // # Identity
 //

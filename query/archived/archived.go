@@ -1,4 +1,4 @@
-package documents
+package archived
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// Archived says up to which sequence of its front each lane of a topic is stored in
+// UpTo says up to which sequence of its front each lane of a topic is stored in
 // ClickHouse, all of it. A lane that nothing was routed of is at 0. A lane whose
 // checkpoint does not fit its stream stands in it too: its router goes no further.
-func Archived(ctx context.Context, js jetstream.JetStream, reg *registry.Registry, db *tables.DB, t *schemas.Topic) (map[int]uint64, error) {
+func UpTo(ctx context.Context, js jetstream.JetStream, reg *registry.Registry, db *tables.DB, t *schemas.Topic) (map[int]uint64, error) {
 	routed, err := streams.Checkpoints(ctx, js, t.Name)
 	if err != nil {
 		return nil, err
@@ -62,11 +62,11 @@ func firstAbove(ctx context.Context, js jetstream.JetStream, ref schemas.ShardRe
 	}
 	msg, err := streams.DecideNext(ctx, js, schemas.StreamShards, ref.Subject(), seq)
 	if err != nil {
-		return 0, fmt.Errorf("documents: the frame above position %d of %s: %w", head, ref, err)
+		return 0, fmt.Errorf("archived: the frame above position %d of %s: %w", head, ref, err)
 	}
 	p, err := schemas.ParsePlaced(msg.Header)
 	if err != nil {
-		return 0, fmt.Errorf("documents: the frame above position %d of %s: %w", head, ref, err)
+		return 0, fmt.Errorf("archived: the frame above position %d of %s: %w", head, ref, err)
 	}
 	if p.SourceFirst == 0 {
 		return p.SourceSeq, nil
