@@ -29,14 +29,21 @@ const (
 	blurred                // the cleaner replaced what came, and it cannot be told
 )
 
-// lookPause is how long a read back that failed waits before the next.
-const lookPause = 100 * time.Millisecond
+const (
+	// lookPause is how long a read back that failed waits before the next.
+	lookPause = 100 * time.Millisecond
+	// maxAnswer is the longest wait for an answer: that of package streams.
+	maxAnswer = 5 * time.Second
+)
 
 // look reads the first message of the key after the one that was expected, until it gets
-// an answer. Only a write with the same expectation can have stored it.
-func (w *Writer) look(ctx context.Context, f *fate) (outcome, uint64, error) {
-	for {
-		msg, err := streams.DecideNext(ctx, w.js, w.stream, f.subject, f.expect+1)
+// an answer. Only a write with the same expectation can have stored it. wait is how long
+// it waits for the first answer.
+func (w *Writer) look(ctx context.Context, f *fate, wait time.Duration) (outcome, uint64, error) {
+	for ; ; wait = min(2*wait, maxAnswer) {
+		asked, cancel := context.WithTimeout(ctx, wait)
+		msg, err := streams.DecideNext(asked, w.js, w.stream, f.subject, f.expect+1)
+		cancel()
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 			return absent, 0, nil

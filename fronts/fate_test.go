@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -65,6 +66,30 @@ func TestLostAcks(t *testing.T) {
 				t.Errorf("%+v, %v; expected one message for each of %d keys", info.State, err, 4*callers)
 			}
 		})
+	}
+}
+
+// A writer that waits less than NATS may be silent finds out in time what became of a write
+// whose first answers are lost, and of its read back.
+func TestAnswerBound(t *testing.T) {
+	t.Parallel()
+	srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
+	var acks, looks atomic.Int64
+	url := embeddedtest.AnswersProxy(t, srv.NATSURL, func(a embeddedtest.Answer) embeddedtest.Fate {
+		if isAck(a) {
+			return embeddedtest.Fate{Drop: acks.Add(1) == 1}
+		}
+		read := strings.Contains(string(a.Data), "stream_msg_get_response")
+		return embeddedtest.Fate{Drop: read && looks.Add(1) == 1}
+	})
+	nc, err := nats.Connect(url, nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	w, _ := openOn(t, srv, nc, Config{Timeout: maxAnswer - time.Millisecond, Answer: 20 * time.Millisecond})
+	if _, err := w.Put(timeout(t), record("a", 0)); err != nil || acks.Load() == 0 || looks.Load() < 2 {
+		t.Errorf("%v after %d answers and %d reads; expected success by the second read", err, acks.Load(), looks.Load())
 	}
 }
 

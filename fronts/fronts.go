@@ -41,6 +41,9 @@ type Config struct {
 	Timeout time.Duration
 	// Single is how many waiting writes still go one by one. Default 16; negative: all.
 	Single int
+	// Answer is how long a write waits for its first answer before it is read back; each
+	// further wait is twice as long. Default and most: 5 s.
+	Answer time.Duration
 }
 
 // Record is a key's new record, before it is written.
@@ -58,6 +61,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string, cfg Config
 		return nil, fmt.Errorf("fronts: stream %s: %w", stream, err)
 	}
 	cfg.Timeout, cfg.Single = cmp.Or(cfg.Timeout, 10*time.Second), cmp.Or(cfg.Single, singleWrites)
+	cfg.Answer = min(cmp.Or(cfg.Answer, maxAnswer), maxAnswer)
 	if cfg.Single < 0 {
 		cfg.Single = groupWrites
 	}
@@ -89,7 +93,7 @@ func (w *Writer) Put(ctx context.Context, r Record) (seq uint64, err error) {
 	msg, nonce := message(&r), newNonce()
 	msg.Header.Set(schemas.HeaderNonce, nonce)
 	first := &fate{subject: r.Subject, expect: r.Expect, nonce: nonce}
-	return w.settle(ctx, first, func() (uint64, error) { return w.grouped(ctx, msg) })
+	return w.settle(ctx, first, func(wait time.Duration) (uint64, error) { return w.grouped(ctx, msg, wait) })
 }
 
 // PutAll writes records of different keys, all or none, in one atomic batch of their own,
@@ -111,16 +115,17 @@ func (w *Writer) PutAll(ctx context.Context, rs []Record) (first uint64, err err
 		msgs[i].Header.Set(schemas.HeaderNonce, nonce)
 	}
 	f := &fate{subject: rs[0].Subject, expect: rs[0].Expect, nonce: nonce}
-	return w.settle(ctx, f, func() (uint64, error) {
-		last, err := w.batch(ctx, msgs)
+	return w.settle(ctx, f, func(wait time.Duration) (uint64, error) {
+		last, err := w.batch(ctx, msgs, wait)
 		return last - uint64(len(msgs)-1), err
 	})
 }
 
 // settle sends a write until its outcome is known.
-func (w *Writer) settle(ctx context.Context, f *fate, send func() (uint64, error)) (uint64, error) {
-	for unsure := false; ; {
-		seq, err := send()
+func (w *Writer) settle(ctx context.Context, f *fate, send func(wait time.Duration) (uint64, error)) (uint64, error) {
+	unsure := false
+	for wait := w.cfg.Answer; ; wait = min(2*wait, maxAnswer) {
+		seq, err := send(wait)
 		switch {
 		case err == nil:
 			return seq, nil
@@ -129,7 +134,7 @@ func (w *Writer) settle(ctx context.Context, f *fate, send func() (uint64, error
 		case !unsure && refused(err):
 			return 0, refusal(f.subject, err)
 		}
-		outcome, found, look := w.look(ctx, f)
+		outcome, found, look := w.look(ctx, f, wait)
 		switch {
 		case look != nil:
 			return 0, fmt.Errorf("fronts: %s: %w: %w", f.subject, ErrUnknown, errors.Join(err, look))

@@ -43,6 +43,7 @@ var errNotSent = errors.New("nothing was written")
 type write struct {
 	msg  *nats.Msg
 	size int64
+	wait time.Duration // for its answer
 	done chan struct{} // closed once the rest is set
 	seq  uint64
 	err  error
@@ -56,8 +57,8 @@ func (w *Writer) finish(p *write, seq uint64, err error) {
 
 // grouped writes a message with those of other callers, and returns its sequence. After
 // an error that is neither errNotSent nor JetStream's it is unknown whether it was stored.
-func (w *Writer) grouped(ctx context.Context, msg *nats.Msg) (uint64, error) {
-	p := &write{msg: msg, size: min(roomBytes, int64(len(msg.Data))+writeBytes), done: make(chan struct{})}
+func (w *Writer) grouped(ctx context.Context, msg *nats.Msg, wait time.Duration) (uint64, error) {
+	p := &write{msg: msg, size: min(roomBytes, int64(len(msg.Data))+writeBytes), wait: wait, done: make(chan struct{})}
 	if err := w.room.Acquire(ctx, p.size); err != nil {
 		return 0, errors.Join(errNotSent, context.Cause(ctx))
 	}
@@ -135,11 +136,11 @@ func (w *Writer) commit(group []*write) {
 		w.singly(group)
 		return
 	}
-	msgs := make([]*nats.Msg, len(group))
+	msgs, wait := make([]*nats.Msg, len(group)), time.Duration(0)
 	for i, p := range group {
-		msgs[i] = p.msg
+		msgs[i], wait = p.msg, max(wait, p.wait)
 	}
-	last, err := w.batch(context.Background(), msgs)
+	last, err := w.batch(context.Background(), msgs, wait)
 	if refused(err) { // it stored nothing
 		w.singly(group)
 		return
@@ -157,7 +158,9 @@ func (w *Writer) singly(group []*write) {
 		turns <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-turns }()
-			ack, err := streams.Once(context.Background(), func(ctx context.Context) (*jetstream.PubAck, error) { return w.js.PublishMsg(ctx, p.msg) })
+			ctx, cancel := context.WithTimeout(context.Background(), p.wait)
+			defer cancel()
+			ack, err := streams.Once(ctx, func(ctx context.Context) (*jetstream.PubAck, error) { return w.js.PublishMsg(ctx, p.msg) })
 			if err != nil {
 				w.finish(p, 0, err)
 				return
@@ -170,7 +173,9 @@ func (w *Writer) singly(group []*write) {
 
 // batch publishes messages in one atomic batch, all or none, and returns the sequence of
 // the last. It publishes copies: the library leaves its headers in what it is given.
-func (w *Writer) batch(ctx context.Context, msgs []*nats.Msg) (last uint64, err error) {
+func (w *Writer) batch(ctx context.Context, msgs []*nats.Msg, wait time.Duration) (last uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	copies := make([]*nats.Msg, len(msgs))
 	for i, m := range msgs {
 		copies[i] = &nats.Msg{Subject: m.Subject, Header: maps.Clone(m.Header), Data: m.Data}

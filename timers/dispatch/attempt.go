@@ -35,11 +35,17 @@ const (
 	againAfter = 250 * time.Millisecond
 	// maxMisses is how often a record may be missing in whole answers: its subject was purged.
 	maxMisses = 3
+	// maxDoublings of answerWait for reads that failed.
+	maxDoublings = 3
 )
 
 // begin reads the records of due entries and starts their attempts. ctx is the lane's run.
 func (d *Dispatcher) begin(ctx, all context.Context, wg *sync.WaitGroup, due []started) {
-	records, err := d.readAll(ctx, due)
+	failed := uint8(0)
+	for i := range due {
+		failed = max(failed, due[i].e.Failed)
+	}
+	records, err := d.readAll(ctx, due, answerWait<<min(failed, maxDoublings))
 	if err != nil {
 		d.fault(due[0].l.topic, due[0].l.lane, err)
 	}
@@ -47,6 +53,7 @@ func (d *Dispatcher) begin(ctx, all context.Context, wg *sync.WaitGroup, due []s
 		s := due[i]
 		switch r := records[s.e.Key]; {
 		case err != nil:
+			s.e.Failed = min(s.e.Failed+1, maxDoublings)
 			s.giveBack(ctx, againAfter)
 		case r == nil: // an answer may lack what is there
 			s.e.Misses++
@@ -70,8 +77,10 @@ func (s *started) giveBack(ctx context.Context, after time.Duration) {
 	s.l.again(ctx, s.e, after)
 }
 
-// readAll reads the records of entries.
-func (d *Dispatcher) readAll(ctx context.Context, due []started) (map[string]*timer.Record, error) {
+// readAll reads the records of entries, each answer within a time.
+func (d *Dispatcher) readAll(ctx context.Context, due []started, wait time.Duration) (map[string]*timer.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	out := make(map[string]*timer.Record, len(due))
 	if len(due) < fewReads {
 		for _, s := range due {

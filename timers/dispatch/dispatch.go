@@ -69,6 +69,10 @@ const (
 	defaultDiscover = time.Second
 	// drain is how long calls may go on once the dispatcher is told to end.
 	drain = 5 * time.Second
+	// answerWait is how long NATS may take for a first answer: a timer whose claim or read got lost is late
+	// by this, and not by the 5 s that NATS may be silent elsewhere. Each further wait is twice as long, so
+	// that a slow server gets its time.
+	answerWait = time.Second
 	// takeAtOnce bounds the records that are read at once.
 	takeAtOnce = 500
 	// claimPatience is how long a claim of a live member is left alone: the longest call, and the time to
@@ -99,7 +103,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Dispatcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := fronts.Open(ctx, js, schemas.StreamTimers, fronts.Config{})
+	w, err := fronts.Open(ctx, js, schemas.StreamTimers, fronts.Config{Answer: answerWait})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +140,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	wg.Go(func() { d.clock.follow(ctx, d.js) })
+	wg.Go(func() { d.clock.follow(ctx, d.serverTime) })
 
 	lanes := map[laneID]running{}
 	tick := time.NewTicker(d.cfg.Discover)

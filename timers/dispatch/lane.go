@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,9 +24,8 @@ type lane struct {
 	// back returns entries whose attempt did not begin.
 	back chan wheel.Entry
 
-	wheel *wheel.Wheel
-	// parked wait for what blocks them, in the order of their due times.
-	parked map[blocker][]wheel.Entry
+	wheel  *wheel.Wheel
+	parked parked
 	// held are firing timers of other live members, until the member is gone or claimPatience has passed.
 	held  map[string]held
 	names names
@@ -53,7 +53,7 @@ func (l *lane) nudge() {
 
 // run loads the lane and fires what is due until ctx ends or the front cannot be followed.
 func (l *lane) run(ctx, all context.Context, wg *sync.WaitGroup) error {
-	l.wheel, l.parked, l.held, l.names = wheel.New(), map[blocker][]wheel.Entry{}, map[string]held{}, names{}
+	l.wheel, l.parked, l.held, l.names = wheel.New(), parked{}, map[string]held{}, names{}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer l.d.limits.wake(l.nudged)()
@@ -158,17 +158,16 @@ func (l *lane) unhold() {
 
 // unpark puts back as many as might begin now.
 func (l *lane) unpark() {
-	for b, waiting := range l.parked {
-		n := min(l.d.limits.free(b), len(waiting))
-		for _, e := range waiting[:max(0, n)] {
-			l.wheel.Put(e)
+	now := time.Now()
+	l.parked.release(l.wheel, func(b blocker) int {
+		var g *timer.Group
+		if _, name, ok := strings.Cut(b.group, "."); ok {
+			if one, known := l.d.groups.get(l.topic, name); known {
+				g = &one
+			}
 		}
-		if n >= len(waiting) {
-			delete(l.parked, b)
-		} else if n > 0 {
-			l.parked[b] = waiting[n:]
-		}
-	}
+		return l.d.limits.free(b, g, now)
+	})
 }
 
 // wait is how long nothing is due.
@@ -202,11 +201,11 @@ func (l *lane) fire(ctx, all context.Context, wg *sync.WaitGroup) {
 		group, host := l.names.text(e.Group), l.names.text(e.Host)
 		g, known := l.d.groups.get(l.topic, group)
 		if !known { // declared a moment ago, or lost with the registry
-			l.park(blocker{group: l.topic + "." + group}, e)
+			l.parked.add(blocker{group: l.topic + "." + group}, e)
 			continue
 		}
 		if by, ok := l.d.limits.take(&g, host, time.Now()); !ok {
-			l.park(by, e)
+			l.parked.add(by, e)
 			if by == (blocker{}) {
 				break
 			}
@@ -218,9 +217,6 @@ func (l *lane) fire(ctx, all context.Context, wg *sync.WaitGroup) {
 		wg.Go(func() { l.d.begin(ctx, all, wg, due) })
 	}
 }
-
-// park sets an entry aside until what blocks it may have changed.
-func (l *lane) park(by blocker, e wheel.Entry) { l.parked[by] = append(l.parked[by], e) }
 
 // again gives an entry back to the lane's wheel, unless the lane ends: its next run loads it.
 func (l *lane) again(ctx context.Context, e wheel.Entry, after time.Duration) {

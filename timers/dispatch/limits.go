@@ -62,13 +62,26 @@ func (l *limits) take(g *timer.Group, host string, now time.Time) (by blocker, o
 	return all, true
 }
 
-// free returns how many attempts the blocker might let begin.
-func (l *limits) free(b blocker) int {
+// free returns how many attempts the blocker might let begin. g is the group of one that names a group, nil
+// if it is not known.
+func (l *limits) free(b blocker, g *timer.Group, now time.Time) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.calls - l.used
 	if b.host != "" {
 		n = min(n, l.perHost-l.hosts[b.host])
+	}
+	if b.group == "" {
+		return n
+	}
+	if g == nil || g.Paused {
+		return 0
+	}
+	if g.MaxConcurrent > 0 {
+		n = min(n, g.MaxConcurrent-l.groups[b.group])
+	}
+	if r := l.rates[b.group]; g.MaxPerSecond > 0 && r.second == now.Unix() {
+		n = min(n, g.MaxPerSecond-r.n)
 	}
 	return n
 }

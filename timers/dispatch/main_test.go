@@ -186,12 +186,17 @@ func (e *env) create(n timers.New) timers.Timer {
 // createAll creates timers id0 … by many goroutines, due as the function says.
 func (e *env) createAll(count int, due func(i int) time.Time) {
 	e.t.Helper()
+	e.createNamed("id", count, due)
+}
+
+func (e *env) createNamed(name string, count int, due func(i int) time.Time) {
+	e.t.Helper()
 	var wg sync.WaitGroup
 	next := make(chan int)
 	for range 32 {
 		wg.Go(func() {
 			for i := range next {
-				if _, _, err := e.Create(e.ctx, timers.New{Group: "g", ID: "id" + strconv.Itoa(i), Due: due(i), URL: e.url}); err != nil {
+				if _, _, err := e.Create(e.ctx, timers.New{Group: "g", ID: name + strconv.Itoa(i), Due: due(i), URL: e.url}); err != nil {
 					e.t.Error(err)
 				}
 			}

@@ -46,14 +46,14 @@ func (d *Dispatcher) Stats() Stats {
 	return s
 }
 
-func (s *stats) set(id laneID, w *wheel.Wheel, parked map[blocker][]wheel.Entry) {
+func (s *stats) set(id laneID, w *wheel.Wheel, waiting parked) {
 	var l laneStats
 	l.waiting = w.Len()
 	l.first, _ = w.Next()
-	for _, p := range parked {
-		l.blocked += len(p)
-		if len(p) > 0 && (l.first == 0 || p[0].Due < l.first) {
-			l.first = p[0].Due
+	for _, p := range waiting {
+		l.blocked += p.Len()
+		if due, ok := p.Next(); ok && (l.first == 0 || due < l.first) {
+			l.first = due
 		}
 	}
 	l.waiting += l.blocked

@@ -13,6 +13,8 @@ type Entry struct {
 	Group, Host uint32
 	// Misses counts reads that did not find the record.
 	Misses uint8
+	// Failed counts reads that did not come to an answer.
+	Failed uint8
 }
 
 // Wheel is a heap by due time and sequence, of one entry a key. It is not safe for concurrent use.

@@ -1,0 +1,127 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/timers/dispatch/wheel"
+)
+
+// TestClockAfterASlowAnswer holds that an answer which took long holds the clock back until the next answer
+// only, and that the next is asked for at once and not in sampleEvery.
+func TestClockAfterASlowAnswer(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	c := clock{local: func() time.Time { return at }}
+	ask := func(trip time.Duration, err error) func(context.Context) (time.Time, error) {
+		return func(context.Context) (time.Time, error) {
+			said := at
+			at = at.Add(trip)
+			return said, err
+		}
+	}
+	behind := func() time.Duration { return time.Duration(at.UnixNano() - c.now()) }
+	if c.known() || c.now() != 0 {
+		t.Error("the clock knows the time before the first answer")
+	}
+	wait, slow := c.sample(t.Context(), ask(time.Second, errors.New("no answer")), 0)
+	if wait != againSample || slow != 1 || c.known() {
+		t.Errorf("without an answer: waits %s", wait)
+	}
+	if wait, slow = c.sample(t.Context(), ask(4*time.Second, nil), slow); wait != againSample || behind() != 4*time.Second {
+		t.Errorf("after an answer of 4 s: waits %s, behind by %s", wait, behind())
+	}
+	if wait, slow = c.sample(t.Context(), ask(time.Millisecond, nil), slow); wait != sampleEvery || slow != 0 || behind() != time.Millisecond {
+		t.Errorf("after one of 1 ms: waits %s, behind by %s", wait, behind())
+	}
+	for range moreSamples {
+		if wait, slow = c.sample(t.Context(), ask(time.Second, nil), slow); wait != againSample {
+			t.Fatalf("slow answer %d: waits %s", slow, wait)
+		}
+	}
+	if wait, slow = c.sample(t.Context(), ask(time.Second, nil), slow); wait != sampleEvery || slow != 0 {
+		t.Errorf("a server that is always slow is asked again after %s", wait)
+	}
+}
+
+// TestParkedKeepTheirOrder has two lanes compete for one place after the other: each lane's timers begin in
+// the order of their due times, whatever place they lost.
+func TestParkedKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	const n = 50
+	type side struct {
+		parked
+		*wheel.Wheel
+		begun []int64
+	}
+	by := blocker{host: "h:80"}
+	lanes := []*side{{parked: parked{}, Wheel: wheel.New()}, {parked: parked{}, Wheel: wheel.New()}}
+	for _, l := range lanes {
+		for i := range n {
+			l.add(by, wheel.Entry{Key: fmt.Sprint(i), Due: int64(i + 1), Seq: uint64(i + 1)})
+		}
+	}
+	for turn := range 2 * n {
+		for _, l := range lanes { // both are told of the free place
+			l.release(l.Wheel, func(blocker) int { return 1 })
+		}
+		winner := lanes[turn%2]
+		e, ok := winner.Take(n + 1)
+		if !ok {
+			t.Fatalf("turn %d: nothing is due", turn)
+		}
+		winner.begun = append(winner.begun, e.Due)
+		for _, l := range lanes {
+			for e, ok := l.Take(n + 1); ok; e, ok = l.Take(n + 1) {
+				l.add(by, e)
+			}
+		}
+	}
+	for k, l := range lanes {
+		for i, due := range l.begun {
+			if due != int64(i+1) {
+				t.Fatalf("lane %d: attempt %d was of the timer due at %d: %v", k, i, due, l.begun)
+			}
+		}
+	}
+}
+
+// TestFreeOfAGroup holds that timers of a group that cannot begin are not tried again with each call that ends.
+func TestFreeOfAGroup(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000, 0)
+	for name, c := range map[string]struct {
+		g    *timer.Group
+		took int
+		now  time.Time
+		want int
+	}{
+		"unknown":              {nil, 0, now, 0},
+		"paused":               {&timer.Group{Paused: true}, 0, now, 0},
+		"without bounds":       {&timer.Group{}, 3, now, 7},
+		"concurrent":           {&timer.Group{MaxConcurrent: 5}, 3, now, 2},
+		"a second":             {&timer.Group{MaxPerSecond: 4}, 3, now, 1},
+		"a second, in another": {&timer.Group{MaxPerSecond: 4}, 3, now.Add(time.Second), 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLimits(10, 10)
+			g := timer.Group{Topic: "t", Name: "g"}
+			if c.g != nil {
+				g, c.g.Topic, c.g.Name = *c.g, "t", "g"
+				g.Topic, g.Name, g.Paused = "t", "g", false
+			}
+			for range c.took {
+				if _, ok := l.take(&g, "h", now); !ok {
+					t.Fatal("no place")
+				}
+			}
+			if got := l.free(blocker{group: "t.g"}, c.g, c.now); got != c.want {
+				t.Errorf("%d are free, expected %d", got, c.want)
+			}
+		})
+	}
+}
