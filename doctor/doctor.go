@@ -86,6 +86,7 @@ func Run(ctx context.Context, cfg Config) []Finding {
 		c.rebuilds(ctx)
 		c.lost(ctx)
 		c.fields(ctx)
+		c.documents(ctx)
 	}
 	c.producers(stores)
 	c.disk()

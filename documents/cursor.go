@@ -20,6 +20,7 @@ type cursor struct {
 	Verb  string `json:"v"`
 	Topic string `json:"t"`
 	Path  string `json:"p,omitempty"`
+	All   bool   `json:"e,omitempty"`
 	From  int64  `json:"a"`
 	To    int64  `json:"b"`
 	// Ns and ID are the place of the last document before it.

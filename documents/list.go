@@ -21,6 +21,8 @@ const (
 type Selection struct {
 	// Path is the path whose documents are listed; those of paths below it are not.
 	Path string
+	// All lists the documents of every path; Path must be empty then.
+	All bool
 	// From and To bound the creation, or the change, From inclusive and To not; zero is open.
 	From, To time.Time
 	// Limit is 1 to MaxLimit; 0 means DefaultLimit.
@@ -36,13 +38,13 @@ type Page struct {
 	Cursor string `json:"cursor,omitempty"`
 }
 
-// List returns a page of the documents of a path, the newest created first.
+// List returns a page of the documents of a path, or of all, the newest created first.
 func (c *Collection) List(ctx context.Context, s Selection) (*Page, error) {
 	at, err := c.begin(verbList, &s)
 	if err != nil {
 		return nil, err
 	}
-	g := archive.Range{Path: s.Path, From: at.From, To: at.To}
+	g := archive.Range{Path: s.Path, All: s.All, From: at.From, To: at.To}
 	if at.ID != "" {
 		g.Before = &archive.Key{Created: at.Ns, ID: at.ID}
 	}
@@ -132,13 +134,16 @@ func (c *Collection) begin(verb string, s *Selection) (*cursor, error) {
 	if err := document.CheckPath(s.Path); err != nil {
 		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 	}
+	if s.All && s.Path != "" {
+		return nil, fmt.Errorf("%w: all documents were asked for, and path %q", schemas.ErrRequest, s.Path)
+	}
 	if s.Limit == 0 {
 		s.Limit = DefaultLimit
 	}
 	if s.Limit < 1 || s.Limit > MaxLimit {
 		return nil, fmt.Errorf("%w: limit %d, it must be 1 to %d", schemas.ErrRequest, s.Limit, MaxLimit)
 	}
-	first := &cursor{Verb: verb, Topic: c.topic.Name, Path: s.Path, From: 0, To: math.MaxInt64}
+	first := &cursor{Verb: verb, Topic: c.topic.Name, Path: s.Path, All: s.All, From: 0, To: math.MaxInt64}
 	if !s.From.IsZero() {
 		first.From = s.From.UnixNano()
 	}
@@ -152,7 +157,7 @@ func (c *Collection) begin(verb string, s *Selection) (*cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if at.Verb != verb || at.Topic != first.Topic || at.Path != s.Path || !s.From.IsZero() && at.From != first.From || !s.To.IsZero() && at.To != first.To {
+	if at.Verb != verb || at.Topic != first.Topic || at.Path != s.Path || at.All != s.All || !s.From.IsZero() && at.From != first.From || !s.To.IsZero() && at.To != first.To {
 		return nil, fmt.Errorf("%w: the cursor is of another list: %s of topic %q, path %q; begin without a cursor", schemas.ErrRequest, at.Verb, at.Topic, at.Path)
 	}
 	return at, nil

@@ -26,6 +26,18 @@ func (c *Collection) Load(ctx context.Context, id string) (*Document, error) {
 	return d, err
 }
 
+// LoadIn is Load of a document under a path: ErrNotFound where it is under another.
+func (c *Collection) LoadIn(ctx context.Context, path, id string) (*Document, error) {
+	if err := document.CheckPath(path); err != nil {
+		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
+	}
+	d, err := c.Load(ctx, id)
+	if err == nil && d.Path != path {
+		return nil, fmt.Errorf("%w: %q under path %q", ErrNotFound, id, path)
+	}
+	return d, err
+}
+
 // maxLoad bounds the ids of LoadMany.
 const maxLoad = 1000
 

@@ -198,3 +198,53 @@ func TestNothingLeavesUnstored(t *testing.T) {
 		t.Error("a round that was cut off ended well")
 	}
 }
+
+// A list of all documents has those of every path, hot and cold, in one order. A document
+// is not found under another path than its own.
+func TestDocumentsEverywhere(t *testing.T) {
+	t.Parallel()
+	e := running(t, docsTopic())
+	c := e.documents("customers")
+	for i, path := range []string{"", "se/uppsala", "se/lund", "no"} {
+		create(t, c, fmt.Sprint("d", i, "-"), path, 10)
+	}
+	look := func(when string) {
+		t.Helper()
+		docs, pages := list(t, c, documents.Selection{All: true, Limit: 15})
+		seen := map[string]bool{}
+		for i, d := range docs {
+			if seen[d.ID] || len(d.Body) == 0 || i > 0 && d.Created.After(docs[i-1].Created) {
+				t.Errorf("%s: %+v", when, d)
+			}
+			seen[d.ID] = true
+		}
+		if fmt.Sprint(pages) != "[15 15 10]" || len(seen) != 40 {
+			t.Errorf("%s: pages of %v", when, pages)
+		}
+		if docs, _ := list(t, c, documents.Selection{}); len(docs) != 10 {
+			t.Errorf("%s: %d documents do not have a path", when, len(docs))
+		}
+		if d, err := c.LoadIn(t.Context(), "se/uppsala", "d1-1"); err != nil || len(d.Body) == 0 {
+			t.Errorf("%s: %+v, %v", when, d, err)
+		}
+		for _, path := range []string{"se/lund", "se", ""} {
+			if _, err := c.LoadIn(t.Context(), path, "d1-1"); !errors.Is(err, documents.ErrNotFound) {
+				t.Errorf("%s: under %q: %v", when, path, err)
+			}
+		}
+	}
+	look("before they are stored")
+	e.stored("customers", 40, time.Minute)
+	e.clean(e.cleaner(), cold)
+	look("cold")
+	page, err := c.List(t.Context(), documents.Selection{All: true, Limit: 1})
+	if err != nil || page.Cursor == "" {
+		t.Fatal(page, err)
+	}
+	if _, err := c.List(t.Context(), documents.Selection{Cursor: page.Cursor}); !errors.Is(err, schemas.ErrRequest) {
+		t.Errorf("the cursor of all documents for a path: %v", err)
+	}
+	if _, err := c.List(t.Context(), documents.Selection{All: true, Path: "se"}); !errors.Is(err, schemas.ErrRequest) {
+		t.Errorf("all, and a path: %v", err)
+	}
+}

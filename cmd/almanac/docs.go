@@ -162,13 +162,18 @@ func (a *app) docsGet() *cobra.Command {
 		Use: "get TOPIC ID", Short: "Load a document", Args: arguments(2, 2),
 		Example: `  almanac docs get customers c-1 -o json`,
 		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
-			d, err := c.Load(ctx, args[1])
+			load := c.Load
+			if path, _ := cmd.Flags().GetString("path"); cmd.Flags().Changed("path") {
+				load = func(ctx context.Context, id string) (*documents.Document, error) { return c.LoadIn(ctx, path, id) }
+			}
+			d, err := load(ctx, args[1])
 			if err != nil {
 				return err
 			}
 			return a.oneDocument(cmd, d)
 		}),
 	}
+	cmd.Flags().String("path", "", "`PATH` that the document must have (default: any)")
 	outputFlag(cmd, asJSON, asNDJSON, asTable)
 	return cmd
 }

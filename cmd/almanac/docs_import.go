@@ -138,10 +138,11 @@ func newDocument(text []byte, key, path string, exported bool) (documents.New, e
 
 func (a *app) docsExport() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "export TOPIC", Short: "Write all documents of a path as NDJSON", Args: arguments(1, 1),
+		Use: "export TOPIC", Short: "Write documents as NDJSON", Args: arguments(1, 1),
 		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, _ []string) error {
 			s := documents.Selection{Limit: documents.MaxLimit}
 			s.Path, _ = cmd.Flags().GetString("path")
+			s.All = !cmd.Flags().Changed("path")
 			for {
 				page, err := c.List(ctx, s)
 				if err != nil {
@@ -156,6 +157,6 @@ func (a *app) docsExport() *cobra.Command {
 			}
 		}),
 	}
-	cmd.Flags().String("path", "", "`PATH` whose documents to write (default: those without one)")
+	cmd.Flags().String("path", "", "`PATH` whose documents to write; '' for those that do not have a path (default: all documents)")
 	return cmd
 }

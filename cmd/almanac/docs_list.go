@@ -13,12 +13,12 @@ import (
 
 func (a *app) docsList() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "ls TOPIC", Short: "List the documents of a path, the newest created first", Args: arguments(1, 1),
+		Use: "ls TOPIC", Short: "List documents, the newest created first", Args: arguments(1, 1),
 		Example: `  almanac docs ls customers --path se/uppsala --limit 100
   almanac docs ls customers --from -1d -o ndjson`,
 		RunE: a.pageOf((*documents.Collection).List),
 	}
-	cmd.Flags().String("path", "", "`PATH` whose documents to list (default: those without one)")
+	cmd.Flags().String("path", "", "`PATH` whose documents to list; '' for those that do not have a path (default: all documents)")
 	selectionFlags(cmd, "created")
 	return cmd
 }
@@ -83,6 +83,7 @@ func selection(cmd *cobra.Command) (s documents.Selection, err error) {
 	f := cmd.Flags()
 	if f.Lookup("path") != nil {
 		s.Path, _ = f.GetString("path")
+		s.All = !f.Changed("path")
 	}
 	s.Limit, _ = f.GetInt("limit")
 	s.Cursor, _ = f.GetString("cursor")

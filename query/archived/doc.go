@@ -2,10 +2,10 @@
 //
 // # Model
 //
-// A record of a front moves in its lane's order: past the lane's checkpoint into a frame
-// of a shard, and past the shard's head into ClickHouse. So all of a lane is stored up to
-// the checkpoint, or up to below the first frame above a head. It reads checkpoints,
-// then heads: what moves on meanwhile is said to be stored a little later than it is.
+// A record of a front moves in its lane's order. It passes the lane's checkpoint into a
+// frame of a shard. It passes the shard's head into ClickHouse. So all of a lane is stored
+// up to below the first frame above a head. Without such a frame it is stored up to the
+// checkpoint. What moves on during the read counts as not stored yet.
 //
 // # Failures
 //

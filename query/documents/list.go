@@ -12,7 +12,9 @@ import (
 
 // Range selects documents of a path by their creation, from inclusive and to not (unix ns).
 type Range struct {
-	Path     string
+	Path string
+	// All selects documents of every path; Path is empty then.
+	All      bool
 	From, To int64
 	// Before, when set, is the last document of the page before.
 	Before *Key
@@ -37,7 +39,7 @@ func newer(a, b *document.Record) bool {
 func keyOf(r *document.Record) Key { return Key{r.Created, r.ID} }
 
 func (g *Range) has(r *document.Record) bool {
-	return r.Path == g.Path && r.Created >= g.From && r.Created < g.To && (g.Before == nil || keyOf(r).before(*g.Before))
+	return (g.All || r.Path == g.Path) && r.Created >= g.From && r.Created < g.To && (g.Before == nil || keyOf(r).before(*g.Before))
 }
 
 // List returns up to limit documents of a range, the newest created first, and whether
@@ -74,8 +76,10 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 	var out []*document.Record
 	for {
 		ask := n + min(len(newest), n)
-		where := []string{"path = {path:String}"}
-		params := map[string]string{"path": g.Path}
+		where, params, order := []string{"path = {path:String}"}, map[string]string{"path": g.Path}, "path DESC, "
+		if g.All {
+			where, params, order = []string{"1"}, map[string]string{}, ""
+		}
 		if g.From > math.MinInt64 {
 			where = append(where, "created >= "+nanos(g.From))
 		}
@@ -87,8 +91,8 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 			params["id"] = g.Before.ID
 		}
 		found, err := r.selected(ctx, t, fmt.Sprintf(
-			"SELECT * FROM (SELECT %s FROM %s WHERE %s ORDER BY path DESC, created DESC, doc_id DESC, version DESC LIMIT 1 BY created, doc_id) WHERE op != '%s' LIMIT %d",
-			keyColumns, schemas.QuotedTable(r.db.Database, t.Name), strings.Join(where, " AND "), schemas.OpRemoved, ask), params)
+			"SELECT * FROM (SELECT %s FROM %s WHERE %s ORDER BY %screated DESC, doc_id DESC, version DESC LIMIT 1 BY created, doc_id) WHERE op != '%s' LIMIT %d",
+			keyColumns, schemas.QuotedTable(r.db.Database, t.Name), strings.Join(where, " AND "), order, schemas.OpRemoved, ask), params)
 		if err != nil {
 			return nil, err
 		}
@@ -113,8 +117,8 @@ func (r *Reader) fill(ctx context.Context, t *schemas.Topic, docs []*document.Re
 	for _, d := range docs {
 		if d.Stub != nil && len(d.Body) == 0 {
 			at[d.ID] = d
-			// The id was checked when it was stored: it has no character to be quoted.
-			keys = append(keys, fmt.Sprintf("(%s, '%s', %d)", nanos(d.Created), d.ID, d.Version))
+			// Path and id were checked when they were stored: no character of theirs is to be quoted.
+			keys = append(keys, fmt.Sprintf("('%s', %s, '%s', %d)", d.Path, nanos(d.Created), d.ID, d.Version))
 			shards[uint64(d.Stub.Shard)] = true
 		}
 	}
@@ -125,8 +129,7 @@ func (r *Reader) fill(ctx context.Context, t *schemas.Topic, docs []*document.Re
 	for s := range shards {
 		in = append(in, fmt.Sprint(s))
 	}
-	found, err := r.rows(ctx, t, false, fmt.Sprintf("path = {path:String} AND shard IN (%s) AND (created, doc_id, version) IN (%s)", strings.Join(in, ","), strings.Join(keys, ",")),
-		"", map[string]string{"path": docs[0].Path})
+	found, err := r.rows(ctx, t, false, fmt.Sprintf("shard IN (%s) AND (path, created, doc_id, version) IN (%s)", strings.Join(in, ","), strings.Join(keys, ",")), "", nil)
 	if err != nil {
 		return err
 	}
