@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/almanac-events/almanac/gateway/pool"
 )
 
 // Bounds of a listener.
@@ -52,12 +54,17 @@ func (s *httpServer) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// limitListener accepts so many connections at once.
+// limitListener accepts so many connections at once. Of an address other than this
+// machine's it keeps a quarter of them and closes more.
 type limitListener struct {
 	net.Listener
 	slots chan struct{}
 	done  chan struct{}
 	once  sync.Once
+	each  int
+
+	mu sync.Mutex
+	by map[string]int // connections of each address that is bounded
 }
 
 // Bounded returns a listener that accepts so many connections at once; more wait in
@@ -65,22 +72,57 @@ type limitListener struct {
 func Bounded(l net.Listener, n int) net.Listener { return limited(l, n) }
 
 func limited(l net.Listener, n int) net.Listener {
-	return &limitListener{Listener: l, slots: make(chan struct{}, n), done: make(chan struct{})}
+	return &limitListener{Listener: l, slots: make(chan struct{}, n), done: make(chan struct{}), each: max(n/4, 1), by: map[string]int{}}
 }
 
-// Accept waits for a slot and then for a connection.
+// Accept waits for a slot and then for a connection. It closes those of an address that
+// has as many as one may.
 func (l *limitListener) Accept() (net.Conn, error) {
 	select {
 	case l.slots <- struct{}{}:
 	case <-l.done:
 		return nil, net.ErrClosed
 	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			<-l.slots
+			return nil, err
+		}
+		from := pool.PeerOf(c.RemoteAddr().String())
+		if !l.enter(from) {
+			_ = c.Close()
+			continue
+		}
+		return &limitedConn{Conn: c, free: func() {
+			l.leave(from)
+			<-l.slots
+		}}, nil
 	}
-	return &limitedConn{Conn: c, free: func() { <-l.slots }}, nil
+}
+
+func (l *limitListener) enter(from string) bool {
+	if from == "" {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.by[from] >= l.each {
+		return false
+	}
+	l.by[from]++
+	return true
+}
+
+func (l *limitListener) leave(from string) {
+	if from == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.by[from]--; l.by[from] == 0 {
+		delete(l.by, from)
+	}
 }
 
 // Close ends Accept too.

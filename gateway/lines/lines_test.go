@@ -1,10 +1,12 @@
 package lines
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -171,6 +173,36 @@ func TestEncodings(t *testing.T) {
 	}
 	if got := messages(e.Events("app")); !slices.Equal(got, []string{"hello chunks", "hello gzip", "hello zstd"}) {
 		t.Fatalf("stored %q", got)
+	}
+}
+
+// A client that declares much and sends little holds little: the others find room.
+func TestSlowBodiesLeaveRoom(t *testing.T) {
+	t.Parallel()
+	e := pooltest.Start(t, nil, schemas.NewTopic("app"))
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/topics/{topic}/events", New(Config{Pool: e.Pool}))
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	for i := range 64 {
+		c, err := net.Dial("tcp", srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		_, _ = io.WriteString(c, "POST /v1/topics/app/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16000000\r\nExpect: 100-continue\r\n\r\n")
+		// The server asks for the body when it has reserved what it reads first.
+		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+			t.Fatalf("slow client %d: %q %v", i, line, err)
+		}
+	}
+	resp, err := http.Post(srv.URL+"/v1/topics/app/events", "text/plain", strings.NewReader("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("a good request beside 64 slow ones: %s", resp.Status)
 	}
 }
 

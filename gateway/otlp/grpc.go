@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
@@ -139,6 +140,9 @@ func (in *Input) exportGRPC(ctx context.Context, body []byte) (answer []byte, er
 	}()
 	req := in.cfg.Pool.Begin()
 	defer req.End()
+	if from, ok := peer.FromContext(ctx); ok {
+		req.From(pool.PeerOf(from.Addr.String()))
+	}
 	err = req.Ready(ctx)
 	if err == nil {
 		err = req.Grow(ctx, len(body)*weight)

@@ -18,7 +18,8 @@ import (
 // Bounds of the pool. The sum of all: InFlightBytes, and of each producer its buffer
 // twice and 1 MiB for each lane.
 const (
-	// InFlightBytes bounds the decoded bytes of all requests of all inputs.
+	// InFlightBytes bounds the decoded bytes of all requests of all inputs. Those of one
+	// address other than this machine's may hold half.
 	InFlightBytes = 64 << 20
 	// MaxProducers bounds the topics that are in use at once.
 	MaxProducers = 64
@@ -55,6 +56,7 @@ type Pool struct {
 	cfg   Config
 	js    jetstream.JetStream
 	bytes *semaphore.Weighted
+	peers *peers
 
 	mu      sync.Mutex
 	slots   map[string]*slot
@@ -81,7 +83,7 @@ func New(cfg Config) (*Pool, error) {
 		cfg.OnError = func(string, error) {}
 	}
 	p := &Pool{
-		cfg: cfg, js: js, bytes: semaphore.NewWeighted(cfg.InFlight),
+		cfg: cfg, js: js, bytes: semaphore.NewWeighted(cfg.InFlight), peers: newPeers(cfg.InFlight),
 		slots: map[string]*slot{}, unknown: map[string]unknownTopic{}, draining: make(chan struct{}),
 	}
 	p.state.changed = make(chan struct{})

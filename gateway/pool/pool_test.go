@@ -40,7 +40,7 @@ func TestStalled(t *testing.T) {
 
 // bare is a pool without servers.
 func bare(inFlight int64, hold time.Duration) *Pool {
-	p := &Pool{cfg: Config{InFlight: inFlight, Hold: hold}, bytes: semaphore.NewWeighted(inFlight), draining: make(chan struct{})}
+	p := &Pool{cfg: Config{InFlight: inFlight, Hold: hold}, bytes: semaphore.NewWeighted(inFlight), peers: newPeers(inFlight), draining: make(chan struct{})}
 	p.state.changed = make(chan struct{})
 	return p
 }
@@ -66,6 +66,43 @@ func TestGrowIsBounded(t *testing.T) {
 	cancel()
 	if err := p.Begin().Grow(gone, 1); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a client that went away: %v", err)
+	}
+}
+
+// One address may hold half, so that another's requests find room.
+func TestOneAddressLeavesRoom(t *testing.T) {
+	t.Parallel()
+	p := bare(100, time.Second)
+	begin := func(remote string) *Request {
+		r := p.Begin()
+		r.From(PeerOf(remote))
+		t.Cleanup(r.End)
+		return r
+	}
+	slow, slower := begin("192.0.2.1:1"), begin("192.0.2.1:2")
+	if err := slow.Grow(t.Context(), 50); err != nil {
+		t.Fatal(err)
+	}
+	if err := slower.Grow(t.Context(), 1); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "192.0.2.1") {
+		t.Fatalf("beyond what one address may hold: %v", err)
+	}
+	for _, other := range []string{"192.0.2.2:1", "127.0.0.1:1", "[::1]:1"} {
+		r := begin(other)
+		if err := r.Grow(t.Context(), 50); err != nil {
+			t.Fatalf("%s: %v", other, err)
+		}
+		r.End()
+	}
+	slow.End()
+	if err := slower.Grow(t.Context(), 1000); err != nil { // one request may have all that its address may
+		t.Fatal(err)
+	}
+	slower.End()
+	if len(p.peers.by) != 0 {
+		t.Fatalf("%d addresses are remembered without a request", len(p.peers.by))
+	}
+	if err := begin("127.0.0.1:9").Grow(t.Context(), 100); err != nil {
+		t.Fatalf("bytes were not given back: %v", err)
 	}
 }
 

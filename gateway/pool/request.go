@@ -18,6 +18,9 @@ type Request struct {
 	key   string
 	held  int64
 	to    []*Target
+
+	address string // of the client; "": no bound of its own
+	peer    *peer
 }
 
 // Target is the events of a request that go to one topic.
@@ -32,6 +35,14 @@ func (p *Pool) Begin() *Request { return &Request{p: p, began: time.Now()} }
 // Key makes the request idempotent: sent again with the same key and the same events it
 // is stored once. Call it before To. Every event must have a time then.
 func (r *Request) Key(key string) { r.key = key }
+
+// From names the client's address, as PeerOf returns it. What all requests of one address
+// hold is bounded too. Call it before Grow.
+func (r *Request) From(address string) {
+	if address != "" && r.peer == nil {
+		r.address, r.peer = address, r.p.peers.borrow(address)
+	}
+}
 
 // Ready waits until events can be taken, until the request is Hold old at most. What it
 // refuses has taken nothing.
@@ -57,26 +68,39 @@ func (r *Request) Ready(ctx context.Context) error {
 	}
 }
 
-// Grow reserves n more bytes of what all requests may hold, and waits RoomWait at most.
+// Grow reserves n more bytes of what all requests may hold, and of what those of its
+// address may. It waits RoomWait at most.
 func (r *Request) Grow(ctx context.Context, n int) error {
-	more := min(int64(n), r.p.cfg.InFlight-r.held)
-	if more <= 0 {
-		return nil
+	limit := r.p.cfg.InFlight
+	if r.peer != nil {
+		limit = r.p.peers.each
 	}
-	if r.p.bytes.TryAcquire(more) {
-		r.held += more
+	more := min(int64(n), limit-r.held)
+	if more <= 0 {
 		return nil
 	}
 	wait, cancel := context.WithTimeout(ctx, RoomWait)
 	defer cancel()
-	if err := r.p.bytes.Acquire(wait, more); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	if r.peer != nil {
+		if err := r.peer.bytes.Acquire(wait, more); err != nil {
+			return r.noRoom(ctx, fmt.Sprintf("requests from %s hold the %d MiB that one address may", r.address, limit>>20))
 		}
-		return fmt.Errorf("%w: requests under way hold the %d MiB there are; send the request again", ErrBusy, r.p.cfg.InFlight>>20)
+	}
+	if err := r.p.bytes.Acquire(wait, more); err != nil {
+		if r.peer != nil {
+			r.peer.bytes.Release(more)
+		}
+		return r.noRoom(ctx, fmt.Sprintf("requests under way hold the %d MiB there are", r.p.cfg.InFlight>>20))
 	}
 	r.held += more
 	return nil
+}
+
+func (r *Request) noRoom(ctx context.Context, why string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w: %s; send the request again", ErrBusy, why)
 }
 
 // To returns the target for a topic, the same one each time.
@@ -181,5 +205,8 @@ func (r *Request) End() {
 	}
 	r.to = nil
 	r.p.bytes.Release(r.held)
-	r.held = 0
+	if r.peer != nil {
+		r.p.peers.giveBack(r.address, r.peer, r.held)
+	}
+	r.held, r.peer = 0, nil
 }

@@ -32,7 +32,9 @@ const (
 	// zstdMemory bounds what the header of a zstd body can make the reader hold.
 	zstdMemory = 8 << 20
 
-	chunk = 64 << 10
+	// firstBytes are reserved before the first byte has come. More is reserved as bytes
+	// come, whatever length the client declares: a slow client holds what it sent.
+	firstBytes = 16 << 10
 )
 
 // BodyWait is how long a body may take that keeps minRate, at most.
@@ -51,10 +53,12 @@ func Body(w http.ResponseWriter, r *http.Request, req *pool.Request, weight int)
 		return nil, err
 	}
 	defer done()
-	size := chunk
+	whole := MaxBytes + 1
 	if plain == io.Reader(wire) && r.ContentLength > 0 {
-		size = int(r.ContentLength) + 1 // and the end is seen without growing
+		whole = int(r.ContentLength) + 1 // and the end is seen without growing
 	}
+	req.From(pool.PeerOf(r.RemoteAddr))
+	size := min(firstBytes, whole)
 	if err := req.Grow(r.Context(), size*weight); err != nil {
 		return nil, err
 	}
@@ -74,7 +78,7 @@ func Body(w http.ResponseWriter, r *http.Request, req *pool.Request, weight int)
 				fmt.Sprintf("the body unpacks to more than %d times its size", maxRatio), "send it less compressed")
 		}
 		if len(body) == cap(body) {
-			more := min(len(body), MaxBytes+1-len(body))
+			more := max(min(3*len(body), whole-len(body)), 1) // four times as much, up to the end
 			if err := req.Grow(r.Context(), more*weight); err != nil {
 				return nil, err
 			}
