@@ -12,8 +12,9 @@ import (
 
 // crashPoints are where routers and sinks can be made to die.
 var crashPoints = map[string][]string{
-	"router": {"router.before-batch", "router.after-batch", "router.after-rotate"},
-	"sink":   {"sink.before-insert", "sink.after-insert"},
+	"router":  {"router.before-batch", "router.after-batch", "router.after-rotate"},
+	"sink":    {"sink.before-insert", "sink.after-insert"},
+	"cleaner": {"cleaner.before-stubs", "cleaner.after-stubs", "cleaner.before-purges", "cleaner.after-purges"},
 }
 
 // The rotation of 120,000 events, while every second a router or a sink is

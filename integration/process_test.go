@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/maintenance/cleaner"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 
 // part says what a process shall be.
 type part struct {
-	Role       string // "router", "sink" or "producer"
+	Role       string // "router", "sink", "cleaner" or "producer"
 	NATS       string
 	ClickHouse string
 	// CrashAt is the point at which the process kills itself, the CrashHit-th
@@ -96,6 +97,9 @@ func runPart(spec string) error {
 	db, err := tables.Open(p.ClickHouse)
 	if err != nil {
 		return err
+	}
+	if p.Role == "cleaner" {
+		return runCleaner(ctx, cleaner.Config{Registry: reg, DB: db, Settle: cleanerSettle, Crash: crash})
 	}
 	run, err := withJanitor(ctx, nc, sinkConfig{Config: sinks.Config{Registry: reg, DB: db, Linger: 20 * time.Millisecond, Housekeeping: 200 * time.Millisecond, Crash: crash, Hooks: sinks.Hooks{
 		Fault: func(ref schemas.ShardRef, err error) { _, _ = fmt.Fprintln(os.Stderr, ref, err) },
