@@ -33,6 +33,9 @@ func (p *Producer) admit(ev *Event) (a admitted, err error) {
 	if p.privacy != nil {
 		p.privacy.Apply(ev)
 	}
+	if err = p.topic.CutBodies(ev); err != nil {
+		return a, err
+	}
 	if err = p.topic.Check(ev, a.ts, a.now); err != nil {
 		return a, err
 	}

@@ -20,8 +20,7 @@ type position struct {
 
 func (p position) set() bool { return p.ts != 0 }
 
-// compare orders positions as ClickHouse orders (ts, id): a UUID by its second
-// half first, for reasons of its history.
+// compare orders positions as ClickHouse orders (ts, id).
 func (p position) compare(q position) int {
 	switch {
 	case p.ts != q.ts:
@@ -29,13 +28,8 @@ func (p position) compare(q position) int {
 			return -1
 		}
 		return 1
-	case p.id == q.id:
-		return 0
 	}
-	if c := bytes.Compare(p.id[8:], q.id[8:]); c != 0 {
-		return c
-	}
-	return bytes.Compare(p.id[:8], q.id[:8])
+	return p.id.Compare(q.id)
 }
 
 // cursor is where a page goes on, with what the first page fixed: the range, and

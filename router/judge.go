@@ -221,6 +221,9 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		if privacy != nil {
 			privacy.Apply(&e)
 		}
+		if err := j.topic.CutBodies(&e); err != nil {
+			return err
+		}
 		if err := j.topic.Check(&e, tsNs, m.stored.UnixNano()); err != nil {
 			return err
 		}

@@ -74,6 +74,9 @@ var Options = []Option{
 		Usage: "`FIELDS` to clear in older events: columns, promoted fields, attributes.NAME"},
 	{Key: "pii", Flag: "pii", Of: func(t *Topic) any { return &t.PII },
 		Usage: fmt.Sprintf("set the privacy rule of a field, `FIELD:RULE` (FIELD: alone takes it back); rules: %v", PrivacyRules)},
+	{Key: "body_limit", Flag: "body-limit", Of: func(t *Topic) any { return &t.BodyLimit }, Size: true, Default: uint64(DefaultBodyLimit), Only: kinds.Audit,
+		Usage: fmt.Sprintf("`SIZE` up to which before and after are kept, at most %dKiB (default %dKiB); of longer ones length and SHA-256", MaxBodyLimit>>10, DefaultBodyLimit>>10),
+		Check: (*Topic).checkBodyLimit},
 	{Key: "documents.ids", Flag: "ids", Of: func(t *Topic) any { return &t.Documents.IDs }, Default: IDsAny, Only: kinds.Document, Frozen: "declare another topic",
 		Usage: fmt.Sprintf("which `IDS` documents have: %s or %s (default %s); cannot be changed later", IDsAny, IDsGenerated, IDsAny),
 		Check: func(t *Topic) error {

@@ -165,6 +165,7 @@ var complete = map[string]string{
 	"sql":           "--max-time 5s",
 	"timers create": "--due +1h --url https://hooks.example.com/",
 	"usage":         "--from 2026-11-01 --to 2026-12-01",
+	"trail":         "--scope s --request r",
 }
 
 // serverless are verbs that ask no server, or start their own.

@@ -168,29 +168,39 @@ func (a *app) noteRepeats(ctx context.Context, r *query.Reader, topic string) er
 
 // withUsers adds the users of --user to a filter, as the topic stores their names.
 func withUsers(ctx context.Context, cmd *cobra.Command, reg *registry.Registry, s *settings, topic, where string) (string, error) {
-	users, _ := cmd.Flags().GetStringArray("user")
-	if len(users) == 0 {
-		return where, nil
+	names, err := userNames(ctx, cmd, "user", reg, s, topic)
+	if err != nil || len(names) == 0 {
+		return where, err
 	}
-	t, err := reg.Topic(ctx, topic)
-	if err != nil {
-		return "", err
-	}
-	var names []string
-	for _, u := range users {
-		stored, err := t.UserNames(u, []byte(s.PIIKey))
-		if err != nil {
-			return "", usageError{err}
-		}
-		for _, name := range stored {
-			names = append(names, filter.Quote(name))
-		}
+	for i, name := range names {
+		names[i] = filter.Quote(name)
 	}
 	of := schemas.ColUserID + " IN (" + strings.Join(names, ", ") + ")"
 	if strings.TrimSpace(where) == "" {
 		return of, nil
 	}
 	return "(" + where + ") AND " + of, nil
+}
+
+// userNames returns the users that a flag names, as the topic stores their names.
+func userNames(ctx context.Context, cmd *cobra.Command, flag string, reg *registry.Registry, s *settings, topic string) ([]string, error) {
+	users, _ := cmd.Flags().GetStringArray(flag)
+	if len(users) == 0 {
+		return nil, nil
+	}
+	t, err := reg.Topic(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, u := range users {
+		stored, err := t.UserNames(u, []byte(s.PIIKey))
+		if err != nil {
+			return nil, usageError{err}
+		}
+		names = append(names, stored...)
+	}
+	return names, nil
 }
 
 func pageRequest(cmd *cobra.Command, topic string) (query.Request, error) {

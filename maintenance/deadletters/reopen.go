@@ -165,6 +165,9 @@ func (p *press) add(e *schemas.Event, line int) error {
 	if p.privacy != nil {
 		p.privacy.Apply(e)
 	}
+	if err := p.topic.CutBodies(e); err != nil {
+		return err
+	}
 	if err := p.topic.Check(e, ts, p.now); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package filter
 import (
 	"fmt"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,6 +71,21 @@ func ParseAt(src string, t *schemas.Topic, now time.Time) (*Expr, error) {
 
 // All says that the filter matches every event.
 func (e *Expr) All() bool { return e == nil || e.root == nil }
+
+// NamesAttributes reports whether the filter asks for an attribute.
+func (e *Expr) NamesAttributes() bool { return !e.All() && namesAttributes(e.root) }
+
+func namesAttributes(n node) bool {
+	switch n := n.(type) {
+	case logical:
+		return slices.ContainsFunc(n.kids, namesAttributes)
+	case negation:
+		return namesAttributes(n.kid)
+	case compare:
+		return n.field.typ == typeAttr
+	}
+	return false
+}
 
 // String is the filter in one canonical spelling, which Parse reads as the same
 // filter. Relative times have become absolute.

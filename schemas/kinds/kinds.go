@@ -10,6 +10,7 @@ const (
 	Log      Kind = "log"      // append-only events
 	Meter    Kind = "meter"    // signed changes of a size, each counted once
 	Metric   Kind = "metric"   // points of time series
+	Audit    Kind = "audit"    // who changed what
 	Document Kind = "document" // versions of documents
 	Timer    Kind = "timer"    // transitions of timers
 )
@@ -53,8 +54,8 @@ type Spec struct {
 	MaxFuture time.Duration
 	// Waits says that nothing may be dropped: Publish, Submit, or Log under block or spool.
 	Waits bool
-	// Bodies are text columns that are cut at the topic's body limit.
-	Bodies []string
+	// Bodies are columns of JSON whose texts are cut at the topic's body limit.
+	Bodies []Body
 
 	// Table is the template of the topic's table, a file of schemas/sql.
 	Table string
@@ -98,6 +99,12 @@ type Rule struct {
 	BucketsOf string
 }
 
+// Body is a column of JSON text that may be long.
+type Body struct {
+	Column string
+	Bytes  string // the column with the length that the text came with
+}
+
 // Derived is a table filled from a topic's, shard by shard.
 type Derived struct {
 	Name     string // "repeats": the table <topic>.repeats; no topic can have such a name
@@ -117,7 +124,7 @@ type View struct {
 }
 
 // specs are all kinds, in the order that help lists them.
-var specs = []*Spec{&logs, &meters, &metrics, &documents, &timers}
+var specs = []*Spec{&logs, &meters, &metrics, &audits, &documents, &timers}
 
 // All lists the kinds that may be declared.
 func All() (out []Kind) {

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/query/trail"
+)
+
+func (a *app) trailCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "trail TOPIC",
+		Short: "Show who changed what, and what is still open",
+		Long: `Show what a topic of kind audit recorded within one or more scopes, the newest first: each
+change once, with how it ended, and the activity of requests. Besides --scope one of these must
+be given: --request, --resource, --actor, --service with --resource-type, or --open.
+
+--open shows the changes that were announced and neither committed nor rolled back.
+--history shows every event of each entry. An event is found as soon as it was accepted.
+
+With -o json it is one page: a document with entries and the cursor of the next page.`,
+		Example: `  almanac trail trail --scope projects/p --request req-7
+  almanac trail trail --scope projects/p --resource roles/x --history
+  almanac trail trail --scope projects/p --actor u-7 --from -1d
+  almanac trail trail --scope projects/p --service iam --resource-type role -o ndjson
+  almanac trail trail --scope projects/p --open`,
+		Args: arguments(1, 1),
+		RunE: a.does(a.trail),
+	}
+	f := cmd.Flags()
+	f.StringArray("scope", nil, "`SCOPE` whose resources to show (required); may be given several times")
+	f.String("request", "", "show only the `REQUEST` of that id")
+	f.String("resource", "", "show only this `RESOURCE`")
+	f.StringArray("actor", nil, "`USER` who acted, by the user's own name also where the topic hashes it; may be given several times")
+	f.String("service", "", "show only this `SERVICE`")
+	f.String("resource-type", "", "show only resources of this `TYPE`")
+	f.String("method", "", "show only this `METHOD`")
+	f.String("where", "", "`FILTER` that holds too, as for almanac query; attributes need --service and --method")
+	f.String("from", "", "`TIME` of the first event")
+	f.String("to", "", "`TIME` of the last event")
+	f.Bool("open", false, "show changes that were announced and not concluded")
+	f.String("open-after", trail.DefaultOpenAfter.String(), "with --open: `LENGTH` of time that a change may take")
+	f.Bool("history", false, "show every event of each entry")
+	f.Int("limit", trail.DefaultLimit, fmt.Sprintf("how many entries at most, 1 to %d", trail.MaxLimit))
+	f.String("cursor", "", "`CURSOR` of the page before")
+	outputFlag(cmd, asTable, asJSON, asNDJSON)
+	return cmd
+}
+
+func (a *app) trail(ctx context.Context, cmd *cobra.Command, args []string) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	o, err := format(cmd, a.forEvents(), asTable, asJSON, asNDJSON)
+	if err != nil {
+		return err
+	}
+	req, err := trailRequest(cmd, args[0])
+	if err != nil {
+		return err
+	}
+	c, r, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	if req.Actors, err = userNames(ctx, cmd, "actor", c.reg, s, req.Topic); err != nil {
+		return err
+	}
+	page, err := a.trailPage(ctx, trail.New(r), req, o != asJSON)
+	if err != nil {
+		return err
+	}
+	switch o {
+	case asJSON:
+		return a.printJSON(page)
+	case asNDJSON:
+		err = printLines(a, page.Entries)
+	default:
+		err = a.printTable(trailTable(page.Entries, req.History))
+	}
+	if err == nil && page.Cursor != "" {
+		a.note("there may be more: --cursor %s", page.Cursor)
+	}
+	return err
+}
+
+// trailPage reads a page. A short one that has a cursor goes on where fill says so.
+func (a *app) trailPage(ctx context.Context, r *trail.Reader, req trail.Request, fill bool) (*trail.Page, error) {
+	page, err := r.Page(ctx, req)
+	for err == nil && fill && page.Cursor != "" && len(page.Entries) < req.Limit {
+		req.Cursor, req.Limit = page.Cursor, req.Limit-len(page.Entries)
+		var next *trail.Page
+		if next, err = r.Page(ctx, req); err == nil {
+			next.Entries = append(page.Entries, next.Entries...)
+			req.Limit += len(page.Entries)
+			page = next
+		}
+	}
+	return page, err
+}
+
+func trailRequest(cmd *cobra.Command, topic string) (trail.Request, error) {
+	f := reading{flags: cmd}
+	flags := cmd.Flags()
+	req := trail.Request{
+		Topic: topic, RequestID: f.flag("request"), Resource: f.flag("resource"), Service: f.flag("service"),
+		ResourceType: f.flag("resource-type"), Method: f.flag("method"), Where: f.flag("where"),
+		From: f.time("from"), To: f.time("to"), Cursor: f.flag("cursor"),
+	}
+	req.Scopes, _ = flags.GetStringArray("scope")
+	req.Open, _ = flags.GetBool("open")
+	req.History, _ = flags.GetBool("history")
+	req.Limit, _ = flags.GetInt("limit")
+	if len(req.Scopes) == 0 {
+		f.fail("scope", errors.New("it is required"))
+	}
+	if req.Limit < 1 || req.Limit > trail.MaxLimit {
+		f.fail("limit", fmt.Errorf("%d is not 1 to %d", req.Limit, trail.MaxLimit))
+	}
+	after, ok := parseSpan(f.flag("open-after"))
+	if !ok || after == 0 {
+		f.fail("open-after", fmt.Errorf("%q is not a length of time, such as 10m", f.flag("open-after")))
+	}
+	if flags.Changed("open-after") && !req.Open {
+		f.fail("open-after", errors.New("it is for --open"))
+	}
+	req.OpenAfter = after
+	return req, f.err
+}
+
+// trailTable shows entries, or the events of each.
+func trailTable(entries []trail.Entry, history bool) table.Writer {
+	t := newTable("time", "request", "actor", "service", "method", "resource", "event", "state", "took")
+	for i := range entries {
+		e := &entries[i]
+		if history {
+			for k := range e.History {
+				h := &e.History[k]
+				t.AppendRow(trailRow(h.Time, h.RequestID, h.Actor, h.Service, h.Method, h.Resource, h.Type, h.State, ""))
+			}
+			continue
+		}
+		state, took := e.State, ""
+		if e.Disputed {
+			state += " (disputed)"
+		}
+		if e.Ended != nil && e.Events > 1 {
+			took = e.Ended.Sub(e.Began).String()
+		}
+		t.AppendRow(trailRow(e.Began, e.RequestID, e.Actor, e.Service, e.Method, e.Resource, e.Type, state, took))
+	}
+	return t
+}
+
+func trailRow(at time.Time, cells ...string) table.Row {
+	row := table.Row{at.Format(time.RFC3339Nano)}
+	for _, c := range cells {
+		row = append(row, printable(c))
+	}
+	return row
+}

@@ -1,0 +1,14 @@
+CREATE TABLE IF NOT EXISTS {{.Table}}
+(
+{{template "columns.sql" .}}
+  INDEX i_user user_id TYPE bloom_filter(0.01) GRANULARITY 1,
+  -- The events of one request are few, and looked for in every part.
+  INDEX i_request request_id TYPE bloom_filter(0.001) GRANULARITY 1,
+  INDEX i_resource resource TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = MergeTree
+{{template "partition.sql"}}
+ORDER BY (ts, id)
+SETTINGS
+{{template "settings.sql"}}
+COMMENT '{{.Mark}}'
