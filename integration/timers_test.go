@@ -30,16 +30,18 @@ type timersEnv struct {
 	*timers.Timers
 	url string
 
-	mu    sync.Mutex
-	calls map[string][]timerCall // by timer id
+	mu     sync.Mutex
+	calls  map[string][]timerCall // by timer id
+	status func(c timerCall) int  // of the answer; nil: 200
 }
 
 // timerCall is a callback as the server got it.
 type timerCall struct {
-	ID   string
-	Due  time.Time
-	came time.Time
-	key  string
+	ID      string
+	Due     time.Time
+	Payload json.RawMessage
+	came    time.Time
+	key     string
 }
 
 // timers makes a group "g" and a server that answers ok.
@@ -70,7 +72,11 @@ func (e *timersEnv) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	e.mu.Lock()
 	e.calls[c.ID] = append(e.calls[c.ID], c)
+	status := e.status
 	e.mu.Unlock()
+	if status != nil {
+		w.WriteHeader(status(c))
+	}
 	_, _ = io.WriteString(w, `{"ok":true}`)
 }
 

@@ -60,15 +60,33 @@ func (t *Timers) Delete(ctx context.Context, group, id string, revision int64) (
 	return inFlight, err
 }
 
-// Retry makes a failed timer pending again, due now, with all its attempts.
+// Retry makes a failed timer pending again, due now, with all its attempts. One that has left the front comes
+// back to it from the Archive.
 func (t *Timers) Retry(ctx context.Context, group, id string) (Timer, error) {
 	_, key, err := t.key(ctx, group, id)
 	if err != nil {
 		return Timer{}, err
 	}
 	return viewOf(t.rewrite(ctx, key, func(prev *timer.Record, now int64) (timer.Record, error) {
+		if prev == nil {
+			if prev, err = t.archived(ctx, key); err != nil {
+				return timer.Record{}, err
+			}
+		}
 		return timer.Again(prev, now)
 	}))
+}
+
+// archived returns the record of a timer that left the front; nil where there is no such timer.
+func (t *Timers) archived(ctx context.Context, key schemas.TimerKey) (*timer.Record, error) {
+	if t.cfg.Archive == nil {
+		return nil, nil
+	}
+	rows, err := t.cfg.Archive.TimerHistory(ctx, key.Topic, key.Group, key.ID)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return recordOf(key, rows)
 }
 
 // rewrite reads a timer, has f say what follows, and writes it; again when another write was first.
@@ -84,7 +102,7 @@ func (t *Timers) rewrite(ctx context.Context, key schemas.TimerKey, f func(prev 
 		}
 		err = t.put(ctx, prev, &next)
 		if err == nil {
-			if next.Spec == nil {
+			if next.Spec == nil && prev != nil {
 				next.Spec = prev.Spec
 			}
 			return &next, nil

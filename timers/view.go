@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
@@ -35,6 +36,8 @@ type Timer struct {
 	TookMs float64 `json:"took_ms,omitempty"`
 	// Seq is the sequence of the record in TIMERS.
 	Seq uint64 `json:"seq"`
+
+	spec *timer.Spec
 }
 
 func view(r *timer.Record) Timer {
@@ -53,6 +56,7 @@ func (t *Timer) Describe(s *timer.Spec) {
 	if s == nil {
 		return
 	}
+	t.spec = s
 	t.URL, t.Payload, t.Retry = s.URL, s.Payload, s.Retry
 	if s.Timeout > 0 {
 		t.Timeout = s.Timeout.String()
@@ -83,9 +87,21 @@ func fromRows(rows []Timer) Timer {
 		if rows[i].Op == timer.Created {
 			last.CreatedAt = rows[i].UpdatedAt
 		}
-		if rows[i].URL != "" {
-			last.URL, last.Payload, last.Timeout, last.Retry = rows[i].URL, rows[i].Payload, rows[i].Timeout, rows[i].Retry
-		}
+		last.Describe(rows[i].spec)
 	}
 	return last
+}
+
+// recordOf is the record of a timer that left the front, as its rows have it. It has no sequence: what follows
+// it is the first record of its key.
+func recordOf(key schemas.TimerKey, rows []Timer) (*timer.Record, error) {
+	last := fromRows(rows)
+	life, err := schemas.ParseID(last.Life)
+	if err != nil {
+		return nil, err
+	}
+	return &timer.Record{
+		Key: key, Op: last.Op, Changed: last.UpdatedAt.UnixNano(), CreatedAt: last.CreatedAt.UnixNano(), Life: life, Revision: last.Revision,
+		Attempt: last.Attempt, Due: last.Due.UnixNano(), Spec: last.spec, Host: last.spec.Host(), User: last.User,
+	}, nil
 }

@@ -209,25 +209,25 @@ func (a *app) timersUpdate(ctx context.Context, cmd *cobra.Command, args []strin
 		return err
 	}
 	revision, _ := cmd.Flags().GetInt64("if-revision")
-	return a.onTimer(ctx, cmd, func(ctx context.Context, t *timers.Timers) (timers.Timer, error) {
+	return a.onTimer(ctx, cmd, false, func(ctx context.Context, t *timers.Timers) (timers.Timer, error) {
 		return t.Update(ctx, args[0], args[1], revision, change)
 	})
 }
 
 func (a *app) timersFire(ctx context.Context, cmd *cobra.Command, args []string) error {
-	return a.onTimer(ctx, cmd, func(ctx context.Context, t *timers.Timers) (timers.Timer, error) {
+	return a.onTimer(ctx, cmd, false, func(ctx context.Context, t *timers.Timers) (timers.Timer, error) {
 		return t.FireNow(ctx, args[0], args[1])
 	})
 }
 
 func (a *app) timersRetry(ctx context.Context, cmd *cobra.Command, args []string) error {
-	return a.onTimer(ctx, cmd, func(ctx context.Context, t *timers.Timers) (timers.Timer, error) {
+	return a.onTimer(ctx, cmd, true, func(ctx context.Context, t *timers.Timers) (timers.Timer, error) {
 		return t.Retry(ctx, args[0], args[1])
 	})
 }
 
-func (a *app) onTimer(ctx context.Context, cmd *cobra.Command, f func(context.Context, *timers.Timers) (timers.Timer, error)) error {
-	c, t, err := a.openTimers(ctx, cmd, false)
+func (a *app) onTimer(ctx context.Context, cmd *cobra.Command, archive bool, f func(context.Context, *timers.Timers) (timers.Timer, error)) error {
+	c, t, err := a.openTimers(ctx, cmd, archive)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type Kind struct {
 }
 
 // cleaned are the kinds whose fronts are cleaned.
-var cleaned = map[schemas.Kind]Kind{kinds.Document: documentKind}
+var cleaned = map[schemas.Kind]Kind{kinds.Document: documentKind, kinds.Timer: timerKind}
 
 // Record is what the cleaner knows of a message of a front.
 type Record struct {

@@ -87,7 +87,8 @@ func Delete(prev *Record, expect, now int64) (next Record, inFlight bool, err er
 	return prev.follow(Cancelled, now), prev.State() == StateFiring, nil
 }
 
-// Again makes a failed timer pending, due now, with all attempts left.
+// Again makes a failed timer pending, due now, with all attempts left. prev must have its spec, which the
+// record holds again: the cleaner takes out a timer that is over with all its records.
 func Again(prev *Record, now int64) (Record, error) {
 	if prev == nil {
 		return Record{}, notFound(prev)
@@ -95,8 +96,12 @@ func Again(prev *Record, now int64) (Record, error) {
 	if prev.State() != StateFailed {
 		return Record{}, refuse(CodeNotFailed, "timer %q is %s; only a failed one can be retried", prev.Key.ID, prev.State())
 	}
+	if prev.Spec == nil {
+		return Record{}, refuse(CodeNotFound, "the spec of timer %q is gone; create it again", prev.Key.ID)
+	}
 	next := prev.follow(Rescheduled, now)
 	next.Revision, next.Attempt, next.First, next.Due = prev.Revision+1, 0, 0, now
+	next.SpecSeq, next.Spec = 0, prev.Spec
 	return next, nil
 }
 

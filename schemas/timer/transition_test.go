@@ -61,8 +61,12 @@ func TestTransitions(t *testing.T) {
 		t.Errorf("retry of a done timer: %v", err)
 	}
 	failed := Settle(&claimed, Verdict{Kind: Fail, Error: ErrBlocked}, Call{Error: ErrBlocked}, &Policy{Attempts: 9}, 101, 0)
+	if _, err := Again(&failed, 300); !errors.Is(err, ErrNotFound) {
+		t.Errorf("retry without a spec: %v", err)
+	}
+	failed.Spec = p.Spec
 	r, err := Again(&failed, 300)
-	if err != nil || r.State() != StatePending || r.Revision != 2 || r.Attempt != 0 || r.Due != 300 || r.SpecSeq != 1 {
+	if err != nil || r.State() != StatePending || r.Revision != 2 || r.Attempt != 0 || r.Due != 300 || r.SpecSeq != 0 || r.Spec != p.Spec {
 		t.Errorf("retry: %+v %v", r, err)
 	}
 }
