@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -35,6 +36,9 @@ type subjectSink struct {
 	stream string
 	acks   []jetstream.PubAckFuture
 }
+
+// ackTime is how long an answer may take.
+const ackTime = 10 * time.Second
 
 // maxUnacked bounds the messages that a stream was sent and did not acknowledge.
 const maxUnacked = 1024

@@ -5,16 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // target is the topic that a job is replayed into.
@@ -152,97 +148,37 @@ func producerOf(job string, s schemas.Shard, part int) string {
 
 // topicSink publishes frames.
 type topicSink struct {
-	j    *Job
-	js   jetstream.JetStream
-	sent []sentFrame
-	size int
+	j   *Job
+	out *streams.Publisher
 }
-
-type sentFrame struct {
-	msg  *nats.Msg
-	rows int
-	ack  jetstream.PubAckFuture
-}
-
-// Bounds of what is on its way to EVENTS.
-const (
-	maxSentFrames = 256
-	maxSentBytes  = 16 << 20
-	// ackTime is how long an answer may take; patience how long a full or absent
-	// stream is tried before the job ends, to be taken up again.
-	ackTime   = 10 * time.Second
-	patience  = time.Minute
-	retryTime = 250 * time.Millisecond
-)
 
 func (t *target) sink(j *Job) (sink, error) {
-	js, err := jetstream.New(j.r.cfg.NATS, jetstream.WithPublishAsyncMaxPending(maxSentFrames), jetstream.WithPublishAsyncTimeout(ackTime))
-	return &topicSink{j: j, js: js}, err
+	out, err := streams.NewPublisher(j.r.cfg.NATS)
+	return &topicSink{j: j, out: out}, err
 }
 
 func (s *topicSink) event(ctx context.Context, u *unit, _ int) error { return s.unit(ctx, u) }
 
 func (s *topicSink) unit(ctx context.Context, u *unit) error {
 	for _, f := range u.frames {
-		if len(s.sent) == maxSentFrames || s.size > maxSentBytes {
-			if err := s.flush(ctx); err != nil {
-				return err
-			}
-		}
 		f.Producer, f.Seq = producerOf(s.j.ID(), u.shard.ID, f.part), u.end.Number
-		topic := s.j.target.topic.Name
-		msg := nats.NewMsg(schemas.EventsSubject(topic, u.shard.Month, f.lane))
-		f.SetHeaders(msg.Header)
-		msg.Header.Set(jetstream.MsgIDHeader, schemas.MsgID(f.Producer, topic, f.lane, f.Seq))
-		msg.Data = f.payload
-		ack, err := s.js.PublishMsgAsync(msg)
+		msg := schemas.EventsFrame(s.j.target.topic.Name, u.shard.Month, f.lane, f.Frame, f.payload)
+		err := s.out.Publish(ctx, msg, func(duplicate bool) {
+			if duplicate {
+				s.j.done.repeated.Add(uint64(f.Rows))
+			}
+		})
 		if err != nil {
-			return fmt.Errorf("replay: publishing to %s: %w", msg.Subject, err)
+			return fmt.Errorf("replay: %w", err)
 		}
-		s.sent = append(s.sent, sentFrame{msg, f.Rows, ack})
-		s.size += len(f.payload)
 	}
 	return nil
 }
 
 // flush waits for every answer; a frame without one is sent again, as it was.
 func (s *topicSink) flush(ctx context.Context) error {
-	for _, f := range s.sent {
-		select {
-		case ack := <-f.ack.Ok():
-			s.count(f, ack)
-		case err := <-f.ack.Err():
-			if err := s.again(ctx, f, err); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return fmt.Errorf("replay: %s did not confirm a frame: %w; run this again", schemas.StreamEvents, ctx.Err())
-		}
+	if err := s.out.Flush(ctx); err != nil {
+		return fmt.Errorf("replay: %w", err)
 	}
-	s.sent, s.size = s.sent[:0], 0
 	return nil
-}
-
-func (s *topicSink) count(f sentFrame, ack *jetstream.PubAck) {
-	if ack.Duplicate {
-		s.j.done.repeated.Add(uint64(f.rows))
-	}
-}
-
-func (s *topicSink) again(ctx context.Context, f sentFrame, err error) error {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && ctx.Err() == nil; {
-		try, cancel := context.WithTimeout(ctx, ackTime)
-		var ack *jetstream.PubAck
-		if ack, err = s.js.PublishMsg(try, f.msg); err == nil {
-			s.count(f, ack)
-		}
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if werr := (machineClock{}).Wait(ctx, time.Now().Add(retryTime)); werr != nil {
-			return werr
-		}
-	}
-	return errors.Join(fmt.Errorf("replay: %s did not take a frame: %w", schemas.StreamEvents, err), ctx.Err())
 }

@@ -311,6 +311,15 @@ func MsgID(producer, topic string, lane int, seq uint64) string {
 	return producer + "." + topic + "." + strconv.Itoa(lane) + "." + strconv.FormatUint(seq, 10)
 }
 
+// EventsFrame is the message that brings a frame to EVENTS under its producer and sequence.
+func EventsFrame(topic string, m Month, lane int, f Frame, payload []byte) *nats.Msg {
+	msg := nats.NewMsg(EventsSubject(topic, m, lane))
+	f.SetHeaders(msg.Header)
+	msg.Header.Set(nats.MsgIdHdr, MsgID(f.Producer, topic, lane, f.Seq))
+	msg.Data = payload
+	return msg
+}
+
 // Registry keys.
 
 // WaitingSubject is where a reader says that it waits until SQL has what the topic was

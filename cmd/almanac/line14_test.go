@@ -166,6 +166,9 @@ var complete = map[string]string{
 	"timers create": "--due +1h --url https://hooks.example.com/",
 	"usage":         "--from 2026-11-01 --to 2026-12-01",
 	"trail":         "--scope s --request r",
+
+	"usage close":       "--month 2026-01 --into app",
+	"usage corrections": "--month 2026-01 --into app",
 }
 
 // serverless are verbs that ask no server, or start their own.

@@ -5,8 +5,10 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/maintenance/billing"
 	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/query/usage"
 )
@@ -156,4 +158,48 @@ func TestSentTwice(t *testing.T) {
 	}
 	contains(t, b.run("", "verify", "orders").err, "500 events came before and do not count; orders_once leaves them out", "proven")
 	contains(t, b.run("", "query", "orders", "-o", "table", "--limit", "1").err, "500 events of the topic came before")
+}
+
+// A month is closed by the verb, which is killed at some instant, and run again; then a late
+// diff is published as a correction, with its cause.
+func TestUsageClose(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up("--profile", "test")
+	b.ok("", "topics", "apply", "usage", "--kind", "meter")
+	b.ok("", "topics", "apply", "bills")
+	var lines strings.Builder
+	for i := range 3000 {
+		lines.WriteString(diffLine(fmt.Sprint("s-", i), "c-1", 100, "2026-02-01T00:00:00Z") + "\n")
+	}
+	b.ok(lines.String(), "send", "usage", "--format", "ndjson")
+	call := []string{"usage", "close", "usage", "--month", "2026-02", "--into", "bills"}
+	for range 3 {
+		c := b.command(t.Context(), call...)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration(rand.IntN(1500))*time.Millisecond, func() { _ = c.Process.Kill() })
+		_ = c.Wait()
+		timer.Stop()
+	}
+	b.ok("", call...)
+	contains(t, b.run("", call...).err, "was closed into bills before, with 3,000 bills")
+	const bills = "SELECT count() AS n, uniqExact(attributes['space']) AS spaces, sum(toInt128(attributes['usage'])) AS usage FROM bills WHERE type = 'usage.bill'"
+	if got := b.ok("", "sql", bills, "--wait", "1m", "-o", "ndjson"); got != `{"n":3000,"spaces":3000,"usage":725760000000000}`+"\n" {
+		t.Errorf("bills: %s", got)
+	}
+	b.ok(diffLine("s-7", "late", 50, "2026-02-10T12:00:00Z")+"\n", "send", "usage", "--format", "ndjson")
+	correct := []string{"usage", "corrections", "usage", "--month", "2026-02", "--into", "bills", "-o", "json"}
+	for i, call := range [][]string{append(correct, "--dry-run"), correct} {
+		got := decoded[billing.Result](b, call...)
+		if len(got.Corrections) != 1 || got.Published != i {
+			t.Fatalf("%v: %+v", call, got)
+		}
+		c := got.Corrections[0]
+		if c.Space != "s-7" || c.Revision != 1 || c.Was.Usage != "241920000000" || c.Now.Usage != "321840000000" || len(c.Since) != 1 || c.Since[0].Cause != "late" {
+			t.Errorf("%v: %+v", call, c)
+		}
+	}
+	contains(t, b.run("", correct[:len(correct)-2]...).err, "nothing moved: 3,000 bills")
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -27,11 +26,7 @@ type outFrame struct {
 // message is the frame as the letter's number makes it: the same each time.
 func (f *outFrame) message(topic string, l *letter, part int) *nats.Msg {
 	f.Producer, f.Seq = producerOf(topic, l.Seq, l.at, part)
-	msg := nats.NewMsg(schemas.EventsSubject(topic, f.month, f.lane))
-	f.SetHeaders(msg.Header)
-	msg.Header.Set(jetstream.MsgIDHeader, schemas.MsgID(f.Producer, topic, f.lane, f.Seq))
-	msg.Data = f.payload
-	return msg
+	return schemas.EventsFrame(topic, f.month, f.lane, f.Frame, f.payload)
 }
 
 // producerOf is who sends a letter again, and the number of the frame. Letters that

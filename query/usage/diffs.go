@@ -96,6 +96,9 @@ func (s *statement) rowsOnly() error {
 // diffs is the statement of a page.
 func (s *statement) diffs(after place, limit int) string {
 	cond := "c AND t >= {from:Int64}"
+	if s.req.above != nil {
+		cond = "c AND (" + s.req.above.sql() + ")"
+	}
 	if after.id != "" {
 		s.params["ns"], s.params["id"] = strconv.FormatInt(after.ns, 10), after.id
 		cond += " AND (ts, id) > (fromUnixTimestamp64Nano({ns:Int64}, 'UTC'), {id:UUID})"

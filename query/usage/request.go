@@ -54,6 +54,11 @@ type Request struct {
 	// ByCause groups the rows by cause, which needs neither marks nor sums, whatever is
 	// selected.
 	ByCause bool
+
+	// at: nothing that was stored after the positions were read.
+	at bool
+	// above: only diffs above these positions.
+	above Positions
 }
 
 // maxBuckets bounds the days or months of a report.

@@ -114,7 +114,7 @@ func (s *statement) stored() string {
 }
 
 // cut says that rows above the heads that were read are left out.
-func (s *statement) cut() bool { return !s.byCause && s.snap.quiet() }
+func (s *statement) cut() bool { return s.req.at || !s.byCause && s.snap.quiet() }
 
 func aboveSQL(st *shardState, pos uint64) string {
 	return fmt.Sprintf("month = %d AND shard = %d AND pos > %d", uint32(st.ref.Month), uint64(st.ref.ID), pos)
@@ -142,10 +142,14 @@ func (s *statement) fresh() string {
 func (s *statement) rows() string {
 	table := schemas.QuotedTable(s.database, s.t.Name)
 	if s.byCause {
+		at, place := "", "" // where a row is stored, which few ask for
+		if s.req.above != nil {
+			at, place = ", tupleElement(first, 5) AS month, tupleElement(first, 6) AS shard, tupleElement(first, 7) AS pos", ", month, shard, pos"
+		}
 		q := fmt.Sprintf(`SELECT type, provider, space, tupleElement(first, 4) AS user_id, cause, tupleElement(first, 2) AS id, tupleElement(first, 1) AS ts,
- toUnixTimestamp64Milli(ts) AS t, tupleElement(first, 3) AS delta, true AS c, n - 1 AS rep
-FROM (SELECT type, provider, space, cause, min((ts, id, delta, user_id)) AS first, count() AS n FROM %s WHERE %s AND %s GROUP BY type, provider, space, cause)`,
-			table, s.selected(false), s.stored())
+ toUnixTimestamp64Milli(ts) AS t, tupleElement(first, 3) AS delta, true AS c, n - 1 AS rep%s
+FROM (SELECT type, provider, space, cause, min((ts, id, delta, user_id%s)) AS first, count() AS n FROM %s WHERE %s AND %s GROUP BY type, provider, space, cause)`,
+			at, place, table, s.selected(false), s.stored())
 		if s.req.Customer != "" {
 			s.params["user_id"] = escapeParam(s.req.Customer)
 			q += " WHERE user_id = {user_id:String}"
@@ -162,7 +166,7 @@ FROM (SELECT type, provider, space, cause, min((ts, id, delta, user_id)) AS firs
 	if len(again) == 0 {
 		again = append(again, "false")
 	}
-	return fmt.Sprintf(`SELECT type, provider, space, user_id, cause, id, ts, toUnixTimestamp64Milli(ts) AS t, delta, NOT (%s) AS c, toUInt64(NOT c) AS rep
+	return fmt.Sprintf(`SELECT type, provider, space, user_id, cause, id, ts, toUnixTimestamp64Milli(ts) AS t, delta, NOT (%s) AS c, toUInt64(NOT c) AS rep, month, shard, pos
 FROM %s WHERE %s AND %s`, strings.Join(again, " OR "), table, s.selected(true), s.stored())
 }
 

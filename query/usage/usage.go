@@ -90,7 +90,7 @@ func (r *Reader) ask(ctx context.Context, t *schemas.Topic, req *Request, run fu
 		if err != nil {
 			return err
 		}
-		s := &statement{t: t, database: r.db.Database, req: req, snap: snap, byCause: req.ByCause || req.Space != "" || try == maxAsks}
+		s := &statement{t: t, database: r.db.Database, req: req, snap: snap, byCause: req.ByCause || req.Space != "" || try == maxAsks || req.at && !snap.quiet()}
 		if err := s.plan(); err != nil {
 			return err
 		}
