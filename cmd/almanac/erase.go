@@ -192,14 +192,8 @@ func (a *app) erasePlan(ctx context.Context, cmd *cobra.Command, x *erasure.Eras
 	if err != nil {
 		return badErasure(err)
 	}
-	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
-	switch {
-	case err != nil:
+	if printed, err := printRecord(a, cmd, p); printed || err != nil {
 		return err
-	case o == asJSON:
-		return a.printJSON(p)
-	case o == asNDJSON:
-		return printLines(a, []*erasure.Plan{p})
 	}
 	t := newTable("shard", "would go", "of")
 	numbers(t, "would go", "of")

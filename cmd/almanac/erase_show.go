@@ -30,14 +30,8 @@ func (a *app) noteStreams(streams []erasure.Holding) {
 }
 
 func (a *app) printProof(cmd *cobra.Command, p *erasure.Proof) error {
-	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
-	switch {
-	case err != nil:
+	if printed, err := printRecord(a, cmd, p); printed || err != nil {
 		return err
-	case o == asJSON:
-		return a.printJSON(p)
-	case o == asNDJSON:
-		return printLines(a, []*erasure.Proof{p})
 	}
 	t := newTable("shard", "before", "erased", "after", "how", "rewritten", "old parts")
 	numbers(t, "before", "erased", "after", "old parts")

@@ -32,49 +32,39 @@ run. Everything listens on loopback: put a proxy of your own before it.`,
 }
 
 func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	s, err := load(cmd)
+	one, err := a.newSingle(cmd, "gateway", true)
 	if err != nil {
 		return err
 	}
-	d, err := findEndpoints(s, true)
-	if err != nil {
-		return err
-	}
-	log := s.logger(a.stderr)
+	s, log := one.s, one.log
 	in, err := listenInputs(s, log)
 	if err != nil {
 		return err
 	}
 	defer in.close()
 	g := in.gateway(s, log)
-	one := &single{}
-	defer func() { one.close() }()
+	defer one.close()
 	return runParts(ctx, s.ShutdownTimeout, g, partFunc(func(ctx context.Context) error {
-		ready, err := one.begin(ctx, log, "gateway", func(ctx context.Context, log zerolog.Logger, one *single) error {
-			nc, err := dialNATS(d.nats, append(natsOptions(s, d, "gateway"), watched(log)...)...)
-			if err != nil {
-				return err
-			}
-			one.later(nc.Close)
+		ready, err := one.begin(ctx, func(ctx context.Context) error {
+			nc := one.nc
 			reg, err := registry.Open(ctx, nc)
 			if err != nil {
 				return err
 			}
-			db, err := openTables(d)
+			db, err := openTables(one.d)
 			if err != nil {
 				return err
 			}
 			one.later(func() { _ = db.Close() })
-			second, err := dialNATS(d.nats, append(natsOptions(s, d, "gateway reads"), watched(log)...)...)
+			second, err := one.dial("gateway reads")
 			if err != nil {
 				return err
 			}
-			one.later(second.Close)
 			parts, err := gatewayParts(ctx, nc, second, reg, db, s, log)
 			if err != nil {
 				return err
 			}
-			parts.Reads.User, parts.Reads.Password = d.readerUser, d.readerPassword
+			parts.Reads.User, parts.Reads.Password = one.d.readerUser, one.d.readerPassword
 			in.probe(func(context.Context) []string { return append(natsTrouble(nc), stalled(parts.Pool)...) })
 			g.Open(parts)
 			return nil

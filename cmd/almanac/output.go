@@ -135,6 +135,21 @@ func printRows[T any](a *app, cmd *cobra.Command, rows []T, f func() table.Write
 	return a.printTable(f())
 }
 
+// printRecord prints one record where -o asks for JSON. Else it reports false, and the caller
+// prints a table.
+func printRecord(a *app, cmd *cobra.Command, record any) (printed bool, err error) {
+	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
+	switch {
+	case err != nil:
+		return false, err
+	case o == asJSON:
+		return true, a.printJSON(record)
+	case o == asNDJSON:
+		return true, printLines(a, []any{record})
+	}
+	return false, nil
+}
+
 // note tells people something beside the data.
 func (a *app) note(format string, args ...any) {
 	_, _ = fmt.Fprintln(a.stderr, singular(fmt.Sprintf(format, args...)))

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/registry"
@@ -26,29 +25,20 @@ run: they share the lanes, and one that dies is taken over within 10 s.`,
 }
 
 func (a *app) router(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	s, err := load(cmd)
+	one, err := a.newSingle(cmd, "router", false)
 	if err != nil {
 		return err
 	}
-	d, err := findEndpoints(s, false)
-	if err != nil {
-		return err
-	}
-	return a.runOne(ctx, s, "router", func(ctx context.Context, log zerolog.Logger, one *single) error {
-		nc, err := dialNATS(d.nats, append(natsOptions(s, d, "router"), watched(log)...)...)
+	return one.run(ctx, func(ctx context.Context) error {
+		reg, err := registry.Setup(ctx, one.nc, streamLimits(one.s, schemas.DefaultStreamLimits))
 		if err != nil {
 			return err
 		}
-		one.later(nc.Close)
-		reg, err := registry.Setup(ctx, nc, streamLimits(s, schemas.DefaultStreamLimits))
-		if err != nil {
+		if _, err := declare(ctx, reg, one.s, one.log); err != nil {
 			return err
 		}
-		if _, err := declare(ctx, reg, s, log); err != nil {
-			return err
-		}
-		one.probe = func(context.Context) []string { return natsTrouble(nc) }
-		r, err := newRouter(ctx, nc, reg, s.PIIKey, log)
+		one.probe = func(context.Context) []string { return natsTrouble(one.nc) }
+		r, err := newRouter(ctx, one.nc, reg, one.s.PIIKey, one.log)
 		one.parts = []part{r}
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/streams"
@@ -16,9 +17,36 @@ import (
 
 // single is one part alone in a process.
 type single struct {
+	name    string
+	s       *settings
+	d       endpoints
+	log     zerolog.Logger
+	nc      *nats.Conn // of the start under way
 	parts   []part
 	probe   func(context.Context) []string
 	closers []func()
+}
+
+// newSingle reads the settings of a part and finds its servers.
+func (a *app) newSingle(cmd *cobra.Command, name string, needsClickHouse bool) (*single, error) {
+	s, err := load(cmd)
+	if err != nil {
+		return nil, err
+	}
+	d, err := findEndpoints(s, needsClickHouse)
+	if err != nil {
+		return nil, err
+	}
+	return &single{name: name, s: s, d: d, log: s.logger(a.stderr)}, nil
+}
+
+// dial connects to NATS until the start fails or the part ends.
+func (o *single) dial(name string) (*nats.Conn, error) {
+	nc, err := dialNATS(o.d.nats, append(natsOptions(o.s, o.d, name), watched(o.log)...)...)
+	if err == nil {
+		o.later(nc.Close)
+	}
+	return nc, err
 }
 
 func (o *single) later(f func()) { o.closers = append(o.closers, f) }
@@ -33,43 +61,43 @@ func (o *single) close() {
 // startPause is how long a part waits for servers that are not there yet.
 const startPause = time.Second
 
-// runOne starts a part, however long its servers take to appear, and runs it
+// run starts a part, however long its servers take to appear, and runs it
 // until a signal. Without --http it opens no listener: several parts share a
 // machine.
-func (a *app) runOne(ctx context.Context, s *settings, name string, start func(context.Context, zerolog.Logger, *single) error) error {
-	log := s.logger(a.stderr)
-	s.HTTP = cmp.Or(s.HTTP, httpOff)
-	h, err := listenHTTP(s)
+func (o *single) run(ctx context.Context, start func(context.Context) error) error {
+	o.s.HTTP = cmp.Or(o.s.HTTP, httpOff)
+	h, err := listenHTTP(o.s)
 	if err != nil {
 		return err
 	}
-	one := &single{}
-	defer func() { one.close() }()
+	defer o.close()
 	parts := []part{}
 	if h != nil {
 		defer h.close()
 		parts = append(parts, h)
 	}
 	parts = append(parts, partFunc(func(ctx context.Context) error {
-		if ready, err := one.begin(ctx, log, name, start); !ready {
+		if ready, err := o.begin(ctx, start); !ready {
 			return err
 		}
 		if h != nil {
-			h.probe(one.probe)
+			h.probe(o.probe)
 		}
-		return runParts(ctx, s.ShutdownTimeout, one.parts...)
+		return runParts(ctx, o.s.ShutdownTimeout, o.parts...)
 	}))
-	return runParts(ctx, s.ShutdownTimeout, parts...)
+	return runParts(ctx, o.s.ShutdownTimeout, parts...)
 }
 
 // begin starts the part, however long its servers take to appear. It is not ready
 // where ctx ended first, or the part can never start.
-func (o *single) begin(ctx context.Context, log zerolog.Logger, name string, start func(context.Context, zerolog.Logger, *single) error) (ready bool, err error) {
+func (o *single) begin(ctx context.Context, start func(context.Context) error) (ready bool, err error) {
 	again := newRationer()
 	for {
-		err := start(ctx, log, o)
+		if o.nc, err = o.dial(o.name); err == nil {
+			err = start(ctx)
+		}
 		if err == nil {
-			log.Info().Str("part", name).Msg("ready")
+			o.log.Info().Str("part", o.name).Msg("ready")
 			return true, nil
 		}
 		o.close()
@@ -80,7 +108,7 @@ func (o *single) begin(ctx context.Context, log zerolog.Logger, name string, sta
 			return false, err
 		}
 		if more, ok := again.pass(err.Error()); ok {
-			log.Warn().Err(err).Int("more", more).Msg("not ready yet, trying again")
+			o.log.Warn().Err(err).Int("more", more).Msg("not ready yet, trying again")
 		}
 		_ = backoff.Sleep(ctx, startPause) // the next start asks ctx
 	}

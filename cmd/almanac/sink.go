@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/registry"
@@ -25,25 +24,16 @@ run: they share the shards, and one that dies is taken over within 10 s.`,
 }
 
 func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	s, err := load(cmd)
+	one, err := a.newSingle(cmd, "sink", true)
 	if err != nil {
 		return err
 	}
-	d, err := findEndpoints(s, true)
-	if err != nil {
-		return err
-	}
-	return a.runOne(ctx, s, "sink", func(ctx context.Context, log zerolog.Logger, one *single) error {
-		nc, err := dialNATS(d.nats, append(natsOptions(s, d, "sink"), watched(log)...)...)
+	return one.run(ctx, func(ctx context.Context) error {
+		reg, err := registry.Open(ctx, one.nc)
 		if err != nil {
 			return err
 		}
-		one.later(nc.Close)
-		reg, err := registry.Open(ctx, nc)
-		if err != nil {
-			return err
-		}
-		db, err := tables.Open(d.clickhouse)
+		db, err := tables.Open(one.d.clickhouse)
 		if err != nil {
 			return err
 		}
@@ -52,13 +42,13 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			return err
 		}
 		one.probe = func(ctx context.Context) []string {
-			reasons := natsTrouble(nc)
+			reasons := natsTrouble(one.nc)
 			if _, err := db.Ping(ctx); err != nil {
 				reasons = append(reasons, err.Error())
 			}
 			return reasons
 		}
-		one.parts, err = newSinks(ctx, nc, reg, db, s, nil, log)
+		one.parts, err = newSinks(ctx, one.nc, reg, db, one.s, nil, one.log)
 		return err
 	})
 }

@@ -40,26 +40,17 @@ allows them by --timers-allow-cidrs.`,
 }
 
 func (a *app) timersRun(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	s, err := load(cmd)
+	one, err := a.newSingle(cmd, "timers", false)
 	if err != nil {
 		return err
 	}
-	d, err := findEndpoints(s, false)
-	if err != nil {
-		return err
-	}
-	return a.runOne(ctx, s, "timers", func(ctx context.Context, log zerolog.Logger, one *single) error {
-		nc, err := dialNATS(d.nats, append(natsOptions(s, d, "timers"), watched(log)...)...)
+	return one.run(ctx, func(ctx context.Context) error {
+		reg, err := registry.Setup(ctx, one.nc, streamLimits(one.s, schemas.DefaultStreamLimits))
 		if err != nil {
 			return err
 		}
-		one.later(nc.Close)
-		reg, err := registry.Setup(ctx, nc, streamLimits(s, schemas.DefaultStreamLimits))
-		if err != nil {
-			return err
-		}
-		one.probe = func(context.Context) []string { return natsTrouble(nc) }
-		p, err := newDispatcher(ctx, nc, reg, s, log)
+		one.probe = func(context.Context) []string { return natsTrouble(one.nc) }
+		p, err := newDispatcher(ctx, one.nc, reg, one.s, one.log)
 		one.parts = []part{p}
 		return err
 	})
