@@ -165,6 +165,7 @@ var complete = map[string]string{
 	"sql":           "--max-time 5s",
 	"timers create": "--due +1h --url https://hooks.example.com/",
 	"usage":         "--from 2026-11-01 --to 2026-12-01",
+	"align":         "--metric cpu --from 2026-11-01",
 	"trail":         "--scope s --request r",
 
 	"usage close":       "--month 2026-01 --into app",

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/query/series"
 )
 
 // Bad points are refused one by one, each for what is wrong with it, and the good ones are
@@ -57,6 +61,78 @@ func TestSendMetric(t *testing.T) {
 	} {
 		if r := b.run("", strings.Fields(call)...); r.code == exitOK || !strings.Contains(r.err, says) {
 			t.Errorf("%s: exit %d, %s, want %s", call, r.code, r.err, says)
+		}
+	}
+}
+
+// pointLine is a point as JSON.
+func pointLine(metric, ts, labels string, value float64) string {
+	return fmt.Sprintf(`{"ts":%q,"type":%q,"value":%g,%s}`, ts, metric, value, labels) + "\n"
+}
+
+// Points are listed as series, aligned and reduced, in every format, and what cannot be
+// answered is refused with what would do.
+func TestAlign(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up("--profile", "test")
+	b.ok("", "topics", "apply", "cpu", "--kind", "metric")
+	var lines strings.Builder
+	for range 3 {
+		for i, v := range []float64{123, 98, 121, 103, 105, 106} {
+			ts := time.Date(2026, 2, 1, 12, 4, 24+30*i, 0, time.UTC).Format(time.RFC3339)
+			lines.WriteString(pointLine("cpu", ts, `"host":"a","region":"eu","unit":"%"`, v))
+			lines.WriteString(pointLine("cpu", ts, `"unit":"%","region":"us","host":"b"`, v/2))
+		}
+	}
+	b.ok(lines.String(), "send", "cpu", "--format", "ndjson")
+	align := func(flags string) []string {
+		return strings.Fields("align cpu --metric cpu --from 2026-02-01T12:00:00Z --to 2026-02-01T12:10:00Z " + flags)
+	}
+	for flags, want := range map[string]string{
+		"--period 1m --align count --where attributes.host='a' -o csv": "host,region,unit,time,value\na,eu,1,2026-02-01T12:05:00Z,2\na,eu,1,2026-02-01T12:06:00Z,2\na,eu,1,2026-02-01T12:07:00Z,2\n",
+		"--period 5m --align summary --reduce summary -o csv": "unit,time,count,mean,sum,min,max,m2\n" +
+			"%,2026-02-01T12:05:00Z,4,82.875,331.5,49,123,3443.1875\n%,2026-02-01T12:10:00Z,8,81.5625,652.5,51.5,121,6169.21875\n",
+		"--period 5m --align mean --reduce max --by region -o ndjson": `{"labels":{"region":"eu"},"unit":"%","time":"2026-02-01T12:05:00Z","value":110.5}
+{"labels":{"region":"eu"},"unit":"%","time":"2026-02-01T12:10:00Z","value":108.75}
+{"labels":{"region":"us"},"unit":"%","time":"2026-02-01T12:05:00Z","value":55.25}
+{"labels":{"region":"us"},"unit":"%","time":"2026-02-01T12:10:00Z","value":54.375}
+`,
+	} {
+		if got := b.ok("", align(flags)...); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", flags, got, want)
+		}
+	}
+	contains(t, b.ok("", align("--period 5m --align mean --by host --reduce mean")...), "host  unit  time", "110.5  █")
+	a := decoded[series.Answer](b, align("--period 5m --align max -o json")...)
+	if a.Series != 2 || len(a.Groups) != 2 || a.Period != "5m" || a.Groups[0].Labels["host"] != "a" || float64(*a.Groups[0].Points[0].Value) != 123 {
+		t.Errorf("%+v", a)
+	}
+	for flags, want := range map[string]string{
+		"-o csv":            "metric,service,user_id,unit,labels,points,first,last\ncpu,,,%,host=a region=eu,,2026-02-01T12:04:24Z,2026-02-01T12:06:54Z\ncpu,,,%,host=b region=us,,2026-02-01T12:04:24Z,2026-02-01T12:06:54Z\n",
+		"--names -o csv":    "name,series\ncpu,2\n",
+		"--labels -o csv":   "name,values,series\nhost,2,2\nregion,2,2\n",
+		"--values host":     "name  series\na          1\nb          1\n",
+		"--metric x -o csv": "metric,service,user_id,unit,labels,points,first,last\n",
+	} {
+		if got := b.ok("", strings.Fields("series cpu "+flags)...); got != want {
+			t.Errorf("series %s:\n%s\nwant\n%s", flags, got, want)
+		}
+	}
+	for flags, says := range map[string]string{
+		"--period 59s --align mean":                      "it must be a multiple of 1m0s",
+		"--period 90s --align mean":                      "it must be a multiple of 1m0s",
+		"--reduce mean":                                  "needs an aligner and a period",
+		"--align mean":                                   "align mean needs a period",
+		"--period 1m --align meen":                       "it is one of none, delta",
+		"--period 1m --align mean --by host":             "only with a reducer",
+		"--period 1m --align summary --reduce p95":       "cannot be told from summaries",
+		"--period 1m --align mean --reduce sum --by hst": `no series with the label "hst" in that range; its labels are host, region`,
+		"--where level='i'":                              "--where selects series",
+		"--where attributes.hst='a'":                     `no series with the label "hst"`,
+	} {
+		if r := b.run("", align(flags)...); r.code == exitOK || !strings.Contains(r.err, says) {
+			t.Errorf("%s: exit %d, %s, want %s", flags, r.code, r.err, says)
 		}
 	}
 }

@@ -1,0 +1,59 @@
+package once
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+
+	"github.com/almanac-events/almanac/tables"
+)
+
+// readSettings bound a statement: memory, and time, which a client that vanished must not cost.
+var readSettings = map[string]string{
+	"max_execution_time":                    "300",
+	"max_bytes_before_external_group_by":    "1000000000",
+	"max_query_size":                        "16777216",
+	"max_ast_elements":                      "2000000",
+	"max_expanded_ast_elements":             "2000000",
+	"use_query_condition_cache":             "0", // as in tables/derived.go
+	"http_write_exception_in_output_format": "0",
+}
+
+// Lines runs a statement in the format JSONCompactEachRow and calls f with each row of its
+// answer. settings are added to the usual bounds.
+func Lines[T any](ctx context.Context, db *tables.DB, sql string, params, settings map[string]string, f func(T) error) error {
+	all := maps.Clone(readSettings)
+	maps.Copy(all, settings)
+	body, err := db.Select(ctx, &tables.Select{SQL: sql, Params: params, Settings: all})
+	if err != nil {
+		if strings.Contains(err.Error(), TextMoved) {
+			return ErrMoved
+		}
+		return err
+	}
+	defer func() { _ = body.Close() }()
+	in := bufio.NewReader(body)
+	for {
+		line, err := in.ReadBytes('\n')
+		if len(line) > 1 {
+			var row T
+			if err := json.Unmarshal(line, &row); err != nil {
+				return fmt.Errorf("ClickHouse's answer is %.200q: %w", line, err)
+			}
+			if err := f(row); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

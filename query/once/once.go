@@ -1,0 +1,155 @@
+package once
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// ErrMoved: what is derived changed between two statements. It is asked again.
+var ErrMoved = errors.New("what is derived moved")
+
+// TextMoved is the text of assertions whose failure is ErrMoved.
+const TextMoved = "almanac: what is derived moved"
+
+// Snapshot is how far a topic's tables were before the statement that asks them.
+type Snapshot struct {
+	Topic    *schemas.Topic
+	Database string
+	Shards   []Shard
+	// Marks counts the rows of the table of repeats; Absent: it was not made yet.
+	Marks  uint64
+	Absent bool
+}
+
+// Shard is what a shard's tables hold.
+type Shard struct {
+	tables.DerivedShard
+	Ref schemas.ShardRef
+	// Entry is the registry's, empty when it does not have one.
+	Entry registry.Shard
+	// Gone: retention drops its rows, or did. Closed: none will come any more.
+	Gone, Closed bool
+}
+
+// Read reads how far a topic's tables are.
+func Read(ctx context.Context, reg *registry.Registry, db *tables.DB, t *schemas.Topic) (*Snapshot, error) {
+	entries, err := reg.Shards(ctx, t.Name, 0)
+	if err != nil {
+		return nil, err
+	}
+	d, err := db.Derived(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	s := &Snapshot{Topic: t, Database: db.Database, Marks: d.Marks, Absent: d.Absent}
+	for i := range entries {
+		e := &entries[i]
+		s.Shards = append(s.Shards, Shard{Ref: e.Ref(), Entry: *e, Gone: e.Gone(), Closed: e.Status == registry.Closed, DerivedShard: d.Shards[e.Ref()]})
+		delete(d.Shards, e.Ref())
+	}
+	for ref, st := range d.Shards { // rows of a shard that was made since, or that the registry lost
+		s.Shards = append(s.Shards, Shard{Ref: ref, DerivedShard: st})
+	}
+	return s, nil
+}
+
+// Quiet reports whether every row was examined: marks are then all the repeats there are.
+func (s *Snapshot) Quiet() bool {
+	for i := range s.Shards {
+		if sh := &s.Shards[i]; !sh.Gone && sh.Examined < sh.Stored.Head {
+			return false
+		}
+	}
+	return !s.Absent
+}
+
+// In is the condition of a shard's rows.
+func In(ref schemas.ShardRef) string {
+	return fmt.Sprintf("month = %d AND shard = %d", uint32(ref.Month), uint64(ref.ID))
+}
+
+// Above is the condition of a shard's rows above a position.
+func Above(ref schemas.ShardRef, pos uint64) string {
+	return fmt.Sprintf("%s AND pos > %d", In(ref), pos)
+}
+
+// known lists the snapshot's shards; "" without one.
+func (s *Snapshot) known() string {
+	refs := make([]string, len(s.Shards))
+	for i := range s.Shards {
+		refs[i] = fmt.Sprintf("(%d,%d)", uint32(s.Shards[i].Ref.Month), uint64(s.Shards[i].Ref.ID))
+	}
+	return strings.Join(refs, ",")
+}
+
+// Held is the condition of the rows that a statement reads: none of shards that are gone. cut
+// says that it leaves out what came since the snapshot: those rows may have repeats that are
+// not named.
+func (s *Snapshot) Held(cut bool) string {
+	cond := []string{"1"}
+	for i := range s.Shards {
+		switch sh := &s.Shards[i]; {
+		case sh.Gone:
+			cond = append(cond, "NOT ("+In(sh.Ref)+")")
+		case cut && !sh.Closed:
+			cond = append(cond, "NOT ("+Above(sh.Ref, sh.Stored.Head)+")")
+		}
+	}
+	if known := s.known(); cut && known == "" {
+		cond = append(cond, "0")
+	} else if cut {
+		cond = append(cond, "(month, shard) IN ("+known+")")
+	}
+	return strings.Join(cond, " AND ")
+}
+
+// New is the condition of rows above a position of each shard, and of those of shards that the
+// snapshot does not know.
+func (s *Snapshot) New(above func(*Shard) uint64) string {
+	known := s.known()
+	if known == "" {
+		return "1"
+	}
+	cond := []string{"(month, shard) NOT IN (" + known + ")"}
+	for i := range s.Shards {
+		if sh := &s.Shards[i]; !sh.Gone && !(sh.Closed && above(sh) >= sh.Stored.Head) {
+			cond = append(cond, "("+Above(sh.Ref, above(sh))+")")
+		}
+	}
+	return strings.Join(cond, " OR ")
+}
+
+// Again is the condition of rows that do not count. cut is as in Held, and only possible when
+// the snapshot is quiet.
+func (s *Snapshot) Again(cut bool) string {
+	var again []string
+	if s.Marks > 0 && !s.Absent {
+		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM "+s.derived(schemas.DerivedRepeats)+")")
+	}
+	if !cut {
+		fresh := s.New(func(sh *Shard) uint64 { return sh.Examined })
+		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM ("+s.Topic.RepeatsSelect(s.Database, fresh)+"))")
+	}
+	if len(again) == 0 {
+		return "false"
+	}
+	return strings.Join(again, " OR ")
+}
+
+// Unmoved is a condition that holds while repeats are named as the snapshot found them.
+func (s *Snapshot) Unmoved() string {
+	if s.Absent {
+		return "1"
+	}
+	return fmt.Sprintf("throwIf((SELECT count() FROM %s WHERE id != %s) != %d, '%s') = 0", s.derived(schemas.DerivedRepeats), schemas.NoID, s.Marks, TextMoved)
+}
+
+func (s *Snapshot) derived(name string) string {
+	return schemas.QuotedTable(s.Database, schemas.DerivedTable(s.Topic.Name, name))
+}

@@ -1,0 +1,161 @@
+package series
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// found is what a read would touch, as the list of series says.
+type found struct {
+	all    int64 // series of the metric in the range
+	series int64 // of those, the ones that the filter selects
+	groups int64 // of those
+	points []string
+	labels []string // of all
+}
+
+// maxLabels bounds the labels that are told.
+const maxLabels = 1000
+
+// find reads what the selected series are.
+func (r *Reader) find(ctx context.Context, s *selection, by []string) (f found, err error) {
+	keys := []string{"unit"}
+	for _, label := range by {
+		keys = append(keys, labelSQL(label, s.params))
+	}
+	sql := fmt.Sprintf(`SELECT toString(count()), toString(countIf(chosen)), toString(uniqExactIf((%s), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)), toJSONString(arraySort(groupUniqArrayArray(%d)(mapKeys(attributes))))
+FROM (SELECT *, %s AS chosen FROM (%s)) FORMAT JSONCompactEachRow`, strings.Join(keys, ", "), maxLabels, s.condition(), s.listed())
+	err = r.lines(ctx, sql, s.params, func(row []string) error {
+		for i, to := range []*int64{&f.all, &f.series, &f.groups} {
+			var err error
+			if *to, err = strconv.ParseInt(row[i], 10, 64); err != nil {
+				return fmt.Errorf("ClickHouse's answer is %q: %w", row, err)
+			}
+		}
+		if err := json.Unmarshal([]byte(row[3]), &f.points); err != nil {
+			return fmt.Errorf("ClickHouse's answer is %q: %w", row, err)
+		}
+		return json.Unmarshal([]byte(row[4]), &f.labels)
+	})
+	return f, err
+}
+
+// refuse reports why a read of what was found cannot be answered, but for its size.
+func (f *found) refuse(req *Request, where *filter.Expr) error {
+	_, used := where.Uses()
+	for _, label := range append(used, req.By...) {
+		if f.all > 0 && len(f.labels) < maxLabels && !slices.Contains(f.labels, label) && !isField(label) {
+			return bad("metric %q has no series with the label %q in that range; its labels are %s", req.Metric, label, strings.Join(f.labels, ", "))
+		}
+	}
+	if (req.Align == Delta || req.Align == Rate) && slices.Contains(f.points, kinds.PointsGauge) {
+		return bad("align %s is of counters, and metric %q has points of kind %s", req.Align, req.Metric, kinds.PointsGauge)
+	}
+	return nil
+}
+
+func isField(label string) bool {
+	return slices.Contains([]string{schemas.ColService, schemas.ColUserID, kinds.ColUnit}, label)
+}
+
+// size refuses a read that would touch or give too much.
+func (r *Reader) size(ctx context.Context, s *selection, req *Request, f *found) error {
+	if f.series > r.limits.series {
+		return tooMuch("it touches %d series of metric %q, the limit is %d. %s", f.series, req.Metric, r.limits.series, r.narrower(ctx, s, f, float64(r.limits.series)))
+	}
+	rows, err := r.rows(ctx, s)
+	if err != nil {
+		return err
+	}
+	if rows > r.limits.rows {
+		return tooMuch("it reads about %d rows, the limit is %d. Take a shorter range. %s", rows, r.limits.rows, r.narrower(ctx, s, f, float64(f.series)*float64(r.limits.rows)/float64(rows)))
+	}
+	if req.Align == None {
+		return nil
+	}
+	n := windows(req.From, req.To, req.Period)
+	if values := n * f.series; f.series > 0 && n > r.limits.groups/f.series {
+		return tooMuch("%d series and %d windows of %s are %d aligned values, the limit is %d. %s", f.series, n, req.Period, values, r.limits.groups, longer(req, f.series, r.limits.groups))
+	}
+	groups := f.groups
+	if req.Reduce == None {
+		groups = f.series
+	}
+	if groups > 0 && n > r.limits.points/groups {
+		return tooMuch("%d groups and %d windows of %s may give %d points, the limit is %d. %s", groups, n, req.Period, n*groups, r.limits.points, longer(req, groups, r.limits.points))
+	}
+	return nil
+}
+
+// longer says which period would do.
+func longer(req *Request, groups, limit int64) string {
+	if p := fittingPeriod(req.From, req.To, groups, limit); p > 0 {
+		return fmt.Sprintf("A period of %s fits; or take fewer groups, or a shorter range", p)
+	}
+	return "Take fewer groups, or a shorter range"
+}
+
+// rows is about how many rows a read of the points reads: what ClickHouse's index says. Where
+// all rows of the topic are few it is not asked.
+func (r *Reader) rows(ctx context.Context, s *selection) (int64, error) {
+	held := int64(0)
+	for i := range s.snap.Shards {
+		if sh := &s.snap.Shards[i]; !sh.Gone && sh.Stored.MaxTs > s.from.UnixNano() && sh.Stored.MinTs <= s.to.UnixNano() {
+			held += int64(sh.Stored.Rows)
+		}
+	}
+	if held <= r.limits.rows {
+		return held, nil
+	}
+	cond := fmt.Sprintf("%s AND ts > %s AND ts <= %s AND %s", s.named(), sqlFrom, sqlTo, s.snap.Held(false))
+	if !s.where.All() {
+		cond += " AND " + s.chosen()
+	}
+	sql := fmt.Sprintf("SELECT table, toString(sum(rows)) FROM (EXPLAIN ESTIMATE SELECT count() FROM %s WHERE %s) WHERE table = %s GROUP BY table FORMAT JSONCompactEachRow",
+		schemas.QuotedTable(s.snap.Database, s.snap.Topic.Name), cond, schemas.QuoteText(s.snap.Topic.Name))
+	n := int64(0)
+	err := r.lines(ctx, sql, s.params, func(row []string) (err error) {
+		n, err = strconv.ParseInt(row[1], 10, 64)
+		return err
+	})
+	return n, err
+}
+
+// maxHints bounds the labels that are offered.
+const maxHints = 5
+
+// narrower names labels of which each value has at most so many of the selected series, or
+// pairs of labels when no one label does.
+func (r *Reader) narrower(ctx context.Context, s *selection, f *found, limit float64) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var hints []string
+	hint := func(row []string) error {
+		hints = append(hints, fmt.Sprintf("%s (%s values, at most %s series each)", row[0], row[1], row[2]))
+		return nil
+	}
+	const tail = " GROUP BY name HAVING worst <= %g ORDER BY worst DESC, name LIMIT %d FORMAT JSONCompactEachRow"
+	chosen := "(SELECT series, attributes FROM (" + s.listed() + ") WHERE " + s.condition() + ")"
+	one := "SELECT name, toString(count()), toString(max(n) AS worst) FROM (SELECT tupleElement(l, 1) AS name, tupleElement(l, 2) AS v, count() AS n FROM " + chosen +
+		" ARRAY JOIN arrayZip(mapKeys(attributes), mapValues(attributes)) AS l GROUP BY name, v)" + tail
+	two := "SELECT name, toString(count()), toString(max(n) AS worst) FROM (SELECT concat(tupleElement(a, 1), ' with ', tupleElement(b, 1)) AS name, (tupleElement(a, 2), tupleElement(b, 2)) AS v, count() AS n FROM (SELECT series, a, arrayZip(mapKeys(attributes), mapValues(attributes)) AS all FROM " + chosen +
+		" ARRAY JOIN arrayZip(mapKeys(attributes), mapValues(attributes)) AS a) ARRAY JOIN all AS b WHERE tupleElement(a, 1) < tupleElement(b, 1) GROUP BY name, v)" + tail
+	for _, sql := range []string{one, two} {
+		if err := r.lines(ctx, fmt.Sprintf(sql, limit, maxHints), s.params, hint); err != nil {
+			break // the refusal is the answer; what would do is a hint
+		}
+		if len(hints) > 0 {
+			return "Narrow it with --where to one value of " + strings.Join(hints, ", or of ")
+		}
+	}
+	return "Narrow it with --where; its labels are " + strings.Join(f.labels, ", ")
+}

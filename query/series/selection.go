@@ -1,0 +1,140 @@
+package series
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/query/once"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// selection is what series a read is about, over one snapshot.
+type selection struct {
+	snap     *once.Snapshot
+	metric   string // empty: all
+	from, to time.Time
+	where    *filter.Expr
+	params   map[string]string
+}
+
+// filterTopic has the columns that tell series apart, for filters over them.
+var filterTopic = func() *schemas.Topic {
+	t := schemas.NewTopic("series", schemas.Field{Name: kinds.ColUnit, Type: schemas.TypeLowCardinality})
+	return &t
+}()
+
+// selectSeries reads the filter of a read.
+func selectSeries(snap *once.Snapshot, metric, where string, from, to time.Time) (*selection, error) {
+	e, err := filter.Parse(where, filterTopic)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
+	}
+	columns, _ := e.Uses()
+	for _, c := range columns {
+		if !slices.Contains(kinds.SeriesOf, c) {
+			return nil, bad("--where selects series, by %s; %s is of points", strings.Join(seriesFields, ", "), c)
+		}
+	}
+	s := &selection{snap: snap, metric: metric, where: e, from: from, to: to}
+	_, s.params = e.SQL()
+	s.params["from"], s.params["to"] = strconv.FormatInt(from.UnixNano(), 10), strconv.FormatInt(to.UnixNano(), 10)
+	if metric != "" {
+		s.params["metric"] = filter.ParamString(metric)
+	}
+	return s, nil
+}
+
+// seriesFields are what series are selected and grouped by beside their labels.
+var seriesFields = []string{schemas.ColType, schemas.ColService, schemas.ColUserID, kinds.ColUnit, "labels (attributes.name)"}
+
+func (s *selection) named() string {
+	if s.metric == "" {
+		return "type != ''"
+	}
+	return "type = {metric:String}"
+}
+
+// condition is the filter over columns of listed.
+func (s *selection) condition() string {
+	where, _ := s.where.SQL()
+	return where
+}
+
+const (
+	sqlFrom = "fromUnixTimestamp64Nano({from:Int64}, 'UTC')"
+	sqlTo   = "fromUnixTimestamp64Nano({to:Int64}, 'UTC')"
+)
+
+// listed selects the series of the metric that may have points in the range, a row each: what
+// the topic's list has, and what stands in rows above it. The filter is not applied.
+func (s *selection) listed() string {
+	table := func(sh *once.Shard) uint64 { return sh.Series }
+	fresh := fmt.Sprintf("%s AND ts > %s AND ts <= %s AND %s AND (%s)", s.named(), sqlFrom, sqlTo, s.snap.Held(false), s.snap.New(table))
+	parts := []string{"SELECT type, series, service, user_id, unit, labels, points, first, last FROM (" + s.snap.Topic.SeriesSelect(s.snap.Database, fresh) + ")"}
+	if !s.snap.Absent {
+		parts = append(parts, fmt.Sprintf("SELECT type, series, service, user_id, unit, labels, points, first, last FROM %s WHERE type != '' AND %s AND last > %s AND first <= %s AND %s AND %s",
+			s.list(), s.named(), sqlFrom, sqlTo, s.snap.Held(false), s.unmoved()))
+	}
+	return "SELECT type, series, any(service) AS service, any(user_id) AS user_id, any(unit) AS unit, any(labels) AS attributes, groupUniqArrayArray(points) AS kinds_of_points, min(first) AS since, max(last) AS until FROM (" +
+		strings.Join(parts, " UNION ALL ") + ") GROUP BY type, series"
+}
+
+func (s *selection) list() string {
+	return schemas.QuotedTable(s.snap.Database, schemas.DerivedTable(s.snap.Topic.Name, schemas.DerivedSeries))
+}
+
+// unmoved is a condition that holds while the list reaches as far as the snapshot found it.
+func (s *selection) unmoved() string {
+	var reach []string
+	for i := range s.snap.Shards {
+		if sh := &s.snap.Shards[i]; !sh.Gone && sh.Series > 0 {
+			reach = append(reach, fmt.Sprintf("(%s AND p >= %d)", once.In(sh.Ref), sh.Series))
+		}
+	}
+	if len(reach) == 0 {
+		return "1"
+	}
+	return fmt.Sprintf("throwIf((SELECT count() FROM (SELECT month, shard, max(pos) AS p FROM %s WHERE type = '' GROUP BY month, shard) WHERE %s) != %d, '%s') = 0",
+		s.list(), strings.Join(reach, " OR "), len(reach), once.TextMoved)
+}
+
+// points is the condition of the topic's rows that are points of the selected series and count.
+func (s *selection) points(from string) string {
+	cut := s.snap.Quiet()
+	cond := []string{s.named(), "ts > " + from, "ts <= " + sqlTo, "points IN (" + quotedNumbers + ")", s.snap.Held(cut), s.snap.Unmoved()}
+	if again := s.snap.Again(cut); again != "false" {
+		cond = append(cond, "NOT ("+again+")")
+	}
+	if !s.where.All() {
+		cond = append(cond, s.chosen())
+	}
+	return strings.Join(cond, " AND ")
+}
+
+// chosen is the condition of rows of the series that the filter selects.
+func (s *selection) chosen() string {
+	return "series IN (SELECT series FROM (" + s.listed() + ") WHERE " + s.condition() + ")"
+}
+
+var quotedNumbers = func() string {
+	quoted := make([]string, len(kinds.Numbers))
+	for i, n := range kinds.Numbers {
+		quoted[i] = schemas.QuoteText(n)
+	}
+	return strings.Join(quoted, ", ")
+}()
+
+// labelSQL is what a label is called in listed.
+func labelSQL(label string, params map[string]string) string {
+	if slices.Contains([]string{schemas.ColService, schemas.ColUserID, kinds.ColUnit}, label) {
+		return schemas.QuoteName(label)
+	}
+	name := fmt.Sprintf("by%d", len(params))
+	params[name] = filter.ParamString(label)
+	return "attributes[{" + name + ":String}]"
+}

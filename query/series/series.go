@@ -1,0 +1,73 @@
+package series
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/once"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Reader reads series. It is safe for concurrent use.
+type Reader struct {
+	reg    *registry.Registry
+	db     *tables.DB
+	limits limits
+}
+
+// limits bound a read; tests have smaller ones.
+type limits struct{ series, rows, points, groups int64 }
+
+// New prepares a reader of series over a reader of events.
+func New(r *query.Reader) *Reader {
+	return &Reader{reg: r.Registry(), db: r.DB(), limits: limits{MaxSeries, MaxRows, MaxPoints, MaxGroups}}
+}
+
+// topic reads the descriptor of a topic of kind metric.
+func (r *Reader) topic(ctx context.Context, name string) (*schemas.Topic, error) {
+	t, err := r.reg.Topic(ctx, name)
+	if err != nil {
+		if schemas.Reason(err) != "" {
+			err = fmt.Errorf("%w: %w", schemas.ErrRequest, err)
+		}
+		return nil, err
+	}
+	if t.Kind != kinds.Metric {
+		return nil, bad("topic %q is of kind %s; series are of topics of kind %s", name, t.Kind, kinds.Metric)
+	}
+	return &t, nil
+}
+
+// maxAsks bounds how often a statement is asked while what is derived moves under it.
+const maxAsks = 8
+
+// ask reads how far the tables are and runs a read, again while they move.
+func (r *Reader) ask(ctx context.Context, topic string, run func(*once.Snapshot) error) error {
+	t, err := r.topic(ctx, topic)
+	if err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		snap, err := once.Read(ctx, r.reg, r.db, t)
+		if err == nil {
+			err = run(snap)
+		}
+		switch {
+		case errors.Is(err, once.ErrMoved) && try < maxAsks:
+			continue
+		case err != nil && !errors.Is(err, schemas.ErrRequest):
+			return fmt.Errorf("series of topic %q: %w", topic, err)
+		}
+		return err
+	}
+}
+
+// lines runs a statement whose rows are texts.
+func (r *Reader) lines(ctx context.Context, sql string, params map[string]string, f func([]string) error) error {
+	return once.Lines(ctx, r.db, sql, params, nil, f)
+}
