@@ -25,6 +25,8 @@ type Collection struct {
 	w     *fronts.Writer
 	reg   *registry.Registry
 	cfg   Config
+	// ledger says what is being erased.
+	ledger *registry.LedgerCache
 
 	mu   sync.Mutex
 	room roomSeen
@@ -83,7 +85,7 @@ func Open(ctx context.Context, nc *nats.Conn, topic string, cfg Config) (*Collec
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	c := &Collection{topic: t, w: w, reg: reg, cfg: cfg}
+	c := &Collection{topic: t, w: w, reg: reg, cfg: cfg, ledger: registry.NewLedgerCache(reg)}
 	return c, c.checkFront(ctx)
 }
 

@@ -2,8 +2,10 @@ package documents
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	archive "github.com/almanac-events/almanac/query/documents"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/streams"
@@ -15,15 +17,27 @@ func (c *Collection) Load(ctx context.Context, id string) (*Document, error) {
 	if err := document.CheckID(c.topic.Documents, id); err != nil {
 		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 	}
-	r, err := c.last(ctx, id)
-	if err != nil {
-		return nil, err
+	for range tries {
+		r, err := c.last(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		d, err := c.resolve(ctx, r)
+		if errors.Is(err, archive.ErrNoRow) {
+			// It was changed or erased meanwhile, or the row is lost.
+			if now, again := c.last(ctx, id); again != nil || now == nil || now.Seq != r.Seq {
+				err = again
+				if again == nil {
+					continue
+				}
+			}
+		}
+		if err == nil && d == nil {
+			err = fmt.Errorf("%w: %q", ErrNotFound, id)
+		}
+		return d, err
 	}
-	d, err := c.resolve(ctx, r)
-	if err == nil && d == nil {
-		err = fmt.Errorf("%w: %q", ErrNotFound, id)
-	}
-	return d, err
+	return nil, fmt.Errorf("%w: %q, %d times", ErrBusy, id, tries)
 }
 
 // LoadIn is Load of a document under a path: ErrNotFound where it is under another.
@@ -65,6 +79,11 @@ func (c *Collection) LoadMany(ctx context.Context, ids []string) ([]*Document, e
 			return err
 		}
 		d, err := c.resolve(ctx, r)
+		if errors.Is(err, archive.ErrNoRow) {
+			if d, err = c.Load(ctx, r.ID); errors.Is(err, ErrNotFound) {
+				err = nil
+			}
+		}
 		for _, i := range at[msg.Subject] {
 			out[i] = d
 		}
@@ -79,6 +98,10 @@ func (c *Collection) resolve(ctx context.Context, r *document.Record) (*Document
 	case r == nil || r.Removed():
 		return nil, nil
 	case r.Stub == nil:
+		erased, err := c.erased(ctx, r)
+		if err != nil || erased {
+			return nil, err
+		}
 		return view(r), nil
 	case c.cfg.Archive == nil:
 		return nil, fmt.Errorf("%w: the body of %q is archived, and no ClickHouse is given", ErrArchive, r.ID)
@@ -87,5 +110,24 @@ func (c *Collection) resolve(ctx context.Context, r *document.Record) (*Document
 	if err != nil {
 		return nil, fmt.Errorf("%w: %q: %w", ErrArchive, r.ID, err)
 	}
+	if erased, err := c.erased(ctx, whole); err != nil || erased {
+		return nil, err
+	}
 	return view(whole), nil
+}
+
+// erased reports whether an erasure under way means a record of DOCS.
+func (c *Collection) erased(ctx context.Context, r *document.Record) (bool, error) {
+	if c.cfg.Archive != nil {
+		return c.cfg.Archive.Erased(ctx, &c.topic, r)
+	}
+	l, err := c.ledger.Of(ctx, c.topic.Name)
+	if err != nil {
+		return false, err
+	}
+	yes, ask := archive.Meant(l, r)
+	if !yes && len(ask) > 0 {
+		return false, fmt.Errorf("%w: an erasure by a filter is under way, which only ClickHouse can judge for %q", ErrArchive, r.ID)
+	}
+	return yes, nil
 }

@@ -51,6 +51,9 @@ type Erasure struct {
 	// has a sequence up to Fence and was stored later got it after a cut, and is not
 	// meant either. 0: an older version entered it, and Fence alone decides.
 	FenceTime int64 `json:"fence_time,omitempty"`
+	// Front is the stream of Fence and FenceTime where it is not EVENTS: Cond then names the
+	// sequence of each row too, since a frame may have records from both sides.
+	Front string `json:"front,omitempty"`
 	// Reason is what the person who asked wrote.
 	Reason    string       `json:"reason,omitempty"`
 	State     ErasureState `json:"state"`

@@ -13,8 +13,15 @@ type Source struct {
 	Stored int64  // unix ns when EVENTS stored the message; 0: it is not known
 }
 
-// Source is the message of EVENTS that the frame came from.
-func (p *Placed) Source() Source { return Source{p.SourceSeq, p.SourceTime} }
+// Source is the message of EVENTS that the frame came from. Of a run of records it is the
+// first, whose time the frame does not say: what lies up to a fence may then be some of
+// its records, which are told by their own sequences.
+func (p *Placed) Source() Source {
+	if p.SourceFirst != 0 {
+		return Source{Seq: p.SourceFirst}
+	}
+	return Source{p.SourceSeq, p.SourceTime}
+}
 
 // SourceOf is the message of EVENTS that a frame or dead letter came from, by its
 // headers. What they do not say is 0.

@@ -29,6 +29,15 @@
 // that partition alone, and the look asks for rows as if no patch were there. A
 // closed shard of which nothing stays is dropped as a partition instead.
 //
+// # Documents
+//
+// Where events come from a front, the fence is the end of that stream, and the condition
+// names the sequences up to it: a frame of a run may have records from both sides.
+// Before the sweep the front is cleared (front.go). The subject of a document all of whose
+// versions are erased is purged, whether it has a record or a stub. Where older versions
+// stay and the last one is erased, a removal follows: an old state must not come up again.
+// Loads and lists pass over what an erasure means from its entry on.
+//
 // # Who is authoritative
 //
 // The ledger says what is to be gone, the shard's tally how many rows are. One

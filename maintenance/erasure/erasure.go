@@ -1,6 +1,7 @@
 package erasure
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -99,12 +101,16 @@ func (x *Eraser) Start(ctx context.Context, req Request) (registry.Erasure, erro
 	if e.Tails, err = x.growing(ctx, e.Topic); err != nil {
 		return e, err
 	}
-	info, err := streams.Info(ctx, x.js, schemas.StreamEvents)
+	source := cmp.Or(e.Front, schemas.StreamEvents)
+	info, err := streams.Info(ctx, x.js, source)
 	if err != nil {
-		return e, fmt.Errorf("erase: %s: %w", schemas.StreamEvents, err)
+		return e, fmt.Errorf("erase: %s: %w", source, err)
 	}
 	end := streams.EndOf(info)
 	e.Fence, e.FenceTime = end.Seq, end.Stored
+	if e.Front != "" {
+		e.Cond = fmt.Sprintf("`%s` <= %d AND (%s)", kinds.ColSeq, e.Fence, e.Cond)
+	}
 	e.ID = newID(e.CreatedAt)
 	if e, err = x.cfg.Registry.Enter(ctx, e); err != nil {
 		return e, err
@@ -149,6 +155,12 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (registry.Erasur
 			return e, err
 		}
 		x.crash("erase.settled")
+	}
+	if e.Front != "" {
+		if err := x.front(ctx, &e); err != nil {
+			return e, err
+		}
+		x.crash("erase.front")
 	}
 	if err := x.sweep(ctx, &e); err != nil {
 		return e, err

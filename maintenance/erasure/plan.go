@@ -102,6 +102,14 @@ func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, 
 	if err != nil {
 		return nil, err
 	}
+	held := []Holding{events}
+	if e.Front != "" {
+		front, err := x.frontHolding(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, front)
+	}
 	tails, err := streams.Tails(ctx, x.js, e.Topic, nil)
 	if err != nil {
 		return nil, err
@@ -138,7 +146,7 @@ func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, 
 		dead.Staying++
 		return nil
 	})
-	return []Holding{events, shards, dead}, err
+	return append(held, shards, dead), err
 }
 
 // matchingFrames counts, of some messages of SHARDS, those with events of the

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // Request names events of a topic: those of any of the users that match the
@@ -42,7 +43,7 @@ func (x *Eraser) compile(ctx context.Context, req Request, now time.Time) (regis
 		}
 		return registry.Erasure{}, err
 	}
-	if front := topic.Front(); front != "" {
+	if front := topic.Front(); front != "" && topic.Kind != kinds.Document {
 		return registry.Erasure{}, fmt.Errorf("%w: erasure of topics of kind %s is not built: records in %s would stay", ErrRequest, topic.Kind, front)
 	}
 	if req.Users, err = stored(req.Users, &topic, x.cfg.PrivacyKey); err != nil {
@@ -69,7 +70,7 @@ func stored(users []string, topic *schemas.Topic, key []byte) (names []string, e
 func compile(req Request, topic *schemas.Topic, now time.Time) (registry.Erasure, error) {
 	e := registry.Erasure{
 		Topic: req.Topic, To: math.MaxInt64, Schema: topic.Version, Reason: req.Reason,
-		State: registry.Settling, CreatedAt: now.UTC(),
+		State: registry.Settling, CreatedAt: now.UTC(), Front: topic.Front(),
 	}
 	no := func(format string, a ...any) (registry.Erasure, error) {
 		return e, fmt.Errorf("%w: %s", ErrRequest, fmt.Sprintf(format, a...))

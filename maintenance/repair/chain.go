@@ -13,6 +13,7 @@ type link struct {
 	shardRows, shardBytes uint64 // up to and with this frame
 	source                uint64 // sequence in EVENTS
 	stored                int64  // unix ns when EVENTS stored it; 0: not known
+	first                 uint64 // schemas.Placed.SourceFirst
 	era                   uint32 // of its lane's checkpoint: sources of one era compare
 	seq                   uint64 // in SHARDS; 0: SHARDS does not hold it, EVENTS does
 	nth                   int    // of the frames of its message in EVENTS
@@ -28,7 +29,7 @@ type link struct {
 
 func newLink(p schemas.Placed, seq uint64, at time.Time) link {
 	l := link{
-		pos: p.Pos, rows: uint64(p.Rows), shardRows: p.ShardRows, shardBytes: p.ShardBytes, source: p.SourceSeq, stored: p.SourceTime, era: p.SourceEra,
+		pos: p.Pos, rows: uint64(p.Rows), shardRows: p.ShardRows, shardBytes: p.ShardBytes, source: p.SourceSeq, stored: p.SourceTime, first: p.SourceFirst, era: p.SourceEra,
 		seq: seq, minTs: p.MinTs, maxTs: p.MaxTs, raw: uint64(p.RawBytes), schema: p.Schema, lane: p.Lane, at: at.UnixNano(),
 		cleared: p.Cleared,
 	}
@@ -36,8 +37,10 @@ func newLink(p schemas.Placed, seq uint64, at time.Time) link {
 	return l
 }
 
-// from is the message of EVENTS that the frame came from.
-func (l *link) from() schemas.Source { return schemas.Source{Seq: l.source, Stored: l.stored} }
+// from is schemas.Placed.Source.
+func (l *link) from() schemas.Source {
+	return (&schemas.Placed{SourceFirst: l.first, SourceSeq: l.source, SourceTime: l.stored}).Source()
+}
 
 // digest is the bytes of what schemas.Digest gives; zero for "".
 func digest(s string) (d [16]byte) {

@@ -15,8 +15,8 @@ import (
 // change, after a place in that order; and whether there are more.
 func (r *Reader) Changed(ctx context.Context, t *schemas.Topic, from, to int64, after *Key, limit int) (docs []*document.Record, more bool, err error) {
 	last := map[string]*document.Record{}
-	if err := r.fresh(ctx, t, func(rec *document.Record) {
-		if was := last[rec.ID]; rec.Changed >= from && rec.Changed < to && (was == nil || newer(rec, was)) {
+	if err := r.fresh(ctx, t, func(rec *document.Record, erased bool) {
+		if was := last[rec.ID]; !erased && rec.Changed >= from && rec.Changed < to && (was == nil || newer(rec, was)) {
 			last[rec.ID] = rec
 		}
 	}); err != nil {
@@ -27,13 +27,17 @@ func (r *Reader) Changed(ctx context.Context, t *schemas.Topic, from, to int64, 
 	if after != nil {
 		beyond, params["id"] = fmt.Sprintf("(t, doc_id) > (%d, {id:String})", after.Created), after.ID
 	}
+	table, err := r.table(ctx, t, params)
+	if err != nil {
+		return nil, false, err
+	}
 	// A document that changed again above what is archived has a later place than its rows.
 	stored, err := r.selected(ctx, t, fmt.Sprintf(
 		"SELECT doc_id, path, c, max_t AS t, version, op, seq, month, shard FROM (SELECT d.doc_id AS doc_id, toUnixTimestamp64Nano(max(d.ts)) AS max_t, "+
 			"argMax((d.path, toUnixTimestamp64Nano(d.created), d.version, d.op, d.seq, d.month, d.shard), (d.created, d.version)) AS n, "+
 			"n.1 AS path, n.2 AS c, n.3 AS version, n.4 AS op, n.5 AS seq, n.6 AS month, n.7 AS shard "+
 			"FROM %s AS d WHERE d.ts >= %s AND d.ts < %s GROUP BY doc_id) WHERE %s ORDER BY t, doc_id LIMIT %d",
-		schemas.QuotedTable(r.db.Database, t.Name), nanos(from), nanos(to), beyond, limit+1+len(last)), params)
+		table, nanos(from), nanos(to), beyond, limit+1+len(last)), params)
 	if err != nil {
 		return nil, false, err
 	}

@@ -19,11 +19,13 @@ type Reader struct {
 	js  jetstream.JetStream
 	reg *registry.Registry
 	db  *tables.DB
+	// ledger says what is being erased.
+	ledger *registry.LedgerCache
 }
 
 // New makes a reader.
 func New(reg *registry.Registry, db *tables.DB) *Reader {
-	return &Reader{js: reg.JetStream(), reg: reg, db: db}
+	return &Reader{js: reg.JetStream(), reg: reg, db: db, ledger: registry.NewLedgerCache(reg)}
 }
 
 // Archived says up to which sequence of DOCS each lane of a topic is stored.
@@ -33,13 +35,14 @@ func (r *Reader) Archived(ctx context.Context, t *schemas.Topic) (map[int]uint64
 
 // Body returns the archived record that a stub names.
 func (r *Reader) Body(ctx context.Context, t *schemas.Topic, stub *document.Record) (*document.Record, error) {
-	rows, err := r.rows(ctx, t, false, fmt.Sprintf("month = %d AND shard = %d AND path = {path:String} AND created = %s AND doc_id = {id:String} AND version = %d",
-		uint32(stub.Stub.Month), uint64(stub.Stub.Shard), nanos(stub.Created), stub.Version), "LIMIT 1", map[string]string{"path": stub.Path, "id": stub.ID})
+	// Also what an erasure under way means: the caller asks Erased, and a row that is missing is an error.
+	rows, err := r.selected(ctx, t, fmt.Sprintf("SELECT "+keyColumns+bodyColumns+" FROM "+schemas.QuotedTable(r.db.Database, t.Name)+" WHERE month = %d AND shard = %d AND path = {path:String} AND created = %s AND doc_id = {id:String} AND version = %d LIMIT 1",
+		uint32(stub.Stub.Month), uint64(stub.Stub.Shard), nanos(stub.Created), stub.Version), map[string]string{"path": stub.Path, "id": stub.ID})
 	if err != nil {
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("version %d is not in shard %s, where it was stored; run `almanac verify %s`", stub.Version, schemas.PublicShardName(t.Name, stub.Stub.Month, stub.Stub.Shard), t.Name)
+		return nil, fmt.Errorf("%w: version %d is not in shard %s, where it was stored; run `almanac verify %s`", ErrNoRow, stub.Version, schemas.PublicShardName(t.Name, stub.Stub.Month, stub.Stub.Shard), t.Name)
 	}
 	return rows[0], nil
 }
@@ -53,6 +56,9 @@ func (r *Reader) History(ctx context.Context, t *schemas.Topic, id string) ([]*d
 	versions := map[version]*document.Record{}
 	err := streams.Gather(ctx, r.js, schemas.StreamDocs, schemas.DocSubject(t.Name, document.Lane(t, id), id), 1, nil, func(msg *streams.Message) (bool, error) {
 		if rec := parse(msg); rec != nil && rec.Stub == nil {
+			if erased, err := r.Erased(ctx, t, rec); err != nil || erased {
+				return true, err
+			}
 			versions[version{rec.Created, rec.Version}] = rec
 		}
 		return true, nil
@@ -75,19 +81,24 @@ func (r *Reader) History(ctx context.Context, t *schemas.Topic, id string) ([]*d
 	return out, nil
 }
 
-// fresh calls f with each record that DOCS has above what is archived. What is damaged
-// there, or is no record, is passed over.
-func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, f func(*document.Record)) error {
+// fresh calls f with each record that DOCS has above what is archived, and with whether an
+// erasure under way means it. What is damaged there, or is no record, is passed over.
+func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, f func(rec *document.Record, erased bool)) error {
 	upTo, err := r.Archived(ctx, t)
 	if err != nil {
 		return err
 	}
 	for lane := range t.Lanes {
 		err := streams.Gather(ctx, r.js, schemas.StreamDocs, schemas.SourceFilter(schemas.StreamDocs, t.Name, fmt.Sprint(lane)), upTo[lane]+1, nil, func(msg *streams.Message) (bool, error) {
-			if rec := parse(msg); rec != nil && rec.Stub == nil {
-				f(rec)
+			rec := parse(msg)
+			if rec == nil || rec.Stub != nil {
+				return true, nil
 			}
-			return true, nil
+			erased, err := r.Erased(ctx, t, rec)
+			if err == nil {
+				f(rec, erased)
+			}
+			return true, err
 		})
 		if err != nil {
 			return err

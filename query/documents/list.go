@@ -46,7 +46,9 @@ func (g *Range) has(r *document.Record) bool {
 // there are more.
 func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int) (docs []*document.Record, more bool, err error) {
 	newest := map[string]*document.Record{} // not archived yet, by id
-	if err := r.fresh(ctx, t, func(rec *document.Record) {
+	hidden := map[*document.Record]bool{}
+	if err := r.fresh(ctx, t, func(rec *document.Record, erased bool) {
+		hidden[rec] = erased
 		if was := newest[rec.ID]; was == nil || newer(rec, was) {
 			newest[rec.ID] = rec
 		}
@@ -54,7 +56,7 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 		return nil, false, err
 	}
 	for _, rec := range newest {
-		if g.has(rec) && !rec.Removed() {
+		if g.has(rec) && !rec.Removed() && !hidden[rec] {
 			docs = append(docs, rec)
 		}
 	}
@@ -90,9 +92,13 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 			where = append(where, fmt.Sprintf("(created, doc_id) < (%s, {id:String})", nanos(g.Before.Created)))
 			params["id"] = g.Before.ID
 		}
+		keep, err := r.keep(ctx, t, params)
+		if err != nil {
+			return nil, err
+		}
 		found, err := r.selected(ctx, t, fmt.Sprintf(
-			"SELECT * FROM (SELECT %s FROM %s WHERE %s ORDER BY %screated DESC, doc_id DESC, version DESC LIMIT 1 BY created, doc_id) WHERE op != '%s' LIMIT %d",
-			keyColumns, schemas.QuotedTable(r.db.Database, t.Name), strings.Join(where, " AND "), order, schemas.OpRemoved, ask), params)
+			"SELECT * FROM (SELECT %s, (%s) AS kept FROM %s WHERE %s ORDER BY %screated DESC, doc_id DESC, version DESC LIMIT 1 BY created, doc_id) WHERE op != '%s' AND kept LIMIT %d",
+			keyColumns, keep, schemas.QuotedTable(r.db.Database, t.Name), strings.Join(where, " AND "), order, schemas.OpRemoved, ask), params)
 		if err != nil {
 			return nil, err
 		}

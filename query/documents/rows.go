@@ -64,7 +64,14 @@ func (r *Reader) rows(ctx context.Context, t *schemas.Topic, keysOnly bool, wher
 	if !keysOnly {
 		columns += bodyColumns
 	}
-	return r.selected(ctx, t, fmt.Sprintf("SELECT %s FROM %s WHERE %s %s", columns, schemas.QuotedTable(r.db.Database, t.Name), where, tail), params)
+	if params == nil {
+		params = map[string]string{}
+	}
+	from, err := r.table(ctx, t, params)
+	if err != nil {
+		return nil, err
+	}
+	return r.selected(ctx, t, fmt.Sprintf("SELECT %s FROM %s WHERE %s %s", columns, from, where, tail), params)
 }
 
 func (r *Reader) selected(ctx context.Context, t *schemas.Topic, sql string, params map[string]string) ([]*document.Record, error) {

@@ -1,0 +1,170 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/tables"
+)
+
+const (
+	// maxTouched bounds the documents of one SELECT.
+	maxTouched = 5000
+	// frontAtOnce is how many documents are cleared side by side.
+	frontAtOnce = 8
+	// frontTries bounds how often a document is looked at again because it changed meanwhile.
+	frontTries = 100
+)
+
+// front takes out of DOCS what an erasure means. Everything up to the fence is stored and
+// still there, so ClickHouse says which documents are meant. Each step may be done again.
+func (x *Eraser) front(ctx context.Context, e *registry.Erasure) error {
+	t, err := x.cfg.Registry.Topic(ctx, e.Topic)
+	if err != nil {
+		return err
+	}
+	w, err := fronts.Open(ctx, x.js, e.Front, fronts.Config{})
+	if err != nil {
+		return fmt.Errorf("erase: %w", err)
+	}
+	s, err := streams.Open(ctx, x.js, e.Front)
+	if err != nil {
+		return fmt.Errorf("erase: %s: %w", e.Front, err)
+	}
+	cond, params := e.Match("e")
+	for after := ""; ; {
+		docs, err := x.cfg.DB.MeantDocuments(ctx, e.Topic, tables.Condition{SQL: cond, Params: params}, after, maxTouched)
+		if errors.Is(err, tables.ErrNoTable) || err == nil && len(docs) == 0 {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("erase: %w", err)
+		}
+		g, gctx := errgroup.WithContext(ctx)
+		g.SetLimit(frontAtOnce)
+		for _, d := range docs {
+			g.Go(func() error { return x.clearDocument(gctx, e, &t, w, s, d) })
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		after = docs[len(docs)-1].ID
+	}
+}
+
+// clearDocument takes a document's records up to the fence out of DOCS, until what is
+// there came later or is not meant. Its cleaner and its writers may be at work.
+func (x *Eraser) clearDocument(ctx context.Context, e *registry.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream, d tables.Meant) error {
+	subject := schemas.DocSubject(t.Name, document.Lane(t, d.ID), d.ID)
+	for range frontTries {
+		msg, err := w.Last(ctx, subject)
+		if errors.Is(err, fronts.ErrNotFound) {
+			if !d.Last || d.All {
+				return nil
+			}
+			// Its removal is meant too, and older versions stay: another removal follows.
+			last := document.Record{Topic: t.Name, Lane: strconv.Itoa(document.Lane(t, d.ID)), ID: d.ID, Path: d.Path, Version: d.Version, Created: d.Created}
+			if err := x.removeDocument(ctx, w, &last); !errors.Is(err, fronts.ErrConflict) {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("erase: document %q: %w", d.ID, err)
+		}
+		r, err := document.Parse(msg.Subject, msg.Sequence, msg.Header, msg.Data, msg.Size)
+		if err != nil {
+			return fmt.Errorf("erase: document %q: %w", d.ID, err)
+		}
+		what, upTo := clears(&r, e.Fence, d)
+		if what == clearRemove {
+			if err := x.removeDocument(ctx, w, &r); !errors.Is(err, fronts.ErrConflict) {
+				return err
+			}
+			continue
+		}
+		if upTo > 0 {
+			if err := streams.PurgeWith(ctx, s, subject, jetstream.WithPurgeSequence(upTo+1)); err != nil {
+				return fmt.Errorf("erase: document %q: %w", d.ID, err)
+			}
+		}
+		if what == clearOlder {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: document %q was changed by others, %d times; `almanac erase resume %s` goes on", ErrNotGone, d.ID, frontTries, e.ID)
+}
+
+// clearing is what is done with a document.
+type clearing int
+
+const (
+	clearOlder  clearing = iota // its records below the last go
+	clearAll                    // all go, and it is looked at again
+	clearRemove                 // it is removed by a record that takes the place of all
+)
+
+// clears decides what goes of a document whose last record is r, and up to which sequence,
+// with it.
+func clears(r *document.Record, fence uint64, d tables.Meant) (clearing, uint64) {
+	from := r.Seq // of the version
+	for _, at := range []*schemas.FrontPlace{r.Stub, r.Refresh} {
+		if at != nil {
+			from = at.Seq
+		}
+	}
+	switch {
+	case from > fence:
+		return clearOlder, min(fence, r.Seq-1) // what came later stays
+	case !d.Last:
+		return clearOlder, r.Seq - 1
+	case d.All:
+		return clearAll, r.Seq
+	}
+	return clearRemove, 0
+}
+
+// removeDocument writes a removal in place of a document's records. It says nothing of who
+// owned or changed the document.
+func (x *Eraser) removeDocument(ctx context.Context, w *fronts.Writer, r *document.Record) error {
+	gone := document.Record{
+		Topic: r.Topic, Lane: r.Lane, ID: r.ID, Path: r.Path, Op: schemas.OpRemoved, Version: r.Version + 1, Created: r.Created,
+		Changed: max(time.Now().UnixNano(), r.Changed+1), By: "erasure",
+	}
+	h := gone.Header()
+	h[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}
+	if _, err := w.Put(ctx, fronts.Record{Subject: gone.Subject(), Header: h, Expect: r.Seq}); err != nil {
+		return fmt.Errorf("erase: document %q: %w", r.ID, err)
+	}
+	return nil
+}
+
+// frontHolding counts the records of a front that an erasure may mean. Of one by users
+// alone those are told by their headers; what a filter means is gone once it is erased.
+func (x *Eraser) frontHolding(ctx context.Context, e *registry.Erasure) (Holding, error) {
+	h := Holding{Stream: e.Front}
+	_, err := streams.Headers(ctx, x.js, e.Front, schemas.SourceTopicFilter(e.Front, e.Topic), 1, func(msg *streams.Message) error {
+		r, err := document.Parse(msg.Subject, msg.Sequence, msg.Header, nil, msg.Size)
+		if err != nil || msg.Sequence > e.Fence || r.Changed < e.From || r.Changed > e.To {
+			return nil
+		}
+		if len(e.Users) > 0 && !slices.Contains(e.Users, r.User) || e.Where != "" && e.State == registry.Erased {
+			return nil
+		}
+		h.Messages++
+		return nil
+	})
+	return h, err
+}
