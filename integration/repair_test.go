@@ -43,8 +43,8 @@ func (e *env) plan() *repair.Plan {
 }
 
 // killed repairs in many runs, each of which ends at the second to fifth point
-// where a repair can be killed, in turn: between two actions, or between the steps
-// of one.
+// where a repair can be killed, in turn, and at later ones in later runs: between two
+// actions, or between the steps of one.
 func (e *env) killed() {
 	e.t.Helper()
 	met := map[string]bool{}
@@ -52,7 +52,7 @@ func (e *env) killed() {
 		ctx, cancel := context.WithCancel(e.t.Context())
 		points := 0
 		r, err := repair.New(ctx, repair.Config{NC: e.connect(), Registry: e.reg, DB: e.db, Judge: router.FramesOf(nil), Patience: time.Nanosecond, Crash: func(point string) {
-			if points++; points == 2+run%4 {
+			if points++; points == 2+run%(4+run/8) {
 				met[point] = true
 				cancel()
 			}

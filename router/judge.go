@@ -280,10 +280,10 @@ func bareTime(e *schemas.Event, month schemas.Month, stored time.Time) (int64, e
 }
 
 // FramesOf gives the frames of a message of EVENTS as a router with this
-// PrivacyKey would make them, whatever came before: none of one that it keeps as a
-// dead letter.
-func FramesOf(key []byte) func(*schemas.Topic, *streams.Message) ([]schemas.Frame, [][]byte) {
-	return func(t *schemas.Topic, msg *streams.Message) ([]schemas.Frame, [][]byte) {
+// PrivacyKey would make them, whatever came before, and how many dead letters it would
+// keep of the message.
+func FramesOf(key []byte) func(*schemas.Topic, *streams.Message) (frames []schemas.Frame, payloads [][]byte, dead int) {
+	return func(t *schemas.Topic, msg *streams.Message) ([]schemas.Frame, [][]byte, int) {
 		j := judge{topic: t, key: key}
 		m := message{subject: msg.Subject, header: msg.Header, data: msg.Data, seq: msg.Sequence, stored: msg.Time}
 		out := j.message(&m, nil)
@@ -291,6 +291,6 @@ func FramesOf(key []byte) func(*schemas.Topic, *streams.Message) ([]schemas.Fram
 		for i, f := range out.frames {
 			frames[i], payloads[i] = f.Frame, f.payload
 		}
-		return frames, payloads
+		return frames, payloads, len(out.dead)
 	}
 }

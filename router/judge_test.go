@@ -199,11 +199,11 @@ func TestFramesOf(t *testing.T) {
 	m := message{subject: raw.Subject, data: raw.Data, seq: raw.Sequence, stored: raw.Time}
 	j := judge{topic: &topic, key: key}
 	routed := j.message(&m, nil)
-	frames, payloads := FramesOf(key)(&topic, &raw)
+	frames, payloads, _ := FramesOf(key)(&topic, &raw)
 	if len(frames) != 1 || len(routed.frames) != 1 || frames[0] != routed.frames[0].Frame || !bytes.Equal(payloads[0], routed.frames[0].payload) {
 		t.Errorf("%+v is not what was routed, %+v", frames, routed)
 	}
-	if _, other := FramesOf(nil)(&topic, &raw); len(other) != 1 || bytes.Equal(other[0], payloads[0]) {
+	if _, other, _ := FramesOf(nil)(&topic, &raw); len(other) != 1 || bytes.Equal(other[0], payloads[0]) {
 		t.Error("the key changes nothing")
 	}
 }

@@ -241,6 +241,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 	if l.sweeping || l.front != "" {
 		l.cp.Digest = "" // the message is taken out, or replaced by a stub later
 	}
+	l.cp.Pass()
 	if err := l.widen(ctx, b, last.stored); err != nil {
 		return 0, err
 	}
@@ -287,7 +288,15 @@ func (l *lane) next(ctx context.Context, msgs []message) (judged, *message, int,
 // decide judges a message, reading the topic again when the frame was made under
 // a newer schema than this router knows, or would be refused by a retention that
 // may have been lengthened since.
+//
+// Of a message that a repair found stored only the dead letters are routed: which of its
+// frames came before does not matter then.
 func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
+	if src := (schemas.Source{Seq: m.seq, Stored: m.stored.UnixNano()}); l.cp.SettledFrames(src, 1) > 0 {
+		j := l.judge.message(m, nil)
+		j.frames = j.frames[l.cp.SettledFrames(src, len(j.frames)):]
+		return j, nil
+	}
 	j := l.judge.message(m, l.cp.Windows)
 	if len(j.dead) == 0 || !errors.Is(j.dead[0].err, schemas.ErrFrameSchema) && !errors.Is(j.dead[0].err, schemas.ErrPastRetention) {
 		return j, nil

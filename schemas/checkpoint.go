@@ -48,6 +48,9 @@ type Checkpoint struct {
 	// Lost are frames of the lane's shards that both streams lost, at most MaxLostFrames.
 	Lost []LostFrames `json:"lost,omitempty"`
 
+	// Settled are messages above Source that are not to be routed, in order.
+	Settled []Settled `json:"settled,omitempty"`
+
 	// Tails are where the shards end that the lane writes to, at most MaxTails of them:
 	// should SHARDS lose the last frame of one, its position is not given again.
 	Tails map[Shard]Tail `json:"tails,omitempty"`
@@ -92,6 +95,9 @@ func (c *Checkpoint) Stream() string { return cmp.Or(c.Front, StreamEvents) }
 
 // LaneFilter selects the messages of the checkpoint's lane in its stream.
 func (c *Checkpoint) LaneFilter(topic, lane string) string { return SourceFilter(c.Front, topic, lane) }
+
+// SourceOf is the message that the checkpoint stands at.
+func (c *Checkpoint) SourceOf() Source { return Source{Seq: c.Source, Stored: c.Stored} }
 
 // Anchor is the sequence of the message that Digest and Stored describe.
 func (c *Checkpoint) Anchor() uint64 {

@@ -65,10 +65,11 @@ func DerivedID(tsNs int64, a, b uint64) ID {
 
 // LineID is the id of an event that came as JSON without one, at a sequence and a line of a
 // stream, and keeps it through a re-run. Where the last of equal events counts the ids are in
-// the order of arrival; elsewhere they are of the event's time.
+// the order of arrival; elsewhere they are of the event's time. A stream that lost its end
+// gives sequences again, so a message is known by when it was stored too.
 func (t *Topic) LineID(tsNs, storedNs int64, seq, line uint64) ID {
 	if t.Spec().Wins != kinds.Last {
-		return DerivedID(tsNs, seq, line)
+		return DerivedID(tsNs, seq^uint64(storedNs)<<20, line)
 	}
 	n := seq<<lineBits | line&(1<<lineBits-1)
 	return idFrom(storedNs, n>>62, n)

@@ -102,6 +102,9 @@ func TestIDs(t *testing.T) {
 		t.Errorf("%s reads back as %s, %v", a, back, err)
 	}
 	one, again := DerivedID(5, 1, 2), DerivedID(5, 1, 2)
+	if topic := NewTopic("app"); topic.LineID(5, 9e18, 7, 1) == topic.LineID(5, 9e18+1, 7, 1) {
+		t.Error("a message under a sequence that was given again has the other's id")
+	}
 	if one != again || one == DerivedID(5, 1, 3) || one == DerivedID(5, 2, 2) {
 		t.Error("derived ids must depend on their input and nothing else")
 	}

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -94,6 +95,24 @@ func (ws Windows) Take(f Frame, source uint64) Windows {
 		w = &ws[len(ws)-1]
 	}
 	takeSeq(w, f.Seq, source)
+	return ws
+}
+
+// Forget unmarks a frame that Judge calls Repeated.
+func (ws Windows) Forget(f Frame) Windows {
+	w := ws.find(f.Producer)
+	if w == nil {
+		return ws
+	}
+	if f.Seq < w.Highest {
+		w.Seen &^= 1 << (w.Highest - f.Seq - 1)
+		return ws
+	}
+	if w.Seen == 0 { // nothing else within reach
+		return slices.DeleteFunc(ws, func(o ProducerWindow) bool { return o.Producer == f.Producer })
+	}
+	n := bits.TrailingZeros64(w.Seen) + 1 // to the next that came
+	w.Highest, w.Seen = w.Highest-uint64(n), w.Seen>>n
 	return ws
 }
 

@@ -39,6 +39,24 @@ func TestWindowTakesEachSequenceOnce(t *testing.T) {
 	})
 }
 
+// A frame that is forgotten is fresh, and the others are what they were.
+func TestWindowForgets(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var ws Windows
+		seqs := rapid.SliceOfNDistinct(rapid.Uint64Range(1, 60), 1, 20, rapid.ID[uint64]).Draw(rt, "seqs")
+		for _, s := range seqs {
+			ws = ws.Take(Frame{Producer: "p", Seq: s}, s)
+		}
+		out := rapid.SampledFrom(seqs).Draw(rt, "forgotten")
+		ws = ws.Forget(Frame{Producer: "p", Seq: out})
+		for _, s := range seqs {
+			if got := ws.Judge(Frame{Producer: "p", Seq: s}); (got == Fresh) != (s == out) {
+				rt.Fatalf("%d is %d after %d was forgotten: %+v", s, got, out, ws)
+			}
+		}
+	})
+}
+
 func TestWindowCallsFarBehindStale(t *testing.T) {
 	var ws Windows
 	ws = ws.Take(Frame{Producer: "p", Seq: 100}, 1)

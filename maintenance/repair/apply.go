@@ -233,14 +233,35 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 	return r.reg.RestoreHead(ctx, h)
 }
 
-// settleEnd settles the positions behind a shard's last frame, up to where it is
-// sealed.
+// settleEnd has a shard that was left end where ClickHouse or SHARDS has its last frame:
+// those above are routed again. It settles the positions behind the last frame in SHARDS.
 func (r *Repairer) settleEnd(ctx context.Context, ref schemas.ShardRef) error {
-	e, err := r.reg.Shard(ctx, ref.Topic, ref.Month, ref.ID)
+	head, rows, err := r.db.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
+	if err != nil {
+		return err
+	}
+	tally, err := r.reg.Tally(ctx, ref.Topic, ref.Month, ref.ID)
 	if err != nil {
 		return err
 	}
 	last, err := r.lastFrame(ctx, ref)
+	if err != nil {
+		return err
+	}
+	e, err := r.reg.Correct(ctx, ref.Topic, ref.Month, ref.ID, func(s *registry.Shard) bool {
+		end := max(s.Head(head), last.Pos)
+		if s.Status == registry.Closed || s.Gone() || s.Until() <= end {
+			return false
+		}
+		_, gone := tally.GoneUpTo(end)
+		if s.Status == registry.Active {
+			s.LeftAt = end
+		} else {
+			s.SealedAt = end
+		}
+		s.Rows = max(rows+gone, last.ShardRows)
+		return true
+	})
 	if err != nil || last.Pos >= e.Until() {
 		return err
 	}

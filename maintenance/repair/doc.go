@@ -40,7 +40,10 @@
 // its head in ClickHouse, the new checkpoint passes their messages over, and last
 // of all the tally has their positions. Until then the lane's router waits (see
 // router/ends.go). From then on ClickHouse, and the closed entry, tell what the
-// shard has. Frames behind the cut that ClickHouse has not are routed again.
+// shard has. Frames behind the cut that ClickHouse has not are routed again: a lane holds
+// several months, whose sinks are not equally far, so the checkpoint stops before the first
+// message that is not stored, and names those above it that are (settle.go). Where EVENTS
+// lost its end, and no trace tells what was routed, it is the same.
 //
 // Where ClickHouse went back behind what SHARDS still holds, what the janitor
 // purged between the two comes from EVENTS when the frame behind it proves that it

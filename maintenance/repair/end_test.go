@@ -73,17 +73,18 @@ func TestCorrectedBesideARouter(t *testing.T) {
 	sealed := registry.Shard{Status: registry.Sealed, SealedAt: 4}
 	x.chain[0].minTs, x.chain[0].maxTs = lo, hi
 	for _, tc := range []struct {
-		name         string
-		entry        registry.Shard
-		short, moved bool
-		until        uint64
+		name                string
+		entry               registry.Shard
+		short, moved, laned bool
+		until               uint64
 	}{
-		{"sealed meanwhile", sealed, false, true, 4},
-		{"sealed, and cut", sealed, true, false, 1},
-		{"left, and cut", registry.Shard{Status: registry.Active, LeftAt: 4}, true, false, 1},
-		{"left meanwhile", registry.Shard{Status: registry.Active, LeftAt: 4}, false, true, 4},
+		{"sealed meanwhile", sealed, false, true, false, 4},
+		{"sealed, and cut", sealed, true, false, false, 1},
+		{"left, and cut", registry.Shard{Status: registry.Active, LeftAt: 4}, true, false, false, 1},
+		{"left meanwhile", registry.Shard{Status: registry.Active, LeftAt: 4}, false, true, false, 4},
+		{"its lane's checkpoint comes first", sealed, true, false, true, 4},
 	} {
-		x.short, x.moved = tc.short, tc.moved
+		x.short, x.moved, x.laned = tc.short, tc.moved, tc.laned
 		tc.entry.Month, tc.entry.MinTs, tc.entry.MaxTs = x.ref.Month, lo, hi
 		if e, why := x.corrected(tc.entry); e.Until() != tc.until || (len(why) > 0) != (tc.until != 4) {
 			t.Errorf("%s: until %d, want %d: %v", tc.name, e.Until(), tc.until, why)

@@ -76,15 +76,16 @@ type truth struct {
 	end   uint64 // the shard's last position, as far as anything tells
 	// routed is the rows of a shard of which SHARDS lost the end; else 0.
 	routed uint64
-	// short: it lacks its end, unsettled; moved: its entry went on meanwhile.
-	short, moved bool
+	// short: it lacks its end, unsettled; moved: its entry went on meanwhile. laned: the
+	// lane's new checkpoint says what becomes of that, and then where the shard ends.
+	short, moved, laned bool
 }
 
 func (t *found) truth(ref schemas.ShardRef) truth {
 	tally := t.tallies[ref.ID]
 	_, gone := tally.GoneUpTo(^uint64(0))
 	return truth{ref: ref, lane: t.lane[ref.ID], chain: t.chains[ref.ID], count: t.counts[ref.ID], gone: gone, end: t.end(ref.ID), routed: t.routed[ref.ID],
-		short: t.unsettled(ref.ID), moved: t.moved[ref.ID]}
+		short: t.unsettled(ref.ID), moved: t.moved[ref.ID], laned: t.lane[ref.ID] >= 0 && t.lane[ref.ID] < t.topic.Lanes}
 }
 
 func (x *truth) source() string {
@@ -176,6 +177,9 @@ func (x *truth) corrected(e registry.Shard) (registry.Shard, []string) {
 	if lo <= hi && (lo < e.MinTs || hi > e.MaxTs) {
 		say("range is %s to %s, its events are from %s to %s", at(e.MinTs), at(e.MaxTs), at(lo), at(hi))
 		e.MinTs, e.MaxTs = min(lo, e.MinTs), max(hi, e.MaxTs)
+	}
+	if x.short && x.laned {
+		return e, wrong
 	}
 	if e.Status == registry.Active && x.short && e.LeftAt > x.end {
 		say("left at position %d, its last is %d", e.LeftAt, x.end)

@@ -35,6 +35,7 @@ type found struct {
 	// those whose entry went on in its life between the frames' reading and its own:
 	// the two cannot be held against each other.
 	short, moved map[schemas.Shard]bool
+	state        []laneState // by lane
 }
 
 // tail is the last position SHARDS holds of a shard; 0: none.
@@ -53,6 +54,12 @@ func (t *found) end(id schemas.Shard) uint64 {
 		end = max(end, e.SealedAt)
 	}
 	return end
+}
+
+// fits reports whether EVENTS is what a lane's checkpoint saw. Where it is not, what the
+// lane lost is named once it is known what it routes again (lanes.go).
+func (t *found) fits(lane int) bool {
+	return lane < 0 || lane >= len(t.state) || t.state[lane].known() == nil
 }
 
 // unsettled says whether a shard that was left lacks its end in SHARDS, and
@@ -140,6 +147,9 @@ func (r *Repairer) look(ctx context.Context, t *found, p *Plan) error {
 	for _, b := range before {
 		e := t.entries[b.ID]
 		t.moved[b.ID] = e.Status != b.Status || e.Until() != b.Until()
+	}
+	if err := r.compareLanes(ctx, t); err != nil {
+		return err
 	}
 	t.lane, t.routed = map[schemas.Shard]int{}, map[schemas.Shard]uint64{}
 	for id := range t.where {

@@ -16,9 +16,9 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// Judge makes frames of a message of EVENTS as the router does, in order; none of
-// one that it keeps as a dead letter.
-type Judge func(t *schemas.Topic, msg *streams.Message) ([]schemas.Frame, [][]byte)
+// Judge makes frames of a message of EVENTS as the router does, in order, and says how
+// many dead letters it would keep of it.
+type Judge func(t *schemas.Topic, msg *streams.Message) (frames []schemas.Frame, payloads [][]byte, dead int)
 
 // Config is what a repairer is given.
 type Config struct {

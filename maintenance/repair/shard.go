@@ -44,7 +44,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 				return err
 			}
 			held, gaps = upTo, append(gaps, g)
-			if c = c.with(found); len(found) == 0 && g.to > head {
+			if c = c.with(found); len(found) == 0 && g.to > head && t.fits(lane) {
 				p.add(Action{Do: Lost, Topic: ref.Topic, Where: ref.String(), From: max(g.from, head+1), To: g.to, Rows: upTo.rowsOf(g), ref: ref, topic: &t.topic, Detail: fmt.Sprintf(
 					"up to %d rows: neither %s nor %s holds these frames, the last of the shard", upTo.rowsOf(g), schemas.StreamShards, schemas.StreamEvents)})
 			}
@@ -112,7 +112,7 @@ func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref schema
 		if leaves(r.hasKey, topic, msg.Header) {
 			return true, nil
 		}
-		frames, payloads := r.judge(topic, msg)
+		frames, payloads, _ := r.judge(topic, msg)
 		for i, f := range frames {
 			l := newLink(schemas.Placed{Frame: f, SourceSeq: msg.Sequence, SourceTime: msg.Time.UnixNano(), Lane: lane}, 0, msg.Time)
 			l.nth = i

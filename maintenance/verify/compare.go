@@ -24,7 +24,7 @@ func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.S
 		return s, nil
 	}
 	switch {
-	case !has && st.Rows == 0 && e.Status == registry.Active:
+	case !has && st.Rows == 0 && (e.Status == registry.Active || e.SealedAt == 0):
 		return s, nil // made, and nothing came yet
 	case !has && !cut:
 		s.problem("%s holds no frame of it, not even the last; ClickHouse has %d rows up to position %d", schemas.StreamShards, st.Rows, st.Head)

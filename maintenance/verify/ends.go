@@ -64,7 +64,7 @@ func verifyLost(topic string, routed map[string]schemas.Checkpoint) (problems []
 	for _, cp := range routed {
 		for _, l := range cp.Lost {
 			rows += l.Rows
-			problems = append(problems, fmt.Sprintf("%s: positions %d to %d, %d events, are lost: %s and %s lost their ends before they were stored; found %s",
+			problems = append(problems, fmt.Sprintf("%s: positions %d to %d, %d events, are lost: %s and %s lost these frames before they were stored; found %s",
 				schemas.PublicShardName(topic, l.Month, l.Shard), l.From, l.To, l.Rows, schemas.StreamEvents, schemas.StreamShards, stamp(l.Found)))
 		}
 	}

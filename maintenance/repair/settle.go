@@ -1,0 +1,132 @@
+package repair
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// settleStored looks at the messages of EVENTS above a lane's new checkpoint, and has the
+// lane route those that ClickHouse lacks and no others. As long as one that is stored
+// follows another the checkpoint moves. Those above the first that is not stored are
+// entered as settled: it may be of another month, whose sink was behind. routed is how
+// far the lane had been before the damage. It returns what of that is routed again.
+func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLane, routed *schemas.Checkpoint) (again map[schemas.Month]amount, err error) {
+	again = map[schemas.Month]amount{}
+	l.cp.Pass()
+	if len(l.behind) == 0 && l.known == nil {
+		return again, nil
+	}
+	lost := map[schemas.Month]bool{}
+	for _, f := range l.lost {
+		lost[f.Month] = true
+	}
+	in := t.endedEarly(l.behind)
+	settled := l.cp.Settled
+	l.cp.Settled = nil
+	follows, joins := true, false
+	err = streams.Gather(ctx, r.js, schemas.StreamEvents, schemas.LaneFilter(t.topic.Name, l.token), l.cp.Source+1, nil, func(msg *streams.Message) (bool, error) {
+		src := schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}
+		old := l.known != nil && src.UpTo(routed.SourceOf())
+		month, _, err := schemas.ParseEventsSubject(msg.Subject, &t.topic)
+		if err != nil { // a dead letter
+			follows, joins = false, false
+			return true, nil
+		}
+		if schemas.IsBlank(msg.Header, msg.Data) {
+			return true, nil
+		}
+		frames, payloads, dead := r.judge(&t.topic, msg)
+		if !lost[month] && old && dead == 0 && !slices.ContainsFunc(frames, func(f schemas.Frame) bool { return schemas.Windows(l.cp.Windows).Judge(f) != schemas.Repeated }) {
+			return true, nil // it was routed, and the router knows it
+		}
+		stored := 0
+		for _, s := range settled { // by an earlier repair
+			if src.Seq >= s.From && src.Seq <= s.To && src.Stored <= s.Stored {
+				stored = len(frames)
+			}
+		}
+		for stored < len(frames) {
+			has, err := r.hasFrame(ctx, t, n, month, in, old, frames[stored], payloads[stored])
+			if err != nil {
+				return false, err
+			}
+			if !has {
+				break
+			}
+			stored++
+		}
+		for i, f := range frames {
+			verdict := schemas.Windows(l.cp.Windows).Judge(f)
+			switch {
+			case i < stored && verdict == schemas.Fresh:
+				l.cp.Windows = schemas.Windows(l.cp.Windows).Take(f, msg.Sequence)
+			case i >= stored && old && verdict == schemas.Repeated && lost[month] && !l.held[number{f.Producer, f.Seq}]:
+				l.cp.Windows = schemas.Windows(l.cp.Windows).Forget(f)
+				fallthrough
+			case i >= stored && old && verdict == schemas.Fresh:
+				a := again[month]
+				again[month] = amount{a.frames + 1, a.rows + uint64(f.Rows)}
+			}
+		}
+		whole := stored == len(frames) && stored > 0 && dead == 0
+		switch {
+		case follows && whole:
+			l.cp.Source, l.cp.Digest, l.cp.Stored, l.cp.At = msg.Sequence, schemas.SourceDigest(msg.Data), src.Stored, 0
+		case stored == 0:
+			follows, joins = false, false
+		default:
+			partly := stored
+			if stored == len(frames) {
+				partly = 0
+			}
+			if !l.cp.Settle(src, partly, joins) {
+				return false, fmt.Errorf("repair: %s: ClickHouse has more than %d runs of messages behind message %d of %s, which it has not: nothing is changed",
+					schemas.RoutedSubject(t.topic.Name, l.token), schemas.MaxSettled, l.cp.Source, schemas.StreamEvents)
+			}
+			follows, joins = false, partly == 0
+		}
+		return true, nil
+	})
+	return again, err
+}
+
+// endedEarly are shards by month.
+func (t *found) endedEarly(refs []schemas.ShardRef) map[schemas.Month][]schemas.ShardRef {
+	out := map[schemas.Month][]schemas.ShardRef{}
+	for _, ref := range refs {
+		out[ref.Month] = append(out[ref.Month], ref)
+	}
+	return out
+}
+
+// hasFrame reports whether ClickHouse has a frame: above the frames of the shards whose
+// ends are gone, and for one that may have been routed long before, anywhere in the lane.
+func (r *Repairer) hasFrame(ctx context.Context, t *found, n int, month schemas.Month, behind map[schemas.Month][]schemas.ShardRef, old bool, f schemas.Frame, payload []byte) (bool, error) {
+	for _, ref := range behind[month] {
+		if has, err := r.db.HasFrame(ctx, &t.topic, month, ref.ID, schemas.Placed{Frame: f, Pos: t.tail(ref.ID) + 1}, payload); err != nil || has {
+			return has, err
+		}
+	}
+	if !old {
+		return false, nil
+	}
+	for id, ref := range t.where {
+		if ref.Month != month || t.lane[id] != n || t.counts[id].Rows == 0 {
+			continue
+		}
+		if has, err := r.db.HasFrame(ctx, &t.topic, month, id, schemas.Placed{Frame: f, Pos: 1}, payload); err != nil || has {
+			return has, err
+		}
+	}
+	return false, nil
+}
+
+// number is a producer's frame.
+type number struct {
+	producer string
+	seq      uint64
+}

@@ -1,0 +1,56 @@
+package schemas
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Settled is a run of messages of a lane above its checkpoint that ClickHouse has,
+// though a message before them is still to be routed: a lane may hold several months,
+// and their sinks are not equally far. A repair enters them; the router passes them
+// over.
+type Settled struct {
+	From uint64 `json:"f"` // sequences in EVENTS, both inclusive
+	To   uint64 `json:"t"`
+	// Stored is when EVENTS stored message To, unix ns: a younger one has a sequence that
+	// was given again.
+	Stored int64 `json:"s"`
+	// Frames says that only the first so many frames of the one message are stored; 0: all.
+	Frames int `json:"n,omitempty"`
+}
+
+// MaxSettled bounds the runs that a checkpoint names: 600 KiB.
+const MaxSettled = 10_000
+
+// Settle adds a message of the lane behind those that were added before. joins says that
+// it follows the last of them directly. It returns false when there are too many runs.
+func (c *Checkpoint) Settle(s Source, frames int, joins bool) bool {
+	if n := len(c.Settled); n > 0 && joins && frames == 0 && c.Settled[n-1].Frames == 0 {
+		last := &c.Settled[n-1]
+		last.To, last.Stored = s.Seq, max(last.Stored, s.Stored)
+		return true
+	}
+	c.Settled = append(c.Settled, Settled{From: s.Seq, To: s.Seq, Stored: s.Stored, Frames: frames})
+	return len(c.Settled) <= MaxSettled
+}
+
+// SettledFrames is how many of a message's frames, from the first on, are stored: all is
+// returned for all of them.
+func (c *Checkpoint) SettledFrames(s Source, all int) int {
+	i, _ := slices.BinarySearchFunc(c.Settled, s.Seq, func(r Settled, seq uint64) int { return cmp.Compare(r.To, seq) })
+	if i == len(c.Settled) || s.Seq < c.Settled[i].From || s.Stored > c.Settled[i].Stored {
+		return 0
+	}
+	if n := c.Settled[i].Frames; n > 0 {
+		return min(n, all)
+	}
+	return all
+}
+
+// Pass forgets the runs that the checkpoint has passed.
+func (c *Checkpoint) Pass() {
+	c.Settled = slices.DeleteFunc(slices.Clone(c.Settled), func(r Settled) bool { return r.To <= c.Source })
+	if len(c.Settled) == 0 {
+		c.Settled = nil
+	}
+}
