@@ -21,8 +21,10 @@ import (
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/query"
+	querytimers "github.com/almanac-events/almanac/query/timers"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/timers"
 )
 
 // gateway runs one over connections of its own, and returns its address.
@@ -49,6 +51,9 @@ func (e *env) gateway() (base string, stop func()) {
 	}
 	if reads.Letters, err = deadletters.New(e.t.Context(), nc, reg, nil, e.db); err != nil {
 		e.t.Fatal(err)
+	}
+	reads.Timers = func(ctx context.Context, topic string) (*timers.Timers, error) {
+		return timers.Open(ctx, nc, reg, topic, timers.Config{Archive: querytimers.Archive{DB: e.db}})
 	}
 	reads.Eraser = func(ctx context.Context, progress func(erasure.Progress)) (*erasure.Eraser, error) {
 		return erasure.New(ctx, erasure.Config{Registry: reg, Reader: r, DB: e.db, Progress: progress})
@@ -148,6 +153,7 @@ func TestAPIContract(t *testing.T) {
 	readsOverHTTP(t, c)
 	refusalsOverHTTP(t, c)
 	sqlOverHTTP(t, c)
+	timersOverHTTP(t, c)
 	lettersOverHTTP(t, e, c)
 	jobsOverHTTP(t, c)
 	k.unused()

@@ -29,6 +29,8 @@ type Timers struct {
 
 	mu     sync.Mutex
 	groups map[string]cached
+
+	pendings pendings
 }
 
 // Config of Timers.
@@ -128,11 +130,21 @@ func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err
 	if err := want.Spec.Validate(g.AllowHosts); err != nil {
 		return tm, false, err
 	}
+	undo, err := t.room(ctx, &g, key)
+	if err != nil {
+		return tm, false, err
+	}
+	defer func() {
+		if err != nil {
+			undo()
+		}
+	}()
 	// Most ids are new: the first try does not read.
 	var prev *timer.Record
 	for range tries {
-		next, same, err := timer.Create(key, prev, want, time.Now().UnixNano())
-		if err != nil {
+		var next timer.Record
+		var same bool
+		if next, same, err = timer.Create(key, prev, want, time.Now().UnixNano()); err != nil {
 			return tm, false, err
 		}
 		if same {

@@ -18,16 +18,18 @@ type Timer struct {
 	Revision int64       `json:"revision"`
 	Attempt  int64       `json:"attempt"`
 	// Op is the last transition.
-	Op        timer.Op        `json:"op"`
-	URL       string          `json:"callback_url,omitempty"`
-	Payload   json.RawMessage `json:"payload,omitempty"`
-	Timeout   string          `json:"callback_timeout,omitempty"`
-	Retry     *timer.Policy   `json:"retry_policy,omitempty"`
-	User      string          `json:"user_id,omitempty"`
-	Life      string          `json:"life"`
-	Slot      int             `json:"slot"`
-	CreatedAt time.Time       `json:"created_at,omitzero"`
-	UpdatedAt time.Time       `json:"updated_at"`
+	Op      timer.Op        `json:"op"`
+	URL     string          `json:"callback_url,omitempty"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+	Timeout string          `json:"callback_timeout,omitempty"`
+	Retry   *timer.Policy   `json:"retry_policy,omitempty"`
+	// MaxLateness after which it is too late to call.
+	MaxLateness string    `json:"max_lateness,omitempty"`
+	User        string    `json:"user_id,omitempty"`
+	Life        string    `json:"life"`
+	Slot        int       `json:"slot"`
+	CreatedAt   time.Time `json:"created_at,omitzero"`
+	UpdatedAt   time.Time `json:"updated_at"`
 	// Status, Error and the rest are of the last call.
 	Status int     `json:"status,omitempty"`
 	Error  string  `json:"error,omitempty"`
@@ -58,8 +60,12 @@ func (t *Timer) Describe(s *timer.Spec) {
 	}
 	t.spec = s
 	t.URL, t.Payload, t.Retry = s.URL, s.Payload, s.Retry
+	t.Timeout, t.MaxLateness = "", ""
 	if s.Timeout > 0 {
 		t.Timeout = s.Timeout.String()
+	}
+	if s.MaxLateness > 0 {
+		t.MaxLateness = s.MaxLateness.String()
 	}
 }
 

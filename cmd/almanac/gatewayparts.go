@@ -15,9 +15,11 @@ import (
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/query"
+	querytimers "github.com/almanac-events/almanac/query/timers"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/tables"
+	"github.com/almanac-events/almanac/timers"
 )
 
 // gatewayParts makes what a gateway needs over the servers. second is a connection of the
@@ -78,6 +80,9 @@ func readParts(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *t
 	}
 	if c.Letters, err = deadletters.New(ctx, nc, reg, []byte(s.PIIKey), db); err != nil {
 		return c, err
+	}
+	c.Timers = func(ctx context.Context, topic string) (*timers.Timers, error) {
+		return timers.Open(ctx, nc, reg, topic, timers.Config{Archive: querytimers.Archive{DB: db}})
 	}
 	c.Eraser = func(ctx context.Context, progress func(erasure.Progress)) (*erasure.Eraser, error) {
 		return erasure.New(ctx, erasure.Config{

@@ -32,6 +32,7 @@ group. Slots stay as they are: timers are spread over them by their ids.`,
 	f.StringSlice("allow-host", nil, "`HOST` that may be called, such as hooks.example.com or *.example.org; may be repeated (default: all)")
 	f.String("secret", "", "`NAME` in timers_secrets that signs callbacks")
 	f.Int("max-concurrent", 0, "`NUMBER` of calls at once in a dispatcher (default: no bound of the group's own)")
+	f.Int("max-pending", 0, "`NUMBER` of timers that are not over; more are refused (default: no bound)")
 	f.Int("max-per-second", 0, "`NUMBER` of calls that begin in a second in a dispatcher (default: no bound)")
 	f.String("answer", "", "what is a success: json (200 with {\"ok\":true}) or status (any 2xx) (default json)")
 	f.Bool("keep-detail", false, "keep the first 200 bytes of answers in the history")
@@ -119,6 +120,9 @@ func (a *app) timersGroupsApply(ctx context.Context, cmd *cobra.Command, args []
 		}
 		if f.Changed("max-per-second") {
 			g.MaxPerSecond, _ = f.GetInt("max-per-second")
+		}
+		if f.Changed("max-pending") {
+			g.MaxPending, _ = f.GetInt("max-pending")
 		}
 		if f.Changed("answer") {
 			g.Answer, _ = f.GetString("answer")

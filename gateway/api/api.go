@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/timers"
 )
 
 // Bounds of reads.
@@ -23,6 +24,7 @@ const (
 	maxTails   = 64
 	maxSQL     = 16
 	maxReads   = 64
+	maxTiming  = 256
 	sqlBytes   = 1 << 20
 	readWait   = 60 * time.Second
 	writeStall = 30 * time.Second
@@ -40,6 +42,8 @@ type Config struct {
 	Replayer *replay.Replayer
 	// Letters deals with dead letters.
 	Letters *deadletters.Desk
+	// Timers opens the timers of a topic.
+	Timers func(ctx context.Context, topic string) (*timers.Timers, error)
 	// User and Password are of an account that may only read; empty for the reader's own.
 	User, Password string
 	// Stopping is closed when tails are to end.
@@ -52,13 +56,18 @@ type Config struct {
 type API struct {
 	cfg               Config
 	tails, sql, reads chan struct{}
+	timing            chan struct{} // requests about timers
+	timers            openTimers
 	proofs            proofs
 	jobs              *jobs.Runner
 }
 
 // New prepares the API. Run carries out its jobs.
 func New(cfg Config) *API {
-	a := &API{cfg: cfg, tails: make(chan struct{}, maxTails), sql: make(chan struct{}, maxSQL), reads: make(chan struct{}, maxReads)}
+	a := &API{
+		cfg: cfg, tails: make(chan struct{}, maxTails), sql: make(chan struct{}, maxSQL), reads: make(chan struct{}, maxReads),
+		timing: make(chan struct{}, maxTiming), timers: openTimers{known: map[string]openedTimers{}},
+	}
 	a.proofs.known = map[string]*proof{}
 	a.jobs = jobs.New(jobs.Config{Registry: cfg.Registry, OnError: cfg.OnError, Workers: a.workers()})
 	return a
@@ -67,7 +76,7 @@ func New(cfg Config) *API {
 // Add adds the routes. Each file that has some has a function for them.
 func (a *API) Add(mux *http.ServeMux) {
 	for _, add := range []func(*http.ServeMux){
-		a.addCatalog, a.addEvents, a.addCounts, a.addTail, a.addSQL, a.addClickHouse, a.addSpec, a.addProofs, a.addJobs, a.addErasures, a.addReplays, a.addLetters,
+		a.addCatalog, a.addEvents, a.addCounts, a.addTail, a.addSQL, a.addClickHouse, a.addSpec, a.addProofs, a.addJobs, a.addErasures, a.addReplays, a.addLetters, a.addTimers,
 	} {
 		add(mux)
 	}
@@ -86,13 +95,16 @@ type status struct {
 type answer func(w http.ResponseWriter, r *http.Request) (any, error)
 
 // read is a handler whose answer is one JSON value.
-func (a *API) read(f answer) http.HandlerFunc {
+func (a *API) read(f answer) http.HandlerFunc { return within(a.reads, "reads", f) }
+
+// within is a handler whose answer is one JSON value, while there are free slots.
+func within(slots chan struct{}, what string, f answer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !take(a.reads) {
-			request.Fail(w, r, tooMany("reads", maxReads))
+		if !take(slots) {
+			request.Fail(w, r, tooMany(what, cap(slots)))
 			return
 		}
-		defer func() { <-a.reads }()
+		defer func() { <-slots }()
 		ctx, cancel := context.WithTimeout(r.Context(), readWait)
 		defer cancel()
 		v, err := f(w, r.WithContext(ctx))

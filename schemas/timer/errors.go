@@ -43,6 +43,7 @@ const (
 	CodeOver         Code = "over"
 	CodeRevision     Code = "revision"
 	CodeNotFailed    Code = "not-failed"
+	CodeGroupFull    Code = "group-full"
 )
 
 // What a refusal is, by errors.Is.
@@ -59,6 +60,8 @@ var (
 	ErrRevision = errors.New("the timer has another revision")
 	// ErrState: the timer's state does not allow it.
 	ErrState = errors.New("the timer's state does not allow it")
+	// ErrGroupFull: the group has its max_pending timers. Nothing was written.
+	ErrGroupFull = errors.New("the group is full")
 )
 
 // Refusal says why something was not done.
@@ -83,6 +86,8 @@ func (r *Refusal) Unwrap() error {
 		return ErrRevision
 	case CodeOver, CodeNotFailed:
 		return ErrState
+	case CodeGroupFull:
+		return ErrGroupFull
 	}
 	return ErrInput
 }

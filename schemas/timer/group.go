@@ -27,6 +27,8 @@ type Group struct {
 	// second there; 0: no bound of the group's own.
 	MaxConcurrent int `json:"max_concurrent,omitempty"`
 	MaxPerSecond  int `json:"max_per_second,omitempty"`
+	// MaxPending bounds the group's timers that are not over; 0: no bound of the group's own.
+	MaxPending int `json:"max_pending,omitempty"`
 	// Paused: nothing is called; what falls due meanwhile is called once the group is resumed.
 	Paused bool `json:"paused,omitempty"`
 	// Answer is AnswerJSON (also empty) or AnswerStatus.
@@ -51,8 +53,8 @@ func (g *Group) Validate() error {
 	if g.Timeout < 0 || g.Timeout > MaxTimeout {
 		return refuse(CodeTimeout, "the timeout is %s; expected more than 0 and at most %s", g.Timeout, MaxTimeout)
 	}
-	if g.MaxConcurrent < 0 || g.MaxPerSecond < 0 {
-		return refuse(CodeGroup, "max_concurrent and max_per_second must not be negative")
+	if g.MaxConcurrent < 0 || g.MaxPerSecond < 0 || g.MaxPending < 0 {
+		return refuse(CodeGroup, "max_concurrent, max_per_second and max_pending must not be negative")
 	}
 	if !secretRule.MatchString(g.SecretRef) {
 		return refuse(CodeSecret, "secret %q must match [a-z0-9_-]{1,63}", g.SecretRef)

@@ -189,6 +189,12 @@ func CheckUser(user string) error {
 	return nil
 }
 
+// GroupFull refuses another timer of a group that has its max_pending.
+func GroupFull(g *Group, pending int) error {
+	return refuse(CodeGroupFull, "group %q has %d timers that are not over, and max_pending is %d; wait until some are called, delete some, or raise it with `almanac timers groups apply %s --max-pending N`",
+		g.Name, pending, g.MaxPending, g.Name)
+}
+
 func refuse(code Code, format string, args ...any) error {
 	return &Refusal{Code: code, Text: fmt.Sprintf(format, args...)}
 }
