@@ -25,9 +25,8 @@ SEEDS    ?= 100000
 # What bench-check compares.
 BENCH_CHECK := end-to-end,log,disk
 # The model is one goroutine a seed: the race detector would only make its seeds few.
-# One test binary at a time: each has a ClickHouse of its own, and the fault tests
-# measure how long things take to recover.
-TEST     := go test -p 1 -timeout 30m
+# Two test binaries at a time, each with a ClickHouse of its own: most tests wait, and so does the linker.
+TEST     := go test -p 2 -timeout 30m
 # Of the faults make test runs those that take two minutes and a half together, without the race detector, and prints
 # what they measured; make faults runs all.
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)

@@ -126,7 +126,7 @@ func TestMonthBoundary(t *testing.T) {
 	}
 }
 
-// The first and the last nanosecond of 112 months, leap years and a century's turn
+// The first and the last nanosecond of 63 months, leap years and a century's turn
 // among them: each event is stored under its own month and found in it alone.
 func TestEveryMonth(t *testing.T) {
 	t.Parallel()
@@ -134,7 +134,7 @@ func TestEveryMonth(t *testing.T) {
 	p := e.producer("app")
 	n := 0
 	months := map[schemas.Month]int{}
-	for m := schemas.Month(199512); m <= 200503; m = m.Next() {
+	for m := schemas.Month(199901); m <= 200403; m = m.Next() {
 		for _, ns := range []int64{m.Start(), m.End() - 1} {
 			p.Log(producer.Event{Time: time.Unix(0, ns), Message: m.String()})
 			n++
@@ -148,7 +148,7 @@ func TestEveryMonth(t *testing.T) {
 		t.Errorf("%d events are in a wrong month", got)
 	}
 	r := e.following()
-	for _, m := range []schemas.Month{199602, 199912, 200002, 200403} { // leap years, a century's turn
+	for _, m := range []schemas.Month{199912, 200002, 200102, 200402} { // a century's turn, leap years and not
 		events, shards := e.answer(r, query.Request{Topic: "app", From: time.Unix(0, m.Start()), To: time.Unix(0, m.End()-1)})
 		if got := column(events, "message"); !slices.Equal(got, []string{m.String(), m.String()}) {
 			t.Errorf("%s has the events %v", m, got)

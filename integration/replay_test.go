@@ -129,12 +129,12 @@ func TestReplaySeam(t *testing.T) {
 		t.Fatalf("%d lines with %d ids, want %d", len(all), len(slices.Compact(slices.Clone(all))), n+500)
 	}
 	e.likeQuery("app", fromStreams)
-	for round := range 4 {
-		e.purgeSome("app", uint64(round+1))
+	for _, seed := range []uint64{1, 3} {
+		e.purgeSome("app", seed)
 		lines := e.replayed(replay.Request{Topic: "app"})
 		events := parsed(t, lines)
 		if !slices.Equal(ids(events), all) {
-			t.Fatalf("after %d purges: %d events, want the same %d", round+1, len(lines), len(all))
+			t.Fatalf("after the purge of seed %d: %d events, want the same %d", seed, len(lines), len(all))
 		}
 		if !slices.IsSortedFunc(events, func(a, b told) int {
 			if a.Shard != b.Shard {

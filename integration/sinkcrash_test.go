@@ -93,7 +93,7 @@ func TestClickHouseKilled(t *testing.T) {
 	e := setUp(t, srv, topic)
 	e.router()
 
-	const kills = 7
+	const kills = 4
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	var kill atomic.Bool

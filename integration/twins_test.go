@@ -69,7 +69,7 @@ func TestTwins(t *testing.T) {
 	}
 	// Until they met, which on a busy machine one of them may long be spared. Two routers
 	// in each other's way may be slow: what is sent stays near to what they did.
-	const least, ahead = 20_000, 5_000
+	const least, ahead = 10_000, 5_000
 	until := time.Now().Add(patience * 30 * time.Second)
 	p := e.producer("app", func(c *producer.Config) { c.Linger = 5 * time.Millisecond })
 	pace := time.NewTicker(20 * time.Millisecond)
@@ -80,7 +80,7 @@ func TestTwins(t *testing.T) {
 	}
 	n := 0
 	for ; n < least || n%1000 != 0 || !met() && time.Now().Before(until); n++ {
-		if n%50 == 0 { // 8 seconds at least, some 400 frames
+		if n%50 == 0 { // 4 seconds at least, some 200 frames
 			<-pace.C
 		}
 		if n%1000 == 0 {

@@ -75,7 +75,7 @@ func TestEngineVanishes(t *testing.T) {
 	}
 	passes(20)
 	var took []time.Duration
-	for range 3 {
+	for range 2 { // the second finds connections that are new, and a DB that was patient
 		link.HalfOpen()
 		began := time.Now()
 		passes(said.Load() + 1)

@@ -283,7 +283,7 @@ func TestManyWritersManyMonths(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, app)
 	p := e.connect(Config{Topic: "app", Policy: Block, BufferEvents: 5000})
-	const writers, each = 8, 3000
+	const writers, each = 8, 1000
 	start := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	var wg sync.WaitGroup
 	for w := range writers {
