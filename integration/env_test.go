@@ -45,8 +45,14 @@ func running(t testing.TB, topics ...schemas.Topic) *env {
 // setUp is start on given servers.
 func setUp(t testing.TB, srv *embeddedtest.Servers, topics ...schemas.Topic) *env {
 	t.Helper()
+	return setUpWithin(t, srv, schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1}, topics...)
+}
+
+// setUpWithin is setUp with streams of given sizes.
+func setUpWithin(t testing.TB, srv *embeddedtest.Servers, limits schemas.StreamLimits, topics ...schemas.Topic) *env {
+	t.Helper()
 	e := &env{t: t, srv: srv}
-	reg, err := registry.Setup(t.Context(), e.srv.NC(), schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1})
+	reg, err := registry.Setup(t.Context(), e.srv.NC(), limits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 	case a.Total > 0 && (req.Len() == 0 || o.refuseAll):
 		a.Accepted = 0
 		a.Error = request.ErrorOf(r, request.Refuse(http.StatusBadRequest, "refused",
-			fmt.Sprintf("%d lines are refused and nothing was taken; the first is line %d: %s", a.Total, a.Refused[0].Line, a.Refused[0].Message),
+			fmt.Sprintf("refused lines: %d, and nothing was taken; the first is line %d: %s", a.Total, a.Refused[0].Line, a.Refused[0].Message),
 			"correct them; without refuse=all the other lines are taken"))
 		request.JSON(w, http.StatusBadRequest, a)
 		return nil
