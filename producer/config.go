@@ -18,8 +18,11 @@ import (
 type Policy uint8
 
 const (
+	// ByKind, the zero value, is what fits the topic: Block where nothing of its kind may be
+	// dropped (meter, audit), else DropNewest.
+	ByKind Policy = iota
 	// DropNewest refuses the new event.
-	DropNewest Policy = iota
+	DropNewest
 	// DropOldest drops the oldest whole frame that was never sent and that no
 	// Publish or Submit waits for; when there is none, the new event.
 	DropOldest
@@ -35,6 +38,8 @@ const (
 // String is the policy's name in configuration.
 func (p Policy) String() string {
 	switch p {
+	case ByKind:
+		return "by_kind"
 	case DropNewest:
 		return "drop_newest"
 	case DropOldest:
@@ -93,7 +98,8 @@ type Config struct {
 	BufferBytes int
 
 	// Policy is what Log does when the buffer is full. Publish and Submit wait
-	// for room under every policy. Default DropNewest.
+	// for room under every policy. Default ByKind: DropNewest, or Block for a topic of
+	// which nothing may be dropped.
 	Policy Policy
 
 	// SpoolDir is where the policy Spool keeps frames: a directory of this
@@ -189,10 +195,16 @@ const (
 	maxLinger      = time.Minute
 )
 
-// checkTopic says what a topic needs that c does not have.
-func (c *Config) checkTopic(t *schemas.Topic) error {
+// fitTopic decides what follows from the topic, and says what it needs that c does not have.
+func (c *Config) fitTopic(t *schemas.Topic) error {
 	if err := t.CheckEvents(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	switch {
+	case c.Policy == ByKind && t.Spec().Waits:
+		c.Policy = Block
+	case c.Policy == ByKind:
+		c.Policy = DropNewest
 	}
 	if t.Spec().Waits && (c.Policy == DropNewest || c.Policy == DropOldest) {
 		return fmt.Errorf("%w: Policy is %s and topic %q is of kind %s, of which nothing may be dropped: use %s or %s", ErrConfig, c.Policy, t.Name, t.Kind, Block, Spool)

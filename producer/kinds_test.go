@@ -16,7 +16,7 @@ import (
 func TestPoliciesOfKinds(t *testing.T) {
 	t.Parallel()
 	servers := NewMemory(schemas.NewTopicOf(kinds.Meter, "usage"))
-	for policy, ok := range map[Policy]bool{DropNewest: false, DropOldest: false, Block: true} {
+	for policy, ok := range map[Policy]bool{DropNewest: false, DropOldest: false, Block: true, ByKind: true} {
 		p, err := servers.Producer(Config{Topic: "usage", Policy: policy})
 		if err == nil {
 			_ = p.Close(t.Context())
@@ -27,8 +27,27 @@ func TestPoliciesOfKinds(t *testing.T) {
 	}
 	cfg := Config{Topic: "docs", Policy: Block}
 	documents := schemas.NewTopicOf(kinds.Document, "docs")
-	if err := cfg.checkTopic(&documents); !errors.Is(err, ErrConfig) || !errors.Is(err, schemas.ErrWrongKind) {
+	if err := cfg.fitTopic(&documents); !errors.Is(err, ErrConfig) || !errors.Is(err, schemas.ErrWrongKind) {
 		t.Errorf("a producer of documents: %v", err)
+	}
+}
+
+// A policy that is not named is one that fits: what a topic of a kind that waits was given
+// is never dropped, and of any other kind the new event is.
+func TestPolicyByKind(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[schemas.Kind]Policy{kinds.Meter: Block, kinds.Log: DropNewest} {
+		p, err := NewMemory(schemas.NewTopicOf(kind, "topic")).Producer(Config{Topic: "topic"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.cfg.Policy != want {
+			t.Errorf("kind %s: %s, want %s", kind, p.cfg.Policy, want)
+		}
+		_ = p.Close(t.Context())
+	}
+	if _, err := ParsePolicy(ByKind.String()); err == nil {
+		t.Error("by_kind is not a policy that one names")
 	}
 }
 

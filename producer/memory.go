@@ -54,7 +54,7 @@ func (m *Memory) Producer(cfg Config) (*Producer, error) {
 	}
 	topic, err := m.topic.Declared()
 	if err == nil {
-		err = cfg.checkTopic(&topic)
+		err = cfg.fitTopic(&topic)
 	}
 	if err != nil {
 		return nil, err

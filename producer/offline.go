@@ -90,7 +90,7 @@ func newSpooling(ctx context.Context, nc *nats.Conn, cfg Config, s *openedSpool)
 	default:
 		topic = *s.topic
 	}
-	if err := cfg.checkTopic(&topic); err != nil {
+	if err := cfg.fitTopic(&topic); err != nil {
 		return nil, err
 	}
 	p := start(cfg, topic, newNatsLink(nc), withSpool(s.Spool, asked == nil))

@@ -63,7 +63,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Producer, error) {
 	}
 	topic, err := readTopic(ctx, nc, cfg.Topic)
 	if err == nil {
-		err = cfg.checkTopic(&topic)
+		err = cfg.fitTopic(&topic)
 	}
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package schemas
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
@@ -76,7 +77,13 @@ func (t *Topic) OnceSelect(database string) string {
 // RepeatsSelect selects, as rows of the table of repeats, the events that must not count
 // because of rows that fulfil a condition, wherever they are stored.
 func (t *Topic) RepeatsSelect(database, newRows string) string {
-	return runSQL("repeats_select.sql", map[string]any{"Table": QuotedTable(database, t.Name), "Once": t.onceSQL(), "New": newRows, "Last": t.Spec().Wins == kinds.Last})
+	file := "repeats_select.sql"
+	if t.OnceWithin > 0 {
+		file = "repeats_within.sql"
+	}
+	return runSQL(file, map[string]any{
+		"Table": QuotedTable(database, t.Name), "Once": t.onceSQL(), "New": newRows, "Last": t.Spec().Wins == kinds.Last, "Within": int64(t.OnceWithin / time.Second),
+	})
 }
 
 // AboveSQL is the condition of a shard's rows with positions above from and up to to.

@@ -170,6 +170,21 @@ func (t *Topic) validateOnce() error {
 	return nil
 }
 
+// checkOnceWithin reports what is wrong with once_within.
+func (t *Topic) checkOnceWithin() error {
+	switch {
+	case t.OnceWithin == 0:
+		return nil
+	case !t.HasOnce():
+		return fmt.Errorf("once_within is given, and events of the topic are never the same one: give once_by too")
+	case t.Spec().Wins == kinds.Last:
+		return fmt.Errorf("once_within cannot be given: of equal events of kind %s the last counts, whenever it comes", t.Kind)
+	case t.OnceWithin%time.Second != 0:
+		return fmt.Errorf("once_within is %s, it must be whole seconds", t.OnceWithin)
+	}
+	return between("once_within", t.OnceWithin, time.Minute, MaxKeepDays*24*time.Hour)
+}
+
 // onceColumns are the base columns that once_by may name.
 var onceColumns = []string{ColTs, ColID, ColLevel, ColService, ColType, ColUserID, ColTraceID, ColSpanID, ColMessage}
 

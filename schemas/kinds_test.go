@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
@@ -56,17 +57,18 @@ func golden(t *testing.T, file, got string) {
 // altered when a process of this version starts.
 func TestLogTableComment(t *testing.T) {
 	topic := NewTopic("things")
-	kind, once, ok := ParseTableComment(topic.TableComment())
-	if kind != KindLog || once != nil || !ok || strings.Contains(topic.TableComment(), "kind") {
-		t.Errorf("%q: kind %q, once by %q, %v", topic.TableComment(), kind, once, ok)
+	said, ok := ParseTableComment(topic.TableComment())
+	if said.Kind != KindLog || said.OnceBy != nil || !ok || strings.Contains(topic.TableComment(), "kind") || strings.Contains(topic.TableComment(), "once") {
+		t.Errorf("%q: %+v, %v", topic.TableComment(), said, ok)
 	}
 	topic = NewTopicOf(kinds.Meter, "usage")
 	topic.OnceBy = []string{"a", "b"} // no meter has it; the comment could
-	if kind, once, ok := ParseTableComment(topic.TableComment()); kind != kinds.Meter || strings.Join(once, " ") != "a b" || !ok {
-		t.Errorf("%q: kind %q, once by %q, %v", topic.TableComment(), kind, once, ok)
+	topic.OnceWithin = 30 * 24 * time.Hour
+	if said, ok := ParseTableComment(topic.TableComment()); said.Kind != kinds.Meter || strings.Join(said.OnceBy, " ") != "a b" || said.OnceWithin != topic.OnceWithin || !ok {
+		t.Errorf("%q: %+v, %v", topic.TableComment(), said, ok)
 	}
 	for comment, want := range map[string]bool{"": false, "a dashboard's": false, TableMark: true, TableMark + ", kind of nothing, settings 12": false} {
-		if _, _, ok := ParseTableComment(comment); ok != want {
+		if _, ok := ParseTableComment(comment); ok != want {
 			t.Errorf("ParseTableComment(%q) is %v, not %v", comment, ok, want)
 		}
 	}

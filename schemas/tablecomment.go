@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"time"
 )
 
 // TableMark begins the comment of every table that Almanac made.
@@ -13,6 +14,8 @@ const TableMark = "made by almanac"
 const (
 	commentKind = "kind "    // of the topic; without it log
 	commentOnce = "once by " // the topic's own once_by, separated by spaces
+	// The topic's once_within.
+	commentWithin = "once within "
 )
 
 // TableComment is the comment of the topic's table: its kind and once_by, so that a lost
@@ -25,25 +28,42 @@ func (t *Topic) TableComment() string {
 	if len(t.OnceBy) > 0 {
 		parts = append(parts, commentOnce+strings.Join(t.OnceBy, " "))
 	}
+	if t.OnceWithin > 0 {
+		parts = append(parts, commentWithin+t.OnceWithin.String())
+	}
 	sum := sha256.Sum256([]byte(tableSettings()))
 	return strings.Join(append(parts, "settings "+hex.EncodeToString(sum[:8])), ", ")
 }
 
+// TableTopic is what the comment of a table says of its topic.
+type TableTopic struct {
+	Kind       Kind
+	OnceBy     []string
+	OnceWithin time.Duration
+}
+
 // ParseTableComment reads what TableComment says of a topic. It is false for a comment
 // that is not one, or that names a kind this version does not know.
-func ParseTableComment(comment string) (kind Kind, onceBy []string, ok bool) {
+func ParseTableComment(comment string) (said TableTopic, ok bool) {
 	parts := strings.Split(comment, ", ")
 	if parts[0] != TableMark {
-		return "", nil, false
+		return said, false
 	}
-	kind = KindLog
+	said.Kind = KindLog
 	for _, p := range parts[1:] {
 		if word, is := strings.CutPrefix(p, commentKind); is {
-			kind = Kind(word)
+			said.Kind = Kind(word)
 		}
 		if columns, is := strings.CutPrefix(p, commentOnce); is {
-			onceBy = strings.Fields(columns)
+			said.OnceBy = strings.Fields(columns)
+		}
+		if length, is := strings.CutPrefix(p, commentWithin); is {
+			within, err := time.ParseDuration(length)
+			if err != nil {
+				return said, false
+			}
+			said.OnceWithin = within
 		}
 	}
-	return kind, onceBy, kind.Spec() != nil
+	return said, said.Kind.Spec() != nil
 }

@@ -45,6 +45,9 @@ type Topic struct {
 	// OnceBy are the columns that make two events the same one, so that a copy that is
 	// sent again is not counted. None: what the kind says, or the id. Frozen.
 	OnceBy []string `json:"once_by,omitempty" yaml:"once_by,omitempty"`
+	// OnceWithin is how long after an event an equal one is a copy of it; 0: however long,
+	// while the rows are there. Frozen.
+	OnceWithin time.Duration `json:"once_within,omitempty" yaml:"once_within,omitempty"`
 	// BodyLimit is the longest body that an event of kind audit keeps, in bytes; 0:
 	// DefaultBodyLimit. Of a longer one its length and SHA-256 are kept.
 	BodyLimit uint64 `json:"body_limit,omitempty" yaml:"body_limit,omitempty"`

@@ -56,8 +56,8 @@ func checkTable(t *testing.T, db *DB, topic *schemas.Topic) {
 		t.Errorf("%s: the table gives the fields %v and %v, the topic has %v", topic.Name, fields, odd, topic.Fields)
 	}
 	comment, err := db.Comment(t.Context(), topic.Name)
-	if kind, once, ok := schemas.ParseTableComment(comment); err != nil || !ok || kind != topic.Kind || !slices.Equal(once, topic.OnceBy) {
-		t.Errorf("%s: its comment %q gives kind %q, once by %v (%v)", topic.Name, comment, kind, once, err)
+	if said, ok := schemas.ParseTableComment(comment); err != nil || !ok || said.Kind != topic.Kind || !slices.Equal(said.OnceBy, topic.OnceBy) || said.OnceWithin != topic.OnceWithin {
+		t.Errorf("%s: its comment %q gives %+v (%v)", topic.Name, comment, said, err)
 	}
 	for _, v := range topic.Views(db.Database) {
 		var n uint64

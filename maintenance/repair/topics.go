@@ -115,13 +115,13 @@ func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schema
 	if err != nil {
 		return schemas.Topic{}, err
 	}
-	kind, onceBy, told := schemas.ParseTableComment(comment)
+	said, told := schemas.ParseTableComment(comment)
 	if !told {
 		p.note("%s: the comment of its table does not tell its kind; %s is taken", name, schemas.KindLog)
-		kind = schemas.KindLog
+		said = schemas.TableTopic{Kind: schemas.KindLog}
 	}
-	t := schemas.NewTopicOf(kind, name)
-	t.OnceBy = onceBy
+	t := schemas.NewTopicOf(said.Kind, name)
+	t.OnceBy, t.OnceWithin = said.OnceBy, said.OnceWithin
 	cols, err := r.db.Columns(ctx, name)
 	if err != nil {
 		return t, err

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // roundsEnv is how many plans TestAnyOrder runs.
@@ -59,7 +61,11 @@ func TestAnyOrder(t *testing.T) {
 	for seed := range rounds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			topic := schemas.Topic{Name: "usage", Kind: kinds.Meter}
+			if seed%2 == 1 {
+				topic.OnceWithin = 10 * 24 * time.Hour
+			}
+			r := newRigOf(t, topic)
 			steps := append(plan.Example(seed), step{do: "read", days: 400}, step{do: "round"}, step{do: "read", days: 400}, step{do: "read", from: 7, days: 160})
 			for i := range steps {
 				r.step(&steps[i])
@@ -146,17 +152,30 @@ func (r *rig) round(point string) (dropped []string) {
 	return dropped
 }
 
+// counting are the rows that count: of each cause the one with the least time, and of those
+// the one stored first; with once_within also each that comes longer than that after the one
+// before it.
+func (r *rig) counting() (out []row) {
+	byCause := map[string][]row{}
+	for _, w := range r.all {
+		byCause[w.cause] = append(byCause[w.cause], w)
+	}
+	for _, same := range byCause {
+		slices.SortStableFunc(same, func(a, b row) int { return cmp.Compare(a.ms, b.ms) })
+		for i, w := range same {
+			if i == 0 || r.topic.OnceWithin > 0 && w.ms-same[i-1].ms > r.topic.OnceWithin.Milliseconds() {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
 // compare holds reports of a range to the definition.
 func (r *rig) compare(from, to time.Time) {
 	r.t.Helper()
-	first := map[string]row{} // by cause: with the least time, and of those the one stored first
-	for _, w := range r.all {
-		if f, ok := first[w.cause]; !ok || w.ms < f.ms {
-			first[w.cause] = w
-		}
-	}
 	want := map[string][]diff{}
-	for _, w := range first {
+	for _, w := range r.counting() {
 		want[w.space] = append(want[w.space], diff{w.ms, w.delta})
 		want["all"] = append(want["all"], diff{w.ms, w.delta})
 	}

@@ -34,12 +34,18 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigOf(t, schemas.Topic{Name: "usage", Kind: kinds.Meter})
+}
+
+// newRigOf is newRig with options of the topic.
+func newRigOf(t *testing.T, declared schemas.Topic) *rig {
+	t.Helper()
 	srv := embeddedtest.Start(t)
 	reg, err := registry.Setup(t.Context(), srv.NC(), schemas.StreamLimits{EventsBytes: 64 << 20, ShardsBytes: 64 << 20, RegistryBytes: 8 << 20, Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	topic, err := schemas.Topic{Name: "usage", Kind: kinds.Meter}.Declared()
+	topic, err := declared.Declared()
 	if err != nil {
 		t.Fatal(err)
 	}

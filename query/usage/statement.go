@@ -150,9 +150,12 @@ func (s *statement) rows() string {
  toUnixTimestamp64Milli(ts) AS t, tupleElement(first, 3) AS delta, true AS c, n - 1 AS rep%s
 FROM (SELECT type, provider, space, cause, min((ts, id, delta, user_id%s)) AS first, count() AS n FROM %s WHERE %s AND %s GROUP BY type, provider, space, cause)`,
 			at, place, table, s.selected(false), s.stored())
+		if s.t.OnceWithin > 0 {
+			q = s.apart(table)
+		}
 		if s.req.Customer != "" {
 			s.params["user_id"] = escapeParam(s.req.Customer)
-			q += " WHERE user_id = {user_id:String}"
+			q = "SELECT * FROM (" + q + ") WHERE user_id = {user_id:String}"
 		}
 		return q
 	}

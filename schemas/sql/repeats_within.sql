@@ -1,0 +1,16 @@
+SELECT tupleElement(tupleElement(p, 2), 3) AS month, tupleElement(tupleElement(p, 2), 4) AS shard, tupleElement(tupleElement(p, 2), 5) AS pos, tupleElement(tupleElement(p, 2), 2) AS id,
+  tupleElement(tupleElement(p, 1), 2) AS first, tupleElement(tupleElement(p, 1), 3) AS first_month, tupleElement(tupleElement(p, 1), 4) AS first_shard
+FROM (
+  SELECT arraySort(groupArray((ts, id, month, shard, pos))) AS same
+  FROM {{.Table}}
+  -- A copy lies within this of the event before it, so that rows further away are not read.
+  WHERE ts >= (SELECT min(ts) FROM {{.Table}} WHERE {{.New}}) - INTERVAL {{.Within}} SECOND
+    AND ts <= (SELECT max(ts) FROM {{.Table}} WHERE {{.New}}) + INTERVAL {{.Within}} SECOND
+    AND identity IN (
+      SELECT identity FROM {{.Table}}
+      WHERE identity IN (SELECT identity FROM {{.Table}} WHERE {{.New}})
+      GROUP BY identity HAVING count() > 1)
+  GROUP BY {{.Once}} HAVING count() > 1)
+ARRAY JOIN arrayFilter(x -> (tupleElement(tupleElement(x, 1), 2), tupleElement(tupleElement(x, 1), 4), tupleElement(tupleElement(x, 1), 5)) != (tupleElement(tupleElement(x, 2), 2), tupleElement(tupleElement(x, 2), 4), tupleElement(tupleElement(x, 2), 5))
+  AND toUnixTimestamp64Nano(tupleElement(tupleElement(x, 2), 1)) - toUnixTimestamp64Nano(tupleElement(tupleElement(x, 1), 1)) <= {{.Within}} * 1000000000,
+  arrayZip(arrayPopBack(same), arrayPopFront(same))) AS p
