@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,6 +21,7 @@ func (c *check) retention(ctx context.Context, now time.Time) {
 	ruled, overdue := 0, 0
 	var oldest registry.Shard
 	var since time.Time
+	var step registry.Step
 	for i := range topics {
 		t := &topics[i]
 		if t.KeepDays == 0 && !t.Anonymise.On() {
@@ -32,13 +34,20 @@ func (c *check) retention(ctx context.Context, now time.Time) {
 			return
 		}
 		for _, s := range shards {
-			if step, at := s.Overdue(t, now); step != registry.Keep {
+			if next, at := s.Overdue(t, now); next != registry.Keep {
 				if overdue++; since.IsZero() || at.Before(since) {
-					oldest, since = s, at
+					oldest, since, step = s, at, next
 				}
 			}
 		}
 		c.oldLetters(ctx, t, now)
+	}
+	if overdue > 0 && step == registry.DropIt {
+		if why := c.unsummed(ctx, topics, &oldest); why != "" {
+			c.note("retention", Warn, "see that a sink runs: it fills what is derived, and its log says what stops it",
+				"%d shards are overdue: %s, due %s, waits for its sums, which stay when its rows are dropped: %s", overdue, oldest.Name(), since.UTC().Format(time.RFC3339), why)
+			return
+		}
 	}
 	switch {
 	case overdue > 0:
@@ -47,6 +56,21 @@ func (c *check) retention(ctx context.Context, now time.Time) {
 	case ruled > 0:
 		c.note("retention", OK, "", "%d of %d topics have one, nothing is overdue", ruled, len(topics))
 	}
+}
+
+// unsummed says why a closed shard that is past its retention waits for its sums; empty when
+// it does not, or when that cannot be read.
+func (c *check) unsummed(ctx context.Context, topics []schemas.Topic, e *registry.Shard) string {
+	i := slices.IndexFunc(topics, func(t schemas.Topic) bool { return t.Name == e.Topic })
+	if e.Status != registry.Closed || i < 0 || !topics[i].HasSums() {
+		return ""
+	}
+	d, err := c.db.Derived(ctx, &topics[i])
+	if err != nil {
+		return "" // the check of ClickHouse says so
+	}
+	s := d.Shards[e.Ref()]
+	return s.Waits()
 }
 
 // oldLetters looks at a topic's first dead letter.

@@ -104,10 +104,10 @@ func (j *Janitor) summed(ctx context.Context, t *schemas.Topic, ref schemas.Shar
 		return err
 	}
 	s := d.Shards[ref]
-	if s.Stored.Rows == 0 || s.Sums.Exact() && s.Sums.Pos == s.Stored.Head && s.Examined == s.Stored.Head {
-		return nil
+	if why := s.Waits(); why != "" {
+		return fmt.Errorf("%w: %s; see that a sink runs", ErrUnsummed, why)
 	}
-	return fmt.Errorf("%w: they reach position %d of %d; see that a sink runs", ErrUnsummed, s.Sums.Pos, s.Stored.Head)
+	return nil
 }
 
 // dropAgain drops what stands in shards that are dropped, by retention or by an

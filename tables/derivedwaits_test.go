@@ -1,0 +1,35 @@
+package tables
+
+import (
+	"strings"
+	"testing"
+)
+
+// The rows of a shard may go only when its sums stand for all of them.
+func TestDerivedWaits(t *testing.T) {
+	t.Parallel()
+	full := DerivedShard{Stored: Stored{Rows: 10, Head: 5}, Examined: 5, Repeats: 2, Sums: Sums{Pos: 5, N: 8, Repeats: 2, rows: 10, repeats: 2}}
+	for name, c := range map[string]struct {
+		change func(*DerivedShard)
+		says   string
+	}{
+		"all summed":            {func(*DerivedShard) {}, ""},
+		"no rows":               {func(s *DerivedShard) { *s = DerivedShard{} }, ""},
+		"not examined":          {func(s *DerivedShard) { s.Examined = 3 }, "up to position 3 of 5"},
+		"other rows":            {func(s *DerivedShard) { s.Examined, s.Doubted = 0, true }, "other rows"},
+		"not summed":            {func(s *DerivedShard) { s.Sums = Sums{} }, "not summed"},
+		"sums behind":           {func(s *DerivedShard) { s.Sums = Sums{Pos: 4, N: 8, rows: 8} }, "reach position 4 of 5"},
+		"a repeat found since":  {func(s *DerivedShard) { s.Sums.repeats = 3 }, "filled again"},
+		"a row lost from sums":  {func(s *DerivedShard) { s.Sums.N = 7 }, "filled again"},
+		"a row lost from table": {func(s *DerivedShard) { s.Sums.rows = 9 }, "filled again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := full
+			c.change(&s)
+			if got := s.Waits(); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+				t.Errorf("%q, want %q", got, c.says)
+			}
+		})
+	}
+}
