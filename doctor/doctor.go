@@ -76,10 +76,12 @@ func Run(ctx context.Context, cfg Config) []Finding {
 	if c.nats(ctx) {
 		c.streams(ctx)
 		c.members(ctx)
-		c.retention(ctx, time.Now())
 		c.timers(ctx)
 	}
 	stores := c.clickhouse(ctx)
+	if c.reg != nil {
+		c.retention(ctx, time.Now())
+	}
 	if stores && c.reg != nil {
 		c.account(ctx)
 		c.lag(ctx)

@@ -62,7 +62,7 @@ func (c *check) retention(ctx context.Context, now time.Time) {
 // it does not, or when that cannot be read.
 func (c *check) unsummed(ctx context.Context, topics []schemas.Topic, e *registry.Shard) string {
 	i := slices.IndexFunc(topics, func(t schemas.Topic) bool { return t.Name == e.Topic })
-	if e.Status != registry.Closed || i < 0 || !topics[i].HasSums() {
+	if c.db == nil || e.Status != registry.Closed || i < 0 || !topics[i].HasSums() {
 		return ""
 	}
 	d, err := c.db.Derived(ctx, &topics[i])
