@@ -123,6 +123,7 @@ bench-go: setup ## Every benchmark of the Go packages
 timers: ## Timers under races, kills and lost answers, and their lateness, at full size
 	ALMANAC_TIMERS=2000 ALMANAC_TIMERS_RACES=3000 ALMANAC_TIMERS_KILLED=5000 ALMANAC_TIMERS_KILLS=10 ALMANAC_TIMERS_FIGURES=10000 \
 		go test -v -parallel 1 -timeout 30m ./timers/dispatch
+	ALMANAC_TIMERS_KILLED=20000 ALMANAC_TIMERS_KILLS=25 go test -v -timeout 30m -run TestTimersUnderKills ./integration/faults
 
 faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 30m -v ./integration/faults

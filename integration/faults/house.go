@@ -26,6 +26,8 @@ const Topic = "numbered"
 // Plan says what a House is made of; zero fields have defaults.
 type Plan struct {
 	Routers, Sinks int
+	// Dispatchers call timers back; none unless told.
+	Dispatchers int
 	// Writers are the producers; Topic, Journal and Number are filled in.
 	Writers []Writer
 	// Rotate is when shards are full. Default 60,000 rows.
@@ -51,6 +53,7 @@ type House struct {
 
 	NATS, Engine   *Part
 	Routers, Sinks []*Part
+	Dispatchers    []*Part
 	Writers        []*Part // those of now; a killed one is replaced by another with numbers of its own
 	Gone           []*Part // those that were
 	WriterLink     *Proxy  // producers to NATS
@@ -159,10 +162,13 @@ func (h *House) workers() {
 		w.Topic = Topic
 		h.Writers = append(h.Writers, h.part(Spec{Role: RoleProducer, Name: fmt.Sprintf("producer-%d", i), NATS: writerNATS, Writer: w}))
 	}
-	for _, p := range append(h.Routers, h.Sinks...) {
+	for i := range h.Plan.Dispatchers {
+		h.Dispatchers = append(h.Dispatchers, h.part(Spec{Role: RoleTimers, Name: fmt.Sprintf("timers-%d", i), NATS: h.natsURL}))
+	}
+	for _, p := range slices.Concat(h.Routers, h.Sinks, h.Dispatchers) {
 		h.start(p)
 	}
-	for _, p := range append(h.Routers, h.Sinks...) {
+	for _, p := range slices.Concat(h.Routers, h.Sinks, h.Dispatchers) {
 		h.ready(p)
 	}
 }
@@ -239,8 +245,7 @@ func (h *House) Links() []*Proxy {
 func (h *House) Parts() []*Part {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := []*Part{h.NATS, h.Engine}
-	return append(append(append(all, h.Routers...), h.Sinks...), h.Writers...)
+	return slices.Concat([]*Part{h.NATS, h.Engine}, h.Routers, h.Sinks, h.Dispatchers, h.Writers)
 }
 
 // retired are the producers that were.

@@ -112,6 +112,8 @@ func (h *House) pick(role Role, rnd *rand.Rand) (*Part, int) {
 		return h.Routers[rnd.IntN(len(h.Routers))], 0
 	case RoleSink:
 		return h.Sinks[rnd.IntN(len(h.Sinks))], 0
+	case RoleTimers:
+		return h.Dispatchers[rnd.IntN(len(h.Dispatchers))], 0
 	}
 	n := rnd.IntN(len(h.Writers))
 	return h.Writers[n], n

@@ -54,6 +54,8 @@ func play(spec Spec) error {
 		return playSink(ctx, spec)
 	case RoleProducer:
 		return playProducer(ctx, spec, stop)
+	case RoleTimers:
+		return playTimers(ctx, spec)
 	}
 	return fmt.Errorf("faults: no such role: %q", spec.Role)
 }

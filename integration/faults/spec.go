@@ -12,9 +12,11 @@ const (
 	RoleRouter   Role = "router"
 	RoleSink     Role = "sink"
 	RoleProducer Role = "producer"
+	// RoleTimers calls timers back; only where the plan has dispatchers.
+	RoleTimers Role = "timers"
 )
 
-// Roles are all of them, in the order of an event's way backwards: what is needed first comes first.
+// Roles are those of an event's way, in the order of an event's way backwards: what is needed first comes first.
 var Roles = []Role{RoleNATS, RoleEngine, RoleRouter, RoleSink, RoleProducer}
 
 // PartEnv makes the test binary a part. Its value is a Spec as JSON.
