@@ -33,6 +33,7 @@ func (p *Producer) admit(ev *Event) (a admitted, err error) {
 	if p.privacy != nil {
 		p.privacy.Apply(ev)
 	}
+	p.topic.Complete(ev)
 	if err = p.topic.CutBodies(ev); err != nil {
 		return a, err
 	}

@@ -221,6 +221,7 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 		if privacy != nil {
 			privacy.Apply(&e)
 		}
+		j.topic.Complete(&e)
 		if err := j.topic.CutBodies(&e); err != nil {
 			return err
 		}

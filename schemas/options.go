@@ -19,7 +19,7 @@ type Option struct {
 	// Usage is the flag's help, with what its value is in backquotes.
 	Usage string
 	// Of points to the value in a topic: a *string, *Kind, *int, *uint64, *time.Duration,
-	// *[]string, *[]Field or *[]Private.
+	// *bool, *[]string, *[]Field, *[]Private or *[]MetricDescriptor.
 	Of func(*Topic) any
 	// Size says that a *uint64 is a number of bytes, written like 2GiB.
 	Size bool
@@ -77,6 +77,10 @@ var Options = []Option{
 		Usage: "`FIELDS` to clear in older events: columns, promoted fields, attributes.NAME"},
 	{Key: "pii", Flag: "pii", Of: func(t *Topic) any { return &t.PII },
 		Usage: fmt.Sprintf("set the privacy rule of a field, `FIELD:RULE` (FIELD: alone takes it back); rules: %v", PrivacyRules)},
+	{Key: "metrics", Flag: "metric", Of: func(t *Topic) any { return &t.Metrics }, Only: kinds.Metric, Check: (*Topic).checkMetrics,
+		Usage: "describe a metric as `YAML`: {name: cpu, unit: '%', points: gauge, type: double, labels: [host, region], defaults: {region: eu}}"},
+	{Key: "strict", Flag: "strict", Of: func(t *Topic) any { return &t.Strict }, Only: kinds.Metric,
+		Usage: "refuse metrics that are not described: `true` or false"},
 	{Key: "body_limit", Flag: "body-limit", Of: func(t *Topic) any { return &t.BodyLimit }, Size: true, Default: uint64(DefaultBodyLimit), Only: kinds.Audit,
 		Usage: fmt.Sprintf("`SIZE` up to which before and after are kept, at most %dKiB (default %dKiB); of longer ones length and SHA-256", MaxBodyLimit>>10, DefaultBodyLimit>>10),
 		Check: (*Topic).checkBodyLimit},

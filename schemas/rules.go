@@ -32,9 +32,11 @@ func (t *Topic) Check(e *Event, tsNs, nowNs int64) error {
 		}
 	}
 	if s.Sorted {
-		return checkLabels(e.Attrs)
+		if err := checkLabels(e.Attrs); err != nil {
+			return err
+		}
 	}
-	return nil
+	return t.checkDescribed(e)
 }
 
 // checkFields holds promoted fields to their types: a value that does not fit would go to

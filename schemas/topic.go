@@ -53,6 +53,10 @@ type Topic struct {
 	BodyLimit uint64 `json:"body_limit,omitempty" yaml:"body_limit,omitempty"`
 	// Documents are the settings of kind document.
 	Documents Documents `json:"documents,omitzero" yaml:"documents,omitempty"`
+	// Metrics describe metrics of kind metric, by name. A change rules the points of producers
+	// that start after it. Strict refuses metrics that are not described.
+	Metrics []MetricDescriptor `json:"metrics,omitempty" yaml:"metrics,omitempty"`
+	Strict  bool               `json:"strict,omitempty" yaml:"strict,omitempty"`
 	// Version is the schema version: 1, then one more with each change of
 	// Fields. Set by Evolve, not by people.
 	Version int `json:"version" yaml:"-"`
@@ -70,6 +74,7 @@ func NewTopicOf(kind Kind, name string, fields ...Field) Topic {
 
 func (t *Topic) setDefaults() {
 	t.setKind()
+	t.sortMetrics()
 	t.setOptions()
 	t.setDocuments()
 	if len(t.OnceBy) == 0 {

@@ -65,6 +65,37 @@ func TestSendMetric(t *testing.T) {
 	}
 }
 
+// A topic that describes its metrics completes points and refuses others, by whatever way they
+// come.
+func TestDescribedMetrics(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up("--profile", "test")
+	b.ok("", "topics", "apply", "cpu", "--kind", "metric", "--strict", "true", "--metric", "{name: load, unit: '%', points: gauge, labels: [host, region], defaults: {region: eu}}")
+	b.ok("", "topics", "apply", "-f", b.write("topics.yaml", `topics:
+  - name: net
+    kind: metric
+    strict: true
+    metrics:
+      - {name: bytes, unit: By, points: cumulative, type: int64}
+`))
+	r := b.run(`{"ts":"2026-02-01T00:00:00Z","type":"load","value":1,"host":"a"}
+{"ts":"2026-02-01T00:00:00Z","type":"lod","value":1}
+{"ts":"2026-02-01T00:00:00Z","type":"load","value":1,"rack":"a"}
+`, "send", "cpu", "--format", "ndjson")
+	contains(t, r.err, `line 2 refused: bad value: metric "lod" is not described, and topic "cpu" is strict`,
+		`line 3 refused: bad labels: metric "load" has no label "rack"; its labels are host, region`, "3 read, 1 accepted, 2 refused")
+	b.publish("events.cpu.2026-02.0", `{"ts":"2026-02-01T00:01:00Z","type":"load","value":2,"host":"a"}`)
+	got := b.ok("", "align", "cpu", "--metric", "load", "--from", "2026-01-31", "--to", "2026-02-02", "-o", "csv")
+	if want := "host,region,unit,time,value\na,eu,%,2026-02-01T00:00:00Z,1\na,eu,%,2026-02-01T00:01:00Z,2\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if r := b.run(`{"type":"bytes","value":1.5}`+"\n", "send", "net", "--format", "ndjson"); !strings.Contains(r.err, `metric "bytes" has values of type int64`) {
+		t.Error(r.err)
+	}
+	contains(t, b.ok("", "topics", "show", "cpu"), "strict: true", "name: load", "unit: '%'")
+}
+
 // pointLine is a point as JSON.
 func pointLine(metric, ts, labels string, value float64) string {
 	return fmt.Sprintf(`{"ts":%q,"type":%q,"value":%g,%s}`, ts, metric, value, labels) + "\n"

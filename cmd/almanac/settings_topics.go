@@ -86,6 +86,9 @@ func readOption(path string, v *yaml.Node, key string, t *schemas.Topic) (err er
 	case *[]schemas.Private:
 		*into, err = readPrivacy(path, v)
 		return err
+	case *[]schemas.MetricDescriptor:
+		*into, err = readMetrics(path, v)
+		return err
 	case *[]string:
 		*into = []string{} // given and empty: as lane_by, the producer's id
 		return decode(path, v, key, "a list of names", into)
@@ -120,6 +123,34 @@ func readFields(path string, list *yaml.Node) ([]schemas.Field, error) {
 		}
 	}
 	return fields, nil
+}
+
+func readMetrics(path string, list *yaml.Node) ([]schemas.MetricDescriptor, error) {
+	if list.Kind != yaml.SequenceNode {
+		return nil, at(path, list, "metrics must be a list of {name: …, unit: …, labels: […]}")
+	}
+	metrics := make([]schemas.MetricDescriptor, len(list.Content))
+	for i, node := range list.Content {
+		var err error
+		if metrics[i], err = readMetric(path, node); err != nil {
+			return nil, err
+		}
+	}
+	return metrics, nil
+}
+
+func readMetric(path string, node *yaml.Node) (d schemas.MetricDescriptor, err error) {
+	texts := map[string]*string{"name": &d.Name, "unit": &d.Unit, "points": &d.Points, "type": &d.Type}
+	err = eachKey(path, node, "key of a metric", []string{"name", "unit", "points", "type", "labels", "defaults"}, func(name string, v *yaml.Node) error {
+		switch name {
+		case "labels":
+			return decode(path, v, name, "a list of names", &d.Labels)
+		case "defaults":
+			return decode(path, v, name, "values by label", &d.Defaults)
+		}
+		return decode(path, v, name, "a word", texts[name])
+	})
+	return d, err
 }
 
 func readPrivacy(path string, list *yaml.Node) ([]schemas.Private, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -33,7 +34,7 @@ func topicFlags(f *pflag.FlagSet) {
 			}
 		case *[]string:
 			f.StringSlice(o.Flag, *def, o.Usage)
-		case *[]schemas.Field, *[]schemas.Private:
+		case *[]schemas.Field, *[]schemas.Private, *[]schemas.MetricDescriptor:
 			f.StringArray(o.Flag, nil, o.Usage)
 		default:
 			f.String(o.Flag, "", o.Usage)
@@ -69,6 +70,11 @@ func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Comman
 			for _, text := range texts {
 				r.fail(o.Flag, setPrivacy(into, text))
 			}
+		case *[]schemas.MetricDescriptor:
+			texts, _ := f.GetStringArray(o.Flag)
+			for _, text := range texts {
+				r.fail(o.Flag, setMetric(into, text))
+			}
 		default:
 			r.fail(o.Flag, setOption(o, &t, r.flag(o.Flag)))
 		}
@@ -99,12 +105,32 @@ func setPrivacy(rules *[]schemas.Private, text string) error {
 	return nil
 }
 
+// setMetric describes a metric, in place of what described it before.
+func setMetric(metrics *[]schemas.MetricDescriptor, text string) error {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) != 1 {
+		return fmt.Errorf("%q is not {name: …, unit: …, labels: […]}", text)
+	}
+	d, err := readMetric("--metric", doc.Content[0])
+	if err != nil {
+		return err
+	}
+	*metrics = slices.DeleteFunc(slices.Clone(*metrics), func(m schemas.MetricDescriptor) bool { return m.Name == d.Name })
+	*metrics = append(*metrics, d)
+	return nil
+}
+
 // setOption reads the text of an option that is one value.
 func setOption(o *schemas.Option, t *schemas.Topic, text string) error {
 	ok := true
 	switch into := o.Of(t).(type) {
 	case *string:
 		*into = text
+	case *bool:
+		var err error
+		if *into, err = strconv.ParseBool(text); err != nil {
+			return fmt.Errorf("%q is not true or false", text)
+		}
 	case *schemas.Kind:
 		*into = schemas.Kind(text)
 	case *int:

@@ -160,6 +160,7 @@ func (p *press) add(e *schemas.Event, line int) error {
 	if p.privacy != nil {
 		p.privacy.Apply(e)
 	}
+	p.topic.Complete(e)
 	if err := p.topic.CutBodies(e); err != nil {
 		return err
 	}

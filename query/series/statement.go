@@ -81,7 +81,7 @@ func (s *selection) statement(req *Request, limit int64) string {
 	case req.Reduce == None:
 		return "SELECT toString(series), toString(w), toString(v) FROM (" + s.aligned(req) + ") ORDER BY series, w" + tail
 	}
-	keys, groups := []string{"unit AS g0"}, []string{"g0"}
+	keys, groups := []string{unitSQL(req) + " AS g0"}, []string{"g0"}
 	for i, label := range req.By {
 		keys, groups = append(keys, labelSQL(label, s.params)+" AS g"+strconv.Itoa(i+1)), append(groups, "g"+strconv.Itoa(i+1))
 	}
@@ -93,6 +93,15 @@ func (s *selection) statement(req *Request, limit int64) string {
 		joined = fmt.Sprintf("SELECT *, sum(asum) OVER (PARTITION BY %s, w) / sum(an) OVER (PARTITION BY %s, w) AS gm FROM (%s)", group, group, joined)
 	}
 	return fmt.Sprintf("SELECT toJSONString([%s]), toString(w), %s FROM (%s) GROUP BY %s, w ORDER BY %s, w%s", textsSQL(groups), value, joined, group, group, tail)
+}
+
+// unitSQL is the unit of groups: counts have none of their own, so that those of all units are
+// one group.
+func unitSQL(req *Request) string {
+	if req.Align == Count || req.Reduce == Count {
+		return "''"
+	}
+	return "unit"
 }
 
 func textsSQL(names []string) string {
