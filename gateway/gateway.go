@@ -32,6 +32,9 @@ type Config struct {
 	Syslog syslog.Listeners
 	// Topic takes what names no topic by itself.
 	Topic string
+	// MetricsTopic takes samples of metrics whose client names no topic, and is what reads of
+	// metrics are about that name none.
+	MetricsTopic string
 	// SyslogTopic takes all syslog messages; SyslogZone is the zone of those that name
 	// none, nil for UTC.
 	SyslogTopic string

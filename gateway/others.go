@@ -7,15 +7,20 @@ import (
 
 	"github.com/almanac-events/almanac/gateway/elastic"
 	"github.com/almanac-events/almanac/gateway/loki"
+	"github.com/almanac-events/almanac/gateway/remotewrite"
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/gateway/syslog"
 )
 
-// addShippers adds the paths of Loki, and of Elasticsearch below /elastic.
+// addShippers adds the paths of Loki, of Prometheus's remote write, and of Elasticsearch below
+// /elastic.
 func (g *Gateway) addShippers(mux *http.ServeMux) {
 	push := loki.New(loki.Config{Pool: g.parts.Pool, Topic: g.cfg.Topic})
 	mux.Handle("POST /loki/api/v1/push", push)
 	mux.Handle("POST /t/{topic}/loki/api/v1/push", push)
+	write := remotewrite.New(remotewrite.Config{Pool: g.parts.Pool, Topic: g.cfg.MetricsTopic})
+	mux.Handle("POST /api/v1/write", write)
+	mux.Handle("POST /t/{topic}/api/v1/write", write)
 	mux.Handle("/elastic/", http.StripPrefix("/elastic", elastic.New(elastic.Config{Pool: g.parts.Pool})))
 }
 

@@ -114,7 +114,7 @@ func (sh *shippers) close() {
 
 // configure gives the listeners to a gateway.
 func (sh *shippers) configure(cfg *gateway.Config, s *settings, log zerolog.Logger) {
-	cfg.Topic, cfg.SyslogTopic, cfg.SyslogZone = s.InputTopic, s.SyslogTopic, s.SyslogZone
+	cfg.Topic, cfg.MetricsTopic, cfg.SyslogTopic, cfg.SyslogZone = s.InputTopic, s.MetricsTopic, s.SyslogTopic, s.SyslogZone
 	cfg.Elastic = sh.elastic
 	if sh.syslogTCP != nil {
 		cfg.Syslog.Streams = append(cfg.Syslog.Streams, gateway.Bounded(sh.syslogTCP, syslog.MaxConnections))
@@ -162,4 +162,4 @@ func (sh *shippers) lines() (lines [][2]string) {
 }
 
 // shipperKeys are the settings of these inputs.
-var shipperKeys = []string{"input_topic", "elastic", "syslog_tcp", "syslog_tls", "syslog_udp", "syslog_topic", "syslog_tz", "syslog_cert", "syslog_key"}
+var shipperKeys = []string{"input_topic", "metrics_topic", "elastic", "syslog_tcp", "syslog_tls", "syslog_udp", "syslog_topic", "syslog_tz", "syslog_cert", "syslog_key"}

@@ -35,6 +35,7 @@ type settings struct {
 	SyslogCert      string
 	SyslogKey       string
 	InputTopic      string
+	MetricsTopic    string
 	NATS            string
 	NATSCreds       string
 	ClickHouse      string
@@ -95,6 +96,7 @@ var keys = []key{
 	{name: "syslog_tcp", def: httpOff, usage: "`ADDRESS` for syslog over TCP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogTCP })},
 	{name: "syslog_tls", def: httpOff, usage: "`ADDRESS` for syslog over TLS, such as 127.0.0.1:6514", set: plain(func(s *settings) *string { return &s.SyslogTLS })},
 	{name: "syslog_udp", def: httpOff, usage: "`ADDRESS` for syslog over UDP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogUDP })},
+	{name: "metrics_topic", def: "metrics", usage: "`TOPIC` of kind metric that Prometheus writes to and reads from where its path names none", set: topicName(func(s *settings) *string { return &s.MetricsTopic })},
 	{name: "syslog_topic", def: "app", usage: "`TOPIC` of syslog messages", set: topicName(func(s *settings) *string { return &s.SyslogTopic })},
 	{name: "syslog_tz", def: "UTC", usage: "`ZONE` of syslog times that name none, such as Europe/Berlin", set: func(s *settings, v string) (err error) {
 		if s.SyslogZone, err = time.LoadLocation(v); err != nil {

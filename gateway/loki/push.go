@@ -48,13 +48,7 @@ func (in *Input) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	request.Retry(w, err)
-	e := request.ErrorOf(r, err)
-	text := e.Message
-	if e.Hint != "" {
-		text += ": " + e.Hint
-	}
-	http.Error(w, text, e.Status)
+	request.Text(w, r, err)
 }
 
 func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {

@@ -54,6 +54,17 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	JSON(w, e.Status, map[string]*Error{"error": e})
 }
 
+// Text answers with an error as one line of text.
+func Text(w http.ResponseWriter, r *http.Request, err error) {
+	Retry(w, err)
+	e := ErrorOf(r, err)
+	text := e.Message
+	if e.Hint != "" {
+		text += ": " + e.Hint
+	}
+	http.Error(w, text, e.Status)
+}
+
 // Retry says when to send the request again, where that helps, and ends the connection
 // of a request whose outcome is not known.
 func Retry(w http.ResponseWriter, err error) {

@@ -43,12 +43,21 @@ const BodyWait = slowAfter + MaxWireBytes/minRate*time.Second
 // Body reads a whole body, unpacks it, and reserves in req weight bytes for each of its
 // bytes. Its errors are *Error or those of the pool.
 func Body(w http.ResponseWriter, r *http.Request, req *pool.Request, weight int) ([]byte, error) {
+	return readBody(w, r, req, weight, r.Header.Get("Content-Encoding"))
+}
+
+// Packed is Body for protocols that unpack a body themselves: it comes as it was sent.
+func Packed(w http.ResponseWriter, r *http.Request, req *pool.Request, weight int) ([]byte, error) {
+	return readBody(w, r, req, weight, "")
+}
+
+func readBody(w http.ResponseWriter, r *http.Request, req *pool.Request, weight int, encoding string) ([]byte, error) {
 	if r.ContentLength > MaxWireBytes {
 		return nil, tooLarge(MaxWireBytes, "on the wire")
 	}
 	wire := newWire(w, r)
 	defer wire.end()
-	plain, done, err := unpack(r.Header.Get("Content-Encoding"), wire)
+	plain, done, err := unpack(encoding, wire)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,33 @@
+// Package remotewrite takes what Prometheus and its agents send by remote write: POST
+// /api/v1/write in version 1.0 (prometheus.WriteRequest) and 2.0
+// (io.prometheus.write.v2.Request), protobuf in a snappy block.
+//
+// # Model
+//
+// A request has series, a series has labels and samples. Each sample becomes one event of a
+// topic of kind metric. Decode is pure: it turns a body into events, in order, and never waits.
+//
+//	__name__              type, the metric's name
+//	service, user_id      the columns of these names, which tell series apart too
+//	every other label     an attribute; one named like a column of the kind, such as unit, gets
+//	                      the prefix that kinds.LabelKey adds
+//	value                 value; NaN, infinities and staleness markers are kept as words in points
+//	type (2.0)            points: cumulative for counters, gauge for gauges
+//	unit, start (2.0)     the columns of these names
+//
+// Version 1.0 sends types and units apart from samples; they are taken and not kept. Help texts
+// and exemplars are not kept either: the answer counts none of them as written.
+//
+// # Who is authoritative
+//
+// The stream. A request is answered after JetStream acknowledged all its events. It is keyed by
+// the hash of its body, so that one that is sent again within ten minutes is stored once. Later
+// repeats are stored, and count once: of samples of one series and time the last one counts.
+//
+// # Failures
+//
+// A body that is no such request is ErrWrite, and nothing of it is taken. A series or sample
+// that cannot become an event is a Refusal; the others are stored, and the answer is 400 with
+// the first refusals. Native histograms are such. A request that is too large once unpacked is
+// ErrTooLarge. What the pool refuses is 429 or 503, which clients send again.
+package remotewrite
