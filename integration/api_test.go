@@ -154,6 +154,7 @@ func TestAPIContract(t *testing.T) {
 	refusalsOverHTTP(t, c)
 	sqlOverHTTP(t, c)
 	timersOverHTTP(t, c)
+	usageOverHTTP(t, e, c)
 	lettersOverHTTP(t, e, c)
 	jobsOverHTTP(t, c)
 	k.unused()
@@ -253,6 +254,37 @@ func tailOverHTTP(t *testing.T, c *caller) {
 	if _, b := one("/v1/topics/app/tail?from_pos="+since, id); a == b {
 		t.Errorf("%s came again after its position", a)
 	}
+}
+
+// usageOverHTTP bills a month.
+func usageOverHTTP(t *testing.T, e *env, c *caller) {
+	t.Helper()
+	if _, _, err := e.reg.Apply(t.Context(), meterTopic(t, "usage"), false); err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for range 3 {
+		for i, d := range []string{`"2026-02-01T00:00:00Z","delta":100`, `"2026-02-10T12:00:00Z","delta":50`, `"2026-02-20T00:00:00Z","delta":-30`} {
+			fmt.Fprintf(&lines, `{"type":"bytes","provider":"p","space":"s1","user_id":"u","cause":"c-%d","ts":%s}`+"\n", i, d)
+		}
+	}
+	holds(t, c.send(200, "POST", "/v1/topics/usage/events?ack=stored", lines.String(), "Content-Type", "application/x-ndjson"), `"accepted":9`)
+	const february = "?from=2026-02-01&to=2026-03-01&provider=p&space=s1&meter=bytes&measure=integral&wait=30s"
+	holds(t, c.get("/v1/topics/usage/usage"+february), `"usage":"298512000000"`, `"size_end":"120"`, `"causes":3`, `"repeats":6`)
+	holds(t, c.get("/v1/topics/usage/usage?from=2026-02-01&to=2026-03-01&customer=u&group_by=customer&wait=0"), `"customer":"u"`, `"usage":"298512000000"`)
+	page := c.get("/v1/topics/usage/usage/diffs" + february + "&limit=2")
+	holds(t, page, `"cause":"c-0"`, `"delta":"50"`, `"cursor"`)
+	var first struct{ Cursor string }
+	if err := json.Unmarshal(page, &first); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, c.get("/v1/topics/usage/usage/diffs"+february+"&cursor="+first.Cursor), `"delta":"-30"`)
+	holds(t, c.get("/v1/topics/usage/usage/diffs?from=2026-02-01&to=2026-03-01&customer=u"), `"cause":"c-2"`)
+	for path, status := range map[string]int{"usage?from=2026-02-01": 400, "usage?from=2026-02-01&to=2026-03-01&group_by=spice": 400, "usage?from=2026-02-01&to=2026-03-01&wait=2h": 400} {
+		c.send(status, "GET", "/v1/topics/usage/"+path, "", "Wrong", "yes")
+	}
+	c.send(400, "GET", "/v1/topics/app/usage?from=2026-02-01&to=2026-03-01", "")
+	c.send(404, "GET", "/v1/topics/nope/usage?from=2026-02-01&to=2026-03-01", "")
 }
 
 func refusalsOverHTTP(t *testing.T, c *caller) {

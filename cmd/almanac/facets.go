@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+func (a *app) facetsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "facets TOPIC FIELDS",
+		Short: "Count the most frequent values of fields",
+		Long: fmt.Sprintf(`Count the most frequent values of 1 to %d fields, with commas between, in the newest shards of a topic, events
+that were just accepted among them. A field is a column, a promoted field or
+attributes.NAME.`, query.MaxFacetFields),
+		Example: `  almanac facets app level,service --from -1h
+  almanac facets app attributes.host --where "level = 'error'" --values 20`,
+		Args: arguments(2, 2),
+		RunE: a.does(a.facets),
+	}
+	rangeFlags(cmd)
+	f := cmd.Flags()
+	f.String("where", "", "`FILTER` over columns, promoted fields and attributes")
+	f.Int("values", query.DefaultFacetValues, fmt.Sprintf("how many values of each field, 1 to %d", query.MaxFacetValues))
+	f.Int("shards", query.MaxPageShards, fmt.Sprintf("how many of the newest shards are read, 1 to %d", query.MaxFacetShards))
+	outputFlag(cmd, asTable, asJSON)
+	return cmd
+}
+
+func (a *app) fieldsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "fields TOPIC",
+		Short:   "List the fields that events of a topic have",
+		Long:    "List a topic's columns, and the attributes that its newest events have, the most frequent first.",
+		Example: "  almanac fields app --prefix attributes.http",
+		Args:    arguments(1, 1),
+		RunE:    a.does(a.fields),
+	}
+	completionFlags(cmd)
+	return cmd
+}
+
+func (a *app) valuesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "values TOPIC FIELD",
+		Short:   "List values of a field in a topic's newest events",
+		Long:    "List values of a field in a topic's newest events, the most frequent first. `almanac facets` counts them exactly.",
+		Example: "  almanac values app service --prefix api",
+		Args:    arguments(2, 2),
+		RunE:    a.does(a.values),
+	}
+	completionFlags(cmd)
+	return cmd
+}
+
+func (a *app) lagCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "lag [TOPIC]",
+		Short: "Show what was accepted and waits, and how full the streams are",
+		Long:  "Show how many events were accepted and are not routed, or not stored in ClickHouse, by topic; and how full the streams are.",
+		Args:  arguments(0, 1),
+		RunE:  a.does(a.lag),
+	}
+	outputFlag(cmd, asTable, asJSON)
+	return cmd
+}
+
+func rangeFlags(cmd *cobra.Command) {
+	cmd.Flags().String("from", "", "`TIME` of the first event")
+	cmd.Flags().String("to", "", "`TIME` of the last event")
+}
+
+func completionFlags(cmd *cobra.Command) {
+	rangeFlags(cmd)
+	cmd.Flags().String("prefix", "", "`TEXT` with which they begin")
+	cmd.Flags().Int("limit", query.DefaultCompletions, fmt.Sprintf("how many, 1 to %d", query.MaxCompletions))
+	outputFlag(cmd, asTable, asJSON)
+}
+
+// whole reads a flag that is a number within bounds.
+func (f *reading) whole(name string, lo, hi int) int {
+	n, err := f.flags.Flags().GetInt(name)
+	if err == nil && (n < lo || n > hi) {
+		err = fmt.Errorf("%d is not %d to %d", n, lo, hi)
+	}
+	f.fail(name, err)
+	return n
+}
+
+// answers reads one answer, prints it as JSON, or as the table that f makes of it.
+func answers[T any](ctx context.Context, a *app, cmd *cobra.Command, ask func(context.Context, *query.Reader) (T, error), f func(T) table.Writer) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	o, err := format(cmd, asTable, asTable, asJSON)
+	if err != nil {
+		return err
+	}
+	c, r, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	answer, err := ask(ctx, r)
+	if err != nil {
+		return err
+	}
+	if o == asJSON {
+		return a.printJSON(answer)
+	}
+	return a.printTable(f(answer))
+}
+
+func (a *app) facets(ctx context.Context, cmd *cobra.Command, args []string) error {
+	f := reading{flags: cmd}
+	req := query.FacetRequest{
+		Topic: args[0], Fields: query.SplitNames(args[1]), From: f.time("from"), To: f.time("to"), Where: f.flag("where"),
+		Values: f.whole("values", 1, query.MaxFacetValues), Shards: f.whole("shards", 1, query.MaxFacetShards),
+		Notice: func(s string) { a.note("%s", s) },
+	}
+	if f.err != nil {
+		return f.err
+	}
+	return answers(ctx, a, cmd, func(ctx context.Context, r *query.Reader) (*query.Facets, error) { return r.Facets(ctx, req) }, func(found *query.Facets) table.Writer {
+		t := newTable("field", "value", "events")
+		numbers(t, "events")
+		for _, facet := range found.Facets {
+			for _, v := range facet.Values {
+				t.AppendRow(table.Row{facet.Field, printable(v.Value), v.Count})
+			}
+			if facet.Other > 0 {
+				t.AppendRow(table.Row{facet.Field, "(others)", facet.Other})
+			}
+			if facet.Empty > 0 {
+				t.AppendRow(table.Row{facet.Field, "(without one)", facet.Empty})
+			}
+			if facet.Approximate {
+				a.note("%s has more values than are told apart: counts may be too low", facet.Field)
+			}
+		}
+		a.sampled(found.Count, false, found.Notes)
+		return t
+	})
+}
+
+// sampled says what an answer was made of.
+func (a *app) sampled(events uint64, more bool, notes []string) {
+	for _, n := range notes {
+		a.note("note: %s", n)
+	}
+	of := ""
+	if more {
+		of = ", the newest"
+	}
+	a.note("of %s%s", plural(events, "event"), of)
+}
+
+func completeRequest(cmd *cobra.Command, topic string) (query.CompleteRequest, error) {
+	f := reading{flags: cmd}
+	req := query.CompleteRequest{Topic: topic, From: f.time("from"), To: f.time("to"), Prefix: f.flag("prefix"), Limit: f.whole("limit", 1, query.MaxCompletions)}
+	return req, f.err
+}
+
+func (a *app) fields(ctx context.Context, cmd *cobra.Command, args []string) error {
+	req, err := completeRequest(cmd, args[0])
+	if err != nil {
+		return err
+	}
+	return answers(ctx, a, cmd, func(ctx context.Context, r *query.Reader) (*query.FieldNames, error) { return r.Fields(ctx, req) }, func(found *query.FieldNames) table.Writer {
+		t := newTable("field", "takes", "events")
+		numbers(t, "events")
+		for _, f := range found.Fields {
+			t.AppendRow(table.Row{printable(f.Name), f.Want, f.Count})
+		}
+		a.sampled(found.Read, found.Sampled, found.Notes)
+		return t
+	})
+}
+
+func (a *app) values(ctx context.Context, cmd *cobra.Command, args []string) error {
+	req, err := completeRequest(cmd, args[0])
+	if err != nil {
+		return err
+	}
+	if req.Field = args[1]; req.Field == "" {
+		return usageError{errors.New("values needs the name of a field")}
+	}
+	return answers(ctx, a, cmd, func(ctx context.Context, r *query.Reader) (*query.ValueNames, error) { return r.Values(ctx, req) }, func(found *query.ValueNames) table.Writer {
+		t := newTable("value", "events")
+		numbers(t, "events")
+		for _, v := range found.Values {
+			t.AppendRow(table.Row{printable(v.Value), v.Count})
+		}
+		a.sampled(found.Read, found.Sampled, found.Notes)
+		return t
+	})
+}
+
+func (a *app) lag(ctx context.Context, cmd *cobra.Command, args []string) error {
+	return answers(ctx, a, cmd, func(ctx context.Context, r *query.Reader) (*query.LagReport, error) {
+		return r.Lag(ctx, optional(args))
+	}, func(found *query.LagReport) table.Writer {
+		t := newTable("topic", "not routed", "not stored")
+		numbers(t, "not routed", "not stored")
+		for _, l := range found.Topics {
+			t.AppendRow(table.Row{l.Topic, l.Unrouted, l.Unstored})
+		}
+		for _, s := range found.Streams {
+			a.note("%s has %s in %s of %s", s.Stream, plural(s.Messages, "message"), schemas.FormatBytes(float64(s.Bytes)), schemas.FormatBytes(float64(s.Limit)))
+		}
+		return t
+	})
+}
