@@ -38,6 +38,12 @@
 // stay and the last one is erased, a removal follows: an old state must not come up again.
 // Loads and lists pass over what an erasure means from its entry on.
 //
+// # Timers
+//
+// A timer whose present life is meant is cancelled before its records go (timers.go). That
+// is a record of its own, after the fence, which names no user. What is read by id in
+// TIMERS is hidden once it is gone, and not from the entry on.
+//
 // # Who is authoritative
 //
 // The ledger says what is to be gone, the shard's tally how many rows are. One

@@ -15,6 +15,8 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -28,7 +30,7 @@ const (
 	frontTries = 100
 )
 
-// front takes out of DOCS what an erasure means. Everything up to the fence is stored and
+// front takes out of a topic's front, for documents DOCS, what an erasure means. Everything up to the fence is stored and
 // still there, so ClickHouse says which documents are meant. Each step may be done again.
 func (x *Eraser) front(ctx context.Context, e *registry.Erasure) error {
 	t, err := x.cfg.Registry.Topic(ctx, e.Topic)
@@ -42,6 +44,9 @@ func (x *Eraser) front(ctx context.Context, e *registry.Erasure) error {
 	s, err := streams.Open(ctx, x.js, e.Front)
 	if err != nil {
 		return fmt.Errorf("erase: %s: %w", e.Front, err)
+	}
+	if t.Kind == kinds.Timer {
+		return x.timersFront(ctx, e, &t, w, s)
 	}
 	cond, params := e.Match("e")
 	for after := ""; ; {
@@ -156,15 +161,25 @@ func (x *Eraser) removeDocument(ctx context.Context, w *fronts.Writer, r *docume
 func (x *Eraser) frontHolding(ctx context.Context, e *registry.Erasure) (Holding, error) {
 	h := Holding{Stream: e.Front}
 	_, err := streams.Headers(ctx, x.js, e.Front, schemas.SourceTopicFilter(e.Front, e.Topic), 1, func(msg *streams.Message) error {
-		r, err := document.Parse(msg.Subject, msg.Sequence, msg.Header, nil, msg.Size)
-		if err != nil || msg.Sequence > e.Fence || r.Changed < e.From || r.Changed > e.To {
+		changed, user, err := frontSays(e.Front, msg)
+		if err != nil || msg.Sequence > e.Fence || changed < e.From || changed > e.To {
 			return nil
 		}
-		if len(e.Users) > 0 && !slices.Contains(e.Users, r.User) || e.Where != "" && e.State == registry.Erased {
+		if len(e.Users) > 0 && !slices.Contains(e.Users, user) || e.Where != "" && e.State == registry.Erased {
 			return nil
 		}
 		h.Messages++
 		return nil
 	})
 	return h, err
+}
+
+// frontSays reads when a record of a front was written, and of whom it is.
+func frontSays(front string, m *streams.Message) (changed int64, user string, err error) {
+	if front == schemas.StreamTimers {
+		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
+		return r.Changed, r.User, err
+	}
+	r, err := document.Parse(m.Subject, m.Sequence, m.Header, nil, m.Size)
+	return r.Changed, r.User, err
 }

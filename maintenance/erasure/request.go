@@ -12,7 +12,6 @@ import (
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // Request names events of a topic: those of any of the users that match the
@@ -42,9 +41,6 @@ func (x *Eraser) compile(ctx context.Context, req Request, now time.Time) (regis
 			err = fmt.Errorf("%w: %w", ErrRequest, err)
 		}
 		return registry.Erasure{}, err
-	}
-	if front := topic.Front(); front != "" && topic.Kind != kinds.Document {
-		return registry.Erasure{}, fmt.Errorf("%w: erasure of topics of kind %s is not built: records in %s would stay", ErrRequest, topic.Kind, front)
 	}
 	if req.Users, err = stored(req.Users, &topic, x.cfg.PrivacyKey); err != nil {
 		return registry.Erasure{}, err

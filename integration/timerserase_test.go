@@ -1,0 +1,89 @@
+package integration
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/timers"
+)
+
+// A user's timers are erased: those that are pending are cancelled and never called, no spec and no row
+// of the user is left, in TIMERS and in ClickHouse, and the timers of others are called.
+func TestEraseTimers(t *testing.T) {
+	t.Parallel()
+	e := running(t).timers()
+	e.dispatcher()
+	due := time.Now().Add(time.Hour)
+	create := func(id, user string, due time.Time) {
+		t.Helper()
+		if _, _, err := e.Create(t.Context(), timers.New{Group: "g", ID: id, Due: due, URL: e.url, User: user, Payload: []byte(`"secret of ` + user + `"`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create("mine-done", "u-7", time.Now())
+	create("mine-pending", "u-7", due)
+	create("mine-again", "u-7", time.Now())
+	create("other-pending", "u-1", due)
+	e.is("mine-done", timer.StateDone)
+	e.is("mine-again", timer.StateDone)
+	create("mine-again", "u-1", due) // a life of another user, in the place of the first
+	const stored = 4 + 2*2 + 1
+	e.stored(schemas.DefaultTimerTopic, stored, time.Minute)
+	x := e.eraser()
+	job, err := x.Start(t.Context(), erasure.Request{Topic: schemas.DefaultTimerTopic, Users: []string{"u-7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := x.Run(t.Context(), job.Topic, job.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.Rows != 3+1+3 {
+		t.Errorf("%d rows were erased, expected 7", done.Rows)
+	}
+	_, err = streams.Headers(t.Context(), e.reg.JetStream(), schemas.StreamTimers, schemas.TimerTopicFilter(schemas.DefaultTimerTopic), 1, func(m *streams.Message) error {
+		whole, err := streams.DecideAt(t.Context(), e.reg.JetStream(), schemas.StreamTimers, m.Sequence)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(whole.Data), "u-7") || whole.Header.Get(schemas.HeaderUser) == "u-7" {
+			t.Errorf("message %d on %s is of the user: %v %s", m.Sequence, m.Subject, whole.Header, whole.Data)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.is("mine-pending", timer.StateCancelled)
+	for _, id := range []string{"other-pending", "mine-again"} {
+		if tm := e.is(id, timer.StatePending); string(tm.Payload) != `"secret of u-1"` {
+			t.Errorf("%s: %+v", id, tm)
+		}
+		if _, err := e.FireNow(t.Context(), "g", id); err != nil {
+			t.Error(err)
+		}
+		e.is(id, timer.StateDone)
+	}
+	if _, err := e.FireNow(t.Context(), "g", "mine-pending"); !errors.Is(err, timer.ErrNotFound) {
+		t.Errorf("an erased timer is made due: %v", err)
+	}
+	// What is left: two timers of another with created, updated, firing and done, and the cancellation.
+	e.stored(schemas.DefaultTimerTopic, 2*4+1, time.Minute)
+	if n := e.count("SELECT count() FROM %s WHERE user_id = 'u-7' OR spec LIKE '%%u-7%%'", e.table(schemas.DefaultTimerTopic)); n != 0 {
+		t.Errorf("%d rows of the user are left", n)
+	}
+	p, err := x.Show(t.Context(), job.Topic, job.ID)
+	if err != nil || !p.Certified {
+		t.Errorf("the proof: %+v, %v", p, err)
+	}
+	if len(e.calls["mine-pending"]) != 0 {
+		t.Error("an erased timer was called")
+	}
+	e.verified(schemas.DefaultTimerTopic)
+}

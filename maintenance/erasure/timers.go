@@ -1,0 +1,115 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// timersFront takes out of TIMERS what an erasure means. Everything up to the fence is stored and still there, so
+// ClickHouse says which timers are meant. Each step may be done again.
+func (x *Eraser) timersFront(ctx context.Context, e *registry.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream) error {
+	cond, params := e.Match("e")
+	for after := (tables.MeantTimer{}); ; {
+		found, err := x.cfg.DB.MeantTimers(ctx, e.Topic, tables.Condition{SQL: cond, Params: params}, after, maxTouched)
+		if errors.Is(err, tables.ErrNoTable) || err == nil && len(found) == 0 {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("erase: %w", err)
+		}
+		g, gctx := errgroup.WithContext(ctx)
+		g.SetLimit(frontAtOnce)
+		for _, m := range found {
+			g.Go(func() error { return x.clearTimer(gctx, e, t, w, s, m) })
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		after = found[len(found)-1]
+	}
+}
+
+// clearTimer takes a timer's records up to the fence out of TIMERS. One whose present life is meant is cancelled
+// first, which is a record of its own that names no user: a dispatcher can no longer call it, and
+// nothing that stays needs the spec. Of one whose earlier lives are meant, those go.
+func (x *Eraser) clearTimer(ctx context.Context, e *registry.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream, m tables.MeantTimer) error {
+	key := schemas.TimerKey{Topic: t.Name, Lane: m.Slot % t.Lanes, Group: m.Group, Slot: m.Slot, ID: m.ID}
+	subject := key.Subject()
+	for range frontTries {
+		records, err := x.timerRecords(ctx, subject)
+		if err != nil {
+			return fmt.Errorf("erase: timer %q: %w", m.ID, err)
+		}
+		if len(records) == 0 {
+			return nil
+		}
+		last := &records[len(records)-1]
+		if cancels(last, m.Life) {
+			next, _, err := timer.Delete(last, timer.AnyRevision, time.Now().UnixNano())
+			if err == nil {
+				next.User = ""
+				err = x.putTimer(ctx, w, &next, last.Seq)
+			}
+			if err != nil && !errors.Is(err, fronts.ErrConflict) {
+				return fmt.Errorf("erase: timer %q: %w", m.ID, err)
+			}
+			continue
+		}
+		if upTo := clearsTimer(records, e.Fence, m.Life); upTo > 0 {
+			if err := streams.PurgeWith(ctx, s, subject, jetstream.WithPurgeSequence(upTo+1)); err != nil {
+				return fmt.Errorf("erase: timer %q: %w", m.ID, err)
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: timer %q was changed by others, %d times; `almanac erase resume %s` goes on", ErrNotGone, m.ID, frontTries, e.ID)
+}
+
+// cancels reports whether a timer must be cancelled first: its present life is meant and not over.
+func cancels(last *timer.Record, life string) bool {
+	return last.Life.String() == life && !last.State().Over()
+}
+
+// clearsTimer returns up to which sequence, with it, the records of a timer go; 0: none. The present life goes
+// whole if it is meant, and is over then. Otherwise what came before it goes.
+func clearsTimer(records []timer.Record, fence uint64, life string) (upTo uint64) {
+	present := records[len(records)-1].Life
+	for i := range records {
+		if records[i].Seq > fence || records[i].Life == present && present.String() != life {
+			break
+		}
+		upTo = records[i].Seq
+	}
+	return upTo
+}
+
+// timerRecords reads the records of a timer that are in TIMERS, oldest first, without specs.
+func (x *Eraser) timerRecords(ctx context.Context, subject string) (out []timer.Record, err error) {
+	_, err = streams.Headers(ctx, x.js, schemas.StreamTimers, subject, 1, func(m *streams.Message) error {
+		if r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil); err == nil {
+			out = append(out, r)
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (x *Eraser) putTimer(ctx context.Context, w *fronts.Writer, r *timer.Record, expect uint64) error {
+	h, data, err := r.Message()
+	if err == nil {
+		_, err = w.Put(ctx, fronts.Record{Subject: r.Key.Subject(), Header: h, Data: data, Expect: expect})
+	}
+	return err
+}

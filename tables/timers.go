@@ -1,0 +1,42 @@
+package tables
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// MeantTimer is a timer with records that fulfil a condition.
+type MeantTimer struct {
+	Group, ID string
+	Slot      int
+	// Life is that of the last record that does.
+	Life string
+}
+
+// MeantTimers lists up to n timers of a topic with records that fulfil a condition, in the order of group and
+// id, after one; a zero MeantTimer is the beginning.
+func (db *DB) MeantTimers(ctx context.Context, topic string, c Condition, after MeantTimer, n int) (found []MeantTimer, err error) {
+	params := map[string]string{"after_group": after.Group, "after_id": after.ID}
+	for k, v := range c.Params {
+		params[k] = v
+	}
+	q := fmt.Sprintf("SELECT `%[1]s`, %[2]s, argMax(%[3]s, %[5]s), argMax(%[4]s, %[5]s) FROM %[6]s WHERE (`%[1]s`, %[2]s) > ({after_group:String}, {after_id:String}) AND (%[7]s) "+
+		"GROUP BY `%[1]s`, %[2]s ORDER BY `%[1]s`, %[2]s LIMIT %[8]d FORMAT TSV",
+		kinds.ColGroup, kinds.ColTimerID, kinds.ColSlot, kinds.ColLife, kinds.ColSeq, schemas.QuotedTable(db.Database, topic), c.SQL, n)
+	err = db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
+		t := MeantTimer{}
+		if _, err := fmt.Fscan(strings.NewReader(line), &t.Group, &t.ID, &t.Slot, &t.Life); err != nil {
+			return fmt.Errorf("ClickHouse's answer is %q: %w", line, err)
+		}
+		found = append(found, t)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("timers of topic %q: %w", topic, err)
+	}
+	return found, nil
+}
