@@ -12,6 +12,7 @@
 //	EVENTS.end                         the last message of EVENTS, as the janitor last saw it
 //	SHARDS.<topic>.<lane>              a copy of the lane's checkpoint
 //	PROOFS.<topic>[.<YYYY-MM>.<shard>] what verify proved, and how far it read
+//	SEALS.<topic>[.<number>]           the chain of seals over closed shards, and its end
 //
 // # States of a shard
 //

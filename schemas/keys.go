@@ -1,5 +1,7 @@
 package schemas
 
+import "fmt"
+
 // Keys of the registry's bucket. Their first tokens are in names.go.
 
 // TopicKey holds a topic's descriptor.
@@ -89,3 +91,15 @@ func ProofKey(r ShardRef) string {
 
 // ProofKeys is described there.
 func ProofKeys(topic string) string { return keyProofs + "." + topic + ".*.*" }
+
+// SealHeadKey holds the end of a topic's chain of seals, SealKey one seal, and SealKeys
+// selects all of a topic.
+func SealHeadKey(topic string) string { return keySeals + "." + topic }
+
+// SealKey is described there.
+func SealKey(topic string, number uint64) string {
+	return fmt.Sprintf("%s.%s.%010d", keySeals, topic, number)
+}
+
+// SealKeys is described there.
+func SealKeys(topic string) string { return keySeals + "." + topic + ".*" }

@@ -63,6 +63,7 @@ const (
 	keyJobs    = "jobs"
 	keyLetters = "letters"
 	keyProofs  = "PROOFS" // no topic has a name in capitals
+	keySeals   = "SEALS"
 	keyGroups  = "groups"
 	keyFronts  = "fronts"
 )

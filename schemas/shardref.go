@@ -3,6 +3,7 @@ package schemas
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Shard is a shard's id: random, 16 hex digits in names, UInt64 in tables.
@@ -24,6 +25,21 @@ func ParseShard(s string) (Shard, error) {
 // see (a registry key may not hold a colon).
 func PublicShardName(topic string, m Month, s Shard) string {
 	return topic + "-registry:" + m.String() + ":shard:" + s.String()
+}
+
+// ParsePublicShardName reads a public name.
+func ParsePublicShardName(name string) (r ShardRef, err error) {
+	part := strings.Split(name, ":")
+	if len(part) == 4 && part[2] == "shard" {
+		r.Topic = strings.TrimSuffix(part[0], "-registry")
+		if r.Month, err = ParseMonth(part[1]); err == nil {
+			r.ID, err = ParseShard(part[3])
+		}
+	}
+	if err != nil || r.String() != name {
+		return ShardRef{}, fmt.Errorf("%w: %.200q is not <topic>-registry:<YYYY-MM>:shard:<16 hex digits>", ErrShardName, name)
+	}
+	return r, nil
 }
 
 // ShardRef names a shard.

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/almanac-events/almanac/maintenance/retention"
+	"github.com/almanac-events/almanac/maintenance/seals"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/router"
@@ -104,7 +105,16 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		},
 		Fault: fault,
 	}})
-	return []part{k, j, u}, err
+	if err != nil {
+		return nil, err
+	}
+	w, err := seals.New(seals.Config{Registry: reg, DB: db, Owns: func() bool { return k.Owns("seals") }, Hooks: seals.Hooks{
+		Sealed: func(s schemas.Seal) {
+			log.Info().Stringer("shard", s.Ref()).Uint64("rows", s.Rows).Uint64("number", s.Number).Str("why", s.Why).Str("hash", s.Hash).Msg("shard sealed by a digest")
+		},
+		Fault: fault,
+	}})
+	return []part{k, j, u, w}, err
 }
 
 // runParts runs them until ctx ends or one fails, and then waits for the others

@@ -7,6 +7,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/maintenance/seals"
 	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -30,6 +31,7 @@ tables with its checksum: bytes that went bad on a disk since.`,
 		Args: arguments(0, 1),
 		RunE: a.does(a.verify),
 	}
+	cmd.Flags().String("seals", "", "compare the rows with the seals in `FILE` too, - for stdin (see almanac audit seal)")
 	cmd.Flags().Bool("full", false, "examine all, also what was proven before, and every column's bytes")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
@@ -62,11 +64,18 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 	if err != nil {
 		return err
 	}
+	var sealed []seals.Report
+	if file, _ := cmd.Flags().GetString("seals"); file != "" {
+		if sealed, err = a.checkSeals(ctx, c, file, optional(args)); err != nil {
+			return err
+		}
+	}
+	whole := verified{rep, sealed}
 	switch o {
 	case asJSON:
-		err = a.printJSON(rep)
+		err = a.printJSON(whole)
 	case asNDJSON:
-		err = printLines(a, []*verify.Report{rep})
+		err = printLines(a, []verified{whole})
 	default:
 		err = a.printReport(rep)
 	}
@@ -95,6 +104,7 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 	if n := rep.ByCount(); n > 0 {
 		a.note("compared by count alone, not by id: %s, whose frames are of an earlier version, or gone", counted(n, "shard"))
 	}
+	kept := a.tellSeals(sealed)
 	if !rep.OK() {
 		a.note("not proven: %d missing, %d doubled, %s", rep.Missing, rep.Doubled, counted(len(rep.Problems), "problem"))
 		return errSaid
@@ -110,7 +120,16 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 		rest += ", or was discarded with its dead letter"
 	}
 	a.note("proven: every accepted event is stored once, on its way, or kept as a dead letter%s", rest)
+	if !kept {
+		return errSaid
+	}
 	return nil
+}
+
+// verified is the proof, and what became of the rows that kept seals are over.
+type verified struct {
+	*verify.Report
+	Seals []seals.Report `json:"seals,omitempty"`
 }
 
 func (a *app) printReport(rep *verify.Report) error {

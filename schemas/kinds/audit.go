@@ -60,6 +60,7 @@ var audits = Spec{
 	Once:   []string{ColRequestID, ColResource, ColType, ColState, ColTs},
 	Wins:   First,
 	Waits:  true,
+	Seals:  true,
 	Bodies: []Body{{Column: ColBefore, Bytes: ColBeforeBytes}, {Column: ColAfter, Bytes: ColAfterBytes}},
 	Table:  "audit.sql",
 }

@@ -54,6 +54,8 @@ type Spec struct {
 	MaxFuture time.Duration
 	// Waits says that nothing may be dropped: Publish, Submit, or Log under block or spool.
 	Waits bool
+	// Seals says that closed shards are sealed: schemas.Seal.
+	Seals bool
 	// Bodies are columns of JSON whose texts are cut at the topic's body limit.
 	Bodies []Body
 
