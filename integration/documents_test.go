@@ -61,11 +61,11 @@ func (e *env) verified(topic string) {
 		e.t.Fatal(err)
 	}
 	eventually(e.t, time.Minute, func() error {
-		r, err := v.Run(e.t.Context(), topic)
+		r, err := v.Fronts().Run(e.t.Context(), topic)
 		if err != nil {
 			return err
 		}
-		if tr := r.Topics[0]; tr.Pending > 0 || tr.Dead > 0 || !r.OK() {
+		if tr := r.Topics[0]; tr.Pending > 0 || tr.Dead > 0 || !r.OK() || tr.Front != nil && tr.Front.Waiting+tr.Front.Differ > 0 {
 			return fmt.Errorf("%+v, %q", tr, r.Problems)
 		}
 		return nil

@@ -27,12 +27,17 @@ changed in ClickHouse is not seen.
 What was proven before is not examined again while nothing it rests on changed: a shard's
 parts in ClickHouse, its last frame, its entry, its erasures. The last line says how much
 that is and since when. --full examines all, and has ClickHouse compare every file of the
-tables with its checksum: bytes that went bad on a disk since.`,
+tables with its checksum: bytes that went bad on a disk since.
+
+--fronts compares the documents of each topic of kind document too, with their rows:
+each record of DOCS is stored or on its way, each stub's row is there, and nothing
+newer is stored than DOCS has. It holds some 300 bytes a document.`,
 		Args: arguments(0, 1),
 		RunE: a.does(a.verify),
 	}
 	cmd.Flags().String("seals", "", "compare the rows with the seals in `FILE` too, - for stdin (see almanac audit seal)")
 	cmd.Flags().Bool("full", false, "examine all, also what was proven before, and every column's bytes")
+	cmd.Flags().Bool("fronts", false, "compare documents in DOCS with their rows too")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
 }
@@ -59,6 +64,11 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 		return err
 	} else if full {
 		v = v.Full()
+	}
+	if fronts, err := cmd.Flags().GetBool("fronts"); err != nil {
+		return err
+	} else if fronts {
+		v = v.Fronts()
 	}
 	rep, err := v.Run(ctx, optional(args))
 	if err != nil {
@@ -96,6 +106,9 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 		t := &rep.Topics[i]
 		if t.Repeats > 0 {
 			a.note("topic %s: %s came before and do not count; %s leaves them out", t.Topic, plural(t.Repeats, "event"), t.Topic+schemas.ViewOnce)
+		}
+		if f := t.Front; f != nil {
+			a.note("topic %s: %d documents hot, %d cold, %d on their way, %d differ between %s and ClickHouse", t.Topic, f.Hot, f.Cold, f.Waiting, f.Differ, schemas.StreamDocs)
 		}
 		for _, d := range t.Derived {
 			a.note("  %s", d)

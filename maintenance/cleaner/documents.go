@@ -36,10 +36,7 @@ func parseDocument(m *streams.Message) (Record, error) {
 	if err != nil || r.Stub != nil {
 		return Record{}, err
 	}
-	row := Row{Seq: r.Seq, Ts: r.Changed, Says: fmt.Sprintf("%s %d %s %d %d", r.ID, r.Version, r.Op, r.Created, m.Size)}
-	if r.Refresh != nil {
-		row.Seq = r.Refresh.Seq
-	}
+	row := Row{Seq: r.RowSeq(), Ts: r.Changed, Says: fmt.Sprintf("%s %d %s %d %d", r.ID, r.Version, r.Op, r.Created, m.Size)}
 	return Record{Row: &row, Over: r.Removed()}, nil
 }
 

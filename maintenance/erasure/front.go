@@ -124,14 +124,8 @@ const (
 // clears decides what goes of a document whose last record is r, and up to which sequence,
 // with it.
 func clears(r *document.Record, fence uint64, d tables.Meant) (clearing, uint64) {
-	from := r.Seq // of the version
-	for _, at := range []*schemas.FrontPlace{r.Stub, r.Refresh} {
-		if at != nil {
-			from = at.Seq
-		}
-	}
 	switch {
-	case from > fence:
+	case r.RowSeq() > fence:
 		return clearOlder, min(fence, r.Seq-1) // what came later stays
 	case !d.Last:
 		return clearOlder, r.Seq - 1

@@ -31,6 +31,10 @@ const (
 	RestoreCheckpoint Do = "restore checkpoint"
 	// RestoreTopic writes a topic's lost descriptor.
 	RestoreTopic Do = "restore topic"
+	// AdvanceFront has a front go on above the sequences that were routed, RestoreStubs writes
+	// stubs of documents that it lost.
+	AdvanceFront Do = "advance front"
+	RestoreStubs Do = "restore stubs"
 	// Lost names what no source holds any more. Nothing is done.
 	Lost Do = "lost"
 )
@@ -70,6 +74,8 @@ type Action struct {
 	entry  registry.Shard
 	head   registry.Head
 	lane   *lostLane
+	front  uint64         // of AdvanceFront: the sequence to reach
+	lost   []lostDocument // of RestoreStubs
 }
 
 // Positions are the action's positions for people: "7", "7–9" or "".

@@ -66,6 +66,10 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 		return r.correct(ctx, a)
 	case RestoreCheckpoint:
 		return r.checkpoint(ctx, a)
+	case AdvanceFront:
+		return r.advance(ctx, a)
+	case RestoreStubs:
+		return r.restoreStubs(ctx, a)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@
 //	rows doubled                            the table itself           DropCopies
 //	a registry entry, or its numbers        SHARDS' headers, tables    Restore…, CorrectShard
 //	a checkpoint                            SHARDS, EVENTS, tables     RestoreCheckpoint
+//	what a document is now, in DOCS         the table                  AdvanceFront, RestoreStubs
 //
 // # Frames that SHARDS lost
 //

@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -92,7 +93,12 @@ func (r *Repairer) Plan(ctx context.Context, topic string) (*Plan, error) {
 	}
 	for i := range topics {
 		if t := &topics[i].topic; t.Front() != "" { // its lanes' messages are records of another stream
-			p.note("%s: repair of topics of kind %s is not built: nothing of it is examined or changed; `almanac verify %s` says what is wrong", t.Name, t.Kind, t.Name)
+			p.note("%s: of topics of kind %s the rows, frames and entries are not examined: that is not built; `almanac verify %s` says what is wrong", t.Name, t.Kind, t.Name)
+			if t.Kind == kinds.Document && !topics[i].lost {
+				if err := r.planDocuments(ctx, t, p); err != nil {
+					return nil, err
+				}
+			}
 			continue
 		}
 		if err := r.planTopic(ctx, &topics[i], p); err != nil {

@@ -66,8 +66,10 @@ type TopicReport struct {
 	Repeats uint64 `json:"repeats,omitempty"`
 	// Derived names shards whose repeats or sums are behind their rows, or do not fit them.
 	// No answer goes by such sums.
-	Derived []string      `json:"derived,omitempty"`
-	Shards  []ShardReport `json:"shards"`
+	Derived []string `json:"derived,omitempty"`
+	// Front compares the documents of the front with the table, where that was asked for.
+	Front  *FrontReport  `json:"front,omitempty"`
+	Shards []ShardReport `json:"shards"`
 }
 
 // ShardReport compares one shard with its frames.

@@ -159,6 +159,9 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 	if err := v.derived(ctx, t, entries, rep); err != nil {
 		return nil, err
 	}
+	if err := v.front(ctx, t, rep); err != nil {
+		return nil, err
+	}
 	// The shards were read before the checkpoints: they may lag, never lead.
 	if inShards > cp.Rows {
 		rep.Shards = append(rep.Shards, ShardReport{Name: t.Name, Problems: []string{

@@ -19,8 +19,10 @@ type Verifier struct {
 	reg *registry.Registry
 	db  *tables.DB
 
-	full bool        // takes nothing from proofs
-	odd  func(error) // of a run: told of entries that are not readable
+	full bool // takes nothing from proofs
+	// fronts: they are compared with their tables.
+	fronts bool
+	odd    func(error) // of a run: told of entries that are not readable
 }
 
 // New prepares a verifier.
@@ -49,7 +51,7 @@ func (v *Verifier) Full() *Verifier {
 // lost.
 func (v *Verifier) Run(ctx context.Context, topic string) (*Report, error) {
 	rep, said := &Report{}, map[string]bool{}
-	v = &Verifier{js: v.js, db: v.db, full: v.full, odd: func(err error) {
+	v = &Verifier{js: v.js, db: v.db, full: v.full, fronts: v.fronts, odd: func(err error) {
 		if text := err.Error(); !said[text] {
 			said[text] = true
 			rep.Problems = append(rep.Problems, text)

@@ -18,14 +18,8 @@ import (
 // Meant says whether an erasure under way means a record of DOCS, by its users and
 // times. Those in ask have a filter too, which ClickHouse must judge.
 func Meant(l *registry.Ledger, r *document.Record) (yes bool, ask []registry.Erasure) {
-	seq := r.Seq
-	for _, at := range []*schemas.FrontPlace{r.Stub, r.Refresh} {
-		if at != nil {
-			seq = at.Seq
-		}
-	}
 	for _, e := range l.Erasures {
-		if e.State == registry.Erased || e.Front == "" || seq > e.Fence || r.Changed < e.From || r.Changed > e.To {
+		if e.State == registry.Erased || e.Front == "" || r.RowSeq() > e.Fence || r.Changed < e.From || r.Changed > e.To {
 			continue
 		}
 		switch users := len(e.Users) == 0 || slices.Contains(e.Users, r.User); {

@@ -36,6 +36,18 @@ type Record struct {
 // Removed reports whether the document is not there any more.
 func (r *Record) Removed() bool { return r.Op == schemas.OpRemoved }
 
+// RowSeq returns the sequence that the row of the version has: of a stub and of a refresh that
+// of the record which they stand for.
+func (r *Record) RowSeq() uint64 {
+	switch {
+	case r.Stub != nil:
+		return r.Stub.Seq
+	case r.Refresh != nil:
+		return r.Refresh.Seq
+	}
+	return r.Seq
+}
+
 // Subject returns the record's subject.
 func (r *Record) Subject() string {
 	n, _ := strconv.Atoi(r.Lane)

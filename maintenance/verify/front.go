@@ -1,0 +1,174 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/almanac-events/almanac/query/archived"
+	"github.com/almanac-events/almanac/query/documents"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// FrontReport compares the front of a topic of documents with its table: what each
+// document is now.
+type FrontReport struct {
+	Hot     int `json:"hot"`     // records with their body
+	Cold    int `json:"cold"`    // stubs
+	Waiting int `json:"waiting"` // records that are not stored yet
+	Differ  int `json:"differ"`
+}
+
+// Fronts returns a verifier that compares fronts with their tables too. It holds the last
+// record of each document of a topic: some 300 bytes each.
+func (v *Verifier) Fronts() *Verifier {
+	with := *v
+	with.fronts = true
+	return &with
+}
+
+// maxDiffer bounds the documents that are looked at again and named.
+const maxDiffer = 1000
+
+// front compares a topic's front with its table.
+func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport) error {
+	if !v.fronts || t.Kind != kinds.Document {
+		return nil
+	}
+	upTo, err := archived.UpTo(ctx, v.js, v.reg, v.db, t)
+	if err != nil {
+		return err
+	}
+	last, err := documents.LastRecords(ctx, v.js, t.Name)
+	if err != nil {
+		return err
+	}
+	front := &FrontReport{}
+	rep.Front = front
+	var doubt []string
+	note := func(id string, r documents.Last, n *tables.Newest) {
+		front.count(r.Record)
+		switch compareFront(r, n, upTo) {
+		case frontEqual:
+		case frontWaiting:
+			front.Waiting++
+		default:
+			doubt = append(doubt, id)
+		}
+	}
+	err = v.db.NewestDocuments(ctx, t.Name, nil, func(n tables.Newest) error {
+		note(n.ID, last[n.ID], &n)
+		delete(last, n.ID)
+		return nil
+	})
+	if err != nil && !errors.Is(err, tables.ErrNoTable) {
+		return err
+	}
+	for id, r := range last {
+		note(id, r, nil)
+	}
+	slices.Sort(doubt)
+	if len(doubt) > maxDiffer {
+		rep.Shards = append(rep.Shards, ShardReport{Name: t.Name, Problems: []string{
+			fmt.Sprintf("topic %s: %d documents may differ between %s and ClickHouse; the first %d were looked at again", t.Name, len(doubt), schemas.StreamDocs, maxDiffer)}})
+		front.Differ, doubt = len(doubt)-maxDiffer, doubt[:maxDiffer]
+	}
+	return v.frontAgain(ctx, t, doubt, rep)
+}
+
+// frontAgain looks once more at documents that differed: they may have changed meanwhile.
+// What was stored since counts too, so all is read again, the front first.
+func (v *Verifier) frontAgain(ctx context.Context, t *schemas.Topic, ids []string, rep *TopicReport) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	upTo, err := archived.UpTo(ctx, v.js, v.reg, v.db, t)
+	if err != nil {
+		return err
+	}
+	subjects := make([]string, len(ids))
+	for i, id := range ids {
+		subjects[i] = schemas.DocSubject(t.Name, document.Lane(t, id), id)
+	}
+	last, newest := map[string]documents.Last{}, map[string]*tables.Newest{}
+	err = streams.LatestOf(ctx, v.js, schemas.StreamDocs, subjects, func(m *streams.Message) error {
+		if r, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size); err == nil {
+			last[r.ID] = documents.Last{Record: &r, Size: m.Size}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = v.db.NewestDocuments(ctx, t.Name, ids, func(n tables.Newest) error {
+		newest[n.ID] = &n
+		return nil
+	})
+	if err != nil && !errors.Is(err, tables.ErrNoTable) {
+		return err
+	}
+	s := ShardReport{Name: t.Name}
+	for _, id := range ids {
+		switch why := compareFront(last[id], newest[id], upTo); why {
+		case frontEqual:
+		case frontWaiting:
+			rep.Front.Waiting++
+		default:
+			rep.Front.Differ++
+			s.Problems = append(s.Problems, fmt.Sprintf("topic %s: document %q: %s", t.Name, id, why))
+		}
+	}
+	if len(s.Problems) > 0 {
+		rep.Shards = append(rep.Shards, s)
+	}
+	return nil
+}
+
+func (f *FrontReport) count(r *document.Record) {
+	switch {
+	case r == nil || r.Removed():
+	case r.Stub != nil:
+		f.Cold++
+	default:
+		f.Hot++
+	}
+}
+
+// What compareFront says beside what is wrong.
+const (
+	frontEqual   = ""
+	frontWaiting = "waiting"
+)
+
+// compareFront compares a document's last record in the front with its newest stored
+// version; nil: there is none. upTo is how far each lane is stored.
+func compareFront(r documents.Last, n *tables.Newest, upTo map[int]uint64) string {
+	switch {
+	case r.Record == nil && (n == nil || n.Op == schemas.OpRemoved):
+		return frontEqual
+	case r.Record == nil:
+		return fmt.Sprintf("%s does not have it, ClickHouse has version %d; run `almanac repair`", schemas.StreamDocs, n.Version)
+	}
+	seq := r.RowSeq()
+	newer := n != nil && (n.Created > r.Created || n.Created == r.Created && n.Version > r.Version)
+	lane, err := schemas.ParseLane(r.Lane)
+	switch {
+	case newer:
+		return fmt.Sprintf("%s is at version %d, ClickHouse has version %d; run `almanac repair`", schemas.StreamDocs, r.Version, n.Version)
+	case n != nil && n.Created == r.Created && n.Version == r.Version:
+		if n.Seq != seq || n.Changed != r.Changed || n.Op != r.Op || r.Stub == nil && n.Size != r.Size || r.Stub != nil && (n.Month != r.Stub.Month || n.Shard != r.Stub.Shard) {
+			return fmt.Sprintf("version %d is another one in ClickHouse than in %s", r.Version, schemas.StreamDocs)
+		}
+		return frontEqual
+	case r.Stub != nil:
+		return fmt.Sprintf("its stub names version %d in shard %s, and ClickHouse does not have it", r.Version, schemas.ShardRef{Topic: r.Topic, Month: r.Stub.Month, ID: r.Stub.Shard})
+	case err == nil && seq <= upTo[lane]:
+		return fmt.Sprintf("version %d, message %d of %s, is not in ClickHouse, though its lane is stored up to %d: it is among the dead letters, or lost", r.Version, seq, schemas.StreamDocs, upTo[lane])
+	}
+	return frontWaiting
+}

@@ -1,0 +1,59 @@
+package tables
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// Newest is the newest stored version of a document.
+type Newest struct {
+	ID, Path, Op     string
+	Created, Changed int64 // unix ns
+	Version, Seq     uint64
+	Size             int // of the body, in bytes
+	Month            schemas.Month
+	Shard            schemas.Shard
+}
+
+// NewestDocuments calls f with the newest stored version of each document of a topic, or of
+// those listed, in the order of their ids.
+func (db *DB) NewestDocuments(ctx context.Context, topic string, ids []string, f func(Newest) error) error {
+	where, params := "1", map[string]string{}
+	if ids != nil {
+		where, params["ids"] = kinds.ColDocID+" IN {ids:Array(String)}", arrayOf(ids)
+	}
+	q := fmt.Sprintf("SELECT %[1]s, n.1, n.2, n.3, n.4, n.5, n.6, n.7, n.8, concat('/', n.9) FROM (SELECT %[1]s, argMax((%[2]s, toUnixTimestamp64Nano(%[3]s), toUnixTimestamp64Nano(%[4]s), "+
+		"%[5]s, %[6]s, length(%[7]s), %[8]s, %[9]s, %[10]s), (%[3]s, %[5]s)) AS n FROM %[11]s WHERE %[12]s GROUP BY %[1]s) ORDER BY %[1]s FORMAT TSV",
+		kinds.ColDocID, kinds.ColOp, kinds.ColCreated, schemas.ColTs, kinds.ColVersion, kinds.ColSeq, kinds.ColBody, schemas.ColMonth, schemas.ColShard, kinds.ColPath,
+		schemas.QuotedTable(db.Database, topic), where)
+	err := db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
+		var d Newest
+		var month uint32
+		var shard uint64
+		if _, err := fmt.Sscan(line, &d.ID, &d.Op, &d.Created, &d.Changed, &d.Version, &d.Seq, &d.Size, &month, &shard, &d.Path); err != nil {
+			return fmt.Errorf("ClickHouse's answer is %q: %w", line, err)
+		}
+		d.Month, d.Shard, d.Path = schemas.Month(month), schemas.Shard(shard), d.Path[1:]
+		return f(d)
+	})
+	if err != nil {
+		return fmt.Errorf("documents of topic %q: %w", topic, err)
+	}
+	return nil
+}
+
+// arrayOf is ids as the value of an Array(String) parameter; an id has no character that
+// would be quoted.
+func arrayOf(ids []string) string {
+	b := []byte{'['}
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '\''), id...), '\'')
+	}
+	return string(append(b, ']'))
+}
