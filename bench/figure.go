@@ -24,7 +24,7 @@ type Figure struct {
 	Raw map[string]float64 `json:"raw,omitempty"`
 }
 
-// judged fills Pass and Ratio. A value that is no number passes nothing.
+// judged fills Pass and Ratio. A value that is not a number passes nothing.
 func (f Figure) judged() Figure {
 	f.Pass = f.Value >= f.Bar
 	if f.Below {

@@ -88,7 +88,7 @@ func startPacedAt(ctx context.Context, cfg *Config, rate float64, sampleEvery in
 		}
 		ws = append(ws, &paced{p: p, gen: newGenerator(uint64(i+1), cfg.EventBytes), rate: rate / float64(cfg.Producers), sampleEvery: sampleEvery, tick: tick})
 	}
-	for _, w := range ws { // all are connected: the load of some is no reason for others to wait
+	for _, w := range ws { // all are connected: the load of some is not a reason for others to wait
 		g.Go(func() error { return w.run(running) })
 	}
 	return ws, stop, nil

@@ -16,7 +16,7 @@ import (
 // makeShards gives the topic so many more real shards in the months before this
 // one: events that rotate at every frame, routed and stored by parts of its own,
 // so no others may run. All but the last of a lane and month are closed when it
-// returns: closing them is no part of what is timed next. The present month is not touched, and the months before it
+// returns: closing them is not part of what is timed next. The present month is not touched, and the months before it
 // must have no other events.
 func makeShards(ctx context.Context, cfg *Config, topic schemas.Topic, shards, months int) error {
 	making := *cfg

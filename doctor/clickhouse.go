@@ -24,7 +24,7 @@ func (c *check) clickhouse(ctx context.Context) bool {
 	if !c.verdict("ClickHouse", err, do, "%s at %s, database %s", version, db.Address(), db.Database) {
 		return false
 	}
-	// Not being allowed to ask is no finding.
+	// Not being allowed to ask is not a finding.
 	if wait, err := db.ReceiveTimeout(ctx); err == nil && wait > longestReceive {
 		c.note("ClickHouse", Warn, "set http_receive_timeout to 5 in the profile of Almanac's user",
 			"it waits %s for the rest of an insert: a sink that freezes in the middle of one holds its shard up so long", wait)

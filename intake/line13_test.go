@@ -44,7 +44,7 @@ func TestLine13Unpack(t *testing.T) {
 			_, err = io.ReadAll(r)
 		}
 		if err == nil {
-			t.Errorf("%s that is cut short is no error", name)
+			t.Errorf("%s that is cut short is not an error", name)
 		}
 	}
 	for _, short := range []string{"", "a", "\x1f\x8b"} {

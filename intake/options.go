@@ -126,9 +126,9 @@ func (o *Options) Validate() error {
 	case o.Extract != nil && !slices.ContainsFunc(o.Extract.SubexpNames(), func(n string) bool { return n != "" }):
 		return bad("extract has no named group; write (?P<status>[0-9]+)")
 	case text && o.TsField != "" && !o.extracts(o.TsField):
-		return bad("ts field is %q, which is no named group of extract; in text without one, give the ts format only", o.TsField)
+		return bad("ts field is %q, which is not a named group of extract; in text without one, give the ts format only", o.TsField)
 	case text && o.UserField != "" && !o.extracts(o.UserField):
-		return bad("user field is %q, which is no named group of extract; in text, give a user regex", o.UserField)
+		return bad("user field is %q, which is not a named group of extract; in text, give a user regex", o.UserField)
 	}
 	if err := o.validateColumns(); err != nil {
 		return bad("%w", err)

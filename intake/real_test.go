@@ -206,7 +206,7 @@ func TestRealSyslogMonths(t *testing.T) {
 	}
 }
 
-// What is no UTF-8, and the line ends inside a record, stay byte for byte.
+// What is not UTF-8, and the line ends inside a record, stay byte for byte.
 func TestRealBytesKept(t *testing.T) {
 	input := readReal(t, "odd-invalid-utf8.log")
 	recs := readAll(t, input, Options{Format: FormatText, Multiline: regexp.MustCompile(`^\d{4}-`)})

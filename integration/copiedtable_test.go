@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A table that a user made like a topic's, empty or with its rows, is no lost topic.
+// A table that a user made like a topic's, empty or with its rows, is not a lost topic.
 func TestCopiedTableIsNoLostTopic(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLaneTopic())

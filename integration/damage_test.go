@@ -173,7 +173,7 @@ func TestShardForked(t *testing.T) {
 	}
 }
 
-// A message in SHARDS that is no frame harms nothing: frames are stored, events
+// A message in SHARDS that is not a frame harms nothing: frames are stored, events
 // are found, and verify names it.
 func TestNoFrameInShards(t *testing.T) {
 	t.Parallel()

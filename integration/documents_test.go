@@ -239,7 +239,7 @@ func TestDocumentsChanged(t *testing.T) {
 	}
 }
 
-// What is no record in DOCS becomes a dead letter, and so does what a producer without
+// What is not a record in DOCS becomes a dead letter, and so does what a producer without
 // Almanac publishes to EVENTS for such a topic.
 func TestDocumentsStrays(t *testing.T) {
 	t.Parallel()

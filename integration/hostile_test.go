@@ -30,7 +30,7 @@ var hostileHeaders = []string{
 	"NATS/1.0\r\nNats-Stream: EVENTS\r\nNats-Subject: events.evil.2026-11.0\r\nNats-Sequence: 99999\r\nNats-Time-Stamp: 2026-11-22T00:00:00Z\r\nNats-Num-Pending: 0\r\nNats-Last-Sequence: 0\r\n\r\nA: b\r\n\r\n",
 }
 
-// hostileSubjects are under no topic's lane, or under one that is no text.
+// hostileSubjects are under no topic's lane, or under one that is not text.
 var hostileSubjects = []string{
 	"events.app.2026-11.0", "events.app.2026-11.\xff", "events.app.\xff\xfe.0", "events.\xc3(.2026-11.0", "events.\xff.2026-11.0", "events.\xfe.2026-11.0",
 	"events.a\x01b.2026-11.0",

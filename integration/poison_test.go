@@ -90,7 +90,7 @@ func TestBadInputToTheProducer(t *testing.T) {
 	e.verify(uint64(len(causes)+1) + reports)
 }
 
-// Bytes that are no UTF-8 are kept as they are and marked; a query's answer is
+// Bytes that are not UTF-8 are kept as they are and marked; a query's answer is
 // JSON all the same.
 func TestInvalidUTF8(t *testing.T) {
 	t.Parallel()
@@ -134,7 +134,7 @@ func TestInvalidUTF8(t *testing.T) {
 		}
 	}
 	if got := e.count("SELECT countIf(attributes['%s'] = if(type = '', 'none', type)) FROM %s", schemas.AttrInvalidUTF8, e.table("app")); got != 4 {
-		t.Errorf("%d events are marked with the field that is no UTF-8, want 4", got)
+		t.Errorf("%d events are marked with the field that is not UTF-8, want 4", got)
 	}
 	if stored, _ := e.answer(r, query.Request{Topic: "app"}); len(stored) != 5 {
 		t.Errorf("%d events are found, want 5", len(stored))

@@ -156,7 +156,7 @@ func TestProofHidesNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				if full.OK() {
-					t.Fatal("it is no damage")
+					t.Fatal("it is not damage")
 				}
 				if a, b := problems(rep), problems(full); !slices.Equal(a, b) || rep.Totals != full.Totals {
 					t.Errorf("run %d from the proof: %+v\n%s\nfull: %+v\n%s", run+1, rep.Totals, strings.Join(a, "\n"), full.Totals, strings.Join(b, "\n"))

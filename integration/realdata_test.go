@@ -214,7 +214,7 @@ func TestRealData(t *testing.T) {
 			e.verify(c.records)
 			if c.topic == "odd" {
 				if got := e.count("SELECT countIf(position(message, unhex('EDB9A4')) > 0 AND attributes['%s'] = 'message') FROM %s", schemas.AttrInvalidUTF8, e.table("odd")); got != 1 {
-					t.Error("the bytes that are no UTF-8 are gone, or not marked")
+					t.Error("the bytes that are not UTF-8 are gone, or not marked")
 				}
 			}
 			all, _ := e.answer(e.reader(), query.Request{Topic: c.topic, Limit: query.MaxLimit})

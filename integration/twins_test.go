@@ -105,7 +105,7 @@ func TestTwins(t *testing.T) {
 	t.Logf("messages routed by each: %d, %d, with %d takeovers; inserts of each: %d, %d, lost to the other: %d, %d", routed[0].Load(), routed[1].Load(),
 		e.checkpoints("app")[0].Epoch, inserts[0].Load(), inserts[1].Load(), lost[0].Load(), lost[1].Load())
 	if !met() {
-		t.Error("they did not meet: they were no twins")
+		t.Error("they did not meet: they were not twins")
 	}
 	e.closed("app", 30*time.Second)
 	e.whole("app", uint64(n))
@@ -195,7 +195,7 @@ func (e *env) sendUntil(topic string, met func() bool) (n uint64) {
 	defer pace.Stop()
 	for done := false; !done; {
 		if done = met(); !done && time.Now().After(until) {
-			e.t.Error("they did not meet: they were no twins")
+			e.t.Error("they did not meet: they were not twins")
 			done = true
 		}
 		if routed := e.routedSoFar(topic); !done && routed+ahead < n {

@@ -100,7 +100,7 @@ func (r *reporter) print() {
 // is false when there is something left to tell.
 func (r *reporter) tell() bool {
 	if len(r.p.topic.Spec().Rules) > 0 {
-		return true // a report is no event of such a kind: Stderr, Hooks.OnDrop and Stats have it
+		return true // a report is not an event of such a kind: Stderr, Hooks.OnDrop and Stats have it
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

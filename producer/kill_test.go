@@ -17,7 +17,7 @@ import (
 // and the numbers it logs.
 const spoolProcessEnv = "ALMANAC_TEST_SPOOL"
 
-// TestSpoolProcess is no test but the process TestSpoolKilled kills.
+// TestSpoolProcess is not a test but the process TestSpoolKilled kills.
 func TestSpoolProcess(t *testing.T) {
 	spec := os.Getenv(spoolProcessEnv)
 	if spec == "" {

@@ -23,7 +23,7 @@ type freshFrame struct {
 }
 
 // open reads the frame and judges it as the router does: what the router will
-// keep as a dead letter is no event.
+// keep as a dead letter is not an event.
 func (f *freshFrame) open(r *schemas.FrameReader, t *schemas.Topic) error {
 	if err := r.Open(f.payload, t, f.Schema); err != nil {
 		return err

@@ -40,7 +40,7 @@ type due struct {
 	place
 }
 
-// headingOf reads a message of either stream, stored at a time in unix ns. ok is false for what is no frame
+// headingOf reads a message of either stream, stored at a time in unix ns. ok is false for what is not a frame
 // with events: bare JSON, which is read once it is routed, a mark, a broken one.
 func headingOf(stream string, h nats.Header, seq uint64, stored int64, payloadBytes int) (out heading, placed schemas.Placed, ok bool) {
 	var err error
@@ -60,7 +60,7 @@ func headingOf(stream string, h nats.Header, seq uint64, stored int64, payloadBy
 func freshFrameOf(stream string, msg *streams.Message) (f freshFrame, err error) {
 	head, placed, ok := headingOf(stream, msg.Header, msg.Sequence, msg.Time.UnixNano(), len(msg.Data))
 	if !ok {
-		return f, fmt.Errorf("%w: message %d of %s is no frame any more", errTurned, msg.Sequence, stream)
+		return f, fmt.Errorf("%w: message %d of %s is no longer a frame", errTurned, msg.Sequence, stream)
 	}
 	return freshFrame{placed.Frame, msg.Data, msg.Subject, msg.Time.UnixNano(), head.source}, nil
 }

@@ -25,7 +25,7 @@ type StreamUse struct {
 	Stream   string `json:"stream"`
 	Messages uint64 `json:"messages"`
 	Bytes    uint64 `json:"bytes"`
-	// Limit is what the stream may hold, in bytes; 0 is no limit.
+	// Limit is what the stream may hold, in bytes; 0 is unlimited.
 	Limit uint64 `json:"limit_bytes"`
 }
 

@@ -77,7 +77,7 @@ func (r *Reader) Tally(ctx context.Context, req TallyRequest) (*Tally, error) {
 		return nil, err
 	}
 	if req.Step < 0 {
-		return nil, fmt.Errorf("%w: a step of %s is none", schemas.ErrRequest, req.Step)
+		return nil, fmt.Errorf("%w: the step is %s, it must be longer than 0", schemas.ErrRequest, req.Step)
 	}
 	w, err := r.begin(ctx, p)
 	if err != nil {

@@ -23,7 +23,7 @@ type track struct {
 	inStep   bool // whatever its feed read since is in it too
 	headings []heading
 	last     *streams.Tail // in SHARDS: the last frame or mark seen
-	other    uint64        // sequence of the last message that is no frame, such as bare JSON
+	other    uint64        // sequence of the last message that is not a frame, such as bare JSON
 	used     time.Time
 	// Headings up to marked go when a mark is set the next time: a query that began
 	// before may still need them.

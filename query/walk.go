@@ -35,7 +35,7 @@ type walk struct {
 	// were not.
 	freshBytes int
 	cut        atomic.Bool
-	// others: EVENTS has messages above the checkpoints that are no frames, such as bare
+	// others: EVENTS has messages above the checkpoints that are not frames, such as bare
 	// JSON. Their events are read in SHARDS.
 	others  atomic.Bool
 	missing atomic.Bool // frames above a head had left SHARDS

@@ -53,7 +53,7 @@
 // An erasure names events by a condition and a fence: the last sequence of EVENTS
 // when it was entered, and that moment by the server's clock. It concerns the frames
 // that came from a message up to the fence (schemas.Source.UpTo) and whose times
-// overlap; in those the events that match are no more. A sequence below the fence
+// overlap; in those the events that match are gone. A sequence below the fence
 // that EVENTS gave again after a cut was stored later, so it is not concerned. A part that reads frames asks Ledger.Covering, and leaves out what Cover.Keep
 // does not let pass; a frame with no cover passes untouched.
 //

@@ -106,7 +106,7 @@ func (r *Registry) SaveProofs(ctx context.Context, topic string, proofs map[sche
 	return r.commitAll(ctx, changes)
 }
 
-// DropProofs forgets the proofs of shards that are no more.
+// DropProofs forgets the proofs of shards that are gone.
 func (r *Registry) DropProofs(ctx context.Context, refs []schemas.ShardRef) error {
 	for _, ref := range refs {
 		if err := r.forget(ctx, schemas.ProofKey(ref)); err != nil {

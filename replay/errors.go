@@ -18,7 +18,7 @@ var (
 	ErrChanged = errors.New("the rows changed")
 	// ErrTooWide: too many shards overlap one time to be merged.
 	ErrTooWide = errors.New("too many shards overlap to be merged by time")
-	// ErrTarget: that is no place to replay into.
+	// ErrTarget: that is not a place to replay into.
 	ErrTarget = errors.New("bad target")
 	// ErrDone: the job has replayed everything it was to.
 	ErrDone = errors.New("the job is done")

@@ -120,7 +120,7 @@ func kindOf(into string) (Kind, error) {
 	return IntoSubject, checkSubject(into)
 }
 
-// checkSubject refuses subjects that are no place for events.
+// checkSubject refuses subjects that are not a place for events.
 func checkSubject(s string) error {
 	for token := range strings.SplitSeq(s, ".") {
 		switch {

@@ -50,7 +50,7 @@ const runRows = schemas.FrameRows
 
 // run decides about the first messages of msgs, at least one, that can go together: n of
 // them. They are records of one month, which become one frame; or a single message that
-// is none, which becomes a dead letter; or one that is no event.
+// is none, which becomes a dead letter; or one that is not an event.
 func (j *judge) run(msgs []message, lane int) (out judged, n int) {
 	var b *schemas.FrameBuilder
 	for ; n < len(msgs) && n < runRows; n++ {

@@ -35,7 +35,7 @@ func stubOf(seq uint64) message {
 }
 
 // Consecutive records of a month become one frame; stubs and refreshes only move the
-// checkpoint; what is no record is a run of its own.
+// checkpoint; what is not a record is a run of its own.
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	some := func(n int, body string) (out []message) {

@@ -151,7 +151,7 @@ func (r *Router) drain(ctx context.Context, s stray) error {
 	}
 	err = streams.Gather(ctx, r.js, schemas.StreamEvents, l.filter, 1, nil, func(m *streams.Message) (bool, error) {
 		if l.only != "" && m.Subject != l.only {
-			return true, nil // of a lane, or another stray's: the filter is no literal subject
+			return true, nil // of a lane, or another stray's: the filter is not a literal subject
 		}
 		if !schemas.Literal(m.Subject) {
 			odd = append(odd, m.Sequence)

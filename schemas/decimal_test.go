@@ -161,7 +161,7 @@ func TestLaneByAttributes(t *testing.T) {
 		}
 		lane := LaneOf(&topic, &e, "p")
 		e.Attrs = rapid.Permutation(e.Attrs).Draw(t, "order")
-		e.Attrs = append(e.Attrs, Int64("delta", rapid.Int64().Draw(t, "delta"))) // a column is no label
+		e.Attrs = append(e.Attrs, Int64("delta", rapid.Int64().Draw(t, "delta"))) // a column is not a label
 		if got := LaneOf(&topic, &e, "p"); got != lane {
 			t.Fatalf("lane %d, and %d in another order", lane, got)
 		}

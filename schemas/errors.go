@@ -1,10 +1,17 @@
 package schemas
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // ErrRequest: what was asked for cannot be answered or done as it is; the text says
 // what to change. Nothing was read or changed.
 var ErrRequest = errors.New("bad request")
+
+// Text returns an error's text as people read it: without the words of ErrRequest, which
+// say nothing that the rest does not.
+func Text(err error) string { return strings.ReplaceAll(err.Error(), ErrRequest.Error()+": ", "") }
 
 // Why an event is refused. Nothing of a refused event is stored; the caller is
 // told (Publish) or the refusal is counted by cause (Log).

@@ -26,7 +26,7 @@ const (
 	// is stored; its value is the row's place (FrontPlace).
 	HeaderStub = "Almanac-Stub"
 	// HeaderRefresh marks the same record put again, to free the older ones of its key:
-	// it is no event. Its value is the row's place.
+	// it is not an event. Its value is the row's place.
 	HeaderRefresh = "Almanac-Refresh"
 	// HeaderSourceFirst is of a frame that was made of a run of records: the sequence of
 	// the first. HeaderSourceSeq is that of the last.

@@ -69,7 +69,7 @@ type Pair struct{ Key, Value string }
 // lost. When a name comes twice the second is kept as name#2. What exceeds the
 // limits goes to AttrRest.
 //
-// Bytes that are no UTF-8 are kept as they are, and a lone surrogate escape
+// Bytes that are not UTF-8 are kept as they are, and a lone surrogate escape
 // (\ud800) as the three bytes that would encode it; encoding/json would replace
 // both by U+FFFD, which is why only its checking is used here.
 //

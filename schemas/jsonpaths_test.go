@@ -37,7 +37,7 @@ func TestFromRecordByPaths(t *testing.T) {
 			object: `{"service.name":"web","log":{"level":"info"}}`, want: Event{Service: "web", Level: "info"}},
 		{name: "a level that is stored as another word stays as text",
 			object: `{"level":"INFO"}`, want: Event{Level: "info"}, attrs: "level_text=INFO;"},
-		{name: "an id is no event's id",
+		{name: "an id is not an event's id",
 			object: `{"id":"0190b0c4-0000-7000-8000-000000000001"}`, attrs: "id=0190b0c4-0000-7000-8000-000000000001;"},
 		{name: "a time by chance stays an attribute",
 			object: `{"time":"12ms","@timestamp":"2026-11-20T10:00:00Z"}`, want: Event{Time: at}, attrs: "time=12ms;"},

@@ -100,7 +100,7 @@ func (w *LineWriter) Append(dst []byte, i int, pos uint64) []byte {
 	for c := range r.columns {
 		col := &r.columns[c]
 		if c == len(w.names) {
-			break // a column that is no event's: see FrameReader.OpenStored
+			break // a column that is not an event's: see FrameReader.OpenStored
 		}
 		dst = append(dst, w.names[c]...)
 		switch col.typ {

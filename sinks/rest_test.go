@@ -80,7 +80,7 @@ func TestRest(t *testing.T) {
 	took(time.Second)
 	last := t0.Add(1800 * time.Millisecond)
 	more(cfg.BatchRows/2, last)
-	due("one slow insert is no load", last.Add(cfg.Settle))
+	due("one slow insert is not a load", last.Add(cfg.Settle))
 	took(time.Second)
 	for i := range schemas.Shard(100) {
 		pending[1000+i] = &state{fault: ErrGap, took: [2]time.Duration{time.Minute, time.Minute}}

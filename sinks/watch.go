@@ -20,7 +20,7 @@ type notice struct {
 // watch follows the headers of SHARDS into out: the last frame of every shard,
 // then each new one. It returns when ctx ends or the stream cannot be followed.
 //
-// A message that is no frame is reported and passed over: it is no shard's.
+// A message that is not a frame is reported and passed over: it is not a shard's.
 func watch(ctx context.Context, js jetstream.JetStream, out chan<- notice, noFrame func(error)) error {
 	// A consumer that is created again after an outage goes on behind the last message
 	// it saw. Should the stream have lost its end meanwhile, only a new watch sees

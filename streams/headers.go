@@ -197,7 +197,7 @@ func pullAll(ctx context.Context, js jetstream.JetStream, stream string, r Range
 const statusPartial = "408"
 
 // Frames calls f with the headers of every frame of a topic's shards that SHARDS
-// holds, in the stream's order; what is no frame is skipped.
+// holds, in the stream's order; what is not a frame is skipped.
 func Frames(ctx context.Context, js jetstream.JetStream, filter string, f func(ref schemas.ShardRef, p schemas.Placed, seq uint64, at time.Time) error) (unread uint64, err error) {
 	return FramesFrom(ctx, js, filter, 1, f)
 }

@@ -186,7 +186,7 @@ func parseStored(data []byte) (*Message, error) {
 		return nil, fmt.Errorf("the server's answer has no message: %.200s", data)
 	}
 	m := answer.Message
-	h, _ := nats.DecodeHeadersMsg(m.Header) // what is no header block has no headers
+	h, _ := nats.DecodeHeadersMsg(m.Header) // what is not a header block has no headers
 	return &Message{RawStreamMsg: jetstream.RawStreamMsg{Subject: m.Subject, Sequence: m.Seq, Header: h, Data: m.Data, Time: m.Time}, Size: len(m.Data)}, nil
 }
 

@@ -119,7 +119,7 @@ func (db *DB) Topics(ctx context.Context) ([]string, error) {
 	return out, rows.Err()
 }
 
-// LostTopics are the tables of Topics that are no declared topic's and have rows that belong
+// LostTopics are the tables of Topics that are not a declared topic's and have rows that belong
 // to none: a shard has one table for life, so a table whose shards are all known is a copy
 // that a user made, and so is one without rows. shards lists the known ones, and is asked
 // only when there is such a table.

@@ -13,7 +13,7 @@ import (
 
 // EnsureViews makes the ready-made views beside the topic's table, and recreates
 // them where the topic got fields since. They are for people: that one cannot be
-// made is no reason to store nothing.
+// made is not a reason to store nothing.
 func (db *DB) EnsureViews(ctx context.Context, t *schemas.Topic) error {
 	for _, v := range t.Views(db.Database) {
 		if err := db.ensureView(ctx, v); err != nil {

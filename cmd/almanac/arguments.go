@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// arguments accepts from least to most arguments; most below 0 is no limit. Its errors
+// arguments accepts from least to most arguments; most below 0 is unlimited. Its errors
 // name what the command's usage line calls them.
 func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

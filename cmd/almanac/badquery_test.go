@@ -52,6 +52,9 @@ func TestBadQueries(t *testing.T) {
 			t.Errorf("%v: exit %d, want %d, stdout %q", c.args, r.code, exitUsage, r.out)
 		}
 		contains(t, r.err, c.says)
+		if strings.Contains(r.err, "bad request") {
+			t.Errorf("%v: the words of a sentinel are shown: %s", c.args, r.err)
+		}
 	}
 	// In a value, SQL is only text.
 	r := b.run("", "query", "app", "--where", `message = "'; DROP TABLE app; --"`, "-o", "json")

@@ -20,7 +20,7 @@ const storeCheckTimeout = 10 * time.Second
 
 // checkStore returns streams.ErrStoreTooSmall with the options that help, when the store
 // of the NATS server that is named, or the disk of the data directory, is too small for
-// the streams that are not there yet. A server that does not answer is no fault of the settings.
+// the streams that are not there yet. A server that does not answer is not a fault of the settings.
 func (a *app) checkStore(ctx context.Context, s *settings) error {
 	if !isURL(s.NATS) {
 		return checkDisk(s)

@@ -68,7 +68,7 @@ func (a *app) importDocs(ctx context.Context, cmd *cobra.Command, c *documents.C
 					exist.Add(1)
 				case errors.Is(err, schemas.ErrRequest):
 					if refused.Add(1) <= maxRefusedLines {
-						a.note("line %d: %v", l.n, err)
+						a.note("line %d: %s", l.n, schemas.Text(err))
 					}
 				default:
 					once.Do(func() { failed = fmt.Errorf("line %d: %w", l.n, err); cancel() })

@@ -20,7 +20,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that everything answers, and say what to do where it does not",
-		Long:  "Check that everything answers, and say what to do where it does not. Exits 1 when a check fails; a warning is no failure.",
+		Long:  "Check that everything answers, and say what to do where it does not. Exits 1 when a check fails; a warning is not a failure.",
 		Args:  arguments(0, 0),
 		RunE:  a.does(a.doctor),
 	}

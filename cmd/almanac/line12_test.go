@@ -144,7 +144,7 @@ func TestLine12ConfigCheckOfAStoreTooSmall(t *testing.T) {
 	router.stop(syscall.SIGTERM)
 	check(exitOK, []string{"are good"}, url...)
 
-	// A server that does not answer is no fault of the settings.
+	// A server that does not answer is not a fault of the settings.
 	check(exitOK, []string{"not checked", "are good"}, "--nats", "nats://127.0.0.1:1")
 	// The disk of the data directory, where up would put the streams.
 	check(exitConfig, append(helps, b.data()), "--events-bytes", "1000000GiB")

@@ -55,7 +55,7 @@ func inWords(err error) string {
 // translated is an error's text without the words of libraries, and the next step where a
 // library's error has one.
 func translated(err error) (said, next string) {
-	said = err.Error()
+	said = schemas.Text(err)
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
 		said = strings.ReplaceAll(said, op.Error(), dialled(op))
 	}

@@ -354,7 +354,7 @@ func readEvent(raw json.RawMessage) event {
 		}
 	}
 	var attributes map[string]string
-	_ = json.Unmarshal(row[schemas.ColAttributes], &attributes) // what is no map is not shown
+	_ = json.Unmarshal(row[schemas.ColAttributes], &attributes) // what is not a map is not shown
 	for name, v := range attributes {
 		more[name] = v
 	}

@@ -190,7 +190,7 @@ func oneOf(field func(*settings) *string, words ...string) func(*settings, strin
 		if words[0] == "" {
 			list = words[1] + " or nothing"
 		}
-		return fmt.Errorf("%q is none of: %s%s", v, list, suggestion(v, words, ""))
+		return fmt.Errorf("%q is not one of: %s%s", v, list, suggestion(v, words, ""))
 	}
 }
 
@@ -336,7 +336,7 @@ func (k *key) fromEnv() (value, error) {
 // the tests' own, and those Kubernetes makes for a service called almanac.
 var foreignEnv = regexp.MustCompile(`^((CONFIG|LIBCHDB|ENGINE_CHILD|REQUIRE_ENGINE|TEST_.*|(.*_)?SERVICE_(HOST|PORT)(_.*)?)=|(.*_)?PORT(_[0-9]+_.*)?=[a-z]+://|(.*_)?PORT_[0-9]+_.*=)`)
 
-// checkEnvironment refuses variables that are no settings. The prefix is also
+// checkEnvironment refuses variables that are not settings. The prefix is also
 // that of the user's own scripts, so it takes offence only at those that look
 // like a slip, unless strict.
 func checkEnvironment(environ []string, strict bool) error {

@@ -157,7 +157,7 @@ func refusal(err error) error {
 		{context.DeadlineExceeded, http.StatusGatewayTimeout, "too_slow", "narrow the read with from, to and where"},
 	} {
 		if errors.Is(err, c.is) {
-			return request.Refuse(c.status, c.code, err.Error(), c.hint)
+			return request.Refuse(c.status, c.code, schemas.Text(err), c.hint)
 		}
 	}
 	return request.Refuse(http.StatusServiceUnavailable, "unavailable", err.Error(), "send the request again; /readyz says what is wrong")

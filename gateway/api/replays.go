@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/replay"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // replayRequest is the body of a request to replay.
@@ -29,7 +30,7 @@ type replayRequest struct {
 	Order   replay.Order `json:"order,omitempty"`
 	Again   bool         `json:"again,omitempty"`
 	// Speed is a multiple of the events' own, 0 for as fast as it goes. Rate bounds the
-	// events a second; 0 is no bound.
+	// events a second; 0 is unbounded.
 	Speed float64 `json:"speed,omitempty"`
 	Rate  float64 `json:"rate,omitempty"`
 	// Job is that of the replay itself, which `almanac replay --resume` takes too.
@@ -84,7 +85,7 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request) (any, error) {
 		req.To, err = query.ParseTime(q.To, now)
 	}
 	if err != nil {
-		return nil, wrong(err.Error(), "")
+		return nil, wrong(schemas.Text(err), "")
 	}
 	// What was accepted before now is on its way to the shards for some milliseconds more.
 	if _, err := a.cfg.Reader.WaitRouted(r.Context(), routedWait); err != nil {

@@ -18,7 +18,7 @@
 //
 // # Failures
 //
-// A body that is no bulk request is an error (ErrBulk), and nothing of it is taken.
+// A body that is not a bulk request is an error (ErrBulk), and nothing of it is taken.
 // A document that cannot become an event refuses its item alone, in the words of
 // Elasticsearch: clients decide by status and type whether to retry.
 package elastic

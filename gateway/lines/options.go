@@ -80,7 +80,7 @@ func (p *params) word(name, def string, words ...string) string {
 		return def
 	}
 	if !slices.Contains(words, v) {
-		p.fail(name, "%q is none of: %s", v, strings.Trim(strings.Join(words, ", "), ", "))
+		p.fail(name, "%q is not one of: %s", v, strings.Trim(strings.Join(words, ", "), ", "))
 	}
 	return v
 }

@@ -14,7 +14,7 @@
 //
 // # Failures
 //
-// A body that is no push is an error (ErrPush), and nothing of it is taken. An entry
+// A body that is not a push is an error (ErrPush), and nothing of it is taken. An entry
 // that cannot become an event is a Refusal, and the others are taken, as Loki does.
 // Labels that do not parse are kept whole as the attribute loki.labels. A snappy
 // block that says it is larger than the limit is refused before it is read

@@ -70,7 +70,7 @@ func TestPushChoosesTheTopic(t *testing.T) {
 	}{
 		{"/loki/api/v1/push", "", "default", 204},
 		{"/loki/api/v1/push", "fake", "tenant of no topic", 204},
-		{"/loki/api/v1/push", "a|b", "tenant that is no name", 204},
+		{"/loki/api/v1/push", "a|b", "tenant that is not a name", 204},
 		{"/loki/api/v1/push", "web", "tenant", 204},
 		{"/t/web/loki/api/v1/push", "app", "path", 204},
 		{"/t/other/loki/api/v1/push", "", "none", 404},
@@ -79,7 +79,7 @@ func TestPushChoosesTheTopic(t *testing.T) {
 			t.Errorf("%s: %d %s, expected %d", c.line, status, text, c.status)
 		}
 	}
-	for name, want := range map[string]string{"app": "default|tenant of no topic|tenant that is no name", "web": "tenant|path"} {
+	for name, want := range map[string]string{"app": "default|tenant of no topic|tenant that is not a name", "web": "tenant|path"} {
 		var got []string
 		for _, ev := range env.Events(name) {
 			got = append(got, ev.Message)

@@ -225,7 +225,7 @@ func TestFramer(t *testing.T) {
 		{name: "newlines", stream: "<13>a\n\r\n<13>b\r\n\n<13>c", want: []string{"<13>a", "<13>b", "<13>c"}, err: io.EOF},
 		{name: "counts", stream: "5 <13>a7 <13>b\n\n5 <13>c", want: []string{"<13>a", "<13>b", "<13>c"}, err: io.EOF},
 		{name: "both", stream: "<13>a\n5 <13>b\n<13>c\n", want: []string{"<13>a", "<13>b", "<13>c"}, err: io.EOF},
-		{name: "a number that is no count", stream: "2026 was\n12\n1 2 <3>\n12345678 <1>x\n", want: []string{"2026 was", "12", "1 2 <3>", "12345678 <1>x"}, err: io.EOF},
+		{name: "a number that is not a count", stream: "2026 was\n12\n1 2 <3>\n12345678 <1>x\n", want: []string{"2026 was", "12", "1 2 <3>", "12345678 <1>x"}, err: io.EOF},
 		{name: "cut within a count", stream: "9 <13>a", err: io.ErrUnexpectedEOF},
 		{name: "digits at the end", stream: "12", want: []string{"12"}, err: io.EOF},
 		{name: "a long line", stream: big + "\n<13>b\n", want: []string{big[:MaxLineBytes], "<13>b"}, err: io.EOF},

@@ -35,7 +35,7 @@ func (c *Checker) deadLetters(ctx context.Context, v *Verdict) error {
 	})
 	for digest, d := range sent {
 		if err == nil && d.acked && !seen[digest] {
-			v.problem("a damaged message (%s) is no dead letter", d.what)
+			v.problem("a damaged message (%s) is not a dead letter", d.what)
 		}
 	}
 	return err

@@ -131,7 +131,7 @@ func ReadJournals(dir string) (map[uint64]*Told, error) {
 	for _, path := range files {
 		number, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), ".journal"), 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("faults: %s is no journal's name: %w", path, err)
+			return nil, fmt.Errorf("faults: %s is not a journal's name: %w", path, err)
 		}
 		if all[number], err = readJournal(path); err != nil {
 			return nil, err

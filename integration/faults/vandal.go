@@ -95,7 +95,7 @@ func damage(rnd *rand.Rand, m *nats.Msg) string {
 			m.Header.Set(k, "yesterday")
 		}
 	}
-	return "headers that are no numbers"
+	return "headers that are not numbers"
 }
 
 // Echo publishes a copy of a message of EVENTS again, as a producer does that never heard its answer and comes back after

@@ -11,7 +11,7 @@ const ackTimeout = 8 * time.Second
 
 // producer logs frames, sends them within its windows, and sends again what got
 // no answer, for as long as it lives. It is driven by answers rather than by
-// turns, and so it is no process.
+// turns, and so it is not a process.
 type producer struct {
 	w      *World
 	number int

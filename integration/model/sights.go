@@ -1,6 +1,6 @@
 package model
 
-// Sight is something worth counting that is no fault: that a guard was needed.
+// Sight is something worth counting that is not a fault: that a guard was needed.
 type Sight int
 
 // The sights.

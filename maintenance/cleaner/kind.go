@@ -12,7 +12,7 @@ import (
 // Kind is what the cleaner must know of a kind of topics.
 type Kind struct {
 	// Parse reads a record from its message, of which only the headers may be there. An
-	// error means that it is no record: a stray.
+	// error means that it is not a record: a stray.
 	Parse func(*streams.Message) (Record, error)
 	// Says is an SQL expression over a row of the topic's table, a String. It must equal
 	// Row.Says, or the row is not the record's.

@@ -342,7 +342,7 @@ func named(text, user []byte) bool {
 }
 
 // goesOn says whether a word goes on with a rune and the one beyond: with a letter,
-// a digit, a dash, or a sign inside of an address. Bytes that are no text, and the
+// a digit, a dash, or a sign inside of an address. Bytes that are not text, and the
 // end, are utf8.RuneError.
 func goesOn(r, beyond rune) bool {
 	part := func(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }

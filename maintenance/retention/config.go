@@ -87,7 +87,7 @@ type Hooks struct {
 	Anonymised func(ref schemas.ShardRef, fields []string)
 	// Dropped: the shard's events are gone, after reason.
 	Dropped func(ref schemas.ShardRef, rows uint64, reason string)
-	// Fault: a step failed and will be tried again; ref is zero for what is no shard's.
+	// Fault: a step failed and will be tried again; ref is zero for what is not a shard's.
 	Fault func(ref schemas.ShardRef, err error)
 }
 

@@ -118,7 +118,7 @@ func subjectsByLane(ctx context.Context, js jetstream.JetStream) (map[lane][]str
 	return subjects, nil
 }
 
-// routedUpTo reads how far each lane is routed. What is no lane's checkpoint is
+// routedUpTo reads how far each lane is routed. What is not a lane's checkpoint is
 // nothing to purge by.
 func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]schemas.Checkpoint, error) {
 	upTo := map[lane]schemas.Checkpoint{}

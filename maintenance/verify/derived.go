@@ -11,7 +11,7 @@ import (
 )
 
 // derived compares what is derived from a topic's rows with them: how many are repeats, and
-// the shards whose sums do not fit. These are no problem of the proof: no bill takes such
+// the shards whose sums do not fit. These are not a problem of the proof: no bill takes such
 // sums, and a sink fills them again.
 func (v *Verifier) derived(ctx context.Context, t *schemas.Topic, entries []registry.Shard, rep *TopicReport) error {
 	if !t.HasOnce() {

@@ -15,7 +15,7 @@ var (
 	ErrDamaged = errors.New("the spool is damaged")
 )
 
-// Damage is bytes of a segment that are no record.
+// Damage is bytes of a segment that are not a record.
 type Damage struct {
 	File     string
 	From, To int64 // bytes of the file
@@ -26,7 +26,7 @@ func (d *Damage) Error() string {
 	if d.Torn {
 		return fmt.Sprintf("%s: %s ends in the middle of a frame: %d bytes from %d on", ErrDamaged, d.File, d.To-d.From, d.From)
 	}
-	return fmt.Sprintf("%s: %s: bytes %d to %d are no frame any more and are passed over", ErrDamaged, d.File, d.From, d.To)
+	return fmt.Sprintf("%s: %s: bytes %d to %d are no longer a frame and are passed over", ErrDamaged, d.File, d.From, d.To)
 }
 
 // Unwrap makes it ErrDamaged.

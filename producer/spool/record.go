@@ -145,7 +145,7 @@ func appendMark(b []byte, s Stream, seq uint64) []byte {
 	return seal(binary.LittleEndian.AppendUint64(b, seq), from, markSalt, 0)
 }
 
-const markSalt = 0x616b63 // any constant that is no segment's
+const markSalt = 0x616b63 // any constant that is not a segment's
 
 func parseMark(body []byte) (s Stream, seq uint64, ok bool) {
 	name, b, ok := cutName(body[1:])

@@ -30,7 +30,7 @@ var (
 )
 
 // next is the body of the next record and the place behind it. At the end it is
-// io.EOF; where bytes are no record, *Damage, once, and the next call goes on
+// io.EOF; where bytes are not a record, *Damage, once, and the next call goes on
 // behind them.
 func (s *scanner) next() (body []byte, err error) {
 	if s.at >= s.size {

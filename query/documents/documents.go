@@ -82,7 +82,7 @@ func (r *Reader) History(ctx context.Context, t *schemas.Topic, id string) ([]*d
 }
 
 // fresh calls f with each record that DOCS has above what is archived, and with whether an
-// erasure under way means it. What is damaged there, or is no record, is passed over.
+// erasure under way means it. What is damaged there, or is not a record, is passed over.
 func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, f func(rec *document.Record, erased bool)) error {
 	upTo, err := r.Archived(ctx, t)
 	if err != nil {

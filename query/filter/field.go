@@ -122,7 +122,7 @@ func (c *compiler) resolve(t *fieldTerm) (field, error) {
 	if near := c.nearest(name); near != "" {
 		hint = fmt.Sprintf("did you mean %s? ", near)
 	}
-	return field{}, c.fail(t.Pos, ErrUnknownField, "%s is no column or promoted field; %san attribute is written attributes.%[1]s", clip(name), hint)
+	return field{}, c.fail(t.Pos, ErrUnknownField, "%s is neither a column nor a promoted field; %san attribute is written attributes.%[1]s", clip(name), hint)
 }
 
 // commonNames are what other systems call our columns.

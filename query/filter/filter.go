@@ -177,7 +177,7 @@ func (c *compiler) compare(t *comparison) (node, error) {
 		n.values = []value{v}
 		if n.op == opMatches {
 			if _, err := syntax.Parse(v.param, syntax.Perl); err != nil {
-				return nil, c.fail(t.Value.Pos, ErrType, "%s is no regular expression: %v", clip(v.src), err)
+				return nil, c.fail(t.Value.Pos, ErrType, "%s is not a regular expression: %v", clip(v.src), err)
 			}
 		}
 		return n, nil

@@ -97,7 +97,7 @@ func TestErrors(t *testing.T) {
 		column int
 		msg    string
 	}{
-		{`usr_id = 'u'`, ErrUnknownField, 1, "usr_id is no column or promoted field; did you mean user_id? an attribute is written attributes.usr_id"},
+		{`usr_id = 'u'`, ErrUnknownField, 1, "usr_id is neither a column nor a promoted field; did you mean user_id? an attribute is written attributes.usr_id"},
 		{`level = 'x' AND msg = 'u'`, ErrUnknownField, 17, "did you mean message?"},
 		{`actor.login = 'u'`, ErrUnknownField, 1, "an attribute is written attributes.actor.login"},
 		{`Level = 'u'`, ErrUnknownField, 1, "did you mean level?"},
@@ -161,7 +161,7 @@ func TestRender(t *testing.T) {
 	if !errors.As(err, &e) {
 		t.Fatal(err)
 	}
-	want := "unknown field at column 18: usr_id is no column or promoted field; did you mean user_id? an attribute is written attributes.usr_id\n" +
+	want := "unknown field at column 18: usr_id is neither a column nor a promoted field; did you mean user_id? an attribute is written attributes.usr_id\n" +
 		"  level = 'é'  AND usr_id = 'u'\n" +
 		"                   ^"
 	if got := e.Render(); got != want {

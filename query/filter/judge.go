@@ -29,7 +29,7 @@ func verdict(b bool) Verdict {
 	return No
 }
 
-// Judge is a filter over the events of an open frame, which is no shard's yet: shard
+// Judge is a filter over the events of an open frame, which is not a shard's yet: shard
 // and pos are 0, as tables.FreshSource has them. It says Yes or No only where
 // ClickHouse would say the same.
 //

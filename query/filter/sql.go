@@ -77,7 +77,7 @@ func (w *sqlWriter) compare(n compare) {
 	case n.op == opMatches:
 		w.b.WriteString("match(" + left + ", " + w.text(n.values[0].param) + ")")
 	case n.numeric(n.values[0]):
-		// NULL, for what is no number, would make NOT unknown.
+		// NULL, for what is not a number, would make NOT unknown.
 		w.b.WriteString("ifNull(toFloat64OrNull(" + left + ") " + string(n.op) + " " + w.param("Float64", n.values[0].param) + ", false)")
 	default:
 		w.b.WriteString(left + " " + string(n.op) + " " + w.param(typ, ParamString(n.values[0].param)))

@@ -10,7 +10,7 @@
 //	Create ─▶ stored, version 1 ─▶ updated, version 2 ─▶ … ─▶ removed, version n
 //
 // A record that was archived is replaced by a stub, which says all but the body, and
-// where the body is. A refresh is the same record again. Both are no events.
+// where the body is. A refresh is the same record again. Neither is an event.
 //
 // A document that was removed may be created again. It then goes on with version n + 1 while
 // the removal is still in DOCS. Once that was archived and has left, the id is as new:
@@ -23,6 +23,6 @@
 //
 // # Failures
 //
-// A message that is no record is schemas.ErrRecord. What a writer may not store is one of
+// A message that is not a record is schemas.ErrRecord. What a writer may not store is one of
 // the errors in errors.go, with the number and the limit.
 package document

@@ -161,7 +161,7 @@ func (r *Record) Event(t *schemas.Topic) schemas.Event {
 	return e
 }
 
-// promoted is the value of a promoted field; none where it is no scalar.
+// promoted is the value of a promoted field; none where it is not a scalar.
 func promoted(name string, raw json.RawMessage) []schemas.Attr {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -22,7 +22,7 @@ func TestAnswers(t *testing.T) {
 		{"ok with more", "", 200, nil, ` {"ok":true,"x":1} `, Done, ""},
 		{"not ok", "", 200, nil, `{"ok":false}`, Retry, ErrNotOK},
 		{"next", "", 200, nil, `{"ok":false,"nextExecuteAt":"` + later.Format(time.RFC3339) + `"}`, Rescheduled, ""},
-		{"next is no time", "", 200, nil, `{"ok":false,"nextExecuteAt":"soon"}`, Retry, ErrNextTime},
+		{"next is not a time", "", 200, nil, `{"ok":false,"nextExecuteAt":"soon"}`, Retry, ErrNextTime},
 		{"next in a century", "", 200, nil, `{"ok":false,"nextExecuteAt":"2126-01-01T00:00:00Z"}`, Retry, ErrNextTime},
 		{"text", "", 200, nil, `fine`, Retry, ErrNotJSON},
 		{"nothing", "", 200, nil, ``, Retry, ErrNotJSON},

@@ -40,7 +40,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"no due", due(""), CodeDueMissing},
 		{"zero due", second(CheckDue(time.Time{}, now)), CodeDueMissing},
-		{"due is no time", due("tomorrow"), CodeDueFormat},
+		{"due is not a time", due("tomorrow"), CodeDueFormat},
 		{"due by a bad length", due("+2x"), CodeDueFormat},
 		{"due in the past", due("2026-01-02T03:04:03.9Z"), CodeDuePast},
 		{"due in eleven years", due("2037-01-02T03:04:05Z"), CodeDueAhead},
