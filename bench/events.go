@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"iter"
 	"strconv"
 	"time"
 
@@ -100,17 +99,4 @@ func lastMonths(now time.Time, n int) []time.Time {
 		out = append(out, time.Date(now.Year(), now.Month()-time.Month(i), 1, 0, 0, 0, 0, time.UTC))
 	}
 	return out
-}
-
-// Events are n generated events, the same for the same seed: what others are
-// given to be compared with. Each is good until the next.
-func Events(seed uint64, n, eventBytes int) iter.Seq[schemas.Event] {
-	return func(yield func(schemas.Event) bool) {
-		g := newGenerator(seed, eventBytes)
-		for range n {
-			if !yield(g.event()) {
-				return
-			}
-		}
-	}
 }

@@ -125,7 +125,7 @@ func (t *Topic) checkDescribed(e *Event) error {
 	for _, c := range []struct{ column, want string }{{kinds.ColUnit, d.Unit}, {kinds.ColPoints, d.Points}} {
 		a := e.attr(c.column)
 		if c.want == "" || a == nil || a.str == c.want || c.column == kinds.ColPoints && !slices.Contains(kinds.Numbers, a.str) {
-			continue // samples that are no numbers have kinds of their own
+			continue // samples that are not numbers have kinds of their own
 		}
 		return fmt.Errorf("%w: %s is %.80q, points of metric %q have %q", ErrValue, c.column, strings.Clone(a.Text()), d.Name, c.want)
 	}

@@ -2,12 +2,8 @@ package schemas
 
 import "errors"
 
-// IsFrameError says whether err is a refusal of the frame itself, to be kept as
-// a dead letter, and not a passing fault.
-func IsFrameError(err error) bool { return Reason(err) != "" }
-
-// Reason is the one-word reason of a refusal, as dead letters and counters carry
-// it, or "" when err is none.
+// Reason returns the one-word reason of a refusal, as dead letters and counters carry
+// it, or "" when err is not a refusal.
 func Reason(err error) string {
 	for _, r := range reasons {
 		if errors.Is(err, r.err) {

@@ -26,7 +26,7 @@
 //
 // # Failures
 //
-// A body that is no such request is ErrWrite, and nothing of it is taken. A series or sample
+// A body that is not such a request is ErrWrite, and nothing of it is taken. A series or sample
 // that cannot become an event is a Refusal; the others are stored, and the answer is 400 with
 // the first refusals. Native histograms are such. A request that is too large once unpacked is
 // ErrTooLarge. What the pool refuses is 429 or 503, which clients send again.

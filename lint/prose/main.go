@@ -66,13 +66,19 @@ func main() {
 	}
 }
 
+// otherModule reports whether a folder is a module of its own.
+func otherModule(path string) bool {
+	_, err := os.Stat(filepath.Join(path, "go.mod"))
+	return err == nil
+}
+
 // files returns the paths below this folder that end in one of the suffixes.
 func files(suffixes ...string) (out []string) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules") {
+		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || otherModule(path)) {
 			return filepath.SkipDir
 		}
 		if slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(path, s) }) && !d.IsDir() {
