@@ -59,7 +59,7 @@ up: setup build ## Build and run everything in one process; flags go in ARGS='â€
 
 test: tools setup check ## All tests, with the race detector, against real servers
 	ALMANAC_REQUIRE_ENGINE=1 CGO_ENABLED=1 $(TEST) -race $$(go list $(PKG) | grep -v -e /integration/model -e /integration/faults)
-	$(TEST) ./integration/model
+	$(TEST) ./integration/model/...
 	ALMANAC_REQUIRE_ENGINE=1 $(TEST) -v -run '$(KILLS)' ./integration/faults
 
 # The race detector links C, and the engine comes by npm. Root on Debian gets what is missing; others are told.

@@ -15,7 +15,9 @@
 // (ts, id) counts, or the one with the greatest id where the kind says that the last one wins.
 // The others are marked, in whatever shard they stand. A pair of equal
 // events is found by whichever is examined later, because both were stored before. Marking
-// twice is the same row. So examinations may run in any order, twice, and side by side.
+// twice is the same row. So examinations may run in any order, twice, and side by side. One
+// whose earlier marks were dropped meanwhile does not say how far it came: the first
+// examination of a shard draws an epoch, which goes with the marks, and the position asserts it.
 //
 // Sums: additive by shard. A fill is one statement and one part. It asserts that the sums end
 // where it begins and that the shard was examined up to where it ends.

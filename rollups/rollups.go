@@ -196,6 +196,7 @@ func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, ref schemas.Sha
 			return 0, false, err
 		}
 		r.cfg.Hooks.Dropped(ref, "it has other rows than it had when it was looked for repeats")
+		s.Examined, s.Epoch = 0, 0
 	}
 	to, more, err = r.next(ctx, ref, s)
 	if err != nil || to == s.Examined {
@@ -204,7 +205,11 @@ func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, ref schemas.Sha
 	r.cfg.Crash("rollups.before-examine")
 	bounded, cancel := context.WithTimeout(ctx, StatementTime)
 	defer cancel()
-	if err := r.cfg.DB.ExamineRepeats(bounded, t, ref, s.Examined, to); err != nil {
+	err = r.cfg.DB.ExamineRepeats(bounded, t, ref, s.Epoch, s.Examined, to)
+	if errors.Is(err, tables.ErrHeadMoved) {
+		return 0, true, nil // it was dropped meanwhile: the next round reads where it is
+	}
+	if err != nil {
 		return s.Examined, false, err
 	}
 	r.cfg.Crash("rollups.after-examine")

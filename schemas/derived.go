@@ -98,10 +98,19 @@ func (t *Topic) ExamineRepeats(database string, ref ShardRef, from, to uint64) s
 		t.derived(database, DerivedRepeats), t.RepeatsSelect(database, AboveSQL(ref, from, to)))
 }
 
+// BeginExamined is the statement that begins the examinations of a shard: it enters their
+// epoch, which goes with the marks when these are dropped.
+func (t *Topic) BeginExamined(database string, ref ShardRef, epoch uint64) string {
+	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id, rows, first_shard) SELECT %d, %d, 0, %s, 0, %d", t.derived(database, DerivedRepeats), uint32(ref.Month), uint64(ref.ID), NoID, epoch)
+}
+
 // MarkExamined is the statement that says up to which position a shard was examined, and how
-// many rows it had up to there before.
-func (t *Topic) MarkExamined(database string, ref ShardRef, to, rows uint64) string {
-	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id, rows) SELECT %d, %d, %d, %s, %d", t.derived(database, DerivedRepeats), uint32(ref.Month), uint64(ref.ID), to, NoID, rows)
+// many rows it had up to there before. It asserts that the epoch is there: without it marks
+// were dropped since the examination began, and the position would say that they are there.
+func (t *Topic) MarkExamined(database string, ref ShardRef, epoch, to, rows uint64, headMoved string) string {
+	table := t.derived(database, DerivedRepeats)
+	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id, rows, first_shard) SELECT %d, %d, %d, %s, %d, %d WHERE throwIf((SELECT count() FROM %s WHERE month = %d AND shard = %d AND id = %s AND first_shard = %d) = 0, '%s') = 0",
+		table, uint32(ref.Month), uint64(ref.ID), to, NoID, rows, epoch, table, uint32(ref.Month), uint64(ref.ID), NoID, epoch, headMoved)
 }
 
 // FillSums is the statement that adds a shard's rows above from, up to to, to its sums. It

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -107,12 +108,19 @@ func (db *DB) derive(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef
 
 // ExamineRepeats marks the repeats which a shard's rows above from, up to to, are or make, in
 // whatever shard they stand, and then says that the shard was examined up to to. It may run
-// any number of times, in any order, and by two at once.
-func (db *DB) ExamineRepeats(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, from, to uint64) error {
+// any number of times, in any order, and by two at once. epoch and from are those of one
+// DerivedShard. When what they say was dropped since, it is ErrHeadMoved: read them again.
+func (db *DB) ExamineRepeats(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, epoch, from, to uint64) error {
 	step := fmt.Sprintf("examine:%s:%d:%d", ref.ID, from, to)
 	// Two statements: one that writes several partitions is not stored as a whole, and the
 	// position must never be there without the marks.
 	//
+	if epoch == 0 {
+		epoch = max(1, rand.Uint64())
+		if err := db.derive(ctx, t, ref, step+":begin", t.BeginExamined(db.Database, ref, epoch), map[string]string{"insert_deduplicate": "0"}); err != nil {
+			return err
+		}
+	}
 	// The rows are counted before: one that a repair puts among them later was not examined,
 	// and shows.
 	rows, err := db.rowsUpTo(ctx, t.Name, map[schemas.ShardRef]uint64{ref: to})
@@ -122,7 +130,7 @@ func (db *DB) ExamineRepeats(ctx context.Context, t *schemas.Topic, ref schemas.
 	if err := db.derive(ctx, t, ref, step, t.ExamineRepeats(db.Database, ref, from, to), map[string]string{"insert_deduplicate": "0"}); err != nil {
 		return err
 	}
-	return db.derive(ctx, t, ref, step+":end", t.MarkExamined(db.Database, ref, to, rows[ref]), map[string]string{"insert_deduplicate": "0"})
+	return db.derive(ctx, t, ref, step+":end", t.MarkExamined(db.Database, ref, epoch, to, rows[ref], textHeadMoved), map[string]string{"insert_deduplicate": "0"})
 }
 
 // FillSums adds a shard's rows above from, up to to, to its sums, as one part. attempt counts

@@ -29,6 +29,9 @@ type DerivedShard struct {
 	// Series is the position up to which its series are listed.
 	Series uint64
 
+	// Epoch is that of its examinations; 0: none began.
+	Epoch uint64
+
 	rows uint64 // when it was examined
 }
 
@@ -63,10 +66,10 @@ func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 		d.Shards[ref] = s
 	}
 	if !d.Absent {
-		err := db.byShard(ctx, t.Name, "SELECT month, shard, maxIf(pos, id = "+schemas.NoID+"), argMaxIf(rows, pos, id = "+schemas.NoID+"), uniqExactIf((id, pos), id != "+schemas.NoID+") FROM "+schemas.QuotedTable(db.Database, repeats)+" GROUP BY month, shard",
+		err := db.byShard(ctx, t.Name, "SELECT month, shard, maxIf(pos, id = "+schemas.NoID+"), argMaxIf(rows, pos, id = "+schemas.NoID+"), uniqExactIf((id, pos), id != "+schemas.NoID+"), argMaxIf(first_shard, pos, id = "+schemas.NoID+") FROM "+schemas.QuotedTable(db.Database, repeats)+" GROUP BY month, shard",
 			func(ref schemas.ShardRef, n []uint64) {
-				set(ref, func(s *DerivedShard) { s.Examined, s.rows, s.Repeats = n[0], n[1], n[2] })
-			}, 3)
+				set(ref, func(s *DerivedShard) { s.Examined, s.rows, s.Repeats, s.Epoch = n[0], n[1], n[2], n[3] })
+			}, 4)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +99,7 @@ func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 	for ref, st := range stored {
 		set(ref, func(s *DerivedShard) {
 			s.Stored, s.Sums.rows, s.Sums.repeats = st, st.Rows, s.Repeats
-			if s.Examined == st.Head && s.rows != st.Rows {
+			if s.Examined > 0 && s.Epoch == 0 || s.Examined == st.Head && s.rows != st.Rows {
 				s.Examined, s.Doubted = 0, true
 			} else if s.Examined != st.Head && s.Examined > 0 {
 				examined[ref] = s.Examined

@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // february is the month of s1's diffs, each stored three times.
@@ -80,6 +81,48 @@ func TestRowsAtExaminedPositions(t *testing.T) {
 		t.Errorf("dropped: %v", dropped)
 	}
 	r.expect("examined again", req, want)
+}
+
+// An examination that began before what was derived was dropped does not say that marks are
+// there which went with it.
+func TestStaleExamination(t *testing.T) {
+	t.Parallel()
+	for name, began := range map[string]bool{"before the first": false, "after another": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			diff := row{meter: "bytes", provider: "p", space: "s1", cause: "c-1", customer: "u", delta: 1, ms: at(t, "2026-02-03T00:00:00Z").UnixMilli()}
+			r.insert(diff)
+			r.insert(diff) // a copy
+			if began {
+				r.round("")
+				later := diff
+				later.cause = "c-2"
+				r.insert(later)
+			} else if err := r.db.ExamineRepeats(t.Context(), &r.topic, diff.ref(), 0, 0, 1); err != nil { // as far as its first insert
+				t.Fatal(err)
+			}
+			d, err := r.db.Derived(t.Context(), &r.topic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			was := d.Shards[diff.ref()]
+			if err := r.db.DropDerived(t.Context(), diff.ref()); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.db.ExamineRepeats(t.Context(), &r.topic, diff.ref(), was.Epoch, was.Examined, was.Stored.Head); !errors.Is(err, tables.ErrHeadMoved) {
+				t.Errorf("an examination of what was dropped: %v", err)
+			}
+			req := Request{From: at(t, "2026-02-01T00:00:00Z"), To: at(t, "2026-03-01T00:00:00Z"), GroupBy: ByCustomer}
+			want := fmt.Sprint(len(map[bool]string{true: "ab", false: "a"}[began]))
+			for _, when := range []string{"refused", "derived again"} {
+				if b := r.one(req); b.SizeEnd != want || b.Repeats != 1 {
+					t.Errorf("%s: %+v, want %s", when, b, want)
+				}
+				r.round("")
+			}
+		})
+	}
 }
 
 // When the event that counts is erased the next one counts.

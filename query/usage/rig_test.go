@@ -121,9 +121,9 @@ func (r *rig) exec(sql string) {
 // examine and sum bring the derived tables of a shard up to its head.
 func (r *rig) examine(ref schemas.ShardRef) {
 	r.t.Helper()
-	at, err := r.db.Examined(r.t.Context(), "usage")
+	d, err := r.db.Derived(r.t.Context(), &r.topic)
 	if err == nil {
-		err = r.db.ExamineRepeats(r.t.Context(), &r.topic, ref, at[ref.ID], r.pos[ref])
+		err = r.db.ExamineRepeats(r.t.Context(), &r.topic, ref, d.Shards[ref].Epoch, d.Shards[ref].Examined, r.pos[ref])
 	}
 	if err != nil {
 		r.t.Fatal(err)

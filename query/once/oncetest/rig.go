@@ -79,9 +79,9 @@ func (r *Rig) Exec(sql string) {
 // Examine looks for repeats in a shard up to its head.
 func (r *Rig) Examine(ref schemas.ShardRef) {
 	r.T.Helper()
-	at, err := r.DB.Examined(r.T.Context(), r.Topic.Name)
+	d, err := r.DB.Derived(r.T.Context(), &r.Topic)
 	if err == nil {
-		err = r.DB.ExamineRepeats(r.T.Context(), &r.Topic, ref, at[ref.ID], r.Pos[ref])
+		err = r.DB.ExamineRepeats(r.T.Context(), &r.Topic, ref, d.Shards[ref].Epoch, d.Shards[ref].Examined, r.Pos[ref])
 	}
 	if err != nil {
 		r.T.Fatal(err)

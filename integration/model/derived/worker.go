@@ -1,0 +1,144 @@
+package derived
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// worker is a process that examines and sums shards. Each of next is a statement; between two
+// of them it may die.
+type worker struct {
+	w    *world
+	next []func()
+}
+
+// step runs a statement of the worker, which begins a shard when nothing is under way.
+func (k *worker) step(shard int, sum bool) {
+	if len(k.next) == 0 {
+		if sum {
+			k.next = k.sum(shard)
+		} else {
+			k.next = k.examine(shard)
+		}
+		return
+	}
+	f := k.next[0]
+	k.next = k.next[1:]
+	f()
+}
+
+// examine reads positions, and returns the statements.
+func (k *worker) examine(shard int) []func() {
+	w := k.w
+	if w.examined[shard].pos > 0 && w.looked(shard) == 0 {
+		return []func(){func() { w.dropDerived(shard) }}
+	}
+	if w.examined[shard].epoch == 0 {
+		return []func(){func() {
+			if w.examined[shard].epoch == 0 {
+				w.epochs++
+				w.examined[shard] = examined{epoch: w.epochs}
+			}
+		}}
+	}
+	epoch := w.examined[shard].epoch
+	from, to := w.looked(shard), w.head(shard)
+	if from == to {
+		return nil
+	}
+	rows := w.upTo(shard, to)
+	if w.PositionSkipped {
+		from++
+	}
+	marks := func() {
+		if w.MarkTakenBack {
+			for r := range w.marks {
+				if r.shard == shard {
+					delete(w.marks, r)
+				}
+			}
+		}
+		for r, first := range w.repeats(func(r row) bool { return r.shard == shard && r.pos > from && r.pos <= to }) {
+			w.marks[r] = first
+		}
+	}
+	position := func() {
+		if e := w.examined[shard]; to >= e.pos && (w.EpochUnasserted || e.epoch == epoch) {
+			w.examined[shard] = examined{to, rows, epoch}
+		}
+	}
+	if w.PositionFirst {
+		return []func(){position, marks}
+	}
+	return []func(){marks, position}
+}
+
+// sum reads positions, and returns the statements.
+func (k *worker) sum(shard int) []func() {
+	w := k.w
+	if w.sums[shard].pos > 0 && !w.exact(shard) {
+		return []func(){func() { delete(w.sums, shard) }}
+	}
+	from, to := w.sums[shard].pos, w.looked(shard)
+	if to <= from {
+		return nil
+	}
+	return []func(){func() {
+		s := w.sums[shard]
+		if !w.FillUnasserted && s.pos != from || !w.UnexaminedFilled && w.examined[shard].pos < to {
+			return
+		}
+		for _, r := range w.rows {
+			if r.shard != shard || r.pos <= from || r.pos > to {
+				continue
+			}
+			if _, again := w.marks[r]; again {
+				s.repeats++
+			} else {
+				s.n, s.delta = s.n+1, s.delta+r.delta
+			}
+		}
+		s.pos = max(s.pos, to)
+		w.sums[shard] = s
+	}}
+}
+
+// Bounds of a schedule.
+const (
+	shards  = 3
+	causes  = 6
+	workers = 3
+	steps   = 120
+)
+
+// Run plays the schedule of a seed, and reports the first answer that is not that of the rows.
+func Run(seed uint64, m Mutants) error {
+	r := rand.New(rand.NewPCG(seed, 1))
+	w := newWorld(m)
+	team := make([]*worker, workers)
+	for i := range team {
+		team[i] = &worker{w: w}
+	}
+	ids := 0
+	for step := range steps {
+		shard := r.IntN(shards)
+		switch n := r.IntN(20); {
+		case n < 4: // an insert: some rows of one position, some of them copies
+			pos := w.head(shard) + 1
+			for range 1 + r.IntN(3) {
+				ids++
+				w.rows = append(w.rows, row{cause: r.IntN(causes), ts: r.IntN(50), id: ids, delta: 1 << r.IntN(20), shard: shard, pos: pos})
+			}
+		case n == 4:
+			w.erase(shard, r.IntN(causes))
+		case n == 5: // a process dies, and another begins
+			team[r.IntN(workers)].next = nil
+		default:
+			team[r.IntN(workers)].step(shard, r.IntN(2) == 0)
+		}
+		if got, want := w.read(shards), w.truth(); got != want {
+			return fmt.Errorf("seed %d, step %d: a report says %d, the rows %d", seed, step, got, want)
+		}
+	}
+	return nil
+}

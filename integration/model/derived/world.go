@@ -1,0 +1,204 @@
+package derived
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Mutants are guards left out.
+type Mutants struct {
+	// MarkTakenBack: an examination replaces the marks of its shard by those it finds.
+	MarkTakenBack bool
+	// FillUnasserted: a fill does not assert that the sums end where it begins.
+	FillUnasserted bool
+	// UnexaminedFilled: a fill does not assert that its rows were examined.
+	UnexaminedFilled bool
+	// PositionSkipped: an examination begins a position too late.
+	PositionSkipped bool
+	// EpochUnasserted: a position is written though what it says was dropped meanwhile.
+	EpochUnasserted bool
+	// PositionFirst: the position is written before the marks.
+	PositionFirst bool
+	// ErasureBelieved: sums stay after an erasure, and are believed whatever rows there are.
+	ErasureBelieved bool
+	// FirstForgotten: an erasure drops what was derived of its own shard alone, and not the
+	// marks of other shards whose event that counts it took.
+	FirstForgotten bool
+	// MarksIgnored: sums are believed that left out fewer rows than are marked.
+	MarksIgnored bool
+	// CountsIgnored: sums are believed that hold more or fewer rows than there are.
+	CountsIgnored bool
+	// UnquietSums: sums are believed while rows wait to be examined.
+	UnquietSums bool
+}
+
+// row is a diff as it is stored.
+type row struct {
+	cause, ts, id int
+	delta         int
+	shard, pos    int
+}
+
+func (r row) before(o row) int { return cmp.Or(cmp.Compare(r.ts, o.ts), cmp.Compare(r.id, o.id)) }
+
+// examined is how far a shard was, and how many rows it had up to there. The epoch is drawn
+// when the first examination begins, and goes with all else when it is dropped.
+type examined struct{ pos, rows, epoch int }
+
+// sums are a shard's.
+type sums struct{ pos, n, repeats, delta int }
+
+// world is what the tables hold.
+type world struct {
+	Mutants
+	rows     []row
+	marks    map[row]row // of a repeat, the row that counts
+	examined map[int]examined
+	sums     map[int]sums
+	epochs   int
+}
+
+func newWorld(m Mutants) *world {
+	return &world{Mutants: m, marks: map[row]row{}, examined: map[int]examined{}, sums: map[int]sums{}}
+}
+
+func (w *world) head(shard int) (pos int) {
+	for _, r := range w.rows {
+		if r.shard == shard {
+			pos = max(pos, r.pos)
+		}
+	}
+	return pos
+}
+
+// upTo counts the rows of a shard up to a position.
+func (w *world) upTo(shard, pos int) (n int) {
+	for _, r := range w.rows {
+		if r.shard == shard && r.pos <= pos {
+			n++
+		}
+	}
+	return n
+}
+
+// repeats are the rows that do not count because of some rows, each with the one that counts.
+func (w *world) repeats(because func(row) bool) map[row]row {
+	causes := map[int]bool{}
+	for _, r := range w.rows {
+		if because(r) {
+			causes[r.cause] = true
+		}
+	}
+	out := map[row]row{}
+	for cause := range causes {
+		var same []row
+		for _, r := range w.rows {
+			if r.cause == cause {
+				same = append(same, r)
+			}
+		}
+		slices.SortFunc(same, row.before)
+		for _, r := range same[1:] {
+			out[r] = same[0]
+		}
+	}
+	return out
+}
+
+// looked is how far a shard was examined; 0 when it has other rows than it had then.
+func (w *world) looked(shard int) int {
+	e := w.examined[shard]
+	if e.pos > w.head(shard) || w.upTo(shard, e.pos) != e.rows {
+		return 0
+	}
+	return e.pos
+}
+
+// exact reports whether sums stand for the rows that there are.
+func (w *world) exact(shard int) bool {
+	s := w.sums[shard]
+	marked := 0
+	for r := range w.marks {
+		if r.shard == shard && r.pos <= s.pos {
+			marked++
+		}
+	}
+	switch {
+	case s.pos == 0:
+		return false
+	case w.ErasureBelieved:
+		return true
+	case w.CountsIgnored:
+		return s.repeats == marked
+	case w.MarksIgnored:
+		return s.n+s.repeats == w.upTo(shard, s.pos)
+	}
+	return s.n+s.repeats == w.upTo(shard, s.pos) && s.repeats == marked
+}
+
+// read is the sum of the rows that count, as a report has it.
+func (w *world) read(shards int) (total int) {
+	quiet := true
+	for s := range shards {
+		quiet = quiet && w.looked(s) == w.head(s)
+	}
+	found := map[row]row{}
+	if !quiet {
+		found = w.repeats(func(r row) bool { return r.pos > w.looked(r.shard) })
+	}
+	for s := range shards {
+		from := 0
+		if (quiet || w.UnquietSums) && w.exact(s) {
+			total, from = total+w.sums[s].delta, w.sums[s].pos
+		}
+		for _, r := range w.rows {
+			_, marked := w.marks[r]
+			_, again := found[r]
+			if r.shard == s && r.pos > from && !marked && !again {
+				total += r.delta
+			}
+		}
+	}
+	return total
+}
+
+// truth is the sum by the rows alone.
+func (w *world) truth() (total int) {
+	again := w.repeats(func(row) bool { return true })
+	for _, r := range w.rows {
+		if _, ok := again[r]; !ok {
+			total += r.delta
+		}
+	}
+	return total
+}
+
+// dropDerived drops what was derived of a shard, and of those with repeats of its events.
+func (w *world) dropDerived(shard int) {
+	drop := map[int]bool{shard: true}
+	for r, first := range w.marks {
+		if first.shard == shard && !w.FirstForgotten {
+			drop[r.shard] = true
+		}
+	}
+	for s := range drop {
+		for r := range w.marks {
+			if r.shard == s {
+				delete(w.marks, r)
+			}
+		}
+		delete(w.examined, s)
+		if !w.ErasureBelieved {
+			delete(w.sums, s)
+		}
+	}
+}
+
+// erase takes rows of a cause out of a shard.
+func (w *world) erase(shard, cause int) {
+	n := len(w.rows)
+	w.rows = slices.DeleteFunc(w.rows, func(r row) bool { return r.shard == shard && r.cause == cause })
+	if len(w.rows) < n {
+		w.dropDerived(shard)
+	}
+}
