@@ -51,7 +51,7 @@ func (c *check) timers(ctx context.Context) {
 // lateTimers says what is overdue in a topic's groups, and why.
 func lateTimers(groups []timers.Status, dispatchers int) (status, do, found string) {
 	pending, firing, late, oldest := 0, 0, 0, 0.0
-	var paused string
+	var paused, why string
 	for _, g := range groups {
 		pending, firing = pending+g.Pending, firing+g.Firing
 		if g.OldestSeconds <= overdueSeconds {
@@ -61,6 +61,9 @@ func lateTimers(groups []timers.Status, dispatchers int) (status, do, found stri
 			paused = g.Group
 			continue
 		}
+		if g.Why != "" && (why == "" || g.OldestSeconds > oldest) {
+			why = ": " + g.Why
+		}
 		late, oldest = late+g.Overdue, max(oldest, g.OldestSeconds)
 	}
 	found = fmt.Sprintf("%d pending, %d firing, %d dispatchers alive", pending, firing, dispatchers)
@@ -69,7 +72,7 @@ func lateTimers(groups []timers.Status, dispatchers int) (status, do, found stri
 		return Fail, "start almanac up, or almanac timers run", found + ": nothing is called"
 	case late > 0:
 		return Warn, "almanac timers status shows the groups; their host does not answer, or max_concurrent or max_per_second is too low",
-			fmt.Sprintf("%s; %d are overdue, the first by %.0f s", found, late, oldest)
+			fmt.Sprintf("%s; %d are overdue, the first by %.0f s%s", found, late, oldest, why)
 	case paused != "":
 		return Warn, "almanac timers resume " + paused, fmt.Sprintf("%s; timers of group %s are overdue, because it is paused", found, paused)
 	}

@@ -2,6 +2,7 @@ package timers
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -21,6 +22,8 @@ type Status struct {
 	// Overdue timers are pending past their due time, the first by OldestSeconds.
 	Overdue       int     `json:"overdue"`
 	OldestSeconds float64 `json:"oldest_overdue_seconds"`
+	// Why timers are overdue by more than a second; empty where none are, or where it is not known.
+	Why string `json:"why,omitempty"`
 	// LargestSlot is the pending timers of the fullest slot over the mean of all slots: 1 is even.
 	LargestSlot float64 `json:"largest_slot_to_mean"`
 }
@@ -35,16 +38,23 @@ func (t *Timers) Status(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, err
 	}
+	firing := map[string]int{}
+	for _, r := range last {
+		if r.State() == timer.StateFiring {
+			firing[r.Host]++
+		}
+	}
 	out := make([]Status, len(groups))
 	for i := range groups {
-		out[i] = summarize(&groups[i], last, time.Now().UnixNano())
+		out[i] = summarize(&groups[i], last, firing, time.Now().UnixNano())
 	}
 	return out, nil
 }
 
-func summarize(g *timer.Group, last map[string]*timer.Record, now int64) Status {
+// summarize adds up a group's timers. firing are the calls under way by host, of all groups.
+func summarize(g *timer.Group, last map[string]*timer.Record, firing map[string]int, now int64) Status {
 	s := Status{Group: g.Name, Paused: g.Paused}
-	slots := map[int]int{}
+	slots, hosts := map[int]int{}, map[string]int{}
 	for _, r := range last {
 		if r.Key.Group != g.Name {
 			continue
@@ -55,6 +65,7 @@ func summarize(g *timer.Group, last map[string]*timer.Record, now int64) Status 
 			slots[r.Key.Slot]++
 			if late := float64(now-r.Due) / float64(time.Second); late > 0 {
 				s.Overdue++
+				hosts[r.Host]++
 				s.OldestSeconds = max(s.OldestSeconds, late)
 			}
 		case timer.StateFiring:
@@ -67,8 +78,38 @@ func summarize(g *timer.Group, last map[string]*timer.Record, now int64) Status 
 			s.Cancelled++
 		}
 	}
+	if s.OldestSeconds > 1 {
+		s.Why = why(g, s.Firing, hosts, firing)
+	}
 	for _, n := range slots {
 		s.LargestSlot = max(s.LargestSlot, float64(n)*float64(g.Slots)/float64(s.Pending))
 	}
 	return s
+}
+
+// busyHost is how many calls to one host a dispatcher has at once: with so many under way others wait.
+const busyHost = 64
+
+// why says what holds up a group's overdue timers. inGroup are its calls under way, waiting its overdue
+// timers by host, and firing all calls under way by host.
+func why(g *timer.Group, inGroup int, waiting, firing map[string]int) string {
+	first := ""
+	for host, n := range waiting {
+		if first == "" || n > waiting[first] || n == waiting[first] && host < first {
+			first = host
+		}
+	}
+	switch {
+	case g.Paused:
+		return "the group is paused"
+	case g.MaxConcurrent > 0 && inGroup >= g.MaxConcurrent:
+		return fmt.Sprintf("max_concurrent is %d, and so many calls are under way", g.MaxConcurrent)
+	case firing[first] >= busyHost:
+		return fmt.Sprintf("host %s has %d calls under way, and answers slowly", first, firing[first])
+	case inGroup == 0 && len(firing) == 0:
+		return "no call is under way: no dispatcher runs, or it cannot reach NATS"
+	case g.MaxPerSecond > 0:
+		return fmt.Sprintf("max_per_second is %d", g.MaxPerSecond)
+	}
+	return ""
 }

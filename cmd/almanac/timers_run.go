@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	querytimers "github.com/almanac-events/almanac/query/timers"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -82,6 +83,9 @@ func (a *app) timersStatusCommand() *cobra.Command {
 	status := &cobra.Command{
 		Use: "status", Short: "Show how many timers each group has, and what is overdue", Args: arguments(0, 0),
 		RunE: a.does(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+			if text, _ := cmd.Flags().GetString("calls"); text != "" {
+				return a.timersCalls(ctx, cmd, text)
+			}
 			c, t, err := a.openTimers(ctx, cmd, false)
 			if err != nil {
 				return err
@@ -92,18 +96,48 @@ func (a *app) timersStatusCommand() *cobra.Command {
 				return err
 			}
 			return printRows(a, cmd, rows, func() table.Writer {
-				w := newTable("group", "pending", "firing", "overdue", "oldest s", "done", "failed", "cancelled", "largest slot", "state")
+				w := newTable("group", "pending", "firing", "overdue", "oldest s", "done", "failed", "cancelled", "largest slot", "state", "why overdue")
 				for _, r := range rows {
 					state := "running"
 					if r.Paused {
 						state = "paused"
 					}
-					w.AppendRow(table.Row{r.Group, r.Pending, r.Firing, r.Overdue, fmt.Sprintf("%.1f", r.OldestSeconds), r.Done, r.Failed, r.Cancelled, fmt.Sprintf("%.2f", r.LargestSlot), state})
+					w.AppendRow(table.Row{r.Group, r.Pending, r.Firing, r.Overdue, fmt.Sprintf("%.1f", r.OldestSeconds), r.Done, r.Failed, r.Cancelled, fmt.Sprintf("%.2f", r.LargestSlot), state, r.Why})
 				}
 				return w
 			})
 		}),
 	}
+	status.Flags().String("calls", "", "show the calls of this `TIME` by result and their lateness instead, such as 1h")
 	outputFlag(status, asTable, asJSON, asNDJSON)
 	return status
+}
+
+// timersCalls shows the calls since a length of time ago, from ClickHouse.
+func (a *app) timersCalls(ctx context.Context, cmd *cobra.Command, text string) error {
+	span, ok := parseSpan(text)
+	if !ok || span <= 0 {
+		return usageError{fmt.Errorf("--calls: %q is not a length of time, such as 1h", text)}
+	}
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	c, err := openServers(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	topic, _ := cmd.Flags().GetString("topic")
+	rows, err := querytimers.Archive{DB: c.db}.Calls(ctx, topic, span)
+	if err != nil {
+		return err
+	}
+	return printRows(a, cmd, rows, func() table.Writer {
+		w := newTable("group", "calls", "done", "failed", "retry", "rescheduled", "late p50 ms", "late p99 ms", "took p99 ms")
+		for _, r := range rows {
+			w.AppendRow(table.Row{r.Group, r.Calls, r.Done, r.Failed, r.Retry, r.Rescheduled, r.LateP50, r.LateP99, r.TookP99})
+		}
+		return w
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	querytimers "github.com/almanac-events/almanac/query/timers"
 	"github.com/almanac-events/almanac/timers"
 )
 
@@ -86,6 +87,9 @@ func TestTimers(t *testing.T) {
 		}
 		return nil
 	})
+	if c := decoded[[]querytimers.Calls](b, "timers", "status", "--calls", "1h", "-o", "json"); len(c) != 1 || c[0].Calls != 2 || c[0].Done != 1 || c[0].Failed != 1 {
+		t.Errorf("calls %+v", c)
+	}
 	h := decoded[[]timers.Timer](b, "timers", "history", "mails", "bad", "-o", "json")
 	if len(h) != 3 || h[0].Op != "created" || h[2].Op != "failed" || h[2].Status != 404 {
 		t.Errorf("history %+v", h)
