@@ -24,6 +24,7 @@ import (
 	querytimers "github.com/almanac-events/almanac/query/timers"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/timers"
 )
 
@@ -141,7 +142,7 @@ func holds(t *testing.T, answer []byte, texts ...string) {
 func TestAPIContract(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app", schemas.Field{Name: "endpoint", Type: schemas.TypeLowCardinality})
-	e := start(t, topic, schemas.NewTopic("copied"))
+	e := start(t, topic, schemas.NewTopic("copied"), schemas.NewTopicOf(kinds.Metric, "cpu"))
 	e.router()
 	e.sink()
 	base, _ := e.gateway()
@@ -152,6 +153,7 @@ func TestAPIContract(t *testing.T) {
 	c.stored()
 	readsOverHTTP(t, c)
 	refusalsOverHTTP(t, c)
+	seriesOverHTTP(t, c)
 	sqlOverHTTP(t, c)
 	timersOverHTTP(t, c)
 	usageOverHTTP(t, e, c)
@@ -216,6 +218,21 @@ func readsOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.send(200, "POST", "/v1/verify?topic=app", ""), `"ok":true`)
 	holds(t, c.get("/openapi.yaml"), "openapi: 3")
 	tailOverHTTP(t, c)
+}
+
+func seriesOverHTTP(t *testing.T, c *caller) {
+	t.Helper()
+	var lines strings.Builder
+	for i, v := range []int{123, 98, 121} {
+		fmt.Fprintf(&lines, `{"ts":"2026-02-01T12:04:%02dZ","type":"load","unit":"%%","value":%d,"host":"a","region":"eu"}`+"\n", i, v)
+	}
+	holds(t, c.send(200, "POST", "/v1/topics/cpu/events?format=ndjson", lines.String()), `"accepted":3`)
+	const span = "from=2026-02-01T12:00:00Z&to=2026-02-01T13:00:00Z&metric=load&where=attributes.host='a'"
+	holds(t, c.get("/v1/topics/cpu/series?"+span+"&limit=10&wait=1m"), `"labels":{"host":"a","region":"eu"}`, `"more":false`)
+	holds(t, c.get("/v1/topics/cpu/align?"+span+"&align=mean&reduce=max&by=region&period=5m&final=true&wait=1m"), `"labels":{"region":"eu"},"unit":"%","points":[{"time":"2026-02-01T12:05:00Z","value":114}]`)
+	holds(t, c.get("/v1/topics/cpu/align?"+span+"&align=summary&period=1h"), `"summary":{"count":3,"mean":114,"sum":342,"min":98,"max":123,"m2":386}`)
+	holds(t, c.send(400, "GET", "/v1/topics/cpu/align?"+span+"&align=mean&period=90s", ""), "it must be a multiple of 1m0s")
+	holds(t, c.send(400, "GET", "/v1/topics/app/series", ""), "series are of topics of kind metric")
 }
 
 // tailOverHTTP reads an event of a tail, and goes on after it.

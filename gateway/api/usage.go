@@ -65,18 +65,23 @@ func usageRequest(p *params) (req usage.Request, wait time.Duration) {
 		From: p.time("from"), To: p.time("to"),
 		Measure: usage.Measure(p.word("measure", string(usage.Integral), string(usage.Sum), string(usage.Count))),
 	}
-	wait = storedWait
-	if text := p.text("wait"); text != "" {
-		d, ok := query.ParseSpan(text)
-		if !ok || d > readWait {
-			p.bad("wait", fmt.Sprintf("a length of time such as 5s, at most %s", readWait))
-		}
-		wait = d
-	}
-	return req, wait
+	return req, p.wait()
 }
 
-// stored waits until what the topic accepted is stored, and refuses a bill without it.
+// wait reads how long a read waits until what was accepted is stored.
+func (p *params) wait() time.Duration {
+	text := p.text("wait")
+	if text == "" {
+		return storedWait
+	}
+	d, ok := query.ParseSpan(text)
+	if !ok || d > readWait {
+		p.bad("wait", fmt.Sprintf("a length of time such as 5s, at most %s", readWait))
+	}
+	return d
+}
+
+// stored waits until what the topic accepted is stored, and refuses an answer without it.
 func (a *API) stored(r *http.Request, topic string, wait time.Duration) error {
 	if wait == 0 {
 		return nil
@@ -85,5 +90,5 @@ func (a *API) stored(r *http.Request, topic string, wait time.Duration) error {
 	if err != nil || pending == 0 {
 		return err
 	}
-	return request.Refuse(http.StatusServiceUnavailable, "not_stored", fmt.Sprintf("about %d events of topic %q were accepted and are not stored yet, and none was stored for %s", pending, topic, wait), "send the request again, or with wait=0 for the bill of what is stored")
+	return request.Refuse(http.StatusServiceUnavailable, "not_stored", fmt.Sprintf("about %d events of topic %q were accepted and are not stored yet, and none was stored for %s", pending, topic, wait), "send the request again, or with wait=0 for what is stored")
 }

@@ -120,7 +120,7 @@ func (r *Reader) rows(ctx context.Context, s *selection) (int64, error) {
 	if !s.where.All() {
 		cond += " AND " + s.chosen()
 	}
-	sql := fmt.Sprintf("SELECT table, toString(sum(rows)) FROM (EXPLAIN ESTIMATE SELECT count() FROM %s WHERE %s) WHERE table = %s GROUP BY table FORMAT JSONCompactEachRow",
+	sql := fmt.Sprintf("SELECT table, toString(sum(rows)) FROM (EXPLAIN ESTIMATE SELECT series, ts, value FROM %s WHERE %s) WHERE table = %s GROUP BY table FORMAT JSONCompactEachRow",
 		schemas.QuotedTable(s.snap.Database, s.snap.Topic.Name), cond, schemas.QuoteText(s.snap.Topic.Name))
 	n := int64(0)
 	err := r.lines(ctx, sql, s.params, func(row []string) (err error) {

@@ -67,7 +67,10 @@ func (r *Reader) ask(ctx context.Context, topic string, run func(*once.Snapshot)
 	}
 }
 
+// memory bounds a statement; sorting and grouping go to disk before.
+var memory = map[string]string{"max_memory_usage": "2000000000", "max_bytes_before_external_sort": "500000000", "max_bytes_before_external_group_by": "500000000"}
+
 // lines runs a statement whose rows are texts.
 func (r *Reader) lines(ctx context.Context, sql string, params map[string]string, f func([]string) error) error {
-	return once.Lines(ctx, r.db, sql, params, nil, f)
+	return once.Lines(ctx, r.db, sql, params, memory, f)
 }

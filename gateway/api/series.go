@@ -1,0 +1,52 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/almanac-events/almanac/query/series"
+)
+
+// addSeries adds reads of topics of kind metric.
+func (a *API) addSeries(mux *http.ServeMux) {
+	mux.HandleFunc("GET /v1/topics/{topic}/series", a.read(a.series))
+	mux.HandleFunc("GET /v1/topics/{topic}/align", a.read(a.align))
+}
+
+// listed is the answer of series.
+type listed struct {
+	Series []series.Series `json:"series"`
+	// More: there are others.
+	More bool `json:"more"`
+}
+
+func (a *API) series(_ http.ResponseWriter, r *http.Request) (any, error) {
+	p := paramsOf(r)
+	req := series.ListRequest{
+		Topic: r.PathValue("topic"), Metric: p.text("metric"), Where: p.text("where"), From: p.time("from"), To: p.time("to"), Limit: p.number("limit", 1, 1000),
+	}
+	wait := p.wait()
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	if err := a.stored(r, req.Topic, wait); err != nil {
+		return nil, err
+	}
+	list, more, err := series.New(a.cfg.Reader).List(r.Context(), req)
+	return listed{list, more}, err
+}
+
+func (a *API) align(_ http.ResponseWriter, r *http.Request) (any, error) {
+	p := paramsOf(r)
+	req := series.Request{
+		Topic: r.PathValue("topic"), Metric: p.text("metric"), Where: p.text("where"), From: p.time("from"), To: p.time("to"), Period: p.span("period"),
+		Align: series.Aligner(p.text("align")), Reduce: series.Aligner(p.text("reduce")), By: p.names("by"), Final: p.yes("final"),
+	}
+	wait := p.wait()
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	if err := a.stored(r, req.Topic, wait); err != nil {
+		return nil, err
+	}
+	return series.New(a.cfg.Reader).Align(r.Context(), req)
+}
