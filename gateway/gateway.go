@@ -14,8 +14,10 @@ import (
 	"github.com/almanac-events/almanac/gateway/lines"
 	"github.com/almanac-events/almanac/gateway/otlp"
 	"github.com/almanac-events/almanac/gateway/pool"
+	"github.com/almanac-events/almanac/gateway/promapi"
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/gateway/syslog"
+	"github.com/almanac-events/almanac/query/prometheus"
 )
 
 // Config of a gateway. A listener that is nil is off.
@@ -123,6 +125,7 @@ func (g *Gateway) makeRoutes() http.Handler {
 	g.addShippers(mux)
 	if reads := g.parts.Reads; reads.Reader != nil {
 		reads.Stopping = g.stopped
+		promapi.New(promapi.Config{Store: prometheus.New(reads.Reader), Topic: g.cfg.MetricsTopic}).Add(mux)
 		served := api.New(reads)
 		served.Add(mux)
 		g.parts.Background = append(g.parts.Background, served.Run)

@@ -1,0 +1,171 @@
+package series
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/query/once"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// Key tells the series of a topic apart.
+type Key [16]byte
+
+// Keyed is a series with its key.
+type Keyed struct {
+	Series
+	Key Key
+}
+
+// All reads every series of a request, without an order. More than MaxSeries are ErrTooMuch.
+func (r *Reader) All(ctx context.Context, q ListRequest) (list []Keyed, err error) {
+	err = r.listing(ctx, &q, func(s *selection) error {
+		list = nil
+		sql := fmt.Sprintf(`SELECT type, service, user_id, unit, toJSONString(attributes), toJSONString(arraySort(arrayFilter(p -> p != '', kinds_of_points))), toString(toUnixTimestamp64Nano(since)), toString(toUnixTimestamp64Nano(until)), toString(series)
+FROM (%s) WHERE %s LIMIT %d FORMAT JSONCompactEachRow`, s.listed(), s.condition(), r.limits.series+1)
+		return r.lines(ctx, sql, s.params, func(row []string) error {
+			one, err := readSeries(row)
+			if err != nil {
+				return err
+			}
+			key, err := parseKey(row[8])
+			list = append(list, Keyed{one, key})
+			return err
+		})
+	})
+	if err == nil && int64(len(list)) > r.limits.series {
+		return nil, tooMuch("it touches more than %d series; name the metric and labels, or take a shorter range", r.limits.series)
+	}
+	return list, err
+}
+
+// parseKey reads a key as ClickHouse prints it, a whole number.
+func parseKey(text string) (k Key, err error) {
+	n, ok := new(big.Int).SetString(text, 10)
+	if !ok || n.Sign() < 0 || n.BitLen() > 8*len(k) {
+		return k, fmt.Errorf("ClickHouse's answer is %q, expected a series", text)
+	}
+	n.FillBytes(k[:])
+	return k, nil
+}
+
+func (k Key) text() string { return new(big.Int).SetBytes(k[:]).String() }
+
+// Sample is a point as it is stored.
+type Sample struct {
+	Key   Key
+	Ns    int64 // Unix
+	Value float64
+	// Word is what the point has in place of a number: PointsStale, PointsNaN, PointsInf or
+	// PointsNegInf; else empty.
+	Word string
+	// Distribution: the point stands for many values, and Value for none.
+	Distribution bool
+}
+
+// SampleRequest selects points of series.
+type SampleRequest struct {
+	Topic string
+	// Series of any metrics, as All gives them.
+	Series []Keyed
+	// From (exclusive) and To (inclusive) bound the time.
+	From, To time.Time
+}
+
+// codes are the words by their number in the statement.
+var codes = []string{"", kinds.PointsStale, kinds.PointsNaN, kinds.PointsInf, kinds.PointsNegInf}
+
+// sampleBytes is a row of the statement: key, time, value, code.
+const (
+	sampleBytes      = 16 + 8 + 8 + 1
+	codeDistribution = 5
+)
+
+// Samples calls f with each point that counts, ordered by series and time. A read of more than
+// MaxRows rows is ErrTooMuch. An error of f ends it.
+func (r *Reader) Samples(ctx context.Context, q SampleRequest, f func(*Sample) error) error {
+	if len(q.Series) == 0 {
+		return nil
+	}
+	t, err := r.topic(ctx, q.Topic)
+	if err != nil {
+		return err
+	}
+	snap, err := once.Read(ctx, r.reg, r.db, t)
+	if err != nil {
+		return fmt.Errorf("samples of topic %q: %w", q.Topic, err)
+	}
+	body, err := r.db.Select(ctx, &tables.Select{SQL: samplesSQL(snap, &q), Settings: map[string]string{
+		"max_execution_time": "60", "max_query_size": "16777216", "max_ast_elements": "2000000", "max_expanded_ast_elements": "2000000",
+		"max_rows_to_read": strconv.FormatInt(r.limits.rows, 10), "use_query_condition_cache": "0", "http_write_exception_in_output_format": "0",
+	}})
+	if err != nil {
+		return r.sampleError(q.Topic, err)
+	}
+	defer func() { _ = body.Close() }()
+	in := bufio.NewReaderSize(body, 64<<10)
+	var row [sampleBytes]byte
+	var s Sample
+	for {
+		if _, err := io.ReadFull(in, row[:]); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return r.sampleError(q.Topic, err)
+		}
+		for i := range s.Key { // little-endian
+			s.Key[i] = row[15-i]
+		}
+		s.Ns = int64(binary.LittleEndian.Uint64(row[16:]))
+		s.Value = math.Float64frombits(binary.LittleEndian.Uint64(row[24:]))
+		code := int(row[32])
+		s.Word, s.Distribution = "", code == codeDistribution
+		if code < len(codes) {
+			s.Word = codes[code]
+		}
+		if err := f(&s); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *Reader) sampleError(topic string, err error) error {
+	if strings.Contains(err.Error(), "TOO_MANY_ROWS") {
+		return tooMuch("it reads more than %d rows; select fewer series, or take a shorter range", r.limits.rows)
+	}
+	return fmt.Errorf("samples of topic %q: %w", topic, err)
+}
+
+// samplesSQL is the statement of the points. Of rows with one series and time the one with the
+// greatest id counts.
+func samplesSQL(snap *once.Snapshot, q *SampleRequest) string {
+	var metrics, keys []string
+	seen := map[string]bool{}
+	for i := range q.Series {
+		if m := q.Series[i].Metric; !seen[m] {
+			seen[m] = true
+			metrics = append(metrics, schemas.QuoteText(m))
+		}
+		keys = append(keys, "'"+q.Series[i].Key.text()+"'") // a literal as long as that would be a float
+	}
+	slices.Sort(keys)
+	code := "multiIf(count > 0 OR buckets != '', " + strconv.Itoa(codeDistribution)
+	for i, w := range codes[1:] {
+		code += ", points = " + schemas.QuoteText(w) + ", " + strconv.Itoa(i+1)
+	}
+	return fmt.Sprintf(`SELECT series, toInt64(toUnixTimestamp64Nano(ts)), value, toUInt8(%s, 0)) FROM %s
+WHERE type IN (%s) AND series IN (%s) AND ts > fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND %s
+ORDER BY type, series, ts, UUIDToNum(id) DESC LIMIT 1 BY type, series, ts FORMAT RowBinary`,
+		code, schemas.QuotedTable(snap.Database, snap.Topic.Name), strings.Join(metrics, ", "), strings.Join(keys, ", "), q.From.UnixNano(), q.To.UnixNano(), snap.Held(false))
+}
