@@ -26,10 +26,10 @@ func (db *DB) MeantDocuments(ctx context.Context, topic string, c Condition, aft
 	for k, v := range c.Params {
 		params[k] = v
 	}
-	q := fmt.Sprintf("SELECT %[1]s, argMax(meant, at), min(meant), argMax(toUnixTimestamp64Nano(%[3]s), at), max(at).2, concat('/', argMax(%[7]s, at)) "+
-		"FROM (SELECT %[1]s, %[3]s, %[7]s, (%[2]s) AS meant, (%[3]s, %[4]s) AS at FROM %[5]s WHERE %[1]s > {after:String}) "+
+	q := fmt.Sprintf("SELECT %[1]s, argMax(meant, at), min(meant), argMax(toUnixTimestamp64Nano(%[3]s), at), argMax(%[4]s, at), concat('/', argMax(%[7]s, at)) "+
+		"FROM (SELECT %[1]s, %[3]s, %[7]s, (%[2]s) AS meant, %[8]s AS at, %[4]s FROM %[5]s WHERE %[1]s > {after:String}) "+
 		"GROUP BY %[1]s HAVING max(meant) ORDER BY %[1]s LIMIT %[6]d FORMAT TSV",
-		kinds.ColDocID, c.SQL, kinds.ColCreated, kinds.ColVersion, schemas.QuotedTable(db.Database, topic), n, kinds.ColPath)
+		kinds.ColDocID, c.SQL, kinds.ColCreated, kinds.ColVersion, schemas.QuotedTable(db.Database, topic), n, kinds.ColPath, kinds.ColSeq)
 	err = db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
 		var d Meant
 		var last, all int

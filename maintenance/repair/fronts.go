@@ -98,7 +98,7 @@ func lostOf(r *document.Record, n *tables.Newest) (lostDocument, bool) {
 	switch {
 	case r == nil:
 		return lostDocument{newest: *n}, n.Op != schemas.OpRemoved
-	case n.Created > r.Created || n.Created == r.Created && n.Version > r.Version:
+	case n.Seq > r.RowSeq():
 		return lostDocument{newest: *n, expect: r.Seq}, true
 	}
 	return lostDocument{}, false

@@ -155,13 +155,13 @@ func compareFront(r documents.Last, n *tables.Newest, upTo map[int]uint64) strin
 		return fmt.Sprintf("%s does not have it, ClickHouse has version %d; run `almanac repair`", schemas.StreamDocs, n.Version)
 	}
 	seq := r.RowSeq()
-	newer := n != nil && (n.Created > r.Created || n.Created == r.Created && n.Version > r.Version)
+	newer := n != nil && n.Seq > seq
 	lane, err := schemas.ParseLane(r.Lane)
 	switch {
 	case newer:
 		return fmt.Sprintf("%s is at version %d, ClickHouse has version %d; run `almanac repair`", schemas.StreamDocs, r.Version, n.Version)
-	case n != nil && n.Created == r.Created && n.Version == r.Version:
-		if n.Seq != seq || n.Changed != r.Changed || n.Op != r.Op || r.Stub == nil && n.Size != r.Size || r.Stub != nil && (n.Month != r.Stub.Month || n.Shard != r.Stub.Shard) {
+	case n != nil && n.Seq == seq:
+		if n.Created != r.Created || n.Version != r.Version || n.Changed != r.Changed || n.Op != r.Op || r.Stub == nil && n.Size != r.Size || r.Stub != nil && (n.Month != r.Stub.Month || n.Shard != r.Stub.Shard) {
 			return fmt.Sprintf("version %d is another one in ClickHouse than in %s", r.Version, schemas.StreamDocs)
 		}
 		return frontEqual

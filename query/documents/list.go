@@ -31,10 +31,9 @@ func (k Key) before(o Key) bool {
 }
 
 // newer reports whether a record of a document is newer than another. Versions count within
-// one life of an id, and lives follow by their creation.
-func newer(a, b *document.Record) bool {
-	return a.Created > b.Created || a.Created == b.Created && a.Version > b.Version
-}
+// one life of an id. Sequences of DOCS count over all of them, also where the clock of
+// a writer does not.
+func newer(a, b *document.Record) bool { return a.RowSeq() > b.RowSeq() }
 
 func keyOf(r *document.Record) Key { return Key{r.Created, r.ID} }
 

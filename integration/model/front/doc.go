@@ -1,0 +1,32 @@
+// Package front plays the protocol of a front against crashes and lost answers: writers,
+// movers, a sink, cleaners and readers over one lane of documents, without a server. One
+// seed decides what happens.
+//
+// # Model
+//
+//	writer ─▶ front ─▶ mover ─▶ frames ─▶ sink ─▶ table
+//	            ▲                                   │
+//	            └── stub, refresh, purge ◀─ cleaner ┘
+//
+// A part is a coroutine that stops whenever it asks a server something (parts.go). The
+// world picks who goes on. It ends a part there and starts another in its place, lets an
+// answer be lost, and has a part sleep through many steps. Two movers and two cleaners are at
+// work at once. The front and the table (world.go) are the servers: each request is
+// atomic.
+//
+// # Oracle
+//
+// A version that a writer was told has one row, with what that writer wrote. Versions of a
+// document have no gap. No call became two versions. A stub's row is in the table when
+// the stub is written. A reader finds at least what was acknowledged before it began.
+//
+// # What the protocol stands on
+//
+// mutants.go removes each guard in turn, and TestMutants expects to be told. A guard
+// that another one covers may go alone, and not with it.
+//
+// # What is not modelled
+//
+// Bytes, months, shards, group commit, erasure. The mover's shards and the sink's insert
+// are package model's.
+package front

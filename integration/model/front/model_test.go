@@ -1,0 +1,168 @@
+package front
+
+import (
+	"flag"
+	"iter"
+	"math/rand/v2"
+	"testing"
+)
+
+var (
+	seeds = flag.Int("seeds", 10_000, "how many seeds TestModel plays")
+	seed  = flag.Int64("seed", -1, "play this seed alone")
+)
+
+// part is one at work.
+type part struct {
+	role  int
+	next  func() (struct{}, bool)
+	stop  func()
+	sleep int
+}
+
+const (
+	roleWriter = iota
+	roleMover
+	roleSink
+	roleCleaner
+	roleReader
+)
+
+// play plays one seed, and returns what went wrong.
+func play(seed uint64, off Break) *world {
+	w := &world{rnd: rand.New(rand.NewPCG(seed, 16)), off: off}
+	start := func(role int) *part {
+		key, remove := w.rnd.IntN(keys), w.rnd.IntN(8) == 0
+		p := &part{role: role}
+		p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
+			next := func() bool { return yield(struct{}{}) }
+			switch role {
+			case roleWriter:
+				w.writer(key, remove, next)
+			case roleMover:
+				w.mover(next)
+			case roleSink:
+				w.sink(next)
+			case roleCleaner:
+				w.cleaner(next)
+			case roleReader:
+				w.reader(next)
+			}
+		})
+		return p
+	}
+	var parts []*part
+	for _, role := range []int{roleWriter, roleWriter, roleWriter, roleMover, roleMover, roleSink, roleCleaner, roleCleaner, roleReader} {
+		parts = append(parts, start(role))
+	}
+	defer func() {
+		for _, p := range parts {
+			p.stop()
+		}
+	}()
+	for w.steps = 1; w.steps < 1200 && len(w.problems) == 0; w.steps++ {
+		p := parts[w.rnd.IntN(len(parts))]
+		if p.sleep > w.steps {
+			continue
+		}
+		switch w.rnd.IntN(60) {
+		case 0: // it is killed where it is
+			w.faults[0]++
+			p.stop()
+			*p = *start(p.role)
+			continue
+		case 1: // it stalls, and goes on with what it knew
+			w.faults[2]++
+			p.sleep = w.steps + w.rnd.IntN(2*settle)
+			continue
+		}
+		if _, more := p.next(); !more {
+			*p = *start(p.role)
+		}
+	}
+	rest(w, start)
+	return w
+}
+
+// rest lets what was accepted come to the table: no faults, and no writers.
+func rest(w *world, start func(int) *part) {
+	if len(w.problems) > 0 {
+		return
+	}
+	mover, sink := start(roleMover), start(roleSink)
+	defer mover.stop()
+	defer sink.stop()
+	for range 10 * (w.lastSeq + 10) {
+		w.steps++
+		_, _ = mover.next()
+		_, _ = sink.next()
+	}
+	w.check()
+}
+
+// caughtIn is how many seeds a break survives.
+func caughtIn(n int, off Break) (int, []string) {
+	for s := range n {
+		if w := play(uint64(s), off); len(w.problems) > 0 {
+			return s, w.problems
+		}
+	}
+	return n, nil
+}
+
+// The protocol holds, whatever happens.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	if *seed >= 0 {
+		if w := play(uint64(*seed), 0); len(w.problems) > 0 {
+			t.Fatal(w.problems)
+		}
+		return
+	}
+	var faults [3]int
+	told, stubs := 0, 0
+	for s := range *seeds {
+		w := play(uint64(s), 0)
+		if len(w.problems) > 0 {
+			t.Fatalf("seed %d: %v", s, w.problems)
+		}
+		for i, n := range w.faults {
+			faults[i] += n
+		}
+		told += len(w.told)
+		for _, m := range w.front {
+			if m.kind == stub {
+				stubs++
+			}
+		}
+	}
+	t.Logf("%d seeds: %d kills, %d lost answers, %d stalls, %d versions acknowledged, %d stubs at the end", *seeds, faults[0], faults[1], faults[2], told, stubs)
+	if told == 0 || stubs == 0 || faults[0]*faults[1]*faults[2] == 0 {
+		t.Error("something never happened: the test has lost its bite")
+	}
+}
+
+// Every guard that is removed is missed.
+func TestMutants(t *testing.T) {
+	t.Parallel()
+	for name, off := range Mutants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const most = 5000
+			n, how := caughtIn(most, off)
+			if n == most {
+				t.Fatalf("it survives %d seeds", most)
+			}
+			t.Logf("caught by seed %d: %s", n, how[0])
+		})
+	}
+	for name, off := range Covered {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const least = 300
+			if n, how := caughtIn(least, off); n < least {
+				t.Fatalf("it is not covered: seed %d, %v", n, how)
+			}
+		})
+	}
+}

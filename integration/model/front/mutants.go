@@ -1,0 +1,41 @@
+package front
+
+// Break is a guard that is removed on purpose. Breaks combine with |.
+type Break uint32
+
+// The breaks.
+const (
+	NoExpectation           Break = 1 << iota // a write expects nothing
+	SilenceIsRefused                          // a write whose answer is lost is judged again, without a look at what came
+	NoCheckpointExpectation                   // a mover that was replaced commits
+	RoutesStubs                               // a stub is taken for an event
+	RoutesRefreshes                           // a refresh is
+	NoGate                                    // the cleaner does not read rows back
+	NoArchived                                // the cleaner walks to the end of the front
+	NoSettle                                  // the cleaner takes what is young
+	NoStubExpectation                         // stubs and refreshes expect nothing
+	NoStub                                    // a cold document leaves nothing
+	PurgesAll                                 // a purge of older versions goes to the last one
+	ReadsTableFirst                           // a list reads the table before the front
+)
+
+// Mutants must be caught.
+var Mutants = map[string]Break{
+	"a write expects nothing":                       NoExpectation,
+	"an answer that is lost counts as a refusal":    SilenceIsRefused,
+	"a mover commits without its checkpoint":        NoCheckpointExpectation,
+	"a stub is an event":                            RoutesStubs,
+	"a refresh is an event":                         RoutesRefreshes,
+	"the cleaner neither reads rows back nor heads": NoGate | NoArchived,
+	"the cleaner takes what is young":               NoSettle,
+	"a stub expects nothing":                        NoStubExpectation,
+	"a cold document leaves nothing":                NoStub,
+	"older versions are purged up to the last":      PurgesAll,
+	"a list reads the table first":                  ReadsTableFirst,
+}
+
+// Covered may go alone: another guard covers each.
+var Covered = map[string]Break{
+	"the cleaner goes by heads alone":     NoGate,     // NoArchived
+	"the cleaner goes by read rows alone": NoArchived, // NoGate
+}
