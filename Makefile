@@ -6,6 +6,10 @@ SHELL       := bash
 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := .tools/golangci-lint-$(GOLANGCI_VERSION)
+# OpenTelemetry's own programs, for make inputs.
+OTEL_VERSION     := 0.161.0
+OTELCOL          := .tools/otelcol-inputs-$(OTEL_VERSION)/otelcol
+TELEMETRYGEN     := .tools/telemetrygen-$(OTEL_VERSION)
 ENGINE_PACKAGE   := 26.7.3-stable.1
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -84,6 +88,13 @@ lint: check $(GOLANGCI) prose ## All rules of .golangci.yml, and the language of
 prose: ## Words a sentence in documents and doc.go, and retired words anywhere
 	go run ./lint/prose
 
+$(OTELCOL): integration/inputs/collector/builder.yaml
+	cd integration/inputs/collector && go run go.opentelemetry.io/collector/cmd/builder@v$(OTEL_VERSION) --config builder.yaml
+
+$(TELEMETRYGEN):
+	GOBIN=$(CURDIR)/.tools go install github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen@v$(OTEL_VERSION)
+	mv .tools/telemetrygen $@
+
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/.tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .tools/golangci-lint $@
@@ -145,9 +156,10 @@ soak: setup ## All faults mixed for MINUTES (default 10); the report goes to REP
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SOAK_MINUTES=$(MINUTES) ALMANAC_SOAK_REPORT='$(abspath $(REPORT))' $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) \
 	  go test -count 1 -timeout 0 -run '^TestSoak$$' -v ./integration/faults
 
-inputs: setup ## Real clients of Loki, Elasticsearch and syslog against almanac up; those that are absent are named and skipped
+inputs: setup $(OTELCOL) $(TELEMETRYGEN) ## Real clients of every input against almanac up; those that are absent are named and skipped
 	cd integration/inputs/clients && npm install --no-package-lock --no-audit --no-fund --ignore-scripts
-	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_INPUT_CLIENTS=$(abspath integration/inputs/clients) go test -count 1 -timeout 30m -v ./integration/inputs
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_INPUT_CLIENTS=$(abspath integration/inputs/clients) ALMANAC_OTELCOL=$(abspath $(OTELCOL)) \
+	ALMANAC_TELEMETRYGEN=$(abspath $(TELEMETRYGEN)) go test -count 1 -timeout 30m -v ./integration/inputs
 
 simulate: ## The protocol's model for SEEDS seeds (default 100000): every fault, no server
 	go test -count 1 -timeout 0 -run '^TestModel$$' -v ./integration/model -seeds $(SEEDS)

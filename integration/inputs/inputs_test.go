@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,6 +28,10 @@ type node struct {
 	t       *testing.T
 	dir     string
 	program string
+	args    []string
+	process *os.Process
+	ended   <-chan struct{} // closed when the process is gone
+	said    bytes.Buffer    // not read before ended
 	embedded.Addresses
 }
 
@@ -57,24 +62,38 @@ func up(t *testing.T) *node {
 	if err := os.WriteFile(filepath.Join(n.dir, "almanac.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := n.command("up", "--ports", "auto", "--log-format", "json", "--elastic", ":0", "--syslog-tcp", ":0", "--syslog-tls", ":0",
-		"--syslog-udp", ":0", "--syslog-topic", "sys", "--syslog-cert", certificate, "--syslog-key", key)
+	n.args = []string{"up", "--ports", "auto", "--log-format", "json", "--elastic", ":0", "--syslog-tcp", ":0", "--syslog-tls", ":0",
+		"--syslog-udp", ":0", "--syslog-topic", "sys", "--syslog-cert", certificate, "--syslog-key", key}
+	n.start()
+	t.Cleanup(func() {
+		n.end(syscall.SIGTERM)
+		if t.Failed() {
+			t.Log(n.said.String())
+		}
+	})
+	return n
+}
+
+// start runs Almanac and returns when it is ready.
+func (n *node) start() {
+	n.t.Helper()
+	cmd := n.command(n.args...)
 	said, err := cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		n.t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		n.t.Fatal(err)
 	}
 	ready, ended := make(chan struct{}), make(chan struct{})
-	var text bytes.Buffer
+	n.process, n.ended = cmd.Process, ended
 	go func() {
 		defer close(ended)
 		lines := bufio.NewScanner(said)
 		lines.Buffer(nil, 1<<20)
 		seen := false
 		for lines.Scan() {
-			text.Write(append(lines.Bytes(), '\n'))
+			n.said.Write(append(lines.Bytes(), '\n'))
 			if !seen && strings.Contains(lines.Text(), `"message":"ready"`) && strings.Contains(lines.Text(), `"promise"`) {
 				seen = true
 				close(ready)
@@ -82,29 +101,37 @@ func up(t *testing.T) *node {
 		}
 		_ = cmd.Wait()
 	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-ended:
-		case <-time.After(patience):
-			_ = cmd.Process.Kill()
-			<-ended
-		}
-		if t.Failed() {
-			t.Log(text.String())
-		}
-	})
 	select {
 	case <-ready:
 	case <-ended:
-		t.Fatalf("almanac up ended: %s", text.String())
+		n.t.Fatalf("almanac up ended: %s", n.said.String())
 	case <-time.After(patience):
-		t.Fatal("almanac up is not ready")
+		n.t.Fatal("almanac up is not ready")
 	}
 	if n.Addresses, err = embedded.ReadAddresses(filepath.Join(n.dir, "data")); err != nil {
-		t.Fatal(err)
+		n.t.Fatal(err)
 	}
-	return n
+}
+
+// end sends a signal and waits until the process is gone.
+func (n *node) end(signal syscall.Signal) {
+	_ = n.process.Signal(signal)
+	select {
+	case <-n.ended:
+	case <-time.After(patience):
+		_ = n.process.Kill()
+		<-n.ended
+	}
+}
+
+// again ends Almanac by a signal and starts it where its clients know it.
+func (n *node) again(signal syscall.Signal) {
+	n.t.Helper()
+	n.end(signal)
+	if !slices.Contains(n.args, "--otlp-http") {
+		n.args = append(n.args, "--otlp-http", strings.TrimPrefix(n.OTLPHTTP, "http://"))
+	}
+	n.start()
 }
 
 func (n *node) command(args ...string) *exec.Cmd {
