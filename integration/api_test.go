@@ -157,6 +157,7 @@ func TestAPIContract(t *testing.T) {
 	sqlOverHTTP(t, c)
 	timersOverHTTP(t, c)
 	usageOverHTTP(t, e, c)
+	trailOverHTTP(t, e, c)
 	lettersOverHTTP(t, e, c)
 	jobsOverHTTP(t, c)
 	k.unused()
@@ -271,6 +272,35 @@ func tailOverHTTP(t *testing.T, c *caller) {
 	if _, b := one("/v1/topics/app/tail?from_pos="+since, id); a == b {
 		t.Errorf("%s came again after its position", a)
 	}
+}
+
+// trailOverHTTP reads a change and how it ended.
+func trailOverHTTP(t *testing.T, e *env, c *caller) {
+	t.Helper()
+	topic, err := schemas.Topic{Name: "trail", Kind: kinds.Audit}.Declared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := e.reg.Apply(t.Context(), topic, false); err != nil {
+		t.Fatal(err)
+	}
+	event := func(request, state string) string {
+		return `{"ts":"2026-02-01T00:00:00Z","type":"change","request_id":"` + request + `","scope":"s","service":"iam","method":"Update","resource_type":"role","resource":"x","user_id":"u","state":"` + state + `","after":{"n":1}}` + "\n"
+	}
+	holds(t, c.send(200, "POST", "/v1/topics/trail/events?ack=stored", event("r-1", "pre_committed")+event("r-1", "rolled_back")+event("r-2", "pre_committed"), "Content-Type", "application/x-ndjson"), `"accepted":3`)
+	span := "&from=2026-01-01&to=2026-03-01"
+	holds(t, c.get("/v1/topics/trail/trail?scope=s&request=r-1&history=true"+span), `"state":"rolled_back"`, `"events":2`, `"history":[`, `"after":{"n":1}`)
+	holds(t, c.get("/v1/topics/trail/trail?scope=q&scope=s&open=true&open_after=1h"), `"request_id":"r-2"`, `"state":"pre_committed"`)
+	var first struct{ Cursor string }
+	page := "/v1/topics/trail/trail?scope=s&resource=x&actor=u&actor=v&service=iam&resource_type=role&method=Update&limit=1&where=" + url.QueryEscape("state != 'committed'")
+	if err := json.Unmarshal(c.get(page), &first); err != nil || first.Cursor == "" {
+		t.Fatalf("%v: no cursor", err)
+	}
+	holds(t, c.get(page+"&cursor="+first.Cursor), `"events":`)
+	c.send(400, "GET", "/v1/topics/trail/trail?request=r-1", "", "Wrong", "yes")
+	c.send(400, "GET", "/v1/topics/trail/trail?scope=s", "")
+	c.send(400, "GET", "/v1/topics/app/trail?scope=s&request=r-1", "")
+	c.send(404, "GET", "/v1/topics/nope/trail?scope=s&request=r-1", "")
 }
 
 // usageOverHTTP bills a month.

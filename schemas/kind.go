@@ -107,8 +107,10 @@ func (t *Topic) setKind() {
 	}
 	var own []Field
 	for _, f := range s.Fields {
-		if i := t.field(f.Name); i >= 0 {
-			f = t.Fields[i]
+		for _, declared := range t.Fields { // the last one has the name that events bring it by
+			if declared.Name == f.Name {
+				f = declared
+			}
 		}
 		own = append(own, f)
 	}

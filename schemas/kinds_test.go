@@ -132,6 +132,19 @@ func NewTopicPtr(name string) *Topic {
 	return &t
 }
 
+// A field of the kind that is declared again keeps the name that events bring it by.
+func TestKindFieldsFrom(t *testing.T) {
+	topic := NewTopicOf(kinds.Audit, "trail")
+	topic.Fields = append(topic.Fields, Field{Name: "request_id", Type: TypeString, From: "eventID"})
+	got, err := topic.Declared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := got.Fields[got.field("request_id")]; f.From != "eventID" || len(got.Fields) != len(topic.Fields)-1 {
+		t.Errorf("%+v of %d fields", f, len(got.Fields))
+	}
+}
+
 // A topic whose events come from a front takes none from elsewhere.
 func TestFrontsRefuseEvents(t *testing.T) {
 	for _, s := range kinds.Specs() {

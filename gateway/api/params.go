@@ -37,6 +37,12 @@ func (p *params) text(name string) string {
 	return p.q.Get(name)
 }
 
+// texts reads a parameter that may be given several times.
+func (p *params) texts(name string) []string {
+	p.known = append(p.known, name)
+	return p.q[name]
+}
+
 // bad remembers a parameter that is wrong.
 func (p *params) bad(name, want string) {
 	if p.err == nil {
