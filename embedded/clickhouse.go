@@ -18,11 +18,11 @@ type ClickHouse struct {
 	life life
 
 	// Decided by prepare at the first start, before life is ready; then constant.
-	door    door
-	reader  string // password of UserReader; "" for a remote engine
-	version string
-	log     *engineLog
-	lock    *os.File
+	endpoint endpoint
+	reader   string // password of UserReader; "" for a remote engine
+	version  string
+	log      *engineLog
+	lock     *os.File
 
 	child atomic.Pointer[child] // nil while down
 }
@@ -39,7 +39,7 @@ func NewClickHouse(cfg ClickHouseConfig) (*ClickHouse, error) {
 	c := &ClickHouse{cfg: cfg, life: newLife()}
 	if cfg.Engine.Kind == EngineRemote {
 		var err error
-		if c.door, err = remoteDoor(cfg.Engine.DSN, cfg.Database); err != nil {
+		if c.endpoint, err = remoteEndpoint(cfg.Engine.DSN, cfg.Database); err != nil {
 			return nil, err
 		}
 		return c, nil
@@ -76,39 +76,39 @@ func (c *ClickHouse) Healthy(ctx context.Context) error {
 	if c.cfg.Engine.Kind != EngineRemote && c.child.Load() == nil {
 		return fmt.Errorf("embedded ClickHouse: %w: it is being started again", ErrNotRunning)
 	}
-	_, err := c.door.query(ctx, "SELECT 1")
+	_, err := c.endpoint.query(ctx, "SELECT 1")
 	return err
 }
 
 // The accessors below are valid once ready; addresses and passwords stay the same after a restart.
 
 // HTTPURL is the base of the HTTP interface, without credentials: http://127.0.0.1:8123.
-func (c *ClickHouse) HTTPURL() string { return c.door.http }
+func (c *ClickHouse) HTTPURL() string { return c.endpoint.http }
 
 // TCPAddr is host:port of the native protocol; empty when a remote engine was given by an HTTP DSN.
-func (c *ClickHouse) TCPAddr() string { return c.door.tcp }
+func (c *ClickHouse) TCPAddr() string { return c.endpoint.tcp }
 
 // User for Almanac's own connections.
-func (c *ClickHouse) User() string { return c.door.user }
+func (c *ClickHouse) User() string { return c.endpoint.user }
 
 // Password of User.
-func (c *ClickHouse) Password() string { return c.door.password }
+func (c *ClickHouse) Password() string { return c.endpoint.password }
 
 // ReaderPassword of UserReader; empty when the engine is remote, where Almanac makes no users.
 func (c *ClickHouse) ReaderPassword() string { return c.reader }
 
 // Database of Almanac's tables.
-func (c *ClickHouse) Database() string { return c.door.database }
+func (c *ClickHouse) Database() string { return c.endpoint.database }
 
 // DSN for clickhouse-go, with User's password.
-func (c *ClickHouse) DSN() string { return c.door.dsn }
+func (c *ClickHouse) DSN() string { return c.endpoint.dsn }
 
 // ReaderDSN is DSN for UserReader; empty when the engine is remote.
 func (c *ClickHouse) ReaderDSN() string {
 	if c.reader == "" {
 		return ""
 	}
-	return dsn(c.door.tcp, UserReader, c.reader, c.door.database)
+	return dsn(c.endpoint.tcp, UserReader, c.reader, c.endpoint.database)
 }
 
 // Version of the engine, as it says itself.
@@ -161,7 +161,7 @@ func (c *ClickHouse) runRemote(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
 	defer cancel()
 	if err := c.answer(wait, nil); err != nil {
-		return c.unlessStopped(ctx, fmt.Errorf("the ClickHouse at %s does not answer: %w", c.door.http, err))
+		return c.unlessStopped(ctx, fmt.Errorf("the ClickHouse at %s does not answer: %w", c.endpoint.http, err))
 	}
 	c.life.up()
 	<-ctx.Done()
@@ -189,13 +189,13 @@ func (c *ClickHouse) prepare(ctx context.Context) error {
 		return err
 	}
 	c.reader = secret.Reader
-	c.door = door{user: UserAlmanac, password: secret.Almanac, database: c.cfg.Database, client: doorClient()}
+	c.endpoint = endpoint{user: UserAlmanac, password: secret.Almanac, database: c.cfg.Database, client: endpointClient()}
 	return nil
 }
 
 func (c *ClickHouse) release() {
-	if c.door.client != nil {
-		c.door.client.CloseIdleConnections()
+	if c.endpoint.client != nil {
+		c.endpoint.client.CloseIdleConnections()
 	}
 	if c.log != nil {
 		c.log.close()
@@ -217,9 +217,9 @@ func (c *ClickHouse) claimPorts() error {
 	if err != nil {
 		return fmt.Errorf("embedded ClickHouse: HTTP: %w", err)
 	}
-	c.door.tcp = net.JoinHostPort(c.cfg.Host, strconv.Itoa(tcp))
-	c.door.http = "http://" + net.JoinHostPort(c.cfg.Host, strconv.Itoa(http))
-	c.door.dsn = dsn(c.door.tcp, c.door.user, c.door.password, c.door.database)
+	c.endpoint.tcp = net.JoinHostPort(c.cfg.Host, strconv.Itoa(tcp))
+	c.endpoint.http = "http://" + net.JoinHostPort(c.cfg.Host, strconv.Itoa(http))
+	c.endpoint.dsn = dsn(c.endpoint.tcp, c.endpoint.user, c.endpoint.password, c.endpoint.database)
 	return c.writeConfig(tcp, http)
 }
 
@@ -236,7 +236,7 @@ func (c *ClickHouse) writeConfig(tcp, http int) error {
 		BackgroundThreads: c.cfg.BackgroundThreads,
 		ReaderMemoryBytes: c.cfg.MaxMemoryBytes / 4, // one query of a reader must not starve the inserts
 		ReaderTotalBytes:  c.cfg.MaxMemoryBytes / 2, // nor all of them together
-		AlmanacHash:       hashed(c.door.password),
+		AlmanacHash:       hashed(c.endpoint.password),
 		ReaderHash:        hashed(c.reader),
 		Readable:          append([]string{c.cfg.Database}, c.cfg.Readable...),
 	}

@@ -40,7 +40,7 @@ func publish(t *testing.T, nc *nats.Conn, n int) uint64 {
 	return last
 }
 
-func TestNATSServesBothDoors(t *testing.T) {
+func TestNATSServesBothListeners(t *testing.T) {
 	t.Parallel()
 	s := embeddedtest.Start(t, embeddedtest.WithoutClickHouse(), embeddedtest.WithSync())
 	if got := publish(t, s.NC(), 3); got != 3 {

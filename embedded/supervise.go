@@ -92,13 +92,13 @@ func (c *ClickHouse) start(ctx context.Context) (*child, error) {
 		current.stop(c.cfg.StopTimeout)
 		if strings.Contains(c.log.lastWords(), "Address already in use") {
 			return nil, fmt.Errorf("embedded ClickHouse: %w: one of %s (native) and %s (HTTP) was taken by another process: "+
-				"give other ports, or use --ports auto", ErrPortInUse, c.door.tcp, c.door.http)
+				"give other ports, or use --ports auto", ErrPortInUse, c.endpoint.tcp, c.endpoint.http)
 		}
 		if died {
 			return nil, fmt.Errorf("embedded ClickHouse %w: %s ended (%s)%s", ErrStart, c.cfg.Engine, current.ended(), c.quote())
 		}
 		return nil, fmt.Errorf("embedded ClickHouse %w: no answer from %s on %s: %w%s",
-			ErrStart, c.cfg.Engine, c.door.http, err, c.quote())
+			ErrStart, c.cfg.Engine, c.endpoint.http, err, c.quote())
 	}
 	c.child.Store(current)
 	return current, nil
@@ -122,7 +122,7 @@ func (c *ClickHouse) command() (path string, argv []string, err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("finding the program to run the engine library with: %w", err)
 	}
-	host, tcp, http, err := c.door.ports()
+	host, tcp, http, err := c.endpoint.ports()
 	if err != nil {
 		return "", nil, err
 	}
@@ -142,12 +142,12 @@ func (c *ClickHouse) answer(ctx context.Context, gone <-chan struct{}) error {
 	tick := time.NewTicker(patienceTick) // one question costs the engine under a millisecond
 	defer tick.Stop()
 	for {
-		version, err := c.door.query(ctx, "SELECT version()")
+		version, err := c.endpoint.query(ctx, "SELECT version()")
 		if err == nil {
 			if c.version == "" { // constant from here; a restarted engine is the same one
 				c.version = version
 			}
-			if err = c.door.createDatabase(ctx); err == nil {
+			if err = c.endpoint.createDatabase(ctx); err == nil {
 				return nil
 			}
 		}

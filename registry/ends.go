@@ -17,9 +17,9 @@ func (s *Shard) LacksEnd(tail uint64, t *Tally) bool {
 	return !s.Gone() && s.Until() > tail && !t.Settles(tail, s.Until())
 }
 
-// LastLeft is the youngest shard of a lane but one, of those of a month. A stream
-// that lost its end lost more of what came later, so this one tells for all before
-// it. What retention dropped is settled.
+// LastLeft returns the youngest of a lane's shards in a month, the shard but left out. A
+// stream that lost its end lost the youngest frames first, so what this shard still has
+// tells for all older ones. Shards that retention dropped do not count.
 func LastLeft(shards []Shard, lane int, but schemas.Shard) (left Shard, ok bool) {
 	for _, s := range shards {
 		if s.ID == but || s.Lane != lane || s.Gone() {
@@ -32,11 +32,10 @@ func LastLeft(shards []Shard, lane int, but schemas.Shard) (left Shard, ok bool)
 	return left, ok
 }
 
-// Unsettled are the shards that lack their end and are followed by none of which
-// SHARDS has frames; were they, single frames went and not the stream's end, and the
-// checkpoint has passed their messages. A router waits for what is unsettled, and
-// for nothing else that has to do with ends: were it to go on, it would route frames
-// again beside what ClickHouse has of them. What a repair settles is the same.
+// Unsettled returns the shards that lack their end, unless SHARDS has frames of a younger
+// shard of the lane: then single frames are missing and not the stream's end, and the
+// checkpoint is above their messages. A router waits for unsettled shards. If it went on it
+// would route frames again that ClickHouse has already. A repair settles the same shards.
 func Unsettled(shards []Shard, tail func(schemas.Shard) uint64, tally func(schemas.Shard) Tally) map[schemas.Shard]bool {
 	type lane struct {
 		month schemas.Month

@@ -117,8 +117,10 @@ func (r *readMonth) add(msg *streams.Message) error {
 	return nil
 }
 
-// since reads what changed behind an anchor. whole says that the anchor stands, so
-// that nothing else did.
+// since reads the entries that were written after an anchor, the last entry that the cache
+// had read. whole reports that the anchor is still in the bucket, or was overwritten by a
+// later entry of its key: then nothing else changed. Without it the bucket may have been
+// restored from an older copy, and all must be read.
 func (c *ShardCache) since(ctx context.Context, key topicMonth, from anchor) (read readMonth, whole bool, err error) {
 	read = readMonth{shards: map[string]cachedShard{}, seen: from}
 	filter := schemas.KVSubject(schemas.MonthShardKeys(key.topic, key.month))

@@ -256,6 +256,8 @@ type jsonFields struct {
 	rest  []jsonLeaf
 }
 
+// take fills the field that the leaf is for, and keeps the leaf for the attributes unless
+// the field has all of it.
 func (f *jsonFields) take(l jsonLeaf) error {
 	l.text = unquoteJSON(l.raw)
 	field, moved := f.field(l)
@@ -296,8 +298,8 @@ func (f *jsonFields) take(l jsonLeaf) error {
 	return nil
 }
 
-// field is the field the leaf fills, 0 for none; moved says that it needs no
-// attribute beside it.
+// field returns the field of the event that the leaf fills, 0 when it is an attribute alone.
+// moved reports that the leaf does not stay as an attribute as well.
 func (f *jsonFields) field(l jsonLeaf) (field int, moved bool) {
 	switch {
 	case f.keys.Time != "" && l.text == f.keys.Time && !f.has[fieldTime]:

@@ -26,7 +26,7 @@ Exit codes: 0 all sent, 3 some stay, 1 failed.`,
   almanac dead retry app --reason unknown-schema`,
 		Args: arguments(1, 1),
 		RunE: a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			return a.settle(ctx, cmd, args[0], false)
+			return a.resolveDead(ctx, cmd, args[0], false)
 		}),
 	}
 	letterFlags(cmd)
@@ -43,7 +43,7 @@ discarded. --dry-run says which letters it would be.`,
   almanac dead drop app --seq 4711 --yes`,
 		Args: arguments(1, 1),
 		RunE: a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			return a.settle(ctx, cmd, args[0], true)
+			return a.resolveDead(ctx, cmd, args[0], true)
 		}),
 	}
 	letterFlags(cmd)
@@ -59,7 +59,8 @@ func letterFlags(cmd *cobra.Command) {
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 }
 
-func (a *app) settle(ctx context.Context, cmd *cobra.Command, topic string, drop bool) error {
+// resolveDead sends a topic's dead letters again, or drops them.
+func (a *app) resolveDead(ctx context.Context, cmd *cobra.Command, topic string, drop bool) error {
 	s, err := load(cmd)
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// door is where and as whom to speak to a ClickHouse.
-type door struct {
+// endpoint is the address of a ClickHouse and the account to use there.
+type endpoint struct {
 	http, tcp      string // base URL; host:port
 	user, password string
 	database       string
@@ -26,7 +26,7 @@ type door struct {
 // questionTimeout bounds one small question to the engine. A stopped or stuck one must not hold a health check.
 const questionTimeout = 5 * time.Second
 
-func doorClient() *http.Client {
+func endpointClient() *http.Client {
 	return &http.Client{
 		Timeout:   questionTimeout,
 		Transport: &http.Transport{MaxIdleConns: 1, IdleConnTimeout: 10 * time.Second},
@@ -34,7 +34,7 @@ func doorClient() *http.Client {
 }
 
 // query sends one small statement and gives the answer without its last newline.
-func (d door) query(ctx context.Context, sql string) (string, error) {
+func (d endpoint) query(ctx context.Context, sql string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.http+"/", strings.NewReader(sql))
 	if err != nil {
 		return "", err
@@ -59,7 +59,7 @@ func (d door) query(ctx context.Context, sql string) (string, error) {
 
 // createDatabase makes the database unless it is there, so that a user without the right to create it will do where
 // another account has made it.
-func (d door) createDatabase(ctx context.Context) error {
+func (d endpoint) createDatabase(ctx context.Context) error {
 	count, err := d.query(ctx, "SELECT count() FROM system.databases WHERE name = '"+d.database+"'")
 	if err != nil || count != "0" {
 		return err
@@ -72,7 +72,7 @@ func (d door) createDatabase(ctx context.Context) error {
 }
 
 // ports takes the addresses apart again, for the engine's command line.
-func (d door) ports() (host, tcp, http string, err error) {
+func (d endpoint) ports() (host, tcp, http string, err error) {
 	host, tcp, err = net.SplitHostPort(d.tcp)
 	if err != nil {
 		return "", "", "", fmt.Errorf("the engine's address %q: %w", d.tcp, err)
@@ -94,12 +94,12 @@ const (
 // HTTP, all else over the DSN's own protocol.
 const httpPortOption = "http_port"
 
-// remoteDoor reads a DSN: clickhouse://user:password@host:9000/database or http(s)://…. The database falls back to ours.
-func remoteDoor(text, database string) (door, error) {
+// remoteEndpoint reads a DSN: clickhouse://user:password@host:9000/database or http(s)://…. The database falls back to ours.
+func remoteEndpoint(text, database string) (endpoint, error) {
 	// Neither error is wrapped with the text: it holds a password.
 	u, err := url.Parse(text)
 	if err != nil {
-		return door{}, fmt.Errorf("the ClickHouse DSN cannot be read: want clickhouse://user:password@host:9000/database")
+		return endpoint{}, fmt.Errorf("the ClickHouse DSN cannot be read: want clickhouse://user:password@host:9000/database")
 	}
 	values := u.Query()
 	httpPort := values.Get(httpPortOption)
@@ -113,17 +113,17 @@ func remoteDoor(text, database string) (door, error) {
 	}
 	opts, err := clickhouse.ParseDSN(u.String())
 	if err != nil || len(opts.Addr) == 0 {
-		return door{}, fmt.Errorf("the ClickHouse DSN cannot be read: want clickhouse://user:password@host:9000/database")
+		return endpoint{}, fmt.Errorf("the ClickHouse DSN cannot be read: want clickhouse://user:password@host:9000/database")
 	}
-	d := door{
+	d := endpoint{
 		user: opts.Auth.Username, password: opts.Auth.Password, database: opts.Auth.Database,
-		dsn: u.String(), client: doorClient(),
+		dsn: u.String(), client: endpointClient(),
 	}
 	if d.user == "" {
 		d.user = "default"
 	}
 	if !databasePattern.MatchString(d.database) {
-		return door{}, fmt.Errorf("the ClickHouse DSN names the database %q: letters, digits and _, at most 63", d.database)
+		return endpoint{}, fmt.Errorf("the ClickHouse DSN names the database %q: letters, digits and _, at most 63", d.database)
 	}
 	host := opts.Addr[0] // of several, the first answers for all
 	if opts.Protocol == clickhouse.HTTP {
@@ -133,7 +133,7 @@ func remoteDoor(text, database string) (door, error) {
 	d.tcp = host
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
-		return door{}, fmt.Errorf("the ClickHouse DSN names the address %q: %w", host, err)
+		return endpoint{}, fmt.Errorf("the ClickHouse DSN names the address %q: %w", host, err)
 	}
 	scheme, port := "http", plainHTTPPort
 	if opts.TLS != nil {
@@ -141,7 +141,7 @@ func remoteDoor(text, database string) (door, error) {
 	}
 	if httpPort != "" {
 		if port, err = strconv.Atoi(httpPort); err != nil || port < 1 || port > 65535 {
-			return door{}, fmt.Errorf("the ClickHouse DSN gives %s=%q: want a port", httpPortOption, httpPort)
+			return endpoint{}, fmt.Errorf("the ClickHouse DSN gives %s=%q: want a port", httpPortOption, httpPort)
 		}
 	}
 	d.http = scheme + "://" + net.JoinHostPort(name, strconv.Itoa(port))
