@@ -26,7 +26,7 @@ func TestWhyOverdue(t *testing.T) {
 		"on time":                  {timer.Group{}, -time.Second, nil, 0, ""},
 		"late by a moment":         {timer.Group{Paused: true}, time.Millisecond, nil, 0, ""},
 		"paused":                   {timer.Group{Paused: true}, time.Minute, nil, 0, "paused"},
-		"nobody calls":             {timer.Group{}, time.Minute, nil, 0, "no dispatcher"},
+		"no dispatcher":            {timer.Group{}, time.Minute, nil, 0, "no dispatcher"},
 		"the host is busy":         {timer.Group{}, time.Minute, map[string]int{"h:80": busyHost}, 0, "host h:80 has 64"},
 		"another host is busy":     {timer.Group{}, time.Minute, map[string]int{"x:80": busyHost}, 0, ""},
 		"too few at once":          {timer.Group{MaxConcurrent: 2}, time.Minute, map[string]int{"h:80": 2}, 2, "max_concurrent is 2"},
