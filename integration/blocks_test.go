@@ -23,6 +23,7 @@ import (
 type onDisk struct {
 	*env
 	dir  string
+	port int // 0: another one after each restart
 	stop func()
 }
 
@@ -39,7 +40,7 @@ func startOnDisk(t *testing.T, topics ...schemas.Topic) *onDisk {
 // run starts NATS on the directory, and connects the registry.
 func (d *onDisk) run() {
 	d.t.Helper()
-	server, err := embedded.NewNATS(embedded.NATSConfig{Dir: d.dir, MaxStoreBytes: 8 << 30})
+	server, err := embedded.NewNATS(embedded.NATSConfig{Dir: d.dir, Port: d.port, MaxStoreBytes: 8 << 30})
 	if err != nil {
 		d.t.Fatal(err)
 	}

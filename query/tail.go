@@ -34,7 +34,8 @@ type TailRequest struct {
 
 // Tail calls f with each event, in the order of the stream, until ctx ends or f
 // returns an error. It follows SHARDS, where every event stands once. pos is the
-// place to resume behind; it stays good for the replay window. Servers that are
+// place to resume behind; it stays good for the replay window. Where the stream loses its
+// end meanwhile, the tail says so and goes on with what is stored since. Servers that are
 // away for a while are waited for: then it goes on where it was, with nothing
 // left out and nothing twice.
 func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, event json.RawMessage) error) error {
@@ -57,15 +58,22 @@ func (r *Reader) Tail(ctx context.Context, req TailRequest, f func(pos string, e
 	if err != nil {
 		return err
 	}
-	t := &tailing{r: r, topic: topic, where: where, fields: fields, at: at, f: f, note: req.Note}
+	end, err := streams.Info(ctx, r.js, schemas.StreamShards)
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	t := &tailing{r: r, topic: topic, where: where, fields: fields, at: at, known: streams.EndOf(end), f: f, note: req.Note}
 	for pause := (backoff.Backoff{Least: tailPause, Most: maxTailPause}); ; {
 		began := t.at
 		err := t.follow(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !errors.As(err, new(passing)):
+		case !errors.As(err, new(passing)) && !errors.As(err, new(givenAgain)):
 			return err
+		case errors.As(err, new(givenAgain)):
+			req.Note(err.Error())
+			continue
 		case t.at != began:
 			pause.Reset()
 		}
@@ -94,13 +102,39 @@ type tailing struct {
 	topic  schemas.Topic
 	where  *filter.Expr
 	fields *filter.Fields
-	at     tailPos // behind this it goes on
+	at     tailPos        // behind this it goes on
+	known  schemas.Source // a message of the stream, or its end, that stood before
 	f      func(pos string, event json.RawMessage) error
 	note   func(string)
 }
 
+// givenAgain is that the stream lost its end and gives its sequences again.
+type givenAgain struct{ error }
+
+// check moves the tail to where the stream goes on, when that lost its end. What was
+// routed before and is routed again comes twice: the frames have other places.
+func (t *tailing) check(ctx context.Context) error {
+	next, again, err := streams.GivenAgain(ctx, t.r.js, schemas.StreamShards, t.known)
+	if err != nil {
+		return passing{err}
+	}
+	if !again {
+		return nil
+	}
+	was := t.known.Seq
+	if next < t.at.seq {
+		t.at = tailPos{seq: next}
+	}
+	t.known.Seq = next - 1
+	return givenAgain{fmt.Errorf("%s lost its end below message %d and gives its sequences again: the tail goes on at %d, events that are routed again come twice; `almanac verify %s` says what was lost",
+		schemas.StreamShards, was, t.at.seq, t.topic.Name)}
+}
+
 // follow reads the stream until something fails.
 func (t *tailing) follow(ctx context.Context) error {
+	if err := t.check(ctx); err != nil {
+		return err
+	}
 	feed, err := streams.Follow(ctx, t.r.js, schemas.StreamShards, streams.Range{Filter: schemas.ShardsFilter(t.topic.Name), From: t.at.seq}, tailPull)
 	if err != nil {
 		return passing{fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)}
@@ -119,6 +153,7 @@ func (t *tailing) follow(ctx context.Context) error {
 			return err
 		}
 		t.at = tailPos{seq: seq + 1}
+		t.known = schemas.Source{Seq: seq, Stored: msg.Time.UnixNano()}
 	}
 }
 

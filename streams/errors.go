@@ -10,6 +10,9 @@ var (
 	// ErrCut: the server's answer did not come, or not whole. Nothing may be made of
 	// what came of it; ask again.
 	ErrCut = errors.New("NATS did not answer completely")
+	// ErrGivenAgain: the stream lost its end, and stores other messages under the sequences
+	// that it had given. Find out where to go on.
+	ErrGivenAgain = errors.New("the stream lost its end")
 	// ErrNoFrame: the shard has no frame at the sequence or after it.
 	ErrNoFrame = errors.New("no such frame")
 	// ErrDisconnected: the connection to NATS was lost, and with it the answers

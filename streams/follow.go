@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // A pull of a feed ends after pullTime and is followed by another. The server sends
@@ -28,12 +30,30 @@ type Feed struct {
 	p      *puller
 	asked  int // messages the server may still give
 	lost   int // consumers in a row that gave nothing
+	// known is a message that the stream had, or its end. A consumer that is lost may be so
+	// because the server was started again on a stream that lost its end.
+	known schemas.Source
 }
 
 // Follow begins a feed that holds at most ahead messages in the client.
 func Follow(ctx context.Context, js jetstream.JetStream, stream string, r Range, ahead int) (*Feed, error) {
 	f := &Feed{js: js, stream: stream, r: r, ahead: ahead}
+	info, err := Info(ctx, js, stream)
+	if err != nil {
+		return nil, fmt.Errorf("streams: following %s of %s: %w", r.Filter, stream, err)
+	}
+	f.known = EndOf(info)
 	return f, f.open(ctx)
+}
+
+// check ends the feed of a stream that gives sequences again: the next message would be
+// another one.
+func (f *Feed) check(ctx context.Context) error {
+	next, again, err := GivenAgain(ctx, f.js, f.stream, f.known)
+	if err == nil && again {
+		err = fmt.Errorf("streams: following %s: %w: it had message %d, and what it stored since begins at %d", f.stream, ErrGivenAgain, f.known.Seq, next)
+	}
+	return err
 }
 
 func (f *Feed) open(ctx context.Context) error {
@@ -48,10 +68,14 @@ func (f *Feed) open(ctx context.Context) error {
 
 // Next waits for the next message. A message that got lost on the way, or a
 // consumer that fell silent, is made up for by another consumer, from the message
-// after the last; ErrCut when that gives nothing either.
+// after the last; ErrCut when that gives nothing either, and ErrGivenAgain where the
+// stream lost its end meanwhile.
 func (f *Feed) Next(ctx context.Context) (*Message, error) {
 	for {
 		if f.p == nil {
+			if err := f.check(ctx); err != nil {
+				return nil, err
+			}
 			if err := f.open(ctx); err != nil {
 				return nil, err
 			}
@@ -74,6 +98,7 @@ func (f *Feed) Next(ctx context.Context) (*Message, error) {
 		case m != nil:
 			f.asked, f.lost = max(f.asked-1, 0), 0
 			f.r.From, f.r.LastPerSubject = m.Sequence+1, false
+			f.known = schemas.Source{Seq: m.Sequence, Stored: m.Time.UnixNano()}
 			if f.r.HeadersOnly {
 				m.Size = sizeOf(m.Header)
 			}

@@ -79,11 +79,11 @@ func (b *batch) of(s *shardState) *touched {
 
 // frame numbers a frame at the shard's tail and adds it. The first of a shard
 // expects the tail to be where it was.
-func (b *batch) frame(w *World, s *shardState, f *frame, source uint64) {
+func (b *batch) frame(w *World, s *shardState, f *frame, from *message, era uint32) {
 	next := tail{pos: s.tail.pos + 1, seq: s.tail.seq, digest: digest(f), rows: s.tail.rows + uint64(f.Rows)}
 	m := outgoing{message: message{
 		subject: shardOf(s.entry.value.ID), frame: f,
-		placed: schemas.Placed{Frame: f.Frame, Pos: next.pos, SourceSeq: source, Prev: s.tail.digest, ShardRows: next.rows},
+		placed: schemas.Placed{Frame: f.Frame, Pos: next.pos, SourceSeq: from.seq, SourceTime: stamp(from), SourceEra: era, Prev: s.tail.digest, ShardRows: next.rows},
 	}}
 	t := b.of(s)
 	if t == nil {
@@ -97,9 +97,15 @@ func (b *batch) frame(w *World, s *shardState, f *frame, source uint64) {
 }
 
 // dead adds a dead letter.
-func (b *batch) dead(f *frame, reason string) {
-	b.msgs = append(b.msgs, outgoing{message: message{subject: subject{kind: deadSubject}, frame: f, reason: reason}})
+func (b *batch) dead(from *message, reason string) {
+	b.msgs = append(b.msgs, outgoing{message: message{
+		subject: subject{kind: deadSubject}, frame: from.frame, reason: reason,
+		placed: schemas.Placed{SourceSeq: from.seq, SourceTime: stamp(from)},
+	}})
 }
+
+// stamp is when a message was stored, as headers and checkpoints say it; never 0.
+func stamp(m *message) int64 { return int64(m.at) + 1 }
 
 func shardOf(id schemas.Shard) subject { return subject{kind: shardSubject, shard: id} }
 func routedOf(lane int) subject        { return subject{kind: routedSubject, lane: lane} }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"maps"
 	"slices"
 )
 
@@ -61,7 +62,7 @@ func (l *lane) commit(b *batch) error {
 // checkpoint is the message that ends the lane's batch.
 func (l *lane) checkpoint() outgoing {
 	cp := l.cp
-	cp.Windows = slices.Clone(cp.Windows)
+	cp.Windows, cp.Tails = slices.Clone(cp.Windows), maps.Clone(cp.Tails)
 	if l.w.broken(ForgetsWindows) {
 		cp.Windows = nil
 	}

@@ -27,7 +27,8 @@
 //	  - Faults (faults.go): every request may be lost, late, brought twice or left
 //	    without an answer; a process or server may die at each; processes stall and
 //	    go on with what they knew; clocks jump; streams fill; operators change the
-//	    rotation; a frame is damaged.
+//	    rotation; a frame is damaged, or the last of a shard; EVENTS loses its end and
+//	    gives its sequences again (cut.go); of an answer only a part arrives.
 //
 // A process is a coroutine that stops whenever it asks a server something. The
 // scheduler (world.go) picks who goes on, and carries requests (wire.go). After
@@ -43,13 +44,14 @@
 //   - the registry's ranges cover, and a closed shard's numbers are exact;
 //   - a reader sees what was accepted before it began, and whatever any reader
 //     saw before;
-//   - a damaged shard stops and its gap is named.
+//   - a damaged shard stops and its gap is named;
+//   - of what was in EVENTS when that was cut, only frames that were not routed are lost.
 //
 // # What is not modelled
 //
-// Bytes: a frame is its headers and a number, checksums never fail. Rollback of a
-// stream, restore of ClickHouse, loss of power between write and fsync: those are
-// damage, and integration/faults plays them on real servers. Bare JSON; erasure
+// Bytes: a frame is its headers and a number, checksums never fail. A cut of SHARDS, and
+// what a repair does but for a lane's checkpoint; restore of ClickHouse, loss of power
+// between write and fsync: those are damage, and integration/faults plays them on real servers. Bare JSON; erasure
 // and floors; schema versions; leases, beyond that one router is told to work a
 // lane while others still may; more producers in a lane than schemas.MaxWindows.
 //

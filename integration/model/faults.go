@@ -34,6 +34,9 @@ const (
 	RotationChanged               // an operator gives the topic other thresholds; old routers keep the old
 	TailStale                     // a router loads a shard's tail from a replica that lags
 	FrameDamaged                  // SHARDS loses a frame that is not stored yet
+	TailDamaged                   // SHARDS loses the last frame of an active shard
+	EventsCut                     // EVENTS loses its end in a restart, and gives the sequences again
+	AnswerShort                   // of a list that was asked for only a part arrives
 	faultKinds
 )
 
@@ -72,6 +75,9 @@ var faults = [faultKinds]struct {
 	RotationChanged:  {name: "rotation changed", odds: 15},
 	TailStale:        {name: "tail from a lagging replica", odds: 4},
 	FrameDamaged:     {name: "frame damaged", odds: 50, once: true},
+	TailDamaged:      {name: "last frame of a shard damaged", odds: 50, once: true},
+	EventsCut:        {name: "EVENTS cut, sequences given again", odds: 20},
+	AnswerShort:      {name: "answer cut short", odds: 12},
 }
 
 // String is the fault's name.

@@ -19,6 +19,7 @@ const (
 type snapshot struct {
 	at   time.Duration
 	upTo []uint64
+	eras []uint32
 }
 
 // newJanitor purges the streams, again and again.
@@ -31,11 +32,14 @@ func newJanitor(w *World) *process {
 					return err
 				}
 			}
-			snap := snapshot{at: w.now, upTo: make([]uint64, w.lanes)}
+			snap := snapshot{at: w.now, upTo: make([]uint64, w.lanes), eras: make([]uint32, w.lanes)}
 			err := p.read("read checkpoints", w.nats, func() {
 				for lane := range snap.upTo {
 					if m := w.shards.lastOf(routedOf(lane)); m != nil {
-						snap.upTo[lane] = m.point.Source
+						snap.upTo[lane], snap.eras[lane] = m.point.Source, m.point.Era
+						if w.misfit(&m.point) && !w.broken(PurgesNumbers) {
+							snap.upTo[lane] = 0
+						}
 					}
 				}
 			})
@@ -53,6 +57,13 @@ func newJanitor(w *World) *process {
 			var ripe *snapshot
 			for len(past) > 0 && w.now-past[0].at >= settle {
 				ripe, past = &past[0], past[1:]
+			}
+			if ripe != nil && !w.broken(PurgesNumbers) {
+				for lane := range ripe.upTo { // sequences of one era compare
+					if ripe.eras[lane] != snap.eras[lane] || snap.upTo[lane] == 0 {
+						ripe.upTo[lane] = 0
+					}
+				}
 			}
 			if ripe != nil {
 				if err := p.purgeEvents(ripe.upTo); err != nil {

@@ -40,6 +40,13 @@ const (
 	GroupResendsCheckpoint
 	GroupResendsBare
 	GroupCutInside
+	NumbersAreMessages
+	GoesOnAtTheEnd
+	FollowsNumbers
+	PurgesNumbers
+	NoTails
+	KnowsLostTailsAlone
+	ShortIsWhole
 
 	TokenBeforePart
 	NoLog
@@ -72,7 +79,9 @@ var Mutants = []Mutant{
 	{Name: "the sink does not check positions", Breaks: NoPositionCheck},
 	{Name: "the checkpoint follows the batch", Breaks: CheckpointAfter},
 	{Name: "no expectation on the checkpoint", Breaks: NoCheckpointExpectation},
-	{Name: "no expectation on the shard's tail", Breaks: NoTailExpectation},
+	{Name: "no expectation on the shard's tail, and its end is only read", Breaks: NoTailExpectation | KnowsLostTailsAlone,
+		Alone:   []Break{NoTailExpectation, KnowsLostTailsAlone},
+		Covered: "the checkpoint knows where the shard ends, and the stream refuses a tail from a lagging replica"},
 	{Name: "the router takes silence for a commit", Breaks: SilenceIsCommitted},
 	{Name: "one lane's refusal is taken for the others' commit", Breaks: GroupRefusalIsCommitted},
 	{Name: "of a refused group the checkpoints are sent again without their frames", Breaks: GroupResendsCheckpoint},
@@ -92,14 +101,20 @@ var Mutants = []Mutant{
 	{Name: "the producer takes silence for stored", Breaks: SilenceIsStored},
 	{Name: "the producer sends on past a stuck frame", Breaks: NoProducerWindow},
 	{Name: "a full stream evicts its oldest messages", Breaks: DiscardsOld},
-	{Name: "the janitor purges a shard's last frame", Breaks: PurgesLast},
+	{Name: "the janitor purges a shard's last frame, and its end is only read", Breaks: PurgesLast | KnowsLostTailsAlone,
+		Alone: []Break{PurgesLast, KnowsLostTailsAlone}, Covered: "the checkpoint knows where the shard ends"},
 	{Name: "the janitor purges frames that are not stored", Breaks: PurgesUnstored},
 	{Name: "the reader asks the table first", Breaks: ReadsTableFirst},
 	{Name: "the reader asks the registry first", Breaks: ReadsRegistryFirst},
+	{Name: "a sequence of EVENTS is taken for a message after a cut", Breaks: NumbersAreMessages, Storm: CutStorm},
+	{Name: "after a cut a lane goes on at the end of EVENTS", Breaks: GoesOnAtTheEnd, Storm: CutStorm},
+	{Name: "a feed waits for its next sequence through a cut", Breaks: FollowsNumbers, Storm: CutStorm},
+	{Name: "the janitor purges by sequences of before a cut", Breaks: PurgesNumbers, Storm: CutStorm},
+	{Name: "the position of a lost last frame is given again", Breaks: NoTails, Storm: CutStorm},
+	{Name: "a part of an answer counts as all of it", Breaks: ShortIsWhole, Storm: CutStorm},
 	{Name: "no settle time in EVENTS, and SHARDS read before it", Breaks: NoSettleTime | ReadsShardsFirst,
-		Alone: []Break{NoSettleTime, ReadsShardsFirst},
-		Covered: "a frame that leaves EVENTS during a read is met in SHARDS, which is read later, or below the head in the table; " +
-			"with the settle time it does not leave"},
+		Alone:   []Break{NoSettleTime},
+		Covered: "a frame that leaves EVENTS during a read is met in SHARDS, which is read later, or below the head in the table"},
 }
 
 // Grounds are what the protocol stands on, each taken away.
@@ -108,7 +123,7 @@ var Grounds = []Mutant{
 	{Name: "ClickHouse keeps no deduplication log, its default", Breaks: NoLog, Storm: SinkStorm},
 	{Name: "the deduplication log forgets a burnt token while its head stands", Breaks: ForgetsBurnt, Storm: SinkStorm},
 	{Name: "the clock of ClickHouse steps back", Breaks: EngineClockSteps, Storm: SinkStorm},
-	{Name: "a shard is sealed by a tail from a lagging replica", Breaks: SealReadsReplica},
+	{Name: "a shard is sealed by a tail from a lagging replica, and its end is only read", Breaks: SealReadsReplica | KnowsLostTailsAlone},
 	{Name: "a frame is placed by a head entry from a lagging replica", Breaks: PlaceReadsReplica, Storm: RouterStorm},
 	{Name: "a reader reads EVENTS from a lagging replica", Breaks: ReaderReadsReplica},
 }

@@ -43,13 +43,24 @@ func (l *lane) leave(s *shardState, reason string) (*shardState, error) {
 }
 
 func (l *lane) load(e entry[registry.Shard]) (*shardState, error) {
-	t, err := l.readTail(e.value.ID, true)
+	t, err := l.tailOf(e.value.ID, true)
 	if err != nil {
 		return nil, err
 	}
 	s := &shardState{entry: e, tail: t}
 	l.active[e.value.Month] = s
 	return s, nil
+}
+
+// tailOf is where a shard ends: where SHARDS says, or the checkpoint, which was stored
+// behind the shard's last frame and survived it.
+func (l *lane) tailOf(id schemas.Shard, mayLag bool) (tail, error) {
+	t, err := l.readTail(id, mayLag)
+	if known, ok := l.cp.Tails[id]; err == nil && ok && t.pos < known.Pos && !l.w.broken(NoTails) && (l.w.tailTaken[id] || !l.w.broken(KnowsLostTailsAlone)) {
+		l.w.saw(TailsKnown)
+		return tail{pos: known.Pos, seq: t.seq, digest: known.Digest, rows: known.Rows}, nil
+	}
+	return t, err
 }
 
 // readTail reads the end of a shard. A replica that lags may answer when the
@@ -90,7 +101,7 @@ func (l *lane) retired() (out []retiredShard, err error) {
 // sealAll seals shards at their tails, which can no longer move.
 func (l *lane) sealAll(retired []retiredShard) error {
 	for _, r := range retired {
-		t, err := l.readTail(r.id, false)
+		t, err := l.tailOf(r.id, false)
 		if err != nil {
 			return err
 		}

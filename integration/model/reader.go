@@ -29,9 +29,12 @@ func newReader(w *World, name string) *process {
 				q.from = m.Start() + int64(w.rng.IntN(24))*int64(time.Hour)
 				q.to = q.from + int64(w.rng.IntN(12))*int64(time.Hour)
 			}
-			began, due := w.now, len(w.oracle.order)
+			began, due, cuts, cut := w.now, len(w.oracle.order), w.cuts, w.anyMisfit()
 			if err := q.run(); err != nil {
 				return err
+			}
+			if cut || cuts != w.cuts { // a lane that met no cut yet is read as it stands
+				continue
 			}
 			if w.now-began > settleTime {
 				w.saw(ReadsTooSlow) // a reader so slow is cut off
@@ -101,8 +104,11 @@ func (q *query) positions() error {
 // events reads EVENTS above the checkpoints.
 func (q *query) events() error {
 	for lane, seq := range q.routed {
-		err := q.read("read EVENTS", q.w.nats, func() {
+		err := q.list("read EVENTS", func(short func() bool) {
 			for m := range q.w.events.from(laneOf(lane), seq+1) {
+				if short() {
+					return
+				}
 				if q.w.broken(ReaderReadsReplica) && m == q.w.events.lastOf(laneOf(lane)) {
 					return
 				}
@@ -131,13 +137,33 @@ func (q *query) frames() error {
 		if err != nil {
 			return err
 		}
-		err = q.read("read SHARDS", w.nats, func() {
+		err = q.list("read SHARDS", func(short func() bool) {
 			for m := range w.shards.from(shardOf(id), 1) {
+				if short() {
+					return
+				}
 				if m.placed.Pos > q.heads[id] {
 					q.add(m.frame)
 				}
 			}
 		})
+	}
+	return err
+}
+
+// list reads many messages of NATS. The server says how many there are, so an answer of
+// which only a part arrived is an error.
+func (q *query) list(what string, do func(short func() bool)) error {
+	w, cut := q.w, false
+	err := q.read(what, w.nats, func() {
+		do(func() bool {
+			cut = cut || w.strikes(AnswerShort)
+			return cut
+		})
+	})
+	if err == nil && cut && !w.broken(ShortIsWhole) {
+		w.saw(ShortAnswers)
+		err = errTimeout
 	}
 	return err
 }

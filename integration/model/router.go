@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -16,8 +17,10 @@ type lane struct {
 	cp       schemas.Checkpoint
 	ckSeq    uint64
 	active   map[schemas.Month]*shardState
-	next     uint64     // where the next messages are read from
-	gathered []*message // and not routed yet
+	next     uint64         // where the next messages are read from
+	known    schemas.Source // a message that EVENTS had
+	boots    int            // of NATS, when the lane's consumer was made
+	gathered []*message     // and not routed yet
 }
 
 // newRouter routes a lane, beside others that do the same.
@@ -62,11 +65,14 @@ func (l *lane) start() error {
 	err := l.read("load checkpoint", w.nats, func() {
 		if m := w.shards.lastOf(routedOf(l.number)); m != nil {
 			l.cp, l.ckSeq = m.point, m.seq
-			l.cp.Windows = slices.Clone(l.cp.Windows)
+			l.cp.Windows, l.cp.Tails = slices.Clone(l.cp.Windows), maps.Clone(l.cp.Tails)
 		}
 		l.rotation = w.bucket.rotate
 	})
 	if err != nil {
+		return err
+	}
+	if err := l.fit(); err != nil {
 		return err
 	}
 	l.cp.Router, l.cp.Epoch = l.name, l.cp.Epoch+1
@@ -94,14 +100,24 @@ func (l *lane) gather() error {
 		return nil
 	}
 	w := l.w
-	return l.read("gather", w.nats, func() {
+	again := false
+	err := l.read("gather", w.nats, func() {
+		if again = l.boots != w.natsBoots && w.givenAgain(l.known) && !w.broken(FollowsNumbers); again {
+			return
+		}
+		l.boots = w.natsBoots
 		for m := range w.events.from(laneOf(l.number), l.next) {
-			l.next = m.seq + 1
+			l.next, l.known = m.seq+1, schemas.Source{Seq: m.seq, Stored: stamp(m)}
 			if l.gathered = append(l.gathered, m); len(l.gathered) == w.batchMessages {
 				break
 			}
 		}
 	})
+	if again {
+		w.saw(FeedsEnded)
+		return errGivenAgain
+	}
+	return err
 }
 
 // share is what a lane commits at once: its batch, the messages that the batch deals
@@ -132,7 +148,7 @@ fill:
 			l.cp.RepeatedFrames++
 			l.cp.RepeatedRows += uint64(f.Rows)
 		case reason != "":
-			b.dead(f, reason)
+			b.dead(m, reason)
 			l.cp.Dead += uint64(f.Rows)
 		default:
 			s, reason, err := l.shardFor(b, f)
@@ -149,13 +165,18 @@ fill:
 				}
 				left = append(left, retiredShard{was.Month, was.ID})
 			}
-			b.frame(w, s, f, m.seq)
+			b.frame(w, s, f, m, l.cp.Era)
 			l.cp.Frames++
 			l.cp.Rows += uint64(f.Rows)
 		}
 		l.take(f, m.seq)
 	}
-	l.cp.Source = msgs[done-1].seq
+	last := msgs[done-1]
+	l.cp.Source, l.cp.Digest, l.cp.Stored = last.seq, digest(last.frame), stamp(last)
+	for _, t := range b.touched {
+		s := t.state
+		l.cp.Remember(s.entry.value.ID, schemas.Tail{Pos: s.tail.pos, Digest: s.tail.digest, Rows: s.tail.rows, Source: last.seq})
+	}
 	return &share{b, done, left}, nil
 }
 

@@ -12,11 +12,11 @@ func newWorld(o Options) *World {
 	w := &World{
 		rng: rand.New(rand.NewPCG(o.Seed, 0)), breaks: o.Breaks, storm: o.Storm, tracing: o.Trace, unlucky: -1,
 		events: newStream(), shards: newStream(), bucket: newBucket(), table: newTable(),
-		damaged: map[schemas.Shard]uint64{}, alarms: map[schemas.Shard]error{},
+		damaged: map[schemas.Shard]uint64{}, tailLost: map[schemas.Shard]bool{}, tailTaken: map[schemas.Shard]bool{}, alarms: map[schemas.Shard]error{},
 	}
 	w.oracle = &oracle{w: w}
 	w.events.discardsOld = w.broken(DiscardsOld)
-	w.nats = &server{w: w, name: "NATS", before: NatsDies, after: NatsDiesAfter, reboot: func() { w.events.restart(w.nats.clock()) }}
+	w.nats = &server{w: w, name: "NATS", before: NatsDies, after: NatsDiesAfter, reboot: func() { w.natsBoots++; w.events.restart(w.nats.clock()) }}
 	w.engine = &server{w: w, name: "ClickHouse", before: EngineDies, after: EngineDiesAfter, reboot: func() { w.table.boot++ }}
 	w.drawRotation()
 	w.lanes = 1

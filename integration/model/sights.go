@@ -28,6 +28,10 @@ const (
 	Reads
 	ReadsTooSlow
 	GapsNamed
+	CutsMet
+	FeedsEnded
+	TailsKnown
+	ShortAnswers
 	sightKinds
 )
 
@@ -55,6 +59,10 @@ var sights = [sightKinds]string{
 	Reads:           "reads checked",
 	ReadsTooSlow:    "reads cut off",
 	GapsNamed:       "damaged shards stopped and named",
+	CutsMet:         "lanes that went on behind a cut",
+	FeedsEnded:      "feeds ended because sequences were given again",
+	TailsKnown:      "ends of shards known from the checkpoint",
+	ShortAnswers:    "short answers refused",
 }
 
 // String says what was seen.

@@ -139,6 +139,39 @@ func (s *stream) publishBatch(msgs []outgoing, at time.Duration) (uint64, error)
 	return uint64(len(s.msgs)), nil
 }
 
+// cut loses the messages from a sequence on: a server that is started again cuts a
+// stream at a message that it cannot read. The sequences are given again.
+func (s *stream) cut(from uint64) (lost []*message) {
+	lost = slices.Clone(s.msgs[from-1:])
+	s.msgs = s.msgs[:from-1]
+	for _, m := range lost {
+		of := s.of[m.subject]
+		i, _ := slices.BinarySearchFunc(of, from, func(m *message, seq uint64) int { return cmp.Compare(m.seq, seq) })
+		s.of[m.subject] = of[:i]
+		s.relast(m.subject)
+	}
+	return lost
+}
+
+// relast looks for the last message of a subject again.
+func (s *stream) relast(sub subject) {
+	delete(s.last, sub)
+	delete(s.prev, sub)
+	for _, m := range s.of[sub] {
+		if !m.gone {
+			s.prev[sub], s.last[sub] = s.last[sub], m.seq
+		}
+	}
+}
+
+// at is the message of a sequence, nil when there is none.
+func (s *stream) at(seq uint64) *message {
+	if seq == 0 || seq > uint64(len(s.msgs)) || s.msgs[seq-1].gone {
+		return nil
+	}
+	return s.msgs[seq-1]
+}
+
 // restart forgets the Msg-Ids that only memory held.
 func (s *stream) restart(at time.Duration) {
 	clear(s.ids)

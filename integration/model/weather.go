@@ -13,6 +13,9 @@ func (w *World) drawOdds() {
 			w.odds[f] = max(2, odds*[...]int{1, 4, 12, 40}[w.rng.IntN(4)]/4)
 		}
 	}
+	if !w.coin(6) {
+		w.odds[EventsCut], w.odds[TailDamaged] = 0, 0
+	}
 	storm := w.rng.IntN(3 * len(storms))
 	if w.storm != calm {
 		storm = int(w.storm) - 1
@@ -36,6 +39,7 @@ const (
 	calm        Storm = iota
 	RouterStorm       // several routers of a lane at once
 	SinkStorm         // several inserts of a shard at once
+	CutStorm          // streams lose their ends, single frames, and parts of answers
 )
 
 // storms are the odds in a storm.
@@ -45,6 +49,7 @@ var storms = [...]map[Fault]int{
 		RouterDies: 0, NatsDies: 0, NatsDiesAfter: 0, AnswerLost: 0, ShardsFull: 0, LongOutage: 0, // or they would not get far
 	},
 	{SinkStalls: 6, RequestLate: 4, RequestTwice: 5, AnswerLost: 8, SinkDies: 15, EngineClockJumps: 15},
+	{EventsCut: 12, TailDamaged: 12, AnswerShort: 8, EventsFull: 0, ShardsFull: 0},
 }
 
 // strikes says whether a fault strikes here.
@@ -96,7 +101,13 @@ func (w *World) weather() {
 	if len(w.oracle.frames) > 0 && w.strikes(FrameUnlucky) {
 		w.unlucky, w.unluckyUntil = len(w.oracle.frames)-1, w.steps+w.rng.IntN(2000)
 	}
-	if w.odds[FrameDamaged] > 0 && w.struck[FrameDamaged] == 0 {
+	if w.struck[EventsCut] < maxCuts && len(w.events.msgs) > 0 && w.strikes(EventsCut) {
+		w.cutEvents()
+	}
+	if w.odds[TailDamaged] > 0 && w.struck[TailDamaged]+w.struck[FrameDamaged] == 0 {
+		w.damageTail()
+	}
+	if w.odds[FrameDamaged] > 0 && w.struck[TailDamaged]+w.struck[FrameDamaged] == 0 {
 		w.damage()
 	}
 }

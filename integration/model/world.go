@@ -62,6 +62,9 @@ type World struct {
 	fullUntil, unluckyUntil int
 	unlucky                 int // id of the frame that does not get through; -1: none
 	damaged                 map[schemas.Shard]uint64
+	tailLost                map[schemas.Shard]bool // of damaged: the last frame, which no later one misses
+	tailTaken               map[schemas.Shard]bool // stored or not
+	natsBoots, cuts         int
 	alarms                  map[schemas.Shard]error // shards that their sink stopped
 
 	shardsMade schemas.Shard
@@ -140,7 +143,7 @@ func (w *World) unrest() string {
 	}
 	for lane := range w.lanes {
 		last, routed := w.events.lastOf(laneOf(lane)), w.shards.lastOf(routedOf(lane))
-		if last != nil && (routed == nil || routed.point.Source < last.seq) {
+		if last != nil && (routed == nil || routed.point.Source < last.seq || w.misfit(&routed.point)) {
 			return fmt.Sprintf("lane %d is not routed to its end", lane)
 		}
 	}
@@ -151,7 +154,7 @@ func (w *World) unrest() string {
 		if m := w.shards.lastOf(shardOf(id)); m != nil && w.table.heads[id] < m.placed.Pos {
 			return fmt.Sprintf("shard %s is stored to %d, it ends at %d", id, w.table.heads[id], m.placed.Pos)
 		}
-		if e := w.bucket.shard(id).value; e.Status == registry.Sealed {
+		if e := w.bucket.shard(id).value; e.Status == registry.Sealed && !w.tailLost[id] {
 			return fmt.Sprintf("shard %s is sealed at %d and not closed", id, e.SealedAt)
 		}
 	}
