@@ -49,7 +49,7 @@ var storms = [...]map[Fault]int{
 		RouterDies: 0, NatsDies: 0, NatsDiesAfter: 0, AnswerLost: 0, ShardsFull: 0, LongOutage: 0, // or they would not get far
 	},
 	{SinkStalls: 6, RequestLate: 4, RequestTwice: 5, AnswerLost: 8, SinkDies: 15, EngineClockJumps: 15},
-	{EventsCut: 12, TailDamaged: 12, AnswerShort: 8, EventsFull: 0, ShardsFull: 0},
+	{EventsCut: 12, TailDamaged: 12, AnswerShort: 8, LongOutage: 40, EventsFull: 0, ShardsFull: 0},
 }
 
 // strikes says whether a fault strikes here.
