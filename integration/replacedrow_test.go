@@ -4,31 +4,45 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/almanac-events/almanac/maintenance/repair"
 )
 
-// A row in another's place is named and left alone; once a person deleted it, repair brings
-// the missing one back.
+// A row in another's place is named, and repair brings the other back in its place: also
+// when it is killed in between.
 func TestRepairAfterReplacedRow(t *testing.T) {
 	t.Parallel()
-	e := startDozens(t)
-	e.router()
-	e.sink()
-	e.dozens(e.producer("app"), 40)
-	e.verify(40)
-	const other = "00000000-0000-7000-8000-000000000001"
-	e.replaceRow("app", "message = '7'", fmt.Sprintf("toUUID('%s') AS id", other))
-	e.named("1 of their events are missing")
-	e.exec("DELETE FROM %s WHERE id = '%s'"+force, e.table("app"), other)
-	eventually(t, time.Minute, func() error {
-		plan := e.plan()
-		e.carryOut(plan)
-		rep, err := e.proof("")
-		if err == nil && (!rep.OK() || rep.Stored != 40) {
-			err = fmt.Errorf("after repair: %v", rep.Problems)
-		}
-		return err
-	})
-	if n := e.count("SELECT uniqExact(message) FROM %s", e.table("app")); n != 40 {
-		t.Errorf("%d messages, want 40", n)
+	for what, change := range map[string]string{
+		"id":          "toUUID('00000000-0000-7000-8000-000000000001') AS id",
+		"id and time": "toUUID('00000000-0000-7000-8000-000000000001') AS id, ts - INTERVAL 1 MICROSECOND AS ts",
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			e := startDozens(t)
+			e.router()
+			e.sink()
+			e.dozens(e.producer("app"), 40)
+			e.verify(40)
+			want := e.rowsHash("app")
+			e.replaceRow("app", "message = '7'", change)
+			e.named("1 of their events are missing")
+			if p := e.plan(); !does(p, repair.DropStrange) || !does(p, repair.Insert) {
+				t.Errorf("planned: %+v", p.Actions)
+			}
+			e.killed()
+			eventually(t, time.Minute, func() error {
+				rep, err := e.proof("")
+				if err == nil && (!rep.OK() || rep.Stored != 40) {
+					err = fmt.Errorf("after repair: %v", rep.Problems)
+				}
+				return err
+			})
+			if got := e.rowsHash("app"); got != want {
+				t.Errorf("the rows are %s, were %s", got, want)
+			}
+			if p := e.plan(); len(p.Actions) > 0 {
+				t.Errorf("a plan is left: %+v", p.Actions)
+			}
+		})
 	}
 }

@@ -89,6 +89,30 @@ func (db *DB) Groups(ctx context.Context, topic string, m schemas.Month, s schem
 	return out, nil
 }
 
+// RowKey is what tells a row from another of its shard.
+type RowKey struct {
+	ID  string
+	Ts  int64 // unix ns
+	Pos uint64
+}
+
+// RowKeys calls f with each row of a shard between two positions (above lo, up to hi).
+func (db *DB) RowKeys(ctx context.Context, ref schemas.ShardRef, lo, hi uint64, f func(RowKey) error) error {
+	q := fmt.Sprintf("SELECT toString(id), toUnixTimestamp64Nano(ts), pos FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d FORMAT TSV",
+		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi)
+	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
+		var k RowKey
+		if _, err := fmt.Sscan(line, &k.ID, &k.Ts, &k.Pos); err != nil {
+			return err
+		}
+		return f(k)
+	})
+	if err != nil {
+		return fmt.Errorf("rows of %s: %w", ref, err)
+	}
+	return nil
+}
+
 // Copies counts, between two positions (above lo, up to hi), the rows that are the
 // same as another in every column.
 func (db *DB) Copies(ctx context.Context, topic string, m schemas.Month, s schemas.Shard, lo, hi uint64) (n uint64, err error) {

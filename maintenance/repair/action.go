@@ -21,6 +21,8 @@ const (
 	Store Do = "store"
 	// DropCopies leaves one of rows that are the same in every column.
 	DropCopies Do = "drop copies"
+	// DropStrange removes rows that stand in the place of others: the frames did not bring them.
+	DropStrange Do = "drop strange rows"
 	// Insert inserts rows that are missing below the head.
 	Insert Do = "insert"
 	// Settle notes positions that SHARDS no longer holds and ClickHouse does.
@@ -69,8 +71,8 @@ type Action struct {
 
 	ref    schemas.ShardRef
 	topic  *schemas.Topic
-	lo, hi uint64 // of Insert and DropCopies: above lo, up to hi
-	frames []link // of Store and Insert, in order
+	lo, hi uint64 // of Insert, DropCopies and DropStrange: above lo, up to hi
+	frames []link // of Store, DropStrange and Insert, in order
 	entry  registry.Shard
 	head   registry.Head
 	lane   *lostLane

@@ -58,6 +58,8 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 		return r.store(ctx, a)
 	case DropCopies:
 		return errors.Join(r.db.DropCopies(ctx, a.Topic, a.ref.Month, a.ref.ID, a.lo, a.hi), r.db.DropDerived(ctx, a.ref))
+	case DropStrange:
+		return r.dropStrange(ctx, a)
 	case Insert:
 		return errors.Join(r.insert(ctx, a), r.db.DropDerived(ctx, a.ref))
 	case Settle:

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -43,4 +44,26 @@ func compare(c chain, groups []tables.Group, gone func(lo, hi uint64) uint64) (o
 		rest.hi = groups[len(groups)-1].Pos
 	}
 	return out, rest
+}
+
+// replaced gives the stretches that have as many rows as their frames brought, and not
+// the same ones: the sums of ids and times differ. Frames of earlier versions do not have
+// sums, and where rows were erased the counts alone are compared.
+func replaced(c chain, groups []tables.Group, gone func(lo, hi uint64) uint64) (out []stretch) {
+	lo, base, before := uint64(0), uint64(0), schemas.IDSums{From: 1}
+	var have, distinct, sum uint64
+	for _, g := range groups {
+		have, distinct, sum = have+g.Rows, distinct+g.Distinct, sum+g.IDs
+		i := c.at(g.Pos)
+		if i == len(c) || c[i].pos != g.Pos {
+			continue
+		}
+		brought, known := c[i].ids.Since(before)
+		if want := c[i].shardRows - base; known && want == have && brought != sum && gone(lo, g.Pos) == 0 {
+			out = append(out, stretch{lo, g.Pos, want, have, distinct})
+		}
+		lo, base, before = g.Pos, c[i].shardRows, c[i].ids
+		have, distinct, sum = 0, 0, 0
+	}
+	return out
 }

@@ -16,6 +16,7 @@
 //	rows below the head                     SHARDS, EVENTS             Insert
 //	frames above the head, in a gap         EVENTS                     Store
 //	rows doubled                            the table itself           DropCopies
+//	rows in others' places                  SHARDS, EVENTS             DropStrange, Insert
 //	a registry entry, or its numbers        SHARDS' headers, tables    Restore…, CorrectShard
 //	a checkpoint                            SHARDS, EVENTS, tables     RestoreCheckpoint
 //	what a document is now, in DOCS         the table                  AdvanceFront, RestoreStubs

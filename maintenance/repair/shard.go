@@ -79,6 +79,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 		d.distinct = d.have - min(d.have, copies)
 	}
 	s.below(differ)
+	s.strange(replaced(c, s.groups, s.gone))
 	if t.end(ref.ID) > t.tail(ref.ID) {
 		copies := uint64(0)
 		if rest.distinct < rest.have {
@@ -190,6 +191,24 @@ func (s *shardPlan) below(differ []stretch) {
 		if missing > 0 && !whole {
 			s.lost(d, frames, missing)
 		}
+	}
+}
+
+// strange has rows that stand in others' places removed, and the others brought back. Only
+// the frames tell which is which.
+func (s *shardPlan) strange(replaced []stretch) {
+	for _, d := range replaced {
+		frames, whole := s.chain.between(d.lo, d.hi)
+		if !whole || d.lo < s.floor || d.distinct < d.have {
+			s.plan.note("%s: positions %d to %d have %d rows, as many as their frames brought, and not the same; nothing is changed there, because not all of the frames are held",
+				s.ref, d.lo+1, d.hi, d.have)
+			continue
+		}
+		a := Action{From: d.lo + 1, To: d.hi, lo: d.lo, hi: d.hi, frames: frames, Source: sources(frames)}
+		a.Do, a.Detail = DropStrange, "rows whose id or time no frame brought, in the place of others"
+		s.add(a)
+		a.Do, a.Detail = Insert, "what stood there before"
+		s.add(a)
 	}
 }
 

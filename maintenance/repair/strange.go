@@ -1,0 +1,64 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// maxStrange bounds the rows that a repair removes of one stretch: more are no slip.
+const maxStrange = 1_000
+
+// dropStrange removes the rows between two positions that no frame brought. It is one
+// statement, and a second time there are none. One row of the last position must be the
+// frames', or the head would go back.
+func (r *Repairer) dropStrange(ctx context.Context, a *Action) error {
+	brought := map[string]bool{}
+	var reader schemas.FrameReader
+	for frames := a.frames; len(frames) > 0; {
+		n := batchOf(frames, &registry.Ledger{})
+		payloads, err := r.payloads(ctx, a, frames[:n])
+		if err != nil {
+			return err
+		}
+		for i, payload := range payloads {
+			if err := reader.Open(payload, a.topic, frames[i].schema); err != nil {
+				return fmt.Errorf("position %d: %w", frames[i].pos, err)
+			}
+			for row := range reader.Rows() {
+				brought[rowKey(reader.ID(row).String(), reader.Ts(row))] = true
+			}
+		}
+		frames = frames[n:]
+	}
+	var strange []string
+	head := false
+	err := r.db.RowKeys(ctx, a.ref, a.lo, a.hi, func(k tables.RowKey) error {
+		if brought[rowKey(k.ID, k.Ts)] {
+			head = head || k.Pos == a.hi
+			return nil
+		}
+		if strange = append(strange, fmt.Sprintf("('%s', fromUnixTimestamp64Nano(%d, 'UTC'))", k.ID, k.Ts)); len(strange) > maxStrange {
+			return fmt.Errorf("more than %d rows are not the frames': look at them, and delete them in ClickHouse", maxStrange)
+		}
+		return nil
+	})
+	switch {
+	case err != nil || len(strange) == 0:
+		return err
+	case !head:
+		return errors.New("no row of the last position is the frames': delete those that are not in ClickHouse, and repair again")
+	}
+	if err := r.db.Hide(ctx, a.ref, tables.Condition{SQL: fmt.Sprintf("pos > %d AND pos <= %d AND (id, ts) IN (%s)", a.lo, a.hi, strings.Join(strange, ", "))}); err != nil {
+		return err
+	}
+	r.crash("after hide")
+	return nil
+}
+
+func rowKey(id string, ts int64) string { return fmt.Sprint(id, " ", ts) }
