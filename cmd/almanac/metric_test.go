@@ -18,7 +18,7 @@ func TestSendMetric(t *testing.T) {
 	b.ok("", "topics", "apply", "cpu", "--kind", "metric")
 	line := func(rest string) string { return `{"ts":"2026-02-01T00:00:00Z","type":"cpu",` + rest + "}\n" }
 	r := b.run(line(`"value":41,"host":"a","region":"eu"`)+line(`"value":42,"region":"eu","host":"a"`)+line(`"value":7,"host":"b","unit":"%"`)+
-		line(`"value":"NaN","host":"a"`)+line(`"host":"a"`)+line(`"value":1,"points":"guage"`)+
+		line(`"value":"NaN","host":"a"`)+line(`"host":"a"`)+line(`"value":1,"points":"gage"`)+
 		line(`"count":3,"sum":6,"min":1,"max":3,"m2":2,"buckets":{"bounds":[2],"counts":[2,2]}`)+
 		line(`"count":3,"sum":6,"min":1,"max":3,"m2":2,"buckets":{"bounds":[2],"counts":[2,1]}`)+
 		line(`"value":1,"start":"2026-02-02T00:00:00Z"`)+line(`"value":9007199254740993`)+`{"ts":"2026-02-01T00:00:00Z","value":1}`+"\n",
@@ -26,7 +26,7 @@ func TestSendMetric(t *testing.T) {
 	for _, want := range []string{
 		`line 4 refused: bad value: value is "NaN", it must be a number`,
 		"line 5 refused: bad value: value is missing, and so is count",
-		`line 6 refused: bad value: points is "guage", it must be one of`,
+		`line 6 refused: bad value: points is "gage", it must be one of`,
 		"line 7 refused: bad value: the counts of buckets add up to 4, count is 3",
 		"line 9 refused: bad value: start is 2026-02-02T00:00:00Z, later than ts, which is 2026-02-01T00:00:00Z",
 		"line 10 refused: bad value: value is 9007199254740993",

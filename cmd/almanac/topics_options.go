@@ -122,7 +122,7 @@ func setMetric(metrics *[]schemas.MetricDescriptor, text string) error {
 
 // setOption reads the text of an option that is one value.
 func setOption(o *schemas.Option, t *schemas.Topic, text string) error {
-	ok := true
+	var ok bool
 	switch into := o.Of(t).(type) {
 	case *string:
 		*into = text
