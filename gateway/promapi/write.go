@@ -34,7 +34,7 @@ func write(w http.ResponseWriter, all *answer) error {
 		out.err = out.to.Flush()
 	}
 	if out.err != nil {
-		panic(http.ErrAbortHandler) // so that nobody takes half an answer for a whole one
+		panic(http.ErrAbortHandler) // so that half an answer is not taken for a whole one
 	}
 	return nil
 }
