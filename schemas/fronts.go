@@ -144,11 +144,6 @@ func GroupKey(topic, group string) string { return keyGroups + "." + topic + "."
 // GroupKeys selects the groups of a topic.
 func GroupKeys(topic string) string { return keyGroups + "." + topic + ".*" }
 
-// FrontKey holds how far the cleaner got in a lane of a front: a hint only.
-func FrontKey(topic string, lane int) string {
-	return keyFronts + "." + topic + "." + strconv.Itoa(lane)
-}
-
 // FrontPlace is where the row of a record is stored.
 type FrontPlace struct {
 	Month Month
