@@ -52,7 +52,7 @@ func TestRepairDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range []string{"d-1", "d-15", "d-29"} { // a stub, a record, a removal: the last is no loss
+	for _, id := range []string{"d-1", "d-15", "d-29"} { // a stub, a record, a removal: the last is not a loss
 		for _, m := range e.messages(schemas.StreamDocs, "docs.customers.*."+id) {
 			if err := streams.Delete(t.Context(), e.reg.JetStream(), docs, m.Sequence, false); err != nil {
 				t.Fatal(err)

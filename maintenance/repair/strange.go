@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// maxStrange bounds the rows that a repair removes of one stretch: more are no slip.
+// maxStrange bounds the rows that a repair removes of one stretch: more are not a slip.
 const maxStrange = 1_000
 
 // dropStrange removes the rows between two positions that no frame brought. It is one

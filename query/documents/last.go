@@ -17,7 +17,7 @@ type Last struct {
 }
 
 // LastRecords reads the last record of each of a topic's documents, some 300 bytes each, by
-// id. What is no record is passed over.
+// id. What is not a record is passed over.
 func LastRecords(ctx context.Context, js jetstream.JetStream, topic string) (map[string]Last, error) {
 	last := map[string]Last{}
 	_, err := streams.Headers(ctx, js, schemas.StreamDocs, schemas.DocTopicFilter(topic), 1, func(m *streams.Message) error {
