@@ -58,7 +58,10 @@ func (e *env) diffs(topic string, diffs ...meter.Diff) {
 }
 
 // desk closes months; it ends at a point as a killed process does.
-func (e *env) desk(point string) *billing.Desk {
+func (e *env) desk(point string) *billing.Desk { return e.deskAt(point, func(string) {}) }
+
+// deskAt is desk, which calls at at each point before.
+func (e *env) deskAt(point string, at func(point string)) *billing.Desk {
 	e.t.Helper()
 	nc := e.connect()
 	reg := e.registry(nc)
@@ -67,6 +70,7 @@ func (e *env) desk(point string) *billing.Desk {
 		e.t.Fatal(err)
 	}
 	d, err := billing.New(billing.Config{NATS: nc, Registry: reg, Reader: r, Crash: func(p string) {
+		at(p)
 		if p == point {
 			nc.Close() // what was not sent is not
 			panic(killed(p))
@@ -174,6 +178,52 @@ func TestCloseOnce(t *testing.T) {
 	}
 	if dead := e.count("SELECT count() FROM %s WHERE type NOT IN ('usage.bill', 'usage.correction', 'usage.bucket', 'usage.positions')", e.table("bills")); dead != 0 {
 		t.Errorf("%d other events", dead)
+	}
+}
+
+// Three close a month at once. All have read that nothing is published before one publishes,
+// and the bills of each are others: a space still has one.
+func TestCloseBesideAnother(t *testing.T) {
+	t.Parallel()
+	e := running(t, meterTopic(t, "usage"), schemas.Topic{Name: "bills"})
+	const spaces, desks = 50, 3
+	var before, together sync.WaitGroup
+	together.Add(desks)
+	for i := range desks {
+		for n := range spaces {
+			e.diffs("usage", february(3+i, n, fmt.Sprint("c-", i), 100))
+			if n > 0 && i > 0 {
+				break
+			}
+		}
+		e.settledUsage("usage")
+		read := make(chan struct{})
+		before.Go(func() {
+			_, err := e.deskAt("", func(p string) {
+				if p == "billing.read" {
+					close(read)
+				}
+				if p == "billing.positions" {
+					together.Done()
+					together.Wait()
+				}
+			}).Close(t.Context(), billing.Request{Topic: "usage", Month: 202602, Into: "bills"})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		<-read // so that the next has other bills
+	}
+	before.Wait()
+	e.settledUsage("bills")
+	for q, want := range map[string]uint64{
+		"SELECT countIf(type = 'usage.bill') FROM %s":                          spaces,
+		"SELECT uniqExactIf(attributes['space'], type = 'usage.bill') FROM %s": spaces,
+		"SELECT countIf(type = 'usage.bucket') FROM %s":                        1,
+	} {
+		if got := e.count(q, e.table("bills")); got != want {
+			t.Errorf("%s: %d, want %d", q, got, want)
+		}
 	}
 }
 
