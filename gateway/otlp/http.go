@@ -26,7 +26,7 @@ func (in *Input) Routes() http.Handler {
 	mux.HandleFunc("POST /t/{topic}/v1/logs", in.logs)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		_, isJSON := contentType(r)
-		fail(w, isJSON, http.StatusNotFound, codeUnimplemented, "this endpoint takes logs only, at POST /v1/logs and /t/{topic}/v1/logs; send traces and metrics elsewhere")
+		fail(w, isJSON, http.StatusNotFound, codeUnimplemented, "this endpoint takes logs only, at POST /v1/logs and /t/{topic}/v1/logs; metrics come in by Prometheus remote write alone, and traces not at all")
 	})
 	return mux
 }
