@@ -79,7 +79,7 @@ type labelled struct {
 func (s *Store) find(ctx context.Context, topic string, from, to int64, matchers []*labels.Matcher) ([]labelled, error) {
 	req := series.ListRequest{Topic: topic, From: after(from), To: upTo(to)}
 	for _, m := range matchers {
-		if m.Name == labels.MetricName && m.Type == labels.MatchEqual {
+		if m.Name == nameLabel && m.Type == labels.MatchEqual {
 			if m.Value == "" {
 				return nil, nil // every point has a metric
 			}
@@ -104,6 +104,9 @@ func (s *Store) find(ctx context.Context, topic string, from, to int64, matchers
 	return found, nil
 }
 
+// nameLabel has the metric.
+const nameLabel = "__name__"
+
 // after and upTo are the bounds of a read that begins and ends with a millisecond.
 func after(ms int64) time.Time { return time.Unix(0, bounded(ms)*int64(time.Millisecond)-1) }
 
@@ -120,12 +123,12 @@ func labelsOf(s *series.Series, b *labels.Builder) labels.Labels {
 	b.Reset(labels.EmptyLabels())
 	for key, v := range s.Labels {
 		name := kinds.LabelOf(key)
-		if name == "service" && s.Service != "" || name == "user_id" && s.Tenant != "" || name == labels.MetricName {
+		if name == "service" && s.Service != "" || name == "user_id" && s.Tenant != "" || name == nameLabel {
 			name = "exported_" + name
 		}
 		b.Set(name, v)
 	}
-	return b.Set("service", s.Service).Set("user_id", s.Tenant).Set(labels.MetricName, s.Metric).Labels()
+	return b.Set("service", s.Service).Set("user_id", s.Tenant).Set(nameLabel, s.Metric).Labels()
 }
 
 // load reads the points of what was found.

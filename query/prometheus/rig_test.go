@@ -61,7 +61,7 @@ func (r *rig) insert(samples ...sample) {
 			r.made++
 			var attrs []string
 			s.labels.Range(func(l labels.Label) {
-				if !slices.Contains([]string{labels.MetricName, "service", "user_id"}, l.Name) {
+				if !slices.Contains([]string{nameLabel, "service", "user_id"}, l.Name) {
 					attrs = append(attrs, kinds.LabelKey(l.Name)+"\x00"+l.Value)
 				}
 			})
@@ -83,7 +83,7 @@ func (r *rig) insert(samples ...sample) {
 				v, word = 0, kinds.PointsNegInf
 			}
 			fmt.Fprintf(&b, "(fromUnixTimestamp64Milli(%d, 'UTC'), '%08x-0000-7000-8000-%012x', %s, %s, %s, map(%s), %v, %s, '%s', %d, %d, %d)", s.ms, r.made, 1<<40-r.made,
-				schemas.QuoteText(s.labels.Get(labels.MetricName)), schemas.QuoteText(s.labels.Get("service")), schemas.QuoteText(s.labels.Get("user_id")), strings.Join(pairs, ","), v, schemas.QuoteText(s.unit), word, uint32(ref.Month), uint64(ref.ID), pos)
+				schemas.QuoteText(s.labels.Get(nameLabel)), schemas.QuoteText(s.labels.Get("service")), schemas.QuoteText(s.labels.Get("user_id")), strings.Join(pairs, ","), v, schemas.QuoteText(s.unit), word, uint32(ref.Month), uint64(ref.ID), pos)
 		}
 		r.Exec(b.String())
 	}
