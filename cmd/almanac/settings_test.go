@@ -115,5 +115,5 @@ func TestOwnFlagIsNoSetting(t *testing.T) {
 		r := inProcess(t, append(words, "--nats", "nats://127.0.0.1:1", "--clickhouse", "http://127.0.0.1:1/almanac")...)
 		refused(t, words, r, exitFailed, []string{"127.0.0.1:1"}, "start it", "start the server")
 	}
-	refused(t, []string{"send"}, inProcess(t, "send", "app", "--full", "sometimes"), exitUsage, []string{"--full", "sometimes"}, "none of")
+	refused(t, []string{"send"}, inProcess(t, "send", "app", "--full", "sometimes"), exitUsage, []string{"--full", "sometimes"}, "not one of")
 }
