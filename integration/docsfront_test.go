@@ -63,6 +63,23 @@ func TestRepairDocuments(t *testing.T) {
 	if f := rep.Topics[0].Front; f.Differ != 2 || rep.OK() || !strings.Contains(strings.Join(rep.Problems, "\n"), `"d-15": DOCS does not have it, ClickHouse has version 2`) {
 		t.Fatalf("%+v, %q", f, rep.Problems)
 	}
+	// An erasure takes records out of DOCS before their rows: meanwhile nothing is brought back.
+	made := e.plan()
+	erasure, err := e.reg.Enter(t.Context(), registry.Erasure{
+		ID: "e-1", Topic: "customers", Cond: "user_id = {p1:String}", Params: map[string]string{"p1": "no-one"}, To: 1, Schema: 1, Front: schemas.StreamDocs, State: registry.Erasing,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := e.plan(); !does(made, repair.RestoreStubs) || does(p, repair.RestoreStubs) {
+		t.Errorf("planned before %+v, and during an erasure %+v", made.Actions, p.Actions)
+	}
+	if err := e.repairer().Apply(t.Context(), made, func(*repair.Action, error) {}); err == nil || !strings.Contains(err.Error(), erasure.ID) {
+		t.Errorf("a plan from before the erasure: %v", err)
+	}
+	if _, err := e.reg.AmendErasure(t.Context(), "customers", erasure.ID, func(e *registry.Erasure) bool { e.State = registry.Erased; return true }); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		e.carryOut(e.plan())
 	}

@@ -69,7 +69,9 @@ func TestRepairTwoMonths(t *testing.T) {
 			d.router()
 			d.sink()
 			eventually(t, 6*time.Second, func() error {
-				d.carryOut(d.plan())
+				if err := d.repairer().Apply(t.Context(), d.plan(), func(*repair.Action, error) {}); err != nil {
+					return err // a router may be faster: it is run again
+				}
 				stored := d.messagesStored()
 				for m := range held {
 					if stored[m] == 0 {

@@ -22,8 +22,8 @@
 // Sums: additive by shard. A fill is one statement and one part. It asserts that the sums end
 // where it begins and that the shard was examined up to where it ends.
 //
-// Series: names, labels, first and last time. Filling twice is the same, so a fill asserts
-// nothing. The list of a dropped shard is dropped in the next round.
+// Series: names, labels, first and last time. Filling twice is the same. A fill asserts that
+// the list stands where it did when the round began: it may have been dropped since. The list of a dropped shard is dropped in the next round.
 //
 // # Who is authoritative
 //

@@ -2,6 +2,7 @@ package rollups
 
 import (
 	"context"
+	"errors"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -20,7 +21,11 @@ func (r *Rollups) list(ctx context.Context, t *schemas.Topic, ref schemas.ShardR
 	r.cfg.Crash("rollups.before-list")
 	bounded, cancel := context.WithTimeout(ctx, StatementTime)
 	defer cancel()
-	if err := r.cfg.DB.FillSeries(bounded, t, ref, from, to); err != nil {
+	err := r.cfg.DB.FillSeries(bounded, t, ref, s.Series, from, to)
+	if errors.Is(err, tables.ErrHeadMoved) {
+		return nil // it was dropped meanwhile: the next round reads where it is
+	}
+	if err != nil {
 		return err
 	}
 	r.cfg.Crash("rollups.after-list")

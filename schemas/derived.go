@@ -129,9 +129,9 @@ func (t *Topic) SeriesSelect(database, rows string) string {
 
 // FillSeries is the statement that lists the series of a shard's rows above from, up to to. It
 // may run any number of times.
-func (t *Topic) FillSeries(database string, ref ShardRef, from, to uint64) string {
+func (t *Topic) FillSeries(database string, ref ShardRef, have, from, to uint64, headMoved string) string {
 	return runSQL("metric_series_fill.sql", map[string]any{
-		"Derived": t.derived(database, DerivedSeries), "Month": uint32(ref.Month), "Shard": uint64(ref.ID), "To": to,
+		"Derived": t.derived(database, DerivedSeries), "Month": uint32(ref.Month), "Shard": uint64(ref.ID), "To": to, "Have": have, "HeadMoved": headMoved,
 		"Select": t.SeriesSelect(database, AboveSQL(ref, from, to)),
 	})
 }

@@ -140,9 +140,10 @@ func (db *DB) FillSums(ctx context.Context, t *schemas.Topic, ref schemas.ShardR
 		map[string]string{"insert_deduplication_token": fmt.Sprintf("%s:%s:%d:%d", schemas.DerivedTable(t.Name, schemas.DerivedSums), ref.ID, from, attempt)})
 }
 
-// FillSeries lists the series of a shard's rows above from, up to to.
-func (db *DB) FillSeries(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, from, to uint64) error {
-	return db.derive(ctx, t, ref, fmt.Sprintf("series:%s:%d", ref.ID, from), t.FillSeries(db.Database, ref, from, to), map[string]string{"insert_deduplicate": "0"})
+// FillSeries lists the series of a shard's rows above from, up to to. have is where the list
+// stood when that was decided. When it was dropped or went on since, it is ErrHeadMoved: read again.
+func (db *DB) FillSeries(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, have, from, to uint64) error {
+	return db.derive(ctx, t, ref, fmt.Sprintf("series:%s:%d", ref.ID, from), t.FillSeries(db.Database, ref, have, from, to, textHeadMoved), map[string]string{"insert_deduplicate": "0"})
 }
 
 // DropSeries drops a shard's list of series, whose rows are gone.

@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/query/archived"
 	documents "github.com/almanac-events/almanac/query/documents"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/streams"
@@ -29,6 +30,12 @@ type lostDocument struct {
 
 // planDocuments adds what the front of a topic of documents needs.
 func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan) error {
+	if id, err := r.erasing(ctx, t.Name); err != nil || id != "" {
+		if err == nil {
+			p.note("%s: the erasure %s is not finished, and nothing is restored in %s before it is: `almanac erase resume %s`", t.Name, id, schemas.StreamDocs, id)
+		}
+		return err
+	}
 	routed, err := streams.Checkpoints(ctx, r.js, t.Name)
 	if err != nil {
 		return err
@@ -93,6 +100,21 @@ func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan)
 	return nil
 }
 
+// erasing is an erasure of the topic's front under way: it takes records out of the front
+// before it takes their rows, which must not bring them back. "": there is none.
+func (r *Repairer) erasing(ctx context.Context, topic string) (id string, err error) {
+	ledger, err := r.reg.Ledger(ctx, topic)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range ledger.Only(registry.Settling, registry.Erasing).Erasures {
+		if e.Front != "" {
+			return e.ID, nil
+		}
+	}
+	return "", nil
+}
+
 // lostOf says whether DOCS, which has r of a document or nil, lost its newest version.
 func lostOf(r *document.Record, n *tables.Newest) (lostDocument, bool) {
 	switch {
@@ -131,6 +153,9 @@ func (r *Repairer) advance(ctx context.Context, a *Action) error {
 // restoreStubs writes stubs of documents, each where DOCS still has what it had. A document
 // that was changed meanwhile is left to the next plan.
 func (r *Repairer) restoreStubs(ctx context.Context, a *Action) error {
+	if id, err := r.erasing(ctx, a.Topic); err != nil || id != "" {
+		return errors.Join(err, fmt.Errorf("the erasure %q began meanwhile; run repair again when it is finished", id))
+	}
 	info, err := streams.Info(ctx, r.js, schemas.StreamDocs)
 	if err != nil {
 		return err

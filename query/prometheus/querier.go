@@ -37,14 +37,26 @@ func (q *querier) Close() error {
 // chunk is how many points a querier takes room for at once.
 const chunk = 4096
 
-// take takes room for a chunk of points.
-func (q *querier) take() error {
-	if q.s.held.Add(chunk) > q.s.limit {
-		q.s.held.Add(-chunk)
+// take takes room for n points, of 16 bytes each.
+func (q *querier) take(n int64) error {
+	if q.s.held.Add(n) > q.s.limit {
+		q.s.held.Add(-n)
 		return tooMany(q.s.limit)
 	}
-	q.held.Add(chunk)
+	q.held.Add(n)
 	return nil
+}
+
+// roomOf is the room of series themselves, in points: labels, and what holds a series. A
+// query may select the same ones many times, and each selector holds its own.
+func roomOf(found []labelled) int64 {
+	const held, pointBytes = 256, 16
+	bytes := 0
+	for i := range found {
+		bytes += held
+		found[i].labels.Range(func(l labels.Label) { bytes += len(l.Name) + len(l.Value) })
+	}
+	return int64(bytes / pointBytes)
 }
 
 // Select implements storage.Querier.
@@ -55,6 +67,9 @@ func (q *querier) Select(ctx context.Context, sorted bool, hints *storage.Select
 	}
 	found, err := q.s.find(ctx, q.topic, from, to, matchers)
 	if err != nil {
+		return storage.ErrSeriesSet(err)
+	}
+	if err := q.take(roomOf(found)); err != nil {
 		return storage.ErrSeriesSet(err)
 	}
 	set := newSet(found)
@@ -128,7 +143,13 @@ func labelsOf(s *series.Series, b *labels.Builder) labels.Labels {
 		}
 		b.Set(name, v)
 	}
-	return b.Set("service", s.Service).Set("user_id", s.Tenant).Set(nameLabel, s.Metric).Labels()
+	if s.Service != "" { // an empty one would take an attribute of that name away
+		b.Set("service", s.Service)
+	}
+	if s.Tenant != "" {
+		b.Set("user_id", s.Tenant)
+	}
+	return b.Set(nameLabel, s.Metric).Labels()
 }
 
 // load reads the points of what was found.
@@ -150,7 +171,7 @@ func (q *querier) load(ctx context.Context, set *set, found []labelled, from, to
 			return nil
 		}
 		if n%chunk == 0 {
-			if err := q.take(); err != nil {
+			if err := q.take(chunk); err != nil {
 				return err
 			}
 		}

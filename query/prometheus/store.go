@@ -17,7 +17,8 @@ import (
 
 // Bounds of queries.
 const (
-	// MaxPoints bounds the points that all queries under way hold: 16 bytes each.
+	// MaxPoints bounds the points that all queries under way hold: 16 bytes each. Series
+	// count too, by the bytes of their labels and 256 more.
 	MaxPoints = 5_000_000
 	// MaxSamples bounds what the engine holds for one query.
 	MaxSamples = 5_000_000

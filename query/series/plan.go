@@ -72,7 +72,7 @@ func (r *Reader) size(ctx context.Context, s *selection, req *Request, f *found)
 	if f.series > r.limits.series {
 		return tooMuch("it touches %d series of metric %q, the limit is %d. %s", f.series, req.Metric, r.limits.series, r.narrower(ctx, s, f, float64(r.limits.series)))
 	}
-	rows, err := r.rows(ctx, s)
+	rows, err := r.rows(ctx, s, s.begins(req))
 	if err != nil {
 		return err
 	}
@@ -104,19 +104,27 @@ func longer(req *Request, groups, limit int64) string {
 	return "Take fewer groups, or a shorter range"
 }
 
-// rows is about how many rows a read of the points reads: what ClickHouse's index says. Where
+// begins is where a read of the points begins: delta and rate look for the point before.
+func (s *selection) begins(req *Request) time.Time {
+	if req.Align != Delta && req.Align != Rate {
+		return s.from
+	}
+	return time.Unix(0, max(0, s.from.UnixNano()-int64(max(Lookback, req.Period))))
+}
+
+// rows is about how many rows a read of the points reads that begins at from: what ClickHouse's index says. Where
 // all rows of the topic are few it is not asked.
-func (r *Reader) rows(ctx context.Context, s *selection) (int64, error) {
+func (r *Reader) rows(ctx context.Context, s *selection, from time.Time) (int64, error) {
 	held := int64(0)
 	for i := range s.snap.Shards {
-		if sh := &s.snap.Shards[i]; !sh.Gone && sh.Stored.MaxTs > s.from.UnixNano() && sh.Stored.MinTs <= s.to.UnixNano() {
+		if sh := &s.snap.Shards[i]; !sh.Gone && sh.Stored.MaxTs > from.UnixNano() && sh.Stored.MinTs <= s.to.UnixNano() {
 			held += int64(sh.Stored.Rows)
 		}
 	}
 	if held <= r.limits.rows {
 		return held, nil
 	}
-	cond := fmt.Sprintf("%s AND ts > %s AND ts <= %s AND %s", s.named(), sqlFrom, sqlTo, s.snap.Held(false))
+	cond := fmt.Sprintf("%s AND ts > fromUnixTimestamp64Nano(toInt64(%d), 'UTC') AND ts <= %s AND %s", s.named(), from.UnixNano(), sqlTo, s.snap.Held(false))
 	if !s.where.All() {
 		cond += " AND " + s.chosen()
 	}

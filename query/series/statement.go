@@ -58,7 +58,7 @@ func (s *selection) windowed(req *Request) string {
 // increases selects what counters grew by: of a point of kind delta its value, of others the
 // difference to the point before, or the value after a reset.
 func (s *selection) increases(req *Request) string {
-	s.params["before"] = strconv.FormatInt(max(0, s.from.UnixNano()-int64(max(Lookback, req.Period))), 10)
+	s.params["before"] = strconv.FormatInt(s.begins(req).UnixNano(), 10)
 	value := "sum(grown)"
 	if req.Align == Rate {
 		value += " / " + strconv.FormatFloat(req.Period.Seconds(), 'f', -1, 64)

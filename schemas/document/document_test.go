@@ -84,6 +84,13 @@ func TestRecords(t *testing.T) {
 			}
 		})
 	}
+	for _, id := range []string{"a'b", "a\u00a0b", strings.Repeat("x", MaxIDBytes+1)} { // subjects may have them
+		odd := r
+		odd.ID = id
+		if _, err := Parse(odd.Subject(), 0, odd.Header(), odd.Body, len(odd.Body)); !errors.Is(err, schemas.ErrRecord) {
+			t.Errorf("the id %q: %v", id, err)
+		}
+	}
 	if _, err := Parse(r.Subject(), 0, r.Header(), []byte("{"), 1); !errors.Is(err, schemas.ErrRecord) {
 		t.Errorf("a body that is not JSON: %v", err)
 	}

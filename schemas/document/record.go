@@ -83,6 +83,9 @@ func Parse(subject string, seq uint64, h nats.Header, data []byte, size int) (r 
 	if r.Topic, r.Lane, r.ID, err = schemas.DocTokens(subject); err != nil {
 		return r, err
 	}
+	if err := CheckID(schemas.Documents{}, r.ID); err != nil {
+		return r, fmt.Errorf("%w: %w", schemas.ErrRecord, err)
+	}
 	p := parser{h: h}
 	if _, ok := h[schemas.HeaderStub]; ok {
 		r.Stub = p.place(schemas.HeaderStub)
