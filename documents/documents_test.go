@@ -206,3 +206,25 @@ func TestOtherKind(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestUserOf(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"owner":"u-7"}`:                "u-7",
+		`{"owner":77}`:                   "77",
+		`{"owner":12345678901234567890}`: "12345678901234567890",
+		`{"owner":null}`:                 "",
+		`{"owner":{"id":"u"}}`:           "",
+		`{"n":1}`:                        "",
+		`[]`:                             "",
+	} {
+		if got := userOf([]byte(body), "owner"); got != want {
+			t.Errorf("%s is of %q, want %q", body, got, want)
+		}
+	}
+	for body, want := range map[string]string{`{"a":{"b":"u"}}`: "u", `{"a.b":"v","a":{"b":"u"}}`: "v", `{"a":1}`: "", `{"b":"u"}`: ""} {
+		if got := userOf([]byte(body), "a.b"); got != want {
+			t.Errorf("%s is of %q, want %q", body, got, want)
+		}
+	}
+}

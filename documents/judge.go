@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
@@ -78,15 +79,24 @@ func judge(t *schemas.Topic, last *document.Record, op *Op, by string, now int64
 	return r, nil
 }
 
-// userOf is whose data a body is: the text under the topic's user_field.
+// userOf is whose data a body is: the text, or the number as it is written, under the
+// topic's user_field. A field a.b is the member b of a where the body has no member "a.b".
 func userOf(body []byte, field string) string {
-	if field == "" {
-		return ""
-	}
 	var top map[string]json.RawMessage
-	var user string
-	if json.Unmarshal(body, &top) != nil || json.Unmarshal(top[field], &user) != nil {
+	if field == "" || json.Unmarshal(body, &top) != nil {
 		return ""
 	}
-	return user
+	value, there := top[field]
+	if head, rest, dotted := strings.Cut(field, "."); !there && dotted {
+		return userOf(top[head], rest)
+	}
+	var user string
+	if json.Unmarshal(value, &user) == nil {
+		return user
+	}
+	var n json.Number
+	if json.Unmarshal(value, &n) != nil {
+		return ""
+	}
+	return n.String()
 }

@@ -20,9 +20,10 @@
 //
 // # Who is authoritative
 //
-// The stream. A request is answered after JetStream acknowledged all its events. It is keyed by
-// the hash of its body, so that one that is sent again within ten minutes is stored once. Later
-// repeats are stored, and count once: of samples of one series and time the last one counts.
+// The stream. A request is answered after JetStream acknowledged all its events. One that
+// is sent again is stored again and counts once: of samples of one series and time the last one
+// counts. It has no key of its own, since the same samples may be meant again: after others of
+// the same times, or after an erasure.
 //
 // # Failures
 //

@@ -2,8 +2,6 @@ package remotewrite
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"mime"
@@ -79,8 +77,6 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	key := sha256.Sum256(body)
-	req.Key("remote write " + hex.EncodeToString(key[:]))
 	to, err := req.To(r.Context(), cmp.Or(r.PathValue("topic"), in.cfg.Topic))
 	if err != nil {
 		return 0, err

@@ -95,13 +95,13 @@ func (x *Eraser) clearDocument(ctx context.Context, e *registry.Erasure, t *sche
 		}
 		what, upTo := clears(&r, e.Fence, d)
 		if what == clearRemove {
-			if err := x.removeDocument(ctx, w, &r); !errors.Is(err, fronts.ErrConflict) {
+			if err := x.removeDocument(ctx, w, &r); err != nil && !errors.Is(err, fronts.ErrConflict) {
 				return err
 			}
-			continue
+			continue // what lies below the removal goes now
 		}
 		if upTo > 0 {
-			if err := streams.PurgeWith(ctx, s, subject, jetstream.WithPurgeSequence(upTo+1)); err != nil {
+			if err := x.overwrite(ctx, s, subject, upTo); err != nil {
 				return fmt.Errorf("erase: document %q: %w", d.ID, err)
 			}
 		}
@@ -118,7 +118,7 @@ type clearing int
 const (
 	clearOlder  clearing = iota // its records below the last go
 	clearAll                    // all go, and it is looked at again
-	clearRemove                 // it is removed by a record that takes the place of all
+	clearRemove                 // a removal follows, and then all below it go
 )
 
 // clears decides what goes of a document whose last record is r, and up to which sequence,
@@ -135,16 +135,35 @@ func clears(r *document.Record, fence uint64, d tables.Meant) (clearing, uint64)
 	return clearRemove, 0
 }
 
-// removeDocument writes a removal in place of a document's records. It says nothing of who
-// owned or changed the document.
+// overwrite removes a key's messages up to a sequence, with it, and their bytes on disk: a
+// purge leaves those in the stream's file. The oldest goes first, so the last one is there
+// as long as any is.
+func (x *Eraser) overwrite(ctx context.Context, s jetstream.Stream, subject string, upTo uint64) error {
+	var seqs []uint64
+	front := s.CachedInfo().Config.Name
+	if _, err := streams.Headers(ctx, x.js, front, subject, 1, func(m *streams.Message) error {
+		if m.Sequence <= upTo {
+			seqs = append(seqs, m.Sequence)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, seq := range seqs {
+		if err := streams.Delete(ctx, x.js, s, seq, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeDocument writes a removal of a document. It says nothing of who owned or changed it.
 func (x *Eraser) removeDocument(ctx context.Context, w *fronts.Writer, r *document.Record) error {
 	gone := document.Record{
 		Topic: r.Topic, Lane: r.Lane, ID: r.ID, Path: r.Path, Op: schemas.OpRemoved, Version: r.Version + 1, Created: r.Created,
 		Changed: max(time.Now().UnixNano(), r.Changed+1), By: "erasure",
 	}
-	h := gone.Header()
-	h[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}
-	if _, err := w.Put(ctx, fronts.Record{Subject: gone.Subject(), Header: h, Expect: r.Seq}); err != nil {
+	if _, err := w.Put(ctx, fronts.Record{Subject: gone.Subject(), Header: gone.Header(), Expect: r.Seq}); err != nil {
 		return fmt.Errorf("erase: document %q: %w", r.ID, err)
 	}
 	return nil

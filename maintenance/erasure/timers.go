@@ -68,7 +68,7 @@ func (x *Eraser) clearTimer(ctx context.Context, e *registry.Erasure, t *schemas
 			continue
 		}
 		if upTo := clearsTimer(records, e.Fence, m.Life); upTo > 0 {
-			if err := streams.PurgeWith(ctx, s, subject, jetstream.WithPurgeSequence(upTo+1)); err != nil {
+			if err := x.overwrite(ctx, s, subject, upTo); err != nil {
 				return fmt.Errorf("erase: timer %q: %w", m.ID, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // Range selects documents of a path by their creation, from inclusive and to not (unix ns).
@@ -101,8 +102,12 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 		if err != nil {
 			return nil, err
 		}
+		alive, err := r.alive(ctx, t, found)
+		if err != nil {
+			return nil, err
+		}
 		for _, rec := range found {
-			if was := newest[rec.ID]; was == nil || !newer(was, rec) && !g.has(was) {
+			if was := newest[rec.ID]; (was == nil || !newer(was, rec) && !g.has(was)) && alive[keyOf(rec)] {
 				out = append(out, rec)
 			}
 		}
@@ -114,14 +119,37 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 	}
 }
 
+// alive says which of the documents live: DOCS has a record or a stub of each that does. The
+// rows alone do not tell, since an erasure may have taken the one that ended a life.
+func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.Record) (map[Key]bool, error) {
+	out := map[Key]bool{}
+	if len(docs) == 0 {
+		return out, nil
+	}
+	subjects := make([]string, 0, len(docs))
+	asked := map[string]bool{}
+	for _, d := range docs {
+		if s := schemas.DocSubject(t.Name, document.Lane(t, d.ID), d.ID); !asked[s] {
+			asked[s], subjects = true, append(subjects, s)
+		}
+	}
+	err := streams.LatestOf(ctx, r.js, schemas.StreamDocs, subjects, func(m *streams.Message) error {
+		if last := parse(m); last != nil && !last.Removed() {
+			out[keyOf(last)] = true
+		}
+		return nil
+	})
+	return out, err
+}
+
 // fill reads the bodies of archived documents.
 func (r *Reader) fill(ctx context.Context, t *schemas.Topic, docs []*document.Record) error {
-	at := map[string]*document.Record{}
+	at := map[Key]*document.Record{}
 	var keys []string
 	shards := map[uint64]bool{}
 	for _, d := range docs {
 		if d.Stub != nil && len(d.Body) == 0 {
-			at[d.ID] = d
+			at[keyOf(d)] = d
 			// Path and id were checked when they were stored: no character of theirs is to be quoted.
 			keys = append(keys, fmt.Sprintf("('%s', %s, '%s', %d)", d.Path, nanos(d.Created), d.ID, d.Version))
 			shards[uint64(d.Stub.Shard)] = true
@@ -139,13 +167,13 @@ func (r *Reader) fill(ctx context.Context, t *schemas.Topic, docs []*document.Re
 		return err
 	}
 	for _, rec := range found {
-		if d := at[rec.ID]; d != nil {
+		if d := at[keyOf(rec)]; d != nil {
 			*d = *rec
-			delete(at, rec.ID)
+			delete(at, keyOf(rec))
 		}
 	}
-	for id := range at {
-		return fmt.Errorf("documents of topic %q: %q was listed and is no longer stored: list again", t.Name, id)
+	for k := range at {
+		return fmt.Errorf("documents of topic %q: %q was listed and is no longer stored: list again", t.Name, k.ID)
 	}
 	return nil
 }
