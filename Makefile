@@ -24,13 +24,17 @@ FUZZTIME ?= 10s
 MINUTES  ?= 10
 REPORT   ?= soak.md
 SEED     ?=
+# Rows that make usage looks for copies among.
+HISTORY  ?= 10000000
 # Seeds for simulate.
 SEEDS    ?= 100000
 # What bench-check compares.
 BENCH_CHECK := end-to-end,log,disk
 # The model is one goroutine a seed: the race detector would only make its seeds few.
-# Two test binaries at a time, each with a ClickHouse of its own: most tests wait, and so does the linker.
-TEST     := go test -p 2 -timeout 30m
+# Two test binaries at a time, each with a ClickHouse of its own: most tests wait, and so does the linker. With the race
+# detector the two longest packages come first, with the others beside them, and four tests run in each.
+TEST     := go test -p 2 -timeout 40m
+LONGEST  := awk '{print ($$0 ~ "/integration$$" ? 0 : $$0 ~ "/cmd/almanac$$" ? 1 : 2), $$0}' | sort -n -s -k 1,1 | cut -d ' ' -f 2
 # Of the faults make test runs those that take two minutes and a half together, without the race detector, and prints
 # what they measured; make faults runs all.
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
@@ -62,7 +66,7 @@ up: setup build ## Build and run everything in one process; flags go in ARGS='â€
 	bin/almanac up $(ARGS)
 
 test: tools setup check ## All tests, with the race detector, against real servers
-	ALMANAC_REQUIRE_ENGINE=1 CGO_ENABLED=1 $(TEST) -race $$(go list $(PKG) | grep -v -e /integration/model -e /integration/faults)
+	ALMANAC_REQUIRE_ENGINE=1 CGO_ENABLED=1 $(TEST) -parallel 4 -race $$(go list $(PKG) | grep -v -e /integration/model -e /integration/faults | $(LONGEST))
 	$(TEST) ./integration/model/...
 	ALMANAC_REQUIRE_ENGINE=1 $(TEST) -v -run '$(KILLS)' ./integration/faults
 
@@ -134,7 +138,8 @@ bench-go: setup ## Every benchmark of the Go packages
 timers: ## Timers under races, kills and lost answers, and their lateness, at full size
 	ALMANAC_TIMERS=2000 ALMANAC_TIMERS_RACES=3000 ALMANAC_TIMERS_KILLED=5000 ALMANAC_TIMERS_KILLS=10 ALMANAC_TIMERS_FIGURES=10000 \
 		go test -v -parallel 1 -timeout 30m ./timers/dispatch
-	ALMANAC_TIMERS_KILLED=20000 ALMANAC_TIMERS_KILLS=25 go test -v -timeout 30m -run TestTimersUnderKills ./integration/faults
+	ALMANAC_TIMERS_KILLED=20000 ALMANAC_TIMERS_KILLS=25 go test -v -timeout 60m -run TestTimersUnderKills ./integration/faults
+	ALMANAC_TIMERS_AWAY=5000 ALMANAC_TIMERS_AWAY_SECONDS=10 ALMANAC_TIMERS_ALONE=200 go test -v -count 1 -timeout 60m -run '^(TestTimersThroughOutages|TestTimerAlone)$$' ./integration/faults
 
 faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 30m -v ./integration/faults
@@ -148,8 +153,10 @@ faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on 
 damage: setup ## Every stream, bucket, part and checkpoint damaged in every way at every time, into docs/damage.md
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_TABLE='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 30m -run '^TestDamageTable$$' -v ./integration
 
-usage: setup ## Bills of 10 million diffs, and forty plans of any order, on a machine that does nothing else
+usage: setup ## Bills of 10 million diffs, looks for copies among HISTORY rows, and bills while parts are killed, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_ROWS=10000000 ALMANAC_USAGE_ROUNDS=40 go test -count 1 -timeout 30m -run 'TestLarge|TestAnyOrder' -v ./query/usage
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_HISTORY=$(HISTORY) ALMANAC_USAGE_RATE=10000 ALMANAC_USAGE_SECONDS=60 go test -count 1 -timeout 2h -run '^TestRepeatsKeepUp$$' -v ./query/usage
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_METER_KILLS=12 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 1h -run '^TestMetersUnderKills$$' -v ./integration/faults
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_DIFFS=10000 go test -count 1 -timeout 10m -run '^TestMeterWriters$$' -v ./cmd/almanac
 
 soak: setup ## All faults mixed for MINUTES (default 10); the report goes to REPORT (default soak.md); SEED=n repeats a plan

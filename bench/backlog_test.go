@@ -96,7 +96,7 @@ func loadedFor(b *testing.B, cfg *Config, d time.Duration) {
 // route runs a router until the test ends.
 func route(b *testing.B, cfg *Config) {
 	b.Helper()
-	nc, err := nats.Connect(cfg.NATSURL)
+	nc, err := nats.Connect(cfg.NATSURL, nats.Timeout(20*time.Second))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func route(b *testing.B, cfg *Config) {
 
 // askBacklog asks for one page again and again, for two seconds.
 func askBacklog(b *testing.B, cfg *Config, req query.Request) {
-	nc, err := nats.Connect(cfg.NATSURL)
+	nc, err := nats.Connect(cfg.NATSURL, nats.Timeout(20*time.Second))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime/pprof"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -20,7 +21,7 @@ func config(t testing.TB) Config {
 	pprof.Do(context.Background(), pprof.Labels(LabelPart, "nats"), func(context.Context) {
 		srv = embeddedtest.Start(t, embeddedtest.WithSync())
 	})
-	nc, err := nats.Connect(srv.NATSURL)
+	nc, err := nats.Connect(srv.NATSURL, nats.Timeout(20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 //   - rare: 1,000 rows in 10 or 11 shards;
 //   - everywhere: some 2,000 rows, a few of them in nearly every shard of a lane.
 //
-// settle-s is the wait until all is stored, of which a second is for whoever holds
+// settle-s is the wait until all is stored, of which a second is for parts that hold
 // an older ledger; sweep-s what erasing took then. Of the shards, holding had rows
 // of the user, and of rewritten any part is another one afterwards.
 func BenchmarkErase(b *testing.B) {

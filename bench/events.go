@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"iter"
 	"strconv"
 	"time"
 
@@ -99,4 +100,21 @@ func lastMonths(now time.Time, n int) []time.Time {
 		out = append(out, time.Date(now.Year(), now.Month()-time.Month(i), 1, 0, 0, 0, 0, time.UTC))
 	}
 	return out
+}
+
+// events are the next n, each good until the one after it.
+func (g *generator) events(n int) iter.Seq[schemas.Event] {
+	return func(yield func(schemas.Event) bool) {
+		for range n {
+			if !yield(g.event()) {
+				return
+			}
+		}
+	}
+}
+
+// Events are n generated events, the same for the same seed: what others are given to be
+// compared with. Each is good until the next.
+func Events(seed uint64, n, eventBytes int) iter.Seq[schemas.Event] {
+	return newGenerator(seed, eventBytes).events(n)
 }

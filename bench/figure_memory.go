@@ -3,7 +3,10 @@ package bench
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strconv"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // memory is the most resident memory of each part at full load, every part a
@@ -70,5 +73,10 @@ func memory(ctx context.Context, s *Suite) ([]Figure, error) {
 // Produce logs generated events to a topic, waiting where the stream is full,
 // until all are accepted: the producer process of the memory figures.
 func Produce(ctx context.Context, natsURL, topic string, events, eventBytes int, seed uint64) error {
-	return produceTo(ctx, natsURL, []string{topic}, events, newGenerator(seed, eventBytes))
+	return ProduceAll(ctx, natsURL, topic, Events(seed, events, eventBytes))
+}
+
+// ProduceAll logs events as they come, until all are accepted.
+func ProduceAll(ctx context.Context, natsURL, topic string, events iter.Seq[schemas.Event]) error {
+	return produceTo(ctx, natsURL, []string{topic}, events)
 }

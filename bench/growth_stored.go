@@ -135,7 +135,7 @@ func (s *Suite) reads(ctx context.Context, cfg *Config, topic string) (page, hea
 			return 0, 0, err
 		}
 		pages, began = append(pages, time.Since(began)), time.Now()
-		if _, err := cfg.DB.Head(ctx, topic, shards[0].Month, shards[0].ID); err != nil {
+		if _, err := cfg.DB.Head(ctx, schemas.ShardRef{Topic: topic, Month: shards[0].Month, ID: shards[0].ID}); err != nil {
 			return 0, 0, err
 		}
 		heads = append(heads, time.Since(began))

@@ -69,10 +69,11 @@ func LoadPoints() []LoadPoint {
 
 // LoadConfig is for how long a load is offered: Warm before anything is counted, For
 // while it is. Defaults 2 and 10 minutes. Marks are the events whose way to a query
-// and to SQL is timed afterwards, under the same load; default 150 of each.
+// and to SQL is timed afterwards, under the same load; default 150 of each. Lanes of
+// each topic; default schemas.DefaultLanes.
 type LoadConfig struct {
-	Warm, For time.Duration
-	Marks     int
+	Warm, For    time.Duration
+	Marks, Lanes int
 }
 
 func (c LoadConfig) withDefaults() LoadConfig {
@@ -113,7 +114,7 @@ func (s *Suite) Load(ctx context.Context, point LoadPoint, lc LoadConfig) (*Load
 	if err := p.ready(ctx); err != nil {
 		return nil, err
 	}
-	cfg := Config{Topics: point.Topics, Producers: max(4, point.Topics), sqlFresh: -1}
+	cfg := Config{Topics: point.Topics, Producers: max(4, point.Topics), Lanes: lc.Lanes, sqlFresh: -1}
 	end, err := cfg.openUp(ctx, h.Dir, p.cmd.Process.Pid)
 	if err != nil {
 		return nil, err

@@ -2,13 +2,16 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // LoadResult is what a steady load cost. CPU is in microseconds an event, all else an
@@ -96,17 +99,40 @@ func (r *LoadResult) fill(began, middle, end usage) {
 	r.EngineOpen, r.EngineOpenMiddle, r.UpOpen = end.engine.openFiles, middle.engine.openFiles, end.up.openFiles
 }
 
-// merged measures what an event takes once its parts are one.
+// merged measures what an event takes once the parts of each shard are one. Shards are merged
+// one by one: an hour's events in one statement take longer than an answer may.
 func (r *LoadResult) merged(ctx context.Context, cfg *Config) error {
 	for i := range cfg.Topics {
-		if err := cfg.DB.Conn().Exec(ctx, "OPTIMIZE TABLE "+schemas.QuotedTable(cfg.DB.Database, cfg.topicName(i))+" FINAL"); err != nil {
-			return fmt.Errorf("bench: merging: %w", err)
+		for m, last := schemas.MonthOf(r.Began.UnixNano()), schemas.MonthOf(time.Now().UnixNano()); m <= last; m = m.Next() {
+			shards, err := cfg.Registry.Shards(ctx, cfg.topicName(i), m)
+			if err != nil {
+				return fmt.Errorf("bench: merging: %w", err)
+			}
+			for _, s := range shards {
+				if err := mergeShard(ctx, cfg, s.Ref()); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	p, err := heldParts(ctx, cfg)
 	r.MergedBytes = float64(p.liveBytes) / max(1, float64(r.Accepted))
 	r.WrittenShare = r.EngineWritten / max(1, r.MergedBytes)
 	return err
+}
+
+// mergeShard merges a shard, after the merges that ClickHouse itself has under way there.
+func mergeShard(ctx context.Context, cfg *Config, ref schemas.ShardRef) error {
+	pause := backoff.Backoff{Least: 100 * time.Millisecond, Most: 5 * time.Second}
+	for {
+		err := cfg.DB.Merge(ctx, ref)
+		if !errors.Is(err, tables.ErrBusy) {
+			return err
+		}
+		if pause.Wait(ctx) != nil {
+			return err
+		}
+	}
 }
 
 // LoadReport is what load.json holds.

@@ -52,6 +52,16 @@ func busyOf(line string) float64 {
 	return sum / clockTicks
 }
 
+// FamilyCPU is the CPU time of this process and of all that run below it, in seconds.
+func FamilyCPU() float64 {
+	sum := ownCPU()
+	for below := children(os.Getpid()); len(below) > 0; {
+		pid := below[0]
+		sum, below = sum+cpuOf(pid), append(below[1:], children(pid)...)
+	}
+	return sum
+}
+
 // familyCPU is the CPU time of this process and of those it started and that
 // ended.
 func familyCPU() float64 {

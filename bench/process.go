@@ -29,9 +29,14 @@ type process struct {
 
 // startProducer runs the program that calls Produce.
 func (s *Suite) startProducer(ctx context.Context, env map[string]string, args ...string) (*process, error) {
+	return s.startProducerInto(ctx, nil, env, args...)
+}
+
+// startProducerInto is startProducer with what it prints elsewhere.
+func (s *Suite) startProducerInto(ctx context.Context, stdout io.Writer, env map[string]string, args ...string) (*process, error) {
 	producer := *s
 	producer.Binary = s.Producer
-	return producer.startProcess(ctx, env, append([]string{"produce"}, args...)...)
+	return producer.startProcessInto(ctx, stdout, env, append([]string{ProduceCommand}, args...)...)
 }
 
 // startProcess runs the binary with settings in its environment, so that no

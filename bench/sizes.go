@@ -34,7 +34,7 @@ func sizes(ctx context.Context, cfg *Config, res *Result) error {
 			return err
 		}
 		for _, e := range entries {
-			last, err := s.GetLastMsgForSubject(ctx, schemas.ShardSubject(e.Topic, e.Month, e.ID))
+			last, err := s.GetLastMsgForSubject(ctx, e.Ref().Subject())
 			if err != nil {
 				return fmt.Errorf("bench: last frame of %s: %w", e.Name(), err)
 			}

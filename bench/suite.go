@@ -12,8 +12,8 @@ import (
 type Suite struct {
 	// House starts servers on a directory of their own.
 	House func(context.Context) (*House, error)
-	// Binary is the almanac program, for figures that need processes; Producer is the program that
-	// calls Produce when its first argument is "produce".
+	// Binary is the almanac program, for figures that need processes; Producer is a program that
+	// calls ProduceMain when its first argument is ProduceCommand.
 	Binary, Producer string
 	// Size is how much is measured.
 	Size Size
@@ -47,6 +47,7 @@ func Measures() []Measure {
 		{"disk", disk},
 		{"replay", replay},
 		{"page", page},
+		{"inputs", inputs},
 	}
 }
 

@@ -21,6 +21,10 @@ type cursor struct {
 	Topic string `json:"t"`
 	Path  string `json:"p,omitempty"`
 	All   bool   `json:"e,omitempty"`
+	// Where is the filter as it was given, Asked when the first page was asked for: times in
+	// the filter such as -15m are from then.
+	Where string `json:"w,omitempty"`
+	Asked int64  `json:"q,omitempty"`
 	From  int64  `json:"a"`
 	To    int64  `json:"b"`
 	// Ns and ID are the place of the last document before it.

@@ -123,71 +123,36 @@ const tries = 100
 
 // Create stores a new document; ErrExists where the id is taken.
 func (c *Collection) Create(ctx context.Context, n New) (*Document, error) {
-	generated := n.ID == ""
-	for range tries {
-		if generated {
-			n.ID = document.NewID(c.topic.Documents)
-		}
-		d, err := c.write(ctx, Op{Create: true, ID: n.ID, Path: n.Path, Body: n.Body})
-		if generated && errors.Is(err, ErrExists) {
-			continue // the chance of it grows with the documents there are
-		}
-		return d, err
-	}
-	return nil, fmt.Errorf("%w: %d generated ids in a row were taken; declare a topic with longer ids", ErrFull, tries)
+	return c.Write(ctx, Op{Create: true, ID: n.ID, Path: n.Path, Body: n.Body})
 }
 
 // Put creates a document, or replaces the body of the one that is there.
 func (c *Collection) Put(ctx context.Context, n New) (*Document, error) {
-	for range tries {
-		d, err := c.Update(ctx, n.ID, Always, n.Body)
-		if !errors.Is(err, ErrNotFound) {
-			return d, err
-		}
-		if d, err = c.Create(ctx, n); !errors.Is(err, ErrExists) {
-			return d, err
-		}
-	}
-	return nil, fmt.Errorf("%w: %q, %d times", ErrBusy, n.ID, tries)
+	return c.Write(ctx, Op{Put: true, ID: n.ID, Path: n.Path, Body: n.Body})
 }
 
 // Update replaces a document's body, and keeps its path and Created. *VersionError where
 // the condition does not hold.
 func (c *Collection) Update(ctx context.Context, id string, cond Condition, body []byte) (*Document, error) {
-	return c.write(ctx, Op{ID: id, If: cond, Body: body})
+	return c.Write(ctx, Op{ID: id, If: cond, Body: body})
 }
 
 // Remove removes a document; ErrNotFound the second time.
 func (c *Collection) Remove(ctx context.Context, id string, cond Condition) error {
-	_, err := c.write(ctx, Op{Remove: true, ID: id, If: cond})
+	_, err := c.Write(ctx, Op{Remove: true, ID: id, If: cond})
 	return err
 }
 
-// write judges and writes one change until it is known what became of it.
-func (c *Collection) write(ctx context.Context, op Op) (*Document, error) {
-	if err := c.check(&op); err != nil {
+// Write carries out one change, and returns the version that it made.
+func (c *Collection) Write(ctx context.Context, op Op) (*Document, error) {
+	docs, err := c.write(ctx, []Op{op})
+	if refused := (*BatchError)(nil); errors.As(err, &refused) {
+		return nil, refused.Members[0].Err
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := c.admit(ctx, op.Create); err != nil {
-		return nil, err
-	}
-	for range tries {
-		last, err := c.last(ctx, op.ID)
-		if err != nil {
-			return nil, err
-		}
-		r, err := judge(&c.topic, last, &op, c.cfg.By, c.cfg.Now().UnixNano())
-		if err != nil {
-			return nil, err
-		}
-		if r.Seq, err = c.w.Put(ctx, record(r, last)); err == nil {
-			return view(r), nil
-		}
-		if !errors.Is(err, fronts.ErrConflict) {
-			return nil, full(err)
-		}
-	}
-	return nil, fmt.Errorf("%w: %q, %d times", ErrBusy, op.ID, tries)
+	return docs[0], nil
 }
 
 // last is the document's record, nil without one.

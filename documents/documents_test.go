@@ -142,6 +142,7 @@ func TestRefused(t *testing.T) {
 		"id":         {New{ID: "a.b", Body: []byte(`{}`)}, document.ErrID, "[A-Za-z0-9_-]"},
 		"path":       {New{ID: "a", Path: "a/*", Body: []byte(`{}`)}, document.ErrPath, "64"},
 		"no JSON":    {New{ID: "a", Body: []byte(`{`)}, document.ErrBody, "JSON"},
+		"no UTF-8":   {New{ID: "a", Body: []byte("{\"a\":\"\xff\"}")}, document.ErrBody, "UTF-8"},
 		"no object":  {New{ID: "a", Body: []byte(`[1]`)}, document.ErrBody, "object"},
 		"empty":      {New{ID: "a"}, document.ErrBody, "JSON"},
 		"large":      {New{ID: "a", Body: []byte(`{"a":"` + strings.Repeat("x", 100) + `"}`)}, document.ErrBody, "the limit is 100"},

@@ -6,27 +6,86 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 )
 
-// Op is one change of a Batch: a create, an update, or a removal.
+// Op is one change: a create, a put (which creates or replaces), a removal, or else an
+// update.
 type Op struct {
-	Create, Remove bool
-	ID             string
-	Path           string // of a create
-	If             Condition
-	Body           []byte
+	Create, Put, Remove bool
+	ID                  string // empty, of a create: one is generated
+	Path                string // of a create, and of a put that creates
+	If                  Condition
+	Body                []byte
+	// Lock is the token of a lock on the id that the writer holds; 0: the write does not
+	// go by one. Where the lock was lost, nothing is written (*LockError).
+	Lock uint64
+	// Unlock releases the lock with the write; else the write renews it.
+	Unlock bool
+}
+
+// Change is an Op as JSON has it.
+type Change struct {
+	Op        string          `json:"op"` // create, put, update or remove
+	ID        string          `json:"id"`
+	Path      string          `json:"path"`
+	IfVersion ordinal         `json:"if_version"`
+	Body      json.RawMessage `json:"body"`
+	Lock      ordinal         `json:"lock"`
+	Unlock    bool            `json:"unlock"`
+}
+
+// ordinal is a version or a token in JSON: 0 and null are not left out ones, and would make a
+// write that is not guarded.
+type ordinal uint64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *ordinal) UnmarshalJSON(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 10, 64)
+	if err != nil || n == 0 {
+		return fmt.Errorf("%.40q is not a version or the token of a lock: leave it out, or give a whole number from 1 on", text)
+	}
+	*o = ordinal(n)
+	return nil
+}
+
+// Parse returns the Op.
+func (c *Change) Parse() (Op, error) {
+	op := Op{ID: c.ID, Path: c.Path, If: Condition{uint64(c.IfVersion)}, Body: c.Body, Lock: uint64(c.Lock), Unlock: c.Unlock}
+	switch c.Op {
+	case "create":
+		op.Create = true
+	case "put":
+		op.Put = true
+	case "update":
+	case "remove":
+		op.Remove = true
+	default:
+		return op, fmt.Errorf("%w: op is %q, it must be create, put, update or remove", schemas.ErrRequest, c.Op)
+	}
+	return op, nil
 }
 
 // check refuses what no state of the document could make right, and makes the body compact.
 func (c *Collection) check(op *Op) error {
-	if err := document.CheckID(c.topic.Documents, op.ID); err != nil {
-		return fmt.Errorf("%w: %w", schemas.ErrRequest, err)
+	if op.ID != "" || !op.Create {
+		if err := c.checkID(op.ID); err != nil {
+			return err
+		}
 	}
 	if err := document.CheckPath(op.Path); err != nil {
 		return fmt.Errorf("%w: %w", schemas.ErrRequest, err)
+	}
+	switch {
+	case op.Unlock && op.Lock == 0:
+		return fmt.Errorf("%w: document %q: a write that releases a lock must name its token", schemas.ErrRequest, op.ID)
+	case op.Create && op.If != Always:
+		return fmt.Errorf("%w: document %q: a create does not expect a version", schemas.ErrRequest, op.ID)
+	case op.Put && op.If != Always:
+		return fmt.Errorf("%w: document %q: a put does not expect a version; an update does", schemas.ErrRequest, op.ID)
 	}
 	if op.Remove {
 		return nil
@@ -46,6 +105,8 @@ func compact(body []byte, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("%w: it is not JSON: %w", document.ErrBody, err)
 	}
 	switch n := out.Len(); {
+	case !utf8.Valid(out.Bytes()):
+		return nil, fmt.Errorf("%w: it is not UTF-8, and who reads it as JSON would refuse it", document.ErrBody)
 	case n == 0 || out.Bytes()[0] != '{':
 		return nil, fmt.Errorf("%w: it must be one JSON object", document.ErrBody)
 	case n > limit:
@@ -58,6 +119,7 @@ func compact(body []byte, limit int) ([]byte, error) {
 func judge(t *schemas.Topic, last *document.Record, op *Op, by string, now int64) (*document.Record, error) {
 	r := &document.Record{Topic: t.Name, Lane: strconv.Itoa(document.Lane(t, op.ID)), ID: op.ID, Path: op.Path, By: by, Body: op.Body, Op: schemas.OpStored, Version: 1, Created: now, Changed: now}
 	there := last != nil && !last.Removed()
+	create := op.Create || op.Put && !there
 	if last != nil {
 		r.Version, r.Changed = last.Version+1, max(now, last.Changed+1)
 		r.Created = r.Changed
@@ -65,14 +127,14 @@ func judge(t *schemas.Topic, last *document.Record, op *Op, by string, now int64
 	switch {
 	case op.Create && there:
 		return nil, fmt.Errorf("%w: %q, version %d", ErrExists, op.ID, last.Version)
-	case !op.Create && !there:
+	case !create && !there:
 		return nil, fmt.Errorf("%w: %q", ErrNotFound, op.ID)
-	case !op.Create && op.If != Always && op.If.version != last.Version:
+	case !create && op.If != Always && op.If.version != last.Version:
 		return nil, &VersionError{ID: op.ID, Want: op.If.version, Have: last.Version}
 	case op.Remove:
 		r.Op, r.Body, r.Path, r.Created, r.User = schemas.OpRemoved, nil, last.Path, last.Created, last.User
 		return r, nil
-	case !op.Create:
+	case !create:
 		r.Op, r.Path, r.Created = schemas.OpUpdated, last.Path, last.Created
 	}
 	r.User = userOf(op.Body, t.Documents.UserField)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	archive "github.com/almanac-events/almanac/query/documents"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 )
@@ -25,6 +26,9 @@ type Selection struct {
 	All bool
 	// From and To bound the creation, or the change, From inclusive and To not; zero is open.
 	From, To time.Time
+	// Where selects by the columns and the promoted fields of a document's present version, in
+	// the language of package query/filter. Of List alone.
+	Where string
 	// Limit is 1 to MaxLimit; 0 means DefaultLimit.
 	Limit int
 	// Cursor of the page before; empty begins.
@@ -44,7 +48,11 @@ func (c *Collection) List(ctx context.Context, s Selection) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := archive.Range{Path: s.Path, All: s.All, From: at.From, To: at.To}
+	where, err := filter.ParseAt(s.Where, &c.topic, time.Unix(0, at.Asked))
+	if err != nil {
+		return nil, err
+	}
+	g := archive.Range{Path: s.Path, All: s.All, From: at.From, To: at.To, Where: where}
 	if at.ID != "" {
 		g.Before = &archive.Key{Created: at.Ns, ID: at.ID}
 	}
@@ -134,6 +142,9 @@ func (c *Collection) begin(verb string, s *Selection) (*cursor, error) {
 	if err := document.CheckPath(s.Path); err != nil {
 		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 	}
+	if verb != verbList && s.Where != "" {
+		return nil, fmt.Errorf("%w: a list of changes does not take a filter: `almanac query %s --where` does", schemas.ErrRequest, c.topic.Name)
+	}
 	if s.All && s.Path != "" {
 		return nil, fmt.Errorf("%w: all documents were asked for, and path %q", schemas.ErrRequest, s.Path)
 	}
@@ -143,7 +154,7 @@ func (c *Collection) begin(verb string, s *Selection) (*cursor, error) {
 	if s.Limit < 1 || s.Limit > MaxLimit {
 		return nil, fmt.Errorf("%w: limit %d, it must be 1 to %d", schemas.ErrRequest, s.Limit, MaxLimit)
 	}
-	first := &cursor{Verb: verb, Topic: c.topic.Name, Path: s.Path, All: s.All, From: 0, To: math.MaxInt64}
+	first := &cursor{Verb: verb, Topic: c.topic.Name, Path: s.Path, All: s.All, Where: s.Where, Asked: c.cfg.Now().UnixNano(), From: 0, To: math.MaxInt64}
 	if !s.From.IsZero() {
 		first.From = s.From.UnixNano()
 	}
@@ -157,8 +168,8 @@ func (c *Collection) begin(verb string, s *Selection) (*cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if at.Verb != verb || at.Topic != first.Topic || at.Path != s.Path || at.All != s.All || !s.From.IsZero() && at.From != first.From || !s.To.IsZero() && at.To != first.To {
-		return nil, fmt.Errorf("%w: the cursor is of another list: %s of topic %q, path %q; begin without a cursor", schemas.ErrRequest, at.Verb, at.Topic, at.Path)
+	if at.Verb != verb || at.Topic != first.Topic || at.Path != s.Path || at.All != s.All || at.Where != s.Where || !s.From.IsZero() && at.From != first.From || !s.To.IsZero() && at.To != first.To {
+		return nil, fmt.Errorf("%w: the cursor is of another list: %s of topic %q, path %q, filter %q; begin without a cursor", schemas.ErrRequest, at.Verb, at.Topic, at.Path, at.Where)
 	}
 	return at, nil
 }

@@ -24,10 +24,10 @@ const (
 	createsUpTo = 90
 )
 
-// admit refuses a create where DOCS has no room for one more id. Its count is of all
+// admit refuses creates where DOCS has no room for their ids. Its count is of all
 // topics together: each id is memory of the one NATS.
-func (c *Collection) admit(ctx context.Context, create bool) error {
-	if !create {
+func (c *Collection) admit(ctx context.Context, creates int) error {
+	if creates == 0 {
 		return nil
 	}
 	c.mu.Lock()
@@ -40,11 +40,11 @@ func (c *Collection) admit(ctx context.Context, create bool) error {
 		c.room = roomSeen{time.Now(), info.State.NumSubjects, info.State.Bytes, info.Config.MaxBytes}
 	}
 	switch r := &c.room; {
-	case r.keys >= uint64(c.topic.Documents.MaxDocuments):
-		return fmt.Errorf("%w: %s holds %d ids, and topic %q allows %d (max_documents)", ErrFull, schemas.StreamDocs, r.keys, c.topic.Name, c.topic.Documents.MaxDocuments)
+	case r.keys+uint64(creates) > uint64(c.topic.Documents.MaxDocuments):
+		return fmt.Errorf("%w: %s holds %d ids, and topic %q allows %d (max_documents); asked for %d more", ErrFull, schemas.StreamDocs, r.keys, c.topic.Name, c.topic.Documents.MaxDocuments, creates)
 	case r.limit > 0 && r.bytes > uint64(r.limit)/100*createsUpTo:
 		return fmt.Errorf("%w: %s holds %d bytes of %d, and takes no new documents above %d %%; see that ClickHouse and the sinks keep up", ErrFull, schemas.StreamDocs, r.bytes, r.limit, createsUpTo)
 	}
-	c.room.keys++
+	c.room.keys += uint64(creates)
 	return nil
 }

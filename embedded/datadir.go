@@ -25,6 +25,9 @@ const (
 	addressesName = "addresses.json"
 	natsName      = "nats"
 	engineName    = "clickhouse"
+
+	// SpoolName is the directory of the producers' spool, which may be there before the first start.
+	SpoolName = "spool"
 )
 
 // DefaultMinFreeBytes is the free space a start asks for: both servers write ahead before they clean up.
@@ -65,7 +68,7 @@ func OpenDataDir(cfg DataDirConfig) (*DataDir, error) {
 		return nil, fmt.Errorf("data directory %q: give a path by --data", cfg.Path)
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("creating the data directory: %w", err)
+		return nil, fmt.Errorf("creating the data directory: %w; name another by --data", err)
 	}
 	if err := checkOurs(path); err != nil {
 		return nil, err
@@ -143,8 +146,9 @@ func checkOurs(path string) error {
 		return fmt.Errorf("reading the data directory: %w", err)
 	}
 	for _, e := range entries {
-		// A lock without a version is a first start that was cut off; lost+found belongs to the file system.
-		ours := e.Name() == lockName || e.Name() == "lost+found" || strings.HasPrefix(e.Name(), "."+versionName+"-")
+		// A lock without a version is a first start that was cut off; lost+found belongs to the file system. A producer
+		// may have spooled before the first start.
+		ours := e.Name() == lockName || e.Name() == SpoolName && e.IsDir() || e.Name() == "lost+found" || strings.HasPrefix(e.Name(), "."+versionName+"-")
 		if !ours {
 			return fmt.Errorf("%w: %s holds %q and no %s file: give an empty or a new directory",
 				ErrDirForeign, path, e.Name(), versionName)

@@ -133,7 +133,7 @@ func remoteEndpoint(text, database string) (endpoint, error) {
 	d.tcp = host
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
-		return endpoint{}, fmt.Errorf("the ClickHouse DSN names the address %q: %w", host, err)
+		return endpoint{}, fmt.Errorf("the ClickHouse DSN names the address %q, and a host with a port is expected, such as clickhouse://user:password@host:9000/database", host)
 	}
 	scheme, port := "http", plainHTTPPort
 	if opts.TLS != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
-// Issue 13, line 8: a native client that hung up in the middle of an answer, or sent
+// First user, line 8: a native client that hung up in the middle of an answer, or sent
 // what is not a packet, ended the engine library, which took SQL away from everybody.
-func TestEngineOutlivesRudeClients(t *testing.T) {
+func TestLine8EngineOutlivesRudeClients(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	engine := newEngine(t, dir)

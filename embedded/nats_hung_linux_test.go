@@ -17,7 +17,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
-// Issue 12, line 4: a purge that was the first to meet a full disk deadlocked the
+// The promise's holes, line 4: a purge that was the first to meet a full disk deadlocked the
 // server with itself (docs/upstream.md), each health check hung, and nothing replaced
 // it. Now checks end, leave one goroutine at most, and Run returns ErrHung.
 func TestNATSPurgeOnFullDisk(t *testing.T) {
@@ -42,7 +42,7 @@ func TestNATSPurgeOnFullDisk(t *testing.T) {
 	if err := n.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect(n.ClientURL(), nats.MaxReconnects(-1))
+	nc, err := nats.Connect(n.ClientURL(), nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func TestNATSKeepsStreamsOverStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop := embeddedtest.Run(t, n)
-		nc, err := nats.Connect(n.ClientURL())
+		nc, err := nats.Connect(n.ClientURL(), nats.Timeout(20*time.Second))
 		if err != nil {
 			t.Fatal(err)
 		}

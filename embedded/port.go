@@ -67,7 +67,7 @@ func keptPort(host string) int {
 	return 0
 }
 
-// portError turns what a failed listen said into words for whoever started Almanac.
+// portError turns the error of a failed listen into words for the user who started Almanac.
 func portError(host string, port int, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return portTaken(host, port)

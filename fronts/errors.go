@@ -14,6 +14,8 @@ var (
 	// ErrUnknown: the answer did not come in time, and it could not be found out whether
 	// the record was written. Read the key again.
 	ErrUnknown = errors.New("it is not known whether the record was written")
+	// ErrLost: a front does not have what was routed from it.
+	ErrLost = errors.New("the front lost records")
 	// ErrTooLarge: the record is larger than the stream takes. Nothing was written.
 	ErrTooLarge = errors.New("record too large")
 )

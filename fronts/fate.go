@@ -17,6 +17,7 @@ type fate struct {
 	subject string
 	expect  uint64
 	nonce   string
+	behind  uint64 // how many records of the same batch come before it
 }
 
 // outcome is what became of a write whose answer did not come.
@@ -35,6 +36,24 @@ const (
 	// maxAnswer is the longest wait for an answer: that of package streams.
 	maxAnswer = 5 * time.Second
 )
+
+// lookAll looks at the records of a write until one tells what became of all, and returns
+// the sequence of the first record of one's own.
+func (w *Writer) lookAll(ctx context.Context, f []fate, wait time.Duration) (outcome, uint64, error) {
+	all := absent
+	for i := range f {
+		one, seq, err := w.look(ctx, &f[i], wait)
+		switch {
+		case err != nil, one == another:
+			return one, 0, err
+		case one == mine:
+			return mine, seq - f[i].behind, nil
+		case one == blurred:
+			all = blurred
+		}
+	}
+	return all, 0, nil
+}
 
 // look reads the first message of the key after the one that was expected, until it gets
 // an answer. Only a write with the same expectation can have stored it. wait is how long

@@ -34,7 +34,7 @@ func TestLostAcks(t *testing.T) {
 				drop := isAck(a) && acks.Add(1)%2 == 0 && lost.Add(1) <= 4
 				return embeddedtest.Fate{Drop: drop}
 			})
-			nc, err := nats.Connect(url, nats.MaxReconnects(-1))
+			nc, err := nats.Connect(url, nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestAnswerBound(t *testing.T) {
 		read := strings.Contains(string(a.Data), "stream_msg_get_response")
 		return embeddedtest.Fate{Drop: read && looks.Add(1) == 1}
 	})
-	nc, err := nats.Connect(url, nats.MaxReconnects(-1))
+	nc, err := nats.Connect(url, nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestLostWrites(t *testing.T) {
 		}
 		return embeddedtest.Fate{}
 	}, func(embeddedtest.Answer) embeddedtest.Fate { return embeddedtest.Fate{} })
-	nc, err := nats.Connect(url, nats.MaxReconnects(-1))
+	nc, err := nats.Connect(url, nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,5 +156,44 @@ func TestJudge(t *testing.T) {
 				t.Errorf("%d, expected %d", got, c.want)
 			}
 		})
+	}
+}
+
+// What became of a batch whose answers are lost is told by any of its records: it was stored,
+// or another record came before one of them, whichever it is.
+func TestLostBatchAnswers(t *testing.T) {
+	t.Parallel()
+	srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
+	var lose, lost atomic.Int64
+	url := embeddedtest.AnswersProxy(t, srv.NATSURL, func(a embeddedtest.Answer) embeddedtest.Fate {
+		refusal := strings.HasPrefix(a.Subject, nats.InboxPrefix) && strings.Contains(string(a.Data), "wrong last sequence")
+		drop := (isAck(a) || refusal) && lose.Add(-1) >= 0
+		if drop {
+			lost.Add(1)
+		}
+		return embeddedtest.Fate{Drop: drop}
+	})
+	nc, err := nats.Connect(url, nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	w, js := openOn(t, srv, nc, Config{Timeout: patience, Answer: 200 * time.Millisecond})
+	ctx := timeout(t)
+	lose.Store(1)
+	first, err := w.PutAll(ctx, []Record{record("a", 0), record("b", 0), record("c", 0)})
+	if err != nil || lost.Load() != 1 {
+		t.Fatalf("%v, %d answers lost", err, lost.Load())
+	}
+	if msg, err := streams.DecideAt(ctx, js, schemas.StreamDocs, first+2); err != nil || msg.Subject != record("c", 0).Subject {
+		t.Fatalf("%+v, %v", msg, err)
+	}
+	lose.Store(1)
+	if _, err := w.PutAll(ctx, []Record{record("d", 0), record("c", 0), record("e", 0)}); !errors.Is(err, ErrConflict) || lost.Load() != 2 {
+		t.Errorf("another record came before the second: %v, %d answers lost", err, lost.Load())
+	}
+	info, err := streams.Info(ctx, js, schemas.StreamDocs)
+	if err != nil || info.State.Msgs != 3 {
+		t.Errorf("%+v, %v; expected three records", info.State, err)
 	}
 }

@@ -28,6 +28,7 @@ type Writer struct {
 
 	room   *semaphore.Weighted // bytes of the writes that wait or are under way
 	rounds chan struct{}       // groups under way
+	whole  chan struct{}       // batches of PutAll under way
 
 	mu      sync.Mutex
 	waiting []*write
@@ -65,7 +66,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string, cfg Config
 	if cfg.Single < 0 {
 		cfg.Single = groupWrites
 	}
-	return &Writer{js: js, stream: stream, cfg: cfg, room: newRoom(), rounds: make(chan struct{}, maxRounds)}, nil
+	return &Writer{js: js, stream: stream, cfg: cfg, room: newRoom(), rounds: make(chan struct{}, maxRounds), whole: make(chan struct{}, maxRounds)}, nil
 }
 
 // Stream returns the name of the front's stream.
@@ -92,13 +93,13 @@ func (w *Writer) Put(ctx context.Context, r Record) (seq uint64, err error) {
 	defer cancel()
 	msg, nonce := message(&r), newNonce()
 	msg.Header.Set(schemas.HeaderNonce, nonce)
-	first := &fate{subject: r.Subject, expect: r.Expect, nonce: nonce}
-	return w.settle(ctx, first, func(wait time.Duration) (uint64, error) { return w.grouped(ctx, msg, wait) })
+	f := []fate{{subject: r.Subject, expect: r.Expect, nonce: nonce}}
+	return w.settle(ctx, f, func(wait time.Duration) (uint64, error) { return w.grouped(ctx, msg, wait) })
 }
 
 // PutAll writes records of different keys, all or none, in one atomic batch of their own,
 // and returns the sequence of the first; the others follow it without a gap. Errors are as
-// of Put. A record may expect nothing by ExpectAny.
+// of Put. A few batches are under way at once, the others wait.
 func (w *Writer) PutAll(ctx context.Context, rs []Record) (first uint64, err error) {
 	if len(rs) == 1 {
 		return w.Put(ctx, rs[0])
@@ -109,20 +110,27 @@ func (w *Writer) PutAll(ctx context.Context, rs []Record) (first uint64, err err
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()
 	nonce := newNonce()
-	msgs := make([]*nats.Msg, len(rs))
+	msgs, fates := make([]*nats.Msg, len(rs)), make([]fate, len(rs))
 	for i := range rs {
 		msgs[i] = message(&rs[i])
 		msgs[i].Header.Set(schemas.HeaderNonce, nonce)
+		fates[i] = fate{subject: rs[i].Subject, expect: rs[i].Expect, nonce: nonce, behind: uint64(i)}
 	}
-	f := &fate{subject: rs[0].Subject, expect: rs[0].Expect, nonce: nonce}
-	return w.settle(ctx, f, func(wait time.Duration) (uint64, error) {
+	select {
+	case w.whole <- struct{}{}:
+	case <-ctx.Done():
+		return 0, fmt.Errorf("fronts: %s: %w", rs[0].Subject, errors.Join(errNotSent, context.Cause(ctx)))
+	}
+	defer func() { <-w.whole }()
+	return w.settle(ctx, fates, func(wait time.Duration) (uint64, error) {
 		last, err := w.batch(ctx, msgs, wait)
 		return last - uint64(len(msgs)-1), err
 	})
 }
 
-// settle sends a write until its outcome is known.
-func (w *Writer) settle(ctx context.Context, f *fate, send func(wait time.Duration) (uint64, error)) (uint64, error) {
+// settle sends a write until its outcome is known, and returns the sequence of its first
+// record. Its records are stored all or none, so any of them tells.
+func (w *Writer) settle(ctx context.Context, f []fate, send func(wait time.Duration) (uint64, error)) (uint64, error) {
 	unsure := false
 	for wait := w.cfg.Answer; ; wait = min(2*wait, maxAnswer) {
 		seq, err := send(wait)
@@ -130,22 +138,22 @@ func (w *Writer) settle(ctx context.Context, f *fate, send func(wait time.Durati
 		case err == nil:
 			return seq, nil
 		case !unsure && errors.Is(err, errNotSent):
-			return 0, fmt.Errorf("fronts: %s: %w", f.subject, err)
+			return 0, fmt.Errorf("fronts: %s: %w", f[0].subject, err)
 		case !unsure && refused(err):
-			return 0, refusal(f.subject, err)
+			return 0, refusal(f[0].subject, err)
 		}
-		outcome, found, look := w.look(ctx, f, wait)
+		outcome, found, look := w.lookAll(ctx, f, wait)
 		switch {
 		case look != nil:
-			return 0, fmt.Errorf("fronts: %s: %w: %w", f.subject, ErrUnknown, errors.Join(err, look))
+			return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrUnknown, errors.Join(err, look))
 		case outcome == mine:
 			return found, nil
 		case outcome == another:
-			return 0, fmt.Errorf("%w: %s", ErrConflict, f.subject)
+			return 0, fmt.Errorf("%w: %s", ErrConflict, f[0].subject)
 		case outcome == blurred, streams.LostRace(err):
-			return 0, fmt.Errorf("fronts: %s: %w: the cleaner was there meanwhile", f.subject, ErrUnknown)
+			return 0, fmt.Errorf("fronts: %s: %w: the cleaner was there meanwhile", f[0].subject, ErrUnknown)
 		case refused(err):
-			return 0, refusal(f.subject, err)
+			return 0, refusal(f[0].subject, err)
 		}
 		unsure = true // it may still be on its way: the same write, which can be stored once, finds out
 	}

@@ -103,7 +103,7 @@ func (g *Gateway) Open(p Parts) {
 	g.parts = p
 	g.routes.set(g.makeRoutes())
 	g.elastic.set(elastic.New(elastic.Config{Pool: p.Pool}))
-	g.logs = otlp.New(otlp.Config{Pool: p.Pool, Topic: g.cfg.Topic, EachTime: g.cfg.OTLPEachTime})
+	g.logs = otlp.New(otlp.Config{Pool: p.Pool, Topic: g.cfg.Topic, MetricsTopic: g.cfg.MetricsTopic, EachTime: g.cfg.OTLPEachTime})
 	g.otlp.set(g.logs.Routes())
 	close(g.opened)
 }

@@ -89,7 +89,7 @@ func readsDates(layout string) bool {
 func (c *clock) parse(text string) (time.Time, error) {
 	t, rest, err := c.prefix(strings.TrimSpace(text))
 	if err == nil && rest != "" {
-		err = errors.New("there is more behind it")
+		err = fmt.Errorf("%.64q is left over; if it is in another format, name that as ts-format, such as 2006-01-02", rest)
 	}
 	if err != nil {
 		return time.Time{}, fmt.Errorf("%.64q is not a time of format %s (%s): %w", text, c.name(), c.example(), err)

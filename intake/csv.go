@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // csvTable reads rows that were cut out of the input before. encoding/csv alone
@@ -62,10 +62,10 @@ func (d *Reader) nextRow() (Record, error) {
 		rec.Err = fmt.Errorf("%w: csv: %d cells, the header has %d", ErrSyntax, len(cells), len(d.csv.columns))
 		return rec, nil
 	}
-	pairs := make([]schemas.Pair, 0, len(cells))
+	pairs := make([]rawjson.Pair, 0, len(cells))
 	for i, c := range cells {
 		if c != "" {
-			pairs = append(pairs, schemas.Pair{Key: d.csv.columns[i], Value: c})
+			pairs = append(pairs, rawjson.Pair{Key: d.csv.columns[i], Value: c})
 		}
 	}
 	if rec.Event, err = d.keys.FromPairs(pairs); err != nil {

@@ -12,7 +12,7 @@
 //
 //	text    the whole record is the message. Time, user and more may be taken
 //	        out of it (TsFormat, UserRegex, Extract) and stay in it as well
-//	ndjson  schemas.EventKeys.ParseJSON: nothing of the object is lost but nulls
+//	ndjson  rawjson.Keys.Parse: nothing of the object is lost but nulls
 //	json    the same of objects over several lines, and of the elements of arrays
 //	logfmt  key=value pairs; a bare key is an attribute with an empty text
 //	csv     RFC 4180 with a header line; each column is a field named as the
@@ -20,7 +20,7 @@
 //	        absent reads as empty
 //
 // Keys with our words (ts, level, user_id, message, …) fill the event's fields
-// in every format. See schemas.ParseJSONEvent.
+// in every format. See rawjson.Parse.
 //
 // # Bytes
 //

@@ -10,6 +10,10 @@ var (
 	// ErrHeader: the header line of a CSV file is missing, cannot be read, or
 	// lacks a named column. No record was read.
 	ErrHeader = errors.New("bad csv header")
+	// ErrCutShort: gzip or zstd data ends in its middle. What came before was read.
+	ErrCutShort = errors.New("the compressed input is cut short: what came before was read; get it again, and send what is missing")
+	// ErrDamaged: gzip or zstd data cannot be unpacked. What came before was read.
+	ErrDamaged = errors.New("the compressed input is damaged: what came before was read; get it again, and send what is missing")
 )
 
 // Why a record is refused. Reading goes on with the next one.

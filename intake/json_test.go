@@ -11,7 +11,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// Issue 13, line 13: JSON arrays, objects over several lines, and records inside a
+// First user, line 13: JSON arrays, objects over several lines, and records inside a
 // document are input; what is cut short or broken says so and where.
 func TestLine13JSONDocuments(t *testing.T) {
 	long := strings.Repeat("x", 2*schemas.MaxEventBytes)

@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// Issue 13, line 2: the raw line is dropped on request, and said to keep what a rule
+// First user, line 2: the raw line is dropped on request, and said to keep what a rule
 // takes out; a field under a rule cannot become the user in clear.
 func TestLine2RawLine(t *testing.T) {
 	topic := schemas.NewTopic("app")
@@ -42,7 +42,7 @@ func TestLine2RawLine(t *testing.T) {
 	}
 }
 
-// Issue 13, line 2: headers of CSV and keys of logfmt are names like any other.
+// First user, line 2: headers of CSV and keys of logfmt are names like any other.
 func TestLine2EveryFormat(t *testing.T) {
 	topic := schemas.NewTopic("app")
 	topic.PII = []schemas.Private{{Field: "email", Rule: schemas.PrivacyDrop}, {Field: "user_id", Rule: schemas.PrivacyHash}}

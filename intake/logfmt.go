@@ -8,16 +8,17 @@ import (
 	"github.com/go-logfmt/logfmt"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // logfmt makes an event of a line of key=value pairs.
 func (d *Reader) logfmt(raw []byte) (schemas.Event, error) {
 	// The decoder reads lines; its buffer must hold this one and its end.
 	dec := logfmt.NewDecoderSize(bytes.NewReader(raw), len(raw)+2)
-	var pairs []schemas.Pair
+	var pairs []rawjson.Pair
 	for dec.ScanRecord() {
 		for dec.ScanKeyval() {
-			pairs = append(pairs, schemas.Pair{Key: string(dec.Key()), Value: string(dec.Value())})
+			pairs = append(pairs, rawjson.Pair{Key: string(dec.Key()), Value: string(dec.Value())})
 		}
 	}
 	if err := dec.Err(); err != nil {

@@ -69,7 +69,7 @@ type Options struct {
 	// UserField names the field that becomes user_id, as TsField does.
 	UserField string
 	// Columns, by path, are the columns and promoted fields that other fields of a record
-	// fill; see schemas.EventKeys.
+	// fill; see rawjson.Keys.
 	Columns map[string]string
 	// UserRegex finds user_id in a text record: its one group. Text only.
 	UserRegex *regexp.Regexp
@@ -81,7 +81,7 @@ type Options struct {
 	// DropRaw leaves the message empty that would be the whole record, so that only
 	// what Extract names is kept. A record it does not match is refused. Text only.
 	DropRaw bool
-	// Topic, when not nil, is where the events go; see schemas.EventKeys.
+	// Topic, when not nil, is where the events go; see rawjson.Keys.
 	Topic *schemas.Topic
 
 	// Delimiter parts the cells of a CSV row; 0: a comma.

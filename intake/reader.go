@@ -2,12 +2,14 @@ package intake
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // Record is one event's worth of input, or why it is none.
@@ -27,7 +29,7 @@ type Record struct {
 type Reader struct {
 	opts  Options
 	clock *clock
-	keys  schemas.EventKeys
+	keys  rawjson.Keys
 	lines *lineReader
 	csv   *csvTable
 	json  *jsonCutter
@@ -48,7 +50,7 @@ func NewReader(r io.Reader, o Options) *Reader {
 		return d
 	}
 	d.clock, _ = newClock(&d.opts) // Validate made one
-	d.keys = schemas.EventKeys{Time: o.TsField, ParseTime: d.clock.parse, User: o.UserField, Columns: o.Columns, Topic: o.Topic}
+	d.keys = rawjson.Keys{Time: o.TsField, ParseTime: d.clock.parse, User: o.UserField, Columns: o.Columns, Topic: o.Topic}
 	d.lines = newLineReader(r, o.MaxRecordBytes)
 	switch o.Format {
 	case FormatText:
@@ -58,7 +60,7 @@ func NewReader(r io.Reader, o Options) *Reader {
 		if o.TsFormat == "" && (o.Location == nil || o.Location == time.UTC) {
 			d.keys.ParseTime = nil // JSON tells numbers from texts
 		}
-		d.parse = d.keys.ParseJSON
+		d.parse = d.keys.Parse
 	case FormatLogfmt:
 		d.parse = d.logfmt
 	case FormatCSV:
@@ -143,14 +145,7 @@ func (d *Reader) finish(rec *Record) {
 		return
 	}
 	e := &rec.Event
-	for _, f := range []struct {
-		field *string
-		or    string
-	}{{&e.Service, d.opts.Service}, {&e.Type, d.opts.Type}, {&e.Level, d.opts.Level}} {
-		if *f.field == "" {
-			*f.field = f.or
-		}
-	}
+	e.Service, e.Type, e.Level = cmp.Or(e.Service, d.opts.Service), cmp.Or(e.Type, d.opts.Type), cmp.Or(e.Level, d.opts.Level)
 }
 
 // withoutMark drops a byte order mark.

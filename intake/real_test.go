@@ -238,7 +238,7 @@ func TestRealFieldsSurvive(t *testing.T) {
 	}
 
 	github := readAll(t, readReal(t, "events-github.jsonl.gz"), Options{Format: FormatNDJSON, TsField: "created_at", UserField: "actor.login"})
-	// Issue 13, line 6: of events with more than 255 names too.
+	// First user, line 6: of events with more than 255 names too.
 	topic := schemas.NewTopic("github", schemas.Field{Name: "public", Type: schemas.TypeBool})
 	public := 0
 	for _, rec := range readAll(t, readReal(t, "events-github.jsonl.gz"), Options{Format: FormatNDJSON, Topic: &topic}) {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // text makes an event of a record whose message is the record itself.
@@ -44,7 +45,7 @@ func (d *Reader) extract(raw []byte) (schemas.Event, error) {
 	}
 	keys := d.keys
 	keys.Time = ""
-	var pairs []schemas.Pair
+	var pairs []rawjson.Pair
 	m := d.opts.Extract.FindSubmatchIndex(raw)
 	for i, name := range d.opts.Extract.SubexpNames() {
 		if name == "" || m == nil || m[2*i] < 0 {
@@ -53,7 +54,7 @@ func (d *Reader) extract(raw []byte) (schemas.Event, error) {
 		if name == d.opts.TsField {
 			keys.Time = name
 		}
-		pairs = append(pairs, schemas.Pair{Key: name, Value: string(raw[m[2*i]:m[2*i+1]])})
+		pairs = append(pairs, rawjson.Pair{Key: name, Value: string(raw[m[2*i]:m[2*i+1]])})
 	}
 	return keys.FromPairs(pairs)
 }

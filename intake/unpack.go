@@ -41,5 +41,20 @@ func Unpack(r io.Reader) (io.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpacking: %w", err)
 	}
-	return out, nil
+	return packed{out}, nil
+}
+
+// packed says what a damaged archive is.
+type packed struct{ r io.Reader }
+
+// Read implements io.Reader.
+func (p packed) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+		return n, err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return n, ErrCutShort
+	}
+	return n, fmt.Errorf("%w: %w", ErrDamaged, err)
 }

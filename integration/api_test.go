@@ -3,146 +3,27 @@ package integration
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/gateway"
-	"github.com/almanac-events/almanac/gateway/api"
-	"github.com/almanac-events/almanac/gateway/pool"
-	"github.com/almanac-events/almanac/maintenance/deadletters"
-	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/maintenance/verify"
-	"github.com/almanac-events/almanac/query"
-	querytimers "github.com/almanac-events/almanac/query/timers"
-	"github.com/almanac-events/almanac/replay"
+	"github.com/almanac-events/almanac/gateway/inputtest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
-	"github.com/almanac-events/almanac/timers"
 )
-
-// gateway runs one over connections of its own, and returns its address.
-func (e *env) gateway() (base string, stop func()) {
-	e.t.Helper()
-	nc := e.connect()
-	reg := e.registry(nc)
-	p, err := pool.New(pool.Config{NC: nc, Topic: reg.Topic})
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	r, err := query.NewFollowing(nc, e.connect(), reg, e.db)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	reads := api.Config{Reader: r, Registry: reg, OnError: func(err error) { e.logf("jobs: %v", err) }}
-	v, err := verify.New(nc, reg, e.db)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	reads.Verify = v.Run
-	if reads.Replayer, err = replay.New(e.t.Context(), replay.Config{NATS: nc, Registry: reg, DB: e.db, Reader: r}); err != nil {
-		e.t.Fatal(err)
-	}
-	if reads.Letters, err = deadletters.New(e.t.Context(), nc, reg, nil, e.db); err != nil {
-		e.t.Fatal(err)
-	}
-	reads.Timers = func(ctx context.Context, topic string) (*timers.Timers, error) {
-		return timers.Open(ctx, nc, reg, topic, timers.Config{Archive: querytimers.Archive{DB: e.db}})
-	}
-	reads.Eraser = func(ctx context.Context, progress func(erasure.Progress)) (*erasure.Eraser, error) {
-		return erasure.New(ctx, erasure.Config{Registry: reg, Reader: r, DB: e.db, Progress: progress})
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	g := gateway.New(gateway.Config{HTTP: l, Grace: 5 * time.Second, OnError: func(err error) { e.logf("gateway: %v", err) }})
-	g.Open(gateway.Parts{Pool: p, Reads: reads, Background: []func(context.Context) error{r.Run}, Stored: func(ctx context.Context, topics []string) error {
-		_, err := r.WaitStored(ctx, topics, time.Minute, nil)
-		return err
-	}})
-	return "http://" + l.Addr().String(), e.background(g.Run)
-}
-
-// caller sends requests that the contract holds to the specification.
-type caller struct {
-	t    *testing.T
-	base string
-	http *http.Client
-}
-
-// send sends one and returns its answer, which must have the status.
-func (c *caller) send(status int, method, path, body string, header ...string) []byte {
-	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if strings.HasPrefix(body, "{") {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		c.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	got, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != status {
-		c.t.Fatalf("%s %s: %d, want %d: %s (%v)", method, path, resp.StatusCode, status, got, err)
-	}
-	return got
-}
-
-func (c *caller) get(path string) []byte {
-	c.t.Helper()
-	return c.send(http.StatusOK, http.MethodGet, path, "")
-}
-
-// job waits until a job has ended and returns what it came to.
-func (c *caller) job(answer []byte) (result json.RawMessage) {
-	c.t.Helper()
-	var j struct {
-		ID, State, Error string
-		Result           json.RawMessage
-	}
-	_ = json.Unmarshal(answer, &j)
-	eventually(c.t, 2*time.Minute, func() error {
-		if err := json.Unmarshal(c.get("/v1/jobs/"+j.ID), &j); err != nil {
-			return err
-		}
-		if j.State != "done" {
-			return fmt.Errorf("job %s is %s: %s", j.ID, j.State, j.Error)
-		}
-		return nil
-	})
-	return j.Result
-}
-
-func holds(t *testing.T, answer []byte, texts ...string) {
-	t.Helper()
-	for _, text := range texts {
-		if !bytes.Contains(answer, []byte(text)) {
-			t.Errorf("%q is not in %.600s", text, answer)
-		}
-	}
-}
 
 // Every route and parameter of the specification is used, and every request and answer is
 // as the specification says.
 func TestAPIContract(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app", schemas.Field{Name: "endpoint", Type: schemas.TypeLowCardinality})
-	e := start(t, topic, schemas.NewTopic("copied"), schemas.NewTopicOf(kinds.Metric, "cpu"))
+	topic := newTopic("app", schemas.Field{Name: "endpoint", Type: schemas.TypeLowCardinality})
+	e := start(t, topic, newTopic("copied"), schemas.NewTopicOf(kinds.Metric, "cpu"),
+		schemas.NewTopicOf(kinds.Document, "customers", schemas.Field{Name: "status", Type: schemas.TypeLowCardinality}))
 	e.router()
 	e.sink()
 	base, _ := e.gateway()
@@ -156,6 +37,7 @@ func TestAPIContract(t *testing.T) {
 	seriesOverHTTP(t, c)
 	sqlOverHTTP(t, c)
 	timersOverHTTP(t, c)
+	documentsOverHTTP(t, c)
 	usageOverHTTP(t, e, c)
 	trailOverHTTP(t, e, c)
 	lettersOverHTTP(t, e, c)
@@ -173,21 +55,6 @@ func writesOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.send(202, "POST", "/v1/topics/app/events?ack=none", "{\"ts\":\"2026-11-19T00:00:00Z\",\"msg\":\"later\"}", "Content-Type", "application/x-ndjson"), `"accepted":1`)
 	holds(t, c.send(200, "POST", "/v1/topics/app/events?format=text&multiline=%5E%5CS&extract=%28%3FP%3Cverb%3E%5Cw%2B%29&drop_raw=false&user_regex=user%3D%28%5Cw%2B%29&tz=UTC&year=2026", "GET user=x\n", "Content-Type", "text/plain"), `"accepted":1`)
 	holds(t, c.send(200, "POST", "/v1/topics/app/events?format=csv&delimiter=%3B&ts_field=at&ts_format=unix&user_field=who", "at;who\n1795100000;u-9\n", "Content-Type", "text/csv"), `"accepted":1`)
-}
-
-// stored waits until SQL has what was accepted.
-func (c *caller) stored() {
-	c.t.Helper()
-	eventually(c.t, 2*time.Minute, func() error {
-		var lag query.LagReport
-		if err := json.Unmarshal(c.get("/v1/lag?topic=app"), &lag); err != nil {
-			return err
-		}
-		if l := lag.Topics[0]; l.Unrouted+l.Unstored > 0 {
-			return fmt.Errorf("%+v", l)
-		}
-		return nil
-	})
 }
 
 func readsOverHTTP(t *testing.T, c *caller) {
@@ -272,6 +139,8 @@ func tailOverHTTP(t *testing.T, c *caller) {
 	if _, b := one("/v1/topics/app/tail?from_pos="+since, id); a == b {
 		t.Errorf("%s came again after its position", a)
 	}
+	place, _, _ := strings.Cut(id, "@")
+	holds(t, c.send(400, "GET", "/v1/topics/app/tail", "", "Last-Event-ID", place+"@2026-01-01T00:00:00Z"), `"code":"bad_request"`, "is gone")
 }
 
 // trailOverHTTP reads a change and how it ended.
@@ -378,6 +247,16 @@ func sqlOverHTTP(t *testing.T, c *caller) {
 	if got := string(c.send(200, "POST", "/clickhouse/?query=SELECT&param_a=7&query_id=mine", " {a:UInt8} + 1 FORMAT CSV")); got != "8\n" {
 		t.Errorf("POST: %q", got)
 	}
+	for name, want := range map[string]struct {
+		status int
+		text   string
+	}{"clickhouse-js.2": {200, "{\"1\":1}\n"}, "clickhouse-js.1": {404, "UNKNOWN_TABLE"}} { // as ClickHouse's own client asked
+		r := inputtest.Recorded(t, name)
+		got := inputtest.Send(t, r.Method, c.base+"/clickhouse"+r.Path, r.Headers, r.Body)
+		if got.Status != want.status || !strings.Contains(string(got.Body), want.text) {
+			t.Errorf("%s: %d %s, want %d with %q", name, got.Status, got.Body, want.status, want.text)
+		}
+	}
 	for _, sql := range []string{"INSERT INTO app (message) VALUES ('x')", "DROP TABLE app", "SELECT 1 SETTINGS readonly = 0", "SYSTEM SHUTDOWN"} {
 		for _, more := range []string{"", "&readonly=0", "&user=default&password="} {
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, c.base+"/clickhouse/?"+strings.TrimPrefix(more, "&"), strings.NewReader(sql))
@@ -401,7 +280,12 @@ func lettersOverHTTP(t *testing.T, e *env, c *caller) {
 			t.Fatal(err)
 		}
 	}
-	var dead struct{ Dead []struct{ Seq int } }
+	var dead struct {
+		Dead []struct {
+			ID  string
+			Seq int
+		}
+	}
 	eventually(t, time.Minute, func() error {
 		if err := json.Unmarshal(c.get("/v1/dead?topic=app&limit=10"), &dead); err != nil || len(dead.Dead) < 2 {
 			return fmt.Errorf("%d dead letters: %w", len(dead.Dead), err)
@@ -409,7 +293,15 @@ func lettersOverHTTP(t *testing.T, e *env, c *caller) {
 		return nil
 	})
 	holds(t, c.get(fmt.Sprintf("/v1/dead/%d", dead.Dead[0].Seq)), `"reason":"not-json"`, `"payload"`)
-	seq := fmt.Sprint(dead.Dead[0].Seq)
+	seq := dead.Dead[0].ID
+	number, _, _ := strings.Cut(seq, "@")
+	another := number + "@2026-01-01T00:00:00Z" // what had the number then
+	holds(t, c.get("/v1/dead/"+seq), `"id":"`+seq+`"`, `"reason":"not-json"`)
+	holds(t, c.send(404, "GET", "/v1/dead/"+another, ""), `"code":"no_such_dead_letter"`, "is gone")
+	holds(t, c.send(404, "POST", "/v1/dead/drop?topic=app&seq="+another, ""), `"code":"no_such_dead_letter"`, "is gone")
+	holds(t, c.send(404, "POST", "/v1/dead/retry?topic=app&dry_run=true&seq="+another, ""), `"code":"no_such_dead_letter"`, "is gone")
+	holds(t, c.send(400, "POST", "/v1/dead/drop?topic=app&seq="+number, ""), `"code":"bad_parameter"`, "with its time")
+	holds(t, c.send(200, "POST", "/v1/dead/retry?topic=app&dry_run=true&seq="+number, ""), `"kept":1`, seq)
 	holds(t, c.send(200, "POST", "/v1/dead/retry?topic=app&reason=not-json&seq="+seq+"&dry_run=true", ""), `"kept":1`)
 	holds(t, c.send(200, "POST", "/v1/dead/drop?topic=app&reason=not-json&seq="+seq+"&dry_run", "", "Wrong", "1"), `"dropped":1`)
 	holds(t, c.job(c.send(202, "POST", "/v1/dead/retry?topic=app", "")), `"kept":2`)

@@ -25,7 +25,7 @@ const tailCuts = 100
 // event, and none twice.
 func TestTailCut(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes = 2
 	e := start(t, topic)
 	e.router()
@@ -119,7 +119,7 @@ func tailUntil(ctx context.Context, base, last string, most int64, seen map[stri
 // Pages over HTTP are the pages of package query, which the verb prints, byte for byte.
 func TestPagesOverHTTP(t *testing.T) {
 	t.Parallel()
-	e := start(t, schemas.NewTopic("app"))
+	e := start(t, newTopic("app"))
 	e.router()
 	e.sink()
 	base, _ := e.gateway()

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // bad is a message that must end as dead letters.
@@ -26,14 +27,14 @@ type bad struct {
 	dead                   string   // payload of the dead letter; "": the message's
 }
 
-// frame encodes events as a producer does.
-func frame(t testing.TB, topic schemas.Topic, events ...producer.Event) (schemas.Frame, []byte) {
+// frameOf encodes events as a producer does.
+func frameOf(t testing.TB, topic schemas.Topic, events ...producer.Event) (schemas.Frame, []byte) {
 	t.Helper()
 	topic, err := topic.Declared()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := schemas.NewFrameBuilder(&topic)
+	b := frame.NewBuilder(&topic)
 	for _, ev := range events {
 		b.Append(&ev, ev.Time.UnixNano(), schemas.NewID(ev.Time.UnixNano()))
 	}
@@ -60,10 +61,10 @@ func headersOf(f schemas.Frame, change ...string) (list []string) {
 func badMessages(t testing.TB) []bad {
 	feb2 := time.Date(2026, 2, 2, 12, 0, 0, 0, time.UTC)
 	three := func(topic schemas.Topic) (schemas.Frame, []byte) {
-		return frame(t, topic, producer.Event{Time: feb2, Message: "a"}, producer.Event{Time: feb2.Add(time.Hour), Message: "b"}, producer.Event{Time: feb2, Message: "c"})
+		return frameOf(t, topic, producer.Event{Time: feb2, Message: "a"}, producer.Event{Time: feb2.Add(time.Hour), Message: "b"}, producer.Event{Time: feb2, Message: "c"})
 	}
-	f, payload := three(schemas.NewTopic("app"))
-	other, otherPayload := three(schemas.NewTopic("app", schemas.Field{Name: "more", Type: schemas.TypeInt64}))
+	f, payload := three(newTopic("app"))
+	other, otherPayload := three(newTopic("app", schemas.Field{Name: "more", Type: schemas.TypeInt64}))
 	noise := make([]producer.Event, 14)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range noise { // compresses to some 85 %, whatever the method
@@ -73,10 +74,14 @@ func badMessages(t testing.TB) []bad {
 		}
 		noise[i] = producer.Event{Time: feb2, Message: string(text)}
 	}
-	big, bigPayload := frame(t, schemas.NewTopic("app"), noise...)
+	big, bigPayload := frameOf(t, newTopic("app"), noise...)
 	f.Producer, f.Seq = "0123456789abcdef", 7
+	next := func() schemas.Frame { // under a number that none had before
+		f.Seq++
+		return f
+	}
 	lie := func(name, reason string, detail string, change ...string) bad {
-		b := bad{name: name, subject: "events.app.2026-02.1", payload: string(payload), headers: headersOf(f, change...), reason: reason, detail: []string{detail}, events: 3}
+		b := bad{name: name, subject: "events.app.2026-02.1", payload: string(payload), headers: headersOf(next(), change...), reason: reason, detail: []string{detail}, events: 3}
 		if reason == "bad-headers" { // nothing they say counts
 			b.events = 1
 		}
@@ -133,12 +138,12 @@ func badMessages(t testing.TB) []bad {
 		lie("long producer", "bad-headers", "at most 64", schemas.HeaderProducer, strings.Repeat("p", 65)),
 
 		{name: "frame of another schema", subject: "events.app.2026-02.0", payload: string(otherPayload), headers: headersOf(other), reason: "bad-columns", events: 3},
-		{name: "frame in a wrong month", subject: "events.app.2026-01.0", payload: string(payload), headers: headersOf(f), reason: "wrong-month", events: 3},
+		{name: "frame in a wrong month", subject: "events.app.2026-01.0", payload: string(payload), headers: headersOf(next()), reason: "wrong-month", events: 3},
 		{name: "frame too large", subject: "events.app.2026-02.0", payload: string(bigPayload), headers: headersOf(big), reason: "frame-too-large", detail: []string{fmt.Sprint(schemas.MaxFrameBytes)}, events: len(noise)},
-		{name: "frame cut short", subject: "events.app.2026-02.0", payload: string(payload[:len(payload)-1]), headers: headersOf(f), reason: "corrupt", events: 3},
-		{name: "frame too long", subject: "events.app.2026-02.0", payload: string(payload) + "x", headers: headersOf(f), reason: "corrupt", events: 3},
-		{name: "frame that is JSON", subject: "events.app.2026-02.0", payload: `{"message":"x"}`, headers: headersOf(f), reason: "corrupt", events: 3},
-		{name: "empty frame", subject: "events.app.2026-02.0", payload: "", headers: headersOf(f), reason: "corrupt", events: 3},
+		{name: "frame cut short", subject: "events.app.2026-02.0", payload: string(payload[:len(payload)-1]), headers: headersOf(next()), reason: "corrupt", events: 3},
+		{name: "frame too long", subject: "events.app.2026-02.0", payload: string(payload) + "x", headers: headersOf(next()), reason: "corrupt", events: 3},
+		{name: "frame that is JSON", subject: "events.app.2026-02.0", payload: `{"message":"x"}`, headers: headersOf(next()), reason: "corrupt", events: 3},
+		{name: "empty frame", subject: "events.app.2026-02.0", payload: "", headers: headersOf(next()), reason: "corrupt", events: 3},
 	}
 	for i := range list {
 		switch {
@@ -155,7 +160,7 @@ func badMessages(t testing.TB) []bad {
 // reason, and harms none of the thousand good events around it.
 func TestBadInputOnTheWire(t *testing.T) {
 	t.Parallel()
-	app := schemas.NewTopic("app")
+	app := newTopic("app")
 	app.Lanes = 2
 	e := running(t, app)
 	p := e.producer("app")
@@ -217,15 +222,15 @@ func TestBadInputOnTheWire(t *testing.T) {
 	}
 
 	// Once the topic is declared its later events are stored; the earlier stay dead.
-	if _, _, err := e.reg.Apply(t.Context(), schemas.NewTopic("nosuch"), false); err != nil {
+	if _, _, err := e.reg.Apply(t.Context(), newTopic("nosuch"), false); err != nil {
 		t.Fatal(err)
 	}
-	for lane := range schemas.DefaultLanes {
+	for lane := range 4 {
 		e.publish(fmt.Sprintf("events.nosuch.2026-02.%d", lane), `{"ts":"2026-02-03T00:00:00Z"}`)
 	}
-	eventually(t, 20*time.Second, func() error { return e.db.Ensure(t.Context(), &[]schemas.Topic{schemas.NewTopic("nosuch")}[0]) })
-	e.stored("nosuch", schemas.DefaultLanes, 20*time.Second)
-	e.verify(good + fromMixed + dead + schemas.DefaultLanes)
+	eventually(t, 20*time.Second, func() error { return e.db.Ensure(t.Context(), &[]schemas.Topic{newTopic("nosuch")}[0]) })
+	e.stored("nosuch", 4, 20*time.Second)
+	e.verify(good + fromMixed + dead + 4)
 }
 
 func brief(letters []query.DeadLetter) string {

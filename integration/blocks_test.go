@@ -185,7 +185,7 @@ func TestShardsCutBelowARotation(t *testing.T) {
 				stop := d.ten(stored, func(c *sinkConfig) { c.Housekeeping = time.Hour }) // closes nothing
 				second := d.shards("app")[1]
 				eventually(t, 20*time.Second, func() (err error) {
-					if second, err = d.reg.Shard(t.Context(), "app", second.Month, second.ID); err == nil && second.Status != registry.Sealed {
+					if second, err = d.reg.Shard(t.Context(), second.Ref()); err == nil && second.Status != registry.Sealed {
 						err = fmt.Errorf("%s is %s", second.Name(), second.Status)
 					}
 					return err

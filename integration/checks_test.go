@@ -50,16 +50,16 @@ func (e *env) messages(stream, filter string) []*streams.Message {
 // stream is how a stream stands.
 func (e *env) stream(name string) jetstream.StreamState {
 	e.t.Helper()
-	s, err := e.reg.JetStream().Stream(e.t.Context(), name)
+	info, err := answered(func() (*jetstream.StreamInfo, error) { return streams.Info(e.t.Context(), e.reg.JetStream(), name) })
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	return s.CachedInfo().State
+	return info.State
 }
 
 func (e *env) shards(topic string) []registry.Shard {
 	e.t.Helper()
-	shards, err := e.reg.Shards(e.t.Context(), topic, 0)
+	shards, err := answered(func() ([]registry.Shard, error) { return e.reg.Shards(e.t.Context(), topic, 0) })
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func (e *env) wholeShard(s registry.Shard) uint64 {
 	upTo := map[uint64]uint64{0: 0} // position: events up to it
 	var last schemas.Placed
 	prev := ""
-	for _, msg := range e.messages(schemas.StreamShards, schemas.ShardSubject(s.Topic, s.Month, s.ID)) {
+	for _, msg := range e.messages(schemas.StreamShards, s.Ref().Subject()) {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil {
 			e.t.Fatalf("%s message %d: %v", s.Name(), msg.Sequence, err)
@@ -209,7 +209,7 @@ func feb(i, n int) time.Time {
 
 // oneLane is a topic whose events all take one way, cut at rows.
 func oneLane(name string, rows uint64) schemas.Topic {
-	t := schemas.NewTopic(name)
+	t := newTopic(name)
 	t.Lanes, t.Rotate = 1, schemas.Rotation{Rows: rows}
 	return t
 }

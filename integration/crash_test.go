@@ -101,7 +101,7 @@ func TestRotationUnderKills(t *testing.T) {
 func TestCrashPoints(t *testing.T) {
 	t.Parallel()
 	const rows = 60
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes, topic.Rotate = 8, schemas.Rotation{Rows: rows}
 	e := start(t, topic)
 	p := e.producer("app")

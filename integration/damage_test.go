@@ -43,7 +43,7 @@ func (f *faults) has(want error) error {
 }
 
 func oneLaneTopic() schemas.Topic {
-	t := schemas.NewTopic("app")
+	t := newTopic("app")
 	t.Lanes = 1
 	return t
 }
@@ -158,7 +158,7 @@ func TestShardForked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second makes the shard behind
-		f, payload := frame(t, oneLaneTopic(), producer.Event{Time: time.Now(), Message: "another"})
+		f, payload := frameOf(t, oneLaneTopic(), producer.Event{Time: time.Now(), Message: "another"})
 		f.Producer, f.Seq = "x", placed.Pos
 		placed.Frame = f
 		e.place(t, subject, placed, payload)
@@ -177,7 +177,7 @@ func TestShardForked(t *testing.T) {
 // are found, and verify names it.
 func TestNoFrameInShards(t *testing.T) {
 	t.Parallel()
-	e := start(t, schemas.NewTopic("app"))
+	e := start(t, newTopic("app"))
 	js := e.reg.JetStream()
 	for _, subject := range []string{"shards.x.y.z", "shards.app.2026-02.zzz", "shards.app.2026-02.00000000000000aa", "routed.zzz.0", "routed.app.zzz"} {
 		if _, err := js.Publish(t.Context(), subject, []byte("hi")); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -135,13 +136,13 @@ func (h *damagedHouse) readable() map[string]bool {
 	for m := range h.inTable() {
 		out[m] = true
 	}
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes = 2
 	declared, err := topic.Declared()
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	var reader schemas.FrameReader
+	var reader frame.Reader
 	for stream, filter := range map[string]string{schemas.StreamEvents: schemas.SubjectsEvents, schemas.StreamShards: schemas.SubjectsShards} {
 		for _, m := range h.messages(stream, filter) {
 			f, err := schemas.ParseFrame(m.Header)
@@ -181,7 +182,8 @@ func (h *damagedHouse) inTable() map[string]int {
 	return out
 }
 
-// quiet waits until everything is proven, or until verify says the same for a while.
+// quiet waits until everything is proven, or until verify says the same for a while: longer
+// while events are pending, which a busy machine may route and store late.
 func (h *damagedHouse) quiet() (rep *verify.Report, err error) {
 	h.t.Helper()
 	same, last := time.Now(), ""
@@ -189,6 +191,10 @@ func (h *damagedHouse) quiet() (rep *verify.Report, err error) {
 		rep, err = h.proof("")
 		if err == nil && rep.OK() && rep.Pending == 0 {
 			return nil
+		}
+		still := 4 * time.Second
+		if err != nil || rep.Pending > 0 {
+			still = 10 * time.Second
 		}
 		text := fmt.Sprint(err)
 		if err == nil {
@@ -198,7 +204,7 @@ func (h *damagedHouse) quiet() (rep *verify.Report, err error) {
 		if text != last {
 			same, last = time.Now(), text
 		}
-		if time.Since(same) > 4*time.Second {
+		if time.Since(same) > still {
 			return nil
 		}
 		return fmt.Errorf("not settled yet: %.500s", text)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/maintenance/repair"
-	"github.com/almanac-events/almanac/schemas"
 )
 
 // damageTableEnv set to a file runs every cell of the damage table and writes the table
@@ -142,7 +141,7 @@ type damagedHouse struct {
 
 func (c damageCell) play(t *testing.T) (res damageResult) {
 	res.outcome = "failed"
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes = 2
 	h := &damagedHouse{onDisk: startOnDisk(t, topic), damageCell: c}
 	stopRouter, stopSink := h.router(), h.sink()

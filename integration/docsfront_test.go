@@ -22,7 +22,7 @@ func (e *env) fronts(topic string) *verify.Report {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	rep, err := v.Fronts().Run(e.t.Context(), topic)
+	rep, err := answered(func() (*verify.Report, error) { return v.Fronts().Run(e.t.Context(), topic) })
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -66,18 +66,9 @@ func TestDocumentsUnderKills(t *testing.T) {
 	e := start(t, topic)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 9))
-	fresh := func(role string) *process {
-		points := crashPoints[role]
-		return e.process(part{Role: role, CrashAt: points[rnd.IntN(len(points))], CrashHit: 2 + rnd.IntN(12)})
-	}
-	running := []*process{fresh("router"), fresh("sink"), fresh("cleaner"), fresh("cleaner")}
 
 	known := acks{told: map[string]map[uint64]string{}}
-	written := make(chan struct{})
-	killed := make(chan struct{}) // writers go on while parts are killed
-	go func() {
-		defer close(written)
+	e.underKills(seed, kills, func(killed <-chan struct{}) { // writers go on while parts are killed
 		parallel(t, writers, func(n int) {
 			c := e.documents("customers")
 			rnd := rand.New(rand.NewPCG(seed, uint64(n)))
@@ -101,37 +92,7 @@ func TestDocumentsUnderKills(t *testing.T) {
 				}
 			}
 		})
-	}()
-	deaths, done := map[string]int{}, false
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for next := 0; !done; {
-		<-tick.C
-		next++
-		done = true
-		for i, c := range running {
-			select {
-			case <-c.gone:
-				c.killed()
-			default:
-				if next%len(running) != i || next < 20 { // first let some records become stubs
-					done = done && deaths[c.Role] >= kills
-					continue
-				}
-				c.kill()
-			}
-			deaths[c.Role]++
-			running[i] = fresh(c.Role)
-			done = done && deaths[c.Role] >= kills
-		}
-	}
-	close(killed)
-	<-written
-	t.Logf("deaths %v, %d documents", deaths, len(known.told))
-	for i, c := range running {
-		c.kill()
-		running[i] = e.process(part{Role: c.Role})
-	}
+	})
 	var total uint64
 	for _, versions := range known.told {
 		total += uint64(len(versions))
@@ -172,5 +133,51 @@ func TestDocumentsUnderKills(t *testing.T) {
 		if err != nil || d.Version != uint64(len(versions)) || string(d.Body) != versions[d.Version] {
 			t.Errorf("%s: %+v, %v; expected version %d", id, d, err, len(versions))
 		}
+	}
+}
+
+// underKills calls work while a router, a sink and two cleaners are killed, or kill themselves between
+// two steps: each role kills times, and killed is closed then. After work they run without faults.
+func (e *env) underKills(seed uint64, kills int, work func(killed <-chan struct{})) {
+	rnd := rand.New(rand.NewPCG(seed, 9))
+	fresh := func(role string) *process {
+		points := crashPoints[role]
+		return e.process(part{Role: role, CrashAt: points[rnd.IntN(len(points))], CrashHit: 2 + rnd.IntN(12)})
+	}
+	running := []*process{fresh("router"), fresh("sink"), fresh("cleaner"), fresh("cleaner")}
+	killed, worked := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(worked)
+		work(killed)
+	}()
+	deaths, done := map[string]int{}, false
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for next := 0; !done; {
+		<-tick.C
+		next++
+		done = true
+		for i, c := range running {
+			select {
+			case <-c.gone:
+				c.killed()
+			default:
+				if next%len(running) != i || next < 20 { // first let some records become stubs
+					done = done && deaths[c.Role] >= kills
+					continue
+				}
+				c.kill()
+			}
+			deaths[c.Role]++
+			running[i] = fresh(c.Role)
+			done = done && deaths[c.Role] >= kills
+		}
+	}
+	close(killed)
+	<-worked
+	e.t.Logf("deaths %v", deaths)
+	for i, c := range running {
+		c.kill()
+		running[i] = e.process(part{Role: c.Role})
 	}
 }

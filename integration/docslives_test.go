@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -59,6 +60,15 @@ func TestErasedLives(t *testing.T) {
 			t.Errorf("listed: %s version %d %s", doc.ID, doc.Version, doc.Body)
 		}
 	}
+	if n := d.count("SELECT count() FROM `%s`.customers_latest WHERE doc_id = 'again' AND body LIKE '%%cee%%'", d.srv.Database); n != 1 {
+		t.Errorf("the view has %d rows of the document that is there", n)
+	}
+	eventually(t, time.Minute, func() error { // a removal of what lost its end is on its way
+		if n := d.count("SELECT count() FROM `%s`.customers_latest", d.srv.Database); n != 1 {
+			return fmt.Errorf("the view has %d documents, expected the one that is there", n)
+		}
+		return nil
+	})
 	err = filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || filepath.Base(filepath.Dir(filepath.Dir(path))) != "DOCS" {
 			return err

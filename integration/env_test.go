@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -40,6 +42,13 @@ func running(t testing.TB, topics ...schemas.Topic) *env {
 	e.router()
 	e.sink()
 	return e
+}
+
+// newTopic is a topic of four lanes: most tests here are of what lanes do beside each other.
+func newTopic(name string, fields ...schemas.Field) schemas.Topic {
+	t := schemas.NewTopic(name, fields...)
+	t.Lanes = 4
+	return t
 }
 
 // setUp is start on given servers.
@@ -265,3 +274,14 @@ func eventually(t testing.TB, within time.Duration, ask func() error) {
 // patience is how much longer than on a quiet machine a condition may take: the
 // tests of several packages share its processors.
 const patience = 5
+
+// answered asks again where a server did not answer, as its error says to: a busy machine may
+// keep it from an answer for longer than a client waits.
+func answered[T any](ask func() (T, error)) (answer T, err error) {
+	for range 5 {
+		if answer, err = ask(); !errors.Is(err, streams.ErrCut) && !errors.Is(err, tables.ErrUnreachable) {
+			break
+		}
+	}
+	return answer, err
+}

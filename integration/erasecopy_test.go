@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // ClickHouse is restored from an older copy: rows that were erased come back with it,
@@ -48,7 +49,7 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 	exec("INSERT INTO %s.Copy SELECT * FROM %s", schemas.QuoteName(e.srv.Database), e.table("app"))
 
 	job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
-	entry, err := e.reg.Shard(t.Context(), "app", shard.Month, shard.ID)
+	entry, err := e.reg.Shard(t.Context(), shard.Ref())
 	if err != nil || job.Rows != 30 || entry.Floor == 0 {
 		t.Fatalf("%+v, floor %d (%v): the user's rows alone carried the head", job, entry.Floor, err)
 	}
@@ -74,7 +75,7 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 		defer e.sink(func(c *sinkConfig) { c.BatchRows = 1 })() // a frame an insert
 		e.stored("app", 60, 30*time.Second)
 		eventually(t, 30*time.Second, func() error {
-			now, err := e.reg.Shard(t.Context(), "app", shard.Month, shard.ID)
+			now, err := e.reg.Shard(t.Context(), shard.Ref())
 			if err == nil && now.Floor < 6 {
 				err = fmt.Errorf("the floor is %d, want 6", now.Floor)
 			}
@@ -142,7 +143,7 @@ func TestEraseAtTheFenceAndPurge(t *testing.T) {
 		t.Errorf("%d dead letters are left", len(left))
 	}
 	for _, in := range [][2]string{{schemas.StreamShards, schemas.ShardsFilter("app")}, {schemas.StreamEvents, schemas.TopicFilter("app")}} {
-		var r schemas.FrameReader
+		var r frame.Reader
 		topic := oneLane("app", 60)
 		topic, _ = topic.Declared()
 		had := 0

@@ -161,7 +161,7 @@ func TestEraseRealLog(t *testing.T) {
 			t.Errorf("%s: the lines of others are %+v, were %+v", c.filter, left, others)
 		}
 		filters = append(filters, "("+c.filter+")")
-		tally, err := e.reg.Tally(t.Context(), "auth", whole.Month, whole.ID)
+		tally, err := e.reg.Tally(t.Context(), whole.Ref())
 		if err != nil || tally.Receipts[job.ID].Dropped != c.dropped {
 			t.Errorf("%s: %s: %+v, %v; dropped should be %v", c.filter, whole.Name(), tally.Receipts[job.ID], err, c.dropped)
 		}
@@ -183,7 +183,7 @@ func TestEraseRealLog(t *testing.T) {
 	if parts := e.parts("auth")[schemas.PartitionID(whole.Month, whole.ID)]; len(parts) != 0 {
 		t.Errorf("%s has parts: %v", whole.Name(), parts)
 	}
-	entry, err := e.reg.Shard(t.Context(), "auth", whole.Month, whole.ID)
+	entry, err := e.reg.Shard(t.Context(), whole.Ref())
 	if err != nil || entry.Rows != 0 || entry.Status != registry.Closed {
 		t.Errorf("the dropped shard's entry is %+v, %v", entry, err)
 	}

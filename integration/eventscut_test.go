@@ -38,7 +38,7 @@ func TestEventsCut(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			topic := schemas.NewTopic("app")
+			topic := newTopic("app")
 			topic.Lanes = 2
 			d := startOnDisk(t, topic)
 			stopRouter, stopSink := d.router(), d.sink()
@@ -158,7 +158,7 @@ func TestEventsCutWithoutTraces(t *testing.T) {
 // them, and goes on doing so.
 func TestEventsCutBeforeRouting(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes = 2
 	d := startOnDisk(t, topic)
 	month := schemas.MonthOf(time.Now().UnixNano())

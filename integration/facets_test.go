@@ -18,7 +18,7 @@ import (
 // EVENTS, in SHARDS or stored.
 func TestFacetsOfEveryPlace(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app", schemas.Field{Name: "endpoint", Type: schemas.TypeLowCardinality})
+	topic := newTopic("app", schemas.Field{Name: "endpoint", Type: schemas.TypeLowCardinality})
 	e := start(t, topic)
 	if err := e.db.Ensure(t.Context(), &topic); err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func TestRepairForeignShard(t *testing.T) {
 	for name, c := range map[string]struct{ make, remove func(e *env, m schemas.Month) }{
 		"frames of a client": {
 			func(e *env, m schemas.Month) {
-				f, payload := frame(e.t, oneLaneTopic(), producer.Event{Message: "foreign"})
+				f, payload := frameOf(e.t, oneLaneTopic(), producer.Event{Message: "foreign"})
 				p := schemas.Placed{Frame: f, Pos: 5, Lane: 0, SourceSeq: 3, ShardRows: 50, ShardBytes: 5000}
 				msg := nats.NewMsg(schemas.ShardSubject("app", m, id))
 				p.SetHeaders(msg.Header)

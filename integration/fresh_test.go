@@ -17,7 +17,7 @@ import (
 // An event that Publish accepted is found by the very next query, while no sink
 // runs and ClickHouse has nothing of it. Not parallel, for the sake of the figure.
 func TestFreshWithoutSink(t *testing.T) {
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	e := start(t, topic)
 	if err := e.db.Ensure(t.Context(), &topic); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestFreshWithoutSink(t *testing.T) {
 // read of the table is nothing.
 func TestBeforeTheTable(t *testing.T) {
 	t.Parallel()
-	e := start(t, schemas.NewTopic("app"))
+	e := start(t, newTopic("app"))
 	e.router()
 	r := e.following()
 	if err := e.producer("app").Publish(t.Context(), producer.Event{UserID: "u-1", Message: "here"}); err != nil {
@@ -81,7 +81,7 @@ func TestBeforeTheTable(t *testing.T) {
 // meanwhile, alone and among the pages of all events.
 func TestFreshAcrossTheHandOver(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 30}
 	e := start(t, topic)
 	if err := e.db.Ensure(t.Context(), &topic); err != nil {

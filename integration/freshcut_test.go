@@ -29,7 +29,9 @@ func (e *env) following() *query.Reader { return e.readerOn(e.connect()) }
 
 // users are those of all events that a query finds.
 func (e *env) users(r *query.Reader) ([]string, error) {
-	page, err := r.Query(e.t.Context(), query.Request{Topic: "app", Limit: query.MaxLimit})
+	page, err := answered(func() (*query.Page, error) {
+		return r.Query(e.t.Context(), query.Request{Topic: "app", Limit: query.MaxLimit})
+	})
 	if err != nil {
 		return nil, err
 	}

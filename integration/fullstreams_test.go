@@ -32,7 +32,7 @@ import (
 func TestFullStreams(t *testing.T) {
 	t.Parallel()
 	limits := schemas.StreamLimits{EventsBytes: 6 << 20, ShardsBytes: 3 << 20, RegistryBytes: 16 << 20, Replicas: 1}
-	e := setUpWithin(t, embeddedtest.Start(t), limits, schemas.NewTopic("app"))
+	e := setUpWithin(t, embeddedtest.Start(t), limits, newTopic("app"))
 	e.router()
 	in := e.inputs()
 
@@ -104,7 +104,18 @@ func TestFullStreams(t *testing.T) {
 
 // call posts a body, and returns the status and the answer.
 func call(t *testing.T, url, contentType, body string) (int, string) {
-	resp, err := http.Post(url, contentType, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	req.Header.Set("Content-Type", contentType)
+	return do(t, req)
+}
+
+// do sends a request, and returns the status and the answer.
+func do(t *testing.T, req *http.Request) (int, string) {
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Error(err)
 		return 0, ""
@@ -121,7 +132,8 @@ type inputsOf struct{ http, otlp, grpc string }
 func (e *env) inputs() inputsOf {
 	e.t.Helper()
 	nc := e.connect()
-	p, err := pool.New(pool.Config{NC: nc, Topic: e.registry(nc).Topic})
+	reg := e.registry(nc)
+	p, err := pool.New(pool.Config{NC: nc, Topic: reg.Topic, Erased: reg.ErasedSince})
 	if err != nil {
 		e.t.Fatal(err)
 	}

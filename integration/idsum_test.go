@@ -34,7 +34,7 @@ func TestVerifyFindsReplacedIDs(t *testing.T) {
 	}{
 		"frames there": {func(*env, registry.Shard) {}, "1 of their events are missing"},
 		"frames purged": {func(e *env, s registry.Shard) {
-			msgs := e.messages(schemas.StreamShards, schemas.ShardSubject(s.Topic, s.Month, s.ID))
+			msgs := e.messages(schemas.StreamShards, s.Ref().Subject())
 			for _, m := range msgs[:len(msgs)-1] {
 				if err := e.shardsStream().DeleteMsg(e.t.Context(), m.Sequence); err != nil {
 					e.t.Fatal(err)

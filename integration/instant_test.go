@@ -8,7 +8,6 @@ import (
 
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/schemas"
 )
 
 // 540 events of one second, most of them of instants that others share, three of one
@@ -16,7 +15,7 @@ import (
 // one order, whichever way and from wherever they are read.
 func TestSameInstant(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	e := start(t, topic)
 	if err := e.db.Ensure(t.Context(), &topic); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 // lane and shard; reading, proving and going on after a restart need no more.
 func TestJanitor(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 500}
 	e := start(t, topic)
 	short := func(c *sinkConfig) {

@@ -12,7 +12,7 @@ import (
 // The way of an event, from Log to SQL.
 func TestJourney(t *testing.T) {
 	t.Parallel()
-	e := running(t, schemas.NewTopic("app", schemas.Field{Name: "duration_ms", Type: schemas.TypeFloat64}))
+	e := running(t, newTopic("app", schemas.Field{Name: "duration_ms", Type: schemas.TypeFloat64}))
 	p := e.producer("app")
 	const n = 100_000
 	began := time.Now()

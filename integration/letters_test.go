@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/maintenance/deadletters"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -36,13 +37,13 @@ func (e *env) settle(q deadletters.Request) map[string]int {
 // is begun, and dropped for good; the books add up at every point.
 func TestDeadLettersSettled(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes = 2
 	e := running(t, topic)
 	newer := topic
 	newer.Fields, newer.Version = []schemas.Field{{Name: "ms", Type: schemas.TypeFloat64, Since: 2}}, 2
 	frame := func(subject string, i int) {
-		b := schemas.NewFrameBuilder(&newer)
+		b := frame.NewBuilder(&newer)
 		at := time.Date(2026, 2, 3, 4, 5, i, 0, time.UTC)
 		for k := range 10 {
 			ev := schemas.Event{Time: at, UserID: fmt.Sprint(k), Message: fmt.Sprintf("m%d-%d", i, k), Attrs: []schemas.Attr{schemas.Float64("ms", float64(k))}}
@@ -92,7 +93,7 @@ func TestDeadLettersSettled(t *testing.T) {
 	if unknown < 0 {
 		t.Fatalf("none of %d letters is of an unknown schema", len(all))
 	}
-	e.settle(deadletters.Request{Topic: "app", Seq: all[unknown].Sequence})
+	e.settle(deadletters.Request{Topic: "app", Letter: schemas.Source{Seq: all[unknown].Sequence}})
 	if did := e.settle(deadletters.Request{Topic: "app", Reason: "unknown-schema"}); did[deadletters.Retried] != frames-1 {
 		t.Errorf("by reason: %v", did)
 	}
@@ -126,7 +127,7 @@ func TestDeadLettersSettled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = d.Settle(t.Context(), deadletters.Request{Topic: "app", Seq: 1}, func(deadletters.Outcome) error { return nil })
+	err = d.Settle(t.Context(), deadletters.Request{Topic: "app", Letter: schemas.Source{Seq: 1}}, func(deadletters.Outcome) error { return nil })
 	if !errors.Is(err, query.ErrNoDeadLetter) || !errors.Is(err, schemas.ErrRequest) {
 		t.Errorf("no such letter: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/almanac-events/almanac/maintenance/deadletters"
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // What was erased does not come back with a dead letter from before, and a stale
@@ -19,7 +20,7 @@ func TestDeadLettersLeaveOut(t *testing.T) {
 	newer := topic
 	newer.Fields, newer.Version = []schemas.Field{{Name: "ms", Type: schemas.TypeFloat64, Since: 2}}, 2
 	publish := func(topic *schemas.Topic, seq uint64) {
-		b := schemas.NewFrameBuilder(topic)
+		b := frame.NewBuilder(topic)
 		for k := range 4 {
 			at := feb(k, 1000)
 			ev := schemas.Event{Time: at, UserID: fmt.Sprint("u-", k), Message: fmt.Sprint(k)}

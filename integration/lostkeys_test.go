@@ -80,7 +80,7 @@ func TestLostAndUnreadableKeys(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			other := schemas.NewTopic("other")
+			other := newTopic("other")
 			other.Lanes = 1
 			e := start(t, oneLaneTopic(), other)
 			stopRouter, stopSink := e.router(), e.sink()
@@ -175,7 +175,7 @@ func TestLostBesideGarbage(t *testing.T) {
 		}
 	}
 	lost(false)
-	f, payload := frame(t, schemas.NewTopic("gone"), producer.Event{Message: "m"})
+	f, payload := frameOf(t, newTopic("gone"), producer.Event{Message: "m"})
 	placed := schemas.Placed{Frame: f, Pos: 1, SourceSeq: 1, ShardRows: 1, ShardBytes: uint64(len(payload))}
 	publish(nil, "garbage")
 	some := nats.Header{}

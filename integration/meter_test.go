@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // Ten thousand diffs over months and spaces, each up to three times, late and in any order,
@@ -143,6 +144,12 @@ func (e *env) rollupsUntil(point string) (stop func()) {
 // derived waits until all of a topic is examined and summed.
 func (e *env) derived(name string) {
 	e.t.Helper()
+	e.eachDerived(name, func(_ *schemas.Topic, s tables.DerivedShard) string { return s.Waits() })
+}
+
+// eachDerived waits until of no shard of a topic waits says what is missing.
+func (e *env) eachDerived(name string, waits func(*schemas.Topic, tables.DerivedShard) string) {
+	e.t.Helper()
 	topic, err := e.reg.Topic(e.t.Context(), name)
 	if err != nil {
 		e.t.Fatal(err)
@@ -153,7 +160,7 @@ func (e *env) derived(name string) {
 			return err
 		}
 		for ref, s := range d.Shards {
-			if why := s.Waits(); why != "" {
+			if why := waits(&topic, s); why != "" {
 				return fmt.Errorf("%s: %s", ref, why)
 			}
 		}

@@ -31,7 +31,7 @@ func (e *env) answer(r *query.Reader, req query.Request) (events []map[string]an
 // pages reads a request's pages to the last.
 func pages(ctx context.Context, r *query.Reader, req query.Request) (events []map[string]any, read []*query.Page, err error) {
 	for {
-		page, err := r.Query(ctx, req)
+		page, err := answered(func() (*query.Page, error) { return r.Query(ctx, req) })
 		if err != nil {
 			return nil, nil, err
 		}

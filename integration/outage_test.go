@@ -122,7 +122,7 @@ func TestOutageBeyondTheDuplicateWindow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			topic := schemas.NewTopic("app")
+			topic := newTopic("app")
 			topic.Lanes = 2
 			e := start(t, topic)
 			e.events(func(c *jetstream.StreamConfig) { c.Duplicates = window })
@@ -173,7 +173,7 @@ func TestOutageBeyondTheDuplicateWindow(t *testing.T) {
 // once.
 func TestSpoolKilled(t *testing.T) {
 	t.Parallel()
-	e := start(t, schemas.NewTopic("app"))
+	e := start(t, newTopic("app"))
 	e.events(func(c *jetstream.StreamConfig) { c.Duplicates = shortWindow })
 	e.router()
 	e.sink()

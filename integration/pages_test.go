@@ -25,7 +25,7 @@ import (
 // count of what existed says as many.
 func TestPagesAreOneSortedList(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 60}
 	e := running(t, topic)
 	r := e.following()
@@ -155,7 +155,7 @@ func checkOrder(t rapid.TB, events []map[string]any, asc bool) {
 // while they pass from one to the next: never one too few or too many.
 func TestCountIsExactOnTheWay(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 100}
 	e := start(t, topic)
 	r := e.following()
@@ -302,7 +302,7 @@ func TestOverlapPruning(t *testing.T) {
 // Filters are algebra: 1,000 rows, env in {a,b,c}, host 0..9.
 func TestFilterAlgebra(t *testing.T) {
 	t.Parallel()
-	e := running(t, schemas.NewTopic("app", schemas.Field{Name: "host", Type: schemas.TypeInt64}))
+	e := running(t, newTopic("app", schemas.Field{Name: "host", Type: schemas.TypeInt64}))
 	p := e.producer("app")
 	envs := []string{"a", "b", "c"}
 	want, quoted := 0, 0

@@ -17,19 +17,20 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // What the library refuses it refuses by name, at once, and nothing else is
 // harmed; Log counts the same refusals by cause.
 func TestBadInputToTheProducer(t *testing.T) {
 	t.Parallel()
-	e := running(t, schemas.NewTopic("app"))
+	e := running(t, newTopic("app"))
 	for topic, want := range map[string]error{"nosuch": schemas.ErrUnknownTopic, "No Such": schemas.ErrTopicName, "leases": schemas.ErrTopicName} {
 		if _, err := producer.New(t.Context(), e.connect(), producer.Config{Topic: topic}); !errors.Is(err, want) || !strings.Contains(err.Error(), topic) {
 			t.Errorf("topic %q: %v, want %v", topic, err, want)
 		}
 	}
-	if err := e.db.Ensure(t.Context(), &[]schemas.Topic{schemas.NewTopic("app")}[0]); err != nil {
+	if err := e.db.Ensure(t.Context(), &[]schemas.Topic{newTopic("app")}[0]); err != nil {
 		t.Fatal(err)
 	}
 	p := e.producer("app", func(c *producer.Config) { c.Stderr = io.Discard })
@@ -148,7 +149,7 @@ func TestInvalidUTF8(t *testing.T) {
 // none stops the lane, the shard or a query.
 func TestCorruptFrames(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64}, schemas.Field{Name: "ok", Type: schemas.TypeBool}, schemas.Field{Name: "word", Type: schemas.TypeLowCardinality})
+	topic := newTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64}, schemas.Field{Name: "ok", Type: schemas.TypeBool}, schemas.Field{Name: "word", Type: schemas.TypeLowCardinality})
 	topic.Lanes = 1
 	e := running(t, topic)
 	seed := uint64(time.Now().UnixNano())
@@ -156,7 +157,7 @@ func TestCorruptFrames(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	const rounds, rows = 500, 3
 	declared, _ := topic.Declared()
-	var reader schemas.FrameReader
+	var reader frame.Reader
 	for i := range rounds {
 		events := make([]producer.Event, rows)
 		for k := range events {
@@ -164,7 +165,7 @@ func TestCorruptFrames(t *testing.T) {
 				schemas.String("a", "b"), schemas.Int64("n", int64(k)), schemas.Bool("ok", true), schemas.String("word", "w"),
 			}}
 		}
-		f, payload := frame(t, topic, events...)
+		f, payload := frameOf(t, topic, events...)
 		send := func(payload []byte) { e.publish("events.app.2026-02.0", string(payload), headersOf(f)...) }
 
 		flipped := bytes.Clone(payload)

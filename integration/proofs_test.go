@@ -25,7 +25,7 @@ func (e *env) full() (*verify.Report, error) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	return v.Full().Run(e.t.Context(), "")
+	return answered(func() (*verify.Report, error) { return v.Full().Run(e.t.Context(), "") })
 }
 
 // provenShards stores 40 events in closed shards and an active one, stops what runs, and
@@ -132,12 +132,12 @@ func TestProofHidesNothing(t *testing.T) {
 			}
 		},
 		"the entry's rows changed": func(e *env, s registry.Shard) {
-			if _, err := e.reg.Correct(e.t.Context(), s.Topic, s.Month, s.ID, func(s *registry.Shard) bool { s.Rows++; return true }); err != nil {
+			if _, err := e.reg.Correct(e.t.Context(), s.Ref(), func(s *registry.Shard) bool { s.Rows++; return true }); err != nil {
 				e.t.Fatal(err)
 			}
 		},
 		"the entry's range narrowed": func(e *env, s registry.Shard) {
-			if _, err := e.reg.Correct(e.t.Context(), s.Topic, s.Month, s.ID, func(s *registry.Shard) bool { s.MinTs = s.MaxTs; return true }); err != nil {
+			if _, err := e.reg.Correct(e.t.Context(), s.Ref(), func(s *registry.Shard) bool { s.MinTs = s.MaxTs; return true }); err != nil {
 				e.t.Fatal(err)
 			}
 		},
@@ -173,7 +173,7 @@ func problems(rep *verify.Report) []string { return slices.Sorted(slices.Values(
 func (e *env) cutFrames(s registry.Shard, which func([]uint64) []uint64) {
 	e.t.Helper()
 	var all []uint64
-	for _, m := range e.messages(schemas.StreamShards, schemas.ShardSubject(s.Topic, s.Month, s.ID)) {
+	for _, m := range e.messages(schemas.StreamShards, s.Ref().Subject()) {
 		all = append(all, m.Sequence)
 	}
 	for _, seq := range which(all) {

@@ -16,7 +16,7 @@ func TestQueryBetweenACutAndTheRouter(t *testing.T) {
 	for name, since := range map[string]int{"fewer since": 20, "more since": 90} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			topic := schemas.NewTopic("app")
+			topic := newTopic("app")
 			topic.Lanes = 2
 			d := startOnDisk(t, topic)
 			stopRouter, stopSink := d.router(), d.sink()

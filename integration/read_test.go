@@ -29,7 +29,7 @@ func (e *env) proof(topic string) (*verify.Report, error) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	return v.Run(e.t.Context(), topic)
+	return answered(func() (*verify.Report, error) { return v.Run(e.t.Context(), topic) })
 }
 
 // verify fails the test unless the report is clean and accounts for n events.
@@ -68,7 +68,7 @@ func (e *env) settled() {
 // when they are stored, and paging meets each once.
 func TestQueryAtEveryStage(t *testing.T) {
 	t.Parallel()
-	e := start(t, schemas.NewTopic("app"))
+	e := start(t, newTopic("app"))
 	r := e.reader()
 	p := e.producer("app")
 	const n = 2500
@@ -77,7 +77,7 @@ func TestQueryAtEveryStage(t *testing.T) {
 		p.Log(producer.Event{Time: base.Add(time.Duration(i) * time.Second * 3), UserID: fmt.Sprintf("u-%d", i%50), Message: fmt.Sprint(i)})
 	}
 	e.flush(p)
-	if err := e.db.Ensure(t.Context(), &[]schemas.Topic{schemas.NewTopic("app")}[0]); err != nil {
+	if err := e.db.Ensure(t.Context(), &[]schemas.Topic{newTopic("app")}[0]); err != nil {
 		t.Fatal(err)
 	}
 	pages := func(stage string) {
@@ -139,7 +139,7 @@ func TestQueryAtEveryStage(t *testing.T) {
 
 func TestTailResumes(t *testing.T) {
 	t.Parallel()
-	e := running(t, schemas.NewTopic("app"))
+	e := running(t, newTopic("app"))
 	p := e.producer("app")
 	for i := range 10 {
 		p.Log(producer.Event{UserID: "u", Message: fmt.Sprint(i)})

@@ -172,7 +172,7 @@ func TestRealData(t *testing.T) {
 		t.Run(c.topic, func(t *testing.T) {
 			t.Parallel()
 			input := realFile(t, c.file)
-			topic := schemas.NewTopic(c.topic)
+			topic := newTopic(c.topic)
 			topic.Lanes = 2
 			e := start(t, topic)
 			e.router()

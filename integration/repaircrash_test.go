@@ -98,4 +98,4 @@ func TestVerifyLostEnds(t *testing.T) {
 	}
 }
 
-func subjectOf(s registry.Shard) string { return schemas.ShardSubject(s.Topic, s.Month, s.ID) }
+func subjectOf(s registry.Shard) string { return s.Ref().Subject() }

@@ -94,7 +94,7 @@ func TestRepairLostRegistry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			topic := schemas.NewTopic("app", schemas.Field{Name: "ms", Type: schemas.TypeFloat64})
+			topic := newTopic("app", schemas.Field{Name: "ms", Type: schemas.TypeFloat64})
 			topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 10}
 			e := start(t, topic)
 			stopRouter, stopSink := e.router(), e.sink()

@@ -14,7 +14,7 @@ import (
 // BenchmarkReplay is a replay to nowhere at full speed, from SHARDS, beside the
 // same frames only read.
 func BenchmarkReplay(b *testing.B) {
-	topic := schemas.NewTopic("app", schemas.Field{Name: "ms", Type: schemas.TypeFloat64})
+	topic := newTopic("app", schemas.Field{Name: "ms", Type: schemas.TypeFloat64})
 	e := start(b, topic)
 	e.router()
 	const n = 500_000

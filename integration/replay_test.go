@@ -102,7 +102,7 @@ func (e *env) fill(topic string, n int, at time.Time) {
 }
 
 func replayTopic(lanes int) schemas.Topic {
-	t := schemas.NewTopic("app", schemas.Field{Name: "ms", Type: schemas.TypeFloat64}, schemas.Field{Name: "n", Type: schemas.TypeInt64},
+	t := newTopic("app", schemas.Field{Name: "ms", Type: schemas.TypeFloat64}, schemas.Field{Name: "n", Type: schemas.TypeInt64},
 		schemas.Field{Name: "ok", Type: schemas.TypeBool}, schemas.Field{Name: "when", Type: schemas.TypeTimestamp}, schemas.Field{Name: "k", Type: schemas.TypeLowCardinality})
 	t.Lanes, t.Rotate = lanes, schemas.Rotation{Rows: 700}
 	return t

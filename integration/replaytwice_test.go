@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-events/almanac/replay"
 )
 
-// Issue 13, line 11: the same replay into a topic, run again, adds what was routed
+// First user, line 11: the same replay into a topic, run again, adds what was routed
 // since and nothing else, however the first ended; --again is another matter.
 func TestLine11ReplayIntoATopicTwice(t *testing.T) {
 	t.Parallel()

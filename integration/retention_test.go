@@ -18,7 +18,7 @@ import (
 // keep house at once; the janitor's clock is the test's.
 func TestRetention(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app", schemas.Field{Name: "ip", Type: schemas.TypeString})
+	topic := newTopic("app", schemas.Field{Name: "ip", Type: schemas.TypeString})
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 1000}
 	e := start(t, topic)
 	var clock atomic.Int64

@@ -47,7 +47,7 @@ func TestRotation(t *testing.T) {
 // which it was; each lane rotates by itself.
 func TestRotationReasons(t *testing.T) {
 	t.Parallel()
-	bytes, span := schemas.NewTopic("bytes"), schemas.NewTopic("span")
+	bytes, span := newTopic("bytes"), newTopic("span")
 	bytes.Lanes, bytes.Rotate = 2, schemas.Rotation{Bytes: 32 << 10}
 	span.Lanes, span.Rotate = 2, schemas.Rotation{Span: 24 * time.Hour}
 	e := running(t, bytes, span)
@@ -82,7 +82,7 @@ func TestRotationReasons(t *testing.T) {
 	e.verify(2 * days * each)
 }
 
-// Whoever lists the registry while it is written finds every month and every
+// A reader that lists the registry while it is written finds every month and every
 // shard: a reader that missed one would miss its events.
 func TestRegistryListsWhileItIsWritten(t *testing.T) {
 	t.Parallel()
@@ -108,7 +108,7 @@ func TestRegistryListsWhileItIsWritten(t *testing.T) {
 					return
 				}
 				made.Add(1)
-				if err := e.reg.Seal(t.Context(), "app", 202602, old.ID, 1, 1, 1); err != nil {
+				if err := e.reg.Seal(t.Context(), schemas.ShardRef{Topic: "app", Month: 202602, ID: old.ID}, 1, 1, 1); err != nil {
 					t.Error(err)
 					return
 				}
@@ -143,7 +143,7 @@ func TestRegistryListsThousands(t *testing.T) {
 	const topics = 1300
 	parallel(t, 8, func(n int) {
 		for i := n; i < topics; i += 8 {
-			if _, _, err := e.reg.Apply(t.Context(), schemas.NewTopic(fmt.Sprintf("t%d", i)), false); err != nil {
+			if _, _, err := e.reg.Apply(t.Context(), newTopic(fmt.Sprintf("t%d", i)), false); err != nil {
 				t.Error(err)
 				return
 			}

@@ -20,7 +20,7 @@ import (
 // and can change none of it.
 func TestSchemaGrowsWhileEventsFlow(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes = 1
 	e := start(t, topic)
 	e.router()
@@ -91,7 +91,7 @@ func TestSchemaGrowsWhileEventsFlow(t *testing.T) {
 		}
 		return n
 	}
-	eventually(t, 10*time.Second, func() error { // whoever ensured the table may still be at its views
+	eventually(t, 10*time.Second, func() error { // the process that ensured the table may still be at its views
 		var n uint64
 		err := conn.QueryRow(t.Context(), "SELECT toUInt64(count()) FROM app_recent WHERE status IN (0, 200)").Scan(&n)
 		if err == nil && n != 4 {

@@ -57,7 +57,7 @@ func TestBurntTokens(t *testing.T) {
 			e.routed("app", 10)
 			shard := e.shards("app")[0]
 			// The token is that of an insert of one frame; what is in it does not matter.
-			_, other := frame(t, topic, producer.Event{Time: feb(1, 2), Message: "never seen"})
+			_, other := frameOf(t, topic, producer.Event{Time: feb(1, 2), Message: "never seen"})
 			for attempt := range burnt {
 				e.burn(&topic, shard.ID, attempt, other)
 			}
@@ -88,7 +88,7 @@ func TestClickHouseKilled(t *testing.T) {
 	embeddedtest.Run(t, engine)
 	srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
 	srv.ClickHouseHTTP, srv.User, srv.Password, srv.Database = engine.HTTPURL(), engine.User(), engine.Password(), engine.Database()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 3000}
 	e := setUp(t, srv, topic)
 	e.router()

@@ -98,12 +98,12 @@ func (c *countedConn) Close() error {
 // it to ten times the default, some minutes.
 const SlowEngineEnv = "ALMANAC_SLOW_ENGINE_EVENTS"
 
-// Issue 12, line 3: an engine at a tenth of its speed, under full load. The backlog
+// The promise's holes, line 3: an engine at a tenth of its speed, under full load. The backlog
 // drains meanwhile, its watchers do not add to its load, and the rest is stored within
 // a minute after it is fast again.
 func TestEngineAtATenth(t *testing.T) {
 	srv := engineApart(t)
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes = 16
 	e := setUp(t, srv, topic)
 	e.router()

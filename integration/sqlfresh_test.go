@@ -12,7 +12,7 @@ import (
 // everything at once all the same.
 func TestSQLFreshReaderWaits(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("slow")
+	topic := newTopic("slow")
 	topic.Lanes, topic.SQLFresh = 1, time.Minute
 	e := start(t, topic)
 	e.router()

@@ -43,7 +43,7 @@ func (e *env) sees(r *query.Reader, want ...string) {
 	if len(got) != len(want) {
 		e.t.Errorf("%d events, want %d: %v", len(got), len(want), got)
 	}
-	tally, err := r.Tally(e.t.Context(), query.TallyRequest{Topic: "app"})
+	tally, err := answered(func() (*query.Tally, error) { return r.Tally(e.t.Context(), query.TallyRequest{Topic: "app"}) })
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestErasedIsSentAgain(t *testing.T) {
 	stop := e.router()
 	e.sink()
 	at := time.Now()
-	f, payload := frame(t, oneLaneTopic(), producer.Event{Time: at, UserID: "gone", Message: "x"})
+	f, payload := frameOf(t, oneLaneTopic(), producer.Event{Time: at, UserID: "gone", Message: "x"})
 	f.Producer, f.Seq = "p", 1
 	subject := schemas.EventsSubject("app", schemas.MonthOf(at.UnixNano()), 0)
 	e.publish(subject, string(payload), headersOf(f)...)

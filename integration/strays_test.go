@@ -16,7 +16,7 @@ import (
 // would select theirs.
 func TestWildcardSubjectsAreStrays(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	e := running(t, topic)
 	odd := []string{"events.app.2026-02.*", "events.*.2026-02.0", "events.app.*.0", "events.*.*.*", "events.app.2026-02.>"}
 	p := e.producer("app")
@@ -66,7 +66,7 @@ func TestWildcardSubjectsAreStrays(t *testing.T) {
 // then is stored, and nothing is both.
 func TestTopicDeclaredLate(t *testing.T) {
 	t.Parallel()
-	e := running(t, schemas.NewTopic("app"))
+	e := running(t, newTopic("app"))
 	js := e.reg.JetStream()
 	publish := func(n int) {
 		for i := range n {
@@ -83,7 +83,7 @@ func TestTopicDeclaredLate(t *testing.T) {
 		}
 		return err
 	})
-	if _, _, err := e.reg.Apply(t.Context(), schemas.NewTopic("late"), false); err != nil {
+	if _, _, err := e.reg.Apply(t.Context(), newTopic("late"), false); err != nil {
 		t.Fatal(err)
 	}
 	publish(20)
@@ -105,7 +105,7 @@ func TestTopicDeclaredLate(t *testing.T) {
 // hold is stored in several, each whole.
 func TestHighlyCompressibleEvents(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes = 1
 	e := start(t, topic)
 	p := e.producer("app")

@@ -2,11 +2,13 @@ package integration
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/streams"
@@ -86,4 +88,53 @@ func TestEraseTimers(t *testing.T) {
 		t.Error("an erased timer was called")
 	}
 	e.verified(schemas.DefaultTimerTopic)
+}
+
+// An erasure hides the timers that it means as soon as it is entered, by their user or by a filter, before it has
+// reached TIMERS: from get, list, history and every change. Others are shown.
+func TestErasureHidesTimers(t *testing.T) {
+	t.Parallel()
+	e := running(t).timers()
+	const topic = schemas.DefaultTimerTopic
+	due := time.Now().Add(time.Hour)
+	for id, user := range map[string]string{"of-user": "u-7", "of-filter": "u-1", "other": "u-1"} {
+		if _, _, err := e.Create(t.Context(), timers.New{Group: "g", ID: id, Due: due, URL: e.url, User: user}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.stored(topic, 3, time.Minute)
+	fence, err := streams.LastSeq(t.Context(), e.reg.JetStream(), schemas.StreamTimers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := registry.Erasure{Topic: topic, From: 0, To: time.Now().Add(time.Hour).UnixNano(), Schema: 1, Fence: fence, Front: schemas.StreamTimers, State: registry.Settling}
+	byUser, byFilter := entry, entry
+	byUser.ID, byUser.Users, byUser.Cond, byUser.Params = "e-1", []string{"u-7"}, "user_id = {p1:String}", map[string]string{"p1": "u-7"}
+	byFilter.ID, byFilter.Where, byFilter.Cond, byFilter.Params = "e-2", "timer_id = 'of-filter'", "timer_id = {p1:String}", map[string]string{"p1": "of-filter"}
+	for _, one := range []registry.Erasure{byUser, byFilter} {
+		if _, err := e.reg.Enter(t.Context(), one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []string{"of-user", "of-filter"} {
+		eventually(t, time.Minute, func() error { // what is known of the ledger may be a second old
+			if tm, err := e.Get(t.Context(), "g", id); !errors.Is(err, timer.ErrNotFound) {
+				return fmt.Errorf("%s is shown: %+v, %w", id, tm, err)
+			}
+			return nil
+		})
+		if h, err := e.History(t.Context(), "g", id); !errors.Is(err, timer.ErrNotFound) {
+			t.Errorf("the history of %s: %+v, %v", id, h, err)
+		}
+		if _, err := e.FireNow(t.Context(), "g", id); !errors.Is(err, timer.ErrNotFound) {
+			t.Errorf("%s is made due: %v", id, err)
+		}
+	}
+	page, err := e.List(t.Context(), "g", timers.Filter{Limit: 2})
+	if err != nil || len(page.Timers) != 1 || page.Timers[0].ID != "other" || page.Cursor != "" {
+		t.Errorf("listed: %+v, %v", page, err)
+	}
+	if h, err := e.History(t.Context(), "g", "other"); err != nil || len(h) != 1 {
+		t.Errorf("the history of another: %+v, %v", h, err)
+	}
 }

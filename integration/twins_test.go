@@ -117,7 +117,7 @@ func TestTwins(t *testing.T) {
 // routed twice or left.
 func TestTwinGroups(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes, topic.Rotate = 4, schemas.Rotation{Rows: 1000}
 	e, alone := startAlone(t, topic)
 	var groups, regrouped atomic.Int64
@@ -151,7 +151,7 @@ func TestTwinGroups(t *testing.T) {
 // sent counts, and what they had not is routed by the next one.
 func TestKilledBetweenLanes(t *testing.T) {
 	t.Parallel()
-	topic := schemas.NewTopic("app")
+	topic := newTopic("app")
 	topic.Lanes, topic.Rotate = 4, schemas.Rotation{Rows: 1000}
 	e, alone := startAlone(t, topic)
 	const enough = 3
@@ -223,7 +223,7 @@ func TestTakeover(t *testing.T) {
 		for _, how := range []string{"killed", "cut off"} {
 			t.Run(role+" "+how, func(t *testing.T) {
 				t.Parallel()
-				topic := schemas.NewTopic("app")
+				topic := newTopic("app")
 				topic.Lanes = 16 // so that each of two has some
 				e := start(t, topic)
 				var die func()
@@ -276,7 +276,7 @@ func (e *env) members(role string, n int) {
 func (e *env) cutOff(role string) (cut func()) {
 	e.t.Helper()
 	d := &cutDialer{}
-	nc, err := nats.Connect(e.srv.NATSURL, nats.SetCustomDialer(d), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	nc, err := nats.Connect(e.srv.NATSURL, nats.Timeout(20*time.Second), nats.SetCustomDialer(d), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -68,7 +70,7 @@ func TestRepairTwoMonths(t *testing.T) {
 			d.killed()
 			d.router()
 			d.sink()
-			eventually(t, 6*time.Second, func() error {
+			eventually(t, time.Minute, func() error {
 				if err := d.repairer().Apply(t.Context(), d.plan(), func(*repair.Action, error) {}); err != nil {
 					return err // a router may be faster: it is run again
 				}
@@ -116,7 +118,7 @@ func (e *env) storeMonth(m schemas.Month) {
 		if s.Month != m {
 			continue
 		}
-		head, err := e.db.Head(e.t.Context(), "app", m, s.ID)
+		head, err := e.db.Head(e.t.Context(), s.Ref())
 		if err != nil {
 			e.t.Fatal(err)
 		}
@@ -168,13 +170,13 @@ func (e *env) held() map[string]bool {
 		e.t.Fatal(err)
 	}
 	for _, m := range e.messages(schemas.StreamEvents, schemas.SubjectsEvents) {
-		ev, err := schemas.ParseJSONEvent(m.Data)
+		ev, err := rawjson.Parse(m.Data)
 		if err != nil {
 			e.t.Fatal(err)
 		}
 		out[string(ev.Message)] = true
 	}
-	var reader schemas.FrameReader
+	var reader frame.Reader
 	for _, m := range e.messages(schemas.StreamShards, schemas.ShardsFilter("app")) {
 		f, err := schemas.ParseFrame(m.Header)
 		if err == nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
@@ -37,7 +38,7 @@ func TestPoints(t *testing.T) {
 // A point becomes an event in a frame without an allocation.
 func TestPointAllocatesNothing(t *testing.T) {
 	topic := schemas.NewTopicOf(kinds.Metric, "cpu")
-	frame, at := schemas.NewFrameBuilder(&topic), time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
+	builder, at := frame.NewBuilder(&topic), time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
 	labels := []schemas.Attr{schemas.String("region", "eu"), schemas.String("host", "a")}
 	var buf Buffer
 	var ids schemas.IDSource
@@ -49,9 +50,9 @@ func TestPointAllocatesNothing(t *testing.T) {
 			failed = err
 		}
 		_ = schemas.LaneOf(&topic, &e, "p")
-		frame.Append(&e, at.UnixNano(), ids.Next(at.UnixNano()))
-		if frame.Full() {
-			frame.Reset()
+		builder.Append(&e, at.UnixNano(), ids.Next(at.UnixNano()))
+		if builder.Full() {
+			builder.Reset()
 		}
 	}
 	for range 5000 { // until its buffers have grown

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // admitted is what the producer works out about an event before it takes it.
@@ -14,7 +15,7 @@ type admitted struct {
 	worst int   // bytes it adds to a frame, at most
 }
 
-// rowBytes is what FrameBuilder.RawBytes counts for a row beside its strings:
+// rowBytes is what frame.Builder.RawBytes counts for a row beside its strings:
 // time, id, dictionary keys, lengths and the attribute offset.
 const rowBytes = 39
 
@@ -41,7 +42,7 @@ func (p *Producer) admit(ev *Event) (a admitted, err error) {
 		return a, err
 	}
 	n := ev.Bytes()
-	a.size, a.worst = n+rowBytes, p.topic.MaxRowBytes(n, len(ev.Attrs))
+	a.size, a.worst = n+rowBytes, frame.MaxRowBytes(&p.topic, n, len(ev.Attrs))
 	return a, nil
 }
 
@@ -90,7 +91,7 @@ func (p *Producer) addTo(l *lane, ev *Event, a admitted, w waiter, urgent bool) 
 		return false
 	}
 	f := l.frameFor(a.ts)
-	var full *frame // that this event closed
+	var full *laneFrame // that this event closed
 	if f.events > 0 && f.builder.MaxBytes(a.worst) > p.frameBytes {
 		l.close(f)
 		full, f = f, l.frameFor(a.ts)
@@ -122,7 +123,7 @@ func (p *Producer) addTo(l *lane, ev *Event, a admitted, w waiter, urgent bool) 
 		l.close(f)
 		full = f
 	}
-	// The sender is behind: whoever filled a frame encodes it, so that frames in
+	// The sender is behind: the caller that filled a frame encodes it, so that frames in
 	// their large form stay few.
 	help := full != nil && p.unencoded.Load() > maxUnencoded
 	if help {

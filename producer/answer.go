@@ -26,8 +26,8 @@ type answer struct {
 	lane    int
 	seq     uint64
 	verdict verdict
-	had     bool  // stored: under its id by an earlier message
-	err     error // nil when stored
+	had     uint64 // stored: the sequence of an earlier message under its id; 0: this one is stored
+	err     error  // nil when stored
 }
 
 // JetStream error codes that say the frame itself is the trouble. All others
@@ -42,12 +42,12 @@ const (
 // ingest queue full.
 const codeTooManyRequests jetstream.ErrorCode = 10167
 
-// judge reads a JetStream publish answer. had says that the stream had a message of
-// that id already.
-func judge(m *nats.Msg) (v verdict, had bool, err error) {
+// judge reads a JetStream publish answer. had is the sequence of the message of that id
+// that the stream had already, or 0.
+func judge(m *nats.Msg) (v verdict, had uint64, err error) {
 	// An answer without a body and with this status: no stream took the message.
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
-		return again, false, fmt.Errorf("%w: no stream takes %s", ErrNotStored, schemas.SubjectsLanes)
+		return again, 0, fmt.Errorf("%w: no stream takes %s", ErrNotStored, schemas.SubjectsLanes)
 	}
 	var a struct {
 		Stream string              `json:"stream"`
@@ -58,15 +58,18 @@ func judge(m *nats.Msg) (v verdict, had bool, err error) {
 	}
 	switch err := json.Unmarshal(m.Data, &a); {
 	case err != nil:
-		return again, false, fmt.Errorf("%w: the answer is not JetStream's: %w", ErrNotStored, err)
+		return again, 0, fmt.Errorf("%w: the answer is not JetStream's: %w", ErrNotStored, err)
 	case a.Error != nil && (a.Error.ErrorCode == codeMessageTooLarge || a.Error.ErrorCode == codeHeadersTooLarge):
-		return tooBig, false, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
+		return tooBig, 0, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
 	case a.Error != nil && a.Error.ErrorCode == codeTooManyRequests:
-		return busy, false, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
+		return busy, 0, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
 	case a.Error != nil:
-		return again, false, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
+		return again, 0, fmt.Errorf("%w: %w", ErrNotStored, a.Error)
 	case a.Stream != schemas.StreamEvents || a.Seq == 0:
-		return again, false, fmt.Errorf("%w: stream %q answered, it must be %q", ErrNotStored, a.Stream, schemas.StreamEvents)
+		return again, 0, fmt.Errorf("%w: stream %q answered, it must be %q", ErrNotStored, a.Stream, schemas.StreamEvents)
 	}
-	return stored, a.Duplicate, nil
+	if a.Duplicate {
+		had = a.Seq
+	}
+	return stored, had, nil
 }

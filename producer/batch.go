@@ -3,6 +3,7 @@ package producer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -21,10 +22,11 @@ type Batch struct {
 	key    string
 	rows   []batched
 	bytes  int
-	taken  int
+	taken  atomic.Int64
 	waits  *barrier
-	frames int          // of a keyed batch
-	again  atomic.Int64 // frames that the stream had already
+	frames int           // of a keyed batch
+	again  atomic.Int64  // frames that the stream had already
+	first  atomic.Uint64 // the lowest sequence of those; 0: none
 }
 
 // batched is an event of a batch, admitted.
@@ -57,6 +59,9 @@ func (b *Batch) Add(ev Event) error {
 	b.bytes += a.size
 	return nil
 }
+
+// Expect makes room for n more events at once. It is a hint.
+func (b *Batch) Expect(n int) { b.rows = slices.Grow(b.rows, n) }
 
 // Len returns how many events the batch has.
 func (b *Batch) Len() int { return len(b.rows) }
@@ -100,7 +105,7 @@ func (b *Batch) take(ctx context.Context, lanes []bool) error {
 			return b.refuse(ErrClosed)
 		}
 		lanes[lane] = true
-		b.taken++
+		b.taken.Add(1)
 	}
 	return nil
 }
@@ -108,14 +113,14 @@ func (b *Batch) take(ctx context.Context, lanes []bool) error {
 // refuse counts the events that were not taken.
 func (b *Batch) refuse(err error) error {
 	b.p.outer.mu.Lock()
-	b.p.outer.refused += uint64(len(b.rows) - b.taken)
+	b.p.outer.refused += uint64(len(b.rows) - b.Taken())
 	b.p.outer.mu.Unlock()
 	return err
 }
 
 // Taken returns how many events the producer took: the first ones of the batch, or of
-// a keyed batch whole frames.
-func (b *Batch) Taken() int { return b.taken }
+// a keyed batch whole frames. It may be called beside Submit.
+func (b *Batch) Taken() int { return int(b.taken.Load()) }
 
 // Wait returns when every event that was taken is stored. When ctx ends before that,
 // the error wraps ErrOutcomeUnknown, and the producer goes on. Any other error says
@@ -131,6 +136,21 @@ func (b *Batch) Wait(ctx context.Context) error {
 // Repeated reports, after Wait, whether the stream had every frame of a keyed batch
 // before this one was submitted.
 func (b *Batch) Repeated() bool { return b.frames > 0 && int(b.again.Load()) == b.frames }
+
+// RepeatedFrom returns, after Wait, the lowest sequence in EVENTS of the messages that a
+// keyed batch met there under its ids, or 0. An erasure of what was accepted up to that
+// sequence, or up to a later one, may mean events of the batch, which is not stored again.
+func (b *Batch) RepeatedFrom() uint64 { return b.first.Load() }
+
+// hadAt notes a frame that the stream had.
+func (b *Batch) hadAt(seq uint64) {
+	for {
+		first := b.first.Load()
+		if first != 0 && first <= seq || b.first.CompareAndSwap(first, seq) {
+			return
+		}
+	}
+}
 
 // room takes room for one event, and waits for it until ctx ends.
 func (p *Producer) room(ctx context.Context, size int) error {

@@ -118,7 +118,7 @@ type mutableLink struct {
 	silent atomic.Bool
 }
 
-func (l *mutableLink) publish(ln *lane, f *frame) error {
+func (l *mutableLink) publish(ln *lane, f *laneFrame) error {
 	if l.silent.Load() {
 		return nil
 	}
@@ -183,7 +183,7 @@ func rss() (mib float64) {
 // refusingLink is a server that is away.
 type refusingLink struct{ instantLink }
 
-func (l *refusingLink) publish(*lane, *frame) error { return nats.ErrReconnectBufExceeded }
+func (l *refusingLink) publish(*lane, *laneFrame) error { return nats.ErrReconnectBufExceeded }
 
 // What an outage costs: events to disk, as fast as the spool takes them.
 func BenchmarkSpoolFiveFields(b *testing.B) {

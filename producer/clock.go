@@ -8,7 +8,7 @@ import (
 // clock reads the wall clock at half the price of time.Now, which asks the
 // system twice: for the wall clock and for the monotonic one. It asks for the
 // second alone, and at most wallFresh later for both again, so that it follows
-// whoever sets the wall clock.
+// what sets the wall clock.
 type clock struct {
 	origin time.Time    // has a monotonic reading
 	offset atomic.Int64 // unix ns at the monotonic reading 0 of origin

@@ -9,7 +9,7 @@ import (
 )
 
 // NewDiscard starts a producer that does all its work and keeps nothing: each
-// frame is encoded, thrown away, and counted as stored. It needs no server. It is
+// laneFrame is encoded, thrown away, and counted as stored. It needs no server. It is
 // for an application's own tests and benchmarks. topic is the descriptor that the
 // registry would have given; cfg.Topic may be empty.
 func NewDiscard(topic schemas.Topic, cfg Config) (*Producer, error) {
@@ -33,7 +33,7 @@ func NewDiscard(topic schemas.Topic, cfg Config) (*Producer, error) {
 type discardLink struct{ s *sender }
 
 func (l *discardLink) start(s *sender) { l.s = s }
-func (l *discardLink) publish(ln *lane, f *frame) error {
+func (l *discardLink) publish(ln *lane, f *laneFrame) error {
 	l.s.answered(answer{lane: ln.index, seq: f.seq, verdict: stored})
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // env is a NATS server of a test's own, with JetStream on a directory of its
@@ -49,7 +50,7 @@ func newEnv(tb testing.TB, topic schemas.Topic, options ...envOption) *env {
 	}
 	e.startServer()
 	tb.Cleanup(e.stopServer)
-	nc, err := nats.Connect(e.srv.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond),
+	nc, err := nats.Connect(e.srv.ClientURL(), nats.Timeout(20*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond),
 		nats.UserInfo(e.opts.Username, e.opts.Password), nats.IgnoreAuthErrorAbort())
 	e.must(err)
 	tb.Cleanup(nc.Close)
@@ -145,7 +146,7 @@ func (e *env) frames(topic *schemas.Topic) []read {
 	defer msgs.Stop()
 	var (
 		out []read
-		r   schemas.FrameReader
+		r   frame.Reader
 	)
 	for range info.State.Msgs {
 		m, err := msgs.Next(jetstream.NextContext(ctx))

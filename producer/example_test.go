@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/producer/zerologger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 func Example() {
@@ -133,7 +134,7 @@ func exampleServer(name string) (url string, show func()) {
 		defer nc.Close()
 		stream, err := js.Stream(ctx, schemas.StreamEvents)
 		check(err)
-		var r schemas.FrameReader
+		var r frame.Reader
 		for seq := range stream.CachedInfo().State.LastSeq {
 			m, err := stream.GetMsg(ctx, seq+1)
 			check(err)

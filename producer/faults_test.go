@@ -109,7 +109,7 @@ type deafLink struct {
 	deaf int
 }
 
-func (l *deafLink) publish(ln *lane, f *frame) error {
+func (l *deafLink) publish(ln *lane, f *laneFrame) error {
 	if f.attempts <= l.deaf {
 		hearing := *l.natsLink
 		hearing.inbox = "nowhere"

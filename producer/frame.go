@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
-// frame is events of one month and lane on their way through four states:
+// laneFrame is events of one month and lane on their way through four states:
 // open and closed (builder), encoded (payload), sent (seq). A frame's fields are
 // its lane's, but for builder while a goroutine has claimed it for encoding.
-type frame struct {
+type laneFrame struct {
 	month    schemas.Month
 	from, to int64 // the month, in unix ns
 	opened   time.Time
@@ -29,7 +30,7 @@ type frame struct {
 	keyed *Batch // whose frame it is, under a key
 	msgID string // of a keyed frame
 
-	builder *schemas.FrameBuilder
+	builder *frame.Builder
 	claimed bool // a goroutine encodes it
 	settled bool // stored or given up
 
@@ -59,7 +60,7 @@ type waiter struct {
 
 // claim returns the oldest closed frame that no goroutine encodes yet, or nil. Caller
 // holds mu.
-func (l *lane) claim() *frame {
+func (l *lane) claim() *laneFrame {
 	for _, f := range l.queue {
 		if f.builder != nil && !f.claimed {
 			f.claimed = true
@@ -70,7 +71,7 @@ func (l *lane) claim() *frame {
 }
 
 // encode turns a claimed frame into its payload and frees its builder.
-func (l *lane) encode(f *frame) {
+func (l *lane) encode(f *laneFrame) {
 	payload, _ := l.p.payloads.get()
 	head, payload := f.builder.EncodeTo(payload[:0])
 	f.builder.Reset()

@@ -30,7 +30,7 @@ func TestFrameGivenUpWhileEncoded(t *testing.T) {
 	}
 }
 
-// When the sender is behind, whoever fills a frame encodes it.
+// When the sender is behind, the caller that fills a frame encodes it.
 func TestLoggersEncodeWhenTheSenderIsBehind(t *testing.T) {
 	p := startOn(t, new(instantLink), Config{})
 	defer p.Close(t.Context())

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // cutRules is a part of every keyed message id. Raise it with any change of how a
@@ -42,7 +43,7 @@ func (b *Batch) submitKeyed(ctx context.Context) error {
 			if !b.p.enqueue(b.p.lanes[group[0].lane], f) {
 				return b.refuse(ErrClosed)
 			}
-			b.taken += rows
+			b.taken.Add(int64(rows))
 			b.frames++
 			group = group[rows:]
 		}
@@ -82,12 +83,12 @@ func (b *Batch) placed(id string) []place {
 }
 
 // fill makes a closed frame of the first events of a group: as many as fit.
-func (b *Batch) fill(ctx context.Context, group []place) (f *frame, rows int, err error) {
+func (b *Batch) fill(ctx context.Context, group []place) (f *laneFrame, rows int, err error) {
 	now := time.Now()
-	f = &frame{month: group[0].month, from: group[0].month.Start(), to: group[0].month.End(), opened: now, lingers: 1, awaited: true, keyed: b}
+	f = &laneFrame{month: group[0].month, from: group[0].month.Start(), to: group[0].month.End(), opened: now, lingers: 1, awaited: true, keyed: b}
 	var ok bool
 	if f.builder, ok = b.p.builders.get(); !ok {
-		f.builder = schemas.NewFrameBuilder(&b.p.topic)
+		f.builder = frame.NewBuilder(&b.p.topic)
 	}
 	var ids schemas.IDSource
 	for _, at := range group {
@@ -118,7 +119,7 @@ func (b *Batch) fill(ctx context.Context, group []place) (f *frame, rows int, er
 
 // enqueue puts a closed frame behind those of its lane and encodes it. It is false,
 // and gives the room back, after Close.
-func (p *Producer) enqueue(l *lane, f *frame) bool {
+func (p *Producer) enqueue(l *lane, f *laneFrame) bool {
 	l.lock()
 	if l.shutting {
 		l.mu.Unlock()
@@ -156,28 +157,41 @@ func (b *Batch) digest() string {
 	for i := range b.rows {
 		d.event(&b.rows[i])
 	}
+	d.flush()
 	return hex.EncodeToString(h.Sum(nil)[:keyedBytes])
 }
 
-// digester writes texts with their lengths, so that no two batches read alike.
+// digester writes texts with their lengths, so that no two batches read alike. It gathers
+// what it writes: a hash takes few large pieces in a third of the time.
 type digester struct {
 	h   hash.Hash
-	buf [64]byte
+	buf []byte
+	num []byte // the text of one number
+}
+
+// digestPiece is how many bytes are gathered.
+const digestPiece = 4 << 10
+
+func (d *digester) flush() {
+	d.h.Write(d.buf) // a hash does not fail
+	d.buf = d.buf[:0]
 }
 
 func (d *digester) number(n int64) {
-	d.h.Write(binary.BigEndian.AppendUint64(d.buf[:0], uint64(n)))
+	d.buf = binary.BigEndian.AppendUint64(d.buf, uint64(n))
 }
 
 func (d *digester) text(s string) {
-	d.h.Write(append(strconv.AppendInt(d.buf[:0], int64(len(s)), 10), ':'))
-	_, _ = d.h.Write([]byte(s)) // a hash does not fail
+	d.buf = append(strconv.AppendInt(d.buf, int64(len(s)), 10), ':')
+	if d.buf = append(d.buf, s...); len(d.buf) >= digestPiece {
+		d.flush()
+	}
 }
 
 func (d *digester) event(r *batched) {
 	ev := &r.ev
 	d.number(r.ts)
-	for _, s := range []string{ev.Level, ev.Service, ev.Type, ev.UserID, ev.TraceID, ev.SpanID, ev.Message} {
+	for _, s := range [...]string{ev.Level, ev.Service, ev.Type, ev.UserID, ev.TraceID, ev.SpanID, ev.Message} {
 		d.text(s)
 	}
 	d.number(int64(len(ev.Attrs)))
@@ -185,6 +199,12 @@ func (d *digester) event(r *batched) {
 		a := &ev.Attrs[i]
 		d.text(a.Key)
 		d.number(int64(a.Kind()))
-		d.text(a.Text())
+		if a.Kind() == schemas.KindString {
+			d.text(a.Text())
+			continue
+		}
+		d.num = a.AppendText(d.num[:0])
+		d.buf = append(strconv.AppendInt(d.buf, int64(len(d.num)), 10), ':')
+		d.buf = append(d.buf, d.num...)
 	}
 }

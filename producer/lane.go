@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // lane is the frames of one lane. Lock order: lane.mu before sender.mu.
@@ -19,9 +20,9 @@ type lane struct {
 
 	tally    // its mutex guards all that follows
 	shutting bool
-	buffered int      // events in open, queue and window
-	open     []*frame // one per month, in the order they were opened
-	queue    []*frame // closed and never sent, oldest first
+	buffered int          // events in open, queue and window
+	open     []*laneFrame // one per month, in the order they were opened
+	queue    []*laneFrame // closed and never sent, oldest first
 	window   window
 	ids      schemas.IDSource
 
@@ -57,12 +58,14 @@ func (l *lane) lock() {
 	l.mu.Lock()
 }
 
-// maxOpenMonths bounds the open frames of a lane: a year of events read in any
-// order. More months than that close the oldest frame early.
-const maxOpenMonths = 12
+// maxOpenMonths bounds the open frames of a lane: ten years of events read in any
+// order. With more months than that, each event may close the oldest frame, and frames of one
+// event cost as much as full ones. An open frame has little more memory than its events take,
+// which the buffer bounds.
+const maxOpenMonths = 120
 
 // frameFor is the open frame of ts's month. Caller holds mu.
-func (l *lane) frameFor(ts int64) *frame {
+func (l *lane) frameFor(ts int64) *laneFrame {
 	for _, f := range l.open {
 		if ts >= f.from && ts < f.to {
 			return f
@@ -72,17 +75,17 @@ func (l *lane) frameFor(ts int64) *frame {
 		l.close(l.open[0])
 	}
 	m := schemas.MonthOf(ts)
-	f := &frame{month: m, from: m.Start(), to: m.End(), opened: time.Now(), lingers: 1}
+	f := &laneFrame{month: m, from: m.Start(), to: m.End(), opened: time.Now(), lingers: 1}
 	var ok bool
 	if f.builder, ok = l.p.builders.get(); !ok {
-		f.builder = schemas.NewFrameBuilder(&l.p.topic)
+		f.builder = frame.NewBuilder(&l.p.topic)
 	}
 	l.open = append(l.open, f)
 	return f
 }
 
 // close moves an open frame to the queue. Caller holds mu.
-func (l *lane) close(f *frame) {
+func (l *lane) close(f *laneFrame) {
 	i := slices.Index(l.open, f)
 	l.open = slices.Delete(l.open, i, i+1)
 	f.order = l.p.order.Add(1)
@@ -108,7 +111,7 @@ const queuedFor = 2 * time.Second
 // those are answered. Sent at once it would only queue up behind them, and every part
 // that follows pays by the frame: at full load frames are full, and a stream that cannot
 // take as many frames as there are gets larger ones. Caller holds mu, and is the sender.
-func (l *lane) closeAt(f *frame) time.Time {
+func (l *lane) closeAt(f *laneFrame) time.Time {
 	wait := l.p.cfg.Linger * time.Duration(f.lingers)
 	switch {
 	case wait <= 0 || l.idle() || !l.holds():
@@ -152,7 +155,7 @@ func (l *lane) closeDue(now time.Time) {
 // nextSend is the frame to send now, or nil: first one to send again, then a
 // new one, for which the window must have room and room bytes be left. Caller
 // holds mu.
-func (l *lane) nextSend(now time.Time, room int) *frame {
+func (l *lane) nextSend(now time.Time, room int) *laneFrame {
 	f := l.window.due(now)
 	if f == nil {
 		if len(l.queue) == 0 || l.behind() || l.window.held() || !l.window.room(l.floor()) {
@@ -196,7 +199,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // ack settles a frame the stream has. Caller holds mu.
-func (l *lane) ack(f *frame) {
+func (l *lane) ack(f *laneFrame) {
 	if l.earlier {
 		l.p.replayed.Add(uint64(f.events))
 	}
@@ -207,7 +210,7 @@ func (l *lane) ack(f *frame) {
 }
 
 // giveUp settles a frame that will never be sent again. Caller holds mu.
-func (l *lane) giveUp(f *frame, cause string, err error) {
+func (l *lane) giveUp(f *laneFrame, cause string, err error) {
 	if l.earlier {
 		l.p.unreplayed.Add(uint64(f.events))
 	}
@@ -217,7 +220,7 @@ func (l *lane) giveUp(f *frame, cause string, err error) {
 	l.p.report.note()
 }
 
-func (l *lane) settle(f *frame, err error) {
+func (l *lane) settle(f *laneFrame, err error) {
 	f.settled = true
 	if f.spooled {
 		l.p.spool.Settled(f.events)
@@ -229,7 +232,7 @@ func (l *lane) settle(f *frame, err error) {
 
 // free takes a frame out of memory and its events out of the count it is in.
 // Caller holds mu.
-func (l *lane) free(f *frame) {
+func (l *lane) free(f *laneFrame) {
 	if f.loaded {
 		l.onDisk -= f.events
 	} else {
@@ -251,7 +254,7 @@ func (l *lane) free(f *frame) {
 // evictable is the index of the oldest frame in the queue that DropOldest may
 // drop, or -1. Caller holds mu.
 func (l *lane) evictable() int {
-	return slices.IndexFunc(l.queue, func(f *frame) bool {
+	return slices.IndexFunc(l.queue, func(f *laneFrame) bool {
 		return !f.awaited && (f.payload != nil || !f.claimed)
 	})
 }

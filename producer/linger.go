@@ -28,6 +28,6 @@ func lingersOn(linger time.Duration, lingers, events int) bool {
 // staysOpen says whether a frame whose time is over gets another linger. No caller
 // may be waiting for it, since that caller may be the one that logs the next event; and there
 // must be room for what it gathers. Caller holds mu.
-func (l *lane) staysOpen(f *frame) bool {
+func (l *lane) staysOpen(f *laneFrame) bool {
 	return !f.awaited && lingersOn(l.p.cfg.Linger, f.lingers, f.events) && l.holds() && !l.p.buffer.above(busyBuffer)
 }

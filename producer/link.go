@@ -16,7 +16,7 @@ type link interface {
 	// start hears answers and passes them to s.answered.
 	start(s *sender)
 	// publish sends a frame of l. nil means it is on its way, no more.
-	publish(l *lane, f *frame) error
+	publish(l *lane, f *laneFrame) error
 	// reconnected has a value after each reconnect.
 	reconnected() <-chan nats.Status
 	// maxPayload is what the server takes in one message, in bytes.
@@ -53,7 +53,7 @@ func (n *natsLink) start(s *sender) {
 	})
 }
 
-func (n *natsLink) publish(l *lane, f *frame) error {
+func (n *natsLink) publish(l *lane, f *laneFrame) error {
 	topic := l.p.topic.Name
 	h := make(nats.Header, 8)
 	f.head.SetHeaders(h)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // instantLink answers every frame at once: what is left is the producer.
@@ -15,7 +16,7 @@ type instantLink = discardLink
 // silentLink never answers.
 type silentLink struct{ instantLink }
 
-func (l *silentLink) publish(*lane, *frame) error { return nil }
+func (l *silentLink) publish(*lane, *laneFrame) error { return nil }
 
 // sent is a frame as it was published.
 type sent struct {
@@ -36,7 +37,7 @@ type captureLink struct {
 	refuse func(n int, f sent) error          // what publish returns
 }
 
-func (l *captureLink) publish(ln *lane, f *frame) error {
+func (l *captureLink) publish(ln *lane, f *laneFrame) error {
 	l.mu.Lock()
 	s := sent{lane: ln.number, index: ln.index, seq: f.seq, head: f.head, payload: bytes.Clone(f.payload), msgID: f.msgID}
 	n := 1
@@ -71,7 +72,7 @@ func (l *captureLink) all() []sent {
 // events decodes the frames, each seq once.
 func (l *captureLink) events(tb testing.TB) (events []Event) {
 	tb.Helper()
-	var r schemas.FrameReader
+	var r frame.Reader
 	seen := map[[2]uint64]bool{}
 	for _, f := range l.all() {
 		key := [2]uint64{uint64(f.lane), f.seq}

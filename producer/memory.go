@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // Memory stands in for Almanac's servers in the tests of applications. A producer on
@@ -93,7 +94,7 @@ func (m *Memory) SetAway(away bool) {
 var errMemoryFull = errors.New("maximum messages exceeded")
 
 // take stores a frame once; ok is false without an answer.
-func (m *Memory) take(l *lane, f *frame) (a answer, ok bool) {
+func (m *Memory) take(l *lane, f *laneFrame) (a answer, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a = answer{lane: l.index, seq: f.seq, verdict: stored}
@@ -105,13 +106,13 @@ func (m *Memory) take(l *lane, f *frame) (a answer, ok bool) {
 	case m.away:
 		return a, false
 	case m.stored[id]:
-		a.had = true
+		a.had = 1 // frames have no sequences here
 		return a, true
 	case len(m.events)+f.head.Rows > MaxMemoryEvents:
 		a.verdict, a.err = again, fmt.Errorf("%w: %w", ErrNotStored, errMemoryFull)
 		return a, true
 	}
-	var r schemas.FrameReader
+	var r frame.Reader
 	if err := r.Open(f.payload, &l.p.topic, f.head.Schema); err != nil {
 		a.verdict, a.err = again, fmt.Errorf("%w: %w", ErrNotStored, err)
 		return a, true
@@ -135,7 +136,7 @@ func (l *memoryLink) reconnected() <-chan nats.Status { return l.status }
 func (l *memoryLink) maxPayload() int                 { return schemas.MaxFrameBytes + headerBytes }
 func (l *memoryLink) close()                          {}
 
-func (l *memoryLink) publish(ln *lane, f *frame) error {
+func (l *memoryLink) publish(ln *lane, f *laneFrame) error {
 	if a, ok := l.m.take(ln, f); ok {
 		l.s.answered(a)
 	}

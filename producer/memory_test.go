@@ -13,7 +13,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// Issue 13, line 16: an application's test has a producer without servers, which
+// First user, line 16: an application's test has a producer without servers, which
 // validates, applies rules, is bounded, and closes as on servers.
 func TestLine16Memory(t *testing.T) {
 	t.Parallel()

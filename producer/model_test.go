@@ -19,7 +19,7 @@ func TestModelHoldsLanesAsProducersDo(t *testing.T) {
 				rt.Fatalf("the model says room %t, the window %t", got, want)
 			}
 			if real.room(math.MaxUint64) && rapid.IntRange(0, 2).Draw(rt, "add") > 0 {
-				f := &frame{}
+				f := &laneFrame{}
 				real.add(f)
 				if got := modelled.Add(); got != f.seq {
 					rt.Fatalf("the model gives seq %d, the window %d", got, f.seq)

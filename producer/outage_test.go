@@ -23,7 +23,7 @@ type outageLink struct {
 	cut bool
 }
 
-func (l *outageLink) publish(ln *lane, f *frame) error {
+func (l *outageLink) publish(ln *lane, f *laneFrame) error {
 	if !l.down.Load() {
 		return l.natsLink.publish(ln, f)
 	}

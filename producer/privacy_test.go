@@ -80,7 +80,7 @@ func TestPrivacyInTheSpool(t *testing.T) {
 	e.startServer()
 }
 
-// Issue 13, line 2: names derived from a rule's, and a log line that should have been
+// First user, line 2: names derived from a rule's, and a log line that should have been
 // JSON, are not in clear in what goes out.
 func TestLine2NothingInClearFromTheProducer(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/producer/spool"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // Producer logs events of one topic. It is safe for concurrent use. Make one
@@ -30,7 +31,7 @@ type Producer struct {
 
 	privacy    *schemas.Privacy // nil: the topic has no such rules
 	frameBytes int              // what an encoded frame may have on this connection
-	builders   freeList[*schemas.FrameBuilder]
+	builders   freeList[*frame.Builder]
 	payloads   freeList[[]byte]
 	unencoded  atomic.Int32  // closed frames that wait to be encoded
 	order      atomic.Uint64 // counts closed frames, to find the oldest
@@ -167,7 +168,14 @@ func (p *Producer) shutdown(ctx context.Context) error {
 	within(closeGrace, p.report.done) // or Stderr is not read
 	left := p.Stats().Spool
 	if n := p.sender.abandoned; n > 0 {
-		return fmt.Errorf("%w: %d events: %w", ErrNotFlushed, n, err)
+		if err == nil && p.spool != nil { // it was to go to disk
+			err = p.sender.spool.failed
+		}
+		lost := fmt.Errorf("%w: %d events", ErrNotFlushed, n)
+		if err == nil {
+			return lost
+		}
+		return fmt.Errorf("%w: %w", lost, err)
 	}
 	if left.Frames > 0 {
 		return fmt.Errorf("%w: %d frames with %d events wait in %s for the next producer with this directory",
@@ -200,7 +208,7 @@ func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer
 		frameBytes: min(schemas.MaxFrameBytes, link.maxPayload()-headerBytes),
 		// As many as are ever in use at once, or growing new ones would cost more
 		// than filling them: one open per lane, the closed that wait, the encoders'.
-		builders: make(freeList[*schemas.FrameBuilder], min(topic.Lanes, 16)+maxUnencoded+2*runtime.GOMAXPROCS(0)),
+		builders: make(freeList[*frame.Builder], min(topic.Lanes, 16)+maxUnencoded+2*runtime.GOMAXPROCS(0)),
 		payloads: make(freeList[[]byte], freePayloads),
 		closing:  make(chan struct{}), closed: make(chan struct{}),
 	}

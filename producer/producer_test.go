@@ -15,7 +15,12 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-var app = schemas.NewTopic("app", schemas.Field{Name: "duration_ms", Type: schemas.TypeFloat64})
+// app has four lanes, so that a producer has several.
+var app = func() schemas.Topic {
+	t := schemas.NewTopic("app", schemas.Field{Name: "duration_ms", Type: schemas.TypeFloat64})
+	t.Lanes = 4
+	return t
+}()
 
 func TestLoggedEventsComeBackWhole(t *testing.T) {
 	t.Parallel()

@@ -84,7 +84,7 @@ func (s *sender) load(l *lane, r *spool.Record) (loaded, done bool) {
 		return false, false
 	}
 	payload, _ := s.p.payloads.get()
-	f := &frame{
+	f := &laneFrame{
 		month: r.Month, events: r.Head.Rows, head: r.Head, payload: append(payload[:0], r.Payload...),
 		spooled: true, loaded: true,
 	}

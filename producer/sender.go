@@ -11,7 +11,7 @@ import (
 )
 
 // sender is the goroutine that closes, encodes, sends and settles frames. It
-// alone moves frames in and out of windows and calls whoever waits for one.
+// alone moves frames in and out of windows and calls those that wait for one.
 type sender struct {
 	p    *Producer
 	link link
@@ -123,7 +123,7 @@ func (s *sender) pass() (next time.Time) {
 			encoded, at, ok := s.serve(l, now)
 			again, well = again || encoded, well && ok
 			if s.spool != nil {
-				if kept := s.keep(l, now, s.spool.away || s.spool.pressed.Load()); !kept.IsZero() {
+				if kept := s.keep(l, now, s.spool.away || s.spool.pressed.Load(), false); !kept.IsZero() {
 					next = earlier(next, kept)
 				}
 			}
@@ -160,7 +160,7 @@ func (s *sender) serve(l *lane, now time.Time) (encoded bool, next time.Time, we
 func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 	for {
 		l.mu.Lock()
-		var f *frame
+		var f *laneFrame
 		if s.p.confirmed.Load() {
 			f = l.nextSend(now, s.budget.room(s.inFlightBytes))
 		}
@@ -244,9 +244,12 @@ func (s *sender) take(a answer, now time.Time) {
 	case stored:
 		if f.attempts == 1 { // of several, it is unknown which was answered
 			s.budget.stored(n, s.inFlightBytes, f.sent, now)
-			if a.had && f.keyed != nil {
+			if a.had > 0 && f.keyed != nil {
 				f.keyed.again.Add(1)
 			}
+		}
+		if a.had > 0 && f.keyed != nil {
+			f.keyed.hadAt(a.had)
 		}
 		l.ack(f)
 	case tooBig:

@@ -97,6 +97,28 @@ func TestFrameClosesWhenFull(t *testing.T) {
 	})
 }
 
+// Events of ten years in any order share one frame a month: a frame costs the same
+// whatever is in it, so one of a single event must stay the exception.
+func TestMonthsInAnyOrderShareFrames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := new(captureLink)
+		p := startOn(t, l, Config{Linger: time.Minute})
+		start := time.Date(1985, 1, 2, 0, 0, 0, 0, time.UTC) // synctest is in 2000
+		const months, rounds = 120, 20
+		for range rounds {
+			for m := range months {
+				p.Log(Event{Time: start.AddDate(0, m, 0), UserID: "a"})
+			}
+		}
+		if err := p.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(l.all()); n != months {
+			t.Errorf("%d frames for %d months", n, months)
+		}
+	})
+}
+
 // The size of a frame on the wire is bounded by what its events can come to, not
 // by what they usually do.
 func TestFrameNeverExceedsItsLimit(t *testing.T) {
@@ -344,7 +366,7 @@ type slowLink struct {
 	after time.Duration
 }
 
-func (l *slowLink) publish(ln *lane, f *frame) error {
+func (l *slowLink) publish(ln *lane, f *laneFrame) error {
 	a := answer{lane: ln.index, seq: f.seq, verdict: stored}
 	time.AfterFunc(l.after, func() { l.s.answered(a) })
 	return nil

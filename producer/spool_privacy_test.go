@@ -16,6 +16,7 @@ import (
 
 	"github.com/almanac-events/almanac/producer/spool"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // ruledJSON draws a JSON object in which every value that a rule covers is CLEAR, by one of the
@@ -48,7 +49,7 @@ func ruledJSON(rules []schemas.Private) *rapid.Generator[string] {
 	})
 }
 
-// Issue 13, line 2: whatever the records and the rules, what a rule covers is in no
+// First user, line 2: whatever the records and the rules, what a rule covers is in no
 // file of the spool, neither as it stands there nor decoded.
 func TestLine2NothingInClearInTheSpool(t *testing.T) {
 	t.Parallel()
@@ -103,7 +104,7 @@ func TestLine2NothingInClearInTheSpool(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = s.Close() }()
-			var reader schemas.FrameReader
+			var reader frame.Reader
 			events := 0
 			for {
 				r, err := s.Next()

@@ -137,7 +137,9 @@ func TestSpoolDrainsWhileNewEventsGo(t *testing.T) {
 // Fields may have been added since; anything else is another topic.
 func TestSameTopic(t *testing.T) {
 	t.Parallel()
-	more, err := app.Evolve(schemas.NewTopic("app", app.Fields[0], schemas.Field{Name: "host", Type: schemas.TypeString}))
+	wanted := schemas.NewTopic("app", app.Fields[0], schemas.Field{Name: "host", Type: schemas.TypeString})
+	wanted.Lanes = app.Lanes
+	more, err := app.Evolve(wanted)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -210,7 +210,7 @@ func TestSpoolPublishAndCloseSayWhatIsTrue(t *testing.T) {
 	onceEach(t, e.events(&app), 201)
 }
 
-// Issue 13, line 16: Close returns as soon as all is on disk, long before its context
+// First user, line 16: Close returns as soon as all is on disk, long before its context
 // ends, and when the stream is back the next producer has it.
 func TestLine16CloseWaitsForTheDiskOnly(t *testing.T) {
 	t.Parallel()
@@ -235,6 +235,41 @@ func TestLine16CloseWaitsForTheDiskOnly(t *testing.T) {
 	e.must(q.Flush(e.ctx()))
 	e.must(q.Close(e.ctx()))
 	onceEach(t, e.events(&app), 500)
+}
+
+// What was sent a moment before Close, and has no answer yet, goes to disk like all else.
+func TestCloseKeepsWhatWasJustSent(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		cfg := spooling(t.TempDir())
+		cfg.AckTimeout = time.Minute
+		cfg, err := cfg.declared()
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := openSpool(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := start(cfg, app, new(silentLink), withSpool(opened.Spool, true))
+		p.Log(Event{UserID: "u", Message: "sent"})
+		eventually(t, "it is sent", func() bool {
+			return slices.ContainsFunc(p.lanes, func(l *lane) bool {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				return l.window.count == 1
+			})
+		})
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := p.Close(over); !errors.Is(err, ErrSpooled) || !strings.Contains(err.Error(), "1 events") {
+			t.Fatalf("Close: %v", err)
+		}
+		s := p.Stats()
+		if s.Spooled != 1 || s.DroppedTotal() != 0 {
+			t.Fatalf("%+v", s)
+		}
+	}
 }
 
 // A spool that has reached its bound refuses new events, counted as such, and

@@ -90,12 +90,13 @@ func (l *lane) onSpool(seq uint64) {
 	l.spool.last = max(l.spool.last, seq)
 }
 
-// toKeep is the next frame to put on disk, or nil. Caller holds mu.
-func (l *lane) toKeep(now time.Time, away bool) *frame {
+// toKeep is the next frame to put on disk, or nil; a producer that leaves keeps all,
+// also what was sent a moment ago. Caller holds mu.
+func (l *lane) toKeep(now time.Time, away, leaves bool) *laneFrame {
 	queued := len(l.queue) > 0 && l.queue[0].payload != nil &&
-		(away || l.behind() && !l.queue[0].awaited && now.Sub(l.queue[0].closed) >= spoolAfter)
-	var first *frame
-	want := queued
+		(away || leaves || l.behind() && !l.queue[0].awaited && now.Sub(l.queue[0].closed) >= spoolAfter)
+	var first *laneFrame
+	want := queued || leaves
 	for f := range l.window.all {
 		if f.spooled {
 			continue
@@ -115,7 +116,7 @@ func (l *lane) toKeep(now time.Time, away bool) *frame {
 }
 
 // away says whether the stream does not answer for a frame that was sent.
-func (f *frame) away(now time.Time) bool {
+func (f *laneFrame) away(now time.Time) bool {
 	return f.refused || f.attempts > 0 && now.Sub(f.sent) >= spoolAfter
 }
 
@@ -137,6 +138,7 @@ func (l *lane) keepAt() (at time.Time) {
 type spooler struct {
 	pressed atomic.Bool
 	cause   atomic.Pointer[string] // why the spool takes nothing; nil: it does
+	failed  error                  // what it last said to that
 	retryAt time.Time              // not before
 	away    bool
 
@@ -194,13 +196,13 @@ func (s *sender) judgeAway(now time.Time) {
 
 // keep puts on disk what of a lane should be there, and returns when to look
 // again; zero for not before something else happens.
-func (s *sender) keep(l *lane, now time.Time, away bool) time.Time {
+func (s *sender) keep(l *lane, now time.Time, away, leaves bool) time.Time {
 	if now.Before(s.spool.retryAt) {
 		return s.spool.retryAt
 	}
 	for {
 		l.mu.Lock()
-		f := l.toKeep(now, away)
+		f := l.toKeep(now, away, leaves)
 		if f == nil {
 			at := l.keepAt()
 			l.mu.Unlock()
@@ -244,7 +246,8 @@ func (s *sender) keepFailed(err error) {
 		cause = CauseSpoolFull
 	}
 	s.spool.cause.Store(&cause)
-	s.tell(fmt.Errorf("the spool takes no more frames: %w", err))
+	s.spool.failed = fmt.Errorf("the spool takes no more frames: %w", err)
+	s.tell(s.spool.failed)
 }
 
 // hold keeps the waiters that stay. Caller holds mu.

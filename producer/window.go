@@ -15,7 +15,7 @@ type window struct {
 	count  int
 	oldest uint64 // lowest unanswered seq; next when there is none
 	next   uint64 // the seq the next frame gets; they count from 1
-	slots  [schemas.MaxInFlight]*frame
+	slots  [schemas.MaxInFlight]*laneFrame
 }
 
 func newWindow(limit int) window { return window{limit: limit, oldest: 1, next: 1} }
@@ -42,7 +42,7 @@ func (w *window) skipTo(seq uint64) {
 }
 
 // add gives f its seq. There must be room.
-func (w *window) add(f *frame) {
+func (w *window) add(f *laneFrame) {
 	f.seq = w.next
 	w.slots[w.next%schemas.MaxInFlight] = f
 	w.next++
@@ -50,7 +50,7 @@ func (w *window) add(f *frame) {
 }
 
 // take removes the frame of a seq, or returns nil when it was answered before.
-func (w *window) take(seq uint64) *frame {
+func (w *window) take(seq uint64) *laneFrame {
 	if seq < w.oldest || seq >= w.next {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (w *window) take(seq uint64) *frame {
 }
 
 // all yields the unanswered frames, oldest first.
-func (w *window) all(yield func(*frame) bool) {
+func (w *window) all(yield func(*laneFrame) bool) {
 	for seq := w.oldest; seq < w.next; seq++ {
 		if f := w.slots[seq%schemas.MaxInFlight]; f != nil && !yield(f) {
 			return
@@ -77,7 +77,7 @@ func (w *window) all(yield func(*frame) bool) {
 }
 
 // due is the oldest frame to send again at now, or nil.
-func (w *window) due(now time.Time) *frame {
+func (w *window) due(now time.Time) *laneFrame {
 	for f := range w.all {
 		if !f.due.After(now) {
 			return f

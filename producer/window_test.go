@@ -2,6 +2,7 @@ package producer
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestWindow(t *testing.T) {
 	} {
 		w := newWindow(c.limit)
 		for range c.add {
-			w.add(new(frame))
+			w.add(new(laneFrame))
 		}
 		for _, seq := range c.take {
 			w.take(seq)
@@ -44,7 +45,7 @@ func TestWindow(t *testing.T) {
 func TestWindowSendsTheOldestDueAgain(t *testing.T) {
 	w, now := newWindow(64), time.Unix(100, 0)
 	for i := range 3 {
-		f := &frame{due: now.Add(time.Duration(1-i) * time.Second)}
+		f := &laneFrame{due: now.Add(time.Duration(1-i) * time.Second)}
 		w.add(f) // due in 1 s, now, 1 s ago
 	}
 	if f := w.due(now); f == nil || f.seq != 2 {
@@ -71,7 +72,7 @@ func TestWindowNeverOutrunsTheRouter(t *testing.T) {
 		open, last := map[uint64]bool{}, uint64(0)
 		for range rapid.IntRange(1, 500).Draw(rt, "steps") {
 			if w.room(math.MaxUint64) && rapid.Bool().Draw(rt, "send") {
-				f := new(frame)
+				f := new(laneFrame)
 				w.add(f)
 				if f.seq != last+1 {
 					rt.Fatalf("seq %d after %d", f.seq, last)
@@ -95,4 +96,66 @@ func TestWindowNeverOutrunsTheRouter(t *testing.T) {
 			}
 		}
 	})
+}
+
+// README, "order": of a producer and lane, a frame that is sent again may come after up to 63
+// later ones and no more, and after none where one frame is in flight at a time. Frames and
+// answers get lost in any way; what is stored is what a router takes.
+func TestWindowBoundsHowLateAFrameComes(t *testing.T) {
+	const most = 63
+	rapid.Check(t, func(rt *rapid.T) {
+		limit := rapid.SampledFrom([]int{1, 2, 8, schemas.MaxInFlight}).Draw(rt, "limit")
+		w := newWindow(limit)
+		var stored []uint64
+		var known schemas.Windows
+		send := func(f *laneFrame) {
+			if rapid.IntRange(0, 2).Draw(rt, "lost on the way") == 0 {
+				return
+			}
+			head := schemas.Frame{Producer: "p", Seq: f.seq, Rows: 1}
+			switch known.Judge(head) {
+			case schemas.Stale:
+				rt.Fatalf("seq %d is too far behind %d", f.seq, known.Highest("p"))
+			case schemas.Fresh:
+				known = known.Take(head, f.seq)
+				stored = append(stored, f.seq)
+			}
+			if rapid.IntRange(0, 4).Draw(rt, "answer lost") > 0 {
+				w.take(f.seq)
+			}
+		}
+		for range rapid.IntRange(1, 400).Draw(rt, "steps") {
+			if w.room(math.MaxUint64) && rapid.IntRange(0, 3).Draw(rt, "new") > 0 {
+				f := new(laneFrame)
+				w.add(f)
+				send(f)
+				continue
+			}
+			if open := slices.Collect(w.all); len(open) > 0 {
+				send(rapid.SampledFrom(open).Draw(rt, "again"))
+			}
+		}
+		for i, seq := range stored {
+			late := 0
+			for _, before := range stored[:i] {
+				if before > seq {
+					late++
+				}
+			}
+			if late > most || limit == 1 && late > 0 {
+				rt.Fatalf("seq %d comes after %d later ones, %d in flight at most", seq, late, limit)
+			}
+		}
+	})
+	w := newWindow(schemas.MaxInFlight) // and so many there can be
+	later := 0
+	w.add(new(laneFrame))
+	for ; later <= most && w.room(math.MaxUint64); later++ {
+		f := new(laneFrame)
+		w.add(f)
+		w.take(f.seq)
+	}
+	if later != most {
+		t.Errorf("%d frames go past one without an answer, the README says %d", later, most)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // Writer takes log lines. Give it to anything that writes a line with each Write,
@@ -21,12 +22,12 @@ func (w *Writer) Write(line []byte) (int, error) {
 }
 
 // LineEvent reads a log line for the producer's topic. A line that is a JSON object
-// becomes an event as schemas.ParseJSONEvent reads it: time, level, message, type, service,
+// becomes an event as rawjson.Parse reads it: time, level, message, type, service,
 // user_id, trace_id and span_id fill the fields, every other key becomes an attribute. Any other
 // line becomes the message.
 func (p *Producer) LineEvent(line []byte) Event {
 	line = bytes.TrimRight(line, "\r\n")
-	ev, err := schemas.EventKeys{Topic: &p.topic}.ParseJSON(line)
+	ev, err := rawjson.Keys{Topic: &p.topic}.Parse(line)
 	switch {
 	case err == nil:
 		return ev

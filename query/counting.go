@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -165,7 +166,7 @@ const (
 // whole or not at all, so its first event tells; of a frame with events that were
 // erased, any.
 func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFrame, error) {
-	var reader schemas.FrameReader
+	var reader frame.Reader
 	owner, absent := map[schemas.ID]int{}, map[int]bool{}
 	var pairs []string
 	for i := range frames {
@@ -225,7 +226,7 @@ func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFram
 func (c *counting) fresh(ctx context.Context, frames []freshFrame) error {
 	t := &c.w.p.topic
 	for len(frames) > 0 {
-		some := freshChunk(c.w.p, frames, c.w.seen, func(_ *freshFrame, r *schemas.FrameReader) bool {
+		some := freshChunk(c.w.p, frames, c.w.seen, func(_ *freshFrame, r *frame.Reader) bool {
 			return anyWithin(r, c.w.p.lower(), c.w.p.upper())
 		})
 		if len(some.blocks) > 0 {

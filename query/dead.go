@@ -16,7 +16,9 @@ import (
 
 // DeadLetter is what could not be stored, kept whole.
 type DeadLetter struct {
-	// Seq is its number in SHARDS.
+	// ID names it: its number in SHARDS and when it was stored, schemas.Source.Name. Seq is
+	// the number alone, which is given again where SHARDS loses its end.
+	ID    string `json:"id"`
 	Seq   uint64 `json:"seq"`
 	Topic string `json:"topic"`
 	// Reason is a word, Detail the whole error.
@@ -49,22 +51,43 @@ func (r *Reader) Dead(ctx context.Context, topic string, limit int) ([]DeadLette
 	return out, err
 }
 
-// DeadLetter reads one.
-func (r *Reader) DeadLetter(ctx context.Context, seq uint64) (*DeadLetter, error) {
-	msg, err := streams.DecideAt(ctx, r.js, schemas.StreamShards, seq)
-	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && !strings.HasPrefix(msg.Subject, schemas.DeadSubject("")) {
-		return nil, fmt.Errorf("%w: %w: %d; `almanac dead ls` lists them", schemas.ErrRequest, ErrNoDeadLetter, seq)
+// DeadLetter reads one. Without a time its number decides. ErrNoDeadLetter where another
+// message has the number since.
+func (r *Reader) DeadLetter(ctx context.Context, name schemas.Source) (*DeadLetter, error) {
+	msg, err := streams.DecideAt(ctx, r.js, schemas.StreamShards, name.Seq)
+	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, fmt.Errorf("query: dead letter %s: %w", name.Name(), err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("query: dead letter %d: %w", seq, err)
+	if err := NotLetter(name, schemas.DeadSubject(""), msg); err != nil {
+		return nil, err
 	}
 	d := deadLetter(msg)
 	return &d, nil
 }
 
+// NotLetter says why a message, nil for none, is not the dead letter of a name, if so. Its
+// subject begins with the given one.
+func NotLetter(name schemas.Source, subject string, msg *streams.Message) error {
+	switch {
+	case msg == nil:
+	case name.Stored != 0 && msg.Time.UnixNano() != name.Stored:
+		return fmt.Errorf("%w: %w: what had the number %d is gone: %s lost its end and gave the number to another message, %s; `almanac dead ls` lists the letters that are there",
+			schemas.ErrRequest, ErrNoDeadLetter, name.Seq, schemas.StreamShards, nameOf(msg))
+	case msg.Subject == subject || subject == schemas.DeadSubject("") && strings.HasPrefix(msg.Subject, subject):
+		return nil
+	}
+	return fmt.Errorf("%w: %w: %s; `almanac dead ls` lists them", schemas.ErrRequest, ErrNoDeadLetter, name.Name())
+}
+
+// nameOf names a message of SHARDS to people.
+func nameOf(msg *streams.Message) string {
+	return schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}.Name()
+}
+
 func deadLetter(msg *streams.Message) DeadLetter {
 	source, _ := strconv.ParseUint(msg.Header.Get(schemas.HeaderSourceSeq), 10, 64)
 	return DeadLetter{
+		ID:        nameOf(msg),
 		Seq:       msg.Sequence,
 		Topic:     strings.TrimPrefix(msg.Subject, schemas.DeadSubject("")),
 		Reason:    msg.Header.Get(schemas.HeaderReason),

@@ -10,11 +10,11 @@ import (
 var (
 	// ErrCursor: the cursor was not made by this query, or was changed.
 	ErrCursor = errors.New("bad cursor")
-	// ErrPosition: a tail's position cannot be read.
+	// ErrPosition: a tail's position cannot be read, or names a message that is gone.
 	ErrPosition = errors.New("bad position")
 	// ErrNoEvent: no event has that time and id.
 	ErrNoEvent = errors.New("no such event")
-	// ErrNoDeadLetter: no dead letter has that number.
+	// ErrNoDeadLetter: no dead letter has that number, or another one than was named.
 	ErrNoDeadLetter = errors.New("no such dead letter")
 )
 

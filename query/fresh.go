@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -24,7 +25,7 @@ type freshFrame struct {
 
 // open reads the frame and judges it as the router does: what the router will
 // keep as a dead letter is not an event.
-func (f *freshFrame) open(r *schemas.FrameReader, t *schemas.Topic) error {
+func (f *freshFrame) open(r *frame.Reader, t *schemas.Topic) error {
 	if err := r.Open(f.payload, t, f.Schema); err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (f *freshFrame) open(r *schemas.FrameReader, t *schemas.Topic) error {
 // opens opens a frame as open does, and judges one of EVENTS by what its lane's
 // checkpoint remembers of its producer too. What the producer sent before is where its
 // first copy went, and what was erased of that must not come back with the second.
-func (p *plan) opens(f *freshFrame, r *schemas.FrameReader) error {
+func (p *plan) opens(f *freshFrame, r *frame.Reader) error {
 	if _, _, lane, err := schemas.EventsTokens(f.subject); err == nil && schemas.Windows(p.standing.checkpoints[lane].Windows).Judge(f.Frame) != schemas.Fresh {
 		return errRepeated
 	}
@@ -86,7 +87,7 @@ func (r *Reader) freshRows(ctx context.Context, p *plan, frames []freshFrame, se
 	for len(frames) > 0 {
 		cover := p.ledger.Covering(frames[0].source, p.lower(), p.upper())
 		plain := len(cover) == 0 && p.fields == nil
-		chunk := freshChunk(p, frames, seen, func(f *freshFrame, open *schemas.FrameReader) bool { return own.take(f, open, plain) })
+		chunk := freshChunk(p, frames, seen, func(f *freshFrame, open *frame.Reader) bool { return own.take(f, open, plain) })
 		if len(chunk.blocks) > 0 {
 			more, err := r.askFresh(ctx, p, &chunk, cover, edgeOf(own.rows, p))
 			if err != nil {
@@ -146,9 +147,9 @@ type chunk struct {
 // streams were read is met in both; were it judged twice, its rows would take
 // each other's place below the statement's limit, so seen remembers the frames by
 // their bytes. A frame for which ask says no is left out.
-func freshChunk(p *plan, frames []freshFrame, seen map[string]bool, ask func(*freshFrame, *schemas.FrameReader) bool) (c chunk) {
+func freshChunk(p *plan, frames []freshFrame, seen map[string]bool, ask func(*freshFrame, *frame.Reader) bool) (c chunk) {
 	ledger := p.ledger
-	var reader schemas.FrameReader
+	var reader frame.Reader
 	size := 0
 	c.schema, c.source = frames[0].Schema, frames[0].source
 	for ; c.frames < len(frames) && size < maxStatementBytes; c.frames++ {
@@ -172,7 +173,7 @@ func freshChunk(p *plan, frames []freshFrame, seen map[string]bool, ask func(*fr
 
 // anyWithin says whether a frame has an event in a range. Those of a busy topic
 // overlap an instant by the dozen, and few have an event of it.
-func anyWithin(r *schemas.FrameReader, lo, hi int64) bool {
+func anyWithin(r *frame.Reader, lo, hi int64) bool {
 	for i := range r.Rows() {
 		if ts := r.Ts(i); ts >= lo && ts <= hi {
 			return true

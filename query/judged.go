@@ -5,13 +5,14 @@ import (
 
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // judged makes a page's rows of fresh frames without ClickHouse, where that says
-// surely what ClickHouse would: by filter.Judge, and the lines by schemas.LineWriter.
+// surely what ClickHouse would: by filter.Judge, and the lines by frame.LineWriter.
 type judged struct {
 	p      *plan
-	writer *schemas.LineWriter
+	writer *frame.LineWriter
 	rows   []row // of the page, so far
 	picked []picked
 	line   []byte
@@ -26,7 +27,7 @@ type picked struct {
 // take adds what an open frame has for the page. ask says that ClickHouse must be asked
 // for all of it: because a verdict is not sure, where only some columns are wanted, or
 // where the ledger covers it. A frame of which surely nothing matches goes nowhere.
-func (j *judged) take(f *freshFrame, r *schemas.FrameReader, plain bool) (ask bool) {
+func (j *judged) take(f *freshFrame, r *frame.Reader, plain bool) (ask bool) {
 	p := j.p
 	edge := edgeOf(j.rows, p)
 	lo, hi := p.within(edge)
@@ -56,7 +57,7 @@ func (j *judged) take(f *freshFrame, r *schemas.FrameReader, plain bool) (ask bo
 }
 
 // add renders what was picked of a frame, the first that a page can have of it.
-func (j *judged) add(f *freshFrame, r *schemas.FrameReader) {
+func (j *judged) add(f *freshFrame, r *frame.Reader) {
 	p := j.p
 	slices.SortFunc(j.picked, func(a, b picked) int {
 		if p.asc {
@@ -65,7 +66,7 @@ func (j *judged) add(f *freshFrame, r *schemas.FrameReader) {
 		return b.compare(a.position)
 	})
 	if j.writer == nil {
-		j.writer = schemas.NewLineWriter(&p.topic)
+		j.writer = frame.NewLineWriter(&p.topic)
 	}
 	j.writer.Open(r, f.Schema, schemas.MonthOf(r.Ts(0)), 0)
 	some := j.picked[:min(len(j.picked), p.limit+1)]

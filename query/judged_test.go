@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -71,7 +72,7 @@ func judgedFrame(t *rapid.T, topic *schemas.Topic, nth int) freshFrame {
 	at := *topic
 	at.Version = rapid.IntRange(1, 2).Draw(t, "version")
 	at.Fields = topic.FieldsAt(at.Version)
-	b := schemas.NewFrameBuilder(&at)
+	b := frame.NewBuilder(&at)
 	for i := range rapid.IntRange(1, 6).Draw(t, "rows") {
 		e := judgedEvent(t)
 		b.Append(&e, e.Time.UnixNano(), schemas.DerivedID(e.Time.UnixNano(), uint64(nth), uint64(i)))
@@ -159,7 +160,7 @@ func TestJudgedAsByClickHouse(t *testing.T) {
 		}
 		var want []row
 		for rest, seen := frames, map[string]bool{}; len(rest) > 0; {
-			c := freshChunk(p, rest, seen, func(*freshFrame, *schemas.FrameReader) bool { return true })
+			c := freshChunk(p, rest, seen, func(*freshFrame, *frame.Reader) bool { return true })
 			if c.frames == 0 || len(c.blocks) != c.frames {
 				t.Fatalf("%d of %d frames opened", len(c.blocks), c.frames)
 			}
@@ -177,7 +178,7 @@ func TestJudgedAsByClickHouse(t *testing.T) {
 			t.Fatalf("%s\n(-ClickHouse +here) %s", p.where, diff)
 		}
 		own := judged{p: p}
-		chunk := freshChunk(p, frames[:1], map[string]bool{}, func(f *freshFrame, r *schemas.FrameReader) bool { return own.take(f, r, true) })
+		chunk := freshChunk(p, frames[:1], map[string]bool{}, func(f *freshFrame, r *frame.Reader) bool { return own.take(f, r, true) })
 		if len(chunk.blocks) == 0 && len(own.rows) > 0 {
 			told++
 		}

@@ -20,7 +20,7 @@ func (r *Reader) Headers(ctx context.Context, stream, filter string, from uint64
 }
 
 // MatchingIDs are the ids of the events in some frames that fulfil a condition.
-// The blocks are decompressed (FrameReader.Raw) and of one schema version.
+// The blocks are decompressed (frame.Reader.Raw) and of one schema version.
 func (r *Reader) MatchingIDs(ctx context.Context, t *schemas.Topic, schema int, blocks [][]byte, cond string, params map[string]string) ([]string, error) {
 	body, err := r.db.Select(ctx, &tables.Select{
 		SQL:    fmt.Sprintf("SELECT id FROM (%s) WHERE %s FORMAT TSV", tables.FreshSource(t, schema, 0, 0), cond),

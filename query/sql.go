@@ -81,9 +81,23 @@ func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error)
 	// or no time for it.
 	var refused *tables.Error
 	if errors.As(err, &refused) && (refused.Unwrap() == nil || errors.Is(err, tables.ErrNoTable)) {
-		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
+		return nil, fmt.Errorf("%w: %w%s", schemas.ErrRequest, err, sqlNext(refused))
 	}
 	return body, err
+}
+
+// codeUnknownIdentifier is ClickHouse's for a column that is not there.
+const codeUnknownIdentifier = 47
+
+// sqlNext is what to do about a refused statement; "" where ClickHouse's text is enough.
+func sqlNext(refused *tables.Error) string {
+	switch {
+	case errors.Is(refused, tables.ErrNoTable):
+		return "; each topic is a table of its name: `almanac topics ls` lists them"
+	case refused.Code == codeUnknownIdentifier:
+		return "; `almanac sql 'DESCRIBE TABLE app'` lists the columns of topic app"
+	}
+	return ""
 }
 
 // writingVerbs begin the statements that change something.

@@ -10,9 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -34,7 +37,8 @@ type TailRequest struct {
 
 // Tail calls f with each event, in the order of the stream, until ctx ends or f
 // returns an error. It follows SHARDS, where every event stands once. pos is the
-// place to resume behind; it stays good for the replay window. Where the stream loses its
+// place to resume behind; it stays good for the replay window, and is refused when the
+// stream lost what it names. Where the stream loses its
 // end meanwhile, the tail says so and goes on with what is stored since. Servers that are
 // away for a while are waited for: then it goes on where it was, with nothing
 // left out and nothing twice.
@@ -145,15 +149,16 @@ func (t *tailing) follow(ctx context.Context) error {
 		if err != nil {
 			return passing{fmt.Errorf("query: tail of %q: %w", t.topic.Name, err)}
 		}
-		seq := msg.Sequence
+		seq, stored := msg.Sequence, msg.Time.UnixNano()
 		if seq != t.at.seq {
 			t.at = tailPos{seq: seq}
 		}
+		t.at.stored = stored
 		if err := t.frame(ctx, msg); err != nil {
 			return err
 		}
 		t.at = tailPos{seq: seq + 1}
-		t.known = schemas.Source{Seq: seq, Stored: msg.Time.UnixNano()}
+		t.known = schemas.Source{Seq: seq, Stored: stored}
 	}
 }
 
@@ -176,6 +181,12 @@ func (r *Reader) tailStart(ctx context.Context, req TailRequest) (at tailPos, er
 	switch {
 	case at.seq > info.State.LastSeq+1:
 		return at, joinRequest(fmt.Errorf("%w: %q lies behind the stream's end, %d: it is of another Almanac, or the stream was restored from an older copy since", ErrPosition, req.From, info.State.LastSeq))
+	case at.stored != 0:
+		if err = r.stillThere(ctx, at); err != nil {
+			return at, err
+		}
+	}
+	switch {
 	case at.seq > 0 && at.seq < info.State.FirstSeq:
 		req.Note(fmt.Sprintf("the stream begins at %d by now: what stood between that and position %s was stored and taken out; query finds it", info.State.FirstSeq, req.From))
 	case at.seq > 0:
@@ -186,6 +197,25 @@ func (r *Reader) tailStart(ctx context.Context, req TailRequest) (at tailPos, er
 		at.seq = info.State.LastSeq + 1
 	}
 	return at, err
+}
+
+// stillThere refuses a position whose message SHARDS lost: what has its sequence since is
+// another. One that was stored and taken out is good.
+func (r *Reader) stillThere(ctx context.Context, at tailPos) error {
+	name := schemas.Source{Seq: at.seq, Stored: at.stored}
+	msg, err := streams.DecideAt(ctx, r.js, schemas.StreamShards, at.seq)
+	gone := err == nil && msg.Time.UnixNano() != at.stored
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		_, gone, err = streams.GivenAgain(ctx, r.js, schemas.StreamShards, name)
+	}
+	if err != nil {
+		return fmt.Errorf("query: position %s: %w", at, err)
+	}
+	if gone {
+		return joinRequest(fmt.Errorf("%w: what had the number %d is gone: %s lost its end and gives its numbers again; begin at a time a little before %s instead: what is routed again comes twice",
+			ErrPosition, at.seq, schemas.StreamShards, time.Unix(0, at.stored).UTC().Format(time.RFC3339)))
+	}
+	return nil
 }
 
 // frame gives f the events of one frame that pass the filter, from behind t.at's
@@ -208,7 +238,7 @@ func (t *tailing) frame(ctx context.Context, msg *streams.Message) error {
 		}
 		t.topic = topic
 	}
-	var reader schemas.FrameReader
+	var reader frame.Reader
 	if err := reader.Open(msg.Data, &t.topic, p.Schema); err != nil {
 		t.note(fmt.Sprintf("message %d of %s looks like a frame and is not: %v; it is passed over, `almanac verify %s` says whether events are missing",
 			t.at.seq, msg.Subject, err, t.topic.Name))
@@ -242,7 +272,7 @@ func (t *tailing) frame(ctx context.Context, msg *streams.Message) error {
 		var event json.RawMessage
 		var row int
 		if event, row, heard = cutRow(line); heard == nil {
-			heard = t.f(tailPos{t.at.seq, row}.String(), event)
+			heard = t.f(tailPos{t.at.seq, row, t.at.stored}.String(), event)
 		}
 		if heard == nil {
 			t.at.row = row
@@ -268,20 +298,34 @@ func cutRow(line []byte) (json.RawMessage, int, error) {
 	return json.RawMessage(string(line[:i]) + "}"), row, nil
 }
 
-// tailPos is a place in SHARDS: a message and a row of its frame, from 1.
+// tailPos is a place in SHARDS: a message and a row of its frame, from 1. The stream gives
+// a sequence again after it lost its end, so a position that is printed says when the
+// message was stored. Those of earlier versions do not.
 type tailPos struct {
-	seq uint64
-	row int
+	seq    uint64
+	row    int
+	stored int64 // unix ns; 0: it does not say
 }
 
-func (p tailPos) String() string { return fmt.Sprintf("%d.%d", p.seq, p.row) }
+// String is 4711.12@TIME: schemas.Source.Name, with the row behind the sequence.
+func (p tailPos) String() string {
+	seq, at, timed := strings.Cut(schemas.Source{Seq: p.seq, Stored: p.stored}.Name(), "@")
+	if timed {
+		at = "@" + at
+	}
+	return seq + "." + strconv.Itoa(p.row) + at
+}
 
 func parseTailPos(s string) (tailPos, error) {
-	a, b, _ := strings.Cut(s, ".")
-	seq, err := strconv.ParseUint(a, 10, 64)
-	row, err2 := strconv.Atoi(b)
-	if err != nil || err2 != nil || seq == 0 || row < 0 {
-		return tailPos{}, fmt.Errorf("%w: %q; give the position of an event that tail printed, such as 4711.12", ErrPosition, s)
+	place, at, timed := strings.Cut(s, "@")
+	seq, text, _ := strings.Cut(place, ".")
+	if timed {
+		seq += "@" + at
 	}
-	return tailPos{seq, row}, nil
+	name, err := schemas.ParseName(seq)
+	row, err2 := strconv.Atoi(text)
+	if err != nil || err2 != nil || row < 0 {
+		return tailPos{}, fmt.Errorf("%w: %q; give the position of an event that tail printed, such as 4711.12@2026-11-20T12:00:00.123456789Z", ErrPosition, s)
+	}
+	return tailPos{name.Seq, row, name.Stored}, nil
 }

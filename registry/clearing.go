@@ -7,8 +7,9 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// clearingLapse is after how long a mark counts for nothing: clearing a full shard
-// takes minutes, and who was killed over it begins again within one round.
+// clearingLapse is after how long a mark no longer holds erasures up: clearing a full shard
+// takes minutes, and a janitor that was killed meanwhile begins again within one round,
+// with a new mark.
 const clearingLapse = time.Hour
 
 // Clearing says that the shard's fields are being cleared: what an erasure counted
@@ -18,10 +19,9 @@ func (t *Tally) Clearing(now time.Time) bool {
 }
 
 // BeginClearing marks that a shard's fields are being cleared, unless an erasure is
-// pending in it: its rows may be told by what would be cleared. EndClearing takes
-// the mark away.
-func (r *Registry) BeginClearing(ctx context.Context, topic string, m schemas.Month, s schemas.Shard, now time.Time) (began bool, err error) {
-	t, err := r.AmendTally(ctx, topic, m, s, func(t *Tally) bool {
+// pending in it: its rows may be told by what would be cleared. began is false then.
+func (r *Registry) BeginClearing(ctx context.Context, ref schemas.ShardRef, now time.Time) (began bool, err error) {
+	t, err := r.AmendTally(ctx, ref, func(t *Tally) bool {
 		if t.Pending != nil || t.ClearingAt.Equal(now) {
 			return false
 		}
@@ -31,12 +31,13 @@ func (r *Registry) BeginClearing(ctx context.Context, topic string, m schemas.Mo
 	return t.Pending == nil, err
 }
 
-// EndClearing takes the mark of BeginClearing away.
-func (r *Registry) EndClearing(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) error {
-	_, err := r.AmendTally(ctx, topic, m, s, func(t *Tally) bool {
-		had := !t.ClearingAt.IsZero()
+// EndClearing takes the mark of BeginClearing away, also one of another process. Of two
+// that clear the same fields of a shard the first that ends has cleared them all.
+func (r *Registry) EndClearing(ctx context.Context, ref schemas.ShardRef) error {
+	_, err := r.AmendTally(ctx, ref, func(t *Tally) (changed bool) {
+		changed = !t.ClearingAt.IsZero()
 		t.ClearingAt = time.Time{}
-		return had
+		return changed
 	})
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Fields are not cleared below an erasure that has counted its rows, and none
@@ -13,30 +15,31 @@ func TestClearing(t *testing.T) {
 	r := open(t)
 	ctx := timeout(t)
 	now := time.Now().UTC()
-	before, err := r.Tally(ctx, "app", november, 3)
+	ref := schemas.ShardRef{Topic: "app", Month: november, ID: 3}
+	before, err := r.Tally(ctx, ref)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if began, err := r.BeginClearing(ctx, "app", november, 3, now); err != nil || !began {
+	if began, err := r.BeginClearing(ctx, ref, now); err != nil || !began {
 		t.Fatal(began, err)
 	}
 	if err := r.Begin(ctx, &before, Pending{Erasure: "x"}); !errors.Is(err, ErrConflict) {
 		t.Errorf("an erasure that counted before the clearing began: %v", err)
 	}
-	tally, err := r.Tally(ctx, "app", november, 3)
+	tally, err := r.Tally(ctx, ref)
 	if err != nil || !tally.Clearing(now) || tally.Clearing(now.Add(clearingLapse)) {
 		t.Errorf("%+v, %v", tally, err)
 	}
-	if err := r.EndClearing(ctx, "app", november, 3); err != nil {
+	if err := r.EndClearing(ctx, ref); err != nil {
 		t.Fatal(err)
 	}
-	if tally, err = r.Tally(ctx, "app", november, 3); err == nil && !tally.Clearing(now) {
+	if tally, err = r.Tally(ctx, ref); err == nil && !tally.Clearing(now) {
 		err = r.Begin(ctx, &tally, Pending{Erasure: "x"})
 	}
 	if err != nil {
 		t.Fatalf("%+v, %v", tally, err)
 	}
-	if began, err := r.BeginClearing(ctx, "app", november, 3, now.Add(time.Second)); err != nil || began {
+	if began, err := r.BeginClearing(ctx, ref, now.Add(time.Second)); err != nil || began {
 		t.Errorf("below a pending erasure: %t, %v", began, err)
 	}
 }

@@ -65,7 +65,8 @@
 // covered frame only if ClickHouse was restored from an older copy.
 //
 // A shard's Tally says how many rows are gone by position, and which positions
-// were taken out of SHARDS: what verify, the janitor and repair subtract.
+// were taken out of SHARDS: what verify, the janitor and repair subtract. It also has the
+// mark that keeps erasures and the clearing of anonymised fields apart (clearing.go).
 //
 // # Failures
 //

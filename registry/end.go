@@ -102,14 +102,14 @@ func (r *Registry) routedDespite(ctx context.Context, upTo uint64) (routed uint6
 		if err != nil {
 			return 0, err
 		}
-		for lane, known := range copies {
-			if cp := now[lane]; cp.Forgets(&known) {
+		for lane, known := range copies { // those of a front say sequences of another stream
+			if cp := now[lane]; known.Front == "" && cp.Forgets(&known) {
 				routed = max(routed, min(known.Source, upTo))
 			}
 		}
 		for _, cp := range now {
 			for _, c := range cp.Cuts {
-				if c.Both {
+				if c.Both && cp.Front == "" {
 					routed = max(routed, min(c.To, upTo))
 				}
 			}

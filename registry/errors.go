@@ -30,6 +30,8 @@ var (
 type UnknownTopicError struct {
 	Name  string
 	Known []string
+	// Kind is that of the topics that were asked for; empty for any.
+	Kind string
 }
 
 // Error says which topics there are, at most maxListedTopics of them, and how to declare one.
@@ -41,7 +43,11 @@ func (e *UnknownTopicError) Error() string {
 	case len(e.Known) > 0:
 		there = "declared: " + strings.Join(e.Known, ", ")
 	}
-	return fmt.Sprintf("%s %q; %s. Declare it with `almanac topics apply %s`", schemas.ErrUnknownTopic, e.Name, there, e.Name)
+	declare := e.Name
+	if e.Kind != "" {
+		declare += " --kind " + e.Kind
+	}
+	return fmt.Sprintf("%s %q; %s. Declare it with `almanac topics apply %s`", schemas.ErrUnknownTopic, e.Name, there, declare)
 }
 
 // Unwrap returns schemas.ErrUnknownTopic.

@@ -15,8 +15,8 @@ import (
 // It never lowers the floor, may be called any number of times by any number of
 // processes, and returns the entry as it stands then. pos must not be above what
 // is stored: a sink passes over everything below the floor.
-func (r *Registry) RaiseFloor(ctx context.Context, topic string, m schemas.Month, id schemas.Shard, pos uint64) (Shard, error) {
-	return r.amend(ctx, topic, m, id, func(s *Shard) bool {
+func (r *Registry) RaiseFloor(ctx context.Context, ref schemas.ShardRef, pos uint64) (Shard, error) {
+	return r.amend(ctx, ref, func(s *Shard) bool {
 		higher := pos > s.Floor
 		s.Floor = max(s.Floor, pos)
 		return higher
@@ -26,9 +26,9 @@ func (r *Registry) RaiseFloor(ctx context.Context, topic string, m schemas.Month
 // amend changes a shard's entry by compare-and-set, as often as another process is
 // faster, until f sees nothing to change. f may run several times, each on a
 // fresh reading.
-func (r *Registry) amend(ctx context.Context, topic string, m schemas.Month, id schemas.Shard, f func(*Shard) (changed bool)) (Shard, error) {
+func (r *Registry) amend(ctx context.Context, ref schemas.ShardRef, f func(*Shard) (changed bool)) (Shard, error) {
 	for {
-		s, err := r.Shard(ctx, topic, m, id)
+		s, err := r.Shard(ctx, ref)
 		if err != nil || !f(&s) {
 			return s, err
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"testing"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // However many raise it, in whatever order, the floor ends at the highest and
@@ -11,14 +13,14 @@ import (
 func TestRaiseFloor(t *testing.T) {
 	t.Parallel()
 	r, ctx, s := placed(t, 0)
-	if _, err := r.RaiseFloor(ctx, "app", november, s.ID+1, 3); !errors.Is(err, ErrNotFound) {
+	if _, err := r.RaiseFloor(ctx, schemas.ShardRef{Topic: "app", Month: november, ID: s.ID + 1}, 3); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a shard that was never made: %v, want it not found", err)
 	}
 	lo := noon.UnixNano()
 	var wg sync.WaitGroup
 	for i := range 12 {
 		wg.Go(func() {
-			after, err := r.RaiseFloor(ctx, "app", november, s.ID, uint64(i+1))
+			after, err := r.RaiseFloor(ctx, s.Ref(), uint64(i+1))
 			if err != nil || after.Floor < uint64(i+1) {
 				t.Errorf("raised to %d, stands at %d (%v)", i+1, after.Floor, err)
 			}
@@ -31,11 +33,11 @@ func TestRaiseFloor(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	after, err := r.RaiseFloor(ctx, "app", november, s.ID, 5)
+	after, err := r.RaiseFloor(ctx, s.Ref(), 5)
 	if err != nil || after.Floor != 12 {
 		t.Errorf("raised to 5 after 12, stands at %d (%v)", after.Floor, err)
 	}
-	stands, err := r.Shard(ctx, "app", november, s.ID)
+	stands, err := r.Shard(ctx, s.Ref())
 	if err != nil || stands.Floor != 12 || stands.rev != after.rev {
 		t.Errorf("reads %d at revision %d, want 12 at %d (%v)", stands.Floor, stands.rev, after.rev, err)
 	}
@@ -46,16 +48,16 @@ func TestRaiseFloor(t *testing.T) {
 	if _, err := r.Rotate(ctx, s, "rows", noon); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Seal(ctx, "app", november, s.ID, 12, 12, 12); err != nil {
+	if err := r.Seal(ctx, s.Ref(), 12, 12, 12); err != nil {
 		t.Fatal(err)
 	}
-	if stands, err = r.Shard(ctx, "app", november, s.ID); err != nil {
+	if stands, err = r.Shard(ctx, s.Ref()); err != nil {
 		t.Fatal(err)
 	}
 	if closed, err := r.Close(ctx, stands, 12, lo, lo); err != nil || !closed {
 		t.Fatalf("%v, %v", closed, err)
 	}
-	if stands, err = r.Shard(ctx, "app", november, s.ID); err != nil || stands.Floor != 12 || stands.Status != Closed {
+	if stands, err = r.Shard(ctx, s.Ref()); err != nil || stands.Floor != 12 || stands.Status != Closed {
 		t.Errorf("closed: %+v (%v)", stands, err)
 	}
 }

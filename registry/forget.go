@@ -63,7 +63,7 @@ func (r *Registry) joinReceipts(ctx context.Context, topic string) error {
 		if len(orphans) == 0 {
 			continue
 		}
-		if _, err := r.AmendTally(ctx, topic, t.Month, t.Shard, func(t *Tally) bool { return t.join(orphans) }); err != nil {
+		if _, err := r.AmendTally(ctx, schemas.ShardRef{Topic: topic, Month: t.Month, ID: t.Shard}, func(t *Tally) bool { return t.join(orphans) }); err != nil {
 			return err
 		}
 	}
@@ -81,7 +81,10 @@ func (t *Tally) join(ids []string) (changed bool) {
 		sum := r
 		if old := t.Forgotten; old != nil {
 			sum.Rows, sum.Before, sum.After = r.Rows+old.Rows, max(r.Before, old.Before), min(r.After, old.After)
-			sum.Dropped = r.Dropped || old.Dropped
+			sum.Dropped, sum.Diffs, sum.Kept = r.Dropped || old.Dropped, r.Diffs+old.Diffs, r.Kept || old.Kept
+			if r.Unsealed == "" { // that rows differed from their seal stays known
+				sum.Seal, sum.Unsealed = old.Seal, old.Unsealed
+			}
 			if old.RewrittenAt.After(r.RewrittenAt) {
 				sum.RewrittenAt = old.RewrittenAt
 			}

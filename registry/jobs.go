@@ -16,7 +16,7 @@ import (
 type Job struct {
 	ID   string `json:"id"`
 	Verb string `json:"verb"`
-	// UpdatedAt is by the clock of whoever wrote it, for people and for the bound.
+	// UpdatedAt is by the clock of the process that wrote it, for people and for the bound.
 	UpdatedAt time.Time `json:"updated_at"`
 	Done      bool      `json:"done,omitempty"`
 	// State is the verb's own.

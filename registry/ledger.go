@@ -70,6 +70,8 @@ type Erasure struct {
 	// Rows were erased in Shards shards; set with Erased.
 	Rows   uint64 `json:"rows"`
 	Shards int    `json:"shards"`
+	// Diffs were taken out of the sums of shards whose rows retention had dropped.
+	Diffs uint64 `json:"diffs,omitempty"`
 	// Purged is what went from the streams at once.
 	Purged *Purge `json:"purged,omitempty"`
 	// Redacted: users and filter are gone from the entry; the streams held nothing
@@ -116,13 +118,29 @@ func (e *Erasure) Covers(s schemas.Source, minTs, maxTs int64) bool {
 // another condition in the same statement. Where the rows come from is not in it:
 // a frame must be covered, a stored row stand at a covered position.
 func (e *Erasure) Match(prefix string) (cond string, params map[string]string) {
+	cond, params = e.Names(prefix)
+	return fmt.Sprintf("(ts >= fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND (%s))", e.From, e.To, cond), params
+}
+
+// Names is Match without the time.
+func (e *Erasure) Names(prefix string) (cond string, params map[string]string) {
 	params = map[string]string{}
 	for k, v := range e.Params {
 		params[prefix+k] = v
 	}
 	// Conditions hold constants, names and {p1:Type}: nothing that people wrote.
-	cond = strings.ReplaceAll(e.Cond, "{p", "{"+prefix+"p")
-	return fmt.Sprintf("(ts >= fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND (%s))", e.From, e.To, cond), params
+	return strings.ReplaceAll(e.Cond, "{p", "{"+prefix+"p"), params
+}
+
+// Columns lists the columns that the condition names.
+func (e *Erasure) Columns() []string {
+	var out []string
+	for i, part := range strings.Split(e.Cond, "`") {
+		if i%2 == 1 && !slices.Contains(out, part) {
+			out = append(out, part)
+		}
+	}
+	return out
 }
 
 // Ledger is the erasures of a topic at one moment.
@@ -168,6 +186,19 @@ func (r *Registry) ledger(ctx context.Context, filter string) (*Ledger, error) {
 		return cmp.Or(cmp.Compare(b.Fence, a.Fence), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.ID, b.ID))
 	})
 	return l, err
+}
+
+// ErasedSince returns the ids of the erasures of a topic that mean messages of EVENTS from a
+// sequence on, with events between two times (unix ns).
+func (r *Registry) ErasedSince(ctx context.Context, topic string, seq uint64, from, to int64) (ids []string, err error) {
+	l, err := r.Ledger(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range l.Covering(schemas.Source{Seq: seq}, from, to) {
+		ids = append(ids, e.ID)
+	}
+	return ids, nil
 }
 
 // Erasure reads one entry of the ledger.

@@ -163,7 +163,7 @@ func TestLedgerEntries(t *testing.T) {
 		t.Fatalf("%+v, %v", l, err)
 	}
 
-	tally, err := r.Tally(ctx, "app", november, s.ID)
+	tally, err := r.Tally(ctx, s.Ref())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestLedgerEntries(t *testing.T) {
 	count := func(context.Context) (uint64, error) {
 		n := counts[0]
 		if counts = counts[1:]; n == 7 {
-			now, err := r.Shard(ctx, "app", november, s.ID)
+			now, err := r.Shard(ctx, s.Ref())
 			if err != nil {
 				return 0, err
 			}
@@ -196,7 +196,7 @@ func TestLedgerEntries(t *testing.T) {
 	if err := r.Book(ctx, &tally, Receipt{Rows: 5, Before: 12}, count); err != nil {
 		t.Fatal(err)
 	}
-	if now, err := r.Shard(ctx, "app", november, s.ID); err != nil || now.Rows != 9 {
+	if now, err := r.Shard(ctx, s.Ref()); err != nil || now.Rows != 9 {
 		t.Errorf("closed with 9 rows, booked as %d (%v)", now.Rows, err)
 	}
 	if err := r.Book(ctx, &twin, Receipt{Rows: 5}, func(context.Context) (uint64, error) { return 7, nil }); !errors.Is(err, ErrConflict) {
@@ -225,7 +225,7 @@ func TestLedgerEntries(t *testing.T) {
 	if _, err := r.Erasure(ctx, "app", "e1"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("it was forgotten: %v", err)
 	}
-	got, err = r.Tally(ctx, "app", november, s.ID)
+	got, err = r.Tally(ctx, s.Ref())
 	if least, most := got.GoneUpTo(9); err != nil || least != 5 || most != 5 || len(got.Receipts) != 0 || got.Forgotten == nil || got.Forgotten.Rows != 5 || !got.Dropped() {
 		t.Errorf("the tally of what was forgotten: %+v (%v)", got, err)
 	}

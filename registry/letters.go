@@ -13,7 +13,7 @@ import (
 //
 // A letter is settled in three steps, each of which may be done again: it is
 // written here as open, it is taken out of SHARDS, it is counted and no longer
-// open. Whoever comes next ends what was left open.
+// open. The next process ends what was left open.
 type Letters struct {
 	Topic string `json:"topic"`
 	// Retried and Dropped are events.

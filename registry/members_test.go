@@ -130,7 +130,7 @@ func TestDeadMemberIsMissedSoon(t *testing.T) {
 	r := open(t)
 	ctx := timeout(t)
 	a := r.Join(ctx, "sink")
-	theirs, err := nats.Connect(r.js.Conn().ConnectedUrl())
+	theirs, err := nats.Connect(r.js.Conn().ConnectedUrl(), nats.Timeout(20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func (r *Registry) Prepare(ctx context.Context, t *schemas.Topic, m schemas.Mont
 	h, err := r.Head(ctx, t.Name, m)
 	if err == nil {
 		if id, ok := h.Active[lane]; ok {
-			return r.Shard(ctx, t.Name, m, id)
+			return r.Shard(ctx, schemas.ShardRef{Topic: t.Name, Month: m, ID: id})
 		}
 	} else if !errors.Is(err, ErrNotFound) {
 		return Shard{}, err
@@ -153,7 +153,7 @@ func (c *Range) next(at time.Time) (s Shard, head *Head, changed bool) {
 // no longer the caller's to write to is a conflict: another router fenced it off.
 func (r *Registry) refresh(ctx context.Context, s *Shard) error {
 	if !s.Unwritten() {
-		now, err := r.Shard(ctx, s.Topic, s.Month, s.ID)
+		now, err := r.Shard(ctx, s.Ref())
 		if err != nil {
 			return err
 		}

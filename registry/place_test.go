@@ -36,7 +36,7 @@ func ranges(t *testing.T, r *Registry, topic *schemas.Topic, lane int, months []
 	return all
 }
 
-// Issue 13, line 4: shards of many new months are written in one commit, with their
+// First user, line 4: shards of many new months are written in one commit, with their
 // ranges: a disk write for all of them, and not two for each.
 func TestLine4ManyMonthsAreOneCommit(t *testing.T) {
 	t.Parallel()
@@ -140,7 +140,7 @@ func TestLanesBeginMonthsAtOnce(t *testing.T) {
 	if _, err := r.Rotate(ctx, s, "rows", noon); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Seal(ctx, "app", s.Month, s.ID, 1, 1, 1); err != nil {
+	if err := r.Seal(ctx, s.Ref(), 1, 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	got[0][0].Hi += int64(time.Hour)

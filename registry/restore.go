@@ -109,6 +109,6 @@ func (r *Registry) RestoreHead(ctx context.Context, h Head) error {
 
 // Correct changes a shard's entry by compare-and-set until f, on a fresh reading,
 // sees nothing to change.
-func (r *Registry) Correct(ctx context.Context, topic string, m schemas.Month, id schemas.Shard, f func(*Shard) (changed bool)) (Shard, error) {
-	return r.amend(ctx, topic, m, id, f)
+func (r *Registry) Correct(ctx context.Context, ref schemas.ShardRef, f func(*Shard) (changed bool)) (Shard, error) {
+	return r.amend(ctx, ref, f)
 }

@@ -58,6 +58,25 @@ func (s *Shard) Due(t *schemas.Topic) (anonymise, drop time.Time) {
 // shows them and nothing brings them back.
 func (s *Shard) Gone() bool { return s.Status == Dropping || s.Status == Dropped }
 
+// DroppedOf lists the shards among entries whose events are dropped, or about to be.
+func DroppedOf(entries []Shard) map[schemas.ShardRef]bool {
+	gone := map[schemas.ShardRef]bool{}
+	for i := range entries {
+		if entries[i].Gone() {
+			gone[entries[i].Ref()] = true
+		}
+	}
+	return gone
+}
+
+// Dropped reads which shards of a topic are, as DroppedOf.
+func (r *Registry) Dropped(topic string) func(context.Context) (map[schemas.ShardRef]bool, error) {
+	return func(ctx context.Context) (map[schemas.ShardRef]bool, error) {
+		entries, err := r.Shards(ctx, topic, 0)
+		return DroppedOf(entries), err
+	}
+}
+
 // NextStep is what retention asks of the shard now. It decides by the topic's
 // descriptor alone, whatever the month's head entry recorded.
 func (s *Shard) NextStep(t *schemas.Topic, now time.Time) Step {
@@ -131,7 +150,7 @@ func (r *Registry) Retire(ctx context.Context, s Shard) error {
 		if h.Active[s.Lane] != s.ID {
 			return nil
 		}
-		old, err := r.Shard(ctx, s.Topic, s.Month, s.ID)
+		old, err := r.Shard(ctx, s.Ref())
 		if err != nil {
 			return err
 		}
@@ -154,7 +173,7 @@ func (r *Registry) Retire(ctx context.Context, s Shard) error {
 // what ClickHouse holds of it. It must have succeeded before anything of the shard
 // goes. The first to mark it gives the time, the rows and the reason.
 func (r *Registry) MarkDropping(ctx context.Context, s Shard, rows uint64, reason string, at time.Time) (Shard, error) {
-	next, err := r.amend(ctx, s.Topic, s.Month, s.ID, func(s *Shard) bool {
+	next, err := r.amend(ctx, s.Ref(), func(s *Shard) bool {
 		if s.Status != Closed {
 			return false
 		}
@@ -171,7 +190,7 @@ func (r *Registry) MarkDropping(ctx context.Context, s Shard, rows uint64, reaso
 // MarkDropped states that a dropping shard's events are gone from ClickHouse and
 // from SHARDS.
 func (r *Registry) MarkDropped(ctx context.Context, s Shard) error {
-	_, err := r.amend(ctx, s.Topic, s.Month, s.ID, func(s *Shard) bool {
+	_, err := r.amend(ctx, s.Ref(), func(s *Shard) bool {
 		dropping := s.Status == Dropping
 		if dropping {
 			s.Status = Dropped
@@ -184,7 +203,7 @@ func (r *Registry) MarkDropped(ctx context.Context, s Shard) error {
 // MarkAnonymised states that the fields are cleared in every row of a closed
 // shard, and its frames taken out of SHARDS.
 func (r *Registry) MarkAnonymised(ctx context.Context, s Shard, fields []string, at time.Time) error {
-	_, err := r.amend(ctx, s.Topic, s.Month, s.ID, func(s *Shard) bool {
+	_, err := r.amend(ctx, s.Ref(), func(s *Shard) bool {
 		all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(s.Anonymised), fields...))))
 		if s.Gone() || slices.Equal(all, s.Anonymised) {
 			return false

@@ -68,7 +68,7 @@ func TestNextStep(t *testing.T) {
 	}
 }
 
-// Retiring leaves the lane without an active shard, whoever comes meanwhile; the
+// Retiring leaves the lane without an active shard, whatever comes meanwhile; the
 // next frame makes one.
 func TestRetire(t *testing.T) {
 	t.Parallel()
@@ -101,10 +101,10 @@ func TestRetire(t *testing.T) {
 	if h, err = r.Head(ctx, "app", november); err != nil || h.Active[1] != next.ID {
 		t.Errorf("the successor was retired too: %+v (%v)", h, err)
 	}
-	if err := r.Seal(ctx, "app", november, s.ID, 4, 40, 400); err != nil {
+	if err := r.Seal(ctx, s.Ref(), 4, 40, 400); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = r.Shard(ctx, "app", november, s.ID); err != nil || s.Status != Sealed || s.Reason != reasonRetention {
+	if s, err = r.Shard(ctx, s.Ref()); err != nil || s.Status != Sealed || s.Reason != reasonRetention {
 		t.Errorf("sealed: %+v (%v)", s, err)
 	}
 }
@@ -120,10 +120,10 @@ func TestMarkDropping(t *testing.T) {
 	if err := r.Retire(ctx, s); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Seal(ctx, "app", november, s.ID, 7, 100, 1000); err != nil {
+	if err := r.Seal(ctx, s.Ref(), 7, 100, 1000); err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := r.Shard(ctx, "app", november, s.ID)
+	sealed, err := r.Shard(ctx, s.Ref())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestMarkDropping(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := r.Shard(ctx, "app", november, s.ID)
+	got, err := r.Shard(ctx, s.Ref())
 	if err != nil || got.Status != Dropped || got.Floor != 7 || len(got.Anonymised) != 3 {
 		t.Errorf("dropped: %+v (%v)", got, err)
 	}

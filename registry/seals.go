@@ -49,6 +49,16 @@ func (r *Registry) Seals(ctx context.Context, topic string) ([]schemas.Seal, err
 	return out, err
 }
 
+// NewestSeals reads the newest seal of each shard of a topic.
+func (r *Registry) NewestSeals(ctx context.Context, topic string) (map[schemas.ShardRef]schemas.Seal, error) {
+	all, err := r.Seals(ctx, topic)
+	newest := map[schemas.ShardRef]schemas.Seal{}
+	for _, s := range all {
+		newest[s.Ref()] = s
+	}
+	return newest, err
+}
+
 // AddSeal chains a seal to a topic's last one, whose number the caller knows, and returns it
 // with its number and hash. It is ErrConflict when another process added one.
 func (r *Registry) AddSeal(ctx context.Context, s schemas.Seal, last uint64) (schemas.Seal, error) {

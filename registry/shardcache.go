@@ -22,7 +22,7 @@ const MaxCachedShards = 100_000
 // It is safe for concurrent use.
 //
 // It goes by the bucket's sequences: an entry that changes gets a new one, above
-// all others, in the same step in which it loses the old. So whoever reads on from
+// all others, in the same step in which it loses the old. So a reader that continues from
 // a message that it has seen misses nothing. That message comes again with every
 // answer, unless its key was written again. When neither is so, the bucket was
 // restored or created again, and all is read again.

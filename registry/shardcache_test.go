@@ -68,7 +68,7 @@ func TestShardCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("rotated")
-	if err := r.Seal(ctx, "app", november, s.ID, 7, 9, 1); err != nil {
+	if err := r.Seal(ctx, s.Ref(), 7, 9, 1); err != nil {
 		t.Fatal(err)
 	}
 	check("sealed")

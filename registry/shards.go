@@ -127,9 +127,9 @@ func (r *Registry) Heads(ctx context.Context, topic string) ([]Head, error) {
 }
 
 // Shard reads a shard's entry.
-func (r *Registry) Shard(ctx context.Context, topic string, m schemas.Month, id schemas.Shard) (Shard, error) {
+func (r *Registry) Shard(ctx context.Context, ref schemas.ShardRef) (Shard, error) {
 	var s Shard
-	rev, err := r.get(ctx, schemas.ShardKey(topic, m, id), &s)
+	rev, err := r.get(ctx, schemas.ShardKey(ref.Topic, ref.Month, ref.ID), &s)
 	s.rev = rev
 	return s, err
 }
@@ -175,9 +175,9 @@ func (r *Registry) Rotate(ctx context.Context, s Shard, reason string, at time.T
 			continue
 		}
 		if id != s.ID {
-			return r.Shard(ctx, s.Topic, s.Month, id)
+			return r.Shard(ctx, schemas.ShardRef{Topic: s.Topic, Month: s.Month, ID: id})
 		}
-		old, err := r.Shard(ctx, s.Topic, s.Month, s.ID)
+		old, err := r.Shard(ctx, s.Ref())
 		if err != nil {
 			return Shard{}, err
 		}
@@ -208,21 +208,21 @@ func (r *Registry) advance(ctx context.Context, h Head, lane int, at time.Time, 
 
 // Seal states that no frame of the shard will ever stand above pos. Only a
 // router that has fenced every other off the lane may say so.
-func (r *Registry) Seal(ctx context.Context, topic string, m schemas.Month, id schemas.Shard, pos, rows, bytes uint64) error {
+func (r *Registry) Seal(ctx context.Context, ref schemas.ShardRef, pos, rows, bytes uint64) error {
 	for {
-		h, err := r.Head(ctx, topic, m)
+		h, err := r.Head(ctx, ref.Topic, ref.Month)
 		if err != nil {
 			return err
 		}
-		s, err := r.Shard(ctx, topic, m, id)
+		s, err := r.Shard(ctx, ref)
 		if err != nil {
 			return err
 		}
-		if _, retired := h.Retired[id]; !retired || s.Status != Active {
+		if _, retired := h.Retired[ref.ID]; !retired || s.Status != Active {
 			return nil
 		}
 		s.Status, s.SealedAt, s.Rows, s.Bytes = Sealed, pos, rows, bytes
-		delete(h.Retired, id)
+		delete(h.Retired, ref.ID)
 		err = r.commit(ctx, &change{key: s.key(), rev: s.rev, v: &s}, &change{key: h.key(), rev: h.rev, v: &h})
 		if err == nil || !errors.Is(err, ErrConflict) {
 			return err

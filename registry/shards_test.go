@@ -46,7 +46,7 @@ func TestPlaceRace(t *testing.T) {
 	}
 }
 
-// A rotation leaves exactly one active shard a lane, whoever wins, and a retired
+// A rotation leaves exactly one active shard a lane, whichever router wins, and a retired
 // one until it is sealed.
 func TestRotateSealClose(t *testing.T) {
 	t.Parallel()
@@ -85,36 +85,36 @@ func TestRotateSealClose(t *testing.T) {
 	if closed, err := r.Close(ctx, first, 10, 1, 2); err != nil || closed {
 		t.Fatalf("an active shard closes: %v, %v", closed, err)
 	}
-	if err := r.Seal(ctx, "app", november, next[0].ID, 5, 5, 5); err != nil {
+	if err := r.Seal(ctx, next[0].Ref(), 5, 5, 5); err != nil {
 		t.Fatal(err)
 	}
-	if s, _ := r.Shard(ctx, "app", november, next[0].ID); s.Status != Active {
+	if s, _ := r.Shard(ctx, next[0].Ref()); s.Status != Active {
 		t.Errorf("the active shard became %s", s.Status)
 	}
-	if err := r.Seal(ctx, "app", november, first.ID, 7, 100, 1000); err != nil {
+	if err := r.Seal(ctx, first.Ref(), 7, 100, 1000); err != nil {
 		t.Fatal(err)
 	}
-	s, err := r.Shard(ctx, "app", november, first.ID)
+	s, err := r.Shard(ctx, first.Ref())
 	if err != nil || s.Status != Sealed || s.SealedAt != 7 || s.Reason != "rows" || s.Rows != 100 {
 		t.Errorf("sealed: %+v (%v)", s, err)
 	}
-	if err := r.Seal(ctx, "app", november, first.ID, 9, 1, 1); err != nil {
+	if err := r.Seal(ctx, first.Ref(), 9, 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	// What changed since the shard was read may have changed its numbers.
-	if _, err := r.RaiseFloor(ctx, "app", november, first.ID, 1); err != nil {
+	if _, err := r.RaiseFloor(ctx, first.Ref(), 1); err != nil {
 		t.Fatal(err)
 	}
 	if closed, err := r.Close(ctx, s, 98, 1, 2); err != nil || closed {
 		t.Fatalf("closed with an old reading: %v, %v", closed, err)
 	}
-	if s, err = r.Shard(ctx, "app", november, first.ID); err != nil {
+	if s, err = r.Shard(ctx, first.Ref()); err != nil {
 		t.Fatal(err)
 	}
 	if closed, err := r.Close(ctx, s, 99, noon.UnixNano(), noon.UnixNano()+5); err != nil || !closed {
 		t.Fatalf("%v, %v", closed, err)
 	}
-	s, err = r.Shard(ctx, "app", november, first.ID)
+	s, err = r.Shard(ctx, first.Ref())
 	if err != nil || s.Status != Closed || s.SealedAt != 7 || s.Rows != 99 || s.MaxTs != noon.UnixNano()+5 {
 		t.Errorf("closed: %+v (%v)", s, err)
 	}
@@ -150,7 +150,7 @@ func TestWidenRace(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	s, err := r.Shard(ctx, "app", november, first.ID)
+	s, err := r.Shard(ctx, first.Ref())
 	if err != nil || s.MinTs > noon.Add(-5*time.Hour).UnixNano() || s.MaxTs < noon.Add(4*time.Hour).UnixNano() {
 		t.Errorf("after all: %+v (%v)", s, err)
 	}

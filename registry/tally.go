@@ -15,7 +15,7 @@ import (
 // compared.
 //
 // Of all erasures only one at a time is pending in a shard. Its numbers are
-// written before a row goes; whoever finds it there carries it out, which may be
+// written before a row goes; a process that finds it there carries it out, which may be
 // done any number of times, and books it, before another may count. So no row is
 // counted twice, and no number is lost with the process that had it.
 type Tally struct {
@@ -68,6 +68,13 @@ type Pending struct {
 	At      time.Time `json:"at"`
 	// Drop: no row of the shard stays, and no frame will come: the partition goes.
 	Drop bool `json:"drop,omitempty"`
+	// Diffs of the shard's sums, of which retention dropped the rows.
+	Diffs uint64 `json:"diffs,omitempty"`
+	// Seal is the shard's seal that its rows were compared with, 0 for none.
+	Seal uint64 `json:"seal,omitempty"`
+	// Unsealed is the digest that the rows had then, where it was not the seal's: they were
+	// changed between the seal and the erasure.
+	Unsealed string `json:"unsealed,omitempty"`
 }
 
 // Receipt is what one erasure did to the shard.
@@ -78,9 +85,17 @@ type Receipt struct {
 	After  uint64 `json:"after"`
 	// Dropped: the whole partition went.
 	Dropped bool `json:"dropped,omitempty"`
+	// Diffs were taken out of the shard's sums, after retention had dropped the rows.
+	Diffs uint64 `json:"diffs,omitempty"`
+	// Kept: retention dropped the rows before they were erased, and the shard's sums, which
+	// stand for them too, do not tell them from others.
+	Kept bool `json:"kept,omitempty"`
 	// RewrittenAt is when the last part that held the rows was replaced. Parts from
 	// before it stay on ClickHouse's disk, unread, until it removes them.
 	RewrittenAt time.Time `json:"rewritten_at"`
+	// Seal and Unsealed are as in Pending.
+	Seal     uint64 `json:"seal,omitempty"`
+	Unsealed string `json:"unsealed,omitempty"`
 }
 
 // MaxCuts bounds a list of cuts; beyond it neighbours are joined. The sum up to a
@@ -231,11 +246,16 @@ func (t *Tally) PurgedPositions() (n uint64) {
 	return n
 }
 
+// Ref returns the shard that the record is of.
+func (t *Tally) Ref() schemas.ShardRef {
+	return schemas.ShardRef{Topic: t.Topic, Month: t.Month, ID: t.Shard}
+}
+
 func (t *Tally) key() string { return schemas.TallyKey(t.Topic, t.Month, t.Shard) }
 
 // Tally reads a shard's tally; one that was never written is empty.
-func (r *Registry) Tally(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) (Tally, error) {
-	t := Tally{Topic: topic, Month: m, Shard: s}
+func (r *Registry) Tally(ctx context.Context, ref schemas.ShardRef) (Tally, error) {
+	t := Tally{Topic: ref.Topic, Month: ref.Month, Shard: ref.ID}
 	rev, err := r.get(ctx, t.key(), &t)
 	if errors.Is(err, ErrNotFound) {
 		err = nil
@@ -286,7 +306,7 @@ func (r *Registry) Book(ctx context.Context, t *Tally, receipt Receipt, count fu
 	}
 	next.Gone, next.Pending = AddCuts(t.Gone, t.Pending.Cuts), nil
 	for {
-		s, err := r.Shard(ctx, t.Topic, t.Month, t.Shard)
+		s, err := r.Shard(ctx, t.Ref())
 		if err != nil {
 			return err
 		}
@@ -309,7 +329,7 @@ func (r *Registry) Book(ctx context.Context, t *Tally, receipt Receipt, count fu
 		if !errors.Is(err, ErrConflict) {
 			return err
 		}
-		now, err := r.Tally(ctx, t.Topic, t.Month, t.Shard)
+		now, err := r.Tally(ctx, t.Ref())
 		if err != nil {
 			return err
 		}
@@ -321,9 +341,9 @@ func (r *Registry) Book(ctx context.Context, t *Tally, receipt Receipt, count fu
 
 // AmendTally changes a tally by compare-and-set until f, on a fresh reading, sees
 // nothing to change.
-func (r *Registry) AmendTally(ctx context.Context, topic string, m schemas.Month, s schemas.Shard, f func(*Tally) (changed bool)) (Tally, error) {
+func (r *Registry) AmendTally(ctx context.Context, ref schemas.ShardRef, f func(*Tally) (changed bool)) (Tally, error) {
 	for {
-		t, err := r.Tally(ctx, topic, m, s)
+		t, err := r.Tally(ctx, ref)
 		if err != nil || !f(&t) {
 			return t, err
 		}

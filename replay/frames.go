@@ -91,7 +91,7 @@ func (j *Job) read(ctx context.Context, s *shard, after mark, batch int, f func(
 // readGap reads what SHARDS lacks before the frame at first.
 func (j *Job) readGap(ctx context.Context, s *shard, after *mark, first uint64, give func(*unit) error) error {
 	g := gapBefore(s, *after, first)
-	at, err := j.stops(ctx, s, g)
+	at, err := j.endsAround(ctx, s, g)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (j *Job) tableOnly(ctx context.Context, s *shard) ([]registry.Span, error) 
 		if len(out) > 0 && out[len(out)-1].To >= p.To {
 			continue // of the insert before
 		}
-		at, err := j.stops(ctx, s, gap{p.From, p.To})
+		at, err := j.endsAround(ctx, s, gap{p.From, p.To})
 		if err != nil {
 			return nil, err
 		}

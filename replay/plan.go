@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -57,7 +56,7 @@ func (j *Job) shards(ctx context.Context) ([]*shard, error) {
 			continue
 		}
 		s := &shard{
-			Shard: e, subject: schemas.ShardSubject(e.Topic, e.Month, e.ID), tailSeq: tail.Seq,
+			Shard: e, subject: e.Ref().Subject(), tailSeq: tail.Seq,
 			from: max(1, j.spec.FromPos), to: tail.Pos, purged: tallies[e.ID].Purged,
 		}
 		if tail.Seq > j.spec.UpTo { // grew since the job began

@@ -28,7 +28,7 @@ func TestSeam(t *testing.T) {
 		next := rapid.Uint64Range(1, first-1).Draw(t, "next")
 		after := mark{Number: next - 1}
 		g := gapBefore(s, after, first)
-		var at stops
+		var at insertEnds
 		for _, e := range ends[1:] {
 			if e < g.next {
 				at.below = e
@@ -54,7 +54,7 @@ func TestSeam(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Rows that neither side has are an error, unless they are gone on purpose.
-		at = stops{below: head, floor: 0}
+		at = insertEnds{below: head, floor: 0}
 		if _, err := (gap{head + 1, head + 2}).seam(s, after, at); !errors.Is(err, ErrLost) {
 			t.Fatalf("missing positions: %v", err)
 		}
@@ -71,13 +71,13 @@ func TestSeamAboveFloor(t *testing.T) {
 	s := &shard{Shard: registry.Shard{Topic: "app", Month: 202603, ID: 1}, from: 1, to: 12}
 	for name, c := range map[string]struct {
 		g    gap
-		at   stops
+		at   insertEnds
 		seam uint64 // 0: refused
 	}{
-		"rows of the floor's insert are left": {gap{4, 7}, stops{first: 7, at: 7, floor: 7}, 0},
-		"none is left":                        {gap{4, 8}, stops{first: 10, at: 10, floor: 7}, 10},
-		"just above it":                       {gap{8, 9}, stops{first: 10, at: 10, floor: 7}, 10},
-		"beyond the first above it":           {gap{9, 9}, stops{first: 10, at: 10, floor: 7}, 0},
+		"rows of the floor's insert are left": {gap{4, 7}, insertEnds{first: 7, at: 7, floor: 7}, 0},
+		"none is left":                        {gap{4, 8}, insertEnds{first: 10, at: 10, floor: 7}, 10},
+		"just above it":                       {gap{8, 9}, insertEnds{first: 10, at: 10, floor: 7}, 10},
+		"beyond the first above it":           {gap{9, 9}, insertEnds{first: 10, at: 10, floor: 7}, 0},
 	} {
 		seam, err := c.g.seam(s, mark{Number: c.g.next - 1}, c.at)
 		if seam != c.seam || (err != nil) != (c.seam == 0) || err != nil && !errors.Is(err, ErrPurged) {

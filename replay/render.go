@@ -7,14 +7,15 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // renderer turns units into what the sink takes. One worker has it; its buffers
 // are reused.
 type renderer struct {
 	j      *Job
-	reader schemas.FrameReader
-	writer *schemas.LineWriter
+	reader frame.Reader
+	writer *frame.LineWriter
 	// single says that lines are taken one by one, and sorted that those of a unit
 	// are put in the order of time.
 	single, sorted bool
@@ -22,7 +23,7 @@ type renderer struct {
 }
 
 func (j *Job) newRenderer(single bool) *renderer {
-	r := &renderer{j: j, writer: schemas.NewLineWriter(&j.topic), single: single, sorted: j.spec.Order == ByTime}
+	r := &renderer{j: j, writer: frame.NewLineWriter(&j.topic), single: single, sorted: j.spec.Order == ByTime}
 	if j.target != nil {
 		r.lanes = newLaneBuilders(j)
 	}
@@ -107,7 +108,7 @@ func (r *renderer) frame(ctx context.Context, u *unit) error {
 	return nil
 }
 
-func (r *renderer) row(u *unit, reader *schemas.FrameReader, i int, pos uint64) {
+func (r *renderer) row(u *unit, reader *frame.Reader, i int, pos uint64) {
 	u.events++
 	if r.lanes != nil {
 		r.lanes.add(reader, i)

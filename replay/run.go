@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// progress is how far a job is, for whoever watches.
+// progress is how far a job is, for those who watch.
 type progress struct {
 	events, repeated atomic.Uint64
 	scanned, total   atomic.Uint64

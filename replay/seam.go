@@ -7,12 +7,15 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// stops are positions at which inserts of a shard end in ClickHouse; 0 is none.
-type stops struct {
-	below uint64 // the highest below next
-	first uint64 // the lowest at or above next
-	at    uint64 // the lowest at or above need
-	floor uint64 // the head that the registry states
+// insertEnds are the positions around a gap at which inserts ended, 0 where there is none.
+// ClickHouse knows no others: the rows of an insert carry the position of its last frame.
+type insertEnds struct {
+	below uint64 // the highest below gap.next
+	first uint64 // the lowest at or above gap.next
+	at    uint64 // the lowest at or above gap.need
+	// floor is up to where the registry says that all was stored: an insert ended there,
+	// although an erasure may have taken the rows that would show it.
+	floor uint64
 }
 
 // gap is what SHARDS has nothing of and the replay wants: from next to need.
@@ -27,7 +30,7 @@ func gapBefore(s *shard, after mark, first uint64) gap {
 // ends there, and where the gap begins another ended, or the replay stopped within
 // rows of ClickHouse, which it can find again. Another ended at the floor, too; that
 // tells where the gap's first rows begin only when they lie above it.
-func (g gap) seam(s *shard, after mark, at stops) (uint64, error) {
+func (g gap) seam(s *shard, after mark, at insertEnds) (uint64, error) {
 	switch {
 	case at.at == 0 && at.floor < g.need:
 		return 0, fmt.Errorf("%w: %d to %d of %s are neither in %s nor in ClickHouse; run `almanac verify %s`",
@@ -49,9 +52,9 @@ func (g gap) seam(s *shard, after mark, at stops) (uint64, error) {
 		ErrPurged, s.Name(), at.below+1, at.at, s.ID, at.below+1)
 }
 
-// stops asks ClickHouse for the ends of inserts around a gap.
-func (j *Job) stops(ctx context.Context, s *shard, g gap) (stops, error) {
-	out := stops{floor: s.Floor}
+// endsAround asks ClickHouse where inserts ended around a gap.
+func (j *Job) endsAround(ctx context.Context, s *shard, g gap) (insertEnds, error) {
+	out := insertEnds{floor: s.Floor}
 	q := fmt.Sprintf("SELECT maxIf(pos, pos < %d), minIf(pos, pos >= %d), minIf(pos, pos >= %d) FROM %s WHERE month = %d AND shard = %d",
 		g.next, g.next, g.need, j.table(), uint32(s.Month), uint64(s.ID))
 	if err := j.r.cfg.DB.Conn().QueryRow(ctx, q).Scan(&out.below, &out.first, &out.at); err != nil {

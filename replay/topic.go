@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -31,7 +32,7 @@ func (r *Replayer) target(ctx context.Context, j *Job) (*target, error) {
 	if err := topic.CheckEvents(); err != nil {
 		return nil, refuse(nil, "%v", err)
 	}
-	if topic.Kind != j.topic.Kind && (topic.Kind != schemas.KindLog || !schemas.SameColumns(&j.topic, j.topic.Version, &topic, topic.Version)) {
+	if topic.Kind != j.topic.Kind && (topic.Kind != schemas.KindLog || !frame.SameColumns(&j.topic, j.topic.Version, &topic, topic.Version)) {
 		return nil, refuse(nil, "topic %s is of kind %s and %s of kind %s: replay into a topic of kind %s, or into one of kind %s with the same fields",
 			j.topic.Name, j.topic.Kind, topic.Name, topic.Kind, j.topic.Kind, schemas.KindLog)
 	}
@@ -46,7 +47,7 @@ func (r *Replayer) target(ctx context.Context, j *Job) (*target, error) {
 	t.alike = topic.Lanes == j.topic.Lanes && slices.Equal(topic.LaneBy, j.topic.LaneBy)
 	for v := 1; v <= j.topic.Version; v++ {
 		for w := 1; w <= topic.Version; w++ {
-			if schemas.SameColumns(&j.topic, v, &topic, w) {
+			if frame.SameColumns(&j.topic, v, &topic, w) {
 				t.versions[v] = w
 			}
 		}
@@ -68,13 +69,13 @@ type outFrame struct {
 type laneBuilders struct {
 	t        *target
 	producer string // the lane key of events without one
-	builders map[int]*schemas.FrameBuilder
+	builders map[int]*frame.Builder
 	parts    map[int]int
 	u        *unit
 }
 
 func newLaneBuilders(j *Job) *laneBuilders {
-	return &laneBuilders{t: j.target, producer: j.ID(), builders: map[int]*schemas.FrameBuilder{}, parts: map[int]int{}}
+	return &laneBuilders{t: j.target, producer: j.ID(), builders: map[int]*frame.Builder{}, parts: map[int]int{}}
 }
 
 func (l *laneBuilders) begin(u *unit) {
@@ -94,7 +95,7 @@ func (l *laneBuilders) pass(u *unit) bool {
 	return true
 }
 
-func (l *laneBuilders) add(r *schemas.FrameReader, i int) {
+func (l *laneBuilders) add(r *frame.Reader, i int) {
 	e := r.Event(i)
 	// The builder sets the mark of invalid text again.
 	e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
@@ -104,7 +105,7 @@ func (l *laneBuilders) add(r *schemas.FrameReader, i int) {
 	}
 	b := l.builders[lane]
 	if b == nil {
-		b = schemas.NewFrameBuilder(&l.t.topic)
+		b = frame.NewBuilder(&l.t.topic)
 		l.builders[lane] = b
 	}
 	if !b.Fits(&e) {
@@ -116,7 +117,7 @@ func (l *laneBuilders) add(r *schemas.FrameReader, i int) {
 	}
 }
 
-func (l *laneBuilders) close(lane int, b *schemas.FrameBuilder) {
+func (l *laneBuilders) close(lane int, b *frame.Builder) {
 	f, payload := b.Encode()
 	l.u.frames = append(l.u.frames, outFrame{Frame: f, lane: lane, part: l.parts[lane], payload: bytes.Clone(payload)})
 	l.parts[lane]++

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // unit is what moves through a replay: events of one shard that stand together.
@@ -40,7 +41,7 @@ type piece struct {
 
 // storedBlock is a block of ClickHouse's answer, open and never changed again.
 type storedBlock struct {
-	reader schemas.FrameReader
+	reader frame.Reader
 }
 
 // entry is one event of a unit's lines, or all of them when the sink is a topic:

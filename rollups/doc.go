@@ -9,7 +9,8 @@
 // Everything goes by positions. Each derived table says of each shard up to which position it
 // has its rows: a row of its own, written after the marks or with the sums. There is no other
 // state. Each round reads the positions and takes each shard of this process a step further,
-// at most BatchRows rows.
+// at most BatchRows rows. New rows of all shards are looked for repeats together, since that reads
+// the identities of the whole topic.
 //
 // Repeats: of the events that are equal in the columns of schemas.Topic.Once the least by
 // (ts, id) counts, or the one with the greatest id where the kind says that the last one wins.
@@ -40,8 +41,11 @@
 //
 // Sums of which that does not hold are not believed by readers either.
 //
+// What cannot be derived again is never dropped: the sums of shards whose rows retention
+// dropped, and the marks of copies whose event that counts was in one.
+//
 // # Failures
 //
-// A step that fails is reported to Hooks.Fault and tried again in the next round; other shards
-// go on. Every statement is bounded by StatementTime.
+// A step that fails is reported to Hooks.Fault and tried again in the next round, with the shards
+// that were looked through by the same statement; other shards go on. Every statement is bounded by StatementTime.
 package rollups

@@ -138,10 +138,7 @@ func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err e
 	if err != nil {
 		return false, err
 	}
-	gone := map[schemas.ShardRef]bool{}
-	for i := range entries {
-		gone[entries[i].Ref()] = entries[i].Gone()
-	}
+	gone := registry.DroppedOf(entries)
 	var mine []schemas.ShardRef
 	for ref, s := range d.Shards {
 		switch {
@@ -152,15 +149,7 @@ func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err e
 			r.fault(ctx, ref, r.cfg.DB.DropSeries(ctx, ref))
 		}
 	}
-	examined := map[schemas.ShardRef]uint64{}
-	for _, ref := range mine {
-		to, left, err := r.examine(ctx, t, ref, d.Shards[ref])
-		if err != nil {
-			r.fault(ctx, ref, err)
-			continue
-		}
-		examined[ref], more = to, more || left
-	}
+	examined, more := r.examine(ctx, t, mine, d, gone)
 	if t.HasSeries() {
 		for _, ref := range mine {
 			if to, ok := examined[ref]; ok {
@@ -188,64 +177,15 @@ func (r *Rollups) fault(ctx context.Context, ref schemas.ShardRef, err error) {
 	}
 }
 
-// examine looks for repeats in the shard's next rows, and returns up to where it was examined
-// and whether there are more.
-func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, s tables.DerivedShard) (to uint64, more bool, err error) {
-	if s.Doubted {
-		if err := r.cfg.DB.DropDerived(ctx, ref); err != nil {
-			return 0, false, err
-		}
-		r.cfg.Hooks.Dropped(ref, "it has other rows than it had when it was looked for repeats")
-		s.Examined, s.Epoch = 0, 0
-	}
-	to, more, err = r.next(ctx, ref, s)
-	if err != nil || to == s.Examined {
-		return to, false, err
-	}
-	r.cfg.Crash("rollups.before-examine")
-	bounded, cancel := context.WithTimeout(ctx, StatementTime)
-	defer cancel()
-	err = r.cfg.DB.ExamineRepeats(bounded, t, ref, s.Epoch, s.Examined, to)
-	if errors.Is(err, tables.ErrHeadMoved) {
-		return 0, true, nil // it was dropped meanwhile: the next round reads where it is
-	}
-	if err != nil {
-		return s.Examined, false, err
-	}
-	r.cfg.Crash("rollups.after-examine")
-	r.cfg.Hooks.Examined(ref, to)
-	return to, more, nil
-}
-
-// maxInserts bounds the inserts that one step reads over.
-const maxInserts = 10_000
-
-// next is up to where the next step goes: at most BatchRows rows, and never less than one
-// insert.
-func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, s tables.DerivedShard) (to uint64, more bool, err error) {
-	if s.Examined == s.Stored.Head || s.Examined == 0 && s.Stored.Rows <= r.cfg.BatchRows {
-		return s.Stored.Head, false, nil
-	}
-	ends, err := r.cfg.DB.InsertEnds(ctx, ref.Topic, ref.Month, ref.ID, s.Examined, maxInserts)
-	if err != nil {
-		return 0, false, err
-	}
-	to, rows := s.Examined, uint64(0)
-	for i, e := range ends {
-		if i > 0 && rows+e.Rows > r.cfg.BatchRows {
-			return to, true, nil
-		}
-		to, rows = e.Pos, rows+e.Rows
-	}
-	return to, len(ends) == maxInserts, nil
-}
-
 // maxAttempts bounds fills that were answered and stored nothing, as after a crash of
 // ClickHouse.
 const maxAttempts = 10
 
 // sum adds the shard's rows up to a position to its sums.
 func (r *Rollups) sum(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, s tables.DerivedShard, to uint64) error {
+	if s.Stored.Rows == 0 {
+		return nil // retention may have dropped them since the entries were read: its sums are all that stays
+	}
 	if s.Sums.Pos > 0 && !s.Sums.Exact() {
 		r.cfg.Crash("rollups.before-drop")
 		if err := r.cfg.DB.DropSums(ctx, ref); err != nil {

@@ -66,13 +66,13 @@ func newBatch() *batch { return &batch{touched: map[schemas.Shard]*touched{}} }
 // frame numbers a frame at the shard's tail and adds it. m is the message that it came
 // from, the last one where it came from a run that begins at sequence first. The first message of a
 // shard carries the expectation that the tail is still where it was.
-func (b *batch) frame(s *shardState, f frame, m *message, first uint64, era uint32) {
+func (b *batch) frame(s *shardState, f routedFrame, m *message, first uint64, era uint32) {
 	next := tail{
 		pos: s.tail.pos + 1, seq: s.tail.seq, digest: schemas.Digest(f.payload),
 		rows: s.tail.rows + uint64(f.Rows), bytes: s.tail.bytes + uint64(len(f.payload)),
 		ids: s.tail.ids.Next(s.tail.pos+1, f.ids),
 	}
-	msg := nats.NewMsg(schemas.ShardSubject(s.entry.Topic, s.entry.Month, s.entry.ID))
+	msg := nats.NewMsg(s.entry.Ref().Subject())
 	placed := schemas.Placed{
 		Frame: f.Frame, Pos: next.pos, Lane: s.entry.Lane, SourceFirst: first, SourceSeq: m.seq, SourceTime: m.stored.UnixNano(), SourceEra: era,
 		Prev: s.tail.digest, ShardRows: next.rows, ShardBytes: next.bytes, ShardIDs: next.ids,

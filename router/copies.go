@@ -98,7 +98,8 @@ func (r *Router) keepCopies(ctx context.Context) {
 }
 
 // forgotten refuses a checkpoint that is older than its copy in the registry, where
-// EVENTS does not hold what the copy names either.
+// EVENTS does not hold what the copy names either. Where it does, what SHARDS lost is
+// routed again: to the same shards, though their limits may be others since.
 func (l *lane) forgotten(ctx context.Context) error {
 	if l.sweeping || l.judge.topic == nil {
 		return nil
@@ -108,8 +109,14 @@ func (l *lane) forgotten(ctx context.Context) error {
 		return err
 	}
 	why, err := streams.Misfit(ctx, l.js, l.filter, &known)
-	if err != nil || why == "" {
+	if err != nil {
 		return err
+	}
+	if why == "" {
+		if known.Era == l.cp.Era {
+			l.past = known
+		}
+		return nil
 	}
 	return fmt.Errorf("%w: %s; run `almanac repair %s`", ErrRolledBack, l.cp.BothLost(&known, why), l.topic)
 }

@@ -37,7 +37,9 @@
 //
 // A refused frame or event is kept whole on dead.<topic>, in the same batch. A
 // frame a producer already sent (its window in the checkpoint knows) is counted
-// and not routed again. Everything else, a lost race, an unknown answer, a full
+// and not routed again. The window takes refused frames too, unless their bytes are
+// damaged: sent again they do not become a second dead letter, and are not stored beside a
+// letter that is retried. Everything else, a lost race, an unknown answer, a full
 // stream, ends the lane's run. The next run begins from the checkpoint, after a
 // jittered pause, and finds out there what happened. Where EVENTS lost its end and
 // gives its sequences again, the lane goes on after the last message that stayed

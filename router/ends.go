@@ -128,7 +128,7 @@ func (l *lane) checkLeft(ctx context.Context, empty registry.Shard) error {
 // frame, the stream lost its end, and the lane waits; else a single message of it
 // went bad, and it is sealed where it was, for verify to name what is missing.
 func (l *lane) endOf(ctx context.Context, m schemas.Month, id schemas.Shard, t tail) (tail, error) {
-	s, err := l.cfg.Registry.Shard(ctx, l.topic, m, id)
+	s, err := l.cfg.Registry.Shard(ctx, schemas.ShardRef{Topic: l.topic, Month: m, ID: id})
 	if err != nil {
 		return t, err
 	}
@@ -158,7 +158,7 @@ func (l *lane) lacksEnd(ctx context.Context, s registry.Shard, t tail) (bool, er
 	if s.Until() <= t.pos {
 		return false, nil
 	}
-	tally, err := l.cfg.Registry.Tally(ctx, s.Topic, s.Month, s.ID)
+	tally, err := l.cfg.Registry.Tally(ctx, s.Ref())
 	return s.LacksEnd(t.pos, &tally), err
 }
 

@@ -68,24 +68,53 @@ func (f *feed) pump(ctx context.Context, following *streams.Feed) {
 // what staging it costs the stream is a tenth of storing its frames then.
 const goodBatchBytes = 2 << 20
 
-// gather waits for one message and takes what else is there, and what comes until it
-// is due, within bounds: after a quiet time it goes at once, and a busy lane has few
-// batches. It comes back without any once the lane was quiet for a while though
-// messages may be pending.
+// gather waits for one message and takes what else is there, and what comes until dueAt,
+// within bounds. The lane's next beat is dueAt (pace.go): it has passed after a quiet time,
+// so a batch goes at once then, and a busy lane has few batches. gather comes back without
+// any once the lane was quiet for a while though messages may be pending (unread.go).
+//
+// It notes in the feed what came with the last message (took), and when it was done.
 func (f *feed) gather(ctx context.Context, dueAt time.Time, maxMessages, maxBytes int) ([]message, error) {
-	var msgs []message
-	bytes := 0
-	take := func(m message, ok bool) error {
-		if !ok {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return errors.Join(errFeedEnded, f.err)
-		}
-		msgs, bytes = append(msgs, m), bytes+len(m.data)
-		f.pending, f.asked = m.pending, m.pending == 0
-		return nil
+	first, err := f.first(ctx)
+	if first == nil || err != nil {
+		return nil, err
 	}
+	msgs, bytes := []message{*first}, len(first.data)
+	defer func() { f.gathered = time.Now() }()
+	due := time.NewTimer(time.Until(dueAt))
+	defer due.Stop()
+	for len(msgs) < maxMessages && bytes < maxBytes {
+		var m message
+		ok, waits := false, false
+		select {
+		case m, ok = <-f.ch:
+		default:
+			waits = true
+		}
+		if waits {
+			if bytes >= goodBatchBytes {
+				return msgs, nil
+			}
+			select {
+			case m, ok = <-f.ch:
+			case <-due.C:
+				return msgs, nil
+			case <-ctx.Done():
+				return nil, ctx.Err() // none is routed: the next run reads them again
+			}
+		}
+		if !ok {
+			return msgs, nil // routed first; the next gather reports the end
+		}
+		f.took(&m)
+		msgs, bytes = append(msgs, m), bytes+len(m.data)
+	}
+	return msgs, nil
+}
+
+// first waits for a message. It is nil when none came for quiet, unless that was looked at
+// before.
+func (f *feed) first(ctx context.Context) (*message, error) {
 	var silence <-chan time.Time
 	if !f.asked {
 		timer := time.NewTimer(quiet)
@@ -94,53 +123,24 @@ func (f *feed) gather(ctx context.Context, dueAt time.Time, maxMessages, maxByte
 	}
 	select {
 	case m, ok := <-f.ch:
-		if err := take(m, ok); err != nil {
-			return nil, err
+		switch {
+		case ok:
+			f.took(&m)
+			return &m, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
 		}
+		return nil, errors.Join(errFeedEnded, f.err)
 	case <-silence:
 		f.asked = true
 		return nil, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { f.gathered = time.Now() }()
-	var due <-chan time.Time
-	for len(msgs) < maxMessages && bytes < maxBytes {
-		select {
-		case m, ok := <-f.ch:
-			if !ok {
-				return msgs, nil // routed first; the next gather reports the end
-			}
-			if err := take(m, ok); err != nil {
-				return nil, err
-			}
-			continue
-		default:
-		}
-		if due == nil {
-			timer := time.NewTimer(time.Until(dueAt))
-			defer timer.Stop()
-			due = timer.C
-		}
-		if bytes >= goodBatchBytes {
-			return msgs, nil
-		}
-		select {
-		case m, ok := <-f.ch:
-			if !ok {
-				return msgs, nil
-			}
-			if err := take(m, ok); err != nil {
-				return nil, err
-			}
-		case <-due:
-			return msgs, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	return msgs, nil
 }
+
+// took notes what the server said with a message.
+func (f *feed) took(m *message) { f.pending, f.asked = m.pending, m.pending == 0 }
 
 var errFeedEnded = errors.New("router: the lane's feed ended")
 

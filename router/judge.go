@@ -9,6 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -22,27 +24,37 @@ type message struct {
 	pending uint64 // messages of the lane behind it, as the server counts them
 }
 
+func (m *message) source() schemas.Source {
+	return schemas.Source{Seq: m.seq, Stored: m.stored.UnixNano()}
+}
+
 // judged is what became of a message: frames to place, events to keep as dead
 // letters, or a frame that came before. Exactly one message gives exactly one
 // judged, and a re-run gives the same.
 type judged struct {
 	month    schemas.Month
 	lane     int
-	frames   []frame
+	frames   []routedFrame
 	dead     []deadLetter
 	repeated bool
 	rows     int // of a repeated frame
+	kept     int // events of a dead letter that is there already
+	// elsewhere: another lane deals with the message, and has not yet.
+	elsewhere bool
+	// refused is the intact frame of a dead letter, for the windows to take: sent again it is a
+	// repetition.
+	refused *schemas.Frame
 
 	// Of a run of records: the sequence of the first and the last record itself.
 	first uint64
 	last  *message
 }
 
-// frame is a frame as it will be published.
-type frame struct {
+// routedFrame is a frame as it will be published.
+type routedFrame struct {
 	schemas.Frame
 	payload []byte
-	ids     uint64 // schemas.FrameReader.IDSum
+	ids     uint64 // frame.Reader.IDSum
 }
 
 // deadLetter is what could not be routed, and why.
@@ -58,15 +70,28 @@ type deadLetter struct {
 type judge struct {
 	topic  *schemas.Topic // nil: it was never declared
 	key    []byte         // of the topic's hash rules
-	reader schemas.FrameReader
+	reader frame.Reader
 }
 
 // message decides about one message.
 func (j *judge) message(m *message, ws schemas.Windows) judged {
 	var out judged
 	refuse := func(err error) judged {
-		out.frames, out.dead = nil, []deadLetter{j.letter(m, deadLetter{events: claimedRows(m.header), err: err})}
+		out.frames, out.dead, out.refused = nil, []deadLetter{j.letter(m, deadLetter{events: claimedRows(m.header), err: err})}, refusedFrame(m, err)
 		return out
+	}
+	var f schemas.Frame
+	headersErr := schemas.ErrFrameHeaders
+	if schemas.HasFrameHeaders(m.header) {
+		f, headersErr = schemas.ParseFrame(m.header)
+	}
+	verdict := schemas.Fresh
+	if headersErr == nil && !schemas.IsBlank(m.header, m.data) {
+		// First: what came before is not refused for what the topic became since.
+		if verdict = ws.Judge(f); verdict == schemas.Repeated {
+			out.repeated, out.rows = true, f.Rows
+			return out
+		}
 	}
 	if j.topic == nil {
 		name, _, _, err := schemas.EventsTokens(m.subject)
@@ -95,15 +120,10 @@ func (j *judge) message(m *message, ws schemas.Windows) judged {
 		out.frames, out.dead = j.bare(m, out.month)
 		return out
 	}
-	f, err := schemas.ParseFrame(m.header)
-	if err != nil {
-		return refuse(err)
+	if headersErr != nil {
+		return refuse(headersErr)
 	}
-	switch ws.Judge(f) {
-	case schemas.Repeated:
-		out.repeated, out.rows = true, f.Rows
-		return out
-	case schemas.Stale:
+	if verdict == schemas.Stale {
 		return refuse(staleFrame(ws, f))
 	}
 	if err := j.topic.CheckKeep(out.month, m.stored); err != nil {
@@ -115,7 +135,7 @@ func (j *judge) message(m *message, ws schemas.Windows) judged {
 	if err := j.reader.Check(f, out.month, m.stored.UnixNano()); err != nil {
 		return refuse(err)
 	}
-	out.frames = []frame{{f, m.data, j.reader.IDSum()}}
+	out.frames = []routedFrame{{f, m.data, j.reader.IDSum()}}
 	return out
 }
 
@@ -125,7 +145,7 @@ func (j *judge) message(m *message, ws schemas.Windows) judged {
 // it would give away.
 func (j *judge) letter(m *message, d deadLetter) deadLetter {
 	d.payload = m.data
-	if j.topic == nil || len(j.topic.PII) == 0 || schemas.HasFrameHeaders(m.header) && schemas.IsFramed(m.data) {
+	if j.topic == nil || len(j.topic.PII) == 0 || schemas.HasFrameHeaders(m.header) && frame.IsFramed(m.data) {
 		return d
 	}
 	privacy := schemas.NewPrivacy(j.topic, j.key)
@@ -173,10 +193,10 @@ const bareSlack = time.Hour
 
 // bare makes frames of one JSON event or of NDJSON. Lines that are refused
 // become dead letters, one for each reason; the others are not harmed.
-func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
-	b := schemas.NewFrameBuilder(j.topic)
-	privacy, keys := schemas.NewPrivacy(j.topic, j.key), schemas.EventKeys{Topic: j.topic}
-	var frames []frame
+func (j *judge) bare(m *message, month schemas.Month) ([]routedFrame, []deadLetter) {
+	b := frame.NewBuilder(j.topic)
+	privacy, keys := schemas.NewPrivacy(j.topic, j.key), rawjson.Keys{Topic: j.topic}
+	var frames []routedFrame
 	var dead []deadLetter
 	flush := func() {
 		if b.Rows() == 0 {
@@ -187,7 +207,7 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 			err := fmt.Errorf("%w: %d bytes encoded, the limit is %d", schemas.ErrFrameTooLarge, len(payload), schemas.MaxFrameBytes)
 			dead = append(dead, j.letter(m, deadLetter{events: b.Rows(), err: err}))
 		} else {
-			frames = append(frames, frame{f, bytes.Clone(payload), b.IDSum()})
+			frames = append(frames, routedFrame{f, bytes.Clone(payload), b.IDSum()})
 		}
 		b.Reset()
 	}
@@ -210,7 +230,7 @@ func (j *judge) bare(m *message, month schemas.Month) ([]frame, []deadLetter) {
 	}
 
 	add := func(line int, text []byte) error {
-		e, err := keys.ParseJSON(text)
+		e, err := keys.Parse(text)
 		if err != nil {
 			return err
 		}

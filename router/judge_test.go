@@ -11,17 +11,25 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
 
 var (
-	testTopic = schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64})
+	testTopic = newTopic(schemas.Field{Name: "n", Type: schemas.TypeInt64})
 	noon      = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 )
 
+// newTopic is app, of four lanes.
+func newTopic(fields ...schemas.Field) schemas.Topic {
+	t := schemas.NewTopic("app", fields...)
+	t.Lanes = 4
+	return t
+}
+
 func frameMessage(t testing.TB, at time.Time, seq uint64, change func(*message)) message {
 	t.Helper()
-	b := schemas.NewFrameBuilder(&testTopic)
+	b := frame.NewBuilder(&testTopic)
 	for i := range 3 {
 		e := schemas.Event{Message: "hi", UserID: "u", Attrs: []schemas.Attr{schemas.Int64("n", int64(i))}}
 		b.Append(&e, at.UnixNano()+int64(i), schemas.NewID(at.UnixNano()))
@@ -151,7 +159,7 @@ func TestJudgeBareJSON(t *testing.T) {
 			got := j.message(&m, nil)
 			rows := 0
 			for _, f := range got.frames {
-				var r schemas.FrameReader
+				var r frame.Reader
 				if err := r.Open(f.payload, &testTopic, f.Schema); err != nil {
 					t.Fatal(err)
 				}
@@ -192,7 +200,7 @@ func TestJudgeIsDeterministic(t *testing.T) {
 // A repair makes the frames that the router made, privacy rules applied under the
 // same key: else it would take what is stored for something else.
 func TestFramesOf(t *testing.T) {
-	topic := schemas.NewTopic("app")
+	topic := newTopic()
 	topic.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: schemas.PrivacyHash}}
 	key := []byte("0123456789abcdef")
 	raw := streams.Message{RawStreamMsg: jetstream.RawStreamMsg{Subject: schemas.EventsSubject("app", schemas.MonthOf(noon.UnixNano()), 1), Sequence: 7, Time: noon, Data: []byte(`{"message":"hi","user_id":"ada"}`)}}

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
@@ -17,6 +18,7 @@ import (
 func TestJudgeKinds(t *testing.T) {
 	t.Parallel()
 	meter := schemas.NewTopicOf(kinds.Meter, "usage")
+	meter.Lanes = 4
 	const good = `{"ts":"2026-11-20T11:00:00Z","type":"bytes","space":"s","cause":"c","delta":1,"b":"2","a":"1"}`
 	lines := strings.Join([]string{good, strings.Replace(good, `"delta":1`, `"delta":1.5`, 1), good, strings.Replace(good, `"cause":"c",`, "", 1),
 		strings.Replace(good, "11:00", "12:06", 1)}, "\n")
@@ -37,7 +39,8 @@ func TestJudgeKinds(t *testing.T) {
 
 	// The frame of a producer that knew no rules.
 	plain := schemas.NewTopic("usage", meter.Fields...)
-	b := schemas.NewFrameBuilder(&plain)
+	plain.Lanes = 4
+	b := frame.NewBuilder(&plain)
 	for _, cause := range []string{"c", ""} {
 		e := schemas.Event{Attrs: []schemas.Attr{schemas.String("space", "s"), schemas.String("cause", cause), schemas.Int64("delta", 1)}}
 		b.Append(&e, noon.UnixNano(), schemas.NewID(1))

@@ -10,9 +10,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
-// Issue 13, line 2: whatever is wrong with bare JSON, what a rule covers is in no
+// First user, line 2: whatever is wrong with bare JSON, what a rule covers is in no
 // frame and in no dead letter; what cannot be read is withheld.
 func TestLine2NothingInClearFromTheRouter(t *testing.T) {
 	topic := testTopic
@@ -51,7 +52,7 @@ func TestLine2NothingInClearFromTheRouter(t *testing.T) {
 			t.Fatalf("nothing came of %s", data)
 		}
 		for _, f := range got.frames {
-			var r schemas.FrameReader
+			var r frame.Reader
 			if err := r.Open(f.payload, &topic, f.Schema); err != nil {
 				t.Fatal(err)
 			}
@@ -79,5 +80,29 @@ func TestLine2NothingInClearFromTheRouter(t *testing.T) {
 	b.dead("dead.app", &m, deadLetter{payload: []byte("x"), rules: topic.RuleMarks(), err: fmt.Errorf("why")}, "why")
 	if left := topic.RulesLeft(b.msgs[0].Header.Get(schemas.HeaderRules)); len(left.PII) != 0 || len(topic.PII) != 3 {
 		t.Errorf("rules to apply once more: %v", left.PII)
+	}
+}
+
+// The same: what is published under no lane is kept by the rules of the topic that its
+// subject names.
+func TestLine2StraysInClear(t *testing.T) {
+	topic := testTopic
+	topic.PII = []schemas.Private{{Field: "email", Rule: schemas.PrivacyDrop}}
+	for _, subject := range []string{"events.app.2026-11", "events.app", "events.app.2026-11.0.1", "events.app.2026-11.99", "events.app.x.y", "events.app.2026-11."} {
+		s, ok := strayOf(subject, map[string]*schemas.Topic{topic.Name: &topic})
+		if !ok || s.topic == nil {
+			t.Errorf("%s: topic %v, a stray: %v", subject, s.topic, ok)
+			continue
+		}
+		for _, line := range []string{`{"email":"CLEAR","open":"yes"}`, "email=CLEAR"} {
+			j := judge{topic: s.topic}
+			got := j.message(&message{subject: subject, seq: 1, stored: noon, data: []byte(line)}, nil)
+			if len(got.dead) != 1 || len(got.frames) != 0 || bytes.Contains(got.dead[0].payload, []byte("CLEAR")) || len(got.dead[0].payload) == 0 {
+				t.Errorf("%s: %+v", subject, got)
+			}
+		}
+	}
+	if s, ok := strayOf("events.other.2026-11", map[string]*schemas.Topic{topic.Name: &topic}); !ok || s.topic != nil {
+		t.Errorf("an undeclared topic: %+v", s)
 	}
 }

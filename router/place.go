@@ -37,6 +37,9 @@ func (l *lane) shardFor(ctx context.Context, b *batch, j *judged, at time.Time) 
 	if t := b.touched[s.entry.ID]; t != nil { // the entry does not cover these yet
 		lo, hi = min(lo, t.lo), max(hi, t.hi)
 	}
+	if s.tail.pos < l.past.Tails[s.entry.ID].Pos {
+		return s, "", nil // its frames come again, to the positions that they had
+	}
 	return s, full(l.judge.topic.Rotate, s, lo, hi), nil
 }
 

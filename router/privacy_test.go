@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // Bare JSON gets the topic's privacy rules from the router; without a key, what
@@ -24,7 +25,7 @@ func TestJudgeAppliesPrivacyRules(t *testing.T) {
 		if len(got.frames) != 1 || len(got.dead) != 0 {
 			t.Fatalf("%+v", got)
 		}
-		var r schemas.FrameReader
+		var r frame.Reader
 		if err := r.Open(got.frames[0].payload, &topic, got.frames[0].Schema); err != nil {
 			t.Fatal(err)
 		}

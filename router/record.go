@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
@@ -52,7 +53,7 @@ const runRows = schemas.FrameRows
 // them. They are records of one month, which become one frame; or a single message that
 // is none, which becomes a dead letter; or one that is not an event.
 func (j *judge) run(msgs []message, lane int) (out judged, n int) {
-	var b *schemas.FrameBuilder
+	var b *frame.Builder
 	for ; n < len(msgs) && n < runRows; n++ {
 		m := &msgs[n]
 		if !schemas.IsEvent(m.header, len(m.data)) {
@@ -67,7 +68,7 @@ func (j *judge) run(msgs []message, lane int) (out judged, n int) {
 		}
 		month := schemas.MonthOf(ts)
 		if b == nil {
-			b, out.month, out.lane, out.first = schemas.NewFrameBuilder(j.topic), month, lane, m.seq
+			b, out.month, out.lane, out.first = frame.NewBuilder(j.topic), month, lane, m.seq
 		}
 		if month != out.month || b.Full() || !b.Fits(&e) || b.Rows() > 0 && b.RawBytes()+e.Bytes() > schemas.FrameRawBytes {
 			break
@@ -79,7 +80,7 @@ func (j *judge) run(msgs []message, lane int) (out judged, n int) {
 		return out, n
 	}
 	f, payload := b.Encode()
-	out.frames = []frame{{f, bytes.Clone(payload), b.IDSum()}}
+	out.frames = []routedFrame{{f, bytes.Clone(payload), b.IDSum()}}
 	return out, n
 }
 

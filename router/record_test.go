@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
@@ -81,7 +82,7 @@ func TestRuns(t *testing.T) {
 				if len(f.payload) > schemas.MaxFrameBytes {
 					t.Errorf("a frame of %d bytes", len(f.payload))
 				}
-				if err := new(schemas.FrameReader).Open(f.payload, &customers, f.Schema); err != nil {
+				if err := new(frame.Reader).Open(f.payload, &customers, f.Schema); err != nil {
 					t.Error(err)
 				}
 			}
@@ -110,7 +111,7 @@ func TestRunAgain(t *testing.T) {
 		t.Error("the same run gave another frame")
 	}
 	one, _ := j.run(msgs[1:], 0)
-	r := &schemas.FrameReader{}
+	r := &frame.Reader{}
 	if err := r.Open(one.frames[0].payload, &customers, 1); err != nil {
 		t.Fatal(err)
 	}

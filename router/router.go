@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -69,7 +70,7 @@ func (r *Router) Run(ctx context.Context) error {
 	wg.Go(func() { r.sweepStrays(ctx) })
 	wg.Go(func() { r.keepCopies(ctx) })
 
-	lanes := map[laneID]running{}
+	lanes := map[laneID]*running{}
 	tick := time.NewTicker(r.cfg.Discover)
 	defer tick.Stop()
 	for {
@@ -82,9 +83,7 @@ func (r *Router) Run(ctx context.Context) error {
 				r.cfg.Hooks.fault("", "", err)
 			}
 			for id, l := range lanes {
-				// A lane that is another's now, or whose topic changed, stops. One with a
-				// retired shard starts again, for that is when such are sealed.
-				if topic, ok := wanted[id]; !ok || !reflect.DeepEqual(topic, l.topic) || retired[id] {
+				if l.stops(wanted[id], retired[id]) {
 					l.stop()
 					delete(lanes, id)
 				}
@@ -92,8 +91,9 @@ func (r *Router) Run(ctx context.Context) error {
 			for id, topic := range wanted {
 				if _, ok := lanes[id]; !ok {
 					laneCtx, stop := context.WithCancel(ctx)
-					lanes[id] = running{topic, stop}
-					wg.Go(func() { r.work(laneCtx, id, topic) })
+					l := &running{topic: topic, stop: stop}
+					lanes[id] = l
+					wg.Go(func() { r.work(laneCtx, id, l) })
 				}
 			}
 		}
@@ -111,8 +111,17 @@ type laneID struct{ topic, lane string }
 
 // running is a lane at work, and the topic it was started with.
 type running struct {
-	topic *schemas.Topic
-	stop  context.CancelFunc
+	topic   *schemas.Topic
+	stop    context.CancelFunc
+	started atomic.Bool // its run has sealed what it found, and routes
+}
+
+// stops reports whether the lane ends: it is another's now (wanted is nil), its topic
+// changed, or it has a retired shard. The last starts again, for that is when such are
+// sealed. One that is still starting does so now: where NATS is slower than the looks for
+// retired shards it would start again and again, and route nothing.
+func (l *running) stops(wanted *schemas.Topic, retired bool) bool {
+	return wanted == nil || !reflect.DeepEqual(wanted, l.topic) || retired && l.started.Load()
 }
 
 // wanted are the lanes that are this router's.
@@ -180,13 +189,15 @@ const retiredEvery = 5
 const maxEntries = 4
 
 // work runs a lane again and again until ctx ends, pausing after a fault.
-func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
+func (r *Router) work(ctx context.Context, id laneID, at *running) {
+	topic := at.topic
 	pause, cfg := backoff.Backoff{Least: minPause, Most: maxPause}, r.cfg
 	for ctx.Err() == nil {
 		began := time.Now()
 		l := &lane{
 			cfg: &cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries, pace: &r.pace, copies: r.copies,
 			source: laneSource(topic.Front(), id.topic, id.lane), active: map[schemas.Month]*shardState{},
+			started: &at.started,
 		}
 		l.judge.topic, l.judge.key = topic, r.cfg.PrivacyKey
 		run, end := r.outages.Bound(ctx)
@@ -195,6 +206,7 @@ func (r *Router) work(ctx context.Context, id laneID, topic *schemas.Topic) {
 			err = errors.Join(lost, err)
 		}
 		end()
+		at.started.Store(false)
 		if ctx.Err() != nil {
 			return
 		}

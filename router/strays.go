@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -42,7 +43,7 @@ func (r *Router) sweepStrays(ctx context.Context) {
 	}
 }
 
-// stray is a source outside the lanes; topic is nil when it was never declared.
+// stray is a source outside the lanes; topic is the one that it names, nil when that was never declared.
 type stray struct {
 	source
 	topic *schemas.Topic
@@ -54,8 +55,8 @@ type stray struct {
 // anything else has a checkpoint for its subject.
 func strayOf(subject string, topics map[string]*schemas.Topic) (stray, bool) {
 	name, _, token, err := schemas.EventsTokens(subject)
-	if err != nil {
-		name, token = "", "" // too short or too long: of no topic
+	if err != nil { // too short or too long: of no lane, and the rules of the topic that it names hold
+		name, token = namedTopic(subject), ""
 	}
 	lane, laneErr := schemas.ParseLane(token)
 	t := topics[name]
@@ -66,17 +67,33 @@ func strayOf(subject string, topics map[string]*schemas.Topic) (stray, bool) {
 	if laneErr == nil && schemas.ValidateTopicName(name) == nil && !front {
 		return stray{laneSource("", name, token), t}, true
 	}
+	return stray{subjectSource(subject), t}, true
+}
+
+// subjectSource is a subject outside the lanes, with a checkpoint of its own.
+func subjectSource(subject string) source {
 	key := schemas.StrayKey(subject)
-	return stray{source{
+	return source{
 		topic: schemas.NoTopic, token: key, filter: schemas.FilterOf(subject), only: subject,
 		routed: schemas.RoutedSubject(schemas.NoTopic, key), dead: schemas.DeadSubject(schemas.NoTopic),
-	}, t}, true
+	}
+}
+
+// namedTopic is the second word of a subject, whatever follows it.
+func namedTopic(subject string) string {
+	_, rest, _ := strings.Cut(subject, ".")
+	name, _, _ := strings.Cut(rest, ".")
+	return name
 }
 
 // sweep deals with the strays that are in EVENTS now.
 func (r *Router) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
+	info, err := streams.Info(ctx, r.js, schemas.StreamEvents)
+	if err != nil {
+		return fmt.Errorf("router: %w", err)
+	}
 	subjects, err := streams.Subjects(ctx, r.js, schemas.StreamEvents, schemas.SubjectsEvents)
 	if err != nil {
 		return fmt.Errorf("router: subjects of %s: %w", schemas.StreamEvents, err)
@@ -105,11 +122,11 @@ func (r *Router) sweep(ctx context.Context) error {
 				continue
 			}
 		}
-		if err := r.drain(ctx, s); err != nil {
+		if err := r.drain(ctx, s, nil); err != nil {
 			return err
 		}
 	}
-	return errors.Join(slices.Collect(maps.Values(lost))...)
+	return errors.Join(append(slices.Collect(maps.Values(lost)), r.sweepHidden(ctx, info.State.Msgs, subjects, topics))...)
 }
 
 // notLost refuses to call a topic undeclared that has frames in SHARDS: the
@@ -129,8 +146,8 @@ func (r *Router) notLost(ctx context.Context, topic string) error {
 const sweepTimeout = time.Minute
 
 // drain routes a stray source to its present end and takes what was dealt with
-// out of EVENTS.
-func (r *Router) drain(ctx context.Context, s stray) error {
+// out of EVENTS. hidden are its messages where no filter finds them.
+func (r *Router) drain(ctx context.Context, s stray, hidden []uint64) error {
 	l := &lane{
 		cfg: &r.cfg, js: r.js, events: r.events, shards: r.shards, self: r.members.Self(), group: r.group, entries: r.entries,
 		source: s.source, sweeping: true, active: map[schemas.Month]*shardState{},
@@ -138,6 +155,9 @@ func (r *Router) drain(ctx context.Context, s stray) error {
 	l.judge.topic, l.judge.key = s.topic, r.cfg.PrivacyKey // it may be declared meanwhile
 	var err error
 	if l.cp, l.ckSeq, err = loadCheckpoint(ctx, l.js, l.routed); err != nil {
+		return err
+	}
+	if err := l.findKept(ctx); err != nil {
 		return err
 	}
 	l.cp.Router = l.self
@@ -149,11 +169,11 @@ func (r *Router) drain(ctx context.Context, s stray) error {
 		defer func() { msgs, bytes = nil, 0 }()
 		return l.route(ctx, msgs)
 	}
-	err = streams.Gather(ctx, r.js, schemas.StreamEvents, l.filter, 1, nil, func(m *streams.Message) (bool, error) {
-		if l.only != "" && m.Subject != l.only {
+	take := func(m *streams.Message) (bool, error) {
+		if l.only != "" && m.Subject != l.only || hidden == nil && !schemas.Indexed(m.Subject) {
 			return true, nil // of a lane, or another stray's: the filter is not a literal subject
 		}
-		if !schemas.Literal(m.Subject) {
+		if !schemas.Literal(m.Subject) || hidden != nil {
 			odd = append(odd, m.Sequence)
 		}
 		upTo = max(upTo, m.Sequence)
@@ -165,7 +185,12 @@ func (r *Router) drain(ctx context.Context, s stray) error {
 			return true, nil
 		}
 		return true, flush()
-	})
+	}
+	if hidden == nil {
+		err = streams.Gather(ctx, r.js, schemas.StreamEvents, l.filter, 1, nil, take)
+	} else {
+		err = r.eachOf(ctx, hidden, take)
+	}
 	if err == nil {
 		err = flush()
 	}
@@ -183,7 +208,7 @@ func (r *Router) takeOut(ctx context.Context, l *lane, odd []uint64, upTo uint64
 			return fmt.Errorf("router: %w", err)
 		}
 	}
-	if upTo == 0 || l.only != "" && !schemas.Literal(l.only) {
+	if upTo == 0 || l.only != "" && !(schemas.Literal(l.only) && schemas.Indexed(l.only)) {
 		return nil
 	}
 	if err := streams.PurgeWith(ctx, r.events, l.filter, jetstream.WithPurgeSequence(upTo+1)); err != nil {

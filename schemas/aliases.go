@@ -2,10 +2,10 @@ package schemas
 
 import "github.com/almanac-events/almanac/schemas/kinds"
 
-// alias gives JSON events of kind meter the kind's names where they come under those of
+// Alias gives JSON events of kind meter the kind's names where they come under those of
 // CloudEvents or of Stripe's meter events. A nil topic, or one of another kind, changes
 // nothing.
-func (t *Topic) alias(e *Event) {
+func (t *Topic) Alias(e *Event) {
 	if t == nil || t.Kind != kinds.Meter {
 		return
 	}
@@ -30,9 +30,7 @@ func (t *Topic) aliasCloudEvent(e *Event) {
 	t.move(e, kinds.ColSpace, "subject")
 	t.move(e, kinds.ColDelta, "data.delta", "data.value")
 	t.move(e, kinds.ColProvider, "data.provider")
-	if a := e.attr("data." + ColUserID); a != nil && e.UserID == "" {
-		e.UserID = a.Text()
-	}
+	t.aliasUser(e, "data."+ColUserID)
 }
 
 // aliasStripe maps a meter event of Stripe's: event_name is the meter's name, identifier
@@ -42,14 +40,26 @@ func (t *Topic) aliasStripe(e *Event) {
 	if e.Type == "" {
 		e.Type = e.attr("event_name").Text()
 	}
-	if a := e.attr(customer); a != nil {
-		if e.UserID == "" {
-			e.UserID = a.Text()
-		}
+	// What a rule takes out of user_id may not stand in the space either, unless that has a
+	// rule of its own. Without a space the event is refused.
+	if a := e.attr(customer); a != nil && (t.RuleOf(ColUserID) == "" || t.RuleOf(kinds.ColSpace) != "") {
 		t.give(e, kinds.ColSpace, *a)
 	}
+	t.aliasUser(e, customer)
 	t.move(e, kinds.ColCause, "identifier")
 	t.move(e, kinds.ColDelta, "payload.value")
+}
+
+// aliasUser takes the user from an attribute, unless the event names one.
+func (t *Topic) aliasUser(e *Event, name string) {
+	a := e.attr(name)
+	if a == nil {
+		return
+	}
+	if e.UserID == "" {
+		e.UserID = a.Text()
+	}
+	a.Key = t.Beside(ColUserID, name)
 }
 
 // attr is the event's attribute of that name, nil when there is none.

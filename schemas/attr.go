@@ -89,8 +89,8 @@ func (a *Attr) bytes() int {
 	return len(a.Key) + 8
 }
 
-// asInt64 is the value as an integer, when it is one exactly.
-func (a *Attr) asInt64() (int64, bool) {
+// AsInt64 is the value as an integer, when it is one exactly.
+func (a *Attr) AsInt64() (int64, bool) {
 	switch a.kind {
 	case KindInt64:
 		return int64(a.num), true
@@ -107,8 +107,8 @@ func (a *Attr) asInt64() (int64, bool) {
 	return 0, false
 }
 
-// asFloat64 is the value as a number; a text only when it is decimal and finite.
-func (a *Attr) asFloat64() (float64, bool) {
+// AsFloat64 is the value as a number; a text only when it is decimal and finite.
+func (a *Attr) AsFloat64() (float64, bool) {
 	switch a.kind {
 	case KindInt64:
 		return float64(int64(a.num)), true
@@ -124,8 +124,8 @@ func (a *Attr) asFloat64() (float64, bool) {
 	return 0, false
 }
 
-// asBool is the value as a truth value.
-func (a *Attr) asBool() (v, ok bool) {
+// AsBool is the value as a truth value.
+func (a *Attr) AsBool() (v, ok bool) {
 	switch a.kind {
 	case KindBool:
 		return a.num != 0, true
@@ -136,9 +136,9 @@ func (a *Attr) asBool() (v, ok bool) {
 	return false, false
 }
 
-// asTime is the value as unix nanoseconds: RFC 3339, or a number as ParseJSONTime
+// AsTime is the value as unix nanoseconds: RFC 3339, or a number as ParseJSONTime
 // takes it for the event's own time.
-func (a *Attr) asTime() (int64, bool) {
+func (a *Attr) AsTime() (int64, bool) {
 	switch a.kind {
 	case KindTime:
 		return int64(a.num), true
@@ -156,3 +156,10 @@ func (a *Attr) asTime() (int64, bool) {
 	}
 	return 0, false
 }
+
+// AttrInvalidUTF8 marks an event one of whose strings is not valid UTF-8; its
+// value names the column.
+const AttrInvalidUTF8 = "almanac_invalid_utf8"
+
+// AttrLevelText keeps the level as it was sent where the stored word differs.
+const AttrLevelText = "level_text"

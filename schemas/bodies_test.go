@@ -72,7 +72,7 @@ func TestCutBodiesOnce(t *testing.T) {
 		}
 		for b, n := range sizes {
 			o, omitted := ParseOmitted(e.attr(b).Text())
-			if length, _ := e.attr(b + "_bytes").asInt64(); length != int64(n) || omitted != (n > topic.bodyLimit()) || omitted && o.Bytes != int64(n) {
+			if length, _ := e.attr(b + "_bytes").AsInt64(); length != int64(n) || omitted != (n > topic.bodyLimit()) || omitted && o.Bytes != int64(n) {
 				t.Fatalf("%s of %d bytes: %d, %+v", b, n, length, o)
 			}
 		}

@@ -47,8 +47,8 @@ func (b *Buckets) Sum() (n uint64) {
 	return n
 }
 
-// checkBuckets holds a text to the rule that it is empty or a histogram of so many values.
-func checkBuckets(rule *kinds.Rule, text []byte, count int64) error {
+// CheckBuckets holds a text to the rule that it is empty or a histogram of so many values.
+func CheckBuckets(rule *kinds.Rule, text []byte, count int64) error {
 	if len(text) == 0 {
 		return nil
 	}

@@ -45,11 +45,17 @@ type Checkpoint struct {
 
 	Windows []ProducerWindow `json:"windows,omitempty"`
 
+	// Silent are the last messages that left nothing in SHARDS, at most MaxSilent.
+	Silent []Silent `json:"silent,omitempty"`
+
 	// Lost are frames of the lane's shards that both streams lost, at most MaxLostFrames.
 	Lost []LostFrames `json:"lost,omitempty"`
 
 	// Settled are messages above Source that are not to be routed, in order.
 	Settled []Settled `json:"settled,omitempty"`
+
+	// Kept are dead letters of messages above Source that SHARDS holds already.
+	Kept []Kept `json:"kept,omitempty"`
 
 	// Tails are where the shards end that the lane writes to, at most MaxTails of them:
 	// should SHARDS lose the last frame of one, its position is not given again.

@@ -3,6 +3,8 @@ package schemas
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/almanac-events/almanac/schemas/internal/jsonwalk"
 )
 
 // isJSONText reports whether a text may be a JSON object or array.
@@ -21,14 +23,14 @@ func (r *Privacy) cleanText(name, text string) string {
 }
 
 // Clean returns a JSON object with the rules applied wherever a name is covered:
-// what ParseJSONEvent and Apply would remove is not in it, and all else is as it
+// what rawjson.Parse and Apply would remove is not in it, and all else is as it
 // was. False when the text is not a JSON object, and so nothing can be told of it.
 func (r *Privacy) Clean(text []byte) ([]byte, bool) {
 	if !json.Valid(text) {
 		return nil, false
 	}
-	w := jsonWalk{b: text}
-	if w.space(); w.b[w.i] != '{' {
+	w := jsonwalk.Cursor{B: text}
+	if w.Space(); w.B[w.I] != '{' {
 		return nil, false
 	}
 	return r.cleanJSON("", text), true
@@ -36,8 +38,8 @@ func (r *Privacy) Clean(text []byte) ([]byte, bool) {
 
 // cleanJSON applies the rules to valid JSON that has a name.
 func (r *Privacy) cleanJSON(name string, text []byte) []byte {
-	c := jsonCleaner{r: r, jsonWalk: jsonWalk{b: text}}
-	c.space()
+	c := jsonCleaner{r: r, Cursor: jsonwalk.Cursor{B: text}}
+	c.Space()
 	c.value(name)
 	return c.out
 }
@@ -45,27 +47,27 @@ func (r *Privacy) cleanJSON(name string, text []byte) []byte {
 // jsonCleaner copies JSON and leaves out what rules cover. Elements of an array
 // have the array's name.
 type jsonCleaner struct {
-	jsonWalk
+	jsonwalk.Cursor
 	r     *Privacy
 	out   []byte
 	depth int // of objects that a rule covers
 }
 
-// value copies the value at c.i. It descends only where a rule lies below, or into
+// value copies the value at c.I. It descends only where a rule lies below, or into
 // an object that one covers, which bounds its depth.
 func (c *jsonCleaner) value(path string) {
-	start := c.i
+	start := c.I
 	below := c.depth > 0 || c.r.names.below(path)
 	switch {
-	case below && c.b[start] == '{':
+	case below && c.B[start] == '{':
 		c.members(path, '}')
-	case below && c.b[start] == '[':
+	case below && c.B[start] == '[':
 		c.members(path, ']')
 	default:
-		v := jsonValue(c.b[start:c.skip()])
+		v := c.B[start:c.Skip()]
 		if below && v[0] == '"' {
-			if text := v.text(); isJSONText(text) {
-				c.out = append(c.out, quoteJSON(c.r.cleanText(path, text))...)
+			if text := jsonwalk.Raw(v).Text(); isJSONText(text) {
+				c.out = append(c.out, jsonwalk.Quote(c.r.cleanText(path, text))...)
 				return
 			}
 		}
@@ -75,10 +77,10 @@ func (c *jsonCleaner) value(path string) {
 
 // members copies an object or an array up to its closing byte.
 func (c *jsonCleaner) members(path string, closing byte) {
-	c.out = append(c.out, c.b[c.i])
+	c.out = append(c.out, c.B[c.I])
 	empty := len(c.out)
-	for c.i++; ; c.i++ { // over the opening byte at first, over ',' afterwards
-		if c.space(); c.b[c.i] == closing {
+	for c.I++; ; c.I++ { // over the opening byte at first, over ',' afterwards
+		if c.Space(); c.B[c.I] == closing {
 			break
 		}
 		before := len(c.out)
@@ -88,12 +90,12 @@ func (c *jsonCleaner) members(path string, closing byte) {
 		if !c.member(path, closing == '}') {
 			c.out = c.out[:before]
 		}
-		if c.space(); c.b[c.i] == closing {
+		if c.Space(); c.B[c.I] == closing {
 			break
 		}
 	}
 	c.out = append(c.out, closing)
-	c.i++
+	c.I++
 }
 
 // member copies one member; false when nothing of it may stay.
@@ -102,12 +104,12 @@ func (c *jsonCleaner) member(path string, named bool) bool {
 		c.value(path)
 		return true
 	}
-	start := c.i
-	key := c.b[start:c.skip()]
-	c.space()
-	c.i++ // the colon
-	c.space()
-	name := unquoteJSON(key[1 : len(key)-1])
+	start := c.I
+	key := c.B[start:c.Skip()]
+	c.Space()
+	c.I++ // the colon
+	c.Space()
+	name := jsonwalk.Unquote(string(key[1 : len(key)-1]))
 	if path != "" {
 		name = path + "." + name
 	}
@@ -118,23 +120,23 @@ func (c *jsonCleaner) member(path string, named bool) bool {
 		c.value(name)
 		return true
 	}
-	if c.b[c.i] == '{' && c.depth < MaxJSONFlatten && !c.emptyObject() { // as ParseJSONEvent: each member by itself
+	if c.B[c.I] == '{' && c.depth < MaxJSONFlatten && !c.EmptyObject() { // as rawjson.Parse: each member by itself
 		c.depth++
 		c.value(name)
 		c.depth--
 		return true
 	}
-	v := jsonValue(c.b[c.i:c.skip()])
+	v := c.B[c.I:c.Skip()]
 	if v[0] == 'n' {
 		c.out = append(c.out, v...)
 		return true
 	}
-	a, ok := c.r.attr(p, v.attr(""))
+	a, ok := c.r.attr(p, JSONAttr("", string(v)))
 	if !ok {
 		return false
 	}
 	if a.kind == KindString {
-		c.out = append(c.out, quoteJSON(a.str)...)
+		c.out = append(c.out, jsonwalk.Quote(a.str)...)
 	} else {
 		c.out = a.AppendText(c.out)
 	}

@@ -1,68 +1,33 @@
 package schemas
 
-import "strings"
+import (
+	"strings"
 
-// colType is a ClickHouse type a frame's column may have.
-type colType string
-
-const (
-	chDateTime64 colType = "DateTime64(9, 'UTC')"
-	chUUID       colType = "UUID"
-	chString     colType = "String"
-	chLowCard    colType = "LowCardinality(String)"
-	chInt64      colType = "Int64"
-	chFloat64    colType = "Float64"
-	chBool       colType = "Bool"
-	chDecimal    colType = "Decimal(38, 18)"
-	chUInt64     colType = "UInt64" // of pos; no event has one
-	chMap        colType = "Map(LowCardinality(String), String)"
+	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
-// frameColumn is one column of a frame: its name and its type on the wire,
-// which is also its type in the table.
-type frameColumn struct {
-	name string
-	typ  colType
+// BaseColumns are the columns of every frame of kind log, in wire order.
+var BaseColumns = [...]Column{
+	{ColTs, kinds.WireTime},
+	{ColID, kinds.WireUUID},
+	{ColLevel, kinds.WireLowCardinality},
+	{ColService, kinds.WireLowCardinality},
+	{ColType, kinds.WireLowCardinality},
+	{ColUserID, kinds.WireString},
+	{ColTraceID, kinds.WireString},
+	{ColSpanID, kinds.WireString},
+	{ColMessage, kinds.WireString},
+	{ColAttributes, kinds.WireMap},
 }
 
-// Where the columns of every frame of kind log are in it.
-const (
-	inTs = iota
-	inID
-	inLevel
-	inService
-	inType
-	inUserID
-	inTraceID
-	inSpanID
-	inMessage
-	inAttributes
-)
-
-// baseColumns are the columns of every frame of kind log, in wire order.
-var baseColumns = [...]frameColumn{
-	inTs:         {ColTs, chDateTime64},
-	inID:         {ColID, chUUID},
-	inLevel:      {ColLevel, chLowCard},
-	inService:    {ColService, chLowCard},
-	inType:       {ColType, chLowCard},
-	inUserID:     {ColUserID, chString},
-	inTraceID:    {ColTraceID, chString},
-	inSpanID:     {ColSpanID, chString},
-	inMessage:    {ColMessage, chString},
-	inAttributes: {ColAttributes, chMap},
-}
-
-// wireOf is the type of a promoted field's column in a frame.
-func wireOf(t FieldType) colType { return colType(t.Wire()) }
-
-// frameColumns are the columns of a frame of schema version v.
-func (t *Topic) frameColumns(v int) []frameColumn {
+// FrameColumns are the columns of a frame of schema version v. Their types on the wire are
+// also those in the table.
+func (t *Topic) FrameColumns(v int) []Column {
 	fields := t.FieldsAt(v)
-	cols := make([]frameColumn, len(baseColumns), len(baseColumns)+len(fields))
-	copy(cols, baseColumns[:])
+	cols := make([]Column, len(BaseColumns), len(BaseColumns)+len(fields))
+	copy(cols, BaseColumns[:])
 	for _, f := range fields {
-		cols = append(cols, frameColumn{f.Name, wireOf(f.Type)})
+		cols = append(cols, Column{f.Name, f.Type.Wire()})
 	}
 	return cols
 }
@@ -71,11 +36,11 @@ func (t *Topic) frameColumns(v int) []frameColumn {
 // input() and external tables want them: name Type, name Type.
 func (t *Topic) FrameStructure(v int) string {
 	var b strings.Builder
-	for i, c := range t.frameColumns(v) {
+	for i, c := range t.FrameColumns(v) {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString("`" + c.name + "` " + string(c.typ))
+		b.WriteString("`" + c.Name + "` " + c.Type)
 	}
 	return b.String()
 }
@@ -83,10 +48,20 @@ func (t *Topic) FrameStructure(v int) string {
 // Columns are the names of the columns an event of schema version v has, in
 // order, without those the sink adds.
 func (t *Topic) Columns(v int) []string {
-	cols := t.frameColumns(v)
+	cols := t.FrameColumns(v)
 	names := make([]string, len(cols))
 	for i, c := range cols {
-		names[i] = c.name
+		names[i] = c.Name
 	}
 	return names
+}
+
+// StoredColumns is the SELECT list that frame.Reader.OpenStored reads: the columns of the
+// newest schema version, then pos.
+func (t *Topic) StoredColumns() string {
+	var b strings.Builder
+	for _, c := range t.Columns(t.Version) {
+		b.WriteString(QuoteName(c) + ", ")
+	}
+	return b.String() + ColPos
 }

@@ -67,7 +67,8 @@ type EventsMessage struct {
 	Blank  bool
 }
 
-// Trace is what a message of EVENTS left in SHARDS: a frame or a dead letter.
+// Trace is what a message of EVENTS left in SHARDS: a frame or a dead letter, or the
+// checkpoint's note that it left none.
 type Trace struct {
 	Seq      uint64
 	Stored   int64 // unix ns when EVENTS stored the message; 0: it does not say
@@ -150,6 +151,8 @@ type SeqSpan struct {
 	To   uint64 `json:"to"`
 }
 
+func (s SeqSpan) len() uint64 { return s.To - s.From + 1 }
+
 // maxCutRange bounds the sequences that are looked at one by one: an hour of frames
 // at full load.
 const maxCutRange = 5_000_000
@@ -164,8 +167,9 @@ const (
 // up to Source that were given before the cut, and have neither a trace nor their
 // message any more. present are the messages of EVENTS from every lane, in order.
 //
-// Messages up to purged are settled: what they left may be gone since.
-func (c *Checkpoint) CutOf(present []EventsMessage, traces Traces, purged uint64, now int64) Cut {
+// Messages up to purged are settled: what they left may be gone since. So may what the
+// holes tell of.
+func (c *Checkpoint) CutOf(present []EventsMessage, traces Traces, holes []Hole, purged uint64, now int64) Cut {
 	cut := Cut{To: c.Source, Found: now}
 	old := map[uint64]bool{} // still there, and not from after the cut
 	for i := range present {
@@ -186,15 +190,29 @@ func (c *Checkpoint) CutOf(present []EventsMessage, traces Traces, purged uint64
 			from = min(from, seq)
 		}
 	}
-	for seq := max(from, purged+1, cut.To-min(cut.To, maxCutRange)); seq <= cut.To; seq++ {
-		if old[seq] || slices.ContainsFunc(traces[seq], before) {
+	// A hole that begins in what is settled counts messages that are not looked for.
+	holes = slices.DeleteFunc(joined(holes), func(h Hole) bool { return h.After < purged || h.Before <= from })
+	lowest := from
+	for _, h := range holes { // what was taken below the cut is of the hole too
+		lowest = min(lowest, h.After+1)
+	}
+	var lost []SeqSpan
+	for seq := max(lowest, purged+1, cut.To-min(cut.To, maxCutRange)); seq <= cut.To; seq++ {
+		switch n := len(lost); {
+		case old[seq] || slices.ContainsFunc(traces[seq], before):
+		case n > 0 && lost[n-1].To == seq-1:
+			lost[n-1].To = seq
+		default:
+			lost = append(lost, SeqSpan{seq, seq})
+		}
+	}
+	for _, s := range outsideHoles(lost, holes) {
+		if s.From = max(s.From, from); s.From > s.To {
 			continue
 		}
-		cut.Messages++
-		if n := len(cut.Lost); n > 0 && cut.Lost[n-1].To == seq-1 {
-			cut.Lost[n-1].To = seq
-		} else if n < MaxLost {
-			cut.Lost = append(cut.Lost, SeqSpan{seq, seq})
+		cut.Messages += s.len()
+		if len(cut.Lost) < MaxLost {
+			cut.Lost = append(cut.Lost, s)
 		}
 	}
 	return cut

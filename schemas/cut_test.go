@@ -43,21 +43,26 @@ func TestMisfit(t *testing.T) {
 
 // Whatever EVENTS held, wherever it is cut, and whatever is accepted since: a lane
 // goes on behind its last message that was routed and stayed, doubts nothing while
-// clocks run forward, and names exactly what had been accepted and not routed.
+// clocks run forward, and names exactly what had been accepted and not routed. Where the
+// purge of an erasure took traces it names nothing if all was routed, and never too little
+// of what lies below every checkpoint. So where messages left no trace at all.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		type message struct {
 			EventsMessage
-			lane int
+			lane  int
+			quiet bool // leaves no trace
 		}
 		const lanes = 3
+		repeats := rapid.Bool().Draw(t, "repeats")
 		var stream []message
 		now := int64(1000)
 		accept := func(n int) {
 			for range n {
 				now++
-				m := message{EventsMessage{Seq: uint64(len(stream)) + 1, Stored: now}, rapid.IntRange(0, lanes-1).Draw(t, "lane")}
+				m := message{EventsMessage{Seq: uint64(len(stream)) + 1, Stored: now}, rapid.IntRange(0, lanes-1).Draw(t, "lane"), repeats && rapid.IntRange(0, 2).Draw(t, "quiet") == 0}
+				m.Blank = m.quiet // how Resume knows it does not matter here
 				if rapid.Bool().Draw(t, "frame") {
 					m.Frame = &Frame{Producer: "p", Seq: uint64(now)}
 				}
@@ -67,13 +72,39 @@ func TestResume(t *testing.T) {
 		accept(rapid.IntRange(1, 40).Draw(t, "before"))
 		var cps [lanes]Checkpoint
 		traces := Traces{}
+		routed, purged, highest := map[uint64]bool{}, map[uint64]bool{}, uint64(0)
+		purges := rapid.Bool().Draw(t, "an erasure purged")
+		var holes []Hole
 		for lane := range lanes {
 			upTo := rapid.IntRange(0, len(stream)).Draw(t, "routed")
-			for _, m := range stream[:upTo] {
-				if m.lane == lane {
-					cps[lane].Source, cps[lane].Stored, cps[lane].Digest = m.Seq, m.Stored, "d"
-					traces.Add(Trace{Seq: m.Seq, Stored: m.Stored, At: m.Stored})
+			var before, at Placed
+			for i, m := range stream[:upTo] {
+				if m.lane != lane {
+					continue
 				}
+				cps[lane].Source, cps[lane].Stored, cps[lane].Digest = m.Seq, m.Stored, "d"
+				if m.quiet {
+					routed[m.Seq], highest = true, max(highest, m.Seq)
+					cps[lane].PassSilent(Silent{Seq: m.Seq, Stored: m.Stored})
+					continue
+				}
+				routed[m.Seq], highest = true, max(highest, m.Seq)
+				at = Placed{Pos: at.Pos + 1, SourceSeq: m.Seq}
+				last := !slices.ContainsFunc(stream[i+1:upTo], func(m message) bool { return m.lane == lane && !m.quiet })
+				if purges && before.Pos > 0 && !last && rapid.IntRange(0, 2).Draw(t, "purged") == 0 { // between two that stay
+					purged[m.Seq] = true
+					continue
+				}
+				if h, ok := HoleBetween(&before, &at, m.Seq); before.Pos > 0 && ok {
+					holes = append(holes, h)
+				}
+				before = at
+				traces.Add(Trace{Seq: m.Seq, Stored: m.Stored, At: m.Stored})
+			}
+		}
+		for _, cp := range cps {
+			for _, m := range cp.Silent {
+				traces.Add(Trace{Seq: m.Seq, Stored: m.Stored, At: m.Stored})
 			}
 		}
 		old := slices.Clone(stream)
@@ -87,6 +118,9 @@ func TestResume(t *testing.T) {
 			var own, present []EventsMessage
 			want := uint64(0)
 			for i, m := range stream {
+				if i < left && purged[m.Seq] {
+					continue
+				}
 				if present = append(present, m.EventsMessage); m.lane != lane {
 					continue
 				}
@@ -100,12 +134,17 @@ func TestResume(t *testing.T) {
 			}
 			lost := uint64(0)
 			for _, m := range old[left:cp.Source] {
-				if len(traces[m.Seq]) == 0 {
+				if !routed[m.Seq] {
 					lost++
 				}
 			}
-			if c := cp.CutOf(present, traces, 0, now); left > 0 && (c.Messages != lost || c.After != uint64(left)) {
+			c := cp.CutOf(present, traces, holes, 0, now)
+			switch {
+			case left == 0:
+			case len(purged) == 0 && (c.Messages != lost || c.After != uint64(left)):
 				t.Fatalf("cut behind %d: %+v, want %d lost behind %d", left, c, lost, left)
+			case lost == 0 && c.Messages > 0, c.After > 0 && cp.Source == highest && c.Messages < lost:
+				t.Fatalf("cut behind %d: %+v, want %d lost, %v were purged, holes %+v", left, c, lost, purged, holes)
 			}
 			next := cp.Recut(after, "d", 1, Cut{})
 			if next.Behind(cp.Era, cp.Source) || !next.Behind(next.Era, after+1) {

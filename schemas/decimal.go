@@ -7,29 +7,30 @@ import (
 	"strings"
 )
 
-// decimalScale and decimalDigits are those of a decimal field: Decimal(38, 18), a whole
-// number of 10^-18 in 16 bytes, little-endian, in two's complement.
+// A decimal field is Decimal(38, 18): a whole number of 10^-18 in DecimalBytes bytes,
+// little-endian, in two's complement.
 const (
 	decimalScale  = 18
 	decimalDigits = 38
-	decimalBytes  = 16
+	DecimalBytes  = 16
 )
 
-// decimal is a value of a decimal field.
-type decimal struct{ lo, hi uint64 }
+// Decimal is a value of a decimal field.
+type Decimal struct{ lo, hi uint64 }
 
-func (d decimal) isZero() bool { return d == decimal{} }
+// IsZero reports whether d is zero.
+func (d Decimal) IsZero() bool { return d == Decimal{} }
 
-func (d decimal) negate() decimal {
+func (d Decimal) negate() Decimal {
 	lo, borrow := bits.Sub64(0, d.lo, 0)
 	hi, _ := bits.Sub64(0, d.hi, borrow)
-	return decimal{lo, hi}
+	return Decimal{lo, hi}
 }
 
 // parseDecimal reads a decimal number, also with an exponent. It is false for what is no
 // number, and for one that a decimal field cannot hold exactly: at most 20 digits before
 // the point and 18 after it.
-func parseDecimal(s string) (d decimal, ok bool) {
+func parseDecimal(s string) (d Decimal, ok bool) {
 	negative := strings.HasPrefix(s, "-")
 	if negative || strings.HasPrefix(s, "+") {
 		s = s[1:]
@@ -71,16 +72,16 @@ func parseDecimal(s string) (d decimal, ok bool) {
 			d = d.timesTen(uint64(c - '0'))
 		}
 	}
-	for ; shift > 0 && !d.isZero(); shift-- {
+	for ; shift > 0 && !d.IsZero(); shift-- {
 		if digits++; digits > decimalDigits {
-			return decimal{}, false
+			return Decimal{}, false
 		}
 		d = d.timesTen(0)
 	}
-	for ; shift < 0 && !d.isZero(); shift++ {
+	for ; shift < 0 && !d.IsZero(); shift++ {
 		rest, digit := d.overTen(10)
 		if digit != 0 {
-			return decimal{}, false
+			return Decimal{}, false
 		}
 		d = rest
 	}
@@ -91,21 +92,21 @@ func parseDecimal(s string) (d decimal, ok bool) {
 }
 
 // timesTen is ten times d and one digit more. d has fewer than 38 digits.
-func (d decimal) timesTen(digit uint64) decimal {
+func (d Decimal) timesTen(digit uint64) Decimal {
 	over, lo := bits.Mul64(d.lo, 10)
 	lo, carry := bits.Add64(lo, digit, 0)
-	return decimal{lo, d.hi*10 + over + carry}
+	return Decimal{lo, d.hi*10 + over + carry}
 }
 
 // overTen divides by a small number.
-func (d decimal) overTen(by uint64) (quotient decimal, rest uint64) {
+func (d Decimal) overTen(by uint64) (quotient Decimal, rest uint64) {
 	hi, r := bits.Div64(0, d.hi, by)
 	lo, r := bits.Div64(r, d.lo, by)
-	return decimal{lo, hi}, r
+	return Decimal{lo, hi}, r
 }
 
-// appendTo writes the number without zeros at its end, as ClickHouse does.
-func (d decimal) appendTo(dst []byte) []byte {
+// AppendText writes the number without zeros at its end, as ClickHouse does.
+func (d Decimal) AppendText(dst []byte) []byte {
 	if int64(d.hi) < 0 {
 		dst, d = append(dst, '-'), d.negate()
 	}
@@ -130,18 +131,20 @@ func (d decimal) appendTo(dst []byte) []byte {
 	return dst
 }
 
-func (d decimal) encode(dst []byte) []byte {
+// AppendWire appends the bytes that a frame has of the number.
+func (d Decimal) AppendWire(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(dst, d.lo), d.hi)
 }
 
-func decodeDecimal(b []byte) decimal {
-	return decimal{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
+// DecodeDecimal reads what AppendWire wrote.
+func DecodeDecimal(b []byte) Decimal {
+	return Decimal{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
 }
 
-// asDecimal is the value as a decimal, when it is one exactly.
-func (a *Attr) asDecimal() (decimal, bool) {
+// AsDecimal is the value as a decimal, when it is one exactly.
+func (a *Attr) AsDecimal() (Decimal, bool) {
 	if a.kind == KindBool || a.kind == KindTime {
-		return decimal{}, false
+		return Decimal{}, false
 	}
 	return parseDecimal(a.Text())
 }

@@ -20,7 +20,7 @@ func TestDecimals(t *testing.T) {
 		d, ok := parseDecimal(text)
 		if ok != (want != "") {
 			t.Errorf("%q: taken %v, want %q", text, ok, want)
-		} else if got := string(d.appendTo(nil)); ok && got != want {
+		} else if got := string(d.AppendText(nil)); ok && got != want {
 			t.Errorf("%q gives %s, want %s", text, got, want)
 		}
 	}
@@ -35,84 +35,13 @@ func TestDecimalsRoundTrip(t *testing.T) {
 		if !ok {
 			t.Fatalf("%q is refused", text)
 		}
-		got := string(decodeDecimal(d.encode(nil)).appendTo(nil))
+		got := string(DecodeDecimal(d.AppendWire(nil)).AppendText(nil))
 		want, _ := new(big.Rat).SetString(text)
 		have, _ := new(big.Rat).SetString(got)
 		if want.Cmp(have) != 0 || strings.Contains(got, ".") && strings.HasSuffix(got, "0") {
 			t.Fatalf("%s came back as %s", text, got)
 		}
 	})
-}
-
-func TestJSONFieldsStayWhole(t *testing.T) {
-	t.Parallel()
-	topic := NewTopic("trail", Field{Name: "before", Type: TypeJSON}, Field{Name: "later", Type: TypeJSON, From: "change.after"})
-	for line, want := range map[string]map[string]string{
-		`{"before":{"name":"x","in":{"a": 1}},"k":{"l":2}}`: {"before": `{"name":"x","in":{"a":1}}`, "k.l": "2"},
-		`{"change":{"after":{"a":[1, 2]},"by":"u"}}`:        {"later": `{"a":[1,2]}`, "change.by": "u"},
-		`{"before":"a text"}`:                               {"before": "a text"}, // no JSON: an attribute
-		`{"before":null}`:                                   {},
-		`{"before":7}`:                                      {"before": "7"},
-	} {
-		keys := EventKeys{Topic: &topic}
-		e, err := keys.ParseJSON([]byte(line))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := NewFrameBuilder(&topic)
-		b.Append(&e, atNoon.UnixNano(), NewID(1))
-		_, payload := b.Encode()
-		var r FrameReader
-		if err := r.Open(payload, &topic, 1); err != nil {
-			t.Fatal(err)
-		}
-		got := map[string]string{}
-		for _, a := range r.Event(0).Attrs {
-			got[a.Key] = a.Text()
-		}
-		if len(got) != len(want) {
-			t.Errorf("%s gives %v, want %v", line, got, want)
-		}
-		for k, v := range want {
-			if got[k] != v {
-				t.Errorf("%s gives %v, want %v", line, got, want)
-			}
-		}
-		if column := r.Text(r.ColumnIndex("before"), 0); strings.Contains(line, "a text") && len(column) > 0 {
-			t.Errorf("%s is in the column: %s", line, column)
-		}
-	}
-}
-
-func TestMeterAliases(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ line, want string }{
-		"CloudEvents": {`{"specversion":"1.0","type":"bytes","source":"//gw/1","id":"a-1","subject":"s1","time":"2026-11-20T12:00:00Z","data":{"value":7,"user_id":"cust"}}`,
-			"bytes cust s1 //gw/1 a-1 7"},
-		"CloudEvents with a UUID": {`{"specversion":"1.0","type":"bytes","source":"gw","id":"0193a1b2-0000-7000-8000-000000000001","subject":"s1","data":{"delta":-3}}`,
-			"bytes  s1 gw 0193a1b2-0000-7000-8000-000000000001 -3"},
-		"Stripe":             {`{"event_name":"tokens","timestamp":1763640000,"identifier":"id-9","payload":{"stripe_customer_id":"cus_1","value":"25"}}`, "tokens cus_1 cus_1 id-9 25"},
-		"own names win":      {`{"specversion":"1.0","source":"gw","id":"x","subject":"other","space":"s","cause":"c","delta":1}`, "  s c 1"},
-		"neither of the two": {`{"source":"gw","id":"x","space":"s","cause":"c","delta":1}`, "  s c 1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			keys := EventKeys{Topic: &meterTopic}
-			e, err := keys.ParseJSON([]byte(c.line))
-			if err == nil {
-				err = meterTopic.Check(&e, atNoon.UnixNano(), atNoon.UnixNano())
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			texts := []string{e.Type, e.UserID}
-			for _, column := range []string{"space", "cause", "delta"} {
-				texts = append(texts, e.attr(column).Text())
-			}
-			if got := strings.Join(texts, " "); got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
-			}
-		})
-	}
 }
 
 // Fields that tell events apart, or that the kind requires, are neither cleared nor

@@ -91,11 +91,11 @@ func AboveSQL(ref ShardRef, from, to uint64) string {
 	return fmt.Sprintf("month = %d AND shard = %d AND pos > %d AND pos <= %d", uint32(ref.Month), uint64(ref.ID), from, to)
 }
 
-// ExamineRepeats is the statement that marks the repeats which a shard's rows above from, up
-// to to, are or make. It may run any number of times and at any time.
-func (t *Topic) ExamineRepeats(database string, ref ShardRef, from, to uint64) string {
+// ExamineRepeats is the statement that marks the repeats which rows that fulfil a condition
+// are or make. It may run any number of times and at any time.
+func (t *Topic) ExamineRepeats(database, newRows string) string {
 	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id, first, first_month, first_shard) %s",
-		t.derived(database, DerivedRepeats), t.RepeatsSelect(database, AboveSQL(ref, from, to)))
+		t.derived(database, DerivedRepeats), t.RepeatsSelect(database, newRows))
 }
 
 // BeginExamined is the statement that begins the examinations of a shard: it enters their

@@ -151,7 +151,7 @@ func checkType(d *MetricDescriptor, e *Event) error {
 	if dist {
 		return nil
 	}
-	v, _ := value.asFloat64()
+	v, _ := value.AsFloat64()
 	if d.Type == kinds.ValueInt64 && (v != math.Trunc(v) || math.Abs(v) > kinds.MaxExact) || d.Type == kinds.ValueBool && v != 0 && v != 1 {
 		return fmt.Errorf("%w: value is %g, metric %q has values of type %s", ErrValue, v, d.Name, d.Type)
 	}

@@ -1,6 +1,6 @@
 // Package schemas holds the words every part of Almanac shares. They are the event and
 // its limits, topics and their kinds, months and lanes. So are every name that lives
-// outside the process, the frame codec (ZSTD), and the table of a topic.
+// outside the process, the headers of a frame, and the table of a topic.
 //
 // # Model
 //
@@ -12,11 +12,10 @@
 //
 // # Who is authoritative
 //
-// The month of an event is decided once, by whoever builds the frame
-// (FrameBuilder), and stands in the subject. No part recomputes it. The router
-// only compares. A frame's columns are those of the topic's schema version the
-// frame was built with. InspectFrame walks them, so that no later stage can
-// meet a frame that ClickHouse would refuse.
+// The month of an event is decided once, by the part that builds the frame, and
+// stands in the subject. No part recomputes it. The router only compares. A frame's
+// columns are those of the topic's schema version the frame was built with
+// (Topic.FrameColumns).
 //
 // # Failures
 //

@@ -79,7 +79,7 @@ var (
 	// ErrFrameSchema: a frame names a schema version the topic does not have.
 	ErrFrameSchema = errors.New("unknown schema version")
 	// ErrNotJSON: a message without Almanac headers is not JSON.
-	ErrNotJSON = errors.New("not JSON, and without the headers of a frame")
+	ErrNotJSON = errors.New("not a JSON object")
 	// ErrRecord: a message of a front is not a record of its key.
 	ErrRecord = errors.New("not a record")
 	// ErrJSONEvent: a JSON value is not an event.

@@ -78,6 +78,22 @@ func validateTime(tsNs, nowNs int64, ahead time.Duration) error {
 	return nil
 }
 
+// CheckTimes reports whether events of the topic between lo and hi (unix ns) may stand
+// under month m in a message stored at storedNs.
+func (t *Topic) CheckTimes(lo, hi int64, m Month, storedNs int64) error {
+	for _, ts := range []int64{lo, hi} {
+		if err := validateTime(ts, storedNs, t.MaxFuture()); err != nil {
+			return err
+		}
+	}
+	for _, ts := range []int64{lo, hi} {
+		if !m.Contains(ts) {
+			return fmt.Errorf("%w: %s is not in %s", ErrFrameMonth, time.Unix(0, ts).UTC().Format(time.RFC3339Nano), m)
+		}
+	}
+	return nil
+}
+
 // UnixNs is t in unix nanoseconds, or an error when DateTime64(9) cannot hold
 // it (years 1970 to 2261 can).
 func UnixNs(t time.Time) (int64, error) {

@@ -30,7 +30,7 @@ func (t *Topic) validateSources() error {
 			return fmt.Errorf("field %q is taken from a name of %d bytes, the limit is %d", f.Name, len(f.From), MaxAttrKeyBytes)
 		case f.From == f.Name:
 			return fmt.Errorf("field %q is taken from its own name: leave from out", f.Name)
-		case jsonWords[f.From] != 0 || slices.Contains(reservedColumns, f.From):
+		case JSONWords[f.From] != "" || slices.Contains(reservedColumns, f.From):
 			return fmt.Errorf("field %q cannot be taken from %q: that fills a column which every topic has", f.Name, f.From)
 		case slices.ContainsFunc(t.Fields, func(other Field) bool { return other.Name == f.From }):
 			return fmt.Errorf("field %q cannot be taken from %q, which is a field of its own", f.Name, f.From)
@@ -65,4 +65,26 @@ func (t *Topic) underBothNames(rules []Private) []Private {
 		}
 	}
 	return append(slices.Clip(rules), more...)
+}
+
+// TakenFirst reports which names are taken before the limit on attributes counts: those of
+// promoted fields, and those of fields with rules.
+func (t *Topic) TakenFirst() func(name string) bool {
+	if t == nil || len(t.Fields)+len(t.PII)+len(t.Anonymise.Fields) == 0 {
+		return func(string) bool { return false }
+	}
+	rules := slices.Clone(t.rules())
+	for _, f := range t.Anonymise.Fields {
+		rules = append(rules, Private{Field: f})
+	}
+	names := namesUnder(rules)
+	promoted := map[string]bool{}
+	for _, f := range t.Fields {
+		promoted[f.Name] = true
+		promoted[f.From] = true // a leaf without a name never fits
+	}
+	return func(name string) bool {
+		_, ruled := names.rule(name)
+		return ruled || promoted[name] || names.below(name)
+	}
 }

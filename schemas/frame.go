@@ -60,7 +60,7 @@ func IsBlank(h nats.Header, data []byte) bool {
 }
 
 // ParseFrame reads the producer's headers. It checks their form and limits, not
-// whether they are true: FrameReader.Check does.
+// whether they are true: frame.Reader.Check does.
 func ParseFrame(h nats.Header) (Frame, error) {
 	var p headerParser
 	f := Frame{
@@ -179,15 +179,18 @@ func ParsePlaced(h nats.Header) (Placed, error) {
 	return out, p.err
 }
 
+// DigestBytes is the length of the checksum in front of a frame.
+const DigestBytes = 16
+
 // Digest is the identity of a frame's bytes: the 128-bit checksum that
 // ClickHouse's framing puts in front of them, in hex. Each frame of a shard
 // names its predecessor's, so that a stream which lost its tail and reused the
 // numbers cannot pass for the one it was.
 func Digest(payload []byte) string {
-	if len(payload) < frameChecksumBytes {
+	if len(payload) < DigestBytes {
 		return ""
 	}
-	return hex.EncodeToString(payload[:frameChecksumBytes])
+	return hex.EncodeToString(payload[:DigestBytes])
 }
 
 // headerParser keeps the first error, so that a header reads as a list.

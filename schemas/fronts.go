@@ -28,6 +28,8 @@ const (
 	// HeaderRefresh marks the same record put again, to free the older ones of its key:
 	// it is not an event. Its value is the row's place.
 	HeaderRefresh = "Almanac-Refresh"
+	// HeaderLock names a lock by the sequence of its first message, from the second one on.
+	HeaderLock = "Almanac-Lock"
 	// HeaderSourceFirst is of a frame that was made of a run of records: the sequence of
 	// the first. HeaderSourceSeq is that of the last.
 	HeaderSourceFirst = "Almanac-Source-First"
@@ -52,6 +54,12 @@ const (
 	OpRemoved = "removed"
 )
 
+// Ops of locks.
+const (
+	OpLocked   = "locked"
+	OpReleased = "released"
+)
+
 // Subjects of the fronts.
 
 // DocSubject is docs.<topic>.<lane>.<id>.
@@ -62,6 +70,18 @@ func DocSubject(topic string, lane int, id string) string {
 // DocLockSubject is doclocks.<topic>.<lane>.<id>.
 func DocLockSubject(topic string, lane int, id string) string {
 	return tokenLocks + "." + topic + "." + strconv.Itoa(lane) + "." + id
+}
+
+// DocLockTopicFilter selects the locks of a topic's documents.
+func DocLockTopicFilter(topic string) string { return tokenLocks + "." + topic + ".*.*" }
+
+// DocLockID is the id of doclocks.<topic>.<lane>.<id>.
+func DocLockID(subject string) (id string, err error) {
+	t := strings.Split(subject, ".")
+	if len(t) != 4 || t[0] != tokenLocks {
+		return "", fmt.Errorf("%w: %q is not %s.<topic>.<lane>.<id>", ErrSubject, subject, tokenLocks)
+	}
+	return t[3], nil
 }
 
 // DocLaneFilter selects the records of one lane. Topic and lane are tokens as they stand
@@ -90,6 +110,9 @@ func TimerLaneFilter(topic, lane string) string {
 	return tokenTimers + "." + topic + "." + lane + ".*.*.*"
 }
 
+// AnyTopic, in the place of a topic, makes a filter of the subjects of all topics.
+const AnyTopic = "*"
+
 // TimerTopicFilter selects the records of a topic's timers.
 func TimerTopicFilter(topic string) string { return tokenTimers + "." + topic + ".*.*.*.*" }
 
@@ -100,6 +123,15 @@ func TimerTokens(subject string) (topic, lane, group, slot, id string, err error
 		return "", "", "", "", "", fmt.Errorf("%w: %q is not %s.<topic>.<lane>.<group>.<slot>.<id>", ErrSubject, subject, tokenTimers)
 	}
 	return t[1], t[2], t[3], t[4], t[5], nil
+}
+
+// FrontBlankSubject is where a topic's front is moved on, by blanks: no lane reads it.
+func FrontBlankSubject(front, topic string) string {
+	const lane = "repair"
+	if front == StreamTimers {
+		return strings.Join([]string{tokenTimers, topic, lane, "-", "-", "-"}, ".")
+	}
+	return DocLockSubject(topic, 0, "~"+lane) // no document has such an id, and so no lock
 }
 
 // SourceFilter selects the messages of a lane in a front, or in EVENTS where front is empty.
@@ -136,6 +168,12 @@ func SourceLane(front, subject string) (lane string, ok bool) {
 		_, _, lane, err = EventsTokens(subject)
 	}
 	return lane, err == nil
+}
+
+// OfFront reports whether a subject is of a front, well-formed or not.
+func OfFront(subject string) bool {
+	first, _, _ := strings.Cut(subject, ".")
+	return first == tokenDocs || first == tokenTimers
 }
 
 // GroupKey holds a timer group.

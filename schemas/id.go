@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/almanac-events/almanac/schemas/internal/splitmix"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
@@ -59,8 +60,8 @@ func (s *IDSource) Next(nowNs int64) ID {
 // usually have one of the two in common.
 func DerivedID(tsNs int64, a, b uint64) ID {
 	const golden = 0x9e3779b97f4a7c15
-	h := mix(mix(a+golden) + b)
-	return idFrom(tsNs, mix(h+golden), h)
+	h := splitmix.Mix(splitmix.Mix(a+golden) + b)
+	return idFrom(tsNs, splitmix.Mix(h+golden), h)
 }
 
 // LineID is the id of an event that came as JSON without one, at a sequence and a line of a
@@ -83,16 +84,6 @@ func idFrom(ns int64, r1, r2 uint64) ID {
 	binary.BigEndian.PutUint64(id[0:], uint64(ns/1e6)<<16|0x7000|r1&0x0fff)
 	binary.BigEndian.PutUint64(id[8:], 0x8000000000000000|r2&0x3fffffffffffffff)
 	return id
-}
-
-// mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection, so
-// distinct inputs stay distinct.
-func mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // Compare orders ids as ClickHouse does: by the second half first, for reasons of its

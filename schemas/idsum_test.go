@@ -3,71 +3,9 @@ package schemas
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
-	"pgregory.net/rapid"
 )
-
-func TestIDSum(t *testing.T) {
-	topic := NewTopic("app")
-	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC).UnixNano()
-	sumOf := func(ts []int64, ids []ID) uint64 {
-		b := NewFrameBuilder(&topic)
-		for i := range ts {
-			b.Append(&Event{Message: "m"}, ts[i], ids[i])
-		}
-		built := b.IDSum()
-		f, payload := b.Encode()
-		var r FrameReader
-		if err := r.Open(payload, &topic, f.Schema); err != nil {
-			t.Fatal(err)
-		}
-		if read := r.IDSum(); read != built {
-			t.Fatalf("the builder has %x, the reader %x", built, read)
-		}
-		return built
-	}
-	rapid.Check(t, func(r *rapid.T) {
-		n := rapid.IntRange(1, 20).Draw(r, "events")
-		ts, ids := make([]int64, n), make([]ID, n)
-		for i := range n {
-			ts[i] = noon + rapid.Int64Range(0, 1e9).Draw(r, "time")
-			ids[i] = NewID(ts[i])
-		}
-		whole := sumOf(ts, ids)
-		backTs, backIDs := make([]int64, n), make([]ID, n)
-		for i := range n {
-			backTs[i], backIDs[i] = ts[n-1-i], ids[n-1-i]
-		}
-		if got := sumOf(backTs, backIDs); got != whole {
-			r.Fatalf("in another order the sum is %x, not %x", got, whole)
-		}
-		cut := rapid.IntRange(0, n).Draw(r, "cut")
-		var two IDSums
-		pos := uint64(1)
-		for _, part := range [][2]int{{0, cut}, {cut, n}} {
-			if part[0] < part[1] {
-				two = two.Next(pos, sumOf(ts[part[0]:part[1]], ids[part[0]:part[1]]))
-				pos++
-			}
-		}
-		if two.Sum != whole || !two.Whole() {
-			r.Fatalf("in two frames the sum is %s, not %x", two, whole)
-		}
-		at := rapid.IntRange(0, n-1).Draw(r, "changed")
-		was := ids[at]
-		ids[at][15] ^= 1 << rapid.IntRange(0, 7).Draw(r, "bit")
-		if sumOf(ts, ids) == whole {
-			r.Fatal("an id that changed did not change the sum")
-		}
-		ids[at] = was
-		ts[at]++
-		if sumOf(ts, ids) == whole {
-			r.Fatal("a time that changed did not change the sum")
-		}
-	})
-}
 
 func TestIDSumsInHeaders(t *testing.T) {
 	placed := Placed{Frame: Frame{Rows: 1, RawBytes: 1, Schema: 1, MinTs: 1, MaxTs: 1}, Pos: 7, Lane: 1, ShardRows: 9}
@@ -125,22 +63,4 @@ func TestIDSumsSince(t *testing.T) {
 	if _, ok := (IDSums{}).Since(IDSums{}); ok {
 		t.Error("frames without sums were compared")
 	}
-}
-
-func BenchmarkIDSum(b *testing.B) {
-	topic := NewTopic("app")
-	fb := NewFrameBuilder(&topic)
-	for range FrameRows {
-		fb.Append(&Event{Message: "m"}, 1e18, NewID(1e18))
-	}
-	f, payload := fb.Encode()
-	var r FrameReader
-	if err := r.Open(payload, &topic, f.Schema); err != nil {
-		b.Fatal(err)
-	}
-	b.ResetTimer()
-	for range b.N {
-		r.IDSum()
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/FrameRows, "ns/event")
 }

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -99,6 +100,9 @@ func (t *Topic) setKind() {
 		t.Kind = KindLog
 	}
 	s := t.Spec()
+	if t.Lanes == 0 {
+		t.Lanes = cmp.Or(s.Lanes, DefaultLanes)
+	}
 	if t.LaneBy == nil {
 		t.LaneBy = slices.Clone(s.LaneBy)
 	}
@@ -130,8 +134,8 @@ func (t *Topic) field(name string) int {
 // validateKind reports what of the descriptor does not fit its kind.
 func (t *Topic) validateKind() error {
 	s := t.Kind.Spec()
-	if s == nil || !s.Built {
-		return fmt.Errorf("kind %q is not built, it must be one of %v", t.Kind, kinds.All())
+	if s == nil {
+		return fmt.Errorf("%q is not a kind; the kinds are %s", t.Kind, kinds.List())
 	}
 	for _, f := range t.Fields {
 		if s.OwnFields && s.Field(f.Name) == nil {

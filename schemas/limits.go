@@ -34,8 +34,8 @@ const (
 const (
 	// FrameRows is where larger frames stop paying.
 	FrameRows = 2000
-	// FrameRawBytes leaves room below MaxFrameBytes for what FrameBuilder.RawBytes
-	// does not count (FrameBuilder.Fits has the bound), and is 213 bytes for each of
+	// FrameRawBytes leaves room below MaxFrameBytes for what frame.Builder.RawBytes
+	// does not count (frame.Builder.Fits has the bound), and is 213 bytes for each of
 	// FrameRows events. JetStream fsyncs once a frame, so a frame should not be
 	// smaller than it must.
 	FrameRawBytes = 416 << 10

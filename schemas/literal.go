@@ -12,6 +12,10 @@ func Literal(subject string) bool {
 	return !strings.ContainsAny(subject, "*>") && !strings.ContainsRune(subject, utf8.RuneError)
 }
 
+// Indexed reports whether a NATS server finds a subject again: it keeps those with the
+// byte 0x7F out of its index of subjects, though it stores their messages.
+func Indexed(subject string) bool { return strings.IndexByte(subject, 0x7f) < 0 }
+
 // FilterOf returns the narrowest filter that selects a subject: itself, with * for
 // each token that a request cannot name.
 func FilterOf(subject string) string {

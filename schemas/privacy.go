@@ -97,11 +97,11 @@ func (t *Topic) validatePrivacy() error {
 	seen := map[string]bool{}
 	for _, p := range t.PII {
 		key, attribute := ruleName(p.Field)
-		word := jsonWords[key]
+		word := JSONWords[key]
 		switch {
 		case key == "" || len(key) > MaxAttrKeyBytes:
 			return fmt.Errorf("pii field %q must have 1 to %d bytes", p.Field, MaxAttrKeyBytes)
-		case !attribute && word == fieldTime:
+		case !attribute && word == ColTs:
 			return fmt.Errorf("pii field %q cannot have a rule: it is read as the event's time. Write %s.%s for an attribute of that name", p.Field, ColAttributes, key)
 		case !attribute && slices.Contains(reservedColumns, key) && !slices.Contains(privateColumns, key):
 			return fmt.Errorf("pii field %q cannot have a rule; of the columns only %s can", p.Field, strings.Join(privateColumns, ", "))
@@ -274,7 +274,7 @@ func (e *Event) column(name string) *string {
 // attr is an attribute under a rule; false: it is left out.
 func (r *Privacy) attr(p Private, a Attr) (Attr, bool) {
 	if p.Rule == PrivacyCoarseLocation && (a.kind == KindFloat64 || a.kind == KindInt64) {
-		f, _ := a.asFloat64()
+		f, _ := a.AsFloat64()
 		f, ok := coarse(f, p.Grid)
 		return Float64(a.Key, f), ok
 	}

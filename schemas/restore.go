@@ -12,7 +12,7 @@ func FieldsOf(columns []Column) (fields []Field, odd []string) {
 		if slices.Contains(reservedColumns, c.Name) {
 			continue
 		}
-		i := slices.IndexFunc(FieldTypes, func(f FieldType) bool { return string(wireOf(f)) == c.Type })
+		i := slices.IndexFunc(FieldTypes, func(f FieldType) bool { return f.Wire() == c.Type })
 		if i < 0 || !validName(c.Name) {
 			odd = append(odd, c.Name)
 			continue
@@ -20,19 +20,4 @@ func FieldsOf(columns []Column) (fields []Field, odd []string) {
 		fields = append(fields, Field{Name: c.Name, Type: FieldTypes[i], Since: 1})
 	}
 	return fields, odd
-}
-
-// CountFields is how many promoted fields a frame has, by its own count of
-// columns.
-func CountFields(payload []byte) (int, bool) {
-	raw, err := decompress(payload, nil)
-	if err != nil {
-		return 0, false
-	}
-	c := cursor{raw: raw}
-	n := c.uvarint()
-	if c.bad || n < uint64(len(baseColumns)) || n > uint64(len(baseColumns)+MaxFields) {
-		return 0, false
-	}
-	return int(n) - len(baseColumns), true
 }

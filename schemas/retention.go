@@ -53,7 +53,7 @@ func (t *Topic) validateRetention() error {
 			return fmt.Errorf("anonymise field %q must have 1 to %d bytes", f, MaxAttrKeyBytes)
 		case !attribute && slices.Contains(neverCleared, lowerASCII(f)):
 			return fmt.Errorf("anonymise field %q cannot be cleared: it makes the event the one it is", f)
-		case !attribute && jsonWords[lowerASCII(f)] == fieldTime:
+		case !attribute && JSONWords[lowerASCII(f)] == ColTs:
 			return fmt.Errorf("anonymise field %q cannot be cleared: it is read as the event's time. Write %s.%s for an attribute of that name", f, ColAttributes, f)
 		case slices.Contains(a.Fields[:i], f):
 			return fmt.Errorf("anonymise names field %q twice", f)

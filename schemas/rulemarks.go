@@ -39,10 +39,3 @@ func (t *Topic) RulesLeft(marks string) *Topic {
 func Withheld(n int) string {
 	return fmt.Sprintf("(withheld: %d bytes that are not a JSON object, on a topic with privacy rules)", n)
 }
-
-// IsFramed reports whether data begins as ClickHouse's framing does: the method, and
-// two sizes below 16 MiB, whose last bytes are therefore 0, which JSON never has.
-func IsFramed(data []byte) bool {
-	return len(data) >= blockAt && (data[methodAt] == methodLZ4 || data[methodAt] == methodZSTD) &&
-		data[methodAt+4] == 0 && data[methodAt+8] == 0
-}

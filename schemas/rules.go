@@ -56,8 +56,8 @@ func (t *Topic) checkFields(e *Event) error {
 			if seen {
 				return fmt.Errorf("%w: %s is given twice", ErrValue, f.Name)
 			}
-			if seen = true; !a.fits(f.Type) {
-				return fmt.Errorf("%w: %s is %.80q, it must be %s", ErrValue, f.Name, strings.Clone(a.Text()), typeNouns[f.Type])
+			if seen = true; !a.Fits(f.Type) {
+				return fmt.Errorf("%w: %s is %.80q, it must be %s", ErrValue, f.Name, strings.Clone(a.Text()), TypeNouns[f.Type])
 			}
 		}
 	}
@@ -70,25 +70,25 @@ func isSecond(key, name string) bool {
 	return ok && strings.HasPrefix(rest, "#")
 }
 
-// typeNouns say what a value of each type is.
-var typeNouns = map[FieldType]string{
+// TypeNouns say what a value of each type is.
+var TypeNouns = map[FieldType]string{
 	TypeString: "a text", TypeLowCardinality: "a text", TypeInt64: "a whole number", TypeFloat64: "a number",
 	TypeBool: "true or false", TypeTimestamp: "a time", TypeJSON: "JSON", TypeDecimal: "a number of at most 20 digits before the point and 18 after it",
 }
 
-// fits reports whether the value is one of the type.
-func (a *Attr) fits(t FieldType) (ok bool) {
+// Fits reports whether the value is one of the type.
+func (a *Attr) Fits(t FieldType) (ok bool) {
 	switch t {
 	case TypeInt64:
-		_, ok = a.asInt64()
+		_, ok = a.AsInt64()
 	case TypeFloat64:
-		_, ok = a.asFloat64()
+		_, ok = a.AsFloat64()
 	case TypeBool:
-		_, ok = a.asBool()
+		_, ok = a.AsBool()
 	case TypeTimestamp:
-		_, ok = a.asTime()
+		_, ok = a.AsTime()
 	case TypeDecimal:
-		_, ok = a.asDecimal()
+		_, ok = a.AsDecimal()
 	case TypeJSON:
 		ok = a.kind != KindString || a.str == "" || json.Valid([]byte(strings.Clone(a.str)))
 	default:
@@ -109,9 +109,9 @@ func (t *Topic) checkRule(rule *kinds.Rule, e *Event, tsNs int64) error {
 		text = ""
 	}
 	if rule.NotEmpty && text == "" {
-		return emptyValue(rule.Column)
+		return EmptyValue(rule.Column)
 	}
-	if err := checkWord(rule, text); err != nil {
+	if err := CheckWord(rule, text); err != nil {
 		return err
 	}
 	if a == nil && rule.NotBelow != "" {
@@ -122,46 +122,46 @@ func (t *Topic) checkRule(rule *kinds.Rule, e *Event, tsNs int64) error {
 		return nil
 	}
 	if rule.Lo != 0 || rule.Hi != 0 {
-		n, _ := a.asInt64()
-		if err := checkWhole(rule, n); err != nil {
+		n, _ := a.AsInt64()
+		if err := CheckWhole(rule, n); err != nil {
 			return err
 		}
 	}
 	if rule.Exact && a.isRounded() {
-		n, _ := a.asInt64()
+		n, _ := a.AsInt64()
 		return fmt.Errorf("%w: %s is %d, whole numbers must be -%d to %d, which the column has exactly", ErrValue, rule.Column, n, kinds.MaxExact, kinds.MaxExact)
 	}
 	if rule.Finite {
-		v, _ := a.asFloat64()
+		v, _ := a.AsFloat64()
 		least := math.Inf(-1)
 		if rule.NotBelow != "" {
 			least = 0
 			if other, _, have := t.valueOf(e, rule.NotBelow); have {
-				least, _ = other.asFloat64()
+				least, _ = other.AsFloat64()
 			}
 		}
-		if err := checkNumber(rule, v, least); err != nil {
+		if err := CheckNumber(rule, v, least); err != nil {
 			return err
 		}
 	}
 	if rule.BucketsOf != "" {
 		sum := int64(0)
 		if other, _, have := t.valueOf(e, rule.BucketsOf); have {
-			sum, _ = other.asInt64()
+			sum, _ = other.AsInt64()
 		}
-		return checkBuckets(rule, []byte(text), sum)
+		return CheckBuckets(rule, []byte(text), sum)
 	}
 	if rule.NotAfter != "" {
-		at, _ := a.asTime()
+		at, _ := a.AsTime()
 		limit := tsNs
 		if rule.NotAfter != ColTs {
 			other, _, have := t.valueOf(e, rule.NotAfter)
 			if !have || other == nil {
 				return nil
 			}
-			limit, _ = other.asTime()
+			limit, _ = other.AsTime()
 		}
-		return checkNotAfter(rule, at, limit)
+		return CheckNotAfter(rule, at, limit)
 	}
 	return nil
 }
@@ -186,9 +186,11 @@ func (t *Topic) valueOf(e *Event, column string) (a *Attr, text string, have boo
 	return nil, "", false
 }
 
-func emptyValue(column string) error { return fmt.Errorf("%w: %s is empty", ErrValue, column) }
+// EmptyValue is the error of a column that may not be empty.
+func EmptyValue(column string) error { return fmt.Errorf("%w: %s is empty", ErrValue, column) }
 
-func checkWord(rule *kinds.Rule, text string) error {
+// CheckWord holds a text to the words that a rule allows.
+func CheckWord(rule *kinds.Rule, text string) error {
 	if len(rule.OneOf) == 0 || slices.Contains(rule.OneOf, text) {
 		return nil
 	}
@@ -207,7 +209,8 @@ func (t *Topic) missing(rule *kinds.Rule, e *Event) error {
 	return fmt.Errorf("%w: %s is missing, and so is %s", ErrValue, rule.Column, rule.Or)
 }
 
-func checkWhole(rule *kinds.Rule, n int64) error {
+// CheckWhole holds a whole number to the range of a rule.
+func CheckWhole(rule *kinds.Rule, n int64) error {
 	if n >= rule.Lo && n <= rule.Hi {
 		return nil
 	}
@@ -216,15 +219,15 @@ func checkWhole(rule *kinds.Rule, n int64) error {
 
 // isRounded reports whether a whole number is not one that a float64 has exactly.
 func (a *Attr) isRounded() bool {
-	n, whole := a.asInt64()
+	n, whole := a.AsInt64()
 	return whole && (n > kinds.MaxExact || n < -kinds.MaxExact)
 }
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// checkNumber holds a number to a rule; least is the value of the column that it may not be
+// CheckNumber holds a number to a rule; least is the value of the column that it may not be
 // below.
-func checkNumber(rule *kinds.Rule, v, least float64) error {
+func CheckNumber(rule *kinds.Rule, v, least float64) error {
 	switch {
 	case !isFinite(v):
 		return fmt.Errorf("%w: %s is %g, it must be a finite number", ErrValue, rule.Column, v)
@@ -236,7 +239,8 @@ func checkNumber(rule *kinds.Rule, v, least float64) error {
 	return nil
 }
 
-func checkNotAfter(rule *kinds.Rule, at, limit int64) error {
+// CheckNotAfter holds a time (unix ns) to the one that it may not be after.
+func CheckNotAfter(rule *kinds.Rule, at, limit int64) error {
 	if at <= limit {
 		return nil
 	}

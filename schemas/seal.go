@@ -37,6 +37,9 @@ type Seal struct {
 	// Anonymised are fields that were cleared, and AnonymisedAt is when the last time.
 	Anonymised   []string  `json:"anonymised,omitempty"`
 	AnonymisedAt time.Time `json:"anonymised_at,omitzero"`
+	// Unsealed is the digest that the rows had right before the erasure, where it was not that of
+	// the seal this one replaces: they were changed in between, for no known reason.
+	Unsealed string `json:"unsealed,omitempty"`
 	// Prev is Hash of the topic's seal before this one; SealGenesis for the first.
 	Prev string `json:"prev"`
 	Hash string `json:"hash"`
@@ -83,6 +86,9 @@ func (s *Seal) Sum() string {
 	text := fmt.Sprintf("almanac seal 1\n%s\n%d\n%s\n%d\n%s\n%s\n%d\n%d\n%s\n%d\n%d\n%q\n%q\n%s\n%s\n",
 		s.Topic, s.Number, s.Ref(), s.Lane, at(s.At), s.Why, s.Replaces, s.Rows, s.Digest, s.Version,
 		s.Erased, s.Erasures, s.Anonymised, at(s.AnonymisedAt), s.Prev)
+	if s.Unsealed != "" {
+		text += s.Unsealed + "\n"
+	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }

@@ -47,8 +47,42 @@ func (c *Checkpoint) SettledFrames(s Source, all int) int {
 	return all
 }
 
-// Pass forgets the runs that the checkpoint has passed.
+// Kept is a dead letter whose batch lost its end, and the lane's checkpoint with it: SHARDS
+// was cut between the two. The message comes again, and the letter is not to.
+type Kept struct {
+	Seq    uint64 `json:"q"` // of the message in EVENTS
+	Stored int64  `json:"s"` // when EVENTS stored it, unix ns
+	Lines  string `json:"l,omitempty"`
+	Events int    `json:"e"`
+}
+
+// MaxKept bounds them: a router puts some 1,000 messages into a batch.
+const MaxKept = 5_000
+
+// Keep notes a dead letter once. It returns false when there are too many.
+func (c *Checkpoint) Keep(k Kept) bool {
+	if !slices.Contains(c.Kept, k) {
+		c.Kept = append(slices.Clone(c.Kept), k)
+	}
+	return len(c.Kept) <= MaxKept
+}
+
+// Keeps reports whether a dead letter of a message is kept already, and its events. lines
+// are those of the message that it is made of, empty for all of it.
+func (c *Checkpoint) Keeps(s Source, lines string) (events int, kept bool) {
+	i := slices.IndexFunc(c.Kept, func(k Kept) bool { return k.Seq == s.Seq && k.Stored == s.Stored && k.Lines == lines })
+	if i < 0 {
+		return 0, false
+	}
+	return c.Kept[i].Events, true
+}
+
+// Pass forgets the runs and the dead letters that the checkpoint has passed.
 func (c *Checkpoint) Pass() {
+	c.Kept = slices.DeleteFunc(slices.Clone(c.Kept), func(k Kept) bool { return k.Seq <= c.Source })
+	if len(c.Kept) == 0 {
+		c.Kept = nil
+	}
 	c.Settled = slices.DeleteFunc(slices.Clone(c.Settled), func(r Settled) bool { return r.To <= c.Source })
 	if len(c.Settled) == 0 {
 		c.Settled = nil

@@ -1,16 +1,51 @@
 package schemas
 
 import (
+	"errors"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
-// Source is a message of EVENTS, as what became of it in SHARDS names it. A sequence
-// alone does not identify a message: a stream that lost its end gives it again.
+// Source is a message of EVENTS, as what became of it in SHARDS names it, or a message of
+// SHARDS, as it is named to people. A sequence alone does not identify a message: a stream
+// that lost its end gives it again.
 type Source struct {
-	Seq    uint64 // sequence in EVENTS; 0: it is not known
-	Stored int64  // unix ns when EVENTS stored the message; 0: it is not known
+	Seq    uint64 // sequence in the stream; 0: it is not known
+	Stored int64  // unix ns when the stream stored the message; 0: it is not known
+}
+
+// Name names the message to people: 4711@2026-11-20T12:00:00.123456789Z. One whose time
+// is not known is its sequence alone.
+func (s Source) Name() string {
+	seq := strconv.FormatUint(s.Seq, 10)
+	if s.Stored == 0 {
+		return seq
+	}
+	return seq + "@" + time.Unix(0, s.Stored).UTC().Format(time.RFC3339Nano)
+}
+
+var errName = errors.New("expected a number and a time, such as 4711@2026-11-20T12:00:00.123456789Z")
+
+// ParseName reads what Name wrote.
+func ParseName(text string) (s Source, err error) {
+	seq, at, timed := strings.Cut(text, "@")
+	if s.Seq, err = strconv.ParseUint(seq, 10, 63); err != nil || s.Seq == 0 {
+		return Source{}, errName
+	}
+	if !timed {
+		return s, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return Source{}, errName
+	}
+	if s.Stored, err = UnixNs(t); err != nil {
+		return Source{}, errName
+	}
+	return s, nil
 }
 
 // Source is the message of EVENTS that the frame came from. Of a run of records it is the

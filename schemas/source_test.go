@@ -53,3 +53,25 @@ func TestSourceIs(t *testing.T) {
 		})
 	}
 }
+
+// A name says the sequence and the time to the nanosecond, and reads back as it was.
+func TestSourceName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]Source{
+		"4711@2026-11-20T12:00:00.123456789Z": {4711, 1795176000123456789},
+		"1@2026-11-20T12:00:00Z":              {1, 1795176000000000000},
+		"7":                                   {7, 0},
+	} {
+		if got, err := ParseName(name); err != nil || got != want || got.Name() != name {
+			t.Errorf("%q: %+v, %q, %v", name, got, got.Name(), err)
+		}
+	}
+	if got, err := ParseName("7@2026-11-20T13:00:00+01:00"); err != nil || got.Stored != 1795176000000000000 {
+		t.Errorf("another zone: %+v, %v", got, err)
+	}
+	for _, bad := range []string{"", "0", "x", "-1", "7@", "7@now", "@2026-11-20T12:00:00Z", "7@1600-01-01T00:00:00Z", "7@2026-11-20T12:00:00Z@", "18446744073709551615"} {
+		if got, err := ParseName(bad); err == nil {
+			t.Errorf("%q: %+v", bad, got)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"regexp"
 	"strconv"
 )
 
@@ -40,14 +39,34 @@ const (
 	DefaultTimerTopic = "timers"
 )
 
+// A dispatcher that loads checks both for each record it reads, so they are tables and not regular expressions.
+const maxTimerGroupBytes = 63
+
 var (
-	timerGroupRule = regexp.MustCompile(`^[a-z0-9_-]{1,63}$`)
-	timerIDRule    = regexp.MustCompile(`^[A-Za-z0-9_:=@/+~-]+$`)
+	timerGroupBytes = byteTable("abcdefghijklmnopqrstuvwxyz0123456789_-")
+	timerIDBytes    = byteTable("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:=@/+~-")
 )
+
+func byteTable(of string) (t [256]bool) {
+	for i := range len(of) {
+		t[of[i]] = true
+	}
+	return t
+}
+
+// madeOf reports whether s has no other bytes than those of a table.
+func madeOf(s string, t *[256]bool) bool {
+	for i := range len(s) {
+		if !t[s[i]] {
+			return false
+		}
+	}
+	return true
+}
 
 // ValidateTimerGroup reports why s cannot name a group.
 func ValidateTimerGroup(s string) error {
-	if !timerGroupRule.MatchString(s) {
+	if s == "" || len(s) > maxTimerGroupBytes || !madeOf(s, &timerGroupBytes) {
 		return fmt.Errorf("%w: %q must match [a-z0-9_-]{1,63}", ErrTimerGroup, s)
 	}
 	return nil
@@ -60,7 +79,7 @@ func ValidateTimerID(s string) error {
 		return fmt.Errorf("%w: it is empty; give 1 to %d characters of [A-Za-z0-9_:=@/+~-]", ErrTimerID, MaxTimerIDBytes)
 	case len(s) > MaxTimerIDBytes:
 		return fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrTimerID, len(s), MaxTimerIDBytes)
-	case !timerIDRule.MatchString(s):
+	case !madeOf(s, &timerIDBytes):
 		return fmt.Errorf("%w: %q has other characters than [A-Za-z0-9_:=@/+~-]", ErrTimerID, s)
 	}
 	return nil

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// DefaultLanes is the number of lanes of a topic that does not say: where two cores stop
-// gaining. One lane costs half as much at 1,000 events/s, but lanes are frozen, and a topic
-// with one can never spread over a second router or sink.
-const DefaultLanes = 4
+// DefaultLanes is the number of lanes of a topic that does not say, unless its kind does. One
+// lane takes what two cores can give (docs/measurements.md, 2026-11-23), and at steady loads
+// costs 0.55 to 0.65 of what four do. A topic of more than some 300,000 events/s wants
+// more, so that several routers and sinks share it; lanes are frozen.
+const DefaultLanes = 1
 
 // MaxLanes bounds the lanes of a topic: each is a consumer, a router loop and
 // an active shard.

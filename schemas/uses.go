@@ -51,8 +51,8 @@ func (t *Topic) Uses() UseSQL {
 
 // hasColumn reports whether every event has a column of that name.
 func (t *Topic) hasColumn(name string) bool {
-	for _, c := range t.frameColumns(t.Version) {
-		if c.name == name {
+	for _, c := range t.FrameColumns(t.Version) {
+		if c.Name == name {
 			return true
 		}
 	}

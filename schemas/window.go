@@ -98,6 +98,17 @@ func (ws Windows) Take(f Frame, source uint64) Windows {
 	return ws
 }
 
+// TakeRefused marks a frame that became a dead letter, where it is Fresh. Were it forgotten,
+// the frame that its producer sends again would be a second dead letter, or be stored once
+// the topic takes it, and again when the letter is retried. One whose bytes are damaged is
+// not for here: the same frame may still come whole.
+func (ws Windows) TakeRefused(f Frame, source uint64) Windows {
+	if ws.Judge(f) != Fresh {
+		return ws
+	}
+	return ws.Take(f, source)
+}
+
 // Forget unmarks a frame that Judge calls Repeated.
 func (ws Windows) Forget(f Frame) Windows {
 	w := ws.find(f.Producer)

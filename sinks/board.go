@@ -17,8 +17,10 @@ type state struct {
 	tail    mark
 	tailSeq uint64 // in SHARDS
 
-	head      mark   // rows and bytes are known when counted
-	absent    uint64 // positions up to the head that ClickHouse has no rows of
+	head mark // rows and bytes are known when counted
+	// absent is how many positions below the head ClickHouse has no rows of: an erasure took
+	// them, and the registry's floor stands for them. ClickHouse's own head is head - absent.
+	absent    uint64
 	headKnown bool
 	counted   bool
 	next      uint64 // sequence in SHARDS of the frame after the head; 0: unknown
@@ -92,7 +94,8 @@ func (s *state) hinted(head uint64) {
 }
 
 // wentBack takes a head that was read after ClickHouse restarted. Where it lies
-// below what this sink saw stored, the shard is looked at again.
+// below what this sink saw stored there, which is the head less what is absent, the shard
+// is looked at again.
 func (s *state) wentBack(head uint64, now time.Time) bool {
 	if !s.headKnown || s.working || head >= s.head.pos-min(s.absent, s.head.pos) {
 		return false

@@ -78,7 +78,7 @@ func (s *Sinks) close(ctx context.Context, e registry.Shard, stored tables.Store
 		if err != nil || head < e.SealedAt {
 			return err
 		}
-		if stored, err = s.cfg.DB.Stored(ctx, e.Topic, e.Month, e.ID); err != nil {
+		if stored, err = s.cfg.DB.Stored(ctx, e.Ref()); err != nil {
 			return err
 		}
 	}

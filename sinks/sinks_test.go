@@ -157,12 +157,12 @@ func TestSinkClosesSealedShards(t *testing.T) {
 	if _, err := r.Registry.Rotate(t.Context(), r.Shard, "rows", t0); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Registry.Seal(t.Context(), "app", november, r.Shard.ID, 2, 999, 999); err != nil {
+	if err := r.Registry.Seal(t.Context(), r.Shard.Ref(), 2, 999, 999); err != nil {
 		t.Fatal(err)
 	}
 	r.run(func(c *Config) { c.BatchRows = 10 })
 	embeddedtest.Eventually(t, patience, func() error {
-		s, err := r.Registry.Shard(t.Context(), "app", november, r.Shard.ID)
+		s, err := r.Registry.Shard(t.Context(), r.Shard.Ref())
 		if err == nil && (s.Status != registry.Closed || s.Rows != 25 || s.MinTs != t0.UnixNano() || s.MaxTs != t0.UnixNano()+14) {
 			err = fmt.Errorf("not closed exactly: %+v", s)
 		}

@@ -119,7 +119,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 			}
 			if left == 0 { // no row will carry these positions: the floor does
 				s.cfg.Crash.at("sink.before-floor")
-				if _, err := s.cfg.Registry.RaiseFloor(ctx, t.ref.Topic, t.ref.Month, t.ref.ID, b.end.pos); err != nil {
+				if _, err := s.cfg.Registry.RaiseFloor(ctx, t.ref, b.end.pos); err != nil {
 					return outcome{}, err
 				}
 				absent := t.absent + b.end.pos - t.head.pos
@@ -184,7 +184,7 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 	}
 	if !same {
 		// Its rows may be gone on purpose, with the floor raised before.
-		entry, err := s.cfg.Registry.Shard(ctx, t.ref.Topic, t.ref.Month, t.ref.ID)
+		entry, err := s.cfg.Registry.Shard(ctx, t.ref)
 		if err == nil && entry.Floor >= p.Pos {
 			return schemas.Digest(msg.Data), nil
 		}
@@ -230,7 +230,7 @@ func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *bat
 		s.cfg.Crash.at("sink.after-insert")
 		return insertErr
 	}, func() (uint64, error) {
-		head, rows, err := s.cfg.DB.HeadRows(ctx, t.ref.Topic, t.ref.Month, t.ref.ID)
+		head, rows, err := s.cfg.DB.HeadRows(ctx, t.ref)
 		if err != nil {
 			return 0, err
 		}
@@ -255,11 +255,11 @@ func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *bat
 // registry because rows that carried it are gone on purpose. absent is how far the
 // table lies below.
 func (s *Sinks) head(ctx context.Context, ref schemas.ShardRef) (head, absent uint64, err error) {
-	pos, rows, err := s.cfg.DB.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
+	pos, rows, err := s.cfg.DB.HeadRows(ctx, ref)
 	if err != nil {
 		return 0, 0, err
 	}
-	entry, err := s.cfg.Registry.Shard(ctx, ref.Topic, ref.Month, ref.ID)
+	entry, err := s.cfg.Registry.Shard(ctx, ref)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return 0, 0, err
 	}
@@ -292,7 +292,7 @@ func (s *Sinks) putBack(ctx context.Context, ref schemas.ShardRef, floor, rows u
 	if err != nil || p.Pos != floor {
 		return false, err // purged: the floor is all there is to go by
 	}
-	t, err := s.cfg.Registry.Tally(ctx, ref.Topic, ref.Month, ref.ID)
+	t, err := s.cfg.Registry.Tally(ctx, ref)
 	if err != nil {
 		return false, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -16,7 +17,7 @@ import (
 func (s *Sinks) strike(ctx context.Context, topic *schemas.Topic, b *batch, cover registry.Cover) (left uint64, err error) {
 	keep, params := cover.Keep()
 	c := tables.Condition{SQL: keep, Params: params}
-	var r schemas.FrameReader
+	var r frame.Reader
 	var blocks [][]byte
 	size := 0
 	for i, f := range b.frames {
@@ -45,7 +46,7 @@ const maxStrikeBytes = 32 << 20
 // erased says whether erasures explain that a shard has fewer rows up to pos than
 // its frames brought.
 func (s *Sinks) erased(ctx context.Context, ref schemas.ShardRef, pos, brought, rows uint64) bool {
-	t, err := s.cfg.Registry.Tally(ctx, ref.Topic, ref.Month, ref.ID)
+	t, err := s.cfg.Registry.Tally(ctx, ref)
 	if err != nil {
 		return false
 	}

@@ -43,7 +43,7 @@ func (t *turns) mayBegin(weight uint64, waited time.Duration) bool {
 	return t.rows+weight <= t.slots && (t.inserts < t.calm || waited >= t.patience)
 }
 
-// advance lets begin whoever may, in the order in which they came; mu is held.
+// advance lets those begin that may, in the order in which they came; mu is held.
 func (t *turns) advance(now time.Time) {
 	for len(t.line) > 0 && t.mayBegin(t.line[0].weight, now.Sub(t.line[0].since)) {
 		t.rows, t.inserts = t.rows+t.line[0].weight, t.inserts+1

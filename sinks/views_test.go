@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// Issue 13, line 12: a view that ClickHouse refused once is made later by the same sink, and
+// First user, line 12: a view that ClickHouse refused once is made later by the same sink, and
 // what is stored does not wait for it.
 func TestLine12RefusedViewIsMadeLater(t *testing.T) {
 	t.Parallel()

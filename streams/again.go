@@ -34,5 +34,14 @@ func GivenAgain(ctx context.Context, js jetstream.JetStream, stream string, know
 	if next, err = FirstAfter(ctx, js, stream, time.Unix(0, known.Stored)); err != nil {
 		return 0, false, err
 	}
+	// The message itself: those between may have been taken out.
+	switch msg, err := DecideNext(ctx, js, stream, ">", next); {
+	case err == nil:
+		next = msg.Sequence
+	case errors.Is(err, jetstream.ErrMsgNotFound): // none is younger
+		return next, info.State.LastSeq < known.Seq, nil
+	default:
+		return 0, false, fmt.Errorf("streams: message %d of %s: %w", next, stream, err)
+	}
 	return next, next <= known.Seq || info.State.LastSeq < known.Seq, nil
 }

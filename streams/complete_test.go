@@ -157,7 +157,7 @@ func TestReadIsCompleteOrAnError(t *testing.T) {
 				}
 				return u.fate(n.Add(1) - 1)
 			})
-			nc, err := nats.Connect(link, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+			nc, err := nats.Connect(link, nats.Timeout(20*time.Second), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -81,17 +79,17 @@ func Resume(ctx context.Context, js jetstream.JetStream, filter string, cp *sche
 	if len(lane) > 0 {
 		lowest = lane[0].Seq
 	}
-	traces, purged, err := tracesOf(ctx, js, lowest, cp)
+	left, err := tracesOf(ctx, js, lowest, cp)
 	if err != nil {
 		return r, err
 	}
-	r.After, r.Doubt = cp.Resume(lane, traces)
+	r.After, r.Doubt = cp.Resume(lane, left.traces)
 	present, err := eventsMessages(ctx, js, schemas.SubjectsEvents, max(r.After, 1), cp.Source)
 	if err != nil {
 		return r, err
 	}
 	r.Proven = cp.GivenAgain(at, present)
-	r.Cut = cp.CutOf(present, traces, purged, time.Now().UnixNano())
+	r.Cut = cp.CutOf(present, left.traces, left.holes, left.purged, time.Now().UnixNano())
 	return r, r.At(ctx, js, r.After)
 }
 
@@ -126,48 +124,65 @@ func eventsMessages(ctx context.Context, js jetstream.JetStream, filter string, 
 	return out, err
 }
 
+// leftover is what SHARDS holds of what messages of EVENTS became.
+type leftover struct {
+	traces schemas.Traces
+	holes  []schemas.Hole
+	// purged: messages up to here may have left traces that were purged since. It is where
+	// the first frames come from that SHARDS still holds of shards that had others before.
+	purged uint64
+}
+
 // tracesOf are the traces in SHARDS of the messages of EVENTS from a sequence on and
-// up to a checkpoint, of every topic. Messages up to purged may have left traces that
-// were purged since: it is where the first frames come from that SHARDS still holds of
-// shards that had others before.
-func tracesOf(ctx context.Context, js jetstream.JetStream, from uint64, cp *schemas.Checkpoint) (traces schemas.Traces, purged uint64, err error) {
-	traces = schemas.Traces{}
+// up to a checkpoint, of every topic. Frames and dead letters of a front say sequences of
+// another stream and tell nothing.
+func tracesOf(ctx context.Context, js jetstream.JetStream, from uint64, cp *schemas.Checkpoint) (left leftover, err error) {
+	left.traces = schemas.Traces{}
 	add := func(t schemas.Trace, at time.Time) {
 		if t.At = at.UnixNano(); t.Seq >= from && t.Seq <= cp.Source {
-			traces.Add(t)
+			left.traces.Add(t)
 		}
 	}
-	met := map[schemas.Shard]bool{}
+	last := map[schemas.Shard]schemas.Placed{}
 	_, err = Frames(ctx, js, schemas.SubjectsShards, func(ref schemas.ShardRef, p schemas.Placed, _ uint64, at time.Time) error {
-		if !met[ref.ID] {
-			met[ref.ID] = true
-			if p.Pos > 1 && p.SourceEra == cp.Era && p.SourceSeq <= cp.Source {
-				purged = max(purged, p.SourceSeq-1)
-			}
+		if p.SourceFirst != 0 {
+			return nil
 		}
+		before, met := last[ref.ID]
+		if h, ok := schemas.HoleBetween(&before, &p, cp.Source); met && ok {
+			left.holes = append(left.holes, h)
+		}
+		if !met && p.Pos > 1 && p.SourceEra == cp.Era && p.SourceSeq <= cp.Source {
+			left.purged = max(left.purged, p.SourceSeq-1)
+		}
+		last[ref.ID] = schemas.Placed{Pos: p.Pos, SourceSeq: p.SourceSeq, SourceEra: p.SourceEra}
 		add(schemas.Trace{Seq: p.SourceSeq, Stored: p.SourceTime, Producer: p.Producer, FrameSeq: p.Seq}, at)
 		return nil
 	})
 	if err != nil {
-		return nil, 0, err
+		return leftover{}, err
 	}
 	_, err = Headers(ctx, js, schemas.StreamShards, schemas.SubjectsDead, 1, func(msg *Message) error {
-		seq, err := strconv.ParseUint(msg.Header.Get(schemas.HeaderSourceSeq), 10, 64)
-		if err != nil {
-			return nil
+		source := schemas.SourceOf(msg.Header)
+		if source.Seq > 0 && !schemas.OfFront(msg.Header.Get(schemas.HeaderSourceSubject)) {
+			add(schemas.Trace{Seq: source.Seq, Stored: source.Stored}, msg.Time)
 		}
-		add(schemas.Trace{Seq: seq, Stored: sourceTime(msg.Header)}, msg.Time)
 		return nil
 	})
-	return traces, purged, err
-}
-
-// sourceTime is when EVENTS stored the message of a dead letter, unix ns; 0: it does
-// not say.
-func sourceTime(h nats.Header) int64 {
-	ns, err := strconv.ParseInt(h.Get(schemas.HeaderSourceTime), 10, 64)
 	if err != nil {
-		return 0
+		return leftover{}, err
 	}
-	return ns
+	err = EachCheckpoint(ctx, js, schemas.SubjectsRouted, func(lane *Routed) error {
+		if lane.Err != nil || lane.Front != "" {
+			return nil
+		}
+		for _, m := range lane.Silent {
+			add(schemas.Trace{Seq: m.Seq, Stored: m.Stored}, time.Unix(0, m.Stored))
+		}
+		return nil
+	})
+	if err != nil {
+		return leftover{}, err
+	}
+	return left, nil
 }

@@ -50,8 +50,8 @@ func TooSmall(what string, bytes int64, err error) error {
 	if !errors.As(err, &api) || api.ErrorCode != codeStorageExceeded && api.ErrorCode != codeAccountExceeded {
 		return err
 	}
-	return fmt.Errorf("%w: %s of %d MiB; pass a smaller --events-bytes and --shards-bytes (events_bytes, shards_bytes), or raise max_file_store of the server or its account: %w",
-		ErrStoreTooSmall, what, bytes>>20, err)
+	return fmt.Errorf("%w: %s of %d MiB (%s); pass a smaller --events-bytes and --shards-bytes (events_bytes, shards_bytes), or raise max_file_store of the server or its account",
+		ErrStoreTooSmall, what, bytes>>20, api.Description)
 }
 
 // trial is the stream that Fits makes and removes.

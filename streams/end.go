@@ -38,7 +38,7 @@ func EndCut(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, 
 		}
 		why = fmt.Sprintf("%s gave sequences again below message %d", end.Stream, end.Seq)
 	}
-	traces, purged, err := tracesOf(ctx, js, 0, &point)
+	left, err := tracesOf(ctx, js, 0, &point)
 	if err != nil {
 		return cut, "", err
 	}
@@ -46,7 +46,7 @@ func EndCut(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, 
 	if err != nil {
 		return cut, "", err
 	}
-	return point.CutOf(present, traces, max(purged, known, end.First-min(end.First, 1)), time.Now().UnixNano()), why, nil
+	return point.CutOf(present, left.traces, left.holes, max(left.purged, known, end.First-min(end.First, 1)), time.Now().UnixNano()), why, nil
 }
 
 // EndAt is the end of a stream as it stands, with what was known of its cuts.

@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // behind is a connection to a server whose answers pass through fate.
 func behind(t *testing.T, srv *embeddedtest.Servers, fate func(embeddedtest.Answer) embeddedtest.Fate) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect(embeddedtest.AnswersProxy(t, srv.NATSURL, fate))
+	nc, err := nats.Connect(embeddedtest.AnswersProxy(t, srv.NATSURL, fate), nats.Timeout(20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,4 +79,33 @@ func TestFollowMissesTheLastOfAnIdleStream(t *testing.T) {
 			t.Fatalf("%v, %v: expected ErrCut", m, err)
 		}
 	})
+}
+
+// A message that was taken out is not one whose sequence was given again: what came after
+// it is younger, and lies above it.
+func TestGivenAgainIsNotTakenOut(t *testing.T) {
+	t.Parallel()
+	_, js := readsStream(t)
+	ctx := timeout(t)
+	s, err := Open(ctx, js, testStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seq := range []uint64{1, 7, testMessages} {
+		m, err := DecideAt(ctx, js, testStream, seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Delete(ctx, js, s, seq, false); err != nil {
+			t.Fatal(err)
+		}
+		known := schemas.Source{Seq: seq, Stored: m.Time.UnixNano()}
+		if next, again, err := GivenAgain(ctx, js, testStream, known); err != nil || again {
+			t.Errorf("message %d was taken out, and counts as given again from %d on: %v", seq, next, err)
+		}
+		known.Stored -= int64(time.Hour)
+		if _, again, err := GivenAgain(ctx, js, testStream, known); seq > 1 && (err != nil || !again) {
+			t.Errorf("an older message %d was cut off, and counts as there: %v", seq, err)
+		}
+	}
 }

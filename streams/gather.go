@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Bounds of one request of Gather. The server stops at the first to trip; a client
@@ -49,6 +52,9 @@ func Gather(ctx context.Context, js jetstream.JetStream, stream, filter string, 
 	return nil
 }
 
+// uncounted is the Pending of a message that the leader gave: it does not say.
+const uncounted = math.MaxInt32
+
 // gathering is one Gather under way.
 type gathering struct {
 	js             jetstream.JetStream
@@ -56,6 +62,7 @@ type gathering struct {
 	from           uint64 // the next sequence to read
 	upTo           uint64 // the leader's end, once a replica did not know it
 	f              func(*Message) (bool, error)
+	strange        uint64 // messages of this batch under subjects that the server does not index
 	done           bool
 	refused        bool // f returned err, which goes to the caller as it is
 	err            error
@@ -65,8 +72,12 @@ func (g *gathering) take(m *Message) (more bool, err error) {
 	if m.Sequence < g.from {
 		return false, cut(context.Background(), fmt.Errorf("NATS gave message %d after %d", m.Sequence, g.from))
 	}
+	if g.from = m.Sequence + 1; !schemas.Indexed(m.Subject) && g.filter != "" {
+		g.strange++ // it is of no filter, and the server did not count it
+		return true, nil
+	}
+	m.Pending += g.strange
 	more, err = g.f(m)
-	g.from = m.Sequence + 1
 	if err != nil {
 		g.refused, g.err = true, err
 	}
@@ -76,6 +87,7 @@ func (g *gathering) take(m *Message) (more bool, err error) {
 
 // batch reads one batch, and asks the leader where a replica has no more.
 func (g *gathering) batch(ctx context.Context, n int) error {
+	g.strange = 0
 	e, err := direct(ctx, g.js, g.stream, getRequest{Seq: g.from, NextFor: g.filter, Batch: n, MaxBytes: readBytes}, n, g.take)
 	switch {
 	case errors.Is(err, errUnclear): // the leader's answer keeps the two apart
@@ -106,6 +118,7 @@ func (g *gathering) leader(ctx context.Context) error {
 		g.done = true
 		return nil
 	}
+	msg.Pending = uncounted
 	_, err = g.take(msg)
 	return err
 }

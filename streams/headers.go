@@ -102,7 +102,9 @@ func headers(ctx context.Context, js jetstream.JetStream, stream string, r Range
 		if m.Sequence > end && !last {
 			return nil
 		}
-		next = m.Sequence + 1
+		if next = m.Sequence + 1; !schemas.Indexed(m.Subject) && r.Filter != "" {
+			return nil // of no filter: the server gave it by mistake
+		}
 		if err := f(m); err != nil {
 			return &refusal{err}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // hiddenLooks and hiddenPause are how often and how far apart Hidden looks: a message
@@ -21,6 +22,7 @@ const (
 // Hidden returns how many messages a stream holds that the server lists under no
 // subject. nats-server does not index a subject with the byte 0x7F (stree's noPivot):
 // it stores and acknowledges the message, and no list and no filter finds it again.
+// EachHidden does.
 func Hidden(ctx context.Context, js jetstream.JetStream, stream string) (least uint64, err error) {
 	for look := range hiddenLooks {
 		info, err := Info(ctx, js, stream)
@@ -47,4 +49,16 @@ func Hidden(ctx context.Context, js jetstream.JetStream, stream string) (least u
 		}
 	}
 	return least, nil
+}
+
+// EachHidden calls f with the headers of each message that Hidden counts. It reads the
+// whole stream, without a filter.
+func EachHidden(ctx context.Context, js jetstream.JetStream, stream string, f func(*Message) error) error {
+	_, err := Headers(ctx, js, stream, "", 1, func(m *Message) error {
+		if schemas.Indexed(m.Subject) {
+			return nil
+		}
+		return f(m)
+	})
+	return err
 }

@@ -55,6 +55,7 @@ func Subjects(ctx context.Context, js jetstream.JetStream, stream, filter string
 	}
 	for f := range odd {
 		if _, err := Headers(ctx, js, stream, f, 1, func(m *Message) error {
+			// The filter's * selects subjects that are text too; the list has those already.
 			if schemas.FilterOf(m.Subject) == f {
 				out[m.Subject]++
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
-// Whoever waits for an answer when the connection is lost hears of it at once;
-// who asks afterwards is not disturbed.
+// A caller that waits for an answer when the connection is lost gets the error at once;
+// one that asks afterwards is not disturbed.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	server, err := embedded.NewNATS(embedded.NATSConfig{Dir: t.TempDir()})
@@ -20,7 +21,7 @@ func TestOutages(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := embeddedtest.Run(t, server)
-	nc, err := nats.Connect(server.ClientURL(), nats.MaxReconnects(-1))
+	nc, err := nats.Connect(server.ClientURL(), nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
-// Issue 13, line 2: what is anonymised goes by every name derived from it, inside
+// First user, line 2: what is anonymised goes by every name derived from it, inside
 // JSON texts, and among what was beyond the limit on attributes.
 func TestLine2ClearingReachesDerivedNames(t *testing.T) {
 	t.Parallel()
@@ -32,7 +33,7 @@ func TestLine2ClearingReachesDerivedNames(t *testing.T) {
 		"Almanac_rest##": `[{"email":"in-clear"}]`,
 		"almanac_rest##": "{\"email\":\"in-clear\",\"\xff",
 	}
-	b := schemas.NewFrameBuilder(&topic)
+	b := frame.NewBuilder(&topic)
 	add := func(e schemas.Event) { b.Append(&e, noon.UnixNano(), schemas.NewID(noon.UnixNano())) }
 	for _, names := range []map[string]string{gone, stays, rest} {
 		for _, k := range slices.Sorted(maps.Keys(names)) {

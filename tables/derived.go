@@ -106,31 +106,65 @@ func (db *DB) derive(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef
 	return nil
 }
 
-// ExamineRepeats marks the repeats which a shard's rows above from, up to to, are or make, in
-// whatever shard they stand, and then says that the shard was examined up to to. It may run
-// any number of times, in any order, and by two at once. epoch and from are those of one
-// DerivedShard. When what they say was dropped since, it is ErrHeadMoved: read them again.
+// Examination is a step of looking for repeats: a shard's rows above From, up to To. Epoch and
+// From are those of one DerivedShard.
+type Examination struct {
+	Ref             schemas.ShardRef
+	Epoch, From, To uint64
+}
+
+// ExamineRepeats is ExamineAll of one shard.
 func (db *DB) ExamineRepeats(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, epoch, from, to uint64) error {
-	step := fmt.Sprintf("examine:%s:%d:%d", ref.ID, from, to)
-	// Two statements: one that writes several partitions is not stored as a whole, and the
-	// position must never be there without the marks.
-	//
-	if epoch == 0 {
-		epoch = max(1, rand.Uint64())
-		if err := db.derive(ctx, t, ref, step+":begin", t.BeginExamined(db.Database, ref, epoch), map[string]string{"insert_deduplicate": "0"}); err != nil {
-			return err
+	return errors.Join(db.ExamineAll(ctx, t, []Examination{{ref, epoch, from, to}})...)
+}
+
+// ExamineAll marks the repeats which rows of some shards are or make, in whatever shard they
+// stand, and then says of each shard up to where it was examined. It reads the identities of
+// the whole topic once, however many shards there are. It may run any number of times, in any
+// order, and by two at once. The errors are the shards'. When what a step says was dropped
+// since, its error is ErrHeadMoved: read it again.
+func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, steps []Examination) []error {
+	errs := make([]error, len(steps))
+	fail := func(err error) []error {
+		for i := range errs {
+			errs[i] = err
 		}
+		return errs
+	}
+	if len(steps) == 0 {
+		return errs
+	}
+	// Statements of their own: one that writes several partitions is not stored as a whole, and
+	// a position must never be there without the marks.
+	again := map[string]string{"insert_deduplicate": "0"}
+	name := func(s *Examination) string { return fmt.Sprintf("examine:%s:%d:%d", s.Ref.ID, s.From, s.To) }
+	upTo := map[schemas.ShardRef]uint64{}
+	var rowsOf []string
+	for i := range steps {
+		s := &steps[i]
+		if s.Epoch == 0 {
+			s.Epoch = max(1, rand.Uint64())
+			if err := db.derive(ctx, t, s.Ref, name(s)+":begin", t.BeginExamined(db.Database, s.Ref, s.Epoch), again); err != nil {
+				return fail(err)
+			}
+		}
+		upTo[s.Ref] = s.To
+		rowsOf = append(rowsOf, "("+schemas.AboveSQL(s.Ref, s.From, s.To)+")")
 	}
 	// The rows are counted before: one that a repair puts among them later was not examined,
 	// and shows.
-	rows, err := db.rowsUpTo(ctx, t.Name, map[schemas.ShardRef]uint64{ref: to})
+	rows, err := db.rowsUpTo(ctx, t.Name, upTo)
 	if err != nil {
-		return err
+		return fail(err)
 	}
-	if err := db.derive(ctx, t, ref, step, t.ExamineRepeats(db.Database, ref, from, to), map[string]string{"insert_deduplicate": "0"}); err != nil {
-		return err
+	if err := db.derive(ctx, t, steps[0].Ref, name(&steps[0]), t.ExamineRepeats(db.Database, strings.Join(rowsOf, " OR ")), again); err != nil {
+		return fail(err)
 	}
-	return db.derive(ctx, t, ref, step+":end", t.MarkExamined(db.Database, ref, epoch, to, rows[ref], textHeadMoved), map[string]string{"insert_deduplicate": "0"})
+	for i := range steps {
+		s := &steps[i]
+		errs[i] = db.derive(ctx, t, s.Ref, name(s)+":end", t.MarkExamined(db.Database, s.Ref, s.Epoch, s.To, rows[s.Ref], textHeadMoved), again)
+	}
+	return errs
 }
 
 // FillSums adds a shard's rows above from, up to to, to its sums, as one part. attempt counts
@@ -144,89 +178,6 @@ func (db *DB) FillSums(ctx context.Context, t *schemas.Topic, ref schemas.ShardR
 // stood when that was decided. When it was dropped or went on since, it is ErrHeadMoved: read again.
 func (db *DB) FillSeries(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, have, from, to uint64) error {
 	return db.derive(ctx, t, ref, fmt.Sprintf("series:%s:%d", ref.ID, from), t.FillSeries(db.Database, ref, have, from, to, textHeadMoved), map[string]string{"insert_deduplicate": "0"})
-}
-
-// DropSeries drops a shard's list of series, whose rows are gone.
-func (db *DB) DropSeries(ctx context.Context, ref schemas.ShardRef) error {
-	return db.dropDerived(ctx, ref, schemas.DerivedSeries)
-}
-
-// DropSums drops a shard's sums; they are filled again.
-func (db *DB) DropSums(ctx context.Context, ref schemas.ShardRef) error {
-	return db.dropDerived(ctx, ref, schemas.DerivedSums)
-}
-
-// DropDerived drops what was derived from a shard's rows, which have changed: its sums, its
-// series, its repeats, and those of other shards whose event that counts is one of this shard. It returns
-// when no statement is under way that has read the rows as they were. All of it is derived
-// again. A topic without derived tables has nothing to drop.
-func (db *DB) DropDerived(ctx context.Context, ref schemas.ShardRef) error {
-	state, err := db.TableState(ctx, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats))
-	if err != nil || !state.Exists {
-		return err
-	}
-	if err := db.derivedEnded(ctx, ref.Topic); err != nil {
-		return err
-	}
-	refs, err := db.countedIn(ctx, ref)
-	if err != nil {
-		return err
-	}
-	for _, r := range refs {
-		// The sums first: without them a reader takes the rows, and without the repeats it
-		// looks for them itself.
-		for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries, schemas.DerivedRepeats} {
-			if err := db.dropDerived(ctx, r, name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// DropAllDerived empties what was derived from a topic's rows, of which a rebuild may have
-// brought others. All of it is derived again.
-func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic) error {
-	if err := db.derivedEnded(ctx, t.Name); err != nil {
-		return err
-	}
-	for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries, schemas.DerivedRepeats} {
-		table := schemas.DerivedTable(t.Name, name)
-		if err := db.ddl(ctx, "emptying table "+table, "TRUNCATE TABLE IF EXISTS "+schemas.QuotedTable(db.Database, table)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// countedIn lists a shard and those that have repeats of its events.
-func (db *DB) countedIn(ctx context.Context, ref schemas.ShardRef) ([]schemas.ShardRef, error) {
-	q := fmt.Sprintf("SELECT DISTINCT month, shard FROM %s WHERE first_month = %d AND first_shard = %d AND NOT (month = %d AND shard = %d)",
-		schemas.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), uint32(ref.Month), uint64(ref.ID), uint32(ref.Month), uint64(ref.ID))
-	rows, err := db.conn.Query(ctx, q)
-	if err != nil {
-		return nil, fmt.Errorf("repeats of %s: %w", ref, refusal(err))
-	}
-	defer func() { _ = rows.Close() }()
-	out := []schemas.ShardRef{ref}
-	for rows.Next() {
-		var month uint32
-		var id uint64
-		if err := rows.Scan(&month, &id); err != nil {
-			return nil, err
-		}
-		out = append(out, schemas.ShardRef{Topic: ref.Topic, Month: schemas.Month(month), ID: schemas.Shard(id)})
-	}
-	return out, rows.Err()
-}
-
-func (db *DB) dropDerived(ctx context.Context, ref schemas.ShardRef, name string) error {
-	table := schemas.DerivedTable(ref.Topic, name)
-	q := fmt.Sprintf("ALTER TABLE %s DROP PARTITION (%d, %d)", schemas.QuotedTable(db.Database, table), uint32(ref.Month), uint64(ref.ID))
-	if err := refusal(db.conn.Exec(ctx, q)); err != nil && !errors.Is(err, ErrNoTable) {
-		return fmt.Errorf("dropping %s of %s: %w", table, ref, err)
-	}
-	return nil
 }
 
 // derivedEnded waits until no statement that fills a derived table of the topic runs which

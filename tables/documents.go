@@ -3,6 +3,7 @@ package tables
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -17,6 +18,13 @@ type Meant struct {
 	Path    string
 	Created int64
 	Version uint64
+}
+
+// AmongDocuments is a condition that only versions of some documents fulfil.
+func AmongDocuments(c Condition, ids []string) Condition {
+	params := map[string]string{"among": arrayOf(ids)}
+	maps.Copy(params, c.Params)
+	return Condition{SQL: "(" + c.SQL + ") AND " + kinds.ColDocID + " IN {among:Array(String)}", Params: params}
 }
 
 // MeantDocuments lists up to n documents of a topic with versions that fulfil a

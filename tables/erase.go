@@ -141,12 +141,17 @@ func (db *DB) exec(ctx context.Context, ref schemas.ShardRef, s *Select) error {
 	return nil
 }
 
+// cleanupDelay is how long after its time an old part may stay: ClickHouse's thread that
+// removes them rests up to max_cleanup_delay_period (300 s by default) while there was little
+// to do, and up to cleanup_delay_period_random_add (10 s) more.
+const cleanupDelay = 310 * time.Second
+
 // Leftover is the old parts of a table that are unused and still on disk.
 type Leftover struct {
 	Parts int
 	Bytes uint64
-	// GoneBy is when ClickHouse removes the last of them, by the table's
-	// old_parts_lifetime and its clock.
+	// GoneBy is when ClickHouse has removed the last of them, by the table's
+	// old_parts_lifetime, cleanupDelay and its clock.
 	GoneBy time.Time
 }
 
@@ -163,7 +168,7 @@ func (db *DB) Leftovers(ctx context.Context, ref schemas.ShardRef, upTo time.Tim
 		return out, fmt.Errorf("old parts of %s: %w", ref, refusal(err))
 	}
 	if out.Parts = int(parts); parts > 0 {
-		out.GoneBy = time.Unix(int64(last+lifetime), 0).UTC()
+		out.GoneBy = time.Unix(int64(last+lifetime), 0).UTC().Add(cleanupDelay)
 	}
 	return out, nil
 }

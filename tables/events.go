@@ -15,10 +15,10 @@ type Event struct {
 
 // Events reads which events a shard has between two positions (above lo, up to hi) and
 // how often each: those of one insert, usually.
-func (db *DB) Events(ctx context.Context, topic string, m schemas.Month, s schemas.Shard, lo, hi uint64) (map[Event]int, error) {
+func (db *DB) Events(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (map[Event]int, error) {
 	out := map[Event]int{}
 	q := fmt.Sprintf("SELECT id, toUnixTimestamp64Nano(ts) FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d FORMAT TSV",
-		schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s), lo, hi)
+		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi)
 	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
 		var id string
 		var ev Event
@@ -31,7 +31,7 @@ func (db *DB) Events(ctx context.Context, topic string, m schemas.Month, s schem
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("events of %s: %w", schemas.PublicShardName(topic, m, s), err)
+		return nil, fmt.Errorf("events of %s: %w", ref, err)
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // FreshSource reads a Select's fresh blocks with the columns a stored row has:
@@ -26,7 +27,7 @@ func withDefaults(t *schemas.Topic, schema int, more ...string) string {
 	return "SELECT " + strings.Join(append(cols, "toUInt32(toYYYYMM(ts)) AS month"), ", ")
 }
 
-// CountFresh counts the events of some blocks (FrameReader.Raw), of one schema
+// CountFresh counts the events of some blocks (frame.Reader.Raw), of one schema
 // version, that fulfil a condition.
 func (db *DB) CountFresh(ctx context.Context, t *schemas.Topic, schema int, blocks [][]byte, c Condition) (n uint64, err error) {
 	err = db.lines(ctx, &Select{
@@ -44,7 +45,7 @@ func (db *DB) CountFresh(ctx context.Context, t *schemas.Topic, schema int, bloc
 
 // CountFrame counts the events of one frame that fulfil a condition.
 func (db *DB) CountFrame(ctx context.Context, t *schemas.Topic, p schemas.Placed, payload []byte, c Condition) (uint64, error) {
-	var r schemas.FrameReader
+	var r frame.Reader
 	if err := r.Open(payload, t, p.Schema); err != nil {
 		return 0, fmt.Errorf("position %d of topic %q: %w", p.Pos, t.Name, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // What a frame's events sum up to in Go is what ClickHouse makes of their rows.
@@ -16,7 +17,7 @@ func TestIDSumIsClickHouses(t *testing.T) {
 	}
 	var sums schemas.IDSums
 	var frames [][]byte
-	var r schemas.FrameReader
+	var r frame.Reader
 	for i, rows := range []int{2000, 1, 517} {
 		frames = append(frames, frameOf(t, &topic, rows))
 		if err := r.Open(frames[i], &topic, 1); err != nil {

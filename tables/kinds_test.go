@@ -39,7 +39,7 @@ func checkTable(t *testing.T, db *DB, topic *schemas.Topic) {
 	if err := db.Insert(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	if head, err := db.Head(t.Context(), topic.Name, november, 5); err != nil || head != 3 {
+	if head, err := db.Head(t.Context(), schemas.ShardRef{Topic: topic.Name, Month: november, ID: 5}); err != nil || head != 3 {
 		t.Errorf("%s: head %d, %v", topic.Name, head, err)
 	}
 	cols, err := db.Columns(t.Context(), topic.Name)

@@ -76,15 +76,15 @@ type Group struct{ Pos, Rows, Distinct, IDs uint64 }
 
 // Groups are a shard's rows by position, in order: none when its table was not
 // made yet.
-func (db *DB) Groups(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) ([]Group, error) {
+func (db *DB) Groups(ctx context.Context, ref schemas.ShardRef) ([]Group, error) {
 	var out []Group
 	q := fmt.Sprintf("SELECT pos AS Pos, count() AS Rows, uniqExact(id) AS Distinct, %s AS IDs FROM %s WHERE month = %d AND shard = %d GROUP BY pos ORDER BY pos",
-		schemas.IDSumSQL, schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s))
+		schemas.IDSumSQL, schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
 	if err := db.conn.Select(ctx, &out, q); err != nil {
 		if errors.Is(refusal(err), ErrNoTable) {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("positions of %s: %w", schemas.PublicShardName(topic, m, s), refusal(err))
+		return nil, fmt.Errorf("positions of %s: %w", ref, refusal(err))
 	}
 	return out, nil
 }
@@ -115,11 +115,11 @@ func (db *DB) RowKeys(ctx context.Context, ref schemas.ShardRef, lo, hi uint64, 
 
 // Copies counts, between two positions (above lo, up to hi), the rows that are the
 // same as another in every column.
-func (db *DB) Copies(ctx context.Context, topic string, m schemas.Month, s schemas.Shard, lo, hi uint64) (n uint64, err error) {
+func (db *DB) Copies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (n uint64, err error) {
 	q := fmt.Sprintf("SELECT toUInt64(count() - uniqExact(sipHash128(*))) FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d",
-		schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s), lo, hi)
+		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi)
 	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
-		return 0, fmt.Errorf("copies in %s: %w", schemas.PublicShardName(topic, m, s), refusal(err))
+		return 0, fmt.Errorf("copies in %s: %w", ref, refusal(err))
 	}
 	return n, nil
 }
@@ -130,13 +130,13 @@ func (db *DB) Copies(ctx context.Context, topic string, m schemas.Month, s schem
 // it done or not done. Rows inserted meanwhile would be lost with the old
 // partition: when the count has changed by the time the new one is ready, nothing
 // is done and the answer is ErrHeadMoved.
-func (db *DB) DropCopies(ctx context.Context, topic string, m schemas.Month, s schemas.Shard, lo, hi uint64) error {
+func (db *DB) DropCopies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) error {
 	fail := func(err error) error {
-		return fmt.Errorf("doubled rows at positions %d to %d of %s: %w", lo+1, hi, schemas.PublicShardName(topic, m, s), refusal(err))
+		return fmt.Errorf("doubled rows at positions %d to %d of %s: %w", lo+1, hi, ref, refusal(err))
 	}
-	table := schemas.QuotedTable(db.Database, topic)
-	beside := schemas.QuotedTable(db.Database, besideTable(topic, s))
-	where := fmt.Sprintf("month = %d AND shard = %d", uint32(m), uint64(s))
+	table := schemas.QuotedTable(db.Database, ref.Topic)
+	beside := schemas.QuotedTable(db.Database, besideTable(ref.Topic, ref.ID))
+	where := fmt.Sprintf("month = %d AND shard = %d", uint32(ref.Month), uint64(ref.ID))
 	drop := "DROP TABLE IF EXISTS " + beside + " SYNC"
 	// What an earlier run left behind when it was killed goes first.
 	for _, q := range []string{drop, "CREATE TABLE " + beside + " AS " + table} {
@@ -149,7 +149,7 @@ func (db *DB) DropCopies(ctx context.Context, topic string, m schemas.Month, s s
 		defer cancel()
 		_ = db.conn.Exec(end, drop) // a later run drops it
 	}()
-	_, before, err := db.HeadRows(ctx, topic, m, s)
+	_, before, err := db.HeadRows(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -162,14 +162,14 @@ func (db *DB) DropCopies(ctx context.Context, topic string, m schemas.Month, s s
 			return fail(err)
 		}
 	}
-	_, after, err := db.HeadRows(ctx, topic, m, s)
+	_, after, err := db.HeadRows(ctx, ref)
 	switch {
 	case err != nil:
 		return err
 	case after != before:
 		return fail(ErrHeadMoved)
 	}
-	if err := db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s", table, schemas.PartitionID(m, s), beside)); err != nil {
+	if err := db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s", table, ref.PartitionID(), beside)); err != nil {
 		return fail(err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // What is missing comes back once, whatever is missing and however often it is
@@ -18,7 +19,7 @@ func TestMend(t *testing.T) {
 	}
 	const shard = schemas.Shard(5)
 	own := schemas.NewID(noon.UnixNano()) // a client's own id, twice
-	b := schemas.NewFrameBuilder(&topic)
+	b := frame.NewBuilder(&topic)
 	for i := range 3 {
 		b.Append(&schemas.Event{Message: fmt.Sprint(i)}, noon.UnixNano()+int64(i), own)
 	}
@@ -44,7 +45,7 @@ func TestMend(t *testing.T) {
 			t.Errorf("%s changed nothing", damage)
 		}
 		for range 2 {
-			if err := db.DropCopies(t.Context(), "app", november, shard, 0, 3); err != nil {
+			if err := db.DropCopies(t.Context(), schemas.ShardRef{Topic: "app", Month: november, ID: shard}, 0, 3); err != nil {
 				t.Fatal(damage, err)
 			}
 			if err := db.InsertMissing(t.Context(), mend); err != nil {
@@ -55,10 +56,10 @@ func TestMend(t *testing.T) {
 			}
 		}
 	}
-	if n, err := db.Copies(t.Context(), "app", november, shard, 0, 3); err != nil || n != 0 {
+	if n, err := db.Copies(t.Context(), schemas.ShardRef{Topic: "app", Month: november, ID: shard}, 0, 3); err != nil || n != 0 {
 		t.Errorf("%d copies, %v", n, err)
 	}
-	if groups, err := db.Groups(t.Context(), "app", november, shard); err != nil || len(groups) != 1 || groups[0].Pos != 3 || groups[0].Rows != 153 || groups[0].Distinct != 151 {
+	if groups, err := db.Groups(t.Context(), schemas.ShardRef{Topic: "app", Month: november, ID: shard}); err != nil || len(groups) != 1 || groups[0].Pos != 3 || groups[0].Rows != 153 || groups[0].Distinct != 151 {
 		t.Errorf("groups %v, %v", groups, err)
 	}
 }

@@ -199,13 +199,13 @@ const FreshSuffix = ".rebuild"
 // InsertEnd is an insert's rows, by the position they carry.
 type InsertEnd struct{ Pos, Rows uint64 }
 
-// InsertEnds lists the inserts of a shard behind a position, in order, at most so
-// many.
-func (db *DB) InsertEnds(ctx context.Context, table string, m schemas.Month, s schemas.Shard, after uint64, limit int) ([]InsertEnd, error) {
+// InsertEnds lists the inserts of a shard above a position, in order, at most so
+// many. The topic of ref names the table.
+func (db *DB) InsertEnds(ctx context.Context, ref schemas.ShardRef, after uint64, limit int) ([]InsertEnd, error) {
 	rows, err := db.conn.Query(ctx, fmt.Sprintf("SELECT pos, count() FROM %s WHERE month = %d AND shard = %d AND pos > %d GROUP BY pos ORDER BY pos LIMIT %d",
-		schemas.QuotedTable(db.Database, table), uint32(m), uint64(s), after, limit))
+		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), after, limit))
 	if err != nil {
-		return nil, fmt.Errorf("positions of %s: %w", schemas.PublicShardName(table, m, s), refusal(err))
+		return nil, fmt.Errorf("positions of %s: %w", ref, refusal(err))
 	}
 	defer func() { _ = rows.Close() }()
 	var out []InsertEnd

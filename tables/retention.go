@@ -15,10 +15,10 @@ import (
 // With the partition ClickHouse forgets its insert tokens, so that an insert which
 // set out before could bring rows back: the caller has written the floor, and
 // looks again later.
-func (db *DB) DropShard(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) error {
-	q := fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%s'", schemas.QuotedTable(db.Database, topic), schemas.PartitionID(m, s))
+func (db *DB) DropShard(ctx context.Context, ref schemas.ShardRef) error {
+	q := fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%s'", schemas.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
 	if err := refusal(db.conn.Exec(ctx, q)); err != nil && !errors.Is(err, ErrNoTable) {
-		return fmt.Errorf("dropping %s: %w", schemas.PublicShardName(topic, m, s), err)
+		return fmt.Errorf("dropping %s: %w", ref, err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // A field of every type is cleared in one shard, on disk, by two at once; the
@@ -19,14 +20,14 @@ func TestClearAndDrop(t *testing.T) {
 		fields = append(fields, schemas.Field{Name: fmt.Sprintf("f%d", i), Type: typ})
 	}
 	topic := schemas.NewTopic("every", fields...)
-	if err := db.DropShard(t.Context(), "every", november, 5); err != nil {
+	if err := db.DropShard(t.Context(), schemas.ShardRef{Topic: "every", Month: november, ID: 5}); err != nil {
 		t.Errorf("dropping of a table that was never made: %v", err)
 	}
 	if err := db.Ensure(t.Context(), &topic); err != nil {
 		t.Fatal(err)
 	}
 	frame := func() []byte {
-		b := schemas.NewFrameBuilder(&topic)
+		b := frame.NewBuilder(&topic)
 		for i := range 100 {
 			e := schemas.Event{Message: "m", UserID: fmt.Sprint("u-", i), Level: "info", Attrs: []schemas.Attr{
 				schemas.String("f0", "x"), schemas.String("f1", "y"), schemas.Int64("f2", 7), schemas.Float64("f3", 1.5), schemas.Bool("f4", true),
@@ -89,11 +90,11 @@ func TestClearAndDrop(t *testing.T) {
 		t.Errorf("%d rows have attributes left (%v)", left, err)
 	}
 	for range 2 {
-		if err := db.DropShard(t.Context(), "every", november, 5); err != nil {
+		if err := db.DropShard(t.Context(), schemas.ShardRef{Topic: "every", Month: november, ID: 5}); err != nil {
 			t.Error(err)
 		}
 	}
-	if head, rows, err := db.HeadRows(t.Context(), "every", november, 5); err != nil || head != 0 || rows != 0 || kept(6) != other {
+	if head, rows, err := db.HeadRows(t.Context(), schemas.ShardRef{Topic: "every", Month: november, ID: 5}); err != nil || head != 0 || rows != 0 || kept(6) != other {
 		t.Errorf("dropped: %d rows up to %d (%v)", rows, head, err)
 	}
 	var ttl uint64

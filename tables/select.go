@@ -61,16 +61,18 @@ func (db *DB) Select(ctx context.Context, s *Select) (io.ReadCloser, error) {
 	return db.do(req)
 }
 
+// freshBody is a form with the blocks as the file FreshTable, which is how ClickHouse's HTTP
+// interface takes a table along with a statement. The statement is in the address then.
 func freshBody(blocks [][]byte) (io.Reader, string, error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	part, err := w.CreateFormFile(FreshTable, FreshTable)
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("fresh events: %w", err)
 	}
 	for _, block := range blocks {
 		if _, err := part.Write(block); err != nil {
-			return nil, "", err
+			return nil, "", fmt.Errorf("fresh events: %w", err)
 		}
 	}
 	if err := w.Close(); err != nil {

@@ -93,7 +93,7 @@ func post(ctx context.Context, db *DB, id string) error {
 	return body.Close()
 }
 
-// Issue 12, line 3: a slow engine's silent requests were each asked about twice a
+// The promise's holes, line 3: a slow engine's silent requests were each asked about twice a
 // second over new connections, which kept it from ever answering.
 func TestSilentEngineGetsOneQuestionAtATime(t *testing.T) {
 	t.Parallel()
@@ -170,7 +170,7 @@ func TestOneQuestionForAllSilentRequests(t *testing.T) {
 	})
 }
 
-// Issue 12, line 3: an outage is found by one prober, reported once, waited for by
+// The promise's holes, line 3: an outage is found by one prober, reported once, waited for by
 // everybody, and its end is reported once.
 func TestOutageIsOneReportAndOneProber(t *testing.T) {
 	t.Parallel()

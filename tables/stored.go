@@ -92,12 +92,12 @@ func (db *DB) AllStored(ctx context.Context, topic string) (map[schemas.ShardRef
 }
 
 // Stored counts a shard's rows, from metadata.
-func (db *DB) Stored(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) (Stored, error) {
+func (db *DB) Stored(ctx context.Context, ref schemas.ShardRef) (Stored, error) {
 	var out Stored
 	q := fmt.Sprintf("SELECT count(), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM %s WHERE month = %d AND shard = %d SETTINGS "+planOnly,
-		schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s))
+		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
 	if err := db.conn.QueryRow(ctx, q).Scan(&out.Rows, &out.MinTs, &out.MaxTs); err != nil {
-		return out, fmt.Errorf("rows of %s: %w", schemas.PublicShardName(topic, m, s), refusal(err))
+		return out, fmt.Errorf("rows of %s: %w", ref, refusal(err))
 	}
 	return out, nil
 }

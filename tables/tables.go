@@ -15,6 +15,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // DB is one ClickHouse server and the database of the tables. It is safe for
@@ -179,8 +180,8 @@ func (db *DB) ensureSettings(ctx context.Context, t *schemas.Topic) error {
 }
 
 // Head is the highest stored position of a shard, 0 when nothing is stored.
-func (db *DB) Head(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) (uint64, error) {
-	pos, _, err := db.HeadRows(ctx, topic, m, s)
+func (db *DB) Head(ctx context.Context, ref schemas.ShardRef) (uint64, error) {
+	pos, _, err := db.HeadRows(ctx, ref)
 	return pos, err
 }
 
@@ -193,10 +194,10 @@ const planOnly = "optimize_move_to_prewhere = 0, compile_expressions = 0"
 
 // HeadRows is the highest stored position of a shard and how many rows it has,
 // from one statement on metadata.
-func (db *DB) HeadRows(ctx context.Context, topic string, m schemas.Month, s schemas.Shard) (pos, rows uint64, err error) {
-	q := fmt.Sprintf("SELECT max(pos), count() FROM %s WHERE month = %d AND shard = %d SETTINGS "+planOnly, schemas.QuotedTable(db.Database, topic), uint32(m), uint64(s))
+func (db *DB) HeadRows(ctx context.Context, ref schemas.ShardRef) (pos, rows uint64, err error) {
+	q := fmt.Sprintf("SELECT max(pos), count() FROM %s WHERE month = %d AND shard = %d SETTINGS "+planOnly, schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
 	if err := db.conn.QueryRow(ctx, q).Scan(&pos, &rows); err != nil {
-		return 0, 0, fmt.Errorf("head of %s: %w", schemas.PublicShardName(topic, m, s), refusal(err))
+		return 0, 0, fmt.Errorf("head of %s: %w", ref, refusal(err))
 	}
 	return pos, rows, nil
 }
@@ -205,7 +206,7 @@ func (db *DB) HeadRows(ctx context.Context, topic string, m schemas.Month, s sch
 // that of the last frame of its insert. Its first event tells, or any other, when
 // that one was erased.
 func (db *DB) HasFrame(ctx context.Context, t *schemas.Topic, m schemas.Month, s schemas.Shard, p schemas.Placed, payload []byte) (bool, error) {
-	var r schemas.FrameReader
+	var r frame.Reader
 	if err := r.Open(payload, t, p.Schema); err != nil {
 		return false, err
 	}

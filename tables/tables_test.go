@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
@@ -33,7 +34,7 @@ func open(t *testing.T) (*DB, *embeddedtest.Servers) {
 
 func frameOf(t *testing.T, topic *schemas.Topic, rows int) []byte {
 	t.Helper()
-	b := schemas.NewFrameBuilder(topic)
+	b := frame.NewBuilder(topic)
 	for i := range rows {
 		e := schemas.Event{Message: "it's `quoted` \\ and \t tabbed", UserID: "u", Attrs: []schemas.Attr{schemas.Int64("n", int64(i)), schemas.Float64("ms", 1.5)}}
 		b.Append(&e, noon.UnixNano()+int64(i), schemas.NewID(noon.UnixNano()))
@@ -55,7 +56,7 @@ func TestInsert(t *testing.T) {
 	if err := db.Insert(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	head, err := db.Head(t.Context(), "app", november, 5)
+	head, err := db.Head(t.Context(), schemas.ShardRef{Topic: "app", Month: november, ID: 5})
 	if err != nil || head != 3 {
 		t.Fatalf("head %d, %v", head, err)
 	}
@@ -76,7 +77,7 @@ func TestInsert(t *testing.T) {
 	if err := db.Insert(t.Context(), ahead); !errors.Is(err, ErrHeadMoved) {
 		t.Errorf("behind position 4: %v, want the head moved", err)
 	}
-	st, err := db.Stored(t.Context(), "app", november, 5)
+	st, err := db.Stored(t.Context(), schemas.ShardRef{Topic: "app", Month: november, ID: 5})
 	if err != nil || st.Rows != 2501 || st.MinTs != noon.UnixNano() || st.MaxTs != noon.UnixNano()+1999 {
 		t.Errorf("stored %+v, %v", st, err)
 	}
@@ -99,7 +100,7 @@ func TestInsert(t *testing.T) {
 	if err := db.Insert(t.Context(), only); err != nil {
 		t.Fatal(err)
 	}
-	if head, rows, err := db.HeadRows(t.Context(), "app", november, 7); head != 2 || rows != 2003 {
+	if head, rows, err := db.HeadRows(t.Context(), schemas.ShardRef{Topic: "app", Month: november, ID: 7}); head != 2 || rows != 2003 {
 		t.Errorf("mostly LZ4: head %d with %d rows, %v", head, rows, err)
 	}
 	// A body cut short is refused whole, in either.
@@ -109,7 +110,7 @@ func TestInsert(t *testing.T) {
 			t.Errorf("a cut body in %s: %v, want it refused", name, err)
 		}
 	}
-	if head, _ := db.Head(t.Context(), "app", november, 6); head != 0 {
+	if head, _ := db.Head(t.Context(), schemas.ShardRef{Topic: "app", Month: november, ID: 6}); head != 0 {
 		t.Errorf("a cut body stored rows up to %d", head)
 	}
 }
@@ -168,7 +169,7 @@ func TestSelectFresh(t *testing.T) {
 	t.Parallel()
 	db, _ := open(t)
 	topic := schemas.NewTopic("app")
-	var r schemas.FrameReader
+	var r frame.Reader
 	if err := r.Open(frameOf(t, &topic, 7), &topic, 1); err != nil {
 		t.Fatal(err)
 	}

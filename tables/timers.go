@@ -3,6 +3,7 @@ package tables
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -15,6 +16,18 @@ type MeantTimer struct {
 	Slot      int
 	// Life is that of the last record that does.
 	Life string
+}
+
+// Key is where the timer lives in TIMERS.
+func (m *MeantTimer) Key(t *schemas.Topic) schemas.TimerKey {
+	return schemas.TimerKey{Topic: t.Name, Lane: m.Slot % t.Lanes, Group: m.Group, Slot: m.Slot, ID: m.ID}
+}
+
+// AmongTimers is a condition that only records of timers with some ids fulfil, of any group.
+func AmongTimers(c Condition, ids []string) Condition {
+	params := map[string]string{"among": arrayOf(ids)}
+	maps.Copy(params, c.Params)
+	return Condition{SQL: "(" + c.SQL + ") AND " + kinds.ColTimerID + " IN {among:Array(String)}", Params: params}
 }
 
 // MeantTimers lists up to n timers of a topic with records that fulfil a condition, in the order of group and

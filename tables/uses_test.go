@@ -7,9 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
-// Issue 13, lines 2 and 7: what doctor says of rules that met nothing, and of values
+// First user, lines 2 and 7: what doctor says of rules that met nothing, and of values
 // that did not fit.
 func TestLine2And7Uses(t *testing.T) {
 	t.Parallel()
@@ -24,9 +26,9 @@ func TestLine2And7Uses(t *testing.T) {
 	if err := db.Ensure(t.Context(), &topic); err != nil {
 		t.Fatal(err)
 	}
-	privacy, b := schemas.NewPrivacy(&topic, nil), schemas.NewFrameBuilder(&topic)
+	privacy, b := schemas.NewPrivacy(&topic, nil), frame.NewBuilder(&topic)
 	for _, line := range []string{`{"email":"x","n":7}`, `{"Email":{"home":"x"},"n":"9223372036854775808"}`, `{"owner":{"phone":"1"},"users":[{"card":1}],"n":"x"}`} {
-		e, err := schemas.EventKeys{Topic: &topic}.ParseJSON([]byte(line))
+		e, err := rawjson.Keys{Topic: &topic}.Parse([]byte(line))
 		if err != nil {
 			t.Fatal(err)
 		}

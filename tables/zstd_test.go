@@ -8,6 +8,7 @@ import (
 	"github.com/ClickHouse/ch-go/compress"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // ClickHouse reads the same events from frames in ZSTD as from those in LZ4, which
@@ -46,9 +47,9 @@ func TestZstdIsRead(t *testing.T) {
 		{2000, func() string { return "constant" }}, {400, func() string { return text(rng.IntN(2000)) }}, {300, func() string { return noise(rng.IntN(1500)) }},
 		{20, func() string { return strings.Repeat("r", rng.IntN(60_000)) }}, {500, func() string { return noise(rng.IntN(100)) + text(rng.IntN(400)) }},
 	} {
-		for k, by := range []schemas.Compression{schemas.CompressionLZ4, schemas.CompressionZSTD} {
+		for k, by := range []frame.Compression{frame.CompressionLZ4, frame.CompressionZSTD} {
 			rng = rand.New(rand.NewPCG(uint64(i), 2))
-			b := schemas.NewFrameBuilder(&topic)
+			b := frame.NewBuilder(&topic)
 			ts := noon.UnixNano()
 			for n := range s.rows {
 				ts += rng.Int64N(30_000)
@@ -57,7 +58,7 @@ func TestZstdIsRead(t *testing.T) {
 				b.Append(&e, ts, schemas.DerivedID(ts, uint64(i), uint64(n)))
 			}
 			_, payload := b.EncodeTo(nil)
-			if by == schemas.CompressionLZ4 {
+			if by == frame.CompressionLZ4 {
 				payload = asLZ4(t, &topic, payload)
 			}
 			frames[k] = append(frames[k], payload)
@@ -77,11 +78,11 @@ func TestZstdIsRead(t *testing.T) {
 }
 
 // asLZ4 returns a frame in the method of earlier versions.
-func asLZ4(t *testing.T, topic *schemas.Topic, frame []byte) []byte {
+func asLZ4(t *testing.T, topic *schemas.Topic, payload []byte) []byte {
 	t.Helper()
-	var r schemas.FrameReader
+	var r frame.Reader
 	w := compress.NewWriter(compress.LevelZero, compress.LZ4)
-	if err := r.Open(frame, topic, topic.Version); err != nil {
+	if err := r.Open(payload, topic, topic.Version); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Compress(r.Raw()); err != nil {

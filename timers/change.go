@@ -1,6 +1,7 @@
 package timers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,12 +28,13 @@ const AnyRevision = timer.AnyRevision
 // Update changes a pending timer of the expected revision, and gives it all its attempts again.
 // timer.ErrRevision: it has another; timer.ErrFiring: it is being called; timer.ErrNotFound: it is over.
 func (t *Timers) Update(ctx context.Context, group, id string, revision int64, c Change) (Timer, error) {
+	asked := time.Now() // the due time is judged as it was asked for, however slow the registry is
 	g, key, err := t.key(ctx, group, id)
 	if err != nil {
 		return Timer{}, err
 	}
 	r, err := t.rewrite(ctx, key, func(prev *timer.Record, now int64) (timer.Record, error) {
-		change, err := c.on(prev, g, time.Unix(0, now))
+		change, err := c.on(prev, g, asked, now)
 		if err != nil {
 			return timer.Record{}, err
 		}
@@ -79,10 +81,7 @@ func (t *Timers) Retry(ctx context.Context, group, id string) (Timer, error) {
 
 // archived returns the record of a timer that left the front; nil where there is no such timer.
 func (t *Timers) archived(ctx context.Context, key schemas.TimerKey) (*timer.Record, error) {
-	if t.cfg.Archive == nil {
-		return nil, nil
-	}
-	rows, err := t.cfg.Archive.TimerHistory(ctx, key.Topic, key.Group, key.ID)
+	rows, err := t.stored(ctx, key)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -95,6 +94,11 @@ func (t *Timers) rewrite(ctx context.Context, key schemas.TimerKey, f func(prev 
 		prev, err := t.last(ctx, key, true)
 		if err != nil {
 			return nil, err
+		}
+		if prev != nil {
+			if erased, err := t.hidden(ctx, prev); err != nil || erased {
+				return nil, cmp.Or(err, noTimer(key.Group, key.ID))
+			}
 		}
 		next, err := f(prev, time.Now().UnixNano())
 		if err != nil {
@@ -114,14 +118,16 @@ func (t *Timers) rewrite(ctx context.Context, key schemas.TimerKey, f func(prev 
 	return nil, busy(key)
 }
 
-// on makes the record's change of c, checked as a creation is.
-func (c Change) on(prev *timer.Record, g timer.Group, now time.Time) (timer.Change, error) {
+// on makes the record's change of c, checked as a creation is. A due time that passed since it was asked for is now,
+// unix ns: with a small MaxLateness the timer would fail without a call.
+func (c Change) on(prev *timer.Record, g timer.Group, asked time.Time, now int64) (timer.Change, error) {
 	var out timer.Change
 	if c.Due != nil {
-		due, err := timer.CheckDue(*c.Due, now)
+		due, err := timer.CheckDue(*c.Due, asked)
 		if err != nil {
 			return out, err
 		}
+		due = max(due, now)
 		out.Due = &due
 	}
 	if prev == nil || prev.Spec == nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/streams"
@@ -16,8 +17,10 @@ import (
 
 // Archive is the history in ClickHouse.
 type Archive interface {
-	// TimerHistory returns the stored transitions of a timer, oldest first.
-	TimerHistory(ctx context.Context, topic, group, id string) ([]Timer, error)
+	// TimerHistory returns the stored transitions of a timer, oldest first, but those that erasures mean.
+	TimerHistory(ctx context.Context, topic, group, id string, except registry.Cover) ([]Timer, error)
+	// MeantLives says of which lives something is stored that erasures mean.
+	MeantLives(ctx context.Context, topic string, lives []string, by registry.Cover) (map[string]bool, error)
 }
 
 // Filter of a list.
@@ -68,12 +71,22 @@ func (t *Timers) List(ctx context.Context, group string, f Filter) (Page, error)
 	})
 	limit := min(cmp.Or(f.Limit, defaultPage), maxPage)
 	var p Page
-	for _, r := range out[:min(limit, len(out))] {
-		p.Timers = append(p.Timers, view(r))
-	}
-	if len(out) > limit {
-		r := out[limit-1]
-		p.Cursor = strconv.FormatInt(r.Due, 10) + "." + r.Key.ID
+	for len(p.Timers) < limit && len(out) > 0 {
+		some := out[:min(limit-len(p.Timers), len(out))]
+		out = out[len(some):]
+		seen, err := t.visible(ctx, some)
+		if err != nil {
+			return Page{}, err
+		}
+		for _, r := range seen {
+			p.Timers = append(p.Timers, view(r))
+		}
+		if len(out) > 0 {
+			r := some[len(some)-1]
+			p.Cursor = strconv.FormatInt(r.Due, 10) + "." + r.Key.ID
+		} else {
+			p.Cursor = ""
+		}
 	}
 	return p, nil
 }
@@ -102,27 +115,30 @@ func (t *Timers) History(ctx context.Context, group, id string) ([]Timer, error)
 	if err != nil {
 		return nil, err
 	}
-	var out []Timer
+	var records []*timer.Record
 	_, err = streams.Headers(ctx, t.js, schemas.StreamTimers, key.Subject(), 1, func(m *streams.Message) error {
 		if r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil); err == nil {
-			out = append(out, view(&r))
+			records = append(records, &r)
 		}
 		return nil
 	})
+	if err == nil {
+		records, err = t.visible(ctx, records)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if t.cfg.Archive != nil {
-		stored, err := t.cfg.Archive.TimerHistory(ctx, t.topic.Name, group, id)
-		if err != nil {
-			return nil, err
-		}
-		out = append(stored, out...)
+	out, err := t.stored(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		out = append(out, view(r))
 	}
 	slices.SortStableFunc(out, func(a, b Timer) int { return cmp.Compare(a.Seq, b.Seq) })
 	out = slices.CompactFunc(out, func(a, b Timer) bool { return a.Seq == b.Seq })
 	if len(out) == 0 {
-		return nil, &timer.Refusal{Code: timer.CodeNotFound, Text: fmt.Sprintf("group %q has no timer %q", group, id)}
+		return nil, noTimer(group, id)
 	}
 	return out, nil
 }

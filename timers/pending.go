@@ -3,6 +3,7 @@ package timers
 import (
 	"context"
 	"hash/maphash"
+	"maps"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ type pending struct {
 	mu   sync.Mutex
 	upTo uint64 // sequence in the front
 	at   time.Time
-	full time.Time // when the whole front was read last
+	full time.Time // when it was looked who is still there
 	live map[uint64]struct{}
 }
 
@@ -48,12 +49,10 @@ func (t *Timers) room(ctx context.Context, g *timer.Group, key schemas.TimerKey)
 	}
 	_, there := p.live[one]
 	if !there && len(p.live) >= g.MaxPending && time.Since(p.full) > pendingAge {
-		// Records that ended timers may have left the front unread: before it refuses, all is read.
-		p.upTo, p.live = 0, map[uint64]struct{}{}
-		if err := t.readPending(ctx, g, p); err != nil {
+		// Records that ended timers may have left the front unread: before it refuses, it looks who is there.
+		if err := t.dropGone(ctx, g, p); err != nil {
 			return nil, err
 		}
-		p.full = p.at
 		_, there = p.live[one]
 	}
 	switch {
@@ -83,6 +82,25 @@ func (ps *pendings) of(group string) *pending {
 		ps.groups[group] = p
 	}
 	return p
+}
+
+// dropGone takes those out of the count that are not in the front any more.
+func (t *Timers) dropGone(ctx context.Context, g *timer.Group, p *pending) error {
+	began := time.Now()
+	subjects, err := streams.Subjects(ctx, t.js, schemas.StreamTimers, schemas.TimerGroupFilter(t.topic.Name, g.Name))
+	if err != nil {
+		return err
+	}
+	there := make(map[uint64]struct{}, len(subjects))
+	for s := range subjects {
+		there[maphash.String(pendingSeed, s)] = struct{}{}
+	}
+	maps.DeleteFunc(p.live, func(one uint64, _ struct{}) bool {
+		_, ok := there[one]
+		return !ok
+	})
+	p.full = began
+	return nil
 }
 
 // readPending reads on what happened to the group's timers.

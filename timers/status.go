@@ -87,9 +87,6 @@ func summarize(g *timer.Group, last map[string]*timer.Record, firing map[string]
 	return s
 }
 
-// busyHost is how many calls to one host a dispatcher has at once: with so many under way others wait.
-const busyHost = 64
-
 // why says what holds up a group's overdue timers. inGroup are its calls under way, waiting its overdue
 // timers by host, and firing all calls under way by host.
 func why(g *timer.Group, inGroup int, waiting, firing map[string]int) string {
@@ -104,7 +101,7 @@ func why(g *timer.Group, inGroup int, waiting, firing map[string]int) string {
 		return "the group is paused"
 	case g.MaxConcurrent > 0 && inGroup >= g.MaxConcurrent:
 		return fmt.Sprintf("max_concurrent is %d, and so many calls are under way", g.MaxConcurrent)
-	case firing[first] >= busyHost:
+	case firing[first] >= timer.CallsPerHost:
 		return fmt.Sprintf("host %s has %d calls under way, and answers slowly", first, firing[first])
 	case inGroup == 0 && len(firing) == 0:
 		return "no call is under way: no dispatcher runs, or it cannot reach NATS"

@@ -1,6 +1,7 @@
 package timers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,8 @@ type Timers struct {
 	w     *fronts.Writer
 	topic schemas.Topic
 	cfg   Config
+	// ledger says what is being erased.
+	ledger *registry.LedgerCache
 
 	mu     sync.Mutex
 	groups map[string]cached
@@ -54,24 +57,45 @@ const (
 )
 
 // Open binds to a topic of kind timer. registry.ErrNotFound or schemas.ErrUnknownTopic: it does not exist;
-// ApplyGroup makes it.
+// ApplyGroup makes it. fronts.ErrLost: TIMERS lost timers, and takes none before repair has brought them back.
 func Open(ctx context.Context, nc *nats.Conn, reg *registry.Registry, topic string, cfg Config) (*Timers, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
 	}
-	t, err := reg.Topic(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	if t.Kind != kinds.Timer {
-		return nil, fmt.Errorf("%w: topic %q is of kind %s, timers need one of kind %s", schemas.ErrRequest, topic, t.Kind, kinds.Timer)
-	}
 	w, err := fronts.Open(ctx, js, schemas.StreamTimers, fronts.Config{})
 	if err != nil {
 		return nil, err
 	}
-	return &Timers{js: js, reg: reg, w: w, topic: t, cfg: cfg, groups: map[string]cached{}}, nil
+	t := &Timers{js: js, reg: reg, w: w, cfg: cfg, ledger: registry.NewLedgerCache(reg), groups: map[string]cached{}}
+	t.topic, err = t.look(ctx, topic)
+	return t, err
+}
+
+// look reads a topic of timers, and refuses it while TIMERS lacks timers.
+func (t *Timers) look(ctx context.Context, topic string) (schemas.Topic, error) {
+	d, err := t.reg.Topic(ctx, topic)
+	if err != nil {
+		return d, err
+	}
+	if d.Kind != kinds.Timer {
+		return d, fmt.Errorf("%w: topic %q is of kind %s, timers need one of kind %s", schemas.ErrRequest, topic, d.Kind, kinds.Timer)
+	}
+	topics, err := t.reg.Topics(ctx)
+	if err != nil {
+		return d, err
+	}
+	if err := fronts.CheckWhole(ctx, t.js, schemas.StreamTimers, topics); err != nil {
+		return d, fmt.Errorf("timers: %w", err)
+	}
+	return d, nil
+}
+
+// Current reports whether the topic is still the one that was opened. What is known of its groups stays then,
+// which another Open would have to read again.
+func (t *Timers) Current(ctx context.Context) (bool, error) {
+	d, err := t.look(ctx, t.topic.Name)
+	return err == nil && d.Lanes == t.topic.Lanes, err
 }
 
 // ApplyGroup declares a group or changes it (registry.AmendTimerGroup), and its topic before it.
@@ -112,11 +136,11 @@ type New struct {
 // Create schedules a timer. A timer of the same content exists: that one is returned, created is false.
 // timer.ErrExists: another content has the id.
 func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err error) {
+	now := time.Now() // the due time is judged as it was asked for, however slow the registry is
 	g, key, err := t.key(ctx, n.Group, n.ID)
 	if err != nil {
 		return tm, false, err
 	}
-	now := time.Now()
 	due, err := timer.CheckDue(n.Due, now)
 	if err != nil {
 		return tm, false, err
@@ -139,6 +163,7 @@ func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err
 			undo()
 		}
 	}()
+	want.NotBefore = time.Now().UnixNano()
 	// Most ids are new: the first try does not read.
 	var prev *timer.Record
 	for range tries {
@@ -174,19 +199,33 @@ func (t *Timers) Get(ctx context.Context, group, id string) (Timer, error) {
 	if err != nil {
 		return Timer{}, err
 	}
-	if r == nil && t.cfg.Archive != nil {
-		rows, err := t.cfg.Archive.TimerHistory(ctx, t.topic.Name, group, id)
-		if err != nil {
-			return Timer{}, err
+	if r != nil {
+		if erased, err := t.hidden(ctx, r); err != nil || erased {
+			return Timer{}, cmp.Or(err, noTimer(group, id))
 		}
-		if len(rows) > 0 {
-			return fromRows(rows), nil
-		}
+		return view(r), nil
 	}
-	if r == nil {
-		return Timer{}, &timer.Refusal{Code: timer.CodeNotFound, Text: fmt.Sprintf("group %q has no timer %q", group, id)}
+	rows, err := t.stored(ctx, key)
+	if err != nil || len(rows) == 0 {
+		return Timer{}, cmp.Or(err, noTimer(group, id))
 	}
-	return view(r), nil
+	return fromRows(rows), nil
+}
+
+func noTimer(group, id string) error {
+	return &timer.Refusal{Code: timer.CodeNotFound, Text: fmt.Sprintf("group %q has no timer %q", group, id)}
+}
+
+// stored are the stored transitions of a timer, but those that an erasure under way means; none without an Archive.
+func (t *Timers) stored(ctx context.Context, key schemas.TimerKey) ([]Timer, error) {
+	if t.cfg.Archive == nil {
+		return nil, nil
+	}
+	under, err := t.erasing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.cfg.Archive.TimerHistory(ctx, key.Topic, key.Group, key.ID, under)
 }
 
 // group reads a group, or uses the one that was read within groupAge.

@@ -79,7 +79,7 @@ func almanacItself() *contestant {
 			g, gctx := errgroup.WithContext(ctx)
 			for n := range c.senders {
 				g.Go(func() error {
-					return bench.Produce(gctx, c.addresses.NATS, "app", c.events/c.senders, c.eventBytes, uint64(n+1))
+					return bench.ProduceAll(gctx, c.addresses.NATS, "app", c.share(uint64(n+1)))
 				})
 			}
 			if err := g.Wait(); err != nil {

@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/almanac-events/almanac/bench"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -109,7 +108,11 @@ func (c *contest) startCollector(ctx context.Context) (url string, stop func(), 
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	stop = func() { _ = cmd.Process.Signal(syscall.SIGTERM); <-ended }
+	stop = func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		<-ended
+		c.ended += (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	}
 	url = fmt.Sprintf("http://127.0.0.1:%d/v1/logs", port)
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		if conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
@@ -142,7 +145,7 @@ func sendLogs(ctx context.Context, url string, c *contest, seed uint64) error {
 		records = r.ScopeLogs().AppendEmpty().LogRecords()
 	}
 	fresh()
-	for e := range bench.Events(seed, c.events/c.senders, c.eventBytes) {
+	for e := range c.share(seed) {
 		fillRecord(records.AppendEmpty(), &e)
 		if records.Len() == requestRecords {
 			if err := post(ctx, url, logs); err != nil {

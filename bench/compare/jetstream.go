@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/almanac-events/almanac/bench"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -116,7 +115,7 @@ func publishLines(ctx context.Context, url string, c *contest, seed uint64) erro
 		return err
 	}
 	defer stop()
-	for e := range bench.Events(seed, c.events/c.senders, c.eventBytes) {
+	for e := range c.share(seed) {
 		text, err := json.Marshal(newLine(&e))
 		if err != nil {
 			return err

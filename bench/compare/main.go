@@ -23,11 +23,13 @@ import (
 // contest is what every contestant gets.
 type contest struct {
 	events, eventBytes, senders int
+	rate                        int // events a second of all senders; 0: as fast as they can
 
 	addresses embedded.Addresses // of an `almanac up`
 	db        driver.Conn
 	dir       string // for files of theirs
 	otelcol   string
+	ended     float64 // seconds of CPU of processes that ended during a run
 }
 
 // contestant is one way into ClickHouse.
@@ -38,6 +40,9 @@ type contestant struct {
 	run func(context.Context, *contest) (time.Duration, error)
 
 	Rates []float64 `json:"events_per_second"`
+	// Micros is CPU an event in µs, of all processes that take part, ClickHouse and senders
+	// among them.
+	Micros []float64 `json:"cpu_micros_an_event"`
 }
 
 func main() {
@@ -55,6 +60,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&c.otelcol, "otelcol", "", "the Collector; empty leaves it out")
 	flag.IntVar(&c.events, "events", 1_000_000, "events of each run")
 	flag.IntVar(&c.eventBytes, "event-bytes", 200, "about the size of an event")
+	flag.IntVar(&c.rate, "rate", 0, "events a second; 0: as fast as each can")
 	rounds := flag.Int("rounds", 3, "runs of each, in turn")
 	write := flag.String("write", "", "write compare.json, and the table of README.md, into this directory")
 	flag.Parse()
@@ -75,12 +81,15 @@ func run(ctx context.Context) error {
 	}
 	for range *rounds {
 		for _, x := range all {
+			began := bench.FamilyCPU()
+			c.ended = 0
 			took, err := x.run(ctx, c)
 			if err != nil {
 				return fmt.Errorf("%s: %w", x.Name, err)
 			}
-			x.Rates = append(x.Rates, float64(c.events)/took.Seconds())
-			fmt.Fprintf(os.Stderr, "%s: %.0f events/s\n", x.Name, float64(c.events)/took.Seconds())
+			micros := (bench.FamilyCPU() + c.ended - began) * 1e6 / float64(c.events)
+			x.Rates, x.Micros = append(x.Rates, float64(c.events)/took.Seconds()), append(x.Micros, micros)
+			fmt.Fprintf(os.Stderr, "%s: %.0f events/s, %.1f µs of CPU an event\n", x.Name, float64(c.events)/took.Seconds(), micros)
 		}
 	}
 	table := c.table(all)
@@ -107,11 +116,11 @@ func (c *contest) table(all []*contestant) string {
 	var b strings.Builder
 	version := ""
 	_ = c.db.QueryRow(context.Background(), "SELECT version()").Scan(&version)
-	fmt.Fprintf(&b, "%d cores, %s/%s, %s, ClickHouse %s; %d events of about %d bytes from %d senders, %d runs of each in turn, medians.\n\n",
-		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), version, c.events, c.eventBytes, c.senders, len(all[0].Rates))
-	b.WriteString("| | events/s until the last row | against Almanac | what is promised of an event that was accepted |\n|---|---|---|---|\n")
+	fmt.Fprintf(&b, "%d cores, %s/%s, %s, ClickHouse %s; %d events of about %d bytes from %d senders%s, %d runs of each in turn, medians.\n\n",
+		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), version, c.events, c.eventBytes, c.senders, c.offered(), len(all[0].Rates))
+	b.WriteString("| | events/s until the last row | against Almanac | CPU an event, all parts | what is promised of an event that was accepted |\n|---|---|---|---|---|\n")
 	for _, x := range all {
-		fmt.Fprintf(&b, "| %s | %.0f k | %.2f × | %s |\n", x.Name, median(x.Rates)/1000, median(x.Rates)/median(all[0].Rates), x.Durability)
+		fmt.Fprintf(&b, "| %s | %.0f k | %.2f × | %.1f µs | %s |\n", x.Name, median(x.Rates)/1000, median(x.Rates)/median(all[0].Rates), median(x.Micros), x.Durability)
 	}
 	return b.String()
 }

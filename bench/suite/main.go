@@ -24,8 +24,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
-	if len(os.Args) > 1 && os.Args[1] == "produce" {
-		err = produce(ctx, os.Args[2:])
+	if len(os.Args) > 1 && os.Args[1] == bench.ProduceCommand {
+		err = bench.ProduceMain(ctx, os.Args[2:], os.Stdout)
 	} else {
 		err = measure(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	}
@@ -38,21 +38,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-// produce is the producer process of the memory figures.
-func produce(ctx context.Context, args []string) error {
-	f := flag.NewFlagSet("produce TOPIC", flag.ContinueOnError)
-	events := f.Int("events", 1_000_000, "how many events")
-	size := f.Int("event-bytes", 200, "about the size of an event")
-	seed := f.Uint64("seed", 1, "which events")
-	if len(args) == 0 {
-		return usageError{errors.New("produce: no topic is named")}
-	}
-	if err := f.Parse(args[1:]); err != nil {
-		return err
-	}
-	return bench.Produce(ctx, os.Getenv("ALMANAC_NATS"), args[0], *events, *size, *seed)
 }
 
 // measure runs what the options name and prints it.

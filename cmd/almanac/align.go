@@ -15,6 +15,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/series"
 )
 
@@ -66,10 +67,6 @@ func joinWords(words []series.Aligner) string {
 }
 
 func (a *app) align(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
 	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON, asCSV)
 	if err != nil {
 		return err
@@ -78,33 +75,19 @@ func (a *app) align(ctx context.Context, cmd *cobra.Command, args []string) erro
 	if err != nil {
 		return err
 	}
-	stall, err := waitFlag(cmd)
-	if err != nil {
-		return err
-	}
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	short, err := a.waitTopics(ctx, r, []string{req.Topic}, stall)
-	if err != nil {
-		return err
-	}
-	answer, err := series.New(r).Align(ctx, req)
-	if err != nil {
-		return err
-	}
-	if err := a.printAnswer(answer, o); err != nil {
-		return err
-	}
-	if answer.Series == 0 {
-		a.note("metric %q has no such series in that range; `almanac series %s` lists them", req.Metric, req.Topic)
-	}
-	if short {
-		return errPartial
-	}
-	return nil
+	return a.answerOf(ctx, cmd, req.Topic, func(r *query.Reader) error {
+		answer, err := series.New(r).Align(ctx, req)
+		if err != nil {
+			return err
+		}
+		if err := a.printAnswer(answer, o); err != nil {
+			return err
+		}
+		if answer.Series == 0 {
+			a.note("metric %q has no such series in that range; `almanac series %s` lists them", req.Metric, req.Topic)
+		}
+		return nil
+	})
 }
 
 func alignRequest(cmd *cobra.Command, topic string) (series.Request, error) {

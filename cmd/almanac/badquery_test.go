@@ -45,6 +45,11 @@ func TestBadQueries(t *testing.T) {
 		{"not for counting", []string{"query", "app", "--count", "--cursor", page.Cursor}},
 		{"take one of the two", []string{"query", "app", "--count", "--histogram", "1m"}},
 		{"this is INSERT", []string{"sql", "INSERT INTO app (message) VALUES ('x')"}},
+		{"almanac topics ls", []string{"sql", "SELECT count() FROM nosuch"}},
+		{"DESCRIBE TABLE", []string{"sql", "SELECT nosuch FROM app"}},
+		{"almanac sql --help", []string{"sql", "SELEC 1"}},
+		{"Give --user, --where", []string{"erase", "app", "--dry-run"}},
+		{"to 1000000x", []string{"replay", "app", "--speed", "fast"}},
 		{"http, native or curl", []string{"sql", "--print-dsn=ftp"}},
 	} {
 		r := b.run("", c.args...)

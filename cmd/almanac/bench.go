@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,8 +25,11 @@ ceiling. The ratio of the two is what can be compared between machines and
 changes; the rates depend on what else the machine does.
 
 With --load it measures instead what an event costs at the steady loads people
-have. Both want a machine that does nothing else.`,
+have. --only measures the figures it names, against their bars: inputs compares
+each input of a gateway with a producer that is fed directly, on one core. All
+want a machine that does nothing else.`,
 		Example: `  almanac bench --events 1000000
+  almanac bench --only inputs --size short
   almanac bench --load --only 1000,20000x64 --load-for 3m --load-warm 30s`,
 		Args: unknownCommand,
 		RunE: a.does(a.bench),
@@ -39,6 +43,7 @@ have. Both want a machine that does nothing else.`,
 	cmd.Flags().String("profile-out", "", "write the pipeline's CPU profile to FILE (for go tool pprof; label part)")
 	cmd.Flags().Int("inserts", 0, "inserts at once (default: the processors, at least 2)")
 	loadFlags(cmd)
+	cmd.Flags().String("size", string(bench.Full), "how much --only measures: full, short or quick")
 	return cmd
 }
 
@@ -59,7 +64,20 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	if len(points) > 0 {
+		if err := without(cmd, "--load", "events", "producers", "topics", "event-bytes", "profile-out", "inserts", "size"); err != nil {
+			return err
+		}
 		return a.benchLoad(ctx, s, points, lc, o)
+	}
+	only, _ := cmd.Flags().GetStringSlice("only")
+	if len(only) > 0 {
+		if err := without(cmd, "--only", "events", "producers", "topics", "lanes", "event-bytes", "profile-out", "inserts"); err != nil {
+			return err
+		}
+		return a.benchFigures(ctx, cmd, s, only, o)
+	}
+	if cmd.Flags().Changed("size") {
+		return usageError{errors.New("--size belongs to --only: pass it too")}
 	}
 	var cfg bench.Config
 	for name, v := range map[string]*int{
@@ -88,6 +106,16 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		return a.printJSON(res)
 	}
 	return a.printBench(res)
+}
+
+// without refuses flags that what mode measures does not look at.
+func without(cmd *cobra.Command, mode string, names ...string) error {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return usageError{fmt.Errorf("--%s does not belong to %s: leave one of them out", name, mode)}
+		}
+	}
+	return nil
 }
 
 func (a *app) benchProgress(phase string, done, of int) {

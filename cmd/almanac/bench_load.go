@@ -14,7 +14,7 @@ import (
 
 func loadFlags(cmd *cobra.Command) {
 	cmd.Flags().Bool("load", false, "measure what an event costs at steady loads (an hour and a half)")
-	cmd.Flags().StringSlice("only", nil, "measure only these `LOADS` of --load: events a second, or RATExTOPICS")
+	cmd.Flags().StringSlice("only", nil, "measure these `FIGURES` instead, such as inputs; with --load only these loads: events a second, or RATExTOPICS")
 	cmd.Flags().Duration("load-for", 0, "how long each load of --load is measured (default 10m)")
 	cmd.Flags().Duration("load-warm", 0, "how long each load of --load is offered before (default 2m)")
 	cmd.Flags().Int("load-marks", 0, "events whose way to query, and to SQL, is timed afterwards (default 150)")
@@ -24,7 +24,7 @@ func loadFlags(cmd *cobra.Command) {
 func loadsOf(cmd *cobra.Command) (points []bench.LoadPoint, lc bench.LoadConfig, err error) {
 	wanted, _ := cmd.Flags().GetBool("load")
 	if !wanted {
-		for _, name := range []string{"only", "load-for", "load-warm", "load-marks"} {
+		for _, name := range []string{"load-for", "load-warm", "load-marks"} {
 			if cmd.Flags().Changed(name) {
 				return nil, lc, usageError{fmt.Errorf("--%s belongs to --load: pass it too", name)}
 			}
@@ -34,6 +34,9 @@ func loadsOf(cmd *cobra.Command) (points []bench.LoadPoint, lc bench.LoadConfig,
 	lc.For, _ = cmd.Flags().GetDuration("load-for")
 	lc.Warm, _ = cmd.Flags().GetDuration("load-warm")
 	lc.Marks, _ = cmd.Flags().GetInt("load-marks")
+	if lc.Lanes, _ = cmd.Flags().GetInt("lanes"); lc.Lanes < 1 {
+		return nil, lc, usageError{fmt.Errorf("--lanes is %d, it must be 1 or more", lc.Lanes)}
+	}
 	if lc.For < 0 || lc.Warm < 0 || lc.Marks < 0 {
 		return nil, lc, usageError{errors.New("--load-for, --load-warm and --load-marks must not be negative")}
 	}

@@ -42,7 +42,7 @@ func (a *app) checkStore(ctx context.Context, s *settings) error {
 		return streams.Fits(ctx, js, append(schemas.Streams(limits), bucket)...)
 	}()
 	if err != nil && !errors.Is(err, streams.ErrStoreTooSmall) {
-		a.note("whether the streams fit the store of NATS was not checked: %v", err)
+		a.note("whether the streams fit the store of NATS was not checked: %s", inWords(err))
 		return nil
 	}
 	return err

@@ -46,7 +46,7 @@ const (
 	pingInterval  = 3 * time.Second
 )
 
-// follower dials the NATS of whoever runs on the data directory now: an up that
+// follower dials the NATS of the process that runs on the data directory now: an up that
 // took free ports listens elsewhere when it is started again.
 type follower struct{ dir string }
 

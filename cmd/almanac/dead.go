@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) deadCommand() *cobra.Command {
@@ -22,10 +22,13 @@ func (a *app) deadCommand() *cobra.Command {
 	ls.Flags().Int("limit", 100, "how many")
 	outputFlag(ls, asTable, asJSON, asNDJSON)
 	show := &cobra.Command{
-		Use:   "show SEQ",
+		Use:   "show LETTER",
 		Short: "Show one dead letter, with why it could not be stored",
-		Args:  arguments(1, 1),
-		RunE:  a.does(a.deadShow),
+		Long: `Show one dead letter, by its number and time as dead ls prints it. A number alone
+is what has it now: NATS gives numbers again where SHARDS loses its end.`,
+		Example: "  almanac dead show 4711@2026-11-20T12:00:00.123456789Z",
+		Args:    arguments(1, 1),
+		RunE:    a.does(a.deadShow),
 	}
 	show.Flags().Bool("raw", false, "print its bytes and nothing else")
 	outputFlag(show, asTable, asJSON, asNDJSON)
@@ -66,10 +69,10 @@ func (a *app) deadList(ctx context.Context, cmd *cobra.Command, args []string) e
 		letters[i].Payload = nil // a list is not for bytes; show has them
 	}
 	return printRows(a, cmd, letters, func() table.Writer {
-		t := newTable("seq", "at", "topic", "reason", "events", "from", "detail")
-		numbers(t, "seq", "events")
+		t := newTable("letter", "topic", "reason", "events", "from", "detail")
+		numbers(t, "events")
 		for _, d := range letters {
-			t.AppendRow(table.Row{d.Seq, d.At.UTC().Format(time.RFC3339), d.Topic, d.Reason, d.Events, source(&d), d.Detail})
+			t.AppendRow(table.Row{d.ID, printable(d.Topic), printable(d.Reason), d.Events, printable(source(&d)), printable(d.Detail)})
 		}
 		return t
 	})
@@ -89,9 +92,9 @@ func (a *app) deadShow(ctx context.Context, cmd *cobra.Command, args []string) e
 	if err != nil {
 		return err
 	}
-	seq, err := strconv.ParseUint(args[0], 10, 64)
+	name, err := schemas.ParseName(args[0])
 	if err != nil {
-		return usageError{fmt.Errorf("%q is not a number of a dead letter; `almanac dead ls` lists them", args[0])}
+		return usageError{fmt.Errorf("%q: %w; `almanac dead ls` lists dead letters", args[0], err)}
 	}
 	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
 	if err != nil {
@@ -102,7 +105,7 @@ func (a *app) deadShow(ctx context.Context, cmd *cobra.Command, args []string) e
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	d, err := r.DeadLetter(ctx, seq)
+	d, err := r.DeadLetter(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -115,8 +118,8 @@ func (a *app) deadShow(ctx context.Context, cmd *cobra.Command, args []string) e
 	case o == asNDJSON:
 		err = printLines(a, []*query.DeadLetter{d})
 	default:
-		_, err = fmt.Fprintf(a.stdout, "seq      %d\ntopic    %s\nreason   %s\ndetail   %s\nfrom     %s\nevents   %d\nat       %s\nbytes    %d\n\n%s\n",
-			d.Seq, d.Topic, d.Reason, d.Detail, source(d), d.Events, d.At.UTC().Format(time.RFC3339Nano), len(d.Payload), preview(d.Payload))
+		_, err = fmt.Fprintf(a.stdout, "letter   %s\ntopic    %s\nreason   %s\ndetail   %s\nfrom     %s\nevents   %d\nbytes    %d\n\n%s\n",
+			d.ID, printable(d.Topic), printable(d.Reason), printable(d.Detail), printable(source(d)), d.Events, len(d.Payload), preview(d.Payload))
 	}
 	return err
 }

@@ -25,15 +25,19 @@ compare-and-set. Every change is an event of the topic, which query, tail, sql a
 replay show.
 
 Exit codes: 1 no such document or failed, 3 done in part, 4 conflict: the document
-exists, or has another version.`,
-	}, a.docsPut(), a.docsGet(), a.docsUpdate(), a.docsRemove(), a.docsList(), a.docsChanged(), a.docsHistory(), a.docsImport(), a.docsExport(), a.docsStatus())
+exists, has another version, or is locked.`,
+	}, a.docsPut(), a.docsGet(), a.docsUpdate(), a.docsRemove(), a.docsBatch(), a.docsList(), a.docsChanged(), a.docsHistory(), a.docsLock(), a.docsUnlock(), a.docsLocks(),
+		a.docsImport(), a.docsExport(), a.docsStatus())
 }
 
 // docsVerb is the code of a verb over one collection.
 type docsVerb func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error
 
 // withDocs opens the collection that the first argument names.
-func (a *app) withDocs(v docsVerb) func(*cobra.Command, []string) error {
+func (a *app) withDocs(v docsVerb) func(*cobra.Command, []string) error { return a.onDocs(v, false) }
+
+// onDocs is withDocs; told prints where the collection is, for a verb that removes something.
+func (a *app) onDocs(v docsVerb, told bool) func(*cobra.Command, []string) error {
 	return a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 		s, err := load(cmd)
 		if err != nil {
@@ -47,6 +51,9 @@ func (a *app) withDocs(v docsVerb) func(*cobra.Command, []string) error {
 		c, err := documents.Open(ctx, servers.nc, args[0], documents.Config{By: writer(), Archive: archive.New(servers.reg, servers.db)})
 		if err != nil {
 			return err
+		}
+		if told {
+			a.tellTarget(servers)
 		}
 		return v(ctx, cmd, c, args)
 	})
@@ -110,7 +117,8 @@ Without an ID one is generated. A document keeps the path that it was created un
 	}
 	cmd.Flags().String("path", "", "`PATH` of a new document: up to 8 segments with / between")
 	cmd.Flags().Bool("if-absent", false, "refuse where the document exists")
-	cmd.Flags().Uint64("if-version", 0, "`VERSION` that the document must have")
+	ordinalFlag(cmd, "if-version", "`VERSION` that the document must have")
+	underLock(cmd)
 	outputFlag(cmd, asJSON, asNDJSON, asTable)
 	return cmd
 }
@@ -120,30 +128,45 @@ func (a *app) put(ctx context.Context, cmd *cobra.Command, c *documents.Collecti
 	if err != nil {
 		return err
 	}
-	n := documents.New{Body: body}
-	n.Path, _ = cmd.Flags().GetString("path")
+	op := lockOf(cmd, documents.Op{Body: body})
+	op.Path, _ = cmd.Flags().GetString("path")
 	absent, _ := cmd.Flags().GetBool("if-absent")
 	version, _ := cmd.Flags().GetUint64("if-version")
 	if len(args) > 1 {
-		n.ID = args[1]
+		op.ID = args[1]
 	}
-	var d *documents.Document
 	switch {
 	case absent && version > 0:
 		return usageError{errors.New("give either --if-absent or --if-version")}
-	case version > 0 && n.ID == "":
+	case version > 0 && op.ID == "":
 		return usageError{errors.New("--if-version wants an ID")}
-	case absent || n.ID == "":
-		d, err = c.Create(ctx, n)
+	case op.Lock > 0 && op.ID == "":
+		return usageError{errors.New("--lock wants an ID")}
+	case absent || op.ID == "":
+		op.Create = true
 	case version > 0:
-		d, err = c.Update(ctx, n.ID, documents.IfVersion(version), body)
+		op.If = documents.IfVersion(version)
 	default:
-		d, err = c.Put(ctx, n)
+		op.Put = true
 	}
+	d, err := c.Write(ctx, op)
 	if err != nil {
 		return err
 	}
 	return a.oneDocument(cmd, d)
+}
+
+// underLock adds the flags of a write under a lock.
+func underLock(cmd *cobra.Command) {
+	ordinalFlag(cmd, "lock", "`TOKEN` of the lock that is held; the write is refused where it was lost, and else renews it")
+	cmd.Flags().Bool("unlock", false, "release the lock with the write")
+}
+
+// lockOf gives a change the lock that the flags name.
+func lockOf(cmd *cobra.Command, op documents.Op) documents.Op {
+	op.Lock, _ = cmd.Flags().GetUint64("lock")
+	op.Unlock, _ = cmd.Flags().GetBool("unlock")
+	return op
 }
 
 // body reads a document from stdin, up to what the topic takes and one byte.
@@ -187,14 +210,15 @@ func (a *app) docsUpdate() *cobra.Command {
 				return err
 			}
 			version, _ := cmd.Flags().GetUint64("if-version")
-			d, err := c.Update(ctx, args[1], documents.IfVersion(version), body)
+			d, err := c.Write(ctx, lockOf(cmd, documents.Op{ID: args[1], If: documents.IfVersion(version), Body: body}))
 			if err != nil {
 				return err
 			}
 			return a.oneDocument(cmd, d)
 		}),
 	}
-	cmd.Flags().Uint64("if-version", 0, "`VERSION` that the document must have (default: any)")
+	ordinalFlag(cmd, "if-version", "`VERSION` that the document must have (default: any)")
+	underLock(cmd)
 	outputFlag(cmd, asJSON, asNDJSON, asTable)
 	return cmd
 }
@@ -202,12 +226,14 @@ func (a *app) docsUpdate() *cobra.Command {
 func (a *app) docsRemove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rm TOPIC ID", Short: "Remove a document; its versions stay in the history", Args: arguments(2, 2),
-		RunE: a.withDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
+		RunE: a.onDocs(func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, args []string) error {
 			version, _ := cmd.Flags().GetUint64("if-version")
-			return c.Remove(ctx, args[1], documents.IfVersion(version))
-		}),
+			_, err := c.Write(ctx, lockOf(cmd, documents.Op{Remove: true, ID: args[1], If: documents.IfVersion(version)}))
+			return err
+		}, true),
 	}
-	cmd.Flags().Uint64("if-version", 0, "`VERSION` that the document must have (default: any)")
+	ordinalFlag(cmd, "if-version", "`VERSION` that the document must have (default: any)")
+	underLock(cmd)
 	return cmd
 }
 

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -36,69 +33,26 @@ Exit code 3 where lines were refused; each is named.`,
 	return cmd
 }
 
-// importWorkers write at once, so that their creates are committed in groups.
-const importWorkers = 64
-
 func (a *app) importDocs(ctx context.Context, cmd *cobra.Command, c *documents.Collection, _ []string) error {
 	key, _ := cmd.Flags().GetString("id")
 	path, _ := cmd.Flags().GetString("path")
 	exported, _ := cmd.Flags().GetBool("exported")
-	type line struct {
-		n    int
-		text []byte
-	}
-	lines := make(chan line, importWorkers)
-	var created, exist, refused atomic.Int64
-	var failed error
-	var once sync.Once
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var wg sync.WaitGroup
-	for range importWorkers {
-		wg.Go(func() {
-			for l := range lines {
-				n, err := newDocument(l.text, key, path, exported)
-				if err == nil {
-					_, err = c.Create(ctx, n)
-				}
-				switch {
-				case err == nil:
-					created.Add(1)
-				case errors.Is(err, documents.ErrExists):
-					exist.Add(1)
-				case errors.Is(err, schemas.ErrRequest):
-					if refused.Add(1) <= maxRefusedLines {
-						a.note("line %d: %s", l.n, schemas.Text(err))
-					}
-				default:
-					once.Do(func() { failed = fmt.Errorf("line %d: %w", l.n, err); cancel() })
-				}
-			}
-		})
-	}
-	in := bufio.NewScanner(a.stdin)
-	in.Buffer(nil, 8*schemas.MaxDocumentBytes)
-	for n := 1; in.Scan() && ctx.Err() == nil; n++ {
-		if text := bytes.TrimSpace(in.Bytes()); len(text) > 0 {
-			lines <- line{n, bytes.Clone(text)}
+	return a.importLines(ctx, "document", 8*schemas.MaxDocumentBytes, func(ctx context.Context, line []byte) (lineFate, error) {
+		n, err := newDocument(line, key, path, exported)
+		if err == nil {
+			_, err = c.Create(ctx, n)
 		}
-	}
-	close(lines)
-	wg.Wait()
-	a.note("%s created, %d existed, %d lines refused", plural(created.Load(), "document"), exist.Load(), refused.Load())
-	switch err := errors.Join(failed, in.Err()); {
-	case err != nil && created.Load()+exist.Load() > 0:
-		return errors.Join(errPartial, err)
-	case err != nil:
-		return err
-	case refused.Load() > 0:
-		return errPartial
-	}
-	return nil
+		switch {
+		case err == nil:
+			return lineCreated, nil
+		case errors.Is(err, documents.ErrExists):
+			return lineExists, nil
+		case errors.Is(err, schemas.ErrRequest):
+			return lineRefused, err
+		}
+		return lineFailed, err
+	})
 }
-
-// maxRefusedLines bounds the refused lines that are named.
-const maxRefusedLines = 20
 
 // newDocument reads a line.
 func newDocument(text []byte, key, path string, exported bool) (documents.New, error) {

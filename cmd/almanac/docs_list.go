@@ -15,10 +15,12 @@ func (a *app) docsList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ls TOPIC", Short: "List documents, the newest created first", Args: arguments(1, 1),
 		Example: `  almanac docs ls customers --path se/uppsala --limit 100
-  almanac docs ls customers --from -1d -o ndjson`,
+  almanac docs ls customers --from -1d -o ndjson
+  almanac docs ls customers --where "status = 'active' AND version > 1"`,
 		RunE: a.pageOf((*documents.Collection).List),
 	}
 	cmd.Flags().String("path", "", "`PATH` whose documents to list; '' for those that do not have a path (default: all documents)")
+	cmd.Flags().String("where", "", "`FILTER` over columns and promoted fields of the present version, as query --where")
 	selectionFlags(cmd, "created")
 	return cmd
 }
@@ -84,6 +86,9 @@ func selection(cmd *cobra.Command) (s documents.Selection, err error) {
 	if f.Lookup("path") != nil {
 		s.Path, _ = f.GetString("path")
 		s.All = !f.Changed("path")
+	}
+	if f.Lookup("where") != nil {
+		s.Where, _ = f.GetString("where")
 	}
 	s.Limit, _ = f.GetInt("limit")
 	s.Cursor, _ = f.GetString("cursor")

@@ -83,7 +83,7 @@ var everyVerb = []struct {
 	{"doctor", false}, {"sink", false},
 }
 
-// Issue 13, line 1: what is named is used, or refused, by every verb, however it was
+// First user, line 1: what is named is used, or refused, by every verb, however it was
 // named and whether or not an up runs on the data directory.
 func TestLine1NamedServersAreUsed(t *testing.T) {
 	b := newBox(t)

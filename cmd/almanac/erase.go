@@ -29,9 +29,13 @@ The streams let go of their copies by themselves, on the date "erase show" says;
 On a topic that hashes user_id, --user is the user's own name: the hash is made with
 the key (ALMANAC_PII_KEY), and without it the erasure is refused. An erasure that
 matches nothing is not certified, nor one while an old table that a rebuild kept may
-hold such events.
+hold such events, nor one of a sealed shard whose rows are not those of its seal.
 
 Exit codes: 0 erased, 3 not certified (the reason is printed), 1 failed.
+
+Where retention dropped rows of a meter, the sums that stay are erased too. They tell
+meters, providers, spaces and customers of whole months apart alone: an erasure that
+names anything else there is refused, unless --from and --to leave those months out.
 
 An erasure that was interrupted is carried on by "erase resume".`,
 		Example: `  almanac erase auth --user u-7 --dry-run
@@ -85,7 +89,7 @@ from replay, tail and queries. --held forgets it all the same, and they come bac
 		Args: arguments(1, 1), RunE: a.does(a.eraseForget),
 	}
 	forget.Flags().Bool("yes", false, "forget; it cannot be undone")
-	forget.Flags().Bool("held", false, "also while the streams may hold events of it, which come back to whoever reads them")
+	forget.Flags().Bool("held", false, "also while the streams may hold events of it, which every later reader would see again")
 	cmd.AddCommand(ls, show, resume, redact, forget)
 	return cmd
 }
@@ -204,6 +208,9 @@ func (a *app) erasePlan(ctx context.Context, cmd *cobra.Command, x *erasure.Eras
 		return err
 	}
 	a.note("%s in %s would go; nothing was changed", counted(p.Rows, "event"), counted(len(p.Shards), "shard"))
+	if p.Diffs > 0 {
+		a.note("from sums of months whose rows retention dropped would go: %s", counted(p.Diffs, "diff"))
+	}
 	if p.Waiting > 0 {
 		a.note("accepted and not stored yet, of all topics: %s; an erasure waits for them", counted(p.Waiting, "event"))
 	}

@@ -51,6 +51,9 @@ func (a *app) printProof(cmd *cobra.Command, p *erasure.Proof) error {
 	a.note("what    %s", what(e))
 	a.note("fence   events accepted up to message %d", e.Fence)
 	a.note("erased  %s in %s; ClickHouse has %s of them now", counted(e.Rows, "event"), counted(e.Shards, "shard"), counted(p.Matching, "row"))
+	if e.Diffs > 0 {
+		a.note("sums    %s of months whose rows retention had dropped went from their sums", counted(e.Diffs, "diff"))
+	}
 	if p.OldParts > 0 {
 		a.note("on disk %s, unused; ClickHouse removes what is old by %s", counted(p.OldParts, "old part"), p.OldPartsGoneBy.Format(time.RFC3339))
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/almanac-events/almanac/maintenance/erasure"
 )
 
-// Issue 13, line 3: a user of a topic that hashes user_id is found by name, and an
+// First user, line 3: a user of a topic that hashes user_id is found by name, and an
 // erasure that matched nothing is not certified.
 func TestLine3ErasuresFindHashedUsers(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestLine3ErasuresFindHashedUsers(t *testing.T) {
 	b.ok("", "erase", "resume") // the empty one does not fail forever
 }
 
-// Issue 13, line 9: old tables of a rebuild can be dropped, and until they are no
+// First user, line 9: old tables of a rebuild can be dropped, and until they are no
 // erasure is certified.
 func TestLine9OldTablesAreDropped(t *testing.T) {
 	t.Parallel()

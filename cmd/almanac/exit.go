@@ -60,7 +60,7 @@ func exitCode(err error, by os.Signal) int {
 		return exitInterrupted
 	case errors.Is(err, errPartial):
 		return exitPartial
-	case errors.Is(err, documents.ErrExists), errors.Is(err, documents.ErrVersion):
+	case errors.Is(err, documents.ErrExists), errors.Is(err, documents.ErrVersion), errors.Is(err, documents.ErrLocked):
 		return exitConflict
 	case errors.Is(err, embedded.ErrHung):
 		return exitHung
@@ -81,7 +81,7 @@ func formatError(err error) string {
 	}
 	// ClickHouse lists every word it would have understood: the place says enough.
 	if before, list, cut := strings.Cut(said, " Expected one of: "); cut && len(list) > maxExpected {
-		said = before
+		said = before + " `almanac sql --help` has examples."
 	}
 	return "almanac: " + said
 }
@@ -95,7 +95,7 @@ type stopped struct{ os.Signal }
 func (s stopped) Error() string { return "stopped by " + s.String() }
 
 // untilSignal is a context that the first SIGINT or SIGTERM ends. The second
-// ends the process: whoever asks twice does not want to wait.
+// ends the process: a user who asks twice does not want to wait.
 func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)

@@ -83,16 +83,6 @@ func completionFlags(cmd *cobra.Command) {
 	outputFlag(cmd, asTable, asJSON)
 }
 
-// whole reads a flag that is a number within bounds.
-func (f *reading) whole(name string, lo, hi int) int {
-	n, err := f.flags.Flags().GetInt(name)
-	if err == nil && (n < lo || n > hi) {
-		err = fmt.Errorf("%d is not %d to %d", n, lo, hi)
-	}
-	f.fail(name, err)
-	return n
-}
-
 // answers reads one answer, prints it as JSON, or as the table that f makes of it.
 func answers[T any](ctx context.Context, a *app, cmd *cobra.Command, ask func(context.Context, *query.Reader) (T, error), f func(T) table.Writer) error {
 	s, err := load(cmd)

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/gateway"
 	"github.com/almanac-events/almanac/gateway/api"
 	"github.com/almanac-events/almanac/gateway/pool"
@@ -15,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/query"
+	archive "github.com/almanac-events/almanac/query/documents"
 	querytimers "github.com/almanac-events/almanac/query/timers"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/replay"
@@ -28,7 +30,7 @@ func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Regi
 	log = log.With().Str("part", "gateway").Logger()
 	again := newRationer()
 	p, err := pool.New(pool.Config{
-		NC: nc, Topic: reg.Topic, PrivacyKey: []byte(s.PIIKey),
+		NC: nc, Topic: reg.Topic, Erased: reg.ErasedSince, PrivacyKey: []byte(s.PIIKey),
 		OnError: func(topic string, err error) {
 			if more, ok := again.pass(topic); ok {
 				log.Warn().Err(err).Str("topic", topic).Int("more", more).Msg("sending again")
@@ -83,6 +85,9 @@ func readParts(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *t
 	}
 	c.Timers = func(ctx context.Context, topic string) (*timers.Timers, error) {
 		return timers.Open(ctx, nc, reg, topic, timers.Config{Archive: querytimers.Archive{DB: db}})
+	}
+	c.Documents = func(ctx context.Context, topic string) (*documents.Collection, error) {
+		return documents.Open(ctx, nc, topic, documents.Config{By: "http", Archive: archive.New(reg, db)})
 	}
 	c.Eraser = func(ctx context.Context, progress func(erasure.Progress)) (*erasure.Eraser, error) {
 		return erasure.New(ctx, erasure.Config{

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/almanac-events/almanac/timers/exposition"
 )
 
 // defaultHTTPPort is Almanac's own.
@@ -23,7 +25,8 @@ type httpServer struct {
 	listener net.Listener
 	ask      atomic.Pointer[func(context.Context) []string] // nil: still starting
 	draining atomic.Bool
-	sync     string // doctor.SyncAlways where that is known
+	metrics  atomic.Pointer[http.Handler] // nil: none, or still starting
+	sync     string                       // doctor.SyncAlways where that is known
 }
 
 // listenHTTP takes the address; nil when it is off.
@@ -53,11 +56,32 @@ func (h *httpServer) health() http.Handler {
 	})
 	mux.HandleFunc("GET /readyz", h.readyz)
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, thisVersion()) })
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, http.StatusNotFound, map[string]any{"error": map[string]string{
-			"code": "not_found", "message": "nothing is at " + r.URL.Path, "hint": "there are /healthz, /readyz and /version"}})
-	})
+	mux.HandleFunc("GET /metrics", h.scraped)
+	mux.HandleFunc("/", nothing)
 	return mux
+}
+
+// nothing is what is at other paths.
+func nothing(w http.ResponseWriter, r *http.Request) {
+	answer(w, http.StatusNotFound, map[string]any{"error": map[string]string{
+		"code": "not_found", "message": "nothing is at " + r.URL.Path, "hint": "there are /healthz, /readyz and /version, and /metrics of a dispatcher"}})
+}
+
+// measured says what /metrics serves from now on.
+func (h *httpServer) measured(sources ...exposition.Source) {
+	served := exposition.Handler(func(w http.ResponseWriter, _ *http.Request, err error) {
+		answer(w, http.StatusServiceUnavailable, map[string]any{"error": map[string]string{
+			"code": "unavailable", "message": err.Error(), "hint": "/readyz says what is wrong"}})
+	}, sources...)
+	h.metrics.Store(&served)
+}
+
+func (h *httpServer) scraped(w http.ResponseWriter, r *http.Request) {
+	if served := h.metrics.Load(); served != nil {
+		(*served).ServeHTTP(w, r)
+		return
+	}
+	nothing(w, r)
 }
 
 // Run serves until ctx ends.

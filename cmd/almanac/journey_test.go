@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -163,7 +164,7 @@ func deadLetters(t *testing.T, b *box) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect(a.NATS)
+	nc, err := nats.Connect(a.NATS, nats.Timeout(20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,9 +179,10 @@ func deadLetters(t *testing.T, b *box) {
 		}
 		return nil
 	})
-	seq := fmt.Sprint(letters[0].Seq)
-	contains(t, b.ok("", "dead", "show", seq), "not-json", "garbage")
-	if raw := b.ok("", "dead", "show", seq, "--raw"); raw != "garbage" {
+	name := letters[0].ID
+	contains(t, b.ok("", "dead", "ls"), name)
+	contains(t, b.ok("", "dead", "show", fmt.Sprint(letters[0].Seq)), "not-json", name)
+	if raw := b.ok("", "dead", "show", name, "--raw"); raw != "garbage" {
 		t.Errorf("dead show --raw printed %q", raw)
 	}
 	contains(t, b.ok("", "doctor"), "almanac dead ls")

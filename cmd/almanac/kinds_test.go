@@ -49,7 +49,7 @@ func TestSendMeter(t *testing.T) {
 	}
 	for call, says := range map[string]string{
 		"topics apply usage --kind log":                                  `kind is "meter" and cannot become "log"`,
-		"topics apply other --kind metre":                                `kind "metre" is not built`,
+		"topics apply other --kind metre":                                `"metre" is not a kind; the kinds are log, meter, metric, audit, document, timer`,
 		"topics apply other --once-by request":                           `once_by names "request", which is not a column`,
 		"topics apply usage --pii cause:drop":                            "must have the column cause",
 		"replay usage --into app --from 2026-02-01":                      "app of kind log",

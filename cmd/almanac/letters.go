@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/maintenance/deadletters"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) deadRetryCommand() *cobra.Command {
@@ -20,6 +20,7 @@ func (a *app) deadRetryCommand() *cobra.Command {
 when this is interrupted and done again. A letter of which any event would be
 refused again stays and is named. Events that were erased since are left out, and
 those of a stale-seq letter that are stored already; --dry-run says how many.
+Two runs at once end well: a letter that the other run counted is listed as taken.
 
 Exit codes: 0 all sent, 3 some stay, 1 failed.`,
 		Example: `  almanac dead retry app --dry-run
@@ -40,7 +41,7 @@ func (a *app) deadDropCommand() *cobra.Command {
 		Long: `Drop dead letters for good. Their events stay in the books: verify shows them as
 discarded. --dry-run says which letters it would be.`,
 		Example: `  almanac dead drop app --reason not-json --dry-run
-  almanac dead drop app --seq 4711 --yes`,
+  almanac dead drop app --seq 4711@2026-11-20T12:00:00.123456789Z --yes`,
 		Args: arguments(1, 1),
 		RunE: a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 			return a.resolveDead(ctx, cmd, args[0], true)
@@ -54,7 +55,7 @@ discarded. --dry-run says which letters it would be.`,
 func letterFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.String("reason", "", "only letters with this `REASON`")
-	f.String("seq", "", "only the letter `NUMBER`")
+	f.String("seq", "", "only the letter `NUMBER@TIME`, as dead ls prints it; drop takes no number alone")
 	f.Bool("dry-run", false, "say what would be done and do nothing")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 }
@@ -68,9 +69,12 @@ func (a *app) resolveDead(ctx context.Context, cmd *cobra.Command, topic string,
 	f := reading{flags: cmd}
 	q := deadletters.Request{Topic: topic, Reason: f.flag("reason"), Drop: drop, DryRun: f.flag("dry-run") == "true"}
 	if text := f.flag("seq"); text != "" {
-		if q.Seq, err = strconv.ParseUint(text, 10, 64); err != nil || q.Seq == 0 {
-			return usageError{fmt.Errorf("--seq: %q is not a number of a dead letter; `almanac dead ls` lists them", text)}
+		if q.Letter, err = schemas.ParseName(text); err != nil {
+			return usageError{fmt.Errorf("--seq: %q: %w; `almanac dead ls` lists them", text, err)}
 		}
+	}
+	if drop && !q.DryRun && q.Letter.Seq > 0 && q.Letter.Stored == 0 {
+		return usageError{fmt.Errorf("--seq: %d alone may be another letter by now, because NATS gives numbers again where SHARDS loses its end: give NUMBER@TIME, as `almanac dead ls` prints it", q.Letter.Seq)}
 	}
 	if drop && !q.DryRun && f.flag("yes") != "true" {
 		return usageError{errors.New("dead drop cannot be undone: look with --dry-run, then give --yes")}
@@ -96,11 +100,14 @@ func (a *app) resolveDead(ctx context.Context, cmd *cobra.Command, topic string,
 		return err
 	}
 	var rows []deadletters.Outcome
-	kept, events, more := 0, 0, 0
+	kept, taken, events, more := 0, 0, 0, 0
 	err = desk.Settle(ctx, q, func(o deadletters.Outcome) error {
-		if o.Did == deadletters.Kept {
+		switch o.Did {
+		case deadletters.Kept:
 			kept++
-		} else {
+		case deadletters.Taken:
+			taken++
+		default:
 			events += o.Events
 		}
 		if len(rows) < maxOutcomes {
@@ -127,7 +134,10 @@ func (a *app) resolveDead(ctx context.Context, cmd *cobra.Command, topic string,
 	if q.DryRun {
 		did = "would be " + did
 	}
-	a.note("%s with %s %s, %d kept", plural(len(rows)+more-kept, "dead letter"), plural(events, "event"), did, kept)
+	a.note("%s with %s %s, %d kept", plural(len(rows)+more-kept-taken, "dead letter"), plural(events, "event"), did, kept)
+	if taken > 0 {
+		a.note("%s taken by another process at the same time: each was sent or dropped once", plural(taken, "dead letter"))
+	}
 	if err == nil && kept > 0 {
 		return errPartial
 	}
@@ -138,10 +148,10 @@ func (a *app) resolveDead(ctx context.Context, cmd *cobra.Command, topic string,
 const maxOutcomes = 10_000
 
 func outcomeTable(rows []deadletters.Outcome) table.Writer {
-	t := newTable("seq", "reason", "events", "did", "why")
-	numbers(t, "seq", "events")
+	t := newTable("letter", "reason", "events", "did", "why")
+	numbers(t, "events")
 	for _, o := range rows {
-		t.AppendRow(table.Row{o.Seq, o.Reason, o.Events, o.Did, printable(o.Why)})
+		t.AppendRow(table.Row{o.ID, o.Reason, o.Events, o.Did, printable(o.Why)})
 	}
 	return t
 }

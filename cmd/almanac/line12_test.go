@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -14,7 +15,7 @@ import (
 	"github.com/almanac-events/almanac/embedded"
 )
 
-// Issue 13, line 10: the first send with --full spool needs no server where any send
+// First user, line 10: the first send with --full spool needs no server where any send
 // was before.
 func TestLine10FirstSpoolWithoutServer(t *testing.T) {
 	t.Parallel()
@@ -45,7 +46,30 @@ func TestLine10FirstSpoolWithoutServer(t *testing.T) {
 	}
 }
 
-// Issue 13, line 12: verify's table adds up with what was dropped of dead letters.
+// First user, line 11: an id is a name and not a key. What is sent twice under one id is
+// stored, counted and proven twice; pages show one of those that have one time.
+func TestLine11AnIDSentTwice(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up()
+	const line = `{"id":"0193a1b2-0000-7000-8000-000000000001","ts":"2026-11-01T10:00:00Z","message":"twice"}` + "\n"
+	b.ok(line+line+strings.Replace(line, "10:00:00", "11:00:00", 1), "send", "app", "--format", "ndjson")
+	b.publish("events.app.2026-11.0", line)
+	if rep := b.settled(4); rep.Stored != 4 || rep.Doubled != 0 || rep.Missing != 0 {
+		t.Errorf("%+v", rep)
+	}
+	if n := strings.Count(b.ok("", "query", "app", "-o", "ndjson"), "\n"); n != 2 {
+		t.Errorf("query shows %d events, want one for each time", n)
+	}
+	if n := strings.TrimSpace(b.ok("", "query", "app", "--count", "-o", "table")); n != "4" {
+		t.Errorf("%s events are counted, want 4", n)
+	}
+	if got := strings.TrimSpace(b.ok("", "sql", "SELECT count() AS n, uniqExact(id) AS ids FROM app")); got != `{"n":4,"ids":1}` {
+		t.Error(got)
+	}
+}
+
+// First user, line 12: verify's table adds up with what was dropped of dead letters.
 func TestLine12VerifyShowsDiscarded(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
@@ -86,7 +110,7 @@ func (b *box) publish(subject, text string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	nc, err := nats.Connect(a.NATS)
+	nc, err := nats.Connect(a.NATS, nats.Timeout(20*time.Second))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -96,7 +120,7 @@ func (b *box) publish(subject, text string) {
 	}
 }
 
-// Issue 13, line 12: config check says which options help, where the streams do not fit
+// First user, line 12: config check says which options help, where the streams do not fit
 // the store of the NATS that is named, or the disk; and leaves nothing there.
 func TestLine12ConfigCheckOfAStoreTooSmall(t *testing.T) {
 	t.Parallel()
@@ -125,7 +149,7 @@ func TestLine12ConfigCheckOfAStoreTooSmall(t *testing.T) {
 	check(exitOK, []string{"are good"}, append(fit, url...)...)
 	check(exitConfig, helps, append([]string{"--events-bytes", "200MiB", "--shards-bytes", "900MiB"}, url...)...)
 
-	nc, err := nats.Connect(srv.ClientURL())
+	nc, err := nats.Connect(srv.ClientURL(), nats.Timeout(20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

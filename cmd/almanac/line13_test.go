@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +12,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
-// Issue 13, line 13: JSON arrays are input, and any JSON path fills a column: declared
+// First user, line 13: JSON arrays are input, and any JSON path fills a column: declared
 // with the topic, for every way in, and by send.
 func TestLine13PathsFillColumns(t *testing.T) {
 	t.Parallel()
@@ -58,6 +59,14 @@ func TestLine13PathsFillColumns(t *testing.T) {
 		}
 		contains(t, r.err, c.says)
 	}
+	// Records without a time are counted as such, or refused where one is required.
+	untimed := `{"ts":"2026-11-01T10:00:03Z"}` + "\n{}\n{}\n"
+	if r := b.run(untimed, "send", "app", "--format", "ndjson"); r.code != exitOK || !strings.Contains(r.err, "3 read, 3 accepted, 0 refused, 2 had no time and got now") {
+		t.Errorf("without a time: exit %d: %s", r.code, r.err)
+	}
+	if r := b.run(untimed, "send", "app", "--format", "ndjson", "--require-ts"); r.code != exitPartial || !strings.Contains(r.err, "3 read, 1 accepted, 2 refused") {
+		t.Errorf("with --require-ts: exit %d: %s", r.code, r.err)
+	}
 	r := b.run(array[:len(array)-10], "send", "trail", "--format", "json", "--ts-field", "eventTime")
 	if r.code == exitOK || !strings.Contains(r.err, "cut short") || !strings.Contains(r.err, "1 accepted") {
 		t.Errorf("an array that is cut short: exit %d: %s", r.code, r.err)
@@ -72,14 +81,25 @@ func TestLine13PublishWithoutALane(t *testing.T) {
 	b.up()
 	b.publish("events.app.2026-11", `{"message":"no lane"}`)
 	b.publish("events.app.2026-11.0", `{"message":"a lane"}`)
+	b.ok("", "topics", "apply", "auth", "--pii", "email:drop")
+	b.publish("events.auth.2026-11", `{"email":"CLEAR","message":"no lane"}`)
 	embeddedtest.Eventually(t, patience, func() error {
-		if out := b.ok("", "dead", "ls", "-o", "ndjson"); !strings.Contains(out, `"events.app.2026-11"`) || !strings.Contains(out, "<lane>") {
+		if out := b.ok("", "dead", "ls", "-o", "ndjson"); strings.Count(out, "<lane>") != 2 || !strings.Contains(out, `"events.app.2026-11"`) {
 			return errors.New("dead letters: " + out)
 		}
 		return nil
 	})
-	rep := b.settled(2)
-	if rep.Accepted != 2 || rep.Stored != 1 || rep.Dead != 1 || rep.Missing != 0 {
+	for line := range strings.Lines(b.ok("", "dead", "ls", "-o", "ndjson")) {
+		var letter struct{ Seq uint64 }
+		if err := json.Unmarshal([]byte(line), &letter); err != nil {
+			t.Fatal(err)
+		}
+		if shown := b.ok("", "dead", "show", fmt.Sprint(letter.Seq)); !strings.Contains(shown, "no lane") || strings.Contains(shown, "CLEAR") {
+			t.Errorf("a letter keeps %s", shown)
+		}
+	}
+	rep := b.settled(3)
+	if rep.Accepted != 3 || rep.Stored != 1 || rep.Dead != 2 || rep.Missing != 0 {
 		t.Errorf("%+v", rep)
 	}
 }

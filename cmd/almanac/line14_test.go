@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -102,7 +103,7 @@ func taken(c *cobra.Command) (least, most int) {
 	return max(least, 0), most
 }
 
-// Issue 13, line 14: wrong input of every verb is refused in a sentence that names the thing
+// First user, line 14: wrong input of every verb is refused in a sentence that names the thing
 // and the next step. New verbs are in the walk by themselves.
 func TestLine14WrongInputOfEveryVerb(t *testing.T) {
 	t.Parallel()
@@ -168,6 +169,8 @@ var complete = map[string]string{
 	"align":         "--metric cpu --from 2026-11-01",
 	"trail":         "--scope s --request r",
 
+	"docs unlock": "--force",
+
 	"usage close":       "--month 2026-01 --into app",
 	"usage corrections": "--month 2026-01 --into app",
 }
@@ -203,6 +206,8 @@ func withArguments(words string, c *cobra.Command, topic string) []string {
 		switch {
 		case name == "TOPIC":
 			args = append(args, topic)
+		case name == "LETTER":
+			args = append(args, "4711@2026-11-20T12:00:00Z")
 		case name == "SEQ" || name == "NUMBER":
 			args = append(args, "1")
 		case strings.HasPrefix(name, "STATEMENT") || name == "SQL":
@@ -229,7 +234,7 @@ func TestLine14UnknownTopics(t *testing.T) {
 			args := append(withArguments(words, c, "ap"), "--data", b.data())
 			r := inProcess(t, args...)
 			refused(t, args, r, exitUsage, []string{`"ap"`, "app"}, "did you mean app?")
-			contains(t, r.err, "almanac topics apply ap")
+			contains(t, r.err, "did you mean app? Declared: app. Declare it with `almanac topics apply ap")
 		})
 	}
 }
@@ -285,6 +290,56 @@ func TestLine14OneThingAndDryRuns(t *testing.T) {
 	if out := b.ok("", "topics", "ls"); strings.Contains(out, "fresh") {
 		t.Error("a dry run declared a topic")
 	}
+}
+
+// The same: what a first user met by hand, each with its next step.
+func TestLine14ByHand(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	// A spool is looked for before anything ever ran, and the first start takes the directory all the same.
+	r := b.run("x\n", "send", "app", "--full", "spool", "--timeout", "1s")
+	refused(t, []string{"send --full spool"}, r, exitFailed, []string{"no Almanac is running", "topic app"}, "almanac up")
+	if strings.Contains(r.err, "127.0.0.1") {
+		t.Errorf("it names an address that nothing named: %s", r.err)
+	}
+	below := []string{"up", "--data", filepath.Join(os.DevNull, "x")}
+	refused(t, below, b.run("", below...), exitFailed, []string{os.DevNull}, "by --data")
+	b.up()
+	b.ok("", "topics", "apply", "hashed", "--pii", "user_id:hash")
+	var cut bytes.Buffer
+	z := gzip.NewWriter(&cut)
+	_, _ = z.Write([]byte(lines(5000)))
+	_ = z.Close()
+	dir := t.TempDir()
+	b.ok("x\n", "send", "app")
+	for _, c := range []struct {
+		stdin, args string
+		code        int
+		names       []string
+		next        string
+	}{
+		{"x\n", "send hashed", exitUsage, []string{"hashed"}, "ALMANAC_PII_KEY_FILE"},
+		{cut.String()[:cut.Len()-100], "send app", exitFailed, []string{"cut short"}, "send what is missing"},
+		{"", "send app /no/such/file", exitFailed, []string{"/no/such/file", "does not exist"}, "cannot open"},
+		{"", "send app " + dir, exitFailed, []string{dir, "is a directory"}, "cannot read"},
+		{"", "docs get customers x", exitUsage, []string{"customers"}, "almanac topics apply customers --kind document"},
+		{"", "usage bytes --from -1h --to now", exitUsage, []string{"bytes"}, "almanac topics apply bytes --kind meter"},
+		{"", "series cpu", exitUsage, []string{"cpu"}, "almanac topics apply cpu --kind metric"},
+		{"", "audit seal trail", exitUsage, []string{"trail"}, "almanac topics apply trail --kind audit"},
+		{"", "timers groups show mails", exitUsage, []string{`"mails"`}, "almanac timers groups apply mails"},
+		{"", "topics apply app --keep-days 1 --dry-run", exitOK, []string{"after 1 day,"}, "replay window"},
+		{"", "query app --nats nats://127.0.0.1:1 --clickhouse clickhouse://h", exitConfig, []string{`"h"`}, "host:9000"},
+	} {
+		args := strings.Fields(c.args)
+		refused(t, args, b.run(c.stdin, args...), c.code, c.names, c.next)
+	}
+	r = b.run("", "query", "app", "--where", "`Airport Name` = 'x'")
+	contains(t, r.err, "attributes['Airport Name']")
+	if r := b.run("", "query", "app", "--where", "attributes['Airport Name'] = 'x'"); r.code != exitOK {
+		t.Errorf("what the message says is refused: %s", r.err)
+	}
+	r = b.run("", "config", "check", "--nats", "nats://127.0.0.1:1")
+	contains(t, r.err, "not checked", "no server answers")
 }
 
 // The same: whatever a ctrl-C breaks off, in whichever library's words, the code is 130.

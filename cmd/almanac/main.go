@@ -12,16 +12,26 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 
+	"github.com/almanac-events/almanac/bench"
 	"github.com/almanac-events/almanac/embedded"
 )
 
 func main() {
-	// The engine is a child of this very binary and must become it before
-	// anything else runs.
+	// The engine, and the producer of a bench, are children of this very binary and must
+	// become it before anything else runs.
 	if len(os.Args) > 1 && os.Args[1] == embedded.EngineCommand {
 		os.Exit(embedded.EngineMain(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == bench.ProduceCommand {
+		if err := bench.ProduceMain(context.Background(), os.Args[2:], os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -89,6 +89,7 @@ func (b *box) run(stdin string, args ...string) result {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := b.command(ctx, args...)
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }, 10*time.Second // one that hangs says where
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
 	return result{code: exitStatus(b.t, cmd.Run()), out: out.String(), err: errs.String()}

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -59,6 +63,9 @@ func translated(err error) (said, next string) {
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
 		said = strings.ReplaceAll(said, op.Error(), dialled(op))
 	}
+	if file := (*fs.PathError)(nil); errors.As(err, &file) {
+		said = strings.ReplaceAll(said, file.Error(), onFile(file))
+	}
 	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
 		said = strings.ReplaceAll(said, number.Error(), fmt.Sprintf("%q is not a number", number.Num))
 	}
@@ -68,7 +75,7 @@ func translated(err error) (said, next string) {
 	if unknown := (*registry.UnknownTopicError)(nil); errors.As(err, &unknown) {
 		if near := suggestion(unknown.Name, unknown.Known, ""); near != "" {
 			quoted := strconv.Quote(unknown.Name)
-			said = strings.Replace(said, quoted, quoted+near, 1)
+			said = strings.Replace(said, quoted+"; d", quoted+near+" D", 1)
 		}
 	}
 	for _, w := range wordings {
@@ -82,6 +89,34 @@ func translated(err error) (said, next string) {
 		break
 	}
 	return strings.ReplaceAll(strings.TrimPrefix(said, "nats: "), ": nats: ", ": "), next
+}
+
+// verbKinds are the kinds of the topics that verbs are for, by the first word of each.
+var verbKinds = map[string]kinds.Kind{
+	"docs": kinds.Document, "usage": kinds.Meter, "series": kinds.Metric, "align": kinds.Metric, "trail": kinds.Audit, "audit": kinds.Audit,
+}
+
+// nameKind has an error about the topic that a verb was given say of which kind it is declared.
+func nameKind(cmd *cobra.Command, err error) {
+	unknown := (*registry.UnknownTopicError)(nil)
+	words := strings.Fields(cmd.CommandPath())
+	if errors.As(err, &unknown) && len(words) > 1 && unknown.Name == cmd.Flags().Arg(0) {
+		unknown.Kind = string(verbKinds[words[1]])
+	}
+}
+
+// onFile is what became of a file.
+func onFile(e *fs.PathError) string {
+	reason := e.Err.Error()
+	switch {
+	case errors.Is(e, fs.ErrNotExist):
+		reason = "it does not exist"
+	case errors.Is(e, syscall.EISDIR):
+		reason = "it is a directory"
+	case errors.Is(e, fs.ErrPermission):
+		reason = "this account has no permission"
+	}
+	return "cannot " + e.Op + " " + e.Path + ": " + reason
 }
 
 // dialled is what became of a connection: the server's address and the reason.

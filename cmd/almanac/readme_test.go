@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Every console block of the README runs, in order, and prints each line that the
-// README shows. Blocks of another kind (sh, go) are not run.
-func TestReadmeBlocks(t *testing.T) {
+// First user, line 15: every call of almanac in the README runs, in order, and prints each
+// line that the README shows.
+func TestLine15ReadmeBlocks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -39,8 +39,8 @@ func TestReadmeBlocks(t *testing.T) {
 	b.env = append(b.env, "PATH="+filepath.Join(b.dir, "bin")+":"+path)
 
 	blocks := consoleBlocks(string(text))
-	if len(blocks) < 12 {
-		t.Fatalf("the README has %d commands in console blocks, at least 12 are expected", len(blocks))
+	if len(blocks) < 19 {
+		t.Fatalf("the README has %d commands in its blocks, at least 19 are expected", len(blocks))
 	}
 	for _, c := range blocks {
 		if _, err := exec.LookPath("curl"); err != nil && strings.HasPrefix(c.command, "curl") {
@@ -72,15 +72,20 @@ type command struct {
 	prints  []string
 }
 
-// consoleBlocks returns the commands of a Markdown text's console blocks.
+// consoleBlocks returns the commands of a Markdown text: those of its console blocks with what
+// they print, and calls of almanac in other blocks.
 func consoleBlocks(text string) (out []command) {
-	inside := false
+	inside, console := false, false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "```"):
-			inside = line == "```console"
+			inside, console = !inside, line == "```console"
 		case !inside || line == "":
+		case !console:
+			if strings.HasPrefix(line, "almanac ") {
+				out = append(out, command{command: line})
+			}
 		case strings.HasPrefix(line, "$ "):
 			out = append(out, command{command: line[2:]})
 		case len(out) > 0:
@@ -98,8 +103,45 @@ func steady(s string) string { return strings.TrimSpace(unsteady.ReplaceAllStrin
 
 func TestConsoleBlocks(t *testing.T) {
 	t.Parallel()
-	got := consoleBlocks("a\n```console\n$ one 1\nout\n\n$ two\n```\n```sh\n$ no\n```\n")
-	if len(got) != 2 || got[0].command != "one 1" || len(got[0].prints) != 1 || got[1].command != "two" {
+	got := consoleBlocks("a\n```console\n$ one 1\nout\n\n$ two\n```\nalmanac no\n```sh\n$ no\nalmanac three\n```\nalmanac no\n")
+	if len(got) != 3 || got[2].command != "almanac three" || got[0].command != "one 1" || len(got[0].prints) != 1 || got[1].command != "two" {
 		t.Errorf("%+v", got)
 	}
+}
+
+// First user, lines 15 and 16: the README's Go compiles as it stands, after its go get line.
+func TestLine15And16ReadmeGo(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, found := strings.Cut(string(text), "```go\n")
+	block, _, closed := strings.Cut(block, "```")
+	if !found || !closed {
+		t.Fatal("the README has no block of Go")
+	}
+	path := filepath.Join(t.TempDir(), "main.go")
+	program := `package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/almanac-events/almanac/producer"
+)
+
+func main() {
+	ctx, ev := context.Background(), producer.Event{}
+	` + block + `
+	_, _ = logger, err
+}
+`
+	if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", "vet", path).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s\n%s", err, out, program)
+	}
+	contains(t, string(text), "go get github.com/almanac-events/almanac/producer\n")
 }

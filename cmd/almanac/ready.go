@@ -50,7 +50,7 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 		{"NATS", nats},
 		{"ClickHouse", clickhouse + "  (" + string(e.Engine().Kind) + " " + e.Version() + ", database " + e.Database() + ")"},
 		{"HTTP", httpURL},
-		{"OTLP logs", n.inputs.otlp.text()},
+		{"OTLP", n.inputs.otlp.text()},
 	}
 	block = append(block, n.inputs.shippers.lines()...)
 	for _, line := range append(block, [2]string{"promise", promise}) {

@@ -256,7 +256,7 @@ func (f *reading) speed() float64 {
 	}
 	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "x"), 64)
 	if err != nil || !strings.HasSuffix(text, "x") || !(n >= minSpeed && n <= maxSpeed) {
-		f.fail("speed", fmt.Errorf("%q is neither max nor a multiple such as 1x or 10x, from %gx to %gx", text, minSpeed, maxSpeed))
+		f.fail("speed", fmt.Errorf("%q is neither max nor a multiple such as 1x or 10x, from %gx to %.0fx", text, minSpeed, maxSpeed))
 	}
 	return n
 }

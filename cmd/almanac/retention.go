@@ -77,8 +77,8 @@ func (a *app) tightened(ctx context.Context, c *session, want schemas.Topic, agr
 		return nil, err
 	}
 	if short := want.ShortestDays(); short > 0 && c.replayWindow > time.Duration(short)*24*time.Hour {
-		a.note("topic %s: its events leave the streams after %d days, before the replay window of %.3g days ends: replay then reads ClickHouse, and finds what is left there",
-			want.Name, short, c.replayWindow.Hours()/24)
+		a.note("topic %s: its events leave the streams after %s, before the replay window of %.3g days ends: replay then reads ClickHouse, and finds what is left there",
+			want.Name, plural(short, "day"), c.replayWindow.Hours()/24)
 	}
 	live, err := c.reg.Topic(ctx, want.Name)
 	if errors.Is(err, schemas.ErrUnknownTopic) {

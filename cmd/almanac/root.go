@@ -40,6 +40,7 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	if err != nil && !a.running {
 		err = usageHint(cmd, err)
 	}
+	nameKind(cmd, err)
 	code := exitCode(err, stopCause(ctx))
 	if err != nil && code != exitInterrupted && !errors.Is(err, errSaid) && !errors.Is(err, errPartial) {
 		a.note("%s", formatError(err))

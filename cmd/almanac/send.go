@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -94,6 +93,7 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 		return a.sendTo(ctx, cmd, &f, args[0], to, files, total, o)
 	}
 	d, err := findEndpoints(s, false)
+	none := err // no up runs, where that is so
 	if errors.Is(err, embedded.ErrNoAddresses) && s.Full == fullSpool {
 		d, err = endpoints{nats: nowhere, dir: s.Data, followNATS: true}, nil
 	}
@@ -118,8 +118,13 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 		}
 	}
 	p, err := producer.Connect(ctx, d.nats, cfg)
-	if errors.Is(err, schemas.ErrUnknownTopic) {
+	switch {
+	case errors.Is(err, schemas.ErrUnknownTopic):
 		return cmp.Or(declared(ctx, s, d, args[0]), err)
+	case errors.Is(err, schemas.ErrPrivacyKey):
+		return usageError{fmt.Errorf("topic %q hashes fields, and no key is given: set ALMANAC_PII_KEY, or ALMANAC_PII_KEY_FILE, to what the topic's other producers have", args[0])}
+	case err != nil && none != nil:
+		return fmt.Errorf("%w; the spool in %s does not know topic %s yet. The first send with --full spool needs the server, unless another send was before it", none, s.SpoolDir, args[0])
 	}
 	if err != nil {
 		return err
@@ -224,42 +229,6 @@ func (a *app) inputs(names []string) (files []input, total int64, err error) {
 type input struct {
 	name string
 	r    io.Reader
-}
-
-// reading reads flags and keeps the first error.
-type reading struct {
-	flags *cobra.Command
-	err   error
-}
-
-func (f *reading) flag(name string) string { return f.flags.Flags().Lookup(name).Value.String() }
-
-func (f *reading) fail(name string, err error) {
-	if err != nil && f.err == nil {
-		f.err = usageError{fmt.Errorf("--%s: %w", name, err)}
-	}
-}
-
-func (f *reading) regex(name string) *regexp.Regexp {
-	text := f.flag(name)
-	if text == "" {
-		return nil
-	}
-	re, err := regexp.Compile(text)
-	f.fail(name, err)
-	return re
-}
-
-func (f *reading) span(name string) time.Duration {
-	text := f.flag(name)
-	if text == "" {
-		return 0
-	}
-	d, ok := parseSpan(text)
-	if !ok || d <= 0 {
-		f.fail(name, fmt.Errorf("%q is not a length of time, such as 30s", text))
-	}
-	return d
 }
 
 // delimiter reads --delimiter: one character, or \t or tab.

@@ -61,6 +61,11 @@ func newRemote(cmd *cobra.Command, to, topic string, f *reading) (*remote, error
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, usageError{fmt.Errorf("--to: %q is not the URL of a gateway, such as http://127.0.0.1:7070", to)}
 	}
+	for _, name := range []string{"nats", "nats-creds", "clickhouse"} {
+		if cmd.Flags().Changed(name) {
+			return nil, usageError{fmt.Errorf("--%s and --to name two places to send to: a gateway has its own servers; leave one of the two out", name)}
+		}
+	}
 	for _, name := range []string{"map", "records", "report", "full", "spool-dir", "spool-bytes"} {
 		if cmd.Flags().Changed(name) {
 			return nil, usageError{fmt.Errorf("--%s cannot be given with --to: a gateway does not know it; send through NATS", name)}

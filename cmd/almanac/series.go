@@ -14,6 +14,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/series"
 )
 
@@ -50,10 +51,6 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 }
 
 func (a *app) series(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
 	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON, asCSV)
 	if err != nil {
 		return err
@@ -64,30 +61,13 @@ func (a *app) series(ctx context.Context, cmd *cobra.Command, args []string) err
 	if f.err != nil {
 		return f.err
 	}
-	stall, err := waitFlag(cmd)
-	if err != nil {
+	return a.answerOf(ctx, cmd, req.Topic, func(r *query.Reader) error {
+		more, err := a.printSeries(ctx, cmd, series.New(r), req, o)
+		if err == nil && more {
+			a.note("there are more than %d; select fewer, or give --limit", limit)
+		}
 		return err
-	}
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	short, err := a.waitTopics(ctx, r, []string{req.Topic}, stall)
-	if err != nil {
-		return err
-	}
-	more, err := a.printSeries(ctx, cmd, series.New(r), req, o)
-	if err != nil {
-		return err
-	}
-	if more {
-		a.note("there are more than %d; select fewer, or give --limit", limit)
-	}
-	if short {
-		return errPartial
-	}
-	return nil
+	})
 }
 
 func (a *app) printSeries(ctx context.Context, cmd *cobra.Command, r *series.Reader, req series.ListRequest, o string) (more bool, err error) {

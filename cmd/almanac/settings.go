@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/producer/spool"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/timers/callback"
@@ -89,14 +90,14 @@ var keys = []key{
 		set: oneOf(func(s *settings) *string { return &s.Ports }, portsDefault, portsAuto)},
 	{name: "http", usage: "`ADDRESS` for health and version; off for none (up: 127.0.0.1:7070, else off)", set: plain(func(s *settings) *string { return &s.HTTP })},
 	{name: "input_topic", def: "app", usage: "`TOPIC` of events whose client names none, such as Loki's", set: topicName(func(s *settings) *string { return &s.InputTopic })},
-	{name: "otlp_http", usage: "`ADDRESS` for logs of OpenTelemetry over HTTP; off for none (default 127.0.0.1:4318)", set: plain(func(s *settings) *string { return &s.OTLPHTTP })},
-	{name: "otlp_grpc", usage: "`ADDRESS` for logs of OpenTelemetry over gRPC; off for none (default 127.0.0.1:4317)", set: plain(func(s *settings) *string { return &s.OTLPGRPC })},
+	{name: "otlp_http", usage: "`ADDRESS` for logs and metrics of OpenTelemetry over HTTP; off for none (default 127.0.0.1:4318)", set: plain(func(s *settings) *string { return &s.OTLPHTTP })},
+	{name: "otlp_grpc", usage: "`ADDRESS` for logs and metrics of OpenTelemetry over gRPC; off for none (default 127.0.0.1:4317)", set: plain(func(s *settings) *string { return &s.OTLPGRPC })},
 	{name: "otlp_once", def: "true", usage: "true or false: `WHETHER` an OTLP request that is sent again is stored once", set: oneOf(func(s *settings) *string { return &s.OTLPOnce }, "true", "false")},
 	{name: "elastic", def: httpOff, usage: "`ADDRESS` for clients of Elasticsearch, such as 127.0.0.1:9200", set: plain(func(s *settings) *string { return &s.Elastic })},
 	{name: "syslog_tcp", def: httpOff, usage: "`ADDRESS` for syslog over TCP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogTCP })},
 	{name: "syslog_tls", def: httpOff, usage: "`ADDRESS` for syslog over TLS, such as 127.0.0.1:6514", set: plain(func(s *settings) *string { return &s.SyslogTLS })},
 	{name: "syslog_udp", def: httpOff, usage: "`ADDRESS` for syslog over UDP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogUDP })},
-	{name: "metrics_topic", def: "metrics", usage: "`TOPIC` of kind metric that Prometheus writes to and reads from where its path names none", set: topicName(func(s *settings) *string { return &s.MetricsTopic })},
+	{name: "metrics_topic", def: "metrics", usage: "`TOPIC` of kind metric that Prometheus and OpenTelemetry write to, and PromQL reads, where the path names none", set: topicName(func(s *settings) *string { return &s.MetricsTopic })},
 	{name: "syslog_topic", def: "app", usage: "`TOPIC` of syslog messages", set: topicName(func(s *settings) *string { return &s.SyslogTopic })},
 	{name: "syslog_tz", def: "UTC", usage: "`ZONE` of syslog times that name none, such as Europe/Berlin", set: func(s *settings, v string) (err error) {
 		if s.SyslogZone, err = time.LoadLocation(v); err != nil {
@@ -125,7 +126,7 @@ var keys = []key{
 		set: oneOf(func(s *settings) *string { return &s.Full }, fullBlock, fullSpool)},
 	{name: "spool_dir", usage: "`DIR` of the spool (default: spool in the data directory)", set: func(s *settings, v string) (err error) {
 		if v == "" {
-			v = filepath.Join(s.Data, "spool")
+			v = filepath.Join(s.Data, embedded.SpoolName)
 		}
 		s.SpoolDir, err = filepath.Abs(v)
 		return err

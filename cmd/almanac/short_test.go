@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
-// Issue 13, line 4: sql waits for what its statement names while that is being stored,
+// First user, line 4: sql waits for what its statement names while that is being stored,
 // and an answer that lacks some of it exits 3.
 func TestLine4ShortAnswersExit3(t *testing.T) {
 	t.Parallel()

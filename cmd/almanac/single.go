@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
+	"github.com/almanac-events/almanac/timers/exposition"
 )
 
 // single is one part alone in a process.
@@ -24,6 +25,7 @@ type single struct {
 	nc      *nats.Conn // of the start under way
 	parts   []part
 	probe   func(context.Context) []string
+	metrics []exposition.Source
 	closers []func()
 }
 
@@ -82,6 +84,9 @@ func (o *single) run(ctx context.Context, start func(context.Context) error) err
 		}
 		if h != nil {
 			h.probe(o.probe)
+			if len(o.metrics) > 0 {
+				h.measured(o.metrics...)
+			}
 		}
 		return runParts(ctx, o.s.ShutdownTimeout, o.parts...)
 	}))

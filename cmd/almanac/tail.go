@@ -20,8 +20,8 @@ func (a *app) tailCommand() *cobra.Command {
 		Short: "Follow events as they come",
 		Long: `Follow events as they come, until Ctrl-C: from now on, from a time (--from) or
 from behind a position. The end says the position of the last event; --from-pos
-goes on behind it, with nothing left out and nothing twice. Servers that are away
-are waited for.
+goes on behind it, with nothing left out and nothing twice. A position whose message
+NATS lost is refused. Servers that are away are waited for.
 
 Events come in the order in which they were routed, not by their own time. Those
 of one producer, lane key and month come in the order in which it logged them,
@@ -31,7 +31,7 @@ query --order asc is in the order of time and id.`,
   almanac tail app --from -15m
   almanac tail auth --where "type = 'login'" -o ndjson
   almanac tail app --fields ts,user_id,attributes.ip
-  almanac tail auth --from-pos 4711.12`,
+  almanac tail auth --from-pos 4711.12@2026-11-20T12:00:00.123456789Z`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.tail),
 	}

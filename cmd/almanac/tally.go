@@ -60,7 +60,7 @@ func newTally(report string) (*tally, error) {
 		t.written <- nil
 		return t, nil
 	}
-	f, err := os.OpenFile(report, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) //nolint:gosec // a list of numbers, for whoever asked
+	f, err := os.OpenFile(report, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) //nolint:gosec // a list of numbers, for the user who asked
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ refused unless --replace is passed.`,
 	}
 	history := &cobra.Command{Use: "history GROUP ID", Short: "Show every transition of a timer", Args: arguments(2, 2), RunE: a.does(a.timersHistory)}
 	outputFlag(history, asTable, asJSON, asNDJSON)
-	verbs = append(verbs, history, a.timersStatusCommand(), a.timersGroupsCommand(), a.timersRunCommand())
+	verbs = append(verbs, history, a.timersImportCommand(), a.timersStatusCommand(), a.timersGroupsCommand(), a.timersRunCommand())
 	verbs = append(verbs, a.timersPauseCommands()...)
 	c := family(&cobra.Command{
 		Use:   "timers",
@@ -258,6 +258,7 @@ func (a *app) timersRemove(ctx context.Context, cmd *cobra.Command, args []strin
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	a.tellTarget(c)
 	revision, _ := cmd.Flags().GetInt64("if-revision")
 	inFlight, err := t.Delete(ctx, args[0], args[1], revision)
 	if err != nil {

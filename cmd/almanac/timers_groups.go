@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
 )
@@ -201,6 +203,9 @@ func (a *app) timersGroupsShow(ctx context.Context, cmd *cobra.Command, args []s
 	defer func() { _ = c.Close() }()
 	topic, _ := cmd.Flags().GetString("topic")
 	g, err := c.reg.TimerGroup(ctx, topic, args[0])
+	if errors.Is(err, registry.ErrNotFound) {
+		return usageError{fmt.Errorf("topic %s has no group %q; `almanac timers groups ls` lists them, `almanac timers groups apply %[2]s` makes one", topic, args[0])}
+	}
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers/callback"
 	"github.com/almanac-events/almanac/timers/dispatch"
+	"github.com/almanac-events/almanac/timers/exposition"
 )
 
 // timerKeys are the settings of a dispatcher.
@@ -27,6 +28,8 @@ func (a *app) timersRunCommand() *cobra.Command {
 		Short: "Run one dispatcher, for production",
 		Long: `Run one dispatcher against a NATS elsewhere: it calls timers at their time. Any
 number may run: they share the lanes, and one that dies is taken over within 5 s.
+
+With --http it says its numbers at /metrics, for Prometheus.
 
 Loopback, private and link-local addresses are not called, unless the operator
 allows them by --timers-allow-cidrs.`,
@@ -51,18 +54,21 @@ func (a *app) timersRun(ctx context.Context, cmd *cobra.Command, _ []string) err
 			return err
 		}
 		one.probe = func(context.Context) []string { return natsTrouble(one.nc) }
-		p, err := newDispatcher(ctx, one.nc, reg, one.s, one.log)
-		one.parts = []part{p}
-		return err
+		d, err := newDispatcher(ctx, one.nc, reg, one.s, one.log)
+		if err != nil {
+			return err
+		}
+		one.parts, one.metrics = []part{d}, []exposition.Source{exposition.Of(d)}
+		return nil
 	})
 }
 
 // newDispatcher makes a dispatcher with its callbacks.
-func newDispatcher(ctx context.Context, nc *nats.Conn, reg *registry.Registry, s *settings, log zerolog.Logger) (part, error) {
+func newDispatcher(ctx context.Context, nc *nats.Conn, reg *registry.Registry, s *settings, log zerolog.Logger) (*dispatch.Dispatcher, error) {
 	log = log.With().Str("part", "timers").Logger()
 	again := newRationer()
-	caller := callback.New(callback.Config{AllowCIDRs: s.TimersAllowCIDRs, Secrets: s.TimersSecrets})
-	return dispatch.New(ctx, nc, dispatch.Config{Registry: reg, Caller: caller, Hooks: dispatch.Hooks{
+	caller := callback.New(callback.Config{AllowCIDRs: s.TimersAllowCIDRs, Secrets: s.TimersSecrets, PerHost: timer.CallsPerHost})
+	return dispatch.New(ctx, nc, dispatch.Config{Registry: reg, Caller: caller, PerHost: timer.CallsPerHost, Hooks: dispatch.Hooks{
 		Settled: func(r *timer.Record) {
 			if r.Op != timer.Failed {
 				log.Debug().Str("group", r.Key.Group).Str("id", r.Key.ID).Str("outcome", string(r.Op)).Int64("attempt", r.Attempt).Dur("late", r.Call.Late).Msg("called")

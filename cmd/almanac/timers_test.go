@@ -94,5 +94,18 @@ func TestTimers(t *testing.T) {
 	if len(h) != 3 || h[0].Op != "created" || h[2].Op != "failed" || h[2].Status != 404 {
 		t.Errorf("history %+v", h)
 	}
+	lines := fmt.Sprintf("%s\n\n%s\n%s\n", `{"id":"one","execute_at":"2030-01-01T00:00:00Z","callback_url":"`+hook.URL+`","payload":{"n":1}}`,
+		`{"timerId":"two","executeAt":"2030-01-01T00:00:00Z","callbackUrl":"`+hook.URL+`","retryPolicy":{"maxRetries":2}}`, `{"id":"three","execute_at":"+1h","color":"red"}`)
+	for _, want := range []string{"2 timers created, 0 existed, 1 lines refused", "0 timers created, 2 existed, 1 lines refused"} {
+		if r := b.run(lines, "timers", "import", "mails"); r.code != exitPartial || !strings.Contains(r.err, want) || !strings.Contains(r.err, `line 4: it is not the JSON of a timer`) {
+			t.Errorf("import: exit %d, %s; expected %s", r.code, r.err, want)
+		}
+	}
+	if tm := get("two"); tm.State != "pending" || tm.Retry == nil || tm.Retry.Attempts != 3 || tm.Due.Year() != 2030 {
+		t.Errorf("imported: %+v", tm)
+	}
+	if r := b.run(lines, "timers", "import", "letters"); r.code == 0 || r.code == exitPartial || !strings.Contains(r.err, "unknown-group") {
+		t.Errorf("import into an unknown group: exit %d, %s", r.code, r.err)
+	}
 	contains(t, b.run("", "doctor").out, "timers of timers", "1 dispatchers alive")
 }

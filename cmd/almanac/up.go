@@ -21,6 +21,7 @@ import (
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
+	"github.com/almanac-events/almanac/timers/exposition"
 )
 
 func (a *app) upCommand() *cobra.Command {
@@ -55,6 +56,7 @@ type node struct {
 	pool    *pool.Pool
 	topics  []schemas.Topic
 	parts   []part
+	metrics []exposition.Source
 	closers []func()
 }
 
@@ -72,7 +74,7 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		}
 		return err
 	}
-	// Whoever looks for this Almanac from then on hears that it is ending.
+	// A command that looks for this Almanac from then on reports that it is ending.
 	defer context.AfterFunc(ctx, func() { _ = embedded.RemoveAddresses(n.dir.Path()) })()
 	n.ready(a.stderr, time.Since(began))
 	err = runParts(ctx, s.ShutdownTimeout, n.parts...)
@@ -200,8 +202,12 @@ func (n *node) wireTimers(ctx context.Context, reg *registry.Registry) error {
 	}
 	n.later(nc.Close)
 	d, err := newDispatcher(ctx, nc, reg, n.s, n.log)
+	if err != nil {
+		return err
+	}
 	n.parts = append(n.parts, d)
-	return err
+	n.metrics = []exposition.Source{exposition.Of(d)}
+	return nil
 }
 
 // wireGateway makes the gateway over the servers, with connections of its own.
@@ -226,6 +232,7 @@ func (n *node) wireGateway(ctx context.Context, reg *registry.Registry, db *tabl
 	if e := n.servers.ClickHouse; e.ReaderPassword() != "" {
 		parts.Reads.User, parts.Reads.Password = embedded.UserReader, e.ReaderPassword()
 	}
+	parts.Reads.Metrics = n.metrics
 	n.pool = parts.Pool
 	n.gateway = n.inputs.gateway(n.s, n.log)
 	n.gateway.Open(parts)

@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/usage"
 )
 
@@ -57,10 +58,6 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 }
 
 func (a *app) usage(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
 	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON, asCSV)
 	if err != nil {
 		return err
@@ -69,34 +66,18 @@ func (a *app) usage(ctx context.Context, cmd *cobra.Command, args []string) erro
 	if err != nil {
 		return err
 	}
-	stall, err := waitFlag(cmd)
-	if err != nil {
-		return err
-	}
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	short, err := a.waitTopics(ctx, r, []string{req.Topic}, stall)
-	if err != nil {
-		return err
-	}
-	u := usage.New(r)
 	diffs, _ := cmd.Flags().GetBool("diffs")
 	check, _ := cmd.Flags().GetBool("check")
-	switch {
-	case diffs:
-		err = a.usageDiffs(ctx, cmd, u, req, o)
-	case check:
-		err = a.usageCheck(ctx, u, req)
-	default:
-		err = a.usageBills(ctx, u, req, o)
-	}
-	if err == nil && short {
-		return errPartial
-	}
-	return err
+	return a.answerOf(ctx, cmd, req.Topic, func(r *query.Reader) error {
+		u := usage.New(r)
+		switch {
+		case diffs:
+			return a.usageDiffs(ctx, cmd, u, req, o)
+		case check:
+			return a.usageCheck(ctx, u, req)
+		}
+		return a.usageBills(ctx, u, req, o)
+	})
 }
 
 func usageRequest(cmd *cobra.Command, topic string) (usage.Request, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/maintenance/billing"
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -172,29 +173,17 @@ func closeRequest(f *reading, topic string) (req billing.Request, err error) {
 
 // atDesk waits until what the topic accepted is stored, which a bill is made of, and calls f.
 func (a *app) atDesk(ctx context.Context, cmd *cobra.Command, req *billing.Request, f func(*billing.Desk) error) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
-	stall, err := waitFlag(cmd)
-	if err != nil {
-		return err
-	}
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	short, err := a.waitTopics(ctx, r, []string{req.Topic}, stall)
-	if err != nil {
-		return err
-	}
-	if short {
-		return fmt.Errorf("month %s of %s: some of what was accepted is not stored yet, and nothing is published: run this again once `almanac doctor` is content", req.Month, req.Topic)
-	}
-	d, err := billing.New(billing.Config{NATS: c.nc, Registry: c.reg, Reader: r})
-	if err != nil {
-		return err
-	}
-	return f(d)
+	return a.whenStored(ctx, cmd, req.Topic, func(c *session, r *query.Reader, short bool) error {
+		if !req.DryRun {
+			a.tellTarget(c)
+		}
+		if short {
+			return fmt.Errorf("month %s of %s: some of what was accepted is not stored yet, and nothing is published: run this again once `almanac doctor` is content", req.Month, req.Topic)
+		}
+		d, err := billing.New(billing.Config{NATS: c.nc, Registry: c.reg, Reader: r})
+		if err != nil {
+			return err
+		}
+		return f(d)
+	})
 }

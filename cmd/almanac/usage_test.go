@@ -63,6 +63,8 @@ func TestUsage(t *testing.T) {
 		"dead retry app":                       {exitFailed, "no Almanac is running"},
 		"dead drop app":                        {exitUsage, "--dry-run, then give --yes"},
 		"dead drop app --yes --seq 0":          {exitUsage, "--seq"},
+		"dead drop app --yes --seq 5":          {exitUsage, "give NUMBER@TIME"},
+		"dead show 5@yesterday":                {exitUsage, "almanac dead ls"},
 		"dead drop app --dry-run":              {exitFailed, "no Almanac is running"},
 		"send app missing.log":                 {exitFailed, "missing.log"},
 		"doctor":                               {exitFailed, "no Almanac is running"},

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/gateway/jobs"
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/maintenance/deadletters"
@@ -17,6 +18,7 @@ import (
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/timers"
+	"github.com/almanac-events/almanac/timers/exposition"
 )
 
 // Bounds of reads.
@@ -25,6 +27,7 @@ const (
 	maxSQL     = 16
 	maxReads   = 64
 	maxTiming  = 256
+	maxPages   = 8 // each holds up to 1,000 documents
 	sqlBytes   = 1 << 20
 	readWait   = 60 * time.Second
 	writeStall = 30 * time.Second
@@ -44,6 +47,10 @@ type Config struct {
 	Letters *deadletters.Desk
 	// Timers opens the timers of a topic.
 	Timers func(ctx context.Context, topic string) (*timers.Timers, error)
+	// Metrics are served at /metrics beside those of the front of timers.
+	Metrics []exposition.Source
+	// Documents opens the documents of a topic.
+	Documents func(ctx context.Context, topic string) (*documents.Collection, error)
 	// User and Password are of an account that may only read; empty for the reader's own.
 	User, Password string
 	// Stopping is closed when tails are to end.
@@ -56,8 +63,10 @@ type Config struct {
 type API struct {
 	cfg               Config
 	tails, sql, reads chan struct{}
-	timing            chan struct{} // requests about timers
-	timers            openTimers
+	timing            chan struct{} // requests about timers and single documents
+	pages             chan struct{} // pages and batches of documents
+	timers            opened[*timers.Timers]
+	documents         opened[*documents.Collection]
 	proofs            proofs
 	jobs              *jobs.Runner
 }
@@ -66,7 +75,7 @@ type API struct {
 func New(cfg Config) *API {
 	a := &API{
 		cfg: cfg, tails: make(chan struct{}, maxTails), sql: make(chan struct{}, maxSQL), reads: make(chan struct{}, maxReads),
-		timing: make(chan struct{}, maxTiming), timers: openTimers{known: map[string]openedTimers{}},
+		timing: make(chan struct{}, maxTiming), pages: make(chan struct{}, maxPages),
 	}
 	a.proofs.known = map[string]*proof{}
 	a.jobs = jobs.New(jobs.Config{Registry: cfg.Registry, OnError: cfg.OnError, Workers: a.workers()})
@@ -76,7 +85,7 @@ func New(cfg Config) *API {
 // Add adds the routes. Each file that has some has a function for them.
 func (a *API) Add(mux *http.ServeMux) {
 	for _, add := range []func(*http.ServeMux){
-		a.addCatalog, a.addEvents, a.addCounts, a.addSeries, a.addTail, a.addSQL, a.addClickHouse, a.addSpec, a.addProofs, a.addJobs, a.addErasures, a.addReplays, a.addLetters, a.addTimers, a.addUsage, a.addTrail,
+		a.addCatalog, a.addEvents, a.addCounts, a.addSeries, a.addTail, a.addSQL, a.addClickHouse, a.addSpec, a.addProofs, a.addJobs, a.addErasures, a.addReplays, a.addLetters, a.addTimers, a.addDocuments, a.addUsage, a.addTrail, a.addMetrics,
 	} {
 		add(mux)
 	}
@@ -154,7 +163,7 @@ func refusal(err error) error {
 		{jobs.ErrFull, http.StatusTooManyRequests, "busy", "GET /v1/jobs lists them"},
 		{erasure.ErrRequest, http.StatusBadRequest, "bad_request", ""},
 		{schemas.ErrRequest, http.StatusBadRequest, "bad_request", ""},
-		{context.DeadlineExceeded, http.StatusGatewayTimeout, "too_slow", "narrow the read with from, to and where"},
+		{context.DeadlineExceeded, http.StatusGatewayTimeout, "too_slow", "narrow a read with from, to and where; after a write, read what there is before it is sent again"},
 	} {
 		if errors.Is(err, c.is) {
 			return request.Refuse(c.status, c.code, schemas.Text(err), c.hint)

@@ -1,5 +1,5 @@
-// Package api serves reads over HTTP as JSON, NDJSON and server-sent events, and begins
-// long works as jobs. openapi.yaml lists every route with its parameters and answers.
+// Package api serves reads over HTTP as JSON, NDJSON and server-sent events, writes timers
+// and documents, and begins long works as jobs. openapi.yaml lists every route with its parameters and answers.
 //
 // # Model
 //
@@ -15,6 +15,10 @@
 // with the job's id. An erasure is in the ledger before it is answered, so from then on no
 // reader returns its events. verify runs once for all who ask, and its answer is kept for
 // proofAge.
+//
+// Timers and documents are read and written by packages timers and documents, for each
+// topic by one that stays open (opened.go). A write is answered once its record is on disk.
+// An ETag is a timer's revision or a document's version.
 //
 // # Who is authoritative
 //

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/almanac-events/almanac/gateway/jobs"
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/maintenance/deadletters"
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Bounds of dead letters.
@@ -25,8 +25,14 @@ const (
 type lettersRequest struct {
 	Topic  string `json:"topic"`
 	Reason string `json:"reason,omitempty"`
-	Seq    uint64 `json:"seq,omitempty"`
-	Drop   bool   `json:"drop,omitempty"`
+	// Seq and At are the number of one letter, and when it was stored in unix ns.
+	Seq  uint64 `json:"seq,omitempty"`
+	At   int64  `json:"at,omitempty"`
+	Drop bool   `json:"drop,omitempty"`
+}
+
+func (q *lettersRequest) request(dry bool) deadletters.Request {
+	return deadletters.Request{Topic: q.Topic, Reason: q.Reason, Letter: schemas.Source{Seq: q.Seq, Stored: q.At}, Drop: q.Drop, DryRun: dry}
 }
 
 // Letters is what became of dead letters, in the last run of the job.
@@ -75,11 +81,11 @@ func (a *API) addLetters(mux *http.ServeMux) {
 		if err := paramsOf(r).end(); err != nil {
 			return nil, err
 		}
-		seq, err := strconv.ParseUint(r.PathValue("seq"), 10, 64)
+		name, err := schemas.ParseName(r.PathValue("seq"))
 		if err != nil {
-			return nil, request.Refuse(http.StatusNotFound, "no_such_dead_letter", fmt.Sprintf("%q is not the number of a dead letter", r.PathValue("seq")), "GET /v1/dead lists them")
+			return nil, request.Refuse(http.StatusNotFound, "no_such_dead_letter", fmt.Sprintf("%q does not name a dead letter: %s", r.PathValue("seq"), err), "GET /v1/dead lists them")
 		}
-		return a.cfg.Reader.DeadLetter(r.Context(), seq)
+		return a.cfg.Reader.DeadLetter(r.Context(), name)
 	}))
 	if a.cfg.Letters == nil {
 		return
@@ -92,13 +98,14 @@ func (a *API) addLetters(mux *http.ServeMux) {
 func (a *API) settle(r *http.Request, drop bool) (any, error) {
 	p := paramsOf(r)
 	q := lettersRequest{Topic: p.text("topic"), Reason: p.text("reason"), Drop: drop}
-	if text := p.text("seq"); text != "" {
-		var err error
-		if q.Seq, err = strconv.ParseUint(text, 10, 63); err != nil || q.Seq == 0 {
-			p.bad("seq", "the number of a dead letter")
-		}
-	}
 	dry := p.yes("dry_run")
+	if text := p.text("seq"); text != "" {
+		name, err := schemas.ParseName(text)
+		if err != nil || drop && !dry && name.Stored == 0 {
+			p.bad("seq", "the id of a dead letter with its time, as GET /v1/dead lists it; a number alone is given again after SHARDS lost its end")
+		}
+		q.Seq, q.At = name.Seq, name.Stored
+	}
 	if q.Topic == "" {
 		p.bad("topic", "the topic whose dead letters are meant")
 	}
@@ -107,12 +114,14 @@ func (a *API) settle(r *http.Request, drop bool) (any, error) {
 	}
 	if dry {
 		out := Letters{Letters: []deadletters.Outcome{}}
-		return &out, a.cfg.Letters.Settle(r.Context(), deadletters.Request{Topic: q.Topic, Reason: q.Reason, Seq: q.Seq, Drop: drop, DryRun: true}, out.add)
+		return &out, a.cfg.Letters.Settle(r.Context(), q.request(true), out.add)
 	}
 	if q.Seq > 0 {
-		if _, err := a.cfg.Reader.DeadLetter(r.Context(), q.Seq); err != nil {
+		d, err := a.cfg.Reader.DeadLetter(r.Context(), schemas.Source{Seq: q.Seq, Stored: q.At})
+		if err != nil {
 			return nil, err
 		}
+		q.At = d.At.UnixNano() // the job may run after the number was given again
 	}
 	return a.submit(r.Context(), kindLetters, q.Topic, &q)
 }
@@ -134,7 +143,7 @@ func (w letterWorker) Work(ctx context.Context, t *jobs.Task) (any, error) {
 		return nil, err
 	}
 	out := &Letters{Letters: []deadletters.Outcome{}}
-	err = w.a.cfg.Letters.Settle(ctx, deadletters.Request{Topic: q.Topic, Reason: q.Reason, Seq: q.Seq, Drop: q.Drop}, func(o deadletters.Outcome) error {
+	err = w.a.cfg.Letters.Settle(ctx, q.request(false), func(o deadletters.Outcome) error {
 		_ = out.add(o)
 		t.Progress(fmt.Sprintf("%d retried, %d dropped, %d kept", out.Retried, out.Dropped, out.Kept))
 		return nil

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,6 +64,19 @@ func (p *params) number(name string, lo, hi int) int {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < lo || n > hi {
 		p.bad(name, fmt.Sprintf("%d to %d", lo, hi))
+	}
+	return n
+}
+
+// token reads the token of a lock; 0 where it is not given.
+func (p *params) token(name string) uint64 {
+	text := p.text(name)
+	if !p.q.Has(name) {
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n == 0 { // an empty one too: a worker must not write without its guard
+		p.bad(name, "the token of a lock, such as 1234")
 	}
 	return n
 }
@@ -136,7 +150,14 @@ func (p *params) end() error {
 
 // body reads a request's JSON. Members that are not known are refused.
 func body(w http.ResponseWriter, r *http.Request, into any) error {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyBytes))
+	return bodyWithin(w, r, bodyBytes, into)
+}
+
+// bodyWithin is body within another bound.
+func bodyWithin(w http.ResponseWriter, r *http.Request, limit int64, into any) error {
+	in := request.Pace(w, r)
+	defer func() { _ = in.Close() }()
+	d := json.NewDecoder(http.MaxBytesReader(w, in, limit))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
 	if err == nil {
@@ -146,7 +167,25 @@ func body(w http.ResponseWriter, r *http.Request, into any) error {
 		err = errors.New("something follows the object")
 	}
 	if large := new(http.MaxBytesError); errors.As(err, &large) {
-		return request.Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the request may have %d bytes", bodyBytes), "")
+		return tooLarge(limit)
+	}
+	if broken := in.Broken(); broken != nil {
+		return broken
 	}
 	return request.Refuse(http.StatusBadRequest, "bad_json", "the body is not the JSON that is expected: "+err.Error(), "/openapi.yaml says what is")
+}
+
+func tooLarge(limit int64) error {
+	return request.Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the request may have %d bytes", limit), "")
+}
+
+// whole reads a request's body as it is.
+func whole(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	in := request.Pace(w, r)
+	defer func() { _ = in.Close() }()
+	data, err := io.ReadAll(http.MaxBytesReader(w, in, limit))
+	if large := new(http.MaxBytesError); errors.As(err, &large) {
+		return nil, tooLarge(limit)
+	}
+	return data, cmp.Or(in.Broken(), err)
 }

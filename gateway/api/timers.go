@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/almanac-events/almanac/fronts"
@@ -48,7 +47,7 @@ func (a *API) onTimers(f timerRoute) http.HandlerFunc {
 		p := paramsOf(r)
 		t, err := a.timers.open(r.Context(), a.cfg.Timers, timerTopic(p))
 		if err != nil {
-			return nil, err
+			return nil, timerError(err)
 		}
 		v, err := f(t, p, w, r)
 		return v, timerError(err)
@@ -62,42 +61,6 @@ func timerTopic(p *params) string {
 	return schemas.DefaultTimerTopic
 }
 
-// openTimers keeps the timers of topics open for openFor.
-type openTimers struct {
-	mu    sync.Mutex
-	known map[string]openedTimers
-}
-
-type openedTimers struct {
-	*timers.Timers
-	at time.Time
-}
-
-const (
-	openFor  = time.Minute
-	maxKnown = 100
-)
-
-func (o *openTimers) open(ctx context.Context, open func(context.Context, string) (*timers.Timers, error), topic string) (*timers.Timers, error) {
-	o.mu.Lock()
-	t, ok := o.known[topic]
-	o.mu.Unlock()
-	if ok && time.Since(t.at) < openFor {
-		return t.Timers, nil
-	}
-	opened, err := open(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.known) >= maxKnown {
-		clear(o.known)
-	}
-	o.known[topic] = openedTimers{opened, time.Now()}
-	return opened, nil
-}
-
 // timerError is an error about timers for the client, with its own code.
 func timerError(err error) error {
 	var refused *timer.Refusal
@@ -106,6 +69,8 @@ func timerError(err error) error {
 		return request.Refuse(refusedStatus(refused), string(refused.Code), refused.Text, "")
 	case errors.Is(err, registry.ErrGroupChange):
 		return request.Refuse(http.StatusConflict, string(timer.CodeGroupChange), err.Error(), "")
+	case errors.Is(err, fronts.ErrLost):
+		return request.Refuse(http.StatusServiceUnavailable, "front_lost", err.Error(), "the operator runs `almanac repair`; then send the request again")
 	case errors.Is(err, fronts.ErrFull):
 		return request.Refuse(http.StatusInsufficientStorage, "full", err.Error(), "timers leave once they are over and stored; `almanac doctor` says what waits")
 	case errors.Is(err, fronts.ErrUnknown):
@@ -134,7 +99,7 @@ func refusedStatus(r *timer.Refusal) int {
 // expected reads If-Match: a revision, or any.
 func expected(r *http.Request) (int64, error) {
 	text := r.Header.Get("If-Match")
-	if text == "" || text == "*" {
+	if text == "*" || r.Header.Values("If-Match") == nil {
 		return timers.AnyRevision, nil
 	}
 	n, err := strconv.ParseInt(strings.Trim(text, `"`), 10, 64)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/almanac-events/almanac/gateway/request"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
 )
@@ -48,22 +50,44 @@ const maxTimerBody = 2 * (timer.MaxPayloadBytes + 16<<10)
 
 // timerBody reads a request's JSON by any of the names of its members.
 func timerBody(w http.ResponseWriter, r *http.Request, into any) error {
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTimerBody))
+	in := request.Pace(w, r)
+	defer func() { _ = in.Close() }()
+	data, err := io.ReadAll(http.MaxBytesReader(w, in, maxTimerBody))
+	if broken := in.Broken(); broken != nil {
+		return broken
+	}
 	if large := new(http.MaxBytesError); errors.As(err, &large) {
 		return request.Refuse(http.StatusRequestEntityTooLarge, string(timer.CodePayloadSize), fmt.Sprintf("the request may have %d bytes, and its payload %d", maxTimerBody, timer.MaxPayloadBytes), "")
 	}
 	if err == nil {
-		data, err = renamed(data, "retry_policy")
-	}
-	if err == nil {
-		d := json.NewDecoder(strings.NewReader(string(data)))
-		d.DisallowUnknownFields()
-		err = d.Decode(into)
+		err = decodeTimer(data, into)
 	}
 	if err != nil {
 		return request.Refuse(http.StatusBadRequest, "bad_json", "the body is not the JSON that is expected: "+err.Error(), "/openapi.yaml says what is")
 	}
 	return nil
+}
+
+func decodeTimer(data []byte, into any) error {
+	data, err := renamed(data, "retry_policy")
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
+
+// MaxTimerBody bounds the JSON of a timer.
+const MaxTimerBody = maxTimerBody
+
+// ParseTimer reads the timer that the JSON of a creation asks for, as a request's body has it.
+func ParseTimer(data []byte, group string, now time.Time) (timers.New, error) {
+	var q timerRequest
+	if err := decodeTimer(data, &q); err != nil {
+		return timers.New{}, fmt.Errorf("%w: it is not the JSON of a timer: %w", schemas.ErrRequest, err)
+	}
+	return q.creation(group, now)
 }
 
 // renamed gives the members of an object their own names, and those of its member nested. Two

@@ -3,6 +3,7 @@ package elastic
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -55,12 +56,18 @@ func (it *Item) append(dst []byte) []byte {
 }
 
 func appendText(dst []byte, s string) []byte {
+	if strings.Trim(s, plainText) == "" {
+		return append(append(append(dst, '"'), s...), '"')
+	}
 	b, err := json.Marshal(s)
 	if err != nil {
 		return append(dst, `""`...) // cannot be: it is a string
 	}
 	return append(dst, b...)
 }
+
+// plainText is what ids and names of indices have as a rule, and JSON does not escape.
+const plainText = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
 // AppendError writes the answer to a request that is refused as a whole.
 func AppendError(dst []byte, e *Error) []byte {

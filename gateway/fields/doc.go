@@ -10,5 +10,5 @@
 // where it differs (schemas.AttrLevelText).
 //
 // Which names of a record fill which field is each input's own table; see
-// schemas.FieldPaths, which also joins the names of nested objects with dots.
+// rawjson.Paths, which also joins the names of nested objects with dots.
 package fields

@@ -35,6 +35,9 @@ func Level(text string) string {
 	if same, ok := levelWords[word]; ok {
 		return same
 	}
+	if word == "" || strings.IndexByte("+0123456789", word[0]) < 0 {
+		return word
+	}
 	if n, err := strconv.Atoi(word); err == nil && n <= maxNumberedLevel {
 		for _, l := range numberedLevels {
 			if n >= l.from {

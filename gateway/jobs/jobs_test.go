@@ -21,6 +21,12 @@ func TestMain(m *testing.M) { embeddedtest.Main(m) }
 // patience is how long anything may take on a busy machine.
 const patience = 2 * time.Minute
 
+// How long a job's entry stays the same until its gateway counts as gone.
+const (
+	soon  = 500 * time.Millisecond
+	never = time.Hour
+)
+
 var errFinal = errors.New("it can never be done")
 
 // worker does its work by a function.
@@ -45,10 +51,11 @@ func start(t *testing.T) *env {
 }
 
 // gateway runs jobs over a connection of its own. stop ends it and waits; kill cuts the
-// connection.
-func (e *env) gateway(w worker) (r *jobs.Runner, stop, kill func()) {
+// connection. Another's job counts as gone when its entry stayed the same for the time
+// given: one that is alive may be kept from its beat on a busy machine.
+func (e *env) gateway(gone time.Duration, w worker) (r *jobs.Runner, stop, kill func()) {
 	e.t.Helper()
-	nc, err := nats.Connect(e.srv.NATSURL)
+	nc, err := nats.Connect(e.srv.NATSURL, nats.Timeout(patience))
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -56,7 +63,7 @@ func (e *env) gateway(w worker) (r *jobs.Runner, stop, kill func()) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	r = jobs.New(jobs.Config{Registry: reg, Workers: map[string]jobs.Worker{"test": w}, Beat: 50 * time.Millisecond, Gone: 500 * time.Millisecond, Look: 50 * time.Millisecond})
+	r = jobs.New(jobs.Config{Registry: reg, Workers: map[string]jobs.Worker{"test": w}, Beat: 50 * time.Millisecond, Gone: gone, Look: 50 * time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -101,7 +108,7 @@ func TestDone(t *testing.T) {
 	t.Parallel()
 	e := start(t)
 	var runs atomic.Int32
-	r, _, _ := e.gateway(func(_ context.Context, task *jobs.Task) (any, error) {
+	r, _, _ := e.gateway(never, func(_ context.Context, task *jobs.Task) (any, error) {
 		runs.Add(1)
 		var q struct{ N int }
 		if err := task.Request(&q); err != nil {
@@ -148,10 +155,10 @@ func TestGoesOn(t *testing.T) {
 			t.Parallel()
 			e := start(t)
 			began := make(chan struct{}, 1)
-			first, stop, kill := e.gateway(goesOn(began))
+			first, stop, kill := e.gateway(soon, goesOn(began))
 			id := e.submit(first)
 			<-began
-			second, _, _ := e.gateway(goesOn(began))
+			second, _, _ := e.gateway(soon, goesOn(began))
 			if way == "ends" {
 				stop()
 			} else {
@@ -176,8 +183,8 @@ func TestOneRunsIt(t *testing.T) {
 		}
 		return running[n].Add(1), nil
 	}
-	a, _, _ := e.gateway(work)
-	b, _, _ := e.gateway(work)
+	a, _, _ := e.gateway(never, work)
+	b, _, _ := e.gateway(never, work)
 	for i := range running {
 		if _, err := []*jobs.Runner{a, b}[i%2].Submit(t.Context(), "test", "app", i); err != nil {
 			t.Fatal(err)
@@ -199,8 +206,8 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	e := start(t)
 	began := make(chan struct{}, 10)
-	runs, _, _ := e.gateway(goesOn(began))
-	other, stopOther, _ := e.gateway(nil)
+	runs, _, _ := e.gateway(never, goesOn(began))
+	other, stopOther, _ := e.gateway(never, nil)
 	stopOther()
 	var ids []string
 	for range jobs.MaxRunning + 1 {
@@ -226,7 +233,7 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	e := start(t)
 	var runs atomic.Int32
-	r, _, _ := e.gateway(func(_ context.Context, task *jobs.Task) (any, error) {
+	r, _, _ := e.gateway(never, func(_ context.Context, task *jobs.Task) (any, error) {
 		var q struct{ N int }
 		_ = task.Request(&q)
 		if runs.Add(1) == 3 {
@@ -244,7 +251,7 @@ func TestErrors(t *testing.T) {
 func TestFull(t *testing.T) {
 	t.Parallel()
 	e := start(t)
-	r, stop, _ := e.gateway(nil)
+	r, stop, _ := e.gateway(never, nil)
 	stop()
 	for range jobs.MaxQueued {
 		e.submit(r)

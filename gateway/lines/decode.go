@@ -41,7 +41,8 @@ func formatOf(param, contentType string, body []byte) string {
 	return intake.FormatText
 }
 
-// Decode calls each with every record of a body, in order. It is pure. Its error says
+// Decode calls each with every record of a body, in order; each may not keep the record's
+// memory, and may keep what is in it. It is pure. Its error says
 // that the body cannot be read on as a whole; one that each returns ends it too.
 func Decode(body []byte, o intake.Options, each func(*intake.Record) error) error {
 	if o.Format == formatJSON {
@@ -51,8 +52,10 @@ func Decode(body []byte, o intake.Options, each func(*intake.Record) error) erro
 		}
 	}
 	r := intake.NewReader(bytes.NewReader(body), o)
+	var rec intake.Record // one for all: each may not keep it
 	for {
-		rec, err := r.Next()
+		var err error
+		rec, err = r.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -21,6 +21,8 @@
 //	400  no record could be taken, or refuse=all and one was refused
 //
 // With 200 every accepted event is on disk (ack=stream), and SQL selects it (ack=stored).
+// "repeated" says that a keyed request was stored before, and "erased_since" which erasures
+// since then may have taken events of it: those are not stored again.
 //
 // # Failures
 //

@@ -1,11 +1,11 @@
 package lines
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/gateway/pool"
@@ -27,6 +27,8 @@ const (
 	weight = 2
 	// storedWait bounds ack=stored.
 	storedWait = 10 * time.Second
+	// usualLine is how many bytes a line has at least, as a rule.
+	usualLine = 64
 	// maxKey bounds an Idempotency-Key.
 	maxKey = 256
 )
@@ -59,6 +61,8 @@ type answer struct {
 	Total    int       `json:"refused_total"`
 	Repeated bool      `json:"repeated,omitempty"`
 	Stored   *bool     `json:"stored,omitempty"`
+	// Erased names erasures that took events of the request after it was stored first.
+	Erased []string `json:"erased_since,omitempty"`
 
 	Error *request.Error `json:"error,omitempty"`
 }
@@ -123,6 +127,7 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 	if a.Repeated, err = req.Store(r.Context()); err != nil {
 		return err
 	}
+	a.Erased = req.Erased()
 	status := http.StatusOK
 	if o.ack == ackStored {
 		ok := in.stored(r.Context(), req.Topics())
@@ -153,15 +158,6 @@ func key(req *pool.Request, h http.Header) error {
 	return nil
 }
 
-// message says why a line is refused. Parts below speak of messages and frames, which a
-// client that sends lines does not know.
-func message(err error) string {
-	if errors.Is(err, schemas.ErrNotJSON) {
-		return strings.Replace(err.Error(), schemas.ErrNotJSON.Error(), "the line is not a JSON object", 1)
-	}
-	return err.Error()
-}
-
 // decode reads a body into a target.
 func decode(body []byte, contentType string, o *options, to *pool.Target) (*answer, error) {
 	o.Topic = to.Topic()
@@ -173,10 +169,11 @@ func decode(body []byte, contentType string, o *options, to *pool.Target) (*answ
 	if err := check.Validate(); err != nil {
 		return nil, bad(err.Error(), "")
 	}
+	to.Expect(min(bytes.Count(body, []byte{'\n'})+1, len(body)/usualLine+1, MaxEvents))
 	a := &answer{Refused: []refused{}}
 	refuse := func(line int, err error) {
 		if a.Total++; len(a.Refused) < maxShown {
-			a.Refused = append(a.Refused, refused{line, reason(err), message(err)})
+			a.Refused = append(a.Refused, refused{line, reason(err), err.Error()})
 		}
 	}
 	err := Decode(body, o.Options, func(rec *intake.Record) error {

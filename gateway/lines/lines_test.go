@@ -247,6 +247,29 @@ func TestRecordedSyslogNG(t *testing.T) {
 	}
 }
 
+// collectd's write_http posts arrays of objects.
+func TestRecordedCollectd(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"collectd-write-http.1", "collectd-write-http.2"} {
+		rec := inputtest.Recorded(t, name)
+		var got []string
+		err := Decode(rec.Body, intake.Options{Format: formatOf("", rec.Headers["Content-Type"], rec.Body)}, func(rec *intake.Record) error {
+			if rec.Err != nil {
+				return rec.Err
+			}
+			text := inputtest.Text(rec.Event)
+			if !strings.Contains(text, "host vm") || !strings.Contains(text, "dsnames ") {
+				t.Errorf("%s: %s", name, text)
+			}
+			got = append(got, rec.Event.Type)
+			return nil
+		})
+		if err != nil || !slices.Equal(got, []string{"load", "load", "load"}) {
+			t.Errorf("%s: types %q, %v", name, got, err)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{"{\"a\":1}\n{\"b\":2}", "[{\"a\":1},{}]", "a=b c", "x,y\n1,2", "[", "{\n}", "[[[[", "\xef\xbb\xbf[]"} {
 		for i := range len(intake.Formats) + 1 {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // push is the request as JSON. Values stay raw: encoding/json would replace bytes
@@ -27,13 +27,14 @@ func DecodeJSON(body []byte, o Options) (Push, error) {
 	}
 	p := Push{room: o.MaxBytes}
 	for _, s := range *in.Streams {
+		labels := present(s.Stream)
 		for _, v := range s.Values {
 			r, err := jsonEntry(v)
 			if err != nil {
 				p.refuse(err)
 				continue
 			}
-			r.labels = present(s.Stream)
+			r.labels = labels
 			if err := p.add(&o, &r); err != nil {
 				return Push{}, err
 			}
@@ -53,20 +54,20 @@ func jsonEntry(v []json.RawMessage) (r record, err error) {
 	if v[0] == nil {
 		return r, fmt.Errorf("%w: the time is null", ErrEntry)
 	}
-	if r.at, err = nanoseconds(schemas.JSONText(v[0])); err != nil {
+	if r.at, err = nanoseconds(rawjson.Text(v[0])); err != nil {
 		return r, err
 	}
-	r.line = schemas.JSONText(v[1])
+	r.line = rawjson.Text(v[1])
 	if len(v) == 3 {
 		r.metadata = present(v[2])
 	}
 	return r, nil
 }
 
-// present is an object that is not absent or null.
-func present(raw json.RawMessage) []byte {
+// present is an object that is not absent or null; else it is empty.
+func present(raw json.RawMessage) string {
 	if len(raw) == 0 || raw[0] == 'n' {
-		return nil
+		return ""
 	}
-	return raw
+	return string(raw)
 }

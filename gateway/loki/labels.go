@@ -4,12 +4,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // parseLabels reads labels as a stream selector writes them: {app="web",level="info"}.
 // False: it is not one, as with clients that do not escape quotes in values.
-func parseLabels(text string) (pairs []schemas.Pair, ok bool) {
+func parseLabels(text string) (pairs []rawjson.Pair, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "{")
 	if !ok {
 		return nil, false
@@ -32,7 +32,7 @@ func parseLabels(text string) (pairs []schemas.Pair, ok bool) {
 		if err != nil {
 			return nil, false
 		}
-		pairs = append(pairs, schemas.Pair{Key: name, Value: value})
+		pairs = append(pairs, rawjson.Pair{Key: name, Value: value})
 		rest = strings.TrimLeft(strings.TrimLeft(after, " \t")[len(quoted):], " \t")
 		if more, comma := strings.CutPrefix(rest, ","); comma {
 			rest = more

@@ -1,14 +1,15 @@
 package loki
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/gateway/fields"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // AttrLabels keeps the labels of a stream as one text where they do not parse.
@@ -31,7 +32,7 @@ type Refusal struct {
 
 // Options say how to read a push.
 type Options struct {
-	// Topic, when not nil, is where the events go; see schemas.EventKeys.
+	// Topic, when not nil, is where the events go; see rawjson.Keys.
 	Topic *schemas.Topic
 	// MaxBytes bounds a snappy block once decompressed, and what the events of one
 	// push have together: each entry repeats the labels of its stream.
@@ -40,7 +41,7 @@ type Options struct {
 	MaxEvents int
 }
 
-var paths = schemas.NewFieldPaths(map[string][]string{
+var paths = rawjson.NewPaths(map[string][]string{
 	schemas.ColLevel:   {"level", "detected_level"},
 	schemas.ColService: {"service_name", "service", "app", "job"},
 	schemas.ColUserID:  {"user_id"},
@@ -53,13 +54,14 @@ var paths = schemas.NewFieldPaths(map[string][]string{
 // is then a label like others.
 var textPaths = paths.Without(schemas.ColMessage)
 
-// record is one entry as both encodings have it. Its texts are JSON objects, or nil.
+// record is one entry as both encodings have it. labels and metadata are JSON objects, or
+// empty; all entries of a stream share one text of its labels.
 type record struct {
 	at       time.Time
 	line     string
-	labels   []byte
-	metadata []byte
-	pairs    []schemas.Pair // what protobuf has in place of both
+	labels   string
+	metadata string
+	pairs    []rawjson.Pair // what protobuf has in place of both
 }
 
 // add makes an event of an entry, or a refusal. The error is ErrTooLarge.
@@ -86,14 +88,14 @@ func (p *Push) refuse(err error) {
 }
 
 func event(o *Options, r *record) (schemas.Event, error) {
-	var objects [][]byte
-	for _, object := range [][]byte{r.metadata, r.labels} {
-		if object != nil {
+	var objects []string
+	for _, object := range []string{r.metadata, r.labels} {
+		if object != "" {
 			objects = append(objects, object)
 		}
 	}
-	if line := []byte(r.line); len(line) > 0 && bytes.TrimLeft(line, " \t\r\n")[:1][0] == '{' {
-		ev, err := schemas.EventKeys{Paths: paths, Topic: o.Topic}.FromRecord(r.pairs, append(objects, line)...)
+	if strings.HasPrefix(strings.TrimLeft(r.line, " \t\r\n"), "{") {
+		ev, err := rawjson.Keys{Paths: paths, Topic: o.Topic}.FromRecord(r.pairs, append(objects, r.line)...)
 		if err == nil {
 			ev.Time = r.at
 			return ev, nil
@@ -102,7 +104,7 @@ func event(o *Options, r *record) (schemas.Event, error) {
 			return ev, fmt.Errorf("%w: %w", ErrEntry, err)
 		}
 	}
-	ev, err := schemas.EventKeys{Paths: textPaths, Topic: o.Topic}.FromRecord(r.pairs, objects...)
+	ev, err := rawjson.Keys{Paths: textPaths, Topic: o.Topic}.FromRecord(r.pairs, objects...)
 	if err != nil {
 		return ev, fmt.Errorf("%w: labels or metadata: %w", ErrEntry, err)
 	}

@@ -1,8 +1,10 @@
 package loki
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/almanac-events/almanac/gateway/inputtest"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 var limits = Options{MaxBytes: 1 << 20, MaxEvents: 1000}
@@ -90,6 +93,38 @@ message plain
 	}
 }
 
+// A line that is white space alone is a text as any other.
+func TestBlankLines(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"", " ", " \t\r\n"} {
+		quoted, _ := json.Marshal(line)
+		p, err := DecodeJSON([]byte(`{"streams":[{"stream":{"a":"b"},"values":[["1","`+string(quoted[1:len(quoted)-1])+`"]]}]}`), Options{MaxBytes: 1 << 20, MaxEvents: 10})
+		if err != nil || len(p.Events) != 1 || p.Events[0].Message != line {
+			t.Errorf("%q: %+v %v", line, p, err)
+		}
+	}
+}
+
+// All entries of a stream share one text of its labels, however long that is.
+func TestLabelsAreHeldOnce(t *testing.T) { // alone: it reads what the heap holds
+	const entries = 100
+	labels := `{` + strings.Repeat(" ", 1<<20) + `"a":"b"}`
+	body := []byte(`{"streams":[{"stream":` + labels + `,"values":[` + strings.TrimSuffix(strings.Repeat(`["1","x"],`, entries), ",") + `]}]}`)
+	before, after := runtime.MemStats{}, runtime.MemStats{}
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	p, err := DecodeJSON(body, Options{MaxBytes: 1 << 20, MaxEvents: entries})
+	if err != nil || len(p.Events) != entries || p.Events[entries-1].Attrs[0].Text() != "b" {
+		t.Fatalf("%d events: %v", len(p.Events), err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 30<<20 {
+		t.Errorf("%d MiB are held by events of %d KiB", held>>20, entries*2>>10)
+	}
+	runtime.KeepAlive(p)
+}
+
 func TestDecodeJSONRefusesEntries(t *testing.T) {
 	p, err := DecodeJSON([]byte(`{"streams":[{"stream":{"a":"b"},"values":[["1","good"],["noon","x"],["1"],["1",5],[null,"x"],["1","x",[]],["2","good"]]}]}`), limits)
 	if err != nil {
@@ -132,7 +167,7 @@ func TestDecodeJSONRefusesBodies(t *testing.T) {
 type entry struct {
 	seconds, nanos uint64
 	line           string
-	metadata       []schemas.Pair
+	metadata       []rawjson.Pair
 }
 
 // protobuf is a push of one stream, not compressed.
@@ -161,7 +196,7 @@ func TestDecodeProtobuf(t *testing.T) {
 		entry        entry
 		want         string
 	}{
-		{"labels and metadata", `{app="web", level="info"}`, entry{1795204768, 5, "hello", []schemas.Pair{{Key: "trace_id", Value: "t"}, {Key: "level", Value: "info"}}},
+		{"labels and metadata", `{app="web", level="info"}`, entry{1795204768, 5, "hello", []rawjson.Pair{{Key: "trace_id", Value: "t"}, {Key: "level", Value: "info"}}},
 			"ts 2026-11-20T19:59:28.000000005Z\nlevel info\nservice web\ntrace_id t\nmessage hello\n"},
 		{"a line of JSON", `{}`, entry{1795204768, 0, `{"msg":"m","n":1}`, nil},
 			"ts 2026-11-20T19:59:28Z\nmessage m\n  n:int 1\n"},
@@ -193,7 +228,7 @@ func TestDecodeProtobufRefuses(t *testing.T) {
 		"nanoseconds":   {s2.EncodeSnappy(nil, protobuf(`{}`, entry{1, 1e9, "x", nil})), ErrPush},
 		"a bomb":        {s2.EncodeSnappy(nil, make([]byte, limits.MaxBytes+1)), ErrTooLarge},
 		"a bomb's head": {[]byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0}, ErrTooLarge},
-		"metadata":      {s2.EncodeSnappy(nil, protobuf(`{}`, entry{1, 1, "x", make([]schemas.Pair, maxPairs+1)})), ErrPush},
+		"metadata":      {s2.EncodeSnappy(nil, protobuf(`{}`, entry{1, 1, "x", make([]rawjson.Pair, maxPairs+1)})), ErrPush},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := DecodeProtobuf(c.body, limits); !errors.Is(err, c.want) {
@@ -218,7 +253,7 @@ func TestParseLabels(t *testing.T) {
 // Whatever comes, the counts agree, the limits hold, and nothing sets an id.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"streams":[{"stream":{"level":"info","app":"x"},"values":[["1795204768142000000","{\"msg\":\"m\"}",{"a":"b"}],["x",1]]}]}`))
-	f.Add(s2.EncodeSnappy(nil, protobuf(`{a="b",level="info"}`, entry{1795204768, 5, "hello", []schemas.Pair{{Key: "k", Value: "v"}}})))
+	f.Add(s2.EncodeSnappy(nil, protobuf(`{a="b",level="info"}`, entry{1795204768, 5, "hello", []rawjson.Pair{{Key: "k", Value: "v"}}})))
 	f.Add(protobuf(`{a="b"}`, entry{1795204768, 5, "hello", nil}))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, decode := range []func([]byte, Options) (Push, error){

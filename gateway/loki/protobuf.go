@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // Field numbers of logproto: PushRequest, Stream, Entry, LabelPair, Timestamp.
@@ -74,7 +75,7 @@ func (p *Push) stream(o *Options, b []byte) error {
 	}
 	pairs, ok := parseLabels(labels)
 	if !ok && labels != "" || len(pairs) > maxPairs {
-		pairs = []schemas.Pair{{Key: AttrLabels, Value: labels}}
+		pairs = []rawjson.Pair{{Key: AttrLabels, Value: labels}}
 	}
 	for _, e := range entries {
 		r, err := protoEntry(e)
@@ -90,11 +91,11 @@ func (p *Push) stream(o *Options, b []byte) error {
 }
 
 // merged is an entry's metadata and then what its stream's labels say beyond it.
-func merged(metadata, labels []schemas.Pair) []schemas.Pair {
+func merged(metadata, labels []rawjson.Pair) []rawjson.Pair {
 	if len(metadata) == 0 {
 		return labels
 	}
-	said := make(map[schemas.Pair]bool, len(metadata))
+	said := make(map[rawjson.Pair]bool, len(metadata))
 	for _, p := range metadata {
 		said[p] = true
 	}
@@ -126,7 +127,7 @@ func protoEntry(b []byte) (r record, err error) {
 			if len(r.pairs) == maxPairs {
 				return fmt.Errorf("an entry has more than %d pairs of metadata", maxPairs)
 			}
-			var pair schemas.Pair
+			var pair rawjson.Pair
 			err := walk(v, func(n protowire.Number, v []byte, _ uint64) error {
 				switch n {
 				case pairName:

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/gateway/pool"
 	"github.com/almanac-events/almanac/gateway/pool/pooltest"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
@@ -93,7 +94,7 @@ func TestPushChoosesTheTopic(t *testing.T) {
 func TestPushTakesProtobuf(t *testing.T) {
 	t.Parallel()
 	env := pooltest.Start(t, nil, topic("app"))
-	body := s2.EncodeSnappy(nil, protobuf(`{app="web",level="info"}`, entry{1795204768, 5, "hello", []schemas.Pair{{Key: "user_id", Value: "u"}}}))
+	body := s2.EncodeSnappy(nil, protobuf(`{app="web",level="info"}`, entry{1795204768, 5, "hello", []rawjson.Pair{{Key: "user_id", Value: "u"}}}))
 	if status, text := send(t, serve(t, env.Pool).URL+"/loki/api/v1/push", map[string]string{"Content-Type": "application/x-protobuf"}, body); status != http.StatusNoContent {
 		t.Fatalf("%d %s", status, text)
 	}

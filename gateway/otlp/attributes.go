@@ -1,24 +1,26 @@
 package otlp
 
 import (
-	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // attributes gathers those of one event. A name that comes twice gets a number, as in
 // events of JSON, so that nothing is lost.
 type attributes struct {
-	list []schemas.Attr
-	rest map[string]string // whose names cannot be stored, and those beyond the limit
+	topic *schemas.Topic // nil: one without rules
+	list  []schemas.Attr
+	rest  map[string]string // whose names cannot be stored, and those beyond the limit
 }
 
 func (a *attributes) clone() attributes {
-	out := attributes{list: slices.Clone(a.list)}
+	out := attributes{topic: a.topic, list: slices.Clone(a.list)}
 	for name, v := range a.rest {
 		out.keep(name, v)
 	}
@@ -60,7 +62,11 @@ func (a *attributes) count(name string, n uint32) {
 	}
 }
 
+// plain adds one under its name. One that names a user is under the rule of user_id.
 func (a *attributes) plain(v schemas.Attr) {
+	if namesUser(v.Key) {
+		v.Key = a.topic.Beside(schemas.ColUserID, v.Key)
+	}
 	name := v.Key
 	for n := 2; a.has(v.Key); n++ {
 		v.Key = name + "#" + strconv.Itoa(n)
@@ -98,20 +104,31 @@ func (a *attributes) join(shared *attributes) {
 	}
 }
 
-// done returns the attributes, with those beyond the limits as one JSON text.
-func (a *attributes) done() ([]schemas.Attr, error) {
+// done returns the attributes, with those beyond the limits as one JSON text. Those that
+// the topic takes first are not beyond the limit on their number.
+func (a *attributes) done(first func(name string) bool) []schemas.Attr {
 	if len(a.list) > schemas.MaxAttrs || len(a.list) == schemas.MaxAttrs && a.rest != nil {
+		own, others := make([]schemas.Attr, 0, len(a.list)), []schemas.Attr(nil)
+		for _, v := range a.list {
+			if first(v.Key) {
+				own = append(own, v)
+			} else {
+				others = append(others, v)
+			}
+		}
+		a.list = append(own, others...)
 		for _, v := range a.list[schemas.MaxAttrs-1:] {
 			a.keep(v.Key, v.Text())
 		}
 		a.list = a.list[:schemas.MaxAttrs-1]
 	}
 	if a.rest == nil {
-		return a.list, nil
+		return a.list
 	}
-	text, err := json.Marshal(a.rest)
-	if err != nil {
-		return nil, err
+	var text []byte
+	for _, name := range slices.Sorted(maps.Keys(a.rest)) {
+		text = append(append(text, "{,"[min(len(text), 1)]), rawjson.Quote(name)...)
+		text = append(append(text, ':'), rawjson.Quote(a.rest[name])...)
 	}
-	return append(a.list, schemas.String(schemas.AttrRest, string(text))), nil
+	return append(a.list, schemas.String(schemas.AttrRest, string(append(text, '}'))))
 }

@@ -1,12 +1,11 @@
 package otlp
 
 import (
-	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -28,9 +27,11 @@ var (
 	ErrTooMany = errors.New("too many log records")
 )
 
-// Decode calls each with the event of every log record, or with why it is refused. It is
-// pure. Its error says why the request cannot be read at all.
-func Decode(body []byte, isJSON bool, each func(ev *schemas.Event, err error)) error {
+// Logs are the log records of a request.
+type Logs struct{ logs plog.Logs }
+
+// Parse reads a request. It is pure. Its error says why the request cannot be read at all.
+func Parse(body []byte, isJSON bool) (Logs, error) {
 	req := plogotlp.NewExportRequest()
 	var err error
 	if isJSON {
@@ -38,35 +39,60 @@ func Decode(body []byte, isJSON bool, each func(ev *schemas.Event, err error)) e
 			err = req.UnmarshalJSON(body)
 		}
 	} else {
-		if err = checkProto(body); err == nil {
+		if err = checkProto(body, exportRequest); err == nil {
 			err = req.UnmarshalProto(body)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRequest, err)
+		return Logs{}, fmt.Errorf("%w: %w", ErrRequest, err)
 	}
-	logs := req.Logs()
-	if n := logs.LogRecordCount(); n > MaxRecords {
-		return fmt.Errorf("%w: %d, the limit is %d", ErrTooMany, n, MaxRecords)
+	logs := Logs{req.Logs()}
+	if n := logs.Len(); n > MaxRecords {
+		return Logs{}, fmt.Errorf("%w: %d, the limit is %d", ErrTooMany, n, MaxRecords)
 	}
-	for i := range logs.ResourceLogs().Len() {
-		rl := logs.ResourceLogs().At(i)
-		var shared common
+	return logs, nil
+}
+
+// Len returns how many records there are.
+func (l Logs) Len() int { return l.logs.LogRecordCount() }
+
+// Timed reports whether all records have a time.
+func (l Logs) Timed() bool {
+	for _, rl := range l.logs.ResourceLogs().All() {
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, r := range sl.LogRecords().All() {
+				if r.Timestamp() == 0 && r.ObservedTimestamp() == 0 {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// Events calls each with the event of every record, or with why it is refused; each may
+// keep what is in the event, and not its address. It is pure. A nil topic is one without
+// fields and rules.
+func (l Logs) Events(topic *schemas.Topic, each func(ev *schemas.Event, err error)) {
+	first := topic.TakenFirst()
+	var ev schemas.Event // one for all: each may not keep it
+	var err error
+	for _, rl := range l.logs.ResourceLogs().All() {
+		shared := common{first: first, attrs: attributes{topic: topic}}
 		shared.resource(rl)
-		for j := range rl.ScopeLogs().Len() {
-			sl := rl.ScopeLogs().At(j)
+		for _, sl := range rl.ScopeLogs().All() {
 			both := shared.scope(sl)
-			for k := range sl.LogRecords().Len() {
-				ev, err := both.event(sl.LogRecords().At(k))
+			for _, r := range sl.LogRecords().All() {
+				ev, err = both.event(r)
 				each(&ev, err)
 			}
 		}
 	}
-	return nil
 }
 
 // common is what all records of a resource and scope have.
 type common struct {
+	first         func(name string) bool // names that the topic takes first
 	service, user string
 	attrs         attributes
 }
@@ -88,7 +114,8 @@ func (c *common) resource(rl plog.ResourceLogs) {
 
 // scope returns c with what a scope adds.
 func (c *common) scope(sl plog.ScopeLogs) common {
-	out := common{service: c.service, user: c.user, attrs: c.attrs.clone()}
+	out := *c
+	out.attrs = c.attrs.clone()
 	s := sl.Scope()
 	out.attrs.text("scope.name", s.Name())
 	out.attrs.text("scope.version", s.Version())
@@ -103,7 +130,10 @@ func (c *common) scope(sl plog.ScopeLogs) common {
 // event makes the event of one record.
 func (c *common) event(r plog.LogRecord) (schemas.Event, error) {
 	ev := schemas.Event{Service: c.service, UserID: c.user, Type: r.EventName()}
-	var attrs attributes
+	attrs := attributes{topic: c.attrs.topic}
+	if n := r.Attributes().Len() + len(c.attrs.list); n > 0 {
+		attrs.list = make([]schemas.Attr, 0, n)
+	}
 	ownUser := false
 	for name, v := range r.Attributes().All() {
 		switch {
@@ -116,7 +146,7 @@ func (c *common) event(r plog.LogRecord) (schemas.Event, error) {
 		}
 	}
 	if ownUser && c.user != "" && c.user != ev.UserID {
-		attrs.text("resource.user_id", c.user)
+		attrs.text("resource."+schemas.ColUserID, c.user)
 	}
 	if err := setTime(&ev, r, &attrs); err != nil {
 		return schemas.Event{}, err
@@ -132,13 +162,21 @@ func (c *common) event(r plog.LogRecord) (schemas.Event, error) {
 	attrs.count("trace_flags", uint32(r.Flags()))
 	attrs.count("dropped_attributes", r.DroppedAttributesCount())
 	attrs.join(&c.attrs)
-	var err error
-	ev.Attrs, err = attrs.done()
-	return ev, err
+	ev.Attrs = attrs.done(c.first)
+	return ev, nil
 }
 
 // isUser says whether an attribute names whom the event is about.
 func isUser(name string) bool { return name == "user.id" || name == "enduser.id" || name == "user_id" }
+
+// namesUser says whether an attribute has a user, wherever it came from: a record, its
+// resource or scope, or a map among their attributes.
+func namesUser(key string) bool {
+	for _, where := range []string{"label.", "resource.", "scope."} {
+		key = strings.TrimPrefix(key, where)
+	}
+	return isUser(key)
+}
 
 // setTime takes the time of the record, else when it was observed, else none.
 func setTime(ev *schemas.Event, r plog.LogRecord, attrs *attributes) error {
@@ -198,47 +236,12 @@ func setBody(ev *schemas.Event, body pcommon.Value, attrs *attributes) {
 		ev.Message = textOf(body)
 		return
 	}
+	taken := false
 	for name, v := range body.Map().All() {
-		if name != from {
-			attrs.add("body."+name, v)
+		if name == from && !taken { // Get returned the first of that name
+			taken = true
+			continue
 		}
+		attrs.add("body."+name, v)
 	}
-}
-
-// textOf is a value as text: bytes as base64, lists and maps as JSON.
-func textOf(v pcommon.Value) string {
-	switch v.Type() {
-	case pcommon.ValueTypeBytes:
-		return base64.StdEncoding.EncodeToString(v.Bytes().AsRaw())
-	case pcommon.ValueTypeMap, pcommon.ValueTypeSlice:
-		text, err := json.Marshal(raw(v))
-		if err != nil { // a number that is not a number
-			return v.AsString()
-		}
-		return string(text)
-	}
-	return v.AsString()
-}
-
-// raw is a value for encoding/json: numbers that JSON does not have are texts.
-func raw(v pcommon.Value) any {
-	switch v.Type() {
-	case pcommon.ValueTypeMap:
-		m := make(map[string]any, v.Map().Len())
-		for name, v := range v.Map().All() {
-			m[name] = raw(v)
-		}
-		return m
-	case pcommon.ValueTypeSlice:
-		s := make([]any, 0, v.Slice().Len())
-		for i := range v.Slice().Len() {
-			s = append(s, raw(v.Slice().At(i)))
-		}
-		return s
-	case pcommon.ValueTypeDouble:
-		if f := v.Double(); math.IsNaN(f) || math.IsInf(f, 0) {
-			return v.AsString()
-		}
-	}
-	return v.AsRaw()
 }

@@ -16,11 +16,16 @@ const jsonDepth = 16 + 3*maxDepth
 
 var errTooDeep = fmt.Errorf("values nest deeper than %d levels", maxDepth)
 
-// checkJSON refuses JSON that nests too deep. Whether it is JSON at all is the decoder's.
+// checkJSON refuses JSON that nests too deep, and more than one value: the decoder reads the first
+// and no further. Whether it is JSON at all is the decoder's.
 func checkJSON(body []byte) error {
-	depth, text := 0, false
+	depth, text, over := 0, false, false
 	for i := 0; i < len(body); i++ {
 		switch c := body[i]; {
+		case over:
+			if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+				return fmt.Errorf("there is more at byte %d, after the end of the request: send one request in each body", i)
+			}
 		case text && c == '\\':
 			i++
 		case c == '"':
@@ -32,6 +37,7 @@ func checkJSON(body []byte) error {
 			}
 		case c == '}' || c == ']':
 			depth--
+			over = depth <= 0
 		}
 	}
 	return nil
@@ -40,21 +46,46 @@ func checkJSON(body []byte) error {
 // message says which fields of a protobuf message hold further messages.
 type message map[protowire.Number]message
 
-// exportRequest is where an export request holds values.
-var exportRequest = shape()
+// exportRequest and metricsRequest are where an export request of logs, and one of metrics,
+// holds values.
+var (
+	exportRequest  = shape()
+	metricsRequest = shapeOfMetrics()
+)
 
-func shape() message {
-	anyValue := message{}
-	keyValue := message{2: anyValue}
+// values are the messages of values and of attributes.
+func values() (anyValue, keyValue message) {
+	anyValue = message{}
+	keyValue = message{2: anyValue}
 	anyValue[5] = message{1: anyValue} // array_value.values
 	anyValue[6] = message{1: keyValue} // kvlist_value.values
+	return anyValue, keyValue
+}
+
+func shape() message {
+	anyValue, keyValue := values()
 	logRecord := message{5: anyValue, 6: keyValue}
 	scopeLogs := message{1: message{3: keyValue}, 2: logRecord}
 	return message{1: message{1: message{1: keyValue}, 2: scopeLogs}}
 }
 
+func shapeOfMetrics() message {
+	_, keyValue := values()
+	exemplar := message{7: keyValue}
+	metric := message{
+		5:  message{1: message{7: keyValue, 5: exemplar}},  // gauge.data_points
+		7:  message{1: message{7: keyValue, 5: exemplar}},  // sum
+		9:  message{1: message{9: keyValue, 8: exemplar}},  // histogram
+		10: message{1: message{1: keyValue, 11: exemplar}}, // exponential_histogram
+		11: message{1: message{7: keyValue}},               // summary
+		12: keyValue,                                       // metadata
+	}
+	scopeMetrics := message{1: message{3: keyValue}, 2: metric}
+	return message{1: message{1: message{1: keyValue}, 2: scopeMetrics}}
+}
+
 // checkProto refuses protobuf that nests too deep.
-func checkProto(body []byte) error { return checkMessage(body, exportRequest, 8+3*maxDepth) }
+func checkProto(body []byte, m message) error { return checkMessage(body, m, 8+3*maxDepth) }
 
 func checkMessage(b []byte, m message, depth int) error {
 	if depth == 0 {

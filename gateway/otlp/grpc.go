@@ -42,7 +42,7 @@ const (
 	connectionWindow = 256 << 10
 )
 
-// GRPC serves the logs service.
+// GRPC serves the services of logs and metrics.
 type GRPC struct {
 	srv   *grpc.Server
 	calls atomic.Int64
@@ -60,16 +60,18 @@ func (in *Input) NewGRPC() *GRPC {
 		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(connectionWindow),
 		grpc.ForceServerCodecV2(bytesCodec{}), grpc.InTapHandle(g.admit), grpc.StatsHandler(g),
 	)
-	g.srv.RegisterService(&grpc.ServiceDesc{
-		ServiceName: "opentelemetry.proto.collector.logs.v1.LogsService", HandlerType: (*any)(nil),
-		Methods: []grpc.MethodDesc{{MethodName: "Export", Handler: func(_ any, ctx context.Context, dec func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-			body, err := g.read(ctx, dec)
-			if err != nil {
-				return nil, err
-			}
-			return in.exportGRPC(ctx, body)
-		}}},
-	}, in)
+	for name, of := range map[string]service{"logs.v1.LogsService": in.logs(), "metrics.v1.MetricsService": in.metrics()} {
+		g.srv.RegisterService(&grpc.ServiceDesc{
+			ServiceName: "opentelemetry.proto.collector." + name, HandlerType: (*any)(nil),
+			Methods: []grpc.MethodDesc{{MethodName: "Export", Handler: func(_ any, ctx context.Context, dec func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+				body, err := g.read(ctx, dec)
+				if err != nil {
+					return nil, err
+				}
+				return in.exportGRPC(ctx, of, body)
+			}}},
+		}, in)
+	}
 	return g
 }
 
@@ -132,7 +134,7 @@ func (g *GRPC) read(ctx context.Context, dec func(any) error) ([]byte, error) {
 }
 
 // exportGRPC is Export with the raw message.
-func (in *Input) exportGRPC(ctx context.Context, body []byte) (answer []byte, err error) {
+func (in *Input) exportGRPC(ctx context.Context, of service, body []byte) (answer []byte, err error) {
 	defer func() { // a fault of one call must not end the process
 		if v := recover(); v != nil {
 			answer, err = nil, status.Errorf(codes.Internal, "a fault in the gateway ended this call: %v", v)
@@ -151,11 +153,10 @@ func (in *Input) exportGRPC(ctx context.Context, body []byte) (answer []byte, er
 		return nil, statusOf(err)
 	}
 	md, _ := metadata.FromIncomingContext(ctx)
-	resp, err := in.export(ctx, req, cmp.Or(first(md, TopicKey), in.cfg.Topic), first(md, "idempotency-key"), body, false)
-	if err != nil {
+	if answer, err = of.export(ctx, req, cmp.Or(first(md, TopicKey), of.topic), first(md, "idempotency-key"), body, false); err != nil {
 		return nil, statusOf(err)
 	}
-	return encode(resp, false)
+	return answer, nil
 }
 
 func first(md metadata.MD, key string) string {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/almanac-events/almanac/gateway/pool"
@@ -22,11 +21,14 @@ const (
 // Routes returns the handler of an OTLP/HTTP listener.
 func (in *Input) Routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/logs", in.logs)
-	mux.HandleFunc("POST /t/{topic}/v1/logs", in.logs)
+	for path, of := range map[string]service{"/v1/logs": in.logs(), "/v1/metrics": in.metrics()} {
+		handler := func(w http.ResponseWriter, r *http.Request) { in.serve(w, r, of) }
+		mux.HandleFunc("POST "+path, handler)
+		mux.HandleFunc("POST /t/{topic}"+path, handler)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		_, isJSON := contentType(r)
-		fail(w, isJSON, http.StatusNotFound, codeUnimplemented, "this endpoint takes logs only, at POST /v1/logs and /t/{topic}/v1/logs; metrics come in by Prometheus remote write alone, and traces not at all")
+		fail(w, isJSON, http.StatusNotFound, codeUnimplemented, "this endpoint takes logs and metrics only, at POST /v1/logs, /v1/metrics and below /t/{topic}; turn the export of traces and profiles to it off")
 	})
 	return mux
 }
@@ -37,7 +39,7 @@ func contentType(r *http.Request) (known, isJSON bool) {
 	return t == typeProto || t == typeJSON || t == "application/protobuf", t == typeJSON
 }
 
-func (in *Input) logs(w http.ResponseWriter, r *http.Request) {
+func (in *Input) serve(w http.ResponseWriter, r *http.Request, of service) {
 	known, isJSON := contentType(r)
 	if !known {
 		fail(w, isJSON, http.StatusUnsupportedMediaType, codeInvalidArgument, "the content type must be "+typeProto+" or "+typeJSON)
@@ -45,7 +47,7 @@ func (in *Input) logs(w http.ResponseWriter, r *http.Request) {
 	}
 	req := in.cfg.Pool.Begin()
 	defer req.End()
-	answer, err := in.receive(w, r, req, isJSON)
+	answer, err := in.receive(w, r, req, of, isJSON)
 	if err != nil {
 		Fail(w, r, err)
 		return
@@ -53,7 +55,7 @@ func (in *Input) logs(w http.ResponseWriter, r *http.Request) {
 	write(w, isJSON, http.StatusOK, answer)
 }
 
-func (in *Input) receive(w http.ResponseWriter, r *http.Request, req *pool.Request, isJSON bool) ([]byte, error) {
+func (in *Input) receive(w http.ResponseWriter, r *http.Request, req *pool.Request, of service, isJSON bool) ([]byte, error) {
 	if err := req.Ready(r.Context()); err != nil {
 		return nil, err
 	}
@@ -61,23 +63,23 @@ func (in *Input) receive(w http.ResponseWriter, r *http.Request, req *pool.Reque
 	if err != nil {
 		return nil, err
 	}
-	topic := cmp.Or(r.PathValue("topic"), r.Header.Get(TopicKey), in.cfg.Topic)
-	resp, err := in.export(r.Context(), req, topic, r.Header.Get("Idempotency-Key"), body, isJSON)
-	if err != nil {
-		return nil, err
-	}
-	return encode(resp, isJSON)
+	topic := cmp.Or(r.PathValue("topic"), r.Header.Get(TopicKey), of.topic)
+	return of.export(r.Context(), req, topic, r.Header.Get("Idempotency-Key"), body, isJSON)
+}
+
+// response is the answer to an export.
+type response interface {
+	MarshalJSON() ([]byte, error)
+	MarshalProto() ([]byte, error)
 }
 
 // encode leaves partial_success out where there is nothing to say: clients take any for
 // a warning. The library always writes it.
-func encode(resp plogotlp.ExportResponse, isJSON bool) ([]byte, error) {
-	ps := resp.PartialSuccess()
-	nothing := ps.RejectedLogRecords() == 0 && ps.ErrorMessage() == ""
+func encode(resp response, partial, isJSON bool) ([]byte, error) {
 	switch {
-	case isJSON && nothing:
+	case isJSON && !partial:
 		return []byte("{}"), nil
-	case nothing:
+	case !partial:
 		return []byte{}, nil
 	case isJSON:
 		return resp.MarshalJSON()

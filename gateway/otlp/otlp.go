@@ -3,7 +3,6 @@ package otlp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
@@ -23,65 +22,60 @@ const weight = 4
 // Config of the input.
 type Config struct {
 	Pool *pool.Pool
-	// Topic gets the records of requests that name none.
-	Topic string
+	// Topic gets the records of requests that name none, MetricsTopic the data points.
+	Topic, MetricsTopic string
 	// EachTime stores a request again that is sent again (otlp_once: false).
 	EachTime bool
 }
 
-// Input takes OTLP logs.
+// Input takes OTLP logs and metrics.
 type Input struct{ cfg Config }
 
 // New prepares the input.
 func New(cfg Config) *Input { return &Input{cfg} }
 
+// service is one of the protocol: what takes its requests, and the topic of those that name none.
+type service struct {
+	topic  string
+	export func(ctx context.Context, req *pool.Request, topic, key string, body []byte, isJSON bool) (answer []byte, err error)
+}
+
+func (in *Input) logs() service    { return service{in.cfg.Topic, in.export} }
+func (in *Input) metrics() service { return service{in.cfg.MetricsTopic, in.exportMetrics} }
+
 // export takes the records of a request and returns when they are stored.
-func (in *Input) export(ctx context.Context, req *pool.Request, topic, key string, body []byte, isJSON bool) (plogotlp.ExportResponse, error) {
-	resp := plogotlp.NewExportResponse()
-	var events []schemas.Event
-	rejected, first, timed := 0, error(nil), true
-	reject := func(err error) {
-		if rejected++; first == nil {
-			first = err
-		}
-	}
-	err := Decode(body, isJSON, func(ev *schemas.Event, err error) {
-		if err != nil {
-			reject(err)
-			return
-		}
-		timed = timed && !ev.Time.IsZero()
-		events = append(events, *ev)
-	})
+func (in *Input) export(ctx context.Context, req *pool.Request, topic, key string, body []byte, isJSON bool) ([]byte, error) {
+	to, err := req.To(ctx, topic)
 	if err != nil {
-		return resp, err
+		return nil, err
+	}
+	logs, err := Parse(body, isJSON)
+	if err != nil {
+		return nil, err
 	}
 	switch {
 	case key != "":
 		req.Key("otlp " + key)
-	case timed && !in.cfg.EachTime:
+	case !in.cfg.EachTime && logs.Timed():
 		req.Key("otlp")
 	}
-	to, err := req.To(ctx, topic)
-	if err != nil {
-		return resp, err
-	}
-	for i := range events {
-		if err := to.Add(events[i]); err != nil {
-			reject(err)
+	to.Expect(logs.Len())
+	var told partial
+	logs.Events(to.Topic(), func(ev *schemas.Event, err error) {
+		if err == nil {
+			err = to.Add(*ev)
 		}
-	}
+		told.record(ev, err)
+	})
 	repeated, err := req.Store(ctx)
 	if err != nil {
-		return resp, err
+		return nil, err
 	}
-	if rejected > 0 {
-		resp.PartialSuccess().SetRejectedLogRecords(int64(rejected))
-		resp.PartialSuccess().SetErrorMessage(fmt.Sprintf("%d of %d log records are refused; the first: %v", rejected, rejected+req.Len(), first))
-	} else if repeated {
-		resp.PartialSuccess().SetErrorMessage("this request was stored before and is counted once")
-	}
-	return resp, nil
+	resp := plogotlp.NewExportResponse()
+	message := told.message(repeated, req.Erased())
+	resp.PartialSuccess().SetRejectedLogRecords(told.rejected)
+	resp.PartialSuccess().SetErrorMessage(message)
+	return encode(resp, message != "", isJSON)
 }
 
 // grpcCode is the code of google.rpc.Status for an error.
@@ -91,9 +85,9 @@ func grpcCode(err error) (code uint32, httpStatus int) {
 	switch {
 	case errors.As(err, &own):
 		status = own.Status
-	case errors.Is(err, ErrTooMany):
+	case errors.Is(err, ErrTooMany), errors.Is(err, ErrManyPoints):
 		status = http.StatusRequestEntityTooLarge
-	case errors.Is(err, ErrRequest):
+	case errors.Is(err, ErrRequest), errors.Is(err, ErrMetrics):
 	default:
 		status = pool.Status(err)
 	}

@@ -1,38 +1,35 @@
 package otlp
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	_ "google.golang.org/grpc/encoding/gzip"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/gateway/inputtest"
-	"github.com/almanac-events/almanac/gateway/pool/pooltest"
 	"github.com/almanac-events/almanac/schemas"
 )
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
+// decode calls each with the event of every record of a body.
+func decode(body []byte, isJSON bool, topic *schemas.Topic, each func(ev *schemas.Event, err error)) error {
+	logs, err := Parse(body, isJSON)
+	if err == nil {
+		logs.Events(topic, each)
+	}
+	return err
+}
+
 func decoded(t *testing.T, body []byte, isJSON bool) (events []schemas.Event) {
 	t.Helper()
-	err := Decode(body, isJSON, func(ev *schemas.Event, err error) {
+	err := decode(body, isJSON, nil, func(ev *schemas.Event, err error) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -42,6 +39,17 @@ func decoded(t *testing.T, body []byte, isJSON bool) (events []schemas.Event) {
 		t.Fatal(err)
 	}
 	return events
+}
+
+// A map may have two members of a name: the first is the message, and the other is kept.
+func TestBodyWithTwoMessages(t *testing.T) {
+	t.Parallel()
+	const body = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"1790000000000000000","body":{"kvlistValue":{"values":[
+{"key":"message","value":{"stringValue":"first"}},{"key":"n","value":{"intValue":"1"}},{"key":"message","value":{"stringValue":"second"}}]}}}]}]}]}`
+	events := decoded(t, []byte(body), true)
+	if len(events) != 1 || events[0].Message != "first" || value(&events[0], "body.message") != "second" || value(&events[0], "body.n") != "1" || len(events[0].Attrs) != 2 {
+		t.Errorf("%+v", events)
+	}
 }
 
 func TestRecordedRequests(t *testing.T) {
@@ -201,7 +209,7 @@ func TestDeepBodies(t *testing.T) {
 	for depth, good := range map[int]bool{0: true, maxDepth: true, 100: false, 2_000: false} {
 		proto, asJSON := nested(depth)
 		for name, body := range map[string][]byte{"proto": proto, "json": asJSON} {
-			err := Decode(body, name == "json", func(*schemas.Event, error) {})
+			err := decode(body, name == "json", nil, func(*schemas.Event, error) {})
 			if good != (err == nil) || !good && !errors.Is(err, ErrRequest) {
 				t.Errorf("%s of depth %d: %v", name, depth, err)
 			}
@@ -209,148 +217,22 @@ func TestDeepBodies(t *testing.T) {
 	}
 }
 
-func serve(t *testing.T) (*pooltest.Env, *Input, *httptest.Server) {
-	t.Helper()
-	e := pooltest.Start(t, nil, schemas.NewTopic("app"), schemas.NewTopic("auth"))
-	in := New(Config{Pool: e.Pool, Topic: "app"})
-	srv := httptest.NewServer(in.Routes())
-	t.Cleanup(srv.Close)
-	return e, in, srv
-}
-
-func post(t *testing.T, url, contentType string, body []byte, headers ...string) (int, http.Header, []byte) {
-	t.Helper()
-	h := map[string]string{"Content-Type": contentType}
-	for i := 0; i < len(headers); i += 2 {
-		h[headers[i]] = headers[i+1]
-	}
-	a := inputtest.Send(t, http.MethodPost, url, h, body)
-	return a.Status, a.Header, a.Body
-}
-
-// records are n log records, of which every tenth has a time that is refused where bad is
-// not 0, up to bad of them.
-func records(n, bad int) []byte {
-	logs := plog.NewLogs()
-	list := logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
-	for i := range n {
-		r := list.AppendEmpty()
-		r.SetTimestamp(pcommon.NewTimestampFromTime(time.Date(2026, 11, 20, 0, 0, 0, i, time.UTC)))
-		if i%10 == 9 && bad > 0 {
-			bad--
-			r.SetTimestamp(pcommon.NewTimestampFromTime(time.Date(2199, 1, 1, 0, 0, 0, 0, time.UTC)))
-		}
-		r.Body().SetStr(fmt.Sprint("record ", i))
-	}
-	body, _ := plogotlp.NewExportRequestFromLogs(logs).MarshalProto()
-	return body
-}
-
-func TestHTTP(t *testing.T) {
+// The decoder reads one JSON value and no further: what follows must not be lost in silence.
+func TestOneRequestInABody(t *testing.T) {
 	t.Parallel()
-	e, _, srv := serve(t)
-	code, h, body := post(t, srv.URL+"/v1/logs", typeProto, records(100, 3))
-	resp := plogotlp.NewExportResponse()
-	if err := resp.UnmarshalProto(body); err != nil || code != 200 || h.Get("Content-Type") != typeProto {
-		t.Fatalf("%d %v %v", code, h, err)
-	}
-	if ps := resp.PartialSuccess(); ps.RejectedLogRecords() != 3 || !strings.Contains(ps.ErrorMessage(), "3 of 100 log records are refused") {
-		t.Fatalf("%d %q", ps.RejectedLogRecords(), ps.ErrorMessage())
-	}
-	if n := len(e.Events("app")); n != 97 {
-		t.Fatalf("%d events are stored, want 97", n)
-	}
-	// Sent again it is stored once; with a key of its own it is another request.
-	if _, _, body = post(t, srv.URL+"/v1/logs", typeProto, records(10, 0)); len(body) != 0 {
-		t.Fatalf("the first answer is %x, want an empty one: partial_success must be unset", body)
-	}
-	_, _, body = post(t, srv.URL+"/v1/logs", typeProto, records(10, 0))
-	if err := resp.UnmarshalProto(body); err != nil || !strings.Contains(resp.PartialSuccess().ErrorMessage(), "counted once") {
-		t.Fatalf("a repetition is answered with %q, %v", resp.PartialSuccess().ErrorMessage(), err)
-	}
-	if n := len(e.Events("app")); n != 107 {
-		t.Fatalf("%d events are stored, want 107", n)
-	}
-	if code, _, _ = post(t, srv.URL+"/t/auth/v1/logs", typeProto, records(5, 0)); code != 200 || len(e.Events("auth")) != 5 {
-		t.Fatalf("a topic in the path: %d, %d events", code, len(e.Events("auth")))
-	}
-	if code, h, body = post(t, srv.URL+"/v1/logs", typeJSON, []byte("{}")); code != 200 || h.Get("Content-Type") != typeJSON || string(body) != "{}" {
-		t.Fatalf("an empty request: %d %s", code, body)
-	}
-}
-
-func TestHTTPRefusals(t *testing.T) {
-	t.Parallel()
-	_, _, srv := serve(t)
-	for name, c := range map[string]struct {
-		path, contentType, body string
-		headers                 []string
-		status                  int
-		in                      string
-	}{
-		"not JSON":          {"/v1/logs", typeJSON, "[", nil, 400, `"code":3`},
-		"not protobuf":      {"/v1/logs", typeProto, "\xff\xff", nil, 400, "not an OTLP logs request"},
-		"an unknown topic":  {"/t/nope/v1/logs", typeJSON, "{}", nil, 404, `"code":5`},
-		"traces":            {"/v1/traces", typeJSON, "{}", nil, 404, "logs only"},
-		"metrics":           {"/v1/metrics", typeProto, "", nil, 404, "logs only"},
-		"text":              {"/v1/logs", "text/plain", "", nil, 415, "content type"},
-		"a broken encoding": {"/v1/logs", typeJSON, "{}", []string{"Content-Encoding", "gzip"}, 400, `"code":3`},
+	one := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"} ] {"}}]}]}]}`
+	for body, good := range map[string]bool{
+		one: true, " " + one + "\r\n\t ": true,
+		one + "\n" + one: false, one + "x": false, one + "]": false, one + "<html>": false, one + ",": false, one + "\x00": false,
 	} {
-		code, h, body := post(t, srv.URL+c.path, c.contentType, []byte(c.body), c.headers...)
-		if code != c.status || !strings.Contains(string(body), c.in) || c.contentType == typeJSON && h.Get("Content-Type") != typeJSON {
-			t.Errorf("%s: %d %q %q", name, code, h.Get("Content-Type"), body)
+		n := 0
+		err := decode([]byte(body), true, nil, func(*schemas.Event, error) { n++ })
+		if good && (err != nil || n != 1) || !good && (!errors.Is(err, ErrRequest) || n > 0) {
+			t.Errorf("%q: %d records, %v", body, n, err)
 		}
-	}
-}
-
-func TestGRPC(t *testing.T) {
-	t.Parallel()
-	e, in, _ := serve(t)
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := in.NewGRPC()
-	served := make(chan error, 1)
-	go func() { served <- g.Serve(l) }()
-	nc, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := plogotlp.NewGRPCClient(nc)
-	if _, err := client.Export(t.Context(), everything(), grpc.UseCompressor("gzip")); err != nil {
-		t.Fatal(err)
-	}
-	got := e.Events("app")
-	if len(got) != 1 || got[0].Message != "hello" || got[0].UserID != "u-7" {
-		t.Fatalf("%+v", got)
-	}
-	to := func(topic string) context.Context {
-		return metadata.AppendToOutgoingContext(t.Context(), TopicKey, topic)
-	}
-	if _, err := client.Export(to("auth"), everything()); err != nil || len(e.Events("auth")) != 1 {
-		t.Fatalf("a topic in the metadata: %v", err)
-	}
-	if _, err := client.Export(to("nope"), everything()); status.Code(err) != codes.NotFound {
-		t.Fatalf("an unknown topic: %v", err)
-	}
-	deep, _ := nested(2_000)
-	var answer []byte
-	err = nc.Invoke(t.Context(), "/opentelemetry.proto.collector.logs.v1.LogsService/Export", deep, &answer, grpc.ForceCodecV2(bytesCodec{}))
-	if status.Code(err) != codes.InvalidArgument {
-		t.Fatalf("a deep body: %v", err)
-	}
-	e.Pool.Drain()
-	_, err = client.Export(t.Context(), everything())
-	if s := status.Convert(err); s.Code() != codes.Unavailable || len(s.Details()) != 1 || !strings.Contains(fmt.Sprint(s.Details()[0]), "retry_delay") {
-		t.Fatalf("draining: %v %v", err, s.Details())
-	}
-	_ = nc.Close()
-	if err := g.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-served; err != nil {
-		t.Fatal(err)
+		if err := DecodeMetrics([]byte(body), true, nil, func([]schemas.Event, error) error { return nil }); !good && err == nil {
+			t.Errorf("%q as metrics: %v", body, err)
+		}
 	}
 }
 
@@ -363,7 +245,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(deep, false)
 	f.Add(deepJSON, true)
 	f.Fuzz(func(t *testing.T, body []byte, isJSON bool) {
-		_ = Decode(body, isJSON, func(ev *schemas.Event, err error) {
+		_ = decode(body, isJSON, nil, func(ev *schemas.Event, err error) {
 			if err == nil && len(ev.Attrs) > schemas.MaxAttrs {
 				t.Fatalf("%d attributes", len(ev.Attrs))
 			}

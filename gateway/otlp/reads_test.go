@@ -2,7 +2,6 @@ package otlp
 
 import (
 	"context"
-	"net"
 	"runtime"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 )
 
@@ -19,23 +17,9 @@ import (
 func TestReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	_, in, _ := serve(t)
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	g := in.NewGRPC()
 	g.wait = time.Minute
-	go func() { _ = g.Serve(l) }()
-	nc, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = nc.Close()
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = g.Shutdown(ended)
-	})
+	nc := dial(t, g)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for range maxReads { // calls that never send their message
@@ -50,7 +34,7 @@ func TestReadsAreBounded(t *testing.T) {
 	client := plogotlp.NewGRPCClient(nc)
 	within, end := context.WithTimeout(t.Context(), time.Minute)
 	defer end()
-	_, err = client.Export(within, everything())
+	_, err := client.Export(within, everything())
 	if s := status.Convert(err); s.Code() != codes.ResourceExhausted || len(s.Details()) != 1 {
 		t.Fatalf("beyond the bound: %v", err)
 	}

@@ -24,6 +24,13 @@
 // watch (watch.go) looks at both, at the connection and at the stream's size, and
 // decides by a pure function, stalled, whether events can be taken.
 //
+// # Once
+//
+// A request with a key that the stream had before is acknowledged and not stored again.
+// That holds after an erasure too: a client that lost its answer sends the same events of
+// the same times, and must not bring back what was erased meanwhile. Request.Erased names
+// the erasures, so that no input acknowledges silently what is not there.
+//
 // # Failures
 //
 // ErrBusy: the bytes of other requests leave no room. ErrStalled: the stream does not

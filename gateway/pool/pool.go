@@ -41,6 +41,9 @@ type Config struct {
 	NC *nats.Conn
 	// Topic reads a topic's descriptor; an unknown one wraps schemas.ErrUnknownTopic.
 	Topic func(ctx context.Context, name string) (schemas.Topic, error)
+	// Erased names the erasures of a topic that mean what was accepted up to a sequence of
+	// EVENTS or later, and events between two times (unix ns); nil: none is looked for.
+	Erased func(ctx context.Context, topic string, seq uint64, from, to int64) (ids []string, err error)
 	// PrivacyKey is for topics that hash fields.
 	PrivacyKey []byte
 	// InFlight is InFlightBytes where 0.

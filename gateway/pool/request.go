@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/almanac-events/almanac/producer"
@@ -19,22 +20,30 @@ type Request struct {
 	held  int64
 	to    []*Target
 
+	erased []string // set by Store
+
 	address string // of the client; "": no bound of its own
 	peer    *peer
 }
 
 // Target is the events of a request that go to one topic.
 type Target struct {
-	slot  *slot
-	batch *producer.Batch
+	slot     *slot
+	batch    *producer.Batch
+	from, to int64 // of its events that have a time, unix ns
 }
 
 // Begin starts a request.
 func (p *Pool) Begin() *Request { return &Request{p: p, began: time.Now()} }
 
 // Key makes the request idempotent: sent again with the same key and the same events it
-// is stored once. Call it before To. Every event must have a time then.
-func (r *Request) Key(key string) { r.key = key }
+// is stored once. Call it before the first Add. Every event must have a time then.
+func (r *Request) Key(key string) {
+	r.key = key
+	for _, t := range r.to {
+		t.batch = t.slot.p.NewBatch(key)
+	}
+}
 
 // From names the client's address, as PeerOf returns it. What all requests of one address
 // hold is bounded too. Call it before Grow.
@@ -114,7 +123,7 @@ func (r *Request) To(ctx context.Context, topic string) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{slot: s, batch: s.p.NewBatch(r.key)}
+	t := &Target{slot: s, batch: s.p.NewBatch(r.key), from: math.MaxInt64, to: math.MinInt64}
 	r.to = append(r.to, t)
 	return t, nil
 }
@@ -122,10 +131,16 @@ func (r *Request) To(ctx context.Context, topic string) (*Target, error) {
 // Topic returns the topic as events are stored by it.
 func (t *Target) Topic() *schemas.Topic { return &t.slot.topic }
 
+// Expect makes room for n more events at once. It is a hint.
+func (t *Target) Expect(n int) { t.batch.Expect(n) }
+
 // Add checks an event and makes it a part of the request. Its error says which limit
 // the event breaks.
 func (t *Target) Add(ev schemas.Event) error {
 	err := t.batch.Add(ev)
+	if at := ev.Time.UnixNano(); err == nil {
+		t.from, t.to = min(t.from, at), max(t.to, at)
+	}
 	if errors.Is(err, producer.ErrKey) {
 		return fmt.Errorf("%w: a request with a key needs a time in every event; now would be another time when it is sent again", ErrKeyTime)
 	}
@@ -161,6 +176,22 @@ func (r *Request) Submit(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), AckWait)
 	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	// While nothing is taken the request can still be refused, and a client waits Hold for
+	// that at most: the producer's buffer may be full before the stream is seen to be.
+	looked := make(chan struct{})
+	held := time.AfterFunc(r.p.cfg.Hold, func() { // counted from here: a body that comes slowly does not wait for room
+		defer close(looked)
+		if r.taken() == 0 {
+			giveUp(fmt.Errorf("the buffer of events that wait for the stream had no room for %s", r.p.cfg.Hold))
+		}
+	})
+	defer func() {
+		if !held.Stop() {
+			<-looked // the request may end now
+		}
+	}()
 	for _, t := range r.to {
 		if err := t.batch.Submit(ctx); err != nil {
 			if r.taken() == 0 {
@@ -195,8 +226,31 @@ func (r *Request) Store(ctx context.Context) (repeated bool, err error) {
 		}
 		repeated = repeated && (t.batch.Len() == 0 || t.batch.Repeated())
 	}
-	return repeated, nil
+	return repeated, r.lookForErasures(ctx)
 }
+
+// lookForErasures finds the erasures that took events of a request which the stream had
+// before. They were acknowledged once more and are not stored again, which the answer
+// must say.
+func (r *Request) lookForErasures(ctx context.Context) error {
+	for _, t := range r.to {
+		seq := t.batch.RepeatedFrom()
+		if seq == 0 || r.p.cfg.Erased == nil {
+			continue
+		}
+		ids, err := r.p.cfg.Erased(ctx, t.slot.topic.Name, seq, t.from, t.to)
+		if err != nil {
+			return fmt.Errorf("%w: the request was stored before, and whether some of it was erased since cannot be told: %w", ErrOutcomeUnknown, err)
+		}
+		r.erased = append(r.erased, ids...)
+	}
+	return nil
+}
+
+// Erased returns, after Store, the erasures that were entered since a request under its
+// key was stored first, and that may mean events of it. Those stay erased: the request is
+// the same one. To store them again it needs another key.
+func (r *Request) Erased() []string { return r.erased }
 
 // End gives back what the request holds.
 func (r *Request) End() {

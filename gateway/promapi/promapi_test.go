@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { embeddedtest.Main(m) }
 // Answers and errors have Prometheus's shape, whatever way a request comes.
 func TestAPI(t *testing.T) {
 	t.Parallel()
-	rig := oncetest.New(t, kinds.Metric, "metrics")
+	rig := oncetest.New(t, schemas.Topic{Name: "metrics", Kind: kinds.Metric})
 	ref := schemas.ShardRef{Topic: "metrics", Month: schemas.MonthOf(time.Unix(1770000000, 0).UnixNano()), ID: 7}
 	rig.Exec("INSERT INTO " + schemas.QuotedTable(rig.DB.Database, "metrics") + ` (ts, id, type, attributes, value, points, count, buckets, month, shard, pos) VALUES
  (toDateTime64(1770000000, 9), generateUUIDv7(), 'up', map('job', 'a'), 1, 'gauge', 0, '', 202602, 7, 1), (toDateTime64(1770000000, 9), generateUUIDv7(), 'up', map('job', 'b'), 0, 'gauge', 0, '', 202602, 7, 1),

@@ -2,12 +2,9 @@ package remotewrite
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/prometheus/prometheus/model/value"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -100,7 +97,7 @@ func identify(labels []label, unit, points string) (s identity, err error) {
 func (s *identity) at(p sample) schemas.Event {
 	e := s.event
 	e.Time = time.UnixMilli(p.ms).UTC()
-	number, word := number(p.value)
+	number, word := kinds.Number(p.value)
 	attrs := make([]schemas.Attr, 0, len(s.attrs)+3)
 	for _, a := range s.attrs {
 		if word == "" || a.Key != kinds.ColPoints {
@@ -116,22 +113,6 @@ func (s *identity) at(p sample) schemas.Event {
 	}
 	e.Attrs = attrs
 	return e
-}
-
-// number is a sample's value as the table keeps it: a number, or 0 and the word for what is
-// not finite.
-func number(v float64) (float64, string) {
-	switch {
-	case value.IsStaleNaN(v):
-		return 0, kinds.PointsStale
-	case math.IsNaN(v):
-		return 0, kinds.PointsNaN
-	case math.IsInf(v, 1):
-		return 0, kinds.PointsInf
-	case math.IsInf(v, -1):
-		return 0, kinds.PointsNegInf
-	}
-	return v, ""
 }
 
 // add adds the samples of one series. The error is ErrTooLarge.

@@ -55,8 +55,8 @@ func readBody(w http.ResponseWriter, r *http.Request, req *pool.Request, weight 
 	if r.ContentLength > MaxWireBytes {
 		return nil, tooLarge(MaxWireBytes, "on the wire")
 	}
-	wire := newWire(w, r)
-	defer wire.end()
+	wire := Pace(w, r)
+	defer func() { _ = wire.Close() }()
 	plain, done, err := unpack(encoding, wire)
 	if err != nil {
 		return nil, err
@@ -124,14 +124,15 @@ func unpack(encoding string, in io.Reader) (plain io.Reader, done func(), err er
 }
 
 func malformed(encoding string, in io.Reader, err error) error {
-	if w, ok := in.(*wire); ok && w.err != nil {
+	if w, ok := in.(*Paced); ok && w.err != nil {
 		return w.explain(err)
 	}
 	return Refuse(http.StatusBadRequest, "bad_encoding", fmt.Sprintf("the body is not %s: %v", encoding, err), "")
 }
 
-// wire reads a body as it is sent, within its bounds.
-type wire struct {
+// Paced reads a body as it is sent, within its bounds: in size, and in time, since a slow
+// client holds what others need. Close takes the bound on time off.
+type Paced struct {
 	body    io.Reader
 	rc      *http.ResponseController
 	ctx     context.Context
@@ -141,12 +142,13 @@ type wire struct {
 	bounded bool  // deadlines can be set
 }
 
-func newWire(w http.ResponseWriter, r *http.Request) *wire {
-	return &wire{body: r.Body, rc: http.NewResponseController(w), ctx: r.Context(), began: time.Now(), bounded: true}
+// Pace returns a request's body as Paced.
+func Pace(w http.ResponseWriter, r *http.Request) *Paced {
+	return &Paced{body: r.Body, rc: http.NewResponseController(w), ctx: r.Context(), began: time.Now(), bounded: true}
 }
 
 // Read implements io.Reader.
-func (w *wire) Read(b []byte) (int, error) {
+func (w *Paced) Read(b []byte) (int, error) {
 	if w.read > MaxWireBytes {
 		w.err = tooLarge(MaxWireBytes, "on the wire")
 		return 0, w.err
@@ -162,15 +164,24 @@ func (w *wire) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// end takes the deadline off: the connection's next wait has its own.
-func (w *wire) end() {
+// Close takes the deadline off: the connection's next wait has its own. It is never an error.
+func (w *Paced) Close() error {
 	if w.bounded {
 		_ = w.rc.SetReadDeadline(time.Time{})
 	}
+	return nil
+}
+
+// Broken returns why reading ended before the body did, for the client; nil: it did not.
+func (w *Paced) Broken() error {
+	if w.err == nil {
+		return nil
+	}
+	return w.explain(w.err)
 }
 
 // explain returns why reading ended, for the client.
-func (w *wire) explain(err error) error {
+func (w *Paced) explain(err error) error {
 	var own *Error
 	switch {
 	case errors.As(w.err, &own):

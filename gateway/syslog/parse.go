@@ -10,6 +10,7 @@ import (
 	"github.com/leodido/go-syslog/v4/rfc5424"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 var errNoPriority = errors.New("it does not begin with a priority from <0> to <191>")
@@ -114,7 +115,7 @@ func withYear(t time.Time, o *Options) time.Time {
 // structured cuts the structured data out of a message that parsed, as pairs in
 // order, and returns the text after it. The library keeps one of two parameters of
 // a name, so it is not asked.
-func structured(line []byte) (pairs []schemas.Pair, msg []byte, err error) {
+func structured(line []byte) (pairs []rawjson.Pair, msg []byte, err error) {
 	b := line
 	for range 6 { // priority with version, time, host, application, process, message id
 		_, after, ok := bytes.Cut(b, []byte{' '})
@@ -133,7 +134,7 @@ func structured(line []byte) (pairs []schemas.Pair, msg []byte, err error) {
 		}
 		id := string(b[1:end])
 		if b[end] == ']' {
-			pairs = append(pairs, schemas.Pair{Key: id})
+			pairs = append(pairs, rawjson.Pair{Key: id})
 		}
 		for b = b[end:]; len(b) > 0 && b[0] == ' '; {
 			name, rest, ok := bytes.Cut(bytes.TrimLeft(b, " "), []byte(`="`))
@@ -145,7 +146,7 @@ func structured(line []byte) (pairs []schemas.Pair, msg []byte, err error) {
 			if !ok {
 				return nil, nil, fmt.Errorf("structured data: a value of %q is not closed", id)
 			}
-			pairs = append(pairs, schemas.Pair{Key: id + "." + string(name), Value: string(value)})
+			pairs = append(pairs, rawjson.Pair{Key: id + "." + string(name), Value: string(value)})
 		}
 		if len(b) == 0 || b[0] != ']' {
 			return nil, nil, fmt.Errorf("structured data: %q is not closed", id)

@@ -12,6 +12,7 @@ import (
 	"github.com/leodido/go-syslog/v4/rfc5424"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // The attributes of a message beside its own.
@@ -32,7 +33,7 @@ type Options struct {
 	Location *time.Location
 	// Peer is the sender's address, for messages that name no host.
 	Peer string
-	// Topic, when not nil, is where the events go; see schemas.EventKeys.
+	// Topic, when not nil, is where the events go; see rawjson.Keys.
 	Topic *schemas.Topic
 }
 
@@ -53,12 +54,12 @@ func NewDecoder() *Decoder {
 // message is what could be read of one message.
 type message struct {
 	base       syslog.Base
-	structured []schemas.Pair
+	structured []rawjson.Pair
 	err        error // why it is kept whole
 }
 
 // noAttributes are the paths of records whose fields are filled here.
-var noAttributes = schemas.NewFieldPaths(nil, nil)
+var noAttributes = rawjson.NewPaths(nil, nil)
 
 // Decode makes an event of a message.
 func (d *Decoder) Decode(f Frame, o Options) schemas.Event {
@@ -98,10 +99,10 @@ func clip(s string, n int) string {
 }
 
 func (m *message) event(line []byte, cut int, o *Options) schemas.Event {
-	var pairs []schemas.Pair
+	var pairs []rawjson.Pair
 	add := func(key string, value *string) {
 		if value != nil {
-			pairs = append(pairs, schemas.Pair{Key: key, Value: *value})
+			pairs = append(pairs, rawjson.Pair{Key: key, Value: *value})
 		}
 	}
 	b := &m.base
@@ -124,11 +125,11 @@ func (m *message) event(line []byte, cut int, o *Options) schemas.Event {
 		text := m.err.Error()
 		add(AttrError, &text)
 	}
-	var counts [][]byte
+	var counts []string
 	if cut > 0 {
-		counts = append(counts, []byte(`{"`+AttrCut+`":`+strconv.Itoa(cut)+`}`))
+		counts = append(counts, `{"`+AttrCut+`":`+strconv.Itoa(cut)+`}`)
 	}
-	ev, err := schemas.EventKeys{Paths: noAttributes, Topic: o.Topic}.FromRecord(pairs, counts...)
+	ev, err := rawjson.Keys{Paths: noAttributes, Topic: o.Topic}.FromRecord(pairs, counts...)
 	if err != nil { // cannot be: the pairs are texts
 		ev = schemas.Event{}
 	}

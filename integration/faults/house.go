@@ -28,6 +28,8 @@ type Plan struct {
 	Routers, Sinks int
 	// Dispatchers call timers back; none unless told.
 	Dispatchers int
+	// Rollups examine and sum; none unless told.
+	Rollups int
 	// Writers are the producers; Topic, Journal and Number are filled in.
 	Writers []Writer
 	// Rotate is when shards are full. Default 60,000 rows.
@@ -54,6 +56,7 @@ type House struct {
 	NATS, Engine   *Part
 	Routers, Sinks []*Part
 	Dispatchers    []*Part
+	Rollups        []*Part
 	Writers        []*Part // those of now; a killed one is replaced by another with numbers of its own
 	Gone           []*Part // those that were
 	WriterLink     *Proxy  // producers to NATS
@@ -66,7 +69,9 @@ type House struct {
 	t              testing.TB
 	natsURL, dsn   string
 	nextNumber     uint64
-	mu             sync.Mutex // Writers and Gone, which change while others look, and slowest
+	cuts           int          // of EVENTS, with nothing on its way
+	vandals        sync.RWMutex // locked while nothing may be published
+	mu             sync.Mutex   // Writers and Gone, which change while others look, and slowest
 	slowest        time.Duration
 }
 
@@ -129,6 +134,7 @@ func (h *House) setup() {
 		h.t.Fatal(err)
 	}
 	topic := schemas.NewTopic(Topic)
+	topic.Lanes = 4
 	topic.Rotate = h.Plan.Rotate
 	if _, _, err := reg.Apply(ctx, topic, false); err != nil {
 		h.t.Fatal(err)
@@ -165,10 +171,14 @@ func (h *House) workers() {
 	for i := range h.Plan.Dispatchers {
 		h.Dispatchers = append(h.Dispatchers, h.part(Spec{Role: RoleTimers, Name: fmt.Sprintf("timers-%d", i), NATS: h.natsURL}))
 	}
-	for _, p := range slices.Concat(h.Routers, h.Sinks, h.Dispatchers) {
+	for i := range h.Plan.Rollups {
+		h.Rollups = append(h.Rollups, h.part(Spec{Role: RoleRollups, Name: fmt.Sprintf("rollups-%d", i), NATS: h.natsURL, ClickHouse: h.dsn, BatchRows: h.Plan.BatchRows}))
+	}
+	all := slices.Concat(h.Routers, h.Sinks, h.Dispatchers, h.Rollups)
+	for _, p := range all {
 		h.start(p)
 	}
-	for _, p := range slices.Concat(h.Routers, h.Sinks, h.Dispatchers) {
+	for _, p := range all {
 		h.ready(p)
 	}
 }
@@ -245,7 +255,7 @@ func (h *House) Links() []*Proxy {
 func (h *House) Parts() []*Part {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Concat([]*Part{h.NATS, h.Engine}, h.Routers, h.Sinks, h.Dispatchers, h.Writers)
+	return slices.Concat([]*Part{h.NATS, h.Engine}, h.Routers, h.Sinks, h.Dispatchers, h.Rollups, h.Writers)
 }
 
 // retired are the producers that were.

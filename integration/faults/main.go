@@ -56,6 +56,8 @@ func play(spec Spec) error {
 		return playProducer(ctx, spec, stop)
 	case RoleTimers:
 		return playTimers(ctx, spec)
+	case RoleRollups:
+		return playRollups(ctx, spec)
 	}
 	return fmt.Errorf("faults: no such role: %q", spec.Role)
 }

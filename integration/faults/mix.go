@@ -66,6 +66,11 @@ func Mix() []Fault {
 			})
 		}
 	}
+	add("engine at a tenth", func(ctx context.Context, h *House, rnd *rand.Rand) error {
+		return h.throttle(ctx, Between(rnd, 4*time.Second, 12*time.Second))
+	})
+	add("EVENTS cut", func(ctx context.Context, h *House, rnd *rand.Rand) error { return h.cutEvents(ctx, rnd) })
+	add("key of a shard lost", func(ctx context.Context, h *House, rnd *rand.Rand) error { return h.loseKey(ctx, rnd) })
 	return all
 }
 
@@ -94,6 +99,8 @@ var linkFaults = []struct {
 	{"reset", func(p *Proxy, _ *rand.Rand) { p.Reset() }, 0},
 	{"cut", func(p *Proxy, _ *rand.Rand) { p.Cut() }, 700 * time.Millisecond},
 	{"cut mid-message", func(p *Proxy, rnd *rand.Rand) { p.CutAfter(1+rnd.IntN(60_000), nil) }, 400 * time.Millisecond},
+	{"answers a second late", func(p *Proxy, _ *rand.Rand) { p.Late(1100 * time.Millisecond) }, 4 * time.Second},
+	{"truncated answer", func(p *Proxy, rnd *rand.Rand) { p.Truncate(1 + rnd.IntN(20_000)) }, 400 * time.Millisecond},
 	{"blackhole", func(p *Proxy, _ *rand.Rand) { p.Blackhole() }, 3 * time.Second},
 	{"half-open", func(p *Proxy, _ *rand.Rand) { p.HalfOpen() }, 0},
 	{"500 ms and 10 KB/s", func(p *Proxy, _ *rand.Rand) { p.Slow(500*time.Millisecond, 10<<10) }, 4 * time.Second},

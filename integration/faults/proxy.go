@@ -20,12 +20,14 @@ type Proxy struct {
 	cut   bool          // nothing connects
 	stall bool          // nothing moves; it moves on when healed
 	delay time.Duration // each way
+	late  time.Duration // from the server to the client, besides
 	rate  int           // bytes a second each way; 0: all
 	fuse  *fuse
+	short *fuse  // as fuse, from the server to the client
 	reply []byte // said to every connection instead of what the server would say
 }
 
-// fuse burns while bytes go from the client to the server, and then does something.
+// fuse burns while bytes go one way, and then does something.
 type fuse struct {
 	left   int
 	then   func()
@@ -93,6 +95,12 @@ func (p *Proxy) HalfOpen() {
 // Slow delays every byte, each way, and passes at most so many a second.
 func (p *Proxy) Slow(delay time.Duration, rate int) { p.set(func() { p.delay, p.rate = delay, rate }) }
 
+// Late delays what the server says, and not what the client says.
+func (p *Proxy) Late(delay time.Duration) { p.set(func() { p.late = delay }) }
+
+// Truncate closes every connection, in the middle of whatever it is, after n more bytes from server to client.
+func (p *Proxy) Truncate(n int) { p.set(func() { p.short = &fuse{left: n} }) }
+
 // CutAfter closes every connection, in the middle of whatever it is, after n more bytes from client to server; then is
 // called just before, and may be nil.
 func (p *Proxy) CutAfter(n int, then func()) { p.set(func() { p.fuse = &fuse{left: n, then: then} }) }
@@ -113,7 +121,7 @@ func (p *Proxy) Answer(reply []byte) {
 // Heal ends what is wrong with the link. Half-open connections stay deaf, as in life.
 func (p *Proxy) Heal() {
 	p.set(func() {
-		p.cut, p.stall, p.delay, p.rate, p.fuse, p.reply = false, false, 0, 0, nil, nil
+		p.cut, p.stall, p.delay, p.late, p.rate, p.fuse, p.short, p.reply = false, false, 0, 0, 0, nil, nil, nil
 		for l := range p.conns {
 			l.frozen = false
 		}

@@ -24,7 +24,7 @@ func (l *link) pass(from, to net.Conn, up bool) {
 			buf := make([]byte, 16<<10)
 			n, err := from.Read(buf)
 			if n > 0 {
-				delay, _ := l.p.speed()
+				delay, _ := l.p.speed(up)
 				select {
 				case pieces <- piece{buf[:n], time.Now().Add(delay)}:
 				case <-l.done:
@@ -40,16 +40,13 @@ func (l *link) pass(from, to net.Conn, up bool) {
 		if !l.wait(time.Until(piece.due)) || !l.open(up) {
 			break
 		}
-		if _, rate := l.p.speed(); rate > 0 && !l.wait(time.Duration(len(piece.data))*time.Second/time.Duration(rate)) {
+		if _, rate := l.p.speed(up); rate > 0 && !l.wait(time.Duration(len(piece.data))*time.Second/time.Duration(rate)) {
 			break
 		}
 		if l.isDeaf() {
 			continue
 		}
-		data, burnt := piece.data, (*fuse)(nil)
-		if up {
-			data, burnt = l.burn(data)
-		}
+		data, burnt := l.burn(piece.data, up)
 		if _, err := to.Write(data); err != nil {
 			break
 		}
@@ -114,23 +111,30 @@ func (l *link) isDeaf() bool {
 	return l.deaf
 }
 
-func (p *Proxy) speed() (time.Duration, int) {
+func (p *Proxy) speed(up bool) (time.Duration, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !up {
+		return p.delay + p.late, p.rate
+	}
 	return p.delay, p.rate
 }
 
 // burn is the part of data that still goes through, and the fuse when it burnt down with it.
-func (l *link) burn(data []byte) ([]byte, *fuse) {
+func (l *link) burn(data []byte, up bool) ([]byte, *fuse) {
 	l.p.mu.Lock()
 	defer l.p.mu.Unlock()
-	f := l.p.fuse
+	at := &l.p.short
+	if up {
+		at = &l.p.fuse
+	}
+	f := *at
 	if f == nil {
 		return data, nil
 	}
 	if f.left -= len(data); f.left > 0 {
 		return data, nil
 	}
-	l.p.fuse, l.frozen = nil, f.freeze
+	*at, l.frozen = nil, f.freeze
 	return data[:len(data)+f.left], f
 }

@@ -113,6 +113,20 @@ func TestProxy(t *testing.T) {
 		t.Errorf("there and back took %s, twice 50 ms were asked for", time.Since(began))
 	}
 	p.Heal()
+	p.Late(100 * time.Millisecond)
+	c = dial()
+	began = time.Now()
+	if works(c); time.Since(began) < 100*time.Millisecond {
+		t.Errorf("there and back took %s, an answer 100 ms late was asked for", time.Since(began))
+	}
+	p.Heal()
+	p.Truncate(3)
+	c = dial()
+	_, _ = c.Write([]byte("hello"))
+	if got, err := io.ReadAll(c); len(got) > 3 || err == nil && len(got) == 0 {
+		t.Errorf("answered %q, %v, of which 3 bytes at most were to come", got, err)
+	}
+	p.Heal()
 	p.Answer([]byte("no\n"))
 	c = dial()
 	got, err := io.ReadAll(c)

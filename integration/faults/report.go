@@ -14,7 +14,9 @@ type Report struct {
 	Lasted  time.Duration
 	Verdict *Verdict
 	Times   *Times
-	Peaks   map[Role]uint64
+	// Calmly are the recoveries while the machine's load was at most calmLoad.
+	Calmly *Times
+	Peaks  map[Role]uint64
 	// Outage is the longest time for which events of some lane did not come through to ClickHouse.
 	Outage time.Duration
 	// Burnt is the burnt tokens sinks met, Resent the frames producers sent again.
@@ -45,6 +47,11 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	row("frames sent again, burnt tokens met", fmt.Sprintf("%d, %d", r.Resent, r.Burnt))
 	row("longest outage of a lane", seconds(r.Outage))
 	row("recovery p50, p99, longest", fmt.Sprintf("%s, %s, %s", seconds(quantile(all, 0.5)), seconds(quantile(all, 0.99)), seconds(quantile(all, 1))))
+	if r.Calmly != nil {
+		calm := r.Calmly.All()
+		row(fmt.Sprintf("of these at a load of at most %d", calmLoad), len(calm))
+		row("recovery p50, p99, longest of those", fmt.Sprintf("%s, %s, %s", seconds(quantile(calm, 0.5)), seconds(quantile(calm, 0.99)), seconds(quantile(calm, 1))))
+	}
 	b.WriteString("\nRecovery: from the end of the fault (kill -9: from the kill) until new events of every lane are in ClickHouse.\n\n")
 	row("fault", "times", "p50", "p99", "longest")
 	row("---", "---:", "---:", "---:", "---:")

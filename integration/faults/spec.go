@@ -14,6 +14,8 @@ const (
 	RoleProducer Role = "producer"
 	// RoleTimers calls timers back; only where the plan has dispatchers.
 	RoleTimers Role = "timers"
+	// RoleRollups looks for repeats and sums; only where the plan has rollups.
+	RoleRollups Role = "rollups"
 )
 
 // Roles are those of an event's way, in the order of an event's way backwards: what is needed first comes first.
@@ -36,13 +38,15 @@ type Spec struct {
 	// StoreBytes bounds all streams of NATS together, FreeBytes is the space it comes back at after a full disk.
 	StoreBytes, FreeBytes int64
 
-	// CrashAt is the named point at which a router or sink kills itself, the CrashHit-th time it comes there.
+	// CrashAt is the named point at which a router, sink or rollups kills itself, the CrashHit-th time it comes there.
 	CrashAt  string
 	CrashHit int
 
 	// Linger, BatchRows, Housekeeping, InsertTimeout and Keep are the sink's.
 	Linger, Housekeeping, InsertTimeout, Keep time.Duration
 	BatchRows                                 uint64
+	// Ahead is how far the clock of the sink's janitor is before the machine's.
+	Ahead time.Duration
 
 	Writer Writer
 }

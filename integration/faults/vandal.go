@@ -70,7 +70,7 @@ func (v *Vandal) Damage(ctx context.Context, rnd *rand.Rand) (string, error) {
 
 // damage does one of several things to a message.
 func damage(rnd *rand.Rand, m *nats.Msg) string {
-	switch rnd.IntN(6) {
+	switch rnd.IntN(8) {
 	case 0:
 		if n := len(m.Data); n > 0 {
 			m.Data[rnd.IntN(n)] ^= 1 << rnd.IntN(8)
@@ -85,6 +85,17 @@ func damage(rnd *rand.Rand, m *nats.Msg) string {
 	case 3:
 		m.Data = nil
 		return "emptied"
+	case 5: // what only the server may say
+		m.Header.Set("Almanac-Rows", "7654321")
+		m.Header.Set("Nats-Sequence", "x")
+		m.Header.Set("Nats-Stream", "OTHER")
+		m.Header.Set("Nats-Time-Stamp", "never")
+		m.Header.Set("Nats-Num-Pending", "0")
+		m.Header.Set("Status", "404")
+		return "spoke as the server"
+	case 6:
+		m.Subject = "events.a\x01b\x1b[2J.2026-11.0"
+		return "a subject of no topic"
 	case 4:
 		m.Header = nats.Header{}
 		m.Data = []byte(`{"message": "not an object`)

@@ -82,6 +82,14 @@ func playRouter(ctx context.Context, spec Spec) error {
 	return r.Run(ctx)
 }
 
+// clockOf is the janitor's clock where the spec wants another than its own.
+func clockOf(spec Spec) func() time.Time {
+	if spec.Ahead == 0 {
+		return nil
+	}
+	return func() time.Time { return time.Now().Add(spec.Ahead) }
+}
+
 func playSink(ctx context.Context, spec Spec) error {
 	nc, reg, err := join(ctx, spec)
 	if err != nil {
@@ -115,7 +123,7 @@ func playSink(ctx context.Context, spec Spec) error {
 	err = patiently(ctx, func(ctx context.Context) (err error) {
 		j, err = retention.New(ctx, nc, retention.Config{
 			Registry: reg, DB: db, Crash: crasher(spec), Owns: func() bool { return s.Owns("janitor") },
-			Every: spec.Housekeeping, ReplayWindow: spec.Keep, SettleTime: spec.Keep, Hooks: retention.Hooks{Fault: fault},
+			Every: spec.Housekeeping, ReplayWindow: spec.Keep, SettleTime: spec.Keep, Hooks: retention.Hooks{Fault: fault}, Now: clockOf(spec),
 		})
 		return err
 	})

@@ -28,6 +28,7 @@ func TestNodeClients(t *testing.T) {
 		}},
 		{"pino-opentelemetry", "app", "service = 'pino-otel'", 1, map[string]string{"level": "warn", "message": "from pino-opentelemetry", "user_id": "u-pino-otel"}},
 		{"winston-http", "app", "message = 'from winston-http'", 1, map[string]string{"level": "info", "user_id": "u-winston-http"}},
+		{"winston-opentelemetry", "app", "service = 'winston-otel'", 1, map[string]string{"level": "error", "message": "from winston-opentelemetry", "user_id": "u-winston-otel", "n": "3"}},
 		{"nats", "app", "message = 'from nats.js'", 1, map[string]string{"level": "info", "user_id": "u-nats", "n": "1"}},
 		{"elasticsearch", "probe", "message = 'from @elastic/elasticsearch'", 250, map[string]string{"level": "warn", "level_text": "WARN"}},
 	} {

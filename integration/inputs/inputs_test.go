@@ -39,8 +39,8 @@ var build sync.Once
 var program string
 var buildErr error
 
-// up builds and starts Almanac, and stops it at the end of the test.
-func up(t *testing.T) *node {
+// up builds and starts Almanac with more flags, and stops it at the end of the test.
+func up(t *testing.T, more ...string) *node {
 	t.Helper()
 	build.Do(func() {
 		var dir string
@@ -58,12 +58,13 @@ func up(t *testing.T) *node {
 	}
 	n := &node{t: t, dir: t.TempDir(), program: program}
 	certificate, key := writeCertificate(t, n.dir)
-	settings := "topics:\n- name: app\n- name: probe\n- name: sys\n"
+	settings := "topics:\n- name: app\n- name: probe\n- name: sys\n- name: cpu\n  kind: metric\n"
 	if err := os.WriteFile(filepath.Join(n.dir, "almanac.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.args = []string{"up", "--ports", "auto", "--log-format", "json", "--elastic", ":0", "--syslog-tcp", ":0", "--syslog-tls", ":0",
 		"--syslog-udp", ":0", "--syslog-topic", "sys", "--syslog-cert", certificate, "--syslog-key", key}
+	n.args = append(n.args, more...)
 	n.start()
 	t.Cleanup(func() {
 		n.end(syscall.SIGTERM)

@@ -12,13 +12,15 @@ type tail struct {
 	pos, seq uint64
 	digest   string
 	rows     uint64
+	source   uint64 // in EVENTS
+	era      uint32
 }
 
 func tailOf(m *message) tail {
 	if m == nil {
 		return tail{}
 	}
-	return tail{pos: m.placed.Pos, seq: m.seq, digest: digest(m.frame), rows: m.placed.ShardRows}
+	return tail{pos: m.placed.Pos, seq: m.seq, digest: digest(m.frame), rows: m.placed.ShardRows, source: m.placed.SourceSeq, era: m.placed.SourceEra}
 }
 
 // digest stands for the checksum of a frame's bytes.

@@ -75,6 +75,7 @@ func (l *lane) committed(b *batch, n int, last uint64) {
 		t.state.tail.seq = last - uint64(n-1-t.last)
 	}
 	l.ckSeq = last
+	l.keepCopy()
 }
 
 func (p *process) publishBatch(what string, msgs []outgoing) (last uint64, err error) {

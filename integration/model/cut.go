@@ -23,6 +23,11 @@ func (w *World) cutEvents() {
 	for _, m := range w.events.cut(uint64(len(w.events.msgs) - n + 1)) {
 		w.oracle.lose(m)
 	}
+	w.lostConnections()
+}
+
+// lostConnections has NATS start again on a stream that is shorter.
+func (w *World) lostConnections() {
 	w.cuts++
 	w.nats.crash()
 	w.wire = slices.DeleteFunc(w.wire, func(r sent) bool { return r.at == w.nats })
@@ -91,12 +96,15 @@ func (w *World) givenAgain(known schemas.Source) bool {
 // fit moves the checkpoint to where the lane goes on when EVENTS lost its end, as routers
 // do, and where no trace tells as a repair does: by what is stored.
 func (l *lane) fit() error {
-	w := l.w
-	return l.read("compare EVENTS", w.nats, func() {
+	w, purged := l.w, false
+	err := l.read("compare EVENTS", w.nats, func() {
 		l.known, l.boots = schemas.Source{Seq: uint64(len(w.events.msgs)), Stored: int64(w.nats.clock()) + 1}, w.natsBoots
 		at := w.sourceAt(&l.cp)
 		switch {
 		case l.cp.Misfit(at) == "" || w.broken(NumbersAreMessages):
+			return
+		case w.struck[EventsCut] == 0: // SHARDS is older than EVENTS: its message was purged
+			purged = true
 			return
 		case w.broken(GoesOnAtTheEnd):
 			l.cp.Source = min(l.cp.Source, at.LastSeq)
@@ -120,7 +128,7 @@ func (l *lane) fit() error {
 			}
 		}
 		after, doubt := l.cp.Resume(lane, traces)
-		cut := l.cp.CutOf(present, traces, 0, 1)
+		cut := l.cp.CutOf(present, traces, nil, 0, 1)
 		digestAt, stored := "", int64(0)
 		if m := w.events.at(after); m != nil {
 			digestAt, stored = digest(m.frame), stamp(m)
@@ -134,4 +142,8 @@ func (l *lane) fit() error {
 			}
 		}
 	})
+	if err == nil && purged {
+		err = l.stop("message %d of EVENTS is not there", l.cp.Source)
+	}
+	return err
 }

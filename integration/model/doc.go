@@ -27,8 +27,9 @@
 //	  - Faults (faults.go): every request may be lost, late, brought twice or left
 //	    without an answer; a process or server may die at each; processes stall and
 //	    go on with what they knew; clocks jump; streams fill; operators change the
-//	    rotation; a frame is damaged, or the last of a shard; EVENTS loses its end and
-//	    gives its sequences again (cut.go); of an answer only a part arrives.
+//	    rotation; a frame is damaged, or the last of a shard; EVENTS or SHARDS loses its
+//	    end and gives its sequences again (cut.go, shardscut.go); of an answer only a
+//	    part arrives.
 //
 // A process is a coroutine that stops whenever it asks a server something. The
 // scheduler (world.go) picks who goes on, and carries requests (wire.go). After
@@ -45,12 +46,16 @@
 //   - a reader sees what was accepted before it began, and whatever any reader
 //     saw before;
 //   - a damaged shard stops and its gap is named;
-//   - of what was in EVENTS when that was cut, only frames that were not routed are lost.
+//   - of what was in EVENTS when that was cut, only frames that were not routed are lost;
+//   - of what SHARDS lost with its end, what EVENTS still holds is routed again, to the
+//     positions it had where it is stored, or waits there for a repair of its lane.
 //
 // # What is not modelled
 //
-// Bytes: a frame is its headers and a number, checksums never fail. A cut of SHARDS, and
-// what a repair does but for a lane's checkpoint; restore of ClickHouse, loss of power
+// Bytes: a frame is its headers and a number, checksums never fail. What a repair does
+// but for a lane's checkpoint after a cut of EVENTS; a loss of both streams; a cut of
+// SHARDS that leaves a lane only its very first checkpoint, when EVENTS was purged, or of a
+// shard only purged frames; restore of ClickHouse, loss of power
 // between write and fsync: those are damage, and integration/faults plays them on real servers. Bare JSON; erasure
 // and floors; schema versions; leases, beyond that one router is told to work a
 // lane while others still may; more producers in a lane than schemas.MaxWindows.

@@ -36,6 +36,7 @@ const (
 	FrameDamaged                  // SHARDS loses a frame that is not stored yet
 	TailDamaged                   // SHARDS loses the last frame of an active shard
 	EventsCut                     // EVENTS loses its end in a restart, and gives the sequences again
+	ShardsCut                     // SHARDS loses its end in a restart, and gives the sequences again
 	AnswerShort                   // of a list that was asked for only a part arrives
 	faultKinds
 )
@@ -77,6 +78,7 @@ var faults = [faultKinds]struct {
 	FrameDamaged:     {name: "frame damaged", odds: 50, once: true},
 	TailDamaged:      {name: "last frame of a shard damaged", odds: 50, once: true},
 	EventsCut:        {name: "EVENTS cut, sequences given again", odds: 20},
+	ShardsCut:        {name: "SHARDS cut, sequences given again", odds: 20},
 	AnswerShort:      {name: "answer cut short", odds: 12},
 }
 

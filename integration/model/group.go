@@ -10,7 +10,11 @@ import (
 func newGroupRouter(w *World, name string) *process {
 	return w.newProcess(name, RouterDies, RouterStalls, func(p *process) error {
 		r := &groupRouter{process: p, lanes: make([]*lane, w.lanes)}
+		p.connect()
 		for {
+			if p.outage() {
+				return errDown
+			}
 			if err := r.round(); err != nil {
 				return err
 			}

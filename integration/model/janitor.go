@@ -63,6 +63,7 @@ func newJanitor(w *World) *process {
 					if ripe.eras[lane] != snap.eras[lane] || snap.upTo[lane] == 0 {
 						ripe.upTo[lane] = 0
 					}
+					ripe.upTo[lane] = min(ripe.upTo[lane], snap.upTo[lane]) // SHARDS may have lost its end since
 				}
 			}
 			if ripe != nil {

@@ -47,6 +47,11 @@ const (
 	NoTails
 	KnowsLostTailsAlone
 	ShortIsWhole
+	KnowsThroughRestart
+	TakesTailsAsTheyAre
+	BeginsBehindLost
+	KeepsLettersTwice
+	LeavesEarly
 
 	TokenBeforePart
 	NoLog
@@ -112,6 +117,10 @@ var Mutants = []Mutant{
 	{Name: "the janitor purges by sequences of before a cut", Breaks: PurgesNumbers, Storm: CutStorm},
 	{Name: "the position of a lost last frame is given again", Breaks: NoTails, Storm: CutStorm},
 	{Name: "a part of an answer counts as all of it", Breaks: ShortIsWhole, Storm: CutStorm},
+	{Name: "a shard that ends above the checkpoint is gone on with", Breaks: TakesTailsAsTheyAre, Storm: ShardsStorm},
+	{Name: "a shard is begun while the one before it lacks its end", Breaks: BeginsBehindLost, Storm: ShardsStorm},
+	{Name: "a dead letter that lost its checkpoint is kept again", Breaks: KeepsLettersTwice, Storm: ShardsStorm},
+	{Name: "a shard is left before what it lost is routed again", Breaks: LeavesEarly, Storm: ShardsStorm},
 	{Name: "no settle time in EVENTS, and SHARDS read before it", Breaks: NoSettleTime | ReadsShardsFirst,
 		Alone:   []Break{NoSettleTime},
 		Covered: "a frame that leaves EVENTS during a read is met in SHARDS, which is read later, or below the head in the table"},
@@ -124,6 +133,7 @@ var Grounds = []Mutant{
 	{Name: "the deduplication log forgets a burnt token while its head stands", Breaks: ForgetsBurnt, Storm: SinkStorm},
 	{Name: "the clock of ClickHouse steps back", Breaks: EngineClockSteps, Storm: SinkStorm},
 	{Name: "a shard is sealed by a tail from a lagging replica, and its end is only read", Breaks: SealReadsReplica | KnowsLostTailsAlone},
+	{Name: "a router goes on through a restart in which SHARDS lost its end", Breaks: KnowsThroughRestart, Storm: ShardsStorm},
 	{Name: "a frame is placed by a head entry from a lagging replica", Breaks: PlaceReadsReplica, Storm: RouterStorm},
 	{Name: "a reader reads EVENTS from a lagging replica", Breaks: ReaderReadsReplica},
 }

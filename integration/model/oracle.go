@@ -68,8 +68,8 @@ func (o *oracle) check() {
 		switch {
 		case n > 1 || d > 1 || n+d > 1:
 			o.w.fail("frame %d is there more than once: stored %d times, dead %d times", id, n, d)
-		case o.accepted[id] && n+d == 0 && !o.cut[id] && !o.named(f):
-			o.w.fail("frame %d was accepted and is lost", id)
+		case o.accepted[id] && n+d == 0 && !o.cut[id] && !o.named(f) && !o.waits(f):
+			o.w.fail("frame %d was accepted and is lost: %s", id, o.left(f))
 		case n == 1 && f.poison:
 			o.w.fail("frame %d is poison and is stored", id)
 		}
@@ -116,6 +116,9 @@ func (o *oracle) named(f *frame) bool {
 
 // checkShard walks a shard's frames, purged ones too, beside its rows.
 func (o *oracle) checkShard(e registry.Shard) {
+	if o.w.stopped(e.Lane) {
+		return
+	}
 	var at, rows uint64
 	prev := ""
 	frames := []*frame{nil} // by position
@@ -142,6 +145,7 @@ func (o *oracle) checkShard(e registry.Shard) {
 		frames = append(frames, f)
 	}
 	switch {
+	case o.w.short(&e):
 	case e.Status != registry.Active && e.SealedAt != at:
 		o.w.fail("shard %s was sealed at %d and ends at %d", e.ID, e.SealedAt, at)
 	case e.Status == registry.Closed && e.Rows != rows:
@@ -159,6 +163,9 @@ func (o *oracle) checkParts(id schemas.Shard, frames []*frame) {
 		}
 		for _, f := range p.frames {
 			at++
+			if at >= len(frames) && o.w.shortened[id] {
+				return // what SHARDS lost is stored
+			}
 			if at >= len(frames) || frames[at].id != f.id {
 				o.w.fail("shard %s: the table has frame %d at position %d", id, f.id, at)
 				return
@@ -176,6 +183,9 @@ func (o *oracle) checkParts(id schemas.Shard, frames []*frame) {
 
 // checkTotals holds a lane's checkpoint against what was routed.
 func (o *oracle) checkTotals(lane int) {
+	if o.w.stopped(lane) {
+		return
+	}
 	var frames, rows, dead uint64
 	for _, m := range o.w.shards.msgs {
 		switch {

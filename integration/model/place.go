@@ -20,17 +20,28 @@ func (l *lane) shardFor(b *batch, f *frame) (*shardState, string, error) {
 		if s, err = l.load(e); err != nil {
 			return nil, "", err
 		}
+		if s.tail.pos == 0 && !l.w.broken(BeginsBehindLost) {
+			if err := l.checkLeft(e.value); err != nil {
+				delete(l.active, f.month)
+				return nil, "", err
+			}
+		}
 	}
 	lo, hi := f.MinTs, f.MaxTs
 	if t := b.of(s); t != nil {
 		lo, hi = min(lo, t.lo), max(hi, t.hi)
 	}
-	return s, s.full(l.rotation, lo, hi), nil
+	reason := s.full(l.rotation, lo, hi)
+	if reason != "" && s.tail.pos < l.past.Tails[s.entry.value.ID].Pos && !l.w.broken(LeavesEarly) {
+		l.w.saw(RoutedToTheSame)
+		reason = ""
+	}
+	return s, reason, nil
 }
 
 // leave rotates away from a full shard.
 func (l *lane) leave(s *shardState, reason string) (*shardState, error) {
-	e, err := l.rotate(s.entry, reason)
+	e, err := l.rotate(s.entry, reason, s.tail.pos)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +67,9 @@ func (l *lane) load(e entry[registry.Shard]) (*shardState, error) {
 // behind the shard's last frame and survived it.
 func (l *lane) tailOf(id schemas.Shard, mayLag bool) (tail, error) {
 	t, err := l.readTail(id, mayLag)
+	if err == nil {
+		err = l.checkTail(id, t)
+	}
 	if known, ok := l.cp.Tails[id]; err == nil && ok && t.pos < known.Pos && !l.w.broken(NoTails) && (l.w.tailTaken[id] || !l.w.broken(KnowsLostTailsAlone)) {
 		l.w.saw(TailsKnown)
 		return tail{pos: known.Pos, seq: t.seq, digest: known.Digest, rows: known.Rows}, nil
@@ -102,6 +116,9 @@ func (l *lane) retired() (out []retiredShard, err error) {
 func (l *lane) sealAll(retired []retiredShard) error {
 	for _, r := range retired {
 		t, err := l.tailOf(r.id, false)
+		if err == nil {
+			err = l.checkEnd(r, t)
+		}
 		if err != nil {
 			return err
 		}

@@ -38,6 +38,16 @@ type process struct {
 	call   call
 	err    error // the answer
 	asleep int   // a zombie until that step
+	cuts   int   // of SHARDS, when a router's run began
+	bound  bool  // it is a router
+}
+
+// connect begins a run over the connection that there is.
+func (p *process) connect() { p.cuts, p.bound = p.w.struck[ShardsCut], true }
+
+// outage reports whether NATS was started again on a shorter SHARDS since the run began.
+func (p *process) outage() bool {
+	return p.bound && p.cuts != p.w.struck[ShardsCut] && !p.w.broken(KnowsThroughRestart)
 }
 
 // newProcess prepares body, which is run again and again: each run begins with
@@ -90,6 +100,8 @@ func (p *process) step() {
 				w.later(c.at, c.late)
 			}
 			p.err = errCrashed
+		} else if c.at == w.nats && p.outage() {
+			p.err = errDown
 		} else {
 			p.err = w.carry(c)
 		}

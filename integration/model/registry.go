@@ -148,7 +148,7 @@ func (p *process) place(m schemas.Month, lane int) (entry[registry.Shard], error
 
 // rotate gives the lane of s a new active shard and retires s. When another
 // router rotated first, its shard is the answer.
-func (p *process) rotate(s entry[registry.Shard], reason string) (entry[registry.Shard], error) {
+func (p *process) rotate(s entry[registry.Shard], reason string, leftAt uint64) (entry[registry.Shard], error) {
 	for {
 		h, err := p.readHead(s.value.Month)
 		if err != nil {
@@ -161,7 +161,7 @@ func (p *process) rotate(s entry[registry.Shard], reason string) (entry[registry
 		if err != nil {
 			return entry[registry.Shard]{}, err
 		}
-		old.value.Reason = reason
+		old.value.Reason, old.value.LeftAt = reason, leftAt
 		if h.value.Retired == nil {
 			h.value.Retired = map[schemas.Shard]int{}
 		}

@@ -20,7 +20,8 @@ type lane struct {
 	next     uint64         // where the next messages are read from
 	known    schemas.Source // a message that EVENTS had
 	boots    int            // of NATS, when the lane's consumer was made
-	gathered []*message     // and not routed yet
+	past     schemas.Checkpoint
+	gathered []*message // and not routed yet
 }
 
 // newRouter routes a lane, beside others that do the same.
@@ -29,6 +30,7 @@ func newRouter(w *World, name string, number int) *process {
 		if w.owners[number] != p { // the lease is another's
 			return nil
 		}
+		p.connect()
 		return newLane(p, number).run()
 	})
 }
@@ -72,7 +74,18 @@ func (l *lane) start() error {
 	if err != nil {
 		return err
 	}
+	if l.ckSeq == 0 {
+		if err := l.checkNew(); err != nil {
+			return err
+		}
+	}
+	if err := l.forgotten(); err != nil {
+		return err
+	}
 	if err := l.fit(); err != nil {
+		return err
+	}
+	if err := l.findKept(); err != nil {
 		return err
 	}
 	l.cp.Router, l.cp.Epoch = l.name, l.cp.Epoch+1
@@ -132,8 +145,12 @@ type share struct {
 // none. A message that must leave a shard which the batch adds to waits for the next
 // one.
 func (l *lane) fill() (*share, error) {
-	if err := l.gather(); err != nil || len(l.gathered) == 0 {
+	if err := l.gather(); err != nil {
 		return nil, err
+	}
+	if len(l.gathered) == 0 {
+		l.w.stops[l.number] = 0
+		return nil, nil
 	}
 	w, msgs := l.w, l.gathered
 	b := &batch{}
@@ -143,6 +160,12 @@ fill:
 	for ; done < len(msgs); done++ {
 		m := msgs[done]
 		f := m.frame
+		if rows, kept := l.cp.Keeps(schemas.Source{Seq: m.seq, Stored: stamp(m)}, ""); kept && !w.broken(KeepsLettersTwice) {
+			w.saw(LettersKnown)
+			l.cp.Dead += uint64(rows)
+			l.take(f, m.seq)
+			continue
+		}
 		switch reason := l.judge(f); {
 		case reason == "repeated":
 			l.cp.RepeatedFrames++
@@ -173,6 +196,7 @@ fill:
 	}
 	last := msgs[done-1]
 	l.cp.Source, l.cp.Digest, l.cp.Stored = last.seq, digest(last.frame), stamp(last)
+	l.cp.Pass()
 	for _, t := range b.touched {
 		s := t.state
 		l.cp.Remember(s.entry.value.ID, schemas.Tail{Pos: s.tail.pos, Digest: s.tail.digest, Rows: s.tail.rows, Source: last.seq})
@@ -183,6 +207,7 @@ fill:
 // finish seals what was left for a part that is committed.
 func (l *lane) finish(p *share) error {
 	l.w.count[Routed] += p.done
+	l.w.stops[l.number] = 0
 	l.gathered = l.gathered[p.done:]
 	left := p.left
 	if l.w.broken(SealsWhatIsRetired) && len(left) > 0 {

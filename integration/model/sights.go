@@ -32,6 +32,9 @@ const (
 	FeedsEnded
 	TailsKnown
 	ShortAnswers
+	LanesStopped
+	LettersKnown
+	RoutedToTheSame
 	sightKinds
 )
 
@@ -63,6 +66,9 @@ var sights = [sightKinds]string{
 	FeedsEnded:      "feeds ended because sequences were given again",
 	TailsKnown:      "ends of shards known from the checkpoint",
 	ShortAnswers:    "short answers refused",
+	LanesStopped:    "lanes that stopped because SHARDS lost its end",
+	LettersKnown:    "dead letters known without their checkpoint",
+	RoutedToTheSame: "frames routed again to the shard that they had, though it is full",
 }
 
 // String says what was seen.

@@ -16,6 +16,9 @@ func (w *World) drawOdds() {
 	if !w.coin(6) {
 		w.odds[EventsCut], w.odds[TailDamaged] = 0, 0
 	}
+	if w.odds[EventsCut] > 0 || !w.coin(6) {
+		w.odds[ShardsCut] = 0
+	}
 	storm := w.rng.IntN(3 * len(storms))
 	if w.storm != calm {
 		storm = int(w.storm) - 1
@@ -29,6 +32,9 @@ func (w *World) drawOdds() {
 	if !w.coin(24) {
 		w.odds[FrameDamaged] = 0
 	}
+	if w.odds[ShardsCut] > 0 { // one stream's loss at a time: what both lose is for repair
+		w.odds[EventsCut], w.odds[TailDamaged], w.odds[FrameDamaged] = 0, 0, 0
+	}
 }
 
 // Storm is faults that come together. A third of all runs have one.
@@ -39,7 +45,8 @@ const (
 	calm        Storm = iota
 	RouterStorm       // several routers of a lane at once
 	SinkStorm         // several inserts of a shard at once
-	CutStorm          // streams lose their ends, single frames, and parts of answers
+	CutStorm          // EVENTS loses its end, SHARDS single frames, and parts of answers
+	ShardsStorm       // SHARDS loses its end, and operators change the rotation
 )
 
 // storms are the odds in a storm.
@@ -49,7 +56,8 @@ var storms = [...]map[Fault]int{
 		RouterDies: 0, NatsDies: 0, NatsDiesAfter: 0, AnswerLost: 0, ShardsFull: 0, LongOutage: 0, // or they would not get far
 	},
 	{SinkStalls: 6, RequestLate: 4, RequestTwice: 5, AnswerLost: 8, SinkDies: 15, EngineClockJumps: 15},
-	{EventsCut: 12, TailDamaged: 12, AnswerShort: 8, LongOutage: 40, EventsFull: 0, ShardsFull: 0},
+	{EventsCut: 12, TailDamaged: 12, AnswerShort: 8, LongOutage: 40, EventsFull: 0, ShardsFull: 0, ShardsCut: 0},
+	{ShardsCut: 12, RouterStalls: 12, Takeover: 12, RotationChanged: 8, EventsCut: 0, EventsFull: 0, ShardsFull: 0},
 }
 
 // strikes says whether a fault strikes here.
@@ -103,6 +111,9 @@ func (w *World) weather() {
 	}
 	if w.struck[EventsCut] < maxCuts && len(w.events.msgs) > 0 && w.strikes(EventsCut) {
 		w.cutEvents()
+	}
+	if w.struck[ShardsCut] < maxCuts && len(w.shards.msgs) > 0 && w.strikes(ShardsCut) {
+		w.cutShards()
 	}
 	if w.odds[TailDamaged] > 0 && w.struck[TailDamaged]+w.struck[FrameDamaged] == 0 {
 		w.damageTail()

@@ -66,6 +66,9 @@ type World struct {
 	tailTaken               map[schemas.Shard]bool // stored or not
 	natsBoots, cuts         int
 	alarms                  map[schemas.Shard]error // shards that their sink stopped
+	copies                  []schemas.Checkpoint    // by lane: what the registry keeps of its checkpoint
+	stops                   []int                   // by lane: how often in a row its router stopped
+	shortened               map[schemas.Shard]bool  // SHARDS lost frames of it with its end
 
 	shardsMade schemas.Shard
 	violation  error
@@ -143,7 +146,7 @@ func (w *World) unrest() string {
 	}
 	for lane := range w.lanes {
 		last, routed := w.events.lastOf(laneOf(lane)), w.shards.lastOf(routedOf(lane))
-		if last != nil && (routed == nil || routed.point.Source < last.seq || w.misfit(&routed.point)) {
+		if !w.stopped(lane) && last != nil && (routed == nil || routed.point.Source < last.seq || w.misfit(&routed.point)) {
 			return fmt.Sprintf("lane %d is not routed to its end", lane)
 		}
 	}
@@ -154,7 +157,7 @@ func (w *World) unrest() string {
 		if m := w.shards.lastOf(shardOf(id)); m != nil && w.table.heads[id] < m.placed.Pos {
 			return fmt.Sprintf("shard %s is stored to %d, it ends at %d", id, w.table.heads[id], m.placed.Pos)
 		}
-		if e := w.bucket.shard(id).value; e.Status == registry.Sealed && !w.tailLost[id] {
+		if e := w.bucket.shard(id).value; e.Status == registry.Sealed && !w.tailLost[id] && !w.short(&e) {
 			return fmt.Sprintf("shard %s is sealed at %d and not closed", id, e.SealedAt)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -56,7 +57,7 @@ func New(t *testing.T) *Rig {
 // Add publishes the shard's next frame; change may spoil it.
 func (r *Rig) Add(rows int, change func(*schemas.Placed)) {
 	r.T.Helper()
-	b := schemas.NewFrameBuilder(&r.Topic)
+	b := frame.NewBuilder(&r.Topic)
 	for i := range rows {
 		e := schemas.Event{Message: fmt.Sprint(r.Tail.ShardRows + uint64(i)), UserID: "u"}
 		b.Append(&e, Began.UnixNano()+int64(i), schemas.NewID(Began.UnixNano()))
@@ -89,7 +90,7 @@ func (r *Rig) Rows() (rows, ids, head uint64) {
 func (r *Rig) Eventually(want uint64) {
 	r.T.Helper()
 	embeddedtest.Eventually(r.T, 2*time.Minute, func() error {
-		head, err := r.DB.Head(r.T.Context(), "app", Month, r.Shard.ID)
+		head, err := r.DB.Head(r.T.Context(), schemas.ShardRef{Topic: "app", Month: Month, ID: r.Shard.ID})
 		if err == nil && head != want {
 			err = fmt.Errorf("head is %d, want %d", head, want)
 		}

@@ -21,6 +21,7 @@ var retired = []struct {
 }{
 	{regexp.MustCompile(`(?i)\banew\b`), "again, or the verb: rebuild, restore, re-read"},
 	{regexp.MustCompile(`\b([Nn]obody|[Ss]omebody)\b`), "no part, another process, a caller"},
+	{regexp.MustCompile(`(?i)\bwhoever\b`), "the part: a caller, the process that, a reader that"},
 	{regexp.MustCompile(`(?i)\bknock(s|ed)?\b`), "probe"},
 	{regexp.MustCompile(`(?i)\bfarewell\b`), "drain timeout"},
 	{regexp.MustCompile(`(?i)\bcomplaint\b`), "format error"},

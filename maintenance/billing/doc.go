@@ -16,7 +16,7 @@
 // # Why once
 //
 // The frame of a bucket has a producer and a sequence that are made of topic, month, round and
-// bucket. JetStream and the router take it once, whoever sends it, in whatever state a killed
+// bucket. JetStream and the router take it once, whichever process sends it, in whatever state a killed
 // run left it, and whatever its bills say by then. So of each bucket one attempt is stored, and
 // of each key one bill in a round. The router remembers 64 sequences of a producer: each
 // producer sends no more. An attempt leaves out the buckets that it finds.

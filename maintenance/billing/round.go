@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -48,7 +49,7 @@ func bucketsFor(t *schemas.Topic, items []item) int {
 		for i := range items {
 			b := items[i].key.bucket(n)
 			rows[b]++
-			bytes[b] += t.MaxRowBytes(items[i].event.Bytes(), len(items[i].event.Attrs))
+			bytes[b] += frame.MaxRowBytes(t, items[i].event.Bytes(), len(items[i].event.Attrs))
 			fits = fits && rows[b] < bucketRows && (bytes[b] <= bucketBytes || rows[b] == 1)
 		}
 		if fits || n == maxBuckets {
@@ -154,7 +155,7 @@ func (d *Desk) publish(ctx context.Context, r *Request, l *ledger, number, bucke
 	if err != nil {
 		return 0, err
 	}
-	b := schemas.NewFrameBuilder(into)
+	b := frame.NewBuilder(into)
 	published := 0
 	send := func(producer string, seq uint64, rows int) error {
 		f, payload := b.Encode()

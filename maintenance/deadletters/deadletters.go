@@ -19,9 +19,10 @@ import (
 // Request says which letters.
 type Request struct {
 	Topic string
-	// Reason and Seq restrict them; empty and 0 are all.
+	// Reason and Letter restrict them; empty and zero are all. To drop one letter takes its
+	// time too: a number alone may have been given again since it was read.
 	Reason string
-	Seq    uint64
+	Letter schemas.Source
 	// Drop drops them; else they are sent again.
 	Drop bool
 	// DryRun changes nothing.
@@ -30,12 +31,14 @@ type Request struct {
 
 // Outcome is what became of one letter.
 type Outcome struct {
+	// ID names the letter, schemas.Source.Name; Seq is its number alone.
+	ID     string `json:"id"`
 	Seq    uint64 `json:"seq"`
 	Reason string `json:"reason"`
 	Events int    `json:"events"`
-	// Did is retried, dropped, or kept; with DryRun what would be.
+	// Did is retried, dropped, kept or taken; with DryRun what would be.
 	Did string `json:"did"`
-	// Why a letter is kept, or which of its events are left out.
+	// Why a letter is kept or taken, or which of its events are left out.
 	Why string `json:"why,omitempty"`
 }
 
@@ -44,6 +47,9 @@ const (
 	Retried = "retried"
 	Dropped = "dropped"
 	Kept    = "kept"
+	// Taken is a letter that another process sent again or dropped at the same time, and
+	// counted. Sent by both, it arrives once.
+	Taken = "taken"
 )
 
 // Desk settles letters.
@@ -92,6 +98,10 @@ type letter struct {
 // Settle deals with the letters that were there when it began, oldest first, and
 // gives f each outcome once it stands.
 func (d *Desk) Settle(ctx context.Context, q Request, f func(Outcome) error) error {
+	if q.Drop && !q.DryRun && q.Letter.Seq > 0 && q.Letter.Stored == 0 {
+		return fmt.Errorf("%w: to drop letter %d takes the time that it was stored, as `almanac dead ls %s` prints it: %s gives a number again after it lost its end",
+			schemas.ErrRequest, q.Letter.Seq, q.Topic, schemas.StreamShards)
+	}
 	var topic schemas.Topic
 	var err error
 	if !q.Drop {
@@ -109,14 +119,14 @@ func (d *Desk) Settle(ctx context.Context, q Request, f func(Outcome) error) err
 		return fmt.Errorf("letters: %s: %w", schemas.StreamShards, err)
 	}
 	if !q.DryRun {
-		if err := d.finish(ctx, q.Topic); err != nil {
+		if _, err := d.finish(ctx, q.Topic); err != nil {
 			return err
 		}
 	}
 	found := false
-	for from := max(q.Seq, 1); from != 0; {
+	for from := max(q.Letter.Seq, 1); from != 0; {
 		var batch []letter
-		if batch, from, err = d.gather(ctx, q, from, info.State.LastSeq); err != nil {
+		if batch, from, err = d.gather(ctx, q, from, streams.EndOf(info)); err != nil {
 			return err
 		}
 		found = found || len(batch) > 0
@@ -129,26 +139,40 @@ func (d *Desk) Settle(ctx context.Context, q Request, f func(Outcome) error) err
 			}
 		}
 	}
-	if q.Seq > 0 && !found {
-		return fmt.Errorf("%w: %w: %d of topic %q; `almanac dead ls %s` lists them", schemas.ErrRequest, query.ErrNoDeadLetter, q.Seq, q.Topic, q.Topic)
+	if q.Letter.Seq > 0 && !found {
+		return d.missing(ctx, q)
 	}
 	return nil
 }
 
-// gather reads letters from a sequence up to another; next is where to go on, 0 at
-// the end.
-func (d *Desk) gather(ctx context.Context, q Request, from, upTo uint64) (batch []letter, next uint64, err error) {
+// missing says why the one letter that was asked for is not there. A letter of another
+// reason than was asked for is left alone.
+func (d *Desk) missing(ctx context.Context, q Request) error {
+	msg, err := streams.DecideAt(ctx, d.js, schemas.StreamShards, q.Letter.Seq)
+	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return fmt.Errorf("letters: letter %s: %w", q.Letter.Name(), err)
+	}
+	if err := query.NotLetter(q.Letter, schemas.DeadSubject(q.Topic), msg); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w: %s of topic %q with reason %q; `almanac dead ls %s` lists them", schemas.ErrRequest, query.ErrNoDeadLetter, q.Letter.Name(), q.Topic, q.Reason, q.Topic)
+}
+
+// gather reads letters from a sequence up to what SHARDS held when the work began; next is
+// where to go on, 0 at the end.
+func (d *Desk) gather(ctx context.Context, q Request, from uint64, upTo schemas.Source) (batch []letter, next uint64, err error) {
 	size := 0
 	err = streams.Gather(ctx, d.js, schemas.StreamShards, schemas.DeadSubject(q.Topic), from, func() int { return batchLetters - len(batch) },
 		func(msg *streams.Message) (bool, error) {
-			if msg.Sequence > upTo || q.Seq > 0 && msg.Sequence > q.Seq {
+			name := schemas.Source{Seq: msg.Sequence, Stored: msg.Time.UnixNano()}
+			if msg.Sequence > upTo.Seq || q.Letter.Seq > 0 && msg.Sequence > q.Letter.Seq {
 				next = 0
 				return false, nil
 			}
 			next = msg.Sequence + 1
 			l := letter{header: msg.Header, data: msg.Data, at: msg.Time, subject: msg.Header.Get(schemas.HeaderSourceSubject)}
-			l.Seq, l.Reason, l.Events = msg.Sequence, msg.Header.Get(schemas.HeaderReason), schemas.EventsOf(msg.Header)
-			if (q.Reason == "" || q.Reason == l.Reason) && (q.Seq == 0 || q.Seq == l.Seq) {
+			l.ID, l.Seq, l.Reason, l.Events = name.Name(), msg.Sequence, msg.Header.Get(schemas.HeaderReason), schemas.EventsOf(msg.Header)
+			if (q.Reason == "" || q.Reason == l.Reason) && (q.Letter.Seq == 0 || q.Letter.Is(name)) && name.UpTo(upTo) {
 				batch, size = append(batch, l), size+len(l.data)
 			}
 			return len(batch) < batchLetters && size < batchBytes, nil
@@ -217,74 +241,11 @@ func (d *Desk) settle(ctx context.Context, q Request, topic *schemas.Topic, batc
 			return ctx.Err()
 		}
 	}
-	return d.open(ctx, q.Topic, open)
-}
-
-// Discard drops letters of a topic for good, at most registry.MaxOpenLetters: they
-// leave SHARDS, overwritten on disk, and are booked as dropped.
-func (d *Desk) Discard(ctx context.Context, topic string, these []registry.OpenLetter) error {
-	if len(these) == 0 {
-		return nil
-	}
-	if err := d.finish(ctx, topic); err != nil {
-		return err
-	}
-	return d.open(ctx, topic, these)
-}
-
-// open writes letters down as open, takes them out and counts them.
-func (d *Desk) open(ctx context.Context, topic string, these []registry.OpenLetter) error {
-	l, err := d.reg.Letters(ctx, topic)
-	if err != nil {
-		return err
-	}
-	if len(l.Open) > 0 {
-		return fmt.Errorf("%w: another process settles dead letters of %q", registry.ErrConflict, topic)
-	}
-	if l, err = d.reg.OpenLetters(ctx, l, these); err != nil {
-		return err
-	}
-	return d.remove(ctx, l)
-}
-
-// finish ends what another process left open.
-func (d *Desk) finish(ctx context.Context, topic string) error {
-	l, err := d.reg.Letters(ctx, topic)
-	if err != nil || len(l.Open) == 0 {
-		return err
-	}
-	return d.remove(ctx, l)
-}
-
-// remove takes the open letters out of SHARDS and counts them. Of those that are
-// dropped nothing is to stay, also on disk.
-func (d *Desk) remove(ctx context.Context, l registry.Letters) error {
-	for _, o := range l.Open {
-		there, err := d.isLetter(ctx, l.Topic, o)
-		if err != nil {
-			return err
-		}
-		if !there {
-			continue
-		}
-		if err := streams.Delete(ctx, d.js, d.shards, o.Seq, o.Drop); err != nil {
-			return fmt.Errorf("letters: taking letter %d out: %w", o.Seq, err)
+	taken, err := d.open(ctx, q.Topic, open)
+	for i := range batch {
+		if l := &batch[i]; l.Did != Kept && taken[l.Seq] {
+			l.Did, l.Why = Taken, "another process settled it at the same time"
 		}
 	}
-	_, err := d.reg.BookLetters(ctx, l)
 	return err
-}
-
-// isLetter reports whether SHARDS still has an open letter. When it lost its end after the
-// letter was opened, it may have another message under the sequence, a frame even: the
-// letter is gone then, and that one stays.
-func (d *Desk) isLetter(ctx context.Context, topic string, o registry.OpenLetter) (bool, error) {
-	msg, err := streams.DecideAt(ctx, d.js, schemas.StreamShards, o.Seq)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("letters: letter %d: %w", o.Seq, err)
-	}
-	return msg.Subject == schemas.DeadSubject(topic) && (o.At == 0 || o.At == msg.Time.UnixNano()), nil
 }

@@ -19,7 +19,7 @@
 // them, so that in whatever order letters are sent again, the router's window of 64
 // tells each. A retry that is repeated, or that ended between any two steps and was
 // begun again, therefore adds one copy. Letters that were left open are taken out
-// and counted by whoever comes next.
+// and counted by the next process.
 //
 // # What is left out
 //
@@ -38,7 +38,7 @@
 //
 // # Failures
 //
-// Two who settle the same topic at once: one gets registry.ErrConflict, having
-// changed nothing that the other counts. What the caller got wrong wraps
+// Of two processes that settle the same topic at once each letter is counted by one; the
+// other reports it as taken, and goes on. What the caller got wrong wraps
 // schemas.ErrRequest. Every call ends with its context.
 package deadletters

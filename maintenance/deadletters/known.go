@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -40,7 +41,7 @@ func (d *Desk) leaveOut(ctx context.Context, t *schemas.Topic, l *letter, frames
 		if d.db == nil {
 			return nil, errors.New("it takes ClickHouse to tell which of its events were erased or stored before")
 		}
-		var r schemas.FrameReader
+		var r frame.Reader
 		if err := r.Open(f.payload, t, f.Schema); err != nil {
 			return nil, err
 		}
@@ -67,7 +68,7 @@ func (d *Desk) leaveOut(ctx context.Context, t *schemas.Topic, l *letter, frames
 		why = append(why, fmt.Sprintf("%d are stored already", stored))
 	}
 	if left == 0 {
-		return nil, fmt.Errorf("%w: %s; `almanac dead drop %s --seq %d --yes` drops it", errNothingNew, strings.Join(why, ", "), t.Name, l.Seq)
+		return nil, fmt.Errorf("%w: %s; `almanac dead drop %s --seq %s --yes` drops it", errNothingNew, strings.Join(why, ", "), t.Name, l.ID)
 	}
 	if l.left = erased + stored; l.left > 0 {
 		l.Why = strings.Join(why, ", ") + ": left out"
@@ -76,14 +77,14 @@ func (d *Desk) leaveOut(ctx context.Context, t *schemas.Topic, l *letter, frames
 }
 
 // only is the frame with some of its events; itself with all, nil with none.
-func only(t *schemas.Topic, f *outFrame, r *schemas.FrameReader, keep []int) *outFrame {
+func only(t *schemas.Topic, f *outFrame, r *frame.Reader, keep []int) *outFrame {
 	switch len(keep) {
 	case r.Rows():
 		return f
 	case 0:
 		return nil
 	}
-	b := schemas.NewFrameBuilder(t)
+	b := frame.NewBuilder(t)
 	for _, i := range keep {
 		e := r.Event(i)
 		e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
@@ -94,7 +95,7 @@ func only(t *schemas.Topic, f *outFrame, r *schemas.FrameReader, keep []int) *ou
 }
 
 // notErased are the numbers of the events that no erasure of the cover means.
-func (d *Desk) notErased(ctx context.Context, t *schemas.Topic, f *outFrame, r *schemas.FrameReader, cover registry.Cover) ([]int, error) {
+func (d *Desk) notErased(ctx context.Context, t *schemas.Topic, f *outFrame, r *frame.Reader, cover registry.Cover) ([]int, error) {
 	keep := make([]int, 0, r.Rows())
 	if len(cover) == 0 {
 		for i := range r.Rows() {
@@ -129,7 +130,7 @@ func (d *Desk) notErased(ctx context.Context, t *schemas.Topic, f *outFrame, r *
 }
 
 // notStored are those of some events that ClickHouse has not: by time and id.
-func (d *Desk) notStored(ctx context.Context, t *schemas.Topic, f *outFrame, r *schemas.FrameReader, of []int) ([]int, error) {
+func (d *Desk) notStored(ctx context.Context, t *schemas.Topic, f *outFrame, r *frame.Reader, of []int) ([]int, error) {
 	ids := make([]string, len(of))
 	for i, n := range of {
 		ids[i] = r.ID(n).String()

@@ -13,6 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 // outFrame is a frame to publish, complete but for its producer.
@@ -45,7 +47,7 @@ func producerOf(topic string, letter uint64, at time.Time, part int) (string, ui
 // reopen makes frames of what a letter holds, or says why it would be refused
 // again. now is in unix ns; key is that of the topic's hash rules.
 func reopen(t *schemas.Topic, l *letter, now int64, key []byte) ([]outFrame, error) {
-	p := press{topic: t, letter: l.Seq, at: l.at, now: now, builders: map[slot]*schemas.FrameBuilder{}}
+	p := press{topic: t, letter: l.Seq, at: l.at, now: now, builders: map[slot]*frame.Builder{}}
 	var err error
 	if schemas.HasFrameHeaders(withoutRows(l.header)) {
 		err = p.frame(l)
@@ -85,14 +87,14 @@ type press struct {
 	at       time.Time // of the letter
 	now      int64
 	privacy  *schemas.Privacy // of lines; events of frames come with it applied
-	builders map[slot]*schemas.FrameBuilder
+	builders map[slot]*frame.Builder
 	out      []outFrame
 }
 
 // frame takes a frame's events, and its bytes as they are where nothing but the
 // producer has to change.
 func (p *press) frame(l *letter) error {
-	var r schemas.FrameReader
+	var r frame.Reader
 	f, headerErr := schemas.ParseFrame(l.header)
 	err := headerErr
 	if headerErr == nil {
@@ -124,8 +126,8 @@ func (p *press) frame(l *letter) error {
 
 // lines takes JSON: one object, or one a line.
 func (p *press) lines(data []byte) error {
-	keys := schemas.EventKeys{Topic: p.topic}
-	if e, err := keys.ParseJSON(data); err == nil {
+	keys := rawjson.Keys{Topic: p.topic}
+	if e, err := keys.Parse(data); err == nil {
 		return p.add(&e, 1)
 	}
 	n := 0
@@ -133,7 +135,7 @@ func (p *press) lines(data []byte) error {
 		if n++; len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
-		e, err := keys.ParseJSON(bytes.TrimSpace(text))
+		e, err := keys.Parse(bytes.TrimSpace(text))
 		if err == nil {
 			err = p.add(&e, n)
 		}
@@ -174,7 +176,7 @@ func (p *press) add(e *schemas.Event, line int) error {
 	at := slot{schemas.MonthOf(ts), schemas.LaneOf(p.topic, e, producer)}
 	b := p.builders[at]
 	if b == nil {
-		b = schemas.NewFrameBuilder(p.topic)
+		b = frame.NewBuilder(p.topic)
 		p.builders[at] = b
 	}
 	if !b.Fits(e) {
@@ -187,7 +189,7 @@ func (p *press) add(e *schemas.Event, line int) error {
 	return nil
 }
 
-func (p *press) close(at slot, b *schemas.FrameBuilder) {
+func (p *press) close(at slot, b *frame.Builder) {
 	f, payload := b.Encode()
 	p.out = append(p.out, outFrame{Frame: f, month: at.month, lane: at.lane, payload: bytes.Clone(payload)})
 	b.Reset()

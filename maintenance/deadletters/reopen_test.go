@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // JSON was refused before the topic's privacy rules were applied to it: sent again,
@@ -26,7 +27,7 @@ func TestReopenAppliesPrivacy(t *testing.T) {
 	}
 	events := 0
 	for i := range frames {
-		var r schemas.FrameReader
+		var r frame.Reader
 		if err := r.Open(frames[i].payload, &topic, frames[i].Schema); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func TestReopenAppliesPrivacy(t *testing.T) {
 	}
 }
 
-// Issue 13, line 2: a dead letter to which the rules were applied when it was kept
+// First user, line 2: a dead letter to which the rules were applied when it was kept
 // is sent again with them, and not with hashes of hashes.
 func TestLine2RulesAreAppliedOnce(t *testing.T) {
 	t.Parallel()
@@ -65,7 +66,7 @@ func TestLine2RulesAreAppliedOnce(t *testing.T) {
 	if err != nil || len(frames) != 1 {
 		t.Fatal(frames, err)
 	}
-	var r schemas.FrameReader
+	var r frame.Reader
 	if err := r.Open(frames[0].payload, &topic, frames[0].Schema); err != nil {
 		t.Fatal(err)
 	}

@@ -41,18 +41,32 @@
 // # Timers
 //
 // A timer whose present life is meant is cancelled before its records go (timers.go). That
-// is a record of its own, after the fence, which names no user. What is read by id in
-// TIMERS is hidden once it is gone, and not from the entry on.
+// is a record of its own, after the fence, which names no user. Reads of
+// timers pass over what an erasure means from its entry on, as those of documents do.
+//
+// # Sums of dropped shards
+//
+// Of a meter's shard that retention dropped the sums stay (sums.go). They know meter, provider,
+// space and customer, and no time within the month. An erasure that names nothing else is carried
+// out in them after the sweep, under the same intent and receipt; one that names more is
+// refused. One that was entered before the shard was dropped, and could not be carried out in
+// its rows, is not certified.
 //
 // # Who is authoritative
 //
 // The ledger says what is to be gone, the shard's tally how many rows are. One
 // erasure at a time is pending in a shard, and its numbers are written before a row
-// goes. Whoever finds it there ends it, so nothing depends on the process that
+// goes. A process that finds it there ends it, so nothing depends on the process that
 // began, and of two over the same rows one counts them.
 //
 // While retention clears fields in a shard, an erasure waits to count there, and
 // retention does not begin below a pending one: both marks stand in the tally.
+//
+// # Seals
+//
+// The rows of a sealed shard are digested before any of them goes, and compared with the seal
+// (sealed.go). What differs was changed since: the receipt and the next seal keep the digest,
+// and the erasure is not certified.
 //
 // # Crash points
 //
@@ -62,6 +76,7 @@
 //	after the intent or the floor       numbers, all rows                finish: deletes, rewrites, books
 //	after the delete                    numbers, rows hidden             finish: rewrites, books
 //	after the rewrite                   numbers, no rows                 finish: books
+//	after the intent in sums            numbers, all sums                finish: takes them out, books
 //	swept, before the last entry        every shard booked               Run: finds nothing, totals the receipts
 //
 // # What brings nothing back

@@ -97,6 +97,9 @@ func (x *Eraser) Start(ctx context.Context, req Request) (registry.Erasure, erro
 	if err != nil {
 		return e, err
 	}
+	if _, err := x.checkSums(ctx, &e); err != nil {
+		return e, err
+	}
 	// Before the fence is read, so that all of it came from before.
 	if e.Tails, err = x.growing(ctx, e.Topic); err != nil {
 		return e, err
@@ -166,30 +169,34 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (registry.Erasur
 		return e, err
 	}
 	x.crash("erase.swept")
-	rows, shards, err := x.total(ctx, &e)
+	if err := x.sums(ctx, &e); err != nil {
+		return e, err
+	}
+	x.crash("erase.summed")
+	rows, diffs, shards, err := x.total(ctx, &e)
 	if err != nil {
 		return e, err
 	}
 	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *registry.Erasure) bool {
-		if e.State == registry.Erased && e.Rows == rows && e.Shards == shards {
+		if e.State == registry.Erased && e.Rows == rows && e.Diffs == diffs && e.Shards == shards {
 			return false
 		}
 		if e.State != registry.Erased {
 			e.State, e.ErasedAt = registry.Erased, time.Now().UTC()
 		}
-		e.Rows, e.Shards = rows, shards
+		e.Rows, e.Diffs, e.Shards = rows, diffs, shards
 		return true
 	})
 }
 
 // total adds up the receipts.
-func (x *Eraser) total(ctx context.Context, e *registry.Erasure) (rows uint64, shards int, err error) {
+func (x *Eraser) total(ctx context.Context, e *registry.Erasure) (rows, diffs uint64, shards int, err error) {
 	tallies, err := x.cfg.Registry.Tallies(ctx, e.Topic)
 	for _, t := range tallies {
 		if r, ok := t.Receipts[e.ID]; ok {
-			rows += r.Rows
+			rows, diffs = rows+r.Rows, diffs+r.Diffs
 			shards++
 		}
 	}
-	return rows, shards, err
+	return rows, diffs, shards, err
 }

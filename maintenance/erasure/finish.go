@@ -22,7 +22,7 @@ func (x *Eraser) finish(ctx context.Context, t *registry.Tally) error {
 	if err != nil {
 		return fmt.Errorf("erase: %s is pending in %s: %w", p.Erasure, schemas.PublicShardName(t.Topic, t.Month, t.Shard), err)
 	}
-	entry, err := x.cfg.Registry.Shard(ctx, t.Topic, t.Month, t.Shard)
+	entry, err := x.cfg.Registry.Shard(ctx, t.Ref())
 	if err != nil {
 		return err
 	}
@@ -43,25 +43,34 @@ func (x *Eraser) finish(ctx context.Context, t *registry.Tally) error {
 			return err
 		}
 	}
+	receipt := registry.Receipt{Rows: p.Rows, Before: p.Before, Dropped: p.Drop, Diffs: p.Diffs, Seal: p.Seal, Unsealed: p.Unsealed}
 	// What was derived from the rows that are gone, before the shard is booked.
-	if err := x.cfg.DB.DropDerived(ctx, entry.Ref()); err != nil {
+	if entry.Gone() {
+		receipt.Kept, err = x.removeSums(ctx, &e, &entry)
+	} else {
+		err = x.cfg.DB.DropDerived(ctx, entry.Ref(), x.cfg.Registry.Dropped(entry.Topic))
+	}
+	if err != nil {
 		return err
 	}
 	x.crash("erase.after-derived")
-	receipt := registry.Receipt{Rows: p.Rows, Before: p.Before, Dropped: p.Drop, RewrittenAt: time.Now().UTC()}
-	if old, again := t.Receipts[p.Erasure]; again {
-		receipt.Rows, receipt.Before = old.Rows, old.Before // they came back, and were counted then
+	receipt.RewrittenAt = time.Now().UTC()
+	if old, again := t.Receipts[p.Erasure]; again { // they came back, and were counted then
+		receipt.Rows, receipt.Before, receipt.Diffs = old.Rows, old.Before, max(old.Diffs, p.Diffs)
+		if receipt.Unsealed == "" {
+			receipt.Seal, receipt.Unsealed = old.Seal, old.Unsealed
+		}
 	}
 	x.crash("erase.before-book")
 	return x.cfg.Registry.Book(ctx, t, receipt, func(ctx context.Context) (uint64, error) {
-		_, rows, err := x.cfg.DB.HeadRows(ctx, t.Topic, t.Month, t.Shard)
+		_, rows, err := x.cfg.DB.HeadRows(ctx, t.Ref())
 		return rows, err
 	})
 }
 
 // floor makes the head safe when the rows that carry it are all to go.
 func (x *Eraser) floor(ctx context.Context, e *registry.Erasure, s *scope) error {
-	head, err := x.cfg.DB.Head(ctx, e.Topic, s.part.Month, s.part.ID)
+	head, err := x.cfg.DB.Head(ctx, s.part)
 	if err != nil || head == 0 {
 		return err
 	}
@@ -75,7 +84,7 @@ func (x *Eraser) floor(ctx context.Context, e *registry.Erasure, s *scope) error
 	if err != nil || found[s.part.ID][0].Rows < rows {
 		return err
 	}
-	_, err = x.cfg.Registry.RaiseFloor(ctx, e.Topic, s.part.Month, s.part.ID, head)
+	_, err = x.cfg.Registry.RaiseFloor(ctx, s.part, head)
 	return err
 }
 
@@ -95,7 +104,7 @@ func (x *Eraser) remove(ctx context.Context, e *registry.Erasure, s *scope, drop
 		}
 	}
 	if drop {
-		if err := x.cfg.DB.DropShard(ctx, e.Topic, s.part.Month, s.part.ID); err != nil {
+		if err := x.cfg.DB.DropShard(ctx, s.part); err != nil {
 			return err
 		}
 		x.crash("erase.after-delete")
@@ -133,7 +142,7 @@ func (x *Eraser) nothingElse(ctx context.Context, e *registry.Erasure, s *scope,
 	if err != nil {
 		return false, err
 	}
-	_, rows, err := x.cfg.DB.HeadRows(ctx, e.Topic, s.part.Month, s.part.ID)
+	_, rows, err := x.cfg.DB.HeadRows(ctx, s.part)
 	for _, n := range found[s.part.ID] {
 		rows -= min(rows, n.Rows)
 	}

@@ -136,8 +136,7 @@ func clears(r *document.Record, fence uint64, d tables.Meant) (clearing, uint64)
 }
 
 // overwrite removes a key's messages up to a sequence, with it, and their bytes on disk: a
-// purge leaves those in the stream's file. The oldest goes first, so the last one is there
-// as long as any is.
+// purge leaves those in the stream's file.
 func (x *Eraser) overwrite(ctx context.Context, s jetstream.Stream, subject string, upTo uint64) error {
 	var seqs []uint64
 	front := s.CachedInfo().Config.Name
@@ -149,12 +148,23 @@ func (x *Eraser) overwrite(ctx context.Context, s jetstream.Stream, subject stri
 	}); err != nil {
 		return err
 	}
+	overwriteOrder(seqs)
 	for _, seq := range seqs {
 		if err := streams.Delete(ctx, x.js, s, seq, true); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// overwriteOrder puts rising sequences into the order in which they are overwritten: the newest
+// first, but for the last one, which is there as long as any is. NATS writes the
+// block again for each. It leaves out what is gone, once that is half of the block, and does so
+// only when the message that goes is not the first of its block (2.15, removeMsgFromBlock).
+func overwriteOrder(seqs []uint64) {
+	if len(seqs) > 1 {
+		slices.Reverse(seqs[:len(seqs)-1])
+	}
 }
 
 // removeDocument writes a removal of a document. It says nothing of who owned or changed it.

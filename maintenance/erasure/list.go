@@ -77,8 +77,8 @@ func (x *Eraser) unneeded(ctx context.Context, e *registry.Erasure) error {
 
 // Forget takes an erasure out of the ledger, for good: its proof is gone, how many
 // rows are gone from each shard stays, so that verify adds up. It is refused as
-// long as a stream may hold events of it, which would come back to whoever reads
-// them; held forgets it all the same. What it cannot see is an old copy of
+// long as a stream may hold events of it, which a later reader would see
+// again; held forgets it all the same. What it cannot see is an old copy of
 // ClickHouse.
 func (x *Eraser) Forget(ctx context.Context, topic, id string, held bool) error {
 	e, err := x.cfg.Registry.Erasure(ctx, topic, id)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -24,6 +25,8 @@ type Plan struct {
 	// Rows of so many shards would go.
 	Rows   uint64      `json:"rows"`
 	Shards []ShardPlan `json:"shards"`
+	// Diffs of sums whose rows retention dropped would go too.
+	Diffs uint64 `json:"diffs,omitempty"`
 	// Waiting events are accepted and not stored yet: they are not among the rows,
 	// and an erasure waits for them.
 	Waiting uint64    `json:"waiting"`
@@ -35,6 +38,8 @@ type ShardPlan struct {
 	Name string `json:"name"`
 	Rows uint64 `json:"rows"` // would go
 	Of   uint64 `json:"of"`   // that the shard has
+	// Diffs of its sums would go, of which retention dropped the rows.
+	Diffs uint64 `json:"diffs,omitempty"`
 }
 
 // Plan counts what an erasure would take.
@@ -44,6 +49,10 @@ func (x *Eraser) Plan(ctx context.Context, req Request) (*Plan, error) {
 		return nil, err
 	}
 	e.Fence = math.MaxUint64 // whenever it was stored
+	out, err := x.checkSums(ctx, &e)
+	if err != nil {
+		return nil, err
+	}
 	p := &Plan{Topic: e.Topic, Users: e.Users, Where: e.Where, Shards: []ShardPlan{}}
 	if p.Waiting, err = x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), 0, nil); err != nil {
 		return nil, err
@@ -61,11 +70,21 @@ func (x *Eraser) Plan(ctx context.Context, req Request) (*Plan, error) {
 		for _, c := range cuts {
 			s.Rows += c.Rows
 		}
-		if _, s.Of, err = x.cfg.DB.HeadRows(ctx, e.Topic, scopes[id].part.Month, id); err != nil {
+		if _, s.Of, err = x.cfg.DB.HeadRows(ctx, schemas.ShardRef{Topic: e.Topic, Month: scopes[id].part.Month, ID: id}); err != nil {
 			return nil, err
 		}
 		p.Rows += s.Rows
 		p.Shards = append(p.Shards, s)
+	}
+	summed, err := x.matchingSums(ctx, &e, out.reached)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.reached {
+		if s := &out.reached[i]; summed[s.ID] > 0 {
+			p.Diffs += summed[s.ID]
+			p.Shards = append(p.Shards, ShardPlan{Name: s.Name(), Diffs: summed[s.ID]})
+		}
 	}
 	slices.SortFunc(p.Shards, func(a, b ShardPlan) int { return cmp.Compare(a.Name, b.Name) })
 	p.Streams, err = x.holdings(ctx, &e)
@@ -184,7 +203,7 @@ func (x *Eraser) matchingFrames(ctx context.Context, e *registry.Erasure, seqs [
 // all, when it names none.
 // What they hold is not an event, so that a filter cannot judge it.
 func (x *Eraser) deadLetters(ctx context.Context, e *registry.Erasure, t *schemas.Topic, f func(*streams.Message) error) error {
-	var r schemas.FrameReader
+	var r frame.Reader
 	return streams.Gather(ctx, x.js, schemas.StreamShards, schemas.DeadSubject(e.Topic), 1, nil, func(msg *streams.Message) (bool, error) {
 		named := len(e.Users) == 0
 		if h, err := schemas.ParseFrame(msg.Header); err == nil && r.Open(msg.Data, t, h.Schema) == nil {

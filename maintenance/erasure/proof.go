@@ -24,6 +24,11 @@ type Proof struct {
 	// Matching rows are in ClickHouse now, hidden ones included: 0 once erased,
 	// unless an older copy of it was restored.
 	Matching uint64 `json:"matching"`
+	// MatchingDiffs are in the sums of shards whose rows retention dropped, likewise.
+	MatchingDiffs uint64 `json:"matching_diffs,omitempty"`
+	// KeptSums are months whose rows retention dropped before they were erased. Their sums
+	// stand for such events too, if there were any, and do not tell them from others.
+	KeptSums string `json:"kept_sums,omitempty"`
 	// OldParts are still on ClickHouse's disk, unused, until OldPartsGoneBy.
 	OldParts       int       `json:"old_parts"`
 	OldPartsGoneBy time.Time `json:"old_parts_gone_by,omitzero"`
@@ -43,7 +48,7 @@ type Proof struct {
 // Empty reports whether an erasure ended without finding anything.
 func (p *Proof) Empty() bool {
 	e := &p.Erasure
-	return e.State == registry.Erased && e.Rows == 0 && (e.Purged == nil || e.Purged.Erased == 0 && e.Purged.Dead == 0)
+	return e.State == registry.Erased && e.Rows == 0 && e.Diffs == 0 && (e.Purged == nil || e.Purged.Erased == 0 && e.Purged.Dead == 0)
 }
 
 // uncertified says why an erasure is not certified; empty: it is.
@@ -53,11 +58,21 @@ func (p *Proof) uncertified() string {
 		return "it is not carried out yet; `almanac erase resume " + p.Erasure.ID + "` goes on"
 	case p.Matching > 0:
 		return fmt.Sprintf("ClickHouse has %d such rows; `almanac erase resume %s` takes them", p.Matching, p.Erasure.ID)
+	case p.MatchingDiffs > 0:
+		return fmt.Sprintf("the sums of dropped months have %d such diffs; `almanac erase resume %s` takes them", p.MatchingDiffs, p.Erasure.ID)
+	case p.KeptSums != "":
+		return "retention dropped rows of " + p.KeptSums + " before they were erased, and the sums that stay may stand for such events: they tell meters, providers, spaces and customers of whole months apart alone"
 	case len(p.KeptTables) > 0:
 		return fmt.Sprintf("tables that a rebuild left may hold such events: %s; drop them (`almanac rebuild %s --drop-old-tables --yes`; --abort for one that ends in %s)",
 			strings.Join(p.KeptTables, ", "), p.Erasure.Topic, tables.FreshSuffix)
 	case p.Empty():
 		return "no event matched, so nothing was erased"
+	}
+	for i := range p.Shards {
+		if s := &p.Shards[i]; s.Unsealed != "" {
+			return fmt.Sprintf("%s was changed before it was erased: its rows had the digest %s, which seal number %d does not have; what was taken may not be all that the seal has of it. `almanac verify %s --seals FILE` names what differs",
+				s.Name, s.Unsealed, s.Seal, p.Erasure.Topic)
+		}
 	}
 	return ""
 }
@@ -86,7 +101,7 @@ func (x *Eraser) Show(ctx context.Context, topic, id string) (*Proof, error) {
 			continue
 		}
 		s := ShardProof{Name: schemas.PublicShardName(topic, t.Month, t.Shard), Receipt: r}
-		left, err := x.cfg.DB.Leftovers(ctx, schemas.ShardRef{Topic: t.Topic, Month: t.Month, ID: t.Shard}, r.RewrittenAt)
+		left, err := x.cfg.DB.Leftovers(ctx, t.Ref(), r.RewrittenAt)
 		if err != nil {
 			return nil, err
 		}
@@ -110,6 +125,9 @@ func (x *Eraser) Show(ctx context.Context, topic, id string) (*Proof, error) {
 			for _, c := range cuts {
 				p.Matching += c.Rows
 			}
+		}
+		if err := x.showSums(ctx, &e, p); err != nil {
+			return nil, err
 		}
 	}
 	if p.Streams, err = x.holdings(ctx, &e); err != nil {

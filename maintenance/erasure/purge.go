@@ -171,15 +171,15 @@ func (x *Eraser) purgeShard(ctx context.Context, e *registry.Erasure, t *schemas
 // took. Otherwise, after it was restored from an older copy say, the frames are all
 // there is of some events, and of others than the erasure's.
 func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head uint64, err error) {
-	before, err := x.cfg.Registry.Tally(ctx, s.Topic, s.Month, s.ID)
+	before, err := x.cfg.Registry.Tally(ctx, s.Ref())
 	if err != nil {
 		return 0, err
 	}
-	pos, rows, err := x.cfg.DB.HeadRows(ctx, s.Topic, s.Month, s.ID)
+	pos, rows, err := x.cfg.DB.HeadRows(ctx, s.Ref())
 	if err != nil {
 		return 0, err
 	}
-	after, err := x.cfg.Registry.Tally(ctx, s.Topic, s.Month, s.ID) // an erasure may be under way
+	after, err := x.cfg.Registry.Tally(ctx, s.Ref()) // an erasure may be under way
 	if err != nil {
 		return 0, err
 	}
@@ -215,7 +215,7 @@ func (x *Eraser) note(ctx context.Context, s *registry.Shard, positions []uint64
 		return nil
 	}
 	full := false
-	_, err := x.cfg.Registry.AmendTally(ctx, s.Topic, s.Month, s.ID, func(t *registry.Tally) bool {
+	_, err := x.cfg.Registry.AmendTally(ctx, s.Ref(), func(t *registry.Tally) bool {
 		t.AddPurged(positions...)
 		full = len(t.Purged) > registry.MaxSpans
 		return !full

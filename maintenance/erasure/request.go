@@ -80,7 +80,7 @@ func compile(req Request, topic *schemas.Topic, now time.Time) (registry.Erasure
 	case len(req.Reason) > MaxReasonBytes:
 		return no("the reason has %d bytes, the limit is %d", len(req.Reason), MaxReasonBytes)
 	case len(users) == 0 && strings.TrimSpace(req.Where) == "" && req.From.IsZero() && req.To.IsZero():
-		return no("no user, no filter and no time: that would be all of topic %q", req.Topic)
+		return no("no user, no filter and no time: that would be all of topic %q. Give --user, --where, or --from and --to", req.Topic)
 	}
 	var err error
 	if !req.From.IsZero() {

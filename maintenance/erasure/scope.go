@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -80,7 +81,7 @@ func (x *Eraser) bounds(ctx context.Context, e *registry.Erasure) (map[schemas.S
 	for i := range shards {
 		s := &shards[i]
 		last, has := tails[s.ID]
-		t := end{last, schemas.ShardSubject(s.Topic, s.Month, s.ID)}
+		t := end{last, s.Ref().Subject()}
 		switch {
 		case !has:
 			if s.Status == registry.Active {
@@ -154,7 +155,7 @@ func (x *Eraser) scopes(ctx context.Context, e *registry.Erasure) (map[schemas.S
 			continue
 		}
 		last, has := tails[s.ID]
-		tail := end{last, schemas.ShardSubject(s.Topic, s.Month, s.ID)}
+		tail := end{last, s.Ref().Subject()}
 		if sc, err := x.scope(ctx, e, s, tail, has); err != nil {
 			return nil, err
 		} else if sc != nil {
@@ -172,7 +173,7 @@ type end struct {
 
 // tail reads the last frame of one shard.
 func (x *Eraser) tail(ctx context.Context, s *registry.Shard) (t end, has bool, err error) {
-	t.subject = schemas.ShardSubject(s.Topic, s.Month, s.ID)
+	t.subject = s.Ref().Subject()
 	msg, err := streams.DecideLast(ctx, x.js, schemas.StreamShards, t.subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return t, false, nil
@@ -207,7 +208,7 @@ func (x *Eraser) mix(ctx context.Context, e *registry.Erasure, sc *scope, tail e
 		return err
 	}
 	// Where inserts ended whose rows are all gone, the tally knows alone.
-	t, err := x.cfg.Registry.Tally(ctx, e.Topic, sc.part.Month, sc.part.ID)
+	t, err := x.cfg.Registry.Tally(ctx, sc.part)
 	if err != nil {
 		return err
 	}
@@ -264,7 +265,7 @@ type matcher struct {
 	x      *Eraser
 	e      *registry.Erasure
 	topic  *schemas.Topic
-	reader schemas.FrameReader
+	reader frame.Reader
 
 	blocks [][]byte
 	size   int

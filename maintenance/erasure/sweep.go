@@ -39,13 +39,17 @@ func (x *Eraser) sweep(ctx context.Context, e *registry.Erasure) error {
 		if err != nil || len(found) == 0 {
 			return err
 		}
+		seals, err := x.seals(ctx, e)
+		if err != nil {
+			return err
+		}
 		var done atomic.Int64
 		x.progress(Progress{State: registry.Erasing, Shards: len(found)})
 		g, gctx := errgroup.WithContext(ctx)
 		g.SetLimit(atOnce)
 		for id := range found {
 			g.Go(func() error {
-				if err := x.shard(gctx, e, scopes[id]); err != nil {
+				if err := x.shard(gctx, e, scopes[id], &seals); err != nil {
 					return err
 				}
 				x.progress(Progress{State: registry.Erasing, Done: int(done.Add(1)), Shards: len(found)})
@@ -103,9 +107,9 @@ func (x *Eraser) finishAll(ctx context.Context, topic string) error {
 }
 
 // shard erases in one shard: counts, writes down what will go, and takes it.
-func (x *Eraser) shard(ctx context.Context, e *registry.Erasure, s *scope) error {
+func (x *Eraser) shard(ctx context.Context, e *registry.Erasure, s *scope, seals *sealed) error {
 	for {
-		t, err := x.cfg.Registry.Tally(ctx, e.Topic, s.part.Month, s.part.ID)
+		t, err := x.cfg.Registry.Tally(ctx, s.part)
 		if err != nil {
 			return err
 		}
@@ -117,7 +121,7 @@ func (x *Eraser) shard(ctx context.Context, e *registry.Erasure, s *scope) error
 		}
 		if t.Pending == nil {
 			x.crash("erase.before-intent")
-			p, err := x.intent(ctx, e, s, &t)
+			p, err := x.intent(ctx, e, s, &t, seals)
 			if err != nil || p == nil {
 				return err
 			}
@@ -143,14 +147,14 @@ func (x *Eraser) shard(ctx context.Context, e *registry.Erasure, s *scope) error
 // intent counts what the erasure will take from the shard; nil when there is
 // nothing. Rows that an earlier erasure had counted, this one or another, are not
 // counted again: they came back with an older copy of ClickHouse.
-func (x *Eraser) intent(ctx context.Context, e *registry.Erasure, s *scope, t *registry.Tally) (*registry.Pending, error) {
+func (x *Eraser) intent(ctx context.Context, e *registry.Erasure, s *scope, t *registry.Tally, seals *sealed) (*registry.Pending, error) {
 	parts := []schemas.ShardRef{s.part}
 	c := covered(e, s, "e")
 	there, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, true)
 	if err != nil || len(there) == 0 {
 		return nil, err
 	}
-	_, rows, err := x.cfg.DB.HeadRows(ctx, e.Topic, s.part.Month, s.part.ID)
+	_, rows, err := x.cfg.DB.HeadRows(ctx, s.part)
 	if err != nil {
 		return nil, err
 	}
@@ -182,12 +186,12 @@ func (x *Eraser) intent(ctx context.Context, e *registry.Erasure, s *scope, t *r
 		}
 		p.Cuts = registry.AddCuts(p.Cuts, nil)
 	}
-	entry, err := x.cfg.Registry.Shard(ctx, e.Topic, s.part.Month, s.part.ID)
+	entry, err := x.cfg.Registry.Shard(ctx, s.part)
 	if err != nil {
 		return nil, err
 	}
 	p.Drop = entry.Status == registry.Closed && s.whole() && matched == rows && rows > 0
-	return p, nil
+	return p, x.compare(ctx, seals, &entry, t, p)
 }
 
 // except leaves out of a condition what an earlier erasure covered in the shard.
@@ -199,7 +203,7 @@ func (x *Eraser) except(ctx context.Context, c *tables.Condition, topic, id stri
 	if err != nil {
 		return err
 	}
-	entry, err := x.cfg.Registry.Shard(ctx, topic, s.part.Month, s.part.ID)
+	entry, err := x.cfg.Registry.Shard(ctx, s.part)
 	if err != nil {
 		return err
 	}

@@ -45,8 +45,7 @@ func (x *Eraser) timersFront(ctx context.Context, e *registry.Erasure, t *schema
 // first, which is a record of its own that names no user: a dispatcher can no longer call it, and
 // nothing that stays needs the spec. Of one whose earlier lives are meant, those go.
 func (x *Eraser) clearTimer(ctx context.Context, e *registry.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream, m tables.MeantTimer) error {
-	key := schemas.TimerKey{Topic: t.Name, Lane: m.Slot % t.Lanes, Group: m.Group, Slot: m.Slot, ID: m.ID}
-	subject := key.Subject()
+	subject := m.Key(t).Subject()
 	for range frontTries {
 		records, err := x.timerRecords(ctx, subject)
 		if err != nil {

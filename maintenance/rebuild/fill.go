@@ -88,7 +88,7 @@ const none = math.MaxUint64
 func (r *rebuild) fill(ctx context.Context, ref schemas.ShardRef, head uint64) error {
 	f := &fill{ref: ref, head: head}
 	for {
-		ends, err := r.cfg.DB.InsertEnds(ctx, r.topic.Name, ref.Month, ref.ID, f.head, maxEnds)
+		ends, err := r.cfg.DB.InsertEnds(ctx, ref, f.head, maxEnds)
 		if err != nil || len(ends) == 0 {
 			return err
 		}
@@ -150,7 +150,7 @@ func (r *rebuild) moved(to *uint64, rows uint64, err error) {
 // store inserts until the fresh head is at upTo.
 func (r *rebuild) store(ctx context.Context, f *fill, upTo uint64, insert func(attempt int) error) error {
 	head, err := tables.Follow(f.head, insert, func() (uint64, error) {
-		now, err := r.cfg.DB.Head(ctx, r.fresh, f.ref.Month, f.ref.ID)
+		now, err := r.cfg.DB.Head(ctx, schemas.ShardRef{Topic: r.fresh, Month: f.ref.Month, ID: f.ref.ID})
 		if err == nil && now != upTo && now != f.head {
 			err = fmt.Errorf("rebuild: %w: %s is at position %d, neither %d nor %d; does another rebuild run?", ErrDiffers, schemas.PublicShardName(r.fresh, f.ref.Month, f.ref.ID), now, f.head, upTo)
 		}

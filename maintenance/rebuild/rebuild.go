@@ -303,7 +303,7 @@ func (r *rebuild) keep(ctx context.Context, dropOld bool) error {
 		return errors.Join(fmt.Errorf("rebuild: %w: %s is not the old table of %s any more; does another rebuild run? Look with --dry-run", ErrDiffers, r.fresh, r.topic.Name), err)
 	}
 	// Rows that the old table lacked stand at positions that were examined and summed.
-	if err := r.cfg.DB.DropAllDerived(ctx, &r.topic); err != nil {
+	if err := r.cfg.DB.DropAllDerived(ctx, &r.topic, r.cfg.Registry.Dropped(r.topic.Name)); err != nil {
 		return err
 	}
 	if dropOld {

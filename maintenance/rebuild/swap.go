@@ -148,7 +148,7 @@ func (r *rebuild) complete(ctx context.Context) error {
 	}
 	for id, c := range fresh {
 		if _, ok := old[id]; !ok { // dropped meanwhile
-			if err := r.cfg.DB.DropShard(ctx, r.fresh, c.Month, id); err != nil {
+			if err := r.cfg.DB.DropShard(ctx, schemas.ShardRef{Topic: r.fresh, Month: c.Month, ID: id}); err != nil {
 				return err
 			}
 		}
@@ -183,7 +183,7 @@ func (r *rebuild) same(ctx context.Context, id schemas.Shard, old, fresh tables.
 
 // again copies a whole shard of the frozen table.
 func (r *rebuild) again(ctx context.Context, ref schemas.ShardRef) (tables.Count, error) {
-	if err := r.cfg.DB.DropShard(ctx, r.fresh, ref.Month, ref.ID); err != nil {
+	if err := r.cfg.DB.DropShard(ctx, schemas.ShardRef{Topic: r.fresh, Month: ref.Month, ID: ref.ID}); err != nil {
 		return tables.Count{}, err
 	}
 	r.touched[ref.ID] = true

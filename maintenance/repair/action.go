@@ -37,6 +37,11 @@ const (
 	// stubs of documents that it lost.
 	AdvanceFront Do = "advance front"
 	RestoreStubs Do = "restore stubs"
+	// RestoreTimers makes timers pending that a front lost, DropEnded takes out of it those that ended, and PutAgain
+	// gives sequences of their own to records that took those of others.
+	RestoreTimers Do = "restore timers"
+	DropEnded     Do = "drop ended timers"
+	PutAgain      Do = "put again"
 	// Lost names what no source holds any more. Nothing is done.
 	Lost Do = "lost"
 )
@@ -75,9 +80,12 @@ type Action struct {
 	frames []link // of Store, DropStrange and Insert, in order
 	entry  registry.Shard
 	head   registry.Head
+	chains map[schemas.Shard]chain // of RestoreMonth
 	lane   *lostLane
 	front  uint64         // of AdvanceFront: the sequence to reach
+	ends   routedEnds     // of AdvanceFront and PutAgain
 	lost   []lostDocument // of RestoreStubs
+	timers []lostTimer    // of RestoreTimers and DropEnded
 }
 
 // Positions are the action's positions for people: "7", "7–9" or "".

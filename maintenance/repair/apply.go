@@ -7,16 +7,13 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // Apply carries a plan out, action by action, and tells each one's outcome as
@@ -53,15 +50,15 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 	case RestoreShard:
 		return unlessConflict(r.reg.RestoreShard(ctx, a.entry))
 	case RestoreMonth:
-		return r.reg.RestoreHead(ctx, a.head)
+		return r.month(ctx, a)
 	case Store:
 		return r.store(ctx, a)
 	case DropCopies:
-		return errors.Join(r.db.DropCopies(ctx, a.Topic, a.ref.Month, a.ref.ID, a.lo, a.hi), r.db.DropDerived(ctx, a.ref))
+		return errors.Join(r.db.DropCopies(ctx, a.ref, a.lo, a.hi), r.db.DropDerived(ctx, a.ref, r.reg.Dropped(a.Topic)))
 	case DropStrange:
 		return r.dropStrange(ctx, a)
 	case Insert:
-		return errors.Join(r.insert(ctx, a), r.db.DropDerived(ctx, a.ref))
+		return errors.Join(r.insert(ctx, a), r.db.DropDerived(ctx, a.ref, r.reg.Dropped(a.Topic)))
 	case Settle:
 		return r.settle(ctx, a)
 	case CorrectShard:
@@ -72,11 +69,17 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 		return r.advance(ctx, a)
 	case RestoreStubs:
 		return r.restoreStubs(ctx, a)
+	case RestoreTimers:
+		return r.restoreTimers(ctx, a)
+	case DropEnded:
+		return r.dropEnded(ctx, a)
+	case PutAgain:
+		return r.putAgain(ctx, a)
 	}
 	return nil
 }
 
-// unlessConflict: what was to be restored is there, whoever put it there.
+// unlessConflict: what was to be restored is there, whichever process wrote it.
 func unlessConflict(err error) error {
 	if errors.Is(err, registry.ErrConflict) {
 		return nil
@@ -84,10 +87,38 @@ func unlessConflict(err error) error {
 	return err
 }
 
+// month writes a month's head entry. A router that rotates meanwhile changes it, at full
+// load before any plan is made: then what is wrong with it is decided again.
+func (r *Repairer) month(ctx context.Context, a *Action) error {
+	for next := a.head; ; {
+		err := r.reg.RestoreHead(ctx, next)
+		if !errors.Is(err, registry.ErrConflict) {
+			return err
+		}
+		// The head is read first: what changes its shards afterwards changes it too.
+		h, err := r.reg.Head(ctx, a.Topic, next.Month)
+		if err != nil {
+			return err
+		}
+		shards, err := r.reg.Shards(ctx, a.Topic, h.Month)
+		if err != nil {
+			return err
+		}
+		entries := map[schemas.Shard]registry.Shard{}
+		for _, s := range shards {
+			entries[s.ID] = s
+		}
+		var why []string
+		if next, why, _ = headOf(h, entries, a.chains); len(why) == 0 {
+			return nil
+		}
+	}
+}
+
 // settle enters positions among those the shard's tally knows to be out of
 // SHARDS.
 func (r *Repairer) settle(ctx context.Context, a *Action) error {
-	_, err := r.reg.AmendTally(ctx, a.ref.Topic, a.ref.Month, a.ref.ID, func(t *registry.Tally) bool {
+	_, err := r.reg.AmendTally(ctx, a.ref, func(t *registry.Tally) bool {
 		before := t.PurgedPositions()
 		for pos := a.From; pos <= a.To && len(t.Purged) < registry.MaxSpans; pos++ {
 			t.AddPurged(pos)
@@ -102,7 +133,7 @@ func (r *Repairer) settle(ctx context.Context, a *Action) error {
 // keeps where it is.
 func (r *Repairer) correct(ctx context.Context, a *Action) error {
 	want := a.entry
-	_, err := r.reg.Correct(ctx, want.Topic, want.Month, want.ID, func(s *registry.Shard) bool {
+	_, err := r.reg.Correct(ctx, want.Ref(), func(s *registry.Shard) bool {
 		before := *s
 		s.Lane = want.Lane
 		if s.Status == registry.Closed && want.Status == registry.Closed {
@@ -178,8 +209,8 @@ func (r *Repairer) writeCheckpoint(ctx context.Context, subject string, l *lostL
 // second or so: to lose two is rare.
 const maxFenced = 20
 
-// sameRouted says whether two checkpoints say the same of what was routed, whoever
-// wrote them.
+// sameRouted says whether two checkpoints say the same of what was routed, whichever
+// router wrote them.
 func sameRouted(a, b schemas.Checkpoint) bool {
 	a.Router, a.Epoch, b.Router, b.Epoch = "", 0, "", 0
 	return reflect.DeepEqual(a, b)
@@ -188,7 +219,7 @@ func sameRouted(a, b schemas.Checkpoint) bool {
 // leave seals a shard at its head in ClickHouse, or where it ends in SHARDS if that is
 // higher: SHARDS lost its end, and its next positions were given already.
 func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
-	head, rows, err := r.db.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
+	head, rows, err := r.db.HeadRows(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -206,7 +237,7 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 	// The entry first: a router that finds a sealed shard in the head stops, but one
 	// that finds none would take the shard for one that was left in good order.
 	sealed := false
-	e, err := r.reg.Correct(ctx, ref.Topic, ref.Month, ref.ID, func(s *registry.Shard) bool {
+	e, err := r.reg.Correct(ctx, ref, func(s *registry.Shard) bool {
 		sealed = s.Status == registry.Active
 		if sealed {
 			s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, head, rows, "its frames' end is gone"
@@ -242,11 +273,11 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 // settleEnd has a shard that was left end where ClickHouse or SHARDS has its last frame:
 // those above are routed again. It settles the positions behind the last frame in SHARDS.
 func (r *Repairer) settleEnd(ctx context.Context, ref schemas.ShardRef) error {
-	head, rows, err := r.db.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
+	head, rows, err := r.db.HeadRows(ctx, ref)
 	if err != nil {
 		return err
 	}
-	tally, err := r.reg.Tally(ctx, ref.Topic, ref.Month, ref.ID)
+	tally, err := r.reg.Tally(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -254,7 +285,7 @@ func (r *Repairer) settleEnd(ctx context.Context, ref schemas.ShardRef) error {
 	if err != nil {
 		return err
 	}
-	e, err := r.reg.Correct(ctx, ref.Topic, ref.Month, ref.ID, func(s *registry.Shard) bool {
+	e, err := r.reg.Correct(ctx, ref, func(s *registry.Shard) bool {
 		end := max(s.Head(head), last.Pos)
 		if s.Status == registry.Closed || s.Gone() || s.Until() <= end {
 			return false
@@ -285,110 +316,3 @@ func (r *Repairer) lastFrame(ctx context.Context, ref schemas.ShardRef) (schemas
 	}
 	return schemas.ParsePlaced(msg.Header)
 }
-
-// insert brings back the rows of a stretch that are missing, batch by batch.
-func (r *Repairer) insert(ctx context.Context, a *Action) error {
-	ledger, err := r.reg.Ledger(ctx, a.Topic)
-	if err != nil {
-		return err
-	}
-	for frames := a.frames; len(frames) > 0; {
-		n := batchOf(frames, ledger)
-		payloads, err := r.payloads(ctx, a, frames[:n])
-		if err != nil {
-			return err
-		}
-		m := &tables.Mend{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Lo: a.lo, Hi: a.hi, Frames: payloads}
-		if cover := coverOf(frames[:n], ledger); len(cover) > 0 {
-			m.Keep.SQL, m.Keep.Params = cover.Keep()
-		}
-		if err := r.patiently(ctx, func() error { return r.db.InsertMissing(ctx, m) }); err != nil {
-			return err
-		}
-		r.crash("after insert")
-		frames = frames[n:]
-	}
-	return nil
-}
-
-// store stores frames above the head as a sink does, and as safely beside one:
-// one insert can win after each head.
-func (r *Repairer) store(ctx context.Context, a *Action) error {
-	ledger, err := r.reg.Ledger(ctx, a.Topic)
-	if err != nil {
-		return err
-	}
-	if err := r.db.Ensure(ctx, a.topic); err != nil {
-		return err
-	}
-	for {
-		head, absent, err := r.head(ctx, a.ref)
-		if err != nil {
-			return err
-		}
-		frames := a.frames[chain(a.frames).at(head+1):]
-		if len(frames) == 0 {
-			return nil
-		}
-		if head < a.lo {
-			return fmt.Errorf("position %d must be stored first, ClickHouse has %d", a.lo, head)
-		}
-		n := batchOf(frames, ledger)
-		if len(coverOf(frames[:n], ledger)) > 0 {
-			// What is struck of them has to be booked as well, which a sink does.
-			return fmt.Errorf("an erasure concerns positions %d to %d: a sink has to store them; start one, or restart it", frames[0].pos, frames[n-1].pos)
-		}
-		payloads, err := r.payloads(ctx, a, frames[:n])
-		if err != nil {
-			return err
-		}
-		in := &tables.Insert{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Head: head, Last: frames[n-1].pos, Frames: payloads, Absent: absent}
-		_, err = tables.Follow(head, func(attempt int) error {
-			in.Attempt = attempt // the token before may be of the insert whose rows are gone
-			insertErr := r.patiently(ctx, func() error { return r.db.Insert(ctx, in) })
-			r.crash("after store")
-			return insertErr
-		}, func() (uint64, error) {
-			now, _, err := r.head(ctx, a.ref) // moved by us or by a sink
-			return now, err
-		})
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// head is a shard's head, and how far it lies above what ClickHouse has: rows that
-// carried it are gone on purpose.
-func (r *Repairer) head(ctx context.Context, ref schemas.ShardRef) (head, absent uint64, err error) {
-	pos, err := r.db.Head(ctx, ref.Topic, ref.Month, ref.ID)
-	if err != nil {
-		return 0, 0, err
-	}
-	e, err := r.reg.Shard(ctx, ref.Topic, ref.Month, ref.ID)
-	if err != nil && !errors.Is(err, registry.ErrNotFound) && !errors.Is(err, registry.ErrUnreadable) {
-		return 0, 0, err
-	}
-	head = e.Head(pos)
-	return head, head - pos, nil
-}
-
-// patiently tries again while ClickHouse asks for patience.
-func (r *Repairer) patiently(ctx context.Context, f func() error) error {
-	for range maxBusy {
-		err := f()
-		if !errors.Is(err, tables.ErrBusy) {
-			return err
-		}
-		if err := backoff.Sleep(ctx, busyPause); err != nil {
-			return err
-		}
-	}
-	return f()
-}
-
-// An insert takes 20 s at the most until its rows flow (tables.InsertDeadline).
-const (
-	maxBusy   = 60
-	busyPause = 500 * time.Millisecond
-)

@@ -20,6 +20,7 @@
 //	a registry entry, or its numbers        SHARDS' headers, tables    Restore…, CorrectShard
 //	a checkpoint                            SHARDS, EVENTS, tables     RestoreCheckpoint
 //	what a document is now, in DOCS         the table                  AdvanceFront, RestoreStubs
+//	what a timer is now, in TIMERS          the table                  AdvanceFront, PutAgain, RestoreTimers, DropEnded
 //
 // # Frames that SHARDS lost
 //
@@ -51,6 +52,14 @@
 // purged between the two comes from EVENTS when the frame behind it proves that it
 // is the same, and else is lost, with its positions.
 //
+// # Ranges of restored entries
+//
+// The router of an active shard remembers the range that it wrote, and writes it again only
+// when an event lies outside. Readers prune by the entry: a narrower one would hide what
+// the router adds later. So an active shard gets its whole month, until closing it makes the
+// range exact. Until then readers open it more often than they need to, and retention, which
+// counts from the end of the range, may retire it up to a month late.
+//
 // # Once, whatever is killed
 //
 // Store is the sink's own insert: it asserts the head it follows, and all inserts
@@ -64,6 +73,15 @@
 // DropCopies on a shard that is being written to gives up when rows came meanwhile.
 // Between its last look and the exchange, milliseconds, a sink's insert could still
 // be lost with the old partition. SHARDS has it, and the next plan brings it back.
+//
+// # Timers
+//
+// A timer that is pending or firing by its history and that TIMERS lost is written again, as
+// a record of its own: what was firing is due now, under the number of the attempt that was under way.
+// One that ended by its history goes. Records that TIMERS took under sequences that were routed before are
+// put again, since no router would read them: once TIMERS has gone on above these sequences, so that no
+// process writes below what was looked for. A mark, which stays until then, says up to where TIMERS had been
+// routed (frontends.go): checkpoints no longer do once the routers go on.
 //
 // # What must not come back
 //

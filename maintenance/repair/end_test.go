@@ -92,6 +92,50 @@ func TestCorrectedBesideARouter(t *testing.T) {
 	}
 }
 
+// A shard that a router may go on with gets a range that covers whatever follows; one that
+// nothing follows gets that of its events.
+func TestRangeOfRestored(t *testing.T) {
+	month := schemas.Month(202602)
+	at := month.Start() + 90
+	mark := rowFrame(1)
+	mark.cleared = schemas.ClearedDropped
+	for _, tc := range []struct {
+		name  string
+		chain chain
+		entry registry.Shard // none: lost
+		whole bool
+	}{
+		{"lost, active", chain{rowFrame(1)}, registry.Shard{}, true},
+		{"lost, without frames", nil, registry.Shard{}, false},
+		{"lost, cleared", chain{mark}, registry.Shard{}, false},
+		{"wrong, active", chain{rowFrame(1)}, registry.Shard{Status: registry.Active}, true},
+		{"wrong, sealed", chain{rowFrame(1)}, registry.Shard{Status: registry.Sealed, SealedAt: 1}, false},
+		{"wrong, closed", chain{rowFrame(1)}, registry.Shard{Status: registry.Closed, SealedAt: 1, Rows: 1}, false},
+	} {
+		x := truth{ref: schemas.ShardRef{Month: month}, chain: tc.chain, count: tables.Count{Rows: 1, Distinct: 1, Head: 1, MinTs: at, MaxTs: at}, end: 1}
+		for i := range x.chain {
+			x.chain[i].minTs, x.chain[i].maxTs = at, at
+		}
+		lo, hi := at, at
+		if tc.whole {
+			lo, hi = month.Start(), month.End()-1
+		}
+		e := tc.entry
+		if e.Status == "" {
+			e = x.entry()
+		} else {
+			e.MinTs, e.MaxTs = at+1, at-1
+			e, _ = x.corrected(e)
+		}
+		if e.MinTs != lo || e.MaxTs != hi {
+			t.Errorf("%s: %d to %d, want %d to %d", tc.name, e.MinTs, e.MaxTs, lo, hi)
+		}
+		if _, wrong := x.corrected(e); len(wrong) > 0 {
+			t.Errorf("%s: set right, it is still wrong: %v", tc.name, wrong)
+		}
+	}
+}
+
 // A router that waits fences its lane again and again, and a plan stays good; one
 // that routed makes it void.
 func TestSameRouted(t *testing.T) {

@@ -49,7 +49,7 @@ func planEntries(t *found, p *Plan) {
 			why = append([]string{"the registry does not know the month"}, why...)
 		}
 		if len(why) > 0 {
-			p.add(Action{Do: RestoreMonth, Topic: t.topic.Name, Where: schemas.HeadKey(t.topic.Name, m), Source: schemas.StreamShards, head: next, Detail: strings.Join(why, "; ")})
+			p.add(Action{Do: RestoreMonth, Topic: t.topic.Name, Where: schemas.HeadKey(t.topic.Name, m), Source: schemas.StreamShards, head: next, chains: t.chains, Detail: strings.Join(why, "; ")})
 		}
 	}
 }
@@ -120,6 +120,11 @@ func (x *truth) span() (lo, hi int64) {
 	return lo, hi
 }
 
+// open is the range of an active shard whose entry was lost or wrong: the month, until
+// closing it makes it exact. Its router goes by the range that it wrote last, which may be
+// wider than what repair sees, and does not write it again for events within.
+func (x *truth) open() (lo, hi int64) { return x.ref.Month.Start(), x.ref.Month.End() - 1 }
+
 // exact is the range of a shard's events, when all its frames tell, or all of them
 // are stored.
 func (x *truth) exact() (lo, hi int64, ok bool) {
@@ -153,6 +158,9 @@ func (x *truth) entry() registry.Shard {
 	if len(x.chain) > 0 {
 		e.CreatedAt = time.Unix(0, x.chain.first().at).UTC()
 		e.LastWriteAt = time.Unix(0, x.chain.last().at).UTC()
+		if e.Status == registry.Active {
+			e.MinTs, e.MaxTs = x.open()
+		}
 		return e
 	}
 	e.CreatedAt, e.LastWriteAt = time.Unix(0, e.MinTs).UTC(), time.Unix(0, e.MaxTs).UTC()
@@ -161,8 +169,8 @@ func (x *truth) entry() registry.Shard {
 }
 
 // corrected is an entry set right, and what was wrong with it. A range is
-// widened to the truth; only that of a closed shard is taken as it is. Numbers of
-// an active shard are estimates and left alone.
+// widened to the truth, or as far as open says; only that of a closed shard is taken as it
+// is. Numbers of an active shard are estimates and left alone.
 func (x *truth) corrected(e registry.Shard) (registry.Shard, []string) {
 	var wrong []string
 	if e.Gone() {
@@ -176,6 +184,9 @@ func (x *truth) corrected(e registry.Shard) (registry.Shard, []string) {
 	lo, hi := x.span()
 	if lo <= hi && (lo < e.MinTs || hi > e.MaxTs) {
 		say("range is %s to %s, its events are from %s to %s", at(e.MinTs), at(e.MaxTs), at(lo), at(hi))
+		if e.Status == registry.Active {
+			lo, hi = x.open()
+		}
 		e.MinTs, e.MaxTs = min(lo, e.MinTs), max(hi, e.MaxTs)
 	}
 	if x.short && x.laned {

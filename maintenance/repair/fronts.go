@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -14,6 +15,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -28,11 +30,12 @@ type lostDocument struct {
 	expect uint64 // the sequence of what DOCS has of it; 0: nothing
 }
 
-// planDocuments adds what the front of a topic of documents needs.
-func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan) error {
+// planFront adds what the front of a topic of documents or timers needs.
+func (r *Repairer) planFront(ctx context.Context, t *schemas.Topic, p *Plan) error {
+	front := t.Front()
 	if id, err := r.erasing(ctx, t.Name); err != nil || id != "" {
 		if err == nil {
-			p.note("%s: the erasure %s is not finished, and nothing is restored in %s before it is: `almanac erase resume %s`", t.Name, id, schemas.StreamDocs, id)
+			p.note("%s: the erasure %s is not finished, and nothing is restored in %s before it is: `almanac erase resume %s`", t.Name, id, front, id)
 		}
 		return err
 	}
@@ -46,39 +49,43 @@ func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan)
 	}
 	for token, cp := range routed {
 		if lane, err := schemas.ParseLane(token); err == nil && cp.Front != "" && upTo[lane] < cp.Source {
-			p.note("%s: lane %d is stored up to %d and was routed up to %d: nothing is restored in %s before the sinks have stored the rest", t.Name, lane, upTo[lane], cp.Source, schemas.StreamDocs)
+			p.note("%s: lane %d is stored up to %d and was routed up to %d: nothing is restored in %s before the sinks have stored the rest", t.Name, lane, upTo[lane], cp.Source, front)
 			return nil
 		}
 	}
-	young, err := r.givenAgain(ctx, t, routed)
-	if err != nil {
-		return err
-	}
-	if young > 0 {
-		p.note("%s: %s lost records, and took %d since under sequences that were routed before. They would never be routed: repair of that is not built. Save them with `almanac docs export %s`",
-			t.Name, schemas.StreamDocs, young, t.Name)
-		return nil
-	}
-	info, err := streams.Info(ctx, r.js, schemas.StreamDocs)
-	if err != nil {
-		return err
-	}
-	var end uint64 // of any topic: they share the sequences
-	if err := streams.EachCheckpoint(ctx, r.js, schemas.SubjectsRouted, func(cp *streams.Routed) error {
-		if cp.Front == schemas.StreamDocs {
-			end = max(end, cp.Source)
+	if t.Kind == kinds.Document {
+		young, err := r.givenAgain(ctx, t, routed)
+		if err != nil {
+			return err
 		}
-		return nil
-	}); err != nil {
-		return err
+		if young > 0 {
+			p.note("%s: %s lost records, and took %d since under sequences that were routed before. They would never be routed: repair of that is not built. Save them with `almanac docs export %s`",
+				t.Name, front, young, t.Name)
+			return nil
+		}
 	}
-	blanks, err := streams.Subjects(ctx, r.js, schemas.StreamDocs, blankSubject(t.Name)) // of a repair that was killed
+	ends, last, err := r.routedEnds(ctx, front)
 	if err != nil {
 		return err
 	}
-	if last := info.State.LastSeq; last < end || len(blanks) > 0 {
-		p.add(Action{Do: AdvanceFront, Topic: t.Name, Where: schemas.StreamDocs, front: end, Detail: fmt.Sprintf("it ends at message %d, and was routed up to %d", last, end)})
+	blanks, err := streams.Subjects(ctx, r.js, front, schemas.FrontBlankSubject(front, t.Name)) // of a repair that was killed
+	if err != nil {
+		return err
 	}
+	end := ends.max()
+	advance := last < end.Seq
+	if advance || t.Kind == kinds.Document && len(blanks) > 0 {
+		p.add(Action{Do: AdvanceFront, Topic: t.Name, Where: front, topic: t, front: end.Seq, ends: ends,
+			Detail: fmt.Sprintf("it ends at message %d, and was routed up to %d", last, end.Seq)})
+	}
+	if t.Kind == kinds.Timer {
+		return r.planTimers(ctx, t, p, ends, advance || len(blanks) > 0)
+	}
+	return r.planDocuments(ctx, t, p, end.Seq)
+}
+
+// planDocuments adds what DOCS lost of a topic. It was routed up to end.
+func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan, end uint64) error {
 	last, err := documents.LastRecords(ctx, r.js, t.Name)
 	if err != nil {
 		return err
@@ -138,53 +145,71 @@ func (r *Repairer) givenAgain(ctx context.Context, t *schemas.Topic, routed map[
 	return n, err
 }
 
-// blankSubject is where advance writes: no lane reads it.
-func blankSubject(topic string) string { return schemas.DocLockSubject(topic, 0, "repair") }
-
-// advance has DOCS go on above what was routed.
+// advance has a front go on above what was routed.
 func (r *Repairer) advance(ctx context.Context, a *Action) error {
-	w, err := fronts.Open(ctx, r.js, schemas.StreamDocs, fronts.Config{})
+	w, err := fronts.Open(ctx, r.js, a.Where, fronts.Config{})
 	if err != nil {
 		return err
 	}
-	return w.Advance(ctx, blankSubject(a.Topic), a.front, func() { r.crash("front advanced") })
+	subject := schemas.FrontBlankSubject(a.Where, a.Topic)
+	if err := w.Advance(ctx, subject, a.ends.names(), a.front, func() { r.crash("front advanced") }); err != nil || a.topic.Kind == kinds.Timer {
+		return err // of timers the mark stays until putAgain has ended
+	}
+	return streams.Purge(ctx, r.js, a.Where, subject)
 }
 
 // restoreStubs writes stubs of documents, each where DOCS still has what it had. A document
 // that was changed meanwhile is left to the next plan.
 func (r *Repairer) restoreStubs(ctx context.Context, a *Action) error {
-	if id, err := r.erasing(ctx, a.Topic); err != nil || id != "" {
-		return errors.Join(err, fmt.Errorf("the erasure %q began meanwhile; run repair again when it is finished", id))
-	}
-	info, err := streams.Info(ctx, r.js, schemas.StreamDocs)
+	w, err := r.restoring(ctx, a)
 	if err != nil {
 		return err
 	}
-	if info.State.LastSeq < a.front { // its stubs would have sequences of others
-		return fmt.Errorf("%s ends at message %d, and must go on above %d first; run repair again", schemas.StreamDocs, info.State.LastSeq, a.front)
-	}
-	w, err := fronts.Open(ctx, r.js, schemas.StreamDocs, fronts.Config{})
-	if err != nil {
-		return err
-	}
-	for from := 0; from < len(a.lost); from += fronts.MaxBatch {
-		some := a.lost[from:min(from+fronts.MaxBatch, len(a.lost))]
-		errs := make([]error, len(some))
-		var wg sync.WaitGroup
+	for some := range slices.Chunk(a.lost, fronts.MaxBatch) {
+		records := make([]fronts.Record, len(some))
 		for i := range some {
-			wg.Go(func() {
-				if _, errs[i] = w.Put(ctx, stubOf(a.topic, &some[i])); errors.Is(errs[i], fronts.ErrConflict) {
-					errs[i] = nil
-				}
-			})
+			records[i] = stubOf(a.topic, &some[i])
 		}
-		wg.Wait()
-		if err := errors.Join(errs...); err != nil {
+		if err := putBack(ctx, w, records); err != nil {
 			return err
 		}
 		r.crash("stubs restored")
 	}
 	return nil
+}
+
+// restoring opens the front of an action that gives records back: not while an erasure is under way, and not
+// before it goes on above what was routed.
+func (r *Repairer) restoring(ctx context.Context, a *Action) (*fronts.Writer, error) {
+	if id, err := r.erasing(ctx, a.Topic); err != nil {
+		return nil, err
+	} else if id != "" {
+		return nil, fmt.Errorf("the erasure %q began meanwhile; run repair again when it is finished", id)
+	}
+	info, err := streams.Info(ctx, r.js, a.Where)
+	if err != nil {
+		return nil, err
+	}
+	if info.State.LastSeq < a.front { // its records would have sequences of others
+		return nil, fmt.Errorf("%s ends at message %d, and must go on above %d first; run repair again", a.Where, info.State.LastSeq, a.front)
+	}
+	return fronts.Open(ctx, r.js, a.Where, fronts.Config{})
+}
+
+// putBack writes records, each where its key still has what was expected. One that was changed meanwhile is left to
+// the next plan.
+func putBack(ctx context.Context, w *fronts.Writer, records []fronts.Record) error {
+	errs := make([]error, len(records))
+	var wg sync.WaitGroup
+	for i := range records {
+		wg.Go(func() {
+			if _, errs[i] = w.Put(ctx, records[i]); errors.Is(errs[i], fronts.ErrConflict) {
+				errs[i] = nil
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // stubOf is the stub of a document's newest version.

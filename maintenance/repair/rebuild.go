@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -146,9 +147,10 @@ func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) e
 }
 
 // countDead adds the dead letters of a lane, from behind the checkpoint that is
-// there, that are still kept.
+// there, that are still kept. The windows take their frames, as the router's do.
 func (r *Repairer) countDead(ctx context.Context, topic string, l *lostLane) error {
 	have := &l.have
+	var refused []letterFrame
 	_, err := streams.Headers(ctx, r.js, schemas.StreamShards, schemas.DeadSubject(topic), 1, func(msg *streams.Message) error {
 		h := msg.Header
 		if _, _, token, err := schemas.EventsTokens(h.Get(schemas.HeaderSourceSubject)); err != nil || token != l.token {
@@ -172,7 +174,50 @@ func (r *Repairer) countDead(ctx context.Context, topic string, l *lostLane) err
 		if l.cp.Dead += rows; source > l.cp.Source {
 			l.cp.Source, l.cp.Stored, l.cp.At, l.cp.Digest = source, stored, 0, ""
 		}
+		lies := h.Get(schemas.HeaderReason) == schemas.Reason(schemas.ErrFrameLies)
+		if f, err := schemas.ParseFrame(h); err == nil && !lies && f.Producer != "" && schemas.Windows(l.cp.Windows).Judge(f) == schemas.Fresh {
+			refused = append(refused, letterFrame{f, msg.Sequence, source})
+		}
 		return nil
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return r.takeRefused(ctx, l, refused)
+}
+
+// letterFrame is the frame that a dead letter says it is.
+type letterFrame struct {
+	schemas.Frame
+	letter uint64 // sequence in SHARDS
+	source uint64 // in EVENTS
+}
+
+// takeRefused has a lane's windows take the frames of dead letters that are intact, as the
+// router that wrote them did. It reads the newest first, and none that is below the window of
+// an intact one after it: there may be as many letters as SHARDS holds, each of the size of a frame.
+func (r *Repairer) takeRefused(ctx context.Context, l *lostLane, refused []letterFrame) error {
+	highest := map[string]uint64{}
+	var intact []letterFrame
+	for _, f := range slices.Backward(refused) {
+		if f.Seq+schemas.MaxInFlight < highest[f.Producer] {
+			continue
+		}
+		msg, err := streams.DecideAt(ctx, r.js, schemas.StreamShards, f.letter)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue // settled meanwhile
+		}
+		if err != nil {
+			return fmt.Errorf("repair: dead letter %d of %s: %w", f.letter, schemas.StreamShards, err)
+		}
+		if frame.Intact(msg.Data) {
+			highest[f.Producer] = max(highest[f.Producer], f.Seq)
+			intact = append(intact, f)
+		}
+	}
+	for _, f := range slices.Backward(intact) {
+		l.cp.Windows = schemas.Windows(l.cp.Windows).TakeRefused(f.Frame, f.source)
+		l.held[number{f.Producer, f.Seq}] = true // by its letter: it is not routed again
+	}
+	return nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -52,7 +51,7 @@ type Repairer struct {
 }
 
 // DefaultPatience is far above what a sink waits for company, and a second insert
-// after the same head is refused whoever makes it.
+// after the same head is refused, whichever process makes it.
 const DefaultPatience = 10 * time.Second
 
 // New prepares a repairer.
@@ -94,8 +93,8 @@ func (r *Repairer) Plan(ctx context.Context, topic string) (*Plan, error) {
 	for i := range topics {
 		if t := &topics[i].topic; t.Front() != "" { // its lanes' messages are records of another stream
 			p.note("%s: of topics of kind %s the rows, frames and entries are not examined: that is not built; `almanac verify %s` says what is wrong", t.Name, t.Kind, t.Name)
-			if t.Kind == kinds.Document && !topics[i].lost {
-				if err := r.planDocuments(ctx, t, p); err != nil {
+			if !topics[i].lost {
+				if err := r.planFront(ctx, t, p); err != nil {
 					return nil, err
 				}
 			}

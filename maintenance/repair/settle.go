@@ -14,6 +14,10 @@ import (
 // follows another the checkpoint moves. Those above the first that is not stored are
 // entered as settled: it may be of another month, whose sink was behind. routed is how
 // far the lane had been before the damage. It returns what of that is routed again.
+//
+// The windows take the frames that the checkpoint passes. Those of settled messages the
+// router takes when it passes them: were they taken here, what is routed again before them
+// could be too far behind its producer's highest to be told from a repetition.
 func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLane, routed *schemas.Checkpoint) (again map[schemas.Month]amount, err error) {
 	again = map[schemas.Month]amount{}
 	l.cp.Pass()
@@ -59,11 +63,14 @@ func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLan
 			}
 			stored++
 		}
+		whole := stored == len(frames) && stored > 0 && dead == 0
 		for i, f := range frames {
 			verdict := schemas.Windows(l.cp.Windows).Judge(f)
 			switch {
 			case i < stored && verdict == schemas.Fresh:
-				l.cp.Windows = schemas.Windows(l.cp.Windows).Take(f, msg.Sequence)
+				if follows && whole {
+					l.cp.Windows = schemas.Windows(l.cp.Windows).Take(f, msg.Sequence)
+				}
 			case i >= stored && old && verdict == schemas.Repeated && lost[month] && !l.held[number{f.Producer, f.Seq}]:
 				l.cp.Windows = schemas.Windows(l.cp.Windows).Forget(f)
 				fallthrough
@@ -72,7 +79,6 @@ func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLan
 				again[month] = amount{a.frames + 1, a.rows + uint64(f.Rows)}
 			}
 		}
-		whole := stored == len(frames) && stored > 0 && dead == 0
 		switch {
 		case follows && whole:
 			l.cp.Source, l.cp.Digest, l.cp.Stored, l.cp.At = msg.Sequence, schemas.SourceDigest(msg.Data), src.Stored, 0

@@ -60,7 +60,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 	s := &shardPlan{ref: ref, topic: &t.topic, held: held, chain: c, gaps: gaps, head: head, floor: e.Floor, tally: &tally, plan: p}
 	if head > 0 && t.counts[ref.ID].Rows > 0 {
 		var err error
-		if s.groups, err = r.db.Groups(ctx, ref.Topic, ref.Month, ref.ID); err != nil {
+		if s.groups, err = r.db.Groups(ctx, ref); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 		if d.distinct == d.have && d.have <= d.want {
 			continue
 		}
-		copies, err := r.db.Copies(ctx, ref.Topic, ref.Month, ref.ID, d.lo, d.hi)
+		copies, err := r.db.Copies(ctx, ref, d.lo, d.hi)
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 		copies := uint64(0)
 		if rest.distinct < rest.have {
 			var err error
-			if copies, err = r.db.Copies(ctx, ref.Topic, ref.Month, ref.ID, rest.lo, rest.hi); err != nil {
+			if copies, err = r.db.Copies(ctx, ref, rest.lo, rest.hi); err != nil {
 				return err
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -19,7 +19,7 @@ const maxStrange = 1_000
 // frames', or the head would go back.
 func (r *Repairer) dropStrange(ctx context.Context, a *Action) error {
 	brought := map[string]bool{}
-	var reader schemas.FrameReader
+	var reader frame.Reader
 	for frames := a.frames; len(frames) > 0; {
 		n := batchOf(frames, &registry.Ledger{})
 		payloads, err := r.payloads(ctx, a, frames[:n])

@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -165,7 +166,7 @@ func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schema
 			return err
 		}
 		if err == nil {
-			if n, ok := schemas.CountFields(msg.Data); ok {
+			if n, ok := frame.CountFields(msg.Data); ok {
 				sawFields[pl.Schema] = n
 			}
 		}

@@ -18,11 +18,11 @@ import (
 // blankEvery is how often lanes are looked at; retention counts days.
 const blankEvery = time.Hour
 
-// blank lets go of the last message of lanes that fell silent. EVENTS keeps the
+// publishBlanks lets go of the last message of lanes that fell silent. EVENTS keeps the
 // message a checkpoint names, so that a rollback shows; once its events are past
-// the topic's retention a blank message is published behind it, the router's
+// the topic's retention a blank message is published after it, the router's
 // checkpoint moves on to that, and the old one is purged like any other.
-func (j *Janitor) blank(ctx context.Context, topics []registry.TopicShards, now time.Time) error {
+func (j *Janitor) publishBlanks(ctx context.Context, topics []registry.TopicShards, now time.Time) error {
 	if now.Sub(j.blankedAt) < blankEvery {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (j *Janitor) blank(ctx context.Context, topics []registry.TopicShards, now 
 		t := &topics[i].Topic
 		days := t.ShortestDays()
 		if days > 0 {
-			failed = append(failed, j.blankTopic(ctx, t, days, now))
+			failed = append(failed, j.publishBlanksOf(ctx, t, days, now))
 		}
 	}
 	err := errors.Join(failed...)
@@ -41,7 +41,9 @@ func (j *Janitor) blank(ctx context.Context, topics []registry.TopicShards, now 
 	return err
 }
 
-func (j *Janitor) blankTopic(ctx context.Context, t *schemas.Topic, days int, now time.Time) error {
+// publishBlanksOf publishes what the topic's lanes need. Of two janitors both may publish one:
+// a blank has no events, and the later one takes the place of the earlier.
+func (j *Janitor) publishBlanksOf(ctx context.Context, t *schemas.Topic, days int, now time.Time) error {
 	return streams.EachCheckpoint(ctx, j.js, schemas.RoutedFilter(t.Name), func(cp *streams.Routed) error {
 		if cp.Err != nil || cp.Source == 0 || cp.Front != "" {
 			return nil // no lane's: nothing to let go

@@ -17,7 +17,7 @@ import (
 // rows and why it is empty are known long after. No frame follows a closed shard's
 // last, so nothing is lost between reading it and putting the mark behind it.
 func (j *Janitor) clearFrames(ctx context.Context, e registry.Shard, why string) error {
-	subject := schemas.ShardSubject(e.Topic, e.Month, e.ID)
+	subject := e.Ref().Subject()
 	for {
 		last, err := streams.DecideLast(ctx, j.js, schemas.StreamShards, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -30,7 +30,7 @@ func (j *Janitor) clearFrames(ctx context.Context, e registry.Shard, why string)
 		if err != nil {
 			return fmt.Errorf("janitor: %s message %d: %w", subject, last.Sequence, err)
 		}
-		tally, err := j.cfg.Registry.Tally(ctx, e.Topic, e.Month, e.ID)
+		tally, err := j.cfg.Registry.Tally(ctx, e.Ref())
 		if err != nil {
 			return err
 		}

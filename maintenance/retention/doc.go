@@ -7,7 +7,8 @@
 // do so at once harm nothing: each step begins with what readers and sinks go by, the
 // registry's entry, and may be done again.
 //
-//	EVENTS   messages that were routed SettleTime ago; a lane's last one stays
+//	EVENTS   messages that were routed SettleTime ago; a lane's last one stays, until its
+//	         events are past retention and a blank message takes its place (blank.go)
 //	SHARDS   frames that are stored, verified and older than the replay window; a shard's last one stays
 //	SHARDS   checkpoints below the last of each lane
 //

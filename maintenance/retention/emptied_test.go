@@ -21,15 +21,15 @@ func TestErasedShardStaysGone(t *testing.T) {
 	const erasure = "20261121-120000-aabbcc"
 	erase := func(rows uint64, dropped bool) {
 		t.Helper()
-		tally, err := r.Registry.Tally(t.Context(), "app", november, s.ID)
+		tally, err := r.Registry.Tally(t.Context(), s.Ref())
 		if err == nil {
 			err = r.Registry.Begin(t.Context(), &tally, registry.Pending{Erasure: erasure, Cuts: []registry.Cut{{Pos: 3, Rows: rows}}, Rows: rows, Before: rows, At: t0, Drop: dropped})
 		}
 		if err == nil {
-			_, err = r.Registry.RaiseFloor(t.Context(), "app", november, s.ID, 3)
+			_, err = r.Registry.RaiseFloor(t.Context(), s.Ref(), 3)
 		}
 		if err == nil {
-			err = r.DB.DropShard(t.Context(), "app", november, s.ID)
+			err = r.DB.DropShard(t.Context(), s.Ref())
 		}
 		if err == nil {
 			err = r.Registry.Book(t.Context(), &tally, registry.Receipt{Rows: rows, Before: rows, Dropped: dropped, RewrittenAt: t0}, func(context.Context) (uint64, error) { return 0, nil })

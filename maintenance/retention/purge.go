@@ -198,11 +198,11 @@ func (j *Janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 	if err != nil {
 		return nil // no shard's: nothing to purge by
 	}
-	pos, rows, err := j.cfg.DB.HeadRows(ctx, ref.Topic, ref.Month, ref.ID)
+	pos, rows, err := j.cfg.DB.HeadRows(ctx, ref)
 	if err != nil {
 		return err
 	}
-	entry, err := j.cfg.Registry.Shard(ctx, ref.Topic, ref.Month, ref.ID)
+	entry, err := j.cfg.Registry.Shard(ctx, ref)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return err
 	}
@@ -234,6 +234,6 @@ func (j *Janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 // erased reports whether erasures explain that a shard has fewer rows up to pos than its
 // frames brought.
 func (j *Janitor) erased(ctx context.Context, ref schemas.ShardRef, pos, brought, rows uint64) bool {
-	t, err := j.cfg.Registry.Tally(ctx, ref.Topic, ref.Month, ref.ID)
+	t, err := j.cfg.Registry.Tally(ctx, ref)
 	return err == nil && t.Explains(pos, brought, rows)
 }

@@ -28,7 +28,7 @@ type Janitor struct {
 	// sweptAt is when the shards were last swept by age: each sweep looks at every
 	// shard, so a hundred in a replay window are enough.
 	sweptAt time.Time
-	// blankedAt is when lanes were last looked at for blank; see there.
+	// blankedAt is when lanes were last looked at for publishBlanks; see there.
 	blankedAt time.Time
 }
 
@@ -100,7 +100,7 @@ func (j *Janitor) Round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(j.sweep(ctx, now), j.retain(ctx, topics, now), j.blank(ctx, topics, now))
+	err = errors.Join(j.sweep(ctx, now), j.retain(ctx, topics, now), j.publishBlanks(ctx, topics, now))
 	_, clean := j.cleaner.Round(ctx, now)
 	return errors.Join(err, clean)
 }

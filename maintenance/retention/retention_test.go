@@ -65,14 +65,14 @@ func (r *rig) closed(frames int) (registry.Shard, []byte) {
 	if err != nil {
 		r.T.Fatal(err)
 	}
-	if err := r.Registry.Seal(r.T.Context(), "app", november, r.Shard.ID, uint64(frames), r.Tail.ShardRows, r.Tail.ShardBytes); err != nil {
+	if err := r.Registry.Seal(r.T.Context(), r.Shard.Ref(), uint64(frames), r.Tail.ShardRows, r.Tail.ShardBytes); err != nil {
 		r.T.Fatal(err)
 	}
 	stop := r.sinks()
 	defer stop()
 	var s registry.Shard
 	embeddedtest.Eventually(r.T, time.Minute, func() error {
-		if s, err = r.Registry.Shard(r.T.Context(), "app", november, r.Shard.ID); err == nil && s.Status != registry.Closed {
+		if s, err = r.Registry.Shard(r.T.Context(), r.Shard.Ref()); err == nil && s.Status != registry.Closed {
 			err = fmt.Errorf("still %s", s.Status)
 		}
 		return err
@@ -83,7 +83,7 @@ func (r *rig) closed(frames int) (registry.Shard, []byte) {
 
 func (r *rig) entry(s registry.Shard) registry.Shard {
 	r.T.Helper()
-	s, err := r.Registry.Shard(r.T.Context(), "app", november, s.ID)
+	s, err := r.Registry.Shard(r.T.Context(), s.Ref())
 	if err != nil {
 		r.T.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func (r *rig) inStream(s registry.Shard) (msgs []*streams.Message) {
 // gone checks that nothing of a shard is left but its mark.
 func (r *rig) gone(s registry.Shard, frames uint64) {
 	r.T.Helper()
-	if head, rows, err := r.DB.HeadRows(r.T.Context(), "app", november, s.ID); err != nil || rows != 0 {
+	if head, rows, err := r.DB.HeadRows(r.T.Context(), s.Ref()); err != nil || rows != 0 {
 		r.T.Errorf("ClickHouse has %d rows up to %d (%v)", rows, head, err)
 	}
 	e := r.entry(s)

@@ -66,7 +66,7 @@ func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, 
 		if err := j.summed(ctx, t, e.Ref()); err != nil {
 			return err
 		}
-		_, rows, err := cfg.DB.HeadRows(ctx, e.Topic, e.Month, e.ID)
+		_, rows, err := cfg.DB.HeadRows(ctx, e.Ref())
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, 
 		return err
 	}
 	cfg.Crash("janitor.before-drop")
-	if err := cfg.DB.DropShard(ctx, e.Topic, e.Month, e.ID); err != nil {
+	if err := cfg.DB.DropShard(ctx, e.Ref()); err != nil {
 		return err
 	}
 	cfg.Crash("janitor.after-drop")
@@ -131,7 +131,7 @@ func (j *Janitor) dropAgain(ctx context.Context, t *registry.TopicShards) error 
 			}
 		}
 		j.cfg.Hooks.fault(e.Ref(), fmt.Errorf("janitor: %s: %w, up to position %d: dropping them again", e.Name(), ErrCameBack, heads[e.ID]))
-		failed = append(failed, j.cfg.DB.DropShard(ctx, e.Topic, e.Month, e.ID))
+		failed = append(failed, j.cfg.DB.DropShard(ctx, e.Ref()))
 	}
 	return errors.Join(failed...)
 }
@@ -140,11 +140,11 @@ func (j *Janitor) dropAgain(ctx context.Context, t *registry.TopicShards) error 
 // the last of them by a drop, so that nothing may stand there. Were ClickHouse
 // lacking some then, a repair may have put them back.
 func (j *Janitor) erasedWhole(ctx context.Context, e registry.Shard) (bool, error) {
-	tally, err := j.cfg.Registry.Tally(ctx, e.Topic, e.Month, e.ID)
+	tally, err := j.cfg.Registry.Tally(ctx, e.Ref())
 	if err != nil || !tally.Dropped() {
 		return false, err
 	}
-	msg, err := streams.DecideLast(ctx, j.js, schemas.StreamShards, schemas.ShardSubject(e.Topic, e.Month, e.ID))
+	msg, err := streams.DecideLast(ctx, j.js, schemas.StreamShards, e.Ref().Subject())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
 	}
@@ -165,7 +165,7 @@ func (j *Janitor) erasedWhole(ctx context.Context, e registry.Shard) (bool, erro
 func (j *Janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
 	cfg := &j.cfg
 	// An erasure that has counted its rows must find them; the next round goes on.
-	began, err := cfg.Registry.BeginClearing(ctx, e.Topic, e.Month, e.ID, time.Now().UTC())
+	began, err := cfg.Registry.BeginClearing(ctx, e.Ref(), time.Now().UTC())
 	if err != nil || !began {
 		return err
 	}
@@ -174,13 +174,13 @@ func (j *Janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Sh
 		return err
 	}
 	cfg.Crash("janitor.after-clear")
-	if err := cfg.DB.DropDerived(ctx, e.Ref()); err != nil {
+	if err := cfg.DB.DropDerived(ctx, e.Ref(), cfg.Registry.Dropped(e.Topic)); err != nil {
 		return err
 	}
 	if err := j.clearFrames(ctx, e, schemas.ClearedAnonymised); err != nil {
 		return err
 	}
-	if err := cfg.Registry.EndClearing(ctx, e.Topic, e.Month, e.ID); err != nil {
+	if err := cfg.Registry.EndClearing(ctx, e.Ref()); err != nil {
 		return err
 	}
 	cfg.Crash("janitor.before-anonymised")

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -92,12 +93,7 @@ func check(ctx context.Context, reg *registry.Registry, db *tables.DB, topic str
 	if err != nil {
 		return nil, err
 	}
-	tallies, err := reg.Tallies(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
 	for _, s := range todo {
-		tally := tallies[s.Ref().ID]
 		if s.Version < 1 || s.Version > t.Version {
 			rep.problem("%s: seal number %d is over schema version %d, and the topic has version %d", s.Ref(), s.Number, s.Version, t.Version)
 			continue
@@ -113,7 +109,17 @@ func check(ctx context.Context, reg *registry.Registry, db *tables.DB, topic str
 		if digest == s.Digest && rows == s.Rows {
 			continue
 		}
-		if taken, _ := erased(&tally); tally.Pending != nil || !tally.ClearingAt.IsZero() || taken != s.Erased {
+		// What changes rows says so before, and until it is booked: it is asked after they were read.
+		e, err := reg.Shard(ctx, s.Ref())
+		if err != nil && !errors.Is(err, registry.ErrNotFound) {
+			return nil, err
+		}
+		tally, err := reg.Tally(ctx, s.Ref())
+		if err != nil {
+			return nil, err
+		}
+		now := time.Now()
+		if taken, _ := erased(&tally); changing(&t, &e, &tally, now) || e.NextStep(&t, now) == registry.AnonymiseIt || taken != s.Erased || !e.AnonymisedAt.Equal(s.AnonymisedAt) {
 			rep.problem("%s: it is being erased or anonymised, and not sealed again yet; check again in some seconds", s.Ref())
 			continue
 		}
@@ -149,6 +155,9 @@ func compare(topic string, kept, own []schemas.Seal) (*Report, []schemas.Seal) {
 			rep.problem("the registry: %v", err)
 		}
 		mine[own[i].Number] = &own[i]
+		if own[i].Unsealed != "" {
+			rep.problem("%s: its rows were changed between seal number %d and the erasures %v, which seal number %d is of: they had the digest %s then", own[i].Ref(), own[i].Replaces, own[i].Erasures, own[i].Number, own[i].Unsealed)
+		}
 	}
 	newest := map[schemas.ShardRef]schemas.Seal{}
 	for i := range kept {

@@ -10,7 +10,9 @@
 //	rows change for a reason ─▶ seal m, which replaces n and says why
 //
 // The reasons are an erasure that was booked, fields that were anonymised, and retention. A
-// shard whose rows changed for no such reason keeps its seal, and Check names it.
+// shard whose rows changed for no such reason keeps its seal, and Check names it. An erasure
+// compares the rows with the seal before it takes any; the seal that follows says when they
+// differed, and Check names that.
 //
 // # States of a shard
 //

@@ -2,7 +2,9 @@ package seals
 
 import (
 	"maps"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -10,7 +12,7 @@ import (
 
 // due is the seal that a shard is to get next, without its digest; false when it needs none,
 // or not yet.
-func due(t *schemas.Topic, e *registry.Shard, tally *registry.Tally, current map[schemas.ShardRef]schemas.Seal) (next schemas.Seal, needed bool) {
+func due(t *schemas.Topic, e *registry.Shard, tally *registry.Tally, current map[schemas.ShardRef]schemas.Seal, now time.Time) (next schemas.Seal, needed bool) {
 	old, sealed := current[e.Ref()]
 	next = schemas.Seal{Topic: e.Topic, Shard: schemas.SealedShard(e.Ref()), Lane: e.Lane, Version: t.Version, Why: schemas.SealClosed, Replaces: old.Number}
 	next.Erased, next.Erasures = erased(tally)
@@ -19,12 +21,12 @@ func due(t *schemas.Topic, e *registry.Shard, tally *registry.Tally, current map
 	case e.Status == registry.Dropped:
 		next.Why, next.Digest = schemas.SealDropped, schemas.EmptyDigest
 		return next, sealed && old.Why != schemas.SealDropped
-	case e.Status != registry.Closed || tally.Pending != nil || !tally.ClearingAt.IsZero():
+	case e.Status != registry.Closed || changing(t, e, tally, now):
 		return next, false
 	case !sealed:
 		return next, true
 	case next.Erased != old.Erased:
-		next.Why = schemas.SealErased
+		next.Why, next.Unsealed = schemas.SealErased, unsealed(tally, old.Number)
 		return next, true
 	case !next.AnonymisedAt.Equal(old.AnonymisedAt):
 		next.Why = schemas.SealAnonymised
@@ -33,11 +35,16 @@ func due(t *schemas.Topic, e *registry.Shard, tally *registry.Tally, current map
 	return next, false
 }
 
+// changing reports whether an erasure or retention may be changing the shard's rows. The mark
+// of a clearing says so while it is fresh, and until fields that are due are cleared. An older
+// one is of a process that died: nothing would ever take it away.
+func changing(t *schemas.Topic, e *registry.Shard, tally *registry.Tally, now time.Time) bool {
+	return tally.Pending != nil || tally.Clearing(now) || !tally.ClearingAt.IsZero() && e.NextStep(t, now) == registry.AnonymiseIt
+}
+
 // erased is how many rows of a shard erasures took, and which of them did.
 func erased(tally *registry.Tally) (rows uint64, erasures []string) {
-	for _, c := range tally.Gone {
-		rows += c.Rows
-	}
+	rows = registry.SumCuts(tally.Gone, math.MaxUint64)
 	for id, r := range maps.All(tally.Receipts) {
 		if r.Rows > 0 {
 			erasures = append(erasures, id)
@@ -45,4 +52,18 @@ func erased(tally *registry.Tally) (rows uint64, erasures []string) {
 	}
 	slices.Sort(erasures)
 	return rows, erasures
+}
+
+// unsealed is the digest that a shard's rows had before an erasure, where that was not the
+// digest of its seal of the number; empty: none differed.
+func unsealed(tally *registry.Tally, seal uint64) string {
+	for _, id := range slices.Sorted(maps.Keys(tally.Receipts)) {
+		if r := tally.Receipts[id]; r.Seal == seal && r.Unsealed != "" {
+			return r.Unsealed
+		}
+	}
+	if r := tally.Forgotten; r != nil && r.Seal == seal {
+		return r.Unsealed
+	}
+	return ""
 }

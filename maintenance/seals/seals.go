@@ -117,7 +117,7 @@ func (s *Sealer) topic(ctx context.Context, t *schemas.Topic) error {
 	}
 	for i := range shards {
 		e, tally := &shards[i], tallies[shards[i].ID]
-		next, due := due(t, e, &tally, c.current)
+		next, due := due(t, e, &tally, c.current, time.Now())
 		if !due {
 			continue
 		}
@@ -170,11 +170,11 @@ func (s *Sealer) seal(ctx context.Context, t *schemas.Topic, e *registry.Shard, 
 			return err
 		}
 	}
-	now, err := s.cfg.Registry.Shard(ctx, e.Topic, e.Month, e.ID)
+	now, err := s.cfg.Registry.Shard(ctx, e.Ref())
 	if err != nil {
 		return err
 	}
-	gone, err := s.cfg.Registry.Tally(ctx, e.Topic, e.Month, e.ID)
+	gone, err := s.cfg.Registry.Tally(ctx, e.Ref())
 	if err != nil {
 		return err
 	}

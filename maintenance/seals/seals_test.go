@@ -31,6 +31,13 @@ func three() []schemas.Seal {
 		schemas.Seal{Shard: schemas.SealedShard{ID: 1}, Rows: 7, Why: schemas.SealErased, Replaces: 1, Erased: 3, Erasures: []string{"e-1"}})
 }
 
+// unsealed3 is three, of which the shard of the last was changed before its erasure.
+func unsealed3() []schemas.Seal {
+	all := three()
+	all[2].Unsealed = "d"
+	return chained(all...)
+}
+
 func TestDue(t *testing.T) {
 	topic := schemas.NewTopicOf(kinds.Audit, "trail")
 	entry := func(status registry.Status) *registry.Shard {
@@ -38,7 +45,8 @@ func TestDue(t *testing.T) {
 	}
 	cleared := entry(registry.Closed)
 	cleared.Anonymised, cleared.AnonymisedAt = []string{"message"}, noon
-	gone := &registry.Tally{Gone: []registry.Cut{{Pos: 1, Rows: 2}, {Pos: 4, Rows: 1}}, Receipts: map[string]registry.Receipt{"e-1": {Rows: 3}, "e-0": {}}}
+	gone := &registry.Tally{Gone: []registry.Cut{{Pos: 1, Rows: 2}, {Pos: 4, Rows: 1}}, Receipts: map[string]registry.Receipt{"e-1": {Rows: 3, Seal: 4, Unsealed: "d"}, "e-0": {Seal: 3, Unsealed: "older"}}}
+	forgotten := &registry.Tally{Gone: gone.Gone, Forgotten: &registry.Receipt{Rows: 3, Seal: 4, Unsealed: "d"}}
 	sealed := map[schemas.ShardRef]schemas.Seal{entry("").Ref(): {Number: 4, Why: schemas.SealClosed}}
 	erased := map[schemas.ShardRef]schemas.Seal{entry("").Ref(): {Number: 5, Why: schemas.SealErased, Erased: 3}}
 	for name, c := range map[string]struct {
@@ -47,29 +55,39 @@ func TestDue(t *testing.T) {
 		current map[schemas.ShardRef]schemas.Seal
 		why     string // empty: none is due
 	}{
-		"active":                        {entry(registry.Active), &registry.Tally{}, nil, ""},
-		"sealed by the router":          {entry(registry.Sealed), &registry.Tally{}, nil, ""},
-		"closed":                        {entry(registry.Closed), &registry.Tally{}, nil, schemas.SealClosed},
-		"closed and sealed":             {entry(registry.Closed), &registry.Tally{}, sealed, ""},
-		"erased since":                  {entry(registry.Closed), gone, sealed, schemas.SealErased},
-		"erased and sealed":             {entry(registry.Closed), gone, erased, ""},
-		"an erasure is pending":         {entry(registry.Closed), &registry.Tally{Pending: &registry.Pending{}}, sealed, ""},
-		"fields are being cleared":      {entry(registry.Closed), &registry.Tally{ClearingAt: noon}, sealed, ""},
-		"fields were cleared":           {cleared, &registry.Tally{}, sealed, schemas.SealAnonymised},
-		"being dropped":                 {entry(registry.Dropping), &registry.Tally{}, sealed, ""},
-		"dropped":                       {entry(registry.Dropped), &registry.Tally{}, sealed, schemas.SealDropped},
-		"dropped and never sealed":      {entry(registry.Dropped), &registry.Tally{}, nil, ""},
-		"dropped, and that was sealed ": {entry(registry.Dropped), &registry.Tally{}, map[schemas.ShardRef]schemas.Seal{entry("").Ref(): {Why: schemas.SealDropped}}, ""},
+		"active":                         {entry(registry.Active), &registry.Tally{}, nil, ""},
+		"sealed by the router":           {entry(registry.Sealed), &registry.Tally{}, nil, ""},
+		"closed":                         {entry(registry.Closed), &registry.Tally{}, nil, schemas.SealClosed},
+		"closed and sealed":              {entry(registry.Closed), &registry.Tally{}, sealed, ""},
+		"erased since":                   {entry(registry.Closed), gone, sealed, schemas.SealErased},
+		"erased, and that was forgotten": {entry(registry.Closed), forgotten, sealed, schemas.SealErased},
+		"erased and sealed":              {entry(registry.Closed), gone, erased, ""},
+		"an erasure is pending":          {entry(registry.Closed), &registry.Tally{Pending: &registry.Pending{}}, sealed, ""},
+		"fields are being cleared":       {entry(registry.Closed), &registry.Tally{ClearingAt: noon}, sealed, ""},
+		"who cleared them died":          {entry(registry.Closed), &registry.Tally{ClearingAt: noon.AddDate(0, 0, -1)}, nil, schemas.SealClosed},
+		"and they are cleared again":     {entry(registry.Closed), &registry.Tally{ClearingAt: noon.AddDate(0, 0, -1)}, nil, ""},
+		"fields were cleared":            {cleared, &registry.Tally{}, sealed, schemas.SealAnonymised},
+		"being dropped":                  {entry(registry.Dropping), &registry.Tally{}, sealed, ""},
+		"dropped":                        {entry(registry.Dropped), &registry.Tally{}, sealed, schemas.SealDropped},
+		"dropped and never sealed":       {entry(registry.Dropped), &registry.Tally{}, nil, ""},
+		"dropped, and that was sealed ":  {entry(registry.Dropped), &registry.Tally{}, map[schemas.ShardRef]schemas.Seal{entry("").Ref(): {Why: schemas.SealDropped}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			next, needed := due(&topic, c.entry, c.tally, c.current)
+			topic := topic
+			if name == "and they are cleared again" {
+				topic.Anonymise = schemas.Anonymise{AfterDays: 1, Fields: []string{"message"}}
+			}
+			next, needed := due(&topic, c.entry, c.tally, c.current, noon)
 			if needed != (c.why != "") || needed && next.Why != c.why {
 				t.Errorf("%v %+v, want %q", needed, next, c.why)
 			}
 			if old := c.current[c.entry.Ref()]; needed && next.Replaces != old.Number {
 				t.Errorf("it replaces %d, want %d", next.Replaces, old.Number)
 			}
-			if c.why == schemas.SealErased && (next.Erased != 3 || !slices.Equal(next.Erasures, []string{"e-1"})) {
+			if changed := c.why == schemas.SealErased; next.Unsealed != "" != changed {
+				t.Errorf("unsealed %q", next.Unsealed)
+			}
+			if c.tally == gone && c.why != "" && (next.Erased != 3 || !slices.Equal(next.Erasures, []string{"e-1"})) {
 				t.Errorf("%+v", next)
 			}
 		})
@@ -97,6 +115,7 @@ func TestCompare(t *testing.T) {
 		"a kept seal was changed":        {forged(func(s []schemas.Seal) { s[1].Rows++ }), three(), "the file: bad seal: number 2 of topic trail was changed", []uint64{2, 3}, 0},
 		"a seal of the registry changed": {three(), forged(func(s []schemas.Seal) { s[0].Rows++ }), "the registry: bad seal: number 1", []uint64{2, 3}, 0},
 		"made again with another digest": {three(), forged(func(s []schemas.Seal) { s[0].Digest = "x"; chained(s...) }), "another seal number 1", []uint64{2, 3}, 0},
+		"changed before an erasure":      {three()[:2], unsealed3(), "its rows were changed between seal number 1 and the erasures [e-1]", []uint64{2, 3}, 1},
 		"one is missing in the file":     {append(three()[:1:1], three()[2]), three(), "stands where number 2 must", []uint64{3}, 0},
 		"one is missing in the registry": {three(), append(three()[:1:1], three()[2]), "the registry: bad seal: number 3", []uint64{2, 3}, 0},
 	} {

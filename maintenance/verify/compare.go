@@ -167,7 +167,7 @@ func (v *Verifier) explain(ctx context.Context, s *ShardReport, e registry.Shard
 	if err != nil {
 		return err
 	}
-	groups, err := v.db.Groups(ctx, e.Topic, e.Month, e.ID)
+	groups, err := v.db.Groups(ctx, e.Ref())
 	if err != nil {
 		return err
 	}

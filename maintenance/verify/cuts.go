@@ -78,7 +78,7 @@ func (v *Verifier) knownEnd(ctx context.Context, e registry.Shard, t streams.Tai
 		return schemas.Tail{}, nil
 	}
 	// The tails were read before the checkpoints.
-	msg, err := streams.DecideLast(ctx, v.js, schemas.StreamShards, schemas.ShardSubject(e.Topic, e.Month, e.ID))
+	msg, err := streams.DecideLast(ctx, v.js, schemas.StreamShards, e.Ref().Subject())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return known, nil
 	}

@@ -37,7 +37,7 @@ func (v *Verifier) gone(ctx context.Context, s *ShardReport, e registry.Shard, t
 		return nil
 	}
 	// They were counted before the entry was read: it may have gone meanwhile.
-	_, rows, err := v.db.HeadRows(ctx, e.Topic, e.Month, e.ID)
+	_, rows, err := v.db.HeadRows(ctx, e.Ref())
 	if err != nil {
 		return err
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/almanac-events/almanac/query/archived"
 	"github.com/almanac-events/almanac/query/documents"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -15,30 +15,34 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// FrontReport compares the front of a topic of documents with its table: what each
-// document is now.
+// FrontReport compares the front of a topic with its table: what each document or timer is now.
 type FrontReport struct {
-	Hot     int `json:"hot"`     // records with their body
-	Cold    int `json:"cold"`    // stubs
+	Hot     int `json:"hot"`     // records with their body; timers that are in TIMERS
+	Cold    int `json:"cold"`    // stubs; timers that are over and left TIMERS
 	Waiting int `json:"waiting"` // records that are not stored yet
 	Differ  int `json:"differ"`
+	// Erasing differ because an erasure under way takes them: Erasure is the last one met.
+	Erasing int    `json:"erasing,omitempty"`
+	Erasure string `json:"erasure,omitempty"`
+
+	Timers bool `json:"timers,omitempty"` // they are timers
 }
 
 // Fronts returns a verifier that compares fronts with their tables too. It holds the last
-// record of each document of a topic: some 300 bytes each.
+// record of each document or timer of a topic: some 300 and 700 bytes each.
 func (v *Verifier) Fronts() *Verifier {
 	with := *v
 	with.fronts = true
 	return &with
 }
 
-// maxDiffer bounds the documents that are looked at again and named.
-const maxDiffer = 1000
-
 // front compares a topic's front with its table.
 func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport) error {
-	if !v.fronts || t.Kind != kinds.Document {
+	switch {
+	case !v.fronts || t.Front() == "":
 		return nil
+	case t.Kind == kinds.Timer:
+		return v.frontTimers(ctx, t, rep)
 	}
 	upTo, err := archived.UpTo(ctx, v.js, v.reg, v.db, t)
 	if err != nil {
@@ -72,24 +76,24 @@ func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport
 	for id, r := range last {
 		note(id, r, nil)
 	}
-	slices.Sort(doubt)
-	if len(doubt) > maxDiffer {
-		rep.Shards = append(rep.Shards, ShardReport{Name: t.Name, Problems: []string{
-			fmt.Sprintf("topic %s: %d documents may differ between %s and ClickHouse; the first %d were looked at again", t.Name, len(doubt), schemas.StreamDocs, maxDiffer)}})
-		front.Differ, doubt = len(doubt)-maxDiffer, doubt[:maxDiffer]
-	}
-	return v.frontAgain(ctx, t, doubt, rep)
+	return v.lookAgain(ctx, t, rep, doubt, &again{
+		what: "document",
+		name: func(id string) string { return fmt.Sprintf("document %q", id) },
+		compare: func(ctx context.Context, ids []string) (map[string]string, error) {
+			return v.documentsAgain(ctx, t, ids, rep)
+		},
+		meant: func(ctx context.Context, e *registry.Erasure, ids []string) ([]string, error) {
+			return v.meantDocuments(ctx, e, ids)
+		},
+	})
 }
 
-// frontAgain looks once more at documents that differed: they may have changed meanwhile.
-// What was stored since counts too, so all is read again, the front first.
-func (v *Verifier) frontAgain(ctx context.Context, t *schemas.Topic, ids []string, rep *TopicReport) error {
-	if len(ids) == 0 {
-		return nil
-	}
+// documentsAgain compares documents once more: they may have changed meanwhile. What was
+// stored since counts too, so all is read again, the front first.
+func (v *Verifier) documentsAgain(ctx context.Context, t *schemas.Topic, ids []string, rep *TopicReport) (map[string]string, error) {
 	upTo, err := archived.UpTo(ctx, v.js, v.reg, v.db, t)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	subjects := make([]string, len(ids))
 	for i, id := range ids {
@@ -103,30 +107,39 @@ func (v *Verifier) frontAgain(ctx context.Context, t *schemas.Topic, ids []strin
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = v.db.NewestDocuments(ctx, t.Name, ids, func(n tables.Newest) error {
 		newest[n.ID] = &n
 		return nil
 	})
 	if err != nil && !errors.Is(err, tables.ErrNoTable) {
-		return err
+		return nil, err
 	}
-	s := ShardReport{Name: t.Name}
+	wrong := map[string]string{}
 	for _, id := range ids {
 		switch why := compareFront(last[id], newest[id], upTo); why {
 		case frontEqual:
 		case frontWaiting:
 			rep.Front.Waiting++
 		default:
-			rep.Front.Differ++
-			s.Problems = append(s.Problems, fmt.Sprintf("topic %s: document %q: %s", t.Name, id, why))
+			wrong[id] = why
 		}
 	}
-	if len(s.Problems) > 0 {
-		rep.Shards = append(rep.Shards, s)
+	return wrong, nil
+}
+
+// meantDocuments lists those of some documents that an erasure means, by their rows.
+func (v *Verifier) meantDocuments(ctx context.Context, e *registry.Erasure, ids []string) (out []string, err error) {
+	cond, params := e.Match("e")
+	meant, err := v.db.MeantDocuments(ctx, e.Topic, tables.AmongDocuments(tables.Condition{SQL: cond, Params: params}, ids), "", len(ids))
+	if errors.Is(err, tables.ErrNoTable) {
+		return nil, nil
 	}
-	return nil
+	for _, d := range meant {
+		out = append(out, d.ID)
+	}
+	return out, err
 }
 
 func (f *FrontReport) count(r *document.Record) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -174,7 +175,7 @@ func (v *Verifier) waits(ctx context.Context, topic string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("verify: %s: %w", schemas.StreamEvents, err)
 	}
-	if schemas.HasFrameHeaders(msg.Header) && schemas.IsFramed(msg.Data) {
+	if schemas.HasFrameHeaders(msg.Header) && frame.IsFramed(msg.Data) {
 		return true, nil
 	}
 	info, err := streams.Info(ctx, v.js, schemas.StreamEvents)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -16,7 +17,7 @@ import (
 // that no frame brought. A client that repeats itself has rows that are the same too:
 // the frames tell. differ: the sums of ids say that the events are not the same.
 func (v *Verifier) standIns(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, lo, hi uint64, differ bool) error {
-	there, err := v.db.Events(ctx, e.Topic, e.Month, e.ID, lo, hi)
+	there, err := v.db.Events(ctx, e.Ref(), lo, hi)
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func (v *Verifier) standIns(ctx context.Context, s *ShardReport, e registry.Shar
 	next := lo + 1 // position
 	var lack []tables.Event
 	missing := uint64(0)
-	var frames schemas.FrameReader
+	var frames frame.Reader
 	err = streams.Gather(ctx, v.js, schemas.StreamShards, t.Ref.Subject(), from, nil, func(msg *streams.Message) (bool, error) {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Pos > hi || p.Cleared != "" {

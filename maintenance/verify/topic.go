@@ -198,7 +198,7 @@ func (v *Verifier) unknownShards(ctx context.Context, topic string, known map[sc
 		if known[id] {
 			continue
 		}
-		_, err := v.reg.Shard(ctx, topic, month, id)
+		_, err := v.reg.Shard(ctx, schemas.ShardRef{Topic: topic, Month: month, ID: id})
 		if err == nil {
 			continue
 		}

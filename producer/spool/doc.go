@@ -31,8 +31,8 @@
 //
 // The stream: a record says what was to be sent, never that it was stored. The
 // marks only spare repetitions, but they must not fall too far behind: a router
-// tells repetitions apart for schemas.MaxInFlight seqs of a lane. So whoever
-// sends asks Durable before it goes further than that beyond the lowest record
+// tells repetitions apart for schemas.MaxInFlight seqs of a lane. So a
+// sender asks Durable before it goes further than that beyond the lowest record
 // without a durable mark (producer/spooling.go).
 //
 // # Failures

@@ -3,8 +3,10 @@ package archived
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -12,46 +14,85 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
+// shardsAtOnce is how many shards are asked side by side for their first frame above the
+// head. Few have one: the active shards of the lanes.
+const shardsAtOnce = 8
+
+// Snapshot is how far a topic's lanes were routed, and its shards stored, at one moment.
+// What it knows as stored is in ClickHouse for every read that begins later.
+type Snapshot struct {
+	topic   *schemas.Topic
+	routed  map[string]schemas.Checkpoint
+	entries []registry.Shard
+	heads   map[schemas.Shard]uint64
+}
+
+// Take reads the checkpoints of a topic's lanes, then its shards, and the heads of those at the
+// same time. Every frame up to a checkpoint has an entry by then.
+func Take(ctx context.Context, js jetstream.JetStream, reg *registry.Registry, db *tables.DB, t *schemas.Topic) (*Snapshot, error) {
+	s := &Snapshot{topic: t}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		if s.routed, err = streams.Checkpoints(gctx, js, t.Name); err == nil {
+			s.entries, err = reg.Shards(gctx, t.Name, 0)
+		}
+		return err
+	})
+	g.Go(func() (err error) {
+		s.heads, err = db.Heads(gctx, t.Name)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 // UpTo says up to which sequence of its front each lane of a topic is stored in
 // ClickHouse, all of it. A lane that nothing was routed of is at 0. A lane whose
 // checkpoint does not fit its stream stands in it too: its router goes no further.
 func UpTo(ctx context.Context, js jetstream.JetStream, reg *registry.Registry, db *tables.DB, t *schemas.Topic) (map[int]uint64, error) {
-	routed, err := streams.Checkpoints(ctx, js, t.Name)
+	s, err := Take(ctx, js, reg, db, t)
 	if err != nil {
 		return nil, err
 	}
-	upTo := make(map[int]uint64, t.Lanes)
-	for token, cp := range routed {
+	return s.UpTo(ctx, js)
+}
+
+// UpTo says what the function UpTo does, of the snapshot's moment. Heads that are older than
+// the tails only make it say less.
+func (s *Snapshot) UpTo(ctx context.Context, js jetstream.JetStream) (map[int]uint64, error) {
+	tails, err := streams.Tails(ctx, js, s.topic.Name, nil)
+	if err != nil {
+		return nil, err
+	}
+	upTo := make(map[int]uint64, s.topic.Lanes)
+	for token, cp := range s.routed {
 		if lane, err := schemas.ParseLane(token); err == nil && cp.Front != "" {
 			upTo[lane] = cp.Source
 		}
 	}
-	tails, err := streams.Tails(ctx, js, t.Name, nil)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := reg.Shards(ctx, t.Name, 0)
-	if err != nil {
-		return nil, err
-	}
-	heads, err := db.Heads(ctx, t.Name)
-	if err != nil {
-		return nil, err
-	}
-	for i := range entries {
-		e := &entries[i]
+	var mu sync.Mutex
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(shardsAtOnce)
+	for i := range s.entries {
+		e := &s.entries[i]
 		tail, ok := tails[e.ID]
-		head := max(heads[e.ID], e.Floor)
+		head := max(s.heads[e.ID], e.Floor)
 		if !ok || tail.Pos <= head || e.Emptied() {
 			continue
 		}
-		first, err := firstAbove(ctx, js, schemas.ShardRef{Topic: t.Name, Month: e.Month, ID: e.ID}, head, tail.Seq)
-		if err != nil {
-			return nil, err
-		}
-		upTo[e.Lane] = min(upTo[e.Lane], first-1)
+		g.Go(func() error {
+			first, err := firstAbove(gctx, js, schemas.ShardRef{Topic: s.topic.Name, Month: e.Month, ID: e.ID}, head, tail.Seq)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				upTo[e.Lane] = min(upTo[e.Lane], first-1)
+			}
+			return err
+		})
 	}
-	return upTo, nil
+	return upTo, g.Wait()
 }
 
 // firstAbove is the sequence in the front of the first record of the first frame above a head.

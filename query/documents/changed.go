@@ -14,8 +14,12 @@ import (
 // inclusive and to not), each with its last version in the range, in the order of that
 // change, after a place in that order; and whether there are more.
 func (r *Reader) Changed(ctx context.Context, t *schemas.Topic, from, to int64, after *Key, limit int) (docs []*document.Record, more bool, err error) {
+	upTo, err := r.Archived(ctx, t)
+	if err != nil {
+		return nil, false, err
+	}
 	last := map[string]*document.Record{}
-	if err := r.fresh(ctx, t, func(rec *document.Record, erased bool) {
+	if _, err := r.fresh(ctx, t, upTo, func(rec *document.Record, erased bool) {
 		if was := last[rec.ID]; !erased && rec.Changed >= from && rec.Changed < to && (was == nil || newer(rec, was)) {
 			last[rec.ID] = rec
 		}

@@ -3,19 +3,22 @@
 //
 // # Model
 //
-// Every version is a row in ClickHouse some time after it was accepted. A read goes in
-// the order in which a version moves:
+// Every version is a row in ClickHouse some time after it was accepted. A read begins with a
+// snapshot of checkpoints and heads. Then it reads two places side by side:
 //
-//	Archived (checkpoints, heads) ─▶ DOCS above that ─▶ ClickHouse
+//	                              ┌─▶ DOCS above what the snapshot knows as stored
+//	checkpoints, shards, heads ───┤
+//	                              └─▶ ClickHouse
 //
-// A version that moves on meanwhile is met twice, and is the same version. Of a document
-// the newest version wins, and a removal hides it.
+// A version that moves on meanwhile is met twice, and is the same version. One that has left
+// DOCS in between is a stub there, and ClickHouse is asked again. Of a document
+// the newest version wins, and a removal hides it. A list of changes asks one after the other.
 //
 // # Pages
 //
 // A page is the documents of one path by (created, id), the newest first. Both never change,
-// so no document comes twice and none is passed over, while others are written. The page is read in two
-// steps: keys, then the bodies of those on it. The cursor names the last document, and the
+// so no document comes twice and none is passed over, while others are written. One statement
+// reads keys and bodies; where many are on their way it is one for each. The cursor names the last document, and the
 // path and range it is of.
 //
 // # Failures

@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -49,11 +50,11 @@ func (r *Reader) Erased(ctx context.Context, t *schemas.Topic, rec *document.Rec
 
 // matches has ClickHouse judge a record by an erasure's condition, as the row that it becomes.
 func (r *Reader) matches(ctx context.Context, t *schemas.Topic, rec *document.Record, e *registry.Erasure) (bool, error) {
-	b := schemas.NewFrameBuilder(t)
+	b := frame.NewBuilder(t)
 	ev := rec.Event(t)
 	b.Append(&ev, rec.Changed, schemas.DerivedID(rec.Changed, rec.Seq, 0))
 	f, payload := b.Encode()
-	var open schemas.FrameReader
+	var open frame.Reader
 	if err := open.Open(payload, t, f.Schema); err != nil {
 		return false, fmt.Errorf("documents: %q: %w", rec.ID, err)
 	}

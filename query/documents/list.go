@@ -3,9 +3,14 @@ package documents
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/almanac-events/almanac/query/archived"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/streams"
@@ -19,6 +24,8 @@ type Range struct {
 	From, To int64
 	// Before, when set, is the last document of the page before.
 	Before *Key
+	// Where selects by the columns of a document's newest version; nil: all.
+	Where *filter.Expr
 }
 
 // Key is where a document stands in a list.
@@ -45,14 +52,8 @@ func (g *Range) has(r *document.Record) bool {
 // List returns up to limit documents of a range, the newest created first, and whether
 // there are more.
 func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int) (docs []*document.Record, more bool, err error) {
-	newest := map[string]*document.Record{} // not archived yet, by id
-	hidden := map[*document.Record]bool{}
-	if err := r.fresh(ctx, t, func(rec *document.Record, erased bool) {
-		hidden[rec] = erased
-		if was := newest[rec.ID]; was == nil || newer(rec, was) {
-			newest[rec.ID] = rec
-		}
-	}); err != nil {
+	newest, hidden, first, err := r.both(ctx, t, g, limit+1)
+	if err != nil {
 		return nil, false, err
 	}
 	for _, rec := range newest {
@@ -60,7 +61,10 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 			docs = append(docs, rec)
 		}
 	}
-	stored, err := r.keys(ctx, t, g, limit+1, newest)
+	if docs, err = r.matching(ctx, t, g.Where, docs); err != nil {
+		return nil, false, err
+	}
+	stored, err := r.keys(ctx, t, g, limit+1, newest, first)
 	if err != nil {
 		return nil, false, err
 	}
@@ -72,36 +76,62 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 	return docs, more, r.fill(ctx, t, docs)
 }
 
-// keys reads up to n documents of a range that ClickHouse has, without their bodies, and
-// leaves out those that newest has a newer version of.
-func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, newest map[string]*document.Record) ([]*document.Record, error) {
-	var out []*document.Record
+// both reads, side by side, what DOCS has that is not archived, by id, with those that an
+// erasure means; and the first n documents that ClickHouse has. The snapshot comes before
+// both: what it knows as stored ClickHouse gives, and the rest DOCS has. What left DOCS
+// meanwhile is a stub there, and then ClickHouse is asked again: first is nil.
+func (r *Reader) both(ctx context.Context, t *schemas.Topic, g Range, n int) (newest map[string]*document.Record, hidden map[*document.Record]bool, first []*document.Record, err error) {
+	snapshot, err := archived.Take(ctx, r.js, r.reg, r.db, t)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	newest, hidden = map[string]*document.Record{}, map[*document.Record]bool{}
+	left := false
+	both, bctx := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		upTo, err := snapshot.UpTo(bctx, r.js)
+		if err != nil {
+			return err
+		}
+		left, err = r.fresh(bctx, t, upTo, func(rec *document.Record, erased bool) {
+			hidden[rec] = erased
+			if was := newest[rec.ID]; was == nil || newer(rec, was) {
+				newest[rec.ID] = rec
+			}
+		})
+		return err
+	})
+	both.Go(func() (err error) {
+		first, err = r.page(bctx, t, &g, n, true)
+		return err
+	})
+	if err := both.Wait(); err != nil {
+		return nil, nil, nil, err
+	}
+	if left {
+		first = nil
+	} else if first == nil {
+		first = []*document.Record{}
+	}
+	return newest, hidden, first, nil
+}
+
+// maxNewest is how many documents on their way may be read past, with their bodies.
+const maxNewest = 64
+
+// keys reads up to n documents of a range that ClickHouse has, and leaves out those that
+// newest has a newer version of. Their bodies may be missing. first, when it is not nil, are the
+// first n that ClickHouse gave.
+func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, newest map[string]*document.Record, first []*document.Record) (out []*document.Record, err error) {
 	for {
-		ask := n + min(len(newest), n)
-		where, params, order := []string{"path = {path:String}"}, map[string]string{"path": g.Path}, "path DESC, "
-		if g.All {
-			where, params, order = []string{"1"}, map[string]string{}, ""
+		ask, found := n, first
+		if found == nil {
+			ask = n - len(out) + min(len(newest), n)
+			if found, err = r.page(ctx, t, &g, ask, len(newest) <= maxNewest); err != nil {
+				return nil, err
+			}
 		}
-		if g.From > math.MinInt64 {
-			where = append(where, "created >= "+nanos(g.From))
-		}
-		if g.To < math.MaxInt64 {
-			where = append(where, "created < "+nanos(g.To))
-		}
-		if g.Before != nil {
-			where = append(where, fmt.Sprintf("(created, doc_id) < (%s, {id:String})", nanos(g.Before.Created)))
-			params["id"] = g.Before.ID
-		}
-		keep, err := r.keep(ctx, t, params)
-		if err != nil {
-			return nil, err
-		}
-		found, err := r.selected(ctx, t, fmt.Sprintf(
-			"SELECT * FROM (SELECT %s, (%s) AS kept FROM %s WHERE %s ORDER BY %screated DESC, doc_id DESC, version DESC LIMIT 1 BY created, doc_id) WHERE op != '%s' AND kept LIMIT %d",
-			keyColumns, keep, schemas.QuotedTable(r.db.Database, t.Name), strings.Join(where, " AND "), order, schemas.OpRemoved, ask), params)
-		if err != nil {
-			return nil, err
-		}
+		first = nil
 		alive, err := r.alive(ctx, t, found)
 		if err != nil {
 			return nil, err
@@ -117,6 +147,44 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 		last := keyOf(found[len(found)-1])
 		g.Before = &last
 	}
+}
+
+// page reads up to n documents of a range that ClickHouse has, in a list's order, with their
+// bodies in the same statement or without.
+func (r *Reader) page(ctx context.Context, t *schemas.Topic, g *Range, n int, bodies bool) ([]*document.Record, error) {
+	where, params, order := []string{"path = {path:String}"}, map[string]string{"path": g.Path}, "path DESC, "
+	if g.All {
+		where, params, order = []string{"1"}, map[string]string{}, ""
+	}
+	if g.From > math.MinInt64 {
+		where = append(where, "created >= "+nanos(g.From))
+	}
+	if g.To < math.MaxInt64 {
+		where = append(where, "created < "+nanos(g.To))
+	}
+	if g.Before != nil {
+		where = append(where, fmt.Sprintf("(created, doc_id) < (%s, {id:String})", nanos(g.Before.Created)))
+		params["id"] = g.Before.ID
+	}
+	keep, err := r.keep(ctx, t, params)
+	if err != nil {
+		return nil, err
+	}
+	meant, more := g.Where.SQL()
+	maps.Copy(params, more)
+	name := schemas.QuotedTable(r.db.Database, t.Name)
+	columns := keyColumns
+	if bodies {
+		columns = "path, created, doc_id, version, op"
+	}
+	page := fmt.Sprintf("SELECT * FROM (SELECT %s, (%s) AND (%s) AS kept FROM %s WHERE %s ORDER BY %screated DESC, doc_id DESC, version DESC LIMIT 1 BY created, doc_id) WHERE op != '%s' AND kept LIMIT %d",
+		columns, keep, meant, name, strings.Join(where, " AND "), order, schemas.OpRemoved, n)
+	if bodies {
+		page = fmt.Sprintf("SELECT %s FROM %s WHERE (path, created, doc_id, version) IN (SELECT path, created, doc_id, version FROM (%s)) ORDER BY created DESC, doc_id DESC",
+			keyColumns+bodyColumns, name, page)
+	}
+	// A promoted field may have the name of a column of the answer: conditions mean the field.
+	return r.selected(ctx, t, page+" SETTINGS prefer_column_name_to_alias = 1", params)
 }
 
 // alive says which of the documents live: DOCS has a record or a stub of each that does. The

@@ -122,7 +122,17 @@ func (c *compiler) resolve(t *fieldTerm) (field, error) {
 	if near := c.nearest(name); near != "" {
 		hint = fmt.Sprintf("did you mean %s? ", near)
 	}
-	return field{}, c.fail(t.Pos, ErrUnknownField, "%s is neither a column nor a promoted field; %san attribute is written attributes.%[1]s", clip(name), hint)
+	return field{}, c.fail(t.Pos, ErrUnknownField, "%s is neither a column nor a promoted field; %san attribute is written %s", clip(name), hint, asAttribute(name, quoted))
+}
+
+// asAttribute is how a filter names the attribute that an unknown name may mean. In quotes it
+// may have any bytes, which stand in brackets.
+func asAttribute(name string, quoted bool) string {
+	if !quoted {
+		return attrPrefix + clip(name)
+	}
+	key := clip(strings.TrimPrefix(name, attrPrefix))
+	return schemas.ColAttributes + "['" + strings.ReplaceAll(key, "'", "''") + "']"
 }
 
 // commonNames are what other systems call our columns.

@@ -144,9 +144,9 @@ func syntaxError(src string, err error) error {
 	case !errors.As(err, &unexpected):
 		e.Msg = fmt.Sprintf("%q is not part of the language", string([]rune(rest)[:1]))
 	case isName(unexpected.Unexpected):
-		e.Msg = fmt.Sprintf("unexpected %s; text is written in quotes: '%[1]s'", clip(unexpected.Unexpected.Value))
+		e.Msg = fmt.Sprintf("unexpected word %q; text is written in quotes: '%[1]s'", clip(unexpected.Unexpected.Value))
 	default:
-		e.Msg = fmt.Sprintf("unexpected %s", clip(unexpected.Unexpected.Value))
+		e.Msg = fmt.Sprintf("unexpected %q", clip(unexpected.Unexpected.Value))
 	}
 	return e
 }

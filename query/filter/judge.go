@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // Verdict is what can be said of an event without ClickHouse.
@@ -36,7 +37,7 @@ func verdict(b bool) Verdict {
 // What it leaves to ClickHouse: matches, numbers among the attributes, fractions,
 // times before 1970, and an attribute that is there twice.
 type Judge struct {
-	r    *schemas.FrameReader
+	r    *frame.Reader
 	root judged // nil: every event matches
 }
 
@@ -44,7 +45,7 @@ type Judge struct {
 type judged interface{ of(i int) Verdict }
 
 // On is the filter for the frame that r holds open, until it opens the next.
-func (e *Expr) On(r *schemas.FrameReader) Judge {
+func (e *Expr) On(r *frame.Reader) Judge {
 	if e.All() {
 		return Judge{}
 	}
@@ -59,7 +60,7 @@ func (j Judge) Of(i int) Verdict {
 	return j.root.of(i)
 }
 
-func judgeOf(n node, r *schemas.FrameReader) judged {
+func judgeOf(n node, r *frame.Reader) judged {
 	switch n := n.(type) {
 	case logical:
 		kids := make([]judged, len(n.kids))
@@ -112,7 +113,7 @@ func (unsure) of(int) Verdict    { return Unsure }
 func (f byRow) of(i int) Verdict { return f(i) }
 
 // compareOn is one comparison on an open frame.
-func compareOn(n compare, r *schemas.FrameReader) judged {
+func compareOn(n compare, r *frame.Reader) judged {
 	c := r.ColumnIndex(n.field.name)
 	bits := func(i int) uint64 { return r.Bits(c, i) }
 	if c < 0 { // a field that came after the frame's schema version: its type's zero
@@ -229,7 +230,7 @@ func operators[T cmp.Ordered](o op) (holds func(a, b T) bool, ok bool) {
 }
 
 // textOn compares a column of text, byte by byte; c is -1 where the frame lacks it.
-func textOn(n compare, r *schemas.FrameReader, c int) judged {
+func textOn(n compare, r *frame.Reader, c int) judged {
 	holds := textTest(n)
 	if holds == nil {
 		return unsure{}
@@ -242,7 +243,7 @@ func textOn(n compare, r *schemas.FrameReader, c int) judged {
 }
 
 // attributeOn compares an attribute: the empty text where an event lacks it.
-func attributeOn(n compare, r *schemas.FrameReader) judged {
+func attributeOn(n compare, r *frame.Reader) judged {
 	if n.op == opExists {
 		return byRow(func(i int) Verdict { _, found := r.Attribute(i, n.field.key); return verdict(found > 0) })
 	}

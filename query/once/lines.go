@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/almanac-events/almanac/tables"
 )
@@ -22,6 +23,8 @@ var readSettings = map[string]string{
 	"max_expanded_ast_elements":             "2000000",
 	"use_query_condition_cache":             "0", // as in tables/derived.go
 	"http_write_exception_in_output_format": "0",
+	// A row with escapes takes longer to read.
+	"output_format_json_escape_forward_slashes": "0",
 }
 
 // Lines runs a statement in the format JSONCompactEachRow and calls f with each row of its
@@ -42,8 +45,10 @@ func Lines[T any](ctx context.Context, db *tables.DB, sql string, params, settin
 		line, err := in.ReadBytes('\n')
 		if len(line) > 1 {
 			var row T
-			if err := json.Unmarshal(line, &row); err != nil {
-				return fmt.Errorf("ClickHouse's answer is %.200q: %w", line, err)
+			if texts, are := any(&row).(*[]string); !are || !split(line, texts) {
+				if err := json.Unmarshal(line, &row); err != nil {
+					return fmt.Errorf("ClickHouse's answer is %.200q: %w", line, err)
+				}
 			}
 			if err := f(row); err != nil {
 				return err
@@ -56,4 +61,23 @@ func Lines[T any](ctx context.Context, db *tables.DB, sql string, params, settin
 			return err
 		}
 	}
+}
+
+// split reads a row of texts without escapes, which most rows are: a fifth of what JSON's decoder costs. false:
+// it is not such a row, and texts stay as they are.
+func split(line []byte, texts *[]string) bool {
+	const begin, between, end = `["`, `","`, `"]`
+	row := strings.TrimSuffix(string(line), "\n")
+	if strings.IndexByte(row, '\\') >= 0 || !utf8.ValidString(row) || len(row) < len(begin)+len(end) || !strings.HasPrefix(row, begin) || !strings.HasSuffix(row, end) {
+		return false
+	}
+	row = row[len(begin) : len(row)-len(end)]
+	out := strings.Split(row, between)
+	for _, text := range out {
+		if strings.IndexByte(text, '"') >= 0 { // numbers, or spaces between texts
+			return false
+		}
+	}
+	*texts = out
+	return true
 }

@@ -29,7 +29,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := oncetest.New(t, kinds.Metric, "metrics")
+	r := oncetest.New(t, schemas.Topic{Name: "metrics", Kind: kinds.Metric})
 	return &rig{Rig: r, store: New(r.Query)}
 }
 

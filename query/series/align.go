@@ -76,7 +76,7 @@ func (r *Reader) Align(ctx context.Context, req Request) (*Answer, error) {
 		return nil, err
 	}
 	var a *Answer
-	err := r.ask(ctx, req.Topic, func(snap *once.Snapshot) error {
+	err := r.ask(ctx, req.Topic, func(snap *snapshot) error {
 		s, err := selectSeries(snap, req.Metric, req.Where, req.From, req.To)
 		if err != nil {
 			return err
@@ -111,22 +111,10 @@ func (r *Reader) align(ctx context.Context, s *selection, req *Request) (*Answer
 	if err := r.size(ctx, s, req, &f); err != nil {
 		return nil, err
 	}
-	var keys []string
-	n := int64(0)
-	err = r.lines(ctx, s.statement(req, r.limits.points), s.params, func(row []string) error {
-		if n++; n > r.limits.points {
-			return tooMuch("it gives more than %d points. Take fewer series, a longer period, or a shorter range", r.limits.points)
-		}
-		if len(keys) == 0 || row[0] != keys[len(keys)-1] {
-			keys, a.Groups = append(keys, row[0]), append(a.Groups, Group{})
-		}
-		p, err := readPoint(row[1:])
-		g := &a.Groups[len(a.Groups)-1]
-		g.Points = append(g.Points, p)
-		return err
-	})
+	keys, err := r.read(ctx, s, req, a)
 	if err != nil && strings.Contains(err.Error(), textDistributions) {
-		return nil, bad("metric %q has distributions, of which percentiles, deltas and rates are not built; align min, max, mean, count, sum, stddev or summary", req.Metric)
+		s.distributions, a.Groups = true, []Group{}
+		keys, err = r.read(ctx, s, req, a)
 	}
 	if err != nil {
 		return nil, err
@@ -140,6 +128,24 @@ func (r *Reader) align(ctx context.Context, s *selection, req *Request) (*Answer
 	return a, nil
 }
 
+// read reads the points of each group, and returns the groups' keys.
+func (r *Reader) read(ctx context.Context, s *selection, req *Request, a *Answer) (keys []string, err error) {
+	n := int64(0)
+	err = r.lines(ctx, s.statement(req, r.limits.points), s.params, func(row []string) error {
+		if n++; n > r.limits.points {
+			return tooMuch("it gives more than %d points. Take fewer series, a longer period, or a shorter range", r.limits.points)
+		}
+		if len(keys) == 0 || row[0] != keys[len(keys)-1] {
+			keys, a.Groups = append(keys, row[0]), append(a.Groups, Group{})
+		}
+		p, err := readPoint(row[1:])
+		g := &a.Groups[len(a.Groups)-1]
+		g.Points = append(g.Points, p)
+		return err
+	})
+	return keys, err
+}
+
 // names gives groups their labels: series by the list, which is read after their points, others
 // by the key itself.
 func (r *Reader) names(ctx context.Context, s *selection, req *Request, keys []string, groups []Group) error {
@@ -149,7 +155,7 @@ func (r *Reader) names(ctx context.Context, s *selection, req *Request, keys []s
 			if err := json.Unmarshal([]byte(key), &parts); err != nil || len(parts) != len(req.By)+1 {
 				return fmt.Errorf("ClickHouse's answer is %q: %w", key, err)
 			}
-			groups[i].Labels, groups[i].Unit = map[string]string{}, unitOf(parts[0], req)
+			groups[i].Labels, groups[i].Unit = map[string]string{}, s.unitOf(parts[0], req)
 			for k, label := range req.By {
 				groups[i].Labels[label] = parts[k+1]
 			}
@@ -167,7 +173,7 @@ func (r *Reader) names(ctx context.Context, s *selection, req *Request, keys []s
 			return nil // it has no point that counts
 		}
 		delete(at, row[0])
-		groups[i].Labels, groups[i].Unit = map[string]string{}, unitOf(row[3], req)
+		groups[i].Labels, groups[i].Unit = map[string]string{}, s.unitOf(row[3], req)
 		if err := json.Unmarshal([]byte(row[4]), &groups[i].Labels); err != nil {
 			return fmt.Errorf("ClickHouse's answer is %q: %w", row, err)
 		}
@@ -185,7 +191,10 @@ func (r *Reader) names(ctx context.Context, s *selection, req *Request, keys []s
 }
 
 // unitOf is the unit of the values that are made of values with a unit.
-func unitOf(unit string, req *Request) string {
+func (s *selection) unitOf(unit string, req *Request) string {
+	if s.distributions && (req.Align == Delta || req.Align == Rate) {
+		unit = "1" // it is how many values they have
+	}
 	switch {
 	case req.Align == Count || req.Reduce == Count:
 		return "1"

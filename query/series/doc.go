@@ -20,14 +20,18 @@
 // point before the range is looked for up to Lookback, or a period when that is longer, before
 // it. A series' first point has no increase.
 //
-// Standard deviations are of the population. Percentiles are exact, interpolated between the
+// Cumulative distributions count as what they grew by, by the same rules. Percentiles of
+// distributions are interpolated in their buckets (distributions.go).
+//
+// Standard deviations are of the population. Percentiles of values are exact, interpolated between the
 // two nearest points.
 //
 // # Which rows
 //
 // Of points with one series and time the last one that was made counts (package once). A read
 // has every row that is stored when it begins. What was accepted and is not stored yet is not
-// in it: a caller that needs it waits first (query.Reader.WaitStored). There is nothing to
+// in it: a caller that needs it waits first (query.Reader.WaitStored). What an erasure under way
+// means is not in it either, also where that came later (snapshot.go). There is nothing to
 // invalidate: a late or corrected point is in the next read. Final leaves out windows that end
 // less than Late ago.
 //

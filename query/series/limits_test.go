@@ -71,7 +71,7 @@ func TestDroppedShard(t *testing.T) {
 	err := r.Reg.RestoreShard(t.Context(), registry.Shard{Topic: "cpu", Month: ref.Month, ID: ref.ID, Status: registry.Dropped, SealedAt: r.Pos[ref], Floor: r.Pos[ref],
 		MinTs: old.at.UnixNano(), MaxTs: old.at.UnixNano(), DroppedRows: 2, DroppedAt: time.Now().UTC(), CreatedAt: time.Now().UTC()})
 	if err == nil {
-		err = r.DB.DropShard(t.Context(), "cpu", ref.Month, ref.ID)
+		err = r.DB.DropShard(t.Context(), ref)
 	}
 	if err != nil {
 		t.Fatal(err)

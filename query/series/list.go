@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/query/filter"
-	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -87,7 +86,7 @@ func (r *Reader) listing(ctx context.Context, q *ListRequest, run func(*selectio
 	if err := q.check(); err != nil {
 		return err
 	}
-	return r.ask(ctx, q.Topic, func(snap *once.Snapshot) error {
+	return r.ask(ctx, q.Topic, func(snap *snapshot) error {
 		s, err := selectSeries(snap, q.Metric, q.Where, q.From, q.To)
 		if err != nil {
 			return err

@@ -36,7 +36,7 @@ func reference(points []point, req Request) map[string]Point {
 		if req.Reduce == None {
 			by = own[0].labels
 		}
-		group := labelsText(by) + "|" + unitOf(own[0].unit, &req)
+		group := labelsText(by) + "|" + (&selection{}).unitOf(own[0].unit, &req)
 		for at, p := range alignOne(own, &req) {
 			aligned[cell{group, at}] = append(aligned[cell{group, at}], p)
 		}

@@ -25,7 +25,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := oncetest.New(t, kinds.Metric, "cpu")
+	r := oncetest.New(t, schemas.Topic{Name: "cpu", Kind: kinds.Metric})
 	return &rig{Rig: r, read: New(r.Query)}
 }
 
@@ -36,6 +36,7 @@ type point struct {
 	at, start          time.Time
 	value              float64
 	dist               *Distribution
+	buckets            string
 	shard              uint64
 	made               int // the order in which points were made: the last one counts
 }
@@ -59,7 +60,7 @@ func (r *rig) insert(points ...point) {
 	for ref, some := range byShard {
 		pos := r.Next(ref)
 		var b strings.Builder
-		fmt.Fprintf(&b, "INSERT INTO %s (ts, id, type, attributes, value, unit, points, start, count, sum, min, max, m2, month, shard, pos) VALUES ", schemas.QuotedTable(r.DB.Database, "cpu"))
+		fmt.Fprintf(&b, "INSERT INTO %s (ts, id, type, attributes, value, unit, points, start, count, sum, min, max, m2, buckets, month, shard, pos) VALUES ", schemas.QuotedTable(r.DB.Database, "cpu"))
 		for i, p := range some {
 			if i > 0 {
 				b.WriteByte(',')
@@ -80,9 +81,9 @@ func (r *rig) insert(points ...point) {
 				labels = append(labels, schemas.QuoteText(k), schemas.QuoteText(p.labels[k]))
 			}
 			// The second half of the ids falls: only the order of the whole is that of time.
-			fmt.Fprintf(&b, "(fromUnixTimestamp64Nano(%d, 'UTC'), '%08x-0000-7000-8000-%012x', %s, map(%s), %g, %s, %s, fromUnixTimestamp64Nano(%d, 'UTC'), %d, %g, %g, %g, %g, %d, %d, %d)",
+			fmt.Fprintf(&b, "(fromUnixTimestamp64Nano(%d, 'UTC'), '%08x-0000-7000-8000-%012x', %s, map(%s), %g, %s, %s, fromUnixTimestamp64Nano(%d, 'UTC'), %d, %g, %g, %g, %g, %s, %d, %d, %d)",
 				p.at.UnixNano(), p.made, 1<<40-p.made, schemas.QuoteText(p.metric), strings.Join(labels, ","), p.value, schemas.QuoteText(p.unit), schemas.QuoteText(p.kind), start,
-				d.Count, d.Sum, d.Min, d.Max, d.M2, uint32(ref.Month), uint64(ref.ID), pos)
+				d.Count, d.Sum, d.Min, d.Max, d.M2, schemas.QuoteText(p.buckets), uint32(ref.Month), uint64(ref.ID), pos)
 		}
 		r.Exec(b.String())
 	}

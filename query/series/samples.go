@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/tables"
@@ -100,11 +99,10 @@ func (r *Reader) Samples(ctx context.Context, q SampleRequest, f func(*Sample) e
 	if len(q.Series) == 0 {
 		return nil
 	}
-	t, err := r.topic(ctx, q.Topic)
-	if err != nil {
+	snap, err := r.snapshot(ctx, q.Topic)
+	if errors.Is(err, schemas.ErrRequest) {
 		return err
 	}
-	snap, err := once.Read(ctx, r.reg, r.db, t)
 	if err != nil {
 		return fmt.Errorf("samples of topic %q: %w", q.Topic, err)
 	}
@@ -113,7 +111,7 @@ func (r *Reader) Samples(ctx context.Context, q SampleRequest, f func(*Sample) e
 		"max_execution_time": "60", "max_query_size": "16777216", "max_ast_elements": "2000000", "max_expanded_ast_elements": "2000000",
 		"max_rows_to_read": strconv.FormatInt(r.limits.rows, 10), "use_query_condition_cache": "0", "http_write_exception_in_output_format": "0",
 	})
-	body, err := r.db.Select(ctx, &tables.Select{SQL: samplesSQL(snap, &q), Settings: settings})
+	body, err := r.db.Select(ctx, &tables.Select{SQL: samplesSQL(snap, &q), Params: snap.params, Settings: settings})
 	if err != nil {
 		return r.sampleError(q.Topic, err)
 	}
@@ -152,7 +150,7 @@ func (r *Reader) sampleError(topic string, err error) error {
 
 // samplesSQL is the statement of the points. Of rows with one series and time the one with the
 // greatest id counts.
-func samplesSQL(snap *once.Snapshot, q *SampleRequest) string {
+func samplesSQL(snap *snapshot, q *SampleRequest) string {
 	var metrics, keys []string
 	seen := map[string]bool{}
 	for i := range q.Series {
@@ -168,7 +166,7 @@ func samplesSQL(snap *once.Snapshot, q *SampleRequest) string {
 		code += ", points = " + schemas.QuoteText(w) + ", " + strconv.Itoa(i+1)
 	}
 	return fmt.Sprintf(`SELECT series, toInt64(toUnixTimestamp64Nano(ts)), value, toUInt8(%s, 0)) FROM %s
-WHERE type IN (%s) AND series IN (%s) AND ts > fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND %s
+WHERE type IN (%s) AND series IN (%s) AND ts > fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND %s AND %s
 ORDER BY type, series, ts, UUIDToNum(id) DESC LIMIT 1 BY type, series, ts FORMAT RowBinary`,
-		code, schemas.QuotedTable(snap.Database, snap.Topic.Name), strings.Join(metrics, ", "), strings.Join(keys, ", "), q.From.UnixNano(), q.To.UnixNano(), snap.Held(false))
+		code, schemas.QuotedTable(snap.Database, snap.Topic.Name), strings.Join(metrics, ", "), strings.Join(keys, ", "), q.From.UnixNano(), q.To.UnixNano(), snap.Held(false), snap.kept())
 }

@@ -89,7 +89,7 @@ func TestAlign(t *testing.T) {
 	t.Run("derived", check)
 	r.Exec("TRUNCATE TABLE " + schemas.QuotedTable(r.DB.Database, "cpu.series"))
 	t.Run("the list of series lost", check)
-	if err := r.DB.DropAllDerived(t.Context(), &r.Topic); err != nil {
+	if err := r.DB.DropAllDerived(t.Context(), &r.Topic, r.Reg.Dropped("cpu")); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("all derived lost", check)

@@ -2,6 +2,7 @@ package series
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,11 +16,14 @@ import (
 
 // selection is what series a read is about, over one snapshot.
 type selection struct {
-	snap     *once.Snapshot
+	snap     *snapshot
 	metric   string // empty: all
 	from, to time.Time
 	where    *filter.Expr
 	params   map[string]string
+	// distributions says that points are read by their buckets, and cumulative ones by what they
+	// grew by.
+	distributions bool
 }
 
 // filterTopic has the columns that tell series apart, for filters over them.
@@ -29,7 +33,7 @@ var filterTopic = func() *schemas.Topic {
 }()
 
 // selectSeries reads the filter of a read.
-func selectSeries(snap *once.Snapshot, metric, where string, from, to time.Time) (*selection, error) {
+func selectSeries(snap *snapshot, metric, where string, from, to time.Time) (*selection, error) {
 	e, err := filter.Parse(where, filterTopic)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
@@ -42,6 +46,7 @@ func selectSeries(snap *once.Snapshot, metric, where string, from, to time.Time)
 	}
 	s := &selection{snap: snap, metric: metric, where: e, from: from, to: to}
 	_, s.params = e.SQL()
+	maps.Copy(s.params, snap.params)
 	s.params["from"], s.params["to"] = strconv.FormatInt(from.UnixNano(), 10), strconv.FormatInt(to.UnixNano(), 10)
 	if metric != "" {
 		s.params["metric"] = filter.ParamString(metric)
@@ -71,12 +76,16 @@ const (
 )
 
 // listed selects the series of the metric that may have points in the range, a row each: what
-// the topic's list has, and what stands in rows above it. The filter is not applied.
+// the topic's list has, and what stands in rows above it. While an erasure is under way it is of
+// rows alone: the list has series of rows that are hidden. The filter is not applied.
 func (s *selection) listed() string {
-	table := func(sh *once.Shard) uint64 { return sh.Series }
-	fresh := fmt.Sprintf("%s AND ts > %s AND ts <= %s AND %s AND (%s)", s.named(), sqlFrom, sqlTo, s.snap.Held(false), s.snap.New(table))
+	unlisted := s.snap.New(func(sh *once.Shard) uint64 { return sh.Series })
+	if s.snap.erasing() {
+		unlisted = s.snap.kept()
+	}
+	fresh := fmt.Sprintf("%s AND ts > %s AND ts <= %s AND %s AND (%s)", s.named(), sqlFrom, sqlTo, s.snap.Held(false), unlisted)
 	parts := []string{"SELECT type, series, service, user_id, unit, labels, points, first, last FROM (" + s.snap.Topic.SeriesSelect(s.snap.Database, fresh) + ")"}
-	if !s.snap.Absent {
+	if !s.snap.Absent && !s.snap.erasing() {
 		parts = append(parts, fmt.Sprintf("SELECT type, series, service, user_id, unit, labels, points, first, last FROM %s WHERE type != '' AND %s AND last > %s AND first <= %s AND %s AND %s",
 			s.list(), s.named(), sqlFrom, sqlTo, s.snap.Held(false), s.unmoved()))
 	}
@@ -106,7 +115,7 @@ func (s *selection) unmoved() string {
 // points is the condition of the topic's rows that are points of the selected series and count.
 func (s *selection) points(from string) string {
 	cut := s.snap.Quiet()
-	cond := []string{s.named(), "ts > " + from, "ts <= " + sqlTo, "points IN (" + quotedNumbers + ")", s.snap.Held(cut), s.snap.Unmoved()}
+	cond := []string{s.named(), "ts > " + from, "ts <= " + sqlTo, "points IN (" + quotedNumbers + ")", s.snap.Held(cut), s.snap.Unmoved(), s.snap.kept()}
 	if again := s.snap.Again(cut); again != "false" {
 		cond = append(cond, "NOT ("+again+")")
 	}

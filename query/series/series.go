@@ -17,6 +17,7 @@ import (
 type Reader struct {
 	reg    *registry.Registry
 	db     *tables.DB
+	ledger *registry.LedgerCache
 	limits limits
 }
 
@@ -25,7 +26,7 @@ type limits struct{ series, rows, points, groups int64 }
 
 // New prepares a reader of series over a reader of events.
 func New(r *query.Reader) *Reader {
-	return &Reader{reg: r.Registry(), db: r.DB(), limits: limits{MaxSeries, MaxRows, MaxPoints, MaxGroups}}
+	return &Reader{reg: r.Registry(), db: r.DB(), ledger: registry.NewLedgerCache(r.Registry()), limits: limits{MaxSeries, MaxRows, MaxPoints, MaxGroups}}
 }
 
 // topic reads the descriptor of a topic of kind metric.
@@ -47,13 +48,9 @@ func (r *Reader) topic(ctx context.Context, name string) (*schemas.Topic, error)
 const maxAsks = 8
 
 // ask reads how far the tables are and runs a read, again while they move.
-func (r *Reader) ask(ctx context.Context, topic string, run func(*once.Snapshot) error) error {
-	t, err := r.topic(ctx, topic)
-	if err != nil {
-		return err
-	}
+func (r *Reader) ask(ctx context.Context, topic string, run func(*snapshot) error) error {
 	for try := 1; ; try++ {
-		snap, err := once.Read(ctx, r.reg, r.db, t)
+		snap, err := r.snapshot(ctx, topic)
 		if err == nil {
 			err = run(snap)
 		}

@@ -26,7 +26,7 @@ func TestStaleList(t *testing.T) {
 	if was.Series == 0 || was.Stored.Head <= was.Series {
 		t.Fatalf("%+v", was)
 	}
-	if err := r.DB.DropDerived(t.Context(), first.ref()); err != nil { // as an erasure does
+	if err := r.DB.DropDerived(t.Context(), first.ref(), r.Reg.Dropped("cpu")); err != nil { // as an erasure does
 		t.Fatal(err)
 	}
 	if err := r.DB.FillSeries(t.Context(), &r.Topic, first.ref(), was.Series, was.Series, was.Stored.Head); !errors.Is(err, tables.ErrHeadMoved) {

@@ -28,31 +28,48 @@ func windowSQL(req *Request) string {
 
 // aligned selects one row a series and window w: v, or of summaries n, s, lo, hi, q and mu.
 func (s *selection) aligned(req *Request) string {
-	switch req.Align {
-	case Delta, Rate:
+	level := percentiles[req.Align]
+	switch {
+	case s.distributions && (req.Align == Delta || req.Align == Rate):
+		return s.growth(req)
+	case s.distributions && level != "":
+		return s.quantile(req, level)
+	case req.Align == Delta || req.Align == Rate:
 		return s.increases(req)
-	case Summary:
-		return "SELECT series, w, sum(n) AS an, sum(s) AS asum, minIf(lo, n > 0) AS alo, maxIf(hi, n > 0) AS ahi, " + deviationSQL + " AS aq FROM (" + s.windowed(req) + ") GROUP BY series, w HAVING an > 0"
+	case req.Align == Summary:
+		return "SELECT series, w, sum(n) AS an, sum(s) AS asum, minIf(lo, n > 0) AS alo, maxIf(hi, n > 0) AS ahi, " + deviationSQL + " AS aq FROM (" + s.windowed(req) + ") GROUP BY series, w HAVING an > 0" + s.refuseCumulative()
 	}
 	value := map[Aligner]string{
 		Min: "minIf(lo, n > 0)", Max: "maxIf(hi, n > 0)", Mean: "sum(s) / sum(n)", Count: "toFloat64(sum(n))", Sum: "sum(s)",
 		Stddev: "sqrt(" + deviationSQL + " / sum(n))",
 	}[req.Align]
-	if level := percentiles[req.Align]; level != "" {
+	if level != "" {
 		value = "quantileExactInclusive(" + level + ")(val)" + refuseDistributions
 	}
-	return "SELECT series, w, " + value + " AS v FROM (" + s.windowed(req) + ") GROUP BY series, w HAVING sum(n) > 0"
+	return "SELECT series, w, " + value + " AS v FROM (" + s.windowed(req) + ") GROUP BY series, w HAVING sum(n) > 0" + s.refuseCumulative()
 }
 
 // refuseDistributions adds nothing to a number, and ends a read that has distributions.
 const refuseDistributions = " + throwIf(max(dist), '" + textDistributions + "')"
+
+// refuseCumulative ends a read that has cumulative distributions: what they grew by is to be read.
+func (s *selection) refuseCumulative() string {
+	if s.distributions {
+		return ""
+	}
+	return " AND throwIf(max(dist AND kind = '" + kinds.PointsCumulative + "'), '" + textDistributions + "') = 0"
+}
 
 // deviationSQL is the sum of squared deviations from the mean of a group: stable where every
 // point is one value.
 const deviationSQL = "if(max(dist), greatest(sum(q) + sum(n * mu * mu) - sum(s) * sum(s) / sum(n), 0.), varPopStable(val) * count())"
 
 func (s *selection) windowed(req *Request) string {
-	return "SELECT *, " + windowSQL(req) + " AS w FROM (" + s.rows(sqlFrom) + ")"
+	rows := s.rows(sqlFrom)
+	if s.distributions {
+		rows = s.grown(req)
+	}
+	return "SELECT *, " + windowSQL(req) + " AS w FROM (" + rows + ")"
 }
 
 // increases selects what counters grew by: of a point of kind delta its value, of others the

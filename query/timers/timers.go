@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/tables"
@@ -43,15 +44,17 @@ type row struct {
 	Seq      uint64  `json:"seq"`
 }
 
-// TimerHistory returns the stored transitions of a timer, oldest first.
-func (a Archive) TimerHistory(ctx context.Context, topic, group, id string) ([]timers.Timer, error) {
+// TimerHistory returns the stored transitions of a timer, oldest first, but those that erasures mean.
+func (a Archive) TimerHistory(ctx context.Context, topic, group, id string, except registry.Cover) ([]timers.Timer, error) {
 	if err := schemas.ValidateTopicName(topic); err != nil {
 		return nil, err
 	}
+	keep, params := except.Keep()
+	params = withParams(params, "g", group, "id", id)
 	answer, err := a.DB.Select(ctx, &tables.Select{
 		SQL: fmt.Sprintf("SELECT toUnixTimestamp64Nano(t.ts) AS ts, toUnixTimestamp64Nano(t.due) AS due, life, slot, revision, attempt, state, status, error, detail, took_ms, late_ms, user_id, spec, seq"+
-			" FROM `%s` AS t WHERE t.`group` = {g:String} AND t.timer_id = {id:String} ORDER BY t.seq LIMIT %d FORMAT JSONEachRow", topic, maxHistory),
-		Params:   map[string]string{"g": group, "id": id},
+			" FROM (SELECT * FROM `%s` WHERE `group` = {g:String} AND timer_id = {id:String} AND %s) AS t ORDER BY t.seq LIMIT %d FORMAT JSONEachRow", topic, keep, maxHistory),
+		Params:   params,
 		Settings: map[string]string{"output_format_json_quote_64bit_integers": "0"},
 		User:     a.User, Password: a.Password,
 	})

@@ -41,6 +41,19 @@ type Report struct {
 	Bills   []Bill    `json:"bills"`
 }
 
+// key is what a column that tells bills apart is in a bill.
+func (b *Bill) key(column string) *string {
+	switch column {
+	case "provider":
+		return &b.Provider
+	case "space":
+		return &b.Space
+	case "user_id":
+		return &b.Customer
+	}
+	return &b.Meter
+}
+
 // bill fills in the numbers of a bill.
 func (r *Request) bill(b Bill, n *numbers) Bill {
 	if b.From.IsZero() {

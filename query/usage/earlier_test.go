@@ -24,7 +24,7 @@ func TestCopyWithASmallerID(t *testing.T) {
 	check("summed", 0)
 	r.insert(diff("00000000-0000-7000-8000-000000000001", 1))
 	check("before the copy is examined", 1)
-	r.examine(r.shards()[1])
+	r.Examine(r.Shards()[1])
 	check("before it is summed", 1)
 	r.derive()
 	check("all derived", 1)

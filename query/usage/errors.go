@@ -9,7 +9,4 @@ var (
 	ErrDiffers = errors.New("usage differs from the rows")
 	// ErrUnsummed: retention dropped a shard that was not summed.
 	ErrUnsummed = errors.New("a dropped shard has no sums")
-
-	// errMoved: marks or sums changed between two statements. It is asked again.
-	errMoved = errors.New("marks or sums moved")
 )

@@ -1,9 +1,13 @@
 package usage
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"math/big"
+	"math/bits"
 	"slices"
+	"strconv"
 )
 
 // diff is a diff that counts, by its time in Unix milliseconds.
@@ -73,9 +77,43 @@ const decimals = 12
 
 // average is usage divided by a length of time, truncated, without zeros at its end.
 func average(usage *big.Int, ms int64) string {
+	if text, ok := averageWords(usage, ms); ok {
+		return text
+	}
+	return averageBig(usage, ms)
+}
+
+func averageBig(usage *big.Int, ms int64) string {
 	scaled := new(big.Int).Mul(usage, pow10(decimals))
 	scaled.Quo(scaled, big.NewInt(ms))
 	return fixed(scaled, decimals)
+}
+
+// averageWords is average where it is below 2^64, in machine words: a report has up to a
+// million.
+func averageWords(usage *big.Int, ms int64) (string, bool) {
+	if usage.BitLen() > 128 || ms <= 0 {
+		return "", false
+	}
+	var abs [16]byte
+	usage.FillBytes(abs[:])
+	high, low, by := binary.BigEndian.Uint64(abs[:8]), binary.BigEndian.Uint64(abs[8:]), uint64(ms)
+	if high >= by {
+		return "", false
+	}
+	whole, rest := bits.Div64(high, low, by)
+	high, low = bits.Mul64(rest, 1e12) // decimals; below 1e12 again after the division
+	digits, _ := bits.Div64(high, low, by)
+	text := make([]byte, 0, 40)
+	if usage.Sign() < 0 && whole|digits != 0 {
+		text = append(text, '-')
+	}
+	text = strconv.AppendUint(text, whole, 10)
+	if digits > 0 {
+		padded := strconv.AppendUint(nil, 1e12+digits, 10)[1:] // with the zeros before them
+		text = append(append(text, '.'), bytes.TrimRight(padded, "0")...)
+	}
+	return string(text), true
 }
 
 func pow10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }

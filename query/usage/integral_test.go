@@ -91,3 +91,26 @@ func TestRequest(t *testing.T) {
 		t.Errorf("%v: %v", err, days.edges())
 	}
 }
+
+// Averages in machine words are those in big integers, and large ones are left to these.
+func TestAverageWords(t *testing.T) {
+	t.Parallel()
+	words := 0
+	rapid.Check(t, func(t *rapid.T) {
+		usage := new(big.Int).SetBytes(rapid.SliceOfN(rapid.Byte(), 0, 17).Draw(t, "usage"))
+		if rapid.Bool().Draw(t, "negative") {
+			usage.Neg(usage)
+		}
+		ms := rapid.Int64Range(1, 1<<45).Draw(t, "ms")
+		text, ok := averageWords(usage, ms)
+		if ok {
+			words++
+		}
+		if want := averageBig(usage, ms); ok && text != want {
+			t.Fatalf("%s in %d ms: %s, want %s", usage, ms, text, want)
+		}
+	})
+	if words == 0 {
+		t.Error("none was in machine words")
+	}
+}

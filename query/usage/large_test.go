@@ -27,11 +27,11 @@ func TestLarge(t *testing.T) {
 	const month, shards = 202602, 4
 	begin := at(t, "2026-02-01T00:00:00Z").UnixMilli()
 	fill := func(from, count, shift int) {
-		r.exec(fmt.Sprintf(`INSERT INTO %s (ts, id, type, user_id, provider, space, cause, delta, month, shard, pos)
+		r.Exec(fmt.Sprintf(`INSERT INTO %s (ts, id, type, user_id, provider, space, cause, delta, month, shard, pos)
 SELECT fromUnixTimestamp64Milli(toInt64(%d + %d + (number * 7919) %% 2400000000), 'UTC'), generateUUIDv7(number + %d), 'bytes', concat('cust-', toString(number %% 1000)), 'did:web:provider',
  concat('did:key:z6Mk', toString(number %% %d)), concat('bafyreia', leftPad(toString(number), 51, '0')), 1, %d, number %% %d + 1, intDiv(number, 100000) + 1 + %d
 FROM numbers(%d, %d) SETTINGS max_partitions_per_insert_block = 0, max_insert_block_size = 1000000`,
-			schemas.QuotedTable(r.db.Database, "usage"), begin, shift, shift, spaces, month, shards, shift, from, count))
+			schemas.QuotedTable(r.DB.Database, "usage"), begin, shift, shift, spaces, month, shards, shift, from, count))
 	}
 	for from := 0; from < rows; from += 100_000 {
 		fill(from, min(100_000, rows-from), 0)
@@ -43,7 +43,7 @@ FROM numbers(%d, %d) SETTINGS max_partitions_per_insert_block = 0, max_insert_bl
 		t.Logf("%-40s %s", what, time.Since(began).Round(time.Millisecond))
 	}
 	round := func() {
-		u, err := rollups.New(rollups.Config{Registry: r.reg, DB: r.db, Hooks: rollups.Hooks{Fault: func(ref schemas.ShardRef, err error) { t.Errorf("%s: %v", ref, err) }}})
+		u, err := rollups.New(rollups.Config{Registry: r.Reg, DB: r.DB, Hooks: rollups.Hooks{Fault: func(ref schemas.ShardRef, err error) { t.Errorf("%s: %v", ref, err) }}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ FROM numbers(%d, %d) SETTINGS max_partitions_per_insert_block = 0, max_insert_bl
 	req := Request{From: at(t, "2026-02-01T00:00:00Z"), To: at(t, "2026-03-01T00:00:00Z"), GroupBy: BySpace}
 	var want string
 	q := fmt.Sprintf("SELECT toString(sum(toInt128(%d) - (%d + (number * 7919) %% 2400000000))) FROM numbers(%d)", req.To.UnixMilli(), begin, rows)
-	if err := r.db.Conn().QueryRow(t.Context(), q).Scan(&want); err != nil {
+	if err := r.DB.Conn().QueryRow(t.Context(), q).Scan(&want); err != nil {
 		t.Fatal(err)
 	}
 	all := func(what string, byCause bool) {
@@ -81,7 +81,7 @@ FROM numbers(%d, %d) SETTINGS max_partitions_per_insert_block = 0, max_insert_bl
 	one := req
 	one.GroupBy, one.Space = Total, "did:key:z6Mk7"
 	took("one space", func() { r.one(one) })
-	r.exec("TRUNCATE TABLE " + schemas.QuotedTable(r.db.Database, "usage.sums"))
+	r.Exec("TRUNCATE TABLE " + schemas.QuotedTable(r.DB.Database, "usage.sums"))
 	all("all spaces, from rows and marks", false)
 	took("one space, without sums", func() { r.one(one) })
 	all("all spaces, by cause", true)

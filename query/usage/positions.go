@@ -27,8 +27,8 @@ func (r *Reader) BillsAt(ctx context.Context, req Request, f func(Bill) error) (
 	err = r.ask(ctx, t, &req, func(s *statement) error {
 		at = Positions{}
 		for i := range s.snap.shards {
-			if st := &s.snap.shards[i]; st.ref.Month.Start()/1e6 < s.e {
-				at[st.ref] = max(st.Stored.Head, st.Sums.Pos)
+			if st := &s.snap.shards[i]; st.Ref.Month.Start()/1e6 < s.e {
+				at[st.Ref] = max(st.Stored.Head, st.Sums.Pos)
 			}
 		}
 		return r.bills(ctx, s, f)

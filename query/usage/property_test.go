@@ -78,15 +78,15 @@ func TestAnyOrder(t *testing.T) {
 }
 
 func (r *rig) step(s *step) {
-	r.t.Helper()
-	refs := r.shards()
+	r.T.Helper()
+	refs := r.Shards()
 	switch {
 	case s.do == "insert":
 		r.insert(s.rows...)
 		r.all = append(r.all, s.rows...)
 	case len(refs) == 0:
 	case s.do == "examine":
-		r.examine(refs[s.pick%len(refs)])
+		r.Examine(refs[s.pick%len(refs)])
 	case s.do == "sum":
 		r.sumExamined(refs[s.pick%len(refs)])
 	case s.do == "round":
@@ -94,10 +94,10 @@ func (r *rig) step(s *step) {
 	case s.do == "crash":
 		r.round(rollupsPoints[s.pick%len(rollupsPoints)])
 	case s.do == "lose-sums":
-		r.exec("ALTER TABLE " + schemas.QuotedTable(r.db.Database, "usage.sums") + fmt.Sprintf(" DROP PARTITION (%d, %d)", uint32(refs[s.pick%len(refs)].Month), uint64(refs[s.pick%len(refs)].ID)))
+		r.Exec("ALTER TABLE " + schemas.QuotedTable(r.DB.Database, "usage.sums") + fmt.Sprintf(" DROP PARTITION (%d, %d)", uint32(refs[s.pick%len(refs)].Month), uint64(refs[s.pick%len(refs)].ID)))
 	case s.do == "lose-repeats":
-		if err := r.db.DropDerived(r.t.Context(), refs[s.pick%len(refs)]); err != nil {
-			r.t.Fatal(err)
+		if err := r.DB.DropDerived(r.T.Context(), refs[s.pick%len(refs)], r.Reg.Dropped("usage")); err != nil {
+			r.T.Fatal(err)
 		}
 	case s.do == "read":
 		from := months.Add(time.Duration(s.from) * 6 * time.Hour)
@@ -107,17 +107,17 @@ func (r *rig) step(s *step) {
 
 // sumExamined adds to a shard's sums what was examined.
 func (r *rig) sumExamined(ref schemas.ShardRef) {
-	r.t.Helper()
-	examined, err := r.db.Examined(r.t.Context(), "usage")
+	r.T.Helper()
+	examined, err := r.DB.Examined(r.T.Context(), "usage")
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
-	summed, err := r.db.Summed(r.t.Context(), "usage")
+	summed, err := r.DB.Summed(r.T.Context(), "usage")
 	if err == nil && summed[ref.ID] < examined[ref.ID] {
-		err = r.db.FillSums(r.t.Context(), &r.topic, ref, summed[ref.ID], examined[ref.ID], 0)
+		err = r.DB.FillSums(r.T.Context(), &r.Topic, ref, summed[ref.ID], examined[ref.ID], 0)
 	}
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 }
 
@@ -127,17 +127,17 @@ var rollupsPoints = []string{"rollups.before-examine", "rollups.after-examine", 
 // round runs the rollups until nothing is left to do, or until they come to a point at which
 // the process ends.
 func (r *rig) round(point string) (dropped []string) {
-	r.t.Helper()
-	u, err := rollups.New(rollups.Config{Registry: r.reg, DB: r.db, BatchRows: 15, Crash: func(p string) {
+	r.T.Helper()
+	u, err := rollups.New(rollups.Config{Registry: r.Reg, DB: r.DB, BatchRows: 15, Crash: func(p string) {
 		if p == point {
 			panic(point)
 		}
 	}, Hooks: rollups.Hooks{
-		Fault:   func(ref schemas.ShardRef, err error) { r.t.Errorf("%s: %v", ref, err) },
+		Fault:   func(ref schemas.ShardRef, err error) { r.T.Errorf("%s: %v", ref, err) },
 		Dropped: func(ref schemas.ShardRef, why string) { dropped = append(dropped, ref.String()+" "+why) },
 	}})
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	defer func() {
 		if p := recover(); p != nil && (point == "" || p != any(point)) {
@@ -145,8 +145,8 @@ func (r *rig) round(point string) (dropped []string) {
 		}
 	}()
 	for more := true; more; {
-		if more, err = u.Round(r.t.Context()); err != nil {
-			r.t.Fatal(err)
+		if more, err = u.Round(r.T.Context()); err != nil {
+			r.T.Fatal(err)
 		}
 	}
 	return dropped
@@ -163,7 +163,7 @@ func (r *rig) counting() (out []row) {
 	for _, same := range byCause {
 		slices.SortStableFunc(same, func(a, b row) int { return cmp.Compare(a.ms, b.ms) })
 		for i, w := range same {
-			if i == 0 || r.topic.OnceWithin > 0 && w.ms-same[i-1].ms > r.topic.OnceWithin.Milliseconds() {
+			if i == 0 || r.Topic.OnceWithin > 0 && w.ms-same[i-1].ms > r.Topic.OnceWithin.Milliseconds() {
 				out = append(out, w)
 			}
 		}
@@ -173,17 +173,17 @@ func (r *rig) counting() (out []row) {
 
 // compare holds reports of a range to the definition.
 func (r *rig) compare(from, to time.Time) {
-	r.t.Helper()
+	r.T.Helper()
 	want := map[string][]diff{}
 	for _, w := range r.counting() {
 		want[w.space] = append(want[w.space], diff{w.ms, w.delta})
 		want["all"] = append(want["all"], diff{w.ms, w.delta})
 	}
 	same := func(name string, b *Bill) {
-		r.t.Helper()
+		r.T.Helper()
 		n := integral(want[name], from.UnixMilli(), to.UnixMilli())
 		if b.SizeStart != n.before.String() || b.SizeEnd != n.end.String() || b.Usage != n.usage.String() || b.Causes != n.causes {
-			r.t.Errorf("%s from %s to %s: %+v, want %s to %s, usage %s, %d causes", name, from, to, b, &n.before, &n.end, &n.usage, n.causes)
+			r.T.Errorf("%s from %s to %s: %+v, want %s to %s, usage %s, %d causes", name, from, to, b, &n.before, &n.end, &n.usage, n.causes)
 		}
 	}
 	rep := r.report(Request{From: from, To: to, GroupBy: BySpace})
@@ -194,17 +194,17 @@ func (r *rig) compare(from, to time.Time) {
 	}
 	for _, space := range slices.Sorted(maps.Keys(want)) {
 		if n := integral(want[space], from.UnixMilli(), to.UnixMilli()); space != "all" && n.causes > 0 && !found[space] {
-			r.t.Errorf("from %s to %s: %s has no bill", from, to, space)
+			r.T.Errorf("from %s to %s: %s has no bill", from, to, space)
 		}
 	}
 	one := r.one(Request{From: from, To: to})
 	same("all", &one)
 	one = r.one(Request{From: from, To: to, Space: "s1"})
 	same("s1", &one)
-	_, err := r.read.Check(r.t.Context(), Request{Topic: "usage", From: from, To: to, GroupBy: ByDay}, func(marks, cause *Bill) {
-		r.t.Errorf("by day: %+v, by cause %+v", marks, cause)
+	_, err := r.read.Check(r.T.Context(), Request{Topic: "usage", From: from, To: to, GroupBy: ByDay}, func(marks, cause *Bill) {
+		r.T.Errorf("by day: %+v, by cause %+v", marks, cause)
 	})
 	if err != nil && !errors.Is(err, ErrDiffers) {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 }

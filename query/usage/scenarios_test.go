@@ -90,11 +90,11 @@ func TestScenarios(t *testing.T) {
 	}
 	t.Run("nothing derived", check)
 	first = false
-	r.examine(r.shards()[0])
-	r.sum(r.shards()[0])
+	r.Examine(r.Shards()[0])
+	r.sum(r.Shards()[0])
 	t.Run("one shard derived", check)
 	r.derive()
 	t.Run("summed", check)
-	r.exec("TRUNCATE TABLE " + r.db.Database + ".`usage.repeats`")
+	r.Exec("TRUNCATE TABLE " + r.DB.Database + ".`usage.repeats`")
 	t.Run("repeats lost", check)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -15,58 +16,53 @@ const dayMs = 24 * 60 * 60 * 1000
 
 // snapshot is how far the tables were before the statement that asks them.
 type snapshot struct {
+	*once.Snapshot
 	shards []shardState
-	// marks counts the rows of the table of repeats; absent: it was not made yet.
-	marks  uint64
-	absent bool
 }
 
 // shardState is what a shard's tables hold.
 type shardState struct {
-	tables.DerivedShard
-	ref schemas.ShardRef
-	// gone: retention drops its rows, or did. closed: none will come any more.
-	gone, closed bool
-	exact        bool // the sums are believed
+	once.Shard
+	exact bool // the sums are believed
 }
 
-// quiet reports whether every row was examined: marks are then all the repeats there are.
-func (s *snapshot) quiet() bool {
-	for i := range s.shards {
-		if s.shards[i].Examined < s.shards[i].Stored.Head {
-			return false
-		}
-	}
-	return !s.absent
-}
-
-// snapshot reads how far a topic's tables are.
-func (r *Reader) snapshot(ctx context.Context, t *schemas.Topic) (*snapshot, error) {
-	entries, err := r.reg.Shards(ctx, t.Name, 0)
+// snapshot reads how far a topic's tables are. rows says that only rows are asked for: where
+// all shards have theirs, what is derived from them is not looked at.
+func (r *Reader) snapshot(ctx context.Context, t *schemas.Topic, rows bool) (*snapshot, error) {
+	read, err := r.shards(ctx, t, rows)
 	if err != nil {
 		return nil, err
 	}
-	d, err := r.db.Derived(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	s := &snapshot{marks: d.Marks, absent: d.Absent}
-	for i := range entries {
-		e := &entries[i]
-		st := shardState{ref: e.Ref(), gone: e.Gone(), closed: e.Status == registry.Closed, DerivedShard: d.Shards[e.Ref()]}
-		st.exact = st.Sums.Exact()
-		if st.gone { // its rows go, or are gone: what was summed is final
+	s := &snapshot{Snapshot: read, shards: make([]shardState, len(read.Shards))}
+	for i, sh := range read.Shards {
+		st := shardState{Shard: sh, exact: sh.Sums.Exact()}
+		if e := &sh.Entry; sh.Gone { // its rows go, or are gone: what was summed is final
 			st.Stored = tables.Stored{MinTs: e.MinTs, MaxTs: e.MaxTs}
 			st.exact = st.Sums.Pos > 0
 			if e.DroppedRows == 0 {
 				st.Stored = tables.Stored{MinTs: 1} // an erasure took all of it
 			}
 		}
-		delete(d.Shards, e.Ref())
-		s.shards = append(s.shards, st)
+		s.shards[i] = st
 	}
-	for ref, st := range d.Shards { // rows of a shard that was made since, or that the registry lost
-		s.shards = append(s.shards, shardState{ref: ref, DerivedShard: st, exact: st.Sums.Exact()})
+	return s, nil
+}
+
+// shards reads how far a topic's tables are, or which shards it has alone.
+func (r *Reader) shards(ctx context.Context, t *schemas.Topic, alone bool) (*once.Snapshot, error) {
+	if !alone {
+		return once.Read(ctx, r.reg, r.db, t)
+	}
+	entries, err := r.reg.Shards(ctx, t.Name, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(registry.DroppedOf(entries)) > 0 { // of these the sums are asked for
+		return once.Read(ctx, r.reg, r.db, t)
+	}
+	s := &once.Snapshot{Topic: t, Database: r.db.Database, Absent: true}
+	for i := range entries {
+		s.Shards = append(s.Shards, once.Shard{Ref: entries[i].Ref(), Entry: entries[i], Closed: entries[i].Status == registry.Closed})
 	}
 	return s, nil
 }
@@ -85,16 +81,16 @@ const (
 // used where they are exact, days that every day is told apart.
 func (st *shardState) source(f, e int64, sums, days bool) (from, error) {
 	minMs, maxMs := st.Stored.MinTs/1e6, st.Stored.MaxTs/1e6
-	if st.gone && st.Stored.MinTs > st.Stored.MaxTs {
+	if st.Gone && st.Stored.MinTs > st.Stored.MaxTs {
 		return fromNothing, nil
 	}
 	if minMs >= e {
 		return fromNothing, nil
 	}
-	if st.gone && !st.exact {
-		return 0, fmt.Errorf("%w: %s", ErrUnsummed, st.ref)
+	if st.Gone && !st.exact {
+		return 0, fmt.Errorf("%w: %s", ErrUnsummed, st.Ref)
 	}
-	if !st.gone && (!sums || !st.exact || st.Sums.Pos == 0) {
+	if !st.Gone && (!sums || !st.exact || st.Sums.Pos == 0) {
 		return fromRows, nil
 	}
 	inside, aligned := false, true
@@ -104,7 +100,7 @@ func (st *shardState) source(f, e int64, sums, days bool) (from, error) {
 		}
 	}
 	switch {
-	case !aligned && st.gone:
+	case !aligned && st.Gone:
 		return 0, errCutAt(st, f, e)
 	case !aligned:
 		return fromRows, nil
@@ -122,5 +118,5 @@ func errCutAt(st *shardState, f, e int64) error {
 			said = append(said, fmt.Errorf("%s: take %s or %s", utc(edge), utc(edge-edge%dayMs), utc(edge-edge%dayMs+dayMs)))
 		}
 	}
-	return fmt.Errorf("%w: %w: of month %s of topic %q only days are kept: %w", schemas.ErrRequest, ErrCut, st.ref.Month, st.ref.Topic, errors.Join(said...))
+	return fmt.Errorf("%w: %w: of month %s of topic %q only days are kept: %w", schemas.ErrRequest, ErrCut, st.Ref.Month, st.Ref.Topic, errors.Join(said...))
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -29,7 +30,7 @@ type statement struct {
 // examined: one that was not may come before a row that sums stand for, and count in its
 // place, since the least time and id counts and not the first to arrive.
 func (s *statement) plan() error {
-	sums := !s.byCause && s.snap.quiet()
+	sums := !s.byCause && s.snap.Quiet()
 	s.f, s.e = s.req.From.UnixMilli(), s.req.To.UnixMilli()
 	s.params = map[string]string{"from": strconv.FormatInt(s.f, 10), "to": strconv.FormatInt(s.e, 10)}
 	for i := range s.snap.shards {
@@ -85,56 +86,32 @@ func escapeParam(v string) string {
 	return strings.NewReplacer("\\", "\\\\", "\t", "\\t", "\n", "\\n", "\r", "\\r", "\x00", "\\0").Replace(v)
 }
 
-// stored is the condition of the rows that no sums stand for.
+// stored is the condition of the rows that no sums stand for. Where all was examined the
+// answer is as of then: what came since may have repeats that are not marked.
 func (s *statement) stored() string {
-	cond := []string{"ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC')"}
-	var known []string
-	for i := range s.snap.shards {
-		st := &s.snap.shards[i]
-		known = append(known, fmt.Sprintf("(%d,%d)", uint32(st.ref.Month), uint64(st.ref.ID)))
-		switch {
-		case st.gone:
-			cond = append(cond, "NOT (month = "+fmt.Sprint(uint32(st.ref.Month))+" AND shard = "+fmt.Sprint(uint64(st.ref.ID))+")")
-		case slices.Contains(s.whole, st), slices.Contains(s.days, st):
-			cond = append(cond, "NOT ("+schemas.AboveSQL(st.ref, 0, st.Sums.Pos)+")")
-		}
-		// Where all was examined the answer is as of then: what came since may have
-		// repeats that are not marked.
-		if s.cut() && !st.gone && !st.closed {
-			cond = append(cond, "NOT ("+aboveSQL(st, st.Stored.Head)+")")
-		}
-	}
-	if s.cut() {
-		if len(known) == 0 {
-			return "0"
-		}
-		cond = append(cond, "(month, shard) IN ("+strings.Join(known, ",")+")")
+	cond := []string{"ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC')", s.snap.Held(s.cut())}
+	for _, st := range slices.Concat(s.whole, s.days) {
+		cond = append(cond, "NOT ("+schemas.AboveSQL(st.Ref, 0, st.Sums.Pos)+")")
 	}
 	return strings.Join(cond, " AND ")
 }
 
 // cut says that rows above the heads that were read are left out.
-func (s *statement) cut() bool { return s.req.at || !s.byCause && s.snap.quiet() }
+func (s *statement) cut() bool { return s.req.at || !s.byCause && s.snap.Quiet() }
 
-func aboveSQL(st *shardState, pos uint64) string {
-	return fmt.Sprintf("month = %d AND shard = %d AND pos > %d", uint32(st.ref.Month), uint64(st.ref.ID), pos)
-}
-
-// fresh is the condition of rows that were not examined.
-func (s *statement) fresh() string {
-	var cond, known []string
+// afterDropped is the condition of copies whose diff that counts was in a shard that retention
+// dropped: it is in that shard's sums.
+func (s *statement) afterDropped() string {
+	var gone []*shardState
 	for i := range s.snap.shards {
-		st := &s.snap.shards[i]
-		known = append(known, fmt.Sprintf("(%d,%d)", uint32(st.ref.Month), uint64(st.ref.ID)))
-		if !st.gone && !(st.closed && st.Examined >= st.Stored.Head) {
-			cond = append(cond, "("+aboveSQL(st, st.Examined)+")")
+		if st := &s.snap.shards[i]; st.Gone {
+			gone = append(gone, st)
 		}
 	}
-	if len(known) == 0 {
-		return "1"
+	if len(gone) == 0 || s.snap.Absent {
+		return "false"
 	}
-	cond = append(cond, "(month, shard) NOT IN ("+strings.Join(known, ",")+")")
-	return strings.Join(cond, " OR ")
+	return fmt.Sprintf("(id, shard, pos) IN (SELECT id, shard, pos FROM %s WHERE (first_month, first_shard) IN (%s))", s.derived(schemas.DerivedRepeats), refsSQL(gone))
 }
 
 // rows selects the diffs that no sums stand for: with c = 1 those that count, with rep how
@@ -144,12 +121,12 @@ func (s *statement) rows() string {
 	if s.byCause {
 		at, place := "", "" // where a row is stored, which few ask for
 		if s.req.above != nil {
-			at, place = ", tupleElement(first, 5) AS month, tupleElement(first, 6) AS shard, tupleElement(first, 7) AS pos", ", month, shard, pos"
+			at, place = ", tupleElement(first, 6) AS month, tupleElement(first, 7) AS shard, tupleElement(first, 8) AS pos", ", month, shard, pos"
 		}
 		q := fmt.Sprintf(`SELECT type, provider, space, tupleElement(first, 4) AS user_id, cause, tupleElement(first, 2) AS id, tupleElement(first, 1) AS ts,
- toUnixTimestamp64Milli(ts) AS t, tupleElement(first, 3) AS delta, true AS c, n - 1 AS rep%s
-FROM (SELECT type, provider, space, cause, min((ts, id, delta, user_id%s)) AS first, count() AS n FROM %s WHERE %s AND %s GROUP BY type, provider, space, cause)`,
-			at, place, table, s.selected(false), s.stored())
+ toUnixTimestamp64Milli(ts) AS t, tupleElement(first, 3) AS delta, NOT tupleElement(first, 5) AS c, n - toUInt8(c) AS rep%s
+FROM (SELECT type, provider, space, cause, min((ts, id, delta, user_id, %s%s)) AS first, count() AS n FROM %s WHERE %s AND %s GROUP BY type, provider, space, cause)`,
+			at, s.afterDropped(), place, table, s.selected(false), s.stored())
 		if s.t.OnceWithin > 0 {
 			q = s.apart(table)
 		}
@@ -159,18 +136,8 @@ FROM (SELECT type, provider, space, cause, min((ts, id, delta, user_id%s)) AS fi
 		}
 		return q
 	}
-	again := []string{}
-	if s.snap.marks > 0 && !s.snap.absent {
-		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM "+s.derived(schemas.DerivedRepeats)+")")
-	}
-	if !s.cut() {
-		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM ("+s.t.RepeatsSelect(s.database, s.fresh())+"))")
-	}
-	if len(again) == 0 {
-		again = append(again, "false")
-	}
 	return fmt.Sprintf(`SELECT type, provider, space, user_id, cause, id, ts, toUnixTimestamp64Milli(ts) AS t, delta, NOT (%s) AS c, toUInt64(NOT c) AS rep, month, shard, pos
-FROM %s WHERE %s AND %s`, strings.Join(again, " OR "), table, s.selected(true), s.stored())
+FROM %s WHERE %s AND %s`, s.snap.Again(s.cut()), table, s.selected(true), s.stored())
 }
 
 func (s *statement) derived(name string) string {
@@ -201,7 +168,7 @@ ARRAY JOIN arrayZip(tupleElement(days, 1), tupleElement(days, 2), tupleElement(d
 func refsSQL(states []*shardState) string {
 	refs := make([]string, len(states))
 	for i, st := range states {
-		refs[i] = fmt.Sprintf("(%d,%d)", uint32(st.ref.Month), uint64(st.ref.ID))
+		refs[i] = fmt.Sprintf("(%d,%d)", uint32(st.Ref.Month), uint64(st.Ref.ID))
 	}
 	return strings.Join(refs, ",")
 }
@@ -216,7 +183,7 @@ func (s *statement) ends(states []*shardState) string { return byMonth(states, s
 func byMonth(states []*shardState, ns func(schemas.Month) int64) string {
 	var months []schemas.Month
 	for _, st := range states {
-		months = append(months, st.ref.Month)
+		months = append(months, st.Ref.Month)
 	}
 	slices.Sort(months)
 	months = slices.Compact(months)
@@ -230,20 +197,17 @@ func byMonth(states []*shardState, ns func(schemas.Month) int64) string {
 // assertion is a condition that holds while marks and sums are as the snapshot found them.
 func (s *statement) assertion() string {
 	var cond []string
-	if !s.byCause && !s.snap.absent {
-		cond = append(cond, fmt.Sprintf("throwIf((SELECT count() FROM %s WHERE id != %s) != %d, '%s') = 0", s.derived(schemas.DerivedRepeats), schemas.NoID, s.snap.marks, textMoved))
+	if !s.byCause {
+		cond = append(cond, s.snap.Unmoved())
 	}
 	if read := slices.Concat(s.whole, s.days); len(read) > 0 {
-		cond = append(cond, fmt.Sprintf("throwIf((SELECT sum(n) + sum(repeats) FROM %s WHERE (month, shard) IN (%s)) != %d, '%s') = 0", s.derived(schemas.DerivedSums), refsSQL(read), s.expect, textMoved))
+		cond = append(cond, fmt.Sprintf("throwIf((SELECT sum(n) + sum(repeats) FROM %s WHERE (month, shard) IN (%s)) != %d, '%s') = 0", s.derived(schemas.DerivedSums), refsSQL(read), s.expect, once.TextMoved))
 	}
 	if len(cond) == 0 {
 		return "1"
 	}
 	return strings.Join(cond, " AND ")
 }
-
-// textMoved is the text of the assertion.
-const textMoved = "almanac: marks or sums moved"
 
 // byKey is the statement whose rows are a bill each: the keys, then before, end, usage, causes
 // before, causes, repeats.

@@ -1,18 +1,15 @@
 package usage
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -86,15 +83,16 @@ const maxAsks = 6
 // ask plans a statement and runs it, again while marks or sums move.
 func (r *Reader) ask(ctx context.Context, t *schemas.Topic, req *Request, run func(*statement) error) error {
 	for try := 1; ; try++ {
-		snap, err := r.snapshot(ctx, t)
+		byCause := req.ByCause || req.Space != ""
+		snap, err := r.snapshot(ctx, t, byCause && !req.at)
 		if err != nil {
 			return err
 		}
-		s := &statement{t: t, database: r.db.Database, req: req, snap: snap, byCause: req.ByCause || req.Space != "" || try == maxAsks || req.at && !snap.quiet()}
+		s := &statement{t: t, database: r.db.Database, req: req, snap: snap, byCause: byCause || try == maxAsks || req.at && !snap.Quiet()}
 		if err := s.plan(); err != nil {
 			return err
 		}
-		if err = run(s); !errors.Is(err, errMoved) || try == maxAsks {
+		if err = run(s); !errors.Is(err, once.ErrMoved) || try == maxAsks {
 			return err
 		}
 	}
@@ -110,7 +108,7 @@ func (r *Reader) bills(ctx context.Context, s *statement, f func(Bill) error) er
 	err := r.lines(ctx, s, s.byKey(), func(row []string) error {
 		var b Bill
 		for i, k := range keys {
-			*map[string]*string{"type": &b.Meter, "provider": &b.Provider, "space": &b.Space, "user_id": &b.Customer}[k] = row[i]
+			*b.key(k) = row[i]
 		}
 		if n++; alone && n > 1 {
 			return errMeters(s.req)
@@ -212,46 +210,17 @@ func (r *Reader) timeBills(ctx context.Context, s *statement, f func(Bill) error
 	return nil
 }
 
-// readSettings bound a statement: memory, and time, which a client that vanished must not cost.
-var readSettings = map[string]string{
-	"max_execution_time":                    "300",
-	"max_bytes_before_external_group_by":    "1000000000",
-	"max_query_size":                        "16777216",
-	"max_ast_elements":                      "2000000",
-	"max_expanded_ast_elements":             "2000000",
-	"use_query_condition_cache":             "0", // as in tables/derived.go
-	"http_write_exception_in_output_format": "0",
-}
-
-// lines runs a statement and calls f with each row of its answer.
+// lines runs a statement and calls f with each row of its answer. An error of f ends it.
 func (r *Reader) lines(ctx context.Context, s *statement, sql string, f func([]string) error) error {
-	body, err := r.db.Select(ctx, &tables.Select{SQL: sql, Params: s.params, Settings: readSettings})
-	if err != nil {
-		if strings.Contains(err.Error(), textMoved) {
-			return errMoved
-		}
-		return fmt.Errorf("usage of topic %q: %w", s.t.Name, err)
+	var own error
+	err := once.Lines(ctx, r.db, sql, s.params, nil, func(row []string) error {
+		own = f(row)
+		return own
+	})
+	if err == nil || own != nil || errors.Is(err, once.ErrMoved) {
+		return err
 	}
-	defer func() { _ = body.Close() }()
-	in := bufio.NewReader(body)
-	for {
-		line, err := in.ReadBytes('\n')
-		if len(line) > 1 {
-			var row []string
-			if err := json.Unmarshal(line, &row); err != nil {
-				return fmt.Errorf("usage of topic %q: ClickHouse's answer is %.200q: %w", s.t.Name, line, err)
-			}
-			if err := f(row); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("usage of topic %q: %w", s.t.Name, err)
-		}
-	}
+	return fmt.Errorf("usage of topic %q: %w", s.t.Name, err)
 }
 
 // utc prints an instant, in Unix ms.

@@ -9,6 +9,8 @@ var (
 	ErrPath = errors.New("bad path")
 	// ErrBody: the body is not a JSON object, or is too large.
 	ErrBody = errors.New("bad document")
+	// ErrLock: a lock cannot be had for such a time, or under such a name.
+	ErrLock = errors.New("bad lock")
 	// ErrLanes: ids cannot be spread over so many lanes.
 	ErrLanes = errors.New("bad number of lanes")
 )

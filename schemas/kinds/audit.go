@@ -34,7 +34,7 @@ var Categories = []string{
 
 // audits say who did what to which resource. An event that comes again counts once.
 var audits = Spec{
-	Kind: Audit, Built: true, Short: "who changed what: requests, and changes before and after their commit",
+	Kind: Audit, Short: "who changed what: requests, and changes before and after their commit",
 	Fields: []Field{
 		{Name: ColRequestID, Type: TypeString},
 		{Name: ColScope, Type: TypeLowCardinality},

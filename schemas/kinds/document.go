@@ -18,7 +18,7 @@ const FrontDocuments = "DOCS"
 
 // documents are versions of documents: a row a change, from the front DOCS.
 var documents = Spec{
-	Kind: Document, Built: true, Short: "versions of documents",
+	Kind: Document, Short: "versions of documents",
 	Fields: []Field{
 		{Name: ColDocID, Type: TypeString},
 		{Name: ColPath, Type: TypeString},
@@ -30,6 +30,7 @@ var documents = Spec{
 		{Name: ColSeq, Type: TypeInt64},
 	},
 	Codecs: map[string]string{ColBody: "ZSTD(3, 20)", ColSeq: "Delta(8), ZSTD(1)"},
+	Lanes:  FrontLanes,
 	LaneBy: []string{ColDocID},
 	Rotate: defaultRotation,
 	Table:  "document.sql",

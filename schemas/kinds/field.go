@@ -40,23 +40,37 @@ func (f *Field) Takes(key string) bool { return f.Name == key || f.From != "" &&
 // IsText says whether a value is kept as text, and not in a fixed number of bytes.
 func (t FieldType) IsText() bool { return t == TypeString || t == TypeLowCardinality || t == TypeJSON }
 
+// The types of ClickHouse that a column of a frame may have.
+const (
+	WireTime           = "DateTime64(9, 'UTC')"
+	WireUUID           = "UUID"
+	WireString         = "String"
+	WireLowCardinality = "LowCardinality(String)"
+	WireInt64          = "Int64"
+	WireFloat64        = "Float64"
+	WireBool           = "Bool"
+	WireDecimal        = "Decimal(38, 18)"
+	WireUInt64         = "UInt64" // of pos; no event has one
+	WireMap            = "Map(LowCardinality(String), String)"
+)
+
 // Wire is the type's name in ClickHouse, in frames and tables.
 func (t FieldType) Wire() string {
 	switch t {
 	case TypeString, TypeJSON:
-		return "String"
+		return WireString
 	case TypeLowCardinality:
-		return "LowCardinality(String)"
+		return WireLowCardinality
 	case TypeInt64:
-		return "Int64"
+		return WireInt64
 	case TypeFloat64:
-		return "Float64"
+		return WireFloat64
 	case TypeBool:
-		return "Bool"
+		return WireBool
 	case TypeTimestamp:
-		return "DateTime64(9, 'UTC')"
+		return WireTime
 	case TypeDecimal:
-		return "Decimal(38, 18)"
+		return WireDecimal
 	}
 	return ""
 }

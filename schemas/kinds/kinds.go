@@ -1,6 +1,9 @@
 package kinds
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Kind is what a topic is for: which fields and rules its events have, and how they are read.
 type Kind string
@@ -27,7 +30,6 @@ const (
 // Spec is a kind. Every field but Kind and Table may be empty.
 type Spec struct {
 	Kind  Kind
-	Built bool   // may be declared; false while a part of it is missing
 	Short string // for help: what a topic of the kind holds
 
 	// Fields are the promoted fields that every topic of the kind begins with.
@@ -40,6 +42,8 @@ type Spec struct {
 	// Sorted says that the attributes of an event are sorted by name, each once.
 	Sorted bool
 
+	// Lanes is the default number of lanes; 0: schemas.DefaultLanes.
+	Lanes int
 	// LaneBy is the default lane key. LaneByAttributes means all attributes.
 	LaneBy []string
 	// Rotate is the default rotation.
@@ -128,17 +132,24 @@ type View struct {
 // specs are all kinds, in the order that help lists them.
 var specs = []*Spec{&logs, &meters, &metrics, &audits, &documents, &timers}
 
-// All lists the kinds that may be declared.
+// All lists the words of the kinds.
 func All() (out []Kind) {
 	for _, s := range specs {
-		if s.Built {
-			out = append(out, s.Kind)
-		}
+		out = append(out, s.Kind)
 	}
 	return out
 }
 
-// Specs lists every kind, also those that cannot be declared yet.
+// List is the words of the kinds for messages and help: "log, meter, …".
+func List() string {
+	words := make([]string, len(specs))
+	for i, s := range specs {
+		words[i] = string(s.Kind)
+	}
+	return strings.Join(words, ", ")
+}
+
+// Specs lists every kind.
 func Specs() []*Spec { return specs }
 
 // Spec returns what the kind is; nil for a word that names no kind. The empty kind is Log.

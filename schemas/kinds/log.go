@@ -12,7 +12,7 @@ const (
 
 // logs are append-only events with rotating shards.
 var logs = Spec{
-	Kind: Log, Built: true, Short: "events with attributes",
+	Kind: Log, Short: "events with attributes",
 	LaneBy: []string{ColUserID},
 	Rotate: defaultRotation,
 	Table:  "log.sql",

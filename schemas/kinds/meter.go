@@ -17,7 +17,7 @@ const MaxDelta = 1 << 53
 // meters are signed changes of a size. A change that comes again counts once, and the
 // earliest of its copies is the one that counts.
 var meters = Spec{
-	Kind: Meter, Built: true, Short: "signed changes of a size, each counted once by its cause",
+	Kind: Meter, Short: "signed changes of a size, each counted once by its cause",
 	Fields: []Field{
 		{Name: ColProvider, Type: TypeLowCardinality},
 		{Name: ColSpace, Type: TypeString},

@@ -46,7 +46,7 @@ var SeriesOf = []string{ColType, ColService, ColUserID, ColUnit, ColAttributes}
 // metrics are points of time series. Of points of one series and one instant the last one
 // that was made counts.
 var metrics = Spec{
-	Kind: Metric, Built: true, Short: "points of time series, one for each series and instant",
+	Kind: Metric, Short: "points of time series, one for each series and instant",
 	Fields: []Field{
 		{Name: ColValue, Type: TypeFloat64},
 		{Name: ColUnit, Type: TypeLowCardinality},

@@ -20,3 +20,7 @@ const (
 )
 
 var defaultRotation = Rotation{Rows: DefaultRotateRows, Bytes: DefaultRotateBytes}
+
+// FrontLanes is the default number of lanes of a kind with a front: its records are written
+// one by one by compare-and-set, and its lanes are what dispatchers and cleaners share.
+const FrontLanes = 4

@@ -24,7 +24,7 @@ const FrontTimers = "TIMERS"
 
 // timers are transitions of timers: a row a change, from the front TIMERS.
 var timers = Spec{
-	Kind: Timer, Built: true, Short: "transitions of timers",
+	Kind: Timer, Short: "transitions of timers",
 	Fields: []Field{
 		{Name: ColGroup, Type: TypeLowCardinality},
 		{Name: ColTimerID, Type: TypeString},
@@ -44,6 +44,7 @@ var timers = Spec{
 		{Name: ColSeq, Type: TypeInt64},
 	},
 	Codecs: map[string]string{ColSpec: "ZSTD(3, 20)", ColSeq: "Delta(8), ZSTD(1)"},
+	Lanes:  FrontLanes,
 	LaneBy: []string{ColGroup, ColTimerID},
 	Rotate: defaultRotation,
 	Table:  "timer.sql",

@@ -17,7 +17,10 @@
 // retry by hand. Attempt counts the calls of a revision. So life, revision and attempt together name
 // one call, and an attempt that is made again after a crash has the same three.
 //
-// The spec (URL, payload, policies) is the body of created and updated records. Others name the
+// A timer that the front lost is restored from its history: pending as it was, with the
+// attempt that was under way to be made again.
+//
+// The spec (URL, payload, policies) is the body of created, updated and restored records. Others name the
 // sequence of the record that holds it (SpecSeq), so a claim costs 300 bytes whatever the payload.
 //
 // # Who is authoritative

@@ -20,6 +20,8 @@ const (
 	Retry       Op = "retry"
 	Rescheduled Op = "rescheduled"
 	Cancelled   Op = "cancelled"
+	// Restored: the front had lost it, and has it again from its history.
+	Restored Op = "restored"
 )
 
 // State is what a timer waits for.
@@ -37,7 +39,7 @@ const (
 // State returns the state that a transition leaves the timer in; empty for an unknown one.
 func (o Op) State() State {
 	switch o {
-	case Created, Updated, Retry, Rescheduled:
+	case Created, Updated, Retry, Rescheduled, Restored:
 		return StatePending
 	case Firing:
 		return StateFiring

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Bounds of a timer's spec.
@@ -22,6 +23,8 @@ const (
 	MaxPast = time.Second
 	// MaxAhead is how far ahead a due time may lie: ten years.
 	MaxAhead = 10 * 366 * 24 * time.Hour
+	// CallsPerHost bounds the calls of a dispatcher to one host and port at once, and its connections there.
+	CallsPerHost = 64
 	// MaxUserBytes bounds the user that a timer is about.
 	MaxUserBytes = 255
 )
@@ -70,8 +73,8 @@ func (s *Spec) Validate(allowHosts []string) error {
 	if len(s.Payload) > MaxPayloadBytes {
 		return refuse(CodePayloadSize, "the payload has %d bytes, the limit is %d", len(s.Payload), MaxPayloadBytes)
 	}
-	if len(s.Payload) > 0 && !json.Valid(s.Payload) {
-		return refuse(CodePayload, "the payload is not JSON")
+	if len(s.Payload) > 0 && (!json.Valid(s.Payload) || !utf8.Valid(s.Payload)) {
+		return refuse(CodePayload, "the payload is not JSON in UTF-8")
 	}
 	if s.Timeout < 0 || s.Timeout > MaxTimeout {
 		return refuse(CodeTimeout, "the timeout is %s; expected more than 0 and at most %s", s.Timeout, MaxTimeout)

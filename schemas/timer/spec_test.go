@@ -54,6 +54,7 @@ func TestBadInput(t *testing.T) {
 		{"the wildcard's own name", spec(func(s *Spec) { s.URL = "http://example.org/" }), CodeHost},
 		{"a name that ends alike", spec(func(s *Spec) { s.URL = "http://evilexample.org/" }), CodeHost},
 		{"large payload", spec(func(s *Spec) { s.Payload = []byte(`"` + strings.Repeat("x", MaxPayloadBytes-1) + `"`) }), CodePayloadSize},
+		{"payload is not UTF-8", spec(func(s *Spec) { s.Payload = []byte("\"\xff\"") }), CodePayload},
 		{"payload is text", spec(func(s *Spec) { s.Payload = []byte("hello") }), CodePayload},
 		{"timeout above the cap", spec(func(s *Spec) { s.Timeout = 31 * time.Second }), CodeTimeout},
 		{"timeout 0", second(ParseTimeout("0s")), CodeTimeout},

@@ -15,7 +15,10 @@ type New struct {
 	Spec Spec
 	User string
 	Due  int64
-	Life schemas.ID
+	// NotBefore is the due time instead where Due is less: it passed since it was asked for, and with a small
+	// MaxLateness the timer would fail without a call.
+	NotBefore int64
+	Life      schemas.ID
 	// Replace allows another timer of the id to be replaced.
 	Replace bool
 }
@@ -23,9 +26,10 @@ type New struct {
 // Create begins a timer. same is true where the timer that exists says the same already: next is that
 // one, and nothing is to be written. prev must have its spec.
 func Create(key schemas.TimerKey, prev *Record, n New, now int64) (next Record, same bool, err error) {
+	due := max(n.Due, n.NotBefore)
 	next = Record{
 		Key: key, Op: Created, Changed: now, CreatedAt: now, Life: n.Life, Revision: 1,
-		Due: n.Due, AskedDue: n.Due, Spec: &n.Spec, Host: n.Spec.Host(), User: n.User,
+		Due: due, AskedDue: due, Spec: &n.Spec, Host: n.Spec.Host(), User: n.User,
 	}
 	if prev == nil {
 		return next, false, nil
@@ -34,7 +38,7 @@ func Create(key schemas.TimerKey, prev *Record, n New, now int64) (next Record, 
 		next.Changed = max(now, prev.Changed+1)
 		return next, false, nil
 	}
-	if prev.Spec != nil && prev.Spec.Equal(&n.Spec) && prev.User == n.User && prev.AskedDue == n.Due {
+	if prev.Spec != nil && prev.Spec.Equal(&n.Spec) && prev.User == n.User && (prev.AskedDue == n.Due || prev.AskedDue == due) {
 		return *prev, true, nil
 	}
 	if !n.Replace {
@@ -45,7 +49,7 @@ func Create(key schemas.TimerKey, prev *Record, n New, now int64) (next Record, 
 	}
 	next = prev.follow(Updated, now)
 	next.Revision, next.Attempt, next.First, next.SpecSeq = prev.Revision+1, 0, 0, 0
-	next.Due, next.Spec, next.Host, next.User = n.Due, &n.Spec, n.Spec.Host(), n.User
+	next.Due, next.Spec, next.Host, next.User = due, &n.Spec, n.Spec.Host(), n.User
 	return next, false, nil
 }
 
@@ -103,6 +107,27 @@ func Again(prev *Record, now int64) (Record, error) {
 	next.Revision, next.Attempt, next.First, next.Due = prev.Revision+1, 0, 0, now
 	next.SpecSeq, next.Spec = 0, prev.Spec
 	return next, nil
+}
+
+// Restore makes a timer pending as it was, after the front lost what was. One that was firing is due now, and its
+// attempt is made again under the same number. was must have its spec, which the record holds again.
+func Restore(was *Record, now int64) Record {
+	next := was.follow(Restored, now)
+	next.SpecSeq, next.Spec = 0, was.Spec
+	if was.State() == StateFiring {
+		next.Attempt, next.Due = max(0, was.Attempt-1), now
+	}
+	return next
+}
+
+// Rewrite puts a record again, with its spec: one that is over as it is, and another as Restore does.
+func Rewrite(was *Record, now int64) Record {
+	if !was.State().Over() {
+		return Restore(was, now)
+	}
+	next := was.follow(was.Op, now)
+	next.Call, next.SpecSeq, next.Spec = was.Call, 0, was.Spec
+	return next
 }
 
 // Claim begins an attempt. A pending timer begins its next one. One that is firing was abandoned by its

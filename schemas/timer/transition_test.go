@@ -92,6 +92,27 @@ func TestCreateTwice(t *testing.T) {
 	}
 }
 
+// A due time that passed while the creation was under way is written later, and the timer is the same when it is
+// created again: by the due time that was asked for, and by the one that this creation wrote.
+func TestCreateLate(t *testing.T) {
+	n := New{Spec: Spec{URL: "http://a.example/x", MaxLateness: 1}, Due: 100, NotBefore: 150, Life: schemas.NewID(2)}
+	r, same, err := Create(testKey, nil, n, 151)
+	if err != nil || same || r.Due != 150 || TooLate(&r, r.Spec, 151) {
+		t.Errorf("written after its due time: %+v %v %v", r, same, err)
+	}
+	if _, same, err := Create(testKey, &r, n, 160); err != nil || !same {
+		t.Errorf("its own write: %v %v", same, err)
+	}
+	before, _, _ := Create(testKey, nil, New{Spec: n.Spec, Due: 100, Life: schemas.NewID(1)}, 10)
+	if got, same, err := Create(testKey, &before, n, 160); err != nil || !same || got.Due != 100 {
+		t.Errorf("one written in time: %+v %v %v", got, same, err)
+	}
+	n.NotBefore = 50
+	if r, _, err := Create(testKey, nil, n, 51); err != nil || r.Due != 100 {
+		t.Errorf("ahead: %+v %v", r, err)
+	}
+}
+
 func TestTooLate(t *testing.T) {
 	p := created(t)
 	s := &Spec{MaxLateness: time.Second}
@@ -100,6 +121,31 @@ func TestTooLate(t *testing.T) {
 	}
 	if f := FailTooLate(&p, 200); f.Op != Failed || f.Call.Error != ErrTooLate || f.Attempt != 0 {
 		t.Errorf("%+v", f)
+	}
+}
+
+// A timer that the front lost is pending as it was, and the attempt that was under way is made under the same key.
+func TestRestore(t *testing.T) {
+	p := created(t)
+	back := Restore(&p, 500)
+	if back.Op != Restored || back.State() != StatePending || back.Due != p.Due || back.Attempt != 0 || back.SpecSeq != 0 || back.Spec == nil || back.Revision != 1 || back.Life != p.Life {
+		t.Errorf("pending: %+v", back)
+	}
+	first := stored(Claim(&p, "me", "c1", 100), 2)
+	retry := stored(Settle(&first, Verdict{Kind: TryAgain, Status: 500}, Call{Status: 500}, &Policy{Attempts: 3, Initial: time.Second}, 110, 0.5), 3)
+	second := stored(Claim(&retry, "me", "c2", retry.Due), 4)
+	second.Spec = p.Spec
+	back = stored(Restore(&second, retry.Due+50), 9)
+	if back.State() != StatePending || back.Due != retry.Due+50 || back.Attempt != 1 || back.First != first.First || back.Owner != "" {
+		t.Errorf("firing: %+v", back)
+	}
+	if again := Claim(&back, "other", "c3", back.Due); again.CallKey() != second.CallKey() || again.SpecSeq != 9 {
+		t.Errorf("it is called as %s, and was called as %s", again.CallKey(), second.CallKey())
+	}
+	done := stored(Settle(&second, Verdict{Kind: Success, Status: 200}, Call{Status: 200}, nil, 700, 0), 5)
+	done.Spec = p.Spec
+	if over := Rewrite(&done, 2e9); over.Op != Done || over.Call != done.Call || over.SpecSeq != 0 || over.Spec == nil || over.Changed != 2e9 {
+		t.Errorf("put again: %+v", over)
 	}
 }
 

@@ -2,6 +2,7 @@ package callback
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -25,12 +26,13 @@ type Config struct {
 	Secrets Secrets
 	// Resolver for names; nil: the system's.
 	Resolver *net.Resolver
+	// PerHost bounds the connections to one host and port; 0: without a bound, for one whose calls are
+	// bounded already. Give what bounds the calls (dispatch.Config.PerHost).
+	PerHost int
 }
 
 // Bounds of connections.
 const (
-	// PerHost bounds the connections to one host and port.
-	PerHost        = 64
 	maxIdle        = 256
 	idleTimeout    = 30 * time.Second
 	maxHeaderBytes = 16 << 10
@@ -51,8 +53,8 @@ func New(cfg Config) *Caller {
 			Proxy:                  nil, // never the environment's
 			DialContext:            dialer.DialContext,
 			DisableCompression:     true,
-			MaxConnsPerHost:        PerHost,
-			MaxIdleConnsPerHost:    PerHost,
+			MaxConnsPerHost:        cfg.PerHost,
+			MaxIdleConnsPerHost:    cmp.Or(cfg.PerHost, maxIdle),
 			MaxIdleConns:           maxIdle,
 			IdleConnTimeout:        idleTimeout,
 			MaxResponseHeaderBytes: maxHeaderBytes,

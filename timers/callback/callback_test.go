@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -175,5 +177,47 @@ func TestCallThatEndsWithItsDispatcher(t *testing.T) {
 	defer c.Close()
 	if _, _, err := c.Call(ctx, &timer.Group{}, claimed(), &timer.Spec{URL: url}); !errors.Is(err, ErrAborted) {
 		t.Errorf("%v, want ErrAborted", err)
+	}
+}
+
+// TestConnectionsFollowTheBound has more calls at once than a caller may have connections to one host.
+func TestConnectionsFollowTheBound(t *testing.T) {
+	const calls = 6
+	for name, perHost := range map[string]int{"bounded": 2, "as many as calls": calls, "not bounded": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := calls
+			if perHost > 0 {
+				want = perHost
+			}
+			var now, most atomic.Int64
+			var once sync.Once
+			full := make(chan struct{})
+			url := server(t, func(w http.ResponseWriter, _ *http.Request) {
+				n := now.Add(1)
+				defer now.Add(-1)
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+				}
+				if n == int64(want) {
+					once.Do(func() { close(full) })
+				}
+				<-full // so many are here at once, or it waits for its time
+				_, _ = io.WriteString(w, `{"ok":true}`)
+			})
+			c := New(Config{AllowCIDRs: loopback, PerHost: perHost})
+			defer c.Close()
+			var all sync.WaitGroup
+			for range calls {
+				all.Go(func() {
+					if v, call, err := c.Call(t.Context(), &timer.Group{}, claimed(), &timer.Spec{URL: url, Timeout: timer.MaxTimeout}); err != nil || v.Kind != timer.Success {
+						t.Errorf("%+v %+v %v", v, call, err)
+					}
+				})
+			}
+			all.Wait()
+			if got := most.Load(); got != int64(want) {
+				t.Errorf("%d connections at once, expected %d", got, want)
+			}
+		})
 	}
 }

@@ -32,7 +32,7 @@ type Caller interface {
 type Config struct {
 	Registry *registry.Registry
 	Caller   Caller
-	// Calls bounds the calls at once, default 1,000; PerHost those to one host and port, default 64.
+	// Calls bounds the calls at once, default 1,000; PerHost those to one host and port, default timer.CallsPerHost.
 	Calls, PerHost int
 	// Discover is how often topics and groups are read: 1 s.
 	Discover time.Duration
@@ -65,7 +65,6 @@ type Dispatcher struct {
 // Defaults and bounds.
 const (
 	defaultCalls    = 1000
-	defaultPerHost  = 64
 	defaultDiscover = time.Second
 	// drain is how long calls may go on once the dispatcher is told to end.
 	drain = 5 * time.Second
@@ -88,7 +87,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Dispatcher, error) {
 	for _, d := range []struct {
 		to  *int
 		def int
-	}{{&cfg.Calls, defaultCalls}, {&cfg.PerHost, defaultPerHost}} {
+	}{{&cfg.Calls, defaultCalls}, {&cfg.PerHost, timer.CallsPerHost}} {
 		if *d.to <= 0 {
 			*d.to = d.def
 		}

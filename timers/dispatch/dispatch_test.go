@@ -83,15 +83,18 @@ func TestOneID(t *testing.T) {
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
+	e.group("g", func(g *timer.Group) { g.Paused = true }) // or it might fall due before it is deleted
 	e.dispatcher(nil)
-	e.create(timers.New{ID: "gone", Due: time.Now().Add(2 * time.Second)})
+	due := time.Now().Add(2 * time.Second)
+	e.create(timers.New{ID: "gone", Due: due})
 	if inFlight, err := e.Delete(e.ctx, "g", "gone", timers.AnyRevision); err != nil || inFlight {
 		t.Fatal(inFlight, err)
 	}
 	if _, err := e.Delete(e.ctx, "g", "gone", timers.AnyRevision); !errors.Is(err, timer.ErrNotFound) {
 		t.Errorf("the second time: %v", err)
 	}
-	e.create(timers.New{ID: "after", Due: time.Now().Add(3 * time.Second)})
+	e.create(timers.New{ID: "after", Due: due.Add(time.Second)})
+	e.group("g", func(g *timer.Group) { g.Paused = false })
 	e.state("after", timer.StateDone)
 	if n := len(e.got("gone")); n != 0 {
 		t.Errorf("a cancelled timer was called %d times", n)
@@ -227,13 +230,14 @@ func TestHangingServerDoesNotHoldUpOthers(t *testing.T) {
 	defer close(ended)
 	_, stop, _ := e.dispatcher(func(c *Config) { c.PerHost, c.Calls = 4, 20 })
 	defer stop()
+	began := time.Now()
 	for i := range 40 {
 		e.create(timers.New{ID: fmt.Sprintf("evil%d", i), Due: time.Now(), URL: evil.URL, Timeout: timer.MaxTimeout})
 	}
-	e.until("the evil server is full", func() bool { return hanging.Load() == 4 })
+	e.until("the evil server is full", func() bool { return hanging.Load() >= 4 })
 	e.createAll(50, func(int) time.Time { return time.Now() })
 	e.until("the others are called", func() bool { return e.called() == 50 })
-	if n := hanging.Load(); n != 4 {
+	if n := hanging.Load(); n != 4 && time.Since(began) < timer.MaxTimeout { // none has ended until then
 		t.Errorf("%d calls to the evil server at once", n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/streams"
@@ -53,11 +54,16 @@ func (l *lane) nudge() {
 
 // run loads the lane and fires what is due until ctx ends or the front cannot be followed.
 func (l *lane) run(ctx, all context.Context, wg *sync.WaitGroup) error {
+	if err := l.whole(ctx); err != nil {
+		return err
+	}
 	l.wheel, l.parked, l.held, l.names = wheel.New(), parked{}, map[string]held{}, names{}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer l.d.limits.wake(l.nudged)()
-	defer l.d.stats.forget(l.laneID)
+	ask := make(chan chan<- census)
+	l.d.stats.answers(asked{l.laneID, l.of, ask, ctx.Done()})
+	defer l.d.stats.forget(l.laneID, ask)
 	heads := make(chan *streams.Message, feedAhead)
 	wg.Go(func() { cancel(l.follow(ctx, heads)) })
 	alarm := time.NewTimer(0)
@@ -76,12 +82,28 @@ func (l *lane) run(ctx, all context.Context, wg *sync.WaitGroup) error {
 		case e := <-l.back:
 			l.wheel.Put(e)
 		case <-alarm.C:
+		case reply := <-ask:
+			reply <- l.census(l.d.clock.now())
 		case <-l.nudged:
 			l.unpark()
 			l.unhold()
 		}
 	}
 }
+
+// whole refuses a front that lost records. What is called then is written under sequences that were given before,
+// and its history would be lost; and timers that ended could be there again, of an older copy.
+func (l *lane) whole(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, wholeTimeout)
+	defer cancel()
+	topics, err := l.d.cfg.Registry.Topics(ctx)
+	if err != nil {
+		return err
+	}
+	return fronts.CheckWhole(ctx, l.d.js, schemas.StreamTimers, topics)
+}
+
+const wholeTimeout = 30 * time.Second
 
 // follow reads the lane's headers from the beginning.
 func (l *lane) follow(ctx context.Context, out chan<- *streams.Message) error {

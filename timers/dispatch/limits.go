@@ -141,6 +141,18 @@ func (g *groups) set(topic string, gs []timer.Group) {
 	}
 }
 
+// of returns the groups of a topic.
+func (g *groups) of(topic string) (out []timer.Group) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, one := range g.m {
+		if one.Topic == topic {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
 func (g *groups) get(topic, name string) (timer.Group, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

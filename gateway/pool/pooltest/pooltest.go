@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/gateway/pool"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -44,7 +45,7 @@ func Start(t testing.TB, change func(*pool.Config), topics ...schemas.Topic) *En
 	for _, topic := range topics {
 		e.Apply(topic)
 	}
-	cfg := pool.Config{NC: nc, Topic: e.Registry.Topic}
+	cfg := pool.Config{NC: nc, Topic: e.Registry.Topic, Erased: e.Registry.ErasedSince}
 	if change != nil {
 		change(&cfg)
 	}
@@ -105,7 +106,7 @@ func (e *Env) Events(name string) []schemas.Event {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		var r schemas.FrameReader
+		var r frame.Reader
 		if err := r.Open(m.Data, &topic, head.Schema); err != nil {
 			e.t.Fatal(err)
 		}

@@ -39,6 +39,8 @@ func TestMutants(t *testing.T) {
 		"the first event of other shards' repeats": {FirstForgotten: true},
 		"sums that left out fewer than are marked": {MarksIgnored: true},
 		"sums while rows wait to be examined":      {UnquietSums: true},
+		"the sums of a dropped shard":              {LastSumsDropped: true},
+		"the mark of a copy of a dropped event":    {LastMarkDropped: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,6 +23,10 @@
 //
 // A schedule is made of a seed. A run that goes wrong returns the step and both answers.
 //
+// Retention drops the rows of a shard once all is examined and the shard is summed. What the
+// shard counted then stays so, and so do the copies that were known. That and dropping sums
+// exclude each other here.
+//
 // An erasure takes rows and drops what was derived in one step here: in between, readers go by
 // the ledger. Rows that a repair adds at examined positions are left to the tests of
 // query/usage.

@@ -12,12 +12,16 @@ type worker struct {
 	next []func()
 }
 
-// step runs a statement of the worker, which begins a shard when nothing is under way.
-func (k *worker) step(shard int, sum bool) {
+// step runs a statement of the worker, which begins a shard, or all of them, when nothing is
+// under way.
+func (k *worker) step(shard int, sum, all bool) {
 	if len(k.next) == 0 {
-		if sum {
+		switch {
+		case sum:
 			k.next = k.sum(shard)
-		} else {
+		case all:
+			k.next = k.together()
+		default:
 			k.next = k.examine(shard)
 		}
 		return
@@ -27,9 +31,42 @@ func (k *worker) step(shard int, sum bool) {
 	f()
 }
 
+// together is examine of all shards: one statement marks what rows of any of them are or make,
+// and each shard's position follows.
+func (k *worker) together() []func() {
+	var marks, positions []func()
+	for shard := range shards {
+		if more := k.examine(shard); len(more) == 2 {
+			marks, positions = append(marks, more[0]), append(positions, more[1])
+		}
+	}
+	if len(marks) == 0 {
+		return nil
+	}
+	return append([]func(){func() {
+		for _, f := range marks {
+			f()
+		}
+	}}, positions...)
+}
+
+// settle examines and sums all of a shard.
+func (k *worker) settle(shard int) {
+	for _, begin := range []func(int) []func(){k.examine, k.sum} {
+		for more := begin(shard); len(more) > 0; more = begin(shard) {
+			for _, f := range more {
+				f()
+			}
+		}
+	}
+}
+
 // examine reads positions, and returns the statements.
 func (k *worker) examine(shard int) []func() {
 	w := k.w
+	if w.dropped[shard] {
+		return nil
+	}
 	if w.examined[shard].pos > 0 && w.looked(shard) == 0 {
 		return []func(){func() { w.dropDerived(shard) }}
 	}
@@ -60,6 +97,7 @@ func (k *worker) examine(shard int) []func() {
 		}
 		for r, first := range w.repeats(func(r row) bool { return r.shard == shard && r.pos > from && r.pos <= to }) {
 			w.marks[r] = first
+			delete(w.copies, r) // of an event that came after the drop, and is there
 		}
 	}
 	position := func() {
@@ -76,8 +114,15 @@ func (k *worker) examine(shard int) []func() {
 // sum reads positions, and returns the statements.
 func (k *worker) sum(shard int) []func() {
 	w := k.w
+	if w.dropped[shard] {
+		return nil
+	}
 	if w.sums[shard].pos > 0 && !w.exact(shard) {
-		return []func(){func() { delete(w.sums, shard) }}
+		return []func(){func() {
+			if !w.dropped[shard] {
+				delete(w.sums, shard)
+			}
+		}}
 	}
 	from, to := w.sums[shard].pos, w.looked(shard)
 	if to <= from {
@@ -85,7 +130,7 @@ func (k *worker) sum(shard int) []func() {
 	}
 	return []func(){func() {
 		s := w.sums[shard]
-		if !w.FillUnasserted && s.pos != from || !w.UnexaminedFilled && w.examined[shard].pos < to {
+		if w.dropped[shard] || !w.FillUnasserted && s.pos != from || !w.UnexaminedFilled && w.examined[shard].pos < to {
 			return
 		}
 		for _, r := range w.rows {
@@ -119,10 +164,20 @@ func Run(seed uint64, m Mutants) error {
 	for i := range team {
 		team[i] = &worker{w: w}
 	}
-	ids := 0
+	ids, dropAt := 0, r.IntN(2*steps) // in every other schedule
 	for step := range steps {
 		shard := r.IntN(shards)
+		if step == dropAt { // retention waits until all is derived
+			for range 2 {
+				for s := range shards {
+					(&worker{w: w}).settle(s)
+				}
+			}
+			w.drop(shard, shards)
+			continue
+		}
 		switch n := r.IntN(20); {
+		case n < 4 && w.dropped[shard]: // no row comes any more
 		case n < 4: // an insert: some rows of one position, some of them copies
 			pos := w.head(shard) + 1
 			for range 1 + r.IntN(3) {
@@ -134,7 +189,7 @@ func Run(seed uint64, m Mutants) error {
 		case n == 5: // a process dies, and another begins
 			team[r.IntN(workers)].next = nil
 		default:
-			team[r.IntN(workers)].step(shard, r.IntN(2) == 0)
+			team[r.IntN(workers)].step(shard, r.IntN(2) == 0, r.IntN(3) == 0)
 		}
 		if got, want := w.read(shards), w.truth(); got != want {
 			return fmt.Errorf("seed %d, step %d: a report says %d, the rows %d", seed, step, got, want)

@@ -30,6 +30,11 @@ type Mutants struct {
 	CountsIgnored bool
 	// UnquietSums: sums are believed while rows wait to be examined.
 	UnquietSums bool
+	// LastSumsDropped: what is dropped with the event that counts includes the sums of a shard
+	// whose rows retention dropped.
+	LastSumsDropped bool
+	// LastMarkDropped: the mark of a copy goes whose event that counts was in a dropped shard.
+	LastMarkDropped bool
 }
 
 // row is a diff as it is stored.
@@ -56,10 +61,16 @@ type world struct {
 	examined map[int]examined
 	sums     map[int]sums
 	epochs   int
+
+	// dropped are shards whose rows retention dropped. Of them the truth is what counted then,
+	// and the copies that were known.
+	dropped map[int]bool
+	counted int
+	copies  map[row]bool
 }
 
 func newWorld(m Mutants) *world {
-	return &world{Mutants: m, marks: map[row]row{}, examined: map[int]examined{}, sums: map[int]sums{}}
+	return &world{Mutants: m, marks: map[row]row{}, examined: map[int]examined{}, sums: map[int]sums{}, dropped: map[int]bool{}, copies: map[row]bool{}}
 }
 
 func (w *world) head(shard int) (pos int) {
@@ -136,18 +147,29 @@ func (w *world) exact(shard int) bool {
 	return s.n+s.repeats == w.upTo(shard, s.pos) && s.repeats == marked
 }
 
+// quiet reports whether all rows were examined.
+func (w *world) quiet(shards int) bool {
+	for s := range shards {
+		if w.looked(s) != w.head(s) {
+			return false
+		}
+	}
+	return true
+}
+
 // read is the sum of the rows that count, as a report has it.
 func (w *world) read(shards int) (total int) {
-	quiet := true
-	for s := range shards {
-		quiet = quiet && w.looked(s) == w.head(s)
-	}
+	quiet := w.quiet(shards)
 	found := map[row]row{}
 	if !quiet {
 		found = w.repeats(func(r row) bool { return r.pos > w.looked(r.shard) })
 	}
 	for s := range shards {
 		from := 0
+		if w.dropped[s] {
+			total += w.sums[s].delta
+			continue
+		}
 		if (quiet || w.UnquietSums) && w.exact(s) {
 			total, from = total+w.sums[s].delta, w.sums[s].pos
 		}
@@ -164,26 +186,58 @@ func (w *world) read(shards int) (total int) {
 
 // truth is the sum by the rows alone.
 func (w *world) truth() (total int) {
-	again := w.repeats(func(row) bool { return true })
-	for _, r := range w.rows {
-		if _, ok := again[r]; !ok {
-			total += r.delta
-		}
+	total = w.counted
+	for _, r := range w.counting() {
+		total += r.delta
 	}
 	return total
 }
 
+// counting are the rows that count.
+func (w *world) counting() (out []row) {
+	again := w.repeats(func(row) bool { return true })
+	for _, r := range w.rows {
+		if _, ok := again[r]; !ok && !w.copies[r] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// drop does what retention does to a shard whose sums have all of it.
+func (w *world) drop(shard, shards int) {
+	if w.dropped[shard] || w.head(shard) == 0 || !w.quiet(shards) || !w.exact(shard) || w.sums[shard].pos != w.head(shard) {
+		return
+	}
+	for _, r := range w.counting() {
+		if r.shard == shard {
+			w.counted += r.delta
+		}
+	}
+	for r, first := range w.marks {
+		if first.shard == shard && !w.dropped[r.shard] {
+			w.copies[r] = true
+		}
+	}
+	w.dropped[shard] = true
+	w.rows = slices.DeleteFunc(w.rows, func(r row) bool { return r.shard == shard })
+}
+
 // dropDerived drops what was derived of a shard, and of those with repeats of its events.
 func (w *world) dropDerived(shard int) {
+	if w.dropped[shard] {
+		return
+	}
 	drop := map[int]bool{shard: true}
 	for r, first := range w.marks {
-		if first.shard == shard && !w.FirstForgotten {
+		if first.shard == shard && !w.FirstForgotten && (!w.dropped[r.shard] || w.LastSumsDropped) {
 			drop[r.shard] = true
 		}
 	}
 	for s := range drop {
-		for r := range w.marks {
-			if r.shard == s {
+		for r, first := range w.marks {
+			last := w.dropped[first.shard] && slices.Contains(w.rows, r) && !w.LastMarkDropped
+			if r.shard == s && !last {
 				delete(w.marks, r)
 			}
 		}

@@ -17,7 +17,8 @@
 // # Oracle
 //
 // A version that a writer was told has one row, with what that writer wrote. Versions of a
-// document have no gap. No call became two versions. A stub's row is in the table when
+// document have no gap. No call became two versions, and no batch is stored in part. A lock has
+// one holder, and nothing is stored under one that was lost. A stub's row is in the table when
 // the stub is written. A reader finds at least what was acknowledged before it began.
 //
 // # What the protocol stands on

@@ -26,11 +26,13 @@ const (
 	roleSink
 	roleCleaner
 	roleReader
+	roleBatcher
+	roleLocker
 )
 
 // play plays one seed, and returns what went wrong.
 func play(seed uint64, off Break) *world {
-	w := &world{rnd: rand.New(rand.NewPCG(seed, 16)), off: off}
+	w := &world{rnd: rand.New(rand.NewPCG(seed, 16)), off: off, members: map[int]int{}, releasedToken: map[int]bool{}}
 	start := func(role int) *part {
 		key, remove := w.rnd.IntN(keys), w.rnd.IntN(8) == 0
 		p := &part{role: role}
@@ -47,12 +49,20 @@ func play(seed uint64, off Break) *world {
 				w.cleaner(next)
 			case roleReader:
 				w.reader(next)
+			case roleBatcher:
+				w.batcher(key, next)
+			case roleLocker:
+				w.locker(key, next)
 			}
 		})
 		return p
 	}
 	var parts []*part
-	for _, role := range []int{roleWriter, roleWriter, roleWriter, roleMover, roleMover, roleSink, roleCleaner, roleCleaner, roleReader} {
+	writers := []int{roleWriter, roleWriter, roleWriter}
+	if seed%2 == 1 { // with more of them at once no document is left alone until it is cold
+		writers = []int{roleWriter, roleBatcher, roleLocker, roleLocker}
+	}
+	for _, role := range append(writers, roleMover, roleMover, roleSink, roleCleaner, roleCleaner, roleReader) {
 		parts = append(parts, start(role))
 	}
 	defer func() {

@@ -16,7 +16,13 @@ const (
 	NoStubExpectation                         // stubs and refreshes expect nothing
 	NoStub                                    // a cold document leaves nothing
 	PurgesAll                                 // a purge of older versions goes to the last one
-	ReadsTableFirst                           // a list reads the table before the front
+	ReadsTableFirst                           // a list reads the table before its snapshot
+	StoresInPart                              // the server stores those of a batch that fit
+	ExpectsFirstAlone                         // a batch expects nothing of its second document
+	NoGuard                                   // a write under a lock does not expect the lock
+	NoLockExpectation                         // who takes a lock expects nothing
+	NoLockRollup                              // a lock leaves the message before it, which may outlive it
+	PassesStubs                               // a list does not read the table again for what left the front meanwhile
 )
 
 // Mutants must be caught.
@@ -31,7 +37,13 @@ var Mutants = map[string]Break{
 	"a stub expects nothing":                        NoStubExpectation,
 	"a cold document leaves nothing":                NoStub,
 	"older versions are purged up to the last":      PurgesAll,
-	"a list reads the table first":                  ReadsTableFirst,
+	"a list reads the table before its snapshot":    ReadsTableFirst,
+	"a batch is stored in part":                     StoresInPart,
+	"a batch expects its first document alone":      ExpectsFirstAlone,
+	"a write under a lock does not expect the lock": NoGuard,
+	"who takes a lock expects nothing":              NoLockExpectation,
+	"a lock leaves the message before it":           NoLockRollup,
+	"a list passes over what left meanwhile":        PassesStubs,
 }
 
 // Covered may go alone: another guard covers each.

@@ -1,5 +1,7 @@
 package front
 
+import "slices"
+
 // ask is one request to a server: the part stops before it, and may end there.
 type ask func() bool
 
@@ -25,10 +27,8 @@ func (w *world) writer(key int, remove bool, next ask) {
 		if remove && !there {
 			return
 		}
-		m := message{key: key, kind: record, version: last.version + 1, life: last.life, call: call, nonce: call*100 + tries, removed: remove}
-		if last.seq == 0 {
-			m.life, m.version = call, 1 // the time of its creation, in a record
-		}
+		m := w.following(last, key, call, remove)
+		m.nonce += tries
 		expect := last.seq
 		if w.has(NoExpectation) {
 			expect = -1
@@ -203,43 +203,67 @@ func (w *world) leave(seen []message, last message, hot bool) {
 	}
 }
 
-// reader lists all documents: what is not stored yet, then the table. It must find what
-// was acknowledged before.
+// reader lists all documents: after a snapshot of the head it reads the checkpoint and what the
+// front has above both, and the table, in any order. It must find what was acknowledged
+// before it began.
 func (w *world) reader(next ask) {
 	if !next() {
 		return
 	}
 	before := len(w.told)
 	var found []row
-	table := func() { found = append(found, w.table...) }
-	if w.has(ReadsTableFirst) {
-		table()
-		if !next() {
-			return
-		}
+	table := func() bool {
+		found = append(found, w.table...)
+		return next()
 	}
-	upTo := w.archived()
+	if w.has(ReadsTableFirst) && !table() {
+		return
+	}
+	head := len(w.table)
 	if !next() {
 		return
 	}
-	for _, m := range w.front {
-		if m.seq > upTo && m.kind != stub {
-			found = append(found, row{key: m.key, version: m.version, life: m.life, seq: m.row})
-		}
+	tableFirst := w.rnd.IntN(2) == 0
+	if tableFirst && !w.has(ReadsTableFirst) && !table() {
+		return
 	}
-	if !w.has(ReadsTableFirst) {
+	routed := w.checkpoint
+	if !next() {
+		return
+	}
+	upTo := min(routed, w.storedBelow(head))
+	for range 1 + w.rnd.IntN(2)*w.rnd.IntN(settle/2) { // it may take long
 		if !next() {
 			return
 		}
-		table()
+	}
+	left := false // the front, above what the snapshot knows as stored
+	for _, m := range w.front {
+		switch {
+		case m.seq <= upTo:
+		case m.kind == stub:
+			left = left || m.row > upTo
+		default:
+			found = append(found, row{key: m.key, version: m.version, life: m.life, seq: m.row})
+		}
+	}
+	if !next() {
+		return
+	}
+	if !w.has(ReadsTableFirst) && (!tableFirst || left && !w.has(PassesStubs)) && !table() {
+		return
 	}
 	for _, t := range w.told[:before] {
-		ok := false
-		for _, r := range found { // of a document the highest sequence is the newest
-			ok = ok || r.key == t.key && r.seq >= t.seq
-		}
-		if !ok {
+		if !w.listed(t, found) {
 			w.fail("a list lacks document %d at version %d, which was acknowledged before it began", t.key, t.version)
 		}
 	}
+}
+
+// listed reports whether a list of what was found tells of an acknowledged version or of a
+// newer one. Where the document was removed after it, the list need not: the front has nothing
+// of it, or a life that began later.
+func (w *world) listed(t row, found []row) bool {
+	after := func(r row) bool { return r.key == t.key && r.seq >= t.seq } // the highest sequence is the newest
+	return slices.ContainsFunc(found, after) || slices.ContainsFunc(w.table, func(r row) bool { return after(r) && r.removed })
 }

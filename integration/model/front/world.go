@@ -47,8 +47,12 @@ type world struct {
 	frames            []row
 	table             []row // the first of frames
 
+	locks         [keys][]lock
+	releasedToken map[int]bool // tokens of locks that were released
+
 	calls    int
-	told     []row // acknowledged versions
+	members  map[int]int // of calls that are batches: how many documents they change
+	told     []row       // acknowledged versions
 	faults   [3]int
 	problems []string
 }
@@ -106,9 +110,12 @@ func (w *world) stored(m message) bool {
 }
 
 // archived is up to where all of the lane is in the table.
-func (w *world) archived() int {
-	if len(w.frames) > len(w.table) {
-		return w.frames[len(w.table)].seq - 1
+func (w *world) archived() int { return min(w.checkpoint, w.storedBelow(len(w.table))) }
+
+// storedBelow is up to where the frames say that all is stored below a head.
+func (w *world) storedBelow(head int) int {
+	if len(w.frames) > head {
+		return w.frames[head].seq - 1
 	}
 	return w.checkpoint
 }
@@ -130,8 +137,13 @@ func (w *world) check() {
 		if rows[v] > 1 {
 			w.fail("version %d of document %d, life %d, has %d rows", r.version, r.key, r.life, rows[v])
 		}
-		if calls[r.call] > 1 {
+		if calls[r.call] > max(1, w.members[r.call]) {
 			w.fail("call %d became %d versions", r.call, calls[r.call])
+		}
+	}
+	for call, n := range w.members {
+		if got := calls[call]; got != 0 && got != n {
+			w.fail("of the batch of call %d, %d of %d changes were stored", call, got, n)
 		}
 	}
 	for life, n := range most {

@@ -1,4 +1,3 @@
-// Package oncetest has a topic on real servers whose table tests fill by hand.
 package oncetest
 
 import (
@@ -27,15 +26,15 @@ type Rig struct {
 	Pos map[schemas.ShardRef]uint64
 }
 
-// New makes a topic of a kind and its tables.
-func New(t *testing.T, kind schemas.Kind, name string) *Rig {
+// New makes a topic and its tables.
+func New(t *testing.T, declared schemas.Topic) *Rig {
 	t.Helper()
 	srv := embeddedtest.Start(t)
 	reg, err := registry.Setup(t.Context(), srv.NC(), schemas.StreamLimits{EventsBytes: 64 << 20, ShardsBytes: 64 << 20, RegistryBytes: 8 << 20, Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	topic, err := schemas.Topic{Name: name, Kind: kind}.Declared()
+	topic, err := declared.Declared()
 	if err != nil {
 		t.Fatal(err)
 	}

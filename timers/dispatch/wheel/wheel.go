@@ -1,6 +1,9 @@
 package wheel
 
-import "container/heap"
+import (
+	"container/heap"
+	"iter"
+)
 
 // Entry is a timer that waits.
 type Entry struct {
@@ -73,6 +76,17 @@ func (w *Wheel) Next() (due int64, ok bool) {
 
 // Len returns how many timers wait.
 func (w *Wheel) Len() int { return len(w.heap) }
+
+// All passes over the timers that wait, in no order. The wheel must not change meanwhile.
+func (w *Wheel) All() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for _, e := range w.heap {
+			if !yield(e.Entry) {
+				return
+			}
+		}
+	}
+}
 
 // entries implements heap.Interface.
 type entries []*item

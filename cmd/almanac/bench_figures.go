@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/bench"
+)
+
+// benchFigures measures the figures that --only names and prints them. One that misses its bar is not an error.
+func (a *app) benchFigures(ctx context.Context, cmd *cobra.Command, s *settings, only []string, output string) error {
+	measures, err := bench.Selected(only)
+	if err != nil {
+		return usageError{fmt.Errorf("--only: %w; a load belongs to --load: pass it too", err)}
+	}
+	size, _ := cmd.Flags().GetString("size")
+	if !slices.Contains([]bench.Size{bench.Full, bench.Short, bench.Quick}, bench.Size(size)) {
+		return usageError{fmt.Errorf("--size %q: expected full, short or quick", size)}
+	}
+	suite := &bench.Suite{Size: bench.Size(size), House: func(ctx context.Context) (*bench.House, error) { return bench.OpenHouse(ctx, benchHouse(s, a.stderr)) }}
+	if suite.Binary, err = os.Executable(); err != nil {
+		return err
+	}
+	suite.Producer = suite.Binary
+	if terminal(a.stderr) {
+		suite.Progress = func(figure, phase string, done, of int) { a.benchProgress(figure+": "+phase, done, of) }
+		defer func() { _, _ = fmt.Fprintln(a.stderr) }()
+	}
+	r, failed := suite.Figures(ctx, measures, func(text string) { a.note("%s", text) })
+	if ctx.Err() != nil {
+		return errors.Join(failed, errInterrupted)
+	}
+	if output == asJSON {
+		return errors.Join(a.printJSON(r), failed)
+	}
+	t := newTable("Figure", "Measured", "Bar", "")
+	for i := range r.Figures {
+		f := &r.Figures[i]
+		verdict := "ok"
+		if !f.Pass {
+			verdict = "missed"
+		}
+		t.AppendRow([]any{f.What, f.Measured(), f.Bound(), verdict})
+	}
+	return errors.Join(a.printTable(t), failed)
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// importWorkers write at once, so that their creates are committed in groups.
+const importWorkers = 64
+
+// maxRefusedLines bounds the refused lines that are named.
+const maxRefusedLines = 20
+
+// lineFate is what became of a line of an import.
+type lineFate int
+
+const (
+	lineCreated lineFate = iota
+	lineExists
+	lineRefused // with an error that says why
+	lineFailed  // with an error that ends the import
+)
+
+// importLines has create take each line of stdin, many at once, and says what became of them. what is the
+// singular of what is created. Exit code 3 where lines were refused, or after a part.
+func (a *app) importLines(ctx context.Context, what string, maxLine int, create func(ctx context.Context, line []byte) (lineFate, error)) error {
+	type line struct {
+		n    int
+		text []byte
+	}
+	lines := make(chan line, importWorkers)
+	var counts [lineFailed + 1]atomic.Int64
+	var failed error
+	var once sync.Once
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	for range importWorkers {
+		wg.Go(func() {
+			for l := range lines {
+				fate, err := create(ctx, l.text)
+				n := counts[fate].Add(1)
+				switch {
+				case fate == lineRefused && n <= maxRefusedLines:
+					a.note("line %d: %s", l.n, schemas.Text(err))
+				case fate == lineFailed:
+					once.Do(func() { failed = fmt.Errorf("line %d: %w", l.n, err); cancel() })
+				}
+			}
+		})
+	}
+	in := bufio.NewScanner(a.stdin)
+	in.Buffer(nil, maxLine)
+	for n := 1; in.Scan() && ctx.Err() == nil; n++ {
+		if text := bytes.TrimSpace(in.Bytes()); len(text) > 0 {
+			lines <- line{n, bytes.Clone(text)}
+		}
+	}
+	close(lines)
+	wg.Wait()
+	created, exist, refused := counts[lineCreated].Load(), counts[lineExists].Load(), counts[lineRefused].Load()
+	a.note("%s created, %d existed, %d lines refused", plural(created, what), exist, refused)
+	switch err := errors.Join(failed, in.Err()); {
+	case err != nil && created+exist > 0:
+		return errors.Join(errPartial, err)
+	case err != nil:
+		return err
+	case refused > 0:
+		return errPartial
+	}
+	return nil
+}

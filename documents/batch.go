@@ -1,0 +1,185 @@
+package documents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/streams"
+)
+
+const (
+	// MaxBatch bounds the changes of a batch; one under a lock counts twice.
+	MaxBatch = fronts.MaxBatch
+	// MaxBatchBytes bounds the bodies of a batch.
+	MaxBatchBytes = 8 << 20
+)
+
+// Batch carries out changes of different documents, all or none, and returns the version
+// that each made. *BatchError names the changes for which nothing was written.
+func (c *Collection) Batch(ctx context.Context, ops ...Op) ([]*Document, error) {
+	if len(ops) == 0 || len(ops) > MaxBatch {
+		return nil, fmt.Errorf("%w: a batch of %d changes, it must have 1 to %d", schemas.ErrRequest, len(ops), MaxBatch)
+	}
+	at, messages, bytes := map[string]int{}, 0, 0
+	for i, op := range ops {
+		if op.ID != "" {
+			if first, twice := at[op.ID]; twice {
+				return nil, fmt.Errorf("%w: changes %d and %d of the batch are both of document %q; a batch changes each document once", schemas.ErrRequest, first+1, i+1, op.ID)
+			}
+			at[op.ID] = i
+		}
+		if messages++; op.Lock != 0 {
+			messages++
+		}
+		bytes += len(op.Body)
+	}
+	switch {
+	case messages > MaxBatch:
+		return nil, fmt.Errorf("%w: the batch counts %d changes, since one under a lock counts twice; the limit is %d", schemas.ErrRequest, messages, MaxBatch)
+	case bytes > MaxBatchBytes:
+		return nil, fmt.Errorf("%w: the bodies of the batch have %d bytes, the limit is %d", schemas.ErrRequest, bytes, MaxBatchBytes)
+	}
+	return c.write(ctx, slices.Clone(ops))
+}
+
+// write judges and writes changes of different documents, all or none, until it is known
+// what became of them. A refusal by what is there is a *BatchError.
+func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
+	if err := c.checkAll(ops); err != nil {
+		return nil, err
+	}
+	generated, admitted := generatedOf(ops), 0
+	for range tries {
+		c.generate(ops, generated)
+		last, err := c.lastOf(ctx, ops)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(generated, func(i int) bool { return last[i] != nil }) {
+			continue // the chance of it grows with the documents there are
+		}
+		versions, creates, err := c.judgeAll(last, ops)
+		if err != nil {
+			return nil, err
+		}
+		if creates > admitted {
+			if err := c.admit(ctx, creates-admitted); err != nil {
+				return nil, err
+			}
+			admitted = creates
+		}
+		out, err := c.store(ctx, ops, last, versions)
+		if !errors.Is(err, fronts.ErrConflict) {
+			return out, err
+		}
+	}
+	if len(generated) == len(ops) {
+		return nil, fmt.Errorf("%w: %d generated ids in a row were taken; declare a topic with longer ids", ErrFull, tries)
+	}
+	return nil, fmt.Errorf("%w: %q, %d times", ErrBusy, ops[0].ID, tries)
+}
+
+// checkAll checks each change alone.
+func (c *Collection) checkAll(ops []Op) error {
+	for i := range ops {
+		if err := c.check(&ops[i]); err != nil {
+			if len(ops) > 1 {
+				err = fmt.Errorf("change %d of the batch, of %q: %w", i+1, ops[i].ID, err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// generatedOf lists the creates without an id.
+func generatedOf(ops []Op) (at []int) {
+	for i := range ops {
+		if ops[i].ID == "" {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// generate gives the changes at some places ids of their own.
+func (c *Collection) generate(ops []Op, at []int) {
+	taken := map[string]bool{}
+	for i := range ops {
+		taken[ops[i].ID] = true
+	}
+	for _, i := range at {
+		for ops[i].ID = ""; taken[ops[i].ID] || ops[i].ID == ""; {
+			ops[i].ID = document.NewID(c.topic.Documents)
+		}
+		taken[ops[i].ID] = true
+	}
+}
+
+// lastOf returns the record of each change's document, nil without one.
+func (c *Collection) lastOf(ctx context.Context, ops []Op) ([]*document.Record, error) {
+	out := make([]*document.Record, len(ops))
+	if len(ops) == 1 {
+		var err error
+		out[0], err = c.last(ctx, ops[0].ID)
+		return out, err
+	}
+	at, subjects := make(map[string]int, len(ops)), make([]string, len(ops))
+	for i := range ops {
+		subjects[i] = schemas.DocSubject(c.topic.Name, document.Lane(&c.topic, ops[i].ID), ops[i].ID)
+		at[subjects[i]] = i
+	}
+	return out, c.w.LastOf(ctx, subjects, func(msg *streams.Message) (err error) {
+		out[at[msg.Subject]], err = c.parse(msg)
+		return err
+	})
+}
+
+// judgeAll decides what version each change makes, and how many of them create a document,
+// or names all that are refused.
+func (c *Collection) judgeAll(last []*document.Record, ops []Op) (out []*document.Record, creates int, err error) {
+	now, refused := c.cfg.Now().UnixNano(), &BatchError{}
+	out = make([]*document.Record, len(ops))
+	for i := range ops {
+		r, err := judge(&c.topic, last[i], &ops[i], c.cfg.By, now)
+		if err != nil {
+			refused.Members = append(refused.Members, MemberError{i, ops[i].ID, err})
+			continue
+		}
+		if out[i] = r; r.Op == schemas.OpStored {
+			creates++
+		}
+	}
+	if len(refused.Members) > 0 {
+		return nil, 0, refused
+	}
+	return out, creates, nil
+}
+
+// store writes the versions with the locks that they go by. fronts.ErrConflict: something
+// changed meanwhile, and nothing was written.
+func (c *Collection) store(ctx context.Context, ops []Op, last, versions []*document.Record) ([]*Document, error) {
+	records := make([]fronts.Record, len(ops), len(ops)+1)
+	for i := range ops {
+		records[i] = record(versions[i], last[i])
+	}
+	locks, err := c.guards(ctx, ops)
+	if err != nil {
+		return nil, err
+	}
+	first, err := c.w.PutAll(ctx, append(records, locks...))
+	if err != nil {
+		return nil, full(err)
+	}
+	out := make([]*Document, len(ops))
+	for i, r := range versions {
+		r.Seq = first + uint64(i)
+		out[i] = view(r)
+	}
+	return out, nil
+}

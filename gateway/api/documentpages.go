@@ -1,0 +1,78 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/almanac-events/almanac/documents"
+)
+
+// listDocuments lists documents by their creation or, where one of the parameters changed_from
+// and changed_to is given, by their last change.
+func listDocuments(c *documents.Collection, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {
+	s := documents.Selection{Limit: p.number("limit", 1, documents.MaxLimit), Cursor: p.text("cursor")}
+	list := c.List
+	if p.q.Has("changed_from") || p.q.Has("changed_to") {
+		s.From, s.To, list = p.time("changed_from"), p.time("changed_to"), c.Changed
+	} else {
+		s.Path, s.All, s.Where = p.text("path"), !p.q.Has("path"), p.text("where")
+		s.From, s.To = p.time("created_from"), p.time("created_to")
+	}
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	page, err := list(r.Context(), s)
+	if err != nil {
+		return nil, err
+	}
+	page.Documents = filled(page.Documents)
+	return page, nil
+}
+
+func documentHistory(c *documents.Collection, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	versions, err := c.History(r.Context(), r.PathValue("id"))
+	return documents.Page{Documents: versions}, err
+}
+
+// loadDocuments answers documents aligned with their ids, null where there is none.
+func loadDocuments(c *documents.Collection, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	var q struct {
+		IDs []string `json:"ids"`
+	}
+	if err := body(w, r, &q); err != nil {
+		return nil, err
+	}
+	docs, err := c.LoadMany(r.Context(), q.IDs)
+	return map[string]any{"documents": filled(docs)}, err
+}
+
+// maxBatchBody bounds the body of a batch: its documents, with spaces, and the rest.
+const maxBatchBody = 2 * documents.MaxBatchBytes
+
+// batchDocuments carries out changes of different documents, all or none.
+func batchDocuments(c *documents.Collection, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	var q struct {
+		Changes []documents.Change `json:"changes"`
+	}
+	if err := bodyWithin(w, r, maxBatchBody, &q); err != nil {
+		return nil, err
+	}
+	ops := make([]documents.Op, len(q.Changes))
+	for i := range q.Changes {
+		var err error
+		if ops[i], err = q.Changes[i].Parse(); err != nil {
+			return nil, fmt.Errorf("change %d of the batch: %w", i+1, err)
+		}
+	}
+	docs, err := c.Batch(r.Context(), ops...)
+	return map[string]any{"documents": filled(docs)}, err
+}

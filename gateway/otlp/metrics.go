@@ -1,0 +1,175 @@
+package otlp
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// MaxPoints bounds the data points of one request.
+const MaxPoints = 100_000
+
+// DecodeMetrics calls each with the events of every data point, or with why it is refused. A
+// summary has an event for itself and one for each of its quantiles, every other point has
+// one. It is pure. Its error says why the request cannot be read at all, or is that of each.
+// A nil topic is one without fields and rules.
+func DecodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, each func(events []schemas.Event, err error) error) error {
+	req := pmetricotlp.NewExportRequest()
+	var err error
+	if isJSON {
+		if err = checkJSON(body); err == nil {
+			err = req.UnmarshalJSON(body)
+		}
+	} else {
+		if err = checkProto(body, metricsRequest); err == nil {
+			err = req.UnmarshalProto(body)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrMetrics, err)
+	}
+	metrics := req.Metrics()
+	if n := metrics.DataPointCount(); n > MaxPoints {
+		return fmt.Errorf("%w: %d, the limit is %d; send fewer at once", ErrManyPoints, n, MaxPoints)
+	}
+	first := topic.TakenFirst()
+	for i := range metrics.ResourceMetrics().Len() {
+		rm := metrics.ResourceMetrics().At(i)
+		shared := source{first: first, labels: labels{attributes{topic: topic}}}
+		shared.resource(rm.Resource())
+		for j := range rm.ScopeMetrics().Len() {
+			sm := rm.ScopeMetrics().At(j)
+			both := shared.scope(sm.Scope())
+			for k := range sm.Metrics().Len() {
+				if err := decodeMetric(&both, sm.Metrics().At(k), each); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// metric is what all data points of a metric have in common.
+type metric struct {
+	from       *source
+	name, unit string
+	points     string
+	bad        error // why no data point of it can be taken
+}
+
+// decodeMetric calls each for every data point.
+func decodeMetric(from *source, in pmetric.Metric, each func([]schemas.Event, error) error) error {
+	m := metric{from: from, name: in.Name(), unit: in.Unit(), points: kinds.PointsGauge}
+	n, one := 0, func(int) ([]schemas.Event, error) { return nil, nil }
+	switch in.Type() {
+	case pmetric.MetricTypeGauge:
+		points := in.Gauge().DataPoints()
+		n, one = points.Len(), func(i int) ([]schemas.Event, error) { return m.number(points.At(i)) }
+	case pmetric.MetricTypeSum:
+		points := in.Sum().DataPoints()
+		n, one = points.Len(), func(i int) ([]schemas.Event, error) { return m.number(points.At(i)) }
+		m.temporality(in.Sum().AggregationTemporality())
+		if m.points == kinds.PointsCumulative && !in.Sum().IsMonotonic() {
+			m.points = kinds.PointsGauge // a total that falls as well as it rises: a fall does not mean a reset
+		}
+	case pmetric.MetricTypeHistogram:
+		points := in.Histogram().DataPoints()
+		n, one = points.Len(), func(i int) ([]schemas.Event, error) { return m.histogram(points.At(i)) }
+		m.temporality(in.Histogram().AggregationTemporality())
+	case pmetric.MetricTypeExponentialHistogram:
+		points := in.ExponentialHistogram().DataPoints()
+		n, one = points.Len(), func(i int) ([]schemas.Event, error) { return m.exponential(points.At(i)) }
+		m.temporality(in.ExponentialHistogram().AggregationTemporality())
+	case pmetric.MetricTypeSummary:
+		points := in.Summary().DataPoints()
+		n, one = points.Len(), func(i int) ([]schemas.Event, error) { return m.summary(points.At(i)) }
+		m.points = kinds.PointsCumulative
+	}
+	for i := range n {
+		events, err := one(i)
+		if m.bad != nil {
+			err = m.bad
+		}
+		if err := each(events, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// temporality sets the kind of the points of a sum or histogram.
+func (m *metric) temporality(t pmetric.AggregationTemporality) {
+	switch t {
+	case pmetric.AggregationTemporalityDelta:
+		m.points = kinds.PointsDelta
+	case pmetric.AggregationTemporalityCumulative:
+		m.points = kinds.PointsCumulative
+	default:
+		m.bad = fmt.Errorf("%w: metric %.80q has the aggregation temporality %d; it must be delta (1) or cumulative (2)", ErrPoint, m.name, t)
+	}
+}
+
+func (m *metric) number(p pmetric.NumberDataPoint) ([]schemas.Event, error) {
+	if p.Flags().NoRecordedValue() {
+		return m.stale(p.Timestamp(), p.StartTimestamp(), p.Attributes())
+	}
+	var value schemas.Attr
+	points := m.points
+	switch p.ValueType() {
+	case pmetric.NumberDataPointValueTypeInt:
+		value = schemas.Int64(kinds.ColValue, p.IntValue())
+	case pmetric.NumberDataPointValueTypeDouble:
+		number, word := kinds.Number(p.DoubleValue())
+		value, points = schemas.Float64(kinds.ColValue, number), cmp.Or(word, points)
+	default:
+		return nil, fmt.Errorf("%w: metric %.80q has a data point without a value", ErrPoint, m.name)
+	}
+	return m.event(p.Timestamp(), p.StartTimestamp(), p.Attributes(), points, value)
+}
+
+// stale ends a series until its next point.
+func (m *metric) stale(at, start pcommon.Timestamp, attrs pcommon.Map) ([]schemas.Event, error) {
+	return m.event(at, start, attrs, kinds.PointsStale, schemas.Float64(kinds.ColValue, 0))
+}
+
+// event is a point of the metric with some of its columns.
+func (m *metric) event(at, start pcommon.Timestamp, attrs pcommon.Map, points string, columns ...schemas.Attr) ([]schemas.Event, error) {
+	switch {
+	case at == 0:
+		return nil, fmt.Errorf("%w: metric %.80q has a data point without a time", ErrPoint, m.name)
+	case at > math.MaxInt64 || start > math.MaxInt64:
+		return nil, fmt.Errorf("%w: a time of %d ns is after the year 2261", schemas.ErrTimeTooFarAhead, max(at, start))
+	}
+	ev := schemas.Event{Time: at.AsTime(), Type: m.name, Service: m.from.service, UserID: m.from.user}
+	own := labels{attributes{topic: m.from.labels.topic, list: make([]schemas.Attr, 0, attrs.Len()+len(m.from.labels.list)+len(columns)+3)}}
+	ownUser := false
+	for name, v := range attrs.All() {
+		switch {
+		case isUser(name) && !ownUser:
+			ev.UserID, ownUser = v.AsString(), true
+		default:
+			own.add(name, v)
+		}
+	}
+	if ownUser && m.from.user != "" && m.from.user != ev.UserID {
+		own.text("resource."+schemas.ColUserID, m.from.user)
+	}
+	own.join(&m.from.labels.attributes)
+	ev.Attrs = append(own.done(m.from.first), schemas.String(kinds.ColPoints, points))
+	if m.unit != "" {
+		ev.Attrs = append(ev.Attrs, schemas.String(kinds.ColUnit, m.unit))
+	}
+	if start != 0 {
+		ev.Attrs = append(ev.Attrs, schemas.Time(kinds.ColStart, start.AsTime()))
+	}
+	ev.Attrs = append(ev.Attrs, columns...)
+	return []schemas.Event{ev}, nil
+}

@@ -1,0 +1,32 @@
+package faults
+
+import (
+	"context"
+	"time"
+
+	"github.com/almanac-events/almanac/rollups"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// rollupPoints are where rollups may kill themselves.
+var rollupPoints = []string{"rollups.before-examine", "rollups.after-examine", "rollups.before-drop", "rollups.before-sum", "rollups.after-sum"}
+
+func playRollups(ctx context.Context, spec Spec) error {
+	_, reg, err := join(ctx, spec)
+	if err != nil {
+		return err
+	}
+	db, err := tables.Open(spec.ClickHouse)
+	if err != nil {
+		return err
+	}
+	u, err := rollups.New(rollups.Config{Registry: reg, DB: db, Every: 100 * time.Millisecond, BatchRows: spec.BatchRows, Crash: crasher(spec), Hooks: rollups.Hooks{
+		Fault: func(ref schemas.ShardRef, err error) { note("%s: %v", ref, err) },
+	}})
+	if err != nil {
+		return err
+	}
+	say("ready")
+	return u.Run(ctx)
+}

@@ -1,0 +1,196 @@
+package repair
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// lostTimer is a timer whose last record in TIMERS is not what it should be.
+type lostTimer struct {
+	key    schemas.TimerKey
+	newest tables.NewestTimer // by its history; not set of what is put again
+	expect uint64             // the sequence of what TIMERS has of it; 0: nothing
+}
+
+// planTimers adds what TIMERS lost of a topic. marked: TIMERS has or will have a mark.
+func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, p *Plan, ends routedEnds, marked bool) error {
+	found, err := r.findTimers(ctx, t.Name, ends)
+	if err != nil {
+		return err
+	}
+	var lost, ended, gone []lostTimer
+	front := ends.max().Seq
+	err = r.db.NewestTimers(ctx, t.Name, nil, func(n tables.NewestTimer) error {
+		l := lostTimer{key: n.Key(t), newest: n}
+		rec := found.last[l.key.Subject()]
+		if rec != nil {
+			l.expect = rec.Seq
+			if found.needs(rec) {
+				return nil // newer than its history
+			}
+		}
+		switch timerFate(rec, &n) {
+		case restoreTimer:
+			lost = append(lost, l)
+		case dropTimer:
+			ended = append(ended, l)
+		case loseTimer:
+			gone = append(gone, l)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, tables.ErrNoTable) {
+		return err
+	}
+	add := func(do Do, ls []lostTimer, source, what string) {
+		if len(ls) > 0 {
+			byName(ls)
+			p.add(Action{Do: do, Topic: t.Name, Where: schemas.StreamTimers, Rows: uint64(len(ls)), Source: source, topic: t, timers: ls, front: front,
+				Detail: fmt.Sprintf("%s, of which %q of group %q is the first", what, ls[0].key.ID, ls[0].key.Group)})
+		}
+	}
+	if marked || len(found.young) > 0 {
+		p.add(Action{Do: PutAgain, Topic: t.Name, Where: schemas.StreamTimers, Rows: uint64(len(found.again())), Source: schemas.StreamTimers, topic: t, front: front, ends: ends,
+			Detail: fmt.Sprintf("%d records so far took sequences that were routed before", len(found.young))})
+	}
+	add(RestoreTimers, lost, "ClickHouse", "timers that are pending by their history")
+	add(DropEnded, ended, "ClickHouse", "timers that ended by their history")
+	add(Lost, gone, "", "timers that are pending by their history, and what they call is nowhere")
+	return nil
+}
+
+func byName(ls []lostTimer) {
+	slices.SortFunc(ls, func(a, b lostTimer) int {
+		return strings.Compare(a.key.Group+" "+a.key.ID, b.key.Group+" "+b.key.ID)
+	})
+}
+
+// What timerFate says.
+const (
+	keepTimer    = iota
+	restoreTimer // it is pending again
+	dropTimer    // it goes
+	loseTimer    // it cannot come back
+)
+
+// timerFate decides what becomes of a timer of which TIMERS has r, nil for nothing, and whose newest stored
+// transition is n.
+func timerFate(r *timer.Record, n *tables.NewestTimer) int {
+	switch {
+	case r != nil && r.Seq >= n.Seq:
+		return keepTimer
+	case n.Op.State().Over() && r == nil: // it left
+		return keepTimer
+	case n.Op.State().Over():
+		return dropTimer
+	case !n.Spec:
+		return loseTimer
+	}
+	return restoreTimer
+}
+
+// restoreTimers makes timers pending again as their history has them, each where TIMERS still has what it had.
+func (r *Repairer) restoreTimers(ctx context.Context, a *Action) error {
+	for some := range slices.Chunk(a.timers, fronts.MaxBatch) {
+		w, err := r.restoring(ctx, a) // each time: an erasure may have begun
+		if err != nil {
+			return err
+		}
+		lives := make([]string, len(some))
+		for i := range some {
+			lives[i] = some[i].newest.Life
+		}
+		stored, err := r.db.TimerLives(ctx, a.Topic, lives)
+		if err != nil {
+			return err
+		}
+		var records []fronts.Record
+		for i := range some {
+			was, err := timerOf(&some[i], stored)
+			if err != nil {
+				return err
+			}
+			if was == nil { // retention or an erasure took it meanwhile
+				continue
+			}
+			rec, err := frontRecord(timer.Restore(was, time.Now().UnixNano()), some[i].expect)
+			if err != nil {
+				return err
+			}
+			records = append(records, rec)
+		}
+		if err := putBack(ctx, w, records); err != nil {
+			return err
+		}
+		r.crash("timers restored")
+	}
+	return nil
+}
+
+// timerOf is a timer's record by its history; nil: its spec is not stored.
+func timerOf(l *lostTimer, stored map[string]tables.TimerLife) (*timer.Record, error) {
+	n := &l.newest
+	life, ok := stored[n.Life]
+	if !ok || life.Spec == "" {
+		return nil, nil
+	}
+	was := &timer.Record{
+		Key: l.key, Op: n.Op, Seq: n.Seq, Changed: n.Changed, CreatedAt: life.CreatedAt, Revision: n.Revision, Attempt: n.Attempt, Due: n.Due,
+		Spec: &timer.Spec{}, User: life.User,
+	}
+	if life.Revision == n.Revision {
+		was.First = life.First
+	}
+	if err := json.Unmarshal([]byte(life.Spec), was.Spec); err != nil {
+		return nil, fmt.Errorf("timer %q of group %q: its spec in ClickHouse: %w", l.key.ID, l.key.Group, err)
+	}
+	was.Host = was.Spec.Host()
+	var err error
+	was.Life, err = schemas.ParseID(n.Life)
+	return was, err
+}
+
+func frontRecord(next timer.Record, expect uint64) (fronts.Record, error) {
+	h, data, err := next.Message()
+	return fronts.Record{Subject: next.Key.Subject(), Header: h, Data: data, Expect: expect}, err
+}
+
+// dropEnded takes timers out of TIMERS that ended by their history, unless they went on meanwhile.
+func (r *Repairer) dropEnded(ctx context.Context, a *Action) error {
+	w, err := r.restoring(ctx, a)
+	if err != nil {
+		return err
+	}
+	s, err := streams.Open(ctx, r.js, schemas.StreamTimers)
+	if err != nil {
+		return err
+	}
+	for i := range a.timers {
+		l := &a.timers[i]
+		msg, err := w.Last(ctx, l.key.Subject())
+		if errors.Is(err, fronts.ErrNotFound) || err == nil && msg.Sequence != l.expect {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := streams.PurgeWith(ctx, s, l.key.Subject(), jetstream.WithPurgeSequence(l.expect+1)); err != nil {
+			return err
+		}
+		r.crash("timer dropped")
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package series
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/almanac-events/almanac/query/once"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// snapshot is how far a topic's tables are, and which rows an erasure under way means.
+type snapshot struct {
+	*once.Snapshot
+	keep   string // the condition of rows that none means; "1" without one
+	params map[string]string
+}
+
+// snapshot reads the ledger, and then the topic, which has every column that an erasure names.
+func (r *Reader) snapshot(ctx context.Context, topic string) (*snapshot, error) {
+	ledger, err := r.ledger.Of(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	t, err := r.topic(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshot{}
+	s.keep, s.params = registry.Cover(ledger.Only(registry.Settling, registry.Erasing).Erasures).Keep()
+	s.Snapshot, err = once.Read(ctx, r.reg, r.db, t)
+	return s, err
+}
+
+// erasing reports whether an erasure is under way.
+func (s *snapshot) erasing() bool { return s.keep != "1" }
+
+// kept is the condition of rows that no erasure under way means: neither those from before it,
+// nor those that fit it and came since. Columns in it are the table's, whatever the
+// statement around it calls so.
+func (s *snapshot) kept() string {
+	if !s.erasing() {
+		return "1"
+	}
+	return fmt.Sprintf("(month, shard, pos, id) NOT IN (SELECT month, shard, pos, id FROM %s WHERE NOT (%s))", schemas.QuotedTable(s.Database, s.Topic.Name), s.keep)
+}

@@ -1,0 +1,162 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Dropped lists the shards of a topic whose rows retention dropped, or is dropping. Their sums
+// are all that stays of them.
+type Dropped func(context.Context) (map[schemas.ShardRef]bool, error)
+
+// DropSeries drops a shard's list of series, whose rows are gone.
+func (db *DB) DropSeries(ctx context.Context, ref schemas.ShardRef) error {
+	return db.dropDerived(ctx, ref, schemas.DerivedSeries)
+}
+
+// DropSums drops a shard's sums; they are filled again.
+func (db *DB) DropSums(ctx context.Context, ref schemas.ShardRef) error {
+	return db.dropDerived(ctx, ref, schemas.DerivedSums)
+}
+
+// DropDerived drops what was derived from a shard's rows, which have changed: its sums, its
+// series, its repeats, and those of other shards whose event that counts is one of this shard. It returns
+// when no statement is under way that has read the rows as they were. All of it is derived
+// again. A topic without derived tables has nothing to drop.
+//
+// What cannot be derived again stays: all of shards that retention dropped, and the marks of
+// copies whose event that counts was in one.
+func (db *DB) DropDerived(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
+	state, err := db.TableState(ctx, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats))
+	if err != nil || !state.Exists {
+		return err
+	}
+	gone, err := dropped(ctx)
+	if err != nil || gone[ref] {
+		return err
+	}
+	if err := db.derivedEnded(ctx, ref.Topic); err != nil {
+		return err
+	}
+	refs, err := db.countedIn(ctx, ref)
+	if err != nil {
+		return err
+	}
+	for _, r := range refs {
+		if !gone[r] {
+			if err := db.dropAllOf(ctx, r, gone); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// DropAllDerived empties what was derived from a topic's rows, of which a rebuild may have
+// brought others. All of it is derived again; what cannot be stays, as in DropDerived.
+func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Dropped) error {
+	gone, err := dropped(ctx)
+	if err != nil {
+		return err
+	}
+	if err := db.derivedEnded(ctx, t.Name); err != nil {
+		return err
+	}
+	there := map[schemas.ShardRef]bool{}
+	for _, name := range t.DerivedTables() {
+		q := "SELECT DISTINCT month, shard FROM " + schemas.QuotedTable(db.Database, schemas.DerivedTable(t.Name, name))
+		err := db.byShard(ctx, t.Name, q, func(ref schemas.ShardRef, _ []uint64) { there[ref] = true }, 0)
+		if err != nil && !errors.Is(err, ErrNoTable) {
+			return err
+		}
+	}
+	for ref := range there {
+		if !gone[ref] {
+			if err := db.dropAllOf(ctx, ref, gone); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dropAllOf drops what was derived from a shard's rows, but for the marks that cannot be made
+// again.
+func (db *DB) dropAllOf(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool) error {
+	// The sums first: without them a reader takes the rows, and without the repeats it
+	// looks for them itself.
+	for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries} {
+		if err := db.dropDerived(ctx, ref, name); err != nil {
+			return err
+		}
+	}
+	firsts, err := db.firstsIn(ctx, ref, gone)
+	if err != nil {
+		return err
+	}
+	if len(firsts) == 0 {
+		return db.dropDerived(ctx, ref, schemas.DerivedRepeats)
+	}
+	name := schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)
+	repeats, month, shard := schemas.QuotedTable(db.Database, name), uint32(ref.Month), uint64(ref.ID)
+	return db.withStepTable(ctx, name, "AS "+repeats, func(kept string) error {
+		// Of rows that are gone themselves, no mark stays.
+		q := fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE month = %d AND shard = %d AND id != %s AND (first_month, first_shard) IN (%s) AND (id, pos) IN (SELECT id, pos FROM %s WHERE month = %d AND shard = %d)",
+			kept, repeats, month, shard, schemas.NoID, strings.Join(firsts, ","), schemas.QuotedTable(db.Database, ref.Topic), month, shard)
+		if err := db.ddl(ctx, fmt.Sprintf("keeping marks of %s", ref), q); err != nil {
+			return err
+		}
+		// At once, as a partition is dropped: an examination under way finds all of it or nothing.
+		return db.ddl(ctx, fmt.Sprintf("dropping %s of %s", name, ref), fmt.Sprintf("ALTER TABLE %s REPLACE PARTITION (%d, %d) FROM %s", repeats, month, shard, kept))
+	})
+}
+
+// firstsIn lists, of the shards that are gone, those in which events that count were of which
+// a shard has copies; as tuples for SQL.
+func (db *DB) firstsIn(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool) (tuples []string, err error) {
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	q := fmt.Sprintf("SELECT DISTINCT first_month, first_shard FROM %s WHERE month = %d AND shard = %d AND id != %s",
+		schemas.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), uint32(ref.Month), uint64(ref.ID), schemas.NoID)
+	err = db.byShard(ctx, ref.Topic, q, func(first schemas.ShardRef, _ []uint64) {
+		if gone[first] {
+			tuples = append(tuples, fmt.Sprintf("(%d,%d)", uint32(first.Month), uint64(first.ID)))
+		}
+	}, 0)
+	return tuples, err
+}
+
+// countedIn lists a shard and those that have repeats of its events.
+func (db *DB) countedIn(ctx context.Context, ref schemas.ShardRef) ([]schemas.ShardRef, error) {
+	q := fmt.Sprintf("SELECT DISTINCT month, shard FROM %s WHERE first_month = %d AND first_shard = %d AND NOT (month = %d AND shard = %d)",
+		schemas.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), uint32(ref.Month), uint64(ref.ID), uint32(ref.Month), uint64(ref.ID))
+	rows, err := db.conn.Query(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("repeats of %s: %w", ref, refusal(err))
+	}
+	defer func() { _ = rows.Close() }()
+	out := []schemas.ShardRef{ref}
+	for rows.Next() {
+		var month uint32
+		var id uint64
+		if err := rows.Scan(&month, &id); err != nil {
+			return nil, err
+		}
+		out = append(out, schemas.ShardRef{Topic: ref.Topic, Month: schemas.Month(month), ID: schemas.Shard(id)})
+	}
+	return out, rows.Err()
+}
+
+func (db *DB) dropDerived(ctx context.Context, ref schemas.ShardRef, name string) error {
+	table := schemas.DerivedTable(ref.Topic, name)
+	q := fmt.Sprintf("ALTER TABLE %s DROP PARTITION (%d, %d)", schemas.QuotedTable(db.Database, table), uint32(ref.Month), uint64(ref.ID))
+	if err := refusal(db.conn.Exec(ctx, q)); err != nil && !errors.Is(err, ErrNoTable) {
+		return fmt.Errorf("dropping %s of %s: %w", table, ref, err)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// notMark leaves out the rows that say how far sums reach: no diff is without a space.
+const notMark = "space != ''"
+
+// SumsMatching counts, by shard, the diffs and repeats that the sums which fulfil a condition
+// stand for. Shards without any are not in the answer.
+func (db *DB) SumsMatching(ctx context.Context, topic string, in []schemas.ShardRef, c Condition) (map[schemas.Shard]uint64, error) {
+	out := map[schemas.Shard]uint64{}
+	for len(in) > 0 {
+		n := min(len(in), maxPartitions)
+		keys := make([]string, n)
+		for i, p := range in[:n] {
+			keys[i] = fmt.Sprintf("(%d,%d)", uint32(p.Month), uint64(p.ID))
+		}
+		in = in[n:]
+		q := fmt.Sprintf("SELECT shard, sum(n) + sum(repeats) FROM %s WHERE (month, shard) IN (%s) AND %s AND (%s) GROUP BY shard FORMAT TSV",
+			schemas.QuotedTable(db.Database, schemas.DerivedTable(topic, schemas.DerivedSums)), strings.Join(keys, ","), notMark, c.SQL)
+		err := db.lines(ctx, &Select{SQL: q, Params: c.Params, Settings: settings()}, func(line string) error {
+			var shard, diffs uint64
+			if _, err := fmt.Sscan(line, &shard, &diffs); err != nil {
+				return fmt.Errorf("ClickHouse's answer is %q: %w", line, err)
+			}
+			out[schemas.Shard(shard)] = diffs
+			return nil
+		})
+		if err = refusal(err); err != nil && !errors.Is(err, ErrNoTable) {
+			return nil, fmt.Errorf("counting in sums of topic %q: %w", topic, err)
+		}
+	}
+	return out, nil
+}
+
+// EraseSums takes the rows that fulfil a condition out of the sums of a shard whose rows
+// retention dropped, and its marks, which nothing reads any more. It may run any number of
+// times, and twice at once.
+//
+// The rows are named by a table in memory, and there by keyed hashes: a mutation stays on the
+// server's disk for a while and would keep the condition, which names a person, and a process
+// that dies leaves the table until the server starts again or it is found abandoned.
+func (db *DB) EraseSums(ctx context.Context, ref schemas.ShardRef, c Condition) error {
+	name := schemas.DerivedTable(ref.Topic, schemas.DerivedSums)
+	sums := schemas.QuotedTable(db.Database, name)
+	row := fmt.Sprintf("sipHash128Keyed((toUInt64(%d), toUInt64(%d)), type, provider, space, user_id)", rand.Uint64(), rand.Uint64())
+	err := db.withStepTable(ctx, name, "(row FixedString(16)) ENGINE = Memory", func(keys string) error {
+		q := fmt.Sprintf("INSERT INTO %s SELECT DISTINCT "+row+" FROM %s WHERE month = %d AND shard = %d AND %s AND (%s)", keys, sums, uint32(ref.Month), uint64(ref.ID), notMark, c.SQL)
+		if err := db.exec(ctx, ref, &Select{SQL: q, Params: c.Params, Settings: settings()}); err != nil {
+			return err
+		}
+		q = fmt.Sprintf("ALTER TABLE %s DELETE IN PARTITION (%d, %d) WHERE "+row+" IN (SELECT row FROM %s) SETTINGS mutations_sync = 2", sums, uint32(ref.Month), uint64(ref.ID), keys)
+		return db.ddl(ctx, fmt.Sprintf("erasing in sums of %s", ref), q)
+	})
+	if err != nil {
+		return err
+	}
+	return db.dropDerived(ctx, ref, schemas.DerivedRepeats)
+}

@@ -1,0 +1,90 @@
+package tables
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// A mutation that names a table for one step is ended before that table goes, and does not
+// hold up those that come after it.
+func TestKilledMutation(t *testing.T) {
+	t.Parallel()
+	db, srv := open(t)
+	ctx := t.Context()
+	table := schemas.QuotedTable(srv.Database, "sums")
+	exec := func(q string) {
+		t.Helper()
+		if err := db.Conn().Exec(ctx, q); err != nil {
+			t.Fatal(q, err)
+		}
+	}
+	exec("CREATE TABLE " + table + " (n UInt64) ENGINE = MergeTree ORDER BY n")
+	exec("INSERT INTO " + table + " SELECT number FROM numbers(10)")
+	exec("SYSTEM STOP MERGES " + table) // so that the mutation waits, as behind a busy server
+	stop := errors.New("the caller stopped")
+	err := db.withStepTable(ctx, "sums", "(n UInt64) ENGINE = Memory", func(keys string) error {
+		exec("INSERT INTO " + keys + " SELECT 3")
+		exec(fmt.Sprintf("ALTER TABLE %s DELETE WHERE n IN (SELECT n FROM %s) SETTINGS mutations_sync = 0", table, keys))
+		return stop
+	})
+	if !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	exec("SYSTEM START MERGES " + table)
+	exec("ALTER TABLE " + table + " DELETE WHERE n = 5 SETTINGS mutations_sync = 2")
+	var rows uint64
+	if err := db.Conn().QueryRow(ctx, "SELECT count() FROM "+table).Scan(&rows); err != nil || rows != 9 {
+		t.Errorf("%d rows, want 9: %v", rows, err)
+	}
+	var left uint64
+	if err := db.Conn().QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = $1 AND name LIKE $2", srv.Database, "sums"+strings.ReplaceAll(stepInfix, "_", `\_`)+"%").Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d tables are left: %v", left, err)
+	}
+}
+
+// A mutation that a process left when it died is ended with the table that it names, and does
+// not hold up those that come after it.
+func TestAbandonedMutation(t *testing.T) {
+	t.Parallel()
+	db, srv := open(t)
+	ctx := t.Context()
+	table, keys := schemas.QuotedTable(srv.Database, "sums"), schemas.QuotedTable(srv.Database, "sums"+stepInfix+"dead")
+	for _, q := range []string{
+		"CREATE TABLE " + table + " (n UInt64) ENGINE = MergeTree ORDER BY n",
+		"INSERT INTO " + table + " SELECT number FROM numbers(10)",
+		"SYSTEM STOP MERGES " + table,
+		"CREATE TABLE " + keys + " (n UInt64) ENGINE = Memory",
+		fmt.Sprintf("ALTER TABLE %s DELETE WHERE n IN (SELECT n FROM %s) SETTINGS mutations_sync = 0", table, keys),
+	} {
+		if err := db.Conn().Exec(ctx, q); err != nil {
+			t.Fatal(q, err)
+		}
+	}
+	if err := db.dropAbandoned(ctx, "sums", abandonedAfter); err != nil {
+		t.Fatal(err)
+	}
+	count := func(q string, args ...any) (n uint64) {
+		t.Helper()
+		if err := db.Conn().QueryRow(ctx, q, args...).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	const tables = "SELECT count() FROM system.tables WHERE database = $1 AND startsWith(name, $2)"
+	if n := count(tables, srv.Database, "sums"+stepInfix); n != 1 {
+		t.Errorf("%d tables of steps after a young one was looked at, want 1", n)
+	}
+	if err := db.dropAbandoned(ctx, "sums", 0); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(tables, srv.Database, "sums"+stepInfix); n != 0 {
+		t.Errorf("%d tables of steps are left", n)
+	}
+	if n := count("SELECT count() FROM system.mutations WHERE database = $1 AND NOT is_done AND NOT is_killed", srv.Database); n != 0 {
+		t.Errorf("%d mutations are left that name a table which is gone", n)
+	}
+}
