@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -31,7 +33,29 @@ run. Everything listens on loopback: put a proxy of your own before it.`,
 	return cmd
 }
 
+// gatewayGCPercent is how much the heap of a gateway's process may grow between two
+// collections, and gatewayHeapBytes the size from which that does not matter: Go
+// collects as often as it takes to stay below. What a gateway keeps is small beside the
+// requests that it reads and forgets. On one core at full load (almanac bench --only
+// inputs) 400 in place of Go's 100 took 12 to 18 % of the CPU away: OTLP 4.13 to 3.56
+// microseconds an event, NDJSON 4.06 to 3.50, bulk 4.94 to 4.06.
+const (
+	gatewayGCPercent = 400
+	gatewayHeapBytes = 384 << 20
+)
+
+// collectLess sets both, unless the user did.
+func collectLess() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gatewayGCPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(gatewayHeapBytes)
+	}
+}
+
 func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error {
+	collectLess()
 	one, err := a.newSingle(cmd, "gateway", true)
 	if err != nil {
 		return err
