@@ -62,34 +62,100 @@ type Resumption struct {
 	Doubt []schemas.EventsMessage
 }
 
+// Window bounds what Resume reads at first of streams that may be long.
+type Window struct {
+	// Span is how many sequences of EVENTS below the checkpoint are looked at.
+	Span uint64
+	// Margin is how far the clocks may differ that two streams were stored by. What
+	// SHARDS holds of a message was stored after it.
+	Margin time.Duration
+}
+
+// nearEnd is where a cut mostly is: after a crash NATS reads its last block again, 8 MiB at
+// most, and ends the stream at what it cannot read there. 4,096 frames are eight million events
+// at full speed. A minute is far more than clocks differ that are set by the network.
+var nearEnd = Window{Span: 4096, Margin: time.Minute}
+
+// widened is by how much a window grows that was too small: all of a long stream is read
+// a seventh more than once then.
+const widened = 8
+
 // Resume finds where a lane goes on whose checkpoint does not fit EVENTS. It reads
 // the headers of the messages of EVENTS up to the checkpoint, and of everything in
-// SHARDS that came of them.
+// SHARDS that came of them, from the end on as far back as it takes.
 func Resume(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint) (Resumption, error) {
-	var r Resumption
+	return ResumeWithin(ctx, js, filter, cp, nearEnd)
+}
+
+// ResumeWithin is Resume with a first window of one's own.
+func ResumeWithin(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, w Window) (Resumption, error) {
 	at, err := sourceAt(ctx, js, filter, cp)
 	if err != nil {
-		return r, err
+		return Resumption{}, err
+	}
+	for ; w.Span > 0 && w.Span < cp.Source; w.Span *= widened {
+		r, ok, err := resumeNear(ctx, js, filter, cp, at, w)
+		if err != nil || ok {
+			return r, err
+		}
 	}
 	lane, err := eventsMessages(ctx, js, filter, 1, cp.Source)
 	if err != nil {
-		return r, err
+		return Resumption{}, err
 	}
 	lowest := cp.Source
 	if len(lane) > 0 {
 		lowest = lane[0].Seq
 	}
-	left, err := tracesOf(ctx, js, lowest, cp)
+	left, err := tracesOf(ctx, js, 1, lowest, cp)
 	if err != nil {
-		return r, err
+		return Resumption{}, err
 	}
-	r.After, r.Doubt = cp.Resume(lane, left.traces)
+	return resumption(ctx, js, cp, at, lane, &left)
+}
+
+// resumeNear is Resume by what stands near the ends of both streams. It is the same as by
+// all of them, ok, where SHARDS has in its window what a message of the lane became that is
+// still there: a lane is routed in order, so what became of all above is in the window
+// as well. Of other lanes time alone tells that. A frame that was taken from before
+// the window's first one would be missed, so the shards that begin in it without their
+// predecessor are no part of a window.
+func resumeNear(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, at schemas.SourceAt, w Window) (r Resumption, ok bool, err error) {
+	lane, err := eventsMessages(ctx, js, filter, cp.Source-w.Span, cp.Source)
+	if err != nil || len(lane) == 0 {
+		return r, false, err
+	}
+	start, err := FirstAfter(ctx, js, schemas.StreamShards, time.Unix(0, lane[0].Stored).Add(-w.Margin))
+	if err != nil {
+		return r, false, err
+	}
+	left, err := tracesOf(ctx, js, start, lane[0].Seq, cp)
+	if err != nil {
+		return r, false, err
+	}
+	if after, _ := cp.Resume(lane, left.routed); after == 0 {
+		return r, false, nil
+	}
+	for _, f := range left.firsts {
+		if whole, err := f.follows(ctx, js); err != nil || !whole {
+			return r, false, err
+		}
+	}
+	left.purged = 0 // they follow what stands before the window
+	r, err = resumption(ctx, js, cp, at, lane, &left)
+	return r, err == nil, err
+}
+
+// resumption is where a lane goes on by its messages and what they left.
+func resumption(ctx context.Context, js jetstream.JetStream, cp *schemas.Checkpoint, at schemas.SourceAt, lane []schemas.EventsMessage, left *leftover) (r Resumption, err error) {
+	left.noteSilent()
+	r.After, r.Doubt = cp.Resume(lane, left.routed)
 	present, err := eventsMessages(ctx, js, schemas.SubjectsEvents, max(r.After, 1), cp.Source)
 	if err != nil {
 		return r, err
 	}
 	r.Proven = cp.GivenAgain(at, present)
-	r.Cut = cp.CutOf(present, left.traces, left.holes, left.purged, time.Now().UnixNano())
+	r.Cut = cp.CutOf(present, left.routed, left.holes, left.purged, time.Now().UnixNano())
 	return r, r.At(ctx, js, r.After)
 }
 
@@ -126,25 +192,47 @@ func eventsMessages(ctx context.Context, js jetstream.JetStream, filter string, 
 
 // leftover is what SHARDS holds of what messages of EVENTS became.
 type leftover struct {
-	traces schemas.Traces
+	routed schemas.Traces  // frames and dead letters
+	silent []schemas.Trace // of those that left nothing else, by the checkpoints
 	holes  []schemas.Hole
+	firsts []firstFrame // of the shards that had others before
 	// purged: messages up to here may have left traces that were purged since. It is where
 	// the first frames come from that SHARDS still holds of shards that had others before.
 	purged uint64
 }
 
-// tracesOf are the traces in SHARDS of the messages of EVENTS from a sequence on and
-// up to a checkpoint, of every topic. Frames and dead letters of a front say sequences of
-// another stream and tell nothing.
-func tracesOf(ctx context.Context, js jetstream.JetStream, from uint64, cp *schemas.Checkpoint) (left leftover, err error) {
-	left.traces = schemas.Traces{}
-	add := func(t schemas.Trace, at time.Time) {
-		if t.At = at.UnixNano(); t.Seq >= from && t.Seq <= cp.Source {
-			left.traces.Add(t)
-		}
+// noteSilent counts what left no trace of its own as routed.
+func (l *leftover) noteSilent() {
+	for _, t := range l.silent {
+		l.routed.Add(t)
 	}
+}
+
+// firstFrame is the first frame of a shard that was read.
+type firstFrame struct {
+	ref schemas.ShardRef
+	pos uint64
+	seq uint64 // in SHARDS
+}
+
+// follows reports whether SHARDS holds the frame before.
+func (f *firstFrame) follows(ctx context.Context, js jetstream.JetStream) (bool, error) {
+	seq, err := FindFrame(ctx, js, f.ref.Subject(), f.pos-1, f.seq)
+	if err != nil {
+		return false, err
+	}
+	p, err := FrameFrom(ctx, js, f.ref.Subject(), seq)
+	return err == nil && p.Pos == f.pos-1, err
+}
+
+// tracesOf are the traces in SHARDS, from message start on, of the messages of EVENTS from
+// a sequence on and up to a checkpoint, of every topic. Frames and dead letters of a
+// front say sequences of another stream and tell nothing.
+func tracesOf(ctx context.Context, js jetstream.JetStream, start, from uint64, cp *schemas.Checkpoint) (left leftover, err error) {
+	left.routed = schemas.Traces{}
+	within := func(seq uint64) bool { return seq >= from && seq <= cp.Source }
 	last := map[schemas.Shard]schemas.Placed{}
-	_, err = Frames(ctx, js, schemas.SubjectsShards, func(ref schemas.ShardRef, p schemas.Placed, _ uint64, at time.Time) error {
+	_, err = FramesFrom(ctx, js, schemas.SubjectsShards, start, func(ref schemas.ShardRef, p schemas.Placed, seq uint64, at time.Time) error {
 		if p.SourceFirst != 0 {
 			return nil
 		}
@@ -152,20 +240,25 @@ func tracesOf(ctx context.Context, js jetstream.JetStream, from uint64, cp *sche
 		if h, ok := schemas.HoleBetween(&before, &p, cp.Source); met && ok {
 			left.holes = append(left.holes, h)
 		}
-		if !met && p.Pos > 1 && p.SourceEra == cp.Era && p.SourceSeq <= cp.Source {
-			left.purged = max(left.purged, p.SourceSeq-1)
+		if !met && p.Pos > 1 {
+			left.firsts = append(left.firsts, firstFrame{ref, p.Pos, seq})
+			if p.SourceEra == cp.Era && p.SourceSeq <= cp.Source {
+				left.purged = max(left.purged, p.SourceSeq-1)
+			}
 		}
 		last[ref.ID] = schemas.Placed{Pos: p.Pos, SourceSeq: p.SourceSeq, SourceEra: p.SourceEra}
-		add(schemas.Trace{Seq: p.SourceSeq, Stored: p.SourceTime, Producer: p.Producer, FrameSeq: p.Seq}, at)
+		if within(p.SourceSeq) {
+			left.routed.Add(schemas.Trace{Seq: p.SourceSeq, Stored: p.SourceTime, At: at.UnixNano(), Producer: p.Producer, FrameSeq: p.Seq})
+		}
 		return nil
 	})
 	if err != nil {
 		return leftover{}, err
 	}
-	_, err = Headers(ctx, js, schemas.StreamShards, schemas.SubjectsDead, 1, func(msg *Message) error {
+	_, err = Headers(ctx, js, schemas.StreamShards, schemas.SubjectsDead, start, func(msg *Message) error {
 		source := schemas.SourceOf(msg.Header)
-		if source.Seq > 0 && !schemas.OfFront(msg.Header.Get(schemas.HeaderSourceSubject)) {
-			add(schemas.Trace{Seq: source.Seq, Stored: source.Stored}, msg.Time)
+		if within(source.Seq) && !schemas.OfFront(msg.Header.Get(schemas.HeaderSourceSubject)) {
+			left.routed.Add(schemas.Trace{Seq: source.Seq, Stored: source.Stored, At: msg.Time.UnixNano()})
 		}
 		return nil
 	})
@@ -177,7 +270,9 @@ func tracesOf(ctx context.Context, js jetstream.JetStream, from uint64, cp *sche
 			return nil
 		}
 		for _, m := range lane.Silent {
-			add(schemas.Trace{Seq: m.Seq, Stored: m.Stored}, time.Unix(0, m.Stored))
+			if within(m.Seq) {
+				left.silent = append(left.silent, schemas.Trace{Seq: m.Seq, Stored: m.Stored, At: m.Stored})
+			}
 		}
 		return nil
 	})

@@ -38,15 +38,16 @@ func EndCut(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, 
 		}
 		why = fmt.Sprintf("%s gave sequences again below message %d", end.Stream, end.Seq)
 	}
-	left, err := tracesOf(ctx, js, 0, &point)
+	left, err := tracesOf(ctx, js, 1, 1, &point)
 	if err != nil {
 		return cut, "", err
 	}
+	left.noteSilent()
 	known, err := routed()
 	if err != nil {
 		return cut, "", err
 	}
-	return point.CutOf(present, left.traces, left.holes, max(left.purged, known, end.First-min(end.First, 1)), time.Now().UnixNano()), why, nil
+	return point.CutOf(present, left.routed, left.holes, max(left.purged, known, end.First-min(end.First, 1)), time.Now().UnixNano()), why, nil
 }
 
 // EndAt is the end of a stream as it stands, with what was known of its cuts.
