@@ -118,8 +118,8 @@ func ResumeWithin(ctx context.Context, js jetstream.JetStream, filter string, cp
 // all of them, ok, where SHARDS has in its window what a message of the lane became that is
 // still there: a lane is routed in order, so what became of all above is in the window
 // as well. Of other lanes time alone tells that. A frame that was taken from before
-// the window's first one would be missed, so the shards that begin in it without their
-// predecessor are no part of a window.
+// the window's first one would be missed, so a shard that begins in it without its
+// predecessor asks for a wider one.
 func resumeNear(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, at schemas.SourceAt, w Window) (r Resumption, ok bool, err error) {
 	lane, err := eventsMessages(ctx, js, filter, cp.Source-w.Span, cp.Source)
 	if err != nil || len(lane) == 0 {
