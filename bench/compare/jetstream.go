@@ -172,7 +172,7 @@ func insertLines(ctx context.Context, c *contest, taken []jetstream.Msg) error {
 	for _, m := range taken {
 		var l line
 		if err := json.Unmarshal(m.Data(), &l); err != nil {
-			return fmt.Errorf("a message that is no event: %w", err)
+			return fmt.Errorf("a message that is not an event: %w", err)
 		}
 		if err := b.Append(l.Ts, l.Level, l.Service, l.Type, l.UserID, l.Message, l.Attrs); err != nil {
 			return err

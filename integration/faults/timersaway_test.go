@@ -39,22 +39,16 @@ func (r *receiver) start(ctx context.Context) error {
 // stop cuts every connection.
 func (r *receiver) stop() { _ = r.srv.Close() }
 
-// TestTimersThroughOutages takes NATS, a dispatcher and the callbacks' server away while timers fall due, one after
-// the other. Every timer is called successfully, none early. A call that is made again has the key of the first;
-// that happens for a lost dispatcher alone, whose calls under way have no outcome, 1,000 at most.
-// ALMANAC_TIMERS_AWAY timers for each, which is away for ALMANAC_TIMERS_AWAY_SECONDS.
-func TestTimersThroughOutages(t *testing.T) {
-	n, away := number("ALMANAC_TIMERS_AWAY", 300), time.Duration(number("ALMANAC_TIMERS_AWAY_SECONDS", 2))*time.Second
-	_, rnd := Seed(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
-	defer cancel()
-	h := Build(t, Plan{Dispatchers: 2})
+// ofTimers builds a house with dispatchers, a group "g" of timers as set says, and a server of callbacks.
+func ofTimers(ctx context.Context, t *testing.T, dispatchers int, set func(*timer.Group)) (*House, *registry.Registry, *timers.Timers, *receiver) {
+	t.Helper()
+	h := Build(t, Plan{Dispatchers: dispatchers})
 	reg, err := registry.Open(ctx, h.NC)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, _, err = timers.ApplyGroup(ctx, reg, schemas.DefaultTimerTopic, "g", func(g *timer.Group) error {
-		g.Slots, g.Retry = 16, &timer.Policy{Attempts: 100, Initial: 200 * time.Millisecond, MaxInterval: 2 * time.Second}
+		set(g)
 		return nil
 	})
 	if err != nil {
@@ -68,7 +62,22 @@ func TestTimersThroughOutages(t *testing.T) {
 	if err := r.start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { r.stop() }()
+	t.Cleanup(func() { r.stop() })
+	return h, reg, all, r
+}
+
+// TestTimersThroughOutages takes NATS, a dispatcher and the callbacks' server away while timers fall due, one after
+// the other. Every timer is called successfully, none early. A call that is made again has the key of the first;
+// that happens for a lost dispatcher alone, whose calls under way have no outcome, 1,000 at most.
+// ALMANAC_TIMERS_AWAY timers for each, which is away for ALMANAC_TIMERS_AWAY_SECONDS.
+func TestTimersThroughOutages(t *testing.T) {
+	n, away := number("ALMANAC_TIMERS_AWAY", 300), time.Duration(number("ALMANAC_TIMERS_AWAY_SECONDS", 2))*time.Second
+	_, rnd := Seed(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
+	defer cancel()
+	h, reg, all, r := ofTimers(ctx, t, 2, func(g *timer.Group) {
+		g.Slots, g.Retry = 16, &timer.Policy{Attempts: 100, Initial: 200 * time.Millisecond, MaxInterval: 2 * time.Second}
+	})
 	part := func(role Role) (take, back func()) {
 		p, _ := h.pick(role, rnd)
 		return p.Kill, func() { h.start(p); h.ready(p) }

@@ -10,10 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/backoff"
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
-	"github.com/almanac-events/almanac/timers"
 )
 
 // TestTimerAlone prints what a timer that is due alone costs NATS and its dispatcher in CPU, beyond what both take
@@ -25,27 +22,7 @@ func TestTimerAlone(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	h := Build(t, Plan{Dispatchers: 1})
-	reg, err := registry.Open(ctx, h.NC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = timers.ApplyGroup(ctx, reg, schemas.DefaultTimerTopic, "g", func(g *timer.Group) error {
-		g.Slots = 16
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := timers.Open(ctx, h.NC, reg, schemas.DefaultTimerTopic, timers.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &receiver{hooks: &hooks{calls: map[string][]hook{}}, address: "127.0.0.1:0"}
-	if err := r.start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { r.stop() }()
+	h, _, all, r := ofTimers(ctx, t, 1, func(g *timer.Group) { g.Slots = 16 })
 	pids := map[Role]int{}
 	for _, p := range h.Parts() {
 		switch p.Spec.Role {
@@ -75,7 +52,7 @@ func TestTimerAlone(t *testing.T) {
 	if err := backoff.Sleep(ctx, span); err != nil {
 		t.Fatal(err)
 	}
-	err = until(ctx, recoveryLimit, 10*time.Millisecond, func(context.Context) error {
+	err := until(ctx, recoveryLimit, 10*time.Millisecond, func(context.Context) error {
 		if got := r.count(); got < n+20 {
 			return fmt.Errorf("%d of %d were called", got, n+20)
 		}
