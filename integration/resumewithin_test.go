@@ -12,8 +12,9 @@ import (
 	"github.com/almanac-events/almanac/streams"
 )
 
-// EVENTS loses its end, three times. Where a lane goes on, and what is gone, is the same
-// by what stands near the ends of both streams as by all of them.
+// EVENTS loses its end, three times. Where a lane goes on, and what is gone under it or under
+// the end that was noted, is the same by what stands near the ends of both streams as by
+// all of them.
 func TestResumeWithin(t *testing.T) {
 	t.Parallel()
 	topic := newTopic("app")
@@ -42,6 +43,10 @@ func TestResumeWithin(t *testing.T) {
 			d.sendAgain(sent[len(sent)-10:])
 		}
 		d.noted(d.stream(schemas.StreamEvents).LastSeq)
+		end, _, err := d.reg.End(t.Context(), schemas.StreamEvents)
+		if err != nil {
+			t.Fatal(err)
+		}
 		stopRouter()
 		stopSink()
 		d.cut(schemas.StreamEvents)
@@ -82,6 +87,20 @@ func TestResumeWithin(t *testing.T) {
 		}
 		if compared == 0 {
 			t.Fatal("no checkpoint was cut off")
+		}
+		routed := func() (uint64, error) { return 0, nil }
+		whole, why, err := streams.EndCutWithin(t.Context(), js, end, streams.Window{}, routed)
+		if err != nil || why == "" {
+			t.Fatalf("the end that was cut off: %q, %v", why, err)
+		}
+		for _, span := range []uint64{3, 40, end.Seq * 3 / 4, end.Seq * 9 / 10} {
+			near, nearWhy, err := streams.EndCutWithin(t.Context(), js, end, streams.Window{Span: span}, routed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if near.Found = whole.Found; !reflect.DeepEqual(near, whole) || nearWhy != why {
+				t.Errorf("round %d, the end, from %d messages on: %+v, %s; of all: %+v, %s", round, span, near, nearWhy, whole, why)
+			}
 		}
 	}
 	d.router()

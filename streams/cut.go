@@ -117,33 +117,47 @@ func ResumeWithin(ctx context.Context, js jetstream.JetStream, filter string, cp
 // resumeNear is Resume by what stands near the ends of both streams. It is the same as by
 // all of them, ok, where SHARDS has in its window what a message of the lane became that is
 // still there: a lane is routed in order, so what became of all above is in the window
-// as well. Of other lanes time alone tells that. A frame that was taken from before
-// the window's first one would be missed, so a shard that begins in it without its
-// predecessor asks for a wider one.
+// as well. Of other lanes time alone tells that.
 func resumeNear(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, at schemas.SourceAt, w Window) (r Resumption, ok bool, err error) {
-	lane, err := eventsMessages(ctx, js, filter, cp.Source-w.Span, cp.Source)
-	if err != nil || len(lane) == 0 {
-		return r, false, err
-	}
-	start, err := FirstAfter(ctx, js, schemas.StreamShards, time.Unix(0, lane[0].Stored).Add(-w.Margin))
-	if err != nil {
-		return r, false, err
-	}
-	left, err := tracesOf(ctx, js, start, lane[0].Seq, cp)
-	if err != nil {
+	lane, left, ok, err := near(ctx, js, filter, cp, w)
+	if err != nil || !ok {
 		return r, false, err
 	}
 	if after, _ := cp.Resume(lane, left.routed); after == 0 {
 		return r, false, nil
 	}
+	r, err = resumption(ctx, js, cp, at, lane, &left)
+	return r, err == nil, err
+}
+
+// near reads the messages under a filter in a window below a checkpoint, and what SHARDS
+// stored since the first of them. What it cannot tell without what stands before asks for
+// a wider window, not ok: a shard that begins in it without its predecessor, since a
+// frame that was taken from between would be missed; and a hole that reaches out of it.
+func near(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, w Window) (msgs []schemas.EventsMessage, left leftover, ok bool, err error) {
+	msgs, err = eventsMessages(ctx, js, filter, cp.Source-w.Span, cp.Source)
+	if err != nil || len(msgs) == 0 {
+		return nil, left, false, err
+	}
+	start, err := FirstAfter(ctx, js, schemas.StreamShards, time.Unix(0, msgs[0].Stored).Add(-w.Margin))
+	if err != nil {
+		return nil, left, false, err
+	}
+	if left, err = tracesOf(ctx, js, start, msgs[0].Seq, cp); err != nil {
+		return nil, left, false, err
+	}
+	for _, h := range left.holes {
+		if h.After+1 < msgs[0].Seq {
+			return nil, left, false, nil
+		}
+	}
 	for _, f := range left.firsts {
 		if whole, err := f.follows(ctx, js); err != nil || !whole {
-			return r, false, err
+			return nil, left, false, err
 		}
 	}
 	left.purged = 0 // they follow what stands before the window
-	r, err = resumption(ctx, js, cp, at, lane, &left)
-	return r, err == nil, err
+	return msgs, left, true, nil
 }
 
 // resumption is where a lane goes on by its messages and what they left.

@@ -19,6 +19,11 @@ import (
 // A message at the remembered end may be purged since, once it was routed. Then a message
 // below that is younger tells that sequences were given again.
 func EndCut(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, routed func() (uint64, error)) (cut schemas.Cut, why string, err error) {
+	return EndCutWithin(ctx, js, end, nearEnd, routed)
+}
+
+// EndCutWithin is EndCut with a first window of one's own.
+func EndCutWithin(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, w Window, routed func() (uint64, error)) (cut schemas.Cut, why string, err error) {
 	point := end.Point()
 	at, err := sourceAt(ctx, js, schemas.SubjectsEvents, &point)
 	if err != nil || end.Seq == 0 {
@@ -28,24 +33,40 @@ func EndCut(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, 
 	if why == "" && (at.Found || end.Gone) {
 		return cut, "", nil
 	}
+	for ; w.Span > 0 && w.Span < end.Seq; w.Span *= widened {
+		present, left, ok, err := near(ctx, js, schemas.SubjectsEvents, &point, w)
+		if err != nil {
+			return cut, "", err
+		}
+		// From the last message that stayed on all is from after the cut.
+		if ok && present[0].Stored <= end.Stored {
+			return endCut(&end, at, why, present, &left, routed)
+		}
+	}
 	present, err := eventsMessages(ctx, js, schemas.SubjectsEvents, 1, end.Seq)
 	if err != nil {
 		return cut, "", err
-	}
-	if why == "" {
-		if !point.GivenAgain(at, present) {
-			return cut, "", nil
-		}
-		why = fmt.Sprintf("%s gave sequences again below message %d", end.Stream, end.Seq)
 	}
 	left, err := tracesOf(ctx, js, 1, 1, &point)
 	if err != nil {
 		return cut, "", err
 	}
+	return endCut(&end, at, why, present, &left, routed)
+}
+
+// endCut is EndCut by the messages up to the remembered end and what they left.
+func endCut(end *schemas.StreamEnd, at schemas.SourceAt, why string, present []schemas.EventsMessage, left *leftover, routed func() (uint64, error)) (schemas.Cut, string, error) {
+	point := end.Point()
+	if why == "" {
+		if !point.GivenAgain(at, present) {
+			return schemas.Cut{}, "", nil
+		}
+		why = fmt.Sprintf("%s gave sequences again below message %d", end.Stream, end.Seq)
+	}
 	left.noteSilent()
 	known, err := routed()
 	if err != nil {
-		return cut, "", err
+		return schemas.Cut{}, "", err
 	}
 	return point.CutOf(present, left.routed, left.holes, max(left.purged, known, end.First-min(end.First, 1)), time.Now().UnixNano()), why, nil
 }
