@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,36 +19,40 @@ type following struct {
 	progress func(events, shards int)      // between two pages
 }
 
-// run reads pages until the request's limit is reached or there is no more, and
-// returns the last cursor, "" at the end, with the notes of all pages. The cursor is
-// that of the last page printed, also with an error.
-func (f *following) run(ctx context.Context, req query.Request) (cursor string, notes []string, err error) {
-	cursor = req.Cursor
+// run reads pages until the request's limit is reached or there is no more. It returns
+// them as one whose events were printed: with the last cursor, "" at the end, and the
+// notes and shards of all. The cursor is that of the last page printed, also with an
+// error.
+func (f *following) run(ctx context.Context, req query.Request) (whole query.Page, err error) {
+	whole.Cursor, whole.Shards = req.Cursor, []string{}
 	want, found, shards := req.Limit, 0, map[string]bool{}
 	for {
 		page, err := f.page(ctx, req)
 		if err != nil {
-			return cursor, notes, err
+			return whole, err
 		}
 		found += len(page.Events)
 		for _, n := range page.Notes {
-			if !slices.Contains(notes, n) {
-				notes = append(notes, n)
+			if !slices.Contains(whole.Notes, n) {
+				whole.Notes = append(whole.Notes, n)
 			}
 		}
-		if err := f.print(page.Events); err != nil {
-			return cursor, notes, err
-		}
-		cursor = page.Cursor
-		if cursor == "" || found >= want || f.onePage {
-			return cursor, notes, nil
-		}
 		for _, s := range page.Shards {
-			shards[s] = true
+			if !shards[s] {
+				shards[s], whole.Shards = true, append(whole.Shards, s)
+			}
+		}
+		whole.Notice = cmp.Or(whole.Notice, page.Notice)
+		if err := f.print(page.Events); err != nil {
+			return whole, err
+		}
+		whole.Cursor = page.Cursor
+		if whole.Cursor == "" || found >= want || f.onePage {
+			return whole, nil
 		}
 		f.progress(found, len(shards))
 		// The cursor has the range of the first page, and its notice was printed.
-		req.Cursor, req.Limit, req.Notice = cursor, want-found, nil
+		req.Cursor, req.Limit, req.Notice = whole.Cursor, want-found, nil
 		req.From, req.To = time.Time{}, time.Time{}
 	}
 }

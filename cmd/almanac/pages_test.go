@@ -31,13 +31,16 @@ func TestLine5QueryFollowsPages(t *testing.T) {
 		t.Fatalf("%d shards, want 48", shards)
 	}
 	rare := []string{"query", "months", "--where", "message = 'month 0' AND user_id = 'u-3'"}
-	page := decoded[query.Page](b, append(rare, "-o", "json")...)
+	page := decoded[query.Page](b, append(rare, "-o", "json", "--page")...)
 	if len(page.Events) != 0 || page.Cursor == "" {
 		t.Fatalf("the first page has %d events, cursor %q: nothing has to be followed", len(page.Events), page.Cursor)
 	}
 	r := b.run("", rare...)
 	if r.code != exitOK || strings.Count(r.out, "\n") != 1 || strings.Contains(r.err, "--cursor") {
 		t.Errorf("exit %d, want the one event and no cursor:\n%s%s", r.code, r.out, r.err)
+	}
+	if whole := decoded[query.Page](b, append(rare, "-o", "json")...); len(whole.Events) != 1 || whole.Cursor != "" || len(whole.Shards) != 48 {
+		t.Errorf("a document of %d events from %d shards, cursor %q, want the one event of all 48", len(whole.Events), len(whole.Shards), whole.Cursor)
 	}
 	contains(t, b.ok("", append(rare, "-o", "table")...), "month 0")
 	contains(t, b.ok("", append(rare, "-o", "table", "--fields", "message")...), "month 0")

@@ -25,9 +25,9 @@ before it is in ClickHouse. Times are RFC 3339 or a distance back such as -15m.
 
 Events are printed until there are --limit of them or no more; the cursor that is
 printed then continues. One read looks through eight shards at most, so a rare filter
-takes several; --page ends after the first. With -o json it is one page too: a document
-with events, cursor and the shards that were read, whose events may be none although its
-cursor has more. A cursor keeps the range of time of its first page.
+takes several; --page ends after the first. With -o json they are one document, with
+events, cursor and the shards that were read. A cursor keeps the range of time of its
+first page.
 
 --count and --histogram count instead, exactly, the events that are not stored
 yet among them.`,
@@ -96,23 +96,16 @@ func (a *app) query(ctx context.Context, cmd *cobra.Command, args []string) erro
 		_, err = fmt.Fprintf(a.stdout, "at most %s in %s of %s\n", plural(plan.Rows, "row"), plural(plan.Parts, "part"), counted(len(plan.Shards), "shard"))
 		return err
 	}
-	if o == asJSON {
-		page, err := r.Query(ctx, req)
-		if err != nil {
-			return err
-		}
-		return a.printJSON(page)
-	}
 	return a.queryPages(ctx, cmd, r, req, o)
 }
 
-// queryPages prints what a query finds, page after page: lines as they come, a table
-// at the end.
+// queryPages prints what a query finds, page after page: lines as they come, a table or
+// a document at the end.
 func (a *app) queryPages(ctx context.Context, cmd *cobra.Command, r *query.Reader, req query.Request, o string) error {
-	var rows []json.RawMessage // of a table: at most query.MaxLimit
+	rows := []json.RawMessage{} // of a table or a document: at most query.MaxLimit
 	f := following{page: r.Query, print: func(events []json.RawMessage) error { return printLines(a, events) }}
 	f.onePage, _ = cmd.Flags().GetBool("page")
-	if o == asTable {
+	if o != asNDJSON {
 		f.print = func(events []json.RawMessage) error {
 			rows = append(rows, events...)
 			return nil
@@ -120,7 +113,7 @@ func (a *app) queryPages(ctx context.Context, cmd *cobra.Command, r *query.Reade
 	}
 	var end func()
 	f.progress, end = a.pageProgress()
-	cursor, notes, err := f.run(ctx, req)
+	whole, err := f.run(ctx, req)
 	end()
 	stopped := err != nil && ctx.Err() != nil
 	if err != nil && !stopped {
@@ -132,17 +125,23 @@ func (a *app) queryPages(ctx context.Context, cmd *cobra.Command, r *query.Reade
 	case o == asTable:
 		topic, _ := r.Registry().Topic(ctx, req.Topic) // without it the columns of kind log are shown
 		err = a.printTable(eventTable(&topic, rows))
+	case o == asJSON: // which has the notes and the cursor
+		whole.Events = rows
+		if err := a.printJSON(&whole); err != nil || !stopped {
+			return err
+		}
+		return errInterrupted
 	default:
 		err = nil
 	}
-	for _, n := range notes {
+	for _, n := range whole.Notes {
 		a.note("note: %s", n)
 	}
 	if err == nil && o == asTable {
 		err = a.noteRepeats(ctx, r, req.Topic)
 	}
-	if cursor != "" {
-		a.note("there may be more: --cursor %s", cursor)
+	if whole.Cursor != "" {
+		a.note("there may be more: --cursor %s", whole.Cursor)
 	}
 	if stopped {
 		return errInterrupted

@@ -150,7 +150,7 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	}
 	err = errors.Join(job.run(ctx, files), t.finish())
 	if t.allObjects() && !cmd.Flags().Changed("format") && !quiet {
-		a.note("every line looks like a JSON object and was sent as text: pass --format ndjson to make its keys fields")
+		a.note("every line looks like JSON and was sent as text: pass --format ndjson to make its keys fields")
 	}
 	sum := t.summary()
 	sum.SpoolDir = cfg.SpoolDir

@@ -121,12 +121,21 @@ func (s *sending) readAll(ctx context.Context, files []input) error {
 	return nil
 }
 
+// looksLikeJSON reports whether a line of text begins and ends like an object or an array
+// of them.
+func looksLikeJSON(line []byte) bool {
+	if inner, ok := bytes.CutPrefix(line, []byte{'['}); ok {
+		line = bytes.TrimSuffix(inner, []byte{']'})
+	}
+	return bytes.HasPrefix(line, []byte(`{"`)) && bytes.HasSuffix(line, []byte{'}'})
+}
+
 // submit hands one record to the producer. Its error ends the work; a refused
 // record does not.
 func (s *sending) submit(ctx context.Context, rec intake.Record, before int) error {
 	line := before + rec.Line
 	s.tally.took()
-	if s.opts.Format == intake.FormatText && bytes.HasPrefix(rec.Raw, []byte(`{"`)) && bytes.HasSuffix(rec.Raw, []byte{'}'}) {
+	if s.opts.Format == intake.FormatText && looksLikeJSON(rec.Raw) {
 		s.tally.object()
 	}
 	if rec.Err != nil {

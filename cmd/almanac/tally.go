@@ -111,15 +111,15 @@ func (t *tally) timeless() {
 	t.mu.Unlock()
 }
 
-// object counts a line of text that looks like a JSON object.
+// object counts a line of text that looks like JSON.
 func (t *tally) object() {
 	t.mu.Lock()
 	t.objects++
 	t.mu.Unlock()
 }
 
-// allObjects reports whether every record was a line of text that looks like a JSON
-// object: its sender may have meant the keys.
+// allObjects reports whether every record was a line of text that looks like JSON: its
+// sender may have meant the keys.
 func (t *tally) allObjects() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -119,7 +119,7 @@ func (r *Reader) align(ctx context.Context, s *selection, req *Request) (*Answer
 	if err != nil {
 		return nil, err
 	}
-	if err := r.names(ctx, s, req, keys, a.Groups); err != nil {
+	if err := r.names(ctx, s, req, f.few, keys, a.Groups); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(a.Groups, func(a, b Group) int {
@@ -146,9 +146,9 @@ func (r *Reader) read(ctx context.Context, s *selection, req *Request, a *Answer
 	return keys, err
 }
 
-// names gives groups their labels: series by the list, which is read after their points, others
-// by the key itself.
-func (r *Reader) names(ctx context.Context, s *selection, req *Request, keys []string, groups []Group) error {
+// names gives groups their labels: series by the list, which is read after their points unless
+// they are few, others by the key itself.
+func (r *Reader) names(ctx context.Context, s *selection, req *Request, few [][]string, keys []string, groups []Group) error {
 	if req.Reduce != None {
 		for i, key := range keys {
 			var parts []string
@@ -166,8 +166,7 @@ func (r *Reader) names(ctx context.Context, s *selection, req *Request, keys []s
 	for i, key := range keys {
 		at[key] = i
 	}
-	sql := "SELECT toString(series), service, user_id, unit, toJSONString(attributes) FROM (" + s.listed() + ") WHERE " + s.condition() + " FORMAT JSONCompactEachRow"
-	err := r.lines(ctx, sql, s.params, func(row []string) error {
+	label := func(row []string) error {
 		i, ok := at[row[0]]
 		if !ok {
 			return nil // it has no point that counts
@@ -183,7 +182,15 @@ func (r *Reader) names(ctx context.Context, s *selection, req *Request, keys []s
 			}
 		}
 		return nil
-	})
+	}
+	var err error
+	if few != nil {
+		for _, row := range few {
+			err = errors.Join(err, label(row))
+		}
+	} else {
+		err = r.lines(ctx, "SELECT "+named+" FROM ("+s.listed()+") WHERE "+s.condition()+" FORMAT JSONCompactEachRow", s.params, label)
+	}
 	if err == nil && len(at) > 0 {
 		return once.ErrMoved // rows went between the two statements
 	}

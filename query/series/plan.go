@@ -20,8 +20,16 @@ type found struct {
 	series int64 // of those, the ones that the filter selects
 	groups int64 // of those
 	points []string
-	labels []string // of all
+	labels []string   // of all
+	few    [][]string // the selected ones, as named has them, where they are at most fewSeries
 }
+
+// fewSeries bounds the series that a read names by their keys: some 40 bytes each of a
+// statement. Then it need not look for them again, and reads no other series' rows.
+const fewSeries = 200
+
+// named is a series in an answer: key, service, user, unit and labels, in JSON.
+const named = "toString(series), service, user_id, unit, toJSONString(attributes)"
 
 // maxLabels bounds the labels that are told.
 const maxLabels = 1000
@@ -32,8 +40,8 @@ func (r *Reader) find(ctx context.Context, s *selection, by []string) (f found, 
 	for _, label := range by {
 		keys = append(keys, labelSQL(label, s.params))
 	}
-	sql := fmt.Sprintf(`SELECT toString(count()), toString(countIf(chosen)), toString(uniqExactIf((%s), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)), toJSONString(arraySort(groupUniqArrayArray(%d)(mapKeys(attributes))))
-FROM (SELECT *, %s AS chosen FROM (%s)) FORMAT JSONCompactEachRow`, strings.Join(keys, ", "), maxLabels, s.condition(), s.listed())
+	sql := fmt.Sprintf(`SELECT toString(count()), toString(countIf(chosen)), toString(uniqExactIf((%s), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)), toJSONString(arraySort(groupUniqArrayArray(%d)(mapKeys(attributes)))), toJSONString(groupArrayIf(%d)([%s], chosen))
+FROM (SELECT *, %s AS chosen FROM (%s)) FORMAT JSONCompactEachRow`, strings.Join(keys, ", "), maxLabels, fewSeries, named, s.condition(), s.listed())
 	err = r.lines(ctx, sql, s.params, func(row []string) error {
 		for i, to := range []*int64{&f.all, &f.series, &f.groups} {
 			var err error
@@ -44,8 +52,21 @@ FROM (SELECT *, %s AS chosen FROM (%s)) FORMAT JSONCompactEachRow`, strings.Join
 		if err := json.Unmarshal([]byte(row[3]), &f.points); err != nil {
 			return fmt.Errorf("ClickHouse's answer is %q: %w", row, err)
 		}
-		return json.Unmarshal([]byte(row[4]), &f.labels)
+		if err := json.Unmarshal([]byte(row[4]), &f.labels); err != nil {
+			return fmt.Errorf("ClickHouse's answer is %q: %w", row, err)
+		}
+		if f.series > fewSeries {
+			return nil
+		}
+		return json.Unmarshal([]byte(row[5]), &f.few)
 	})
+	if err == nil && len(f.few) > 0 {
+		s.keys = make([]string, len(f.few))
+		for i := range f.few {
+			s.keys[i] = f.few[i][0]
+		}
+		s.params["keys"] = "[" + strings.Join(s.keys, ",") + "]"
+	}
 	return f, err
 }
 
@@ -125,8 +146,8 @@ func (r *Reader) rows(ctx context.Context, s *selection, from time.Time) (int64,
 		return held, nil
 	}
 	cond := fmt.Sprintf("%s AND ts > fromUnixTimestamp64Nano(toInt64(%d), 'UTC') AND ts <= %s AND %s", s.named(), from.UnixNano(), sqlTo, s.snap.Held(false))
-	if !s.where.All() {
-		cond += " AND " + s.chosen()
+	if chosen := s.chosen(); chosen != "" {
+		cond += " AND " + chosen
 	}
 	sql := fmt.Sprintf("SELECT table, toString(sum(rows)) FROM (EXPLAIN ESTIMATE SELECT series, ts, value FROM %s WHERE %s) WHERE table = %s GROUP BY table FORMAT JSONCompactEachRow",
 		schemas.QuotedTable(s.snap.Database, s.snap.Topic.Name), cond, schemas.QuoteText(s.snap.Topic.Name))

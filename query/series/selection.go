@@ -24,6 +24,7 @@ type selection struct {
 	// distributions says that points are read by their buckets, and cumulative ones by what they
 	// grew by.
 	distributions bool
+	keys          []string // of the selected series, once they are known and few
 }
 
 // filterTopic has the columns that tell series apart, for filters over them.
@@ -119,14 +120,21 @@ func (s *selection) points(from string) string {
 	if again := s.snap.Again(cut); again != "false" {
 		cond = append(cond, "NOT ("+again+")")
 	}
-	if !s.where.All() {
-		cond = append(cond, s.chosen())
+	if chosen := s.chosen(); chosen != "" {
+		cond = append(cond, chosen)
 	}
 	return strings.Join(cond, " AND ")
 }
 
-// chosen is the condition of rows of the series that the filter selects.
+// chosen is the condition of rows of the series that the filter selects, "" where it selects
+// all.
 func (s *selection) chosen() string {
+	switch {
+	case s.keys != nil:
+		return "series IN {keys:Array(UInt128)}"
+	case s.where.All():
+		return ""
+	}
 	return "series IN (SELECT series FROM (" + s.listed() + ") WHERE " + s.condition() + ")"
 }
 
