@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-events/almanac/gateway/otlp"
 	"github.com/almanac-events/almanac/gateway/pool"
 	"github.com/almanac-events/almanac/gateway/promapi"
+	"github.com/almanac-events/almanac/gateway/recording"
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/gateway/syslog"
 	"github.com/almanac-events/almanac/query/prometheus"
@@ -43,6 +44,9 @@ type Config struct {
 	SyslogZone  *time.Location
 	// OnSyslog hears why syslog messages wait or are lost. It may be called often.
 	OnSyslog func(error)
+	// AuditReads, where set, is the topic of kind audit that each read of the API is recorded in
+	// before it is answered; AuditActor is the header that says who asks (package recording).
+	AuditReads, AuditActor string
 	// Health answers /healthz, /readyz and /version.
 	Health http.Handler
 	// Draining is called when Run begins to end.
@@ -133,6 +137,9 @@ func (g *Gateway) makeRoutes() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, request.Refuse(http.StatusNotFound, "not_found", "nothing is at "+r.Method+" "+r.URL.Path, "the README lists the inputs, and docs/guide.md the reads"))
 	})
+	if g.cfg.AuditReads != "" {
+		return recording.Handler(mux, recording.Config{Pool: g.parts.Pool, Topic: g.cfg.AuditReads, ActorHeader: g.cfg.AuditActor})
+	}
 	return mux
 }
 

@@ -27,7 +27,7 @@ import (
 )
 
 // gateway runs one over connections of its own, and returns its address.
-func (e *env) gateway() (base string, stop func()) {
+func (e *env) gateway(with ...func(*gateway.Config)) (base string, stop func()) {
 	e.t.Helper()
 	nc := e.connect()
 	reg := e.registry(nc)
@@ -64,7 +64,11 @@ func (e *env) gateway() (base string, stop func()) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	g := gateway.New(gateway.Config{HTTP: l, Grace: 5 * time.Second, OnError: func(err error) { e.logf("gateway: %v", err) }})
+	cfg := gateway.Config{HTTP: l, Grace: 5 * time.Second, OnError: func(err error) { e.logf("gateway: %v", err) }}
+	for _, f := range with {
+		f(&cfg)
+	}
+	g := gateway.New(cfg)
 	g.Open(gateway.Parts{Pool: p, Reads: reads, Background: []func(context.Context) error{r.Run}, Stored: func(ctx context.Context, topics []string) error {
 		_, err := r.WaitStored(ctx, topics, time.Minute, nil)
 		return err

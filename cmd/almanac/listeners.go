@@ -162,4 +162,4 @@ func (sh *shippers) lines() (lines [][2]string) {
 }
 
 // shipperKeys are the settings of these inputs.
-var shipperKeys = []string{"input_topic", "metrics_topic", "elastic", "syslog_tcp", "syslog_tls", "syslog_udp", "syslog_topic", "syslog_tz", "syslog_cert", "syslog_key"}
+var shipperKeys = []string{"input_topic", "metrics_topic", "audit_reads", "audit_actor", "elastic", "syslog_tcp", "syslog_tls", "syslog_udp", "syslog_topic", "syslog_tz", "syslog_cert", "syslog_key"}

@@ -37,6 +37,8 @@ type settings struct {
 	SyslogKey       string
 	InputTopic      string
 	MetricsTopic    string
+	AuditReads      string
+	AuditActor      string
 	NATS            string
 	NATSCreds       string
 	ClickHouse      string
@@ -98,6 +100,8 @@ var keys = []key{
 	{name: "syslog_tls", def: httpOff, usage: "`ADDRESS` for syslog over TLS, such as 127.0.0.1:6514", set: plain(func(s *settings) *string { return &s.SyslogTLS })},
 	{name: "syslog_udp", def: httpOff, usage: "`ADDRESS` for syslog over UDP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogUDP })},
 	{name: "metrics_topic", def: "metrics", usage: "`TOPIC` of kind metric that Prometheus and OpenTelemetry write to, and PromQL reads, where the path names none", set: topicName(func(s *settings) *string { return &s.MetricsTopic })},
+	{name: "audit_reads", usage: "`TOPIC` of kind audit in which each read over HTTP is recorded before it is answered", set: unlessEmpty(topicName(func(s *settings) *string { return &s.AuditReads }))},
+	{name: "audit_actor", usage: "`HEADER` that says who reads, such as X-Forwarded-User; your proxy must overwrite it", set: unlessEmpty(headerName(func(s *settings) *string { return &s.AuditActor }))},
 	{name: "syslog_topic", def: "app", usage: "`TOPIC` of syslog messages", set: topicName(func(s *settings) *string { return &s.SyslogTopic })},
 	{name: "syslog_tz", def: "UTC", usage: "`ZONE` of syslog times that name none, such as Europe/Berlin", set: func(s *settings, v string) (err error) {
 		if s.SyslogZone, err = time.LoadLocation(v); err != nil {
@@ -176,6 +180,28 @@ func topicName(field func(*settings) *string) func(*settings, string) error {
 	return func(s *settings, v string) error {
 		*field(s) = v
 		return schemas.ValidateTopicName(v)
+	}
+}
+
+// unlessEmpty leaves a setting alone that is empty.
+func unlessEmpty(set func(*settings, string) error) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		if v == "" {
+			return nil
+		}
+		return set(s, v)
+	}
+}
+
+// headerRule is what a header's name may be, of those that are in use.
+var headerRule = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+
+func headerName(field func(*settings) *string) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		if *field(s) = v; !headerRule.MatchString(v) {
+			return fmt.Errorf("%q is not the name of a header, such as X-Forwarded-User", v)
+		}
+		return nil
 	}
 }
 

@@ -26,10 +26,13 @@ const (
 	StateRolledBack   = "rolled_back"
 )
 
+// CategoryRead is the category of what was only read.
+const CategoryRead = "read"
+
 // Categories are what an event of kind audit may be filed under.
 var Categories = []string{
 	"creation", "deletion", "spec_update", "state_update", "meta_update",
-	"operation", "internal", "rejected", "client_error", "server_error", "read",
+	"operation", "internal", "rejected", "client_error", "server_error", CategoryRead,
 }
 
 // audits say who did what to which resource. An event that comes again counts once.

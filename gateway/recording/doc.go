@@ -1,0 +1,22 @@
+// Package recording stores what was asked of the API before it is answered, in a topic of kind
+// audit.
+//
+// # Model
+//
+// A request that reads events is one activity of type read. It has the request's id, address
+// and body, where it came from, and who asks where a proxy says so. It is on disk before
+// the read begins, so nothing was read that is not recorded. A read that was recorded
+// may have been refused or cut off since.
+//
+// # Who is authoritative
+//
+// The routes of the API say what reads (asks). That is all that is answered with events,
+// documents, timers or values of them, and replays. Health, metrics, and what writes are not
+// recorded. Verbs of the command line do not pass here.
+//
+// # Failures
+//
+// What cannot be recorded is refused with 503. The topic is not there or of another kind, or
+// the stream does not take events. Address and body are recorded whole, up to MaxBytes; longer
+// ones and compressed bodies are refused, so that nothing can be hidden in them.
+package recording

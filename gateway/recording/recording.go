@@ -1,0 +1,178 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/almanac-events/almanac/audit"
+	"github.com/almanac-events/almanac/gateway/pool"
+	"github.com/almanac-events/almanac/gateway/request"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// MaxBytes bounds what is recorded of a request, address and body: with what is beside them
+// they fit an event (schemas.MaxEventBytes).
+const MaxBytes = 48 << 10
+
+// TypeRead is the type of the events.
+const TypeRead = "read"
+
+// Names of attributes.
+const (
+	labelBody   = "body"   // of a POST
+	labelClient = "client" // the address that the connection came from
+)
+
+// Config says where reads are recorded. Pool and Topic are required.
+type Config struct {
+	Pool *pool.Pool
+	// Topic is of kind audit.
+	Topic string
+	// ActorHeader, where set, has who asks. Only a proxy that overwrites it makes it true.
+	ActorHeader string
+}
+
+// Handler has the routes of mux answer, and records each read before.
+func Handler(mux *http.ServeMux, cfg Config) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, pattern := mux.Handler(r)
+		if asks(pattern) {
+			if err := cfg.record(w, r, pattern); err != nil {
+				request.Fail(w, r, err)
+				return
+			}
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// asks reports whether a route's answer has what topics hold.
+func asks(pattern string) bool {
+	method, path, ok := strings.Cut(pattern, " ")
+	if !ok { // whole trees: an input, and what is not found
+		return false
+	}
+	switch path {
+	case "/metrics", "/openapi.yaml", "/clickhouse/ping":
+		return false
+	case "/v1/sql", "/v1/replays", "/clickhouse", "/clickhouse/{$}", "/v1/documents/{topic}/load":
+		return true
+	}
+	prometheus := strings.HasPrefix(strings.TrimPrefix(path, "/t/{topic}"), "/api/v1/") && !strings.HasSuffix(path, "/write")
+	return method == http.MethodGet || method == http.MethodPost && prometheus
+}
+
+// record stores that a request came.
+func (c *Config) record(w http.ResponseWriter, r *http.Request, pattern string) error {
+	body, err := statement(w, r)
+	if err != nil {
+		return err
+	}
+	a := activity(r, pattern, body)
+	if c.ActorHeader != "" {
+		a.Actor = r.Header.Get(c.ActorHeader)
+	}
+	if err := c.store(r.Context(), a.Event()); err != nil {
+		return request.Refuse(http.StatusServiceUnavailable, "not_recorded", fmt.Sprintf("reads are recorded in topic %s, and this one cannot be: %v", c.Topic, err),
+			"audit_reads names a topic of kind audit, declared by `almanac topics apply "+c.Topic+" --kind audit`; send the request again once it takes events")
+	}
+	return nil
+}
+
+func (c *Config) store(ctx context.Context, ev schemas.Event) error {
+	req := c.Pool.Begin()
+	defer req.End()
+	if err := req.Ready(ctx); err != nil {
+		return err
+	}
+	to, err := req.To(ctx, c.Topic)
+	if err != nil {
+		return err
+	}
+	if kind := to.Topic().Kind; kind != kinds.Audit {
+		return fmt.Errorf("it is of kind %s", kind)
+	}
+	if err := to.Add(ev); err != nil {
+		return err
+	}
+	_, err = req.Store(ctx)
+	return err
+}
+
+// statement reads the body of a POST, and has the request have it again.
+func statement(w http.ResponseWriter, r *http.Request) (string, error) {
+	room := MaxBytes - len(r.URL.RequestURI())
+	if room < 0 {
+		return "", tooLarge()
+	}
+	if r.Method != http.MethodPost {
+		return "", nil
+	}
+	if r.Header.Get("Content-Encoding") != "" || r.URL.Query().Get("decompress") == "1" {
+		return "", request.Refuse(http.StatusUnsupportedMediaType, "compressed", "reads are recorded here, and a compressed body cannot be read for that", "send it uncompressed")
+	}
+	paced := request.Pace(w, r)
+	body, err := io.ReadAll(io.LimitReader(paced, int64(room)+1))
+	_ = paced.Close()
+	if broken := paced.Broken(); broken != nil {
+		return "", broken
+	}
+	if err != nil {
+		return "", err
+	}
+	if len(body) > room {
+		return "", tooLarge()
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return string(body), nil
+}
+
+func tooLarge() error {
+	return request.Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("reads are recorded here, with at most %d KiB of address and body", MaxBytes>>10), "send a shorter statement")
+}
+
+// activity is what is stored of a request.
+func activity(r *http.Request, pattern, body string) audit.Activity {
+	_, path, _ := strings.Cut(pattern, " ")
+	a := audit.Activity{
+		Type: TypeRead, Category: kinds.CategoryRead, Request: request.ID(r), Scope: "almanac", Service: "almanac",
+		Method: r.Method + " " + path, Resource: r.URL.Path, Message: r.Method + " " + asked(r.URL),
+	}
+	if rest, ok := strings.CutPrefix(path, "/v1/"); ok {
+		a.ResourceType, _, _ = strings.Cut(rest, "/")
+	}
+	// The route's own pattern has not been matched yet: the topic is read from the path.
+	at := strings.Split(path, "/")
+	for i, part := range strings.Split(r.URL.Path, "/") {
+		if i < len(at) && at[i] == "{topic}" {
+			a.Scope = "topics/" + part
+		}
+	}
+	if client, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		a.Labels = append(a.Labels, schemas.String(labelClient, client))
+	}
+	if body != "" {
+		a.Labels = append(a.Labels, schemas.String(labelBody, body))
+	}
+	return a
+}
+
+// asked is path and parameters as they were sent, without a password.
+func asked(u *url.URL) string {
+	q := u.Query()
+	switch {
+	case q.Has("password"):
+		q.Set("password", "xxxxx")
+		return u.Path + "?" + q.Encode()
+	case u.RawQuery == "":
+		return u.Path
+	}
+	return u.Path + "?" + u.RawQuery
+}
