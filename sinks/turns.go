@@ -10,7 +10,7 @@ import (
 // turns says which inserts are under way. Each keeps a processor busy that the
 // streams, the router and queries want too, so while none has to wait for long they
 // go half of the slots at a time, one behind the other; when one has waited for
-// patience, more are due than that, and all slots are used.
+// patience, or a crowd stands behind it, more are due than that, and all slots are used.
 type turns struct {
 	slots    uint64 // rows of inserts that may be under way
 	calm     int    // inserts at once while none waits for long
@@ -36,16 +36,20 @@ func newTurns(cfg *Config) *turns {
 // calm is how many inserts go at once while none waits for long.
 func (c *Config) calm() int { return max(1, c.Inserts/2) }
 
+// crowd is how many inserts in line are not made to wait for patience: as many small ones
+// as count as a full one. Events of many months, which come to as many shards, do that.
+const crowd = smallestShare
+
 // mayBegin says whether the insert at the head of the line may begin, which has
-// waited for so long: not more than fit, and while it is not impatient no more than
-// a few at once.
-func (t *turns) mayBegin(weight uint64, waited time.Duration) bool {
-	return t.rows+weight <= t.slots && (t.inserts < t.calm || waited >= t.patience)
+// waited for so long and has so many behind it: not more than fit, and while it is not
+// impatient no more than a few at once.
+func (t *turns) mayBegin(weight uint64, waited time.Duration, behind int) bool {
+	return t.rows+weight <= t.slots && (t.inserts < t.calm || waited >= t.patience || behind >= crowd)
 }
 
 // advance lets those begin that may, in the order in which they came; mu is held.
 func (t *turns) advance(now time.Time) {
-	for len(t.line) > 0 && t.mayBegin(t.line[0].weight, now.Sub(t.line[0].since)) {
+	for len(t.line) > 0 && t.mayBegin(t.line[0].weight, now.Sub(t.line[0].since), len(t.line)-1) {
 		t.rows, t.inserts = t.rows+t.line[0].weight, t.inserts+1
 		close(t.line[0].begun)
 		t.line = t.line[1:]

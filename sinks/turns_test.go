@@ -19,32 +19,35 @@ func TestMayBegin(t *testing.T) {
 		inserts int
 		weight  uint64
 		waited  time.Duration
+		behind  int
 		want    bool
 	}{
-		{"nothing is under way", 0, 0, 100, 0, true},
-		{"one is, and this one has just come", 50, 1, 50, 0, false},
-		{"one is, and this one has waited", 50, 1, 50, cfg.Patience, true},
-		{"small ones are", 175, 7, 25, cfg.Patience, true},
-		{"there is no room", 150, 2, 100, time.Hour, false},
+		{"nothing is under way", 0, 0, 100, 0, 0, true},
+		{"one is, and this one has just come", 50, 1, 50, 0, 0, false},
+		{"one is, and this one has waited", 50, 1, 50, cfg.Patience, 0, true},
+		{"small ones are", 175, 7, 25, cfg.Patience, 0, true},
+		{"one is, and a few have come behind this one", 50, 1, 50, 0, crowd - 1, false},
+		{"one is, and a crowd has come behind this one", 50, 1, 50, 0, crowd, true},
+		{"there is no room", 150, 2, 100, time.Hour, 100, false},
 	} {
 		turns := newTurns(&cfg)
 		turns.rows, turns.inserts = c.rows, c.inserts
-		if got := turns.mayBegin(c.weight, c.waited); got != c.want {
+		if got := turns.mayBegin(c.weight, c.waited, c.behind); got != c.want {
 			t.Errorf("%s: %v", c.what, got)
 		}
 	}
 	cfg.Inserts = 8
 	turns := newTurns(&cfg)
-	if turns.inserts = 3; !turns.mayBegin(1, 0) {
+	if turns.inserts = 3; !turns.mayBegin(1, 0, 0) {
 		t.Error("three of eight slots are taken, and a fourth was not given")
 	}
-	if turns.inserts = 4; turns.mayBegin(1, 0) {
+	if turns.inserts = 4; turns.mayBegin(1, 0, 0) {
 		t.Error("half of the slots are taken, and one more was given at once")
 	}
 }
 
 // Whatever comes, leaves and gives up: never more is under way than there are slots,
-// never one more than the calm number begins without having waited, each in its order, and
+// never one more than the calm number begins without having waited or a crowd behind, each in its order, and
 // an idle engine leaves no shard in the line.
 func TestTurnsAdvance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -70,7 +73,7 @@ func TestTurnsAdvance(t *testing.T) {
 			}
 			turns.advance(now)
 			for len(waiting) > 0 && waiting[0].has() {
-				if before++; before > turns.calm && now.Sub(waiting[0].since) < cfg.Patience {
+				if before++; before > turns.calm && now.Sub(waiting[0].since) < cfg.Patience && len(waiting) <= crowd {
 					t.Fatalf("one that waited for %s began as number %d", now.Sub(waiting[0].since), before)
 				}
 				under, waiting = append(under, waiting[0]), waiting[1:]

@@ -130,7 +130,7 @@ func (n *node) again(signal syscall.Signal) {
 	n.t.Helper()
 	n.end(signal)
 	if !slices.Contains(n.args, "--otlp-http") {
-		n.args = append(n.args, "--otlp-http", strings.TrimPrefix(n.OTLPHTTP, "http://"))
+		n.args = append(n.args, "--otlp-http", strings.TrimPrefix(n.OTLPHTTP, "http://"), "--http", strings.TrimPrefix(n.HTTP, "http://"))
 	}
 	n.start()
 }
