@@ -33,6 +33,10 @@ func TestReadsAreRecorded(t *testing.T) {
 	holds(t, c.send(400, "GET", "/v1/topics/app/events?limit=x", "", "X-Request-Id", "r-refused"), "limit")
 	c.send(200, "POST", "/v1/sql", "SELECT 1 AS n", "X-Request-Id", "r-sql", "X-User", "bob")
 	c.send(200, "GET", "/clickhouse/?user=u&password=hidden&query=SELECT+1", "", "X-Request-Id", "r-clickhouse")
+	if got := string(c.send(200, "GET", "/clickhouse/?query=SELECT", " 7", "X-Request-Id", "r-both")); got != "7\n" {
+		t.Errorf("a statement in two parts: %q", got)
+	}
+	c.send(200, "HEAD", "/v1/topics/app/count", "", "X-Request-Id", "r-head")
 	c.send(200, "POST", "/t/cpu/api/v1/query", "query=up", "Content-Type", "application/x-www-form-urlencoded", "X-Request-Id", "r-promql")
 	c.send(200, "GET", "/clickhouse/ping", "", "X-Request-Id", "a-ping")
 	// What would hide in a record is refused, and not asked.
@@ -65,7 +69,7 @@ func TestReadsAreRecorded(t *testing.T) {
 			}
 			got[r.RequestID] = strings.Join([]string{r.UserID, r.Scope, r.Message, r.Attributes["body"]}, "|")
 		}
-		if len(got) < 6 {
+		if len(got) < 8 {
 			return fmt.Errorf("%d reads are recorded", len(got))
 		}
 		return nil
@@ -76,6 +80,8 @@ func TestReadsAreRecorded(t *testing.T) {
 		"r-refused":    "|topics/app|GET /v1/topics/app/events?limit=x|",
 		"r-sql":        "bob|almanac|POST /v1/sql|SELECT 1 AS n",
 		"r-clickhouse": "|almanac|GET /clickhouse/?password=xxxxx&query=SELECT+1&user=u|",
+		"r-both":       "|almanac|GET /clickhouse/?query=SELECT| 7",
+		"r-head":       "|topics/app|HEAD /v1/topics/app/count|",
 		"r-promql":     "|topics/cpu|POST /t/cpu/api/v1/query|query=up",
 	}
 	for id, text := range want {

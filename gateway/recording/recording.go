@@ -26,7 +26,7 @@ const TypeRead = "read"
 
 // Names of attributes.
 const (
-	labelBody   = "body"   // of a POST
+	labelBody   = "body"
 	labelClient = "client" // the address that the connection came from
 )
 
@@ -106,16 +106,17 @@ func (c *Config) store(ctx context.Context, ev schemas.Event) error {
 	return err
 }
 
-// statement reads the body of a POST, and has the request have it again.
+// statement reads the body, and has the request have it again. ClickHouse takes a part of a
+// statement from the body of a GET too.
 func statement(w http.ResponseWriter, r *http.Request) (string, error) {
 	room := MaxBytes - len(r.URL.RequestURI())
 	if room < 0 {
 		return "", tooLarge()
 	}
-	if r.Method != http.MethodPost {
+	if r.Body == nil || r.Body == http.NoBody {
 		return "", nil
 	}
-	if r.Header.Get("Content-Encoding") != "" || r.URL.Query().Get("decompress") == "1" {
+	if packed := r.URL.Query().Get("decompress"); r.Header.Get("Content-Encoding") != "" || packed != "" && packed != "0" {
 		return "", request.Refuse(http.StatusUnsupportedMediaType, "compressed", "reads are recorded here, and a compressed body cannot be read for that", "send it uncompressed")
 	}
 	paced := request.Pace(w, r)
