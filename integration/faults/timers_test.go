@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -165,10 +166,16 @@ func TestTimersUnderKills(t *testing.T) {
 		t.Error(err)
 	}
 	came.proof(t, n)
-	gaps, err := h.SQL.Number(ctx, "SELECT count() FROM (SELECT timer_id, countIf(state = 'created') AS c, countIf(state IN (%s)) AS o, maxIf(attempt, state = 'firing') AS m, "+
-		"uniqExactIf(attempt, state = 'firing') AS u FROM %s GROUP BY timer_id HAVING c != 1 OR o != 1 OR m != u OR m != if(toUInt64(timer_id) %% 5 = 0, 2, 1))", over, schemas.DefaultTimerTopic)
+	incomplete := fmt.Sprintf("(SELECT timer_id, countIf(state = 'created') AS c, countIf(state IN (%s)) AS o, maxIf(attempt, state = 'firing') AS m, uniqExactIf(attempt, state = 'firing') AS u, "+
+		"arraySort(groupArray((seq, revision, toString(state), attempt))) AS history FROM %s GROUP BY timer_id HAVING c != 1 OR o != 1 OR m != u OR m != if(toUInt64(timer_id) %% 5 = 0, 2, 1))", over, schemas.DefaultTimerTopic)
+	gaps, err := h.SQL.Number(ctx, "SELECT count() FROM %s", incomplete)
 	if err != nil || gaps != 0 {
-		t.Errorf("%d timers have an incomplete history, %v", gaps, err)
+		var some strings.Builder
+		_ = h.SQL.Do(ctx, "SELECT timer_id, toString(history) FROM "+incomplete+" ORDER BY toUInt64(timer_id) LIMIT 10", func(r io.Reader) error {
+			_, err := io.Copy(&some, r)
+			return err
+		})
+		t.Errorf("%d timers have an incomplete history, %v:\n%s", gaps, err, &some)
 	}
 	proven(ctx, t, h, reg)
 }
