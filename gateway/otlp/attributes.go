@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -45,6 +46,20 @@ func (a *attributes) add(name string, v pcommon.Value) {
 		a.plain(schemas.Bool(name, v.Bool()))
 	default:
 		a.plain(schemas.String(name, textOf(v)))
+	}
+}
+
+// read adds a value of a record.
+func (a *attributes) read(name string, v *anyValue) {
+	switch v.kind {
+	case pcommon.ValueTypeStr:
+		a.plain(schemas.String(name, v.text))
+	case pcommon.ValueTypeInt:
+		a.plain(schemas.Int64(name, int64(v.num)))
+	case pcommon.ValueTypeDouble:
+		a.plain(schemas.Float64(name, math.Float64frombits(v.num)))
+	default:
+		a.add(name, v.own())
 	}
 }
 

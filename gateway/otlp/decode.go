@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 
 	"github.com/almanac-events/almanac/gateway/fields"
@@ -28,66 +27,88 @@ var (
 )
 
 // Logs are the log records of a request.
-type Logs struct{ logs plog.Logs }
+type Logs struct {
+	body *body
+	n    int
+}
 
-// Parse reads a request. It is pure. Its error says why the request cannot be read at all.
-func Parse(body []byte, isJSON bool) (Logs, error) {
-	req := plogotlp.NewExportRequest()
-	var err error
+// Parse finds the records of a request. It is pure. Its error says why the request cannot be read
+// at all, which Events may find later.
+func Parse(raw []byte, isJSON bool) (Logs, error) {
 	if isJSON {
-		if err = checkJSON(body); err == nil {
-			err = req.UnmarshalJSON(body)
-		}
-	} else {
-		if err = checkProto(body, exportRequest); err == nil {
-			err = req.UnmarshalProto(body)
+		var err error
+		if raw, err = fromJSON(raw); err != nil {
+			return Logs{}, fmt.Errorf("%w: %w", ErrRequest, err)
 		}
 	}
-	if err != nil {
+	logs := Logs{body: &body{raw, string(raw)}}
+	err := eachIn(logs.body.wire(), requestResources, func(resource wire) error {
+		return eachIn(resource, resourceScopes, func(scope wire) error {
+			return eachIn(scope, scopeRecords, func(wire) error {
+				logs.n++
+				return nil
+			})
+		})
+	})
+	switch {
+	case err != nil:
 		return Logs{}, fmt.Errorf("%w: %w", ErrRequest, err)
-	}
-	logs := Logs{req.Logs()}
-	if n := logs.Len(); n > MaxRecords {
-		return Logs{}, fmt.Errorf("%w: %d, the limit is %d", ErrTooMany, n, MaxRecords)
+	case logs.n > MaxRecords:
+		return Logs{}, fmt.Errorf("%w: %d, the limit is %d", ErrTooMany, logs.n, MaxRecords)
 	}
 	return logs, nil
 }
 
-// Len returns how many records there are.
-func (l Logs) Len() int { return l.logs.LogRecordCount() }
-
-// Timed reports whether all records have a time.
-func (l Logs) Timed() bool {
-	for _, rl := range l.logs.ResourceLogs().All() {
-		for _, sl := range rl.ScopeLogs().All() {
-			for _, r := range sl.LogRecords().All() {
-				if r.Timestamp() == 0 && r.ObservedTimestamp() == 0 {
-					return false
-				}
-			}
-		}
+// fromJSON makes protobuf of JSON.
+func fromJSON(body []byte) ([]byte, error) {
+	if err := checkJSON(body); err != nil {
+		return nil, err
 	}
-	return true
+	req := plogotlp.NewExportRequest()
+	if err := req.UnmarshalJSON(body); err != nil {
+		return nil, err
+	}
+	return req.MarshalProto()
 }
+
+// Len returns how many records there are.
+func (l Logs) Len() int { return l.n }
 
 // Events calls each with the event of every record, or with why it is refused; each may
 // keep what is in the event, and not its address. It is pure. A nil topic is one without
-// fields and rules.
-func (l Logs) Events(topic *schemas.Topic, each func(ev *schemas.Event, err error)) {
-	first := topic.TakenFirst()
+// fields and rules. Its error says why the request cannot be read at all: then nothing that
+// each was called with counts.
+func (l Logs) Events(topic *schemas.Topic, each func(ev *schemas.Event, err error)) error {
 	var ev schemas.Event // one for all: each may not keep it
-	var err error
-	for _, rl := range l.logs.ResourceLogs().All() {
-		shared := common{first: first, attrs: attributes{topic: topic}}
-		shared.resource(rl)
-		for _, sl := range rl.ScopeLogs().All() {
-			both := shared.scope(sl)
-			for _, r := range sl.LogRecords().All() {
-				ev, err = both.event(r)
+	var r record         // likewise
+	err := eachIn(l.body.wire(), requestResources, func(resource wire) error {
+		var shared *common
+		return eachIn(resource, resourceScopes, func(scope wire) error {
+			var both *common
+			return eachIn(scope, scopeRecords, func(one wire) (err error) {
+				if shared == nil {
+					if shared, err = newCommon(resource, topic); err != nil {
+						return err
+					}
+				}
+				if both == nil { // of scopes that have records alone: others may be millions
+					if both, err = shared.scope(scope); err != nil {
+						return err
+					}
+				}
+				if err := r.read(one); err != nil {
+					return err
+				}
+				ev, err = both.event(&r)
 				each(&ev, err)
-			}
-		}
+				return nil
+			})
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRequest, err)
 	}
+	return nil
 }
 
 // common is what all records of a resource and scope have.
@@ -97,7 +118,13 @@ type common struct {
 	attrs         attributes
 }
 
-func (c *common) resource(rl plog.ResourceLogs) {
+// newCommon is what a resource gives its records.
+func newCommon(resource wire, topic *schemas.Topic) (*common, error) {
+	rl, err := decodeResource(without(resource, resourceScopes))
+	if err != nil {
+		return nil, err
+	}
+	c := &common{first: topic.TakenFirst(), attrs: attributes{topic: topic}}
 	for name, v := range rl.Resource().Attributes().All() {
 		switch {
 		case name == "service.name" && v.Type() == pcommon.ValueTypeStr:
@@ -110,10 +137,15 @@ func (c *common) resource(rl plog.ResourceLogs) {
 	}
 	c.attrs.count("resource.dropped_attributes", rl.Resource().DroppedAttributesCount())
 	c.attrs.text("resource.schema_url", rl.SchemaUrl())
+	return c, nil
 }
 
 // scope returns c with what a scope adds.
-func (c *common) scope(sl plog.ScopeLogs) common {
+func (c *common) scope(scope wire) (*common, error) {
+	sl, err := decodeScope(without(scope, scopeRecords))
+	if err != nil {
+		return nil, err
+	}
 	out := *c
 	out.attrs = c.attrs.clone()
 	s := sl.Scope()
@@ -124,25 +156,26 @@ func (c *common) scope(sl plog.ScopeLogs) common {
 	}
 	out.attrs.count("scope.dropped_attributes", s.DroppedAttributesCount())
 	out.attrs.text("schema_url", sl.SchemaUrl())
-	return out
+	return &out, nil
 }
 
 // event makes the event of one record.
-func (c *common) event(r plog.LogRecord) (schemas.Event, error) {
-	ev := schemas.Event{Service: c.service, UserID: c.user, Type: r.EventName()}
+func (c *common) event(r *record) (schemas.Event, error) {
+	ev := schemas.Event{Service: c.service, UserID: c.user, Type: r.event}
 	attrs := attributes{topic: c.attrs.topic}
-	if n := r.Attributes().Len() + len(c.attrs.list); n > 0 {
+	if n := len(r.attrs) + len(c.attrs.list); n > 0 {
 		attrs.list = make([]schemas.Attr, 0, n)
 	}
 	ownUser := false
-	for name, v := range r.Attributes().All() {
+	for i := range r.attrs {
+		name, v := r.attrs[i].key, &r.attrs[i].value
 		switch {
-		case name == "event.name" && ev.Type == "" && v.Type() == pcommon.ValueTypeStr:
-			ev.Type = v.Str()
+		case name == "event.name" && ev.Type == "" && v.kind == pcommon.ValueTypeStr:
+			ev.Type = v.text
 		case isUser(name) && !ownUser:
-			ev.UserID, ownUser = v.AsString(), true
+			ev.UserID, ownUser = v.asText(), true
 		default:
-			attrs.add(name, v)
+			attrs.read(name, v)
 		}
 	}
 	if ownUser && c.user != "" && c.user != ev.UserID {
@@ -152,15 +185,15 @@ func (c *common) event(r plog.LogRecord) (schemas.Event, error) {
 		return schemas.Event{}, err
 	}
 	setLevel(&ev, r, &attrs)
-	setBody(&ev, r.Body(), &attrs)
-	if id := r.TraceID(); !id.IsEmpty() {
-		ev.TraceID = hex.EncodeToString(id[:])
+	setBody(&ev, &r.body, &attrs)
+	if !r.traceID.IsEmpty() {
+		ev.TraceID = hex.EncodeToString(r.traceID[:])
 	}
-	if id := r.SpanID(); !id.IsEmpty() {
-		ev.SpanID = hex.EncodeToString(id[:])
+	if !r.spanID.IsEmpty() {
+		ev.SpanID = hex.EncodeToString(r.spanID[:])
 	}
-	attrs.count("trace_flags", uint32(r.Flags()))
-	attrs.count("dropped_attributes", r.DroppedAttributesCount())
+	attrs.count("trace_flags", r.flags)
+	attrs.count("dropped_attributes", r.dropped)
 	attrs.join(&c.attrs)
 	ev.Attrs = attrs.done(c.first)
 	return ev, nil
@@ -179,8 +212,8 @@ func namesUser(key string) bool {
 }
 
 // setTime takes the time of the record, else when it was observed, else none.
-func setTime(ev *schemas.Event, r plog.LogRecord, attrs *attributes) error {
-	at, seen := r.Timestamp(), r.ObservedTimestamp()
+func setTime(ev *schemas.Event, r *record, attrs *attributes) error {
+	at, seen := pcommon.Timestamp(r.time), pcommon.Timestamp(r.observed)
 	if at > math.MaxInt64 || seen > math.MaxInt64 {
 		return fmt.Errorf("%w: a time of %d ns is after the year 2261", schemas.ErrTimeTooFarAhead, max(at, seen))
 	}
@@ -199,8 +232,8 @@ func setTime(ev *schemas.Event, r plog.LogRecord, attrs *attributes) error {
 var levels = [...]string{"trace", "debug", "info", "warn", "error", "fatal"}
 
 // setLevel takes the number's range, else the text. What they say beyond the word stays.
-func setLevel(ev *schemas.Event, r plog.LogRecord, attrs *attributes) {
-	n, text := int(r.SeverityNumber()), r.SeverityText()
+func setLevel(ev *schemas.Event, r *record, attrs *attributes) {
+	n, text := int(r.severity), r.severityText
 	switch {
 	case n >= 1 && n <= 24:
 		ev.Level = levels[(n-1)/4]
@@ -220,12 +253,12 @@ func setLevel(ev *schemas.Event, r plog.LogRecord, attrs *attributes) {
 }
 
 // setBody makes the body the message.
-func setBody(ev *schemas.Event, body pcommon.Value, attrs *attributes) {
-	if body.Type() != pcommon.ValueTypeMap {
-		ev.Message = textOf(body)
+func setBody(ev *schemas.Event, v *anyValue, attrs *attributes) {
+	if v.kind != pcommon.ValueTypeMap {
+		ev.Message = v.asText()
 		return
 	}
-	from := ""
+	body, from := v.own(), ""
 	for _, name := range []string{"message", "msg"} {
 		if v, ok := body.Map().Get(name); ok {
 			ev.Message, from = textOf(v), name

@@ -39,6 +39,12 @@
 //
 // # Failures
 //
-// A body whose values nest deeper than maxDepth is refused before it is decoded, because
+// Values that nest deeper than maxDepth are refused before they are decoded, because
 // the decoder recurses. Everything else is decided by package pool.
+//
+// # Reading
+//
+// Log records are read by their field numbers (record.go), because that takes less than half
+// of the time that OpenTelemetry's decoder takes. What is seldom, it reads: resources, scopes,
+// values with parts, JSON. A test holds one to the other.
 package otlp

@@ -53,20 +53,10 @@ func (in *Input) export(ctx context.Context, req *pool.Request, topic, key strin
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case key != "":
-		req.Key("otlp " + key)
-	case !in.cfg.EachTime && logs.Timed():
-		req.Key("otlp")
+	told, err := in.take(req, to, logs, key)
+	if err != nil {
+		return nil, err
 	}
-	to.Expect(logs.Len())
-	var told partial
-	logs.Events(to.Topic(), func(ev *schemas.Event, err error) {
-		if err == nil {
-			err = to.Add(*ev)
-		}
-		told.record(ev, err)
-	})
 	repeated, err := req.Store(ctx)
 	if err != nil {
 		return nil, err
@@ -76,6 +66,35 @@ func (in *Input) export(ctx context.Context, req *pool.Request, topic, key strin
 	resp.PartialSuccess().SetRejectedLogRecords(told.rejected)
 	resp.PartialSuccess().SetErrorMessage(message)
 	return encode(resp, message != "", isJSON)
+}
+
+// take adds the records to the request. Without a key of its own the request's events are the
+// key, where all of them have a time: most requests are like that, so it is tried first.
+func (in *Input) take(req *pool.Request, to *pool.Target, logs Logs, key string) (told partial, err error) {
+	keys := []string{"otlp", ""}
+	switch {
+	case key != "":
+		keys = []string{"otlp " + key}
+	case in.cfg.EachTime:
+		keys = keys[1:]
+	}
+	for _, key := range keys {
+		untimed := false
+		req.Key(key)
+		to.Expect(logs.Len())
+		told = partial{}
+		err = logs.Events(to.Topic(), func(ev *schemas.Event, err error) {
+			if err == nil && !untimed {
+				err = to.Add(*ev)
+			}
+			untimed = untimed || errors.Is(err, pool.ErrKeyTime) && key != keys[len(keys)-1]
+			told.record(ev, err)
+		})
+		if err != nil || !untimed {
+			break
+		}
+	}
+	return told, err
 }
 
 // grpcCode is the code of google.rpc.Status for an error.

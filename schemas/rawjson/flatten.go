@@ -104,7 +104,11 @@ func (w *flattener) member(prefix, key string, depth int) bool {
 	if first == 'n' {
 		return true
 	}
-	w.leaves = append(w.leaves, leaf{raw: prefix + key, value: jsonwalk.Raw(w.text[start:w.at]), top: depth == 1})
+	raw := key
+	if prefix != "" { // joining an empty one takes as long
+		raw = prefix + key
+	}
+	w.leaves = append(w.leaves, leaf{raw: raw, value: jsonwalk.Raw(w.text[start:w.at]), top: depth == 1})
 	return true
 }
 
