@@ -138,7 +138,7 @@ func (t *Topic) validateKind() error {
 		return fmt.Errorf("%q is not a kind; the kinds are %s", t.Kind, kinds.List())
 	}
 	for _, f := range t.Fields {
-		if s.OwnFields && s.Field(f.Name) == nil {
+		if s.NoOtherFields && s.Field(f.Name) == nil {
 			return fmt.Errorf("field %q cannot be declared: what a topic of kind %s has beside its own columns are labels, which tell series apart", f.Name, t.Kind)
 		}
 	}

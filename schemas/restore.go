@@ -5,8 +5,9 @@ import "slices"
 // Column is a column of a table, as ClickHouse names its type.
 type Column struct{ Name, Type string }
 
-// FieldsOf are the promoted fields of a table, in order: its columns but those
-// every table has. odd are columns of a type no field has.
+// FieldsOf are the promoted fields of a table whose topic was lost, in order: its columns but
+// those every table has. odd are columns that can be no field, by type or name; repair notes
+// them and leaves them out.
 func FieldsOf(columns []Column) (fields []Field, odd []string) {
 	for _, c := range columns {
 		if slices.Contains(reservedColumns, c.Name) {

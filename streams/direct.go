@@ -59,6 +59,8 @@ func direct(ctx context.Context, js jetstream.JetStream, stream string, req getR
 			if more, err := f(msg); err != nil || !more {
 				return end{stopped: true}, err
 			}
+		// A 404 names no last message, so it ends only an answer without any. A 413 is the caller's
+		// to see: it asks for fewer then.
 		case s.code == statusEnd, s.code == statusNone && last == 0, s.code == statusTooMany:
 			return end{status: *s}, nil
 		case s.code == statusNoResponders:

@@ -69,6 +69,8 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 	g := in.gateway(s, log)
 	defer one.close()
 	return runParts(ctx, s.ShutdownTimeout, g, partFunc(func(ctx context.Context) error {
+		// begin calls this again while an error may pass. openTables does not connect: its only
+		// error, a bad address, ends the gateway.
 		ready, err := one.begin(ctx, func(ctx context.Context) error {
 			nc := one.nc
 			reg, err := registry.Open(ctx, nc)

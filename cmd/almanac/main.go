@@ -8,7 +8,8 @@
 //	almanac router | sink         one part each
 //
 // A file here is one verb. It reads what the user asked for, wires the packages
-// that do it, and prints; it decides nothing that belongs to them.
+// that do it, and prints; it decides nothing that belongs to them. settings*.go and errorwords.go
+// serve all verbs.
 package main
 
 import (

@@ -114,6 +114,7 @@ func (s *sending) readAll(ctx context.Context, files []input) error {
 			}
 		}
 		before += r.Lines()
+		// All files were opened at the start: each is closed as it ends, stdin too.
 		if c, ok := in.r.(io.Closer); ok {
 			_ = c.Close()
 		}

@@ -99,6 +99,7 @@ func (r *remote) run(ctx context.Context, files []input) error {
 			return fmt.Errorf("%s: %w", in.name, err)
 		}
 		before += lines
+		// All files were opened at the start: each is closed as it ends, stdin too.
 		if c, ok := in.r.(io.Closer); ok {
 			_ = c.Close()
 		}

@@ -14,7 +14,7 @@ type timerPage struct {
 	Cursor string      `json:"cursor,omitempty"`
 }
 
-// timerView is a timer as an answer has it.
+// timerView is a timers.Timer under the names of the API (execute_at for due), without topic and seq.
 type timerView struct {
 	Group           string          `json:"group"`
 	ID              string          `json:"id"`

@@ -59,7 +59,7 @@ func (a *attributes) read(name string, v *anyValue) {
 	case pcommon.ValueTypeDouble:
 		a.plain(schemas.Float64(name, math.Float64frombits(v.num)))
 	default:
-		a.add(name, v.own())
+		a.add(name, v.toPdata())
 	}
 }
 

@@ -258,7 +258,7 @@ func setBody(ev *schemas.Event, v *anyValue, attrs *attributes) {
 		ev.Message = v.asText()
 		return
 	}
-	body, from := v.own(), ""
+	body, from := v.toPdata(), ""
 	for _, name := range []string{"message", "msg"} {
 		if v, ok := body.Map().Get(name); ok {
 			ev.Message, from = textOf(v), name

@@ -160,7 +160,7 @@ func (v *anyValue) read(w wire) error {
 			if err != nil {
 				return err
 			}
-			v.set(scope.LogRecords().At(0).Body())
+			v.fromPdata(scope.LogRecords().At(0).Body())
 			return nil
 		default:
 			err = w.pass(number, kind)
@@ -172,10 +172,10 @@ func (v *anyValue) read(w wire) error {
 	return nil
 }
 
-// set makes it what OpenTelemetry's decoder read.
-func (v *anyValue) set(other pcommon.Value) {
+// fromPdata makes it what OpenTelemetry's decoder read.
+func (v *anyValue) fromPdata(other pcommon.Value) {
 	*v = anyValue{kind: other.Type(), other: other}
-	switch v.kind { // a text may come after a list: the last one counts
+	switch v.kind { // a scalar may come after a list: the last one counts
 	case pcommon.ValueTypeStr:
 		v.text = other.Str()
 	case pcommon.ValueTypeInt:
@@ -189,8 +189,8 @@ func (v *anyValue) set(other pcommon.Value) {
 	}
 }
 
-// own is the value as OpenTelemetry's.
-func (v *anyValue) own() pcommon.Value {
+// toPdata is the value as OpenTelemetry's.
+func (v *anyValue) toPdata() pcommon.Value {
 	switch v.kind {
 	case pcommon.ValueTypeEmpty:
 		return pcommon.NewValueEmpty()
@@ -211,7 +211,7 @@ func (v *anyValue) asText() string {
 	if v.kind == pcommon.ValueTypeStr {
 		return v.text
 	}
-	return textOf(v.own())
+	return textOf(v.toPdata())
 }
 
 // decodeScope has OpenTelemetry's decoder read the content of a ScopeLogs.

@@ -71,7 +71,7 @@ func asks(pattern string) bool {
 
 // record stores that a request came.
 func (c *Config) record(w http.ResponseWriter, r *http.Request, pattern string) error {
-	body, err := statement(w, r)
+	body, err := takeBody(w, r)
 	if err != nil {
 		return err
 	}
@@ -106,9 +106,9 @@ func (c *Config) store(ctx context.Context, ev schemas.Event) error {
 	return err
 }
 
-// statement reads the body, and has the request have it again. ClickHouse takes a part of a
-// statement from the body of a GET too.
-func statement(w http.ResponseWriter, r *http.Request) (string, error) {
+// takeBody reads the whole body, at most MaxBytes less the address, and puts a copy back for the
+// route. ClickHouse takes a part of a statement from the body of a GET too.
+func takeBody(w http.ResponseWriter, r *http.Request) (string, error) {
 	room := MaxBytes - len(r.URL.RequestURI())
 	if room < 0 {
 		return "", tooLarge()

@@ -105,8 +105,8 @@ type Holding struct {
 	Staying uint64 `json:"staying"`
 }
 
-// holdings looks through the headers of both streams for what may contain events
-// of an erasure.
+// holdings looks for what may contain events of an erasure: the headers of EVENTS, SHARDS and
+// the front. The last frames of shards and dead letters are opened.
 func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, error) {
 	events := Holding{Stream: schemas.StreamEvents}
 	_, err := streams.Headers(ctx, x.js, schemas.StreamEvents, schemas.TopicFilter(e.Topic), 1, func(msg *streams.Message) error {
@@ -136,6 +136,8 @@ func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, 
 	shards := Holding{Stream: schemas.StreamShards}
 	var ends []uint64
 	_, err = streams.Headers(ctx, x.js, schemas.StreamShards, schemas.ShardsFilter(e.Topic), 1, func(msg *streams.Message) error {
+		// Only routers write here: headers that cannot be read are damage, which verify names. In
+		// EVENTS anyone may have written them.
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Cleared != "" || !e.Covers(p.Source(), p.MinTs, p.MaxTs) {
 			return nil

@@ -42,14 +42,15 @@ func (x *Eraser) compile(ctx context.Context, req Request, now time.Time) (regis
 		}
 		return registry.Erasure{}, err
 	}
-	if req.Users, err = stored(req.Users, &topic, x.cfg.PrivacyKey); err != nil {
+	if req.Users, err = namesInEvents(req.Users, &topic, x.cfg.PrivacyKey); err != nil {
 		return registry.Erasure{}, err
 	}
 	return compile(req, &topic, now)
 }
 
-// stored returns the users as events name them, by the topic's rules.
-func stored(users []string, topic *schemas.Topic, key []byte) (names []string, err error) {
+// namesInEvents returns what user_id may be in events of the users: as given, and hashed where
+// the topic hashes it.
+func namesInEvents(users []string, topic *schemas.Topic, key []byte) (names []string, err error) {
 	for _, u := range users {
 		if u == "" {
 			return users, nil // compile refuses it

@@ -151,6 +151,7 @@ func (r *Reader) sampleError(topic string, err error) error {
 // samplesSQL is the statement of the points. Of rows with one series and time the one with the
 // greatest id counts.
 func samplesSQL(snap *snapshot, q *SampleRequest) string {
+	// A key tells its metric already: the metrics are there because the table is sorted by type first.
 	var metrics, keys []string
 	seen := map[string]bool{}
 	for i := range q.Series {

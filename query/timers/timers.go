@@ -25,7 +25,7 @@ type Archive struct {
 // maxHistory bounds the transitions of one timer that are read.
 const maxHistory = 10_000
 
-// row is a line of the answer.
+// row is a line of the answer; Ts and Due are unix ns.
 type row struct {
 	Ts       int64   `json:"ts"`
 	Due      int64   `json:"due"`

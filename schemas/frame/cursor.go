@@ -29,6 +29,8 @@ func (c *cursor) bytes(n int) []byte {
 	return b
 }
 
+// uint64 reads a fixed number, as the header of a LowCardinality column and of its map have:
+// version, flags and counts. All other lengths are varints.
 func (c *cursor) uint64() uint64 {
 	if b := c.bytes(8); b != nil {
 		return binary.LittleEndian.Uint64(b)

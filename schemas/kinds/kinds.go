@@ -51,9 +51,9 @@ type Spec struct {
 	// Once are the columns that make two events the same one; none: the id.
 	Once []string
 	Wins Wins
-	// OwnFields says that topics have the kind's fields and no others: a label with a column
-	// of its own would tell no series apart.
-	OwnFields bool
+	// NoOtherFields refuses fields beside the kind's: attributes (labels) tell the series of a
+	// metric apart, and a promoted column is none.
+	NoOtherFields bool
 	// MaxFuture is how far ahead of the clock an event's time may lie; 0: schemas.MaxFuture.
 	MaxFuture time.Duration
 	// Waits says that nothing may be dropped: Publish, Submit, or Log under block or spool.

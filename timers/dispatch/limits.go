@@ -189,6 +189,8 @@ func (f *flights) remove(claim string) {
 	delete(f.live, claim)
 }
 
+// has says whether a claim is being worked on here. One of our own that is not was left behind,
+// and the lane takes it up again.
 func (f *flights) has(claim string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,12 +14,14 @@ import (
 )
 
 // TestUpdateRacesFire updates timers at about their due time: each fires at the new time only, or the
-// update is refused and it fires at the old time only.
+// update is refused and it fires at the old time only. Half as many more are updated a second before
+// their due time: those fire at the new time only.
 func TestUpdateRacesFire(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.dispatcher(nil)
-	n := sized("ALMANAC_TIMERS_RACES", 200)
+	races := sized("ALMANAC_TIMERS_RACES", 200)
+	n := races + races/2
 	base := time.Now().Add(2*time.Second + time.Duration(n)*10*time.Millisecond)
 	due := func(i int) time.Time { return base.Add(time.Duration(i) * 2 * time.Millisecond) }
 	e.createAll(n, due)
@@ -27,7 +29,11 @@ func TestUpdateRacesFire(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			at := time.NewTimer(time.Until(due(i)) - 75*time.Millisecond + rand.N(150*time.Millisecond))
+			before := 75*time.Millisecond - rand.N(150*time.Millisecond)
+			if i >= races {
+				before = time.Second
+			}
+			at := time.NewTimer(time.Until(due(i)) - before)
 			defer at.Stop()
 			select {
 			case <-at.C:
@@ -39,7 +45,8 @@ func TestUpdateRacesFire(t *testing.T) {
 			switch {
 			case err == nil:
 				moved[i] = true
-			case !errors.Is(err, timer.ErrFiring) && !errors.Is(err, timer.ErrNotFound):
+			case i >= races && time.Now().Before(due(i)), // a busy machine may be late with it
+				!errors.Is(err, timer.ErrFiring) && !errors.Is(err, timer.ErrNotFound):
 				t.Errorf("id%d: %v", i, err)
 			}
 		})
@@ -52,6 +59,8 @@ func TestUpdateRacesFire(t *testing.T) {
 		want := int64(1)
 		if moved[i] {
 			want = 2
+		}
+		if moved[i] && i < races {
 			count++
 		}
 		if len(calls) != 1 || calls[0].Revision != want {
@@ -63,7 +72,7 @@ func TestUpdateRacesFire(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d updates were before the fire", count, n)
+	t.Logf("%d of %d updates were before the fire", count, races)
 }
 
 // TestKills kills dispatchers while timers fall due. Every one is called, never early; what

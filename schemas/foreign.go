@@ -50,7 +50,8 @@ func (t *Topic) aliasStripe(e *Event) {
 	t.move(e, kinds.ColDelta, "payload.value")
 }
 
-// aliasUser takes the user from an attribute, unless the event names one.
+// aliasUser takes the user from an attribute, unless the event names one. The attribute stays,
+// under a name that the rule of user_id covers (Beside).
 func (t *Topic) aliasUser(e *Event, name string) {
 	a := e.attr(name)
 	if a == nil {
