@@ -42,7 +42,11 @@ func TestReadsAreRecorded(t *testing.T) {
 	// What would hide in a record is refused, and not asked.
 	holds(t, c.send(413, "POST", "/v1/sql", "SELECT 1 -- "+strings.Repeat("x", recording.MaxBytes), "X-Request-Id", "a-long"), "too_large")
 	holds(t, c.send(415, "POST", "/clickhouse/", "SELECT 1", "Content-Encoding", "gzip", "X-Request-Id", "a-gzip"), "compressed")
-	holds(t, c.send(415, "POST", "/clickhouse/?decompress=1", "SELECT 1", "X-Request-Id", "a-lz4"), "compressed")
+	for _, how := range []string{"decompress=1", "Decompress=1", "a=;decompress=1"} {
+		holds(t, c.send(415, "POST", "/clickhouse/?"+how, "SELECT 1", "X-Request-Id", "a-lz4"), "compressed")
+	}
+	c.send(404, "POST", "/v1/timers/g/t/retry", "", "X-Request-Id", "r-retry")
+	c.send(200, "POST", "/clickhouse/", "SELECT 1", "X-ClickHouse-Database", "system", "X-Request-Id", "r-database")
 
 	got := map[string]string{}
 	eventually(t, 30*time.Second, func() error {
@@ -67,9 +71,9 @@ func TestReadsAreRecorded(t *testing.T) {
 			if r.Attributes["client"] != "127.0.0.1" || r.Type != recording.TypeRead || r.Category != kinds.CategoryRead {
 				t.Errorf("%s", ev)
 			}
-			got[r.RequestID] = strings.Join([]string{r.UserID, r.Scope, r.Message, r.Attributes["body"]}, "|")
+			got[r.RequestID] = strings.Join([]string{r.UserID, r.Scope, r.Message, r.Attributes["body"] + r.Attributes["database"]}, "|")
 		}
-		if len(got) < 8 {
+		if len(got) < 10 {
 			return fmt.Errorf("%d reads are recorded", len(got))
 		}
 		return nil
@@ -79,9 +83,11 @@ func TestReadsAreRecorded(t *testing.T) {
 		"r-count":      "|topics/app|GET /v1/topics/app/count|",
 		"r-refused":    "|topics/app|GET /v1/topics/app/events?limit=x|",
 		"r-sql":        "bob|almanac|POST /v1/sql|SELECT 1 AS n",
-		"r-clickhouse": "|almanac|GET /clickhouse/?password=xxxxx&query=SELECT+1&user=u|",
+		"r-clickhouse": "|almanac|GET /clickhouse/?user=u&password=xxxxx&query=SELECT+1|",
 		"r-both":       "|almanac|GET /clickhouse/?query=SELECT| 7",
 		"r-head":       "|topics/app|HEAD /v1/topics/app/count|",
+		"r-retry":      "|almanac|POST /v1/timers/g/t/retry|",
+		"r-database":   "|almanac|POST /clickhouse/|SELECT 1system",
 		"r-promql":     "|topics/cpu|POST /t/cpu/api/v1/query|query=up",
 	}
 	for id, text := range want {

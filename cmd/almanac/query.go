@@ -125,6 +125,8 @@ func (a *app) queryPages(ctx context.Context, cmd *cobra.Command, r *query.Reade
 	case o == asTable:
 		topic, _ := r.Registry().Topic(ctx, req.Topic) // without it the columns of kind log are shown
 		err = a.printTable(eventTable(&topic, rows))
+	case o == asJSON && stopped && whole.Cursor == "": // without one it would say that this is all
+		return errInterrupted
 	case o == asJSON: // which has the notes and the cursor
 		whole.Events = rows
 		if err := a.printJSON(&whole); err != nil || !stopped {

@@ -18,7 +18,12 @@ type attributes struct {
 	topic *schemas.Topic // nil: one without rules
 	list  []schemas.Attr
 	rest  map[string]string // whose names cannot be stored, and those beyond the limit
+	// names, once they are many, counts how often each came.
+	names map[string]int
 }
+
+// fewNames are so few that comparing each with each costs less than a map of them.
+const fewNames = 64
 
 func (a *attributes) clone() attributes {
 	out := attributes{topic: a.topic, list: slices.Clone(a.list)}
@@ -82,15 +87,38 @@ func (a *attributes) plain(v schemas.Attr) {
 	if namesUser(v.Key) {
 		v.Key = a.topic.Beside(schemas.ColUserID, v.Key)
 	}
-	name := v.Key
-	for n := 2; a.has(v.Key); n++ {
-		v.Key = name + "#" + strconv.Itoa(n)
-	}
+	v.Key = a.free(v.Key)
 	if v.Key == "" || len(v.Key) > schemas.MaxAttrKeyBytes {
 		a.keep(v.Key, v.Text())
 		return
 	}
 	a.list = append(a.list, v)
+}
+
+// free is the name, or the name with the first number from 2 on that no other has.
+func (a *attributes) free(name string) string {
+	free := name
+	if len(a.list)+len(a.rest) <= fewNames {
+		for n := 2; a.has(free); n++ {
+			free = name + "#" + strconv.Itoa(n)
+		}
+		return free
+	}
+	if a.names == nil {
+		a.names = make(map[string]int, 2*fewNames)
+		for i := range a.list {
+			a.names[a.list[i].Key] = 1
+		}
+		for taken := range a.rest {
+			a.names[taken] = 1
+		}
+	}
+	for a.names[free] > 0 {
+		a.names[name]++
+		free = name + "#" + strconv.Itoa(a.names[name])
+	}
+	a.names[free] = 1
+	return free
 }
 
 func (a *attributes) has(name string) bool {
@@ -99,7 +127,21 @@ func (a *attributes) has(name string) bool {
 			return true
 		}
 	}
-	return false
+	_, there := a.rest[name]
+	return there
+}
+
+// least is how many bytes an event with them has at least: beyond the limit on their number
+// each takes six more, as one of "":"", in a text.
+func (a *attributes) least() int {
+	n := 6 * max(0, len(a.list)+len(a.rest)-schemas.MaxAttrs)
+	for i := range a.list {
+		n += len(a.list[i].Key) + len(a.list[i].Text())
+	}
+	for name, v := range a.rest {
+		n += len(name) + len(v)
+	}
+	return n
 }
 
 func (a *attributes) keep(name, v string) {

@@ -15,8 +15,14 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// MaxRecords bounds the log records of one request.
-const MaxRecords = 100_000
+const (
+	// MaxRecords bounds the log records of one request.
+	MaxRecords = 100_000
+	// maxEncoded bounds a record, a resource and a scope as they are sent. None that is larger
+	// can be of an event: a text takes as much there as in an event, and a list of float64 at most
+	// six times as much.
+	maxEncoded = 8 * schemas.MaxEventBytes
+)
 
 // Why a request as a whole cannot be read.
 var (
@@ -43,7 +49,7 @@ func Parse(raw []byte, isJSON bool) (Logs, error) {
 	}
 	logs := Logs{body: &body{raw, string(raw)}}
 	err := eachIn(logs.body.wire(), requestResources, func(resource wire) error {
-		return eachIn(resource, resourceScopes, func(scope wire) error {
+		return eachIn(resource, scopesOf(resource), func(scope wire) error {
 			return eachIn(scope, scopeRecords, func(wire) error {
 				logs.n++
 				return nil
@@ -76,14 +82,15 @@ func (l Logs) Len() int { return l.n }
 
 // Events calls each with the event of every record, or with why it is refused; each may
 // keep what is in the event, and not its address. It is pure. A nil topic is one without
-// fields and rules. Its error says why the request cannot be read at all: then nothing that
-// each was called with counts.
-func (l Logs) Events(topic *schemas.Topic, each func(ev *schemas.Event, err error)) error {
+// fields and rules. Its error says why the request cannot be read at all, or is that of each:
+// then nothing that each was called with counts.
+func (l Logs) Events(topic *schemas.Topic, each func(ev *schemas.Event, err error) error) error {
 	var ev schemas.Event // one for all: each may not keep it
 	var r record         // likewise
+	var ended error
 	err := eachIn(l.body.wire(), requestResources, func(resource wire) error {
 		var shared *common
-		return eachIn(resource, resourceScopes, func(scope wire) error {
+		return eachIn(resource, scopesOf(resource), func(scope wire) error {
 			var both *common
 			return eachIn(scope, scopeRecords, func(one wire) (err error) {
 				if shared == nil {
@@ -96,19 +103,35 @@ func (l Logs) Events(topic *schemas.Topic, each func(ev *schemas.Event, err erro
 						return err
 					}
 				}
-				if err := r.read(one); err != nil {
-					return err
+				switch {
+				case both.bad != nil:
+					ev, err = schemas.Event{}, both.bad
+				case one.end-one.at > maxEncoded:
+					ev, err = schemas.Event{}, tooLarge("it", one.end-one.at)
+				default:
+					if err := r.read(one); err != nil {
+						return err
+					}
+					ev, err = both.event(&r)
 				}
-				ev, err = both.event(&r)
-				each(&ev, err)
+				if ended = each(&ev, err); ended != nil {
+					return ended
+				}
 				return nil
 			})
 		})
 	})
-	if err != nil {
+	switch {
+	case ended != nil:
+		return ended
+	case err != nil:
 		return fmt.Errorf("%w: %w", ErrRequest, err)
 	}
 	return nil
+}
+
+func tooLarge(what string, bytes int) error {
+	return fmt.Errorf("%w: %s has %d bytes, an event at most %d", schemas.ErrEventTooLarge, what, bytes, schemas.MaxEventBytes)
 }
 
 // common is what all records of a resource and scope have.
@@ -116,15 +139,21 @@ type common struct {
 	first         func(name string) bool // names that the topic takes first
 	service, user string
 	attrs         attributes
+	bad           error // why none of the records can be taken
 }
 
 // newCommon is what a resource gives its records.
 func newCommon(resource wire, topic *schemas.Topic) (*common, error) {
-	rl, err := decodeResource(without(resource, resourceScopes))
+	c := &common{first: topic.TakenFirst(), attrs: attributes{topic: topic}}
+	content := without(resource, resourceScopes, resourceOldScopes)
+	if len(content) > maxEncoded {
+		c.bad = tooLarge("its resource", len(content))
+		return c, nil
+	}
+	rl, err := decodeResource(content)
 	if err != nil {
 		return nil, err
 	}
-	c := &common{first: topic.TakenFirst(), attrs: attributes{topic: topic}}
 	for name, v := range rl.Resource().Attributes().All() {
 		switch {
 		case name == "service.name" && v.Type() == pcommon.ValueTypeStr:
@@ -137,16 +166,24 @@ func newCommon(resource wire, topic *schemas.Topic) (*common, error) {
 	}
 	c.attrs.count("resource.dropped_attributes", rl.Resource().DroppedAttributesCount())
 	c.attrs.text("resource.schema_url", rl.SchemaUrl())
+	c.limit("its resource")
 	return c, nil
 }
 
 // scope returns c with what a scope adds.
 func (c *common) scope(scope wire) (*common, error) {
-	sl, err := decodeScope(without(scope, scopeRecords))
+	out := *c
+	content := without(scope, scopeRecords)
+	if out.bad == nil && len(content) > maxEncoded {
+		out.bad = tooLarge("its scope", len(content))
+	}
+	if out.bad != nil {
+		return &out, nil
+	}
+	sl, err := decodeScope(content)
 	if err != nil {
 		return nil, err
 	}
-	out := *c
 	out.attrs = c.attrs.clone()
 	s := sl.Scope()
 	out.attrs.text("scope.name", s.Name())
@@ -156,7 +193,15 @@ func (c *common) scope(scope wire) (*common, error) {
 	}
 	out.attrs.count("scope.dropped_attributes", s.DroppedAttributesCount())
 	out.attrs.text("schema_url", sl.SchemaUrl())
+	out.limit("its scope with its resource")
 	return &out, nil
+}
+
+// limit refuses what no event can have.
+func (c *common) limit(what string) {
+	if n := c.attrs.least(); n > schemas.MaxEventBytes {
+		c.bad = tooLarge(what, n)
+	}
 }
 
 // event makes the event of one record.

@@ -20,6 +20,7 @@ var errTooDeep = fmt.Errorf("values nest deeper than %d levels", maxDepth)
 // and no further. Whether it is JSON at all is the decoder's.
 func checkJSON(body []byte) error {
 	depth, text, over := 0, false, false
+	room := manyMessages + len(body)/objectBytes
 	for i := 0; i < len(body); i++ {
 		switch c := body[i]; {
 		case over:
@@ -34,6 +35,12 @@ func checkJSON(body []byte) error {
 		case c == '{' || c == '[':
 			if depth++; depth > jsonDepth {
 				return errTooDeep
+			}
+			if c == '{' {
+				room--
+			}
+			if room < 0 {
+				return errManyMessages
 			}
 		case c == '}' || c == ']':
 			depth--
@@ -66,7 +73,7 @@ func shape() message {
 	anyValue, keyValue := values()
 	logRecord := message{5: anyValue, 6: keyValue}
 	scopeLogs := message{1: message{3: keyValue}, 2: logRecord}
-	return message{1: message{1: message{1: keyValue}, 2: scopeLogs}}
+	return message{1: message{1: message{1: keyValue}, resourceScopes: scopeLogs, resourceOldScopes: scopeLogs}}
 }
 
 func shapeOfMetrics() message {
@@ -81,15 +88,33 @@ func shapeOfMetrics() message {
 		12: keyValue,                                       // metadata
 	}
 	scopeMetrics := message{1: message{3: keyValue}, 2: metric}
-	return message{1: message{1: message{1: keyValue}, 2: scopeMetrics}}
+	return message{1: message{1: message{1: keyValue}, resourceScopes: scopeMetrics, resourceOldScopes: scopeMetrics}}
 }
 
-// checkProto refuses protobuf that nests too deep.
-func checkProto(body []byte, m message) error { return checkMessage(body, m, 8+3*maxDepth) }
+// checkProto refuses protobuf that nests too deep, and such as has so many messages in so few
+// bytes that most of them say nothing: decoded, each takes some hundred bytes.
+func checkProto(body []byte, m message) error {
+	room := manyMessages + len(body)/messageBytes
+	return checkMessage(body, m, 8+3*maxDepth, &room)
+}
 
-func checkMessage(b []byte, m message, depth int) error {
+const (
+	// manyMessages may have any size, and of others one in messageBytes: a number in a list takes
+	// four bytes at least, an attribute with a name of one letter and no value seven for two messages.
+	manyMessages = 10_000
+	messageBytes = 3
+	// objectBytes is the same of objects of JSON: {"key":"a","value":{}} has eleven for each.
+	objectBytes = 8
+)
+
+var errManyMessages = errors.New("it has more empty values than others")
+
+func checkMessage(b []byte, m message, depth int, room *int) error {
 	if depth == 0 {
 		return errTooDeep
+	}
+	if *room--; *room < 0 {
+		return errManyMessages
 	}
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -109,7 +134,7 @@ func checkMessage(b []byte, m message, depth int) error {
 		if n < 0 {
 			return errNotProto
 		}
-		if err := checkMessage(v, inner, depth-1); err != nil {
+		if err := checkMessage(v, inner, depth-1, room); err != nil {
 			return err
 		}
 		b = b[n:]

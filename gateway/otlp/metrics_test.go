@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -212,6 +213,20 @@ func TestSecondUserOfAPoint(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Attributes without a name and a value take two bytes each, and some hundred once decoded.
+func TestEmptyAttributesOfPoints(t *testing.T) {
+	t.Parallel()
+	point := bytes.Repeat([]byte{7<<3 | 2, 0}, 1<<20) // NumberDataPoint.attributes
+	body := point
+	for _, field := range []protowire.Number{1, 5, 2, 2, 1} { // data_points, gauge, metrics, scope_metrics, resource_metrics
+		body = tagged(field, body)
+	}
+	err := DecodeMetrics(body, false, nil, func([]schemas.Event, error) error { return nil })
+	if !errors.Is(err, ErrMetrics) || !errors.Is(err, errManyMessages) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package otlp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
@@ -18,6 +19,16 @@ const TopicKey = "almanac-topic"
 // weight is how many bytes a byte of a body holds while it is decoded and taken: measured
 // three times as decoded events, and the body itself.
 const weight = 4
+
+const (
+	// maxEventsBytes bounds what the events of one request hold together: each has the attributes
+	// of its resource and scope again. 20 MiB of records with fifteen attributes each hold as much.
+	maxEventsBytes = 128 << 20
+	// eventBytes is what an event holds besides its texts and attributes.
+	eventBytes = 256
+	// growBytes are reserved at once beyond what the body reserved.
+	growBytes = 1 << 20
+)
 
 // Config of the input.
 type Config struct {
@@ -53,7 +64,7 @@ func (in *Input) export(ctx context.Context, req *pool.Request, topic, key strin
 	if err != nil {
 		return nil, err
 	}
-	told, err := in.take(req, to, logs, key)
+	told, err := in.take(ctx, req, to, logs, key)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +81,7 @@ func (in *Input) export(ctx context.Context, req *pool.Request, topic, key strin
 
 // take adds the records to the request. Without a key of its own the request's events are the
 // key, where all of them have a time: most requests are like that, so it is tried first.
-func (in *Input) take(req *pool.Request, to *pool.Target, logs Logs, key string) (told partial, err error) {
+func (in *Input) take(ctx context.Context, req *pool.Request, to *pool.Target, logs Logs, key string) (told partial, err error) {
 	keys := []string{"otlp", ""}
 	switch {
 	case key != "":
@@ -78,17 +89,27 @@ func (in *Input) take(req *pool.Request, to *pool.Target, logs Logs, key string)
 	case in.cfg.EachTime:
 		keys = keys[1:]
 	}
+	reserved := (weight - 2) * len(logs.body.raw) // of weight: the body, and the text of it, are not events
 	for _, key := range keys {
-		untimed := false
+		untimed, held := false, 0
 		req.Key(key)
 		to.Expect(logs.Len())
 		told = partial{}
-		err = logs.Events(to.Topic(), func(ev *schemas.Event, err error) {
+		err = logs.Events(to.Topic(), func(ev *schemas.Event, err error) error {
 			if err == nil && !untimed {
 				err = to.Add(*ev)
+				held += eventBytes + ev.Bytes() + attrBytes*len(ev.Attrs)
 			}
 			untimed = untimed || errors.Is(err, pool.ErrKeyTime) && key != keys[len(keys)-1]
 			told.record(ev, err)
+			switch {
+			case held > maxEventsBytes:
+				return fmt.Errorf("%w: with the attributes of their resources and scopes they have more than %d MiB; send fewer at once", ErrTooMany, maxEventsBytes>>20)
+			case held > reserved:
+				reserved += growBytes
+				return req.Grow(ctx, growBytes)
+			}
+			return nil
 		})
 		if err != nil || !untimed {
 			break

@@ -22,7 +22,10 @@ func TestMain(m *testing.M) { embeddedtest.Main(m) }
 func decode(body []byte, isJSON bool, topic *schemas.Topic, each func(ev *schemas.Event, err error)) error {
 	logs, err := Parse(body, isJSON)
 	if err == nil {
-		err = logs.Events(topic, each)
+		err = logs.Events(topic, func(ev *schemas.Event, err error) error {
+			each(ev, err)
+			return nil
+		})
 	}
 	return err
 }

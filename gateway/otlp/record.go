@@ -14,7 +14,9 @@ import (
 const (
 	requestResources = 1 // ExportLogsServiceRequest.resource_logs
 	resourceScopes   = 2 // ResourceLogs.scope_logs
-	scopeRecords     = 2 // ScopeLogs.log_records
+	// resourceOldScopes is what old exporters call resourceScopes: it is read where that is absent.
+	resourceOldScopes = 1000
+	scopeRecords      = 2 // ScopeLogs.log_records
 
 	recordTime         = 1
 	recordSeverity     = 2

@@ -1,13 +1,17 @@
 package otlp
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"pgregory.net/rapid"
 
+	"github.com/almanac-events/almanac/gateway/inputtest"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -19,7 +23,7 @@ func asOurs(body []byte) (lines []string, err error) {
 	}
 	var r record
 	err = eachIn(logs.body.wire(), requestResources, func(resource wire) error {
-		return eachIn(resource, resourceScopes, func(scope wire) error {
+		return eachIn(resource, scopesOf(resource), func(scope wire) error {
 			return eachIn(scope, scopeRecords, func(one wire) error {
 				if err := r.read(one); err != nil {
 					return err
@@ -98,7 +102,113 @@ func FuzzReadAsOpenTelemetry(f *testing.F) {
 	f.Add(body)
 	deep, _ := nested(3)
 	f.Add(deep)
+	f.Add(oldScopes(f, body))
 	f.Fuzz(func(t *testing.T, body []byte) { same(t, body) })
+}
+
+// oldScopes is a request with its scopes under the number that old exporters give them.
+func oldScopes(t testing.TB, request []byte) []byte {
+	t.Helper()
+	b := body{request, string(request)}
+	var old []byte
+	err := eachIn(b.wire(), requestResources, func(resource wire) error {
+		old = without(resource, resourceScopes)
+		return eachIn(resource, resourceScopes, func(scope wire) error {
+			old = append(old, tagged(resourceOldScopes, scope.left())...)
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tagged(requestResources, old)
+}
+
+// Records of old exporters are read, and counted.
+func TestOldScopes(t *testing.T) {
+	t.Parallel()
+	good, err := everything().MarshalProto()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := oldScopes(t, good)
+	same(t, old)
+	inputtest.Same(t, decoded(t, old, false), everythingText)
+	if logs, err := Parse(old, false); err != nil || logs.Len() != 1 {
+		t.Errorf("%d records, %v", logs.Len(), err)
+	}
+	deep, _ := nested(2_000)
+	if err := checkProto(oldScopes(t, deep), exportRequest); !errors.Is(err, errTooDeep) {
+		t.Errorf("deep values below the old number: %v", err)
+	}
+	if err := checkProto(oldScopes(t, deep), metricsRequest); err != nil { // none of its values are metrics
+		t.Errorf("a request of logs as metrics: %v", err)
+	}
+}
+
+// What no event can have is refused, record by record, in little time; the others are taken.
+func TestHostileAttributes(t *testing.T) {
+	t.Parallel()
+	attrs := func(n int, name func(i int) string) (b []byte) {
+		for i := range n {
+			b = append(b, tagged(recordAttribute, append(tagged(attributeKey, []byte(name(i))), tagged(attributeValue, nil)...))...)
+		}
+		return b
+	}
+	alike := func(int) string { return "a" }
+	for name, c := range map[string]struct {
+		resource, record []byte
+		refused          bool
+	}{
+		"names alike":            {nil, attrs(5_000, alike), false},
+		"many names alike":       {nil, attrs(60_000, alike), true},
+		"names beyond an event":  {nil, attrs(40_000, strconv.Itoa), true},
+		"a record of a megabyte": {nil, attrs(200_000, alike), true},
+		"a resource beyond":      {tagged(1, bytes.ReplaceAll(attrs(30_000, strconv.Itoa), []byte{recordAttribute<<3 | 2}, []byte{1<<3 | 2})), nil, true},
+	} {
+		good := tagged(scopeRecords, tagged(recordBody, tagged(valueText, []byte("good"))))
+		scope := tagged(resourceScopes, append(tagged(scopeRecords, c.record), good...))
+		request := tagged(requestResources, append(c.resource, scope...))
+		taken, refused := 0, 0
+		err := decode(request, false, nil, func(ev *schemas.Event, err error) {
+			switch {
+			case err == nil && ev.Bytes() <= schemas.MaxEventBytes:
+				taken++
+			case err == nil || errors.Is(err, schemas.ErrEventTooLarge):
+				refused++
+			default:
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		want := 0
+		if c.refused {
+			want = 1
+		}
+		if c.resource != nil {
+			want = 2
+		}
+		if err != nil || refused != want || taken != 2-want {
+			t.Errorf("%s: %d taken, %d refused, %v", name, taken, refused, err)
+		}
+	}
+}
+
+// Names that come twice are both kept, also those that are too long or empty.
+func TestNamesTwice(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("k", 300)
+	var record []byte
+	for i, name := range []string{"", "", long, long, "a", "a", "a#2"} {
+		value := tagged(attributeValue, tagged(valueText, []byte{'0' + byte(i)}))
+		record = append(record, tagged(recordAttribute, append(tagged(attributeKey, []byte(name)), value...))...)
+	}
+	ev := decoded(t, tagged(requestResources, tagged(resourceScopes, tagged(scopeRecords, record))), false)[0]
+	got := inputtest.Text(ev)
+	for i := range 7 {
+		if !strings.Contains(got, strconv.Itoa(i)) {
+			t.Errorf("%d is lost:\n%s", i, got)
+		}
+	}
 }
 
 // Resources and scopes without records cost no more than a look.

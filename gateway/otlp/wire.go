@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -87,14 +88,30 @@ func eachIn(w wire, of protowire.Number, each func(wire) error) error {
 	return nil
 }
 
-// without is a message that eachIn read to its end, but for the fields of a number.
-func without(w wire, but protowire.Number) (content []byte) {
+// scopesOf is the number of the field that has the scopes of a resource.
+func scopesOf(resource wire) protowire.Number {
+	for resource.more() {
+		number, kind, err := resource.tag()
+		switch {
+		case err != nil: // eachIn says so
+			return resourceScopes
+		case number == resourceScopes:
+			return resourceScopes
+		case resource.pass(number, kind) != nil:
+			return resourceScopes
+		}
+	}
+	return resourceOldScopes
+}
+
+// without is a message that eachIn read to its end, but for the fields of some numbers.
+func without(w wire, but ...protowire.Number) (content []byte) {
 	for w.more() {
 		number, _, size := protowire.ConsumeField(w.left())
 		if size < 0 {
 			return nil // eachIn says so
 		}
-		if number != but {
+		if !slices.Contains(but, number) {
 			content = append(content, w.left()[:size]...)
 		}
 		w.at += size

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"net/url"
@@ -28,6 +29,9 @@ const TypeRead = "read"
 const (
 	labelBody   = "body"
 	labelClient = "client" // the address that the connection came from
+	// labelDatabase is what a client of ClickHouse sends as headerDatabase.
+	labelDatabase  = "database"
+	headerDatabase = "X-ClickHouse-Database"
 )
 
 // Config says where reads are recorded. Pool and Topic are required.
@@ -64,6 +68,12 @@ func asks(pattern string) bool {
 		return false
 	case "/v1/sql", "/v1/replays", "/clickhouse", "/clickhouse/{$}", "/v1/documents/{topic}/load":
 		return true
+	case "/v1/erasures": // a plan counts what a condition means
+		return true
+	case "/v1/timers/{group}/{id}/fire", "/v1/timers/{group}/{id}/retry": // answered with the timer
+		return true
+	case "/v1/timers/{group}/{id}":
+		return method == http.MethodGet || method == http.MethodPatch // likewise
 	}
 	prometheus := strings.HasPrefix(strings.TrimPrefix(path, "/t/{topic}"), "/api/v1/") && !strings.HasSuffix(path, "/write")
 	return method == http.MethodGet || method == http.MethodPost && prometheus
@@ -109,14 +119,14 @@ func (c *Config) store(ctx context.Context, ev schemas.Event) error {
 // takeBody reads the whole body, at most MaxBytes less the address, and puts a copy back for the
 // route. ClickHouse takes a part of a statement from the body of a GET too.
 func takeBody(w http.ResponseWriter, r *http.Request) (string, error) {
-	room := MaxBytes - len(r.URL.RequestURI())
+	room := MaxBytes - len(r.URL.RequestURI()) - 2*len(r.URL.Path) // which is in the resource and the scope too
 	if room < 0 {
 		return "", tooLarge()
 	}
 	if r.Body == nil || r.Body == http.NoBody {
 		return "", nil
 	}
-	if packed := r.URL.Query().Get("decompress"); r.Header.Get("Content-Encoding") != "" || packed != "" && packed != "0" {
+	if packed := parameter(r.URL.RawQuery, "decompress"); r.Header.Get("Content-Encoding") != "" || packed != "" && packed != "0" {
 		return "", request.Refuse(http.StatusUnsupportedMediaType, "compressed", "reads are recorded here, and a compressed body cannot be read for that", "send it uncompressed")
 	}
 	paced := request.Pace(w, r)
@@ -159,21 +169,61 @@ func activity(r *http.Request, pattern, body string) audit.Activity {
 	if client, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		a.Labels = append(a.Labels, schemas.String(labelClient, client))
 	}
+	if database := r.Header.Get(headerDatabase); database != "" { // as the parameter, which is in the address
+		a.Labels = append(a.Labels, schemas.String(labelDatabase, database))
+	}
 	if body != "" {
 		a.Labels = append(a.Labels, schemas.String(labelBody, body))
 	}
 	return a
 }
 
-// asked is path and parameters as they were sent, without a password.
+// asked is path and parameters as they were sent, without a password. Parameters are not parsed:
+// what cannot be would be left out, and ClickHouse reads some of it.
 func asked(u *url.URL) string {
-	q := u.Query()
-	switch {
-	case q.Has("password"):
-		q.Set("password", "xxxxx")
-		return u.Path + "?" + q.Encode()
-	case u.RawQuery == "":
-		return u.Path
+	path := u.EscapedPath()
+	if u.RawQuery == "" {
+		return path
 	}
-	return u.Path + "?" + u.RawQuery
+	parts := strings.Split(u.RawQuery, "&")
+	for i, part := range parts {
+		for at, key := range keysOf(part) {
+			if strings.EqualFold(key, "password") {
+				parts[i] = part[:at] + "password=xxxxx"
+				break
+			}
+		}
+	}
+	return path + "?" + strings.Join(parts, "&")
+}
+
+// parameter is the value of the first parameter of a name, in whatever case, "" where there is none.
+func parameter(rawQuery, name string) string {
+	for part := range strings.SplitSeq(rawQuery, "&") {
+		for at, key := range keysOf(part) {
+			if strings.EqualFold(key, name) {
+				_, v, _ := strings.Cut(part[at:], "=")
+				return v
+			}
+		}
+	}
+	return ""
+}
+
+// keysOf yields the names in a part of a query that has no &, and where each begins. Some servers
+// take a semicolon for an &.
+func keysOf(part string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		at := 0
+		for piece := range strings.SplitSeq(part, ";") {
+			key, _, _ := strings.Cut(piece, "=")
+			if plain, err := url.QueryUnescape(key); err == nil {
+				key = plain
+			}
+			if !yield(at, strings.TrimSpace(key)) {
+				return
+			}
+			at += len(piece) + 1
+		}
+	}
 }
