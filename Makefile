@@ -136,10 +136,10 @@ bench-go: setup ## Every benchmark of the Go packages
 	go test -p 1 -timeout 30m -run '^$$' -bench . -benchmem $(PKG)
 
 timers: ## Timers under races, kills and lost answers, and their lateness, at full size
-	ALMANAC_TIMERS=2000 ALMANAC_TIMERS_RACES=3000 ALMANAC_TIMERS_KILLED=5000 ALMANAC_TIMERS_KILLS=10 ALMANAC_TIMERS_FIGURES=10000 \
+	ALMANAC_TIMERS=2000 ALMANAC_TIMERS_RACES=3000 ALMANAC_TIMERS_KILLED=5000 ALMANAC_TIMERS_KILLS=10 ALMANAC_TIMERS_FIGURES=10000 ALMANAC_TIMERS_PENDING=500000 \
 		go test -v -parallel 1 -timeout 30m ./timers/dispatch
 	ALMANAC_TIMERS_KILLED=20000 ALMANAC_TIMERS_KILLS=25 go test -v -timeout 60m -run TestTimersUnderKills ./integration/faults
-	ALMANAC_TIMERS_AWAY=5000 ALMANAC_TIMERS_AWAY_SECONDS=10 ALMANAC_TIMERS_ALONE=200 go test -v -count 1 -timeout 60m -run '^(TestTimersThroughOutages|TestTimerAlone)$$' ./integration/faults
+	ALMANAC_TIMERS_AWAY=5000 ALMANAC_TIMERS_AWAY_SECONDS=10 ALMANAC_TIMERS_ALONE=600 go test -v -count 1 -timeout 60m -run '^(TestTimersThroughOutages|TestTimerAlone)$$' ./integration/faults
 
 faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 30m -v ./integration/faults

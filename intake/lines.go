@@ -22,6 +22,7 @@ type lineReader struct {
 	max   int // bytes kept of a line
 	count int // lines read from r
 	back  []line
+	buf   []byte // of records of one line, from one to the next
 }
 
 // readBytes is the buffer of the input: large enough that a system call is
@@ -33,13 +34,16 @@ func newLineReader(r io.Reader, maxBytes int) *lineReader {
 }
 
 // next is the next line, or the input's error.
-func (l *lineReader) next() (line, error) {
+func (l *lineReader) next() (line, error) { return l.nextInto(nil) }
+
+// nextInto is next with the text in buf where that has room.
+func (l *lineReader) nextInto(buf []byte) (line, error) {
 	if n := len(l.back); n > 0 {
 		ln := l.back[n-1]
 		l.back = l.back[:n-1]
 		return ln, nil
 	}
-	var ln line
+	ln := line{text: buf}
 	var last byte
 	for {
 		chunk, err := l.r.ReadSlice('\n')
@@ -113,11 +117,18 @@ func (r *record) close() {
 
 // group reads one record: a line, or with a begin expression all lines up to
 // the next one it matches. Blank lines before a record are counted, not part
-// of it.
+// of it. A record without an expression is valid until the next one is read.
 func (l *lineReader) group(begin *regexp.Regexp, blank func([]byte) bool, blanks *int) (record, error) {
 	var r record
 	for {
-		ln, err := l.next()
+		var buf []byte
+		if begin == nil {
+			buf = l.buf[:0]
+		}
+		ln, err := l.nextInto(buf)
+		if begin == nil && err == nil {
+			l.buf = ln.text[:0]
+		}
 		switch {
 		case errors.Is(err, io.EOF) && r.lines > 0:
 			r.close()

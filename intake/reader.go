@@ -21,7 +21,7 @@ type Record struct {
 	// Err is why it is refused; Event is then empty.
 	Err error
 	// Raw is the record as it was read, without its last line end; of one too
-	// long only the beginning. It is the caller's to keep.
+	// long only the beginning. It is valid until the next record is read.
 	Raw []byte
 }
 

@@ -77,6 +77,7 @@ func readAll(t rapid.TB, input []byte, o Options) []Record {
 		if err != nil {
 			t.Fatal(err)
 		}
+		rec.Raw = bytes.Clone(rec.Raw)
 		recs = append(recs, rec)
 	}
 	lines := r.Blank()

@@ -177,34 +177,33 @@ func (d *digester) flush() {
 	d.buf = d.buf[:0]
 }
 
-func (d *digester) number(n int64) {
-	d.buf = binary.BigEndian.AppendUint64(d.buf, uint64(n))
-}
+func (d *digester) number(n int64) { d.buf = appendNumber(d.buf, n) }
+func (d *digester) text(s string)  { d.buf = appendSized(d.buf, s) }
 
-func (d *digester) text(s string) {
-	d.buf = append(strconv.AppendInt(d.buf, int64(len(s)), 10), ':')
-	if d.buf = append(d.buf, s...); len(d.buf) >= digestPiece {
-		d.flush()
-	}
+func appendNumber(buf []byte, n int64) []byte { return binary.BigEndian.AppendUint64(buf, uint64(n)) }
+
+func appendSized[T string | []byte](buf []byte, s T) []byte {
+	buf = append(strconv.AppendInt(buf, int64(len(s)), 10), ':')
+	return append(buf, s...)
 }
 
 func (d *digester) event(r *batched) {
-	ev := &r.ev
-	d.number(r.ts)
+	ev, buf := &r.ev, appendNumber(d.buf, r.ts) // a local one: the field would be written for each text
 	for _, s := range [...]string{ev.Level, ev.Service, ev.Type, ev.UserID, ev.TraceID, ev.SpanID, ev.Message} {
-		d.text(s)
+		buf = appendSized(buf, s)
 	}
-	d.number(int64(len(ev.Attrs)))
+	buf = appendNumber(buf, int64(len(ev.Attrs)))
 	for i := range ev.Attrs {
 		a := &ev.Attrs[i]
-		d.text(a.Key)
-		d.number(int64(a.Kind()))
+		buf = appendNumber(appendSized(buf, a.Key), int64(a.Kind()))
 		if a.Kind() == schemas.KindString {
-			d.text(a.Text())
+			buf = appendSized(buf, a.Text())
 			continue
 		}
 		d.num = a.AppendText(d.num[:0])
-		d.buf = append(strconv.AppendInt(d.buf, int64(len(d.num)), 10), ':')
-		d.buf = append(d.buf, d.num...)
+		buf = appendSized(buf, d.num)
+	}
+	if d.buf = buf; len(buf) >= digestPiece {
+		d.flush()
 	}
 }

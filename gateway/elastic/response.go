@@ -3,7 +3,6 @@ package elastic
 import (
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -56,7 +55,7 @@ func (it *Item) append(dst []byte) []byte {
 }
 
 func appendText(dst []byte, s string) []byte {
-	if strings.Trim(s, plainText) == "" {
+	if plainText(s) {
 		return append(append(append(dst, '"'), s...), '"')
 	}
 	b, err := json.Marshal(s)
@@ -66,8 +65,16 @@ func appendText(dst []byte, s string) []byte {
 	return append(dst, b...)
 }
 
-// plainText is what ids and names of indices have as a rule, and JSON does not escape.
-const plainText = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+// plainText reports whether a text has only what ids and names of indices have as a rule, and JSON
+// does not escape. strings.Trim would make a set for each text.
+func plainText(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
 
 // AppendError writes the answer to a request that is refused as a whole.
 func AppendError(dst []byte, e *Error) []byte {

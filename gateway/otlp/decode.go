@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unsafe"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
@@ -47,7 +48,9 @@ func Parse(raw []byte, isJSON bool) (Logs, error) {
 			return Logs{}, fmt.Errorf("%w: %w", ErrRequest, err)
 		}
 	}
-	logs := Logs{body: &body{raw, string(raw)}}
+	// The text shares the memory of raw, which nobody writes to any more: a copy of each body took
+	// a tenth of the time.
+	logs := Logs{body: &body{raw, unsafe.String(unsafe.SliceData(raw), len(raw))}} //nolint:gosec // as above
 	err := eachIn(logs.body.wire(), requestResources, func(resource wire) error {
 		return eachIn(resource, scopesOf(resource), func(scope wire) error {
 			return eachIn(scope, scopeRecords, func(wire) error {
