@@ -48,7 +48,7 @@ func Parse(raw []byte, isJSON bool) (Logs, error) {
 			return Logs{}, fmt.Errorf("%w: %w", ErrRequest, err)
 		}
 	}
-	// The text shares the memory of raw, which nobody writes to any more: a copy of each body took
+	// The text shares the memory of raw, which is not written to any more: a copy of each body took
 	// a tenth of the time.
 	logs := Logs{body: &body{raw, unsafe.String(unsafe.SliceData(raw), len(raw))}} //nolint:gosec // as above
 	err := eachIn(logs.body.wire(), requestResources, func(resource wire) error {
