@@ -42,7 +42,7 @@ func TestReadsAreRecorded(t *testing.T) {
 	// What would hide in a record is refused, and not asked.
 	holds(t, c.send(413, "POST", "/v1/sql", "SELECT 1 -- "+strings.Repeat("x", recording.MaxBytes), "X-Request-Id", "a-long"), "too_large")
 	holds(t, c.send(415, "POST", "/clickhouse/", "SELECT 1", "Content-Encoding", "gzip", "X-Request-Id", "a-gzip"), "compressed")
-	for _, how := range []string{"decompress=1", "Decompress=1", "a=;decompress=1"} {
+	for _, how := range []string{"decompress=1", "Decompress=1", "a=;decompress=1", "x;decompress=0&decompress=1"} {
 		holds(t, c.send(415, "POST", "/clickhouse/?"+how, "SELECT 1", "X-Request-Id", "a-lz4"), "compressed")
 	}
 	c.send(404, "POST", "/v1/timers/g/t/retry", "", "X-Request-Id", "r-retry")

@@ -131,19 +131,6 @@ func (a *attributes) has(name string) bool {
 	return there
 }
 
-// least is how many bytes an event with them has at least: beyond the limit on their number
-// each takes six more, as one of "":"", in a text.
-func (a *attributes) least() int {
-	n := 6 * max(0, len(a.list)+len(a.rest)-schemas.MaxAttrs)
-	for i := range a.list {
-		n += len(a.list[i].Key) + len(a.list[i].Text())
-	}
-	for name, v := range a.rest {
-		n += len(name) + len(v)
-	}
-	return n
-}
-
 func (a *attributes) keep(name, v string) {
 	if a.rest == nil {
 		a.rest = map[string]string{}
@@ -157,7 +144,7 @@ func (a *attributes) join(shared *attributes) {
 		a.plain(v)
 	}
 	for name, v := range shared.rest {
-		a.keep(name, v)
+		a.keep(a.free(name), v)
 	}
 }
 

@@ -19,10 +19,10 @@ import (
 const (
 	// MaxRecords bounds the log records of one request.
 	MaxRecords = 100_000
-	// maxEncoded bounds a record, a resource and a scope as they are sent. None that is larger
-	// can be of an event: a text takes as much there as in an event, and a list of float64 at most
-	// six times as much.
-	maxEncoded = 8 * schemas.MaxEventBytes
+	// maxAttributes bounds those of a record, and those of a resource with a scope: an event of
+	// 64 KiB has room for a third as many, if each takes six bytes. Bytes are bounded once rules
+	// have dropped and cut what they do.
+	maxAttributes = 1 << 15
 )
 
 // Why a request as a whole cannot be read.
@@ -109,8 +109,6 @@ func (l Logs) Events(topic *schemas.Topic, each func(ev *schemas.Event, err erro
 				switch {
 				case both.bad != nil:
 					ev, err = schemas.Event{}, both.bad
-				case one.end-one.at > maxEncoded:
-					ev, err = schemas.Event{}, tooLarge("it", one.end-one.at)
 				default:
 					if err := r.read(one); err != nil {
 						return err
@@ -133,8 +131,8 @@ func (l Logs) Events(topic *schemas.Topic, each func(ev *schemas.Event, err erro
 	return nil
 }
 
-func tooLarge(what string, bytes int) error {
-	return fmt.Errorf("%w: %s has %d bytes, an event at most %d", schemas.ErrEventTooLarge, what, bytes, schemas.MaxEventBytes)
+func tooMany(what string) error {
+	return fmt.Errorf("%w: %s has more than %d", schemas.ErrTooManyAttrs, what, maxAttributes)
 }
 
 // common is what all records of a resource and scope have.
@@ -149,10 +147,6 @@ type common struct {
 func newCommon(resource wire, topic *schemas.Topic) (*common, error) {
 	c := &common{first: topic.TakenFirst(), attrs: attributes{topic: topic}}
 	content := without(resource, resourceScopes, resourceOldScopes)
-	if len(content) > maxEncoded {
-		c.bad = tooLarge("its resource", len(content))
-		return c, nil
-	}
 	rl, err := decodeResource(content)
 	if err != nil {
 		return nil, err
@@ -177,9 +171,6 @@ func newCommon(resource wire, topic *schemas.Topic) (*common, error) {
 func (c *common) scope(scope wire) (*common, error) {
 	out := *c
 	content := without(scope, scopeRecords)
-	if out.bad == nil && len(content) > maxEncoded {
-		out.bad = tooLarge("its scope", len(content))
-	}
 	if out.bad != nil {
 		return &out, nil
 	}
@@ -202,13 +193,16 @@ func (c *common) scope(scope wire) (*common, error) {
 
 // limit refuses what no event can have.
 func (c *common) limit(what string) {
-	if n := c.attrs.least(); n > schemas.MaxEventBytes {
-		c.bad = tooLarge(what, n)
+	if len(c.attrs.list)+len(c.attrs.rest) > maxAttributes {
+		c.bad = tooMany(what)
 	}
 }
 
 // event makes the event of one record.
 func (c *common) event(r *record) (schemas.Event, error) {
+	if r.over {
+		return schemas.Event{}, tooMany("it")
+	}
 	ev := schemas.Event{Service: c.service, UserID: c.user, Type: r.event}
 	attrs := attributes{topic: c.attrs.topic}
 	if n := len(r.attrs) + len(c.attrs.list); n > 0 {

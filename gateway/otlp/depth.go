@@ -101,7 +101,7 @@ func checkProto(body []byte, m message) error {
 const (
 	// manyMessages may have any size, and of others one in messageBytes: a number in a list takes
 	// four bytes at least, an attribute with a name of one letter and no value seven for two messages.
-	manyMessages = 10_000
+	manyMessages = 100_000
 	messageBytes = 3
 	// objectBytes is the same of objects of JSON: {"key":"a","value":{}} has eleven for each.
 	objectBytes = 8

@@ -22,12 +22,11 @@ const weight = 4
 
 const (
 	// maxEventsBytes bounds what the events of one request hold together: each has the attributes
-	// of its resource and scope again. 20 MiB of records with fifteen attributes each hold as much.
-	maxEventsBytes = 128 << 20
+	// of its resource and scope again. 100,000 records with thirty attributes hold as much. It is
+	// not reserved: a request that waits for room while it has some may wait for one that waits for it.
+	maxEventsBytes = 256 << 20
 	// eventBytes is what an event holds besides its texts and attributes.
 	eventBytes = 256
-	// growBytes are reserved at once beyond what the body reserved.
-	growBytes = 1 << 20
 )
 
 // Config of the input.
@@ -89,7 +88,6 @@ func (in *Input) take(ctx context.Context, req *pool.Request, to *pool.Target, l
 	case in.cfg.EachTime:
 		keys = keys[1:]
 	}
-	reserved := (weight - 2) * len(logs.body.raw) // of weight: the body, and the text of it, are not events
 	for _, key := range keys {
 		untimed, held := false, 0
 		req.Key(key)
@@ -102,14 +100,10 @@ func (in *Input) take(ctx context.Context, req *pool.Request, to *pool.Target, l
 			}
 			untimed = untimed || errors.Is(err, pool.ErrKeyTime) && key != keys[len(keys)-1]
 			told.record(ev, err)
-			switch {
-			case held > maxEventsBytes:
+			if held > maxEventsBytes {
 				return fmt.Errorf("%w: with the attributes of their resources and scopes they have more than %d MiB; send fewer at once", ErrTooMany, maxEventsBytes>>20)
-			case held > reserved:
-				reserved += growBytes
-				return req.Grow(ctx, growBytes)
 			}
-			return nil
+			return ctx.Err()
 		})
 		if err != nil || !untimed {
 			break

@@ -50,6 +50,7 @@ type record struct {
 	event          string
 	body           anyValue
 	attrs          []attribute
+	over           bool // it has more than maxAttributes: the others were passed over
 	dropped, flags uint32
 	traceID        pcommon.TraceID
 	spanID         pcommon.SpanID
@@ -92,6 +93,10 @@ func (r *record) read(w wire) error {
 		case recordBody:
 			err = readMessage(&w, kind, r.body.read)
 		case recordAttribute:
+			if r.over = r.over || len(r.attrs) == maxAttributes; r.over {
+				err = w.pass(number, kind)
+				break
+			}
 			r.attrs = append(r.attrs, attribute{})
 			err = readMessage(&w, kind, r.attrs[len(r.attrs)-1].read)
 		case recordDropped:
