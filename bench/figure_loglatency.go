@@ -26,7 +26,7 @@ func logLatency(ctx context.Context, s *Suite) ([]Figure, error) {
 		for _, w := range ws {
 			all, late = append(all, w.own...), append(late, w.late...)
 			logged += uint64(w.logged)
-			dropped += w.p.Stats().DroppedTotal()
+			dropped += w.ps[0].Stats().DroppedTotal()
 		}
 		return err
 	})

@@ -34,7 +34,7 @@ func visible(ctx context.Context, s *Suite) ([]Figure, error) {
 		byQuery, bySQL, err = s.watchMarks(ctx, cfg)
 		ws, e := stop()
 		for _, w := range ws {
-			dropped += w.p.Stats().DroppedTotal()
+			dropped += w.ps[0].Stats().DroppedTotal()
 		}
 		return errors.Join(err, e)
 	})

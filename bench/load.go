@@ -89,12 +89,14 @@ func (c LoadConfig) withDefaults() LoadConfig {
 	return c
 }
 
-// loadTick is how often a producer of a load wakes: as seldom as events are due, and
-// every 10 ms at least, half of what a frame waits. With more the pacing itself would
-// be a cost an event at low rates.
-func loadTick(rate float64) time.Duration {
-	return min(max(time.Duration(float64(time.Second)/rate), paceTick), 10*time.Millisecond)
-}
+// loadTick is how often a load wakes, half of what a frame waits at least: what is due
+// is logged then, over its producers in turn. With shorter ticks waking would be a cost
+// an event at low rates.
+const loadTick = 10 * time.Millisecond
+
+// pacingTime is how long the pacing is measured by itself: hundreds of CPU ticks at the
+// loads where it counts.
+const pacingTime = 10 * time.Second
 
 // Load runs an `almanac up`, offers it a steady load from this process, and measures
 // what each event costs. Nothing is asked of it while CPU is counted; marks follow.
@@ -165,8 +167,12 @@ func (c *Config) openUp(ctx context.Context, dir string, pid int) (end func(), e
 
 // offer offers the load and fills the result.
 func (s *Suite) offer(ctx context.Context, cfg *Config, up *process, lc LoadConfig, r *LoadResult) error {
-	tick := loadTick(float64(r.Rate) / float64(cfg.Producers))
-	ws, stop, err := startPacedAt(ctx, cfg, float64(r.Rate), 0, tick)
+	s.Progress("", "pacing", 0, 0)
+	var err error
+	if r.PacingCPU, err = pacingCPU(ctx, cfg, float64(r.Rate), min(pacingTime, lc.For)); err != nil {
+		return err
+	}
+	ps, stop, err := startLoad(ctx, cfg, float64(r.Rate))
 	if err != nil {
 		return err
 	}
@@ -180,8 +186,8 @@ func (s *Suite) offer(ctx context.Context, cfg *Config, up *process, lc LoadConf
 	}
 	defer func() { _ = end() }()
 	stored := func() (n, dropped uint64) {
-		for _, w := range ws {
-			s := w.p.Stats()
+		for _, p := range ps {
+			s := p.Stats()
 			n, dropped = n+s.Stored, dropped+s.DroppedTotal()
 		}
 		return n, dropped

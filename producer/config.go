@@ -136,10 +136,10 @@ type Config struct {
 
 	// Linger is how long a frame waits for company. Default
 	// schemas.FrameLinger; up to a minute. Negative: not at all. In a busy lane,
-	// where each linger brings it 100 events that no caller waits for, a frame waits up
-	// to three times as long, at most 60 ms. While earlier frames of its lane are
-	// unanswered it waits for those answers too, at most 250 ms altogether: under load
-	// frames are full.
+	// where each linger brings it two events that no caller waits for, a frame waits up
+	// to sixteen times as long, at most 320 ms (250 under the policy Spool). While earlier
+	// frames of its lane are unanswered it waits for those answers too, at most 250 ms
+	// altogether: under load frames are full.
 	Linger time.Duration
 
 	// AckTimeout is how long an answer may take before the frame is sent again.

@@ -57,7 +57,7 @@
 //   - the spool is full (spool-full), fails (spool-failed), or did not give a
 //     frame back as it was written (spool-damaged);
 //   - the process dies first: then no counter remains, and what was lost is what was
-//     logged and not stored, at most the linger (60 ms in a busy lane) and one
+//     logged and not stored, at most the linger (320 ms in a busy lane) and one
 //     round trip in good times and the buffer in bad ones. Under Spool it is what was logged in the last
 //     250 ms before it died (spoolAfter), in an outage of any length; a power
 //     failure costs Config.SpoolSync more.

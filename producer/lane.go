@@ -141,8 +141,7 @@ func (l *lane) holds() bool {
 func (l *lane) closeDue(now time.Time) {
 	for i := 0; i < len(l.open); {
 		f := l.open[i]
-		for !l.closeAt(f).After(now) && l.staysOpen(f) {
-			f.lingers++
+		for !l.closeAt(f).After(now) && l.waitsOn(f) {
 		}
 		if !l.closeAt(f).After(now) || f.urgent && l.idle() {
 			l.close(f)

@@ -8,29 +8,31 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-func TestLingersOn(t *testing.T) {
+func TestLonger(t *testing.T) {
 	const ms = time.Millisecond
-	for _, c := range []struct {
-		linger          time.Duration
+	for name, c := range map[string]struct {
+		linger, most    time.Duration
 		lingers, events int
-		want            bool
+		want            int
 	}{
-		{20 * ms, 1, busyEvents - 1, false},
-		{20 * ms, 1, busyEvents, true},
-		{20 * ms, 2, busyEvents, false}, // nothing came in the second
-		{20 * ms, 2, 2 * busyEvents, true},
-		{20 * ms, 3, 20 * busyEvents, false}, // 60 ms
-		{25 * ms, 1, busyEvents, true},
-		{25 * ms, 2, 2 * busyEvents, false}, // 75 ms
-		{31 * ms, 1, busyEvents, false},
-		{time.Second, 1, busyEvents, false},
-		{ms, 2, 2 * busyEvents, true},
-		{ms, 3, 3 * busyEvents, false}, // three times what was asked for
-		{-1, 1, busyEvents, false},
+		"too few events":                 {20 * ms, busyLinger, 1, busyEvents - 1, 1},
+		"enough":                         {20 * ms, busyLinger, 1, busyEvents, 4},
+		"nothing came in the second":     {20 * ms, busyLinger, 4, busyEvents, 4},
+		"enough again":                   {20 * ms, busyLinger, 4, 4 * busyEvents, 16},
+		"at its end":                     {20 * ms, busyLinger, 16, 1000 * busyEvents, 16},
+		"a linger of 25 ms":              {25 * ms, busyLinger, 1, busyEvents, 4},
+		"16 of them are above the bound": {25 * ms, busyLinger, 4, 4 * busyEvents, 4},
+		"a spool's bound":                {20 * ms, spoolAfter, 4, 4 * busyEvents, 4},
+		"a long linger":                  {100 * ms, busyLinger, 1, busyEvents, 1},
+		"a short linger":                 {ms, busyLinger, 4, 4 * busyEvents, 16},
+		"a short linger stays short":     {ms, busyLinger, 16, 100 * busyEvents, 16},
+		"none":                           {-1, busyLinger, 1, busyEvents, 1},
 	} {
-		if got := lingersOn(c.linger, c.lingers, c.events); got != c.want {
-			t.Errorf("linger %s, %d of them, %d events: %t", c.linger, c.lingers, c.events, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := longer(c.linger, c.most, c.lingers, c.events); got != c.want {
+				t.Errorf("%d lingers, want %d", got, c.want)
+			}
+		})
 	}
 }
 
@@ -43,13 +45,13 @@ func TestFrameOfABusyLaneWaitsLonger(t *testing.T) {
 		at     time.Duration
 		rows   int
 	}{
-		"busy":          {events: []int{busyEvents, busyEvents, busyEvents}, at: 3 * linger, rows: 3 * busyEvents},
+		"busy":          {events: []int{busyEvents, busyEvents, busyEvents, busyEvents}, at: 16 * linger, rows: 4 * busyEvents},
 		"calm":          {events: []int{busyEvents - 1}, at: linger, rows: busyEvents - 1},
-		"calm later":    {events: []int{busyEvents, busyEvents - 1}, at: 2 * linger, rows: 2*busyEvents - 1},
+		"calm later":    {events: []int{busyEvents, busyEvents - 1}, at: 4 * linger, rows: 2*busyEvents - 1},
 		"awaited":       {events: []int{busyEvents}, submit: true, at: linger, rows: busyEvents + 1},
 		"little room":   {cfg: Config{BufferEvents: busyBuffer * (busyEvents - 1)}, events: []int{busyEvents}, at: linger, rows: busyEvents},
 		"drop_oldest":   {cfg: Config{Policy: DropOldest}, events: []int{busyEvents}, at: linger, rows: busyEvents},
-		"a long linger": {cfg: Config{Linger: 50 * time.Millisecond}, events: []int{busyEvents, busyEvents, busyEvents}, at: 50 * time.Millisecond, rows: 3 * busyEvents},
+		"a long linger": {cfg: Config{Linger: 100 * time.Millisecond}, events: []int{busyEvents, busyEvents, busyEvents}, at: 100 * time.Millisecond, rows: 3 * busyEvents},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -28,10 +28,10 @@ func closeNow(p *Producer) error {
 func TestFrameWaitsForTheLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := new(captureLink)
-		p := startOn(t, l, Config{Linger: 50 * time.Millisecond})
+		p := startOn(t, l, Config{Linger: 100 * time.Millisecond})
 		defer closeNow(p)
 		p.Log(Event{UserID: "a"})
-		time.Sleep(49 * time.Millisecond)
+		time.Sleep(99 * time.Millisecond)
 		p.Log(Event{UserID: "a"})
 		synctest.Wait()
 		if n := len(l.all()); n != 0 {

@@ -19,8 +19,9 @@ type Config struct {
 	// Linger is the least time between two batches of a lane, but for full ones and
 	// those of 2 MiB; it is longer, up to 0.3 s, when they take long, and up to a
 	// second when many lanes are busy. All lanes of the router keep to one beat, so
-	// that they commit together. Default 100 ms; negative: none. A reader does not
-	// wait for it: it reads EVENTS above the checkpoint.
+	// that they commit together. Default 250 ms: a batch costs JetStream four syncs and
+	// eighteen files whatever is in it, half of all CPU at 1,000 events/s with 100 ms;
+	// negative: none. A reader does not wait for it: it reads EVENTS above the checkpoint.
 	Linger time.Duration
 	// CommitTimeout bounds the wait for an atomic batch's answer. Default 10 s,
 	// the time JetStream itself gives a batch.
@@ -47,7 +48,7 @@ func (c Config) withDefaults() Config {
 		c.MaxBatchBytes = 16 << 20
 	}
 	if c.Linger == 0 {
-		c.Linger = 100 * time.Millisecond
+		c.Linger = 250 * time.Millisecond
 	}
 	if c.CommitTimeout == 0 {
 		c.CommitTimeout = 10 * time.Second
