@@ -8,24 +8,35 @@ import (
 )
 
 func TestLinger(t *testing.T) {
-	for _, c := range []struct {
-		least, took time.Duration
-		busy        int
-		want        time.Duration
+	const ms = time.Millisecond
+	large := func(took time.Duration) commit { return commit{smallBatch, took} }
+	small := func(took time.Duration) commit { return commit{smallBatch - 1, took} }
+	for name, c := range map[string]struct {
+		least time.Duration
+		last  commit
+		busy  int
+		want  time.Duration
 	}{
-		{100 * time.Millisecond, 0, 1, 100 * time.Millisecond},
-		{100 * time.Millisecond, 50 * time.Millisecond, 1, 200 * time.Millisecond},
-		{100 * time.Millisecond, 5 * time.Second, 4, 300 * time.Millisecond},
-		{100 * time.Millisecond, 0, 16, 100 * time.Millisecond},
-		{100 * time.Millisecond, 20 * time.Millisecond, 64, 400 * time.Millisecond},
-		{100 * time.Millisecond, 5 * time.Second, 1 << 20, time.Second},
-		{70 * time.Millisecond, 30 * time.Millisecond, 1, 140 * time.Millisecond},
-		{2 * time.Second, 5 * time.Second, 1 << 20, 2 * time.Second},
-		{-1, 5 * time.Second, 1 << 20, 0},
+		"large":                    {100 * ms, large(0), 1, 100 * ms},
+		"took a while":             {100 * ms, large(50 * ms), 1, 200 * ms},
+		"took long":                {100 * ms, large(5 * time.Second), 4, 300 * ms},
+		"sixteen lanes":            {100 * ms, large(0), 16, 100 * ms},
+		"sixty-four lanes":         {100 * ms, large(20 * ms), 64, 400 * ms},
+		"a million lanes":          {100 * ms, large(5 * time.Second), 1 << 20, time.Second},
+		"a multiple of the least":  {70 * ms, large(30 * ms), 1, 140 * ms},
+		"a long least":             {2 * time.Second, large(5 * time.Second), 1 << 20, 2 * time.Second},
+		"small":                    {100 * ms, small(0), 1, 300 * ms},
+		"small, many lanes":        {100 * ms, small(0), 64, 400 * ms},
+		"small, a short least":     {5 * ms, small(0), 1, 15 * ms},
+		"small, a long least":      {2 * time.Second, small(0), 1, 2 * time.Second},
+		"none":                     {-1, large(5 * time.Second), 1 << 20, 0},
+		"none, and the last small": {-1, small(0), 1, 0},
 	} {
-		if got := linger(c.least, c.took, c.busy); got != c.want {
-			t.Errorf("at least %s after %s with %d lanes: %s, want %s", c.least, c.took, c.busy, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := linger(c.least, c.last, c.busy); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -42,8 +41,8 @@ type lane struct {
 	// held is routed again. Until it is, the copy stays, and shards that end below where
 	// they did are not left.
 	past   schemas.Checkpoint
-	took   time.Duration // by the last batch
-	unread uint64        // pending messages that this run found it cannot read
+	last   commit
+	unread uint64 // pending messages that this run found it cannot read
 	// started is set once start has ended.
 	started *atomic.Bool
 }
@@ -95,7 +94,7 @@ func (l *lane) run(ctx context.Context) error {
 	defer feed.stop()
 	busy := 1 // lanes, at the last batch
 	for {
-		due := beat(l.pace.origin, feed.gathered, linger(l.cfg.Linger, l.took, busy))
+		due := beat(l.pace.origin, feed.gathered, linger(l.cfg.Linger, l.last, busy))
 		msgs, err := feed.gather(ctx, due, most, l.cfg.MaxBatchBytes)
 		if err != nil {
 			return err
@@ -364,7 +363,7 @@ func (l *lane) commit(ctx context.Context, b *batch) error {
 	for _, t := range b.touched {
 		t.state.tail.seq = last - uint64(len(msgs)-1-t.last)
 	}
-	l.ckSeq, l.took = last, took
+	l.ckSeq, l.last = last, commit{b.bytes, took}
 	if l.copies != nil && !l.sweeping && !l.cp.Forgets(&l.past) {
 		l.copies.note(laneID{l.topic, l.token}, &l.cp)
 	}
