@@ -38,14 +38,10 @@ func (t *Topic) render(file, database string) string {
 	for i, f := range t.Fields {
 		fields[i] = field{f.Name, t.Spec().Column(f)}
 	}
-	once := make([]string, len(t.Once()))
-	for i, column := range t.Once() {
-		once[i] = QuoteName(column)
-	}
 	var b strings.Builder
 	err := templates.ExecuteTemplate(&b, file, map[string]any{
 		"Database": database, "Topic": t.Name, "Table": QuotedTable(database, t.Name),
-		"Fields": fields, "Identity": strings.Join(once, ", "), "Mark": t.TableComment(),
+		"Fields": fields, "Identity": t.onceSQL(), "Mark": t.TableComment(),
 	})
 	if err != nil {
 		panic(err) // the templates are constants: a test runs all of them

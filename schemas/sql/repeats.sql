@@ -17,7 +17,4 @@ ENGINE = ReplacingMergeTree(pos)
 PARTITION BY (month, shard)
 ORDER BY (id, if(id = toUUID('00000000-0000-0000-0000-000000000000'), 0, pos))
 SETTINGS
-  non_replicated_deduplication_window = 1000,
-  fsync_after_insert = 1, fsync_part_directory = 1, min_rows_to_fsync_after_merge = 1,
-  old_parts_lifetime = 120
-COMMENT '{{.Mark}}'
+{{template "derived.sql" .}}
