@@ -67,10 +67,7 @@ func joinWords(words []series.Aligner) string {
 }
 
 func (a *app) align(ctx context.Context, cmd *cobra.Command, args []string) error {
-	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON, asCSV)
-	if err != nil {
-		return err
-	}
+	o := format(cmd, asTable)
 	req, err := alignRequest(cmd, args[0])
 	if err != nil {
 		return err

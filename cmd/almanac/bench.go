@@ -52,10 +52,7 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	o, err := format(cmd, asTable, asTable, asJSON)
-	if err != nil {
-		return err
-	}
+	o := format(cmd, asTable)
 	if err := s.ownServers("bench"); err != nil {
 		return err
 	}

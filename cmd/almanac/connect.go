@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/query"
@@ -108,8 +109,8 @@ type session struct {
 	nc  *nats.Conn
 	reg *registry.Registry
 	db  *tables.DB
-	// replayWindow is what the settings here say of it.
-	replayWindow time.Duration
+	// settings are those of this process, not of the Almanac it is connected to.
+	settings *settings
 }
 
 // openRegistry connects to NATS and its registry; db stays nil.
@@ -123,7 +124,7 @@ func openRegistry(ctx context.Context, s *settings, d endpoints) (*session, erro
 		nc.Close()
 		return nil, err
 	}
-	return &session{endpoints: d, nc: nc, reg: reg, replayWindow: s.ReplayWindow}, nil
+	return &session{endpoints: d, nc: nc, reg: reg, settings: s}, nil
 }
 
 // open connects to both servers and makes a reader over them.
@@ -137,6 +138,49 @@ func open(ctx context.Context, s *settings) (*session, *query.Reader, error) {
 		return nil, nil, errors.Join(err, c.Close())
 	}
 	return c, r, nil
+}
+
+// whenOpen opens both servers and a reader over them, and closes them after f.
+func whenOpen(ctx context.Context, cmd *cobra.Command, f func(c *session, r *query.Reader) error) error {
+	return whenServed(ctx, cmd, func(c *session) error {
+		r, err := query.New(c.nc, c.reg, c.db)
+		if err != nil {
+			return err
+		}
+		return f(c, r)
+	})
+}
+
+// whenServed opens both servers that the settings lead to, and closes them after f.
+func whenServed(ctx context.Context, cmd *cobra.Command, f func(*session) error) error {
+	return whenConnected(ctx, cmd, openServers, f)
+}
+
+// whenNATS is whenServed without ClickHouse.
+func whenNATS(ctx context.Context, cmd *cobra.Command, f func(*session) error) error {
+	return whenConnected(ctx, cmd, openNATS, f)
+}
+
+func whenConnected(ctx context.Context, cmd *cobra.Command, connect func(context.Context, *settings) (*session, error), f func(*session) error) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	c, err := connect(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	return f(c)
+}
+
+// openNATS connects to NATS alone.
+func openNATS(ctx context.Context, s *settings) (*session, error) {
+	d, err := findEndpoints(s, false)
+	if err != nil {
+		return nil, err
+	}
+	return openRegistry(ctx, s, d)
 }
 
 // openServers connects to NATS and ClickHouse of a running Almanac.

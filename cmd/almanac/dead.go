@@ -40,41 +40,34 @@ is what has it now: NATS gives numbers again where SHARDS loses its end.`,
 }
 
 func (a *app) deadList(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
 	limit, _ := cmd.Flags().GetInt("limit")
 	if limit < 1 {
 		return usageError{fmt.Errorf("--limit: %d is not 1 or more", limit)}
 	}
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	letters, err := r.Dead(ctx, optional(args), limit)
-	if err != nil {
-		return err
-	}
-	if len(letters) == 0 && len(args) == 1 {
-		if _, err := c.reg.Topic(ctx, args[0]); err != nil {
-			return err // dead letters of a topic that is not declared are listed, their absence is a slip
+	return whenOpen(ctx, cmd, func(c *session, r *query.Reader) error {
+		letters, err := r.Dead(ctx, optional(args), limit)
+		if err != nil {
+			return err
 		}
-	}
-	if len(letters) == limit {
-		a.note("the first %d; --limit shows more", limit)
-	}
-	for i := range letters {
-		letters[i].Payload = nil // a list is not for bytes; show has them
-	}
-	return printRows(a, cmd, letters, func() table.Writer {
-		t := newTable("letter", "topic", "reason", "events", "from", "detail")
-		numbers(t, "events")
-		for _, d := range letters {
-			t.AppendRow(table.Row{d.ID, printable(d.Topic), printable(d.Reason), d.Events, printable(source(&d)), printable(d.Detail)})
+		if len(letters) == 0 && len(args) == 1 {
+			if _, err := c.reg.Topic(ctx, args[0]); err != nil {
+				return err // dead letters of a topic that is not declared are listed, their absence is a slip
+			}
 		}
-		return t
+		if len(letters) == limit {
+			a.note("the first %d; --limit shows more", limit)
+		}
+		for i := range letters {
+			letters[i].Payload = nil // a list is not for bytes; show has them
+		}
+		return printRows(a, cmd, letters, func() table.Writer {
+			t := newTable("letter", "topic", "reason", "events", "from", "detail")
+			numbers(t, "events")
+			for _, d := range letters {
+				t.AppendRow(table.Row{d.ID, printable(d.Topic), printable(d.Reason), d.Events, printable(source(&d)), printable(d.Detail)})
+			}
+			return t
+		})
 	})
 }
 
@@ -88,40 +81,30 @@ func source(d *query.DeadLetter) string {
 }
 
 func (a *app) deadShow(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
 	name, err := schemas.ParseName(args[0])
 	if err != nil {
 		return usageError{fmt.Errorf("%q: %w; `almanac dead ls` lists dead letters", args[0], err)}
 	}
-	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
-	if err != nil {
+	o := format(cmd, asTable)
+	return whenOpen(ctx, cmd, func(_ *session, r *query.Reader) error {
+		d, err := r.DeadLetter(ctx, name)
+		if err != nil {
+			return err
+		}
+		raw, _ := cmd.Flags().GetBool("raw")
+		switch {
+		case raw:
+			_, err = a.stdout.Write(d.Payload)
+		case o == asJSON:
+			err = a.printJSON(d)
+		case o == asNDJSON:
+			err = printLines(a, []*query.DeadLetter{d})
+		default:
+			_, err = fmt.Fprintf(a.stdout, "letter   %s\ntopic    %s\nreason   %s\ndetail   %s\nfrom     %s\nevents   %d\nbytes    %d\n\n%s\n",
+				d.ID, printable(d.Topic), printable(d.Reason), printable(d.Detail), printable(source(d)), d.Events, len(d.Payload), preview(d.Payload))
+		}
 		return err
-	}
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	d, err := r.DeadLetter(ctx, name)
-	if err != nil {
-		return err
-	}
-	raw, _ := cmd.Flags().GetBool("raw")
-	switch {
-	case raw:
-		_, err = a.stdout.Write(d.Payload)
-	case o == asJSON:
-		err = a.printJSON(d)
-	case o == asNDJSON:
-		err = printLines(a, []*query.DeadLetter{d})
-	default:
-		_, err = fmt.Fprintf(a.stdout, "letter   %s\ntopic    %s\nreason   %s\ndetail   %s\nfrom     %s\nevents   %d\nbytes    %d\n\n%s\n",
-			d.ID, printable(d.Topic), printable(d.Reason), printable(d.Detail), printable(source(d)), d.Events, len(d.Payload), preview(d.Payload))
-	}
-	return err
+	})
 }
 
 // maxPreview is a screen of text, or of Go's notation where it is none.

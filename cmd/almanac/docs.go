@@ -39,23 +39,16 @@ func (a *app) withDocs(v docsVerb) func(*cobra.Command, []string) error { return
 // onDocs is withDocs; told prints where the collection is, for a verb that removes something.
 func (a *app) onDocs(v docsVerb, told bool) func(*cobra.Command, []string) error {
 	return a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-		s, err := load(cmd)
-		if err != nil {
-			return err
-		}
-		servers, err := openServers(ctx, s)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = servers.Close() }()
-		c, err := documents.Open(ctx, servers.nc, args[0], documents.Config{By: writer(), Archive: archive.New(servers.reg, servers.db)})
-		if err != nil {
-			return err
-		}
-		if told {
-			a.tellTarget(servers)
-		}
-		return v(ctx, cmd, c, args)
+		return whenServed(ctx, cmd, func(servers *session) error {
+			c, err := documents.Open(ctx, servers.nc, args[0], documents.Config{By: writer(), Archive: archive.New(servers.reg, servers.db)})
+			if err != nil {
+				return err
+			}
+			if told {
+				a.tellTarget(servers)
+			}
+			return v(ctx, cmd, c, args)
+		})
 	})
 }
 
@@ -69,16 +62,8 @@ func writer() string {
 
 // oneDocument prints a document: JSON unless -o says otherwise.
 func (a *app) oneDocument(cmd *cobra.Command, d *documents.Document) error {
-	o, err := format(cmd, asJSON, asJSON, asNDJSON, asTable)
-	switch {
-	case err != nil:
-		return err
-	case o == asNDJSON:
-		return printLines(a, []*documents.Document{d})
-	case o == asTable:
-		return a.printTable(docTable([]*documents.Document{d}))
-	}
-	return a.printJSON(d)
+	list := []*documents.Document{d}
+	return printPage(a, format(cmd, asJSON), d, list, func() table.Writer { return docTable(list) })
 }
 
 func docTable(docs []*documents.Document) table.Writer {
@@ -245,12 +230,8 @@ func (a *app) docsStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o, err := format(cmd, asTable, asTable, asJSON)
-			if err != nil {
+			if printed, err := printRecord(a, format(cmd, asTable), s); printed || err != nil {
 				return err
-			}
-			if o == asJSON {
-				return a.printJSON(s)
 			}
 			t := newTable("hot", "cold", "removed", "unarchived", "oldest unarchived", "bytes of DOCS")
 			numbers(t, "hot", "cold", "removed", "unarchived")

@@ -47,17 +47,14 @@ func selectionFlags(cmd *cobra.Command, what string) {
 
 // pageOf prints one page. Its flags are read before any server is asked.
 func (a *app) pageOf(list func(*documents.Collection, context.Context, documents.Selection) (*documents.Page, error)) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
+	return a.does(func(_ context.Context, cmd *cobra.Command, args []string) error {
 		sel, err := selection(cmd)
 		if err != nil {
 			return err
 		}
-		o, err := format(cmd, a.forEvents(), asTable, asJSON, asNDJSON)
-		if err != nil {
-			return err
-		}
+		o := format(cmd, a.forEvents())
 		return a.withDocs(a.printPage(o, sel, list))(cmd, args)
-	}
+	})
 }
 
 func (a *app) printPage(o string, sel documents.Selection, list func(*documents.Collection, context.Context, documents.Selection) (*documents.Page, error)) docsVerb {
@@ -66,15 +63,8 @@ func (a *app) printPage(o string, sel documents.Selection, list func(*documents.
 		if err != nil {
 			return err
 		}
-		switch o {
-		case asJSON:
-			return a.printJSON(page)
-		case asNDJSON:
-			err = printLines(a, page.Documents)
-		default:
-			err = a.printTable(docTable(page.Documents))
-		}
-		if page.Cursor != "" {
+		err = printPage(a, o, page, page.Documents, func() table.Writer { return docTable(page.Documents) })
+		if page.Cursor != "" && o != asJSON {
 			a.note("there is more: --cursor %s", page.Cursor)
 		}
 		return err

@@ -196,7 +196,7 @@ func (a *app) erasePlan(ctx context.Context, cmd *cobra.Command, x *erasure.Eras
 	if err != nil {
 		return badErasure(err)
 	}
-	if printed, err := printRecord(a, cmd, p); printed || err != nil {
+	if printed, err := printRecord(a, format(cmd, asTable), p); printed || err != nil {
 		return err
 	}
 	t := newTable("shard", "would go", "of")

@@ -30,7 +30,7 @@ func (a *app) noteStreams(streams []erasure.Holding) {
 }
 
 func (a *app) printProof(cmd *cobra.Command, p *erasure.Proof) error {
-	if printed, err := printRecord(a, cmd, p); printed || err != nil {
+	if printed, err := printRecord(a, format(cmd, asTable), p); printed || err != nil {
 		return err
 	}
 	t := newTable("shard", "before", "erased", "after", "how", "rewritten", "old parts")
@@ -96,39 +96,32 @@ func what(e *registry.Erasure) string {
 }
 
 func (a *app) eraseList(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
-	c, _, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	all, err := c.reg.Ledgers(ctx)
-	if err != nil {
-		return err
-	}
-	redact, _ := cmd.Flags().GetBool("redact")
-	list := erasure.List(all, optional(args))
-	if len(list) == 0 && len(args) == 1 {
-		if _, err := c.reg.Topic(ctx, args[0]); err != nil {
+	return whenServed(ctx, cmd, func(c *session) error {
+		all, err := c.reg.Ledgers(ctx)
+		if err != nil {
 			return err
 		}
-	}
-	for i := range list {
-		if redact && !list[i].Redacted {
-			list[i] = erasure.Redacted(list[i])
+		redact, _ := cmd.Flags().GetBool("redact")
+		list := erasure.List(all, optional(args))
+		if len(list) == 0 && len(args) == 1 {
+			if _, err := c.reg.Topic(ctx, args[0]); err != nil {
+				return err
+			}
 		}
-	}
-	return printRows(a, cmd, list, func() table.Writer {
-		t := newTable("erasure", "topic", "state", "asked", "events", "shards", "what", "reason")
-		numbers(t, "events", "shards")
 		for i := range list {
-			e := &list[i]
-			t.AppendRow(table.Row{e.ID, e.Topic, e.State, e.CreatedAt.Format(time.RFC3339), e.Rows, e.Shards, what(e), printable(e.Reason)})
+			if redact && !list[i].Redacted {
+				list[i] = erasure.Redacted(list[i])
+			}
 		}
-		return t
+		return printRows(a, cmd, list, func() table.Writer {
+			t := newTable("erasure", "topic", "state", "asked", "events", "shards", "what", "reason")
+			numbers(t, "events", "shards")
+			for i := range list {
+				e := &list[i]
+				t.AppendRow(table.Row{e.ID, e.Topic, e.State, e.CreatedAt.Format(time.RFC3339), e.Rows, e.Shards, what(e), printable(e.Reason)})
+			}
+			return t
+		})
 	})
 }
 

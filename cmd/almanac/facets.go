@@ -85,27 +85,17 @@ func completionFlags(cmd *cobra.Command) {
 
 // answers reads one answer, prints it as JSON, or as the table that f makes of it.
 func answers[T any](ctx context.Context, a *app, cmd *cobra.Command, ask func(context.Context, *query.Reader) (T, error), f func(T) table.Writer) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
-	o, err := format(cmd, asTable, asTable, asJSON)
-	if err != nil {
-		return err
-	}
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	answer, err := ask(ctx, r)
-	if err != nil {
-		return err
-	}
-	if o == asJSON {
-		return a.printJSON(answer)
-	}
-	return a.printTable(f(answer))
+	o := format(cmd, asTable)
+	return whenOpen(ctx, cmd, func(_ *session, r *query.Reader) error {
+		answer, err := ask(ctx, r)
+		if err != nil {
+			return err
+		}
+		if o == asJSON {
+			return a.printJSON(answer)
+		}
+		return a.printTable(f(answer))
+	})
 }
 
 func (a *app) facets(ctx context.Context, cmd *cobra.Command, args []string) error {

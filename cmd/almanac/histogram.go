@@ -23,46 +23,40 @@ func counts(cmd *cobra.Command) bool {
 }
 
 // tally is query with --count or --histogram.
-func (a *app) tally(ctx context.Context, cmd *cobra.Command, s *settings, topic string) error {
-	o, err := format(cmd, a.forEvents(), asTable, asJSON, asNDJSON)
-	if err != nil {
-		return err
-	}
+func (a *app) tally(ctx context.Context, cmd *cobra.Command, topic string) error {
+	o := format(cmd, a.forEvents())
 	req, err := tallyRequest(cmd, topic)
 	if err != nil {
 		return err
 	}
 	req.Notice = a.notice
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	if req.Where, err = withUsers(ctx, cmd, c.reg, s, req.Topic, req.Where); err != nil {
-		return err
-	}
-	t, err := r.Tally(ctx, req)
-	if err != nil {
-		return err
-	}
-	switch {
-	case o == asJSON:
-		return a.printJSON(t)
-	case o == asNDJSON && req.Step == 0:
-		err = printLines(a, []map[string]uint64{{"count": t.Count}})
-	case o == asNDJSON:
-		err = printLines(a, t.Buckets)
-	case req.Step == 0:
-		_, err = fmt.Fprintln(a.stdout, t.Count)
-	default:
-		if err = a.printTable(histogram(t, req.Step)); err == nil {
-			a.note("%s events; shards read: %d", humanCount(t.Count), len(t.Shards))
+	return whenOpen(ctx, cmd, func(c *session, r *query.Reader) error {
+		if req.Where, err = withUsers(ctx, cmd, c, req.Topic, req.Where); err != nil {
+			return err
 		}
-	}
-	for _, n := range t.Notes {
-		a.note("note: %s", n)
-	}
-	return err
+		t, err := r.Tally(ctx, req)
+		if err != nil {
+			return err
+		}
+		switch {
+		case o == asJSON:
+			return a.printJSON(t)
+		case o == asNDJSON && req.Step == 0:
+			err = printLines(a, []map[string]uint64{{"count": t.Count}})
+		case o == asNDJSON:
+			err = printLines(a, t.Buckets)
+		case req.Step == 0:
+			_, err = fmt.Fprintln(a.stdout, t.Count)
+		default:
+			if err = a.printTable(histogram(t, req.Step)); err == nil {
+				a.note("%s events; shards read: %d", humanCount(t.Count), len(t.Shards))
+			}
+		}
+		for _, n := range t.Notes {
+			a.note("note: %s", n)
+		}
+		return err
+	})
 }
 
 func tallyRequest(cmd *cobra.Command, topic string) (query.TallyRequest, error) {

@@ -79,12 +79,9 @@ func (a *app) resolveDead(ctx context.Context, cmd *cobra.Command, topic string,
 	if drop && !q.DryRun && f.flag("yes") != "true" {
 		return usageError{errors.New("dead drop cannot be undone: look with --dry-run, then give --yes")}
 	}
-	if _, err := format(cmd, asTable, asTable, asJSON, asNDJSON); err != nil {
-		return err
-	}
 	var c *session
 	if drop {
-		c, err = a.openNATS(ctx, s)
+		c, err = openNATS(ctx, s)
 	} else {
 		c, _, err = open(ctx, s)
 	}
@@ -154,13 +151,4 @@ func outcomeTable(rows []deadletters.Outcome) table.Writer {
 		t.AppendRow(table.Row{o.ID, o.Reason, o.Events, o.Did, printable(o.Why)})
 	}
 	return t
-}
-
-// openNATS connects to NATS alone.
-func (a *app) openNATS(ctx context.Context, s *settings) (*session, error) {
-	d, err := findEndpoints(s, false)
-	if err != nil {
-		return nil, err
-	}
-	return openRegistry(ctx, s, d)
 }

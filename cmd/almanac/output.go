@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -37,25 +38,20 @@ const outputFormats = "almanac_formats"
 // checkFormat refuses a format of -o that the verb does not have, before the verb does anything.
 func checkFormat(cmd *cobra.Command) error {
 	f := cmd.Flags().Lookup("output")
-	if f == nil || len(f.Annotations[outputFormats]) == 0 {
+	if f == nil {
 		return nil
 	}
-	_, err := format(cmd, "", f.Annotations[outputFormats]...)
-	return err
+	o, formats := f.Value.String(), f.Annotations[outputFormats]
+	if o == "" || slices.Contains(formats, o) {
+		return nil
+	}
+	return usageError{fmt.Errorf("-o %s: the formats are %s%s", o, strings.Join(formats, ", "), suggestion(o, formats, ""))}
 }
 
-// format is what -o says, or fallback.
-func format(cmd *cobra.Command, fallback string, formats ...string) (string, error) {
-	o, err := cmd.Flags().GetString("output")
-	switch {
-	case err != nil:
-		return "", err
-	case o == "":
-		return fallback, nil
-	case !slices.Contains(formats, o):
-		return "", usageError{fmt.Errorf("-o %s: the formats are %s%s", o, strings.Join(formats, ", "), suggestion(o, formats, ""))}
-	}
-	return o, nil
+// format is what -o says, or fallback. checkFormat saw before that the verb has it.
+func format(cmd *cobra.Command, fallback string) string {
+	o, _ := cmd.Flags().GetString("output")
+	return cmp.Or(o, fallback)
 }
 
 // forEvents is the format of verbs that hand out events when -o is silent.
@@ -120,31 +116,30 @@ func printLines[T any](a *app, rows []T) error {
 
 // printRows prints rows as -o says; f makes the table.
 func printRows[T any](a *app, cmd *cobra.Command, rows []T, f func() table.Writer) error {
-	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
-	switch {
-	case err != nil:
-		return err
-	case o == asNDJSON:
+	if rows == nil {
+		rows = []T{} // [] and not null
+	}
+	return printPage(a, format(cmd, asTable), rows, rows, f)
+}
+
+// printPage prints a page as JSON, or its rows alone: as lines, or as the table that f makes.
+func printPage[T any](a *app, o string, page any, rows []T, f func() table.Writer) error {
+	switch o {
+	case asJSON:
+		return a.printJSON(page)
+	case asNDJSON:
 		return printLines(a, rows)
-	case o == asJSON:
-		if rows == nil {
-			rows = []T{} // [] and not null
-		}
-		return a.printJSON(rows)
 	}
 	return a.printTable(f())
 }
 
-// printRecord prints one record where -o asks for JSON. Else it reports false, and the caller
-// prints a table.
-func printRecord(a *app, cmd *cobra.Command, record any) (printed bool, err error) {
-	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
-	switch {
-	case err != nil:
-		return false, err
-	case o == asJSON:
+// printRecord prints one record where o is a kind of JSON. Else it reports false, and the
+// caller prints a table.
+func printRecord(a *app, o string, record any) (printed bool, err error) {
+	switch o {
+	case asJSON:
 		return true, a.printJSON(record)
-	case o == asNDJSON:
+	case asNDJSON:
 		return true, printLines(a, []any{record})
 	}
 	return false, nil

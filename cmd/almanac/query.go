@@ -12,7 +12,6 @@ import (
 
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/filter"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -61,42 +60,32 @@ yet among them.`,
 }
 
 func (a *app) query(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
 	if counts(cmd) {
-		return a.tally(ctx, cmd, s, args[0])
+		return a.tally(ctx, cmd, args[0])
 	}
-	o, err := format(cmd, a.forEvents(), asTable, asJSON, asNDJSON)
-	if err != nil {
-		return err
-	}
+	o := format(cmd, a.forEvents())
 	req, err := pageRequest(cmd, args[0])
 	if err != nil {
 		return err
 	}
 	req.Notice = a.notice
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	if req.Where, err = withUsers(ctx, cmd, c.reg, s, req.Topic, req.Where); err != nil {
-		return err
-	}
-	if explain, _ := cmd.Flags().GetBool("explain"); explain {
-		plan, err := r.Explain(ctx, req)
-		if err != nil {
+	return whenOpen(ctx, cmd, func(c *session, r *query.Reader) error {
+		if req.Where, err = withUsers(ctx, cmd, c, req.Topic, req.Where); err != nil {
 			return err
 		}
-		if o != asTable {
-			return printLines(a, []query.Estimate{plan})
+		if explain, _ := cmd.Flags().GetBool("explain"); explain {
+			plan, err := r.Explain(ctx, req)
+			if err != nil {
+				return err
+			}
+			if o != asTable {
+				return printLines(a, []query.Estimate{plan})
+			}
+			_, err = fmt.Fprintf(a.stdout, "at most %s in %s of %s\n", plural(plan.Rows, "row"), plural(plan.Parts, "part"), counted(len(plan.Shards), "shard"))
+			return err
 		}
-		_, err = fmt.Fprintf(a.stdout, "at most %s in %s of %s\n", plural(plan.Rows, "row"), plural(plan.Parts, "part"), counted(len(plan.Shards), "shard"))
-		return err
-	}
-	return a.queryPages(ctx, cmd, r, req, o)
+		return a.queryPages(ctx, cmd, r, req, o)
+	})
 }
 
 // queryPages prints what a query finds, page after page: lines as they come, a table or
@@ -165,8 +154,8 @@ func (a *app) noteRepeats(ctx context.Context, r *query.Reader, topic string) er
 }
 
 // withUsers adds the users of --user to a filter, as the topic stores their names.
-func withUsers(ctx context.Context, cmd *cobra.Command, reg *registry.Registry, s *settings, topic, where string) (string, error) {
-	names, err := userNames(ctx, cmd, "user", reg, s, topic)
+func withUsers(ctx context.Context, cmd *cobra.Command, c *session, topic, where string) (string, error) {
+	names, err := userNames(ctx, cmd, "user", c, topic)
 	if err != nil || len(names) == 0 {
 		return where, err
 	}
@@ -181,18 +170,18 @@ func withUsers(ctx context.Context, cmd *cobra.Command, reg *registry.Registry, 
 }
 
 // userNames returns the users that a flag names, as the topic stores their names.
-func userNames(ctx context.Context, cmd *cobra.Command, flag string, reg *registry.Registry, s *settings, topic string) ([]string, error) {
+func userNames(ctx context.Context, cmd *cobra.Command, flag string, c *session, topic string) ([]string, error) {
 	users, _ := cmd.Flags().GetStringArray(flag)
 	if len(users) == 0 {
 		return nil, nil
 	}
-	t, err := reg.Topic(ctx, topic)
+	t, err := c.reg.Topic(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, u := range users {
-		stored, err := t.UserNames(u, []byte(s.PIIKey))
+		stored, err := t.UserNames(u, []byte(c.settings.PIIKey))
 		if err != nil {
 			return nil, usageError{err}
 		}

@@ -48,38 +48,32 @@ When this is killed, run it again: it ends what was begun. --abort gives it up.`
 }
 
 func (a *app) rebuild(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
 	f := reading{flags: cmd}
 	dry, abort := f.flag("dry-run") == "true", f.flag("abort") == "true"
 	if !dry && !abort && f.flag("yes") != "true" {
 		return usageError{errors.New("rebuild replaces a table: look with --dry-run, then give --yes")}
 	}
-	if _, err := format(cmd, asTable, asTable, asJSON, asNDJSON); err != nil {
-		return err
-	}
-	c, _, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
+	return whenServed(ctx, cmd, func(c *session) error { return a.rebuildTable(ctx, cmd, c, args[0], dry, abort) })
+}
+
+// rebuildTable rebuilds the table of a topic, gives a rebuild up, or says what it would do.
+func (a *app) rebuildTable(ctx context.Context, cmd *cobra.Command, c *session, topic string, dry, abort bool) error {
+	f := reading{flags: cmd}
 	if !dry {
 		a.tellTarget(c)
 	}
 	cfg := rebuild.Config{NATS: c.nc, Registry: c.reg, DB: c.db}
 	switch {
 	case f.flag("drop-old-tables") == "true":
-		return a.dropOldTables(ctx, cmd, c, args[0], dry)
+		return a.dropOldTables(ctx, cmd, c, topic, dry)
 	case abort:
-		if err := rebuild.Abort(ctx, cfg, args[0]); err != nil {
+		if err := rebuild.Abort(ctx, cfg, topic); err != nil {
 			return err
 		}
-		a.note("given up: %s takes inserts, nothing was changed", args[0])
+		a.note("given up: %s takes inserts, nothing was changed", topic)
 		return nil
 	case dry:
-		p, err := rebuild.Look(ctx, cfg, args[0])
+		p, err := rebuild.Look(ctx, cfg, topic)
 		if err != nil {
 			return err
 		}
@@ -99,7 +93,7 @@ func (a *app) rebuild(ctx context.Context, cmd *cobra.Command, args []string) er
 			}
 		}
 	}
-	res, err := rebuild.Run(ctx, cfg, args[0], f.flag("drop-old") == "true")
+	res, err := rebuild.Run(ctx, cfg, topic, f.flag("drop-old") == "true")
 	if !drawn.IsZero() {
 		a.note("")
 	}
@@ -117,7 +111,7 @@ func (a *app) rebuild(ctx context.Context, cmd *cobra.Command, args []string) er
 		return t
 	})
 	if res.Before != "" {
-		a.note("%s is kept; when all is well: almanac rebuild %s --drop-old-tables --yes", res.Before, args[0])
+		a.note("%s is kept; when all is well: almanac rebuild %s --drop-old-tables --yes", res.Before, topic)
 	}
 	return err
 }

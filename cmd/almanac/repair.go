@@ -55,10 +55,6 @@ func (a *app) repair(ctx context.Context, cmd *cobra.Command, args []string) err
 	if err != nil {
 		return err
 	}
-	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
-	if err != nil {
-		return err
-	}
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	c, err := a.openDamaged(ctx, s, dry)
 	if err != nil {
@@ -85,12 +81,8 @@ func (a *app) repair(ctx context.Context, cmd *cobra.Command, args []string) err
 	if err != nil {
 		return errors.Join(failed, err)
 	}
-	switch o {
-	case asJSON:
-		err = a.printJSON(out)
-	case asNDJSON:
-		err = printLines(a, []*repaired{out})
-	default:
+	printed, err := printRecord(a, format(cmd, asTable), out)
+	if !printed {
 		err = a.printActions(out.Actions)
 	}
 	if err != nil {
@@ -205,7 +197,7 @@ func (a *app) openDamaged(ctx context.Context, s *settings, dry bool) (*session,
 	if err != nil {
 		return nil, err
 	}
-	c := &session{endpoints: d, nc: nc}
+	c := &session{endpoints: d, nc: nc, settings: s}
 	if !dry {
 		a.tellTarget(c)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/replay"
 )
 
@@ -69,52 +70,42 @@ again. Exit codes: 0 done, 130 interrupted, 1 failed.`,
 }
 
 func (a *app) replay(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
 	f := reading{flags: cmd}
 	pace := replay.Pace{Speed: f.speed(), Rate: f.perSecond()}
 	req, err := f.replayRequest(args, pace)
 	if err != nil {
 		return err
 	}
-	o, err := format(cmd, "", asTable, asJSON, asNDJSON, asRaw)
-	if err != nil {
-		return err
-	}
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	p, err := replay.New(ctx, replay.Config{NATS: c.nc, Registry: c.reg, DB: c.db, Reader: r})
-	if err != nil {
-		return err
-	}
-	quiet := f.flag("quiet") == "true"
-	var job *replay.Job
-	if id := f.flag("resume"); id != "" {
-		job, err = p.Resume(ctx, id)
-		if errors.Is(err, replay.ErrDone) {
-			a.note("nothing to do: %s", err)
-			return nil
+	o := format(cmd, "")
+	return whenOpen(ctx, cmd, func(c *session, r *query.Reader) error {
+		p, err := replay.New(ctx, replay.Config{NATS: c.nc, Registry: c.reg, DB: c.db, Reader: r})
+		if err != nil {
+			return err
 		}
-	} else {
-		// What was accepted before now is on its way to the shards for some
-		// milliseconds more.
-		var pending uint64
-		if pending, err = r.WaitRouted(ctx, routingPatience); err == nil && pending > 0 {
-			a.note("note: %d accepted events are not routed yet and will not be replayed; is a router running?", pending)
+		quiet := f.flag("quiet") == "true"
+		var job *replay.Job
+		if id := f.flag("resume"); id != "" {
+			job, err = p.Resume(ctx, id)
+			if errors.Is(err, replay.ErrDone) {
+				a.note("nothing to do: %s", err)
+				return nil
+			}
+		} else {
+			// What was accepted before now is on its way to the shards for some
+			// milliseconds more.
+			var pending uint64
+			if pending, err = r.WaitRouted(ctx, routingPatience); err == nil && pending > 0 {
+				a.note("note: %d accepted events are not routed yet and will not be replayed; is a router running?", pending)
+			}
+			if err == nil {
+				job, err = p.Begin(ctx, req)
+			}
 		}
-		if err == nil {
-			job, err = p.Begin(ctx, req)
+		if err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		return err
-	}
-	return a.replayJob(ctx, c, job, pace, o, quiet)
+		return a.replayJob(ctx, c, job, pace, o, quiet)
+	})
 }
 
 // routingPatience is far above what a router takes, and short for who waits.

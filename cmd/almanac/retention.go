@@ -76,9 +76,9 @@ func (a *app) tightened(ctx context.Context, c *session, want schemas.Topic, agr
 	if err != nil {
 		return nil, err
 	}
-	if short := want.ShortestDays(); short > 0 && c.replayWindow > time.Duration(short)*24*time.Hour {
+	if short := want.ShortestDays(); short > 0 && c.settings.ReplayWindow > time.Duration(short)*24*time.Hour {
 		a.note("topic %s: its events leave the streams after %s, before the replay window of %.3g days ends: replay then reads ClickHouse, and finds what is left there",
-			want.Name, plural(short, "day"), c.replayWindow.Hours()/24)
+			want.Name, plural(short, "day"), c.settings.ReplayWindow.Hours()/24)
 	}
 	live, err := c.reg.Topic(ctx, want.Name)
 	if errors.Is(err, schemas.ErrUnknownTopic) {

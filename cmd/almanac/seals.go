@@ -36,34 +36,31 @@ who can write to ClickHouse and NATS. Rows of shards that are not closed are not
 }
 
 func (a *app) auditSeal(ctx context.Context, cmd *cobra.Command, args []string) error {
-	c, err := topicSession(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	t, err := c.reg.Topic(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	if !t.Spec().Seals {
-		return usageError{fmt.Errorf("topic %q is of kind %s, whose shards are not sealed", t.Name, t.Kind)}
-	}
-	all, err := c.reg.Seals(ctx, t.Name)
-	if err != nil {
-		return err
-	}
-	return printRows(a, cmd, all, func() table.Writer {
-		out := newTable("number", "shard", "rows", "sealed", "why", "replaces", "hash")
-		numbers(out, "number", "rows", "replaces")
-		for i := range all {
-			s := &all[i]
-			replaces := ""
-			if s.Replaces > 0 {
-				replaces = fmt.Sprint(s.Replaces)
-			}
-			out.AppendRow(table.Row{s.Number, s.Ref(), s.Rows, s.At.Format(time.RFC3339), s.Why, replaces, s.Hash})
+	return whenNATS(ctx, cmd, func(c *session) error {
+		t, err := c.reg.Topic(ctx, args[0])
+		if err != nil {
+			return err
 		}
-		return out
+		if !t.Spec().Seals {
+			return usageError{fmt.Errorf("topic %q is of kind %s, whose shards are not sealed", t.Name, t.Kind)}
+		}
+		all, err := c.reg.Seals(ctx, t.Name)
+		if err != nil {
+			return err
+		}
+		return printRows(a, cmd, all, func() table.Writer {
+			out := newTable("number", "shard", "rows", "sealed", "why", "replaces", "hash")
+			numbers(out, "number", "rows", "replaces")
+			for i := range all {
+				s := &all[i]
+				replaces := ""
+				if s.Replaces > 0 {
+					replaces = fmt.Sprint(s.Replaces)
+				}
+				out.AppendRow(table.Row{s.Number, s.Ref(), s.Rows, s.At.Format(time.RFC3339), s.Why, replaces, s.Hash})
+			}
+			return out
+		})
 	})
 }
 

@@ -78,8 +78,8 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	f := reading{flags: cmd}
 	opts := f.options()
 	quiet, patience := f.flag("quiet") == "true", f.span("timeout")
-	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
-	if err = errors.Join(f.err, err, schemas.ValidateTopicName(args[0])); err != nil {
+	o := format(cmd, asTable)
+	if err = errors.Join(f.err, schemas.ValidateTopicName(args[0])); err != nil {
 		return err
 	}
 	if err := opts.Validate(); err != nil {

@@ -51,10 +51,7 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 }
 
 func (a *app) series(ctx context.Context, cmd *cobra.Command, args []string) error {
-	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON, asCSV)
-	if err != nil {
-		return err
-	}
+	o := format(cmd, asTable)
 	f := reading{flags: cmd}
 	limit, _ := cmd.Flags().GetInt("limit")
 	req := series.ListRequest{Topic: args[0], Metric: f.flag("metric"), Where: f.flag("where"), From: f.time("from"), To: f.time("to"), Limit: limit}

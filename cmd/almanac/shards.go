@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -26,37 +27,30 @@ their frames are stored in ClickHouse (stored = frames: all).`,
 }
 
 func (a *app) shards(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	f := reading{flags: cmd}
-	rows, err := r.Shards(ctx, optional(args), f.flag("month"))
-	if err != nil {
-		return err
-	}
-	return printRows(a, cmd, rows, func() table.Writer {
-		t := newTable("shard", "lane", "status", "rows", "size", "frames", "stored", "from", "to", "why rotated")
-		numbers(t, "lane", "rows", "size", "frames", "stored")
-		for _, s := range rows {
-			from, to := s.MinTs.Format(time.RFC3339), s.MaxTs.Format(time.RFC3339)
-			if s.MinTs.After(s.MaxTs) { // made, and nothing came yet
-				from, to = "", ""
-			}
-			why := s.Reason
-			if !s.AnonymisedAt.IsZero() {
-				why += "; anonymised " + s.AnonymisedAt.Format(time.DateOnly)
-			}
-			if !s.DroppedAt.IsZero() {
-				why += "; " + s.DropReason + ", dropped " + s.DroppedAt.Format(time.DateOnly)
-			}
-			t.AppendRow(table.Row{s.Name, s.Lane, s.Status, s.Rows, schemas.FormatBytes(float64(s.Bytes)), s.Frames, s.Stored, from, to, strings.TrimPrefix(why, "; ")})
+	return whenOpen(ctx, cmd, func(_ *session, r *query.Reader) error {
+		f := reading{flags: cmd}
+		rows, err := r.Shards(ctx, optional(args), f.flag("month"))
+		if err != nil {
+			return err
 		}
-		return t
+		return printRows(a, cmd, rows, func() table.Writer {
+			t := newTable("shard", "lane", "status", "rows", "size", "frames", "stored", "from", "to", "why rotated")
+			numbers(t, "lane", "rows", "size", "frames", "stored")
+			for _, s := range rows {
+				from, to := s.MinTs.Format(time.RFC3339), s.MaxTs.Format(time.RFC3339)
+				if s.MinTs.After(s.MaxTs) { // made, and nothing came yet
+					from, to = "", ""
+				}
+				why := s.Reason
+				if !s.AnonymisedAt.IsZero() {
+					why += "; anonymised " + s.AnonymisedAt.Format(time.DateOnly)
+				}
+				if !s.DroppedAt.IsZero() {
+					why += "; " + s.DropReason + ", dropped " + s.DroppedAt.Format(time.DateOnly)
+				}
+				t.AppendRow(table.Row{s.Name, s.Lane, s.Status, s.Rows, schemas.FormatBytes(float64(s.Bytes)), s.Frames, s.Stored, from, to, strings.TrimPrefix(why, "; ")})
+			}
+			return t
+		})
 	})
 }

@@ -62,17 +62,10 @@ var clickhouseFormats = map[string]string{
 var binaryFormat = regexp.MustCompile(`(?i)^(Parquet|Arrow|ORC|Native|RowBinary|MsgPack|Avro|BSON|Npy|Protobuf|CapnProto)`)
 
 func (a *app) sql(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
 	if cmd.Flags().Changed("print-dsn") {
-		return a.printDSN(cmd, s)
+		return a.printDSN(cmd)
 	}
-	o, err := format(cmd, a.forEvents(), asTable, asJSON, asNDJSON, asCSV, asParquet)
-	if err != nil {
-		return err
-	}
+	o := format(cmd, a.forEvents())
 	req := query.SQLRequest{Format: clickhouseFormats[o]}
 	if name, _ := cmd.Flags().GetString("format"); name != "" {
 		req.Format, o = name, ""
@@ -80,6 +73,7 @@ func (a *app) sql(ctx context.Context, cmd *cobra.Command, args []string) error 
 	if binaryFormat.MatchString(req.Format) && terminal(a.stdout) {
 		return usageError{fmt.Errorf("%s is not for a terminal; send it into a file: almanac sql … > events.%s", req.Format, strings.ToLower(req.Format))}
 	}
+	var err error
 	req.MaxRows, _ = cmd.Flags().GetUint64("max-rows")
 	if req.MaxTime, req.MaxMemoryBytes, err = sqlLimits(cmd); err != nil {
 		return err
@@ -87,40 +81,41 @@ func (a *app) sql(ctx context.Context, cmd *cobra.Command, args []string) error 
 	if req.SQL, err = a.statement(args); err != nil {
 		return err
 	}
-	c, r, err := open(ctx, s)
-	if err != nil {
+	return whenOpen(ctx, cmd, func(c *session, r *query.Reader) error {
+		short, err := a.waitStored(ctx, cmd, r, req.SQL)
+		if err != nil {
+			return err
+		}
+		req.User, req.Password = c.readerUser, c.readerPassword
+		body, err := r.SQL(ctx, req)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = body.Close() }()
+		switch o {
+		case asJSON:
+			err = asArray(a.stdout, body)
+		case asTable:
+			err = copyPrintable(a.stdout, body)
+		default:
+			_, err = io.Copy(a.stdout, body)
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return fmt.Errorf("the answer is cut off: ClickHouse failed on the way, most often by a limit (--max-time, --max-memory, --max-rows): %w", err)
+		}
+		if err == nil && short {
+			return errPartial
+		}
 		return err
-	}
-	defer func() { _ = c.Close() }()
-	short, err := a.waitStored(ctx, cmd, r, req.SQL)
-	if err != nil {
-		return err
-	}
-	req.User, req.Password = c.readerUser, c.readerPassword
-	body, err := r.SQL(ctx, req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = body.Close() }()
-	switch o {
-	case asJSON:
-		err = asArray(a.stdout, body)
-	case asTable:
-		err = copyPrintable(a.stdout, body)
-	default:
-		_, err = io.Copy(a.stdout, body)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the answer is cut off: ClickHouse failed on the way, most often by a limit (--max-time, --max-memory, --max-rows): %w", err)
-	}
-	if err == nil && short {
-		return errPartial
-	}
-	return err
+	})
 }
 
 // printDSN prints where other clients find ClickHouse, and as whom.
-func (a *app) printDSN(cmd *cobra.Command, s *settings) error {
+func (a *app) printDSN(cmd *cobra.Command) error {
+	s, err := load(cmd)
+	if err != nil {
+		return err
+	}
 	d, err := findEndpoints(s, true)
 	if err != nil {
 		return err

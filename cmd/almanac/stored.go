@@ -51,24 +51,17 @@ func (a *app) waitTopics(ctx context.Context, r *query.Reader, topics []string, 
 // whenStored opens the servers, waits as --wait says until what a topic accepted is stored,
 // and calls f. short says that some of it is not stored.
 func (a *app) whenStored(ctx context.Context, cmd *cobra.Command, topic string, f func(c *session, r *query.Reader, short bool) error) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
 	stall, err := waitFlag(cmd)
 	if err != nil {
 		return err
 	}
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	short, err := a.waitTopics(ctx, r, []string{topic}, stall)
-	if err != nil {
-		return err
-	}
-	return f(c, r, short)
+	return whenOpen(ctx, cmd, func(c *session, r *query.Reader) error {
+		short, err := a.waitTopics(ctx, r, []string{topic}, stall)
+		if err != nil {
+			return err
+		}
+		return f(c, r, short)
+	})
 }
 
 // answerOf prints, by f, what is asked of a topic once what it accepted is stored. It returns

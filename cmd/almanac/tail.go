@@ -49,14 +49,7 @@ query --order asc is in the order of time and id.`,
 }
 
 func (a *app) tail(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
-	o, err := format(cmd, a.forEvents(), asTable, asNDJSON)
-	if err != nil {
-		return err
-	}
+	o := format(cmd, a.forEvents())
 	f := reading{flags: cmd}
 	req := query.TailRequest{Topic: args[0], Where: f.flag("where"), Fields: query.SplitNames(f.flag("fields")), From: cmp.Or(f.flag("from-pos"), f.flag("cursor")), Since: f.time("from"), Note: func(text string) { a.note("note: %s", text) }}
 	if f.err != nil {
@@ -64,47 +57,43 @@ func (a *app) tail(ctx context.Context, cmd *cobra.Command, args []string) error
 	}
 	limit, _ := cmd.Flags().GetInt("limit")
 	withPos, _ := cmd.Flags().GetBool("with-pos")
-	c, r, err := open(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-
-	out, last, n := bufio.NewWriter(a.stdout), "", 0
-	enough, stop := context.WithCancel(ctx)
-	defer stop()
-	err = r.Tail(enough, req,
-		func(pos string, event json.RawMessage) error {
-			switch {
-			case o == asTable && len(req.Fields) > 0:
-				_, _ = fmt.Fprintln(out, oneLine(fieldCells(req.Fields, event)...))
-			case o == asTable:
-				_, _ = fmt.Fprintln(out, eventLine(readEvent(event)))
-			case withPos:
-				_, _ = fmt.Fprintf(out, `{"_pos":%q,%s`+"\n", pos, strings.TrimPrefix(string(event), "{"))
-			default:
-				_, _ = fmt.Fprintf(out, "%s\n", event)
-			}
-			last = pos
-			if n++; n == limit {
-				stop()
-			}
-			// Each event is shown at once: who follows has nothing else to wait for.
-			if err := out.Flush(); err != nil || n == limit {
-				return cmp.Or(err, context.Canceled)
-			}
+	return whenOpen(ctx, cmd, func(_ *session, r *query.Reader) error {
+		out, last, n := bufio.NewWriter(a.stdout), "", 0
+		enough, stop := context.WithCancel(ctx)
+		defer stop()
+		err := r.Tail(enough, req,
+			func(pos string, event json.RawMessage) error {
+				switch {
+				case o == asTable && len(req.Fields) > 0:
+					_, _ = fmt.Fprintln(out, oneLine(fieldCells(req.Fields, event)...))
+				case o == asTable:
+					_, _ = fmt.Fprintln(out, eventLine(readEvent(event)))
+				case withPos:
+					_, _ = fmt.Fprintf(out, `{"_pos":%q,%s`+"\n", pos, strings.TrimPrefix(string(event), "{"))
+				default:
+					_, _ = fmt.Fprintf(out, "%s\n", event)
+				}
+				last = pos
+				if n++; n == limit {
+					stop()
+				}
+				// Each event is shown at once: who follows has nothing else to wait for.
+				if err := out.Flush(); err != nil || n == limit {
+					return cmp.Or(err, context.Canceled)
+				}
+				return nil
+			})
+		if last != "" {
+			a.note("go on behind this with --from-pos %s", last)
+		}
+		switch {
+		case limit > 0 && n == limit:
 			return nil
-		})
-	if last != "" {
-		a.note("go on behind this with --from-pos %s", last)
-	}
-	switch {
-	case limit > 0 && n == limit:
-		return nil
-	case ctx.Err() != nil:
-		return errInterrupted
-	}
-	return err
+		case ctx.Err() != nil:
+			return errInterrupted
+		}
+		return err
+	})
 }
 
 // eventLine is one event on one line.

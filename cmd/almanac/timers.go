@@ -92,21 +92,17 @@ func (a *app) openTimers(ctx context.Context, cmd *cobra.Command, archive bool) 
 	if err != nil {
 		return nil, nil, err
 	}
-	var c *session
+	connect := openNATS
+	if archive {
+		connect = openServers
+	}
+	c, err := connect(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
 	var cfg timers.Config
 	if archive {
-		if c, err = openServers(ctx, s); err != nil {
-			return nil, nil, err
-		}
 		cfg.Archive = querytimers.Archive{DB: c.db}
-	} else {
-		d, err := findEndpoints(s, false)
-		if err != nil {
-			return nil, nil, err
-		}
-		if c, err = openRegistry(ctx, s, d); err != nil {
-			return nil, nil, err
-		}
 	}
 	topic, _ := cmd.Flags().GetString("topic")
 	t, err := timers.Open(ctx, c.nc, c.reg, topic, cfg)
@@ -317,10 +313,7 @@ func (a *app) timersHistory(ctx context.Context, cmd *cobra.Command, args []stri
 }
 
 func (a *app) printTimer(cmd *cobra.Command, tm timers.Timer) error {
-	o, err := format(cmd, asTable, asTable, asJSON)
-	if err != nil {
-		return err
-	}
+	o := format(cmd, asTable)
 	if o == asJSON {
 		return a.printJSON(tm)
 	}

@@ -161,55 +161,43 @@ func (a *app) timersPauseCommands() []*cobra.Command {
 }
 
 func (a *app) amendGroup(ctx context.Context, cmd *cobra.Command, name string, f func(*timer.Group) error) error {
-	c, err := topicSession(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	topic, _ := cmd.Flags().GetString("topic")
-	g, did, err := timers.ApplyGroup(ctx, c.reg, topic, name, f)
-	if err != nil {
-		return err
-	}
-	a.note("group %s of topic %s: %s", g.Name, g.Topic, did)
-	if o, err := format(cmd, asTable, asTable, asJSON); err != nil || o == asJSON {
+	return whenNATS(ctx, cmd, func(c *session) error {
+		topic, _ := cmd.Flags().GetString("topic")
+		g, did, err := timers.ApplyGroup(ctx, c.reg, topic, name, f)
+		if err != nil {
+			return err
+		}
+		a.note("group %s of topic %s: %s", g.Name, g.Topic, did)
+		if printed, err := printRecord(a, format(cmd, asTable), g); printed || err != nil {
+			return err
+		}
+		return a.printTable(groupsTable([]timer.Group{g}))
+	})
+}
+
+func (a *app) timersGroupsList(ctx context.Context, cmd *cobra.Command, _ []string) error {
+	return whenNATS(ctx, cmd, func(c *session) error {
+		topic, _ := cmd.Flags().GetString("topic")
+		gs, err := c.reg.TimerGroups(ctx, topic)
+		if err != nil {
+			return err
+		}
+		return printRows(a, cmd, gs, func() table.Writer { return groupsTable(gs) })
+	})
+}
+
+func (a *app) timersGroupsShow(ctx context.Context, cmd *cobra.Command, args []string) error {
+	return whenNATS(ctx, cmd, func(c *session) error {
+		topic, _ := cmd.Flags().GetString("topic")
+		g, err := c.reg.TimerGroup(ctx, topic, args[0])
+		if errors.Is(err, registry.ErrNotFound) {
+			return usageError{fmt.Errorf("topic %s has no group %q; `almanac timers groups ls` lists them, `almanac timers groups apply %[2]s` makes one", topic, args[0])}
+		}
 		if err != nil {
 			return err
 		}
 		return a.printJSON(g)
-	}
-	return a.printTable(groupsTable([]timer.Group{g}))
-}
-
-func (a *app) timersGroupsList(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	c, err := topicSession(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	topic, _ := cmd.Flags().GetString("topic")
-	gs, err := c.reg.TimerGroups(ctx, topic)
-	if err != nil {
-		return err
-	}
-	return printRows(a, cmd, gs, func() table.Writer { return groupsTable(gs) })
-}
-
-func (a *app) timersGroupsShow(ctx context.Context, cmd *cobra.Command, args []string) error {
-	c, err := topicSession(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	topic, _ := cmd.Flags().GetString("topic")
-	g, err := c.reg.TimerGroup(ctx, topic, args[0])
-	if errors.Is(err, registry.ErrNotFound) {
-		return usageError{fmt.Errorf("topic %s has no group %q; `almanac timers groups ls` lists them, `almanac timers groups apply %[2]s` makes one", topic, args[0])}
-	}
-	if err != nil {
-		return err
-	}
-	return a.printJSON(g)
+	})
 }
 
 func groupsTable(gs []timer.Group) table.Writer {

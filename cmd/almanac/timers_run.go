@@ -125,25 +125,18 @@ func (a *app) timersCalls(ctx context.Context, cmd *cobra.Command, text string) 
 	if !ok || span <= 0 {
 		return usageError{fmt.Errorf("--calls: %q is not a length of time, such as 1h", text)}
 	}
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
-	c, err := openServers(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	topic, _ := cmd.Flags().GetString("topic")
-	rows, err := querytimers.Archive{DB: c.db}.Calls(ctx, topic, span)
-	if err != nil {
-		return err
-	}
-	return printRows(a, cmd, rows, func() table.Writer {
-		w := newTable("group", "calls", "done", "failed", "retry", "rescheduled", "late p50 ms", "late p99 ms", "took p99 ms")
-		for _, r := range rows {
-			w.AppendRow(table.Row{r.Group, r.Calls, r.Done, r.Failed, r.Retry, r.Rescheduled, r.LateP50, r.LateP99, r.TookP99})
+	return whenServed(ctx, cmd, func(c *session) error {
+		topic, _ := cmd.Flags().GetString("topic")
+		rows, err := querytimers.Archive{DB: c.db}.Calls(ctx, topic, span)
+		if err != nil {
+			return err
 		}
-		return w
+		return printRows(a, cmd, rows, func() table.Writer {
+			w := newTable("group", "calls", "done", "failed", "retry", "rescheduled", "late p50 ms", "late p99 ms", "took p99 ms")
+			for _, r := range rows {
+				w.AppendRow(table.Row{r.Group, r.Calls, r.Done, r.Failed, r.Retry, r.Rescheduled, r.LateP50, r.LateP99, r.TookP99})
+			}
+			return w
+		})
 	})
 }

@@ -69,74 +69,52 @@ their youngest event, whatever it was when their month began.`,
 	return apply
 }
 
-// topicSession connects to the registry.
-func topicSession(ctx context.Context, cmd *cobra.Command) (*session, error) {
-	s, err := load(cmd)
-	if err != nil {
-		return nil, err
-	}
-	d, err := findEndpoints(s, false)
-	if err != nil {
-		return nil, err
-	}
-	return openRegistry(ctx, s, d)
-}
-
 func (a *app) topicsList(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	c, err := topicSession(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	topics, err := c.reg.Topics(ctx)
-	if err != nil {
-		return err
-	}
-	return printRows(a, cmd, topics, func() table.Writer {
-		t := newTable("topic", "kind", "lanes", "lane by", "rotate", "kept", "version", "fields")
-		numbers(t, "lanes", "version")
-		for _, topic := range topics {
-			var fields []string
-			for _, f := range topic.Fields {
-				fields = append(fields, f.Name+":"+string(f.Type))
-			}
-			t.AppendRow(table.Row{topic.Name, topic.Kind, topic.Lanes, strings.Join(topic.LaneBy, ","), rotation(topic.Rotate), kept(topic), topic.Version, strings.Join(fields, " ")})
+	return whenNATS(ctx, cmd, func(c *session) error {
+		topics, err := c.reg.Topics(ctx)
+		if err != nil {
+			return err
 		}
-		return t
+		return printRows(a, cmd, topics, func() table.Writer {
+			t := newTable("topic", "kind", "lanes", "lane by", "rotate", "kept", "version", "fields")
+			numbers(t, "lanes", "version")
+			for _, topic := range topics {
+				var fields []string
+				for _, f := range topic.Fields {
+					fields = append(fields, f.Name+":"+string(f.Type))
+				}
+				t.AppendRow(table.Row{topic.Name, topic.Kind, topic.Lanes, strings.Join(topic.LaneBy, ","), rotation(topic.Rotate), kept(topic), topic.Version, strings.Join(fields, " ")})
+			}
+			return t
+		})
 	})
 }
 
 func (a *app) topicsShow(ctx context.Context, cmd *cobra.Command, args []string) error {
-	o, err := format(cmd, asYAML, asYAML, asJSON)
-	if err != nil {
-		return err
-	}
-	c, err := topicSession(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	t, err := c.reg.Topic(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	shards, err := c.reg.Shards(ctx, t.Name, 0)
-	if err != nil {
-		return err
-	}
-	planned := registry.Plan(&t, shards)
-	if o == asJSON {
-		return a.printJSON(struct {
-			schemas.Topic
-			Retention outlook `json:"retention"`
-		}{t, lookout(planned)})
-	}
-	for _, line := range retentionLines(&t, planned) {
-		_, _ = fmt.Fprintln(a.stdout, "#", line)
-	}
-	e := yaml.NewEncoder(a.stdout)
-	e.SetIndent(2)
-	return e.Encode(map[string][]schemas.Topic{topicsKey: {t}})
+	o := format(cmd, asYAML)
+	return whenNATS(ctx, cmd, func(c *session) error {
+		t, err := c.reg.Topic(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		shards, err := c.reg.Shards(ctx, t.Name, 0)
+		if err != nil {
+			return err
+		}
+		planned := registry.Plan(&t, shards)
+		if o == asJSON {
+			return a.printJSON(struct {
+				schemas.Topic
+				Retention outlook `json:"retention"`
+			}{t, lookout(planned)})
+		}
+		for _, line := range retentionLines(&t, planned) {
+			_, _ = fmt.Fprintln(a.stdout, "#", line)
+		}
+		e := yaml.NewEncoder(a.stdout)
+		e.SetIndent(2)
+		return e.Encode(map[string][]schemas.Topic{topicsKey: {t}})
+	})
 }
 
 // applied is what became of a topic.
@@ -149,16 +127,16 @@ type applied struct {
 }
 
 func (a *app) topicsApply(ctx context.Context, cmd *cobra.Command, args []string) error {
-	dryRun, _ := cmd.Flags().GetBool("dry-run")
 	file, _ := cmd.Flags().GetString("file")
 	if (file == "") == (len(args) == 0) {
 		return usageError{errors.New("give either a topic or a file (-f)")}
 	}
-	c, err := topicSession(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
+	return whenNATS(ctx, cmd, func(c *session) error { return a.applyTopics(ctx, cmd, c, file, args) })
+}
+
+// applyTopics declares the topics of a file, or the one that flags describe.
+func (a *app) applyTopics(ctx context.Context, cmd *cobra.Command, c *session, file string, args []string) (err error) {
+	dryRun, _ := cmd.Flags().GetBool("dry-run")
 	var topics []schemas.Topic
 	if file != "" {
 		topics, err = a.topicsFile(file)

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/trail"
 )
 
@@ -53,42 +54,25 @@ With -o json it is one page: a document with entries and the cursor of the next 
 }
 
 func (a *app) trail(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
-	o, err := format(cmd, a.forEvents(), asTable, asJSON, asNDJSON)
-	if err != nil {
-		return err
-	}
+	o := format(cmd, a.forEvents())
 	req, err := trailRequest(cmd, args[0])
 	if err != nil {
 		return err
 	}
-	c, r, err := open(ctx, s)
-	if err != nil {
+	return whenOpen(ctx, cmd, func(c *session, r *query.Reader) error {
+		if req.Actors, err = userNames(ctx, cmd, "actor", c, req.Topic); err != nil {
+			return err
+		}
+		page, err := a.trailPage(ctx, trail.New(r), req, o != asJSON)
+		if err != nil {
+			return err
+		}
+		err = printPage(a, o, page, page.Entries, func() table.Writer { return trailTable(page.Entries, req.History) })
+		if err == nil && page.Cursor != "" && o != asJSON {
+			a.note("there may be more: --cursor %s", page.Cursor)
+		}
 		return err
-	}
-	defer func() { _ = c.Close() }()
-	if req.Actors, err = userNames(ctx, cmd, "actor", c.reg, s, req.Topic); err != nil {
-		return err
-	}
-	page, err := a.trailPage(ctx, trail.New(r), req, o != asJSON)
-	if err != nil {
-		return err
-	}
-	switch o {
-	case asJSON:
-		return a.printJSON(page)
-	case asNDJSON:
-		err = printLines(a, page.Entries)
-	default:
-		err = a.printTable(trailTable(page.Entries, req.History))
-	}
-	if err == nil && page.Cursor != "" {
-		a.note("there may be more: --cursor %s", page.Cursor)
-	}
-	return err
+	})
 }
 
 // trailPage reads a page. A short one that has a cursor goes on where fill says so.

@@ -58,10 +58,7 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 }
 
 func (a *app) usage(ctx context.Context, cmd *cobra.Command, args []string) error {
-	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON, asCSV)
-	if err != nil {
-		return err
-	}
+	o := format(cmd, asTable)
 	req, err := usageRequest(cmd, args[0])
 	if err != nil {
 		return err

@@ -66,10 +66,7 @@ func closeFlags(cmd *cobra.Command) {
 }
 
 func (a *app) usageClose(ctx context.Context, cmd *cobra.Command, args []string) error {
-	o, err := format(cmd, asTable, asTable, asJSON)
-	if err != nil {
-		return err
-	}
+	o := format(cmd, asTable)
 	f := reading{flags: cmd}
 	req, err := closeRequest(&f, args[0])
 	if err != nil {
@@ -97,10 +94,7 @@ func (a *app) usageClose(ctx context.Context, cmd *cobra.Command, args []string)
 }
 
 func (a *app) usageCorrections(ctx context.Context, cmd *cobra.Command, args []string) error {
-	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
-	if err != nil {
-		return err
-	}
+	o := format(cmd, asTable)
 	f := reading{flags: cmd}
 	req, err := closeRequest(&f, args[0])
 	if err != nil {

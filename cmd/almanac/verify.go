@@ -44,19 +44,11 @@ compares what each is in TIMERS with what it is by its history; some 700 bytes a
 }
 
 func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) error {
-	s, err := load(cmd)
-	if err != nil {
-		return err
-	}
-	o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
-	if err != nil {
-		return err
-	}
-	c, err := openServers(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
+	return whenServed(ctx, cmd, func(c *session) error { return a.verifyOn(ctx, cmd, c, args) })
+}
+
+// verifyOn verifies what the servers have, and prints the report.
+func (a *app) verifyOn(ctx context.Context, cmd *cobra.Command, c *session, args []string) error {
 	v, err := verify.New(c.nc, c.reg, c.db)
 	if err != nil {
 		return err
@@ -82,12 +74,8 @@ func (a *app) verify(ctx context.Context, cmd *cobra.Command, args []string) err
 		}
 	}
 	whole := verified{rep, sealed}
-	switch o {
-	case asJSON:
-		err = a.printJSON(whole)
-	case asNDJSON:
-		err = printLines(a, []verified{whole})
-	default:
+	printed, err := printRecord(a, format(cmd, asTable), whole)
+	if !printed {
 		err = a.printReport(rep)
 	}
 	if err != nil {

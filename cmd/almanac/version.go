@@ -44,21 +44,15 @@ func (a *app) versionCommand() *cobra.Command {
 		RunE: a.does(func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			v := thisVersion()
 			v.findEngine(ctx)
-			o, err := format(cmd, asTable, asTable, asJSON, asNDJSON)
-			switch {
-			case err != nil:
+			if printed, err := printRecord(a, format(cmd, asTable), v); printed || err != nil {
 				return err
-			case o == asJSON:
-				return a.printJSON(v)
-			case o == asNDJSON:
-				return printLines(a, []versions{v})
 			}
 			engine := "none found"
 			if v.Engine != "" {
 				engine = v.EngineVersion + " (" + v.Engine + ")"
 			}
 			name := strings.TrimSpace(v.Version + " " + v.Commit + " " + v.Date)
-			_, err = fmt.Fprintf(a.stdout, "almanac %s\n  go          %s %s\n  nats-server %s, client %s\n  engine      %s\n",
+			_, err := fmt.Fprintf(a.stdout, "almanac %s\n  go          %s %s\n  nats-server %s, client %s\n  engine      %s\n",
 				name, v.Go, v.OS, v.NATSServer, v.NATSClient, engine)
 			return err
 		}),
