@@ -53,24 +53,8 @@ func (db *DB) Repeats(ctx context.Context, topic string) (n uint64, err error) {
 // positions reads the highest position of each shard of a derived table, from the rows that
 // say it.
 func (db *DB) positions(ctx context.Context, topic, name, where string) (map[schemas.Shard]uint64, error) {
-	q := fmt.Sprintf("SELECT shard, max(pos) FROM %s WHERE %s GROUP BY shard", schemas.QuotedTable(db.Database, schemas.DerivedTable(topic, name)), where)
-	rows, err := db.conn.Query(ctx, q)
-	if err = refusal(err); errors.Is(err, ErrNoTable) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("positions of %s: %w", schemas.DerivedTable(topic, name), err)
-	}
-	defer func() { _ = rows.Close() }()
-	out := map[schemas.Shard]uint64{}
-	for rows.Next() {
-		var s, pos uint64
-		if err := rows.Scan(&s, &pos); err != nil {
-			return nil, err
-		}
-		out[schemas.Shard(s)] = pos
-	}
-	return out, rows.Err()
+	table := schemas.DerivedTable(topic, name)
+	return db.heads(ctx, "positions of "+table, fmt.Sprintf("SELECT shard, max(pos) FROM %s WHERE %s GROUP BY shard", schemas.QuotedTable(db.Database, table), where))
 }
 
 // derivedSettings make a statement that fills one block, however many rows it has, and let it

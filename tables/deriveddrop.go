@@ -135,21 +135,8 @@ func (db *DB) firstsIn(ctx context.Context, ref schemas.ShardRef, gone map[schem
 func (db *DB) countedIn(ctx context.Context, ref schemas.ShardRef) ([]schemas.ShardRef, error) {
 	q := fmt.Sprintf("SELECT DISTINCT month, shard FROM %s WHERE first_month = %d AND first_shard = %d AND NOT (month = %d AND shard = %d)",
 		schemas.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), uint32(ref.Month), uint64(ref.ID), uint32(ref.Month), uint64(ref.ID))
-	rows, err := db.conn.Query(ctx, q)
-	if err != nil {
-		return nil, fmt.Errorf("repeats of %s: %w", ref, refusal(err))
-	}
-	defer func() { _ = rows.Close() }()
 	out := []schemas.ShardRef{ref}
-	for rows.Next() {
-		var month uint32
-		var id uint64
-		if err := rows.Scan(&month, &id); err != nil {
-			return nil, err
-		}
-		out = append(out, schemas.ShardRef{Topic: ref.Topic, Month: schemas.Month(month), ID: schemas.Shard(id)})
-	}
-	return out, rows.Err()
+	return out, db.byShard(ctx, ref.Topic, q, func(other schemas.ShardRef, _ []uint64) { out = append(out, other) }, 0)
 }
 
 func (db *DB) dropDerived(ctx context.Context, ref schemas.ShardRef, name string) error {

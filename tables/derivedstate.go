@@ -152,23 +152,15 @@ func (db *DB) rowsUpTo(ctx context.Context, topic string, at map[schemas.ShardRe
 
 // byShard runs a statement whose rows are a month, a shard and so many numbers.
 func (db *DB) byShard(ctx context.Context, topic, q string, f func(schemas.ShardRef, []uint64), count int) error {
-	rows, err := db.conn.Query(ctx, q)
-	if err != nil {
-		return fmt.Errorf("shards of topic %q: %w", topic, refusal(err))
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var month uint32
-		var id uint64
-		n := make([]uint64, count)
-		into := []any{&month, &id}
+	return db.each(ctx, fmt.Sprintf("shards of topic %q", topic), ofShard(topic, func(read func(...any) (schemas.ShardRef, error)) error {
+		n, into := make([]uint64, count), make([]any, count)
 		for i := range n {
-			into = append(into, &n[i])
+			into[i] = &n[i]
 		}
-		if err := rows.Scan(into...); err != nil {
-			return err
+		ref, err := read(into...)
+		if err == nil {
+			f(ref, n)
 		}
-		f(schemas.ShardRef{Topic: topic, Month: schemas.Month(month), ID: schemas.Shard(id)}, n)
-	}
-	return rows.Err()
+		return err
+	}), q)
 }

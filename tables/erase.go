@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,15 +52,9 @@ func (db *DB) Matching(ctx context.Context, topic string, in []schemas.ShardRef,
 	if physical {
 		s = settings(physicalSettings)
 	}
-	for len(in) > 0 {
-		n := min(len(in), maxPartitions)
-		keys := make([]string, n)
-		for i, p := range in[:n] {
-			keys[i] = fmt.Sprintf("(%d,%d)", uint32(p.Month), uint64(p.ID))
-		}
-		in = in[n:]
-		q := fmt.Sprintf("SELECT shard, pos, count(), %s FROM %s WHERE (month, shard) IN (%s) AND (%s) GROUP BY shard, pos ORDER BY shard, pos FORMAT TSV",
-			schemas.IDSumSQL, schemas.QuotedTable(db.Database, topic), strings.Join(keys, ","), c.SQL)
+	for some := range slices.Chunk(in, maxPartitions) {
+		q := fmt.Sprintf("SELECT shard, pos, count(), %s FROM %s WHERE %s AND (%s) GROUP BY shard, pos ORDER BY shard, pos FORMAT TSV",
+			schemas.IDSumSQL, schemas.QuotedTable(db.Database, topic), InShards(some), c.SQL)
 		err := db.lines(ctx, &Select{SQL: q, Params: c.Params, Settings: s}, func(line string) error {
 			var shard, pos, rows, ids uint64
 			if _, err := fmt.Sscan(line, &shard, &pos, &rows, &ids); err != nil {

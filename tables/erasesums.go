@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
+	"slices"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -17,15 +17,9 @@ const notMark = "space != ''"
 // stand for. Shards without any are not in the answer.
 func (db *DB) SumsMatching(ctx context.Context, topic string, in []schemas.ShardRef, c Condition) (map[schemas.Shard]uint64, error) {
 	out := map[schemas.Shard]uint64{}
-	for len(in) > 0 {
-		n := min(len(in), maxPartitions)
-		keys := make([]string, n)
-		for i, p := range in[:n] {
-			keys[i] = fmt.Sprintf("(%d,%d)", uint32(p.Month), uint64(p.ID))
-		}
-		in = in[n:]
-		q := fmt.Sprintf("SELECT shard, sum(n) + sum(repeats) FROM %s WHERE (month, shard) IN (%s) AND %s AND (%s) GROUP BY shard FORMAT TSV",
-			schemas.QuotedTable(db.Database, schemas.DerivedTable(topic, schemas.DerivedSums)), strings.Join(keys, ","), notMark, c.SQL)
+	for some := range slices.Chunk(in, maxPartitions) {
+		q := fmt.Sprintf("SELECT shard, sum(n) + sum(repeats) FROM %s WHERE %s AND %s AND (%s) GROUP BY shard FORMAT TSV",
+			schemas.QuotedTable(db.Database, schemas.DerivedTable(topic, schemas.DerivedSums)), InShards(some), notMark, c.SQL)
 		err := db.lines(ctx, &Select{SQL: q, Params: c.Params, Settings: settings()}, func(line string) error {
 			var shard, diffs uint64
 			if _, err := fmt.Sscan(line, &shard, &diffs); err != nil {

@@ -2,7 +2,6 @@ package tables
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,31 +16,22 @@ import (
 // in it. Lightweight deletes that are not merged yet belong to no partition, so there is
 // no digest at all while a table has one. Nor is there one for a table that was not made yet.
 func (db *DB) Parts(ctx context.Context, topic string) (map[schemas.ShardRef]string, error) {
-	rows, err := db.conn.Query(ctx, "SELECT partition_id, lower(hex(sipHash128(arraySort(groupArray((name, rows, hash_of_all_files)))))) FROM system.parts WHERE database = ? AND table = ? AND active GROUP BY partition_id",
-		db.Database, topic)
-	if err = refusal(err); errors.Is(err, ErrNoTable) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("parts of topic %q: %w", topic, err)
-	}
-	defer func() { _ = rows.Close() }()
 	out := map[schemas.ShardRef]string{}
 	patched := false
-	for rows.Next() {
+	err := db.eachMade(ctx, fmt.Sprintf("parts of topic %q", topic), func(scan scan) error {
 		var partition, digest string
-		if err := rows.Scan(&partition, &digest); err != nil {
-			return nil, err
-		}
+		err := scan(&partition, &digest)
 		patched = patched || strings.HasPrefix(partition, "patch-")
 		if ref, ok := shardOfPartition(topic, partition); ok {
 			out[ref] = digest
 		}
-	}
+		return err
+	}, "SELECT partition_id, lower(hex(sipHash128(arraySort(groupArray((name, rows, hash_of_all_files)))))) FROM system.parts WHERE database = ? AND table = ? AND active GROUP BY partition_id",
+		db.Database, topic)
 	if patched {
 		clear(out)
 	}
-	return out, rows.Err()
+	return out, err
 }
 
 // shardOfPartition reads what schemas.PartitionID writes.
@@ -71,23 +61,14 @@ type Damaged struct{ Part, Message string }
 // CheckParts has ClickHouse read every file of a topic's table and compare it with its
 // checksum: every column of every row.
 func (db *DB) CheckParts(ctx context.Context, topic string) (bad []Damaged, err error) {
-	rows, err := db.conn.Query(ctx, "CHECK TABLE "+schemas.QuotedTable(db.Database, topic)+" SETTINGS check_query_single_value_result = 0")
-	if err = refusal(err); errors.Is(err, ErrNoTable) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("checking the parts of topic %q: %w", topic, err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	err = db.eachMade(ctx, fmt.Sprintf("checking the parts of topic %q", topic), func(scan scan) error {
 		var d Damaged
 		var passed bool
-		if err := rows.Scan(&d.Part, &passed, &d.Message); err != nil {
-			return nil, err
-		}
-		if !passed {
+		err := scan(&d.Part, &passed, &d.Message)
+		if err == nil && !passed {
 			bad = append(bad, d)
 		}
-	}
-	return bad, refusal(rows.Err())
+		return err
+	}, "CHECK TABLE "+schemas.QuotedTable(db.Database, topic)+" SETTINGS check_query_single_value_result = 0")
+	return bad, err
 }

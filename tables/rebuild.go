@@ -24,19 +24,13 @@ type TableState struct {
 
 // TableState looks a table up.
 func (db *DB) TableState(ctx context.Context, name string) (s TableState, err error) {
-	rows, err := db.conn.Query(ctx, "SELECT create_table_query FROM system.tables WHERE database = $1 AND name = $2", db.Database, name)
-	if err != nil {
-		return s, fmt.Errorf("table %s: %w", name, refusal(err))
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	err = db.each(ctx, "table "+name, func(scan scan) error {
 		var ddl string
-		if err := rows.Scan(&ddl); err != nil {
-			return s, err
-		}
+		err := scan(&ddl)
 		s = TableState{Exists: true, Frozen: strings.Contains(ddl, "CONSTRAINT "+frozenConstraint+" ")}
-	}
-	return s, rows.Err()
+		return err
+	}, "SELECT create_table_query FROM system.tables WHERE database = $1 AND name = $2", db.Database, name)
+	return s, err
 }
 
 // Freeze makes a topic's table refuse every insert, and returns when none that set
@@ -100,23 +94,10 @@ func (db *DB) ddl(ctx context.Context, what, statement string) error {
 
 // Topics lists the tables that Almanac made for topics, by their comment.
 func (db *DB) Topics(ctx context.Context) ([]string, error) {
-	rows, err := db.conn.Query(ctx, "SELECT name FROM system.tables WHERE database = $1 AND startsWith(comment, $2) AND NOT match(name, $3) ORDER BY name",
+	names, err := db.names(ctx, "tables of "+db.Database,
+		"SELECT name FROM system.tables WHERE database = $1 AND startsWith(comment, $2) AND NOT match(name, $3) ORDER BY name",
 		db.Database, schemas.TableMark, KeptInfix+"[0-9]{8}T[0-9]{6}Z$")
-	if err != nil {
-		return nil, fmt.Errorf("tables of %s: %w", db.Database, refusal(err))
-	}
-	defer func() { _ = rows.Close() }()
-	var out []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		if schemas.ValidateTopicName(name) == nil {
-			out = append(out, name)
-		}
-	}
-	return out, rows.Err()
+	return slices.DeleteFunc(names, func(name string) bool { return schemas.ValidateTopicName(name) != nil }), err
 }
 
 // LostTopics are the tables of Topics that are not a declared topic's and have rows that belong
@@ -152,20 +133,13 @@ func (db *DB) LostTopics(ctx context.Context, declared map[string]bool, shards f
 
 // ownRows reports whether a table has rows of a shard that is not known, or of none.
 func (db *DB) ownRows(ctx context.Context, table string, known map[schemas.Shard]bool) (own bool, err error) {
-	rows, err := db.conn.Query(ctx, "SELECT DISTINCT partition_id FROM system.parts WHERE database = ? AND table = ? AND active AND NOT startsWith(partition_id, 'patch-')", db.Database, table)
-	if err != nil {
-		return false, fmt.Errorf("parts of table %q: %w", table, refusal(err))
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var partition string
-		if err := rows.Scan(&partition); err != nil {
-			return false, err
-		}
+	partitions, err := db.names(ctx, fmt.Sprintf("parts of table %q", table),
+		"SELECT DISTINCT partition_id FROM system.parts WHERE database = ? AND table = ? AND active AND NOT startsWith(partition_id, 'patch-')", db.Database, table)
+	for _, partition := range partitions {
 		ref, ok := shardOfPartition(table, partition)
 		own = own || !ok || !known[ref.ID]
 	}
-	return own, rows.Err()
+	return own, err
 }
 
 // KeptInfix stands between a topic's name and a time in the name of a table that a
@@ -175,21 +149,8 @@ const KeptInfix = "_before_"
 // Kept lists what rebuilds left beside a topic's table: tables that were replaced,
 // and one that was not finished. They have rows that an erasure does not reach.
 func (db *DB) Kept(ctx context.Context, topic string) ([]string, error) {
-	var out []string
-	rows, err := db.conn.Query(ctx, "SELECT name FROM system.tables WHERE database = $1 AND (name = $2 OR match(name, $3)) ORDER BY name",
+	return db.names(ctx, "old tables of "+topic, "SELECT name FROM system.tables WHERE database = $1 AND (name = $2 OR match(name, $3)) ORDER BY name",
 		db.Database, topic+FreshSuffix, "^"+topic+KeptInfix+"[0-9]{8}T[0-9]{6}Z$")
-	if err != nil {
-		return nil, fmt.Errorf("old tables of %s: %w", topic, refusal(err))
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		out = append(out, name)
-	}
-	return out, rows.Err()
 }
 
 // FreshSuffix makes, of a topic's, the name of the table a rebuild fills. No topic
@@ -201,22 +162,15 @@ type InsertEnd struct{ Pos, Rows uint64 }
 
 // InsertEnds lists the inserts of a shard above a position, in order, at most so
 // many. The topic of ref names the table.
-func (db *DB) InsertEnds(ctx context.Context, ref schemas.ShardRef, after uint64, limit int) ([]InsertEnd, error) {
-	rows, err := db.conn.Query(ctx, fmt.Sprintf("SELECT pos, count() FROM %s WHERE month = %d AND shard = %d AND pos > %d GROUP BY pos ORDER BY pos LIMIT %d",
-		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), after, limit))
-	if err != nil {
-		return nil, fmt.Errorf("positions of %s: %w", ref, refusal(err))
-	}
-	defer func() { _ = rows.Close() }()
-	var out []InsertEnd
-	for rows.Next() {
+func (db *DB) InsertEnds(ctx context.Context, ref schemas.ShardRef, after uint64, limit int) (ends []InsertEnd, err error) {
+	err = db.each(ctx, fmt.Sprintf("positions of %s", ref), func(scan scan) error {
 		var e InsertEnd
-		if err := rows.Scan(&e.Pos, &e.Rows); err != nil {
-			return nil, err
-		}
-		out = append(out, e)
-	}
-	return out, rows.Err()
+		err := scan(&e.Pos, &e.Rows)
+		ends = append(ends, e)
+		return err
+	}, fmt.Sprintf("SELECT pos, count() FROM %s WHERE month = %d AND shard = %d AND pos > %d GROUP BY pos ORDER BY pos LIMIT %d",
+		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), after, limit))
+	return ends, err
 }
 
 // Copy is rows of a shard in one table, by position, to be stored in another as

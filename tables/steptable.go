@@ -53,19 +53,9 @@ func (db *DB) withStepTable(ctx context.Context, table, definition string, f fun
 // dropAbandoned drops tables of steps in a table that a crash left, and first the mutations
 // that name them, which go on in the server after their process died.
 func (db *DB) dropAbandoned(ctx context.Context, table string, age time.Duration) error {
-	rows, err := db.conn.Query(ctx, "SELECT name FROM system.tables WHERE database = $1 AND startsWith(name, $2) AND metadata_modification_time <= now() - toIntervalSecond($3)", db.Database, table+stepInfix, int(age.Seconds()))
+	names, err := db.names(ctx, "tables of "+db.Database,
+		"SELECT name FROM system.tables WHERE database = $1 AND startsWith(name, $2) AND metadata_modification_time <= now() - toIntervalSecond($3)", db.Database, table+stepInfix, int(age.Seconds()))
 	if err != nil {
-		return fmt.Errorf("tables of %s: %w", db.Database, refusal(err))
-	}
-	var names []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return errors.Join(err, rows.Close())
-		}
-		names = append(names, name)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
 	for _, name := range names {

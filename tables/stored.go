@@ -2,7 +2,6 @@ package tables
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,26 +40,16 @@ const storedChunk = 2000
 func (db *DB) StoredOf(ctx context.Context, topic string, keys []schemas.ShardRef) (map[schemas.Shard]Stored, error) {
 	out := make(map[schemas.Shard]Stored, len(keys))
 	for some := range slices.Chunk(keys, storedChunk) {
-		rows, err := db.conn.Query(ctx, "SELECT shard, count(), max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
-			schemas.QuotedTable(db.Database, topic)+" WHERE "+InShards(some)+" GROUP BY shard SETTINGS "+planOnly)
-		if err = refusal(err); errors.Is(err, ErrNoTable) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("heads of topic %q: %w", topic, err)
-		}
-		for rows.Next() {
+		err := db.eachMade(ctx, fmt.Sprintf("heads of topic %q", topic), func(scan scan) error {
 			var id uint64
 			var s Stored
-			if err := rows.Scan(&id, &s.Rows, &s.Head, &s.MinTs, &s.MaxTs); err != nil {
-				_ = rows.Close()
-				return nil, err
-			}
+			err := scan(&id, &s.Rows, &s.Head, &s.MinTs, &s.MaxTs)
 			out[schemas.Shard(id)] = s
-		}
-		_ = rows.Close()
-		if err := rows.Err(); err != nil {
-			return nil, fmt.Errorf("heads of topic %q: %w", topic, refusal(err))
+			return err
+		}, "SELECT shard, count(), max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
+			schemas.QuotedTable(db.Database, topic)+" WHERE "+InShards(some)+" GROUP BY shard SETTINGS "+planOnly)
+		if err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
@@ -69,26 +58,15 @@ func (db *DB) StoredOf(ctx context.Context, topic string, keys []schemas.ShardRe
 // AllStored is what every partition of a topic's table holds, from metadata: none when the
 // table was not made yet.
 func (db *DB) AllStored(ctx context.Context, topic string) (map[schemas.ShardRef]Stored, error) {
-	rows, err := db.conn.Query(ctx, "SELECT month, shard, count(), max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
-		schemas.QuotedTable(db.Database, topic)+" GROUP BY month, shard SETTINGS "+planOnly)
-	if err = refusal(err); errors.Is(err, ErrNoTable) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("shards of topic %q: %w", topic, err)
-	}
-	defer func() { _ = rows.Close() }()
 	out := map[schemas.ShardRef]Stored{}
-	for rows.Next() {
-		var month uint32
-		var id uint64
+	err := db.eachMade(ctx, fmt.Sprintf("shards of topic %q", topic), ofShard(topic, func(read func(...any) (schemas.ShardRef, error)) error {
 		var s Stored
-		if err := rows.Scan(&month, &id, &s.Rows, &s.Head, &s.MinTs, &s.MaxTs); err != nil {
-			return nil, err
-		}
-		out[schemas.ShardRef{Topic: topic, Month: schemas.Month(month), ID: schemas.Shard(id)}] = s
-	}
-	return out, rows.Err()
+		ref, err := read(&s.Rows, &s.Head, &s.MinTs, &s.MaxTs)
+		out[ref] = s
+		return err
+	}), "SELECT month, shard, count(), max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
+		schemas.QuotedTable(db.Database, topic)+" GROUP BY month, shard SETTINGS "+planOnly)
+	return out, err
 }
 
 // Stored counts a shard's rows, from metadata.
@@ -116,25 +94,14 @@ func (db *DB) Counts(ctx context.Context, topic string) (map[schemas.Shard]Count
 }
 
 func (db *DB) counts(ctx context.Context, topic, where string) (map[schemas.Shard]Count, error) {
-	rows, err := db.conn.Query(ctx, "SELECT month, shard, count(), uniqExact(id), "+schemas.IDSumSQL+", max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
-		schemas.QuotedTable(db.Database, topic)+where+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
-	if err = refusal(err); errors.Is(err, ErrNoTable) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("counting topic %q: %w", topic, err)
-	}
-	defer func() { _ = rows.Close() }()
 	out := map[schemas.Shard]Count{}
-	for rows.Next() {
-		var month uint32
-		var id uint64
+	err := db.eachMade(ctx, fmt.Sprintf("counting topic %q", topic), ofShard(topic, func(read func(...any) (schemas.ShardRef, error)) error {
 		var c Count
-		if err := rows.Scan(&month, &id, &c.Rows, &c.Distinct, &c.IDs, &c.Head, &c.MinTs, &c.MaxTs); err != nil {
-			return nil, err
-		}
-		c.Month = schemas.Month(month)
-		out[schemas.Shard(id)] = c
-	}
-	return out, rows.Err()
+		ref, err := read(&c.Rows, &c.Distinct, &c.IDs, &c.Head, &c.MinTs, &c.MaxTs)
+		c.Month = ref.Month
+		out[ref.ID] = c
+		return err
+	}), "SELECT month, shard, count(), uniqExact(id), "+schemas.IDSumSQL+", max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
+		schemas.QuotedTable(db.Database, topic)+where+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
+	return out, err
 }

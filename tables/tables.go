@@ -239,23 +239,7 @@ func (db *DB) HasFrame(ctx context.Context, t *schemas.Topic, m schemas.Month, s
 // Heads are the heads of all shards of a topic that have rows: none when its
 // table was not made yet.
 func (db *DB) Heads(ctx context.Context, topic string) (map[schemas.Shard]uint64, error) {
-	rows, err := db.conn.Query(ctx, "SELECT shard, max(pos) FROM "+schemas.QuotedTable(db.Database, topic)+" GROUP BY shard")
-	if err = refusal(err); errors.Is(err, ErrNoTable) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("heads of topic %q: %w", topic, err)
-	}
-	defer func() { _ = rows.Close() }()
-	heads := map[schemas.Shard]uint64{}
-	for rows.Next() {
-		var s, pos uint64
-		if err := rows.Scan(&s, &pos); err != nil {
-			return nil, err
-		}
-		heads[schemas.Shard(s)] = pos
-	}
-	return heads, rows.Err()
+	return db.heads(ctx, fmt.Sprintf("heads of topic %q", topic), "SELECT shard, max(pos) FROM "+schemas.QuotedTable(db.Database, topic)+" GROUP BY shard")
 }
 
 // Conn is the clickhouse-go connection, for reads of other packages.
