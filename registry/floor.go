@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"errors"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -23,23 +22,7 @@ func (r *Registry) RaiseFloor(ctx context.Context, ref schemas.ShardRef, pos uin
 	})
 }
 
-// amend changes a shard's entry by compare-and-set, as often as another process is
-// faster, until f sees nothing to change. f may run several times, each on a
-// fresh reading.
+// amend changes a shard's entry until f, on a fresh reading, sees nothing to change.
 func (r *Registry) amend(ctx context.Context, ref schemas.ShardRef, f func(*Shard) (changed bool)) (Shard, error) {
-	for {
-		s, err := r.Shard(ctx, ref)
-		if err != nil || !f(&s) {
-			return s, err
-		}
-		c := &change{key: s.key(), rev: s.rev, v: &s}
-		err = r.commit(ctx, c)
-		if err == nil {
-			s.rev = c.rev
-			return s, nil
-		}
-		if !errors.Is(err, ErrConflict) {
-			return s, err
-		}
-	}
+	return amend(ctx, r, func() (Shard, error) { return r.Shard(ctx, ref) }, f)
 }

@@ -32,14 +32,10 @@ func (r *Registry) TimerGroup(ctx context.Context, topic, name string) (timer.Gr
 // TimerGroups lists the groups of a topic.
 func (r *Registry) TimerGroups(ctx context.Context, topic string) ([]timer.Group, error) {
 	var out []timer.Group
-	err := r.scan(ctx, schemas.GroupKeys(topic), func(key string, _ uint64, value []byte) error {
-		var g groupEntry
-		if err := decode(key, value, &g); err != nil {
-			return err
-		}
+	entries, err := list[groupEntry](ctx, r, schemas.GroupKeys(topic))
+	for _, g := range entries {
 		out = append(out, g.Group)
-		return nil
-	})
+	}
 	return out, err
 }
 

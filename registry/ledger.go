@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -173,19 +172,11 @@ func (r *Registry) Ledgers(ctx context.Context) (map[string]*Ledger, error) {
 }
 
 func (r *Registry) ledger(ctx context.Context, filter string) (*Ledger, error) {
-	l := &Ledger{}
-	err := r.scan(ctx, filter, func(key string, rev uint64, value []byte) error {
-		e := Erasure{rev: rev}
-		if err := decode(key, value, &e); err != nil {
-			return err
-		}
-		l.Erasures = append(l.Erasures, e)
-		return nil
-	})
-	slices.SortFunc(l.Erasures, func(a, b Erasure) int {
+	erasures, err := list[Erasure](ctx, r, filter)
+	slices.SortFunc(erasures, func(a, b Erasure) int {
 		return cmp.Or(cmp.Compare(b.Fence, a.Fence), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.ID, b.ID))
 	})
-	return l, err
+	return &Ledger{Erasures: erasures}, err
 }
 
 // ErasedSince returns the ids of the erasures of a topic that mean messages of EVENTS from a
@@ -237,19 +228,5 @@ func (r *Registry) Enter(ctx context.Context, e Erasure) (Erasure, error) {
 // AmendErasure changes an entry by compare-and-set until f, on a fresh reading,
 // sees nothing to change.
 func (r *Registry) AmendErasure(ctx context.Context, topic, id string, f func(*Erasure) (changed bool)) (Erasure, error) {
-	for {
-		e, err := r.Erasure(ctx, topic, id)
-		if err != nil || !f(&e) {
-			return e, err
-		}
-		c := &change{key: e.key(), rev: e.rev, v: &e}
-		err = r.commit(ctx, c)
-		if err == nil {
-			e.rev = c.rev
-			return e, nil
-		}
-		if !errors.Is(err, ErrConflict) {
-			return e, err
-		}
-	}
+	return amend(ctx, r, func() (Erasure, error) { return r.Erasure(ctx, topic, id) }, f)
 }

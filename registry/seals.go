@@ -36,15 +36,7 @@ func (r *Registry) sealHead(ctx context.Context, topic string) (sealHead, uint64
 
 // Seals reads all seals of a topic, in their order.
 func (r *Registry) Seals(ctx context.Context, topic string) ([]schemas.Seal, error) {
-	var out []schemas.Seal
-	err := r.scan(ctx, schemas.SealKeys(topic), func(key string, _ uint64, value []byte) error {
-		var s schemas.Seal
-		if err := decode(key, value, &s); err != nil {
-			return err
-		}
-		out = append(out, s)
-		return nil
-	})
+	out, err := list[schemas.Seal](ctx, r, schemas.SealKeys(topic))
 	slices.SortFunc(out, func(a, b schemas.Seal) int { return cmp.Compare(a.Number, b.Number) })
 	return out, err
 }

@@ -113,15 +113,7 @@ func (r *Registry) Head(ctx context.Context, topic string, m schemas.Month) (Hea
 
 // Heads reads every month's head entry of a topic, oldest first.
 func (r *Registry) Heads(ctx context.Context, topic string) ([]Head, error) {
-	var heads []Head
-	err := r.scan(ctx, schemas.HeadKeys(topic), func(key string, rev uint64, value []byte) error {
-		h := Head{rev: rev}
-		if err := decode(key, value, &h); err != nil {
-			return err
-		}
-		heads = append(heads, h)
-		return nil
-	})
+	heads, err := list[Head](ctx, r, schemas.HeadKeys(topic))
 	slices.SortFunc(heads, func(a, b Head) int { return cmp.Compare(a.Month, b.Month) })
 	return heads, err
 }
@@ -141,15 +133,7 @@ func (r *Registry) Shards(ctx context.Context, topic string, m schemas.Month) ([
 	if m != 0 {
 		filter = schemas.MonthShardKeys(topic, m)
 	}
-	var shards []Shard
-	err := r.scan(ctx, filter, func(key string, rev uint64, value []byte) error {
-		s := Shard{rev: rev}
-		if err := decode(key, value, &s); err != nil {
-			return err
-		}
-		shards = append(shards, s)
-		return nil
-	})
+	shards, err := list[Shard](ctx, r, filter)
 	slices.SortFunc(shards, func(a, b Shard) int {
 		return cmp.Or(cmp.Compare(a.Month, b.Month), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})

@@ -267,14 +267,10 @@ func (r *Registry) Tally(ctx context.Context, ref schemas.ShardRef) (Tally, erro
 // Tallies reads all tallies of a topic: of the shards that erasures touched.
 func (r *Registry) Tallies(ctx context.Context, topic string) (map[schemas.Shard]Tally, error) {
 	out := map[schemas.Shard]Tally{}
-	err := r.scan(ctx, schemas.TallyKeys(topic), func(key string, rev uint64, value []byte) error {
-		t := Tally{rev: rev}
-		if err := decode(key, value, &t); err != nil {
-			return err
-		}
+	tallies, err := list[Tally](ctx, r, schemas.TallyKeys(topic))
+	for _, t := range tallies {
 		out[t.Shard] = t
-		return nil
-	})
+	}
 	return out, err
 }
 
@@ -342,19 +338,5 @@ func (r *Registry) Book(ctx context.Context, t *Tally, receipt Receipt, count fu
 // AmendTally changes a tally by compare-and-set until f, on a fresh reading, sees
 // nothing to change.
 func (r *Registry) AmendTally(ctx context.Context, ref schemas.ShardRef, f func(*Tally) (changed bool)) (Tally, error) {
-	for {
-		t, err := r.Tally(ctx, ref)
-		if err != nil || !f(&t) {
-			return t, err
-		}
-		c := &change{key: t.key(), rev: t.rev, v: &t}
-		err = r.commit(ctx, c)
-		if err == nil {
-			t.rev = c.rev
-			return t, nil
-		}
-		if !errors.Is(err, ErrConflict) {
-			return t, err
-		}
-	}
+	return amend(ctx, r, func() (Tally, error) { return r.Tally(ctx, ref) }, f)
 }

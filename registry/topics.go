@@ -39,15 +39,7 @@ func (r *Registry) unknownTopic(ctx context.Context, name string) error {
 
 // Topics reads every descriptor, by name.
 func (r *Registry) Topics(ctx context.Context) ([]schemas.Topic, error) {
-	var topics []schemas.Topic
-	err := r.scan(ctx, schemas.TopicKeys, func(key string, _ uint64, value []byte) error {
-		var t schemas.Topic
-		if err := decode(key, value, &t); err != nil {
-			return err
-		}
-		topics = append(topics, t)
-		return nil
-	})
+	topics, err := list[schemas.Topic](ctx, r, schemas.TopicKeys)
 	slices.SortFunc(topics, func(a, b schemas.Topic) int { return cmp.Compare(a.Name, b.Name) })
 	return topics, err
 }
