@@ -51,9 +51,9 @@ without the rest, says so, and exits 3. --final leaves out windows that end less
 	f.String("align", string(series.None), "how the points of a series become one value a window")
 	f.String("reduce", string(series.None), "how the values of many series become one")
 	f.StringSlice("by", nil, "`LABELS` to group series by, with --reduce; also service, user_id, unit")
-	f.String("where", "", "only series that match a `FILTER` over type, service, user_id, unit and attributes.LABEL")
+	seriesFlag(cmd)
 	f.Bool("final", false, "only windows that are final")
-	f.String("wait", "15s", "`TIME` without progress after which it no longer waits for what was accepted to be stored; 0: do not wait")
+	waitingFlag(cmd)
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
 	return cmd
 }

@@ -41,7 +41,7 @@ func selectionFlags(cmd *cobra.Command, what string) {
 	cmd.Flags().String("from", "", "`TIME` from which it was "+what)
 	cmd.Flags().String("to", "", "`TIME` before which it was "+what)
 	cmd.Flags().Int("limit", documents.DefaultLimit, "how many documents at most, up to 1000")
-	cmd.Flags().String("cursor", "", "`CURSOR` of the page before")
+	cursorFlag(cmd)
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 }
 

@@ -46,9 +46,8 @@ An erasure that was interrupted is carried on by "erase resume".`,
 	}
 	f := cmd.Flags()
 	f.StringArray("user", nil, "`USER` whose events go; may be given several times")
-	f.String("where", "", "`FILTER` over columns, promoted fields and attributes")
-	f.String("from", "", "`TIME` of the first event")
-	f.String("to", "", "`TIME` of the last event")
+	whereFlag(cmd)
+	rangeFlags(cmd)
 	f.String("reason", "", "`TEXT` kept with the erasure: who asked, and why")
 	f.Bool("dry-run", false, "count what would go, and change nothing")
 	f.Bool("yes", false, "erase")

@@ -26,7 +26,7 @@ attributes.NAME.`, query.MaxFacetFields),
 	}
 	rangeFlags(cmd)
 	f := cmd.Flags()
-	f.String("where", "", "`FILTER` over columns, promoted fields and attributes")
+	whereFlag(cmd)
 	f.Int("values", query.DefaultFacetValues, fmt.Sprintf("how many values of each field, 1 to %d", query.MaxFacetValues))
 	f.Int("shards", query.MaxPageShards, fmt.Sprintf("how many of the newest shards are read, 1 to %d", query.MaxFacetShards))
 	outputFlag(cmd, asTable, asJSON)
@@ -69,11 +69,6 @@ func (a *app) lagCommand() *cobra.Command {
 	}
 	outputFlag(cmd, asTable, asJSON)
 	return cmd
-}
-
-func rangeFlags(cmd *cobra.Command) {
-	cmd.Flags().String("from", "", "`TIME` of the first event")
-	cmd.Flags().String("to", "", "`TIME` of the last event")
 }
 
 func completionFlags(cmd *cobra.Command) {

@@ -41,13 +41,12 @@ yet among them.`,
 		RunE: a.does(a.query),
 	}
 	f := cmd.Flags()
-	f.String("from", "", "`TIME` of the first event")
-	f.String("to", "", "`TIME` of the last event")
-	f.String("where", "", "`FILTER` over columns, promoted fields and attributes")
+	rangeFlags(cmd)
+	whereFlag(cmd)
 	f.StringArray("user", nil, "`USER` whose events to find, by the user's own name also where the topic hashes it; may be given several times")
 	f.Int("limit", query.DefaultLimit, fmt.Sprintf("how many events at most, 1 to %d", query.MaxLimit))
 	f.Bool("page", false, "end after one page, also where it is short or empty and has a cursor")
-	f.String("cursor", "", "`CURSOR` of the page before")
+	cursorFlag(cmd)
 	f.String("order", "desc", "desc (newest first) or asc")
 	f.String("fields", "", "`NAMES` of columns, promoted fields and attributes.x to show, with commas between")
 	f.Bool("count", false, "count the events instead")

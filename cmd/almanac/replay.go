@@ -52,11 +52,10 @@ again. Exit codes: 0 done, 130 interrupted, 1 failed.`,
 	}
 	f := cmd.Flags()
 	f.String("shard", "", "one `SHARD` only: 16 hex digits or its whole name")
-	f.String("from", "", "`TIME` of the first event")
-	f.String("to", "", "`TIME` of the last event")
+	rangeFlags(cmd)
 	f.String("from-pos", "", "first `POSITION` of the shard")
 	f.String("to-pos", "", "last `POSITION` of the shard")
-	f.String("where", "", "`FILTER` over columns, promoted fields and attributes")
+	whereFlag(cmd)
 	f.String("speed", "max", "max, or times the events' own: 1x, 10x, 0.5x")
 	f.String("rate", "", "at most so many `EVENTS` a second")
 	f.String("order", "", "position (default at full speed) or time (default when paced)")

@@ -37,14 +37,14 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 	}
 	f := cmd.Flags()
 	f.String("metric", "", "only series of this `NAME`")
-	f.String("where", "", "only series that match a `FILTER` over type, service, user_id, unit and attributes.LABEL")
+	seriesFlag(cmd)
 	f.String("from", "", "only series with points after `TIME`")
 	f.String("to", "", "only series with points up to `TIME`")
 	f.Bool("names", false, "count the series of each metric")
 	f.Bool("labels", false, "count the values and series of each label")
 	f.String("values", "", "count the series of each value of a `LABEL`, or of service, user_id or unit")
 	f.Int("limit", series.DefaultList, "how many at most, 1 to "+strconv.Itoa(series.MaxList))
-	f.String("wait", "15s", "`TIME` without progress after which it no longer waits for what was accepted to be stored; 0: do not wait")
+	waitingFlag(cmd)
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
 	cmd.MarkFlagsMutuallyExclusive("names", "labels", "values")
 	return cmd

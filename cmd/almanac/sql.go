@@ -38,7 +38,7 @@ answers without the rest, says so, and exits 3. "almanac query" sees events at o
 	}
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV, asParquet)
 	cmd.Flags().String("format", "", "`NAME` of a ClickHouse format, in place of -o")
-	cmd.Flags().String("wait", "15s", "`TIME` without progress after which it no longer waits for what was accepted to be stored; 0: do not wait")
+	waitingFlag(cmd)
 	cmd.Flags().String("max-time", "30s", "`TIME` the statement may take")
 	cmd.Flags().String("max-memory", "2GiB", "`SIZE` the statement may use")
 	cmd.Flags().Uint64("max-rows", query.DefaultSQLRows, "`ROWS` the answer may have, 10,000,000 at most")

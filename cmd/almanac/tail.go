@@ -36,7 +36,7 @@ query --order asc is in the order of time and id.`,
 		RunE: a.does(a.tail),
 	}
 	f := cmd.Flags()
-	f.String("where", "", "`FILTER` over columns, promoted fields and attributes")
+	whereFlag(cmd)
 	f.String("fields", "", "`NAMES` of columns, promoted fields and attributes.x to show, with commas between")
 	f.String("from", "", "`TIME` from when on what was routed is shown")
 	f.String("from-pos", "", "`POSITION` to go on behind (default: from now on)")

@@ -86,33 +86,28 @@ func timerFlags(c *cobra.Command) {
 	retryFlags(f)
 }
 
-// openTimers opens the timers of --topic; with the archive where a verb reads what is over.
-func (a *app) openTimers(ctx context.Context, cmd *cobra.Command, archive bool) (*session, *timers.Timers, error) {
-	s, err := load(cmd)
-	if err != nil {
-		return nil, nil, err
-	}
+// whenTimers opens the timers of --topic, with the archive where a verb reads what is over,
+// and closes them after f.
+func whenTimers(ctx context.Context, cmd *cobra.Command, archive bool, f func(*session, *timers.Timers) error) error {
 	connect := openNATS
 	if archive {
 		connect = openServers
 	}
-	c, err := connect(ctx, s)
-	if err != nil {
-		return nil, nil, err
-	}
-	var cfg timers.Config
-	if archive {
-		cfg.Archive = querytimers.Archive{DB: c.db}
-	}
-	topic, _ := cmd.Flags().GetString("topic")
-	t, err := timers.Open(ctx, c.nc, c.reg, topic, cfg)
-	if err != nil {
-		if errors.Is(err, schemas.ErrUnknownTopic) && topic == schemas.DefaultTimerTopic {
-			err = usageError{errors.New("there is no group of timers yet; make one with `almanac timers groups apply GROUP`")}
+	return whenConnected(ctx, cmd, connect, func(c *session) error {
+		var cfg timers.Config
+		if archive {
+			cfg.Archive = querytimers.Archive{DB: c.db}
 		}
-		return nil, nil, errors.Join(err, c.Close())
-	}
-	return c, t, nil
+		topic, _ := cmd.Flags().GetString("topic")
+		t, err := timers.Open(ctx, c.nc, c.reg, topic, cfg)
+		if errors.Is(err, schemas.ErrUnknownTopic) && topic == schemas.DefaultTimerTopic {
+			return usageError{errors.New("there is no group of timers yet; make one with `almanac timers groups apply GROUP`")}
+		}
+		if err != nil {
+			return err
+		}
+		return f(c, t)
+	})
 }
 
 func (a *app) timersCreate(ctx context.Context, cmd *cobra.Command, args []string) error {
@@ -127,29 +122,26 @@ func (a *app) timersCreate(ctx context.Context, cmd *cobra.Command, args []strin
 	}
 	n.URL, n.User = text("url"), text("user")
 	n.Replace, _ = cmd.Flags().GetBool("replace")
-	c, t, err := a.openTimers(ctx, cmd, false)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	if change.Payload != nil {
-		n.Payload = *change.Payload
-	}
-	if change.Timeout != nil {
-		n.Timeout = *change.Timeout
-	}
-	if change.MaxLateness != nil {
-		n.MaxLateness = *change.MaxLateness
-	}
-	n.Retry = change.Retry
-	tm, created, err := t.Create(ctx, n)
-	if err != nil {
-		return err
-	}
-	if !created {
-		a.note("timer %s of group %s exists, revision %d", tm.ID, tm.Group, tm.Revision)
-	}
-	return a.printTimer(cmd, tm)
+	return whenTimers(ctx, cmd, false, func(_ *session, t *timers.Timers) error {
+		if change.Payload != nil {
+			n.Payload = *change.Payload
+		}
+		if change.Timeout != nil {
+			n.Timeout = *change.Timeout
+		}
+		if change.MaxLateness != nil {
+			n.MaxLateness = *change.MaxLateness
+		}
+		n.Retry = change.Retry
+		tm, created, err := t.Create(ctx, n)
+		if err != nil {
+			return err
+		}
+		if !created {
+			a.note("timer %s of group %s exists, revision %d", tm.ID, tm.Group, tm.Revision)
+		}
+		return a.printTimer(cmd, tm)
+	})
 }
 
 // dueFlag reads a flag that is a time to come.
@@ -223,47 +215,34 @@ func (a *app) timersRetry(ctx context.Context, cmd *cobra.Command, args []string
 }
 
 func (a *app) onTimer(ctx context.Context, cmd *cobra.Command, archive bool, f func(context.Context, *timers.Timers) (timers.Timer, error)) error {
-	c, t, err := a.openTimers(ctx, cmd, archive)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	tm, err := f(ctx, t)
-	if err != nil {
-		return err
-	}
-	return a.printTimer(cmd, tm)
+	return whenTimers(ctx, cmd, archive, func(_ *session, t *timers.Timers) error {
+		tm, err := f(ctx, t)
+		if err != nil {
+			return err
+		}
+		return a.printTimer(cmd, tm)
+	})
 }
 
 func (a *app) timersGet(ctx context.Context, cmd *cobra.Command, args []string) error {
-	c, t, err := a.openTimers(ctx, cmd, true)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	tm, err := t.Get(ctx, args[0], args[1])
-	if err != nil {
-		return err
-	}
-	return a.printTimer(cmd, tm)
+	return a.onTimer(ctx, cmd, true, func(ctx context.Context, t *timers.Timers) (timers.Timer, error) {
+		return t.Get(ctx, args[0], args[1])
+	})
 }
 
 func (a *app) timersRemove(ctx context.Context, cmd *cobra.Command, args []string) error {
-	c, t, err := a.openTimers(ctx, cmd, false)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	a.tellTarget(c)
-	revision, _ := cmd.Flags().GetInt64("if-revision")
-	inFlight, err := t.Delete(ctx, args[0], args[1], revision)
-	if err != nil {
-		return err
-	}
-	if inFlight {
-		a.note("timer %s is being called at this moment; it gets no more attempts", args[1])
-	}
-	return nil
+	return whenTimers(ctx, cmd, false, func(c *session, t *timers.Timers) error {
+		a.tellTarget(c)
+		revision, _ := cmd.Flags().GetInt64("if-revision")
+		inFlight, err := t.Delete(ctx, args[0], args[1], revision)
+		if err != nil {
+			return err
+		}
+		if inFlight {
+			a.note("timer %s is being called at this moment; it gets no more attempts", args[1])
+		}
+		return nil
+	})
 }
 
 func (a *app) timersList(ctx context.Context, cmd *cobra.Command, args []string) error {
@@ -278,37 +257,31 @@ func (a *app) timersList(ctx context.Context, cmd *cobra.Command, args []string)
 			return err
 		}
 	}
-	c, t, err := a.openTimers(ctx, cmd, false)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	p, err := t.List(ctx, args[0], f)
-	if err != nil {
-		return err
-	}
-	if p.Cursor != "" {
-		a.note("there are more: --cursor %s", p.Cursor)
-	}
-	return printRows(a, cmd, p.Timers, func() table.Writer { return timersTable(p.Timers) })
+	return whenTimers(ctx, cmd, false, func(_ *session, t *timers.Timers) error {
+		p, err := t.List(ctx, args[0], f)
+		if err != nil {
+			return err
+		}
+		if p.Cursor != "" {
+			a.note("there are more: --cursor %s", p.Cursor)
+		}
+		return printRows(a, cmd, p.Timers, func() table.Writer { return timersTable(p.Timers) })
+	})
 }
 
 func (a *app) timersHistory(ctx context.Context, cmd *cobra.Command, args []string) error {
-	c, t, err := a.openTimers(ctx, cmd, true)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	rows, err := t.History(ctx, args[0], args[1])
-	if err != nil {
-		return err
-	}
-	return printRows(a, cmd, rows, func() table.Writer {
-		w := newTable("at", "what", "revision", "attempt", "due", "status", "error", "late ms", "took ms")
-		for _, r := range rows {
-			w.AppendRow(table.Row{clockTime(r.UpdatedAt), r.Op, r.Revision, r.Attempt, clockTime(r.Due), r.Status, r.Error, r.LateMs, r.TookMs})
+	return whenTimers(ctx, cmd, true, func(_ *session, t *timers.Timers) error {
+		rows, err := t.History(ctx, args[0], args[1])
+		if err != nil {
+			return err
 		}
-		return w
+		return printRows(a, cmd, rows, func() table.Writer {
+			w := newTable("at", "what", "revision", "attempt", "due", "status", "error", "late ms", "took ms")
+			for _, r := range rows {
+				w.AppendRow(table.Row{clockTime(r.UpdatedAt), r.Op, r.Revision, r.Attempt, clockTime(r.Due), r.Status, r.Error, r.LateMs, r.TookMs})
+			}
+			return w
+		})
 	})
 }
 

@@ -111,27 +111,13 @@ func (a *app) timersGroupsApply(ctx context.Context, cmd *cobra.Command, args []
 		if f.Changed("timeout") {
 			g.Timeout = timeout
 		}
-		if f.Changed("allow-host") {
-			g.AllowHosts, _ = f.GetStringSlice("allow-host")
-		}
-		if f.Changed("secret") {
-			g.SecretRef, _ = f.GetString("secret")
-		}
-		if f.Changed("max-concurrent") {
-			g.MaxConcurrent, _ = f.GetInt("max-concurrent")
-		}
-		if f.Changed("max-per-second") {
-			g.MaxPerSecond, _ = f.GetInt("max-per-second")
-		}
-		if f.Changed("max-pending") {
-			g.MaxPending, _ = f.GetInt("max-pending")
-		}
-		if f.Changed("answer") {
-			g.Answer, _ = f.GetString("answer")
-		}
-		if f.Changed("keep-detail") {
-			g.KeepDetail, _ = f.GetBool("keep-detail")
-		}
+		given(f, "allow-host", f.GetStringSlice, &g.AllowHosts)
+		given(f, "secret", f.GetString, &g.SecretRef)
+		given(f, "max-concurrent", f.GetInt, &g.MaxConcurrent)
+		given(f, "max-per-second", f.GetInt, &g.MaxPerSecond)
+		given(f, "max-pending", f.GetInt, &g.MaxPending)
+		given(f, "answer", f.GetString, &g.Answer)
+		given(f, "keep-detail", f.GetBool, &g.KeepDetail)
 		return nil
 	})
 }

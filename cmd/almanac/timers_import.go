@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/gateway/api"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/timers"
 )
 
 func (a *app) timersImportCommand() *cobra.Command {
@@ -28,26 +29,23 @@ Exit code 3 where lines were refused; each is named.`,
 }
 
 func (a *app) timersImport(ctx context.Context, cmd *cobra.Command, args []string) error {
-	c, t, err := a.openTimers(ctx, cmd, false)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	return a.importLines(ctx, "timer", api.MaxTimerBody, func(ctx context.Context, line []byte) (lineFate, error) {
-		n, err := api.ParseTimer(line, args[0], time.Now())
-		created := false
-		if err == nil {
-			_, created, err = t.Create(ctx, n)
-		}
-		refused := new(timer.Refusal)
-		switch {
-		case err == nil && created:
-			return lineCreated, nil
-		case err == nil:
-			return lineExists, nil
-		case errors.Is(err, schemas.ErrRequest), errors.As(err, &refused) && refused.Code != timer.CodeUnknownGroup:
-			return lineRefused, err
-		}
-		return lineFailed, err
+	return whenTimers(ctx, cmd, false, func(_ *session, t *timers.Timers) error {
+		return a.importLines(ctx, "timer", api.MaxTimerBody, func(ctx context.Context, line []byte) (lineFate, error) {
+			n, err := api.ParseTimer(line, args[0], time.Now())
+			created := false
+			if err == nil {
+				_, created, err = t.Create(ctx, n)
+			}
+			refused := new(timer.Refusal)
+			switch {
+			case err == nil && created:
+				return lineCreated, nil
+			case err == nil:
+				return lineExists, nil
+			case errors.Is(err, schemas.ErrRequest), errors.As(err, &refused) && refused.Code != timer.CodeUnknownGroup:
+				return lineRefused, err
+			}
+			return lineFailed, err
+		})
 	})
 }

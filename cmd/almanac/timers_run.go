@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/timers"
 	"github.com/almanac-events/almanac/timers/callback"
 	"github.com/almanac-events/almanac/timers/dispatch"
 	"github.com/almanac-events/almanac/timers/exposition"
@@ -92,25 +93,22 @@ func (a *app) timersStatusCommand() *cobra.Command {
 			if text, _ := cmd.Flags().GetString("calls"); text != "" {
 				return a.timersCalls(ctx, cmd, text)
 			}
-			c, t, err := a.openTimers(ctx, cmd, false)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = c.Close() }()
-			rows, err := t.Status(ctx)
-			if err != nil {
-				return err
-			}
-			return printRows(a, cmd, rows, func() table.Writer {
-				w := newTable("group", "pending", "firing", "overdue", "oldest s", "done", "failed", "cancelled", "largest slot", "state", "why overdue")
-				for _, r := range rows {
-					state := "running"
-					if r.Paused {
-						state = "paused"
-					}
-					w.AppendRow(table.Row{r.Group, r.Pending, r.Firing, r.Overdue, fmt.Sprintf("%.1f", r.OldestSeconds), r.Done, r.Failed, r.Cancelled, fmt.Sprintf("%.2f", r.LargestSlot), state, r.Why})
+			return whenTimers(ctx, cmd, false, func(_ *session, t *timers.Timers) error {
+				rows, err := t.Status(ctx)
+				if err != nil {
+					return err
 				}
-				return w
+				return printRows(a, cmd, rows, func() table.Writer {
+					w := newTable("group", "pending", "firing", "overdue", "oldest s", "done", "failed", "cancelled", "largest slot", "state", "why overdue")
+					for _, r := range rows {
+						state := "running"
+						if r.Paused {
+							state = "paused"
+						}
+						w.AppendRow(table.Row{r.Group, r.Pending, r.Firing, r.Overdue, fmt.Sprintf("%.1f", r.OldestSeconds), r.Done, r.Failed, r.Cancelled, fmt.Sprintf("%.2f", r.LargestSlot), state, r.Why})
+					}
+					return w
+				})
 			})
 		}),
 	}

@@ -42,13 +42,12 @@ With -o json it is one page: a document with entries and the cursor of the next 
 	f.String("resource-type", "", "show only resources of this `TYPE`")
 	f.String("method", "", "show only this `METHOD`")
 	f.String("where", "", "`FILTER` that holds too, as for almanac query; attributes need --service and --method")
-	f.String("from", "", "`TIME` of the first event")
-	f.String("to", "", "`TIME` of the last event")
+	rangeFlags(cmd)
 	f.Bool("open", false, "show changes that were announced and not concluded")
 	f.String("open-after", trail.DefaultOpenAfter.String(), "with --open: `LENGTH` of time that a change may take")
 	f.Bool("history", false, "show every event of each entry")
 	f.Int("limit", trail.DefaultLimit, fmt.Sprintf("how many entries at most, 1 to %d", trail.MaxLimit))
-	f.String("cursor", "", "`CURSOR` of the page before")
+	cursorFlag(cmd)
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
 }

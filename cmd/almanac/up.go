@@ -118,18 +118,25 @@ func (n *node) start(ctx context.Context) error {
 	return embedded.WriteAddresses(n.dir.Path(), addresses)
 }
 
+// connect connects to the servers until the node ends.
+func (n *node) connect(name string) (*nats.Conn, error) {
+	nc, err := n.servers.connect(name, n.log)
+	if err == nil {
+		n.later(nc.Close)
+	}
+	return nc, err
+}
+
 // wire makes router and sinks over the servers.
 func (n *node) wire(ctx context.Context) error {
-	route, err := n.servers.connect("router", n.log)
+	route, err := n.connect("router")
 	if err != nil {
 		return err
 	}
-	n.later(route.Close)
-	store, err := n.servers.connect("sink", n.log)
+	store, err := n.connect("sink")
 	if err != nil {
 		return err
 	}
-	n.later(store.Close)
 	reg, err := registry.Setup(ctx, route, n.servers.limits())
 	lost := errors.Is(err, registry.ErrLost)
 	if lost {
@@ -196,11 +203,10 @@ func (n *node) wire(ctx context.Context) error {
 
 // wireTimers makes the dispatcher, with a connection of its own.
 func (n *node) wireTimers(ctx context.Context, reg *registry.Registry) error {
-	nc, err := n.servers.connect("timers", n.log)
+	nc, err := n.connect("timers")
 	if err != nil {
 		return err
 	}
-	n.later(nc.Close)
 	d, err := newDispatcher(ctx, nc, reg, n.s, n.log)
 	if err != nil {
 		return err
@@ -212,16 +218,14 @@ func (n *node) wireTimers(ctx context.Context, reg *registry.Registry) error {
 
 // wireGateway makes the gateway over the servers, with connections of its own.
 func (n *node) wireGateway(ctx context.Context, reg *registry.Registry, db *tables.DB) error {
-	nc, err := n.servers.connect("gateway", n.log)
+	nc, err := n.connect("gateway")
 	if err != nil {
 		return err
 	}
-	n.later(nc.Close)
-	second, err := n.servers.connect("gateway reads", n.log)
+	second, err := n.connect("gateway reads")
 	if err != nil {
 		return err
 	}
-	n.later(second.Close)
 	parts, err := gatewayParts(ctx, nc, second, reg, db, n.s, n.log)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 	f.Int("limit", usage.DefaultDiffs, fmt.Sprintf("with --diffs: how many at most, 1 to %d", usage.MaxDiffs))
 	f.String("cursor", "", "with --diffs: `CURSOR` of the page before")
 	f.Bool("check", false, "compare marks and sums with the rows grouped by cause; exit 1 when they differ")
-	f.String("wait", "15s", "`TIME` without progress after which it no longer waits for what was accepted to be stored; 0: do not wait")
+	waitingFlag(cmd)
 	outputFlag(cmd, asTable, asJSON, asNDJSON, asCSV)
 	cmd.AddCommand(a.usageCloseCommand(), a.usageCorrectionsCommand())
 	return cmd
