@@ -40,7 +40,7 @@ LONGEST  := awk '{print ($$0 ~ "/integration$$" ? 0 : $$0 ~ "/cmd/almanac$$" ? 1
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults timers damage usage soak simulate cover clean tidy
+.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults timers damage usage soak simulate documents cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -140,6 +140,13 @@ timers: ## Timers under races, kills and lost answers, and their lateness, at fu
 		go test -v -parallel 1 -timeout 30m ./timers/dispatch
 	ALMANAC_TIMERS_KILLED=20000 ALMANAC_TIMERS_KILLS=25 go test -v -timeout 60m -run TestTimersUnderKills ./integration/faults
 	ALMANAC_TIMERS_AWAY=5000 ALMANAC_TIMERS_AWAY_SECONDS=10 ALMANAC_TIMERS_ALONE=600 go test -v -count 1 -timeout 60m -run '^(TestTimersThroughOutages|TestTimerAlone)$$' ./integration/faults
+
+documents: setup ## Documents at full size: a million of them, kills of every part, ClickHouse away, an erasure, a lost front
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DOCUMENTS_WRITTEN=100000 ALMANAC_DOCUMENTS_KILLS=25 ALMANAC_DOCUMENTS_AWAY=10 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) \
+	  go test -count 1 -timeout 60m -run '^TestDocuments' -v ./integration/faults
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DOCUMENTS_KILLS=25 ALMANAC_DOCUMENTS_ERASED=10000 ALMANAC_DOCUMENTS_LOST=10000 \
+	  go test -count 1 -timeout 60m -run '^(TestDocumentPromisesUnderKills|TestEraseDocuments|TestRepairLostFront)$$' -v ./integration
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DOCUMENTS=1000000 go test -count 1 -timeout 60m -run '^TestDocumentsAtSize$$' -v ./integration
 
 faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 30m -v ./integration/faults

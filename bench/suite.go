@@ -48,6 +48,7 @@ func Measures() []Measure {
 		{"replay", replay},
 		{"page", page},
 		{"inputs", inputs},
+		{"documents", documentFigures},
 	}
 }
 

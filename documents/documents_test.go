@@ -52,7 +52,7 @@ func TestCreateAtOnce(t *testing.T) {
 	c, ctx := open(t, nil)
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	c.cfg.Now = func() time.Time { return noon }
-	rounds := 40
+	const rounds = 1000
 	for round := range rounds {
 		id := fmt.Sprintf("abcd%04d", round)
 		errs := make([]error, 8)

@@ -108,17 +108,18 @@ func TestRepairDocuments(t *testing.T) {
 }
 
 // DOCS is gone. Nothing is written until repair has made a stub of every document, killed
-// between any two steps; then all load, their versions go on, and what is written is routed.
+// between any two steps; then all load, their versions go on, and what is written is routed. 1,200
+// documents, or ALMANAC_DOCUMENTS_LOST.
 func TestRepairLostFront(t *testing.T) {
 	t.Parallel()
 	e := running(t, docsTopic())
 	c := e.documents("customers")
-	const n = 1200
+	n := sized("ALMANAC_DOCUMENTS_LOST", 1200)
 	create(t, c, "d-", "p", n)
 	if err := c.Remove(t.Context(), "d-7", documents.Always); err != nil {
 		t.Fatal(err)
 	}
-	e.stored("customers", n+1, time.Minute)
+	e.stored("customers", uint64(n+1), 3*time.Minute)
 	e.verified("customers")
 	if err := e.reg.JetStream().DeleteStream(t.Context(), schemas.StreamDocs); err != nil {
 		t.Fatal(err)
@@ -136,7 +137,7 @@ func TestRepairLostFront(t *testing.T) {
 	e.killed()
 	c = e.documents("customers")
 	st, err := c.Status(t.Context())
-	if err != nil || st.Cold != n-1 || st.Hot != 0 {
+	if err != nil || st.Cold != uint64(n-1) || st.Hot != 0 {
 		t.Fatalf("%+v, %v", st, err)
 	}
 	for i := range n {
@@ -155,6 +156,6 @@ func TestRepairLostFront(t *testing.T) {
 		t.Errorf("an id that is taken: %v", err)
 	}
 	create(t, c, "later-", "p", 5)
-	e.stored("customers", n+7, time.Minute)
+	e.stored("customers", uint64(n+7), time.Minute)
 	e.verified("customers")
 }

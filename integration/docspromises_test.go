@@ -3,8 +3,6 @@ package integration
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -17,10 +15,7 @@ import (
 // document once, in pages of 500.
 func TestDocumentPromisesUnderKills(t *testing.T) {
 	t.Parallel()
-	kills, err := strconv.Atoi(os.Getenv("ALMANAC_DOCUMENTS_KILLS"))
-	if err != nil {
-		kills = 3
-	}
+	kills := sized("ALMANAC_DOCUMENTS_KILLS", 3)
 	topic := docsTopic()
 	topic.Documents.HotFor = time.Second
 	e := start(t, topic)

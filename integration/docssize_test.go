@@ -34,10 +34,7 @@ type documentsAtSize struct {
 //	ALMANAC_DOCUMENTS=1000000 go test ./integration -run TestDocumentsAtSize -v -timeout 60m
 func TestDocumentsAtSize(t *testing.T) {
 	t.Parallel()
-	n, err := strconv.Atoi(os.Getenv("ALMANAC_DOCUMENTS"))
-	if err != nil {
-		n = 3000
-	}
+	n := sized("ALMANAC_DOCUMENTS", 3000)
 	d := &documentsAtSize{onDisk: &onDisk{dir: t.TempDir()}, n: n, body: `{"status":"active","name":"` + strings.Repeat("x", 250) + `","n":`}
 	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())
 	d.env = &env{t: t, srv: srv}
@@ -61,6 +58,14 @@ func TestDocumentsAtSize(t *testing.T) {
 	stopSink()
 	d.restart()
 	t.Logf("hot load p50 %s p99 %s, cold load p50 %s p99 %s", hotLoads[0], hotLoads[1], coldLoads[0], coldLoads[1])
+}
+
+// sized is a number of the environment, or a small one.
+func sized(name string, small int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return small
 }
 
 func heap() uint64 {

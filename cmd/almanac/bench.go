@@ -26,7 +26,8 @@ changes; the rates depend on what else the machine does.
 
 With --load it measures instead what an event costs at the steady loads people
 have. --only measures the figures it names, against their bars: inputs compares
-each input of a gateway with a producer that is fed directly, on one core. All
+each input of a gateway with a producer that is fed directly, on one core;
+documents stores a million documents, and loads and lists them hot and cold. All
 want a machine that does nothing else.`,
 		Example: `  almanac bench --events 1000000
   almanac bench --only inputs --size short

@@ -58,6 +58,8 @@ func play(spec Spec) error {
 		return playTimers(ctx, spec)
 	case RoleRollups:
 		return playRollups(ctx, spec)
+	case RoleDocuments:
+		return playDocuments(ctx, spec, stop)
 	}
 	return fmt.Errorf("faults: no such role: %q", spec.Role)
 }

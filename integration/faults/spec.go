@@ -16,6 +16,8 @@ const (
 	RoleTimers Role = "timers"
 	// RoleRollups looks for repeats and sums; only where the plan has rollups.
 	RoleRollups Role = "rollups"
+	// RoleDocuments changes documents; a test starts it itself.
+	RoleDocuments Role = "documents"
 )
 
 // Roles are those of an event's way, in the order of an event's way backwards: what is needed first comes first.
@@ -57,7 +59,7 @@ type Writer struct {
 	Journal string
 	// Number is the upper half of every number this process writes; no other process ever has the same.
 	Number uint64
-	// Rate is events a second; Events is when to stop by itself, 0: when told.
+	// Rate is events a second; Events is when to stop by itself, 0: when told. A writer of documents changes so many.
 	Rate, Events int
 	// Policy, BufferEvents and Linger (default 100 ms) are the producer's.
 	Policy       string

@@ -166,7 +166,7 @@ func TestTimersUnderKills(t *testing.T) {
 		t.Error(err)
 	}
 	came.proof(t, n)
-	proven(ctx, t, h, reg) // which waits for all rows: those of another shard may come after a timer's last
+	proven(ctx, t, h, reg, schemas.DefaultTimerTopic, false) // which waits for all rows: those of another shard may come after a timer's last
 	incomplete := fmt.Sprintf("(SELECT timer_id, countIf(state = 'created') AS c, countIf(state IN (%s)) AS o, maxIf(attempt, state = 'firing') AS m, uniqExactIf(attempt, state = 'firing') AS u, "+
 		"arraySort(groupArray((seq, revision, toString(state), attempt))) AS history FROM %s GROUP BY timer_id HAVING c != 1 OR o != 1 OR m != u OR m != if(toUInt64(timer_id) %% 5 = 0, 2, 1))", over, schemas.DefaultTimerTopic)
 	gaps, err := h.SQL.Number(ctx, "SELECT count() FROM %s", incomplete)
@@ -211,8 +211,8 @@ func (h *hooks) proof(t *testing.T, n int) {
 	t.Logf("%d timers, %d calls were made again under their key", n, twice)
 }
 
-// proven has verify prove the timers' topic.
-func proven(ctx context.Context, t *testing.T, h *House, reg *registry.Registry) {
+// proven has verify prove a topic, with its front or without.
+func proven(ctx context.Context, t *testing.T, h *House, reg *registry.Registry, topic string, front bool) {
 	t.Helper()
 	db, err := tables.Open(h.dsn)
 	if err != nil {
@@ -223,8 +223,11 @@ func proven(ctx context.Context, t *testing.T, h *House, reg *registry.Registry)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if front {
+		v = v.Fronts()
+	}
 	err = until(ctx, recoveryLimit, 200*time.Millisecond, func(ctx context.Context) error {
-		r, err := v.Run(ctx, schemas.DefaultTimerTopic)
+		r, err := v.Run(ctx, topic)
 		if err == nil && (!r.OK() || r.Topics[0].Pending > 0 || r.Topics[0].Dead > 0) {
 			err = fmt.Errorf("%+v %q", r.Topics[0], r.Problems)
 		}

@@ -131,7 +131,7 @@ func TestTimersThroughOutages(t *testing.T) {
 	if err != nil || s[0].Done == 0 || s[0].Failed > 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	proven(ctx, t, h, reg)
+	proven(ctx, t, h, reg, schemas.DefaultTimerTopic, false)
 }
 
 // create makes timers by many goroutines, due as the function says, or at once where that has passed.

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/query/archived"
 	"github.com/almanac-events/almanac/registry"
@@ -16,10 +15,6 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// lanesAtOnce is how many lanes of DOCS are read side by side, as many as a topic has unless it
-// says otherwise: each waits for two answers, and may hold 8 MiB that are read ahead.
-const lanesAtOnce = 4
-
 // Reader reads the documents of any topic. It is safe for concurrent use.
 type Reader struct {
 	js  jetstream.JetStream
@@ -27,11 +22,14 @@ type Reader struct {
 	db  *tables.DB
 	// ledger says what is being erased.
 	ledger *registry.LedgerCache
+
+	mu    sync.Mutex
+	known map[string]*known // by topic
 }
 
 // New makes a reader.
 func New(reg *registry.Registry, db *tables.DB) *Reader {
-	return &Reader{js: reg.JetStream(), reg: reg, db: db, ledger: registry.NewLedgerCache(reg)}
+	return &Reader{js: reg.JetStream(), reg: reg, db: db, ledger: registry.NewLedgerCache(reg), known: map[string]*known{}}
 }
 
 // Archived says up to which sequence of DOCS each lane of a topic is stored.
@@ -85,42 +83,6 @@ func (r *Reader) History(ctx context.Context, t *schemas.Topic, id string) ([]*d
 	}
 	sortBy(out, func(a, b *document.Record) bool { return newer(b, a) })
 	return out, nil
-}
-
-// fresh calls f with each record that DOCS has above what is archived, by one lane's at a time
-// and in no order of lanes, and with whether an erasure under way means it. What is damaged
-// there, or is not a record, is passed over. left reports that a record above what is
-// archived has left DOCS: a read of ClickHouse that began before fresh may not have it.
-func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, upTo map[int]uint64, f func(rec *document.Record, erased bool)) (left bool, err error) {
-	var mu sync.Mutex
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(lanesAtOnce)
-	for lane := range t.Lanes {
-		g.Go(func() error {
-			filter := schemas.SourceFilter(schemas.StreamDocs, t.Name, fmt.Sprint(lane))
-			return streams.Gather(gctx, r.js, schemas.StreamDocs, filter, upTo[lane]+1, nil, func(msg *streams.Message) (bool, error) {
-				rec := parse(msg)
-				if rec == nil {
-					return true, nil
-				}
-				if rec.Stub != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					left = left || rec.RowSeq() > upTo[lane]
-					return true, nil
-				}
-				erased, err := r.Erased(gctx, t, rec)
-				mu.Lock()
-				defer mu.Unlock()
-				if err == nil {
-					f(rec, erased)
-				}
-				return true, err
-			})
-		})
-	}
-	err = g.Wait()
-	return left, err
 }
 
 // parse is a record, nil for what is none.

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/almanac-events/almanac/query/archived"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
@@ -52,7 +51,11 @@ func (g *Range) has(r *document.Record) bool {
 // List returns up to limit documents of a range, the newest created first, and whether
 // there are more.
 func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int) (docs []*document.Record, more bool, err error) {
-	newest, hidden, first, err := r.both(ctx, t, g, limit+1)
+	k, err := r.knows(ctx, t)
+	if err != nil {
+		return nil, false, err
+	}
+	newest, hidden, first, err := r.both(ctx, t, k, g, limit+1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -64,7 +67,7 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 	if docs, err = r.matching(ctx, t, g.Where, docs); err != nil {
 		return nil, false, err
 	}
-	stored, err := r.keys(ctx, t, g, limit+1, newest, first)
+	stored, err := r.keys(ctx, t, k, g, limit+1, newest, first)
 	if err != nil {
 		return nil, false, err
 	}
@@ -80,20 +83,17 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 // erasure means; and the first n documents that ClickHouse has. The snapshot comes before
 // both: what it knows as stored ClickHouse gives, and the rest DOCS has. What left DOCS
 // meanwhile is a stub there, and then ClickHouse is asked again: first is nil.
-func (r *Reader) both(ctx context.Context, t *schemas.Topic, g Range, n int) (newest map[string]*document.Record, hidden map[*document.Record]bool, first []*document.Record, err error) {
-	snapshot, err := archived.Take(ctx, r.js, r.reg, r.db, t)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+func (r *Reader) both(ctx context.Context, t *schemas.Topic, k *known, g Range, n int) (newest map[string]*document.Record, hidden map[*document.Record]bool, first []*document.Record, err error) {
 	newest, hidden = map[string]*document.Record{}, map[*document.Record]bool{}
-	left := false
+	upTo, docs := k.upTo, above{}
 	both, bctx := errgroup.WithContext(ctx)
-	both.Go(func() error {
-		upTo, err := snapshot.UpTo(bctx, r.js)
-		if err != nil {
-			return err
+	both.Go(func() (err error) {
+		if upTo == nil {
+			if upTo, err = k.snapshot.UpTo(bctx, r.js); err != nil {
+				return err
+			}
 		}
-		left, err = r.fresh(bctx, t, upTo, func(rec *document.Record, erased bool) {
+		docs, err = r.fresh(bctx, t, upTo, k.passed, func(rec *document.Record, erased bool) {
 			hidden[rec] = erased
 			if was := newest[rec.ID]; was == nil || newer(rec, was) {
 				newest[rec.ID] = rec
@@ -108,7 +108,8 @@ func (r *Reader) both(ctx context.Context, t *schemas.Topic, g Range, n int) (ne
 	if err := both.Wait(); err != nil {
 		return nil, nil, nil, err
 	}
-	if left {
+	r.remember(t, k, upTo, docs.passed, len(newest))
+	if docs.left {
 		first = nil
 	} else if first == nil {
 		first = []*document.Record{}
@@ -116,13 +117,10 @@ func (r *Reader) both(ctx context.Context, t *schemas.Topic, g Range, n int) (ne
 	return newest, hidden, first, nil
 }
 
-// maxNewest is how many documents on their way may be read past, with their bodies.
-const maxNewest = 64
-
 // keys reads up to n documents of a range that ClickHouse has, and leaves out those that
 // newest has a newer version of. Their bodies may be missing. first, when it is not nil, are the
 // first n that ClickHouse gave.
-func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, newest map[string]*document.Record, first []*document.Record) (out []*document.Record, err error) {
+func (r *Reader) keys(ctx context.Context, t *schemas.Topic, k *known, g Range, n int, newest map[string]*document.Record, first []*document.Record) (out []*document.Record, err error) {
 	for {
 		ask, found := n, first
 		if found == nil {
@@ -132,12 +130,18 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 			}
 		}
 		first = nil
-		alive, err := r.alive(ctx, t, found)
+		lacks, err := r.lacksEnds(ctx, t, k)
 		if err != nil {
 			return nil, err
 		}
+		var alive map[Key]bool
+		if lacks {
+			if alive, err = r.alive(ctx, t, found); err != nil {
+				return nil, err
+			}
+		}
 		for _, rec := range found {
-			if was := newest[rec.ID]; (was == nil || !newer(was, rec) && !g.has(was)) && alive[keyOf(rec)] {
+			if was := newest[rec.ID]; (was == nil || !newer(was, rec) && !g.has(was)) && (!lacks || alive[keyOf(rec)]) {
 				out = append(out, rec)
 			}
 		}
@@ -173,15 +177,16 @@ func (r *Reader) page(ctx context.Context, t *schemas.Topic, g *Range, n int, bo
 	meant, more := g.Where.SQL()
 	maps.Copy(params, more)
 	name := schemas.QuotedTable(r.db.Database, t.Name)
-	columns := keyColumns
+	columns, names := keyColumns, keyNames
 	if bodies {
 		columns = "path, created, doc_id, version, op"
+		names = columns
 	}
-	page := fmt.Sprintf("SELECT * FROM (SELECT %s, (%s) AND (%s) AS kept FROM %s WHERE %s ORDER BY %screated DESC, doc_id DESC, version DESC LIMIT 1 BY created, doc_id) WHERE op != '%s' AND kept LIMIT %d",
-		columns, keep, meant, name, strings.Join(where, " AND "), order, schemas.OpRemoved, n)
+	page := fmt.Sprintf("SELECT %s FROM (SELECT %s, (%s) AND (%s) AS kept FROM %s WHERE %s ORDER BY %screated DESC, doc_id DESC, version DESC LIMIT 1 BY created, doc_id) WHERE op != '%s' AND kept LIMIT %d",
+		names, columns, keep, meant, name, strings.Join(where, " AND "), order, schemas.OpRemoved, n)
 	if bodies {
 		page = fmt.Sprintf("SELECT %s FROM %s WHERE (path, created, doc_id, version) IN (SELECT path, created, doc_id, version FROM (%s)) ORDER BY created DESC, doc_id DESC",
-			keyColumns+bodyColumns, name, page)
+			pageColumns, name, page)
 	}
 	// A promoted field may have the name of a column of the answer: conditions mean the field.
 	return r.selected(ctx, t, page+" SETTINGS prefer_column_name_to_alias = 1", params)

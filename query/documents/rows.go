@@ -3,10 +3,8 @@ package documents
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"sort"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -14,36 +12,32 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// readSettings bound every read.
+// readSettings bound every read, and let it show when an answer breaks off.
 var readSettings = map[string]string{
-	"max_execution_time":                        "30",
-	"output_format_json_quote_64bit_integers":   "0",
-	"output_format_json_escape_forward_slashes": "0",
-	"optimize_read_in_order":                    "1",
-	"max_block_size":                            "1024",
-	"max_threads":                               "1",
+	"max_execution_time":                    "30",
+	"http_write_exception_in_output_format": "0",
+	"optimize_read_in_order":                "1",
+	"max_block_size":                        "1024",
+	"max_threads":                           "1",
 }
 
-// keyColumns are what a page needs to know of a version, bodyColumns the rest.
+// keyColumns are what a page needs to know of a version, bodyColumns the rest. pageColumns
+// are those of a page that is read with its bodies: where a row is need not be known then.
 const (
 	keyColumns  = "doc_id, path, toUnixTimestamp64Nano(created) AS c, toUnixTimestamp64Nano(ts) AS t, version, op, seq, month, shard"
+	keyNames    = "doc_id, path, c, t, version, op, seq, month, shard" // of keyColumns
 	bodyColumns = ", `by`, user_id, body"
+	pageColumns = "doc_id, path, toUnixTimestamp64Nano(created) AS c, toUnixTimestamp64Nano(ts) AS t, version, op, seq, `by`, body"
 )
 
 // row is a version as ClickHouse answers it.
 type row struct {
-	ID      string `json:"doc_id"`
-	Path    string `json:"path"`
-	Created int64  `json:"c"`
-	Changed int64  `json:"t"`
-	Version uint64 `json:"version"`
-	Op      string `json:"op"`
-	Seq     uint64 `json:"seq"`
-	Month   uint32 `json:"month"`
-	Shard   uint64 `json:"shard"`
-	By      string `json:"by"`
-	User    string `json:"user_id"`
-	Body    string `json:"body"`
+	ID, Path, Op, By, User string
+	Created, Changed       int64
+	Version, Seq           uint64
+	Month                  uint32
+	Shard                  uint64
+	Body                   []byte
 }
 
 func (r *row) record(topic string) *document.Record {
@@ -51,8 +45,8 @@ func (r *row) record(topic string) *document.Record {
 		Topic: topic, ID: r.ID, Path: r.Path, Seq: r.Seq, Op: r.Op, Version: r.Version, Created: r.Created, Changed: r.Changed, By: r.By, User: r.User,
 		Stub: &schemas.FrontPlace{Month: schemas.Month(r.Month), Shard: schemas.Shard(r.Shard), Seq: r.Seq},
 	}
-	if r.Body != "" {
-		out.Body = []byte(r.Body)
+	if len(r.Body) > 0 {
+		out.Body = r.Body
 	}
 	return out
 }
@@ -75,7 +69,7 @@ func (r *Reader) rows(ctx context.Context, t *schemas.Topic, keysOnly bool, wher
 }
 
 func (r *Reader) selected(ctx context.Context, t *schemas.Topic, sql string, params map[string]string) ([]*document.Record, error) {
-	answer, err := r.db.Select(ctx, &tables.Select{SQL: sql + " FORMAT JSONEachRow", Params: params, Settings: readSettings})
+	answer, err := r.db.Select(ctx, &tables.Select{SQL: sql + " FORMAT RowBinaryWithNamesAndTypes", Params: params, Settings: readSettings})
 	if errors.Is(err, tables.ErrNoTable) {
 		return nil, nil
 	}
@@ -84,16 +78,10 @@ func (r *Reader) selected(ctx context.Context, t *schemas.Topic, sql string, par
 	}
 	defer func() { _ = answer.Close() }()
 	var out []*document.Record
-	d := json.NewDecoder(bufio.NewReaderSize(answer, 64<<10))
-	for {
-		var one row
-		if err := d.Decode(&one); errors.Is(err, io.EOF) {
-			return out, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("documents of topic %q: ClickHouse's answer: %w", t.Name, err)
-		}
-		out = append(out, one.record(t.Name))
+	if err := readRows(bufio.NewReaderSize(answer, 64<<10), func(r *row) { out = append(out, r.record(t.Name)) }); err != nil {
+		return nil, fmt.Errorf("documents of topic %q: ClickHouse's answer: %w", t.Name, err)
 	}
+	return out, nil
 }
 
 // nanos is a time as a literal of the table's type.

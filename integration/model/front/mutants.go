@@ -23,6 +23,7 @@ const (
 	NoLockExpectation                         // who takes a lock expects nothing
 	NoLockRollup                              // a lock leaves the message before it, which may outlive it
 	PassesStubs                               // a list does not read the table again for what left the front meanwhile
+	RemembersLate                             // a reader remembers the front's end as it is after it looked
 )
 
 // Mutants must be caught.
@@ -44,6 +45,7 @@ var Mutants = map[string]Break{
 	"who takes a lock expects nothing":              NoLockExpectation,
 	"a lock leaves the message before it":           NoLockRollup,
 	"a list passes over what left meanwhile":        PassesStubs,
+	"a reader remembers an end after its look":      RemembersLate,
 }
 
 // Covered may go alone: another guard covers each.

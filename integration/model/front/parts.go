@@ -203,61 +203,90 @@ func (w *world) leave(seen []message, last message, hot bool) {
 	}
 }
 
-// reader lists all documents: after a snapshot of the head it reads the checkpoint and what the
-// front has above both, and the table, in any order. It must find what was acknowledged
-// before it began.
+// passed is where a reader has looked: no record above stored is up to end.
+type passed struct{ stored, end int }
+
+// reader lists all documents, some times after each of some snapshots of the head and the
+// checkpoint. It remembers where the front had nothing above what is stored.
 func (w *world) reader(next ask) {
-	if !next() {
-		return
+	var ground passed
+	for range 1 + w.rnd.IntN(3) {
+		if !next() {
+			return
+		}
+		early, before := w.table, len(w.told) // for a list that reads the table before its snapshot
+		if w.has(ReadsTableFirst) && !next() {
+			return
+		}
+		head := len(w.table)
+		if !next() {
+			return
+		}
+		upTo := min(w.checkpoint, w.storedBelow(head))
+		for range 1 + w.rnd.IntN(3) {
+			if !next() {
+				return
+			}
+			if !w.has(ReadsTableFirst) {
+				early, before = nil, len(w.told)
+			}
+			if !w.list(upTo, &ground, early, before, next) {
+				return
+			}
+		}
 	}
-	before := len(w.told)
-	var found []row
+}
+
+// list reads what the front has above a snapshot, and the table, in any order. It must find
+// what was acknowledged before it began.
+func (w *world) list(upTo int, ground *passed, found []row, before int, next ask) (more bool) {
+	found = slices.Clone(found)
 	table := func() bool {
 		found = append(found, w.table...)
 		return next()
 	}
-	if w.has(ReadsTableFirst) && !table() {
-		return
-	}
-	head := len(w.table)
-	if !next() {
-		return
-	}
 	tableFirst := w.rnd.IntN(2) == 0
 	if tableFirst && !w.has(ReadsTableFirst) && !table() {
-		return
+		return false
 	}
-	routed := w.checkpoint
-	if !next() {
-		return
+	end, from := w.lastSeq, upTo
+	if ground.stored <= upTo && ground.end > from {
+		from = ground.end
 	}
-	upTo := min(routed, w.storedBelow(head))
 	for range 1 + w.rnd.IntN(2)*w.rnd.IntN(settle/2) { // it may take long
 		if !next() {
-			return
+			return false
 		}
 	}
-	left := false // the front, above what the snapshot knows as stored
+	left, records := false, false // the front, above what the snapshot knows as stored
 	for _, m := range w.front {
 		switch {
-		case m.seq <= upTo:
+		case m.seq <= from:
 		case m.kind == stub:
 			left = left || m.row > upTo
 		default:
+			records = true
 			found = append(found, row{key: m.key, version: m.version, life: m.life, seq: m.row})
 		}
 	}
 	if !next() {
-		return
+		return false
+	}
+	if w.has(RemembersLate) {
+		end = w.lastSeq
+	}
+	if !records && !left {
+		*ground = passed{upTo, end}
 	}
 	if !w.has(ReadsTableFirst) && (!tableFirst || left && !w.has(PassesStubs)) && !table() {
-		return
+		return false
 	}
 	for _, t := range w.told[:before] {
 		if !w.listed(t, found) {
 			w.fail("a list lacks document %d at version %d, which was acknowledged before it began", t.key, t.version)
 		}
 	}
+	return true
 }
 
 // listed reports whether a list of what was found tells of an acknowledged version or of a
