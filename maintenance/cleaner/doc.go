@@ -24,8 +24,8 @@
 // # Settle
 //
 // Every record stays for the settle time at least. A writer whose answer was lost finds
-// its own record by then. Readers need no such time: they read the front first and
-// ClickHouse last, and the row is there before the record leaves.
+// its own record by then. Readers need no such time: the row is there before the record
+// leaves, and a reader that meets a stub of what it did not know as stored asks ClickHouse again.
 //
 // # Failures
 //

@@ -4,7 +4,8 @@
 // # Model
 //
 // Every version is a row in ClickHouse some time after it was accepted. A read begins with a
-// snapshot of checkpoints and heads. Then it reads two places side by side:
+// snapshot of checkpoints and heads. That of a list may be half a second old (known.go): it
+// knows less as stored, and nothing else changes. Then it reads two places side by side:
 //
 //	                              ┌─▶ DOCS above what the snapshot knows as stored
 //	checkpoints, shards, heads ───┤
@@ -18,8 +19,9 @@
 //
 // A page is the documents of one path by (created, id), the newest first. Both never change,
 // so no document comes twice and none is passed over, while others are written. One statement
-// reads keys and bodies; where many are on their way it is one for each. The cursor names the last document, and the
-// path and range it is of.
+// reads keys and bodies; where many are on their way it is one for each. An erasure may have
+// taken the row that ended a life of an id: where one took rows, DOCS tells which documents
+// live. The cursor names the last document, and the path and range it is of.
 //
 // # Failures
 //
