@@ -163,7 +163,7 @@ damage: setup ## Every stream, bucket, part and checkpoint damaged in every way 
 usage: setup ## Bills of 10 million diffs, looks for copies among HISTORY rows, and bills while parts are killed, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_ROWS=10000000 ALMANAC_USAGE_ROUNDS=40 go test -count 1 -timeout 30m -run 'TestLarge|TestAnyOrder' -v ./query/usage
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_HISTORY=$(HISTORY) ALMANAC_USAGE_RATE=10000 ALMANAC_USAGE_SECONDS=60 go test -count 1 -timeout 2h -run '^TestRepeatsKeepUp$$' -v ./query/usage
-	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_METER_KILLS=12 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 1h -run '^TestMetersUnderKills$$' -v ./integration/faults
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_METER_KILLS=8 ALMANAC_METER_DIFFS=100 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 1h -run '^TestMetersUnderKills$$' -v ./integration/faults
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_DIFFS=10000 go test -count 1 -timeout 10m -run '^TestMeterWriters$$' -v ./cmd/almanac
 
 soak: setup ## All faults mixed for MINUTES (default 10); the report goes to REPORT (default soak.md); SEED=n repeats a plan

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"encoding/csv"
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/almanac-events/almanac/gateway/inputtest"
 )
 
 // Bad lines are refused one by one, each for what is wrong with it, and the good ones are
@@ -65,18 +61,9 @@ func TestSendMeter(t *testing.T) {
 // and each row counts once. FOCUS sample data of the FinOps Foundation, CC BY 4.0.
 func TestBillOfDecimals(t *testing.T) {
 	t.Parallel()
-	records, err := csv.NewReader(bytes.NewReader(inputtest.RecordedBytes(t, "../usage-focus-billing.csv"))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	column := map[string]int{}
-	for i, name := range records[0] {
-		column[name] = i
-	}
 	var lines strings.Builder
-	for i, r := range records[1:] {
-		at := strings.Replace(r[column["ChargePeriodStart"]], " ", "T", 1)
-		_, _ = fmt.Fprintf(&lines, `{"ts":%q,"type":"bill","space":%q,"cause":"row-%d","delta":0,"amount":%q}`+"\n", at, r[column["SubAccountId"]], i, r[column["BilledCost"]])
+	for i, l := range focus(t) {
+		fmt.Fprintf(&lines, `{"ts":%q,"type":"bill","space":%q,"cause":"row-%d","delta":0,"amount":%q}`+"\n", l.Start.Format("2006-01-02T15:04:05"), l.Account, i, l.Billed)
 	}
 	b := newBox(t)
 	b.up("--profile", "test")

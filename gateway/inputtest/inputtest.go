@@ -50,24 +50,33 @@ func RecordedBytes(t testing.TB, file string) []byte {
 	return b
 }
 
-// wire finds the recorded requests: in ALMANAC_SHARED_DATA, or in shared/data
-// above the package.
+// wire finds the recorded requests, or skips the test.
 func wire(t testing.TB) string {
 	t.Helper()
+	dir := DataDir(t)
+	if dir == "" {
+		t.Skip("no folder shared/data above this package; ALMANAC_SHARED_DATA can name it")
+	}
+	return filepath.Join(dir, "wire")
+}
+
+// DataDir finds shared/data: in ALMANAC_SHARED_DATA, or above the package. It is empty where
+// the folder is absent.
+func DataDir(t testing.TB) string {
+	t.Helper()
 	if dir := os.Getenv("ALMANAC_SHARED_DATA"); dir != "" {
-		return filepath.Join(dir, "wire")
+		return dir
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for up := ""; dir != up; up, dir = dir, filepath.Dir(dir) {
-		data := filepath.Join(dir, "shared", "data", "wire")
-		if info, err := os.Stat(data); err == nil && info.IsDir() {
+		data := filepath.Join(dir, "shared", "data")
+		if info, err := os.Stat(filepath.Join(data, "wire")); err == nil && info.IsDir() {
 			return data
 		}
 	}
-	t.Skip("no folder shared/data/wire above this package; ALMANAC_SHARED_DATA can name shared/data")
 	return ""
 }
 

@@ -3,19 +3,15 @@ package faults
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/maintenance/rebuild"
-	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/gateway/inputtest"
+	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/tables"
@@ -30,47 +26,61 @@ type metered struct {
 	db    *tables.DB
 	read  *query.Reader
 	topic schemas.Topic
-	// killed counts kills by what was killed; kills is how many are made in each stage.
-	killed map[Role]int
-	kills  int
-	gone   map[string]bool // spaces that were erased
+	focus []inputtest.FocusLine // absent without the file
+	// writers is how many diffs twenty writers send; kills is how many kills are made in each stage.
+	writers, kills int
+	turn           []Role          // the parts that are still to be killed before each was once more
+	killed         map[Role]int    // of this stage
+	topics         []string        // those that have all diffs
+	dropped        bool            // retention dropped the rows
+	gone           map[string]bool // spaces that were erased
 }
 
 // meterRoles are killed between any two steps of TestMetersUnderKills.
 var meterRoles = []Role{RoleRouter, RoleSink, RoleRollups, RoleEngine}
 
-// TestMetersUnderKills bills the diffs of known months, each sent three times and shuffled, as events and as JSON, while
-// router, sink, rollups and the engine are killed between any two steps. Every number is exact: once all is stored, while
-// it is derived, when sums lost rows, after a rebuild, in a second topic into which it is replayed, after a customer was
-// erased, and when retention dropped the rows. ALMANAC_METER_KILLS kills in each stage.
+// TestMetersUnderKills crosses the acceptance of kind meter with what may happen to it. The diffs of known months, of
+// twenty writers and of a real bill, each sent two or three times and shuffled, as events and as JSON, with bad ones among
+// them, are billed in each stage while router, sink, rollups and the engine are killed in turn. Every number is exact: once
+// all is stored, while it is derived, when sums were lost, a partition too, after rebuilds, in a second topic into which it
+// is replayed, after a customer was erased, and when retention dropped the rows. ALMANAC_METER_KILLS kills in each
+// stage: four kill each part once. ALMANAC_METER_DIFFS are the diffs of each writer.
 func TestMetersUnderKills(t *testing.T) {
 	_, rnd := Seed(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 	defer cancel()
-	m := &metered{House: Build(t, Plan{Rollups: 1, Linger: 50 * time.Millisecond}), ctx: ctx, rnd: rnd, killed: map[Role]int{}, kills: number("ALMANAC_METER_KILLS", 2), gone: map[string]bool{}}
+	m := &metered{House: Build(t, Plan{Rollups: 1, Linger: 50 * time.Millisecond}), ctx: ctx, rnd: rnd, kills: number("ALMANAC_METER_KILLS", 1),
+		writers: 20 * number("ALMANAC_METER_DIFFS", 10), focus: inputtest.FocusBill(t), topics: []string{"usage"}, gone: map[string]bool{}}
+	if m.focus == nil {
+		t.Log("no folder shared/data: without the bill of FOCUS")
+	}
 	m.open()
-	stages := []struct {
+	for _, s := range []struct {
 		name string
 		do   func()
 	}{
 		{"sent", m.send},
 		{"derived", m.derive},
 		{"sums lost", m.loseSums},
-		{"rebuilt", m.rebuild},
+		{"partition lost, repaired", m.repair},
+		{"rebuilt", func() { m.rebuild("usage") }},
 		{"replayed", m.replay},
+		{"replayed and rebuilt", func() { m.rebuild("copy") }},
 		{"erased", m.erase},
+		{"erased and rebuilt", func() { m.rebuild("usage") }},
 		{"dropped by retention", m.drop},
-	}
-	for _, s := range stages {
+		{"dropped and rebuilt", func() { m.rebuild("usage") }},
+	} {
 		began := time.Now()
+		m.killed = map[Role]int{}
 		s.do()
-		m.exact(s.name, "usage")
-		t.Logf("%-22s %s", s.name, time.Since(began).Round(100*time.Millisecond))
+		m.exact(s.name)
+		m.refused(s.name)
+		t.Logf("%-26s %6s, kill -9 of %v", s.name, time.Since(began).Round(100*time.Millisecond), m.killed)
 		if t.Failed() {
 			return
 		}
 	}
-	t.Logf("kill -9: %v", m.killed)
 }
 
 func (m *metered) open() {
@@ -90,7 +100,7 @@ func (m *metered) open() {
 	m.read, err = query.New(m.NC, m.reg, m.db)
 	check(err)
 	for _, name := range []string{"usage", "copy"} {
-		m.topic, err = schemas.Topic{Name: name, Kind: kinds.Meter, Lanes: 2}.Declared()
+		m.topic, err = schemas.Topic{Name: name, Kind: kinds.Meter, Lanes: 2, Rotate: schemas.Rotation{Rows: 1000}, Fields: []schemas.Field{{Name: "amount", Type: schemas.TypeDecimal}}}.Declared()
 		check(err)
 		_, _, err = m.reg.Apply(m.ctx, m.topic, false)
 		check(err)
@@ -98,12 +108,27 @@ func (m *metered) open() {
 	m.topic.Name = "usage"
 }
 
-// strike kills one part at a moment of the seed. Rollups may be told to die at a point of theirs instead. What died before
-// is started again first.
+// verifier compares all there is, and takes nothing that was proven before.
+func (m *metered) verifier() *verify.Verifier {
+	m.t.Helper()
+	v, err := verify.New(m.NC, m.reg, m.db)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return v.Full()
+}
+
+// strike kills a part at a moment of the seed, each part in its turn. Rollups may be told to die at a point of theirs
+// instead. What died before is started again first.
 func (m *metered) strike() {
 	m.t.Helper()
 	m.heal(false)
-	role := meterRoles[m.rnd.IntN(len(meterRoles))]
+	if len(m.turn) == 0 {
+		m.turn = slices.Clone(meterRoles)
+		m.rnd.Shuffle(len(m.turn), func(i, j int) { m.turn[i], m.turn[j] = m.turn[j], m.turn[i] })
+	}
+	role := m.turn[0]
+	m.turn = m.turn[1:]
 	p, _ := m.pick(role, m.rnd)
 	p.Kill()
 	m.killed[role]++
@@ -165,212 +190,5 @@ func wait(done <-chan error, within time.Duration) (err error, over bool) {
 		return err, true
 	case <-time.After(within):
 		return nil, false
-	}
-}
-
-// send sends each diff three times, in the order of the seed, the later copy of s3 before its first, while parts are killed.
-func (m *metered) send() {
-	m.t.Helper()
-	all := diffs(m.t.(*testing.T))
-	order := append(append(m.rnd.Perm(len(all)), m.rnd.Perm(len(all))...), m.rnd.Perm(len(all))...)
-	p, err := producer.Connect(m.ctx, m.natsURL, producer.Config{Topic: "usage", Policy: producer.Block})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	js, err := jetstream.New(m.NC)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	strikes := map[int]bool{}
-	for range m.kills {
-		strikes[m.rnd.IntN(len(order))] = true
-	}
-	for n, i := range order {
-		if strikes[n] {
-			m.strike()
-		}
-		d := all[i]
-		if m.rnd.IntN(2) == 0 {
-			err = p.Publish(m.ctx, d.Event())
-		} else { // under any lane
-			_, err = js.Publish(m.ctx, schemas.EventsSubject("usage", schemas.MonthOf(d.Time.UnixNano()), m.rnd.IntN(2)),
-				fmt.Appendf(nil, `{"ts":%q,"type":%q,"provider":%q,"space":%q,"cause":%q,"delta":%d,"user_id":%q}`, d.Time.Format(time.RFC3339Nano), d.Meter, d.Provider, d.Space, d.Cause, d.Delta, d.Customer))
-		}
-		if err != nil {
-			m.t.Fatal(err)
-		}
-	}
-	if err := p.Close(m.ctx); err != nil {
-		m.t.Fatal(err)
-	}
-	m.heal(true)
-	m.stored("usage")
-}
-
-// stored waits until what a topic accepted is in ClickHouse.
-func (m *metered) stored(topic string) {
-	m.t.Helper()
-	if n, err := m.read.WaitStored(m.ctx, []string{topic}, recoveryLimit, nil); err != nil || n > 0 {
-		m.t.Fatalf("%d events of %s are not stored: %v", n, topic, err)
-	}
-}
-
-// allDerived reports what of a topic is not examined or summed yet.
-func (m *metered) allDerived(ctx context.Context, topic string) error {
-	t := m.topic
-	t.Name = topic
-	d, err := m.db.Derived(ctx, &t)
-	if err != nil {
-		return err
-	}
-	entries, err := m.reg.Shards(ctx, topic, 0)
-	if err != nil {
-		return err
-	}
-	gone := registry.DroppedOf(entries)
-	for ref, s := range d.Shards {
-		if why := s.Waits(); why != "" && !gone[ref] {
-			return fmt.Errorf("%s: %s", ref, why)
-		}
-	}
-	return nil
-}
-
-// derive waits for repeats and sums, and asks for every bill meanwhile.
-func (m *metered) derive() {
-	m.t.Helper()
-	m.during(func(ctx context.Context) error {
-		if err := m.bills(ctx, "usage"); err != nil {
-			return err
-		}
-		return m.allDerived(ctx, "usage")
-	})
-}
-
-// loseSums takes rows out of the sums behind everybody's back: bills are the same, and the sums heal.
-func (m *metered) loseSums() {
-	m.t.Helper()
-	sums := schemas.QuotedTable(m.db.Database, "usage.sums")
-	if err := m.db.Conn().Exec(m.ctx, "ALTER TABLE "+sums+" DELETE WHERE space = 's1' SETTINGS mutations_sync = 2"); err != nil {
-		m.t.Fatal(err)
-	}
-	m.exact("a row of the sums lost", "usage")
-	m.derive()
-	if err := m.db.Conn().Exec(m.ctx, "TRUNCATE TABLE "+sums); err != nil {
-		m.t.Fatal(err)
-	}
-	m.exact("all sums lost", "usage")
-	m.derive()
-}
-
-func (m *metered) rebuild() {
-	m.t.Helper()
-	m.during(func(ctx context.Context) error {
-		_, err := rebuild.Run(ctx, rebuild.Config{NATS: m.NC, Registry: m.reg, DB: m.db}, "usage", true)
-		return err
-	})
-	m.exact("rebuilt, not derived", "usage")
-	m.derive()
-}
-
-func (m *metered) replay() {
-	m.t.Helper()
-	id, done := "", false
-	m.during(func(ctx context.Context) error {
-		if done {
-			return nil
-		}
-		r, err := replay.New(ctx, replay.Config{NATS: m.NC, Registry: m.reg, DB: m.db, Reader: m.read})
-		if err != nil {
-			return err
-		}
-		var j *replay.Job
-		if id == "" {
-			j, err = r.Begin(ctx, replay.Request{Topic: "usage", Into: "copy"})
-		} else {
-			j, err = r.Resume(ctx, id)
-		}
-		if done = errors.Is(err, replay.ErrDone); done {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		id = j.ID()
-		res, err := j.Run(ctx, nil, replay.Pace{})
-		if done = res.Done; err == nil && !done {
-			err = errors.New("the replay is not done")
-		}
-		return err
-	})
-	m.stored("copy")
-	m.exact("replayed", "copy")
-	m.during(func(ctx context.Context) error { return m.allDerived(ctx, "copy") })
-	m.exact("replayed and derived", "copy")
-}
-
-func (m *metered) erase() {
-	m.t.Helper()
-	x, err := erasure.New(m.ctx, erasure.Config{Registry: m.reg, Reader: m.read, DB: m.db})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	e, err := x.Start(m.ctx, erasure.Request{Topic: "usage", Users: []string{"cust-s5"}})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.during(func(ctx context.Context) error {
-		_, err := x.Run(ctx, "usage", e.ID)
-		return err
-	})
-	m.gone["s5"] = true
-	p, err := x.Show(m.ctx, "usage", e.ID)
-	if err != nil || !p.Certified || p.Erasure.Rows != 3 {
-		m.t.Errorf("%+v, %v", p, err)
-	}
-	m.exact("erased", "usage")
-	m.derive()
-	for _, q := range []string{"SELECT count() FROM `usage` WHERE user_id = 'cust-s5' OR space = 's5'", "SELECT count() FROM `usage.sums` WHERE user_id = 'cust-s5' OR space = 's5'"} {
-		if n, err := m.SQL.Number(m.ctx, "%s", q); err != nil || n != 0 {
-			m.t.Errorf("%s: %d, %v", q, n, err)
-		}
-	}
-}
-
-// drop has retention drop the rows of both months: not before they are summed.
-func (m *metered) drop() {
-	m.t.Helper()
-	m.Rollups[0].Kill()
-	if err := m.db.Conn().Exec(m.ctx, "TRUNCATE TABLE "+schemas.QuotedTable(m.db.Database, "usage.sums")); err != nil {
-		m.t.Fatal(err)
-	}
-	keep := m.topic
-	keep.KeepDays = 30
-	if _, _, err := m.reg.Apply(m.ctx, keep, false); err != nil {
-		m.t.Fatal(err)
-	}
-	for _, s := range m.Sinks { // a shard is left alone on its first day
-		s.Kill()
-		s.Spec.Ahead = 25 * time.Hour
-		m.start(s)
-		m.ready(s)
-	}
-	shards := func(ctx context.Context, want registry.Status) error {
-		entries, err := m.reg.Shards(ctx, "usage", 0)
-		for i := range entries {
-			if err == nil && entries[i].Status != want {
-				err = fmt.Errorf("%s is %s", entries[i].Name(), entries[i].Status)
-			}
-		}
-		return err
-	}
-	if err := until(m.ctx, recoveryLimit, 100*time.Millisecond, func(ctx context.Context) error { return shards(ctx, registry.Closed) }); err != nil {
-		m.t.Fatal(err)
-	}
-	m.exact("closed, and not summed", "usage")
-	m.topic = keep
-	m.during(func(ctx context.Context) error { return shards(ctx, registry.Dropped) })
-	if n, err := m.SQL.Number(m.ctx, "SELECT count() FROM `usage`"); err != nil || n != 0 {
-		m.t.Errorf("%d rows, %v", n, err)
 	}
 }
