@@ -123,7 +123,7 @@ bench-check: setup build ## The main ratios, short; fails when one fell by more 
 bench-record: setup build ## Record the main ratios for bench-check
 	$(SUITE) --short --only $(BENCH_CHECK) --record bench/recorded.json
 
-bench-growth: setup build ## How costs grow with rows, shards, months, topics, lanes, producers; 5 minutes on 2 cores that do nothing else
+bench-growth: setup build ## How costs grow with rows, shards, months, topics, lanes, producers, spaces; 6 minutes on 2 cores that do nothing else
 	$(SUITE) --growth --write bench
 
 bench-load: setup build ## What an event costs at steady loads; an hour and a half on 2 cores that do nothing else
@@ -175,8 +175,9 @@ inputs: setup $(OTELCOL) $(TELEMETRYGEN) ## Real clients of every input against 
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_INPUT_CLIENTS=$(abspath integration/inputs/clients) ALMANAC_OTELCOL=$(abspath $(OTELCOL)) \
 	ALMANAC_TELEMETRYGEN=$(abspath $(TELEMETRYGEN)) go test -count 1 -timeout 30m -v ./integration/inputs
 
-simulate: ## The protocol's model for SEEDS seeds (default 100000): every fault, no server
+simulate: ## The protocol's model, and that of repeats and sums, for SEEDS seeds (default 100000): every fault, no server
 	go test -count 1 -timeout 0 -run '^TestModel$$' -v ./integration/model -seeds $(SEEDS)
+	ALMANAC_MODEL_SEEDS=$(SEEDS) go test -count 1 -timeout 0 -run '^TestDerived$$' -v ./integration/model/derived
 
 cover: setup ## Tests with coverage; the report is cover.out
 	ALMANAC_REQUIRE_ENGINE=1 $(TEST) -coverprofile=cover.out -coverpkg=./... $(PKG)

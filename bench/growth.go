@@ -24,6 +24,7 @@ func Growths() []Growth {
 		{"topics", growTopics},
 		{"lanes", growLanes},
 		{"producers", growProducers},
+		{"spaces", growSpaces},
 	}
 }
 

@@ -36,7 +36,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.data, "data", "data", "servers get directories beside this one")
 	f.StringVar(&o.only, "only", "", "only these, with commas between. Figures: "+strings.Join(bench.Names(), ", ")+
 		". With --growth: "+strings.Join(bench.GrowthNames(), ", ")+". With --load: RATE or RATExTOPICS")
-	f.BoolVar(&o.growth, "growth", false, "measure how costs grow with rows, shards, months, topics, lanes and producers")
+	f.BoolVar(&o.growth, "growth", false, "measure how costs grow with rows, shards, months, topics, lanes, producers and a meter's spaces")
 	f.BoolVar(&o.load, "load", false, "measure what an event costs at steady loads (an hour and a half)")
 	f.DurationVar(&o.loads.For, "load-for", 0, "how long each load is measured (default 10m)")
 	f.DurationVar(&o.loads.Warm, "load-warm", 0, "how long each load is offered before (default 2m)")
