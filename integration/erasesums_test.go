@@ -216,6 +216,26 @@ func TestEraseDroppedMonth(t *testing.T) {
 	d.verify(d.accepted)
 }
 
+// The registry loses all keys of a meter of which retention dropped a month. A repair knows from
+// SHARDS that the month was dropped, and bills still have it.
+func TestLostKeysOfADroppedMonth(t *testing.T) {
+	t.Parallel()
+	d := newDroppedMonth(t)
+	before := d.bills()
+	s, err := d.reg.JetStream().Stream(t.Context(), schemas.KVStream)
+	if err == nil {
+		err = s.Purge(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.killed()
+	d.mended(d.accepted)
+	d.without("repaired", before)
+	d.derived("usage")
+	d.without("repaired and derived", before)
+}
+
 func second[T any](_ T, err error) error { return err }
 
 // An erasure is killed once it has counted a shard's rows, and retention drops the shard before

@@ -19,6 +19,7 @@
 // twice is the same row. So examinations may run in any order, twice, and side by side. One
 // whose earlier marks were dropped meanwhile does not say how far it came: the first
 // examination of a shard draws an epoch, which goes with the marks, and the position asserts it.
+// A drop waits for positions that were asserted before it, and takes them too.
 //
 // Sums: additive by shard. A fill is one statement and one part. It asserts that the sums end
 // where it begins and that the shard was examined up to where it ends.

@@ -179,3 +179,51 @@ func TestFrontsRefuseEvents(t *testing.T) {
 		}
 	}
 }
+
+// What tells events apart or sorts the table is not anonymised, whatever the kind: a cleared
+// column would make others of rows, or repeats of what is none. A rule for it can only hash.
+func TestIdentityIsNeverCleared(t *testing.T) {
+	t.Parallel()
+	topics := map[string]Topic{}
+	for _, s := range kinds.Specs() {
+		topics[string(s.Kind)] = NewTopicOf(s.Kind, "things")
+	}
+	once := NewTopic("things")
+	once.OnceBy = []string{ColService, "request"}
+	once.Fields = []Field{{Name: "request", Type: TypeString, From: "requestId", Since: 1}}
+	topics["log with once_by"] = once
+	for name, topic := range topics {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kept := append(topic.Once(), topic.sortColumns()...)
+			if len(topic.Once()) > 0 && len(kept) == len(topic.Once()) {
+				t.Fatalf("sorted by nothing: %v", kept)
+			}
+			for _, column := range kept {
+				cleared := topic
+				if cleared.Anonymise = (Anonymise{AfterDays: 7, Fields: []string{column}}); cleared.Validate() == nil {
+					t.Errorf("%s may be anonymised", column)
+				}
+			}
+			for _, column := range topic.Once() {
+				dropped := topic
+				dropped.LaneBy = nil // which refuses it too
+				if dropped.PII = []Private{{Field: column, Rule: PrivacyDrop}}; dropped.Validate() == nil {
+					t.Errorf("%s may be dropped as it comes in", column)
+				}
+			}
+		})
+	}
+	for what, fields := range map[string][]string{"by its other name": {"requestId"}, "with the attribute": {"ip", "request"}} {
+		if once.Anonymise = (Anonymise{AfterDays: 7, Fields: fields}); once.Validate() == nil {
+			t.Errorf("an identity may be anonymised %s", what)
+		}
+	}
+	meter := topics[string(kinds.Meter)]
+	if meter.Anonymise = (Anonymise{AfterDays: 7, Fields: []string{ColUserID}}); meter.Validate() != nil {
+		t.Errorf("the customer of a meter: %v", meter.Validate())
+	}
+	if meter.PII = []Private{{Field: kinds.ColCause, Rule: PrivacyHash}}; meter.Validate() != nil {
+		t.Errorf("a hashed cause: %v", meter.Validate())
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -46,14 +48,7 @@ func (db *DB) DropDerived(ctx context.Context, ref schemas.ShardRef, dropped Dro
 	if err != nil {
 		return err
 	}
-	for _, r := range refs {
-		if !gone[r] {
-			if err := db.dropAllOf(ctx, r, gone); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return db.dropAllOf(ctx, ref.Topic, slices.DeleteFunc(refs, func(r schemas.ShardRef) bool { return gone[r] }), gone)
 }
 
 // DropAllDerived empties what was derived from a topic's rows, of which a rebuild may have
@@ -74,26 +69,47 @@ func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Drop
 			return err
 		}
 	}
-	for ref := range there {
-		if !gone[ref] {
-			if err := db.dropAllOf(ctx, ref, gone); err != nil {
+	maps.DeleteFunc(there, func(ref schemas.ShardRef, _ bool) bool { return gone[ref] })
+	return db.dropAllOf(ctx, t.Name, slices.Collect(maps.Keys(there)), gone)
+}
+
+// dropAllOf drops what was derived from the rows of some shards, but for the marks that cannot
+// be made again.
+//
+// A statement that notes how far a shard was examined asserts that its marks are there, and may
+// be stored after they were dropped. So it waits for those under way, and drops again what has
+// a position.
+func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardRef, gone map[schemas.ShardRef]bool) error {
+	// The sums first: without them a reader takes the rows, and without the repeats it
+	// looks for them itself.
+	for _, ref := range refs {
+		for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries} {
+			if err := db.dropDerived(ctx, ref, name); err != nil {
 				return err
 			}
 		}
 	}
+	for len(refs) > 0 {
+		for _, ref := range refs {
+			if err := db.dropMarks(ctx, ref, gone); err != nil {
+				return err
+			}
+		}
+		if err := db.derivedEnded(ctx, topic); err != nil {
+			return err
+		}
+		examined, err := db.Examined(ctx, topic)
+		if err != nil {
+			return err
+		}
+		refs = slices.DeleteFunc(refs, func(ref schemas.ShardRef) bool { return examined[ref.ID] == 0 })
+	}
 	return nil
 }
 
-// dropAllOf drops what was derived from a shard's rows, but for the marks that cannot be made
-// again.
-func (db *DB) dropAllOf(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool) error {
-	// The sums first: without them a reader takes the rows, and without the repeats it
-	// looks for them itself.
-	for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries} {
-		if err := db.dropDerived(ctx, ref, name); err != nil {
-			return err
-		}
-	}
+// dropMarks drops a shard's marks and how far it was examined, but for the marks that cannot be
+// made again.
+func (db *DB) dropMarks(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool) error {
 	firsts, err := db.firstsIn(ctx, ref, gone)
 	if err != nil {
 		return err

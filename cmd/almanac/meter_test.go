@@ -122,6 +122,18 @@ func TestMeterErased(t *testing.T) {
 	if after := bills(); after != before {
 		t.Errorf("derived after the rebuild:\n%s\nbefore:\n%s", after, before)
 	}
+	contains(t, b.ok("", "rebuild", "usage", "--derived", "--dry-run", "-o", "table"), "usage.repeats", "usage.sums", "would be derived again")
+	contains(t, b.ok("", "rebuild", "usage", "--derived", "--yes", "-o", "table"), "usage.repeats", "usage.sums", "is derived again")
+	if after := bills(); after != before {
+		t.Errorf("while it is derived again:\n%s\nbefore:\n%s", after, before)
+	}
+	b.derived("usage", 3)
+	if after := bills(); after != before {
+		t.Errorf("derived again:\n%s\nbefore:\n%s", after, before)
+	}
+	if r := b.run("", "rebuild", "app", "--derived", "--yes"); r.code == exitOK || !strings.Contains(r.err, "nothing is derived from topic") {
+		t.Errorf("of a log: exit %d, %s", r.code, r.err)
+	}
 	b.ok("", "erase", "usage", "--user", "cust-s2", "--yes")
 	without := func(when string) {
 		t.Helper()

@@ -27,10 +27,13 @@ The swap is refused unless every shard has the same rows in both tables, or what
 its frames brought. The old table is kept as TOPIC_before_TIME. It still has what is
 erased later, so drop it when all is well: --drop-old-tables drops every such table of
 the topic and rebuilds nothing.
+What is derived from the rows (copies, sums, series) is derived again; --derived does
+that alone, and leaves the table as it is.
 When this is killed, run it again: it ends what was begun. --abort gives it up.`,
 		Example: `  almanac rebuild app --dry-run
   almanac rebuild app --yes
-  almanac rebuild app --drop-old-tables --yes`,
+  almanac rebuild app --drop-old-tables --yes
+  almanac rebuild usage --derived --yes`,
 		Args: arguments(1, 1),
 		RunE: a.does(a.rebuild),
 	}
@@ -39,9 +42,11 @@ When this is killed, run it again: it ends what was begun. --abort gives it up.`
 	f.Bool("yes", false, "do it")
 	f.Bool("drop-old", false, "drop the old table at the end")
 	f.Bool("drop-old-tables", false, "drop the tables that earlier rebuilds kept, and rebuild nothing")
+	f.Bool("derived", false, "derive copies, sums and series again, and leave the table as it is")
 	f.Bool("abort", false, "give up a rebuild that was killed")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "abort")
-	cmd.MarkFlagsMutuallyExclusive("drop-old-tables", "abort")
+	cmd.MarkFlagsMutuallyExclusive("derived", "drop-old-tables", "abort")
+	cmd.MarkFlagsMutuallyExclusive("derived", "drop-old")
 	cmd.MarkFlagsMutuallyExclusive("drop-old-tables", "drop-old")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
@@ -51,7 +56,7 @@ func (a *app) rebuild(ctx context.Context, cmd *cobra.Command, args []string) er
 	f := reading{flags: cmd}
 	dry, abort := f.flag("dry-run") == "true", f.flag("abort") == "true"
 	if !dry && !abort && f.flag("yes") != "true" {
-		return usageError{errors.New("rebuild replaces a table: look with --dry-run, then give --yes")}
+		return usageError{errors.New("rebuild replaces a table, or what is derived from it: look with --dry-run, then give --yes")}
 	}
 	return whenServed(ctx, cmd, func(c *session) error { return a.rebuildTable(ctx, cmd, c, args[0], dry, abort) })
 }
@@ -66,6 +71,8 @@ func (a *app) rebuildTable(ctx context.Context, cmd *cobra.Command, c *session, 
 	switch {
 	case f.flag("drop-old-tables") == "true":
 		return a.dropOldTables(ctx, cmd, c, topic, dry)
+	case f.flag("derived") == "true":
+		return a.deriveAgain(ctx, cmd, cfg, topic, dry)
 	case abort:
 		if err := rebuild.Abort(ctx, cfg, topic); err != nil {
 			return err
@@ -116,7 +123,7 @@ func (a *app) rebuildTable(ctx context.Context, cmd *cobra.Command, c *session, 
 	return err
 }
 
-// oldTable is a table that a rebuild kept, and what became of it.
+// oldTable is a table beside a topic's, and what became of it.
 type oldTable struct {
 	Table string `json:"table"`
 	Did   string `json:"did"`
@@ -146,6 +153,29 @@ func (a *app) dropOldTables(ctx context.Context, cmd *cobra.Command, c *session,
 	if len(rows) == 0 {
 		a.note("no rebuild of %s kept a table", topic)
 	}
+	return a.printDid(cmd, rows)
+}
+
+// deriveAgain empties what is derived from a topic's rows.
+func (a *app) deriveAgain(ctx context.Context, cmd *cobra.Command, cfg rebuild.Config, topic string, dry bool) error {
+	names, err := rebuild.Derived(ctx, cfg, topic, dry)
+	if err != nil {
+		return err
+	}
+	did := "would be derived again"
+	if !dry {
+		did = "is derived again"
+		a.note("sinks derive them again; answers are the same meanwhile")
+	}
+	rows := make([]oldTable, len(names))
+	for i, name := range names {
+		rows[i] = oldTable{name, did}
+	}
+	return a.printDid(cmd, rows)
+}
+
+// printDid prints tables and what became of them.
+func (a *app) printDid(cmd *cobra.Command, rows []oldTable) error {
 	return printRows(a, cmd, rows, func() table.Writer {
 		t := newTable("table", "did")
 		for _, r := range rows {

@@ -74,7 +74,7 @@ func (m *metered) one(d *meter.Diff) {
 	}
 }
 
-// bad sends what is no diff.
+// bad sends what is not a diff.
 func (m *metered) bad(n int) {
 	m.t.Helper()
 	at, rest := time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC), badDiffs[n].rest

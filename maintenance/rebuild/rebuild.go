@@ -156,6 +156,26 @@ func Abort(ctx context.Context, cfg Config, topic string) error {
 	return errors.Join(cfg.DB.Thaw(ctx, r.topic.Name), cfg.DB.Drop(ctx, r.fresh))
 }
 
+// Derived empties what was derived from a topic's rows, and returns the tables: sinks fill them
+// again, and readers take the rows until then. What cannot be derived again stays: the sums of
+// shards whose rows retention dropped, and marks of copies of their events. dry only names the tables.
+func Derived(ctx context.Context, cfg Config, topic string, dry bool) (emptied []string, err error) {
+	t, err := cfg.Registry.Topic(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range t.DerivedTables() {
+		emptied = append(emptied, schemas.DerivedTable(topic, name))
+	}
+	if len(emptied) == 0 {
+		return nil, fmt.Errorf("%w: nothing is derived from topic %q: it is of kind %s and has no once_by", schemas.ErrRequest, topic, t.Kind)
+	}
+	if dry {
+		return emptied, nil
+	}
+	return emptied, cfg.DB.DropAllDerived(ctx, &t, cfg.Registry.Dropped(topic))
+}
+
 // Run rebuilds a topic's table, or ends a rebuild that was killed. dropOld drops the
 // old table in place of keeping it.
 func Run(ctx context.Context, cfg Config, topic string, dropOld bool) (Result, error) {

@@ -153,6 +153,11 @@ func (x *truth) entry() registry.Shard {
 		e.Status, e.SealedAt = registry.Closed, x.end
 		if x.chain.last().cleared == schemas.ClearedDropped {
 			e.Status, e.Floor, e.DropReason = registry.Dropped, e.SealedAt, "its last frame says so"
+			// That frame took the others' place when the rows were dropped, and has their number.
+			e.DroppedAt, e.DroppedRows = time.Unix(0, x.chain.last().at).UTC(), x.total()-min(x.total(), x.gone)
+			if _, _, ok := x.exact(); !ok {
+				e.MinTs, e.MaxTs = x.open() // the month: nothing tells more
+			}
 		}
 	}
 	if len(x.chain) > 0 {

@@ -7,7 +7,8 @@
 // A row has a cause; of rows with one cause the least by time and id counts. World holds what
 // ClickHouse has: rows by shard and position, marks (<topic>.repeats), how far each shard was
 // examined and how many rows it had then, and sums. A statement is one step and sees one state
-// of the tables. Between the statements of a worker anything may happen.
+// of the tables. Between the statements of a worker anything may happen. The statement that says
+// how far a shard was examined is two steps: others come between what it asserts and its end.
 //
 // The reader goes by the rules of package query/usage: sums where every row was examined and
 // they stand for the rows there are, else rows without those that are marked and without those

@@ -36,8 +36,8 @@ func (k *worker) step(shard int, sum, all bool) {
 func (k *worker) together() []func() {
 	var marks, positions []func()
 	for shard := range shards {
-		if more := k.examine(shard); len(more) == 2 {
-			marks, positions = append(marks, more[0]), append(positions, more[1])
+		if more := k.examine(shard); len(more) == 3 {
+			marks, positions = append(marks, more[0]), append(positions, more[1:]...)
 		}
 	}
 	if len(marks) == 0 {
@@ -100,15 +100,17 @@ func (k *worker) examine(shard int) []func() {
 			delete(w.copies, r) // of an event that came after the drop, and is there
 		}
 	}
-	position := func() {
-		if e := w.examined[shard]; to >= e.pos && (w.EpochUnasserted || e.epoch == epoch) {
-			w.examined[shard] = examined{to, rows, epoch}
+	// The position is one statement of two steps: what it asserts is read, and later it is stored.
+	asserted := func() {
+		if e := w.examined[shard]; w.EpochUnasserted || e.epoch == epoch {
+			w.underWay[k] = stating{shard, examined{to, rows, epoch}}
 		}
 	}
+	stored := func() { w.store(k) }
 	if w.PositionFirst {
-		return []func(){position, marks}
+		return []func(){asserted, stored, marks}
 	}
-	return []func(){marks, position}
+	return []func(){marks, asserted, stored}
 }
 
 // sum reads positions, and returns the statements.
@@ -186,8 +188,12 @@ func Run(seed uint64, m Mutants) error {
 			}
 		case n == 4:
 			w.erase(shard, r.IntN(causes))
-		case n == 5: // a process dies, and another begins
-			team[r.IntN(workers)].next = nil
+		case n == 5: // a process dies, and another begins; ClickHouse ends what it runs, or died too
+			dead := team[r.IntN(workers)]
+			if dead.next = nil; r.IntN(2) == 0 {
+				w.store(dead)
+			}
+			delete(w.underWay, dead)
 		default:
 			team[r.IntN(workers)].step(shard, r.IntN(2) == 0, r.IntN(3) == 0)
 		}

@@ -17,6 +17,9 @@ type Mutants struct {
 	PositionSkipped bool
 	// EpochUnasserted: a position is written though what it says was dropped meanwhile.
 	EpochUnasserted bool
+	// DropUnwaited: what was derived is dropped once, and positions that were asserted before are
+	// stored after it.
+	DropUnwaited bool
 	// PositionFirst: the position is written before the marks.
 	PositionFirst bool
 	// ErasureBelieved: sums stay after an erasure, and are believed whatever rows there are.
@@ -50,6 +53,12 @@ func (r row) before(o row) int { return cmp.Or(cmp.Compare(r.ts, o.ts), cmp.Comp
 // when the first examination begins, and goes with all else when it is dropped.
 type examined struct{ pos, rows, epoch int }
 
+// stating is a statement that says how far a shard was examined, and is not stored yet.
+type stating struct {
+	shard int
+	examined
+}
+
 // sums are a shard's.
 type sums struct{ pos, n, repeats, delta int }
 
@@ -61,6 +70,7 @@ type world struct {
 	examined map[int]examined
 	sums     map[int]sums
 	epochs   int
+	underWay map[*worker]stating
 
 	// dropped are shards whose rows retention dropped. Of them the truth is what counted then,
 	// and the copies that were known.
@@ -70,7 +80,7 @@ type world struct {
 }
 
 func newWorld(m Mutants) *world {
-	return &world{Mutants: m, marks: map[row]row{}, examined: map[int]examined{}, sums: map[int]sums{}, dropped: map[int]bool{}, copies: map[row]bool{}}
+	return &world{Mutants: m, marks: map[row]row{}, examined: map[int]examined{}, sums: map[int]sums{}, underWay: map[*worker]stating{}, dropped: map[int]bool{}, copies: map[row]bool{}}
 }
 
 func (w *world) head(shard int) (pos int) {
@@ -123,6 +133,14 @@ func (w *world) looked(shard int) int {
 		return 0
 	}
 	return e.pos
+}
+
+// store ends a worker's statement, if it has one under way.
+func (w *world) store(k *worker) {
+	if st, ok := w.underWay[k]; ok && st.pos >= w.examined[st.shard].pos {
+		w.examined[st.shard] = st.examined
+	}
+	delete(w.underWay, k)
 }
 
 // exact reports whether sums stand for the rows that there are.
@@ -239,6 +257,11 @@ func (w *world) dropDerived(shard int) {
 			last := w.dropped[first.shard] && slices.Contains(w.rows, r) && !w.LastMarkDropped
 			if r.shard == s && !last {
 				delete(w.marks, r)
+			}
+		}
+		for k, st := range w.underWay {
+			if st.shard == s && !w.DropUnwaited {
+				w.store(k)
 			}
 		}
 		delete(w.examined, s)
