@@ -51,42 +51,64 @@ func (s *Sums) Exact() bool {
 	return s.Pos > 0 && s.N+s.Repeats == s.rows && s.Repeats == s.repeats
 }
 
-// Derived reads what is derived from a topic's rows. Marks are counted before positions are
-// read, and these before rows: what is marked or summed meanwhile shows as a difference.
+// Derived reads what is derived from a topic's rows. Positions are read before rows: what is
+// marked, summed or listed meanwhile shows as a difference.
 func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
+	listed, err := db.Listed(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	d, err := db.Marked(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	for ref, pos := range listed {
+		d.set(ref, func(s *DerivedShard) { s.Series = pos })
+	}
+	return d, nil
+}
+
+// Listed are the positions up to which the series of a topic's shards are listed: none when the
+// table was not made yet.
+func (db *DB) Listed(ctx context.Context, t *schemas.Topic) (map[schemas.ShardRef]uint64, error) {
+	out := map[schemas.ShardRef]uint64{}
+	if !t.HasSeries() {
+		return out, nil
+	}
+	listed := schemas.QuotedTable(db.Database, schemas.DerivedTable(t.Name, schemas.DerivedSeries))
+	err := db.byShard(ctx, t.Name, "SELECT month, shard, max(pos) FROM "+listed+" WHERE type = '' GROUP BY month, shard",
+		func(ref schemas.ShardRef, n []uint64) { out[ref] = n[0] }, 1)
+	if err != nil && !errors.Is(err, ErrNoTable) {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (d *Derived) set(ref schemas.ShardRef, change func(*DerivedShard)) {
+	s := d.Shards[ref]
+	change(&s)
+	d.Shards[ref] = s
+}
+
+// Marked is Derived without the list of series.
+func (db *DB) Marked(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 	d := &Derived{Shards: map[schemas.ShardRef]DerivedShard{}}
 	repeats, sums := schemas.DerivedTable(t.Name, schemas.DerivedRepeats), schemas.DerivedTable(t.Name, schemas.DerivedSums)
-	err := refusal(db.conn.QueryRow(ctx, "SELECT count() FROM "+schemas.QuotedTable(db.Database, repeats)+" WHERE id != "+schemas.NoID).Scan(&d.Marks))
+	// Marks are stored before the position that says they are there, and one statement reads both.
+	err := db.byShard(ctx, t.Name, "SELECT month, shard, maxIf(pos, id = "+schemas.NoID+"), argMaxIf(rows, pos, id = "+schemas.NoID+"), uniqExactIf((id, pos), id != "+schemas.NoID+"), argMaxIf(first_shard, pos, id = "+schemas.NoID+"), countIf(id != "+schemas.NoID+") FROM "+
+		schemas.QuotedTable(db.Database, repeats)+" GROUP BY month, shard",
+		func(ref schemas.ShardRef, n []uint64) {
+			d.Marks += n[4]
+			d.set(ref, func(s *DerivedShard) { s.Examined, s.rows, s.Repeats, s.Epoch = n[0], n[1], n[2], n[3] })
+		}, 5)
 	if d.Absent = errors.Is(err, ErrNoTable); err != nil && !d.Absent {
 		return nil, fmt.Errorf("repeats of topic %q: %w", t.Name, err)
-	}
-	set := func(ref schemas.ShardRef, change func(*DerivedShard)) {
-		s := d.Shards[ref]
-		change(&s)
-		d.Shards[ref] = s
-	}
-	if !d.Absent {
-		err := db.byShard(ctx, t.Name, "SELECT month, shard, maxIf(pos, id = "+schemas.NoID+"), argMaxIf(rows, pos, id = "+schemas.NoID+"), uniqExactIf((id, pos), id != "+schemas.NoID+"), argMaxIf(first_shard, pos, id = "+schemas.NoID+") FROM "+schemas.QuotedTable(db.Database, repeats)+" GROUP BY month, shard",
-			func(ref schemas.ShardRef, n []uint64) {
-				set(ref, func(s *DerivedShard) { s.Examined, s.rows, s.Repeats, s.Epoch = n[0], n[1], n[2], n[3] })
-			}, 4)
-		if err != nil {
-			return nil, err
-		}
 	}
 	if t.HasSums() && !d.Absent {
 		err := db.byShard(ctx, t.Name, "SELECT month, shard, max(pos), sum(n), sum(repeats) FROM "+schemas.QuotedTable(db.Database, sums)+" GROUP BY month, shard",
 			func(ref schemas.ShardRef, n []uint64) {
-				set(ref, func(s *DerivedShard) { s.Sums = Sums{Pos: n[0], N: n[1], Repeats: n[2]} })
+				d.set(ref, func(s *DerivedShard) { s.Sums = Sums{Pos: n[0], N: n[1], Repeats: n[2]} })
 			}, 3)
-		if err != nil && !errors.Is(err, ErrNoTable) {
-			return nil, err
-		}
-	}
-	if t.HasSeries() && !d.Absent {
-		listed := schemas.QuotedTable(db.Database, schemas.DerivedTable(t.Name, schemas.DerivedSeries))
-		err := db.byShard(ctx, t.Name, "SELECT month, shard, max(pos) FROM "+listed+" WHERE type = '' GROUP BY month, shard",
-			func(ref schemas.ShardRef, n []uint64) { set(ref, func(s *DerivedShard) { s.Series = n[0] }) }, 1)
 		if err != nil && !errors.Is(err, ErrNoTable) {
 			return nil, err
 		}
@@ -97,7 +119,7 @@ func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 	}
 	examined, summed := map[schemas.ShardRef]uint64{}, map[schemas.ShardRef]uint64{}
 	for ref, st := range stored {
-		set(ref, func(s *DerivedShard) {
+		d.set(ref, func(s *DerivedShard) {
 			s.Stored, s.Sums.rows, s.Sums.repeats = st, st.Rows, s.Repeats
 			if s.Examined > 0 && s.Epoch == 0 || s.Examined == st.Head && s.rows != st.Rows {
 				s.Examined, s.Doubted = 0, true
@@ -114,7 +136,7 @@ func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 		return nil, err
 	}
 	for ref := range examined {
-		set(ref, func(s *DerivedShard) {
+		d.set(ref, func(s *DerivedShard) {
 			if s.Examined > s.Stored.Head || s.rows != rows[ref] {
 				s.Examined, s.Doubted = 0, true
 			}
@@ -124,10 +146,10 @@ func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 		return d, err
 	}
 	for ref := range summed {
-		set(ref, func(s *DerivedShard) { s.Sums.rows, s.Sums.repeats = rows[ref], 0 })
+		d.set(ref, func(s *DerivedShard) { s.Sums.rows, s.Sums.repeats = rows[ref], 0 })
 	}
 	return d, db.byShard(ctx, t.Name, "SELECT month, shard, uniqExact(id, pos) FROM "+schemas.QuotedTable(db.Database, repeats)+" WHERE ("+upToSQL(summed)+") AND id != "+schemas.NoID+" GROUP BY month, shard",
-		func(ref schemas.ShardRef, n []uint64) { set(ref, func(s *DerivedShard) { s.Sums.repeats = n[0] }) }, 1)
+		func(ref schemas.ShardRef, n []uint64) { d.set(ref, func(s *DerivedShard) { s.Sums.repeats = n[0] }) }, 1)
 }
 
 // upToSQL is the condition of the rows of shards up to positions.

@@ -37,13 +37,13 @@ type Shard struct {
 	Gone, Closed bool
 }
 
-// Read reads how far a topic's tables are.
+// Read reads how far a topic's tables are, but for its list of series (Snapshot.Listed).
 func Read(ctx context.Context, reg *registry.Registry, db *tables.DB, t *schemas.Topic) (*Snapshot, error) {
 	entries, err := reg.Shards(ctx, t.Name, 0)
 	if err != nil {
 		return nil, err
 	}
-	d, err := db.Derived(ctx, t)
+	d, err := db.Marked(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +57,13 @@ func Read(ctx context.Context, reg *registry.Registry, db *tables.DB, t *schemas
 		s.Shards = append(s.Shards, Shard{Ref: ref, DerivedShard: st})
 	}
 	return s, nil
+}
+
+// Listed enters up to where the series of each shard are listed.
+func (s *Snapshot) Listed(at map[schemas.ShardRef]uint64) {
+	for i := range s.Shards {
+		s.Shards[i].Series = at[s.Shards[i].Ref]
+	}
 }
 
 // Quiet reports whether every row was examined: marks are then all the repeats there are.
@@ -109,6 +116,18 @@ func (s *Snapshot) Held(cut bool) string {
 	return strings.Join(cond, " AND ")
 }
 
+// HeldIn is Held, cut, of some shards: a statement looks at no part of others.
+func (s *Snapshot) HeldIn(in map[schemas.ShardRef]bool) string {
+	some := *s
+	some.Shards = nil
+	for i := range s.Shards {
+		if sh := s.Shards[i]; in[sh.Ref] && !sh.Gone {
+			some.Shards = append(some.Shards, sh)
+		}
+	}
+	return some.Held(true)
+}
+
 // New is the condition of rows above a position of each shard, and of those of shards that the
 // snapshot does not know.
 func (s *Snapshot) New(above func(*Shard) uint64) string {
@@ -142,9 +161,10 @@ func (s *Snapshot) Again(cut bool) string {
 	return strings.Join(again, " OR ")
 }
 
-// Unmoved is a condition that holds while repeats are named as the snapshot found them.
-func (s *Snapshot) Unmoved() string {
-	if s.Absent {
+// Unmoved is a condition that holds while repeats are named as the snapshot found them. cut is
+// as in Held: where none was named, one that was named since is a row that is left out, or of such a row.
+func (s *Snapshot) Unmoved(cut bool) string {
+	if s.Absent || cut && s.Marks == 0 {
 		return "1"
 	}
 	return fmt.Sprintf("throwIf((SELECT count() FROM %s WHERE id != %s) != %d, '%s') = 0", s.derived(schemas.DerivedRepeats), schemas.NoID, s.Marks, TextMoved)

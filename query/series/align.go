@@ -98,7 +98,7 @@ func (r *Reader) align(ctx context.Context, s *selection, req *Request) (*Answer
 	if !req.From.Before(req.To) {
 		return a, nil // no window is final yet
 	}
-	f, err := r.find(ctx, s, req.By)
+	f, err := r.find(ctx, s, req)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (r *Reader) align(ctx context.Context, s *selection, req *Request) (*Answer
 	if err := f.refuse(req, s.where); err != nil {
 		return nil, err
 	}
-	if err := r.size(ctx, s, req, &f); err != nil {
+	if err := r.size(ctx, s, req, f); err != nil {
 		return nil, err
 	}
 	keys, err := r.read(ctx, s, req, a)
@@ -119,7 +119,7 @@ func (r *Reader) align(ctx context.Context, s *selection, req *Request) (*Answer
 	if err != nil {
 		return nil, err
 	}
-	if err := r.names(ctx, s, req, f.few, keys, a.Groups); err != nil {
+	if err := r.names(ctx, s, req, f.names, keys, a.Groups); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(a.Groups, func(a, b Group) int {
@@ -147,8 +147,8 @@ func (r *Reader) read(ctx context.Context, s *selection, req *Request, a *Answer
 }
 
 // names gives groups their labels: series by the list, which is read after their points unless
-// they are few, others by the key itself.
-func (r *Reader) names(ctx context.Context, s *selection, req *Request, few [][]string, keys []string, groups []Group) error {
+// they came with what was found, others by the key itself.
+func (r *Reader) names(ctx context.Context, s *selection, req *Request, found [][]string, keys []string, groups []Group) error {
 	if req.Reduce != None {
 		for i, key := range keys {
 			var parts []string
@@ -184,8 +184,8 @@ func (r *Reader) names(ctx context.Context, s *selection, req *Request, few [][]
 		return nil
 	}
 	var err error
-	if few != nil {
-		for _, row := range few {
+	if found != nil {
+		for _, row := range found {
 			err = errors.Join(err, label(row))
 		}
 	} else {

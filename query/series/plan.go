@@ -2,7 +2,6 @@ package series
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,62 +12,6 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
-
-// found is what a read would touch, as the list of series says.
-type found struct {
-	all    int64 // series of the metric in the range
-	series int64 // of those, the ones that the filter selects
-	groups int64 // of those
-	points []string
-	labels []string   // of all
-	few    [][]string // the selected ones, as named has them, where they are at most fewSeries
-}
-
-// fewSeries bounds the series that a read names by their keys: some 40 bytes each of a
-// statement. Then it need not look for them again, and reads no other series' rows.
-const fewSeries = 200
-
-// named is a series in an answer: key, service, user, unit and labels, in JSON.
-const named = "toString(series), service, user_id, unit, toJSONString(attributes)"
-
-// maxLabels bounds the labels that are told.
-const maxLabels = 1000
-
-// find reads what the selected series are.
-func (r *Reader) find(ctx context.Context, s *selection, by []string) (f found, err error) {
-	keys := []string{"unit"}
-	for _, label := range by {
-		keys = append(keys, labelSQL(label, s.params))
-	}
-	sql := fmt.Sprintf(`SELECT toString(count()), toString(countIf(chosen)), toString(uniqExactIf((%s), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)), toJSONString(arraySort(groupUniqArrayArray(%d)(mapKeys(attributes)))), toJSONString(groupArrayIf(%d)([%s], chosen))
-FROM (SELECT *, %s AS chosen FROM (%s)) FORMAT JSONCompactEachRow`, strings.Join(keys, ", "), maxLabels, fewSeries, named, s.condition(), s.listed())
-	err = r.lines(ctx, sql, s.params, func(row []string) error {
-		for i, to := range []*int64{&f.all, &f.series, &f.groups} {
-			var err error
-			if *to, err = strconv.ParseInt(row[i], 10, 64); err != nil {
-				return fmt.Errorf("ClickHouse's answer is %q: %w", row, err)
-			}
-		}
-		if err := json.Unmarshal([]byte(row[3]), &f.points); err != nil {
-			return fmt.Errorf("ClickHouse's answer is %q: %w", row, err)
-		}
-		if err := json.Unmarshal([]byte(row[4]), &f.labels); err != nil {
-			return fmt.Errorf("ClickHouse's answer is %q: %w", row, err)
-		}
-		if f.series > fewSeries {
-			return nil
-		}
-		return json.Unmarshal([]byte(row[5]), &f.few)
-	})
-	if err == nil && len(f.few) > 0 {
-		s.keys = make([]string, len(f.few))
-		for i := range f.few {
-			s.keys[i] = f.few[i][0]
-		}
-		s.params["keys"] = "[" + strings.Join(s.keys, ",") + "]"
-	}
-	return f, err
-}
 
 // refuse reports why a read of what was found cannot be answered, but for its size.
 func (f *found) refuse(req *Request, where *filter.Expr) error {

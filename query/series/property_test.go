@@ -42,8 +42,11 @@ var anyPoint = rapid.Custom(func(t *rapid.T) point {
 	return p
 })
 
-// onlyUnitless is a filter that the reference knows.
-const onlyUnitless = "unit = ''"
+// onlyUnitless and onlyHostB are filters that the reference knows.
+const (
+	onlyUnitless = "unit = ''"
+	onlyHostB    = "attributes.host = 'b'"
+)
 
 // anyRequest is a request that can be answered.
 var anyRequest = rapid.Custom(func(t *rapid.T) Request {
@@ -62,6 +65,8 @@ var anyRequest = rapid.Custom(func(t *rapid.T) Request {
 	}
 	if req.Reduce == None && req.Align == Count { // two series with one name
 		req.Where = onlyUnitless
+	} else if rapid.Bool().Draw(t, "of a host") {
+		req.Where = onlyHostB
 	}
 	if req.Reduce != None {
 		req.By = rapid.SampledFrom([][]string{nil, {"host"}, {"region"}, {"host", "region"}}).Draw(t, "by")
@@ -97,7 +102,7 @@ func TestAnyPoints(t *testing.T) {
 		case 3:
 			r.Round()
 		}
-		for seed := range 6 {
+		for seed := range 10 {
 			r.compare(all, anyRequest.Example(100*round+seed))
 		}
 		if t.Failed() {

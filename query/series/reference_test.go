@@ -15,7 +15,7 @@ func reference(points []point, req Request) map[string]Point {
 	}
 	series := map[string][]point{}
 	for _, p := range last(points) {
-		if req.Where == onlyUnitless && p.unit != "" {
+		if req.Where == onlyUnitless && p.unit != "" || req.Where == onlyHostB && p.labels["host"] != "b" {
 			continue
 		}
 		if p.metric == req.Metric && slices.Contains([]string{"", "gauge", "delta", "cumulative"}, p.kind) {

@@ -106,12 +106,12 @@ func (r *Reader) Samples(ctx context.Context, q SampleRequest, f func(*Sample) e
 	if err != nil {
 		return fmt.Errorf("samples of topic %q: %w", q.Topic, err)
 	}
-	settings := maps.Clone(memory)
-	maps.Copy(settings, map[string]string{
+	all := maps.Clone(settings)
+	maps.Copy(all, map[string]string{
 		"max_execution_time": "60", "max_query_size": "16777216", "max_ast_elements": "2000000", "max_expanded_ast_elements": "2000000",
 		"max_rows_to_read": strconv.FormatInt(r.limits.rows, 10), "use_query_condition_cache": "0", "http_write_exception_in_output_format": "0",
 	})
-	body, err := r.db.Select(ctx, &tables.Select{SQL: samplesSQL(snap, &q), Params: snap.params, Settings: settings})
+	body, err := r.db.Select(ctx, &tables.Select{SQL: samplesSQL(snap, &q), Params: snap.params, Settings: all})
 	if err != nil {
 		return r.sampleError(q.Topic, err)
 	}

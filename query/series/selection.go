@@ -24,7 +24,8 @@ type selection struct {
 	// distributions says that points are read by their buckets, and cumulative ones by what they
 	// grew by.
 	distributions bool
-	keys          []string // of the selected series, once they are known and few
+	keys          []string                  // of the selected series, once they are known and few
+	places        map[schemas.ShardRef]bool // the shards that those have rows in, up to the snapshot; nil: any
 }
 
 // filterTopic has the columns that tell series apart, for filters over them.
@@ -77,21 +78,32 @@ const (
 )
 
 // listed selects the series of the metric that may have points in the range, a row each: what
-// the topic's list has, and what stands in rows above it. While an erasure is under way it is of
+// the topic's list has, and what stands in rows above it. Rows that came since the snapshot are
+// left out with their points, where the list has all that was stored then. While an erasure is under way it is of
 // rows alone: the list has series of rows that are hidden. The filter is not applied.
 func (s *selection) listed() string {
-	unlisted := s.snap.New(func(sh *once.Shard) uint64 { return sh.Series })
-	if s.snap.erasing() {
-		unlisted = s.snap.kept()
+	var parts []string
+	if !s.snap.complete() {
+		unlisted := s.snap.New(func(sh *once.Shard) uint64 { return sh.Series })
+		if s.snap.erasing() {
+			unlisted = s.snap.kept()
+		}
+		fresh := fmt.Sprintf("%s AND ts > %s AND ts <= %s AND %s AND (%s)", s.named(), sqlFrom, sqlTo, s.snap.Held(false), unlisted)
+		parts = append(parts, "SELECT type, series, service, user_id, unit, labels, points, first, last FROM ("+s.snap.Topic.SeriesSelect(s.snap.Database, fresh)+")")
 	}
-	fresh := fmt.Sprintf("%s AND ts > %s AND ts <= %s AND %s AND (%s)", s.named(), sqlFrom, sqlTo, s.snap.Held(false), unlisted)
-	parts := []string{"SELECT type, series, service, user_id, unit, labels, points, first, last FROM (" + s.snap.Topic.SeriesSelect(s.snap.Database, fresh) + ")"}
 	if !s.snap.Absent && !s.snap.erasing() {
-		parts = append(parts, fmt.Sprintf("SELECT type, series, service, user_id, unit, labels, points, first, last FROM %s WHERE type != '' AND %s AND last > %s AND first <= %s AND %s AND %s",
-			s.list(), s.named(), sqlFrom, sqlTo, s.snap.Held(false), s.unmoved()))
+		parts = append(parts, fmt.Sprintf("SELECT type, series, service, user_id, unit, labels, points, first, last FROM %s WHERE type != '' AND %s AND %s AND %s",
+			s.list(), s.named(), s.listedRange(), s.unmoved()))
 	}
-	return "SELECT type, series, any(service) AS service, any(user_id) AS user_id, any(unit) AS unit, any(labels) AS attributes, groupUniqArrayArray(points) AS kinds_of_points, min(first) AS since, max(last) AS until FROM (" +
-		strings.Join(parts, " UNION ALL ") + ") GROUP BY type, series"
+	return "SELECT " + seriesColumns + " FROM (" + strings.Join(parts, " UNION ALL ") + ") GROUP BY type, series"
+}
+
+// seriesColumns make a row a series of rows of the list.
+const seriesColumns = "type, series, any(service) AS service, any(user_id) AS user_id, any(unit) AS unit, any(labels) AS attributes, groupUniqArrayArray(points) AS kinds_of_points, min(first) AS since, max(last) AS until"
+
+// listedRange is the condition of rows of the list that may have points in the range.
+func (s *selection) listedRange() string {
+	return fmt.Sprintf("last > %s AND first <= %s AND %s", sqlFrom, sqlTo, s.snap.Held(false))
 }
 
 func (s *selection) list() string {
@@ -116,7 +128,11 @@ func (s *selection) unmoved() string {
 // points is the condition of the topic's rows that are points of the selected series and count.
 func (s *selection) points(from string) string {
 	cut := s.snap.Quiet()
-	cond := []string{s.named(), "ts > " + from, "ts <= " + sqlTo, "points IN (" + quotedNumbers + ")", s.snap.Held(cut), s.snap.Unmoved(), s.snap.kept()}
+	held := s.snap.Held(cut)
+	if cut && s.places != nil {
+		held = s.snap.HeldIn(s.places)
+	}
+	cond := []string{s.named(), "ts > " + from, "ts <= " + sqlTo, "points IN (" + quotedNumbers + ")", held, s.snap.Unmoved(cut), s.snap.kept()}
 	if again := s.snap.Again(cut); again != "false" {
 		cond = append(cond, "NOT ("+again+")")
 	}

@@ -32,6 +32,28 @@ func (r *Reader) snapshot(ctx context.Context, topic string) (*snapshot, error) 
 	return s, err
 }
 
+// list reads up to where the topic's series are listed. Reads of the list assert that it
+// reaches as far.
+func (r *Reader) list(ctx context.Context, s *snapshot) error {
+	at, err := r.db.Listed(ctx, s.Topic)
+	s.Listed(at)
+	return err
+}
+
+// simple reports whether a read may be of the list alone, if that reaches as far as the rows: no
+// row is hidden, and none that is read waits to be examined.
+func (s *snapshot) simple() bool { return s.Quiet() && !s.erasing() }
+
+// complete reports whether the list has the series of all rows of a simple read.
+func (s *snapshot) complete() bool {
+	for i := range s.Shards {
+		if sh := &s.Shards[i]; !sh.Gone && sh.Series < sh.Stored.Head {
+			return false
+		}
+	}
+	return s.simple()
+}
+
 // erasing reports whether an erasure is under way.
 func (s *snapshot) erasing() bool { return s.keep != "1" }
 

@@ -198,7 +198,7 @@ func byMonth(states []*shardState, ns func(schemas.Month) int64) string {
 func (s *statement) assertion() string {
 	var cond []string
 	if !s.byCause {
-		cond = append(cond, s.snap.Unmoved())
+		cond = append(cond, s.snap.Unmoved(false))
 	}
 	if read := slices.Concat(s.whole, s.days); len(read) > 0 {
 		cond = append(cond, fmt.Sprintf("throwIf((SELECT sum(n) + sum(repeats) FROM %s WHERE (month, shard) IN (%s)) != %d, '%s') = 0", s.derived(schemas.DerivedSums), refsSQL(read), s.expect, once.TextMoved))

@@ -1,0 +1,148 @@
+package series
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// found is what a read would touch, as the list of series says.
+type found struct {
+	all    int64 // series of the metric in the range
+	series int64 // of those, the ones that the filter selects
+	groups int64 // of those
+	points []string
+	labels []string                  // of all
+	names  [][]string                // the selected ones, as named has them, where they are few enough
+	places map[schemas.ShardRef]bool // the shards with rows of the selected ones; nil: not known
+	reach  map[schemas.ShardRef]uint64
+}
+
+const (
+	// fewSeries bounds the series that a read names by their keys: some 40 bytes each of a
+	// statement. Then it reads no other series' rows.
+	fewSeries = 200
+	// maxNames bounds the names that come with what was found: a panel of a thousand hosts has
+	// them. Those of more series are read after their points, by a statement of some 20 ms.
+	maxNames = 2000
+	// maxPlaces bounds the shards that are told of each series, and of the selected ones. Beyond,
+	// a read may look at all.
+	maxPlaces = 64
+	// maxLabels bounds the labels that are told.
+	maxLabels = 1000
+)
+
+// named is a series in an answer: key, service, user, unit and labels, in JSON.
+const named = "toString(series), service, user_id, unit, toJSONString(attributes)"
+
+// find reads what the selected series are: of the list alone where that may have them all.
+func (r *Reader) find(ctx context.Context, s *selection, req *Request) (f *found, err error) {
+	defer func() {
+		if err == nil {
+			s.selected(f)
+		}
+	}()
+	if s.snap.simple() {
+		f, err := r.findIn(ctx, s, req, s.listedAlone(), true)
+		if err != nil {
+			return nil, err
+		}
+		if s.snap.Listed(f.reach); s.snap.complete() {
+			return f, nil
+		}
+	} else if err := r.list(ctx, s.snap); err != nil {
+		return nil, err
+	}
+	return r.findIn(ctx, s, req, s.listed(), false)
+}
+
+// listedAlone selects what listed does, of the list alone, with the shards of each series. Its row without a type
+// has up to where the list reaches: so that need not be asserted, which takes 8 ms.
+func (s *selection) listedAlone() string {
+	places := "[]"
+	if !s.where.All() { // else they are most shards
+		places = fmt.Sprintf("groupUniqArrayIf(%d)([toUInt64(month), shard], type != '')", maxPlaces)
+	}
+	return fmt.Sprintf("SELECT %s, %s AS places, groupUniqArrayIf([toUInt64(month), shard, pos], type = '') AS reach FROM %s WHERE type = '' OR %s AND %s GROUP BY type, series",
+		seriesColumns, places, s.list(), s.named(), s.listedRange())
+}
+
+// findIn reads what is found among the series that a statement selects. placed says that it has their places,
+// and up to where they are listed.
+func (r *Reader) findIn(ctx context.Context, s *selection, req *Request, listed string, placed bool) (*found, error) {
+	keys := []string{"unit"}
+	for _, label := range req.By {
+		keys = append(keys, labelSQL(label, s.params))
+	}
+	names := maxNames
+	if req.Reduce != None {
+		names = fewSeries // they are for the keys alone
+	}
+	places, reach := "[]", "[]"
+	if placed {
+		places = fmt.Sprintf("if(maxIf(length(places), chosen) >= %d, [], groupUniqArrayArrayIf(%d)(places, chosen))", maxPlaces, maxPlaces)
+		reach = "groupArrayArray(reach)"
+	}
+	sql := fmt.Sprintf(`SELECT toString(countIf(type != '')), toString(countIf(chosen)), toString(uniqExactIf((%s), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)), toJSONString(arraySort(groupUniqArrayArray(%d)(mapKeys(attributes)))),
+ toJSONString(groupArrayIf(%d)([%s], chosen)), toJSONString(%s), toJSONString(%s)
+FROM (SELECT *, type != '' AND (%s) AS chosen FROM (%s)) FORMAT JSONCompactEachRow`, strings.Join(keys, ", "), maxLabels, names, named, places, reach, s.condition(), listed)
+	f := &found{}
+	return f, r.lines(ctx, sql, s.params, func(row []string) error {
+		if err := f.read(row, s.snap.Topic.Name, int64(names)); err != nil {
+			return fmt.Errorf("ClickHouse's answer is %.200q: %w", row, err)
+		}
+		return nil
+	})
+}
+
+// read reads the row of findIn.
+func (f *found) read(row []string, topic string, names int64) (err error) {
+	for i, to := range []*int64{&f.all, &f.series, &f.groups} {
+		if *to, err = strconv.ParseInt(row[i], 10, 64); err != nil {
+			return err
+		}
+	}
+	var places, reach [][]uint64
+	for i, to := range []any{&f.points, &f.labels, &f.names, &places, &reach} {
+		if err := json.Unmarshal([]byte(row[3+i]), to); err != nil {
+			return err
+		}
+	}
+	if f.series > names {
+		f.names = nil
+	}
+	ref := func(at []uint64) schemas.ShardRef {
+		return schemas.ShardRef{Topic: topic, Month: schemas.Month(at[0]), ID: schemas.Shard(at[1])}
+	}
+	if len(places) > 0 && len(places) < maxPlaces {
+		f.places = map[schemas.ShardRef]bool{}
+	}
+	for _, at := range places {
+		if f.places != nil {
+			f.places[ref(at)] = true
+		}
+	}
+	f.reach = map[schemas.ShardRef]uint64{}
+	for _, at := range reach {
+		f.reach[ref(at)] = max(f.reach[ref(at)], at[2])
+	}
+	return nil
+}
+
+// selected enters what was found, so that the points are read of fewer rows.
+func (s *selection) selected(f *found) {
+	s.places = f.places
+	if f.series == 0 || f.series > fewSeries || int64(len(f.names)) != f.series {
+		return
+	}
+	s.keys = make([]string, len(f.names))
+	for i := range f.names {
+		s.keys[i] = f.names[i][0]
+	}
+	s.params["keys"] = filter.ParamArray(s.keys, false)
+}
