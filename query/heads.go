@@ -10,7 +10,6 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // HeadStaleness is how long a reader goes by the head it saw of a shard that got no
@@ -31,7 +30,7 @@ type headCache struct {
 }
 
 type seenHead struct {
-	tables.Stored
+	schemas.Stored
 	whole   bool   // up to the last frame
 	tailSeq uint64 // of which in SHARDS
 	asked   time.Time
@@ -59,10 +58,10 @@ func (c *headCache) forget(id schemas.Shard) {
 
 // all is what is remembered of some shards, if it is of each no longer ago than age,
 // and whole where that is wanted.
-func (c *headCache) all(keys []schemas.ShardRef, now time.Time, age time.Duration, whole bool) (stored map[schemas.Shard]tables.Stored, ok bool) {
+func (c *headCache) all(keys []schemas.ShardRef, now time.Time, age time.Duration, whole bool) (stored map[schemas.Shard]schemas.Stored, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	stored = make(map[schemas.Shard]tables.Stored, len(keys))
+	stored = make(map[schemas.Shard]schemas.Stored, len(keys))
 	for _, k := range keys {
 		h, ok := c.seen[k.ID]
 		if !ok || now.Sub(h.asked) > age || whole && !h.whole {
@@ -75,7 +74,7 @@ func (c *headCache) all(keys []schemas.ShardRef, now time.Time, age time.Duratio
 
 // moved are the shards whose last frame is another one than remembered; of the
 // others into gets what ClickHouse has.
-func (c *headCache) moved(keys []schemas.ShardRef, tails map[schemas.Shard]streams.Tail, now time.Time, into map[schemas.Shard]tables.Stored) (moved []schemas.ShardRef) {
+func (c *headCache) moved(keys []schemas.ShardRef, tails map[schemas.Shard]streams.Tail, now time.Time, into map[schemas.Shard]schemas.Stored) (moved []schemas.ShardRef) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range keys {
@@ -90,7 +89,7 @@ func (c *headCache) moved(keys []schemas.ShardRef, tails map[schemas.Shard]strea
 }
 
 // remember keeps what ClickHouse said of shards, those without rows too.
-func (c *headCache) remember(keys []schemas.ShardRef, stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time) {
+func (c *headCache) remember(keys []schemas.ShardRef, stored map[schemas.Shard]schemas.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seen == nil || len(c.seen)+len(keys) > maxHeads {
@@ -106,7 +105,7 @@ func (c *headCache) remember(keys []schemas.ShardRef, stored map[schemas.Shard]t
 
 // headsOf is what ClickHouse has of shards, and their last frames in SHARDS, asked for
 // when it says.
-func (r *Reader) headsOf(ctx context.Context, p *plan, keys []schemas.ShardRef, subjects []string) (stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time, err error) {
+func (r *Reader) headsOf(ctx context.Context, p *plan, keys []schemas.ShardRef, subjects []string) (stored map[schemas.Shard]schemas.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time, err error) {
 	now := time.Now()
 	tails = map[schemas.Shard]streams.Tail{}
 	age := standingAge
@@ -129,7 +128,7 @@ func (r *Reader) headsOf(ctx context.Context, p *plan, keys []schemas.ShardRef, 
 	if asked, err = r.lastFrames(ctx, p, subjects, tails); err != nil {
 		return nil, nil, asked, err
 	}
-	stored = make(map[schemas.Shard]tables.Stored, len(keys))
+	stored = make(map[schemas.Shard]schemas.Stored, len(keys))
 	moved := r.heads.moved(keys, tails, now, stored)
 	if len(moved) == 0 {
 		return stored, tails, asked, nil

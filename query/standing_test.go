@@ -9,7 +9,6 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // What two read for a feed at once is added once, in order, and what was read for a
@@ -75,7 +74,7 @@ func TestHeadCache(t *testing.T) {
 	keys := []schemas.ShardRef{{Month: 202611, ID: 1}, {Month: 202611, ID: 2}, {Month: 202611, ID: 3}}
 	last := func(pos, seq uint64) streams.Tail { return streams.Tail{Placed: schemas.Placed{Pos: pos}, Seq: seq} }
 	now := time.Now()
-	c.remember(keys[:2], map[schemas.Shard]tables.Stored{1: {Rows: 10, Head: 4}}, map[schemas.Shard]streams.Tail{1: last(4, 40), 2: last(2, 20)}, now)
+	c.remember(keys[:2], map[schemas.Shard]schemas.Stored{1: {Rows: 10, Head: 4}}, map[schemas.Shard]streams.Tail{1: last(4, 40), 2: last(2, 20)}, now)
 	if _, ok := c.all(keys, now, time.Hour, false); ok {
 		t.Error("a shard that was never asked about is known")
 	}
@@ -88,7 +87,7 @@ func TestHeadCache(t *testing.T) {
 	if _, ok := c.all(keys[:2], now, time.Second, true); ok {
 		t.Error("a shard without rows counts as stored up to its last frame")
 	}
-	into := map[schemas.Shard]tables.Stored{}
+	into := map[schemas.Shard]schemas.Stored{}
 	moved := c.moved(keys[:2], map[schemas.Shard]streams.Tail{1: last(4, 40), 2: last(2, 20)}, now, into)
 	if len(moved) != 1 || moved[0].ID != 2 || into[1].Head != 4 {
 		t.Errorf("moved are %v, and %v not", moved, into)
@@ -128,17 +127,17 @@ func TestHeadBelowFloor(t *testing.T) {
 	keys := []schemas.ShardRef{{Month: 202611, ID: 1}}
 	now := time.Now()
 	known := func() bool { _, ok := c.all(keys, time.Now(), time.Hour, false); return ok }
-	c.remember(keys, map[schemas.Shard]tables.Stored{1: {Rows: 10, Head: 4}}, nil, now)
+	c.remember(keys, map[schemas.Shard]schemas.Stored{1: {Rows: 10, Head: 4}}, nil, now)
 	if c.raise(1, 4); !known() {
 		t.Error("a floor at the head has it forgotten")
 	}
 	if c.raise(1, 5); known() {
 		t.Error("a head is gone by that lies below the floor")
 	}
-	if c.remember(keys, map[schemas.Shard]tables.Stored{1: {Rows: 10, Head: 4}}, nil, now); known() {
+	if c.remember(keys, map[schemas.Shard]schemas.Stored{1: {Rows: 10, Head: 4}}, nil, now); known() {
 		t.Error("what was asked before the floor rose is remembered")
 	}
-	c.remember(keys, map[schemas.Shard]tables.Stored{1: {Rows: 9, Head: 4}}, nil, time.Now())
+	c.remember(keys, map[schemas.Shard]schemas.Stored{1: {Rows: 9, Head: 4}}, nil, time.Now())
 	if c.raise(1, 5); !known() {
 		t.Error("a shard whose last rows are gone is asked for each time")
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // walk is one read over a range of time: first what is in EVENTS, then shard by
@@ -47,7 +46,7 @@ type part struct {
 	registry.Shard // its range is exact where all of it is stored
 	// stored is what ClickHouse has of it, up to the head. Of a closed shard only
 	// the registry is asked: it is stored whole.
-	stored tables.Stored
+	stored schemas.Stored
 	// tail is the shard's last frame in SHARDS, when that is above the head.
 	tail *streams.Tail
 }
@@ -143,7 +142,7 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 		if s.Gone() {
 			continue
 		}
-		out = append(out, part{Shard: s, stored: tables.Stored{Rows: s.Rows, MinTs: s.MinTs, MaxTs: s.MaxTs}})
+		out = append(out, part{Shard: s, stored: schemas.Stored{Rows: s.Rows, MinTs: s.MinTs, MaxTs: s.MaxTs}})
 		if out[len(out)-1].open() {
 			r.heads.raise(s.ID, s.Floor)
 			keys = append(keys, s.Ref())
@@ -178,7 +177,7 @@ func (r *Reader) parts(ctx context.Context, p *plan, m schemas.Month) ([]part, e
 
 // complete adds the head and the last frame of a shard that is not closed, and
 // its exact range where all of it is stored.
-func (s *part) complete(stored map[schemas.Shard]tables.Stored, tails map[schemas.Shard]streams.Tail) {
+func (s *part) complete(stored map[schemas.Shard]schemas.Stored, tails map[schemas.Shard]streams.Tail) {
 	s.stored = stored[s.ID]
 	s.stored.Head = s.Shard.Head(s.stored.Head)
 	if last, ok := tails[s.ID]; ok {

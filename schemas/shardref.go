@@ -57,3 +57,10 @@ func (r ShardRef) Subject() string { return ShardSubject(r.Topic, r.Month, r.ID)
 
 // PartitionID returns ClickHouse's id of the shard's partition.
 func (r ShardRef) PartitionID() string { return PartitionID(r.Month, r.ID) }
+
+// Stored is what ClickHouse holds of a shard.
+type Stored struct {
+	Rows         uint64
+	MinTs, MaxTs int64  // unix ns
+	Head         uint64 // the highest position
+}

@@ -68,7 +68,7 @@ func (s *Sinks) closeShards(ctx context.Context, topics []registry.TopicShards) 
 }
 
 // close closes a shard of which so much is stored, if that is all of it.
-func (s *Sinks) close(ctx context.Context, e registry.Shard, stored tables.Stored) error {
+func (s *Sinks) close(ctx context.Context, e registry.Shard, stored schemas.Stored) error {
 	ref := e.Ref()
 	if stored.Head < e.SealedAt {
 		if e.Floor < e.SealedAt {

@@ -19,7 +19,7 @@ type Derived struct {
 
 // DerivedShard is what is derived from a shard's rows.
 type DerivedShard struct {
-	Stored Stored
+	Stored schemas.Stored
 	// Examined is the position up to which it was looked for repeats, Repeats how many of its
 	// rows are.
 	Examined, Repeats uint64

@@ -3,12 +3,14 @@ package tables
 import (
 	"strings"
 	"testing"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // The rows of a shard may go only when its sums stand for all of them.
 func TestDerivedWaits(t *testing.T) {
 	t.Parallel()
-	full := DerivedShard{Stored: Stored{Rows: 10, Head: 5}, Examined: 5, Repeats: 2, Sums: Sums{Pos: 5, N: 8, Repeats: 2, rows: 10, repeats: 2}}
+	full := DerivedShard{Stored: schemas.Stored{Rows: 10, Head: 5}, Examined: 5, Repeats: 2, Sums: Sums{Pos: 5, N: 8, Repeats: 2, rows: 10, repeats: 2}}
 	for name, c := range map[string]struct {
 		change func(*DerivedShard)
 		says   string

@@ -9,14 +9,6 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// Stored is what a shard's partition holds.
-type Stored struct {
-	Rows         uint64
-	MinTs, MaxTs int64 // unix ns
-	// Head is the highest position; only StoredOf says it.
-	Head uint64
-}
-
 // InShards is a condition that selects the partitions, of which there is at
 // least one.
 func InShards(keys []schemas.ShardRef) string {
@@ -37,12 +29,12 @@ const storedChunk = 2000
 
 // StoredOf is what the given partitions hold, from metadata; those without rows
 // are missing, as all are when the table was not made yet.
-func (db *DB) StoredOf(ctx context.Context, topic string, keys []schemas.ShardRef) (map[schemas.Shard]Stored, error) {
-	out := make(map[schemas.Shard]Stored, len(keys))
+func (db *DB) StoredOf(ctx context.Context, topic string, keys []schemas.ShardRef) (map[schemas.Shard]schemas.Stored, error) {
+	out := make(map[schemas.Shard]schemas.Stored, len(keys))
 	for some := range slices.Chunk(keys, storedChunk) {
 		err := db.eachMade(ctx, fmt.Sprintf("heads of topic %q", topic), func(scan scan) error {
 			var id uint64
-			var s Stored
+			var s schemas.Stored
 			err := scan(&id, &s.Rows, &s.Head, &s.MinTs, &s.MaxTs)
 			out[schemas.Shard(id)] = s
 			return err
@@ -57,10 +49,10 @@ func (db *DB) StoredOf(ctx context.Context, topic string, keys []schemas.ShardRe
 
 // AllStored is what every partition of a topic's table holds, from metadata: none when the
 // table was not made yet.
-func (db *DB) AllStored(ctx context.Context, topic string) (map[schemas.ShardRef]Stored, error) {
-	out := map[schemas.ShardRef]Stored{}
+func (db *DB) AllStored(ctx context.Context, topic string) (map[schemas.ShardRef]schemas.Stored, error) {
+	out := map[schemas.ShardRef]schemas.Stored{}
 	err := db.eachMade(ctx, fmt.Sprintf("shards of topic %q", topic), ofShard(topic, func(read func(...any) (schemas.ShardRef, error)) error {
-		var s Stored
+		var s schemas.Stored
 		ref, err := read(&s.Rows, &s.Head, &s.MinTs, &s.MaxTs)
 		out[ref] = s
 		return err
@@ -69,9 +61,9 @@ func (db *DB) AllStored(ctx context.Context, topic string) (map[schemas.ShardRef
 	return out, err
 }
 
-// Stored counts a shard's rows, from metadata.
-func (db *DB) Stored(ctx context.Context, ref schemas.ShardRef) (Stored, error) {
-	var out Stored
+// Stored counts a shard's rows, from metadata, without its head.
+func (db *DB) Stored(ctx context.Context, ref schemas.ShardRef) (schemas.Stored, error) {
+	var out schemas.Stored
 	q := fmt.Sprintf("SELECT count(), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM %s WHERE month = %d AND shard = %d SETTINGS "+planOnly,
 		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
 	if err := db.conn.QueryRow(ctx, q).Scan(&out.Rows, &out.MinTs, &out.MaxTs); err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // dayMs is a day in milliseconds; in UTC every day has as many.
@@ -37,10 +36,10 @@ func (r *Reader) snapshot(ctx context.Context, t *schemas.Topic, rows bool) (*sn
 	for i, sh := range read.Shards {
 		st := shardState{Shard: sh, exact: sh.Sums.Exact()}
 		if e := &sh.Entry; sh.Gone { // its rows go, or are gone: what was summed is final
-			st.Stored = tables.Stored{MinTs: e.MinTs, MaxTs: e.MaxTs}
+			st.Stored = schemas.Stored{MinTs: e.MinTs, MaxTs: e.MaxTs}
 			st.exact = st.Sums.Pos > 0
 			if e.DroppedRows == 0 {
-				st.Stored = tables.Stored{MinTs: 1} // an erasure took all of it
+				st.Stored = schemas.Stored{MinTs: 1} // an erasure took all of it
 			}
 		}
 		s.shards[i] = st
