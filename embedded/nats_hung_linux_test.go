@@ -42,15 +42,7 @@ func TestNATSPurgeOnFullDisk(t *testing.T) {
 	if err := n.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nc, err := nats.Connect(n.ClientURL(), nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, js := embeddedtest.Dial(t, n.ClientURL(), nats.MaxReconnects(-1))
 	s, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"a", "b"}})
 	if err != nil {
 		t.Fatal(err)

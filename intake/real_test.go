@@ -2,11 +2,8 @@ package intake
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,54 +12,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/almanac-events/almanac/gateway/inputtest"
 	"github.com/almanac-events/almanac/schemas"
 )
-
-// realData finds the folder of real input: ALMANAC_SHARED_DATA, or shared/data
-// beside or above the repository.
-func realData(t testing.TB) string {
-	if dir := os.Getenv("ALMANAC_SHARED_DATA"); dir != "" {
-		return dir
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if data := filepath.Join(dir, "shared", "data"); isDir(data) {
-			return data
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			t.Skip("no folder shared/data above this package; ALMANAC_SHARED_DATA can name it")
-		}
-		dir = up
-	}
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-func readReal(t testing.TB, name string) []byte {
-	f, err := os.Open(filepath.Join(realData(t), name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var r io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		if r, err = gzip.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // readAll returns every record and checks that each line is in exactly one.
 func readAll(t rapid.TB, input []byte, o Options) []Record {
@@ -80,7 +32,7 @@ func readAll(t rapid.TB, input []byte, o Options) []Record {
 		rec.Raw = bytes.Clone(rec.Raw)
 		recs = append(recs, rec)
 	}
-	lines := r.Blank()
+	lines := r.blank
 	if r.csv != nil {
 		lines += r.csv.lines
 	}
@@ -159,7 +111,7 @@ func TestRealFiles(t *testing.T) {
 			10320, "2014-07-01T00:00:00Z", "2015-01-31T23:30:00Z", 7, ""},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			input := readReal(t, c.file)
+			input := inputtest.File(t, c.file)
 			recs := readAll(t, input, c.opts)
 			if len(recs) != c.records {
 				t.Fatalf("%d records, want %d", len(recs), c.records)
@@ -197,7 +149,7 @@ func TestRealFiles(t *testing.T) {
 
 // A syslog of two months goes to both.
 func TestRealSyslogMonths(t *testing.T) {
-	recs := readAll(t, readReal(t, "auth-syslog.log"), Options{Format: FormatText, TsFormat: "syslog", Year: 2019})
+	recs := readAll(t, inputtest.File(t, "auth-syslog.log"), Options{Format: FormatText, TsFormat: "syslog", Year: 2019})
 	count := map[time.Month]int{}
 	for _, rec := range recs {
 		count[rec.Event.Time.Month()]++
@@ -209,7 +161,7 @@ func TestRealSyslogMonths(t *testing.T) {
 
 // What is not UTF-8, and the line ends inside a record, stay byte for byte.
 func TestRealBytesKept(t *testing.T) {
-	input := readReal(t, "odd-invalid-utf8.log")
+	input := inputtest.File(t, "odd-invalid-utf8.log")
 	recs := readAll(t, input, Options{Format: FormatText, Multiline: regexp.MustCompile(`^\d{4}-`)})
 	if got, want := recs[0].Event.Message, strings.TrimSuffix(string(input), "\r\n"); got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -226,7 +178,7 @@ func TestRealBytesKept(t *testing.T) {
 
 // Records come out whole: nested fields, cells, and the lines of a trace.
 func TestRealFieldsSurvive(t *testing.T) {
-	trail := readAll(t, readReal(t, "audit-cloudtrail.jsonl.gz"), Options{Format: FormatNDJSON, TsField: "eventTime", UserField: "userIdentity.userName"})
+	trail := readAll(t, inputtest.File(t, "audit-cloudtrail.jsonl.gz"), Options{Format: FormatNDJSON, TsField: "eventTime", UserField: "userIdentity.userName"})
 	users := map[string]int{}
 	for _, rec := range trail {
 		users[rec.Event.UserID]++
@@ -238,11 +190,11 @@ func TestRealFieldsSurvive(t *testing.T) {
 		t.Errorf("users %v", users)
 	}
 
-	github := readAll(t, readReal(t, "events-github.jsonl.gz"), Options{Format: FormatNDJSON, TsField: "created_at", UserField: "actor.login"})
+	github := readAll(t, inputtest.File(t, "events-github.jsonl.gz"), Options{Format: FormatNDJSON, TsField: "created_at", UserField: "actor.login"})
 	// First user, line 6: of events with more than 255 names too.
 	topic := schemas.NewTopic("github", schemas.Field{Name: "public", Type: schemas.TypeBool})
 	public := 0
-	for _, rec := range readAll(t, readReal(t, "events-github.jsonl.gz"), Options{Format: FormatNDJSON, Topic: &topic}) {
+	for _, rec := range readAll(t, inputtest.File(t, "events-github.jsonl.gz"), Options{Format: FormatNDJSON, Topic: &topic}) {
 		if attr(&rec.Event, "public") == "true" {
 			public++
 		}
@@ -260,13 +212,13 @@ func TestRealFieldsSurvive(t *testing.T) {
 		t.Errorf("type is %q", e.Type)
 	}
 
-	bills := readAll(t, readReal(t, "usage-focus-billing.csv"), Options{Format: FormatCSV, TsField: "ChargePeriodStart", TsFormat: "datetime"})
+	bills := readAll(t, inputtest.File(t, "usage-focus-billing.csv"), Options{Format: FormatCSV, TsField: "ChargePeriodStart", TsFormat: "datetime"})
 	e = bills[0].Event
 	if len(e.Attrs) != 44 || attr(&e, "BilledCost") != "0.00000080000" || attr(&e, "AvailabilityZone") != "NULL" {
 		t.Errorf("%d attributes: %+v", len(e.Attrs), e.Attrs)
 	}
 
-	laravel := readAll(t, readReal(t, "app-laravel-stacktraces.log"), Options{Format: FormatText, Multiline: regexp.MustCompile(`^\[\d{4}-`)})
+	laravel := readAll(t, inputtest.File(t, "app-laravel-stacktraces.log"), Options{Format: FormatText, Multiline: regexp.MustCompile(`^\[\d{4}-`)})
 	traces := 0
 	for _, rec := range laravel {
 		traces += len(regexp.MustCompile(`(?m)^#\d+ `).FindAllString(rec.Event.Message, -1))

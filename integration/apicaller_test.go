@@ -22,12 +22,14 @@ import (
 	"github.com/almanac-events/almanac/query"
 	archive "github.com/almanac-events/almanac/query/documents"
 	querytimers "github.com/almanac-events/almanac/query/timers"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/timers"
+	"github.com/nats-io/nats.go"
 )
 
-// gateway runs one over connections of its own, and returns its address.
-func (e *env) gateway(with ...func(*gateway.Config)) (base string, stop func()) {
+// pool makes the producers of a gateway, over a connection of its own.
+func (e *env) pool() (*nats.Conn, *registry.Registry, *pool.Pool) {
 	e.t.Helper()
 	nc := e.connect()
 	reg := e.registry(nc)
@@ -35,6 +37,13 @@ func (e *env) gateway(with ...func(*gateway.Config)) (base string, stop func()) 
 	if err != nil {
 		e.t.Fatal(err)
 	}
+	return nc, reg, p
+}
+
+// gateway runs one over connections of its own, and returns its address.
+func (e *env) gateway(with ...func(*gateway.Config)) (base string, stop func()) {
+	e.t.Helper()
+	nc, reg, p := e.pool()
 	r, err := query.NewFollowing(nc, e.connect(), reg, e.db)
 	if err != nil {
 		e.t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
+	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -226,6 +227,20 @@ func parallel(t testing.TB, n int, f func(i int)) {
 	}
 	for range n {
 		<-done
+	}
+}
+
+// publishOf has a producer of its own publish n events of a user, in whole frames.
+func (e *env) publishOf(user string, n int) {
+	e.t.Helper()
+	p := e.producer("app", wholeFrames)
+	for i := range n {
+		if err := p.Publish(e.t.Context(), producer.Event{UserID: user, Message: fmt.Sprint(i)}); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	if err := p.Close(e.t.Context()); err != nil {
+		e.t.Fatal(err)
 	}
 }
 

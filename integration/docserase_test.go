@@ -18,10 +18,7 @@ import (
 // nothing back, the others are as they were, and what the user stores afterwards stays.
 func TestEraseDocuments(t *testing.T) {
 	t.Parallel()
-	topic := docsTopic()
-	topic.Documents.UserField = "owner"
-	e := running(t, topic)
-	c := e.documents("customers")
+	e, c := ownedDocs(t)
 	const mine = 137
 	all := sized("ALMANAC_DOCUMENTS_ERASED", 2000)
 	write := func(from, to int) {

@@ -18,10 +18,7 @@ import (
 // and makes no problem of them. A document that the erasure does not mean stays one.
 func TestVerifyFrontsDuringErasure(t *testing.T) {
 	t.Parallel()
-	topic := docsTopic()
-	topic.Documents.UserField = "owner"
-	e := running(t, topic)
-	c := e.documents("customers")
+	e, c := ownedDocs(t)
 	const mine, others = 30, 20
 	for i := range mine + others {
 		owner := "u-7"

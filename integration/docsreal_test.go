@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/gateway/inputtest"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -20,7 +21,7 @@ func TestImportDocumentsTwice(t *testing.T) {
 	var quakes struct {
 		Features []json.RawMessage `json:"features"`
 	}
-	if err := json.Unmarshal(realFile(t, "documents-earthquakes.json.gz"), &quakes); err != nil {
+	if err := json.Unmarshal(inputtest.File(t, "documents-earthquakes.json.gz"), &quakes); err != nil {
 		t.Fatal(err)
 	}
 	var docs []documents.New
@@ -32,7 +33,7 @@ func TestImportDocumentsTwice(t *testing.T) {
 		docs = append(docs, documents.New{ID: q.ID, Path: "quakes", Body: f})
 	}
 	repos := map[int64]bool{}
-	for line := range bytes.Lines(realFile(t, "events-github.jsonl.gz")) {
+	for line := range bytes.Lines(inputtest.File(t, "events-github.jsonl.gz")) {
 		var ev struct{ Repo json.RawMessage }
 		var repo struct{ ID int64 }
 		if err := errors.Join(json.Unmarshal(line, &ev), json.Unmarshal(ev.Repo, &repo)); err != nil {

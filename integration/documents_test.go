@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/maintenance/verify"
 	archive "github.com/almanac-events/almanac/query/documents"
 	"github.com/almanac-events/almanac/schemas"
@@ -32,25 +33,23 @@ func (e *env) documents(topic string, change ...func(*documents.Config)) *docume
 	return c
 }
 
+// ownedDocs runs Almanac with documents whose field "owner" names a user.
+func ownedDocs(t *testing.T) (*env, *documents.Collection) {
+	t.Helper()
+	topic := docsTopic()
+	topic.Documents.UserField = "owner"
+	e := running(t, topic)
+	return e, e.documents("customers")
+}
+
 // create makes documents named prefix and a number, by 16 writers.
 func create(t testing.TB, c *documents.Collection, prefix, path string, n int) {
 	t.Helper()
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range 16 {
-		wg.Go(func() {
-			for i := range next {
-				if _, err := c.Create(t.Context(), documents.New{ID: fmt.Sprint(prefix, i), Path: path, Body: fmt.Appendf(nil, `{"n":%d}`, i)}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	embeddedtest.Each(16, n, func(i int) {
+		if _, err := c.Create(t.Context(), documents.New{ID: fmt.Sprint(prefix, i), Path: path, Body: fmt.Appendf(nil, `{"n":%d}`, i)}); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // verified waits until verify proves a topic, with nothing pending.

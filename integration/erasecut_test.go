@@ -1,13 +1,11 @@
 package integration
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/replay"
@@ -29,20 +27,8 @@ func TestEraseAndACut(t *testing.T) {
 			t.Parallel()
 			d := startOnDisk(t, oneLaneTopic())
 			stopRouter, stopSink := d.router(), d.sink()
-			publish := func(user string, n int) {
-				t.Helper()
-				p := d.producer("app", wholeFrames)
-				for i := range n {
-					if err := p.Publish(t.Context(), producer.Event{UserID: user, Message: fmt.Sprint(i)}); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if err := p.Close(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			publish("u-1", 40)
-			publish("u-7", 20)
+			d.publishOf("u-1", 40)
+			d.publishOf("u-7", 20)
 			d.stored("app", 60, 30*time.Second)
 			x := d.eraser()
 			job, err := x.Start(t.Context(), erasure.Request{Topic: "app", Users: []string{"u-7"}})
@@ -65,7 +51,7 @@ func TestEraseAndACut(t *testing.T) {
 					t.Errorf("%s: a count finds %+v (%v), want the 5 events since the cut", where, counted, err)
 				}
 			}
-			publish("u-7", 5)
+			d.publishOf("u-7", 5)
 			if last := d.stream(schemas.StreamEvents).LastSeq; last >= job.Fence {
 				t.Fatalf("EVENTS ends at %d, the fence is %d: nothing is told", last, job.Fence)
 			}

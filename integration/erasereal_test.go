@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/gateway/inputtest"
 	"github.com/almanac-events/almanac/intake"
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
@@ -90,7 +91,7 @@ func TestEraseTouchesItsShardsAlone(t *testing.T) {
 // and the lines of all others are the ones they were.
 func TestEraseRealLog(t *testing.T) {
 	t.Parallel()
-	input := realFile(t, "auth-syslog.log")
+	input := inputtest.File(t, "auth-syslog.log")
 	e := running(t, oneLane("auth", 700))
 	p := e.producer("auth", wholeFrames)
 	r := intake.NewReader(bytes.NewReader(input), intake.Options{

@@ -23,7 +23,6 @@ import (
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/gateway"
-	"github.com/almanac-events/almanac/gateway/pool"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -131,14 +130,10 @@ type inputsOf struct{ http, otlp, grpc string }
 // inputs runs a gateway with the listeners of all inputs that answer.
 func (e *env) inputs() inputsOf {
 	e.t.Helper()
-	nc := e.connect()
-	reg := e.registry(nc)
-	p, err := pool.New(pool.Config{NC: nc, Topic: reg.Topic, Erased: reg.ErasedSince})
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	_, _, p := e.pool()
 	var listeners [3]net.Listener
 	for i := range listeners {
+		var err error
 		if listeners[i], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 			e.t.Fatal(err)
 		}

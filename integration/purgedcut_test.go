@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -20,18 +19,6 @@ func TestPurgedIsNotLost(t *testing.T) {
 		t.Run(map[bool]string{false: "purged before", true: "purged before the janitor looks"}[late], func(t *testing.T) {
 			t.Parallel()
 			d := startOnDisk(t, oneLaneTopic())
-			publish := func(user string, n int) {
-				t.Helper()
-				p := d.producer("app", wholeFrames)
-				for i := range n {
-					if err := p.Publish(t.Context(), producer.Event{UserID: user, Message: fmt.Sprint(i)}); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if err := p.Close(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
 			purge := func(job registry.Erasure) {
 				t.Helper()
 				if job, err := d.eraser().Purge(t.Context(), "app", job.ID); err != nil || job.Purged == nil || job.Purged.Frames == 0 {
@@ -39,9 +26,9 @@ func TestPurgedIsNotLost(t *testing.T) {
 				}
 			}
 			stopRouter, stopSink := d.router(), d.sink()
-			publish("u-1", 30)
-			publish("u-7", 20)
-			publish("u-1", 10)
+			d.publishOf("u-1", 30)
+			d.publishOf("u-7", 20)
+			d.publishOf("u-1", 10)
 			d.stored("app", 60, 30*time.Second)
 			d.noted(60)
 			job, err := d.eraser().Start(t.Context(), erasure.Request{Topic: "app", Users: []string{"u-7"}})
@@ -60,7 +47,7 @@ func TestPurgedIsNotLost(t *testing.T) {
 			if late {
 				purge(job)
 			}
-			publish("u-1", 5)
+			d.publishOf("u-1", 5)
 			d.router()
 			d.sink()
 			d.stored("app", 45, 30*time.Second)

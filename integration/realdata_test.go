@@ -2,59 +2,23 @@ package integration
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/md5"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/gateway/inputtest"
 	"github.com/almanac-events/almanac/intake"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )
-
-// realFile reads a file of real input: in the folder that ALMANAC_SHARED_DATA
-// names, or in shared/data beside or above the repository.
-func realFile(t testing.TB, name string) []byte {
-	t.Helper()
-	dir := os.Getenv("ALMANAC_SHARED_DATA")
-	for at, err := os.Getwd(); dir == ""; at = filepath.Dir(at) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		data := filepath.Join(at, "shared", "data")
-		if info, err := os.Stat(data); err == nil && info.IsDir() {
-			dir = data
-		} else if at == filepath.Dir(at) {
-			t.Skip("no folder shared/data above this package; ALMANAC_SHARED_DATA can name it")
-		}
-	}
-	f, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	var r io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		if r, err = gzip.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // content is how many texts there are and the sum of their hashes: the same for
 // the same texts in any order.
@@ -171,7 +135,7 @@ func TestRealData(t *testing.T) {
 	} {
 		t.Run(c.topic, func(t *testing.T) {
 			t.Parallel()
-			input := realFile(t, c.file)
+			input := inputtest.File(t, c.file)
 			topic := newTopic(c.topic)
 			topic.Lanes = 2
 			e := start(t, topic)

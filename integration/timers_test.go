@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"github.com/almanac-events/almanac/timers"
 	"github.com/almanac-events/almanac/timers/callback"
 	"github.com/almanac-events/almanac/timers/dispatch"
+	"github.com/almanac-events/almanac/timers/timerstest"
 )
 
 // timersEnv is an env with a group of timers, and a server that is called.
@@ -105,22 +105,7 @@ func (e *timersEnv) dispatcher() (stop func()) {
 // createTimers creates timers id0 … by many callers, due as the function says.
 func (e *timersEnv) createTimers(n int, due func(i int) time.Time) {
 	e.t.Helper()
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range 32 {
-		wg.Go(func() {
-			for i := range next {
-				if _, _, err := e.Create(e.t.Context(), timers.New{Group: "g", ID: "id" + strconv.Itoa(i), Due: due(i), URL: e.url}); err != nil {
-					e.t.Error(err)
-				}
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	timerstest.Create(e.t.Context(), e.t, e.Timers, e.url, "id", n, due)
 }
 
 // TestTimersFigures prints the lateness of timers at the callback, while router and sink move their
@@ -148,21 +133,14 @@ func TestTimersFigures(t *testing.T) {
 		case <-tick.C:
 		}
 	}
-	var late []time.Duration
-	early, twice := 0, 0
+	var late timerstest.Lateness
 	for i := range n {
-		calls := e.calls[fmt.Sprintf("id%d", i)]
-		if len(calls) != 1 {
-			twice++
+		var due time.Time
+		var came []time.Time
+		for _, c := range e.calls[fmt.Sprintf("id%d", i)] {
+			due, came = c.Due, append(came, c.came)
 		}
-		d := calls[0].came.Sub(calls[0].Due)
-		if d < 0 {
-			early++
-		}
-		late = append(late, d)
+		late.Add(due, came...)
 	}
-	slices.Sort(late)
-	at := func(p float64) time.Duration { return late[int(p*float64(len(late)-1))].Round(100 * time.Microsecond) }
-	t.Logf("%d across a minute: created until %s after the first was due; late p50 %s, p90 %s, p99 %s, max %s; %d early, %d not called once",
-		n, created.Sub(start).Round(time.Millisecond), at(0.5), at(0.9), at(0.99), at(1), early, twice)
+	t.Logf("%d across a minute: created until %s after the first was due; %s", n, created.Sub(start).Round(time.Millisecond), &late)
 }

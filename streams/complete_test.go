@@ -157,15 +157,7 @@ func TestReadIsCompleteOrAnError(t *testing.T) {
 				}
 				return u.fate(n.Add(1) - 1)
 			})
-			nc, err := nats.Connect(link, nats.Timeout(20*time.Second), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(nc.Close)
-			js, err := jetstream.New(nc)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, js := embeddedtest.Dial(t, link, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 			on.Store(1)
 			wg.Go(func() {
 				got, err := r.read(timeout(t), js)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
@@ -18,15 +17,7 @@ import (
 // behind is a connection to a server whose answers pass through fate.
 func behind(t *testing.T, srv *embeddedtest.Servers, fate func(embeddedtest.Answer) embeddedtest.Fate) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect(embeddedtest.AnswersProxy(t, srv.NATSURL, fate), nats.Timeout(20*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, js := embeddedtest.Dial(t, embeddedtest.AnswersProxy(t, srv.NATSURL, fate))
 	return js
 }
 

@@ -14,11 +14,7 @@ import (
 // JSON texts, and among what was beyond the limit on attributes.
 func TestLine2ClearingReachesDerivedNames(t *testing.T) {
 	t.Parallel()
-	db, srv := open(t)
-	topic := schemas.NewTopic("derived", schemas.Field{Name: "email", Type: schemas.TypeString}, schemas.Field{Name: "people", Type: schemas.TypeString})
-	if err := db.Ensure(t.Context(), &topic); err != nil {
-		t.Fatal(err)
-	}
+	db, srv, topic := openWith(t, schemas.NewTopic("derived", schemas.Field{Name: "email", Type: schemas.TypeString}, schemas.Field{Name: "people", Type: schemas.TypeString}))
 	const clear = "in-clear"
 	gone := map[string]string{
 		"email": clear, "email#2": clear, "email.home": clear, "Email": clear, " EMAIL": clear, "\x00\tEmail": clear, ".email": clear,

@@ -10,11 +10,7 @@ import (
 // What a frame's events sum up to in Go is what ClickHouse makes of their rows.
 func TestIDSumIsClickHouses(t *testing.T) {
 	t.Parallel()
-	db, _ := open(t)
-	topic := schemas.NewTopic("app")
-	if err := db.Ensure(t.Context(), &topic); err != nil {
-		t.Fatal(err)
-	}
+	db, _, topic := openWith(t, schemas.NewTopic("app"))
 	var sums schemas.IDSums
 	var frames [][]byte
 	var r frame.Reader

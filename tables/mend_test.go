@@ -12,11 +12,7 @@ import (
 // asked for; what is doubled goes.
 func TestMend(t *testing.T) {
 	t.Parallel()
-	db, srv := open(t)
-	topic := schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64})
-	if err := db.Ensure(t.Context(), &topic); err != nil {
-		t.Fatal(err)
-	}
+	db, srv, topic := openWith(t, schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64}))
 	const shard = schemas.Shard(5)
 	own := schemas.NewID(noon.UnixNano()) // a client's own id, twice
 	b := frame.NewBuilder(&topic)

@@ -15,11 +15,7 @@ import (
 func TestClearAndDrop(t *testing.T) {
 	t.Parallel()
 	db, srv := open(t)
-	var fields []schemas.Field
-	for i, typ := range schemas.FieldTypes {
-		fields = append(fields, schemas.Field{Name: fmt.Sprintf("f%d", i), Type: typ})
-	}
-	topic := schemas.NewTopic("every", fields...)
+	topic := everyType()
 	if err := db.DropShard(t.Context(), schemas.ShardRef{Topic: "every", Month: november, ID: 5}); err != nil {
 		t.Errorf("dropping of a table that was never made: %v", err)
 	}

@@ -32,6 +32,25 @@ func open(t *testing.T) (*DB, *embeddedtest.Servers) {
 	return db, srv
 }
 
+// openWith is open with a topic's table.
+func openWith(t *testing.T, topic schemas.Topic) (*DB, *embeddedtest.Servers, schemas.Topic) {
+	t.Helper()
+	db, srv := open(t)
+	if err := db.Ensure(t.Context(), &topic); err != nil {
+		t.Fatal(err)
+	}
+	return db, srv, topic
+}
+
+// everyType is a topic with a field of every type.
+func everyType() schemas.Topic {
+	var fields []schemas.Field
+	for i, typ := range schemas.FieldTypes {
+		fields = append(fields, schemas.Field{Name: fmt.Sprintf("f%d", i), Type: typ})
+	}
+	return schemas.NewTopic("every", fields...)
+}
+
 func frameOf(t *testing.T, topic *schemas.Topic, rows int) []byte {
 	t.Helper()
 	b := frame.NewBuilder(topic)
@@ -45,11 +64,7 @@ func frameOf(t *testing.T, topic *schemas.Topic, rows int) []byte {
 
 func TestInsert(t *testing.T) {
 	t.Parallel()
-	db, srv := open(t)
-	topic := schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64})
-	if err := db.Ensure(t.Context(), &topic); err != nil {
-		t.Fatal(err)
-	}
+	db, srv, topic := openWith(t, schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64}))
 	frame := func(rows int) []byte { return frameOf(t, &topic, rows) }
 	older := func(rows int) []byte { return asLZ4(t, &topic, frame(rows)) } // may be a neighbour
 	in := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Last: 3, Frames: [][]byte{frame(2000), older(500), frame(1)}}
@@ -119,11 +134,7 @@ func TestInsert(t *testing.T) {
 // in and read as its default.
 func TestSchemaGrowth(t *testing.T) {
 	t.Parallel()
-	db, _ := open(t)
-	one := schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64})
-	if err := db.Ensure(t.Context(), &one); err != nil {
-		t.Fatal(err)
-	}
+	db, _, one := openWith(t, schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64}))
 	want := one
 	want.Fields = append(want.Fields, schemas.Field{Name: "ms", Type: schemas.TypeFloat64}, schemas.Field{Name: "seen", Type: schemas.TypeTimestamp})
 	two, err := one.Evolve(want)
@@ -151,15 +162,7 @@ func TestSchemaGrowth(t *testing.T) {
 // Every field type makes a table ClickHouse accepts and a frame it reads.
 func TestEveryFieldType(t *testing.T) {
 	t.Parallel()
-	db, _ := open(t)
-	var fields []schemas.Field
-	for i, typ := range schemas.FieldTypes {
-		fields = append(fields, schemas.Field{Name: fmt.Sprintf("f%d", i), Type: typ})
-	}
-	topic := schemas.NewTopic("every", fields...)
-	if err := db.Ensure(t.Context(), &topic); err != nil {
-		t.Fatal(err)
-	}
+	db, _, topic := openWith(t, everyType())
 	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Last: 1, Frames: [][]byte{frameOf(t, &topic, 3)}}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,7 @@ import (
 // and in many.
 func TestZstdIsRead(t *testing.T) {
 	t.Parallel()
-	db, _ := open(t)
-	topic := schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64}, schemas.Field{Name: "ms", Type: schemas.TypeFloat64}, schemas.Field{Name: "path", Type: schemas.TypeLowCardinality})
-	if err := db.Ensure(t.Context(), &topic); err != nil {
-		t.Fatal(err)
-	}
+	db, _, topic := openWith(t, schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64}, schemas.Field{Name: "ms", Type: schemas.TypeFloat64}, schemas.Field{Name: "path", Type: schemas.TypeLowCardinality}))
 	rng := rand.New(rand.NewPCG(7, 1))
 	words := strings.Fields("request served from cache after retry of upstream with status and token renewed for session")
 	noise := func(n int) string {

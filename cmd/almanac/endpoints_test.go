@@ -3,11 +3,11 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 
 	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
 // Which half of a pair may be filled in from the up on the data directory.
@@ -94,12 +94,7 @@ func TestLine1NamedServersAreUsed(t *testing.T) {
 	before := b.ok("", "topics", "ls", "-o", "json")
 
 	// Nothing listens here.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	away := l.Addr().String()
-	_ = l.Close()
+	away := embeddedtest.FreeAddress(t)
 	const inNATS, inClickHouse = "nats://", "http://me:hush@"
 	file := b.write("named.yaml", "nats: "+inNATS+away+"\n")
 	empty := b.write("empty.yaml", "")

@@ -10,9 +10,9 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
 // First user, line 10: the first send with --full spool needs no server where any send
@@ -149,15 +149,7 @@ func TestLine12ConfigCheckOfAStoreTooSmall(t *testing.T) {
 	check(exitOK, []string{"are good"}, append(fit, url...)...)
 	check(exitConfig, helps, append([]string{"--events-bytes", "200MiB", "--shards-bytes", "900MiB"}, url...)...)
 
-	nc, err := nats.Connect(srv.ClientURL(), nats.Timeout(20*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, js := embeddedtest.Dial(t, srv.ClientURL())
 	account, err := js.AccountInfo(t.Context())
 	if err != nil || account.Streams != 0 || account.Store != 0 {
 		t.Errorf("the check left %+v (%v)", account, err)

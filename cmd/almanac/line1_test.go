@@ -1,11 +1,11 @@
 package main
 
 import (
-	"net"
 	"strings"
 	"testing"
 
 	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
 )
 
 // First user, line 1: a NATS that is named alone is used or refused by every verb there is,
@@ -17,12 +17,7 @@ func TestLine1EveryVerb(t *testing.T) {
 	b.ok(lines(1), "send", "app")
 	b.settled(1)
 	before := b.ok("", "topics", "ls", "-o", "json")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	away := l.Addr().String()
-	_ = l.Close()
+	away := embeddedtest.FreeAddress(t)
 	t.Run("verbs", func(t *testing.T) {
 		for words, c := range verbs(t) {
 			if serverless[words] || strings.HasPrefix(words, "completion ") {

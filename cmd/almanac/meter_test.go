@@ -18,13 +18,30 @@ func diffLine(space, cause string, delta int64, when string) string {
 	return fmt.Sprintf(`{"ts":%q,"type":"bytes","provider":"p","space":%q,"cause":%q,"delta":%d,"user_id":"cust-%s"}`, when, space, cause, delta, space)
 }
 
+// countsNone fails the test where a statement counts rows.
+func (b *box) countsNone(statements ...string) {
+	b.t.Helper()
+	for _, q := range statements {
+		if got := b.ok("", "sql", q, "-o", "ndjson"); got != `{"n":0}`+"\n" {
+			b.t.Errorf("%s: %s", q, got)
+		}
+	}
+}
+
+// metered runs Almanac with a topic of diffs.
+func metered(t *testing.T) *box {
+	t.Helper()
+	b := newBox(t)
+	b.up("--profile", "test")
+	b.ok("", "topics", "apply", "usage", "--kind", "meter")
+	return b
+}
+
 // A metered month from send to the bill: each diff three times, in any order, and at once,
 // whatever of it was stored.
 func TestMeter(t *testing.T) {
 	t.Parallel()
-	b := newBox(t)
-	b.up("--profile", "test")
-	b.ok("", "topics", "apply", "usage", "--kind", "meter")
+	b := metered(t)
 
 	var lines []string
 	for range 3 {
@@ -99,9 +116,7 @@ func (b *box) derived(topic string, repeats uint64) {
 // is in what is derived. And a table that is rebuilt says the same.
 func TestMeterErased(t *testing.T) {
 	t.Parallel()
-	b := newBox(t)
-	b.up("--profile", "test")
-	b.ok("", "topics", "apply", "usage", "--kind", "meter")
+	b := metered(t)
 	var lines []string
 	for range 2 {
 		lines = append(lines, diffLine("s1", "c-1", 100, "2026-02-01T00:00:00Z"), diffLine("s1", "c-2", 50, "2026-02-10T12:00:00Z"), diffLine("s2", "c-1", 7, "2026-02-03T00:00:00Z"))
@@ -144,11 +159,7 @@ func TestMeterErased(t *testing.T) {
 	without("at once")
 	b.derived("usage", 2)
 	without("derived again")
-	for _, q := range []string{"SELECT count() AS n FROM `usage.sums` WHERE user_id = 'cust-s2'", "SELECT count() AS n FROM usage_once WHERE space = 's2'"} {
-		if got := b.ok("", "sql", q, "-o", "ndjson"); got != `{"n":0}`+"\n" {
-			t.Errorf("%s: %s", q, got)
-		}
-	}
+	b.countsNone("SELECT count() AS n FROM `usage.sums` WHERE user_id = 'cust-s2'", "SELECT count() AS n FROM usage_once WHERE space = 's2'")
 }
 
 // A file that is sent twice into a topic whose events count once.
@@ -176,9 +187,7 @@ func TestSentTwice(t *testing.T) {
 // diff is published as a correction, with its cause.
 func TestUsageClose(t *testing.T) {
 	t.Parallel()
-	b := newBox(t)
-	b.up("--profile", "test")
-	b.ok("", "topics", "apply", "usage", "--kind", "meter")
+	b := metered(t)
 	b.ok("", "topics", "apply", "bills")
 	var lines strings.Builder
 	for i := range 3000 {

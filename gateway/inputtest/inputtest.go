@@ -53,11 +53,30 @@ func RecordedBytes(t testing.TB, file string) []byte {
 // wire finds the recorded requests, or skips the test.
 func wire(t testing.TB) string {
 	t.Helper()
+	return filepath.Join(data(t), "wire")
+}
+
+// data is DataDir, and skips the test where the folder is absent.
+func data(t testing.TB) string {
+	t.Helper()
 	dir := DataDir(t)
 	if dir == "" {
 		t.Skip("no folder shared/data above this package; ALMANAC_SHARED_DATA can name it")
 	}
-	return filepath.Join(dir, "wire")
+	return dir
+}
+
+// File reads a file of shared/data, unpacked, or skips the test.
+func File(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(data(t), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasSuffix(name, ".gz") {
+		return Gunzip(t, b)
+	}
+	return b
 }
 
 // DataDir finds shared/data: in ALMANAC_SHARED_DATA, or above the package. It is empty where

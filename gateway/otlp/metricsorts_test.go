@@ -2,6 +2,8 @@ package otlp
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,122 +92,26 @@ func sorts(bad bool) pmetricotlp.ExportRequest {
 	return pmetricotlp.NewExportRequestFromMetrics(metrics)
 }
 
-const sortsText = `
-ts 2026-02-01T12:00:00.000000007Z
-service api
-type gauge
-user_id t-1
-  label.unit of an attribute
-  label.service of an attribute
-  n 5
-  resource.host.name h1
-  scope.name lib
-  points gauge
-  unit By
-  value:int 42
+// sortsText is what every sort gives, with what all of them have in common.
+var sortsText = strings.Join([]string{
+	pointText("gauge", []string{"label.unit of an attribute", "label.service of an attribute", "n 5"}, "points gauge", "unit By", "value:int 42"),
+	pointText("gauge", nil, "points stale", "unit By", "value:float 0"),
+	pointText("gauge", nil, "points +inf", "unit By", "value:float 0"),
+	pointText("counter", nil, "points cumulative", "start:time 2026-02-01T11:00:00.000000007Z", "value:float 1.5"),
+	pointText("updown", nil, "points gauge", "start:time 2026-02-01T11:00:00.000000007Z", "value:float 1.5"),
+	pointText("added", nil, "points delta", "start:time 2026-02-01T11:00:00.000000007Z", "value:float 1.5"),
+	pointText("histogram", nil, "points cumulative", "count:int 4", "sum:float 14", "min:float 0", "max:float 8", "m2:float 13", `buckets {"bounds":[2,4,8],"counts":[1,2,1,0]}`),
+	pointText("histogram", nil, "points cumulative", "count:int 0", "sum:float 0", "min:float 0", "max:float 0", "m2:float 0", `buckets {"bounds":[],"counts":[0]}`),
+	pointText("summary", nil, "points cumulative", "count:int 10", "sum:float 20", "min:float 2", "max:float 2", "m2:float 0", `buckets {"bounds":[],"counts":[10]}`),
+	pointText("summary", []string{"quantile 0.5"}, "points gauge", "value:float 2"),
+}, "\n")
 
-ts 2026-02-01T12:00:00.000000007Z
-service api
-type gauge
-user_id t-1
-  resource.host.name h1
-  scope.name lib
-  points stale
-  unit By
-  value:float 0
-
-ts 2026-02-01T12:00:00.000000007Z
-service api
-type gauge
-user_id t-1
-  resource.host.name h1
-  scope.name lib
-  points +inf
-  unit By
-  value:float 0
-
-ts 2026-02-01T12:00:00.000000007Z
-service api
-type counter
-user_id t-1
-  resource.host.name h1
-  scope.name lib
-  points cumulative
-  start:time 2026-02-01T11:00:00.000000007Z
-  value:float 1.5
-
-ts 2026-02-01T12:00:00.000000007Z
-service api
-type updown
-user_id t-1
-  resource.host.name h1
-  scope.name lib
-  points gauge
-  start:time 2026-02-01T11:00:00.000000007Z
-  value:float 1.5
-
-ts 2026-02-01T12:00:00.000000007Z
-service api
-type added
-user_id t-1
-  resource.host.name h1
-  scope.name lib
-  points delta
-  start:time 2026-02-01T11:00:00.000000007Z
-  value:float 1.5
-
-ts 2026-02-01T12:00:00.000000007Z
-service api
-type histogram
-user_id t-1
-  resource.host.name h1
-  scope.name lib
-  points cumulative
-  count:int 4
-  sum:float 14
-  min:float 0
-  max:float 8
-  m2:float 13
-  buckets {"bounds":[2,4,8],"counts":[1,2,1,0]}
-
-ts 2026-02-01T12:00:00.000000007Z
-service api
-type histogram
-user_id t-1
-  resource.host.name h1
-  scope.name lib
-  points cumulative
-  count:int 0
-  sum:float 0
-  min:float 0
-  max:float 0
-  m2:float 0
-  buckets {"bounds":[],"counts":[0]}
-
-ts 2026-02-01T12:00:00.000000007Z
-service api
-type summary
-user_id t-1
-  resource.host.name h1
-  scope.name lib
-  points cumulative
-  count:int 10
-  sum:float 20
-  min:float 2
-  max:float 2
-  m2:float 0
-  buckets {"bounds":[],"counts":[10]}
-
-ts 2026-02-01T12:00:00.000000007Z
-service api
-type summary
-user_id t-1
-  quantile 0.5
-  resource.host.name h1
-  scope.name lib
-  points gauge
-  value:float 2
-`
+// pointText is a point as inputtest.Text shows it: its own attributes, and what the topic's kind and
+// the metric add.
+func pointText(metric string, own []string, more ...string) string {
+	lines := slices.Concat(own, []string{"resource.host.name h1", "scope.name lib"}, more)
+	return "ts 2026-02-01T12:00:00.000000007Z\nservice api\ntype " + metric + "\nuser_id t-1\n  " + strings.Join(lines, "\n  ") + "\n"
+}
 
 // Both encodings of every sort of data point give the same points.
 func TestEverySortOfPoint(t *testing.T) {

@@ -109,14 +109,7 @@ func (h *House) exec(t *testing.T, format string, a ...any) {
 // alarm asks both, and fails when one of them is content.
 func (h *House) alarm(t *testing.T) (*Verdict, *verify.Report) {
 	t.Helper()
-	v, err := h.Check(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	rep, err := h.Verify(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	v, rep := h.both(t)
 	t.Logf("checker: %s", v)
 	t.Logf("verify: missing %d, doubled %d: %s", rep.Missing, rep.Doubled, strings.Join(rep.Problems, "\n"))
 	if v.OK() {
@@ -128,8 +121,8 @@ func (h *House) alarm(t *testing.T) (*Verdict, *verify.Report) {
 	return v, rep
 }
 
-// clean asks both, and fails when one of them is not content.
-func (h *House) clean(t *testing.T) {
+// both asks the checker and verify.
+func (h *House) both(t *testing.T) (*Verdict, *verify.Report) {
 	t.Helper()
 	v, err := h.Check(t.Context())
 	if err != nil {
@@ -139,7 +132,13 @@ func (h *House) clean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !v.OK() || !rep.OK() {
+	return v, rep
+}
+
+// clean asks both, and fails when one of them is not content.
+func (h *House) clean(t *testing.T) {
+	t.Helper()
+	if v, rep := h.both(t); !v.OK() || !rep.OK() {
 		t.Fatalf("after repair by hand:\n%s\n%v", v, rep.Problems)
 	}
 }

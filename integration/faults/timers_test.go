@@ -20,7 +20,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/tables"
-	"github.com/almanac-events/almanac/timers"
+	"github.com/almanac-events/almanac/timers/timerstest"
 )
 
 // hooks are the callbacks that came, by timer.
@@ -87,22 +87,9 @@ func TestTimersUnderKills(t *testing.T) {
 	_, rnd := Seed(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute+time.Duration(kills)*time.Minute)
 	defer cancel()
-	h := Build(t, Plan{Dispatchers: 2, Keep: 15 * time.Second})
-	reg, err := registry.Open(ctx, h.NC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = timers.ApplyGroup(ctx, reg, schemas.DefaultTimerTopic, "g", func(g *timer.Group) error {
+	h, reg, all := ofTimers(ctx, t, Plan{Dispatchers: 2, Keep: 15 * time.Second}, func(g *timer.Group) {
 		g.Slots, g.Retry = 16, &timer.Policy{Attempts: 3, Initial: 300 * time.Millisecond}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := timers.Open(ctx, h.NC, reg, schemas.DefaultTimerTopic, timers.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	came := &hooks{calls: map[string][]hook{}}
 	server := httptest.NewServer(came)
 	defer server.Close()
@@ -110,27 +97,7 @@ func TestTimersUnderKills(t *testing.T) {
 	roles := []Role{RoleTimers, RoleNATS, RoleRouter, RoleSink, RoleEngine}
 	span := time.Duration(kills*len(roles)) * 1500 * time.Millisecond
 	start := time.Now().Add(2*time.Second + time.Duration(n)*3*time.Millisecond)
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range 32 {
-		wg.Go(func() {
-			for i := range next {
-				due := start.Add(span * time.Duration(i) / time.Duration(n))
-				if now := time.Now().Add(5 * time.Second); due.Before(now) { // a busy machine creates more slowly than they fall due
-					due = now
-				}
-				_, _, err := all.Create(ctx, timers.New{Group: "g", ID: strconv.Itoa(i), Due: due, URL: server.URL})
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	timerstest.Create(ctx, t, all, server.URL, "", n, func(i int) time.Time { return start.Add(span * time.Duration(i) / time.Duration(n)) })
 	if err := backoff.Sleep(ctx, time.Until(start)); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +112,7 @@ func TestTimersUnderKills(t *testing.T) {
 			h.ready(p)
 		}
 	}
-	err = until(ctx, recoveryLimit, 100*time.Millisecond, func(context.Context) error {
+	err := until(ctx, recoveryLimit, 100*time.Millisecond, func(context.Context) error {
 		if got := came.count(); got < n {
 			return fmt.Errorf("%d of %d timers were called", got, n)
 		}

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
+	"github.com/almanac-events/almanac/timers/timerstest"
 )
 
 // receiver is a server of callbacks at one address, which can be taken away and started again.
@@ -39,10 +39,21 @@ func (r *receiver) start(ctx context.Context) error {
 // stop cuts every connection.
 func (r *receiver) stop() { _ = r.srv.Close() }
 
-// ofTimers builds a house with dispatchers, a group "g" of timers as set says, and a server of callbacks.
-func ofTimers(ctx context.Context, t *testing.T, dispatchers int, set func(*timer.Group)) (*House, *registry.Registry, *timers.Timers, *receiver) {
+// receive starts a server of callbacks.
+func receive(ctx context.Context, t *testing.T) *receiver {
 	t.Helper()
-	h := Build(t, Plan{Dispatchers: dispatchers})
+	r := &receiver{hooks: &hooks{calls: map[string][]hook{}}, address: "127.0.0.1:0"}
+	if err := r.start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.stop() })
+	return r
+}
+
+// ofTimers builds a house with a group "g" of timers as set says.
+func ofTimers(ctx context.Context, t *testing.T, plan Plan, set func(*timer.Group)) (*House, *registry.Registry, *timers.Timers) {
+	t.Helper()
+	h := Build(t, plan)
 	reg, err := registry.Open(ctx, h.NC)
 	if err != nil {
 		t.Fatal(err)
@@ -58,12 +69,7 @@ func ofTimers(ctx context.Context, t *testing.T, dispatchers int, set func(*time
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &receiver{hooks: &hooks{calls: map[string][]hook{}}, address: "127.0.0.1:0"}
-	if err := r.start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.stop() })
-	return h, reg, all, r
+	return h, reg, all
 }
 
 // TestTimersThroughOutages takes NATS, a dispatcher and the callbacks' server away while timers fall due, one after
@@ -75,9 +81,10 @@ func TestTimersThroughOutages(t *testing.T) {
 	_, rnd := Seed(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 	defer cancel()
-	h, reg, all, r := ofTimers(ctx, t, 2, func(g *timer.Group) {
+	h, reg, all := ofTimers(ctx, t, Plan{Dispatchers: 2}, func(g *timer.Group) {
 		g.Slots, g.Retry = 16, &timer.Policy{Attempts: 100, Initial: 200 * time.Millisecond, MaxInterval: 2 * time.Second}
 	})
+	r := receive(ctx, t)
 	part := func(role Role) (take, back func()) {
 		p, _ := h.pick(role, rnd)
 		return p.Kill, func() { h.start(p); h.ready(p) }
@@ -137,26 +144,7 @@ func TestTimersThroughOutages(t *testing.T) {
 // create makes timers by many goroutines, due as the function says, or at once where that has passed.
 func create(ctx context.Context, t *testing.T, all *timers.Timers, address, name string, n int, due func(int) time.Time) {
 	t.Helper()
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range 32 {
-		wg.Go(func() {
-			for i := range next {
-				at := due(i)
-				if now := time.Now().Add(5 * time.Second); at.Before(now) {
-					at = now
-				}
-				if _, _, err := all.Create(ctx, timers.New{Group: "g", ID: fmt.Sprintf("%s-%d", name, i), Due: at, URL: "http://" + address + "/"}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	timerstest.Create(ctx, t, all, "http://"+address+"/", name+"-", n, due)
 }
 
 // take answers every call with success.

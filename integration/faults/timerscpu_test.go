@@ -22,7 +22,8 @@ func TestTimerAlone(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	h, _, all, r := ofTimers(ctx, t, 1, func(g *timer.Group) { g.Slots = 16 })
+	h, _, all := ofTimers(ctx, t, Plan{Dispatchers: 1}, func(g *timer.Group) { g.Slots = 16 })
+	r := receive(ctx, t)
 	pids := map[Role]int{}
 	for _, p := range h.Parts() {
 		switch p.Spec.Role {

@@ -118,12 +118,7 @@ func TestTelemetrygen(t *testing.T) {
 // collector runs a Collector that sends to Almanac, and returns where it takes logs.
 func (n *node) collector(program string) (url string) {
 	n.t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close()
+	address := embeddedtest.FreeAddress(n.t)
 	config := filepath.Join(n.dir, "collector.yaml")
 	queue := filepath.Join(n.dir, "queue")
 	if err := os.Mkdir(queue, 0o700); err != nil {
@@ -141,22 +136,9 @@ service:
   telemetry: {metrics: {level: none}}
   pipelines: {logs: {receivers: [otlp], exporters: [otlphttp]}}
 `, queue, address, n.OTLPHTTP)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		n.t.Fatal(err)
-	}
+	write(n.t, config, text)
 	cmd := exec.Command(program, "--config", "file:"+config)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		n.t.Fatal(err)
-	}
-	n.t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if n.t.Failed() {
-			n.t.Logf("the Collector said: %.4000s", said.String())
-		}
-	})
+	beside(n.t, cmd)
 	embeddedtest.Eventually(n.t, patience, func() error {
 		c, err := net.Dial("tcp", address)
 		if err == nil {

@@ -202,3 +202,29 @@ func (ev *event) has(t *testing.T, fields map[string]string) {
 		}
 	}
 }
+
+// beside runs a client's program until the end of the test, and shows what it said where the test
+// failed.
+func beside(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s said: %.4000s", filepath.Base(cmd.Path), said.String())
+		}
+	})
+}
+
+// write writes a program's settings.
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -97,12 +96,7 @@ func TestElasticHelperWithoutNATS(t *testing.T) {
 // Elasticsearch.
 func (n *node) gateway() (elastic string) {
 	n.t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close()
+	address := embeddedtest.FreeAddress(n.t)
 	cmd := n.command("gateway", "--http", "off", "--otlp-http", "off", "--otlp-grpc", "off", "--elastic", address, "--log-format", "json")
 	out, err := cmd.StderrPipe()
 	if err != nil {

@@ -1,12 +1,10 @@
 package inputs
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -81,12 +79,7 @@ func TestPrometheus(t *testing.T) {
 // prometheus runs one that watches itself each second and writes to the topic cpu, and returns its address.
 func (n *node) prometheus(program string) (url string) {
 	n.t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close()
+	address := embeddedtest.FreeAddress(n.t)
 	config := filepath.Join(n.dir, "prometheus.yml")
 	text := fmt.Sprintf(`global: {scrape_interval: 1s}
 scrape_configs:
@@ -96,22 +89,9 @@ remote_write:
 - url: %s/t/cpu/api/v1/write
   queue_config: {min_backoff: 100ms, max_backoff: 2s}
 `, address, n.HTTP)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		n.t.Fatal(err)
-	}
+	write(n.t, config, text)
 	cmd := exec.Command(program, "--config.file", config, "--storage.tsdb.path", filepath.Join(n.dir, "tsdb"), "--web.listen-address", address)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		n.t.Fatal(err)
-	}
-	n.t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if n.t.Failed() {
-			n.t.Logf("Prometheus said: %.4000s", said.String())
-		}
-	})
+	beside(n.t, cmd)
 	url = "http://" + address
 	embeddedtest.Eventually(n.t, patience, func() error {
 		resp, err := http.Get(url + "/-/ready")

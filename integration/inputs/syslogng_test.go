@@ -1,7 +1,6 @@
 package inputs
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -30,22 +29,9 @@ destination lines { http(url("%[4]s/v1/topics/probe/events") method("POST") head
 log { source(s); destination(tcp); destination(lines); };
 `, n.dir, host, port, n.HTTP)
 	file := filepath.Join(n.dir, "syslog-ng.conf")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, config)
 	cmd := exec.Command(program, "-F", "-f", file, "-R", filepath.Join(n.dir, "syslog-ng.persist"), "-c", filepath.Join(n.dir, "syslog-ng.ctl"), "-p", filepath.Join(n.dir, "syslog-ng.pid"), "--no-caps")
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Log(said.String())
-		}
-	}()
+	beside(t, cmd)
 	var c net.Conn
 	embeddedtest.Eventually(t, patience, func() (err error) {
 		c, err = net.Dial("unixgram", filepath.Join(n.dir, "in"))

@@ -59,22 +59,9 @@ action(type="omfwd" protocol="tcp" StreamDriver="gtls" StreamDriverMode="1" Stre
 action(type="omelasticsearch" server="127.0.0.1" serverport="%[6]s" template="doc" searchIndex="probe" bulkmode="on")
 `, n.dir, port, address(n.SyslogTCP), address(n.SyslogUDP), address(n.SyslogTLS), n.Elastic[strings.LastIndexByte(n.Elastic, ':')+1:])
 	file := filepath.Join(n.dir, "rsyslog.conf")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, config)
 	cmd := exec.Command(program, "-n", "-f", file, "-i", filepath.Join(n.dir, "rsyslog.pid"))
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Log(said.String())
-		}
-	}()
+	beside(t, cmd)
 	embeddedtest.Eventually(t, patience, func() error {
 		sockets, err := os.ReadFile("/proc/net/udp")
 		if err == nil && !strings.Contains(string(sockets), fmt.Sprintf("0100007F:%04X", atoi(port))) {

@@ -38,13 +38,7 @@ func TestLine7WhatDoesNotFitStaysAnAttribute(t *testing.T) {
 		{schemas.Int64("t", 9e10), schemas.Int64("t", 9e10)},
 	} {
 		e := schemas.Event{Attrs: []schemas.Attr{c.in}}
-		b := NewBuilder(&topic)
-		b.Append(&e, 1, schemas.NewID(1))
-		f, payload := b.Encode()
-		var r Reader
-		if err := r.Open(payload, &topic, f.Schema); err != nil {
-			t.Fatal(err)
-		}
+		r := framed(t, &topic, &e)
 		want := c.want
 		if c.in.Kind() == schemas.KindInt64 && want == c.in { // attributes are texts
 			want = schemas.String(want.Key, want.Text())

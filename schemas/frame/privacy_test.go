@@ -141,13 +141,7 @@ func TestLine6PromotedFieldsBeforeTheLimit(t *testing.T) {
 	if len(e.Attrs) != schemas.MaxAttrs {
 		t.Errorf("%d attributes", len(e.Attrs))
 	}
-	b := NewBuilder(&topic)
-	b.Append(&e, 1, schemas.NewID(1))
-	f, payload := b.Encode()
-	var r Reader
-	if err := r.Open(payload, &topic, f.Schema); err != nil {
-		t.Fatal(err)
-	}
+	r := framed(t, &topic, &e)
 	if got := r.Event(0); got.Attrs[0] != schemas.Bool("public", true) || got.Attrs[1] != schemas.Int64("n", 7) {
 		t.Errorf("%q", textsOf(got.Attrs[:2]))
 	}
@@ -231,13 +225,7 @@ func TestLine2NothingInClear(t *testing.T) {
 			t.Fatal(err)
 		}
 		schemas.NewPrivacy(&topic, privacyKey).Apply(&e)
-		b := NewBuilder(&topic)
-		b.Append(&e, 1, schemas.NewID(1))
-		f, payload := b.Encode()
-		var r Reader
-		if err := r.Open(payload, &topic, f.Schema); err != nil {
-			t.Fatal(err)
-		}
+		r := framed(t, &topic, &e)
 		if bytes.Contains(r.Raw(), []byte("CLEAR")) {
 			t.Fatalf("rules %v\nof %s\nstored %+v, %q", topic.PII, text, r.Event(0), textsOf(e.Attrs))
 		}
@@ -328,4 +316,17 @@ func TestLine2CustomersOfMeters(t *testing.T) {
 			}
 		}
 	}
+}
+
+// framed reads a frame of one event back.
+func framed(t rapid.TB, topic *schemas.Topic, e *schemas.Event) *Reader {
+	t.Helper()
+	b := NewBuilder(topic)
+	b.Append(e, 1, schemas.NewID(1))
+	f, payload := b.Encode()
+	var r Reader
+	if err := r.Open(payload, topic, f.Schema); err != nil {
+		t.Fatal(err)
+	}
+	return &r
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
 	"github.com/almanac-events/almanac/timers/callback"
+	"github.com/almanac-events/almanac/timers/timerstest"
 )
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
@@ -191,26 +192,7 @@ func (e *env) createAll(count int, due func(i int) time.Time) {
 
 func (e *env) createNamed(name string, count int, due func(i int) time.Time) {
 	e.t.Helper()
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range 32 {
-		wg.Go(func() {
-			for i := range next {
-				at := due(i)
-				if now := time.Now().Add(5 * time.Second); at.Before(now) { // a busy machine creates more slowly than they fall due
-					at = now
-				}
-				if _, _, err := e.Create(e.ctx, timers.New{Group: "g", ID: name + strconv.Itoa(i), Due: at, URL: e.url}); err != nil {
-					e.t.Error(err)
-				}
-			}
-		})
-	}
-	for i := range count {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	timerstest.Create(e.ctx, e.t, e.Timers, e.url, name, count, due)
 }
 
 // until waits for a condition.
