@@ -20,27 +20,36 @@ const (
 // documents says how many documents are hot and cold, and whether changes wait for
 // ClickHouse. It reads each topic's front through.
 func (c *check) documents(ctx context.Context) {
+	c.eachTopic(ctx, kinds.Document, "documents of ", func(name, topic string) error {
+		docs, err := documents.Open(ctx, c.nc, topic, documents.Config{Archive: archive.New(c.reg, c.db)})
+		if err != nil {
+			return err
+		}
+		s, err := docs.Status(ctx)
+		if err != nil {
+			return err
+		}
+		status, do, found := lateDocuments(s)
+		c.note(name, status, do, "%s", found)
+		return nil
+	})
+}
+
+// eachTopic checks the topics of a kind, each under a name of its own. An error of f is what
+// the check found.
+func (c *check) eachTopic(ctx context.Context, kind schemas.Kind, of string, f func(name, topic string) error) {
 	topics, err := c.reg.Topics(ctx)
 	if err != nil {
 		return // said already
 	}
 	for i := range topics {
-		if topics[i].Kind != kinds.Document {
+		if topics[i].Kind != kind {
 			continue
 		}
-		name := "documents of " + topics[i].Name
-		docs, err := documents.Open(ctx, c.nc, topics[i].Name, documents.Config{Archive: archive.New(c.reg, c.db)})
-		if err != nil {
+		name := of + topics[i].Name
+		if err := f(name, topics[i].Name); err != nil {
 			c.verdict(name, err, "", "")
-			continue
 		}
-		s, err := docs.Status(ctx)
-		if err != nil {
-			c.verdict(name, err, "", "")
-			continue
-		}
-		status, do, found := lateDocuments(s)
-		c.note(name, status, do, "%s", found)
 	}
 }
 

@@ -15,24 +15,14 @@ const overdueSeconds = 5
 
 // timers looks for timers that are overdue, and says why. It reads each topic's front through.
 func (c *check) timers(ctx context.Context) {
-	topics, err := c.reg.Topics(ctx)
-	if err != nil {
-		return // said already
-	}
-	for i := range topics {
-		if topics[i].Kind != kinds.Timer {
-			continue
-		}
-		name := "timers of " + topics[i].Name
-		t, err := timers.Open(ctx, c.nc, c.reg, topics[i].Name, timers.Config{})
+	c.eachTopic(ctx, kinds.Timer, "timers of ", func(name, topic string) error {
+		t, err := timers.Open(ctx, c.nc, c.reg, topic, timers.Config{})
 		if err != nil {
-			c.verdict(name, err, "", "")
-			continue
+			return err
 		}
 		groups, err := t.Status(ctx)
 		if err != nil {
-			c.verdict(name, err, "", "")
-			continue
+			return err
 		}
 		kv, err := c.reg.JetStream().KeyValue(ctx, schemas.Bucket)
 		dispatchers := 0
@@ -40,12 +30,12 @@ func (c *check) timers(ctx context.Context) {
 			dispatchers, err = liveMembers(ctx, kv, dispatch.Role)
 		}
 		if err != nil {
-			c.verdict(name, err, "", "")
-			continue
+			return err
 		}
 		status, do, found := lateTimers(groups, dispatchers)
 		c.note(name, status, do, "%s", found)
-	}
+		return nil
+	})
 }
 
 // lateTimers says what is overdue in a topic's groups, and why.

@@ -6,18 +6,13 @@ import (
 
 	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // rollupPoints are where rollups may kill themselves.
 var rollupPoints = []string{"rollups.before-examine", "rollups.after-examine", "rollups.before-drop", "rollups.before-sum", "rollups.after-sum"}
 
 func playRollups(ctx context.Context, spec Spec) error {
-	_, reg, err := join(ctx, spec)
-	if err != nil {
-		return err
-	}
-	db, err := tables.Open(spec.ClickHouse)
+	_, reg, db, err := joinBoth(ctx, spec)
 	if err != nil {
 		return err
 	}

@@ -90,12 +90,18 @@ func clockOf(spec Spec) func() time.Time {
 	return func() time.Time { return time.Now().Add(spec.Ahead) }
 }
 
-func playSink(ctx context.Context, spec Spec) error {
+// joinBoth is join with ClickHouse.
+func joinBoth(ctx context.Context, spec Spec) (*nats.Conn, *registry.Registry, *tables.DB, error) {
 	nc, reg, err := join(ctx, spec)
 	if err != nil {
-		return err
+		return nil, nil, nil, err
 	}
 	db, err := tables.Open(spec.ClickHouse)
+	return nc, reg, db, err
+}
+
+func playSink(ctx context.Context, spec Spec) error {
+	nc, reg, db, err := joinBoth(ctx, spec)
 	if err != nil {
 		return err
 	}

@@ -48,10 +48,18 @@ func (x *Eraser) front(ctx context.Context, e *registry.Erasure) error {
 	if t.Kind == kinds.Timer {
 		return x.timersFront(ctx, e, &t, w, s)
 	}
+	return eachMeant(ctx, e, func(c tables.Condition, after tables.Meant) ([]tables.Meant, error) {
+		return x.cfg.DB.MeantDocuments(ctx, e.Topic, c, after.ID, maxTouched)
+	}, func(ctx context.Context, d tables.Meant) error { return x.clearDocument(ctx, e, &t, w, s, d) })
+}
+
+// eachMeant lists what an erasure means, page after page, and clears some at once. The first
+// page comes after the zero M.
+func eachMeant[M any](ctx context.Context, e *registry.Erasure, list func(c tables.Condition, after M) ([]M, error), clear func(context.Context, M) error) error {
 	cond, params := e.Match("e")
-	for after := ""; ; {
-		docs, err := x.cfg.DB.MeantDocuments(ctx, e.Topic, tables.Condition{SQL: cond, Params: params}, after, maxTouched)
-		if errors.Is(err, tables.ErrNoTable) || err == nil && len(docs) == 0 {
+	for after := *new(M); ; {
+		meant, err := list(tables.Condition{SQL: cond, Params: params}, after)
+		if errors.Is(err, tables.ErrNoTable) || err == nil && len(meant) == 0 {
 			return nil
 		}
 		if err != nil {
@@ -59,13 +67,13 @@ func (x *Eraser) front(ctx context.Context, e *registry.Erasure) error {
 		}
 		g, gctx := errgroup.WithContext(ctx)
 		g.SetLimit(frontAtOnce)
-		for _, d := range docs {
-			g.Go(func() error { return x.clearDocument(gctx, e, &t, w, s, d) })
+		for _, m := range meant {
+			g.Go(func() error { return clear(gctx, m) })
 		}
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		after = docs[len(docs)-1].ID
+		after = meant[len(meant)-1]
 	}
 }
 

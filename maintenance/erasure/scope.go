@@ -64,16 +64,22 @@ func bound(e *registry.Erasure, s *registry.Shard, tail end, has bool) uint64 {
 	return math.MaxUint64
 }
 
+// entries reads a topic's shards and their tails. The entries come first: a shard that is
+// sealed there has its last frame in SHARDS.
+func (x *Eraser) entries(ctx context.Context, topic string) ([]registry.Shard, map[schemas.Shard]streams.Tail, error) {
+	shards, err := x.cfg.Registry.Shards(ctx, topic, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	tails, err := streams.Tails(ctx, x.js, topic, nil)
+	return shards, tails, err
+}
+
 // bounds finds the last covered position of the shards that may still grow, or
 // have grown beyond the fence. It must be called once everything up to the fence
 // is in SHARDS.
 func (x *Eraser) bounds(ctx context.Context, e *registry.Erasure) (map[schemas.Shard]uint64, error) {
-	// The entries first: a shard that is sealed there has its last frame in SHARDS.
-	shards, err := x.cfg.Registry.Shards(ctx, e.Topic, 0)
-	if err != nil {
-		return nil, err
-	}
-	tails, err := streams.Tails(ctx, x.js, e.Topic, nil)
+	shards, tails, err := x.entries(ctx, e.Topic)
 	if err != nil {
 		return nil, err
 	}
@@ -139,11 +145,7 @@ func edge(before, first schemas.Placed, fence schemas.Source, known uint64) (bou
 
 // scopes are the scopes of the shards that may hold events of the erasure.
 func (x *Eraser) scopes(ctx context.Context, e *registry.Erasure) (map[schemas.Shard]*scope, error) {
-	shards, err := x.cfg.Registry.Shards(ctx, e.Topic, 0)
-	if err != nil {
-		return nil, err
-	}
-	tails, err := streams.Tails(ctx, x.js, e.Topic, nil)
+	shards, tails, err := x.entries(ctx, e.Topic)
 	if err != nil {
 		return nil, err
 	}

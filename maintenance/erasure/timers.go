@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/registry"
@@ -20,25 +19,9 @@ import (
 // timersFront takes out of TIMERS what an erasure means. Everything up to the fence is stored and still there, so
 // ClickHouse says which timers are meant. Each step may be done again.
 func (x *Eraser) timersFront(ctx context.Context, e *registry.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream) error {
-	cond, params := e.Match("e")
-	for after := (tables.MeantTimer{}); ; {
-		found, err := x.cfg.DB.MeantTimers(ctx, e.Topic, tables.Condition{SQL: cond, Params: params}, after, maxTouched)
-		if errors.Is(err, tables.ErrNoTable) || err == nil && len(found) == 0 {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("erase: %w", err)
-		}
-		g, gctx := errgroup.WithContext(ctx)
-		g.SetLimit(frontAtOnce)
-		for _, m := range found {
-			g.Go(func() error { return x.clearTimer(gctx, e, t, w, s, m) })
-		}
-		if err := g.Wait(); err != nil {
-			return err
-		}
-		after = found[len(found)-1]
-	}
+	return eachMeant(ctx, e, func(c tables.Condition, after tables.MeantTimer) ([]tables.MeantTimer, error) {
+		return x.cfg.DB.MeantTimers(ctx, e.Topic, c, after, maxTouched)
+	}, func(ctx context.Context, m tables.MeantTimer) error { return x.clearTimer(ctx, e, t, w, s, m) })
 }
 
 // clearTimer takes a timer's records up to the fence out of TIMERS. One whose present life is meant is cancelled

@@ -116,17 +116,23 @@ func (v *Verifier) documentsAgain(ctx context.Context, t *schemas.Topic, ids []s
 	if err != nil && !errors.Is(err, tables.ErrNoTable) {
 		return nil, err
 	}
+	return rep.differ(ids, func(id string) string { return compareFront(last[id], newest[id], upTo) }), nil
+}
+
+// differ compares keys of a front: it counts those that are on their way, and says of the
+// others why they differ.
+func (r *TopicReport) differ(keys []string, compare func(key string) (why string)) map[string]string {
 	wrong := map[string]string{}
-	for _, id := range ids {
-		switch why := compareFront(last[id], newest[id], upTo); why {
+	for _, key := range keys {
+		switch why := compare(key); why {
 		case frontEqual:
 		case frontWaiting:
-			rep.Front.Waiting++
+			r.Front.Waiting++
 		default:
-			wrong[id] = why
+			wrong[key] = why
 		}
 	}
-	return wrong, nil
+	return wrong
 }
 
 // meantDocuments lists those of some documents that an erasure means, by their rows.

@@ -93,17 +93,8 @@ func (v *Verifier) wrongTimers(ctx context.Context, t *schemas.Topic, rep *Topic
 	if err != nil && !errors.Is(err, tables.ErrNoTable) {
 		return nil, err
 	}
-	wrong, now := map[string]string{}, time.Now()
-	for _, subject := range subjects {
-		switch why := compareTimer(t, last[subject], newest[subject], upTo, now); why {
-		case frontEqual:
-		case frontWaiting:
-			rep.Front.Waiting++
-		default:
-			wrong[subject] = why
-		}
-	}
-	return wrong, nil
+	now := time.Now()
+	return rep.differ(subjects, func(subject string) string { return compareTimer(t, last[subject], newest[subject], upTo, now) }), nil
 }
 
 // meantTimers lists those of some timers that an erasure means, by their rows. Groups have timers of the same id.
