@@ -77,11 +77,8 @@ func DocLockTopicFilter(topic string) string { return tokenLocks + "." + topic +
 
 // DocLockID is the id of doclocks.<topic>.<lane>.<id>.
 func DocLockID(subject string) (id string, err error) {
-	t := strings.Split(subject, ".")
-	if len(t) != 4 || t[0] != tokenLocks {
-		return "", fmt.Errorf("%w: %q is not %s.<topic>.<lane>.<id>", ErrSubject, subject, tokenLocks)
-	}
-	return t[3], nil
+	t, err := splitSubject(subject, tokenLocks, 4, "<topic>.<lane>.<id>")
+	return t[3], err
 }
 
 // DocLaneFilter selects the records of one lane. Topic and lane are tokens as they stand
@@ -93,11 +90,8 @@ func DocTopicFilter(topic string) string { return tokenDocs + "." + topic + ".*.
 
 // DocTokens splits docs.<topic>.<lane>.<id>.
 func DocTokens(subject string) (topic, lane, id string, err error) {
-	t := strings.Split(subject, ".")
-	if len(t) != 4 || t[0] != tokenDocs {
-		return "", "", "", fmt.Errorf("%w: %q is not %s.<topic>.<lane>.<id>", ErrSubject, subject, tokenDocs)
-	}
-	return t[1], t[2], t[3], nil
+	t, err := splitSubject(subject, tokenDocs, 4, "<topic>.<lane>.<id>")
+	return t[1], t[2], t[3], err
 }
 
 // TimerSubject is timers.<topic>.<lane>.<group>.<slot>.<id>.
@@ -118,11 +112,8 @@ func TimerTopicFilter(topic string) string { return tokenTimers + "." + topic + 
 
 // TimerTokens splits timers.<topic>.<lane>.<group>.<slot>.<id>.
 func TimerTokens(subject string) (topic, lane, group, slot, id string, err error) {
-	t := strings.Split(subject, ".")
-	if len(t) != 6 || t[0] != tokenTimers {
-		return "", "", "", "", "", fmt.Errorf("%w: %q is not %s.<topic>.<lane>.<group>.<slot>.<id>", ErrSubject, subject, tokenTimers)
-	}
-	return t[1], t[2], t[3], t[4], t[5], nil
+	t, err := splitSubject(subject, tokenTimers, 6, "<topic>.<lane>.<group>.<slot>.<id>")
+	return t[1], t[2], t[3], t[4], t[5], err
 }
 
 // FrontBlankSubject is where a topic's front is moved on, by blanks: no lane reads it.

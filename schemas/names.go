@@ -203,13 +203,20 @@ func EventsPrefix(topic string) string { return tokenEvents + "." + topic + "." 
 // TopicFilter selects every lane and month of a topic in EVENTS.
 func TopicFilter(topic string) string { return tokenEvents + "." + topic + ".*.*" }
 
+// splitSubject splits a subject into n tokens, of which the first is given; form names the
+// others. With an error all tokens are empty.
+func splitSubject(subject, first string, n int, form string) ([]string, error) {
+	t := strings.Split(subject, ".")
+	if len(t) != n || t[0] != first {
+		return make([]string, n), fmt.Errorf("%w: %q is not %s.%s", ErrSubject, subject, first, form)
+	}
+	return t, nil
+}
+
 // EventsTokens splits a subject of EVENTS into its three tokens, unchecked.
 func EventsTokens(subject string) (topic, month, lane string, err error) {
-	t := strings.Split(subject, ".")
-	if len(t) != 4 || t[0] != tokenEvents {
-		return "", "", "", fmt.Errorf("%w: %q is not %s.<topic>.<YYYY-MM>.<lane>", ErrSubject, subject, tokenEvents)
-	}
-	return t[1], t[2], t[3], nil
+	t, err := splitSubject(subject, tokenEvents, 4, "<topic>.<YYYY-MM>.<lane>")
+	return t[1], t[2], t[3], err
 }
 
 // MonthOfSubject is the month a frame's subject names, in either stream.

@@ -11,6 +11,4 @@ var (
 	ErrBody = errors.New("bad document")
 	// ErrLock: a lock cannot be had for such a time, or under such a name.
 	ErrLock = errors.New("bad lock")
-	// ErrLanes: ids cannot be spread over so many lanes.
-	ErrLanes = errors.New("bad number of lanes")
 )

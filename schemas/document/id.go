@@ -65,20 +65,6 @@ func SeedLane(id string, lanes int) int {
 	return int(b[0]) & (lanes - 1)
 }
 
-// LaneName is the name of a lane as base64url of its number: the list of lanes of
-// earlier stores of this kind.
-func LaneName(lane int) string {
-	return base64.RawURLEncoding.EncodeToString([]byte{byte(lane), 0})[:laneIDCharacters]
-}
-
-// CheckLanes refuses a number of lanes that is not a power of two from 1 to 256.
-func CheckLanes(lanes int) error {
-	if lanes < 1 || lanes > 256 || lanes&(lanes-1) != 0 {
-		return fmt.Errorf("%w: %d, it must be a power of two from 1 to 256", ErrLanes, lanes)
-	}
-	return nil
-}
-
 // CheckPath reports why a text is not a path. The empty one is: it is the root.
 func CheckPath(path string) error {
 	if path == "" {
