@@ -142,32 +142,46 @@ func tooMany(what string, n int) error {
 	return request.Refuse(http.StatusTooManyRequests, "busy", fmt.Sprintf("%d %s are under way", n, what), "send the request again in a second")
 }
 
+// rules say how errors of the parts below are answered; the first that fits counts.
+type rules []struct {
+	is     error
+	status int
+	code   string
+	hint   string
+}
+
+// of is the answer to an error, nil when no rule is for it.
+func (all rules) of(err error) *request.Error {
+	for _, c := range all {
+		if errors.Is(err, c.is) {
+			return request.Refuse(c.status, c.code, schemas.Text(err), c.hint)
+		}
+	}
+	return nil
+}
+
+// refusals are the rules of every room.
+var refusals = rules{
+	{schemas.ErrUnknownTopic, http.StatusNotFound, "unknown_topic", "declare the topic with `almanac topics apply`, or correct its name"},
+	{schemas.ErrTopicName, http.StatusBadRequest, "bad_topic_name", ""},
+	{query.ErrNoEvent, http.StatusNotFound, "no_such_event", "it may have been erased, or dropped by retention"},
+	{query.ErrNoDeadLetter, http.StatusNotFound, "no_such_dead_letter", ""},
+	{jobs.ErrNoJob, http.StatusNotFound, "no_such_job", ""},
+	{jobs.ErrEnded, http.StatusConflict, "ended", ""},
+	{jobs.ErrFull, http.StatusTooManyRequests, "busy", "GET /v1/jobs lists them"},
+	{erasure.ErrRequest, http.StatusBadRequest, "bad_request", ""},
+	{schemas.ErrRequest, http.StatusBadRequest, "bad_request", ""},
+	{context.DeadlineExceeded, http.StatusGatewayTimeout, "too_slow", "narrow a read with from, to and where; after a write, read what there is before it is sent again"},
+}
+
 // refusal is an error of the parts below for the client.
 func refusal(err error) error {
 	var own *request.Error
 	if errors.As(err, &own) {
 		return err
 	}
-	for _, c := range []struct {
-		is     error
-		status int
-		code   string
-		hint   string
-	}{
-		{schemas.ErrUnknownTopic, http.StatusNotFound, "unknown_topic", "declare the topic with `almanac topics apply`, or correct its name"},
-		{schemas.ErrTopicName, http.StatusBadRequest, "bad_topic_name", ""},
-		{query.ErrNoEvent, http.StatusNotFound, "no_such_event", "it may have been erased, or dropped by retention"},
-		{query.ErrNoDeadLetter, http.StatusNotFound, "no_such_dead_letter", ""},
-		{jobs.ErrNoJob, http.StatusNotFound, "no_such_job", ""},
-		{jobs.ErrEnded, http.StatusConflict, "ended", ""},
-		{jobs.ErrFull, http.StatusTooManyRequests, "busy", "GET /v1/jobs lists them"},
-		{erasure.ErrRequest, http.StatusBadRequest, "bad_request", ""},
-		{schemas.ErrRequest, http.StatusBadRequest, "bad_request", ""},
-		{context.DeadlineExceeded, http.StatusGatewayTimeout, "too_slow", "narrow a read with from, to and where; after a write, read what there is before it is sent again"},
-	} {
-		if errors.Is(err, c.is) {
-			return request.Refuse(c.status, c.code, schemas.Text(err), c.hint)
-		}
+	if refused := refusals.of(err); refused != nil {
+		return refused
 	}
 	return request.Refuse(http.StatusServiceUnavailable, "unavailable", err.Error(), "send the request again; /readyz says what is wrong")
 }

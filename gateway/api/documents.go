@@ -71,12 +71,7 @@ type changeRefusal struct {
 }
 
 // documentErrors are the refusals of documents.
-var documentErrors = []struct {
-	is     error
-	status int
-	code   string
-	hint   string
-}{
+var documentErrors = rules{
 	{documents.ErrVersion, http.StatusPreconditionFailed, "version", "load the document and decide again"},
 	{documents.ErrLocked, http.StatusLocked, "locked", ""},
 	{documents.ErrExists, http.StatusConflict, "exists", ""},
@@ -91,20 +86,18 @@ var documentErrors = []struct {
 
 // refusedDocument is an error as an answer has it; nil: it is not one of documents.
 func refusedDocument(err error) *documentRefusal {
-	for _, c := range documentErrors {
-		if !errors.Is(err, c.is) {
-			continue
-		}
-		out := &documentRefusal{Error: request.Refuse(c.status, c.code, schemas.Text(err), c.hint)}
-		if v := (*documents.VersionError)(nil); errors.As(err, &v) {
-			out.Have = v.Have
-		}
-		if l := (*documents.LockError)(nil); errors.As(err, &l) {
-			out.Lock = l.Holder
-		}
-		return out
+	refused := documentErrors.of(err)
+	if refused == nil {
+		return nil
 	}
-	return nil
+	out := &documentRefusal{Error: refused}
+	if v := (*documents.VersionError)(nil); errors.As(err, &v) {
+		out.Have = v.Have
+	}
+	if l := (*documents.LockError)(nil); errors.As(err, &l) {
+		out.Lock = l.Holder
+	}
+	return out
 }
 
 // documentFailed answers an error: with what a client needs to go on, where that is known.

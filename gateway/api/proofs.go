@@ -96,13 +96,7 @@ func (a *API) proofOf(topic string, age time.Duration) (*proof, error) {
 		defer close(p.done)
 		ctx, cancel := context.WithTimeout(context.Background(), proofWait)
 		defer cancel()
-		go func() {
-			select {
-			case <-a.cfg.Stopping:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
+		go a.whenStopping(ctx, cancel)
 		rep, err := a.cfg.Verify(ctx, topic)
 		if p.err = err; err == nil {
 			p.value = Proof{OK: rep.OK(), At: p.began, Took: time.Since(p.began).Seconds(), Report: rep}

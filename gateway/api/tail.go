@@ -20,6 +20,15 @@ const beatEvery = 15 * time.Second
 // addTail adds the tail.
 func (a *API) addTail(mux *http.ServeMux) { mux.HandleFunc("GET /v1/topics/{topic}/tail", a.tail) }
 
+// whenStopping calls f once the gateway stops, or returns when ctx ends.
+func (a *API) whenStopping(ctx context.Context, f func()) {
+	select {
+	case <-a.cfg.Stopping:
+		f()
+	case <-ctx.Done():
+	}
+}
+
 // tail follows a topic as server-sent events, or as NDJSON where the client accepts that.
 func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 	if !take(a.tails) {
@@ -29,13 +38,7 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 	defer func() { <-a.tails }()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	go func() {
-		select {
-		case <-a.cfg.Stopping:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	go a.whenStopping(ctx, cancel)
 	p := paramsOf(r)
 	req := query.TailRequest{Topic: r.PathValue("topic"), Where: p.text("where"), Fields: p.names("fields"), From: p.text("from_pos"), Since: p.time("since")}
 	if err := p.end(); err != nil {

@@ -9,6 +9,4 @@ var (
 	ErrTooLarge = errors.New("remote write request too large")
 	// ErrSeries: a series cannot become events.
 	ErrSeries = errors.New("bad series")
-	// ErrHistogram: a series has native histograms.
-	ErrHistogram = errors.New("native histograms are not kept")
 )

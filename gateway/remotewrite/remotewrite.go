@@ -131,7 +131,7 @@ func (w *Write) add(o *Options, labels []label, unit, points string, samples []s
 		return nil
 	}
 	if histograms > 0 {
-		w.Refused = append(w.Refused, Refusal{at, fmt.Errorf("%w: %d of metric %.64q; scrape classic histograms, or drop them by write_relabel_configs", ErrHistogram, histograms, s.event.Type)})
+		w.Refused = append(w.Refused, Refusal{at, fmt.Errorf("native histograms are not kept: %d of metric %.64q; scrape classic histograms, or drop them by write_relabel_configs", histograms, s.event.Type)})
 	}
 	for _, p := range samples {
 		e := s.at(p)
