@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -33,25 +31,12 @@ var ErrUnknownGrowth = errors.New("no such growth")
 
 // SelectedGrowths are those of the given names, or all; in the table's order.
 func SelectedGrowths(names []string) ([]Growth, error) {
-	all := Growths()
-	for _, n := range names {
-		if !slices.ContainsFunc(all, func(g Growth) bool { return g.Name == n }) {
-			return nil, fmt.Errorf("%w: %q; there are %s", ErrUnknownGrowth, n, strings.Join(GrowthNames(), ", "))
-		}
-	}
-	if len(names) == 0 {
-		return all, nil
-	}
-	return slices.DeleteFunc(all, func(g Growth) bool { return !slices.Contains(names, g.Name) }), nil
+	return chosen(Growths(), func(g Growth) string { return g.Name }, names, ErrUnknownGrowth)
 }
 
 // GrowthNames are those of all.
 func GrowthNames() []string {
-	var names []string
-	for _, g := range Growths() {
-		names = append(names, g.Name)
-	}
-	return names
+	return namesOf(Growths(), func(g Growth) string { return g.Name })
 }
 
 // Grow measures one, which began is the run it belongs to, and reports its

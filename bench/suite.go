@@ -57,25 +57,35 @@ var ErrUnknownFigure = errors.New("no such figure")
 
 // Selected are the measures of the given names, or all; in the table's order.
 func Selected(names []string) ([]Measure, error) {
-	all := Measures()
+	return chosen(Measures(), func(m Measure) string { return m.Name }, names, ErrUnknownFigure)
+}
+
+// chosen are those of some names, or all where none is given; in their own order. A name that
+// there is not is unknown.
+func chosen[T any](all []T, name func(T) string, names []string, unknown error) ([]T, error) {
+	there := namesOf(all, name)
 	for _, n := range names {
-		if !slices.ContainsFunc(all, func(m Measure) bool { return m.Name == n }) {
-			return nil, fmt.Errorf("%w: %q; there are %s", ErrUnknownFigure, n, strings.Join(Names(), ", "))
+		if !slices.Contains(there, n) {
+			return nil, fmt.Errorf("%w: %q; there are %s", unknown, n, strings.Join(there, ", "))
 		}
 	}
 	if len(names) == 0 {
 		return all, nil
 	}
-	return slices.DeleteFunc(all, func(m Measure) bool { return !slices.Contains(names, m.Name) }), nil
+	return slices.DeleteFunc(all, func(one T) bool { return !slices.Contains(names, name(one)) }), nil
+}
+
+func namesOf[T any](all []T, name func(T) string) []string {
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = name(one)
+	}
+	return names
 }
 
 // Names are those of all measures.
 func Names() []string {
-	var names []string
-	for _, m := range Measures() {
-		names = append(names, m.Name)
-	}
-	return names
+	return namesOf(Measures(), func(m Measure) string { return m.Name })
 }
 
 // Measure runs one and reports its progress under its name.
