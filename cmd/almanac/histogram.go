@@ -30,10 +30,7 @@ func (a *app) tally(ctx context.Context, cmd *cobra.Command, topic string) error
 		return err
 	}
 	req.Notice = a.notice
-	return whenOpen(ctx, cmd, func(c *session, r *query.Reader) error {
-		if req.Where, err = withUsers(ctx, cmd, c, req.Topic, req.Where); err != nil {
-			return err
-		}
+	return whenOfUsers(ctx, cmd, req.Topic, &req.Where, func(r *query.Reader) error {
 		t, err := r.Tally(ctx, req)
 		if err != nil {
 			return err

@@ -68,10 +68,7 @@ func (a *app) query(ctx context.Context, cmd *cobra.Command, args []string) erro
 		return err
 	}
 	req.Notice = a.notice
-	return whenOpen(ctx, cmd, func(c *session, r *query.Reader) error {
-		if req.Where, err = withUsers(ctx, cmd, c, req.Topic, req.Where); err != nil {
-			return err
-		}
+	return whenOfUsers(ctx, cmd, req.Topic, &req.Where, func(r *query.Reader) error {
 		if explain, _ := cmd.Flags().GetBool("explain"); explain {
 			plan, err := r.Explain(ctx, req)
 			if err != nil {
@@ -150,6 +147,16 @@ func (a *app) noteRepeats(ctx context.Context, r *query.Reader, topic string) er
 		a.note("note: %s of the topic came before and do not count; in SQL %s leaves them out", plural(n, "event"), topic+schemas.ViewOnce)
 	}
 	return err
+}
+
+// whenOfUsers is whenOpen for a filter, to which it adds the users of --user.
+func whenOfUsers(ctx context.Context, cmd *cobra.Command, topic string, where *string, f func(*query.Reader) error) error {
+	return whenOpen(ctx, cmd, func(c *session, r *query.Reader) (err error) {
+		if *where, err = withUsers(ctx, cmd, c, topic, *where); err != nil {
+			return err
+		}
+		return f(r)
+	})
 }
 
 // withUsers adds the users of --user to a filter, as the topic stores their names.

@@ -25,11 +25,7 @@ run: they share the lanes, and one that dies is taken over within 10 s.`,
 }
 
 func (a *app) router(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	one, err := a.newSingle(cmd, "router", false)
-	if err != nil {
-		return err
-	}
-	return one.run(ctx, func(ctx context.Context) error {
+	return a.runSingle(ctx, cmd, "router", false, func(ctx context.Context, one *single) error {
 		reg, err := registry.Setup(ctx, one.nc, streamLimits(one.s, schemas.DefaultStreamLimits))
 		if err != nil {
 			return err

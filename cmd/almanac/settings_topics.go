@@ -81,13 +81,13 @@ func readOption(path string, v *yaml.Node, key string, t *schemas.Topic) (err er
 	o := &schemas.Options[i]
 	switch into := o.Of(t).(type) {
 	case *[]schemas.Field:
-		*into, err = readFields(path, v)
+		*into, err = readList(path, v, "fields must be a list of {name: …, type: …, from: …}", readField)
 		return err
 	case *[]schemas.Private:
-		*into, err = readPrivacy(path, v)
+		*into, err = readList(path, v, "pii must be a list of {field: …, rule: …}", readRule)
 		return err
 	case *[]schemas.MetricDescriptor:
-		*into, err = readMetrics(path, v)
+		*into, err = readList(path, v, "metrics must be a list of {name: …, unit: …, labels: […]}", readMetric)
 		return err
 	case *[]string:
 		*into = []string{} // given and empty: as lane_by, the producer's id
@@ -103,40 +103,32 @@ func readOption(path string, v *yaml.Node, key string, t *schemas.Topic) (err er
 	return nil
 }
 
-func readFields(path string, list *yaml.Node) ([]schemas.Field, error) {
+// readList reads a list of maps; form says what they are.
+func readList[T any](path string, list *yaml.Node, form string, read func(path string, node *yaml.Node) (T, error)) ([]T, error) {
 	if list.Kind != yaml.SequenceNode {
-		return nil, at(path, list, "fields must be a list of {name: …, type: …, from: …}")
+		return nil, at(path, list, "%s", form)
 	}
-	fields := make([]schemas.Field, len(list.Content))
-	for i, node := range list.Content {
-		err := eachKey(path, node, "key of a field", []string{"name", "type", "from"}, func(name string, v *yaml.Node) error {
-			switch name {
-			case "name":
-				return decode(path, v, name, "a name", &fields[i].Name)
-			case "from":
-				return decode(path, v, name, "the name, or dotted path, that events bring it by", &fields[i].From)
-			}
-			return decode(path, v, name, "a type", &fields[i].Type)
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return fields, nil
-}
-
-func readMetrics(path string, list *yaml.Node) ([]schemas.MetricDescriptor, error) {
-	if list.Kind != yaml.SequenceNode {
-		return nil, at(path, list, "metrics must be a list of {name: …, unit: …, labels: […]}")
-	}
-	metrics := make([]schemas.MetricDescriptor, len(list.Content))
+	out := make([]T, len(list.Content))
 	for i, node := range list.Content {
 		var err error
-		if metrics[i], err = readMetric(path, node); err != nil {
+		if out[i], err = read(path, node); err != nil {
 			return nil, err
 		}
 	}
-	return metrics, nil
+	return out, nil
+}
+
+func readField(path string, node *yaml.Node) (f schemas.Field, err error) {
+	err = eachKey(path, node, "key of a field", []string{"name", "type", "from"}, func(name string, v *yaml.Node) error {
+		switch name {
+		case "name":
+			return decode(path, v, name, "a name", &f.Name)
+		case "from":
+			return decode(path, v, name, "the name, or dotted path, that events bring it by", &f.From)
+		}
+		return decode(path, v, name, "a type", &f.Type)
+	})
+	return f, err
 }
 
 func readMetric(path string, node *yaml.Node) (d schemas.MetricDescriptor, err error) {
@@ -153,27 +145,17 @@ func readMetric(path string, node *yaml.Node) (d schemas.MetricDescriptor, err e
 	return d, err
 }
 
-func readPrivacy(path string, list *yaml.Node) ([]schemas.Private, error) {
-	if list.Kind != yaml.SequenceNode {
-		return nil, at(path, list, "pii must be a list of {field: …, rule: …}")
-	}
-	rules := make([]schemas.Private, len(list.Content))
-	for i, node := range list.Content {
-		p := &rules[i]
-		err := eachKey(path, node, "key of a pii rule", []string{"field", "rule", "grid"}, func(name string, v *yaml.Node) error {
-			switch name {
-			case "field":
-				return decode(path, v, name, "a name", &p.Field)
-			case "rule":
-				return decode(path, v, name, "a word", &p.Rule)
-			}
-			return decode(path, v, name, "a number of degrees", &p.Grid)
-		})
-		if err != nil {
-			return nil, err
+func readRule(path string, node *yaml.Node) (p schemas.Private, err error) {
+	err = eachKey(path, node, "key of a pii rule", []string{"field", "rule", "grid"}, func(name string, v *yaml.Node) error {
+		switch name {
+		case "field":
+			return decode(path, v, name, "a name", &p.Field)
+		case "rule":
+			return decode(path, v, name, "a word", &p.Rule)
 		}
-	}
-	return rules, nil
+		return decode(path, v, name, "a number of degrees", &p.Grid)
+	})
+	return p, err
 }
 
 func decode(path string, node *yaml.Node, name, want string, into any) error {

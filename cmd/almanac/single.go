@@ -42,6 +42,15 @@ func (a *app) newSingle(cmd *cobra.Command, name string, needsClickHouse bool) (
 	return &single{name: name, s: s, d: d, log: s.logger(a.stderr)}, nil
 }
 
+// runSingle reads the settings of a part, starts it and runs it.
+func (a *app) runSingle(ctx context.Context, cmd *cobra.Command, name string, needsClickHouse bool, start func(context.Context, *single) error) error {
+	one, err := a.newSingle(cmd, name, needsClickHouse)
+	if err != nil {
+		return err
+	}
+	return one.run(ctx, func(ctx context.Context) error { return start(ctx, one) })
+}
+
 // dial connects to NATS until the start fails or the part ends.
 func (o *single) dial(name string) (*nats.Conn, error) {
 	nc, err := dialNATS(o.d.nats, append(natsOptions(o.s, o.d, name), watched(o.log)...)...)

@@ -24,11 +24,7 @@ run: they share the shards, and one that dies is taken over within 10 s.`,
 }
 
 func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	one, err := a.newSingle(cmd, "sink", true)
-	if err != nil {
-		return err
-	}
-	return one.run(ctx, func(ctx context.Context) error {
+	return a.runSingle(ctx, cmd, "sink", true, func(ctx context.Context, one *single) error {
 		reg, err := registry.Open(ctx, one.nc)
 		if err != nil {
 			return err

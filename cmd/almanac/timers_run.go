@@ -45,11 +45,7 @@ allows them by --timers-allow-cidrs.`,
 }
 
 func (a *app) timersRun(ctx context.Context, cmd *cobra.Command, _ []string) error {
-	one, err := a.newSingle(cmd, "timers", false)
-	if err != nil {
-		return err
-	}
-	return one.run(ctx, func(ctx context.Context) error {
+	return a.runSingle(ctx, cmd, "timers", false, func(ctx context.Context, one *single) error {
 		reg, err := registry.Setup(ctx, one.nc, streamLimits(one.s, schemas.DefaultStreamLimits))
 		if err != nil {
 			return err
