@@ -94,9 +94,6 @@ func (d *Reader) Next() (Record, error) {
 	return rec, nil
 }
 
-// Blank is how many lines so far were blank and in no record.
-func (d *Reader) Blank() int { return d.blank }
-
 // Lines is how many lines were read so far.
 func (d *Reader) Lines() int {
 	if d.lines == nil {

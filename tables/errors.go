@@ -33,9 +33,6 @@ var (
 	ErrFrozen = errors.New("a rebuild holds the table; if none runs, `almanac rebuild TOPIC --yes` ends what was begun and --abort gives it up")
 	// ErrNameTaken: a table stands where a view belongs.
 	ErrNameTaken = errors.New("the name is taken")
-	// ErrNotCleared: a merge was put off, so that fields readers see empty are still
-	// on disk. Ask again.
-	ErrNotCleared = errors.New("not cleared yet")
 	// ErrDSN: the address of ClickHouse cannot be used.
 	ErrDSN = errors.New("bad ClickHouse address")
 	// ErrOldServer: the server lacks what Almanac stands on.

@@ -113,15 +113,21 @@ var insertSettings = map[string]string{
 	"compile_expressions": "0",
 }
 
-// Insert sends the frames. Whatever it returns, only Head tells what is stored.
-func (db *DB) Insert(ctx context.Context, in *Insert) error {
+// insertValues are the settings of an insert, and the parameters of its statement.
+func insertValues(params map[string]string) url.Values {
 	q := url.Values{}
 	for k, v := range insertSettings {
 		q.Set(k, v)
 	}
-	for k, v := range in.Keep.Params {
+	for k, v := range params {
 		q.Set("param_"+k, v)
 	}
+	return q
+}
+
+// Insert sends the frames. Whatever it returns, only Head tells what is stored.
+func (db *DB) Insert(ctx context.Context, in *Insert) error {
+	q := insertValues(in.Keep.Params)
 	q.Set("insert_deduplication_token", in.Token())
 	q.Set("query_id", in.queryID(db.Database))
 	q.Set("query", in.statement(db.Database))

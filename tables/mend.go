@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -53,13 +52,7 @@ func (m *Mend) statement(database string) string {
 // statement: a crash leaves it done or not done, and two at once are one query id
 // to ClickHouse, which refuses the second with ErrBusy.
 func (db *DB) InsertMissing(ctx context.Context, m *Mend) error {
-	q := url.Values{}
-	for k, v := range insertSettings {
-		q.Set(k, v)
-	}
-	for k, v := range m.Keep.Params {
-		q.Set("param_"+k, v)
-	}
+	q := insertValues(m.Keep.Params)
 	q.Set("deduplicate_insert", "disable")
 	q.Set("join_use_nulls", "0")
 	q.Set("query_id", fmt.Sprintf("almanac:%s:%s:%s:mend", db.Database, m.Topic.Name, m.Shard))

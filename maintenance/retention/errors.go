@@ -8,9 +8,6 @@ var (
 	ErrSettleTime = errors.New("too short a time in EVENTS")
 	// ErrGap: SHARDS does not hold the last frame of a closed shard. Its frames stay.
 	ErrGap = errors.New("gap in the shard")
-	// ErrUnsummed: a meter's shard is past its retention, and its sums, which stay, do not
-	// have all of it yet. Its rows stay until they do.
-	ErrUnsummed = errors.New("the shard's sums are not complete")
 	// ErrCameBack: rows stood in a shard that is dropped, or was erased whole. A sink
 	// that stalled over the drop stored its frames again; they are dropped again.
 	ErrCameBack = errors.New("rows of a dropped shard came back")

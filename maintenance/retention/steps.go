@@ -105,7 +105,7 @@ func (j *Janitor) summed(ctx context.Context, t *schemas.Topic, ref schemas.Shar
 	}
 	s := d.Shards[ref]
 	if why := s.Waits(); why != "" {
-		return fmt.Errorf("%w: %s; see that a sink runs", ErrUnsummed, why)
+		return fmt.Errorf("the shard's sums are not complete: %s; see that a sink runs", why)
 	}
 	return nil
 }
