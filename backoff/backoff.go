@@ -2,6 +2,7 @@ package backoff
 
 import (
 	"context"
+	"iter"
 	"math/rand/v2"
 	"time"
 )
@@ -51,5 +52,24 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	case <-t.C:
 		return nil
+	}
+}
+
+// Ticks yields the time again and again, so far apart, until ctx ends. The first comes after one
+// pause; those that fall due while the loop is at work come as one.
+func Ticks(ctx context.Context, every time.Duration) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				if !yield(now) {
+					return
+				}
+			}
+		}
 	}
 }

@@ -63,3 +63,22 @@ func TestSleep(t *testing.T) {
 		}
 	})
 }
+
+func TestTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+		defer cancel()
+		began, n := time.Now(), 0
+		for now := range Ticks(ctx, time.Second) {
+			if n++; now.Sub(began) != time.Duration(n)*time.Second {
+				t.Errorf("tick %d comes after %s", n, now.Sub(began))
+			}
+		}
+		if took := time.Since(began); n != 3 || took != 3500*time.Millisecond {
+			t.Errorf("%d ticks until %s", n, took)
+		}
+		for range Ticks(t.Context(), time.Second) {
+			break // leaves the loop, and the ticker with it
+		}
+	})
+}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/almanac-events/almanac/backoff"
 )
 
 // asking asks for all marks that wait at once, as one screen would that shows them.
@@ -26,14 +28,7 @@ func newAsking(ask func(context.Context, map[string]time.Time) (map[string]int, 
 
 // run asks until ctx ends.
 func (a *asking) run(ctx context.Context) {
-	tick := time.NewTicker(a.pause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range backoff.Ticks(ctx, a.pause) {
 		a.mu.Lock()
 		waiting := maps.Clone(a.waiting)
 		a.mu.Unlock()

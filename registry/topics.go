@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,6 +21,16 @@ func (r *Registry) Topic(ctx context.Context, name string) (schemas.Topic, error
 	_, err := r.get(ctx, schemas.TopicKey(name), &t)
 	if errors.Is(err, ErrNotFound) {
 		return t, r.unknownTopic(ctx, name)
+	}
+	return t, err
+}
+
+// AskedTopic reads the descriptor of a topic that a request names. A name that no topic has, or
+// can have, is a schemas.ErrRequest too.
+func (r *Registry) AskedTopic(ctx context.Context, name string) (schemas.Topic, error) {
+	t, err := r.Topic(ctx, name)
+	if schemas.Reason(err) != "" {
+		err = fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 	}
 	return t, err
 }

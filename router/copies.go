@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -75,14 +76,7 @@ func (r *Router) keepLast(ctx context.Context) {
 
 // keepCopies keeps what changed every CopyEvery until ctx ends.
 func (r *Router) keepCopies(ctx context.Context) {
-	tick := time.NewTicker(r.cfg.CopyEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range backoff.Ticks(ctx, r.cfg.CopyEvery) {
 		changed := r.copies.take()
 		if len(changed) == 0 {
 			continue

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -26,14 +27,7 @@ const maxStraySources = 200
 
 // sweepStrays sweeps until ctx ends.
 func (r *Router) sweepStrays(ctx context.Context) {
-	tick := time.NewTicker(r.cfg.Discover)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range backoff.Ticks(ctx, r.cfg.Discover) {
 		if !r.members.Owns("strays") {
 			continue
 		}

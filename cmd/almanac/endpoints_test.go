@@ -166,18 +166,11 @@ func TestLine1NamedServersAreUsed(t *testing.T) {
 	}
 
 	// The up's own NATS, named, goes with the up's ClickHouse, and both halves named are used.
-	a, err := embedded.ReadAddresses(b.data())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dsn, err := withAccount(a.ClickHouseHTTP, a.User, a.Password, a.Database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nats, dsn := b.addresses()
 	for name, flags := range map[string][]string{
-		"NATS":       {"--nats", a.NATS},
+		"NATS":       {"--nats", nats},
 		"ClickHouse": {"--clickhouse", dsn},
-		"both":       {"--nats", a.NATS, "--clickhouse", dsn, "--data", b.dir + "/nothing"},
+		"both":       {"--nats", nats, "--clickhouse", dsn, "--data", b.dir + "/nothing"},
 	} {
 		if n := strings.TrimSpace(b.ok("", append(flags, "query", "app", "--count", "-o", "table")...)); n != "1" {
 			t.Errorf("%s named: %s events, want 1", name, n)
@@ -185,13 +178,13 @@ func TestLine1NamedServersAreUsed(t *testing.T) {
 	}
 
 	// What changes or removes something says where, before it does.
-	nats := strings.TrimPrefix(a.NATS, "nats://")
+	host := strings.TrimPrefix(nats, "nats://")
 	for _, call := range []string{
 		"topics apply copy --yes", "replay app --into copy", "dead drop app --yes", "dead retry app", "repair", "rebuild app --yes",
 		"rebuild app --abort", "erase app --user u-7 --yes", "erase resume", "erase redact x --yes", "erase forget x --yes",
 	} {
 		r := b.run("", strings.Fields(call)...)
-		if first, _, _ := strings.Cut(r.err, "\n"); !strings.HasPrefix(first, "on NATS "+nats) || !strings.Contains(first, b.data()) {
+		if first, _, _ := strings.Cut(r.err, "\n"); !strings.HasPrefix(first, "on NATS "+host) || !strings.Contains(first, b.data()) {
 			t.Errorf("%s: the first line is %q", call, first)
 		}
 	}
@@ -232,4 +225,17 @@ func TestLine1BenchRefusesNamedServers(t *testing.T) {
 			t.Errorf("--%s '' takes back what %s names: %s", flag, env, r.err)
 		}
 	}
+}
+
+// addresses are where the servers of the up answer, with its account of ClickHouse.
+func (b *box) addresses() (nats, clickhouse string) {
+	b.t.Helper()
+	a, err := embedded.ReadAddresses(b.data())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if clickhouse, err = withAccount(a.ClickHouseHTTP, a.User, a.Password, a.Database); err != nil {
+		b.t.Fatal(err)
+	}
+	return a.NATS, clickhouse
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -114,14 +113,7 @@ func TestSeals(t *testing.T) {
 		t.Errorf("a changed file: exit %d, %s", r.code, r.err)
 	}
 	// Someone with ClickHouse's password changes who did it.
-	a, err := embedded.ReadAddresses(b.data())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dsn, err := withAccount(a.ClickHouseHTTP, a.User, a.Password, a.Database)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, dsn := b.addresses()
 	db, err := tables.Open(dsn)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/query"
 )
@@ -89,21 +90,14 @@ func (s *stream) event(pos string, event json.RawMessage) error {
 
 // beat tells a client, and everything between, that the tail is there.
 func (s *stream) beat(ctx context.Context, cancel context.CancelFunc) {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
 	text := ": beat\n\n"
 	if !s.sse {
 		text = "\n"
 	}
-	for {
-		select {
-		case <-ctx.Done():
+	for range backoff.Ticks(ctx, beatEvery) {
+		if s.write(text) != nil {
+			cancel()
 			return
-		case <-tick.C:
-			if s.write(text) != nil {
-				cancel()
-				return
-			}
 		}
 	}
 }

@@ -43,7 +43,12 @@ func Recorded(t testing.TB, name string) Request {
 // RecordedBytes reads a file of shared/data/wire, or skips the test.
 func RecordedBytes(t testing.TB, file string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(wire(t), file))
+	return read(t, filepath.Join(wire(t), file))
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,10 +74,7 @@ func data(t testing.TB) string {
 // File reads a file of shared/data, unpacked, or skips the test.
 func File(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(data(t), name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := read(t, filepath.Join(data(t), name))
 	if strings.HasSuffix(name, ".gz") {
 		return Gunzip(t, b)
 	}

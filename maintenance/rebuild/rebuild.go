@@ -79,11 +79,8 @@ func Before(topic string, at time.Time) string {
 }
 
 func newRebuild(ctx context.Context, cfg Config, name string) (*rebuild, error) {
-	topic, err := cfg.Registry.Topic(ctx, name)
+	topic, err := cfg.Registry.AskedTopic(ctx, name)
 	if err != nil {
-		if schemas.Reason(err) != "" {
-			err = fmt.Errorf("%w: %w", schemas.ErrRequest, err)
-		}
 		return nil, err
 	}
 	r := &rebuild{cfg: cfg, js: cfg.Registry.JetStream(), topic: topic, fresh: topic.Name + tables.FreshSuffix, target: topic, copied: map[schemas.Shard]time.Time{}}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -15,15 +15,8 @@ import (
 // checkpoint says what was accepted up to there; above all checkpoints only this note
 // does.
 func (j *Janitor) noteEnds(ctx context.Context) {
-	tick := time.NewTicker(j.cfg.EndsEvery)
-	defer tick.Stop()
 	said := ""
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for range backoff.Ticks(ctx, j.cfg.EndsEvery) {
 		if j.cfg.Owns != nil && !j.cfg.Owns() {
 			continue
 		}

@@ -66,11 +66,8 @@ func (r *Reader) begin(ctx context.Context, req *Request) (*walk, error) {
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	t, err := r.q.Registry().Topic(ctx, req.Topic)
+	t, err := r.q.Registry().AskedTopic(ctx, req.Topic)
 	if err != nil {
-		if schemas.Reason(err) != "" {
-			err = fmt.Errorf("%w: %w", schemas.ErrRequest, err)
-		}
 		return nil, err
 	}
 	if t.Kind != kinds.Audit {

@@ -63,11 +63,8 @@ func (r *Reader) Bills(ctx context.Context, req Request, f func(Bill) error) err
 
 // topic reads the descriptor of a topic of kind meter.
 func (r *Reader) topic(ctx context.Context, name string) (*schemas.Topic, error) {
-	t, err := r.reg.Topic(ctx, name)
+	t, err := r.reg.AskedTopic(ctx, name)
 	if err != nil {
-		if schemas.Reason(err) != "" {
-			err = fmt.Errorf("%w: %w", schemas.ErrRequest, err)
-		}
 		return nil, err
 	}
 	if t.Kind != kinds.Meter {

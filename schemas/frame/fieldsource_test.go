@@ -25,14 +25,7 @@ func TestLine13FieldsFromPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := func(e *schemas.Event) string {
-		b := NewBuilder(topic)
-		b.Append(e, 1, schemas.NewID(1))
-		f, payload := b.Encode()
-		var r Reader
-		if err := r.Open(payload, topic, f.Schema); err != nil {
-			t.Fatal(err)
-		}
-		back := r.Event(0)
+		back := framed(t, topic, e).Event(0)
 		var text strings.Builder
 		for i := range back.Attrs {
 			fmt.Fprintf(&text, "%s=%s ", back.Attrs[i].Key, back.Attrs[i].Text())
