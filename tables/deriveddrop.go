@@ -76,21 +76,19 @@ func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Drop
 // dropAllOf drops what was derived from the rows of some shards, but for the marks that cannot
 // be made again.
 //
-// A statement that notes how far a shard was examined asserts that its marks are there, and may
-// be stored after they were dropped. So it waits for those under way, and drops again what has
-// a position.
+// A statement that notes how far a shard was examined, or its series are listed, asserts that what
+// came before is there, and may be stored after that was dropped. So it waits for those under way,
+// and drops again what has a position.
 func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardRef, gone map[schemas.ShardRef]bool) error {
-	// The sums first: without them a reader takes the rows, and without the repeats it
-	// looks for them itself.
-	for _, ref := range refs {
-		for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries} {
-			if err := db.dropDerived(ctx, ref, name); err != nil {
-				return err
-			}
-		}
-	}
 	for len(refs) > 0 {
 		for _, ref := range refs {
+			// The sums first: without them a reader takes the rows, and without the repeats it
+			// looks for them itself.
+			for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries} {
+				if err := db.dropDerived(ctx, ref, name); err != nil {
+					return err
+				}
+			}
 			if err := db.dropMarks(ctx, ref, gone); err != nil {
 				return err
 			}
@@ -102,7 +100,11 @@ func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardR
 		if err != nil {
 			return err
 		}
-		refs = slices.DeleteFunc(refs, func(ref schemas.ShardRef) bool { return examined[ref.ID] == 0 })
+		listed, err := db.positions(ctx, topic, schemas.DerivedSeries, "type = ''")
+		if err != nil {
+			return err
+		}
+		refs = slices.DeleteFunc(refs, func(ref schemas.ShardRef) bool { return examined[ref.ID] == 0 && listed[ref.ID] == 0 })
 	}
 	return nil
 }
