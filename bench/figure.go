@@ -22,6 +22,14 @@ type Figure struct {
 	How string `json:"how"`
 	// Raw are those numbers for programs.
 	Raw map[string]float64 `json:"raw,omitempty"`
+	// Grid is how it grows; of several figures of one run the last one has it.
+	Grid *Grid `json:"grid,omitempty"`
+}
+
+// Grid is a table of costs by size.
+type Grid struct {
+	Head []string   `json:"head"`
+	Rows [][]string `json:"rows"`
 }
 
 // judged fills Pass and Ratio. A value that is not a number passes nothing.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,6 +153,16 @@ func TestReplaceSection(t *testing.T) {
 	}
 	if err := ReplaceSection(path, "growth", "x"); !errors.Is(err, ErrNoSection) {
 		t.Errorf("a section that is not there: %v", err)
+	}
+}
+
+// A table of costs by size stands below the figures.
+func TestGridMarkdown(t *testing.T) {
+	one := atMost("one", "a read", 12, unitMillis, 30, "once")
+	one.Grid = &Grid{Head: []string{"series", "a read"}, Rows: [][]string{{"10", "3 ms"}, {"100", "12 ms"}}}
+	got := Report{Figures: []Figure{one}}.Markdown()
+	if want := "| a read | 12 ms | ≤ 30 ms | ok | once |\n\n| series | a read |\n|---|---|\n| 10 | 3 ms |\n| 100 | 12 ms |\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("%s, want at the end %s", got, want)
 	}
 }
 

@@ -16,6 +16,15 @@ func (r Report) Markdown() string {
 	for _, f := range r.Figures {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.What, f.Measured(), f.Bound(), f.Verdict(), strings.ReplaceAll(f.How, "|", "\\|"))
 	}
+	for _, f := range r.Figures {
+		if f.Grid == nil {
+			continue
+		}
+		fmt.Fprintf(&b, "\n| %s |\n|%s\n", strings.Join(f.Grid.Head, " | "), strings.Repeat("---|", len(f.Grid.Head)))
+		for _, row := range f.Grid.Rows {
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		}
+	}
 	return b.String()
 }
 

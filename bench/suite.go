@@ -47,6 +47,7 @@ func Measures() []Measure {
 		{"disk", disk},
 		{"replay", replay},
 		{"page", page},
+		{"series", alignedSeries},
 		{"inputs", inputs},
 		{"documents", documentFigures},
 	}

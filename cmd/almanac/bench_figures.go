@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/bench"
@@ -47,5 +48,22 @@ func (a *app) benchFigures(ctx context.Context, cmd *cobra.Command, s *settings,
 		}
 		t.AppendRow([]any{f.What, f.Measured(), f.Bound(), verdict})
 	}
-	return errors.Join(a.printTable(t), failed)
+	tables := []table.Writer{t}
+	for i := range r.Figures {
+		if g := r.Figures[i].Grid; g != nil {
+			grid := newTable(g.Head...)
+			for _, row := range g.Rows {
+				cells := make(table.Row, len(row))
+				for j := range row {
+					cells[j] = row[j]
+				}
+				grid.AppendRow(cells)
+			}
+			tables = append(tables, grid)
+		}
+	}
+	for _, t := range tables {
+		failed = errors.Join(failed, a.printTable(t))
+	}
+	return failed
 }
