@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -47,8 +48,9 @@ func (c *counting) fits() error {
 	for i := range c.w.queue {
 		lo, hi = min(lo, c.w.queue[i].MinTs), max(hi, c.w.queue[i].MaxTs)
 	}
-	for i := range c.w.events {
-		lo, hi = min(lo, c.w.events[i].minTs), max(hi, c.w.events[i].maxTs)
+	for i := range c.w.pending.Frames {
+		f := &c.w.pending.Frames[i]
+		lo, hi = min(lo, f.MinTs()), max(hi, f.MaxTs())
 	}
 	p := c.w.p
 	if lo, hi = max(lo, p.from), min(hi, p.to); p.from > 1 {
@@ -90,22 +92,28 @@ var usualSteps = []struct {
 // run counts the frames above the heads, and what is stored up to the heads.
 func (c *counting) run(ctx context.Context) error {
 	w := c.w
-	routed, err := w.frames(ctx, w.queue)
+	above, err := w.above(ctx, w.queue)
 	if err != nil {
 		return err
 	}
-	enough := func(*due) bool { return c.enough() }
+	defer func() {
+		if w.gone {
+			above.Gone() // who asks again has newer heads
+		}
+	}()
+	routed, accepted := above.Frames, w.pending.Frames
+	enough := func(*Meta) bool { return c.enough() }
 	if c.full != nil { // a sample has the newest
-		inOrder(routed, false)
-		inOrder(w.events, false)
+		Sort(routed, false)
+		Sort(accepted, false)
 	}
-	gone, err := w.chunks(ctx, routed, enough, func(some []freshFrame) error { return c.fresh(ctx, some) })
+	gone, err := w.chunks(ctx, routed, enough, func(some []Frame) error { return c.fresh(ctx, some) })
 	if err != nil {
 		return err
 	}
-	w.gone = gone || w.missing.Load()
-	gone, err = w.chunks(ctx, unrepeated(w.events, routed), enough, func(some []freshFrame) error {
-		some, err := c.unseen(ctx, some)
+	w.gone = gone || w.missing
+	gone, err = w.chunks(ctx, Unrepeated(accepted, routed), enough, func(some []Frame) error {
+		some, err := c.unseen(ctx, above, some)
 		if err != nil {
 			return err
 		}
@@ -117,12 +125,9 @@ func (c *counting) run(ctx context.Context) error {
 	w.gone = w.gone || gone
 	for i := range w.queue {
 		w.read = append(w.read, w.queue[i].Name())
-		if w.gone {
-			w.r.heads.forget(w.queue[i].ID) // who asks again has newer ones
-		}
 	}
 	source := schemas.QuotedTable(w.r.db.Database, w.p.topic.Name)
-	for some := range slices.Chunk(w.queue, tallyShards) {
+	for some := range statements(above) {
 		if known := upToHeads(some); known != "" && !c.enough() {
 			if err := c.count(ctx, &tables.Select{}, source, known+" AND "); err != nil {
 				return err
@@ -132,19 +137,30 @@ func (c *counting) run(ctx context.Context) error {
 	return nil
 }
 
+// statements are the shards that one statement counts, in turn.
+func statements(above *Above) iter.Seq[*Above] {
+	return func(yield func(*Above) bool) {
+		for i := 0; i < len(above.Shards); i += tallyShards {
+			if !yield(above.Part(i, min(i+tallyShards, len(above.Shards)))) {
+				return
+			}
+		}
+	}
+}
+
 // upToHeads is a condition that selects the rows of shards up to the heads they
 // had when the read began; "" when they do not have any.
-func upToHeads(parts []part) string {
+func upToHeads(read *Above) string {
 	var keys []schemas.ShardRef
 	var above strings.Builder
-	for i := range parts {
-		s := &parts[i]
-		if s.stored.Rows == 0 {
+	for i := range read.Shards {
+		s := &read.Shards[i]
+		if s.Stored().Rows == 0 {
 			continue
 		}
-		keys = append(keys, s.key())
-		if s.open() {
-			fmt.Fprintf(&above, " AND NOT (month = %d AND shard = %d AND pos > %d)", uint32(s.Month), uint64(s.ID), s.stored.Head)
+		keys = append(keys, s.Ref())
+		if s.Open() {
+			fmt.Fprintf(&above, " AND NOT (month = %d AND shard = %d AND pos > %d)", uint32(s.Month), uint64(s.ID), s.Stored().Head)
 		}
 	}
 	if len(keys) == 0 {
@@ -165,13 +181,13 @@ const (
 // checkpoints were read, or be one that a producer sent again. A frame is stored
 // whole or not at all, so its first event tells; of a frame with events that were
 // erased, any.
-func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFrame, error) {
+func (c *counting) unseen(ctx context.Context, above *Above, frames []Frame) ([]Frame, error) {
 	var reader frame.Reader
 	owner, absent := map[schemas.ID]int{}, map[int]bool{}
 	var pairs []string
 	for i := range frames {
 		f := &frames[i]
-		if c.w.seen[schemas.Digest(f.payload)] || c.w.p.opens(f, &reader) != nil {
+		if c.w.seen[schemas.Digest(f.Payload)] || c.w.p.snapshot.Open(f, &reader, &c.w.p.topic) != nil {
 			continue
 		}
 		if _, twice := owner[reader.ID(0)]; twice {
@@ -179,7 +195,7 @@ func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFram
 		}
 		absent[i] = true
 		tell := 1
-		if len(c.w.p.ledger.Covering(f.source, f.MinTs, f.MaxTs)) > 0 {
+		if len(c.w.p.ledger.Covering(f.Source, f.MinTs, f.MaxTs)) > 0 {
 			tell = reader.Rows()
 		}
 		for row := range tell {
@@ -189,7 +205,7 @@ func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFram
 	}
 	source := schemas.QuotedTable(c.w.r.db.Database, c.w.p.topic.Name)
 	for some := range slices.Chunk(pairs, lookUp) {
-		for shards := range slices.Chunk(c.w.queue, tallyShards) {
+		for shards := range statements(above) {
 			known := upToHeads(shards)
 			if known == "" {
 				continue
@@ -213,7 +229,7 @@ func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFram
 			}
 		}
 	}
-	out := make([]freshFrame, 0, len(absent))
+	out := make([]Frame, 0, len(absent))
 	for i := range frames {
 		if absent[i] {
 			out = append(out, frames[i])
@@ -223,10 +239,10 @@ func (c *counting) unseen(ctx context.Context, frames []freshFrame) ([]freshFram
 }
 
 // fresh counts the events of frames.
-func (c *counting) fresh(ctx context.Context, frames []freshFrame) error {
+func (c *counting) fresh(ctx context.Context, frames []Frame) error {
 	t := &c.w.p.topic
 	for len(frames) > 0 {
-		some := freshChunk(c.w.p, frames, c.w.seen, func(_ *freshFrame, r *frame.Reader) bool {
+		some := freshChunk(c.w.p, frames, c.w.seen, func(_ *Frame, r *frame.Reader) bool {
 			return anyWithin(r, c.w.p.lower(), c.w.p.upper())
 		})
 		if len(some.blocks) > 0 {

@@ -14,14 +14,15 @@ import (
 // Bounds of what a reader keeps between queries, all of which it forgets when
 // no query comes for a while.
 const (
-	// maxHeadings is some minutes of a full pipeline's frames: 25 MiB.
-	maxHeadings = 1 << 18
+	// MaxFrames bounds the frames above checkpoints and heads that an index knows of, and
+	// those that one read can meet: some minutes of a full pipeline, 25 MiB.
+	MaxFrames = 1 << 18
 	// keptBytes are payloads that came along, the newest: what most pages ask for.
 	keptBytes = 16 << 20
 	// maxTracks are open shards of a topic, some 300 bytes each.
 	maxTracks = 4096
-	// directoryIdle is how long all that stays unused.
-	directoryIdle = 30 * time.Second
+	// idleAfter is how long all that stays unused.
+	idleAfter = 30 * time.Second
 )
 
 // errUntracked: more frames wait than a reader keeps headings of, or the positions
@@ -41,7 +42,7 @@ type directory struct {
 	used  time.Time // when a query last asked for a feed
 
 	keeping sync.Mutex
-	queue   []*atomic.Pointer[freshFrame] // oldest first
+	queue   []*atomic.Pointer[Frame] // oldest first
 	bytes   int
 }
 
@@ -63,7 +64,7 @@ func (d *directory) feed(stream, topic string) *feed {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.used = now
-	if now.Sub(d.swept) > directoryIdle {
+	if now.Sub(d.swept) > idleAfter {
 		d.sweep(now, false)
 	}
 	f := d.feeds[at]
@@ -83,11 +84,11 @@ func (d *directory) sweep(now time.Time, all bool) {
 		default:
 			continue
 		}
-		if all || now.Sub(f.begun) > directoryIdle {
+		if all || now.Sub(f.begun) > idleAfter {
 			f.clear()
 		}
 		for filter, t := range f.tracks {
-			if now.Sub(t.used) > directoryIdle {
+			if now.Sub(t.used) > idleAfter {
 				t.clear()
 				delete(f.tracks, filter)
 			}
@@ -113,7 +114,7 @@ func (d *directory) forget() {
 // tidy forgets what no query used for a while.
 func (d *directory) tidy(now time.Time) {
 	d.mu.Lock()
-	idle := now.Sub(d.used) > directoryIdle
+	idle := now.Sub(d.used) > idleAfter
 	if !idle {
 		d.sweep(now, false)
 	}
@@ -124,8 +125,8 @@ func (d *directory) tidy(now time.Time) {
 }
 
 // keep holds a frame until keptBytes of newer ones came.
-func (d *directory) keep(f freshFrame) *atomic.Pointer[freshFrame] {
-	k := &atomic.Pointer[freshFrame]{}
+func (d *directory) keep(f Frame) *atomic.Pointer[Frame] {
+	k := &atomic.Pointer[Frame]{}
 	k.Store(&f)
 	d.keeping.Lock()
 	defer d.keeping.Unlock()
@@ -139,4 +140,4 @@ func (d *directory) keep(f freshFrame) *atomic.Pointer[freshFrame] {
 
 // keptSize is what a kept frame takes: its payload lies in the message's buffer,
 // behind headers of some 600 bytes.
-func keptSize(f *freshFrame) int { return len(f.payload) + 1024 }
+func keptSize(f *Frame) int { return len(f.Payload) + 1024 }

@@ -32,20 +32,20 @@ type feed struct {
 
 	// Of EVENTS: what queries go by, what the last one wanted, and whether a
 	// goroutine reads ahead.
-	standing atomic.Pointer[standing]
+	snapshot atomic.Pointer[checkpoints]
 	wanted   atomic.Pointer[wanted]
 	ahead    atomic.Bool
 }
 
 const (
-	// nearFrames, or freshFrames of a feed that was read a moment ago, are asked for
+	// nearFrames, or recentFrames of a feed that was read a moment ago, are asked for
 	// with their payloads. They tell how large the others are: up to nearBytes are read
 	// likewise, and aheadBytes where no query waits; beyond that headers alone, through a
 	// consumer, whose four requests more take a second where the server is busy.
-	nearFrames  = 64
-	freshFrames = 1024
-	nearBytes   = 8 << 20
-	aheadBytes  = 64 << 20
+	nearFrames   = 64
+	recentFrames = 1024
+	nearBytes    = 8 << 20
+	aheadBytes   = 64 << 20
 )
 
 // hold waits for the turn.
@@ -71,7 +71,7 @@ func (f *feed) clear() {
 	clear(f.tracks)
 	f.next, f.begun = 0, time.Time{}
 	f.generation++
-	f.standing.Store(nil)
+	f.snapshot.Store(nil)
 }
 
 // track is the one of a filter, new when there was none.
@@ -87,7 +87,7 @@ func (f *feed) track(filter string) *track {
 // advance brings the feed to its end, as it stands after since. What comes while it
 // reads is left for the next time: under load there is always more. Other readers keep
 // access to the tracks meanwhile.
-func (f *feed) advance(ctx context.Context, r *Reader, since time.Time) error {
+func (f *feed) advance(ctx context.Context, x *Index, since time.Time) error {
 	if done, err := f.reaches(ctx, since); done || err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (f *feed) advance(ctx context.Context, r *Reader, since time.Time) error {
 	}
 	defer func() { <-f.reading }()
 	for {
-		done, err := f.advanceOnce(ctx, r, since)
+		done, err := f.advanceOnce(ctx, x, since)
 		if done || err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (f *feed) reaches(ctx context.Context, since time.Time) (bool, error) {
 }
 
 // advanceOnce is not done where the feed was restarted meanwhile.
-func (f *feed) advanceOnce(ctx context.Context, r *Reader, since time.Time) (done bool, err error) {
+func (f *feed) advanceOnce(ctx context.Context, x *Index, since time.Time) (done bool, err error) {
 	if err := f.hold(ctx); err != nil {
 		return false, err
 	}
@@ -124,25 +124,25 @@ func (f *feed) advanceOnce(ctx context.Context, r *Reader, since time.Time) (don
 	case f.begun.After(since):
 		f.release()
 		return true, nil
-	case f.next == 0 || began.Sub(f.begun) > directoryIdle:
+	case f.next == 0 || began.Sub(f.begun) > idleAfter:
 		defer f.release()
-		return true, f.beginAtEnd(ctx, r, began)
+		return true, f.beginAtEnd(ctx, x, began)
 	}
 	ask := nearFrames
 	if began.Sub(f.begun) < trackLinger {
-		ask = freshFrames
+		ask = recentFrames
 	}
 	from, generation := f.next, f.generation
 	f.release()
-	if err = f.readFrom(ctx, r, from, generation, ask, nearBytes, nil); errors.Is(err, errFeedRestarted) {
+	if err = f.readFrom(ctx, x, from, generation, ask, nearBytes, nil); errors.Is(err, errFeedRestarted) {
 		return false, nil
 	}
 	return true, err
 }
 
 // beginAtEnd begins with what comes next. Its caller holds the turn.
-func (f *feed) beginAtEnd(ctx context.Context, r *Reader, began time.Time) error {
-	last, err := streams.LastSeq(ctx, r.js, f.stream)
+func (f *feed) beginAtEnd(ctx context.Context, x *Index, began time.Time) error {
+	last, err := streams.LastSeq(ctx, x.js, f.stream)
 	if err != nil {
 		return fmt.Errorf("query: %s: %w", f.stream, err)
 	}
@@ -157,7 +157,7 @@ var errFeedRestarted = errors.New("the feed was restarted")
 // readFrom reads what the feed of a generation has from a sequence on, as readOn does,
 // and holds the turn only to hand each message over, after check, if given. What
 // another goroutine added meanwhile is not added again.
-func (f *feed) readFrom(ctx context.Context, r *Reader, from, generation uint64, ask, near int, check func() error) error {
+func (f *feed) readFrom(ctx context.Context, x *Index, from, generation uint64, ask, near int, check func() error) error {
 	began := time.Now()
 	again := func(do func() error) error {
 		if err := f.hold(ctx); err != nil {
@@ -169,7 +169,7 @@ func (f *feed) readFrom(ctx context.Context, r *Reader, from, generation uint64,
 		}
 		return do()
 	}
-	err := readOn(ctx, r, f.place, from, ask, near, func(m *message) error {
+	err := readOn(ctx, x, f.place, from, ask, near, func(m *message) error {
 		if check != nil {
 			if err := check(); err != nil {
 				return err
@@ -229,8 +229,8 @@ func (f *feed) trackOf(m *message) *track {
 }
 
 // catchUp brings one track to the end, and so in step with its feed.
-func (f *feed) catchUp(ctx context.Context, r *Reader, t *track) error {
-	err := readOn(ctx, r, t.place, t.next, nearFrames, nearBytes, t.add)
+func (f *feed) catchUp(ctx context.Context, x *Index, t *track) error {
+	err := readOn(ctx, x, t.place, t.next, nearFrames, nearBytes, t.add)
 	if errors.Is(err, errUntracked) {
 		t.clear()
 	}
@@ -251,10 +251,10 @@ type message struct {
 // readOn gives add the messages of a place from a sequence on, to the end as it
 // stands at the first request, which is for ask of them. When more than near bytes
 // are left of them, these come without their payloads.
-func readOn(ctx context.Context, r *Reader, at place, next uint64, ask, near int, add func(*message) error) error {
+func readOn(ctx context.Context, x *Index, at place, next uint64, ask, near int, add func(*message) error) error {
 	left, read, bytes := ask, 0, 0
 	far := func() bool { return read > 0 && left*(bytes/read) > near }
-	err := streams.Gather(ctx, r.js, at.stream, at.filter, next, func() int { return left }, func(msg *streams.Message) (bool, error) {
+	err := streams.Gather(ctx, x.js, at.stream, at.filter, next, func() int { return left }, func(msg *streams.Message) (bool, error) {
 		if read == 0 {
 			left = int(msg.Pending) + 1
 		}
@@ -267,7 +267,8 @@ func readOn(ctx context.Context, r *Reader, at place, next uint64, ask, near int
 	if err != nil || !far() {
 		return err
 	}
-	return r.Headers(ctx, at.stream, at.filter, next, func(msg *streams.Message) error {
+	_, err = streams.Headers(ctx, x.js, at.stream, at.filter, next, func(msg *streams.Message) error {
 		return add(&message{msg.Subject, msg.Header, msg.Sequence, msg.Time.UnixNano(), min(msg.Size, schemas.MaxMessageBytes), nil})
 	})
+	return err
 }

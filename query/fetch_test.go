@@ -10,24 +10,24 @@ import (
 // another one whose sequence was given again.
 func TestUnrepeated(t *testing.T) {
 	t.Parallel()
-	at := func(seq uint64, stored int64) due {
-		return due{heading: heading{source: schemas.Source{Seq: seq, Stored: stored}}}
+	at := func(seq uint64, stored int64) Meta {
+		return Meta{heading: heading{source: schemas.Source{Seq: seq, Stored: stored}}}
 	}
-	events := []due{at(7, 70), at(8, 80), at(9, 90)}
+	events := []Meta{at(7, 70), at(8, 80), at(9, 90)}
 	for _, c := range []struct {
 		name   string
-		shards []due
+		shards []Meta
 		want   int
 	}{
 		{"none is routed", nil, 3},
-		{"one is routed", []due{at(8, 80)}, 2},
-		{"its sequence was another's", []due{at(8, 20)}, 3},
-		{"both were routed", []due{at(8, 20), at(8, 80)}, 2},
-		{"a frame that says no time", []due{at(8, 0)}, 2},
+		{"one is routed", []Meta{at(8, 80)}, 2},
+		{"its sequence was another's", []Meta{at(8, 20)}, 3},
+		{"both were routed", []Meta{at(8, 20), at(8, 80)}, 2},
+		{"a frame that says no time", []Meta{at(8, 0)}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got := len(unrepeated(events, c.shards)); got != c.want || len(events) != 3 {
+			if got := len(Unrepeated(events, c.shards)); got != c.want || len(events) != 3 {
 				t.Errorf("%d are left, want %d", got, c.want)
 			}
 		})

@@ -2,55 +2,15 @@ package query
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
 )
-
-// freshFrame is a frame that ClickHouse may not have yet.
-type freshFrame struct {
-	schemas.Frame
-	payload  []byte
-	subject  string
-	storedNs int64
-	source   schemas.Source
-}
-
-// open reads the frame and judges it as the router does: what the router will
-// keep as a dead letter is not an event.
-func (f *freshFrame) open(r *frame.Reader, t *schemas.Topic) error {
-	if err := r.Open(f.payload, t, f.Schema); err != nil {
-		return err
-	}
-	month, err := schemas.MonthOfSubject(f.subject)
-	if err != nil {
-		return err
-	}
-	if err := t.CheckKeep(month, time.Unix(0, f.storedNs)); err != nil {
-		return err
-	}
-	return r.Check(f.Frame, month, f.storedNs)
-}
-
-// opens opens a frame as open does, and judges one of EVENTS by what its lane's
-// checkpoint remembers of its producer too. What the producer sent before is where its
-// first copy went, and what was erased of that must not come back with the second.
-func (p *plan) opens(f *freshFrame, r *frame.Reader) error {
-	if _, _, lane, err := schemas.EventsTokens(f.subject); err == nil && schemas.Windows(p.standing.checkpoints[lane].Windows).Judge(f.Frame) != schemas.Fresh {
-		return errRepeated
-	}
-	return f.open(r, &p.topic)
-}
-
-// errRepeated: the router refuses the frame, for its producer sent it before.
-var errRepeated = errors.New("the frame came before")
 
 // Bounds of what one page reads of the streams, and of what one statement takes.
 const (
@@ -67,13 +27,13 @@ const (
 // judge adds the rows of frames, the nearest first, until the page is full and
 // every other frame lies further on. gone says that some were no longer in their
 // stream.
-func (w *walk) judge(ctx context.Context, frames []due, rows []row) (_ []row, gone bool, err error) {
+func (w *walk) judge(ctx context.Context, frames []Meta, rows []row) (_ []row, gone bool, err error) {
 	p := w.p
-	inOrder(frames, p.asc)
-	full := func(next *due) bool {
-		return len(rows) > p.limit && p.beyond(p.near(next.minTs, next.maxTs), rows[p.limit].ts)
+	Sort(frames, p.asc)
+	full := func(next *Meta) bool {
+		return len(rows) > p.limit && p.beyond(p.near(next.MinTs(), next.MaxTs()), rows[p.limit].ts)
 	}
-	gone, err = w.chunks(ctx, frames, full, func(some []freshFrame) (err error) {
+	gone, err = w.chunks(ctx, frames, full, func(some []Frame) (err error) {
 		rows, err = w.r.freshRows(ctx, p, some, w.seen, rows)
 		return err
 	})
@@ -82,12 +42,12 @@ func (w *walk) judge(ctx context.Context, frames []due, rows []row) (_ []row, go
 
 // freshRows adds the rows that frames have for a page: those that can be told here
 // first, and what ClickHouse says of the others.
-func (r *Reader) freshRows(ctx context.Context, p *plan, frames []freshFrame, seen map[string]bool, rows []row) ([]row, error) {
+func (r *Reader) freshRows(ctx context.Context, p *plan, frames []Frame, seen map[string]bool, rows []row) ([]row, error) {
 	own := judged{p: p, rows: rows}
 	for len(frames) > 0 {
-		cover := p.ledger.Covering(frames[0].source, p.lower(), p.upper())
+		cover := p.ledger.Covering(frames[0].Source, p.lower(), p.upper())
 		plain := len(cover) == 0 && p.fields == nil
-		chunk := freshChunk(p, frames, seen, func(f *freshFrame, open *frame.Reader) bool { return own.take(f, open, plain) })
+		chunk := freshChunk(p, frames, seen, func(f *Frame, open *frame.Reader) bool { return own.take(f, open, plain) })
 		if len(chunk.blocks) > 0 {
 			more, err := r.askFresh(ctx, p, &chunk, cover, edgeOf(own.rows, p))
 			if err != nil {
@@ -147,18 +107,18 @@ type chunk struct {
 // streams were read is met in both; were it judged twice, its rows would take
 // each other's place below the statement's limit, so seen remembers the frames by
 // their bytes. A frame for which ask says no is left out.
-func freshChunk(p *plan, frames []freshFrame, seen map[string]bool, ask func(*freshFrame, *frame.Reader) bool) (c chunk) {
+func freshChunk(p *plan, frames []Frame, seen map[string]bool, ask func(*Frame, *frame.Reader) bool) (c chunk) {
 	ledger := p.ledger
 	var reader frame.Reader
 	size := 0
-	c.schema, c.source = frames[0].Schema, frames[0].source
+	c.schema, c.source = frames[0].Schema, frames[0].Source
 	for ; c.frames < len(frames) && size < maxStatementBytes; c.frames++ {
 		f := &frames[c.frames]
-		if f.Schema != c.schema || !ledger.Alike(f.source, c.source) {
+		if f.Schema != c.schema || !ledger.Alike(f.Source, c.source) {
 			break
 		}
-		digest := schemas.Digest(f.payload)
-		if seen[digest] || p.opens(f, &reader) != nil {
+		digest := schemas.Digest(f.Payload)
+		if seen[digest] || p.snapshot.Open(f, &reader, &p.topic) != nil {
 			continue
 		}
 		seen[digest] = true // its checksum held, so the digest is its own
@@ -181,6 +141,3 @@ func anyWithin(r *frame.Reader, lo, hi int64) bool {
 	}
 	return false
 }
-
-// freshReaders bounds the requests to the streams under way for one page.
-const freshReaders = 8

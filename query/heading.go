@@ -28,17 +28,29 @@ type heading struct {
 	bytes        int32 // encoded
 	rawBytes     int32 // decompressed
 	// kept is the whole frame, while the reader still holds it; nil: it never did.
-	kept *atomic.Pointer[freshFrame]
+	kept *atomic.Pointer[Frame]
 }
 
 // place is where the frames of a track are read again.
 type place struct{ stream, filter string }
 
-// due is a frame a walk may have to read.
-type due struct {
+// Meta says where a frame is and what it covers. Snapshot.Fetch reads the frame.
+type Meta struct {
 	heading
 	place
 }
+
+// MinTs is the time of its first event, in unix ns.
+func (m *Meta) MinTs() int64 { return m.minTs }
+
+// MaxTs is the time of its last event, in unix ns.
+func (m *Meta) MaxTs() int64 { return m.maxTs }
+
+// Bytes are its size, encoded.
+func (m *Meta) Bytes() int { return int(m.bytes) }
+
+// RawBytes are its size, decompressed.
+func (m *Meta) RawBytes() int { return int(m.rawBytes) }
 
 // headingOf reads a message of either stream, stored at a time in unix ns. ok is false for what is not a frame
 // with events: bare JSON, which is read once it is routed, a mark, a broken one.
@@ -56,19 +68,19 @@ func headingOf(stream string, h nats.Header, seq uint64, stored int64, payloadBy
 	return out, placed, err == nil
 }
 
-// freshFrameOf is the whole frame of a message of either stream.
-func freshFrameOf(stream string, msg *streams.Message) (f freshFrame, err error) {
+// frameOf is the whole frame of a message of either stream.
+func frameOf(stream string, msg *streams.Message) (f Frame, err error) {
 	head, placed, ok := headingOf(stream, msg.Header, msg.Sequence, msg.Time.UnixNano(), len(msg.Data))
 	if !ok {
 		return f, fmt.Errorf("%w: message %d of %s is no longer a frame", errTurned, msg.Sequence, stream)
 	}
-	return freshFrame{placed.Frame, msg.Data, msg.Subject, msg.Time.UnixNano(), head.source}, nil
+	return Frame{placed.Frame, msg.Data, msg.Subject, msg.Time.UnixNano(), head.source}, nil
 }
 
-// inOrder sorts frames as a page meets them.
-func inOrder(frames []due, asc bool) {
-	slices.SortFunc(frames, func(a, b due) int {
-		if asc {
+// Sort sorts frames as a read meets them in a direction.
+func Sort(frames []Meta, ascending bool) {
+	slices.SortFunc(frames, func(a, b Meta) int {
+		if ascending {
 			return cmp.Compare(a.minTs, b.minTs)
 		}
 		return cmp.Compare(b.maxTs, a.maxTs)

@@ -23,7 +23,7 @@ const maxHeads = 4096
 
 // headCache remembers what ClickHouse was seen to have of shards. A head is not
 // asked again while the shard's last frame is the one that was stored; of other shards not
-// before standingAge. It is safe for concurrent use.
+// before snapshotAge. It is safe for concurrent use.
 type headCache struct {
 	mu   sync.Mutex
 	seen map[schemas.Shard]seenHead
@@ -103,40 +103,36 @@ func (c *headCache) remember(keys []schemas.ShardRef, stored map[schemas.Shard]s
 	}
 }
 
-// headsOf is what ClickHouse has of shards, and their last frames in SHARDS, asked for
-// when it says.
-func (r *Reader) headsOf(ctx context.Context, p *plan, keys []schemas.ShardRef, subjects []string) (stored map[schemas.Shard]schemas.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time, err error) {
-	now := time.Now()
+// headsOf is what ClickHouse has of shards, asked for no longer ago than age, and their
+// last frames in SHARDS, asked for when it says.
+func (s *Snapshot) headsOf(ctx context.Context, keys []schemas.ShardRef, age time.Duration) (stored map[schemas.Shard]schemas.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time, err error) {
+	now, heads := time.Now(), s.x.heads
 	tails = map[schemas.Shard]streams.Tail{}
-	age := standingAge
-	if p.ahead {
-		age = headsAge
-	}
-	if stored, ok := r.heads.all(keys, now, age, false); ok && r.follower != nil {
-		asked, err = r.lastFrames(ctx, p, subjects, tails)
+	if stored, ok := heads.all(keys, now, age, false); ok && s.x.follower != nil {
+		asked, err = s.lastFrames(ctx, keys, tails)
 		return stored, tails, asked, err
 	}
-	if _, ok := r.heads.all(keys, now, HeadStaleness, true); !ok || r.follower == nil {
+	if _, ok := heads.all(keys, now, HeadStaleness, true); !ok || s.x.follower == nil {
 		g, gctx := errgroup.WithContext(ctx)
-		g.Go(func() (err error) { stored, err = r.db.StoredOf(gctx, p.topic.Name, keys); return err })
-		g.Go(func() (err error) { asked, err = r.lastFrames(gctx, p, subjects, tails); return err })
+		g.Go(func() (err error) { stored, err = s.x.store.StoredOf(gctx, s.topic, keys); return err })
+		g.Go(func() (err error) { asked, err = s.lastFrames(gctx, keys, tails); return err })
 		if err = g.Wait(); err == nil {
-			r.heads.remember(keys, stored, tails, now)
+			heads.remember(keys, stored, tails, now)
 		}
 		return stored, tails, asked, err
 	}
-	if asked, err = r.lastFrames(ctx, p, subjects, tails); err != nil {
+	if asked, err = s.lastFrames(ctx, keys, tails); err != nil {
 		return nil, nil, asked, err
 	}
 	stored = make(map[schemas.Shard]schemas.Stored, len(keys))
-	moved := r.heads.moved(keys, tails, now, stored)
+	moved := heads.moved(keys, tails, now, stored)
 	if len(moved) == 0 {
 		return stored, tails, asked, nil
 	}
 	now = time.Now()
-	more, err := r.db.StoredOf(ctx, p.topic.Name, moved)
+	more, err := s.x.store.StoredOf(ctx, s.topic, moved)
 	if err == nil {
-		r.heads.remember(moved, more, tails, now)
+		heads.remember(moved, more, tails, now)
 		maps.Copy(stored, more)
 	}
 	return stored, tails, asked, err

@@ -7,17 +7,8 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
-
-// Headers calls f with the headers of a stream's messages under a subject filter,
-// from a sequence on to the present end, without their payloads. Damaged messages
-// are left out: verify names them.
-func (r *Reader) Headers(ctx context.Context, stream, filter string, from uint64, f func(*streams.Message) error) error {
-	_, err := streams.Headers(ctx, r.js, stream, filter, from, f)
-	return err
-}
 
 // MatchingIDs are the ids of the events in some frames that fulfil a condition.
 // The blocks are decompressed (frame.Reader.Raw) and of one schema version.

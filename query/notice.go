@@ -19,9 +19,9 @@ func (w *walk) notice(ctx context.Context) (string, error) {
 	}
 	var rows, bytes float64
 	for i := range w.queue {
-		share := w.queue[i].share(w.p.lower(), w.p.upper())
-		rows += share * float64(w.queue[i].Rows)
-		bytes += share * float64(w.queue[i].Bytes)
+		part := share(&w.queue[i], w.p.lower(), w.p.upper())
+		rows += part * float64(w.queue[i].Rows)
+		bytes += part * float64(w.queue[i].Bytes)
 	}
 	names := make([]string, len(indexes))
 	for i, index := range indexes {
@@ -32,7 +32,7 @@ func (w *walk) notice(ctx context.Context) (string, error) {
 }
 
 // share is how much of the shard's range of time lies between lo and hi.
-func (s *part) share(lo, hi int64) float64 {
+func share(s *Shard, lo, hi int64) float64 {
 	span := float64(s.MaxTs) - float64(s.MinTs) + 1
 	return min(1, (float64(min(hi, s.MaxTs))-float64(max(lo, s.MinTs))+1)/span)
 }

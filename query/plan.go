@@ -26,13 +26,8 @@ type plan struct {
 	limit  int
 	asc    bool
 	now    int64
-	// standing is from before anything else was read; what is asked of the registry and
-	// of SHARDS must be asked after it.
-	standing *standing
-	// eventsSince is what EVENTS must be asked after.
-	eventsSince time.Time
-	// ahead says that this is for queries to come.
-	ahead bool
+	// snapshot is from before anything else was read.
+	snapshot *Snapshot
 }
 
 func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
@@ -57,11 +52,7 @@ func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
 		return nil, joinRequest(err)
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	p.eventsSince = time.Now()
-	p.standing = r.dir.stands(req.Topic, p.eventsSince)
-	if p.standing != nil { // a topic that was asked about a moment ago
-		g.Go(func() error { return r.readEvents(gctx, req.Topic, p.eventsSince) })
-	}
+	g.Go(func() (err error) { p.snapshot, err = r.index.Snapshot(gctx, req.Topic); return err })
 	g.Go(func() (err error) {
 		// The ledger before the topic, which then has every column that it names.
 		if p.ledger, err = r.ledger.Of(gctx, req.Topic); err == nil {
@@ -69,13 +60,6 @@ func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
 		}
 		return err
 	})
-	if p.standing == nil {
-		g.Go(func() (err error) {
-			p.standing, err = r.stand(gctx, req.Topic)
-			p.eventsSince = p.standing.read
-			return err
-		})
-	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
@@ -151,6 +135,9 @@ func (p *plan) lower() int64 {
 	return p.from
 }
 
+// span is that range, in the page's direction.
+func (p *plan) span() Range { return Range{From: p.lower(), To: p.upper(), Ascending: p.asc} }
+
 // near is the end of a range that the page meets first.
 func (p *plan) near(minTs, maxTs int64) int64 {
 	if p.asc {
@@ -169,20 +156,3 @@ func (p *plan) beyond(ts, edge int64) bool {
 
 // start is where the page's range begins, in its direction.
 func (p *plan) start() int64 { return p.near(p.lower(), p.upper()) }
-
-// months are those the range lies in, where it is so short that asking each for
-// its shards costs less than asking which there are.
-func (p *plan) months() (months []schemas.Month) {
-	if p.lower() <= 1 || p.upper() == math.MaxInt64 {
-		return nil
-	}
-	last := schemas.MonthOf(p.upper())
-	for m := schemas.MonthOf(p.lower()); m <= last; m = m.Next() {
-		if months = append(months, m); len(months) > fewMonths {
-			return nil
-		}
-	}
-	return months
-}
-
-const fewMonths = 2

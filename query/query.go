@@ -17,24 +17,41 @@ import (
 
 // Reader reads one Almanac. It is safe for concurrent use.
 type Reader struct {
-	js       jetstream.JetStream
-	reg      *registry.Registry
-	db       *tables.DB
-	ledger   *registry.LedgerCache
-	dir      *directory
-	known    *registry.ShardCache
-	heads    *headCache
-	follower *follower // nil: of one verb, whose queries each read what they go by
+	js     jetstream.JetStream
+	reg    *registry.Registry
+	db     *tables.DB
+	ledger *registry.LedgerCache
+	index  *Index // of what is accepted and not stored yet
 }
 
 // New prepares a reader for one verb: every query reads checkpoints and heads itself, and
 // nothing runs in the background. See NewFollowing for a process that serves many.
 func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) {
+	index, err := NewIndex(nc, reg, db)
+	if err != nil {
+		return nil, err
+	}
+	return open(nc, reg, db, index)
+}
+
+// NewFollowing prepares a reader for a process that serves many queries. It keeps what is
+// not stored yet at hand from one query to the next. While Run runs, it reads ahead over
+// a second connection, which must not be nc. Close releases what it holds; both
+// connections stay the caller's.
+func NewFollowing(nc, second *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) {
+	index, err := NewFollowingIndex(nc, second, reg, db)
+	if err != nil {
+		return nil, err
+	}
+	return open(nc, reg, db, index)
+}
+
+// open looks the two streams up.
+func open(nc *nats.Conn, reg *registry.Registry, db *tables.DB, index *Index) (*Reader, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg), dir: newDirectory(nc), known: registry.NewShardCache(reg), heads: &headCache{}}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	for _, stream := range []string{schemas.StreamEvents, schemas.StreamShards} {
@@ -42,8 +59,17 @@ func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) 
 			return nil, fmt.Errorf("query: stream %s: %w", stream, err)
 		}
 	}
-	return r, nil
+	return &Reader{js: js, reg: reg, db: db, ledger: registry.NewLedgerCache(reg), index: index}, nil
 }
+
+// Run reads ahead of queries, for topics that were asked about in the last seconds, until
+// ctx ends. Without it queries read all they need themselves. A reader by New has nothing
+// to run: Run waits for ctx.
+func (r *Reader) Run(ctx context.Context) error { return r.index.Run(ctx) }
+
+// Close releases what the reader holds. Queries under way go on, and read again what they
+// need.
+func (r *Reader) Close() { r.index.Close() }
 
 // Registry returns the registry that the reader goes by, for reads of other packages.
 func (r *Reader) Registry() *registry.Registry { return r.reg }

@@ -4,7 +4,7 @@ package query
 // up to which some shards should have spare times the events it takes, if each has
 // its own evenly spread. ClickHouse then opens no part beyond. ok is false when the
 // page may need whatever the shards have.
-func (p *plan) reach(parts []part, spare float64) (edge int64, ok bool) {
+func (p *plan) reach(parts []Shard, spare float64) (edge int64, ok bool) {
 	if !p.where.All() || len(parts) == 0 {
 		return 0, false
 	}
@@ -26,7 +26,7 @@ func (p *plan) reach(parts []part, spare float64) (edge int64, ok bool) {
 		rows := 0.0
 		for i := range parts {
 			if s := &parts[i]; s.Overlaps(lo, hi) {
-				rows += s.share(lo, hi) * float64(s.Rows)
+				rows += share(s, lo, hi) * float64(s.Rows)
 			}
 		}
 		if rows >= spare*float64(p.limit+1) {
@@ -44,7 +44,7 @@ var spares = [...]float64{32, 1024}
 
 // upTo are the first of the parts, which are in the page's order: those that begin
 // up to edge.
-func (p *plan) upTo(parts []part, edge int64) []part {
+func (p *plan) upTo(parts []Shard, edge int64) []Shard {
 	n := 0
 	for n < len(parts) && !p.beyond(p.near(parts[n].MinTs, parts[n].MaxTs), edge) {
 		n++

@@ -18,12 +18,12 @@ func TestReach(t *testing.T) {
 			p.from = rapid.Int64Range(1, 1e6).Draw(t, "from")
 			p.to = p.from + rapid.Int64Range(0, 1e6).Draw(t, "length")
 		}
-		var parts []part
+		var parts []Shard
 		for range rapid.IntRange(0, MaxPageShards).Draw(t, "shards") {
 			lo := rapid.Int64Range(1, 1e6).Draw(t, "min")
 			s := registry.Shard{MinTs: lo, MaxTs: lo + rapid.Int64Range(0, 1e6).Draw(t, "span"), Rows: rapid.Uint64Range(0, 1e6).Draw(t, "rows")}
 			if s.Overlaps(p.from, p.to) {
-				parts = append(parts, part{Shard: s})
+				parts = append(parts, Shard{entry: s})
 			}
 		}
 		expected := func(edge int64) (rows float64) {
@@ -33,7 +33,7 @@ func TestReach(t *testing.T) {
 					lo, hi = p.from, min(p.to, edge)
 				}
 				if s := &parts[i]; s.Overlaps(lo, hi) {
-					rows += s.share(lo, hi) * float64(s.Rows)
+					rows += share(s, lo, hi) * float64(s.Rows)
 				}
 			}
 			return rows
@@ -55,7 +55,7 @@ func TestReach(t *testing.T) {
 // Even shards: four times the page, at most eight, and no more than the shards have.
 func TestReachOfEvenShards(t *testing.T) {
 	t.Parallel()
-	parts := []part{{Shard: registry.Shard{MinTs: 1e6, MaxTs: 2e6 - 1, Rows: 1e6}}, {Shard: registry.Shard{MinTs: 0, MaxTs: 1e6 - 1, Rows: 1e6}}}
+	parts := []Shard{{entry: registry.Shard{MinTs: 1e6, MaxTs: 2e6 - 1, Rows: 1e6}}, {entry: registry.Shard{MinTs: 0, MaxTs: 1e6 - 1, Rows: 1e6}}}
 	p := &plan{from: 1, to: math.MaxInt64, limit: 499}
 	edge, ok := p.reach(parts, 4)
 	if want := int64(2e6 - 1 - 2048); !ok || edge != want {

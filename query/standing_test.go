@@ -42,27 +42,27 @@ func TestStands(t *testing.T) {
 	nc := &nats.Conn{}
 	d := newDirectory(nc)
 	now := time.Now()
-	if d.stands("app", now) != nil {
+	if d.cached("app", now) != nil {
 		t.Error("a topic that was never asked about stands")
 	}
 	f := d.feed(schemas.StreamEvents, "app")
-	if d.stands("app", now) != nil {
+	if d.cached("app", now) != nil {
 		t.Error("a topic stands before its checkpoints were read")
 	}
-	f.standing.Store(&standing{read: now.Add(-standingAge)})
-	if d.stands("app", now) == nil || d.stands("app", now.Add(1)) != nil || d.stands("other", now) != nil {
-		t.Errorf("at the age of %s it must stand, and not beyond, nor another", standingAge)
+	f.snapshot.Store(&checkpoints{read: now.Add(-snapshotAge)})
+	if d.cached("app", now) == nil || d.cached("app", now.Add(1)) != nil || d.cached("other", now) != nil {
+		t.Errorf("at the age of %s it must stand, and not beyond, nor another", snapshotAge)
 	}
 	nc.Reconnects++
-	if d.stands("app", now) != nil {
+	if d.cached("app", now) != nil {
 		t.Error("it stands though the connection was lost")
 	}
 	nc.Reconnects--
 	f.clear()
-	if d.stands("app", now) != nil {
+	if d.cached("app", now) != nil {
 		t.Error("it stands though the feed was restarted")
 	}
-	if standingAge >= trackLinger || standingAge >= HeadStaleness {
+	if snapshotAge >= trackLinger || snapshotAge >= HeadStaleness {
 		t.Error("headings or heads are given up while a standing needs them")
 	}
 }
@@ -101,7 +101,7 @@ func TestHeadCache(t *testing.T) {
 // passed over by the track that begins behind that.
 func TestWholeUpToBesideFollow(t *testing.T) {
 	d := newDirectory(&nats.Conn{})
-	r := &Reader{dir: d}
+	x := &Index{dir: d}
 	f := d.feed(schemas.StreamShards, "app")
 	f.next, f.ended = 1, time.Now()
 	subject := schemas.ShardSubject("app", 202611, 7)
@@ -110,11 +110,11 @@ func TestWholeUpToBesideFollow(t *testing.T) {
 	if err := f.take(placedMessage(2, 200, "")); err != nil { // seq 20, read ahead
 		t.Fatal(err)
 	}
-	r.wholeUpTo(&last, asked)
+	x.wholeUpTo(&last, asked)
 	if tr := f.tracks[subject]; tr != nil && tr.inStep {
 		t.Errorf("a track from position %d on is in step without position 2", tr.from)
 	}
-	r.wholeUpTo(&last, time.Now())
+	x.wholeUpTo(&last, time.Now())
 	if tr := f.tracks[subject]; tr == nil || !tr.inStep {
 		t.Error("nor does one begin when it was asked for later")
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -17,10 +16,10 @@ import (
 func (w *walk) rows(ctx context.Context) (rows []row, bound *int64, err error) {
 	p := w.p
 	if len(w.queue) == 0 {
-		rows, _, err = w.judge(ctx, w.events, nil)
+		rows, _, err = w.judge(ctx, w.pending.Frames, nil)
 		return rows, nil, err
 	}
-	waiting := w.events
+	waiting := w.pending.Frames
 	for len(w.queue) > 0 {
 		group := w.queue[:min(MaxPageShards, len(w.queue))]
 		if rows, err = w.readGroup(ctx, group, waiting, rows); err != nil {
@@ -53,49 +52,41 @@ func (w *walk) rows(ctx context.Context) (rows []row, bound *int64, err error) {
 //
 // Fresh events are the newest, mostly: so the newest page reads them first, and the
 // oldest last. Whichever comes first spares the other what the page has no use for.
-func (w *walk) readGroup(ctx context.Context, group []part, waiting []due, rows []row) ([]row, error) {
-	frames, err := w.frames(ctx, group)
+func (w *walk) readGroup(ctx context.Context, group []Shard, waiting []Meta, rows []row) ([]row, error) {
+	above, err := w.above(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	frames = append(unrepeated(waiting, frames), frames...)
+	frames := append(Unrepeated(waiting, above.Frames), above.Frames...)
 	if !w.p.asc {
 		rows, gone, err := w.judge(ctx, frames, rows)
 		if err != nil {
 			return nil, err
 		}
 		if gone {
-			anywhere(group)
+			above.Gone()
 		}
-		return w.addNearest(ctx, group, rows)
+		return w.addNearest(ctx, above, rows)
 	}
-	if rows, err = w.addNearest(ctx, group, rows); err != nil {
+	if rows, err = w.addNearest(ctx, above, rows); err != nil {
 		return nil, err
 	}
 	rows, gone, err := w.judge(ctx, frames, rows)
 	if err != nil || !gone {
 		return rows, err
 	}
-	anywhere(group)
-	return w.addStored(ctx, group, rows, nil)
-}
-
-// anywhere forgets what ClickHouse was seen to have of shards: a frame was stored
-// since, and then purged.
-func anywhere(group []part) {
-	for i := range group {
-		s := &group[i].stored
-		s.Rows, s.MinTs, s.MaxTs = max(s.Rows, 1), 0, math.MaxInt64
-	}
+	above.Gone()
+	return w.addStored(ctx, above, rows, nil)
 }
 
 // addNearest adds what ClickHouse has of a group of shards as far as the page goes,
 // by its reach where that is enough.
-func (w *walk) addNearest(ctx context.Context, group []part, rows []row) (_ []row, err error) {
-	read := group
+func (w *walk) addNearest(ctx context.Context, above *Above, rows []row) (_ []row, err error) {
+	group := above.Shards
+	read := len(group)
 	defer func() {
 		for i := range group {
-			if i < len(read) || group[i].tail != nil {
+			if i < read || group[i].Waits() {
 				w.read = append(w.read, group[i].Name())
 			}
 		}
@@ -105,8 +96,8 @@ func (w *walk) addNearest(ctx context.Context, group []part, rows []row) (_ []ro
 		if !ok {
 			break
 		}
-		near := w.p.upTo(group, edge)
-		if rows, err = w.addStored(ctx, near, rows, &position{ts: edge}); err != nil {
+		near := len(w.p.upTo(group, edge))
+		if rows, err = w.addStored(ctx, above.Part(0, near), rows, &position{ts: edge}); err != nil {
 			return nil, err
 		}
 		if len(rows) > w.p.limit && !w.p.beyond(rows[w.p.limit].ts, edge) {
@@ -114,20 +105,20 @@ func (w *walk) addNearest(ctx context.Context, group []part, rows []row) (_ []ro
 			return rows, nil
 		}
 	}
-	return w.addStored(ctx, group, rows, nil)
+	return w.addStored(ctx, above, rows, nil)
 }
 
 // addStored adds what ClickHouse has of some shards, up to an edge, if given.
-func (w *walk) addStored(ctx context.Context, group []part, rows []row, edge *position) ([]row, error) {
+func (w *walk) addStored(ctx context.Context, above *Above, rows []row, edge *position) ([]row, error) {
 	if full := edgeOf(rows, w.p); edge == nil || full != nil && w.p.beyond(edge.ts, full.ts) {
 		edge = full
 	}
 	var keys []schemas.ShardRef
 	lo, hi := w.p.within(edge)
-	for i := range group {
+	for i := range above.Shards {
 		// What was stored since is among the frames.
-		if s := &group[i].stored; s.Rows > 0 && s.MaxTs >= lo && s.MinTs <= hi {
-			keys = append(keys, group[i].key())
+		if s := above.Shards[i].Stored(); s.Rows > 0 && s.MaxTs >= lo && s.MinTs <= hi {
+			keys = append(keys, above.Shards[i].Ref())
 		}
 	}
 	if len(keys) == 0 {
@@ -183,7 +174,7 @@ func (r *Reader) Explain(ctx context.Context, req Request) (Estimate, error) {
 	}
 	var keys []schemas.ShardRef
 	for i := range group {
-		keys, out.Shards = append(keys, group[i].key()), append(out.Shards, group[i].Name())
+		keys, out.Shards = append(keys, group[i].Ref()), append(out.Shards, group[i].Name())
 	}
 	s := r.storedPage(p, keys, edge)
 	s.SQL, s.Settings = "SELECT toUInt64(sum(parts)) AS parts, toUInt64(sum(rows)) AS rows FROM (EXPLAIN ESTIMATE "+s.SQL+") FORMAT JSONEachRow", readSettings

@@ -70,12 +70,12 @@ func TestFittingStep(t *testing.T) {
 // A part of a shard's range is that share of its rows.
 func TestShare(t *testing.T) {
 	t.Parallel()
-	s := part{Shard: registry.Shard{MinTs: 1000, MaxTs: 1999}}
+	s := Shard{entry: registry.Shard{MinTs: 1000, MaxTs: 1999}}
 	for _, c := range []struct {
 		lo, hi int64
 		want   float64
 	}{{1, math.MaxInt64, 1}, {1000, 1999, 1}, {1500, 1999, 0.5}, {1, 1099, 0.1}} {
-		if got := s.share(c.lo, c.hi); math.Abs(got-c.want) > 1e-9 {
+		if got := share(&s, c.lo, c.hi); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%d to %d: %v, want %v", c.lo, c.hi, got, c.want)
 		}
 	}

@@ -78,13 +78,13 @@ func (t *track) add(m *message) error {
 	if placed.Cleared != "" || h.key < t.from {
 		return nil
 	}
-	if t.dir.headings.Add(1) > maxHeadings {
+	if t.dir.headings.Add(1) > MaxFrames {
 		t.dir.headings.Add(-1)
 		return errUntracked
 	}
 	h.nth = t.nth
 	if m.whole != nil {
-		if f, err := freshFrameOf(t.stream, m.whole); err == nil {
+		if f, err := frameOf(t.stream, m.whole); err == nil {
 			h.kept = t.dir.keep(f)
 		}
 	}
@@ -114,11 +114,11 @@ func (t *track) behind(floor uint64) int {
 }
 
 // above are the frames with a key above floor that meet the range.
-func (t *track) above(floor uint64, lo, hi int64) []due {
-	var out []due
+func (t *track) above(floor uint64, lo, hi int64) []Meta {
+	var out []Meta
 	for _, h := range t.headings[t.behind(floor):] {
 		if h.maxTs >= lo && h.minTs <= hi {
-			out = append(out, due{h, t.place})
+			out = append(out, Meta{h, t.place})
 		}
 	}
 	return out

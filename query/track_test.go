@@ -30,7 +30,7 @@ func testTrack(t *testing.T) *track {
 	return tr
 }
 
-func positions(frames []due) (out []uint64) {
+func positions(frames []Meta) (out []uint64) {
 	for _, f := range frames {
 		out = append(out, f.key)
 	}
@@ -91,8 +91,8 @@ func TestTrackRefuses(t *testing.T) {
 	if err := tr.add(placedMessage(8, 800, "")); !errors.Is(err, errUntracked) {
 		t.Errorf("a position that stands twice: %v", err)
 	}
-	tr.dir.headings.Store(maxHeadings)
-	if err := tr.add(placedMessage(9, 900, "")); !errors.Is(err, errUntracked) || tr.dir.headings.Load() != maxHeadings {
+	tr.dir.headings.Store(MaxFrames)
+	if err := tr.add(placedMessage(9, 900, "")); !errors.Is(err, errUntracked) || tr.dir.headings.Load() != MaxFrames {
 		t.Errorf("one heading too many: %v", err)
 	}
 }
@@ -102,7 +102,7 @@ func TestDirectoryKeepsTheNewest(t *testing.T) {
 	var kept []int
 	slots := make([]func() bool, 40)
 	for i := range slots {
-		k := d.keep(freshFrame{payload: make([]byte, 1<<20)})
+		k := d.keep(Frame{Payload: make([]byte, 1<<20)})
 		slots[i] = func() bool { return k.Load() != nil }
 	}
 	for i, held := range slots {

@@ -19,7 +19,7 @@ type fits struct {
 
 // fit is one comparison. A stream loses its end only when its server starts again, which
 // ends the connection, or in a cluster perhaps another's: so one holds for an epoch and
-// for a standingAge.
+// for a snapshotAge.
 type fit struct {
 	epoch uint64
 	at    time.Time
@@ -37,26 +37,26 @@ type resumed struct {
 // fit moves the checkpoints that EVENTS does not fit to where their lanes go on, as their
 // routers will: see streams.Resume. Where the routers wait for a repair, what may have
 // been routed before is read too, and met twice: an event is shown once, by its id.
-func (r *Reader) fit(ctx context.Context, topic string, epoch uint64, checkpoints map[string]schemas.Checkpoint) error {
-	if len(checkpoints) == 0 {
+func (x *Index) fit(ctx context.Context, topic string, epoch uint64, lanes map[string]schemas.Checkpoint) error {
+	if len(lanes) == 0 {
 		return nil // never routed, or not a topic
 	}
-	known := r.dir.fits.of(topic)
+	known := x.dir.fits.of(topic)
 	if known.epoch != epoch {
 		known = fit{epoch: epoch}
 	}
-	if time.Since(known.at) > standingAge {
-		resumed, err := r.compare(ctx, topic, checkpoints, known.resumed)
+	if time.Since(known.at) > snapshotAge {
+		resumed, err := x.compare(ctx, topic, lanes, known.resumed)
 		if err != nil {
 			return err
 		}
 		known.resumed, known.at = resumed, time.Now()
-		r.dir.fits.keep(topic, known)
+		x.dir.fits.keep(topic, known)
 	}
 	for lane, to := range known.resumed {
-		if cp := checkpoints[lane]; cp.Source == to.source && cp.Era == to.era {
+		if cp := lanes[lane]; cp.Source == to.source && cp.Era == to.era {
 			cp.Source = to.after
-			checkpoints[lane] = cp
+			lanes[lane] = cp
 		}
 	}
 	return nil
@@ -64,21 +64,21 @@ func (r *Reader) fit(ctx context.Context, topic string, epoch uint64, checkpoint
 
 // compare looks at EVENTS where each checkpoint stands. What was found before is found
 // again without reading the streams: it takes a second for a full SHARDS.
-func (r *Reader) compare(ctx context.Context, topic string, checkpoints map[string]schemas.Checkpoint, before map[string]resumed) (map[string]resumed, error) {
+func (x *Index) compare(ctx context.Context, topic string, lanes map[string]schemas.Checkpoint, before map[string]resumed) (map[string]resumed, error) {
 	var mu sync.Mutex
 	out := map[string]resumed{}
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(freshReaders)
-	for lane, cp := range checkpoints {
+	g.SetLimit(maxReads)
+	for lane, cp := range lanes {
 		g.Go(func() error {
 			filter := schemas.LaneFilter(topic, lane)
-			why, err := streams.Misfit(gctx, r.js, filter, &cp)
+			why, err := streams.Misfit(gctx, x.js, filter, &cp)
 			if err != nil || why == "" {
 				return err
 			}
 			to, ok := before[lane]
 			if !ok || to.source != cp.Source || to.era != cp.Era {
-				found, err := streams.Resume(gctx, r.js, filter, &cp)
+				found, err := streams.Resume(gctx, x.js, filter, &cp)
 				if err != nil {
 					return err
 				}
