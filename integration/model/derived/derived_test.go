@@ -34,6 +34,7 @@ func TestMutants(t *testing.T) {
 		"a fill without its assertion":             {FillUnasserted: true, CountsIgnored: true},
 		"a position is skipped":                    {PositionSkipped: true},
 		"a position of what was dropped":           {EpochUnasserted: true},
+		"a position of other rows":                 {RowsUncounted: true},
 		"a drop that waits for no statement":       {DropUnwaited: true},
 		"the position before the marks":            {PositionFirst: true},
 		"a roll-up is believed after an erasure":   {ErasureBelieved: true},

@@ -29,6 +29,6 @@
 // exclude each other here.
 //
 // An erasure takes rows and drops what was derived in one step here: in between, readers go by
-// the ledger. Rows that a repair adds at examined positions are left to the tests of
-// query/usage.
+// the ledger. A repair adds rows at examined positions, and may die before it drops what was
+// derived.
 package derived

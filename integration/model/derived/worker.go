@@ -178,13 +178,19 @@ func Run(seed uint64, m Mutants) error {
 			w.drop(shard, shards)
 			continue
 		}
-		switch n := r.IntN(20); {
+		switch n := r.IntN(21); {
 		case n < 4 && w.dropped[shard]: // no row comes any more
 		case n < 4: // an insert: some rows of one position, some of them copies
 			pos := w.head(shard) + 1
 			for range 1 + r.IntN(3) {
 				ids++
 				w.rows = append(w.rows, row{cause: r.IntN(causes), ts: r.IntN(50), id: ids, delta: 1 << r.IntN(20), shard: shard, pos: pos})
+			}
+		case n == 20 && !w.dropped[shard] && w.head(shard) > 0: // a repair adds a row that was missing, and may die before it drops what was derived
+			ids++
+			w.rows = append(w.rows, row{cause: r.IntN(causes), ts: r.IntN(50), id: ids, delta: 1 << r.IntN(20), shard: shard, pos: 1 + r.IntN(w.head(shard))})
+			if r.IntN(2) == 0 {
+				w.dropDerived(shard)
 			}
 		case n == 4:
 			w.erase(shard, r.IntN(causes))

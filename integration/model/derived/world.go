@@ -17,6 +17,8 @@ type Mutants struct {
 	PositionSkipped bool
 	// EpochUnasserted: a position is written though what it says was dropped meanwhile.
 	EpochUnasserted bool
+	// RowsUncounted: a position is believed whatever rows the shard has up to it.
+	RowsUncounted bool
 	// DropUnwaited: what was derived is dropped once, and positions that were asserted before are
 	// stored after it.
 	DropUnwaited bool
@@ -129,7 +131,7 @@ func (w *world) repeats(because func(row) bool) map[row]row {
 // looked is how far a shard was examined; 0 when it has other rows than it had then.
 func (w *world) looked(shard int) int {
 	e := w.examined[shard]
-	if e.pos > w.head(shard) || w.upTo(shard, e.pos) != e.rows {
+	if e.pos > w.head(shard) || !w.RowsUncounted && w.upTo(shard, e.pos) != e.rows {
 		return 0
 	}
 	return e.pos
