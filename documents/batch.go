@@ -54,11 +54,20 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 		return nil, err
 	}
 	generated, admitted := generatedOf(ops), 0
-	for range tries {
+	created := allCreate(ops)
+	for try := range tries {
 		c.generate(ops, generated)
-		last, err := c.lastOf(ctx, ops)
-		if err != nil {
-			return nil, err
+		// A create expects that its id is free, so it needs no look unless ids were taken of late.
+		last := make([]*document.Record, len(ops))
+		look := !created || try > 0 || c.taken.Load()
+		if look {
+			var err error
+			if last, err = c.lastOf(ctx, ops); err != nil {
+				return nil, err
+			}
+			if created {
+				c.taken.Store(slices.ContainsFunc(last, func(r *document.Record) bool { return r != nil }))
+			}
 		}
 		if slices.ContainsFunc(generated, func(i int) bool { return last[i] != nil }) {
 			continue // the chance of it grows with the documents there are
@@ -68,7 +77,11 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 			return nil, err
 		}
 		if creates > admitted {
-			if err := c.admit(ctx, creates-admitted); err != nil {
+			err := c.admit(ctx, creates-admitted)
+			if !look && errors.Is(err, ErrFull) {
+				continue // an id that is taken exists, also where there is no room
+			}
+			if err != nil {
 				return nil, err
 			}
 			admitted = creates
@@ -76,6 +89,10 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 		out, err := c.store(ctx, ops, last, versions)
 		if !errors.Is(err, fronts.ErrConflict) {
 			return out, err
+		}
+		if !look { // some of the ids may be taken
+			c.giveBack(admitted)
+			admitted = 0
 		}
 	}
 	if len(generated) == len(ops) {
@@ -95,6 +112,11 @@ func (c *Collection) checkAll(ops []Op) error {
 		}
 	}
 	return nil
+}
+
+// allCreate reports whether each change creates a document, and goes by no lock.
+func allCreate(ops []Op) bool {
+	return !slices.ContainsFunc(ops, func(op Op) bool { return !op.Create || op.Lock != 0 })
 }
 
 // generatedOf lists the creates without an id.

@@ -5,7 +5,8 @@
 //
 // The stream DOCS is the front of all documents (package fronts): the last message of a
 // document's subject is its record, which is the present version whole. A write reads the
-// record, judges, and publishes one message that expects what it read. Acknowledged means
+// record, judges, and publishes one message that expects what it read. A create expects no
+// record, and is sent without the read unless ids were taken of late. Acknowledged means
 // accepted: on disk, visible to every load and list, and on its way to ClickHouse.
 //
 //	Create, Update, Remove ──▶ DOCS ──▶ router (the mover) ──▶ SHARDS ──▶ sinks ──▶ ClickHouse

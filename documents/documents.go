@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,6 +28,8 @@ type Collection struct {
 	cfg   Config
 	// ledger says what is being erased.
 	ledger *registry.LedgerCache
+	// taken: the last creates found an id taken, so those that follow look first.
+	taken atomic.Bool
 
 	mu   sync.Mutex
 	room roomSeen

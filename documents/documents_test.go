@@ -83,6 +83,42 @@ func TestCreateAtOnce(t *testing.T) {
 	}
 }
 
+// A create is sent without a look unless ids were taken of late. What it finds there is the same
+// either way.
+func TestCreateWithoutALook(t *testing.T) {
+	t.Parallel()
+	c, ctx := open(t, func(topic *schemas.Topic) { topic.Documents.MaxDocuments = 2 })
+	body := []byte(`{}`)
+	create := func(id string) (*Document, error) { return c.Create(ctx, New{ID: id, Body: body}) }
+	if d, err := create("abcd0001"); err != nil || d.Version != 1 || c.taken.Load() {
+		t.Fatal(d, err)
+	}
+	if _, err := create("abcd0001"); !errors.Is(err, ErrExists) || !c.taken.Load() {
+		t.Errorf("taken: %v", err)
+	}
+	if _, err := create("abcd0001"); !errors.Is(err, ErrExists) {
+		t.Errorf("taken, and looked for: %v", err)
+	}
+	if d, err := create("abcd0002"); err != nil || d.Version != 1 || c.taken.Load() {
+		t.Errorf("free, and looked for: %+v, %v", d, err)
+	}
+	if err := c.Remove(ctx, "abcd0002", Always); err != nil {
+		t.Fatal(err)
+	}
+	c.room.keys = 1 // an id that is used again counts twice until DOCS is looked at
+	if d, err := create("abcd0002"); err != nil || d.Version != 3 {
+		t.Errorf("removed: %+v, %v", d, err)
+	}
+	c.taken.Store(false)
+	if _, err := create("abcd0001"); !errors.Is(err, ErrExists) {
+		t.Errorf("taken, where there is no room: %v", err)
+	}
+	c.taken.Store(false)
+	if _, err := create("abcd0003"); !errors.Is(err, ErrFull) {
+		t.Errorf("no room: %v", err)
+	}
+}
+
 // Of two updates with one version one wins, and the other is told what is there. An update
 // without a version overwrites.
 func TestVersions(t *testing.T) {

@@ -48,3 +48,10 @@ func (c *Collection) admit(ctx context.Context, creates int) error {
 	c.room.keys += uint64(creates)
 	return nil
 }
+
+// giveBack takes creates out of the count that admit let in, and that were not stored.
+func (c *Collection) giveBack(creates int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.room.keys -= min(c.room.keys, uint64(creates))
+}
