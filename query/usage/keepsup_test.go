@@ -95,15 +95,15 @@ FROM numbers(%d, %d) SETTINGS max_partitions_per_insert_block = 0, max_insert_bl
 	tick := time.NewTicker(time.Second / ticks)
 	defer tick.Stop()
 	for n := range seconds * ticks {
-		p := pos + 1 + n
+		p := pos + 1 + 2*n // of the new ones, and the next is that of the copies: all rows of a position come at once
 		mu.Lock()
-		stored[uint64(p)] = time.Now()
+		stored[uint64(p)], stored[uint64(p+1)] = time.Now(), time.Now()
 		mu.Unlock()
 		fill(history+n*each, each-copies, 0, p)
-		fill(n*copies, copies, 1000, p)
+		fill(n*copies, copies, 1000, p+1)
 		<-tick.C
 	}
-	took, heads := time.Since(began), uint64(pos+seconds*ticks)
+	took, heads := time.Since(began), uint64(pos+2*seconds*ticks)
 	used := cpu() - usedBefore
 	embeddedtest.Eventually(t, 10*time.Minute, func() error {
 		got, err := r.DB.Examined(t.Context(), "usage")
