@@ -37,26 +37,45 @@ type Shard struct {
 	Gone, Closed bool
 }
 
-// Read reads how far a topic's tables are, but for its list of series (Snapshot.Listed).
-func Read(ctx context.Context, reg *registry.Registry, db *tables.DB, t *schemas.Topic) (*Snapshot, error) {
+// Begin reads which shards a topic has. Fill must follow.
+func Begin(ctx context.Context, reg *registry.Registry, db *tables.DB, t *schemas.Topic) (*Snapshot, error) {
 	entries, err := reg.Shards(ctx, t.Name, 0)
 	if err != nil {
 		return nil, err
 	}
-	d, err := db.Marked(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	s := &Snapshot{Topic: t, Database: db.Database, Marks: d.Marks, Absent: d.Absent}
+	s := &Snapshot{Topic: t, Database: db.Database}
 	for i := range entries {
 		e := &entries[i]
-		s.Shards = append(s.Shards, Shard{Ref: e.Ref(), Entry: *e, Gone: e.Gone(), Closed: e.Status == registry.Closed, DerivedShard: d.Shards[e.Ref()]})
-		delete(d.Shards, e.Ref())
+		s.Shards = append(s.Shards, Shard{Ref: e.Ref(), Entry: *e, Gone: e.Gone(), Closed: e.Status == registry.Closed})
+	}
+	return s, nil
+}
+
+// Fill reads how far the tables are, but for the list of series (Listed).
+func (s *Snapshot) Fill(ctx context.Context, db *tables.DB) error {
+	d, err := db.Marked(ctx, s.Topic)
+	if err != nil {
+		return err
+	}
+	s.Marks, s.Absent = d.Marks, d.Absent
+	for i := range s.Shards {
+		sh := &s.Shards[i]
+		sh.DerivedShard = d.Shards[sh.Ref]
+		delete(d.Shards, sh.Ref)
 	}
 	for ref, st := range d.Shards { // rows of a shard that was made since, or that the registry lost
 		s.Shards = append(s.Shards, Shard{Ref: ref, DerivedShard: st})
 	}
-	return s, nil
+	return nil
+}
+
+// Read is Begin and Fill.
+func Read(ctx context.Context, reg *registry.Registry, db *tables.DB, t *schemas.Topic) (*Snapshot, error) {
+	s, err := Begin(ctx, reg, db, t)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Fill(ctx, db)
 }
 
 // Listed enters up to where the series of each shard are listed.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
@@ -40,25 +41,57 @@ const (
 // named is a series in an answer: key, service, user, unit and labels, in JSON.
 const named = "toString(series), service, user_id, unit, toJSONString(attributes)"
 
-// find reads what the selected series are: of the list alone where that may have them all.
+// find fills the snapshot and reads what the selected series are: of the list alone where that may
+// have them all. Where it had them all the last time, it is asked while the snapshot is filled.
 func (r *Reader) find(ctx context.Context, s *selection, req *Request) (f *found, err error) {
-	defer func() {
-		if err == nil {
-			s.selected(f)
-		}
-	}()
-	if s.snap.simple() {
-		f, err := r.findIn(ctx, s, req, s.listedAlone(), true)
-		if err != nil {
-			return nil, err
-		}
-		if s.snap.Listed(f.reach); s.snap.complete() {
-			return f, nil
-		}
-	} else if err := r.list(ctx, s.snap); err != nil {
+	early := func() *found { return nil }
+	if r.whole.was(req.Topic) && !s.snap.erasing() {
+		early = r.findEarly(ctx, s, req)
+	}
+	err = s.snap.Fill(ctx, r.db)
+	f = early() // also after an error: it has ended then
+	if err != nil {
 		return nil, err
 	}
-	return r.findIn(ctx, s, req, s.listed(), false)
+	switch {
+	case !s.snap.simple():
+		f, err = nil, r.list(ctx, s.snap)
+	case f == nil:
+		f, err = r.findIn(ctx, s.findAlone(req), s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f != nil {
+		s.snap.Listed(f.reach)
+	}
+	whole := f != nil && s.snap.complete()
+	if r.whole.note(req.Topic, whole); !whole {
+		if f, err = r.findIn(ctx, s.findSQL(req, s.listed(), false), s); err != nil {
+			return nil, err
+		}
+	}
+	s.selected(f, req)
+	return f, nil
+}
+
+// findEarly begins to read the list, and returns what waits for it: nil when that failed, and it is
+// read again. It is exact whenever it is read: up to where it reached then it has every series,
+// and complete compares that with the rows.
+func (r *Reader) findEarly(ctx context.Context, s *selection, req *Request) func() *found {
+	sql, done := s.findAlone(req), make(chan *found, 1) // the statement is made before the snapshot changes
+	go func() {
+		f, err := r.findIn(ctx, sql, s)
+		if err != nil {
+			f = nil
+		}
+		done <- f
+	}()
+	return func() *found { return <-done }
+}
+
+func (s *selection) findAlone(req *Request) string {
+	return s.findSQL(req, s.listedAlone(), true)
 }
 
 // listedAlone selects what listed does, of the list alone, with the shards of each series. Its row without a type
@@ -72,28 +105,35 @@ func (s *selection) listedAlone() string {
 		seriesColumns, places, s.list(), s.named(), s.listedRange())
 }
 
-// findIn reads what is found among the series that a statement selects. placed says that it has their places,
-// and up to where they are listed.
-func (r *Reader) findIn(ctx context.Context, s *selection, req *Request, listed string, placed bool) (*found, error) {
+// maxNamesOf is how many names come with what is found.
+func maxNamesOf(req *Request) int {
+	if req.Reduce != None {
+		return fewSeries // they are for the keys alone
+	}
+	return maxNames
+}
+
+// findSQL reads what is found among the series that a statement selects. placed says that it has their
+// places, and up to where they are listed.
+func (s *selection) findSQL(req *Request, listed string, placed bool) string {
 	keys := []string{"unit"}
 	for _, label := range req.By {
 		keys = append(keys, labelSQL(label, s.params))
-	}
-	names := maxNames
-	if req.Reduce != None {
-		names = fewSeries // they are for the keys alone
 	}
 	places, reach := "[]", "[]"
 	if placed {
 		places = fmt.Sprintf("if(maxIf(length(places), chosen) >= %d, [], groupUniqArrayArrayIf(%d)(places, chosen))", maxPlaces, maxPlaces)
 		reach = "groupArrayArray(reach)"
 	}
-	sql := fmt.Sprintf(`SELECT toString(countIf(type != '')), toString(countIf(chosen)), toString(uniqExactIf((%s), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)), toJSONString(arraySort(groupUniqArrayArray(%d)(mapKeys(attributes)))),
+	return fmt.Sprintf(`SELECT toString(countIf(type != '')), toString(countIf(chosen)), toString(uniqExactIf((%s), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)), toJSONString(arraySort(groupUniqArrayArray(%d)(mapKeys(attributes)))),
  toJSONString(groupArrayIf(%d)([%s], chosen)), toJSONString(%s), toJSONString(%s)
-FROM (SELECT *, type != '' AND (%s) AS chosen FROM (%s)) FORMAT JSONCompactEachRow`, strings.Join(keys, ", "), maxLabels, names, named, places, reach, s.condition(), listed)
+FROM (SELECT *, type != '' AND (%s) AS chosen FROM (%s)) FORMAT JSONCompactEachRow`, strings.Join(keys, ", "), maxLabels, maxNamesOf(req), named, places, reach, s.condition(), listed)
+}
+
+func (r *Reader) findIn(ctx context.Context, sql string, s *selection) (*found, error) {
 	f := &found{}
 	return f, r.lines(ctx, sql, s.params, func(row []string) error {
-		if err := f.read(row, s.snap.Topic.Name, int64(names)); err != nil {
+		if err := f.read(row, s.snap.Topic.Name); err != nil {
 			return fmt.Errorf("ClickHouse's answer is %.200q: %w", row, err)
 		}
 		return nil
@@ -101,7 +141,7 @@ FROM (SELECT *, type != '' AND (%s) AS chosen FROM (%s)) FORMAT JSONCompactEachR
 }
 
 // read reads the row of findIn.
-func (f *found) read(row []string, topic string, names int64) (err error) {
+func (f *found) read(row []string, topic string) (err error) {
 	for i, to := range []*int64{&f.all, &f.series, &f.groups} {
 		if *to, err = strconv.ParseInt(row[i], 10, 64); err != nil {
 			return err
@@ -112,9 +152,6 @@ func (f *found) read(row []string, topic string, names int64) (err error) {
 		if err := json.Unmarshal([]byte(row[3+i]), to); err != nil {
 			return err
 		}
-	}
-	if f.series > names {
-		f.names = nil
 	}
 	ref := func(at []uint64) schemas.ShardRef {
 		return schemas.ShardRef{Topic: topic, Month: schemas.Month(at[0]), ID: schemas.Shard(at[1])}
@@ -135,9 +172,11 @@ func (f *found) read(row []string, topic string, names int64) (err error) {
 }
 
 // selected enters what was found, so that the points are read of fewer rows.
-func (s *selection) selected(f *found) {
-	s.places = f.places
-	if f.series == 0 || f.series > fewSeries || int64(len(f.names)) != f.series {
+func (s *selection) selected(f *found, req *Request) {
+	if f.series > int64(maxNamesOf(req)) {
+		f.names = nil
+	}
+	if s.places = f.places; f.series == 0 || f.series > fewSeries {
 		return
 	}
 	s.keys = make([]string, len(f.names))
@@ -145,4 +184,29 @@ func (s *selection) selected(f *found) {
 		s.keys[i] = f.names[i][0]
 	}
 	s.params["keys"] = filter.ParamArray(s.keys, false)
+}
+
+// wholeLists remembers of which topics the list had all series when it was last read: it is asked early
+// then. To be wrong costs that statement.
+type wholeLists struct {
+	mu sync.Mutex
+	of map[string]bool
+}
+
+// maxRemembered bounds the topics; beyond, all are forgotten.
+const maxRemembered = 1000
+
+func (w *wholeLists) was(topic string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.of[topic]
+}
+
+func (w *wholeLists) note(topic string, whole bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of == nil || len(w.of) >= maxRemembered {
+		w.of = map[string]bool{}
+	}
+	w.of[topic] = whole
 }

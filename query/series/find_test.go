@@ -20,7 +20,7 @@ func TestPlaces(t *testing.T) {
 	}
 	of := func(host string) (*selection, *found) {
 		t.Helper()
-		snap, err := r.read.snapshot(t.Context(), "cpu")
+		snap, err := r.read.begin(t.Context(), "cpu")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func TestPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := r.read.find(t.Context(), s, &Request{Metric: "m", Reduce: None})
+		f, err := r.read.find(t.Context(), s, &Request{Topic: "cpu", Metric: "m", Reduce: None})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,6 +91,9 @@ func (r *Reader) listing(ctx context.Context, q *ListRequest, run func(*selectio
 		if err != nil {
 			return err
 		}
+		if err := snap.Fill(ctx, r.db); err != nil {
+			return err
+		}
 		if err := r.list(ctx, snap); err != nil {
 			return err
 		}

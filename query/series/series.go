@@ -19,6 +19,7 @@ type Reader struct {
 	db     *tables.DB
 	ledger *registry.LedgerCache
 	limits limits
+	whole  *wholeLists
 }
 
 // limits bound a read; tests have smaller ones.
@@ -26,7 +27,7 @@ type limits struct{ series, rows, points, groups int64 }
 
 // New prepares a reader of series over a reader of events.
 func New(r *query.Reader) *Reader {
-	return &Reader{reg: r.Registry(), db: r.DB(), ledger: registry.NewLedgerCache(r.Registry()), limits: limits{MaxSeries, MaxRows, MaxPoints, MaxGroups}}
+	return &Reader{reg: r.Registry(), db: r.DB(), ledger: registry.NewLedgerCache(r.Registry()), limits: limits{MaxSeries, MaxRows, MaxPoints, MaxGroups}, whole: &wholeLists{}}
 }
 
 // topic reads the descriptor of a topic of kind metric.
@@ -44,10 +45,10 @@ func (r *Reader) topic(ctx context.Context, name string) (*schemas.Topic, error)
 // maxAsks bounds how often a statement is asked while what is derived moves under it.
 const maxAsks = 8
 
-// ask reads how far the tables are and runs a read, again while they move.
+// ask begins a snapshot, which run fills, and runs a read, again while the tables move.
 func (r *Reader) ask(ctx context.Context, topic string, run func(*snapshot) error) error {
 	for try := 1; ; try++ {
-		snap, err := r.snapshot(ctx, topic)
+		snap, err := r.begin(ctx, topic)
 		if err == nil {
 			err = run(snap)
 		}

@@ -16,8 +16,9 @@ type snapshot struct {
 	params map[string]string
 }
 
-// snapshot reads the ledger, and then the topic, which has every column that an erasure names.
-func (r *Reader) snapshot(ctx context.Context, topic string) (*snapshot, error) {
+// begin reads the ledger, and then the topic, which has every column that an erasure names. How far its
+// tables are is read by Fill.
+func (r *Reader) begin(ctx context.Context, topic string) (*snapshot, error) {
 	ledger, err := r.ledger.Of(ctx, topic)
 	if err != nil {
 		return nil, err
@@ -28,8 +29,17 @@ func (r *Reader) snapshot(ctx context.Context, topic string) (*snapshot, error) 
 	}
 	s := &snapshot{}
 	s.keep, s.params = registry.Cover(ledger.Only(registry.Settling, registry.Erasing).Erasures).Keep()
-	s.Snapshot, err = once.Read(ctx, r.reg, r.db, t)
+	s.Snapshot, err = once.Begin(ctx, r.reg, r.db, t)
 	return s, err
+}
+
+// snapshot reads all of it.
+func (r *Reader) snapshot(ctx context.Context, topic string) (*snapshot, error) {
+	s, err := r.begin(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Fill(ctx, r.db)
 }
 
 // list reads up to where the topic's series are listed. Reads of the list assert that it
