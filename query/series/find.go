@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
@@ -184,29 +183,4 @@ func (s *selection) selected(f *found, req *Request) {
 		s.keys[i] = f.names[i][0]
 	}
 	s.params["keys"] = filter.ParamArray(s.keys, false)
-}
-
-// wholeLists remembers of which topics the list had all series when it was last read: it is asked early
-// then. To be wrong costs that statement.
-type wholeLists struct {
-	mu sync.Mutex
-	of map[string]bool
-}
-
-// maxRemembered bounds the topics; beyond, all are forgotten.
-const maxRemembered = 1000
-
-func (w *wholeLists) was(topic string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.of[topic]
-}
-
-func (w *wholeLists) note(topic string, whole bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.of == nil || len(w.of) >= maxRemembered {
-		w.of = map[string]bool{}
-	}
-	w.of[topic] = whole
 }
