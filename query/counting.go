@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
@@ -102,17 +103,17 @@ func (c *counting) run(ctx context.Context) error {
 		}
 	}()
 	routed, accepted := above.Frames, w.pending.Frames
-	enough := func(*Meta) bool { return c.enough() }
+	enough := func(*recent.Meta) bool { return c.enough() }
 	if c.full != nil { // a sample has the newest
-		Sort(routed, false)
-		Sort(accepted, false)
+		recent.Sort(routed, false)
+		recent.Sort(accepted, false)
 	}
-	gone, err := w.chunks(ctx, routed, enough, func(some []Frame) error { return c.fresh(ctx, some) })
+	gone, err := w.chunks(ctx, routed, enough, func(some []recent.Frame) error { return c.fresh(ctx, some) })
 	if err != nil {
 		return err
 	}
 	w.gone = gone || w.missing
-	gone, err = w.chunks(ctx, Unrepeated(accepted, routed), enough, func(some []Frame) error {
+	gone, err = w.chunks(ctx, recent.Unrepeated(accepted, routed), enough, func(some []recent.Frame) error {
 		some, err := c.unseen(ctx, above, some)
 		if err != nil {
 			return err
@@ -138,10 +139,11 @@ func (c *counting) run(ctx context.Context) error {
 }
 
 // statements are the shards that one statement counts, in turn.
-func statements(above *Above) iter.Seq[*Above] {
-	return func(yield func(*Above) bool) {
-		for i := 0; i < len(above.Shards); i += tallyShards {
-			if !yield(above.Part(i, min(i+tallyShards, len(above.Shards)))) {
+func statements(above *recent.Above) iter.Seq[*recent.Above] {
+	return func(yield func(*recent.Above) bool) {
+		n := len(above.Shards())
+		for i := 0; i < n; i += tallyShards {
+			if !yield(above.Part(i, min(i+tallyShards, n))) {
 				return
 			}
 		}
@@ -150,11 +152,12 @@ func statements(above *Above) iter.Seq[*Above] {
 
 // upToHeads is a condition that selects the rows of shards up to the heads they
 // had when the read began; "" when they do not have any.
-func upToHeads(read *Above) string {
+func upToHeads(read *recent.Above) string {
 	var keys []schemas.ShardRef
 	var above strings.Builder
-	for i := range read.Shards {
-		s := &read.Shards[i]
+	shards := read.Shards()
+	for i := range shards {
+		s := &shards[i]
 		if s.Stored().Rows == 0 {
 			continue
 		}
@@ -181,7 +184,7 @@ const (
 // checkpoints were read, or be one that a producer sent again. A frame is stored
 // whole or not at all, so its first event tells; of a frame with events that were
 // erased, any.
-func (c *counting) unseen(ctx context.Context, above *Above, frames []Frame) ([]Frame, error) {
+func (c *counting) unseen(ctx context.Context, above *recent.Above, frames []recent.Frame) ([]recent.Frame, error) {
 	var reader frame.Reader
 	owner, absent := map[schemas.ID]int{}, map[int]bool{}
 	var pairs []string
@@ -229,7 +232,7 @@ func (c *counting) unseen(ctx context.Context, above *Above, frames []Frame) ([]
 			}
 		}
 	}
-	out := make([]Frame, 0, len(absent))
+	out := make([]recent.Frame, 0, len(absent))
 	for i := range frames {
 		if absent[i] {
 			out = append(out, frames[i])
@@ -239,10 +242,10 @@ func (c *counting) unseen(ctx context.Context, above *Above, frames []Frame) ([]
 }
 
 // fresh counts the events of frames.
-func (c *counting) fresh(ctx context.Context, frames []Frame) error {
+func (c *counting) fresh(ctx context.Context, frames []recent.Frame) error {
 	t := &c.w.p.topic
 	for len(frames) > 0 {
-		some := freshChunk(c.w.p, frames, c.w.seen, func(_ *Frame, r *frame.Reader) bool {
+		some := freshChunk(c.w.p, frames, c.w.seen, func(_ *recent.Frame, r *frame.Reader) bool {
 			return anyWithin(r, c.w.p.lower(), c.w.p.upper())
 		})
 		if len(some.blocks) > 0 {

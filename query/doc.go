@@ -11,17 +11,13 @@
 //
 //	checkpoints ─▶ EVENTS above them, registry ─▶ of each shard: head ─▶ SHARDS above it ─▶ ClickHouse
 //
-// Positions are read first: a frame routed or stored afterwards is met in both
-// places, one routed or stored before is in the later one. The janitor purges
-// neither stream so early that a read could miss a frame between the two. walk
-// is that order. Pages, counts and histograms share it.
+// Package recent reads the first two, and its types keep the order: rows are read with what
+// it found above the heads. Pages, counts and histograms share walk, which goes through the
+// steps.
 //
-// A reader by New is for one verb: each query reads checkpoints and heads itself, and
-// nothing runs in the background. One by NewFollowing serves many queries: it goes by
-// what it read some seconds ago, keeps the headings of frames above checkpoints and heads
-// (directory, feed, track), and while Run runs reads ahead of queries over a second
-// connection. Close releases that. What a page opens of the frames is bounded by what it
-// needs, not by how many wait.
+// A reader by New is for one verb. One by NewFollowing serves many queries, and while Run
+// runs reads ahead of them over a second connection. Close releases that. What a page opens
+// of the frames is bounded by what it needs, not by how many wait.
 //
 // ClickHouse decides every filter, so that a fresh and a stored event are judged alike:
 // fresh frames are handed to it with the statement. A page does without where the frame
@@ -32,10 +28,6 @@
 //
 // The registry says which shards may overlap a time range. The frames' headers
 // say which frames lie above the heads. ClickHouse says what is stored.
-//
-// EVENTS may lose its end and give its sequences again, and a checkpoint then stands
-// above what is accepted since. A query decides where the lane goes on as its router
-// will (fit.go), so it shows those events before the router resumes.
 //
 // # Failures
 //

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
@@ -27,13 +28,13 @@ const (
 // judge adds the rows of frames, the nearest first, until the page is full and
 // every other frame lies further on. gone says that some were no longer in their
 // stream.
-func (w *walk) judge(ctx context.Context, frames []Meta, rows []row) (_ []row, gone bool, err error) {
+func (w *walk) judge(ctx context.Context, frames []recent.Meta, rows []row) (_ []row, gone bool, err error) {
 	p := w.p
-	Sort(frames, p.asc)
-	full := func(next *Meta) bool {
+	recent.Sort(frames, p.asc)
+	full := func(next *recent.Meta) bool {
 		return len(rows) > p.limit && p.beyond(p.near(next.MinTs(), next.MaxTs()), rows[p.limit].ts)
 	}
-	gone, err = w.chunks(ctx, frames, full, func(some []Frame) (err error) {
+	gone, err = w.chunks(ctx, frames, full, func(some []recent.Frame) (err error) {
 		rows, err = w.r.freshRows(ctx, p, some, w.seen, rows)
 		return err
 	})
@@ -42,12 +43,12 @@ func (w *walk) judge(ctx context.Context, frames []Meta, rows []row) (_ []row, g
 
 // freshRows adds the rows that frames have for a page: those that can be told here
 // first, and what ClickHouse says of the others.
-func (r *Reader) freshRows(ctx context.Context, p *plan, frames []Frame, seen map[string]bool, rows []row) ([]row, error) {
+func (r *Reader) freshRows(ctx context.Context, p *plan, frames []recent.Frame, seen map[string]bool, rows []row) ([]row, error) {
 	own := judged{p: p, rows: rows}
 	for len(frames) > 0 {
 		cover := p.ledger.Covering(frames[0].Source, p.lower(), p.upper())
 		plain := len(cover) == 0 && p.fields == nil
-		chunk := freshChunk(p, frames, seen, func(f *Frame, open *frame.Reader) bool { return own.take(f, open, plain) })
+		chunk := freshChunk(p, frames, seen, func(f *recent.Frame, open *frame.Reader) bool { return own.take(f, open, plain) })
 		if len(chunk.blocks) > 0 {
 			more, err := r.askFresh(ctx, p, &chunk, cover, edgeOf(own.rows, p))
 			if err != nil {
@@ -107,7 +108,7 @@ type chunk struct {
 // streams were read is met in both; were it judged twice, its rows would take
 // each other's place below the statement's limit, so seen remembers the frames by
 // their bytes. A frame for which ask says no is left out.
-func freshChunk(p *plan, frames []Frame, seen map[string]bool, ask func(*Frame, *frame.Reader) bool) (c chunk) {
+func freshChunk(p *plan, frames []recent.Frame, seen map[string]bool, ask func(*recent.Frame, *frame.Reader) bool) (c chunk) {
 	ledger := p.ledger
 	var reader frame.Reader
 	size := 0

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 )
@@ -27,7 +28,7 @@ type picked struct {
 // take adds what an open frame has for the page. ask says that ClickHouse must be asked
 // for all of it: because a verdict is not sure, where only some columns are wanted, or
 // where the ledger covers it. A frame of which surely nothing matches goes nowhere.
-func (j *judged) take(f *Frame, r *frame.Reader, plain bool) (ask bool) {
+func (j *judged) take(f *recent.Frame, r *frame.Reader, plain bool) (ask bool) {
 	p := j.p
 	edge := edgeOf(j.rows, p)
 	lo, hi := p.within(edge)
@@ -57,7 +58,7 @@ func (j *judged) take(f *Frame, r *frame.Reader, plain bool) (ask bool) {
 }
 
 // add renders what was picked of a frame, the first that a page can have of it.
-func (j *judged) add(f *Frame, r *frame.Reader) {
+func (j *judged) add(f *recent.Frame, r *frame.Reader) {
 	p := j.p
 	slices.SortFunc(j.picked, func(a, b picked) int {
 		if p.asc {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
@@ -68,7 +69,7 @@ func judgedEvent(t *rapid.T) schemas.Event {
 	return e
 }
 
-func judgedFrame(t *rapid.T, topic *schemas.Topic, nth int) Frame {
+func judgedFrame(t *rapid.T, topic *schemas.Topic, nth int) recent.Frame {
 	at := *topic
 	at.Version = rapid.IntRange(1, 2).Draw(t, "version")
 	at.Fields = topic.FieldsAt(at.Version)
@@ -78,7 +79,7 @@ func judgedFrame(t *rapid.T, topic *schemas.Topic, nth int) Frame {
 		b.Append(&e, e.Time.UnixNano(), schemas.DerivedID(e.Time.UnixNano(), uint64(nth), uint64(i)))
 	}
 	f, payload := b.Encode()
-	return Frame{f, bytes.Clone(payload), schemas.EventsSubject("app", 202611, 0), judgedNow.UnixNano(), schemas.Source{Seq: uint64(nth + 1)}}
+	return recent.Frame{Frame: f, Payload: bytes.Clone(payload), Subject: schemas.EventsSubject("app", 202611, 0), StoredNs: judgedNow.UnixNano(), Source: schemas.Source{Seq: uint64(nth + 1)}}
 }
 
 // quoted spells a text as a filter has it.
@@ -139,7 +140,7 @@ func TestJudgedAsByClickHouse(t *testing.T) {
 	topic := judgedTopic()
 	told := 0
 	rapid.Check(t, func(t *rapid.T) {
-		p := &plan{topic: topic, snapshot: &Snapshot{}, limit: rapid.SampledFrom([]int{1, 3, 500}).Draw(t, "limit"), asc: rapid.Bool().Draw(t, "asc")}
+		p := &plan{topic: topic, snapshot: &recent.Snapshot{}, limit: rapid.SampledFrom([]int{1, 3, 500}).Draw(t, "limit"), asc: rapid.Bool().Draw(t, "asc")}
 		lo, hi := rapid.Int64Range(-4, 4).Draw(t, "from"), rapid.Int64Range(-4, 4).Draw(t, "to")
 		p.from, p.to = judgedNow.UnixNano()+min(lo, hi), judgedNow.UnixNano()+max(lo, hi)
 		if rapid.Bool().Draw(t, "cursor") {
@@ -154,13 +155,13 @@ func TestJudgedAsByClickHouse(t *testing.T) {
 		if p.where, err = filter.ParseAt(src, &p.topic, judgedNow); err != nil {
 			t.Fatal(err)
 		}
-		frames := make([]Frame, rapid.IntRange(1, 4).Draw(t, "frames"))
+		frames := make([]recent.Frame, rapid.IntRange(1, 4).Draw(t, "frames"))
 		for i := range frames {
 			frames[i] = judgedFrame(t, &p.topic, i)
 		}
 		var want []row
 		for rest, seen := frames, map[string]bool{}; len(rest) > 0; {
-			c := freshChunk(p, rest, seen, func(*Frame, *frame.Reader) bool { return true })
+			c := freshChunk(p, rest, seen, func(*recent.Frame, *frame.Reader) bool { return true })
 			if c.frames == 0 || len(c.blocks) != c.frames {
 				t.Fatalf("%d of %d frames opened", len(c.blocks), c.frames)
 			}
@@ -178,7 +179,7 @@ func TestJudgedAsByClickHouse(t *testing.T) {
 			t.Fatalf("%s\n(-ClickHouse +here) %s", p.where, diff)
 		}
 		own := judged{p: p}
-		chunk := freshChunk(p, frames[:1], map[string]bool{}, func(f *Frame, r *frame.Reader) bool { return own.take(f, r, true) })
+		chunk := freshChunk(p, frames[:1], map[string]bool{}, func(f *recent.Frame, r *frame.Reader) bool { return own.take(f, r, true) })
 		if len(chunk.blocks) == 0 && len(own.rows) > 0 {
 			told++
 		}

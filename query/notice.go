@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/almanac-events/almanac/query/recent"
 )
 
 // notice says what a filter that no index covers has to scan; "" where one does,
@@ -32,7 +34,7 @@ func (w *walk) notice(ctx context.Context) (string, error) {
 }
 
 // share is how much of the shard's range of time lies between lo and hi.
-func share(s *Shard, lo, hi int64) float64 {
+func share(s *recent.Shard, lo, hi int64) float64 {
 	span := float64(s.MaxTs) - float64(s.MinTs) + 1
 	return min(1, (float64(min(hi, s.MaxTs))-float64(max(lo, s.MinTs))+1)/span)
 }

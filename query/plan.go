@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -27,7 +28,7 @@ type plan struct {
 	asc    bool
 	now    int64
 	// snapshot is from before anything else was read.
-	snapshot *Snapshot
+	snapshot *recent.Snapshot
 }
 
 func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
@@ -136,7 +137,9 @@ func (p *plan) lower() int64 {
 }
 
 // span is that range, in the page's direction.
-func (p *plan) span() Range { return Range{From: p.lower(), To: p.upper(), Ascending: p.asc} }
+func (p *plan) span() recent.Range {
+	return recent.Range{From: p.lower(), To: p.upper(), Ascending: p.asc}
+}
 
 // near is the end of a range that the page meets first.
 func (p *plan) near(minTs, maxTs int64) int64 {

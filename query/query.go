@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -21,13 +22,13 @@ type Reader struct {
 	reg    *registry.Registry
 	db     *tables.DB
 	ledger *registry.LedgerCache
-	index  *Index // of what is accepted and not stored yet
+	index  *recent.Index // of what is accepted and not stored yet
 }
 
 // New prepares a reader for one verb: every query reads checkpoints and heads itself, and
 // nothing runs in the background. See NewFollowing for a process that serves many.
 func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) {
-	index, err := NewIndex(nc, reg, db)
+	index, err := recent.New(nc, reg, db)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +40,7 @@ func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) 
 // a second connection, which must not be nc. Close releases what it holds; both
 // connections stay the caller's.
 func NewFollowing(nc, second *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) {
-	index, err := NewFollowingIndex(nc, second, reg, db)
+	index, err := recent.NewFollowing(nc, second, reg, db)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func NewFollowing(nc, second *nats.Conn, reg *registry.Registry, db *tables.DB) 
 }
 
 // open looks the two streams up.
-func open(nc *nats.Conn, reg *registry.Registry, db *tables.DB, index *Index) (*Reader, error) {
+func open(nc *nats.Conn, reg *registry.Registry, db *tables.DB, index *recent.Index) (*Reader, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
@@ -76,6 +77,9 @@ func (r *Reader) Registry() *registry.Registry { return r.reg }
 
 // DB returns the reader's ClickHouse, for reads of other packages.
 func (r *Reader) DB() *tables.DB { return r.db }
+
+// HeadStaleness is how long a reader may go by the head it saw of a shard.
+const HeadStaleness = recent.HeadStaleness
 
 // openTimeout bounds the look-up of the two streams.
 const openTimeout = 5 * time.Second

@@ -1,10 +1,12 @@
 package query
 
+import "github.com/almanac-events/almanac/query/recent"
+
 // reach guesses how far a page without a filter goes: the time, in its direction,
 // up to which some shards should have spare times the events it takes, if each has
 // its own evenly spread. ClickHouse then opens no part beyond. ok is false when the
 // page may need whatever the shards have.
-func (p *plan) reach(parts []Shard, spare float64) (edge int64, ok bool) {
+func (p *plan) reach(parts []recent.Shard, spare float64) (edge int64, ok bool) {
 	if !p.where.All() || len(parts) == 0 {
 		return 0, false
 	}
@@ -44,7 +46,7 @@ var spares = [...]float64{32, 1024}
 
 // upTo are the first of the parts, which are in the page's order: those that begin
 // up to edge.
-func (p *plan) upTo(parts []Shard, edge int64) []Shard {
+func (p *plan) upTo(parts []recent.Shard, edge int64) []recent.Shard {
 	n := 0
 	for n < len(parts) && !p.beyond(p.near(parts[n].MinTs, parts[n].MaxTs), edge) {
 		n++

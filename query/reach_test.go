@@ -6,8 +6,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/query/recent"
 )
+
+// shardOf is a shard as its entry has it.
+func shardOf(minTs, maxTs int64, rows uint64) (s recent.Shard) {
+	s.MinTs, s.MaxTs, s.Rows = minTs, maxTs, rows
+	return s
+}
 
 // What reach guesses has, by the shards' own numbers, far more events than the page
 // takes, lies inside the shards' range, and is not much further than it must be.
@@ -18,12 +24,12 @@ func TestReach(t *testing.T) {
 			p.from = rapid.Int64Range(1, 1e6).Draw(t, "from")
 			p.to = p.from + rapid.Int64Range(0, 1e6).Draw(t, "length")
 		}
-		var parts []Shard
+		var parts []recent.Shard
 		for range rapid.IntRange(0, MaxPageShards).Draw(t, "shards") {
 			lo := rapid.Int64Range(1, 1e6).Draw(t, "min")
-			s := registry.Shard{MinTs: lo, MaxTs: lo + rapid.Int64Range(0, 1e6).Draw(t, "span"), Rows: rapid.Uint64Range(0, 1e6).Draw(t, "rows")}
+			s := shardOf(lo, lo+rapid.Int64Range(0, 1e6).Draw(t, "span"), rapid.Uint64Range(0, 1e6).Draw(t, "rows"))
 			if s.Overlaps(p.from, p.to) {
-				parts = append(parts, Shard{entry: s})
+				parts = append(parts, s)
 			}
 		}
 		expected := func(edge int64) (rows float64) {
@@ -55,7 +61,7 @@ func TestReach(t *testing.T) {
 // Even shards: four times the page, at most eight, and no more than the shards have.
 func TestReachOfEvenShards(t *testing.T) {
 	t.Parallel()
-	parts := []Shard{{entry: registry.Shard{MinTs: 1e6, MaxTs: 2e6 - 1, Rows: 1e6}}, {entry: registry.Shard{MinTs: 0, MaxTs: 1e6 - 1, Rows: 1e6}}}
+	parts := []recent.Shard{shardOf(1e6, 2e6-1, 1e6), shardOf(0, 1e6-1, 1e6)}
 	p := &plan{from: 1, to: math.MaxInt64, limit: 499}
 	edge, ok := p.reach(parts, 4)
 	if want := int64(2e6 - 1 - 2048); !ok || edge != want {

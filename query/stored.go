@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -52,12 +53,12 @@ func (w *walk) rows(ctx context.Context) (rows []row, bound *int64, err error) {
 //
 // Fresh events are the newest, mostly: so the newest page reads them first, and the
 // oldest last. Whichever comes first spares the other what the page has no use for.
-func (w *walk) readGroup(ctx context.Context, group []Shard, waiting []Meta, rows []row) ([]row, error) {
+func (w *walk) readGroup(ctx context.Context, group []recent.Shard, waiting []recent.Meta, rows []row) ([]row, error) {
 	above, err := w.above(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	frames := append(Unrepeated(waiting, above.Frames), above.Frames...)
+	frames := append(recent.Unrepeated(waiting, above.Frames), above.Frames...)
 	if !w.p.asc {
 		rows, gone, err := w.judge(ctx, frames, rows)
 		if err != nil {
@@ -81,8 +82,8 @@ func (w *walk) readGroup(ctx context.Context, group []Shard, waiting []Meta, row
 
 // addNearest adds what ClickHouse has of a group of shards as far as the page goes,
 // by its reach where that is enough.
-func (w *walk) addNearest(ctx context.Context, above *Above, rows []row) (_ []row, err error) {
-	group := above.Shards
+func (w *walk) addNearest(ctx context.Context, above *recent.Above, rows []row) (_ []row, err error) {
+	group := above.Shards()
 	read := len(group)
 	defer func() {
 		for i := range group {
@@ -109,16 +110,17 @@ func (w *walk) addNearest(ctx context.Context, above *Above, rows []row) (_ []ro
 }
 
 // addStored adds what ClickHouse has of some shards, up to an edge, if given.
-func (w *walk) addStored(ctx context.Context, above *Above, rows []row, edge *position) ([]row, error) {
+func (w *walk) addStored(ctx context.Context, above *recent.Above, rows []row, edge *position) ([]row, error) {
 	if full := edgeOf(rows, w.p); edge == nil || full != nil && w.p.beyond(edge.ts, full.ts) {
 		edge = full
 	}
 	var keys []schemas.ShardRef
 	lo, hi := w.p.within(edge)
-	for i := range above.Shards {
+	shards := above.Shards()
+	for i := range shards {
 		// What was stored since is among the frames.
-		if s := above.Shards[i].Stored(); s.Rows > 0 && s.MaxTs >= lo && s.MinTs <= hi {
-			keys = append(keys, above.Shards[i].Ref())
+		if s := shards[i].Stored(); s.Rows > 0 && s.MaxTs >= lo && s.MinTs <= hi {
+			keys = append(keys, shards[i].Ref())
 		}
 	}
 	if len(keys) == 0 {

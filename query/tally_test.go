@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -70,7 +69,7 @@ func TestFittingStep(t *testing.T) {
 // A part of a shard's range is that share of its rows.
 func TestShare(t *testing.T) {
 	t.Parallel()
-	s := Shard{entry: registry.Shard{MinTs: 1000, MaxTs: 1999}}
+	s := shardOf(1000, 1999, 0)
 	for _, c := range []struct {
 		lo, hi int64
 		want   float64

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -18,8 +19,8 @@ type walk struct {
 	p       *plan
 	months  []schemas.Month // not loaded yet, in the page's direction
 	stride  int             // how many of them to load next
-	queue   []Shard         // loaded and not read yet, likewise
-	pending *Pending        // in EVENTS, above the checkpoints
+	queue   []recent.Shard  // loaded and not read yet, likewise
+	pending *recent.Pending // in EVENTS, above the checkpoints
 	seen    map[string]bool // frames that were opened, by their bytes
 	read    []string        // public names of the shards that were read
 	// freshBytes are those of frames that were opened, encoded; cut says that some
@@ -45,7 +46,7 @@ func (r *Reader) begin(ctx context.Context, p *plan) (*walk, error) {
 func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
 	w := &walk{r: r, p: p, stride: 1, seen: map[string]bool{}}
 	var loaded []schemas.Month
-	var pending *Pending
+	var pending *recent.Pending
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		if w.months, err = p.snapshot.Months(gctx, p.span()); err != nil {
@@ -69,7 +70,7 @@ func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
 // alone, which most pages need, then some at once.
 func (w *walk) load(ctx context.Context, n int) error {
 	for len(w.queue) <= n && len(w.months) > 0 {
-		loaded := make([][]Shard, min(len(w.months), w.stride))
+		loaded := make([][]recent.Shard, min(len(w.months), w.stride))
 		g, gctx := errgroup.WithContext(ctx)
 		for i := range loaded {
 			g.Go(func() (err error) {
@@ -90,7 +91,7 @@ func (w *walk) load(ctx context.Context, n int) error {
 const monthsAtOnce = MaxPageShards
 
 // above reads what SHARDS has above the heads of shards.
-func (w *walk) above(ctx context.Context, shards []Shard) (*Above, error) {
+func (w *walk) above(ctx context.Context, shards []recent.Shard) (*recent.Above, error) {
 	above, err := w.p.snapshot.Above(ctx, shards, w.p.span())
 	if err == nil {
 		w.missing, w.cut = w.missing || above.Missing, w.cut || above.Cut
@@ -102,7 +103,7 @@ func (w *walk) above(ctx context.Context, shards []Shard) (*Above, error) {
 func (w *walk) notes() []string {
 	var notes []string
 	if w.cut {
-		notes = append(notes, fmt.Sprintf("more of this range is not stored yet than one answer reads, %d MiB or %d frames; events may be missing here until they are stored", maxFreshBytes>>20, MaxFrames))
+		notes = append(notes, fmt.Sprintf("more of this range is not stored yet than one answer reads, %d MiB or %d frames; events may be missing here until they are stored", maxFreshBytes>>20, recent.MaxFrames))
 	}
 	if w.gone {
 		notes = append(notes, "frames left the stream while they were counted; ask again for the exact count")

@@ -1,4 +1,4 @@
-package query
+package recent
 
 import (
 	"context"
@@ -29,9 +29,9 @@ type Index struct {
 	follower *follower // nil: of one verb, whose reads each ask for what they go by
 }
 
-// NewIndex prepares an index for one verb: every read asks for checkpoints and heads itself,
+// New prepares an index for one verb: every read asks for checkpoints and heads itself,
 // and nothing runs in the background. See NewFollowing for a process that serves many.
-func NewIndex(nc *nats.Conn, reg *registry.Registry, store Store) (*Index, error) {
+func New(nc *nats.Conn, reg *registry.Registry, store Store) (*Index, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
@@ -39,12 +39,12 @@ func NewIndex(nc *nats.Conn, reg *registry.Registry, store Store) (*Index, error
 	return &Index{js: js, reg: reg, store: store, dir: newDirectory(nc), known: registry.NewShardCache(reg), heads: &headCache{}}, nil
 }
 
-// NewFollowingIndex prepares an index for a process that serves many reads. It keeps what is
+// NewFollowing prepares an index for a process that serves many reads. It keeps what is
 // not stored yet at hand from one to the next. While Run runs, it reads ahead over
 // a second connection, which must not be nc. Close releases what it holds; both
 // connections stay the caller's.
-func NewFollowingIndex(nc, second *nats.Conn, reg *registry.Registry, store Store) (*Index, error) {
-	x, err := NewIndex(nc, reg, store)
+func NewFollowing(nc, second *nats.Conn, reg *registry.Registry, store Store) (*Index, error) {
+	x, err := New(nc, reg, store)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package query
+package recent
 
 import (
 	"context"
@@ -19,26 +19,28 @@ import (
 // be read in ClickHouse, up to those heads or beyond: what is stored meanwhile is met in
 // both.
 type Above struct {
-	// Shards are those it was asked for, as they were when their heads were read.
-	Shards []Shard
 	// Frames are those above the heads that meet the range.
 	Frames []Meta
 	// Missing says that frames above a head had left SHARDS, Cut that there are more than
 	// one read can meet.
 	Missing, Cut bool
 
-	heads *headCache
+	shards []Shard
+	heads  *headCache
 }
 
+// Shards are those that were asked for, as they were when their heads were read.
+func (a *Above) Shards() []Shard { return a.shards }
+
 // Part is the shards from one to another, without their frames.
-func (a *Above) Part(from, to int) *Above { return &Above{Shards: a.Shards[from:to], heads: a.heads} }
+func (a *Above) Part(from, to int) *Above { return &Above{shards: a.shards[from:to], heads: a.heads} }
 
 // Gone is told that frames above the heads were no longer in SHARDS: they were stored since
 // and then purged. So what ClickHouse was seen to have of the shards is forgotten, and
 // their rows may be of any time.
 func (a *Above) Gone() {
-	for i := range a.Shards {
-		a.Shards[i].gone(a.heads)
+	for i := range a.shards {
+		a.shards[i].gone(a.heads)
 	}
 }
 
@@ -89,7 +91,7 @@ func (s *Snapshot) Above(ctx context.Context, shards []Shard, r Range) (*Above, 
 		})
 	}
 	err := g.Wait()
-	return &Above{shards, slices.Concat(waiting...), missing.Load(), cut.Load(), s.x.heads}, err
+	return &Above{slices.Concat(waiting...), missing.Load(), cut.Load(), shards, s.x.heads}, err
 }
 
 // lastFrames reads the last frames of open shards: from their tracks, brought to
