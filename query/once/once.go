@@ -135,16 +135,25 @@ func (s *Snapshot) Held(cut bool) string {
 	return strings.Join(cond, " AND ")
 }
 
-// HeldIn is Held, cut, of some shards: a statement looks at no part of others.
+// HeldIn is Held, cut, of some shards: a statement looks at no part of others, and does not read
+// the columns that say where a row is.
 func (s *Snapshot) HeldIn(in map[schemas.ShardRef]bool) string {
-	some := *s
-	some.Shards = nil
+	var ids, cond []string
 	for i := range s.Shards {
-		if sh := s.Shards[i]; in[sh.Ref] && !sh.Gone {
-			some.Shards = append(some.Shards, sh)
+		sh := &s.Shards[i]
+		if !in[sh.Ref] || sh.Gone {
+			continue
+		}
+		id := schemas.QuoteText(schemas.PartitionID(sh.Ref.Month, sh.Ref.ID))
+		ids = append(ids, id)
+		if !sh.Closed {
+			cond = append(cond, fmt.Sprintf(" AND NOT (_partition_id = %s AND pos > %d)", id, sh.Stored.Head))
 		}
 	}
-	return some.Held(true)
+	if len(ids) == 0 {
+		return "0"
+	}
+	return "_partition_id IN (" + strings.Join(ids, ", ") + ")" + strings.Join(cond, "")
 }
 
 // New is the condition of rows above a position of each shard, and of those of shards that the

@@ -41,6 +41,10 @@
 // rows above it are listed by the statement itself. So an answer is the same while the list is
 // missing or behind.
 //
+// Where every row is examined and listed, a read is three questions: how far the tables are, which
+// series there are (find.go), and their points. The last one looks at the shards alone in which the
+// list has the series. Each question takes ClickHouse some milliseconds before it reads a row.
+//
 // # Failures
 //
 // What the caller got wrong wraps schemas.ErrRequest. A read that is too large is ErrTooMuch,
