@@ -129,7 +129,7 @@ func (p *Producer) addTo(l *lane, ev *Event, a admitted, w waiter, urgent bool) 
 	if help {
 		full.claimed = true
 	}
-	hurry := urgent && l.idle()
+	hurry := urgent && l.idle() || l.waitsNoMore(f)
 	l.mu.Unlock()
 
 	if help {

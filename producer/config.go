@@ -137,7 +137,8 @@ type Config struct {
 	// Linger is how long a frame waits for company. Default
 	// schemas.FrameLinger; up to a minute. Negative: not at all. In a busy lane,
 	// where each linger brings it two events that no caller waits for, a frame waits up
-	// to sixteen times as long, at most 320 ms (250 under the policy Spool). While earlier
+	// to sixteen times as long, at most 320 ms (80 by default under the policy Spool, which
+	// bounds it by 250). It is closed when a caller comes to wait for it. While earlier
 	// frames of its lane are unanswered it waits for those answers too, at most 250 ms
 	// altogether: under load frames are full.
 	Linger time.Duration

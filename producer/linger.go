@@ -19,8 +19,8 @@ const (
 	// it for frames (docs/measurements.md, 23 November 2026).
 	busyLinger  = 320 * time.Millisecond
 	busyLingers = 16
-	// busyBuffer is the part of the buffer, one in so many, above which no frame waits
-	// longer than a linger.
+	// busyBuffer is the part of the buffer, one in so many, above which no frame that gets
+	// an event waits longer than a linger.
 	busyBuffer = 4
 )
 
@@ -49,4 +49,14 @@ func (l *lane) waitsOn(f *laneFrame) bool {
 	before := f.lingers
 	f.lingers = longer(l.p.cfg.Linger, most, before, f.events)
 	return f.lingers > before
+}
+
+// waitsNoMore ends the wait of a frame that waits on once a caller waits for it or the room
+// is gone, and reports whether it did: the sender then finds its time over. Caller holds mu.
+func (l *lane) waitsNoMore(f *laneFrame) bool {
+	if f.lingers == 1 || !f.awaited && !l.p.buffer.above(busyBuffer) {
+		return false
+	}
+	f.lingers = 1
+	return true
 }

@@ -84,3 +84,47 @@ func TestFrameOfABusyLaneWaitsLonger(t *testing.T) {
 		})
 	}
 }
+
+// A frame that waits on is closed once a caller comes to wait for it, or the buffer fills.
+func TestFrameWaitsNoMore(t *testing.T) {
+	const linger = schemas.FrameLinger
+	for name, c := range map[string]struct {
+		cfg  Config
+		then func(*testing.T, *Producer)
+	}{
+		"submit": {then: func(t *testing.T, p *Producer) {
+			if err := p.Submit(t.Context(), Event{UserID: "a"}, func(error) {}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"a quarter of the buffer": {cfg: Config{BufferEvents: 64}, then: func(_ *testing.T, p *Producer) {
+			for range 2 {
+				p.Log(Event{UserID: "a"})
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := new(captureLink)
+				p := startOn(t, l, c.cfg)
+				defer closeNow(p)
+				start := time.Now()
+				for i := range 5 {
+					time.Sleep(time.Until(start.Add(time.Duration(i) * (linger + time.Millisecond))))
+					for range 3 {
+						p.Log(Event{UserID: "a"})
+					}
+				}
+				synctest.Wait()
+				if f := l.all(); len(f) > 0 {
+					t.Fatalf("a frame of %d events before anything waits for it", f[0].head.Rows)
+				}
+				c.then(t, p)
+				synctest.Wait()
+				if f := l.all(); len(f) != 1 {
+					t.Fatalf("%d frames at once, want one", len(f))
+				}
+			})
+		})
+	}
+}
