@@ -13,7 +13,6 @@ import (
 
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -112,19 +111,11 @@ func route(b *testing.B, cfg *Config) {
 
 // askBacklog asks for one page again and again, for two seconds.
 func askBacklog(b *testing.B, cfg *Config, req query.Request) {
-	nc, err := nats.Connect(cfg.NATSURL, nats.Timeout(20*time.Second))
+	r, stop, err := following(cfg)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer nc.Close()
-	reg, err := registry.Open(b.Context(), nc)
-	if err != nil {
-		b.Fatal(err)
-	}
-	r, err := query.New(nc, reg, cfg.DB)
-	if err != nil {
-		b.Fatal(err)
-	}
+	defer stop()
 	ask := func() time.Duration {
 		began := time.Now()
 		page, err := r.Query(b.Context(), req)

@@ -25,8 +25,9 @@ type Reader struct {
 	index  *recent.Index // of what is accepted and not stored yet
 }
 
-// New prepares a reader for one verb: every query reads checkpoints and heads itself, and
-// nothing runs in the background. See NewFollowing for a process that serves many.
+// New prepares a reader for one verb: every query reads all it goes by itself, keeps nothing
+// of the streams, and nothing runs in the background. See NewFollowing for a process that
+// serves many.
 func New(nc *nats.Conn, reg *registry.Registry, db *tables.DB) (*Reader, error) {
 	index, err := recent.New(nc, reg, db)
 	if err != nil {

@@ -22,8 +22,8 @@
 //
 // # States
 //
-// An Index by New is for one verb: every read asks for checkpoints and heads itself. One by
-// NewFollowing serves many reads. It goes by checkpoints and heads that are some seconds old,
+// An Index by New is for one verb: every read asks for all it goes by, and keeps nothing for
+// the next. One by NewFollowing serves many reads. It goes by checkpoints and heads that are some seconds old,
 // and while Run runs it reads them again ahead of queries, over a second connection. Close
 // releases what it holds, and so does half a minute without a read.
 //

@@ -108,11 +108,11 @@ func (c *headCache) remember(keys []schemas.ShardRef, stored map[schemas.Shard]s
 func (s *Snapshot) headsOf(ctx context.Context, keys []schemas.ShardRef, age time.Duration) (stored map[schemas.Shard]schemas.Stored, tails map[schemas.Shard]streams.Tail, asked time.Time, err error) {
 	now, heads := time.Now(), s.x.heads
 	tails = map[schemas.Shard]streams.Tail{}
-	if stored, ok := heads.all(keys, now, age, false); ok && s.x.follower != nil {
+	if stored, ok := heads.all(keys, now, age, false); ok {
 		asked, err = s.lastFrames(ctx, keys, tails)
 		return stored, tails, asked, err
 	}
-	if _, ok := heads.all(keys, now, HeadStaleness, true); !ok || s.x.follower == nil {
+	if _, ok := heads.all(keys, now, HeadStaleness, true); !ok {
 		g, gctx := errgroup.WithContext(ctx)
 		g.Go(func() (err error) { stored, err = s.x.store.StoredOf(gctx, s.topic, keys); return err })
 		g.Go(func() (err error) { asked, err = s.lastFrames(gctx, keys, tails); return err })

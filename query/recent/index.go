@@ -26,17 +26,27 @@ type Index struct {
 	dir      *directory
 	known    *registry.ShardCache
 	heads    *headCache
-	follower *follower // nil: of one verb, whose reads each ask for what they go by
+	follower *follower // nil: of one verb, which keeps nothing
 }
 
-// New prepares an index for one verb: every read asks for checkpoints and heads itself,
-// and nothing runs in the background. See NewFollowing for a process that serves many.
+// New prepares an index for one verb: every read asks for all it goes by, keeps nothing for
+// the next, and nothing runs in the background. See NewFollowing for a process that serves
+// many.
 func New(nc *nats.Conn, reg *registry.Registry, store Store) (*Index, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
 	}
 	return &Index{js: js, reg: reg, store: store, dir: newDirectory(nc), known: registry.NewShardCache(reg), heads: &headCache{}}, nil
+}
+
+// once is the index of one read: that of a process that serves many, else a new one, which
+// goes with the read.
+func (x *Index) once() *Index {
+	if x.follower != nil {
+		return x
+	}
+	return &Index{js: x.js, reg: x.reg, store: x.store, dir: newDirectory(x.dir.nc), known: registry.NewShardCache(x.reg), heads: &headCache{}}
 }
 
 // NewFollowing prepares an index for a process that serves many reads. It keeps what is

@@ -47,6 +47,7 @@ func (r Range) meets(minTs, maxTs int64) bool { return maxTs >= r.From && minTs 
 
 // Snapshot begins a read: what was accepted before the call is found by it.
 func (x *Index) Snapshot(ctx context.Context, topic string) (*Snapshot, error) {
+	x = x.once()
 	now := time.Now()
 	if c := x.dir.cached(topic, now); c != nil { // a topic that was asked about a moment ago
 		return &Snapshot{*c, x, topic, now}, x.dir.feed(schemas.StreamEvents, topic).advance(ctx, x, now)
@@ -57,8 +58,9 @@ func (x *Index) Snapshot(ctx context.Context, topic string) (*Snapshot, error) {
 
 // Again begins the read again, by checkpoints that are read now.
 func (s *Snapshot) Again(ctx context.Context) (*Snapshot, error) {
-	c, err := s.x.checkpoints(ctx, s.topic)
-	return &Snapshot{*c, s.x, s.topic, c.read}, err
+	x := s.x.once()
+	c, err := x.checkpoints(ctx, s.topic)
+	return &Snapshot{*c, x, s.topic, c.read}, err
 }
 
 // Outdated reports that the read must begin again. The connection was lost since, and the

@@ -37,33 +37,45 @@ func TestFeedTakesOnce(t *testing.T) {
 	}
 }
 
-// A query goes by a standing while it is young and the connection stood since.
-func TestStands(t *testing.T) {
+// A read of one verb leaves nothing to the next, one of many does.
+func TestOneVerbKeepsNothing(t *testing.T) {
+	x := &Index{dir: newDirectory(&nats.Conn{})}
+	a, b := x.once(), x.once()
+	if a == x || a.dir == b.dir || a.known == b.known || a.heads == b.heads || a.dir.nc != x.dir.nc {
+		t.Error("two reads share what they found")
+	}
+	if x.follower = (&follower{}); x.once() != x {
+		t.Error("a read of a following index does not go by what it keeps")
+	}
+}
+
+// A query goes by a snapshot while it is young and the connection was not lost since.
+func TestCached(t *testing.T) {
 	nc := &nats.Conn{}
 	d := newDirectory(nc)
 	now := time.Now()
 	if d.cached("app", now) != nil {
-		t.Error("a topic that was never asked about stands")
+		t.Error("a topic that was never asked about is cached")
 	}
 	f := d.feed(schemas.StreamEvents, "app")
 	if d.cached("app", now) != nil {
-		t.Error("a topic stands before its checkpoints were read")
+		t.Error("a topic is cached before its checkpoints were read")
 	}
 	f.snapshot.Store(&checkpoints{read: now.Add(-snapshotAge)})
 	if d.cached("app", now) == nil || d.cached("app", now.Add(1)) != nil || d.cached("other", now) != nil {
-		t.Errorf("at the age of %s it must stand, and not beyond, nor another", snapshotAge)
+		t.Errorf("at the age of %s it must be cached, and not beyond, nor another", snapshotAge)
 	}
 	nc.Reconnects++
 	if d.cached("app", now) != nil {
-		t.Error("it stands though the connection was lost")
+		t.Error("it is cached though the connection was lost")
 	}
 	nc.Reconnects--
 	f.clear()
 	if d.cached("app", now) != nil {
-		t.Error("it stands though the feed was restarted")
+		t.Error("it is cached though the feed was restarted")
 	}
 	if snapshotAge >= trackLinger || snapshotAge >= HeadStaleness {
-		t.Error("headings or heads are given up while a standing needs them")
+		t.Error("headings or heads are given up while a snapshot needs them")
 	}
 }
 
