@@ -19,7 +19,7 @@ type found struct {
 	points []string
 	labels []string                  // of all
 	names  [][]string                // the selected ones, as named has them, where they are few enough
-	places map[schemas.ShardRef]bool // the shards with rows of the selected ones; nil: not known
+	places map[schemas.ShardRef]bool // the shards with points of the selected ones that the read begins at; nil: not known
 	reach  map[schemas.ShardRef]uint64
 }
 
@@ -98,7 +98,7 @@ const fewListed = 10_000
 
 // findAlone reads what is found in the list alone, which had so many series the last time.
 func (s *selection) findAlone(req *Request, last int64) string {
-	sql := s.findSQL(req, s.listedAlone(), true)
+	sql := s.findSQL(req, s.listedAlone(req), true)
 	if last > 0 && last <= fewListed {
 		sql = strings.TrimSuffix(sql, asRows) + " SETTINGS max_threads = 1" + asRows
 	}
@@ -109,14 +109,20 @@ func (s *selection) findAlone(req *Request, last int64) string {
 const asRows = " FORMAT JSONCompactEachRow"
 
 // listedAlone selects what listed does, of the list alone, with the shards of each series. Its row without a type
-// has up to where the list reaches: so that need not be asserted, which takes 8 ms.
-func (s *selection) listedAlone() string {
-	places := "[]"
+// has up to where the list reaches: so that need not be asserted, which takes 8 ms. Where points are read from
+// before the range, a series' shards are those of its points from there on.
+func (s *selection) listedAlone(req *Request) string {
+	columns, places, since, only := seriesColumns(""), "[]", s.from, ""
 	if !s.where.All() { // else they are most shards
 		places = fmt.Sprintf("groupUniqArrayIf(%d)([toUInt64(month), shard], type != '')", maxPlaces)
+		since = s.begins(req)
 	}
-	return fmt.Sprintf("SELECT %s, %s AS places, groupUniqArrayIf([toUInt64(month), shard, pos], type = '') AS reach FROM %s WHERE type = '' OR %s AND %s GROUP BY type, series",
-		seriesColumns, places, s.list(), s.named(), s.listedRange())
+	if since.Before(s.from) { // the series are still those of the range, and what is told of them
+		columns = seriesColumns("last > " + sqlFrom)
+		only = " HAVING type = '' OR max(last) > " + sqlFrom
+	}
+	return fmt.Sprintf("SELECT %s, %s AS places, groupUniqArrayIf([toUInt64(month), shard, pos], type = '') AS reach FROM %s WHERE type = '' OR %s AND %s GROUP BY type, series%s",
+		columns, places, s.list(), s.named(), s.listedRange(since), only)
 }
 
 // maxNamesOf is how many names come with what is found.

@@ -25,7 +25,7 @@ type selection struct {
 	// grew by.
 	distributions bool
 	keys          []string                  // of the selected series, once they are known and few
-	places        map[schemas.ShardRef]bool // the shards that those have rows in, up to the snapshot; nil: any
+	places        map[schemas.ShardRef]bool // the shards with their points that are read, up to the snapshot; nil: any
 }
 
 // filterTopic has the columns that tell series apart, for filters over them.
@@ -93,17 +93,24 @@ func (s *selection) listed() string {
 	}
 	if !s.snap.Absent && !s.snap.erasing() {
 		parts = append(parts, fmt.Sprintf("SELECT type, series, service, user_id, unit, labels, points, first, last FROM %s WHERE type != '' AND %s AND %s AND %s",
-			s.list(), s.named(), s.listedRange(), s.unmoved()))
+			s.list(), s.named(), s.listedRange(s.from), s.unmoved()))
 	}
-	return "SELECT " + seriesColumns + " FROM (" + strings.Join(parts, " UNION ALL ") + ") GROUP BY type, series"
+	return "SELECT " + seriesColumns("") + " FROM (" + strings.Join(parts, " UNION ALL ") + ") GROUP BY type, series"
 }
 
-// seriesColumns make a row a series of rows of the list.
-const seriesColumns = "type, series, any(service) AS service, any(user_id) AS user_id, any(unit) AS unit, any(labels) AS attributes, groupUniqArrayArray(points) AS kinds_of_points, min(first) AS since, max(last) AS until"
+// seriesColumns make a row a series of rows of the list. Its kinds of points are those of rows for which a
+// condition holds, "" for all.
+func seriesColumns(of string) string {
+	points := "groupUniqArrayArray(points)"
+	if of != "" {
+		points = "groupUniqArrayArrayIf(points, " + of + ")"
+	}
+	return "type, series, any(service) AS service, any(user_id) AS user_id, any(unit) AS unit, any(labels) AS attributes, " + points + " AS kinds_of_points, min(first) AS since, max(last) AS until"
+}
 
-// listedRange is the condition of rows of the list that may have points in the range.
-func (s *selection) listedRange() string {
-	return fmt.Sprintf("last > %s AND first <= %s AND %s", sqlFrom, sqlTo, s.snap.Held(false))
+// listedRange is the condition of rows of the list that may have points after an instant, up to the range's end.
+func (s *selection) listedRange(from time.Time) string {
+	return fmt.Sprintf("last > fromUnixTimestamp64Nano(toInt64(%d), 'UTC') AND first <= %s AND %s", from.UnixNano(), sqlTo, s.snap.Held(false))
 }
 
 func (s *selection) list() string {
