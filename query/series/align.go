@@ -146,8 +146,8 @@ func (r *Reader) read(ctx context.Context, s *selection, req *Request, a *Answer
 	return keys, err
 }
 
-// names gives groups their labels: series by the list, which is read after their points unless
-// they came with what was found, others by the key itself.
+// names gives groups their labels: series by what was found, and by the list after their points where that
+// has not all, as of a series that came in between; others by the key itself.
 func (r *Reader) names(ctx context.Context, s *selection, req *Request, found [][]string, keys []string, groups []Group) error {
 	if req.Reduce != None {
 		for i, key := range keys {
@@ -184,11 +184,10 @@ func (r *Reader) names(ctx context.Context, s *selection, req *Request, found []
 		return nil
 	}
 	var err error
-	if found != nil {
-		for _, row := range found {
-			err = errors.Join(err, label(row))
-		}
-	} else {
+	for _, row := range found {
+		err = errors.Join(err, label(row))
+	}
+	if err == nil && len(at) > 0 {
 		err = r.lines(ctx, "SELECT "+named+" FROM ("+s.listed()+") WHERE "+s.condition()+" FORMAT JSONCompactEachRow", s.params, label)
 	}
 	if err == nil && len(at) > 0 {
