@@ -25,6 +25,8 @@ var readSettings = map[string]string{
 	"http_write_exception_in_output_format": "0",
 	// A row with escapes takes longer to read.
 	"output_format_json_escape_forward_slashes": "0",
+	// A server's profile may say otherwise, also to toJSONString.
+	"output_format_json_quote_64bit_integers": "0",
 }
 
 // Lines runs a statement in the format JSONCompactEachRow and calls f with each row of its

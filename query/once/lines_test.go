@@ -2,8 +2,13 @@ package once
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
@@ -69,6 +74,57 @@ func TestSplitOfAnAnswer(t *testing.T) {
 	var row []string
 	if !split(line, &row) || !slices.Equal(row, []string{"", "1.5", "a,b"}) {
 		t.Errorf("%q is %q", line, row)
+	}
+}
+
+// Whole numbers are numbers, also where the server's profile has them in quotes.
+func TestQuotedNumbers(t *testing.T) {
+	t.Parallel()
+	dsn, err := url.Parse(embeddedtest.Start(t, embeddedtest.WithoutNATS()).HTTPDSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &url.URL{Scheme: dsn.Scheme, Host: dsn.Host}
+	profile := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(server)
+		q := r.Out.URL.Query()
+		if quote := "output_format_json_quote_64bit_integers"; !q.Has(quote) { // a statement's settings win
+			q.Set(quote, "1")
+		}
+		r.Out.URL.RawQuery = q.Encode()
+	}})
+	t.Cleanup(profile.Close)
+	dsn.Host = strings.TrimPrefix(profile.URL, "http://")
+	db, err := tables.Open(dsn.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	const sql = "SELECT toJSONString([toUInt64(7)]), toUInt64(8) FORMAT JSONCompactEachRow"
+	for name, c := range map[string]struct {
+		ask  func(row func([]json.RawMessage) error) error
+		want string
+	}{
+		"by the profile": {func(row func([]json.RawMessage) error) error {
+			body, err := db.Select(t.Context(), &tables.Select{SQL: sql})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = body.Close() }()
+			var texts []json.RawMessage
+			if err := json.NewDecoder(body).Decode(&texts); err != nil {
+				return err
+			}
+			return row(texts)
+		}, `"[\"7\"]" "8"`},
+		"of Lines": {func(row func([]json.RawMessage) error) error {
+			return Lines(t.Context(), db, sql, nil, nil, row)
+		}, `"[7]" 8`},
+	} {
+		got := ""
+		if err := c.ask(func(row []json.RawMessage) error { got = fmt.Sprintf("%s %s", row[0], row[1]); return nil }); err != nil || got != c.want {
+			t.Errorf("%s: %s, expected %s, %v", name, got, c.want, err)
+		}
 	}
 }
 
