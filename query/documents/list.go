@@ -67,7 +67,7 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 	if docs, err = r.matching(ctx, t, g.Where, docs); err != nil {
 		return nil, false, err
 	}
-	stored, err := r.keys(ctx, t, k, g, limit+1, newest, first)
+	stored, err := r.keys(ctx, t, g, limit+1, newest, first)
 	if err != nil {
 		return nil, false, err
 	}
@@ -81,8 +81,9 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 
 // both reads, side by side, what DOCS has that is not archived, by id, with those that an
 // erasure means; and the first n documents that ClickHouse has. The snapshot comes before
-// both: what it knows as stored ClickHouse gives, and the rest DOCS has. What left DOCS
-// meanwhile is a stub there, and then ClickHouse is asked again: first is nil.
+// both: what it knows as stored ClickHouse gives, and the rest DOCS has. A version that left
+// DOCS meanwhile is a stub there, and then ClickHouse is asked again: first is nil. A removal
+// may have left nothing there, which alive sees.
 func (r *Reader) both(ctx context.Context, t *schemas.Topic, k *known, g Range, n int) (newest map[string]*document.Record, hidden map[*document.Record]bool, first []*document.Record, err error) {
 	newest, hidden = map[string]*document.Record{}, map[*document.Record]bool{}
 	upTo, docs := k.upTo, above{}
@@ -118,9 +119,9 @@ func (r *Reader) both(ctx context.Context, t *schemas.Topic, k *known, g Range, 
 }
 
 // keys reads up to n documents of a range that ClickHouse has, and leaves out those that
-// newest has a newer version of. Their bodies may be missing. first, when it is not nil, are the
+// newest has a newer version of, and those that live no more. Their bodies may be missing. first, when it is not nil, are the
 // first n that ClickHouse gave.
-func (r *Reader) keys(ctx context.Context, t *schemas.Topic, k *known, g Range, n int, newest map[string]*document.Record, first []*document.Record) (out []*document.Record, err error) {
+func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, newest map[string]*document.Record, first []*document.Record) (out []*document.Record, err error) {
 	for {
 		ask, found := n, first
 		if found == nil {
@@ -130,18 +131,12 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, k *known, g Range, 
 			}
 		}
 		first = nil
-		lacks, err := r.lacksEnds(ctx, t, k)
+		alive, err := r.alive(ctx, t, found)
 		if err != nil {
 			return nil, err
 		}
-		var alive map[Key]bool
-		if lacks {
-			if alive, err = r.alive(ctx, t, found); err != nil {
-				return nil, err
-			}
-		}
 		for _, rec := range found {
-			if was := newest[rec.ID]; (was == nil || !newer(was, rec) && !g.has(was)) && (!lacks || alive[keyOf(rec)]) {
+			if was := newest[rec.ID]; (was == nil || !newer(was, rec) && !g.has(was)) && alive[keyOf(rec)] {
 				out = append(out, rec)
 			}
 		}
@@ -192,8 +187,10 @@ func (r *Reader) page(ctx context.Context, t *schemas.Topic, g *Range, n int, bo
 	return r.selected(ctx, t, page+" SETTINGS prefer_column_name_to_alias = 1", params)
 }
 
-// alive says which of the documents live: DOCS has a record or a stub of each that does. The
-// rows alone do not tell, since an erasure may have taken the one that ended a life.
+// alive says which of the documents that ClickHouse gave live: DOCS has a record or a stub of
+// each that does, until it is removed. The rows alone do not tell. The one that ended a life may
+// have come after ClickHouse was read, and its record have left DOCS before DOCS was; it may be
+// lost until it is repaired; an erasure may have taken it.
 func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.Record) (map[Key]bool, error) {
 	out := map[Key]bool{}
 	if len(docs) == 0 {
