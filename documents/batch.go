@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/schemas"
@@ -53,7 +54,7 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 	if err := c.checkAll(ops); err != nil {
 		return nil, err
 	}
-	generated, admitted := generatedOf(ops), 0
+	generated, admitted, in := generatedOf(ops), 0, time.Time{}
 	created := allCreate(ops)
 	for try := range tries {
 		c.generate(ops, generated)
@@ -77,21 +78,21 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 			return nil, err
 		}
 		if creates > admitted {
-			err := c.admit(ctx, creates-admitted)
+			at, err := c.admit(ctx, creates-admitted)
 			if !look && errors.Is(err, ErrFull) {
 				continue // an id that is taken exists, also where there is no room
 			}
 			if err != nil {
 				return nil, err
 			}
-			admitted = creates
+			admitted, in = creates, at
 		}
 		out, err := c.store(ctx, ops, last, versions)
 		if !errors.Is(err, fronts.ErrConflict) {
 			return out, err
 		}
 		if !look { // some of the ids may be taken
-			c.giveBack(admitted)
+			c.giveBack(admitted, in)
 			admitted = 0
 		}
 	}
