@@ -8,8 +8,12 @@ import (
 	"io"
 )
 
-// maxText bounds a text of an answer: no body has more, and a length beyond it is not one.
-const maxText = 16 << 20
+const (
+	// maxText bounds a text of an answer: no body has more, and a length beyond it is not one.
+	maxText = 16 << 20
+	// maxColumns bounds the columns of an answer: no more have a name that is read.
+	maxColumns = 12
+)
 
 // readRows calls f with each row of an answer in RowBinaryWithNamesAndTypes, which takes a
 // tenth of the time that JSON takes. A row is f's until it returns.
@@ -18,7 +22,11 @@ func readRows(in *bufio.Reader, f func(*row)) error {
 	if err != nil {
 		return whole(err)
 	}
-	header := make([]string, 0, 2*min(n, 64)) // names, then types
+	// Without columns a row would take no bytes, and rows never end.
+	if n == 0 || n > maxColumns {
+		return fmt.Errorf("it has %d columns, and must have 1 to %d", n, maxColumns)
+	}
+	header := make([]string, 0, 2*n) // names, then types
 	for range 2 * n {
 		text, err := readText(in)
 		if err != nil {
@@ -30,6 +38,8 @@ func readRows(in *bufio.Reader, f func(*row)) error {
 	for {
 		if _, err := in.Peek(1); errors.Is(err, io.EOF) {
 			return nil
+		} else if err != nil {
+			return err
 		}
 		var r row
 		for i, name := range names {

@@ -62,6 +62,11 @@ func TestReadRows(t *testing.T) {
 	if err := readRows(bufio.NewReader(broken), func(*row) {}); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("an answer that breaks off between rows: %v", err)
 	}
+	away := errors.New("away")
+	broken = io.MultiReader(bytes.NewReader(whole), iotest.ErrReader(away))
+	if err := readRows(bufio.NewReader(broken), func(*row) {}); !errors.Is(err, away) {
+		t.Errorf("an answer that is not to be had between rows: %v", err)
+	}
 }
 
 // What no statement asks for is refused.
@@ -70,11 +75,18 @@ func TestReadRowsRefuses(t *testing.T) {
 	for name, change := range map[string]func([]byte) []byte{
 		"another type":   func(b []byte) []byte { return bytes.Replace(b, []byte("\x06UInt32"), []byte("\x06Date32"), 1) },
 		"another column": func(b []byte) []byte { return bytes.Replace(b, []byte("\x04body"), []byte("\x04text"), 1) },
+		"no column":      func([]byte) []byte { return []byte{0, 1} },
+		"many columns":   func(b []byte) []byte { b[0] = maxColumns + 1; return b },
 		"a long text": func(b []byte) []byte {
 			return bytes.Replace(b, []byte("\x03d-1"), []byte("\xff\xff\xff\xff\x0fd-1"), 1)
 		},
 	} {
-		if err := readRows(bufio.NewReader(bytes.NewReader(change(answer()))), func(*row) {}); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+		rows := 0
+		if err := readRows(bufio.NewReader(bytes.NewReader(change(answer()))), func(*row) {
+			if rows++; rows > 1 {
+				panic(name + ": more rows than the answer has")
+			}
+		}); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -12,13 +12,15 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// readSettings bound every read, and let it show when an answer breaks off.
+// readSettings bound every read, let it show when an answer breaks off, and have it name types
+// by text whatever the server's profile says.
 var readSettings = map[string]string{
-	"max_execution_time":                    "30",
-	"http_write_exception_in_output_format": "0",
-	"optimize_read_in_order":                "1",
-	"max_block_size":                        "1024",
-	"max_threads":                           "1",
+	"max_execution_time":                                 "30",
+	"http_write_exception_in_output_format":              "0",
+	"output_format_binary_encode_types_in_binary_format": "0",
+	"optimize_read_in_order":                             "1",
+	"max_block_size":                                     "1024",
+	"max_threads":                                        "1",
 }
 
 // keyColumns are what a page needs to know of a version, bodyColumns the rest. pageColumns
