@@ -26,9 +26,8 @@ const lanesAtOnce = 4
 type passed struct{ stored, end uint64 }
 
 // from is the sequence above which a lane is to be read, given up to which it is stored.
-// What was passed below a later end of DOCS is not told of a DOCS that ends before it.
-func (p passed) from(stored, last uint64) uint64 {
-	if p.stored <= stored && p.end <= last {
+func (p passed) from(stored uint64) uint64 {
+	if p.stored <= stored {
 		return max(stored, p.end)
 	}
 	return stored
@@ -42,31 +41,49 @@ type above struct {
 	passed ground
 }
 
-// ground is what a reader remembers of the stream DOCS that was created at a time, by lane.
+// ground is what a reader remembers of the stream DOCS that was created at a time, by lane,
+// over one connection.
 type ground struct {
-	created time.Time
-	lanes   map[int]passed
+	created    time.Time
+	reconnects uint64
+	lanes      map[int]passed
+}
+
+// of is what still holds of a stream with this end. A DOCS that ends below what was passed lost
+// its end, and gives those sequences again, to other records.
+func (g ground) of(created time.Time, reconnects, last uint64) ground {
+	out := ground{created, reconnects, map[int]passed{}}
+	// A server that lost the end of a stream was started again.
+	if !g.created.Equal(created) || g.reconnects != reconnects {
+		return out
+	}
+	for lane, p := range g.lanes {
+		if p.end <= last {
+			out.lanes[lane] = p
+		}
+	}
+	return out
 }
 
 // fresh calls f with each record that DOCS has above what is archived, by one lane's at a time
 // and in no order of lanes, and with whether an erasure under way means it. What is damaged
 // there, or is not a record, is passed over.
 func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, upTo map[int]uint64, was ground, f func(rec *document.Record, erased bool)) (above, error) {
+	// Counted before DOCS is read: what is read over a later connection is not remembered for it.
+	reconnects := r.js.Conn().Stats().Reconnects
 	info, err := streams.Info(ctx, r.js, schemas.StreamDocs)
 	if err != nil {
 		return above{}, err
 	}
 	last := info.State.LastSeq
-	if !was.created.Equal(info.Created) {
-		was.lanes = nil
-	}
-	out := above{passed: ground{created: info.Created, lanes: map[int]passed{}}}
-	maps.Copy(out.passed.lanes, was.lanes)
+	was = was.of(info.Created, reconnects, last)
+	out := above{passed: was}
+	out.passed.lanes = maps.Clone(was.lanes)
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(lanesAtOnce)
 	for lane := range t.Lanes {
-		from := was.lanes[lane].from(upTo[lane], last)
+		from := was.lanes[lane].from(upTo[lane])
 		if from >= last {
 			continue
 		}
@@ -88,8 +105,11 @@ func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, upTo map[int]uint6
 			})
 			mu.Lock()
 			defer mu.Unlock()
-			if out.left = out.left || left; err == nil && !records && !left {
+			switch out.left = out.left || left; {
+			case err == nil && !records && !left:
 				out.passed.lanes[lane] = passed{upTo[lane], last}
+			case from < was.lanes[lane].end:
+				delete(out.passed.lanes, lane) // it has records where none were
 			}
 			return err
 		})
