@@ -19,9 +19,8 @@
 //
 // A page is the documents of one path by (created, id), the newest first. Both never change,
 // so no document comes twice and none is passed over, while others are written. One statement
-// reads keys and bodies; where many are on their way it is one for each. An erasure may have
-// taken the row that ended a life of an id: where one took rows, DOCS tells which documents
-// live. The cursor names the last document, and the path and range it is of.
+// reads keys and bodies; where many are on their way it is one for each. The row that ended a
+// life of an id may be lost, erased or newer than the answer: DOCS tells which documents live. The cursor names the last document, and the path and range it is of.
 //
 // # Failures
 //
