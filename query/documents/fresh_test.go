@@ -57,7 +57,7 @@ func TestGround(t *testing.T) {
 		{"its end was lost", noon, 1, 5, 1},
 		{"all was lost", noon, 1, 0, 0},
 		{"connected again", noon, 2, 6, 0},
-		{"made anew", noon.Add(time.Second), 1, 6, 0},
+		{"made again", noon.Add(time.Second), 1, 6, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := g.of(c.created, c.reconnects, c.last); len(got.lanes) != c.want || !got.created.Equal(c.created) || got.reconnects != c.reconnects {
