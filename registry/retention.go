@@ -69,14 +69,6 @@ func DroppedOf(entries []Shard) map[schemas.ShardRef]bool {
 	return gone
 }
 
-// Dropped reads which shards of a topic are, as DroppedOf.
-func (r *Registry) Dropped(topic string) func(context.Context) (map[schemas.ShardRef]bool, error) {
-	return func(ctx context.Context) (map[schemas.ShardRef]bool, error) {
-		entries, err := r.Shards(ctx, topic, 0)
-		return DroppedOf(entries), err
-	}
-}
-
 // NextStep is what retention asks of the shard now. It decides by the topic's
 // descriptor alone, whatever the month's head entry recorded.
 func (s *Shard) NextStep(t *schemas.Topic, now time.Time) Step {
@@ -171,16 +163,23 @@ func (r *Registry) Retire(ctx context.Context, s Shard) error {
 // MarkDropping states that a closed shard is past its retention: from then on
 // readers pass it over, and its floor keeps sinks from storing it again. rows is
 // what ClickHouse holds of it. It must have succeeded before anything of the shard
-// goes. The first to mark it gives the time, the rows and the reason.
+// goes. The first to mark it gives the time, the rows and the reason. s is the entry as it was
+// before the caller saw that the shard's sums are complete: one that changed since, or of which
+// something drops what is derived, is a conflict; see Retained.
 func (r *Registry) MarkDropping(ctx context.Context, s Shard, rows uint64, reason string, at time.Time) (Shard, error) {
+	rev := s.rev
 	next, err := r.amend(ctx, s.Ref(), func(s *Shard) bool {
-		if s.Status != Closed {
+		if s.Status != Closed || s.rev != rev || s.Rederiving(time.Now()) {
 			return false
 		}
+		s.Rederives = nil
 		s.Status, s.Floor = Dropping, max(s.Floor, s.SealedAt)
 		s.DroppedAt, s.DroppedRows, s.DropReason = at.UTC(), rows, reason
 		return true
 	})
+	if err == nil && next.Status == Closed {
+		return next, fmt.Errorf("%w: the entry of %s changed, or something drops what is derived from it; the next round looks at it again", ErrConflict, s.Name())
+	}
 	if err == nil && !next.Gone() {
 		err = fmt.Errorf("%w: %s is %s, only a closed shard is dropped", ErrConflict, s.Name(), next.Status)
 	}

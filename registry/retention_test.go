@@ -139,6 +139,10 @@ func TestMarkDropping(t *testing.T) {
 	if err := r.MarkDropped(ctx, s); err != nil { // not marked: nothing
 		t.Fatal(err)
 	}
+	s, err = r.Shard(ctx, s.Ref())
+	if err != nil || s.Status != Closed {
+		t.Fatalf("%+v, %v", s, err)
+	}
 	for i := range 3 {
 		got, err := r.MarkDropping(ctx, s, uint64(100-i), "kept 1 days", noon.Add(time.Duration(i)))
 		if err != nil || got.Status != Dropping || got.Floor != 7 || got.DroppedRows != 100 || !got.DroppedAt.Equal(noon) {

@@ -43,7 +43,8 @@
 // Sums of which that does not hold are not believed by readers either.
 //
 // What cannot be derived again is never dropped: the sums of shards whose rows retention
-// dropped, and the marks of copies whose event that counts was in one.
+// dropped, and the marks of copies whose event that counts was in one. A drop and retention
+// exclude each other by a mark in the shard's entry (registry.Retained).
 //
 // # Failures
 //

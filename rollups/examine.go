@@ -17,12 +17,12 @@ type step struct {
 // examine looks for repeats in the next rows of some shards: in those of many with one
 // statement, since each reads the identities of the whole topic. It returns up to where each
 // shard was examined, but for those that failed, and whether there are more rows.
-func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, mine []schemas.ShardRef, d *tables.Derived, gone map[schemas.ShardRef]bool) (examined map[schemas.ShardRef]uint64, more bool) {
+func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, mine []schemas.ShardRef, d *tables.Derived) (examined map[schemas.ShardRef]uint64, more bool) {
 	examined = map[schemas.ShardRef]uint64{}
 	var steps []step
 	rows := uint64(0)
 	for _, ref := range mine {
-		s, left, err := r.next(ctx, ref, d.Shards[ref], gone)
+		s, left, err := r.next(ctx, ref, d.Shards[ref])
 		if err != nil {
 			r.fault(ctx, ref, err)
 			continue
@@ -73,10 +73,9 @@ const maxInserts = 10_000
 
 // next is the next step of a shard: at most BatchRows rows, and never less than one insert.
 // more: it has rows after it. What was examined in other rows than it has is dropped first.
-func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, d tables.DerivedShard, gone map[schemas.ShardRef]bool) (s step, more bool, err error) {
+func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, d tables.DerivedShard) (s step, more bool, err error) {
 	if d.Doubted {
-		dropped := func(context.Context) (map[schemas.ShardRef]bool, error) { return gone, nil }
-		if err := r.cfg.DB.DropDerived(ctx, ref, dropped); err != nil {
+		if err := r.cfg.DB.DropDerived(ctx, ref, r.cfg.Registry.Dropped(ref.Topic)); err != nil {
 			return s, false, err
 		}
 		r.cfg.Hooks.Dropped(ref, "it has other rows than it had when it was looked for repeats")

@@ -149,7 +149,7 @@ func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err e
 			r.fault(ctx, ref, r.cfg.DB.DropSeries(ctx, ref))
 		}
 	}
-	examined, more := r.examine(ctx, t, mine, d, gone)
+	examined, more := r.examine(ctx, t, mine, d)
 	if t.HasSeries() {
 		for _, ref := range mine {
 			if to, ok := examined[ref]; ok {
@@ -188,7 +188,7 @@ func (r *Rollups) sum(ctx context.Context, t *schemas.Topic, ref schemas.ShardRe
 	}
 	if s.Sums.Pos > 0 && !s.Sums.Exact() {
 		r.cfg.Crash("rollups.before-drop")
-		if err := r.cfg.DB.DropSums(ctx, ref); err != nil {
+		if err := r.cfg.DB.DropSums(ctx, ref, r.cfg.Registry.Dropped(t.Name)); err != nil {
 			return err
 		}
 		r.cfg.Hooks.Dropped(ref, fmt.Sprintf("its sums hold %d diffs and %d repeats up to position %d, which its rows do not", s.Sums.N, s.Sums.Repeats, s.Sums.Pos))

@@ -11,18 +11,25 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// Dropped lists the shards of a topic whose rows retention dropped, or is dropping. Their sums
-// are all that stays of them.
-type Dropped func(context.Context) (map[schemas.ShardRef]bool, error)
+// Dropped is what retention does to the shards of a topic: of those whose rows it dropped, or
+// is dropping, the sums are all that stays.
+type Dropped interface {
+	// Shards lists them.
+	Shards(context.Context) (map[schemas.ShardRef]bool, error)
+	// Unless runs drop, unless the shard is one of them by now. It does not become one while
+	// drop runs, nor after it before its sums are complete again.
+	Unless(ctx context.Context, ref schemas.ShardRef, drop func(context.Context) error) error
+}
 
 // DropSeries drops a shard's list of series, whose rows are gone.
 func (db *DB) DropSeries(ctx context.Context, ref schemas.ShardRef) error {
 	return db.dropDerived(ctx, ref, schemas.DerivedSeries)
 }
 
-// DropSums drops a shard's sums; they are filled again.
-func (db *DB) DropSums(ctx context.Context, ref schemas.ShardRef) error {
-	return db.dropDerived(ctx, ref, schemas.DerivedSums)
+// DropSums drops a shard's sums; they are filled again. Those of a shard that retention dropped
+// stay.
+func (db *DB) DropSums(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
+	return dropped.Unless(ctx, ref, func(ctx context.Context) error { return db.dropDerived(ctx, ref, schemas.DerivedSums) })
 }
 
 // DropDerived drops what was derived from a shard's rows, which have changed: its sums, its
@@ -37,7 +44,7 @@ func (db *DB) DropDerived(ctx context.Context, ref schemas.ShardRef, dropped Dro
 	if err != nil || !state.Exists {
 		return err
 	}
-	gone, err := dropped(ctx)
+	gone, err := dropped.Shards(ctx)
 	if err != nil || gone[ref] {
 		return err
 	}
@@ -48,16 +55,12 @@ func (db *DB) DropDerived(ctx context.Context, ref schemas.ShardRef, dropped Dro
 	if err != nil {
 		return err
 	}
-	return db.dropAllOf(ctx, ref.Topic, slices.DeleteFunc(refs, func(r schemas.ShardRef) bool { return gone[r] }), gone)
+	return db.dropAllOf(ctx, ref.Topic, refs, dropped)
 }
 
 // DropAllDerived empties what was derived from a topic's rows, of which a rebuild may have
 // brought others. All of it is derived again; what cannot be stays, as in DropDerived.
 func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Dropped) error {
-	gone, err := dropped(ctx)
-	if err != nil {
-		return err
-	}
 	if err := db.derivedEnded(ctx, t.Name); err != nil {
 		return err
 	}
@@ -69,8 +72,7 @@ func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Drop
 			return err
 		}
 	}
-	maps.DeleteFunc(there, func(ref schemas.ShardRef, _ bool) bool { return gone[ref] })
-	return db.dropAllOf(ctx, t.Name, slices.Collect(maps.Keys(there)), gone)
+	return db.dropAllOf(ctx, t.Name, slices.Collect(maps.Keys(there)), dropped)
 }
 
 // dropAllOf drops what was derived from the rows of some shards, but for the marks that cannot
@@ -78,18 +80,21 @@ func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Drop
 //
 // A statement that notes how far a shard was examined, or its series are listed, asserts that what
 // came before is there, and may be stored after that was dropped. So it waits for those under way,
-// and drops again what has a position.
-func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardRef, gone map[schemas.ShardRef]bool) error {
-	for len(refs) > 0 {
+// and drops again what has a position. Meanwhile a sink may derive a shard again, and retention
+// drop its rows: which did is read in each round, and seen again with each shard.
+func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardRef, dropped Dropped) error {
+	for {
+		gone, err := dropped.Shards(ctx)
+		if err != nil {
+			return err
+		}
+		refs = slices.DeleteFunc(refs, func(ref schemas.ShardRef) bool { return gone[ref] })
+		if len(refs) == 0 {
+			return nil
+		}
 		for _, ref := range refs {
-			// The sums first: without them a reader takes the rows, and without the repeats it
-			// looks for them itself.
-			for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries} {
-				if err := db.dropDerived(ctx, ref, name); err != nil {
-					return err
-				}
-			}
-			if err := db.dropMarks(ctx, ref, gone); err != nil {
+			err := dropped.Unless(ctx, ref, func(ctx context.Context) error { return db.dropOf(ctx, ref, gone) })
+			if err != nil {
 				return err
 			}
 		}
@@ -106,7 +111,18 @@ func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardR
 		}
 		refs = slices.DeleteFunc(refs, func(ref schemas.ShardRef) bool { return examined[ref.ID] == 0 && listed[ref.ID] == 0 })
 	}
-	return nil
+}
+
+// dropOf drops what was derived from the rows of a shard, as dropAllOf does.
+func (db *DB) dropOf(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool) error {
+	// The sums first: without them a reader takes the rows, and without the repeats it
+	// looks for them itself.
+	for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries} {
+		if err := db.dropDerived(ctx, ref, name); err != nil {
+			return err
+		}
+	}
+	return db.dropMarks(ctx, ref, gone)
 }
 
 // dropMarks drops a shard's marks and how far it was examined, but for the marks that cannot be

@@ -300,3 +300,32 @@ func TestRetentionRetires(t *testing.T) {
 		t.Errorf("retired: %+v", e)
 	}
 }
+
+// A shard stays when something drops what is derived from it after its sums were seen to be
+// complete: without the rows they could not be filled again. The next round drops it.
+func TestRetentionWaitsForWhatIsDerived(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.keeps(30, schemas.Anonymise{})
+	s, _ := r.closed(2)
+	_, due := s.Due(&r.Topic)
+	j, err := New(t.Context(), r.Servers.NC(), Config{Registry: r.Registry, DB: r.DB, Now: func() time.Time { return due.Add(1) }, Crash: func(point string) {
+		if point == "janitor.summed" {
+			if err := r.Registry.Dropped("app").Unless(t.Context(), s.Ref(), func(context.Context) error { return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = j.Round(t.Context())
+	if rows, _, _ := r.Rows(); !errors.Is(err, registry.ErrConflict) || r.entry(s).Status != registry.Closed || rows != 20 {
+		t.Errorf("%d rows, %v, %+v", rows, err, r.entry(s))
+	}
+	dropped := uint64(0)
+	r.retain(due.Add(2), "", func(c *Config) { c.Hooks.Dropped = func(_ schemas.ShardRef, rows uint64, _ string) { dropped += rows } })
+	if r.gone(s, 2); dropped != 20 {
+		t.Errorf("%d rows were reported dropped, want 20", dropped)
+	}
+}

@@ -63,9 +63,15 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
 	cfg := &j.cfg
 	if e.Status == registry.Closed {
+		// Read before the sums: what drops them changes it.
+		var err error
+		if e, err = cfg.Registry.Shard(ctx, e.Ref()); err != nil {
+			return err
+		}
 		if err := j.summed(ctx, t, e.Ref()); err != nil {
 			return err
 		}
+		cfg.Crash("janitor.summed")
 		_, rows, err := cfg.DB.HeadRows(ctx, e.Ref())
 		if err != nil {
 			return err

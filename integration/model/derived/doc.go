@@ -26,7 +26,7 @@
 //
 // Retention drops the rows of a shard once all is examined and the shard is summed. What the
 // shard counted then stays so, and so do the copies that were known. That and dropping sums
-// exclude each other here.
+// exclude each other here, as a mark in the shard's entry has them do (registry.Retained).
 //
 // An erasure takes rows and drops what was derived in one step here: in between, readers go by
 // the ledger. A repair adds rows at examined positions, and may die before it drops what was
