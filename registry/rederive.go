@@ -12,7 +12,7 @@ import (
 
 // rederiveLapse is after how long a mark no longer keeps retention from a shard: a drop of what
 // is derived takes seconds, and one that takes rederiveTime is given up. The rest is for
-// ClickHouse, which may still be at a statement that nobody waits for.
+// ClickHouse, which may still be at a statement that no caller waits for.
 const (
 	rederiveLapse = 10 * time.Minute
 	rederiveTime  = rederiveLapse / 2
