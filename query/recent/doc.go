@@ -14,7 +14,7 @@
 //	Snapshot.Months   ─▶ months of the registry
 //	Snapshot.Shards   ─▶ entries of the registry, then heads and last frames: Shard
 //	Snapshot.Above    ─▶ frames of SHARDS above the heads of Shards: Above
-//	                     rows of ClickHouse: whoever reads them takes an Above
+//	                     rows of ClickHouse: a reader of them takes an Above
 //
 // Only this package can make a Shard with a head, or an Above. EVENTS and the registry need
 // not wait for one another. The janitor purges neither stream so early that a read

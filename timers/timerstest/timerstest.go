@@ -1,4 +1,3 @@
-// Package timerstest helps tests of timers: it makes many of them, and says how late they came.
 package timerstest
 
 import (
