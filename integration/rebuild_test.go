@@ -177,7 +177,11 @@ func TestRebuildErased(t *testing.T) {
 	shards := slices.DeleteFunc(e.closed("app", 30*time.Second), func(s registry.Shard) bool { return s.Status != registry.Closed })
 	stop()
 	gone := e.count("SELECT count() FROM %s WHERE shard = %d", e.table("app"), uint64(shards[0].ID))
-	marked, err := e.reg.MarkDropping(t.Context(), shards[0], gone, "test", feb(1, 2))
+	seen, err := e.reg.Rederiving(t.Context(), "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked, err := e.reg.MarkDropping(t.Context(), shards[0].Ref(), seen, gone, "test", feb(1, 2))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@
 //	ledger.<topic>.<YYYY-MM>.<shard>   what erasures took from the shard
 //	EVENTS.end                         the last message of EVENTS, as the janitor last saw it
 //	SHARDS.<topic>.<lane>              a copy of the lane's checkpoint
+//	DERIVED.<topic>                    which drops of what is derived from its rows are under way
 //	PROOFS.<topic>[.<YYYY-MM>.<shard>] what verify proved, and how far it read
 //	SEALS.<topic>[.<number>]           the chain of seals over closed shards, and its end
 //

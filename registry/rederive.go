@@ -4,33 +4,55 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// rederiveLapse is after how long a mark no longer keeps retention from a shard: a drop of what
-// is derived takes seconds, and one that takes rederiveTime is given up. The rest is for
-// ClickHouse, which may still be at a statement that no caller waits for.
+// A mark is renewed every rederiveBeat while its drop lives. Without a renewal the drop is given
+// up after rederiveTime, and after rederiveLapse the mark no longer keeps retention waiting. What
+// is between the two is for a statement that was sent before: ClickHouse waits 120 s at most for
+// the merges of a partition (lock_acquire_timeout), and clocks differ.
 const (
-	rederiveLapse = 10 * time.Minute
-	rederiveTime  = rederiveLapse / 2
+	rederiveBeat  = 10 * time.Second
+	rederiveTime  = 40 * time.Second
+	rederiveLapse = 3 * time.Minute
 )
 
-// Rederiving says that something drops what is derived from the shard's rows, or died while
-// it did: without the rows its sums could not be filled again.
-func (s *Shard) Rederiving(now time.Time) bool {
-	for _, at := range s.Rederives {
-		if now.Sub(at) < rederiveLapse {
-			return true
-		}
+// Rederiving are the drops under way of what is derived from a topic's rows.
+type Rederiving struct {
+	// Drops are when each was last seen alive, by its mark.
+	Drops map[string]time.Time `json:"drops,omitempty"`
+
+	topic string
+	rev   uint64
+}
+
+func (d *Rederiving) at() (string, *uint64) { return schemas.RederivingKey(d.topic), &d.rev }
+
+// live are the marks that have not lapsed.
+func (d *Rederiving) live(now time.Time) map[string]time.Time {
+	out := maps.Clone(d.Drops)
+	maps.DeleteFunc(out, func(_ string, at time.Time) bool { return now.Sub(at) >= rederiveLapse })
+	return out
+}
+
+// Rederiving reads the drops under way of what is derived from a topic's rows; see Retained.
+func (r *Registry) Rederiving(ctx context.Context, topic string) (Rederiving, error) {
+	d := Rederiving{topic: topic}
+	rev, err := r.get(ctx, schemas.RederivingKey(topic), &d)
+	d.rev = rev
+	if errors.Is(err, ErrNotFound) {
+		err = nil
 	}
-	return false
+	return d, err
 }
 
 // Retained is which shards of a topic are dropped, or about to be, and keeps retention from
-// the others.
+// dropping others.
 type Retained struct {
 	r     *Registry
 	topic string
@@ -39,62 +61,90 @@ type Retained struct {
 // Dropped is the Retained of a topic.
 func (r *Registry) Dropped(topic string) Retained { return Retained{r, topic} }
 
-// Shards lists the shards whose events are dropped, or about to be, as DroppedOf.
-func (d Retained) Shards(ctx context.Context) (map[schemas.ShardRef]bool, error) {
-	entries, err := d.r.Shards(ctx, d.topic, 0)
-	return DroppedOf(entries), err
-}
-
-// Unless drops what is derived from a shard's rows, unless retention drops the rows. A mark in
-// the shard's entry excludes the two:
+// While drops what is derived from rows of the topic, while retention drops none. gone are the
+// shards whose rows it dropped before, or is dropping. A mark in the topic's entry of drops
+// excludes the two:
 //
-//	a drop:     mark ─▶ drop ─▶ take the mark away
-//	retention:  read the entry ─▶ see that the sums are complete ─▶ MarkDropping, if the entry is as it was read
+//	a drop:     mark ─▶ read what is gone ─▶ drop ─▶ take the mark away
+//	retention:  read the marks ─▶ see that all is derived ─▶ MarkDropping, if the marks are as they were read
 //
-// A mark that was there and taken away before retention read: the sums that it saw are those of
-// after. One that stands: retention waits. One that comes, or comes and goes, between: the entry
-// changed, MarkDropping is a conflict. One that comes after MarkDropping: it is not made, and
-// drop does not run. Each drop has a mark of its own. That of a drop which failed or died stays
-// until it lapses. What remains is a process that stops for longer than that between its mark and
-// its statement.
+// A mark that was there and taken away before retention read: what retention saw to be derived
+// is that of after. One that stands: retention waits. One that comes, or comes and goes, between:
+// MarkDropping is a conflict. One that comes after MarkDropping: the shard is among gone.
 //
-// A shard without an entry is not retention's: drop runs.
-func (d Retained) Unless(ctx context.Context, ref schemas.ShardRef, drop func(context.Context) error) error {
-	token, now := fmt.Sprintf("%016x", rand.Uint64()), time.Now().UTC()
-	s, err := d.r.amend(ctx, ref, func(s *Shard) bool {
-		if _, marked := s.Rederives[token]; marked || s.Gone() {
-			return false
-		}
-		marks := map[string]time.Time{token: now}
-		for of, at := range s.Rederives {
-			if now.Sub(at) < rederiveLapse {
-				marks[of] = at
-			}
-		}
-		s.Rederives = marks
-		return true
-	})
-	if err != nil && !errors.Is(err, ErrNotFound) {
+// Each drop has a mark of its own and renews it. That of a drop which failed or died stays until
+// it lapses: what it sent last may still run. What remains is a process that stops for longer
+// than that just before it sends a statement.
+func (d Retained) While(ctx context.Context, drop func(ctx context.Context, gone map[schemas.ShardRef]bool) error) error {
+	token := fmt.Sprintf("%016x", rand.Uint64())
+	if err := d.mark(ctx, token); err != nil {
 		return err
 	}
-	if err == nil && s.Gone() {
-		return nil
+	entries, err := d.r.Shards(ctx, d.topic, 0)
+	if err == nil {
+		mark := func(ctx context.Context) error { return d.mark(ctx, token) }
+		err = renewed(ctx, mark, func(ctx context.Context) error { return drop(ctx, DroppedOf(entries)) })
 	}
-	bounded, cancel := context.WithDeadline(ctx, now.Add(rederiveTime))
-	defer cancel()
-	if dropErr := drop(bounded); dropErr != nil || err != nil {
-		return dropErr
+	if err != nil {
+		return fmt.Errorf("dropping what is derived from topic %q: %w", d.topic, err)
 	}
-	_, err = d.r.amend(ctx, ref, func(s *Shard) bool {
-		marks := map[string]time.Time{}
-		for of, at := range s.Rederives {
-			if of != token {
-				marks[of] = at
+	_, err = d.amend(ctx, func(m *Rederiving) bool {
+		_, marked := m.Drops[token]
+		delete(m.Drops, token)
+		return marked
+	})
+	return err
+}
+
+func (d Retained) amend(ctx context.Context, f func(*Rederiving) bool) (Rederiving, error) {
+	return amend(ctx, d.r, func() (Rederiving, error) { return d.r.Rederiving(ctx, d.topic) }, f)
+}
+
+// mark makes a mark, or renews it.
+func (d Retained) mark(ctx context.Context, token string) error {
+	_, err := d.amend(ctx, func(m *Rederiving) bool {
+		now := time.Now().UTC()
+		if m.Drops = m.live(now); m.Drops == nil {
+			m.Drops = map[string]time.Time{}
+		}
+		m.Drops[token] = now
+		return true
+	})
+	return err
+}
+
+// renewed runs drop and renews its mark meanwhile. It ends drop's context when that could not be
+// done for rederiveTime.
+func renewed(ctx context.Context, mark, drop func(context.Context) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick, last := time.NewTicker(rederiveBeat), time.Now()
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			began := time.Now()
+			bounded, cancel := context.WithDeadline(ctx, last.Add(rederiveTime))
+			err := mark(bounded)
+			cancel()
+			if err == nil {
+				last = began
+			} else if time.Since(last) >= rederiveTime {
+				end(fmt.Errorf("given up, for %s the registry took no word that it is still under way: %w", rederiveTime, err))
+				return
 			}
 		}
-		changed := len(marks) < len(s.Rederives)
-		s.Rederives = marks
-		return changed
 	})
+	err := drop(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		err = errors.Join(err, cause)
+	}
+	end(nil)
+	wg.Wait()
 	return err
 }

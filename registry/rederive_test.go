@@ -4,44 +4,58 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
-// Retention and a drop of what is derived from a shard exclude each other, in whatever order
+// seen reads which drops are under way of what is derived from topic app.
+func seen(t *testing.T, r *Registry) Rederiving {
+	t.Helper()
+	d, err := r.Rederiving(t.Context(), "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Retention and a drop of what is derived from a topic exclude each other, in whatever order
 // they come.
-func TestUnless(t *testing.T) {
+func TestWhile(t *testing.T) {
 	t.Parallel()
 	r, ctx, s := placed(t, 0)
 	if err := errors.Join(r.Retire(ctx, s), r.Seal(ctx, s.Ref(), 7, 100, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	read := func() Shard {
-		t.Helper()
-		s, err := r.Shard(ctx, s.Ref())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
+	s, err := r.Shard(ctx, s.Ref())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if closed, err := r.Close(ctx, read(), 100, noon.UnixNano(), noon.UnixNano()); err != nil || !closed {
+	if closed, err := r.Close(ctx, s, 100, noon.UnixNano(), noon.UnixNano()); err != nil || !closed {
 		t.Fatalf("%v, %v", closed, err)
 	}
-	mark := func(s Shard) error {
-		_, err := r.MarkDropping(ctx, s, 100, "kept 1 days", noon)
+	mark := func(seen Rederiving) error {
+		_, err := r.MarkDropping(ctx, s.Ref(), seen, 100, "kept 1 days", noon)
 		return err
 	}
-	dropped, before := r.Dropped(s.Topic), read()
+	type shards = map[schemas.ShardRef]bool
+	dropped, before := r.Dropped(s.Topic), seen(t, r)
+	nothing := func(context.Context, shards) error { return nil }
 	drops := 0
-	again := func(context.Context) error { drops++; return nil }
-	err := dropped.Unless(ctx, s.Ref(), func(ctx context.Context) error {
+	err = dropped.While(ctx, func(ctx context.Context, gone shards) error {
+		drops++
+		if len(gone) > 0 {
+			t.Errorf("nothing is dropped: %v", gone)
+		}
 		if err := mark(before); !errors.Is(err, ErrConflict) {
-			t.Errorf("with an entry from before the mark: %v", err)
+			t.Errorf("seen before the mark: %v", err)
 		}
 		// Another that ends meanwhile does not take this one's mark away.
-		if err := dropped.Unless(ctx, s.Ref(), again); err != nil {
+		if err := dropped.While(ctx, nothing); err != nil {
 			return err
 		}
-		if err := mark(read()); !errors.Is(err, ErrConflict) {
+		if err := mark(seen(t, r)); !errors.Is(err, ErrConflict) {
 			t.Errorf("while the mark stands: %v", err)
 		}
 		return nil
@@ -50,28 +64,63 @@ func TestUnless(t *testing.T) {
 		t.Fatalf("%d drops, %v", drops, err)
 	}
 	if err := mark(before); !errors.Is(err, ErrConflict) {
-		t.Errorf("with an entry from before the drop: %v", err)
+		t.Errorf("seen before the drop: %v", err)
 	}
 	// One that failed may still run.
-	if err := dropped.Unless(ctx, s.Ref(), func(context.Context) error { return context.Canceled }); !errors.Is(err, context.Canceled) {
+	if err := dropped.While(ctx, func(context.Context, shards) error { return context.Canceled }); !errors.Is(err, context.Canceled) {
 		t.Errorf("a drop that fails: %v", err)
 	}
-	failed := read()
-	if err := mark(failed); !errors.Is(err, ErrConflict) || !failed.Rederiving(time.Now()) || failed.Rederiving(time.Now().Add(rederiveLapse)) {
-		t.Errorf("after a drop that failed: %v, %v", err, failed.Rederives)
+	if failed := seen(t, r); !errors.Is(mark(failed), ErrConflict) || len(failed.live(time.Now())) != 1 || len(failed.live(time.Now().Add(rederiveLapse))) != 0 {
+		t.Errorf("after a drop that failed: %v", failed.Drops)
 	}
-	if _, err := r.amend(ctx, s.Ref(), func(s *Shard) bool {
-		for of := range s.Rederives {
-			s.Rederives[of] = time.Now().Add(-rederiveLapse)
+	if _, err := dropped.amend(ctx, func(d *Rederiving) bool {
+		for of := range d.Drops {
+			d.Drops[of] = time.Now().Add(-rederiveLapse)
 		}
 		return true
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := mark(read()); err != nil {
+	if err := mark(seen(t, r)); err != nil {
 		t.Errorf("after the mark lapsed: %v", err)
 	}
-	if err := dropped.Unless(ctx, s.Ref(), again); err != nil || drops != 1 {
-		t.Errorf("after MarkDropping: %d drops, %v", drops, err)
+	if err := dropped.While(ctx, func(_ context.Context, gone shards) error {
+		if !gone[s.Ref()] {
+			t.Errorf("the shard is dropped: %v", gone)
+		}
+		return nil
+	}); err != nil {
+		t.Errorf("after MarkDropping: %v", err)
 	}
+}
+
+// A drop renews its mark as long as it runs, and is given up when it cannot before the mark lapses.
+func TestRenewed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		marks := 0
+		err := renewed(t.Context(), func(context.Context) error { marks++; return nil }, func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(2*rederiveLapse + 1):
+				return nil
+			}
+		})
+		if want := int(2 * rederiveLapse / rederiveBeat); err != nil || marks != want {
+			t.Errorf("%d renewals of %d, %v", marks, want, err)
+		}
+		began := time.Now()
+		away := errors.New("no server answers")
+		err = renewed(t.Context(), func(ctx context.Context) error {
+			<-ctx.Done() // it waits as long as it may
+			return away
+		}, func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if took := time.Since(began); !errors.Is(err, away) || !errors.Is(err, context.Canceled) || took != rederiveTime {
+			t.Errorf("without a renewal given up after %s: %v", took, err)
+		}
+	})
 }

@@ -163,27 +163,38 @@ func (r *Registry) Retire(ctx context.Context, s Shard) error {
 // MarkDropping states that a closed shard is past its retention: from then on
 // readers pass it over, and its floor keeps sinks from storing it again. rows is
 // what ClickHouse holds of it. It must have succeeded before anything of the shard
-// goes. The first to mark it gives the time, the rows and the reason. s is the entry as it was
-// before the caller saw that the shard's sums are complete: one that changed since, or of which
-// something drops what is derived, is a conflict; see Retained.
-func (r *Registry) MarkDropping(ctx context.Context, s Shard, rows uint64, reason string, at time.Time) (Shard, error) {
-	rev := s.rev
-	next, err := r.amend(ctx, s.Ref(), func(s *Shard) bool {
-		if s.Status != Closed || s.rev != rev || s.Rederiving(time.Now()) {
-			return false
+// goes. The first to mark it gives the time, the rows and the reason. seen is from before the
+// caller saw that all of the topic is derived: when something has dropped what is derived since,
+// or does, it is a conflict; see Retained.
+func (r *Registry) MarkDropping(ctx context.Context, ref schemas.ShardRef, seen Rederiving, rows uint64, reason string, at time.Time) (Shard, error) {
+	for {
+		s, err := r.Shard(ctx, ref)
+		if err != nil || s.Gone() {
+			return s, err
 		}
-		s.Rederives = nil
+		if s.Status != Closed {
+			return s, fmt.Errorf("%w: %s is %s, only a closed shard is dropped", ErrConflict, s.Name(), s.Status)
+		}
+		now, err := r.Rederiving(ctx, ref.Topic)
+		if err != nil {
+			return s, err
+		}
+		if now.Drops = now.live(time.Now()); now.rev != seen.rev || len(now.Drops) > 0 {
+			return s, fmt.Errorf("%w: something drops, or dropped just now, what is derived from topic %q; %s stays until the next round", ErrConflict, ref.Topic, s.Name())
+		}
 		s.Status, s.Floor = Dropping, max(s.Floor, s.SealedAt)
 		s.DroppedAt, s.DroppedRows, s.DropReason = at.UTC(), rows, reason
-		return true
-	})
-	if err == nil && next.Status == Closed {
-		return next, fmt.Errorf("%w: the entry of %s changed, or something drops what is derived from it; the next round looks at it again", ErrConflict, s.Name())
+		c := &change{key: s.key(), rev: s.rev, v: &s}
+		// Its revision is expected, so that no mark comes in between.
+		err = r.commit(ctx, c, &change{key: schemas.RederivingKey(ref.Topic), rev: now.rev, v: &now})
+		if err == nil {
+			s.rev = c.rev
+			return s, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return s, err
+		}
 	}
-	if err == nil && !next.Gone() {
-		err = fmt.Errorf("%w: %s is %s, only a closed shard is dropped", ErrConflict, s.Name(), next.Status)
-	}
-	return next, err
 }
 
 // MarkDropped states that a dropping shard's events are gone from ClickHouse and

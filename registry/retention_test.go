@@ -114,7 +114,7 @@ func TestRetire(t *testing.T) {
 func TestMarkDropping(t *testing.T) {
 	t.Parallel()
 	r, ctx, s := placed(t, 0)
-	if _, err := r.MarkDropping(ctx, s, 9, "kept 1 days", noon); !errors.Is(err, ErrConflict) {
+	if _, err := r.MarkDropping(ctx, s.Ref(), seen(t, r), 9, "kept 1 days", noon); !errors.Is(err, ErrConflict) {
 		t.Fatalf("marking an active shard: %v", err)
 	}
 	if err := r.Retire(ctx, s); err != nil {
@@ -143,8 +143,9 @@ func TestMarkDropping(t *testing.T) {
 	if err != nil || s.Status != Closed {
 		t.Fatalf("%+v, %v", s, err)
 	}
+	before := seen(t, r)
 	for i := range 3 {
-		got, err := r.MarkDropping(ctx, s, uint64(100-i), "kept 1 days", noon.Add(time.Duration(i)))
+		got, err := r.MarkDropping(ctx, s.Ref(), before, uint64(100-i), "kept 1 days", noon.Add(time.Duration(i)))
 		if err != nil || got.Status != Dropping || got.Floor != 7 || got.DroppedRows != 100 || !got.DroppedAt.Equal(noon) {
 			t.Errorf("marked: %+v (%v)", got, err)
 		}

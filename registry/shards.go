@@ -60,9 +60,6 @@ type Shard struct {
 	// in SHARDS; see schemas.Anonymise for their names.
 	AnonymisedAt time.Time `json:"anonymised_at,omitzero"`
 	Anonymised   []string  `json:"anonymised,omitempty"`
-	// Rederives are drops under way of what is derived from the shard's rows, and since when;
-	// see Rederiving.
-	Rederives map[string]time.Time `json:"rederives,omitempty"`
 
 	rev uint64
 	// unwritten is the head entry that the shard is to be written with; see Prepare.

@@ -80,6 +80,9 @@ func CopyKey(topic, lane string) string { return StreamShards + "." + topic + ".
 // CopyKeys selects the copies of a topic's checkpoints.
 func CopyKeys(topic string) string { return StreamShards + "." + topic + ".*" }
 
+// RederivingKey holds which drops of what is derived from a topic's rows are under way.
+func RederivingKey(topic string) string { return keyDerived + "." + topic }
+
 // ReadUpToKey holds how far verify read a topic's frames, ProofKey what it proved of a
 // shard, and ProofKeys selects the proofs of a topic.
 func ReadUpToKey(topic string) string { return keyProofs + "." + topic }

@@ -64,6 +64,7 @@ const (
 	keyLetters = "letters"
 	keyProofs  = "PROOFS" // no topic has a name in capitals
 	keySeals   = "SEALS"
+	keyDerived = "DERIVED"
 	keyGroups  = "groups"
 	keyFronts  = "fronts"
 )

@@ -14,11 +14,9 @@ import (
 // Dropped is what retention does to the shards of a topic: of those whose rows it dropped, or
 // is dropping, the sums are all that stays.
 type Dropped interface {
-	// Shards lists them.
-	Shards(context.Context) (map[schemas.ShardRef]bool, error)
-	// Unless runs drop, unless the shard is one of them by now. It does not become one while
-	// drop runs, nor after it before its sums are complete again.
-	Unless(ctx context.Context, ref schemas.ShardRef, drop func(context.Context) error) error
+	// While runs drop with those shards. None is added to them while drop runs, nor after it
+	// before what it dropped is derived again.
+	While(ctx context.Context, drop func(ctx context.Context, gone map[schemas.ShardRef]bool) error) error
 }
 
 // DropSeries drops a shard's list of series, whose rows are gone.
@@ -29,7 +27,12 @@ func (db *DB) DropSeries(ctx context.Context, ref schemas.ShardRef) error {
 // DropSums drops a shard's sums; they are filled again. Those of a shard that retention dropped
 // stay.
 func (db *DB) DropSums(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
-	return dropped.Unless(ctx, ref, func(ctx context.Context) error { return db.dropDerived(ctx, ref, schemas.DerivedSums) })
+	return dropped.While(ctx, func(ctx context.Context, gone map[schemas.ShardRef]bool) error {
+		if gone[ref] {
+			return nil
+		}
+		return db.dropDerived(ctx, ref, schemas.DerivedSums)
+	})
 }
 
 // DropDerived drops what was derived from a shard's rows, which have changed: its sums, its
@@ -44,57 +47,51 @@ func (db *DB) DropDerived(ctx context.Context, ref schemas.ShardRef, dropped Dro
 	if err != nil || !state.Exists {
 		return err
 	}
-	gone, err := dropped.Shards(ctx)
-	if err != nil || gone[ref] {
-		return err
-	}
-	if err := db.derivedEnded(ctx, ref.Topic); err != nil {
-		return err
-	}
-	refs, err := db.countedIn(ctx, ref)
-	if err != nil {
-		return err
-	}
-	return db.dropAllOf(ctx, ref.Topic, refs, dropped)
+	return dropped.While(ctx, func(ctx context.Context, gone map[schemas.ShardRef]bool) error {
+		if gone[ref] {
+			return nil
+		}
+		if err := db.derivedEnded(ctx, ref.Topic); err != nil {
+			return err
+		}
+		refs, err := db.countedIn(ctx, ref)
+		if err != nil {
+			return err
+		}
+		return db.dropAllOf(ctx, ref.Topic, refs, gone)
+	})
 }
 
 // DropAllDerived empties what was derived from a topic's rows, of which a rebuild may have
 // brought others. All of it is derived again; what cannot be stays, as in DropDerived.
 func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Dropped) error {
-	if err := db.derivedEnded(ctx, t.Name); err != nil {
-		return err
-	}
-	there := map[schemas.ShardRef]bool{}
-	for _, name := range t.DerivedTables() {
-		q := "SELECT DISTINCT month, shard FROM " + schemas.QuotedTable(db.Database, schemas.DerivedTable(t.Name, name))
-		err := db.byShard(ctx, t.Name, q, func(ref schemas.ShardRef, _ []uint64) { there[ref] = true }, 0)
-		if err != nil && !errors.Is(err, ErrNoTable) {
+	return dropped.While(ctx, func(ctx context.Context, gone map[schemas.ShardRef]bool) error {
+		if err := db.derivedEnded(ctx, t.Name); err != nil {
 			return err
 		}
-	}
-	return db.dropAllOf(ctx, t.Name, slices.Collect(maps.Keys(there)), dropped)
+		there := map[schemas.ShardRef]bool{}
+		for _, name := range t.DerivedTables() {
+			q := "SELECT DISTINCT month, shard FROM " + schemas.QuotedTable(db.Database, schemas.DerivedTable(t.Name, name))
+			err := db.byShard(ctx, t.Name, q, func(ref schemas.ShardRef, _ []uint64) { there[ref] = true }, 0)
+			if err != nil && !errors.Is(err, ErrNoTable) {
+				return err
+			}
+		}
+		return db.dropAllOf(ctx, t.Name, slices.Collect(maps.Keys(there)), gone)
+	})
 }
 
-// dropAllOf drops what was derived from the rows of some shards, but for the marks that cannot
-// be made again.
+// dropAllOf drops what was derived from the rows of some shards, but for those that are gone and
+// the marks that cannot be made again.
 //
 // A statement that notes how far a shard was examined, or its series are listed, asserts that what
 // came before is there, and may be stored after that was dropped. So it waits for those under way,
-// and drops again what has a position. Meanwhile a sink may derive a shard again, and retention
-// drop its rows: which did is read in each round, and seen again with each shard.
-func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardRef, dropped Dropped) error {
-	for {
-		gone, err := dropped.Shards(ctx)
-		if err != nil {
-			return err
-		}
-		refs = slices.DeleteFunc(refs, func(ref schemas.ShardRef) bool { return gone[ref] })
-		if len(refs) == 0 {
-			return nil
-		}
+// and drops again what has a position.
+func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardRef, gone map[schemas.ShardRef]bool) error {
+	refs = slices.DeleteFunc(refs, func(ref schemas.ShardRef) bool { return gone[ref] })
+	for len(refs) > 0 {
 		for _, ref := range refs {
-			err := dropped.Unless(ctx, ref, func(ctx context.Context) error { return db.dropOf(ctx, ref, gone) })
-			if err != nil {
+			if err := db.dropOf(ctx, ref, gone); err != nil {
 				return err
 			}
 		}
@@ -111,6 +108,7 @@ func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardR
 		}
 		refs = slices.DeleteFunc(refs, func(ref schemas.ShardRef) bool { return examined[ref.ID] == 0 && listed[ref.ID] == 0 })
 	}
+	return nil
 }
 
 // dropOf drops what was derived from the rows of a shard, as dropAllOf does.

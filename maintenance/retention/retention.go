@@ -30,6 +30,9 @@ type Janitor struct {
 	sweptAt time.Time
 	// blankedAt is when lanes were last looked at for publishBlanks; see there.
 	blankedAt time.Time
+	// looked is, for a topic that has a shard to drop, where its shards had rows when retention
+	// first looked; see derived.
+	looked map[string]look
 }
 
 // New prepares a janitor on a connection where registry.Setup has run.
@@ -38,7 +41,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Janitor, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	j := &Janitor{cfg: cfg, outages: streams.NewOutages(nc)}
+	j := &Janitor{cfg: cfg, outages: streams.NewOutages(nc), looked: map[string]look{}}
 	var err error
 	if j.js, err = jetstream.New(nc); err != nil {
 		return nil, err

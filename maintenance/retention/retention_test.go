@@ -310,8 +310,8 @@ func TestRetentionWaitsForWhatIsDerived(t *testing.T) {
 	s, _ := r.closed(2)
 	_, due := s.Due(&r.Topic)
 	j, err := New(t.Context(), r.Servers.NC(), Config{Registry: r.Registry, DB: r.DB, Now: func() time.Time { return due.Add(1) }, Crash: func(point string) {
-		if point == "janitor.summed" {
-			if err := r.Registry.Dropped("app").Unless(t.Context(), s.Ref(), func(context.Context) error { return nil }); err != nil {
+		if point == "janitor.derived" {
+			if err := r.Registry.Dropped("app").While(t.Context(), func(context.Context, map[schemas.ShardRef]bool) error { return nil }); err != nil {
 				t.Error(err)
 			}
 		}

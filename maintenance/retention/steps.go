@@ -29,7 +29,7 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 	var failed []error
 	for i := range topics {
 		t := &topics[i].Topic
-		gone := false
+		gone, due := false, false
 		for _, e := range topics[i].Shards {
 			gone = gone || e.Status == registry.Dropped || e.Emptied()
 			step := e.NextStep(t, now)
@@ -43,6 +43,7 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 			case registry.AnonymiseIt:
 				err = j.anonymise(ctx, t, e, now)
 			case registry.DropIt:
+				due = due || e.Status == registry.Closed
 				err = j.drop(ctx, t, e, now)
 			}
 			if ctx.Err() != nil {
@@ -51,6 +52,9 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 			if err != nil {
 				failed = append(failed, fmt.Errorf("janitor: retention of %s: %w", e.Name(), err))
 			}
+		}
+		if !due {
+			delete(j.looked, t.Name)
 		}
 		if gone {
 			failed = append(failed, j.dropAgain(ctx, &topics[i]))
@@ -63,23 +67,25 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
 	cfg := &j.cfg
 	if e.Status == registry.Closed {
-		// Read before the sums: what drops them changes it.
-		var err error
-		if e, err = cfg.Registry.Shard(ctx, e.Ref()); err != nil {
+		// Read before what is derived: what drops that changes it.
+		seen, err := cfg.Registry.Rederiving(ctx, t.Name)
+		if err != nil {
 			return err
 		}
-		if err := j.summed(ctx, t, e.Ref()); err != nil {
+		if derived, err := j.derived(ctx, t, e.Ref(), now); err != nil || !derived {
 			return err
 		}
-		cfg.Crash("janitor.summed")
+		cfg.Crash("janitor.derived")
 		_, rows, err := cfg.DB.HeadRows(ctx, e.Ref())
 		if err != nil {
 			return err
 		}
 		cfg.Crash("janitor.before-mark")
-		if e, err = cfg.Registry.MarkDropping(ctx, e, rows, fmt.Sprintf("kept %d days", t.KeepDays), now); err != nil {
+		if e, err = cfg.Registry.MarkDropping(ctx, e.Ref(), seen, rows, fmt.Sprintf("kept %d days", t.KeepDays), now); err != nil {
 			return err
 		}
+		// Another shard of the topic waits for what has come by now.
+		delete(j.looked, t.Name)
 		cfg.Crash("janitor.after-mark")
 	}
 	// The stream first: as long as the rows are there no reader takes its frames for
@@ -99,21 +105,42 @@ func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, 
 	return nil
 }
 
-// summed refuses to drop a shard that is not in its topic's sums, which are all that stays
-// of it.
-func (j *Janitor) summed(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef) error {
+// look is how far a topic's shards had rows at a time.
+type look struct {
+	at    time.Time
+	heads map[schemas.ShardRef]uint64
+}
+
+// lookTime is how long rows may stay because others were not looked for repeats, before it
+// is reported. Usually it takes seconds.
+const lookTime = 5 * time.Minute
+
+// derived reports whether a shard's rows may go. They may not before they are in the topic's
+// sums, which are all that stays of them: that is an error. And they may not before the rows that
+// stood in other shards when retention first looked were looked for repeats: a copy that is found
+// later would count.
+func (j *Janitor) derived(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, now time.Time) (bool, error) {
 	if !t.HasSums() {
-		return nil
+		return true, nil
 	}
 	d, err := j.cfg.DB.Derived(ctx, t)
 	if err != nil {
-		return err
+		return false, err
 	}
 	s := d.Shards[ref]
 	if why := s.Waits(); why != "" {
-		return fmt.Errorf("the shard's sums are not complete: %s; see that a sink runs", why)
+		return false, fmt.Errorf("the shard's sums are not complete: %s; see that a sink runs", why)
 	}
-	return nil
+	first, looked := j.looked[t.Name]
+	if !looked {
+		first = look{now, d.Heads()}
+		j.looked[t.Name] = first
+	}
+	why := d.Behind(first.heads)
+	if why != "" && now.Sub(first.at) >= lookTime {
+		return false, fmt.Errorf("its rows stay because copies of them may be in shards that are not looked through since %s: %s; see that a sink runs", first.at.UTC().Format(time.RFC3339), why)
+	}
+	return why == "", nil
 }
 
 // dropAgain drops what stands in shards that are dropped, by retention or by an

@@ -24,9 +24,11 @@
 //
 // A schedule is made of a seed. A run that goes wrong returns the step and both answers.
 //
-// Retention drops the rows of a shard once all is examined and the shard is summed. What the
-// shard counted then stays so, and so do the copies that were known. That and dropping sums
-// exclude each other here, as a mark in the shard's entry has them do (registry.Retained).
+// Retention looks and drops in two steps, as registry.Retained has it: it looks whether the shard
+// is summed and the others are examined as far as they had rows when it first looked, and drops
+// if no drop of what was derived was marked meanwhile. What the shard counted when it looked
+// stays so, and so do the copies that were known. A copy that comes between the two is as one
+// that comes after the rows are gone. The mark of a worker that died stands until it lapses.
 //
 // An erasure takes rows and drops what was derived in one step here: in between, readers go by
 // the ledger. A repair adds rows at examined positions, and may die before it drops what was

@@ -2,6 +2,7 @@ package derived
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 )
 
@@ -10,6 +11,7 @@ import (
 type worker struct {
 	w    *world
 	next []func()
+	mark int // of the drop that it is at; 0: none
 }
 
 // step runs a statement of the worker, which begins a shard, or all of them, when nothing is
@@ -61,6 +63,32 @@ func (k *worker) settle(shard int) {
 	}
 }
 
+// dropping are the steps of a drop of what was derived: a mark, which shards are gone, the drop,
+// and the mark is taken away.
+func (k *worker) dropping(drop func(gone map[int]bool)) []func() {
+	w := k.w
+	var gone map[int]bool
+	mark := func() {
+		if !w.DropUnmarked {
+			w.markings++
+			k.mark = w.markings
+			w.marked[k.mark] = true
+		}
+	}
+	see := func() { gone = maps.Clone(w.dropped) }
+	unmark := func() {
+		if !w.DropUnmarked {
+			w.markings++
+			delete(w.marked, k.mark)
+			k.mark = 0
+		}
+	}
+	if w.GoneUnmarked {
+		return []func(){see, mark, func() { drop(gone) }, unmark}
+	}
+	return []func(){mark, see, func() { drop(gone) }, unmark}
+}
+
 // examine reads positions, and returns the statements.
 func (k *worker) examine(shard int) []func() {
 	w := k.w
@@ -68,7 +96,7 @@ func (k *worker) examine(shard int) []func() {
 		return nil
 	}
 	if w.examined[shard].pos > 0 && w.looked(shard) == 0 {
-		return []func(){func() { w.dropDerived(shard) }}
+		return k.dropping(func(gone map[int]bool) { w.dropDerived(shard, gone) })
 	}
 	if w.examined[shard].epoch == 0 {
 		return []func(){func() {
@@ -95,7 +123,7 @@ func (k *worker) examine(shard int) []func() {
 				}
 			}
 		}
-		for r, first := range w.repeats(func(r row) bool { return r.shard == shard && r.pos > from && r.pos <= to }) {
+		for r, first := range w.repeats(func(r row) bool { return r.shard == shard && r.pos > from && r.pos <= to }, all) {
 			w.marks[r] = first
 			delete(w.copies, r) // of an event that came after the drop, and is there
 		}
@@ -120,11 +148,11 @@ func (k *worker) sum(shard int) []func() {
 		return nil
 	}
 	if w.sums[shard].pos > 0 && !w.exact(shard) {
-		return []func(){func() {
-			if !w.dropped[shard] {
+		return k.dropping(func(gone map[int]bool) {
+			if !gone[shard] {
 				delete(w.sums, shard)
 			}
-		}}
+		})
 	}
 	from, to := w.sums[shard].pos, w.looked(shard)
 	if to <= from {
@@ -167,6 +195,7 @@ func Run(seed uint64, m Mutants) error {
 		team[i] = &worker{w: w}
 	}
 	ids, dropAt := 0, r.IntN(2*steps) // in every other schedule
+	janitor := &retention{w: w}
 	// In few shards workers meet more often; of many causes few rows are copies.
 	width, causes := 1+int(seed%shards), minCauses<<(seed%4)
 	for step := range steps {
@@ -177,10 +206,12 @@ func Run(seed uint64, m Mutants) error {
 					(&worker{w: w}).settle(s)
 				}
 			}
-			w.drop(shard, shards)
+			janitor.next = nil
+			janitor.step(shard)
+			janitor.step(shard)
 			continue
 		}
-		switch n := r.IntN(21); {
+		switch n := r.IntN(23); {
 		case n < 4 && w.dropped[shard]: // no row comes any more
 		case n < 4: // an insert: some rows of one position, some of them copies
 			pos := w.head(shard) + 1
@@ -192,8 +223,10 @@ func Run(seed uint64, m Mutants) error {
 			ids++
 			w.rows = append(w.rows, row{cause: r.IntN(causes), ts: r.IntN(50), id: ids, delta: 1 << r.IntN(20), shard: shard, pos: 1 + r.IntN(w.head(shard))})
 			if r.IntN(2) == 0 {
-				w.dropDerived(shard)
+				w.dropDerived(shard, w.dropped)
 			}
+		case n > 20:
+			janitor.step(shard)
 		case n == 4:
 			w.erase(shard, r.IntN(causes))
 		case n == 5: // a process dies, and another begins; ClickHouse ends what it runs, or died too
@@ -202,6 +235,15 @@ func Run(seed uint64, m Mutants) error {
 				w.store(dead)
 			}
 			delete(w.underWay, dead)
+			dead.mark = 0 // it stands until it lapses
+			if r.IntN(2) == 0 {
+				clear(w.marked)
+				for _, k := range team {
+					if k.mark > 0 {
+						w.marked[k.mark] = true
+					}
+				}
+			}
 		default:
 			team[r.IntN(workers)].step(shard, r.IntN(2) == 0, r.IntN(3) == 0)
 		}

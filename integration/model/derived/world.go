@@ -40,6 +40,12 @@ type Mutants struct {
 	LastSumsDropped bool
 	// LastMarkDropped: the mark of a copy goes whose event that counts was in a dropped shard.
 	LastMarkDropped bool
+	// DropUnmarked: what drops what was derived leaves no mark for retention to see.
+	DropUnmarked bool
+	// GoneUnmarked: what drops what was derived reads which shards retention dropped before it marks.
+	GoneUnmarked bool
+	// OthersUnseen: retention drops rows while other shards were not examined.
+	OthersUnseen bool
 }
 
 // row is a diff as it is stored.
@@ -75,14 +81,19 @@ type world struct {
 	underWay map[*worker]stating
 
 	// dropped are shards whose rows retention dropped. Of them the truth is what counted then,
-	// and the copies that were known.
+	// and the copies that were known, or were stored when retention looked.
 	dropped map[int]bool
 	counted int
 	copies  map[row]bool
+
+	// marked are drops of what was derived that are under way, or died and have not lapsed, and
+	// markings how often that changed.
+	marked   map[int]bool
+	markings int
 }
 
 func newWorld(m Mutants) *world {
-	return &world{Mutants: m, marks: map[row]row{}, examined: map[int]examined{}, sums: map[int]sums{}, underWay: map[*worker]stating{}, dropped: map[int]bool{}, copies: map[row]bool{}}
+	return &world{Mutants: m, marks: map[row]row{}, examined: map[int]examined{}, sums: map[int]sums{}, underWay: map[*worker]stating{}, dropped: map[int]bool{}, copies: map[row]bool{}, marked: map[int]bool{}}
 }
 
 func (w *world) head(shard int) (pos int) {
@@ -104,8 +115,11 @@ func (w *world) upTo(shard, pos int) (n int) {
 	return n
 }
 
-// repeats are the rows that do not count because of some rows, each with the one that counts.
-func (w *world) repeats(because func(row) bool) map[row]row {
+// all selects every row.
+func all(row) bool { return true }
+
+// repeats are the rows, of some, that do not count because of others, each with the one that counts.
+func (w *world) repeats(because, among func(row) bool) map[row]row {
 	causes := map[int]bool{}
 	for _, r := range w.rows {
 		if because(r) {
@@ -116,12 +130,12 @@ func (w *world) repeats(because func(row) bool) map[row]row {
 	for cause := range causes {
 		var same []row
 		for _, r := range w.rows {
-			if r.cause == cause {
+			if r.cause == cause && among(r) {
 				same = append(same, r)
 			}
 		}
 		slices.SortFunc(same, row.before)
-		for _, r := range same[1:] {
+		for _, r := range same[min(1, len(same)):] {
 			out[r] = same[0]
 		}
 	}
@@ -182,7 +196,7 @@ func (w *world) read(shards int) (total int) {
 	quiet := w.quiet(shards)
 	found := map[row]row{}
 	if !quiet {
-		found = w.repeats(func(r row) bool { return r.pos > w.looked(r.shard) })
+		found = w.repeats(func(r row) bool { return r.pos > w.looked(r.shard) }, all)
 	}
 	for s := range shards {
 		from := 0
@@ -215,7 +229,7 @@ func (w *world) truth() (total int) {
 
 // counting are the rows that count.
 func (w *world) counting() (out []row) {
-	again := w.repeats(func(row) bool { return true })
+	again := w.repeats(all, all)
 	for _, r := range w.rows {
 		if _, ok := again[r]; !ok && !w.copies[r] {
 			out = append(out, r)
@@ -224,39 +238,57 @@ func (w *world) counting() (out []row) {
 	return out
 }
 
-// drop does what retention does to a shard whose sums have all of it.
-func (w *world) drop(shard, shards int) {
-	if w.dropped[shard] || w.head(shard) == 0 || !w.quiet(shards) || !w.exact(shard) || w.sums[shard].pos != w.head(shard) {
-		return
-	}
-	for _, r := range w.counting() {
-		if r.shard == shard {
-			w.counted += r.delta
+// within is what a shard's rows count among those that are known, and which of these are copies
+// of its events.
+func (w *world) within(shard int, known map[row]bool) (counted int, copies []row) {
+	again := w.repeats(all, func(r row) bool { return known[r] })
+	for _, r := range w.rows {
+		first, ok := again[r]
+		if r.shard == shard && !ok && !w.copies[r] {
+			counted += r.delta
+		}
+		if ok && first.shard == shard {
+			copies = append(copies, r)
 		}
 	}
+	return counted, copies
+}
+
+// drop takes the rows of a shard, as retention does, which saw what they count and some of their
+// copies when it looked. Other rows, unless they are marked by now, are as if they came after it:
+// of two with one cause both count.
+func (w *world) drop(shard, counted int, copies []row) {
+	w.counted += counted
 	for r, first := range w.marks {
-		if first.shard == shard && !w.dropped[r.shard] {
-			w.copies[r] = true
+		if first.shard == shard {
+			copies = append(copies, r)
 		}
+	}
+	for _, r := range copies {
+		w.copies[r] = true
 	}
 	w.dropped[shard] = true
 	w.rows = slices.DeleteFunc(w.rows, func(r row) bool { return r.shard == shard })
 }
 
-// dropDerived drops what was derived of a shard, and of those with repeats of its events.
-func (w *world) dropDerived(shard int) {
-	if w.dropped[shard] {
+// dropDerived drops what was derived of a shard, and of those with repeats of its events. gone
+// are the shards of which it knows that retention dropped their rows.
+func (w *world) dropDerived(shard int, gone map[int]bool) {
+	if gone[shard] {
 		return
+	}
+	if !w.DropUnmarked {
+		w.markings++
 	}
 	drop := map[int]bool{shard: true}
 	for r, first := range w.marks {
-		if first.shard == shard && !w.FirstForgotten && (!w.dropped[r.shard] || w.LastSumsDropped) {
+		if first.shard == shard && !w.FirstForgotten && (!gone[r.shard] || w.LastSumsDropped) {
 			drop[r.shard] = true
 		}
 	}
 	for s := range drop {
 		for r, first := range w.marks {
-			last := w.dropped[first.shard] && slices.Contains(w.rows, r) && !w.LastMarkDropped
+			last := gone[first.shard] && slices.Contains(w.rows, r) && !w.LastMarkDropped
 			if r.shard == s && !last {
 				delete(w.marks, r)
 			}
@@ -278,6 +310,6 @@ func (w *world) erase(shard, cause int) {
 	n := len(w.rows)
 	w.rows = slices.DeleteFunc(w.rows, func(r row) bool { return r.shard == shard && r.cause == cause })
 	if len(w.rows) < n {
-		w.dropDerived(shard)
+		w.dropDerived(shard, w.dropped)
 	}
 }
