@@ -37,6 +37,8 @@
 //	a repeat is marked in a part that was summed   the round drops the shard's sums and fills again
 //	rows go or change: erasure, anonymising,       the verb drops what was derived (tables.DropDerived),
 //	repair                                         which is derived again
+//	rows are lost and stored again, as many as     a sink or repair that stores above a head drops what
+//	before, under other positions                  was derived above it first (tables.DropLost)
 //	anything else                                  sums and repeats are as many as rows up to their
 //	                                               position, or they are dropped and filled again
 //

@@ -78,6 +78,9 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		if t.head.pos, t.absent, err = s.head(reading, t.ref); err != nil {
 			return outcome{}, err
 		}
+		if err = s.cfg.DB.DropLost(reading, topic, t.ref, t.head.pos, s.cfg.Registry.Dropped(t.ref.Topic)); err != nil {
+			return outcome{}, err
+		}
 		t.next, t.prev = 0, ""
 	}
 	if t.head.pos >= t.tail {
