@@ -40,7 +40,7 @@ LONGEST  := awk '{print ($$0 ~ "/integration$$" ? 0 : $$0 ~ "/cmd/almanac$$" ? 1
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults timers damage usage soak simulate documents cover clean tidy
+.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults timers damage usage series soak simulate documents cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -165,6 +165,10 @@ usage: setup ## Bills of 10 million diffs, looks for copies among HISTORY rows, 
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_HISTORY=$(HISTORY) ALMANAC_USAGE_RATE=10000 ALMANAC_USAGE_SECONDS=60 go test -count 1 -timeout 2h -run '^TestRepeatsKeepUp$$' -v ./query/usage
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_METER_KILLS=8 ALMANAC_METER_DIFFS=100 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 1h -run '^TestMetersUnderKills$$' -v ./integration/faults
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_DIFFS=10000 go test -count 1 -timeout 10m -run '^TestMeterWriters$$' -v ./cmd/almanac
+
+series: setup ## Answers over series and trails while parts are killed, and a real Prometheus for ten minutes where there is one
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SERIES_KILLS=8 ALMANAC_TRAIL_KILLS=8 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 1h -run '^(TestSeriesUnderKills|TestTrailsUnderKills)$$' -v ./integration/faults
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_PROMETHEUS_MINUTES=10 go test -count 1 -timeout 30m -run '^TestPrometheus$$' -v ./integration/inputs
 
 soak: setup ## All faults mixed for MINUTES (default 10); the report goes to REPORT (default soak.md); SEED=n repeats a plan
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_SOAK_MINUTES=$(MINUTES) ALMANAC_SOAK_REPORT='$(abspath $(REPORT))' $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) \

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -64,7 +63,7 @@ func focusEvent(i int, l *inputtest.FocusLine) schemas.Event {
 }
 
 // badDiffs are refused, each for a reason of its own. AHEAD is a time that is too far ahead.
-var badDiffs = []struct{ rest, reason, says string }{
+var badDiffs = []badLine{
 	{`"cause":"b-1","delta":1.5`, "bad-value", `delta is "1.5", it must be a whole number`},
 	{`"cause":"b-2","delta":9007199254740993`, "bad-value", "delta is 9007199254740993, it must be -9007199254740992 to 9007199254740992"},
 	{`"cause":"b-3"`, "bad-value", "delta is missing"},
@@ -99,16 +98,6 @@ func (m *metered) scenarios() []scenario {
 	}
 }
 
-// exact holds the bills of each topic that has them to what they must be.
-func (m *metered) exact(when string) {
-	m.t.Helper()
-	for _, topic := range m.topics {
-		if err := m.bills(m.ctx, topic); err != nil {
-			m.t.Errorf("%s, topic %s: %v", when, topic, err)
-		}
-	}
-}
-
 // bills asks for every bill, by space, which reads its rows, by customer, which takes what is derived, and by cause.
 func (m *metered) bills(ctx context.Context, topic string) error {
 	u := usage.New(m.read)
@@ -127,7 +116,7 @@ func (m *metered) bills(ctx context.Context, topic string) error {
 			rep, err := u.Report(ctx, req)
 			if m.dropped && !w.whole {
 				if !errors.Is(err, usage.ErrCut) {
-					return fmt.Errorf("%w: %s: %+v: a range that cuts a dropped day: %w", errWrong, w.name, req, err)
+					return wrongly("%s: %+v: a range that cuts a dropped day: %v", w.name, req, err)
 				}
 				continue
 			}
@@ -137,7 +126,7 @@ func (m *metered) bills(ctx context.Context, topic string) error {
 			b := rep.Bills[0]
 			got := fmt.Sprintf("%s %s %s %s %d", b.SizeStart, b.SizeEnd, b.Usage, b.Average, b.Causes)
 			if got != want || repeats >= 0 && b.Repeats != uint64(repeats) || b.Anomaly != (w.space == "s6") {
-				return fmt.Errorf("%w: %s: %+v: %s, %d repeats, anomaly %t, want %s and %d", errWrong, w.name, req, got, b.Repeats, b.Anomaly, want, repeats)
+				return wrongly("%s: %+v: %s, %d repeats, anomaly %t, want %s and %d", w.name, req, got, b.Repeats, b.Anomaly, want, repeats)
 			}
 		}
 	}
@@ -175,13 +164,13 @@ func (m *metered) focusBills(ctx context.Context, topic string) error {
 		}
 	}
 	if text, want := fmt.Sprint(got), "[2052022672899 1000+1000 73 accounts 1361648254970 999 999+999 1 1+1]"; text != want {
-		return fmt.Errorf("%w: 8 the bill of FOCUS: %s, want %s", errWrong, text, want)
+		return wrongly("8 the bill of FOCUS: %s, want %s", text, want)
 	}
 	return nil
 }
 
-// counted checks what SQL says once all of a topic is derived: the quantities of FOCUS, and how many repeats there are.
-func (m *metered) counted(when, topic string) {
+// allCounted checks what SQL says once all of a topic is derived: the quantities of FOCUS, and how many repeats there are.
+func (m *metered) allCounted(when, topic string) {
 	m.t.Helper()
 	if m.dropped {
 		return
@@ -193,40 +182,12 @@ func (m *metered) counted(when, topic string) {
 			m.t.Errorf("%s, topic %s: consumed %s, %v", when, topic, consumed, err)
 		}
 	}
-	want := uint64(m.writers + len(m.focus) + meterTimes*len(diffs(m.t.(*testing.T))) - len(diffs(m.t.(*testing.T))) + 1)
+	sent := len(diffs(m.t.(*testing.T)))
+	want := uint64(m.writers + len(m.focus) + meterTimes*sent - sent + 1)
 	if m.gone["s5"] {
 		want -= meterTimes - 1
 	}
-	rep, err := m.verifier().Run(m.ctx, topic)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	if t := rep.Topics[0]; !rep.OK() || t.Pending > 0 || t.Repeats != want || len(t.Derived) > 0 {
-		m.t.Errorf("%s: verify of %s: ok %t, %v, %d repeats (want %d), derived %v", when, topic, rep.OK(), rep.Problems, t.Repeats, want, t.Derived)
-	}
-}
-
-// refused checks that each diff that is not one is kept once, with its own reason.
-func (m *metered) refused(when string) {
-	m.t.Helper()
-	dead, err := m.read.Dead(m.ctx, "usage", 100)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	for i := range badDiffs {
-		found := 0
-		for _, d := range dead {
-			if d.Reason == badDiffs[i].reason && strings.Contains(d.Detail, badDiffs[i].says) {
-				found++
-			}
-		}
-		if found != 1 {
-			m.t.Errorf("%s: %d dead letters say %s, want 1", when, found, badDiffs[i].says)
-		}
-	}
-	if len(dead) != len(badDiffs) {
-		m.t.Errorf("%s: %d dead letters, want %d: %+v", when, len(dead), len(badDiffs), dead)
-	}
+	m.verified(when, topic, want)
 	if _, err := usage.New(m.read).Report(m.ctx, usage.Request{Topic: "usage", From: time.Unix(2, 0), To: time.Unix(1, 0)}); !errors.Is(err, schemas.ErrRequest) {
 		m.t.Errorf("%s: from after to: %v", when, err)
 	}

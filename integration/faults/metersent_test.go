@@ -4,16 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/meter"
-	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -28,29 +25,23 @@ func (m *metered) send() {
 	m.start(m.Sinks[0])
 	var order []int // diffs by their number, what is none by its number below zero
 	for range meterTimes {
-		order = append(order, m.rnd.Perm(len(all))...)
+		for i := range all {
+			order = append(order, i)
+		}
 	}
-	order = slices.Delete(order, slices.Index(order, 0), slices.Index(order, 0)+1) // it was sent
+	order = order[1:] // it was sent
 	for i := range badDiffs {
 		order = append(order, -1-i)
 	}
-	m.rnd.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	written := make(chan error, 1)
 	go func() { written <- errors.Join(m.writeAll(0), m.writeAll(1)) }()
-	strikes := map[int]int{}
-	for range m.kills {
-		strikes[m.rnd.IntN(len(order))]++
-	}
-	for n, i := range order {
-		for range strikes[n] {
-			m.strike()
+	m.shuffled(len(order), func(n int) {
+		if i := order[n]; i < 0 {
+			m.badDiff(-1 - i)
+		} else {
+			m.one(&all[i])
 		}
-		if i < 0 {
-			m.bad(-1 - i)
-			continue
-		}
-		m.one(&all[i])
-	}
+	})
 	if err := <-written; err != nil {
 		m.t.Fatal(err)
 	}
@@ -62,20 +53,16 @@ func (m *metered) send() {
 func (m *metered) one(d *meter.Diff) {
 	m.t.Helper()
 	if m.rnd.IntN(2) == 0 {
-		m.json(d.Time, fmt.Sprintf(`"ts":%q,"space":%q,"cause":%q,"delta":%d,"user_id":%q`, d.Time.Format(time.RFC3339Nano), d.Space, d.Cause, d.Delta, d.Customer))
+		m.json(d.Time, fmt.Sprintf(`{"type":"bytes","provider":"p","ts":%q,"space":%q,"cause":%q,"delta":%d,"user_id":%q}`, d.Time.Format(time.RFC3339Nano), d.Space, d.Cause, d.Delta, d.Customer))
 		return
 	}
-	p, err := producer.Connect(m.ctx, m.natsURL, producer.Config{Topic: "usage", Policy: producer.Block})
-	if err == nil {
-		err = errors.Join(p.Publish(m.ctx, d.Event()), p.Close(m.ctx))
-	}
-	if err != nil {
+	if err := m.publish(d.Event()); err != nil {
 		m.t.Fatal(err)
 	}
 }
 
-// bad sends what is not a diff.
-func (m *metered) bad(n int) {
+// badDiff sends what is not a diff.
+func (m *metered) badDiff(n int) {
 	m.t.Helper()
 	at, rest := time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC), badDiffs[n].rest
 	if strings.Contains(rest, "AHEAD") {
@@ -84,19 +71,7 @@ func (m *metered) bad(n int) {
 	} else {
 		rest += `,"ts":"` + at.Format(time.RFC3339Nano) + `"`
 	}
-	m.json(at, `"space":"s1","user_id":"cust-s1",`+rest)
-}
-
-// json publishes a line as it is, under any lane.
-func (m *metered) json(at time.Time, fields string) {
-	m.t.Helper()
-	js, err := jetstream.New(m.NC)
-	if err == nil {
-		_, err = js.Publish(m.ctx, schemas.EventsSubject("usage", schemas.MonthOf(at.UnixNano()), m.rnd.IntN(2)), []byte(`{"type":"bytes","provider":"p",`+fields+`}`))
-	}
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	m.json(at, `{"type":"bytes","provider":"p","space":"s1","user_id":"cust-s1",`+rest+`}`)
 }
 
 // writeAll has twenty writers send what is theirs, and one the bill; in the second turn each sends what another did.
@@ -105,19 +80,9 @@ func (m *metered) writeAll(turn int) error {
 	all := writerDiffs(m.writers)
 	var g errgroup.Group
 	send := func(seed int, events []schemas.Event) {
-		order := rand.New(rand.NewPCG(uint64(seed), uint64(turn))).Perm(len(events))
-		g.Go(func() error {
-			p, err := producer.Connect(m.ctx, m.natsURL, producer.Config{Topic: "usage", Policy: producer.Block})
-			if err != nil {
-				return err
-			}
-			for _, i := range order {
-				if err := p.Submit(m.ctx, events[i], nil); err != nil {
-					return err
-				}
-			}
-			return p.Close(m.ctx)
-		})
+		rnd := rand.New(rand.NewPCG(uint64(seed), uint64(turn)))
+		rnd.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
+		g.Go(func() error { return m.publish(events...) })
 	}
 	for w := range writers {
 		var events []schemas.Event

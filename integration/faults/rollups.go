@@ -8,8 +8,17 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// rollupPoints are where rollups may kill themselves.
-var rollupPoints = []string{"rollups.before-examine", "rollups.after-examine", "rollups.before-drop", "rollups.before-sum", "rollups.after-sum"}
+// rollupPoints are where rollups of a topic may kill themselves.
+func rollupPoints(t *schemas.Topic) []string {
+	points := []string{"rollups.before-examine", "rollups.after-examine"}
+	if t.HasSums() {
+		points = append(points, "rollups.before-drop", "rollups.before-sum", "rollups.after-sum")
+	}
+	if t.HasSeries() {
+		points = append(points, "rollups.before-list", "rollups.after-list")
+	}
+	return points
+}
 
 func playRollups(ctx context.Context, spec Spec) error {
 	_, reg, db, err := joinBoth(ctx, spec)
