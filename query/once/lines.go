@@ -29,16 +29,22 @@ var readSettings = map[string]string{
 	"output_format_json_quote_64bit_integers": "0",
 }
 
-// Lines runs a statement in the format JSONCompactEachRow and calls f with each row of its
-// answer. settings are added to the usual bounds.
-func Lines[T any](ctx context.Context, db *tables.DB, sql string, params, settings map[string]string, f func(T) error) error {
+// Ask runs a statement, whose answer the caller closes. settings are added to the usual bounds.
+func Ask(ctx context.Context, db *tables.DB, sql string, params, settings map[string]string) (io.ReadCloser, error) {
 	all := maps.Clone(readSettings)
 	maps.Copy(all, settings)
 	body, err := db.Select(ctx, &tables.Select{SQL: sql, Params: params, Settings: all})
+	if err != nil && strings.Contains(err.Error(), TextMoved) {
+		return nil, ErrMoved
+	}
+	return body, err
+}
+
+// Lines runs a statement in the format JSONCompactEachRow and calls f with each row of its
+// answer. settings are as in Ask.
+func Lines[T any](ctx context.Context, db *tables.DB, sql string, params, settings map[string]string, f func(T) error) error {
+	body, err := Ask(ctx, db, sql, params, settings)
 	if err != nil {
-		if strings.Contains(err.Error(), TextMoved) {
-			return ErrMoved
-		}
 		return err
 	}
 	defer func() { _ = body.Close() }()

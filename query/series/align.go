@@ -128,24 +128,6 @@ func (r *Reader) align(ctx context.Context, s *selection, req *Request) (*Answer
 	return a, nil
 }
 
-// read reads the points of each group, and returns the groups' keys.
-func (r *Reader) read(ctx context.Context, s *selection, req *Request, a *Answer) (keys []string, err error) {
-	n := int64(0)
-	err = r.lines(ctx, s.statement(req, r.limits.points), s.params, func(row []string) error {
-		if n++; n > r.limits.points {
-			return tooMuch("it gives more than %d points. Take fewer series, a longer period, or a shorter range", r.limits.points)
-		}
-		if len(keys) == 0 || row[0] != keys[len(keys)-1] {
-			keys, a.Groups = append(keys, row[0]), append(a.Groups, Group{})
-		}
-		p, err := readPoint(row[1:])
-		g := &a.Groups[len(a.Groups)-1]
-		g.Points = append(g.Points, p)
-		return err
-	})
-	return keys, err
-}
-
 // names gives groups their labels: series by what was found, and by the list after their points where that
 // has not all, as of a series that came in between; others by the key itself.
 func (r *Reader) names(ctx context.Context, s *selection, req *Request, found [][]string, keys []string, groups []Group) error {
@@ -216,36 +198,6 @@ func labelsText(labels map[string]string) string {
 		b.WriteString(k + "\x00" + labels[k] + "\x00")
 	}
 	return b.String()
-}
-
-func readPoint(row []string) (p Point, err error) {
-	number := func(text string) (v float64) {
-		if err == nil {
-			if v, err = strconv.ParseFloat(text, 64); errors.Is(err, strconv.ErrRange) {
-				err = nil
-			}
-		}
-		return v
-	}
-	ns, err := strconv.ParseInt(row[0], 10, 64)
-	p.Time = time.Unix(0, ns).UTC()
-	if row[1] != "" {
-		v := Number(number(row[1]))
-		p.Value = &v
-	} else {
-		d := &Distribution{Sum: Number(number(row[3])), Min: Number(number(row[4])), Max: Number(number(row[5])), M2: Number(number(row[6]))}
-		if err == nil {
-			d.Count, err = strconv.ParseUint(row[2], 10, 64)
-		}
-		if d.Count > 0 {
-			d.Mean = d.Sum / Number(d.Count)
-		}
-		p.Distribution = d
-	}
-	if err != nil {
-		err = fmt.Errorf("ClickHouse's answer is %q: %w", row, err)
-	}
-	return p, err
 }
 
 // periodText writes a period as people do: 1m, 1h, 90m.

@@ -40,6 +40,12 @@ const (
 // named is a series in an answer: key, service, user, unit and labels, in JSON.
 const named = "toString(series), service, user_id, unit, toJSONString(attributes)"
 
+// namedOf is named of a tuple with those columns: they become texts once the series is chosen.
+func namedOf(x string) string {
+	at := func(n int) string { return fmt.Sprintf("tupleElement(%s, %d)", x, n) }
+	return fmt.Sprintf("toString(%s), %s, %s, %s, toJSONString(%s)", at(1), at(2), at(3), at(4), at(5))
+}
+
 // find fills the snapshot and reads what the selected series are: of the list alone where that may
 // have them all. Where it had them all the last time, it is asked while the snapshot is filled.
 func (r *Reader) find(ctx context.Context, s *selection, req *Request) (f *found, err error) {
@@ -146,8 +152,8 @@ func (s *selection) findSQL(req *Request, listed string, placed bool) string {
 		reach = "groupArrayArray(reach)"
 	}
 	return fmt.Sprintf(`SELECT toString(countIf(type != '')), toString(countIf(chosen)), toString(uniqExactIf((%s), chosen)), toJSONString(groupUniqArrayArrayIf(kinds_of_points, chosen)), toJSONString(arraySort(groupUniqArrayArray(%d)(mapKeys(attributes)))),
- toJSONString(groupArrayIf(%d)([%s], chosen)), toJSONString(%s), toJSONString(%s)
-FROM (SELECT *, type != '' AND (%s) AS chosen FROM (%s))`+asRows, strings.Join(keys, ", "), maxLabels, maxNamesOf(req), named, places, reach, s.condition(), listed)
+ toJSONString(arrayMap(x -> [%s], groupArrayIf(%d)((series, service, user_id, unit, attributes), chosen))), toJSONString(%s), toJSONString(%s)
+FROM (SELECT *, type != '' AND (%s) AS chosen FROM (%s))`+asRows, strings.Join(keys, ", "), maxLabels, namedOf("x"), maxNamesOf(req), places, reach, s.condition(), listed)
 }
 
 func (r *Reader) findIn(ctx context.Context, sql string, s *selection) (*found, error) {

@@ -86,17 +86,17 @@ FROM (%s) WINDOW o AS (PARTITION BY series ORDER BY t ROWS BETWEEN 1 PRECEDING A
 	return "SELECT series, w, assumeNotNull(" + value + ")" + refuseDistributions + " AS v FROM (SELECT series, dist, " + windowSQL(req) + " AS w, " + grown + " AS grown FROM (" + before + ") WHERE t > {from:Int64}) WHERE grown IS NOT NULL GROUP BY series, w"
 }
 
-// statement is the read's statement, whose rows are the group's key, the time, and a value, or
-// count, sum, least, greatest and m2. The key is the series, or unit and labels.
+// statement is the read's statement, whose rows are as rowReader reads them: the group's key, which is the
+// series, or unit and labels; the time; and a value, or of whole rows all of wholeSQL.
 func (s *selection) statement(req *Request, limit int64) string {
-	tail := fmt.Sprintf(" LIMIT %d FORMAT JSONCompactEachRow", limit+1)
+	tail := fmt.Sprintf(" LIMIT %d FORMAT RowBinary", limit+1)
 	switch {
 	case req.Align == None:
-		return "SELECT toString(series), toString(t), if(dist, '', toString(val)), toString(n), toString(s), toString(lo), toString(hi), toString(q) FROM (" + s.rows(sqlFrom) + ") ORDER BY series, t" + tail
+		return "SELECT series, t, toUInt8(dist), toFloat64(val), " + wholeSQL("n", "s", "lo", "hi", "q") + " FROM (" + s.rows(sqlFrom) + ") ORDER BY series, t" + tail
 	case req.Reduce == None && req.Align == Summary:
-		return "SELECT toString(series), toString(w), '', toString(an), toString(asum), toString(alo), toString(ahi), toString(aq) FROM (" + s.aligned(req) + ") ORDER BY series, w" + tail
+		return "SELECT series, toInt64(w), " + summarySQL("an", "asum", "alo", "ahi", "aq") + " FROM (" + s.aligned(req) + ") ORDER BY series, w" + tail
 	case req.Reduce == None:
-		return "SELECT toString(series), toString(w), toString(v) FROM (" + s.aligned(req) + ") ORDER BY series, w" + tail
+		return "SELECT series, toInt64(w), toFloat64(v) FROM (" + s.aligned(req) + ") ORDER BY series, w" + tail
 	}
 	keys, groups := []string{unitSQL(req) + " AS g0"}, []string{"g0"}
 	for i, label := range req.By {
@@ -109,7 +109,7 @@ func (s *selection) statement(req *Request, limit int64) string {
 	if req.Align == Summary {
 		joined = fmt.Sprintf("SELECT *, sum(asum) OVER (PARTITION BY %s, w) / sum(an) OVER (PARTITION BY %s, w) AS gm FROM (%s)", group, group, joined)
 	}
-	return fmt.Sprintf("SELECT toJSONString([%s]), toString(w), %s FROM (%s) GROUP BY %s, w ORDER BY %s, w%s", textsSQL(groups), value, joined, group, group, tail)
+	return fmt.Sprintf("SELECT toJSONString([%s]), toInt64(w), %s FROM (%s) GROUP BY %s, w ORDER BY %s, w%s", textsSQL(groups), value, joined, group, group, tail)
 }
 
 // unitSQL is the unit of groups: counts have none of their own, so that those of all units are
@@ -129,20 +129,30 @@ func textsSQL(names []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// reduced is the value of a group's aligned values, as columns of text.
+// wholeSQL are count, sum, least, greatest and m2 as they are read.
+func wholeSQL(count, sum, least, greatest, m2 string) string {
+	return fmt.Sprintf("toUInt64(%s), toFloat64(%s), toFloat64(%s), toFloat64(%s), toFloat64(%s)", count, sum, least, greatest, m2)
+}
+
+// summarySQL is a distribution, which does not have a value.
+func summarySQL(count, sum, least, greatest, m2 string) string {
+	return "toUInt8(1), toFloat64(0), " + wholeSQL(count, sum, least, greatest, m2)
+}
+
+// reduced is the value of a group's aligned values, or all that a distribution has.
 func (s *selection) reduced(req *Request) string {
 	if req.Align == Summary {
 		const m2 = "sum(aq + an * (asum / an - gm) * (asum / an - gm))"
 		if req.Reduce == Summary {
-			return "'', toString(sum(an)), toString(sum(asum)), toString(min(alo)), toString(max(ahi)), toString(" + m2 + ")"
+			return summarySQL("sum(an)", "sum(asum)", "min(alo)", "max(ahi)", m2)
 		}
-		return "toString(" + map[Aligner]string{Mean: "sum(asum) / sum(an)", Min: "min(alo)", Max: "max(ahi)", Sum: "sum(asum)", Count: "toFloat64(sum(an))", Stddev: "sqrt(" + m2 + " / sum(an))"}[req.Reduce] + ")"
+		return "toFloat64(" + map[Aligner]string{Mean: "sum(asum) / sum(an)", Min: "min(alo)", Max: "max(ahi)", Sum: "sum(asum)", Count: "sum(an)", Stddev: "sqrt(" + m2 + " / sum(an))"}[req.Reduce] + ")"
 	}
 	if req.Reduce == Summary {
-		return "'', toString(count()), toString(sum(v)), toString(min(v)), toString(max(v)), toString(varPopStable(v) * count())"
+		return summarySQL("count()", "sum(v)", "min(v)", "max(v)", "varPopStable(v) * count()")
 	}
 	if level := percentiles[req.Reduce]; level != "" {
-		return "toString(quantileExactInclusive(" + level + ")(v))"
+		return "toFloat64(quantileExactInclusive(" + level + ")(v))"
 	}
-	return "toString(" + map[Aligner]string{Mean: "avg(v)", Min: "min(v)", Max: "max(v)", Sum: "sum(v)", Count: "toFloat64(count())", Stddev: "sqrt(varPopStable(v))"}[req.Reduce] + ")"
+	return "toFloat64(" + map[Aligner]string{Mean: "avg(v)", Min: "min(v)", Max: "max(v)", Sum: "sum(v)", Count: "count()", Stddev: "sqrt(varPopStable(v))"}[req.Reduce] + ")"
 }
