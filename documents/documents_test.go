@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
@@ -24,7 +26,11 @@ const patience = 2 * time.Minute
 // open opens the documents of a topic of its own, on NATS alone.
 func open(t *testing.T, change func(*schemas.Topic)) (*Collection, context.Context) {
 	t.Helper()
-	srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
+	return openOn(t, embeddedtest.Start(t, embeddedtest.WithoutClickHouse()), change)
+}
+
+func openOn(t *testing.T, srv *embeddedtest.Servers, change func(*schemas.Topic)) (*Collection, context.Context) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	reg, err := registry.Setup(ctx, srv.NC(), schemas.StreamLimits{EventsBytes: 64 << 20, ShardsBytes: 64 << 20, RegistryBytes: 8 << 20, DocsBytes: 64 << 20, Replicas: 1})
@@ -263,5 +269,44 @@ func TestUserOf(t *testing.T) {
 		if got := userOf([]byte(body), "a.b"); got != want {
 			t.Errorf("%s is of %q, want %q", body, got, want)
 		}
+	}
+}
+
+// A create of an id that is cold exists, also where it was sent without a look and its answer
+// was lost.
+func TestCreateOfAStubUnanswered(t *testing.T) {
+	t.Parallel()
+	srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
+	c, ctx := openOn(t, srv, nil)
+	var lost atomic.Int64
+	url := embeddedtest.AnswersProxy(t, srv.NATSURL, func(a embeddedtest.Answer) embeddedtest.Fate {
+		return embeddedtest.Fate{Drop: strings.Contains(string(a.Data), "wrong last sequence") && lost.Add(1) == 1}
+	})
+	nc, _ := embeddedtest.Dial(t, url)
+	other, err := Open(ctx, nc, "customers", Config{Write: fronts.Config{Answer: 200 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Create(ctx, New{ID: "abcd0001", Body: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	last, err := c.last(ctx, "abcd0001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stub := *last
+	stub.Stub, stub.Body = &schemas.FrontPlace{Month: 202611, Shard: 7, Seq: last.Seq}, nil
+	if _, err := c.w.Put(ctx, record(&stub, last)); err != nil {
+		t.Fatal(err)
+	}
+	streamed, err := c.reg.JetStream().Stream(ctx, schemas.StreamDocs)
+	if err == nil {
+		err = streamed.DeleteMsg(ctx, last.Seq)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Create(ctx, New{ID: "abcd0001", Body: []byte(`{}`)}); !errors.Is(err, ErrExists) || lost.Load() < 1 {
+		t.Errorf("%v, %d answers lost", err, lost.Load())
 	}
 }

@@ -38,6 +38,7 @@ func (c *Collection) admit(ctx context.Context, creates int) (in time.Time, err 
 		if err != nil {
 			return in, err
 		}
+		c.w.Had(info.State.LastSeq)
 		c.room = roomSeen{time.Now(), info.State.NumSubjects, info.State.Bytes, info.Config.MaxBytes}
 	}
 	switch r := &c.room; {

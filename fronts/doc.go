@@ -20,7 +20,7 @@
 //
 // # Who is authoritative
 //
-// The stream is. A Writer keeps nothing of it. Its reads are the leader's word.
+// The stream is. A Writer keeps one sequence of it, that it once had. Its reads are the leader's word.
 //
 // # Failures
 //
@@ -31,5 +31,7 @@
 // cannot be found out within Config.Timeout is ErrUnknown: read the key again.
 //
 // The read back holds as long as the record stays in the stream. The cleaner takes out
-// only what was stored longer ago than any write lasts.
+// only what was stored longer ago than any write lasts. A stub or refresh of what the stream
+// had before the write was sent is another's: the write was refused. One of a later record
+// may be of our own, and is ErrUnknown.
 package fronts

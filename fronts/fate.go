@@ -18,6 +18,8 @@ type fate struct {
 	expect  uint64
 	nonce   string
 	behind  uint64 // how many records of the same batch come before it
+	// had is a sequence that the stream had before the write was sent: its own are above it.
+	had uint64
 }
 
 // outcome is what became of a write whose answer did not come.
@@ -89,7 +91,7 @@ func judge(msg *streams.Message, f *fate) outcome {
 		if _, ok := msg.Header[name]; !ok {
 			continue
 		}
-		if p, err := schemas.ParseFrontPlace(msg.Header.Get(name)); err != nil || p.Seq > f.expect {
+		if p, err := schemas.ParseFrontPlace(msg.Header.Get(name)); err != nil || p.Seq > max(f.expect, f.had) {
 			return blurred // a record that came after the one expected: it may have been ours
 		}
 	}

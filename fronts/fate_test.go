@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
@@ -136,23 +137,27 @@ func TestJudge(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		header nats.Header
+		had    uint64 // a sequence from before the write
 		want   outcome
 	}{
-		"own":                      {nats.Header{schemas.HeaderNonce: {"own"}}, mine},
-		"another's":                {nats.Header{schemas.HeaderNonce: {"other"}}, another},
-		"no nonce":                 {nats.Header{}, another},
-		"stub of the expected":     {nats.Header{schemas.HeaderStub: {place(5)}}, another},
-		"stub of a later one":      {nats.Header{schemas.HeaderStub: {place(6)}}, blurred},
-		"refresh of the expected":  {nats.Header{schemas.HeaderNonce: {"other"}, schemas.HeaderRefresh: {place(5)}}, another},
-		"refresh of a later one":   {nats.Header{schemas.HeaderNonce: {"other"}, schemas.HeaderRefresh: {place(8)}}, blurred},
-		"refresh of one's own":     {nats.Header{schemas.HeaderNonce: {"own"}, schemas.HeaderRefresh: {place(8)}}, mine},
-		"stub without a place":     {nats.Header{schemas.HeaderStub: {"?"}}, blurred},
-		"stub that is also not so": {nats.Header{schemas.HeaderNonce: {"other"}, schemas.HeaderStub: {""}}, blurred},
+		"own":                              {nats.Header{schemas.HeaderNonce: {"own"}}, 0, mine},
+		"another's":                        {nats.Header{schemas.HeaderNonce: {"other"}}, 0, another},
+		"no nonce":                         {nats.Header{}, 0, another},
+		"stub of the expected":             {nats.Header{schemas.HeaderStub: {place(5)}}, 0, another},
+		"stub of a later one":              {nats.Header{schemas.HeaderStub: {place(6)}}, 0, blurred},
+		"stub of one from before":          {nats.Header{schemas.HeaderStub: {place(6)}}, 6, another},
+		"stub of one from before or after": {nats.Header{schemas.HeaderStub: {place(7)}}, 6, blurred},
+		"refresh of the expected":          {nats.Header{schemas.HeaderNonce: {"other"}, schemas.HeaderRefresh: {place(5)}}, 0, another},
+		"refresh of a later one":           {nats.Header{schemas.HeaderNonce: {"other"}, schemas.HeaderRefresh: {place(8)}}, 0, blurred},
+		"refresh of one from before":       {nats.Header{schemas.HeaderNonce: {"other"}, schemas.HeaderRefresh: {place(8)}}, 9, another},
+		"refresh of one's own":             {nats.Header{schemas.HeaderNonce: {"own"}, schemas.HeaderRefresh: {place(8)}}, 0, mine},
+		"stub without a place":             {nats.Header{schemas.HeaderStub: {"?"}}, 9, blurred},
+		"stub that is also not so":         {nats.Header{schemas.HeaderNonce: {"other"}, schemas.HeaderStub: {""}}, 9, blurred},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &streams.Message{}
 			m.Header = c.header
-			if got := judge(m, &fate{expect: 5, nonce: "own"}); got != c.want {
+			if got := judge(m, &fate{expect: 5, nonce: "own", had: c.had}); got != c.want {
 				t.Errorf("%d, expected %d", got, c.want)
 			}
 		})
@@ -195,5 +200,53 @@ func TestLostBatchAnswers(t *testing.T) {
 	info, err := streams.Info(ctx, js, schemas.StreamDocs)
 	if err != nil || info.State.Msgs != 3 {
 		t.Errorf("%+v, %v; expected three records", info.State, err)
+	}
+}
+
+// A create without a look, whose refusal is lost, is refused: the stub that is there is of a record
+// from before it. Of a record that came since the writer last knew the stream, it is not known.
+func TestLostRefusalOfAStub(t *testing.T) {
+	t.Parallel()
+	srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
+	var lost atomic.Int64
+	url := embeddedtest.AnswersProxy(t, srv.NATSURL, func(a embeddedtest.Answer) embeddedtest.Fate {
+		refusal := strings.HasPrefix(a.Subject, nats.InboxPrefix) && strings.Contains(string(a.Data), "wrong last sequence")
+		return embeddedtest.Fate{Drop: refusal && lost.Add(1) == 1}
+	})
+	nc, err := nats.Connect(url, nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	direct, _ := openOn(t, srv, srv.NC(), Config{})
+	ctx := timeout(t)
+	stubbed := func(id string) uint64 {
+		t.Helper()
+		seq, err := direct.Put(ctx, record(id, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stub := record(id, seq)
+		stub.Header[schemas.HeaderStub] = []string{schemas.FrontPlace{Month: 202611, Shard: 7, Seq: seq}.String()}
+		stub.Header[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}
+		if seq, err = direct.Put(ctx, stub); err != nil {
+			t.Fatal(err)
+		}
+		return seq
+	}
+	stubbed("before")
+	w, _ := openOn(t, srv, nc, Config{Timeout: patience, Answer: 200 * time.Millisecond})
+	if _, err := w.Put(ctx, record("before", 0)); !errors.Is(err, ErrConflict) || lost.Load() < 1 {
+		t.Errorf("%v, %d answers lost", err, lost.Load())
+	}
+	last := stubbed("since")
+	lost.Store(0)
+	if _, err := w.Put(ctx, record("since", 0)); !errors.Is(err, ErrUnknown) || lost.Load() < 1 {
+		t.Errorf("%v, %d answers lost", err, lost.Load())
+	}
+	w.Had(last)
+	lost.Store(0)
+	if _, err := w.Put(ctx, record("since", 0)); !errors.Is(err, ErrConflict) || lost.Load() < 1 {
+		t.Errorf("once the writer knows the stream: %v, %d answers lost", err, lost.Load())
 	}
 }

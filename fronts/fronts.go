@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -29,6 +30,7 @@ type Writer struct {
 	room   *semaphore.Weighted // bytes of the writes that wait or are under way
 	rounds chan struct{}       // groups under way
 	whole  chan struct{}       // batches of PutAll under way
+	had    atomic.Uint64       // the highest sequence that the stream is known to have had
 
 	mu      sync.Mutex
 	waiting []*write
@@ -58,7 +60,8 @@ type Record struct {
 
 // Open returns a writer of a stream that schemas.Streams declares.
 func Open(ctx context.Context, js jetstream.JetStream, stream string, cfg Config) (*Writer, error) {
-	if _, err := streams.Open(ctx, js, stream); err != nil {
+	info, err := streams.Info(ctx, js, stream)
+	if err != nil {
 		return nil, fmt.Errorf("fronts: stream %s: %w", stream, err)
 	}
 	cfg.Timeout, cfg.Single = cmp.Or(cfg.Timeout, 10*time.Second), cmp.Or(cfg.Single, singleWrites)
@@ -66,17 +69,30 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string, cfg Config
 	if cfg.Single < 0 {
 		cfg.Single = groupWrites
 	}
-	return &Writer{js: js, stream: stream, cfg: cfg, room: newRoom(), rounds: make(chan struct{}, maxRounds), whole: make(chan struct{}, maxRounds)}, nil
+	w := &Writer{js: js, stream: stream, cfg: cfg, room: newRoom(), rounds: make(chan struct{}, maxRounds), whole: make(chan struct{}, maxRounds)}
+	w.Had(info.State.LastSeq)
+	return w, nil
 }
 
 // Stream returns the name of the front's stream.
 func (w *Writer) Stream() string { return w.stream }
+
+// Had tells the writer a sequence that the stream has had, as its leader said. What is written later
+// gets a higher one, so what became of it is found out although the cleaner replaced what was
+// there. A writer that creates without a look gets it from here alone.
+func (w *Writer) Had(seq uint64) {
+	for was := w.had.Load(); seq > was && !w.had.CompareAndSwap(was, seq); was = w.had.Load() {
+	}
+}
 
 // Last returns a key's last message, by the stream's leader; ErrNotFound without one.
 func (w *Writer) Last(ctx context.Context, subject string) (*streams.Message, error) {
 	msg, err := streams.DecideLast(ctx, w.js, w.stream, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, fmt.Errorf("%w: %s", ErrNotFound, subject)
+	}
+	if err == nil {
+		w.Had(msg.Sequence)
 	}
 	return msg, err
 }
@@ -93,7 +109,7 @@ func (w *Writer) Put(ctx context.Context, r Record) (seq uint64, err error) {
 	defer cancel()
 	msg, nonce := message(&r), newNonce()
 	msg.Header.Set(schemas.HeaderNonce, nonce)
-	f := []fate{{subject: r.Subject, expect: r.Expect, nonce: nonce}}
+	f := []fate{{subject: r.Subject, expect: r.Expect, nonce: nonce, had: w.had.Load()}}
 	return w.settle(ctx, f, func(wait time.Duration) (uint64, error) { return w.grouped(ctx, msg, wait) })
 }
 
@@ -109,12 +125,12 @@ func (w *Writer) PutAll(ctx context.Context, rs []Record) (first uint64, err err
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()
-	nonce := newNonce()
+	nonce, had := newNonce(), w.had.Load()
 	msgs, fates := make([]*nats.Msg, len(rs)), make([]fate, len(rs))
 	for i := range rs {
 		msgs[i] = message(&rs[i])
 		msgs[i].Header.Set(schemas.HeaderNonce, nonce)
-		fates[i] = fate{subject: rs[i].Subject, expect: rs[i].Expect, nonce: nonce, behind: uint64(i)}
+		fates[i] = fate{subject: rs[i].Subject, expect: rs[i].Expect, nonce: nonce, behind: uint64(i), had: had}
 	}
 	select {
 	case w.whole <- struct{}{}:
@@ -136,6 +152,7 @@ func (w *Writer) settle(ctx context.Context, f []fate, send func(wait time.Durat
 		seq, err := send(wait)
 		switch {
 		case err == nil:
+			w.Had(seq)
 			return seq, nil
 		case !unsure && errors.Is(err, errNotSent):
 			return 0, fmt.Errorf("fronts: %s: %w", f[0].subject, err)
