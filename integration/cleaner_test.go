@@ -163,6 +163,42 @@ func TestDocumentsCold(t *testing.T) {
 	e.verified("customers")
 }
 
+// Of a document whose newest version is too young for the walk the older ones leave, and it stays as
+// it is: the cleaner asks what came after the walk.
+func TestCleanerAsksWhatCameLater(t *testing.T) {
+	t.Parallel()
+	e := running(t, docsTopic())
+	c := e.documents("customers")
+	const n = 70 // more than are asked for at once
+	create(t, c, "d-", "p", n)
+	first := e.messages(schemas.StreamDocs, "docs.customers.>")
+	for i := range n / 2 {
+		if _, err := c.Update(t.Context(), fmt.Sprint("d-", i), documents.IfVersion(1), []byte(`{"n":-1}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.stored("customers", n+n/2, time.Minute)
+	last := first[0].Time
+	for _, m := range first {
+		if m.Time.After(last) {
+			last = m.Time
+		}
+	}
+	done, err := e.cleaner().Round(t.Context(), last.Add(5*time.Second)) // as old as settle
+	if err != nil || done != (cleaner.Done{Purged: n / 2}) {
+		t.Fatalf("%+v, %v; expected %d older versions to leave", done, err, n/2)
+	}
+	if left := e.messages(schemas.StreamDocs, "docs.customers.>"); len(left) != n {
+		t.Errorf("%d messages in DOCS, expected one of each of %d documents", len(left), n)
+	}
+	for i := range n {
+		if d, err := c.Load(t.Context(), fmt.Sprint("d-", i)); err != nil || (string(d.Body) == `{"n":-1}`) != (i < n/2) {
+			t.Errorf("d-%d: %+v, %v", i, d, err)
+		}
+	}
+	e.verified("customers")
+}
+
 // While ClickHouse is not there nothing leaves, and writes go on.
 func TestNothingLeavesUnstored(t *testing.T) {
 	t.Parallel()

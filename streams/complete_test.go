@@ -88,6 +88,23 @@ var reads = []struct {
 		})
 		return b.String(), err
 	}},
+	{"latest after", func(ctx context.Context, js jetstream.JetStream) (string, error) {
+		var b strings.Builder
+		var subjects []string
+		for n := range testSubjects {
+			subjects = append(subjects, fmt.Sprintf("r.%d", n))
+		}
+		n := 0
+		err := LatestAfter(ctx, js, testStream, append(subjects, "r.none"), testMessages-testSubjects/2, func(m *Message) error {
+			n++
+			fmt.Fprintf(&b, "%d %s %s\n", m.Sequence, m.Subject, m.Data)
+			return nil
+		})
+		if err == nil && n != testSubjects/2 {
+			err = fmt.Errorf("%d last messages, expected %d", n, testSubjects/2)
+		}
+		return b.String(), err
+	}},
 	{"decide", func(ctx context.Context, js jetstream.JetStream) (string, error) {
 		var b strings.Builder
 		for n := range testSubjects {

@@ -38,7 +38,7 @@ func DecideLast(ctx context.Context, js jetstream.JetStream, stream, subject str
 
 // getRequest is one of a leader's single messages, or of a replica's batch.
 type getRequest struct {
-	Seq      uint64   `json:"seq,omitempty"`
+	Seq      uint64   `json:"seq,omitempty"` // the first that is given, also of last messages
 	NextFor  string   `json:"next_by_subj,omitempty"`
 	LastFor  string   `json:"last_by_subj,omitempty"`
 	LastOf   []string `json:"multi_last,omitempty"`

@@ -29,7 +29,7 @@ const (
 // the messages of an answer that was whole and not below the leader's end. A KV
 // watcher would not do: while a key is written it may pass it over.
 func Latest(ctx context.Context, js jetstream.JetStream, stream, filter string, f func(*Message) error) error {
-	msgs, tooMany, err := latest(ctx, js, stream, []string{filter})
+	msgs, tooMany, err := latest(ctx, js, stream, []string{filter}, 0)
 	if !tooMany && !errors.Is(err, errUnclear) {
 		if err != nil {
 			return fmt.Errorf("streams: last messages of %s in %s: %w", filter, stream, err)
@@ -45,10 +45,16 @@ func Latest(ctx context.Context, js jetstream.JetStream, stream, filter string, 
 
 // LatestOf is Latest of the subjects listed. One without a message is left out.
 func LatestOf(ctx context.Context, js jetstream.JetStream, stream string, subjects []string, f func(*Message) error) error {
+	return LatestAfter(ctx, js, stream, subjects, 0, f)
+}
+
+// LatestAfter is LatestOf, and leaves out those whose last message is at or below a sequence. The
+// server does not send those.
+func LatestAfter(ctx context.Context, js jetstream.JetStream, stream string, subjects []string, after uint64, f func(*Message) error) error {
 	for some := range slices.Chunk(subjects, maxLatest) {
-		msgs, _, err := latest(ctx, js, stream, some)
+		msgs, _, err := latest(ctx, js, stream, some, after)
 		if errors.Is(err, errUnclear) {
-			msgs, err = oneByOne(ctx, js, stream, some)
+			msgs, err = oneByOne(ctx, js, stream, some, after)
 		}
 		if err != nil {
 			return fmt.Errorf("streams: last messages in %s: %w", stream, err)
@@ -69,15 +75,15 @@ func each(msgs []*Message, f func(*Message) error) error {
 	return nil
 }
 
-// oneByOne asks the leader for each subject's last message.
-func oneByOne(ctx context.Context, js jetstream.JetStream, stream string, subjects []string) (out []*Message, err error) {
+// oneByOne asks the leader for each subject's last message, above a sequence.
+func oneByOne(ctx context.Context, js jetstream.JetStream, stream string, subjects []string, after uint64) (out []*Message, err error) {
 	for _, subject := range subjects {
 		msg, err := DecideLast(ctx, js, stream, subject)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 		case err != nil:
 			return nil, err
-		default:
+		case msg.Sequence > after:
 			out = append(out, msg)
 		}
 	}
@@ -85,15 +91,19 @@ func oneByOne(ctx context.Context, js jetstream.JetStream, stream string, subjec
 }
 
 // latest asks a replica, until it is not behind the leader as it was at first.
-func latest(ctx context.Context, js jetstream.JetStream, stream string, subjects []string) (out []*Message, tooMany bool, err error) {
+func latest(ctx context.Context, js jetstream.JetStream, stream string, subjects []string, after uint64) (out []*Message, tooMany bool, err error) {
 	floor, err := LastSeq(ctx, js, stream)
 	if err != nil {
 		return nil, false, err
 	}
+	req := getRequest{LastOf: subjects}
+	if after > 0 {
+		req.Seq = after + 1
+	}
 	begun := time.Now()
 	for failed := 0; ; {
 		out = nil
-		e, err := direct(ctx, js, stream, getRequest{LastOf: subjects}, 2*maxLatest, func(m *Message) (bool, error) {
+		e, err := direct(ctx, js, stream, req, 2*maxLatest, func(m *Message) (bool, error) {
 			out = append(out, m)
 			return true, nil
 		})
@@ -108,7 +118,7 @@ func latest(ctx context.Context, js jetstream.JetStream, stream string, subjects
 		case e.code == statusTooMany:
 			return nil, true, nil
 		case e.code == statusNone: // without a word of how far the replica is
-			out, err := oneByOne(ctx, js, stream, subjects)
+			out, err := oneByOne(ctx, js, stream, subjects, after)
 			return out, len(out) > 0, err
 		case e.code == statusEnd && e.pending == 0 && e.upTo >= floor:
 			return out, false, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,17 +24,20 @@ type Config struct {
 	// Settle is how long every record stays in its front at least. It must be above the
 	// time that a write takes (fronts.Config.Timeout).
 	Settle time.Duration
-	// Crash is called at the named points where tests kill the process; nil: nothing.
+	// Crash is called at the named points where tests kill the process, at those of stubs also by
+	// two goroutines at once; nil: nothing.
 	Crash func(point string)
 }
 
 // Cleaner takes out of the fronts what is stored. It is not safe for concurrent use; two
 // cleaners are.
 type Cleaner struct {
-	cfg     Config
-	js      jetstream.JetStream
+	cfg   Config
+	js    jetstream.JetStream
+	lanes map[laneID]*marks
+
+	mu      sync.Mutex
 	writers map[string]*fronts.Writer // by stream
-	lanes   map[laneID]*marks
 }
 
 type laneID struct {
@@ -45,8 +49,23 @@ type laneID struct {
 // the front again.
 type marks struct {
 	began      time.Time
-	cold, warm uint64          // the walks go on above them
+	cold, warm mark
 	held       map[string]bool // subjects of which something is not stored
+}
+
+// mark is how far one way along a lane was walked, and what ended it there. For a look at a lane
+// NATS matches each of its subjects, so a walk that can find nothing does not begin.
+type mark struct {
+	at uint64 // the walk goes on above it
+	// next is the message that ended the walk, stored then; or where the next one can be at the
+	// earliest. 0: it is not known.
+	next   uint64
+	stored time.Time
+}
+
+// rests reports whether a walk would end where it begins.
+func (m *mark) rests(w *walk) bool {
+	return m.next > w.upTo || m.next > 0 && w.now.Sub(m.stored) < w.age
 }
 
 const (
@@ -118,7 +137,7 @@ func (c *Cleaner) topic(ctx context.Context, t *schemas.Topic, k *Kind, now time
 	hot = max(hot, c.cfg.Settle)
 	var failed []error
 	for lane := range t.Lanes {
-		done, err := c.lane(ctx, &walk{topic: t, kind: k, lane: lane, upTo: upTo[lane], now: now}, hot)
+		done, err := c.lane(ctx, &walk{topic: t, kind: k, lane: lane, end: info.State.LastSeq, upTo: upTo[lane], now: now}, hot)
 		all.add(done)
 		failed = append(failed, err)
 	}
@@ -139,7 +158,10 @@ func (c *Cleaner) lane(ctx context.Context, w *walk, hot time.Duration) (Done, e
 	if err != nil || hot <= c.cfg.Settle {
 		return all, err
 	}
-	w.age, w.cold, at.warm = c.cfg.Settle, false, max(at.warm, at.cold)
+	w.age, w.cold = c.cfg.Settle, false
+	if at.warm.at < at.cold.at {
+		at.warm = mark{at: at.cold.at}
+	}
 	more, err := c.walk(ctx, w, &at.warm)
 	all.add(more)
 	return all, err
@@ -148,6 +170,8 @@ func (c *Cleaner) lane(ctx context.Context, w *walk, hot time.Duration) (Done, e
 // writer is the cleaner's writer of a front. Its writes go one by one where a batch was
 // refused.
 func (c *Cleaner) writer(ctx context.Context, stream string) (*fronts.Writer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if w := c.writers[stream]; w != nil {
 		return w, nil
 	}

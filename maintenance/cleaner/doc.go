@@ -6,7 +6,11 @@
 // It walks each lane of a front in the stream's order, by headers, up to what is stored
 // and old enough:
 //
-//	look ─▶ rows read back, by one SELECT ─▶ last message of each key ─▶ decide ─▶ stub, refresh, purge
+//	look ─▶ rows read back, by one SELECT ─▶ what came after the look ─▶ decide ─▶ stub, refresh, purge
+//
+// The look met every record of a key up to where it came, so a key's last message is the last
+// one met, unless one came after. Bodies are read of what is refreshed alone. A walk does not
+// begin before what ended the last one is stored and old enough.
 //
 // A stub takes the place of a key's last record, and of all before it: it says all but
 // the body, and where the row is. A refresh is the last record again, of a key that stays hot

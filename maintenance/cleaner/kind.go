@@ -19,8 +19,8 @@ type Kind struct {
 	Says string
 	// HotFor is how long records of a topic stay. The settle time is the least.
 	HotFor func(*schemas.Topic) time.Duration
-	// Stub is what stays in place of a key's last record, whose row is at a place. Nil:
-	// nothing of a key leaves before the key is over, and then all of it does.
+	// Stub is what stays in place of a key's last record, whose row is at a place. It is made of the
+	// record's headers. Nil: nothing of a key leaves before the key is over, and then all of it does.
 	Stub func(*streams.Message, schemas.FrontPlace) (fronts.Record, error)
 	// Refresh is a key's last record again, which frees the older ones.
 	Refresh func(*streams.Message, schemas.FrontPlace) (fronts.Record, error)

@@ -13,17 +13,26 @@ import (
 	"github.com/almanac-events/almanac/streams"
 )
 
-// leaving is what a step takes out of a front. Each part of it is safe for itself, and
+// leaving is what a walk takes out of a front. Each part of it is safe for itself, and
 // may be done again.
 type leaving struct {
-	c    *Cleaner
-	w    *walk
-	done Done
+	c *Cleaner
+	w *walk
 
 	puts    []fronts.Record
 	as      []act // stub or refresh, of each of puts
 	bytes   int
 	purging []purging
+	batches errgroup.Group // of stubs and refreshes, under way
+
+	mu   sync.Mutex
+	done Done
+}
+
+func newLeaving(c *Cleaner, w *walk) *leaving {
+	l := &leaving{c: c, w: w}
+	l.batches.SetLimit(batchesAtOnce)
+	return l
 }
 
 // purging is a key of which the messages up to a sequence go, with it.
@@ -35,17 +44,25 @@ type purging struct {
 const (
 	// maxPutBytes bounds the bodies of a batch.
 	maxPutBytes = 8 << 20
+	// batchesAtOnce is how many batches are under way: NATS commits one while it takes the next.
+	batchesAtOnce = 2
 	// purges is how many are under way at once.
 	purges = 8
 )
 
+// count notes something that was done.
+func (l *leaving) count(f func(*Done)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f(&l.done)
+}
+
 // put notes a stub or refresh.
-func (l *leaving) put(ctx context.Context, r fronts.Record, as act) error {
+func (l *leaving) put(ctx context.Context, r fronts.Record, as act) {
 	l.puts, l.as, l.bytes = append(l.puts, r), append(l.as, as), l.bytes+len(r.Data)
-	if len(l.puts) < fronts.MaxBatch && l.bytes < maxPutBytes {
-		return nil
+	if len(l.puts) >= fronts.MaxBatch || l.bytes >= maxPutBytes {
+		l.flushPuts(ctx)
 	}
-	return l.flushPuts(ctx)
 }
 
 // purge notes a purge of one key's messages.
@@ -57,18 +74,25 @@ func (l *leaving) purge(ctx context.Context, subject string, upTo uint64) error 
 	return l.flushPurges(ctx)
 }
 
-func (l *leaving) flush(ctx context.Context) error {
-	return errors.Join(l.flushPuts(ctx), l.flushPurges(ctx))
+// end does the rest, and says what was done.
+func (l *leaving) end(ctx context.Context) (Done, error) {
+	l.flushPuts(ctx)
+	err := errors.Join(l.flushPurges(ctx), l.batches.Wait())
+	return l.done, err
 }
 
-// flushPuts writes stubs and refreshes in one atomic batch. Where one of them is refused,
-// because its key changed meanwhile or the front is nearly full, each goes for itself.
-func (l *leaving) flushPuts(ctx context.Context) error {
+// flushPuts has what was noted written, and waits until there is room for it.
+func (l *leaving) flushPuts(ctx context.Context) {
 	rs, as := l.puts, l.as
 	l.puts, l.as, l.bytes = nil, nil, 0
-	if len(rs) == 0 {
-		return nil
+	if len(rs) > 0 {
+		l.batches.Go(func() error { return l.write(ctx, rs, as) })
 	}
+}
+
+// write writes stubs and refreshes in one atomic batch. Where one of them is refused,
+// because its key changed meanwhile or the front is nearly full, each goes for itself.
+func (l *leaving) write(ctx context.Context, rs []fronts.Record, as []act) error {
 	w, err := l.c.writer(ctx, l.w.topic.Front())
 	if err != nil {
 		return err
@@ -78,7 +102,7 @@ func (l *leaving) flushPuts(ctx context.Context) error {
 	l.c.cfg.Crash("cleaner.after-stubs")
 	if err == nil {
 		for _, a := range as {
-			l.count(a)
+			l.wrote(a)
 		}
 		return nil
 	}
@@ -99,9 +123,9 @@ func (l *leaving) singly(ctx context.Context, w *fronts.Writer, rs []fronts.Reco
 	for i, err := range errs {
 		switch {
 		case err == nil:
-			l.count(as[i])
+			l.wrote(as[i])
 		case errors.Is(err, fronts.ErrConflict):
-			l.done.Lost++ // it has a newer record, which leaves in its time
+			l.count(func(d *Done) { d.Lost++ }) // it has a newer record, which leaves in its time
 		default:
 			failed = fmt.Errorf("cleaner: %w", err)
 		}
@@ -109,12 +133,15 @@ func (l *leaving) singly(ctx context.Context, w *fronts.Writer, rs []fronts.Reco
 	return failed
 }
 
-func (l *leaving) count(as act) {
-	if as == stub {
-		l.done.Stubbed++
-	} else {
-		l.done.Refreshed++
-	}
+// wrote counts a stub or refresh.
+func (l *leaving) wrote(as act) {
+	l.count(func(d *Done) {
+		if as == stub {
+			d.Stubbed++
+		} else {
+			d.Refreshed++
+		}
+	})
 }
 
 // flushPurges purges by literal subjects, each up to what was seen of it. By a wildcard a
@@ -141,6 +168,6 @@ func (l *leaving) flushPurges(ctx context.Context) error {
 		return fmt.Errorf("cleaner: %w", err)
 	}
 	l.c.cfg.Crash("cleaner.after-purges")
-	l.done.Purged += len(ps)
+	l.count(func(d *Done) { d.Purged += len(ps) })
 	return nil
 }

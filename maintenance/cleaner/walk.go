@@ -18,6 +18,7 @@ type walk struct {
 	topic *schemas.Topic
 	kind  *Kind
 	lane  int
+	end   uint64 // of the front, before the walk
 	upTo  uint64 // all of the lane up to here is stored
 	now   time.Time
 	age   time.Duration // what is younger stays
@@ -30,56 +31,69 @@ const (
 	maxSeen = 5000
 	// maxSteps bounds the steps of a lane in a round: the janitor has other work.
 	maxSteps = 10
-	// maxLast bounds the keys whose last messages are read at once, with their bodies.
+	// maxLast bounds the keys whose last messages are asked for at once: they come with their bodies.
 	maxLast = 64
 )
 
-// met is a record that a walk met.
+// met is a record that a walk met, by its headers.
 type met struct {
-	subject string
-	seq     uint64
+	*streams.Message
 	Record
 }
 
 // errEnough ends a walk.
 var errEnough = errors.New("enough")
 
-// walk takes out what may leave above a sequence, step by step, and moves it on.
-func (c *Cleaner) walk(ctx context.Context, w *walk, at *uint64) (Done, error) {
-	var all Done
-	for range maxSteps {
-		records, next, err := c.look(ctx, w, *at)
-		if err != nil {
-			return all, err
-		}
-		if len(records) > 0 {
-			done, err := c.step(ctx, w, records)
-			all.add(done)
-			if err != nil {
-				return all, err
-			}
-		}
-		*at = next
-		if len(w.held) > maxHeld {
-			return all, fmt.Errorf("cleaner: topic %q, lane %d: %w: more than %d keys; run `almanac verify %s`", w.topic.Name, w.lane, ErrHeld, maxHeld, w.topic.Name)
-		}
-		if len(records) < maxSeen {
-			return all, nil
-		}
+// walk takes out what may leave above a sequence, step by step, and moves it on. Stubs of a step are
+// written while the next looks. Where one fails the walk begins here again, and passes over
+// those that are written.
+func (c *Cleaner) walk(ctx context.Context, w *walk, at *mark) (Done, error) {
+	if at.rests(w) {
+		return Done{}, nil
 	}
-	return all, nil
+	out := newLeaving(c, w)
+	next, err := c.steps(ctx, w, *at, out)
+	done, failed := out.end(ctx)
+	if failed == nil {
+		*at = next
+	}
+	return done, errors.Join(err, failed)
 }
 
-// look reads the headers above a sequence, up to what is stored and old enough. It returns
+// steps goes from step to step, and returns how far it came.
+func (c *Cleaner) steps(ctx context.Context, w *walk, at mark, out *leaving) (mark, error) {
+	for range maxSteps {
+		records, next, err := c.look(ctx, w, at)
+		if err != nil {
+			return at, err
+		}
+		if len(records) > 0 {
+			if err := c.step(ctx, w, records, next.at, out); err != nil {
+				return at, err
+			}
+		}
+		at = next
+		if len(w.held) > maxHeld {
+			return at, fmt.Errorf("cleaner: topic %q, lane %d: %w: more than %d keys; run `almanac verify %s`", w.topic.Name, w.lane, ErrHeld, maxHeld, w.topic.Name)
+		}
+		if len(records) < maxSeen {
+			break
+		}
+	}
+	return at, nil
+}
+
+// look reads the headers above a mark, up to what is stored and old enough. It returns
 // the records that are not stubs, and up to where it came.
-func (c *Cleaner) look(ctx context.Context, w *walk, after uint64) (records []met, next uint64, err error) {
-	next = after
+func (c *Cleaner) look(ctx context.Context, w *walk, after mark) (records []met, next mark, err error) {
+	next = mark{at: after.at, next: max(after.at, w.end) + 1}
 	front := w.topic.Front()
-	_, err = streams.Headers(ctx, c.js, front, schemas.SourceFilter(front, w.topic.Name, strconv.Itoa(w.lane)), after+1, func(m *streams.Message) error {
+	_, err = streams.Headers(ctx, c.js, front, schemas.SourceFilter(front, w.topic.Name, strconv.Itoa(w.lane)), after.at+1, func(m *streams.Message) error {
 		if m.Sequence > w.upTo || w.now.Sub(m.Time) < w.age || len(records) == maxSeen {
+			next.next, next.stored = m.Sequence, m.Time
 			return errEnough
 		}
-		next = m.Sequence
+		next.at = m.Sequence
 		r, err := w.kind.Parse(m)
 		if err == nil && r.Row == nil {
 			return nil // a stub
@@ -88,7 +102,7 @@ func (c *Cleaner) look(ctx context.Context, w *walk, after uint64) (records []me
 			w.held[m.Subject] = true // the router made a dead letter of it
 			return nil
 		}
-		records = append(records, met{m.Subject, m.Sequence, r})
+		records = append(records, met{m, r})
 		return nil
 	})
 	if errors.Is(err, errEnough) {
@@ -97,38 +111,66 @@ func (c *Cleaner) look(ctx context.Context, w *walk, after uint64) (records []me
 	return records, next, err
 }
 
-// step reads the rows of records back, and takes out what of their keys may leave.
-func (c *Cleaner) step(ctx context.Context, w *walk, records []met) (done Done, err error) {
+// step reads the rows of records back, and takes out what of their keys may leave. The walk
+// met every record up to a sequence, so the last of a key that it met is the key's last unless one
+// came above.
+func (c *Cleaner) step(ctx context.Context, w *walk, records []met, upTo uint64, out *leaving) error {
 	places, err := c.rows(ctx, w, records)
 	if err != nil {
-		return done, err
+		return err
 	}
 	var subjects []string
 	bySubject := map[string][]met{}
 	for _, r := range records {
-		if bySubject[r.subject] == nil {
-			subjects = append(subjects, r.subject)
+		if bySubject[r.Subject] == nil {
+			subjects = append(subjects, r.Subject)
 		}
-		bySubject[r.subject] = append(bySubject[r.subject], r)
+		bySubject[r.Subject] = append(bySubject[r.Subject], r)
 	}
-	out := &leaving{c: c, w: w}
+	var again []string // of these the body is needed
 	for some := range slices.Chunk(subjects, maxLast) {
-		err := streams.LatestOf(ctx, c.js, w.topic.Front(), some, func(m *streams.Message) error {
-			return c.judge(ctx, w, bySubject[m.Subject], m, places, out)
+		later := map[string]*streams.Message{}
+		err := streams.LatestAfter(ctx, c.js, w.topic.Front(), some, upTo, func(m *streams.Message) error {
+			later[m.Subject] = m
+			return nil
 		})
 		if err != nil {
-			return out.done, err
+			return err
+		}
+		for _, subject := range some {
+			seen := bySubject[subject]
+			last := later[subject]
+			if last == nil {
+				last = seen[len(seen)-1].Message
+			}
+			body, err := c.judge(ctx, w, seen, last, true, places, out)
+			if err != nil {
+				return err
+			}
+			if body {
+				again = append(again, subject)
+			}
 		}
 	}
-	return out.done, out.flush(ctx)
+	for some := range slices.Chunk(again, maxLast) {
+		err := streams.LatestOf(ctx, c.js, w.topic.Front(), some, func(m *streams.Message) error {
+			_, err := c.judge(ctx, w, bySubject[m.Subject], m, false, places, out)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return out.flushPurges(ctx)
 }
 
-// judge decides about a key, and notes what is to be done.
-func (c *Cleaner) judge(ctx context.Context, w *walk, records []met, last *streams.Message, places map[uint64]schemas.FrontPlace, out *leaving) error {
+// judge decides about a key by its last message, and notes what is to be done; or reports that it
+// takes the body, which a bare message lacks.
+func (c *Cleaner) judge(ctx context.Context, w *walk, seen []met, last *streams.Message, bare bool, places map[uint64]schemas.FrontPlace, out *leaving) (body bool, err error) {
 	s := sight{stored: !w.held[last.Subject], last: last.Sequence, whole: w.kind.Stub == nil}
-	for _, r := range records {
+	for _, r := range seen {
 		_, ok := places[r.Row.Seq]
-		s.seen, s.stored = append(s.seen, r.seq), s.stored && ok
+		s.seen, s.stored = append(s.seen, r.Sequence), s.stored && ok
 	}
 	now, err := w.kind.Parse(last)
 	s.stray, s.over = err != nil, now.Over
@@ -137,20 +179,24 @@ func (c *Cleaner) judge(ctx context.Context, w *walk, records []met, last *strea
 	switch what {
 	case hold:
 		w.held[last.Subject] = true
-		out.done.Held++
-		return nil
+		out.count(func(d *Done) { d.Held++ })
+		return false, nil
 	case purge:
-		return out.purge(ctx, last.Subject, upTo)
+		return false, out.purge(ctx, last.Subject, upTo)
 	case stub:
 		again = w.kind.Stub
 	case refresh:
+		if bare {
+			return true, nil
+		}
 		again = w.kind.Refresh
 	default:
-		return nil
+		return false, nil
 	}
 	r, err := again(last, places[now.Row.Seq])
 	if err != nil {
-		return fmt.Errorf("cleaner: %w", err)
+		return false, fmt.Errorf("cleaner: %w", err)
 	}
-	return out.put(ctx, r, what)
+	out.put(ctx, r, what)
+	return false, nil
 }

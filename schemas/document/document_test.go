@@ -110,6 +110,20 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// Ids and paths have 64 characters, and no other byte.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	const all = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	if !plain(all) || plain("") {
+		t.Error("all characters together, or none of them")
+	}
+	for c := range 256 {
+		if s := string([]byte{byte(c)}); plain("a"+s) != strings.Contains(all, s) {
+			t.Errorf("byte %#x: %t", c, plain("a"+s))
+		}
+	}
+}
+
 // What is not built for documents is refused when it is declared.
 func TestNotBuilt(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,8 @@ const (
 	NoLockRollup                              // a lock leaves the message before it, which may outlive it
 	PassesStubs                               // a list does not read the table again for what left the front meanwhile
 	RemembersLate                             // a reader remembers the front's end as it is after it looked
+	NoLater                                   // the cleaner does not ask what came after its walk
+	HadLate                                   // a writer takes the front's end after its write for one from before
 )
 
 // Mutants must be caught.
@@ -50,6 +52,8 @@ var Mutants = map[string]Break{
 
 // Covered may go alone: another guard covers each.
 var Covered = map[string]Break{
-	"the cleaner goes by heads alone":     NoGate,     // NoArchived
-	"the cleaner goes by read rows alone": NoArchived, // NoGate
+	"the cleaner goes by heads alone":      NoGate,     // NoArchived
+	"the cleaner goes by read rows alone":  NoArchived, // NoGate
+	"a writer knows an end from after it":  HadLate,    // NoSettle
+	"the cleaner asks not what came later": NoLater,    // what it writes expects the last that it met
 }

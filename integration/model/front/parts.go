@@ -17,12 +17,19 @@ const (
 func (w *world) writer(key int, remove bool, next ask) {
 	w.calls++
 	call := w.calls
-	began := 0
+	began, blind := 0, w.rnd.IntN(4) == 0
 	for tries := 0; tries < 20; tries++ {
 		if !next() {
 			return
 		}
 		last := w.last(key)
+		had := w.lastSeq
+		if tries == 0 && !remove && blind { // a create without a look: it knows an end from before
+			last = message{}
+			if !next() {
+				return
+			}
+		}
 		there := last.seq > 0 && !last.removed
 		if remove && !there {
 			return
@@ -37,7 +44,7 @@ func (w *world) writer(key int, remove bool, next ask) {
 		if !next() { // it may sleep here for as long as it likes
 			return
 		}
-		told, known := w.send(m, expect, began, next)
+		told, known := w.send(m, expect, had, began, next)
 		switch {
 		case told.seq > 0:
 			w.told = append(w.told, told)
@@ -49,8 +56,8 @@ func (w *world) writer(key int, remove bool, next ask) {
 }
 
 // send puts a message until it is known what became of it: the row it becomes, or that
-// nothing was written.
-func (w *world) send(m message, expect, began int, next ask) (told row, known bool) {
+// nothing was written. The front had a sequence before.
+func (w *world) send(m message, expect, had, began int, next ask) (told row, known bool) {
 	told = row{m.key, m.version, m.life, m.call, 0, m.removed}
 	for unsure := false; ; unsure = true {
 		took := w.put(m, expect, false)
@@ -67,12 +74,15 @@ func (w *world) send(m message, expect, began int, next ask) (told row, known bo
 		if !next() || w.steps-began > patience {
 			return row{}, false
 		}
+		if w.has(HadLate) {
+			had = w.lastSeq
+		}
 		f, ok := w.first(m.key, expect+1)
 		switch {
 		case ok && f.nonce == m.nonce:
 			told.seq = f.seq
 			return told, true
-		case ok && f.kind != record && f.row > expect:
+		case ok && f.kind != record && f.row > max(expect, had):
 			return row{}, false // a cleaner replaced what came
 		case ok:
 			return row{}, true
@@ -138,8 +148,12 @@ func (w *world) cleaner(next ask) {
 			return
 		}
 		var seen [keys][]message
+		end := 0 // the walk met all up to here
 		for _, m := range w.front {
 			old := now-m.at >= settle || w.has(NoSettle)
+			if m.seq <= upTo && old {
+				end = m.seq
+			}
 			if m.kind != stub && m.seq <= upTo && old {
 				seen[m.key] = append(seen[m.key], m)
 			}
@@ -161,7 +175,10 @@ func (w *world) cleaner(next ask) {
 			if !next() {
 				return
 			}
-			last := w.last(key)
+			last := seen[key][len(seen[key])-1]
+			if now := w.last(key); now.seq > end && !w.has(NoLater) {
+				last = now
+			}
 			if !next() {
 				return
 			}
