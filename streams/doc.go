@@ -10,6 +10,7 @@
 //	DecideAt, DecideNext, DecideLast   one message, by the stream's leader: what a decision hangs on
 //	Gather                             many messages, by any replica; the end is the leader's word
 //	Latest, LatestOf                   the last message of subjects, by a replica not below the leader's end
+//	LatestAsOf, LatestAfter            those as of an end that is known, and those above a sequence
 //	Headers, LastHeaders, Frames       headers alone, through a consumer that ends with the call
 //	Follow                             a Feed without an end, in order
 //

@@ -29,7 +29,7 @@ const (
 // the messages of an answer that was whole and not below the leader's end. A KV
 // watcher would not do: while a key is written it may pass it over.
 func Latest(ctx context.Context, js jetstream.JetStream, stream, filter string, f func(*Message) error) error {
-	msgs, tooMany, err := latest(ctx, js, stream, []string{filter}, 0)
+	msgs, tooMany, err := latest(ctx, js, stream, []string{filter}, lasts{})
 	if !tooMany && !errors.Is(err, errUnclear) {
 		if err != nil {
 			return fmt.Errorf("streams: last messages of %s in %s: %w", filter, stream, err)
@@ -45,16 +45,30 @@ func Latest(ctx context.Context, js jetstream.JetStream, stream, filter string, 
 
 // LatestOf is Latest of the subjects listed. One without a message is left out.
 func LatestOf(ctx context.Context, js jetstream.JetStream, stream string, subjects []string, f func(*Message) error) error {
-	return LatestAfter(ctx, js, stream, subjects, 0, f)
+	return latestOf(ctx, js, stream, subjects, lasts{}, f)
+}
+
+// LatestAsOf is LatestOf as it stood when the leader's end was a sequence, or later. It spares asking
+// for the end.
+func LatestAsOf(ctx context.Context, js jetstream.JetStream, stream string, subjects []string, end uint64, f func(*Message) error) error {
+	return latestOf(ctx, js, stream, subjects, lasts{floor: end}, f)
 }
 
 // LatestAfter is LatestOf, and leaves out those whose last message is at or below a sequence. The
 // server does not send those.
 func LatestAfter(ctx context.Context, js jetstream.JetStream, stream string, subjects []string, after uint64, f func(*Message) error) error {
+	return latestOf(ctx, js, stream, subjects, lasts{after: after}, f)
+}
+
+// lasts is which last messages are asked for: those above after, of a replica that has the stream up
+// to floor; 0: up to the leader's end.
+type lasts struct{ after, floor uint64 }
+
+func latestOf(ctx context.Context, js jetstream.JetStream, stream string, subjects []string, l lasts, f func(*Message) error) error {
 	for some := range slices.Chunk(subjects, maxLatest) {
-		msgs, _, err := latest(ctx, js, stream, some, after)
+		msgs, _, err := latest(ctx, js, stream, some, l)
 		if errors.Is(err, errUnclear) {
-			msgs, err = oneByOne(ctx, js, stream, some, after)
+			msgs, err = oneByOne(ctx, js, stream, some, l.after)
 		}
 		if err != nil {
 			return fmt.Errorf("streams: last messages in %s: %w", stream, err)
@@ -91,14 +105,15 @@ func oneByOne(ctx context.Context, js jetstream.JetStream, stream string, subjec
 }
 
 // latest asks a replica, until it is not behind the leader as it was at first.
-func latest(ctx context.Context, js jetstream.JetStream, stream string, subjects []string, after uint64) (out []*Message, tooMany bool, err error) {
-	floor, err := LastSeq(ctx, js, stream)
-	if err != nil {
-		return nil, false, err
+func latest(ctx context.Context, js jetstream.JetStream, stream string, subjects []string, l lasts) (out []*Message, tooMany bool, err error) {
+	if l.floor == 0 {
+		if l.floor, err = LastSeq(ctx, js, stream); err != nil {
+			return nil, false, err
+		}
 	}
 	req := getRequest{LastOf: subjects}
-	if after > 0 {
-		req.Seq = after + 1
+	if l.after > 0 {
+		req.Seq = l.after + 1
 	}
 	begun := time.Now()
 	for failed := 0; ; {
@@ -118,14 +133,14 @@ func latest(ctx context.Context, js jetstream.JetStream, stream string, subjects
 		case e.code == statusTooMany:
 			return nil, true, nil
 		case e.code == statusNone: // without a word of how far the replica is
-			out, err := oneByOne(ctx, js, stream, subjects, after)
+			out, err := oneByOne(ctx, js, stream, subjects, l.after)
 			return out, len(out) > 0, err
-		case e.code == statusEnd && e.pending == 0 && e.upTo >= floor:
+		case e.code == statusEnd && e.pending == 0 && e.upTo >= l.floor:
 			return out, false, nil
 		case e.pending > 0:
 			return nil, false, cut(ctx, fmt.Errorf("NATS left out %d last messages", e.pending))
 		case time.Since(begun) > behindTime:
-			return nil, false, cut(ctx, fmt.Errorf("a replica is behind: it has %s up to message %d, the leader up to %d", stream, e.upTo, floor))
+			return nil, false, cut(ctx, fmt.Errorf("a replica is behind: it has %s up to message %d, the leader up to %d", stream, e.upTo, l.floor))
 		}
 		if err := wait(ctx, behindPause); err != nil {
 			return nil, false, err

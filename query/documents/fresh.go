@@ -39,6 +39,7 @@ type above struct {
 	// before may not have it.
 	left   bool
 	passed ground
+	end    uint64 // of DOCS, before it was read
 }
 
 // ground is what a reader remembers of the stream DOCS that was created at a time, by lane,
@@ -77,7 +78,7 @@ func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, upTo map[int]uint6
 	}
 	last := info.State.LastSeq
 	was = was.of(info.Created, reconnects, last)
-	out := above{passed: was}
+	out := above{passed: was, end: last}
 	out.passed.lanes = maps.Clone(was.lanes)
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)

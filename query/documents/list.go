@@ -55,7 +55,7 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 	if err != nil {
 		return nil, false, err
 	}
-	newest, hidden, first, err := r.both(ctx, t, k, g, limit+1)
+	newest, hidden, first, end, err := r.both(ctx, t, k, g, limit+1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -67,7 +67,7 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 	if docs, err = r.matching(ctx, t, g.Where, docs); err != nil {
 		return nil, false, err
 	}
-	stored, err := r.keys(ctx, t, g, limit+1, newest, first)
+	stored, err := r.keys(ctx, t, g, limit+1, newest, first, end)
 	if err != nil {
 		return nil, false, err
 	}
@@ -83,8 +83,8 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 // erasure means; and the first n documents that ClickHouse has. The snapshot comes before
 // both: what it knows as stored ClickHouse gives, and the rest DOCS has. A version that left
 // DOCS meanwhile is a stub there, and then ClickHouse is asked again: first is nil. A removal
-// may have left nothing there, which alive sees.
-func (r *Reader) both(ctx context.Context, t *schemas.Topic, k *known, g Range, n int) (newest map[string]*document.Record, hidden map[*document.Record]bool, first []*document.Record, err error) {
+// may have left nothing there, which alive sees. end is that of DOCS before it was read.
+func (r *Reader) both(ctx context.Context, t *schemas.Topic, k *known, g Range, n int) (newest map[string]*document.Record, hidden map[*document.Record]bool, first []*document.Record, end uint64, err error) {
 	newest, hidden = map[string]*document.Record{}, map[*document.Record]bool{}
 	upTo, docs := k.upTo, above{}
 	both, bctx := errgroup.WithContext(ctx)
@@ -107,7 +107,7 @@ func (r *Reader) both(ctx context.Context, t *schemas.Topic, k *known, g Range, 
 		return err
 	})
 	if err := both.Wait(); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, 0, err
 	}
 	r.remember(t, k, upTo, docs.passed, len(newest))
 	if docs.left {
@@ -115,13 +115,13 @@ func (r *Reader) both(ctx context.Context, t *schemas.Topic, k *known, g Range, 
 	} else if first == nil {
 		first = []*document.Record{}
 	}
-	return newest, hidden, first, nil
+	return newest, hidden, first, docs.end, nil
 }
 
 // keys reads up to n documents of a range that ClickHouse has, and leaves out those that
 // newest has a newer version of, and those that live no more. Their bodies may be missing. first, when it is not nil, are the
 // first n that ClickHouse gave.
-func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, newest map[string]*document.Record, first []*document.Record) (out []*document.Record, err error) {
+func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, newest map[string]*document.Record, first []*document.Record, end uint64) (out []*document.Record, err error) {
 	for {
 		ask, found := n, first
 		if found == nil {
@@ -131,7 +131,7 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 			}
 		}
 		first = nil
-		alive, err := r.alive(ctx, t, found)
+		alive, err := r.alive(ctx, t, found, end)
 		if err != nil {
 			return nil, err
 		}
@@ -190,8 +190,9 @@ func (r *Reader) page(ctx context.Context, t *schemas.Topic, g *Range, n int, bo
 // alive says which of the documents that ClickHouse gave live: DOCS has a record or a stub of
 // each that does, until it is removed. The rows alone do not tell. The one that ended a life may
 // have come after ClickHouse was read, and its record have left DOCS before DOCS was; it may be
-// lost until it is repaired; an erasure may have taken it.
-func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.Record) (map[Key]bool, error) {
+// lost until it is repaired; an erasure may have taken it. DOCS is read as it was at an end that
+// the list knows, or later: what is removed after that was there when the list began.
+func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.Record, end uint64) (map[Key]bool, error) {
 	out := map[Key]bool{}
 	if len(docs) == 0 {
 		return out, nil
@@ -203,7 +204,7 @@ func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.R
 			asked[s], subjects = true, append(subjects, s)
 		}
 	}
-	err := streams.LatestOf(ctx, r.js, schemas.StreamDocs, subjects, func(m *streams.Message) error {
+	err := streams.LatestAsOf(ctx, r.js, schemas.StreamDocs, subjects, end, func(m *streams.Message) error {
 		if last := parse(m); last != nil && !last.Removed() {
 			out[keyOf(last)] = true
 		}
