@@ -19,7 +19,8 @@
 // A version that a writer was told has one row, with what that writer wrote. Versions of a
 // document have no gap. No call became two versions, and no batch is stored in part. A lock has
 // one holder, and nothing is stored under one that was lost. A stub's row is in the table when
-// the stub is written. A reader finds at least what was acknowledged before it began.
+// the stub is written. A reader finds at least what was acknowledged before it began, and no
+// document whose removal was.
 //
 // # What the protocol stands on
 //

@@ -34,7 +34,7 @@ const (
 func play(seed uint64, off Break) *world {
 	w := &world{rnd: rand.New(rand.NewPCG(seed, 16)), off: off, members: map[int]int{}, releasedToken: map[int]bool{}}
 	start := func(role int) *part {
-		key, remove := w.rnd.IntN(keys), w.rnd.IntN(8) == 0
+		key, remove := w.rnd.IntN(keys), w.rnd.IntN(4) == 0
 		p := &part{role: role}
 		p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
 			next := func() bool { return yield(struct{}{}) }

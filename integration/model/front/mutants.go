@@ -24,6 +24,7 @@ const (
 	NoLockRollup                              // a lock leaves the message before it, which may outlive it
 	PassesStubs                               // a list does not read the table again for what left the front meanwhile
 	RemembersLate                             // a reader remembers the front's end as it is after it looked
+	NoLook                                    // a list does not look in the front which of its documents live
 	NoLater                                   // the cleaner does not ask what came after its walk
 	HadLate                                   // a writer takes the front's end after its write for one from before
 )
@@ -48,6 +49,7 @@ var Mutants = map[string]Break{
 	"a lock leaves the message before it":           NoLockRollup,
 	"a list passes over what left meanwhile":        PassesStubs,
 	"a reader remembers an end after its look":      RemembersLate,
+	"a list does not look which documents live":     NoLook,
 }
 
 // Covered may go alone: another guard covers each.

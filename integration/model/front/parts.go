@@ -275,6 +275,7 @@ func (w *world) list(upTo int, ground *passed, found []row, before int, next ask
 			return false
 		}
 	}
+	var newest [keys]message
 	left, records := false, false // the front, above what the snapshot knows as stored
 	for _, m := range w.front {
 		switch {
@@ -283,6 +284,9 @@ func (w *world) list(upTo int, ground *passed, found []row, before int, next ask
 			left = left || m.row > upTo
 		default:
 			records = true
+			if m.row > newest[m.key].row {
+				newest[m.key] = m
+			}
 			found = append(found, row{key: m.key, version: m.version, life: m.life, seq: m.row})
 		}
 	}
@@ -303,7 +307,39 @@ func (w *world) list(upTo int, ground *passed, found []row, before int, next ask
 			w.fail("a list lacks document %d at version %d, which was acknowledged before it began", t.key, t.version)
 		}
 	}
+	stored := w.living(found, newest)
+	if !next() {
+		return false
+	}
+	for _, r := range stored {
+		if last := w.last(r.key); !w.has(NoLook) && (last.seq == 0 || last.removed || last.life != r.life) {
+			continue
+		}
+		for _, t := range w.told[:before] {
+			if t.removed && t.key == r.key && t.life == r.life && t.version > r.version {
+				w.fail("a list has document %d at version %d, and its removal was acknowledged before it began", r.key, r.version)
+			}
+		}
+	}
 	return true
+}
+
+// living are the documents that a list takes from the table: the newest rows of their lives, but
+// for those of which the front has a newer record, and those that end a life.
+func (w *world) living(found []row, newest [keys]message) (out []row) {
+	type life struct{ key, life int }
+	last := map[life]row{}
+	for _, r := range found {
+		if was := last[life{r.key, r.life}]; r.call != 0 && r.seq > was.seq { // those of the front have no call
+			last[life{r.key, r.life}] = r
+		}
+	}
+	for _, r := range last {
+		if !r.removed && newest[r.key].row <= r.seq {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // listed reports whether a list of what was found tells of an acknowledged version or of a
