@@ -25,11 +25,12 @@ type Reader struct {
 
 	mu    sync.Mutex
 	known map[string]*known // by topic
+	dense map[place]density
 }
 
 // New makes a reader.
 func New(reg *registry.Registry, db *tables.DB) *Reader {
-	return &Reader{js: reg.JetStream(), reg: reg, db: db, ledger: registry.NewLedgerCache(reg), known: map[string]*known{}}
+	return &Reader{js: reg.JetStream(), reg: reg, db: db, ledger: registry.NewLedgerCache(reg), known: map[string]*known{}, dense: map[place]density{}}
 }
 
 // Archived says up to which sequence of DOCS each lane of a topic is stored.

@@ -148,9 +148,8 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 	}
 }
 
-// page reads up to n documents of a range that ClickHouse has, in a list's order, with their
-// bodies in the same statement or without.
-func (r *Reader) page(ctx context.Context, t *schemas.Topic, g *Range, n int, bodies bool) ([]*document.Record, error) {
+// within is page by one statement.
+func (r *Reader) within(ctx context.Context, t *schemas.Topic, g *Range, n int, bodies bool) ([]*document.Record, error) {
 	where, params, order := []string{"path = {path:String}"}, map[string]string{"path": g.Path}, "path DESC, "
 	if g.All {
 		where, params, order = []string{"1"}, map[string]string{}, ""
@@ -180,8 +179,9 @@ func (r *Reader) page(ctx context.Context, t *schemas.Topic, g *Range, n int, bo
 	page := fmt.Sprintf("SELECT %s FROM (SELECT %s, (%s) AND (%s) AS kept FROM %s WHERE %s ORDER BY %screated DESC, doc_id DESC, version DESC LIMIT 1 BY created, doc_id) WHERE op != '%s' AND kept LIMIT %d",
 		names, columns, keep, meant, name, strings.Join(where, " AND "), order, schemas.OpRemoved, n)
 	if bodies {
-		page = fmt.Sprintf("SELECT %s FROM %s WHERE (path, created, doc_id, version) IN (SELECT path, created, doc_id, version FROM (%s)) ORDER BY created DESC, doc_id DESC",
-			pageColumns, name, page)
+		// The range again: it keeps parts from being looked at.
+		page = fmt.Sprintf("SELECT %s FROM %s WHERE %s AND (path, created, doc_id, version) IN (SELECT path, created, doc_id, version FROM (%s)) ORDER BY created DESC, doc_id DESC",
+			pageColumns, name, strings.Join(where, " AND "), page)
 	}
 	// A promoted field may have the name of a column of the answer: conditions mean the field.
 	return r.selected(ctx, t, page+" SETTINGS prefer_column_name_to_alias = 1", params)
