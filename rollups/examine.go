@@ -75,7 +75,7 @@ const maxInserts = 10_000
 // more: it has rows after it. What was examined in other rows than it has is dropped first.
 func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, d tables.DerivedShard) (s step, more bool, err error) {
 	if d.Doubted {
-		if err := r.cfg.DB.DropDerived(ctx, ref, r.cfg.Registry.Dropped(ref.Topic)); err != nil {
+		if err := r.cfg.DB.DropDoubted(ctx, ref, r.cfg.Registry.Dropped(ref.Topic)); err != nil {
 			return s, false, err
 		}
 		r.cfg.Hooks.Dropped(ref, "it has other rows than it had when it was looked for repeats")

@@ -41,8 +41,19 @@ func (db *DB) DropSums(ctx context.Context, ref schemas.ShardRef, dropped Droppe
 // again. A topic without derived tables has nothing to drop.
 //
 // What cannot be derived again stays: all of shards that retention dropped, and the marks of
-// copies whose event that counts was in one.
+// copies whose event that counts was in one. The marks of the shard's rows that are gone go.
 func (db *DB) DropDerived(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
+	return db.dropOne(ctx, ref, dropped, func(other schemas.ShardRef) bool { return other != ref })
+}
+
+// DropDoubted is DropDerived of a shard of which rows may be lost and come back: the marks of
+// those stay too, when the event that counts was in a shard that retention dropped.
+func (db *DB) DropDoubted(ctx context.Context, ref schemas.ShardRef, dropped Dropped) error {
+	return db.dropOne(ctx, ref, dropped, func(schemas.ShardRef) bool { return true })
+}
+
+// dropOne is DropDerived. lost says of which shards rows may come back.
+func (db *DB) dropOne(ctx context.Context, ref schemas.ShardRef, dropped Dropped, lost func(schemas.ShardRef) bool) error {
 	state, err := db.TableState(ctx, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats))
 	if err != nil || !state.Exists {
 		return err
@@ -58,7 +69,7 @@ func (db *DB) DropDerived(ctx context.Context, ref schemas.ShardRef, dropped Dro
 		if err != nil {
 			return err
 		}
-		return db.dropAllOf(ctx, ref.Topic, refs, gone)
+		return db.dropAllOf(ctx, ref.Topic, refs, gone, lost)
 	})
 }
 
@@ -84,7 +95,7 @@ func (db *DB) DropLost(ctx context.Context, t *schemas.Topic, ref schemas.ShardR
 	if err != nil || at <= head {
 		return err
 	}
-	return db.DropDerived(ctx, ref, dropped)
+	return db.DropDoubted(ctx, ref, dropped)
 }
 
 // DropAllDerived empties what was derived from a topic's rows, of which a rebuild may have
@@ -102,7 +113,7 @@ func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Drop
 				return err
 			}
 		}
-		return db.dropAllOf(ctx, t.Name, slices.Collect(maps.Keys(there)), gone)
+		return db.dropAllOf(ctx, t.Name, slices.Collect(maps.Keys(there)), gone, func(schemas.ShardRef) bool { return false })
 	})
 }
 
@@ -112,11 +123,11 @@ func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Drop
 // A statement that notes how far a shard was examined, or its series are listed, asserts that what
 // came before is there, and may be stored after that was dropped. So it waits for those under way,
 // and drops again what has a position.
-func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardRef, gone map[schemas.ShardRef]bool) error {
+func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardRef, gone map[schemas.ShardRef]bool, lost func(schemas.ShardRef) bool) error {
 	refs = slices.DeleteFunc(refs, func(ref schemas.ShardRef) bool { return gone[ref] })
 	for len(refs) > 0 {
 		for _, ref := range refs {
-			if err := db.dropOf(ctx, ref, gone); err != nil {
+			if err := db.dropOf(ctx, ref, gone, lost(ref)); err != nil {
 				return err
 			}
 		}
@@ -137,7 +148,7 @@ func (db *DB) dropAllOf(ctx context.Context, topic string, refs []schemas.ShardR
 }
 
 // dropOf drops what was derived from the rows of a shard, as dropAllOf does.
-func (db *DB) dropOf(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool) error {
+func (db *DB) dropOf(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool, lost bool) error {
 	// The sums first: without them a reader takes the rows, and without the repeats it
 	// looks for them itself.
 	for _, name := range []string{schemas.DerivedSums, schemas.DerivedSeries} {
@@ -145,12 +156,12 @@ func (db *DB) dropOf(ctx context.Context, ref schemas.ShardRef, gone map[schemas
 			return err
 		}
 	}
-	return db.dropMarks(ctx, ref, gone)
+	return db.dropMarks(ctx, ref, gone, lost)
 }
 
 // dropMarks drops a shard's marks and how far it was examined, but for the marks that cannot be
-// made again.
-func (db *DB) dropMarks(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool) error {
+// made again: of rows that are there or, when rows may be lost, of any.
+func (db *DB) dropMarks(ctx context.Context, ref schemas.ShardRef, gone map[schemas.ShardRef]bool, lost bool) error {
 	firsts, err := db.firstsIn(ctx, ref, gone)
 	if err != nil {
 		return err
@@ -160,12 +171,20 @@ func (db *DB) dropMarks(ctx context.Context, ref schemas.ShardRef, gone map[sche
 	}
 	name := schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)
 	repeats, month, shard := schemas.QuotedTable(db.Database, name), uint32(ref.Month), uint64(ref.ID)
+	stay := fmt.Sprintf("month = %d AND shard = %d AND id != %s AND (first_month, first_shard) IN (%s)", month, shard, schemas.NoID, strings.Join(firsts, ","))
+	if !lost {
+		stay += fmt.Sprintf(" AND (id, pos) IN (SELECT id, pos FROM %s WHERE month = %d AND shard = %d)", schemas.QuotedTable(db.Database, ref.Topic), month, shard)
+	}
 	return db.withStepTable(ctx, name, "AS "+repeats, func(kept string) error {
-		// Of rows that are gone themselves, no mark stays.
-		q := fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE month = %d AND shard = %d AND id != %s AND (first_month, first_shard) IN (%s) AND (id, pos) IN (SELECT id, pos FROM %s WHERE month = %d AND shard = %d)",
-			kept, repeats, month, shard, schemas.NoID, strings.Join(firsts, ","), schemas.QuotedTable(db.Database, ref.Topic), month, shard)
-		if err := db.ddl(ctx, fmt.Sprintf("keeping marks of %s", ref), q); err != nil {
+		if err := db.ddl(ctx, fmt.Sprintf("keeping marks of %s", ref), fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE %s", kept, repeats, stay)); err != nil {
 			return err
+		}
+		var n uint64
+		if err := refusal(db.conn.QueryRow(ctx, "SELECT count() FROM "+kept).Scan(&n)); err != nil {
+			return fmt.Errorf("marks of %s that stay: %w", ref, err)
+		}
+		if n == 0 { // ClickHouse refuses to replace a partition by nothing
+			return db.dropDerived(ctx, ref, schemas.DerivedRepeats)
 		}
 		// At once, as a partition is dropped: an examination under way finds all of it or nothing.
 		return db.ddl(ctx, fmt.Sprintf("dropping %s of %s", name, ref), fmt.Sprintf("ALTER TABLE %s REPLACE PARTITION (%d, %d) FROM %s", repeats, month, shard, kept))

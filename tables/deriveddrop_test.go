@@ -54,7 +54,7 @@ func TestLatePosition(t *testing.T) {
 				}
 				return err
 			})
-			if err := db.dropAllOf(t.Context(), topic.Name, []schemas.ShardRef{ref}, nil); err != nil {
+			if err := db.dropAllOf(t.Context(), topic.Name, []schemas.ShardRef{ref}, nil, func(schemas.ShardRef) bool { return false }); err != nil {
 				t.Fatal(err)
 			}
 			if err := <-stored; err != nil {

@@ -58,7 +58,10 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 	case DropStrange:
 		return r.dropStrange(ctx, a)
 	case Insert:
-		return errors.Join(r.insert(ctx, a), r.db.DropDerived(ctx, a.ref, r.reg.Dropped(a.Topic)))
+		if err := r.insert(ctx, a); err != nil {
+			return errors.Join(err, r.db.DropDoubted(ctx, a.ref, r.reg.Dropped(a.Topic)))
+		}
+		return r.db.DropDerived(ctx, a.ref, r.reg.Dropped(a.Topic))
 	case Settle:
 		return r.settle(ctx, a)
 	case CorrectShard:

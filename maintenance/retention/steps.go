@@ -116,16 +116,26 @@ type look struct {
 const lookTime = 5 * time.Minute
 
 // derived reports whether a shard's rows may go. They may not before they are in the topic's
-// sums, which are all that stays of them: that is an error. And they may not before the rows that
-// stood in other shards when retention first looked were looked for repeats: a copy that is found
-// later would count.
+// sums, which are all that stays of them, or while a closed shard lacks rows, among which copies may
+// be: those are errors. And they may not before the rows that stood in other shards when retention
+// first looked were looked for repeats: a copy that is found later would count.
 func (j *Janitor) derived(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, now time.Time) (bool, error) {
 	if !t.HasSums() {
 		return true, nil
 	}
+	// An erasure under way takes rows and then says so in the entry: the round after it goes on.
+	shards, err := j.cfg.Registry.Shards(ctx, t.Name, 0)
+	if err != nil {
+		return false, err
+	}
 	d, err := j.cfg.DB.Derived(ctx, t)
 	if err != nil {
 		return false, err
+	}
+	for _, e := range shards {
+		if has := d.Shards[e.Ref()].Stored.Rows; e.Status == registry.Closed && has < e.Rows {
+			return false, fmt.Errorf("ClickHouse has %d of the %d rows of %s, which sums of dropped rows would never know: run `almanac repair %s`", has, e.Rows, e.Name(), t.Name)
+		}
 	}
 	s := d.Shards[ref]
 	if why := s.Waits(); why != "" {
