@@ -240,8 +240,11 @@ func TestSendersAreHeldBack(t *testing.T) {
 		_, ok := r.in.streams.try(schemas.Event{Message: strings.Repeat("y", MaxLineBytes)})
 		return !ok
 	})
-	if r.in.streams.bytes > StreamBytes || sent.Load() == lines {
-		t.Errorf("%d bytes are queued, %d lines were sent", r.in.streams.bytes, sent.Load())
+	r.in.streams.mu.Lock()
+	queued := r.in.streams.bytes
+	r.in.streams.mu.Unlock()
+	if queued > StreamBytes || sent.Load() == lines {
+		t.Errorf("%d bytes are queued, %d lines were sent", queued, sent.Load())
 	}
 	r.env.Apply(sys())
 	if err := <-done; err != nil {
