@@ -2,22 +2,19 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/retention"
-	"github.com/almanac-events/almanac/meter"
-	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // Retention dropped the events that count, and the shard of their copies loses rows, which a sink
 // stores again: the copies do not count.
 func TestMeterLostCopies(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"all", "tail", "part"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
@@ -28,17 +25,13 @@ func TestMeterLostCopies(t *testing.T) {
 			stopSink := e.sink(func(c *sinkConfig) { c.Retention.Now = early })
 			stop := e.rollups()
 			const diffs = 12
-			var first, again, more []meter.Diff
-			for n := range diffs {
-				d := meter.Diff{Meter: "bytes", Provider: "p", Space: "s", Cause: fmt.Sprint("c-", n), Delta: 1, Customer: customer(0), Time: lifeMonth.Add(time.Duration(n) * time.Hour)}
-				first = append(first, d)
-				d.Time = d.Time.AddDate(0, 1, 0)
-				again = append(again, d)
-				d.Cause = fmt.Sprint("d-", n)
-				more = append(more, d)
-			}
+			first, again := twice(diffs)
 			e.frames("usage", first)
-			if how == "tail" {
+			if how == "tail" { // another shard of the copies' month, which stays
+				more := slices.Clone(again)
+				for n := range more {
+					more[n].Cause = fmt.Sprint("d-", n)
+				}
 				e.frames("usage", more)
 			}
 			e.settledUsage("usage")
@@ -55,42 +48,10 @@ func TestMeterLostCopies(t *testing.T) {
 			if how == "tail" {
 				want *= 2
 			}
-			bill := func(when string) {
-				t.Helper()
-				r, err := query.New(e.connect(), e.reg, e.db)
-				if err != nil {
-					t.Fatal(err)
-				}
-				rep, err := usage.New(r).Report(t.Context(), usage.Request{Topic: "usage", From: lifeMonth, To: lifeMonth.AddDate(0, 2, 0), GroupBy: usage.ByCustomer})
-				if err != nil || len(rep.Bills) != 1 {
-					t.Fatalf("%s: %+v, %v", when, rep, err)
-				}
-				if fmt.Sprint(rep.Bills[0].SizeEnd) != fmt.Sprint(want) {
-					t.Errorf("%s: size %v, want %d", when, rep.Bills[0].SizeEnd, want)
-				}
-			}
-			bill("derived")
-			tomorrow := time.Now().Add(25 * time.Hour)
-			late := func() time.Time { return tomorrow }
-			topic.KeepDays = 10 + int(tomorrow.Sub(lifeMonth.AddDate(0, 1, 0))/(24*time.Hour))
-			e.apply(topic)
-			nc := e.connect()
-			j, err := retention.New(t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.db, Now: late})
-			if err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, time.Minute, func() error {
-				if err := j.Round(t.Context()); err != nil {
-					return err
-				}
-				for _, s := range e.shards("usage") {
-					if s.Month == schemas.MonthOf(lifeMonth.UnixNano()) && s.Status != registry.Dropped {
-						return fmt.Errorf("not yet dropped: %s", describe(e.shards("usage")))
-					}
-				}
-				return nil
-			})
-			bill("dropped")
+			e.usageSize("derived", want)
+			j := e.tomorrow(topic, lifeMonth.AddDate(0, 1, 0))
+			eventually(t, time.Minute, func() error { return e.retained(j, registry.Dropped) })
+			e.usageSize("dropped", want)
 			stop()
 			stopSink()
 			if how == "part" {
@@ -104,7 +65,7 @@ func TestMeterLostCopies(t *testing.T) {
 			e.settledUsage("usage")
 			e.rollups()
 			e.derived("usage")
-			bill("stored again")
+			e.usageSize("stored again", want)
 		})
 	}
 }
@@ -130,14 +91,7 @@ func TestMeterKeptForItsLostRows(t *testing.T) {
 	}
 	e.exec("ALTER TABLE %s DELETE WHERE shard = %d AND cityHash64(id) %% 2 = 0 SETTINGS mutations_sync = 2", e.table("usage"), uint64(closed.ID))
 	e.derived("usage") // of the rows that there are
-	tomorrow := time.Now().Add(25 * time.Hour)
-	topic.KeepDays = 1
-	e.apply(topic)
-	nc := e.connect()
-	j, err := retention.New(t.Context(), nc, retention.Config{Registry: e.registry(nc), DB: e.db, Now: func() time.Time { return tomorrow }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := e.tomorrow(topic, time.Now())
 	status := func() registry.Status {
 		t.Helper()
 		s, err := e.reg.Shard(t.Context(), closed.Ref())
@@ -146,7 +100,7 @@ func TestMeterKeptForItsLostRows(t *testing.T) {
 		}
 		return s.Status
 	}
-	if err := j.Round(t.Context()); err == nil || !strings.Contains(err.Error(), "run `almanac repair usage`") || status() != registry.Closed {
+	if err := j.Round(t.Context()); err == nil || !strings.Contains(err.Error(), "Run `almanac repair usage`") || status() != registry.Closed {
 		t.Fatalf("%s while rows are lost: %v", status(), err)
 	}
 	e.killed() // repairs

@@ -12,9 +12,9 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// A mark is renewed every rederiveBeat while its drop lives. Without a renewal the drop is given
-// up after rederiveTime, and after rederiveLapse the mark no longer keeps retention waiting. What
-// is between the two is for a statement that was sent before: ClickHouse waits 120 s at most for
+// A drop holds a lease, which it renews every rederiveBeat. Without a renewal it is given up after
+// rederiveTime, and after rederiveLapse its lease no longer keeps retention waiting. What is
+// between the two is for a statement that was sent before: ClickHouse waits 120 s at most for
 // the merges of a partition (lock_acquire_timeout), and clocks differ.
 const (
 	rederiveBeat  = 10 * time.Second
@@ -24,7 +24,7 @@ const (
 
 // Rederiving are the drops under way of what is derived from a topic's rows.
 type Rederiving struct {
-	// Drops are when each was last seen alive, by its mark.
+	// Drops are when each renewed its lease.
 	Drops map[string]time.Time `json:"drops,omitempty"`
 
 	topic string
@@ -33,7 +33,7 @@ type Rederiving struct {
 
 func (d *Rederiving) at() (string, *uint64) { return schemas.RederivingKey(d.topic), &d.rev }
 
-// live are the marks that have not lapsed.
+// live are the leases that have not lapsed.
 func (d *Rederiving) live(now time.Time) map[string]time.Time {
 	out := maps.Clone(d.Drops)
 	maps.DeleteFunc(out, func(_ string, at time.Time) bool { return now.Sub(at) >= rederiveLapse })
@@ -62,36 +62,36 @@ type Retained struct {
 func (r *Registry) Dropped(topic string) Retained { return Retained{r, topic} }
 
 // While drops what is derived from rows of the topic, while retention drops none. gone are the
-// shards whose rows it dropped before, or is dropping. A mark in the topic's entry of drops
+// shards whose rows it dropped before, or is dropping. A lease in the topic's entry of drops
 // excludes the two:
 //
-//	a drop:     mark ─▶ read what is gone ─▶ drop ─▶ take the mark away
-//	retention:  read the marks ─▶ see that all is derived ─▶ MarkDropping, if the marks are as they were read
+//	a drop:     take a lease ─▶ read what is gone ─▶ drop ─▶ give the lease back
+//	retention:  read the leases ─▶ see that all is derived ─▶ MarkDropping, if the leases are as they were read
 //
-// A mark that was there and taken away before retention read: what retention saw to be derived
-// is that of after. One that stands: retention waits. One that comes, or comes and goes, between:
-// MarkDropping is a conflict. One that comes after MarkDropping: the shard is among gone.
+// A lease that was taken and given back before retention read: what retention saw to be derived
+// is that of after. One that is held: retention waits. One that is taken, or taken and given back,
+// between: MarkDropping is a conflict. One that is taken after MarkDropping: the shard is among gone.
 //
-// Each drop has a mark of its own and renews it. That of a drop which failed or died stays until
-// it lapses: what it sent last may still run. What remains is a process that stops for longer
-// than that just before it sends a statement.
+// Each drop has a lease of its own. That of a drop which failed or died stays until it lapses: what
+// it sent last may still run. What remains is a process that stops for longer than that just
+// before it sends a statement.
 func (d Retained) While(ctx context.Context, drop func(ctx context.Context, gone map[schemas.ShardRef]bool) error) error {
 	token := fmt.Sprintf("%016x", rand.Uint64())
-	if err := d.mark(ctx, token); err != nil {
+	if err := d.renew(ctx, token); err != nil {
 		return err
 	}
 	entries, err := d.r.Shards(ctx, d.topic, 0)
 	if err == nil {
-		mark := func(ctx context.Context) error { return d.mark(ctx, token) }
-		err = renewed(ctx, mark, func(ctx context.Context) error { return drop(ctx, DroppedOf(entries)) })
+		renew := func(ctx context.Context) error { return d.renew(ctx, token) }
+		err = renewed(ctx, renew, func(ctx context.Context) error { return drop(ctx, DroppedOf(entries)) })
 	}
 	if err != nil {
 		return fmt.Errorf("dropping what is derived from topic %q: %w", d.topic, err)
 	}
 	_, err = d.amend(ctx, func(m *Rederiving) bool {
-		_, marked := m.Drops[token]
+		_, held := m.Drops[token]
 		delete(m.Drops, token)
-		return marked
+		return held
 	})
 	return err
 }
@@ -100,8 +100,8 @@ func (d Retained) amend(ctx context.Context, f func(*Rederiving) bool) (Rederivi
 	return amend(ctx, d.r, func() (Rederiving, error) { return d.r.Rederiving(ctx, d.topic) }, f)
 }
 
-// mark makes a mark, or renews it.
-func (d Retained) mark(ctx context.Context, token string) error {
+// renew takes a lease, or renews it.
+func (d Retained) renew(ctx context.Context, token string) error {
 	_, err := d.amend(ctx, func(m *Rederiving) bool {
 		now := time.Now().UTC()
 		if m.Drops = m.live(now); m.Drops == nil {
@@ -113,9 +113,9 @@ func (d Retained) mark(ctx context.Context, token string) error {
 	return err
 }
 
-// renewed runs drop and renews its mark meanwhile. It ends drop's context when that could not be
+// renewed runs drop and renews its lease meanwhile. It ends drop's context when that could not be
 // done for rederiveTime.
-func renewed(ctx context.Context, mark, drop func(context.Context) error) error {
+func renewed(ctx context.Context, renew, drop func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var wg sync.WaitGroup
@@ -130,12 +130,12 @@ func renewed(ctx context.Context, mark, drop func(context.Context) error) error 
 			}
 			began := time.Now()
 			bounded, cancel := context.WithDeadline(ctx, last.Add(rederiveTime))
-			err := mark(bounded)
+			err := renew(bounded)
 			cancel()
 			if err == nil {
 				last = began
 			} else if time.Since(last) >= rederiveTime {
-				end(fmt.Errorf("given up, for %s the registry took no word that it is still under way: %w", rederiveTime, err))
+				end(fmt.Errorf("given up because its lease in the registry could not be renewed for %s: %w", rederiveTime, err))
 				return
 			}
 		}

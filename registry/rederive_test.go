@@ -49,14 +49,14 @@ func TestWhile(t *testing.T) {
 			t.Errorf("nothing is dropped: %v", gone)
 		}
 		if err := mark(before); !errors.Is(err, ErrConflict) {
-			t.Errorf("seen before the mark: %v", err)
+			t.Errorf("seen before the lease: %v", err)
 		}
-		// Another that ends meanwhile does not take this one's mark away.
+		// Another that ends meanwhile does not give this one's lease back.
 		if err := dropped.While(ctx, nothing); err != nil {
 			return err
 		}
 		if err := mark(seen(t, r)); !errors.Is(err, ErrConflict) {
-			t.Errorf("while the mark stands: %v", err)
+			t.Errorf("while the lease is held: %v", err)
 		}
 		return nil
 	})
@@ -82,7 +82,7 @@ func TestWhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := mark(seen(t, r)); err != nil {
-		t.Errorf("after the mark lapsed: %v", err)
+		t.Errorf("after the lease lapsed: %v", err)
 	}
 	if err := dropped.While(ctx, func(_ context.Context, gone shards) error {
 		if !gone[s.Ref()] {
@@ -94,12 +94,12 @@ func TestWhile(t *testing.T) {
 	}
 }
 
-// A drop renews its mark as long as it runs, and is given up when it cannot before the mark lapses.
+// A drop renews its lease as long as it runs, and is given up when it cannot before the lease lapses.
 func TestRenewed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		marks := 0
-		err := renewed(t.Context(), func(context.Context) error { marks++; return nil }, func(ctx context.Context) error {
+		renewals := 0
+		err := renewed(t.Context(), func(context.Context) error { renewals++; return nil }, func(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -107,8 +107,8 @@ func TestRenewed(t *testing.T) {
 				return nil
 			}
 		})
-		if want := int(2 * rederiveLapse / rederiveBeat); err != nil || marks != want {
-			t.Errorf("%d renewals of %d, %v", marks, want, err)
+		if want := int(2 * rederiveLapse / rederiveBeat); err != nil || renewals != want {
+			t.Errorf("%d renewals of %d, %v", renewals, want, err)
 		}
 		began := time.Now()
 		away := errors.New("no server answers")

@@ -180,12 +180,12 @@ func (r *Registry) MarkDropping(ctx context.Context, ref schemas.ShardRef, seen 
 			return s, err
 		}
 		if now.Drops = now.live(time.Now()); now.rev != seen.rev || len(now.Drops) > 0 {
-			return s, fmt.Errorf("%w: something drops, or dropped just now, what is derived from topic %q; %s stays until the next round", ErrConflict, ref.Topic, s.Name())
+			return s, fmt.Errorf("%w: sums or copies of topic %q are being dropped to be derived again, or were just now; %s stays until the next round", ErrConflict, ref.Topic, s.Name())
 		}
 		s.Status, s.Floor = Dropping, max(s.Floor, s.SealedAt)
 		s.DroppedAt, s.DroppedRows, s.DropReason = at.UTC(), rows, reason
 		c := &change{key: s.key(), rev: s.rev, v: &s}
-		// Its revision is expected, so that no mark comes in between.
+		// Its revision is expected, so that no lease is taken in between.
 		err = r.commit(ctx, c, &change{key: schemas.RederivingKey(ref.Topic), rev: now.rev, v: &now})
 		if err == nil {
 			s.rev = c.rev

@@ -120,7 +120,7 @@ func TestWentBack(t *testing.T) {
 	}
 }
 
-func TestBeganAnew(t *testing.T) {
+func TestBeganAgain(t *testing.T) {
 	var e engine
 	t0 := time.Now()
 	for i, c := range []struct {

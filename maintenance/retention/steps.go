@@ -134,7 +134,7 @@ func (j *Janitor) derived(ctx context.Context, t *schemas.Topic, ref schemas.Sha
 	}
 	for _, e := range shards {
 		if has := d.Shards[e.Ref()].Stored.Rows; e.Status == registry.Closed && has < e.Rows {
-			return false, fmt.Errorf("ClickHouse has %d of the %d rows of %s, which sums of dropped rows would never know: run `almanac repair %s`", has, e.Rows, e.Name(), t.Name)
+			return false, fmt.Errorf("ClickHouse lost rows of %s, it has %d of %d; when they come back after others were dropped, bills may count copies or miss diffs. Run `almanac repair %s`, then retention goes on", e.Name(), has, e.Rows, t.Name)
 		}
 	}
 	s := d.Shards[ref]
@@ -148,7 +148,7 @@ func (j *Janitor) derived(ctx context.Context, t *schemas.Topic, ref schemas.Sha
 	}
 	why := d.Behind(first.heads)
 	if why != "" && now.Sub(first.at) >= lookTime {
-		return false, fmt.Errorf("its rows stay because copies of them may be in shards that are not looked through since %s: %s; see that a sink runs", first.at.UTC().Format(time.RFC3339), why)
+		return false, fmt.Errorf("its rows stay until other shards were looked through for copies of them, which has taken since %s: %s; see that a sink runs", first.at.UTC().Format(time.RFC3339), why)
 	}
 	return why == "", nil
 }

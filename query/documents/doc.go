@@ -19,8 +19,11 @@
 //
 // A page is the documents of one path by (created, id), the newest first. Both never change,
 // so no document comes twice and none is passed over, while others are written. One statement
-// reads keys and bodies; where many are on their way it is one for each. The row that ended a
-// life of an id may be lost, erased or newer than the answer: DOCS tells which documents live. The cursor names the last document, and the path and range it is of.
+// reads keys and bodies; where many are on their way it is one for each. It reads a window of
+// creation, as long as the page before suggests, and a longer one where that was too short
+// (window.go). The row that ended a life of an id may be lost, erased or newer than the answer:
+// DOCS tells which documents live. The cursor names the last document, and the path and range it
+// is of.
 //
 // # Failures
 //

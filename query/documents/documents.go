@@ -25,7 +25,7 @@ type Reader struct {
 
 	mu    sync.Mutex
 	known map[string]*known // by topic
-	dense map[place]density
+	dense map[place]density // at most maxKnown
 }
 
 // New makes a reader.

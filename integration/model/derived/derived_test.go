@@ -43,8 +43,8 @@ func TestMutants(t *testing.T) {
 		"sums while rows wait to be examined":      {UnquietSums: true},
 		"the sums of a dropped shard":              {LastSumsDropped: true},
 		"the mark of a copy of a dropped event":    {LastMarkDropped: true},
-		"a drop that retention does not see":       {DropUnmarked: true},
-		"shards that went before the mark":         {GoneUnmarked: true},
+		"a drop that retention does not see":       {DropUnleased: true},
+		"shards that went before the lease":        {GoneUnleased: true},
 		"rows dropped while copies are not known":  {OthersUnseen: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,9 +26,9 @@
 //
 // Retention looks and drops in two steps, as registry.Retained has it: it looks whether the shard
 // is summed and the others are examined as far as they had rows when it first looked, and drops
-// if no drop of what was derived was marked meanwhile. What the shard counted when it looked
+// if no drop of what was derived took a lease meanwhile. What the shard counted when it looked
 // stays so, and so do the copies that were known. A copy that comes between the two is as one
-// that comes after the rows are gone. The mark of a worker that died stands until it lapses.
+// that comes after the rows are gone. The lease of a worker that died stands until it lapses.
 //
 // An erasure takes rows and drops what was derived in one step here: in between, readers go by
 // the ledger. A repair adds rows at examined positions, and may die before it drops what was

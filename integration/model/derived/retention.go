@@ -16,7 +16,7 @@ func (j *retention) step(shard int) {
 		return
 	}
 	w := j.w
-	markings, head := w.markings, w.head(shard)
+	changes, head := w.changes, w.head(shard)
 	if w.dropped[shard] || head == 0 || w.looked(shard) != head || !w.exact(shard) || w.sums[shard].pos != head {
 		return
 	}
@@ -40,7 +40,7 @@ func (j *retention) step(shard int) {
 		// A closed shard has the head that it had; that its rows are repaired between the two
 		// steps is not played.
 		closed := !w.dropped[shard] && w.head(shard) == head && w.upTo(shard, head) == rows
-		if closed && w.markings == markings && len(w.marked) == 0 {
+		if closed && w.changes == changes && len(w.leases) == 0 {
 			w.drop(shard, counted, copies)
 			j.heads = nil
 		}

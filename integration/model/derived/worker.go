@@ -9,9 +9,9 @@ import (
 // worker is a process that examines and sums shards. Each of next is a statement; between two
 // of them it may die.
 type worker struct {
-	w    *world
-	next []func()
-	mark int // of the drop that it is at; 0: none
+	w     *world
+	next  []func()
+	lease int // of the drop that it is at; 0: none
 }
 
 // step runs a statement of the worker, which begins a shard, or all of them, when nothing is
@@ -63,30 +63,30 @@ func (k *worker) settle(shard int) {
 	}
 }
 
-// dropping are the steps of a drop of what was derived: a mark, which shards are gone, the drop,
-// and the mark is taken away.
+// dropping are the steps of a drop of what was derived: a lease, which shards are gone, the drop,
+// and the lease is given back.
 func (k *worker) dropping(drop func(gone map[int]bool)) []func() {
 	w := k.w
 	var gone map[int]bool
-	mark := func() {
-		if !w.DropUnmarked {
-			w.markings++
-			k.mark = w.markings
-			w.marked[k.mark] = true
+	take := func() {
+		if !w.DropUnleased {
+			w.changes++
+			k.lease = w.changes
+			w.leases[k.lease] = true
 		}
 	}
 	see := func() { gone = maps.Clone(w.dropped) }
-	unmark := func() {
-		if !w.DropUnmarked {
-			w.markings++
-			delete(w.marked, k.mark)
-			k.mark = 0
+	give := func() {
+		if !w.DropUnleased {
+			w.changes++
+			delete(w.leases, k.lease)
+			k.lease = 0
 		}
 	}
-	if w.GoneUnmarked {
-		return []func(){see, mark, func() { drop(gone) }, unmark}
+	if w.GoneUnleased {
+		return []func(){see, take, func() { drop(gone) }, give}
 	}
-	return []func(){mark, see, func() { drop(gone) }, unmark}
+	return []func(){take, see, func() { drop(gone) }, give}
 }
 
 // examine reads positions, and returns the statements.
@@ -235,12 +235,12 @@ func Run(seed uint64, m Mutants) error {
 				w.store(dead)
 			}
 			delete(w.underWay, dead)
-			dead.mark = 0 // it stands until it lapses
+			dead.lease = 0 // it stands until it lapses
 			if r.IntN(2) == 0 {
-				clear(w.marked)
+				clear(w.leases)
 				for _, k := range team {
-					if k.mark > 0 {
-						w.marked[k.mark] = true
+					if k.lease > 0 {
+						w.leases[k.lease] = true
 					}
 				}
 			}

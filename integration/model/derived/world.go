@@ -40,10 +40,10 @@ type Mutants struct {
 	LastSumsDropped bool
 	// LastMarkDropped: the mark of a copy goes whose event that counts was in a dropped shard.
 	LastMarkDropped bool
-	// DropUnmarked: what drops what was derived leaves no mark for retention to see.
-	DropUnmarked bool
-	// GoneUnmarked: what drops what was derived reads which shards retention dropped before it marks.
-	GoneUnmarked bool
+	// DropUnleased: what drops what was derived holds no lease for retention to see.
+	DropUnleased bool
+	// GoneUnleased: what drops what was derived reads which shards retention dropped before it takes its lease.
+	GoneUnleased bool
 	// OthersUnseen: retention drops rows while other shards were not examined.
 	OthersUnseen bool
 }
@@ -86,14 +86,14 @@ type world struct {
 	counted int
 	copies  map[row]bool
 
-	// marked are drops of what was derived that are under way, or died and have not lapsed, and
-	// markings how often that changed.
-	marked   map[int]bool
-	markings int
+	// leases are of drops of what was derived that are under way, or died and have not lapsed, and
+	// changes how often that changed.
+	leases  map[int]bool
+	changes int
 }
 
 func newWorld(m Mutants) *world {
-	return &world{Mutants: m, marks: map[row]row{}, examined: map[int]examined{}, sums: map[int]sums{}, underWay: map[*worker]stating{}, dropped: map[int]bool{}, copies: map[row]bool{}, marked: map[int]bool{}}
+	return &world{Mutants: m, marks: map[row]row{}, examined: map[int]examined{}, sums: map[int]sums{}, underWay: map[*worker]stating{}, dropped: map[int]bool{}, copies: map[row]bool{}, leases: map[int]bool{}}
 }
 
 func (w *world) head(shard int) (pos int) {
@@ -277,8 +277,8 @@ func (w *world) dropDerived(shard int, gone map[int]bool) {
 	if gone[shard] {
 		return
 	}
-	if !w.DropUnmarked {
-		w.markings++
+	if !w.DropUnleased {
+		w.changes++
 	}
 	drop := map[int]bool{shard: true}
 	for r, first := range w.marks {
