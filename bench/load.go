@@ -135,7 +135,23 @@ func (s *Suite) Load(ctx context.Context, point LoadPoint, lc LoadConfig) (*Load
 	if err := waitStored(ctx, &cfg, topics, int(r.Accepted)); err != nil {
 		return nil, err
 	}
+	if r.VerifySeconds, err = s.verify(ctx, h.Dir); err != nil {
+		return nil, err
+	}
 	return r, r.merged(ctx, &cfg)
+}
+
+// verify has `almanac verify` compare everything, and fails if anything is missing or twice.
+func (s *Suite) verify(ctx context.Context, dir string) (seconds float64, err error) {
+	s.Progress("", "verifying", 0, 0)
+	began := time.Now()
+	p, err := s.startProcess(ctx, nil, "verify", "--data", dir)
+	if err != nil {
+		return 0, err
+	}
+	defer p.stop()
+	err = p.wait(ctx)
+	return time.Since(began).Seconds(), err
 }
 
 // openUp opens what an `almanac up` on the directory serves.
@@ -204,14 +220,19 @@ func (s *Suite) offer(ctx context.Context, cfg *Config, up *process, lc LoadConf
 	if err != nil {
 		return err
 	}
-	if err := s.wait(ctx, "first half", lc.For/2); err != nil {
+	look := func() error {
+		l, err := lookNow(ctx, cfg, up.cmd.Process.Pid, began.at)
+		r.Looks = append(r.Looks, l)
+		return err
+	}
+	if err := s.waitLooking(ctx, "first half", lc.For/2, look); err != nil {
 		return err
 	}
 	middle, err := now()
 	if err != nil {
 		return err
 	}
-	if err := s.wait(ctx, "second half", lc.For-lc.For/2); err != nil {
+	if err := s.waitLooking(ctx, "second half", lc.For-lc.For/2, look); err != nil {
 		return err
 	}
 	ends, err := now()
@@ -236,6 +257,19 @@ func (s *Suite) offer(ctx context.Context, cfg *Config, up *process, lc LoadConf
 	n, dropped := stored()
 	r.Accepted, r.Dropped = r.Accepted+n, dropped
 	return err
+}
+
+// waitLooking is wait in pieces, with a look before each.
+func (s *Suite) waitLooking(ctx context.Context, phase string, d time.Duration, look func() error) error {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		if err := look(); err != nil {
+			return err
+		}
+		if err := s.wait(ctx, phase, min(lookEvery, time.Until(end))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wait waits for so long and reports how far it is.

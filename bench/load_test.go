@@ -57,6 +57,20 @@ func TestLoadResult(t *testing.T) {
 	}
 }
 
+// Memory has grown by the last five looks against the first five; nine say nothing.
+func TestGrew(t *testing.T) {
+	var r LoadResult
+	for i := range 11 {
+		if _, _, ok := r.Grew(); ok != (i >= 10) {
+			t.Errorf("%d looks say: %v", i, ok)
+		}
+		r.Looks = append(r.Looks, Look{UpResident: int64(100 + 10*(i/6)), EngineResident: int64(300 - 150*(i/6))})
+	}
+	if up, engine, ok := r.Grew(); !ok || up != 1.1 || engine != 0.5 {
+		t.Errorf("up %v, ClickHouse %v, %v", up, engine, ok)
+	}
+}
+
 // A later run of a load takes the place of the earlier one; others stay.
 func TestLoadReportWrite(t *testing.T) {
 	dir := t.TempDir()

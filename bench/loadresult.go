@@ -51,7 +51,7 @@ type LoadResult struct {
 	Parts            uint64  `json:"parts"`
 	HeldBytes        uint64  `json:"held_bytes"`
 	LiveBytes        uint64  `json:"live_bytes"`
-	HeldShare        float64 `json:"held_share"`    // held against live, the most of both looks
+	HeldShare        float64 `json:"held_share"`    // held against live, the most of all looks
 	MergedBytes      float64 `json:"merged_bytes"`  // an event's, after OPTIMIZE FINAL
 	WrittenShare     float64 `json:"written_share"` // what ClickHouse wrote against that
 	UpResident       int64   `json:"up_resident_bytes"`
@@ -66,6 +66,8 @@ type LoadResult struct {
 	QueryP99Millis   float64 `json:"query_p99_ms"`
 	SQLP50Millis     float64 `json:"sql_p50_ms"`
 	SQLP99Millis     float64 `json:"sql_p99_ms"`
+	Looks            []Look  `json:"looks"`          // one a minute
+	VerifySeconds    float64 `json:"verify_seconds"` // which found nothing missing and nothing twice
 }
 
 // CPU is that of all parts.
@@ -96,7 +98,10 @@ func (r *LoadResult) fill(began, middle, end usage) {
 	r.MergedRows, r.MaxLevel = each(since("MergedRows")), end.parts.maxLevel
 	r.LiveParts, r.Parts, r.HeldBytes, r.LiveBytes = end.parts.liveParts, end.parts.parts, end.parts.heldBytes, end.parts.liveBytes
 	for _, p := range []partUsage{middle.parts, end.parts} {
-		r.HeldShare = max(r.HeldShare, float64(p.heldBytes)/max(1, float64(p.liveBytes)))
+		r.HeldShare = max(r.HeldShare, p.heldShare())
+	}
+	for _, l := range r.Looks {
+		r.HeldShare = max(r.HeldShare, l.HeldShare)
 	}
 	r.UpResident, r.UpMiddle, r.EngineResident, r.EngineMiddle = end.up.rssBytes, middle.up.rssBytes, end.engine.rssBytes, middle.engine.rssBytes
 	r.EngineOpen, r.EngineOpenMiddle, r.UpOpen = end.engine.openFiles, middle.engine.openFiles, end.up.openFiles

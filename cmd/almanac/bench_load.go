@@ -86,8 +86,12 @@ func (a *app) printLoad(r *bench.LoadResult) error {
 	row("merges", "%.2f rows rewritten an event, levels up to %d", r.MergedRows, r.MaxLevel)
 	row("disk", "%s held for %s live, %.1f × at most; %d parts, %d live", schemas.FormatBytes(float64(r.HeldBytes)), schemas.FormatBytes(float64(r.LiveBytes)), r.HeldShare, r.Parts, r.LiveParts)
 	row("resident", "up %s (middle %s, peak %s), ClickHouse %s (middle %s)", schemas.FormatBytes(float64(r.UpResident)), schemas.FormatBytes(float64(r.UpMiddle)), schemas.FormatBytes(float64(r.UpPeakBytes)), schemas.FormatBytes(float64(r.EngineResident)), schemas.FormatBytes(float64(r.EngineMiddle)))
+	if up, engine, ok := r.Grew(); ok {
+		row("the last five minutes against the first", "resident up %.2f ×, ClickHouse %.2f ×", up, engine)
+	}
 	row("open files", "up %d, ClickHouse %d (middle %d)", r.UpOpen, r.EngineOpen, r.EngineOpenMiddle)
 	row("accepted until seen", "query p50 %.0f, p99 %.0f ms; SQL p50 %.0f, p99 %.0f ms", r.QueryP50Millis, r.QueryP99Millis, r.SQLP50Millis, r.SQLP99Millis)
+	row("verify", "%d accepted, each stored once; looked through in %.1f s", r.Accepted, r.VerifySeconds)
 	row("other work", "%.2f cores", r.OtherCores)
 	return a.printTable(t)
 }

@@ -23,7 +23,7 @@ func TestBenchLoad(t *testing.T) {
 	for what, v := range map[string]float64{
 		"CPU of up": l.UpCPU, "of ClickHouse": l.EngineCPU, "of producers": l.ProducerCPU, "bytes of up": l.UpWritten, "bytes of ClickHouse": l.EngineWritten,
 		"syncs": l.EngineSyncs, "inserts": float64(l.Inserts), "live bytes": float64(l.LiveBytes), "resident": float64(l.UpResident), "merged": l.MergedBytes,
-		"query": l.QueryP99Millis, "SQL": l.SQLP99Millis, "open files": float64(l.EngineOpen), "EVENTS": l.EventsMessages, "SHARDS": l.ShardsMessages,
+		"query": l.QueryP99Millis, "SQL": l.SQLP99Millis, "open files": float64(l.EngineOpen), "EVENTS": l.EventsMessages, "SHARDS": l.ShardsMessages, "verify": l.VerifySeconds, "looks": float64(len(l.Looks)),
 	} {
 		if v <= 0 {
 			t.Errorf("%s is %v", what, v)
