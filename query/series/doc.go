@@ -45,6 +45,11 @@
 // series there are (find.go), and their points. The last one looks at the shards alone in which the
 // list has the series. Each question takes ClickHouse some milliseconds before it reads a row.
 //
+// A reader keeps the lists of a few topics (lists.go), and asks only which parts they have: a part
+// never changes, so what it has is read once. Filters over what is kept are those of fresh events
+// (filter.Judge); what only ClickHouse can judge, it is asked. So labels of an erased
+// person leave memory with the first read after their parts went, or ten minutes after the last.
+//
 // # Failures
 //
 // What the caller got wrong wraps schemas.ErrRequest. A read that is too large is ErrTooMuch,

@@ -3,6 +3,7 @@ package series
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -48,33 +49,31 @@ func namedOf(x string) string {
 
 // find fills the snapshot and reads what the selected series are: of the list alone where that may
 // have them all. Where it had them all the last time, it is asked while the snapshot is filled.
-func (r *Reader) find(ctx context.Context, s *selection, req *Request) (f *found, err error) {
-	early := func() *found { return nil }
-	last := r.whole.was(req.Topic)
-	if last > 0 && !s.snap.erasing() {
-		early = r.findEarly(ctx, s.findAlone(req, last), s) // made before the snapshot is filled
+func (r *Reader) find(ctx context.Context, s *selection, req *Request) (*found, error) {
+	sql := s.findSQL(req, s.listedAlone(req), true) // made before the snapshot is filled
+	ask := func() listAnswer { return r.askList(ctx, s, sql) }
+	early := r.whole.was(req.Topic) && !s.snap.erasing()
+	if early {
+		ask = begin(ask)
 	}
-	err = s.snap.Fill(ctx, r.db)
-	f = early() // also after an error: it has ended then
+	err := s.snap.Fill(ctx, r.db)
+	var list listAnswer
+	if early || err == nil && s.snap.simple() {
+		list = ask() // also after an error: it has ended then
+	}
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case !s.snap.simple():
-		f, err = nil, r.list(ctx, s.snap)
-	case f == nil:
-		f, err = r.findIn(ctx, s.findAlone(req, last), s)
-	}
+	f, err := r.findAlone(ctx, s, req, list, sql)
 	if err != nil {
 		return nil, err
 	}
 	if f != nil {
 		s.snap.Listed(f.reach)
 	}
-	if f != nil && s.snap.complete() {
-		r.whole.note(req.Topic, f.all)
-	} else {
-		r.whole.note(req.Topic, 0)
+	whole := f != nil && s.snap.complete()
+	r.whole.note(req.Topic, whole)
+	if !whole {
 		if f, err = r.findIn(ctx, s.findSQL(req, s.listed(), false), s); err != nil {
 			return nil, err
 		}
@@ -83,32 +82,43 @@ func (r *Reader) find(ctx context.Context, s *selection, req *Request) (f *found
 	return f, nil
 }
 
-// findEarly begins to read the list, and returns what waits for it: nil when that failed, and it is
-// read again. It is exact whenever it is read: up to where it reached then it has every series,
-// and complete compares that with the rows.
-func (r *Reader) findEarly(ctx context.Context, sql string, s *selection) func() *found {
-	done := make(chan *found, 1)
-	go func() {
-		f, err := r.findIn(ctx, sql, s)
-		if err != nil {
-			f = nil
-		}
-		done <- f
-	}()
-	return func() *found { return <-done }
+// listAnswer is what the list says: all that is in it, where that is kept, or what is found in it.
+type listAnswer struct {
+	all   *catalogue
+	found *found
 }
 
-// fewListed are series whose list is read sooner by one thread than by several, which take 1.5 ms to
-// begin.
-const fewListed = 10_000
+// begin begins a question, and returns what waits for its answer.
+func begin(ask func() listAnswer) func() listAnswer {
+	done := make(chan listAnswer, 1)
+	go func() { done <- ask() }()
+	return func() listAnswer { return <-done }
+}
 
-// findAlone reads what is found in the list alone, which had so many series the last time.
-func (s *selection) findAlone(req *Request, last int64) string {
-	sql := s.findSQL(req, s.listedAlone(req), true)
-	if last > 0 && last <= fewListed {
-		sql = strings.TrimSuffix(sql, asRows) + " SETTINGS max_threads = 1" + asRows
+// askList asks the list. It is exact whenever it is read: up to where it reached then it has every series, and
+// complete compares that with the rows. Without an answer it is asked again.
+func (r *Reader) askList(ctx context.Context, s *selection, sql string) (a listAnswer) {
+	var err error
+	if a.all, err = r.lists.read(ctx, s.snap.Topic.Name); errors.Is(err, errNoList) {
+		if a.found, err = r.findIn(ctx, sql, s); err != nil {
+			a.found = nil
+		}
 	}
-	return sql
+	return a
+}
+
+// findAlone is what is found in the list alone; nil where that does not have all, and then it reads how far it reaches.
+func (r *Reader) findAlone(ctx context.Context, s *selection, req *Request, list listAnswer, sql string) (f *found, err error) {
+	if !s.snap.simple() {
+		return nil, r.list(ctx, s.snap)
+	}
+	if f = list.found; list.all != nil {
+		f = list.all.find(s, req)
+	}
+	if f == nil {
+		f, err = r.findIn(ctx, sql, s)
+	}
+	return f, err
 }
 
 // asRows is the format of answers.

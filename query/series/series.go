@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/once"
@@ -20,6 +21,7 @@ type Reader struct {
 	ledger *registry.LedgerCache
 	limits limits
 	whole  *wholeLists
+	lists  *lists
 }
 
 // limits bound a read; tests have smaller ones.
@@ -27,7 +29,7 @@ type limits struct{ series, rows, points, groups int64 }
 
 // New prepares a reader of series over a reader of events.
 func New(r *query.Reader) *Reader {
-	return &Reader{reg: r.Registry(), db: r.DB(), ledger: registry.NewLedgerCache(r.Registry()), limits: limits{MaxSeries, MaxRows, MaxPoints, MaxGroups}, whole: &wholeLists{}}
+	return &Reader{reg: r.Registry(), db: r.DB(), ledger: registry.NewLedgerCache(r.Registry()), limits: limits{MaxSeries, MaxRows, MaxPoints, MaxGroups}, whole: &wholeLists{}, lists: &lists{db: r.DB(), now: time.Now}}
 }
 
 // topic reads the descriptor of a topic of kind metric.

@@ -1,0 +1,195 @@
+package series
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// catalogue is a topic's list of series as it was at one instant. It does not change, and is safe for
+// concurrent use.
+type catalogue struct {
+	series []listed
+	frames []*frame.Reader // of the series in their order, for filters
+	reach  map[schemas.ShardRef]uint64
+}
+
+// listed is one series of a list, and where and when it has points.
+type listed struct {
+	metric string
+	name   []string // as named has it
+	labels map[string]string
+	spans  []span
+}
+
+// span is what one row of the list says of a series.
+type span struct {
+	ref         schemas.ShardRef
+	points      []string
+	first, last int64 // unix ns
+}
+
+// listRow is a row of the list. One without a metric says up to which position its shard is listed.
+type listRow struct {
+	metric string
+	name   []string
+	pos    uint64
+	span
+}
+
+// listColumns are the columns that readListRow reads, after the part's name.
+const listColumns = "type, toString(series), service, user_id, unit, toJSONString(labels), toString(pos), toString(month), toString(shard), toJSONString(points), toString(toUnixTimestamp64Nano(first)), toString(toUnixTimestamp64Nano(last))"
+
+func readListRow(topic string, row []string) (r listRow, err error) {
+	r = listRow{metric: row[0], name: row[1:6]}
+	var numbers [5]uint64
+	for i, text := range []string{row[6], row[7], row[8], row[10], row[11]} {
+		n, e := strconv.ParseInt(text, 10, 64)
+		if numbers[i] = uint64(n); e != nil {
+			return r, e
+		}
+	}
+	r.pos, r.ref = numbers[0], schemas.ShardRef{Topic: topic, Month: schemas.Month(numbers[1]), ID: schemas.Shard(numbers[2])}
+	r.first, r.last = int64(numbers[3]), int64(numbers[4])
+	return r, json.Unmarshal([]byte(row[9]), &r.points)
+}
+
+// newCatalogue makes a catalogue of the rows of all parts of a list.
+func newCatalogue(parts [][]listRow) (*catalogue, error) {
+	c := &catalogue{reach: map[schemas.ShardRef]uint64{}}
+	at := map[[2]string]int{}
+	for _, rows := range parts {
+		for i := range rows {
+			r := &rows[i]
+			if r.metric == "" {
+				c.reach[r.ref] = max(c.reach[r.ref], r.pos)
+				continue
+			}
+			key := [2]string{r.metric, r.name[0]}
+			k, ok := at[key]
+			if !ok {
+				k = len(c.series)
+				at[key] = k
+				l := listed{metric: r.metric, name: r.name}
+				if err := json.Unmarshal([]byte(r.name[4]), &l.labels); err != nil {
+					return nil, fmt.Errorf("labels of a series are %.200q: %w", r.name[4], err)
+				}
+				c.series = append(c.series, l)
+			}
+			c.series[k].spans = append(c.series[k].spans, r.span)
+		}
+	}
+	return c, c.frame()
+}
+
+// frame makes frames of the series, which filters can judge.
+func (c *catalogue) frame() error {
+	b := frame.NewBuilder(filterTopic)
+	flush := func() error {
+		_, payload := b.Encode()
+		b.Reset()
+		r := &frame.Reader{}
+		c.frames = append(c.frames, r)
+		return r.Open(payload, filterTopic, filterTopic.Version)
+	}
+	for i := range c.series {
+		l := &c.series[i]
+		e := schemas.Event{Type: l.metric, Service: l.name[1], UserID: l.name[2], Attrs: []schemas.Attr{schemas.String(kinds.ColUnit, l.name[3])}}
+		for _, k := range slices.Sorted(maps.Keys(l.labels)) {
+			e.Attrs = append(e.Attrs, schemas.String(k, l.labels[k]))
+		}
+		b.Append(&e, 0, schemas.ID{})
+		if b.Full() {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if b.Rows() == 0 {
+		return nil
+	}
+	return flush()
+}
+
+// find is what findAlone finds, without asking ClickHouse; nil where only ClickHouse can judge the filter.
+func (c *catalogue) find(s *selection, req *Request) *found {
+	f := &found{reach: c.reach}
+	gone := map[schemas.ShardRef]bool{}
+	for i := range s.snap.Shards {
+		gone[s.snap.Shards[i].Ref] = s.snap.Shards[i].Gone
+	}
+	from, since, to := s.from.UnixNano(), s.begins(req).UnixNano(), s.to.UnixNano()
+	groups, points, labels, places := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[schemas.ShardRef]bool{}
+	at := 0
+	for _, r := range c.frames {
+		judge := s.where.On(r)
+		for i := range r.Rows() {
+			l := &c.series[at+i]
+			if l.metric != s.metric && s.metric != "" {
+				continue
+			}
+			in := func(sp *span, after int64) bool { return sp.last > after && sp.first <= to && !gone[sp.ref] }
+			if !slices.ContainsFunc(l.spans, func(sp span) bool { return in(&sp, from) }) {
+				continue
+			}
+			f.all++
+			for k := range l.labels {
+				labels[k] = true
+			}
+			switch judge.Of(i) {
+			case filter.Unsure:
+				return nil
+			case filter.No:
+				continue
+			}
+			f.series++
+			groups[groupOf(l, req.By)] = true
+			if len(f.names) < maxNamesOf(req) {
+				f.names = append(f.names, l.name)
+			}
+			for k := range l.spans {
+				sp := &l.spans[k]
+				if in(sp, since) {
+					places[sp.ref] = true
+				}
+				if in(sp, from) {
+					for _, p := range sp.points {
+						points[p] = true
+					}
+				}
+			}
+		}
+		at += r.Rows()
+	}
+	f.groups = int64(len(groups))
+	f.points, f.labels = slices.Sorted(maps.Keys(points)), slices.Sorted(maps.Keys(labels))
+	f.labels = f.labels[:min(len(f.labels), maxLabels)]
+	if !s.where.All() && len(places) > 0 && len(places) < maxPlaces {
+		f.places = places
+	}
+	return f
+}
+
+// groupOf tells the groups of series apart as findSQL does: by unit and labels.
+func groupOf(l *listed, by []string) string {
+	values := []string{l.name[3]}
+	for _, label := range by {
+		values = append(values, l.value(label))
+	}
+	return fmt.Sprintf("%q", values)
+}
+
+// value is that of a label, or of service, user or unit, as labelSQL has it.
+func (l *listed) value(label string) string {
+	if i := slices.Index([]string{schemas.ColService, schemas.ColUserID, kinds.ColUnit}, label); i >= 0 {
+		return l.name[1+i]
+	}
+	return l.labels[label]
+}
