@@ -219,19 +219,43 @@ func (d *documentStore) becomeCold(ctx context.Context) error {
 	return nil
 }
 
-// loads loads documents at random, one after the other.
+// blockIdle is longer than NATS keeps a block of a stream in memory that is not read: 10 s, and its look each 10
+// (defaultCacheBufferExpiration in its filestore.go).
+const blockIdle = 25 * time.Second
+
+// loads times loads at random. A pass before them is not counted: in it the processes take the memory that they
+// keep afterwards, and to touch memory for the first time costs as much again on a virtual machine, or ten times. Then NATS
+// lets go of what it read, so that loads that read a block of the stream are among those that count.
 func (d *documentStore) loads(ctx context.Context, name string, bar float64) (Figure, error) {
-	var all samples
-	for range min(d.n, documentsLoads) {
-		began := time.Now()
-		if _, err := d.c.Load(ctx, fmt.Sprint("d-", rand.IntN(d.n))); err != nil {
+	first, err := d.load(ctx)
+	if err != nil {
+		return Figure{}, err
+	}
+	if d.s.Size != Quick {
+		if err := d.s.wait(ctx, "NATS lets go", blockIdle); err != nil {
 			return Figure{}, err
 		}
-		all = append(all, time.Since(began))
+	}
+	all, err := d.load(ctx)
+	if err != nil {
+		return Figure{}, err
 	}
 	p50, p99 := millis(all.quantile(0.5)), millis(all.quantile(0.99))
 	return atMost("documents_load_"+name, "a load of a "+name+" document, 99th percentile", p99, unitMillis, bar,
-		"%s loads at random among %s documents, one after the other: p50 %.2f ms", count(len(all)), count(d.n), p50).raw("p50_ms", p50), nil
+		"%s loads at random among %s documents, one after the other, nothing of them in NATS's memory at first: p50 %.2f ms; a pass before, which is not counted, p99 %.1f ms", count(len(all)), count(d.n), p50, millis(first.quantile(0.99))).
+		raw("p50_ms", p50, "first_pass_p99_ms", millis(first.quantile(0.99))), nil
+}
+
+// load times loads at random.
+func (d *documentStore) load(ctx context.Context) (took samples, err error) {
+	for range min(d.n, documentsLoads) {
+		began := time.Now()
+		if _, err := d.c.Load(ctx, fmt.Sprint("d-", rand.IntN(d.n))); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(began))
+	}
+	return took, nil
 }
 
 // pages reads a list page by page, and each page by hand too: keys first, then the bodies of those that are listed.
