@@ -109,7 +109,7 @@ func (x *Eraser) clearDocument(ctx context.Context, e *registry.Erasure, t *sche
 			continue // what lies below the removal goes now
 		}
 		if upTo > 0 {
-			if err := x.overwrite(ctx, s, subject, upTo); err != nil {
+			if err := x.overwrite(ctx, s, subject, func(m *streams.Message) bool { return m.Sequence <= upTo && rowSeq(m) <= e.Fence }); err != nil {
 				return fmt.Errorf("erase: document %q: %w", d.ID, err)
 			}
 		}
@@ -129,13 +129,21 @@ const (
 	clearRemove                 // a removal follows, and then all below it go
 )
 
+// rowSeq is the sequence of a document's record that a message has or stands for. The cleaner may
+// have put a record from below the fence again above it.
+func rowSeq(m *streams.Message) uint64 {
+	r, err := document.Parse(m.Subject, m.Sequence, m.Header, nil, m.Size)
+	if err != nil {
+		return m.Sequence
+	}
+	return r.RowSeq()
+}
+
 // clears decides what goes of a document whose last record is r, and up to which sequence,
-// with it.
+// with it. What came after the fence stays there too.
 func clears(r *document.Record, fence uint64, d tables.Meant) (clearing, uint64) {
 	switch {
-	case r.RowSeq() > fence:
-		return clearOlder, min(fence, r.Seq-1) // what came later stays
-	case !d.Last:
+	case r.RowSeq() > fence, !d.Last:
 		return clearOlder, r.Seq - 1
 	case d.All:
 		return clearAll, r.Seq
@@ -143,13 +151,13 @@ func clears(r *document.Record, fence uint64, d tables.Meant) (clearing, uint64)
 	return clearRemove, 0
 }
 
-// overwrite removes a key's messages up to a sequence, with it, and their bytes on disk: a
-// purge leaves those in the stream's file.
-func (x *Eraser) overwrite(ctx context.Context, s jetstream.Stream, subject string, upTo uint64) error {
+// overwrite removes those of a key's messages that go, and their bytes on disk: a purge leaves
+// those in the stream's file.
+func (x *Eraser) overwrite(ctx context.Context, s jetstream.Stream, subject string, goes func(*streams.Message) bool) error {
 	var seqs []uint64
 	front := s.CachedInfo().Config.Name
 	if _, err := streams.Headers(ctx, x.js, front, subject, 1, func(m *streams.Message) error {
-		if m.Sequence <= upTo {
+		if goes(m) {
 			seqs = append(seqs, m.Sequence)
 		}
 		return nil
@@ -192,8 +200,8 @@ func (x *Eraser) removeDocument(ctx context.Context, w *fronts.Writer, r *docume
 func (x *Eraser) frontHolding(ctx context.Context, e *registry.Erasure) (Holding, error) {
 	h := Holding{Stream: e.Front}
 	_, err := streams.Headers(ctx, x.js, e.Front, schemas.SourceTopicFilter(e.Front, e.Topic), 1, func(msg *streams.Message) error {
-		changed, user, err := frontSays(e.Front, msg)
-		if err != nil || msg.Sequence > e.Fence || changed < e.From || changed > e.To {
+		seq, changed, user, err := frontSays(e.Front, msg)
+		if err != nil || seq > e.Fence || changed < e.From || changed > e.To {
 			return nil
 		}
 		if len(e.Users) > 0 && !slices.Contains(e.Users, user) || e.Where != "" && e.State == registry.Erased {
@@ -205,12 +213,13 @@ func (x *Eraser) frontHolding(ctx context.Context, e *registry.Erasure) (Holding
 	return h, err
 }
 
-// frontSays reads when a record of a front was written, and of whom it is.
-func frontSays(front string, m *streams.Message) (changed int64, user string, err error) {
+// frontSays reads which sequence the row of a front's record has, when it was written, and of
+// whom it is.
+func frontSays(front string, m *streams.Message) (seq uint64, changed int64, user string, err error) {
 	if front == schemas.StreamTimers {
 		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
-		return r.Changed, r.User, err
+		return m.Sequence, r.Changed, r.User, err
 	}
 	r, err := document.Parse(m.Subject, m.Sequence, m.Header, nil, m.Size)
-	return r.Changed, r.User, err
+	return r.RowSeq(), r.Changed, r.User, err
 }

@@ -50,7 +50,7 @@ func (x *Eraser) clearTimer(ctx context.Context, e *registry.Erasure, t *schemas
 			continue
 		}
 		if upTo := clearsTimer(records, e.Fence, m.Life); upTo > 0 {
-			if err := x.overwrite(ctx, s, subject, upTo); err != nil {
+			if err := x.overwrite(ctx, s, subject, func(m *streams.Message) bool { return m.Sequence <= upTo }); err != nil {
 				return fmt.Errorf("erase: timer %q: %w", m.ID, err)
 			}
 		}
