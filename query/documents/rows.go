@@ -12,12 +12,14 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// readSettings bound every read, let it show when an answer breaks off, and have it name types
-// by text whatever the server's profile says.
+// readSettings bound every read, and let it show when an answer breaks off. Whatever the server's
+// profile says, types are named by text, and a statement that reads its table twice sees one
+// state of it: of a page the second part would else lack the version that the first one found.
 var readSettings = map[string]string{
 	"max_execution_time":                                 "30",
 	"http_write_exception_in_output_format":              "0",
 	"output_format_binary_encode_types_in_binary_format": "0",
+	"enable_shared_storage_snapshot_in_query":            "1",
 	"optimize_read_in_order":                             "1",
 	"max_block_size":                                     "1024",
 	"max_threads":                                        "1",
