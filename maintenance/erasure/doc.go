@@ -36,6 +36,8 @@
 // Before the sweep the front is cleared (front.go). The subject of a document all of whose
 // versions are erased is purged, whether it has a record or a stub. Where older versions
 // stay and the last one is erased, a removal follows: an old state must not come up again.
+// A refresh or stub counts by the sequence of the record that it stands for: the cleaner may
+// write it after the erasure was entered, above the fence.
 // Loads and lists pass over what an erasure means from its entry on.
 //
 // # Timers
