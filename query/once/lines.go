@@ -23,6 +23,8 @@ var readSettings = map[string]string{
 	"max_expanded_ast_elements":             "2000000",
 	"use_query_condition_cache":             "0", // as in tables/derived.go
 	"http_write_exception_in_output_format": "0",
+	// A statement that reads a table twice, as its assertions do, sees one state of it, whatever a server's profile says.
+	"enable_shared_storage_snapshot_in_query": "1",
 	// A row with escapes takes longer to read.
 	"output_format_json_escape_forward_slashes": "0",
 	// A server's profile may say otherwise, also to toJSONString.
