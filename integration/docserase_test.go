@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/maintenance/rebuild"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -131,7 +131,7 @@ func TestEraseDocuments(t *testing.T) {
 	if _, err := c.Create(t.Context(), documents.New{ID: "later", Path: "q", Body: []byte(`{"owner":"u-7"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if job, err = x.Run(t.Context(), "customers", job.ID); err != nil || job.State != registry.Erased || job.Rows != mine+20+4 {
+	if job, err = x.Run(t.Context(), "customers", job.ID); err != nil || job.State != ledger.Erased || job.Rows != mine+20+4 {
 		t.Fatalf("%+v, %v", job, err)
 	}
 	gone("erased")

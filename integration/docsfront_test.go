@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -65,8 +66,8 @@ func TestRepairDocuments(t *testing.T) {
 	}
 	// An erasure takes records out of DOCS before their rows: meanwhile nothing is brought back.
 	made := e.plan()
-	erasure, err := e.reg.Enter(t.Context(), registry.Erasure{
-		ID: "e-1", Topic: "customers", Cond: "user_id = {p1:String}", Params: map[string]string{"p1": "no-one"}, To: 1, Schema: 1, Front: schemas.StreamDocs, State: registry.Erasing,
+	erasure, err := e.reg.Enter(t.Context(), ledger.Erasure{
+		ID: "e-1", Topic: "customers", Cond: "user_id = {p1:String}", Params: map[string]string{"p1": "no-one"}, To: 1, Schema: 1, Front: schemas.StreamDocs, State: ledger.Erasing,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +78,7 @@ func TestRepairDocuments(t *testing.T) {
 	if err := e.repairer().Apply(t.Context(), made, func(*repair.Action, error) {}); err == nil || !strings.Contains(err.Error(), erasure.ID) {
 		t.Errorf("a plan from before the erasure: %v", err)
 	}
-	if _, err := e.reg.AmendErasure(t.Context(), "customers", erasure.ID, func(e *registry.Erasure) bool { e.State = registry.Erased; return true }); err != nil {
+	if _, err := e.reg.AmendErasure(t.Context(), "customers", erasure.ID, func(e *ledger.Erasure) bool { e.State = ledger.Erased; return true }); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

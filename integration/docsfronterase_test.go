@@ -8,7 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/streams"
@@ -58,7 +58,7 @@ func TestVerifyFrontsDuringErasure(t *testing.T) {
 	if f = r.Topics[0].Front; f.Differ != 1 || f.Erasing != 12 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], fmt.Sprintf("%q", fmt.Sprint("d-", mine+3))) {
 		t.Errorf("%+v, %q; expected a problem with the one of another", f, r.Problems)
 	}
-	if job, err = x.Run(t.Context(), "customers", job.ID); err != nil || job.State != registry.Erased {
+	if job, err = x.Run(t.Context(), "customers", job.ID); err != nil || job.State != ledger.Erased {
 		t.Fatalf("%+v, %v", job, err)
 	}
 	r = e.fronts("customers")

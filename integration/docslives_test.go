@@ -11,7 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 )
 
 // An erasure takes the row that ended an earlier life of an id: neither that life nor a document that was removed is
@@ -51,7 +51,7 @@ func TestErasedLives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if job, err = x.Run(t.Context(), "customers", job.ID); err != nil || job.State != registry.Erased || job.Rows != 6 {
+	if job, err = x.Run(t.Context(), "customers", job.ID); err != nil || job.State != ledger.Erased || job.Rows != 6 {
 		t.Fatalf("%+v, %v", job, err)
 	}
 	docs, _ := list(t, c, documents.Selection{Path: "p"})

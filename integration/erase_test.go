@@ -16,7 +16,7 @@ import (
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -35,17 +35,17 @@ func (e *env) eraser(change ...func(*erasure.Config)) *erasure.Eraser {
 }
 
 // erase erases what a request names, to the end.
-func (e *env) erase(req erasure.Request) registry.Erasure {
+func (e *env) erase(req erasure.Request) ledger.Erasure {
 	e.t.Helper()
 	x := e.eraser()
 	job, err := x.Start(e.t.Context(), req)
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	if job, err = answered(func() (registry.Erasure, error) { return x.Run(e.t.Context(), job.Topic, job.ID) }); err != nil {
+	if job, err = answered(func() (ledger.Erasure, error) { return x.Run(e.t.Context(), job.Topic, job.ID) }); err != nil {
 		e.t.Fatal(err)
 	}
-	if job.State != registry.Erased {
+	if job.State != ledger.Erased {
 		e.t.Fatalf("the erasure ended as %s", job.State)
 	}
 	return job
@@ -236,12 +236,12 @@ func (e *env) eraseKilledAt(point, user string) uint64 {
 		t.Errorf("%s: verify in between: %v, %q", point, err, rep.Problems)
 	}
 	parallel(t, 2, func(int) {
-		if _, err := answered(func() (registry.Erasure, error) { return e.eraser().Run(t.Context(), "app", job.ID) }); err != nil {
+		if _, err := answered(func() (ledger.Erasure, error) { return e.eraser().Run(t.Context(), "app", job.ID) }); err != nil {
 			t.Errorf("%s: %v", point, err)
 		}
 	})
 	done, err := e.reg.Erasure(t.Context(), "app", job.ID)
-	if err != nil || done.State != registry.Erased || done.Rows != want {
+	if err != nil || done.State != ledger.Erased || done.Rows != want {
 		t.Errorf("%s: %+v, %v; want %d rows", point, done, err, want)
 	}
 	if n := e.count("SELECT count() FROM %s WHERE user_id = '%s' SETTINGS apply_patch_parts = 0", e.table("app"), user); n != 0 {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -57,7 +57,7 @@ func TestEraseAndACut(t *testing.T) {
 			}
 			if !c.before { // it does not wait for what was accepted since, which nothing routes
 				job, err = d.eraser(func(c *erasure.Config) { c.Within = patience * 20 * time.Second }).Run(t.Context(), "app", job.ID)
-				if err != nil || job.State != registry.Erased || job.Rows != 20 {
+				if err != nil || job.State != ledger.Erased || job.Rows != 20 {
 					t.Fatalf("%+v, %v; want 20 rows", job, err)
 				}
 			}
@@ -73,7 +73,7 @@ func TestEraseAndACut(t *testing.T) {
 			d.sink()
 			x = d.eraser()
 			for range 2 { // the second is taken up after its end
-				if job, err = x.Run(t.Context(), "app", job.ID); err != nil || job.State != registry.Erased || job.Rows != 20 {
+				if job, err = x.Run(t.Context(), "app", job.ID); err != nil || job.State != ledger.Erased || job.Rows != 20 {
 					t.Fatalf("%+v, %v; want 20 rows", job, err)
 				}
 			}

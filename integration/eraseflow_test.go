@@ -10,7 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -58,7 +58,7 @@ func TestEraseWhileEventsFlow(t *testing.T) {
 	}
 	close(over)
 	wg.Wait()
-	if err != nil || job.State != registry.Erased || job.Rows != 20 {
+	if err != nil || job.State != ledger.Erased || job.Rows != 20 {
 		t.Fatalf("%+v, %v; want 20 rows erased", job, err)
 	}
 }

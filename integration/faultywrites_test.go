@@ -20,6 +20,7 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
@@ -211,11 +212,11 @@ var writers = []struct {
 		reg := e.registryOver(nc)
 		cfg := erasure.Config{Registry: reg, Reader: e.readerOver(nc, reg), DB: e.db, Within: patience * time.Minute}
 		x := untilDone(e, "an eraser", func(ctx context.Context) (*erasure.Eraser, error) { return erasure.New(ctx, cfg) })
-		job := untilDone(e, "entering an erasure", func(ctx context.Context) (registry.Erasure, error) {
+		job := untilDone(e, "entering an erasure", func(ctx context.Context) (ledger.Erasure, error) {
 			return x.Start(ctx, erasure.Request{Topic: "app", Users: []string{"u-7", "u-8"}})
 		})
-		job = untilDone(e, "an erasure", func(ctx context.Context) (registry.Erasure, error) { return x.Run(ctx, "app", job.ID) })
-		if job.State != registry.Erased {
+		job = untilDone(e, "an erasure", func(ctx context.Context) (ledger.Erasure, error) { return x.Run(ctx, "app", job.ID) })
+		if job.State != ledger.Erased {
 			e.t.Errorf("the erasure ended as %s", job.State)
 		}
 		if left := e.found("app", "user_id in ('u-7', 'u-8')"); left != 0 {

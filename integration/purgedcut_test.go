@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -19,7 +19,7 @@ func TestPurgedIsNotLost(t *testing.T) {
 		t.Run(map[bool]string{false: "purged before", true: "purged before the janitor looks"}[late], func(t *testing.T) {
 			t.Parallel()
 			d := startOnDisk(t, oneLaneTopic())
-			purge := func(job registry.Erasure) {
+			purge := func(job ledger.Erasure) {
 				t.Helper()
 				if job, err := d.eraser().Purge(t.Context(), "app", job.ID); err != nil || job.Purged == nil || job.Purged.Frames == 0 {
 					t.Fatalf("%+v, %v; want frames purged", job, err)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/streams"
@@ -107,11 +107,11 @@ func TestErasureHidesTimers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry := registry.Erasure{Topic: topic, From: 0, To: time.Now().Add(time.Hour).UnixNano(), Schema: 1, Fence: fence, Front: schemas.StreamTimers, State: registry.Settling}
+	entry := ledger.Erasure{Topic: topic, From: 0, To: time.Now().Add(time.Hour).UnixNano(), Schema: 1, Fence: fence, Front: schemas.StreamTimers, State: ledger.Settling}
 	byUser, byFilter := entry, entry
 	byUser.ID, byUser.Users, byUser.Cond, byUser.Params = "e-1", []string{"u-7"}, "user_id = {p1:String}", map[string]string{"p1": "u-7"}
 	byFilter.ID, byFilter.Where, byFilter.Cond, byFilter.Params = "e-2", "timer_id = 'of-filter'", "timer_id = {p1:String}", map[string]string{"p1": "of-filter"}
-	for _, one := range []registry.Erasure{byUser, byFilter} {
+	for _, one := range []ledger.Erasure{byUser, byFilter} {
 		if _, err := e.reg.Enter(t.Context(), one); err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
@@ -170,8 +171,8 @@ func TestRepairLostTimers(t *testing.T) {
 	e.dispatcher()
 	e.frontDiffers(many+3, `timer "waits-0" of group "g": TIMERS does not have it, ClickHouse says that it is pending`, `timer "hangs" of group "g": TIMERS does not have it, ClickHouse says that it is firing`)
 	made := e.plan()
-	entry, err := e.reg.Enter(t.Context(), registry.Erasure{
-		ID: "e-1", Topic: topic, Cond: "user_id = {p1:String}", Params: map[string]string{"p1": "no-one"}, To: 1, Schema: 1, Front: schemas.StreamTimers, State: registry.Erasing,
+	entry, err := e.reg.Enter(t.Context(), ledger.Erasure{
+		ID: "e-1", Topic: topic, Cond: "user_id = {p1:String}", Params: map[string]string{"p1": "no-one"}, To: 1, Schema: 1, Front: schemas.StreamTimers, State: ledger.Erasing,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +183,7 @@ func TestRepairLostTimers(t *testing.T) {
 	if err := e.repairer().Apply(t.Context(), made, func(*repair.Action, error) {}); err == nil || !strings.Contains(err.Error(), entry.ID) {
 		t.Errorf("a plan from before the erasure: %v", err)
 	}
-	if _, err := e.reg.AmendErasure(t.Context(), topic, entry.ID, func(e *registry.Erasure) bool { e.State = registry.Erased; return true }); err != nil {
+	if _, err := e.reg.AmendErasure(t.Context(), topic, entry.ID, func(e *ledger.Erasure) bool { e.State = ledger.Erased; return true }); err != nil {
 		t.Fatal(err)
 	}
 	e.repaired()

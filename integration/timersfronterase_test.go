@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/streams"
@@ -55,7 +55,7 @@ func TestVerifyTimersDuringErasure(t *testing.T) {
 	if f := r.Topics[0].Front; f.Differ != 1 || f.Erasing != taken || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], `timer "t-1" of group "h"`) {
 		t.Errorf("%+v, %q; expected a problem with the one of another", f, r.Problems)
 	}
-	if job, err = x.Run(t.Context(), topic, job.ID); err != nil || job.State != registry.Erased {
+	if job, err = x.Run(t.Context(), topic, job.ID); err != nil || job.State != ledger.Erased {
 		t.Fatalf("%+v, %v", job, err)
 	}
 	r = e.fronts(topic)

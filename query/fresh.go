@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/query/recent"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
@@ -63,7 +63,7 @@ func (r *Reader) freshRows(ctx context.Context, p *plan, frames []recent.Frame, 
 
 // askFresh lets ClickHouse judge frames and returns their rows. What lies beyond edge,
 // if given, is of no use to the page.
-func (r *Reader) askFresh(ctx context.Context, p *plan, c *chunk, cover registry.Cover, edge *position) ([]row, error) {
+func (r *Reader) askFresh(ctx context.Context, p *plan, c *chunk, cover ledger.Cover, edge *position) ([]row, error) {
 	cond, params := p.condition(p.within(edge))
 	keep, erased := cover.Keep()
 	maps.Copy(params, erased)
@@ -109,13 +109,13 @@ type chunk struct {
 // each other's place below the statement's limit, so seen remembers the frames by
 // their bytes. A frame for which ask says no is left out.
 func freshChunk(p *plan, frames []recent.Frame, seen map[string]bool, ask func(*recent.Frame, *frame.Reader) bool) (c chunk) {
-	ledger := p.ledger
+	erasures := p.ledger
 	var reader frame.Reader
 	size := 0
 	c.schema, c.source = frames[0].Schema, frames[0].Source
 	for ; c.frames < len(frames) && size < maxStatementBytes; c.frames++ {
 		f := &frames[c.frames]
-		if f.Schema != c.schema || !ledger.Alike(f.Source, c.source) {
+		if f.Schema != c.schema || !erasures.Alike(f.Source, c.source) {
 			break
 		}
 		digest := schemas.Digest(f.Payload)

@@ -11,14 +11,14 @@ import (
 
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/query/recent"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
 // plan is a checked request.
 type plan struct {
 	topic  schemas.Topic
-	ledger *registry.Ledger
+	ledger ledger.Erasures
 	where  *filter.Expr
 	fields *filter.Fields
 	from   int64 // unix ns, inclusive

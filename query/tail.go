@@ -226,11 +226,11 @@ func (t *tailing) frame(ctx context.Context, msg *streams.Message) error {
 	if err != nil || err2 != nil || p.Cleared != "" {
 		return nil // no frame, so no event; verify names what should be one
 	}
-	ledger, err := t.r.ledger.Of(ctx, t.topic.Name)
+	erasures, err := t.r.ledger.Of(ctx, t.topic.Name)
 	if err != nil {
 		return passing{err}
 	}
-	cover := ledger.Covering(p.Source(), p.MinTs, p.MaxTs)
+	cover := erasures.Covering(p.Source(), p.MinTs, p.MaxTs)
 	if max(p.Schema, cover.Schema()) > t.topic.Version { // of fields that are newer than the tail
 		topic, err := t.r.topic(ctx, t.topic.Name)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -23,18 +24,18 @@ func TestClearing(t *testing.T) {
 	if began, err := r.BeginClearing(ctx, ref, now); err != nil || !began {
 		t.Fatal(began, err)
 	}
-	if err := r.Begin(ctx, &before, Pending{Erasure: "x"}); !errors.Is(err, ErrConflict) {
+	if err := r.Begin(ctx, &before, ledger.Pending{Erasure: "x"}); !errors.Is(err, ErrConflict) {
 		t.Errorf("an erasure that counted before the clearing began: %v", err)
 	}
 	tally, err := r.Tally(ctx, ref)
-	if err != nil || !tally.Clearing(now) || tally.Clearing(now.Add(clearingLapse)) {
+	if err != nil || !tally.Clearing(now) || tally.Clearing(now.Add(ledger.ClearingLapse)) {
 		t.Errorf("%+v, %v", tally, err)
 	}
 	if err := r.EndClearing(ctx, ref); err != nil {
 		t.Fatal(err)
 	}
 	if tally, err = r.Tally(ctx, ref); err == nil && !tally.Clearing(now) {
-		err = r.Begin(ctx, &tally, Pending{Erasure: "x"})
+		err = r.Begin(ctx, &tally, ledger.Pending{Erasure: "x"})
 	}
 	if err != nil {
 		t.Fatalf("%+v, %v", tally, err)

@@ -51,22 +51,12 @@
 //
 // # The ledger
 //
-// An erasure names events by a condition and a fence: the last sequence of EVENTS
-// when it was entered, and that moment by the server's clock. It concerns the frames
-// that came from a message up to the fence (schemas.Source.UpTo) and whose times
-// overlap; in those the events that match are gone. A sequence below the fence
-// that EVENTS gave again after a cut was stored later, so it is not concerned. A part that reads frames asks Ledger.Covering, and leaves out what Cover.Keep
-// does not let pass; a frame with no cover passes untouched.
+// Package registry/ledger says what an erasure is and what it covers; here its entries are
+// read and written. Enter refuses an erasure above the ledger's bounds. Readers that ask often
+// share a LedgerCache, which may be LedgerStaleness old.
 //
-//	Enter            everything covered is stored      no part that is read has a row of it
-//	 ─────▶ settling ───────────────────────▶ erasing ────────────────────────▶ erased
-//
-// Readers leave events out from settling on. Sinks do from erased on only: what is
-// covered must be stored once before, to be counted. From then on a sink meets a
-// covered frame only if ClickHouse was restored from an older copy.
-//
-// A shard's Tally says how many rows are gone by position, and which positions
-// were taken out of SHARDS: what verify, the janitor and repair subtract. It also has the
+// A shard's tally has one pending erasure at a time. Begin writes its numbers before a row
+// goes, and Book ends it together with the rows of the shard's entry. A tally also has the
 // mark that keeps erasures and the clearing of anonymised fields apart (clearing.go).
 //
 // # Failures

@@ -3,28 +3,43 @@ package registry
 import (
 	"context"
 	"errors"
+
+	"github.com/almanac-events/almanac/registry/ledger"
+	"github.com/almanac-events/almanac/schemas"
 )
 
-// entry is an entry of the bucket, which knows its key and the revision it was read at.
-type entry[E any] interface {
-	*E
-	at() (key string, rev *uint64)
+// entry is an entry of the bucket that is changed by compare-and-set.
+type entry interface {
+	Head | Shard | Rederiving | ledger.Tally | ledger.Erasure
 }
 
-func (h *Head) at() (string, *uint64)    { return h.key(), &h.rev }
-func (s *Shard) at() (string, *uint64)   { return s.key(), &s.rev }
-func (t *Tally) at() (string, *uint64)   { return t.key(), &t.rev }
-func (e *Erasure) at() (string, *uint64) { return e.key(), &e.rev }
+// at returns an entry's key and where it keeps the revision it was read at. What is not an
+// entry in this sense keeps none.
+func at(e any) (key string, rev *uint64) {
+	switch e := e.(type) {
+	case *Head:
+		return e.key(), &e.rev
+	case *Shard:
+		return e.key(), &e.rev
+	case *Rederiving:
+		return schemas.RederivingKey(e.topic), &e.rev
+	case *ledger.Tally:
+		return e.Key(), &e.Rev
+	case *ledger.Erasure:
+		return e.Key(), &e.Rev
+	}
+	return "", nil
+}
 
 // amend changes an entry by compare-and-set, as often as another process is faster, until f
 // sees nothing to change. f may run several times, each on a fresh reading.
-func amend[E any, P entry[E]](ctx context.Context, r *Registry, read func() (E, error), f func(P) (changed bool)) (E, error) {
+func amend[E entry](ctx context.Context, r *Registry, read func() (E, error), f func(*E) (changed bool)) (E, error) {
 	for {
 		e, err := read()
 		if err != nil || !f(&e) {
 			return e, err
 		}
-		key, rev := P(&e).at()
+		key, rev := at(&e)
 		c := &change{key: key, rev: *rev, v: &e}
 		err = r.commit(ctx, c)
 		if err == nil {
@@ -45,8 +60,7 @@ func list[E any](ctx context.Context, r *Registry, filter string) ([]E, error) {
 		if err := decode(key, value, &e); err != nil {
 			return err
 		}
-		if kept, ok := any(&e).(interface{ at() (string, *uint64) }); ok {
-			_, at := kept.at()
+		if _, at := at(&e); at != nil {
 			*at = rev
 		}
 		out = append(out, e)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -29,10 +30,10 @@ func (r *Registry) ForgetErasure(ctx context.Context, topic, id string) error {
 			return fmt.Errorf("%w: erasure %s is under way in %s", ErrConflict, id, schemas.PublicShardName(topic, t.Month, t.Shard))
 		}
 	}
-	if e.State != Erased {
+	if e.State != ledger.Erased {
 		return fmt.Errorf("%w: erasure %s is %s", ErrConflict, id, e.State)
 	}
-	if err := r.forget(ctx, e.key()); err != nil {
+	if err := r.forget(ctx, e.Key()); err != nil {
 		return err
 	}
 	return r.joinReceipts(ctx, topic)
@@ -50,8 +51,8 @@ func (r *Registry) joinReceipts(ctx context.Context, topic string) error {
 		return err
 	}
 	there := map[string]bool{}
-	for i := range l.Erasures {
-		there[l.Erasures[i].ID] = true
+	for i := range l {
+		there[l[i].ID] = true
 	}
 	for _, t := range tallies {
 		var orphans []string
@@ -63,35 +64,9 @@ func (r *Registry) joinReceipts(ctx context.Context, topic string) error {
 		if len(orphans) == 0 {
 			continue
 		}
-		if _, err := r.AmendTally(ctx, schemas.ShardRef{Topic: topic, Month: t.Month, ID: t.Shard}, func(t *Tally) bool { return t.join(orphans) }); err != nil {
+		if _, err := r.AmendTally(ctx, schemas.ShardRef{Topic: topic, Month: t.Month, ID: t.Shard}, func(t *ledger.Tally) bool { return t.Join(orphans) }); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// join takes receipts into that of the forgotten ones. It says whether any was
-// there.
-func (t *Tally) join(ids []string) (changed bool) {
-	for _, id := range ids {
-		r, ok := t.Receipts[id]
-		if !ok {
-			continue
-		}
-		sum := r
-		if old := t.Forgotten; old != nil {
-			sum.Rows, sum.Before, sum.After = r.Rows+old.Rows, max(r.Before, old.Before), min(r.After, old.After)
-			sum.Dropped, sum.Diffs, sum.Kept = r.Dropped || old.Dropped, r.Diffs+old.Diffs, r.Kept || old.Kept
-			if r.Unsealed == "" { // that rows differed from their seal stays known
-				sum.Seal, sum.Unsealed = old.Seal, old.Unsealed
-			}
-			if old.RewrittenAt.After(r.RewrittenAt) {
-				sum.RewrittenAt = old.RewrittenAt
-			}
-		}
-		t.Forgotten = &sum
-		delete(t.Receipts, id)
-		changed = true
-	}
-	return changed
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -20,13 +21,13 @@ type Proof struct {
 
 // ProvenFrames is what the headers of a shard's frames in SHARDS said, up to LastSeq.
 type ProvenFrames struct {
-	First  uint64 `json:"first"` // positions
-	Last   uint64 `json:"last"`
-	Frames uint64 `json:"frames"`
-	MinTs  int64  `json:"min_ts"`
-	MaxTs  int64  `json:"max_ts"`
-	Gaps   []Span `json:"gaps,omitempty"`
-	Before uint64 `json:"before,omitempty"` // rows of the frames before the first
+	First  uint64        `json:"first"` // positions
+	Last   uint64        `json:"last"`
+	Frames uint64        `json:"frames"`
+	MinTs  int64         `json:"min_ts"`
+	MaxTs  int64         `json:"max_ts"`
+	Gaps   []ledger.Span `json:"gaps,omitempty"`
+	Before uint64        `json:"before,omitempty"` // rows of the frames before the first
 	// LastSeq is the sequence in SHARDS of the last frame that was read.
 	LastSeq uint64 `json:"last_seq"`
 }
@@ -64,9 +65,6 @@ type ReadUpTo struct {
 
 // Rev is the revision of the entry as it was read.
 func (s *Shard) Rev() uint64 { return s.rev }
-
-// Rev is the revision of the tally as it was read; 0: it was never written.
-func (t *Tally) Rev() uint64 { return t.rev }
 
 // Proofs reads what was proven of a topic. A proof that cannot be read is none.
 func (r *Registry) Proofs(ctx context.Context, topic string) (ReadUpTo, map[schemas.ShardRef]Proof, error) {

@@ -31,8 +31,6 @@ type Rederiving struct {
 	rev   uint64
 }
 
-func (d *Rederiving) at() (string, *uint64) { return schemas.RederivingKey(d.topic), &d.rev }
-
 // live are the leases that have not lapsed.
 func (d *Rederiving) live(now time.Time) map[string]time.Time {
 	out := maps.Clone(d.Drops)

@@ -97,6 +97,8 @@ func decode(key string, data []byte, v any) error {
 	switch v := v.(type) {
 	case *schemas.Topic:
 		own = schemas.TopicKey(v.Name)
+	case interface{ Key() string }:
+		own = v.Key()
 	case interface{ key() string }:
 		own = v.key()
 	}

@@ -9,7 +9,7 @@ import (
 	"maps"
 
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -33,20 +33,20 @@ func (j *Job) frameCondition(ctx context.Context, f *schemas.Placed) (string, ma
 
 // ledger is the topic's erasures, at most registry.LedgerStaleness old. What was
 // taken out of an entry was out of the streams before.
-func (j *Job) ledger(ctx context.Context) (*registry.Ledger, error) {
+func (j *Job) ledger(ctx context.Context) (ledger.Erasures, error) {
 	l, err := j.r.ledger.Of(ctx, j.topic.Name)
 	if err != nil {
 		return nil, err
 	}
-	out := &registry.Ledger{}
-	for _, e := range l.Erasures {
+	var out ledger.Erasures
+	for _, e := range l {
 		if e.Redacted {
 			continue
 		}
 		if e.Schema > j.topic.Version {
 			return nil, fmt.Errorf("%w: topic %q has a newer schema, which erasure %s asks for; take the job up again", ErrChanged, j.topic.Name, e.ID)
 		}
-		out.Erasures = append(out.Erasures, e)
+		out = append(out, e)
 	}
 	return out, nil
 }
@@ -68,7 +68,7 @@ func (j *Job) storedCondition(ctx context.Context, s *shard) (string, map[string
 		return "", nil, err
 	}
 	params := map[string]string{}
-	for i, e := range l.Only(registry.Settling, registry.Erasing).Erasures {
+	for i, e := range l.Only(ledger.Settling, ledger.Erasing) {
 		if !s.Overlaps(e.From, e.To) {
 			continue
 		}

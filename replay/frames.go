@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -109,8 +109,8 @@ func (j *Job) readGap(ctx context.Context, s *shard, after *mark, first uint64, 
 // tableOnly are the ranges of a shard that must come from ClickHouse although
 // SHARDS has frames below and above: the inserts of which an erasure took frames
 // out of SHARDS.
-func (j *Job) tableOnly(ctx context.Context, s *shard) ([]registry.Span, error) {
-	var out []registry.Span
+func (j *Job) tableOnly(ctx context.Context, s *shard) ([]ledger.Span, error) {
+	var out []ledger.Span
 	for _, p := range s.purged {
 		if len(out) > 0 && out[len(out)-1].To >= p.To {
 			continue // of the insert before
@@ -119,7 +119,7 @@ func (j *Job) tableOnly(ctx context.Context, s *shard) ([]registry.Span, error) 
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, registry.Span{From: at.below + 1, To: max(at.at, p.To)})
+		out = append(out, ledger.Span{From: at.below + 1, To: max(at.at, p.To)})
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -22,7 +23,7 @@ type shard struct {
 	// taking says that a topic may have part of the next unit.
 	taking bool
 	// purged are positions that an erasure took out of SHARDS.
-	purged []registry.Span
+	purged []ledger.Span
 }
 
 // shards are the shards that a job reads, in the order of positions.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -15,7 +15,7 @@ import (
 // batch is frames of one shard that follow its head without a gap and share a
 // schema version: what one insert may take.
 type batch struct {
-	ledger  *registry.Ledger // erasures that frames are held against
+	ledger  ledger.Erasures // erasures that frames are held against
 	schema  int
 	frames  [][]byte
 	end     mark   // after the last frame
@@ -23,7 +23,7 @@ type batch struct {
 	lastSeq uint64
 	rows    uint64
 	bytes   uint64
-	// source is the first frame's, which the others are alike (registry.Ledger.Alike).
+	// source is the first frame's, which the others are alike (ledger.Erasures.Alike).
 	// With minTs and maxTs (unix ns) of all it says which erasures concern them.
 	source       schemas.Source
 	minTs, maxTs int64
@@ -72,8 +72,8 @@ const fetchFrames = 128
 // fetch reads frames after the head from SHARDS, from sequence next on, up to
 // the tail or until the batch is full. prev is the digest of the frame at the
 // head; empty when it is not known.
-func fetch(ctx context.Context, js jetstream.JetStream, ref schemas.ShardRef, head, tail, next uint64, prev string, l limits, ledger *registry.Ledger) (*batch, error) {
-	b := &batch{ledger: ledger, digest: prev}
+func fetch(ctx context.Context, js jetstream.JetStream, ref schemas.ShardRef, head, tail, next uint64, prev string, l limits, erasures ledger.Erasures) (*batch, error) {
+	b := &batch{ledger: erasures, digest: prev}
 	want := func() int { // as many as the frames so far suggest
 		n := uint64(len(b.frames))
 		if n == 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -97,13 +98,13 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		}
 	}
 	l := limits{s.cfg.BatchRows, s.cfg.BatchBytes, tables.MaxRawBytes}
-	ledger, err := s.ledger.Of(reading, t.ref.Topic)
+	erasures, err := s.ledger.Of(reading, t.ref.Topic)
 	if err != nil {
 		return outcome{}, err
 	}
-	ledger = ledger.Only(registry.Erased)
+	erasures = erasures.Only(ledger.Erased)
 	for {
-		b, err := fetch(reading, s.js, t.ref, t.head.pos, t.tail, t.next, t.prev, l, ledger)
+		b, err := fetch(reading, s.js, t.ref, t.head.pos, t.tail, t.next, t.prev, l, erasures)
 		if err != nil {
 			return outcome{}, err
 		}
@@ -112,7 +113,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 				return outcome{}, err
 			}
 		}
-		if cover := ledger.Covering(b.source, b.minTs, b.maxTs); len(cover) > 0 {
+		if cover := erasures.Covering(b.source, b.minTs, b.maxTs); len(cover) > 0 {
 			if topic, err = s.table(ctx, t.ref.Topic, cover.Schema()); err != nil {
 				return outcome{}, err
 			}
@@ -193,11 +194,11 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 		}
 		// Or its own rows alone, of those of its insert, and all of them: were any of it
 		// to stay, it would be there.
-		ledger, err := s.ledger.Of(ctx, t.ref.Topic)
+		erasures, err := s.ledger.Of(ctx, t.ref.Topic)
 		if err != nil {
 			return "", err
 		}
-		if cover := ledger.Covering(p.Source(), p.MinTs, p.MaxTs); len(cover) > 0 {
+		if cover := erasures.Covering(p.Source(), p.MinTs, p.MaxTs); len(cover) > 0 {
 			if topic, err = s.table(ctx, t.ref.Topic, max(p.Schema, cover.Schema())); err != nil {
 				return "", err
 			}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
@@ -14,7 +14,7 @@ import (
 // strike holds a batch against the erasures that cover it, and returns how many
 // rows may be stored. It happens only when ClickHouse was restored from an older
 // copy: what is covered had been stored before it was erased.
-func (s *Sinks) strike(ctx context.Context, topic *schemas.Topic, b *batch, cover registry.Cover) (left uint64, err error) {
+func (s *Sinks) strike(ctx context.Context, topic *schemas.Topic, b *batch, cover ledger.Cover) (left uint64, err error) {
 	keep, params := cover.Keep()
 	c := tables.Condition{SQL: keep, Params: params}
 	var r frame.Reader

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
@@ -12,17 +12,17 @@ import (
 // ended, neither TIMERS nor ClickHouse has any of it.
 
 // erasing are the erasures of the topic that are under way.
-func (t *Timers) erasing(ctx context.Context) (registry.Cover, error) {
+func (t *Timers) erasing(ctx context.Context) (ledger.Cover, error) {
 	l, err := t.ledger.Of(ctx, t.topic.Name)
 	if err != nil {
 		return nil, err
 	}
-	return registry.Cover(l.Only(registry.Settling, registry.Erasing).Erasures), nil
+	return ledger.Cover(l.Only(ledger.Settling, ledger.Erasing)), nil
 }
 
 // meant reports whether an erasure means a record by what the record itself says: its user and its time.
-func meant(under registry.Cover, r *timer.Record) bool {
-	return slices.ContainsFunc(under, func(e registry.Erasure) bool {
+func meant(under ledger.Cover, r *timer.Record) bool {
+	return slices.ContainsFunc(under, func(e ledger.Erasure) bool {
 		return e.Front != "" && e.Where == "" && r.Seq <= e.Fence && r.Changed >= e.From && r.Changed <= e.To && slices.Contains(e.Users, r.User)
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/streams"
@@ -18,9 +18,9 @@ import (
 // Archive is the history in ClickHouse.
 type Archive interface {
 	// TimerHistory returns the stored transitions of a timer, oldest first, but those that erasures mean.
-	TimerHistory(ctx context.Context, topic, group, id string, except registry.Cover) ([]Timer, error)
+	TimerHistory(ctx context.Context, topic, group, id string, except ledger.Cover) ([]Timer, error)
 	// MeantLives says of which lives something is stored that erasures mean.
-	MeantLives(ctx context.Context, topic string, lives []string, by registry.Cover) (map[string]bool, error)
+	MeantLives(ctx context.Context, topic string, lives []string, by ledger.Cover) (map[string]bool, error)
 }
 
 // Filter of a list.

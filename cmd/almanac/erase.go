@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -120,7 +120,7 @@ func (a *app) eraser(ctx context.Context, cmd *cobra.Command) (*session, *erasur
 // eraseProgress draws one line over and over.
 func (a *app) eraseProgress(p erasure.Progress) {
 	line := "waiting for the storing of " + counted(p.Pending, "event")
-	if p.State != registry.Settling {
+	if p.State != ledger.Settling {
 		line = bar(float64(p.Done)/float64(max(p.Shards, 1))) + fmt.Sprintf("  %d of %d shards", p.Done, p.Shards)
 	}
 	end := ""
@@ -170,7 +170,7 @@ func badErasure(err error) error {
 
 // eraseRun carries an erasure out and prints its proof. One that is not certified is
 // errPartial.
-func (a *app) eraseRun(ctx context.Context, cmd *cobra.Command, x *erasure.Eraser, e registry.Erasure, purge bool) error {
+func (a *app) eraseRun(ctx context.Context, cmd *cobra.Command, x *erasure.Eraser, e ledger.Erasure, purge bool) error {
 	e, err := x.Run(ctx, e.Topic, e.ID)
 	if err != nil {
 		return badErasure(err)
@@ -241,7 +241,7 @@ func (a *app) eraseResume(ctx context.Context, cmd *cobra.Command, args []string
 	for _, e := range slices.Backward(erasure.List(all, "")) { // the oldest first, as they were asked
 		if !e.Redacted {
 			err := a.eraseRun(ctx, cmd, x, e, purge)
-			if e.State == registry.Erased && e.Rows == 0 && errors.Is(err, errPartial) {
+			if e.State == ledger.Erased && e.Rows == 0 && errors.Is(err, errPartial) {
 				err = nil // it found nothing before either, and that was said then
 			}
 			failed = append(failed, err)
@@ -256,7 +256,7 @@ func (a *app) eraseResume(ctx context.Context, cmd *cobra.Command, args []string
 
 // withErasure opens what an erasure needs, says where where told to, and finds the one that id
 // names.
-func (a *app) withErasure(ctx context.Context, cmd *cobra.Command, id string, tell bool, f func(*session, *erasure.Eraser, registry.Erasure) error) error {
+func (a *app) withErasure(ctx context.Context, cmd *cobra.Command, id string, tell bool, f func(*session, *erasure.Eraser, ledger.Erasure) error) error {
 	c, x, err := a.eraser(ctx, cmd)
 	if err != nil {
 		return err
@@ -276,7 +276,7 @@ func (a *app) eraseRedact(ctx context.Context, cmd *cobra.Command, args []string
 	if yes, _ := cmd.Flags().GetBool("yes"); !yes {
 		return usageError{errors.New("nothing was redacted: whom the erasure named cannot be found out again; say --yes")}
 	}
-	return a.withErasure(ctx, cmd, args[0], true, func(_ *session, x *erasure.Eraser, e registry.Erasure) error {
+	return a.withErasure(ctx, cmd, args[0], true, func(_ *session, x *erasure.Eraser, e ledger.Erasure) error {
 		e, err := x.Redact(ctx, e.Topic, e.ID)
 		if err != nil {
 			return badErasure(err)
@@ -291,7 +291,7 @@ func (a *app) eraseForget(ctx context.Context, cmd *cobra.Command, args []string
 		return usageError{errors.New("nothing was forgotten: the erasure's proof cannot be had again, so keep what `almanac erase show -o json` prints; then say --yes")}
 	}
 	held, _ := cmd.Flags().GetBool("held")
-	return a.withErasure(ctx, cmd, args[0], true, func(_ *session, x *erasure.Eraser, e registry.Erasure) error {
+	return a.withErasure(ctx, cmd, args[0], true, func(_ *session, x *erasure.Eraser, e ledger.Erasure) error {
 		if err := x.Forget(ctx, e.Topic, e.ID, held); err != nil {
 			return badErasure(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 )
 
 func (a *app) noteStreams(streams []erasure.Holding) {
@@ -78,7 +78,7 @@ func quoteReason(s string) string {
 }
 
 // what an erasure names, for people.
-func what(e *registry.Erasure) string {
+func what(e *ledger.Erasure) string {
 	var parts []string
 	if len(e.Users) > 0 {
 		parts = append(parts, "user "+printable(strings.Join(e.Users, ", ")))
@@ -126,7 +126,7 @@ func (a *app) eraseList(ctx context.Context, cmd *cobra.Command, args []string) 
 }
 
 func (a *app) eraseShow(ctx context.Context, cmd *cobra.Command, args []string) error {
-	return a.withErasure(ctx, cmd, args[0], false, func(_ *session, x *erasure.Eraser, e registry.Erasure) error {
+	return a.withErasure(ctx, cmd, args[0], false, func(_ *session, x *erasure.Eraser, e ledger.Erasure) error {
 		p, err := x.Show(ctx, e.Topic, e.ID)
 		if err != nil {
 			return err

@@ -20,7 +20,7 @@ import (
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/producer"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -183,7 +183,7 @@ func TestKilledVerbs(t *testing.T) {
 			return []string{"erase", "app", "--user", fmt.Sprint("gone-", n), "--yes"}
 		}, func(n int) error { // one that was entered is resumed, another is entered again
 			for _, e := range decoded[[]struct{ ID, State string }](b, "erase", "ls", "app", "-o", "json") {
-				if e.State == string(registry.Erased) {
+				if e.State == string(ledger.Erased) {
 					continue
 				}
 				if r := b.run("", "erase", "resume", e.ID); r.code != exitOK && r.code != exitPartial {

@@ -10,7 +10,7 @@ import (
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 )
 
 // eraseRequest is the body of a request to erase.
@@ -94,21 +94,21 @@ func (a *API) addErasures(mux *http.ServeMux) {
 }
 
 // erasure finds one of the ledger.
-func (a *API) erasure(ctx context.Context, id string) (*erasure.Eraser, registry.Erasure, error) {
+func (a *API) erasure(ctx context.Context, id string) (*erasure.Eraser, ledger.Erasure, error) {
 	x, err := a.cfg.Eraser(ctx, nil)
 	if err != nil {
-		return nil, registry.Erasure{}, err
+		return nil, ledger.Erasure{}, err
 	}
 	all, err := a.cfg.Registry.Ledgers(ctx)
 	if err != nil {
-		return nil, registry.Erasure{}, err
+		return nil, ledger.Erasure{}, err
 	}
 	for _, e := range erasure.List(all, "") {
 		if e.ID == id {
 			return x, e, nil
 		}
 	}
-	return nil, registry.Erasure{}, request.Refuse(http.StatusNotFound, "no_such_erasure", fmt.Sprintf("the ledger has no erasure %q", id), "GET /v1/erasures lists them")
+	return nil, ledger.Erasure{}, request.Refuse(http.StatusNotFound, "no_such_erasure", fmt.Sprintf("the ledger has no erasure %q", id), "GET /v1/erasures lists them")
 }
 
 // erase enters an erasure in the ledger and begins the job that carries it out. So no
@@ -151,7 +151,7 @@ func (w eraseWorker) Work(ctx context.Context, t *jobs.Task) (any, error) {
 		return nil, err
 	}
 	x, err := w.a.cfg.Eraser(ctx, func(p erasure.Progress) {
-		if p.State == registry.Settling {
+		if p.State == ledger.Settling {
 			t.Progress(fmt.Sprintf("waits until %d events are stored", p.Pending))
 		} else {
 			t.Progress(fmt.Sprintf("%d of %d shards", p.Done, p.Shards))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -186,10 +187,10 @@ func (d *Desk) gather(ctx context.Context, q Request, from uint64, upTo schemas.
 // settle deals with one batch.
 func (d *Desk) settle(ctx context.Context, q Request, topic *schemas.Topic, batch []letter) error {
 	now := time.Now().UnixNano()
-	var ledger *registry.Ledger
+	var erasures ledger.Erasures
 	if !q.Drop {
 		var err error
-		if ledger, err = d.reg.Ledger(ctx, q.Topic); err != nil {
+		if erasures, err = d.reg.Ledger(ctx, q.Topic); err != nil {
 			return err
 		}
 	}
@@ -202,7 +203,7 @@ func (d *Desk) settle(ctx context.Context, q Request, topic *schemas.Topic, batc
 			reopened, err := reopen(topic, l, now, d.key)
 			var frames []*outFrame
 			if err == nil {
-				frames, err = d.leaveOut(ctx, topic, l, reopened, ledger)
+				frames, err = d.leaveOut(ctx, topic, l, reopened, erasures)
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()

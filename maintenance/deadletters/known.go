@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
@@ -25,14 +25,14 @@ var errNothingNew = errors.New("nothing of it may be sent again")
 // a frame that was refused because it could not be told whether it had come before,
 // the events that are stored. A frame of which nothing is left is nil: the others
 // keep their numbers.
-func (d *Desk) leaveOut(ctx context.Context, t *schemas.Topic, l *letter, frames []outFrame, ledger *registry.Ledger) ([]*outFrame, error) {
+func (d *Desk) leaveOut(ctx context.Context, t *schemas.Topic, l *letter, frames []outFrame, erasures ledger.Erasures) ([]*outFrame, error) {
 	out := make([]*outFrame, len(frames))
 	source := schemas.SourceOf(l.header) // one that nothing tells is covered
 	var erased, stored, left int
 	for i := range frames {
 		f := &frames[i]
 		out[i] = f
-		cover := ledger.Covering(source, f.MinTs, f.MaxTs)
+		cover := erasures.Covering(source, f.MinTs, f.MaxTs)
 		stale := l.Reason == schemas.ReasonStaleSeq
 		if len(cover) == 0 && !stale {
 			left += f.Rows
@@ -95,7 +95,7 @@ func only(t *schemas.Topic, f *outFrame, r *frame.Reader, keep []int) *outFrame 
 }
 
 // notErased are the numbers of the events that no erasure of the cover means.
-func (d *Desk) notErased(ctx context.Context, t *schemas.Topic, f *outFrame, r *frame.Reader, cover registry.Cover) ([]int, error) {
+func (d *Desk) notErased(ctx context.Context, t *schemas.Topic, f *outFrame, r *frame.Reader, cover ledger.Cover) ([]int, error) {
 	keep := make([]int, 0, r.Rows())
 	if len(cover) == 0 {
 		for i := range r.Rows() {

@@ -3,7 +3,7 @@
 //
 // # Model
 //
-// An erasure is an entry of the ledger (see package registry): a condition, and a
+// An erasure is an entry of the ledger (see package registry/ledger): a condition, and a
 // fence: the last sequence of EVENTS when it was entered, and when that was. What was
 // accepted up to the fence and matches is erased. What the same user does afterwards
 // is kept, also where EVENTS lost its end since and gives sequences below the fence

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/streams"
@@ -40,7 +41,7 @@ type Config struct {
 
 // Progress is how far an erasure has come.
 type Progress struct {
-	State registry.ErasureState
+	State ledger.State
 	// Pending events are to be stored yet, while settling.
 	Pending uint64
 	// Done of Shards shards are erased.
@@ -92,7 +93,7 @@ func (x *Eraser) progress(p Progress) {
 
 // Start enters an erasure in the ledger and returns its entry. From now on no
 // reader of the streams gives out its events; Run takes them from ClickHouse.
-func (x *Eraser) Start(ctx context.Context, req Request) (registry.Erasure, error) {
+func (x *Eraser) Start(ctx context.Context, req Request) (ledger.Erasure, error) {
 	e, err := x.compile(ctx, req, time.Now())
 	if err != nil {
 		return e, err
@@ -132,7 +133,7 @@ func newID(at time.Time) string {
 // Run carries an erasure on from where it stands to its end. It may be called
 // again after any failure, and on one that is erased: should ClickHouse have been
 // restored from an older copy, what came back with it goes again.
-func (x *Eraser) Run(ctx context.Context, topic, id string) (registry.Erasure, error) {
+func (x *Eraser) Run(ctx context.Context, topic, id string) (ledger.Erasure, error) {
 	for again := maxCut; ; again-- {
 		e, err := x.carryOn(ctx, topic, id)
 		if again == 0 || !errors.Is(err, streams.ErrCut) || ctx.Err() != nil {
@@ -145,7 +146,7 @@ func (x *Eraser) Run(ctx context.Context, topic, id string) (registry.Erasure, e
 // server cut short.
 const maxCut = 5
 
-func (x *Eraser) carryOn(ctx context.Context, topic, id string) (registry.Erasure, error) {
+func (x *Eraser) carryOn(ctx context.Context, topic, id string) (ledger.Erasure, error) {
 	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
 	if err != nil {
 		return e, err
@@ -153,7 +154,7 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (registry.Erasur
 	if e.Redacted {
 		return e, fmt.Errorf("%w: erasure %s was redacted: it is no longer known whom it named", ErrRequest, id)
 	}
-	if e.State == registry.Settling {
+	if e.State == ledger.Settling {
 		if e, err = x.settle(ctx, e); err != nil {
 			return e, err
 		}
@@ -177,12 +178,12 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (registry.Erasur
 	if err != nil {
 		return e, err
 	}
-	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *registry.Erasure) bool {
-		if e.State == registry.Erased && e.Rows == rows && e.Diffs == diffs && e.Shards == shards {
+	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
+		if e.State == ledger.Erased && e.Rows == rows && e.Diffs == diffs && e.Shards == shards {
 			return false
 		}
-		if e.State != registry.Erased {
-			e.State, e.ErasedAt = registry.Erased, time.Now().UTC()
+		if e.State != ledger.Erased {
+			e.State, e.ErasedAt = ledger.Erased, time.Now().UTC()
 		}
 		e.Rows, e.Diffs, e.Shards = rows, diffs, shards
 		return true
@@ -190,7 +191,7 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (registry.Erasur
 }
 
 // total adds up the receipts.
-func (x *Eraser) total(ctx context.Context, e *registry.Erasure) (rows, diffs uint64, shards int, err error) {
+func (x *Eraser) total(ctx context.Context, e *ledger.Erasure) (rows, diffs uint64, shards int, err error) {
 	tallies, err := x.cfg.Registry.Tallies(ctx, e.Topic)
 	for _, t := range tallies {
 		if r, ok := t.Receipts[e.ID]; ok {

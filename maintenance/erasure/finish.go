@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/backoff"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -16,7 +16,7 @@ import (
 // be done again, by anybody: rows that are gone are not found, a floor that stands
 // is not lowered, and of several that book one succeeds; the others' answer is
 // registry.ErrConflict.
-func (x *Eraser) finish(ctx context.Context, t *registry.Tally) error {
+func (x *Eraser) finish(ctx context.Context, t *ledger.Tally) error {
 	p := t.Pending
 	e, err := x.cfg.Registry.Erasure(ctx, t.Topic, p.Erasure)
 	if err != nil {
@@ -43,7 +43,7 @@ func (x *Eraser) finish(ctx context.Context, t *registry.Tally) error {
 			return err
 		}
 	}
-	receipt := registry.Receipt{Rows: p.Rows, Before: p.Before, Dropped: p.Drop, Diffs: p.Diffs, Seal: p.Seal, Unsealed: p.Unsealed}
+	receipt := ledger.Receipt{Rows: p.Rows, Before: p.Before, Dropped: p.Drop, Diffs: p.Diffs, Seal: p.Seal, Unsealed: p.Unsealed}
 	// What was derived from the rows that are gone, before the shard is booked.
 	if entry.Gone() {
 		receipt.Kept, err = x.removeSums(ctx, &e, &entry)
@@ -69,7 +69,7 @@ func (x *Eraser) finish(ctx context.Context, t *registry.Tally) error {
 }
 
 // floor makes the head safe when the rows that carry it are all to go.
-func (x *Eraser) floor(ctx context.Context, e *registry.Erasure, s *scope) error {
+func (x *Eraser) floor(ctx context.Context, e *ledger.Erasure, s *scope) error {
 	head, err := x.cfg.DB.Head(ctx, s.part)
 	if err != nil || head == 0 {
 		return err
@@ -93,7 +93,7 @@ func (x *Eraser) floor(ctx context.Context, e *registry.Erasure, s *scope) error
 const maxRewrites = 5
 
 // remove takes the rows out of every part that is read, and proves it.
-func (x *Eraser) remove(ctx context.Context, e *registry.Erasure, s *scope, drop bool) error {
+func (x *Eraser) remove(ctx context.Context, e *ledger.Erasure, s *scope, drop bool) error {
 	c := covered(e, s, "e")
 	parts := []schemas.ShardRef{s.part}
 	if drop {
@@ -137,7 +137,7 @@ func (x *Eraser) remove(ctx context.Context, e *registry.Erasure, s *scope, drop
 }
 
 // nothingElse says that a shard has only rows that fulfil the condition.
-func (x *Eraser) nothingElse(ctx context.Context, e *registry.Erasure, s *scope, c tables.Condition) (bool, error) {
+func (x *Eraser) nothingElse(ctx context.Context, e *ledger.Erasure, s *scope, c tables.Condition) (bool, error) {
 	found, err := x.cfg.DB.Matching(ctx, e.Topic, []schemas.ShardRef{s.part}, c, false)
 	if err != nil {
 		return false, err

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/fronts"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -32,7 +32,7 @@ const (
 
 // front takes out of a topic's front, for documents DOCS, what an erasure means. Everything up to the fence is stored and
 // still there, so ClickHouse says which documents are meant. Each step may be done again.
-func (x *Eraser) front(ctx context.Context, e *registry.Erasure) error {
+func (x *Eraser) front(ctx context.Context, e *ledger.Erasure) error {
 	t, err := x.cfg.Registry.Topic(ctx, e.Topic)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (x *Eraser) front(ctx context.Context, e *registry.Erasure) error {
 
 // eachMeant lists what an erasure means, page after page, and clears some at once. The first
 // page comes after the zero M.
-func eachMeant[M any](ctx context.Context, e *registry.Erasure, list func(c tables.Condition, after M) ([]M, error), clear func(context.Context, M) error) error {
+func eachMeant[M any](ctx context.Context, e *ledger.Erasure, list func(c tables.Condition, after M) ([]M, error), clear func(context.Context, M) error) error {
 	cond, params := e.Match("e")
 	for after := *new(M); ; {
 		meant, err := list(tables.Condition{SQL: cond, Params: params}, after)
@@ -79,7 +79,7 @@ func eachMeant[M any](ctx context.Context, e *registry.Erasure, list func(c tabl
 
 // clearDocument takes a document's records up to the fence out of DOCS, until what is
 // there came later or is not meant. Its cleaner and its writers may be at work.
-func (x *Eraser) clearDocument(ctx context.Context, e *registry.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream, d tables.Meant) error {
+func (x *Eraser) clearDocument(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream, d tables.Meant) error {
 	subject := schemas.DocSubject(t.Name, document.Lane(t, d.ID), d.ID)
 	for range frontTries {
 		msg, err := w.Last(ctx, subject)
@@ -197,14 +197,14 @@ func (x *Eraser) removeDocument(ctx context.Context, w *fronts.Writer, r *docume
 
 // frontHolding counts the records of a front that an erasure may mean. Of one by users
 // alone those are told by their headers; what a filter means is gone once it is erased.
-func (x *Eraser) frontHolding(ctx context.Context, e *registry.Erasure) (Holding, error) {
+func (x *Eraser) frontHolding(ctx context.Context, e *ledger.Erasure) (Holding, error) {
 	h := Holding{Stream: e.Front}
 	_, err := streams.Headers(ctx, x.js, e.Front, schemas.SourceTopicFilter(e.Front, e.Topic), 1, func(msg *streams.Message) error {
 		seq, changed, user, err := frontSays(e.Front, msg)
 		if err != nil || seq > e.Fence || changed < e.From || changed > e.To {
 			return nil
 		}
-		if len(e.Users) > 0 && !slices.Contains(e.Users, user) || e.Where != "" && e.State == registry.Erased {
+		if len(e.Users) > 0 && !slices.Contains(e.Users, user) || e.Where != "" && e.State == ledger.Erased {
 			return nil
 		}
 		h.Messages++

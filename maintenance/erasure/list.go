@@ -6,41 +6,41 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 )
 
 // List is the erasures of a topic, or of all when topic is empty, the newest
 // first.
-func List(all map[string]*registry.Ledger, topic string) []registry.Erasure {
-	var out []registry.Erasure
+func List(all map[string]ledger.Erasures, topic string) []ledger.Erasure {
+	var out []ledger.Erasure
 	for name, l := range all {
 		if topic == "" || name == topic {
-			out = append(out, l.Erasures...)
+			out = append(out, l...)
 		}
 	}
-	slices.SortFunc(out, func(a, b registry.Erasure) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	slices.SortFunc(out, func(a, b ledger.Erasure) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	return out
 }
 
 // Find finds an erasure by its id, whatever its topic.
-func (x *Eraser) Find(ctx context.Context, id string) (registry.Erasure, error) {
+func (x *Eraser) Find(ctx context.Context, id string) (ledger.Erasure, error) {
 	all, err := x.cfg.Registry.Ledgers(ctx)
 	if err != nil {
-		return registry.Erasure{}, err
+		return ledger.Erasure{}, err
 	}
 	for _, e := range List(all, "") {
 		if e.ID == id {
 			return e, nil
 		}
 	}
-	return registry.Erasure{}, fmt.Errorf("%w: no erasure %q; `almanac erase ls` lists them", ErrRequest, id)
+	return ledger.Erasure{}, fmt.Errorf("%w: no erasure %q; `almanac erase ls` lists them", ErrRequest, id)
 }
 
 // Redact puts pseudonyms in place of the users and the filter of an erasure, for
 // good. It is refused as long as a stream may hold events of it: until then the
 // entry is what keeps them away. What it cannot see is an old copy of ClickHouse:
 // after the redaction nothing takes out again what comes back with one.
-func (x *Eraser) Redact(ctx context.Context, topic, id string) (registry.Erasure, error) {
+func (x *Eraser) Redact(ctx context.Context, topic, id string) (ledger.Erasure, error) {
 	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
 	if err != nil || e.Redacted {
 		return e, err
@@ -48,7 +48,7 @@ func (x *Eraser) Redact(ctx context.Context, topic, id string) (registry.Erasure
 	if err := x.unneeded(ctx, &e); err != nil {
 		return e, err
 	}
-	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *registry.Erasure) bool {
+	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
 		if e.Redacted {
 			return false
 		}
@@ -59,8 +59,8 @@ func (x *Eraser) Redact(ctx context.Context, topic, id string) (registry.Erasure
 
 // unneeded says with an error why an entry is still needed: what keeps its events
 // from coming back out of the streams is the entry.
-func (x *Eraser) unneeded(ctx context.Context, e *registry.Erasure) error {
-	if e.State != registry.Erased {
+func (x *Eraser) unneeded(ctx context.Context, e *ledger.Erasure) error {
+	if e.State != ledger.Erased {
 		return fmt.Errorf("%w: erasure %s is %s; resume it first", ErrRequest, e.ID, e.State)
 	}
 	held, err := x.holdings(ctx, e)

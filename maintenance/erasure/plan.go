@@ -11,7 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
@@ -107,7 +107,7 @@ type Holding struct {
 
 // holdings looks for what may contain events of an erasure: the headers of EVENTS, SHARDS and
 // the front. The last frames of shards and dead letters are opened.
-func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, error) {
+func (x *Eraser) holdings(ctx context.Context, e *ledger.Erasure) ([]Holding, error) {
 	events := Holding{Stream: schemas.StreamEvents}
 	_, err := streams.Headers(ctx, x.js, schemas.StreamEvents, schemas.TopicFilter(e.Topic), 1, func(msg *streams.Message) error {
 		f, err := schemas.ParseFrame(msg.Header)
@@ -172,7 +172,7 @@ func (x *Eraser) holdings(ctx context.Context, e *registry.Erasure) ([]Holding, 
 
 // matchingFrames counts, of some messages of SHARDS, those with events of the
 // erasure: a shard's last frame stays for good, so it is opened.
-func (x *Eraser) matchingFrames(ctx context.Context, e *registry.Erasure, seqs []uint64) (n uint64, err error) {
+func (x *Eraser) matchingFrames(ctx context.Context, e *ledger.Erasure, seqs []uint64) (n uint64, err error) {
 	topic, err := x.cfg.Registry.Topic(ctx, e.Topic)
 	if err != nil {
 		return 0, err
@@ -204,7 +204,7 @@ func (x *Eraser) matchingFrames(ctx context.Context, e *registry.Erasure, seqs [
 // the erasure: frames with events of its users, others that name one of them, or
 // all, when it names none.
 // What they hold is not an event, so that a filter cannot judge it.
-func (x *Eraser) deadLetters(ctx context.Context, e *registry.Erasure, t *schemas.Topic, f func(*streams.Message) error) error {
+func (x *Eraser) deadLetters(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, f func(*streams.Message) error) error {
 	var r frame.Reader
 	return streams.Gather(ctx, x.js, schemas.StreamShards, schemas.DeadSubject(e.Topic), 1, nil, func(msg *streams.Message) (bool, error) {
 		named := len(e.Users) == 0

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -19,8 +19,8 @@ import (
 // Proof is an erasure with what became of it, shard by shard, as it can be checked
 // now.
 type Proof struct {
-	Erasure registry.Erasure `json:"erasure"`
-	Shards  []ShardProof     `json:"shards"`
+	Erasure ledger.Erasure `json:"erasure"`
+	Shards  []ShardProof   `json:"shards"`
 	// Matching rows are in ClickHouse now, hidden ones included: 0 once erased,
 	// unless an older copy of it was restored.
 	Matching uint64 `json:"matching"`
@@ -48,13 +48,13 @@ type Proof struct {
 // Empty reports whether an erasure ended without finding anything.
 func (p *Proof) Empty() bool {
 	e := &p.Erasure
-	return e.State == registry.Erased && e.Rows == 0 && e.Diffs == 0 && (e.Purged == nil || e.Purged.Erased == 0 && e.Purged.Dead == 0)
+	return e.State == ledger.Erased && e.Rows == 0 && e.Diffs == 0 && (e.Purged == nil || e.Purged.Erased == 0 && e.Purged.Dead == 0)
 }
 
 // uncertified says why an erasure is not certified; empty: it is.
 func (p *Proof) uncertified() string {
 	switch {
-	case p.Erasure.State != registry.Erased:
+	case p.Erasure.State != ledger.Erased:
 		return "it is not carried out yet; `almanac erase resume " + p.Erasure.ID + "` goes on"
 	case p.Matching > 0:
 		return fmt.Sprintf("ClickHouse has %d such rows; `almanac erase resume %s` takes them", p.Matching, p.Erasure.ID)
@@ -80,7 +80,7 @@ func (p *Proof) uncertified() string {
 // ShardProof is a shard's receipt, and its old parts.
 type ShardProof struct {
 	Name string `json:"name"`
-	registry.Receipt
+	ledger.Receipt
 	OldParts int `json:"old_parts"`
 }
 
@@ -150,15 +150,15 @@ func hash(p *Proof) (string, error) {
 		e = Redacted(e) // so that the hash stays when the entry is redacted
 	}
 	e.Purged = nil
-	receipts := make([]registry.Receipt, len(p.Shards))
+	receipts := make([]ledger.Receipt, len(p.Shards))
 	names := make([]string, len(p.Shards))
 	for i, s := range p.Shards {
 		names[i], receipts[i] = s.Name, s.Receipt
 	}
 	data, err := json.Marshal(struct {
-		Erasure  registry.Erasure
+		Erasure  ledger.Erasure
 		Names    []string
-		Receipts []registry.Receipt
+		Receipts []ledger.Receipt
 	}{e, names, receipts})
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:]), err
@@ -172,7 +172,7 @@ func Pseudonym(erasure, name string) string {
 }
 
 // Redacted is an entry with pseudonyms for its users, and without its filter.
-func Redacted(e registry.Erasure) registry.Erasure {
+func Redacted(e ledger.Erasure) ledger.Erasure {
 	users := make([]string, len(e.Users))
 	for i, u := range e.Users {
 		users[i] = Pseudonym(e.ID, u)

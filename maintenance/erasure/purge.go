@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/maintenance/deadletters"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -25,12 +26,12 @@ import (
 // hole is not taken for a loss. The last frame of a shard that may grow stays until
 // the next follows it, and so does the last message of a lane in EVENTS: both are
 // state.
-func (x *Eraser) Purge(ctx context.Context, topic, id string) (registry.Erasure, error) {
+func (x *Eraser) Purge(ctx context.Context, topic, id string) (ledger.Erasure, error) {
 	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
 	if err != nil {
 		return e, err
 	}
-	if e.State != registry.Erased || e.Redacted {
+	if e.State != ledger.Erased || e.Redacted {
 		return e, fmt.Errorf("%w: erasure %s is %s, only what is erased, and not redacted, can be purged", ErrRequest, id, e.State)
 	}
 	t, err := x.cfg.Registry.Topic(ctx, topic)
@@ -40,7 +41,7 @@ func (x *Eraser) Purge(ctx context.Context, topic, id string) (registry.Erasure,
 	if err != nil {
 		return e, err
 	}
-	sum := registry.Purge{At: time.Now().UTC()}
+	sum := ledger.Purge{At: time.Now().UTC()}
 	shards, err := x.cfg.Registry.Shards(ctx, topic, 0)
 	if err != nil {
 		return e, err
@@ -53,7 +54,7 @@ func (x *Eraser) Purge(ctx context.Context, topic, id string) (registry.Erasure,
 	if err := errors.Join(x.purgeEvents(ctx, &e, &t, &sum), x.purgeDead(ctx, &e, &t, &sum)); err != nil {
 		return e, err
 	}
-	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *registry.Erasure) bool {
+	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
 		all := sum
 		if old := e.Purged; old != nil {
 			all.Frames, all.Events, all.Dead = sum.Frames+old.Frames, sum.Events+old.Events, sum.Dead+old.Dead
@@ -73,7 +74,7 @@ type hit struct {
 
 // hits reads a stream's messages under a filter up to where more says, and calls f
 // with those that hold events of the erasure, some at a time.
-func (x *Eraser) hits(ctx context.Context, e *registry.Erasure, t *schemas.Topic, stream, filter string, more func(*streams.Message) bool, f func([]hit) error) error {
+func (x *Eraser) hits(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, stream, filter string, more func(*streams.Message) bool, f func([]hit) error) error {
 	m := &matcher{x: x, e: e, topic: t}
 	var open []hit
 	owners := map[string][]int{} // id: indices in open; a frame may have come twice
@@ -119,7 +120,7 @@ func (x *Eraser) hits(ctx context.Context, e *registry.Erasure, t *schemas.Topic
 	return errors.Join(err, flush())
 }
 
-func (x *Eraser) purgeShard(ctx context.Context, e *registry.Erasure, t *schemas.Topic, s *registry.Shard, sum *registry.Purge) error {
+func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, s *registry.Shard, sum *ledger.Purge) error {
 	if s.Gone() {
 		return nil
 	}
@@ -215,13 +216,13 @@ func (x *Eraser) note(ctx context.Context, s *registry.Shard, positions []uint64
 		return nil
 	}
 	full := false
-	_, err := x.cfg.Registry.AmendTally(ctx, s.Ref(), func(t *registry.Tally) bool {
+	_, err := x.cfg.Registry.AmendTally(ctx, s.Ref(), func(t *ledger.Tally) bool {
 		t.AddPurged(positions...)
-		full = len(t.Purged) > registry.MaxSpans
+		full = len(t.Purged) > ledger.MaxSpans
 		return !full
 	})
 	if full {
-		return fmt.Errorf("%w: %s would have more than %d gaps in %s; the janitor takes the rest", ErrRequest, s.Name(), registry.MaxSpans, schemas.StreamShards)
+		return fmt.Errorf("%w: %s would have more than %d gaps in %s; the janitor takes the rest", ErrRequest, s.Name(), ledger.MaxSpans, schemas.StreamShards)
 	}
 	return err
 }
@@ -247,7 +248,7 @@ func (x *Eraser) clearTail(ctx context.Context, s *registry.Shard, tail end, msg
 
 // purgeEvents takes routed messages out of EVENTS. Bare JSON is read as text: what
 // names a user goes.
-func (x *Eraser) purgeEvents(ctx context.Context, e *registry.Erasure, t *schemas.Topic, sum *registry.Purge) error {
+func (x *Eraser) purgeEvents(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, sum *ledger.Purge) error {
 	routed, err := streams.Checkpoints(ctx, x.js, e.Topic)
 	if err != nil {
 		return err
@@ -286,7 +287,7 @@ func (x *Eraser) purgeEvents(ctx context.Context, e *registry.Erasure, t *schema
 }
 
 // purgeDead takes dead letters that name a user, and books them as dropped.
-func (x *Eraser) purgeDead(ctx context.Context, e *registry.Erasure, t *schemas.Topic, sum *registry.Purge) error {
+func (x *Eraser) purgeDead(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, sum *ledger.Purge) error {
 	if len(e.Users) == 0 {
 		return nil
 	}
@@ -318,7 +319,7 @@ func (x *Eraser) purgeDead(ctx context.Context, e *registry.Erasure, t *schemas.
 
 // names says whether text names one of the erasure's users: as a word, so that
 // u-10 and u-1@example.org are not taken for u-1.
-func names(e *registry.Erasure, text []byte) bool {
+func names(e *ledger.Erasure, text []byte) bool {
 	return slices.ContainsFunc(e.Users, func(u string) bool { return named(text, []byte(u)) })
 }
 

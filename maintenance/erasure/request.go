@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/query/filter"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -34,16 +34,16 @@ const (
 )
 
 // compile checks a request against its topic.
-func (x *Eraser) compile(ctx context.Context, req Request, now time.Time) (registry.Erasure, error) {
+func (x *Eraser) compile(ctx context.Context, req Request, now time.Time) (ledger.Erasure, error) {
 	topic, err := x.cfg.Registry.Topic(ctx, req.Topic)
 	if err != nil {
 		if schemas.Reason(err) != "" {
 			err = fmt.Errorf("%w: %w", ErrRequest, err)
 		}
-		return registry.Erasure{}, err
+		return ledger.Erasure{}, err
 	}
 	if req.Users, err = namesInEvents(req.Users, &topic, x.cfg.PrivacyKey); err != nil {
-		return registry.Erasure{}, err
+		return ledger.Erasure{}, err
 	}
 	return compile(req, &topic, now)
 }
@@ -64,12 +64,12 @@ func namesInEvents(users []string, topic *schemas.Topic, key []byte) (names []st
 	return names, nil
 }
 
-func compile(req Request, topic *schemas.Topic, now time.Time) (registry.Erasure, error) {
-	e := registry.Erasure{
+func compile(req Request, topic *schemas.Topic, now time.Time) (ledger.Erasure, error) {
+	e := ledger.Erasure{
 		Topic: req.Topic, To: math.MaxInt64, Schema: topic.Version, Reason: req.Reason,
-		State: registry.Settling, CreatedAt: now.UTC(), Front: topic.Front(),
+		State: ledger.Settling, CreatedAt: now.UTC(), Front: topic.Front(),
 	}
-	no := func(format string, a ...any) (registry.Erasure, error) {
+	no := func(format string, a ...any) (ledger.Erasure, error) {
 		return e, fmt.Errorf("%w: %s", ErrRequest, fmt.Sprintf(format, a...))
 	}
 	users := slices.Compact(slices.Sorted(slices.Values(req.Users)))

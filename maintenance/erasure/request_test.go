@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -21,7 +22,7 @@ func TestCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.From != noon.UnixNano() || e.To != math.MaxInt64 || !slices.Equal(e.Users, []string{`it's\n`, "u-7", "u-8"}) || e.State != registry.Settling || e.Schema != 1 {
+	if e.From != noon.UnixNano() || e.To != math.MaxInt64 || !slices.Equal(e.Users, []string{`it's\n`, "u-7", "u-8"}) || e.State != ledger.Settling || e.Schema != 1 {
 		t.Errorf("%+v", e)
 	}
 	if e.Cond != "(`user_id` IN {p2:Array(String)}) AND (`ip` = {p1:String})" || e.Params["p1"] != "10.0.0.7" || e.Params["p2"] != `['it\'s\\n','u-7','u-8']` {
@@ -46,7 +47,7 @@ func TestCompile(t *testing.T) {
 // A shard is covered up to its noted bound; else whole, if its end came from
 // before the fence, and not at all, if it began behind.
 func TestBound(t *testing.T) {
-	e := &registry.Erasure{Fence: 100, FenceTime: 5000, Bounds: map[schemas.Shard]uint64{3: 7}}
+	e := &ledger.Erasure{Fence: 100, FenceTime: 5000, Bounds: map[schemas.Shard]uint64{3: 7}}
 	end := func(s schemas.Source) end {
 		return end{Tail: streams.Tail{Placed: schemas.Placed{Pos: 9, SourceSeq: s.Seq, SourceTime: s.Stored}}}
 	}
@@ -101,7 +102,7 @@ func TestEdge(t *testing.T) {
 
 // A redacted entry names no person, matches nothing, and keeps the proof's hash.
 func TestRedacted(t *testing.T) {
-	e := registry.Erasure{ID: "x", Users: []string{"u-7"}, Where: "ip = '10.0.0.7'", Cond: "1", Params: map[string]string{"p1": "u-7"}, Rows: 5}
+	e := ledger.Erasure{ID: "x", Users: []string{"u-7"}, Where: "ip = '10.0.0.7'", Cond: "1", Params: map[string]string{"p1": "u-7"}, Rows: 5}
 	before, err := hash(&Proof{Erasure: e})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +123,7 @@ func TestRedacted(t *testing.T) {
 // is not taken.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	e := &registry.Erasure{Users: []string{"u-1", "bob"}}
+	e := &ledger.Erasure{Users: []string{"u-1", "bob"}}
 	for text, want := range map[string]bool{
 		`{"user_id":"u-1","n":1}`:             true,
 		`user=u-1`:                            true,

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
@@ -43,7 +44,7 @@ func (s *scope) where() string {
 }
 
 // covered is the rows of the scope that an erasure means.
-func covered(e *registry.Erasure, s *scope, prefix string) tables.Condition {
+func covered(e *ledger.Erasure, s *scope, prefix string) tables.Condition {
 	cond, params := e.Match(prefix)
 	if !s.whole() {
 		cond += " AND " + s.where()
@@ -54,7 +55,7 @@ func covered(e *registry.Erasure, s *scope, prefix string) tables.Condition {
 // bound is the last position of a shard that is covered whole: every one of a
 // shard whose last frame came before the fence, none of a shard that began behind
 // it. A shard that lost its tail is covered when no frame can come any more.
-func bound(e *registry.Erasure, s *registry.Shard, tail end, has bool) uint64 {
+func bound(e *ledger.Erasure, s *registry.Shard, tail end, has bool) uint64 {
 	if b, ok := e.Bounds[s.ID]; ok {
 		return b
 	}
@@ -78,7 +79,7 @@ func (x *Eraser) entries(ctx context.Context, topic string) ([]registry.Shard, m
 // bounds finds the last covered position of the shards that may still grow, or
 // have grown beyond the fence. It must be called once everything up to the fence
 // is in SHARDS.
-func (x *Eraser) bounds(ctx context.Context, e *registry.Erasure) (map[schemas.Shard]uint64, error) {
+func (x *Eraser) bounds(ctx context.Context, e *ledger.Erasure) (map[schemas.Shard]uint64, error) {
 	shards, tails, err := x.entries(ctx, e.Topic)
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func edge(before, first schemas.Placed, fence schemas.Source, known uint64) (bou
 }
 
 // scopes are the scopes of the shards that may hold events of the erasure.
-func (x *Eraser) scopes(ctx context.Context, e *registry.Erasure) (map[schemas.Shard]*scope, error) {
+func (x *Eraser) scopes(ctx context.Context, e *ledger.Erasure) (map[schemas.Shard]*scope, error) {
 	shards, tails, err := x.entries(ctx, e.Topic)
 	if err != nil {
 		return nil, err
@@ -191,7 +192,7 @@ func (x *Eraser) tail(ctx context.Context, s *registry.Shard) (t end, has bool, 
 }
 
 // scope is the erasure's scope in one shard; nil when nothing of it is covered.
-func (x *Eraser) scope(ctx context.Context, e *registry.Erasure, s *registry.Shard, tail end, has bool) (*scope, error) {
+func (x *Eraser) scope(ctx context.Context, e *ledger.Erasure, s *registry.Shard, tail end, has bool) (*scope, error) {
 	sc := &scope{part: s.Ref(), bound: bound(e, s, tail, has)}
 	if sc.bound == 0 {
 		return nil, nil
@@ -204,7 +205,7 @@ func (x *Eraser) scope(ctx context.Context, e *registry.Erasure, s *registry.Sha
 
 // mix finds the rows that are covered in the insert that spans the bound: by the
 // ids that match in its frames up to there.
-func (x *Eraser) mix(ctx context.Context, e *registry.Erasure, sc *scope, tail end) error {
+func (x *Eraser) mix(ctx context.Context, e *ledger.Erasure, sc *scope, tail end) error {
 	below, above, err := x.cfg.DB.Around(ctx, sc.part, sc.bound)
 	if err != nil || above == 0 || below == sc.bound {
 		return err
@@ -227,7 +228,7 @@ func (x *Eraser) mix(ctx context.Context, e *registry.Erasure, sc *scope, tail e
 		return err
 	}
 	if first != below+1 {
-		if e.State == registry.Erased {
+		if e.State == ledger.Erased {
 			return nil // it was done while they were there
 		}
 		return fmt.Errorf("%w: position %d of %s was stored with positions %d to %d in one insert, and %s no longer has all of these; a new erasure of the same events takes them all",
@@ -239,7 +240,7 @@ func (x *Eraser) mix(ctx context.Context, e *registry.Erasure, sc *scope, tail e
 
 // idsOf are the ids of the events the erasure means in the frames of a shard
 // between two positions, and the first of these that SHARDS holds.
-func (x *Eraser) idsOf(ctx context.Context, e *registry.Erasure, tail end, from, to uint64) (ids []string, first uint64, err error) {
+func (x *Eraser) idsOf(ctx context.Context, e *ledger.Erasure, tail end, from, to uint64) (ids []string, first uint64, err error) {
 	seq, err := streams.FindFrame(ctx, x.js, tail.subject, from, tail.Seq)
 	if err != nil {
 		return nil, 0, err
@@ -265,7 +266,7 @@ func (x *Eraser) idsOf(ctx context.Context, e *registry.Erasure, tail end, from,
 // matcher lets ClickHouse find the events an erasure means among frames.
 type matcher struct {
 	x      *Eraser
-	e      *registry.Erasure
+	e      *ledger.Erasure
 	topic  *schemas.Topic
 	reader frame.Reader
 

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -18,7 +19,7 @@ type sealed struct {
 }
 
 // seals reads the seals of the erasure's topic.
-func (x *Eraser) seals(ctx context.Context, e *registry.Erasure) (s sealed, err error) {
+func (x *Eraser) seals(ctx context.Context, e *ledger.Erasure) (s sealed, err error) {
 	t, err := x.cfg.Registry.Topic(ctx, e.Topic)
 	if errors.Is(err, schemas.ErrUnknownTopic) {
 		return s, nil
@@ -35,9 +36,9 @@ func (x *Eraser) seals(ctx context.Context, e *registry.Erasure) (s sealed, err 
 // What differs was changed since the seal was made: the erasure goes on, and says so in its
 // receipt, in its proof, and in the seal that follows. A shard whose seal does not stand for its
 // rows, because an erasure or a clearing came after it, is not compared.
-func (x *Eraser) compare(ctx context.Context, s *sealed, entry *registry.Shard, t *registry.Tally, p *registry.Pending) error {
+func (x *Eraser) compare(ctx context.Context, s *sealed, entry *registry.Shard, t *ledger.Tally, p *ledger.Pending) error {
 	seal, has := s.newest[entry.Ref()]
-	if !has || entry.Status != registry.Closed || seal.Erased != registry.SumCuts(t.Gone, math.MaxUint64) || !seal.AnonymisedAt.Equal(entry.AnonymisedAt) {
+	if !has || entry.Status != registry.Closed || seal.Erased != ledger.SumCuts(t.Gone, math.MaxUint64) || !seal.AnonymisedAt.Equal(entry.AnonymisedAt) {
 		return nil
 	}
 	digest, rows, err := x.cfg.DB.RowsDigest(ctx, &s.topic, entry.Ref(), seal.Version)

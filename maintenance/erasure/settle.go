@@ -8,13 +8,14 @@ import (
 	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
 
 // settle waits until everything that was accepted before the erasure was entered
 // is stored, and notes how far it covers the shards that go on growing.
-func (x *Eraser) settle(ctx context.Context, e registry.Erasure) (registry.Erasure, error) {
+func (x *Eraser) settle(ctx context.Context, e ledger.Erasure) (ledger.Erasure, error) {
 	// Who held an older ledger has read this entry then. The clock that wrote
 	// CreatedAt may have been another's, ahead of this one.
 	if err := backoff.Sleep(ctx, min(registry.LedgerStaleness, time.Until(e.CreatedAt.Add(registry.LedgerStaleness)))); err != nil {
@@ -24,7 +25,7 @@ func (x *Eraser) settle(ctx context.Context, e registry.Erasure) (registry.Erasu
 	pending, err := x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), x.cfg.Within, func(pending uint64) {
 		if time.Since(told) >= settleStep {
 			told = time.Now()
-			x.progress(Progress{State: registry.Settling, Pending: pending})
+			x.progress(Progress{State: ledger.Settling, Pending: pending})
 		}
 	})
 	if err != nil {
@@ -37,11 +38,11 @@ func (x *Eraser) settle(ctx context.Context, e registry.Erasure) (registry.Erasu
 	if err != nil {
 		return e, err
 	}
-	return x.cfg.Registry.AmendErasure(ctx, e.Topic, e.ID, func(now *registry.Erasure) bool {
-		if now.State != registry.Settling {
+	return x.cfg.Registry.AmendErasure(ctx, e.Topic, e.ID, func(now *ledger.Erasure) bool {
+		if now.State != ledger.Settling {
 			return false // another process was faster: its bounds hold
 		}
-		now.State, now.SettledAt, now.Bounds, now.Tails = registry.Erasing, time.Now().UTC(), bounds, nil
+		now.State, now.SettledAt, now.Bounds, now.Tails = ledger.Erasing, time.Now().UTC(), bounds, nil
 		return true
 	})
 }
@@ -71,6 +72,6 @@ const settleStep = time.Second
 // outlive waits until no reader goes by checkpoints or heads from before everything
 // covered was stored. Until then one may look for it in the streams, or have it from
 // there: what is purged would be missed with its company, what is forgotten shown.
-func outlive(ctx context.Context, e *registry.Erasure) error {
+func outlive(ctx context.Context, e *ledger.Erasure) error {
 	return backoff.Sleep(ctx, min(query.HeadStaleness, time.Until(e.SettledAt.Add(query.HeadStaleness))))
 }

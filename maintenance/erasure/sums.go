@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -21,7 +22,7 @@ var sumColumns = []string{schemas.ColType, "provider", "space", schemas.ColUserI
 
 // reaches reports whether the sums of a shard tell the events of an erasure from others: they
 // know meters, providers, spaces and customers, and no time within the shard's.
-func reaches(e *registry.Erasure, s *registry.Shard) bool {
+func reaches(e *ledger.Erasure, s *registry.Shard) bool {
 	for _, c := range e.Columns() {
 		if !slices.Contains(sumColumns, c) {
 			return false
@@ -40,7 +41,7 @@ type outlived struct {
 }
 
 // outlived looks for shards that retention dropped before an erasure looked for rows in them.
-func (x *Eraser) outlived(ctx context.Context, e *registry.Erasure) (o outlived, err error) {
+func (x *Eraser) outlived(ctx context.Context, e *ledger.Erasure) (o outlived, err error) {
 	topic, err := x.cfg.Registry.Topic(ctx, e.Topic)
 	if err != nil || !topic.HasSums() {
 		return o, err
@@ -50,7 +51,7 @@ func (x *Eraser) outlived(ctx context.Context, e *registry.Erasure) (o outlived,
 		return o, err
 	}
 	shards = slices.DeleteFunc(shards, func(s registry.Shard) bool {
-		later := e.State == registry.Erased && s.DroppedAt.After(e.ErasedAt) // its rows were erased
+		later := e.State == ledger.Erased && s.DroppedAt.After(e.ErasedAt) // its rows were erased
 		return !s.Gone() || s.DroppedRows == 0 || later || !s.Overlaps(e.From, e.To)
 	})
 	if len(shards) == 0 {
@@ -94,7 +95,7 @@ func months(shards []registry.Shard) string {
 }
 
 // checkSums refuses an erasure that could not reach sums which may stand for its events.
-func (x *Eraser) checkSums(ctx context.Context, e *registry.Erasure) (outlived, error) {
+func (x *Eraser) checkSums(ctx context.Context, e *ledger.Erasure) (outlived, error) {
 	now := *e // all that was dropped was accepted before
 	now.Fence, now.FenceTime = math.MaxUint64, 0
 	o, err := x.outlived(ctx, &now)
@@ -106,7 +107,7 @@ func (x *Eraser) checkSums(ctx context.Context, e *registry.Erasure) (outlived, 
 }
 
 // matchingSums counts what an erasure means in sums of dropped shards.
-func (x *Eraser) matchingSums(ctx context.Context, e *registry.Erasure, shards []registry.Shard) (map[schemas.Shard]uint64, error) {
+func (x *Eraser) matchingSums(ctx context.Context, e *ledger.Erasure, shards []registry.Shard) (map[schemas.Shard]uint64, error) {
 	refs := make([]schemas.ShardRef, len(shards))
 	for i := range shards {
 		refs[i] = shards[i].Ref()
@@ -116,7 +117,7 @@ func (x *Eraser) matchingSums(ctx context.Context, e *registry.Erasure, shards [
 }
 
 // sums erases in the sums of dropped shards, one after the other, until none has any.
-func (x *Eraser) sums(ctx context.Context, e *registry.Erasure) error {
+func (x *Eraser) sums(ctx context.Context, e *ledger.Erasure) error {
 	for range maxSweeps {
 		o, err := x.outlived(ctx, e)
 		if err != nil {
@@ -138,7 +139,7 @@ func (x *Eraser) sums(ctx context.Context, e *registry.Erasure) error {
 }
 
 // sumsOf erases in the sums of one shard: counts, writes down what will go, and takes it.
-func (x *Eraser) sumsOf(ctx context.Context, e *registry.Erasure, s *registry.Shard) error {
+func (x *Eraser) sumsOf(ctx context.Context, e *ledger.Erasure, s *registry.Shard) error {
 	for {
 		t, err := x.cfg.Registry.Tally(ctx, s.Ref())
 		if err != nil {
@@ -150,7 +151,7 @@ func (x *Eraser) sumsOf(ctx context.Context, e *registry.Erasure, s *registry.Sh
 				return err
 			}
 			x.crash("erase.before-sums-intent")
-			err = x.cfg.Registry.Begin(ctx, &t, registry.Pending{Erasure: e.ID, Diffs: found[s.ID], At: time.Now().UTC()})
+			err = x.cfg.Registry.Begin(ctx, &t, ledger.Pending{Erasure: e.ID, Diffs: found[s.ID], At: time.Now().UTC()})
 			if errors.Is(err, registry.ErrConflict) {
 				continue
 			}
@@ -175,7 +176,7 @@ func (x *Eraser) sumsOf(ctx context.Context, e *registry.Erasure, s *registry.Sh
 
 // removeSums takes an erasure's diffs out of the sums of a dropped shard, and proves it. kept:
 // the sums do not tell them from others.
-func (x *Eraser) removeSums(ctx context.Context, e *registry.Erasure, s *registry.Shard) (kept bool, err error) {
+func (x *Eraser) removeSums(ctx context.Context, e *ledger.Erasure, s *registry.Shard) (kept bool, err error) {
 	topic, err := x.cfg.Registry.Topic(ctx, e.Topic)
 	if err != nil || !topic.HasSums() || s.DroppedRows == 0 {
 		return false, err
@@ -198,7 +199,7 @@ func (x *Eraser) removeSums(ctx context.Context, e *registry.Erasure, s *registr
 }
 
 // showSums adds to a proof what sums of dropped shards have.
-func (x *Eraser) showSums(ctx context.Context, e *registry.Erasure, p *Proof) error {
+func (x *Eraser) showSums(ctx context.Context, e *ledger.Erasure, p *Proof) error {
 	o, err := x.outlived(ctx, e)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -26,7 +27,7 @@ const maxSweeps = 5
 
 // sweep erases shard after shard until a pass over all of them finds none with
 // rows that match, hidden ones included.
-func (x *Eraser) sweep(ctx context.Context, e *registry.Erasure) error {
+func (x *Eraser) sweep(ctx context.Context, e *ledger.Erasure) error {
 	for range maxSweeps {
 		if err := x.finishAll(ctx, e.Topic); err != nil {
 			return err
@@ -44,7 +45,7 @@ func (x *Eraser) sweep(ctx context.Context, e *registry.Erasure) error {
 			return err
 		}
 		var done atomic.Int64
-		x.progress(Progress{State: registry.Erasing, Shards: len(found)})
+		x.progress(Progress{State: ledger.Erasing, Shards: len(found)})
 		g, gctx := errgroup.WithContext(ctx)
 		g.SetLimit(atOnce)
 		for id := range found {
@@ -52,7 +53,7 @@ func (x *Eraser) sweep(ctx context.Context, e *registry.Erasure) error {
 				if err := x.shard(gctx, e, scopes[id], &seals); err != nil {
 					return err
 				}
-				x.progress(Progress{State: registry.Erasing, Done: int(done.Add(1)), Shards: len(found)})
+				x.progress(Progress{State: ledger.Erasing, Done: int(done.Add(1)), Shards: len(found)})
 				return nil
 			})
 		}
@@ -64,7 +65,7 @@ func (x *Eraser) sweep(ctx context.Context, e *registry.Erasure) error {
 }
 
 // matching counts what an erasure means in ClickHouse, by shard and position.
-func (x *Eraser) matching(ctx context.Context, e *registry.Erasure, scopes map[schemas.Shard]*scope, physical bool) (map[schemas.Shard][]tables.PosRows, error) {
+func (x *Eraser) matching(ctx context.Context, e *ledger.Erasure, scopes map[schemas.Shard]*scope, physical bool) (map[schemas.Shard][]tables.PosRows, error) {
 	var whole []schemas.ShardRef
 	var bounded []*scope
 	for _, s := range scopes {
@@ -107,7 +108,7 @@ func (x *Eraser) finishAll(ctx context.Context, topic string) error {
 }
 
 // shard erases in one shard: counts, writes down what will go, and takes it.
-func (x *Eraser) shard(ctx context.Context, e *registry.Erasure, s *scope, seals *sealed) error {
+func (x *Eraser) shard(ctx context.Context, e *ledger.Erasure, s *scope, seals *sealed) error {
 	for {
 		t, err := x.cfg.Registry.Tally(ctx, s.part)
 		if err != nil {
@@ -147,7 +148,7 @@ func (x *Eraser) shard(ctx context.Context, e *registry.Erasure, s *scope, seals
 // intent counts what the erasure will take from the shard; nil when there is
 // nothing. Rows that an earlier erasure had counted, this one or another, are not
 // counted again: they came back with an older copy of ClickHouse.
-func (x *Eraser) intent(ctx context.Context, e *registry.Erasure, s *scope, t *registry.Tally, seals *sealed) (*registry.Pending, error) {
+func (x *Eraser) intent(ctx context.Context, e *ledger.Erasure, s *scope, t *ledger.Tally, seals *sealed) (*ledger.Pending, error) {
 	parts := []schemas.ShardRef{s.part}
 	c := covered(e, s, "e")
 	there, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, true)
@@ -158,7 +159,7 @@ func (x *Eraser) intent(ctx context.Context, e *registry.Erasure, s *scope, t *r
 	if err != nil {
 		return nil, err
 	}
-	p := &registry.Pending{Erasure: e.ID, Before: rows, At: time.Now().UTC()}
+	p := &ledger.Pending{Erasure: e.ID, Before: rows, At: time.Now().UTC()}
 	all, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, false)
 	if err != nil {
 		return nil, err
@@ -181,10 +182,10 @@ func (x *Eraser) intent(ctx context.Context, e *registry.Erasure, s *scope, t *r
 			}
 		}
 		for _, n := range all[s.part.ID] {
-			p.Cuts = append(p.Cuts, registry.Cut{Pos: n.Pos, Rows: n.Rows, IDs: n.IDs, Summed: true})
+			p.Cuts = append(p.Cuts, ledger.Cut{Pos: n.Pos, Rows: n.Rows, IDs: n.IDs, Summed: true})
 			p.Rows += n.Rows
 		}
-		p.Cuts = registry.AddCuts(p.Cuts, nil)
+		p.Cuts = ledger.AddCuts(p.Cuts, nil)
 	}
 	entry, err := x.cfg.Registry.Shard(ctx, s.part)
 	if err != nil {

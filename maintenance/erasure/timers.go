@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/fronts"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/streams"
@@ -18,7 +18,7 @@ import (
 
 // timersFront takes out of TIMERS what an erasure means. Everything up to the fence is stored and still there, so
 // ClickHouse says which timers are meant. Each step may be done again.
-func (x *Eraser) timersFront(ctx context.Context, e *registry.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream) error {
+func (x *Eraser) timersFront(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream) error {
 	return eachMeant(ctx, e, func(c tables.Condition, after tables.MeantTimer) ([]tables.MeantTimer, error) {
 		return x.cfg.DB.MeantTimers(ctx, e.Topic, c, after, maxTouched)
 	}, func(ctx context.Context, m tables.MeantTimer) error { return x.clearTimer(ctx, e, t, w, s, m) })
@@ -27,7 +27,7 @@ func (x *Eraser) timersFront(ctx context.Context, e *registry.Erasure, t *schema
 // clearTimer takes a timer's records up to the fence out of TIMERS. One whose present life is meant is cancelled
 // first, which is a record of its own that names no user: a dispatcher can no longer call it, and
 // nothing that stays needs the spec. Of one whose earlier lives are meant, those go.
-func (x *Eraser) clearTimer(ctx context.Context, e *registry.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream, m tables.MeantTimer) error {
+func (x *Eraser) clearTimer(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream, m tables.MeantTimer) error {
 	subject := m.Key(t).Subject()
 	for range frontTries {
 		records, err := x.timerRecords(ctx, subject)

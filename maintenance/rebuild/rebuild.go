@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -288,11 +289,11 @@ func (r *rebuild) quiet(ctx context.Context) error {
 	if now.Version != r.topic.Version {
 		return fmt.Errorf("rebuild: %w: %s has schema version %d, and had %d when this began; run it again", ErrChanged, r.topic.Name, now.Version, r.topic.Version)
 	}
-	ledger, err := r.cfg.Registry.Ledger(ctx, r.topic.Name)
+	erasures, err := r.cfg.Registry.Ledger(ctx, r.topic.Name)
 	if err != nil {
 		return err
 	}
-	if at := ledger.Only(registry.Settling, registry.Erasing).Erasures; len(at) > 0 {
+	if at := erasures.Only(ledger.Settling, ledger.Erasing); len(at) > 0 {
 		return fmt.Errorf("%w: %s of topic %q; wait for it (`almanac erase`), then run this again", ErrBusy, at[0].ID, r.topic.Name)
 	}
 	tallies, err := r.cfg.Registry.Tallies(ctx, r.topic.Name)
@@ -306,7 +307,7 @@ func (r *rebuild) quiet(ctx context.Context) error {
 	r.touched, r.gone = map[schemas.Shard]bool{}, map[schemas.Shard]bool{}
 	for _, e := range entries {
 		_, erased := tallies[e.ID]
-		covered := slices.ContainsFunc(ledger.Erasures, func(x registry.Erasure) bool { return e.Overlaps(x.From, x.To) })
+		covered := slices.ContainsFunc(erasures, func(x ledger.Erasure) bool { return e.Overlaps(x.From, x.To) })
 		r.touched[e.ID] = erased || covered || len(e.Anonymised) > 0 || e.Floor > 0 || e.Gone()
 		r.gone[e.ID] = e.Gone()
 	}

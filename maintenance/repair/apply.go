@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -121,9 +122,9 @@ func (r *Repairer) month(ctx context.Context, a *Action) error {
 // settle enters positions among those the shard's tally knows to be out of
 // SHARDS.
 func (r *Repairer) settle(ctx context.Context, a *Action) error {
-	_, err := r.reg.AmendTally(ctx, a.ref, func(t *registry.Tally) bool {
+	_, err := r.reg.AmendTally(ctx, a.ref, func(t *ledger.Tally) bool {
 		before := t.PurgedPositions()
-		for pos := a.From; pos <= a.To && len(t.Purged) < registry.MaxSpans; pos++ {
+		for pos := a.From; pos <= a.To && len(t.Purged) < ledger.MaxSpans; pos++ {
 			t.AddPurged(pos)
 		}
 		return t.PurgedPositions() != before

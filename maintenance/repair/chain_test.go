@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -174,9 +175,9 @@ func TestLeaves(t *testing.T) {
 // A gap of which only the ends were purged on purpose is a gap.
 func TestNotPurged(t *testing.T) {
 	t.Parallel()
-	tally := registry.Tally{}
+	tally := ledger.Tally{}
 	tally.AddPurged(3, 7)
-	if got := tally.NotPurged(registry.Span{From: 3, To: 7}); !slices.Equal(got, []registry.Span{{From: 4, To: 6}}) {
+	if got := tally.NotPurged(ledger.Span{From: 3, To: 7}); !slices.Equal(got, []ledger.Span{{From: 4, To: 6}}) {
 		t.Errorf("%v, want 4 to 6", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -29,7 +30,7 @@ func TestEndOfShard(t *testing.T) {
 		{"rows doubled", []tables.Group{{Pos: 4, Rows: 4, Distinct: 4}, {Pos: 10, Rows: 8, Distinct: 6}}, 2, registry.Shard{Status: registry.Closed, Rows: 10}, 10, []Do{DropCopies}},
 		{"closed with less", []tables.Group{{Pos: 10, Rows: 10, Distinct: 10}}, 0, registry.Shard{Status: registry.Closed, Rows: 4}, 10, nil},
 	} {
-		s := &shardPlan{chain: c, held: c, groups: tc.groups, tally: &registry.Tally{}, plan: &Plan{}}
+		s := &shardPlan{chain: c, held: c, groups: tc.groups, tally: &ledger.Tally{}, plan: &Plan{}}
 		_, rest := compare(c, tc.groups, s.gone)
 		if got := s.end(rest, tc.copies, 10, tc.entry, tc.entry.Status == registry.Closed); got != tc.routed {
 			t.Errorf("%s: %d rows were routed, want %d", tc.name, got, tc.routed)

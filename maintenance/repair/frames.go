@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -12,11 +12,11 @@ import (
 
 // batchOf is how many of the frames one insert takes: at least one, of one schema
 // version, and such as the same erasures may concern.
-func batchOf(frames []link, ledger *registry.Ledger) int {
+func batchOf(frames []link, erasures ledger.Erasures) int {
 	rows, raw := uint64(0), uint64(0)
 	for i := range frames {
 		rows, raw = rows+frames[i].rows, raw+frames[i].raw
-		if i > 0 && (frames[i].schema != frames[0].schema || rows > tables.BatchRows || raw > tables.MaxRawBytes || !ledger.Alike(frames[i].from(), frames[0].from())) {
+		if i > 0 && (frames[i].schema != frames[0].schema || rows > tables.BatchRows || raw > tables.MaxRawBytes || !erasures.Alike(frames[i].from(), frames[0].from())) {
 			return i
 		}
 	}
@@ -25,12 +25,12 @@ func batchOf(frames []link, ledger *registry.Ledger) int {
 
 // coverOf is the erasures that may concern frames which are alike to the ledger, by
 // all their times.
-func coverOf(frames []link, ledger *registry.Ledger) registry.Cover {
+func coverOf(frames []link, erasures ledger.Erasures) ledger.Cover {
 	lo, hi := frames[0].minTs, frames[0].maxTs
 	for i := range frames {
 		lo, hi = min(lo, frames[i].minTs), max(hi, frames[i].maxTs)
 	}
-	return ledger.Covering(frames[0].from(), lo, hi)
+	return erasures.Covering(frames[0].from(), lo, hi)
 }
 
 // payloads reads frames from where they are.

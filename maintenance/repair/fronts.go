@@ -12,7 +12,7 @@ import (
 	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/query/archived"
 	documents "github.com/almanac-events/almanac/query/documents"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -110,11 +110,11 @@ func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan,
 // erasing is an erasure of the topic's front under way: it takes records out of the front
 // before it takes their rows, which must not bring them back. "": there is none.
 func (r *Repairer) erasing(ctx context.Context, topic string) (id string, err error) {
-	ledger, err := r.reg.Ledger(ctx, topic)
+	erasures, err := r.reg.Ledger(ctx, topic)
 	if err != nil {
 		return "", err
 	}
-	for _, e := range ledger.Only(registry.Settling, registry.Erasing).Erasures {
+	for _, e := range erasures.Only(ledger.Settling, ledger.Erasing) {
 		if e.Front != "" {
 			return e.ID, nil
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -21,8 +22,8 @@ type found struct {
 	entries map[schemas.Shard]registry.Shard
 	chains  map[schemas.Shard]chain
 	counts  map[schemas.Shard]tables.Count
-	tallies map[schemas.Shard]registry.Tally
-	ledger  *registry.Ledger
+	tallies map[schemas.Shard]ledger.Tally
+	ledger  ledger.Erasures
 	where   map[schemas.Shard]schemas.ShardRef
 	// lanes has a checkpoint for each lane that has one, copies the registry's copies.
 	lanes  map[string]streams.Routed
@@ -143,7 +144,7 @@ func (r *Repairer) look(ctx context.Context, t *found, p *Plan) error {
 		t.entries[e.ID] = e
 		t.where[e.ID] = e.Ref()
 	}
-	t.short = registry.Unsettled(before, t.tail, func(id schemas.Shard) registry.Tally { return t.tallies[id] })
+	t.short = registry.Unsettled(before, t.tail, func(id schemas.Shard) ledger.Tally { return t.tallies[id] })
 	for _, b := range before {
 		e := t.entries[b.ID]
 		t.moved[b.ID] = e.Status != b.Status || e.Until() != b.Until()

@@ -14,18 +14,18 @@ import (
 
 // insert brings back the rows of a stretch that are missing, batch by batch.
 func (r *Repairer) insert(ctx context.Context, a *Action) error {
-	ledger, err := r.reg.Ledger(ctx, a.Topic)
+	erasures, err := r.reg.Ledger(ctx, a.Topic)
 	if err != nil {
 		return err
 	}
 	for frames := a.frames; len(frames) > 0; {
-		n := batchOf(frames, ledger)
+		n := batchOf(frames, erasures)
 		payloads, err := r.payloads(ctx, a, frames[:n])
 		if err != nil {
 			return err
 		}
 		m := &tables.Mend{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Lo: a.lo, Hi: a.hi, Frames: payloads}
-		if cover := coverOf(frames[:n], ledger); len(cover) > 0 {
+		if cover := coverOf(frames[:n], erasures); len(cover) > 0 {
 			m.Keep.SQL, m.Keep.Params = cover.Keep()
 		}
 		if err := r.patiently(ctx, func() error { return r.db.InsertMissing(ctx, m) }); err != nil {
@@ -40,7 +40,7 @@ func (r *Repairer) insert(ctx context.Context, a *Action) error {
 // store stores frames above the head as a sink does, and as safely beside one:
 // one insert can win after each head.
 func (r *Repairer) store(ctx context.Context, a *Action) error {
-	ledger, err := r.reg.Ledger(ctx, a.Topic)
+	erasures, err := r.reg.Ledger(ctx, a.Topic)
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 		if head < a.lo {
 			return fmt.Errorf("position %d must be stored first, ClickHouse has %d", a.lo, head)
 		}
-		n := batchOf(frames, ledger)
-		if len(coverOf(frames[:n], ledger)) > 0 {
+		n := batchOf(frames, erasures)
+		if len(coverOf(frames[:n], erasures)) > 0 {
 			// What is struck of them has to be booked as well, which a sink does.
 			return fmt.Errorf("an erasure concerns positions %d to %d: a sink has to store them; start one, or restart it", frames[0].pos, frames[n-1].pos)
 		}

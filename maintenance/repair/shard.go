@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -26,7 +27,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 	held := c
 	var gaps []gap
 	for _, g := range c.gaps() {
-		if len(tally.NotPurged(registry.Span{From: g.from, To: g.to})) == 0 {
+		if len(tally.NotPurged(ledger.Span{From: g.from, To: g.to})) == 0 {
 			continue // on purpose, or settled
 		}
 		gaps = append(gaps, g)
@@ -38,7 +39,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 	}
 	if known := t.lanes[strconv.Itoa(lane)].Tails[ref.ID]; lane != schemas.NoLane && e.Status == registry.Active && known.Pos > t.tail(ref.ID) {
 		g, upTo := c.back(known, t.lanes[strconv.Itoa(lane)].Checkpoint)
-		if len(tally.NotPurged(registry.Span{From: g.from, To: g.to})) > 0 {
+		if len(tally.NotPurged(ledger.Span{From: g.from, To: g.to})) > 0 {
 			found, err := r.recover(ctx, &t.topic, ref, upTo, g, lane)
 			if err != nil {
 				return err
@@ -137,7 +138,7 @@ type shardPlan struct {
 	groups []tables.Group
 	head   uint64
 	floor  uint64
-	tally  *registry.Tally
+	tally  *ledger.Tally
 	plan   *Plan
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -21,7 +20,7 @@ func (r *Repairer) dropStrange(ctx context.Context, a *Action) error {
 	brought := map[string]bool{}
 	var reader frame.Reader
 	for frames := a.frames; len(frames) > 0; {
-		n := batchOf(frames, &registry.Ledger{})
+		n := batchOf(frames, nil)
 		payloads, err := r.payloads(ctx, a, frames[:n])
 		if err != nil {
 			return err

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -23,7 +23,7 @@ func TestErasedShardStaysGone(t *testing.T) {
 		t.Helper()
 		tally, err := r.Registry.Tally(t.Context(), s.Ref())
 		if err == nil {
-			err = r.Registry.Begin(t.Context(), &tally, registry.Pending{Erasure: erasure, Cuts: []registry.Cut{{Pos: 3, Rows: rows}}, Rows: rows, Before: rows, At: t0, Drop: dropped})
+			err = r.Registry.Begin(t.Context(), &tally, ledger.Pending{Erasure: erasure, Cuts: []ledger.Cut{{Pos: 3, Rows: rows}}, Rows: rows, Before: rows, At: t0, Drop: dropped})
 		}
 		if err == nil {
 			_, err = r.Registry.RaiseFloor(t.Context(), s.Ref(), 3)
@@ -32,7 +32,7 @@ func TestErasedShardStaysGone(t *testing.T) {
 			err = r.DB.DropShard(t.Context(), s.Ref())
 		}
 		if err == nil {
-			err = r.Registry.Book(t.Context(), &tally, registry.Receipt{Rows: rows, Before: rows, Dropped: dropped, RewrittenAt: t0}, func(context.Context) (uint64, error) { return 0, nil })
+			err = r.Registry.Book(t.Context(), &tally, ledger.Receipt{Rows: rows, Before: rows, Dropped: dropped, RewrittenAt: t0}, func(context.Context) (uint64, error) { return 0, nil })
 		}
 		if err != nil {
 			t.Fatal(err)

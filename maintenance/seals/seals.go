@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -163,7 +164,7 @@ func (s *Sealer) read(ctx context.Context, topic string) (*chain, error) {
 }
 
 // seal adds the seal that is due, over the rows as they are.
-func (s *Sealer) seal(ctx context.Context, t *schemas.Topic, e *registry.Shard, tally *registry.Tally, next schemas.Seal, c *chain) error {
+func (s *Sealer) seal(ctx context.Context, t *schemas.Topic, e *registry.Shard, tally *ledger.Tally, next schemas.Seal, c *chain) error {
 	if next.Why != schemas.SealDropped {
 		var err error
 		if next.Digest, next.Rows, err = s.cfg.DB.RowsDigest(ctx, t, e.Ref(), t.Version); err != nil {
@@ -178,7 +179,7 @@ func (s *Sealer) seal(ctx context.Context, t *schemas.Topic, e *registry.Shard, 
 	if err != nil {
 		return err
 	}
-	if now.Rev() != e.Rev() || gone.Rev() != tally.Rev() {
+	if now.Rev() != e.Rev() || gone.Rev != tally.Rev {
 		return registry.ErrConflict // it changed while it was read
 	}
 	if next.Why != schemas.SealDropped && next.Rows != e.Rows {

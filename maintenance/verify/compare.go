@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -63,7 +64,7 @@ func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.S
 
 // compareHead reads the frame at the head: how many rows there must be up to it,
 // and whether it is the frame that is stored there.
-func (v *Verifier) compareHead(ctx context.Context, topic *schemas.Topic, s *ShardReport, e registry.Shard, t streams.Tail, ledger *registry.Ledger) error {
+func (v *Verifier) compareHead(ctx context.Context, topic *schemas.Topic, s *ShardReport, e registry.Shard, t streams.Tail, erasures ledger.Erasures) error {
 	at, err := streams.FindFrame(ctx, v.js, t.Ref.Subject(), s.Head, t.Seq)
 	if err != nil {
 		return err
@@ -90,7 +91,7 @@ func (v *Verifier) compareHead(ctx context.Context, topic *schemas.Topic, s *Sha
 	}
 	// All of it may have been erased; were any of it to stay, it would be there.
 	left := uint64(p.Rows)
-	if cover := ledger.Covering(p.Source(), p.MinTs, p.MaxTs); len(cover) > 0 {
+	if cover := erasures.Covering(p.Source(), p.MinTs, p.MaxTs); len(cover) > 0 {
 		if cover.Schema() > topic.Version {
 			return nil // entered since, with a newer schema: the next look tells
 		}
@@ -122,10 +123,10 @@ type brought struct {
 
 // idsBetween is the sum of the ids that positions above lo and up to hi must have, and
 // whether it is known.
-func idsBetween(before, upTo brought, gone []registry.Cut, lo, hi uint64) (sum uint64, ok bool) {
+func idsBetween(before, upTo brought, gone []ledger.Cut, lo, hi uint64) (sum uint64, ok bool) {
 	sum, ok = upTo.ids.Since(before.ids)
-	goneBefore, okBefore := registry.SumIDs(gone, lo)
-	goneUpTo, okUpTo := registry.SumIDs(gone, hi)
+	goneBefore, okBefore := ledger.SumIDs(gone, lo)
+	goneUpTo, okUpTo := ledger.SumIDs(gone, hi)
 	return sum - (goneUpTo - goneBefore), ok && okBefore && okUpTo
 }
 
@@ -133,7 +134,7 @@ func idsBetween(before, upTo brought, gone []registry.Cut, lo, hi uint64) (sum u
 // the head, where these and the erasures say which they are, and reports whether they
 // are the same. As long as the counts differ, so do the sums.
 func (s *ShardReport) compareIDs(st tables.Count, gone *goneRows, id schemas.Shard) (same bool) {
-	erased, known := registry.SumIDs(gone.after[id].Gone, s.Head)
+	erased, known := ledger.SumIDs(gone.after[id].Gone, s.Head)
 	if s.ByCount = st.Rows > 0 && !(known && s.ids.Whole()); s.ByCount || st.Rows == 0 {
 		return false
 	}
@@ -145,7 +146,7 @@ func (s *ShardReport) compareIDs(st tables.Count, gone *goneRows, id schemas.Sha
 }
 
 // explain names the positions whose rows differ from their frames'.
-func (v *Verifier) explain(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, tally registry.Tally) error {
+func (v *Verifier) explain(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, tally ledger.Tally) error {
 	cumulative := map[uint64]brought{0: {ids: schemas.IDSums{From: 1}}} // by position
 	first := uint64(0)
 	_, err := streams.Headers(ctx, v.js, schemas.StreamShards, t.Ref.Subject(), 1, func(msg *streams.Message) error {
@@ -176,7 +177,7 @@ func (v *Verifier) explain(ctx context.Context, s *ShardReport, e registry.Shard
 		pos, n, distinct := g.Pos, g.Rows, g.Distinct
 		before, okBefore := cumulative[last]
 		upTo, ok := cumulative[pos]
-		erased := registry.SumCuts(tally.Gone, pos) - registry.SumCuts(tally.Gone, last)
+		erased := ledger.SumCuts(tally.Gone, pos) - ledger.SumCuts(tally.Gone, last)
 		ids, summed := idsBetween(before, upTo, tally.Gone, last, pos)
 		switch want := upTo.rows - before.rows - min(upTo.rows-before.rows, erased); {
 		case !ok || !okBefore: // purged: only the totals can be compared

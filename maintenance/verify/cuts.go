@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -93,7 +94,7 @@ func (v *Verifier) knownEnd(ctx context.Context, e registry.Shard, t streams.Tai
 
 // shortOf expects of a shard that lost its last frames what the checkpoint knows, and
 // names them unless a repair settled them.
-func (s *ShardReport) shortOf(t streams.Tail, known schemas.Tail, tally *registry.Tally) {
+func (s *ShardReport) shortOf(t streams.Tail, known schemas.Tail, tally *ledger.Tally) {
 	s.Tail, s.Routed, s.Expected = known.Pos, known.Rows, known.Rows
 	if s.Head == known.Pos {
 		s.ids = known.IDs

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -18,10 +19,10 @@ type held struct {
 	first, last  uint64 // positions
 	frames       uint64
 	minTs, maxTs int64
-	gaps         []registry.Span // between first and last
-	before       uint64          // rows of the frames before the first
-	lastSeq      uint64          // in SHARDS
-	fresh        bool            // read whole by this run: what was proven of it is void
+	gaps         []ledger.Span // between first and last
+	before       uint64        // rows of the frames before the first
+	lastSeq      uint64        // in SHARDS
+	fresh        bool          // read whole by this run: what was proven of it is void
 }
 
 // add takes a frame by its headers.
@@ -30,7 +31,7 @@ func (h *held) add(p *schemas.Placed, seq uint64) {
 		h.first, h.last, h.minTs, h.maxTs, h.before = p.Pos, p.Pos-1, p.MinTs, p.MaxTs, p.ShardRows-uint64(p.Rows)
 	}
 	if p.Pos > h.last+1 {
-		h.gaps = append(h.gaps, registry.Span{From: h.last + 1, To: p.Pos - 1})
+		h.gaps = append(h.gaps, ledger.Span{From: h.last + 1, To: p.Pos - 1})
 	}
 	h.frames, h.last, h.lastSeq = h.frames+1, max(h.last, p.Pos), seq
 	h.minTs, h.maxTs = min(h.minTs, p.MinTs), max(h.maxTs, p.MaxTs)

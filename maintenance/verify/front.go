@@ -7,7 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/query/archived"
 	"github.com/almanac-events/almanac/query/documents"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -82,7 +82,7 @@ func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport
 		compare: func(ctx context.Context, ids []string) (map[string]string, error) {
 			return v.documentsAgain(ctx, t, ids, rep)
 		},
-		meant: func(ctx context.Context, e *registry.Erasure, ids []string) ([]string, error) {
+		meant: func(ctx context.Context, e *ledger.Erasure, ids []string) ([]string, error) {
 			return v.meantDocuments(ctx, e, ids)
 		},
 	})
@@ -136,7 +136,7 @@ func (r *TopicReport) differ(keys []string, compare func(key string) (why string
 }
 
 // meantDocuments lists those of some documents that an erasure means, by their rows.
-func (v *Verifier) meantDocuments(ctx context.Context, e *registry.Erasure, ids []string) (out []string, err error) {
+func (v *Verifier) meantDocuments(ctx context.Context, e *ledger.Erasure, ids []string) (out []string, err error) {
 	cond, params := e.Match("e")
 	meant, err := v.db.MeantDocuments(ctx, e.Topic, tables.AmongDocuments(tables.Condition{SQL: cond, Params: params}, ids), "", len(ids))
 	if errors.Is(err, tables.ErrNoTable) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -29,7 +29,7 @@ type again struct {
 	// compare says what is wrong with keys, of those that still differ.
 	compare func(ctx context.Context, keys []string) (map[string]string, error)
 	// meant lists those of keys that an erasure means.
-	meant func(ctx context.Context, e *registry.Erasure, keys []string) ([]string, error)
+	meant func(ctx context.Context, e *ledger.Erasure, keys []string) ([]string, error)
 }
 
 // lookAgain looks once more at keys that differed, and adds to the report what is wrong.
@@ -102,12 +102,12 @@ func (v *Verifier) stillWrong(ctx context.Context, t *schemas.Topic, rep *TopicR
 }
 
 // clearing lists the erasures that may be taking records out of a topic's front.
-func (v *Verifier) clearing(ctx context.Context, t *schemas.Topic) (out []registry.Erasure, err error) {
-	ledger, err := v.reg.Ledger(ctx, t.Name)
+func (v *Verifier) clearing(ctx context.Context, t *schemas.Topic) (out []ledger.Erasure, err error) {
+	erasures, err := v.reg.Ledger(ctx, t.Name)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range ledger.Only(registry.Settling, registry.Erasing).Erasures {
+	for _, e := range erasures.Only(ledger.Settling, ledger.Erasing) {
 		if e.Front != "" {
 			out = append(out, e)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/query/archived"
 	"github.com/almanac-events/almanac/query/timers"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/tables"
@@ -68,7 +68,7 @@ func (v *Verifier) timersAgain(ctx context.Context, t *schemas.Topic, rep *Topic
 		compare: func(ctx context.Context, subjects []string) (map[string]string, error) {
 			return v.wrongTimers(ctx, t, rep, subjects, keys)
 		},
-		meant: func(ctx context.Context, e *registry.Erasure, subjects []string) ([]string, error) {
+		meant: func(ctx context.Context, e *ledger.Erasure, subjects []string) ([]string, error) {
 			return v.meantTimers(ctx, t, e, subjects, keys)
 		},
 	})
@@ -98,7 +98,7 @@ func (v *Verifier) wrongTimers(ctx context.Context, t *schemas.Topic, rep *Topic
 }
 
 // meantTimers lists those of some timers that an erasure means, by their rows. Groups have timers of the same id.
-func (v *Verifier) meantTimers(ctx context.Context, t *schemas.Topic, e *registry.Erasure, subjects []string, keys map[string]schemas.TimerKey) (out []string, err error) {
+func (v *Verifier) meantTimers(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, subjects []string, keys map[string]schemas.TimerKey) (out []string, err error) {
 	cond, params := e.Match("e")
 	c := tables.AmongTimers(tables.Condition{SQL: cond, Params: params}, timerIDs(subjects, keys))
 	for after := (tables.MeantTimer{}); ; {

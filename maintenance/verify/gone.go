@@ -1,7 +1,7 @@
 package verify
 
 import (
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -9,8 +9,8 @@ import (
 // were counted and after: an erasure under way meanwhile may be in the count or
 // not.
 type goneRows struct {
-	before, after map[schemas.Shard]registry.Tally
-	ledger        *registry.Ledger
+	before, after map[schemas.Shard]ledger.Tally
+	ledger        ledger.Erasures
 }
 
 // settled says that no erasure was under way in the shard.

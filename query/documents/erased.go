@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/frame"
@@ -18,9 +18,9 @@ import (
 
 // Meant says whether an erasure under way means a record of DOCS, by its users and
 // times. Those in ask have a filter too, which ClickHouse must judge.
-func Meant(l *registry.Ledger, r *document.Record) (yes bool, ask []registry.Erasure) {
-	for _, e := range l.Erasures {
-		if e.State == registry.Erased || e.Front == "" || r.RowSeq() > e.Fence || r.Changed < e.From || r.Changed > e.To {
+func Meant(l ledger.Erasures, r *document.Record) (yes bool, ask []ledger.Erasure) {
+	for _, e := range l {
+		if e.State == ledger.Erased || e.Front == "" || r.RowSeq() > e.Fence || r.Changed < e.From || r.Changed > e.To {
 			continue
 		}
 		switch users := len(e.Users) == 0 || slices.Contains(e.Users, r.User); {
@@ -49,7 +49,7 @@ func (r *Reader) Erased(ctx context.Context, t *schemas.Topic, rec *document.Rec
 }
 
 // matches has ClickHouse judge a record by an erasure's condition, as the row that it becomes.
-func (r *Reader) matches(ctx context.Context, t *schemas.Topic, rec *document.Record, e *registry.Erasure) (bool, error) {
+func (r *Reader) matches(ctx context.Context, t *schemas.Topic, rec *document.Record, e *ledger.Erasure) (bool, error) {
 	b := frame.NewBuilder(t)
 	ev := rec.Event(t)
 	b.Append(&ev, rec.Changed, schemas.DerivedID(rec.Changed, rec.Seq, 0))
@@ -81,7 +81,7 @@ func (r *Reader) keep(ctx context.Context, t *schemas.Topic, params map[string]s
 	if err != nil {
 		return "", err
 	}
-	keep, more := registry.Cover(l.Only(registry.Settling, registry.Erasing).Erasures).Keep()
+	keep, more := ledger.Cover(l.Only(ledger.Settling, ledger.Erasing)).Keep()
 	maps.Copy(params, more)
 	return keep, nil
 }

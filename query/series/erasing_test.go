@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 )
 
 // What an erasure under way means is in no read of series, whether the list of series has it or
@@ -47,16 +47,16 @@ func TestErasureUnderWay(t *testing.T) {
 	}
 	const all = "{host=a} 12:01 1; {host=a,late=1} 12:01 7; {host=b} 12:01 2"
 	expect("before", all, 3, 3, 2)
-	_, err := r.Reg.Enter(t.Context(), registry.Erasure{
-		ID: "e-1", Topic: "cpu", To: math.MaxInt64, Cond: "attributes['host'] = {p1:String} AND points = ''", Params: map[string]string{"p1": "a"}, Schema: 1, State: registry.Settling,
+	_, err := r.Reg.Enter(t.Context(), ledger.Erasure{
+		ID: "e-1", Topic: "cpu", To: math.MaxInt64, Cond: "attributes['host'] = {p1:String} AND points = ''", Params: map[string]string{"p1": "a"}, Schema: 1, State: ledger.Settling,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	expect("waiting", "{host=b} 12:01 2", 1, 1, 1)
-	_, err = r.Reg.AmendErasure(t.Context(), "cpu", "e-1", func(e *registry.Erasure) bool {
-		changed := e.State != registry.Erased
-		e.State = registry.Erased
+	_, err = r.Reg.AmendErasure(t.Context(), "cpu", "e-1", func(e *ledger.Erasure) bool {
+		changed := e.State != ledger.Erased
+		e.State = ledger.Erased
 		return changed
 	})
 	if err != nil {

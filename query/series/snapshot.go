@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/almanac-events/almanac/query/once"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -19,7 +19,7 @@ type snapshot struct {
 // begin reads the ledger, and then the topic, which has every column that an erasure names. How far its
 // tables are is read by Fill.
 func (r *Reader) begin(ctx context.Context, topic string) (*snapshot, error) {
-	ledger, err := r.ledger.Of(ctx, topic)
+	erasures, err := r.ledger.Of(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (r *Reader) begin(ctx context.Context, topic string) (*snapshot, error) {
 		return nil, err
 	}
 	s := &snapshot{}
-	s.keep, s.params = registry.Cover(ledger.Only(registry.Settling, registry.Erasing).Erasures).Keep()
+	s.keep, s.params = ledger.Cover(erasures.Only(ledger.Settling, ledger.Erasing)).Keep()
 	s.Snapshot, err = once.Begin(ctx, r.reg, r.db, t)
 	return s, err
 }

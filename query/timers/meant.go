@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -17,7 +17,7 @@ import (
 const maxLives = 1000
 
 // MeantLives says of which lives of a topic's timers something is stored that erasures mean.
-func (a Archive) MeantLives(ctx context.Context, topic string, lives []string, by registry.Cover) (map[string]bool, error) {
+func (a Archive) MeantLives(ctx context.Context, topic string, lives []string, by ledger.Cover) (map[string]bool, error) {
 	if err := schemas.ValidateTopicName(topic); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/tables"
@@ -45,7 +45,7 @@ type row struct {
 }
 
 // TimerHistory returns the stored transitions of a timer, oldest first, but those that erasures mean.
-func (a Archive) TimerHistory(ctx context.Context, topic, group, id string, except registry.Cover) ([]timers.Timer, error) {
+func (a Archive) TimerHistory(ctx context.Context, topic, group, id string, except ledger.Cover) ([]timers.Timer, error) {
 	if err := schemas.ValidateTopicName(topic); err != nil {
 		return nil, err
 	}
