@@ -14,7 +14,7 @@ import (
 // at half load that was 60 statements a second and a quarter of a processor of two, a
 // load of its own that made the wait longer.
 type asking struct {
-	ask   func(ctx context.Context, waiting map[string]time.Time) (map[string]int, error)
+	ask   func(ctx context.Context, waiting map[string]time.Time) (map[string]uint64, error)
 	pause time.Duration // between two questions
 
 	mu      sync.Mutex
@@ -22,7 +22,7 @@ type asking struct {
 	answers map[string]chan error
 }
 
-func newAsking(ask func(context.Context, map[string]time.Time) (map[string]int, error), pause time.Duration) *asking {
+func newAsking(ask func(context.Context, map[string]time.Time) (map[string]uint64, error), pause time.Duration) *asking {
 	return &asking{ask: ask, pause: pause, waiting: map[string]time.Time{}, answers: map[string]chan error{}}
 }
 
@@ -47,7 +47,7 @@ func (a *asking) run(ctx context.Context) {
 }
 
 // answer tells who waits for a mark; mu is held.
-func (a *asking) answer(trace string, err error, n int) {
+func (a *asking) answer(trace string, err error, n uint64) {
 	if err == nil {
 		err = doubled(n)
 	}

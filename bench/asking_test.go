@@ -15,9 +15,9 @@ func TestAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var asked [][]string
-		there, broken := map[string]int{}, error(nil)
+		there, broken := map[string]uint64{}, error(nil)
 		locked := func(f func()) { mu.Lock(); defer mu.Unlock(); f() }
-		a := newAsking(func(_ context.Context, waiting map[string]time.Time) (map[string]int, error) {
+		a := newAsking(func(_ context.Context, waiting map[string]time.Time) (map[string]uint64, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			var names []string

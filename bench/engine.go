@@ -23,10 +23,19 @@ type Engine struct {
 
 // counters reads ClickHouse's counters since its start.
 func counters(ctx context.Context, cfg *Config) (map[string]uint64, error) {
-	rows, err := cfg.DB.Conn().Query(ctx, "SELECT event, value FROM system.events WHERE event IN "+
+	out, err := numbers(ctx, cfg, "SELECT event, value FROM system.events WHERE event IN "+
 		"('InsertQuery','InsertedRows','Merge','MergedRows','MergeTotalMilliseconds','FileSyncElapsedMicroseconds','DirectorySyncElapsedMicroseconds','FileSync','DirectorySync')")
 	if err != nil {
 		return nil, fmt.Errorf("bench: ClickHouse's counters: %w", err)
+	}
+	return out, nil
+}
+
+// numbers returns a statement's rows, which are a name and a number each.
+func numbers(ctx context.Context, cfg *Config, q string) (map[string]uint64, error) {
+	rows, err := cfg.DB.Conn().Query(ctx, q)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
 	out := map[string]uint64{}

@@ -47,16 +47,11 @@ func (d *onDisk) cpu() (sum float64) {
 
 // diskRun runs events through servers of their own and merges what was stored.
 func (s *Suite) diskRun(ctx context.Context) (*onDisk, error) {
-	h, err := s.House(ctx)
+	h, cfg, topics, err := s.declared(ctx, Config{Events: s.size(2_000_000), prefix: "disk_"})
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
-	cfg := s.config(h, Config{Events: s.size(2_000_000), prefix: "disk_"})
-	topics, err := declare(ctx, &cfg)
-	if err != nil {
-		return nil, err
-	}
 	d := &onDisk{events: cfg.Events, eventBytes: cfg.EventBytes}
 	if err := pipeline(ctx, &cfg, topics, &d.Result); err != nil {
 		return nil, err

@@ -42,16 +42,11 @@ const (
 // the lower of two: of events a second, and of CPU an event, which stays true where
 // the machine is busy or NATS is the slower one. Nothing routes meanwhile.
 func inputs(ctx context.Context, s *Suite) ([]Figure, error) {
-	h, err := s.House(ctx)
+	h, cfg, topics, err := s.declared(ctx, Config{})
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
-	cfg := s.config(h, Config{})
-	topics, err := declare(ctx, &cfg)
-	if err != nil {
-		return nil, err
-	}
 	topic := topics[0].Name
 	g, err := s.startGateway(ctx, h)
 	if err != nil {

@@ -12,16 +12,11 @@ import (
 // memory is the most resident memory of each part at full load, every part a
 // process of its own: four producers, a router, a sink.
 func memory(ctx context.Context, s *Suite) ([]Figure, error) {
-	h, err := s.House(ctx)
+	h, cfg, topics, err := s.declared(ctx, Config{Events: s.size(4_000_000)})
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
-	cfg := s.config(h, Config{Events: s.size(4_000_000)})
-	topics, err := declare(ctx, &cfg)
-	if err != nil {
-		return nil, err
-	}
 	env := map[string]string{"ALMANAC_NATS": h.NATSURL, "ALMANAC_CLICKHOUSE": h.ClickHouse}
 	var running []*process
 	for _, part := range []string{"router", "sink"} {

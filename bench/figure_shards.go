@@ -20,16 +20,11 @@ func shardsRate(ctx context.Context, s *Suite) ([]Figure, error) {
 	var ps []*parts
 	var houses []*House
 	for _, shards := range []int{10, many} {
-		h, err := s.House(ctx)
+		h, cfg, t, err := s.declared(ctx, Config{Events: s.size(2_000_000)})
 		if err != nil {
 			return nil, err
 		}
 		defer h.Close()
-		cfg := s.config(h, Config{Events: s.size(2_000_000)})
-		t, err := declare(ctx, &cfg)
-		if err != nil {
-			return nil, err
-		}
 		if err := makeShards(ctx, &cfg, t[0], shards, 10); err != nil {
 			return nil, err
 		}

@@ -145,7 +145,7 @@ type sight func(ctx context.Context, at time.Time, trace string) error
 // seenByQuery asks for each mark by itself, again and again.
 func (c *Config) seenByQuery(r *query.Reader) sight {
 	readers := semaphore.NewWeighted(markReaders)
-	ask := func(ctx context.Context, at time.Time, trace string) (int, error) {
+	ask := func(ctx context.Context, at time.Time, trace string) (uint64, error) {
 		if err := readers.Acquire(ctx, 1); err != nil {
 			return 0, err
 		}
@@ -154,7 +154,7 @@ func (c *Config) seenByQuery(r *query.Reader) sight {
 		if err != nil {
 			return 0, err
 		}
-		return len(page.Events), nil
+		return uint64(len(page.Events)), nil
 	}
 	return func(ctx context.Context, at time.Time, trace string) error {
 		for {
@@ -172,28 +172,14 @@ func (c *Config) seenByQuery(r *query.Reader) sight {
 }
 
 // askBySQL counts the events of each trace in one statement.
-func (c *Config) askBySQL(ctx context.Context, waiting map[string]time.Time) (map[string]int, error) {
+func (c *Config) askBySQL(ctx context.Context, waiting map[string]time.Time) (map[string]uint64, error) {
 	var times, traces []string
 	for trace, at := range waiting {
 		times = append(times, fmt.Sprintf("fromUnixTimestamp64Nano(%d, 'UTC')", at.UnixNano()))
 		traces = append(traces, "'"+trace+"'")
 	}
-	rows, err := c.DB.Conn().Query(ctx, fmt.Sprintf("SELECT trace_id, count() FROM %s WHERE ts IN (%s) AND trace_id IN (%s) GROUP BY trace_id",
+	return numbers(ctx, c, fmt.Sprintf("SELECT trace_id, count() FROM %s WHERE ts IN (%s) AND trace_id IN (%s) GROUP BY trace_id",
 		schemas.QuotedTable(c.DB.Database, c.topicName(0)), strings.Join(times, ", "), strings.Join(traces, ", ")))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	there := map[string]int{}
-	for rows.Next() {
-		var trace string
-		var n uint64
-		if err := rows.Scan(&trace, &n); err != nil {
-			return nil, err
-		}
-		there[trace] = int(n)
-	}
-	return there, rows.Err()
 }
 
 // mark publishes one event and waits until it is seen. One that is not accepted, or not
@@ -219,7 +205,7 @@ func mark(ctx context.Context, p *producer.Producer, i int, seen sight) (time.Du
 }
 
 // doubled is an error when an event is there more than once.
-func doubled(n int) error {
+func doubled(n uint64) error {
 	if n > 1 {
 		return fmt.Errorf("it is there %d times", n)
 	}

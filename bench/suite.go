@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Suite is what figures are measured with.
@@ -103,4 +105,17 @@ func (s *Suite) config(h *House, cfg Config) Config {
 	cfg.NATS, cfg.NATSURL, cfg.Connect, cfg.Registry, cfg.DB, cfg.EnginePID = h.NATS, h.NATSURL, h.Connect, h.Registry, h.DB, h.EnginePID
 	cfg.Progress = func(phase string, done, of int) { s.Progress("", phase, done, of) }
 	return cfg.withDefaults()
+}
+
+// declared starts a house and declares the topics of a configuration there. The caller closes
+// the house.
+func (s *Suite) declared(ctx context.Context, of Config) (h *House, cfg Config, topics []schemas.Topic, err error) {
+	if h, err = s.House(ctx); err != nil {
+		return nil, cfg, nil, err
+	}
+	cfg = s.config(h, of)
+	if topics, err = declare(ctx, &cfg); err != nil {
+		h.Close()
+	}
+	return h, cfg, topics, err
 }

@@ -160,14 +160,7 @@ func (c *Collection) Write(ctx context.Context, op Op) (*Document, error) {
 
 // last is the document's record, nil without one.
 func (c *Collection) last(ctx context.Context, id string) (*document.Record, error) {
-	msg, err := c.w.Last(ctx, schemas.DocSubject(c.topic.Name, document.Lane(&c.topic, id), id))
-	if errors.Is(err, fronts.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return c.parse(msg)
+	return fronts.Read(ctx, c.w, schemas.DocSubject(c.topic.Name, document.Lane(&c.topic, id), id), c.parse)
 }
 
 func (c *Collection) parse(msg *streams.Message) (*document.Record, error) {

@@ -130,14 +130,7 @@ func (c *Collection) relock(ctx context.Context, id string, next func(held *docu
 
 // lockOf reads what there is of a lock on an id, nil without anything.
 func (c *Collection) lockOf(ctx context.Context, id string) (*document.Lock, error) {
-	msg, err := c.w.Last(ctx, c.lockSubject(id))
-	if errors.Is(err, fronts.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return parseLock(msg)
+	return fronts.Read(ctx, c.w, c.lockSubject(id), parseLock)
 }
 
 func parseLock(msg *streams.Message) (*document.Lock, error) {

@@ -7,7 +7,6 @@ import (
 	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // housekeep closes sealed shards that are stored whole, and makes views again that
@@ -18,7 +17,7 @@ func (s *Sinks) housekeep(ctx context.Context) {
 			return
 		}
 		err := s.round(ctx)
-		if err == nil || tables.Classify(err) == tables.Unreachable && s.awaited(ctx) || ctx.Err() != nil {
+		if err == nil || s.cfg.DB.Returned(ctx, err) || ctx.Err() != nil {
 			continue
 		}
 		s.cfg.Hooks.fault(schemas.ShardRef{}, err)

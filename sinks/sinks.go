@@ -16,7 +16,6 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // Sinks stores the shards that are its share.
@@ -252,7 +251,7 @@ func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- ma
 		all, err := s.allHeads(asking)
 		end()
 		if err != nil {
-			if tables.Classify(err) == tables.Unreachable && s.awaited(ctx) {
+			if s.cfg.DB.Returned(ctx, err) {
 				continue
 			}
 			if ctx.Err() == nil {

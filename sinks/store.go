@@ -56,16 +56,9 @@ func (s *Sinks) work(ctx context.Context, t task) outcome {
 	case tables.Missing:
 		s.forget(t.ref.Topic) // it is made again
 	case tables.Unreachable:
-		o.outage = s.awaited(ctx)
+		o.outage = s.cfg.DB.Returned(ctx, err)
 	}
 	return o
-}
-
-// awaited waits until ClickHouse answers, and reports whether it had been away. That is
-// reported by the DB's hooks, once for all shards.
-func (s *Sinks) awaited(ctx context.Context) bool {
-	away, err := s.cfg.DB.Wait(ctx)
-	return away && err == nil
 }
 
 // advance reads from NATS until reading ends, which it does with the connection;

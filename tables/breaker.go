@@ -162,3 +162,13 @@ func (db *DB) SetHooks(h Hooks) {
 // Wait waits while the server is away, until ctx ends. away reports whether it was.
 // After a request that got no answer (Unreachable) it asks the server first.
 func (db *DB) Wait(ctx context.Context) (away bool, err error) { return db.breaker.wait(ctx) }
+
+// Returned reports whether err says that the server is away, and it answers again: it waits
+// for that. Hooks report it, once for all.
+func (db *DB) Returned(ctx context.Context, err error) bool {
+	if Classify(err) != Unreachable {
+		return false
+	}
+	away, err := db.Wait(ctx)
+	return away && err == nil
+}

@@ -170,12 +170,17 @@ func (db *DB) derivedEnded(ctx context.Context, topic string) error {
 	fail := func(err error) error {
 		return fmt.Errorf("waiting for what is derived from topic %q: %w", topic, refusal(err))
 	}
+	return db.ended(ctx, derivedPrefix(db.Database, topic), fail)
+}
+
+// ended waits until no statement runs which began before, of those whose query ids have a prefix.
+func (db *DB) ended(ctx context.Context, prefix string, fail func(error) error) error {
 	var at int64
 	if err := db.conn.QueryRow(ctx, "SELECT toUnixTimestamp64Micro(now64(6))").Scan(&at); err != nil {
 		return fail(err)
 	}
 	q := fmt.Sprintf("SELECT count() FROM system.processes WHERE startsWith(query_id, '%s') AND toUnixTimestamp64Micro(now64(6)) - toInt64(elapsed * 1e6) <= %d",
-		derivedPrefix(db.Database, topic), at)
+		prefix, at)
 	return db.none(ctx, q, fail)
 }
 

@@ -2,7 +2,9 @@ package tables
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -177,15 +179,20 @@ func (db *DB) lines(ctx context.Context, s *Select, f func(string) error) error 
 		return err
 	}
 	defer func() { _ = body.Close() }()
-	b := bufio.NewReader(body)
+	return EachLine(body, func(line []byte) error { return f(strings.TrimSuffix(string(line), "\n")) })
+}
+
+// EachLine calls f with each line of an answer that is not empty, its end included.
+func EachLine(answer io.Reader, f func([]byte) error) error {
+	b := bufio.NewReader(answer)
 	for {
-		line, err := b.ReadString('\n')
-		if line = strings.TrimSuffix(line, "\n"); line != "" {
+		line, err := b.ReadBytes('\n')
+		if len(bytes.TrimSuffix(line, []byte{'\n'})) > 0 {
 			if err := f(line); err != nil {
 				return err
 			}
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -42,13 +42,7 @@ func (db *DB) Freeze(ctx context.Context, topic string) error {
 	}
 	// An insert takes the table as it is when it begins; one that is listed from
 	// now on sees the constraint.
-	var at int64
-	if err := db.conn.QueryRow(ctx, "SELECT toUnixTimestamp64Micro(now64(6))").Scan(&at); err != nil {
-		return fail(err)
-	}
-	q := fmt.Sprintf("SELECT count() FROM system.processes WHERE startsWith(query_id, '%s') AND toUnixTimestamp64Micro(now64(6)) - toInt64(elapsed * 1e6) <= %d",
-		queryPrefix(db.Database, topic), at)
-	return db.none(ctx, q, fail)
+	return db.ended(ctx, queryPrefix(db.Database, topic), fail)
 }
 
 // freezePoll is how often Freeze looks; an insert takes some tens of milliseconds.

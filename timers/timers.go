@@ -133,6 +133,23 @@ type New struct {
 	Replace bool
 }
 
+// Take sets what a change has beside a due time.
+func (n *New) Take(c Change) {
+	if c.URL != nil {
+		n.URL = *c.URL
+	}
+	if c.Payload != nil {
+		n.Payload = *c.Payload
+	}
+	if c.Timeout != nil {
+		n.Timeout = *c.Timeout
+	}
+	if c.MaxLateness != nil {
+		n.MaxLateness = *c.MaxLateness
+	}
+	n.Retry = c.Retry
+}
+
 // Create schedules a timer. A timer of the same content exists: that one is returned, created is false.
 // timer.ErrExists: another content has the id.
 func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err error) {

@@ -4,9 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/schemas"
 )
 
 func (a *app) routerCommand() *cobra.Command {
@@ -26,14 +23,13 @@ run: they share the lanes, and one that dies is taken over within 10 s.`,
 
 func (a *app) router(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	return a.runSingle(ctx, cmd, "router", false, func(ctx context.Context, one *single) error {
-		reg, err := registry.Setup(ctx, one.nc, streamLimits(one.s, schemas.DefaultStreamLimits))
+		reg, err := one.setup(ctx)
 		if err != nil {
 			return err
 		}
 		if _, err := declare(ctx, reg, one.s, one.log); err != nil {
 			return err
 		}
-		one.probe = func(context.Context) []string { return natsTrouble(one.nc) }
 		r, err := newRouter(ctx, one.nc, reg, one.s.PIIKey, one.log)
 		one.parts = []part{r}
 		return err

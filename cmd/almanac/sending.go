@@ -94,26 +94,37 @@ func (s *sending) run(ctx context.Context, files []input) error {
 // readAll reads the files one after the other; line numbers go on from one to
 // the next as if they were one.
 func (s *sending) readAll(ctx context.Context, files []input) error {
-	before := 0
-	for _, in := range files {
-		plain, err := intake.Unpack(s.tally.counting(in.r))
-		if err != nil {
-			return fmt.Errorf("%s: %w", in.name, err)
-		}
+	return eachFile(files, s.tally, func(name string, plain io.Reader, before int) (lines int, err error) {
 		r := intake.NewReader(plain, s.opts)
 		for {
 			rec, err := r.Next()
 			if errors.Is(err, io.EOF) {
-				break
+				return r.Lines(), nil
 			}
 			if err != nil {
-				return fmt.Errorf("%s: %w", in.name, err)
+				return 0, fmt.Errorf("%s: %w", name, err)
 			}
 			if err := s.submit(ctx, rec, before); err != nil {
-				return err
+				return 0, err
 			}
 		}
-		before += r.Lines()
+	})
+}
+
+// eachFile calls read with the content of each file, unpacked, and how many lines those before
+// it had. read returns how many this one has.
+func eachFile(files []input, t *tally, read func(name string, plain io.Reader, before int) (lines int, err error)) error {
+	before := 0
+	for _, in := range files {
+		plain, err := intake.Unpack(t.counting(in.r))
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.name, err)
+		}
+		lines, err := read(in.name, plain, before)
+		if err != nil {
+			return err
+		}
+		before += lines
 		// All files were opened at the start: each is closed as it ends, stdin too.
 		if c, ok := in.r.(io.Closer); ok {
 			_ = c.Close()

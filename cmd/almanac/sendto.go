@@ -85,24 +85,18 @@ func newRemote(cmd *cobra.Command, to, topic string, f *reading) (*remote, error
 
 // run sends all files. It returns when every line is answered or given up.
 func (r *remote) run(ctx context.Context, files []input) error {
-	before := 0
-	for _, in := range files {
-		plain, err := intake.Unpack(r.tally.counting(in.r))
-		if err != nil {
-			return fmt.Errorf("%s: %w", in.name, err)
+	err := eachFile(files, r.tally, func(name string, plain io.Reader, before int) (lines int, err error) {
+		lines, err = r.file(ctx, bufio.NewReaderSize(plain, 64<<10), before)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return 0, errInterrupted
+		case err != nil:
+			return 0, fmt.Errorf("%s: %w", name, err)
 		}
-		lines, err := r.file(ctx, bufio.NewReaderSize(plain, 64<<10), before)
-		if err != nil {
-			if ctx.Err() != nil {
-				return errInterrupted
-			}
-			return fmt.Errorf("%s: %w", in.name, err)
-		}
-		before += lines
-		// All files were opened at the start: each is closed as it ends, stdin too.
-		if c, ok := in.r.(io.Closer); ok {
-			_ = c.Close()
-		}
+		return lines, nil
+	})
+	if err != nil {
+		return err
 	}
 	r.progress.draw(time.Now())
 	r.progress.end()

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 	"github.com/almanac-events/almanac/timers/exposition"
@@ -58,6 +60,12 @@ func (o *single) dial(name string) (*nats.Conn, error) {
 		o.later(nc.Close)
 	}
 	return nc, err
+}
+
+// setup makes streams and bucket where they are missing, for a part that needs NATS alone.
+func (o *single) setup(ctx context.Context) (*registry.Registry, error) {
+	o.probe = func(context.Context) []string { return natsTrouble(o.nc) }
+	return registry.Setup(ctx, o.nc, streamLimits(o.s, schemas.DefaultStreamLimits))
 }
 
 func (o *single) later(f func()) { o.closers = append(o.closers, f) }

@@ -123,16 +123,7 @@ func (a *app) timersCreate(ctx context.Context, cmd *cobra.Command, args []strin
 	n.URL, n.User = text("url"), text("user")
 	n.Replace, _ = cmd.Flags().GetBool("replace")
 	return whenTimers(ctx, cmd, false, func(_ *session, t *timers.Timers) error {
-		if change.Payload != nil {
-			n.Payload = *change.Payload
-		}
-		if change.Timeout != nil {
-			n.Timeout = *change.Timeout
-		}
-		if change.MaxLateness != nil {
-			n.MaxLateness = *change.MaxLateness
-		}
-		n.Retry = change.Retry
+		n.Take(change)
 		tm, created, err := t.Create(ctx, n)
 		if err != nil {
 			return err

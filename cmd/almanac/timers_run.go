@@ -12,7 +12,6 @@ import (
 
 	querytimers "github.com/almanac-events/almanac/query/timers"
 	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
 	"github.com/almanac-events/almanac/timers/callback"
@@ -46,11 +45,10 @@ allows them by --timers-allow-cidrs.`,
 
 func (a *app) timersRun(ctx context.Context, cmd *cobra.Command, _ []string) error {
 	return a.runSingle(ctx, cmd, "timers", false, func(ctx context.Context, one *single) error {
-		reg, err := registry.Setup(ctx, one.nc, streamLimits(one.s, schemas.DefaultStreamLimits))
+		reg, err := one.setup(ctx)
 		if err != nil {
 			return err
 		}
-		one.probe = func(context.Context) []string { return natsTrouble(one.nc) }
 		d, err := newDispatcher(ctx, one.nc, reg, one.s, one.log)
 		if err != nil {
 			return err

@@ -127,13 +127,17 @@ func (n *node) connect(name string) (*nats.Conn, error) {
 	return nc, err
 }
 
+// connectTwo is connect for a part with two connections.
+func (n *node) connectTwo(name, other string) (one, two *nats.Conn, err error) {
+	if one, err = n.connect(name); err == nil {
+		two, err = n.connect(other)
+	}
+	return one, two, err
+}
+
 // wire makes router and sinks over the servers.
 func (n *node) wire(ctx context.Context) error {
-	route, err := n.connect("router")
-	if err != nil {
-		return err
-	}
-	store, err := n.connect("sink")
+	route, store, err := n.connectTwo("router", "sink")
 	if err != nil {
 		return err
 	}
@@ -218,11 +222,7 @@ func (n *node) wireTimers(ctx context.Context, reg *registry.Registry) error {
 
 // wireGateway makes the gateway over the servers, with connections of its own.
 func (n *node) wireGateway(ctx context.Context, reg *registry.Registry, db *tables.DB) error {
-	nc, err := n.connect("gateway")
-	if err != nil {
-		return err
-	}
-	second, err := n.connect("gateway reads")
+	nc, second, err := n.connectTwo("gateway", "gateway reads")
 	if err != nil {
 		return err
 	}

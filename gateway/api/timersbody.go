@@ -216,16 +216,8 @@ func (q *timerRequest) creation(group string, now time.Time) (timers.New, error)
 	if err != nil {
 		return timers.New{}, err
 	}
-	n := timers.New{Group: group, ID: q.ID, Due: *c.Due, User: q.UserID, Replace: q.Replace, Retry: c.Retry, Payload: q.Payload}
-	if c.URL != nil {
-		n.URL = *c.URL
-	}
-	if c.Timeout != nil {
-		n.Timeout = *c.Timeout
-	}
-	if c.MaxLateness != nil {
-		n.MaxLateness = *c.MaxLateness
-	}
+	n := timers.New{Group: group, ID: q.ID, Due: *c.Due, User: q.UserID, Replace: q.Replace}
+	n.Take(c)
 	return n, nil
 }
 

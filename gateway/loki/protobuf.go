@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/klauspost/compress/s2"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/rawjson"
 )
@@ -30,16 +30,12 @@ const (
 
 // DecodeProtobuf reads a push as protobuf in a snappy block.
 func DecodeProtobuf(body []byte, o Options) (Push, error) {
-	size, err := s2.DecodedLen(body)
-	if err != nil {
+	raw, size, err := request.Snappy(body, o.MaxBytes)
+	switch {
+	case err != nil:
 		return Push{}, fmt.Errorf("%w: protobuf must be a snappy block: %w", ErrPush, err)
-	}
-	if size > o.MaxBytes {
+	case size > o.MaxBytes:
 		return Push{}, fmt.Errorf("%w: %d bytes decompressed, the limit is %d; send fewer entries at once", ErrTooLarge, size, o.MaxBytes)
-	}
-	raw, err := s2.Decode(nil, body)
-	if err != nil {
-		return Push{}, fmt.Errorf("%w: protobuf must be a snappy block: %w", ErrPush, err)
 	}
 	p := Push{room: o.MaxBytes}
 	err = walk(raw, func(n protowire.Number, v []byte, _ uint64) error {

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/klauspost/compress/s2"
-
 	"github.com/almanac-events/almanac/gateway/pool"
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/schemas"
@@ -115,10 +113,8 @@ func decode(r *http.Request, req *pool.Request, body []byte, topic *schemas.Topi
 	case "application/json", "":
 		p, err = DecodeJSON(body, o)
 	case "application/x-protobuf", "application/protobuf":
-		if size, e := s2.DecodedLen(body); e == nil && size <= o.MaxBytes {
-			if err := req.Grow(r.Context(), size*weight); err != nil {
-				return p, err
-			}
+		if err := request.GrowSnappy(r.Context(), req, body, o.MaxBytes, weight); err != nil {
+			return p, err
 		}
 		p, err = DecodeProtobuf(body, o)
 	default:

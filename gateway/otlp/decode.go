@@ -151,16 +151,7 @@ func newCommon(resource wire, topic *schemas.Topic) (*common, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, v := range rl.Resource().Attributes().All() {
-		switch {
-		case name == "service.name" && v.Type() == pcommon.ValueTypeStr:
-			c.service = v.Str()
-		case isUser(name) && c.user == "":
-			c.user = v.AsString()
-		default:
-			c.attrs.add("resource."+name, v)
-		}
-	}
+	c.service, c.user = ofResource(rl.Resource(), c.attrs.add)
 	c.attrs.count("resource.dropped_attributes", rl.Resource().DroppedAttributesCount())
 	c.attrs.text("resource.schema_url", rl.SchemaUrl())
 	c.limit("its resource")

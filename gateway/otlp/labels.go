@@ -47,16 +47,23 @@ func labelKey(name string) string {
 }
 
 func (s *source) resource(r pcommon.Resource) {
+	s.service, s.user = ofResource(r, s.labels.add)
+}
+
+// ofResource returns the service and the user that a resource names, and calls add with each of its
+// other attributes.
+func ofResource(r pcommon.Resource, add func(name string, v pcommon.Value)) (service, user string) {
 	for name, v := range r.Attributes().All() {
 		switch {
 		case name == "service.name" && v.Type() == pcommon.ValueTypeStr:
-			s.service = v.Str()
-		case isUser(name) && s.user == "":
-			s.user = v.AsString()
+			service = v.Str()
+		case isUser(name) && user == "":
+			user = v.AsString()
 		default:
-			s.labels.add("resource."+name, v)
+			add("resource."+name, v)
 		}
 	}
+	return service, user
 }
 
 // scope returns s with what a scope adds.

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/klauspost/compress/s2"
 	"github.com/prometheus/prometheus/prompb"
 	writev2 "github.com/prometheus/prometheus/prompb/io/prometheus/write/v2"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
@@ -115,16 +115,12 @@ func pointsOf(kind writev2.Metadata_MetricType, labels []label) string {
 
 // decode unpacks a body and reads it.
 func decode(body []byte, o *Options, read func(*Write, []byte) error) (Write, error) {
-	size, err := s2.DecodedLen(body)
-	if err != nil {
+	raw, size, err := request.Snappy(body, o.MaxBytes)
+	switch {
+	case err != nil:
 		return Write{}, fmt.Errorf("%w: it must be a snappy block: %w", ErrWrite, err)
-	}
-	if size > o.MaxBytes {
+	case size > o.MaxBytes:
 		return Write{}, fmt.Errorf("%w: %d bytes decompressed, the limit is %d; send fewer samples at once", ErrTooLarge, size, o.MaxBytes)
-	}
-	raw, err := s2.Decode(nil, body)
-	if err != nil {
-		return Write{}, fmt.Errorf("%w: it must be a snappy block: %w", ErrWrite, err)
 	}
 	w := Write{room: o.MaxBytes}
 	switch err := read(&w, raw); {

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/klauspost/compress/s2"
-
 	"github.com/almanac-events/almanac/gateway/pool"
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -86,10 +84,8 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) (int, error) {
 			"declare one with `almanac topics apply NAME --kind metric`, and write to /t/NAME/api/v1/write")
 	}
 	o := Options{MaxBytes: request.MaxBytes, MaxSamples: MaxSamples}
-	if size, err := s2.DecodedLen(body); err == nil && size <= o.MaxBytes {
-		if err := req.Grow(r.Context(), size*weight); err != nil {
-			return 0, err
-		}
+	if err := request.GrowSnappy(r.Context(), req, body, o.MaxBytes, weight); err != nil {
+		return 0, err
 	}
 	write, err := decode(body, o)
 	switch {

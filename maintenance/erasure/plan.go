@@ -57,11 +57,7 @@ func (x *Eraser) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if p.Waiting, err = x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), 0, nil); err != nil {
 		return nil, err
 	}
-	scopes, err := x.scopes(ctx, &e)
-	if err != nil {
-		return nil, err
-	}
-	found, err := x.matching(ctx, &e, scopes, false)
+	scopes, found, err := x.counted(ctx, &e, false)
 	if err != nil {
 		return nil, err
 	}

@@ -113,11 +113,7 @@ func (x *Eraser) Show(ctx context.Context, topic, id string) (*Proof, error) {
 	}
 	slices.SortFunc(p.Shards, func(a, b ShardProof) int { return cmp.Compare(a.Name, b.Name) })
 	if !e.Redacted {
-		scopes, err := x.scopes(ctx, &e)
-		if err != nil {
-			return nil, err
-		}
-		found, err := x.matching(ctx, &e, scopes, true)
+		_, found, err := x.counted(ctx, &e, true)
 		if err != nil {
 			return nil, err
 		}

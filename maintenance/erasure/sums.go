@@ -2,14 +2,12 @@ package erasure
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
@@ -140,38 +138,14 @@ func (x *Eraser) sums(ctx context.Context, e *ledger.Erasure) error {
 
 // sumsOf erases in the sums of one shard: counts, writes down what will go, and takes it.
 func (x *Eraser) sumsOf(ctx context.Context, e *ledger.Erasure, s *registry.Shard) error {
-	for {
-		t, err := x.cfg.Registry.Tally(ctx, s.Ref())
-		if err != nil {
-			return err
+	return x.take(ctx, e, s.Ref(), "erase.after-sums-intent", func(*ledger.Tally) (*ledger.Pending, error) {
+		found, err := x.matchingSums(ctx, e, []registry.Shard{*s})
+		if err != nil || found[s.ID] == 0 {
+			return nil, err
 		}
-		if t.Pending == nil {
-			found, err := x.matchingSums(ctx, e, []registry.Shard{*s})
-			if err != nil || found[s.ID] == 0 {
-				return err
-			}
-			x.crash("erase.before-sums-intent")
-			err = x.cfg.Registry.Begin(ctx, &t, ledger.Pending{Erasure: e.ID, Diffs: found[s.ID], At: time.Now().UTC()})
-			if errors.Is(err, registry.ErrConflict) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			x.crash("erase.after-sums-intent")
-		}
-		mine := t.Pending.Erasure == e.ID
-		err = x.finish(ctx, &t)
-		if errors.Is(err, registry.ErrConflict) { // another booked it
-			if err := backoff.Sleep(ctx, busyPause); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil || mine {
-			return err
-		}
-	}
+		x.crash("erase.before-sums-intent")
+		return &ledger.Pending{Erasure: e.ID, Diffs: found[s.ID], At: time.Now().UTC()}, nil
+	})
 }
 
 // removeSums takes an erasure's diffs out of the sums of a dropped shard, and proves it. kept:

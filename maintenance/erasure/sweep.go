@@ -32,11 +32,7 @@ func (x *Eraser) sweep(ctx context.Context, e *ledger.Erasure) error {
 		if err := x.finishAll(ctx, e.Topic); err != nil {
 			return err
 		}
-		scopes, err := x.scopes(ctx, e)
-		if err != nil {
-			return err
-		}
-		found, err := x.matching(ctx, e, scopes, true)
+		scopes, found, err := x.counted(ctx, e, true)
 		if err != nil || len(found) == 0 {
 			return err
 		}
@@ -62,6 +58,14 @@ func (x *Eraser) sweep(ctx context.Context, e *ledger.Erasure) error {
 		}
 	}
 	return fmt.Errorf("%w: topic %q has rows of erasure %s after %d passes", ErrNotGone, e.Topic, e.ID, maxSweeps)
+}
+
+// counted is the rows that match in all shards that an erasure reaches, as matching counts them.
+func (x *Eraser) counted(ctx context.Context, e *ledger.Erasure, physical bool) (scopes map[schemas.Shard]*scope, found map[schemas.Shard][]tables.PosRows, err error) {
+	if scopes, err = x.scopes(ctx, e); err == nil {
+		found, err = x.matching(ctx, e, scopes, physical)
+	}
+	return scopes, found, err
 }
 
 // matching counts what an erasure means in ClickHouse, by shard and position.
@@ -109,38 +113,50 @@ func (x *Eraser) finishAll(ctx context.Context, topic string) error {
 
 // shard erases in one shard: counts, writes down what will go, and takes it.
 func (x *Eraser) shard(ctx context.Context, e *ledger.Erasure, s *scope, seals *sealed) error {
+	return x.take(ctx, e, s.part, "erase.after-intent", func(t *ledger.Tally) (*ledger.Pending, error) {
+		if t.Clearing(time.Now()) { // Begin conflicts with one that comes later
+			if err := backoff.Sleep(ctx, settleStep); err != nil {
+				return nil, err
+			}
+			return nil, fmt.Errorf("%w: fields of %s are being cleared", registry.ErrConflict, s.part)
+		}
+		x.crash("erase.before-intent")
+		return x.intent(ctx, e, s, t, seals)
+	})
+}
+
+// take takes from one shard what intent counts there; nil is nothing. The intent is written into
+// the tally before anything goes, and crash names the moment after that. After a conflict the
+// tally is read again, and counted again.
+func (x *Eraser) take(ctx context.Context, e *ledger.Erasure, ref schemas.ShardRef, crash string, intent func(*ledger.Tally) (*ledger.Pending, error)) error {
 	for {
-		t, err := x.cfg.Registry.Tally(ctx, s.part)
+		t, err := x.cfg.Registry.Tally(ctx, ref)
 		if err != nil {
 			return err
 		}
-		if t.Clearing(time.Now()) { // Begin conflicts with one that comes later
-			if err := backoff.Sleep(ctx, settleStep); err != nil {
+		if t.Pending == nil {
+			p, err := intent(&t)
+			if err == nil && p != nil {
+				err = x.cfg.Registry.Begin(ctx, &t, *p)
+			}
+			if errors.Is(err, registry.ErrConflict) {
+				continue
+			}
+			if err != nil || p == nil {
+				return err
+			}
+			x.crash(crash)
+		}
+		mine := t.Pending.Erasure == e.ID
+		err = x.finish(ctx, &t)
+		if errors.Is(err, registry.ErrConflict) { // another booked it
+			if err := backoff.Sleep(ctx, busyPause); err != nil {
 				return err
 			}
 			continue
 		}
-		if t.Pending == nil {
-			x.crash("erase.before-intent")
-			p, err := x.intent(ctx, e, s, &t, seals)
-			if err != nil || p == nil {
-				return err
-			}
-			if err = x.cfg.Registry.Begin(ctx, &t, *p); errors.Is(err, registry.ErrConflict) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			x.crash("erase.after-intent")
-		}
-		mine := t.Pending.Erasure == e.ID
-		err = x.finish(ctx, &t)
-		if err != nil && !errors.Is(err, registry.ErrConflict) {
+		if err != nil || mine {
 			return err
-		}
-		if err == nil && mine {
-			return nil
 		}
 	}
 }

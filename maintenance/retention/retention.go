@@ -13,7 +13,6 @@ import (
 	"github.com/almanac-events/almanac/maintenance/cleaner"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // Janitor purges the streams and carries out retention.
@@ -73,18 +72,11 @@ func (j *Janitor) Run(ctx context.Context) error {
 			continue
 		}
 		err := j.Round(ctx)
-		if err == nil || tables.Classify(err) == tables.Unreachable && j.awaited(ctx) || ctx.Err() != nil {
+		if err == nil || j.cfg.DB.Returned(ctx, err) || ctx.Err() != nil {
 			continue
 		}
 		j.cfg.Hooks.fault(schemas.ShardRef{}, err)
 	}
-}
-
-// awaited waits until ClickHouse answers, and reports whether it had been away. That is
-// reported by the DB's hooks, once for all.
-func (j *Janitor) awaited(ctx context.Context) bool {
-	away, err := j.cfg.DB.Wait(ctx)
-	return away && err == nil
 }
 
 // Round purges once what may go, and takes each shard that is past its topic's retention

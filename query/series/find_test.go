@@ -76,7 +76,7 @@ func TestPlaces(t *testing.T) {
 
 	// What comes between the snapshot and the points is not in the answer, and not half of it: the
 	// copy that would take the place of a point is in no shard that is read.
-	s, f = of("a")
+	s, _ = of("a")
 	r.insert(p("a", 1, 130, 8), p("a", 2, 10, 6))
 	r.Round()
 	a := &Answer{Groups: []Group{}}

@@ -18,22 +18,8 @@ type Entry struct {
 	// Disputed: the change was both committed and rolled back. State is the later one.
 	Disputed bool `json:"disputed,omitempty"`
 
-	Type         string            `json:"type"`
-	RequestID    string            `json:"request_id"`
-	Scope        string            `json:"scope"`
-	Service      string            `json:"service,omitempty"`
-	Method       string            `json:"method,omitempty"`
-	ResourceType string            `json:"resource_type,omitempty"`
-	Resource     string            `json:"resource,omitempty"`
-	Category     string            `json:"category,omitempty"`
-	Actor        string            `json:"user_id,omitempty"`
-	Level        string            `json:"level,omitempty"`
-	Message      string            `json:"message,omitempty"`
-	Before       Body              `json:"before,omitempty"`
-	After        Body              `json:"after,omitempty"`
-	BeforeBytes  int64             `json:"before_bytes,omitempty"`
-	AfterBytes   int64             `json:"after_bytes,omitempty"`
-	Attributes   map[string]string `json:"attributes,omitempty"`
+	Type string `json:"type"`
+	Facts
 	// Events counts the events of the entry, and History has them where it was asked for.
 	Events  int     `json:"events"`
 	History []Event `json:"history,omitempty"`
@@ -43,11 +29,8 @@ type Entry struct {
 // once.
 func fold(events []Event) Entry {
 	first, final := &events[0], &events[0]
-	out := Entry{
-		Began: first.Time, Type: first.Type, RequestID: first.RequestID, Scope: first.Scope, Service: first.Service, Method: first.Method,
-		ResourceType: first.ResourceType, Resource: first.Resource, Category: first.Category, Actor: first.Actor,
-		Level: first.Level, Message: first.Message, Attributes: first.Attributes, Events: len(events),
-	}
+	out := Entry{Began: first.Time, Type: first.Type, Facts: first.Facts, Events: len(events)}
+	out.Before, out.After, out.BeforeBytes, out.AfterBytes = "", "", 0, 0 // those of all events, below
 	states := map[string]bool{}
 	for i := range events {
 		e := &events[i]

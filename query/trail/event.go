@@ -32,11 +32,16 @@ func (b *Body) UnmarshalJSON(text []byte) error {
 
 // Event is one stored event.
 type Event struct {
-	Time         time.Time         `json:"ts"`
-	ID           schemas.ID        `json:"-"`
-	IDText       string            `json:"id"`
-	Type         string            `json:"type"`
-	State        string            `json:"state,omitempty"`
+	Time   time.Time  `json:"ts"`
+	ID     schemas.ID `json:"-"`
+	IDText string     `json:"id"`
+	Type   string     `json:"type"`
+	State  string     `json:"state,omitempty"`
+	Facts
+}
+
+// Facts are what an event says, and an entry of its events.
+type Facts struct {
 	RequestID    string            `json:"request_id"`
 	Scope        string            `json:"scope"`
 	Service      string            `json:"service,omitempty"`

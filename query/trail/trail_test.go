@@ -15,7 +15,7 @@ var noon = time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
 
 // ev is an event of a change, at a second, with an id.
 func ev(state string, second, id int) Event {
-	e := Event{Time: noon.Add(time.Duration(second) * time.Second), Type: kinds.TypeChange, State: state, RequestID: "r", Scope: "s", Resource: "x"}
+	e := Event{Time: noon.Add(time.Duration(second) * time.Second), Type: kinds.TypeChange, State: state, Facts: Facts{RequestID: "r", Scope: "s", Resource: "x"}}
 	e.ID[15] = byte(id)
 	return e
 }

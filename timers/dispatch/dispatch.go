@@ -245,14 +245,7 @@ func (d *Dispatcher) put(ctx context.Context, next *timer.Record, expect uint64)
 
 // read returns a timer's record, with its body; nil where there is no such record.
 func (d *Dispatcher) read(ctx context.Context, subject string) (*timer.Record, error) {
-	m, err := d.w.Last(ctx, subject)
-	if errors.Is(err, fronts.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return parse(m)
+	return fronts.Read(ctx, d.w, subject, parse)
 }
 
 func parse(m *streams.Message) (*timer.Record, error) {

@@ -36,6 +36,7 @@ func Front(topics []Topic) Families {
 	oldest := gauge("almanac_timers_oldest_overdue_seconds", "How long the first overdue timer has been due.")
 	paused := gauge("almanac_timers_group_paused", "1 where calls of the group are paused.")
 	largest := gauge("almanac_timers_largest_slot_ratio", "Pending timers of the fullest slot over the mean of all slots: 1 is even.")
+	add := adder(pending, firing, overdue, oldest)
 	var other timers.Status
 	n := 0
 	for _, t := range sorted(topics, func(a, b Topic) int { return strings.Compare(a.Name, b.Name) }) {
@@ -48,20 +49,13 @@ func Front(topics []Topic) Families {
 				continue
 			}
 			in := labels("topic", t.Name, "group", g.Group)
-			pending.add(float64(g.Pending), in)
-			firing.add(float64(g.Firing), in)
-			overdue.add(float64(g.Overdue), in)
-			oldest.add(g.OldestSeconds, in)
+			add(in, g.Pending, g.Firing, g.Overdue, g.OldestSeconds)
 			paused.add(map[bool]float64{true: 1}[g.Paused], in)
 			largest.add(g.LargestSlot, in)
 		}
 	}
 	if n > MaxGroups {
-		in := labels("topic", "", "group", OtherGroup)
-		pending.add(float64(other.Pending), in)
-		firing.add(float64(other.Firing), in)
-		overdue.add(float64(other.Overdue), in)
-		oldest.add(other.OldestSeconds, in)
+		add(labels("topic", "", "group", OtherGroup), other.Pending, other.Firing, other.Overdue, other.OldestSeconds)
 	}
 	return families(pending, firing, overdue, oldest, paused, largest)
 }
@@ -73,6 +67,7 @@ func Dispatcher(waiting []dispatch.Waiting, s dispatch.Stats) Families {
 	overdue := gauge("almanac_dispatcher_overdue", "Those of them that are past their due time.")
 	oldest := gauge("almanac_dispatcher_oldest_overdue_seconds", "How long the first of them has been due.")
 	largest := gauge("almanac_dispatcher_largest_slot_ratio", "Pending timers of the fullest slot over the mean of the slots in this dispatcher's lanes: 1 is even.")
+	add := adder(pending, blocked, overdue, oldest)
 	var other dispatch.Waiting
 	for i, w := range waiting {
 		if i >= MaxGroups {
@@ -83,18 +78,11 @@ func Dispatcher(waiting []dispatch.Waiting, s dispatch.Stats) Families {
 			continue
 		}
 		in := labels("topic", w.Topic, "group", w.Group)
-		pending.add(float64(w.Pending), in)
-		blocked.add(float64(w.Blocked), in)
-		overdue.add(float64(w.Overdue), in)
-		oldest.add(w.Oldest.Seconds(), in)
+		add(in, w.Pending, w.Blocked, w.Overdue, w.Oldest.Seconds())
 		largest.add(w.LargestSlot, in)
 	}
 	if len(waiting) > MaxGroups {
-		in := labels("topic", "", "group", OtherGroup)
-		pending.add(float64(other.Pending), in)
-		blocked.add(float64(other.Blocked), in)
-		overdue.add(float64(other.Overdue), in)
-		oldest.add(other.Oldest.Seconds(), in)
+		add(labels("topic", "", "group", OtherGroup), other.Pending, other.Blocked, other.Overdue, other.Oldest.Seconds())
 	}
 	calls := counter("almanac_dispatcher_calls_total", "Attempts that ended since the start, by result: done, failed, retry or rescheduled.")
 	for _, c := range s.Calls {
@@ -105,6 +93,16 @@ func Dispatcher(waiting []dispatch.Waiting, s dispatch.Stats) Families {
 		errors.add(float64(s.Errors[e]), labels("error", e))
 	}
 	return families(pending, blocked, overdue, oldest, largest, calls, errors)
+}
+
+// adder returns a function that adds to each of the families of groups what one group has.
+func adder(pending, at, overdue, oldest *family) func(in []*dto.LabelPair, p, a, o int, seconds float64) {
+	return func(in []*dto.LabelPair, p, a, o int, seconds float64) {
+		pending.add(float64(p), in)
+		at.add(float64(a), in)
+		overdue.add(float64(o), in)
+		oldest.add(seconds, in)
+	}
 }
 
 // Write writes families as text.
