@@ -7,7 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -40,7 +40,7 @@ func TestEraseWhatWasRefreshed(t *testing.T) {
 	if err := c.Remove(t.Context(), "left", documents.Always); err != nil {
 		t.Fatal(err)
 	}
-	if job, err = x.Run(t.Context(), "customers", job.ID); err != nil || job.State != registry.Erased {
+	if job, err = x.Run(t.Context(), "customers", job.ID); err != nil || job.State != ledger.Erased {
 		t.Fatalf("%+v, %v", job, err)
 	}
 	for _, m := range e.messages(schemas.StreamDocs, "docs.customers.>") {
