@@ -16,6 +16,9 @@ var (
 	ErrUnknown = errors.New("it is not known whether the record was written")
 	// ErrLost: a front does not have what was routed from it.
 	ErrLost = errors.New("the front lost records")
+	// ErrCut: some of a batch was lost on its way each time that it was sent. Nothing was
+	// written; write it again.
+	ErrCut = errors.New("some of the batch was lost on its way, and nothing was written: write it again")
 	// ErrTooLarge: the record is larger than the stream takes. Nothing was written.
 	ErrTooLarge = errors.New("record too large")
 )

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -71,11 +72,7 @@ func (w *Writer) look(ctx context.Context, f *fate, wait time.Duration) (outcome
 		case err == nil:
 			return judge(msg, f), msg.Sequence, nil
 		}
-		pause := time.NewTimer(lookPause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if backoff.Sleep(ctx, lookPause) != nil {
 			return absent, 0, errors.Join(err, context.Cause(ctx))
 		}
 	}
@@ -102,7 +99,15 @@ func judge(msg *streams.Message, f *fate) outcome {
 const (
 	codeStreamFull  jetstream.ErrorCode = 10077 // maximum bytes exceeded
 	codeMsgTooLarge jetstream.ErrorCode = 10054 // message size exceeds maximum allowed
+	codeIncomplete  jetstream.ErrorCode = 10176 // atomic publish batch is incomplete
 )
+
+// incomplete reports whether JetStream lacked messages of a batch, which were lost on their way. It
+// stored nothing of it.
+func incomplete(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == codeIncomplete
+}
 
 // refused reports whether JetStream said that it did not store the write.
 func refused(err error) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -114,7 +115,7 @@ func (w *Writer) LastOf(ctx context.Context, subjects []string, f func(*streams.
 	return streams.LatestOf(ctx, w.js, w.stream, subjects, f)
 }
 
-// Put writes a record and returns its sequence. ErrConflict, ErrFull and ErrTooLarge mean
+// Put writes a record and returns its sequence. ErrConflict, ErrFull, ErrTooLarge and ErrCut mean
 // that nothing was written, ErrUnknown that it may have been.
 func (w *Writer) Put(ctx context.Context, r Record) (seq uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
@@ -168,6 +169,11 @@ func (w *Writer) settle(ctx context.Context, f []fate, send func(wait time.Durat
 			return seq, nil
 		case !unsure && errors.Is(err, errNotSent):
 			return 0, fmt.Errorf("fronts: %s: %w", f[0].subject, err)
+		case !unsure && incomplete(err):
+			if backoff.Sleep(ctx, lookPause) != nil {
+				return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrCut, errors.Join(err, context.Cause(ctx)))
+			}
+			continue
 		case !unsure && refused(err):
 			return 0, refusal(f[0].subject, err)
 		}
@@ -181,7 +187,7 @@ func (w *Writer) settle(ctx context.Context, f []fate, send func(wait time.Durat
 			return 0, fmt.Errorf("%w: %s", ErrConflict, f[0].subject)
 		case outcome == blurred, streams.LostRace(err):
 			return 0, fmt.Errorf("fronts: %s: %w: the cleaner was there meanwhile", f[0].subject, ErrUnknown)
-		case refused(err):
+		case refused(err) && !incomplete(err):
 			return 0, refusal(f[0].subject, err)
 		}
 		unsure = true // it may still be on its way: the same write, which can be stored once, finds out

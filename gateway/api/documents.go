@@ -79,6 +79,7 @@ var documentErrors = rules{
 	{documents.ErrKind, http.StatusBadRequest, "wrong_kind", ""},
 	{documents.ErrFull, http.StatusInsufficientStorage, "full", "what is archived leaves DOCS; `almanac doctor` says what waits"},
 	{documents.ErrBusy, http.StatusConflict, "busy", "send the request again"},
+	{fronts.ErrCut, http.StatusServiceUnavailable, "cut", "send the request again"},
 	{fronts.ErrUnknown, http.StatusServiceUnavailable, "outcome_unknown", "load the document to see whether it was written"},
 	{documents.ErrLostFront, http.StatusServiceUnavailable, "lost_front", "`almanac repair` restores it"},
 	{documents.ErrArchive, http.StatusServiceUnavailable, "archive_away", "send the request again; /readyz says what is wrong"},

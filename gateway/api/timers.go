@@ -75,6 +75,8 @@ func timerError(err error) error {
 		return request.Refuse(http.StatusInsufficientStorage, "full", err.Error(), "timers leave once they are over and stored; `almanac doctor` says what waits")
 	case errors.Is(err, fronts.ErrUnknown):
 		return request.Refuse(http.StatusServiceUnavailable, "outcome_unknown", err.Error(), "read the timer, or send the same request again: a creation of the same content is the same timer")
+	case errors.Is(err, fronts.ErrCut):
+		return request.Refuse(http.StatusServiceUnavailable, "cut", err.Error(), "send the request again")
 	case errors.Is(err, fronts.ErrConflict):
 		return request.Refuse(http.StatusConflict, "busy", err.Error(), "send the request again")
 	}
