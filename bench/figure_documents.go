@@ -224,7 +224,8 @@ func (d *documentStore) becomeCold(ctx context.Context) error {
 const blockIdle = 25 * time.Second
 
 // loads times loads at random. A pass before them is not counted: in it the processes take the memory that they
-// keep afterwards, and to touch memory for the first time costs as much again on a virtual machine, or ten times. Then NATS
+// keep afterwards. To read a block into memory that the process did not have takes twice as long, and seven times where a virtual
+// machine did not have it either (docs/measurements.md, 25 November 2026). Then NATS
 // lets go of what it read, so that loads that read a block of the stream are among those that count.
 func (d *documentStore) loads(ctx context.Context, name string, bar float64) (Figure, error) {
 	first, err := d.load(ctx)

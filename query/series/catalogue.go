@@ -14,7 +14,7 @@ import (
 )
 
 // catalogue is a topic's list of series as it was at one instant. It does not change, and is safe for
-// concurrent use.
+// concurrent use: of its frames' readers only what reads is called.
 type catalogue struct {
 	series []listed
 	frames []*frame.Reader // of the series in their order, for filters

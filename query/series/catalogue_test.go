@@ -162,6 +162,9 @@ func TestListsFollowParts(t *testing.T) {
 	if c, err := r.read.lists.read(t.Context(), "cpu"); !errors.Is(err, errNoList) {
 		t.Errorf("of an empty list: %+v, %v", c, err)
 	}
+	if len(r.read.lists.of) != 0 {
+		t.Error("what an empty list had is still kept")
+	}
 	r.Round()
 	is("a", "b", "c")
 
@@ -213,9 +216,12 @@ func TestListsAreBounded(t *testing.T) {
 	}
 	at = at.Add(listKept)
 	l.asked("0")
-	at = at.Add(time.Second)
-	if l.asked("none"); len(l.of) != 1 {
-		t.Errorf("it keeps %d without a reader", len(l.of)-1)
+	if l.sweep(); len(l.of) != 1 || l.sweeps == nil {
+		t.Errorf("it keeps %d without a reader, and sweeps again: %v", len(l.of)-1, l.sweeps != nil)
+	}
+	at = at.Add(listKept)
+	if l.sweep(); len(l.of) != 0 || l.sweeps != nil {
+		t.Errorf("it keeps %d, and sweeps again: %v", len(l.of), l.sweeps != nil)
 	}
 }
 

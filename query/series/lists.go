@@ -23,8 +23,8 @@ const (
 	maxListParts = 500
 	// maxLists bounds the topics, so that all of them have some 100 MiB at the very most.
 	maxLists = 4
-	// listKept is how long a list is kept that no read asks for: so long at the most labels stay in
-	// memory that ClickHouse has no more.
+	// listKept is how long a list is kept that no read asks for. Sweeps are as far apart, so that labels
+	// which ClickHouse no longer has stay in memory for twice as long at the most.
 	listKept = 10 * time.Minute
 )
 
@@ -34,6 +34,8 @@ type lists struct {
 	now func() time.Time
 	mu  sync.Mutex
 	of  map[string]*list
+	// sweeps runs sweep while lists are kept; nil without one.
+	sweeps *time.Timer
 }
 
 // list is what was read of a topic's list.
@@ -53,6 +55,7 @@ func (l *lists) read(ctx context.Context, topic string) (*catalogue, error) {
 		return nil, err
 	}
 	if err := keepable(now); err != nil {
+		l.forget(topic)
 		return nil, err
 	}
 	had := l.asked(topic)
@@ -115,20 +118,37 @@ func (l *list) is(parts []tables.ListPart) bool {
 	return len(parts) == len(l.parts)
 }
 
-// asked is the list that is kept, which is kept longer then. Those without a reader go.
+// asked is the list that is kept, which is kept longer then.
 func (l *lists) asked(topic string) *list {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for name, one := range l.of {
-		if l.now().Sub(one.asked) > listKept {
-			delete(l.of, name)
-		}
-	}
 	one := l.of[topic]
 	if one != nil {
 		one.asked = l.now()
 	}
 	return one
+}
+
+// forget lets go of a topic's list.
+func (l *lists) forget(topic string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.of, topic)
+}
+
+// sweep lets go of lists without a reader, and comes again while there are others.
+func (l *lists) sweep() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, one := range l.of {
+		if l.now().Sub(one.asked) >= listKept {
+			delete(l.of, name)
+		}
+	}
+	l.sweeps = nil
+	if len(l.of) > 0 {
+		l.sweeps = time.AfterFunc(listKept, l.sweep)
+	}
 }
 
 // keep keeps a list, in the place of the one that was asked for the longest ago.
@@ -148,6 +168,9 @@ func (l *lists) keep(topic string, next *list) {
 		delete(l.of, oldest)
 	}
 	l.of[topic] = next
+	if l.sweeps == nil {
+		l.sweeps = time.AfterFunc(listKept, l.sweep)
+	}
 }
 
 // readParts reads the rows of parts. A part that was merged or dropped meanwhile gives no rows.
