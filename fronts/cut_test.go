@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -28,11 +26,7 @@ func TestCutBatch(t *testing.T) {
 		}
 		return embeddedtest.Fate{Drop: drop}
 	}, func(embeddedtest.Answer) embeddedtest.Fate { return embeddedtest.Fate{} })
-	nc, err := nats.Connect(url, nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := connect(t, url)
 	w, js := openOn(t, srv, nc, Config{Timeout: patience})
 	ctx := timeout(t)
 	batch := []Record{record("a", 0), record("b", 0), record("c", 0)}

@@ -35,11 +35,7 @@ func TestLostAcks(t *testing.T) {
 				drop := isAck(a) && acks.Add(1)%2 == 0 && lost.Add(1) <= 4
 				return embeddedtest.Fate{Drop: drop}
 			})
-			nc, err := nats.Connect(url, nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer nc.Close()
+			nc := connect(t, url)
 			w, js := openOn(t, srv, nc, Config{Timeout: patience})
 			ctx := timeout(t)
 			var wg sync.WaitGroup
@@ -83,11 +79,7 @@ func TestAnswerBound(t *testing.T) {
 		read := strings.Contains(string(a.Data), "stream_msg_get_response")
 		return embeddedtest.Fate{Drop: read && looks.Add(1) == 1}
 	})
-	nc, err := nats.Connect(url, nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := connect(t, url)
 	w, _ := openOn(t, srv, nc, Config{Timeout: maxAnswer - time.Millisecond, Answer: 20 * time.Millisecond})
 	if _, err := w.Put(timeout(t), record("a", 0)); err != nil || acks.Load() == 0 || looks.Load() < 2 {
 		t.Errorf("%v after %d answers and %d reads; expected success by the second read", err, acks.Load(), looks.Load())
@@ -114,11 +106,7 @@ func TestLostWrites(t *testing.T) {
 		}
 		return embeddedtest.Fate{}
 	}, func(embeddedtest.Answer) embeddedtest.Fate { return embeddedtest.Fate{} })
-	nc, err := nats.Connect(url, nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := connect(t, url)
 	w, _ := openOn(t, srv, nc, Config{Timeout: patience})
 	if seq, err := w.Put(ctx, record("lost", 0)); err != nil || seq == 0 {
 		t.Errorf("a write that was lost on its way: %d, %v", seq, err)
@@ -178,11 +166,7 @@ func TestLostBatchAnswers(t *testing.T) {
 		}
 		return embeddedtest.Fate{Drop: drop}
 	})
-	nc, err := nats.Connect(url, nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := connect(t, url)
 	w, js := openOn(t, srv, nc, Config{Timeout: patience, Answer: 200 * time.Millisecond})
 	ctx := timeout(t)
 	lose.Store(1)
@@ -213,11 +197,7 @@ func TestLostRefusalOfAStub(t *testing.T) {
 		refusal := strings.HasPrefix(a.Subject, nats.InboxPrefix) && strings.Contains(string(a.Data), "wrong last sequence")
 		return embeddedtest.Fate{Drop: refusal && lost.Add(1) == 1}
 	})
-	nc, err := nats.Connect(url, nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := connect(t, url)
 	direct, _ := openOn(t, srv, srv.NC(), Config{})
 	ctx := timeout(t)
 	stubbed := func(id string) uint64 {

@@ -60,3 +60,14 @@ func record(id string, expect uint64) Record {
 		Header: nats.Header{schemas.HeaderOp: {schemas.OpStored}, schemas.HeaderBy: {fmt.Sprint("by ", id)}},
 	}
 }
+
+// connect connects to a proxy, on a machine at work, and again whenever it is cut.
+func connect(t *testing.T, url string) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(url, nats.Timeout(20*time.Second), nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
