@@ -251,7 +251,7 @@ func TestKilledVerbs(t *testing.T) {
 				died++
 			}
 			if n%20 == 19 {
-				t.Logf("%s: killed %d of %d times so far, %s a run; %d events sent", v.name, died, n+1, took.Round(time.Millisecond), sent)
+				t.Logf("%s: killed %d of %d times so far, %s a run", v.name, died, n+1, took.Round(time.Millisecond))
 			}
 			if n%5 == 4 || n == kills-1 { // else the next finds what several left
 				embeddedtest.Eventually(t, 4*patience, func() error {
