@@ -57,7 +57,8 @@ type Document struct {
 	Changed time.Time       `json:"changed"`
 	By      string          `json:"by,omitempty"`
 	Op      string          `json:"op,omitempty"` // of a version in a history
-	Body    json.RawMessage `json:"body,omitempty"`
+	// Body is null where retention cleared it; a removed document is without one.
+	Body json.RawMessage `json:"body,omitempty"`
 }
 
 // New is a document to be created.
@@ -182,9 +183,13 @@ func record(r, last *document.Record) fronts.Record {
 
 // view is a record as a caller has it.
 func view(r *document.Record) *Document {
+	body := json.RawMessage(r.Body)
+	if len(body) == 0 && !r.Removed() {
+		body = json.RawMessage("null")
+	}
 	return &Document{
 		ID: r.ID, Path: r.Path, Version: r.Version, Created: time.Unix(0, r.Created).UTC(), Changed: time.Unix(0, r.Changed).UTC(),
-		By: r.By, Body: r.Body,
+		By: r.By, Body: body,
 	}
 }
 

@@ -126,7 +126,11 @@ func (c *Cleaner) topic(ctx context.Context, t *schemas.Topic, k *Kind, now time
 	if err != nil {
 		return all, fmt.Errorf("cleaner: %w", err)
 	}
-	upTo, err := archived.UpTo(ctx, c.js, c.cfg.Registry, c.cfg.DB, t)
+	s, err := archived.Take(ctx, c.js, c.cfg.Registry, c.cfg.DB, t)
+	if err != nil {
+		return all, fmt.Errorf("cleaner: %w", err)
+	}
+	upTo, err := s.UpTo(ctx, c.js)
 	if err != nil {
 		return all, fmt.Errorf("cleaner: %w", err)
 	}
@@ -137,7 +141,7 @@ func (c *Cleaner) topic(ctx context.Context, t *schemas.Topic, k *Kind, now time
 	hot = max(hot, c.cfg.Settle)
 	var failed []error
 	for lane := range t.Lanes {
-		done, err := c.lane(ctx, &walk{topic: t, kind: k, lane: lane, end: info.State.LastSeq, upTo: upTo[lane], now: now}, hot)
+		done, err := c.lane(ctx, &walk{topic: t, kind: k, lane: lane, end: info.State.LastSeq, upTo: upTo[lane], dropped: s.Dropped(), now: now}, hot)
 		all.add(done)
 		failed = append(failed, err)
 	}

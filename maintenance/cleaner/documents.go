@@ -34,10 +34,10 @@ var documentKind = Kind{
 func parseDocument(m *streams.Message) (Record, error) {
 	r, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size)
 	if err != nil || r.Stub != nil {
-		return Record{}, err
+		return Record{Place: r.Stub}, err
 	}
 	row := Row{Seq: r.RowSeq(), Ts: r.Changed, Says: fmt.Sprintf("%s %d %s %d %d", r.ID, r.Version, r.Op, r.Created, m.Size)}
-	return Record{Row: &row, Over: r.Removed()}, nil
+	return Record{Row: &row, Over: r.Removed(), Place: r.Refresh}, nil
 }
 
 // documentAgain is a document's last record once more, changed, in place of all its records.

@@ -35,6 +35,8 @@ type Record struct {
 	Row *Row
 	// Over: the key is over with this record, and needs not even a stub.
 	Over bool
+	// Place is where a stub or a refresh says that the row is.
+	Place *schemas.FrontPlace
 }
 
 // Row is how the row of a record is told.

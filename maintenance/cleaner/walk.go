@@ -24,6 +24,9 @@ type walk struct {
 	age   time.Duration // what is younger stays
 	cold  bool
 	held  map[string]bool
+	// dropped are the shards that retention took; orphans are stubs of them that the walk met.
+	dropped map[schemas.ShardRef]bool
+	orphans []purging
 }
 
 const (
@@ -72,6 +75,12 @@ func (c *Cleaner) steps(ctx context.Context, w *walk, at mark, out *leaving) (ma
 				return at, err
 			}
 		}
+		for _, p := range w.orphans {
+			if err := out.purge(ctx, p.subject, p.upTo); err != nil {
+				return at, err
+			}
+		}
+		w.orphans = nil
 		at = next
 		if len(w.held) > maxHeld {
 			return at, fmt.Errorf("cleaner: topic %q, lane %d: %w: more than %d keys; run `almanac verify %s`", w.topic.Name, w.lane, ErrHeld, maxHeld, w.topic.Name)
@@ -95,8 +104,11 @@ func (c *Cleaner) look(ctx context.Context, w *walk, after mark) (records []met,
 		}
 		next.at = m.Sequence
 		r, err := w.kind.Parse(m)
-		if err == nil && r.Row == nil {
-			return nil // a stub
+		if err == nil && r.Row == nil { // a stub
+			if w.dropped[schemas.ShardRef{Topic: w.topic.Name, Month: r.Place.Month, ID: r.Place.Shard}] {
+				w.orphans = append(w.orphans, purging{m.Subject, m.Sequence})
+			}
+			return nil
 		}
 		if err != nil || !schemas.Literal(m.Subject) {
 			w.held[m.Subject] = true // the router made a dead letter of it

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/query/archived"
 	documents "github.com/almanac-events/almanac/query/documents"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
@@ -100,11 +101,27 @@ func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan,
 	if err != nil && !errors.Is(err, tables.ErrNoTable) {
 		return err
 	}
+	if lost, err = r.notExpired(ctx, t.Name, lost); err != nil {
+		return err
+	}
 	if len(lost) > 0 {
 		p.add(Action{Do: RestoreStubs, Topic: t.Name, Where: schemas.StreamDocs, Rows: uint64(len(lost)), Source: "ClickHouse", topic: t, lost: lost, front: end,
 			Detail: fmt.Sprintf("stubs of documents, of which %q is the first", lost[0].newest.ID)})
 	}
 	return nil
+}
+
+// notExpired leaves out the documents whose newest version retention takes: it takes their records
+// out of DOCS before their rows. The shards are read after both.
+func (r *Repairer) notExpired(ctx context.Context, topic string, lost []lostDocument) ([]lostDocument, error) {
+	shards, err := r.reg.Shards(ctx, topic, 0)
+	if err != nil {
+		return nil, err
+	}
+	gone := registry.DroppedOf(shards)
+	return slices.DeleteFunc(slices.Clone(lost), func(l lostDocument) bool {
+		return gone[schemas.ShardRef{Topic: topic, Month: l.newest.Month, ID: l.newest.Shard}]
+	}), nil
 }
 
 // erasing is an erasure of the topic's front under way: it takes records out of the front
@@ -166,6 +183,9 @@ func (r *Repairer) restoreStubs(ctx context.Context, a *Action) error {
 		return err
 	}
 	for some := range slices.Chunk(a.lost, fronts.MaxBatch) {
+		if some, err = r.notExpired(ctx, a.Topic, some); err != nil {
+			return err
+		}
 		records := make([]fronts.Record, len(some))
 		for i := range some {
 			records[i] = stubOf(a.topic, &some[i])

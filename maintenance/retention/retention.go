@@ -95,9 +95,9 @@ func (j *Janitor) Round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(j.sweep(ctx, now), j.retain(ctx, topics, now), j.publishBlanks(ctx, topics, now))
+	// Before retention, which waits for what leaves a front.
 	_, clean := j.cleaner.Round(ctx, now)
-	return errors.Join(err, clean)
+	return errors.Join(clean, j.sweep(ctx, now), j.retain(ctx, topics, now), j.publishBlanks(ctx, topics, now))
 }
 
 // mayPurge returns why nothing may be purged now. A purge that is the first write a full

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,6 +37,9 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 			if step == registry.Keep || time.Since(began) > retentionTurn {
 				continue
 			}
+			if step == registry.DropIt && waits(t, &e, topics[i].Shards) {
+				continue
+			}
 			var err error
 			switch step {
 			case registry.RetireIt:
@@ -63,6 +67,19 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 	return errors.Join(failed...)
 }
 
+// waits reports whether a shard is dropped after others: of a topic with a front the shards of a lane
+// go in the order in which they were filled. So what is stored of a key is never without its newest
+// version, which alone tells that the key was removed or is retention's.
+func waits(t *schemas.Topic, e *registry.Shard, all []registry.Shard) bool {
+	if t.Front() == "" || e.Gone() {
+		return false
+	}
+	return slices.ContainsFunc(all, func(o registry.Shard) bool {
+		before := o.Month < e.Month || o.Month == e.Month && o.CreatedAt.Before(e.CreatedAt)
+		return before && o.Lane == e.Lane && !o.Gone()
+	})
+}
+
 // drop drops a closed shard, or ends what a drop began.
 func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
 	cfg := &j.cfg
@@ -88,6 +105,11 @@ func (j *Janitor) drop(ctx context.Context, t *schemas.Topic, e registry.Shard, 
 		delete(j.looked, t.Name)
 		cfg.Crash("janitor.after-mark")
 	}
+	// Before the rows: a stub without its row would be an error to readers.
+	if err := j.cleaner.Expire(ctx, t, &e); err != nil {
+		return err
+	}
+	cfg.Crash("janitor.after-expiry")
 	// The stream first: as long as the rows are there no reader takes its frames for
 	// fresh ones, and afterwards there are none.
 	if err := j.clearFrames(ctx, e, schemas.ClearedDropped); err != nil {
@@ -207,6 +229,9 @@ func (j *Janitor) erasedWhole(ctx context.Context, e registry.Shard) (bool, erro
 // replay window says. The entry tells last, so that a crash begins again.
 func (j *Janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Shard, now time.Time) error {
 	cfg := &j.cfg
+	if err := j.cleaner.CheckCleared(ctx, t, &e); err != nil {
+		return err
+	}
 	// An erasure that has counted its rows must find them; the next round goes on.
 	began, err := cfg.Registry.BeginClearing(ctx, e.Ref(), time.Now().UTC())
 	if err != nil || !began {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/almanac-events/almanac/query/archived"
 	"github.com/almanac-events/almanac/query/documents"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
@@ -116,7 +119,31 @@ func (v *Verifier) documentsAgain(ctx context.Context, t *schemas.Topic, ids []s
 	if err != nil && !errors.Is(err, tables.ErrNoTable) {
 		return nil, err
 	}
-	return rep.differ(ids, func(id string) string { return compareFront(last[id], newest[id], upTo) }), nil
+	// Read last: what retention takes is marked before it goes.
+	shards, err := v.reg.Shards(ctx, t.Name, 0)
+	if err != nil {
+		return nil, err
+	}
+	return rep.differ(ids, func(id string) string {
+		if expiring(shards, last[id].Record, newest[id]) {
+			return frontEqual
+		}
+		return compareFront(last[id], newest[id], upTo)
+	}), nil
+}
+
+// expiring reports whether retention is taking a document's newest version: its record goes before its
+// row. r and n are what DOCS and ClickHouse have, nil for nothing.
+func expiring(shards []registry.Shard, r *document.Record, n *tables.Newest) bool {
+	return slices.ContainsFunc(shards, func(s registry.Shard) bool {
+		switch {
+		case !s.Gone():
+			return false
+		case r == nil:
+			return n != nil && n.Month == s.Month && n.Shard == s.ID
+		}
+		return n == nil && r.Lane == strconv.Itoa(s.Lane) && schemas.MonthOf(r.Changed) == s.Month && r.Changed <= s.MaxTs
+	})
 }
 
 // differ compares keys of a front: it counts those that are on their way, and says of the

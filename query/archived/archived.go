@@ -59,6 +59,9 @@ func UpTo(ctx context.Context, js jetstream.JetStream, reg *registry.Registry, d
 	return s.UpTo(ctx, js)
 }
 
+// Dropped are the topic's shards that retention took, or is taking, at the snapshot's moment.
+func (s *Snapshot) Dropped() map[schemas.ShardRef]bool { return registry.DroppedOf(s.entries) }
+
 // UpTo says what the function UpTo does, of the snapshot's moment. Heads that are older than
 // the tails only make it say less.
 func (s *Snapshot) UpTo(ctx context.Context, js jetstream.JetStream) (map[int]uint64, error) {

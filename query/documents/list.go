@@ -219,7 +219,7 @@ func (r *Reader) fill(ctx context.Context, t *schemas.Topic, docs []*document.Re
 	var keys []string
 	shards := map[uint64]bool{}
 	for _, d := range docs {
-		if d.Stub != nil && len(d.Body) == 0 {
+		if d.Stub != nil && d.Body == nil { // an empty one was cleared
 			at[keyOf(d)] = d
 			// Path and id were checked when they were stored: no character of theirs is to be quoted.
 			keys = append(keys, fmt.Sprintf("('%s', %s, '%s', %d)", d.Path, nanos(d.Created), d.ID, d.Version))

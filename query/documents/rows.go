@@ -41,18 +41,14 @@ type row struct {
 	Version, Seq           uint64
 	Month                  uint32
 	Shard                  uint64
-	Body                   []byte
+	Body                   []byte // nil: it was not read
 }
 
 func (r *row) record(topic string) *document.Record {
-	out := &document.Record{
+	return &document.Record{
 		Topic: topic, ID: r.ID, Path: r.Path, Seq: r.Seq, Op: r.Op, Version: r.Version, Created: r.Created, Changed: r.Changed, By: r.By, User: r.User,
-		Stub: &schemas.FrontPlace{Month: schemas.Month(r.Month), Shard: schemas.Shard(r.Shard), Seq: r.Seq},
+		Stub: &schemas.FrontPlace{Month: schemas.Month(r.Month), Shard: schemas.Shard(r.Shard), Seq: r.Seq}, Body: r.Body,
 	}
-	if len(r.Body) > 0 {
-		out.Body = r.Body
-	}
-	return out
 }
 
 // rows reads versions by a condition; with keys alone, without their bodies. No table is

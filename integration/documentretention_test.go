@@ -1,0 +1,177 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// keptDocuments are documents in two months: a- to c- were last changed 40 days ago, and their shards
+// are past 30 days; d- were updated since, e- removed then, f- are new.
+type keptDocuments struct {
+	e     *env
+	topic schemas.Topic
+	c     *documents.Collection
+	clock atomic.Int64
+	now   time.Time
+}
+
+const keptEach = 60
+
+// keepDocuments writes them, waits until they are stored, and sets the janitor's clock past a shard's first day.
+func keepDocuments(t *testing.T, hotFor time.Duration) *keptDocuments {
+	t.Helper()
+	topic := docsTopic()
+	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 40}
+	topic.Documents.HotFor, topic.Documents.UserField = hotFor, "owner"
+	k := &keptDocuments{e: start(t, topic), topic: topic, now: time.Now()}
+	k.clock.Store(k.now.UnixNano())
+	k.e.router()
+	k.e.sink(func(c *sinkConfig) { c.Retention.Now = func() time.Time { return time.Unix(0, k.clock.Load()) } })
+	past := k.now.AddDate(0, 0, -40)
+	old := k.e.documents("customers", func(c *documents.Config) { c.Now = func() time.Time { return past } })
+	k.c = k.e.documents("customers")
+	body := func(id string) []byte { return fmt.Appendf(nil, `{"owner":"u-%s"}`, id) }
+	rows := 0
+	put := func(c *documents.Collection, prefix string, change func(id string) error) {
+		for i := range keptEach {
+			id := fmt.Sprint(prefix, i)
+			if change == nil {
+				_, err := c.Create(t.Context(), documents.New{ID: id, Path: "se", Body: body(id)})
+				if err != nil {
+					t.Fatal(err)
+				}
+			} else if err := change(id); err != nil {
+				t.Fatal(err)
+			}
+			rows++
+		}
+	}
+	update := func(c *documents.Collection) func(string) error {
+		return func(id string) error {
+			_, err := c.Update(t.Context(), id, documents.Always, body(id))
+			return err
+		}
+	}
+	for _, prefix := range []string{"a-", "b-", "d-", "e-"} {
+		put(old, prefix, nil)
+	}
+	put(old, "b-", update(old))
+	put(old, "e-", func(id string) error { return old.Remove(t.Context(), id, documents.Always) })
+	put(k.c, "d-", update(k.c))
+	put(k.c, "f-", nil)
+	k.e.stored("customers", uint64(rows), time.Minute)
+	k.clock.Store(k.now.Add(25 * time.Hour).UnixNano()) // a shard is left alone on its first day
+	return k
+}
+
+// there checks which documents are there, by every read.
+func (k *keptDocuments) there(when string, prefixes ...string) {
+	t := k.e.t
+	t.Helper()
+	want := map[string]bool{}
+	for _, p := range prefixes {
+		for i := range keptEach {
+			want[fmt.Sprint(p, i)] = true
+		}
+	}
+	listed, _ := list(t, k.c, documents.Selection{Path: "se"})
+	if len(listed) != len(want) {
+		t.Errorf("%s: %d documents are listed, expected %d", when, len(listed), len(want))
+	}
+	for _, d := range listed {
+		if !want[d.ID] {
+			t.Errorf("%s: %s is listed", when, d.ID)
+		}
+	}
+	for _, p := range []string{"a-", "b-", "d-", "e-", "f-"} {
+		for i := range keptEach {
+			id := fmt.Sprint(p, i)
+			d, err := k.c.Load(t.Context(), id)
+			if want[id] != (err == nil) || err != nil && !errors.Is(err, documents.ErrNotFound) {
+				t.Fatalf("%s: %s: %+v, %v", when, id, d, err)
+			}
+		}
+	}
+}
+
+// reached waits until shards are in a state, and no others.
+func (k *keptDocuments) reached(is func(*registry.Shard) bool) {
+	k.e.t.Helper()
+	eventually(k.e.t, time.Minute, func() error {
+		for _, s := range k.e.shards("customers") {
+			if past := s.MaxTs < k.now.AddDate(0, 0, -30).UnixNano(); is(&s) != past {
+				return fmt.Errorf("%s: %s", s.Name(), describe(k.e.shards("customers")))
+			}
+		}
+		return nil
+	})
+}
+
+// Documents that did not change for longer than they are kept are gone with their shards, whether DOCS has
+// them whole or as stubs. Their ids are free again; the others stay, and all of it is proven.
+func TestDocumentRetention(t *testing.T) {
+	t.Parallel()
+	for name, hotFor := range map[string]time.Duration{"stubs": -1, "hot": 1000 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := keepDocuments(t, hotFor)
+			k.there("before", "a-", "b-", "d-", "f-")
+			k.topic.KeepDays = 30
+			k.e.apply(k.topic)
+			k.reached(func(s *registry.Shard) bool { return s.Status == registry.Dropped })
+			k.there("after", "d-", "f-")
+			k.e.verified("customers")
+			if n := k.e.count("SELECT count() FROM %s", k.e.table("customers")); n != 2*keptEach {
+				t.Errorf("%d rows are left, expected %d", n, 2*keptEach)
+			}
+			for _, m := range k.e.messages(schemas.StreamDocs, schemas.DocTopicFilter("customers")) {
+				if id := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]; !strings.HasPrefix(id, "d-") && !strings.HasPrefix(id, "f-") {
+					t.Errorf("DOCS has %s", m.Subject)
+				}
+			}
+			if h, err := k.c.History(t.Context(), "d-1"); err != nil || len(h) != 1 || h[0].Version != 2 {
+				t.Errorf("the history of d-1 is %+v, %v", h, err)
+			}
+			d, err := k.c.Create(t.Context(), documents.New{ID: "a-1", Path: "se", Body: []byte(`{}`)})
+			if err != nil || d.Version != 1 {
+				t.Errorf("an id that is free again: %+v, %v", d, err)
+			}
+			if _, err := k.c.Update(t.Context(), "b-1", documents.Always, []byte(`{}`)); !errors.Is(err, documents.ErrNotFound) {
+				t.Errorf("an update of what is gone: %v", err)
+			}
+			k.e.verified("customers")
+		})
+	}
+}
+
+// What names a person is cleared in documents that did not change for a while, and the documents stay.
+func TestDocumentAnonymise(t *testing.T) {
+	t.Parallel()
+	k := keepDocuments(t, -1)
+	k.topic.Anonymise = schemas.Anonymise{AfterDays: 30, Fields: []string{"body", "user_id", "by"}}
+	k.e.apply(k.topic)
+	k.reached(func(s *registry.Shard) bool { return !s.AnonymisedAt.IsZero() })
+	k.there("after", "a-", "b-", "d-", "f-")
+	k.e.verified("customers")
+	for id, want := range map[string]string{"a-1": "null", "b-1": "null", "d-1": `{"owner":"u-d-1"}`, "f-1": `{"owner":"u-f-1"}`} {
+		d, err := k.c.Load(t.Context(), id)
+		if err != nil || string(d.Body) != want || (d.By == "") != (want == "null") {
+			t.Errorf("%s: %+v, %v", id, d, err)
+		}
+	}
+	if n := k.e.count("SELECT countIf(user_id != '' OR body != '' OR `by` != '') FROM %s SETTINGS apply_patch_parts = 0", k.e.table("customers")); n != 2*keptEach {
+		t.Errorf("%d rows name a person, expected %d", n, 2*keptEach)
+	}
+	if d, err := k.c.Update(t.Context(), "a-1", documents.IfVersion(1), []byte(`{"n":1}`)); err != nil || d.Version != 2 || d.Path != "se" {
+		t.Errorf("an update of what was cleared: %+v, %v", d, err)
+	}
+	k.e.verified("customers")
+}
