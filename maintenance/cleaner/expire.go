@@ -44,37 +44,23 @@ func (c *Cleaner) Expire(ctx context.Context, t *schemas.Topic, s *registry.Shar
 	if w == nil || err != nil {
 		return err
 	}
-	// Until a walk meets nothing: a cleaner beside this one may put a stub behind the walk, of
-	// a record that the walk met. Of one that is gone it is refused.
-	for purged := true; purged && err == nil; {
-		purged, err = c.expire(ctx, w, k)
-	}
-	return err
+	return c.eachKept(ctx, w, k, func(some []met) error { return c.purge(ctx, w, some) })
 }
 
-// expire walks a lane once, and says whether it met anything.
-func (c *Cleaner) expire(ctx context.Context, w *walk, k *kept) (purged bool, err error) {
-	for from := uint64(1); ; {
-		upTo := map[string]uint64{}
-		next, err := c.eachKept(ctx, w, k, from, maxSeen, func(m *streams.Message, _ *Record) { upTo[m.Subject] = m.Sequence })
-		if err != nil {
-			return purged, err
-		}
-		out := newLeaving(c, w)
-		for _, subject := range slices.Sorted(maps.Keys(upTo)) {
-			if err := out.purge(ctx, subject, upTo[subject]); err != nil {
-				return purged, err
-			}
-		}
-		if _, err := out.end(ctx); err != nil {
-			return purged, err
-		}
-		purged = purged || len(upTo) > 0
-		if next == 0 {
-			return purged, nil
-		}
-		from = next
+// purge takes messages out of a front, and those of their keys before them.
+func (c *Cleaner) purge(ctx context.Context, w *walk, some []met) error {
+	upTo := map[string]uint64{}
+	for _, m := range some {
+		upTo[m.Subject] = m.Sequence
 	}
+	out := newLeaving(c, w)
+	for _, subject := range slices.Sorted(maps.Keys(upTo)) {
+		if err := out.purge(ctx, subject, upTo[subject]); err != nil {
+			return err
+		}
+	}
+	_, err := out.end(ctx)
+	return err
 }
 
 // ErrWhole: a shard's fields cannot be cleared yet, since the front has a record of it whole.
@@ -87,32 +73,22 @@ func (c *Cleaner) CheckCleared(ctx context.Context, t *schemas.Topic, s *registr
 	if w == nil || err != nil {
 		return err
 	}
-	for from := uint64(1); ; {
-		var whole []met
-		next, err := c.eachKept(ctx, w, k, from, maxSeen, func(m *streams.Message, r *Record) {
-			if r.Row != nil {
-				whole = append(whole, met{m, *r})
-			}
-		})
+	return c.eachKept(ctx, w, k, func(some []met) error {
+		whole := slices.DeleteFunc(some, func(m met) bool { return m.Row == nil })
+		if len(whole) == 0 {
+			return nil
+		}
+		places, err := c.rows(ctx, w, whole)
 		if err != nil {
 			return err
 		}
-		if len(whole) > 0 {
-			places, err := c.rows(ctx, w, whole)
-			if err != nil {
-				return err
-			}
-			for _, m := range whole {
-				if p, ok := places[m.Row.Seq]; ok && p.Shard == s.ID {
-					return fmt.Errorf("%w: message %d of %s, %s; it leaves once it is older than the topic's hot_for", ErrWhole, m.Sequence, t.Front(), m.Subject)
-				}
+		for _, m := range whole {
+			if places[m.Row.Seq].Shard == s.ID {
+				return fmt.Errorf("%w: message %d of %s, %s; it leaves once it is older than the topic's hot_for", ErrWhole, m.Sequence, t.Front(), m.Subject)
 			}
 		}
-		if next == 0 {
-			return nil
-		}
-		from = next
-	}
+		return nil
+	})
 }
 
 // keptIn prepares a walk for what a lane's front has of a shard; nil where it has nothing.
@@ -135,24 +111,53 @@ func (c *Cleaner) keptIn(ctx context.Context, t *schemas.Topic, s *registry.Shar
 	return &walk{topic: t, kind: &kind, lane: s.Lane}, &kept{shard: s, upTo: p.SourceSeq}, nil
 }
 
-// eachKept calls f with up to n messages of a shard's, from a sequence on. next is where the rest
-// begins, 0 at the end.
-func (c *Cleaner) eachKept(ctx context.Context, w *walk, k *kept, from uint64, n int, f func(*streams.Message, *Record)) (next uint64, err error) {
+// eachKept calls f with the messages that a lane's front has of a shard, some at a time. A cleaner
+// beside this one may put a stub behind the walk, before the walk comes to the record. So it goes on with
+// what came since it began, until that has nothing of the shard.
+func (c *Cleaner) eachKept(ctx context.Context, w *walk, k *kept, f func([]met) error) error {
+	for began, found := uint64(0), true; found; {
+		from := began + 1
+		info, err := streams.Info(ctx, c.js, w.topic.Front())
+		if err != nil {
+			return fmt.Errorf("cleaner: %w", err)
+		}
+		found = from == 1
+		began = info.State.LastSeq
+		for from > 0 {
+			some, next, err := c.someKept(ctx, w, k, from)
+			if err != nil {
+				return err
+			}
+			if len(some) > 0 {
+				found = true
+				if err := f(some); err != nil {
+					return err
+				}
+			}
+			from = next
+		}
+	}
+	return nil
+}
+
+// someKept reads up to maxSeen messages of a shard from a sequence on. next is where the rest begins, 0 at
+// the end.
+func (c *Cleaner) someKept(ctx context.Context, w *walk, k *kept, from uint64) (some []met, next uint64, err error) {
 	front := w.topic.Front()
 	_, err = streams.Headers(ctx, c.js, front, schemas.SourceFilter(front, w.topic.Name, strconv.Itoa(w.lane)), from, func(m *streams.Message) error {
 		r, err := w.kind.Parse(m)
 		if err != nil || !schemas.Literal(m.Subject) || !k.has(m.Sequence, &r) {
 			return nil
 		}
-		if n--; n < 0 {
+		if len(some) == maxSeen {
 			next = m.Sequence
 			return errEnough
 		}
-		f(m, &r)
+		some = append(some, met{m, r})
 		return nil
 	})
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return next, err
+	return some, next, err
 }

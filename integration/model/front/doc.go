@@ -6,7 +6,8 @@
 //
 //	writer ─▶ front ─▶ mover ─▶ frames ─▶ sink ─▶ table
 //	            ▲                                   │
-//	            └── stub, refresh, purge ◀─ cleaner ┘
+//	            └── stub, refresh, purge ◀─ cleaner ┤
+//	            └── purge ◀───────────── retention ─┴─▶ drop
 //
 // A part is a coroutine that stops whenever it asks a server something (parts.go). The
 // world picks who goes on. It ends a part there and starts another in its place, lets an
@@ -19,7 +20,8 @@
 // A version that a writer was told has one row, with what that writer wrote. Versions of a
 // document have no gap. No call became two versions, and no batch is stored in part. A lock has
 // one holder, and nothing is stored under one that was lost. A stub's row is in the table when
-// the stub is written. A reader finds at least what was acknowledged before it began, and no
+// the stub is written, until retention drops it, and nothing in the front stands for a row that
+// it dropped. Of a document it leaves the newest version, or nothing. A reader finds at least what was acknowledged before it began, and no
 // document whose removal was.
 //
 // # What the protocol stands on
@@ -29,6 +31,6 @@
 //
 // # What is not modelled
 //
-// Bytes, months, shards, group commit, erasure. The mover's shards and the sink's insert
+// Bytes, months, group commit, erasure. Shards are those of one lane, which retention takes in their order. The mover's shards and the sink's insert
 // are package model's.
 package front

@@ -28,13 +28,19 @@ const (
 	roleReader
 	roleBatcher
 	roleLocker
+	roleJanitor
 )
 
 // play plays one seed, and returns what went wrong.
 func play(seed uint64, off Break) *world {
-	w := &world{rnd: rand.New(rand.NewPCG(seed, 16)), off: off, members: map[int]int{}, releasedToken: map[int]bool{}}
+	w := &world{rnd: rand.New(rand.NewPCG(seed, 16)), off: off, members: map[int]int{}, releasedToken: map[int]bool{},
+		at: map[int]int{}, marked: map[int]bool{}, dropped: map[int]bool{}, expired: map[int]bool{}}
+	retains := seed/2%2 == 1 // without retention the others get further
 	start := func(role int) *part {
 		key, remove := w.rnd.IntN(keys), w.rnd.IntN(4) == 0
+		if retains && w.steps > quietFrom {
+			key = 1 // a batch changes the next one too
+		}
 		p := &part{role: role}
 		p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
 			next := func() bool { return yield(struct{}{}) }
@@ -53,6 +59,8 @@ func play(seed uint64, off Break) *world {
 				w.batcher(key, next)
 			case roleLocker:
 				w.locker(key, next)
+			case roleJanitor:
+				w.janitor(next)
 			}
 		})
 		return p
@@ -61,6 +69,9 @@ func play(seed uint64, off Break) *world {
 	writers := []int{roleWriter, roleWriter, roleWriter}
 	if seed%2 == 1 { // with more of them at once no document is left alone until it is cold
 		writers = []int{roleWriter, roleBatcher, roleLocker, roleLocker}
+	}
+	if retains {
+		writers = append(writers, roleJanitor, roleJanitor)
 	}
 	for _, role := range append(writers, roleMover, roleMover, roleSink, roleCleaner, roleCleaner, roleReader) {
 		parts = append(parts, start(role))
@@ -130,7 +141,7 @@ func TestModel(t *testing.T) {
 		return
 	}
 	var faults [3]int
-	told, stubs := 0, 0
+	told, stubs, dropped, expired := 0, 0, 0, 0
 	for s := range *seeds {
 		w := play(uint64(s), 0)
 		if len(w.problems) > 0 {
@@ -140,14 +151,15 @@ func TestModel(t *testing.T) {
 			faults[i] += n
 		}
 		told += len(w.told)
+		dropped, expired = dropped+len(w.dropped), expired+len(w.expired)
 		for _, m := range w.front {
 			if m.kind == stub {
 				stubs++
 			}
 		}
 	}
-	t.Logf("%d seeds: %d kills, %d lost answers, %d stalls, %d versions acknowledged, %d stubs at the end", *seeds, faults[0], faults[1], faults[2], told, stubs)
-	if told == 0 || stubs == 0 || faults[0]*faults[1]*faults[2] == 0 {
+	t.Logf("%d seeds: %d kills, %d lost answers, %d stalls, %d versions acknowledged, %d stubs at the end, %d shards dropped, %d documents with them", *seeds, faults[0], faults[1], faults[2], told, stubs, dropped, expired)
+	if told == 0 || stubs == 0 || expired == 0 || faults[0]*faults[1]*faults[2] == 0 {
 		t.Error("something never happened: the test has lost its bite")
 	}
 }

@@ -27,6 +27,10 @@ const (
 	NoLook                                    // a list does not look in the front which of its documents live
 	NoLater                                   // the cleaner does not ask what came after its walk
 	HadLate                                   // a writer takes the front's end after its write for one from before
+	RowsFirst                                 // retention takes rows before what stands for them in the front
+	NoTail                                    // a walk ends where the front ended when it began
+	AnyOrder                                  // it takes shards in any order
+	ExpiresAll                                // it takes the newer versions of what it meets too
 )
 
 // Mutants must be caught.
@@ -50,6 +54,10 @@ var Mutants = map[string]Break{
 	"a list passes over what left meanwhile":        PassesStubs,
 	"a reader remembers an end after its look":      RemembersLate,
 	"a list does not look which documents live":     NoLook,
+	"retention takes rows before records":           RowsFirst,
+	"retention walks to where the front ended":      NoTail,
+	"retention takes shards in any order":           AnyOrder,
+	"retention takes newer versions too":            ExpiresAll,
 }
 
 // Covered may go alone: another guard covers each.

@@ -213,10 +213,10 @@ func (w *world) leave(seen []message, last message, hot bool) {
 	case w.has(NoStub):
 		w.purge(last.key, last.seq)
 	default:
-		if again.kind = stub; !w.stored(last) {
+		again.kind = stub
+		if w.put(again, expect, true) && !w.stored(last) {
 			w.fail("document %d became a stub, and version %d has no row", last.key, last.version)
 		}
-		w.put(again, expect, true)
 	}
 }
 
@@ -231,7 +231,7 @@ func (w *world) reader(next ask) {
 		if !next() {
 			return
 		}
-		early, before := w.table, len(w.told) // for a list that reads the table before its snapshot
+		early, before := w.visible(), len(w.told) // for a list that reads the table before its snapshot
 		if w.has(ReadsTableFirst) && !next() {
 			return
 		}
@@ -259,7 +259,7 @@ func (w *world) reader(next ask) {
 func (w *world) list(upTo int, ground *passed, found []row, before int, next ask) (more bool) {
 	found = slices.Clone(found)
 	table := func() bool {
-		found = append(found, w.table...)
+		found = append(found, w.visible()...)
 		return next()
 	}
 	tableFirst := w.rnd.IntN(2) == 0
@@ -303,7 +303,7 @@ func (w *world) list(upTo int, ground *passed, found []row, before int, next ask
 		return false
 	}
 	for _, t := range w.told[:before] {
-		if !w.listed(t, found) {
+		if !w.marked[w.shardOf(t.seq)] && !w.listed(t, found) {
 			w.fail("a list lacks document %d at version %d, which was acknowledged before it began", t.key, t.version)
 		}
 	}

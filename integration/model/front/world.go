@@ -46,6 +46,11 @@ type world struct {
 	checkpoint, epoch int
 	frames            []row
 	table             []row // the first of frames
+	// Retention's: when a record was put, which shards are marked and dropped, and the rows of
+	// the last versions of documents that went with them.
+	at              map[int]int
+	marked, dropped map[int]bool
+	expired         map[int]bool
 
 	locks         [keys][]lock
 	releasedToken map[int]bool // tokens of locks that were released
@@ -93,7 +98,7 @@ func (w *world) put(m message, expect int, rollup bool) bool {
 	w.lastSeq++
 	m.seq, m.at = w.lastSeq, w.steps
 	if m.kind == record {
-		m.row = m.seq
+		m.row, w.at[m.seq] = m.seq, w.steps
 	}
 	w.front = append(w.front, m)
 	return true
@@ -106,7 +111,7 @@ func (w *world) purge(key, upTo int) {
 
 // stored is the row of a record.
 func (w *world) stored(m message) bool {
-	return slices.ContainsFunc(w.table, func(r row) bool { return r.seq == m.row && r.key == m.key && r.version == m.version })
+	return slices.ContainsFunc(w.visible(), func(r row) bool { return r.seq == m.row && r.key == m.key && r.version == m.version })
 }
 
 // archived is up to where all of the lane is in the table.
@@ -126,7 +131,7 @@ func (w *world) check() {
 	var lastRow [keys]row
 	rows, calls, most := map[version]int{}, map[int]int{}, map[[2]int]int{}
 	for _, r := range w.table {
-		if was := lastRow[r.key]; was.seq > 0 && was.life != r.life && !was.removed {
+		if was := lastRow[r.key]; was.seq > 0 && was.life != r.life && !was.removed && !w.expired[was.seq] {
 			w.fail("document %d was created by call %d while it was there, at version %d", r.key, r.call, was.version)
 		}
 		lastRow[r.key] = r
