@@ -50,13 +50,13 @@ type Config struct {
 
 // Document is a document as a caller has it.
 type Document struct {
-	ID      string          `json:"id"`
-	Path    string          `json:"path"`
-	Version uint64          `json:"version"`
-	Created time.Time       `json:"created"`
-	Changed time.Time       `json:"changed"`
-	By      string          `json:"by,omitempty"`
-	Op      string          `json:"op,omitempty"` // of a version in a history
+	ID      string    `json:"id"`
+	Path    string    `json:"path"`
+	Version uint64    `json:"version"`
+	Created time.Time `json:"created"`
+	Changed time.Time `json:"changed"`
+	By      string    `json:"by,omitempty"`
+	Op      string    `json:"op,omitempty"` // of a version in a history
 	// Body is null where retention cleared it; a removed document is without one.
 	Body json.RawMessage `json:"body,omitempty"`
 }

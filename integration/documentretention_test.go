@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/maintenance/retention"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/sinks"
 )
 
 // keptDocuments are documents in two months: a- to c- were last changed 40 days ago, and their shards
@@ -25,8 +27,12 @@ type keptDocuments struct {
 
 const keptEach = 60
 
-// keepDocuments writes them, waits until they are stored, and sets the janitor's clock past a shard's first day.
-func keepDocuments(t *testing.T, hotFor time.Duration) *keptDocuments {
+// time is the janitor's.
+func (k *keptDocuments) time() time.Time { return time.Unix(0, k.clock.Load()) }
+
+// keepDocuments writes them, waits until they are stored, and sets the janitor's clock past a shard's first
+// day. own: a janitor runs beside the sink.
+func keepDocuments(t *testing.T, hotFor time.Duration, own bool) *keptDocuments {
 	t.Helper()
 	topic := docsTopic()
 	topic.Lanes, topic.Rotate = 2, schemas.Rotation{Rows: 40}
@@ -34,7 +40,15 @@ func keepDocuments(t *testing.T, hotFor time.Duration) *keptDocuments {
 	k := &keptDocuments{e: start(t, topic), topic: topic, now: time.Now()}
 	k.clock.Store(k.now.UnixNano())
 	k.e.router()
-	k.e.sink(func(c *sinkConfig) { c.Retention.Now = func() time.Time { return time.Unix(0, k.clock.Load()) } })
+	if own {
+		k.e.sink(func(c *sinkConfig) { c.Retention.Now = k.time })
+	} else {
+		s, err := sinks.New(t.Context(), k.e.connect(), sinks.Config{Registry: k.e.reg, DB: k.e.db, Linger: 50 * time.Millisecond, Housekeeping: 100 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.e.background(s.Run)
+	}
 	past := k.now.AddDate(0, 0, -40)
 	old := k.e.documents("customers", func(c *documents.Config) { c.Now = func() time.Time { return past } })
 	k.c = k.e.documents("customers")
@@ -122,7 +136,7 @@ func TestDocumentRetention(t *testing.T) {
 	for name, hotFor := range map[string]time.Duration{"stubs": -1, "hot": 1000 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := keepDocuments(t, hotFor)
+			k := keepDocuments(t, hotFor, true)
 			k.there("before", "a-", "b-", "d-", "f-")
 			k.topic.KeepDays = 30
 			k.e.apply(k.topic)
@@ -155,7 +169,7 @@ func TestDocumentRetention(t *testing.T) {
 // What names a person is cleared in documents that did not change for a while, and the documents stay.
 func TestDocumentAnonymise(t *testing.T) {
 	t.Parallel()
-	k := keepDocuments(t, -1)
+	k := keepDocuments(t, -1, true)
 	k.topic.Anonymise = schemas.Anonymise{AfterDays: 30, Fields: []string{"body", "user_id", "by"}}
 	k.e.apply(k.topic)
 	k.reached(func(s *registry.Shard) bool { return !s.AnonymisedAt.IsZero() })
@@ -173,5 +187,68 @@ func TestDocumentAnonymise(t *testing.T) {
 	if d, err := k.c.Update(t.Context(), "a-1", documents.IfVersion(1), []byte(`{"n":1}`)); err != nil || d.Version != 2 || d.Path != "se" {
 		t.Errorf("an update of what was cleared: %+v, %v", d, err)
 	}
+	k.e.verified("customers")
+}
+
+// However often the janitor dies on the way, what is left is proven, a repair finds nothing to bring back,
+// and the next janitor goes on.
+func TestDocumentRetentionDies(t *testing.T) {
+	t.Parallel()
+	k := keepDocuments(t, 1000*time.Hour, false)
+	k.topic.KeepDays = 30
+	k.e.apply(k.topic)
+	round := func(point string) (died bool) {
+		j, err := retention.New(t.Context(), k.e.connect(), retention.Config{Registry: k.e.reg, DB: k.e.db, Now: k.time, Crash: func(p string) {
+			if p == point {
+				panic(p)
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if p := recover(); p != nil {
+				if died = p == any(point); !died {
+					panic(p)
+				}
+			}
+		}()
+		if err := j.Round(t.Context()); err != nil {
+			t.Error(err)
+		}
+		return false
+	}
+	closed := func(s *registry.Shard) bool { return s.Status == registry.Closed }
+	round("") // it retires what is active
+	k.reached(closed)
+	for _, point := range []string{
+		"janitor.before-mark", "janitor.after-mark", "cleaner.before-purges", "cleaner.after-purges", "janitor.after-expiry",
+		"janitor.before-mark-frames", "janitor.after-mark-frames", "janitor.before-drop", "janitor.after-drop",
+	} {
+		if !round(point) {
+			t.Errorf("it did not come to %s", point)
+		}
+		k.e.verified("customers")
+		plan, err := k.e.repairer().Plan(t.Context(), "customers")
+		if err != nil || len(plan.Actions) > 0 {
+			t.Errorf("after %s: a repair would do %+v, %v", point, plan, err)
+		}
+		for _, id := range []string{"a-3", "b-3"} {
+			if _, err := k.c.Load(t.Context(), id); err != nil && !errors.Is(err, documents.ErrNotFound) {
+				t.Errorf("after %s: %v", point, err)
+			}
+		}
+	}
+	dropped := func(s *registry.Shard) bool { return s.Status == registry.Dropped }
+	eventually(t, time.Minute, func() error {
+		round("")
+		for _, s := range k.e.shards("customers") {
+			if past := s.MaxTs < k.now.AddDate(0, 0, -30).UnixNano(); dropped(&s) != past {
+				return fmt.Errorf("%s: %s", s.Name(), describe(k.e.shards("customers")))
+			}
+		}
+		return nil
+	})
+	k.there("after", "d-", "f-")
 	k.e.verified("customers")
 }
