@@ -18,6 +18,8 @@
 // batches. A key that is over is purged up to its last record. What decides is
 // a function without I/O (judge.go), and what tells the kinds apart a value (kind.go).
 //
+// Retention has it take out what has its row in a shard, before the rows go (expire.go).
+//
 // # Who is authoritative
 //
 // ClickHouse is, for what is stored: a record leaves only after its own row came back,

@@ -21,7 +21,13 @@
 // (registry.Shard.NextStep): it retires an active one, and once that is sealed and
 // closed drops it or clears its anonymised fields. Dropping:
 //
-//	mark dropping, with the floor ─▶ frames out of SHARDS, a tombstone left ─▶ DROP PARTITION ─▶ mark dropped
+//	mark dropping, with the floor ─▶ records out of DOCS ─▶ frames out of SHARDS, a tombstone left ─▶ DROP PARTITION ─▶ mark dropped
+//
+// Of documents the records in DOCS go before the rows (cleaner.Expire), since a stub without its row is
+// an error to readers. A document is gone when its last record is. The shards of a lane of a front go
+// in the order in which they were filled: of a document the rows that are left have the newest
+// version, or there are none, so a repair of DOCS brings back nothing that went. Clearing waits until DOCS has
+// the shard's records as stubs alone.
 //
 // Readers pass over what is marked, sinks go by the floor, and while rows are there
 // no reader takes the frames for fresh ones. Each step may be done again: by the
