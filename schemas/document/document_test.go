@@ -128,10 +128,6 @@ func TestPlain(t *testing.T) {
 func TestNotBuilt(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*schemas.Topic){
-		"keep_days": func(topic *schemas.Topic) { topic.KeepDays = 30 },
-		"anonymise": func(topic *schemas.Topic) {
-			topic.Anonymise = schemas.Anonymise{AfterDays: 30, Fields: []string{schemas.ColUserID}}
-		},
 		"pii":        func(topic *schemas.Topic) { topic.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: "hash"}} },
 		"other kind": func(topic *schemas.Topic) { topic.Kind = kinds.Log },
 	} {
