@@ -62,7 +62,10 @@ func CreateBucket(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimit
 		return nil, err
 	}
 	if _, err := streams.Bucket(ctx, js); errors.Is(err, jetstream.ErrBucketNotFound) {
-		if _, err := js.CreateKeyValue(ctx, schemas.RegistryBucket(limits)); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
+		create := func(ctx context.Context) (jetstream.KeyValue, error) {
+			return js.CreateKeyValue(ctx, schemas.RegistryBucket(limits))
+		}
+		if _, err := streams.Asked(ctx, create); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
 			return nil, streams.TooSmall(fmt.Sprintf("bucket %q", schemas.Bucket), limits.RegistryBytes, fmt.Errorf("registry: creating bucket %q: %w", schemas.Bucket, err))
 		}
 	}

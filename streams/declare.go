@@ -23,11 +23,11 @@ const (
 // Ensure creates a stream or checks that the existing one keeps the
 // promise. Byte limits are the operator's: an existing stream keeps its own.
 func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
-	s, err := js.Stream(ctx, cfg.Name)
+	s, err := Open(ctx, js, cfg.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s, err = js.CreateStream(ctx, cfg)
+		s, err = Asked(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.CreateStream(ctx, cfg) })
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			s, err = js.Stream(ctx, cfg.Name)
+			s, err = Open(ctx, js, cfg.Name)
 		}
 	}
 	if err != nil {
@@ -36,7 +36,7 @@ func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamCon
 	got := s.CachedInfo().Config
 	if slices.Equal(got.Subjects, []string{schemas.SubjectsLanes}) && !slices.Equal(cfg.Subjects, got.Subjects) {
 		got.Subjects = cfg.Subjects
-		if _, err := js.UpdateStream(ctx, got); err != nil {
+		if err := update(ctx, js, got); err != nil {
 			return fmt.Errorf("streams: %s takes %s and is to take %s: %w", cfg.Name, schemas.SubjectsLanes, strings.Join(cfg.Subjects, ", "), err)
 		}
 	}
@@ -67,7 +67,7 @@ func Fits(ctx context.Context, js jetstream.JetStream, cfgs ...jetstream.StreamC
 	var names []string
 	var bytes int64
 	for _, cfg := range cfgs {
-		_, err := js.Stream(ctx, cfg.Name)
+		_, err := Open(ctx, js, cfg.Name)
 		if err == nil {
 			continue
 		}
@@ -86,10 +86,11 @@ func Fits(ctx context.Context, js jetstream.JetStream, cfgs ...jetstream.StreamC
 			err = errors.Join(err, fmt.Errorf("streams: removing the empty stream %s, which reserves %d MiB: %w; remove it with your NATS tools", trial, bytes>>20, gone))
 		}
 	}()
-	_, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	cfg := jetstream.StreamConfig{
 		Name: trial, Subjects: []string{"almanac.trial"}, Description: "Almanac: a check of the room, may be removed",
 		Storage: jetstream.FileStorage, MaxBytes: bytes, Replicas: cfgs[0].Replicas,
-	})
+	}
+	_, err = Asked(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.CreateOrUpdateStream(ctx, cfg) })
 	if err != nil {
 		return TooSmall(strings.Join(names, ", ")+" together, bounds", bytes, fmt.Errorf("streams: a trial of the room for %s: %w", strings.Join(names, ", "), err))
 	}
@@ -143,8 +144,13 @@ func AllowAtomic(ctx context.Context, js jetstream.JetStream, stream string) err
 		return nil
 	}
 	cfg.AllowAtomicPublish = true
-	if _, err := js.UpdateStream(ctx, cfg); err != nil {
+	if err := update(ctx, js, cfg); err != nil {
 		return fmt.Errorf("streams: allowing atomic batches on %s: %w", stream, err)
 	}
 	return nil
+}
+
+func update(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
+	_, err := Asked(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.UpdateStream(ctx, cfg) })
+	return err
 }

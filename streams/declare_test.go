@@ -1,9 +1,12 @@
 package streams_test
 
 import (
+	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -44,5 +47,27 @@ func TestLine12StoreTooSmall(t *testing.T) {
 	}
 	if _, err := js.Publish(t.Context(), "events.app.2026-11", []byte("{}")); err != nil {
 		t.Errorf("without a lane: %v", err)
+	}
+}
+
+// A stream is declared also where NATS does not answer at first, as a cluster without a leader does
+// not: the caller's context may have no end.
+func TestEnsureAsksAgain(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"INFO", "CREATE"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
+			var lost atomic.Bool
+			url := embeddedtest.LinkProxy(t, srv.NATSURL, func(r embeddedtest.Request) embeddedtest.Fate {
+				return embeddedtest.Fate{Drop: strings.HasPrefix(r.Subject, "$JS.API.STREAM."+what+".") && !lost.Swap(true)}
+			}, func(embeddedtest.Answer) embeddedtest.Fate { return embeddedtest.Fate{} })
+			_, js := embeddedtest.Dial(t, url)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := streams.Ensure(ctx, js, schemas.EventsStream(schemas.StreamLimitsFor(64<<20))); err != nil || !lost.Load() {
+				t.Errorf("%v, a request was lost: %v", err, lost.Load())
+			}
+		})
 	}
 }
