@@ -30,6 +30,10 @@
 // same write is sent again. It can be stored once at most, because its expectation holds once. What
 // cannot be found out within Config.Timeout is ErrUnknown: read the key again.
 //
+// Where the stream has replicas, a refusal alone does not tell. A server that led the stream
+// until it was paused may give it, while the one that leads now stores the write; and a write that
+// is under way refuses its own repetition. So the record is looked for first.
+//
 // The read back holds as long as the record stays in the stream. The cleaner takes out
 // only what was stored longer ago than any write lasts. A stub or refresh of what the stream
 // had before the write was sent is another's: the write was refused. One of a later record

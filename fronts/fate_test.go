@@ -230,3 +230,58 @@ func TestLostRefusalOfAStub(t *testing.T) {
 		t.Errorf("once the writer knows the stream: %v, %d answers lost", err, lost.Load())
 	}
 }
+
+// Where a stream has replicas, a server that led it before may refuse what the one that leads it now
+// stores, or has under way: a refusal is believed once the record is looked for.
+func TestRefusedByFormerLeader(t *testing.T) {
+	t.Parallel()
+	w, _ := open(t, Config{Timeout: patience})
+	w.replicated = true
+	ctx := timeout(t)
+	lost := &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}
+	underWay := &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequenceConstant}
+	full := &jetstream.APIError{ErrorCode: codeStreamFull}
+	type sent struct {
+		stores bool
+		err    error
+	}
+	for name, c := range map[string]struct {
+		sent  []sent
+		other bool // another record comes first
+		want  error
+	}{
+		"stored":           {sent: []sent{{true, lost}}},
+		"under way":        {sent: []sent{{false, streams.ErrCut}, {false, underWay}, {true, underWay}}},
+		"stored when full": {sent: []sent{{false, streams.ErrCut}, {false, full}, {true, full}}},
+		"another's":        {sent: []sent{{false, lost}}, other: true, want: ErrConflict},
+		"refused":          {sent: []sent{{false, lost}}, want: ErrConflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := record(strings.ReplaceAll(name, " ", "-"), 0)
+			m, nonce := message(&r), newNonce()
+			m.Header.Set(schemas.HeaderNonce, nonce)
+			if c.other {
+				if _, err := w.Put(ctx, r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n := 0
+			seq, err := w.settle(ctx, []fate{{subject: r.Subject, nonce: nonce, had: w.had.Load()}}, func(time.Duration) (uint64, error) {
+				if n == len(c.sent) {
+					t.Fatal("it is sent again")
+				}
+				s := c.sent[n]
+				if n++; s.stores {
+					if err := w.one(ctx, m); err != nil {
+						t.Error(err)
+					}
+				}
+				return 0, s.err
+			})
+			if !errors.Is(err, c.want) || (err == nil) != (seq > 0) || n != len(c.sent) {
+				t.Errorf("%d, %v, sent %d times", seq, err, n)
+			}
+		})
+	}
+}

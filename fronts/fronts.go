@@ -27,6 +27,9 @@ type Writer struct {
 	js     jetstream.JetStream
 	stream string
 	cfg    Config
+	// replicated: a server that led the stream until it was paused may answer beside the one that
+	// leads it now, and refuse what that one stores.
+	replicated bool
 
 	room   *semaphore.Weighted // bytes of the writes that wait or are under way
 	rounds chan struct{}       // groups under way
@@ -70,7 +73,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string, cfg Config
 	if cfg.Single < 0 {
 		cfg.Single = groupWrites
 	}
-	w := &Writer{js: js, stream: stream, cfg: cfg, room: newRoom(), rounds: make(chan struct{}, maxRounds), whole: make(chan struct{}, maxRounds)}
+	w := &Writer{js: js, stream: stream, cfg: cfg, replicated: info.Config.Replicas > 1, room: newRoom(), rounds: make(chan struct{}, maxRounds), whole: make(chan struct{}, maxRounds)}
 	w.Had(info.State.LastSeq)
 	return w, nil
 }
@@ -174,10 +177,16 @@ func (w *Writer) settle(ctx context.Context, f []fate, send func(wait time.Durat
 				return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrCut, errors.Join(err, context.Cause(ctx)))
 			}
 			continue
-		case !unsure && refused(err):
+		case !unsure && refused(err) && !w.replicated:
 			return 0, refusal(f[0].subject, err)
 		}
 		outcome, found, look := w.lookAll(ctx, f, wait)
+		if w.replicated && refused(err) && look == nil && outcome == absent {
+			// What led the stream before hears that it does not, and what was under way is stored.
+			if look = backoff.Sleep(ctx, lookPause); look == nil {
+				outcome, found, look = w.lookAll(ctx, f, wait)
+			}
+		}
 		switch {
 		case look != nil:
 			return 0, fmt.Errorf("fronts: %s: %w: %w", f[0].subject, ErrUnknown, errors.Join(err, look))
@@ -185,9 +194,11 @@ func (w *Writer) settle(ctx context.Context, f []fate, send func(wait time.Durat
 			return found, nil
 		case outcome == another:
 			return 0, fmt.Errorf("%w: %s", ErrConflict, f[0].subject)
-		case outcome == blurred, streams.LostRace(err):
+		case !unsure && refused(err):
+			return 0, refusal(f[0].subject, err)
+		case outcome == blurred, streams.LostRace(err) && !w.replicated:
 			return 0, fmt.Errorf("fronts: %s: %w: the cleaner was there meanwhile", f[0].subject, ErrUnknown)
-		case refused(err) && !incomplete(err):
+		case refused(err) && !incomplete(err) && !w.replicated:
 			return 0, refusal(f[0].subject, err)
 		}
 		unsure = true // it may still be on its way: the same write, which can be stored once, finds out
