@@ -36,6 +36,10 @@ const (
 const (
 	// lookPause is how long a read back that failed waits before the next.
 	lookPause = 100 * time.Millisecond
+	// overlap is how long a server that no longer leads a stream may answer beside the one that
+	// does, and a lost race is not believed while no other record is there: twice the time between
+	// two messages of the leader, by which it hears of it.
+	overlap = 2 * time.Second
 	// maxAnswer is the longest wait for an answer: that of package streams.
 	maxAnswer = 5 * time.Second
 )

@@ -181,8 +181,7 @@ func (w *Writer) settle(ctx context.Context, f []fate, send func(wait time.Durat
 			return 0, refusal(f[0].subject, err)
 		}
 		outcome, found, look := w.lookAll(ctx, f, wait)
-		if w.replicated && refused(err) && look == nil && outcome == absent {
-			// What led the stream before hears that it does not, and what was under way is stored.
+		for began := time.Now(); w.replicated && streams.LostRace(err) && look == nil && outcome == absent && time.Since(began) < overlap; {
 			if look = backoff.Sleep(ctx, lookPause); look == nil {
 				outcome, found, look = w.lookAll(ctx, f, wait)
 			}
