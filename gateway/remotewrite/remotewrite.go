@@ -57,6 +57,13 @@ const nameLabel = "__name__"
 
 // identify makes an identity of a series' labels.
 func identify(labels []label, unit, points string) (s identity, err error) {
+	// A symbol of version 2.0 may be in any number of labels: none is looked through before their length is known.
+	size := 0
+	for _, l := range labels {
+		if size += len(l.name) + len(l.value); size > schemas.MaxEventBytes {
+			return s, fmt.Errorf("%w: its labels have more than %d bytes", ErrSeries, schemas.MaxEventBytes)
+		}
+	}
 	seen := make(map[string]bool, len(labels))
 	s.attrs = make([]schemas.Attr, 0, len(labels)+2)
 	for _, l := range labels {

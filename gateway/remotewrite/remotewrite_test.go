@@ -180,6 +180,28 @@ type unknown
 `)
 }
 
+// A long symbol that many labels have is not looked through once for each of them, and the other series stay.
+func TestLongSymbol(t *testing.T) {
+	t.Parallel()
+	r := &writev2.Request{Symbols: []string{"", "__name__", "long", "good", strings.Repeat("é", 1<<20)}, Timeseries: []writev2.TimeSeries{
+		{LabelsRefs: []uint32{1, 3}, Samples: []writev2.Sample{{Value: 1, Timestamp: stamp}}},
+	}}
+	for i := range 100 {
+		r.Symbols = append(r.Symbols, strings.Repeat("x", i+1))
+	}
+	for range 1000 {
+		one := writev2.TimeSeries{LabelsRefs: []uint32{1, 2}, Samples: []writev2.Sample{{Value: 1, Timestamp: stamp}}}
+		for i := range 100 {
+			one.LabelsRefs = append(one.LabelsRefs, uint32(5+i), 4)
+		}
+		r.Timeseries = append(r.Timeseries, one)
+	}
+	w, err := Decode2(packed(t, r), Options{MaxBytes: 20 << 20, MaxSamples: MaxSamples})
+	if err != nil || len(w.Events) != 1 || len(w.Refused) != 1000 || !strings.Contains(w.Refused[0].Err.Error(), "its labels have more than 65536 bytes") {
+		t.Errorf("%d events, %d refused, %v", len(w.Events), len(w.Refused), err)
+	}
+}
+
 func TestDecodeRefusesTheWhole(t *testing.T) {
 	t.Parallel()
 	odd := version2()

@@ -108,9 +108,16 @@ func (s *Store) find(ctx context.Context, topic string, from, to int64, matchers
 	if err != nil {
 		return nil, err
 	}
-	var found []labelled
+	return match(ctx, all, matchers)
+}
+
+// match returns the series that all matchers match, with their labels.
+func match(ctx context.Context, all []series.Keyed, matchers []*labels.Matcher) (found []labelled, err error) {
 	b := labels.NewBuilder(labels.EmptyLabels())
 	for i := range all {
+		if err := ctx.Err(); err != nil { // a regular expression may take milliseconds
+			return nil, err
+		}
 		l := labelsOf(&all[i].Series, b)
 		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(l.Get(m.Name)) }) {
 			found = append(found, labelled{all[i], l})

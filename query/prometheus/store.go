@@ -45,7 +45,7 @@ type Store struct {
 
 // New prepares a store over a reader of events.
 func New(r *query.Reader) *Store {
-	p := parser.NewParser(parser.Options{})
+	p := boundedParser{parser.NewParser(parser.Options{})}
 	return &Store{
 		events: r, series: series.New(r), parser: p, limit: MaxPoints,
 		engine: promql.NewEngine(promql.EngineOpts{
