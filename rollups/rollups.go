@@ -153,7 +153,11 @@ func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err e
 	if t.HasSeries() {
 		for _, ref := range mine {
 			if to, ok := examined[ref]; ok {
-				r.fault(ctx, ref, r.list(ctx, t, ref, d.Shards[ref], to))
+				err := r.list(ctx, t, ref, d.Shards[ref], to)
+				if tables.Classify(err) == tables.Missing { // the table was lost, and is filled again
+					err, more = r.cfg.DB.EnsureDerived(ctx, t), true
+				}
+				r.fault(ctx, ref, err)
 			}
 		}
 	}

@@ -68,8 +68,8 @@ func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 	return d, nil
 }
 
-// Listed are the positions up to which the series of a topic's shards are listed: none when the
-// table was not made yet.
+// Listed are the positions up to which the series of a topic's shards are listed: nil when there is no
+// such table.
 func (db *DB) Listed(ctx context.Context, t *schemas.Topic) (map[schemas.ShardRef]uint64, error) {
 	out := map[schemas.ShardRef]uint64{}
 	if !t.HasSeries() {
@@ -78,10 +78,10 @@ func (db *DB) Listed(ctx context.Context, t *schemas.Topic) (map[schemas.ShardRe
 	listed := schemas.QuotedTable(db.Database, schemas.DerivedTable(t.Name, schemas.DerivedSeries))
 	err := db.byShard(ctx, t.Name, "SELECT month, shard, max(pos) FROM "+listed+" WHERE type = '' GROUP BY month, shard",
 		func(ref schemas.ShardRef, n []uint64) { out[ref] = n[0] }, 1)
-	if err != nil && !errors.Is(err, ErrNoTable) {
-		return nil, err
+	if errors.Is(err, ErrNoTable) {
+		return nil, nil
 	}
-	return out, nil
+	return out, err
 }
 
 func (d *Derived) set(ref schemas.ShardRef, change func(*DerivedShard)) {

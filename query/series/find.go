@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // found is what a read would touch, as the list of series says.
@@ -117,6 +118,9 @@ func (r *Reader) findAlone(ctx context.Context, s *selection, req *Request, list
 	}
 	if f == nil {
 		f, err = r.findIn(ctx, sql, s)
+	}
+	if tables.Classify(err) == tables.Missing {
+		return nil, r.list(ctx, s.snap)
 	}
 	return f, err
 }

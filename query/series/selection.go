@@ -91,7 +91,7 @@ func (s *selection) listed() string {
 		fresh := fmt.Sprintf("%s AND ts > %s AND ts <= %s AND %s AND (%s)", s.named(), sqlFrom, sqlTo, s.snap.Held(false), unlisted)
 		parts = append(parts, "SELECT type, series, service, user_id, unit, labels, points, first, last FROM ("+s.snap.Topic.SeriesSelect(s.snap.Database, fresh)+")")
 	}
-	if !s.snap.Absent && !s.snap.erasing() {
+	if !s.snap.Absent && !s.snap.noList && !s.snap.erasing() {
 		parts = append(parts, fmt.Sprintf("SELECT type, series, service, user_id, unit, labels, points, first, last FROM %s WHERE type != '' AND %s AND %s AND %s",
 			s.list(), s.named(), s.listedRange(s.from), s.unmoved()))
 	}

@@ -13,6 +13,7 @@ import (
 type snapshot struct {
 	*once.Snapshot
 	keep   string // the condition of rows that none means; "1" without one
+	noList bool   // the topic's list of series is not there
 	params map[string]string
 }
 
@@ -47,6 +48,7 @@ func (r *Reader) snapshot(ctx context.Context, topic string) (*snapshot, error) 
 func (r *Reader) list(ctx context.Context, s *snapshot) error {
 	at, err := r.db.Listed(ctx, s.Topic)
 	s.Listed(at)
+	s.noList = at == nil && err == nil
 	return err
 }
 
@@ -61,7 +63,7 @@ func (s *snapshot) complete() bool {
 			return false
 		}
 	}
-	return s.simple()
+	return s.simple() && !s.noList
 }
 
 // erasing reports whether an erasure is under way.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -36,6 +37,40 @@ func TestStaleList(t *testing.T) {
 	list, _, err := r.read.List(t.Context(), ListRequest{Topic: "cpu"})
 	if err != nil || len(list) != 2 {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// A table of the list that was lost changes no answer, and is made and filled again.
+func TestLostList(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := time.Date(2026, 2, 1, 0, 0, 30, 0, time.UTC)
+	for i, host := range []string{"a", "b"} {
+		r.insert(point{metric: "cpu", labels: map[string]string{"host": host}, at: at, value: float64(i)})
+	}
+	r.Round()
+	is := func(when string) {
+		t.Helper()
+		for _, align := range []Aligner{Mean, Delta} {
+			for _, reduce := range []Aligner{None, Count} {
+				req := Request{Metric: "cpu", From: at.Add(-time.Minute), To: at.Add(time.Minute), Align: align, Period: time.Minute, Reduce: reduce, Where: "attributes.host = 'b'"}
+				if a := r.align(req); a.Series != 1 {
+					t.Errorf("%s: align %s has %d series, want 1", when, align, a.Series)
+				}
+			}
+		}
+		list, _, err := r.read.List(t.Context(), ListRequest{Topic: "cpu"})
+		if err != nil || len(list) != 2 {
+			t.Errorf("%s: %+v, %v", when, list, err)
+		}
+	}
+	is("listed")
+	r.Exec("DROP TABLE " + schemas.QuotedTable(r.DB.Database, "cpu.series") + " SYNC")
+	is("lost")
+	r.Round()
+	is("filled again")
+	if parts, err := r.DB.ListParts(t.Context(), "cpu"); err != nil || len(parts) == 0 {
+		t.Errorf("the list has %d parts, %v", len(parts), err)
 	}
 }
 
