@@ -119,3 +119,17 @@ func TestRunAgain(t *testing.T) {
 		t.Errorf("id %s", id)
 	}
 }
+
+// A document that comes when its month is past the topic's retention has its row: its record in DOCS leaves
+// with the row alone, and a dead letter would keep the id taken for good.
+func TestRecordPastRetention(t *testing.T) {
+	t.Parallel()
+	topic := customers
+	topic.KeepDays = 30
+	m := recordOf(1, inMonth, `{}`)
+	m.stored = time.Unix(0, inMonth).AddDate(1, 0, 0)
+	j := judge{topic: &topic}
+	if got, _ := j.run([]message{m}, 0); len(got.dead) != 0 || len(got.frames) != 1 || got.month != schemas.MonthOf(inMonth) {
+		t.Errorf("%+v", got)
+	}
+}
