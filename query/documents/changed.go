@@ -35,11 +35,12 @@ func (r *Reader) Changed(ctx context.Context, t *schemas.Topic, from, to int64, 
 	if err != nil {
 		return nil, false, err
 	}
-	// A document that changed again above what is archived has a later place than its rows.
+	// Of several lives of an id the last one counts, also where its writer's clock was behind: its place is the same
+	// before it is archived and after. What changed again above what is archived is read over.
 	stored, err := r.selected(ctx, t, fmt.Sprintf(
-		"SELECT doc_id, path, c, max_t AS t, version, op, seq, month, shard FROM (SELECT d.doc_id AS doc_id, toUnixTimestamp64Nano(max(d.ts)) AS max_t, "+
-			"argMax((d.path, toUnixTimestamp64Nano(d.created), d.version, d.op, d.seq, d.month, d.shard), d.seq) AS n, "+
-			"n.1 AS path, n.2 AS c, n.3 AS version, n.4 AS op, n.5 AS seq, n.6 AS month, n.7 AS shard "+
+		"SELECT doc_id, path, c, t, version, op, seq, month, shard FROM (SELECT d.doc_id AS doc_id, "+
+			"argMax((d.path, toUnixTimestamp64Nano(d.created), toUnixTimestamp64Nano(d.ts), d.version, d.op, d.seq, d.month, d.shard), d.seq) AS n, "+
+			"n.1 AS path, n.2 AS c, n.3 AS t, n.4 AS version, n.5 AS op, n.6 AS seq, n.7 AS month, n.8 AS shard "+
 			"FROM %s AS d WHERE d.ts >= %s AND d.ts < %s GROUP BY doc_id) WHERE %s ORDER BY t, doc_id LIMIT %d",
 		table, nanos(from), nanos(to), beyond, limit+1+len(last)), params)
 	if err != nil {
