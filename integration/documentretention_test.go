@@ -140,6 +140,39 @@ func (k *keptDocuments) dropped() {
 	k.reached(func(s *registry.Shard) bool { return (s.Status == registry.Dropped) == k.past(s) })
 }
 
+// closing has what is past closed, and returns a janitor that does nothing by itself.
+func (k *keptDocuments) closing() *retention.Janitor {
+	k.e.t.Helper()
+	k.topic.KeepDays = 30
+	k.e.apply(k.topic)
+	nc := k.e.connect()
+	j, err := retention.New(k.e.t.Context(), nc, retention.Config{Registry: k.e.registry(nc), DB: k.e.db, Now: k.time})
+	if err != nil {
+		k.e.t.Fatal(err)
+	}
+	for _, s := range k.e.shards("customers") {
+		if !k.past(&s) {
+			continue
+		}
+		if err := k.e.reg.Retire(k.e.t.Context(), s); err != nil {
+			k.e.t.Fatal(err)
+		}
+	}
+	k.reached(func(s *registry.Shard) bool { return s.Status == registry.Closed || !k.past(s) })
+	return j
+}
+
+// rounds has a janitor do what is due. One shard of each lane goes in each round.
+func (k *keptDocuments) rounds(j *retention.Janitor) {
+	k.e.t.Helper()
+	for range k.e.shards("customers") {
+		if err := j.Round(k.e.t.Context()); err != nil {
+			k.e.t.Error(err)
+		}
+	}
+	k.dropped()
+}
+
 // Documents that did not change for longer than they are kept are gone with their shards, whether DOCS has
 // them whole or as stubs. Their ids are free again; the others stay, and all of it is proven.
 func TestDocumentRetention(t *testing.T) {
@@ -206,22 +239,7 @@ func TestDocumentAnonymise(t *testing.T) {
 func TestDocumentRetentionDies(t *testing.T) {
 	t.Parallel()
 	k := keepDocuments(t, 1000*time.Hour, false)
-	k.topic.KeepDays = 30
-	k.e.apply(k.topic)
-	nc := k.e.connect()
-	j, err := retention.New(t.Context(), nc, retention.Config{Registry: k.e.registry(nc), DB: k.e.db, Now: k.time})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range k.e.shards("customers") {
-		if !k.past(&s) {
-			continue
-		}
-		if err := k.e.reg.Retire(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	k.reached(func(s *registry.Shard) bool { return s.Status == registry.Closed || !k.past(s) })
+	j := k.closing()
 	for _, point := range []string{
 		"janitor.before-mark", "janitor.after-mark", "cleaner.before-purges", "cleaner.after-purges", "janitor.after-expiry",
 		"janitor.before-mark-frames", "janitor.after-mark-frames", "janitor.before-drop", "janitor.after-drop",
@@ -238,12 +256,25 @@ func TestDocumentRetentionDies(t *testing.T) {
 			}
 		}
 	}
-	for range len(k.e.shards("customers")) { // one of each lane in each round
-		if err := j.Round(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
-	k.dropped()
+	k.rounds(j)
 	k.there("after", "d-", "f-")
+	k.e.verified("customers")
+}
+
+// Retention goes on where DOCS is lost, and a repair brings back what it left alone.
+func TestDocumentRetentionOfALostFront(t *testing.T) {
+	t.Parallel()
+	k := keepDocuments(t, -1, false)
+	j := k.closing()
+	if err := k.e.reg.JetStream().DeleteStream(t.Context(), schemas.StreamDocs); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := registry.Setup(t.Context(), k.e.srv.NC(), schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1}); err != nil {
+		t.Fatal(err)
+	}
+	k.rounds(j)
+	k.e.carryOut(k.e.plan())
+	k.c = k.e.documents("customers")
+	k.there("repaired", "d-", "f-")
 	k.e.verified("customers")
 }

@@ -98,31 +98,34 @@ func (c *Cleaner) keptIn(ctx context.Context, t *schemas.Topic, s *registry.Shar
 		return nil, nil, nil
 	}
 	last, err := streams.DecideLast(ctx, c.js, schemas.StreamShards, s.Ref().Subject())
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
+	w := &walk{topic: t, kind: &kind, lane: s.Lane}
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound) && s.SealedAt == 0:
 		return nil, nil, nil // a shard nothing came to
-	}
-	if err != nil {
+	case errors.Is(err, jetstream.ErrMsgNotFound): // SHARDS lost its frames: what names it goes
+		return w, &kept{shard: s}, nil
+	case err != nil:
 		return nil, nil, fmt.Errorf("cleaner: end of %s: %w", s.Name(), err)
 	}
 	p, err := schemas.ParsePlaced(last.Header)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cleaner: end of %s: message %d: %w", s.Name(), last.Sequence, err)
 	}
-	return &walk{topic: t, kind: &kind, lane: s.Lane}, &kept{shard: s, upTo: p.SourceSeq}, nil
+	return w, &kept{shard: s, upTo: p.SourceSeq}, nil
 }
 
 // eachKept calls f with the messages that a lane's front has of a shard, some at a time. A cleaner
 // beside this one may put a stub behind the walk, before the walk comes to the record. So it goes on with
 // what came since it began, until that has nothing of the shard.
 func (c *Cleaner) eachKept(ctx context.Context, w *walk, k *kept, f func([]met) error) error {
-	for began, found := uint64(0), true; found; {
+	first := true
+	for began, found := uint64(0), true; found; first = false {
 		from := began + 1
 		info, err := streams.Info(ctx, c.js, w.topic.Front())
 		if err != nil {
 			return fmt.Errorf("cleaner: %w", err)
 		}
-		found = from == 1
-		began = info.State.LastSeq
+		found, began = first, info.State.LastSeq
 		for from > 0 {
 			some, next, err := c.someKept(ctx, w, k, from)
 			if err != nil {
