@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,18 +19,23 @@ type Publisher interface {
 // DefaultWait bounds calls whose context does not have a deadline.
 const DefaultWait = 5 * time.Second
 
-var (
-	// ErrState: a change is concluded by Committed or RolledBack.
-	ErrState = errors.New("bad state of a change")
-	// ErrBody: a body cannot be written as JSON. Nothing was stored.
-	ErrBody = errors.New("bad body")
-)
-
 // Trail writes audit events. It is safe for concurrent use.
-type Trail struct{ to Publisher }
+type Trail struct {
+	to    Publisher
+	wrong error // why nothing can be written
+}
 
-// New returns a Trail that writes to a producer.
-func New(to Publisher) *Trail { return &Trail{to} }
+// New returns a Trail that writes to a producer. With one of a topic of another kind each call
+// is ErrKind.
+func New(to Publisher) *Trail {
+	t := &Trail{to: to}
+	if p, ok := to.(interface{ Topic() schemas.Topic }); ok {
+		if topic := p.Topic(); topic.Kind != kinds.Audit {
+			t.wrong = fmt.Errorf("audit: topic %q is of kind %s: %w; declare another with `almanac topics apply NAME --kind %s`", topic.Name, topic.Kind, ErrKind, kinds.Audit)
+		}
+	}
+	return t
+}
 
 // State is how a change ended.
 type State string
@@ -72,6 +76,9 @@ func (t *Trail) Record(ctx context.Context, a Activity) error {
 }
 
 func (t *Trail) publish(ctx context.Context, what string, ev schemas.Event) error {
+	if t.wrong != nil {
+		return t.wrong
+	}
 	if _, has := ctx.Deadline(); !has {
 		bounded, cancel := context.WithTimeout(ctx, DefaultWait)
 		defer cancel()

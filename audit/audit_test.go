@@ -56,6 +56,26 @@ func TestChange(t *testing.T) {
 	}
 }
 
+// ofLogs is a producer of a topic of kind log.
+type ofLogs struct{ sent }
+
+func (*ofLogs) Topic() schemas.Topic { return schemas.NewTopic("app") }
+
+// What no trail would show is refused before it is stored.
+func TestOtherKind(t *testing.T) {
+	to := &ofLogs{}
+	w := New(to)
+	c := Change{Request: "r", Scope: "s", Type: "role", Resource: "x"}
+	for _, err := range []error{w.Before(t.Context(), c), w.After(t.Context(), c, Committed), w.Record(t.Context(), Activity{Request: "r", Scope: "s", Type: "request"})} {
+		if !errors.Is(err, ErrKind) {
+			t.Errorf("%v", err)
+		}
+	}
+	if len(to.events) != 0 {
+		t.Errorf("%d events were stored", len(to.events))
+	}
+}
+
 // Whatever goes wrong, the caller hears of it: nil alone means stored.
 func TestChangeFails(t *testing.T) {
 	down := errors.New("down")
