@@ -81,7 +81,7 @@ func (t *Topic) validateForgotten() error {
 		switch {
 		case f == kinds.ColBody || f == kinds.ColBy:
 		case f != ColUserID && !promoted:
-			return fmt.Errorf("anonymise field %q: of a topic of kind %s %s, %s, %s and the topic's own fields can be cleared", f, t.Kind, kinds.ColBy, kinds.ColBody, ColUserID)
+			return fmt.Errorf("anonymise field %q cannot be cleared: of documents %s, %s, %s and the topic's own fields can", f, kinds.ColBy, kinds.ColBody, ColUserID)
 		case !body && (promoted || t.Documents.UserField != ""):
 			return fmt.Errorf("anonymise field %q: the body has it too, and is cleared as a whole: name %s as well", f, kinds.ColBody)
 		}

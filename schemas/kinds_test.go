@@ -122,7 +122,7 @@ func TestTopicsOfKinds(t *testing.T) {
 		"of a field of the body": {Topic{Name: "notes", Kind: kinds.Document, Documents: Documents{UserField: "owner"}, Anonymise: Anonymise{AfterDays: 7, Fields: []string{"user_id"}}}, `anonymise field "user_id": the body has it too`},
 		"of it and the body":     {Topic{Name: "notes", Kind: kinds.Document, Documents: Documents{UserField: "owner"}, Anonymise: Anonymise{AfterDays: 7, Fields: []string{"user_id", "body"}}}, ""},
 		"of a promoted field":    {Topic{Name: "notes", Kind: kinds.Document, Fields: []Field{{Name: "status", Type: TypeString}}, Anonymise: Anonymise{AfterDays: 7, Fields: []string{"status"}}}, `anonymise field "status": the body has it too`},
-		"of a version":           {Topic{Name: "notes", Kind: kinds.Document, Anonymise: Anonymise{AfterDays: 7, Fields: []string{"op", "body"}}}, `anonymise field "op": of a topic of kind document by, body, user_id and`},
+		"of a version":           {Topic{Name: "notes", Kind: kinds.Document, Anonymise: Anonymise{AfterDays: 7, Fields: []string{"op", "body"}}}, `anonymise field "op" cannot be cleared: of documents by, body, user_id and`},
 		"while they are hot":     {Topic{Name: "notes", Kind: kinds.Document, Documents: Documents{HotFor: 24 * time.Hour}, Anonymise: Anonymise{AfterDays: 1, Fields: []string{"body"}}}, "it must be shorter"},
 		"named like a once view": {Topic{Name: "app_once"}, "reserved for a view"},
 	} {

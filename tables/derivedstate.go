@@ -68,8 +68,8 @@ func (db *DB) Derived(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 	return d, nil
 }
 
-// Listed are the positions up to which the series of a topic's shards are listed: nil when there is no
-// such table.
+// Listed are the positions up to which the series of a topic's shards are listed: nil without
+// such a table.
 func (db *DB) Listed(ctx context.Context, t *schemas.Topic) (map[schemas.ShardRef]uint64, error) {
 	out := map[schemas.ShardRef]uint64{}
 	if !t.HasSeries() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -26,8 +27,8 @@ type kept struct {
 }
 
 // has reports whether a message's row is in the shard. A stub and a refresh name it. Of other
-// records it says so too where they are of a shard of the same month before it, which is
-// dropped before it: their rows are asked for where it matters.
+// records it says so too where they are of a shard of the same month before it, which is dropped
+// before it: clearing asks for their rows.
 func (k *kept) has(seq uint64, r *Record) bool {
 	if r.Place != nil {
 		return r.Place.Month == k.shard.Month && r.Place.Shard == k.shard.ID
@@ -63,9 +64,6 @@ func (c *Cleaner) purge(ctx context.Context, w *walk, some []met) error {
 	return err
 }
 
-// ErrWhole: a shard's fields cannot be cleared yet, since the front has a record of it whole.
-var ErrWhole = errors.New("the front still has it whole")
-
 // CheckCleared returns ErrWhole, with a subject, where the topic's front has a record whose row is
 // in a closed shard: not its stub alone.
 func (c *Cleaner) CheckCleared(ctx context.Context, t *schemas.Topic, s *registry.Shard) error {
@@ -73,6 +71,7 @@ func (c *Cleaner) CheckCleared(ctx context.Context, t *schemas.Topic, s *registr
 	if w == nil || err != nil {
 		return err
 	}
+	k.upTo = math.MaxUint64 // rows tell, also where SHARDS lost the shard's last frame
 	return c.eachKept(ctx, w, k, func(some []met) error {
 		whole := slices.DeleteFunc(some, func(m met) bool { return m.Row == nil })
 		if len(whole) == 0 {
@@ -84,7 +83,7 @@ func (c *Cleaner) CheckCleared(ctx context.Context, t *schemas.Topic, s *registr
 		}
 		for _, m := range whole {
 			if places[m.Row.Seq].Shard == s.ID {
-				return fmt.Errorf("%w: message %d of %s, %s; it leaves once it is older than the topic's hot_for", ErrWhole, m.Sequence, t.Front(), m.Subject)
+				return fmt.Errorf("%w: message %d of %s (%s) is whole; the janitor takes its body out once it did not change for the topic's hot_for", ErrWhole, m.Sequence, t.Front(), m.Subject)
 			}
 		}
 		return nil

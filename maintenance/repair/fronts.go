@@ -114,6 +114,9 @@ func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan,
 // notExpired leaves out the documents whose newest version retention takes: it takes their records
 // out of DOCS before their rows. The shards are read after both.
 func (r *Repairer) notExpired(ctx context.Context, topic string, lost []lostDocument) ([]lostDocument, error) {
+	if len(lost) == 0 {
+		return nil, nil
+	}
 	shards, err := r.reg.Shards(ctx, topic, 0)
 	if err != nil {
 		return nil, err

@@ -136,13 +136,19 @@ func (v *Verifier) documentsAgain(ctx context.Context, t *schemas.Topic, ids []s
 // row. r and n are what DOCS and ClickHouse have, nil for nothing.
 func expiring(shards []registry.Shard, r *document.Record, n *tables.Newest) bool {
 	return slices.ContainsFunc(shards, func(s registry.Shard) bool {
+		in := func(m schemas.Month, id schemas.Shard) bool { return s.Gone() && m == s.Month && id == s.ID }
 		switch {
-		case !s.Gone():
-			return false
 		case r == nil:
-			return n != nil && n.Month == s.Month && n.Shard == s.ID
+			return n != nil && in(n.Month, n.Shard)
+		case n != nil:
+			return false
+		case r.Stub != nil:
+			return in(r.Stub.Month, r.Stub.Shard)
+		case r.Refresh != nil:
+			return in(r.Refresh.Month, r.Refresh.Shard)
 		}
-		return n == nil && r.Lane == strconv.Itoa(s.Lane) && schemas.MonthOf(r.Changed) == s.Month && r.Changed <= s.MaxTs
+		// A whole record does not say where its row is: it went since the record was read, or is lost.
+		return s.Status == registry.Dropping && r.Lane == strconv.Itoa(s.Lane) && schemas.MonthOf(r.Changed) == s.Month && r.Changed <= s.MaxTs
 	})
 }
 

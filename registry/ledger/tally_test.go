@@ -114,6 +114,6 @@ func TestForgottenKeepsUnsealed(t *testing.T) {
 		t.Errorf("%+v", tally)
 	}
 	if tally.Join([]string{"e-1"}) {
-		t.Error("a receipt that is no longer there was joined")
+		t.Error("a receipt that went was joined")
 	}
 }
