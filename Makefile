@@ -40,24 +40,37 @@ LONGEST  := awk '{print ($$0 ~ "/integration$$" ? 0 : $$0 ~ "/cmd/almanac$$" ? 1
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: help setup build up test tools check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults timers damage usage series soak simulate documents cover clean tidy
+.PHONY: help setup need-engine need-compiler build up test check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults timers damage usage series soak simulate documents cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-setup: node_modules/.package-lock.json ## Install the ClickHouse engine library below node_modules
-	@if command -v clickhouse >/dev/null || [ -n "$${ALMANAC_LIBCHDB:-}" ] || compgen -G 'node_modules/@chdb/lib-*/libchdb.so' >/dev/null; then exit 0; fi; \
+# What a fresh machine lacks: npm, which brings the engine, and a C compiler, which the race detector links with. Root on
+# Debian gets the packages; others are told their names.
+HAS_ENGINE = command -v clickhouse || [ -n "$${ALMANAC_LIBCHDB:-}$${ALMANAC_CLICKHOUSE:-}$(findstring --clickhouse,$(ARGS))" ] || compgen -G 'node_modules/@chdb/lib-*/libchdb.so'
+need-engine:   HAS      = command -v npm || $(HAS_ENGINE)
+need-engine:   PACKAGES = npm
+need-compiler: HAS      = command -v "$$(go env CC)"
+need-compiler: PACKAGES = gcc libc6-dev
+
+need-engine need-compiler:
+	@if { $(HAS); } >/dev/null; then exit 0; fi; \
+	echo "this machine lacks: $(PACKAGES)" >&2; \
+	if [ "$$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then echo "install them, then try again" >&2; exit 1; fi; \
+	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(PACKAGES)
+
+setup: need-engine node_modules/.package-lock.json ## Install the ClickHouse engine library below node_modules
+	@if { $(HAS_ENGINE); } >/dev/null; then exit 0; fi; \
 	printf '%s\n' \
 	  'There is no ClickHouse engine for this machine yet. Any of these will do:' \
 	  '  - a clickhouse program, 26.2 or later, on PATH' \
 	  '  - a running ClickHouse: almanac up --clickhouse clickhouse://user:password@host:9000/database' \
-	  '  - npm, then `make setup` again (Linux on x86-64 with glibc)' \
 	  '  - on another system, the engine library for it: npm install --no-save @chdb/lib-<system>-<arch>@$(ENGINE_PACKAGE)' >&2
 
 # npm ci checks every package against the hash in the lock file; the library is for one system, so it is optional.
 node_modules/.package-lock.json: package.json package-lock.json .npmrc
 	@if ! command -v npm >/dev/null; then exit 0; fi; \
-	if npm ci; then mkdir -p node_modules && touch $@; else command -v clickhouse >/dev/null || [ -n "$${ALMANAC_LIBCHDB:-}" ]; fi
+	if npm ci; then mkdir -p node_modules && touch $@; else $(HAS_ENGINE); fi
 
 build: ## Build bin/almanac
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/almanac ./cmd/almanac
@@ -65,21 +78,10 @@ build: ## Build bin/almanac
 up: setup build ## Build and run everything in one process; flags go in ARGS='…'
 	bin/almanac up $(ARGS)
 
-test: tools setup check ## All tests, with the race detector, against real servers
+test: need-compiler setup check ## All tests, with the race detector, against real servers
 	ALMANAC_REQUIRE_ENGINE=1 CGO_ENABLED=1 $(TEST) -parallel 4 -race $$(go list $(PKG) | grep -v -e /integration/model -e /integration/faults | $(LONGEST))
 	$(TEST) ./integration/model/...
 	ALMANAC_REQUIRE_ENGINE=1 $(TEST) -v -run '$(KILLS)' ./integration/faults
-
-# The race detector links C, and the engine comes by npm. Root on Debian gets what is missing; others are told.
-tools:
-	@missing=(); \
-	command -v "$$(go env CC)" >/dev/null || missing+=(gcc libc6-dev); \
-	command -v npm >/dev/null || command -v clickhouse >/dev/null || [ -n "$${ALMANAC_LIBCHDB:-}" ] || \
-	  compgen -G 'node_modules/@chdb/lib-*/libchdb.so' >/dev/null || missing+=(npm); \
-	if [ $${#missing[@]} -eq 0 ]; then exit 0; fi; \
-	echo "the tests need these packages, which are missing: $${missing[*]}" >&2; \
-	if [ "$$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then echo "install them, then try again" >&2; exit 1; fi; \
-	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$${missing[@]}"
 
 check: ## The quick part of lint: formatting and go vet
 	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); \
