@@ -22,10 +22,9 @@ import (
 
 // started is an attempt that has its places.
 type started struct {
-	l    *lane
-	e    wheel.Entry
-	g    timer.Group
-	host string
+	run *run
+	e   wheel.Entry
+	at  place
 }
 
 const (
@@ -47,7 +46,7 @@ func (d *Dispatcher) begin(ctx, all context.Context, wg *sync.WaitGroup, due []s
 	}
 	records, err := d.readAll(ctx, due, answerWait<<min(failed, maxDoublings))
 	if err != nil {
-		d.fault(due[0].l.topic, due[0].l.lane, err)
+		d.fault(due[0].run.topic, due[0].run.number, err)
 	}
 	for i := range due {
 		s := due[i]
@@ -70,11 +69,11 @@ func (d *Dispatcher) begin(ctx, all context.Context, wg *sync.WaitGroup, due []s
 	}
 }
 
-func (s *started) release() { s.l.d.limits.release(&s.g, s.host) }
+func (s *started) release() { s.run.d.limits.release(s.at) }
 
 func (s *started) giveBack(ctx context.Context, after time.Duration) {
 	s.release()
-	s.l.again(ctx, s.e, after)
+	s.run.again(ctx, s.e, after)
 }
 
 // readAll reads the records of entries, each answer within a time.
@@ -113,8 +112,9 @@ func (d *Dispatcher) attempt(ctx, all context.Context, s started, r *timer.Recor
 			s.release()
 		}
 	}()
+	g, known := d.groups.get(r.Key.Topic, r.Key.Group) // of the record, and nothing that was remembered of it
 	spec, err := d.spec(ctx, r)
-	if err != nil {
+	if err != nil || !known {
 		released = true
 		s.giveBack(ctx, againAfter)
 		return
@@ -137,11 +137,11 @@ func (d *Dispatcher) attempt(ctx, all context.Context, s started, r *timer.Recor
 	verdict, call := timer.Verdict{Kind: timer.Fail, Error: timer.ErrSpecMissing}, timer.Call{Error: timer.ErrSpecMissing}
 	if spec == nil {
 		spec = &timer.Spec{}
-	} else if verdict, call, err = d.cfg.Caller.Call(all, &s.g, claimed, spec); err != nil {
+	} else if verdict, call, err = d.cfg.Caller.Call(all, &g, claimed, spec); err != nil {
 		return // it stays firing, and is called again under the same attempt
 	}
 	d.cfg.Crash("called")
-	outcome := timer.Settle(claimed, verdict, call, s.g.Policy(spec), d.clock.now(), mrand.Float64())
+	outcome := timer.Settle(claimed, verdict, call, g.Policy(spec), d.clock.now(), mrand.Float64())
 	d.settle(all, s, claimed, &outcome)
 }
 
@@ -158,7 +158,7 @@ func (d *Dispatcher) spec(ctx context.Context, r *timer.Record) (*timer.Spec, er
 		return nil, err
 	}
 	from, err := parse(m)
-	if err != nil || m.Subject != r.Key.Subject() {
+	if err != nil || m.Subject != r.Key.Subject() || from.Life != r.Life {
 		return nil, nil
 	}
 	return from.Spec, nil
@@ -170,8 +170,8 @@ func (d *Dispatcher) tooLate(ctx context.Context, s started, r *timer.Record, no
 	case err == nil:
 		d.settled(&next)
 	case !errors.Is(err, fronts.ErrConflict):
-		d.fault(s.l.topic, s.l.lane, err)
-		s.l.again(ctx, s.e, againAfter)
+		d.fault(s.run.topic, s.run.number, err)
+		s.run.again(ctx, s.e, againAfter)
 	}
 }
 
@@ -182,9 +182,11 @@ func (d *Dispatcher) claim(ctx context.Context, s started, r *timer.Record, now 
 	if r.State() == timer.StateFiring {
 		old := time.Unix(0, now).Sub(time.Unix(0, r.Changed)) >= claimPatience
 		switch {
+		case r.Owner == self && d.flights.has(r.Claim): // it is being called, or its outcome waits for NATS
+			return nil, time.Second
 		case r.Owner == self && !old:
-			if !d.flights.adopt(r.Claim) { // it is being called
-				return nil, 0
+			if !d.flights.adopt(r.Claim) {
+				return nil, time.Second
 			}
 			return r, 0
 		case r.Owner != self && !old && slices.Contains(d.members.Live(), r.Owner):
@@ -204,7 +206,7 @@ func (d *Dispatcher) claim(ctx context.Context, s started, r *timer.Record, now 
 		return &next, 0
 	case errors.Is(err, fronts.ErrConflict):
 	default:
-		d.fault(s.l.topic, s.l.lane, err)
+		d.fault(s.run.topic, s.run.number, err)
 		wait = againAfter
 	}
 	d.flights.remove(next.Claim)
@@ -215,7 +217,7 @@ func (d *Dispatcher) claim(ctx context.Context, s started, r *timer.Record, now 
 func (d *Dispatcher) lookBack(ctx context.Context, s started, claim, before *timer.Record, why error) error {
 	pause := backoff.Backoff{Least: 50 * time.Millisecond, Most: 2 * time.Second}
 	for {
-		d.fault(s.l.topic, s.l.lane, why)
+		d.fault(s.run.topic, s.run.number, why)
 		if err := pause.Wait(ctx); err != nil {
 			return err
 		}
@@ -246,7 +248,7 @@ func (d *Dispatcher) settle(ctx context.Context, s started, claimed, outcome *ti
 		case errors.Is(err, fronts.ErrConflict): // deleted meanwhile, or claimed by another, or stored without an answer
 			return
 		}
-		d.fault(s.l.topic, s.l.lane, err)
+		d.fault(s.run.topic, s.run.number, err)
 		if pause.Wait(ctx) != nil {
 			return
 		}

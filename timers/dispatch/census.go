@@ -59,7 +59,7 @@ func (d *Dispatcher) Waiting(ctx context.Context) ([]Waiting, error) {
 		}
 		for _, g := range d.groups.of(l.topic) {
 			id := GroupID{g.Topic, g.Name}
-			slots[id] += slotsIn(g.Slots, l.lane, l.of)
+			slots[id] += slotsIn(g.Slots, l.number, l.of)
 			all.add(census{id: {}})
 		}
 	}
@@ -79,13 +79,13 @@ type counted struct {
 	slots map[int]int
 }
 
-// census counts the lane's timers. One that another live member calls is not pending, though it is on the wheel.
-func (l *lane) census(now int64) census {
+// census counts the lane's timers. One that is being called is not pending, though it is on the wheel.
+func (l *run) census(now int64) census {
 	c := census{}
 	count := func(w *wheel.Wheel, blocked int) {
 		for e := range w.All() {
 			if _, ok := l.held[e.Key]; !ok {
-				c.count(GroupID{l.topic, l.names.text(e.Group)}, &e, blocked, now)
+				c.count(GroupID{l.topic, e.Group.Value()}, &e, blocked, now)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"time"
+	"unique"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,11 +17,10 @@ import (
 func TestCensus(t *testing.T) {
 	t.Parallel()
 	const second, now = int64(time.Second), int64(100 * time.Second)
-	entry := func(l *lane, group string, slot int, id string, due int64) wheel.Entry {
-		return wheel.Entry{Key: schemas.TimerSubject("t", l.lane, group, slot, id), Due: due, Seq: 1, Group: l.names.number(group)}
+	entry := func(l *run, group string, slot int, id string, due int64) wheel.Entry {
+		return wheel.Entry{Key: schemas.TimerSubject("t", l.number, group, slot, id), Due: due, Seq: 1, Group: unique.Make(group)}
 	}
-	one := &lane{laneID: laneID{"t", 0}, of: 2, wheel: wheel.New(), parked: parked{}, held: map[string]held{}}
-	other := &lane{laneID: laneID{"t", 1}, of: 2, wheel: wheel.New(), parked: parked{}}
+	one, other := newRun(newLane(nil, laneID{"t", 0}, 2)), newRun(newLane(nil, laneID{"t", 1}, 2))
 	one.wheel.Put(entry(one, "a", 0, "later", now+second))
 	one.wheel.Put(entry(one, "a", 0, "due", now-second))
 	one.parked.add(blocker{group: "t.a"}, entry(one, "a", 2, "blocked", now-3*second))
@@ -108,7 +108,7 @@ func TestGroupsAreBounded(t *testing.T) {
 func TestForgetOwn(t *testing.T) {
 	t.Parallel()
 	var s stats
-	id := laneID{topic: "t", lane: 1}
+	id := laneID{topic: "t", number: 1}
 	old, next := make(chan chan<- census), make(chan chan<- census)
 	s.answers(asked{laneID: id, ask: old})
 	s.answers(asked{laneID: id, ask: next})

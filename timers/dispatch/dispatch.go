@@ -113,8 +113,8 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Dispatcher, error) {
 }
 
 type laneID struct {
-	topic string
-	lane  int
+	topic  string
+	number int
 }
 
 // running is a lane at work.
@@ -217,7 +217,7 @@ func (d *Dispatcher) work(ctx, all context.Context, wg *sync.WaitGroup, l *lane)
 		if ctx.Err() != nil {
 			return
 		}
-		d.fault(l.topic, l.lane, err)
+		d.fault(l.topic, l.number, err)
 		if time.Since(began) > 10*time.Second {
 			pause.Reset()
 		}

@@ -115,7 +115,7 @@ func TestFreeOfAGroup(t *testing.T) {
 				g.Topic, g.Name, g.Paused = "t", "g", false
 			}
 			for range c.took {
-				if _, ok := l.take(&g, "h", now); !ok {
+				if _, _, ok := l.take(&g, "h", now); !ok {
 					t.Fatal("no place")
 				}
 			}

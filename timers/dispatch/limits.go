@@ -29,28 +29,34 @@ func newLimits(calls, perHost int) *limits {
 	return &limits{calls: calls, perHost: perHost, hosts: map[string]int{}, groups: map[string]int{}, rates: map[string]rate{}}
 }
 
-// blocker is why an attempt cannot begin.
+// blocker is why an attempt cannot begin: there is no place at a host, or in a group.
 type blocker struct{ host, group string }
+
+// place is what an attempt holds until it ends.
+type place struct{ host, group string }
+
+// groupKey names a group among those of all topics.
+func groupKey(topic, group string) string { return topic + "." + group }
 
 // all is the blocker of a dispatcher without a free call slot.
 var all = blocker{}
 
 // take takes a place for a call. Without one it returns what there is none of.
-func (l *limits) take(g *timer.Group, host string, now time.Time) (by blocker, ok bool) {
+func (l *limits) take(g *timer.Group, host string, now time.Time) (at place, by blocker, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	group := g.Topic + "." + g.Name
+	group := groupKey(g.Topic, g.Name)
 	r := l.rates[group]
 	if r.second != now.Unix() {
 		r = rate{second: now.Unix()}
 	}
 	switch {
 	case l.used >= l.calls:
-		return all, false
+		return place{}, all, false
 	case g.Paused, g.MaxConcurrent > 0 && l.groups[group] >= g.MaxConcurrent, g.MaxPerSecond > 0 && r.n >= g.MaxPerSecond:
-		return blocker{group: group}, false
+		return place{}, blocker{group: group}, false
 	case l.hosts[host] >= l.perHost:
-		return blocker{host: host}, false
+		return place{}, blocker{host: host}, false
 	}
 	l.used++
 	l.hosts[host]++
@@ -59,7 +65,7 @@ func (l *limits) take(g *timer.Group, host string, now time.Time) (by blocker, o
 		r.n++
 		l.rates[group] = r
 	}
-	return all, true
+	return place{host, group}, all, true
 }
 
 // free returns how many attempts the blocker might let begin. g is the group of one that names a group, nil
@@ -87,12 +93,12 @@ func (l *limits) free(b blocker, g *timer.Group, now time.Time) int {
 }
 
 // release gives a place back and wakes the lanes.
-func (l *limits) release(g *timer.Group, host string) {
+func (l *limits) release(at place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used--
-	countDown(l.hosts, host)
-	countDown(l.groups, g.Topic+"."+g.Name)
+	countDown(l.hosts, at.host)
+	countDown(l.groups, at.group)
 	for _, c := range l.freed {
 		select {
 		case c <- struct{}{}:
@@ -137,7 +143,7 @@ func (g *groups) set(topic string, gs []timer.Group) {
 		g.m = map[string]timer.Group{}
 	}
 	for _, one := range gs {
-		g.m[topic+"."+one.Name] = one
+		g.m[groupKey(topic, one.Name)] = one
 	}
 }
 
@@ -156,7 +162,7 @@ func (g *groups) of(topic string) (out []timer.Group) {
 func (g *groups) get(topic, name string) (timer.Group, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	one, ok := g.m[topic+"."+name]
+	one, ok := g.m[groupKey(topic, name)]
 	return one, ok
 }
 

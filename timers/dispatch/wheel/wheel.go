@@ -3,6 +3,7 @@ package wheel
 import (
 	"container/heap"
 	"iter"
+	"unique"
 )
 
 // Entry is a timer that waits.
@@ -12,8 +13,8 @@ type Entry struct {
 	// Due is unix ns, Seq the sequence of the record that says so.
 	Due int64
 	Seq uint64
-	// Group and Host are the caller's numbers for them.
-	Group, Host uint32
+	// Group and Host are the same texts for many timers, so each text is kept once.
+	Group, Host unique.Handle[string]
 	// Misses counts reads that did not find the record.
 	Misses uint8
 	// Failed counts reads that did not come to an answer.
