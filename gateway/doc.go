@@ -12,9 +12,9 @@
 // They share package request: the id, the bounded body, the shape of errors. They share
 // package pool: memory, admission, the answer after JetStream's.
 //
-// A request passes these in order: connection limit, header time, id, loopback and
-// cross-origin checks, draining, bytes in flight, wire limit, unpacked limit. Then it is
-// decoded whole, taken whole, and answered when stored. What is refused has stored nothing.
+// A request passes these in order: connection limit, header time and size, id, package guard,
+// draining, bytes in flight, wire limit, unpacked limit. Then it is decoded whole, taken
+// whole, and answered when stored. What is refused has stored nothing.
 //
 // # Who is authoritative
 //

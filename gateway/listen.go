@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"sync"
@@ -23,6 +25,10 @@ const (
 	// answerWait bounds the write of an answer that does not stream: those that do set
 	// their own deadlines.
 	answerWait = 2 * time.Minute
+	// leaveWait and leaveBytes bound what is still taken of a request that was refused, so that its
+	// client reads the refusal.
+	leaveWait  = 2 * time.Second
+	leaveBytes = 4 << 20
 )
 
 // httpServer is a listener of HTTP.
@@ -131,10 +137,29 @@ func (l *limitListener) Close() error {
 	return l.Listener.Close()
 }
 
+// quiet drops what net/http says of single connections: resets and bad handshakes.
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
+
 type limitedConn struct {
 	net.Conn
 	once sync.Once
 	free func()
+}
+
+// CloseWrite ends the answer, and takes what the client is still sending. net/http calls it where it
+// refuses a request that it did not read to its end. Closed with bytes unread, the connection
+// would be reset, and the client might never see why.
+func (c *limitedConn) CloseWrite() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return nil
+	}
+	if err := half.CloseWrite(); err != nil {
+		return err
+	}
+	_ = c.SetReadDeadline(time.Now().Add(leaveWait))
+	_, _ = io.CopyN(io.Discard, c.Conn, leaveBytes) // ends with the client, or at a bound
+	return nil
 }
 
 // Close gives the slot back.

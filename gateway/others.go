@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/almanac-events/almanac/gateway/elastic"
+	"github.com/almanac-events/almanac/gateway/guard"
 	"github.com/almanac-events/almanac/gateway/loki"
 	"github.com/almanac-events/almanac/gateway/remotewrite"
 	"github.com/almanac-events/almanac/gateway/request"
@@ -27,7 +28,7 @@ func (g *Gateway) addShippers(mux *http.ServeMux) {
 // routes are the paths of a listener, once there is a pool.
 type routes struct {
 	atomic.Pointer[http.Handler]
-	fail refuser // request.Fail where nil
+	fail guard.Refuser // request.Fail where nil
 }
 
 func (r *routes) set(h http.Handler) { r.Store(&h) }

@@ -3,12 +3,14 @@ package query
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -23,8 +25,14 @@ type RelayRequest struct {
 }
 
 // Relay passes a request on to ClickHouse as one that may only read, and returns the
-// answer as it is, refusals among them. The caller closes its body.
+// answer as it is, refusals among them. The caller closes its body. A statement may set headers of
+// the answer: they are its author's words.
 func (r *Reader) Relay(ctx context.Context, req RelayRequest) (*http.Response, error) {
+	for _, name := range refusedParams {
+		if req.Params.Has(name) {
+			return nil, fmt.Errorf("%w: the parameter %s is not passed on: an answer has the headers of its format; leave it out", schemas.ErrRequest, name)
+		}
+	}
 	out := &tables.Relayed{Params: relayParams(req.Params), Header: http.Header{}, Body: req.Body, User: req.User, Password: req.Password}
 	if out.Params.Get("database") == "" {
 		out.Params.Set("database", cmp.Or(req.Header.Get("X-ClickHouse-Database"), r.db.Database))
@@ -44,8 +52,14 @@ var relayedHeaders = []string{"Accept-Encoding", "Content-Encoding", "Content-Ty
 // at a time, so a client must not be able to take a sink's.
 const relayedID = "http-"
 
-// ownParams are never the client's to say: the account, and that it only reads.
-var ownParams = []string{"user", "password", "quota_key", "role", "readonly", "allow_ddl", "http_write_exception_in_output_format"}
+// ownParams are never the client's to say: the account, that it only reads, and who else may read
+// the answer.
+var ownParams = []string{
+	"user", "password", "quota_key", "role", "readonly", "allow_ddl", "http_write_exception_in_output_format", "add_http_cors_header",
+}
+
+// refusedParams would make the answer something else than what its format says.
+var refusedParams = []string{"http_response_headers"}
 
 // relayParams are a client's parameters within the bounds of a statement.
 func relayParams(q url.Values) url.Values {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/almanac-events/almanac/gateway/guard"
+	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/timers/exposition"
 )
 
@@ -86,7 +88,8 @@ func (h *httpServer) scraped(w http.ResponseWriter, r *http.Request) {
 
 // Run serves until ctx ends.
 func (h *httpServer) Run(ctx context.Context) error {
-	srv := &http.Server{Handler: h.health(), ReadHeaderTimeout: httpPatience, ReadTimeout: httpPatience, WriteTimeout: 2 * httpPatience}
+	guarded := guard.Handler(h.health(), guard.Config{Fail: request.Fail})
+	srv := &http.Server{Handler: guarded, ReadHeaderTimeout: httpPatience, ReadTimeout: httpPatience, WriteTimeout: 2 * httpPatience}
 	go func() {
 		<-ctx.Done()
 		h.draining.Store(true)

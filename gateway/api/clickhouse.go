@@ -1,15 +1,17 @@
 package api
 
 import (
+	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // clickhouseBytes bounds the body of a request: a statement, and tables sent with it.
@@ -19,6 +21,7 @@ const clickhouseBytes = 16 << 20
 const (
 	tooManyQueries = 202
 	networkError   = 210
+	settingHeld    = 452
 )
 
 // addClickHouse adds the interface of ClickHouse's own clients. It is ClickHouse's in
@@ -56,16 +59,16 @@ func (a *API) clickhouse(w http.ResponseWriter, r *http.Request) {
 // relay answers with what ClickHouse answers, as it comes.
 func (a *API) relay(w http.ResponseWriter, r *http.Request, req query.RelayRequest) {
 	resp, err := a.cfg.Reader.Relay(r.Context(), req)
-	if err != nil {
+	switch {
+	case errors.Is(err, schemas.ErrRequest):
+		clickhouseRefusal(w, http.StatusBadRequest, settingHeld, schemas.Text(err))
+		return
+	case err != nil:
 		clickhouseRefusal(w, http.StatusServiceUnavailable, networkError, err.Error())
 		return
 	}
 	defer func() { _ = resp.Body.Close() }()
-	for name, values := range resp.Header {
-		if strings.HasPrefix(name, "X-Clickhouse-") || name == "Content-Type" || name == "Content-Encoding" {
-			w.Header()[name] = values
-		}
-	}
+	maps.Copy(w.Header(), relayedAnswer(resp.Header))
 	w.WriteHeader(resp.StatusCode)
 	pass(w, resp.Body)
 }
@@ -96,7 +99,9 @@ func pass(w http.ResponseWriter, body io.Reader) {
 func clickhouseRefusal(w http.ResponseWriter, status, code int, message string) {
 	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
 	w.Header().Set("X-ClickHouse-Exception-Code", strconv.Itoa(code))
-	w.Header().Set("Retry-After", "1")
+	if status != http.StatusBadRequest {
+		w.Header().Set("Retry-After", "1")
+	}
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, "Code: "+strconv.Itoa(code)+". DB::Exception: "+message+"\n")
 }
