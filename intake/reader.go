@@ -94,6 +94,20 @@ func (d *Reader) Next() (Record, error) {
 	return rec, nil
 }
 
+// Value is the record of a JSON value that is in memory, as a line of NDJSON would be. It
+// reads nothing of the reader's input, and the record has no place in it.
+func (d *Reader) Value(raw []byte) Record {
+	if d.err != nil {
+		return Record{Err: d.err}
+	}
+	rec := Record{Raw: raw}
+	if rec.Err = d.tooLong(len(raw)); rec.Err == nil {
+		rec.Event, rec.Err = d.parse(raw)
+	}
+	d.finish(&rec)
+	return rec
+}
+
 // Lines is how many lines were read so far.
 func (d *Reader) Lines() int {
 	if d.lines == nil {

@@ -23,7 +23,7 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
-		err := Decode(body, intake.Options{Format: intake.FormatNDJSON, Now: time.Now(), Topic: &topic}, func(rec *intake.Record) error {
+		err := Decode(body, intake.Options{Format: intake.FormatNDJSON, Now: time.Now(), Topic: &topic}, func(rec *Record) error {
 			n++
 			return rec.Err
 		})

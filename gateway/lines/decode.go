@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 
@@ -41,10 +40,17 @@ func formatOf(param, contentType string, body []byte) string {
 	return intake.FormatText
 }
 
+// Record is a record of a body.
+type Record struct {
+	intake.Record
+	// Element is its number in the array that the body is, from 1; 0 where it is none.
+	Element int
+}
+
 // Decode calls each with every record of a body, in order; each may not keep the record's
 // memory, and may keep what is in it. It is pure. Its error says
 // that the body cannot be read on as a whole; one that each returns ends it too.
-func Decode(body []byte, o intake.Options, each func(*intake.Record) error) error {
+func Decode(body []byte, o intake.Options, each func(*Record) error) error {
 	if o.Format == formatJSON {
 		o.Format = intake.FormatNDJSON
 		if !byLines(body) {
@@ -52,10 +58,10 @@ func Decode(body []byte, o intake.Options, each func(*intake.Record) error) erro
 		}
 	}
 	r := intake.NewReader(bytes.NewReader(body), o)
-	var rec intake.Record // one for all: each may not keep it
+	var rec Record // one for all: each may not keep it
 	for {
 		var err error
-		rec, err = r.Next()
+		rec.Record, err = r.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -78,75 +84,11 @@ func byLines(body []byte) bool {
 	return len(line) > 0 && line[0] == '{' && json.Valid(line)
 }
 
-// values reads an array of objects, or objects one after the other.
-func values(body []byte, o intake.Options, each func(*intake.Record) error) error {
-	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
-	d := json.NewDecoder(bytes.NewReader(body))
-	array := bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("["))
-	if array {
-		if _, err := d.Token(); err != nil {
-			return brokenJSON(body, d, err)
-		}
-	}
-	line, counted := 1, 0
-	for {
-		if array && !d.More() {
-			if _, err := d.Token(); err != nil { // the closing bracket
-				return brokenJSON(body, d, err)
-			}
-			array = false
-		}
-		var raw json.RawMessage
-		err := d.Decode(&raw)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return brokenJSON(body, d, err)
-		}
-		at := int(d.InputOffset()) - len(raw)
-		line += bytes.Count(body[counted:at], []byte("\n"))
-		counted = at
-		rec := value(raw, line, o)
-		if err := each(rec); err != nil {
-			return err
-		}
-	}
-}
-
-// value reads one JSON value as a record.
-func value(raw json.RawMessage, line int, o intake.Options) *intake.Record {
-	// Without line ends it is a line of NDJSON, with all of that format's options.
-	var one bytes.Buffer
-	if bytes.ContainsAny(raw, "\r\n") {
-		_ = json.Compact(&one, raw) // it was decoded, so it is valid
-	} else {
-		one.Write(raw)
-	}
-	rec, err := intake.NewReader(&one, o).Next()
-	if err != nil {
-		rec.Err = err
-	}
-	rec.Line, rec.Lines = line, 1+bytes.Count(raw, []byte("\n"))
-	withoutID(&rec)
-	return &rec
-}
-
-func brokenJSON(body []byte, d *json.Decoder, err error) error {
-	at := d.InputOffset()
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		at = syntax.Offset
-	}
-	at = min(at, int64(len(body)))
-	return fmt.Errorf("%w: line %d, byte %d of the body: %w", errBody, 1+bytes.Count(body[:at], []byte("\n")), at, err)
-}
-
 // errBody: the body is not JSON from some place on.
 var errBody = errors.New("malformed JSON")
 
 // withoutID makes a client's id an attribute.
-func withoutID(rec *intake.Record) {
+func withoutID(rec *Record) {
 	if ev := &rec.Event; rec.Err == nil && !ev.ID.IsZero() {
 		ev.Attrs = append(ev.Attrs, schemas.String(schemas.ColID, ev.ID.String()))
 		ev.ID = schemas.ID{}

@@ -9,6 +9,8 @@
 // pure: package intake turns lines into records by the same rules as `almanac send`,
 // whose options are parameters here under the same names (options.go).
 //
+// Values of an array are cut and counted before the first is decoded, and one reader reads them all.
+//
 // Every record is decoded before any is taken. So the answer names each refused line,
 // and refuse=all takes all or nothing. An id that a client sends is kept as the attribute
 // "id": the event's own is made here, because a reader drops the second of two events of
@@ -16,7 +18,7 @@
 //
 // # The answer
 //
-//	200  {"accepted":n,"refused":[{"line","reason","message"}],"refused_total":n}
+//	200  {"accepted":n,"refused":[{"line","element","reason","message"}],"refused_total":n}
 //	202  the same: with ack=none nothing is known yet; with ack=stored SQL does not have it yet
 //	400  no record could be taken, or refuse=all and one was refused
 //

@@ -69,9 +69,19 @@ type answer struct {
 
 // refused is a line that was not taken.
 type refused struct {
-	Line    int    `json:"line"`
+	Line int `json:"line"`
+	// Element is its number in an array.
+	Element int    `json:"element,omitempty"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+}
+
+// place is where a refused record is.
+func (r *refused) place() string {
+	if r.Element > 0 {
+		return fmt.Sprintf("element %d, in line %d", r.Element, r.Line)
+	}
+	return fmt.Sprintf("line %d", r.Line)
 }
 
 // ServeHTTP implements http.Handler.
@@ -113,8 +123,8 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 	case a.Total > 0 && (req.Len() == 0 || o.refuseAll):
 		a.Accepted = 0
 		a.Error = request.ErrorOf(r, request.Refuse(http.StatusBadRequest, "refused",
-			fmt.Sprintf("refused lines: %d, and nothing was taken; the first is line %d: %s", a.Total, a.Refused[0].Line, a.Refused[0].Message),
-			"correct them; without refuse=all the other lines are taken"))
+			fmt.Sprintf("refused: %d, and nothing was taken; the first is %s: %s", a.Total, a.Refused[0].place(), a.Refused[0].Message),
+			"correct them; without refuse=all the others are taken"))
 		request.JSON(w, http.StatusBadRequest, a)
 		return nil
 	case o.ack == ackNone:
@@ -171,12 +181,12 @@ func decode(body []byte, contentType string, o *options, to *pool.Target) (*answ
 	}
 	to.Expect(min(bytes.Count(body, []byte{'\n'})+1, len(body)/usualLine+1, MaxEvents))
 	a := &answer{Refused: []refused{}}
-	refuse := func(line int, err error) {
+	refuse := func(line, element int, err error) {
 		if a.Total++; len(a.Refused) < maxShown {
-			a.Refused = append(a.Refused, refused{line, reason(err), err.Error()})
+			a.Refused = append(a.Refused, refused{line, element, reason(err), err.Error()})
 		}
 	}
-	err := Decode(body, o.Options, func(rec *intake.Record) error {
+	err := Decode(body, o.Options, func(rec *Record) error {
 		err := rec.Err
 		if err == nil {
 			err = to.Add(rec.Event)
@@ -184,10 +194,10 @@ func decode(body []byte, contentType string, o *options, to *pool.Target) (*answ
 		if err == nil {
 			a.Accepted++
 		} else {
-			refuse(rec.Line, err)
+			refuse(rec.Line, rec.Element, err)
 		}
 		if a.Accepted > MaxEvents || a.Total > maxRefused {
-			return request.Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the request has more than %d events", MaxEvents), "send it as several requests")
+			return tooMany()
 		}
 		return nil
 	})
@@ -196,7 +206,7 @@ func decode(body []byte, contentType string, o *options, to *pool.Target) (*answ
 	case errors.As(err, &own):
 		return nil, err
 	case err != nil: // what was read before it stays good
-		refuse(0, err)
+		refuse(0, 0, err)
 	}
 	return a, nil
 }

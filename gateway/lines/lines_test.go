@@ -231,7 +231,7 @@ func TestRecordedSyslogNG(t *testing.T) {
 	t.Parallel()
 	rec := inputtest.Recorded(t, "syslog-ng-http.1")
 	var got []string
-	err := Decode(rec.Body, intake.Options{Format: formatOf("", rec.Headers["Content-Type"], rec.Body)}, func(rec *intake.Record) error {
+	err := Decode(rec.Body, intake.Options{Format: formatOf("", rec.Headers["Content-Type"], rec.Body)}, func(rec *Record) error {
 		if rec.Err != nil {
 			return rec.Err
 		}
@@ -253,7 +253,7 @@ func TestRecordedCollectd(t *testing.T) {
 	for _, name := range []string{"collectd-write-http.1", "collectd-write-http.2"} {
 		rec := inputtest.Recorded(t, name)
 		var got []string
-		err := Decode(rec.Body, intake.Options{Format: formatOf("", rec.Headers["Content-Type"], rec.Body)}, func(rec *intake.Record) error {
+		err := Decode(rec.Body, intake.Options{Format: formatOf("", rec.Headers["Content-Type"], rec.Body)}, func(rec *Record) error {
 			if rec.Err != nil {
 				return rec.Err
 			}
@@ -283,7 +283,7 @@ func FuzzDecode(f *testing.F) {
 			format = intake.Formats[i]
 		}
 		last := 0
-		_ = Decode(body, intake.Options{Format: format, Now: now}, func(rec *intake.Record) error {
+		_ = Decode(body, intake.Options{Format: format, Now: now}, func(rec *Record) error {
 			if rec.Line < last {
 				t.Fatalf("line %d after line %d", rec.Line, last)
 			}
