@@ -77,7 +77,7 @@ func New(cfg Config) *API {
 		cfg: cfg, tails: make(chan struct{}, maxTails), sql: make(chan struct{}, maxSQL), reads: make(chan struct{}, maxReads),
 		timing: make(chan struct{}, maxTiming), pages: make(chan struct{}, maxPages),
 	}
-	a.proofs.known = map[string]*proof{}
+	a.proofs.known = map[string]*proven{}
 	a.jobs = jobs.New(jobs.Config{Registry: cfg.Registry, OnError: cfg.OnError, Workers: a.workers()})
 	return a
 }

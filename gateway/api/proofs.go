@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// proofAge is how old a proof may be that GET answers with.
+	// proofAge is how far apart the runs of one topic begin, however many ask for one.
 	proofAge = time.Minute
 	// proofWait bounds a run of verify, which no request waits for to its end.
 	proofWait = 15 * time.Minute
@@ -31,8 +31,11 @@ type Proof struct {
 // proofs runs verify once for all who ask.
 type proofs struct {
 	mu    sync.Mutex
-	known map[string]*proof // by topic, "" for all
+	known map[string]*proven // by topic, "" for all
 }
+
+// proven is what is known of a topic: its last run, and the last one that ended with a proof.
+type proven struct{ run, last *proof }
 
 // proof is a run, under way until done is closed.
 type proof struct {
@@ -47,62 +50,130 @@ func (a *API) addProofs(mux *http.ServeMux) {
 	if a.cfg.Verify == nil {
 		return
 	}
-	mux.HandleFunc("GET /v1/verify", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.verify(r, proofAge) }))
-	mux.HandleFunc("POST /v1/verify", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.verify(r, 0) }))
+	mux.HandleFunc("GET /v1/verify", a.read(a.lastProof))
+	mux.HandleFunc("POST /v1/verify", a.read(a.verify))
 }
 
-func (a *API) verify(r *http.Request, age time.Duration) (any, error) {
+// proofTopic is the topic that a request names; "" for all.
+func (a *API) proofTopic(r *http.Request) (string, error) {
 	p := paramsOf(r)
 	topic := p.text("topic")
 	if err := p.end(); err != nil {
-		return nil, err
+		return "", err
 	}
 	if topic != "" { // before a place is taken for it
 		if _, err := a.cfg.Registry.Topic(r.Context(), topic); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
-	run, err := a.proofOf(topic, age)
+	return topic, nil
+}
+
+// lastProof answers with the last proof. It begins no run.
+func (a *API) lastProof(_ http.ResponseWriter, r *http.Request) (any, error) {
+	topic, err := a.proofTopic(r)
 	if err != nil {
 		return nil, err
+	}
+	last, running := a.proofs.lastOf(topic)
+	if last != nil {
+		return last.value, nil
+	}
+	message := "this gateway has not made a proof since it began"
+	if running {
+		message = "the first proof since this gateway began is under way"
+	}
+	return nil, request.Refuse(http.StatusNotFound, "no_proof", message, "POST to the same address makes one, or waits for the one that is under way")
+}
+
+// verify answers with a proof that is a minute old at most, and makes one where there is none.
+func (a *API) verify(_ http.ResponseWriter, r *http.Request) (any, error) {
+	topic, err := a.proofTopic(r)
+	if err != nil {
+		return nil, err
+	}
+	run, began := a.proofs.runOf(topic, time.Now().UTC())
+	if run == nil {
+		return nil, tooMany("proofs", maxProofs)
+	}
+	if began {
+		go a.prove(run, topic)
 	}
 	select {
 	case <-run.done:
 		return run.value, run.err
 	case <-r.Context().Done():
-		return nil, request.Refuse(http.StatusGatewayTimeout, "too_slow", "verify has not ended yet, and goes on", "GET /v1/verify again in a minute: it waits for the same run")
+		return nil, request.Refuse(http.StatusGatewayTimeout, "too_slow", "verify has not ended yet, and goes on", "POST again: it waits for the same run. GET answers with the proof when there is one")
 	}
 }
 
-// proofOf returns the run that is under way, one that is younger than age, or a new one.
-func (a *API) proofOf(topic string, age time.Duration) (*proof, error) {
-	s := &a.proofs
+// lastOf returns the last run of a topic that ended with a proof; nil for none.
+func (s *proofs) lastOf(topic string) (last *proof, running bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, p := range s.known {
-		if ended(p.done) && time.Since(p.began) > max(age, proofAge) {
-			delete(s.known, name)
+	k := s.known[topic]
+	if k == nil {
+		return nil, false
+	}
+	k.turn()
+	return k.last, !ended(k.run.done)
+}
+
+// turn makes a run that ended with a proof the last one.
+func (k *proven) turn() {
+	if ended(k.run.done) && k.run.err == nil {
+		k.last = k.run
+	}
+}
+
+// runOf returns the run that is under way, one that ended well and is younger than proofAge, or a new
+// one that the caller is to begin; nil where as many are under way as may be.
+func (s *proofs) runOf(topic string, now time.Time) (run *proof, begin bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[topic]
+	if k != nil {
+		k.turn()
+		if !ended(k.run.done) || k.run == k.last && now.Sub(k.run.began) < proofAge {
+			return k.run, false
+		}
+	} else {
+		if !s.room() {
+			return nil, false
+		}
+		k = &proven{}
+		s.known[topic] = k
+	}
+	k.run = &proof{began: now, done: make(chan struct{})}
+	return k.run, true
+}
+
+// room forgets the oldest proof where as many are kept as may be, and reports whether there is room.
+func (s *proofs) room() bool {
+	if len(s.known) < maxProofs {
+		return true
+	}
+	oldest := ""
+	var at time.Time
+	for topic, k := range s.known {
+		if ended(k.run.done) && (at.IsZero() || k.run.began.Before(at)) {
+			oldest, at = topic, k.run.began
 		}
 	}
-	if p := s.known[topic]; p != nil && (!ended(p.done) || p.err == nil && time.Since(p.began) < age) {
-		return p, nil
+	delete(s.known, oldest)
+	return !at.IsZero()
+}
+
+// prove carries out a run.
+func (a *API) prove(p *proof, topic string) {
+	defer close(p.done)
+	ctx, cancel := context.WithTimeout(context.Background(), proofWait)
+	defer cancel()
+	go a.whenStopping(ctx, cancel)
+	rep, err := a.cfg.Verify(ctx, topic)
+	if p.err = err; err == nil {
+		p.value = Proof{OK: rep.OK(), At: p.began, Took: time.Since(p.began).Seconds(), Report: rep}
 	}
-	if len(s.known) >= maxProofs {
-		return nil, tooMany("proofs", maxProofs)
-	}
-	p := &proof{began: time.Now().UTC(), done: make(chan struct{})}
-	s.known[topic] = p
-	go func() {
-		defer close(p.done)
-		ctx, cancel := context.WithTimeout(context.Background(), proofWait)
-		defer cancel()
-		go a.whenStopping(ctx, cancel)
-		rep, err := a.cfg.Verify(ctx, topic)
-		if p.err = err; err == nil {
-			p.value = Proof{OK: rep.OK(), At: p.began, Took: time.Since(p.began).Seconds(), Report: rep}
-		}
-	}()
-	return p, nil
 }
 
 func ended(done <-chan struct{}) bool {
