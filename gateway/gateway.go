@@ -11,7 +11,6 @@ import (
 
 	"github.com/almanac-events/almanac/gateway/api"
 	"github.com/almanac-events/almanac/gateway/elastic"
-	"github.com/almanac-events/almanac/gateway/guard"
 	"github.com/almanac-events/almanac/gateway/lines"
 	"github.com/almanac-events/almanac/gateway/otlp"
 	"github.com/almanac-events/almanac/gateway/pool"
@@ -100,11 +99,6 @@ func New(cfg Config) *Gateway {
 	g.otlp.fail = otlp.Fail
 	g.handler = g.guarded(http.HandlerFunc(g.serve), request.Fail)
 	return g
-}
-
-// guarded is a listener's handler behind what every request passes first.
-func (g *Gateway) guarded(next http.Handler, fail guard.Refuser) http.Handler {
-	return guard.Handler(next, guard.Config{Fail: fail, OnError: g.cfg.OnError})
 }
 
 // Open takes requests from now on. Until then Run answers with 503, but for the health
