@@ -91,7 +91,7 @@ func (e *timersEnv) called() int {
 func (e *timersEnv) dispatcher() (stop func()) {
 	e.t.Helper()
 	nc := e.connect()
-	caller := callback.New(callback.Config{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	caller := callback.New(callback.Config{AllowCIDRs: []callback.Range{{Addresses: netip.MustParsePrefix("127.0.0.0/8"), Low: 1, High: 65535}}})
 	e.t.Cleanup(caller.Close)
 	d, err := dispatch.New(e.t.Context(), nc, dispatch.Config{Registry: e.registry(nc), Caller: caller, Hooks: dispatch.Hooks{
 		Fault: func(topic string, lane int, err error) { e.logf("dispatcher %s/%d: %v", topic, lane, err) },

@@ -117,7 +117,7 @@ func without(cmd *cobra.Command, mode string, names ...string) error {
 }
 
 func (a *app) benchProgress(phase string, done, of int) {
-	_, _ = fmt.Fprintf(a.stderr, "\r\x1b[K%s %s", bar(min(float64(done)/float64(max(of, 1)), 1)), phase)
+	_, _ = fmt.Fprintf(a.stderr, clearLine+"%s %s", bar(min(float64(done)/float64(max(of, 1)), 1)), phase)
 }
 
 func (a *app) printBench(r *bench.Result) error {

@@ -27,6 +27,7 @@ func (a *app) configCommand() *cobra.Command {
 	// What up takes, so that its flags can be tried here.
 	for _, c := range []*cobra.Command{check, show} {
 		keyFlags(c.Flags(), shipperKeys...)
+		keyFlags(c.Flags(), timerKeys...)
 		keyFlags(c.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "replay_window", "shutdown_timeout")
 	}
 	return family(&cobra.Command{
@@ -54,6 +55,11 @@ func (a *app) configCheck(ctx context.Context, cmd *cobra.Command, args []string
 	}
 	if err := a.checkStore(ctx, s); err != nil {
 		return configError{err}
+	}
+	for i := range s.TimersAllowCIDRs {
+		if r := &s.TimersAllowCIDRs[i]; r.NoPort() {
+			a.note("timers_allow_cidrs: %s opens the ports 80 and 443; name others after it, such as %s:9000", r, r)
+		}
 	}
 	if s.File == "" {
 		a.note("no settings file; environment and defaults are good")

@@ -34,14 +34,18 @@ func (a *app) doctor(ctx context.Context, cmd *cobra.Command, _ []string) error 
 		return err
 	}
 	found := examine(ctx, s)
-	err = printRows(a, cmd, found, func() table.Writer {
+	plain := *a
+	if format(cmd, asTable) == asTable {
+		plain.stdout = unfiltered(a.stdout) // for its colours: what others wrote is printable
+	}
+	err = printRows(&plain, cmd, found, func() table.Writer {
 		t := newTable("", "check", "found")
 		for _, f := range found {
-			f.Found, f.Do = singular(f.Found), singular(f.Do)
+			f.Found, f.Do = printableLines(singular(f.Found)), printableLines(singular(f.Do))
 			if f.Do != "" {
 				f.Found += "\n→ " + f.Do
 			}
-			t.AppendRow(table.Row{mark(f.Status, colours(a.stdout)), f.Check, f.Found})
+			t.AppendRow(table.Row{mark(f.Status, colours(a.stdout)), printable(f.Check), f.Found})
 		}
 		return t
 	})

@@ -127,7 +127,7 @@ func (a *app) eraseProgress(p erasure.Progress) {
 	if p.Done == p.Shards && p.Shards > 0 {
 		end = "\n"
 	}
-	_, _ = fmt.Fprint(a.stderr, "\r\x1b[K"+line+end)
+	_, _ = fmt.Fprint(a.stderr, clearLine+line+end)
 }
 
 func (a *app) erase(ctx context.Context, cmd *cobra.Command, args []string) error {

@@ -24,13 +24,22 @@ func (s *settings) textLogs(w io.Writer) bool {
 func (s *settings) logger(w io.Writer) zerolog.Logger {
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	if s.textLogs(w) {
-		w = zerolog.ConsoleWriter{Out: w, NoColor: !colours(w), TimeFormat: time.TimeOnly}
+		w = zerolog.ConsoleWriter{Out: unfiltered(w), NoColor: !colours(w), TimeFormat: time.TimeOnly, FormatPrepare: printableMessage}
 	}
 	level, err := zerolog.ParseLevel(s.LogLevel)
 	if err != nil {
 		level = zerolog.InfoLevel // load has checked it
 	}
 	return zerolog.New(zerolog.SyncWriter(w)).Level(level).With().Timestamp().Logger()
+}
+
+// printableMessage takes out of a line's message what would garble a terminal: it may be a server's,
+// with a client's words in it. Fields with such characters are quoted.
+func printableMessage(line map[string]any) error {
+	if text, ok := line[zerolog.MessageFieldName].(string); ok {
+		line[zerolog.MessageFieldName] = printable(text)
+	}
+	return nil
 }
 
 // serverLog passes on what the embedded servers say. NATS greets with a page of

@@ -65,10 +65,10 @@ func (a *app) pageProgress() (draw func(events, shards int), end func()) {
 	drawn := false
 	return func(events, shards int) {
 			drawn = true
-			_, _ = fmt.Fprintf(a.stderr, "\r\x1b[K%s found, %s read", plural(events, "event"), plural(shards, "shard"))
+			_, _ = fmt.Fprintf(a.stderr, clearLine+"%s found, %s read", plural(events, "event"), plural(shards, "shard"))
 		}, func() {
 			if drawn {
-				_, _ = fmt.Fprint(a.stderr, "\r\x1b[K")
+				_, _ = fmt.Fprint(a.stderr, clearLine)
 			}
 		}
 }

@@ -44,7 +44,7 @@ func (p *progress) draw(now time.Time) {
 	if p.tally.idle(now) > 2*time.Second {
 		line += "  waiting for NATS"
 	}
-	_, _ = fmt.Fprint(p.w, "\r\x1b[K"+line) // back to the beginning of the line, and clear it
+	_, _ = fmt.Fprint(p.w, clearLine+line) // back to the beginning of the line, and clear it
 }
 
 // end leaves the line, so that what follows begins on one of its own.

@@ -96,7 +96,7 @@ func (a *app) rebuildTable(ctx context.Context, cmd *cobra.Command, c *session, 
 		cfg.Progress = func(done, total uint64) {
 			if now := time.Now(); now.Sub(drawn) >= progressEvery || done == total {
 				drawn = now
-				_, _ = fmt.Fprintf(a.stderr, "\r\x1b[K%s  %s of %s rows", bar(min(1, float64(done)/float64(max(total, 1)))), humanCount(done), humanCount(total))
+				_, _ = fmt.Fprintf(a.stderr, clearLine+"%s  %s of %s rows", bar(min(1, float64(done)/float64(max(total, 1)))), humanCount(done), humanCount(total))
 			}
 		}
 	}

@@ -286,7 +286,7 @@ func (a *app) watchReplay(job *replay.Job) (stop func()) {
 				text += "  " + time.Duration(float64(took)*(1-part)/part).Round(time.Second).String() + " to go"
 			}
 		}
-		_, _ = fmt.Fprint(a.stderr, "\r\x1b[K"+text)
+		_, _ = fmt.Fprint(a.stderr, clearLine+text)
 	}
 	go func() {
 		defer close(done)

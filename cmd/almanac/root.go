@@ -23,13 +23,23 @@ type app struct {
 
 // run is the whole command; the result is the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &app{stdin: stdin, stdout: onScreen(stdout, false), stderr: onScreen(stderr, true)}
+	defer a.endScreens()
 	if !colours(stderr) {
 		text.DisableColors()
 	}
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	return a.execute(ctx, args)
+}
+
+// endScreens shows what the verb began and did not end.
+func (a *app) endScreens() {
+	for _, w := range []io.Writer{a.stdout, a.stderr} {
+		if s, ok := w.(*screen); ok {
+			s.end()
+		}
+	}
 }
 
 // execute runs the verb that args name and returns the exit code.
@@ -102,6 +112,9 @@ func (a *app) does(v verb) func(*cobra.Command, []string) error {
 		a.running = true
 		if err := checkFormat(cmd); err != nil {
 			return err
+		}
+		for _, w := range exposed(cmd.Flags()) {
+			a.note("%s", w)
 		}
 		return v(cmd.Context(), cmd, args)
 	}

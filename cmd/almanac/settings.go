@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -52,8 +51,8 @@ type settings struct {
 	SpoolBytes      int64
 	PIIKey          string
 	ShutdownTimeout time.Duration
-	// TimersAllowCIDRs are address ranges that timers may call although they are private.
-	TimersAllowCIDRs []netip.Prefix
+	// TimersAllowCIDRs are addresses and ports that timers may call although they are private.
+	TimersAllowCIDRs []callback.Range
 	TimersSecrets    callback.Secrets
 	LogLevel         string
 	LogFormat        string
@@ -147,8 +146,8 @@ var keys = []key{
 		s.PIIKey = v
 		return schemas.CheckPrivacyKey([]byte(v))
 	}},
-	{name: "timers_allow_cidrs", usage: "address `RANGES` that timers may call although they are private, such as 127.0.0.0/8,10.1.0.0/16", set: func(s *settings, v string) (err error) {
-		s.TimersAllowCIDRs, err = callback.ParseCIDRs(v)
+	{name: "timers_allow_cidrs", usage: "address `RANGES` and ports that timers may call although they are private, such as 127.0.0.1/32:9000,10.1.0.0/16:8000-8999; without a port 80 and 443", set: func(s *settings, v string) (err error) {
+		s.TimersAllowCIDRs, err = callback.ParseRanges(v)
 		return err
 	}},
 	{name: "timers_secrets", secret: true, usage: "`SECRETS` that sign callbacks: NAME=whsec_…,whsec_…;NAME=whsec_…", set: func(s *settings, v string) (err error) {
@@ -276,9 +275,27 @@ func keyFlags(flags *pflag.FlagSet, names ...string) {
 		if k.def != "" && k.name != "data" {
 			usage += fmt.Sprintf(" (default %s)", k.def)
 		}
+		if k.secret {
+			usage += fmt.Sprintf("; with a password give it as %s or %s_FILE, which ps does not show", k.env(), k.env())
+		}
 		flags.String(k.flag(), "", usage)
 		flags.Lookup(k.flag()).Annotations = map[string][]string{ofSetting: {k.name}}
 	}
+}
+
+// exposed returns a warning for each flag with a password: arguments are for every user of the
+// machine to read.
+func exposed(flags *pflag.FlagSet) (warnings []string) {
+	flags.Visit(func(f *pflag.Flag) {
+		name := f.Annotations[ofSetting]
+		if len(name) == 0 {
+			return
+		}
+		if k := findKey(name[0]); k.secret && k.shown(f.Value.String()) != f.Value.String() {
+			warnings = append(warnings, fmt.Sprintf("warning: --%s has a password, which every user of this machine can read with ps; give it as %s, or in a file that %s_FILE names", k.flag(), k.env(), k.env()))
+		}
+	})
+	return warnings
 }
 
 func findKey(name string) *key {

@@ -117,3 +117,31 @@ func TestOwnFlagIsNoSetting(t *testing.T) {
 	}
 	refused(t, []string{"send"}, inProcess(t, "send", "app", "--full", "sometimes"), exitUsage, []string{"--full", "sometimes"}, "not one of")
 }
+
+// A password in a flag is warned of, and the same in the environment or a file is not. Help names both.
+func TestPasswordsInFlags(t *testing.T) {
+	t.Parallel()
+	for args, warned := range map[string]bool{
+		"--clickhouse http://almanac:hush@127.0.0.1:1/almanac":      true,
+		"--clickhouse http://127.0.0.1:1/almanac":                   false,
+		"--nats nats://u:hush@127.0.0.1:1":                          true,
+		"--nats nats://token@127.0.0.1:1":                           true,
+		"--nats nats://127.0.0.1:1":                                 false,
+		"--timers-secrets a=whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0": true,
+	} {
+		b := newBox(t, "ALMANAC_PII_KEY=0123456789abcdef")
+		r := b.run("", append([]string{"config", "show"}, strings.Fields(args)...)...)
+		if got := strings.Contains(r.err, "can read with ps"); got != warned || r.code != exitOK {
+			t.Errorf("%s: exit %d, warned %v, want %v:\n%s", args, r.code, got, warned, r.err)
+		}
+		if strings.Contains(r.err+r.out, "hush") {
+			t.Errorf("%s: it shows the password:\n%s%s", args, r.out, r.err)
+		}
+	}
+	b := newBox(t, "ALMANAC_CLICKHOUSE=http://almanac:hush@127.0.0.1:1/almanac")
+	b.env = append(b.env, "ALMANAC_NATS_FILE="+b.write("nats", "nats://u:hush@127.0.0.1:1\n"))
+	if r := b.run("", "config", "show"); r.code != exitOK || strings.Contains(r.err, "warning") {
+		t.Errorf("exit %d:\n%s", r.code, r.err)
+	}
+	contains(t, b.ok("", "sink", "--help"), "ALMANAC_CLICKHOUSE_FILE", "ALMANAC_NATS_FILE")
+}

@@ -41,7 +41,9 @@ func (a *app) newSingle(cmd *cobra.Command, name string, needsClickHouse bool) (
 	if err != nil {
 		return nil, err
 	}
-	return &single{name: name, s: s, d: d, log: s.logger(a.stderr)}, nil
+	log := s.logger(a.stderr)
+	outlive(log)
+	return &single{name: name, s: s, d: d, log: log}, nil
 }
 
 // runSingle reads the settings of a part, starts it and runs it.

@@ -32,13 +32,13 @@ func (a *app) waitTopics(ctx context.Context, r *query.Reader, topics []string, 
 		tell = func(pending uint64) {
 			if time.Since(began) > progressEvery {
 				drawn = true
-				_, _ = fmt.Fprintf(a.stderr, "\r\x1b[Kwaiting until about %s stored", plural(pending, "event"))
+				_, _ = fmt.Fprintf(a.stderr, clearLine+"waiting until about %s stored", plural(pending, "event"))
 			}
 		}
 	}
 	pending, err := r.WaitStored(ctx, topics, stall, tell)
 	if drawn {
-		_, _ = fmt.Fprint(a.stderr, "\r\x1b[K")
+		_, _ = fmt.Fprint(a.stderr, clearLine)
 	}
 	if err != nil || pending == 0 {
 		return false, err

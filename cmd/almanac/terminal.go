@@ -6,14 +6,13 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 
 	"github.com/mattn/go-isatty"
 )
 
-// What events say was written by others. Shown to people it must not move the
-// cursor, change colours or retitle the window, so control characters are
-// replaced; the machine formats keep every byte.
+// What events say was written by others. Tables are for people, so they replace what would
+// garble a terminal (garbles) wherever they are printed. On a terminal a screen does it for every
+// format; in files and pipes the machine formats keep every byte.
 
 // printable is s on one line without control characters.
 func printable(s string) string {
@@ -23,11 +22,20 @@ func printable(s string) string {
 			return '⏎'
 		case r == '\t' || r == '\r':
 			return ' '
-		case unicode.IsControl(r):
+		case garbles(r):
 			return '·'
 		}
 		return r
 	}, strings.TrimRight(s, "\r\n"))
+}
+
+// printableLines is printable for text of several lines.
+func printableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 // copyPrintable copies lines without their control characters.
@@ -51,6 +59,9 @@ func copyPrintable(w io.Writer, lines io.Reader) error {
 
 // terminal says whether w is one.
 func terminal(w any) bool {
+	if s, ok := w.(*screen); ok {
+		w = s.file
+	}
 	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }

@@ -11,25 +11,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onTerminal calls the command with a terminal as stdout and stderr, and returns what is
-// shown there.
-func (b *box) onTerminal(args ...string) (shown string, code int) {
-	b.t.Helper()
+// openTerminal opens both ends of a terminal.
+func openTerminal(t *testing.T) (ours, theirs *os.File) {
+	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	n, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0)
 	}
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
-	theirs, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
+	theirs, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
+	return ours, theirs
+}
+
+// onTerminal calls the command with a terminal as stdout and stderr, and returns what is
+// shown there.
+func (b *box) onTerminal(args ...string) (shown string, code int) {
+	b.t.Helper()
+	ours, theirs := openTerminal(b.t)
 	read := make(chan string, 1)
 	go func() {
 		text, _ := io.ReadAll(ours) // it ends with an error once the last writer is gone

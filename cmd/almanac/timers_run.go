@@ -34,7 +34,7 @@ With --http it says its numbers at /metrics, for Prometheus.
 Loopback, private and link-local addresses are not called, unless the operator
 allows them by --timers-allow-cidrs.`,
 		Example: `  almanac timers run --nats nats://nats-1:4222
-  ALMANAC_TIMERS_ALLOW_CIDRS=10.1.0.0/16 ALMANAC_TIMERS_SECRETS_FILE=secrets.txt almanac timers run`,
+  ALMANAC_TIMERS_ALLOW_CIDRS=10.1.0.0/16:9000 ALMANAC_TIMERS_SECRETS_FILE=secrets.txt almanac timers run`,
 		Args: arguments(0, 0),
 		RunE: a.does(a.timersRun),
 	}

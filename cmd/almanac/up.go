@@ -67,6 +67,7 @@ func (a *app) up(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	n := &node{s: s, log: s.logger(a.stderr)}
+	outlive(n.log)
 	defer n.close()
 	if err := n.start(ctx); err != nil {
 		if ctx.Err() != nil {

@@ -13,7 +13,7 @@ func playTimers(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	caller := callback.New(callback.Config{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	caller := callback.New(callback.Config{AllowCIDRs: []callback.Range{{Addresses: netip.MustParsePrefix("127.0.0.0/8"), Low: 1, High: 65535}}})
 	var d *dispatch.Dispatcher
 	err = patiently(ctx, func(ctx context.Context) (err error) {
 		d, err = dispatch.New(ctx, nc, dispatch.Config{Registry: reg, Caller: caller, Hooks: dispatch.Hooks{

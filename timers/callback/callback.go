@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -19,9 +18,9 @@ var ErrAborted = errors.New("the call was given up: its dispatcher is ending")
 
 // Config of a Caller.
 type Config struct {
-	// AllowCIDRs are address ranges that may be called although they are private, on every port. They
-	// are the operator's.
-	AllowCIDRs []netip.Prefix
+	// AllowCIDRs are addresses and ports that may be called although they are private. They are the
+	// operator's.
+	AllowCIDRs []Range
 	// Secrets sign callbacks, by the name that a group gives.
 	Secrets Secrets
 	// Resolver for names; nil: the system's.
@@ -91,14 +90,15 @@ func (c *Caller) call(ctx context.Context, g *timer.Group, r *timer.Record, s *t
 	}
 	resp, err := c.client.Do(req)
 	if err != nil {
-		return classifyError(err), err.Error()
+		v := classifyError(req.URL.Hostname(), err)
+		return v, details[v.Error]
 	}
 	defer func() { _ = resp.Body.Close() }()
-	return c.answer(g, resp, now)
+	return c.answer(g, req.URL.Hostname(), resp, now)
 }
 
 // answer reads a response's body, at most MaxAnswerBytes of it, and says what it means.
-func (c *Caller) answer(g *timer.Group, resp *http.Response, now time.Time) (timer.Verdict, string) {
+func (c *Caller) answer(g *timer.Group, host string, resp *http.Response, now time.Time) (timer.Verdict, string) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, timer.MaxAnswerBytes+1))
 	detail := ""
 	if g.KeepDetail {
@@ -110,7 +110,7 @@ func (c *Caller) answer(g *timer.Group, resp *http.Response, now time.Time) (tim
 	}
 	switch {
 	case err != nil:
-		cut := classifyError(err)
+		cut := classifyError(host, err)
 		if cut.Error == timer.ErrUnreachable {
 			cut.Error = timer.ErrAnswerCut
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+var loopback = []Range{{Addresses: netip.MustParsePrefix("127.0.0.0/8"), Low: 1, High: 65535}}
 
 func claimed() *timer.Record {
 	key := schemas.NewTimerKey("timers", "mails", "user-1", 16, 4)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"syscall"
 
 	"code.dny.dev/ssrf"
@@ -21,64 +20,58 @@ var ErrBlocked = errors.New("blocked address")
 
 // guard judges each address that is about to be dialled.
 type guard struct {
-	allow  []netip.Prefix
+	allow  []Range
 	public *ssrf.Guardian
 }
 
-func newGuard(allow []netip.Prefix) *guard { return &guard{allow: allow, public: ssrf.New()} }
+func newGuard(allow []Range) *guard { return &guard{allow: allow, public: ssrf.New()} }
 
 // control implements net.Dialer.Control.
 func (g *guard) control(network, address string, c syscall.RawConn) error {
 	if to, err := netip.ParseAddrPort(address); err == nil && (network == "tcp4" || network == "tcp6") {
-		for _, p := range g.allow {
-			if p.Contains(to.Addr().Unmap().WithZone("")) {
+		for i := range g.allow {
+			if g.allow[i].contains(to) {
 				return nil
 			}
 		}
 	}
 	if err := g.public.Safe(network, address, c); err != nil {
-		return fmt.Errorf("%w: %w; only the operator may allow it, by timers_allow_cidrs", ErrBlocked, err)
+		return fmt.Errorf("%w: %w", ErrBlocked, err)
 	}
 	return nil
 }
 
-// ParseCIDRs reads address ranges that are separated by commas. A plain address is itself.
-func ParseCIDRs(text string) (out []netip.Prefix, err error) {
-	for part := range strings.SplitSeq(text, ",") {
-		part = strings.TrimSpace(part)
-		if part == "" {
-			continue
-		}
-		p, err := netip.ParsePrefix(part)
-		if err != nil {
-			a, e := netip.ParseAddr(part)
-			if e != nil {
-				return nil, fmt.Errorf("%q is not a range of addresses, such as 10.0.0.0/8 or ::1/128", part)
-			}
-			p = netip.PrefixFrom(a, a.BitLen())
-		}
-		out = append(out, p.Masked())
-	}
-	return out, nil
-}
-
-// classifyError says what an error of the transport means.
-func classifyError(err error) timer.Verdict {
+// classifyError says what an error of the transport to a host means. Of a name that resolves to an
+// address which is not called it says what it says of one that does not resolve: a caller that makes timers
+// must not find out by them which names the operator's network has.
+func classifyError(host string, err error) timer.Verdict {
 	v := timer.Verdict{Kind: timer.TryAgain, Error: timer.ErrUnreachable}
 	var (
 		timeout net.Error
+		lookup  *net.DNSError
 		cert    *tls.CertificateVerificationError
 		record  tls.RecordHeaderError
 		alert   tls.AlertError
 		name    x509.HostnameError
 	)
+	_, notAddress := netip.ParseAddr(host)
 	switch {
-	case errors.Is(err, ErrBlocked):
+	case errors.Is(err, ErrBlocked) && notAddress == nil:
 		v.Kind, v.Error = timer.Fail, timer.ErrBlocked
+	case errors.Is(err, ErrBlocked), errors.As(err, &lookup):
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		v.Error = timer.ErrTimeout
 	case errors.As(err, &cert), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &name):
 		v.Error = timer.ErrTLS
 	}
 	return v
+}
+
+// details are what is said of an error of the transport beside its word. The transport's own text
+// names the resolver, and the address that a name has inside.
+var details = map[string]string{
+	timer.ErrBlocked:     "timers do not call this address and port; the operator may allow them, by timers_allow_cidrs",
+	timer.ErrUnreachable: "the host does not have an address that timers call, or nothing answers there",
+	timer.ErrTimeout:     "the answer did not come in time",
+	timer.ErrTLS:         "TLS failed: the host's certificate is not valid for it, or it does not speak TLS",
 }

@@ -60,7 +60,7 @@ func TestNamesThatResolveToForbiddenAddresses(t *testing.T) {
 	defer c.Close()
 	for _, name := range []string{"rebind.example", "localhost", "metadata.google.internal", "127.0.0.1.nip.io"} {
 		v, call, err := c.Call(t.Context(), &timer.Group{}, claimed(), &timer.Spec{URL: "http://" + name + port + "/", Timeout: 5 * time.Second})
-		if err != nil || v.Kind != timer.Fail || call.Error != timer.ErrBlocked {
+		if err != nil || v.Kind != timer.TryAgain || call.Error != timer.ErrUnreachable {
 			t.Errorf("%s: kind %d, %+v, %v", name, v.Kind, call, err)
 		}
 	}
@@ -127,18 +127,90 @@ func TestHostsOfTheGroup(t *testing.T) {
 	}
 }
 
-func TestParseCIDRs(t *testing.T) {
-	got, err := ParseCIDRs("127.0.0.0/8, ::1,10.1.2.3/16,")
-	want := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("10.1.0.0/16")}
-	if err != nil || len(got) != len(want) {
-		t.Fatal(got, err)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("%s, want %s", got[i], want[i])
+// Ranges that the operator opens, what they contain, and what is not one.
+func TestParseRanges(t *testing.T) {
+	for text, c := range map[string]struct {
+		written   string
+		in, notIn []string
+	}{
+		"127.0.0.1/32:9000":   {"127.0.0.1/32:9000", []string{"127.0.0.1:9000", "[::ffff:127.0.0.1]:9000"}, []string{"127.0.0.1:9001", "127.0.0.1:80", "127.0.0.2:9000"}},
+		"127.0.0.0/8":         {"127.0.0.0/8", []string{"127.1.2.3:80", "127.1.2.3:443"}, []string{"127.0.0.1:4222", "127.0.0.1:8123", "127.0.0.1:9000", "127.0.0.1:7070"}},
+		"10.1.2.3/16:80-90":   {"10.1.0.0/16:80-90", []string{"10.1.255.1:80", "10.1.0.1:90"}, []string{"10.1.0.1:79", "10.1.0.1:91", "10.2.0.1:80"}},
+		"10.0.0.1:9000":       {"10.0.0.1/32:9000", []string{"10.0.0.1:9000"}, []string{"10.0.0.1:80"}},
+		"10.0.0.1":            {"10.0.0.1/32", []string{"10.0.0.1:80"}, []string{"10.0.0.1:9000"}},
+		"::1":                 {"::1/128", []string{"[::1]:443"}, []string{"[::1]:9000"}},
+		"::1/128:9000":        {"::1/128:9000", []string{"[::1]:9000"}, []string{"[::1]:443"}},
+		"[::1]:1-65535":       {"::1/128:1-65535", []string{"[::1]:1", "[::1]:65535"}, []string{"[::2]:1"}},
+		" fd00::/8:8000-8001": {"fd00::/8:8000-8001", []string{"[fd00::9]:8001"}, []string{"[fd00::9]:8002"}},
+	} {
+		got, err := ParseRanges(text + ",")
+		if err != nil || len(got) != 1 || got[0].String() != c.written {
+			t.Errorf("%q: %v, %v", text, got, err)
+			continue
+		}
+		for _, to := range c.in {
+			if !got[0].contains(netip.MustParseAddrPort(to)) {
+				t.Errorf("%s does not contain %s", text, to)
+			}
+		}
+		for _, to := range c.notIn {
+			if got[0].contains(netip.MustParseAddrPort(to)) {
+				t.Errorf("%s contains %s", text, to)
+			}
 		}
 	}
-	if _, err := ParseCIDRs("localhost"); err == nil {
-		t.Error("a name was taken")
+	for _, text := range []string{"localhost", "localhost:80", "127.0.0.1/32:", "127.0.0.1/32:0", "127.0.0.1/32:9-8", "127.0.0.1/32:65536", "127.0.0.1/33", "127.0.0.1/32:80-", "[::1", "[::1:9000", "1:2"} {
+		if got, err := ParseRanges(text); err == nil {
+			t.Errorf("%q was taken as %v", text, got)
+		}
+	}
+}
+
+// A server of the operator's on the address of a range, on another port than the range has.
+func TestOtherPortsOfARange(t *testing.T) {
+	var reached atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	defer s.Close()
+	for _, text := range []string{"127.0.0.0/8", "127.0.0.1/32:9", "127.0.0.1:1-9"} {
+		ranges, err := ParseRanges(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := New(Config{AllowCIDRs: ranges})
+		defer c.Close()
+		if v, call, err := c.Call(t.Context(), &timer.Group{}, claimed(), &timer.Spec{URL: s.URL}); err != nil || v.Kind != timer.Fail || call.Error != timer.ErrBlocked {
+			t.Errorf("%s: kind %d, %+v, %v", text, v.Kind, call, err)
+		}
+	}
+	if n := reached.Load(); n != 0 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// Of names that resolve inside, names that do not resolve, and a resolver that is away, a timer says the
+// same, word by word, and neither names the resolver.
+func TestNamesTellNothing(t *testing.T) {
+	inside := rebinding(t)
+	away := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "udp", Addr: &net.UDPAddr{IP: net.IPv4(10, 9, 8, 7), Port: 53}, Err: errors.New("refused")}
+	}}
+	var want timer.Call
+	for i, resolver := range []*net.Resolver{inside, away} {
+		c := New(Config{Resolver: resolver})
+		defer c.Close()
+		v, call, err := c.Call(t.Context(), &timer.Group{}, claimed(), &timer.Spec{URL: "http://hr.corp.example/", Timeout: 5 * time.Second})
+		if err != nil || v.Kind != timer.TryAgain {
+			t.Errorf("kind %d, %+v, %v", v.Kind, call, err)
+		}
+		if call.Took = 0; i == 0 {
+			want = call
+		} else if call != want {
+			t.Errorf("%+v, and of a name that resolves %+v", call, want)
+		}
+		for _, word := range []string{"10.9.8.7", "127.0.0.1", ":53", "lookup", "dial", "hr.corp"} {
+			if strings.Contains(call.Detail, word) {
+				t.Errorf("%q tells %s", call.Detail, word)
+			}
+		}
 	}
 }

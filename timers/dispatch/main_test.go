@@ -127,7 +127,7 @@ func (e *env) called() int {
 	return len(e.calls)
 }
 
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+var loopback = []callback.Range{{Addresses: netip.MustParsePrefix("127.0.0.0/8"), Low: 1, High: 65535}}
 
 // dispatcher starts one on a connection of its own; stop ends it in order, kill cuts its connection first.
 func (e *env) dispatcher(change func(*Config)) (d *Dispatcher, stop, kill func()) {
