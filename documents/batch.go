@@ -73,7 +73,7 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 		if slices.ContainsFunc(generated, func(i int) bool { return last[i] != nil }) {
 			continue // the chance of it grows with the documents there are
 		}
-		versions, creates, err := c.judgeAll(last, ops)
+		versions, creates, err := c.judgeAll(ctx, last, ops)
 		if err != nil {
 			return nil, err
 		}
@@ -165,8 +165,12 @@ func (c *Collection) lastOf(ctx context.Context, ops []Op) ([]*document.Record, 
 
 // judgeAll decides what version each change makes, and how many of them create a document,
 // or names all that are refused.
-func (c *Collection) judgeAll(last []*document.Record, ops []Op) (out []*document.Record, creates int, err error) {
-	now, refused := c.cfg.Now().UnixNano(), &BatchError{}
+func (c *Collection) judgeAll(ctx context.Context, last []*document.Record, ops []Op) (out []*document.Record, creates int, err error) {
+	now, err := c.now(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	refused := &BatchError{}
 	out = make([]*document.Record, len(ops))
 	for i := range ops {
 		r, err := judge(&c.topic, last[i], &ops[i], c.cfg.By, now)

@@ -44,7 +44,7 @@ type Config struct {
 	Archive *archive.Reader
 	// Write is how records are written.
 	Write fronts.Config
-	// Now is the clock. Default time.Now.
+	// Now is the clock of tests. Default that of the NATS server, whatever the machine's says.
 	Now func() time.Time
 }
 
@@ -86,11 +86,16 @@ func Open(ctx context.Context, nc *nats.Conn, topic string, cfg Config) (*Collec
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
 	c := &Collection{topic: t, w: w, reg: reg, cfg: cfg, ledger: registry.NewLedgerCache(reg)}
 	return c, c.checkFront(ctx)
+}
+
+// now is the time of a change, unix ns.
+func (c *Collection) now(ctx context.Context) (int64, error) {
+	if c.cfg.Now != nil {
+		return c.cfg.Now().UnixNano(), nil
+	}
+	return c.w.Now(ctx)
 }
 
 // Topic returns the topic's descriptor.

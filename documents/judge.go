@@ -121,7 +121,7 @@ func judge(t *schemas.Topic, last *document.Record, op *Op, by string, now int64
 	there := last != nil && !last.Removed()
 	create := op.Create || op.Put && !there
 	if last != nil {
-		r.Version, r.Changed = last.Version+1, max(now, last.Changed+1)
+		r.Version, r.Changed = last.Version+1, schemas.ChangedAfter(last.Changed, now)
 		r.Created = r.Changed
 	}
 	switch {
@@ -132,10 +132,10 @@ func judge(t *schemas.Topic, last *document.Record, op *Op, by string, now int64
 	case !create && op.If != Always && op.If.version != last.Version:
 		return nil, &VersionError{ID: op.ID, Want: op.If.version, Have: last.Version}
 	case op.Remove:
-		r.Op, r.Body, r.Path, r.Created, r.User = schemas.OpRemoved, nil, last.Path, last.Created, last.User
+		r.Op, r.Body, r.Path, r.Created, r.User = schemas.OpRemoved, nil, last.Path, min(last.Created, r.Changed), last.User
 		return r, nil
 	case !create:
-		r.Op, r.Path, r.Created = schemas.OpUpdated, last.Path, last.Created
+		r.Op, r.Path, r.Created = schemas.OpUpdated, last.Path, min(last.Created, r.Changed)
 	}
 	r.User = userOf(op.Body, t.Documents.UserField)
 	return r, nil

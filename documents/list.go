@@ -44,7 +44,7 @@ type Page struct {
 
 // List returns a page of the documents of a path, or of all, the newest created first.
 func (c *Collection) List(ctx context.Context, s Selection) (*Page, error) {
-	at, err := c.begin(verbList, &s)
+	at, err := c.begin(ctx, verbList, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (c *Collection) List(ctx context.Context, s Selection) (*Page, error) {
 // the last change of each in it, with their present versions. One that was removed since
 // comes without a body.
 func (c *Collection) Changed(ctx context.Context, s Selection) (*Page, error) {
-	at, err := c.begin(verbChanged, &s)
+	at, err := c.begin(ctx, verbChanged, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (c *Collection) History(ctx context.Context, id string) ([]*Document, error
 }
 
 // begin checks a selection, and reads where its page begins.
-func (c *Collection) begin(verb string, s *Selection) (*cursor, error) {
+func (c *Collection) begin(ctx context.Context, verb string, s *Selection) (*cursor, error) {
 	if c.cfg.Archive == nil {
 		return nil, fmt.Errorf("%w: no ClickHouse is given", ErrArchive)
 	}
@@ -154,7 +154,11 @@ func (c *Collection) begin(verb string, s *Selection) (*cursor, error) {
 	if s.Limit < 1 || s.Limit > MaxLimit {
 		return nil, fmt.Errorf("%w: limit %d, it must be 1 to %d", schemas.ErrRequest, s.Limit, MaxLimit)
 	}
-	first := &cursor{Verb: verb, Topic: c.topic.Name, Path: s.Path, All: s.All, Where: s.Where, Asked: c.cfg.Now().UnixNano(), From: 0, To: math.MaxInt64}
+	now, err := c.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := &cursor{Verb: verb, Topic: c.topic.Name, Path: s.Path, All: s.All, Where: s.Where, Asked: now, From: 0, To: math.MaxInt64}
 	if !s.From.IsZero() {
 		first.From = s.From.UnixNano()
 	}

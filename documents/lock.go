@@ -19,8 +19,7 @@ import (
 // Lock is a lock on an id. Nothing but other locks, and writes that name one, go by it.
 type Lock struct {
 	ID string `json:"id"`
-	// Token names the lock: a number that grows from one lock on an id to the next while the
-	// clock of NATS is not set back.
+	// Token names the lock: a number that grows from one lock to the next, whatever clocks do.
 	Token uint64 `json:"token"`
 	By    string `json:"by,omitempty"`
 	// Until is when it ends, by the clock of NATS. It is held until NATS has removed it,

@@ -47,7 +47,11 @@ func (c *Collection) Status(ctx context.Context) (*Status, error) {
 		cold    bool
 	}
 	last := map[string]state{}
-	oldest := c.cfg.Now()
+	now, err := c.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	oldest := now
 	_, err = streams.Headers(ctx, js, schemas.StreamDocs, schemas.DocTopicFilter(c.topic.Name), 1, func(msg *streams.Message) error {
 		r, err := document.Parse(msg.Subject, msg.Sequence, msg.Header, nil, msg.Size)
 		if err != nil {
@@ -57,9 +61,7 @@ func (c *Collection) Status(ctx context.Context) (*Status, error) {
 		lane, _ := schemas.ParseLane(r.Lane)
 		if schemas.IsEvent(msg.Header, msg.Size) && msg.Sequence > s.Archived[lane] {
 			s.Unarchived++
-			if msg.Time.Before(oldest) {
-				oldest = msg.Time
-			}
+			oldest = min(oldest, msg.Time.UnixNano())
 		}
 		return nil
 	})
@@ -74,7 +76,7 @@ func (c *Collection) Status(ctx context.Context) (*Status, error) {
 		}
 	}
 	if s.Unarchived > 0 {
-		s.OldestUnarchived = max(0, c.cfg.Now().Sub(oldest)).Round(time.Millisecond).Seconds()
+		s.OldestUnarchived = time.Duration(now - oldest).Round(time.Millisecond).Seconds()
 	}
 	return s, err
 }

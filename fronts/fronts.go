@@ -35,6 +35,7 @@ type Writer struct {
 	rounds chan struct{}       // groups under way
 	whole  chan struct{}       // batches of PutAll under way
 	had    atomic.Uint64       // the highest sequence that the stream is known to have had
+	clock  streams.Clock
 
 	mu      sync.Mutex
 	waiting []*write
@@ -51,6 +52,8 @@ type Config struct {
 	// Answer is how long a write waits for its first answer before it is read back; each
 	// further wait is twice as long. Default and most: 5 s.
 	Answer time.Duration
+	// Local is the machine's clock in tests. Now does not go by it. Default time.Now.
+	Local func() time.Time
 }
 
 // Record is a key's new record, before it is written.
@@ -74,8 +77,19 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string, cfg Config
 		cfg.Single = groupWrites
 	}
 	w := &Writer{js: js, stream: stream, cfg: cfg, replicated: info.Config.Replicas > 1, room: newRoom(), rounds: make(chan struct{}, maxRounds), whole: make(chan struct{}, maxRounds)}
+	w.clock.Local = cfg.Local
 	w.Had(info.State.LastSeq)
 	return w, nil
+}
+
+// Now returns the time of a change, unix ns: that of the NATS server, whatever the machine's clock says. A record is
+// acknowledged by its sequence, and would be stored under a month that is wrong for good.
+func (w *Writer) Now(ctx context.Context) (int64, error) {
+	now, err := w.clock.Now(ctx, streams.TimeOf(w.js, w.stream))
+	if err != nil {
+		return 0, fmt.Errorf("fronts: %w", err)
+	}
+	return now, nil
 }
 
 // Stream returns the name of the front's stream.

@@ -100,13 +100,8 @@ func (j *judge) record(m *message) (schemas.Event, int64, error) {
 		}
 		return e, 0, err
 	}
+	// A record was acknowledged, so it has its row, whatever its writer's clock said: a document without one
+	// could not leave DOCS. Writers take the server's clock (streams.Clock).
 	ts, err := schemas.UnixNs(e.Time)
-	if err == nil {
-		err = schemas.ValidateTime(ts, m.stored.UnixNano())
-	}
-	// A document has its row, however late it comes: retention takes it out of DOCS with the row's shard.
-	if err == nil && j.topic.Kind != kinds.Document {
-		err = j.topic.CheckKeep(schemas.MonthOf(ts), m.stored)
-	}
 	return e, ts, err
 }

@@ -60,6 +60,16 @@ func (e *Event) validate(tsNs, nowNs int64, ahead time.Duration) error {
 	return nil
 }
 
+// ChangedAfter returns the time of a record's change that follows one at prev, by the server's time now, unix ns:
+// the changes of a key rise. Where prev lies more than MaxFuture ahead, a wrong clock wrote it, or the server's was
+// set back since, and the time is now: what follows would be wrong as long as that.
+func ChangedAfter(prev, now int64) int64 {
+	if prev-now > int64(MaxFuture) {
+		return now
+	}
+	return max(now, prev+1)
+}
+
 // ValidateTime reports why an event time is refused at now, both in unix
 // nanoseconds. Times at or before 1970-01-01T00:00:00Z are refused as unset
 // clocks, times more than MaxFuture ahead as wrong ones. Any other past is fine.

@@ -28,7 +28,10 @@ const AnyRevision = timer.AnyRevision
 // Update changes a pending timer of the expected revision, and gives it all its attempts again.
 // timer.ErrRevision: it has another; timer.ErrFiring: it is being called; timer.ErrNotFound: it is over.
 func (t *Timers) Update(ctx context.Context, group, id string, revision int64, c Change) (Timer, error) {
-	asked := time.Now() // the due time is judged as it was asked for, however slow the registry is
+	asked, err := t.Now(ctx) // the due time is judged as it was asked for, however slow the registry is
+	if err != nil {
+		return Timer{}, err
+	}
 	g, key, err := t.key(ctx, group, id)
 	if err != nil {
 		return Timer{}, err
@@ -45,7 +48,10 @@ func (t *Timers) Update(ctx context.Context, group, id string, revision int64, c
 
 // FireNow makes a pending timer due now.
 func (t *Timers) FireNow(ctx context.Context, group, id string) (Timer, error) {
-	now := time.Now()
+	now, err := t.Now(ctx)
+	if err != nil {
+		return Timer{}, err
+	}
 	return t.Update(ctx, group, id, AnyRevision, Change{Due: &now})
 }
 
@@ -100,7 +106,11 @@ func (t *Timers) rewrite(ctx context.Context, key schemas.TimerKey, f func(prev 
 				return nil, cmp.Or(err, noTimer(key.Group, key.ID))
 			}
 		}
-		next, err := f(prev, time.Now().UnixNano())
+		now, err := t.w.Now(ctx)
+		if err != nil {
+			return nil, err
+		}
+		next, err := f(prev, now)
 		if err != nil {
 			return nil, err
 		}

@@ -44,9 +44,13 @@ func (t *Timers) Status(ctx context.Context) ([]Status, error) {
 			firing[r.Host]++
 		}
 	}
+	now, err := t.w.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]Status, len(groups))
 	for i := range groups {
-		out[i] = summarize(&groups[i], last, firing, time.Now().UnixNano())
+		out[i] = summarize(&groups[i], last, firing, now)
 	}
 	return out, nil
 }

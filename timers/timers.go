@@ -40,6 +40,8 @@ type Timers struct {
 type Config struct {
 	// Archive answers for timers that have left the front; nil: they are not found.
 	Archive Archive
+	// Write is how records are written.
+	Write fronts.Config
 }
 
 // cached is a group as it was read not long ago.
@@ -63,7 +65,7 @@ func Open(ctx context.Context, nc *nats.Conn, reg *registry.Registry, topic stri
 	if err != nil {
 		return nil, err
 	}
-	w, err := fronts.Open(ctx, js, schemas.StreamTimers, fronts.Config{})
+	w, err := fronts.Open(ctx, js, schemas.StreamTimers, cfg.Write)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +155,10 @@ func (n *New) Take(c Change) {
 // Create schedules a timer. A timer of the same content exists: that one is returned, created is false.
 // timer.ErrExists: another content has the id.
 func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err error) {
-	now := time.Now() // the due time is judged as it was asked for, however slow the registry is
+	now, err := t.Now(ctx) // the due time is judged as it was asked for, however slow the registry is
+	if err != nil {
+		return tm, false, err
+	}
 	g, key, err := t.key(ctx, n.Group, n.ID)
 	if err != nil {
 		return tm, false, err
@@ -180,13 +185,19 @@ func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err
 			undo()
 		}
 	}()
-	want.NotBefore = time.Now().UnixNano()
 	// Most ids are new: the first try does not read.
 	var prev *timer.Record
 	for range tries {
+		at, err := t.w.Now(ctx)
+		if err != nil {
+			return tm, false, err
+		}
+		if want.NotBefore == 0 {
+			want.NotBefore = at
+		}
 		var next timer.Record
 		var same bool
-		if next, same, err = timer.Create(key, prev, want, time.Now().UnixNano()); err != nil {
+		if next, same, err = timer.Create(key, prev, want, at); err != nil {
 			return tm, false, err
 		}
 		if same {
@@ -204,6 +215,12 @@ func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err
 		}
 	}
 	return tm, false, busy(key)
+}
+
+// Now returns the server's time, by which timers are due.
+func (t *Timers) Now(ctx context.Context) (time.Time, error) {
+	now, err := t.w.Now(ctx)
+	return time.Unix(0, now).UTC(), err
 }
 
 // Get returns a timer: timer.ErrNotFound when there is none.

@@ -117,12 +117,19 @@ func (a *app) timersCreate(ctx context.Context, cmd *cobra.Command, args []strin
 	}
 	n := timers.New{Group: args[0], ID: args[1]}
 	text := func(name string) string { v, _ := cmd.Flags().GetString(name); return v }
-	if n.Due, err = dueFlag(cmd, "due"); err != nil {
+	if n.Due, err = dueFlag(cmd, "due", time.Now()); err != nil {
 		return err
 	}
 	n.URL, n.User = text("url"), text("user")
 	n.Replace, _ = cmd.Flags().GetBool("replace")
 	return whenTimers(ctx, cmd, false, func(_ *session, t *timers.Timers) error {
+		now, err := t.Now(ctx)
+		if err == nil {
+			n.Due, err = dueFlag(cmd, "due", now)
+		}
+		if err != nil {
+			return err
+		}
 		n.Take(change)
 		tm, created, err := t.Create(ctx, n)
 		if err != nil {
@@ -135,10 +142,11 @@ func (a *app) timersCreate(ctx context.Context, cmd *cobra.Command, args []strin
 	})
 }
 
-// dueFlag reads a flag that is a time to come.
-func dueFlag(cmd *cobra.Command, name string) (time.Time, error) {
+// dueFlag reads a flag that is a time to come, from now where it is relative. Before there is a connection
+// it is read by the machine's clock, to refuse what is not a time; what counts is the server's.
+func dueFlag(cmd *cobra.Command, name string, now time.Time) (time.Time, error) {
 	text, _ := cmd.Flags().GetString(name)
-	due, err := timer.ParseDue(text, time.Now())
+	due, err := timer.ParseDue(text, now)
 	if err != nil {
 		err = usageError{fmt.Errorf("--%s: %w", name, err)}
 	}
@@ -150,7 +158,7 @@ func timerChange(cmd *cobra.Command) (c timers.Change, err error) {
 	f := cmd.Flags()
 	text := func(name string) string { v, _ := f.GetString(name); return v }
 	if f.Changed("due") {
-		due, err := dueFlag(cmd, "due")
+		due, err := dueFlag(cmd, "due", time.Now())
 		if err != nil {
 			return c, err
 		}
@@ -189,6 +197,15 @@ func (a *app) timersUpdate(ctx context.Context, cmd *cobra.Command, args []strin
 	}
 	revision, _ := cmd.Flags().GetInt64("if-revision")
 	return a.onTimer(ctx, cmd, false, func(ctx context.Context, t *timers.Timers) (timers.Timer, error) {
+		if change.Due != nil {
+			now, err := t.Now(ctx)
+			if err == nil {
+				*change.Due, err = dueFlag(cmd, "due", now)
+			}
+			if err != nil {
+				return timers.Timer{}, err
+			}
+		}
 		return t.Update(ctx, args[0], args[1], revision, change)
 	})
 }
@@ -244,7 +261,7 @@ func (a *app) timersList(ctx context.Context, cmd *cobra.Command, args []string)
 	f.Cursor, _ = cmd.Flags().GetString("cursor")
 	if text, _ := cmd.Flags().GetString("due-before"); text != "" {
 		var err error
-		if f.DueBefore, err = dueFlag(cmd, "due-before"); err != nil {
+		if f.DueBefore, err = dueFlag(cmd, "due-before", time.Now()); err != nil {
 			return err
 		}
 	}

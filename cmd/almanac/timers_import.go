@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +30,11 @@ Exit code 3 where lines were refused; each is named.`,
 func (a *app) timersImport(ctx context.Context, cmd *cobra.Command, args []string) error {
 	return whenTimers(ctx, cmd, false, func(_ *session, t *timers.Timers) error {
 		return a.importLines(ctx, "timer", api.MaxTimerBody, func(ctx context.Context, line []byte) (lineFate, error) {
-			n, err := api.ParseTimer(line, args[0], time.Now())
+			now, err := t.Now(ctx)
+			if err != nil {
+				return lineFailed, err
+			}
+			n, err := api.ParseTimer(line, args[0], now)
 			created := false
 			if err == nil {
 				_, created, err = t.Create(ctx, n)

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/gateway/request"
@@ -128,7 +127,11 @@ func (a *API) createTimer(t *timers.Timers, p *params, w http.ResponseWriter, r 
 	if err := timerBody(w, r, &q); err != nil {
 		return nil, err
 	}
-	n, err := q.creation(r.PathValue("group"), time.Now())
+	now, err := t.Now(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	n, err := q.creation(r.PathValue("group"), now)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +163,11 @@ func (a *API) updateTimer(t *timers.Timers, p *params, w http.ResponseWriter, r 
 	if err := timerBody(w, r, &q); err != nil {
 		return nil, err
 	}
-	c, err := q.change(time.Now())
+	now, err := t.Now(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	c, err := q.change(now)
 	if err != nil {
 		return nil, err
 	}

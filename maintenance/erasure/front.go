@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
@@ -185,9 +184,14 @@ func overwriteOrder(seqs []uint64) {
 
 // removeDocument writes a removal of a document. It says nothing of who owned or changed it.
 func (x *Eraser) removeDocument(ctx context.Context, w *fronts.Writer, r *document.Record) error {
+	now, err := w.Now(ctx)
+	if err != nil {
+		return err
+	}
+	changed := schemas.ChangedAfter(r.Changed, now)
 	gone := document.Record{
-		Topic: r.Topic, Lane: r.Lane, ID: r.ID, Path: r.Path, Op: schemas.OpRemoved, Version: r.Version + 1, Created: r.Created,
-		Changed: max(time.Now().UnixNano(), r.Changed+1), By: "erasure",
+		Topic: r.Topic, Lane: r.Lane, ID: r.ID, Path: r.Path, Op: schemas.OpRemoved, Version: r.Version + 1, Created: min(r.Created, changed),
+		Changed: changed, By: "erasure",
 	}
 	if _, err := w.Put(ctx, fronts.Record{Subject: gone.Subject(), Header: gone.Header(), Expect: r.Seq}); err != nil {
 		return fmt.Errorf("erase: document %q: %w", r.ID, err)

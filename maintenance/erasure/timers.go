@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -39,7 +38,11 @@ func (x *Eraser) clearTimer(ctx context.Context, e *ledger.Erasure, t *schemas.T
 		}
 		last := &records[len(records)-1]
 		if cancels(last, m.Life) {
-			next, _, err := timer.Delete(last, timer.AnyRevision, time.Now().UnixNano())
+			now, err := w.Now(ctx)
+			if err != nil {
+				return err
+			}
+			next, _, err := timer.Delete(last, timer.AnyRevision, now)
 			if err == nil {
 				next.User = ""
 				err = x.putTimer(ctx, w, &next, last.Seq)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -126,7 +125,11 @@ func (r *Repairer) restoreTimers(ctx context.Context, a *Action) error {
 			if was == nil { // retention or an erasure took it meanwhile
 				continue
 			}
-			rec, err := frontRecord(timer.Restore(was, time.Now().UnixNano()), some[i].expect)
+			now, err := w.Now(ctx)
+			if err != nil {
+				return err
+			}
+			rec, err := frontRecord(timer.Restore(was, now), some[i].expect)
 			if err != nil {
 				return err
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -98,7 +97,11 @@ func (r *Repairer) putAgain(ctx context.Context, a *Action) error {
 		if was == nil {
 			continue
 		}
-		rec, err := frontRecord(timer.Rewrite(was, time.Now().UnixNano()), l.expect)
+		now, err := w.Now(ctx)
+		if err != nil {
+			return err
+		}
+		rec, err := frontRecord(timer.Rewrite(was, now), l.expect)
 		if err == nil {
 			_, err = w.Put(ctx, rec)
 		}

@@ -16,9 +16,7 @@ import (
 type Lock struct {
 	// Seq is the message's sequence, which a writer under the lock expects.
 	Seq uint64
-	// Token names the lock from when it was acquired: when NATS stored its first message, in
-	// µs since 1970. A sequence would not do: where DOCS loses its end it is given again. A
-	// number of µs is exact in JSON for all clients.
+	// Token names the lock from when it was acquired, as tokenOf its first message.
 	Token uint64
 	By    string
 	For   time.Duration
@@ -39,6 +37,16 @@ const (
 	// releasedFor is how long what is left of a released lock stays.
 	releasedFor = MinLock
 )
+
+// tokenBits of a token are of the time.
+const tokenBits = 12
+
+// tokenOf is the token of a lock whose first message has a sequence and a time. It grows by the sequence, whatever
+// clocks do. Where DOCS lost its end, the sequence is given again: the lowest bits of the time, in µs, tell the lock
+// that was lost from the new one, but for one in 4,096. A token is exact in JSON for all clients up to sequence 2^41.
+func tokenOf(seq uint64, stored time.Time) uint64 {
+	return seq<<tokenBits | uint64(stored.UnixMicro())&(1<<tokenBits-1)
+}
 
 // CheckLock reports why a lock cannot be had by a holder for a time.
 func CheckLock(by string, d time.Duration) error {
@@ -76,7 +84,7 @@ func (l *Lock) Header() nats.Header {
 
 // ParseLock reads a lock from a message that NATS stored at a time.
 func ParseLock(seq uint64, stored time.Time, h nats.Header) (*Lock, error) {
-	l := &Lock{Seq: seq, Token: uint64(stored.UnixMicro()), By: h.Get(schemas.HeaderBy), Released: h.Get(schemas.HeaderOp) == schemas.OpReleased}
+	l := &Lock{Seq: seq, Token: tokenOf(seq, stored), By: h.Get(schemas.HeaderBy), Released: h.Get(schemas.HeaderOp) == schemas.OpReleased}
 	if op := h.Get(schemas.HeaderOp); op != schemas.OpLocked && !l.Released {
 		return nil, fmt.Errorf("%w: %s of a lock is %q, it must be %s or %s", schemas.ErrRecord, schemas.HeaderOp, op, schemas.OpLocked, schemas.OpReleased)
 	}

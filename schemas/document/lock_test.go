@@ -17,9 +17,9 @@ func TestLockHeaders(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct{ in, want Lock }{
-		"first":    {Lock{By: "ada", For: 30 * time.Second}, Lock{Seq: 7, Token: uint64(at.UnixMicro()), By: "ada", For: 30 * time.Second, Until: at.Add(30 * time.Second)}},
+		"first":    {Lock{By: "ada", For: 30 * time.Second}, Lock{Seq: 7, Token: tokenOf(7, at), By: "ada", For: 30 * time.Second, Until: at.Add(30 * time.Second)}},
 		"renewed":  {Lock{Token: 3, By: "ada", For: time.Hour}, Lock{Seq: 7, Token: 3, By: "ada", For: time.Hour, Until: at.Add(time.Hour)}},
-		"released": {Lock{Released: true}, Lock{Seq: 7, Token: uint64(at.UnixMicro()), Released: true, For: time.Second, Until: at.Add(time.Second)}},
+		"released": {Lock{Released: true}, Lock{Seq: 7, Token: tokenOf(7, at), Released: true, For: time.Second, Until: at.Add(time.Second)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParseLock(7, at, c.in.Header())
@@ -27,6 +27,13 @@ func TestLockHeaders(t *testing.T) {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})
+	}
+	first, _ := ParseLock(7, at, (&Lock{For: time.Minute}).Header())
+	if later, err := ParseLock(9, at.AddDate(0, 0, -43), (&Lock{For: time.Minute}).Header()); err != nil || later.Token <= first.Token {
+		t.Errorf("after the server's clock went back: %+v after %+v, %v", later, first, err)
+	}
+	if again, err := ParseLock(7, at.Add(time.Second), (&Lock{For: time.Minute}).Header()); err != nil || again.Token == first.Token {
+		t.Errorf("after the sequence was given again: %+v as %+v, %v", again, first, err)
 	}
 	if (*Lock)(nil).Held() {
 		t.Error("none is held")

@@ -123,7 +123,7 @@ func (r *Record) MessageID() string { return fmt.Sprintf("%s-%d", r.Life, r.Revi
 func (r *Record) follow(op Op, now int64) Record {
 	next := *r
 	next.Op, next.Seq, next.SpecSeq = op, 0, r.SpecAt()
-	next.Changed = max(now, r.Changed+1)
+	next.Changed = schemas.ChangedAfter(r.Changed, now)
 	next.Owner, next.Claim, next.Call, next.Spec = "", "", Call{}, nil
 	return next
 }

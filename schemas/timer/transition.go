@@ -35,7 +35,7 @@ func Create(key schemas.TimerKey, prev *Record, n New, now int64) (next Record, 
 		return next, false, nil
 	}
 	if prev.State().Over() { // a life begins
-		next.Changed = max(now, prev.Changed+1)
+		next.Changed = schemas.ChangedAfter(prev.Changed, now)
 		return next, false, nil
 	}
 	if prev.Spec != nil && prev.Spec.Equal(&n.Spec) && prev.User == n.User && (prev.AskedDue == n.Due || prev.AskedDue == due) {

@@ -119,7 +119,7 @@ func (d *Dispatcher) attempt(ctx, all context.Context, s started, r *timer.Recor
 		s.giveBack(ctx, againAfter)
 		return
 	}
-	now := d.clock.now()
+	now := d.clock.Passed()
 	if r.State() == timer.StatePending && spec != nil && timer.TooLate(r, spec, now) {
 		d.tooLate(ctx, s, r, now)
 		return
@@ -141,7 +141,7 @@ func (d *Dispatcher) attempt(ctx, all context.Context, s started, r *timer.Recor
 		return // it stays firing, and is called again under the same attempt
 	}
 	d.cfg.Crash("called")
-	outcome := timer.Settle(claimed, verdict, call, g.Policy(spec), d.clock.now(), mrand.Float64())
+	outcome := timer.Settle(claimed, verdict, call, g.Policy(spec), d.clock.Passed(), mrand.Float64())
 	d.settle(all, s, claimed, &outcome)
 }
 

@@ -54,7 +54,7 @@ type Dispatcher struct {
 	cfg     Config
 	js      jetstream.JetStream
 	w       *fronts.Writer
-	clock   clock
+	clock   streams.Clock
 	limits  *limits
 	groups  *groups
 	flights *flights
@@ -139,7 +139,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	wg.Go(func() { d.clock.follow(ctx, d.serverTime) })
+	wg.Go(func() { d.clock.Follow(ctx, streams.TimeOf(d.js, schemas.StreamTimers)) })
 
 	lanes := map[laneID]running{}
 	tick := time.NewTicker(d.cfg.Discover)

@@ -18,8 +18,7 @@
 //
 // # The clock
 //
-// A timer is due by the local clock, and never before it is due by the NATS server's. A dispatcher whose
-// clock is ahead waits; one whose clock is behind is late.
+// A timer is due by the NATS server's clock (streams.Clock), whatever the machine's says.
 //
 // # Failures
 //

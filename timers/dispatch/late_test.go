@@ -1,8 +1,6 @@
 package dispatch
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -10,43 +8,6 @@ import (
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers/dispatch/wheel"
 )
-
-// TestClockAfterASlowAnswer holds that an answer which took long holds the clock back until the next answer
-// only, and that the next is asked for at once and not in sampleEvery.
-func TestClockAfterASlowAnswer(t *testing.T) {
-	t.Parallel()
-	at := time.Now()
-	c := clock{local: func() time.Time { return at }}
-	ask := func(trip time.Duration, err error) func(context.Context) (time.Time, error) {
-		return func(context.Context) (time.Time, error) {
-			said := at
-			at = at.Add(trip)
-			return said, err
-		}
-	}
-	behind := func() time.Duration { return time.Duration(at.UnixNano() - c.now()) }
-	if c.known() || c.now() != 0 {
-		t.Error("the clock knows the time before the first answer")
-	}
-	wait, slow := c.sample(t.Context(), ask(time.Second, errors.New("no answer")), 0)
-	if wait != againSample || slow != 1 || c.known() {
-		t.Errorf("without an answer: waits %s", wait)
-	}
-	if wait, slow = c.sample(t.Context(), ask(4*time.Second, nil), slow); wait != againSample || behind() != 4*time.Second {
-		t.Errorf("after an answer of 4 s: waits %s, behind by %s", wait, behind())
-	}
-	if wait, slow = c.sample(t.Context(), ask(time.Millisecond, nil), slow); wait != sampleEvery || slow != 0 || behind() != time.Millisecond {
-		t.Errorf("after one of 1 ms: waits %s, behind by %s", wait, behind())
-	}
-	for range moreSamples {
-		if wait, slow = c.sample(t.Context(), ask(time.Second, nil), slow); wait != againSample {
-			t.Fatalf("slow answer %d: waits %s", slow, wait)
-		}
-	}
-	if wait, slow = c.sample(t.Context(), ask(time.Second, nil), slow); wait != sampleEvery || slow != 0 {
-		t.Errorf("a server that is always slow is asked again after %s", wait)
-	}
-}
 
 // TestParkedKeepTheirOrder has two lanes compete for one place after the other: each lane's timers begin in
 // the order of their due times, whatever place they lost.

@@ -67,7 +67,7 @@ func (l *run) loop(ctx, all context.Context, wg *sync.WaitGroup) error {
 			l.wheel.Put(e)
 		case <-alarm.C:
 		case reply := <-ask:
-			reply <- l.census(l.d.clock.now())
+			reply <- l.census(l.d.clock.Passed())
 		case <-l.nudged:
 			l.unpark()
 			l.unhold()
@@ -167,10 +167,10 @@ func (l *run) wait() time.Duration {
 	if !ok {
 		return maxWait
 	}
-	if !l.d.clock.known() {
+	if !l.d.clock.Known() {
 		return 50 * time.Millisecond
 	}
-	return min(max(time.Duration(due-l.d.clock.now()), 0)+minWait, maxWait)
+	return min(max(time.Duration(due-l.d.clock.Passed()), 0)+minWait, maxWait)
 }
 
 const (
@@ -182,7 +182,7 @@ const (
 // fire begins the attempts that are due, as many as there are free places.
 func (l *run) fire(ctx, all context.Context, wg *sync.WaitGroup) {
 	l.d.stats.set(l.laneID, l.wheel, l.parked)
-	now := l.d.clock.now()
+	now := l.d.clock.Passed()
 	var due []started
 	for len(due) < takeAtOnce {
 		e, ok := l.wheel.Take(now)
@@ -212,7 +212,7 @@ func (l *run) fire(ctx, all context.Context, wg *sync.WaitGroup) {
 
 // again gives an entry back to the run's wheel, unless the run has ended: the next one has loaded the record.
 func (l *run) again(ctx context.Context, e wheel.Entry, after time.Duration) {
-	e.Due = max(e.Due, l.d.clock.now()+int64(after))
+	e.Due = max(e.Due, l.d.clock.Passed()+int64(after))
 	select {
 	case l.back <- e:
 	case <-ctx.Done():

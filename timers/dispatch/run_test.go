@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/timers"
 	"github.com/almanac-events/almanac/timers/dispatch/wheel"
 )
@@ -48,11 +49,9 @@ func (e *env) unstarted(c Caller) *Dispatcher {
 	if _, err := d.wanted(e.ctx); err != nil { // which reads the groups
 		e.t.Fatal(err)
 	}
-	now, err := d.serverTime(e.ctx)
-	if err != nil {
+	if _, err := d.clock.Now(e.ctx, streams.TimeOf(d.js, schemas.StreamTimers)); err != nil {
 		e.t.Fatal(err)
 	}
-	d.clock.add(sample{now, time.Now()})
 	return d
 }
 
@@ -162,7 +161,7 @@ func TestOwnClaimIsLookedAtAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newRun(newLane(d, laneID{schemas.DefaultTimerTopic, 0}, 1))
-	claimed, _ := d.claim(e.ctx, started{run: l}, r, d.clock.now())
+	claimed, _ := d.claim(e.ctx, started{run: l}, r, d.clock.Passed())
 	if claimed == nil {
 		t.Fatal("no claim")
 	}
@@ -174,11 +173,11 @@ func TestOwnClaimIsLookedAtAgain(t *testing.T) {
 	if due, ok := l.wheel.Next(); !ok || due != m.Time.Add(claimPatience).UnixNano() {
 		t.Errorf("it is looked at again at %d (%v), expected %s after it was stored", due, ok, claimPatience)
 	}
-	if again, wait := d.claim(e.ctx, started{run: l}, claimed, d.clock.now()); again != nil || wait <= 0 {
+	if again, wait := d.claim(e.ctx, started{run: l}, claimed, d.clock.Passed()); again != nil || wait <= 0 {
 		t.Errorf("it is worked on: %+v, looked at again after %s", again, wait)
 	}
 	d.flights.remove(claimed.Claim)
-	if again, _ := d.claim(e.ctx, started{run: l}, claimed, d.clock.now()); again == nil || again.Attempt != 1 {
+	if again, _ := d.claim(e.ctx, started{run: l}, claimed, d.clock.Passed()); again == nil || again.Attempt != 1 {
 		t.Errorf("it was given up, and is not called again: %+v", again)
 	}
 }

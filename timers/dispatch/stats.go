@@ -60,7 +60,7 @@ type laneStats struct {
 
 // Stats returns the numbers as they are now.
 func (d *Dispatcher) Stats() Stats {
-	now := d.clock.now()
+	now := d.clock.Passed()
 	d.stats.mu.Lock()
 	defer d.stats.mu.Unlock()
 	s := Stats{Errors: maps.Clone(d.stats.errors), Calls: make([]Calls, 0, len(d.stats.calls))}
