@@ -64,7 +64,7 @@ func (s *Suite) diskRun(ctx context.Context) (*onDisk, error) {
 	if err := sizes(ctx, &cfg, &d.Result); err != nil {
 		return nil, err
 	}
-	n, err := zstdBytes(ctx, h.ClickHouse, "SELECT * EXCEPT (month, shard, pos) FROM "+table+" ORDER BY ts, id")
+	n, err := zstdBytes(ctx, h.ClickHouse, "SELECT * EXCEPT (month, shard, pos) FROM "+table+" ORDER BY ts, toUInt128(id)")
 	d.ndjson = float64(n) / float64(cfg.Events)
 	return d, err
 }

@@ -63,7 +63,7 @@ type pageCase struct {
 
 func pageCases(cfg *Config, t *schemas.Topic) []pageCase {
 	table := schemas.QuotedTable(cfg.DB.Database, t.Name)
-	const tail = " ORDER BY ts DESC, id DESC LIMIT 500"
+	const tail = " ORDER BY ts DESC, toUInt128(id) DESC LIMIT 500"
 	// A hand that knows the data bounds the time, so that few parts are opened.
 	bounded := "SELECT * FROM " + table + " WHERE %sts > (SELECT max(ts) FROM " + table + ") - INTERVAL %d MILLISECOND" + tail
 	lazy := "SELECT * FROM " + table + " WHERE (ts, id) IN (SELECT ts, id FROM " + table + tail + ")" + tail

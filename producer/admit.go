@@ -98,7 +98,7 @@ func (p *Producer) addTo(l *lane, ev *Event, a admitted, w waiter, urgent bool) 
 	}
 	id := ev.ID
 	if id.IsZero() {
-		id = l.ids.Next(a.now)
+		id = p.ids.Next(a.now)
 	}
 	opened := f.events == 0
 	f.builder.Append(ev, a.ts, id)

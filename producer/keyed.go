@@ -90,7 +90,6 @@ func (b *Batch) fill(ctx context.Context, group []place) (f *laneFrame, rows int
 	if f.builder, ok = b.p.builders.get(); !ok {
 		f.builder = frame.NewBuilder(&b.p.topic)
 	}
-	var ids schemas.IDSource
 	for _, at := range group {
 		r := &b.rows[at.row]
 		if f.events > 0 && f.builder.MaxBytes(r.worst) > b.p.frameBytes {
@@ -104,7 +103,7 @@ func (b *Batch) fill(ctx context.Context, group []place) (f *laneFrame, rows int
 		}
 		id := r.ev.ID
 		if id.IsZero() {
-			id = ids.Next(r.now)
+			id = b.p.ids.Next(r.now)
 		}
 		f.builder.Append(&r.ev, r.ts, id)
 		f.events++

@@ -24,7 +24,6 @@ type lane struct {
 	open     []*laneFrame // one per month, in the order they were opened
 	queue    []*laneFrame // closed and never sent, oldest first
 	window   window
-	ids      schemas.IDSource
 
 	last   uint64 // the highest seq given
 	spool  spooled

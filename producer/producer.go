@@ -35,6 +35,7 @@ type Producer struct {
 	payloads   freeList[[]byte]
 	unencoded  atomic.Int32  // closed frames that wait to be encoded
 	order      atomic.Uint64 // counts closed frames, to find the oldest
+	ids        schemas.IDSource
 
 	spool      *spool.Spool // nil under every policy but Spool
 	confirmed  atomic.Bool  // the registry has the topic as it is here

@@ -20,7 +20,7 @@ type position struct {
 
 func (p position) set() bool { return p.ts != 0 }
 
-// compare orders positions as ClickHouse orders (ts, id).
+// compare orders positions as tables are sorted: by time, then by id as a number.
 func (p position) compare(q position) int {
 	switch {
 	case p.ts != q.ts:

@@ -69,7 +69,7 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-// Go orders ids as ClickHouse does: by the second half first.
+// Positions are in the order of time, then of ids as their texts are.
 func TestPositionOrder(t *testing.T) {
 	id := func(s string) schemas.ID {
 		v, err := schemas.ParseID(s)
@@ -78,10 +78,10 @@ func TestPositionOrder(t *testing.T) {
 		}
 		return v
 	}
-	a := position{ts: 1, id: id("00000000-0000-0002-0000-000000000001")}
-	b := position{ts: 1, id: id("00000000-0000-0001-0000-000000000002")}
+	a := position{ts: 1, id: id("00000000-0000-0001-0000-000000000002")}
+	b := position{ts: 1, id: id("00000000-0000-0002-0000-000000000001")}
 	if a.compare(b) >= 0 || b.compare(a) <= 0 || a.compare(a) != 0 {
-		t.Error("the second half must decide first")
+		t.Error("the first half must decide first")
 	}
 	if (position{ts: 2}).compare(a) <= 0 {
 		t.Error("time must decide before ids")

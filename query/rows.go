@@ -122,7 +122,7 @@ func (p *plan) condition(lo, hi int64) (string, map[string]string) {
 		if p.asc {
 			op = ">"
 		}
-		conds = append(conds, fmt.Sprintf("(ts, id) %s (fromUnixTimestamp64Nano(%d, 'UTC'), toUUID('%s'))", op, p.after.ts, p.after.id))
+		conds = append(conds, fmt.Sprintf("(ts, %s) %s (fromUnixTimestamp64Nano(%d, 'UTC'), %s)", schemas.IDOrderSQL, op, p.after.ts, p.after.id.OrderSQL()))
 	}
 	if where != "" {
 		conds = append(conds, "("+where+")")
@@ -135,7 +135,7 @@ func (p *plan) order() string {
 	if p.asc {
 		dir = "ASC"
 	}
-	return fmt.Sprintf("ORDER BY ts %s, id %s LIMIT %d", dir, dir, p.limit+1)
+	return fmt.Sprintf("ORDER BY ts %s, %s %s LIMIT %d", dir, schemas.IDOrderSQL, dir, p.limit+1)
 }
 
 // collect runs a read whose answer is JSONEachRow and scans its rows.

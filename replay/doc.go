@@ -32,7 +32,7 @@
 //
 //	by position   shard by shard (by month, then age), each in the order of its
 //	              positions. Rows from ClickHouse that share one by (ts, id)
-//	by time       the shards merged by the events' time. A frame's events are sorted;
+//	by time       the shards merged by the events' time, then by id. A frame's events are sorted;
 //	              an event that its shard has behind later ones stays behind them
 //
 // By position is what speed "max" does and what needs least memory. By time is

@@ -25,7 +25,8 @@ type open struct {
 	at    int // the next event of unit
 }
 
-func (o *open) ts() int64 { return o.unit.rows[o.at].ts }
+// next is the shard's next event.
+func (o *open) next() entry { return o.unit.rows[o.at] }
 
 // merge gives events of shards in the order of time.
 type merge struct {
@@ -46,9 +47,9 @@ func (j *Job) newMerge(shards []*shard) (*merge, error) {
 // next is the shard whose event comes next; nil at the end. Its event is taken by
 // advance.
 func (m *merge) next(ctx context.Context) (*open, error) {
-	for len(m.waiting) > 0 && (len(m.heap) == 0 || m.waiting[0].MinTs <= m.heap[0].ts()) {
+	for len(m.waiting) > 0 && (len(m.heap) == 0 || m.waiting[0].MinTs <= m.heap[0].next().ts) {
 		if len(m.heap) == maxOpen {
-			return nil, fmt.Errorf("%w: more than %d at %s; choose one with --shard, or replay by position", ErrTooWide, maxOpen, isoTime(m.heap[0].ts()))
+			return nil, fmt.Errorf("%w: more than %d at %s; choose one with --shard, or replay by position", ErrTooWide, maxOpen, isoTime(m.heap[0].next().ts))
 		}
 		s := m.waiting[0]
 		m.waiting = m.waiting[1:]
@@ -111,8 +112,8 @@ func (m *merge) close() {
 	}
 }
 
-// mergeHeap orders open shards by their next event; equal times by shard, so that
-// the order is the same each time.
+// mergeHeap orders open shards by their next event's time and id, and else by shard, so
+// that the order is the same each time.
 type mergeHeap []*open
 
 // Len implements heap.Interface.
@@ -120,7 +121,7 @@ func (h mergeHeap) Len() int { return len(h) }
 
 // Less implements heap.Interface.
 func (h mergeHeap) Less(i, k int) bool {
-	return cmp.Or(cmp.Compare(h[i].ts(), h[k].ts()), cmp.Compare(h[i].shard.ID, h[k].shard.ID)) < 0
+	return cmp.Or(h[i].next().compare(h[k].next()), cmp.Compare(h[i].shard.ID, h[k].shard.ID)) < 0
 }
 
 // Swap implements heap.Interface.

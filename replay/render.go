@@ -121,11 +121,11 @@ func (r *renderer) row(u *unit, reader *frame.Reader, i int, pos uint64) {
 		u.lines = r.writer.Append(u.lines, i, pos)
 	}
 	if r.single {
-		u.rows = append(u.rows, entry{reader.Ts(i), from, len(u.lines), 1})
+		u.rows = append(u.rows, entry{reader.Ts(i), reader.ID(i), from, len(u.lines), 1})
 	}
 }
 
-// sort puts a unit's lines in the order of time; equal times stay as they are.
-func (r *renderer) sort(u *unit) {
-	slices.SortStableFunc(u.rows, func(a, b entry) int { return cmp.Compare(a.ts, b.ts) })
-}
+// sort puts a unit's lines in the order of time, those of one time in that of their ids.
+func (r *renderer) sort(u *unit) { slices.SortStableFunc(u.rows, entry.compare) }
+
+func (e entry) compare(o entry) int { return cmp.Or(cmp.Compare(e.ts, o.ts), e.id.Compare(o.id)) }

@@ -85,7 +85,7 @@ func (j *Job) readInserts(ctx context.Context, s *shard, cond string, params map
 	settings := maps.Clone(readSettings)
 	settings["max_block_size"] = strconv.Itoa(blockRows)
 	body, err := j.r.cfg.DB.Select(ctx, &tables.Select{
-		SQL: fmt.Sprintf("SELECT %s FROM %s WHERE %s AND pos > %d AND pos <= %d ORDER BY pos, ts, id FORMAT Native",
+		SQL: fmt.Sprintf("SELECT %s FROM %s WHERE %s AND pos > %d AND pos <= %d ORDER BY pos, ts, toUInt128(id) FORMAT Native",
 			j.topic.StoredColumns(), j.table(), cond, begin, inserts[len(inserts)-1].pos),
 		Params: params, Settings: settings,
 	})

@@ -48,6 +48,7 @@ type storedBlock struct {
 // frames stay together.
 type entry struct {
 	ts       int64 // unix ns, of the first
+	id       schemas.ID
 	from, to int
 	events   int
 }

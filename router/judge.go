@@ -253,7 +253,7 @@ func (j *judge) bare(m *message, month schemas.Month) ([]routedFrame, []deadLett
 		}
 		id := e.ID
 		if id.IsZero() {
-			id = j.topic.LineID(tsNs, m.stored.UnixNano(), m.seq, uint64(line))
+			id = schemas.SequenceID(m.stored.UnixNano(), m.seq, uint64(line))
 		}
 		if !b.Fits(&e) {
 			flush()

@@ -73,7 +73,7 @@ func (j *judge) run(msgs []message, lane int) (out judged, n int) {
 		if month != out.month || b.Full() || !b.Fits(&e) || b.Rows() > 0 && b.RawBytes()+e.Bytes() > schemas.FrameRawBytes {
 			break
 		}
-		b.Append(&e, ts, schemas.DerivedID(ts, m.seq, 0))
+		b.Append(&e, ts, schemas.SequenceID(ts, m.seq, 0))
 		out.last = m
 	}
 	if b == nil {

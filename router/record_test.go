@@ -115,7 +115,7 @@ func TestRunAgain(t *testing.T) {
 	if err := r.Open(one.frames[0].payload, &customers, 1); err != nil {
 		t.Fatal(err)
 	}
-	if id := r.ID(0); id != schemas.DerivedID(inMonth, 2, 0) {
+	if id := r.ID(0); id != schemas.SequenceID(inMonth, 2, 0) {
 		t.Errorf("id %s", id)
 	}
 }

@@ -2,14 +2,13 @@ package schemas
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/almanac-events/almanac/schemas/internal/splitmix"
-	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // ID is an event's identity: a UUID in its canonical byte order.
@@ -23,35 +22,46 @@ func NewID(nowNs int64) ID {
 	return idFrom(nowNs, rand.Uint64(), rand.Uint64())
 }
 
-// IDSource makes UUIDv7s in a row, of which no two are alike and each is greater
-// than the one before while the clock does not go back and the counter is not
-// through (RFC 9562, 6.2, method 1: a counter): 48 bits of unix milliseconds, a
-// counter of 26 bits, and 48 bits drawn at random for the source. When the counter
-// is through, after 33 to 67 million ids, these are drawn again and it begins lower:
-// ids of that one millisecond are then apart by chance, 1 in 2^48, and out of order. A
-// frame's ids differ in few bytes then, and compress to half. The zero value is
-// ready. It is not safe for concurrent use.
+// IDSource makes UUIDv7s of which each is greater than the one made before it, also where
+// the clock stands still or goes back (RFC 9562, 6.2, methods 1 and 3): 48 bits of unix
+// milliseconds, 12 bits of what is beyond them, in ticks of 244 ns, a counter of 8 bits that
+// begins at zero with each tick, and 54 bits drawn at random for the source. The counter's
+// overflow is carried to the tick, which then runs ahead of the clock. So ids of all sources
+// of a machine are in the order in which they were made, but for those of one tick. Those of a
+// frame differ in few bytes, and compress to half. The zero value is ready. It is safe for
+// concurrent use.
 type IDSource struct {
-	node    uint64
-	counter uint32
+	last atomic.Uint64 // tick and counter of the newest id
+	node atomic.Uint64 // the source's bits, never 0 once drawn
 }
 
 const (
-	idNodeBits    = 48
-	idCounterBits = 26 // 12 of them in rand_a, 14 at the head of rand_b
+	idTickBits    = 12 // of a millisecond
+	idCounterBits = 8
+	idNodeBits    = 62 - idCounterBits
 )
 
 // Next is the id of an event at the given wall clock.
 func (s *IDSource) Next(nowNs int64) ID {
-	if s.counter == 0 {
-		s.node = rand.Uint64() >> (64 - idNodeBits)
-		// From a random place in the first half: two sources with one node, which are
-		// not to be expected, still differ.
-		s.counter = 1 + rand.Uint32N(1<<(idCounterBits-1))
+	ms, beyond := uint64(nowNs/1e6), uint64(nowNs%1e6)
+	now := (ms<<idTickBits | beyond<<idTickBits/1e6) << idCounterBits
+	for {
+		last := s.last.Load()
+		next := max(last+1, now)
+		if s.last.CompareAndSwap(last, next) {
+			return s.id(next)
+		}
 	}
-	n := uint64(s.counter)
-	s.counter = (s.counter + 1) % (1 << idCounterBits)
-	return idFrom(nowNs, n>>(idCounterBits-12), n<<idNodeBits|s.node)
+}
+
+func (s *IDSource) id(at uint64) ID {
+	node := s.node.Load()
+	for node == 0 {
+		s.node.CompareAndSwap(0, rand.Uint64())
+		node = s.node.Load()
+	}
+	tick := at >> idCounterBits
+	return idOf(tick>>idTickBits, tick, at<<idNodeBits|node&(1<<idNodeBits-1))
 }
 
 // DerivedID makes the same UUIDv7 each time from the same input, for events
@@ -64,33 +74,41 @@ func DerivedID(tsNs int64, a, b uint64) ID {
 	return idFrom(tsNs, splitmix.Mix(h+golden), h)
 }
 
-// LineID is the id of an event that came as JSON without one, at a sequence and a line of a
-// stream, and keeps it through a re-run. Where the last of equal events counts the ids are in
-// the order of arrival; elsewhere they are of the event's time. A stream that lost its end
-// gives sequences again, so a message is known by when it was stored too.
-func (t *Topic) LineID(tsNs, storedNs int64, seq, line uint64) ID {
-	if t.Spec().Wins != kinds.Last {
-		return DerivedID(tsNs, seq^uint64(storedNs)<<20, line)
-	}
-	n := seq<<lineBits | line&(1<<lineBits-1)
-	return idFrom(storedNs, n>>62, n)
+// SequenceID is the id of what a stream stored at a time and a sequence: of a line of the
+// message, or 0. It is the same through a re-run. Such ids are in the order of arrival: by the
+// nanosecond, then by sequence and line. A stream that lost its end gives sequences again, and
+// the time tells those apart.
+func SequenceID(ns int64, seq, line uint64) ID {
+	beyond := uint64(ns % 1e6) // 20 bits: 12 beside the milliseconds, 8 at the head of the rest
+	return idFrom(ns, beyond>>8, beyond<<(seqBits+lineBits)|seq&(1<<seqBits-1)<<lineBits|line&(1<<lineBits-1))
 }
 
-// lineBits of a LineID are the line's: more than a message of MaxMessageBytes has.
-const lineBits = 20
+const (
+	// lineBits of a SequenceID are the line's: more than a message of MaxMessageBytes has.
+	lineBits = 20
+	// seqBits are the sequence's last ones: messages of one nanosecond lie close together.
+	seqBits = 34
+)
 
-func idFrom(ns int64, r1, r2 uint64) ID {
+func idFrom(ns int64, r1, r2 uint64) ID { return idOf(uint64(ns/1e6), r1, r2) }
+
+func idOf(ms, r1, r2 uint64) ID {
 	var id ID
-	binary.BigEndian.PutUint64(id[0:], uint64(ns/1e6)<<16|0x7000|r1&0x0fff)
+	binary.BigEndian.PutUint64(id[0:], ms<<16|0x7000|r1&0x0fff)
 	binary.BigEndian.PutUint64(id[8:], 0x8000000000000000|r2&0x3fffffffffffffff)
 	return id
 }
 
-// Compare orders ids as ClickHouse does: by the second half first, for reasons of its
-// history.
-func (id ID) Compare(other ID) int {
-	return cmp.Or(bytes.Compare(id[8:], other[8:]), bytes.Compare(id[:8], other[:8]))
-}
+// Compare orders ids as numbers, as their text does. IDOrderSQL does the same in SQL:
+// ClickHouse itself orders UUIDs by their second half first, for reasons of its history.
+func (id ID) Compare(other ID) int { return bytes.Compare(id[:], other[:]) }
+
+// IDOrderSQL is the expression by which SQL orders rows as ID.Compare does. Tables are sorted
+// by it, so that reading in that order sorts nothing.
+const IDOrderSQL = "toUInt128(" + ColID + ")"
+
+// OrderSQL is the value that IDOrderSQL has for the id.
+func (id ID) OrderSQL() string { return "toUInt128(toUUID('" + id.String() + "'))" }
 
 // IsZero says whether the id was never set.
 func (id ID) IsZero() bool { return id == ID{} }

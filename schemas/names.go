@@ -151,6 +151,9 @@ const (
 	// ColIdentity is computed of the columns that make events the same one. Only tables of
 	// topics that have such columns have it.
 	ColIdentity = "identity"
+
+	// ColIDOrder is an alias of IDOrderSQL, for people: SELECT * does not show it.
+	ColIDOrder = "id_order"
 )
 
 // DefaultDatabase is the ClickHouse database of the tables.
@@ -158,7 +161,7 @@ const DefaultDatabase = "almanac"
 
 var reservedColumns = []string{
 	ColTs, ColID, ColLevel, ColService, ColType, ColUserID, ColTraceID, ColSpanID,
-	ColMessage, ColAttributes, ColMonth, ColShard, ColPos,
+	ColMessage, ColAttributes, ColMonth, ColShard, ColPos, ColIDOrder,
 }
 
 var reservedTopics = []string{keyTopics, keyLeases, keyLedger, keyJobs, keyLetters, keyGroups, keyFronts}

@@ -119,6 +119,6 @@ func (t *Topic) RowsDigestSQL(database string, ref ShardRef, version int) string
 		cols[i] = QuoteName(c)
 	}
 	list := strings.Join(cols, ", ")
-	return fmt.Sprintf("SELECT %s FROM %s WHERE month = %d AND shard = %d ORDER BY ts, id, sipHash128(%s) FORMAT RowBinary",
+	return fmt.Sprintf("SELECT %s FROM %s WHERE month = %d AND shard = %d ORDER BY ts, toUInt128(id), sipHash128(%s) FORMAT RowBinary",
 		list, QuotedTable(database, t.Name), uint32(ref.Month), uint64(ref.ID), list)
 }

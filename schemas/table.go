@@ -105,8 +105,17 @@ func (t *Topic) sortColumns() []string {
 	if m == nil {
 		return nil
 	}
-	return columnName.FindAllString(m[1], -1)
+	var names []string
+	for _, word := range sortedBy.FindAllStringSubmatch(m[1], -1) {
+		if word[2] == "" {
+			names = append(names, word[1])
+		}
+	}
+	return names
 }
+
+// sortedBy finds the columns of a sort clause, and the functions that it has them in.
+var sortedBy = regexp.MustCompile(`(\w+)(\(?)`)
 
 var sortClause = regexp.MustCompile(`(?m)^ORDER BY \((.*)\)`)
 

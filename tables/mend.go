@@ -183,11 +183,11 @@ func (db *DB) Comment(ctx context.Context, topic string) (string, error) {
 	return comment, nil
 }
 
-// Columns are a topic's table's, in order, without the identity, which ClickHouse computes:
+// Columns are a topic's table's, in order, without those that ClickHouse computes:
 // none when the table was not made yet.
 func (db *DB) Columns(ctx context.Context, topic string) ([]schemas.Column, error) {
 	var out []schemas.Column
-	err := db.conn.Select(ctx, &out, "SELECT name AS Name, type AS Type FROM system.columns WHERE database = ? AND table = ? AND NOT (name IN (?, ?) AND default_kind = 'MATERIALIZED') ORDER BY position",
+	err := db.conn.Select(ctx, &out, "SELECT name AS Name, type AS Type FROM system.columns WHERE database = ? AND table = ? AND NOT (name IN (?, ?) AND default_kind = 'MATERIALIZED') AND default_kind != 'ALIAS' ORDER BY position",
 		db.Database, topic, schemas.ColIdentity, kinds.ColSeries)
 	if err != nil {
 		return nil, fmt.Errorf("columns of topic %q: %w", topic, refusal(err))

@@ -30,10 +30,13 @@ type Config struct {
 
 // Input is the handler of every path of Elasticsearch that is answered. Strip a prefix
 // before it.
-type Input struct{ cfg Config }
+type Input struct {
+	cfg Config
+	ids schemas.IDSource
+}
 
 // New prepares the input.
-func New(cfg Config) *Input { return &Input{cfg} }
+func New(cfg Config) *Input { return &Input{cfg: cfg} }
 
 // ServeHTTP implements http.Handler.
 func (in *Input) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -105,7 +108,7 @@ func (in *Input) bulk(w http.ResponseWriter, r *http.Request, index string) {
 		ready = broken
 	}
 	if ready == nil {
-		ready = store(r.Context(), req, items)
+		ready = in.store(r.Context(), req, items)
 	}
 	if ready != nil {
 		busy(items, ready)
@@ -116,8 +119,7 @@ func (in *Input) bulk(w http.ResponseWriter, r *http.Request, index string) {
 
 // store takes the events of all good items, and returns when they are stored. An event
 // that breaks a limit refuses its item.
-func store(ctx context.Context, req *pool.Request, items []Item) error {
-	var ids schemas.IDSource
+func (in *Input) store(ctx context.Context, req *pool.Request, items []Item) error {
 	now := time.Now().UnixNano()
 	for i := range items {
 		it := &items[i]
@@ -128,7 +130,7 @@ func store(ctx context.Context, req *pool.Request, items []Item) error {
 		if err != nil {
 			return err
 		}
-		it.Event.ID = ids.Next(now)
+		it.Event.ID = in.ids.Next(now)
 		if err := to.Add(it.Event); err != nil {
 			it.Err = Invalid(err)
 		}

@@ -170,7 +170,7 @@ func (p *press) add(e *schemas.Event, line int) error {
 		return err
 	}
 	if e.ID.IsZero() {
-		e.ID = p.topic.LineID(ts, p.at.UnixNano(), p.letter, uint64(line))
+		e.ID = schemas.SequenceID(p.at.UnixNano(), p.letter, uint64(line))
 	}
 	producer, _ := producerOf(p.topic.Name, p.letter, p.at, 0)
 	at := slot{schemas.MonthOf(ts), schemas.LaneOf(p.topic, e, producer)}

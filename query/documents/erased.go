@@ -52,7 +52,7 @@ func (r *Reader) Erased(ctx context.Context, t *schemas.Topic, rec *document.Rec
 func (r *Reader) matches(ctx context.Context, t *schemas.Topic, rec *document.Record, e *ledger.Erasure) (bool, error) {
 	b := frame.NewBuilder(t)
 	ev := rec.Event(t)
-	b.Append(&ev, rec.Changed, schemas.DerivedID(rec.Changed, rec.Seq, 0))
+	b.Append(&ev, rec.Changed, schemas.SequenceID(rec.Changed, rec.Seq, 0))
 	f, payload := b.Encode()
 	var open frame.Reader
 	if err := open.Open(payload, t, f.Schema); err != nil {

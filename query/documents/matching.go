@@ -43,7 +43,7 @@ func (r *Reader) matching(ctx context.Context, t *schemas.Topic, where *filter.E
 }
 
 // rowID is the id of a record's row.
-func rowID(r *document.Record) schemas.ID { return schemas.DerivedID(r.Changed, r.RowSeq(), 0) }
+func rowID(r *document.Record) schemas.ID { return schemas.SequenceID(r.Changed, r.RowSeq(), 0) }
 
 // matchingIDs lists the rows of a frame that fulfil a filter.
 func (r *Reader) matchingIDs(ctx context.Context, t *schemas.Topic, b *frame.Builder, where *filter.Expr) (map[string]bool, error) {

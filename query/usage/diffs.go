@@ -101,9 +101,9 @@ func (s *statement) diffs(after place, limit int) string {
 	}
 	if after.id != "" {
 		s.params["ns"], s.params["id"] = strconv.FormatInt(after.ns, 10), after.id
-		cond += " AND (ts, id) > (fromUnixTimestamp64Nano({ns:Int64}, 'UTC'), {id:UUID})"
+		cond += " AND (ts, toUInt128(id)) > (fromUnixTimestamp64Nano({ns:Int64}, 'UTC'), toUInt128({id:UUID}))"
 	}
-	return fmt.Sprintf("SELECT toString(toUnixTimestamp64Nano(ts)), toString(id), type, provider, space, user_id, cause, toString(delta) FROM (%s) WHERE %s AND %s ORDER BY ts, id LIMIT %d FORMAT JSONCompactEachRow",
+	return fmt.Sprintf("SELECT toString(toUnixTimestamp64Nano(ts)), toString(id), type, provider, space, user_id, cause, toString(delta) FROM (%s) WHERE %s AND %s ORDER BY ts, toUInt128(id) LIMIT %d FORMAT JSONCompactEachRow",
 		s.rows(), cond, s.assertion(), limit)
 }
 

@@ -121,11 +121,11 @@ func (s *statement) rows() string {
 	if s.byCause {
 		at, place := "", "" // where a row is stored, which few ask for
 		if s.req.above != nil {
-			at, place = ", tupleElement(first, 6) AS month, tupleElement(first, 7) AS shard, tupleElement(first, 8) AS pos", ", month, shard, pos"
+			at, place = ", tupleElement(first, 7) AS month, tupleElement(first, 8) AS shard, tupleElement(first, 9) AS pos", ", month, shard, pos"
 		}
-		q := fmt.Sprintf(`SELECT type, provider, space, tupleElement(first, 4) AS user_id, cause, tupleElement(first, 2) AS id, tupleElement(first, 1) AS ts,
- toUnixTimestamp64Milli(ts) AS t, tupleElement(first, 3) AS delta, NOT tupleElement(first, 5) AS c, n - toUInt8(c) AS rep%s
-FROM (SELECT type, provider, space, cause, min((ts, id, delta, user_id, %s%s)) AS first, count() AS n FROM %s WHERE %s AND %s GROUP BY type, provider, space, cause)`,
+		q := fmt.Sprintf(`SELECT type, provider, space, tupleElement(first, 5) AS user_id, cause, tupleElement(first, 3) AS id, tupleElement(first, 1) AS ts,
+ toUnixTimestamp64Milli(ts) AS t, tupleElement(first, 4) AS delta, NOT tupleElement(first, 6) AS c, n - toUInt8(c) AS rep%s
+FROM (SELECT type, provider, space, cause, min((ts, toUInt128(id), id, delta, user_id, %s%s)) AS first, count() AS n FROM %s WHERE %s AND %s GROUP BY type, provider, space, cause)`,
 			at, s.afterDropped(), place, table, s.selected(false), s.stored())
 		if s.t.OnceWithin > 0 {
 			q = s.apart(table)

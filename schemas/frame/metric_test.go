@@ -147,20 +147,3 @@ func TestPointsAndFramesAgree(t *testing.T) {
 		}
 	})
 }
-
-// Ids of points that came as JSON rise with the order in which they came, and a re-run gives
-// the same.
-func TestLineIDs(t *testing.T) {
-	t.Parallel()
-	topic := schemas.NewTopicOf(kinds.Metric, "cpu")
-	stored := atNoon.UnixNano()
-	ids := []schemas.ID{topic.LineID(stored, stored, 7, 1), topic.LineID(stored-int64(time.Hour), stored, 7, 2), topic.LineID(stored, stored, 8, 1), topic.LineID(stored, stored, 1<<43, 1<<20-1), topic.LineID(0, stored+1e6, 1, 1)}
-	for i := 1; i < len(ids); i++ {
-		if slices.Compare(ids[i-1][:], ids[i][:]) >= 0 {
-			t.Errorf("%s is not less than %s", ids[i-1], ids[i])
-		}
-	}
-	if ids[0] != topic.LineID(1, stored, 7, 1) {
-		t.Error("the id depends on the event's time")
-	}
-}

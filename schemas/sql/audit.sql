@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS {{.Table}}
 )
 ENGINE = MergeTree
 {{template "partition.sql"}}
-ORDER BY (ts, id)
+ORDER BY (ts, toUInt128(id))
 SETTINGS
 {{template "settings.sql"}}
 COMMENT '{{.Mark}}'

@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS {{.Table}}
 )
 ENGINE = MergeTree
 {{template "partition.sql"}}
-ORDER BY (type, series, ts, id)
+ORDER BY (type, series, ts, toUInt128(id))
 SETTINGS
   -- One series of an hour reads few rows.
   index_granularity = 1024,

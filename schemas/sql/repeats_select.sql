@@ -1,7 +1,7 @@
 SELECT tupleElement(r, 3) AS month, tupleElement(r, 4) AS shard, tupleElement(r, 5) AS pos, tupleElement(r, 2) AS id,
   tupleElement(same[1], 2) AS first, tupleElement(same[1], 3) AS first_month, tupleElement(same[1], 4) AS first_shard
 FROM (
-  SELECT {{if .Last}}arrayReverseSort(groupArray((UUIDToNum(id), id, month, shard, pos))){{else}}arraySort(groupArray((ts, id, month, shard, pos))){{end}} AS same
+  SELECT {{if .Last}}arrayReverseSort(groupArray((toUInt128(id), id, month, shard, pos))){{else}}arraySort(groupArray(((ts, toUInt128(id)), id, month, shard, pos))){{end}} AS same
   FROM {{.Table}}
   WHERE identity IN (
     SELECT identity FROM {{.Table}}

@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS `db`.`things`
 )
 ENGINE = MergeTree
 -- shared: partition
-ORDER BY (ts, id)
+ORDER BY (ts, toUInt128(id))
 SETTINGS
 -- shared: settings
 COMMENT 'made by almanac, once by service request, settings ad9ac74b046b0649';

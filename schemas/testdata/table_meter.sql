@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS `db`.`things`
 )
 ENGINE = MergeTree
 -- shared: partition
-ORDER BY (type, provider, space, ts, id)
+ORDER BY (type, provider, space, ts, toUInt128(id))
 SETTINGS
   -- A bill of one space reads 10,240 rows in ten parts, and 131,072 with the default.
   index_granularity = 1024,

@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS `db`.`things`
 )
 ENGINE = MergeTree
 -- shared: partition
-ORDER BY (type, series, ts, id)
+ORDER BY (type, series, ts, toUInt128(id))
 SETTINGS
   -- One series of an hour reads few rows.
   index_granularity = 1024,

@@ -17,6 +17,8 @@
   `month`      UInt32 CODEC(ZSTD(1)),
   `shard`      UInt64 CODEC(ZSTD(1)),
   `pos`        UInt64 CODEC(Delta(8), ZSTD(1)),
+  -- Events of one time are in the order of ids as numbers: ORDER BY ts, id_order.
+  `id_order`   UInt128 ALIAS toUInt128(`id`),
 -- shared: partition
 -- ignore() is the constant 0: the partition is the month and the shard alone,
 -- but ts and pos become part of the key, so that every part keeps their minimum
