@@ -24,6 +24,9 @@ func (c *check) clickhouse(ctx context.Context) bool {
 	if !c.verdict("ClickHouse", err, do, "%s at %s, database %s", version, db.Address(), db.Database) {
 		return false
 	}
+	if !c.engine(ctx) {
+		return false
+	}
 	// Not being allowed to ask is not a finding.
 	if wait, err := db.ReceiveTimeout(ctx); err == nil && wait > longestReceive {
 		c.note("ClickHouse", Warn, "set http_receive_timeout to 5 in the profile of Almanac's user",

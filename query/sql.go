@@ -62,7 +62,7 @@ func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error)
 		req.MaxMemoryBytes = DefaultSQLMemoryBytes
 	}
 	body, err := r.db.Select(ctx, &tables.Select{
-		SQL: req.SQL, User: req.User, Password: req.Password,
+		SQL: req.SQL, User: req.User, Password: req.Password, Own: true,
 		Settings: map[string]string{
 			"default_format":                            req.Format,
 			"max_execution_time":                        strconv.Itoa(max(1, int(req.MaxTime.Seconds()))),

@@ -106,3 +106,7 @@ func SealKey(topic string, number uint64) string {
 
 // SealKeys is described there.
 func SealKeys(topic string) string { return keySeals + "." + topic + ".*" }
+
+// EngineKey holds which engine has the cluster's rows. It is one token, so that no list of a
+// topic's keys has it.
+const EngineKey = keyEngine

@@ -67,6 +67,7 @@ const (
 	keyDerived = "DERIVED"
 	keyGroups  = "groups"
 	keyFronts  = "fronts"
+	keyEngine  = "ENGINE"
 )
 
 // Frame headers. The first seven are the producer's, the rest the router's.
@@ -158,6 +159,25 @@ const (
 
 // DefaultDatabase is the ClickHouse database of the tables.
 const DefaultDatabase = "almanac"
+
+// engineInfix stands between the database of the tables and an engine's identity, in the name of
+// the empty database that is the identity on the engine's disk.
+const engineInfix = "_engine_"
+
+var engineRule = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// EngineDatabase is the database that names an engine: an account of Almanac's must be allowed
+// to make it.
+func EngineDatabase(database, id string) string { return database + engineInfix + id }
+
+// EngineOf returns the identity that such a database is.
+func EngineOf(database, name string) (id string, ok bool) {
+	id, ok = strings.CutPrefix(name, database+engineInfix)
+	return id, ok && ValidEngine(id)
+}
+
+// ValidEngine reports whether id can be an engine's identity.
+func ValidEngine(id string) bool { return engineRule.MatchString(id) }
 
 var reservedColumns = []string{
 	ColTs, ColID, ColLevel, ColService, ColType, ColUserID, ColTraceID, ColSpanID,

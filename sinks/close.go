@@ -37,6 +37,13 @@ func (s *Sinks) round(ctx context.Context) error {
 		declared[i] = topics[i].Topic
 	}
 	s.fresh.heard(declared)
+	foreign, err := s.cfg.DB.Foreign(ctx, declared...)
+	if err != nil {
+		return err
+	}
+	for name := range foreign {
+		s.forget(name) // its next insert is refused with the reason
+	}
 	s.retryViews(ctx, topics)
 	return s.closeShards(ctx, topics)
 }

@@ -33,6 +33,10 @@
 // restored from an older copy. All heads are read again, and a shard whose head lies
 // below what this sink saw stored is looked at as if the sink had just started.
 //
+// All of that holds on one server. Before a sink does anything it finds out that the
+// engine which has the cluster's rows answers (tables.DB.Establish), and when another
+// refused a request it stops until that answers again.
+//
 // # After an insert
 //
 //	answer    head read back   meaning                           then

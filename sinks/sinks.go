@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // Sinks stores the shards that are its share.
@@ -49,6 +50,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	cfg.DB.MeantFor(cfg.Registry)
 	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: streams.NewOutages(nc), unmerged: make(chan schemas.ShardRef, mergeAhead)}
 	s.budget = tasksPerInsert * uint64(cfg.Inserts) * cfg.BatchRows
 	s.turns = newTurns(&s.cfg)
@@ -238,20 +240,24 @@ func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 	}
 }
 
-// survey makes the tables of all topics, so that SQL finds them before the first
+// survey finds out which ClickHouse answers, makes the tables of all topics, so that SQL finds them before the first
 // event, and reads all heads at once: at the start, whenever it is asked, and when
 // ClickHouse restarted, for it may have been restored from an older copy.
 func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- map[schemas.Shard]uint64) {
 	var e engine
 	for pause := (backoff.Backoff{Least: minPause, Most: maxPause}); ctx.Err() == nil; {
 		asking, end := s.outages.Bound(ctx)
-		if up, err := s.cfg.DB.Uptime(asking); err == nil { // before the heads are read
-			e.restarted(up, time.Now())
+		var all map[schemas.Shard]uint64
+		err := s.cfg.DB.Establish(asking)
+		if err == nil {
+			if up, err := s.cfg.DB.Uptime(asking); err == nil { // before the heads are read
+				e.restarted(up, time.Now())
+			}
+			all, err = s.allHeads(asking)
 		}
-		all, err := s.allHeads(asking)
 		end()
 		if err != nil {
-			if s.cfg.DB.Returned(ctx, err) {
+			if tables.Classify(err) == tables.Unreachable && s.cfg.DB.Returned(ctx, err) {
 				continue
 			}
 			if ctx.Err() == nil {
@@ -271,6 +277,8 @@ func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- ma
 				again = true
 			case <-ctx.Done():
 				return
+			case <-s.cfg.DB.Doubted():
+				again = true // an engine that took a lost one's place has other heads
 			case <-time.After(max(s.cfg.Housekeeping, lookEvery)):
 				up, err := s.cfg.DB.Uptime(ctx)
 				again = err != nil || e.restarted(up, time.Now()) // what does not answer is asked until it does

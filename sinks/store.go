@@ -47,7 +47,11 @@ type outcome struct {
 func (s *Sinks) work(ctx context.Context, t task) outcome {
 	reading, end := s.outages.Bound(ctx)
 	defer end()
-	o, err := s.advance(ctx, reading, t)
+	err := s.cfg.DB.WaitEngine(reading)
+	var o outcome
+	if err == nil {
+		o, err = s.advance(ctx, reading, t)
+	}
 	if lost := context.Cause(reading); err != nil && lost != nil {
 		err = errors.Join(lost, err)
 	}
@@ -55,7 +59,7 @@ func (s *Sinks) work(ctx context.Context, t task) outcome {
 	switch tables.Classify(err) {
 	case tables.Missing:
 		s.forget(t.ref.Topic) // it is made again
-	case tables.Unreachable:
+	case tables.Unreachable, tables.Elsewhere:
 		o.outage = s.cfg.DB.Returned(ctx, err)
 	}
 	return o

@@ -163,12 +163,16 @@ func (db *DB) SetHooks(h Hooks) {
 // After a request that got no answer (Unreachable) it asks the server first.
 func (db *DB) Wait(ctx context.Context) (away bool, err error) { return db.breaker.wait(ctx) }
 
-// Returned reports whether err says that the server is away, and it answers again: it waits
-// for that. Hooks report it, once for all.
+// Returned reports whether err says that the server is away, or is another, and it answers
+// again: it waits for that. Hooks report it, once for all, and Establish, which another goroutine
+// must call.
 func (db *DB) Returned(ctx context.Context, err error) bool {
-	if Classify(err) != Unreachable {
-		return false
+	switch Classify(err) {
+	case Unreachable:
+		away, err := db.Wait(ctx)
+		return away && err == nil
+	case Elsewhere:
+		return db.WaitEngine(ctx) == nil
 	}
-	away, err := db.Wait(ctx)
-	return away && err == nil
+	return false
 }

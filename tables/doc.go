@@ -13,6 +13,15 @@
 // cuts the SELECT with its assertion off an insert and cannot send compressed
 // blocks as they are.
 //
+// # Which server
+//
+// An assertion holds on one server. So each request names the engine that has the
+// cluster's rows, by an empty database that only this server has (engine.go), and
+// another server refuses it before it runs anything: ErrOtherEngine. The registry
+// keeps which engine that is; Establish finds out whether it answers, names the first
+// one, and gives a lost one's place to an empty one. A table with replicas is
+// ErrForeignTable (foreign.go).
+//
 // # Who is authoritative
 //
 // ClickHouse is: what Head answers is stored. An insert's own answer proves

@@ -3,9 +3,12 @@ package tables
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 var (
@@ -35,6 +38,12 @@ var (
 	ErrNameTaken = errors.New("the name is taken")
 	// ErrDSN: the address of ClickHouse cannot be used.
 	ErrDSN = errors.New("bad ClickHouse address")
+	// ErrOtherEngine: another server than that which has the cluster's rows answers at the
+	// address. It ran nothing.
+	ErrOtherEngine = errors.New("another ClickHouse answers")
+	// ErrForeignTable: a table or its database is of an engine on which an insert cannot be
+	// asserted, as one with replicas.
+	ErrForeignTable = errors.New("unsupported table engine")
 	// ErrOldServer: the server lacks what Almanac stands on.
 	ErrOldServer = errors.New("ClickHouse is too old")
 )
@@ -47,6 +56,16 @@ func (e *unreachable) Error() string { return ErrUnreachable.Error() + ": " + e.
 
 // Unwrap returns ErrUnreachable and the reason.
 func (e *unreachable) Unwrap() []error { return []error{ErrUnreachable, e.reason} }
+
+// otherEngine is an ErrOtherEngine that Establish found. It is a type of its own, so that it is
+// found in what clickhouse-go makes of it.
+type otherEngine struct{ text string }
+
+// Error says what answers at the address, and what to do.
+func (e *otherEngine) Error() string { return ErrOtherEngine.Error() + ": " + e.text }
+
+// Unwrap returns ErrOtherEngine.
+func (e *otherEngine) Unwrap() error { return ErrOtherEngine }
 
 // Codes of ClickHouse's ErrorCodes.cpp that Almanac acts on.
 const (
@@ -80,6 +99,9 @@ func (e *Error) Error() string {
 	if errors.Is(e.Unwrap(), ErrFrozen) {
 		return ErrFrozen.Error()
 	}
+	if id := e.missingEngine(); id != "" {
+		return fmt.Sprintf("%s: it is not engine %s, where this cluster's rows are; run `almanac doctor`", ErrOtherEngine, id)
+	}
 	text := fmt.Sprintf("ClickHouse refused (code %d): %s", e.Code, e.Text)
 	if table, part := e.DamagedPart(); part != "" {
 		text += fmt.Sprintf("; the part is damaged on disk: run ALTER TABLE %s DETACH PART '%s' in ClickHouse, then `almanac repair`, which stores its rows again", table, part)
@@ -94,9 +116,23 @@ func (e *Error) throws(text, other string) bool {
 	return e.Code == codeThrowIf && at >= 0 && (otherAt < 0 || at < otherAt)
 }
 
+// missingEngine is the identity of the engine that the server was taken for and is not; empty:
+// it refused something else.
+func (e *Error) missingEngine() string {
+	if m := engineMissing.FindStringSubmatch(e.Text); e.Code == codeUnknownDB && m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// engineMissing finds the database that names an engine (schemas.EngineDatabase).
+var engineMissing = regexp.MustCompile(`^Database \S*` + regexp.QuoteMeta(schemas.EngineDatabase("", "")) + `([0-9a-f]{16}) does not exist`)
+
 // Unwrap names the refusals callers act on.
 func (e *Error) Unwrap() error {
 	switch {
+	case e.missingEngine() != "":
+		return ErrOtherEngine
 	case e.throws(textHeadMoved, textTooSlow):
 		return ErrHeadMoved
 	case e.throws(textTooSlow, textHeadMoved):
@@ -134,6 +170,9 @@ const (
 	Missing
 	// Refused: the server refuses and will again; a person must look.
 	Refused
+	// Elsewhere: another server answers at the address. Establish says more, and when the
+	// right one does again.
+	Elsewhere
 	// Foreign: the error is not ClickHouse's: a cancelled context, or another part.
 	Foreign
 )
@@ -148,6 +187,8 @@ func Classify(err error) Class {
 		return Fine
 	case errors.Is(err, ErrUnreachable):
 		return Unreachable
+	case errors.Is(err, ErrOtherEngine):
+		return Elsewhere
 	case errors.Is(err, ErrBusy), errors.Is(err, ErrTooSlow), errors.Is(err, ErrNoSpace), errors.Is(err, clickhouse.ErrAcquireConnTimeout):
 		return Overloaded
 	case errors.Is(err, ErrHeadMoved), errors.Is(err, ErrVanished):

@@ -161,9 +161,12 @@ func (db *DB) post(ctx context.Context, q url.Values, frames [][]byte) error {
 }
 
 // do sends a request with credentials and turns a refusal into *Error.
-func (db *DB) do(req *http.Request) (io.ReadCloser, error) {
-	req.Header.Set("X-ClickHouse-User", db.user)
-	req.Header.Set("X-ClickHouse-Key", db.pass)
+func (db *DB) do(req *http.Request) (io.ReadCloser, error) { return db.doAs(req, db.user, db.pass) }
+
+// doAs is do under another account.
+func (db *DB) doAs(req *http.Request, user, password string) (io.ReadCloser, error) {
+	req.Header.Set("X-ClickHouse-User", user)
+	req.Header.Set("X-ClickHouse-Key", password)
 	resp, err := db.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("ClickHouse at %s: %w", db.base, bare(err))

@@ -24,6 +24,8 @@ type Select struct {
 	FreshStructure string
 	// User and Password, when set, are used instead of the connection's own.
 	User, Password string
+	// Own: the statement is a person's own, and names tables without their database.
+	Own bool
 }
 
 // FreshTable is the name under which a Select reads its Fresh blocks.
@@ -32,7 +34,10 @@ const FreshTable = "_fresh"
 // Select runs a read. The caller closes the answer. An error that occurs after
 // the first byte shows as a broken answer: see http_write_exception_in_output.
 func (db *DB) Select(ctx context.Context, s *Select) (io.ReadCloser, error) {
-	q := url.Values{"database": {db.Database}}
+	q := url.Values{}
+	if s.Own {
+		q.Set(paramDatabase, db.Database)
+	}
 	for k, v := range s.Settings {
 		q.Set(k, v)
 	}
@@ -56,7 +61,7 @@ func (db *DB) Select(ctx context.Context, s *Select) (io.ReadCloser, error) {
 	}
 	req.Header.Set("Content-Type", contentType)
 	if s.User != "" {
-		return (&DB{base: db.base, http: db.http, user: s.User, pass: s.Password}).do(req)
+		return db.doAs(req, s.User, s.Password)
 	}
 	return db.do(req)
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -193,6 +195,9 @@ type watchful struct {
 	next *http.Transport
 }
 
+// paramDatabase is the parameter of a request that names its database, and so its engine.
+const paramDatabase = "database"
+
 // RoundTrip sends the request, under watch until its answer begins.
 func (w *watchful) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := w.db.breaker.check(req.Context()); err != nil {
@@ -201,20 +206,34 @@ func (w *watchful) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
+	params := req.URL.Query()
+	engine, err := "", error(nil)
+	if !params.Has(paramDatabase) {
+		if engine, err = w.db.meant(req.Context()); err != nil {
+			if req.Body != nil {
+				_ = req.Body.Close()
+			}
+			return nil, err
+		}
+	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	r := &request{cancel: cancel}
 	out := req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
 		r.reused.Store(c.Reused)
 		r.moved()
 	}}))
-	if r.id = req.URL.Query().Get("query_id"); r.id == "" {
+	u := *req.URL
+	if r.id = params.Get("query_id"); r.id == "" {
 		var b [16]byte
 		_, _ = rand.Read(b[:]) // never fails on the supported systems
 		r.id = "almanac-" + hex.EncodeToString(b[:])
-		u := *req.URL
-		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&query_id="+r.id, "&")
-		out.URL = &u
+		u.RawQuery += "&query_id=" + r.id
 	}
+	if engine != "" {
+		u.RawQuery += "&" + paramDatabase + "=" + url.QueryEscape(engine)
+	}
+	u.RawQuery = strings.TrimPrefix(u.RawQuery, "&")
+	out.URL = &u
 	if req.Body != nil && req.Body != http.NoBody {
 		out.Body = &watchedBody{req.Body, r}
 	}
@@ -235,6 +254,9 @@ func (w *watchful) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, &unreachable{err}
 	}
 	w.db.questions.silence.Store(0)
+	if engine != "" && resp.Header.Get("X-ClickHouse-Exception-Code") == strconv.Itoa(codeUnknownDB) {
+		w.db.pin.doubt(engine)
+	}
 	resp.Body = &answerBody{resp.Body, cancel}
 	return resp, nil
 }
@@ -253,26 +275,17 @@ func (db *DB) runs(ctx context.Context, ids []string) (map[string]bool, error) {
 		q.WriteString("'" + literal.Replace(id) + "'")
 	}
 	q.WriteString(") FORMAT TSVRaw")
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, db.base+"/", strings.NewReader(q.String()))
+	// Another server that answers does not run them, which proves nothing.
+	engine, err := db.meant(ctx)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("X-ClickHouse-User", db.user)
-	req.Header.Set("X-ClickHouse-Key", db.pass)
-	resp, err := db.fresh.Do(req)
-	if err != nil {
-		return nil, bare(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBytes))
+	text, err := db.ask(ctx, engine, q.String())
 	if err != nil {
 		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ClickHouse at %s answered %s", db.base, resp.Status)
 	}
 	running := map[string]bool{}
-	for id := range strings.Lines(string(text)) {
+	for id := range strings.Lines(text) {
 		running[strings.TrimSuffix(id, "\n")] = true
 	}
 	return running, nil

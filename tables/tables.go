@@ -32,6 +32,7 @@ type DB struct {
 	fresh     *http.Client // a connection for each request; for questions and probes
 	questions questioner   // see silent.go
 	breaker   breaker
+	pin       pin // see engine.go
 	close     sync.Once
 	mu        sync.Mutex
 	plain     *http.Transport // clickhouse-go's
@@ -73,6 +74,7 @@ func OpenBy(dsn string, dial Dial) (*DB, error) {
 	db.fresh = &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 	db.questions = questioner{ask: db.runs, vanished: db.closeIdle, closed: make(chan struct{})}
 	db.breaker.probe = db.ping
+	db.pin.doubts = make(chan struct{}, 1)
 	opts := &clickhouse.Options{
 		Protocol:    clickhouse.HTTP,
 		Addr:        []string{u.Host},
@@ -162,10 +164,16 @@ func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 			return fmt.Errorf("table of topic %q: %w", t.Name, refusal(err))
 		}
 	}
+	if err := db.EnsureDerived(ctx, t); err != nil {
+		return err
+	}
+	if wrong, err := db.Foreign(ctx, *t); err != nil || len(wrong) > 0 {
+		return errors.Join(err, wrong[t.Name])
+	}
 	if err := db.ensureSettings(ctx, t); err != nil {
 		return fmt.Errorf("settings of topic %q's table: %w", t.Name, refusal(err))
 	}
-	return db.EnsureDerived(ctx, t)
+	return nil
 }
 
 // ensureSettings gives the table of an older version the settings of this one. Its
@@ -254,6 +262,9 @@ func refusal(err error) error {
 	// clickhouse-go reports the request it could not send, with its URL and settings.
 	if u := (*unreachable)(nil); errors.As(err, &u) {
 		return u
+	}
+	if o := (*otherEngine)(nil); errors.As(err, &o) {
+		return o
 	}
 	return err
 }

@@ -77,6 +77,16 @@ func openTables(d endpoints) (*tables.DB, error) {
 	})
 }
 
+// establish finds out that ClickHouse is one that Almanac can use, and the one that has the
+// cluster's rows.
+func establish(ctx context.Context, db *tables.DB) error {
+	if err := db.Establish(ctx); err != nil {
+		return err
+	}
+	_, err := db.Ping(ctx)
+	return err
+}
+
 // watched makes a long-lived connection say what happens to it.
 func watched(log zerolog.Logger) []nats.Option {
 	return []nats.Option{
@@ -196,6 +206,7 @@ func openServers(ctx context.Context, s *settings) (*session, error) {
 	if c.db, err = openTables(d); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
+	c.db.MeantFor(c.reg)
 	return c, nil
 }
 

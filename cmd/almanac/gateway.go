@@ -81,6 +81,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 			if err != nil {
 				return err
 			}
+			db.MeantFor(reg)
 			one.later(func() { _ = db.Close() })
 			second, err := one.dial("gateway reads")
 			if err != nil {

@@ -36,6 +36,8 @@ its exact range), 1 when repairing failed.`,
 		RunE: a.does(a.repair),
 	}
 	cmd.Flags().Bool("dry-run", false, "only say what would be done")
+	cmd.Flags().Bool("adopt-engine", false, "first make the ClickHouse that answers the one that has this cluster's rows")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "adopt-engine")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
 }
@@ -61,6 +63,10 @@ func (a *app) repair(ctx context.Context, cmd *cobra.Command, args []string) err
 		return err
 	}
 	defer func() { _ = c.Close() }()
+	adopt, _ := cmd.Flags().GetBool("adopt-engine")
+	if err := a.rightEngine(ctx, c, adopt, dry); err != nil {
+		return err
+	}
 	r, err := repair.New(ctx, repair.Config{NC: c.nc, Registry: c.reg, DB: c.db, Judge: router.FramesOf([]byte(s.PIIKey)), HasKey: s.PIIKey != ""})
 	if err != nil {
 		return err
@@ -89,6 +95,23 @@ func (a *app) repair(ctx context.Context, cmd *cobra.Command, args []string) err
 		return errors.Join(failed, err)
 	}
 	return a.verdict(out, failed)
+}
+
+// rightEngine finds out that the engine which has the cluster's rows answers, or makes the one
+// that answers that.
+func (a *app) rightEngine(ctx context.Context, c *session, adopt, dry bool) error {
+	c.db.MeantFor(c.reg)
+	switch {
+	case dry: // the first statement asserts it
+		return nil
+	case !adopt:
+		return c.db.Establish(ctx)
+	}
+	before, err := c.db.Adopt(ctx)
+	if err == nil && before != "" {
+		a.note("the ClickHouse at %s has this cluster's rows from now on, in place of engine %s", c.db.Address(), before)
+	}
+	return err
 }
 
 // carryOut does what the plan says, and plans again: what is left then is what

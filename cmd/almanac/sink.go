@@ -34,7 +34,8 @@ func (a *app) sink(ctx context.Context, cmd *cobra.Command, _ []string) error {
 			return err
 		}
 		one.later(func() { _ = db.Close() })
-		if _, err := db.Ping(ctx); err != nil {
+		db.MeantFor(reg)
+		if err := establish(ctx, db); err != nil {
 			return err
 		}
 		one.probe = func(ctx context.Context) []string {

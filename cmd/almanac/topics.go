@@ -197,7 +197,11 @@ func (a *app) makeTable(ctx context.Context, c *session, t *schemas.Topic) {
 	}
 	db, err := tables.Open(c.clickhouse)
 	if err == nil {
-		if err = db.Ensure(ctx, t); err == nil {
+		db.MeantFor(c.reg)
+		if err = db.Establish(ctx); err == nil {
+			err = db.Ensure(ctx, t)
+		}
+		if err == nil {
 			err = db.EnsureViews(ctx, t)
 		}
 		_ = db.Close()

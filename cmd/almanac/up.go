@@ -165,7 +165,8 @@ func (n *node) wire(ctx context.Context) error {
 		return err
 	}
 	n.later(func() { _ = db.Close() })
-	if _, err := db.Ping(ctx); err != nil {
+	db.MeantFor(reg)
+	if err := establish(ctx, db); err != nil {
 		return err
 	}
 	if lost { // before anything is declared or routed

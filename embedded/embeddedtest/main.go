@@ -68,13 +68,14 @@ func clickhouse(t testing.TB) *embedded.ClickHouse {
 	if !shared.main {
 		t.Fatal("this package needs: func TestMain(m *testing.M) { embeddedtest.Main(m) }")
 	}
-	shared.once.Do(func() { shared.engine, shared.stop, shared.err = start() })
+	shared.once.Do(func() { shared.engine, shared.stop, shared.err = start(nil) })
 	missing(t, shared.err)
 	return shared.engine
 }
 
-// start runs an engine in a directory of its own until stop is called.
-func start() (engine *embedded.ClickHouse, stop func(), err error) {
+// start runs an engine in a directory of its own until stop is called, with the accounts of
+// another engine where one is given.
+func start(accountsOf *embedded.ClickHouse) (engine *embedded.ClickHouse, stop func(), err error) {
 	found, err := embedded.Find(context.Background(), "", nil)
 	if err != nil {
 		return nil, nil, err
@@ -82,6 +83,11 @@ func start() (engine *embedded.ClickHouse, stop func(), err error) {
 	dir, err := os.MkdirTemp("", "almanac-test-")
 	if err != nil {
 		return nil, nil, err
+	}
+	if accountsOf != nil {
+		if err := giveAccounts(accountsOf, filepath.Join(dir, "clickhouse")); err != nil {
+			return nil, nil, err
+		}
 	}
 	engine, err = embedded.NewClickHouse(embedded.ClickHouseConfig{
 		Engine:   found,
