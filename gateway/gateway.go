@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/gateway/api"
 	"github.com/almanac-events/almanac/gateway/elastic"
 	"github.com/almanac-events/almanac/gateway/lines"
@@ -137,10 +138,20 @@ func (g *Gateway) makeRoutes() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		request.Fail(w, r, request.Refuse(http.StatusNotFound, "not_found", "nothing is at "+r.Method+" "+r.URL.Path, "the README lists the inputs, and docs/guide.md the reads"))
 	})
+	var served http.Handler = mux
 	if g.cfg.AuditReads != "" {
-		return recording.Handler(mux, recording.Config{Pool: g.parts.Pool, Topic: g.cfg.AuditReads, ActorHeader: g.cfg.AuditActor})
+		served = recording.Handler(mux, recording.Config{Pool: g.parts.Pool, Topic: g.cfg.AuditReads, ActorHeader: g.cfg.AuditActor})
 	}
-	return mux
+	return accounted(served, budget.New(budget.DefaultBytes))
+}
+
+// accounted gives each request an account, from which its read takes.
+func accounted(next http.Handler, b *budget.Budget) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, account := b.Begin(r.Context())
+		defer account.End()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
 }
 
 // Run serves until ctx ends, and then drains. It returns the error of a listener that

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/query/recent"
 )
 
@@ -20,15 +21,30 @@ func (w *walk) chunks(ctx context.Context, frames []recent.Meta, enough func(nex
 			w.cut = true
 			return gone, nil
 		}
-		some, missed, err := w.p.snapshot.Fetch(ctx, frames[:n])
+		missed, err := w.chunk(ctx, frames[:n], int64(raw), f)
 		if err != nil {
 			return gone, err
 		}
 		gone = gone || missed
-		if err := f(some); err != nil {
-			return gone, err
-		}
 		frames = frames[n:]
 	}
 	return gone, nil
+}
+
+// rawTimes is how many bytes are held for each of a frame while it is judged: as it came, decompressed, and
+// as a part of a statement.
+const rawTimes = 3
+
+// chunk fetches frames for f.
+func (w *walk) chunk(ctx context.Context, frames []recent.Meta, raw int64, f func([]recent.Frame) error) (gone bool, err error) {
+	held := budget.Of(ctx)
+	if err := held.Take(rawTimes * raw); err != nil {
+		return false, err
+	}
+	defer held.Free(rawTimes * raw)
+	some, gone, err := w.p.snapshot.Fetch(ctx, frames)
+	if err != nil {
+		return gone, err
+	}
+	return gone, f(some)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -34,6 +35,9 @@ type DeadLetter struct {
 	Payload []byte `json:"payload,omitempty"`
 }
 
+// letterBytes is about what a dead letter takes beside its payload.
+const letterBytes = 1024
+
 // Dead lists up to limit dead letters of a topic, or of all when topic is empty,
 // oldest first. Payloads come with them.
 func (r *Reader) Dead(ctx context.Context, topic string, limit int) ([]DeadLetter, error) {
@@ -44,6 +48,9 @@ func (r *Reader) Dead(ctx context.Context, topic string, limit int) ([]DeadLette
 	var out []DeadLetter
 	err := streams.Gather(ctx, r.js, schemas.StreamShards, filter, 1, func() int { return limit - len(out) }, func(msg *streams.Message) (bool, error) {
 		if len(out) < limit {
+			if err := budget.Of(ctx).Take(letterBytes + int64(len(msg.Data))); err != nil {
+				return false, err
+			}
 			out = append(out, deadLetter(msg))
 		}
 		return len(out) < limit, nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -21,7 +22,7 @@ func (r *Reader) MatchingIDs(ctx context.Context, t *schemas.Topic, schema int, 
 		return nil, err
 	}
 	defer func() { _ = body.Close() }()
-	text, err := io.ReadAll(body)
+	text, err := io.ReadAll(budget.Reader(ctx, body, 2))
 	if err != nil {
 		return nil, fmt.Errorf("query: ids of fresh events: %w", err)
 	}

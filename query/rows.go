@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -155,6 +156,10 @@ func (r *Reader) collect(ctx context.Context, s *tables.Select) ([]row, error) {
 	return rows, err
 }
 
+// keptTimes is how many bytes a read keeps for each of ClickHouse's answer: the row, what it becomes, and the
+// answer that is made of it.
+const keptTimes = 3
+
 // lines runs a read and calls f for each line of its answer.
 func (r *Reader) lines(ctx context.Context, s *tables.Select, f func(line []byte) error) error {
 	body, err := r.db.Select(ctx, s)
@@ -162,7 +167,7 @@ func (r *Reader) lines(ctx context.Context, s *tables.Select, f func(line []byte
 		return err
 	}
 	defer func() { _ = body.Close() }()
-	return scanLines(body, f)
+	return scanLines(budget.Reader(ctx, body, keptTimes), f)
 }
 
 // scanLines calls f for each line of an answer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -37,6 +38,9 @@ type ShardRow struct {
 	Anonymised   []string  `json:"anonymised,omitempty"`
 }
 
+// shardRowBytes is about what a shard takes: its entry, its row and the answer's text.
+const shardRowBytes = 1500
+
 // Shards lists the shards of a topic, or of all when topic is empty, in one
 // month (YYYY-MM) or in all.
 func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, error) {
@@ -63,6 +67,9 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 		}
 		tails, err := streams.Tails(ctx, r.js, t.Name, func(error) {}) // verify names what is odd
 		if err != nil {
+			return nil, err
+		}
+		if err := budget.Of(ctx).Take(int64(len(entries)) * shardRowBytes); err != nil {
 			return nil, err
 		}
 		for _, e := range entries {

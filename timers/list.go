@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -44,6 +45,8 @@ type Page struct {
 const (
 	defaultPage = 500
 	maxPage     = 1000
+	// recordBytes is about what the record of a timer takes while a list is read.
+	recordBytes = 600
 )
 
 // List reads the timers of a group that are in the front, headers only: without URL and payload. It reads
@@ -102,6 +105,11 @@ func (t *Timers) records(ctx context.Context, filter string) (map[string]*timer.
 		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
 		if err != nil {
 			return nil // a stray is the router's
+		}
+		if last[m.Subject] == nil {
+			if err := budget.Of(ctx).Take(recordBytes); err != nil {
+				return err
+			}
 		}
 		last[m.Subject] = &r
 		return nil

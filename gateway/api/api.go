@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/gateway/jobs"
 	"github.com/almanac-events/almanac/gateway/request"
@@ -169,6 +170,8 @@ var refusals = rules{
 	{jobs.ErrNoJob, http.StatusNotFound, "no_such_job", ""},
 	{jobs.ErrEnded, http.StatusConflict, "ended", ""},
 	{jobs.ErrFull, http.StatusTooManyRequests, "busy", "GET /v1/jobs lists them"},
+	{budget.ErrFull, http.StatusServiceUnavailable, "busy", "send the request again in a second"},
+	{budget.ErrLarge, http.StatusBadRequest, "too_large", "narrow it with from, to, where or limit"},
 	{erasure.ErrRequest, http.StatusBadRequest, "bad_request", ""},
 	{schemas.ErrRequest, http.StatusBadRequest, "bad_request", ""},
 	{context.DeadlineExceeded, http.StatusGatewayTimeout, "too_slow", "narrow a read with from, to and where; after a write, read what there is before it is sent again"},

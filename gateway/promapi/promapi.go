@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/prometheus/promql"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/query/prometheus"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -146,6 +147,8 @@ func refused(err error) *refusal {
 		return &refusal{http.StatusServiceUnavailable, "timeout", err.Error()}
 	case errors.As(err, &canceled), errors.Is(err, context.Canceled):
 		return &refusal{http.StatusServiceUnavailable, "canceled", err.Error()}
+	case errors.Is(err, budget.ErrFull):
+		return &refusal{http.StatusServiceUnavailable, "unavailable", err.Error()}
 	case errors.Is(err, schemas.ErrUnknownTopic):
 		return &refusal{http.StatusNotFound, "not_found", err.Error() + ": declare it with `almanac topics apply NAME --kind metric`, or correct its name"}
 	case errors.Is(err, schemas.ErrRequest):

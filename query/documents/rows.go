@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/tables"
@@ -78,7 +79,7 @@ func (r *Reader) selected(ctx context.Context, t *schemas.Topic, sql string, par
 	}
 	defer func() { _ = answer.Close() }()
 	var out []*document.Record
-	if err := readRows(bufio.NewReaderSize(answer, 64<<10), func(r *row) { out = append(out, r.record(t.Name)) }); err != nil {
+	if err := readRows(bufio.NewReaderSize(budget.Reader(ctx, answer, 2), 64<<10), func(r *row) { out = append(out, r.record(t.Name)) }); err != nil {
 		return nil, fmt.Errorf("documents of topic %q: ClickHouse's answer: %w", t.Name, err)
 	}
 	return out, nil

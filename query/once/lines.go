@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -29,6 +30,10 @@ var readSettings = map[string]string{
 	"output_format_json_quote_64bit_integers": "0",
 }
 
+// keptTimes is how many bytes a read keeps for each of ClickHouse's answer: the row, what it becomes, and the
+// answer that is made of it.
+const keptTimes = 3
+
 // Ask runs a statement, whose answer the caller closes. settings are added to the usual bounds.
 func Ask(ctx context.Context, db *tables.DB, sql string, params, settings map[string]string) (io.ReadCloser, error) {
 	all := maps.Clone(readSettings)
@@ -48,7 +53,7 @@ func Lines[T any](ctx context.Context, db *tables.DB, sql string, params, settin
 		return err
 	}
 	defer func() { _ = body.Close() }()
-	return tables.EachLine(body, func(line []byte) error {
+	return tables.EachLine(budget.Reader(ctx, body, keptTimes), func(line []byte) error {
 		var row T
 		if texts, are := any(&row).(*[]string); !are || !split(line, texts) {
 			if err := json.Unmarshal(line, &row); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/query/series"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
@@ -26,6 +28,12 @@ type querier struct {
 	topic    string
 	from, to int64
 	held     atomic.Int64 // points, until Close
+
+	// growth is how many times as long the query makes labels, text what it adds to each.
+	growth, text int
+
+	mu    sync.Mutex
+	found map[string]*set // what was selected, by the selector: a query may have the same one many times
 }
 
 // Close gives back the room of the points.
@@ -37,8 +45,14 @@ func (q *querier) Close() error {
 // chunk is how many points a querier takes room for at once.
 const chunk = 4096
 
-// take takes room for n points, of 16 bytes each.
-func (q *querier) take(n int64) error {
+// pointBytes is the room of a point.
+const pointBytes = 16
+
+// take takes room for n points.
+func (q *querier) take(ctx context.Context, n int64) error {
+	if err := budget.Of(ctx).Take(n * pointBytes); err != nil {
+		return err
+	}
 	if q.s.held.Add(n) > q.s.limit {
 		q.s.held.Add(-n)
 		return tooMany(q.s.limit)
@@ -49,12 +63,13 @@ func (q *querier) take(n int64) error {
 
 // roomOf is the room of series themselves, in points: labels, and what holds a series. A
 // query may select the same ones many times, and each selector holds its own.
-func roomOf(found []labelled) int64 {
-	const held, pointBytes = 256, 16
+func (q *querier) roomOf(found []labelled) int64 {
+	const held = 256
 	bytes := 0
 	for i := range found {
-		bytes += held
-		found[i].labels.Range(func(l labels.Label) { bytes += len(l.Name) + len(l.Value) })
+		named := q.text
+		found[i].labels.Range(func(l labels.Label) { named += len(l.Name) + len(l.Value) })
+		bytes += held + named*max(1, q.growth)
 	}
 	return int64(bytes / pointBytes)
 }
@@ -65,23 +80,40 @@ func (q *querier) Select(ctx context.Context, sorted bool, hints *storage.Select
 	if hints != nil {
 		from, to = hints.Start, hints.End
 	}
-	found, err := q.s.find(ctx, q.topic, from, to, matchers)
-	if err != nil {
+	name := fmt.Sprint(from, to, hints != nil && hints.Func == labelsOnly, matchers)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	whole := q.found[name]
+	if whole == nil {
+		var err error
+		if whole, err = q.read(ctx, hints, from, to, matchers); err != nil {
+			return storage.ErrSeriesSet(err)
+		}
+		if q.found == nil {
+			q.found = map[string]*set{}
+		}
+		q.found[name] = whole
+	}
+	if err := whole.visited(hints, from, to); err != nil {
 		return storage.ErrSeriesSet(err)
 	}
-	if err := q.take(roomOf(found)); err != nil {
-		return storage.ErrSeriesSet(err)
+	return whole.again(sorted)
+}
+
+// read reads what a selector finds.
+func (q *querier) read(ctx context.Context, hints *storage.SelectHints, from, to int64, matchers []*labels.Matcher) (*set, error) {
+	found, err := q.s.find(ctx, q.topic, from, to, matchers)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.take(ctx, q.roomOf(found)); err != nil {
+		return nil, err
 	}
 	set := newSet(found)
 	if hints == nil || hints.Func != labelsOnly {
-		if err := q.load(ctx, set, found, from, to); err != nil {
-			return storage.ErrSeriesSet(err)
-		}
+		err = q.load(ctx, set, found, from, to)
 	}
-	if sorted {
-		slices.SortFunc(set.list, func(a, b *line) int { return labels.Compare(a.labels, b.labels) })
-	}
-	return set
+	return set, err
 }
 
 // labelled is a series with its labels.
@@ -178,7 +210,7 @@ func (q *querier) load(ctx context.Context, set *set, found []labelled, from, to
 			return nil
 		}
 		if n%chunk == 0 {
-			if err := q.take(chunk); err != nil {
+			if err := q.take(ctx, chunk); err != nil {
 				return err
 			}
 		}

@@ -2,6 +2,7 @@ package prometheus
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/prometheus/prometheus/model/histogram"
@@ -10,6 +11,8 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/tsdb/chunks"
 	"github.com/prometheus/prometheus/util/annotations"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // point is a sample: Unix milliseconds and a value.
@@ -62,6 +65,34 @@ func (s *set) of(l labels.Labels) *line {
 	for _, one := range s.byLabels[l.Hash()] {
 		if labels.Equal(one.labels, l) {
 			return one
+		}
+	}
+	return nil
+}
+
+// again is the set from its beginning. A selector's series and points do not change once they are read.
+func (s *set) again(sorted bool) *set {
+	list := s.list
+	if sorted {
+		list = slices.SortedFunc(slices.Values(s.list), func(a, b *line) int { return labels.Compare(a.labels, b.labels) })
+	}
+	return &set{list: list, warnings: s.warnings, at: -1}
+}
+
+// visited refuses a selector of whose series a function would look at too many points: for each
+// step at those in its range. It does that without looking for the end of its context.
+func (s *set) visited(hints *storage.SelectHints, from, to int64) error {
+	if hints == nil || hints.Range <= 0 || to <= from {
+		return nil
+	}
+	steps := int64(1)
+	if hints.Step > 0 {
+		steps += max(0, to-from-hints.Range) / hints.Step
+	}
+	inRange := min(1, float64(hints.Range)/float64(to-from))
+	for _, l := range s.list {
+		if visits := float64(steps) * float64(len(l.points)) * inRange; visits > maxVisits {
+			return fmt.Errorf("%w: a function looks at %.0f points of a series, %d times at those in its range, the limit is %d; take a longer step, or a shorter range", schemas.ErrRequest, visits, steps, maxVisits)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/series"
 )
@@ -22,6 +23,10 @@ const (
 	MaxPoints = 5_000_000
 	// MaxSamples bounds what the engine holds for one query.
 	MaxSamples = 5_000_000
+	// minSamples is what it has at least, where others leave little room: else it is refused. Of
+	// sampleRoom bytes a sample takes 16, and as many where its series grows.
+	minSamples = 250_000
+	sampleRoom = 32
 	// MaxTime bounds one query.
 	MaxTime = 60 * time.Second
 	// Lookback is how old the newest point of a series may be that counts at an instant.
@@ -37,7 +42,6 @@ const (
 type Store struct {
 	events *query.Reader
 	series *series.Reader
-	engine *promql.Engine
 	parser parser.Parser
 	limit  int64 // of held
 	held   atomic.Int64
@@ -48,11 +52,19 @@ func New(r *query.Reader) *Store {
 	p := boundedParser{parser.NewParser(parser.Options{})}
 	return &Store{
 		events: r, series: series.New(r), parser: p, limit: MaxPoints,
-		engine: promql.NewEngine(promql.EngineOpts{
-			MaxSamples: MaxSamples, Timeout: MaxTime, LookbackDelta: Lookback, EnableAtModifier: true, EnableNegativeOffset: true, Parser: p,
-			NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() },
-		}),
 	}
+}
+
+// engine is Prometheus's, which holds as many samples as the query's account has room for.
+func (s *Store) engine(ctx context.Context) (*promql.Engine, error) {
+	room, err := budget.Of(ctx).Part(minSamples*sampleRoom, MaxSamples*sampleRoom)
+	if err != nil {
+		return nil, err
+	}
+	return promql.NewEngine(promql.EngineOpts{
+		MaxSamples: int(room / sampleRoom), Timeout: MaxTime, LookbackDelta: Lookback, EnableAtModifier: true, EnableNegativeOffset: true, Parser: s.parser,
+		NoStepSubqueryIntervalFn: func(int64) int64 { return subqueryStep.Milliseconds() },
+	}), nil
 }
 
 // Parser reads expressions and selectors as the engine does.
@@ -72,12 +84,23 @@ type Query struct {
 // what the result does not include.
 func (s *Store) Exec(ctx context.Context, q *Query, f func(result *promql.Result, warning string) error) error {
 	var run promql.Query
-	var err error
+	var c cost
+	expr, err := s.parser.ParseExpr(q.Expr)
+	if err == nil {
+		c, err = costOf(expr, max(0, q.End.Sub(q.Start)), q.Step)
+	}
+	if err != nil {
+		return &ParseError{err}
+	}
+	engine, err := s.engine(ctx)
+	if err != nil {
+		return err
+	}
 	opts := promql.NewPrometheusQueryOpts(false, q.Lookback, nil)
 	if q.Step > 0 {
-		run, err = s.engine.NewRangeQuery(ctx, s.Topic(q.Topic), opts, q.Expr, q.Start, q.End, q.Step)
+		run, err = engine.NewRangeQuery(ctx, s.topic(q.Topic, &c), opts, q.Expr, q.Start, q.End, q.Step)
 	} else {
-		run, err = s.engine.NewInstantQuery(ctx, s.Topic(q.Topic), opts, q.Expr, q.Start)
+		run, err = engine.NewInstantQuery(ctx, s.topic(q.Topic, &c), opts, q.Expr, q.Start)
 	}
 	if err != nil {
 		return &ParseError{err}
@@ -118,8 +141,11 @@ func (s *Store) Fresh(ctx context.Context, topic string) (warning string, err er
 }
 
 // Topic returns what the engine reads of a topic.
-func (s *Store) Topic(name string) storage.Queryable {
+func (s *Store) Topic(name string) storage.Queryable { return s.topic(name, &cost{}) }
+
+// topic is Topic for a query of some cost.
+func (s *Store) topic(name string, c *cost) storage.Queryable {
 	return storage.QueryableFunc(func(from, to int64) (storage.Querier, error) {
-		return &querier{s: s, topic: name, from: from, to: to}, nil
+		return &querier{s: s, topic: name, from: from, to: to, growth: c.growth, text: c.text}, nil
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -66,7 +67,7 @@ func (a Archive) TimerHistory(ctx context.Context, topic, group, id string, exce
 	}
 	defer func() { _ = answer.Close() }()
 	var out []timers.Timer
-	d := json.NewDecoder(bufio.NewReader(answer))
+	d := json.NewDecoder(bufio.NewReader(budget.Reader(ctx, answer, 3)))
 	for d.More() {
 		var r row
 		if err := d.Decode(&r); err != nil {
