@@ -25,10 +25,12 @@ type DeadLetter struct {
 	// Reason is a word, Detail the whole error.
 	Reason string `json:"reason"`
 	Detail string `json:"detail"`
-	// Subject and SourceSeq are where it was published in EVENTS.
+	// Subject is where it was published, and SourceSeq its sequence in EVENTS or a front. Of what is
+	// not Almanac's own (schemas.ReasonForeign) the detail says it.
 	Subject   string    `json:"subject"`
 	SourceSeq uint64    `json:"source_seq"`
 	Events    int       `json:"events"`
+	Bytes     int       `json:"bytes"` // of the payload
 	At        time.Time `json:"at"`
 	// Lines of an NDJSON message it is made of; empty for a whole message.
 	Lines   string `json:"lines,omitempty"`
@@ -104,6 +106,7 @@ func deadLetter(msg *streams.Message) DeadLetter {
 		Events:    schemas.EventsOf(msg.Header),
 		At:        msg.Time,
 		Lines:     msg.Header.Get(schemas.HeaderLine),
+		Bytes:     len(msg.Data),
 		Payload:   msg.Data,
 	}
 }

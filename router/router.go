@@ -68,6 +68,7 @@ func (r *Router) Run(ctx context.Context) error {
 	wg.Go(func() { r.outages.Follow(ctx) })
 	r.group.bound = func() (context.Context, context.CancelFunc) { return r.outages.Bound(ctx) }
 	wg.Go(func() { r.sweepStrays(ctx) })
+	wg.Go(func() { r.sweepForeign(ctx) })
 	wg.Go(func() { r.keepCopies(ctx) })
 
 	lanes := map[laneID]*running{}

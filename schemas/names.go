@@ -337,6 +337,12 @@ func RoutedTokens(subject string) (topic, lane string, ok bool) {
 // DeadSubject is where a topic's dead letters live.
 func DeadSubject(topic string) string { return tokenDead + "." + topic }
 
+// DeadTopic is the topic of dead.<topic>.
+func DeadTopic(subject string) (topic string, ok bool) {
+	topic, ok = strings.CutPrefix(subject, tokenDead+".")
+	return topic, ok && !strings.Contains(topic, ".")
+}
+
 // MsgID is the duplicate-window id of a frame. Sequences count per producer,
 // topic and lane, so all three are in it.
 func MsgID(producer, topic string, lane int, seq uint64) string {

@@ -20,7 +20,8 @@ type notice struct {
 // watch follows the headers of SHARDS into out: the last frame of every shard,
 // then each new one. It returns when ctx ends or the stream cannot be followed.
 //
-// A message that is not a frame is reported and passed over: it is not a shard's.
+// A message that is not a frame is reported and passed over. Where it hides the last frame of a
+// shard, that is looked for below it: a router takes the message out, and then no other comes.
 func watch(ctx context.Context, js jetstream.JetStream, out chan<- notice, noFrame func(error)) error {
 	// A consumer that is created again after an outage goes on behind the last message
 	// it saw. Should the stream have lost its end meanwhile, only a new watch sees
@@ -31,6 +32,7 @@ func watch(ctx context.Context, js jetstream.JetStream, out chan<- notice, noFra
 		return fmt.Errorf("sinks: %w", err)
 	}
 	defer feed.Stop()
+	hidden := map[string]bool{} // subjects whose last frame was looked for
 	for {
 		msg, err := feed.Next(ctx)
 		if err != nil {
@@ -42,7 +44,19 @@ func watch(ctx context.Context, js jetstream.JetStream, out chan<- notice, noFra
 		n, err := noticeOf(msg)
 		if err != nil {
 			noFrame(err)
-			continue
+			if _, err := schemas.ParseShardSubject(msg.Subject); err != nil || hidden[msg.Subject] || len(hidden) >= watchAhead {
+				continue
+			}
+			hidden[msg.Subject] = true
+			if msg, err = frameBelow(ctx, js, msg); err != nil {
+				return err
+			}
+			if msg == nil {
+				continue
+			}
+			if n, err = noticeOf(msg); err != nil {
+				continue
+			}
 		}
 		if msg.Header.Get(schemas.HeaderCleared) == schemas.ClearedDropped {
 			continue // nothing of the shard is to be stored, ever
@@ -53,6 +67,20 @@ func watch(ctx context.Context, js jetstream.JetStream, out chan<- notice, noFra
 			return ctx.Err()
 		}
 	}
+}
+
+// frameBelow is the last frame of a shard below a message that is not one; nil: there is none.
+func frameBelow(ctx context.Context, js jetstream.JetStream, at *streams.Message) (last *streams.Message, err error) {
+	_, err = streams.Headers(ctx, js, schemas.StreamShards, at.Subject, 1, func(m *streams.Message) error {
+		if _, err := noticeOf(m); err == nil && m.Sequence < at.Sequence {
+			last = m
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sinks: %w", err)
+	}
+	return last, nil
 }
 
 // watchAhead bounds the headers read ahead, at about 600 bytes each.

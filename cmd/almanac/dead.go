@@ -61,10 +61,10 @@ func (a *app) deadList(ctx context.Context, cmd *cobra.Command, args []string) e
 			letters[i].Payload = nil // a list is not for bytes; show has them
 		}
 		return printRows(a, cmd, letters, func() table.Writer {
-			t := newTable("letter", "topic", "reason", "events", "from", "detail")
-			numbers(t, "events")
+			t := newTable("letter", "topic", "reason", "events", "bytes", "from", "detail")
+			numbers(t, "events", "bytes")
 			for _, d := range letters {
-				t.AppendRow(table.Row{d.ID, printable(d.Topic), printable(d.Reason), d.Events, printable(source(&d)), printable(d.Detail)})
+				t.AppendRow(table.Row{d.ID, printable(d.Topic), printable(d.Reason), d.Events, d.Bytes, printable(source(&d)), printable(d.Detail)})
 			}
 			return t
 		})
@@ -73,7 +73,10 @@ func (a *app) deadList(ctx context.Context, cmd *cobra.Command, args []string) e
 
 // source is where a dead letter was published.
 func source(d *query.DeadLetter) string {
-	s := fmt.Sprintf("%s %d", d.Subject, d.SourceSeq)
+	s := d.Subject
+	if d.SourceSeq > 0 {
+		s += fmt.Sprintf(" %d", d.SourceSeq)
+	}
 	if d.Lines != "" {
 		s += " line " + d.Lines
 	}

@@ -134,7 +134,8 @@ func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]schemas.C
 	return upTo, nil
 }
 
-// sweepCheckpoints keeps the last checkpoint of each lane.
+// sweepCheckpoints keeps the last checkpoint of each lane, and what lies above it: a message that is
+// not a checkpoint must not cost the lane its own.
 func (j *Janitor) sweepCheckpoints(ctx context.Context) error {
 	subjects, err := streams.Subjects(ctx, j.js, schemas.StreamShards, schemas.SubjectsRouted)
 	if err != nil {
@@ -144,7 +145,14 @@ func (j *Janitor) sweepCheckpoints(ctx context.Context) error {
 		if n < 2 || !schemas.Literal(subject) {
 			continue
 		}
-		if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeKeep(1)); err != nil {
+		last, err := streams.Checkpoint(ctx, j.js, subject)
+		if err != nil {
+			return fmt.Errorf("janitor: %w", err)
+		}
+		if last.Err != nil || last.Seq == 0 {
+			continue // a router sets it aside
+		}
+		if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(last.Seq)); err != nil {
 			return fmt.Errorf("janitor: %w", err)
 		}
 	}

@@ -47,6 +47,9 @@ type Report struct {
 	// LostMessages were accepted and lost with the end of EVENTS before they were routed,
 	// of any topic. How many events were in them is not known.
 	LostMessages uint64 `json:"lost_messages,omitempty"`
+	// Foreign is how many messages on Almanac's subjects were none of its own and are kept as dead
+	// letters of schemas.NoTopic, where all topics are verified.
+	Foreign uint64 `json:"foreign,omitempty"`
 	// Taken is what was proven before and did not change since.
 	Taken Taken `json:"taken,omitzero"`
 	// Problems name each fault with its exact range.

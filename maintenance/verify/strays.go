@@ -57,6 +57,15 @@ func (v *Verifier) strays(ctx context.Context, topics []schemas.Topic, rep *Repo
 			of(name).add(Totals{Pending: n, Accepted: n})
 		}
 	}
+	_, err = streams.Headers(ctx, v.js, schemas.StreamShards, schemas.DeadSubject(schemas.NoTopic), 1, func(m *streams.Message) error {
+		if m.Header.Get(schemas.HeaderReason) == schemas.ReasonForeign {
+			rep.Foreign++
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("verify: dead letters: %w", err)
+	}
 	for _, name := range slices.Sorted(maps.Keys(strays)) {
 		if t := strays[name]; t != nil {
 			if err := v.resolved(ctx, name, &t.Totals); err != nil {

@@ -1,0 +1,68 @@
+package schemas
+
+import (
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ReasonForeign is the reason of a dead letter that no part of Almanac published.
+const ReasonForeign = "foreign"
+
+// Foreign returns why a message of SHARDS or of a front is none that Almanac publishes there, or nil.
+// It goes by subject and headers, and of a checkpoint by its payload; where data is nil, a checkpoint
+// without the headers of one may be foreign. inLane reports whether a lane of a front reads a subject:
+// what is not a record there becomes a dead letter of its topic.
+//
+// A message that has the form of Almanac's own is not foreign, also where a client published it.
+func Foreign(stream, subject string, h nats.Header, data []byte, inLane func(subject string) bool) error {
+	if !Indexed(subject) {
+		return fmt.Errorf("%w: %q has a byte that NATS does not index", ErrSubject, subject)
+	}
+	if stream != StreamShards {
+		return foreignRecord(subject, h, inLane)
+	}
+	if topic, _, ok := RoutedTokens(subject); ok {
+		if topic != NoTopic && ValidateTopicName(topic) != nil {
+			return fmt.Errorf("%w: %q", ErrTopicName, topic)
+		}
+		if _, expected := h[jetstream.ExpectedLastSubjSeqHeader]; data == nil && expected {
+			return nil
+		}
+		_, err := ParseCheckpoint(data)
+		return err
+	}
+	if topic, ok := DeadTopic(subject); ok {
+		if topic != NoTopic && ValidateTopicName(topic) != nil {
+			return fmt.Errorf("%w: %q", ErrTopicName, topic)
+		}
+		if h.Get(HeaderReason) == "" {
+			return fmt.Errorf("a dead letter has its reason in %s", HeaderReason)
+		}
+		return nil
+	}
+	ref, err := ParseShardSubject(subject)
+	if err == nil {
+		err = ValidateTopicName(ref.Topic)
+	}
+	if err == nil {
+		_, err = ParsePlaced(h)
+	}
+	return err
+}
+
+// recordHeaders are those of which each message of a front has one.
+var recordHeaders = []string{HeaderOp, HeaderStub, HeaderRefresh, HeaderBlank, HeaderLock}
+
+func foreignRecord(subject string, h nats.Header, inLane func(string) bool) error {
+	for _, name := range recordHeaders {
+		if _, ok := h[name]; ok {
+			return nil
+		}
+	}
+	if OfFront(subject) && inLane != nil && inLane(subject) {
+		return nil
+	}
+	return fmt.Errorf("%w: it has no %s", ErrRecord, HeaderOp)
+}
