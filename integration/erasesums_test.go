@@ -222,13 +222,7 @@ func TestLostKeysOfADroppedMonth(t *testing.T) {
 	t.Parallel()
 	d := newDroppedMonth(t)
 	before := d.bills()
-	s, err := d.reg.JetStream().Stream(t.Context(), schemas.KVStream)
-	if err == nil {
-		err = s.Purge(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	d.purgeStreams(schemas.KVStream, schemas.CopiesStream)
 	d.killed()
 	d.mended(d.accepted)
 	d.without("repaired", before)

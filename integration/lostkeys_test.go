@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -12,18 +13,37 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// put writes an entry's bytes behind the registry's back.
+// put writes an entry's bytes behind the registry's back, in both copies.
 func (e *env) put(key, value string) {
 	e.t.Helper()
-	if _, err := e.kv().Put(e.t.Context(), key, []byte(value)); err != nil {
-		e.t.Fatal(err)
+	for _, kv := range e.buckets() {
+		if _, err := kv.Put(e.t.Context(), key, []byte(value)); err != nil {
+			e.t.Fatal(err)
+		}
 	}
 }
 
+// purgeKey loses an entry in both copies.
 func (e *env) purgeKey(key string) {
 	e.t.Helper()
-	if err := e.kv().Purge(e.t.Context(), key); err != nil {
-		e.t.Fatal(err)
+	for _, kv := range e.buckets() {
+		if err := kv.Purge(e.t.Context(), key); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// purgeStreams loses all that some streams have.
+func (e *env) purgeStreams(names ...string) {
+	e.t.Helper()
+	for _, name := range names {
+		s, err := e.reg.JetStream().Stream(e.t.Context(), name)
+		if err == nil {
+			err = s.Purge(e.t.Context())
+		}
+		if err != nil {
+			e.t.Fatal(err)
+		}
 	}
 }
 
@@ -41,24 +61,10 @@ func TestLostAndUnreadableKeys(t *testing.T) {
 			e.purgeKey(schemas.TopicKey("app"))
 		}, false},
 		{"every key gone", "topic app: the registry does not know it", func(e *env, _ registry.Shard) {
-			s, err := e.reg.JetStream().Stream(e.t.Context(), schemas.KVStream)
-			if err == nil {
-				err = s.Purge(e.t.Context())
-			}
-			if err != nil {
-				e.t.Fatal(err)
-			}
+			e.purgeStreams(schemas.KVStream, schemas.CopiesStream)
 		}, false},
 		{"every key and SHARDS gone", "a table in ClickHouse", func(e *env, _ registry.Shard) {
-			for _, name := range []string{schemas.KVStream, schemas.StreamShards} {
-				s, err := e.reg.JetStream().Stream(e.t.Context(), name)
-				if err == nil {
-					err = s.Purge(e.t.Context())
-				}
-				if err != nil {
-					e.t.Fatal(err)
-				}
-			}
+			e.purgeStreams(schemas.KVStream, schemas.CopiesStream, schemas.StreamShards)
 		}, true},
 		{"the topic's entry garbage", "topics.app", func(e *env, _ registry.Shard) { e.put(schemas.TopicKey("app"), "\x00garbage") }, false},
 		{"the topic's entry another's", "topics.app", func(e *env, _ registry.Shard) { e.put(schemas.TopicKey("app"), `{"name":"zoo"}`) }, false},
@@ -196,7 +202,7 @@ func TestLostBesideGarbage(t *testing.T) {
 	placed.SetHeaders(whole)
 	publish(whole, string(payload))
 	lost(true)
-	if err := js.DeleteStream(t.Context(), schemas.KVStream); err != nil {
+	if err := errors.Join(js.DeleteStream(t.Context(), schemas.KVStream), js.DeleteStream(t.Context(), schemas.CopiesStream)); err != nil {
 		t.Fatal(err)
 	}
 	_, err := registry.Setup(t.Context(), e.connect(), schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1})

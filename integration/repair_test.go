@@ -118,9 +118,7 @@ func TestRepairWhileShardsRotate(t *testing.T) {
 	e.sink()
 	p := e.producer("app")
 	one := e.dozens(p, 40)[0]
-	if err := e.kv().Purge(t.Context(), schemas.ShardKey("app", one.Month, one.ID)); err != nil {
-		t.Fatal(err)
-	}
+	e.purgeKey(schemas.ShardKey("app", one.Month, one.ID))
 	plan := e.plan()
 	if !does(plan, repair.RestoreMonth) {
 		t.Fatalf("the month's entry is not to be changed: %+v", plan.Actions)
@@ -144,13 +142,20 @@ func (e *env) exec(format string, a ...any) {
 	}
 }
 
-func (e *env) kv() jetstream.KeyValue {
+func (e *env) kv() jetstream.KeyValue { return e.buckets()[0] }
+
+// buckets are the registry's and that of its copies.
+func (e *env) buckets() []jetstream.KeyValue {
 	e.t.Helper()
 	kv, err := e.reg.JetStream().KeyValue(e.t.Context(), schemas.Bucket)
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	return kv
+	copies, err := e.reg.JetStream().KeyValue(e.t.Context(), schemas.BucketCopies)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return []jetstream.KeyValue{kv, copies}
 }
 
 func (e *env) shardsStream() jetstream.Stream {
@@ -245,9 +250,7 @@ func TestRepairRowsAndRegistry(t *testing.T) {
 			e.edit(one, func(s *registry.Shard) { s.MinTs = s.MaxTs })
 		}},
 		{"a shard's entry deleted", "the registry does not know it", func() {
-			if err := e.kv().Purge(t.Context(), schemas.ShardKey("app", one.Month, one.ID)); err != nil {
-				t.Fatal(err)
-			}
+			e.purgeKey(schemas.ShardKey("app", one.Month, one.ID))
 		}},
 		{"a frame of SHARDS gone, stored", "missing in SHARDS", func() {
 			frames := e.messages(schemas.StreamShards, schemas.ShardSubject("app", one.Month, one.ID))

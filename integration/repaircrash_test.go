@@ -38,9 +38,7 @@ func TestRepairKilled(t *testing.T) {
 		}
 	}
 	for _, key := range []string{schemas.ShardKey("app", closed[2].Month, closed[2].ID), schemas.HeadKey("app", closed[2].Month), schemas.TopicKey("app")} {
-		if err := e.kv().Purge(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
+		e.purgeKey(key)
 	}
 	if err := e.shardsStream().Purge(t.Context(), jetstream.WithPurgeSubject(schemas.RoutedSubject("app", "0"))); err != nil {
 		t.Fatal(err)

@@ -78,18 +78,14 @@ func TestRepairLostRegistry(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*env){
 		"deleted": func(e *env) {
-			if err := e.reg.JetStream().DeleteKeyValue(e.t.Context(), schemas.Bucket); err != nil {
-				e.t.Fatal(err)
+			for _, bucket := range []string{schemas.Bucket, schemas.BucketCopies} {
+				if err := e.reg.JetStream().DeleteKeyValue(e.t.Context(), bucket); err != nil {
+					e.t.Fatal(err)
+				}
 			}
 		},
 		"emptied": func(e *env) {
-			s, err := e.reg.JetStream().Stream(e.t.Context(), schemas.KVStream)
-			if err == nil {
-				err = s.Purge(e.t.Context())
-			}
-			if err != nil {
-				e.t.Fatal(err)
-			}
+			e.purgeStreams(schemas.KVStream, schemas.CopiesStream)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

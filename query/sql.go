@@ -49,6 +49,10 @@ func (r *Reader) SQL(ctx context.Context, req SQLRequest) (io.ReadCloser, error)
 	if verb := writes(req.SQL); verb != "" {
 		return nil, fmt.Errorf("%w: SQL here only reads, and this is %s; events come in by `almanac send` or a producer, topics and fields by `almanac topics apply`", schemas.ErrRequest, verb)
 	}
+	// A statement may read any table, and nothing of an erasure can be left out of it.
+	if err := r.ledger.Ready(ctx); err != nil {
+		return nil, err
+	}
 	if req.Format == "" {
 		req.Format = "JSONEachRow"
 	}

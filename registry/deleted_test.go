@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
-// A key that was deleted can be written again: its last revision is that of the deletion.
+// A key that was deleted in both copies can be written again: its last revision is that of the
+// deletion.
 func TestDeletedKeysAreWrittenAgain(t *testing.T) {
 	t.Parallel()
 	r, ctx, s := placed(t, 0)
@@ -18,6 +20,9 @@ func TestDeletedKeysAreWrittenAgain(t *testing.T) {
 		}
 		for _, key := range []string{schemas.TopicKey("app"), schemas.HeadKey("app", november)} {
 			if err := r.kv.Purge(ctx, key); err != nil {
+				t.Fatal(err)
+			}
+			if err := streams.Purge(ctx, r.js, schemas.CopiesStream, schemas.CopySubject(key)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -49,6 +49,22 @@
 // probed on members.<role>.<member>, a plain subject. NATS reports at once that no process
 // answers there. The member's share then moves without waiting for the lease.
 //
+// # Copies
+//
+// Each entry but leases, jobs, proofs and notes of streams has a second copy in a bucket of its own
+// (copies.go). Every write counts (schemas.HeaderCount):
+//
+//	read copy and entry ─▶ write the entry, count + 1 ─▶ write the copy ─▶ acknowledge
+//
+// So a copy that was written more often than the entry proves that the bucket lost the entry or is
+// an older one. The next writer or reader of the entry puts it back, and so does Reconcile, which
+// routers run at their start and a sink now and then. What is forgotten leaves a tombstone in the
+// copies: an absence would look like a lost copy.
+//
+// The ledger has a third copy, in ClickHouse (kept.go). Registry.Beside reads all three, and the
+// one written most often counts, before it is restored anywhere. Behind names the erasures that
+// ended and that ClickHouse does not have.
+//
 // # The ledger
 //
 // Package registry/ledger says what an erasure is and what it covers; here its entries are
@@ -61,6 +77,9 @@
 //
 // # Failures
 //
-// A lost race is ErrConflict: read again. A lost bucket is ErrNoRegistry, and
-// ErrLost where SHARDS holds frames: nothing is placed until it is rebuilt. Every call ends with its context.
+// A lost race is ErrConflict: read again. A lost bucket is ErrNoRegistry, and Setup makes it
+// again from its copies. Where these are lost too it is ErrLost where SHARDS holds frames: nothing
+// is placed until it is rebuilt. ErrBehind: a topic that is not shown yet, since a copy from before
+// an erasure was restored. A crash between entry and copy leaves the copy behind until the next
+// write or Reconcile. Every call ends with its context.
 package registry

@@ -19,6 +19,9 @@ var (
 	ErrLost = errors.New("the registry is lost")
 	// ErrNotFound: no such entry.
 	ErrNotFound = errors.New("no such registry entry")
+	// ErrBehind: ClickHouse or the streams were restored from a copy from before an erasure, and
+	// it was not carried out again yet.
+	ErrBehind = errors.New("a copy from before erasures was restored, and they are not carried out again yet")
 	// ErrUnreadable: the entry's bytes are not what an entry of its key must be.
 	ErrUnreadable = errors.New("the registry entry is not readable")
 	// ErrLedgerFull: the ledger takes no more, or none so large.

@@ -33,10 +33,28 @@ func (r *Registry) ForgetErasure(ctx context.Context, topic, id string) error {
 	if e.State != ledger.Erased {
 		return fmt.Errorf("%w: erasure %s is %s", ErrConflict, id, e.State)
 	}
-	if err := r.forget(ctx, e.Key()); err != nil {
+	if err := r.forgetCopied(ctx, e.Key()); err != nil {
 		return err
 	}
 	return r.joinReceipts(ctx, topic)
+}
+
+// forgetCopied takes an entry out of the bucket, and then leaves a tombstone in its copy: an
+// absence would look as if the copy was lost.
+func (r *Registry) forgetCopied(ctx context.Context, key string) error {
+	copies, err := r.copiesOf(ctx, []string{key})
+	if err != nil {
+		return err
+	}
+	entry, err := r.lastOf(ctx, schemas.KVStream, schemas.KVSubject(key))
+	if err != nil {
+		return fmt.Errorf("registry: reading %s: %w", key, err)
+	}
+	if err := r.forget(ctx, key); err != nil {
+		return err
+	}
+	copied := copies[key]
+	return r.copyOne(ctx, key, written{count: max(entry.count, copied.count) + 1}, copied.seq)
 }
 
 // joinReceipts joins the receipts of erasures that the ledger no longer has.

@@ -28,7 +28,7 @@ func (r *Registry) Ledgers(ctx context.Context) (map[string]ledger.Erasures, err
 }
 
 func (r *Registry) ledger(ctx context.Context, filter string) (ledger.Erasures, error) {
-	erasures, err := list[ledger.Erasure](ctx, r, filter)
+	erasures, err := listNewest[ledger.Erasure](ctx, r, filter)
 	return ledger.Sorted(erasures), err
 }
 

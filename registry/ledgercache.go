@@ -2,6 +2,8 @@ package registry
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,24 +19,68 @@ const LedgerStaleness = time.Second
 type LedgerCache struct {
 	reg *Registry
 
-	mu   sync.Mutex
-	all  map[string]ledger.Erasures
-	read time.Time // when the reading began
+	mu     sync.Mutex
+	all    map[string]ledger.Erasures
+	behind map[string][]string // see Registry.Behind
+	read   time.Time           // when the reading began
 }
 
 // NewLedgerCache makes a cache that has read nothing yet.
 func NewLedgerCache(r *Registry) *LedgerCache { return &LedgerCache{reg: r} }
 
-// Of is the ledger of a topic, at most LedgerStaleness old.
+// Of is the ledger of a topic for a reader, at most LedgerStaleness old. It is ErrBehind where
+// ClickHouse does not have what erasures of the topic did.
 func (c *LedgerCache) Of(ctx context.Context, topic string) (ledger.Erasures, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := time.Now(); c.all == nil || now.Sub(c.read) > LedgerStaleness {
-		all, err := c.reg.Ledgers(ctx)
-		if err != nil {
-			return nil, err
-		}
-		c.all, c.read = all, now
+	if err := c.fresh(ctx); err != nil {
+		return nil, err
 	}
-	return c.all[topic], nil
+	return c.all[topic], behind(topic, c.behind[topic])
+}
+
+// ForWriter is Of for a part that writes rows and shows none.
+func (c *LedgerCache) ForWriter(ctx context.Context, topic string) (ledger.Erasures, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.fresh(ctx)
+	return c.all[topic], err
+}
+
+// Ready is ErrBehind where Of would be for any topic.
+func (c *LedgerCache) Ready(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.fresh(ctx); err != nil {
+		return err
+	}
+	for topic, ids := range c.behind {
+		return behind(topic, ids)
+	}
+	return nil
+}
+
+// fresh reads the ledger again where it is too old.
+func (c *LedgerCache) fresh(ctx context.Context) error {
+	now := time.Now()
+	if c.all != nil && now.Sub(c.read) <= LedgerStaleness {
+		return nil
+	}
+	all, err := c.reg.Ledgers(ctx)
+	if err != nil {
+		return err
+	}
+	behind, err := c.reg.Behind(ctx, all)
+	if err != nil {
+		return err
+	}
+	c.all, c.behind, c.read = all, behind, now
+	return nil
+}
+
+func behind(topic string, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w of topic %q: %s; a sink carries them out again by itself, then the topic can be read. `almanac erase resume %s` does it at once", ErrBehind, topic, strings.Join(ids, ", "), ids[0])
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,14 +21,17 @@ type Registry struct {
 	js jetstream.JetStream
 	kv jetstream.KeyValue
 
-	odd func(error) // of Skipping
+	odd   func(error) // of Skipping
+	third Third       // of Beside
 }
 
 // Skipping is the registry for a part that examines all of it: its lists leave out entries
 // that are not readable, and tell odd of each. What reads or writes a single entry is as
 // before.
 func (r *Registry) Skipping(odd func(error)) *Registry {
-	return &Registry{js: r.js, kv: r.kv, odd: odd}
+	skipping := *r
+	skipping.odd = odd
+	return &skipping
 }
 
 // Open binds to an existing registry.
@@ -65,6 +69,9 @@ func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Re
 			return nil, err
 		}
 	}
+	if err := createBucket(ctx, js, schemas.CopiesBucket(limits)); err != nil {
+		return nil, err
+	}
 	if err := checkLost(ctx, js); err != nil {
 		return nil, err
 	}
@@ -72,8 +79,30 @@ func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Re
 }
 
 // get reads one entry into v and returns its revision. A key that was deleted is
-// ErrNotFound and has a revision too, which the next write must expect.
+// ErrNotFound and has a revision too, which the next write must expect. What the bucket lacks
+// and a copy has is restored first; so is an entry of the ledger that a copy has newer.
 func (r *Registry) get(ctx context.Context, key string, v any) (uint64, error) {
+	if _, in := schemas.InLedger(key); in {
+		if _, err := r.bring(ctx, key); err != nil {
+			return 0, err
+		}
+		return r.getHere(ctx, key, v)
+	}
+	rev, err := r.getHere(ctx, key, v)
+	if (errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable)) && schemas.Copied(key) {
+		back, lost := r.bring(ctx, key)
+		if lost != nil {
+			return rev, lost
+		}
+		if back {
+			return r.getHere(ctx, key, v)
+		}
+	}
+	return rev, err
+}
+
+// getHere is get of the bucket alone.
+func (r *Registry) getHere(ctx context.Context, key string, v any) (uint64, error) {
 	e, err := streams.DecideLast(ctx, r.js, schemas.KVStream, schemas.KVSubject(key))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return 0, fmt.Errorf("%w: %s", ErrNotFound, key)
@@ -115,11 +144,17 @@ type change struct {
 	rev uint64
 	any bool // whatever is there
 	v   any
+
+	// count and copied are set by number: the entry's count, and the revision of its copy.
+	count, copied uint64
 }
 
-// commit writes all changes or none, and sets each one's new revision. After
-// streams.ErrCut it is not known whether it did: read again.
+// commit writes all changes or none, sets each one's new revision, and then writes their
+// copies. After streams.ErrCut it is not known whether it did: read again.
 func (r *Registry) commit(ctx context.Context, changes ...*change) error {
+	if err := r.number(ctx, changes); err != nil {
+		return err
+	}
 	msgs := make([]*nats.Msg, len(changes))
 	for i, c := range changes {
 		data, err := json.Marshal(c.v)
@@ -128,6 +163,9 @@ func (r *Registry) commit(ctx context.Context, changes ...*change) error {
 		}
 		m := nats.NewMsg(schemas.KVSubject(c.key))
 		m.Data = data
+		if c.count > 0 {
+			m.Header.Set(schemas.HeaderCount, strconv.FormatUint(c.count, 10))
+		}
 		if !c.any {
 			m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(c.rev))
 		}
@@ -139,7 +177,7 @@ func (r *Registry) commit(ctx context.Context, changes ...*change) error {
 			return commitError(changes, err)
 		}
 		changes[0].rev = ack.Sequence
-		return nil
+		return r.copyChanges(ctx, changes, msgs)
 	}
 	ack, err := streams.Once(ctx, func(ctx context.Context) (*jetstreamext.BatchAck, error) {
 		return jetstreamext.PublishMsgBatch(ctx, r.js, msgs)
@@ -150,7 +188,7 @@ func (r *Registry) commit(ctx context.Context, changes ...*change) error {
 	for i, c := range changes {
 		c.rev = ack.Sequence - uint64(len(changes)-1-i)
 	}
-	return nil
+	return r.copyChanges(ctx, changes, msgs)
 }
 
 func commitError(changes []*change, err error) error {

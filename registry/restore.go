@@ -35,7 +35,7 @@ func Lost(ctx context.Context, js jetstream.JetStream, topic string) (bool, erro
 // errFrameFound ends the search at the first frame.
 var errFrameFound = errors.New("a frame was found")
 
-// checkLost refuses a registry that has no topic where SHARDS has frames.
+// checkLost refuses a registry that has no topic, and whose copies have none, where SHARDS has frames.
 func checkLost(ctx context.Context, js jetstream.JetStream) error {
 	kv, err := streams.Bucket(ctx, js)
 	if err == nil {
@@ -46,6 +46,9 @@ func checkLost(ctx context.Context, js jetstream.JetStream) error {
 	} else if !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return fmt.Errorf("registry: bucket %q: %w", schemas.Bucket, err)
 	}
+	if kept, err := hasCopies(ctx, js); err != nil || kept {
+		return err
+	}
 	lost, err := Lost(ctx, js, "")
 	if err == nil && lost {
 		err = fmt.Errorf("%w: %s holds frames, and bucket %q has no topic; run `almanac repair`, which rebuilds it from %s and ClickHouse",
@@ -54,25 +57,25 @@ func checkLost(ctx context.Context, js jetstream.JetStream) error {
 	return err
 }
 
-// CreateBucket makes the bucket where it is missing, and opens it. Setup refuses
-// to where SHARDS holds frames: see ErrLost.
+// CreateBucket makes the bucket and that of its copies where they are missing, puts back what
+// either lost, and opens the registry. Setup refuses to where SHARDS holds frames and no copy
+// knows a topic: see ErrLost.
 func CreateBucket(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Registry, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := streams.Bucket(ctx, js); errors.Is(err, jetstream.ErrBucketNotFound) {
-		create := func(ctx context.Context) (jetstream.KeyValue, error) {
-			return js.CreateKeyValue(ctx, schemas.RegistryBucket(limits))
-		}
-		if _, err := streams.Asked(ctx, create); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
-			return nil, streams.TooSmall(fmt.Sprintf("bucket %q", schemas.Bucket), limits.RegistryBytes, fmt.Errorf("registry: creating bucket %q: %w", schemas.Bucket, err))
+	for _, cfg := range []jetstream.KeyValueConfig{schemas.CopiesBucket(limits), schemas.RegistryBucket(limits)} {
+		if err := createBucket(ctx, js, cfg); err != nil {
+			return nil, err
 		}
 	}
-	if err := streams.AllowAtomic(ctx, js, schemas.KVStream); err != nil {
+	r, err := Open(ctx, nc)
+	if err != nil {
 		return nil, err
 	}
-	return Open(ctx, nc)
+	_, err = r.Reconcile(ctx)
+	return r, err
 }
 
 // RestoreTopic writes a descriptor where there is none; ErrConflict when there is.

@@ -24,7 +24,7 @@ func (r *Registry) Tally(ctx context.Context, ref schemas.ShardRef) (ledger.Tall
 // Tallies reads all tallies of a topic: of the shards that erasures touched.
 func (r *Registry) Tallies(ctx context.Context, topic string) (map[schemas.Shard]ledger.Tally, error) {
 	out := map[schemas.Shard]ledger.Tally{}
-	tallies, err := list[ledger.Tally](ctx, r, schemas.TallyKeys(topic))
+	tallies, err := listNewest[ledger.Tally](ctx, r, schemas.TallyKeys(topic))
 	for _, t := range tallies {
 		out[t.Shard] = t
 	}

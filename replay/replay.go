@@ -44,6 +44,7 @@ func New(ctx context.Context, cfg Config) (*Replayer, error) {
 	if _, err := streams.Open(ctx, js, schemas.StreamShards); err != nil {
 		return nil, fmt.Errorf("replay: stream %s: %w", schemas.StreamShards, err)
 	}
+	cfg.Registry = cfg.Registry.Beside(cfg.DB)
 	return &Replayer{cfg: cfg, js: js, ledger: registry.NewLedgerCache(cfg.Registry)}, nil
 }
 

@@ -1,11 +1,18 @@
 package schemas
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Keys of the registry's bucket. Their first tokens are in names.go.
 
 // TopicKey holds a topic's descriptor.
 func TopicKey(topic string) string { return keyTopics + "." + topic }
+
+// IsTopicKey reports whether a key is a descriptor's.
+func IsTopicKey(key string) bool { return strings.HasPrefix(key, keyTopics+".") }
 
 // TopicKeys selects every descriptor.
 const TopicKeys = keyTopics + ".*"
@@ -70,9 +77,17 @@ func TallyKey(topic string, m Month, s Shard) string {
 // TallyKeys selects the tallies of a topic.
 func TallyKeys(topic string) string { return keyLedger + "." + topic + ".*.*" }
 
+// LedgerOf reports whether a key of the ledger is of a topic.
+func LedgerOf(key, topic string) bool { return strings.HasPrefix(key, LedgerPrefix+topic+".") }
+
+// AllTallyKeys selects the tallies of every topic.
+const AllTallyKeys = keyLedger + ".*.*.*"
+
 // EndKey holds the end of a stream as the janitor last saw it. No topic has a name in
 // capitals.
-func EndKey(stream string) string { return stream + ".end" }
+func EndKey(stream string) string { return stream + "." + endToken }
+
+const endToken = "end"
 
 // CopyKey holds what the registry keeps of a lane's checkpoint.
 func CopyKey(topic, lane string) string { return StreamShards + "." + topic + "." + lane }
@@ -110,3 +125,21 @@ func SealKeys(topic string) string { return keySeals + "." + topic + ".*" }
 // EngineKey holds which engine has the cluster's rows. It is one token, so that no list of a
 // topic's keys has it.
 const EngineKey = keyEngine
+
+// notCopied are the first tokens of keys that have no second copy: who is alive, work that can
+// begin again, proofs that can be made again, and copies of checkpoints and ends of streams,
+// which change every second.
+var notCopied = []string{keyLeases, keyJobs, keyProofs, StreamShards}
+
+// Copied reports whether the entry of a key has a second copy.
+func Copied(key string) bool {
+	first, last, _ := strings.Cut(key, ".")
+	return !slices.Contains(notCopied, first) && last != endToken
+}
+
+// InLedger reports whether a key is one of the ledger: of an erasure, or of what erasures took
+// from a shard. erasure says that it is the former.
+func InLedger(key string) (erasure, in bool) {
+	in = strings.HasPrefix(key, LedgerPrefix)
+	return in && strings.Count(key, ".") == 2, in
+}

@@ -20,6 +20,7 @@ const (
 	StreamDocs   = "DOCS"   // the front of documents
 	StreamTimers = "TIMERS" // the front of timers
 	Bucket       = "registry"
+	BucketCopies = "copies" // the second copy of the registry's entries
 )
 
 // First tokens of subjects.
@@ -94,6 +95,10 @@ const (
 	// SHARDS on purpose: it keeps the last frame's headers and no events. Its value
 	// is why, ClearedDropped, ClearedAnonymised or ClearedErased.
 	HeaderCleared = "Almanac-Cleared"
+
+	// HeaderCount says how often an entry of the registry was written. It tells which of two
+	// copies is newer: revisions say nothing after a bucket was lost.
+	HeaderCount = "Almanac-Count"
 
 	// HeaderBlank marks a message of EVENTS that stands for nothing: the janitor puts
 	// it behind a lane's last message, which it may purge once that is routed over.
@@ -377,6 +382,12 @@ func KVSubject(key string) string { return "$KV." + Bucket + "." + key }
 
 // KVStream is the stream behind the bucket.
 const KVStream = "KV_" + Bucket
+
+// CopiesStream is the stream behind the bucket of copies.
+const CopiesStream = "KV_" + BucketCopies
+
+// CopySubject is the subject of a registry key's copy.
+func CopySubject(key string) string { return "$KV." + BucketCopies + "." + key }
 
 // PartitionID is ClickHouse's id of the shard's partition. The two trailing
 // zeros are the constant ignore(ts) and ignore(pos) of the partition key.

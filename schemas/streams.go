@@ -25,7 +25,7 @@ var DefaultStreamLimits = StreamLimits{EventsBytes: 8 << 30, ShardsBytes: 32 << 
 
 // StreamLimitsFor are the default limits, made to fit a server that may store
 // storeBytes: a fifth for EVENTS, three fifths for SHARDS, a tenth for DOCS, and a
-// fiftieth each for TIMERS and the registry. A server refuses a stream whose bound it
+// fiftieth each for TIMERS, the registry and its copies. A server refuses a stream whose bound it
 // could not honour.
 func StreamLimitsFor(storeBytes int64) StreamLimits {
 	l := DefaultStreamLimits
@@ -54,10 +54,10 @@ func (l StreamLimits) FrontBytes() (docs, timers int64) {
 	return docs, timers
 }
 
-// Bytes is what all streams and the bucket may hold together.
+// Bytes is what all streams and both buckets may hold together.
 func (l StreamLimits) Bytes() int64 {
 	docs, timers := l.FrontBytes()
-	return l.EventsBytes + l.ShardsBytes + l.RegistryBytes + docs + timers
+	return l.EventsBytes + l.ShardsBytes + 2*l.RegistryBytes + docs + timers
 }
 
 // With returns the limits with bounds of EVENTS and SHARDS in place of its own, where they
@@ -157,4 +157,12 @@ func RegistryBucket(l StreamLimits) jetstream.KeyValueConfig {
 		Replicas:    l.Replicas,
 		MaxBytes:    l.RegistryBytes,
 	}
+}
+
+// CopiesBucket is the KV bucket with the second copy of the registry's entries. It lies in files
+// of its own, has a bound of its own, and is as large as what it copies.
+func CopiesBucket(l StreamLimits) jetstream.KeyValueConfig {
+	c := RegistryBucket(l)
+	c.Bucket, c.Description = BucketCopies, "Almanac: the second copy of the registry"
+	return c
 }

@@ -15,6 +15,8 @@ const (
 	viewPrefix = "almanac_" // of all topics
 	ViewShards = viewPrefix + "shards"
 	ViewLag    = viewPrefix + "lag"
+	// TableLedger is a table: the third copy of the ledger.
+	TableLedger = viewPrefix + "ledger"
 )
 
 // RecentHours is what <topic>_recent looks back.

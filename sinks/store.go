@@ -95,7 +95,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		}
 	}
 	l := limits{s.cfg.BatchRows, s.cfg.BatchBytes, tables.MaxRawBytes}
-	erasures, err := s.ledger.Of(reading, t.ref.Topic)
+	erasures, err := s.ledger.ForWriter(reading, t.ref.Topic)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -191,7 +191,7 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 		}
 		// Or its own rows alone, of those of its insert, and all of them: were any of it
 		// to stay, it would be there.
-		erasures, err := s.ledger.Of(ctx, t.ref.Topic)
+		erasures, err := s.ledger.ForWriter(ctx, t.ref.Topic)
 		if err != nil {
 			return "", err
 		}

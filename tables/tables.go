@@ -32,7 +32,8 @@ type DB struct {
 	fresh     *http.Client // a connection for each request; for questions and probes
 	questions questioner   // see silent.go
 	breaker   breaker
-	pin       pin // see engine.go
+	pin       pin       // see engine.go
+	kept      keptCache // of the ledger
 	close     sync.Once
 	mu        sync.Mutex
 	plain     *http.Transport // clickhouse-go's

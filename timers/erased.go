@@ -11,13 +11,14 @@ import (
 // An erasure hides the timers that it means from its entry on, also before it has reached TIMERS. Once it has
 // ended, neither TIMERS nor ClickHouse has any of it.
 
-// erasing are the erasures of the topic that are under way.
-func (t *Timers) erasing(ctx context.Context) (ledger.Cover, error) {
+// erasing are the erasures of the topic that are under way, and those that have ended: TIMERS may
+// be an older copy.
+func (t *Timers) erasing(ctx context.Context) (under, ended ledger.Cover, err error) {
 	l, err := t.ledger.Of(ctx, t.topic.Name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return ledger.Cover(l.Only(ledger.Settling, ledger.Erasing)), nil
+	return ledger.Cover(l.Only(ledger.Settling, ledger.Erasing)), ledger.Cover(l.Only(ledger.Erased)), nil
 }
 
 // meant reports whether an erasure means a record by what the record itself says: its user and its time.
@@ -30,15 +31,18 @@ func meant(under ledger.Cover, r *timer.Record) bool {
 // visible leaves out the records of timers that an erasure under way means: by themselves, or by what is stored of
 // their present life. Without an Archive the latter is not known.
 func (t *Timers) visible(ctx context.Context, records []*timer.Record) ([]*timer.Record, error) {
-	under, err := t.erasing(ctx)
-	if err != nil || len(under) == 0 || len(records) == 0 {
+	under, ended, err := t.erasing(ctx)
+	if err != nil || len(under)+len(ended) == 0 || len(records) == 0 {
 		return records, err
 	}
 	out := make([]*timer.Record, 0, len(records))
 	for _, r := range records {
-		if !meant(under, r) {
+		if !meant(under, r) && !meant(ended, r) {
 			out = append(out, r)
 		}
+	}
+	if len(under) == 0 {
+		return out, nil
 	}
 	if t.cfg.Archive == nil {
 		return out, nil

@@ -255,7 +255,7 @@ func (t *Timers) stored(ctx context.Context, key schemas.TimerKey) ([]Timer, err
 	if t.cfg.Archive == nil {
 		return nil, nil
 	}
-	under, err := t.erasing(ctx)
+	under, _, err := t.erasing(ctx)
 	if err != nil {
 		return nil, err
 	}

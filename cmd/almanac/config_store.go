@@ -29,6 +29,7 @@ func (a *app) checkStore(ctx context.Context, s *settings) error {
 	defer cancel()
 	limits := streamLimits(s, schemas.DefaultStreamLimits)
 	bucket := jetstream.StreamConfig{Name: schemas.KVStream, MaxBytes: limits.RegistryBytes}
+	copies := jetstream.StreamConfig{Name: schemas.CopiesStream, MaxBytes: limits.RegistryBytes}
 	err := func() error {
 		nc, err := dialNATS(s.NATS, natsOptions(s, endpoints{nats: s.NATS}, "config check")...)
 		if err != nil {
@@ -39,7 +40,7 @@ func (a *app) checkStore(ctx context.Context, s *settings) error {
 		if err != nil {
 			return err
 		}
-		return streams.Fits(ctx, js, append(schemas.Streams(limits), bucket)...)
+		return streams.Fits(ctx, js, append(schemas.Streams(limits), bucket, copies)...)
 	}()
 	if err != nil && !errors.Is(err, streams.ErrStoreTooSmall) {
 		a.note("whether the streams fit the store of NATS was not checked: %s", inWords(err))

@@ -9,8 +9,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/maintenance/retention"
 	"github.com/almanac-events/almanac/maintenance/seals"
+	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/router"
@@ -114,7 +116,40 @@ func newSinks(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *ta
 		},
 		Fault: fault,
 	}})
-	return []part{k, j, u, w}, err
+	if err != nil {
+		return nil, err
+	}
+	x, err := newEraser(ctx, nc, reg, db, s)
+	if err != nil {
+		return nil, err
+	}
+	keep := erasure.NewKeeper(erasure.KeeperConfig{
+		Eraser: x, Registry: reg, Owns: func() bool { return k.Owns("ledger") },
+		Agreed: func(did erasure.Agreed) { sayAgreed(log, did) },
+		Fault:  func(err error) { fault(schemas.ShardRef{}, err) },
+	})
+	return []part{k, j, u, w, keep}, nil
+}
+
+// newEraser makes what has the copies of the ledger agree.
+func newEraser(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings) (*erasure.Eraser, error) {
+	r, err := query.New(nc, reg, db)
+	if err != nil {
+		return nil, err
+	}
+	return erasure.New(ctx, erasure.Config{Registry: reg, Reader: r, DB: db, ReplayWindow: s.ReplayWindow, PrivacyKey: []byte(s.PIIKey)})
+}
+
+func sayAgreed(log zerolog.Logger, did erasure.Agreed) {
+	if did.PutBack > 0 {
+		log.Warn().Int("entries", did.PutBack).Msg("the registry was lost or an older copy: entries were restored from their second copy")
+	}
+	if len(did.Adopted) > 0 {
+		log.Warn().Strs("entries", did.Adopted).Msg("ClickHouse alone remembered these entries of the ledger: entered again")
+	}
+	if len(did.Again) > 0 {
+		log.Warn().Strs("erasures", did.Again).Msg("ClickHouse or the streams were restored from a copy from before these erasures: carried out again")
+	}
 }
 
 // runParts runs them until ctx ends or one fails, and then waits for the others

@@ -188,6 +188,9 @@ func (n *node) wire(ctx context.Context) error {
 			n.log.Warn().Err(err).Msg("a ready-made view is missing")
 		}
 	}
+	if err := n.agree(ctx, store, reg, db); err != nil {
+		return err
+	}
 	r, err := newRouter(ctx, route, reg, n.s.PIIKey, n.log)
 	if err != nil {
 		return err
@@ -243,6 +246,26 @@ func (n *node) wireGateway(ctx context.Context, reg *registry.Registry, db *tabl
 	n.gateway = n.inputs.gateway(n.s, n.log)
 	n.gateway.Open(parts)
 	return nil
+}
+
+// agree applies the ledger before anything is stored or served: what a copy of the ledger alone
+// remembers is entered, and what a restored copy brought back of erasures goes again. Where that
+// fails the sinks go on trying, and no read of such a topic is answered until it is done.
+func (n *node) agree(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB) error {
+	if err := db.EnsureLedger(ctx); err != nil {
+		return err
+	}
+	x, err := newEraser(ctx, nc, reg, db, n.s)
+	if err != nil {
+		return err
+	}
+	did, err := x.Agree(ctx, false)
+	sayAgreed(n.log, did)
+	if err != nil && ctx.Err() == nil {
+		n.log.Error().Err(err).Msg("the ledger is not applied yet; reads of the topics wait until it is")
+		err = nil
+	}
+	return err
 }
 
 // rebuild restores a lost registry, and reports it.

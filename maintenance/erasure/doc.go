@@ -86,8 +86,23 @@
 // Pages, counts, the tail and replay leave out what Cover.Keep does not let pass.
 // A sink does so with frames that an erasure covers which has ended: it meets one
 // only when ClickHouse was restored from an older copy. Rows which that copy itself
-// brought back are named by verify, and go when Run is called again. They are not
-// counted twice.
+// brought back go when Run is called again. They are not counted twice.
+//
+// # Copies from before an erasure
+//
+// The entry is copied into ClickHouse before a row goes (third.go), and there it is marked as
+// applied before it ends: the mark lies with the rows. Agree compares the copies. An entry that
+// ClickHouse alone remembers is entered again; an erasure that ended and is not marked there is
+// carried out again. Until then readers of the topic refuse (registry.ErrBehind). A Keeper does
+// that beside the sinks, and `almanac up` before it serves anything.
+//
+//	restored from before the erasure    told by                          then
+//	the bucket                          its copies count more            restored
+//	ClickHouse                          its ledger lacks the mark        carried out again
+//	all streams                         ClickHouse's ledger counts more  entered, carried out again
+//
+// A partition or table that was restored alone brings its rows back beside a newer ledger: verify
+// names them, and Run takes them out.
 //
 // # Physical removal
 //

@@ -68,6 +68,7 @@ func New(ctx context.Context, cfg Config) (*Eraser, error) {
 	if cfg.SettleTime == 0 {
 		cfg.SettleTime = schemas.DedupWindow
 	}
+	cfg.Registry = cfg.Registry.Beside(cfg.DB)
 	x := &Eraser{cfg: cfg, js: cfg.Registry.JetStream()}
 	var err error
 	if x.events, err = streams.Open(ctx, x.js, schemas.StreamEvents); err != nil {
@@ -120,6 +121,7 @@ func (x *Eraser) Start(ctx context.Context, req Request) (ledger.Erasure, error)
 		return e, err
 	}
 	x.crash("erase.entered")
+	x.noteEarly(ctx, &e)
 	return e, nil
 }
 
@@ -160,6 +162,10 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (ledger.Erasure,
 		}
 		x.crash("erase.settled")
 	}
+	// Before a row goes: streams that are restored from an older copy do not know of it.
+	if err := x.copyLedger(ctx, topic, id, false); err != nil {
+		return e, err
+	}
 	if e.Front != "" {
 		if err := x.front(ctx, &e); err != nil {
 			return e, err
@@ -178,7 +184,11 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (ledger.Erasure,
 	if err != nil {
 		return e, err
 	}
-	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
+	if err := x.copyLedger(ctx, topic, id, true); err != nil {
+		return e, err
+	}
+	x.crash("erase.noted")
+	e, err = x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
 		if e.State == ledger.Erased && e.Rows == rows && e.Diffs == diffs && e.Shards == shards {
 			return false
 		}
@@ -188,6 +198,10 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (ledger.Erasure,
 		e.Rows, e.Diffs, e.Shards = rows, diffs, shards
 		return true
 	})
+	if err != nil {
+		return e, err
+	}
+	return e, x.copyLedger(ctx, topic, id, true)
 }
 
 // total adds up the receipts.

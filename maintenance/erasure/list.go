@@ -48,13 +48,17 @@ func (x *Eraser) Redact(ctx context.Context, topic, id string) (ledger.Erasure, 
 	if err := x.unneeded(ctx, &e); err != nil {
 		return e, err
 	}
-	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
+	e, err = x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
 		if e.Redacted {
 			return false
 		}
 		*e = Redacted(*e)
 		return true
 	})
+	if err != nil {
+		return e, err
+	}
+	return e, x.clearThird(ctx, topic, id)
 }
 
 // unneeded says with an error why an entry is still needed: what keeps its events
@@ -91,5 +95,8 @@ func (x *Eraser) Forget(ctx context.Context, topic, id string, held bool) error 
 	if err := outlive(ctx, &e); err != nil {
 		return err
 	}
-	return x.cfg.Registry.ForgetErasure(ctx, topic, id)
+	if err := x.cfg.Registry.ForgetErasure(ctx, topic, id); err != nil {
+		return err
+	}
+	return x.clearThird(ctx, topic, id)
 }

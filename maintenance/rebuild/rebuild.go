@@ -80,6 +80,7 @@ func Before(topic string, at time.Time) string {
 }
 
 func newRebuild(ctx context.Context, cfg Config, name string) (*rebuild, error) {
+	cfg.Registry = cfg.Registry.Beside(cfg.DB)
 	topic, err := cfg.Registry.AskedTopic(ctx, name)
 	if err != nil {
 		return nil, err
@@ -295,6 +296,13 @@ func (r *rebuild) quiet(ctx context.Context) error {
 	}
 	if at := erasures.Only(ledger.Settling, ledger.Erasing); len(at) > 0 {
 		return fmt.Errorf("%w: %s of topic %q; wait for it (`almanac erase`), then run this again", ErrBusy, at[0].ID, r.topic.Name)
+	}
+	again, err := r.cfg.Registry.Behind(ctx, map[string]ledger.Erasures{r.topic.Name: erasures})
+	if err != nil {
+		return err
+	}
+	if at := again[r.topic.Name]; len(at) > 0 {
+		return fmt.Errorf("%w: %s of topic %q is to be carried out again; `almanac erase resume %s` does it, then run this again", ErrBusy, at[0], r.topic.Name, at[0])
 	}
 	tallies, err := r.cfg.Registry.Tallies(ctx, r.topic.Name)
 	if err != nil {

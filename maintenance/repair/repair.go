@@ -63,7 +63,7 @@ func New(ctx context.Context, cfg Config) (*Repairer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repairer{js: js, reg: cfg.Registry, db: cfg.DB, judge: cfg.Judge, hasKey: cfg.HasKey, patience: cmp.Or(cfg.Patience, DefaultPatience), crash: cfg.Crash}
+	r := &Repairer{js: js, reg: cfg.Registry.Beside(cfg.DB), db: cfg.DB, judge: cfg.Judge, hasKey: cfg.HasKey, patience: cmp.Or(cfg.Patience, DefaultPatience), crash: cfg.Crash}
 	if r.crash == nil {
 		r.crash = func(string) {}
 	}

@@ -16,14 +16,16 @@ import (
 // An erasure hides what it means from its entry on, also before it is gone. Once it has
 // ended, neither DOCS nor ClickHouse has any of it.
 
-// Meant says whether an erasure under way means a record of DOCS, by its users and
-// times. Those in ask have a filter too, which ClickHouse must judge.
+// Meant says whether an erasure means a record of DOCS, by its users and times, also one that
+// has ended: DOCS may be an older copy. Those in ask are under way and have a filter too, which
+// ClickHouse must judge.
 func Meant(l ledger.Erasures, r *document.Record) (yes bool, ask []ledger.Erasure) {
 	for _, e := range l {
-		if e.State == ledger.Erased || e.Front == "" || r.RowSeq() > e.Fence || r.Changed < e.From || r.Changed > e.To {
+		if e.Front == "" || r.RowSeq() > e.Fence || r.Changed < e.From || r.Changed > e.To {
 			continue
 		}
 		switch users := len(e.Users) == 0 || slices.Contains(e.Users, r.User); {
+		case users && e.Where != "" && e.State == ledger.Erased:
 		case users && e.Where != "":
 			ask = append(ask, e)
 		case users:

@@ -20,10 +20,14 @@ import (
 type Reader struct {
 	reg *registry.Registry
 	db  *tables.DB
+	// ledger says whether ClickHouse has what erasures did.
+	ledger *registry.LedgerCache
 }
 
 // New prepares a reader of usage over a reader of events.
-func New(r *query.Reader) *Reader { return &Reader{reg: r.Registry(), db: r.DB()} }
+func New(r *query.Reader) *Reader {
+	return &Reader{reg: r.Registry(), db: r.DB(), ledger: registry.NewLedgerCache(r.Registry())}
+}
 
 // MaxBills bounds the bills of a Report; Bills streams any number.
 const MaxBills = 1_000_000
@@ -70,7 +74,8 @@ func (r *Reader) topic(ctx context.Context, name string) (*schemas.Topic, error)
 	if t.Kind != kinds.Meter {
 		return nil, fmt.Errorf("%w: topic %q is of kind %s; usage is of topics of kind %s", schemas.ErrRequest, name, t.Kind, kinds.Meter)
 	}
-	return &t, nil
+	_, err = r.ledger.Of(ctx, name)
+	return &t, err
 }
 
 // maxAsks bounds how often a statement is asked whose marks or sums moved; the last one goes

@@ -38,7 +38,8 @@
 //
 // # Who is authoritative
 //
-// The entry in the bucket is. What is here is a copy of it, with the revision that was read
+// The entry in the bucket is, unless a copy of it was written more often (see package registry).
+// What is here is a copy of it, with the revision that was read
 // (Rev). A change of a copy counts once registry has written it over that revision. A reader
 // may go by a copy that is a second old (registry.LedgerStaleness): an erasure waits as long
 // before it relies on its entry.

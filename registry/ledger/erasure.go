@@ -76,6 +76,8 @@ type Erasure struct {
 
 	// Rev is the revision of the entry that was read.
 	Rev uint64 `json:"-"`
+	// Count is how often the entry was written, where it was read by a list.
+	Count uint64 `json:"-"`
 }
 
 // Purge counts messages taken out of the streams and what they held.
@@ -98,6 +100,10 @@ const MaxErasureBytes = 256 << 10
 
 // Key is the key of the entry in the bucket.
 func (e *Erasure) Key() string { return schemas.LedgerKey(e.Topic, e.ID) }
+
+// Ended reports whether the erasure was carried out and can be carried out again. Of one that
+// was redacted it is no longer known what it named.
+func (e *Erasure) Ended() bool { return e.State == Erased && !e.Redacted }
 
 // UpTo is the fence: the last message of EVENTS that is meant.
 func (e *Erasure) UpTo() schemas.Source { return schemas.Source{Seq: e.Fence, Stored: e.FenceTime} }

@@ -32,6 +32,8 @@ type Tally struct {
 
 	// Rev is the revision of the entry that was read.
 	Rev uint64 `json:"-"`
+	// Count is how often the entry was written, where it was read by a list.
+	Count uint64 `json:"-"`
 }
 
 // Pending is an erasure that was counted in the shard and not booked yet.
