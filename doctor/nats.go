@@ -45,20 +45,25 @@ func (c *check) nats(ctx context.Context) bool {
 // streams checks each against the promise, and how full they are.
 func (c *check) streams(ctx context.Context) {
 	js := c.reg.JetStream()
-	for _, name := range []string{schemas.StreamEvents, schemas.StreamShards, schemas.StreamDocs, schemas.StreamTimers} {
+	for _, name := range []string{schemas.StreamEvents, schemas.StreamShards, schemas.StreamDocs, schemas.StreamTimers, schemas.KVStream} {
 		stream, err := streams.Open(ctx, js, name)
 		if err != nil {
 			c.verdict("stream "+name, err, "start almanac up or almanac router once: they create it", "")
 			return
 		}
 		info := stream.CachedInfo()
-		r := room{used: info.State.Bytes, limit: info.Config.MaxBytes}
+		r := room{used: info.State.Bytes, limit: info.Config.MaxBytes, keys: info.State.NumSubjects}
 		c.rooms[name] = r
 		status, do := r.verdict(name)
+		if name == schemas.KVStream {
+			name = "REGISTRY"
+		}
 		c.note("stream "+name, status, do, "%d messages, %s", info.State.Msgs, r)
 	}
 	// All exist, so this creates nothing and only compares.
-	_, err := registry.Setup(ctx, c.nc, c.cfg.Limits)
+	limits := c.cfg.Limits
+	limits.Said = schemas.SaidBounds{}
+	_, err := registry.Setup(ctx, c.nc, limits)
 	c.verdict("promise", err, "", "the streams refuse when full, never drop, and are on disk")
 	topics, err := c.reg.Topics(ctx)
 	if c.verdict("registry", err, "", "%d topics", len(topics)) && len(topics) == 0 {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -16,11 +18,32 @@ import (
 type room struct {
 	used  uint64
 	limit int64
+	keys  uint64 // of a front
 }
 
 // tight is the share from which a stream's owner should hear of it; the janitor
 // gives up the replay window there.
 const tight = 0.8
+
+// free is what writes of a purpose may still add to a front.
+func (r room) free(p fronts.Purpose, stream string) int64 {
+	u := fronts.Use{Stream: stream, Keys: r.keys, Bytes: r.used, Limit: r.limit}
+	return u.Free(p)
+}
+
+// tight reports whether the owner should hear how full a stream is.
+func (r room) tight(stream string) bool {
+	return r.share() >= tight || front(stream) && r.limit > 0 && r.free(fronts.Grow, stream) <= r.limit/10
+}
+
+// doubled is twice a bound, as a size for a command line.
+func doubled(limit int64) string {
+	mib := max(limit>>20, 1) * 2
+	if mib%1024 == 0 {
+		return fmt.Sprintf("%dGiB", mib/1024)
+	}
+	return fmt.Sprintf("%dMiB", mib)
+}
 
 func (r room) share() float64 {
 	if r.limit <= 0 {
@@ -43,18 +66,22 @@ func (r room) String() string {
 
 // verdict is what a stream's fill means, and what to do about it.
 func (r room) verdict(stream string) (status, do string) {
-	wider := fmt.Sprintf("or give it more room: nats stream edit %s --max-bytes=…", stream)
+	wider := fmt.Sprintf("or give it more room: almanac streams apply %s --bytes %s", stream, doubled(r.limit))
 	switch {
-	case r.share() < tight:
+	case !r.tight(stream):
 		return OK, ""
 	case stream == schemas.StreamShards && r.full():
 		return Fail, "nothing in it is dropped; routers wait, and EVENTS fills next. Bring ClickHouse and the sinks back, " + wider
 	case stream == schemas.StreamShards:
 		return Warn, "see that ClickHouse and the sinks keep up: when it is full, EVENTS fills next; " + wider
-	case front(stream) && r.full():
+	case front(stream) && r.free(fronts.End, stream) < schemas.MaxFrameBytes:
 		return Fail, "nothing in it is dropped, and no record is written. See that ClickHouse and the sinks keep up: what is archived leaves it, " + wider
+	case front(stream) && r.free(fronts.Grow, stream) <= 0:
+		return Warn, "nothing new is taken, and the rest is for what is due, removals and ends. See that ClickHouse and the sinks keep up: what is archived leaves it, remove some, " + wider
 	case front(stream):
-		return Warn, "see that ClickHouse and the sinks keep up: what is archived leaves it; when it is full, no record is written; " + wider
+		return Warn, "see that ClickHouse and the sinks keep up: what is archived leaves it; when it is full, nothing new is taken; " + wider
+	case stream == schemas.KVStream:
+		return Warn, "when it is full, no shard, topic, lease or job is written, and all stands still: " + strings.TrimPrefix(strings.Replace(wider, schemas.KVStream, "REGISTRY", 1), "or ")
 	case r.full():
 		return Fail, "nothing in it is dropped, and nothing more is accepted. See that SHARDS has room and that routers are alive, " + wider
 	default:

@@ -24,7 +24,7 @@ func TestRoom(t *testing.T) {
 		{limit, limit, true, Fail, Fail, Fail, "EVENTS is full, nothing is accepted"},
 		{0, 0, false, OK, OK, Warn, "drop_newest"},
 	} {
-		made := &check{rooms: map[string]room{schemas.StreamEvents: {c.events, limit}, schemas.StreamShards: {c.shards, limit}}}
+		made := &check{rooms: map[string]room{schemas.StreamEvents: {used: c.events, limit: limit}, schemas.StreamShards: {used: c.shards, limit: limit}}}
 		if got, do := made.rooms[schemas.StreamEvents].verdict(schemas.StreamEvents); got != c.ofEvents || (do == "") != (got == OK) {
 			t.Errorf("%+v: EVENTS %s, do %q", c, got, do)
 		}

@@ -1,8 +1,10 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -34,6 +36,11 @@ func (c *check) timers(ctx context.Context) {
 		}
 		status, do, found := lateTimers(groups, dispatchers)
 		c.note(name, status, do, "%s", found)
+		if r := c.rooms[schemas.StreamTimers]; r.tight(schemas.StreamTimers) && len(groups) > 0 {
+			most := slices.MaxFunc(groups, func(a, b timers.Status) int { return cmp.Compare(a.Bytes, b.Bytes) })
+			c.note("room of "+topic, Warn, fmt.Sprintf("delete timers that are not needed (almanac timers rm %s ID), bound the group (almanac timers groups apply %s --max-bytes SIZE), or almanac streams apply TIMERS --bytes %s",
+				most.Group, most.Group, doubled(r.limit)), "group %s holds the most of TIMERS: %s, with %d pending timers; %d groups hold it all", most.Group, schemas.FormatBytes(float64(most.Bytes)), most.Pending, len(groups))
+		}
 		return nil
 	})
 }
@@ -61,7 +68,11 @@ func lateTimers(groups []timers.Status, dispatchers int) (status, do, found stri
 	case dispatchers == 0 && pending+firing > 0:
 		return Fail, "start almanac up, or almanac timers run", found + ": nothing is called"
 	case late > 0:
-		return Warn, "almanac timers status shows the groups; their host does not answer, or max_concurrent or max_per_second is too low",
+		do := "almanac timers status shows the groups; their host does not answer, or max_concurrent or max_per_second is too low"
+		if why != "" {
+			do = "almanac timers status shows the groups, and why each is late"
+		}
+		return Warn, do,
 			fmt.Sprintf("%s; %d are overdue, the first by %.0f s%s", found, late, oldest, why)
 	case paused != "":
 		return Warn, "almanac timers resume " + paused, fmt.Sprintf("%s; timers of group %s are overdue, because it is paused", found, paused)

@@ -88,6 +88,11 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 			admitted, in = creates, at
 		}
 		out, err := c.store(ctx, ops, last, versions)
+		if !look && errors.Is(err, ErrFull) {
+			c.giveBack(admitted, in)
+			admitted = 0
+			continue
+		}
 		if !errors.Is(err, fronts.ErrConflict) {
 			return out, err
 		}

@@ -179,7 +179,13 @@ func (c *Collection) parse(msg *streams.Message) (*document.Record, error) {
 
 // record is the message of a version that follows last.
 func record(r, last *document.Record) fronts.Record {
-	out := fronts.Record{Subject: r.Subject(), Header: r.Header(), Data: r.Body}
+	out := fronts.Record{Subject: r.Subject(), Header: r.Header(), Data: r.Body, For: fronts.Change}
+	switch {
+	case r.Removed():
+		out.For = fronts.End
+	case r.Op == schemas.OpStored:
+		out.For = fronts.Grow
+	}
 	if last != nil {
 		out.Expect = last.Seq
 	}

@@ -147,7 +147,10 @@ func (c *Collection) lockSubject(id string) string {
 // lockRecord is the message of a lock that takes the place of another. It removes that one,
 // which could outlive it.
 func (c *Collection) lockRecord(id string, l, held *document.Lock) fronts.Record {
-	r := fronts.Record{Subject: c.lockSubject(id), Header: l.Header()}
+	r := fronts.Record{Subject: c.lockSubject(id), Header: l.Header(), For: fronts.Change}
+	if held != nil { // it takes the place of that one
+		r.For = fronts.End
+	}
 	if held != nil {
 		r.Expect = held.Seq
 		r.Header[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}

@@ -11,22 +11,16 @@ import (
 
 // roomSeen is how full DOCS was when it was last looked at.
 type roomSeen struct {
-	at          time.Time
-	keys, bytes uint64
-	limit       int64
+	at   time.Time
+	keys uint64
 }
 
-const (
-	// roomAge is how long admit goes by what it saw.
-	roomAge = time.Second
-	// createsUpTo is the share of DOCS, in hundredths, above which creates are refused,
-	// so that updates, removals and stubs still fit.
-	createsUpTo = 90
-)
+// roomAge is how long admit goes by what it saw.
+const roomAge = time.Second
 
-// admit refuses creates where DOCS has no room for their ids. Its count is of all
+// admit refuses creates where DOCS has as many ids as the topic allows. Its count is of all
 // topics together: each id is memory of the one NATS. It returns when the count began that
-// has them now.
+// has them now. Whether their bytes fit is for fronts.Writer to say.
 func (c *Collection) admit(ctx context.Context, creates int) (in time.Time, err error) {
 	if creates == 0 {
 		return in, nil
@@ -39,13 +33,10 @@ func (c *Collection) admit(ctx context.Context, creates int) (in time.Time, err 
 			return in, err
 		}
 		c.w.Had(info.State.LastSeq)
-		c.room = roomSeen{time.Now(), info.State.NumSubjects, info.State.Bytes, info.Config.MaxBytes}
+		c.room = roomSeen{time.Now(), info.State.NumSubjects}
 	}
-	switch r := &c.room; {
-	case r.keys+uint64(creates) > uint64(c.topic.Documents.MaxDocuments):
+	if r := &c.room; r.keys+uint64(creates) > uint64(c.topic.Documents.MaxDocuments) {
 		return in, fmt.Errorf("%w: %s holds %d ids, and topic %q allows %d (max_documents); asked for %d more", ErrFull, schemas.StreamDocs, r.keys, c.topic.Name, c.topic.Documents.MaxDocuments, creates)
-	case r.limit > 0 && r.bytes > uint64(r.limit)/100*createsUpTo:
-		return in, fmt.Errorf("%w: %s holds %d bytes of %d, and takes no new documents above %d %%; see that ClickHouse and the sinks keep up", ErrFull, schemas.StreamDocs, r.bytes, r.limit, createsUpTo)
 	}
 	c.room.keys += uint64(creates)
 	return c.room.at, nil

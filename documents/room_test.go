@@ -1,9 +1,85 @@
 package documents
 
 import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
+
+// Many processes create large documents at once, as fast as NATS takes them, until DOCS takes no more. What is kept
+// for removals, updates and stubs is still there: every document is updated and removed.
+func TestCreatesLeaveTheReserve(t *testing.T) {
+	t.Parallel()
+	srv := embeddedtest.Start(t, embeddedtest.WithoutClickHouse())
+	first, ctx := openOn(t, srv, nil)
+	text := make([]byte, 100<<10)
+	for i := range text {
+		text[i] = byte(rand.Uint32())
+	}
+	body := fmt.Appendf(nil, `{"text":%q}`, hex.EncodeToString(text))
+	const writers, each = 12, 4
+	var mu sync.Mutex
+	var ids []string
+	var wg sync.WaitGroup
+	for range writers {
+		nc, err := nats.Connect(srv.NATSURL, nats.Timeout(20*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		c, err := Open(ctx, nc, "customers", Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range each {
+			wg.Go(func() {
+				for {
+					d, err := c.Create(ctx, New{Body: body})
+					if errors.Is(err, ErrFull) {
+						return
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					ids = append(ids, d.ID)
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	wg.Wait()
+	info, err := streams.Info(ctx, first.reg.JetStream(), schemas.StreamDocs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d documents, %d bytes of %d", len(ids), info.State.Bytes, info.Config.MaxBytes)
+	if most := uint64(info.Config.MaxBytes) / 8 * 7; info.State.Bytes > most || info.State.Bytes < most/2 {
+		t.Errorf("creates filled %s to %d bytes of %d, expected at most %d", schemas.StreamDocs, info.State.Bytes, info.Config.MaxBytes, most)
+	}
+	for _, id := range ids {
+		if _, err := first.Update(ctx, id, Always, []byte(`{}`)); err != nil {
+			t.Fatalf("update: %v", err)
+		}
+		if err := first.Remove(ctx, id, Always); err != nil {
+			t.Fatalf("removal: %v", err)
+		}
+	}
+	if _, err := first.Create(ctx, New{ID: ids[0] + "x", Body: body}); !errors.Is(err, ErrFull) {
+		t.Errorf("a create: %v", err)
+	}
+}
 
 // Creates that were not stored leave the count that has them, and no later one.
 func TestGiveBack(t *testing.T) {

@@ -22,10 +22,17 @@
 //
 // The stream is. A Writer keeps one sequence of it, that it once had. Its reads are the leader's word.
 //
+// # Room
+//
+// A part of the stream is kept from new keys (Reserve), and half of that from changes, for what empties it or is what it is
+// for: Purpose says which a write is. A writer looks at the stream each second, and holds what it has on its way below a
+// share of what is free, since no writer sees what the others have on theirs. A timer owes its claim and its end, and new
+// ones leave that room.
+//
 // # Failures
 //
-// An expectation that does not hold is ErrConflict: nothing was written. A full stream is
-// ErrFull. An answer that did not come is found out: the first message of the key after
+// An expectation that does not hold is ErrConflict: nothing was written. A stream without room for the write's
+// purpose is ErrFull, one that NATS cannot store though it has room ErrStore. An answer that did not come is found out: the first message of the key after
 // the one expected is ours by its nonce, or another's, or is not there, and then the
 // same write is sent again. It can be stored once at most, because its expectation holds once. What
 // cannot be found out within Config.Timeout is ErrUnknown: read the key again.

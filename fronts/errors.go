@@ -8,9 +8,12 @@ var (
 	ErrConflict = errors.New("another record came first")
 	// ErrNotFound: the key does not have a record.
 	ErrNotFound = errors.New("no record")
-	// ErrFull: the stream takes no more until the cleaner freed some of it. Nothing was
+	// ErrFull: the stream takes no more of this until the cleaner freed some of it. Nothing was
 	// written.
-	ErrFull = errors.New("the front is full")
+	ErrFull = errors.New("the front is full; `almanac streams` shows who holds it, `almanac streams apply` makes it larger")
+	// ErrStore: NATS cannot store, though the stream has room: its disk, its account or the server is at its
+	// limit. Nothing was written.
+	ErrStore = errors.New("NATS cannot store more: its disk, its account or its max_file_store is at its limit; `almanac doctor` says which")
 	// ErrUnknown: the answer did not come in time, and it could not be found out whether
 	// the record was written. Read the key again.
 	ErrUnknown = errors.New("it is not known whether the record was written")

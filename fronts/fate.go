@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -101,7 +103,12 @@ func judge(msg *streams.Message, f *fate) outcome {
 
 // JetStream's codes of a refusal that is not a lost race.
 const (
-	codeStreamFull  jetstream.ErrorCode = 10077 // maximum bytes exceeded
+	codeNotStored jetstream.ErrorCode = 10077 // the store's own words, such as maximum bytes exceeded
+	// The account, or the server, may not store more.
+	codeAccountExceeded jetstream.ErrorCode = 10002
+	codeInsufficient    jetstream.ErrorCode = 10023
+	codeStorageExceeded jetstream.ErrorCode = 10047
+
 	codeMsgTooLarge jetstream.ErrorCode = 10054 // message size exceeds maximum allowed
 	codeIncomplete  jetstream.ErrorCode = 10176 // atomic publish batch is incomplete
 )
@@ -124,8 +131,10 @@ func refusal(subject string, err error) error {
 	switch errors.As(err, &api); {
 	case streams.LostRace(err):
 		return fmt.Errorf("%w: %s", ErrConflict, subject)
-	case api.ErrorCode == codeStreamFull:
+	case api.ErrorCode == codeNotStored && (api.Description == "" || strings.Contains(api.Description, "maximum")):
 		return fmt.Errorf("fronts: %s: %w: %w", subject, ErrFull, err)
+	case slices.Contains([]jetstream.ErrorCode{codeNotStored, codeAccountExceeded, codeInsufficient, codeStorageExceeded}, api.ErrorCode):
+		return fmt.Errorf("fronts: %s: %w: %w", subject, ErrStore, err)
 	case api.ErrorCode == codeMsgTooLarge:
 		return fmt.Errorf("fronts: %s: %w: at most %d bytes with its headers: %w", subject, ErrTooLarge, schemas.MaxMessageBytes, err)
 	}

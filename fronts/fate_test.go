@@ -240,7 +240,7 @@ func TestRefusedByFormerLeader(t *testing.T) {
 	ctx := timeout(t)
 	lost := &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}
 	underWay := &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequenceConstant}
-	full := &jetstream.APIError{ErrorCode: codeStreamFull}
+	full := &jetstream.APIError{ErrorCode: codeNotStored}
 	type sent struct {
 		stores bool
 		err    error

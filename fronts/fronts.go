@@ -36,6 +36,7 @@ type Writer struct {
 	whole  chan struct{}       // batches of PutAll under way
 	had    atomic.Uint64       // the highest sequence that the stream is known to have had
 	clock  streams.Clock
+	space  *space
 
 	mu      sync.Mutex
 	waiting []*write
@@ -63,6 +64,8 @@ type Record struct {
 	Data    []byte
 	// Expect is the sequence of the key's last message; 0: there is none.
 	Expect uint64
+	// For says how full the write may make the front.
+	For Purpose
 }
 
 // Open returns a writer of a stream that schemas.Streams declares.
@@ -79,6 +82,14 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string, cfg Config
 	w := &Writer{js: js, stream: stream, cfg: cfg, replicated: info.Config.Replicas > 1, room: newRoom(), rounds: make(chan struct{}, maxRounds), whole: make(chan struct{}, maxRounds)}
 	w.clock.Local = cfg.Local
 	w.Had(info.State.LastSeq)
+	w.space = newSpace(func(ctx context.Context) (Use, error) {
+		info, err := streams.Info(ctx, js, stream)
+		if err != nil {
+			return Use{}, err
+		}
+		w.Had(info.State.LastSeq)
+		return useOf(info), nil
+	})
 	return w, nil
 }
 
@@ -91,6 +102,13 @@ func (w *Writer) Now(ctx context.Context) (int64, error) {
 	}
 	return now, nil
 }
+
+func useOf(info *jetstream.StreamInfo) Use {
+	return Use{Stream: info.Config.Name, Keys: info.State.NumSubjects, Bytes: info.State.Bytes, Limit: info.Config.MaxBytes}
+}
+
+// Use returns how full the front is, as its leader said a second ago at most.
+func (w *Writer) Use(ctx context.Context) (Use, error) { return w.space.use(ctx) }
 
 // Stream returns the name of the front's stream.
 func (w *Writer) Stream() string { return w.stream }
@@ -139,6 +157,11 @@ func (w *Writer) Put(ctx context.Context, r Record) (seq uint64, err error) {
 	defer cancel()
 	msg, nonce := message(&r), newNonce()
 	msg.Header.Set(schemas.HeaderNonce, nonce)
+	land, err := w.enter(ctx, r.For, msg)
+	if err != nil {
+		return 0, err
+	}
+	defer land()
 	f := []fate{{subject: r.Subject, expect: r.Expect, nonce: nonce, had: w.had.Load()}}
 	return w.settle(ctx, f, func(wait time.Duration) (uint64, error) { return w.grouped(ctx, msg, wait) })
 }
@@ -156,12 +179,18 @@ func (w *Writer) PutAll(ctx context.Context, rs []Record) (first uint64, err err
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()
 	nonce, had := newNonce(), w.had.Load()
-	msgs, fates := make([]*nats.Msg, len(rs)), make([]fate, len(rs))
+	msgs, fates, purpose := make([]*nats.Msg, len(rs)), make([]fate, len(rs)), End
 	for i := range rs {
+		purpose = min(purpose, rs[i].For)
 		msgs[i] = message(&rs[i])
 		msgs[i].Header.Set(schemas.HeaderNonce, nonce)
 		fates[i] = fate{subject: rs[i].Subject, expect: rs[i].Expect, nonce: nonce, behind: uint64(i), had: had}
 	}
+	land, err := w.enter(ctx, purpose, msgs...)
+	if err != nil {
+		return 0, err
+	}
+	defer land()
 	select {
 	case w.whole <- struct{}{}:
 	case <-ctx.Done():
@@ -216,6 +245,33 @@ func (w *Writer) settle(ctx context.Context, f []fate, send func(wait time.Durat
 		}
 		unsure = true // it may still be on its way: the same write, which can be stored once, finds out
 	}
+}
+
+// enter waits until there is room for messages, and refuses them with ErrFull where there is none.
+func (w *Writer) enter(ctx context.Context, p Purpose, msgs ...*nats.Msg) (land func(), err error) {
+	n := int64(0)
+	for _, m := range msgs {
+		n += StoredBytes(m.Subject, m.Header, len(m.Data))
+	}
+	land, err = w.space.enter(ctx, p, n)
+	if err != nil && !errors.Is(err, ErrFull) {
+		err = errors.Join(errNotSent, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fronts: %s: %w", msgs[0].Subject, err)
+	}
+	return land, nil
+}
+
+// StoredBytes returns what a message takes in its stream. What JetStream adds is 34 bytes, and 12 for headers.
+func StoredBytes(subject string, h nats.Header, payload int) int64 {
+	n := 34 + 12 + len(subject) + payload
+	for name, values := range h {
+		for _, v := range values {
+			n += len(name) + len(v) + 4
+		}
+	}
+	return int64(n)
 }
 
 // message makes a message of a record, whose header it copies.

@@ -2,6 +2,7 @@ package fronts
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -197,6 +198,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	half := record("half", 0)
+	half.For = End
 	half.Data = make([]byte, 600<<10)
 	if _, err := w.Put(ctx, half); err != nil {
 		t.Fatal(err)
@@ -205,7 +207,13 @@ func TestRefused(t *testing.T) {
 	if _, err := w.Put(ctx, half); !errors.Is(err, ErrFull) {
 		t.Fatalf("full: %v", err)
 	}
-	if _, err := w.Put(ctx, record("small", 0)); err != nil {
+	small := record("small", 0)
+	_, err = w.Put(ctx, small)
+	if full := (*FullError)(nil); !errors.As(err, &full) || full.Bytes == 0 {
+		t.Fatalf("a new one, which leaves the reserve: %v", err)
+	}
+	small.For = End
+	if _, err := w.Put(ctx, small); err != nil {
 		t.Fatalf("a small one that fits: %v", err)
 	}
 }
@@ -214,8 +222,8 @@ func TestRefused(t *testing.T) {
 func TestContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &Writer{cfg: Config{Timeout: slow}, room: nil, rounds: make(chan struct{}, maxRounds)}
-		w.room = newRoom()
+		w := &Writer{cfg: Config{Timeout: slow}, room: newRoom(), rounds: make(chan struct{}, maxRounds)}
+		w.space = newSpace(func(context.Context) (Use, error) { return Use{}, nil })
 		w.leading = true // another group is under way, forever
 		_, err := w.Put(t.Context(), record("a", 0))
 		if !errors.Is(err, errNotSent) || errors.Is(err, ErrUnknown) {

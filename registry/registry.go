@@ -65,7 +65,7 @@ func Setup(ctx context.Context, nc *nats.Conn, limits schemas.StreamLimits) (*Re
 		return nil, err
 	}
 	for _, cfg := range schemas.Streams(limits) {
-		if err := streams.Ensure(ctx, js, cfg); err != nil {
+		if err := streams.Ensure(ctx, js, cfg, limits.Said.Of(cfg.Name)); err != nil {
 			return nil, err
 		}
 	}

@@ -16,6 +16,26 @@ type StreamLimits struct {
 	DocsBytes   int64
 	TimersBytes int64
 	Replicas    int
+	// Said are the streams whose bounds the operator gave. Those hold for a stream that exists, too.
+	Said SaidBounds
+}
+
+// SaidBounds are the streams whose bounds the operator gave.
+type SaidBounds struct{ Events, Shards, Docs, Timers bool }
+
+// Of reports whether a stream is one of them.
+func (s SaidBounds) Of(stream string) bool {
+	switch stream {
+	case StreamEvents:
+		return s.Events
+	case StreamShards:
+		return s.Shards
+	case StreamDocs:
+		return s.Docs
+	case StreamTimers:
+		return s.Timers
+	}
+	return false
 }
 
 // DefaultStreamLimits suit a laptop with room: an hour of full load in EVENTS,
@@ -70,6 +90,14 @@ func (l StreamLimits) With(eventsBytes, shardsBytes int64) StreamLimits {
 	if eventsBytes > 0 && shardsBytes > 0 {
 		l.RegistryBytes = min(l.RegistryBytes, max(minRegistryBytes, (eventsBytes+shardsBytes)/40))
 	}
+	l.Said.Events, l.Said.Shards = eventsBytes > 0, shardsBytes > 0
+	return l
+}
+
+// WithFronts returns the limits with bounds of DOCS and TIMERS in place of its own, where they are not 0.
+func (l StreamLimits) WithFronts(docsBytes, timersBytes int64) StreamLimits {
+	l.DocsBytes, l.TimersBytes = cmp.Or(docsBytes, l.DocsBytes), cmp.Or(timersBytes, l.TimersBytes)
+	l.Said.Docs, l.Said.Timers = docsBytes > 0, timersBytes > 0
 	return l
 }
 

@@ -21,8 +21,8 @@ const (
 )
 
 // Ensure creates a stream or checks that the existing one keeps the
-// promise. Byte limits are the operator's: an existing stream keeps its own.
-func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
+// promise. An existing stream keeps its bound of bytes, unless the operator said the bound of cfg.
+func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig, said bool) error {
 	s, err := Open(ctx, js, cfg.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		s, err = Asked(ctx, func(ctx context.Context) (jetstream.Stream, error) { return js.CreateStream(ctx, cfg) })
@@ -40,7 +40,25 @@ func Ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamCon
 			return fmt.Errorf("streams: %s takes %s and is to take %s: %w", cfg.Name, schemas.SubjectsLanes, strings.Join(cfg.Subjects, ", "), err)
 		}
 	}
-	return checkStream(got, cfg)
+	if err := checkStream(got, cfg); err != nil || !said || got.MaxBytes == cfg.MaxBytes {
+		return err
+	}
+	return Bound(ctx, js, cfg.Name, cfg.MaxBytes)
+}
+
+// Bound gives a stream that exists another bound of bytes, at once. One below what the stream holds takes nothing
+// from it: the stream refuses until it holds less.
+func Bound(ctx context.Context, js jetstream.JetStream, stream string, bytes int64) error {
+	s, err := Open(ctx, js, stream)
+	if err != nil {
+		return fmt.Errorf("streams: %s: %w", stream, err)
+	}
+	cfg := s.CachedInfo().Config
+	cfg.MaxBytes = bytes
+	if err := update(ctx, js, cfg); err != nil {
+		return TooSmall("stream "+stream, bytes, fmt.Errorf("streams: bounding %s: %w", stream, err))
+	}
+	return nil
 }
 
 // TooSmall returns ErrStoreTooSmall with the options that help, where a server refused
@@ -50,7 +68,7 @@ func TooSmall(what string, bytes int64, err error) error {
 	if !errors.As(err, &api) || api.ErrorCode != codeStorageExceeded && api.ErrorCode != codeAccountExceeded {
 		return err
 	}
-	return fmt.Errorf("%w: %s of %d MiB (%s); pass a smaller --events-bytes and --shards-bytes (events_bytes, shards_bytes), or raise max_file_store of the server or its account",
+	return fmt.Errorf("%w: %s of %d MiB (%s); pass a smaller --events-bytes and --shards-bytes (events_bytes, shards_bytes), make another stream smaller with `almanac streams apply`, or raise max_file_store of the server or its account",
 		ErrStoreTooSmall, what, bytes>>20, api.Description)
 }
 

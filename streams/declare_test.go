@@ -26,7 +26,7 @@ func TestLine12StoreTooSmall(t *testing.T) {
 	srv.Start()
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
 	_, js := embeddedtest.Dial(t, "", nats.InProcessServer(srv))
-	err = streams.Ensure(t.Context(), js, schemas.EventsStream(schemas.DefaultStreamLimits))
+	err = streams.Ensure(t.Context(), js, schemas.EventsStream(schemas.DefaultStreamLimits), false)
 	if !errors.Is(err, streams.ErrStoreTooSmall) {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestLine12StoreTooSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	fits := schemas.EventsStream(schemas.StreamLimitsFor(64 << 20))
-	if err := streams.Ensure(t.Context(), js, fits); err != nil {
+	if err := streams.Ensure(t.Context(), js, fits, false); err != nil {
 		t.Error(err)
 	}
 	if _, err := js.Publish(t.Context(), "events.app.2026-11", []byte("{}")); err != nil {
@@ -65,9 +65,77 @@ func TestEnsureAsksAgain(t *testing.T) {
 			_, js := embeddedtest.Dial(t, url)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if err := streams.Ensure(ctx, js, schemas.EventsStream(schemas.StreamLimitsFor(64<<20))); err != nil || !lost.Load() {
+			if err := streams.Ensure(ctx, js, schemas.EventsStream(schemas.StreamLimitsFor(64<<20)), false); err != nil || !lost.Load() {
 				t.Errorf("%v, a request was lost: %v", err, lost.Load())
 			}
 		})
+	}
+}
+
+// TestBoundOfAStreamThatExists holds that a bound which the operator said is that of a stream that exists, at once and
+// without loss, that one which nobody said is left alone, and that a store too small says so.
+func TestBoundOfAStreamThatExists(t *testing.T) {
+	t.Parallel()
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 64 << 20, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	_, js := embeddedtest.Dial(t, "", nats.InProcessServer(srv))
+	limits := schemas.StreamLimits{Replicas: 1}
+	expect := func(what string, bytes int64) {
+		t.Helper()
+		info, err := streams.Info(t.Context(), js, schemas.StreamTimers)
+		if err != nil || info.Config.MaxBytes != bytes {
+			t.Errorf("%s: %+v, %v, expected %d", what, info, err, bytes)
+		}
+	}
+	ensure := func(bytes int64, said bool) error {
+		limits.TimersBytes = bytes
+		return streams.Ensure(t.Context(), js, schemas.TimersStream(limits), said)
+	}
+	for _, c := range []struct {
+		what        string
+		bytes, want int64
+		said        bool
+	}{
+		{"created", 8 << 20, 8 << 20, false},
+		{"by the free space of another day", 16 << 20, 8 << 20, false},
+		{"said", 16 << 20, 16 << 20, true},
+		{"said, and smaller", 4 << 20, 4 << 20, true},
+	} {
+		if err := ensure(c.bytes, c.said); err != nil {
+			t.Errorf("%s: %v", c.what, err)
+		}
+		expect(c.what, c.want)
+	}
+	if err := ensure(1<<30, true); !errors.Is(err, streams.ErrStoreTooSmall) || !strings.Contains(err.Error(), "almanac streams apply") {
+		t.Errorf("more than the server may store: %v", err)
+	}
+	publish := func() error {
+		_, err := js.Publish(t.Context(), schemas.TimerSubject("timers", 0, "g", 0, "a"), make([]byte, 600<<10))
+		return err
+	}
+	for range 2 {
+		if err := publish(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := streams.Bound(t.Context(), js, schemas.StreamTimers, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish(); err == nil {
+		t.Error("a stream above its bound takes more")
+	}
+	if err := streams.Bound(t.Context(), js, schemas.StreamTimers, 8<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish(); err != nil {
+		t.Errorf("with more room: %v", err)
+	}
+	info, err := streams.Info(t.Context(), js, schemas.StreamTimers)
+	if err != nil || info.State.Msgs != 3 {
+		t.Errorf("%+v, %v: messages were lost", info, err)
 	}
 }

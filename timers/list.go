@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/budget"
+	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
@@ -59,7 +60,7 @@ func (t *Timers) List(ctx context.Context, group string, f Filter) (Page, error)
 	if err != nil {
 		return Page{}, err
 	}
-	last, err := t.records(ctx, schemas.TimerGroupFilter(t.topic.Name, group))
+	last, err := t.records(ctx, schemas.TimerGroupFilter(t.topic.Name, group), nil)
 	if err != nil {
 		return Page{}, err
 	}
@@ -95,8 +96,8 @@ func (t *Timers) List(ctx context.Context, group string, f Filter) (Page, error)
 }
 
 // records reads the last record of each key of a filter, from the beginning: a consumer of last messages
-// by subject takes the server seconds to make with many keys.
-func (t *Timers) records(ctx context.Context, filter string) (map[string]*timer.Record, error) {
+// by subject takes the server seconds to make with many keys. each, unless nil, is called with every record and its size.
+func (t *Timers) records(ctx context.Context, filter string, each func(*timer.Record, int64)) (map[string]*timer.Record, error) {
 	last := map[string]*timer.Record{}
 	_, err := streams.Headers(ctx, t.js, schemas.StreamTimers, filter, 1, func(m *streams.Message) error {
 		if !schemas.IsEvent(m.Header, m.Size) {
@@ -112,6 +113,9 @@ func (t *Timers) records(ctx context.Context, filter string) (map[string]*timer.
 			}
 		}
 		last[m.Subject] = &r
+		if each != nil {
+			each(&r, fronts.StoredBytes(m.Subject, m.Header, m.Size))
+		}
 		return nil
 	})
 	return last, err

@@ -2,90 +2,153 @@ package timers
 
 import (
 	"context"
+	"encoding/json"
 	"hash/maphash"
-	"maps"
+	"math"
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/streams"
 )
 
-// pendings count the timers that are not over of groups with a bound. A count follows the front, and is
-// read on when it is older than pendingAge: callers elsewhere are seen within that time, so together they
-// may pass the bound by what they create in it.
-type pendings struct {
+// holdings count what groups hold of the front: those with a bound of their own, and all while the front is
+// more than half full. A count follows the front, and is read on when it is older than pendingAge: callers elsewhere
+// are seen within that time, so together they may pass the bound by what they create in it.
+type holdings struct {
 	mu     sync.Mutex
-	groups map[string]*pending
+	groups map[string]*holding
 }
 
-// pending are the timers of a group that are not over, by a hash of their subjects: 8 bytes each and the map's.
-type pending struct {
-	mu   sync.Mutex
-	upTo uint64 // sequence in the front
-	at   time.Time
-	full time.Time // when it was looked who is still there
-	live map[uint64]struct{}
+// holding are the timers of a group that are in the front, by a hash of their subjects: 16 bytes each and the map's.
+type holding struct {
+	mu    sync.Mutex
+	upTo  uint64 // sequence in the front
+	at    time.Time
+	gone  time.Time // when it was looked who is still there
+	there map[uint64]held
+	live  int   // those that are not over
+	bytes int64 // of all
+}
+
+// held is what a timer has in the front.
+type held struct {
+	bytes uint32
+	over  bool
 }
 
 const pendingAge = time.Second
 
 var pendingSeed = maphash.MakeSeed()
 
-// room refuses a new timer of a group that is full. Otherwise the timer counts from then on, until undo.
-func (t *Timers) room(ctx context.Context, g *timer.Group, key schemas.TimerKey) (undo func(), err error) {
-	if g.MaxPending <= 0 {
-		return func() {}, nil
+// specBytes is what a new timer's record has beside its spec.
+const specBytes = 600
+
+// room refuses a new timer of a group that holds what it may. Otherwise the timer counts from then on, until undo.
+func (t *Timers) room(ctx context.Context, g *timer.Group, key schemas.TimerKey, spec *timer.Spec) (undo func(), err error) {
+	use, err := t.w.Use(ctx)
+	if err != nil {
+		return nil, err
 	}
-	p := t.pendings.of(g.Name)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	text, _ := json.Marshal(spec)
+	need := int64(len(text) + specBytes)
+	if g.MaxPending <= 0 && g.MaxBytes <= 0 && int64(use.Bytes)+use.Owed()+need <= use.Free(fronts.Grow) {
+		return func() {}, nil // whoever holds it, it is not more than is free
+	}
+	h := t.holdings.of(g.Name)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if time.Since(h.at) > pendingAge {
+		if err := t.readHolding(ctx, g, h); err != nil {
+			return nil, err
+		}
+	}
 	one := maphash.String(pendingSeed, key.Subject())
-	if time.Since(p.at) > pendingAge {
-		if err := t.readPending(ctx, g, p); err != nil {
+	err = h.takes(g, &use, one, need)
+	if err != nil && time.Since(h.gone) > pendingAge {
+		// Timers may have left the front unread: before it refuses, it looks who is there.
+		if err := t.dropGone(ctx, g, h); err != nil {
 			return nil, err
 		}
+		err = h.takes(g, &use, one, need)
 	}
-	_, there := p.live[one]
-	if !there && len(p.live) >= g.MaxPending && time.Since(p.full) > pendingAge {
-		// Records that ended timers may have left the front unread: before it refuses, it looks who is there.
-		if err := t.dropGone(ctx, g, p); err != nil {
-			return nil, err
-		}
-		_, there = p.live[one]
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case there:
+	was, there := h.there[one]
+	if there && !was.over {
 		return func() {}, nil
-	case len(p.live) >= g.MaxPending:
-		return nil, timer.GroupFull(g, len(p.live))
 	}
-	p.live[one] = struct{}{}
+	h.set(one, held{bytes: narrow(need)})
 	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.live, one)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.drop(one); there {
+			h.set(one, was)
+		}
 	}, nil
 }
 
-// of returns the count of a group.
-func (ps *pendings) of(group string) *pending {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	p := ps.groups[group]
-	if p == nil {
-		if ps.groups == nil || len(ps.groups) >= maxGroups {
-			ps.groups = map[string]*pending{}
-		}
-		p = &pending{live: map[uint64]struct{}{}}
-		ps.groups[group] = p
+// takes refuses another timer of a group by what the group holds.
+func (h *holding) takes(g *timer.Group, use *fronts.Use, one uint64, need int64) error {
+	was, there := h.there[one]
+	if there && !was.over { // it is the same timer, or refused for that
+		return nil
 	}
-	return p
+	if g.MaxPending > 0 && h.live >= g.MaxPending {
+		return timer.GroupFull(g, h.live)
+	}
+	has, may := h.bytes+int64(len(h.there))*fronts.TimerEnds, use.Free(fronts.Grow)
+	if g.MaxBytes > 0 {
+		may = g.MaxBytes
+	}
+	if has+need > may {
+		return timer.GroupHolds(g, h.live, has, may)
+	}
+	return nil
+}
+
+func narrow(n int64) uint32 { return uint32(min(n, math.MaxUint32)) }
+
+func (h *holding) set(one uint64, v held) {
+	h.drop(one)
+	h.there[one], h.bytes = v, h.bytes+int64(v.bytes)
+	if !v.over {
+		h.live++
+	}
+}
+
+func (h *holding) drop(one uint64) {
+	v, ok := h.there[one]
+	if !ok {
+		return
+	}
+	delete(h.there, one)
+	h.bytes -= int64(v.bytes)
+	if !v.over {
+		h.live--
+	}
+}
+
+// of returns the count of a group.
+func (hs *holdings) of(group string) *holding {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h := hs.groups[group]
+	if h == nil {
+		if hs.groups == nil || len(hs.groups) >= maxGroups {
+			hs.groups = map[string]*holding{}
+		}
+		h = &holding{there: map[uint64]held{}}
+		hs.groups[group] = h
+	}
+	return h
 }
 
 // dropGone takes those out of the count that are not in the front any more.
-func (t *Timers) dropGone(ctx context.Context, g *timer.Group, p *pending) error {
+func (t *Timers) dropGone(ctx context.Context, g *timer.Group, h *holding) error {
 	began := time.Now()
 	subjects, err := streams.Subjects(ctx, t.js, schemas.StreamTimers, schemas.TimerGroupFilter(t.topic.Name, g.Name))
 	if err != nil {
@@ -95,32 +158,33 @@ func (t *Timers) dropGone(ctx context.Context, g *timer.Group, p *pending) error
 	for s := range subjects {
 		there[maphash.String(pendingSeed, s)] = struct{}{}
 	}
-	maps.DeleteFunc(p.live, func(one uint64, _ struct{}) bool {
-		_, ok := there[one]
-		return !ok
-	})
-	p.full = began
+	for one := range h.there {
+		if _, ok := there[one]; !ok {
+			h.drop(one)
+		}
+	}
+	h.gone = began
 	return nil
 }
 
-// readPending reads on what happened to the group's timers.
-func (t *Timers) readPending(ctx context.Context, g *timer.Group, p *pending) error {
+// readHolding reads on what happened to the group's timers.
+func (t *Timers) readHolding(ctx context.Context, g *timer.Group, h *holding) error {
 	began := time.Now()
-	_, err := streams.Headers(ctx, t.js, schemas.StreamTimers, schemas.TimerGroupFilter(t.topic.Name, g.Name), p.upTo+1, func(m *streams.Message) error {
-		p.upTo = max(p.upTo, m.Sequence)
+	_, err := streams.Headers(ctx, t.js, schemas.StreamTimers, schemas.TimerGroupFilter(t.topic.Name, g.Name), h.upTo+1, func(m *streams.Message) error {
+		h.upTo = max(h.upTo, m.Sequence)
 		r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil)
 		if err != nil {
 			return nil // a stray is the router's
 		}
-		if one := maphash.String(pendingSeed, m.Subject); r.State().Over() {
-			delete(p.live, one)
-		} else {
-			p.live[one] = struct{}{}
+		one, size := maphash.String(pendingSeed, m.Subject), fronts.StoredBytes(m.Subject, m.Header, m.Size)
+		if r.Op != timer.Created { // which begins a life; the record that room counted before is this one
+			size += int64(h.there[one].bytes)
 		}
+		h.set(one, held{narrow(size), r.State().Over()})
 		return nil
 	})
 	if err == nil {
-		p.at = began
+		h.at = began
 	}
 	return err
 }

@@ -1,10 +1,12 @@
 package timers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
@@ -26,6 +28,8 @@ type Status struct {
 	Why string `json:"why,omitempty"`
 	// LargestSlot is the pending timers of the fullest slot over the mean of all slots: 1 is even.
 	LargestSlot float64 `json:"largest_slot_to_mean"`
+	// Bytes that the group's records hold of TIMERS.
+	Bytes int64 `json:"bytes"`
 }
 
 // Status reads the front through, headers only, and returns each group.
@@ -34,7 +38,12 @@ func (t *Timers) Status(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	last, err := t.records(ctx, schemas.TimerTopicFilter(t.topic.Name))
+	bytes := map[string]int64{}
+	last, err := t.records(ctx, schemas.TimerTopicFilter(t.topic.Name), func(r *timer.Record, size int64) { bytes[r.Key.Group] += size })
+	if err != nil {
+		return nil, err
+	}
+	use, err := t.w.Use(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -50,10 +59,31 @@ func (t *Timers) Status(ctx context.Context) ([]Status, error) {
 	}
 	out := make([]Status, len(groups))
 	for i := range groups {
-		out[i] = summarize(&groups[i], last, firing, now)
+		s := summarize(&groups[i], last, firing, now)
+		if s.Bytes = bytes[s.Group]; s.OldestSeconds > 1 && !s.Paused {
+			s.Why = cmp.Or(noRoom(&use), s.Why)
+		}
+		out[i] = s
 	}
 	return out, nil
 }
+
+// noRoom says what TIMERS has no room for, empty where it has.
+func noRoom(u *fronts.Use) string {
+	what := ""
+	switch {
+	case u.Free(fronts.End) < minCallRoom:
+		what = "has no room for calls"
+	case u.Free(fronts.Change) < minCallRoom:
+		what = "has no room for further attempts"
+	default:
+		return ""
+	}
+	return fmt.Sprintf("TIMERS holds %s of %s and %s; delete timers, or run `almanac streams apply TIMERS --bytes SIZE`", schemas.FormatBytes(float64(u.Bytes)), schemas.FormatBytes(float64(u.Limit)), what)
+}
+
+// minCallRoom holds the claim and the end of one timer with the longest id.
+const minCallRoom = 4 << 10
 
 // summarize adds up a group's timers. firing are the calls under way by host, of all groups.
 func summarize(g *timer.Group, last map[string]*timer.Record, firing map[string]int, now int64) Status {

@@ -33,7 +33,7 @@ type Timers struct {
 	mu     sync.Mutex
 	groups map[string]cached
 
-	pendings pendings
+	holdings holdings
 }
 
 // Config of Timers.
@@ -176,7 +176,7 @@ func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err
 	if err := want.Spec.Validate(g.AllowHosts); err != nil {
 		return tm, false, err
 	}
-	undo, err := t.room(ctx, &g, key)
+	undo, err := t.room(ctx, &g, key, &want.Spec)
 	if err != nil {
 		return tm, false, err
 	}
@@ -337,8 +337,19 @@ func (t *Timers) put(ctx context.Context, prev, next *timer.Record) error {
 	if prev != nil {
 		expect = prev.Seq
 	}
-	next.Seq, err = t.w.Put(ctx, fronts.Record{Subject: next.Key.Subject(), Header: h, Data: data, Expect: expect})
+	next.Seq, err = t.w.Put(ctx, fronts.Record{Subject: next.Key.Subject(), Header: h, Data: data, Expect: expect, For: purposeOf(prev, next)})
 	return err
+}
+
+// purposeOf says how full a record may make the front: a new timer the least, a delete as full as it gets.
+func purposeOf(prev, next *timer.Record) fronts.Purpose {
+	switch {
+	case next.State().Over():
+		return fronts.End
+	case prev == nil, next.Op == timer.Created:
+		return fronts.Grow
+	}
+	return fronts.Change
 }
 
 func busy(key schemas.TimerKey) error {

@@ -28,7 +28,7 @@ func (a *app) configCommand() *cobra.Command {
 	for _, c := range []*cobra.Command{check, show} {
 		keyFlags(c.Flags(), shipperKeys...)
 		keyFlags(c.Flags(), timerKeys...)
-		keyFlags(c.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "replay_window", "shutdown_timeout")
+		keyFlags(c.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "shutdown_timeout")
 	}
 	return family(&cobra.Command{
 		Use:   "config",

@@ -81,7 +81,7 @@ func (v *servers) limits() schemas.StreamLimits {
 
 // streamLimits are l with what was said in its place.
 func streamLimits(s *settings, l schemas.StreamLimits) schemas.StreamLimits {
-	l = l.With(s.EventsBytes, s.ShardsBytes)
+	l = l.With(s.EventsBytes, s.ShardsBytes).WithFronts(s.DocsBytes, s.TimersBytes)
 	l.Replicas = s.Replicas
 	return l
 }
@@ -92,7 +92,7 @@ func storeBytes(s *settings) int64 {
 	if s.EventsBytes == 0 || s.ShardsBytes == 0 {
 		return 0
 	}
-	return schemas.DefaultStreamLimits.With(s.EventsBytes, s.ShardsBytes).Bytes()
+	return schemas.DefaultStreamLimits.With(s.EventsBytes, s.ShardsBytes).WithFronts(s.DocsBytes, s.TimersBytes).Bytes()
 }
 
 // port is the usual one, or any.

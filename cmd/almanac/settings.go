@@ -45,6 +45,8 @@ type settings struct {
 	Replicas        int
 	EventsBytes     int64
 	ShardsBytes     int64
+	DocsBytes       int64
+	TimersBytes     int64
 	ReplayWindow    time.Duration
 	Full            string
 	SpoolDir        string
@@ -122,8 +124,10 @@ var keys = []key{
 		s.Replicas = n
 		return nil
 	}},
-	{name: "events_bytes", usage: "`SIZE` of stream EVENTS, where it is created (default: by free space, at most 8GiB)", set: size(func(s *settings) *int64 { return &s.EventsBytes })},
-	{name: "shards_bytes", usage: "`SIZE` of stream SHARDS, where it is created (default: by free space, at most 32GiB)", set: size(func(s *settings) *int64 { return &s.ShardsBytes })},
+	{name: "events_bytes", usage: "`SIZE` of stream EVENTS (default: by free space, at most 8GiB, where it is created)", set: size(func(s *settings) *int64 { return &s.EventsBytes })},
+	{name: "shards_bytes", usage: "`SIZE` of stream SHARDS (default: by free space, at most 32GiB, where it is created)", set: size(func(s *settings) *int64 { return &s.ShardsBytes })},
+	{name: "docs_bytes", usage: "`SIZE` of stream DOCS (default: by free space, at most 8GiB, where it is created)", set: size(func(s *settings) *int64 { return &s.DocsBytes })},
+	{name: "timers_bytes", usage: "`SIZE` of stream TIMERS (default: by free space, at most 2GiB, where it is created)", set: size(func(s *settings) *int64 { return &s.TimersBytes })},
 	{name: "replay_window", def: "7d", usage: "`TIME` that stored frames stay in SHARDS", set: span(func(s *settings) *time.Duration { return &s.ReplayWindow })},
 	{name: "full", def: fullBlock, usage: "`WHAT` send does while NATS takes nothing: block, or spool to the disk",
 		set: oneOf(func(s *settings) *string { return &s.Full }, fullBlock, fullSpool)},

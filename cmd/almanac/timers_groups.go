@@ -35,6 +35,7 @@ group. Slots stay as they are: timers are spread over them by their ids.`,
 	f.String("secret", "", "`NAME` in timers_secrets that signs callbacks")
 	f.Int("max-concurrent", 0, "`NUMBER` of calls at once in a dispatcher (default: no bound of the group's own)")
 	f.Int("max-pending", 0, "`NUMBER` of timers that are not over; more are refused (default: no bound)")
+	f.String("max-bytes", "", "`SIZE` that the group's timers may hold of TIMERS, 0 for the default (default: as much as is free)")
 	f.Int("max-per-second", 0, "`NUMBER` of calls that begin in a second in a dispatcher (default: no bound)")
 	f.String("answer", "", "what is a success: json (200 with {\"ok\":true}) or status (any 2xx) (default json)")
 	f.Bool("keep-detail", false, "keep the first 200 bytes of answers in the history")
@@ -99,7 +100,17 @@ func (a *app) timersGroupsApply(ctx context.Context, cmd *cobra.Command, args []
 			return err
 		}
 	}
+	maxBytes := int64(0)
+	if text, _ := f.GetString("max-bytes"); f.Changed("max-bytes") && text != "0" {
+		var ok bool
+		if maxBytes, ok = parseSize(text); !ok {
+			return usageError{fmt.Errorf("--max-bytes: %q is not a size, such as 64MiB", text)}
+		}
+	}
 	return a.amendGroup(ctx, cmd, args[0], func(g *timer.Group) error {
+		if f.Changed("max-bytes") {
+			g.MaxBytes = maxBytes
+		}
 		if n, _ := f.GetInt("slots"); f.Changed("slots") {
 			if g.Slots = n; n == 0 {
 				g.Slots = -1 // 0 would be the default; what was given is refused

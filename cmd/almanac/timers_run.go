@@ -12,6 +12,7 @@ import (
 
 	querytimers "github.com/almanac-events/almanac/query/timers"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
 	"github.com/almanac-events/almanac/timers/callback"
@@ -93,13 +94,13 @@ func (a *app) timersStatusCommand() *cobra.Command {
 					return err
 				}
 				return printRows(a, cmd, rows, func() table.Writer {
-					w := newTable("group", "pending", "firing", "overdue", "oldest s", "done", "failed", "cancelled", "largest slot", "state", "why overdue")
+					w := newTable("group", "pending", "firing", "overdue", "oldest s", "done", "failed", "cancelled", "largest slot", "holds", "state", "why overdue")
 					for _, r := range rows {
 						state := "running"
 						if r.Paused {
 							state = "paused"
 						}
-						w.AppendRow(table.Row{r.Group, r.Pending, r.Firing, r.Overdue, fmt.Sprintf("%.1f", r.OldestSeconds), r.Done, r.Failed, r.Cancelled, fmt.Sprintf("%.2f", r.LargestSlot), state, r.Why})
+						w.AppendRow(table.Row{r.Group, r.Pending, r.Firing, r.Overdue, fmt.Sprintf("%.1f", r.OldestSeconds), r.Done, r.Failed, r.Cancelled, fmt.Sprintf("%.2f", r.LargestSlot), schemas.FormatBytes(float64(r.Bytes)), state, r.Why})
 					}
 					return w
 				})

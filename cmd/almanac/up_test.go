@@ -150,7 +150,7 @@ func TestStreamLimits(t *testing.T) {
 	s := &settings{EventsBytes: 1 << 30, Replicas: 3}
 	got := streamLimits(s, schemas.DefaultStreamLimits)
 	want := schemas.DefaultStreamLimits
-	want.EventsBytes, want.Replicas = 1<<30, 3
+	want.EventsBytes, want.Replicas, want.Said.Events = 1<<30, 3, true
 	if got != want {
 		t.Errorf("limits %+v, want %+v", got, want)
 	}

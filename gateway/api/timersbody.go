@@ -231,6 +231,7 @@ type groupRequest struct {
 	MaxConcurrent   int           `json:"max_concurrent,omitempty"`
 	MaxPerSecond    int           `json:"max_per_second,omitempty"`
 	MaxPending      int           `json:"max_pending,omitempty"`
+	MaxBytes        int64         `json:"max_bytes,omitempty"`
 	Paused          bool          `json:"paused,omitempty"`
 	Answer          string        `json:"answer,omitempty"`
 	KeepDetail      bool          `json:"keep_detail,omitempty"`
@@ -252,7 +253,7 @@ func (q *groupRequest) onto(g *timer.Group) error {
 		}
 	}
 	g.Retry, g.Timeout, g.AllowHosts, g.SecretRef = policy, timeout, q.AllowHosts, q.Secret
-	g.MaxConcurrent, g.MaxPerSecond, g.MaxPending = q.MaxConcurrent, q.MaxPerSecond, q.MaxPending
+	g.MaxConcurrent, g.MaxPerSecond, g.MaxPending, g.MaxBytes = q.MaxConcurrent, q.MaxPerSecond, q.MaxPending, q.MaxBytes
 	g.Paused, g.Answer, g.KeepDetail = q.Paused, q.Answer, q.KeepDetail
 	return nil
 }

@@ -85,6 +85,6 @@ type groupView struct {
 func viewGroup(g *timer.Group) groupView {
 	return groupView{Group: g.Name, CreatedAt: g.CreatedAt, groupRequest: groupRequest{
 		Slots: &g.Slots, CallbackTimeout: lengthText(g.Timeout), RetryPolicy: viewPolicy(g.Retry), AllowHosts: g.AllowHosts, Secret: g.SecretRef,
-		MaxConcurrent: g.MaxConcurrent, MaxPerSecond: g.MaxPerSecond, MaxPending: g.MaxPending, Paused: g.Paused, Answer: g.Answer, KeepDetail: g.KeepDetail,
+		MaxConcurrent: g.MaxConcurrent, MaxPerSecond: g.MaxPerSecond, MaxPending: g.MaxPending, MaxBytes: g.MaxBytes, Paused: g.Paused, Answer: g.Answer, KeepDetail: g.KeepDetail,
 	}}
 }

@@ -49,5 +49,5 @@ func documentAgain(m *streams.Message, change func(*document.Record)) (fronts.Re
 	change(&r)
 	h := r.Header()
 	h[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}
-	return fronts.Record{Subject: m.Subject, Header: h, Data: r.Body, Expect: m.Sequence}, nil
+	return fronts.Record{Subject: m.Subject, Header: h, Data: r.Body, Expect: m.Sequence, For: fronts.End}, nil
 }

@@ -193,7 +193,7 @@ func (x *Eraser) removeDocument(ctx context.Context, w *fronts.Writer, r *docume
 		Topic: r.Topic, Lane: r.Lane, ID: r.ID, Path: r.Path, Op: schemas.OpRemoved, Version: r.Version + 1, Created: min(r.Created, changed),
 		Changed: changed, By: "erasure",
 	}
-	if _, err := w.Put(ctx, fronts.Record{Subject: gone.Subject(), Header: gone.Header(), Expect: r.Seq}); err != nil {
+	if _, err := w.Put(ctx, fronts.Record{Subject: gone.Subject(), Header: gone.Header(), Expect: r.Seq, For: fronts.End}); err != nil {
 		return fmt.Errorf("erase: document %q: %w", r.ID, err)
 	}
 	return nil

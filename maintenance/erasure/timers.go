@@ -94,7 +94,7 @@ func (x *Eraser) timerRecords(ctx context.Context, subject string) (out []timer.
 func (x *Eraser) putTimer(ctx context.Context, w *fronts.Writer, r *timer.Record, expect uint64) error {
 	h, data, err := r.Message()
 	if err == nil {
-		_, err = w.Put(ctx, fronts.Record{Subject: r.Key.Subject(), Header: h, Data: data, Expect: expect})
+		_, err = w.Put(ctx, fronts.Record{Subject: r.Key.Subject(), Header: h, Data: data, Expect: expect, For: fronts.End})
 	}
 	return err
 }

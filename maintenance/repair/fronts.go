@@ -245,5 +245,5 @@ func stubOf(t *schemas.Topic, l *lostDocument) fronts.Record {
 	}
 	h := r.Header()
 	h[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}
-	return fronts.Record{Subject: schemas.DocSubject(t.Name, lane, n.ID), Header: h, Expect: l.expect}
+	return fronts.Record{Subject: schemas.DocSubject(t.Name, lane, n.ID), Header: h, Expect: l.expect, For: fronts.End}
 }

@@ -168,7 +168,7 @@ func timerOf(l *lostTimer, stored map[string]tables.TimerLife) (*timer.Record, e
 
 func frontRecord(next timer.Record, expect uint64) (fronts.Record, error) {
 	h, data, err := next.Message()
-	return fronts.Record{Subject: next.Key.Subject(), Header: h, Data: data, Expect: expect}, err
+	return fronts.Record{Subject: next.Key.Subject(), Header: h, Data: data, Expect: expect, For: fronts.End}, err
 }
 
 // dropEnded takes timers out of TIMERS that ended by their history, unless they went on meanwhile.

@@ -29,6 +29,8 @@ type Group struct {
 	MaxPerSecond  int `json:"max_per_second,omitempty"`
 	// MaxPending bounds the group's timers that are not over; 0: no bound of the group's own.
 	MaxPending int `json:"max_pending,omitempty"`
+	// MaxBytes bounds what the group's timers hold of TIMERS; 0: as much as is free.
+	MaxBytes int64 `json:"max_bytes,omitempty"`
 	// Paused: nothing is called; what falls due meanwhile is called once the group is resumed.
 	Paused bool `json:"paused,omitempty"`
 	// Answer is AnswerJSON (also empty) or AnswerStatus.
@@ -53,8 +55,8 @@ func (g *Group) Validate() error {
 	if g.Timeout < 0 || g.Timeout > MaxTimeout {
 		return refuse(CodeTimeout, "the timeout is %s; expected more than 0 and at most %s", g.Timeout, MaxTimeout)
 	}
-	if g.MaxConcurrent < 0 || g.MaxPerSecond < 0 || g.MaxPending < 0 {
-		return refuse(CodeGroup, "max_concurrent, max_per_second and max_pending must not be negative")
+	if g.MaxConcurrent < 0 || g.MaxPerSecond < 0 || g.MaxPending < 0 || g.MaxBytes < 0 {
+		return refuse(CodeGroup, "max_concurrent, max_per_second, max_pending and max_bytes must not be negative")
 	}
 	if !secretRule.MatchString(g.SecretRef) {
 		return refuse(CodeSecret, "secret %q must match [a-z0-9_-]{1,63}", g.SecretRef)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Bounds of a timer's spec.
@@ -190,6 +192,16 @@ func CheckUser(user string) error {
 		return refuse(CodeUser, "the user has %d bytes or a line break; expected at most %d bytes in one line", len(user), MaxUserBytes)
 	}
 	return nil
+}
+
+// GroupHolds refuses another timer of a group whose live timers hold as many bytes of TIMERS as it may.
+func GroupHolds(g *Group, live int, has, may int64) error {
+	why := "a group may hold as much as is free, which leaves room for the others"
+	if g.MaxBytes > 0 {
+		why = "that is its max_bytes"
+	}
+	return refuse(CodeGroupFull, "group %q holds %s of TIMERS with %d timers that are not over, and may hold %s: %s; wait until some are called, delete some, make TIMERS larger with `almanac streams apply TIMERS --bytes SIZE`, or change its share with `almanac timers groups apply %s --max-bytes SIZE`",
+		g.Name, schemas.FormatBytes(float64(has)), live, schemas.FormatBytes(float64(max(may, 0))), why, g.Name)
 }
 
 // GroupFull refuses another timer of a group that has its max_pending.

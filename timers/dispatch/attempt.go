@@ -32,6 +32,8 @@ const (
 	fewReads = 16
 	// againAfter is when an entry whose record could not be read is looked at again.
 	againAfter = 250 * time.Millisecond
+	// fullAfter is when a claim that the front had no room for is tried again: something must leave first.
+	fullAfter = 5 * time.Second
 	// maxMisses is how often a record may be missing in whole answers: its subject was purged.
 	maxMisses = 3
 	// maxDoublings of answerWait for reads that failed.
@@ -205,6 +207,9 @@ func (d *Dispatcher) claim(ctx context.Context, s started, r *timer.Record, now 
 	case err == nil:
 		return &next, 0
 	case errors.Is(err, fronts.ErrConflict):
+	case errors.Is(err, fronts.ErrFull):
+		d.fault(s.run.topic, s.run.number, err)
+		wait = fullAfter
 	default:
 		d.fault(s.run.topic, s.run.number, err)
 		wait = againAfter

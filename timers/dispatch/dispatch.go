@@ -239,8 +239,17 @@ func (d *Dispatcher) put(ctx context.Context, next *timer.Record, expect uint64)
 	if err != nil {
 		return err
 	}
-	next.Seq, err = d.w.Put(ctx, fronts.Record{Subject: next.Key.Subject(), Header: h, Data: data, Expect: expect})
+	next.Seq, err = d.w.Put(ctx, fronts.Record{Subject: next.Key.Subject(), Header: h, Data: data, Expect: expect, For: purposeOf(next)})
 	return err
+}
+
+// purposeOf says how full a record may make the front. A first attempt and every outcome have what there is; further
+// attempts leave room for those.
+func purposeOf(next *timer.Record) fronts.Purpose {
+	if next.Op == timer.Firing && next.Attempt > 1 {
+		return fronts.Change
+	}
+	return fronts.End
 }
 
 // read returns a timer's record, with its body; nil where there is no such record.
