@@ -46,7 +46,7 @@ type Config struct {
 	// OnSyslog hears why syslog messages wait or are lost. It may be called often.
 	OnSyslog func(error)
 	// AuditReads, where set, is the topic of kind audit that each read of the API is recorded in
-	// before it is answered; AuditActor is the header that says who asks (package recording).
+	// before it is answered; AuditActor is the header that claims who asks (package recording).
 	AuditReads, AuditActor string
 	// Health answers /healthz, /readyz and /version.
 	Health http.Handler

@@ -45,6 +45,7 @@ func TestReadsAreRecorded(t *testing.T) {
 	for _, how := range []string{"decompress=1", "Decompress=1", "a=;decompress=1", "x;decompress=0&decompress=1"} {
 		holds(t, c.send(415, "POST", "/clickhouse/?"+how, "SELECT 1", "X-Request-Id", "a-lz4"), "compressed")
 	}
+	holds(t, c.send(400, "GET", "/v1/topics/app/count", "", "X-User", strings.Repeat("x", 300), "X-Request-Id", "a-name"), "X-User has 300 bytes")
 	c.send(404, "POST", "/v1/timers/g/t/retry", "", "X-Request-Id", "r-retry")
 	c.send(200, "POST", "/clickhouse/", "SELECT 1", "X-ClickHouse-Database", "system", "X-Request-Id", "r-database")
 
@@ -68,10 +69,10 @@ func TestReadsAreRecorded(t *testing.T) {
 			if err := json.Unmarshal(ev, &r); err != nil {
 				return err
 			}
-			if r.Attributes["client"] != "127.0.0.1" || r.Type != recording.TypeRead || r.Category != kinds.CategoryRead {
+			if r.UserID != "" || r.Attributes["client"] != "127.0.0.1" || r.Type != recording.TypeRead || r.Category != kinds.CategoryRead {
 				t.Errorf("%s", ev)
 			}
-			got[r.RequestID] = strings.Join([]string{r.UserID, r.Scope, r.Message, r.Attributes["body"] + r.Attributes["database"]}, "|")
+			got[r.RequestID] = strings.Join([]string{r.Attributes[recording.LabelClaimed], r.Scope, r.Message, r.Attributes["body"] + r.Attributes["database"]}, "|")
 		}
 		if len(got) < 10 {
 			return fmt.Errorf("%d reads are recorded", len(got))

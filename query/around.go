@@ -8,8 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -73,7 +72,7 @@ func (r *Reader) Around(ctx context.Context, req AroundRequest) (*Around, error)
 		return nil, err
 	}
 	var sides [2]Page
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := fanout.WithContext(ctx)
 	for i, asc := range []bool{false, true} {
 		g.Go(func() error { return r.beside(gctx, &req, n, asc, &sides[i]) })
 	}

@@ -7,8 +7,7 @@ import (
 	"math"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/registry/ledger"
@@ -52,7 +51,7 @@ func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
 	if err := schemas.ValidateTopicName(req.Topic); err != nil {
 		return nil, joinRequest(err)
 	}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := fanout.WithContext(ctx)
 	g.Go(func() (err error) { p.snapshot, err = r.index.Snapshot(gctx, req.Topic); return err })
 	g.Go(func() (err error) {
 		// The ledger before the topic, which then has every column that it names.

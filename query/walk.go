@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -47,7 +46,7 @@ func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
 	w := &walk{r: r, p: p, stride: 1, seen: map[string]bool{}}
 	var loaded []schemas.Month
 	var pending *recent.Pending
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := fanout.WithContext(ctx)
 	g.Go(func() (err error) {
 		if w.months, err = p.snapshot.Months(gctx, p.span()); err != nil {
 			return err
@@ -71,7 +70,7 @@ func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
 func (w *walk) load(ctx context.Context, n int) error {
 	for len(w.queue) <= n && len(w.months) > 0 {
 		loaded := make([][]recent.Shard, min(len(w.months), w.stride))
-		g, gctx := errgroup.WithContext(ctx)
+		g, gctx := fanout.WithContext(ctx)
 		for i := range loaded {
 			g.Go(func() (err error) {
 				loaded[i], err = w.p.snapshot.Shards(gctx, w.months[i], w.p.span())

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/almanac-events/almanac/fanout"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -28,7 +28,7 @@ type stream struct {
 	// buffers are for units that come, from those that were taken.
 	buffers *buffers
 	stop    context.CancelFunc
-	group   *errgroup.Group
+	group   *fanout.Group
 	ctx     context.Context
 }
 
@@ -36,7 +36,7 @@ type stream struct {
 // render them with so many workers, at most ahead bytes before who takes them.
 func (j *Job) pipe(ctx context.Context, shards []*shard, workers, batch int, ahead int64, single bool) *stream {
 	ctx, cancel := context.WithCancel(ctx)
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := fanout.WithContext(ctx)
 	st := &stream{units: make(chan *unit, min(maxUnits, 4*workers*batch)), room: semaphore.NewWeighted(ahead), buffers: &j.buffers, stop: cancel, group: g, ctx: gctx}
 	work := make(chan *unit)
 	g.Go(func() error {

@@ -102,7 +102,7 @@ var keys = []key{
 	{name: "syslog_udp", def: httpOff, usage: "`ADDRESS` for syslog over UDP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogUDP })},
 	{name: "metrics_topic", def: "metrics", usage: "`TOPIC` of kind metric that Prometheus and OpenTelemetry write to, and PromQL reads, where the path names none", set: topicName(func(s *settings) *string { return &s.MetricsTopic })},
 	{name: "audit_reads", usage: "`TOPIC` of kind audit in which each read over HTTP is recorded before it is answered", set: unlessEmpty(topicName(func(s *settings) *string { return &s.AuditReads }))},
-	{name: "audit_actor", usage: "`HEADER` that says who reads, such as X-Forwarded-User; your proxy must overwrite it", set: unlessEmpty(headerName(func(s *settings) *string { return &s.AuditActor }))},
+	{name: "audit_actor", usage: "`HEADER` that claims who reads, such as X-Forwarded-User; it is recorded as claimed_actor", set: unlessEmpty(headerName(func(s *settings) *string { return &s.AuditActor }))},
 	{name: "syslog_topic", def: "app", usage: "`TOPIC` of syslog messages", set: topicName(func(s *settings) *string { return &s.SyslogTopic })},
 	{name: "syslog_tz", def: "UTC", usage: "`ZONE` of syslog times that name none, such as Europe/Berlin", set: func(s *settings, v string) (err error) {
 		if s.SyslogZone, err = time.LoadLocation(v); err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/gateway/request"
 )
 
@@ -61,8 +62,12 @@ func (c Config) recovered(next http.Handler) http.Handler {
 			if v == http.ErrAbortHandler { //nolint:errorlint // it is compared so in net/http
 				panic(v)
 			}
+			stack := debug.Stack()
+			if p, ok := v.(*fanout.Panic); ok { // of a function that ran beside
+				v, stack = p.Value, p.Stack
+			}
 			if c.OnError != nil {
-				c.OnError(fmt.Errorf("gateway: %s %s: panic: %v\n%s", r.Method, r.URL.Path, v, debug.Stack()))
+				c.OnError(fmt.Errorf("gateway: %s %s: panic: %v\n%s", r.Method, r.URL.Path, v, stack))
 			}
 			c.Fail(w, r, request.Refuse(http.StatusInternalServerError, "internal", "a fault in the gateway ended this request", "report it with the request's id"))
 		}()

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/registry"
 )
 
@@ -87,7 +89,15 @@ func (t *Task) run(w Worker) {
 			}
 		}
 	}()
-	result, err := w.Work(ctx, t)
+	var result any
+	err := fanout.Call(func() (err error) { // a fault of a job ends it, and not the process
+		result, err = w.Work(ctx, t)
+		return err
+	})
+	var broken *fanout.Panic
+	if errors.As(err, &broken) {
+		t.r.cfg.OnError(fmt.Errorf("job %s: %w\n%s", t.job.ID, err, broken.Stack))
+	}
 	close(stop)
 	<-beating
 	cause := context.Cause(ctx)

@@ -4,15 +4,17 @@
 // # Model
 //
 // A request that reads events is one activity of type read. It has the request's id, address
-// and body, where it came from, and who asks where a proxy says so. It is on disk before
+// and body, where it came from, and who asks as a header claims. It has no actor: nothing here
+// proves one, as long as the listener has no accounts. It is on disk before
 // the read begins, so nothing was read that is not recorded. A read that was recorded
 // may have been refused or cut off since.
 //
 // # Who is authoritative
 //
 // The routes of the API say what reads (asks). That is all that is answered with events,
-// documents, timers or values of them, and replays. Health, metrics, and what writes are not
-// recorded. Verbs of the command line do not pass here.
+// documents, timers or values of them, and replays. Health, /metrics, which has numbers of groups alone,
+// and what writes are not recorded. What reaches ClickHouse or NATS by their own ports, verbs of the
+// command line among it, does not pass here.
 //
 // # Failures
 //

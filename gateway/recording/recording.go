@@ -22,6 +22,12 @@ import (
 // they fit an event (schemas.MaxEventBytes).
 const MaxBytes = 48 << 10
 
+// maxClaimed bounds a claimed name.
+const maxClaimed = 256
+
+// LabelClaimed is the attribute with who asks, as the request's header says.
+const LabelClaimed = "claimed_actor"
+
 // TypeRead is the type of the events.
 const TypeRead = "read"
 
@@ -39,7 +45,8 @@ type Config struct {
 	Pool *pool.Pool
 	// Topic is of kind audit.
 	Topic string
-	// ActorHeader, where set, has who asks. Only a proxy that overwrites it makes it true.
+	// ActorHeader, where set, says who asks. Any program that reaches the listener can set it, so it is recorded
+	// as what was claimed, and not as the actor.
 	ActorHeader string
 }
 
@@ -96,8 +103,11 @@ func (c *Config) record(w http.ResponseWriter, r *http.Request, pattern string) 
 		}
 	}
 	a := activity(r, pattern, body)
-	if c.ActorHeader != "" {
-		a.Actor = r.Header.Get(c.ActorHeader)
+	if claimed := r.Header.Get(c.ActorHeader); c.ActorHeader != "" && claimed != "" {
+		if len(claimed) > maxClaimed {
+			return request.Refuse(http.StatusBadRequest, "bad_header", fmt.Sprintf("%s has %d bytes, at most %d are recorded", c.ActorHeader, len(claimed), maxClaimed), "send a shorter name")
+		}
+		a.Labels = append(a.Labels, schemas.String(LabelClaimed, claimed))
 	}
 	if err := c.store(r.Context(), a.Event()); err != nil {
 		return request.Refuse(http.StatusServiceUnavailable, "not_recorded", fmt.Sprintf("reads are recorded in topic %s, and this one cannot be: %v", c.Topic, err),

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -272,4 +273,34 @@ func TestAFailedListenerEndsTheInput(t *testing.T) {
 	if err := New(Config{Pool: env.Pool, Topic: "sys"}).Run(t.Context(), Listeners{Streams: []net.Listener{l}}, time.Second); err == nil {
 		t.Error("no error of a closed listener")
 	}
+}
+
+// A page can have a browser send lines to any port. None of a connection that begins as a browser's is taken.
+func TestBrowsersWriteNothing(t *testing.T) {
+	t.Parallel()
+	r := run(t, nil, schemas.NewTopic("sys"))
+	for name, text := range map[string]string{
+		"a form":       "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: text/plain\r\n\r\n<13>Nov 20 10:00:00 host app: written by a page\r\n",
+		"an image":     "GET /a%0a<13>x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"a web socket": "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n",
+		"a preflight":  "OPTIONS / HTTP/1.1\r\nAccess-Control-Request-Method: POST\r\n\r\n",
+		"HTTP/2":       "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"TLS":          "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n<13>Nov 20 10:00:00 host app: written by a page\n",
+	} {
+		c := dial(t, "tcp", r.tcp)
+		write(t, c, text)
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
+		if n, err := c.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: the connection stays: %v", name, err)
+		}
+	}
+	c := dial(t, "tcp", r.tcp)
+	write(t, c, "<13>Nov 20 10:00:00 host app: GET / HTTP/1.1\nGET /second HTTP/1.1\n")
+	_ = c.Close()
+	embeddedtest.Eventually(t, time.Minute, func() error {
+		if n := len(r.env.Events("sys")); n != 2 {
+			return fmt.Errorf("%d messages", n)
+		}
+		return nil
+	})
 }

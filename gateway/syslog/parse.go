@@ -16,7 +16,12 @@ import (
 var errNoPriority = errors.New("it does not begin with a priority from <0> to <191>")
 
 // parse reads a message in the form that its beginning shows.
-func (d *Decoder) parse(line []byte) message {
+func (d *Decoder) parse(line []byte) (m message) {
+	defer func() { // a fault of the library must not end the process: the message is kept whole
+		if v := recover(); v != nil {
+			m, *d = message{err: fmt.Errorf("the parser failed: %v", v)}, *NewDecoder()
+		}
+	}()
 	rest, ok := afterPriority(line)
 	switch {
 	case !ok:

@@ -69,9 +69,13 @@ func (in *Input) serveStream(ctx, giving context.Context, c net.Conn) {
 	stopped := context.AfterFunc(ctx, source.stop)
 	defer stopped()
 	framer, decoder, peer := NewFramer(source), NewDecoder(), host(c.RemoteAddr())
-	for {
+	for first := true; ; first = false {
 		frame, err := framer.Next()
 		if err != nil && len(frame.Line) == 0 {
+			return
+		}
+		if first && fromBrowser(frame.Line) {
+			in.cfg.OnError(fmt.Errorf("syslog: a connection from %s begins as a browser's, and is closed; nothing of it is taken", peer))
 			return
 		}
 		ev := in.event(decoder, frame, peer)

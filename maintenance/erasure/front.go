@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/fronts"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
@@ -64,7 +64,7 @@ func eachMeant[M any](ctx context.Context, e *ledger.Erasure, list func(c tables
 		if err != nil {
 			return fmt.Errorf("erase: %w", err)
 		}
-		g, gctx := errgroup.WithContext(ctx)
+		g, gctx := fanout.WithContext(ctx)
 		g.SetLimit(frontAtOnce)
 		for _, m := range meant {
 			g.Go(func() error { return clear(gctx, m) })

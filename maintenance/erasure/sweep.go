@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
@@ -42,7 +41,7 @@ func (x *Eraser) sweep(ctx context.Context, e *ledger.Erasure) error {
 		}
 		var done atomic.Int64
 		x.progress(Progress{State: ledger.Erasing, Shards: len(found)})
-		g, gctx := errgroup.WithContext(ctx)
+		g, gctx := fanout.WithContext(ctx)
 		g.SetLimit(atOnce)
 		for id := range found {
 			g.Go(func() error {

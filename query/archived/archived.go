@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -31,7 +31,7 @@ type Snapshot struct {
 // same time. Every frame up to a checkpoint has an entry by then.
 func Take(ctx context.Context, js jetstream.JetStream, reg *registry.Registry, db *tables.DB, t *schemas.Topic) (*Snapshot, error) {
 	s := &Snapshot{topic: t}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := fanout.WithContext(ctx)
 	g.Go(func() (err error) {
 		if s.routed, err = streams.Checkpoints(gctx, js, t.Name); err == nil {
 			s.entries, err = reg.Shards(gctx, t.Name, 0)
@@ -76,7 +76,7 @@ func (s *Snapshot) UpTo(ctx context.Context, js jetstream.JetStream) (map[int]ui
 		}
 	}
 	var mu sync.Mutex
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := fanout.WithContext(ctx)
 	g.SetLimit(shardsAtOnce)
 	for i := range s.entries {
 		e := &s.entries[i]

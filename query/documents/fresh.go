@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/streams"
@@ -81,7 +81,7 @@ func (r *Reader) fresh(ctx context.Context, t *schemas.Topic, upTo map[int]uint6
 	out := above{passed: was, end: last}
 	out.passed.lanes = maps.Clone(was.lanes)
 	var mu sync.Mutex
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := fanout.WithContext(ctx)
 	g.SetLimit(lanesAtOnce)
 	for lane := range t.Lanes {
 		from := was.lanes[lane].from(upTo[lane])

@@ -7,8 +7,7 @@ import (
 	"math"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
@@ -87,7 +86,7 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 func (r *Reader) both(ctx context.Context, t *schemas.Topic, k *known, g Range, n int) (newest map[string]*document.Record, hidden map[*document.Record]bool, first []*document.Record, end uint64, err error) {
 	newest, hidden = map[string]*document.Record{}, map[*document.Record]bool{}
 	upTo, docs := k.upTo, above{}
-	both, bctx := errgroup.WithContext(ctx)
+	both, bctx := fanout.WithContext(ctx)
 	both.Go(func() (err error) {
 		if upTo == nil {
 			if upTo, err = k.snapshot.UpTo(bctx, r.js); err != nil {

@@ -9,8 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -58,7 +57,7 @@ func (s *Snapshot) Above(ctx context.Context, shards []Shard, r Range) (*Above, 
 	defer f.release()
 	waiting := make([][]Meta, len(shards))
 	var missing, cut atomic.Bool
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := fanout.WithContext(ctx)
 	g.SetLimit(maxReads)
 	for i := range shards {
 		e := &shards[i]

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -29,7 +28,7 @@ func (s *Snapshot) Fetch(ctx context.Context, frames []Meta) (out []Frame, gone 
 		x, y := &frames[a], &frames[b]
 		return cmp.Or(cmp.Compare(x.stream, y.stream), cmp.Compare(x.filter, y.filter), cmp.Compare(x.seq, y.seq))
 	})
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := fanout.WithContext(ctx)
 	g.SetLimit(maxReads)
 	for len(missing) > 0 {
 		n := 1

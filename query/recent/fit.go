@@ -5,8 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -67,7 +66,7 @@ func (x *Index) fit(ctx context.Context, topic string, epoch uint64, lanes map[s
 func (x *Index) compare(ctx context.Context, topic string, lanes map[string]schemas.Checkpoint, before map[string]resumed) (map[string]resumed, error) {
 	var mu sync.Mutex
 	out := map[string]resumed{}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := fanout.WithContext(ctx)
 	g.SetLimit(maxReads)
 	for lane, cp := range lanes {
 		g.Go(func() error {

@@ -6,8 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -113,7 +112,7 @@ func (s *Snapshot) headsOf(ctx context.Context, keys []schemas.ShardRef, age tim
 		return stored, tails, asked, err
 	}
 	if _, ok := heads.all(keys, now, HeadStaleness, true); !ok {
-		g, gctx := errgroup.WithContext(ctx)
+		g, gctx := fanout.WithContext(ctx)
 		g.Go(func() (err error) { stored, err = s.x.store.StoredOf(gctx, s.topic, keys); return err })
 		g.Go(func() (err error) { asked, err = s.lastFrames(gctx, keys, tails); return err })
 		if err = g.Wait(); err == nil {

@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -42,7 +41,7 @@ func (s *Snapshot) Pending(ctx context.Context, lanes int, r Range) (*Pending, e
 	out := &Pending{}
 	waiting := make([][]Meta, lanes)
 	var cut atomic.Bool
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := fanout.WithContext(ctx)
 	g.SetLimit(maxReads)
 	for lane := range waiting {
 		token := strconv.Itoa(lane)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -91,9 +92,20 @@ type listAnswer struct {
 
 // begin begins a question, and returns what waits for its answer.
 func begin(ask func() listAnswer) func() listAnswer {
-	done := make(chan listAnswer, 1)
-	go func() { done <- ask() }()
-	return func() listAnswer { return <-done }
+	var a listAnswer
+	done := make(chan error, 1)
+	go func() {
+		done <- fanout.Call(func() error {
+			a = ask()
+			return nil
+		})
+	}()
+	return func() listAnswer {
+		if err := <-done; err != nil {
+			panic(err) // the caller's, and not the process's
+		}
+		return a
+	}
 }
 
 // askList asks the list. It is exact whenever it is read: up to where it reached then it has every series, and

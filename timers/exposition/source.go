@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/timers/dispatch"
 )
 
@@ -93,7 +94,11 @@ func (p *paced) again(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, readWait)
 	defer cancel()
 	began := time.Now()
-	last, err := p.read(ctx)
+	var last Families
+	err := fanout.Call(func() (err error) { // a scrape that fails must not end the process, nor hold up the next
+		last, err = p.read(ctx)
+		return err
+	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done, p.last, p.err = true, last, err
@@ -136,7 +141,12 @@ func readAll(ctx context.Context, sources []Source) (Families, error) {
 	parts, errs := make([]Families, len(sources)), make([]error, len(sources))
 	var wg sync.WaitGroup
 	for i, s := range sources {
-		wg.Go(func() { parts[i], errs[i] = s.Read(ctx) })
+		wg.Go(func() {
+			errs[i] = fanout.Call(func() (err error) {
+				parts[i], err = s.Read(ctx)
+				return err
+			})
+		})
 	}
 	wg.Wait()
 	failed := gauge("almanac_metrics_source_failed", "1 where this source could not be read in time: its metrics are missing.")
