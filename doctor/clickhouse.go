@@ -58,6 +58,21 @@ func (c *check) account(ctx context.Context) {
 		return
 	}
 	c.note("SQL account", OK, "", "%s reads and cannot write; almanac sql --print-dsn has its address", c.cfg.ReaderUser)
+	if c.cfg.Private != "" {
+		c.files(ask("SELECT length(file(" + schemas.QuoteText(c.cfg.Private) + "))"))
+	}
+}
+
+// files reports what became of a statement that reads a private file.
+func (c *check) files(err error) {
+	if refused := new(tables.Error); err != nil && !errors.As(err, &refused) {
+		c.verdict("files", err, "", "")
+	} else if err != nil {
+		c.note("files", OK, "", "SQL cannot read %s: the engine is held to its own files", c.cfg.Private)
+	} else {
+		c.note("files", Warn, "run almanac up on Linux 5.19 or later with Landlock, or under a user that has no other files",
+			"SQL can read %s and every other file of the user of almanac up", c.cfg.Private)
+	}
 }
 
 // lag reads every table's heads, so it also shows that the tables answer.

@@ -46,6 +46,8 @@ type Config struct {
 	// empty: its disk is not looked at.
 	Dir  string
 	Free func() (int64, error)
+	// Private is a file of an `almanac up` that SQL must not read; empty: it is not tried.
+	Private string
 	// Translate says an error in words for people, with a next step where there is one.
 	// Default: its text.
 	Translate func(error) (said, next string)

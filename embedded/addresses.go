@@ -69,13 +69,17 @@ func (c *ClickHouse) Addresses(n *NATS) Addresses {
 	return a
 }
 
+// AddressesFile is where the addresses of the Almanac on dir are: a file with passwords, which nothing but the commands of
+// its own user is to read.
+func AddressesFile(dir string) string { return filepath.Join(dir, addressesName) }
+
 // WriteAddresses publishes them in the data directory dir, all at once or not at all.
 func WriteAddresses(dir string, a Addresses) error {
 	text, err := json.MarshalIndent(a, "", "  ") //nolint:gosec // the passwords are what the file is for; its mode is 0600
 	if err != nil {
 		return fmt.Errorf("writing the addresses: %w", err)
 	}
-	return writeFile(filepath.Join(dir, addressesName), append(text, '\n'))
+	return writeFile(AddressesFile(dir), append(text, '\n'))
 }
 
 // ReadAddresses gives the addresses of the Almanac that runs on dir. ErrNoAddresses: none does, or not yet.
@@ -86,7 +90,7 @@ func ReadAddresses(dir string) (Addresses, error) {
 		return a, fmt.Errorf("%w on the data directory %s: start one by `almanac up --data %s`, name another directory by "+
 			"--data, or give --nats and --clickhouse", ErrNoAddresses, dir, dir)
 	}
-	name := filepath.Join(dir, addressesName)
+	name := AddressesFile(dir)
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return a, fmt.Errorf("%w yet on the data directory %s: %s is starting or ending", ErrNoAddresses, dir, owner)
@@ -102,7 +106,7 @@ func ReadAddresses(dir string) (Addresses, error) {
 
 // RemoveAddresses takes them back; without any it does nothing.
 func RemoveAddresses(dir string) error {
-	err := os.Remove(filepath.Join(dir, addressesName))
+	err := os.Remove(AddressesFile(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the addresses: %w", err)
 	}

@@ -22,9 +22,9 @@ type child struct {
 
 // spawn starts the engine. The parent-death signal belongs to the thread that forks, so one goroutine locks a thread,
 // starts the child on it and keeps the thread until the child is gone.
-// argv begins with the name the process goes by. input becomes its standard input, terminal is the other end of it;
-// both may be nil, and spawn closes input.
-func spawn(path string, argv []string, log *engineLog, dir string, lock, terminal, input *os.File) (*child, error) {
+// argv begins with the name the process goes by, mark is what the child does first. home is its directory. input becomes
+// its standard input, terminal is the other end of it; both may be nil, and spawn closes input.
+func spawn(path string, argv []string, mark, home string, log *engineLog, lock, terminal, input *os.File) (*child, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("opening the pipe to the engine: %w", err)
@@ -34,8 +34,8 @@ func spawn(path string, argv []string, log *engineLog, dir string, lock, termina
 		c.cmd.Stdin = input
 		defer func() { _ = input.Close() }()
 	}
-	c.cmd.Dir = dir
-	c.cmd.Env = append(os.Environ(), childEnv+"=1")
+	c.cmd.Dir = home
+	c.cmd.Env = childEnviron(home, mark)
 	c.cmd.ExtraFiles = []*os.File{read, lock} // become lifelineFD and an open file that keeps the lock
 	c.cmd.Stderr = log                        // and not what it prints elsewhere, which repeats its statements
 	c.cmd.SysProcAttr = childAttr()

@@ -175,7 +175,7 @@ func (c *ClickHouse) prepare(ctx context.Context) error {
 		return fmt.Errorf("embedded ClickHouse: %w", err)
 	}
 	c.cfg.Dir = dir
-	if err := makeDirs(dir, c.dataDir()); err != nil {
+	if err := makeDirs(dir, c.dataDir(), c.configDir()); err != nil {
 		return err
 	}
 	if c.lock, err = lockEngine(ctx, filepath.Join(dir, "engine.lock")); err != nil {
@@ -187,6 +187,9 @@ func (c *ClickHouse) prepare(ctx context.Context) error {
 	secret, err := loadPasswords(filepath.Join(dir, "passwords.json"))
 	if err != nil {
 		return err
+	}
+	if !Confines() {
+		c.cfg.Log.say(LevelWarn, "clickhouse", Unconfined)
 	}
 	c.reader = secret.Reader
 	c.endpoint = endpoint{user: UserAlmanac, password: secret.Almanac, database: c.cfg.Database, client: endpointClient()}
@@ -205,7 +208,9 @@ func (c *ClickHouse) release() {
 	}
 }
 
-func (c *ClickHouse) dataDir() string { return filepath.Join(c.cfg.Dir, "data") }
+// The engine may write below dataDir and read configDir. What lies beside them is not for it: the passwords do.
+func (c *ClickHouse) dataDir() string   { return filepath.Join(c.cfg.Dir, "data") }
+func (c *ClickHouse) configDir() string { return filepath.Join(c.cfg.Dir, "config") }
 
 // claimPorts decides on both ports and writes the configuration that names them.
 func (c *ClickHouse) claimPorts() error {
@@ -230,7 +235,7 @@ func (c *ClickHouse) writeConfig(tcp, http int) error {
 		TCPPort:           tcp,
 		HTTPPort:          http,
 		DataPath:          c.dataDir(),
-		UsersFile:         filepath.Join(c.cfg.Dir, "users.xml"),
+		UsersFile:         filepath.Join(c.configDir(), usersName),
 		MaxMemoryBytes:    c.cfg.MaxMemoryBytes,
 		CacheBytes:        c.cfg.MaxMemoryBytes / 16, // three such caches leave four fifths for queries and merges
 		BackgroundThreads: c.cfg.BackgroundThreads,
@@ -238,7 +243,8 @@ func (c *ClickHouse) writeConfig(tcp, http int) error {
 		ReaderTotalBytes:  c.cfg.MaxMemoryBytes / 2, // nor all of them together
 		AlmanacHash:       hashed(c.endpoint.password),
 		ReaderHash:        hashed(c.reader),
+		Accounts:          accountHeaders(UserAlmanac, UserReader),
 		Readable:          append([]string{c.cfg.Database}, c.cfg.Readable...),
 	}
-	return files.write(c.cfg.Dir)
+	return files.write(c.configDir())
 }

@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -206,6 +208,10 @@ func TestReaderRights(t *testing.T) {
 		"SELECT 1 SETTINGS max_memory_usage_for_user = 0",
 		"SELECT 1 SETTINGS timeout_overflow_mode = 'break'",
 		"SELECT 1 SETTINGS readonly = 0",
+		"SELECT 1 SETTINGS http_response_headers = {'Content-Type': 'text/html'}",
+		"SELECT 1 SETTINGS add_http_cors_header = 1",
+		"SELECT 1 SETTINGS format_schema = 'a:B'",
+		"SELECT 1 SETTINGS format_template_row_format = '<b>'",
 		"SELECT number FROM numbers(1000001)",
 		"SYSTEM STOP LISTEN HTTP",
 		"SYSTEM STOP MERGES " + s.Database + ".t",
@@ -226,6 +232,7 @@ func TestSessionUserIsPowerless(t *testing.T) {
 	t.Parallel()
 	s := embeddedtest.Start(t, embeddedtest.WithoutNATS())
 	must(t, s.Engine, "CREATE TABLE "+s.Database+".t (n UInt64) ENGINE = MergeTree ORDER BY n")
+	run := native(t, s.Engine, "default", "")
 	for _, sql := range []string{
 		"SELECT * FROM " + s.Database + ".t",
 		"SHOW TABLES FROM " + s.Database,
@@ -234,15 +241,61 @@ func TestSessionUserIsPowerless(t *testing.T) {
 		"SYSTEM STOP LISTEN HTTP",
 		"SYSTEM STOP LISTEN TCP",
 		"SELECT * FROM file('/etc/hostname', 'LineAsString')",
+		"SELECT 1 SETTINGS max_threads = 64",
+		"SELECT 1 SETTINGS max_memory_usage = 0",
+		"SELECT 1 SETTINGS max_concurrent_queries_for_user = 0",
+		"SELECT 1 SETTINGS function_sleep_max_microseconds_per_block = 1",
 	} {
-		got, err := ask(t, s.ClickHouseHTTP, "default", "", sql)
-		if err == nil && got != "" {
+		if got := run(sql); !strings.Contains(got, "Exception") && !strings.Contains(got, "code:") && got != "<nil>" {
 			t.Errorf("default may %q: %q", sql, got)
-		} else if err == nil && !strings.HasPrefix(sql, "SHOW") {
+		} else if got == "<nil>" && !strings.HasPrefix(sql, "SHOW") {
 			t.Errorf("default may %q", sql)
+		}
+		if got, err := ask(t, s.ClickHouseHTTP, "default", "", sql); err == nil || !strings.Contains(err.Error(), "403") {
+			t.Errorf("default came in by HTTP: %q, %v", got, err)
 		}
 	}
 	if err := s.Engine.Healthy(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// All who have no account take one place together of the engine's statements, however often they ask.
+func TestStatementsWithoutAnAccountLeaveRoom(t *testing.T) {
+	t.Parallel()
+	c := newEngine(t, t.TempDir())
+	embeddedtest.Run(t, c)
+	ctx, cancel := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	defer cancel()
+	refused := make(chan struct{}, 110)
+	for range 110 {
+		clients.Go(func() {
+			opts, err := ch.ParseDSN("clickhouse://default@" + c.TCPAddr())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			opts.DialTimeout, opts.ReadTimeout = soon, 10*soon
+			db := ch.OpenDB(opts)
+			defer func() { _ = db.Close() }()
+			if _, err := db.ExecContext(ctx, "SELECT sleep(100000)"); err != nil && ctx.Err() == nil {
+				refused <- struct{}{}
+			}
+		})
+	}
+	for range 100 {
+		select {
+		case <-refused:
+		case <-t.Context().Done():
+			t.Fatal("statements of default were not refused")
+		}
+	}
+	if got := must(t, c, "SELECT count() FROM system.processes WHERE user = 'default'"); got != "0" && got != "1" {
+		t.Errorf("default runs %s statements at once, want one", got)
+	}
+	if err := c.Healthy(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -32,9 +32,15 @@
 // local mode: the child is this binary, called with [EngineCommand], and it becomes `clickhouse local` with listeners.
 // Both write one layout, so that a data directory may be taken over by the other.
 //
+// Either way the child is this binary first. It gives up every right to files and ports that are not the engine's, and
+// executes what it is to be (access.go, confine_linux.go). SQL has more ways to a file than grants can name, so the
+// kernel refuses them all. Its environment is its own too. Where the kernel cannot do that, Confines is false.
+//
 // The local mode opens its own session as the user `default` without a password from loopback, and nothing in 26.7
-// lets it do otherwise. So `default` may do one thing, SYSTEM LISTEN, and has a quota of the two statements the start
-// needs: no later client can use it. Almanac connects as [UserAlmanac], people's SQL as [UserReader].
+// lets it do otherwise. So `default` cannot log in by HTTP (config.xml has the rule), and may do one thing, SYSTEM LISTEN,
+// with a quota of the one statement that the start needs and one statement at a time. The session opens the HTTP port;
+// Almanac opens the other one when the session sleeps, so that no client takes the session's place.
+// Almanac connects as [UserAlmanac], people's SQL as [UserReader].
 //
 // # Failures
 //
@@ -48,6 +54,7 @@
 //	a client is rude           the engine library runs with a terminal and --interactive, or a client that hangs up would
 //	                           end it (docs/upstream.md)
 //	engine dies                Run starts it again with growing pauses, same ports and data
+//	kernel without Landlock    a warning: the engine runs, and reads what its user may read
 //	engine does not stop       SIGTERM, then SIGKILL after StopTimeout; what was acknowledged is on disk either way
 //	this process is killed     the child has a parent-death signal (Linux) and a pipe whose end it watches (libchdb):
 //	                           it ends too

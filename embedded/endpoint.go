@@ -72,16 +72,22 @@ func (d endpoint) createDatabase(ctx context.Context) error {
 }
 
 // ports takes the addresses apart again, for the engine's command line.
-func (d endpoint) ports() (host, tcp, http string, err error) {
-	host, tcp, err = net.SplitHostPort(d.tcp)
+func (d endpoint) ports() (host string, tcp, http int, err error) {
+	host, text, err := net.SplitHostPort(d.tcp)
+	if err == nil {
+		tcp, err = strconv.Atoi(text)
+	}
 	if err != nil {
-		return "", "", "", fmt.Errorf("the engine's address %q: %w", d.tcp, err)
+		return "", 0, 0, fmt.Errorf("the engine's address %q: %w", d.tcp, err)
 	}
 	u, err := url.Parse(d.http)
-	if err != nil {
-		return "", "", "", fmt.Errorf("the engine's address %q: %w", d.http, err)
+	if err == nil {
+		http, err = strconv.Atoi(u.Port())
 	}
-	return host, tcp, u.Port(), nil
+	if err != nil {
+		return "", 0, 0, fmt.Errorf("the engine's address %q: %w", d.http, err)
+	}
+	return host, tcp, http, nil
 }
 
 // The ports of a ClickHouse that is not ours, where its DSN leaves them out.

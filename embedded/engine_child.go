@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+	"golang.org/x/sys/unix"
 )
 
 // EngineCommand is the hidden subcommand a binary must pass on to EngineMain before it does anything else:
@@ -20,18 +22,45 @@ import (
 //	}
 const EngineCommand = "__engine"
 
-// childEnv is set in the child, so that a main without that call is noticed instead of starting itself forever.
-const childEnv = "ALMANAC_ENGINE_CHILD"
+// childEnv is set in the child, so that a main without that call is noticed instead of starting itself forever. Its
+// value is what the child still has to do before it is the engine, and childReady when that is done.
+const (
+	childEnv   = "ALMANAC_ENGINE_CHILD"
+	childReady = "confined"
+)
+
+// confinement is what a child does first: it gives up access to everything that is not the engine's, and becomes
+// Program, or itself again where that is empty. It has to be before the library is loaded: that starts threads, and
+// a thread restricts itself and those it starts, not the others.
+type confinement struct {
+	Program string `json:"program,omitempty"`
+	Access  access `json:"access"`
+}
+
+// mark is the confinement as the child's environment has it.
+func (c confinement) mark() (string, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("describing the engine's confinement: %w", err)
+	}
+	return childEnv + "=" + string(text), nil
+}
 
 // lifelineFD is the child's end of a pipe its parent holds open: when it closes, the parent is gone.
 const lifelineFD = 3
 
-// EngineMain is the child: it becomes `clickhouse local` by libchdb and does not return while that runs. args are the
-// library's path and the engine's arguments. The result is the exit code.
+// EngineMain is the child. Called first, it confines itself and executes what it is to be; called again, confined, it
+// becomes `clickhouse local` by libchdb and does not return while that runs. args are the library's path and the
+// engine's arguments. The result is the exit code.
 func EngineMain(args []string) int {
-	if len(args) < 1 || os.Getenv(childEnv) == "" {
+	todo := os.Getenv(childEnv)
+	if len(args) < 1 || todo == "" {
 		fmt.Fprintf(os.Stderr, "%s is started by Almanac itself, not by hand\n", EngineCommand)
 		return 2
+	}
+	if todo != childReady {
+		fmt.Fprintln(os.Stderr, become(todo, args))
+		return 1
 	}
 	go endWithParent()
 	// The local mode does not block it, as the server does: a write to a client that hung up would end the process.
@@ -41,6 +70,31 @@ func EngineMain(args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// become confines this process as todo says and executes the engine in its place. It returns only an error.
+func become(todo string, args []string) error {
+	var c confinement
+	if err := json.Unmarshal([]byte(todo), &c); err != nil {
+		return fmt.Errorf("reading the engine's confinement: %w", err)
+	}
+	// A dump of the engine's memory would hold events, and fill the disk.
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("switching core dumps of the engine off: %w", err)
+	}
+	program, argv := c.Program, append([]string{c.Program}, args...)
+	if program == "" {
+		var err error
+		if program, err = self(); err != nil {
+			return err
+		}
+		argv = append([]string{"almanac", EngineCommand}, args...)
+	}
+	if err := confine(c.Access); err != nil {
+		return err
+	}
+	err := syscall.Exec(program, argv, childEnviron(os.Getenv("HOME"), childEnv+"="+childReady))
+	return fmt.Errorf("executing %s, confined to the engine's files: %w", program, err)
 }
 
 // endWithParent kills this process when its parent is gone. It is the second rope: the first, the parent-death signal,

@@ -17,6 +17,12 @@ var templateFiles embed.FS
 
 var templates = template.Must(template.ParseFS(templateFiles, "*.tmpl"))
 
+// The names of the two configuration files.
+const (
+	configName = "config.xml"
+	usersName  = "users.xml"
+)
+
 // engineFiles is what the two configuration files need to know. Strings are escaped for XML by escaped.
 type engineFiles struct {
 	Server            bool
@@ -32,6 +38,7 @@ type engineFiles struct {
 	ReaderTotalBytes  int64
 	AlmanacHash       string
 	ReaderHash        string
+	Accounts          []accountHeader
 	Readable          []string
 }
 
@@ -39,8 +46,8 @@ type engineFiles struct {
 func (f engineFiles) write(dir string) error {
 	f.DataPath, f.UsersFile = escaped(f.DataPath), escaped(f.UsersFile)
 	for name, path := range map[string]string{
-		"config.xml.tmpl": filepath.Join(dir, "config.xml"),
-		"users.xml.tmpl":  filepath.Join(dir, "users.xml"),
+		"config.xml.tmpl": filepath.Join(dir, configName),
+		"users.xml.tmpl":  filepath.Join(dir, usersName),
 	} {
 		var b bytes.Buffer
 		if err := templates.ExecuteTemplate(&b, name, f); err != nil {

@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"testing"
@@ -14,6 +15,11 @@ import (
 const parentEnv = "ALMANAC_TEST_PARENT"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(secretEnv) == "" {
+		if err := os.Setenv(secretEnv, "key-"+rand.Text()); err != nil {
+			panic(err)
+		}
+	}
 	if dir := os.Getenv(parentEnv); dir != "" && len(os.Args) == 1 {
 		fmt.Println("failed:", parent(dir))
 		os.Exit(1)

@@ -68,7 +68,7 @@ func (c *ClickHouse) supervise(ctx context.Context, current *child) {
 
 // start runs the engine once and waits until it answers; it leaves nothing behind when that fails.
 func (c *ClickHouse) start(ctx context.Context) (*child, error) {
-	path, argv, err := c.command()
+	path, argv, mark, err := c.command()
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (c *ClickHouse) start(ctx context.Context) (*child, error) {
 			argv = append(argv, interactive)
 		}
 	}
-	current, err := spawn(path, argv, c.log, c.cfg.Dir, c.lock, ours, theirs)
+	current, err := spawn(path, argv, mark, c.dataDir(), c.log, c.lock, ours, theirs)
 	if err != nil {
 		return nil, err
 	}
@@ -112,29 +112,39 @@ const interactive = "--interactive"
 // logLevel is what engine.log holds: errors, warnings, and the stacks of a crash. Statements that fail are among them.
 const logLevel = "warning"
 
-// command is the engine's program, and its arguments after the name it goes by.
-func (c *ClickHouse) command() (path string, argv []string, err error) {
-	config := "--config-file=" + filepath.Join(c.cfg.Dir, "config.xml")
-	if c.cfg.Engine.Kind == EngineBinary {
-		return c.cfg.Engine.Path, []string{c.cfg.Engine.Path, "server", config}, nil
-	}
-	path, err = self()
-	if err != nil {
-		return "", nil, fmt.Errorf("finding the program to run the engine library with: %w", err)
+// command is what starts the engine: this program, the arguments after the name it goes by, and what it does first.
+func (c *ClickHouse) command() (path string, argv []string, mark string, err error) {
+	if path, err = self(); err != nil {
+		return "", nil, "", fmt.Errorf("finding the program to run the engine with: %w", err)
 	}
 	host, tcp, http, err := c.endpoint.ports()
 	if err != nil {
-		return "", nil, err
+		return "", nil, "", err
 	}
-	return path, []string{
-		"almanac", EngineCommand, c.cfg.Engine.Path,
-		"--path=" + c.dataDir(), "--tcp_port=" + tcp, "--http_port=" + http, "--listen_host=" + host, config,
-		"--log-level=" + logLevel, "--logger.console=1", "--progress=off",
-		// The session must not end: the engine ends with it. 10^8 s are three years; then it is simply restarted.
-		"--query=SYSTEM START LISTEN TCP; SYSTEM START LISTEN HTTP; " +
-			"SELECT sleep(100000000) SETTINGS function_sleep_max_microseconds_per_block=0",
-	}, nil
+	first := confinement{Access: engineAccess(c.dataDir(), c.configDir(), c.cfg.Engine, tcp, http)}
+	config := "--config-file=" + filepath.Join(c.configDir(), configName)
+	if c.cfg.Engine.Kind == EngineBinary {
+		first.Program = c.cfg.Engine.Path
+		argv = []string{"almanac", EngineCommand, "server", config}
+	} else {
+		argv = []string{
+			"almanac", EngineCommand, c.cfg.Engine.Path,
+			"--path=" + c.dataDir(), fmt.Sprintf("--tcp_port=%d", tcp), fmt.Sprintf("--http_port=%d", http), "--listen_host=" + host, config,
+			"--log-level=" + logLevel, "--logger.console=1", "--progress=off", "--disable_suggestion",
+			// The session must not end: the engine ends with it. 10^8 s are three years; then it is simply restarted.
+			"--query=" + startListenHTTP + "; SELECT sleep(100000000)",
+		}
+	}
+	mark, err = first.mark()
+	return path, argv, mark, err
 }
+
+// The session opens the HTTP port, where the account it runs under cannot log in (config.xml), and then waits. Almanac
+// opens the other one, where it can: so no client is ever before the session's last statement.
+const (
+	startListenHTTP = "SYSTEM START LISTEN HTTP"
+	startListenTCP  = "SYSTEM START LISTEN TCP"
+)
 
 // answer returns once the engine has said its version to our password and has our database. It gives up when gone
 // closes (nil: never) or ctx ends, with the last refusal.
@@ -147,7 +157,10 @@ func (c *ClickHouse) answer(ctx context.Context, gone <-chan struct{}) error {
 			if c.version == "" { // constant from here; a restarted engine is the same one
 				c.version = version
 			}
-			if err = c.endpoint.createDatabase(ctx); err == nil {
+			if err = c.listenTCP(ctx); err == nil {
+				err = c.endpoint.createDatabase(ctx)
+			}
+			if err == nil {
 				return nil
 			}
 		}
@@ -159,6 +172,17 @@ func (c *ClickHouse) answer(ctx context.Context, gone <-chan struct{}) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// listenTCP opens the port of the native protocol, which the local mode leaves to it. Asking again does nothing.
+func (c *ClickHouse) listenTCP(ctx context.Context) error {
+	if c.cfg.Engine.Kind != EngineLibrary {
+		return nil
+	}
+	if _, err := c.endpoint.query(ctx, startListenTCP); err != nil {
+		return fmt.Errorf("opening the port of the native protocol: %w", err)
+	}
+	return nil
 }
 
 // quote is the end of what the engine printed, for an error message, or nothing.

@@ -96,6 +96,10 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 			_ = db.Close()
 		}
 	}()
+	private := ""
+	if d.dir != "" {
+		private = embedded.AddressesFile(d.dir)
+	}
 	return append([]doctor.Finding{first}, doctor.Run(ctx, doctor.Config{
 		OpenNATS: func(ctx context.Context) (*nats.Conn, *registry.Registry, error) {
 			var err error
@@ -111,5 +115,6 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 		},
 		NATSURL: d.nats, Limits: streamLimits(s, schemas.DefaultStreamLimits), ReaderUser: d.readerUser, ReaderPassword: d.readerPassword,
 		HTTP: d.http, Dir: d.dir, Free: func() (int64, error) { return embedded.FreeBytes(d.dir) }, Translate: translated,
+		Private: private,
 	})...)
 }
