@@ -40,6 +40,7 @@ func TestAPIContract(t *testing.T) {
 	documentsOverHTTP(t, c)
 	usageOverHTTP(t, e, c)
 	trailOverHTTP(t, e, c)
+	relativePagesOverHTTP(t, c)
 	lettersOverHTTP(t, e, c)
 	jobsOverHTTP(t, c)
 	k.unused()

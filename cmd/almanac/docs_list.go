@@ -58,11 +58,12 @@ func (a *app) pageOf(list func(*documents.Collection, context.Context, documents
 }
 
 func (a *app) printPage(o string, sel documents.Selection, list func(*documents.Collection, context.Context, documents.Selection) (*documents.Page, error)) docsVerb {
-	return func(ctx context.Context, _ *cobra.Command, c *documents.Collection, _ []string) error {
+	return func(ctx context.Context, cmd *cobra.Command, c *documents.Collection, _ []string) error {
 		page, err := list(c, ctx, sel)
 		if err != nil {
 			return err
 		}
+		page.Cursor = nextPage(cmd, page.Cursor)
 		err = printPage(a, o, page, page.Documents, func() table.Writer { return docTable(page.Documents) })
 		if page.Cursor != "" && o != asJSON {
 			a.note("there is more: --cursor %s", page.Cursor)
@@ -82,10 +83,9 @@ func selection(cmd *cobra.Command) (s documents.Selection, err error) {
 	}
 	s.Limit, _ = f.GetInt("limit")
 	s.Cursor, _ = f.GetString("cursor")
-	now := time.Now()
 	for name, to := range map[string]*time.Time{"from": &s.From, "to": &s.To} {
 		if text, _ := f.GetString(name); text != "" {
-			if *to, err = parseTime(text, now); err != nil {
+			if *to, err = parseTime(text, timesOf(cmd)); err != nil {
 				return s, usageError{fmt.Errorf("--%s: %w", name, err)}
 			}
 		}

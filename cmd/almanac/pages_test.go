@@ -66,3 +66,38 @@ func TestLine5QueryFollowsPages(t *testing.T) {
 		t.Errorf("both have %d different events, want 192", len(seen))
 	}
 }
+
+// Pages of every list by times that move with the clock are of one range, where the same command is
+// repeated with the cursor that the page before ended with.
+func TestPagesByRelativeTimes(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	b.up()
+	b.ok("", "topics", "apply", "customers", "--kind", "document")
+	for _, id := range []string{"a", "b", "c"} {
+		b.ok(`{"n":1}`, "docs", "put", "customers", id)
+	}
+	b.ok("one\ntwo\nthree\n", "send", "app", "--format", "text")
+	b.settled(6)
+	for _, command := range []string{
+		"query app --page --limit 1 --from -1h --to now -o ndjson", "docs ls customers --limit 1 --from -1h --to now -o ndjson", "docs changed customers --limit 1 --from -1h -o ndjson",
+	} {
+		args, seen := strings.Fields(command), map[string]bool{}
+		for more := args; more != nil; {
+			r := b.run("", more...)
+			if r.code != exitOK || seen[r.out] {
+				t.Fatalf("almanac %v: exit %d, page %d\n%s%s", more, r.code, len(seen)+1, r.out, r.err)
+			}
+			if r.out != "" {
+				seen[r.out] = true
+			}
+			more = nil
+			if _, cursor, ok := strings.Cut(r.err, "--cursor "); ok {
+				more = append(args[:len(args):len(args)], "--cursor", strings.Fields(cursor)[0])
+			}
+		}
+		if len(seen) != 3 {
+			t.Errorf("almanac %s: %d pages, want 3", command, len(seen))
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -100,6 +99,7 @@ func (a *app) queryPages(ctx context.Context, cmd *cobra.Command, r *query.Reade
 	f.progress, end = a.pageProgress()
 	whole, err := f.run(ctx, req)
 	end()
+	whole.Cursor = nextPage(cmd, whole.Cursor)
 	stopped := err != nil && ctx.Err() != nil
 	if err != nil && !stopped {
 		return err
@@ -203,11 +203,6 @@ func pageRequest(cmd *cobra.Command, topic string) (query.Request, error) {
 		Topic: topic, Where: f.flag("where"), Cursor: f.flag("cursor"), Limit: limit,
 		From: f.time("from"), To: f.time("to"), Fields: query.SplitNames(f.flag("fields")),
 	}
-	if req.Cursor != "" {
-		// A time that moves with the clock was another one for the page before. The
-		// cursor knows which.
-		req.From, req.To = fixed(req.From, f.flag("from")), fixed(req.To, f.flag("to"))
-	}
 	switch order := f.flag("order"); order {
 	case "asc":
 		req.Ascending = true
@@ -222,14 +217,6 @@ func pageRequest(cmd *cobra.Command, topic string) (query.Request, error) {
 		f.fail("by", errors.New("it is for --histogram"))
 	}
 	return req, f.err
-}
-
-// fixed is t, unless it was written relative to the clock.
-func fixed(t time.Time, written string) time.Time {
-	if written == "now" || strings.HasPrefix(written, "-") {
-		return time.Time{}
-	}
-	return t
 }
 
 // notice says what a read will cost before it begins.

@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/almanac-events/almanac/query"
 )
 
 // reading reads the flags of a command and keeps the first error, so that a verb reads all it
@@ -13,6 +16,36 @@ import (
 type reading struct {
 	flags *cobra.Command
 	err   error
+}
+
+// pinTimes fixes the moment from which a command reads times, and leaves in --cursor what its list
+// understands. It is that of the first page where --cursor is of a later one.
+func pinTimes(cmd *cobra.Command) {
+	if cmd.Annotations[timesRead] != "" {
+		return // one verb runs another's code
+	}
+	cursor, read := "", time.Now()
+	if flag := cmd.Flags().Lookup("cursor"); flag != nil && flag.Value.String() != "" {
+		cursor, read = query.UnpinCursor(flag.Value.String(), read)
+		_ = flag.Value.Set(cursor)
+	}
+	cmd.Annotations = map[string]string{timesRead: strconv.FormatInt(read.UnixNano(), 10)}
+}
+
+// timesRead is the annotation of a command with that moment, unix ns.
+const timesRead = "almanac_times_read"
+
+// timesOf is that moment.
+func timesOf(cmd *cobra.Command) time.Time {
+	if ns, err := strconv.ParseInt(cmd.Annotations[timesRead], 10, 64); err == nil {
+		return time.Unix(0, ns)
+	}
+	return time.Now()
+}
+
+// nextPage returns the cursor of the next page as users get it.
+func nextPage(cmd *cobra.Command, cursor string) string {
+	return query.PinCursor(cursor, timesOf(cmd))
 }
 
 // flag is a flag's value as text, whatever its type.
@@ -51,7 +84,7 @@ func (f *reading) span(name string) time.Duration {
 
 // time reads a point in time; relative ones are from now.
 func (f *reading) time(name string) time.Time {
-	t, err := parseTime(f.flag(name), time.Now())
+	t, err := parseTime(f.flag(name), timesOf(f.flags))
 	f.fail(name, err)
 	return t
 }

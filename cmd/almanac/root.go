@@ -113,6 +113,7 @@ func (a *app) does(v verb) func(*cobra.Command, []string) error {
 		if err := checkFormat(cmd); err != nil {
 			return err
 		}
+		pinTimes(cmd)
 		for _, w := range exposed(cmd.Flags()) {
 			a.note("%s", w)
 		}

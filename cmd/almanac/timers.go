@@ -262,7 +262,7 @@ func (a *app) timersList(ctx context.Context, cmd *cobra.Command, args []string)
 	f.Cursor, _ = cmd.Flags().GetString("cursor")
 	if text, _ := cmd.Flags().GetString("due-before"); text != "" {
 		var err error
-		if f.DueBefore, err = dueFlag(cmd, "due-before", time.Now()); err != nil {
+		if f.DueBefore, err = dueFlag(cmd, "due-before", timesOf(cmd)); err != nil {
 			return err
 		}
 	}
@@ -271,7 +271,7 @@ func (a *app) timersList(ctx context.Context, cmd *cobra.Command, args []string)
 		if err != nil {
 			return err
 		}
-		if p.Cursor != "" {
+		if p.Cursor = nextPage(cmd, p.Cursor); p.Cursor != "" {
 			a.note("there are more: --cursor %s", p.Cursor)
 		}
 		return printRows(a, cmd, p.Timers, func() table.Writer { return timersTable(p.Timers) })

@@ -66,6 +66,7 @@ func (a *app) trail(ctx context.Context, cmd *cobra.Command, args []string) erro
 		if err != nil {
 			return err
 		}
+		page.Cursor = nextPage(cmd, page.Cursor)
 		err = printPage(a, o, page, page.Entries, func() table.Writer { return trailTable(page.Entries, req.History) })
 		if err == nil && page.Cursor != "" && o != asJSON {
 			a.note("there may be more: --cursor %s", page.Cursor)

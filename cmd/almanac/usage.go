@@ -149,6 +149,7 @@ func (a *app) usageDiffs(ctx context.Context, cmd *cobra.Command, u *usage.Reade
 	if err != nil {
 		return err
 	}
+	page.Cursor = nextPage(cmd, page.Cursor)
 	columns := []string{"time", "meter", "provider", "space", "customer", "cause", "delta"}
 	cells := func(d *usage.Diff) []string {
 		return []string{d.Time.Format(time.RFC3339Nano), d.Meter, d.Provider, d.Space, d.Customer, d.Cause, strconv.FormatInt(d.Delta, 10)}

@@ -10,7 +10,7 @@ import (
 // listDocuments lists documents by their creation or, where one of the parameters changed_from
 // and changed_to is given, by their last change.
 func listDocuments(c *documents.Collection, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {
-	s := documents.Selection{Limit: p.number("limit", 1, documents.MaxLimit), Cursor: p.text("cursor")}
+	s := documents.Selection{Limit: p.number("limit", 1, documents.MaxLimit), Cursor: p.after()}
 	list := c.List
 	if p.q.Has("changed_from") || p.q.Has("changed_to") {
 		s.From, s.To, list = p.time("changed_from"), p.time("changed_to"), c.Changed
@@ -25,7 +25,7 @@ func listDocuments(c *documents.Collection, p *params, _ http.ResponseWriter, r 
 	if err != nil {
 		return nil, err
 	}
-	page.Documents = filled(page.Documents)
+	page.Documents, page.Cursor = filled(page.Documents), p.next(page.Cursor)
 	return page, nil
 }
 

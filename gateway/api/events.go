@@ -32,24 +32,32 @@ func (a *API) addEvents(mux *http.ServeMux) {
 	}))
 }
 
-func pageRequest(r *http.Request) (query.Request, error) {
-	p := paramsOf(r)
+func pageRequest(p *params) (query.Request, error) {
 	req := query.Request{
-		Topic: r.PathValue("topic"), From: p.time("from"), To: p.time("to"), Where: p.text("where"), Cursor: p.text("cursor"),
+		Topic: p.r.PathValue("topic"), From: p.time("from"), To: p.time("to"), Where: p.text("where"), Cursor: p.after(),
 		Limit: p.number("limit", 1, query.MaxLimit), Fields: p.names("fields"), Ascending: p.word("order", "desc", "asc") == "asc",
 	}
 	return req, p.end()
+}
+
+func (a *API) eventsPage(r *http.Request) (*query.Page, error) {
+	p := paramsOf(r)
+	req, err := pageRequest(p)
+	if err != nil {
+		return nil, err
+	}
+	page, err := a.cfg.Reader.Query(r.Context(), req)
+	if err == nil {
+		page.Cursor = p.next(page.Cursor)
+	}
+	return page, err
 }
 
 // page answers with one page: a JSON document, or its events as NDJSON.
 func (a *API) page(w http.ResponseWriter, r *http.Request) {
 	if !strings.Contains(r.Header.Get("Accept"), "ndjson") {
 		a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
-			req, err := pageRequest(r)
-			if err != nil {
-				return nil, err
-			}
-			return a.cfg.Reader.Query(r.Context(), req)
+			return a.eventsPage(r)
 		})(w, r)
 		return
 	}
@@ -58,11 +66,7 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { <-a.reads }()
-	req, err := pageRequest(r)
-	var page *query.Page
-	if err == nil {
-		page, err = a.cfg.Reader.Query(r.Context(), req)
-	}
+	page, err := a.eventsPage(r)
 	if err != nil {
 		request.Fail(w, r, refusal(err))
 		return

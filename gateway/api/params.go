@@ -26,9 +26,26 @@ type params struct {
 	q     url.Values
 	known []string
 	err   error
+	// cursor is that of the page before, and read the moment from which times are read: of the
+	// first page.
+	cursor string
+	read   time.Time
 }
 
-func paramsOf(r *http.Request) *params { return &params{r: r, q: r.URL.Query()} }
+func paramsOf(r *http.Request) *params {
+	p := &params{r: r, q: r.URL.Query()}
+	p.cursor, p.read = query.UnpinCursor(p.q.Get("cursor"), time.Now())
+	return p
+}
+
+// after reads where the page begins.
+func (p *params) after() string {
+	p.text("cursor")
+	return p.cursor
+}
+
+// next returns the cursor of the next page as clients get it.
+func (p *params) next(cursor string) string { return query.PinCursor(cursor, p.read) }
 
 func (p *params) text(name string) string {
 	p.known = append(p.known, name)
@@ -83,7 +100,7 @@ func (p *params) token(name string) uint64 {
 
 // time reads a point in time as the flags of the verbs are read.
 func (p *params) time(name string) time.Time {
-	t, err := query.ParseTime(p.text(name), time.Now())
+	t, err := query.ParseTime(p.text(name), p.read)
 	if err != nil {
 		p.bad(name, "RFC 3339, a date, now, or a distance back such as -15m")
 	}

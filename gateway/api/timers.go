@@ -205,12 +205,12 @@ func onTimer(f func(t *timers.Timers, ctx context.Context, group, id string) (ti
 }
 
 func (a *API) listTimers(t *timers.Timers, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {
-	f := timers.Filter{State: timer.State(p.text("state")), DueBefore: p.time("due_before"), Limit: p.number("limit", 1, 1000), Cursor: p.text("cursor")}
+	f := timers.Filter{State: timer.State(p.text("state")), DueBefore: p.time("due_before"), Limit: p.number("limit", 1, 1000), Cursor: p.after()}
 	if err := p.end(); err != nil {
 		return nil, err
 	}
 	page, err := t.List(r.Context(), r.PathValue("group"), f)
-	return timerPage{viewTimers(page.Timers), page.Cursor}, err
+	return timerPage{viewTimers(page.Timers), p.next(page.Cursor)}, err
 }
 
 func (a *API) timerHistory(t *timers.Timers, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {

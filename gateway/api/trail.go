@@ -19,7 +19,7 @@ func (a *API) trail(_ http.ResponseWriter, r *http.Request) (any, error) {
 	req := trail.Request{
 		Topic: r.PathValue("topic"), RequestID: p.text("request"), Resource: p.text("resource"), Service: p.text("service"),
 		ResourceType: p.text("resource_type"), Method: p.text("method"), Where: p.text("where"), From: p.time("from"), To: p.time("to"),
-		OpenAfter: p.span("open_after"), Limit: p.number("limit", 1, trail.MaxLimit), Cursor: p.text("cursor"),
+		OpenAfter: p.span("open_after"), Limit: p.number("limit", 1, trail.MaxLimit), Cursor: p.after(),
 	}
 	req.Scopes, req.Actors = p.texts("scope"), p.texts("actor")
 	req.Open, req.History = p.yes("open"), p.yes("history")
@@ -29,6 +29,9 @@ func (a *API) trail(_ http.ResponseWriter, r *http.Request) (any, error) {
 	page, err := trail.New(a.cfg.Reader).Page(r.Context(), req)
 	if errors.Is(err, trail.ErrIncomplete) {
 		return nil, request.Refuse(http.StatusServiceUnavailable, "not_stored", err.Error(), "send the request again")
+	}
+	if err == nil {
+		page.Cursor = p.next(page.Cursor)
 	}
 	return page, err
 }

@@ -48,14 +48,18 @@ func (a *API) usage(_ http.ResponseWriter, r *http.Request) (any, error) {
 func (a *API) usageDiffs(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
 	req, wait := usageRequest(p)
-	limit, cursor := p.number("limit", 1, query.MaxLimit), p.text("cursor")
+	limit, cursor := p.number("limit", 1, query.MaxLimit), p.after()
 	if err := p.end(); err != nil {
 		return nil, err
 	}
 	if err := a.stored(r, req.Topic, wait); err != nil {
 		return nil, err
 	}
-	return usage.New(a.cfg.Reader).Diffs(r.Context(), req, limit, cursor)
+	page, err := usage.New(a.cfg.Reader).Diffs(r.Context(), req, limit, cursor)
+	if err == nil {
+		page.Cursor = p.next(page.Cursor)
+	}
+	return page, err
 }
 
 // usageRequest reads what both routes have in common.
