@@ -19,7 +19,7 @@ import (
 //	err = b.Wait(ctx)      // they are stored
 type Batch struct {
 	p      *Producer
-	key    string
+	keyed  *keyed // nil: without a key
 	rows   []batched
 	bytes  int
 	taken  atomic.Int64
@@ -33,29 +33,44 @@ type Batch struct {
 type batched struct {
 	ev Event
 	admitted
+	keyedEvent
 }
 
 // NewBatch returns an empty batch. With a key its events have frames of their own,
-// whose message ids are made of the key and of the events: the same batch submitted
-// again within schemas.DedupWindow is stored once, by whichever producer of the
-// topic. All events of a keyed batch must have a time. The policy Spool does not
+// which are named by the key and by the events as they were given: the same batch submitted
+// again within schemas.GivenFor is stored once, by whichever producer of the
+// topic, also after the topic got fields or rules. All events of a keyed batch must have a time. The policy Spool does not
 // keep keys, and Submit refuses them there.
 func (p *Producer) NewBatch(key string) *Batch {
-	return &Batch{p: p, key: key, waits: newBarrier()}
+	b := &Batch{p: p, waits: newBarrier()}
+	if key != "" {
+		b.keyed = newKeyed(p, key)
+	}
+	return b
 }
 
 // Add checks an event as Publish does and puts it into the batch. Its error says
 // which limit the event breaks. The batch keeps the event's texts and attributes
 // until it is submitted.
-func (b *Batch) Add(ev Event) error {
-	if b.key != "" && ev.Time.IsZero() {
-		return fmt.Errorf("%w: an event without a time in a batch with a key: now would differ the next time", ErrKey)
+func (b *Batch) Add(ev Event) error { return b.AddOf(ev, nil) }
+
+// AddOf is Add of an event that was read from source. In a batch with a key the source stands for the
+// attributes, where it is not nil: it is the same text also when the topic has other fields the next time.
+func (b *Batch) AddOf(ev Event, source []byte) error {
+	var at keyedEvent
+	undo := func() {}
+	if b.keyed != nil {
+		if ev.Time.IsZero() {
+			return fmt.Errorf("%w: an event without a time in a batch with a key: now would differ the next time", ErrKey)
+		}
+		at, undo = b.keyed.look(&ev, source)
 	}
 	a, err := b.p.admit(&ev)
 	if err != nil {
+		undo()
 		return err
 	}
-	b.rows = append(b.rows, batched{ev, a})
+	b.rows = append(b.rows, batched{ev, a, at})
 	b.bytes += a.size
 	return nil
 }
@@ -73,7 +88,7 @@ func (b *Batch) Bytes() int { return b.bytes }
 // events of an idle lane go at once, together. After an error Taken tells how many
 // the producer had taken before; those it goes on sending.
 func (b *Batch) Submit(ctx context.Context) error {
-	if b.key != "" {
+	if b.keyed != nil {
 		return b.submitKeyed(ctx)
 	}
 	lanes := make([]bool, len(b.p.lanes))

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,34 +14,42 @@ import (
 )
 
 // A digest is of the key and of every field, each with its length, whatever the size of
-// the batch: producers of two versions give the same batch the same message ids.
+// the batch and whatever the topic's version: the same batch has the same one each time.
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app")
-	p := &Producer{topic: topic, frameBytes: 1000}
+	topic.Lanes = 4
+	later := topic
+	later.Version, later.Fields = 7, []schemas.Field{{Name: "b", Type: "int64", Since: 7}}
+	later.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: schemas.PrivacyHash}}
 	for name, size := range map[string]int{"small": 1, "as much as is gathered": digestPiece, "more": 3*digestPiece + 1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := &Batch{p: p, key: "k"}
+			p := &Producer{topic: topic, now: func() int64 { return 1 << 60 }}
+			b := p.NewBatch("k")
+			other := (&Producer{topic: later, privacy: schemas.NewPrivacy(&later, []byte("0123456789abcdef0123456789abcdef")), now: func() int64 { return 1 << 60 }}).NewBatch("k")
 			var want []byte
 			text := func(s string) { want = append(fmt.Appendf(want, "%d:", len(s)), s...) }
 			number := func(n int64) { want = binary.BigEndian.AppendUint64(want, uint64(n)) }
-			text("almanac keyed batch 1")
+			text("almanac keyed batch 2")
 			text("k")
 			text("app")
-			number(int64(topic.Version))
-			number(int64(topic.Lanes))
-			for _, by := range topic.LaneBy {
-				text(by)
-			}
-			number(1000)
 			for i := range 100 {
 				ev := schemas.Event{
-					Level: "info", Service: "s", Type: "t", UserID: "u", TraceID: "tr", SpanID: "sp", Message: strings.Repeat("m", size),
+					Time: time.Unix(0, int64(i+1)), Level: "info", Service: "s", Type: "t", UserID: "u", TraceID: "tr", SpanID: "sp", Message: strings.Repeat("m", size),
 					Attrs: []schemas.Attr{schemas.String("a", "x"), schemas.Int64("b", -5), schemas.Float64("c", 1.5), schemas.Bool("d", true), schemas.Time("e", time.Unix(1, 2))},
 				}
-				b.rows = append(b.rows, batched{ev, admitted{ts: int64(i)}})
-				number(int64(i))
+				if i%3 == 0 { // refused ones leave nothing behind
+					bad := ev
+					bad.Message = strings.Repeat("x", schemas.MaxEventBytes+1)
+					if b.Add(bad) == nil {
+						t.Fatal("an event that is too large was taken")
+					}
+				}
+				if err := errors.Join(b.Add(ev), other.Add(ev)); err != nil {
+					t.Fatal(err)
+				}
+				number(int64(i + 1))
 				for _, s := range []string{"info", "s", "t", "u", "tr", "sp", ev.Message} {
 					text(s)
 				}
@@ -52,8 +61,16 @@ func TestDigest(t *testing.T) {
 				}
 			}
 			sum := sha256.Sum256(want)
-			if got := b.digest(); got != hex.EncodeToString(sum[:12]) {
+			if got := b.keyed.sum().String(); got != hex.EncodeToString(sum[:12]) {
 				t.Errorf("%s, expected %x", got, sum[:12])
+			}
+			if got := other.keyed.sum().String(); got != hex.EncodeToString(sum[:12]) {
+				t.Errorf("of a later version of the topic: %s, expected %x", got, sum[:12])
+			}
+			for i := range b.rows {
+				if b.rows[i].keyedEvent != other.rows[i].keyedEvent || b.rows[i].lane == noKey {
+					t.Fatalf("event %d: %+v, and %+v of a later version", i, b.rows[i].keyedEvent, other.rows[i].keyedEvent)
+				}
 			}
 		})
 	}

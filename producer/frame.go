@@ -27,8 +27,8 @@ type laneFrame struct {
 	urgent  bool     // Publish did: no linger when the lane is idle
 	batch   *barrier // the last batch that put events in, and waits for it
 
-	keyed *Batch // whose frame it is, under a key
-	msgID string // of a keyed frame
+	keyed *Batch        // whose frame it is, under a key
+	part  *schemas.Part // of a keyed batch; else nil
 
 	builder *frame.Builder
 	claimed bool // a goroutine encodes it

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"slices"
@@ -14,15 +13,59 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
-// cutRules is a part of every keyed message id. Raise it with any change of how a
-// keyed batch is cut into frames, so that frames of two cuts never answer for each
-// other.
-const cutRules = "almanac keyed batch 1"
+// cutRules is a part of every digest. Raise it with any change of what a digest is of, or of how
+// events are numbered.
+const cutRules = "almanac keyed batch 2"
 
-// keyedBytes of the digest are in a message id: 96 bits.
-const keyedBytes = 12
+// keyed is what a batch with a key has beside its events. All of it comes from the key and from the events as they were
+// given to Add, before the topic's rules: the topic may have changed when the batch is submitted again.
+type keyed struct {
+	digester
+	first schemas.Topic // of the topic's fields those of its first version
+}
+
+// keyedEvent is what counts for an event's place in a keyed batch.
+type keyedEvent struct {
+	lane   int // noKey: the batch's digest decides
+	weight int // bytes that it adds to a frame, whatever the topic's version
+}
+
+const noKey = -1
+
+func newKeyed(p *Producer, key string) *keyed {
+	k := &keyed{digester: digester{h: sha256.New()}, first: p.topic}
+	k.first.Fields = p.topic.FieldsAt(1)
+	k.text(cutRules)
+	k.text(key)
+	k.text(p.topic.Name)
+	return k
+}
+
+// look takes an event as it was given, at its time, into the digest. source, where it is not nil, is what the event
+// was read from: what a text becomes may depend on the topic. undo takes it out again, where the event is refused.
+func (k *keyed) look(ev *Event, source []byte) (at keyedEvent, undo func()) {
+	if len(k.buf) >= digestPiece {
+		k.flush()
+	}
+	mark := len(k.buf)
+	k.event(ev, source)
+	at = keyedEvent{lane: noKey, weight: ev.Bytes() + rowBytes + attrWeight*len(ev.Attrs)}
+	if lane, ok := schemas.LaneByKey(&k.first, ev); ok {
+		at.lane = lane
+	}
+	return at, func() { k.buf = k.buf[:mark] }
+}
+
+// attrWeight is what an attribute takes beside its name and text: lengths, keys, the longest text of
+// a number, or a decimal in a field of its own.
+const attrWeight = 16
+
+// keyedFrameBytes is the weight at which a frame of a keyed batch closes. Encoded it has less than schemas.MaxFrameBytes,
+// whatever fields the topic has: a field of an event that does not have it is zeros, which compress.
+const keyedFrameBytes = 400 << 10
 
 // submitKeyed cuts the batch into frames, the same ones each time, and hands them
 // over one after the other.
@@ -30,25 +73,37 @@ func (b *Batch) submitKeyed(ctx context.Context) error {
 	if b.p.cfg.Policy == Spool {
 		return b.refuse(fmt.Errorf("%w: the policy %s does not keep them", ErrKey, Spool))
 	}
-	id := b.digest()
-	for left := b.placed(id); len(left) > 0; {
+	request := b.keyed.sum()
+	for left := b.placed(request.String()); len(left) > 0; {
 		group := left[:samePlace(left)]
 		left = left[len(group):]
-		for n := 1; len(group) > 0; n++ {
-			f, rows, err := b.fill(ctx, group)
+		for from := 0; from < len(group); {
+			some := group[from : from+b.fits(group[from:])]
+			f, err := b.fill(ctx, some)
 			if err != nil {
 				return b.refuse(err)
 			}
-			f.msgID = fmt.Sprintf("k.%s.%s.%d.%d", id, f.month, group[0].lane, n)
-			if !b.p.enqueue(b.p.lanes[group[0].lane], f) {
+			f.part = &schemas.Part{Request: request, From: uint32(from), To: uint32(from + len(some))}
+			if !b.p.enqueue(b.p.lanes[some[0].lane], f) {
 				return b.refuse(ErrClosed)
 			}
-			b.taken.Add(int64(rows))
+			b.taken.Add(int64(len(some)))
 			b.frames++
-			group = group[rows:]
+			from += len(some)
 		}
 	}
 	return nil
+}
+
+// fits is how many of a group's first events go into one frame, at least one.
+func (b *Batch) fits(group []place) int {
+	limit, weight := b.p.frameBytes/(schemas.MaxFrameBytes>>10)*(keyedFrameBytes>>10), 0
+	for n, at := range group {
+		if weight += b.rows[at.row].weight; n > 0 && (n == schemas.FrameRows || weight > limit) {
+			return n
+		}
+	}
+	return len(group)
 }
 
 // place is where an event of a keyed batch goes.
@@ -69,12 +124,20 @@ func samePlace(places []place) int {
 
 // placed returns the events by month and lane, each group in the batch's order. The
 // digest takes the place of the producer's id where an event has no lane key of its own:
-// the next try may come by another producer.
-func (b *Batch) placed(id string) []place {
+// the next try may come by another producer. What counts once by its own key, a change of a meter or a point, goes where
+// all of that key do.
+func (b *Batch) placed(request string) []place {
 	places := make([]place, len(b.rows))
 	for i := range b.rows {
 		r := &b.rows[i]
-		places[i] = place{schemas.MonthOf(r.ts), schemas.LaneOf(&b.p.topic, &r.ev, id), i}
+		lane := r.lane
+		switch {
+		case b.p.topic.Kind == kinds.Meter, b.p.topic.Kind == kinds.Metric:
+			lane = schemas.LaneOf(&b.p.topic, &r.ev, request)
+		case lane == noKey:
+			lane = schemas.NewLaneHash().Add(request).Lane(b.p.topic.Lanes)
+		}
+		places[i] = place{schemas.MonthOf(r.ts), lane, i}
 	}
 	slices.SortFunc(places, func(x, y place) int {
 		return cmp.Or(cmp.Compare(x.month, y.month), cmp.Compare(x.lane, y.lane), cmp.Compare(x.row, y.row))
@@ -82,24 +145,21 @@ func (b *Batch) placed(id string) []place {
 	return places
 }
 
-// fill makes a closed frame of the first events of a group: as many as fit.
-func (b *Batch) fill(ctx context.Context, group []place) (f *laneFrame, rows int, err error) {
-	now := time.Now()
-	f = &laneFrame{month: group[0].month, from: group[0].month.Start(), to: group[0].month.End(), opened: now, lingers: 1, awaited: true, keyed: b}
+// fill makes a closed frame of events of one place.
+func (b *Batch) fill(ctx context.Context, some []place) (*laneFrame, error) {
+	now, month := time.Now(), some[0].month
+	f := &laneFrame{month: month, from: month.Start(), to: month.End(), opened: now, lingers: 1, awaited: true, keyed: b}
 	var ok bool
 	if f.builder, ok = b.p.builders.get(); !ok {
 		f.builder = frame.NewBuilder(&b.p.topic)
 	}
-	for _, at := range group {
+	for _, at := range some {
 		r := &b.rows[at.row]
-		if f.events > 0 && f.builder.MaxBytes(r.worst) > b.p.frameBytes {
-			break
-		}
 		if err := b.p.room(ctx, r.size); err != nil {
 			b.p.buffer.release(f.events, f.charge)
 			f.builder.Reset()
 			b.p.builders.put(f.builder)
-			return nil, 0, err
+			return nil, err
 		}
 		id := r.ev.ID
 		if id.IsZero() {
@@ -108,12 +168,9 @@ func (b *Batch) fill(ctx context.Context, group []place) (f *laneFrame, rows int
 		f.builder.Append(&r.ev, r.ts, id)
 		f.events++
 		f.charge += r.size
-		if f.builder.Full() {
-			break
-		}
 	}
 	f.waiters = append(f.waiters, b.waits.add(f.events))
-	return f, f.events, nil
+	return f, nil
 }
 
 // enqueue puts a closed frame behind those of its lane and encodes it. It is false,
@@ -138,28 +195,6 @@ func (p *Producer) enqueue(l *lane, f *laneFrame) bool {
 	return true
 }
 
-// digest is what the message ids of the batch begin with: of the key, of the events,
-// and of everything that decides where they are cut. Another batch under the same key
-// has another one, so that it is stored, and not taken for the first.
-func (b *Batch) digest() string {
-	h := sha256.New()
-	d := digester{h: h}
-	d.text(cutRules)
-	d.text(b.key)
-	d.text(b.p.topic.Name)
-	d.number(int64(b.p.topic.Version))
-	d.number(int64(b.p.topic.Lanes))
-	for _, f := range b.p.topic.LaneBy {
-		d.text(f)
-	}
-	d.number(int64(b.p.frameBytes))
-	for i := range b.rows {
-		d.event(&b.rows[i])
-	}
-	d.flush()
-	return hex.EncodeToString(h.Sum(nil)[:keyedBytes])
-}
-
 // digester writes texts with their lengths, so that no two batches read alike. It gathers
 // what it writes: a hash takes few large pieces in a third of the time.
 type digester struct {
@@ -170,6 +205,13 @@ type digester struct {
 
 // digestPiece is how many bytes are gathered.
 const digestPiece = 4 << 10
+
+// sum is the digest of all that was written.
+func (d *digester) sum() (request schemas.DigestOfRequest) {
+	d.flush()
+	copy(request[:], d.h.Sum(nil))
+	return request
+}
 
 func (d *digester) flush() {
 	d.h.Write(d.buf) // a hash does not fail
@@ -186,10 +228,14 @@ func appendSized[T string | []byte](buf []byte, s T) []byte {
 	return append(buf, s...)
 }
 
-func (d *digester) event(r *batched) {
-	ev, buf := &r.ev, appendNumber(d.buf, r.ts) // a local one: the field would be written for each text
+func (d *digester) event(ev *Event, source []byte) {
+	buf := appendNumber(d.buf, ev.Time.UnixNano()) // a local one: the field would be written for each text
 	for _, s := range [...]string{ev.Level, ev.Service, ev.Type, ev.UserID, ev.TraceID, ev.SpanID, ev.Message} {
 		buf = appendSized(buf, s)
+	}
+	if source != nil {
+		d.buf = appendSized(buf, source)
+		return
 	}
 	buf = appendNumber(buf, int64(len(ev.Attrs)))
 	for i := range ev.Attrs {
@@ -202,7 +248,5 @@ func (d *digester) event(r *batched) {
 		d.num = a.AppendText(d.num[:0])
 		buf = appendSized(buf, d.num)
 	}
-	if d.buf = buf; len(buf) >= digestPiece {
-		d.flush()
-	}
+	d.buf = buf
 }

@@ -1,7 +1,6 @@
 package producer
 
 import (
-	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -57,13 +56,24 @@ func (n *natsLink) publish(l *lane, f *laneFrame) error {
 	topic := l.p.topic.Name
 	h := make(nats.Header, 8)
 	f.head.SetHeaders(h)
-	h.Set(nats.MsgIdHdr, cmp.Or(f.msgID, schemas.MsgID(l.id, topic, l.number, f.seq)))
+	if f.part != nil {
+		h.Set(schemas.HeaderPart, f.part.String())
+	}
+	h.Set(nats.MsgIdHdr, f.msgID(l))
 	return n.nc.PublishMsg(&nats.Msg{
 		Subject: schemas.EventsSubject(topic, f.month, l.number),
 		Reply:   n.inbox + "." + strconv.Itoa(l.index) + "." + strconv.FormatUint(f.seq, 10),
 		Header:  h,
 		Data:    f.payload,
 	})
+}
+
+// msgID is the duplicate-window id of a frame of a lane.
+func (f *laneFrame) msgID(l *lane) string {
+	if f.part != nil {
+		return f.part.MsgID(f.month, l.number)
+	}
+	return schemas.MsgID(l.id, l.p.topic.Name, l.number, f.seq)
 }
 
 // parseReply reads <lane>.<seq>, the end of a reply subject.

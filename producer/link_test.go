@@ -39,7 +39,7 @@ type captureLink struct {
 
 func (l *captureLink) publish(ln *lane, f *laneFrame) error {
 	l.mu.Lock()
-	s := sent{lane: ln.number, index: ln.index, seq: f.seq, head: f.head, payload: bytes.Clone(f.payload), msgID: f.msgID}
+	s := sent{lane: ln.number, index: ln.index, seq: f.seq, head: f.head, payload: bytes.Clone(f.payload), msgID: f.msgID(ln)}
 	n := 1
 	for _, old := range l.frames {
 		if old.lane == s.lane && old.seq == s.seq {

@@ -98,10 +98,7 @@ func (m *Memory) take(l *lane, f *laneFrame) (a answer, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a = answer{lane: l.index, seq: f.seq, verdict: stored}
-	id := schemas.MsgID(l.id, m.topic.Name, l.number, f.seq)
-	if f.msgID != "" {
-		id = f.msgID
-	}
+	id := f.msgID(l)
 	switch {
 	case m.away:
 		return a, false

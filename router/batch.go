@@ -52,6 +52,7 @@ type batch struct {
 	msgs    []*nats.Msg
 	bytes   int
 	touched map[schemas.Shard]*touched
+	given   []schemas.GivenPart // parts of keyed requests
 }
 
 // touched is what the batch does to one shard.

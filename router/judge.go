@@ -39,6 +39,8 @@ type judged struct {
 	repeated bool
 	rows     int // of a repeated frame
 	kept     int // events of a dead letter that is there already
+	// settled: a repair found its frames stored, or some of them.
+	settled bool
 	// elsewhere: another lane deals with the message, and has not yet.
 	elsewhere bool
 	// refused is the intact frame of a dead letter, for the windows to take: sent again it is a

@@ -36,6 +36,7 @@ type lane struct {
 	judge    judge
 	cp       schemas.Checkpoint
 	ckSeq    uint64
+	given    *schemas.Given // nil: the lane does not keep parts of keyed requests
 	active   map[schemas.Month]*shardState
 	// past is the registry's copy of the checkpoint where SHARDS lost its end and what that
 	// held is routed again. Until it is, the copy stays, and shards that end below where
@@ -139,6 +140,11 @@ func (l *lane) start(ctx context.Context) error {
 	if l.judge.topic == nil {
 		return nil
 	}
+	if l.front == "" {
+		if err := l.loadGiven(ctx); err != nil {
+			return err
+		}
+	}
 	heads, err := l.cfg.Registry.Heads(ctx, l.topic)
 	if err != nil {
 		return err
@@ -236,6 +242,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 				l.cp.Windows = schemas.Windows(l.cp.Windows).Take(f.Frame, m.seq)
 			}
 		}
+		b.take(l, m, &j)
 		if j.refused != nil {
 			l.cp.Windows = schemas.Windows(l.cp.Windows).TakeRefused(*j.refused, m.seq)
 		}
@@ -330,7 +337,10 @@ func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
 				l.cp.Windows = schemas.Windows(l.cp.Windows).Take(f, m.seq)
 			}
 		}
-		j.frames = j.frames[n:]
+		j.frames, j.settled = j.frames[n:], n > 0
+		return j, nil
+	}
+	if j, ok := l.repeats(m); ok {
 		return j, nil
 	}
 	j := l.judge.message(m, l.cp.Windows)
@@ -352,6 +362,7 @@ func (l *lane) commit(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
+	b.keepGiven(l.givenSubject())
 	ck := nats.NewMsg(l.routed)
 	ck.Data = data
 	ck.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(l.ckSeq, 10))

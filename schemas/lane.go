@@ -34,6 +34,15 @@ func (h LaneHash) Lane(lanes int) int { return int(uint32(h) % uint32(lanes)) }
 // LaneOf is the lane of an event of topic t; producerID is the key of events
 // whose own key is empty.
 func LaneOf(t *Topic, e *Event, producerID string) int {
+	lane, ok := LaneByKey(t, e)
+	if !ok {
+		lane = NewLaneHash().Add(producerID).Lane(t.Lanes)
+	}
+	return lane
+}
+
+// LaneByKey is the lane of an event of topic t by the event's own key; ok is false where that is empty.
+func LaneByKey(t *Topic, e *Event) (lane int, ok bool) {
 	h, empty := NewLaneHash(), true
 	for _, f := range t.LaneBy {
 		if f == kinds.LaneByAttributes {
@@ -46,10 +55,7 @@ func LaneOf(t *Topic, e *Event, producerID string) int {
 		}
 		h, empty = h.Add(v), empty && v == ""
 	}
-	if empty {
-		h = NewLaneHash().Add(producerID)
-	}
-	return h.Lane(t.Lanes)
+	return h.Lane(t.Lanes), !empty
 }
 
 // addLabels adds all attributes without a column to the key. Their order does not matter:

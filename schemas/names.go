@@ -29,6 +29,7 @@ const (
 	tokenShards = "shards"
 	tokenRouted = "routed"
 	tokenDead   = "dead"
+	tokenGiven  = "given"
 	tokenDocs   = "docs"
 	tokenLocks  = "doclocks"
 	tokenTimers = "timers"
@@ -47,6 +48,7 @@ const (
 	SubjectsShards = tokenShards + ".*.*.*"
 	SubjectsRouted = tokenRouted + ".*.*"
 	SubjectsDead   = tokenDead + ".*"
+	SubjectsGiven  = tokenGiven + ".*.*"
 	// Of the fronts: a subject is one key, and its last message the key's record.
 	SubjectsDocs     = tokenDocs + ".*.*.*"
 	SubjectsDocLocks = tokenLocks + ".*.*.*"
@@ -80,6 +82,9 @@ const (
 	HeaderSchema   = "Almanac-Schema"
 	HeaderProducer = "Almanac-Producer"
 	HeaderSeq      = "Almanac-Seq"
+
+	// HeaderPart says which part of a keyed request a frame is (Part). It stays in EVENTS.
+	HeaderPart = "Almanac-Part"
 
 	HeaderPos        = "Almanac-Pos"
 	HeaderLane       = "Almanac-Lane"        // of the shard, so that a lost registry can be told
@@ -338,6 +343,9 @@ func RoutedTokens(subject string) (topic, lane string, ok bool) {
 	}
 	return t[1], t[2], true
 }
+
+// GivenSubject is where a lane keeps the parts of keyed requests that it was given.
+func GivenSubject(topic, lane string) string { return tokenGiven + "." + topic + "." + lane }
 
 // DeadSubject is where a topic's dead letters live.
 func DeadSubject(topic string) string { return tokenDead + "." + topic }

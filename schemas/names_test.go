@@ -15,6 +15,7 @@ func TestNames(t *testing.T) {
 		EventsSubject("app", 202611, 3):                    "events.app.2026-11.3",
 		ShardSubject("app", 202611, 0x00ab):                "shards.app.2026-11.00000000000000ab",
 		RoutedSubject("app", "3"):                          "routed.app.3",
+		GivenSubject("app", "3"):                           "given.app.3",
 		DeadSubject("app"):                                 "dead.app",
 		TopicKey("app"):                                    "topics.app",
 		HeadKey("app", 202611):                             "app.2026-11",

@@ -121,19 +121,20 @@ func EventsStream(l StreamLimits) jetstream.StreamConfig {
 	}
 }
 
-// ShardsStream is where the router publishes: frames, checkpoints and dead
-// letters, which share a stream because an atomic batch belongs to one.
+// ShardsStream is where the router publishes: frames, checkpoints, dead letters and the
+// parts of keyed requests that lanes were given, which share a stream because an atomic batch belongs to one.
 func ShardsStream(l StreamLimits) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:               StreamShards,
-		Description:        "Almanac: routed frames, checkpoints and dead letters",
-		Subjects:           []string{SubjectsShards, SubjectsRouted, SubjectsDead},
+		Description:        "Almanac: routed frames, checkpoints, dead letters and parts of keyed requests",
+		Subjects:           []string{SubjectsShards, SubjectsRouted, SubjectsDead, SubjectsGiven},
 		Storage:            jetstream.FileStorage,
 		Discard:            jetstream.DiscardNew,
 		MaxBytes:           l.ShardsBytes,
 		Replicas:           l.Replicas,
 		AllowDirect:        true,
 		AllowAtomicPublish: true,
+		AllowMsgTTL:        true,
 	}
 }
 

@@ -186,10 +186,16 @@ func decode(body []byte, contentType string, o *options, to *pool.Target) (*answ
 			a.Refused = append(a.Refused, refused{line, element, reason(err), err.Error()})
 		}
 	}
+	source := func(rec *Record) []byte {
+		if check.Format == intake.FormatNDJSON {
+			return rec.Raw // what becomes of an object depends on the fields of the topic
+		}
+		return nil
+	}
 	err := Decode(body, o.Options, func(rec *Record) error {
 		err := rec.Err
 		if err == nil {
-			err = to.Add(rec.Event)
+			err = to.AddOf(rec.Event, source(rec))
 		}
 		if err == nil {
 			a.Accepted++

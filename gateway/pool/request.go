@@ -136,8 +136,11 @@ func (t *Target) Expect(n int) { t.batch.Expect(n) }
 
 // Add checks an event and makes it a part of the request. Its error says which limit
 // the event breaks.
-func (t *Target) Add(ev schemas.Event) error {
-	err := t.batch.Add(ev)
+func (t *Target) Add(ev schemas.Event) error { return t.AddOf(ev, nil) }
+
+// AddOf is Add of an event that was read from source, which names it in a keyed request.
+func (t *Target) AddOf(ev schemas.Event, source []byte) error {
+	err := t.batch.AddOf(ev, source)
 	if at := ev.Time.UnixNano(); err == nil {
 		t.from, t.to = min(t.from, at), max(t.to, at)
 	}
