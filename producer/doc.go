@@ -29,8 +29,9 @@
 // encodes it, about a millisecond of work. It does not wait.
 //
 // A Batch (batch.go) hands over the events of one request together. With a key
-// (keyed.go) they have frames of their own, whose message ids are made of the key and
-// the events, so that a batch that is submitted again is stored once.
+// (keyed.go) they have frames of their own, which are named by the key and
+// the events, so that a batch that is submitted again is stored once: by EVENTS, and
+// where that forgot the ids by the router (router/given.go).
 //
 // The topic's descriptor is read once, at the start. Fields promoted later are
 // plain attributes until the process starts again. Its lanes never change.

@@ -39,7 +39,8 @@
 // frame a producer already sent (its window in the checkpoint knows) is counted
 // and not routed again. The window takes refused frames too, unless their bytes are
 // damaged: sent again they do not become a second dead letter, and are not stored beside a
-// letter that is retried. Everything else, a lost race, an unknown answer, a full
+// letter that is retried. A frame of a keyed request that came by another producer is known by
+// the parts that the lane was given (given.go). Everything else, a lost race, an unknown answer, a full
 // stream, ends the lane's run. The next run begins from the checkpoint, after a
 // jittered pause, and finds out there what happened. Where EVENTS lost its end and
 // gives its sequences again, the lane goes on after the last message that stayed

@@ -31,7 +31,7 @@
 // # Once
 //
 // A request all of whose records have a time is stored once, however often it is sent
-// within schemas.DedupWindow: its events are its key (producer.Batch). So an exporter
+// within schemas.GivenFor: its events are its key (producer.Batch). So an exporter
 // that did not get an answer may send again. An Idempotency-Key tells apart requests
 // that are the same on purpose. What an erasure took of a request since stays erased when
 // the request is sent again: the answer names the erasure, and another key stores it.
