@@ -72,7 +72,7 @@ const (
 	givenBytes = 12 + 3*4 + 8
 )
 
-// Given are the parts that a lane was given, at most MaxGiven. The zero value has none.
+// Given are the parts that a lane was given, at most MaxGiven. The zero value is empty.
 type Given struct {
 	spans map[requestMonth][]span
 	queue []GivenPart // oldest first, from head on

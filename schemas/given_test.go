@@ -96,7 +96,7 @@ func TestGivenBounds(t *testing.T) {
 		}
 		again := GivenPart{202611, Part{DigestOfRequest{1}, 0, 1}, at + int64(GivenFor) + 1}
 		if g.Has(again) {
-			rt.Fatal("a part is known for ever")
+			rt.Fatal("a part is never forgotten")
 		}
 		g.Take(GivenPart{202611, Part{DigestOfRequest{99}, 0, 1}, at + 2*int64(GivenFor)})
 		if g.Len() != 1 || len(g.spans) != 1 {
