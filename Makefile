@@ -141,6 +141,7 @@ timers: ## Timers under races, kills and lost answers, and their lateness, at fu
 	ALMANAC_TIMERS=2000 ALMANAC_TIMERS_RACES=3000 ALMANAC_TIMERS_KILLED=5000 ALMANAC_TIMERS_KILLS=10 ALMANAC_TIMERS_FIGURES=10000 ALMANAC_TIMERS_PENDING=500000 \
 		go test -v -parallel 1 -timeout 30m ./timers/dispatch
 	ALMANAC_TIMERS_KILLED=20000 ALMANAC_TIMERS_KILLS=25 go test -v -timeout 60m -run TestTimersUnderKills ./integration/faults
+	ALMANAC_TIMERS_FROZEN=5000 ALMANAC_TIMERS_FREEZES=50 ALMANAC_TIMERS_FREEZE_SECONDS=10 go test -v -count 1 -timeout 60m -run '^TestTimersThroughFreezes$$' ./integration/faults
 	ALMANAC_TIMERS_AWAY=5000 ALMANAC_TIMERS_AWAY_SECONDS=10 ALMANAC_TIMERS_ALONE=600 go test -v -count 1 -timeout 60m -run '^(TestTimersThroughOutages|TestTimerAlone)$$' ./integration/faults
 
 documents: setup ## Documents at full size: a million of them, kills of every part, ClickHouse away, an erasure, a lost front
