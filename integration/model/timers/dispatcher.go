@@ -11,7 +11,9 @@ import (
 type dispatcher struct {
 	self     string
 	lives    int
+	run      int // of the lane: each loads all by itself
 	followed int
+	groups   []string // as this run met them; an entry has a number of it
 	wheel    map[schemas.TimerKey]due
 	held     map[schemas.TimerKey]held
 	flight   string // the claim that is worked on
@@ -23,11 +25,15 @@ type dispatcher struct {
 	claim   timer.Record
 	nonce   uint64
 	outcome timer.Record
+	group   string // whose settings and secret the call goes by
 }
 
+// due is an entry of the wheel.
 type due struct {
 	at  int64
 	seq uint64
+	// run is that which made it, number that of the timer's group in it.
+	run, number int
 }
 
 type held struct {
@@ -57,6 +63,32 @@ func (d *dispatcher) enter(key schemas.TimerKey, e due) {
 	}
 }
 
+// runAgain begins another run of the lane, as after a front that could not be followed. The attempt under way goes on.
+func (d *dispatcher) runAgain() {
+	d.run, d.followed, d.groups = d.run+1, 0, nil
+	d.wheel, d.held = map[schemas.TimerKey]due{}, map[schemas.TimerKey]held{}
+}
+
+// number returns the number of a group in this run.
+func (d *dispatcher) number(group string) int {
+	for i := range d.groups {
+		if d.groups[i] == group {
+			return i
+		}
+	}
+	d.groups = append(d.groups, group)
+	return len(d.groups) - 1
+}
+
+// named is the group with an entry's number in this run.
+func (d *dispatcher) named(w *world, e due) string {
+	if e.number >= len(d.groups) {
+		w.fail("panic: group %d of %d", e.number, len(d.groups))
+		return ""
+	}
+	return d.groups[e.number]
+}
+
 func (d *dispatcher) follow(w *world) {
 	if d.followed == len(w.log) {
 		return
@@ -70,7 +102,7 @@ func (d *dispatcher) follow(w *world) {
 		delete(d.wheel, e.Key)
 	}
 	delete(d.held, e.Key)
-	at := due{e.Due, e.Seq}
+	at := due{e.Due, e.Seq, d.run, d.number(e.Key.Group)}
 	switch {
 	case e.State() == timer.StatePending:
 		d.enter(e.Key, at)
@@ -92,6 +124,9 @@ func (d *dispatcher) unhold(w *world) {
 }
 
 func (d *dispatcher) step(w *world) {
+	if w.chance(150) {
+		d.runAgain()
+	}
 	if w.rng.IntN(2) == 0 {
 		d.follow(w)
 		d.unhold(w)
@@ -103,6 +138,7 @@ func (d *dispatcher) step(w *world) {
 			if e, ok := d.wheel[keyOf(n)]; ok && e.at <= w.now {
 				d.at, d.seen, d.stage = keyOf(n), e, reading
 				delete(d.wheel, d.at)
+				d.group = d.named(w, e)
 				return
 			}
 		}
@@ -123,10 +159,23 @@ func (d *dispatcher) step(w *world) {
 
 func (d *dispatcher) rest() { d.stage, d.flight = idle, "" }
 
-// again gives an entry back to the wheel.
-func (d *dispatcher) again() {
-	d.enter(d.at, d.seen)
+// again gives an entry back to the wheel of its run. Another run has loaded the record by itself.
+func (d *dispatcher) again(w *world) {
+	if d.seen.run == d.run || w.broken == EntryOfOlderRunKept {
+		d.enter(d.at, d.seen)
+	}
 	d.rest()
+}
+
+// calledBy is the group that a call goes by: that of the record which was claimed.
+func (d *dispatcher) calledBy(w *world) string {
+	switch w.broken {
+	case EntryOfOlderRunKept:
+		return d.group
+	case NamesOfAnotherRun:
+		return d.named(w, d.seen)
+	}
+	return d.claim.Key.Group
 }
 
 func (d *dispatcher) read(w *world) {
@@ -134,7 +183,7 @@ func (d *dispatcher) read(w *world) {
 		if w.broken == CutAnswerBelieved {
 			d.rest()
 		} else {
-			d.again()
+			d.again(w)
 		}
 		return
 	}
@@ -153,7 +202,7 @@ func (d *dispatcher) read(w *world) {
 			d.claim, d.flight, d.stage = e.Record, e.Claim, calling
 			return
 		case !w.gone(e.Owner):
-			d.again()
+			d.again(w)
 			return
 		}
 	}
@@ -185,7 +234,7 @@ func (d *dispatcher) lookBack(w *world) {
 	case e != nil && e.Claim == d.claim.Claim && e.State() == timer.StateFiring:
 		d.claim.Seq, d.stage = e.Seq, calling
 	case e != nil && e.Seq == d.record.Seq: // not stored yet: it may come late, and is then called as one's own
-		d.again()
+		d.again(w)
 	default:
 		d.rest()
 	}
@@ -197,7 +246,7 @@ func (d *dispatcher) make(w *world) bool {
 	if w.specOf(&d.record) == nil {
 		w.fail("the spec of record %d is gone", d.record.Seq)
 	}
-	w.calls = append(w.calls, call{Record: d.claim, at: w.now, after: len(w.log), ok: ok})
+	w.calls = append(w.calls, call{Record: d.claim, group: d.calledBy(w), at: w.now, after: len(w.log), ok: ok})
 	return ok
 }
 
@@ -206,7 +255,7 @@ func (d *dispatcher) call(w *world) {
 	if w.broken != CallBeforeClaim {
 		if e := w.last(d.at); e == nil || e.Seq != d.claim.Seq {
 			ok = true // deleted meanwhile, or taken over: it does not know, and calls; the spec was read before
-			w.calls = append(w.calls, call{Record: d.claim, at: w.now, after: len(w.log), ok: ok})
+			w.calls = append(w.calls, call{Record: d.claim, group: d.calledBy(w), at: w.now, after: len(w.log), ok: ok})
 		} else {
 			ok = d.make(w)
 		}

@@ -118,6 +118,9 @@ func (w *world) called(e *entry) bool {
 
 // claimed holds a call to its claim, which must have been stored before it, and to its time.
 func (w *world) claimed(c *call) {
+	if c.group != c.Key.Group {
+		w.fail("%s was called by the settings and the secret of group %q, and is of %q", c.CallKey(), c.group, c.Key.Group)
+	}
 	if c.at < c.Due {
 		w.fail("%s was called at %d, due at %d", c.CallKey(), c.at, c.Due)
 	}

@@ -24,6 +24,8 @@ const (
 	PurgeTakesLater
 	RetryNamesOldSpec
 	DeadOwnerKept
+	EntryOfOlderRunKept
+	NamesOfAnotherRun
 )
 
 // Breaks are all of them, by name.
@@ -31,7 +33,7 @@ var Breaks = map[string]Break{
 	"claim without expectation": ClaimWithoutExpectation, "own unknown claim skipped": OwnUnknownClaimSkipped, "cut answer believed": CutAnswerBelieved,
 	"update accepted while firing": UpdateWhileFiring, "attempt raised on a second claim": AttemptRaisedOnSecondClaim, "call before the claim": CallBeforeClaim,
 	"cleaner not gated": CleanerNotGated, "purge takes what came later": PurgeTakesLater, "a retry names the old spec": RetryNamesOldSpec,
-	"claims of the dead are kept": DeadOwnerKept,
+	"claims of the dead are kept": DeadOwnerKept, "an entry of an older run is kept": EntryOfOlderRunKept, "the names of another run": NamesOfAnotherRun,
 }
 
 // entry is a record of the front.
@@ -44,6 +46,7 @@ type entry struct {
 // call is a callback that was made.
 type call struct {
 	timer.Record
+	group string // whose settings and secret it goes by
 	at    int64
 	after int // records were in the log
 	ok    bool
@@ -66,7 +69,7 @@ type world struct {
 const keys = 2
 
 func keyOf(n int) schemas.TimerKey {
-	return schemas.NewTimerKey("timers", "g", fmt.Sprint("t", n), 16, 4)
+	return schemas.NewTimerKey("timers", fmt.Sprint("g", n), fmt.Sprint("t", n), 16, 4)
 }
 
 func (w *world) fail(format string, a ...any) {
