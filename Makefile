@@ -40,7 +40,7 @@ LONGEST  := awk '{print ($$0 ~ "/integration$$" ? 0 : $$0 ~ "/cmd/almanac$$" ? 1
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: help setup need-engine need-compiler build up test check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults timers damage usage series soak simulate documents cover clean tidy
+.PHONY: hostile help setup need-engine need-compiler build up test check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults timers damage usage series soak simulate documents cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -162,6 +162,9 @@ faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on 
 
 damage: setup ## Every stream, bucket, part and checkpoint damaged in every way at every time, into docs/damage.md
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_TABLE='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 30m -run '^TestDamageTable$$' -v ./integration
+
+hostile: setup ## The worst known request of every route, all of them, and hostile clients in full: an hour
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_WORST=all ALMANAC_HOSTILE=all go test -count 1 -timeout 90m -run 'TestWorstRequests|TestBombs|TestHostileClients|TestPages' -v ./integration/inputs
 
 usage: setup ## Bills of 10 million diffs, looks for copies among HISTORY rows, and bills while parts are killed, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_USAGE_ROWS=10000000 ALMANAC_USAGE_ROUNDS=40 go test -count 1 -timeout 30m -run 'TestLarge|TestAnyOrder' -v ./query/usage
