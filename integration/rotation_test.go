@@ -154,3 +154,24 @@ func TestRegistryListsThousands(t *testing.T) {
 		t.Errorf("%d topics are listed, want %d (%v)", len(got), topics, err)
 	}
 }
+
+// Batches whose events are of two days in turn make two shards of a lane, and not one of each batch.
+func TestRotationOfLateEvents(t *testing.T) {
+	t.Parallel()
+	topic := newTopic("app")
+	topic.Lanes, topic.Rotate = 1, schemas.Rotation{Span: 24 * time.Hour}
+	e := running(t, topic)
+	p := e.producer("app")
+	const batches = 30
+	for i := range batches {
+		if err := p.Publish(t.Context(), producer.Event{Time: feb(3+5*(i%2), 28), Message: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+		e.flush(p)
+	}
+	e.stored("app", batches, 60*time.Second)
+	if n := len(e.shards("app")); n > 2 {
+		t.Errorf("%d shards of %d batches over two days", n, batches)
+	}
+	e.verify(batches)
+}

@@ -91,9 +91,9 @@ const (
 	DefaultLimit = 500
 	MaxLimit     = 1000
 	// MaxPageShards is how many shards one page reads, newest first. A page that is
-	// short for it carries a cursor. Only where more shards than that hold events of
-	// the very instant at which the page begins must it read them all to know which
-	// comes first.
+	// short for it carries a cursor. Only where the ranges of more shards than that reach
+	// the time at which the page begins must it read them all, as many at a time, to know
+	// which event comes first.
 	MaxPageShards = 8
 )
 

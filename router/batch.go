@@ -30,9 +30,13 @@ type shardState struct {
 	tail  tail
 }
 
-// full says why the shard must be left before a frame of the given range goes
-// in, or "". An empty shard is never full.
-func full(r schemas.Rotation, s *shardState, lo, hi int64) string {
+// full says why the shard must be left before a frame up to the time hi goes in, or "". An empty
+// shard is never full. top is the latest time that it has.
+//
+// A span divides time from 1970 on, and a shard is left for the first event of a later one. Late events
+// go where the lane is: left for those too, a lane whose events come out of order would begin a shard
+// with each of its batches.
+func full(r schemas.Rotation, s *shardState, top, hi int64) string {
 	switch t := s.tail; {
 	case t.pos == 0:
 		return ""
@@ -40,7 +44,7 @@ func full(r schemas.Rotation, s *shardState, lo, hi int64) string {
 		return "rows"
 	case r.Bytes > 0 && t.bytes >= r.Bytes:
 		return "bytes"
-	case r.Span > 0 && max(hi, s.entry.MaxTs)-min(lo, s.entry.MinTs) > int64(r.Span):
+	case r.Span > 0 && hi/int64(r.Span) > top/int64(r.Span):
 		return "span"
 	}
 	return ""

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -11,27 +12,53 @@ import (
 )
 
 func TestFull(t *testing.T) {
-	at := func(pos, rows, bytes uint64, lo, hi int64) *shardState {
-		return &shardState{entry: registry.Shard{MinTs: lo, MaxTs: hi}, tail: tail{pos: pos, rows: rows, bytes: bytes}}
+	at := func(pos, rows, bytes uint64) *shardState {
+		return &shardState{tail: tail{pos: pos, rows: rows, bytes: bytes}}
 	}
 	r := schemas.Rotation{Rows: 100, Bytes: 1000, Span: 50}
 	for name, c := range map[string]struct {
-		r      schemas.Rotation
-		s      *shardState
-		lo, hi int64
-		want   string
+		r       schemas.Rotation
+		s       *shardState
+		top, hi int64
+		want    string
 	}{
-		"empty":            {r, at(0, 0, 0, 0, 0), 0, 500, ""},
-		"below":            {r, at(1, 99, 999, 10, 20), 10, 60, ""},
-		"rows":             {r, at(1, 100, 0, 10, 20), 10, 20, "rows"},
-		"bytes":            {r, at(1, 1, 1000, 10, 20), 10, 20, "bytes"},
-		"rows before span": {r, at(1, 100, 1000, 10, 20), 0, 500, "rows"},
-		"span up":          {r, at(1, 1, 1, 10, 20), 10, 61, "span"},
-		"span down":        {r, at(1, 1, 1, 60, 70), 10, 61, "span"},
-		"all off":          {schemas.Rotation{}, at(9, 1e9, 1e9, 0, 1e9), 0, 1e9, ""},
+		"empty":            {r, at(0, 0, 0), 0, 500, ""},
+		"below":            {r, at(1, 99, 999), 20, 49, ""},
+		"rows":             {r, at(1, 100, 0), 20, 20, "rows"},
+		"bytes":            {r, at(1, 1, 1000), 20, 20, "bytes"},
+		"rows before span": {r, at(1, 100, 1000), 20, 500, "rows"},
+		"a later span":     {r, at(1, 1, 1), 49, 50, "span"},
+		"a late event":     {r, at(1, 1, 1), 500, 10, ""},
+		"all off":          {schemas.Rotation{}, at(9, 1e9, 1e9), 0, 1e9, ""},
 	} {
-		if got := full(c.r, c.s, c.lo, c.hi); got != c.want {
+		if got := full(c.r, c.s, c.top, c.hi); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Events that come out of order over some spans make a shard of each span, and not one of each batch.
+func TestLateEventsMakeFewShards(t *testing.T) {
+	const span, spans, batches = 3600, 24, 2000
+	r := schemas.Rotation{Span: span}
+	random := rand.New(rand.NewPCG(1, 2))
+	for name, order := range map[string]func(i int) int64{
+		"in order":     func(i int) int64 { return int64(i) * span * spans / batches },
+		"alternating":  func(i int) int64 { return int64(i%2) * span * (spans - 1) },
+		"at random":    func(int) int64 { return random.Int64N(span * spans) },
+		"backwards":    func(i int) int64 { return int64(batches-i) * span * spans / batches },
+		"a day behind": func(i int) int64 { return int64(i%2)*span*spans/2 + int64(i)*span*spans/2/batches },
+	} {
+		shards, s, top := 1, &shardState{}, int64(-1)
+		for i := range batches {
+			hi := order(i)
+			if full(r, s, top, hi) != "" {
+				shards, s, top = shards+1, &shardState{}, -1
+			}
+			s.tail.pos, top = s.tail.pos+1, max(top, hi)
+		}
+		if shards > spans+1 {
+			t.Errorf("%s: %d shards of %d batches over %d spans", name, shards, batches, spans)
 		}
 	}
 }

@@ -30,17 +30,18 @@ func (l *lane) shardFor(ctx context.Context, b *batch, j *judged, at time.Time) 
 			}
 		}
 	}
-	lo, hi := j.frames[0].MinTs, j.frames[0].MaxTs
+	hi := j.frames[0].MaxTs
 	for _, f := range j.frames[1:] {
-		lo, hi = min(lo, f.MinTs), max(hi, f.MaxTs)
+		hi = max(hi, f.MaxTs)
 	}
+	top := s.entry.MaxTs
 	if t := b.touched[s.entry.ID]; t != nil { // the entry does not cover these yet
-		lo, hi = min(lo, t.lo), max(hi, t.hi)
+		top = max(top, t.hi)
 	}
 	if s.tail.pos < l.past.Tails[s.entry.ID].Pos {
 		return s, "", nil // its frames come again, to the positions that they had
 	}
-	return s, full(l.judge.topic.Rotate, s, lo, hi), nil
+	return s, full(l.judge.topic.Rotate, s, top, hi), nil
 }
 
 // widen writes the batch's new shards to the registry and widens the others, all in

@@ -27,11 +27,11 @@ func (l *lane) shardFor(b *batch, f *frame) (*shardState, string, error) {
 			}
 		}
 	}
-	lo, hi := f.MinTs, f.MaxTs
+	top := s.entry.value.MaxTs
 	if t := b.of(s); t != nil {
-		lo, hi = min(lo, t.lo), max(hi, t.hi)
+		top = max(top, t.hi)
 	}
-	reason := s.full(l.rotation, lo, hi)
+	reason := s.full(l.rotation, top, f.MaxTs)
 	if reason != "" && s.tail.pos < l.past.Tails[s.entry.value.ID].Pos && !l.w.broken(LeavesEarly) {
 		l.w.saw(RoutedToTheSame)
 		reason = ""
