@@ -56,14 +56,31 @@ func (e *UnknownTopicError) Error() string {
 // Unwrap returns schemas.ErrUnknownTopic.
 func (e *UnknownTopicError) Unwrap() error { return schemas.ErrUnknownTopic }
 
-// unreadable wraps what is wrong with an entry's bytes.
-func unreadable(key string, err error) error {
-	do := "run `almanac repair`, which restores entries of topics, months and shards"
-	if strings.HasPrefix(key, schemas.LedgerPrefix) {
+// UnreadableError is an entry whose bytes are not what an entry of its key must be. It is an
+// ErrUnreadable.
+type UnreadableError struct {
+	Key string
+	// Rev is the entry's revision, where it was read in a list; else 0.
+	Rev uint64
+	// Value is its bytes, likewise.
+	Value []byte
+	why   error
+}
+
+// Error says what is wrong with the entry, and what to do.
+func (e *UnreadableError) Error() string {
+	do := "run `almanac repair`, which restores entries of topics, months and shards, and removes those of which nothing else speaks"
+	if strings.HasPrefix(e.Key, schemas.LedgerPrefix) {
 		do = "what was erased is known there alone, so `almanac repair` leaves the topic alone: bring the entry back from a copy of the registry, or delete it if no erasure concerned the topic"
 	}
-	return fmt.Errorf("%w: %s: %w; %s", ErrUnreadable, key, err, do)
+	return fmt.Sprintf("%s: %s: %s; %s", ErrUnreadable, e.Key, e.why, do)
 }
+
+// Unwrap returns ErrUnreadable and what is wrong.
+func (e *UnreadableError) Unwrap() []error { return []error{ErrUnreadable, e.why} }
+
+// unreadable wraps what is wrong with an entry's bytes.
+func unreadable(key string, err error) error { return &UnreadableError{Key: key, why: err} }
 
 // maxListedTopics is how many names one line of a message bears.
 const maxListedTopics = 20

@@ -125,7 +125,11 @@ func decode(key string, data []byte, v any) error {
 	own := key
 	switch v := v.(type) {
 	case *schemas.Topic:
-		own = schemas.TopicKey(v.Name)
+		if own = schemas.TopicKey(v.Name); own == key {
+			if err := schemas.ValidateTopicName(v.Name); err != nil {
+				return unreadable(key, err)
+			}
+		}
 	case interface{ Key() string }:
 		own = v.Key()
 	case interface{ key() string }:
@@ -206,6 +210,9 @@ func (r *Registry) scan(ctx context.Context, filter string, f func(key string, r
 			return nil
 		}
 		err := f(msg.Subject[prefix:], msg.Sequence, msg.Data)
+		if u := (*UnreadableError)(nil); errors.As(err, &u) {
+			u.Rev, u.Value = msg.Sequence, msg.Data
+		}
 		if r.odd != nil && errors.Is(err, ErrUnreadable) {
 			r.odd(err)
 			return nil

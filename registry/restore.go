@@ -118,3 +118,16 @@ func (r *Registry) RestoreHead(ctx context.Context, h Head) error {
 func (r *Registry) Correct(ctx context.Context, ref schemas.ShardRef, f func(*Shard) (changed bool)) (Shard, error) {
 	return r.amend(ctx, ref, f)
 }
+
+// Remove removes an entry that is not readable, as it was listed. ErrConflict where another was
+// written under its key since.
+func (r *Registry) Remove(ctx context.Context, e *UnreadableError) error {
+	err := r.kv.Purge(ctx, e.Key, jetstream.LastRevision(e.Rev))
+	if streams.LostRace(err) {
+		return fmt.Errorf("%w: %s", ErrConflict, e.Key)
+	}
+	if err != nil {
+		return fmt.Errorf("registry: removing %s: %w", e.Key, err)
+	}
+	return nil
+}

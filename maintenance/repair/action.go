@@ -33,6 +33,8 @@ const (
 	RestoreCheckpoint Do = "restore checkpoint"
 	// RestoreTopic writes a topic's lost descriptor.
 	RestoreTopic Do = "restore topic"
+	// RemoveEntry removes an entry of the registry that is not readable and of which nothing else speaks.
+	RemoveEntry Do = "remove entry"
 	// AdvanceFront has a front go on above the sequences that were routed, RestoreStubs writes
 	// stubs of documents that it lost.
 	AdvanceFront Do = "advance front"
@@ -86,6 +88,7 @@ type Action struct {
 	ends   routedEnds     // of AdvanceFront and PutAgain
 	lost   []lostDocument // of RestoreStubs
 	timers []lostTimer    // of RestoreTimers and DropEnded
+	odd    *registry.UnreadableError
 }
 
 // Positions are the action's positions for people: "7", "7–9" or "".
@@ -124,6 +127,8 @@ type Plan struct {
 	Actions []Action `json:"actions"`
 	// Notes say what could not be known and which default stands in for it.
 	Notes []string `json:"notes,omitempty"`
+
+	odd []*registry.UnreadableError // that were met
 }
 
 func (p *Plan) add(a Action) {

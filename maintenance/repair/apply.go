@@ -48,6 +48,8 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 	switch a.Do {
 	case RestoreTopic:
 		return unlessConflict(r.reg.RestoreTopic(ctx, *a.topic))
+	case RemoveEntry:
+		return unlessConflict(r.reg.Remove(ctx, a.odd))
 	case RestoreShard:
 		return unlessConflict(r.reg.RestoreShard(ctx, a.entry))
 	case RestoreMonth:

@@ -16,6 +16,7 @@ import (
 
 // found is what registry, streams and tables say of one topic.
 type found struct {
+	alone   bool // it is not examined, and nothing of it is changed
 	topic   schemas.Topic
 	lost    bool // the registry does not have the topic: it was made up
 	heads   map[schemas.Month]registry.Head

@@ -104,6 +104,7 @@ func (r *Repairer) Plan(ctx context.Context, topic string) (*Plan, error) {
 			return nil, err
 		}
 	}
+	p.removeOdd(topic, topics)
 	return p, nil
 }
 
@@ -114,6 +115,7 @@ func (r *Repairer) planTopic(ctx context.Context, t *found, p *Plan) error {
 	}
 	err := r.look(ctx, t, p)
 	if errors.Is(err, registry.ErrUnreadable) {
+		t.alone = true
 		p.note("%s is left alone, for what was erased might come back: %s", t.topic.Name, err)
 		return nil
 	}

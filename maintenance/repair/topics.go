@@ -64,7 +64,7 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 		}
 		out = append(out, found{topic: t, lost: true})
 	}
-	if only != "" && len(out) == 0 {
+	if only != "" && len(out) == 0 && !slices.ContainsFunc(p.odd, func(u *registry.UnreadableError) bool { return u.Key == schemas.TopicKey(only) }) {
 		_, err := r.reg.Topic(ctx, only) // says which there are
 		if err == nil {
 			err = fmt.Errorf("%w: %q", schemas.ErrUnknownTopic, only)
@@ -81,6 +81,9 @@ func (r *Repairer) lists(p *Plan) *registry.Registry {
 	return r.reg.Skipping(func(err error) {
 		if text := err.Error(); !slices.Contains(p.Notes, text) {
 			p.note("%s", text)
+			if u := (*registry.UnreadableError)(nil); errors.As(err, &u) && u.Rev > 0 {
+				p.odd = append(p.odd, u)
+			}
 		}
 	})
 }
