@@ -71,7 +71,9 @@ func timerError(err error) error {
 	case errors.Is(err, fronts.ErrLost):
 		return request.Refuse(http.StatusServiceUnavailable, "front_lost", err.Error(), "the operator runs `almanac repair`; then send the request again")
 	case errors.Is(err, fronts.ErrFull):
-		return request.Refuse(http.StatusInsufficientStorage, "full", err.Error(), "timers leave once they are over and stored; `almanac doctor` says what waits")
+		return request.Refuse(http.StatusInsufficientStorage, "full", err.Error(), "timers leave once they are over and stored; `almanac streams` shows who holds TIMERS, `almanac streams apply TIMERS` gives it more room")
+	case errors.Is(err, fronts.ErrStore):
+		return request.Refuse(http.StatusInsufficientStorage, "store_full", err.Error(), "the operator makes room for NATS; `almanac doctor` says where")
 	case errors.Is(err, fronts.ErrUnknown):
 		return request.Refuse(http.StatusServiceUnavailable, "outcome_unknown", err.Error(), "read the timer, or send the same request again: a creation of the same content is the same timer")
 	case errors.Is(err, fronts.ErrCut):
