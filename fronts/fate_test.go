@@ -285,3 +285,23 @@ func TestRefusedByFormerLeader(t *testing.T) {
 		})
 	}
 }
+
+// TestRefusalsOfTheStore tells a full stream from a NATS that cannot store.
+func TestRefusalsOfTheStore(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  jetstream.APIError
+		want error
+	}{
+		"the stream is full":  {jetstream.APIError{ErrorCode: codeNotStored, Description: "maximum bytes exceeded"}, ErrFull},
+		"the disk is full":    {jetstream.APIError{ErrorCode: codeNotStored, Description: "write msgs/7.blk: no space left on device"}, ErrStore},
+		"the account is full": {jetstream.APIError{ErrorCode: codeAccountExceeded, Description: "resource limits exceeded for account"}, ErrStore},
+		"the server is full":  {jetstream.APIError{ErrorCode: codeInsufficient, Description: "insufficient resources"}, ErrStore},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := refusal("docs.a", &c.err); !errors.Is(err, c.want) {
+				t.Errorf("%v, expected %v", err, c.want)
+			}
+		})
+	}
+}

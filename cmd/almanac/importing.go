@@ -69,6 +69,7 @@ func (a *app) importLines(ctx context.Context, what string, maxLine int, create 
 	a.note("%s created, %d existed, %d lines refused", plural(created, what), exist, refused)
 	switch err := errors.Join(failed, in.Err()); {
 	case err != nil && created+exist > 0:
+		a.note("%s", formatError(err)) // which the exit code alone would not say
 		return errors.Join(errPartial, err)
 	case err != nil:
 		return err

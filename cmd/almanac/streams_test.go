@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/embedded/embeddedtest"
+)
+
+// TestStreams gives streams of a running Almanac more room, by the verb that doctor and refusals name and by settings: a
+// group fills TIMERS, doctor names it and what to do, and what it says is done as it says it.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	bounds := func() map[string]streamRow {
+		t.Helper()
+		out := map[string]streamRow{}
+		for _, r := range decoded[[]streamRow](b, "streams", "-o", "json") {
+			out[r.Stream] = r
+		}
+		return out
+	}
+	up := b.up("--events-bytes", "256MiB", "--shards-bytes", "512MiB", "--docs-bytes", "64MiB", "--timers-bytes", "8MiB")
+	if got := bounds(); got["TIMERS"].Bound != 8<<20 || got["DOCS"].Bound != 64<<20 || got["EVENTS"].Bound != 256<<20 || got["REGISTRY"].Bound == 0 {
+		t.Errorf("bounds as they were said: %+v", got)
+	}
+	b.ok("", "timers", "groups", "apply", "mails")
+	var lines strings.Builder
+	later := time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+	for i := range 1500 {
+		_, _ = fmt.Fprintf(&lines, `{"id":"t%d","execute_at":%q,"callback_url":"http://127.0.0.1:1/","payload":%q}`+"\n", i, later, strings.Repeat("x", 4000))
+	}
+	r := b.run(lines.String(), "timers", "import", "mails")
+	if r.code == 0 || !strings.Contains(r.out+r.err, "may hold as much as is free") {
+		t.Fatalf("6 MB of timers in 8 MiB: exit %d, %s %.1000s", r.code, r.out, r.err)
+	}
+	full := bounds()["TIMERS"]
+	if len(full.HeldBy) != 1 || full.HeldBy[0].Group != "mails" || full.HeldBy[0].Bytes < 1<<20 {
+		t.Errorf("who holds it: %+v", full)
+	}
+	b.ok("", "timers", "groups", "apply", "mails", "--max-bytes", "1GiB") // its share is what it is given
+	if r := b.run(lines.String(), "timers", "import", "mails"); r.code == 0 || !strings.Contains(r.out+r.err, "almanac streams apply TIMERS --bytes") {
+		t.Errorf("a full TIMERS: exit %d, %s %.1000s", r.code, r.out, r.err)
+	}
+	said := b.run("", "doctor").out
+	contains(t, said, "group mails holds the most of TIMERS", "almanac streams apply TIMERS --bytes 16MiB")
+	if strings.Contains(said, "nats stream") {
+		t.Errorf("doctor names a program that is not shipped: %s", said)
+	}
+	contains(t, b.ok("", "streams", "apply", "timers", "--bytes", "64MiB"), "64 MiB")
+	embeddedtest.Eventually(t, patience, func() error {
+		if r := b.run(lines.String(), "timers", "import", "mails"); r.code != 0 {
+			return fmt.Errorf("with twice the room: exit %d, %s %.1000s", r.code, r.out, r.err)
+		}
+		return nil
+	})
+	if r := b.run("", "streams", "apply", "REGISTRY", "--bytes", "256MiB"); r.code == 0 || !strings.Contains(r.err, "almanac streams apply") {
+		t.Errorf("more than the server may store: exit %d, %s", r.code, r.err)
+	}
+	b.ok("", "streams", "apply", "SHARDS", "--bytes", "128MiB") // as that says
+	b.ok("", "streams", "apply", "REGISTRY", "--bytes", "256MiB")
+	if r := b.run("", "streams", "apply", "TIMRS", "--bytes", "16MiB"); r.code != exitUsage || !strings.Contains(r.err, "TIMERS") {
+		t.Errorf("a stream that is not: exit %d, %s", r.code, r.err)
+	}
+	if code := up.stop(syscall.SIGTERM); code != exitOK {
+		t.Fatalf("up: exit %d", code)
+	}
+	up = b.up("--timers-bytes", "24MiB")
+	if got := bounds(); got["TIMERS"].Bound != 24<<20 || got["DOCS"].Bound != 64<<20 || got["REGISTRY"].Bound != 256<<20 {
+		t.Errorf("after a start that said TIMERS alone: %+v", got)
+	}
+	up.stop(syscall.SIGTERM)
+}
