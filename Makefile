@@ -162,6 +162,7 @@ faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on 
 
 damage: setup ## Every stream, bucket, part and checkpoint damaged in every way at every time, into docs/damage.md
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_TABLE='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 30m -run '^TestDamageTable$$' -v ./integration
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DAMAGE_PAIRS='$(abspath docs/damage.md)' go test -count 1 -parallel 8 -timeout 90m -run '^TestDamagePairs$$' -v ./integration
 
 hostile: setup ## The worst known request of every route, all of them, and hostile clients in full: an hour
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_WORST=all ALMANAC_HOSTILE=all go test -count 1 -timeout 90m -run 'TestWorstRequests|TestBombs|TestHostileClients|TestPages' -v ./integration/inputs

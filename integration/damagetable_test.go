@@ -84,7 +84,7 @@ func TestDamageTable(t *testing.T) {
 		}
 	})
 	if file != "" {
-		if err := os.WriteFile(file, damageTable(results), 0o644); err != nil {
+		if err := writeDamage(file, damageTable(results), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -51,6 +51,8 @@ type Shard struct {
 	Reason string `json:"reason,omitempty"`
 	// Floor is a head written before rows that carry it may go; see design.
 	Floor uint64 `json:"floor,omitempty"`
+	// Fork is set once SHARDS and ClickHouse have other frames of the shard.
+	Fork *Fork `json:"fork,omitempty"`
 	// DroppedAt is when retention marked the shard, DroppedRows how many rows
 	// ClickHouse held of it then, DropReason what was past. Set with Dropping.
 	DroppedAt   time.Time `json:"dropped_at,omitzero"`

@@ -49,6 +49,10 @@
 // or below a rotation (ends.go), and a loss of both streams' ends, which the copy of the
 // checkpoint in the registry tells (copies.go).
 //
+// Where all of NATS was restored from an older copy, nothing of it tells, and positions are given
+// again. A sink tells, and takes the shard out of its lane; the lane seals it and goes on in another.
+// A front's lane goes back behind the last record that ClickHouse has (forks.go).
+//
 // # What is not Almanac's
 //
 // Whatever reaches NATS can publish on the subjects of EVENTS, SHARDS and the fronts. One router of all

@@ -10,6 +10,9 @@ var (
 	// lost its end, or was restored from a copy. The lane stops until an operator
 	// looks: going on could skip or repeat events.
 	ErrRolledBack = errors.New("a stream was rolled back")
+	// ErrForked: a shard has other frames in ClickHouse than in SHARDS, which was restored
+	// from an older copy. The lane goes on in another shard.
+	ErrForked = errors.New("a shard forked")
 	// ErrCutOff: EVENTS lost its end and gives its sequences again. The lane knows
 	// where it stands and goes on by itself.
 	ErrCutOff = errors.New("EVENTS lost its end")

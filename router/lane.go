@@ -124,6 +124,9 @@ func (l *lane) start(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := l.takeForks(ctx); err != nil {
+		return err
+	}
 	if err := l.forgotten(ctx); err != nil {
 		return err
 	}

@@ -147,8 +147,8 @@ func (r *Router) wanted(ctx context.Context) (map[laneID]*schemas.Topic, error) 
 	return lanes, nil
 }
 
-// retired are the wanted lanes that retention left a shard to seal in: read from
-// the head entries of topics that have a retention. A rotation seals its own, so
+// retired are the wanted lanes that have a shard to seal which retention left, or a sink because
+// it forked: read from the head entries. A rotation seals its own, so
 // that one under way is met here now and then, and its lane starts again once.
 func (r *Router) retired(ctx context.Context, wanted map[laneID]*schemas.Topic) (map[laneID]bool, error) {
 	if time.Since(r.lookedAt) < retiredEvery*r.cfg.Discover {
@@ -160,10 +160,8 @@ func (r *Router) retired(ctx context.Context, wanted map[laneID]*schemas.Topic) 
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer cancel()
 	topics := map[string]bool{}
-	for id, t := range wanted {
-		if t.KeepDays > 0 || t.Anonymise.On() {
-			topics[id.topic] = true
-		}
+	for id := range wanted {
+		topics[id.topic] = true
 	}
 	lanes := map[laneID]bool{}
 	for name := range topics {

@@ -16,6 +16,11 @@ type state struct {
 	ref     schemas.ShardRef
 	tail    mark
 	tailSeq uint64 // in SHARDS
+	// watch counts the watches of SHARDS: the stream may be another one after each. open says that
+	// the registry has the shard as active, and sure that its end was compared with ClickHouse
+	// since the watch began.
+	watch      int
+	open, sure bool
 
 	head mark // rows and bytes are known when counted
 	// absent is how many positions below the head ClickHouse has no rows of: an erasure took
@@ -41,8 +46,27 @@ type state struct {
 	failed   int // how often in a row
 }
 
-// behind says whether frames are missing in ClickHouse, as far as is known.
-func (s *state) behind() bool { return !s.headKnown || s.head.pos < s.tail.pos }
+// behind says whether frames are missing in ClickHouse, as far as is known, or whether the
+// shard's end is still to be compared.
+func (s *state) behind() bool {
+	return !s.headKnown || s.head.pos < s.tail.pos || s.doubtful()
+}
+
+// doubtful reports whether the shard's positions may have been given again since its end was
+// compared last.
+func (s *state) doubtful() bool { return s.open && !s.sure }
+
+// watched takes the number of the watch that gave a frame: a new one begins with the last frame of every
+// shard, which may lie below the one that was seen.
+func (s *state) watched(watch int, tail mark) {
+	if watch == s.watch {
+		return
+	}
+	s.watch, s.sure = watch, false
+	if tail.pos < s.tail.pos {
+		s.tail, s.headKnown, s.counted, s.next, s.prev = mark{}, false, false, 0, ""
+	}
+}
 
 // dueAt is when the shard's frames shall be stored. A full batch waits for
 // nothing. Else they begin a linger after each other, or less the fuller the next one
@@ -79,6 +103,9 @@ func (s *state) noticed(tail mark, seq uint64, now time.Time) {
 	if tail.pos <= s.tail.pos {
 		return
 	}
+	if s.headKnown && tail.pos <= s.head.pos { // new, and stored already?
+		s.sure = false
+	}
 	s.tail, s.tailSeq, s.lastAt = tail, seq, now
 	if s.since.IsZero() {
 		s.since = now
@@ -88,7 +115,7 @@ func (s *state) noticed(tail mark, seq uint64, now time.Time) {
 // hinted takes a position that is known to be stored. It settles the matter only
 // when nothing is missing then; otherwise the head is read for sure before work.
 func (s *state) hinted(head uint64) {
-	if !s.headKnown && !s.working && head >= s.tail.pos {
+	if !s.headKnown && !s.working && !s.doubtful() && head >= s.tail.pos {
 		s.headKnown, s.head, s.absent, s.prev, s.since = true, mark{pos: head}, 0, "", time.Time{}
 	}
 }
@@ -120,6 +147,7 @@ func (s *state) stored(o outcome, now time.Time) {
 		return
 	}
 	s.fault, s.failed = nil, 0
+	s.sure = s.sure || o.sure && o.watch == s.watch
 	s.took = [2]time.Duration{o.took, s.took[0]}
 	s.worked = [2]time.Duration{now.Sub(s.beganAt), s.worked[0]}
 	if !o.began.IsZero() {

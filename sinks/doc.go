@@ -37,6 +37,22 @@
 // engine which has the cluster's rows answers (tables.DB.Establish), and when another
 // refused a request it stops until that answers again.
 //
+// # Forks
+//
+// SHARDS may be restored from an older copy while ClickHouse has what came after it. A router
+// cannot see that, and gives positions again to other frames. So a sink compares the last frame of
+// each active shard with ClickHouse when it begins to watch SHARDS, after each outage of NATS, and
+// where a new frame seems to be stored already (fork.go). A shard that forked leaves its lane. Its
+// router seals it, and then the sink that owns it settles it (forkmove.go):
+//
+//	differ ─▶ registry.Leave ─▶ router seals ─▶ judge, once ─▶ frames that ClickHouse lacks: to a new shard
+//	   ─▶ delete them here ─▶ tally ─▶ the shard ends where ClickHouse has it ─▶ closed
+//
+// Rows of frames that SHARDS lost stay, and count as accepted (registry.Fork.Kept). Frames of a front's
+// lane are not moved: its records are there, and are routed again from behind the last one stored.
+// A shard of which ClickHouse only has more is left alone. Its lane may give the same positions to the
+// same frames, which EVENTS still has.
+//
 // # After an insert
 //
 //	answer    head read back   meaning                           then
@@ -56,8 +72,8 @@
 // # Failures
 //
 // A position missing or repeated in SHARDS, or a frame that does not name its
-// predecessor, stops that shard with ErrGap and the exact range, another frame at
-// the head with ErrForked. The others go on. A message that is
+// predecessor, stops that shard with ErrGap and the exact range. Another frame at
+// the head is ErrForked, until the shard is settled. The others go on. A message that is
 // not a frame is skipped. A refusal by ClickHouse stops the shard the same way until it succeeds.
 // Nothing is skipped. What leaves the streams and the tables again is
 // maintenance/retention's.

@@ -7,7 +7,7 @@ var (
 	// stops; nothing behind the gap is stored until it is repaired.
 	ErrGap = errors.New("gap in the shard")
 	// ErrForked: SHARDS holds another frame at the head than the one that is stored.
-	// It was rolled back, or ClickHouse was restored. The shard stops.
+	// It was restored from an older copy. The shard leaves its lane, and what ClickHouse lacks goes to another.
 	ErrForked = errors.New("the stream and the table differ at the head")
 	// ErrUnverified: ClickHouse holds other rows than the frames brought. It
 	// is reported; verify names the positions.

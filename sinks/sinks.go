@@ -29,7 +29,8 @@ type Sinks struct {
 	outages *streams.Outages
 	board   map[schemas.Shard]*state // the loop's
 	budget  uint64                   // rows of tasks that may still begin; the loop's
-	hints   map[schemas.Shard]uint64 // heads as last surveyed; the loop's
+	hints   surveyed                 // as last surveyed; the loop's
+	watch   int                      // of the last notice; the loop's
 
 	ledger *registry.LedgerCache
 
@@ -79,7 +80,7 @@ func (s *Sinks) Run(ctx context.Context) error {
 	wg.Go(func() { s.outages.Follow(ctx) })
 	wg.Go(func() { s.housekeep(ctx) })
 	wg.Go(func() { s.merge(ctx) })
-	heads := make(chan map[schemas.Shard]uint64)
+	heads := make(chan surveyed)
 	survey := make(chan struct{}, 1)
 	wg.Go(func() { s.survey(ctx, survey, heads) })
 
@@ -104,6 +105,13 @@ func (s *Sinks) Run(ctx context.Context) error {
 			for range len(notices) { // what else has come, before looking at the clock again
 				s.take(<-notices, pending)
 			}
+			if s.watch > 1 && s.watch != s.hints.watch { // shards may be open that were not there at the last survey
+				s.hints.watch = s.watch
+				select {
+				case survey <- struct{}{}:
+				default: // one is asked for already
+				}
+			}
 		case o := <-outcomes:
 			s.settle(o, pending)
 		case topic := <-waiting.topics:
@@ -114,14 +122,16 @@ func (s *Sinks) Run(ctx context.Context) error {
 			case survey <- struct{}{}:
 			default: // one is asked for already
 			}
-		case s.hints = <-heads:
+		case got := <-heads:
+			s.hints = surveyed{got.heads, got.open, s.hints.watch}
 			for id, st := range s.board {
-				if st.wentBack(s.hints[id], time.Now()) && s.members.Owns(id.String()) {
+				st.open = s.hints.open[id]
+				if (st.wentBack(s.hints.heads[id], time.Now()) || st.doubtful() && !st.working) && s.members.Owns(id.String()) {
 					pending[id] = st
 				}
 			}
 			for id, st := range pending {
-				if st.hinted(s.hints[id]); !st.behind() {
+				if st.hinted(s.hints.heads[id]); !st.behind() {
 					delete(pending, id)
 				}
 			}
@@ -162,9 +172,12 @@ func (s *Sinks) take(n notice, pending map[schemas.Shard]*state) {
 		st = &state{ref: n.ref}
 		s.board[n.ref.ID] = st
 	}
+	s.watch = max(s.watch, n.watch)
 	st.linger, st.hurried = s.fresh.linger(n.ref.Topic), s.hurried[n.ref.Topic]
+	st.watched(n.watch, n.tail)
 	st.noticed(n.tail, n.seq, time.Now())
-	st.hinted(s.hints[n.ref.ID])
+	st.open = s.hints.open[n.ref.ID]
+	st.hinted(s.hints.heads[n.ref.ID])
 	if !s.members.Owns(n.ref.ID.String()) {
 		st.headKnown = false
 	} else if st.behind() {
@@ -219,7 +232,7 @@ func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schem
 		}
 		st.working, st.weight, st.beganAt = true, weight, time.Now()
 		s.budget -= weight
-		t := task{ref: st.ref, tail: st.tail.pos, tailSeq: st.tailSeq, head: st.head, absent: st.absent, headKnown: st.headKnown, next: st.next, prev: st.prev}
+		t := task{ref: st.ref, tail: st.tail.pos, tailSeq: st.tailSeq, head: st.head, absent: st.absent, headKnown: st.headKnown && !st.doubtful(), next: st.next, prev: st.prev, doubtful: st.doubtful(), watch: st.watch}
 		wg.Go(func() { outcomes <- s.work(ctx, t) })
 	}
 	return time.Hour // an outcome or a notice comes first
@@ -228,9 +241,9 @@ func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schem
 // follow keeps the watcher running. A new one begins with the last frame of
 // every shard, so nothing is missed between two.
 func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
-	for ctx.Err() == nil {
+	for count := 1; ctx.Err() == nil; count++ {
 		watching, end := s.outages.Bound(ctx)
-		err := watch(watching, s.js, notices, func(err error) { s.cfg.Hooks.fault(schemas.ShardRef{}, err) })
+		err := watch(watching, s.js, count, notices, func(err error) { s.cfg.Hooks.fault(schemas.ShardRef{}, err) })
 		lost := context.Cause(watching)
 		end()
 		if ctx.Err() != nil {
@@ -244,11 +257,11 @@ func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 // survey finds out which ClickHouse answers, makes the tables of all topics, so that SQL finds them before the first
 // event, and reads all heads at once: at the start, whenever it is asked, and when
 // ClickHouse restarted, for it may have been restored from an older copy.
-func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- map[schemas.Shard]uint64) {
+func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- surveyed) {
 	var e engine
 	for pause := (backoff.Backoff{Least: minPause, Most: maxPause}); ctx.Err() == nil; {
 		asking, end := s.outages.Bound(ctx)
-		var all map[schemas.Shard]uint64
+		var all surveyed
 		err := s.cfg.DB.Establish(asking)
 		if err == nil {
 			if up, err := s.cfg.DB.Uptime(asking); err == nil { // before the heads are read
@@ -288,22 +301,32 @@ func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- ma
 	}
 }
 
-func (s *Sinks) allHeads(ctx context.Context) (map[schemas.Shard]uint64, error) {
+// surveyed is what a survey found: the heads, and which shards are active.
+type surveyed struct {
+	heads map[schemas.Shard]uint64
+	open  map[schemas.Shard]bool
+	watch int // of SHARDS, for which it was asked; the loop's
+}
+
+func (s *Sinks) allHeads(ctx context.Context) (surveyed, error) {
 	topics, err := s.cfg.Registry.Topics(ctx)
 	if err != nil {
-		return nil, err
+		return surveyed{}, err
 	}
-	all := map[schemas.Shard]uint64{}
+	all := surveyed{heads: map[schemas.Shard]uint64{}}
+	if all.open, err = s.cfg.Registry.Open(ctx, topics); err != nil {
+		return surveyed{}, err
+	}
 	s.fresh.heard(topics)
 	for i := range topics {
 		if _, err := s.table(ctx, topics[i].Name, topics[i].Version); err != nil {
-			return nil, err
+			return surveyed{}, err
 		}
 		heads, err := s.cfg.DB.Heads(ctx, topics[i].Name)
 		if err != nil {
-			return nil, err
+			return surveyed{}, err
 		}
-		maps.Copy(all, heads)
+		maps.Copy(all.heads, heads)
 	}
 	return all, nil
 }

@@ -25,6 +25,9 @@ type task struct {
 	headKnown bool
 	next      uint64
 	prev      string // digest of the frame at the head; empty: not known
+	// doubtful: the shard's end is to be compared with ClickHouse, in a watch of SHARDS.
+	doubtful bool
+	watch    int
 }
 
 // outcome is where the shard stands after the work.
@@ -37,6 +40,8 @@ type outcome struct {
 	prev    string
 	began   time.Time     // when the insert did; zero without one
 	took    time.Duration // the insert alone, with its answer
+	sure    bool          // the shard's end was compared, in a watch of SHARDS
+	watch   int
 	err     error
 	// outage: ClickHouse was away, which was reported for all shards at once, and
 	// answers again.
@@ -55,7 +60,8 @@ func (s *Sinks) work(ctx context.Context, t task) outcome {
 	if lost := context.Cause(reading); err != nil && lost != nil {
 		err = errors.Join(lost, err)
 	}
-	o.id, o.err = t.ref.ID, err
+	o.id, o.err, o.watch = t.ref.ID, err, t.watch
+	o.sure = t.doubtful && err == nil
 	switch tables.Classify(err) {
 	case tables.Missing:
 		s.forget(t.ref.Topic) // it is made again
@@ -79,7 +85,16 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		if err = s.cfg.DB.DropLost(reading, topic, t.ref, t.head.pos, s.cfg.Registry.Dropped(t.ref.Topic)); err != nil {
 			return outcome{}, err
 		}
+		if entry, err := s.cfg.Registry.Shard(reading, t.ref); err == nil && entry.Fork != nil {
+			// What ClickHouse lacks of it goes to another shard (forkmove.go).
+			return outcome{head: mark{pos: max(t.tail, t.head.pos)}, absent: t.absent + t.tail - min(t.head.pos, t.tail)}, nil
+		}
 		t.next, t.prev = 0, ""
+	}
+	if t.doubtful {
+		if err := s.compareEnd(reading, topic, t); err != nil {
+			return outcome{}, err
+		}
 	}
 	if t.head.pos >= t.tail {
 		return outcome{head: t.head, absent: t.absent}, nil
@@ -174,43 +189,53 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 	if p.Pos != t.head.pos {
 		return "", nil // purged
 	}
-	if topic.Version < p.Schema {
-		if topic, err = s.table(ctx, t.ref.Topic, p.Schema); err != nil {
-			return "", err
-		}
+	same, err := s.isStored(ctx, topic, t.ref, p, msg.Data)
+	if err == nil && same && topic.Front() != "" {
+		same, err = s.lastIsStored(ctx, topic, t.ref, &p, true)
 	}
-	same, err := s.cfg.DB.HasFrame(ctx, topic, t.ref.Month, t.ref.ID, p, msg.Data)
 	if err != nil {
 		return "", err
 	}
 	if !same {
-		// Its rows may be gone on purpose, with the floor raised before.
-		entry, err := s.cfg.Registry.Shard(ctx, t.ref)
-		if err == nil && entry.Floor >= p.Pos {
-			return schemas.Digest(msg.Data), nil
-		}
-		// Or its own rows alone, of those of its insert, and all of them: were any of it
-		// to stay, it would be there.
-		erasures, err := s.ledger.ForWriter(ctx, t.ref.Topic)
-		if err != nil {
-			return "", err
-		}
-		if cover := erasures.Covering(p.Source(), p.MinTs, p.MaxTs); len(cover) > 0 {
-			if topic, err = s.table(ctx, t.ref.Topic, max(p.Schema, cover.Schema())); err != nil {
-				return "", err
-			}
-			keep, params := cover.Keep()
-			left, err := s.cfg.DB.CountFrame(ctx, topic, p, msg.Data, tables.Condition{SQL: keep, Params: params})
-			if err != nil {
-				return "", err
-			}
-			if left == 0 {
-				return schemas.Digest(msg.Data), nil
-			}
-		}
-		return "", fmt.Errorf("sinks: %s: %w: position %d in %s is %s, and ClickHouse has other events there", t.ref, ErrForked, p.Pos, schemas.StreamShards, schemas.Digest(msg.Data))
+		return "", s.forked(ctx, topic, t.ref, fmt.Sprintf("position %d in %s is %s, and ClickHouse has other events there", t.head.pos, schemas.StreamShards, schemas.Digest(msg.Data)))
 	}
 	return schemas.Digest(msg.Data), nil
+}
+
+// isStored reports whether ClickHouse has a frame at its position or above, or what may be
+// stored of it, which may be nothing.
+func (s *Sinks) isStored(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, p schemas.Placed, payload []byte) (bool, error) {
+	var err error
+	if topic.Version < p.Schema {
+		if topic, err = s.table(ctx, ref.Topic, p.Schema); err != nil {
+			return false, err
+		}
+	}
+	same, err := s.cfg.DB.HasFrame(ctx, topic, ref.Month, ref.ID, p, payload)
+	if err != nil || same {
+		return same, err
+	}
+	// Its rows may be gone on purpose, with the floor raised before.
+	entry, err := s.cfg.Registry.Shard(ctx, ref)
+	if err == nil && entry.Floor >= p.Pos {
+		return true, nil
+	}
+	// Or its own rows alone, of those of its insert, and all of them: were any of it
+	// to stay, it would be there.
+	erasures, err := s.ledger.ForWriter(ctx, ref.Topic)
+	if err != nil {
+		return false, err
+	}
+	cover := erasures.Covering(p.Source(), p.MinTs, p.MaxTs)
+	if len(cover) == 0 {
+		return false, nil
+	}
+	if topic, err = s.table(ctx, ref.Topic, max(p.Schema, cover.Schema())); err != nil {
+		return false, err
+	}
+	keep, params := cover.Keep()
+	left, err := s.cfg.DB.CountFrame(ctx, topic, p, payload, tables.Condition{SQL: keep, Params: params})
+	return err == nil && left == 0, err
 }
 
 // insert stores the batch and returns the head as read back.

@@ -15,6 +15,8 @@ type notice struct {
 	ref  schemas.ShardRef
 	tail mark
 	seq  uint64
+	// watch counts the watches.
+	watch int
 }
 
 // watch follows the headers of SHARDS into out: the last frame of every shard,
@@ -22,7 +24,7 @@ type notice struct {
 //
 // A message that is not a frame is reported and passed over. Where it hides the last frame of a
 // shard, that is looked for below it: a router takes the message out, and then no other comes.
-func watch(ctx context.Context, js jetstream.JetStream, out chan<- notice, noFrame func(error)) error {
+func watch(ctx context.Context, js jetstream.JetStream, count int, out chan<- notice, noFrame func(error)) error {
 	// A consumer that is created again after an outage goes on behind the last message
 	// it saw. Should the stream have lost its end meanwhile, only a new watch sees
 	// what stands there now.
@@ -61,6 +63,7 @@ func watch(ctx context.Context, js jetstream.JetStream, out chan<- notice, noFra
 		if msg.Header.Get(schemas.HeaderCleared) == schemas.ClearedDropped {
 			continue // nothing of the shard is to be stored, ever
 		}
+		n.watch = count
 		select {
 		case out <- n:
 		case <-ctx.Done():
@@ -96,5 +99,5 @@ func noticeOf(msg *streams.Message) (notice, error) {
 	if err != nil {
 		return n, fmt.Errorf("sinks: %s message %d: %w", msg.Subject, msg.Sequence, err)
 	}
-	return notice{ref, mark{p.Pos, p.ShardRows, p.ShardBytes}, msg.Sequence}, nil
+	return notice{ref: ref, tail: mark{p.Pos, p.ShardRows, p.ShardBytes}, seq: msg.Sequence}, nil
 }

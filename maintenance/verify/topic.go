@@ -78,6 +78,7 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 	}
 	strange = append(append(strange, months...), verifyLanes(t, entries, routed)...)
 	var inShards, expected uint64
+	kept := int64(0)
 	known := map[schemas.Shard]bool{}
 	for _, e := range entries {
 		known[e.ID] = true
@@ -107,6 +108,8 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 		if known.Pos == 0 {
 			proofs.prove(&e, s, stored[e.ID], tail, &gone)
 		}
+		kept += e.KeptRows()
+		sayFork(s, &e)
 		rep.Shards = append(rep.Shards, *s)
 		rep.Stored += s.Stored
 		rep.Missing += s.missing()
@@ -150,6 +153,7 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 	}
 	rep.Dead, rep.Repeated = cp.Dead, cp.RepeatedRows
 	rep.Missing += lostRows
+	cp.Rows = uint64(max(0, int64(cp.Rows)+kept))
 	rep.Accepted = cp.Rows + cp.Dead + waiting + lostRows
 	// Read after the checkpoints: what was settled by hand was dead before.
 	if err := v.resolved(ctx, t.Name, &rep.Totals); err != nil {

@@ -1,0 +1,121 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// streamOf is the stream of a store of NATS.
+func streamOf(store string) string {
+	if store == storeRegistry {
+		return schemas.KVStream
+	}
+	return store
+}
+
+// putAll makes each store what the cell says, while NATS is down.
+func (h *pairHouse) putAll() {
+	h.t.Helper()
+	h.stop()
+	for _, store := range pairedStores {
+		state := h.cell.state(store)
+		switch {
+		case state == "":
+		case store == storeClickHouse:
+			h.putTables(state)
+		case store == storeSpool:
+			h.putDir(h.spool, h.olderSpool, state)
+		default:
+			dirs, err := filepath.Glob(filepath.Join(h.dir, "jetstream", "*", "streams", streamOf(store)))
+			if err != nil || len(dirs) != 1 {
+				h.t.Fatalf("%s is in %v: %v", store, dirs, err)
+			}
+			rel, err := filepath.Rel(h.dir, dirs[0])
+			h.must(err)
+			h.putDir(dirs[0], filepath.Join(h.older, rel), state)
+		}
+	}
+	h.run()
+}
+
+func (h *pairHouse) putDir(dir, older, state string) {
+	h.t.Helper()
+	h.must(os.RemoveAll(dir))
+	if state == putOlder {
+		h.must(os.CopyFS(dir, os.DirFS(older)))
+	}
+}
+
+// olderDatabase has the copies of the tables.
+func (h *pairHouse) olderDatabase() string { return h.srv.Database + "_older" }
+
+func (h *pairHouse) strings(q string, args ...any) (out []string) {
+	h.t.Helper()
+	rows, err := h.db.Conn().Query(h.t.Context(), fmt.Sprintf(q, args...))
+	h.must(err)
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var s string
+		h.must(rows.Scan(&s))
+		out = append(out, s)
+	}
+	h.must(rows.Err())
+	return out
+}
+
+func (h *pairHouse) mergeTrees(database string) []string {
+	return h.strings("SELECT name FROM system.tables WHERE database = '%s' AND engine LIKE '%%MergeTree' ORDER BY name", database)
+}
+
+// copyTables copies every table, part by part, as BACKUP would.
+func (h *pairHouse) copyTables() {
+	h.t.Helper()
+	h.exec("CREATE DATABASE `%s`", h.olderDatabase())
+	h.t.Cleanup(func() { h.execQuietly("DROP DATABASE `%s` SYNC", h.olderDatabase()) })
+	for _, table := range h.mergeTrees(h.srv.Database) {
+		h.exec("CREATE TABLE `%s`.`%s` AS `%s`.`%s`", h.olderDatabase(), table, h.srv.Database, table)
+		h.attach(h.srv.Database, h.olderDatabase(), table)
+	}
+}
+
+// attach copies the partitions of a table.
+func (h *pairHouse) attach(from, to, table string) {
+	h.t.Helper()
+	for _, id := range h.partitions(from, table) {
+		h.exec("ALTER TABLE `%s`.`%s` ATTACH PARTITION ID '%s' FROM `%s`.`%s`", to, table, id, from, table)
+	}
+}
+
+func (h *pairHouse) partitions(database, table string) []string {
+	return h.strings("SELECT DISTINCT partition_id FROM system.parts WHERE database = '%s' AND table = '%s' AND active ORDER BY partition_id", database, table)
+}
+
+// putTables puts every table back, or loses all of them.
+func (h *pairHouse) putTables(state string) {
+	h.t.Helper()
+	if state == putLost {
+		for _, table := range h.strings("SELECT name FROM system.tables WHERE database = '%s' ORDER BY engine LIKE '%%MergeTree', name", h.srv.Database) {
+			h.exec("DROP TABLE IF EXISTS `%s`.`%s` SYNC", h.srv.Database, table)
+		}
+		return
+	}
+	older := h.mergeTrees(h.olderDatabase())
+	for _, table := range h.mergeTrees(h.srv.Database) {
+		if !slices.Contains(older, table) {
+			h.exec("DROP TABLE `%s`.`%s` SYNC", h.srv.Database, table)
+			continue
+		}
+		for _, id := range h.partitions(h.srv.Database, table) {
+			h.exec("ALTER TABLE `%s`.`%s` DROP PARTITION ID '%s'", h.srv.Database, table, id)
+		}
+		h.attach(h.olderDatabase(), h.srv.Database, table)
+	}
+}
+
+func (h *pairHouse) execQuietly(q string, args ...any) {
+	_ = h.db.Conn().Exec(h.t.Context(), fmt.Sprintf(q, args...))
+}

@@ -1,0 +1,86 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// SHARDS may be restored from an older copy while ClickHouse has what came after it. Then a
+// router gives positions again, and only a sink sees that: the shard's last frame in SHARDS is
+// not what ClickHouse has at that position, or the one at the head is not. So a sink compares
+// the end of each active shard once it watches SHARDS, and again after each outage of NATS.
+// Where ClickHouse only has more, nothing is lost and nothing is done: the lane may be about to
+// give the same positions to the same frames.
+
+// compareEnd compares the last frame of a shard with what is stored at its position, where all of
+// SHARDS' positions seem to be stored. Where they are not, checkHead compares.
+func (s *Sinks) compareEnd(ctx context.Context, topic *schemas.Topic, t task) error {
+	entry, err := s.cfg.Registry.Shard(ctx, t.ref)
+	if errors.Is(err, registry.ErrNotFound) || err == nil && entry.Status != registry.Active {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	msg, err := streams.DecideLast(ctx, s.js, schemas.StreamShards, t.ref.Subject())
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("sinks: end of %s: %w", t.ref, err)
+	}
+	p, err := schemas.ParsePlaced(msg.Header)
+	if err != nil || p.Cleared != "" || t.head.pos < p.Pos {
+		return err
+	}
+	same, err := s.isStored(ctx, topic, t.ref, p, msg.Data)
+	if err == nil && same && topic.Front() != "" {
+		same, err = s.lastIsStored(ctx, topic, t.ref, &p, false)
+	}
+	if err != nil || same {
+		return err
+	}
+	return s.forked(ctx, topic, t.ref, fmt.Sprintf("position %d, the last in %s, is %s, and ClickHouse, which has position %d, has other events there",
+		p.Pos, schemas.StreamShards, schemas.Digest(msg.Data), t.head.pos))
+}
+
+// lastIsStored reports whether the last record of a frame is stored, and, where it is the frame
+// at the head, whether no later one is: records are joined to frames as they come, so that a
+// frame that was made again may have some of those of one that was made before.
+func (s *Sinks) lastIsStored(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, p *schemas.Placed, head bool) (bool, error) {
+	last, _, err := s.cfg.DB.LastRecord(ctx, ref)
+	if err != nil {
+		return false, err
+	}
+	if last >= p.SourceSeq {
+		return last == p.SourceSeq || !head, nil
+	}
+	erasures, err := s.ledger.ForWriter(ctx, topic.Name)
+	return err == nil && len(erasures.Covering(p.Source(), p.MinTs, p.MaxTs)) > 0, err
+}
+
+// forked takes a shard out of its lane, and says why.
+func (s *Sinks) forked(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, why string) error {
+	forked := fmt.Errorf("sinks: %s: %w: %s", ref, ErrForked, why)
+	var stored schemas.Source
+	if topic.Front() != "" {
+		seq, ts, err := s.cfg.DB.LastRecord(ctx, ref)
+		if err == nil {
+			stored, err = s.cfg.Registry.RecordAt(ctx, topic, seq, ts)
+		}
+		if err != nil {
+			return errors.Join(forked, err)
+		}
+	}
+	if err := s.cfg.Registry.Leave(ctx, ref, stored); err != nil && !errors.Is(err, registry.ErrNotFound) {
+		return errors.Join(forked, err)
+	}
+	return forked
+}
