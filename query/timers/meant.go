@@ -25,7 +25,7 @@ func (a Archive) MeantLives(ctx context.Context, topic string, lives []string, b
 	out := map[string]bool{}
 	for some := range slices.Chunk(lives, maxLives) {
 		answer, err := a.DB.Select(ctx, &tables.Select{
-			SQL:    fmt.Sprintf("SELECT DISTINCT life FROM `%s` WHERE life IN {lives:Array(String)} AND NOT (%s) FORMAT TSV", topic, keep),
+			SQL:    fmt.Sprintf("SELECT DISTINCT life FROM %s WHERE life IN {lives:Array(String)} AND NOT (%s) FORMAT TSV", schemas.QuotedTable(a.DB.Database, topic), keep),
 			Params: withParams(params, "lives", "['"+strings.Join(some, "','")+"']"),
 			User:   a.User, Password: a.Password,
 		})

@@ -54,7 +54,7 @@ func (a Archive) TimerHistory(ctx context.Context, topic, group, id string, exce
 	params = withParams(params, "g", group, "id", id)
 	answer, err := a.DB.Select(ctx, &tables.Select{
 		SQL: fmt.Sprintf("SELECT toUnixTimestamp64Nano(t.ts) AS ts, toUnixTimestamp64Nano(t.due) AS due, life, slot, revision, attempt, state, status, error, detail, took_ms, late_ms, user_id, spec, seq"+
-			" FROM (SELECT * FROM `%s` WHERE `group` = {g:String} AND timer_id = {id:String} AND %s) AS t ORDER BY t.seq LIMIT %d FORMAT JSONEachRow", topic, keep, maxHistory),
+			" FROM (SELECT * FROM %s WHERE `group` = {g:String} AND timer_id = {id:String} AND %s) AS t ORDER BY t.seq LIMIT %d FORMAT JSONEachRow", schemas.QuotedTable(a.DB.Database, topic), keep, maxHistory),
 		Params:   params,
 		Settings: map[string]string{"output_format_json_quote_64bit_integers": "0"},
 		User:     a.User, Password: a.Password,
