@@ -43,7 +43,7 @@ func attack(site *browser.Site, base string) string {
 const base = %q, pages = [%q, %q, %q]
 const costly = ['/api/v1/query?query=max_over_time(up[10y:1ms])', '/t/cpu/api/v1/query?query=max_over_time(up[10y:1ms])', '/v1/verify', '/metrics', '/v1/topics/app/events', '/v1/sql', '/']
 async function read(path, how) {
-  try { const r = await fetch(base + path, how); if (r.type !== 'opaque') await report('read by fetch ' + path + ' ' + r.status) } catch (e) {}
+  try { const r = await fetch(base + path, {signal: AbortSignal.timeout(3000), ...how}); if (r.type !== 'opaque') await report('read by fetch ' + path + ' ' + r.status) } catch (e) {}
 }
 function form(action, type, body) {
   const f = document.createElement('form'); f.method = 'POST'; f.action = action; f.enctype = type; f.target = 'frame'

@@ -45,6 +45,9 @@ FROM (%s) WHERE %s LIMIT %d FORMAT JSONCompactEachRow`, s.listed(), s.condition(
 			return err
 		})
 	})
+	if errors.Is(err, tables.ErrNoTable) {
+		return nil, nil // no sink has stored anything yet
+	}
 	if err == nil && int64(len(list)) > r.limits.series {
 		return nil, tooMuch("it touches more than %d series; name the metric and labels, or take a shorter range", r.limits.series)
 	}
