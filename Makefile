@@ -186,9 +186,10 @@ inputs: setup $(OTELCOL) $(TELEMETRYGEN) ## Real clients of every input against 
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_INPUT_CLIENTS=$(abspath integration/inputs/clients) ALMANAC_OTELCOL=$(abspath $(OTELCOL)) \
 	ALMANAC_TELEMETRYGEN=$(abspath $(TELEMETRYGEN)) go test -count 1 -timeout 30m -v ./integration/inputs
 
-simulate: ## The protocol's model, and that of repeats and sums, for SEEDS seeds (default 100000): every fault, no server
+simulate: ## The protocol's model, and those of repeats and sums and of keyed requests, for SEEDS seeds (default 100000): every fault, no server
 	go test -count 1 -timeout 0 -run '^TestModel$$' -v ./integration/model -seeds $(SEEDS)
 	ALMANAC_MODEL_SEEDS=$(SEEDS) go test -count 1 -timeout 0 -run '^TestDerived$$' -v ./integration/model/derived
+	go test -count 1 -timeout 0 -run '^TestModel$$' -v ./integration/model/keyed -seeds $(SEEDS)
 
 cover: setup ## Tests with coverage; the report is cover.out
 	ALMANAC_REQUIRE_ENGINE=1 $(TEST) -coverprofile=cover.out -coverpkg=./... $(PKG)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -14,7 +13,8 @@ import (
 // A keyed request that is sent again comes by another producer, so the windows do not know its frames. EVENTS
 // knows them by their ids, until NATS starts again: then it knows those alone whose messages are there, and an erasure
 // or the janitor may have taken them. So a lane keeps which parts of keyed requests it was given, in
-// messages of SHARDS that are committed with the frames and expire after schemas.GivenFor.
+// messages of SHARDS that are committed with the frames. The janitor takes out what no message that is still to
+// be routed can repeat, by schemas.GivenFor and the checkpoint: a router may be behind for longer than that.
 
 // loadGiven reads what the lane keeps. The lane is fenced: no other router adds to it.
 func (l *lane) loadGiven(ctx context.Context) error {
@@ -74,7 +74,6 @@ func (b *batch) keepGiven(subject string) {
 		return
 	}
 	msg := nats.NewMsg(subject)
-	msg.Header.Set(jetstream.MsgTTLHeader, schemas.GivenTTL())
 	msg.Data = schemas.EncodeGiven(b.given)
 	b.add(msg)
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -63,7 +62,8 @@ type GivenPart struct {
 
 // Bounds of what a lane keeps.
 const (
-	// GivenFor is how long a lane keeps a part: as long as EVENTS knows its message's id, where nothing takes it.
+	// GivenFor is how long a lane knows a part, by when EVENTS stored the messages: as long as EVENTS knows its
+	// message's id, where nothing takes it.
 	GivenFor = DedupWindow
 	// MaxGiven bounds the parts that a lane goes by, 32 bytes each in SHARDS and some 100 in a router: 430 a second
 	// and lane for ten minutes. Beyond it the oldest are forgotten, and EVENTS' ids alone tell a repetition.
@@ -166,6 +166,3 @@ func (g *Given) TakeEncoded(data []byte) error {
 	}
 	return nil
 }
-
-// GivenTTL is how long NATS keeps the message of parts.
-func GivenTTL() string { return GivenFor.Truncate(time.Second).String() }

@@ -134,7 +134,6 @@ func ShardsStream(l StreamLimits) jetstream.StreamConfig {
 		Replicas:           l.Replicas,
 		AllowDirect:        true,
 		AllowAtomicPublish: true,
-		AllowMsgTTL:        true,
 	}
 }
 

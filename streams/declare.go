@@ -146,7 +146,7 @@ func checkStream(got, want jetstream.StreamConfig) error {
 	case want.AllowRollup && !got.AllowRollup:
 		return bad("does not allow a message to replace those before it (allow_rollup_hdrs), which frees what is archived")
 	case want.AllowMsgTTL && !got.AllowMsgTTL:
-		return bad("does not allow a message to expire (allow_msg_ttl), by which locks and parts of keyed requests end")
+		return bad("does not allow a message to expire (allow_msg_ttl), by which locks end")
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ const (
 )
 
 func (j *Janitor) sweep(ctx context.Context, now time.Time) error {
-	return errors.Join(j.sweepEvents(ctx, now), j.sweepCheckpoints(ctx), j.sweepShards(ctx, now))
+	return errors.Join(j.sweepEvents(ctx, now), j.sweepCheckpoints(ctx), j.sweepGiven(ctx, now), j.sweepShards(ctx, now))
 }
 
 // fill is how full a stream is, 0 to 1; 0 when it has no bound.

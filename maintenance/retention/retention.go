@@ -27,6 +27,8 @@ type Janitor struct {
 	// sweptAt is when the shards were last swept by age: each sweep looks at every
 	// shard, so a hundred in a replay window are enough.
 	sweptAt time.Time
+	// sweptGiven is when the parts of keyed requests were last looked at.
+	sweptGiven time.Time
 	// blankedAt is when lanes were last looked at for publishBlanks; see there.
 	blankedAt time.Time
 	// looked is, for a topic that has a shard to drop, where its shards had rows when retention
