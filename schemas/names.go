@@ -347,6 +347,15 @@ func RoutedTokens(subject string) (topic, lane string, ok bool) {
 // GivenSubject is where a lane keeps the parts of keyed requests that it was given.
 func GivenSubject(topic, lane string) string { return tokenGiven + "." + topic + "." + lane }
 
+// givenTopic is the topic of such a subject.
+func givenTopic(subject string) (topic string, ok bool) {
+	t := strings.Split(subject, ".")
+	if len(t) != 3 || t[0] != tokenGiven {
+		return "", false
+	}
+	return t[1], true
+}
+
 // DeadSubject is where a topic's dead letters live.
 func DeadSubject(topic string) string { return tokenDead + "." + topic }
 

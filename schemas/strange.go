@@ -42,6 +42,12 @@ func Foreign(stream, subject string, h nats.Header, data []byte, inLane func(sub
 		}
 		return nil
 	}
+	if topic, ok := givenTopic(subject); ok {
+		if ValidateTopicName(topic) != nil {
+			return fmt.Errorf("%w: %q", ErrTopicName, topic)
+		}
+		return new(Given).TakeEncoded(data)
+	}
 	ref, err := ParseShardSubject(subject)
 	if err == nil {
 		err = ValidateTopicName(ref.Topic)
