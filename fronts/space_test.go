@@ -79,7 +79,7 @@ func TestWritersDoNotPassTheReserve(t *testing.T) {
 		var stored atomic.Int64
 		look := func(context.Context) (Use, error) {
 			u := Use{Stream: schemas.StreamDocs, Bytes: uint64(stored.Load()), Limit: limit}
-			time.Sleep(time.Millisecond) // and others store meanwhile
+			<-time.After(time.Millisecond) // and others store meanwhile
 			return u, nil
 		}
 		done := make(chan error)
@@ -93,7 +93,7 @@ func TestWritersDoNotPassTheReserve(t *testing.T) {
 						done <- err
 						return
 					}
-					time.Sleep(time.Duration(1+(w+i)%7) * time.Millisecond)
+					<-time.After(time.Duration(1+(w+i)%7) * time.Millisecond)
 					stored.Add(n)
 					land()
 				}

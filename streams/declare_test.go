@@ -73,7 +73,7 @@ func TestEnsureAsksAgain(t *testing.T) {
 }
 
 // TestBoundOfAStreamThatExists holds that a bound which the operator said is that of a stream that exists, at once and
-// without loss, that one which nobody said is left alone, and that a store too small says so.
+// without loss, that one which was not said is left alone, and that a store too small says so.
 func TestBoundOfAStreamThatExists(t *testing.T) {
 	t.Parallel()
 	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 64 << 20, NoSigs: true})

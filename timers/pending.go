@@ -55,7 +55,7 @@ func (t *Timers) room(ctx context.Context, g *timer.Group, key schemas.TimerKey,
 	text, _ := json.Marshal(spec)
 	need := int64(len(text) + specBytes)
 	if g.MaxPending <= 0 && g.MaxBytes <= 0 && int64(use.Bytes)+use.Owed()+need <= use.Free(fronts.Grow) {
-		return func() {}, nil // whoever holds it, it is not more than is free
+		return func() {}, nil // a group that holds all of it does not hold more than is free
 	}
 	h := t.holdings.of(g.Name)
 	h.mu.Lock()
