@@ -40,7 +40,7 @@ LONGEST  := awk '{print ($$0 ~ "/integration$$" ? 0 : $$0 ~ "/cmd/almanac$$" ? 1
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: hostile help setup need-engine need-compiler build up test check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults timers damage usage series soak simulate documents cover clean tidy
+.PHONY: hostile help setup need-engine need-compiler build up test check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage usage series soak simulate documents cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -150,6 +150,9 @@ documents: setup ## Documents at full size: a million of them, kills of every pa
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DOCUMENTS_KILLS=25 ALMANAC_DOCUMENTS_ERASED=10000 ALMANAC_DOCUMENTS_LOST=10000 \
 	  go test -count 1 -timeout 60m -run '^(TestDocumentPromisesUnderKills|TestEraseDocuments|TestRepairLostFront)$$' -v ./integration
 	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_DOCUMENTS=1000000 go test -count 1 -timeout 60m -run '^TestDocumentsAtSize$$' -v ./integration
+
+keyed: setup ## Keyed requests through 200 kills, fields, erasures and restarts of NATS; SEED=n repeats a plan
+	ALMANAC_REQUIRE_ENGINE=1 ALMANAC_KEYED_KILLS=200 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 5h -run '^TestKillCyclesOfErasedRequests$$' -v ./integration/faults
 
 faults: setup ## Real processes killed, stopped, cut and filled up; minutes, on a machine that does nothing else
 	ALMANAC_REQUIRE_ENGINE=1 $(if $(SEED),ALMANAC_FAULT_SEED=$(SEED)) go test -count 1 -timeout 30m -v ./integration/faults
