@@ -39,6 +39,8 @@
 //	repair                                         which is derived again
 //	rows are lost and stored again, as many as     a sink or repair that stores above a head drops what
 //	before, under other positions                  was derived above it first (tables.DropLost)
+//	rows or parts of a derived table are deleted   marks and series are as many as when they were last noted,
+//	                                               or they are dropped and derived again; a lost table is made
 //	anything else                                  sums and repeats are as many as rows up to their
 //	                                               position, or they are dropped and filled again
 //

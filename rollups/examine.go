@@ -78,7 +78,7 @@ func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, d tables.Deriv
 		if err := r.cfg.DB.DropDoubted(ctx, ref, r.cfg.Registry.Dropped(ref.Topic)); err != nil {
 			return s, false, err
 		}
-		r.cfg.Hooks.Dropped(ref, "it has other rows than it had when it was looked for repeats")
+		r.cfg.Hooks.Dropped(ref, "it has other rows, or fewer marks, than when it was looked for repeats")
 		d.Examined, d.Epoch = 0, 0
 	}
 	s.Examination = tables.Examination{Ref: ref, Epoch: d.Epoch, From: d.Examined, To: d.Stored.Head}

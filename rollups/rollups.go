@@ -22,6 +22,9 @@ type Config struct {
 	Every time.Duration
 	// BatchRows bounds the rows of one step. Default 1,000,000.
 	BatchRows uint64
+	// CheckEvery is the time from one look for lists of series that lost rows to the next,
+	// which reads their keys. Default 1 min.
+	CheckEvery time.Duration
 
 	Hooks Hooks
 	// Crash is called at the named points where tests end the process.
@@ -46,7 +49,10 @@ type Hooks struct {
 }
 
 // Rollups fills derived tables.
-type Rollups struct{ cfg Config }
+type Rollups struct {
+	cfg     Config
+	checked map[string]time.Time // lists of series, by topic; Round's
+}
 
 // New prepares rollups.
 func New(cfg Config) (*Rollups, error) {
@@ -55,6 +61,9 @@ func New(cfg Config) (*Rollups, error) {
 	}
 	if cfg.Every == 0 {
 		cfg.Every = 5 * time.Second
+	}
+	if cfg.CheckEvery == 0 {
+		cfg.CheckEvery = time.Minute
 	}
 	if cfg.BatchRows == 0 {
 		cfg.BatchRows = 1_000_000
@@ -81,7 +90,7 @@ func New(cfg Config) (*Rollups, error) {
 	if h.Fault == nil {
 		h.Fault = func(schemas.ShardRef, error) {}
 	}
-	return &Rollups{cfg}, nil
+	return &Rollups{cfg: cfg, checked: map[string]time.Time{}}, nil
 }
 
 // Run fills until ctx ends. A step under way is finished by ClickHouse or left to be found by
@@ -128,8 +137,13 @@ func (r *Rollups) Round(ctx context.Context) (more bool, err error) {
 // that few sums are filled with repeats that are found a moment later.
 func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err error) {
 	d, err := r.cfg.DB.Derived(ctx, t)
-	if tables.Classify(err) == tables.Missing || err == nil && d.Absent {
-		return false, nil // the sinks make the tables
+	if err == nil && d.Absent { // it was lost, or the sinks did not make the topic's tables yet
+		if err = r.cfg.DB.EnsureDerived(ctx, t); err == nil {
+			return true, nil
+		}
+	}
+	if tables.Classify(err) == tables.Missing {
+		return false, nil
 	}
 	if err != nil {
 		return false, err
@@ -151,6 +165,9 @@ func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err e
 	}
 	examined, more := r.examine(ctx, t, mine, d)
 	if t.HasSeries() {
+		if err := r.mendLists(ctx, t, gone); err != nil {
+			return more, err
+		}
 		for _, ref := range mine {
 			if to, ok := examined[ref]; ok {
 				err := r.list(ctx, t, ref, d.Shards[ref], to)
@@ -169,7 +186,11 @@ func (r *Rollups) topic(ctx context.Context, t *schemas.Topic) (more bool, err e
 	}
 	for _, ref := range mine {
 		if to, ok := examined[ref]; ok {
-			r.fault(ctx, ref, r.sum(ctx, t, ref, d.Shards[ref], to))
+			err := r.sum(ctx, t, ref, d.Shards[ref], to)
+			if tables.Classify(err) == tables.Missing {
+				err, more = r.cfg.DB.EnsureDerived(ctx, t), true
+			}
+			r.fault(ctx, ref, err)
 		}
 	}
 	return more, ctx.Err()

@@ -3,10 +3,34 @@ package rollups
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
+
+// mendLists drops the lists of this process's shards that lost rows; they are filled again. It looks
+// once in CheckEvery.
+func (r *Rollups) mendLists(ctx context.Context, t *schemas.Topic, gone map[schemas.ShardRef]bool) error {
+	if time.Since(r.checked[t.Name]) < r.cfg.CheckEvery {
+		return nil
+	}
+	broken, err := r.cfg.DB.BrokenSeries(ctx, t)
+	if err != nil {
+		return err
+	}
+	r.checked[t.Name] = time.Now()
+	for _, ref := range broken {
+		if gone[ref] || !r.cfg.Owns(ref.ID.String()) {
+			continue
+		}
+		if err := r.cfg.DB.DropSeries(ctx, ref); err != nil {
+			return err
+		}
+		r.cfg.Hooks.Dropped(ref, "its list of series lost rows")
+	}
+	return nil
+}
 
 // list adds the series of a shard's rows up to a position to the topic's list. A shard with
 // other rows than it had lost its list with its repeats, and begins again.

@@ -105,12 +105,12 @@ func (t *Topic) BeginExamined(database string, ref ShardRef, epoch uint64) strin
 }
 
 // MarkExamined is the statement that says up to which position a shard was examined, and how
-// many rows it had up to there before. It asserts that the epoch is there: without it marks
+// many rows it had up to there before, and how many marks it has. It asserts that the epoch is there: without it marks
 // were dropped since the examination began, and the position would say that they are there.
 func (t *Topic) MarkExamined(database string, ref ShardRef, epoch, to, rows uint64, headMoved string) string {
 	table := t.derived(database, DerivedRepeats)
-	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id, rows, first_shard) SELECT %d, %d, %d, %s, %d, %d WHERE throwIf((SELECT count() FROM %s WHERE month = %d AND shard = %d AND id = %s AND first_shard = %d) = 0, '%s') = 0",
-		table, uint32(ref.Month), uint64(ref.ID), to, NoID, rows, epoch, table, uint32(ref.Month), uint64(ref.ID), NoID, epoch, headMoved)
+	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id, rows, first_shard, marks) SELECT %d, %d, %d, %s, %d, %d, (SELECT uniqExact(id, pos) FROM %s WHERE month = %d AND shard = %d AND id != %s) WHERE throwIf((SELECT count() FROM %s WHERE month = %d AND shard = %d AND id = %s AND first_shard = %d) = 0, '%s') = 0",
+		table, uint32(ref.Month), uint64(ref.ID), to, NoID, rows, epoch, table, uint32(ref.Month), uint64(ref.ID), NoID, table, uint32(ref.Month), uint64(ref.ID), NoID, epoch, headMoved)
 }
 
 // FillSums is the statement that adds a shard's rows above from, up to to, to its sums. It
@@ -132,7 +132,7 @@ func (t *Topic) SeriesSelect(database, rows string) string {
 func (t *Topic) FillSeries(database string, ref ShardRef, have, from, to uint64, headMoved string) string {
 	return runSQL("metric_series_fill.sql", map[string]any{
 		"Derived": t.derived(database, DerivedSeries), "Month": uint32(ref.Month), "Shard": uint64(ref.ID), "To": to, "Have": have, "HeadMoved": headMoved,
-		"Select": t.SeriesSelect(database, AboveSQL(ref, from, to)),
+		"Select": t.SeriesSelect(database, AboveSQL(ref, from, to)), "Table": QuotedTable(database, t.Name), "Rows": AboveSQL(ref, from, to),
 	})
 }
 

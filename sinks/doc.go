@@ -29,7 +29,8 @@
 // stored there when a sink begins, so that a stream which gave its positions again
 // is noticed.
 //
-// A ClickHouse whose uptime is shorter than expected has restarted, and may have been
+// A table that has fewer rows than at the last look, every 15 s, may have been truncated
+// or dropped by hand. A ClickHouse whose uptime is shorter than expected has restarted, and may have been
 // restored from an older copy. All heads are read again, and a shard whose head lies
 // below what this sink saw stored is looked at as if the sink had just started.
 //

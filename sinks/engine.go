@@ -8,6 +8,20 @@ type engine struct {
 	at time.Time // on this process's clock; zero: never
 }
 
+// sizes are the rows of topics' tables when they were last looked at.
+type sizes map[string]uint64
+
+// shrank reports whether a table has fewer rows than it had, or is gone: rows that retention or an
+// erasure took, or rows that were truncated, dropped or deleted by hand and belong there.
+func (s sizes) shrank(now sizes) bool {
+	for name, rows := range s {
+		if now[name] < rows {
+			return true
+		}
+	}
+	return false
+}
+
 // lookEvery is how often ClickHouse is asked at most whether it restarted.
 const lookEvery = time.Second
 

@@ -255,10 +255,11 @@ func (s *Sinks) follow(ctx context.Context, notices chan<- notice) {
 }
 
 // survey finds out which ClickHouse answers, makes the tables of all topics, so that SQL finds them before the first
-// event, and reads all heads at once: at the start, whenever it is asked, and when
-// ClickHouse restarted, for it may have been restored from an older copy.
+// event, and reads all heads at once: at the start, whenever it is asked, when a table lost
+// rows, and when ClickHouse restarted, for it may have been restored from an older copy.
 func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- surveyed) {
 	var e engine
+	var had sizes
 	for pause := (backoff.Backoff{Least: minPause, Most: maxPause}); ctx.Err() == nil; {
 		asking, end := s.outages.Bound(ctx)
 		var all surveyed
@@ -267,6 +268,7 @@ func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- su
 			if up, err := s.cfg.DB.Uptime(asking); err == nil { // before the heads are read
 				e.restarted(up, time.Now())
 			}
+			had, _ = s.cfg.DB.TopicRows(asking) // before them too; what is not known did not shrink
 			all, err = s.allHeads(asking)
 		}
 		end()
@@ -296,6 +298,10 @@ func (s *Sinks) survey(ctx context.Context, ask <-chan struct{}, heads chan<- su
 			case <-time.After(max(s.cfg.Housekeeping, lookEvery)):
 				up, err := s.cfg.DB.Uptime(ctx)
 				again = err != nil || e.restarted(up, time.Now()) // what does not answer is asked until it does
+				if now, err := s.cfg.DB.TopicRows(ctx); err == nil {
+					again = again || had.shrank(now)
+					had = now
+				}
 			}
 		}
 	}

@@ -23,7 +23,8 @@ type DerivedShard struct {
 	// Examined is the position up to which it was looked for repeats, Repeats how many of its
 	// rows are.
 	Examined, Repeats uint64
-	// Doubted: it has other rows than it had when it was examined, so that Examined is 0.
+	// Doubted: it has other rows or fewer marks than it had when it was examined, so that
+	// Examined is 0.
 	Doubted bool
 	Sums    Sums
 	// Series is the position up to which its series are listed.
@@ -32,7 +33,7 @@ type DerivedShard struct {
 	// Epoch is that of its examinations; 0: none began.
 	Epoch uint64
 
-	rows uint64 // when it was examined
+	rows, marks uint64 // when it was examined
 }
 
 // Sums are what a shard's sums hold, up to a position.
@@ -95,12 +96,12 @@ func (db *DB) Marked(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 	d := &Derived{Shards: map[schemas.ShardRef]DerivedShard{}}
 	repeats, sums := schemas.DerivedTable(t.Name, schemas.DerivedRepeats), schemas.DerivedTable(t.Name, schemas.DerivedSums)
 	// Marks are stored before the position that says they are there, and one statement reads both.
-	err := db.byShard(ctx, t.Name, "SELECT month, shard, maxIf(pos, id = "+schemas.NoID+"), argMaxIf(rows, pos, id = "+schemas.NoID+"), uniqExactIf((id, pos), id != "+schemas.NoID+"), argMaxIf(first_shard, pos, id = "+schemas.NoID+"), countIf(id != "+schemas.NoID+") FROM "+
+	err := db.byShard(ctx, t.Name, "SELECT month, shard, maxIf(pos, id = "+schemas.NoID+"), argMaxIf(rows, pos, id = "+schemas.NoID+"), uniqExactIf((id, pos), id != "+schemas.NoID+"), argMaxIf(first_shard, pos, id = "+schemas.NoID+"), argMaxIf(marks, pos, id = "+schemas.NoID+"), countIf(id != "+schemas.NoID+") FROM "+
 		schemas.QuotedTable(db.Database, repeats)+" GROUP BY month, shard",
 		func(ref schemas.ShardRef, n []uint64) {
-			d.Marks += n[4]
-			d.set(ref, func(s *DerivedShard) { s.Examined, s.rows, s.Repeats, s.Epoch = n[0], n[1], n[2], n[3] })
-		}, 5)
+			d.Marks += n[5]
+			d.set(ref, func(s *DerivedShard) { s.Examined, s.rows, s.Repeats, s.Epoch, s.marks = n[0], n[1], n[2], n[3], n[4] })
+		}, 6)
 	if d.Absent = errors.Is(err, ErrNoTable); err != nil && !d.Absent {
 		return nil, fmt.Errorf("repeats of topic %q: %w", t.Name, err)
 	}
@@ -121,7 +122,7 @@ func (db *DB) Marked(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 	for ref, st := range stored {
 		d.set(ref, func(s *DerivedShard) {
 			s.Stored, s.Sums.rows, s.Sums.repeats = st, st.Rows, s.Repeats
-			if s.Examined > 0 && s.Epoch == 0 || s.Examined == st.Head && s.rows != st.Rows {
+			if s.Examined > 0 && (s.Epoch == 0 || s.Repeats < s.marks) || s.Examined == st.Head && s.rows != st.Rows {
 				s.Examined, s.Doubted = 0, true
 			} else if s.Examined != st.Head && s.Examined > 0 {
 				examined[ref] = s.Examined

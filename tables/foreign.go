@@ -47,6 +47,21 @@ func (db *DB) Foreign(ctx context.Context, topics ...schemas.Topic) (map[string]
 	return out, nil
 }
 
+// TopicRows counts the rows of each topic's table, from one statement on metadata.
+func (db *DB) TopicRows(ctx context.Context) (map[string]uint64, error) {
+	out := map[string]uint64{}
+	err := db.each(ctx, "rows of tables in "+db.Database, func(scan scan) error {
+		var name string
+		var rows uint64
+		err := scan(&name, &rows)
+		if schemas.ValidateTopicName(name) == nil {
+			out[name] = rows
+		}
+		return err
+	}, "SELECT name, ifNull(total_rows, 0) FROM system.tables WHERE database = $1 AND engine = 'MergeTree' AND startsWith(comment, $2)", db.Database, schemas.TableMark)
+	return out, err
+}
+
 // foreign says which table of a topic, or their database, is of an engine that it may not have.
 func foreign(t *schemas.Topic, database string, engines map[string]string) error {
 	if e := engines[""]; e != "" && !slices.Contains(localDatabases, e) {

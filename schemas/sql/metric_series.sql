@@ -11,7 +11,9 @@ CREATE TABLE IF NOT EXISTS {{.Derived}}
   `labels`  SimpleAggregateFunction(any, Map(String, String)) CODEC(ZSTD(1)),
   `points`  SimpleAggregateFunction(groupUniqArrayArray, Array(String)) CODEC(ZSTD(1)),
   `first`   SimpleAggregateFunction(min, DateTime64(9, 'UTC')) CODEC(ZSTD(1)),
-  `last`    SimpleAggregateFunction(max, DateTime64(9, 'UTC')) CODEC(ZSTD(1))
+  `last`    SimpleAggregateFunction(max, DateTime64(9, 'UTC')) CODEC(ZSTD(1)),
+  -- Of the row without a type: how many series the shard's list had with that fill.
+  `listed`  SimpleAggregateFunction(max, UInt64) CODEC(ZSTD(1))
 )
 -- Filling twice is the same. The row without a type is the mark of each fill: no point has
 -- none.

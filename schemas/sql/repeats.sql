@@ -9,7 +9,9 @@ CREATE TABLE IF NOT EXISTS {{.Derived}}
   `first_month` UInt32 CODEC(ZSTD(1)),
   `first_shard` UInt64 CODEC(ZSTD(1)),
   -- Of the row with the id of zeros: how many rows the shard had up to its position.
-  `rows`        UInt64 CODEC(ZSTD(1))
+  `rows`        UInt64 CODEC(ZSTD(1)),
+  -- And how many marks. Later ones are more.
+  `marks`       UInt64 CODEC(ZSTD(1))
 )
 -- Marking an event twice is the same row. The row with the id of zeros says up to which
 -- position the shard was examined.

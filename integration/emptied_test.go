@@ -1,0 +1,99 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/metric"
+	"github.com/almanac-events/almanac/rollups"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// A topic's table that is emptied or dropped gets its rows back from SHARDS by itself: of every lane,
+// also where nothing comes any more.
+func TestEmptiedTables(t *testing.T) {
+	t.Parallel()
+	for name, how := range map[string]string{"truncated": "TRUNCATE TABLE %s", "dropped": "DROP TABLE %s SYNC"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := running(t, newTopic("app"), docsTopic())
+			c := e.documents("customers")
+			create(t, c, "d-", "p", 30)
+			e.stored("customers", 30, time.Minute)
+			e.clean(e.cleaner(), cold)
+			te := e.timers()
+			te.createTimers(20, func(int) time.Time { return time.Now().Add(time.Hour) })
+			e.stored(schemas.DefaultTimerTopic, 20, time.Minute)
+			p := e.producer("app")
+			e.say(p, 40)
+			e.stored("app", 40, time.Minute)
+			for _, topic := range []string{"customers", schemas.DefaultTimerTopic, "app"} {
+				e.exec(how, e.table(topic))
+			}
+			e.stored("customers", 30, time.Minute)
+			e.stored(schemas.DefaultTimerTopic, 20, time.Minute)
+			e.stored("app", 40, time.Minute)
+			for _, topic := range []string{"customers", schemas.DefaultTimerTopic, "app"} {
+				e.verified(topic)
+			}
+			for i := range 30 {
+				if _, err := c.Load(t.Context(), fmt.Sprint("d-", i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// What is derived from a metric is whole again after part of it was deleted by hand, a part or a
+// table was lost, while everything runs.
+func TestDerivedDeleted(t *testing.T) {
+	t.Parallel()
+	e := start(t, dozensOf(t, kinds.Metric, "cpu"))
+	e.router()
+	e.sink()
+	e.rollups(func(c *rollups.Config) { c.CheckEvery = 100 * time.Millisecond })
+	p := e.producer("cpu")
+	for i := range 60 { // each second one twice
+		for range 1 + i%2 {
+			m := metric.Point{Name: "cpu", Value: float64(i), Points: metric.Gauge, Time: time.Date(2026, 2, 1, 12, 0, i, 0, time.UTC), Labels: []schemas.Attr{schemas.String("host", fmt.Sprint("h-", i%20))}}
+			if err := p.Submit(t.Context(), m.Event(nil), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	e.flush(p)
+	e.settledUsage("cpu")
+	e.examined("cpu")
+	listed, marks := "SELECT uniqExact(shard, type, series) FROM "+e.table("cpu.series")+" WHERE type != ''", "SELECT uniqExact(shard, id, pos) FROM "+e.table("cpu.repeats")+" WHERE id != "+schemas.NoID
+	series, repeats := e.count("%s", listed), e.count("%s", marks)
+	if series < 20 || repeats != 30 {
+		t.Fatalf("%d series and %d marks to begin with", series, repeats)
+	}
+	sync := " SETTINGS mutations_sync = 2"
+	for _, how := range []string{
+		"ALTER TABLE " + e.table("cpu.series") + " DELETE WHERE type != '' AND series % 2 = 0" + sync,
+		"ALTER TABLE " + e.table("cpu.series") + " DELETE WHERE type = ''" + sync,
+		"TRUNCATE TABLE " + e.table("cpu.series"),
+		"DROP TABLE " + e.table("cpu.series") + " SYNC",
+		"ALTER TABLE " + e.table("cpu.repeats") + " DELETE WHERE id != " + schemas.NoID + " AND cityHash64(id) % 2 = 0" + sync,
+		"TRUNCATE TABLE " + e.table("cpu.repeats"),
+		"DROP TABLE " + e.table("cpu.repeats") + " SYNC",
+	} {
+		e.exec("%s", how)
+		eventually(t, 20*time.Second, func() error {
+			s, err := e.ask("%s", listed)
+			if err != nil {
+				return err
+			}
+			r, err := e.ask("%s", marks)
+			if err == nil && (s != series || r != repeats) {
+				err = fmt.Errorf("after %s: %d series and %d marks, want %d and %d", how, s, r, series, repeats)
+			}
+			return err
+		})
+		e.examined("cpu")
+	}
+}
