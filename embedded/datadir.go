@@ -44,8 +44,9 @@ type DataDirConfig struct {
 
 // DataDir is a data directory this process owns until Close.
 type DataDir struct {
-	path string
-	lock *os.File
+	path  string
+	lock  *os.File
+	short error
 }
 
 // Owner is the process that holds a data directory.
@@ -73,23 +74,39 @@ func OpenDataDir(cfg DataDirConfig) (*DataDir, error) {
 	if err := checkOurs(path); err != nil {
 		return nil, err
 	}
-	if err := checkSpace(path, cfg.MinFreeBytes); err != nil {
-		return nil, err
+	short := checkSpace(path, cfg.MinFreeBytes)
+	if short != nil && (!errors.Is(short, ErrDiskSpace) || isNew(path)) {
+		return nil, short
+	}
+	if short != nil {
+		if err := useReserve(path); err != nil {
+			return nil, err
+		}
 	}
 	lock, err := takeOwnership(path)
 	if err != nil {
 		return nil, err
 	}
-	d := &DataDir{path: path, lock: lock}
+	d := &DataDir{path: path, lock: lock, short: short}
 	if err := d.claim(); err != nil {
 		_ = d.Close()
 		return nil, err
+	}
+	if free, err := FreeBytes(path); err == nil {
+		if err := keepReserve(path, free); err != nil {
+			_ = d.Close()
+			return nil, err
+		}
 	}
 	return d, nil
 }
 
 // Path of the directory, absolute.
 func (d *DataDir) Path() string { return d.path }
+
+// Short is ErrDiskSpace where a directory with data was opened on a disk that has too little free for a new one: what
+// is there can be read, and little can be stored until there is room.
+func (d *DataDir) Short() error { return d.short }
 
 // NATSDir is where the streams go.
 func (d *DataDir) NATSDir() string { return NATSDir(d.path) }
@@ -157,6 +174,13 @@ func checkOurs(path string) error {
 	return nil
 }
 
+// isNew reports whether nothing was stored in a directory yet.
+func isNew(path string) bool {
+	_, err := os.Stat(filepath.Join(path, versionName))
+	return err != nil
+}
+
+// checkSpace asks for room on the disk.
 func checkSpace(path string, want int64) error {
 	if want == 0 {
 		want = DefaultMinFreeBytes
@@ -166,7 +190,7 @@ func checkSpace(path string, want int64) error {
 		return err
 	}
 	if free < want {
-		return fmt.Errorf("%w: the disk of %s has %s free, a start needs %s: free some, or use another disk by --data",
+		return fmt.Errorf("%w: the disk of %s has %s free, less than %s: free some, or use another disk by --data",
 			ErrDiskSpace, path, humanBytes(free), humanBytes(want))
 	}
 	return nil

@@ -23,8 +23,10 @@ type NATS struct {
 	used atomic.Bool
 	life life
 
-	port   int                           // decided at the first start, before life is ready
-	limit  int64                         // bytes for all streams, decided at the first start
+	port   int          // decided at the first start, before life is ready
+	short  atomic.Bool  // the disk had too little room when limit was decided
+	limit  atomic.Int64 // bytes for all streams, decided at the first start, and again when short ends
+	last   storing
 	server atomic.Pointer[server.Server] // nil while down; replaced at a restart
 	checks checks
 }
@@ -73,7 +75,7 @@ func (n *NATS) ClientURL() string {
 func (n *NATS) Port() int { return n.port }
 
 // StoreLimit is what all streams together may hold, in bytes: divide it among them. Valid once ready.
-func (n *NATS) StoreLimit() int64 { return n.limit }
+func (n *NATS) StoreLimit() int64 { return n.limit.Load() }
 
 // DefaultStoreLimit returns what all streams below a directory may hold unless it is said: three quarters of
 // what is free or theirs on its disk. The directory need not exist yet.
@@ -106,12 +108,14 @@ func (n *NATS) prepare() error {
 	if err := os.MkdirAll(n.cfg.Dir, 0o700); err != nil {
 		return fmt.Errorf("embedded NATS: creating the directory of its streams: %w", err)
 	}
-	n.limit = n.cfg.MaxStoreBytes
-	if n.limit == 0 {
-		var err error
-		if n.limit, err = DefaultStoreLimit(n.cfg.Dir); err != nil {
+	n.limit.Store(n.cfg.MaxStoreBytes)
+	if n.cfg.MaxStoreBytes == 0 {
+		limit, err := DefaultStoreLimit(n.cfg.Dir)
+		if err != nil {
 			return fmt.Errorf("embedded NATS: %w", err)
 		}
+		n.limit.Store(limit)
+		n.short.Store(n.Room() != nil)
 	}
 	port, err := claimPort(n.cfg.Host, n.cfg.Port)
 	if err != nil {
@@ -124,7 +128,7 @@ func (n *NATS) prepare() error {
 // start brings one server object up or leaves nothing behind.
 func (n *NATS) start() error {
 	opts := n.cfg.options(n.port)
-	opts.JetStreamMaxStore = n.limit
+	opts.JetStreamMaxStore = n.limit.Load()
 	s, err := server.NewServer(opts)
 	if err != nil {
 		return fmt.Errorf("embedded NATS %w: %w", ErrStart, err)

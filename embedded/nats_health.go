@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -121,8 +122,14 @@ func (n *NATS) watch(ctx context.Context) error {
 			if !since.IsZero() && time.Since(since) >= n.cfg.HungAfter {
 				return n.hung(fmt.Sprintf("no answer to a health check for %s", n.cfg.HungAfter))
 			}
+			if err == nil && n.isShort() {
+				err = errors.New("the disk has room again, and the streams may grow")
+			}
 			if err == nil || now.Before(notBefore) || n.Room() != nil {
 				continue
+			}
+			if err := n.widen(); err != nil {
+				return err
 			}
 			if err := n.replace(err); err != nil {
 				return err
@@ -134,6 +141,47 @@ func (n *NATS) watch(ctx context.Context) error {
 			began = time.Now()
 		}
 	}
+}
+
+// Storing reports why nothing can be stored now: the server does not, or it started on a disk
+// without room, and there is none yet. It is at most storingAge old.
+func (n *NATS) Storing() error {
+	n.last.mu.Lock()
+	defer n.last.mu.Unlock()
+	if time.Since(n.last.at) < storingAge {
+		return n.last.err
+	}
+	err := n.Healthy()
+	if err == nil && n.isShort() {
+		err = n.Room()
+	}
+	n.last.at, n.last.err = time.Now(), err
+	return err
+}
+
+// storingAge is how old an answer of Storing may be: a health check looks at every stream.
+const storingAge = 500 * time.Millisecond
+
+// storing is the last answer of Storing.
+type storing struct {
+	mu  sync.Mutex
+	at  time.Time
+	err error
+}
+
+func (n *NATS) isShort() bool { return n.short.Load() }
+
+// widen gives the streams the room that there is now, where they began with too little.
+func (n *NATS) widen() error {
+	if !n.isShort() {
+		return nil
+	}
+	limit, err := DefaultStoreLimit(n.cfg.Dir)
+	if err == nil {
+		n.limit.Store(limit)
+		n.short.Store(false)
+	}
+	return err
 }
 
 // replace puts a new server in the place of one that cannot store. Between the two no server answers; clients see a

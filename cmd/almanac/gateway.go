@@ -87,7 +87,7 @@ func (a *app) gateway(ctx context.Context, cmd *cobra.Command, _ []string) error
 			if err != nil {
 				return err
 			}
-			parts, err := gatewayParts(ctx, nc, second, reg, db, s, log)
+			parts, err := gatewayParts(ctx, nc, second, reg, db, nil, s, log)
 			if err != nil {
 				return err
 			}

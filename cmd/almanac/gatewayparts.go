@@ -24,13 +24,14 @@ import (
 	"github.com/almanac-events/almanac/timers"
 )
 
-// gatewayParts makes what a gateway needs over the servers. second is a connection of the
+// gatewayParts makes what a gateway needs over the servers. storing says why nothing can be stored;
+// nil: it is not known. second is a connection of the
 // reader's own.
-func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Registry, db *tables.DB, s *settings, log zerolog.Logger) (gateway.Parts, error) {
+func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Registry, db *tables.DB, storing func() error, s *settings, log zerolog.Logger) (gateway.Parts, error) {
 	log = log.With().Str("part", "gateway").Logger()
 	again := newRationer()
 	p, err := pool.New(pool.Config{
-		NC: nc, Topic: reg.Topic, Erased: reg.ErasedSince, PrivacyKey: []byte(s.PIIKey),
+		NC: nc, Topic: reg.Topic, Storing: storing, Erased: reg.ErasedSince, PrivacyKey: []byte(s.PIIKey),
 		OnError: func(topic string, err error) {
 			if more, ok := again.pass(topic); ok {
 				log.Warn().Err(err).Str("topic", topic).Int("more", more).Msg("sending again")
@@ -48,6 +49,7 @@ func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Regi
 	if err != nil {
 		return gateway.Parts{}, err
 	}
+	reads.Storing = storing
 	reads.OnError = func(err error) {
 		if more, ok := again.pass("reads"); ok {
 			log.Warn().Err(err).Int("more", more).Msg("jobs")

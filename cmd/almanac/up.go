@@ -100,6 +100,9 @@ func (n *node) start(ctx context.Context) error {
 		return err
 	}
 	n.later(func() { _ = n.dir.Close() })
+	if short := n.dir.Short(); short != nil {
+		n.log.Warn().Err(short).Msg("the disk is full: what is stored can be read, and nothing is taken until there is room")
+	}
 	if n.inputs, err = listenInputs(n.s, n.log); err != nil { // before the servers: a taken port shows at once
 		return err
 	}
@@ -231,7 +234,11 @@ func (n *node) wireGateway(ctx context.Context, reg *registry.Registry, db *tabl
 	if err != nil {
 		return err
 	}
-	parts, err := gatewayParts(ctx, nc, second, reg, db, n.s, n.log)
+	var storing func() error
+	if n.servers.NATS != nil {
+		storing = n.servers.NATS.Storing
+	}
+	parts, err := gatewayParts(ctx, nc, second, reg, db, storing, n.s, n.log)
 	if err != nil {
 		return err
 	}

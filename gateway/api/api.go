@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/budget"
@@ -54,6 +55,9 @@ type Config struct {
 	Documents func(ctx context.Context, topic string) (*documents.Collection, error)
 	// User and Password are of an account that may only read; empty for the reader's own.
 	User, Password string
+	// Storing says why nothing can be stored now, such as a full disk; nil: it is not known before
+	// a write is tried. It answers at once.
+	Storing func() error
 	// Stopping is closed when tails are to end.
 	Stopping <-chan struct{}
 	// OnError hears what goes wrong beside the requests.
@@ -74,6 +78,9 @@ type API struct {
 
 // New prepares the API. Run carries out its jobs.
 func New(cfg Config) *API {
+	if cfg.Storing == nil {
+		cfg.Storing = func() error { return nil }
+	}
 	a := &API{
 		cfg: cfg, tails: make(chan struct{}, maxTails), sql: make(chan struct{}, maxSQL), reads: make(chan struct{}, maxReads),
 		timing: make(chan struct{}, maxTiming), pages: make(chan struct{}, maxPages),
@@ -105,10 +112,10 @@ type status struct {
 type answer func(w http.ResponseWriter, r *http.Request) (any, error)
 
 // read is a handler whose answer is one JSON value.
-func (a *API) read(f answer) http.HandlerFunc { return within(a.reads, "reads", f) }
+func (a *API) read(f answer) http.HandlerFunc { return a.within(a.reads, "reads", f) }
 
 // within is a handler whose answer is one JSON value, while there are free slots.
-func within(slots chan struct{}, what string, f answer) http.HandlerFunc {
+func (a *API) within(slots chan struct{}, what string, f answer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !take(slots) {
 			request.Fail(w, r, tooMany(what, cap(slots)))
@@ -117,8 +124,19 @@ func within(slots chan struct{}, what string, f answer) http.HandlerFunc {
 		defer func() { <-slots }()
 		ctx, cancel := context.WithTimeout(r.Context(), readWait)
 		defer cancel()
+		if writes(r) {
+			var stop func()
+			if ctx, stop = request.WhileStoring(ctx, a.cfg.Storing); stop == nil {
+				request.Fail(w, r, notStoring(context.Cause(ctx), "free space on it, then send the request again: nothing of it was written"))
+				return
+			}
+			defer stop()
+		}
 		v, err := f(w, r.WithContext(ctx))
 		if err != nil {
+			if full := (*request.NotStoringError)(nil); errors.As(context.Cause(ctx), &full) {
+				err = notStoring(full, "free space on it; whether the request was carried out is not known: read what it writes")
+			}
 			request.Fail(w, r, refusal(err))
 			return
 		}
@@ -128,6 +146,21 @@ func within(slots chan struct{}, what string, f answer) http.HandlerFunc {
 		}
 		request.JSON(w, http.StatusOK, v)
 	}
+}
+
+// writes reports whether a request is answered only once something of it is stored.
+func writes(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		return false
+	case http.MethodPost:
+		return r.URL.Path != "/v1/verify" && !strings.HasSuffix(r.URL.Path, "/load")
+	}
+	return true
+}
+
+func notStoring(why error, do string) error {
+	return request.Refuse(http.StatusInsufficientStorage, "not_storing", why.Error(), do)
 }
 
 func take(slots chan struct{}) bool {

@@ -39,7 +39,7 @@ func (a *API) addDocuments(mux *http.ServeMux) {
 type documentRoute func(c *documents.Collection, p *params, w http.ResponseWriter, r *http.Request) (any, error)
 
 func (a *API) onDocuments(slots chan struct{}, what string, f documentRoute) http.HandlerFunc {
-	return within(slots, what, func(w http.ResponseWriter, r *http.Request) (any, error) {
+	return a.within(slots, what, func(w http.ResponseWriter, r *http.Request) (any, error) {
 		c, err := a.documents.open(r.Context(), a.cfg.Documents, r.PathValue("topic"))
 		if err != nil {
 			return documentFailed(r, err)

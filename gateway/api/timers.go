@@ -31,7 +31,7 @@ func (a *API) addTimers(mux *http.ServeMux) {
 		mux.HandleFunc(pattern, a.onTimers(f))
 	}
 	for pattern, f := range map[string]answer{"GET /v1/timers/{group}/config": a.timerConfig, "PUT /v1/timers/{group}/config": a.setTimerConfig} {
-		mux.HandleFunc(pattern, within(a.timing, "requests about timers", func(w http.ResponseWriter, r *http.Request) (any, error) {
+		mux.HandleFunc(pattern, a.within(a.timing, "requests about timers", func(w http.ResponseWriter, r *http.Request) (any, error) {
 			v, err := f(w, r)
 			return v, timerError(err)
 		}))
@@ -42,7 +42,7 @@ func (a *API) addTimers(mux *http.ServeMux) {
 type timerRoute func(t *timers.Timers, p *params, w http.ResponseWriter, r *http.Request) (any, error)
 
 func (a *API) onTimers(f timerRoute) http.HandlerFunc {
-	return within(a.timing, "requests about timers", func(w http.ResponseWriter, r *http.Request) (any, error) {
+	return a.within(a.timing, "requests about timers", func(w http.ResponseWriter, r *http.Request) (any, error) {
 		p := paramsOf(r)
 		t, err := a.timers.open(r.Context(), a.cfg.Timers, timerTopic(p))
 		if err != nil {

@@ -46,6 +46,9 @@ type Config struct {
 	Erased func(ctx context.Context, topic string, seq uint64, from, to int64) (ids []string, err error)
 	// PrivacyKey is for topics that hash fields.
 	PrivacyKey []byte
+	// Storing says why nothing can be stored now, such as a full disk; nil: it is not known
+	// before events are sent. It answers at once.
+	Storing func() error
 	// InFlight is InFlightBytes where 0.
 	InFlight int64
 	// Hold is Hold where 0.
@@ -78,6 +81,9 @@ func New(cfg Config) (*Pool, error) {
 	}
 	if cfg.InFlight == 0 {
 		cfg.InFlight = InFlightBytes
+	}
+	if cfg.Storing == nil {
+		cfg.Storing = func() error { return nil }
 	}
 	if cfg.Hold == 0 {
 		cfg.Hold = Hold

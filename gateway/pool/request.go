@@ -56,6 +56,9 @@ func (r *Request) From(address string) {
 // Ready waits until events can be taken, until the request is Hold old at most. What it
 // refuses has taken nothing.
 func (r *Request) Ready(ctx context.Context) error {
+	if err := r.p.cfg.Storing(); err != nil {
+		return fmt.Errorf("%w: %w; nothing of this request was taken, send it again", ErrStalled, err)
+	}
 	left := time.NewTimer(r.p.cfg.Hold - time.Since(r.began))
 	defer left.Stop()
 	for {
@@ -195,6 +198,7 @@ func (r *Request) Submit(ctx context.Context) error {
 			<-looked // the request may end now
 		}
 	}()
+	defer WhileStoring(ctx, r.p.cfg.Storing, giveUp)()
 	for _, t := range r.to {
 		if err := t.batch.Submit(ctx); err != nil {
 			if r.taken() == 0 {
@@ -222,9 +226,15 @@ func (r *Request) Store(ctx context.Context) (repeated bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), AckWait)
 	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	defer WhileStoring(ctx, r.p.cfg.Storing, giveUp)()
 	repeated = r.key != "" && r.Len() > 0
 	for _, t := range r.to {
 		if err := t.batch.Wait(ctx); err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
 			return false, fmt.Errorf("%w: the events were taken and are not acknowledged: %w", ErrOutcomeUnknown, err)
 		}
 		repeated = repeated && (t.batch.Len() == 0 || t.batch.Repeated())
