@@ -65,7 +65,7 @@ func TestCut(t *testing.T) {
 func TestCutAsJSON(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's
+	random := rand.New(rand.NewPCG(seed, 1))
 	const letters = "[]{},:\"\\ \n\t1etrunlfas"
 	for range 200_000 {
 		body := make([]byte, random.IntN(24))

@@ -112,7 +112,7 @@ func (s *Site) Visit(page string) []string {
 		args = append(args, "--ip-address-space-overrides="+s.address+"=public")
 	}
 	var said strings.Builder
-	cmd := exec.Command(s.binary, append(args, s.Origin()+"/")...) //nolint:gosec,noctx // it is ended with all its processes below
+	cmd := exec.Command(s.binary, append(args, s.Origin()+"/")...)
 	cmd.Stderr, cmd.SysProcAttr = &said, &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
