@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 )
@@ -241,6 +242,7 @@ func (c *ClickHouse) writeConfig(tcp, http int) error {
 		BackgroundThreads: c.cfg.BackgroundThreads,
 		ReaderMemoryBytes: c.cfg.MaxMemoryBytes / 4, // one query of a reader must not starve the inserts
 		ReaderTotalBytes:  c.cfg.MaxMemoryBytes / 2, // nor all of them together
+		Threads:           runtime.NumCPU(),         // more of them only take turns
 		AlmanacHash:       hashed(c.endpoint.password),
 		ReaderHash:        hashed(c.reader),
 		Accounts:          accountHeaders(UserAlmanac, UserReader),

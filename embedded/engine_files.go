@@ -36,6 +36,7 @@ type engineFiles struct {
 	BackgroundThreads int
 	ReaderMemoryBytes int64
 	ReaderTotalBytes  int64
+	Threads           int
 	AlmanacHash       string
 	ReaderHash        string
 	Accounts          []accountHeader
