@@ -75,6 +75,9 @@ func setUpWithin(t testing.TB, srv *embeddedtest.Servers, limits schemas.StreamL
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.db.Close() })
+	if err := e.db.EnsureLedger(t.Context()); err != nil { // as `almanac up` and sinks do
+		t.Fatal(err)
+	}
 	return e
 }
 

@@ -108,13 +108,13 @@ func listNewest[E ledger.Erasure | ledger.Tally](ctx context.Context, r *Registr
 	return out, nil
 }
 
-// KeptHere is what the bucket and its copies have of the ledger, without the third copy. What
-// was forgotten has no value.
+// KeptHere is what the bucket and its copies have of the entries that ClickHouse has a copy of
+// too, without that copy. What was forgotten has no value.
 func (r *Registry) KeptHere(ctx context.Context) (map[string]schemas.LedgerCopy, error) {
 	alone := *r
 	alone.third = nil
 	out := map[string]schemas.LedgerCopy{}
-	for _, filter := range []string{schemas.AllLedgerKeys, schemas.AllTallyKeys} {
+	for _, filter := range schemas.Remembered {
 		copies, err := alone.allOf(ctx, schemas.CopiesStream, schemas.CopySubject, filter)
 		if err != nil && !lostStream(err) {
 			return nil, fmt.Errorf("registry: listing copies of %s: %w", filter, err)

@@ -77,6 +77,10 @@ func TallyKey(topic string, m Month, s Shard) string {
 // TallyKeys selects the tallies of a topic.
 func TallyKeys(topic string) string { return keyLedger + "." + topic + ".*.*" }
 
+// Remembered selects the entries that ClickHouse has a copy of too: the ledger, descriptors of
+// topics and groups of timers.
+var Remembered = []string{AllLedgerKeys, AllTallyKeys, TopicKeys, keyGroups + ".*.*"}
+
 // LedgerOf reports whether a key of the ledger is of a topic.
 func LedgerOf(key, topic string) bool { return strings.HasPrefix(key, LedgerPrefix+topic+".") }
 

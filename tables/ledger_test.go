@@ -40,6 +40,17 @@ func TestLedgerCopies(t *testing.T) {
 	if err := db.SaveLedger(ctx, schemas.LedgerCopy{Key: key, Count: 2, Value: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
+	for range 2 { // and was carried out again: a row that came before
+		for _, applied := range []bool{true, false} {
+			k := schemas.LedgerCopy{Key: "ledger.app.again", Count: 1, Value: []byte("{}"), Applied: applied}
+			if err := db.SaveLedger(ctx, k); err != nil {
+				t.Fatal(err)
+			}
+			if kept, err = db.ReadLedger(ctx); err != nil || kept[k.Key].Applied != applied {
+				t.Errorf("marked as applied: %t, it reads %+v (%v)", applied, kept[k.Key], err)
+			}
+		}
+	}
 	if err := db.ClearLedger(ctx, key, 2); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/maintenance/verify"
 	"github.com/almanac-events/almanac/registry"
@@ -37,6 +38,7 @@ its exact range), 1 when repairing failed.`,
 	}
 	cmd.Flags().Bool("dry-run", false, "only say what would be done")
 	cmd.Flags().Bool("adopt-engine", false, "first make the ClickHouse that answers the one that has this cluster's rows")
+	cmd.Flags().Bool("nothing-erased", false, "restore topics also where the registry and every copy of the ledger are lost, since no erasure was ever entered")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "adopt-engine")
 	outputFlag(cmd, asTable, asJSON, asNDJSON)
 	return cmd
@@ -67,7 +69,11 @@ func (a *app) repair(ctx context.Context, cmd *cobra.Command, args []string) err
 	if err := a.rightEngine(ctx, c, adopt, dry); err != nil {
 		return err
 	}
-	r, err := repair.New(ctx, repair.Config{NC: c.nc, Registry: c.reg, DB: c.db, Judge: router.FramesOf([]byte(s.PIIKey)), HasKey: s.PIIKey != ""})
+	if err := a.adoptLedger(ctx, c, dry); err != nil {
+		return err
+	}
+	never, _ := cmd.Flags().GetBool("nothing-erased")
+	r, err := repair.New(ctx, repair.Config{NC: c.nc, Registry: c.reg, DB: c.db, Judge: router.FramesOf([]byte(s.PIIKey)), HasKey: s.PIIKey != "", NothingErased: never})
 	if err != nil {
 		return err
 	}
@@ -95,6 +101,26 @@ func (a *app) repair(ctx context.Context, cmd *cobra.Command, args []string) err
 		return errors.Join(failed, err)
 	}
 	return a.verdict(out, failed)
+}
+
+// adoptLedger enters what a copy of the registry or of its ledger alone remembers: nothing is
+// restored before it is known what was erased.
+func (a *app) adoptLedger(ctx context.Context, c *session, dry bool) error {
+	if dry {
+		return nil
+	}
+	back, err := c.reg.Reconcile(ctx)
+	if err != nil {
+		return err
+	}
+	if back > 0 {
+		a.note("%s of the registry were restored from their second copy", counted(back, "record"))
+	}
+	adopted, err := erasure.Adopt(ctx, c.reg, c.db)
+	if len(adopted) > 0 {
+		a.note("%s that ClickHouse alone remembered were entered again", counted(len(adopted), "record"))
+	}
+	return err
 }
 
 // rightEngine finds out that the engine which has the cluster's rows answers, or makes the one

@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/gateway"
 	"github.com/almanac-events/almanac/gateway/pool"
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
@@ -173,6 +174,9 @@ func (n *node) wire(ctx context.Context) error {
 		return err
 	}
 	if lost { // before anything is declared or routed
+		if _, err := erasure.Adopt(ctx, reg, db); err != nil {
+			return err
+		}
 		if err := n.rebuild(ctx, route, reg, db); err != nil {
 			return err
 		}

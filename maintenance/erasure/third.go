@@ -68,7 +68,7 @@ func (x *Eraser) Agree(ctx context.Context, all bool) (did Agreed, err error) {
 			return did, err
 		}
 	}
-	if did.Adopted, err = x.adopt(ctx); err != nil {
+	if did.Adopted, err = Adopt(ctx, x.cfg.Registry, x.cfg.DB); err != nil {
 		return did, err
 	}
 	behind, err := x.behind(ctx)
@@ -88,14 +88,14 @@ func (x *Eraser) Agree(ctx context.Context, all bool) (did Agreed, err error) {
 	return did, errors.Join(failed...)
 }
 
-// adopt enters what ClickHouse's copy of the ledger has newer than the registry, and copies there
+// Adopt enters what ClickHouse's copy of the ledger has newer than the registry, and copies there
 // what it has older.
-func (x *Eraser) adopt(ctx context.Context) (adopted []string, err error) {
-	there, err := x.cfg.DB.ReadLedger(ctx)
+func Adopt(ctx context.Context, reg *registry.Registry, db *tables.DB) (adopted []string, err error) {
+	there, err := db.ReadLedger(ctx)
 	if err != nil {
 		return nil, err
 	}
-	here, err := x.cfg.Registry.KeptHere(ctx)
+	here, err := reg.KeptHere(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +104,11 @@ func (x *Eraser) adopt(ctx context.Context) (adopted []string, err error) {
 		// The streams were restored from a copy from before it: what they brought back is to go again.
 		if erasure, _ := schemas.InLedger(k.Key); erasure && k.Applied {
 			k.Applied = false
-			if err := x.cfg.DB.SaveLedger(ctx, k); err != nil {
+			if err := db.SaveLedger(ctx, k); err != nil {
 				return adopted, err
 			}
 		}
-		did, err := x.cfg.Registry.Adopt(ctx, k)
+		did, err := reg.Adopt(ctx, k)
 		if err != nil {
 			return adopted, err
 		}
@@ -116,15 +116,16 @@ func (x *Eraser) adopt(ctx context.Context) (adopted []string, err error) {
 			adopted = append(adopted, k.Key)
 		}
 	}
-	return adopted, x.cfg.DB.SaveLedger(ctx, save...)
+	return adopted, db.SaveLedger(ctx, save...)
 }
 
 // exchange decides what goes from ClickHouse's copy of the ledger into the registry, and what
 // from the registry there: of each entry the one that was written more often. Whether ClickHouse
-// has what an erasure did goes with its rows, and no other copy can say that.
+// has what an erasure did goes with its rows, and no other copy can say that. A descriptor comes
+// back by a repair alone: routers begin as soon as they know a topic, and its shards come first.
 func exchange(here, there map[string]schemas.LedgerCopy) (adopt, save []schemas.LedgerCopy) {
 	for key, k := range there {
-		if _, in := schemas.InLedger(key); in && k.Count > here[key].Count {
+		if !schemas.IsTopicKey(key) && k.Count > here[key].Count {
 			adopt = append(adopt, k)
 		}
 	}

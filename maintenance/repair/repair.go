@@ -29,6 +29,9 @@ type Config struct {
 	// HasKey says that Judge has the key of topics' hash rules, as routers have it.
 	// Without it nothing is recovered from bare JSON of such a topic.
 	HasKey bool
+	// NothingErased says that no erasure was ever entered. Without it a topic that the registry lost
+	// is left alone where ClickHouse lost its copy of the ledger as well.
+	NothingErased bool
 	// Patience is how long a sink may take to store a frame before its work is done
 	// for it; 0 means DefaultPatience.
 	Patience time.Duration
@@ -45,6 +48,8 @@ type Repairer struct {
 	db     *tables.DB
 	judge  Judge
 	hasKey bool
+
+	nothingErased bool
 
 	patience time.Duration
 	crash    func(point string)
@@ -63,7 +68,7 @@ func New(ctx context.Context, cfg Config) (*Repairer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repairer{js: js, reg: cfg.Registry.Beside(cfg.DB), db: cfg.DB, judge: cfg.Judge, hasKey: cfg.HasKey, patience: cmp.Or(cfg.Patience, DefaultPatience), crash: cfg.Crash}
+	r := &Repairer{js: js, reg: cfg.Registry.Beside(cfg.DB), db: cfg.DB, judge: cfg.Judge, hasKey: cfg.HasKey, nothingErased: cfg.NothingErased, patience: cmp.Or(cfg.Patience, DefaultPatience), crash: cfg.Crash}
 	if r.crash == nil {
 		r.crash = func(string) {}
 	}
@@ -92,7 +97,10 @@ func (r *Repairer) Plan(ctx context.Context, topic string) (*Plan, error) {
 	}
 	for i := range topics {
 		if t := &topics[i].topic; t.Front() != "" { // its lanes' messages are records of another stream
-			p.note("%s: of topics of kind %s the rows, frames and entries are not examined: that is not built; `almanac verify %s` says what is wrong", t.Name, t.Kind, t.Name)
+			p.note("%s: of topics of kind %s the rows and frames are not examined: that is not built; `almanac verify %s` says what is wrong", t.Name, t.Kind, t.Name)
+			if err := r.planLostEntries(ctx, &topics[i], p); err != nil {
+				return nil, err
+			}
 			if !topics[i].lost {
 				if err := r.planFront(ctx, t, p); err != nil {
 					return nil, err
@@ -132,9 +140,36 @@ func (r *Repairer) planTopic(ctx context.Context, t *found, p *Plan) error {
 	if err := r.planLanes(ctx, t, p); err != nil {
 		return err
 	}
-	if t.lost { // last: routers and sinks begin as soon as they know the topic
+	t.planDescriptor(p)
+	return nil
+}
+
+// planDescriptor adds the descriptor of a topic that the registry lost: last, since routers and
+// sinks begin as soon as they know the topic.
+func (t *found) planDescriptor(p *Plan) {
+	if t.lost {
 		p.add(Action{Do: RestoreTopic, Topic: t.topic.Name, Where: schemas.TopicKey(t.topic.Name), Source: "ClickHouse", topic: &t.topic,
 			Detail: fmt.Sprintf("%d lanes, schema version %d, %d promoted fields", t.topic.Lanes, t.topic.Version, len(t.topic.Fields))})
 	}
+}
+
+// planLostEntries adds what the registry lost of a topic of documents or timers: entries of shards
+// and months, and the descriptor. Entries that are there are not examined.
+func (r *Repairer) planLostEntries(ctx context.Context, t *found, p *Plan) error {
+	seen := &Plan{} // what look notes concerns rows and lanes
+	if err := r.look(ctx, t, seen); err != nil {
+		if errors.Is(err, registry.ErrUnreadable) {
+			p.note("%s is left alone, for what was erased might come back: %s", t.topic.Name, err)
+			return nil
+		}
+		return err
+	}
+	planEntries(t, seen)
+	for _, a := range seen.Actions {
+		if a.Do == RestoreShard || a.Do == RestoreMonth {
+			p.add(a)
+		}
+	}
+	t.planDescriptor(p)
 	return nil
 }

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,14 +58,21 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 			lost[name] = true
 		}
 	}
+	named := lost[only]
+	kept, err := r.remembered(ctx, lost, p)
+	if err != nil {
+		return nil, err
+	}
 	for name := range lost {
-		t, err := r.descriptor(ctx, name, p)
-		if err != nil {
-			return nil, err
+		t, has := kept[name]
+		if !has {
+			if t, err = r.descriptor(ctx, name, p); err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, found{topic: t, lost: true})
 	}
-	if only != "" && len(out) == 0 && !slices.ContainsFunc(p.odd, func(u *registry.UnreadableError) bool { return u.Key == schemas.TopicKey(only) }) {
+	if only != "" && len(out) == 0 && !named && !slices.ContainsFunc(p.odd, func(u *registry.UnreadableError) bool { return u.Key == schemas.TopicKey(only) }) {
 		_, err := r.reg.Topic(ctx, only) // says which there are
 		if err == nil {
 			err = fmt.Errorf("%w: %q", schemas.ErrUnknownTopic, only)
@@ -74,6 +82,41 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 	slices.SortFunc(out, func(a, b found) int { return strings.Compare(a.topic.Name, b.topic.Name) })
 	return out, nil
 }
+
+// remembered are the descriptors of lost topics as ClickHouse's copy has them. Where that is lost
+// too, no topic may be restored: an erasure of it may have been entered, and what it took would
+// come back.
+func (r *Repairer) remembered(ctx context.Context, lost map[string]bool, p *Plan) (map[string]schemas.Topic, error) {
+	if len(lost) == 0 {
+		return nil, nil
+	}
+	has, err := r.db.HasLedger(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !has && !r.nothingErased {
+		for name := range lost {
+			p.note("%s is left alone: %s", name, Unledgered)
+			delete(lost, name)
+		}
+		return nil, nil
+	}
+	kept, err := r.db.ReadLedger(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]schemas.Topic{}
+	for name := range lost {
+		var t schemas.Topic
+		if k := kept[schemas.TopicKey(name)]; len(k.Value) > 0 && json.Unmarshal(k.Value, &t) == nil && t.Name == name && t.Validate() == nil {
+			out[name] = t
+		}
+	}
+	return out, nil
+}
+
+// Unledgered says why a topic that the registry lost is not restored, and what helps.
+const Unledgered = "the registry, its copies and ClickHouse's copy of the ledger are lost together, so what was erased is not known and might come back; restore one of the three from a copy, or, where nothing was ever erased, run `almanac repair --nothing-erased`"
 
 // lists is the registry without the entries that are not readable, which the plan notes
 // once each: they are restored like lost ones.

@@ -24,6 +24,8 @@ type Lost struct {
 	Evidence []string `json:"evidence"`
 	// Kept: something else than messages of EVENTS has traces, so repair can restore it.
 	Kept bool `json:"kept"`
+	// Unledgered: nothing tells what was erased, so repair leaves it alone.
+	Unledgered bool `json:"unledgered,omitempty"`
 }
 
 // What says what was found.
@@ -33,6 +35,9 @@ func (l *Lost) What() string {
 
 // Do says what to do next.
 func (l *Lost) Do() string {
+	if l.Kept && l.Unledgered {
+		return "the registry, its copies and ClickHouse's copy of the ledger are lost together, so what was erased is not known; restore one of the three from a copy, or, where nothing was ever erased, run `almanac repair --nothing-erased`"
+	}
 	if l.Kept {
 		return fmt.Sprintf("run `almanac repair %s`, which restores its descriptor", l.Topic)
 	}
@@ -111,8 +116,17 @@ func (v *Verifier) Lost(ctx context.Context, only string) ([]Lost, error) {
 			delete(found, topics[i].Name)
 		}
 	}
+	unledgered := false
+	if len(found) > 0 {
+		has, err := v.db.HasLedger(ctx)
+		if err != nil {
+			return nil, err
+		}
+		unledgered = !has
+	}
 	out := make([]Lost, 0, len(found))
 	for _, topic := range slices.Sorted(maps.Keys(found)) {
+		found[topic].Unledgered = unledgered
 		out = append(out, *found[topic])
 	}
 	return out, nil

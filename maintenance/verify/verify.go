@@ -83,6 +83,9 @@ func (v *Verifier) Run(ctx context.Context, topic string) (*Report, error) {
 		}
 		rep.add(t)
 	}
+	if err := v.ledger(ctx, topic, rep); err != nil {
+		return nil, err
+	}
 	cuts, messages, err := v.cuts(ctx)
 	if err != nil {
 		return nil, err
