@@ -230,6 +230,10 @@ func (c *ClickHouse) claimPorts() error {
 }
 
 func (c *ClickHouse) writeConfig(tcp, http int) error {
+	hidden := make([]string, len(c.cfg.Hidden))
+	for i, table := range c.cfg.Hidden {
+		hidden[i] = c.cfg.Database + "." + table
+	}
 	files := engineFiles{
 		Server:            c.cfg.Engine.Kind == EngineBinary,
 		Host:              c.cfg.Host,
@@ -247,6 +251,7 @@ func (c *ClickHouse) writeConfig(tcp, http int) error {
 		ReaderHash:        hashed(c.reader),
 		Accounts:          accountHeaders(UserAlmanac, UserReader),
 		Readable:          append([]string{c.cfg.Database}, c.cfg.Readable...),
+		Hidden:            hidden,
 	}
 	return files.write(c.configDir())
 }

@@ -21,6 +21,9 @@ type ClickHouseConfig struct {
 	// Readable are further databases UserReader may read; a trailing * stands for any ending. Default: none.
 	Readable []string
 
+	// Hidden are tables of Database that UserReader may not read. Default: none.
+	Hidden []string
+
 	// Host to listen on; loopback only. Default "127.0.0.1".
 	Host string
 

@@ -172,6 +172,9 @@ func TestReaderRights(t *testing.T) {
 	must(t, s.Engine, "CREATE TABLE "+s.Database+".t (n UInt64) ENGINE = MergeTree ORDER BY n")
 	must(t, s.Engine, "INSERT INTO "+s.Database+".t VALUES (1), (2)")
 	must(t, s.Engine, "CREATE TABLE IF NOT EXISTS default.secret (n UInt64) ENGINE = MergeTree ORDER BY n")
+	hidden := s.Engine.Database() + ".hidden_from_readers"
+	must(t, s.Engine, "CREATE TABLE IF NOT EXISTS "+hidden+" (n UInt64) ENGINE = MergeTree ORDER BY n")
+	must(t, s.Engine, "CREATE TABLE IF NOT EXISTS "+s.Engine.Database()+".shown_to_readers (n UInt64) ENGINE = MergeTree ORDER BY n")
 	as := func(sql string) (string, error) {
 		return ask(t, s.ClickHouseHTTP, embedded.UserReader, s.Engine.ReaderPassword(), sql)
 	}
@@ -182,6 +185,7 @@ func TestReaderRights(t *testing.T) {
 		"SELECT 1 SETTINGS max_threads = 2":                                    "1",
 		"SELECT count() FROM system.parts WHERE database = 'default'":          "0",
 		"SELECT count() FROM numbers(10)":                                      "10",
+		"SELECT count() FROM " + s.Engine.Database() + ".shown_to_readers":     "0",
 		"SELECT name FROM system.tables WHERE database = '" + s.Database + "'": "t",
 	} {
 		if got, err := as(sql); err != nil || got != want {
@@ -196,6 +200,7 @@ func TestReaderRights(t *testing.T) {
 		"CREATE TABLE " + s.Database + ".u (n UInt64) ENGINE = Memory",
 		"CREATE TEMPORARY TABLE u (n UInt64)",
 		"SELECT * FROM default.secret",
+		"SELECT count() FROM " + hidden,
 		"SELECT * FROM system.users",
 		"SELECT * FROM file('/etc/hostname', 'LineAsString')",
 		"SELECT * FROM url('" + s.ClickHouseHTTP + "', 'LineAsString')",

@@ -41,6 +41,7 @@ type engineFiles struct {
 	ReaderHash        string
 	Accounts          []accountHeader
 	Readable          []string
+	Hidden            []string
 }
 
 // write puts config.xml and users.xml into dir.

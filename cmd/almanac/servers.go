@@ -40,6 +40,7 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 	}
 	engine, err := embedded.NewClickHouse(embedded.ClickHouseConfig{
 		Engine: found, Dir: dir.ClickHouseDir(), Database: schemas.DefaultDatabase,
+		Hidden:  []string{schemas.TableLedger}, // it names people who were erased
 		TCPPort: s.port(embedded.DefaultClickHouseTCPPort), HTTPPort: s.port(embedded.DefaultClickHouseHTTPPort),
 		Log: serverLog(log),
 	})

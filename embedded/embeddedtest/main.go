@@ -93,6 +93,7 @@ func start(accountsOf *embedded.ClickHouse) (engine *embedded.ClickHouse, stop f
 		Engine:   found,
 		Dir:      filepath.Join(dir, "clickhouse"),
 		Readable: []string{databasePrefix + "*"},
+		Hidden:   []string{"hidden_from_readers"},
 		Log: func(level embedded.Level, part, text string) {
 			if level >= embedded.LevelWarn {
 				fmt.Fprintf(os.Stderr, "%s %s: %s\n", level, part, text)
