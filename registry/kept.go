@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/almanac-events/almanac/registry/ledger"
@@ -189,4 +190,22 @@ func anyEnded(all map[string]ledger.Erasures) bool {
 		}
 	}
 	return false
+}
+
+// counted are erasures of which those that ClickHouse has as applied have ended.
+func (r *Registry) counted(ctx context.Context, l ledger.Erasures) (ledger.Erasures, error) {
+	if r.third == nil || len(l) == 0 {
+		return l, nil
+	}
+	kept, known, err := r.third.KeptLedger(ctx)
+	if err != nil || !known {
+		return l, err
+	}
+	out := slices.Clone(l)
+	for i := range out {
+		if kept[out[i].Key()].Applied {
+			out[i].State = ledger.Erased
+		}
+	}
+	return out, nil
 }

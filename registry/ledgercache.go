@@ -39,12 +39,15 @@ func (c *LedgerCache) Of(ctx context.Context, topic string) (ledger.Erasures, er
 	return c.all[topic], behind(topic, c.behind[topic])
 }
 
-// ForWriter is Of for a part that writes rows and shows none.
+// ForWriter is Of for a part that writes rows and shows none. An erasure whose rows were all
+// counted and taken has ended for it, also where its entry does not say so yet.
 func (c *LedgerCache) ForWriter(ctx context.Context, topic string) (ledger.Erasures, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := c.fresh(ctx)
-	return c.all[topic], err
+	if err := c.fresh(ctx); err != nil {
+		return nil, err
+	}
+	return c.reg.counted(ctx, c.all[topic])
 }
 
 // Ready is ErrBehind where Of would be for any topic.

@@ -118,7 +118,7 @@ func (db *DB) SaveLedger(ctx context.Context, entries ...schemas.LedgerCopy) err
 }
 
 func (db *DB) saveLedger(ctx context.Context, entries []schemas.LedgerCopy) error {
-	// An erasure that is marked as applied again brings the same row again, which is no repetition.
+	// An erasure that is marked as applied again brings a row that was there: not a repetition.
 	batch, err := db.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "deduplicate_insert": "disable"})),
 		"INSERT INTO "+schemas.QuotedTable(db.Database, schemas.TableLedger)+" (key, count, value, applied)")
 	if err != nil {
