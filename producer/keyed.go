@@ -218,7 +218,6 @@ func (d *digester) flush() {
 	d.buf = d.buf[:0]
 }
 
-func (d *digester) number(n int64) { d.buf = appendNumber(d.buf, n) }
 func (d *digester) text(s string)  { d.buf = appendSized(d.buf, s) }
 
 func appendNumber(buf []byte, n int64) []byte { return binary.BigEndian.AppendUint64(buf, uint64(n)) }
