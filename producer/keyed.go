@@ -218,7 +218,7 @@ func (d *digester) flush() {
 	d.buf = d.buf[:0]
 }
 
-func (d *digester) text(s string)  { d.buf = appendSized(d.buf, s) }
+func (d *digester) text(s string) { d.buf = appendSized(d.buf, s) }
 
 func appendNumber(buf []byte, n int64) []byte { return binary.BigEndian.AppendUint64(buf, uint64(n)) }
 
