@@ -88,6 +88,9 @@
 // Rows an erasure took, by the ledger and the shard's tally. Everything of a shard
 // that retention dropped. Everything at or below a shard's floor.
 //
+// So the ledger comes first: `almanac repair` has its copies agree before it plans. A topic that the
+// registry lost is left alone where every copy of the ledger is lost with it (Config.NothingErased).
+//
 // # What is not the topic's
 //
 // A shard that the registry does not know is adopted when the checkpoints routed more than
