@@ -110,7 +110,7 @@ func TestPagesDoNothing(t *testing.T) {
 			}
 		}
 	}
-	n.storedOnce("app", "attributes['good'] = 'yes' AND user_id = 'u-9'", 1) // nobody was erased
+	n.storedOnce("app", "attributes['good'] = 'yes' AND user_id = 'u-9'", 1) // no server was erased
 	for _, topic := range []string{"app", "sys"} {
 		out, err := n.command("sql", "SELECT count() FROM "+topic+" WHERE message != 'private'", "--format", "TSV").CombinedOutput()
 		if err != nil || strings.TrimSpace(string(out)) != "0" {
