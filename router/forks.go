@@ -34,8 +34,8 @@ func (l *lane) takeForks(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if s.Fork == nil {
-				continue
+			if s.Fork == nil || s.Fork.Stored.Seq == 0 {
+				continue // all of it is stored
 			}
 			if err := l.alone(ctx, h.Month, id, s.Fork.Stored.Seq); err != nil {
 				return err

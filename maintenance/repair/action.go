@@ -44,6 +44,8 @@ const (
 	RestoreTimers Do = "restore timers"
 	DropEnded     Do = "drop ended timers"
 	PutAgain      Do = "put again"
+	// LeaveShard has a lane go on in another shard than one of which ClickHouse has more than SHARDS.
+	LeaveShard Do = "leave shard"
 	// Lost names what no source holds any more. Nothing is done.
 	Lost Do = "lost"
 )

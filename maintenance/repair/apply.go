@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -73,6 +74,8 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 		return r.checkpoint(ctx, a)
 	case AdvanceFront:
 		return r.advance(ctx, a)
+	case LeaveShard:
+		return r.leaveShard(ctx, a)
 	case RestoreStubs:
 		return r.restoreStubs(ctx, a)
 	case RestoreTimers:
@@ -80,6 +83,9 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 	case DropEnded:
 		return r.dropEnded(ctx, a)
 	case PutAgain:
+		if a.topic.Kind == kinds.Document {
+			return r.putDocumentsAgain(ctx, a)
+		}
 		return r.putAgain(ctx, a)
 	}
 	return nil

@@ -19,7 +19,8 @@
 //	rows in others' places                  SHARDS, EVENTS             DropStrange, Insert
 //	a registry entry, or its numbers        SHARDS' headers, tables    Restore…, CorrectShard
 //	a checkpoint                            SHARDS, EVENTS, tables     RestoreCheckpoint
-//	what a document is now, in DOCS         the table                  AdvanceFront, RestoreStubs
+//	what a document is now, in DOCS         the table                  AdvanceFront, PutAgain, RestoreStubs
+//	frames that only ClickHouse has         the table                  LeaveShard
 //	what a timer is now, in TIMERS          the table                  AdvanceFront, PutAgain, RestoreTimers, DropEnded
 //
 // # Frames that SHARDS lost
@@ -82,6 +83,12 @@
 // put again, since no router would read them: once TIMERS has gone on above these sequences, so that no
 // process writes below what was looked for. A mark, which stays until then, says up to where TIMERS had been
 // routed (frontends.go): checkpoints no longer do once the routers go on.
+//
+// # Documents written on older ones
+//
+// DOCS may be restored from an older copy, and take documents before that is noticed. A young record becomes the
+// version after the newest that ClickHouse has, under a sequence of its own: it was acknowledged last. Of
+// several young versions of one document the last stays (youngdocuments.go).
 //
 // # What must not come back
 //

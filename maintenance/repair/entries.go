@@ -178,7 +178,7 @@ func (x *truth) entry() registry.Shard {
 // is. Numbers of an active shard are estimates and left alone.
 func (x *truth) corrected(e registry.Shard) (registry.Shard, []string) {
 	var wrong []string
-	if e.Gone() {
+	if e.Gone() || e.Forked() {
 		return e, nil
 	}
 	say := func(format string, a ...any) { wrong = append(wrong, fmt.Sprintf(format, a...)) }

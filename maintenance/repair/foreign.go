@@ -17,6 +17,7 @@ import (
 func (t *found) foreign() []schemas.Shard {
 	var unknown []schemas.Shard
 	var routed, inShards uint64
+	kept := int64(0) // rows that no checkpoint counts
 	for _, cp := range t.lanes {
 		routed += cp.Rows
 	}
@@ -34,11 +35,12 @@ func (t *found) foreign() []schemas.Shard {
 			return nil
 		}
 		inShards += t.rowsOf(id)
+		kept += e.KeptRows()
 		if !known && !t.named(id, ref) {
 			unknown = append(unknown, id)
 		}
 	}
-	if inShards <= routed {
+	if int64(inShards) <= int64(routed)+kept {
 		return nil
 	}
 	return unknown

@@ -54,17 +54,6 @@ func (r *Repairer) planFront(ctx context.Context, t *schemas.Topic, p *Plan) err
 			return nil
 		}
 	}
-	if t.Kind == kinds.Document {
-		young, err := r.givenAgain(ctx, t, routed)
-		if err != nil {
-			return err
-		}
-		if young > 0 {
-			p.note("%s: %s lost records, and took %d since under sequences that were routed before. They would never be routed: repair of that is not built. Save them with `almanac docs export %s`",
-				t.Name, front, young, t.Name)
-			return nil
-		}
-	}
 	ends, last, err := r.routedEnds(ctx, front)
 	if err != nil {
 		return err
@@ -82,11 +71,14 @@ func (r *Repairer) planFront(ctx context.Context, t *schemas.Topic, p *Plan) err
 	if t.Kind == kinds.Timer {
 		return r.planTimers(ctx, t, p, ends, advance || len(blanks) > 0)
 	}
-	return r.planDocuments(ctx, t, p, end.Seq)
+	if err := r.planYoung(ctx, t, p, ends, advance || len(blanks) > 0); err != nil {
+		return err
+	}
+	return r.planDocuments(ctx, t, p, ends)
 }
 
-// planDocuments adds what DOCS lost of a topic. It was routed up to end.
-func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan, end uint64) error {
+// planDocuments adds what DOCS lost of a topic. It was routed up to ends.
+func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan, ends routedEnds) error {
 	last, err := documents.LastRecords(ctx, r.js, t.Name)
 	if err != nil {
 		return err
@@ -101,11 +93,15 @@ func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan,
 	if err != nil && !errors.Is(err, tables.ErrNoTable) {
 		return err
 	}
-	if lost, err = r.notExpired(ctx, t.Name, lost); err != nil {
+	young, err := r.youngDocuments(ctx, t.Name, ends)
+	if err != nil {
+		return err
+	}
+	if lost, err = r.notExpired(ctx, t.Name, withoutYoung(lost, last, young)); err != nil {
 		return err
 	}
 	if len(lost) > 0 {
-		p.add(Action{Do: RestoreStubs, Topic: t.Name, Where: schemas.StreamDocs, Rows: uint64(len(lost)), Source: "ClickHouse", topic: t, lost: lost, front: end,
+		p.add(Action{Do: RestoreStubs, Topic: t.Name, Where: schemas.StreamDocs, Rows: uint64(len(lost)), Source: "ClickHouse", topic: t, lost: lost, front: ends.max().Seq,
 			Detail: fmt.Sprintf("stubs of documents, of which %q is the first", lost[0].newest.ID)})
 	}
 	return nil
@@ -153,18 +149,6 @@ func lostOf(r *document.Record, n *tables.Newest) (lostDocument, bool) {
 	return lostDocument{}, false
 }
 
-// givenAgain counts the records that DOCS took under sequences which were routed before.
-func (r *Repairer) givenAgain(ctx context.Context, t *schemas.Topic, routed map[string]schemas.Checkpoint) (n int, err error) {
-	_, err = streams.Headers(ctx, r.js, schemas.StreamDocs, schemas.DocTopicFilter(t.Name), 1, func(m *streams.Message) error {
-		lane, ok := schemas.SourceLane(schemas.StreamDocs, m.Subject)
-		if cp := routed[lane]; ok && cp.Stored != 0 && m.Sequence <= cp.Source && m.Time.UnixNano() > cp.Stored && schemas.IsEvent(m.Header, m.Size) {
-			n++
-		}
-		return nil
-	})
-	return n, err
-}
-
 // advance has a front go on above what was routed.
 func (r *Repairer) advance(ctx context.Context, a *Action) error {
 	w, err := fronts.Open(ctx, r.js, a.Where, fronts.Config{})
@@ -172,10 +156,8 @@ func (r *Repairer) advance(ctx context.Context, a *Action) error {
 		return err
 	}
 	subject := schemas.FrontBlankSubject(a.Where, a.Topic)
-	if err := w.Advance(ctx, subject, a.ends.names(), a.front, func() { r.crash("front advanced") }); err != nil || a.topic.Kind == kinds.Timer {
-		return err // of timers the mark stays until putAgain has ended
-	}
-	return streams.Purge(ctx, r.js, a.Where, subject)
+	// The mark stays until what was written since is put again.
+	return w.Advance(ctx, subject, a.ends.names(), a.front, func() { r.crash("front advanced") })
 }
 
 // restoreStubs writes stubs of documents, each where DOCS still has what it had. A document

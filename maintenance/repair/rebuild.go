@@ -33,6 +33,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 	}
 	cp.Windows, cp.Tails, l.held = slices.Clone(have.Windows), nil, map[number]bool{}
 	cp.Frames, cp.Rows = 0, 0
+	kept := int64(0)                             // rows that no checkpoint counts
 	lostFrames, lostRows := uint64(0), uint64(0) // of those that the checkpoint counts
 	for _, ref := range t.refs() {
 		c := t.chains[ref.ID]
@@ -48,6 +49,8 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 			cp.Rows += t.routed[ref.ID]
 		}
 		cp.Frames += t.end(ref.ID)
+		e := t.entries[ref.ID]
+		kept += e.KeptRows()
 		behind := t.counts[ref.ID].Head > t.tail(ref.ID)
 		if l.known != nil {
 			if lost, counted, ok := t.lostFrames(ref, l); ok {
@@ -74,6 +77,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 	if err != nil {
 		return err
 	}
+	cp.Rows = uint64(max(0, int64(cp.Rows)-kept))
 	cp.Frames, cp.Rows = max(cp.Frames, have.Frames-min(have.Frames, lostFrames)), max(cp.Rows, have.Rows-min(have.Rows, lostRows))
 	byAge := func(a, b schemas.Shard) int { return t.entries[a].CreatedAt.Compare(t.entries[b].CreatedAt) }
 	slices.SortFunc(l.cut, func(a, b schemas.ShardRef) int { return byAge(a.ID, b.ID) }) // a router asks for the youngest

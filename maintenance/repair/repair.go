@@ -105,6 +105,9 @@ func (r *Repairer) Plan(ctx context.Context, topic string) (*Plan, error) {
 				if err := r.planFront(ctx, t, p); err != nil {
 					return nil, err
 				}
+				if err := r.planLeave(ctx, t, p); err != nil {
+					return nil, err
+				}
 			}
 			continue
 		}
@@ -139,6 +142,11 @@ func (r *Repairer) planTopic(ctx context.Context, t *found, p *Plan) error {
 	planEntries(t, p)
 	if err := r.planLanes(ctx, t, p); err != nil {
 		return err
+	}
+	if !t.lost && p.Todo() == 0 { // what else is wrong comes first
+		if err := r.planLeave(ctx, &t.topic, p); err != nil {
+			return err
+		}
 	}
 	t.planDescriptor(p)
 	return nil

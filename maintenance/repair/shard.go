@@ -21,6 +21,10 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 	if e.Gone() || len(c) > 0 && c.last().cleared == schemas.ClearedDropped {
 		return nil // past its retention
 	}
+	if e.Forked() {
+		p.note("%s forked, and a sink settles it: what SHARDS and ClickHouse have of it is not compared before that", ref)
+		return nil
+	}
 	head := e.Head(t.counts[ref.ID].Head)
 	lane := t.lane[ref.ID]
 	_, gone := tally.GoneUpTo(head)

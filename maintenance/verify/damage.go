@@ -39,6 +39,9 @@ func verifyLanes(t *schemas.Topic, entries []registry.Shard, routed map[string]s
 // readers prune by it, so it must cover them.
 func verifyEntry(s *ShardReport, e registry.Shard, h *held, st tables.Count) {
 	lo, hi := e.MaxTs, e.MinTs
+	if e.Status == registry.Closed && s.Erased > 0 {
+		h = nil // its range is that of its rows, and its frames have what was erased too
+	}
 	if h != nil {
 		lo, hi = h.minTs, h.maxTs
 	}
