@@ -86,6 +86,7 @@ func (h *pairHouse) copyTables() {
 func (h *pairHouse) attach(from, to, table string) {
 	h.t.Helper()
 	for _, id := range h.partitions(from, table) {
+		h.exec("ALTER TABLE `%s`.`%s` APPLY PATCHES IN PARTITION ID '%s' SETTINGS mutations_sync = 2", from, table, id) // an erasure's: they are not copied
 		h.exec("ALTER TABLE `%s`.`%s` ATTACH PARTITION ID '%s' FROM `%s`.`%s`", to, table, id, from, table)
 	}
 }
