@@ -45,6 +45,9 @@ type ClickHouseConfig struct {
 	// StopTimeout is how long the engine may take to end before it is killed. Default 5 s.
 	StopTimeout time.Duration
 
+	// StuckAfter is how long a statement of UserReader may run before the engine is killed and started again. Default 11 min.
+	StuckAfter time.Duration
+
 	// Log hears what happens to the engine; what the engine itself prints is in Dir/engine.log. Default: silence.
 	Log LogFunc
 }
@@ -75,6 +78,9 @@ func (c ClickHouseConfig) withDefaults() ClickHouseConfig {
 	}
 	if c.StopTimeout == 0 {
 		c.StopTimeout = 5 * time.Second
+	}
+	if c.StuckAfter == 0 {
+		c.StuckAfter = stuckAfter
 	}
 	return c
 }

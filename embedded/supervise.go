@@ -39,12 +39,16 @@ func (c *ClickHouse) supervise(ctx context.Context, current *child) {
 	pauses := backoff.Backoff{Least: firstPause, Most: longPause}
 	for began := time.Now(); ; began = time.Now() {
 		if current != nil {
+			watching, stop := context.WithCancel(ctx)
+			go c.endStuck(watching, current)
 			select {
 			case <-ctx.Done():
+				stop()
 				c.child.Store(nil)
 				current.stop(c.cfg.StopTimeout)
 				return
 			case <-current.gone:
+				stop()
 				c.child.Store(nil)
 				current.release()
 			}

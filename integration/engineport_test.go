@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
-	"github.com/almanac-events/almanac/integration/crosssite"
+	"github.com/almanac-events/almanac/integration/browser"
 )
 
 // A page that is merely visited reads, writes and ends nothing by the engine's two ports, by any way that a page has.
@@ -24,24 +24,24 @@ func TestPageAtTheEnginesPorts(t *testing.T) {
 		}
 	}
 	table, pid := s.Database+".t", s.Engine.PID()
-	at := func(base, sql, more string) crosssite.Request {
-		return crosssite.Request{URL: base + "/?query=" + url.QueryEscape(sql) + more, Body: sql}
+	at := func(base, sql, more string) browser.Request {
+		return browser.Request{URL: base + "/?query=" + url.QueryEscape(sql) + more, Body: sql}
 	}
 	native := "http://" + s.ClickHouseTCP
-	page := crosssite.Open(t, crosssite.Ways(
+	results := browser.Results(browser.NewSite(t).Visit(browser.Ways(
 		at(s.ClickHouseHTTP, "SELECT 'read-it', secret FROM "+table, ""),
 		at(s.ClickHouseHTTP, "SELECT concat('read','-it')", "&user=default&add_http_cors_header=1"),
 		at(s.ClickHouseHTTP, "SELECT concat('<script>fetch(\"/report\")</script>read','-it') FORMAT RawBLOB", "&user=default&http_response_headers="+url.QueryEscape("{'Content-Type':'text/html'}")),
 		at(s.ClickHouseHTTP, "INSERT INTO "+table+" VALUES (2, 'written')", "&user=reader&password="),
 		at(s.ClickHouseHTTP, "SYSTEM STOP LISTEN TCP", "&user=default"),
 		at(native, "SELECT 'read-it'", ""),
-		crosssite.Request{URL: s.ClickHouseHTTP + "/play", Body: "x"},
-		crosssite.Request{URL: s.ClickHouseHTTP + "/dashboard", Body: "x"},
-	))
-	if len(page.Results) < 8*10 || page.Results["exception"] != "" {
-		t.Errorf("the page did not try everything: %d results, %s", len(page.Results), page.Results["exception"])
+		browser.Request{URL: s.ClickHouseHTTP + "/play", Body: "x"},
+		browser.Request{URL: s.ClickHouseHTTP + "/dashboard", Body: "x"},
+	)))
+	if len(results) < 8*10 || results["exception"] != "" {
+		t.Errorf("the page did not try everything: %d results, %s", len(results), results["exception"])
 	}
-	for way, got := range page.Results {
+	for way, got := range results {
 		if strings.Contains(got, "read-it") || strings.Contains(got, "the-secret") || strings.HasPrefix(got, "read") {
 			t.Errorf("%s: the page read %.300q", way, got)
 		}

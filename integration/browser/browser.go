@@ -21,6 +21,9 @@ const Host = "evil.example"
 // patience is how long a visit may take on a machine that is busy.
 const patience = 3 * time.Minute
 
+// maxReport is what of a report is kept.
+const maxReport = 1 << 20
+
 // Site serves the pages of a test.
 type Site struct {
 	// Public says whether chromium counts the site's address as one of the internet.
@@ -74,7 +77,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	switch r.URL.Path {
 	case "/report":
-		text, _ := io.ReadAll(io.LimitReader(r.Body, 4096))
+		text, _ := io.ReadAll(io.LimitReader(r.Body, maxReport))
 		s.reports = append(s.reports, r.URL.Query().Get("text")+string(text))
 	case "/done":
 		select {

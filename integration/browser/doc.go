@@ -9,6 +9,8 @@
 //	site := browser.NewSite(t)
 //	reports := site.Visit("<script>…; report('read'); done()</script>")
 //
+// Ways is a page that tries some requests by everything a page has: fetch, image, script, form, navigation.
+//
 // The page may be counted as one of the internet (Public): chromium then keeps its requests, but not its
 // navigations, from addresses of this machine.
 //

@@ -1,4 +1,4 @@
-package crosssite_test
+package browser_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/almanac-events/almanac/integration/crosssite"
+	"github.com/almanac-events/almanac/integration/browser"
 )
 
 // The ways reach a server that lets everybody in: else what a test does not see by them says nothing.
@@ -25,9 +25,9 @@ func TestWaysReachAServerThatAllows(t *testing.T) {
 		_, _ = fmt.Fprint(w, "what everybody may read")
 	}))
 	defer server.Close()
-	page := crosssite.Open(t, crosssite.Ways(crosssite.Request{URL: server.URL + "/?q=1", Body: "SELECT 1"}))
+	results := browser.Results(browser.NewSite(t).Visit(browser.Ways(browser.Request{URL: server.URL + "/?q=1", Body: "SELECT 1"})))
 	for _, way := range []string{"fetch get 0", "fetch post 0", "fetch headers 0"} {
-		if got := page.Results[way]; !strings.Contains(got, "what everybody may read") {
+		if got := results[way]; !strings.Contains(got, "what everybody may read") {
 			t.Errorf("%s: %q", way, got)
 		}
 	}
