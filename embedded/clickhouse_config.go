@@ -48,6 +48,10 @@ type ClickHouseConfig struct {
 	// StuckAfter is how long a statement of UserReader may run before the engine is killed and started again. Default 11 min.
 	StuckAfter time.Duration
 
+	// MaxSpillBytes is what statements may have on disk that does not fit in memory, before those of UserReader are ended.
+	// Default: a quarter of what is free, at most 32 GiB.
+	MaxSpillBytes int64
+
 	// Log hears what happens to the engine; what the engine itself prints is in Dir/engine.log. Default: silence.
 	Log LogFunc
 }

@@ -41,6 +41,7 @@ func (c *ClickHouse) supervise(ctx context.Context, current *child) {
 		if current != nil {
 			watching, stop := context.WithCancel(ctx)
 			go c.endStuck(watching, current)
+			go c.endSpills(watching)
 			select {
 			case <-ctx.Done():
 				stop()
