@@ -156,8 +156,12 @@ func TestFreshAcrossTheHandOver(t *testing.T) {
 			}
 			for last := false; ; queries[n]++ {
 				page, err := r.Query(t.Context(), query.Request{Topic: "app", Where: "user_id = '" + user + "'", Limit: 10})
-				if err != nil || len(page.Events) != 1 {
-					t.Errorf("%s: query %d after its acceptance found %d events (%v): %s", user, queries[n], len(page.Events), err, page.Events)
+				if err != nil {
+					t.Errorf("%s: query %d after its acceptance: %v", user, queries[n], err)
+					return
+				}
+				if len(page.Events) != 1 {
+					t.Errorf("%s: query %d after its acceptance found %d events: %s", user, queries[n], len(page.Events), page.Events)
 					return
 				}
 				if last {

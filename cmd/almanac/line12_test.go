@@ -144,8 +144,8 @@ func TestLine12ConfigCheckOfAStoreTooSmall(t *testing.T) {
 		}
 		contains(t, r.err, says...)
 	}
-	check(exitConfig, append(helps, "max_file_store", "EVENTS, SHARDS, DOCS, TIMERS, KV_registry together"), url...)
-	fit := []string{"--events-bytes", "200MiB", "--shards-bytes", "600MiB"}
+	check(exitConfig, append(helps, "max_file_store", "EVENTS, SHARDS, DOCS, TIMERS, KV_registry, KV_copies together"), url...)
+	fit := []string{"--events-bytes", "200MiB", "--shards-bytes", "500MiB"}
 	check(exitOK, []string{"are good"}, append(fit, url...)...)
 	check(exitConfig, helps, append([]string{"--events-bytes", "200MiB", "--shards-bytes", "900MiB"}, url...)...)
 

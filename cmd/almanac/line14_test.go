@@ -169,7 +169,8 @@ var complete = map[string]string{
 	"align":         "--metric cpu --from 2026-11-01",
 	"trail":         "--scope s --request r",
 
-	"docs unlock": "--force",
+	"docs unlock":   "--force",
+	"streams apply": "--bytes 1GiB",
 
 	"usage close":       "--month 2026-01 --into app",
 	"usage corrections": "--month 2026-01 --into app",
@@ -208,6 +209,8 @@ func withArguments(words string, c *cobra.Command, topic string) []string {
 			args = append(args, topic)
 		case name == "LETTER":
 			args = append(args, "4711@2026-11-20T12:00:00Z")
+		case name == "STREAM":
+			args = append(args, "TIMERS")
 		case name == "SEQ" || name == "NUMBER":
 			args = append(args, "1")
 		case strings.HasPrefix(name, "STATEMENT") || name == "SQL":

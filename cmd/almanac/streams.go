@@ -64,7 +64,6 @@ the next start on, so change that too where it is set.`,
 		Args:    arguments(1, 1), ValidArgs: boundStreams, RunE: a.does(a.streamsApply),
 	}
 	apply.Flags().String("bytes", "", "`SIZE` that the stream may hold, such as 4GiB")
-	_ = apply.MarkFlagRequired("bytes")
 	outputFlag(apply, asTable, asJSON)
 	cmd.AddCommand(apply)
 	return cmd
@@ -89,6 +88,9 @@ func (a *app) streamsApply(ctx context.Context, cmd *cobra.Command, args []strin
 		return usageError{fmt.Errorf("%q is not one of: %s%s", args[0], strings.Join(boundStreams, ", "), suggestion(name, boundStreams, ""))}
 	}
 	text, _ := cmd.Flags().GetString("bytes")
+	if text == "" {
+		return usageError{fmt.Errorf("say how much %s may hold: --bytes 4GiB", name)}
+	}
 	bytes, ok := parseSize(text)
 	if !ok || bytes < 1<<20 {
 		return usageError{fmt.Errorf("--bytes: %q is not a size of 1MiB or more, such as 512MiB or 8GiB", text)}
