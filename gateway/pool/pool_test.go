@@ -40,7 +40,7 @@ func TestStalled(t *testing.T) {
 
 // bare is a pool without servers.
 func bare(inFlight int64, hold time.Duration) *Pool {
-	p := &Pool{cfg: Config{InFlight: inFlight, Hold: hold}, bytes: semaphore.NewWeighted(inFlight), peers: newPeers(inFlight), draining: make(chan struct{})}
+	p := &Pool{cfg: Config{InFlight: inFlight, Hold: hold, Storing: func() error { return nil }}, bytes: semaphore.NewWeighted(inFlight), peers: newPeers(inFlight), draining: make(chan struct{})}
 	p.state.changed = make(chan struct{})
 	return p
 }
