@@ -190,7 +190,7 @@ func (c *counting) unseen(ctx context.Context, above *recent.Above, frames []rec
 	var pairs []string
 	for i := range frames {
 		f := &frames[i]
-		if c.w.seen[schemas.Digest(f.Payload)] || c.w.p.snapshot.Open(f, &reader, &c.w.p.topic) != nil {
+		if c.w.seen.has(namesOf(f, &c.w.p.topic)) || c.w.p.snapshot.Open(f, &reader, &c.w.p.topic) != nil {
 			continue
 		}
 		if _, twice := owner[reader.ID(0)]; twice {

@@ -43,7 +43,7 @@ func (w *walk) judge(ctx context.Context, frames []recent.Meta, rows []row) (_ [
 
 // freshRows adds the rows that frames have for a page: those that can be told here
 // first, and what ClickHouse says of the others.
-func (r *Reader) freshRows(ctx context.Context, p *plan, frames []recent.Frame, seen map[string]bool, rows []row) ([]row, error) {
+func (r *Reader) freshRows(ctx context.Context, p *plan, frames []recent.Frame, seen seenFrames, rows []row) ([]row, error) {
 	own := judged{p: p, rows: rows}
 	for len(frames) > 0 {
 		cover := p.ledger.Covering(frames[0].Source, p.lower(), p.upper())
@@ -106,23 +106,22 @@ type chunk struct {
 
 // freshChunk opens the first of the frames. A frame that was routed while the
 // streams were read is met in both; were it judged twice, its rows would take
-// each other's place below the statement's limit, so seen remembers the frames by
-// their bytes. A frame for which ask says no is left out.
-func freshChunk(p *plan, frames []recent.Frame, seen map[string]bool, ask func(*recent.Frame, *frame.Reader) bool) (c chunk) {
+// each other's place below the statement's limit, so seen remembers the frames. A frame for which ask says no is left out.
+func freshChunk(p *plan, frames []recent.Frame, seen seenFrames, ask func(*recent.Frame, *frame.Reader) bool) (c chunk) {
 	erasures := p.ledger
 	var reader frame.Reader
 	size := 0
-	c.schema, c.source = frames[0].Schema, frames[0].Source
+	c.schema, c.source = frames[0].SchemaUnder(&p.topic), frames[0].Source
 	for ; c.frames < len(frames) && size < maxStatementBytes; c.frames++ {
 		f := &frames[c.frames]
-		if f.Schema != c.schema || !erasures.Alike(f.Source, c.source) {
+		if f.SchemaUnder(&p.topic) != c.schema || !erasures.Alike(f.Source, c.source) {
 			break
 		}
-		digest := schemas.Digest(f.Payload)
-		if seen[digest] || p.snapshot.Open(f, &reader, &p.topic) != nil {
+		names := namesOf(f, &p.topic)
+		if seen.has(names) || p.snapshot.Open(f, &reader, &p.topic) != nil {
 			continue
 		}
-		seen[digest] = true // its checksum held, so the digest is its own
+		seen.add(names) // its checksum held, so the digest is its own
 		if !ask(f, &reader) {
 			continue
 		}

@@ -20,7 +20,7 @@ type walk struct {
 	stride  int             // how many of them to load next
 	queue   []recent.Shard  // loaded and not read yet, likewise
 	pending *recent.Pending // in EVENTS, above the checkpoints
-	seen    map[string]bool // frames that were opened, by their bytes
+	seen    seenFrames      // frames that were opened
 	read    []string        // public names of the shards that were read
 	// freshBytes are those of frames that were opened, encoded; cut says that some
 	// were not.
@@ -43,7 +43,7 @@ func (r *Reader) begin(ctx context.Context, p *plan) (*walk, error) {
 }
 
 func (r *Reader) walk(ctx context.Context, p *plan) (*walk, error) {
-	w := &walk{r: r, p: p, stride: 1, seen: map[string]bool{}}
+	w := &walk{r: r, p: p, stride: 1, seen: seenFrames{}}
 	var loaded []schemas.Month
 	var pending *recent.Pending
 	g, gctx := fanout.WithContext(ctx)

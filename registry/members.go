@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,6 +24,8 @@ type Members struct {
 	reg  *Registry
 	role string
 	self string
+	// sawUpTo is the revision up to which the topics were read (seen.go).
+	sawUpTo atomic.Uint64
 
 	mu   sync.Mutex
 	live []string
@@ -121,7 +124,7 @@ func (m *Members) beat(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, beatTime)
 	defer cancel()
 	m.answer()
-	if _, err := m.reg.kv.PutString(ctx, schemas.LeaseKey(m.role, m.self), "{}"); err != nil {
+	if _, err := m.reg.kv.PutString(ctx, schemas.LeaseKey(m.role, m.self), m.sight()); err != nil {
 		return
 	}
 	leases, err := m.read(ctx)

@@ -101,6 +101,9 @@ func (b *batch) frame(s *shardState, f routedFrame, m *message, first uint64, er
 func (b *batch) dead(subject string, m *message, d deadLetter, reason string) {
 	msg := nats.NewMsg(subject)
 	msg.Header = schemas.WithoutRouters(streams.CopyHeaders(m.header))
+	if d.frame != nil {
+		d.frame.SetHeaders(msg.Header)
+	}
 	msg.Header.Set(schemas.HeaderRows, strconv.Itoa(d.events))
 	msg.Header.Set(schemas.HeaderReason, reason)
 	msg.Header.Set(schemas.HeaderDetail, headerText(d.err.Error()))

@@ -31,8 +31,8 @@ type Config struct {
 	// CopyEvery is how often checkpoints that changed are copied to the registry. Default
 	// 1 s: what both streams lose of less than that before is not named.
 	CopyEvery time.Duration
-	// PrivacyKey is the key of topics' hash rules, for bare JSON. Without one, what
-	// should be hashed is dropped.
+	// PrivacyKey is the key of topics' hash rules, for bare JSON and for frames that are older than
+	// a rule. Without one, what should be hashed is dropped.
 	PrivacyKey []byte
 	Hooks      Hooks
 	// Crash is called at the named points where tests kill the process.

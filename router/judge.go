@@ -63,8 +63,9 @@ type routedFrame struct {
 type deadLetter struct {
 	payload []byte
 	events  int
-	lines   []int  // of an NDJSON message; nil: the whole message
-	rules   string // that were applied to the payload, as schemas.HeaderRules says it
+	lines   []int          // of an NDJSON message; nil: the whole message
+	rules   string         // that were applied to the payload, as schemas.HeaderRules says it
+	frame   *schemas.Frame // nil: the message's own headers are the payload's
 	err     error
 }
 
@@ -137,18 +138,23 @@ func (j *judge) message(m *message, ws schemas.Windows) judged {
 	if err := j.reader.Check(f, out.month, m.stored.UnixNano()); err != nil {
 		return refuse(err)
 	}
-	out.frames = []routedFrame{{f, m.data, j.reader.IDSum()}}
+	if out.frames, err = j.ruled(f, m, out.month); err != nil {
+		return refuse(err)
+	}
 	return out
 }
 
 // letter fills in what a dead letter keeps of a message: all of it, unless the topic
-// has privacy rules. A frame had them applied by its producer. To JSON they are
+// has privacy rules. A frame had those applied that its producer knew (ruled.go). To JSON they are
 // applied here; a line that is not JSON is withheld, because it cannot be told what
 // it would give away.
 func (j *judge) letter(m *message, d deadLetter) deadLetter {
 	d.payload = m.data
-	if j.topic == nil || len(j.topic.PII) == 0 || schemas.HasFrameHeaders(m.header) && frame.IsFramed(m.data) {
+	if j.topic == nil || len(j.topic.PII) == 0 {
 		return d
+	}
+	if schemas.HasFrameHeaders(m.header) && frame.IsFramed(m.data) {
+		return j.frameLetter(m, d)
 	}
 	privacy := schemas.NewPrivacy(j.topic, j.key)
 	d.rules = j.topic.RuleMarks()

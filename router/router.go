@@ -31,6 +31,7 @@ type Router struct {
 	entries turns // of writes to the registry
 	pace    pace
 	copies  *copies
+	reading readings
 	// lookedAt is when Run last looked for retired shards.
 	lookedAt time.Time
 }
@@ -58,7 +59,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Router, error) {
 
 // Run routes until ctx ends. Faults of a lane end and restart that lane only.
 func (r *Router) Run(ctx context.Context) error {
-	r.members = r.cfg.Registry.Join(ctx, "router")
+	r.members = r.cfg.Registry.Join(ctx, registry.RoleRouter)
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer r.keepLast(ctx)
@@ -75,7 +76,7 @@ func (r *Router) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.cfg.Discover)
 	defer tick.Stop()
 	for {
-		wanted, err := r.wanted(ctx)
+		wanted, rev, err := r.wanted(ctx)
 		if err != nil {
 			r.cfg.Hooks.fault("", "", err)
 		} else {
@@ -94,9 +95,17 @@ func (r *Router) Run(ctx context.Context) error {
 					laneCtx, stop := context.WithCancel(ctx)
 					l := &running{topic: topic, stop: stop}
 					lanes[id] = l
-					wg.Go(func() { r.work(laneCtx, id, l) })
+					r.reading.hold(l, rev)
+					wg.Go(func() {
+						r.work(laneCtx, id, l)
+						r.reading.end(l)
+					})
 				}
 			}
+			for _, l := range lanes { // with the topic as it is now
+				r.reading.hold(l, rev)
+			}
+			r.members.Saw(r.reading.oldest(rev))
 		}
 		select {
 		case <-ctx.Done():
@@ -125,15 +134,19 @@ func (l *running) stops(wanted *schemas.Topic, retired bool) bool {
 	return wanted == nil || !reflect.DeepEqual(wanted, l.topic) || retired && l.started.Load()
 }
 
-// wanted are the lanes that are this router's.
-func (r *Router) wanted(ctx context.Context) (map[laneID]*schemas.Topic, error) {
+// wanted are the lanes that are this router's, and the revision of the registry up to which that is so.
+func (r *Router) wanted(ctx context.Context) (map[laneID]*schemas.Topic, uint64, error) {
 	ctx, end := r.outages.Bound(ctx)
 	defer end()
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer cancel()
+	rev, err := r.cfg.Registry.Revision(ctx) // before: what is read may be newer
+	if err != nil {
+		return nil, 0, err
+	}
 	topics, err := r.cfg.Registry.Topics(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	lanes := map[laneID]*schemas.Topic{}
 	for i := range topics {
@@ -144,7 +157,7 @@ func (r *Router) wanted(ctx context.Context) (map[laneID]*schemas.Topic, error) 
 			}
 		}
 	}
-	return lanes, nil
+	return lanes, rev, nil
 }
 
 // retired are the wanted lanes that have a shard to seal which retention left, or a sink because

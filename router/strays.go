@@ -92,6 +92,12 @@ func (r *Router) sweep(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("router: subjects of %s: %w", schemas.StreamEvents, err)
 	}
+	rev, err := r.cfg.Registry.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	r.reading.hold("strays", rev) // its letters are kept by the rules that are read now
+	defer r.reading.end("strays")
 	list, err := r.cfg.Registry.Topics(ctx)
 	if err != nil {
 		return err

@@ -31,6 +31,9 @@ const (
 	// PrivacyCoarseLocation: a coordinate, or two with a comma between, is rounded
 	// to the grid.
 	PrivacyCoarseLocation PrivacyRule = "coarse_location"
+
+	// privacyApplied: the field's rule was applied before, and the field stays as it is (RulesAfter).
+	privacyApplied PrivacyRule = "applied"
 )
 
 // PrivacyRules lists every rule, for messages and help.
@@ -59,6 +62,10 @@ type Private struct {
 	Rule  PrivacyRule `json:"rule" yaml:"rule"`
 	// Grid of coarse_location in degrees; 0: DefaultGrid.
 	Grid float64 `json:"grid,omitempty" yaml:"grid,omitempty"`
+	// Since is the schema version that brought the rule, and Until, of a rule that was taken back,
+	// the one that did; 0: the first, or none. Set by Topic.Evolve.
+	Since int `json:"since,omitempty" yaml:"-"`
+	Until int `json:"until,omitempty" yaml:"-"`
 }
 
 // String is field:rule, for people.
@@ -273,6 +280,9 @@ func (e *Event) column(name string) *string {
 
 // attr is an attribute under a rule; false: it is left out.
 func (r *Privacy) attr(p Private, a Attr) (Attr, bool) {
+	if p.Rule == privacyApplied {
+		return a, true
+	}
 	if p.Rule == PrivacyCoarseLocation && (a.kind == KindFloat64 || a.kind == KindInt64) {
 		f, _ := a.AsFloat64()
 		f, ok := coarse(f, p.Grid)
@@ -285,6 +295,8 @@ func (r *Privacy) attr(p Private, a Attr) (Attr, bool) {
 // text is a text under a rule; false: nothing of it may stay.
 func (r *Privacy) text(p Private, v string) (string, bool) {
 	switch p.Rule {
+	case privacyApplied:
+		return v, true
 	case PrivacyTruncateIP:
 		return truncateIP(v)
 	case PrivacyHash:

@@ -132,7 +132,7 @@ func TestPrivacyIsValidated(t *testing.T) {
 		}
 	}
 	live, changed := privateTopic(), privateTopic(Private{Field: "ip", Rule: PrivacyDrop})
-	if got, err := live.Evolve(changed); err != nil || len(got.PII) != 1 || got.Version != live.Version {
+	if got, err := live.Evolve(changed); err != nil || len(got.PII) != 1 || got.Version != live.Version+1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if err := CheckPrivacyKey([]byte("short")); !errors.Is(err, ErrPrivacyKey) {

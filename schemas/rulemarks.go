@@ -34,6 +34,12 @@ func (t *Topic) RulesLeft(marks string) *Topic {
 	return &left
 }
 
+// WithheldFrame is what is kept in place of a frame that cannot be opened, and whose producer did not know, or may not
+// have known, all of its topic's privacy rules.
+func WithheldFrame(n int) string {
+	return fmt.Sprintf("(withheld: %d bytes of a frame that cannot be opened, on a topic with privacy rules that are newer)", n)
+}
+
 // Withheld is what is kept in place of a text that is not the JSON it should be, on
 // a topic with privacy rules. It is not JSON either.
 func Withheld(n int) string {

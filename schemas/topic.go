@@ -40,9 +40,11 @@ type Topic struct {
 	// SQLFresh is how long an accepted event may take until SQL has it; 0:
 	// DefaultSQLFresh. Queries have it at once.
 	SQLFresh time.Duration `json:"sql_fresh,omitempty" yaml:"sql_fresh,omitempty"`
-	// PII is what becomes of fields before an event enters a frame. A change
-	// rules the events of producers that start after it.
+	// PII is what becomes of fields before an event is stored. A producer applies the rules that it read
+	// when it started, a router those that came since (RulesAfter).
 	PII []Private `json:"pii,omitempty" yaml:"pii,omitempty"`
+	// Lifted are hash rules that were taken back: frames that were made under one must not be hashed again.
+	Lifted []Private `json:"lifted,omitempty" yaml:"-"`
 	// OnceBy are the columns that make two events the same one, so that a copy that is
 	// sent again is not counted. None: what the kind says, or the id. Frozen.
 	OnceBy []string `json:"once_by,omitempty" yaml:"once_by,omitempty"`
@@ -59,7 +61,7 @@ type Topic struct {
 	Metrics []MetricDescriptor `json:"metrics,omitempty" yaml:"metrics,omitempty"`
 	Strict  bool               `json:"strict,omitempty" yaml:"strict,omitempty"`
 	// Version is the schema version: 1, then one more with each change of
-	// Fields. Set by Evolve, not by people.
+	// Fields or PII. Set by Evolve, not by people.
 	Version int `json:"version" yaml:"-"`
 }
 
@@ -161,7 +163,11 @@ func (t Topic) Evolve(want Topic) (Topic, error) {
 	}
 	next := want // what is neither frozen nor a field may change
 	next.Name, next.Version = t.Name, t.Version
-	next.Fields, next.PII = slices.Clone(t.Fields), slices.Clone(want.PII)
+	next.Fields = slices.Clone(t.Fields)
+	var changed bool
+	if next.PII, next.Lifted, changed = t.evolveRules(want.PII); changed {
+		next.Version = t.Version + 1
+	}
 	for _, f := range want.Fields {
 		i := slices.IndexFunc(t.Fields, func(o Field) bool { return o.Name == f.Name })
 		if i >= 0 {

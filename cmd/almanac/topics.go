@@ -48,6 +48,10 @@ func (a *app) topicsApplyCommand() *cobra.Command {
 it is, or from a file with a list under "topics:". Fields can be added, rotation,
 retention changed; lanes and existing fields stay.
 
+A privacy rule (--pii) holds for every event that is sent after this returned,
+however long its producer runs: the verb waits until each running router has the
+rule, 3 s as a rule. After 10 s it says which has not, and exits with 3.
+
 A shorter --keep-days, or one more field to anonymise, makes events go that are
 there: it says which and when, and wants --yes. Retention rules whole shards, by
 their youngest event, whatever it was when their month began.`,
@@ -172,16 +176,20 @@ func (a *app) applyTopics(ctx context.Context, cmd *cobra.Command, c *session, f
 			a.makeTable(ctx, c, &now)
 		}
 	}
+	var late error
 	if dryRun {
 		a.note("dry run: nothing was changed")
+	} else {
+		late = a.awaitRules(ctx, c.reg, done)
 	}
-	return printRows(a, cmd, done, func() table.Writer {
+	err = printRows(a, cmd, done, func() table.Writer {
 		t := newTable("topic", "did", "version", "fields")
 		for _, d := range done {
 			t.AppendRow(table.Row{d.Topic, d.Did, d.Now.Version, len(d.Now.Fields)})
 		}
 		return t
 	})
+	return errors.Join(err, late)
 }
 
 // wouldBe is what a dry run says of a topic.

@@ -1,6 +1,7 @@
 package recent
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -28,5 +29,36 @@ func (f *Frame) open(r *frame.Reader, t *schemas.Topic) error {
 	if err := t.CheckKeep(month, time.Unix(0, f.StoredNs)); err != nil {
 		return err
 	}
-	return r.Check(f.Frame, month, f.StoredNs)
+	if err := r.Check(f.Frame, month, f.StoredNs); err != nil || f.routed() {
+		return err
+	}
+	return f.rule(r, t)
+}
+
+// rule applies the privacy rules to the open frame that the router will apply, because its producer did not know them
+// yet. What they hash is dropped until then: readers have no key.
+func (f *Frame) rule(r *frame.Reader, t *schemas.Topic) error {
+	made, err := r.Ruled(f.Frame, nil)
+	if err != nil || made == nil {
+		return err
+	}
+	if len(made) != 1 {
+		return fmt.Errorf("%w: %d frames under its topic's privacy rules", schemas.ErrFrameTooLarge, len(made))
+	}
+	f.Frame, f.Payload = made[0].Frame, made[0].Payload
+	return r.Open(f.Payload, t, f.Schema)
+}
+
+// SchemaUnder is the schema version that the frame has once it is opened as one of the topic.
+func (f *Frame) SchemaUnder(t *schemas.Topic) int {
+	if !f.routed() && t.RulesAfter(f.Schema) != nil {
+		return t.Version
+	}
+	return f.Schema
+}
+
+// routed reports that the frame is of SHARDS: rules that came before it was routed were applied.
+func (f *Frame) routed() bool {
+	_, _, _, err := schemas.EventsTokens(f.Subject)
+	return err != nil
 }

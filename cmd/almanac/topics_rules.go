@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/almanac-events/almanac/registry"
+)
+
+// rulesWait is how long privacy rules are waited for: three times what a router takes that is well.
+const rulesWait = 10 * time.Second
+
+// awaitRules waits until each running router applies the privacy rules of topics that were declared, whether or not that
+// changed them: it may be the second attempt. It names those that do not, and is then errPartial.
+func (a *app) awaitRules(ctx context.Context, reg *registry.Registry, done []applied) error {
+	var rev uint64
+	for _, d := range done {
+		if len(d.Now.PII) == 0 {
+			continue
+		}
+		at, err := reg.TopicRevision(ctx, d.Topic)
+		if err != nil {
+			return err
+		}
+		rev = max(rev, at)
+	}
+	if rev == 0 {
+		return nil
+	}
+	behind, err := reg.AwaitSeen(ctx, registry.RoleRouter, rev, rulesWait)
+	if err != nil || len(behind) == 0 {
+		return err
+	}
+	for _, m := range behind {
+		a.note("%s does not have the privacy rules yet: what it routes may be stored without them. End it or wait for it, then run this again", m)
+	}
+	return errPartial
+}
