@@ -49,6 +49,9 @@
 // probed on members.<role>.<member>, a plain subject. NATS reports at once that no process
 // answers there. The member's share then moves without waiting for the lease.
 //
+// A router's lease also says up to which revision it goes by the topics (seen.go). AwaitSeen waits for all of them,
+// so that a privacy rule holds when `topics apply` returns.
+//
 // # Copies
 //
 // Each entry but leases, jobs, proofs and notes of streams has a second copy in a bucket of its own

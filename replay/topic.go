@@ -22,6 +22,32 @@ type target struct {
 	// columns: such frames are passed on as they are.
 	alike    bool
 	versions map[int]int
+	// privacy is of the rules that the source has and got later than its first events; nil: none.
+	privacy *schemas.Privacy
+}
+
+// lateRules returns the target with those of its privacy rules that events of the source may be stored without, because
+// the source got them later. They are applied once more to all. A hash must not be hashed again, and rows do not say
+// whether theirs are hashes.
+func lateRules(source, target *schemas.Topic) (*schemas.Topic, error) {
+	left := *target
+	left.PII = nil
+	for _, rule := range target.PII {
+		i := slices.IndexFunc(source.PII, rule.Alike)
+		if i < 0 {
+			return nil, refuse(nil, "topic %s has the privacy rule %s and %s has not: its events would come in clear; add the rule there, or replay into another topic",
+				target.Name, rule, source.Name)
+		}
+		if source.PII[i].Since == 0 {
+			continue
+		}
+		if rule.Rule == schemas.PrivacyHash {
+			return nil, refuse(nil, "topic %s has the privacy rule %s, which %s got after its first events: they would come in clear; replay into a topic without the rule",
+				target.Name, rule, source.Name)
+		}
+		left.PII = append(left.PII, rule)
+	}
+	return &left, nil
 }
 
 func (r *Replayer) target(ctx context.Context, j *Job) (*target, error) {
@@ -36,14 +62,11 @@ func (r *Replayer) target(ctx context.Context, j *Job) (*target, error) {
 		return nil, refuse(nil, "topic %s is of kind %s and %s of kind %s: replay into a topic of kind %s, or into one of kind %s with the same fields",
 			j.topic.Name, j.topic.Kind, topic.Name, topic.Kind, j.topic.Kind, schemas.KindLog)
 	}
-	// The source's rules were applied once, and a hash must not be hashed again.
-	for _, rule := range topic.PII {
-		if !slices.Contains(j.topic.PII, rule) {
-			return nil, refuse(nil, "topic %s has the privacy rule %s and %s has not: its events would come in clear; add the rule there, or replay into another topic",
-				topic.Name, rule, j.topic.Name)
-		}
+	late, err := lateRules(&j.topic, &topic)
+	if err != nil {
+		return nil, err
 	}
-	t := &target{topic: topic, versions: map[int]int{}}
+	t := &target{topic: topic, versions: map[int]int{}, privacy: schemas.NewPrivacy(late, nil)}
 	t.alike = topic.Lanes == j.topic.Lanes && slices.Equal(topic.LaneBy, j.topic.LaneBy)
 	for v := 1; v <= j.topic.Version; v++ {
 		for w := 1; w <= topic.Version; w++ {
@@ -86,7 +109,7 @@ func (l *laneBuilders) begin(u *unit) {
 // pass takes the unit's frame as it is, if the target's frames are alike.
 func (l *laneBuilders) pass(u *unit) bool {
 	v, same := l.t.versions[u.frame.Schema]
-	if !l.t.alike || !same {
+	if !l.t.alike || !same || l.t.privacy != nil {
 		return false
 	}
 	f := u.frame.Frame
@@ -99,6 +122,9 @@ func (l *laneBuilders) add(r *frame.Reader, i int) {
 	e := r.Event(i)
 	// The builder sets the mark of invalid text again.
 	e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
+	if l.t.privacy != nil {
+		l.t.privacy.Apply(&e)
+	}
 	lane := l.u.shard.Lane // as pass has it: whichever way a frame goes when it is sent again
 	if !l.t.alike {
 		lane = schemas.LaneOf(&l.t.topic, &e, l.producer)

@@ -28,6 +28,13 @@
 // A decision uses only the message, its stored time and the registry, never the
 // local clock, so a re-run decides the same.
 //
+// # Privacy rules
+//
+// A producer applies the rules that its topic had when it started, and its frames' schema version says which those
+// are. The router makes a frame again that lacks newer ones (ruled.go), so it is the last gate: nothing is stored
+// without a rule that the router read. Its lease says up to which revision of the registry every lane and sweep of it
+// goes by the topics (reading.go).
+//
 // # States of a lane
 //
 //	load checkpoint ─▶ fence (commit the checkpoint with the next epoch: older routers now lose)

@@ -9,8 +9,8 @@ import "slices"
 // MaxLifted bounds the hash rules that a topic remembers after they were taken back.
 const MaxLifted = 64
 
-// alike reports that two rules do the same, whenever they came.
-func (p Private) alike(o Private) bool {
+// Alike reports that two rules do the same, whenever they came.
+func (p Private) Alike(o Private) bool {
 	return p.Field == o.Field && p.Rule == o.Rule && p.Grid == o.Grid
 }
 
@@ -19,7 +19,7 @@ func (p Private) alike(o Private) bool {
 func (t *Topic) evolveRules(want []Private) (rules, lifted []Private, changed bool) {
 	lifted = t.Lifted
 	for _, p := range want {
-		if i := slices.IndexFunc(t.PII, p.alike); i >= 0 {
+		if i := slices.IndexFunc(t.PII, p.Alike); i >= 0 {
 			p = t.PII[i]
 		} else {
 			p.Since, p.Until, changed = t.Version+1, 0, true
@@ -27,7 +27,7 @@ func (t *Topic) evolveRules(want []Private) (rules, lifted []Private, changed bo
 		rules = append(rules, p)
 	}
 	for _, p := range t.PII {
-		if slices.ContainsFunc(want, p.alike) {
+		if slices.ContainsFunc(want, p.Alike) {
 			continue
 		}
 		changed = true
@@ -49,7 +49,7 @@ func (t *Topic) RulesAfter(v int) *Topic {
 	left.PII = slices.Clone(t.PII)
 	for i := range left.PII {
 		p := &left.PII[i]
-		if p.Since <= v || slices.ContainsFunc(t.Lifted, func(l Private) bool { return l.alike(*p) && l.Since <= v && v < l.Until }) {
+		if p.Since <= v || slices.ContainsFunc(t.Lifted, func(l Private) bool { return l.Alike(*p) && l.Since <= v && v < l.Until }) {
 			p.Rule = privacyApplied
 		} else {
 			missing = true
@@ -60,6 +60,3 @@ func (t *Topic) RulesAfter(v int) *Topic {
 	}
 	return &left
 }
-
-// HasRule reports whether the topic has the privacy rule, whenever it came.
-func (t *Topic) HasRule(p Private) bool { return slices.ContainsFunc(t.PII, p.alike) }

@@ -50,16 +50,14 @@ func reopen(t *schemas.Topic, l *letter, now int64, key []byte) ([]outFrame, err
 	p := press{topic: t, letter: l.Seq, at: l.at, now: now, builders: map[slot]*frame.Builder{}}
 	var err error
 	if schemas.HasFrameHeaders(withoutRows(l.header)) {
-		err = p.frame(l)
+		err = p.frame(l, key)
 	} else {
 		// The router applied the rules that the letter names; a hash must not be
 		// hashed again.
-		left := t.RulesLeft(l.header.Get(schemas.HeaderRules))
-		if len(key) == 0 && left.NeedsPrivacyKey() {
-			return nil, fmt.Errorf("%w: topic %q hashes fields and pii_key is not set; set it to what the routers have", schemas.ErrPrivacyKey, t.Name)
+		err = p.rules(t.RulesLeft(l.header.Get(schemas.HeaderRules)), key)
+		if err == nil {
+			err = p.lines(l.data)
 		}
-		p.privacy = schemas.NewPrivacy(left, key)
-		err = p.lines(l.data)
 	}
 	if err != nil {
 		return nil, err
@@ -86,14 +84,23 @@ type press struct {
 	letter   uint64
 	at       time.Time // of the letter
 	now      int64
-	privacy  *schemas.Privacy // of lines; events of frames come with it applied
+	privacy  *schemas.Privacy // that the events lack
 	builders map[slot]*frame.Builder
 	out      []outFrame
 }
 
+// rules has the events come under the rules of a topic that they lack.
+func (p *press) rules(left *schemas.Topic, key []byte) error {
+	if len(key) == 0 && left.NeedsPrivacyKey() {
+		return fmt.Errorf("%w: topic %q hashes fields and pii_key is not set; set it to what the routers have", schemas.ErrPrivacyKey, p.topic.Name)
+	}
+	p.privacy = schemas.NewPrivacy(left, key)
+	return nil
+}
+
 // frame takes a frame's events, and its bytes as they are where nothing but the
-// producer has to change.
-func (p *press) frame(l *letter) error {
+// producer has to change. Rules that are newer than the frame are applied to its events.
+func (p *press) frame(l *letter, key []byte) error {
 	var r frame.Reader
 	f, headerErr := schemas.ParseFrame(l.header)
 	err := headerErr
@@ -108,8 +115,19 @@ func (p *press) frame(l *letter) error {
 	if err != nil {
 		return err
 	}
+	if headerErr != nil { // of versions with the same columns it may be any: rather a rule twice than in clear
+		for f.Schema > 1 && frame.SameColumns(p.topic, f.Schema, p.topic, f.Schema-1) {
+			f.Schema--
+		}
+	}
+	left := p.topic.RulesAfter(f.Schema)
+	if left != nil {
+		if err := p.rules(left, key); err != nil {
+			return err
+		}
+	}
 	month, lane, subjectErr := schemas.ParseEventsSubject(l.subject, p.topic)
-	if headerErr == nil && subjectErr == nil && r.Check(f, month, p.now) == nil {
+	if left == nil && headerErr == nil && subjectErr == nil && r.Check(f, month, p.now) == nil {
 		p.out = append(p.out, outFrame{Frame: f, month: month, lane: lane, payload: l.data})
 		return nil
 	}
