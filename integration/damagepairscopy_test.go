@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -86,8 +87,12 @@ func (h *pairHouse) copyTables() {
 func (h *pairHouse) attach(from, to, table string) {
 	h.t.Helper()
 	for _, id := range h.partitions(from, table) {
-		h.exec("ALTER TABLE `%s`.`%s` APPLY PATCHES IN PARTITION ID '%s' SETTINGS mutations_sync = 2", from, table, id) // an erasure's: they are not copied
-		h.exec("ALTER TABLE `%s`.`%s` ATTACH PARTITION ID '%s' FROM `%s`.`%s`", to, table, id, from, table)
+		eventually(h.t, time.Minute, func() error { // an erasure's patches are not copied; a merge may have to take them first
+			if err := h.db.Conn().Exec(h.t.Context(), fmt.Sprintf("ALTER TABLE `%s`.`%s` APPLY PATCHES IN PARTITION ID '%s' SETTINGS mutations_sync = 2", from, table, id)); err != nil {
+				return err
+			}
+			return h.db.Conn().Exec(h.t.Context(), fmt.Sprintf("ALTER TABLE `%s`.`%s` ATTACH PARTITION ID '%s' FROM `%s`.`%s`", to, table, id, from, table))
+		})
 	}
 }
 

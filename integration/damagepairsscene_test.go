@@ -75,10 +75,11 @@ func startPair(t *testing.T, c pairCell) *pairHouse {
 	return h
 }
 
-// parts starts a router, sinks, a janitor and a dispatcher.
+// parts starts a router, sinks, a janitor, a dispatcher, and what keeps the copies of the ledger,
+// as `almanac up` does.
 func (h *pairHouse) parts() {
 	h.t.Helper()
-	h.stops = []func(){h.router(), h.sink(), h.timed.dispatcher()}
+	h.stops = []func(){h.router(), h.sink(), h.timed.dispatcher(), h.background(h.keeper().Run)}
 }
 
 func (h *pairHouse) rest() {

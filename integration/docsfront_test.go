@@ -78,8 +78,8 @@ func TestRepairDocuments(t *testing.T) {
 	if err := e.repairer().Apply(t.Context(), made, func(*repair.Action, error) {}); err == nil || !strings.Contains(err.Error(), erasure.ID) {
 		t.Errorf("a plan from before the erasure: %v", err)
 	}
-	if _, err := e.reg.AmendErasure(t.Context(), "customers", erasure.ID, func(e *ledger.Erasure) bool { e.State = ledger.Erased; return true }); err != nil {
-		t.Fatal(err)
+	if did, err := e.eraser().Run(t.Context(), "customers", erasure.ID); err != nil || did.State != ledger.Erased {
+		t.Fatalf("the erasure ended as %+v, %v", did, err)
 	}
 	for range 2 {
 		e.carryOut(e.plan())

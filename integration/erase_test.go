@@ -34,6 +34,16 @@ func (e *env) eraser(change ...func(*erasure.Config)) *erasure.Eraser {
 	return x
 }
 
+// keeper has the copies of the ledger agree, as it does beside sinks.
+func (e *env) keeper() *erasure.Keeper {
+	e.t.Helper()
+	return erasure.NewKeeper(erasure.KeeperConfig{
+		Eraser: e.eraser(), Registry: e.reg, Every: 200 * time.Millisecond,
+		Agreed: func(did erasure.Agreed) { e.logf("keeper: %+v", did) },
+		Fault:  func(err error) { e.logf("keeper: %v", err) },
+	})
+}
+
 // erase erases what a request names, to the end.
 func (e *env) erase(req erasure.Request) ledger.Erasure {
 	e.t.Helper()

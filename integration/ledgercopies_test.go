@@ -135,8 +135,7 @@ func (h *copiesHouse) reopen() {
 // parts starts a router, a sink, and what has the copies of the ledger agree.
 func (h *copiesHouse) parts() {
 	h.t.Helper()
-	keep := erasure.NewKeeper(erasure.KeeperConfig{Eraser: h.eraser(), Registry: h.reg, Every: 200 * time.Millisecond, Agreed: func(did erasure.Agreed) { h.logf("keeper: %+v", did) }, Fault: func(err error) { h.logf("keeper: %v", err) }})
-	h.stops = append(h.stops, h.router(), h.sink(), h.background(keep.Run))
+	h.stops = append(h.stops, h.router(), h.sink(), h.background(h.keeper().Run))
 }
 
 func (h *copiesHouse) stopAll() {
