@@ -91,8 +91,12 @@ type span struct {
 }
 
 // Has reports whether the lane was given all events of a part before, with other messages that are not older than GivenFor.
+// A message that the lane took is not a repetition, whatever came after it.
 func (g *Given) Has(p GivenPart) bool {
 	have := g.spans[requestMonth{p.Request, p.Month}]
+	if slices.Contains(have, span{p.From, p.To, p.At}) {
+		return false
+	}
 	for from := p.From; from < p.To; {
 		i := slices.IndexFunc(have, func(s span) bool { return s.from <= from && from < s.to && s.at != p.At && p.At-s.at < int64(GivenFor) })
 		if i < 0 {

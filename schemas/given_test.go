@@ -64,6 +64,11 @@ func TestGiven(t *testing.T) {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
+	g.Take(part(140, 205, 6))
+	g.Take(part(130, 210, 7)) // it was not all given before, so it was taken
+	if g.Has(part(140, 205, 6)) {
+		t.Error("a message that was taken is a repetition, of one that came after it")
+	}
 	var again Given
 	if err := again.TakeEncoded(EncodeGiven([]GivenPart{part(0, 100, 0), part(100, 150, 1)})); err != nil || !again.Has(part(0, 150, 9)) || again.Len() != 2 {
 		t.Errorf("read back: %+v, %v", again, err)

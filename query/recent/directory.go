@@ -33,7 +33,9 @@ var errUntracked = errors.New("these frames cannot be kept track of")
 // concurrent use.
 type directory struct {
 	nc       *nats.Conn
-	headings atomic.Int64 // of all tracks
+	headings atomic.Int64  // of all tracks
+	parts    atomic.Int64  // of keyed requests, of all tracks
+	judging  chan struct{} // held by who reads parts and judges by them: one lane's, of at most schemas.MaxGiven, at a time
 	fits     fits
 
 	mu    sync.Mutex
@@ -47,7 +49,7 @@ type directory struct {
 }
 
 func newDirectory(nc *nats.Conn) *directory {
-	return &directory{nc: nc, feeds: map[place]*feed{}}
+	return &directory{nc: nc, feeds: map[place]*feed{}, judging: make(chan struct{}, 1)}
 }
 
 // epoch counts the connection's outages. Only after one can a stream have been

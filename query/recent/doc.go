@@ -41,6 +41,11 @@
 // what is accepted since. An Index decides where the lane goes on as its router will (fit.go),
 // so it shows those events before the router resumes.
 //
+// A keyed request that NATS did not know again may lie in EVENTS a second time, and what an erasure took of the first
+// must not be seen by it. So where a frame above a checkpoint is a part of such a request, Snapshot.Pending reads what SHARDS keeps
+// of the parts that the lane was given (given.go), after the checkpoint, and leaves out what the router will drop. It
+// reads on from where it was, and only when the checkpoint moved.
+//
 // # Failures
 //
 // A track that does not reach back as far as a read needs is read again. After a lost

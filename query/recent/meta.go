@@ -29,6 +29,8 @@ type heading struct {
 	rawBytes     int32 // decompressed
 	// kept is the whole frame, while the reader still holds it; nil: it never did.
 	kept *atomic.Pointer[Frame]
+	// part is what a message of EVENTS has of a keyed request; nil: it is of none.
+	part *schemas.GivenPart
 }
 
 // place is where the frames of a track are read again.
@@ -52,7 +54,7 @@ func (m *Meta) Bytes() int { return int(m.bytes) }
 // RawBytes are its size, decompressed.
 func (m *Meta) RawBytes() int { return int(m.rawBytes) }
 
-// headingOf reads a message of either stream, stored at a time in unix ns. ok is false for what is not a frame
+// headingOf reads a message of either stream, stored at a time in unix ns, apart from the part that it may be of a request. ok is false for what is not a frame
 // with events: bare JSON, which is read once it is routed, a mark, a broken one.
 func headingOf(stream string, h nats.Header, seq uint64, stored int64, payloadBytes int) (out heading, placed schemas.Placed, ok bool) {
 	var err error

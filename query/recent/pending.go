@@ -18,7 +18,7 @@ const maxReads = 8
 
 // Pending is what EVENTS has above a snapshot's checkpoints.
 type Pending struct {
-	// Frames are those that meet the range.
+	// Frames are those that meet the range, without parts of keyed requests that their lanes were given before.
 	Frames []Meta
 	// Cut says that there are more than one read can meet.
 	Cut bool
@@ -60,6 +60,9 @@ func (s *Snapshot) Pending(ctx context.Context, lanes int, r Range) (*Pending, e
 				t.passed(routed, time.Now())
 				waiting[lane] = t.above(routed, r.From, r.To)
 			}
+			if err == nil {
+				waiting[lane], err = s.unrepeatedParts(gctx, t, token, waiting[lane])
+			}
 			return err
 		})
 	}
@@ -81,6 +84,7 @@ func (x *Index) scan(ctx context.Context, at place, from, floor uint64, r Range,
 		if !ok || placed.Cleared != "" || h.key <= floor || !r.meets(h.minTs, h.maxTs) {
 			return nil
 		}
+		h.part = partOf(at.stream, msg.Header, msg.Subject, msg.Time.UnixNano())
 		out = append(out, Meta{h, at})
 		if len(out) > MaxFrames {
 			cut.Store(true)

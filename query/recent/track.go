@@ -25,6 +25,7 @@ type track struct {
 	last     *streams.Tail // in SHARDS: the last frame or mark seen
 	other    uint64        // sequence of the last message that is not a frame, such as bare JSON
 	used     time.Time
+	given    *given // what the lane of EVENTS was given; nil: not read
 	// Headings up to marked go when a mark is set the next time: a query that began
 	// before may still need them.
 	marked   uint64
@@ -38,6 +39,7 @@ const trackLinger = 5 * time.Second
 // clear forgets everything.
 func (t *track) clear() {
 	t.dir.headings.Add(-int64(len(t.headings)))
+	t.forgetGiven()
 	t.from, t.next, t.inStep, t.headings, t.last, t.other, t.marked = 0, 0, false, nil, nil, 0, 0
 }
 
@@ -82,7 +84,7 @@ func (t *track) add(m *message) error {
 		t.dir.headings.Add(-1)
 		return errUntracked
 	}
-	h.nth = t.nth
+	h.nth, h.part = t.nth, partOf(t.stream, m.header, m.subject, m.stored)
 	if m.whole != nil {
 		if f, err := frameOf(t.stream, m.whole); err == nil {
 			h.kept = t.dir.keep(f)
