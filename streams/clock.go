@@ -52,29 +52,25 @@ func (c *Clock) Passed() int64 {
 	return server
 }
 
-// Now returns the server's time in unix ns. It asks where the last answer is older than sampleEvery. Where no
-// answer comes it goes by the last one; without any it is an error.
+// Now returns the server's time in unix ns, as Passed does: an answer that took long does not turn it back. It asks where
+// the last answer is older than sampleEvery. Where no answer comes it goes by those before; without any it is an error.
 func (c *Clock) Now(ctx context.Context, ask func(context.Context) (time.Time, error)) (int64, error) {
-	if now, age, known := c.last(); known && age < sampleEvery {
-		return now, nil
+	if c.age() >= sampleEvery {
+		if err := c.ask(ctx, ask); err != nil && !c.Known() {
+			return 0, fmt.Errorf("the time of the NATS server: %w", err)
+		}
 	}
-	err := c.ask(ctx, ask)
-	now, _, known := c.last()
-	if !known {
-		return 0, fmt.Errorf("the time of the NATS server: %w", err)
-	}
-	return now, nil
+	return c.Passed(), nil
 }
 
-// last is the server's time by its last answer, and how old that is.
-func (c *Clock) last() (now int64, age time.Duration, known bool) {
+// age is how long ago the last answer came.
+func (c *Clock) age() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.n == 0 {
-		return 0, 0, false
+		return sampleEvery
 	}
-	local, s := c.local(), c.samples[(c.n-1)%len(c.samples)]
-	return s.at(local), local.Sub(s.came), true
+	return c.local().Sub(c.samples[(c.n-1)%len(c.samples)].came)
 }
 
 // at is the server's time at a local one.
