@@ -183,8 +183,8 @@ func TestRepairLostTimers(t *testing.T) {
 	if err := e.repairer().Apply(t.Context(), made, func(*repair.Action, error) {}); err == nil || !strings.Contains(err.Error(), entry.ID) {
 		t.Errorf("a plan from before the erasure: %v", err)
 	}
-	if _, err := e.reg.AmendErasure(t.Context(), topic, entry.ID, func(e *ledger.Erasure) bool { e.State = ledger.Erased; return true }); err != nil {
-		t.Fatal(err)
+	if did, err := e.eraser().Run(t.Context(), topic, entry.ID); err != nil || did.State != ledger.Erased {
+		t.Fatalf("the erasure ended as %+v, %v", did, err)
 	}
 	e.repaired()
 
