@@ -46,9 +46,13 @@ func newEngine(t *testing.T, dir string) *embedded.ClickHouse {
 // ask sends one statement over HTTP and gives the answer, whatever it is.
 func ask(t *testing.T, base, user, password, sql string) (string, error) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/", strings.NewReader(sql))
+	return askIn(t.Context(), base, user, password, sql)
+}
+
+func askIn(ctx context.Context, base, user, password, sql string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/", strings.NewReader(sql))
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	req.Header.Set("X-ClickHouse-User", user)
 	req.Header.Set("X-ClickHouse-Key", password)

@@ -56,7 +56,7 @@ func confine(a access) error {
 	if err := llsyscall.LandlockRestrictSelf(fd, flags); err != nil {
 		return fmt.Errorf("confining the engine: %w", err)
 	}
-	return nil
+	return withoutSQLite()
 }
 
 // pin keeps the files of /proc open, over the next exec too. A rule holds for an inode, and of a file of /proc that

@@ -293,7 +293,7 @@ func (e *env) checkpoints(topic string) []schemas.Checkpoint {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		cp, err := schemas.ParseCheckpoint(msg.Data)
+		cp, err := schemas.ParseCheckpoint(msg.Header, msg.Data)
 		if err != nil {
 			e.t.Fatal(err)
 		}

@@ -138,7 +138,7 @@ func (r *Router) foreign(ctx context.Context, s *foreignSweep) error {
 // beginForeign reads how far a sweep came, and ends what it began.
 func (r *Router) beginForeign(ctx context.Context, s *foreignSweep, info *jetstream.StreamInfo) error {
 	err := streams.Gather(ctx, r.js, schemas.StreamShards, s.routed, 1, nil, func(m *streams.Message) (bool, error) {
-		if cp, err := schemas.ParseCheckpoint(m.Data); err == nil { // else it is foreign itself
+		if cp, err := schemas.ParseCheckpoint(m.Header, m.Data); err == nil { // else it is foreign itself
 			s.cp = cp
 		}
 		s.last = m.Sequence

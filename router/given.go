@@ -22,7 +22,7 @@ func (l *lane) loadGiven(ctx context.Context) error {
 	return streams.Gather(ctx, l.js, schemas.StreamShards, l.givenSubject(), 1, nil, func(m *streams.Message) (bool, error) {
 		if err := l.given.TakeEncoded(m.Data); err != nil {
 			// Another program's: what is not a part of a request tells nothing.
-			l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: message %d of %s: %w; delete it with your NATS tools", m.Sequence, schemas.StreamShards, err))
+			l.cfg.Hooks.fault(l.topic, l.token, fmt.Errorf("router: message %d of %s: %w; it is passed over, and kept as a dead letter", m.Sequence, schemas.StreamShards, err))
 		}
 		return true, nil
 	})

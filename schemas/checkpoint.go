@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Checkpoint is what a lane has routed: the last message on its routed subject,
@@ -126,9 +129,13 @@ type ProducerWindow struct {
 	Last uint64 `json:"l"`
 }
 
-// ParseCheckpoint reads a checkpoint message.
-func ParseCheckpoint(data []byte) (Checkpoint, error) {
+// ParseCheckpoint reads a checkpoint message. Each is written by compare-and-set, as its headers
+// say: what any client can publish is none, whatever it holds.
+func ParseCheckpoint(h nats.Header, data []byte) (Checkpoint, error) {
 	var cp Checkpoint
+	if _, ok := h[jetstream.ExpectedLastSubjSeqHeader]; !ok {
+		return cp, fmt.Errorf("checkpoint is not readable: it was not written by a router, and has no %s", jetstream.ExpectedLastSubjSeqHeader)
+	}
 	if err := json.Unmarshal(data, &cp); err != nil {
 		return cp, fmt.Errorf("checkpoint is not readable: %w", err)
 	}

@@ -4,15 +4,13 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ReasonForeign is the reason of a dead letter that no part of Almanac published.
 const ReasonForeign = "foreign"
 
 // Foreign returns why a message of SHARDS or of a front is none that Almanac publishes there, or nil.
-// It goes by subject and headers, and of a checkpoint by its payload; where data is nil, a checkpoint
-// without the headers of one may be foreign. inLane reports whether a lane of a front reads a subject:
+// It goes by subject and headers, and where data is not nil of a checkpoint by its payload too. inLane reports whether a lane of a front reads a subject:
 // what is not a record there becomes a dead letter of its topic.
 //
 // A message that has the form of Almanac's own is not foreign, also where a client published it.
@@ -27,10 +25,10 @@ func Foreign(stream, subject string, h nats.Header, data []byte, inLane func(sub
 		if topic != NoTopic && ValidateTopicName(topic) != nil {
 			return fmt.Errorf("%w: %q", ErrTopicName, topic)
 		}
-		if _, expected := h[jetstream.ExpectedLastSubjSeqHeader]; data == nil && expected {
-			return nil
+		if data == nil {
+			data = []byte("{}") // the headers alone tell
 		}
-		_, err := ParseCheckpoint(data)
+		_, err := ParseCheckpoint(h, data)
 		return err
 	}
 	if topic, ok := DeadTopic(subject); ok {

@@ -26,7 +26,7 @@ type Routed struct {
 func routed(msg *Message) *Routed {
 	r := &Routed{Subject: msg.Subject, Seq: msg.Sequence}
 	r.Topic, r.Lane, _ = schemas.RoutedTokens(msg.Subject)
-	if r.Checkpoint, r.Err = schemas.ParseCheckpoint(msg.Data); r.Err != nil {
+	if r.Checkpoint, r.Err = schemas.ParseCheckpoint(msg.Header, msg.Data); r.Err != nil {
 		r.Checkpoint = schemas.Checkpoint{}
 	}
 	return r

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -33,7 +36,12 @@ func TestGivenPartsLeave(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(schemas.RoutedSubject(r.Topic.Name, lane), cp)
+		msg := nats.NewMsg(schemas.RoutedSubject(r.Topic.Name, lane))
+		msg.Data = cp
+		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
+		if _, err := js.PublishMsg(t.Context(), msg); err != nil {
+			t.Fatal(err)
+		}
 	}
 	now := time.Now()
 	routed("0", now)                                         // a message of a moment later is still to come

@@ -1,11 +1,13 @@
 package series
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/almanac-events/almanac/registry/ledger"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // What an erasure under way means is in no read of series, whether the list of series has it or
@@ -60,6 +62,9 @@ func TestErasureUnderWay(t *testing.T) {
 		return changed
 	})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.DB.EnsureLedger(t.Context()), r.DB.SaveLedger(t.Context(), schemas.LedgerCopy{Key: schemas.LedgerKey("cpu", "e-1"), Count: 2, Value: []byte("{}"), Applied: true})); err != nil {
 		t.Fatal(err)
 	}
 	expect("over", all, 3, 3, 2) // its rows are gone where it took them, which this one did not
