@@ -10,7 +10,7 @@ import (
 
 // The table function sqlite() opens its file before the engine looks at the account's rights, and opening creates it: in
 // the engine's own directory, which Landlock must leave to it, an empty file of any name. Some of these keep the engine from
-// starting again. SQLite alone asks to create a file that is no link (O_CREAT with O_NOFOLLOW, its os_unix.c), so a
+// starting again. SQLite alone asks to create a file that is not a link (O_CREAT with O_NOFOLLOW, its os_unix.c), so a
 // filter of system calls refuses that. The engine's own files are opened without O_NOFOLLOW.
 
 // withoutSQLite has the calling thread, and what it executes next, refuse what only SQLite asks for. It needs
