@@ -240,7 +240,8 @@ func (r *Registry) putBack(ctx context.Context, key string, entry, copied writte
 	return nil
 }
 
-// bring puts back what the bucket lacks of one key, or has older than its copy.
+// bring puts back what the bucket lacks of one key, or has older than its copy. back reports whether
+// the bucket has the entry, so that a caller that did not find it reads again.
 func (r *Registry) bring(ctx context.Context, key string) (back bool, err error) {
 	copied, err := r.lastOf(ctx, schemas.CopiesStream, schemas.CopySubject(key))
 	if lostStream(err) {
@@ -257,7 +258,7 @@ func (r *Registry) bring(ctx context.Context, key string) (back bool, err error)
 		return false, fmt.Errorf("registry: reading %s: %w", key, err)
 	}
 	if compare(entry, copied) != putBack {
-		return false, nil
+		return entry.live(), nil // another process was faster
 	}
 	return true, r.putBack(ctx, key, entry, copied)
 }

@@ -196,7 +196,7 @@ func TestCopiesUnderWriters(t *testing.T) {
 						mu.Lock()
 						acked++
 						mu.Unlock()
-					} else if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotFound) { // not there: it is being put back
+					} else if !errors.Is(err, ErrConflict) {
 						t.Error(err)
 					}
 				}
