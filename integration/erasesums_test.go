@@ -10,12 +10,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/maintenance/rebuild"
 	"github.com/almanac-events/almanac/meter"
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/sinks"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // droppedMonth is a meter of which retention dropped a month; what is left of it are sums.
@@ -23,7 +28,8 @@ type droppedMonth struct {
 	*env
 	first, next time.Time // of the month, and of the one after it
 	accepted    uint64
-	sink        func() // ends it
+	sink        func()             // ends it
+	frames      []*streams.Message // of the month, before it was dropped
 }
 
 // Each customer has two spaces in the month, with three diffs each that come twice; and one
@@ -56,6 +62,11 @@ func newDroppedMonth(t *testing.T) *droppedMonth {
 	d.accepted = uint64(len(all))
 	e.settledUsage("usage")
 	e.derived("usage")
+	for _, m := range e.messages(schemas.StreamShards, schemas.ShardsFilter("usage")) {
+		if ref, err := schemas.ParseShardSubject(m.Subject); err == nil && ref.Month == schemas.MonthOf(d.first.UnixNano()) {
+			d.frames = append(d.frames, m)
+		}
+	}
 	topic.KeepDays = int(now.Sub(d.next)/(24*time.Hour)) - 1
 	e.apply(topic)
 	clock.Store(now.Add(25 * time.Hour).UnixNano()) // a shard is left alone on its first day
@@ -228,6 +239,59 @@ func TestLostKeysOfADroppedMonth(t *testing.T) {
 	d.without("repaired", before)
 	d.derived("usage")
 	d.without("repaired and derived", before)
+}
+
+// A sink that starts while the registry lacks the entry of a shard that was dropped, and SHARDS
+// still has its frames, stores none of them and leaves its sums alone.
+func TestSinkLeavesAnUnknownShard(t *testing.T) {
+	t.Parallel()
+	d := newDroppedMonth(t)
+	before := d.bills()
+	d.sink()
+	for _, s := range d.shards("usage") {
+		if s.Gone() {
+			d.purgeKey(schemas.ShardKey("usage", s.Month, s.ID))
+		}
+	}
+	faults := make(chan error, 1)
+	if err := d.shardsStream().Purge(t.Context(), jetstream.WithPurgeSubject(d.frames[0].Subject)); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range d.frames { // they were not purged yet
+		again := nats.NewMsg(m.Subject)
+		again.Data = m.Data
+		for k := range m.Header {
+			if strings.HasPrefix(k, "Almanac-") {
+				again.Header.Set(k, m.Header.Get(k))
+			}
+		}
+		if _, err := d.reg.JetStream().PublishMsg(t.Context(), again); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.sink = d.env.sink(func(c *sinkConfig) {
+		c.Hooks.Fault = func(ref schemas.ShardRef, err error) {
+			if ref.Month == schemas.MonthOf(d.first.UnixNano()) && errors.Is(err, sinks.ErrUnknown) {
+				select {
+				case faults <- err:
+				default:
+				}
+			}
+		}
+	})
+	select {
+	case err := <-faults:
+		if !strings.Contains(err.Error(), "almanac repair usage") {
+			t.Error(err)
+		}
+	case <-time.After(patience * time.Minute):
+		t.Fatal("a sink did not say that a shard has no entry")
+	}
+	if n := d.count("SELECT count() FROM %s WHERE month = %d", d.table("usage"), uint32(schemas.MonthOf(d.first.UnixNano()))); n != 0 {
+		t.Errorf("%d rows of a dropped month came back", n)
+	}
+	d.mended(d.accepted)
+	d.without("repaired", before)
 }
 
 func second[T any](_ T, err error) error { return err }

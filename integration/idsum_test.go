@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
@@ -123,7 +124,7 @@ func (e *env) forgetSums() {
 			e.t.Fatal(err)
 		}
 	}
-	again := func(subject string, h nats.Header, data []byte) {
+	again := func(subject string, h nats.Header, data []byte, opts ...jetstream.PublishOpt) {
 		msg := nats.NewMsg(subject)
 		for k := range h {
 			if strings.HasPrefix(k, "Almanac-") && k != schemas.HeaderShardIDs {
@@ -131,7 +132,7 @@ func (e *env) forgetSums() {
 			}
 		}
 		msg.Data = data
-		if _, err := js.PublishMsg(e.t.Context(), msg); err != nil {
+		if _, err := js.PublishMsg(e.t.Context(), msg, opts...); err != nil {
 			e.t.Fatal(err)
 		}
 	}
@@ -147,6 +148,6 @@ func (e *env) forgetSums() {
 			}
 			text = text[:i] + text[i+len(`,"i":"`)+17:]
 		}
-		again(m.Subject, nil, []byte(text))
+		again(m.Subject, nil, []byte(text), jetstream.WithExpectLastSequencePerSubject(m.Sequence)) // as a router commits
 	}
 }

@@ -60,8 +60,15 @@ func TestLastFrameLost(t *testing.T) {
 					e.say(p, 3)
 					n += 3
 				}
-				e.sink(quiet)
+				e.sink() // which settles the shard where repair had its lane leave it
 				e.stored("app", n, 30*time.Second)
+				eventually(t, 30*time.Second, func() error {
+					rep, err := e.proof("")
+					if err == nil && !rep.OK() {
+						err = fmt.Errorf("%+v %q", rep.Totals, rep.Problems)
+					}
+					return err
+				})
 				e.mended(n)
 				if got := e.count("SELECT uniqExact(id) FROM %s", e.table("app")); got != n {
 					t.Errorf("%d events, want %d", got, n)

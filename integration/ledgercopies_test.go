@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -327,7 +328,8 @@ func (h *copiesHouse) lose(older bool, names ...string) {
 	h.run()
 }
 
-// olderClickHouse puts the tables of before the erasures back.
+// olderClickHouse puts the tables of before the erasures back, below a server that runs. So what
+// readers know of the ledger's copy there may be a second old, which it is not after a restart.
 func (h *copiesHouse) olderClickHouse() {
 	h.t.Helper()
 	there := map[string]bool{}
@@ -349,6 +351,17 @@ func (h *copiesHouse) olderClickHouse() {
 			h.exec("ALTER TABLE %s ATTACH PARTITION ALL FROM %s.%s", h.table(table), h.olderDatabase(), schemas.QuoteName(table))
 		}
 	}
+	eventually(h.t, 10*time.Second, func() error {
+		there, err := h.db.ReadLedger(h.t.Context())
+		if err != nil {
+			return err
+		}
+		known, _, err := h.db.KeptLedger(h.t.Context())
+		if err == nil && !maps.EqualFunc(known, there, func(a, b schemas.LedgerCopy) bool { return a.Count == b.Count && a.Applied == b.Applied }) {
+			err = fmt.Errorf("%d entries are known, of %d", len(known), len(there))
+		}
+		return err
+	})
 }
 
 // copyDamages are what may become of the copies of the ledger.

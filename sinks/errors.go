@@ -6,6 +6,9 @@ var (
 	// ErrGap: SHARDS does not hold the frame that must come next. The shard
 	// stops; nothing behind the gap is stored until it is repaired.
 	ErrGap = errors.New("gap in the shard")
+	// ErrUnknown: the registry lost a shard's entry, and ClickHouse has no row of it. Retention
+	// may have dropped it: its frames are left alone until a repair has put the entry back.
+	ErrUnknown = errors.New("the registry has no entry of the shard")
 	// ErrForked: SHARDS holds another frame at the head than the one that is stored.
 	// It was restored from an older copy. The shard leaves its lane, and what ClickHouse lacks goes to another.
 	ErrForked = errors.New("the stream and the table differ at the head")

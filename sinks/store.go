@@ -286,7 +286,11 @@ func (s *Sinks) head(ctx context.Context, ref schemas.ShardRef) (head, absent ui
 		return 0, 0, err
 	}
 	entry, err := s.cfg.Registry.Shard(ctx, ref)
-	if err != nil && !errors.Is(err, registry.ErrNotFound) {
+	switch {
+	case errors.Is(err, registry.ErrNotFound) && pos == 0:
+		return 0, 0, fmt.Errorf("sinks: %w: %s, whose frames are in %s and not in ClickHouse, may have been dropped by retention; run `almanac repair %s`",
+			ErrUnknown, ref, schemas.StreamShards, ref.Topic)
+	case err != nil && !errors.Is(err, registry.ErrNotFound):
 		return 0, 0, err
 	}
 	if entry.Floor > pos && !entry.Gone() {

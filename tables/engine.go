@@ -48,6 +48,13 @@ func (db *DB) MeantFor(e Engines) {
 	db.pin.engines = e
 }
 
+// keeper is what keeps which engine has the rows.
+func (p *pin) keeper() Engines {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.engines
+}
+
 // meant is the database that a request names, empty when there is nothing to go by: without
 // Engines, and before the first engine was chosen.
 func (db *DB) meant(ctx context.Context) (string, error) {

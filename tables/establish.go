@@ -135,7 +135,7 @@ func (db *DB) Establish(ctx context.Context) error {
 // Adopt makes the engine that answers the one which has the cluster's rows, whatever it has. It
 // returns the engine that was so before, empty when it was this one.
 func (db *DB) Adopt(ctx context.Context) (before string, err error) {
-	before, _, err = db.pin.engines.Engine(ctx)
+	before, _, err = db.pin.keeper().Engine(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -148,11 +148,12 @@ func (db *DB) Adopt(ctx context.Context) (before string, err error) {
 }
 
 func (db *DB) establish(ctx context.Context, whatever bool) (string, error) {
+	engines := db.pin.keeper()
 	for range establishRounds {
 		if err := db.breaker.check(ctx); err != nil {
 			return "", err
 		}
-		kept, rev, err := db.pin.engines.Engine(ctx)
+		kept, rev, err := engines.Engine(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -183,9 +184,9 @@ func (db *DB) establish(ctx context.Context, whatever bool) (string, error) {
 			}
 		case takeIt:
 		}
-		if err := db.pin.engines.SetEngine(ctx, id, rev); err == nil {
+		if err := engines.SetEngine(ctx, id, rev); err == nil {
 			return id, nil
-		} else if now, _, again := db.pin.engines.Engine(ctx); again != nil || now == kept {
+		} else if now, _, again := engines.Engine(ctx); again != nil || now == kept {
 			return "", err
 		}
 	}

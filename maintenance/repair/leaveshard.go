@@ -57,6 +57,9 @@ func (r *Repairer) planLeave(ctx context.Context, t *schemas.Topic, p *Plan) err
 		if err != nil {
 			return err
 		}
+		if cp := routed[strconv.Itoa(s.Lane)]; cp.Tails[s.ID].Pos >= heads[s.ID] {
+			continue // the frame alone is gone: the lane goes on behind it
+		}
 		if heads[s.ID] > last.Pos {
 			p.add(Action{Do: LeaveShard, Topic: t.Name, Where: s.Ref().String(), From: last.Pos + 1, To: heads[s.ID], Source: "ClickHouse", ref: s.Ref(), topic: t,
 				Detail: fmt.Sprintf("ClickHouse has position %d, and %s ends at %d: its lane goes on in another shard", heads[s.ID], schemas.StreamShards, last.Pos)})
