@@ -65,6 +65,7 @@ func TestRuns(t *testing.T) {
 		"stubs alone":                {[]message{stubOf(1), stubOf(2)}, 2, 0, 0, 0, nil},
 		"stray first":                {[]message{{subject: "docs.customers.0.x", header: nats.Header{}, data: []byte("x"), seq: 1, stored: time.Unix(0, inMonth)}, recordOf(2, inMonth, `{}`)}, 1, 0, 0, 0, schemas.ErrRecord},
 		"stray second":               {[]message{recordOf(1, inMonth, `{}`), {subject: "docs.customers.0.x", header: nats.Header{}, data: []byte("x"), seq: 2}}, 1, 1, 1, 1, nil},
+		"stray that nothing finds":   {[]message{{subject: "docs.customers.0.\x7f", header: nats.Header{}, data: []byte("x"), seq: 1}, recordOf(2, inMonth, `{}`)}, 2, 1, 2, 2, nil},
 		"another lane":               {[]message{elsewhere}, 1, 0, 0, 0, schemas.ErrRecord},
 		"a stub with a payload":      {[]message{func() message { m := stubOf(1); m.data = []byte("{}"); return m }()}, 1, 0, 0, 0, schemas.ErrRecord},
 		"of the future":              {[]message{func() message { m := recordOf(1, next, `{}`); m.stored = time.Unix(0, inMonth); return m }()}, 1, 1, 1, 1, nil},
