@@ -42,9 +42,8 @@ func Eventually(t testing.TB, within time.Duration, ask func() error) {
 	t.Helper()
 	deadline := time.NewTimer(within)
 	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
 	for {
+		began := time.Now()
 		err := ask()
 		if err == nil {
 			return
@@ -52,7 +51,13 @@ func Eventually(t testing.TB, within time.Duration, ask func() error) {
 		select {
 		case <-deadline.C:
 			t.Fatalf("still wrong after %s: %v", within, err)
-		case <-tick.C:
+		case <-time.After(pause(time.Since(began))):
 		}
 	}
+}
+
+// pause is how long to wait before a question is asked again that took so long: questions that
+// are a burden leave three quarters of the time to what they wait for.
+func pause(took time.Duration) time.Duration {
+	return min(max(3*took, 10*time.Millisecond), time.Second)
 }
