@@ -45,7 +45,7 @@ func (e *env) foreign(n int) (subjects map[string]int) {
 			}
 		}
 		if err == nil && found != n {
-			err = fmt.Errorf("%d letters, want %d", found, n)
+			err = fmt.Errorf("%d letters, want %d: %v", found, n, subjects)
 		}
 		return err
 	})

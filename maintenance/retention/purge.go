@@ -135,7 +135,8 @@ func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]schemas.C
 }
 
 // sweepCheckpoints keeps the last checkpoint of each lane, and what lies above it: a message that is
-// not a checkpoint must not cost the lane its own.
+// not a checkpoint must not cost the lane its own. It stops below the first such message, which was
+// accepted, so that a router keeps a letter of it first.
 func (j *Janitor) sweepCheckpoints(ctx context.Context) error {
 	subjects, err := streams.Subjects(ctx, j.js, schemas.StreamShards, schemas.SubjectsRouted)
 	if err != nil {
@@ -152,11 +153,33 @@ func (j *Janitor) sweepCheckpoints(ctx context.Context) error {
 		if last.Err != nil || last.Seq == 0 {
 			continue // a router sets it aside
 		}
-		if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(last.Seq)); err != nil {
+		upTo, err := j.firstForeign(ctx, subject, last.Seq)
+		if err != nil {
+			return err
+		}
+		if upTo < 2 {
+			continue // nothing is below it; older servers take 1 for no bound
+		}
+		if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(upTo)); err != nil {
 			return fmt.Errorf("janitor: %w", err)
 		}
 	}
 	return nil
+}
+
+// firstForeign is the sequence of the first message of a subject that is not Almanac's, or upTo.
+func (j *Janitor) firstForeign(ctx context.Context, subject string, upTo uint64) (uint64, error) {
+	first := upTo
+	_, err := streams.Headers(ctx, j.js, schemas.StreamShards, subject, 1, func(m *streams.Message) error {
+		if m.Sequence < first && schemas.Foreign(schemas.StreamShards, m.Subject, m.Header, nil, nil) != nil {
+			first = m.Sequence
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("janitor: messages of %s: %w", subject, err)
+	}
+	return first, nil
 }
 
 // sweepShards purges frames that are stored, verified and older than the replay
