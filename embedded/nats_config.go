@@ -68,12 +68,15 @@ const (
 	natsBatchesTotal     = 2000
 )
 
+// natsMinFree is the default of MinFreeBytes.
+const natsMinFree = 128 << 20
+
 func (c NATSConfig) withDefaults() NATSConfig {
 	if c.Host == "" {
 		c.Host = "127.0.0.1"
 	}
 	if c.MinFreeBytes == 0 {
-		c.MinFreeBytes = 128 << 20
+		c.MinFreeBytes = natsMinFree
 	}
 	if c.StartTimeout == 0 {
 		c.StartTimeout = 2 * time.Minute

@@ -88,21 +88,26 @@ func (n *NATS) look(s *server.Server) error {
 }
 
 func (n *NATS) hung(why string) error {
-	return fmt.Errorf("embedded NATS: %w: %s, as after a full disk; its store is %s. What was acknowledged is on disk: end this "+
+	return fmt.Errorf("embedded NATS: %w: %s, as after a full disk; its store is %q. What was acknowledged is on disk: end this "+
 		"process and start it again, with room on that disk", ErrHung, why, n.cfg.Dir)
 }
 
 // Room returns nil when the store can grow by MinFreeBytes.
-func (n *NATS) Room() error {
-	free, err := FreeBytes(n.cfg.Dir)
-	if err == nil && free < n.cfg.MinFreeBytes {
-		err = fmt.Errorf("embedded NATS: %w: %s has %s free, less than %s", ErrDiskSpace, n.cfg.Dir, humanBytes(free), humanBytes(n.cfg.MinFreeBytes))
+func (n *NATS) Room() error { return roomIn(n.cfg.Dir, n.cfg.MinFreeBytes) }
+
+// NATSRoom is Room of the NATS that an Almanac keeps below its data directory, as another process sees it.
+func NATSRoom(data string) error { return roomIn(data, natsMinFree) }
+
+func roomIn(dir string, want int64) error {
+	free, err := FreeBytes(dir)
+	if err == nil && free < want {
+		err = fmt.Errorf("embedded NATS: %w: %q has %s free, less than %s", ErrDiskSpace, dir, humanBytes(free), humanBytes(want))
 	}
 	return err
 }
 
 func (n *NATS) storeOff(why string) error {
-	return fmt.Errorf("embedded NATS: %w: %s: the disk of %s is full or failing; once it has %s free the server restarts "+
+	return fmt.Errorf("embedded NATS: %w: %s: the disk of %q is full or failing; once it has %s free the server restarts "+
 		"by itself", ErrStoreOff, why, n.cfg.Dir, humanBytes(n.cfg.MinFreeBytes))
 }
 

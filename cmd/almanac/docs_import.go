@@ -37,7 +37,7 @@ func (a *app) importDocs(ctx context.Context, cmd *cobra.Command, c *documents.C
 	key, _ := cmd.Flags().GetString("id")
 	path, _ := cmd.Flags().GetString("path")
 	exported, _ := cmd.Flags().GetBool("exported")
-	return a.importLines(ctx, "document", 8*schemas.MaxDocumentBytes, func(ctx context.Context, line []byte) (lineFate, error) {
+	return a.importLines(ctx, cmd, "document", 8*schemas.MaxDocumentBytes, func(ctx context.Context, line []byte) (lineFate, error) {
 		n, err := newDocument(line, key, path, exported)
 		if err == nil {
 			_, err = c.Create(ctx, n)

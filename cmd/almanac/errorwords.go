@@ -43,6 +43,7 @@ var wordings = []wording{
 	{jetstream.ErrBucketNotFound, "the registry does not exist", "start `almanac up` or `almanac router` once: they create it"},
 	{jetstream.ErrKeyNotFound, "no such entry", "`almanac doctor` looks at the registry"},
 	{jetstream.ErrMsgNotFound, "no such message", "`almanac verify` tells whether something is missing"},
+	{tables.ErrNoSpace, "", "free space on the disk of ClickHouse, then run this again"},
 	{tables.ErrUnreachable, "", "start it, or name another with --clickhouse"},
 	{context.DeadlineExceeded, "no answer in time", "try again; `almanac doctor` looks at both servers"},
 }

@@ -1,17 +1,28 @@
 package main
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
@@ -21,7 +32,7 @@ import (
 func fillDisk(t *testing.T, disk string) (free func()) {
 	t.Helper()
 	name := filepath.Join(disk, "filler")
-	f, err := os.Create(name)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +51,61 @@ func fillDisk(t *testing.T, disk string) (free func()) {
 	}
 }
 
+var fullDisk = regexp.MustCompile("free, less than|is full or failing")
+
+// refusesVerbs checks that what speaks to NATS by itself ends, or says what it waits for, and names the full disk.
+func refusesVerbs(t *testing.T, b *box, data string, at embedded.Addresses) {
+	t.Helper()
+	// More than the files have room for, and nothing that a codec makes small.
+	random := make([]byte, 32<<10)
+	_, _ = rand.Read(random)
+	large := hex.EncodeToString(random)
+	several := func(flag, of string) (args string) {
+		for i := range 60 {
+			args += " " + flag + " " + fmt.Sprintf(of, "n"+large[i*100:i*100+50])
+		}
+		return args
+	}
+	var wg sync.WaitGroup
+	for _, c := range []struct {
+		stdin string
+		code  int
+		args  string
+	}{
+		{large, exitFailed, "send app --timeout 4s"},
+		{large, exitPartial, "send app --full spool --timeout 4s --spool-dir " + t.TempDir()},
+		{large, exitFailed, "send app --timeout 4s --to " + at.HTTP},
+		{`{"a":"` + large + `"}`, exitFailed, "docs put pages d"},
+		{`{"a":"` + large + `"}`, exitFailed, "docs import pages"},
+		{"", exitFailed, "timers create g t --due +1h --url http://127.0.0.1:9/ --payload {\"a\":\"" + large[:8<<10] + "\"}"},
+		{"", exitFailed, "timers groups apply other" + several("--allow-host", "%s.example.com")},
+		{"", exitFailed, "topics apply app" + several("--field", "%s:string")},
+		{"", exitFailed, "erase app --user u --yes --reason " + large[:1000]},
+	} {
+		wg.Go(func() {
+			r := b.run(c.stdin, strings.Split(c.args, " ")...)
+			if name := c.args[:min(40, len(c.args))]; r.code != c.code || !fullDisk.MatchString(r.err) || !strings.Contains(r.err, data) {
+				t.Errorf("%s: exit %d, want %d: %s", name, r.code, c.code, r.err)
+			}
+		})
+	}
+	wg.Go(func() {
+		nc, err := grpc.NewClient(at.OTLPGRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = nc.Close() }()
+		logs := plog.NewLogs()
+		logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr("x")
+		_, err = plogotlp.NewGRPCClient(nc).Export(t.Context(), plogotlp.NewExportRequestFromLogs(logs))
+		if status.Code(err) != codes.Unavailable || !fullDisk.MatchString(err.Error()) {
+			t.Errorf("OTLP gRPC: %v", err)
+		}
+	})
+	wg.Wait()
+}
+
 // An `up` on a disk without a free byte starts and reads; what would be stored is refused with the
 // reason; with room again it is taken, without a restart.
 func TestUpOnAFullDisk(t *testing.T) {
@@ -50,6 +116,8 @@ func TestUpOnAFullDisk(t *testing.T) {
 	first := b.up()
 	b.ok("{\"message\":\"before\"}\n", "send", "app")
 	b.ok("", "query", "app")
+	b.ok("", "topics", "apply", "pages", "--kind", "document")
+	b.ok("", "timers", "groups", "apply", "g")
 	first.stop(syscall.SIGINT)
 	free := fillDisk(t, disk)
 	b.up()
@@ -76,6 +144,8 @@ func TestUpOnAFullDisk(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}
+	fillDisk(t, disk) // what up had in reserve, too
+	refusesVerbs(t, b, data, addresses)
 	free()
 	embeddedtest.Eventually(t, 2*time.Minute, func() error {
 		if status, text := post("/v1/topics/app/events", `{"message":"after"}`); status/100 != 2 {

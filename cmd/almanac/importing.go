@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/spf13/cobra"
+
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -30,7 +32,7 @@ const (
 
 // importLines has create take each line of stdin, many at once, and says what became of them. what is the
 // singular of what is created. Exit code 3 where lines were refused, or after a part.
-func (a *app) importLines(ctx context.Context, what string, maxLine int, create func(ctx context.Context, line []byte) (lineFate, error)) error {
+func (a *app) importLines(ctx context.Context, cmd *cobra.Command, what string, maxLine int, create func(ctx context.Context, line []byte) (lineFate, error)) error {
 	type line struct {
 		n    int
 		text []byte
@@ -39,13 +41,13 @@ func (a *app) importLines(ctx context.Context, what string, maxLine int, create 
 	var counts [lineFailed + 1]atomic.Int64
 	var failed error
 	var once sync.Once
-	ctx, cancel := context.WithCancel(ctx)
+	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
 	for range importWorkers {
 		wg.Go(func() {
 			for l := range lines {
-				fate, err := create(ctx, l.text)
+				fate, err := create(work, l.text)
 				n := counts[fate].Add(1)
 				switch {
 				case fate == lineRefused && n <= maxRefusedLines:
@@ -58,7 +60,7 @@ func (a *app) importLines(ctx context.Context, what string, maxLine int, create 
 	}
 	in := bufio.NewScanner(a.stdin)
 	in.Buffer(nil, maxLine)
-	for n := 1; in.Scan() && ctx.Err() == nil; n++ {
+	for n := 1; in.Scan() && work.Err() == nil; n++ {
 		if text := bytes.TrimSpace(in.Bytes()); len(text) > 0 {
 			lines <- line{n, bytes.Clone(text)}
 		}
@@ -69,7 +71,7 @@ func (a *app) importLines(ctx context.Context, what string, maxLine int, create 
 	a.note("%s created, %d existed, %d lines refused", plural(created, what), exist, refused)
 	switch err := errors.Join(failed, in.Err()); {
 	case err != nil && created+exist > 0:
-		a.note("%s", formatError(err)) // which the exit code alone would not say
+		a.note("%s", formatError(explained(ctx, cmd, err))) // which the exit code alone would not say
 		return errors.Join(errPartial, err)
 	case err != nil:
 		return err

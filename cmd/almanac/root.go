@@ -51,6 +51,9 @@ func (a *app) execute(ctx context.Context, args []string) int {
 		err = usageHint(cmd, err)
 	}
 	nameKind(cmd, err)
+	if a.running {
+		err = explained(ctx, cmd, err)
+	}
 	code := exitCode(err, stopCause(ctx))
 	if err != nil && code != exitInterrupted && !errors.Is(err, errSaid) && !errors.Is(err, errPartial) {
 		a.note("%s", formatError(err))

@@ -26,9 +26,10 @@ func (a *app) sendCommand() *cobra.Command {
 		Use:   "send TOPIC [FILE…]",
 		Short: "Send lines as events",
 		Long: `Send lines as events, from files or stdin, also of gzip or zstd. Says how many were accepted (they are
-on disk), and which lines were refused and why. While NATS is away it waits; with
---full spool it keeps on disk what it cannot send, and ends: the next send of the
-topic with --full spool sends that too. An empty input sends only what is there.
+on disk), and which lines were refused and why. While NATS is away, or stores nothing,
+it waits, and says what for; with --full spool it keeps on disk what it cannot send, and
+ends: the next send of the topic with --full spool sends that too. An empty input sends
+only what is there.
 
 Exit codes: 0 all accepted, 3 some refused or in the spool, 1 none accepted, 130
 interrupted.`,
@@ -144,7 +145,8 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 			a.note("note: the first send with --full spool will need the server: %v", err)
 		}
 	}
-	job := &sending{p: p, opts: opts, tally: t, patience: patience, spool: s.Full == fullSpool}
+	job := &sending{p: p, opts: opts, tally: t, patience: patience, spool: s.Full == fullSpool, note: a.note,
+		why: func(ctx context.Context) error { return storing(ctx, s, d) }}
 	if terminal(a.stderr) && !quiet {
 		job.progress = newProgress(a.stderr, args[0], total, t)
 	}
@@ -163,6 +165,7 @@ func (a *app) sendTo(ctx context.Context, cmd *cobra.Command, f *reading, topic,
 	if err != nil {
 		return err
 	}
+	r.note = a.note
 	if r.tally, err = newTally(""); err != nil {
 		return err
 	}

@@ -21,7 +21,16 @@ type sending struct {
 	progress *progress // nil: none
 	patience time.Duration
 	spool    bool // what cannot be sent goes to disk
+	// why says why NATS stores nothing, nil where it does; note tells people. It may take seconds.
+	why  func(context.Context) error
+	note func(format string, args ...any)
 }
+
+// A send that waits says so after waitingAfter, and what for; then every waitingEvery until something is accepted.
+const (
+	waitingAfter = 2 * time.Second
+	waitingEvery = time.Minute
+)
 
 // spoolPatience is how long a send with a spool goes on after the last line
 // without anything stored, unless --timeout says otherwise: a restart of NATS.
@@ -43,6 +52,7 @@ func (s *sending) run(ctx context.Context, files []input) error {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 	flushed := make(chan struct{})
+	found, next := make(chan error, 1), waitingAfter // found: an answer of why, which next is not asked before
 	var failed error
 	var stored uint64
 	moved, patience := time.Now(), drainTimeout
@@ -56,10 +66,18 @@ func (s *sending) run(ctx context.Context, files []input) error {
 			}()
 		case <-flushed:
 			done = true
+		case err := <-found:
+			s.waits(err)
 		case <-work.Done():
 			done = true
 		case now := <-tick.C:
 			s.progress.draw(now)
+			if idle := s.tally.idle(now); idle < waitingAfter {
+				next = waitingAfter
+			} else if idle >= next {
+				next = idle + waitingEvery
+				go func() { found <- s.why(work) }()
+			}
 			if s.spool {
 				if st := s.p.Stats(); st.Stored+st.Spool.Replayed > stored {
 					stored, moved = st.Stored+st.Spool.Replayed, now
@@ -89,6 +107,24 @@ func (s *sending) run(ctx context.Context, files []input) error {
 		return context.Cause(work)
 	}
 	return failed
+}
+
+// waits tells what the send waits for.
+func (s *sending) waits(why error) {
+	idle := s.tally.idle(time.Now())
+	if idle == 0 {
+		return
+	}
+	what := "no answer to what was sent" + s.tally.lastTrouble()
+	if why != nil {
+		what = inWords(why)
+	}
+	s.progress.end()
+	until := "it goes on when NATS stores; --timeout bounds the wait, --full spool keeps on disk what cannot be sent"
+	if s.spool {
+		until = "what cannot be sent is kept on disk"
+	}
+	s.note("nothing was accepted for %s: %s; %s", idle.Round(time.Second), what, until)
 }
 
 // readAll reads the files one after the other; line numbers go on from one to

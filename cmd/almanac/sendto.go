@@ -49,6 +49,7 @@ type remote struct {
 	tally     *tally
 	patience  time.Duration // without an answer; 0: without end
 	progress  *progress
+	note      func(format string, args ...any)
 	requires  bool // a time in every record
 	keyless   bool // a record had no time: requests are not idempotent
 	id        string
@@ -193,7 +194,7 @@ func (r *remote) request(ctx context.Context, body []byte, before int) error {
 	if r.keyless {
 		key, refuse = "", "lines"
 	}
-	began := time.Now()
+	began, next := time.Now(), waitingAfter
 	for failed := 0; ; failed++ {
 		status, a, after, err := r.post(ctx, body, key, refuse)
 		r.progress.draw(time.Now())
@@ -225,6 +226,11 @@ func (r *remote) request(ctx context.Context, body []byte, before int) error {
 		r.tally.trouble(why)
 		if r.patience > 0 && time.Since(began) > r.patience {
 			return fmt.Errorf("nothing was accepted for %s (--timeout)%s", r.patience, r.tally.lastTrouble())
+		}
+		if waited := time.Since(began); waited >= next {
+			next = waited + waitingEvery
+			r.progress.end()
+			r.note("nothing was accepted for %s: %s; it is sent again until it is accepted, --timeout bounds that", waited.Round(time.Second), inWords(why))
 		}
 		if err := backoff.Sleep(ctx, max(after, backoff.After(failed, 100*time.Millisecond, 5*time.Second, 0.5))); err != nil {
 			return err

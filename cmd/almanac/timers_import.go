@@ -29,7 +29,7 @@ Exit code 3 where lines were refused; each is named.`,
 
 func (a *app) timersImport(ctx context.Context, cmd *cobra.Command, args []string) error {
 	return whenTimers(ctx, cmd, false, func(_ *session, t *timers.Timers) error {
-		return a.importLines(ctx, "timer", api.MaxTimerBody, func(ctx context.Context, line []byte) (lineFate, error) {
+		return a.importLines(ctx, cmd, "timer", api.MaxTimerBody, func(ctx context.Context, line []byte) (lineFate, error) {
 			now, err := t.Now(ctx)
 			if err != nil {
 				return lineFailed, err
