@@ -158,14 +158,23 @@ func (c *Collection) lastOf(ctx context.Context, ops []Op) ([]*document.Record, 
 		return out, err
 	}
 	at, subjects := make(map[string]int, len(ops)), make([]string, len(ops))
+	var strange []int
 	for i := range ops {
 		subjects[i] = schemas.DocSubject(c.topic.Name, document.Lane(&c.topic, ops[i].ID), ops[i].ID)
 		at[subjects[i]] = i
 	}
-	return out, c.w.LastOf(ctx, subjects, func(msg *streams.Message) (err error) {
-		out[at[msg.Subject]], err = c.parse(msg)
+	err := c.w.LastOf(ctx, subjects, func(msg *streams.Message) (err error) {
+		if out[at[msg.Subject]], err = c.parse(msg); errors.Is(err, schemas.ErrRecord) {
+			strange, err = append(strange, at[msg.Subject]), nil
+		}
 		return err
 	})
+	for _, i := range strange {
+		if err == nil {
+			out[i], err = c.last(ctx, ops[i].ID)
+		}
+	}
+	return out, err
 }
 
 // judgeAll decides what version each change makes, and how many of them create a document,

@@ -164,13 +164,22 @@ func (c *Collection) Write(ctx context.Context, op Op) (*Document, error) {
 	return docs[0], nil
 }
 
-// last is the document's record, nil without one.
+// last is the document's newest record, nil without a message; document.Nothing where what is there is not a record.
 func (c *Collection) last(ctx context.Context, id string) (*document.Record, error) {
-	return fronts.Read(ctx, c.w, schemas.DocSubject(c.topic.Name, document.Lane(&c.topic, id), id), c.parse)
+	r, last, err := fronts.Newest(ctx, c.w, schemas.DocSubject(c.topic.Name, document.Lane(&c.topic, id), id), c.parse)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("documents: %q: %w", id, err)
+	case r == nil && last > 0:
+		return document.Nothing(last), nil
+	case r != nil && r.Seq != last:
+		r.Last = last
+	}
+	return r, nil
 }
 
 func (c *Collection) parse(msg *streams.Message) (*document.Record, error) {
-	r, err := document.Parse(msg.Subject, msg.Sequence, msg.Header, msg.Data, len(msg.Data))
+	r, err := document.Parse(msg.Subject, msg.Sequence, msg.Header, msg.Data, msg.Size)
 	if err != nil {
 		return nil, fmt.Errorf("documents: message %d of %s: %w; another program wrote it", msg.Sequence, schemas.StreamDocs, err)
 	}
@@ -187,7 +196,7 @@ func record(r, last *document.Record) fronts.Record {
 		out.For = fronts.Grow
 	}
 	if last != nil {
-		out.Expect = last.Seq
+		out.Expect = last.Expect()
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/almanac-events/almanac/fronts"
 	archive "github.com/almanac-events/almanac/query/documents"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
@@ -18,14 +19,14 @@ func (c *Collection) Load(ctx context.Context, id string) (*Document, error) {
 		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 	}
 	for range tries {
-		r, err := c.last(ctx, id)
+		r, err := c.shown(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		d, err := c.resolve(ctx, r)
 		if errors.Is(err, archive.ErrNoRow) {
 			// It was changed or erased meanwhile, or the row is lost.
-			if now, again := c.last(ctx, id); again != nil || now == nil || now.Seq != r.Seq {
+			if now, again := c.shown(ctx, id); again != nil || now == nil || now.Seq != r.Seq {
 				err = again
 				if again == nil {
 					continue
@@ -74,13 +75,13 @@ func (c *Collection) LoadMany(ctx context.Context, ids []string) ([]*Document, e
 	}
 	out := make([]*Document, len(ids))
 	err := c.w.LastOf(ctx, subjects, func(msg *streams.Message) error {
+		var d *Document
 		r, err := c.parse(msg)
-		if err != nil {
-			return err
+		if err == nil {
+			d, err = c.resolve(ctx, r)
 		}
-		d, err := c.resolve(ctx, r)
-		if errors.Is(err, archive.ErrNoRow) {
-			if d, err = c.Load(ctx, r.ID); errors.Is(err, ErrNotFound) {
+		if errors.Is(err, archive.ErrNoRow) || errors.Is(err, schemas.ErrRecord) {
+			if d, err = c.Load(ctx, ids[at[msg.Subject][0]]); errors.Is(err, ErrNotFound) {
 				err = nil
 			}
 		}
@@ -90,6 +91,20 @@ func (c *Collection) LoadMany(ctx context.Context, ids []string) ([]*Document, e
 		return err
 	})
 	return out, err
+}
+
+// shown is the document's newest record. Where what is not a record took its place, that is the newest version which
+// ClickHouse has, once all that was routed is stored.
+func (c *Collection) shown(ctx context.Context, id string) (*document.Record, error) {
+	r, err := c.last(ctx, id)
+	if replaced := (*fronts.ReplacedError)(nil); errors.As(err, &replaced) && c.cfg.Archive != nil {
+		newest, failed := c.cfg.Archive.Newest(ctx, &c.topic, id, replaced.Seq)
+		if failed != nil {
+			return nil, fmt.Errorf("%w: %w; %w", ErrArchive, failed, err)
+		}
+		return newest, nil
+	}
+	return r, err
 }
 
 // resolve is what a record stands for: nil for none and for a removed document.

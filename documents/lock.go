@@ -127,9 +127,19 @@ func (c *Collection) relock(ctx context.Context, id string, next func(held *docu
 	return nil, fmt.Errorf("%w: the lock on %q, %d times", ErrBusy, id, tries)
 }
 
-// lockOf reads what there is of a lock on an id, nil without anything.
+// lockOf reads what there is of a lock on an id, nil without anything. A lock whose place another program's message
+// took was lost: a write under it is refused.
 func (c *Collection) lockOf(ctx context.Context, id string) (*document.Lock, error) {
-	return fronts.Read(ctx, c.w, c.lockSubject(id), parseLock)
+	l, last, err := fronts.Newest(ctx, c.w, c.lockSubject(id), parseLock)
+	switch {
+	case err != nil && !errors.Is(err, fronts.ErrReplaced):
+		return nil, err
+	case l == nil && last > 0:
+		return &document.Lock{Released: true, Last: last}, nil
+	case l != nil && l.Seq != last:
+		l.Last = last
+	}
+	return l, nil
 }
 
 func parseLock(msg *streams.Message) (*document.Lock, error) {
@@ -152,7 +162,7 @@ func (c *Collection) lockRecord(id string, l, held *document.Lock) fronts.Record
 		r.For = fronts.End
 	}
 	if held != nil {
-		r.Expect = held.Seq
+		r.Expect = held.Expect()
 		r.Header[jetstream.MsgRollup] = []string{jetstream.MsgRollupSubject}
 	}
 	return r

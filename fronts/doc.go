@@ -20,7 +20,7 @@
 //
 // # Who is authoritative
 //
-// The stream is. A Writer keeps one sequence of it, that it once had. Its reads are the leader's word.
+// The stream is: the key's newest record, whatever another program published above it (newest.go). A Writer keeps one sequence of it, that it once had. Its reads are the leader's word.
 //
 // # Room
 //

@@ -19,6 +19,8 @@ var (
 	ErrUnknown = errors.New("it is not known whether the record was written")
 	// ErrLost: a front does not have what was routed from it.
 	ErrLost = errors.New("the front lost records")
+	// ErrReplaced: what is not a record took the place of a key's records (*ReplacedError).
+	ErrReplaced = errors.New("the record was replaced by what is none")
 	// ErrCut: some of a batch was lost on its way each time that it was sent. Nothing was
 	// written; write it again.
 	ErrCut = errors.New("some of the batch was lost on its way, and nothing was written: write it again")

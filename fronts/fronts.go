@@ -133,18 +133,6 @@ func (w *Writer) Last(ctx context.Context, subject string) (*streams.Message, er
 	return msg, err
 }
 
-// Read returns a key's last message as parse reads it, nil without one.
-func Read[R any](ctx context.Context, w *Writer, subject string, parse func(*streams.Message) (*R, error)) (*R, error) {
-	msg, err := w.Last(ctx, subject)
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return parse(msg)
-}
-
 // LastOf calls f with the last message of each key that has one.
 func (w *Writer) LastOf(ctx context.Context, subjects []string, f func(*streams.Message) error) error {
 	return streams.LatestOf(ctx, w.js, w.stream, subjects, f)

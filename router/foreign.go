@@ -13,6 +13,8 @@ import (
 
 	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -55,11 +57,15 @@ type foreignSweep struct {
 
 // sweepForeign sweeps until ctx ends.
 func (r *Router) sweepForeign(ctx context.Context) {
-	sweeps := map[string]*foreignSweep{}
+	sweeps, letters := map[string]*foreignSweep{}, letterSweep{}
 	for range backoff.Ticks(ctx, r.cfg.Discover) {
 		if !r.members.Owns("strays") {
 			clear(sweeps) // another router goes on from the checkpoint
+			letters = letterSweep{}
 			continue
+		}
+		if err := r.takeOutLetters(ctx, &letters); err != nil && ctx.Err() == nil {
+			r.cfg.Hooks.fault(schemas.NoTopic, schemas.StreamShards, err)
 		}
 		for _, stream := range foreignStreams {
 			s := sweeps[stream]
@@ -103,7 +109,7 @@ func (r *Router) foreign(ctx context.Context, s *foreignSweep) error {
 		}
 		_, err = streams.Headers(ctx, r.js, s.stream, "", s.upTo+1, func(m *streams.Message) error {
 			read++
-			if schemas.Foreign(s.stream, m.Subject, m.Header, nil, lanes) != nil {
+			if foreign(s.stream, m, nil, lanes) != nil {
 				found = append(found, m.Sequence)
 			}
 			return nil
@@ -181,6 +187,28 @@ func (r *Router) laneSubjects(ctx context.Context, stream string) (func(subject 
 	}, nil
 }
 
+// foreign returns why a message is none that Almanac publishes, or nil. Of what no lane keeps as a dead letter, since it
+// says that it is not an event, and of locks, it goes by all headers.
+func foreign(stream string, m *streams.Message, data []byte, inLane func(string) bool) error {
+	err := schemas.Foreign(stream, m.Subject, m.Header, data, inLane)
+	if _, blank := m.Header[schemas.HeaderBlank]; err != nil || stream == schemas.StreamShards || blank && !inLane(m.Subject) {
+		return err
+	}
+	if !schemas.OfFront(m.Subject) {
+		_, err = document.ParseLock(m.Sequence, m.Time, m.Header)
+		return err
+	}
+	if schemas.IsEvent(m.Header, m.Size) && inLane(m.Subject) || schemas.Replaces(m.Header) {
+		return nil
+	}
+	if stream == schemas.StreamTimers {
+		_, err = timer.Parse(m.Subject, m.Sequence, m.Header, nil)
+	} else {
+		_, err = document.Parse(m.Subject, m.Sequence, m.Header, nil, m.Size)
+	}
+	return err
+}
+
 // setAside keeps messages as dead letters and takes them out, some at a time.
 func (r *Router) setAside(ctx context.Context, s *foreignSweep, found []uint64) error {
 	var letters []*nats.Msg
@@ -211,7 +239,7 @@ func (r *Router) setAside(ctx context.Context, s *foreignSweep, found []uint64) 
 		if err != nil {
 			return fmt.Errorf("router: message %d of %s: %w", seq, s.stream, err)
 		}
-		why := schemas.Foreign(s.stream, m.Subject, m.Header, m.Data, lanes)
+		why := foreign(s.stream, m, m.Data, lanes)
 		if why == nil {
 			continue // the headers alone did not tell
 		}

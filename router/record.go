@@ -98,6 +98,9 @@ func (j *judge) record(m *message) (schemas.Event, int64, error) {
 		if !errors.Is(err, schemas.ErrRecord) {
 			err = fmt.Errorf("%w: %w", schemas.ErrRecord, err)
 		}
+		if schemas.Replaces(m.header) {
+			err = fmt.Errorf("%w: %w", schemas.ErrReplaced, err)
+		}
 		return e, 0, err
 	}
 	// A record was acknowledged, so it has its row, whatever its writer's clock said: a document without one

@@ -82,6 +82,8 @@ var (
 	ErrNotJSON = errors.New("not a JSON object")
 	// ErrRecord: a message of a front is not a record of its key.
 	ErrRecord = errors.New("not a record")
+	// ErrReplaced: what is not a record took the place of a key's records in a front.
+	ErrReplaced = errors.New("it took the place of a record")
 	// ErrJSONEvent: a JSON value is not an event.
 	ErrJSONEvent = errors.New("bad JSON event")
 )

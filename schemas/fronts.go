@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // This file holds the names of the fronts: DOCS and TIMERS, in which each subject is
@@ -209,6 +210,10 @@ func IsStub(h nats.Header, size int) bool {
 	_, ok := h[HeaderStub]
 	return ok && size == 0
 }
+
+// Replaces reports whether a message of a front took the place of what its subject had. Of Almanac's own that are stubs,
+// refreshes and locks.
+func Replaces(h nats.Header) bool { return h.Get(jetstream.MsgRollup) != "" }
 
 // IsEvent reports whether a message of a front is an event: not a stub, not a refresh,
 // not a blank.

@@ -2,6 +2,9 @@ package schemas
 
 import "errors"
 
+// ReasonReplaced is the reason of a dead letter that took the place of what a key had in a front.
+const ReasonReplaced = "replaced-record"
+
 // Reason returns the one-word reason of a refusal, as dead letters and counters carry
 // it, or "" when err is not a refusal.
 func Reason(err error) string {
@@ -25,6 +28,7 @@ var reasons = []struct {
 	{ErrFrameMonth, "wrong-month"},
 	{ErrPastRetention, "past-retention"},
 	{ErrFrameSchema, "unknown-schema"},
+	{ErrReplaced, ReasonReplaced},
 	{ErrRecord, "not-a-record"},
 	{ErrNotJSON, "not-json"},
 	{ErrJSONEvent, "bad-json-event"},

@@ -97,7 +97,7 @@ func (t *Timers) archived(ctx context.Context, key schemas.TimerKey) (*timer.Rec
 // rewrite reads a timer, has f say what follows, and writes it; again when another write was first.
 func (t *Timers) rewrite(ctx context.Context, key schemas.TimerKey, f func(prev *timer.Record, now int64) (timer.Record, error)) (*timer.Record, error) {
 	for range tries {
-		prev, err := t.last(ctx, key, true)
+		prev, expect, err := t.last(ctx, key, true)
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +114,7 @@ func (t *Timers) rewrite(ctx context.Context, key schemas.TimerKey, f func(prev 
 		if err != nil {
 			return nil, err
 		}
-		err = t.put(ctx, prev, &next)
+		err = t.put(ctx, prev, &next, expect)
 		if err == nil {
 			if next.Spec == nil && prev != nil {
 				next.Spec = prev.Spec

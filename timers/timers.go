@@ -187,6 +187,7 @@ func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err
 	}()
 	// Most ids are new: the first try does not read.
 	var prev *timer.Record
+	expect := uint64(0)
 	for range tries {
 		at, err := t.w.Now(ctx)
 		if err != nil {
@@ -203,14 +204,14 @@ func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err
 		if same {
 			return view(&next), false, nil
 		}
-		err = t.put(ctx, prev, &next)
+		err = t.put(ctx, prev, &next, expect)
 		if err == nil {
 			return view(&next), next.Op == timer.Created, nil
 		}
 		if !errors.Is(err, fronts.ErrConflict) {
 			return tm, false, err
 		}
-		if prev, err = t.last(ctx, key, true); err != nil {
+		if prev, expect, err = t.last(ctx, key, true); err != nil {
 			return tm, false, err
 		}
 	}
@@ -229,7 +230,7 @@ func (t *Timers) Get(ctx context.Context, group, id string) (Timer, error) {
 	if err != nil {
 		return Timer{}, err
 	}
-	r, err := t.last(ctx, key, true)
+	r, _, err := t.last(ctx, key, true)
 	if err != nil {
 		return Timer{}, err
 	}
@@ -298,44 +299,45 @@ func (t *Timers) key(ctx context.Context, group, id string) (timer.Group, schema
 	return g, key, err
 }
 
-// last reads a timer's record, nil where there is no such record, and its spec if asked.
-func (t *Timers) last(ctx context.Context, key schemas.TimerKey, spec bool) (*timer.Record, error) {
-	m, err := t.w.Last(ctx, key.Subject())
-	if errors.Is(err, fronts.ErrNotFound) {
-		return nil, nil
-	}
+// last reads a timer's newest record, nil where there is none, and its spec if asked. expect is the sequence of the last
+// message of its subject, which a write expects.
+func (t *Timers) last(ctx context.Context, key schemas.TimerKey, spec bool) (r *timer.Record, expect uint64, err error) {
+	r, expect, err = fronts.Newest(ctx, t.w, key.Subject(), parse)
 	if err != nil {
-		return nil, err
+		return nil, 0, fmt.Errorf("timers: timer %q of group %q: %w", key.ID, key.Group, err)
 	}
-	r, err := timer.Parse(m.Subject, m.Sequence, m.Header, m.Data)
-	if err != nil {
-		return nil, err
+	if r == nil {
+		return nil, expect, nil
 	}
 	r.AskedDue = r.Due
 	if spec && r.Spec == nil {
 		m, err := streams.DecideAt(ctx, t.js, schemas.StreamTimers, r.SpecAt())
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return &r, nil
+			return r, expect, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if from, err := timer.Parse(m.Subject, m.Sequence, m.Header, m.Data); err == nil && m.Subject == key.Subject() {
 			r.Spec, r.AskedDue = from.Spec, from.Due
 		}
 	}
+	return r, expect, nil
+}
+
+func parse(m *streams.Message) (*timer.Record, error) {
+	r, err := timer.Parse(m.Subject, m.Sequence, m.Header, m.Data)
+	if err != nil {
+		return nil, fmt.Errorf("message %d of %s: %w; another program wrote it", m.Sequence, schemas.StreamTimers, err)
+	}
 	return &r, nil
 }
 
-// put writes the record that follows prev, nil for none.
-func (t *Timers) put(ctx context.Context, prev, next *timer.Record) error {
+// put writes the record that follows prev, nil for none, above the message of a sequence.
+func (t *Timers) put(ctx context.Context, prev, next *timer.Record, expect uint64) error {
 	h, data, err := next.Message()
 	if err != nil {
 		return err
-	}
-	expect := uint64(0)
-	if prev != nil {
-		expect = prev.Seq
 	}
 	next.Seq, err = t.w.Put(ctx, fronts.Record{Subject: next.Key.Subject(), Header: h, Data: data, Expect: expect, For: purposeOf(prev, next)})
 	return err

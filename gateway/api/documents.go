@@ -83,6 +83,7 @@ var documentErrors = rules{
 	{fronts.ErrCut, http.StatusServiceUnavailable, "cut", "send the request again"},
 	{fronts.ErrUnknown, http.StatusServiceUnavailable, "outcome_unknown", "load the document to see whether it was written"},
 	{documents.ErrLostFront, http.StatusServiceUnavailable, "lost_front", "`almanac repair` restores it"},
+	{fronts.ErrReplaced, http.StatusServiceUnavailable, "replaced", "`almanac repair` puts back what is stored; then send the request again"},
 	{documents.ErrArchive, http.StatusServiceUnavailable, "archive_away", "send the request again; /readyz says what is wrong"},
 }
 

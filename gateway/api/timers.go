@@ -70,6 +70,8 @@ func timerError(err error) error {
 		return request.Refuse(http.StatusConflict, string(timer.CodeGroupChange), err.Error(), "")
 	case errors.Is(err, fronts.ErrLost):
 		return request.Refuse(http.StatusServiceUnavailable, "front_lost", err.Error(), "the operator runs `almanac repair`; then send the request again")
+	case errors.Is(err, fronts.ErrReplaced):
+		return request.Refuse(http.StatusServiceUnavailable, "replaced", err.Error(), "the operator runs `almanac repair`, which puts back what is stored; then send the request again")
 	case errors.Is(err, fronts.ErrFull):
 		return request.Refuse(http.StatusInsufficientStorage, "full", err.Error(), "timers leave once they are over and stored; `almanac streams` shows who holds TIMERS, `almanac streams apply TIMERS` gives it more room")
 	case errors.Is(err, fronts.ErrStore):

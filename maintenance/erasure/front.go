@@ -81,28 +81,28 @@ func eachMeant[M any](ctx context.Context, e *ledger.Erasure, list func(c tables
 func (x *Eraser) clearDocument(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream, d tables.Meant) error {
 	subject := schemas.DocSubject(t.Name, document.Lane(t, d.ID), d.ID)
 	for range frontTries {
-		msg, err := w.Last(ctx, subject)
-		if errors.Is(err, fronts.ErrNotFound) {
+		r, at, err := fronts.Newest(ctx, w, subject, parseDocument)
+		if errors.Is(err, fronts.ErrReplaced) {
+			return nil // nothing of it is there; what took its place is a dead letter
+		}
+		if err != nil {
+			return fmt.Errorf("erase: document %q: %w", d.ID, err)
+		}
+		if r == nil {
 			if !d.Last || d.All {
 				return nil
 			}
 			// Its removal is meant too, and older versions stay: another removal follows.
-			last := document.Record{Topic: t.Name, Lane: strconv.Itoa(document.Lane(t, d.ID)), ID: d.ID, Path: d.Path, Version: d.Version, Created: d.Created}
+			last := document.Record{Topic: t.Name, Lane: strconv.Itoa(document.Lane(t, d.ID)), ID: d.ID, Path: d.Path, Version: d.Version, Created: d.Created, Last: at}
 			if err := x.removeDocument(ctx, w, &last); !errors.Is(err, fronts.ErrConflict) {
 				return err
 			}
 			continue
 		}
-		if err != nil {
-			return fmt.Errorf("erase: document %q: %w", d.ID, err)
-		}
-		r, err := document.Parse(msg.Subject, msg.Sequence, msg.Header, msg.Data, msg.Size)
-		if err != nil {
-			return fmt.Errorf("erase: document %q: %w", d.ID, err)
-		}
-		what, upTo := clears(&r, e.Fence, d)
+		r.Last = at
+		what, upTo := clears(r, e.Fence, d)
 		if what == clearRemove {
-			if err := x.removeDocument(ctx, w, &r); err != nil && !errors.Is(err, fronts.ErrConflict) {
+			if err := x.removeDocument(ctx, w, r); err != nil && !errors.Is(err, fronts.ErrConflict) {
 				return err
 			}
 			continue // what lies below the removal goes now
@@ -117,6 +117,11 @@ func (x *Eraser) clearDocument(ctx context.Context, e *ledger.Erasure, t *schema
 		}
 	}
 	return fmt.Errorf("%w: document %q was changed by others, %d times; `almanac erase resume %s` goes on", ErrNotGone, d.ID, frontTries, e.ID)
+}
+
+func parseDocument(m *streams.Message) (*document.Record, error) {
+	r, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size)
+	return &r, err
 }
 
 // clearing is what is done with a document.
@@ -193,7 +198,7 @@ func (x *Eraser) removeDocument(ctx context.Context, w *fronts.Writer, r *docume
 		Topic: r.Topic, Lane: r.Lane, ID: r.ID, Path: r.Path, Op: schemas.OpRemoved, Version: r.Version + 1, Created: min(r.Created, changed),
 		Changed: changed, By: "erasure",
 	}
-	if _, err := w.Put(ctx, fronts.Record{Subject: gone.Subject(), Header: gone.Header(), Expect: r.Seq, For: fronts.End}); err != nil {
+	if _, err := w.Put(ctx, fronts.Record{Subject: gone.Subject(), Header: gone.Header(), Expect: r.Expect(), For: fronts.End}); err != nil {
 		return fmt.Errorf("erase: document %q: %w", r.ID, err)
 	}
 	return nil

@@ -45,7 +45,7 @@ func (x *Eraser) clearTimer(ctx context.Context, e *ledger.Erasure, t *schemas.T
 			next, _, err := timer.Delete(last, timer.AnyRevision, now)
 			if err == nil {
 				next.User = ""
-				err = x.putTimer(ctx, w, &next, last.Seq)
+				err = x.putTimer(ctx, w, &next, last.Expect())
 			}
 			if err != nil && !errors.Is(err, fronts.ErrConflict) {
 				return fmt.Errorf("erase: timer %q: %w", m.ID, err)
@@ -85,6 +85,8 @@ func (x *Eraser) timerRecords(ctx context.Context, subject string) (out []timer.
 	_, err = streams.Headers(ctx, x.js, schemas.StreamTimers, subject, 1, func(m *streams.Message) error {
 		if r, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil); err == nil {
 			out = append(out, r)
+		} else if len(out) > 0 { // what is not a record lies above
+			out[len(out)-1].Last = m.Sequence
 		}
 		return nil
 	})

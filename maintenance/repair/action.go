@@ -44,6 +44,8 @@ const (
 	RestoreTimers Do = "restore timers"
 	DropEnded     Do = "drop ended timers"
 	PutAgain      Do = "put again"
+	// DropStray takes out of a front what is not a record and took the place of what is nowhere.
+	DropStray Do = "drop stray"
 	// LeaveShard has a lane go on in another shard than one of which ClickHouse has more than SHARDS.
 	LeaveShard Do = "leave shard"
 	// Lost names what no source holds any more. Nothing is done.
@@ -86,10 +88,11 @@ type Action struct {
 	head   registry.Head
 	chains map[schemas.Shard]chain // of RestoreMonth
 	lane   *lostLane
-	front  uint64         // of AdvanceFront: the sequence to reach
-	ends   routedEnds     // of AdvanceFront and PutAgain
-	lost   []lostDocument // of RestoreStubs
-	timers []lostTimer    // of RestoreTimers and DropEnded
+	front  uint64            // of AdvanceFront: the sequence to reach
+	ends   routedEnds        // of AdvanceFront and PutAgain
+	lost   []lostDocument    // of RestoreStubs
+	timers []lostTimer       // of RestoreTimers and DropEnded
+	strays map[string]uint64 // of DropStray: by subject, the sequence of its last message
 	odd    *registry.UnreadableError
 }
 

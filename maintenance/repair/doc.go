@@ -19,9 +19,9 @@
 //	rows in others' places                  SHARDS, EVENTS             DropStrange, Insert
 //	a registry entry, or its numbers        SHARDS' headers, tables    Restore…, CorrectShard
 //	a checkpoint                            SHARDS, EVENTS, tables     RestoreCheckpoint
-//	what a document is now, in DOCS         the table                  AdvanceFront, PutAgain, RestoreStubs
+//	what a document is now, in DOCS         the table                  AdvanceFront, PutAgain, RestoreStubs, DropStray
 //	frames that only ClickHouse has         the table                  LeaveShard
-//	what a timer is now, in TIMERS          the table                  AdvanceFront, PutAgain, RestoreTimers, DropEnded
+//	what a timer is now, in TIMERS          the table                  AdvanceFront, PutAgain, RestoreTimers, DropEnded, DropStray
 //
 // # Frames that SHARDS lost
 //

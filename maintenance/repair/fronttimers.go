@@ -21,11 +21,12 @@ import (
 type lostTimer struct {
 	key    schemas.TimerKey
 	newest tables.NewestTimer // by its history; not set of what is put again
-	expect uint64             // the sequence of what TIMERS has of it; 0: nothing
+	expect uint64             // the sequence of the last message that TIMERS has of it; 0: nothing
+	stray  bool               // that message is not a record, and goes
 }
 
 // planTimers adds what TIMERS lost of a topic. marked: TIMERS has or will have a mark.
-func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, p *Plan, ends routedEnds, marked bool) error {
+func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, p *Plan, ends routedEnds, upTo map[int]uint64, marked bool) error {
 	found, err := r.findTimers(ctx, t.Name, ends)
 	if err != nil {
 		return err
@@ -34,16 +35,22 @@ func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, p *Plan, en
 	front := ends.max().Seq
 	err = r.db.NewestTimers(ctx, t.Name, nil, func(n tables.NewestTimer) error {
 		l := lostTimer{key: n.Key(t), newest: n}
-		rec := found.last[l.key.Subject()]
-		if rec != nil {
-			l.expect = rec.Seq
-			if found.needs(rec) {
-				return nil // newer than its history
+		subject := l.key.Subject()
+		rec := found.last[subject]
+		l.expect = found.at[subject]
+		if rec != nil && found.needs(rec) {
+			return nil // newer than its history
+		}
+		if seq, stray := found.replaced[subject]; stray {
+			if seq > upTo[l.key.Lane] { // no dead letter says yet what was replaced
+				return nil
 			}
+			l.stray = true
 		}
 		switch timerFate(rec, &n) {
 		case restoreTimer:
 			lost = append(lost, l)
+			delete(found.replaced, subject)
 		case dropTimer:
 			ended = append(ended, l)
 		case loseTimer:
@@ -67,6 +74,13 @@ func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, p *Plan, en
 	}
 	add(RestoreTimers, lost, "ClickHouse", "timers that are pending by their history")
 	add(DropEnded, ended, "ClickHouse", "timers that ended by their history")
+	strays := map[string]uint64{}
+	for subject, seq := range found.replaced {
+		if key, err := schemas.ParseTimerSubject(subject); err == nil && seq <= upTo[key.Lane] {
+			strays[subject] = found.at[subject]
+		}
+	}
+	p.dropReplacing(t, schemas.StreamTimers, strays)
 	add(Lost, gone, "", "timers that are pending by their history, and what they call is nowhere")
 	return nil
 }
@@ -138,7 +152,27 @@ func (r *Repairer) restoreTimers(ctx context.Context, a *Action) error {
 		if err := putBack(ctx, w, records); err != nil {
 			return err
 		}
+		if err := r.dropBelow(ctx, some); err != nil {
+			return err
+		}
 		r.crash("timers restored")
+	}
+	return nil
+}
+
+// dropBelow takes out what is not a record below timers that were restored.
+func (r *Repairer) dropBelow(ctx context.Context, timers []lostTimer) error {
+	s, err := streams.Open(ctx, r.js, schemas.StreamTimers)
+	if err != nil {
+		return err
+	}
+	for i := range timers {
+		if !timers[i].stray {
+			continue
+		}
+		if err := streams.Delete(ctx, r.js, s, timers[i].expect, false); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+			return err
+		}
 	}
 	return nil
 }

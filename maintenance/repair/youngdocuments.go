@@ -112,16 +112,16 @@ func (r *Repairer) putDocumentsAgain(ctx context.Context, a *Action) error {
 
 // putDocumentAgain puts a document's last record again, where that is young.
 func (r *Repairer) putDocumentAgain(ctx context.Context, w *fronts.Writer, a *Action, subject string, ends routedEnds) error {
-	msg, err := w.Last(ctx, subject)
-	if errors.Is(err, fronts.ErrNotFound) || err == nil && !ends.young(msg.Sequence, msg.Time.UnixNano()) {
-		return nil // it went on above
+	var was document.Record
+	msg, last, err := fronts.Newest(ctx, w, subject, func(m *streams.Message) (_ *streams.Message, err error) {
+		was, err = document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size)
+		return m, err
+	})
+	if errors.Is(err, fronts.ErrReplaced) || err == nil && (msg == nil || !ends.young(msg.Sequence, msg.Time.UnixNano())) {
+		return nil // it went on above, or is not a record: a router keeps that as a dead letter
 	}
 	if err != nil {
 		return err
-	}
-	was, err := document.Parse(msg.Subject, msg.Sequence, msg.Header, msg.Data, len(msg.Data))
-	if err != nil {
-		return nil // not a record: a router keeps it as a dead letter
 	}
 	var newest *tables.Newest
 	err = r.db.NewestDocuments(ctx, a.Topic, []string{was.ID}, func(n tables.Newest) error {
@@ -132,7 +132,7 @@ func (r *Repairer) putDocumentAgain(ctx context.Context, w *fronts.Writer, a *Ac
 		return err
 	}
 	next := againOf(was, newest)
-	if _, err := w.Put(ctx, fronts.Record{Subject: subject, Header: next.Header(), Data: msg.Data, Expect: msg.Sequence}); err != nil {
+	if _, err := w.Put(ctx, fronts.Record{Subject: subject, Header: next.Header(), Data: msg.Data, Expect: last}); err != nil {
 		return fmt.Errorf("document %q: %w; run repair again", was.ID, err)
 	}
 	return nil

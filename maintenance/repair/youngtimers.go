@@ -17,15 +17,18 @@ import (
 // timersFound is what TIMERS has of a topic.
 type timersFound struct {
 	last map[string]*timer.Record // by subject
+	// at are the sequences of the last messages, records or not, and replaced those of messages that are not records and took
+	// the place of what was there.
+	at, replaced map[string]uint64
 	// young were stored under sequences that were routed before: no router reads them.
 	young map[uint64]bool
 }
 
 // findTimers reads the records of a topic's timers, or of every topic's. TIMERS was routed up to ends.
 func (r *Repairer) findTimers(ctx context.Context, topic string, ends routedEnds) (*timersFound, error) {
-	f := &timersFound{last: map[string]*timer.Record{}, young: map[uint64]bool{}}
+	f := &timersFound{last: map[string]*timer.Record{}, at: map[string]uint64{}, replaced: map[string]uint64{}, young: map[uint64]bool{}}
 	_, err := streams.Headers(ctx, r.js, schemas.StreamTimers, schemas.TimerTopicFilter(topic), 1, func(m *streams.Message) error {
-		if !schemas.IsEvent(m.Header, m.Size) {
+		if f.at[m.Subject] = m.Sequence; !schemas.IsEvent(m.Header, m.Size) {
 			return nil
 		}
 		if ends.young(m.Sequence, m.Time.UnixNano()) {
@@ -33,6 +36,10 @@ func (r *Repairer) findTimers(ctx context.Context, topic string, ends routedEnds
 		}
 		if rec, err := timer.Parse(m.Subject, m.Sequence, m.Header, nil); err == nil {
 			f.last[m.Subject] = &rec
+			delete(f.replaced, m.Subject)
+		} else if schemas.Replaces(m.Header) {
+			delete(f.last, m.Subject)
+			f.replaced[m.Subject] = m.Sequence
 		}
 		return nil
 	})
@@ -44,9 +51,9 @@ func (f *timersFound) needs(r *timer.Record) bool { return f.young[r.Seq] || f.y
 
 // again are the timers that need sequences of their own.
 func (f *timersFound) again() (out []lostTimer) {
-	for _, r := range f.last {
+	for subject, r := range f.last {
 		if f.needs(r) {
-			out = append(out, lostTimer{key: r.Key, expect: r.Seq})
+			out = append(out, lostTimer{key: r.Key, expect: f.at[subject]})
 		}
 	}
 	return out
@@ -143,15 +150,14 @@ func (r *Repairer) noneErasing(ctx context.Context, timers []lostTimer) error {
 
 // timerAt reads the last record of a timer with its spec; nil: what it calls is gone.
 func (r *Repairer) timerAt(ctx context.Context, w *fronts.Writer, l *lostTimer) (*timer.Record, error) {
-	msg, err := w.Last(ctx, l.key.Subject())
-	if err != nil {
-		return nil, err
-	}
-	was, err := timer.Parse(msg.Subject, msg.Sequence, msg.Header, msg.Data)
-	if err != nil || was.Spec != nil {
+	was, _, err := fronts.Newest(ctx, w, l.key.Subject(), func(m *streams.Message) (*timer.Record, error) {
+		was, err := timer.Parse(m.Subject, m.Sequence, m.Header, m.Data)
 		return &was, err
+	})
+	if err != nil || was == nil || was.Spec != nil {
+		return was, err
 	}
-	msg, err = streams.DecideAt(ctx, r.js, schemas.StreamTimers, was.SpecAt())
+	msg, err := streams.DecideAt(ctx, r.js, schemas.StreamTimers, was.SpecAt())
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && msg.Subject != l.key.Subject() {
 		return nil, nil
 	}
@@ -160,5 +166,5 @@ func (r *Repairer) timerAt(ctx context.Context, w *fronts.Writer, l *lostTimer) 
 	}
 	from, err := timer.Parse(msg.Subject, msg.Sequence, msg.Header, msg.Data)
 	was.Spec = from.Spec
-	return &was, err
+	return was, err
 }

@@ -51,7 +51,7 @@ func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport
 	if err != nil {
 		return err
 	}
-	last, err := documents.LastRecords(ctx, v.js, t.Name)
+	last, err := documents.LastRecords(ctx, v.js, t)
 	if err != nil {
 		return err
 	}
@@ -103,14 +103,29 @@ func (v *Verifier) documentsAgain(ctx context.Context, t *schemas.Topic, ids []s
 		subjects[i] = schemas.DocSubject(t.Name, document.Lane(t, id), id)
 	}
 	last, newest := map[string]documents.Last{}, map[string]*tables.Newest{}
+	var strange []string
 	err = streams.LatestOf(ctx, v.js, schemas.StreamDocs, subjects, func(m *streams.Message) error {
-		if r, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size); err == nil {
-			last[r.ID] = documents.Last{Record: &r, Size: m.Size}
+		if _, _, id, err := schemas.DocTokens(m.Subject); err == nil {
+			last[id] = documents.Last{At: m.Sequence}
+			if r, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size); err == nil {
+				last[id] = documents.Last{Record: &r, Size: m.Size, At: m.Sequence}
+			} else {
+				strange = append(strange, id)
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	if len(strange) > 0 { // what is not a record lies above
+		all, err := documents.LastRecords(ctx, v.js, t)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range strange {
+			last[id] = all[id]
+		}
 	}
 	err = v.db.NewestDocuments(ctx, t.Name, ids, func(n tables.Newest) error {
 		newest[n.ID] = &n
@@ -201,6 +216,8 @@ const (
 // version; nil: there is none. upTo is how far each lane is stored.
 func compareFront(r documents.Last, n *tables.Newest, upTo map[int]uint64) string {
 	switch {
+	case r.Record == nil && r.Replaced > 0:
+		return fmt.Sprintf("message %d of %s is not a record, and took the place of what was there; run `almanac repair`, which puts back what ClickHouse has", r.Replaced, schemas.StreamDocs)
 	case r.Record == nil && (n == nil || n.Op == schemas.OpRemoved):
 		return frontEqual
 	case r.Record == nil:

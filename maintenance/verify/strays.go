@@ -77,6 +77,35 @@ func (v *Verifier) strays(ctx context.Context, topics []schemas.Topic, rep *Repo
 	return nil
 }
 
+// replaced names what took the place of records in a topic's front, by its dead letters: what had been written there and
+// was not stored yet is lost.
+func (v *Verifier) replaced(ctx context.Context, t *schemas.Topic, rep *TopicReport) error {
+	if t.Front() == "" || rep.Dead == 0 {
+		return nil
+	}
+	s, n := ShardReport{Name: t.Name}, 0
+	_, err := streams.Headers(ctx, v.js, schemas.StreamShards, schemas.DeadSubject(t.Name), 1, func(m *streams.Message) error {
+		if m.Header.Get(schemas.HeaderReason) != schemas.ReasonReplaced {
+			return nil
+		}
+		if n++; n <= maxDiffer {
+			s.Problems = append(s.Problems, fmt.Sprintf("topic %s: message %s of %s, on %q, was not a record and took the place of what was there: what had been written and was not stored yet is lost; `almanac dead drop %s --reason %s --yes` once that is known",
+				t.Name, m.Header.Get(schemas.HeaderSourceSeq), t.Front(), m.Header.Get(schemas.HeaderSourceSubject), t.Name, schemas.ReasonReplaced))
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("verify: dead letters: %w", err)
+	}
+	if more := n - maxDiffer; more > 0 {
+		s.Problems = append(s.Problems, fmt.Sprintf("topic %s: %d more such messages", t.Name, more))
+	}
+	if n > 0 {
+		rep.Shards = append(rep.Shards, s)
+	}
+	return nil
+}
+
 // resolved takes the dead letters that people dealt with out of the dead: those
 // sent again were accepted again and count there, those dropped are discarded.
 func (v *Verifier) resolved(ctx context.Context, topic string, t *Totals) error {

@@ -163,6 +163,9 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 	if err := v.derived(ctx, t, entries, rep); err != nil {
 		return nil, err
 	}
+	if err := v.replaced(ctx, t, rep); err != nil {
+		return nil, err
+	}
 	if err := v.front(ctx, t, rep); err != nil {
 		return nil, err
 	}

@@ -53,6 +53,23 @@ func (r *Reader) Body(ctx context.Context, t *schemas.Topic, stub *document.Reco
 	return rows[0], nil
 }
 
+// Newest returns a stub of the newest version of a document that ClickHouse has, nil without one. ErrOnItsWay: it does
+// not have all of the document's lane up to a message of DOCS.
+func (r *Reader) Newest(ctx context.Context, t *schemas.Topic, id string, upTo uint64) (*document.Record, error) {
+	stored, err := r.Archived(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if lane := document.Lane(t, id); stored[lane] < upTo {
+		return nil, fmt.Errorf("%w: lane %d is stored up to message %d, and not up to %d", ErrOnItsWay, lane, stored[lane], upTo)
+	}
+	rows, err := r.selected(ctx, t, "SELECT "+keyColumns+" FROM "+schemas.QuotedTable(r.db.Database, t.Name)+" WHERE doc_id = {id:String} ORDER BY seq DESC LIMIT 1", map[string]string{"id": id})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return rows[0], nil
+}
+
 // History returns all versions of a document, the oldest first.
 func (r *Reader) History(ctx context.Context, t *schemas.Topic, id string) ([]*document.Record, error) {
 	type version struct {

@@ -203,12 +203,39 @@ func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.R
 			asked[s], subjects = true, append(subjects, s)
 		}
 	}
+	strange := map[string]bool{}
 	err := streams.LatestAsOf(ctx, r.js, schemas.StreamDocs, subjects, end, func(m *streams.Message) error {
-		if last := parse(m); last != nil && !last.Removed() {
+		if last := parse(m); last == nil {
+			strange[m.Subject] = true
+		} else if !last.Removed() {
 			out[keyOf(last)] = true
 		}
 		return nil
 	})
+	for subject := range strange {
+		if err != nil {
+			break
+		}
+		var newest *document.Record
+		replaced := false
+		err = streams.Gather(ctx, r.js, schemas.StreamDocs, subject, 1, nil, func(m *streams.Message) (bool, error) {
+			if last := parse(m); last != nil {
+				newest, replaced = last, false
+			} else if schemas.Replaces(m.Header) {
+				newest, replaced = nil, true
+			}
+			return true, nil
+		})
+		for _, d := range docs {
+			switch {
+			case schemas.DocSubject(t.Name, document.Lane(t, d.ID), d.ID) != subject:
+			case newest != nil && !newest.Removed():
+				out[keyOf(newest)] = true
+			case newest == nil && replaced: // ClickHouse alone can tell
+				out[keyOf(d)] = true
+			}
+		}
+	}
 	return out, err
 }
 

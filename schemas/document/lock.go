@@ -16,6 +16,8 @@ import (
 type Lock struct {
 	// Seq is the message's sequence, which a writer under the lock expects.
 	Seq uint64
+	// Last is the sequence of the last message of the subject where that is not a lock's; 0: the lock is the last one.
+	Last uint64
 	// Token names the lock from when it was acquired, as tokenOf its first message.
 	Token uint64
 	By    string
@@ -63,6 +65,9 @@ func CheckLock(by string, d time.Duration) error {
 	}
 	return nil
 }
+
+// Expect returns the sequence of the last message of the lock's subject.
+func (l *Lock) Expect() uint64 { return max(l.Seq, l.Last) }
 
 // Held reports whether it is a lock that is held.
 func (l *Lock) Held() bool { return l != nil && !l.Released }

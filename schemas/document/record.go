@@ -29,12 +29,21 @@ type Record struct {
 	By, User         string
 	// Body is JSON; nil of a removed document and of a stub.
 	Body []byte
+	// Last is the sequence of the last message of the subject where that is not a record: a write expects
+	// it. 0: the record is the last one.
+	Last uint64
 	// Stub and Refresh say where the row of a record is that was archived.
 	Stub, Refresh *schemas.FrontPlace
 }
 
 // Removed reports whether the document is not there any more.
 func (r *Record) Removed() bool { return r.Op == schemas.OpRemoved }
+
+// Expect returns the sequence of the last message of the record's subject.
+func (r *Record) Expect() uint64 { return max(r.Seq, r.Last) }
+
+// Nothing stands for a subject that has no record, and whose last message is not one.
+func Nothing(last uint64) *Record { return &Record{Op: schemas.OpRemoved, Last: last} }
 
 // RowSeq returns the sequence that the row of the version has: of a stub and of a refresh that
 // of the record which they stand for.

@@ -62,6 +62,9 @@ type Record struct {
 	Op  Op
 	// Seq is the record's sequence in TIMERS; 0 before it is stored.
 	Seq uint64
+	// Last is the sequence of the last message of the subject where that is not a record: a write expects
+	// it. 0: the record is the last one.
+	Last uint64
 	// Changed is the time of the transition, CreatedAt that of the creation, unix ns.
 	Changed, CreatedAt int64
 	Life               schemas.ID
@@ -100,6 +103,9 @@ type Call struct {
 	Late time.Duration
 }
 
+// Expect returns the sequence of the last message of the record's subject.
+func (r *Record) Expect() uint64 { return max(r.Seq, r.Last) }
+
 // State returns the timer's state.
 func (r *Record) State() State { return r.Op.State() }
 
@@ -122,7 +128,7 @@ func (r *Record) MessageID() string { return fmt.Sprintf("%s-%d", r.Life, r.Revi
 // follow returns the record that comes after r, with nothing that belongs to a single transition.
 func (r *Record) follow(op Op, now int64) Record {
 	next := *r
-	next.Op, next.Seq, next.SpecSeq = op, 0, r.SpecAt()
+	next.Op, next.Seq, next.Last, next.SpecSeq = op, 0, 0, r.SpecAt()
 	next.Changed = schemas.ChangedAfter(r.Changed, now)
 	next.Owner, next.Claim, next.Call, next.Spec = "", "", Call{}, nil
 	return next

@@ -97,11 +97,22 @@ func (d *Dispatcher) readAll(ctx context.Context, due []started, wait time.Durat
 	for i := range due {
 		subjects[i] = due[i].e.Key
 	}
-	return out, d.w.LastOf(ctx, subjects, func(m *streams.Message) error {
+	var strange []string
+	err := d.w.LastOf(ctx, subjects, func(m *streams.Message) error {
 		r, err := parse(m)
+		if errors.Is(err, schemas.ErrRecord) {
+			strange = append(strange, m.Subject)
+			return nil
+		}
 		out[m.Subject] = r
 		return err
 	})
+	for _, subject := range strange {
+		if err == nil {
+			out[subject], err = d.read(ctx, subject)
+		}
+	}
+	return out, err
 }
 
 // attempt claims a timer, calls it and writes the outcome. What it gives back goes to the lane's run ctx. The
@@ -168,10 +179,10 @@ func (d *Dispatcher) spec(ctx context.Context, r *timer.Record) (*timer.Spec, er
 
 func (d *Dispatcher) tooLate(ctx context.Context, s started, r *timer.Record, now int64) {
 	next := timer.FailTooLate(r, now)
-	switch err := d.put(ctx, &next, r.Seq); {
+	switch err := d.put(ctx, &next, r.Expect()); {
 	case err == nil:
 		d.settled(&next)
-	case !errors.Is(err, fronts.ErrConflict):
+	case !errors.Is(err, fronts.ErrConflict) || d.stands(ctx, r):
 		d.fault(s.run.topic, s.run.number, err)
 		s.run.again(ctx, s.e, againAfter)
 	}
@@ -199,7 +210,7 @@ func (d *Dispatcher) claim(ctx context.Context, s started, r *timer.Record, now 
 	}
 	next := timer.Claim(r, self, newClaim(), now)
 	d.flights.add(next.Claim)
-	err := d.put(ctx, &next, r.Seq)
+	err := d.put(ctx, &next, r.Expect())
 	if errors.Is(err, fronts.ErrUnknown) {
 		err = d.lookBack(ctx, s, &next, r, err)
 	}
@@ -207,6 +218,9 @@ func (d *Dispatcher) claim(ctx context.Context, s started, r *timer.Record, now 
 	case err == nil:
 		return &next, 0
 	case errors.Is(err, fronts.ErrConflict):
+		if d.stands(ctx, r) {
+			wait = againAfter
+		}
 	case errors.Is(err, fronts.ErrFull):
 		d.fault(s.run.topic, s.run.number, err)
 		wait = fullAfter
@@ -216,6 +230,13 @@ func (d *Dispatcher) claim(ctx context.Context, s started, r *timer.Record, now 
 	}
 	d.flights.remove(next.Claim)
 	return nil, wait
+}
+
+// stands reports whether a record that lost a race is still its timer's newest: what came is not a record, and no one
+// else will call the timer.
+func (d *Dispatcher) stands(ctx context.Context, r *timer.Record) bool {
+	there, err := d.read(ctx, r.Key.Subject())
+	return err != nil || there != nil && there.Seq == r.Seq
 }
 
 // lookBack finds out what became of a claim without an answer. It returns nil if the claim is stored.
@@ -244,14 +265,20 @@ func (d *Dispatcher) lookBack(ctx context.Context, s started, claim, before *tim
 // settle writes an outcome until it is stored, or another record has taken the claim's place.
 func (d *Dispatcher) settle(ctx context.Context, s started, claimed, outcome *timer.Record) {
 	pause := backoff.Backoff{Least: 50 * time.Millisecond, Most: 2 * time.Second}
-	for {
-		err := d.put(ctx, outcome, claimed.Seq)
+	for expect := claimed.Seq; ; {
+		err := d.put(ctx, outcome, expect)
 		switch {
 		case err == nil:
 			d.settled(outcome)
 			return
-		case errors.Is(err, fronts.ErrConflict): // deleted meanwhile, or claimed by another, or stored without an answer
-			return
+		case errors.Is(err, fronts.ErrConflict):
+			there, look := d.read(ctx, claimed.Key.Subject())
+			if look == nil && (there == nil || there.Seq != claimed.Seq) { // deleted meanwhile, or claimed by another, or stored without an answer
+				return
+			}
+			if look == nil {
+				expect = there.Expect() // what came is not a record
+			}
 		}
 		d.fault(s.run.topic, s.run.number, err)
 		if pause.Wait(ctx) != nil {

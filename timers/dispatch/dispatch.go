@@ -252,9 +252,17 @@ func purposeOf(next *timer.Record) fronts.Purpose {
 	return fronts.End
 }
 
-// read returns a timer's record, with its body; nil where there is no such record.
+// read returns a timer's newest record, with its body; nil where there is none. One whose place a message took that is
+// not a record is lost until repair has put it back.
 func (d *Dispatcher) read(ctx context.Context, subject string) (*timer.Record, error) {
-	return fronts.Read(ctx, d.w, subject, parse)
+	r, last, err := fronts.Newest(ctx, d.w, subject, parse)
+	if errors.Is(err, fronts.ErrReplaced) {
+		return nil, nil
+	}
+	if r != nil && r.Seq != last {
+		r.Last = last
+	}
+	return r, err
 }
 
 func parse(m *streams.Message) (*timer.Record, error) {
