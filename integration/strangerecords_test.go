@@ -61,7 +61,7 @@ func (e *env) putStrange(subject string, h nats.Header, data []byte, replacing b
 // What is not a record on a document's own subject hides nothing: the document is read, listed, locked and written as
 // before, whether it is stored or not. A router keeps the message as a dead letter and takes it out; then the
 // cleaner does its work, and an erasure too. One that took the document's place: nothing is written until repair has
-// put back what was stored, and verify names what may have been lost.
+// restored what was stored, and verify names what may have been lost.
 func TestStrangeMessagesOnDocuments(t *testing.T) {
 	t.Parallel()
 	topic := docsTopic()

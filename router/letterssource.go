@@ -104,7 +104,7 @@ func (r *Router) takeOutSource(ctx context.Context, t *schemas.Topic, source sch
 		if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 			return fmt.Errorf("router: %s: %w", m.Subject, err)
 		}
-		if err != nil || !isRecord(t, last) { // else what was there is put back already
+		if err != nil || !isRecord(t, last) { // else what was there is restored already
 			return nil
 		}
 	}

@@ -45,11 +45,16 @@ func (x *Eraser) front(ctx context.Context, e *ledger.Erasure) error {
 		return fmt.Errorf("erase: %s: %w", e.Front, err)
 	}
 	if t.Kind == kinds.Timer {
-		return x.timersFront(ctx, e, &t, w, s)
+		err = x.timersFront(ctx, e, &t, w, s)
+	} else {
+		err = eachMeant(ctx, e, func(c tables.Condition, after tables.Meant) ([]tables.Meant, error) {
+			return x.cfg.DB.MeantDocuments(ctx, e.Topic, c, after.ID, maxTouched)
+		}, func(ctx context.Context, d tables.Meant) error { return x.clearDocument(ctx, e, &t, w, s, d) })
 	}
-	return eachMeant(ctx, e, func(c tables.Condition, after tables.Meant) ([]tables.Meant, error) {
-		return x.cfg.DB.MeantDocuments(ctx, e.Topic, c, after.ID, maxTouched)
-	}, func(ctx context.Context, d tables.Meant) error { return x.clearDocument(ctx, e, &t, w, s, d) })
+	if err != nil || e.State != ledger.Erased {
+		return err
+	}
+	return x.returned(ctx, e, s)
 }
 
 // eachMeant lists what an erasure means, page after page, and clears some at once. The first

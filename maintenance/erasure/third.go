@@ -61,7 +61,7 @@ type Agreed struct {
 // ClickHouse's. An erasure that a copy alone remembers is entered again. One that ended and that
 // ClickHouse, or the streams, do not have, since they were restored from a copy from before it,
 // is carried out again. all compares every entry of the registry with its copy too, which reads
-// all of them. It may be called any number of times, from any number of processes.
+// all of them, and looks for erased people's records in the fronts. It may be called any number of times, from any number of processes.
 func (x *Eraser) Agree(ctx context.Context, all bool) (did Agreed, err error) {
 	if all {
 		if did.PutBack, err = x.cfg.Registry.Reconcile(ctx); err != nil {
@@ -71,7 +71,7 @@ func (x *Eraser) Agree(ctx context.Context, all bool) (did Agreed, err error) {
 	if did.Adopted, err = Adopt(ctx, x.cfg.Registry, x.cfg.DB); err != nil {
 		return did, err
 	}
-	behind, err := x.behind(ctx)
+	behind, err := x.behind(ctx, all)
 	if err != nil {
 		return did, err
 	}
@@ -138,13 +138,21 @@ func exchange(here, there map[string]schemas.LedgerCopy) (adopt, save []schemas.
 	return adopt, save
 }
 
-// behind are the erasures that have ended and are to be carried out again.
-func (x *Eraser) behind(ctx context.Context) (map[string][]string, error) {
+// behind are the erasures that have ended and are to be carried out again: with fronts also those whose records a front
+// has again.
+func (x *Eraser) behind(ctx context.Context, fronts bool) (map[string][]string, error) {
 	all, err := x.cfg.Registry.Ledgers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return x.cfg.Registry.Behind(ctx, all)
+	behind, err := x.cfg.Registry.Behind(ctx, all)
+	if err != nil || !fronts {
+		return behind, err
+	}
+	if behind == nil {
+		behind = map[string][]string{}
+	}
+	return behind, x.behindFronts(ctx, all, behind)
 }
 
 // Keeper has the copies of the ledger agree, for as long as it runs. One of several suffices.

@@ -16,7 +16,7 @@ import (
 )
 
 // What is not a record may have taken the place of a key's records in a front. What ClickHouse has of the key is
-// put back in its place. Where it has nothing, the message goes, so that the key can be written again: what was there
+// restored in its place. Where it has nothing, the message goes, so that the key can be written again: what was there
 // was never stored, and verify names it by the message's dead letter.
 
 // judgeSuspects reads the bodies of those that have a record's headers and took the place of others.
@@ -39,7 +39,7 @@ func (r *Repairer) judgeSuspects(ctx context.Context, last map[string]documents.
 	return nil
 }
 
-// dropReplacing plans to take out messages that are no records and took the place of what is nowhere: by subject, the
+// dropReplacing plans to take out messages that are not records and took the place of what is nowhere: by subject, the
 // sequence of its last message.
 func (p *Plan) dropReplacing(t *schemas.Topic, front string, subjects map[string]uint64) {
 	if len(subjects) == 0 {
