@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// damagePairsEnv set to a file runs every cell of the table of pairs and writes the table
-// there; make damage does. damagePairsOnly limits the cells to those whose name contains it.
+// damagePairsEnv set to a file runs every cell of the table of pairs and writes each into the
+// table there as it ends; make damage does. damagePairsOnly limits the cells to those whose name
+// contains one of its parts, which bars separate: the table's other rows stay as they are.
 const (
 	damagePairsEnv  = "ALMANAC_DAMAGE_PAIRS"
 	damagePairsOnly = "ALMANAC_DAMAGE_PAIRS_ONLY"
@@ -20,9 +21,11 @@ const (
 // Stores that a restore may restore to an older state, or lose, each by itself.
 const (
 	storeRegistry   = "registry"
+	storeCopies     = "copies" // of what the registry says of erasures, descriptors, kinds
 	storeClickHouse = "ClickHouse"
 	storeSpool      = "spool"
-	wholeNATS       = "NATS" // all streams at once
+	wholeNATS       = "NATS"                // all streams at once
+	bothOfRegistry  = "registry and copies" // at once
 )
 
 var pairedStores = []string{"EVENTS", "SHARDS", "DOCS", "TIMERS", storeRegistry, storeClickHouse, storeSpool}
@@ -38,7 +41,7 @@ type pairCell map[string]string
 
 func (c pairCell) String() string {
 	var words []string
-	for _, s := range append([]string{wholeNATS}, pairedStores...) {
+	for _, s := range append([]string{wholeNATS, bothOfRegistry, storeCopies}, pairedStores...) {
 		if c[s] != "" {
 			words = append(words, s+" "+c[s])
 		}
@@ -49,6 +52,9 @@ func (c pairCell) String() string {
 // state is what became of a store; empty: it is as it was.
 func (c pairCell) state(store string) string {
 	if s := c[wholeNATS]; s != "" && store != storeClickHouse && store != storeSpool {
+		return s
+	}
+	if s := c[bothOfRegistry]; s != "" && (store == storeRegistry || store == storeCopies) {
 		return s
 	}
 	return c[store]
@@ -62,7 +68,8 @@ func (c pairCell) has(since bool, stores ...string) bool {
 	})
 }
 
-// pairCells are all single stores, all pairs, and NATS as a whole.
+// pairCells are all single stores, all pairs, NATS as a whole, and the registry with its copies
+// beside each other store: a NATS that is restored has both restored.
 func pairCells() (cells []pairCell) {
 	states := []string{putOlder, putLost}
 	for i, a := range pairedStores {
@@ -78,6 +85,14 @@ func pairCells() (cells []pairCell) {
 		}
 	}
 	for _, s := range states {
+		cells = append(cells, pairCell{storeCopies: s}, pairCell{bothOfRegistry: s})
+		for _, b := range pairedStores {
+			for _, u := range states {
+				if b != storeRegistry {
+					cells = append(cells, pairCell{bothOfRegistry: s, b: u})
+				}
+			}
+		}
 		cells = append(cells, pairCell{wholeNATS: s}, pairCell{wholeNATS: s, storeClickHouse: putOlder}, pairCell{wholeNATS: s, storeSpool: putLost})
 	}
 	return cells
@@ -94,28 +109,58 @@ func TestDamagePairs(t *testing.T) {
 	t.Parallel()
 	file, only := os.Getenv(damagePairsEnv), os.Getenv(damagePairsOnly)
 	var mu sync.Mutex
-	results := map[string]string{}
-	t.Run("cells", func(t *testing.T) {
-		for _, c := range pairCells() {
-			name := c.String()
-			if file == "" && only == "" && !slices.Contains(pairSample, name) || only != "" && !strings.Contains(name+";", only) {
-				continue
+	for _, c := range pairCells() {
+		name := c.String()
+		if file == "" && only == "" && !slices.Contains(pairSample, name) || !chosen(name, only) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			outcome := playPair(t, c)
+			mu.Lock()
+			defer mu.Unlock()
+			if file == "" {
+				return
 			}
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				outcome := playPair(t, c)
-				mu.Lock()
-				defer mu.Unlock()
-				results[name] = outcome
-			})
-		}
-	})
-	if file != "" {
-		if err := writeDamage(file, nil, pairsTable(results)); err != nil {
-			t.Fatal(err)
-		}
+			if err := notePair(file, name, outcome); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
+
+// chosen reports whether a cell has one of the parts in its name; "NATS lost;" is that cell alone.
+func chosen(name, only string) bool {
+	return slices.ContainsFunc(strings.Split(only, "|"), func(part string) bool { return strings.Contains(";"+name+";", part) })
+}
+
+// notePair writes the outcome of a cell into the table of pairs.
+func notePair(file, name, outcome string) error {
+	data, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	_, pairs, _ := strings.Cut(string(data), pairsBegin)
+	results := readPairs(pairs)
+	results[name] = outcome
+	return writeDamage(file, nil, pairsTable(results))
+}
+
+// readPairs reads the rows of a table of pairs, of cells that are played.
+func readPairs(table string) map[string]string {
+	results := map[string]string{}
+	for _, c := range pairCells() {
+		if _, rest, ok := strings.Cut(table, "\n| "+c.String()+" | "); ok {
+			outcome, _, _ := strings.Cut(rest, " |\n")
+			if outcome != notRun {
+				results[c.String()] = outcome
+			}
+		}
+	}
+	return results
+}
+
+const notRun = "not run"
 
 // pairsBegin is where the table of pairs begins in the document, behind the other.
 const pairsBegin = "## Older copies and lost stores\n"
@@ -158,7 +203,7 @@ func pairsTable(results map[string]string) []byte {
 	for _, c := range pairCells() {
 		outcome := results[c.String()]
 		if outcome == "" {
-			outcome = "not run"
+			outcome = notRun
 		}
 		fmt.Fprintf(&b, "| %s | %s |\n", c, outcome)
 	}

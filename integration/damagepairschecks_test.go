@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -9,18 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/maintenance/verify"
-	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
 // knownPairs are cells that do not do yet what they must, and why. What a cell finds wrong is
 // logged then. One that finds nothing wrong fails a full run: it is to be taken out.
 var knownPairs = map[string]string{
-	"NATS lost": "not mended yet",
+	"NATS older": "a record of an erased person that an older DOCS brings back stays there, and verify names it",
 }
 
 // playPair plays one cell and says what became of it.
@@ -39,13 +35,20 @@ func playPair(t *testing.T, c pairCell) string {
 		repaired = true
 	}
 	h.parts()
+	if !h.knows(firstPerson) {
+		return h.leftAlone()
+	}
 	h.doors("after the start", fault)
 	for _, r := range h.third(1) {
 		h.logf("refused at first: %s", r)
 	}
-	h.sendLeft()
+	left := h.sendLeft()
 	_, again := h.healed(fault)
 	repaired = repaired || again
+	if left != nil {
+		h.logf("the spool was refused at first: %v", left)
+		h.must(h.sendLeft())
+	}
 	for _, r := range h.third(2) {
 		fault("refused after repair: %s", r)
 	}
@@ -53,8 +56,9 @@ func playPair(t *testing.T, c pairCell) string {
 	repaired = repaired || more
 
 	lost := h.compareEvents(rep, fault)
-	h.compareDocuments(rep, fault)
-	h.compareTimers(rep, fault)
+	named := h.compareDocuments(rep, fault) + h.compareTimers(rep, fault)
+	h.compareCounts(rep, lost, named, fault)
+	h.takenAgain(fault)
 	h.doors("at the end", fault)
 	h.search(fault)
 
@@ -63,11 +67,14 @@ func playPair(t *testing.T, c pairCell) string {
 	case len(wrong) > 0:
 		outcome = "failed: " + wrong[0]
 	case !rep.OK():
-		outcome = fmt.Sprintf("named: %d events lost, verify is not proven", lost)
+		outcome = fmt.Sprintf("named: %d events, %d documents and timers are lost", lost, named)
 	case lost > 0:
 		outcome = "as of the copy: nothing tells of more"
 	case repaired:
 		outcome = healedByRepair
+	}
+	if !h.knows(secondPerson) {
+		outcome += "; no store knows of the erasure since the copy"
 	}
 	why, known := knownPairs[c.String()]
 	switch {
@@ -84,14 +91,15 @@ func playPair(t *testing.T, c pairCell) string {
 }
 
 // sendLeft sends what the spool has, which is of before the damage.
-func (h *pairHouse) sendLeft() {
+func (h *pairHouse) sendLeft() error {
 	h.t.Helper()
 	switch h.cell.state(storeSpool) {
 	case "":
-		h.sendSpool("b-", afterDamage)
+		return h.sendSpool("b-", afterDamage)
 	case putOlder:
-		h.sendSpool("a-", sinceCopy)
+		return h.sendSpool("a-", sinceCopy)
 	}
+	return nil
 }
 
 // proofFronts is what verify says of everything, with the fronts.
@@ -200,17 +208,40 @@ func (h *pairHouse) compareEvents(rep *verify.Report, fault func(string, ...any)
 	if len(missing) > 0 {
 		fault("%d events could be read and are not stored: %s", len(missing), strings.Join(missing, ", "))
 	}
-	switch n := stored["old"]; { // once, where the registry forgot that retention took it: it does so again
+	switch n := stored["old"]; {
 	case n > 1:
 		fault("what retention took is stored %d times", n)
 	case n > 0 && h.cell.state(storeRegistry) == "" && rep.OK():
 		fault("what retention took is stored again, and verify names nothing")
 	}
-	known := h.cell.has(true, "EVENTS", "SHARDS", storeClickHouse, storeRegistry)
-	if lost > 0 && rep.OK() && known {
-		fault("verify proves it, and %d events are lost", lost)
-	}
 	return lost
+}
+
+// compareCounts holds what verify counts as lost against what is lost.
+//
+// Events of "app" are decidable as long as one store knows how many there were: SHARDS and its
+// checkpoints, the registry, which has copies of those, or EVENTS. Where all of them went back,
+// what came since the copy is known to no one, and verify proves what is left: what is lost is
+// counted by the test alone. Rows of documents and timers are not compared by count: repair adds
+// versions of its own, so that the lost ones are not a difference of two numbers. They are
+// compared by name, one by one.
+func (h *pairHouse) compareCounts(rep *verify.Report, lost, named int, fault func(string, ...any)) {
+	h.t.Helper()
+	known := h.cell.has(true, "EVENTS", "SHARDS", storeRegistry)
+	missing := 0
+	for i := range rep.Topics {
+		if rep.Topics[i].Topic == "app" {
+			missing = int(rep.Topics[i].Missing)
+		}
+	}
+	switch {
+	case known && missing != lost:
+		fault("verify counts %d events as missing, %d are lost", missing, lost)
+	case missing > lost:
+		fault("verify counts %d events as missing, %d are lost, and no store knows of any", missing, lost)
+	case !rep.OK() && lost+named == 0:
+		fault("nothing is lost, and verify names: %s", strings.Join(rep.Problems, "; "))
+	}
 }
 
 // names reports whether verify names a thing.
@@ -218,12 +249,13 @@ func names(rep *verify.Report, what string) bool {
 	return !rep.OK() && slices.ContainsFunc(rep.Problems, func(p string) bool { return strings.Contains(p, fmt.Sprintf("%q", what)) })
 }
 
-func (h *pairHouse) compareDocuments(rep *verify.Report, fault func(string, ...any)) {
+// compareDocuments says how many of them are not what was acknowledged, and named.
+func (h *pairHouse) compareDocuments(rep *verify.Report, fault func(string, ...any)) (named int) {
 	h.t.Helper()
 	c, err := h.collection()
 	if err != nil {
 		fault("documents: %v", err)
-		return
+		return 0
 	}
 	for _, id := range sortedKeys(h.docs) {
 		if strings.HasPrefix(id, "of-") {
@@ -236,13 +268,18 @@ func (h *pairHouse) compareDocuments(rep *verify.Report, fault func(string, ...a
 			}
 		}
 		got, err := bodyOf(c.Load(h.t.Context(), id))
-		if (err != nil || got != want && acked) && !names(rep, id) {
+		switch {
+		case err == nil && (got == want || !acked):
+		case names(rep, id):
+			named++
+		default:
 			fault("document %s has %d (%v), acknowledged was %v, expected %d", id, got, err, h.docs[id], want)
 		}
 	}
+	return named
 }
 
-func (h *pairHouse) compareTimers(rep *verify.Report, fault func(string, ...any)) {
+func (h *pairHouse) compareTimers(rep *verify.Report, fault func(string, ...any)) (named int) {
 	h.t.Helper()
 	stores := []string{"TIMERS", "SHARDS", storeClickHouse}
 	for _, id := range sortedKeys(h.over) {
@@ -250,7 +287,11 @@ func (h *pairHouse) compareTimers(rep *verify.Report, fault func(string, ...any)
 			continue
 		}
 		tm, err := h.timed.Get(h.t.Context(), "g", id)
-		if err == nil && !tm.State.Over() && !names(rep, id) {
+		switch {
+		case err != nil || tm.State.Over():
+		case names(rep, id):
+			named++
+		default:
 			fault("timer %s was over and is %s", id, tm.State)
 		}
 		h.timed.mu.Lock()
@@ -263,48 +304,13 @@ func (h *pairHouse) compareTimers(rep *verify.Report, fault func(string, ...any)
 		if when := h.pending[id]; strings.HasPrefix(id, "of-") || when != afterDamage && !h.cell.has(when == sinceCopy, stores...) {
 			continue
 		}
-		if tm, err := h.timed.Get(h.t.Context(), "g", id); (err != nil || tm.State != timer.StatePending) && !names(rep, id) {
+		switch tm, err := h.timed.Get(h.t.Context(), "g", id); {
+		case err == nil && tm.State == timer.StatePending:
+		case names(rep, id):
+			named++
+		default:
 			fault("timer %s was pending and is %s (%v)", id, tm.State, err)
 		}
 	}
-}
-
-// doors fails where an erased person is found by a query, a document or a timer.
-func (h *pairHouse) doors(when string, fault func(string, ...any)) {
-	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), patience*10*time.Second)
-	defer cancel()
-	for _, person := range []string{firstPerson, secondPerson} {
-		page, err := h.reader().Query(ctx, query.Request{Topic: "app", Where: "user_id = '" + person + "'"})
-		if err == nil && len(page.Events) > 0 {
-			fault("%s: a query finds %d events of %s", when, len(page.Events), person)
-		}
-		if c, err := h.collection(); err == nil {
-			if d, err := c.Load(ctx, "of-"+person); err == nil {
-				fault("%s: the document of %s is there: %s", when, person, d.Body)
-			}
-			if page, err := c.List(ctx, documents.Selection{}); err == nil && slices.ContainsFunc(page.Documents, func(d *documents.Document) bool { return d.ID == "of-"+person }) {
-				fault("%s: a list has the document of %s", when, person)
-			}
-			if past, err := c.History(ctx, "of-"+person); err == nil && slices.ContainsFunc(past, func(d *documents.Document) bool { return strings.Contains(string(d.Body), person) }) {
-				fault("%s: a history has the document of %s", when, person)
-			}
-		}
-		if tm, err := h.timed.Get(ctx, "g", "of-"+person); err == nil && (len(tm.Payload) > 0 || !tm.State.Over()) {
-			fault("%s: the timer of %s is there: %s %s", when, person, tm.State, tm.Payload)
-		}
-	}
-}
-
-// search fails where an erased person is in a table.
-func (h *pairHouse) search(fault func(string, ...any)) {
-	h.t.Helper()
-	for topic, column := range map[string]string{"app": "user_id", "customers": "user_id", schemas.DefaultTimerTopic: "user_id"} {
-		for _, person := range []string{firstPerson, secondPerson} {
-			n, err := h.ask("SELECT count() FROM %s WHERE %s = '%s'", h.table(topic), column, person)
-			if err == nil && n > 0 {
-				fault("the table of %s has %d rows of %s", topic, n, person)
-			}
-		}
-	}
+	return named
 }

@@ -12,8 +12,11 @@ import (
 
 // streamOf is the stream of a store of NATS.
 func streamOf(store string) string {
-	if store == storeRegistry {
+	switch store {
+	case storeRegistry:
 		return schemas.KVStream
+	case storeCopies:
+		return schemas.CopiesStream
 	}
 	return store
 }
@@ -22,7 +25,7 @@ func streamOf(store string) string {
 func (h *pairHouse) putAll() {
 	h.t.Helper()
 	h.stop()
-	for _, store := range pairedStores {
+	for _, store := range append([]string{storeCopies}, pairedStores...) {
 		state := h.cell.state(store)
 		switch {
 		case state == "":

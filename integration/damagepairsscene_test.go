@@ -16,7 +16,6 @@ import (
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
 	archive "github.com/almanac-events/almanac/query/documents"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
@@ -126,13 +125,8 @@ func (h *pairHouse) sayOld() {
 }
 
 // spooling is a producer with the spool's directory.
-func (h *pairHouse) spooling(url string) *producer.Producer {
-	h.t.Helper()
-	p, err := producer.Connect(h.t.Context(), url, producer.Config{Topic: "app", Policy: producer.Spool, SpoolDir: h.spool, Linger: time.Millisecond, Stderr: io.Discard})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return p
+func (h *pairHouse) spooling(url string) (*producer.Producer, error) {
+	return producer.Connect(h.t.Context(), url, producer.Config{Topic: "app", Policy: producer.Spool, SpoolDir: h.spool, Linger: time.Millisecond, Stderr: io.Discard})
 }
 
 // closing ends a producer, whose server may be away.
@@ -145,7 +139,8 @@ func (h *pairHouse) closing(p *producer.Producer) {
 // spoolSome puts events into the spool while no server answers.
 func (h *pairHouse) spoolSome(n int, prefix string) {
 	h.t.Helper()
-	p := h.spooling("nats://127.0.0.1:1")
+	p, err := h.spooling("nats://127.0.0.1:1")
+	h.must(err)
 	for i := range n {
 		m := fmt.Sprint(prefix, i)
 		p.Log(producer.Event{Message: m, UserID: "u"})
@@ -160,10 +155,13 @@ func (h *pairHouse) spoolSome(n int, prefix string) {
 	h.closing(p)
 }
 
-// sendSpool sends what the spool has.
-func (h *pairHouse) sendSpool(prefix, when string) {
+// sendSpool sends what the spool has. Where the topic is not known any more it stays there.
+func (h *pairHouse) sendSpool(prefix, when string) error {
 	h.t.Helper()
-	p := h.spooling(h.srv.NATSURL)
+	p, err := h.spooling(h.srv.NATSURL)
+	if err != nil {
+		return err
+	}
 	h.flush(p)
 	h.closing(p)
 	for m := range h.events {
@@ -171,6 +169,7 @@ func (h *pairHouse) sendSpool(prefix, when string) {
 			h.events[m] = when
 		}
 	}
+	return nil
 }
 
 // write writes a document, or removes it where n is negative.
@@ -251,7 +250,9 @@ func (h *pairHouse) first() {
 	}
 	h.fired("t-0", beforeCopy)
 	h.eraseAll(firstPerson)
-	h.closing(h.spooling(h.srv.NATSURL)) // a spool learns its topic from a server
+	p, err := h.spooling(h.srv.NATSURL) // a spool learns its topic from a server
+	h.must(err)
+	h.closing(p)
 	h.settledAll()
 }
 
@@ -273,7 +274,7 @@ func (h *pairHouse) copied() {
 func (h *pairHouse) second() {
 	h.t.Helper()
 	h.parts()
-	h.sendSpool("a-", sinceCopy)
+	h.must(h.sendSpool("a-", sinceCopy))
 	h.say(10, sinceCopy, secondPerson)
 	c, err := h.collection()
 	h.must(err)
@@ -299,31 +300,6 @@ func (h *pairHouse) second() {
 		h.called[id] = len(h.timed.calls[id])
 	}
 	h.timed.mu.Unlock()
-}
-
-// expire has retention take the old event.
-func (h *pairHouse) expire() {
-	h.t.Helper()
-	topic, err := h.reg.Topic(h.t.Context(), "app")
-	h.must(err)
-	old := schemas.MonthOf(time.Now().AddDate(0, 0, -45).UnixNano())
-	for _, s := range h.shards("app") {
-		if s.Month == old {
-			_, err := h.reg.Correct(h.t.Context(), s.Ref(), func(s *registry.Shard) bool { s.CreatedAt = s.CreatedAt.AddDate(0, 0, -3); return true })
-			h.must(err)
-		}
-	}
-	topic.KeepDays = 40
-	_, _, err = h.reg.Apply(h.t.Context(), topic, false)
-	h.must(err)
-	eventually(h.t, time.Minute, func() error {
-		for _, s := range h.shards("app") {
-			if s.Month == old && s.Status != registry.Dropped {
-				return fmt.Errorf("not yet dropped: %s", describe(h.shards("app")))
-			}
-		}
-		return nil
-	})
 }
 
 // settledAll waits until everything is stored and proven.

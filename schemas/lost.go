@@ -69,7 +69,7 @@ func (c *Checkpoint) Forgets(known *Checkpoint) bool {
 
 // BothLost says that SHARDS forgot what EVENTS does not hold any more.
 func (c *Checkpoint) BothLost(known *Checkpoint, misfit string) string {
-	return fmt.Sprintf("%s lost its end: the lane was routed up to message %d of %s, and its checkpoint says %d; and %s", StreamShards, known.Source, StreamEvents, c.Source, misfit)
+	return fmt.Sprintf("%s lost its end: the lane was routed up to message %d of %s, and its checkpoint says %d; and %s", StreamShards, known.Source, known.Stream(), c.Source, misfit)
 }
 
 // StreamEnd is a message at the end of a stream that the registry remembers: should the

@@ -201,7 +201,7 @@ func (r *Repairer) writeCheckpoint(ctx context.Context, subject string, l *lostL
 		// One that cannot be read is as none, but for its place.
 		if now.Seq > 0 && now.Err == nil && l.have.Seq == 0 || now.Seq == 0 && l.have.Seq > 0 || !sameRouted(now.Checkpoint, l.have.Checkpoint) {
 			return fmt.Errorf("%w: %s stood at message %d of %s when this was planned and stands at %d; run `almanac repair` again",
-				registry.ErrConflict, subject, l.have.Source, schemas.StreamEvents, now.Source)
+				registry.ErrConflict, subject, l.have.Source, l.cp.Stream(), now.Source)
 		}
 		l.cp.Router, l.cp.Epoch = "repair", now.Epoch+1
 		data, err := json.Marshal(&l.cp)
@@ -254,7 +254,8 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 	e, err := r.reg.Correct(ctx, ref, func(s *registry.Shard) bool {
 		sealed = s.Status == registry.Active
 		if sealed {
-			s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, head, rows, "its frames' end is gone"
+			// Its last rows may have been erased.
+			s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, s.Head(head), rows, "its frames' end is gone"
 		}
 		return sealed
 	})

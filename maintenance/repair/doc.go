@@ -19,6 +19,7 @@
 //	rows in others' places                  SHARDS, EVENTS             DropStrange, Insert
 //	a registry entry, or its numbers        SHARDS' headers, tables    Restore…, CorrectShard
 //	a checkpoint                            SHARDS, EVENTS, tables     RestoreCheckpoint
+//	a front's lane's checkpoint             SHARDS' headers, the table RestoreCheckpoint, first
 //	what a document is now, in DOCS         the table                  AdvanceFront, PutAgain, RestoreStubs, DropStray
 //	frames that only ClickHouse has         the table                  LeaveShard
 //	what a timer is now, in TIMERS          the table                  AdvanceFront, PutAgain, RestoreTimers, DropEnded, DropStray
@@ -92,8 +93,8 @@
 //
 // # What must not come back
 //
-// Rows an erasure took, by the ledger and the shard's tally. Everything of a shard
-// that retention dropped. Everything at or below a shard's floor.
+// Rows an erasure took, by the ledger and the shard's tally: a message of EVENTS that erasures
+// took whole is not routed again. Everything of a shard that retention dropped. Everything at or below a shard's floor.
 //
 // So the ledger comes first: `almanac repair` has its copies agree before it plans. A topic that the
 // registry lost is left alone where every copy of the ledger is lost with it (Config.NothingErased).

@@ -50,6 +50,9 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 		}
 		cp.Frames += t.end(ref.ID)
 		e := t.entries[ref.ID]
+		if e.Gone() && len(c) == 0 {
+			cp.Rows += e.DroppedRows
+		}
 		kept += e.KeptRows()
 		behind := t.counts[ref.ID].Head > t.tail(ref.ID)
 		if l.known != nil {

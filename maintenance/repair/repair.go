@@ -98,10 +98,13 @@ func (r *Repairer) Plan(ctx context.Context, topic string) (*Plan, error) {
 	for i := range topics {
 		if t := &topics[i].topic; t.Front() != "" { // its lanes' messages are records of another stream
 			p.note("%s: of topics of kind %s the rows and frames are not examined: that is not built; `almanac verify %s` says what is wrong", t.Name, t.Kind, t.Name)
+			before := len(p.Actions)
 			if err := r.planLostEntries(ctx, &topics[i], p); err != nil {
 				return nil, err
 			}
-			if !topics[i].lost {
+			if p.checkpoints(before) > 0 {
+				p.note("%s: %s is examined once the checkpoints say how far it was routed: run repair again", t.Name, t.Front())
+			} else if !topics[i].lost {
 				if err := r.planFront(ctx, t, p); err != nil {
 					return nil, err
 				}
@@ -161,8 +164,18 @@ func (t *found) planDescriptor(p *Plan) {
 	}
 }
 
+// checkpoints counts those to be written among the actions from one on.
+func (p *Plan) checkpoints(from int) (n int) {
+	for i := range p.Actions[from:] {
+		if p.Actions[from+i].Do == RestoreCheckpoint {
+			n++
+		}
+	}
+	return n
+}
+
 // planLostEntries adds what the registry lost of a topic of documents or timers: entries of shards
-// and months, and the descriptor. Entries that are there are not examined.
+// and months, what it has of them from before, the checkpoints, and the descriptor.
 func (r *Repairer) planLostEntries(ctx context.Context, t *found, p *Plan) error {
 	seen := &Plan{} // what look notes concerns rows and lanes
 	if err := r.look(ctx, t, seen); err != nil {
@@ -172,11 +185,25 @@ func (r *Repairer) planLostEntries(ctx context.Context, t *found, p *Plan) error
 		}
 		return err
 	}
+	last, err := r.frontLanes(ctx, t)
+	if err != nil {
+		return err
+	}
 	planEntries(t, seen)
 	for _, a := range seen.Actions {
-		if a.Do == RestoreShard || a.Do == RestoreMonth {
+		ok := a.Do == RestoreShard || a.Do == RestoreMonth
+		if a.Do == CorrectShard {
+			a.entry, ok = widened(t.entries[a.ref.ID], a.entry)
+		}
+		if ok {
 			p.add(a)
 		}
+	}
+	for _, ref := range t.refs() {
+		t.settleGone(ref, p)
+	}
+	if err := r.planFrontLanes(ctx, t, last, p); err != nil {
+		return err
 	}
 	t.planDescriptor(p)
 	return nil

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // settleStored looks at the messages of EVENTS above a lane's new checkpoint, and has the
@@ -55,6 +57,11 @@ func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLan
 		}
 		for stored < len(frames) {
 			has, err := r.hasFrame(ctx, t, n, month, in, old, frames[stored], payloads[stored])
+			if err == nil && !has {
+				if has = t.takenByRetention(n, month, src); !has {
+					has, err = r.erasedWhole(ctx, t, src, frames[stored], payloads[stored])
+				}
+			}
 			if err != nil {
 				return false, err
 			}
@@ -129,6 +136,39 @@ func (r *Repairer) hasFrame(ctx context.Context, t *found, n int, month schemas.
 		}
 	}
 	return false, nil
+}
+
+// takenByRetention reports whether a message was routed to a shard that retention dropped: it was routed before, by
+// the registry's copy of its lane's checkpoint, and no other shard of its month is left.
+func (t *found) takenByRetention(lane int, month schemas.Month, src schemas.Source) bool {
+	copied := t.copies[strconv.Itoa(lane)]
+	if copied.Source == 0 || !src.UpTo(copied.SourceOf()) {
+		return false
+	}
+	dropped := false
+	for id, ref := range t.where {
+		if ref.Month != month || t.lane[id] != lane {
+			continue
+		}
+		e, known := t.entries[id]
+		if !known || !e.Gone() {
+			return false
+		}
+		dropped = true
+	}
+	return dropped
+}
+
+// erasedWhole reports whether erasures took all of a frame: it had been stored. Routed again it would be
+// struck whole, and no tally of its new shard would say so.
+func (r *Repairer) erasedWhole(ctx context.Context, t *found, src schemas.Source, f schemas.Frame, payload []byte) (bool, error) {
+	cover := t.ledger.Covering(src, f.MinTs, f.MaxTs)
+	if len(cover) == 0 || cover.Schema() > t.topic.Version {
+		return false, nil
+	}
+	keep, params := cover.Keep()
+	left, err := r.db.CountFrame(ctx, &t.topic, schemas.Placed{Frame: f}, payload, tables.Condition{SQL: keep, Params: params})
+	return err == nil && left == 0, err
 }
 
 // number is a producer's frame.

@@ -19,6 +19,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 	c := t.chains[ref.ID]
 	e, tally := t.entries[ref.ID], t.tallies[ref.ID]
 	if e.Gone() || len(c) > 0 && c.last().cleared == schemas.ClearedDropped {
+		t.settleGone(ref, p)
 		return nil // past its retention
 	}
 	if e.Forked() {
@@ -98,6 +99,17 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 	s.above(e.Status == registry.Closed, time.Now().Add(-r.patience))
 	s.settle(differ)
 	return nil
+}
+
+// settleGone adds that SHARDS lost the mark of a shard that retention dropped: its entry alone says
+// so from then on.
+func (t *found) settleGone(ref schemas.ShardRef, p *Plan) {
+	e, tally := t.entries[ref.ID], t.tallies[ref.ID]
+	if e.Status != registry.Dropped || e.SealedAt == 0 || len(t.chains[ref.ID]) > 0 || tally.Settles(0, e.SealedAt) {
+		return
+	}
+	p.add(Action{Do: Settle, Topic: ref.Topic, Where: ref.String(), From: 1, To: e.SealedAt, Source: "registry", ref: ref, topic: &t.topic,
+		Detail: fmt.Sprintf("dropped by retention, and %s lost the mark of its last frame", schemas.StreamShards)})
 }
 
 // recover looks for a gap's frames in EVENTS.

@@ -46,7 +46,7 @@
 // # Failures
 //
 // A failed step is reported by Hooks.Fault and tried again in the next round; the
-// others go on. Rows that differ from their frames keep the frames (ErrUnverified). A
+// others go on. Rows that differ from their frames, by count or at the head, keep the frames (ErrUnverified). A
 // closed shard without its last frame keeps what it has (ErrGap). Nothing is purged or
 // dropped while NATS cannot write (Config.MayPurge).
 package retention

@@ -256,10 +256,40 @@ func (j *Janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 	if p.Pos != head || rows != p.ShardRows && !j.erased(ctx, ref, head, p.ShardRows, rows) {
 		return fmt.Errorf("janitor: %s: %w: %d rows up to position %d, the frames brought %d; run `almanac verify %s`", ref, ErrUnverified, rows, head, p.ShardRows, ref.Topic)
 	}
+	if err := j.sameEvents(ctx, &entry, ref, at); err != nil {
+		return err
+	}
 	if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(min(keepFrom, at, last.Sequence))); err != nil {
 		return fmt.Errorf("janitor: %w", err)
 	}
 	return nil
+}
+
+// sameEvents refuses to purge where ClickHouse has other events at the head than its frame: the
+// shard forked, with as many events as before, and no sink noticed yet. Its frames are nowhere else.
+// Events of the frame that an erasure may have taken are left to the count.
+func (j *Janitor) sameEvents(ctx context.Context, entry *registry.Shard, ref schemas.ShardRef, seq uint64) error {
+	msg, err := streams.DecideNext(ctx, j.js, schemas.StreamShards, ref.Subject(), seq)
+	if err != nil {
+		return fmt.Errorf("janitor: message %d of %s: %w", seq, ref, err)
+	}
+	p, err := schemas.ParsePlaced(msg.Header)
+	if err != nil || p.Cleared != "" || entry.Floor >= p.Pos {
+		return err
+	}
+	topic, err := j.cfg.Registry.Topic(ctx, ref.Topic)
+	if err != nil {
+		return err
+	}
+	same, err := j.cfg.DB.HasFrame(ctx, &topic, ref.Month, ref.ID, p, msg.Data)
+	if err != nil || same {
+		return err
+	}
+	erasures, err := j.cfg.Registry.Ledger(ctx, ref.Topic)
+	if err != nil || len(erasures.Covering(p.Source(), p.MinTs, p.MaxTs)) > 0 {
+		return err
+	}
+	return fmt.Errorf("janitor: %s: %w: ClickHouse has other events at position %d than %s; run `almanac verify %s`", ref, ErrUnverified, p.Pos, schemas.StreamShards, ref.Topic)
 }
 
 // erased reports whether erasures explain that a shard has fewer rows up to pos than its

@@ -1,0 +1,35 @@
+package tables
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// ShardRecord is what a shard of a front's topic says of its lane: one of its documents, or the
+// slot of one of its timers, and its last record.
+type ShardRecord struct {
+	Document string
+	Slot     int64
+	Seq      uint64 // of the last record in the front
+	Ts       int64  // its time, unix ns
+}
+
+// ShardRecords has one of each shard of a topic of documents or timers that has rows.
+func (db *DB) ShardRecords(ctx context.Context, t *schemas.Topic) (map[schemas.Shard]ShardRecord, error) {
+	of := fmt.Sprintf("any(%s), toInt64(0)", kinds.ColDocID)
+	if t.Kind == kinds.Timer {
+		of = fmt.Sprintf("'', toInt64(any(%s))", kinds.ColSlot)
+	}
+	out := map[schemas.Shard]ShardRecord{}
+	err := db.eachMade(ctx, fmt.Sprintf("last records of topic %q", t.Name), ofShard(t.Name, func(read func(...any) (schemas.ShardRef, error)) error {
+		var r ShardRecord
+		ref, err := read(&r.Document, &r.Slot, &r.Seq, &r.Ts)
+		out[ref.ID] = r
+		return err
+	}), fmt.Sprintf("SELECT month, shard, %[1]s, toUInt64(max(%[2]s)), toUnixTimestamp64Nano(argMax(%[3]s, %[2]s)) FROM %[4]s GROUP BY month, shard",
+		of, kinds.ColSeq, schemas.ColTs, schemas.QuotedTable(db.Database, t.Name)))
+	return out, err
+}
