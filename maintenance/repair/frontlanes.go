@@ -3,6 +3,7 @@ package repair
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/almanac-events/almanac/registry"
@@ -105,9 +106,9 @@ func lostFrontLane(t *found, n int, last map[schemas.Shard]tables.ShardRecord) (
 		}
 		has = true
 		c, count, tally, e := t.chains[ref.ID], t.counts[ref.ID], t.tallies[ref.ID], t.entries[ref.ID]
-		_, gone := tally.GoneUpTo(count.Head)
-		rows := count.Rows + gone
-		if e.Gone() { // what was erased of it before is in neither number
+		_, gone := tally.GoneUpTo(e.Head(count.Head))
+		rows, given := count.Rows+gone, max(count.Head, tally.LastCut(math.MaxUint64)) // its positions, as far as anything tells
+		if e.Gone() {                                                                  // what was erased of it before is in neither number
 			rows = e.DroppedRows
 		}
 		if len(c) > 0 {
@@ -123,10 +124,10 @@ func lostFrontLane(t *found, n int, last map[schemas.Shard]tables.ShardRecord) (
 		if e.Forked() {
 			continue // a sink settles it
 		}
-		if count.Head > t.tail(ref.ID) {
+		if given > t.tail(ref.ID) {
 			l.behind = append(l.behind, ref)
 		}
-		if count.Head > t.tail(ref.ID) || t.unsettled(ref.ID) {
+		if given > t.tail(ref.ID) || t.unsettled(ref.ID) {
 			l.cut = append(l.cut, ref)
 		}
 	}
