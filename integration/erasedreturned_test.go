@@ -2,7 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -43,11 +42,7 @@ func TestErasedRecordsLeaveAnOlderFront(t *testing.T) {
 	older := filepath.Join(t.TempDir(), "older")
 	stopRouter()
 	stopSink()
-	d.stop()
-	if err := os.CopyFS(older, os.DirFS(d.dir)); err != nil {
-		t.Fatal(err)
-	}
-	d.run()
+	d.copyTo(older)
 	stopRouter, stopSink = d.router(), d.sink()
 	var jobs []ledger.Erasure
 	for _, topic := range []string{"customers", schemas.DefaultTimerTopic} {
@@ -64,21 +59,7 @@ func TestErasedRecordsLeaveAnOlderFront(t *testing.T) {
 	}
 	stopRouter()
 	stopSink()
-	d.stop()
-	for _, name := range []string{schemas.StreamDocs, schemas.StreamTimers} {
-		dirs, err := filepath.Glob(filepath.Join(d.dir, "jetstream", "*", "streams", name))
-		from, failed := filepath.Glob(filepath.Join(older, "jetstream", "*", "streams", name))
-		if err != nil || failed != nil || len(dirs) != 1 || len(from) != 1 {
-			t.Fatal(dirs, from, err, failed)
-		}
-		if err := os.RemoveAll(dirs[0]); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.CopyFS(dirs[0], os.DirFS(from[0])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d.run()
+	d.takeOlder(older, schemas.StreamDocs, schemas.StreamTimers)
 	if mine, all := has(schemas.StreamDocs, "docs.>"); mine != 3 || all != 6 {
 		t.Fatalf("DOCS came back with %d of the erased, of %d", mine, all)
 	}
