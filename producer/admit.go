@@ -41,6 +41,9 @@ func (p *Producer) admit(ev *Event) (a admitted, err error) {
 	if err = p.topic.Check(ev, a.ts, a.now); err != nil {
 		return a, err
 	}
+	if err = p.server.check(&p.topic, a.ts, a.now); err != nil {
+		return a, err
+	}
 	n := ev.Bytes()
 	a.size, a.worst = n+rowBytes, frame.MaxRowBytes(&p.topic, n, len(ev.Attrs))
 	return a, nil

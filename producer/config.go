@@ -156,7 +156,8 @@ type Config struct {
 	Stderr io.Writer
 
 	// Now is the clock of events that have no time, of new ids, and of the
-	// check that events are not too far ahead. Default the system's.
+	// check that events are not too far ahead, which the NATS server's clock makes
+	// too, once it is known. Default the system's.
 	Now func() time.Time
 
 	// NATS is further options for Connect: credentials, TLS, a name. They come

@@ -21,7 +21,8 @@ type Producer struct {
 	topic schemas.Topic
 	id    string // 16 random hex digits: whose seqs these are
 
-	now func() int64 // unix ns
+	now    func() int64 // unix ns
+	server serverClock
 
 	lanes  []*lane
 	buffer *buffer
@@ -70,7 +71,9 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(cfg, topic, newNatsLink(nc)), nil
+	p := start(cfg, topic, newNatsLink(nc))
+	p.server.sample(ctx)
+	return p, nil
 }
 
 // Log takes one event and goes on. It never fails, and waits only under the
@@ -217,6 +220,10 @@ func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer
 	if cfg.Now != nil {
 		p.now = func() int64 { return cfg.Now().UnixNano() }
 	}
+	p.server.now, p.server.woken = p.now, make(chan struct{}, 1)
+	if n, ok := link.(*natsLink); ok {
+		p.server.ask = askTimeOf(n.nc)
+	}
 	p.privacy = schemas.NewPrivacy(&topic, cfg.PrivacyKey)
 	p.lanes = make([]*lane, topic.Lanes)
 	for i := range p.lanes {
@@ -231,6 +238,9 @@ func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer
 	link.start(p.sender)
 	go p.sender.run()
 	go p.report.run()
+	if p.server.ask != nil {
+		go p.server.follow(p.closing)
+	}
 	return p
 }
 
