@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -306,6 +307,31 @@ func TestStatementsWithoutAnAccountLeaveRoom(t *testing.T) {
 	}
 	if err := c.Healthy(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Connections that say nothing, of a process of the same machine, leave room for those of Almanac.
+func TestIdleConnectionsLeaveRoom(t *testing.T) {
+	t.Parallel()
+	c := embeddedtest.Start(t, embeddedtest.WithoutNATS()).Engine
+	for range 700 {
+		conn, err := net.Dial("tcp", c.TCPAddr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	// Once the engine has all of them, those that it does not take are closed.
+	held := func() string { return must(t, c, "SELECT value FROM system.metrics WHERE metric = 'TCPConnection'") }
+	embeddedtest.Eventually(t, soon, func() error {
+		if got, err := strconv.Atoi(held()); err != nil || got < 700 {
+			return fmt.Errorf("%d connections: %w", got, err)
+		}
+		return nil
+	})
+	http.DefaultClient.CloseIdleConnections()
+	if got, err := ask(t, c.HTTPURL(), embedded.UserReader, c.ReaderPassword(), "SELECT 40 + 2"); err != nil || got != "42" {
+		t.Errorf("a reader beside 700 idle connections: %q, %v", got, err)
 	}
 }
 

@@ -78,10 +78,11 @@ const trial = "ALMANAC_TRIAL"
 // trialTimeout bounds the removal of the trial stream, also after an interrupt.
 const trialTimeout = 5 * time.Second
 
-// Fits reports whether the server has room for the bounds of those streams that it
+// Fits removes what a process that was killed left of a trial, and reports whether the server has room for the bounds of those streams that it
 // does not have yet, all together: ErrStoreTooSmall when not. No server tells a client how much it may
 // store. So an empty stream of that size is created, which reserves it, and removed at once.
 func Fits(ctx context.Context, js jetstream.JetStream, cfgs ...jetstream.StreamConfig) (err error) {
+	_ = js.DeleteStream(ctx, trial) // mostly there is none, and what stays is found too small below
 	var names []string
 	var bytes int64
 	for _, cfg := range cfgs {
@@ -101,7 +102,7 @@ func Fits(ctx context.Context, js jetstream.JetStream, cfgs ...jetstream.StreamC
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), trialTimeout)
 		defer cancel()
 		if gone := js.DeleteStream(ctx, trial); gone != nil && !errors.Is(gone, jetstream.ErrStreamNotFound) {
-			err = errors.Join(err, fmt.Errorf("streams: removing the empty stream %s, which reserves %d MiB: %w; remove it with your NATS tools", trial, bytes>>20, gone))
+			err = errors.Join(err, fmt.Errorf("streams: removing the empty stream %s, which reserves %d MiB: %w; the next `almanac config check` removes it", trial, bytes>>20, gone))
 		}
 	}()
 	cfg := jetstream.StreamConfig{

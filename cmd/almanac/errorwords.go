@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"strconv"
@@ -86,11 +87,16 @@ func translated(err error) (said, next string) {
 		if w.say != "" {
 			said = strings.ReplaceAll(said, w.err.Error(), w.say)
 		}
-		next = w.next
+		if next = w.next; w.err == tables.ErrUnreachable && hungUp(err) { //nolint:errorlint // a row of the table
+			next = "it is there and closes connections: it starts or stops just now, or other processes hold all it has (see whose by `ss -tnp`); try again"
+		}
 		break
 	}
 	return strings.ReplaceAll(strings.TrimPrefix(said, "nats: "), ": nats: ", ": "), next
 }
+
+// hungUp reports whether a server took a connection and closed it.
+func hungUp(err error) bool { return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) }
 
 // verbKinds are the kinds of the topics that verbs are for, by the first word of each.
 var verbKinds = map[string]kinds.Kind{
