@@ -24,6 +24,10 @@ type ClickHouseConfig struct {
 	// Hidden are tables of Database that UserReader may not read. Default: none.
 	Hidden []string
 
+	// Passing reports whether a table is one that a verb makes for its own time: an empty definition
+	// of it is taken away before a start. Default: none is.
+	Passing func(table string) bool
+
 	// Host to listen on; loopback only. Default "127.0.0.1".
 	Host string
 

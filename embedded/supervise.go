@@ -77,6 +77,13 @@ func (c *ClickHouse) start(ctx context.Context) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
+	emptied, err := dropEmptied(c.dataDir(), c.cfg.Passing)
+	if err != nil {
+		return nil, err
+	}
+	if len(emptied) > 0 {
+		c.cfg.Log.say(LevelWarn, "clickhouse", fmt.Sprintf("the disk was full: what was left of %s, which a verb was making, is taken away", strings.Join(emptied, ", ")))
+	}
 	c.log.forget()
 	var ours, theirs *os.File
 	if c.cfg.Engine.Kind == EngineLibrary {

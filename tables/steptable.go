@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -14,6 +15,11 @@ import (
 // stepInfix is part of the names of tables that hold rows for one step, after that of the
 // table they are for.
 const stepInfix = ".step."
+
+// Passing reports whether a table is one that a verb makes for its own time.
+func Passing(table string) bool {
+	return strings.HasSuffix(table, FreshSuffix) || strings.Contains(table, stepInfix)
+}
 
 const (
 	// dropTime bounds dropping such a table, also after the caller's context ended: a caller

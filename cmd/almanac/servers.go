@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/tables"
 )
 
 // servers are the NATS and the ClickHouse of `up`: its own, or elsewhere.
@@ -41,6 +42,7 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 	engine, err := embedded.NewClickHouse(embedded.ClickHouseConfig{
 		Engine: found, Dir: dir.ClickHouseDir(), Database: schemas.DefaultDatabase,
 		Hidden:  []string{schemas.TableLedger}, // it names people who were erased
+		Passing: tables.Passing,
 		TCPPort: s.port(embedded.DefaultClickHouseTCPPort), HTTPPort: s.port(embedded.DefaultClickHouseHTTPPort),
 		Log: serverLog(log),
 	})
