@@ -23,7 +23,8 @@ import (
 func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLane, routed *schemas.Checkpoint) (again map[schemas.Month]amount, err error) {
 	again = map[schemas.Month]amount{}
 	l.cp.Pass()
-	if len(l.behind) == 0 && l.known == nil {
+	left := len(l.behind) > 0 || l.known != nil
+	if !left && !t.hasDropped(n) {
 		return again, nil
 	}
 	lost := map[schemas.Month]bool{}
@@ -58,7 +59,8 @@ func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLan
 		for stored < len(frames) {
 			has, err := r.hasFrame(ctx, t, n, month, in, old, frames[stored], payloads[stored])
 			if err == nil && !has {
-				if has = t.takenByRetention(n, month, src); !has {
+				// In a shard that goes on with its positions, what was erased has those that its tally names.
+				if has = t.takenByRetention(n, month, src); !has && left {
 					has, err = r.erasedWhole(ctx, t, src, frames[stored], payloads[stored])
 				}
 			}
@@ -136,6 +138,16 @@ func (r *Repairer) hasFrame(ctx context.Context, t *found, n int, month schemas.
 		}
 	}
 	return false, nil
+}
+
+// hasDropped reports whether retention dropped a shard of a lane.
+func (t *found) hasDropped(lane int) bool {
+	for id := range t.entries {
+		if e := t.entries[id]; t.lane[id] == lane && e.Gone() {
+			return true
+		}
+	}
+	return false
 }
 
 // takenByRetention reports whether a message was routed to a shard that retention dropped: it was routed before, by
