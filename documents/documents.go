@@ -75,12 +75,12 @@ func Open(ctx context.Context, nc *nats.Conn, topic string, cfg Config) (*Collec
 	if err != nil {
 		return nil, err
 	}
-	t, err := reg.Topic(ctx, topic)
+	t, err := reg.TopicOf(ctx, topic, kinds.Document)
 	if err != nil {
 		return nil, err
 	}
 	if t.Kind != kinds.Document {
-		return nil, fmt.Errorf("%w: %w: topic %q is of kind %s; declare another with `almanac topics apply NAME --kind %s`", schemas.ErrRequest, ErrKind, topic, t.Kind, kinds.Document)
+		return nil, fmt.Errorf("%w: %w: topic %q is of kind %s; declare another with `%s`", schemas.ErrRequest, ErrKind, topic, t.Kind, kinds.Document.Declare("NAME"))
 	}
 	w, err := fronts.Open(ctx, reg.JetStream(), schemas.StreamDocs, cfg.Write)
 	if err != nil {

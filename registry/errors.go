@@ -34,7 +34,7 @@ type UnknownTopicError struct {
 	Name  string
 	Known []string
 	// Kind is that of the topics that were asked for; empty for any.
-	Kind string
+	Kind schemas.Kind
 }
 
 // Error says which topics there are, at most maxListedTopics of them, and how to declare one.
@@ -46,11 +46,7 @@ func (e *UnknownTopicError) Error() string {
 	case len(e.Known) > 0:
 		there = "declared: " + strings.Join(e.Known, ", ")
 	}
-	declare := e.Name
-	if e.Kind != "" {
-		declare += " --kind " + e.Kind
-	}
-	return fmt.Sprintf("%s %q; %s. Declare it with `almanac topics apply %s`", schemas.ErrUnknownTopic, e.Name, there, declare)
+	return fmt.Sprintf("%s %q; %s. Declare it with `%s`", schemas.ErrUnknownTopic, e.Name, there, e.Kind.Declare(e.Name))
 }
 
 // Unwrap returns schemas.ErrUnknownTopic.

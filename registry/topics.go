@@ -28,7 +28,16 @@ func (r *Registry) Topic(ctx context.Context, name string) (schemas.Topic, error
 // AskedTopic reads the descriptor of a topic that a request names. A name that no topic has, or
 // can have, is a schemas.ErrRequest too.
 func (r *Registry) AskedTopic(ctx context.Context, name string) (schemas.Topic, error) {
+	return r.TopicOf(ctx, name, "")
+}
+
+// TopicOf is AskedTopic for what reads topics of a kind: the refusal of one that is not declared says how to declare it so. Whether
+// it is of the kind is the caller's to look at.
+func (r *Registry) TopicOf(ctx context.Context, name string, kind schemas.Kind) (schemas.Topic, error) {
 	t, err := r.Topic(ctx, name)
+	if unknown := (*UnknownTopicError)(nil); errors.As(err, &unknown) {
+		unknown.Kind = kind // before the text is made
+	}
 	if schemas.Reason(err) != "" {
 		err = fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 	}

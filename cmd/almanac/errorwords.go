@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +109,7 @@ func nameKind(cmd *cobra.Command, err error) {
 	unknown := (*registry.UnknownTopicError)(nil)
 	words := strings.Fields(cmd.CommandPath())
 	if errors.As(err, &unknown) && len(words) > 1 && unknown.Name == cmd.Flags().Arg(0) {
-		unknown.Kind = string(verbKinds[words[1]])
+		unknown.Kind = cmp.Or(unknown.Kind, verbKinds[words[1]])
 	}
 }
 

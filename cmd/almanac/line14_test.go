@@ -328,6 +328,8 @@ func TestLine14ByHand(t *testing.T) {
 		{"", "docs get customers x", exitUsage, []string{"customers"}, "almanac topics apply customers --kind document"},
 		{"", "usage bytes --from -1h --to now", exitUsage, []string{"bytes"}, "almanac topics apply bytes --kind meter"},
 		{"", "series cpu", exitUsage, []string{"cpu"}, "almanac topics apply cpu --kind metric"},
+		{"", "trail iam --scope p/x --open", exitUsage, []string{"iam"}, "almanac topics apply iam --kind audit"},
+		{"", "trail app --scope p/x --open", exitUsage, []string{"app"}, "almanac topics apply NAME --kind audit"},
 		{"", "audit seal trail", exitUsage, []string{"trail"}, "almanac topics apply trail --kind audit"},
 		{"", "timers groups show mails", exitUsage, []string{`"mails"`}, "almanac timers groups apply mails"},
 		{"", "topics apply app --keep-days 1 --dry-run", exitOK, []string{"after 1 day,"}, "replay window"},

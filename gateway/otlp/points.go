@@ -34,7 +34,7 @@ func (in *Input) exportMetrics(ctx context.Context, req *pool.Request, topic, ke
 	}
 	if t := to.Topic(); t.Kind != kinds.Metric {
 		return nil, request.Refuse(http.StatusBadRequest, "wrong_kind", fmt.Sprintf("topic %q is of kind %s; metrics go to topics of kind %s", t.Name, t.Kind, kinds.Metric),
-			"declare one with `almanac topics apply NAME --kind metric`, and name it by the header "+TopicKey+" or by /t/NAME/v1/metrics")
+			"declare one with `"+kinds.Metric.Declare("NAME")+"`, and name it by the header "+TopicKey+" or by /t/NAME/v1/metrics")
 	}
 	points, rejected, first, held := 0, 0, error(nil), 0
 	err = DecodeMetrics(body, isJSON, to.Topic(), func(events []schemas.Event, err error) error {

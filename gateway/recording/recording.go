@@ -111,7 +111,7 @@ func (c *Config) record(w http.ResponseWriter, r *http.Request, pattern string) 
 	}
 	if err := c.store(r.Context(), a.Event()); err != nil {
 		return request.Refuse(http.StatusServiceUnavailable, "not_recorded", fmt.Sprintf("reads are recorded in topic %s, and this one cannot be: %v", c.Topic, err),
-			"audit_reads names a topic of kind audit, declared by `almanac topics apply "+c.Topic+" --kind audit`; send the request again once it takes events")
+			"audit_reads names a topic of kind audit, declared by `"+kinds.Audit.Declare(c.Topic)+"`; send the request again once it takes events")
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) (int, error) {
 	}
 	if t := to.Topic(); t.Kind != kinds.Metric {
 		return 0, request.Refuse(http.StatusBadRequest, "wrong_kind", fmt.Sprintf("topic %q is of kind %s; samples go to topics of kind %s", t.Name, t.Kind, kinds.Metric),
-			"declare one with `almanac topics apply NAME --kind metric`, and write to /t/NAME/api/v1/write")
+			"declare one with `"+kinds.Metric.Declare("NAME")+"`, and write to /t/NAME/api/v1/write")
 	}
 	o := Options{MaxBytes: request.MaxBytes, MaxSamples: MaxSamples}
 	if err := request.GrowSnappy(r.Context(), req, body, o.MaxBytes, weight); err != nil {

@@ -34,12 +34,12 @@ func New(r *query.Reader) *Reader {
 
 // topic reads the descriptor of a topic of kind metric.
 func (r *Reader) topic(ctx context.Context, name string) (*schemas.Topic, error) {
-	t, err := r.reg.AskedTopic(ctx, name)
+	t, err := r.reg.TopicOf(ctx, name, kinds.Metric)
 	if err != nil {
 		return nil, err
 	}
 	if t.Kind != kinds.Metric {
-		return nil, bad("topic %q is of kind %s; series are of topics of kind %s", name, t.Kind, kinds.Metric)
+		return nil, bad("topic %q is of kind %s; series are of topics of kind %s: declare one with `%s`", name, t.Kind, kinds.Metric, kinds.Metric.Declare("NAME"))
 	}
 	return &t, nil
 }

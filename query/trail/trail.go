@@ -66,12 +66,12 @@ func (r *Reader) begin(ctx context.Context, req *Request) (*walk, error) {
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	t, err := r.q.Registry().AskedTopic(ctx, req.Topic)
+	t, err := r.q.Registry().TopicOf(ctx, req.Topic, kinds.Audit)
 	if err != nil {
 		return nil, err
 	}
 	if t.Kind != kinds.Audit {
-		return nil, fmt.Errorf("%w: topic %q is of kind %s; a trail is of topics of kind %s", schemas.ErrRequest, t.Name, t.Kind, kinds.Audit)
+		return nil, fmt.Errorf("%w: topic %q is of kind %s; a trail is of topics of kind %s: declare one with `%s`", schemas.ErrRequest, t.Name, t.Kind, kinds.Audit, kinds.Audit.Declare("NAME"))
 	}
 	w := &walk{q: r.q, req: req, now: time.Now()}
 	var from place

@@ -67,12 +67,12 @@ func (r *Reader) Bills(ctx context.Context, req Request, f func(Bill) error) err
 
 // topic reads the descriptor of a topic of kind meter.
 func (r *Reader) topic(ctx context.Context, name string) (*schemas.Topic, error) {
-	t, err := r.reg.AskedTopic(ctx, name)
+	t, err := r.reg.TopicOf(ctx, name, kinds.Meter)
 	if err != nil {
 		return nil, err
 	}
 	if t.Kind != kinds.Meter {
-		return nil, fmt.Errorf("%w: topic %q is of kind %s; usage is of topics of kind %s", schemas.ErrRequest, name, t.Kind, kinds.Meter)
+		return nil, fmt.Errorf("%w: topic %q is of kind %s; usage is of topics of kind %s: declare one with `%s`", schemas.ErrRequest, name, t.Kind, kinds.Meter, kinds.Meter.Declare("NAME"))
 	}
 	_, err = r.ledger.Of(ctx, name)
 	return &t, err

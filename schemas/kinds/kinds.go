@@ -140,6 +140,15 @@ func All() (out []Kind) {
 	return out
 }
 
+// Declare is the command that declares a topic of the kind.
+func (k Kind) Declare(topic string) string {
+	command := "almanac topics apply " + topic
+	if k != "" && k != Log {
+		command += " --kind " + string(k)
+	}
+	return command
+}
+
 // List is the words of the kinds for messages and help: "log, meter, …".
 func List() string {
 	words := make([]string, len(specs))

@@ -1,0 +1,26 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// Whatever kind of topic was asked for, the hint declares one of that kind.
+func TestUnknownTopicNamesItsKind(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds.All() {
+		err := fmt.Errorf("asked: %w", &UnknownTopicError{Name: "iam", Kind: kind})
+		want := fmt.Sprintf("`almanac topics apply iam --kind %s`", kind)
+		if kind == kinds.Log {
+			want = "`almanac topics apply iam`"
+		}
+		if !errors.Is(err, schemas.ErrUnknownTopic) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
