@@ -119,6 +119,22 @@ func decide(kept string, seen []Look) (do step, id string) {
 	return adoptIt, common[0]
 }
 
+// beingNamed reports whether servers that differ may be one that another process named between
+// two looks: none is the one that the registry keeps, and they differ by having no identity alone.
+func beingNamed(kept string, seen []Look) bool {
+	var named []Look
+	for _, l := range seen {
+		if slices.Contains(l.IDs, kept) {
+			return false
+		}
+		if len(l.IDs) > 0 {
+			named = append(named, l)
+		}
+	}
+	_, id := decide("", named)
+	return id != ""
+}
+
 // Establish finds out that the engine which has the cluster's rows answers, and no other. The
 // first engine of a cluster is named and chosen, and so is an empty one that took the place of
 // a lost one. ErrOtherEngine: another answers, or several; then requests fail with that until
@@ -149,7 +165,7 @@ func (db *DB) Adopt(ctx context.Context) (before string, err error) {
 
 func (db *DB) establish(ctx context.Context, whatever bool) (string, error) {
 	engines := db.pin.keeper()
-	for range establishRounds {
+	for round := range establishRounds {
 		if err := db.breaker.check(ctx); err != nil {
 			return "", err
 		}
@@ -169,6 +185,9 @@ func (db *DB) establish(ctx context.Context, whatever bool) (string, error) {
 		case useIt:
 			return id, nil
 		case refuseIt, otherRows:
+			if do == refuseIt && round+1 < establishRounds && beingNamed(kept, seen) {
+				continue
+			}
 			return "", db.otherEngine(kept, seen, do)
 		case nameIt:
 			if err := db.nameEngine(ctx); err != nil {

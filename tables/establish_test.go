@@ -35,3 +35,28 @@ func TestDecideEngine(t *testing.T) {
 		})
 	}
 }
+
+// A server that another process names meanwhile is not two.
+func TestBeingNamed(t *testing.T) {
+	t.Parallel()
+	const a, b = "00000000000000aa", "00000000000000bb"
+	empty, of := Look{}, func(ids ...string) Look { return Look{IDs: ids} }
+	for name, c := range map[string]struct {
+		kept string
+		seen []Look
+		want bool
+	}{
+		"named between two looks":        {"", []Look{empty, of(a), of(a)}, true},
+		"in place of a lost one":         {b, []Look{empty, of(a)}, true},
+		"by two processes":               {"", []Look{empty, of(a), of(a, b)}, true},
+		"two servers with names":         {"", []Look{of(a), of(b), empty}, false},
+		"the right one, and one without": {a, []Look{of(a), empty}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := beingNamed(c.kept, c.seen); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
