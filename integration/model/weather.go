@@ -57,7 +57,7 @@ var storms = [...]map[Fault]int{
 	},
 	{SinkStalls: 6, RequestLate: 4, RequestTwice: 5, AnswerLost: 8, SinkDies: 15, EngineClockJumps: 15},
 	{EventsCut: 12, TailDamaged: 12, AnswerShort: 8, LongOutage: 40, EventsFull: 0, ShardsFull: 0, ShardsCut: 0},
-	{ShardsCut: 12, RouterStalls: 12, Takeover: 12, RotationChanged: 8, EventsCut: 0, EventsFull: 0, ShardsFull: 0},
+	{ShardsCut: 12, RouterStalls: 12, Takeover: 12, RotationChanged: 3, EventsCut: 0, EventsFull: 0, ShardsFull: 0},
 }
 
 // strikes says whether a fault strikes here.
