@@ -9,9 +9,9 @@ import (
 )
 
 // A disk that is full may leave the definition of a table that was being made as an empty file.
-// The engine refuses to start then, also when there is room again. Nothing was in such a table:
-// one that a verb makes for its own time is taken away. Any other is left, and named by what the
-// engine says.
+// The engine refuses to start then, also when there is room again. A table that a verb makes for its
+// own time is taken away: its rows are copies, which the verb makes again. Any other is left, and
+// named by what the engine says.
 
 // dropEmptied removes the empty definitions below a data directory of tables that passing says
 // are made for a time. It returns their names.
