@@ -30,17 +30,18 @@ HISTORY  ?= 10000000
 SEEDS    ?= 100000
 # What bench-check compares.
 BENCH_CHECK := end-to-end,log,disk
-# The model is one goroutine a seed: the race detector would only make its seeds few.
-# Two test binaries at a time, each with a ClickHouse of its own: most tests wait, and so does the linker. With the race
-# detector the two longest packages come first, with the others beside them, and four tests run in each.
-TEST     := go test -p 2 -timeout 40m
-LONGEST  := awk '{print ($$0 ~ "/integration$$" ? 0 : $$0 ~ "/cmd/almanac$$" ? 1 : 2), $$0}' | sort -n -s -k 1,1 | cut -d ' ' -f 2
+# Two test binaries at a time, each with a ClickHouse of its own: most tests wait, and so does the linker.
+TEST     := ALMANAC_REQUIRE_ENGINE=1 go test -p 2 -timeout 40m
+# With the race detector a test of the whole costs twice the CPU: of ./integration make test runs those with many parts at
+# once that way, and all without it; make race runs all with it. The model is one goroutine a seed, which has no races.
+WHOLE    := ./integration ./cmd/almanac ./integration/inputs ./integration/browser
+RACED    := ^(TestJourney|TestTwins|TestRotation|TestCloseOnce|TestMeterPipeline|TestEraseWhileEventsFlow|TestDocumentsJourney|TestTimersLeave|TestKeyedRequestIsStoredOnce|TestSchemaGrowsWhileEventsFlow|TestFreshOverLostConnections|TestTailResumes)$$
 # Of the faults make test runs those that take two minutes and a half together, without the race detector, and prints
 # what they measured; make faults runs all.
 KILLS    := ^(TestKillCycles|TestOracle|TestProxy|TestJournal|TestSet|TestTimes|TestPlan|TestReport)
 
 .NOTPARALLEL:
-.PHONY: hostile help setup need-engine need-compiler build up test check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage usage series soak simulate documents cover clean tidy
+.PHONY: hostile help setup need-engine need-compiler build up test race check lint prose fuzz bench bench-check bench-record bench-growth bench-load bench-compare bench-go faults keyed timers damage usage series soak simulate documents cover clean tidy
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -78,10 +79,15 @@ build: ## Build bin/almanac
 up: setup build ## Build and run everything in one process; flags go in ARGS='…'
 	bin/almanac up $(ARGS)
 
-test: need-compiler setup check ## All tests, with the race detector, against real servers
-	ALMANAC_REQUIRE_ENGINE=1 CGO_ENABLED=1 $(TEST) -parallel 4 -race $$(go list $(PKG) | grep -v -e /integration/model -e /integration/faults | $(LONGEST))
+test: need-compiler setup check ## All tests against real servers: each package with the race detector, the whole without
+	CGO_ENABLED=1 $(TEST) -parallel 4 -race $$(go list $(PKG) | grep -v -e /integration -e /cmd/almanac)
+	CGO_ENABLED=1 $(TEST) -parallel 4 -race -run '$(RACED)' ./integration
+	$(TEST) -parallel 6 $(WHOLE)
 	$(TEST) ./integration/model/...
-	ALMANAC_REQUIRE_ENGINE=1 $(TEST) -v -run '$(KILLS)' ./integration/faults
+	$(TEST) -v -run '$(KILLS)' ./integration/faults
+
+race: need-compiler setup ## The tests of the whole with the race detector; half an hour
+	CGO_ENABLED=1 $(TEST) -parallel 4 -race $(WHOLE)
 
 check: ## The quick part of lint: formatting and go vet
 	@unformatted=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)); \
@@ -195,7 +201,7 @@ simulate: ## The protocol's model, and those of repeats and sums and of keyed re
 	go test -count 1 -timeout 0 -run '^TestModel$$' -v ./integration/model/keyed -seeds $(SEEDS)
 
 cover: setup ## Tests with coverage; the report is cover.out
-	ALMANAC_REQUIRE_ENGINE=1 $(TEST) -coverprofile=cover.out -coverpkg=./... $(PKG)
+	$(TEST) -coverprofile=cover.out -coverpkg=./... $(PKG)
 	go tool cover -func=cover.out | tail -1
 
 clean: ## Remove what was built; the engine library and the tools stay

@@ -152,8 +152,10 @@ func TestFullTimers(t *testing.T) {
 	if err := streams.Bound(ctx, e.reg.JetStream(), schemas.StreamTimers, 32<<20); err != nil {
 		t.Fatal(err)
 	}
+	round := 0
 	eventually(t, time.Minute, func() error { // a writer goes by a look of the last second
-		if _, why := e.fills("greedy", "c"); !errors.Is(why, timer.ErrGroupFull) {
+		round++
+		if _, why := e.fills("greedy", fmt.Sprint("c", round, "-")); !errors.Is(why, timer.ErrGroupFull) {
 			t.Fatal(why)
 		}
 		if u := e.use(); u.Bytes < after.Bytes+4<<20 {
