@@ -275,7 +275,9 @@ func (h *pairHouse) second() {
 	h.t.Helper()
 	h.parts()
 	h.must(h.sendSpool("a-", sinceCopy))
-	h.say(10, sinceCopy, secondPerson)
+	h.say(10, sinceCopy)
+	h.settledAll()
+	h.say(0, sinceCopy, secondPerson) // the last insert of its shard, of which an erasure leaves nothing
 	c, err := h.collection()
 	h.must(err)
 	h.must(h.write(c, "d-0", 10, sinceCopy, ""))

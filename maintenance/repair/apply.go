@@ -244,6 +244,10 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 	if last.Pos > head {
 		head, rows = last.Pos, last.ShardRows
 	}
+	tally, err := r.reg.Tally(ctx, ref)
+	if err != nil {
+		return err
+	}
 	h, err := r.reg.Head(ctx, ref.Topic, ref.Month)
 	if err != nil {
 		return err
@@ -255,7 +259,7 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 		sealed = s.Status == registry.Active
 		if sealed {
 			// Its last rows may have been erased.
-			s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, s.Head(head), rows, "its frames' end is gone"
+			s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, given(s, &tally, head), rows, "its frames' end is gone"
 		}
 		return sealed
 	})
@@ -301,7 +305,7 @@ func (r *Repairer) settleEnd(ctx context.Context, ref schemas.ShardRef) error {
 		return err
 	}
 	e, err := r.reg.Correct(ctx, ref, func(s *registry.Shard) bool {
-		end := max(s.Head(head), last.Pos)
+		end := max(given(s, &tally, head), last.Pos)
 		if s.Status == registry.Closed || s.Gone() || s.Until() <= end {
 			return false
 		}

@@ -29,10 +29,14 @@ func (t *found) lostFrames(ref schemas.ShardRef, l *lostLane) (f schemas.LostFra
 	if c := t.chains[ref.ID]; len(c) > 0 {
 		rows = c.last().shardRows
 	}
-	if head := e.Head(t.counts[ref.ID].Head); head > end {
-		tally := t.tallies[ref.ID]
-		_, gone := tally.GoneUpTo(head)
-		end, rows = head, t.counts[ref.ID].Rows+gone
+	if given := t.given(ref.ID); given > end {
+		tally, count := t.tallies[ref.ID], t.counts[ref.ID]
+		_, gone := tally.GoneUpTo(given)
+		if rows = count.Rows + gone; given < known.Pos || rows >= known.Rows {
+			end = given
+		} else { // ClickHouse went back, and what it had given it no longer has
+			end = max(end, count.Head)
+		}
 	}
 	settled := e.Status != registry.Active && e.SealedAt >= known.Pos && !t.unsettled(ref.ID)
 	if e.Gone() || settled || known.Pos <= end {

@@ -50,6 +50,10 @@
 // message that is not stored, and names those above it that are (settle.go). Where EVENTS
 // lost its end, and no trace tells what was routed, it is the same.
 //
+// The last rows of a shard may all have been erased. Its tally and its floor tell that they
+// were stored, and its next positions follow those. Where ClickHouse went back below them, what
+// is missing there is lost all the same.
+//
 // Where ClickHouse went back behind what SHARDS still holds, what the janitor
 // purged between the two comes from EVENTS when the frame behind it proves that it
 // is the same, and else is lost, with its positions.

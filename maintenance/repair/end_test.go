@@ -23,14 +23,17 @@ func TestEndOfShard(t *testing.T) {
 		entry  registry.Shard
 		routed uint64
 		do     []Do
+		gone   []ledger.Cut
 	}{
-		{"all stored", []tables.Group{{Pos: 3, Rows: 3, Distinct: 3}, {Pos: 10, Rows: 7, Distinct: 7}}, 0, registry.Shard{Status: registry.Closed, Rows: 10}, 10, nil},
-		{"sealed", []tables.Group{{Pos: 10, Rows: 10, Distinct: 10}}, 0, registry.Shard{Status: registry.Sealed, Rows: 99}, 10, nil},
-		{"rows lost", []tables.Group{{Pos: 4, Rows: 4, Distinct: 4}, {Pos: 10, Rows: 2, Distinct: 2}}, 0, registry.Shard{Status: registry.Closed, Rows: 10}, 10, []Do{Lost}},
-		{"rows doubled", []tables.Group{{Pos: 4, Rows: 4, Distinct: 4}, {Pos: 10, Rows: 8, Distinct: 6}}, 2, registry.Shard{Status: registry.Closed, Rows: 10}, 10, []Do{DropCopies}},
-		{"closed with less", []tables.Group{{Pos: 10, Rows: 10, Distinct: 10}}, 0, registry.Shard{Status: registry.Closed, Rows: 4}, 10, nil},
+		{"all stored", []tables.Group{{Pos: 3, Rows: 3, Distinct: 3}, {Pos: 10, Rows: 7, Distinct: 7}}, 0, registry.Shard{Status: registry.Closed, Rows: 10}, 10, nil, nil},
+		{"sealed", []tables.Group{{Pos: 10, Rows: 10, Distinct: 10}}, 0, registry.Shard{Status: registry.Sealed, Rows: 99}, 10, nil, nil},
+		{"rows lost", []tables.Group{{Pos: 4, Rows: 4, Distinct: 4}, {Pos: 10, Rows: 2, Distinct: 2}}, 0, registry.Shard{Status: registry.Closed, Rows: 10}, 10, []Do{Lost}, nil},
+		{"rows doubled", []tables.Group{{Pos: 4, Rows: 4, Distinct: 4}, {Pos: 10, Rows: 8, Distinct: 6}}, 2, registry.Shard{Status: registry.Closed, Rows: 10}, 10, []Do{DropCopies}, nil},
+		{"closed with less", []tables.Group{{Pos: 10, Rows: 10, Distinct: 10}}, 0, registry.Shard{Status: registry.Closed, Rows: 4}, 10, nil, nil},
+		{"the last erased", []tables.Group{{Pos: 8, Rows: 8, Distinct: 8}}, 0, registry.Shard{Status: registry.Active}, 10, nil, []ledger.Cut{{Pos: 10, Rows: 2}}},
+		{"closed, the last erased", []tables.Group{{Pos: 8, Rows: 8, Distinct: 8}}, 0, registry.Shard{Status: registry.Closed, Rows: 8}, 10, nil, []ledger.Cut{{Pos: 10, Rows: 2}}},
 	} {
-		s := &shardPlan{chain: c, held: c, groups: tc.groups, tally: &ledger.Tally{}, plan: &Plan{}}
+		s := &shardPlan{chain: c, held: c, groups: tc.groups, tally: &ledger.Tally{Gone: tc.gone}, plan: &Plan{}}
 		_, rest := compare(c, tc.groups, s.gone)
 		if got := s.end(rest, tc.copies, 10, tc.entry, tc.entry.Status == registry.Closed); got != tc.routed {
 			t.Errorf("%s: %d rows were routed, want %d", tc.name, got, tc.routed)
@@ -41,6 +44,37 @@ func TestEndOfShard(t *testing.T) {
 		}
 		if !slices.Equal(do, tc.do) {
 			t.Errorf("%s: %v, want %v", tc.name, do, tc.do)
+		}
+	}
+}
+
+// What an erasure took was stored, at a shard's end too, where neither SHARDS nor ClickHouse nor the
+// entry's floor tells of it any more. What ClickHouse had and lost is lost, whatever the floor says.
+func TestLostFramesBelowErasedEnd(t *testing.T) {
+	const id = schemas.Shard(1)
+	erased := ledger.Tally{Gone: []ledger.Cut{{Pos: 10, Rows: 2}}}
+	for _, tc := range []struct {
+		name  string
+		count tables.Count
+		tally ledger.Tally
+		floor uint64
+		known schemas.Tail
+		lost  schemas.LostFrames // without its shard
+	}{
+		{"stored", tables.Count{Head: 10, Rows: 10}, ledger.Tally{}, 0, schemas.Tail{Pos: 10, Rows: 10}, schemas.LostFrames{}},
+		{"the last erased", tables.Count{Head: 8, Rows: 8}, erased, 10, schemas.Tail{Pos: 10, Rows: 10}, schemas.LostFrames{}},
+		{"and its floor lost", tables.Count{Head: 8, Rows: 8}, erased, 0, schemas.Tail{Pos: 10, Rows: 10}, schemas.LostFrames{}},
+		{"and more was routed", tables.Count{Head: 8, Rows: 8}, erased, 0, schemas.Tail{Pos: 12, Rows: 12}, schemas.LostFrames{From: 11, To: 12, Rows: 2}},
+		{"and ClickHouse went back", tables.Count{Head: 5, Rows: 5}, erased, 10, schemas.Tail{Pos: 10, Rows: 10}, schemas.LostFrames{From: 6, To: 10, Rows: 3}},
+	} {
+		x := &found{
+			entries: map[schemas.Shard]registry.Shard{id: {Status: registry.Active, Floor: tc.floor}},
+			counts:  map[schemas.Shard]tables.Count{id: tc.count}, tallies: map[schemas.Shard]ledger.Tally{id: tc.tally},
+		}
+		l := &lostLane{known: &schemas.Checkpoint{Tails: map[schemas.Shard]schemas.Tail{id: tc.known}}}
+		got, _, ok := x.lostFrames(schemas.ShardRef{ID: id}, l)
+		if got.Shard, got.Found = 0, 0; got != tc.lost || ok != (tc.lost.To > 0) {
+			t.Errorf("%s: %+v (%v), want %+v", tc.name, got, ok, tc.lost)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package repair
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/almanac-events/almanac/registry"
@@ -106,9 +105,10 @@ func lostFrontLane(t *found, n int, last map[schemas.Shard]tables.ShardRecord) (
 		}
 		has = true
 		c, count, tally, e := t.chains[ref.ID], t.counts[ref.ID], t.tallies[ref.ID], t.entries[ref.ID]
-		_, gone := tally.GoneUpTo(e.Head(count.Head))
-		rows, given := count.Rows+gone, max(count.Head, tally.LastCut(math.MaxUint64)) // its positions, as far as anything tells
-		if e.Gone() {                                                                  // what was erased of it before is in neither number
+		given := t.given(ref.ID)
+		_, gone := tally.GoneUpTo(given)
+		rows := count.Rows + gone
+		if e.Gone() { // what was erased of it before is in neither number
 			rows = e.DroppedRows
 		}
 		if len(c) > 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -48,10 +49,23 @@ func (t *found) tail(id schemas.Shard) uint64 {
 	return 0
 }
 
+// given is the last position of a shard that was stored: ClickHouse has rows of it, or the
+// registry knows that they are gone on purpose.
+func (t *found) given(id schemas.Shard) uint64 {
+	e, tally := t.entries[id], t.tallies[id]
+	return given(&e, &tally, t.counts[id].Head)
+}
+
+// given is found.given of one shard. Of a position whose rows an erasure took the shard's tally
+// tells where the entry, which had it as its floor, was lost.
+func given(e *registry.Shard, tally *ledger.Tally, head uint64) uint64 {
+	return max(e.Head(head), tally.LastCut(math.MaxUint64))
+}
+
 // end is the last position a shard ever had, as far as anything tells.
 func (t *found) end(id schemas.Shard) uint64 {
 	e := t.entries[id]
-	end := max(e.Head(t.counts[id].Head), t.tail(id))
+	end := max(t.given(id), t.tail(id))
 	if e.Status != registry.Active && !(e.Status == registry.Sealed && t.unsettled(id)) {
 		end = max(end, e.SealedAt)
 	}

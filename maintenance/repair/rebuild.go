@@ -54,7 +54,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 			cp.Rows += e.DroppedRows
 		}
 		kept += e.KeptRows()
-		behind := t.counts[ref.ID].Head > t.tail(ref.ID)
+		behind := !e.Gone() && t.given(ref.ID) > t.tail(ref.ID)
 		if l.known != nil {
 			if lost, counted, ok := t.lostFrames(ref, l); ok {
 				behind, l.lost = true, append(l.lost, lost)

@@ -237,7 +237,7 @@ func (s *shardPlan) end(rest stretch, copies, last uint64, e registry.Shard, exa
 		s.add(Action{Do: DropCopies, From: rest.lo + 1, To: rest.hi, lo: rest.lo, hi: rest.hi, Rows: copies, Source: "ClickHouse",
 			Detail: fmt.Sprintf("%d rows are the same as another in every column: each stays once", copies)})
 	}
-	routed = rest.want + rest.have - copies + s.gone(rest.lo, rest.hi)
+	routed = rest.want + rest.have - copies + s.gone(rest.lo, max(rest.hi, last)) // the last rows may all be erased
 	_, gone := s.tally.GoneUpTo(last)
 	if closed := e.Rows + gone; exact && closed > routed {
 		s.add(Action{Do: Lost, From: rest.lo + 1, To: last, Rows: closed - routed, Detail: fmt.Sprintf(

@@ -18,6 +18,7 @@ func (s *ShardReport) cut(e registry.Shard, st tables.Count, gone *goneRows) {
 	before := gone.before[e.ID]
 	erased, _ := before.GoneUpTo(e.SealedAt)
 	s.Tail, s.Routed, s.Expected = e.SealedAt, rows+erased, rows+erased
+	s.proven = e.SealedAt // what was erased counts up to there, where no row tells of it
 }
 
 // belowProven expects more than the frames up to the head where something proves
