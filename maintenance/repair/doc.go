@@ -22,7 +22,7 @@
 //	a front's lane's checkpoint             SHARDS' headers, the table RestoreCheckpoint, first
 //	what a document is now, in DOCS         the table                  AdvanceFront, PutAgain, RestoreStubs, DropStray
 //	frames that only ClickHouse has         the table                  LeaveShard
-//	what a timer is now, in TIMERS          the table                  AdvanceFront, PutAgain, RestoreTimers, DropEnded, DropStray
+//	what a timer is now, in TIMERS          the table                  DropEnded, AdvanceFront, PutAgain, RestoreTimers, DropStray
 //
 // # Frames that SHARDS lost
 //
@@ -84,10 +84,12 @@
 //
 // A timer that is pending or firing by its history and that TIMERS lost is written again, as
 // a record of its own: what was firing is due now, under the number of the attempt that was under way.
-// One that ended by its history goes. Records that TIMERS took under sequences that were routed before are
-// put again, since no router would read them: once TIMERS has gone on above these sequences, so that no
-// process writes below what was looked for. A mark, which stays until then, says up to where TIMERS had been
-// routed (frontends.go): checkpoints no longer do once the routers go on.
+// One that ended by its history goes, before TIMERS goes on: until then no dispatcher calls anything.
+//
+// Records that TIMERS took under sequences that were routed before are put again, since no router would
+// read them: once TIMERS has gone on above these sequences, so that no process writes below what was looked
+// for. A mark, which stays until then, says up to where TIMERS had been routed (frontends.go): checkpoints
+// no longer do once the routers go on.
 //
 // # Documents written on older ones
 //

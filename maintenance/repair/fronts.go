@@ -64,12 +64,21 @@ func (r *Repairer) planFront(ctx context.Context, t *schemas.Topic, p *Plan) err
 	}
 	end := ends.max()
 	advance := last < end.Seq
-	if advance || t.Kind == kinds.Document && len(blanks) > 0 {
-		p.add(Action{Do: AdvanceFront, Topic: t.Name, Where: front, topic: t, front: end.Seq, ends: ends,
-			Detail: fmt.Sprintf("it ends at message %d, and was routed up to %d", last, end.Seq)})
-	}
+	onward := Action{Do: AdvanceFront, Topic: t.Name, Where: front, topic: t, front: end.Seq, ends: ends,
+		Detail: fmt.Sprintf("it ends at message %d, and was routed up to %d", last, end.Seq)}
 	if t.Kind == kinds.Timer {
-		return r.planTimers(ctx, t, p, ends, upTo, advance || len(blanks) > 0)
+		plan, err := r.planTimers(ctx, t, ends, upTo, advance || len(blanks) > 0)
+		if err != nil {
+			return err
+		}
+		if advance {
+			plan.advance = &onward
+		}
+		plan.addTo(p)
+		return nil
+	}
+	if advance || len(blanks) > 0 {
+		p.add(onward)
 	}
 	if err := r.planYoung(ctx, t, p, ends, advance || len(blanks) > 0); err != nil {
 		return err

@@ -25,14 +25,45 @@ type lostTimer struct {
 	stray  bool               // that message is not a record, and goes
 }
 
-// planTimers adds what TIMERS lost of a topic. marked: TIMERS has or will have a mark.
-func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, p *Plan, ends routedEnds, upTo map[int]uint64, marked bool) error {
+// timersPlan is what TIMERS needs of a topic.
+type timersPlan struct {
+	topic   *schemas.Topic
+	ends    routedEnds
+	advance *Action // nil: TIMERS ends above what was routed
+	again   *Action // nil: no record took a sequence that was routed before
+	// By their history: lost are pending and not in TIMERS, ended are pending there and over, and what gone call is nowhere.
+	lost, ended, gone []lostTimer
+	strays            map[string]uint64 // by subject
+}
+
+// addTo adds the actions in their order. While TIMERS ends below what was routed no dispatcher calls anything, so what ended
+// goes before it goes on: it could be called again.
+func (tp *timersPlan) addTo(p *Plan) {
+	add := func(do Do, ls []lostTimer, source, what string) {
+		if len(ls) > 0 {
+			byName(ls)
+			p.add(Action{Do: do, Topic: tp.topic.Name, Where: schemas.StreamTimers, Rows: uint64(len(ls)), Source: source, topic: tp.topic, timers: ls, front: tp.ends.max().Seq,
+				Detail: fmt.Sprintf("%s, of which %q of group %q is the first", what, ls[0].key.ID, ls[0].key.Group)})
+		}
+	}
+	add(DropEnded, tp.ended, "ClickHouse", "timers that ended by their history")
+	for _, a := range []*Action{tp.advance, tp.again} {
+		if a != nil {
+			p.add(*a)
+		}
+	}
+	add(RestoreTimers, tp.lost, "ClickHouse", "timers that are pending by their history")
+	p.dropReplacing(tp.topic, schemas.StreamTimers, tp.strays)
+	add(Lost, tp.gone, "", "timers that are pending by their history, and what they call is nowhere")
+}
+
+// planTimers compares what TIMERS has of a topic with its history. marked: TIMERS has or will have a mark.
+func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, ends routedEnds, upTo map[int]uint64, marked bool) (*timersPlan, error) {
 	found, err := r.findTimers(ctx, t.Name, ends)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var lost, ended, gone []lostTimer
-	front := ends.max().Seq
+	plan := &timersPlan{topic: t, ends: ends, strays: map[string]uint64{}}
 	err = r.db.NewestTimers(ctx, t.Name, nil, func(n tables.NewestTimer) error {
 		l := lostTimer{key: n.Key(t), newest: n}
 		subject := l.key.Subject()
@@ -49,40 +80,28 @@ func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, p *Plan, en
 		}
 		switch timerFate(rec, &n) {
 		case restoreTimer:
-			lost = append(lost, l)
+			plan.lost = append(plan.lost, l)
 			delete(found.replaced, subject)
 		case dropTimer:
-			ended = append(ended, l)
+			plan.ended = append(plan.ended, l)
 		case loseTimer:
-			gone = append(gone, l)
+			plan.gone = append(plan.gone, l)
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, tables.ErrNoTable) {
-		return err
-	}
-	add := func(do Do, ls []lostTimer, source, what string) {
-		if len(ls) > 0 {
-			byName(ls)
-			p.add(Action{Do: do, Topic: t.Name, Where: schemas.StreamTimers, Rows: uint64(len(ls)), Source: source, topic: t, timers: ls, front: front,
-				Detail: fmt.Sprintf("%s, of which %q of group %q is the first", what, ls[0].key.ID, ls[0].key.Group)})
-		}
+		return nil, err
 	}
 	if marked || len(found.young) > 0 {
-		p.add(Action{Do: PutAgain, Topic: t.Name, Where: schemas.StreamTimers, Rows: uint64(len(found.again())), Source: schemas.StreamTimers, topic: t, front: front, ends: ends,
-			Detail: fmt.Sprintf("%d records so far took sequences that were routed before", len(found.young))})
+		plan.again = &Action{Do: PutAgain, Topic: t.Name, Where: schemas.StreamTimers, Rows: uint64(len(found.again())), Source: schemas.StreamTimers, topic: t, front: ends.max().Seq, ends: ends,
+			Detail: fmt.Sprintf("%d records so far took sequences that were routed before", len(found.young))}
 	}
-	add(RestoreTimers, lost, "ClickHouse", "timers that are pending by their history")
-	add(DropEnded, ended, "ClickHouse", "timers that ended by their history")
-	strays := map[string]uint64{}
 	for subject, seq := range found.replaced {
 		if key, err := schemas.ParseTimerSubject(subject); err == nil && seq <= upTo[key.Lane] {
-			strays[subject] = found.at[subject]
+			plan.strays[subject] = found.at[subject]
 		}
 	}
-	p.dropReplacing(t, schemas.StreamTimers, strays)
-	add(Lost, gone, "", "timers that are pending by their history, and what they call is nowhere")
-	return nil
+	return plan, nil
 }
 
 func byName(ls []lostTimer) {
@@ -205,9 +224,13 @@ func frontRecord(next timer.Record, expect uint64) (fronts.Record, error) {
 	return fronts.Record{Subject: next.Key.Subject(), Header: h, Data: data, Expect: expect, For: fronts.End}, err
 }
 
-// dropEnded takes timers out of TIMERS that ended by their history, unless they went on meanwhile.
+// dropEnded takes timers out of TIMERS that ended by their history, unless they went on meanwhile. It writes nothing, so
+// TIMERS may still end below what was routed.
 func (r *Repairer) dropEnded(ctx context.Context, a *Action) error {
-	w, err := r.restoring(ctx, a)
+	if err := r.noneErasing(ctx, a.timers); err != nil {
+		return err
+	}
+	w, err := fronts.Open(ctx, r.js, a.Where, fronts.Config{})
 	if err != nil {
 		return err
 	}

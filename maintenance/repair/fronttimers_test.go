@@ -1,8 +1,10 @@
 package repair
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -32,6 +34,32 @@ func TestTimerFate(t *testing.T) {
 	} {
 		if got := timerFate(c.r, c.n); got != c.want {
 			t.Errorf("%s: %d, expected %d", name, got, c.want)
+		}
+	}
+}
+
+// Dispatchers wait as long as TIMERS ends below what was routed. What ended is taken out before it goes on.
+func TestTimersPlanDropsEndedFirst(t *testing.T) {
+	t.Parallel()
+	some := []lostTimer{{key: schemas.TimerKey{Group: "g", ID: "t"}}}
+	for _, c := range []struct {
+		name string
+		plan timersPlan
+		want []Do
+	}{
+		{"an older copy", timersPlan{advance: &Action{Do: AdvanceFront}, again: &Action{Do: PutAgain}, lost: some, ended: some, gone: some}, []Do{DropEnded, AdvanceFront, PutAgain, RestoreTimers, Lost}},
+		{"it went on", timersPlan{again: &Action{Do: PutAgain}, ended: some}, []Do{DropEnded, PutAgain}},
+		{"whole", timersPlan{}, nil},
+	} {
+		p := &Plan{}
+		c.plan.topic = &schemas.Topic{Name: schemas.DefaultTimerTopic}
+		c.plan.addTo(p)
+		var got []Do
+		for _, a := range p.Actions {
+			got = append(got, a.Do)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }
