@@ -79,6 +79,26 @@ func TestLostFramesBelowErasedEnd(t *testing.T) {
 	}
 }
 
+// A shard ends where rows were erased, unless it was sealed below: as one that forked is, where ClickHouse had it.
+func TestGiven(t *testing.T) {
+	erased := &ledger.Tally{Gone: []ledger.Cut{{Pos: 10, Rows: 2}}}
+	for name, tc := range map[string]struct {
+		entry registry.Shard
+		want  uint64
+	}{
+		"active":       {registry.Shard{Status: registry.Active}, 10},
+		"lost":         {registry.Shard{}, 10},
+		"its floor":    {registry.Shard{Status: registry.Active, Floor: 12}, 12},
+		"sealed above": {registry.Shard{Status: registry.Sealed, SealedAt: 11}, 10},
+		"sealed below": {registry.Shard{Status: registry.Sealed, SealedAt: 9}, 8},
+		"closed below": {registry.Shard{Status: registry.Closed, SealedAt: 8}, 8},
+	} {
+		if got := given(&tc.entry, erased, 8); got != tc.want {
+			t.Errorf("%s: position %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
 // Frames purged from SHARDS below a head that went back are told by the frame
 // behind them.
 func TestFrontGap(t *testing.T) {

@@ -57,9 +57,14 @@ func (t *found) given(id schemas.Shard) uint64 {
 }
 
 // given is found.given of one shard. Of a position whose rows an erasure took the shard's tally
-// tells where the entry, which had it as its floor, was lost.
+// tells where the entry, which had it as its floor, was lost; not above where the shard was sealed, as
+// one that forked was where ClickHouse had it.
 func given(e *registry.Shard, tally *ledger.Tally, head uint64) uint64 {
-	return max(e.Head(head), tally.LastCut(math.MaxUint64))
+	upTo := uint64(math.MaxUint64)
+	if e.Status != registry.Active && e.SealedAt > 0 {
+		upTo = e.SealedAt
+	}
+	return max(e.Head(head), tally.LastCut(upTo))
 }
 
 // end is the last position a shard ever had, as far as anything tells.
