@@ -184,7 +184,7 @@ func TestCorruptFrames(t *testing.T) {
 		}
 		raw := bytes.Clone(reader.Raw())
 		raw[rnd.IntN(len(raw))] ^= 1 << rnd.IntN(8)
-		w := compress.NewWriter(compress.LevelZero, compress.LZ4)
+		w := compress.NewWriter(compress.LevelZero, compress.ZSTD)
 		if err := w.Compress(raw); err != nil {
 			t.Fatal(err)
 		}

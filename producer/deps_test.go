@@ -15,7 +15,6 @@ var linked = []string{
 	"github.com/nats-io/nats.go",
 	"github.com/nats-io/nkeys",
 	"github.com/nats-io/nuid",
-	"github.com/pierrec/lz4/v4",
 	"golang.org/x/crypto",
 	"golang.org/x/sys",
 }

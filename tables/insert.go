@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // Bounds of one insert, which is one block and one part.
@@ -139,10 +138,6 @@ func (db *DB) Insert(ctx context.Context, in *Insert) error {
 
 // post sends frames as the body of a statement, one after the other.
 func (db *DB) post(ctx context.Context, q url.Values, frames [][]byte) error {
-	frames, err := frame.OneCompression(frames)
-	if err != nil {
-		return err
-	}
 	size := 0
 	readers := make([]io.Reader, len(frames))
 	for i, f := range frames {

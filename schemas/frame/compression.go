@@ -1,60 +1,6 @@
 package frame
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/klauspost/compress/zstd"
-)
-
-// Frames are written as ZSTD. Readers also take LZ4, which earlier versions wrote:
-// streams hold their frames for the replay window.
-
-// Compression names the method that a frame is compressed with.
-type Compression string
-
-// The methods a reader takes.
-const (
-	CompressionLZ4  Compression = "lz4"
-	CompressionZSTD Compression = "zstd"
-)
-
-// CompressionOf returns the method that a frame's framing names. It returns "" when
-// the frame is too short to name one, or names a method that no frame may have.
-func CompressionOf(payload []byte) Compression {
-	if len(payload) <= methodAt {
-		return ""
-	}
-	return compressionOf[payload[methodAt]]
-}
-
-// compressionOf holds the methods of ClickHouse's framing that a frame may have.
-var compressionOf = map[byte]Compression{methodLZ4: CompressionLZ4, methodZSTD: CompressionZSTD}
-
-// OneCompression returns the frames in one method: ClickHouse refuses a request
-// whose blocks have two. If both methods occur, LZ4 frames are compressed again as
-// ZSTD; all others are returned as given. A re-compressed frame may exceed
-// MaxFrameBytes: ClickHouse takes it, no stream does.
-func OneCompression(frames [][]byte) ([][]byte, error) {
-	isLZ4 := func(f []byte) bool { return CompressionOf(f) == CompressionLZ4 }
-	notLZ4 := func(f []byte) bool { return !isLZ4(f) }
-	if !slices.ContainsFunc(frames, isLZ4) || !slices.ContainsFunc(frames, notLZ4) {
-		return frames, nil
-	}
-	out := slices.Clone(frames)
-	var raw []byte
-	for i, f := range frames {
-		if !isLZ4(f) {
-			continue
-		}
-		var err error
-		if raw, err = decompress(f, raw); err != nil {
-			return nil, fmt.Errorf("frame %d of %d: %w", i+1, len(frames), err)
-		}
-		out[i] = appendCompressed(nil, raw)
-	}
-	return out, nil
-}
+import "github.com/klauspost/compress/zstd"
 
 // zstdEncoder is the process's one encoder. It compresses as many frames at once as
 // there are processors, and a further caller waits for one of them. It is made, and
@@ -81,6 +27,6 @@ var zstdEncoder = func() *zstd.Encoder {
 func appendCompressed(dst, raw []byte) []byte {
 	start := len(dst)
 	dst = zstdEncoder.EncodeAll(raw, append(dst, make([]byte, blockAt)...))
-	writeFraming(dst[start:], methodZSTD, len(raw))
+	writeFraming(dst[start:], len(raw))
 	return dst
 }

@@ -4,8 +4,7 @@
 // # Model
 //
 // A frame is one ClickHouse Native block in ClickHouse's own compressed framing: a
-// checksum, the method (ZSTD; readers also take LZ4), both sizes, and the block. A
-// Builder gathers events and encodes them. A Reader opens a frame and walks every
+// checksum, the method (ZSTD), both sizes, and the block. A Builder gathers events and encodes them. A Reader opens a frame and walks every
 // column with bounds, so that what it accepts ClickHouse accepts too. A LineWriter
 // prints the events of an open frame as ClickHouse prints its rows.
 //

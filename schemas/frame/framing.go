@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/go-faster/city"
-	"github.com/pierrec/lz4/v4"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -17,13 +16,12 @@ const (
 	framingBytes = 1 + 4 + 4
 	methodAt     = schemas.DigestBytes
 	blockAt      = schemas.DigestBytes + framingBytes
-	methodLZ4    = 0x82
 	methodZSTD   = 0x90
 )
 
 // writeFraming fills in the head of a framed block: out[blockAt:] is the block.
-func writeFraming(out []byte, method byte, rawBytes int) {
-	out[methodAt] = method
+func writeFraming(out []byte, rawBytes int) {
+	out[methodAt] = methodZSTD
 	binary.LittleEndian.PutUint32(out[methodAt+1:], uint32(len(out)-schemas.DigestBytes))
 	binary.LittleEndian.PutUint32(out[methodAt+5:], uint32(rawBytes))
 	sum := city.CH128(out[schemas.DigestBytes:])
@@ -41,9 +39,8 @@ func decompress(payload, buf []byte) ([]byte, error) {
 	if len(payload) < blockAt {
 		return buf, fmt.Errorf("%w: %d bytes, a frame has at least %d", schemas.ErrFrameCorrupt, len(payload), blockAt)
 	}
-	by := CompressionOf(payload)
-	if by == "" {
-		return buf, fmt.Errorf("%w: compression method 0x%02x, only LZ4 (0x%02x) and ZSTD (0x%02x) are taken", schemas.ErrFrameCorrupt, payload[methodAt], methodLZ4, methodZSTD)
+	if payload[methodAt] != methodZSTD {
+		return buf, fmt.Errorf("%w: compression method 0x%02x, only ZSTD (0x%02x) is taken", schemas.ErrFrameCorrupt, payload[methodAt], methodZSTD)
 	}
 	packed := binary.LittleEndian.Uint32(payload[methodAt+1:])
 	size := binary.LittleEndian.Uint32(payload[methodAt+5:])
@@ -59,23 +56,14 @@ func decompress(payload, buf []byte) ([]byte, error) {
 	if cap(buf) < int(size) {
 		buf = make([]byte, size)
 	}
-	raw, block := buf[:size], payload[blockAt:]
-	if by == CompressionZSTD {
-		return raw, unzstd(raw, block)
-	}
-	switch n, err := lz4.UncompressBlock(block, raw); {
-	case err != nil:
-		return raw, fmt.Errorf("%w: lz4: %w", schemas.ErrFrameCorrupt, err)
-	case n != len(raw):
-		return raw, fmt.Errorf("%w: %d bytes decompressed, it says %d", schemas.ErrFrameCorrupt, n, len(raw))
-	}
-	return raw, nil
+	raw := buf[:size]
+	return raw, unzstd(raw, payload[blockAt:])
 }
 
 // IsFramed reports whether data begins as ClickHouse's framing does: the method, and
 // two sizes below 16 MiB, whose last bytes are therefore 0, which JSON never has.
 func IsFramed(data []byte) bool {
-	return len(data) >= blockAt && (data[methodAt] == methodLZ4 || data[methodAt] == methodZSTD) &&
+	return len(data) >= blockAt && data[methodAt] == methodZSTD &&
 		data[methodAt+4] == 0 && data[methodAt+8] == 0
 }
 
