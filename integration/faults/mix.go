@@ -69,6 +69,9 @@ func Mix() []Fault {
 	add("engine at a tenth", func(ctx context.Context, h *House, rnd *rand.Rand) error {
 		return h.throttle(ctx, Between(rnd, 4*time.Second, 12*time.Second))
 	})
+	add("strangers at the engine's ports", func(ctx context.Context, h *House, rnd *rand.Rand) error {
+		return h.strangers(ctx, 110, 700, Between(rnd, 3*time.Second, 8*time.Second))
+	})
 	add("EVENTS cut", func(ctx context.Context, h *House, rnd *rand.Rand) error { return h.cutEvents(ctx, rnd) })
 	add("key of a shard lost", func(ctx context.Context, h *House, rnd *rand.Rand) error { return h.loseKey(ctx, rnd) })
 	return all

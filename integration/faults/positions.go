@@ -25,6 +25,9 @@ type shardFrames struct {
 func (c *Checker) positions(ctx context.Context, v *Verdict) error {
 	frames := map[uint64]*shardFrames{}
 	err := c.each(ctx, "SHARDS", "shards.*.*.*", true, func(m jetstream.Msg) error {
+		if m.Headers().Get(intrudedHeader) != "" {
+			return nil
+		}
 		tokens := strings.Split(m.Subject(), ".")
 		id, err := strconv.ParseUint(tokens[3], 16, 64)
 		if err != nil {

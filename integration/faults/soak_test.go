@@ -47,6 +47,8 @@ func TestSoak(t *testing.T) {
 	ctx, calm := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); h.rampage(ctx, rand.New(rand.NewPCG(seed, 2)), time.Second) }()
+	intruded := make(chan struct{})
+	go func() { defer close(intruded); h.intrusion(ctx, rand.New(rand.NewPCG(seed, 3)), 2*time.Second) }()
 	go h.weighAll(ctx)
 	var outage Outage
 	go outage.watch(ctx, h)
@@ -95,6 +97,7 @@ func TestSoak(t *testing.T) {
 	lasted := time.Since(began)
 	calm()
 	<-done
+	<-intruded
 	r := Report{
 		Seed: seed, Lasted: lasted, Verdict: h.Prove(10 * time.Minute), Times: &times, Calmly: &calmly, Peaks: h.Peaks(), Outage: outage.Longest(),
 		Burnt: h.Said(RoleSink, "burnt"), Resent: h.Said(RoleProducer, "resent"),
