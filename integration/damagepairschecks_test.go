@@ -56,6 +56,7 @@ func playPair(t *testing.T, c pairCell) string {
 	lost := h.compareEvents(rep, fault)
 	named := h.compareDocuments(rep, fault) + h.compareTimers(rep, fault)
 	h.compareCounts(rep, lost, named, fault)
+	h.compareLagging(fault)
 	h.takenAgain(fault)
 	h.doors("at the end", fault)
 	h.search(fault)

@@ -241,6 +241,10 @@ func (h *pairHouse) first() {
 	for i := range 6 {
 		h.must(h.write(c, fmt.Sprint("d-", i), i, beforeCopy, ""))
 	}
+	past, err := h.past()
+	h.must(err)
+	h.must(h.write(past, "past-0", 0, beforeCopy, ""))
+	h.must(h.write(past, "past-1", 1, beforeCopy, ""))
 	for _, person := range []string{firstPerson, secondPerson} {
 		h.must(h.write(c, "of-"+person, 1, beforeCopy, person))
 		h.must(h.timer("of-"+person, person, beforeCopy))
@@ -283,7 +287,11 @@ func (h *pairHouse) second() {
 	h.must(h.write(c, "d-0", 10, sinceCopy, ""))
 	h.must(h.write(c, "d-0", 11, sinceCopy, ""))
 	h.must(h.write(c, "d-1", -1, sinceCopy, ""))
+	past, err := h.past()
+	h.must(err)
+	h.must(h.write(past, "past-0", 10, sinceCopy, "")) // between those of this month
 	h.must(h.write(c, "d-2", 12, sinceCopy, ""))
+	h.must(h.write(past, "past-2", 2, sinceCopy, ""))
 	h.must(h.write(c, "d-6", 6, sinceCopy, ""))
 	h.fired("t-1", sinceCopy)
 	_, err = h.timed.Delete(h.t.Context(), "g", "t-2", timers.AnyRevision)
@@ -292,10 +300,11 @@ func (h *pairHouse) second() {
 	h.over["t-2"] = sinceCopy
 	h.must(h.timer("t-6", "", sinceCopy))
 	h.eraseAll(secondPerson)
-	h.expire()
+	h.expire(expiringDays)
 	h.settledAll()
 	h.endNoted()
 	h.rest()
+	h.lag()
 	h.spoolSome(3, "b-")
 	h.timed.mu.Lock()
 	for id := range h.over {
@@ -355,6 +364,11 @@ func (h *pairHouse) third(try int) (refused []string) {
 		n := 100 * try
 		refuse("d-0", h.write(c, "d-0", n, afterDamage, ""))
 		refuse("d-3", h.write(c, "d-3", n+3, afterDamage, ""))
+		if past, err := h.past(); err != nil {
+			refuse("documents", err)
+		} else {
+			refuse("past-1", h.write(past, "past-1", n+1, afterDamage, ""))
+		}
 		refuse("d-6", h.write(c, "d-6", n+6, afterDamage, ""))
 		refuse("new", h.write(c, fmt.Sprint("new-", try), n, afterDamage, ""))
 	}

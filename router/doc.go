@@ -58,7 +58,8 @@
 //
 // Where all of NATS was restored from an older copy, nothing of it tells, and positions are given
 // again. A sink tells, and takes the shard out of its lane; the lane seals it and goes on in another.
-// A front's lane goes back behind the last record that ClickHouse has (forks.go).
+// A front's lane goes back behind the last record that ClickHouse has (forks.go). It holds several
+// months: the records of others are settled, and passed over.
 //
 // # What is not Almanac's
 //

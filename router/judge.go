@@ -22,6 +22,7 @@ type message struct {
 	seq     uint64
 	stored  time.Time
 	pending uint64 // messages of the lane behind it, as the server counts them
+	settled bool   // a record that the lane passes over: its row is there
 }
 
 func (m *message) source() schemas.Source {

@@ -310,6 +310,11 @@ func (l *lane) next(ctx context.Context, msgs []message) (judged, *message, int,
 	if err != nil {
 		return judged{}, nil, 0, err
 	}
+	if len(l.cp.Settled) > 0 {
+		for i := range msgs {
+			msgs[i].settled = l.cp.SettledFrames(msgs[i].source(), 1) > 0
+		}
+	}
 	j, n := l.judge.run(msgs, lane)
 	if j.last != nil {
 		return j, j.last, n, nil

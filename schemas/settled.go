@@ -8,11 +8,11 @@ import (
 // Settled is a run of messages of a lane above its checkpoint that ClickHouse has,
 // though a message before them is still to be routed: a lane may hold several months,
 // and their sinks are not equally far. A repair enters them; the router passes them
-// over.
+// over. Of a front's lane a router enters them too, after a fork.
 type Settled struct {
-	From uint64 `json:"f"` // sequences in EVENTS, both inclusive
+	From uint64 `json:"f"` // sequences in the lane's stream, both inclusive
 	To   uint64 `json:"t"`
-	// Stored is when EVENTS stored message To, unix ns: a younger one has a sequence that
+	// Stored is when the stream stored message To, unix ns: a younger one has a sequence that
 	// was given again.
 	Stored int64 `json:"s"`
 	// Frames says that only the first so many frames of the one message are stored; 0: all.
@@ -33,6 +33,42 @@ func (c *Checkpoint) Settle(s Source, frames int, joins bool) bool {
 	c.Settled = append(c.Settled, Settled{From: s.Seq, To: s.Seq, Stored: s.Stored, Frames: frames})
 	return len(c.Settled) <= MaxSettled
 }
+
+// Passing moves a checkpoint over the messages of its lane that follow it, in order: as long as
+// each is settled it stands at the last of them. From the first that is not it stays where it is,
+// and the settled ones above are entered.
+type Passing struct {
+	cp          *Checkpoint
+	left, joins bool
+}
+
+// PassFrom has a checkpoint of a front's lane stand at a message, with nothing settled above it.
+func (c *Checkpoint) PassFrom(s Source) *Passing {
+	c.Stand(s)
+	c.Settled = nil
+	return &Passing{cp: c}
+}
+
+// Stand has a checkpoint stand at a message of which nothing else is known.
+func (c *Checkpoint) Stand(s Source) { c.Source, c.Stored, c.Digest, c.At = s.Seq, s.Stored, "", 0 }
+
+// Take takes the next message. It returns false when there are too many runs.
+func (p *Passing) Take(s Source, settled bool) bool {
+	switch {
+	case !settled:
+		p.left, p.joins = true, false
+	case !p.left:
+		p.cp.Stand(s)
+	default:
+		fits := p.cp.Settle(s, 0, p.joins)
+		p.joins = true
+		return fits
+	}
+	return true
+}
+
+// Left reports whether a message that was taken is to be routed.
+func (p *Passing) Left() bool { return p.left }
 
 // SettledFrames is how many of a message's frames, from the first on, are stored: all is
 // returned for all of them.

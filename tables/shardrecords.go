@@ -33,3 +33,19 @@ func (db *DB) ShardRecords(ctx context.Context, t *schemas.Topic) (map[schemas.S
 		of, kinds.ColSeq, schemas.ColTs, schemas.QuotedTable(db.Database, t.Name)))
 	return out, err
 }
+
+// RecordSeqs are the sequences in the front, above one and up to another and in order, of the records of
+// which some shards of a topic of documents or timers have rows.
+func (db *DB) RecordSeqs(ctx context.Context, topic string, shards []schemas.ShardRef, above, upTo uint64) (seqs []uint64, err error) {
+	if len(shards) == 0 || above >= upTo {
+		return nil, nil
+	}
+	err = db.eachMade(ctx, fmt.Sprintf("records of topic %q", topic), func(scan scan) error {
+		var seq uint64
+		err := scan(&seq)
+		seqs = append(seqs, seq)
+		return err
+	}, fmt.Sprintf("SELECT DISTINCT toUInt64(%[1]s) AS seq FROM %[2]s WHERE %[3]s AND %[1]s > %[4]d AND %[1]s <= %[5]d ORDER BY seq",
+		kinds.ColSeq, schemas.QuotedTable(db.Database, topic), InShards(shards), above, upTo))
+	return seqs, err
+}

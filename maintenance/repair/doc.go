@@ -48,7 +48,9 @@
 // shard has. Frames behind the cut that ClickHouse has not are routed again: a lane holds
 // several months, whose sinks are not equally far, so the checkpoint stops before the first
 // message that is not stored, and names those above it that are (settle.go). Where EVENTS
-// lost its end, and no trace tells what was routed, it is the same.
+// lost its end, and no trace tells what was routed, it is the same. Where SHARDS is lost, so it is with
+// the records of a front's lane (frontpass.go): a plan holds 8 bytes for each that one month's sink had
+// stored and another's may not.
 //
 // The last rows of a shard may all have been erased. Its tally and its floor tell that they
 // were stored, and its next positions follow those. Where ClickHouse went back below them, what

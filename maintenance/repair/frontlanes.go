@@ -3,6 +3,7 @@ package repair
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/almanac-events/almanac/registry"
@@ -65,12 +66,17 @@ func (r *Repairer) planFrontLanes(ctx context.Context, t *found, last map[schema
 		if have.Seq > 0 && (why == "" || !have.Forgets(&copied)) {
 			continue
 		}
-		l, has := lostFrontLane(t, n, last)
+		l, low, has := lostFrontLane(t, n, last)
 		if !has && copied.Source == 0 {
 			continue // never routed
 		}
 		cp := &l.cp
 		l.have, cp.Front, cp.Dead = have, front, max(have.Dead, copied.Dead)
+		if why == "" {
+			if err := r.settleRecords(ctx, t, n, l, low); err != nil {
+				return err
+			}
+		}
 		for _, record := range last {
 			if record.Seq != cp.Source || cp.Stored != 0 || cp.Source == 0 {
 				continue
@@ -95,10 +101,12 @@ func (r *Repairer) planFrontLanes(ctx context.Context, t *found, last map[schema
 	return nil
 }
 
-// lostFrontLane is what the shards of a lane say of its checkpoint, if it has any. It does no I/O.
-func lostFrontLane(t *found, n int, last map[schemas.Shard]tables.ShardRecord) (l *lostLane, has bool) {
+// lostFrontLane is what the shards of a lane say of its checkpoint, if it has any, and up to which record
+// each of them that may lack some is stored. It does no I/O.
+func lostFrontLane(t *found, n int, last map[schemas.Shard]tables.ShardRecord) (l *lostLane, low uint64, has bool) {
 	l = &lostLane{token: strconv.Itoa(n)}
 	cp, kept := &l.cp, int64(0)
+	low = math.MaxUint64
 	for _, ref := range t.refs() {
 		if t.lane[ref.ID] != n {
 			continue
@@ -120,6 +128,9 @@ func lostFrontLane(t *found, n int, last map[schemas.Shard]tables.ShardRecord) (
 		if record := last[ref.ID]; record.Seq > cp.Source {
 			cp.Source, cp.Stored = record.Seq, 0
 		}
+		if e.Status != registry.Closed && !e.Gone() { // a closed shard was stored whole
+			low = min(low, last[ref.ID].Seq)
+		}
 		cp.Frames, cp.Rows, kept = cp.Frames+t.end(ref.ID), cp.Rows+rows, kept+e.KeptRows()
 		if e.Forked() {
 			continue // a sink settles it
@@ -132,5 +143,5 @@ func lostFrontLane(t *found, n int, last map[schemas.Shard]tables.ShardRecord) (
 		}
 	}
 	cp.Rows = uint64(max(0, int64(cp.Rows)-kept))
-	return l, has
+	return l, low, has
 }

@@ -32,7 +32,7 @@ func TestLostFrontLane(t *testing.T) {
 		f.where[id] = schemas.ShardRef{Topic: "customers", Month: month, ID: id}
 	}
 	last := map[schemas.Shard]tables.ShardRecord{stored: {Seq: 13}, other: {Seq: 99}}
-	l, has := lostFrontLane(f, 1, last)
+	l, low, has := lostFrontLane(f, 1, last)
 	if !has || l.cp.Source != 13 || l.cp.Rows != 11+2+5+3 {
 		t.Errorf("the lane goes on behind record %d with %d rows (%v), want 13 and 21", l.cp.Source, l.cp.Rows, has)
 	}
@@ -43,7 +43,14 @@ func TestLostFrontLane(t *testing.T) {
 	if !left[stored] || !left[erased] || left[other] {
 		t.Errorf("it leaves %v", left)
 	}
-	if _, has := lostFrontLane(f, 3, last); has {
+	if low != 0 {
+		t.Errorf("all records up to %d are taken as stored, and a shard does not have any", low)
+	}
+	delete(f.where, erased)
+	if _, low, _ := lostFrontLane(f, 1, last); low != 13 {
+		t.Errorf("all records up to %d are stored, want 13", low)
+	}
+	if _, _, has := lostFrontLane(f, 3, last); has {
 		t.Error("a lane without a shard was routed")
 	}
 }
