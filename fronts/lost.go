@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -33,6 +34,40 @@ func CheckWhole(ctx context.Context, js jetstream.JetStream, front string, topic
 		}
 		if slices.Sort(lanes); len(lanes) > 0 {
 			return fmt.Errorf("%w: lane %s of topic %q: %s; run `almanac repair`", ErrLost, lanes[0], name, misfits[lanes[0]])
+		}
+	}
+	return nil
+}
+
+// CheckCopies is ErrLost where a front does not have what the copies of its lanes' checkpoints saw, which know more than the
+// checkpoints: SHARDS lost those with its end, or all of them. Routers wait too, for the repair that writes them again.
+func CheckCopies(ctx context.Context, js jetstream.JetStream, front string, topics []schemas.Topic, copies func(ctx context.Context, topic string) (map[string]schemas.Checkpoint, error)) error {
+	for i := range topics {
+		t := &topics[i]
+		if t.Front() != front {
+			continue
+		}
+		known, err := copies(ctx, t.Name)
+		if err != nil {
+			return err
+		}
+		routed, err := streams.Checkpoints(ctx, js, t.Name)
+		if err != nil {
+			return err
+		}
+		for n := range t.Lanes {
+			lane := strconv.Itoa(n)
+			cp, copied := routed[lane], known[lane]
+			if copied.Front != front || !cp.Forgets(&copied) {
+				continue
+			}
+			why, err := streams.Misfit(ctx, js, copied.LaneFilter(t.Name, lane), &copied)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				return fmt.Errorf("%w: lane %s of topic %q: %s; run `almanac repair`", ErrLost, lane, t.Name, cp.BothLost(&copied, why))
+			}
 		}
 	}
 	return nil

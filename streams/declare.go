@@ -119,7 +119,7 @@ func Fits(ctx context.Context, js jetstream.JetStream, cfgs ...jetstream.StreamC
 // checkStream compares what matters for the promise.
 func checkStream(got, want jetstream.StreamConfig) error {
 	bad := func(what string) error {
-		return fmt.Errorf("%w: stream %s %s; change it with your NATS tools, or move it away and let Almanac create it", ErrUnsafe, want.Name, what)
+		return fmt.Errorf("%w: stream %s %s; change it with a program for NATS, such as nats, which Almanac does not ship. Almanac creates a stream that is not there", ErrUnsafe, want.Name, what)
 	}
 	switch {
 	case got.Discard != jetstream.DiscardNew:

@@ -81,7 +81,7 @@ func (t *found) named(id schemas.Shard, ref schemas.ShardRef) bool {
 func (t *found) leaveForeign(p *Plan) {
 	for _, id := range t.foreign() {
 		ref := t.where[id]
-		p.note("%s is left alone: no router made it, for all that was routed is in other shards. If it is not needed, take it out: `nats stream purge %s --subject=%s`, and in ClickHouse ALTER TABLE %s DROP PARTITION ID '%s'",
+		p.note("%s is left alone: no router made it, for all that was routed is in other shards. `verify` goes on naming it, and Almanac does not take it out: nothing else may have its events. If they are not needed, delete them with the program nats of NATS, which Almanac does not ship: `nats stream purge %s --subject=%s`, and in ClickHouse ALTER TABLE %s DROP PARTITION ID '%s'",
 			ref, schemas.StreamShards, ref.Subject(), t.topic.Name, schemas.PartitionID(ref.Month, id))
 		delete(t.where, id)
 		delete(t.chains, id)

@@ -47,7 +47,10 @@ func (l *lane) whole(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return fronts.CheckWhole(ctx, l.d.js, schemas.StreamTimers, topics)
+	if err := fronts.CheckWhole(ctx, l.d.js, schemas.StreamTimers, topics); err != nil {
+		return err
+	}
+	return fronts.CheckCopies(ctx, l.d.js, schemas.StreamTimers, topics, l.d.cfg.Registry.Copies)
 }
 
 const wholeTimeout = 30 * time.Second
