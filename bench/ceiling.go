@@ -77,12 +77,12 @@ func insertAll(ctx context.Context, cfg *Config, topics []schemas.Topic, shards 
 				for _, b := range s.batches {
 					in := &tables.Insert{
 						Topic: &topics[t], Schema: 1, Month: s.month, Shard: s.shard,
-						Head: head, Last: head + uint64(len(b.frames)), Frames: b.frames,
+						Head: head, Frames: b.frames,
 					}
 					if err := cfg.DB.Insert(ctx, in); err != nil {
 						return err
 					}
-					head = in.Last
+					head = in.Last()
 					cfg.Progress("ceiling", int(done.Add(1)), inserts)
 				}
 				return nil
@@ -127,17 +127,18 @@ type ceilingShard struct {
 	month   schemas.Month
 	shard   schemas.Shard
 	batches []*ceilingBatch
+	frames  uint64 // in them
 }
 
 // ceilingBatch is what one insert takes.
 type ceilingBatch struct {
-	frames                [][]byte
+	frames                []tables.Frame
 	rows, bytes, rawBytes int
 }
 
 // full is when a sink's batch is.
 func (b *ceilingBatch) full() bool {
-	return b.rows >= tables.BatchRows || b.bytes >= tables.BatchBytes || b.rawBytes >= tables.MaxRawBytes
+	return len(b.frames) >= tables.MaxFrames || b.rows >= tables.BatchRows || b.bytes >= tables.BatchBytes || b.rawBytes >= tables.MaxRawBytes
 }
 
 // add puts a frame behind those the shard has.
@@ -146,7 +147,8 @@ func (s *ceilingShard) add(payload []byte, f schemas.Frame) {
 		s.batches = append(s.batches, &ceilingBatch{})
 	}
 	b := s.batches[len(s.batches)-1]
-	b.frames = append(b.frames, payload)
+	s.frames++
+	b.frames = append(b.frames, tables.Frame{Pos: s.frames, Rows: f.Rows, Payload: payload})
 	b.rows, b.bytes, b.rawBytes = b.rows+f.Rows, b.bytes+len(payload), b.rawBytes+f.RawBytes
 }
 

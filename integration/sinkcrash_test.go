@@ -20,7 +20,11 @@ import (
 // shard, and holds nothing of it: as after a crash between the two.
 func (e *env) burn(topic *schemas.Topic, shard schemas.Shard, attempt int, frames ...[]byte) {
 	e.t.Helper()
-	err := e.db.Insert(e.t.Context(), &tables.Insert{Topic: topic, Schema: 1, Month: 202602, Shard: shard, Attempt: attempt, Frames: frames})
+	in := &tables.Insert{Topic: topic, Schema: 1, Month: 202602, Shard: shard, Attempt: attempt}
+	for _, payload := range frames {
+		in.Frames = append(in.Frames, tables.Frame{Rows: 1, Payload: payload})
+	}
+	err := e.db.Insert(e.t.Context(), in)
 	if err != nil {
 		e.t.Fatal(err)
 	}

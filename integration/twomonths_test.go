@@ -125,7 +125,7 @@ func (e *env) storeMonth(m schemas.Month) {
 		for _, msg := range e.messages(schemas.StreamShards, schemas.ShardSubject("app", m, s.ID)) {
 			p, err := schemas.ParsePlaced(msg.Header)
 			if err == nil && p.Pos > head {
-				err = e.db.Insert(e.t.Context(), &tables.Insert{Topic: &topic, Schema: p.Schema, Month: m, Shard: s.ID, Head: head, Last: p.Pos, Frames: [][]byte{msg.Data}})
+				err = e.db.Insert(e.t.Context(), &tables.Insert{Topic: &topic, Schema: p.Schema, Month: m, Shard: s.ID, Head: head, Frames: []tables.Frame{{Pos: p.Pos, Rows: p.Rows, Payload: msg.Data}}})
 				head = p.Pos
 			}
 			if err != nil {

@@ -68,10 +68,10 @@ func (r *Rollups) together(ctx context.Context, t *schemas.Topic, steps []step, 
 	return more
 }
 
-// maxInserts bounds the inserts that one step reads over.
-const maxInserts = 10_000
+// maxPositions bounds the positions that one step reads over: 2 MiB to list.
+const maxPositions = 100_000
 
-// next is the next step of a shard: at most BatchRows rows, and never less than one insert.
+// next is the next step of a shard: at most BatchRows rows, and never less than one position.
 // more: it has rows after it. What was examined in other rows than it has is dropped first.
 func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, d tables.DerivedShard) (s step, more bool, err error) {
 	if d.Doubted {
@@ -88,7 +88,7 @@ func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, d tables.Deriv
 	if s.rows = d.Stored.Rows; s.From == 0 && s.rows <= r.cfg.BatchRows {
 		return s, false, nil
 	}
-	ends, err := r.cfg.DB.InsertEnds(ctx, ref, s.From, maxInserts)
+	ends, err := r.cfg.DB.RowsByPosition(ctx, ref, s.From, maxPositions)
 	if err != nil {
 		return s, false, err
 	}
@@ -99,5 +99,5 @@ func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, d tables.Deriv
 		}
 		s.To, s.rows = e.Pos, s.rows+e.Rows
 	}
-	return s, len(ends) == maxInserts, nil
+	return s, len(ends) == maxPositions, nil
 }

@@ -17,7 +17,7 @@ import (
 type batch struct {
 	ledger  ledger.Erasures // erasures that frames are held against
 	schema  int
-	frames  [][]byte
+	frames  []tables.Frame
 	end     mark   // after the last frame
 	digest  string // of the last frame
 	lastSeq uint64
@@ -52,7 +52,7 @@ func (b *batch) admit(head uint64, p schemas.Placed, payload []byte, seq uint64)
 	}
 	b.minTs, b.maxTs = min(b.minTs, p.MinTs), max(b.maxTs, p.MaxTs)
 	b.schema = p.Schema
-	b.frames = append(b.frames, payload)
+	b.frames = append(b.frames, tables.Frame{Pos: p.Pos, Rows: p.Rows, Payload: payload})
 	b.end = mark{p.Pos, p.ShardRows, p.ShardBytes}
 	b.digest, b.lastSeq = schemas.Digest(payload), seq
 	b.rows, b.bytes, b.rawBytes = b.rows+uint64(p.Rows), b.bytes+uint64(len(payload)), b.rawBytes+uint64(p.RawBytes)
@@ -63,7 +63,7 @@ func (b *batch) admit(head uint64, p schemas.Placed, payload []byte, seq uint64)
 type limits struct{ rows, bytes, rawBytes uint64 }
 
 func (b *batch) full(l limits) bool {
-	return b.rows >= l.rows || b.bytes >= l.bytes || b.rawBytes >= l.rawBytes
+	return len(b.frames) >= tables.MaxFrames || b.rows >= l.rows || b.bytes >= l.bytes || b.rawBytes >= l.rawBytes
 }
 
 // fetchFrames bounds the frames asked for at once.

@@ -18,8 +18,7 @@ type frameEnd struct {
 }
 
 // agreeing is the last position up to which the frames of SHARDS brought what ClickHouse has, by
-// count and by the sum of the ids. Rows are known at the ends of inserts; gone says what erasures
-// took.
+// count and by the sum of the ids. gone says what erasures took.
 func agreeing(frames []frameEnd, groups []tables.Group, gone []ledger.Cut) (pos uint64) {
 	byPos := map[uint64]*frameEnd{}
 	for i := range frames {
@@ -30,7 +29,7 @@ func agreeing(frames []frameEnd, groups []tables.Group, gone []ledger.Cut) (pos 
 		rows, ids = rows+g.Rows, ids+g.IDs
 		f := byPos[g.Pos]
 		erased, known := ledger.SumIDs(gone, g.Pos)
-		if f != nil && known && f.ids.Whole() && f.rows == rows+ledger.SumCuts(gone, g.Pos) && f.ids.Sum == ids+erased {
+		if f != nil && known && ledger.Known(gone, g.Pos) && f.ids.Whole() && f.rows == rows+ledger.SumCuts(gone, g.Pos) && f.ids.Sum == ids+erased {
 			pos = g.Pos
 		}
 	}

@@ -148,7 +148,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 		}
 		s.cfg.Crash.at("sink.before-insert")
 		began := time.Now()
-		head, err := s.insert(ctx, topic, t, b)
+		head, absent, err := s.insert(ctx, topic, t, b)
 		took := time.Since(began)
 		s.turns.done(weight)
 		switch {
@@ -159,9 +159,9 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 			return outcome{}, err
 		case head == b.end.pos:
 			s.cfg.Hooks.stored(t.ref, b.rows, b.bytes, took)
-			return outcome{head: b.end, counted: true, next: b.lastSeq + 1, prev: b.digest, began: began, took: took}, nil
-		default: // another sink cut its batch elsewhere
-			return outcome{head: mark{pos: head}}, nil
+			return outcome{head: b.end, absent: absent, counted: true, next: b.lastSeq + 1, prev: b.digest, began: began, took: took}, nil
+		default: // another sink cut its batch elsewhere, or no row of the last frames was kept
+			return outcome{head: mark{pos: head}, absent: absent}, nil
 		}
 	}
 }
@@ -238,14 +238,14 @@ func (s *Sinks) isStored(ctx context.Context, topic *schemas.Topic, ref schemas.
 	return err == nil && left == 0, err
 }
 
-// insert stores the batch and returns the head as read back.
-func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *batch) (uint64, error) {
+// insert stores the batch and returns the head as read back, and how far the table lies below.
+func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *batch) (head, absent uint64, err error) {
 	in := &tables.Insert{
 		Topic: topic, Schema: b.schema, Month: t.ref.Month, Shard: t.ref.ID,
-		Head: t.head.pos, Last: b.end.pos, Frames: b.frames, Absent: t.absent, Keep: b.keep,
+		Head: t.head.pos, Frames: b.frames, Absent: t.absent, Keep: b.keep,
 	}
 	var insertErr error
-	head, err := tables.Follow(in.Head, func(attempt int) error {
+	head, err = tables.Follow(in.Head, func(attempt int) error {
 		if attempt > 0 {
 			s.cfg.Hooks.burnt(t.ref, in.Head, attempt-1)
 		}
@@ -266,15 +266,16 @@ func (s *Sinks) insert(ctx context.Context, topic *schemas.Topic, t task, b *bat
 			s.cfg.Hooks.fault(t.ref, fmt.Errorf("sinks: %s: %w: %d rows up to position %d, the frames brought %d; run `almanac verify %s`",
 				t.ref, ErrUnverified, rows, head, b.end.rows, t.ref.Topic))
 		}
-		if head <= in.Head && insertErr == nil { // stored, and erased since? Then the floor was raised before
-			head, _, err = s.head(ctx, t.ref)
+		absent = 0
+		if head < b.end.pos && (head > in.Head || insertErr == nil) { // stored, and erased since? Then the floor was raised before
+			head, absent, err = s.head(ctx, t.ref)
 		}
 		return head, err
 	})
 	if errors.Is(err, tables.ErrConsumed) {
 		err = fmt.Errorf("sinks: %s: %w", t.ref, err)
 	}
-	return head, err
+	return head, absent, err
 }
 
 // head is the highest position that is stored: in the table, or stated by the
@@ -294,7 +295,7 @@ func (s *Sinks) head(ctx context.Context, ref schemas.ShardRef) (head, absent ui
 		return 0, 0, err
 	}
 	if entry.Floor > pos && !entry.Gone() {
-		back, err := s.putBack(ctx, ref, entry.Floor, rows)
+		back, err := s.putBack(ctx, ref, pos, entry.Floor, rows)
 		if err != nil || back {
 			return pos, 0, err
 		}
@@ -303,10 +304,10 @@ func (s *Sinks) head(ctx context.Context, ref schemas.ShardRef) (head, absent ui
 	return head, head - pos, nil
 }
 
-// putBack says whether ClickHouse lacks rows up to the floor which no erasure took,
-// above all that it has: it was restored from an older copy, and what the floor once
+// putBack says whether ClickHouse lacks rows above pos, the highest position it has, and up to the
+// floor which no erasure took: it was restored from an older copy, and what the floor once
 // stated is to be stored again. The ledger keeps out what was erased.
-func (s *Sinks) putBack(ctx context.Context, ref schemas.ShardRef, floor, rows uint64) (bool, error) {
+func (s *Sinks) putBack(ctx context.Context, ref schemas.ShardRef, pos, floor, rows uint64) (bool, error) {
 	last, err := streams.DecideLast(ctx, s.js, schemas.StreamShards, ref.Subject())
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
@@ -326,8 +327,18 @@ func (s *Sinks) putBack(ctx context.Context, ref schemas.ShardRef, floor, rows u
 	if err != nil {
 		return false, err
 	}
-	_, gone := t.GoneUpTo(floor)
-	return rows+gone < p.ShardRows, nil
+	if seq, err = streams.FindFrame(ctx, s.js, ref.Subject(), pos+1, last.Sequence); err != nil {
+		return false, err
+	}
+	first, err := streams.FrameFrom(ctx, s.js, ref.Subject(), seq)
+	if err != nil {
+		return false, err
+	}
+	if first.Pos != pos+1 { // purged: the count of all rows tells
+		_, gone := t.GoneUpTo(floor)
+		return rows+gone < p.ShardRows, nil
+	}
+	return t.GoneBetween(pos, floor) < p.ShardRows-(first.ShardRows-uint64(first.Rows)), nil
 }
 
 // table is the topic's descriptor, of schema version atLeast or later, with its

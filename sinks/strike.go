@@ -21,7 +21,7 @@ func (s *Sinks) strike(ctx context.Context, topic *schemas.Topic, b *batch, cove
 	var blocks [][]byte
 	size := 0
 	for i, f := range b.frames {
-		if err := r.Open(f, topic, b.schema); err != nil {
+		if err := r.Open(f.Payload, topic, b.schema); err != nil {
 			return 0, fmt.Errorf("sinks: a frame of topic %q: %w", topic.Name, err)
 		}
 		blocks = append(blocks, slices.Clone(r.Raw()))

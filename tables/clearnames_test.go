@@ -39,7 +39,7 @@ func TestLine2ClearingReachesDerivedNames(t *testing.T) {
 	add(schemas.Event{Message: `{"email":"in-clear"}`, Service: `{"card":"in-clear"}`, UserID: clear, Type: "t"})
 	add(schemas.Event{Message: "", Service: "{no json}", Attrs: []schemas.Attr{schemas.String("people", "free text"), schemas.String("service.card", clear)}})
 	_, payload := b.Encode()
-	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Head: 0, Last: 1, Frames: [][]byte{slices.Clone(payload)}}); err != nil {
+	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Frames: framesAt(t, &topic, 1, slices.Clone(payload))}); err != nil {
 		t.Fatal(err)
 	}
 	fields := []string{"Email", "user_id", "msg", "people.card", "service.card"}

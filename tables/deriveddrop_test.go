@@ -22,7 +22,7 @@ func TestLatePosition(t *testing.T) {
 			ref := schemas.ShardRef{Topic: topic.Name, Month: november, ID: 5}
 			err := db.Ensure(t.Context(), &topic)
 			if err == nil {
-				err = db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: ref.Month, Shard: ref.ID, Last: 3, Frames: [][]byte{frameOf(t, &topic, 20)}})
+				err = db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: ref.Month, Shard: ref.ID, Frames: framesAt(t, &topic, 3, frameOf(t, &topic, 20))})
 			}
 			if err == nil {
 				err = db.ExamineRepeats(t.Context(), &topic, ref, 0, 0, 3)

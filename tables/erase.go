@@ -85,17 +85,6 @@ func (db *DB) RowsAt(ctx context.Context, ref schemas.ShardRef, pos uint64) (uin
 	return n, nil
 }
 
-// Around finds the stored positions on both sides of pos: the highest at or below
-// it and the lowest above; 0 where there is none.
-func (db *DB) Around(ctx context.Context, ref schemas.ShardRef, pos uint64) (below, above uint64, err error) {
-	q := fmt.Sprintf("SELECT maxIf(pos, pos <= %d), minIf(pos, pos > %d) FROM %s WHERE month = %d AND shard = %d",
-		pos, pos, schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
-	if err := db.conn.QueryRow(ctx, q).Scan(&below, &above); err != nil {
-		return 0, 0, fmt.Errorf("positions of %s: %w", ref, refusal(err))
-	}
-	return below, above, nil
-}
-
 // Hide deletes the rows of one partition that fulfil the condition, as a patch
 // part: from its answer on no read sees them. A mutation would clone every part of
 // the table instead.

@@ -18,6 +18,9 @@ var (
 	// ErrTooSlow: the insert reached the server's pipeline later than
 	// InsertDeadline after it began; nothing of it was stored.
 	ErrTooSlow = errors.New("the insert came too late")
+	// ErrRows: what came has not the rows that the frames' headers say, or it is more
+	// frames than an insert takes. Nothing of the insert was stored.
+	ErrRows = errors.New("the frames do not have the rows that their headers say")
 	// ErrNoSpace: ClickHouse has no room on disk. Nothing of the insert was stored.
 	ErrNoSpace = errors.New("ClickHouse's disk is full")
 	// ErrBusy: too many parts, no memory just now, another insert after the same head
@@ -86,6 +89,7 @@ const (
 const (
 	textHeadMoved = "almanac: head moved"
 	textTooSlow   = "almanac: too slow"
+	textRows      = "almanac: rows do not add up"
 )
 
 // Error is a refusal by ClickHouse.
@@ -109,11 +113,19 @@ func (e *Error) Error() string {
 	return text
 }
 
-// throws reports whether an assertion failed with a text. ClickHouse prints the statement's
-// expression behind it, and other assertions' texts are in there.
-func (e *Error) throws(text, other string) bool {
-	at, otherAt := strings.Index(e.Text, text), strings.Index(e.Text, other)
-	return e.Code == codeThrowIf && at >= 0 && (otherAt < 0 || at < otherAt)
+// thrown is the text of the assertion that failed; empty: none did. ClickHouse prints the
+// statement's expression after it, and other assertions' texts are in there.
+func (e *Error) thrown() (text string) {
+	if e.Code != codeThrowIf {
+		return ""
+	}
+	first := len(e.Text)
+	for _, t := range []string{textHeadMoved, textTooSlow, textRows} {
+		if at := strings.Index(e.Text, t); at >= 0 && at < first {
+			first, text = at, t
+		}
+	}
+	return text
 }
 
 // missingEngine is the identity of the engine that the server was taken for and is not; empty:
@@ -130,13 +142,17 @@ var engineMissing = regexp.MustCompile(`^Database \S*` + regexp.QuoteMeta(schema
 
 // Unwrap names the refusals callers act on.
 func (e *Error) Unwrap() error {
+	switch e.thrown() {
+	case textHeadMoved:
+		return ErrHeadMoved
+	case textTooSlow:
+		return ErrTooSlow
+	case textRows:
+		return ErrRows
+	}
 	switch {
 	case e.missingEngine() != "":
 		return ErrOtherEngine
-	case e.throws(textHeadMoved, textTooSlow):
-		return ErrHeadMoved
-	case e.throws(textTooSlow, textHeadMoved):
-		return ErrTooSlow
 	case e.Code == codeConstraint && strings.Contains(e.Text, frozenConstraint):
 		return ErrFrozen
 	case e.Code == codeUnknownTable || e.Code == codeUnknownDB:

@@ -21,7 +21,7 @@ func TestIDSumIsClickHouses(t *testing.T) {
 		}
 		sums = sums.Next(uint64(i+1), r.IDSum())
 	}
-	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Last: 3, Frames: frames}); err != nil {
+	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Frames: framesAt(t, &topic, 1, frames...)}); err != nil {
 		t.Fatal(err)
 	}
 	var got uint64

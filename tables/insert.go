@@ -33,16 +33,18 @@ type Insert struct {
 	Schema int // schema version of every frame
 	Month  schemas.Month
 	Shard  schemas.Shard
-	// Head is the position before the first frame, Last that of the last.
-	Head, Last uint64
+	// Head is the position before the first frame.
+	Head uint64
 	// Attempt counts inserts from this head whose token was burnt.
 	Attempt int
-	Frames  [][]byte
+	// Frames in the order of their positions.
+	Frames []Frame
 	// Absent is how many positions up to the head ClickHouse has no rows of, because
 	// those that carried them are gone on purpose; usually none.
 	Absent uint64
 	// Keep, when set, holds for the rows that may be stored: the ledger covers these
-	// frames. Other frames pass untouched.
+	// frames. Other frames pass untouched. The head is then the last frame's of which a row
+	// was kept.
 	Keep Condition
 }
 
@@ -50,6 +52,9 @@ type Insert struct {
 // its rows flow. A stalled insert is refused by the server's own clock, long
 // before the deduplication window could have forgotten its token.
 const InsertDeadline = 20 * time.Second
+
+// Last is the position of the last frame: the head once they are all stored.
+func (in *Insert) Last() uint64 { return in.Frames[len(in.Frames)-1].Pos }
 
 // Token is the insert's deduplication token. It names the predecessor, not the
 // range.
@@ -78,18 +83,15 @@ func (in *Insert) statement(database string) string {
 	for _, c := range in.Topic.Columns(in.Schema) {
 		cols.WriteString(schemas.QuoteName(c) + ", ")
 	}
-	structure := strings.ReplaceAll(in.Topic.FrameStructure(in.Schema), "'", "\\'")
-	source := fmt.Sprintf("*, %d, %d, %d FROM input('%s') WHERE ", uint32(in.Month), uint64(in.Shard), in.Last, structure)
+	keep := ""
 	if in.Keep.SQL != "" {
-		source = fmt.Sprintf("%s%d, %d, %d FROM (%s FROM input('%s')) WHERE (%s) AND ", cols.String(),
-			uint32(in.Month), uint64(in.Shard), in.Last, withDefaults(in.Topic, in.Schema), structure, in.Keep.SQL)
+		keep = " AND (" + in.Keep.SQL + ")"
 	}
-	return fmt.Sprintf("INSERT INTO %s (%smonth, shard, pos) SELECT %s"+
-		"throwIf((SELECT max(pos) FROM %s WHERE month = %d AND shard = %d) != %d, '%s') = 0"+
-		" AND throwIf(nowInBlock() > now() + %d, '%s') = 0 FORMAT Native",
-		table, cols.String(), source,
-		table, uint32(in.Month), uint64(in.Shard), in.Head-in.Absent, textHeadMoved,
-		int(InsertDeadline.Seconds()), textTooSlow)
+	return fmt.Sprintf("INSERT INTO %s (%smonth, shard, pos) SELECT %[2]s%d, %d, %s FROM %s WHERE "+
+		"throwIf((SELECT max(pos) FROM %[1]s WHERE month = %[3]d AND shard = %[4]d) != %[7]d, '%s') = 0"+
+		" AND throwIf(nowInBlock() > now() + %d, '%s') = 0 AND %s%s FORMAT Native",
+		table, cols.String(), uint32(in.Month), uint64(in.Shard), colPos, sourceOf(in.Topic, in.Schema, in.Frames),
+		in.Head-in.Absent, textHeadMoved, int(InsertDeadline.Seconds()), textTooSlow, whole(in.Frames), keep)
 }
 
 // insertSettings make one insert one block, one part, answered when it is on
@@ -137,10 +139,14 @@ func (db *DB) Insert(ctx context.Context, in *Insert) error {
 }
 
 // post sends frames as the body of a statement, one after the other.
-func (db *DB) post(ctx context.Context, q url.Values, frames [][]byte) error {
+func (db *DB) post(ctx context.Context, q url.Values, frames []Frame) error {
+	payloads, err := bodyOf(frames)
+	if err != nil {
+		return err
+	}
 	size := 0
-	readers := make([]io.Reader, len(frames))
-	for i, f := range frames {
+	readers := make([]io.Reader, len(payloads))
+	for i, f := range payloads {
 		readers[i], size = bytes.NewReader(f), size+len(f)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, db.base+"/?"+q.Encode(), io.MultiReader(readers...))

@@ -35,7 +35,7 @@ func checkTable(t *testing.T, db *DB, topic *schemas.Topic) {
 			t.Fatal(err)
 		}
 	}
-	in := &Insert{Topic: topic, Schema: 1, Month: november, Shard: 5, Last: 3, Frames: [][]byte{frameOf(t, topic, 20)}}
+	in := &Insert{Topic: topic, Schema: 1, Month: november, Shard: 5, Frames: framesAt(t, topic, 3, frameOf(t, topic, 20))}
 	if err := db.Insert(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}

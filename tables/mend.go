@@ -10,9 +10,8 @@ import (
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
-// Mend is frames of a shard of whose rows some are missing in the table, below
-// the head. The rows of positions above Lo and up to Hi all carry Hi once it is
-// done: Hi must be a position that rows carry already.
+// Mend is frames of a shard of whose rows some are missing in the table, at positions above
+// Lo and up to Hi, which are not above the head.
 type Mend struct {
 	Topic  *schemas.Topic
 	Schema int // schema version of every frame
@@ -21,13 +20,13 @@ type Mend struct {
 	Lo, Hi uint64
 	// Keep, when set, holds for the rows that may come back: an erased one may not.
 	Keep   Condition
-	Frames [][]byte
+	Frames []Frame
 }
 
 // statement inserts of the frames' rows those that are not there. Rows are told
-// apart by all that a frame says of them, and the n-th of equal ones is missing
-// when the table has less than n, so that a client which repeats itself gets each
-// row back once. Done again it inserts nothing.
+// apart by all that a frame says of them and by its position, and the n-th of equal ones
+// is missing when the table has less than n, so that a client which repeats itself gets
+// each row back once. Done again it inserts nothing.
 func (m *Mend) statement(database string) string {
 	table := schemas.QuotedTable(database, m.Topic.Name)
 	cols := m.Topic.Columns(m.Schema)
@@ -39,13 +38,11 @@ func (m *Mend) statement(database string) string {
 	if keep == "" {
 		keep = "1"
 	}
-	structure := strings.ReplaceAll(m.Topic.FrameStructure(m.Schema), "'", "\\'")
-	return fmt.Sprintf("INSERT INTO %s (%s, month, shard, pos) SELECT %s, %d, %d, %d"+
-		" FROM (%s, sipHash128(%s) AS _row, row_number() OVER (PARTITION BY sipHash128(%s)) AS _nth FROM input('%s')) AS f"+
-		" LEFT JOIN (SELECT sipHash128(%s) AS _there, count() AS _have FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d GROUP BY _there) AS h ON f._row = h._there"+
+	return fmt.Sprintf("INSERT INTO %s (%s, month, shard, pos) SELECT %[2]s, %d, %d, %s"+
+		" FROM (SELECT *, sipHash128(%[2]s, toUInt64(%[5]s)) AS _hash, row_number() OVER (PARTITION BY _hash) AS _nth FROM %s WHERE %s) AS f"+
+		" LEFT JOIN (SELECT sipHash128(%[2]s, pos) AS _there, count() AS _have FROM %[1]s WHERE month = %[3]d AND shard = %[4]d AND pos > %[8]d AND pos <= %d GROUP BY _there) AS h ON f._hash = h._there"+
 		" WHERE _nth > _have AND (%s) FORMAT Native",
-		table, list, list, uint32(m.Month), uint64(m.Shard), m.Hi, withDefaults(m.Topic, m.Schema), list, list, structure,
-		list, table, uint32(m.Month), uint64(m.Shard), m.Lo, m.Hi, keep)
+		table, list, uint32(m.Month), uint64(m.Shard), colPos, sourceOf(m.Topic, m.Schema, m.Frames), whole(m.Frames), m.Lo, m.Hi, keep)
 }
 
 // InsertMissing inserts the rows of the frames that the table lacks. It is one
@@ -63,8 +60,8 @@ func (db *DB) InsertMissing(ctx context.Context, m *Mend) error {
 	return nil
 }
 
-// Group is what a shard has at one position: the rows of the insert that ended
-// there, and the sum of their ids (schemas.IDSumSQL).
+// Group is what a shard has of a frame, by its position, and the sum of the ids
+// (schemas.IDSumSQL).
 type Group struct{ Pos, Rows, Distinct, IDs uint64 }
 
 // Groups are a shard's rows by position, in order: none when its table was not

@@ -151,14 +151,14 @@ func (db *DB) Kept(ctx context.Context, topic string) ([]string, error) {
 // has such a name.
 const FreshSuffix = ".rebuild"
 
-// InsertEnd is an insert's rows, by the position they carry.
-type InsertEnd struct{ Pos, Rows uint64 }
+// PosCount is how many rows a position has.
+type PosCount struct{ Pos, Rows uint64 }
 
-// InsertEnds lists the inserts of a shard above a position, in order, at most so
+// RowsByPosition counts the rows of the positions of a shard above one, in order, of at most so
 // many. The topic of ref names the table.
-func (db *DB) InsertEnds(ctx context.Context, ref schemas.ShardRef, after uint64, limit int) (ends []InsertEnd, err error) {
+func (db *DB) RowsByPosition(ctx context.Context, ref schemas.ShardRef, after uint64, limit int) (ends []PosCount, err error) {
 	err = db.each(ctx, fmt.Sprintf("positions of %s", ref), func(scan scan) error {
-		var e InsertEnd
+		var e PosCount
 		err := scan(&e.Pos, &e.Rows)
 		ends = append(ends, e)
 		return err

@@ -36,7 +36,7 @@ func TestClearAndDrop(t *testing.T) {
 	}
 	for _, shard := range []schemas.Shard{5, 6} {
 		for pos := range uint64(3) {
-			if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: shard, Head: pos, Last: pos + 1, Frames: [][]byte{frame()}}); err != nil {
+			if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: shard, Head: pos, Frames: framesAt(t, &topic, pos+1, frame())}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -61,11 +61,27 @@ func frameOf(t *testing.T, topic *schemas.Topic, rows int) []byte {
 	return bytes.Clone(payload)
 }
 
+// framesAt are frames at positions from first on. One that cannot be read has a row.
+func framesAt(t *testing.T, topic *schemas.Topic, first uint64, payloads ...[]byte) []Frame {
+	t.Helper()
+	var r frame.Reader
+	out := make([]Frame, len(payloads))
+	for i, payload := range payloads {
+		out[i] = Frame{Pos: first + uint64(i), Rows: 1, Payload: payload}
+		for v := 1; v <= topic.Version; v++ {
+			if r.Open(payload, topic, v) == nil {
+				out[i].Rows = r.Rows()
+			}
+		}
+	}
+	return out
+}
+
 func TestInsert(t *testing.T) {
 	t.Parallel()
 	db, srv, topic := openWith(t, schemas.NewTopic("app", schemas.Field{Name: "n", Type: schemas.TypeInt64}))
 	frame := func(rows int) []byte { return frameOf(t, &topic, rows) }
-	in := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Last: 3, Frames: [][]byte{frame(2000), frame(500), frame(1)}}
+	in := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Frames: framesAt(t, &topic, 1, frame(2000), frame(500), frame(1))}
 	if err := db.Insert(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +102,7 @@ func TestInsert(t *testing.T) {
 		}
 	}
 	// Above a head that is not there, as after ClickHouse was restored from an older copy.
-	ahead := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Head: 4, Last: 5, Frames: in.Frames[:1]}
+	ahead := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Head: 4, Frames: in.Frames[:1]}
 	if err := db.Insert(t.Context(), ahead); !errors.Is(err, ErrHeadMoved) {
 		t.Errorf("behind position 4: %v, want the head moved", err)
 	}
@@ -100,7 +116,7 @@ func TestInsert(t *testing.T) {
 	}
 	var refused *Error
 	whole := frame(2000)
-	cut := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 6, Last: 1, Frames: [][]byte{whole, whole[:100]}}
+	cut := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 6, Frames: framesAt(t, &topic, 1, whole, whole[:100])}
 	if err := db.Insert(t.Context(), cut); !errors.As(err, &refused) {
 		t.Errorf("a body cut short: %v, want it refused whole", err)
 	}
@@ -125,10 +141,10 @@ func TestSchemaGrowth(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := db.Insert(t.Context(), &Insert{Topic: &two, Schema: 1, Month: november, Shard: 5, Last: 1, Frames: [][]byte{frameOf(t, &one, 10)}}); err != nil {
+	if err := db.Insert(t.Context(), &Insert{Topic: &two, Schema: 1, Month: november, Shard: 5, Frames: framesAt(t, &two, 1, frameOf(t, &one, 10))}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Insert(t.Context(), &Insert{Topic: &two, Schema: 2, Month: november, Shard: 5, Head: 1, Last: 2, Frames: [][]byte{frameOf(t, &two, 10)}}); err != nil {
+	if err := db.Insert(t.Context(), &Insert{Topic: &two, Schema: 2, Month: november, Shard: 5, Head: 1, Frames: framesAt(t, &two, 2, frameOf(t, &two, 10))}); err != nil {
 		t.Fatal(err)
 	}
 	var old, grown float64
@@ -142,7 +158,7 @@ func TestSchemaGrowth(t *testing.T) {
 func TestEveryFieldType(t *testing.T) {
 	t.Parallel()
 	db, _, topic := openWith(t, everyType())
-	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Last: 1, Frames: [][]byte{frameOf(t, &topic, 3)}}); err != nil {
+	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Frames: framesAt(t, &topic, 1, frameOf(t, &topic, 3))}); err != nil {
 		t.Fatal(err)
 	}
 }

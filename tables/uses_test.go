@@ -36,7 +36,7 @@ func TestLine2And7Uses(t *testing.T) {
 		b.Append(&e, noon.UnixNano(), schemas.NewID(noon.UnixNano()))
 	}
 	_, payload := b.Encode()
-	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Head: 0, Last: 1, Frames: [][]byte{slices.Clone(payload)}}); err != nil {
+	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: 5, Frames: framesAt(t, &topic, 1, slices.Clone(payload))}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := db.Uses(t.Context(), &topic)

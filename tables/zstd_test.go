@@ -61,7 +61,7 @@ func TestZstdIsRead(t *testing.T) {
 		}
 	}
 	for k := range frames {
-		in := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: schemas.Shard(5 + k), Last: uint64(len(frames[k])), Frames: frames[k]}
+		in := &Insert{Topic: &topic, Schema: 1, Month: november, Shard: schemas.Shard(5 + k), Frames: framesAt(t, &topic, 1, frames[k]...)}
 		if err := db.Insert(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}

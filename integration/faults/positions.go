@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -103,31 +102,25 @@ func (f *shardFrames) take(pos, rows, total uint64, v *Verdict) {
 	f.upTo = append(f.upTo, before+rows)
 }
 
-// compare walks the positions that rows carry: each is the last of an insert.
+// compare walks the positions that rows carry: each has the rows of its frame.
 func (f *shardFrames) compare(stored map[uint64]uint64, v *Verdict) {
-	var at []uint64
 	for pos := range stored {
-		at = append(at, pos)
-	}
-	sort.Slice(at, func(i, j int) bool { return at[i] < at[j] })
-	var before, last, sum uint64
-	for _, pos := range at {
 		if pos == 0 || pos > uint64(len(f.upTo)) {
 			v.problem("shard %s: rows of position %d, it has %d", f.name, pos, len(f.upTo))
 			return
 		}
-		if pos < f.purged { // how many rows its frames had is gone with them; the next one that stands knows the sum
-			sum += stored[pos]
+	}
+	before, sum := uint64(0), uint64(0)
+	for i, upTo := range f.upTo {
+		pos := uint64(i) + 1
+		sum += stored[pos]
+		if pos < f.purged { // how many rows its frame had is gone with it; the last of these knows the sum
 			continue
 		}
-		if want := f.upTo[pos-1] - before; sum+stored[pos] != want {
-			v.problem("shard %s: positions %d to %d have %d rows, their frames %d", f.name, last+1, pos, sum+stored[pos], want)
+		if want := upTo - before; sum != want {
+			v.problem("shard %s: position %d has %d rows, its frame %d", f.name, pos, sum, want)
 		}
-		sum = 0
-		before, last = f.upTo[pos-1], pos
-	}
-	if last != uint64(len(f.upTo)) {
-		v.problem("shard %s: positions %d to %d are not stored", f.name, last+1, len(f.upTo))
+		before, sum = upTo, 0
 	}
 }
 

@@ -52,6 +52,8 @@ const (
 	BeginsBehindLost
 	KeepsLettersTwice
 	LeavesEarly
+	ConstantPositions
+	OneFrameOff
 
 	TokenBeforePart
 	NoLog
@@ -79,6 +81,8 @@ var Mutants = []Mutant{
 	{Name: "the sink trusts OK and does not read the head back", Breaks: NoReadBack},
 	{Name: "the token names the range, not the predecessor", Breaks: RangeToken},
 	{Name: "no head assertion in the insert", Breaks: NoHeadAssertion, Storm: SinkStorm},
+	{Name: "all rows of an insert carry the position of its last frame", Breaks: ConstantPositions},
+	{Name: "a row carries the position of the frame before its own", Breaks: OneFrameOff},
 	{Name: "no deadline in the insert", Breaks: NoDeadline, Storm: SinkStorm},
 	{Name: "the attempt stays the same after a burnt token", Breaks: NoAttempts},
 	{Name: "the sink does not check positions", Breaks: NoPositionCheck},

@@ -161,7 +161,7 @@ func (o *oracle) checkParts(id schemas.Shard, frames []*frame) {
 		if p.shard != id {
 			continue
 		}
-		for _, f := range p.frames {
+		for i, f := range p.frames {
 			at++
 			if at >= len(frames) && o.w.shortened[id] {
 				return // what SHARDS lost is stored
@@ -170,10 +170,10 @@ func (o *oracle) checkParts(id schemas.Shard, frames []*frame) {
 				o.w.fail("shard %s: the table has frame %d at position %d", id, f.id, at)
 				return
 			}
-		}
-		if uint64(at) != p.pos {
-			o.w.fail("shard %s: rows up to position %d stand under %d", id, at, p.pos)
-			return
+			if uint64(at) != p.at[i] {
+				o.w.fail("shard %s: rows of position %d stand under %d", id, at, p.at[i])
+				return
+			}
 		}
 	}
 	if at != len(frames)-1 && o.w.alarms[id] == nil && !o.w.tailLost[id] {

@@ -131,7 +131,7 @@ const maxBurnt = 10
 func (s *sink) insert(id schemas.Shard, head, last uint64, frames []*frame) (uint64, error) {
 	w := s.w
 	for attempt := 0; attempt < maxBurnt; attempt++ {
-		in := insert{Insert: tables.Insert{Topic: &topic, Shard: id, Head: head, Last: last, Attempt: attempt}, frames: frames}
+		in := insert{Insert: tables.Insert{Topic: &topic, Shard: id, Head: head, Attempt: attempt}, frames: frames, last: last}
 		if w.broken(NoAttempts) {
 			in.Attempt = 0
 		}

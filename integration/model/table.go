@@ -25,11 +25,11 @@ const (
 	insertTime  = 12 * time.Second
 )
 
-// part is what one insert stored: frames under the position of the last.
+// part is what one insert stored: the rows of frames, each under a position.
 type part struct {
 	shard  schemas.Shard
-	pos    uint64
 	frames []*frame
+	at     []uint64 // by frame
 }
 
 // table is ClickHouse: one table and its deduplication log.
@@ -57,6 +57,7 @@ type insert struct {
 	tables.Insert
 	token   string
 	frames  []*frame
+	last    uint64
 	planned time.Duration
 	boot    int
 }
@@ -136,9 +137,26 @@ func (t *table) renew(id schemas.Shard, head uint64) {
 	t.log = append(t.log, renewed...)
 }
 
+// positions are what the statement gives the rows of each frame: where the frame stands.
+func positions(w *World, in *insert) []uint64 {
+	at := make([]uint64, len(in.frames))
+	for i := range at {
+		switch {
+		case w.broken(ConstantPositions):
+			at[i] = in.last
+		case w.broken(OneFrameOff):
+			at[i] = in.Head + uint64(i)
+		default:
+			at[i] = in.Head + 1 + uint64(i)
+		}
+	}
+	return at
+}
+
 func (t *table) add(w *World, in *insert) {
-	t.parts = append(t.parts, part{in.Shard, in.Last, in.frames})
-	t.heads[in.Shard] = max(t.heads[in.Shard], in.Last)
+	at := positions(w, in)
+	t.parts = append(t.parts, part{in.Shard, in.frames, at})
+	t.heads[in.Shard] = max(t.heads[in.Shard], slices.Max(at))
 	if !w.broken(ForgetsBurnt) {
 		t.renew(in.Shard, in.Head)
 	}
@@ -146,6 +164,6 @@ func (t *table) add(w *World, in *insert) {
 		t.rows[in.Shard] += uint64(f.Rows)
 	}
 	if w.traces() {
-		w.tracef("    table: shard %s gets positions %d to %d by %s", in.Shard, in.Head+1, in.Last, in.token)
+		w.tracef("    table: shard %s gets positions %d to %d by %s", in.Shard, in.Head+1, in.last, in.token)
 	}
 }

@@ -30,11 +30,7 @@ func (x *Eraser) finish(ctx context.Context, t *ledger.Tally) error {
 	if err != nil {
 		return err
 	}
-	s, err := x.scope(ctx, &e, &entry, tail, has)
-	if err != nil {
-		return err
-	}
-	if s != nil {
+	if s := scopeOf(&e, &entry, tail, has); s != nil {
 		if err := x.floor(ctx, &e, s); err != nil {
 			return err
 		}

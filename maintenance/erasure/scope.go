@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -22,37 +21,22 @@ import (
 // scope is which rows of a shard an erasure covers.
 type scope struct {
 	part schemas.ShardRef
-	// bound is the last position that is covered whole.
+	// bound is the last position that is covered.
 	bound uint64
-	// mixed is the position above the bound whose insert took frames from both sides
-	// of the fence; of its rows those with these ids are covered.
-	mixed uint64
-	ids   []string
 }
 
 func (s *scope) whole() bool { return s.bound == math.MaxUint64 }
-
-// where is the scope as a condition over stored rows.
-func (s *scope) where() string {
-	switch {
-	case s.whole():
-		return "1"
-	case len(s.ids) == 0:
-		return fmt.Sprintf("pos <= %d", s.bound)
-	}
-	return fmt.Sprintf("(pos <= %d OR (pos = %d AND id IN ('%s')))", s.bound, s.mixed, strings.Join(s.ids, "','"))
-}
 
 // covered is the rows of the scope that an erasure means.
 func covered(e *ledger.Erasure, s *scope, prefix string) tables.Condition {
 	cond, params := e.Match(prefix)
 	if !s.whole() {
-		cond += " AND " + s.where()
+		cond += fmt.Sprintf(" AND pos <= %d", s.bound)
 	}
 	return tables.Condition{SQL: cond, Params: params}
 }
 
-// bound is the last position of a shard that is covered whole: every one of a
+// bound is the last position of a shard that is covered: every one of a
 // shard whose last frame came before the fence, none of a shard that began behind
 // it. A shard that lost its tail is covered when no frame can come any more.
 func bound(e *ledger.Erasure, s *registry.Shard, tail end, has bool) uint64 {
@@ -159,9 +143,7 @@ func (x *Eraser) scopes(ctx context.Context, e *ledger.Erasure) (map[schemas.Sha
 		}
 		last, has := tails[s.ID]
 		tail := end{last, s.Ref().Subject()}
-		if sc, err := x.scope(ctx, e, s, tail, has); err != nil {
-			return nil, err
-		} else if sc != nil {
+		if sc := scopeOf(e, s, tail, has); sc != nil {
 			out[s.ID] = sc
 		}
 	}
@@ -191,76 +173,12 @@ func (x *Eraser) tail(ctx context.Context, s *registry.Shard) (t end, has bool, 
 	return t, true, nil
 }
 
-// scope is the erasure's scope in one shard; nil when nothing of it is covered.
-func (x *Eraser) scope(ctx context.Context, e *ledger.Erasure, s *registry.Shard, tail end, has bool) (*scope, error) {
-	sc := &scope{part: s.Ref(), bound: bound(e, s, tail, has)}
-	if sc.bound == 0 {
-		return nil, nil
+// scopeOf is the erasure's scope in one shard; nil when nothing of it is covered.
+func scopeOf(e *ledger.Erasure, s *registry.Shard, tail end, has bool) *scope {
+	if b := bound(e, s, tail, has); b > 0 {
+		return &scope{part: s.Ref(), bound: b}
 	}
-	if sc.whole() || !has || tail.Pos <= sc.bound {
-		return sc, nil
-	}
-	return sc, x.mix(ctx, e, sc, tail)
-}
-
-// mix finds the rows that are covered in the insert that spans the bound: by the
-// ids that match in its frames up to there.
-func (x *Eraser) mix(ctx context.Context, e *ledger.Erasure, sc *scope, tail end) error {
-	below, above, err := x.cfg.DB.Around(ctx, sc.part, sc.bound)
-	if err != nil || above == 0 || below == sc.bound {
-		return err
-	}
-	// Where inserts ended whose rows are all gone, the tally knows alone.
-	t, err := x.cfg.Registry.Tally(ctx, sc.part)
-	if err != nil {
-		return err
-	}
-	if below = max(below, t.LastCut(sc.bound)); below == sc.bound {
-		return nil
-	}
-	cond, params := e.Match("e")
-	all, err := x.cfg.DB.Matching(ctx, e.Topic, []schemas.ShardRef{sc.part}, tables.Condition{SQL: fmt.Sprintf("%s AND pos = %d", cond, above), Params: params}, true)
-	if err != nil || len(all) == 0 {
-		return err
-	}
-	ids, first, err := x.idsOf(ctx, e, tail, below+1, sc.bound)
-	if err != nil {
-		return err
-	}
-	if first != below+1 {
-		if e.State == ledger.Erased {
-			return nil // it was done while they were there
-		}
-		return fmt.Errorf("%w: position %d of %s was stored with positions %d to %d in one insert, and %s no longer has all of these; a new erasure of the same events takes them all",
-			ErrLate, above, sc.part, below+1, sc.bound, schemas.StreamShards)
-	}
-	sc.mixed, sc.ids = above, ids
 	return nil
-}
-
-// idsOf are the ids of the events the erasure means in the frames of a shard
-// between two positions, and the first of these that SHARDS holds.
-func (x *Eraser) idsOf(ctx context.Context, e *ledger.Erasure, tail end, from, to uint64) (ids []string, first uint64, err error) {
-	seq, err := streams.FindFrame(ctx, x.js, tail.subject, from, tail.Seq)
-	if err != nil {
-		return nil, 0, err
-	}
-	topic, err := x.cfg.Registry.Topic(ctx, e.Topic)
-	if err != nil {
-		return nil, 0, err
-	}
-	m := &matcher{x: x, e: e, topic: &topic}
-	err = streams.Gather(ctx, x.js, schemas.StreamShards, tail.subject, seq, nil, func(msg *streams.Message) (bool, error) {
-		p, err := schemas.ParsePlaced(msg.Header)
-		if err != nil || p.Pos > to {
-			return false, err
-		}
-		if first == 0 {
-			first = p.Pos
-		}
-		return true, m.add(ctx, p.Frame, msg.Data)
-	})
-	return m.ids, first, errors.Join(err, m.flush(ctx))
 }
 
 // matcher lets ClickHouse find the events an erasure means among frames.

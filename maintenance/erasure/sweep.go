@@ -227,8 +227,8 @@ func (x *Eraser) except(ctx context.Context, c *tables.Condition, topic, id stri
 	if err != nil {
 		return err
 	}
-	before := &scope{part: s.part, bound: bound(&old, &entry, tail, has)}
-	if before.bound == 0 {
+	before := scopeOf(&old, &entry, tail, has)
+	if before == nil {
 		return nil
 	}
 	was := covered(&old, before, fmt.Sprintf("o%d", n))

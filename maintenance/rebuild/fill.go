@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// maxEnds is how many inserts of the old table are looked at at once.
+// maxEnds is how many positions of the old table are looked at at once.
 const maxEnds = 4096
 
 // pass brings over what the old table has above the fresh heads, and says how many
@@ -83,12 +83,12 @@ type fill struct {
 // none is a next of which nothing is held.
 const none = math.MaxUint64
 
-// fill brings a shard's rows over, batch by batch, each ending where an insert of
-// the old table ended.
+// fill brings a shard's rows over, batch by batch, each ending at a position that the old
+// table has rows of.
 func (r *rebuild) fill(ctx context.Context, ref schemas.ShardRef, head uint64) error {
 	f := &fill{ref: ref, head: head}
 	for {
-		ends, err := r.cfg.DB.InsertEnds(ctx, ref, f.head, maxEnds)
+		ends, err := r.cfg.DB.RowsByPosition(ctx, ref, f.head, maxEnds)
 		if err != nil || len(ends) == 0 {
 			return err
 		}
@@ -106,16 +106,16 @@ func (r *rebuild) fill(ctx context.Context, ref schemas.ShardRef, head uint64) e
 	}
 }
 
-// batch stores rows of the first inserts of ends behind the fresh head, and moves
+// batch stores rows of the first positions of ends behind the fresh head, and moves
 // it: from frames if SHARDS has all of them and nothing was erased, else copied.
-func (r *rebuild) batch(ctx context.Context, f *fill, ends []tables.InsertEnd) error {
+func (r *rebuild) batch(ctx context.Context, f *fill, ends []tables.PosCount) error {
 	if r.mayInsert(f.ref.ID) {
 		in, rows, err := r.frames(ctx, f, ends)
 		if err != nil {
 			return err
 		}
 		if in != nil {
-			err := r.store(ctx, f, in.Last, func(attempt int) error {
+			err := r.store(ctx, f, in.Last(), func(attempt int) error {
 				in.Attempt = attempt
 				return r.cfg.DB.Insert(ctx, in)
 			})
@@ -165,9 +165,9 @@ func (r *rebuild) store(ctx context.Context, f *fill, upTo uint64, insert func(a
 	return err
 }
 
-// frames gathers the frames of as many inserts of ends as fit one batch. nil: SHARDS
+// frames gathers the frames of as many positions of ends as fit one batch. nil: SHARDS
 // does not have them all, or they fit none.
-func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.InsertEnd) (*tables.Insert, uint64, error) {
+func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.PosCount) (*tables.Insert, uint64, error) {
 	if f.next == 0 {
 		if err := r.locate(ctx, f); err != nil {
 			return nil, 0, err
@@ -177,9 +177,9 @@ func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.InsertEnd) 
 		return nil, 0, nil
 	}
 	in := &tables.Insert{Topic: &r.target, Month: f.ref.Month, Shard: f.ref.ID, Head: f.head}
-	var rows, kept uint64 // of all frames so far, and of those up to in.Last
+	var rows, kept, last uint64 // rows of all frames so far, and of those up to the position last
 	size, raw, frames := 0, 0, 0
-	behind := f.next // the sequence behind the frame of in.Last
+	behind := f.next // the sequence behind the frame of last
 	err := streams.Gather(ctx, r.js, schemas.StreamShards, f.ref.Subject(), f.next, nil, func(msg *streams.Message) (bool, error) {
 		p, err := schemas.ParsePlaced(msg.Header)
 		if err != nil || p.Pos <= f.head {
@@ -201,19 +201,19 @@ func (r *rebuild) frames(ctx context.Context, f *fill, ends []tables.InsertEnd) 
 			return false, fmt.Errorf("rebuild: %w: %s has a frame of schema version %d, the topic had %d when this began; run it again", ErrChanged, f.ref, p.Schema, r.topic.Version)
 		}
 		rows, size, raw = rows+uint64(p.Rows), size+len(msg.Data), raw+p.RawBytes
-		if p.Schema != in.Schema || rows > tables.BatchRows && in.Last > 0 || size > tables.BatchBytes || raw > tables.MaxRawBytes {
+		if p.Schema != in.Schema || rows > tables.BatchRows && last > 0 || len(in.Frames) == tables.MaxFrames || size > tables.BatchBytes || raw > tables.MaxRawBytes {
 			return false, nil
 		}
-		in.Frames = append(in.Frames, msg.Data)
+		in.Frames = append(in.Frames, tables.Frame{Pos: p.Pos, Rows: p.Rows, Payload: msg.Data})
 		for len(ends) > 0 && ends[0].Pos < p.Pos {
 			ends = ends[1:]
 		}
 		if len(ends) > 0 && ends[0].Pos == p.Pos {
-			in.Last, kept, frames, behind = p.Pos, rows, len(in.Frames), msg.Sequence+1
+			last, kept, frames, behind = p.Pos, rows, len(in.Frames), msg.Sequence+1
 		}
 		return len(ends) > 0 && p.Pos < ends[len(ends)-1].Pos, nil
 	})
-	if err != nil || in.Last == 0 {
+	if err != nil || last == 0 {
 		return nil, 0, err
 	}
 	in.Frames = in.Frames[:frames]

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -11,6 +12,19 @@ type stretch struct {
 	lo, hi     uint64
 	want, have uint64 // of rest, want is the rows the frames brought up to lo
 	distinct   uint64 // ids; once they were looked at, rows that differ
+}
+
+// told joins the rows of positions up to which the erasure record does not tell how many are gone
+// with those of the next one that it does.
+func told(groups []tables.Group, cuts []ledger.Cut) (out []tables.Group) {
+	var before tables.Group
+	for i, g := range groups {
+		g.Rows, g.Distinct, g.IDs = g.Rows+before.Rows, g.Distinct+before.Distinct, g.IDs+before.IDs
+		if before = g; i == len(groups)-1 || ledger.Known(cuts, g.Pos) {
+			out, before = append(out, g), tables.Group{}
+		}
+	}
+	return out
 }
 
 // compare walks a shard's rows by position against its frames, and gives the

@@ -16,7 +16,7 @@ func batchOf(frames []link, erasures ledger.Erasures) int {
 	rows, raw := uint64(0), uint64(0)
 	for i := range frames {
 		rows, raw = rows+frames[i].rows, raw+frames[i].raw
-		if i > 0 && (frames[i].schema != frames[0].schema || rows > tables.BatchRows || raw > tables.MaxRawBytes || !erasures.Alike(frames[i].from(), frames[0].from())) {
+		if i > 0 && (i == tables.MaxFrames || frames[i].schema != frames[0].schema || rows > tables.BatchRows || raw > tables.MaxRawBytes || !erasures.Alike(frames[i].from(), frames[0].from())) {
 			return i
 		}
 	}
@@ -31,6 +31,19 @@ func coverOf(frames []link, erasures ledger.Erasures) ledger.Cover {
 		lo, hi = min(lo, frames[i].minTs), max(hi, frames[i].maxTs)
 	}
 	return erasures.Covering(frames[0].from(), lo, hi)
+}
+
+// bring reads frames as an insert takes them.
+func (r *Repairer) bring(ctx context.Context, a *Action, frames []link) ([]tables.Frame, error) {
+	payloads, err := r.payloads(ctx, a, frames)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]tables.Frame, len(frames))
+	for i := range frames {
+		out[i] = tables.Frame{Pos: frames[i].pos, Rows: int(frames[i].rows), Payload: payloads[i]}
+	}
+	return out, nil
 }
 
 // payloads reads frames from where they are.

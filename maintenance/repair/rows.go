@@ -20,11 +20,11 @@ func (r *Repairer) insert(ctx context.Context, a *Action) error {
 	}
 	for frames := a.frames; len(frames) > 0; {
 		n := batchOf(frames, erasures)
-		payloads, err := r.payloads(ctx, a, frames[:n])
+		brought, err := r.bring(ctx, a, frames[:n])
 		if err != nil {
 			return err
 		}
-		m := &tables.Mend{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Lo: a.lo, Hi: a.hi, Frames: payloads}
+		m := &tables.Mend{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Lo: a.lo, Hi: a.hi, Frames: brought}
 		if cover := coverOf(frames[:n], erasures); len(cover) > 0 {
 			m.Keep.SQL, m.Keep.Params = cover.Keep()
 		}
@@ -67,11 +67,11 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 			// What is struck of them has to be booked as well, which a sink does.
 			return fmt.Errorf("an erasure concerns positions %d to %d: a sink has to store them; start one, or restart it", frames[0].pos, frames[n-1].pos)
 		}
-		payloads, err := r.payloads(ctx, a, frames[:n])
+		brought, err := r.bring(ctx, a, frames[:n])
 		if err != nil {
 			return err
 		}
-		in := &tables.Insert{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Head: head, Last: frames[n-1].pos, Frames: payloads, Absent: absent}
+		in := &tables.Insert{Topic: a.topic, Schema: frames[0].schema, Month: a.ref.Month, Shard: a.ref.ID, Head: head, Frames: brought, Absent: absent}
 		_, err = tables.Follow(head, func(attempt int) error {
 			in.Attempt = attempt // the token before may be of the insert whose rows are gone
 			insertErr := r.patiently(ctx, func() error { return r.db.Insert(ctx, in) })

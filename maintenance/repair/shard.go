@@ -69,6 +69,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 		if s.groups, err = r.db.Groups(ctx, ref); err != nil {
 			return err
 		}
+		s.groups = told(s.groups, tally.Cuts())
 	}
 	differ, rest := compare(c, s.groups, s.gone)
 	for i := range differ {

@@ -40,7 +40,7 @@ func TestErasedShardStaysGone(t *testing.T) {
 	}
 	slept := func() {
 		t.Helper()
-		if err := r.DB.Insert(t.Context(), &tables.Insert{Topic: &r.Topic, Schema: 1, Month: november, Shard: s.ID, Last: 1, Frames: [][]byte{first}}); err != nil {
+		if err := r.DB.Insert(t.Context(), &tables.Insert{Topic: &r.Topic, Schema: 1, Month: november, Shard: s.ID, Frames: []tables.Frame{{Pos: 1, Rows: 10, Payload: first}}}); err != nil {
 			t.Fatal(err)
 		}
 		if rows, _, _ := r.Rows(); rows != 10 {

@@ -193,7 +193,7 @@ func TestRetentionDrops(t *testing.T) {
 	stop()
 	r.gone(s, 3)
 	// A sink that read the head before the drop stores its frames after it.
-	if err := r.DB.Insert(t.Context(), &tables.Insert{Topic: &r.Topic, Schema: 1, Month: november, Shard: s.ID, Last: 1, Frames: [][]byte{first}}); err != nil {
+	if err := r.DB.Insert(t.Context(), &tables.Insert{Topic: &r.Topic, Schema: 1, Month: november, Shard: s.ID, Frames: []tables.Frame{{Pos: 1, Rows: 10, Payload: first}}}); err != nil {
 		t.Fatal(err)
 	}
 	if rows, _, _ := r.Rows(); rows != 20 {

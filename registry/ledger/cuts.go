@@ -2,24 +2,38 @@ package ledger
 
 import "slices"
 
-// Cut is rows gone from the positions after the cut before it, up to Pos.
+// Cut is rows gone from a position.
 type Cut struct {
 	Pos  uint64 `json:"p"`
 	Rows uint64 `json:"n"`
+	// From is the first position of cuts that were joined, else 0: the rows are gone from From up
+	// to Pos.
+	From uint64 `json:"f,omitempty"`
 	// IDs is the sum of the rows' ids (schemas.IDSumSQL). Summed: it is known; earlier
 	// versions did not note it.
 	IDs    uint64 `json:"i,omitempty"`
 	Summed bool   `json:"s,omitempty"`
 }
 
-// with adds the rows of another cut, at the position of this one.
-func (c Cut) with(o Cut) Cut {
-	c.Rows, c.IDs, c.Summed = c.Rows+o.Rows, c.IDs+o.IDs, c.Summed && o.Summed
-	return c
+// join adds a cut that ends at the same position or later.
+func (c Cut) join(o Cut) Cut {
+	out := Cut{Pos: o.Pos, Rows: c.Rows + o.Rows, IDs: c.IDs + o.IDs, Summed: c.Summed && o.Summed}
+	if first := min(c.first(), o.first()); first < out.Pos {
+		out.From = first
+	}
+	return out
+}
+
+// first is the first position that rows are gone from.
+func (c Cut) first() uint64 {
+	if c.From > 0 {
+		return c.From
+	}
+	return c.Pos
 }
 
 // MaxCuts bounds a list of cuts; beyond it neighbours are joined. The sum up to a
-// position between two joined cuts is then known only at the higher one.
+// position between two joined cuts is then known only at the higher one; see Known.
 const MaxCuts = 2048
 
 // AddCuts is the sum of two lists, by position.
@@ -35,9 +49,9 @@ func AddCuts(a, b []Cut) []Cut {
 	})
 	n := 0
 	for _, c := range out {
-		if n > 0 && out[n-1].Pos == c.Pos {
-			out[n-1] = out[n-1].with(c)
-			continue
+		for n > 0 && out[n-1].Pos >= c.first() { // of one position, or of those that were joined
+			n--
+			c = out[n].join(c)
 		}
 		out[n] = c
 		n++
@@ -48,13 +62,18 @@ func AddCuts(a, b []Cut) []Cut {
 		for i := 0; i < len(out); i += 2 {
 			c := out[i]
 			if i+1 < len(out) {
-				c = out[i+1].with(c)
+				c = c.join(out[i+1])
 			}
 			half = append(half, c)
 		}
 		out = half
 	}
 	return out
+}
+
+// Known reports whether it is known how many rows are gone up to a position.
+func Known(cuts []Cut, pos uint64) bool {
+	return !slices.ContainsFunc(cuts, func(c Cut) bool { return c.first() <= pos && pos < c.Pos })
 }
 
 // SumCuts is the rows of all cuts up to a position.

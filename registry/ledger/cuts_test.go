@@ -34,6 +34,9 @@ func TestCuts(t *testing.T) {
 		if got > exact || pos >= 9000 && got != exact {
 			rt.Fatalf("%d rows are gone up to %d, the sum says %d", exact, pos, got)
 		}
+		if Known(sum, pos) && got != exact {
+			rt.Fatalf("%d rows are gone up to %d, the sum says %d and that it is known", exact, pos, got)
+		}
 		ofA, knownA := SumIDs(a, pos)
 		ofB, knownB := SumIDs(b, pos)
 		ids, known := SumIDs(sum, pos)

@@ -94,6 +94,25 @@ func (t *Tally) GoneUpTo(pos uint64) (least, most uint64) {
 	return least, most
 }
 
+// Cuts are the rows that are gone, or go.
+func (t *Tally) Cuts() []Cut {
+	if t.Pending == nil {
+		return t.Gone
+	}
+	return slices.Concat(t.Gone, t.Pending.Cuts)
+}
+
+// GoneBetween is how many rows are gone, or go, from positions above lo and up to hi. What is not known
+// to be from there does not count.
+func (t *Tally) GoneBetween(lo, hi uint64) (n uint64) {
+	for _, c := range t.Cuts() {
+		if c.first() > lo && c.Pos <= hi {
+			n += c.Rows
+		}
+	}
+	return n
+}
+
 // Explains reports whether erasures explain that a shard has so many rows up to pos,
 // where its frames brought so many.
 func (t *Tally) Explains(pos, brought, rows uint64) bool {
@@ -102,14 +121,9 @@ func (t *Tally) Explains(pos, brought, rows uint64) bool {
 }
 
 // LastCut is the highest position up to pos that rows are gone from, or go from;
-// 0 when there is none. An insert ended there, though ClickHouse may not show it
-// any more.
+// 0 when there is none. ClickHouse may not show it any more.
 func (t *Tally) LastCut(pos uint64) (last uint64) {
-	cuts := t.Gone
-	if t.Pending != nil {
-		cuts = slices.Concat(cuts, t.Pending.Cuts)
-	}
-	for _, c := range cuts {
+	for _, c := range t.Cuts() {
 		if c.Pos <= pos {
 			last = max(last, c.Pos)
 		}
