@@ -108,8 +108,8 @@ func replayTopic(lanes int) schemas.Topic {
 	return t
 }
 
-// The lines are those of a query; SHARDS and ClickHouse meet at a seam that moves
-// while the janitor purges, and nothing is missing or twice wherever it lies.
+// The lines are those of a query. Which positions come from SHARDS and which from ClickHouse moves while the
+// janitor purges, and nothing is missing or twice wherever that lies. A replay begins at any position.
 func TestReplaySeam(t *testing.T) {
 	t.Parallel()
 	e := start(t, replayTopic(2))
@@ -154,10 +154,43 @@ func TestReplaySeam(t *testing.T) {
 			t.Errorf("filter and range gave %d events, want 500", len(some))
 		}
 	}
+	e.fromAnyPosition("app", parsed(t, fromStreams))
+}
+
+// fromAnyPosition replays shards from each of their positions, and up to it, once nothing but their last frames is in
+// SHARDS, and compares with what each position brought.
+func (e *env) fromAnyPosition(topic string, all []told) {
+	e.t.Helper()
+	stream, err := e.reg.JetStream().Stream(e.t.Context(), schemas.StreamShards)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	heads, err := e.db.Heads(e.t.Context(), topic)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for _, s := range e.shards(topic)[:2] {
+		subject := s.Ref().Subject()
+		if err := stream.Purge(e.t.Context(), jetstream.WithPurgeSubject(subject), jetstream.WithPurgeKeep(1)); err != nil {
+			e.t.Fatal(err)
+		}
+		for pos := uint64(1); pos <= heads[s.ID]; pos++ {
+			var want []told
+			for _, ev := range all {
+				if ev.Shard == s.ID.String() && ev.Pos == pos {
+					want = append(want, ev)
+				}
+			}
+			got := parsed(e.t, e.replayed(replay.Request{Topic: topic, Shard: s.ID.String(), FromPos: pos, ToPos: pos}))
+			if len(want) == 0 || !slices.Equal(ids(got), ids(want)) {
+				e.t.Fatalf("position %d of %s gave %d events, its frame had %d", pos, s.Name(), len(got), len(want))
+			}
+		}
+	}
 }
 
 // likeQuery compares lines with what a query says of the same events: equal but for
-// the position, which is the frame's own in SHARDS.
+// shard and position, which a query does not have of events on their way.
 func (e *env) likeQuery(topic string, lines []string) {
 	e.t.Helper()
 	want := map[string]string{}

@@ -8,9 +8,6 @@ import (
 )
 
 var (
-	// ErrPurged: frames a job was in the middle of left SHARDS, and what is in
-	// ClickHouse cannot be told apart finely enough to go on.
-	ErrPurged = errors.New("the replay was overtaken by the purge of SHARDS")
 	// ErrLost: positions are neither in SHARDS nor in ClickHouse.
 	ErrLost = errors.New("positions are missing")
 	// ErrChanged: an erasure took rows away while they were read. The cursor stands

@@ -55,7 +55,7 @@ func (m *merge) next(ctx context.Context) (*open, error) {
 		m.waiting = m.waiting[1:]
 		o := &open{shard: s, st: m.j.pipe(ctx, []*shard{s}, 1, 1, aheadOfShard, true)}
 		m.j.begun = append(m.j.begun, s)
-		if err := m.fill(o, s.at.Events); err != nil {
+		if err := m.fill(o, s.at.Given); err != nil {
 			return nil, err
 		}
 		if o.unit != nil {
@@ -68,8 +68,8 @@ func (m *merge) next(ctx context.Context) (*open, error) {
 	return m.heap[0], nil
 }
 
-// fill takes units of a shard until one has an event behind the first skip.
-func (m *merge) fill(o *open, skip int) (err error) {
+// fill takes units of a shard until one has an event that is not given yet.
+func (m *merge) fill(o *open, g *given) (err error) {
 	for {
 		if o.unit, err = o.st.next(o.unit); err != nil || o.unit == nil {
 			o.st.close()
@@ -78,23 +78,22 @@ func (m *merge) fill(o *open, skip int) (err error) {
 			}
 			return err
 		}
-		if o.at = skip; o.at < len(o.unit.rows) {
+		if o.at = o.unit.after(g); o.at < len(o.unit.rows) {
 			return nil
 		}
 		m.j.passed(o.unit)
-		skip = 0
 	}
 }
 
 // advance leaves the event behind that next gave.
 func (m *merge) advance(o *open) error {
 	if o.at++; o.at < len(o.unit.rows) {
-		o.shard.at.Events, o.shard.at.Ahead = o.at, &o.unit.by
+		o.shard.at.Given = o.unit.upTo(o.at - 1)
 		heap.Fix(&m.heap, 0)
 		return nil
 	}
 	m.j.passed(o.unit)
-	if err := m.fill(o, 0); err != nil {
+	if err := m.fill(o, nil); err != nil {
 		return err
 	}
 	if o.unit == nil {

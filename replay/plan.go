@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -18,12 +17,8 @@ type shard struct {
 	from, to uint64
 	rows     uint64 // an estimate of its events between them
 	at       mark   // how far the sink has taken it
-	// unsaved is the first number that a topic was sent since the cursor was saved.
+	// unsaved is the first position that a topic was sent since the cursor was saved.
 	unsaved uint64
-	// taking says that a topic may have part of the next unit.
-	taking bool
-	// purged are positions that an erasure took out of SHARDS.
-	purged []ledger.Span
 }
 
 // shards are the shards that a job reads, in the order of positions.
@@ -33,10 +28,6 @@ func (j *Job) shards(ctx context.Context) ([]*shard, error) {
 		return nil, err
 	}
 	tails, err := streams.Tails(ctx, j.r.js, j.topic.Name, nil)
-	if err != nil {
-		return nil, err
-	}
-	tallies, err := j.r.cfg.Registry.Tallies(ctx, j.topic.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +49,7 @@ func (j *Job) shards(ctx context.Context) ([]*shard, error) {
 		}
 		s := &shard{
 			Shard: e, subject: e.Ref().Subject(), tailSeq: tail.Seq,
-			from: max(1, j.spec.FromPos), to: tail.Pos, purged: tallies[e.ID].Purged,
+			from: max(1, j.spec.FromPos), to: tail.Pos,
 		}
 		if tail.Seq > j.spec.UpTo { // grew since the job began
 			next, err := streams.FrameFrom(ctx, j.r.js, s.subject, j.spec.UpTo+1)

@@ -2,144 +2,57 @@ package replay
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/almanac-events/almanac/query/filter"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// Whatever the inserts of a shard, wherever SHARDS begins and wherever the cursor
-// stands, the seam lies at an insert's end and no position is read twice or passed
-// over; where that cannot be, it is an error.
-func TestSeam(t *testing.T) {
+// A job that stopped within a position goes on with the first event that the sink does not have,
+// whichever source the position comes from now, whatever an erasure took of it, and however often a
+// client repeated itself.
+func TestGiven(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		ends := []uint64{0}
-		for range rapid.IntRange(1, 8).Draw(t, "inserts") {
-			ends = append(ends, ends[len(ends)-1]+rapid.Uint64Range(1, 5).Draw(t, "length"))
-		}
-		head := ends[len(ends)-1]
-		s := &shard{Shard: registry.Shard{Topic: "app", Month: 202603, ID: 1}, from: 1, to: head + 3}
-		first := rapid.Uint64Range(2, head+1).Draw(t, "first")
-		next := rapid.Uint64Range(1, first-1).Draw(t, "next")
-		after := mark{Number: next - 1}
-		g := gapBefore(s, after, first)
-		var at insertEnds
-		for _, e := range ends[1:] {
-			if e < g.next {
-				at.below = e
+		draw := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) entry {
+			return entry{ts: rapid.Int64Range(1, 3).Draw(t, "ts"), id: schemas.ID{15: rapid.Byte().Draw(t, "id") % 4}, events: 1}
+		}), 1, 30).Draw(t, "events")
+		unit := func(rows []entry) *unit {
+			u := &unit{end: mark{Number: 7}, rows: slices.Clone(rows)}
+			if len(rows) > 0 {
+				u.rows = rapid.Permutation(u.rows).Draw(t, "as the source has them")
 			}
-			if at.first == 0 && e >= g.next {
-				at.first = e
+			u.sort()
+			return u
+		}
+		before := unit(draw)
+		i := rapid.IntRange(0, len(before.rows)-1).Draw(t, "the last one given")
+		g := before.upTo(i)
+		erased := rapid.Byte().Draw(t, "erased") % 8
+		left := func(e entry) bool { return e.id[15] != erased }
+		var want, rows []entry
+		for k, e := range before.rows {
+			if left(e) {
+				rows = append(rows, e)
+				if k > i {
+					want = append(want, e)
+				}
 			}
-			if at.at == 0 && e >= g.need {
-				at.at = e
-			}
 		}
-		if rapid.Bool().Draw(t, "floor") { // an erasure took some of the head's rows, or a later one's
-			at.floor = rapid.SampledFrom(ends).Draw(t, "at")
+		for k := range rows {
+			rows[k].nth = 0
 		}
-		seam, err := g.seam(s, after, at)
-		atEnd := at.below == next-1
-		switch {
-		case err != nil && atEnd:
-			t.Fatalf("inserts %v, SHARDS from %d, next %d: %v", ends, first, next, err)
-		case err == nil && (!atEnd || seam < first-1 || seam > head):
-			t.Fatalf("inserts %v, SHARDS from %d, next %d: seam at %d", ends, first, next, seam)
-		case err != nil && !errors.Is(err, ErrPurged) && !errors.Is(err, schemas.ErrRequest):
-			t.Fatal(err)
+		now := unit(rows)
+		if got := now.rows[now.after(g):]; !slices.Equal(got, want) {
+			t.Fatalf("%v are left, want %v", got, want)
 		}
-		// Rows that neither side has are an error, unless they are gone on purpose.
-		at = insertEnds{below: head, floor: 0}
-		if _, err := (gap{head + 1, head + 2}).seam(s, after, at); !errors.Is(err, ErrLost) {
-			t.Fatalf("missing positions: %v", err)
-		}
-		at.floor = head + 2
-		if seam, err := (gap{head + 1, head + 2}).seam(s, after, at); err != nil || seam != head+2 {
-			t.Fatalf("erased positions: %d %v", seam, err)
-		}
-	})
-}
-
-// Where all rows up to the floor are gone, what comes next begins above it.
-func TestSeamAboveFloor(t *testing.T) {
-	t.Parallel()
-	s := &shard{Shard: registry.Shard{Topic: "app", Month: 202603, ID: 1}, from: 1, to: 12}
-	for name, c := range map[string]struct {
-		g    gap
-		at   insertEnds
-		seam uint64 // 0: refused
-	}{
-		"rows of the floor's insert are left": {gap{4, 7}, insertEnds{first: 7, at: 7, floor: 7}, 0},
-		"none is left":                        {gap{4, 8}, insertEnds{first: 10, at: 10, floor: 7}, 10},
-		"just above it":                       {gap{8, 9}, insertEnds{first: 10, at: 10, floor: 7}, 10},
-		"beyond the first above it":           {gap{9, 9}, insertEnds{first: 10, at: 10, floor: 7}, 0},
-	} {
-		seam, err := c.g.seam(s, mark{Number: c.g.next - 1}, c.at)
-		if seam != c.seam || (err != nil) != (c.seam == 0) || err != nil && !errors.Is(err, ErrPurged) {
-			t.Errorf("%s: %d %v", name, seam, err)
-		}
-	}
-}
-
-// A cursor that is older than what the sink has is only gone on from where the
-// units behind it are made of what they were made of then.
-func TestAgrees(t *testing.T) {
-	t.Parallel()
-	s := &shard{Shard: registry.Shard{Topic: "app", Month: 202603, ID: 1}, from: 1, to: 500}
-	made := func(n uint64, by source) *unit { return &unit{shard: s, end: mark{Number: n}, by: by} }
-	frame, alone := source{}, source{Stored: true}
-	rows := func(begin, of uint64) source { return source{Stored: true, Begin: begin, Of: of} }
-	for name, c := range map[string]struct {
-		ahead *source
-		unit  *unit
-		reach uint64
-		ok    bool
-	}{
-		"nothing ahead":                         {nil, made(4, rows(3, 90)), 64, true},
-		"frames again":                          {&frame, made(4, frame), 64, true},
-		"frames, now an insert of one":          {&frame, made(4, alone), 64, true},
-		"frames, now an insert of several":      {&frame, made(4, rows(3, 90)), 64, false},
-		"an insert out of reach":                {&frame, made(68, rows(67, 90)), 64, true},
-		"its first unit far behind its begin":   {&frame, made(90, rows(66, 1)), 64, false},
-		"part of a frame, now of an insert":     {&frame, made(4, rows(3, 90)), 1, false},
-		"part of a frame, and the insert later": {&frame, made(6, rows(4, 90)), 1, true},
-		"rows again":                            {ptr(rows(3, 90)), made(4, rows(3, 90)), 64, true},
-		"rows, and some were erased":            {ptr(rows(3, 90)), made(4, rows(3, 89)), 64, false},
-		"rows, then the next insert":            {ptr(rows(3, 90)), made(11, rows(10, 7)), 64, true},
-		"rows, then frames":                     {ptr(rows(3, 90)), made(11, frame), 64, true},
-		"an insert of one, then of several":     {&alone, made(5, rows(4, 90)), 64, true},
-	} {
-		m := mark{Number: 3, Ahead: c.ahead}
-		if err := m.agrees(c.unit, c.reach); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrPurged) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func ptr[T any](v T) *T { return &v }
-
-// An insert's rows are cut into at most as many units as it has positions, none
-// empty, all together the whole.
-func TestCut(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		rows := rapid.Uint64Range(1, 300_000).Draw(t, "rows")
-		k := min(rows, rapid.Uint64Range(1, 200).Draw(t, "positions"))
-		before := uint64(0)
-		for part := range k {
-			end := cut(rows, k, part)
-			if end <= before || end > rows {
-				t.Fatalf("%d rows in %d: part %d ends at %d after %d", rows, k, part, end, before)
-			}
-			before = end
-		}
-		if before != rows {
-			t.Fatalf("%d rows in %d end at %d", rows, k, before)
+		now.end.Number = 8
+		if n := now.after(g); n != 0 {
+			t.Fatalf("%d events of another position are passed over", n)
 		}
 	})
 }

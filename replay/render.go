@@ -16,14 +16,13 @@ type renderer struct {
 	j      *Job
 	reader frame.Reader
 	writer *frame.LineWriter
-	// single says that lines are taken one by one, and sorted that those of a unit
-	// are put in the order of time.
-	single, sorted bool
-	lanes          *laneBuilders // when the sink is a topic
+	// single says that lines are taken one by one, and so in the order of time.
+	single bool
+	lanes  *laneBuilders // when the sink is a topic
 }
 
 func (j *Job) newRenderer(single bool) *renderer {
-	r := &renderer{j: j, writer: frame.NewLineWriter(&j.topic), single: single, sorted: j.spec.Order == ByTime}
+	r := &renderer{j: j, writer: frame.NewLineWriter(&j.topic), single: single}
 	if j.target != nil {
 		r.lanes = newLaneBuilders(j)
 	}
@@ -55,8 +54,8 @@ func (r *renderer) render(ctx context.Context, u *unit) error {
 		r.lanes.end(u)
 		return nil
 	}
-	if r.sorted {
-		r.sort(u)
+	if r.single {
+		u.sort()
 	}
 	return nil
 }
@@ -121,11 +120,19 @@ func (r *renderer) row(u *unit, reader *frame.Reader, i int, pos uint64) {
 		u.lines = r.writer.Append(u.lines, i, pos)
 	}
 	if r.single {
-		u.rows = append(u.rows, entry{reader.Ts(i), reader.ID(i), from, len(u.lines), 1})
+		u.rows = append(u.rows, entry{ts: reader.Ts(i), id: reader.ID(i), from: from, to: len(u.lines), events: 1})
 	}
 }
 
-// sort puts a unit's lines in the order of time, those of one time in that of their ids.
-func (r *renderer) sort(u *unit) { slices.SortStableFunc(u.rows, entry.compare) }
+// sort puts a unit's lines in the order of time, those of one time in that of their ids, and
+// counts those that have both in common.
+func (u *unit) sort() {
+	slices.SortStableFunc(u.rows, entry.compare)
+	for i := 1; i < len(u.rows); i++ {
+		if u.rows[i].compare(u.rows[i-1]) == 0 {
+			u.rows[i].nth = u.rows[i-1].nth + 1
+		}
+	}
+}
 
 func (e entry) compare(o entry) int { return cmp.Or(cmp.Compare(e.ts, o.ts), e.id.Compare(o.id)) }

@@ -89,11 +89,6 @@ func (j *Job) Run(ctx context.Context, w io.Writer, pace Pace) (Result, error) {
 	if errors.Is(err, registry.ErrConflict) {
 		return j.Result(), err // the other run's cursor stands
 	}
-	for _, s := range j.begun {
-		if s.at.Events == 0 && !s.taking {
-			s.at.Ahead = nil // the sink has nothing behind the cursor
-		}
-	}
 	err = errors.Join(err, j.save(end, err == nil))
 	return j.Result(), err
 }
@@ -122,7 +117,7 @@ func (j *Job) plan(ctx context.Context) ([]*shard, error) {
 			continue
 		}
 		s.at = j.state.Marks[s.ID]
-		if (s.at.Number > 0 || s.at.Ahead != nil) && j.spec.Order == ByTime {
+		if (s.at.Number > 0 || s.at.Given != nil) && j.spec.Order == ByTime {
 			j.begun = append(j.begun, s)
 		}
 		if s.at.Number < s.to {
@@ -135,7 +130,8 @@ func (j *Job) plan(ctx context.Context) ([]*shard, error) {
 
 // byPosition replays shard by shard.
 func (j *Job) byPosition(ctx context.Context, shards []*shard, out sink, p *pacer) error {
-	st := j.pipe(ctx, shards, renderers, batchFrames, maxAhead, !p.free() || j.spec.Kind == IntoSubject)
+	inside := len(shards) > 0 && shards[0].at.Given != nil // the run before stopped within a position
+	st := j.pipe(ctx, shards, renderers, batchFrames, maxAhead, !p.free() || inside || j.spec.Kind == IntoSubject)
 	defer st.close()
 	var u *unit
 	for {
@@ -149,17 +145,17 @@ func (j *Job) byPosition(ctx context.Context, shards []*shard, out sink, p *pace
 		if err := j.before(ctx, u, out); err != nil {
 			return err
 		}
-		if p.free() && j.spec.Kind != IntoSubject {
+		if p.free() && u.shard.at.Given == nil && j.spec.Kind != IntoSubject {
 			if err := out.unit(ctx, u); err != nil {
 				return err
 			}
 			j.done.events.Add(uint64(u.events))
 		} else {
-			for i := u.shard.at.Events; i < len(u.rows); i++ {
+			for i := u.after(u.shard.at.Given); i < len(u.rows); i++ {
 				if err := j.event(ctx, u, i, out, p); err != nil {
 					return err
 				}
-				u.shard.at.Events, u.shard.at.Ahead = i+1, &u.by
+				u.shard.at.Given = u.upTo(i)
 			}
 		}
 		j.passed(u)
@@ -224,18 +220,16 @@ func (j *Job) event(ctx context.Context, u *unit, i int, out sink, p *pacer) err
 }
 
 // before keeps what a topic was sent and the cursor does not know within what the
-// router remembers of a producer, and of one source, which the cursor names: only
-// from the same can the numbers have the same events again.
+// router remembers of a producer.
 func (j *Job) before(ctx context.Context, u *unit, out sink) error {
 	if j.target == nil {
 		return nil
 	}
 	s := u.shard
-	if s.unsaved > 0 && u.end.Number-s.unsaved >= schemas.MaxInFlight || s.at.Ahead == nil || *s.at.Ahead != u.by {
+	if s.unsaved > 0 && u.end.Number-s.unsaved >= schemas.MaxInFlight {
 		if err := out.flush(ctx); err != nil {
 			return err
 		}
-		s.at.Ahead = &u.by
 		if err := j.save(ctx, false); err != nil {
 			return err
 		}
@@ -243,17 +237,12 @@ func (j *Job) before(ctx context.Context, u *unit, out sink) error {
 	if s.unsaved == 0 {
 		s.unsaved = u.end.Number
 	}
-	s.taking = true
 	return nil
 }
 
 // passed says that the sink has taken a unit.
 func (j *Job) passed(u *unit) {
-	ahead := u.shard.at.Ahead
-	u.shard.taking = false
-	if u.shard.at = u.end; j.target != nil {
-		u.shard.at.Ahead = ahead // until the cursor is saved there may be more of it
-	}
+	u.shard.at = u.end
 	j.done.scanned.Add(uint64(u.expected))
 }
 

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +17,11 @@ import (
 // Bounds of what one statement of ClickHouse sorts and of what is held of its
 // answer.
 const (
-	// windowRows is how many rows one statement asks for, give or take an insert:
+	// windowRows is how many rows one statement asks for, give or take a position:
 	// some 100 MiB to sort for the server.
 	windowRows = 500_000
-	// windowInserts is how many inserts it spans at most.
-	windowInserts = 10_000
+	// windowPositions is how many positions it spans at most.
+	windowPositions = 50_000
 	// blockRows is how many rows a block of the answer has.
 	blockRows = 8192
 	// maxBlockBytes bounds one such block: 8,192 events of the largest kind could
@@ -28,72 +29,92 @@ const (
 	maxBlockBytes = 64 << 20
 )
 
-// insert is an insert's rows of the job's range, as ClickHouse has them.
-type insert struct{ pos, rows uint64 }
+// group is a position's rows of the job's range, as ClickHouse has them.
+type group struct{ pos, rows uint64 }
 
-// readStored gives f the units of a shard's rows in ClickHouse with a number above
-// after, up to the position upTo, which is an insert's last.
-func (j *Job) readStored(ctx context.Context, s *shard, after mark, upTo uint64, f func(*unit) error) error {
+// readStored gives f the units of a shard's rows in ClickHouse of positions from from up to upTo, which
+// SHARDS does not have any more. A position without such rows is no unit: they were
+// erased, or are not the job's.
+func (j *Job) readStored(ctx context.Context, s *shard, from, upTo uint64, f func(*unit) error) error {
+	head, err := j.head(ctx, s, upTo)
+	if err != nil {
+		return err
+	}
+	if head < upTo {
+		return fmt.Errorf("%w: %d to %d of %s are neither in %s nor in ClickHouse; run `almanac verify %s`",
+			ErrLost, max(from, head+1), upTo, s.Name(), schemas.StreamShards, s.Topic)
+	}
 	cond, params, err := j.storedCondition(ctx, s)
 	if err != nil {
 		return err
 	}
-	begin := max(after.Number, s.from-1)
-	if after.Stored { // units of the insert that the cursor stands in are numbered from its beginning
-		begin = after.Begin
-	}
-	for begin < upTo {
-		inserts, err := j.inserts(ctx, s, cond, params, begin, upTo)
-		if err != nil || len(inserts) == 0 {
+	for after := from - 1; after < upTo; {
+		groups, err := j.groups(ctx, s, cond, params, after, upTo)
+		if err != nil || len(groups) == 0 {
 			return err
 		}
-		if err := j.readInserts(ctx, s, cond, params, begin, inserts, after, f); err != nil {
+		if err := j.readGroups(ctx, s, cond, params, after, groups, f); err != nil {
 			return err
 		}
-		begin = inserts[len(inserts)-1].pos
+		after = groups[len(groups)-1].pos
 	}
 	return nil
 }
 
-// inserts lists those behind a position, as many as make a window.
-func (j *Job) inserts(ctx context.Context, s *shard, cond string, params map[string]string, begin, upTo uint64) ([]insert, error) {
+// head is up to where all of a shard was stored: where ClickHouse has rows of upTo or later, or what
+// the registry says when those that carried it are gone on purpose.
+func (j *Job) head(ctx context.Context, s *shard, upTo uint64) (uint64, error) {
+	head, err := j.r.cfg.DB.Head(ctx, s.Ref())
+	if err != nil || head >= upTo {
+		return head, err
+	}
+	entry, err := j.r.cfg.Registry.Shard(ctx, s.Ref())
+	if err != nil {
+		return 0, err
+	}
+	return entry.Head(head), nil
+}
+
+// groups lists the positions after one, as many as make a window.
+func (j *Job) groups(ctx context.Context, s *shard, cond string, params map[string]string, after, upTo uint64) ([]group, error) {
 	body, err := j.r.cfg.DB.Select(ctx, &tables.Select{
 		SQL: fmt.Sprintf("SELECT pos, count() FROM %s WHERE %s AND pos > %d AND pos <= %d GROUP BY pos ORDER BY pos LIMIT %d FORMAT TSV",
-			j.table(), cond, begin, upTo, windowInserts),
+			j.table(), cond, after, upTo, windowPositions),
 		Params: params, Settings: readSettings,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("replay: positions of %s: %w", s.Name(), err)
 	}
 	defer func() { _ = body.Close() }()
-	var out []insert
+	var out []group
+	lines := bufio.NewReader(body)
 	for total := uint64(0); total < windowRows; {
-		var in insert
-		if _, err := fmt.Fscan(body, &in.pos, &in.rows); errors.Is(err, io.EOF) {
+		var g group
+		if _, err := fmt.Fscanln(lines, &g.pos, &g.rows); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return nil, fmt.Errorf("replay: positions of %s: %w", s.Name(), err)
 		}
-		total += in.rows
-		out = append(out, in)
+		total += g.rows
+		out = append(out, g)
 	}
 	return out, nil
 }
 
-// readInserts gives f the units of a window.
-func (j *Job) readInserts(ctx context.Context, s *shard, cond string, params map[string]string, begin uint64, inserts []insert, after mark, f func(*unit) error) error {
+// readGroups gives f the units of a window.
+func (j *Job) readGroups(ctx context.Context, s *shard, cond string, params map[string]string, after uint64, groups []group, f func(*unit) error) error {
 	settings := maps.Clone(readSettings)
 	settings["max_block_size"] = strconv.Itoa(blockRows)
 	body, err := j.r.cfg.DB.Select(ctx, &tables.Select{
-		SQL: fmt.Sprintf("SELECT %s FROM %s WHERE %s AND pos > %d AND pos <= %d ORDER BY pos, ts, toUInt128(id) FORMAT Native",
-			j.topic.StoredColumns(), j.table(), cond, begin, inserts[len(inserts)-1].pos),
+		SQL: fmt.Sprintf("SELECT %s FROM %s WHERE %s AND pos > %d AND pos <= %d ORDER BY pos, ts, %s FORMAT Native",
+			j.topic.StoredColumns(), j.table(), cond, after, groups[len(groups)-1].pos, schemas.IDOrderSQL),
 		Params: params, Settings: settings,
 	})
 	if err != nil {
 		return fmt.Errorf("replay: rows of %s: %w", s.Name(), err)
 	}
 	defer func() { _ = body.Close() }()
-	c := cutter{shard: s, begin: begin, inserts: inserts, after: after, give: f}
+	c := cutter{shard: s, groups: groups, give: f}
 	blocks := blockReader{src: body, topic: &j.topic}
 	for {
 		b, err := blocks.next()
@@ -109,77 +130,45 @@ func (j *Job) readInserts(ctx context.Context, s *shard, cond string, params map
 	}
 }
 
-// cutter cuts blocks into units: an insert of rows that stands for the positions
-// begin+1 to its own is cut into as many.
+// cutter cuts blocks into units, one for each position.
 type cutter struct {
-	shard   *shard
-	begin   uint64
-	inserts []insert
-	after   mark // units up to its number were replayed
-	give    func(*unit) error
+	shard  *shard
+	groups []group
+	give   func(*unit) error
 
-	row  uint64 // of the present insert, taken so far
-	part uint64 // of the present insert, from 0
+	row  uint64 // of the present position, taken so far
 	open []piece
 }
 
-// cut is where part number part of k ends, of an insert of so many rows.
-func cut(rows, k, part uint64) uint64 { return rows * (part + 1) / k }
-
 func (c *cutter) take(b *storedBlock) error {
 	for from := 0; from < b.reader.Rows(); {
-		if len(c.inserts) == 0 || b.reader.StoredPos(from) != c.inserts[0].pos {
+		if len(c.groups) == 0 {
 			return errChanged(c.shard)
 		}
-		in := c.inserts[0]
-		if c.after.Stored && c.after.Number > c.begin && c.after.Begin == c.begin && c.after.Of != in.rows {
-			return fmt.Errorf("%w: %s: rows of the insert of position %d were erased while the job was in it; start a new job with --shard %s --from-pos %d",
-				ErrPurged, c.shard.Name(), in.pos, c.shard.ID, c.begin+1)
-		}
-		k := min(in.pos-c.begin, in.rows)
-		by := source{Stored: true}
-		if in.pos-c.begin > 1 {
-			by.Begin, by.Of = c.begin, in.rows
-		}
-		end := cut(in.rows, k, c.part)
-		n := min(end-c.row, uint64(b.reader.Rows()-from))
-		for i := range int(n) {
-			if b.reader.StoredPos(from+i) != in.pos {
+		g := c.groups[0]
+		n := int(min(g.rows-c.row, uint64(b.reader.Rows()-from)))
+		for i := range n {
+			if b.reader.StoredPos(from+i) != g.pos {
 				return errChanged(c.shard)
 			}
 		}
-		c.open = append(c.open, piece{b, from, from + int(n)})
-		from, c.row = from+int(n), c.row+n
-		if c.row < end {
+		c.open = append(c.open, piece{b, from, from + n})
+		from, c.row = from+n, c.row+uint64(n)
+		if c.row < g.rows {
 			continue // the rest is in the next block
 		}
-		at := mark{Number: c.begin + 1 + c.part, Stored: true, Begin: c.begin, Of: in.rows}
-		if c.part++; c.row == in.rows {
-			at = mark{Number: in.pos, Stored: true, Begin: in.pos}
-			c.begin, c.inserts, c.row, c.part = in.pos, c.inserts[1:], 0, 0
-		}
-		if err := c.flush(at, by); err != nil {
+		u := &unit{shard: c.shard, end: mark{Number: g.pos}, pieces: c.open, expected: int(g.rows)}
+		c.groups, c.row, c.open = c.groups[1:], 0, nil
+		if err := c.give(u); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *cutter) flush(at mark, by source) error {
-	u := &unit{shard: c.shard, end: at, by: by, pieces: c.open}
-	for _, p := range c.open {
-		u.expected += p.to - p.from
-	}
-	c.open = nil
-	if at.Number <= c.after.Number {
-		return nil
-	}
-	return c.give(u)
-}
-
 // end checks that everything came.
 func (c *cutter) end() error {
-	if len(c.inserts) > 0 {
+	if len(c.groups) > 0 {
 		return errChanged(c.shard)
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -71,8 +70,9 @@ func (s *subjectSink) unit(ctx context.Context, u *unit) error {
 func (s *subjectSink) event(ctx context.Context, u *unit, i int) error {
 	msg := nats.NewMsg(s.j.spec.Into)
 	msg.Data = bytes.TrimSuffix(u.lines[u.rows[i].from:u.rows[i].to], []byte("\n"))
-	// The same event of the same job has the same id each time.
-	msg.Header.Set(jetstream.MsgIDHeader, s.j.ID()+"."+u.shard.ID.String()+"."+strconv.FormatUint(u.end.Number, 10)+"."+strconv.Itoa(i))
+	// The same event of the same job has the same id each time, from either source.
+	e := &u.rows[i]
+	msg.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("%s.%s.%d.%d.%s.%d", s.j.ID(), u.shard.ID, u.end.Number, e.ts, e.id, e.nth))
 	if s.js == nil {
 		if err := s.nc.PublishMsg(msg); err != nil {
 			return fmt.Errorf("replay: publishing to %s: %w", s.j.spec.Into, err)

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -88,13 +89,26 @@ type outFrame struct {
 	payload []byte
 }
 
-// laneBuilders cut a unit's events into frames of the target's lanes.
+// laneBuilders cut a unit's events into frames of the target's lanes. They cut alike whichever source
+// gives the events: a frame that is sent again must be the one that the router knows by
+// its number.
 type laneBuilders struct {
 	t        *target
 	producer string // the lane key of events without one
 	builders map[int]*frame.Builder
 	parts    map[int]int
 	u        *unit
+	events   []eventAt
+}
+
+// eventAt is an event of a block that is open.
+type eventAt struct {
+	reader *frame.Reader
+	i      int
+}
+
+func (e eventAt) compare(o eventAt) int {
+	return cmp.Or(cmp.Compare(e.reader.Ts(e.i), o.reader.Ts(o.i)), e.reader.ID(e.i).Compare(o.reader.ID(o.i)))
 }
 
 func newLaneBuilders(j *Job) *laneBuilders {
@@ -102,14 +116,15 @@ func newLaneBuilders(j *Job) *laneBuilders {
 }
 
 func (l *laneBuilders) begin(u *unit) {
-	l.u = u
+	l.u, l.events = u, l.events[:0]
 	clear(l.parts)
 }
 
-// pass takes the unit's frame as it is, if the target's frames are alike.
+// pass takes the unit's frame as it is, if the target's frames are alike and its rows in ClickHouse
+// would be one frame too.
 func (l *laneBuilders) pass(u *unit) bool {
 	v, same := l.t.versions[u.frame.Schema]
-	if !l.t.alike || !same || l.t.privacy != nil {
+	if !l.t.alike || !same || l.t.privacy != nil || u.frame.RawBytes > maxWholeBytes {
 		return false
 	}
 	f := u.frame.Frame
@@ -118,7 +133,15 @@ func (l *laneBuilders) pass(u *unit) bool {
 	return true
 }
 
-func (l *laneBuilders) add(r *frame.Reader, i int) {
+// maxWholeBytes is what a frame may have decompressed so that its events fit one frame again,
+// however they are ordered: those of producers have less (schemas.FrameRawBytes).
+const maxWholeBytes = schemas.MaxFrameBytes - 16<<10
+
+// add takes an event of a block that stays open until end.
+func (l *laneBuilders) add(r *frame.Reader, i int) { l.events = append(l.events, eventAt{r, i}) }
+
+// append adds an event to the frame of its lane.
+func (l *laneBuilders) append(r *frame.Reader, i int, whole bool) {
 	e := r.Event(i)
 	// The builder sets the mark of invalid text again.
 	e.Attrs = slices.DeleteFunc(e.Attrs, func(a schemas.Attr) bool { return a.Key == schemas.AttrInvalidUTF8 })
@@ -134,11 +157,11 @@ func (l *laneBuilders) add(r *frame.Reader, i int) {
 		b = frame.NewBuilder(&l.t.topic)
 		l.builders[lane] = b
 	}
-	if !b.Fits(&e) {
+	if !whole && !b.Fits(&e) {
 		l.close(lane, b)
 	}
 	b.Append(&e, r.Ts(i), e.ID)
-	if b.Full() {
+	if !whole && b.Full() {
 		l.close(lane, b)
 	}
 }
@@ -151,6 +174,12 @@ func (l *laneBuilders) close(lane int, b *frame.Builder) {
 }
 
 func (l *laneBuilders) end(u *unit) {
+	slices.SortStableFunc(l.events, eventAt.compare)
+	if !l.whole() {
+		for _, e := range l.events {
+			l.append(e.reader, e.i, false)
+		}
+	}
 	for lane := range l.t.topic.Lanes {
 		if b := l.builders[lane]; b != nil && b.Rows() > 0 {
 			l.close(lane, b)
@@ -160,6 +189,28 @@ func (l *laneBuilders) end(u *unit) {
 		first := slices.MinFunc(u.frames, func(a, b outFrame) int { return int(min(1, max(-1, a.MinTs-b.MinTs))) })
 		u.rows = []entry{{ts: first.MinTs, events: u.events}}
 	}
+}
+
+// whole makes one frame of the events, where the source had them in one that pass would take.
+func (l *laneBuilders) whole() bool {
+	if !l.t.alike || len(l.events) == 0 || len(l.events) > schemas.MaxFrameRows {
+		return false
+	}
+	for _, e := range l.events {
+		l.append(e.reader, e.i, true)
+		if b := l.builders[l.u.shard.Lane]; b.RawBytes() > schemas.MaxFrameRawBytes/2 {
+			b.Reset()
+			return false
+		}
+	}
+	b := l.builders[l.u.shard.Lane]
+	if f, payload := b.Encode(); len(payload) <= schemas.MaxFrameBytes {
+		l.u.frames = append(l.u.frames, outFrame{Frame: f, lane: l.u.shard.Lane, payload: bytes.Clone(payload)})
+		b.Reset()
+		return true
+	}
+	b.Reset()
+	return false
 }
 
 // producerOf is who a job is to the router, for one shard of its source: the same

@@ -1,21 +1,20 @@
 package replay
 
 import (
-	"fmt"
+	"cmp"
+	"sort"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 )
 
-// unit is what moves through a replay: events of one shard that stand together.
+// unit is what moves through a replay: the events of one position, from SHARDS or from ClickHouse.
 type unit struct {
 	shard *shard
 	// end is where the shard is replayed to once the unit is.
 	end mark
 	// weight is what it may take in memory, in bytes, once rendered.
 	weight int64
-	// by is what the unit was made of.
-	by source
 	// expected is how many events SHARDS or ClickHouse gave for it, before the
 	// filters of a frame.
 	expected int
@@ -49,49 +48,42 @@ type storedBlock struct {
 type entry struct {
 	ts       int64 // unix ns, of the first
 	id       schemas.ID
+	nth      int // of those with the same time and id, from 0
 	from, to int
 	events   int
 }
 
-// mark is how far a shard was replayed: the number of its last unit that is safe.
+// mark is how far a shard was replayed.
 type mark struct {
+	// Number is the last position that is safe.
 	Number uint64 `json:"n"`
-	// Stored says that the unit came from ClickHouse, Begin is the position before
-	// its insert, or the insert's own when the unit was its last, and Of how many
-	// rows the insert had.
-	Stored bool   `json:"s,omitempty"`
-	Begin  uint64 `json:"b,omitempty"`
-	Of     uint64 `json:"o,omitempty"`
-	// Events of the next unit are safe too.
-	Events int `json:"e,omitempty"`
-	// Ahead is what the units behind Number were made of, of which the sink may have
-	// some, or of the first some events: up to schemas.MaxInFlight numbers when it is
-	// a topic. nil: nothing is under way.
-	Ahead *source `json:"a,omitempty"`
+	// Given: of a later position some events are safe too.
+	Given *given `json:"g,omitempty"`
 }
 
-// source is what a unit is made of: a frame, or a part of the rows of the insert
-// behind the position Begin, of which there were Of. An insert of one position is
-// the rows of its frame: it is not cut, and both are 0.
-type source struct {
-	Stored bool   `json:"s,omitempty"`
-	Begin  uint64 `json:"b,omitempty"`
-	Of     uint64 `json:"o,omitempty"`
+// given says which events of a position are safe: those up to the Nth of a time and an id, in the order
+// of both. So it holds whichever source the position comes from, and when an erasure took
+// some of its events meanwhile.
+type given struct {
+	Pos uint64     `json:"p"`
+	Ts  int64      `json:"t"`
+	ID  schemas.ID `json:"i"`
+	Nth int        `json:"e"`
 }
 
-// agrees says whether a unit behind a saved mark has the events that its number
-// had when the mark was saved, as far as they may have been given to the sink: up
-// to reach numbers.
-func (m *mark) agrees(u *unit, reach uint64) error {
-	a := m.Ahead
-	switch {
-	case a == nil:
-		return nil
-	case a.Stored && (a.Of == 0 || u.by.Begin != a.Begin || u.by.Of == a.Of || !u.by.Stored):
-		return nil
-	case !a.Stored && (u.by.Of == 0 || u.by.Begin >= m.Number+reach):
-		return nil
+// upTo is the mark for the event of a unit at place i, with those before it.
+func (u *unit) upTo(i int) *given {
+	e := &u.rows[i]
+	return &given{u.end.Number, e.ts, e.id, e.nth}
+}
+
+// after is the place of the first event that is not safe.
+func (u *unit) after(g *given) int {
+	if g == nil || g.Pos != u.end.Number {
+		return 0
 	}
-	return fmt.Errorf("%w: %s: the job was stopped after position %d, within frames that cannot be told apart any more; to have them again, start a new job with --shard %s --from-pos %d",
-		ErrPurged, u.shard.Name(), m.Number, u.shard.ID, m.Number+1)
+	last := entry{ts: g.Ts, id: g.ID, nth: g.Nth}
+	return sort.Search(len(u.rows), func(i int) bool {
+		return cmp.Or(u.rows[i].compare(last), cmp.Compare(u.rows[i].nth, last.nth)) > 0
+	})
 }

@@ -142,7 +142,7 @@ func (w replayWorker) Work(ctx context.Context, t *jobs.Task) (any, error) {
 
 // Final implements jobs.Worker.
 func (replayWorker) Final(err error) bool {
-	for _, own := range []error{replay.ErrLost, replay.ErrPurged, replay.ErrTooWide, replay.ErrNoJob, replay.ErrTarget} {
+	for _, own := range []error{replay.ErrLost, replay.ErrTooWide, replay.ErrNoJob, replay.ErrTarget} {
 		if errors.Is(err, own) {
 			return true
 		}
