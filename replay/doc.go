@@ -3,35 +3,24 @@
 //
 // # Model
 //
-//	           positions up to the seam
-//	ClickHouse ─────────────┐
-//	                        ├─▶ units ─▶ open, filter, render ─▶ order ─▶ pace ─▶ sink ─▶ cursor
-//	SHARDS     ─────────────┘
-//	           positions above it
+//	ClickHouse, what SHARDS lacks ─┐
+//	                               ├─▶ units ─▶ open, filter, render ─▶ order ─▶ pace ─▶ sink ─▶ cursor
+//	SHARDS, all that it has ───────┘
 //
 // A job replays what was routed when it began: the shards that may hold events of
-// its range, each up to the last position it had then. A unit is one frame, or as
-// many rows of ClickHouse as the frames of one insert had on average. Every unit
-// of a shard has a number: a frame its position, one of n units that stand for the
-// insert of positions a to b a number in between. So numbers rise, and the same
-// job numbers the same events alike each time.
+// its range, each up to the last position it had then. A unit is a position: its frame, or
+// its rows in ClickHouse, which are the same events. So it makes no difference which of the
+// two has it, and a job may begin and end at any position.
 //
-// # The seam
-//
-// SHARDS has the frames of a shard from some position on: the janitor purges from
-// below. What is further back is read from ClickHouse. Rows of one insert carry
-// the position of its last frame, so the seam can only lie at such a position: the
-// smallest stored one that is not below the first frame's predecessor. Up to it
-// the rows come from ClickHouse, above it the frames from SHARDS. It is looked for
-// again whenever a frame is missing that should be there. When the janitor
-// overtakes a replay within one insert the frames already replayed cannot be told
-// from those that were not: that is ErrPurged, with the range, and never a gap or
-// a repetition.
+// The janitor purges SHARDS from below, and an erasure takes frames out. A position that is
+// not there is read from ClickHouse, whenever that is found. Of a position whose rows
+// are all gone on purpose nothing is replayed.
 //
 // # Order
 //
 //	by position   shard by shard (by month, then age), each in the order of its
-//	              positions. Rows from ClickHouse that share one by (ts, id)
+//	              positions. Events of one are as the frame has them, or by (ts, id) from
+//	              ClickHouse, and when they are paced or go to a subject or a topic
 //	by time       the shards merged by the events' time, then by id. A frame's events are sorted;
 //	              an event that its shard has behind later ones stays behind them
 //
@@ -44,9 +33,9 @@
 // The registry says which shards there are and which may overlap the range; the
 // frames' headers and ClickHouse say what is in them. The ledger says what was
 // erased: every unit is filtered by it, from either source. The job's own entry in
-// the registry says how far it came, per shard: the number of the last unit that
-// the sink has made safe. It changes by compare-and-set, so of two runs of one job
-// one stops.
+// the registry says how far it came, per shard: the last position that the sink has
+// made safe, and of the next one up to which time and id. It changes by compare-and-set,
+// so of two runs of one job one stops.
 //
 // # Repetition and loss
 //
@@ -57,10 +46,13 @@
 //	subject              the same; where a JetStream stream listens, Nats-Msg-Id
 //	                     takes the repetition out within the stream's window
 //	topic                nothing: producer and seq are derived from job, shard and
-//	                     number, and the router remembers. Never more than
-//	                     schemas.MaxInFlight numbers of a shard are beyond the
-//	                     cursor, and it names what they are made of: when that is not
-//	                     there any more (the janitor, an erasure), it is ErrPurged
+//	                     position, and the router remembers. Never more than
+//	                     schemas.MaxInFlight positions of a shard are beyond the
+//	                     cursor, and either source makes the same frames of them
+//
+// A frame that is larger than producers make them becomes several, which are numbered as parts.
+// Where an erasure takes events of it between a kill and the next run, they are cut elsewhere,
+// and an event at a cut may be left out or come twice.
 //
 // The same request into the same topic is one work, however often it is made: a
 // job that has not ended is taken up again, and after one that has, the next

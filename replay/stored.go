@@ -33,7 +33,7 @@ const (
 type group struct{ pos, rows uint64 }
 
 // readStored gives f the units of a shard's rows in ClickHouse of positions from from up to upTo, which
-// SHARDS does not have any more. A position without such rows is no unit: they were
+// SHARDS does not have any more. A position without such rows gives no unit: they were
 // erased, or are not the job's.
 func (j *Job) readStored(ctx context.Context, s *shard, from, upTo uint64, f func(*unit) error) error {
 	head, err := j.head(ctx, s, upTo)

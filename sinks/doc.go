@@ -64,6 +64,9 @@
 // A batch is bounded decompressed too: one insert must stay one block, or a crash
 // between its parts would lose the later ones.
 //
+// The head may move less far than the batch went: an erasure took the last frames' rows
+// since, or the ledger left none of them. Then the floor says what is stored beyond.
+//
 // # Merges
 //
 // ClickHouse merges small parts as they come. Those of full batches stay until the

@@ -5,8 +5,9 @@
 //
 // One table per topic; a partition is one shard. The head of a shard is the
 // highest pos in its partition. Insert is one HTTP POST: the frames' bytes as
-// they are, month, shard and pos added by the server, and in the same statement
-// the assertion that the head has not moved.
+// they are, month, shard and each frame's pos added by the server, and in the same
+// statement the assertions that the head has not moved and that the frames brought the
+// rows that their headers say (frames.go).
 //
 // DDL, heads and plain reads go through clickhouse-go. The insert and reads that
 // carry frames (or stream their answer) go through net/http, because clickhouse-go
@@ -32,7 +33,8 @@
 // # Failures
 //
 // What ClickHouse refuses comes back as *Error with its code; a moved head is
-// ErrHeadMoved, an insert that came too late ErrTooSlow, no room ErrNoSpace. A
+// ErrHeadMoved, an insert that came too late ErrTooSlow, one with other rows than its
+// frames say ErrRows, no room ErrNoSpace. A
 // request without an answer is ErrUnreachable; while the breaker (breaker.go) is open,
 // requests fail with it at once, and Wait waits for the server. A server that vanished
 // from an open connection is ErrVanished (silent.go). Classify says what to do after

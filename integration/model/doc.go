@@ -41,7 +41,7 @@
 //     not accepted, at most once (a duplicate that comes so late that the router
 //     cannot tell is kept as a dead letter beside it, and named stale-seq);
 //   - positions have no gaps, each names its predecessor, none stands above a
-//     sealed position; rows are as many as the headers say;
+//     sealed position; rows are as many as the headers say, and carry their frame's position;
 //   - the registry's ranges cover, and a closed shard's numbers are exact;
 //   - a reader sees what was accepted before it began, and whatever any reader
 //     saw before;
@@ -57,7 +57,7 @@
 // SHARDS that leaves a lane only its very first checkpoint, when EVENTS was purged, or of a
 // shard only purged frames; restore of ClickHouse, loss of power
 // between write and fsync: those are damage, and integration/faults plays them on real servers. Bare JSON; erasure
-// and floors; schema versions; leases, beyond that one router is told to work a
+// and floors, which model/positions plays; schema versions; leases, beyond that one router is told to work a
 // lane while others still may; more producers in a lane than schemas.MaxWindows.
 //
 // # What the protocol stands on

@@ -15,10 +15,8 @@
 //
 // Settle waits until everything up to the fence is stored: whatever is covered
 // then stands in ClickHouse, where it can be counted. For the shards that go on
-// growing it notes the last covered position. The rows of one insert share the
-// position of its last frame. In the one insert of such a shard that may have taken
-// frames from both sides of the fence, the covered rows are told by their ids, read
-// from SHARDS.
+// growing it notes the last covered position. Each row has the position of its frame,
+// so that tells which rows are covered, whatever an insert joined.
 //
 // Sweep counts the whole topic with one statement for a thousand shards, and
 // touches only the shards that have matches. In each:
@@ -118,8 +116,8 @@
 // ErrUnstored: Purge found a shard whose rows in ClickHouse do not add up with its
 // frames. It took nothing of it. ErrNotSettled: routers or sinks did not come to the end in time. Nothing was
 // erased yet, Run goes on later. ErrLate: an erasure that was interrupted for
-// longer than SHARDS keeps frames, in a shard with a mixed insert, or in one whose
-// frames at the fence are gone: a bound taken too high would erase what came after. A dropped
+// longer than SHARDS keeps frames, in a shard whose frames at the fence are gone: a
+// bound taken too high would erase what came after. A dropped
 // partition takes ClickHouse's insert tokens with it: a sink that slept since
 // before the shard was closed can store its rows again. verify names them, and the
 // next round of any sink's janitor drops them again: a closed shard whose entry has

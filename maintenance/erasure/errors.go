@@ -7,8 +7,8 @@ var (
 	ErrRequest = errors.New("cannot erase")
 	// ErrNotSettled: what was accepted before the erasure is not stored yet.
 	ErrNotSettled = errors.New("not everything is stored yet")
-	// ErrLate: an insert holds events from both sides of the fence, and SHARDS no
-	// longer has the frames that tell them apart.
+	// ErrLate: SHARDS no longer has the frames that tell which of a shard's positions
+	// came before the fence.
 	ErrLate = errors.New("too late to tell events apart")
 	// ErrNotGone: rows are still in a part that is read, after every attempt.
 	ErrNotGone = errors.New("rows are still there")

@@ -15,8 +15,9 @@
 //	swap     EXCHANGE TABLES: the fresh table has the topic's name, at once
 //	keep     the old table, which still refuses inserts, is named <topic>_before_<time>
 //
-// A batch ends where an insert of the old table ended, so every row keeps its
-// position, and frames and copies fit together at any position.
+// A batch ends at a position that the old table has rows of, so that the fresh head is
+// there afterwards. Every row keeps its position, and frames and copies fit together at
+// any.
 //
 // # Why a sink cannot lose or double
 //
