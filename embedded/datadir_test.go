@@ -44,11 +44,13 @@ func TestDataDirRefusesOthers(t *testing.T) {
 		!strings.Contains(err.Error(), "thesis.tex") {
 		t.Errorf("foreign directory: %v, want ErrDirForeign naming the file", err)
 	}
-	future := t.TempDir()
-	writeText(t, filepath.Join(future, "VERSION"), "2\n")
-	if _, err := embedded.OpenDataDir(embedded.DataDirConfig{Path: future}); !errors.Is(err, embedded.ErrDirVersion) ||
-		!strings.Contains(err.Error(), `"2"`) {
-		t.Errorf("other format: %v, want ErrDirVersion naming it", err)
+	for _, other := range []int{embedded.FormatVersion - 1, embedded.FormatVersion + 1} {
+		dir := t.TempDir()
+		writeText(t, filepath.Join(dir, "VERSION"), fmt.Sprintln(other))
+		if _, err := embedded.OpenDataDir(embedded.DataDirConfig{Path: dir}); !errors.Is(err, embedded.ErrDirVersion) ||
+			!strings.Contains(err.Error(), fmt.Sprintf("%q", fmt.Sprint(other))) {
+			t.Errorf("format %d: %v, want ErrDirVersion naming it", other, err)
+		}
 	}
 	if _, err := embedded.OpenDataDir(embedded.DataDirConfig{Path: t.TempDir(), MinFreeBytes: 1 << 60}); !errors.Is(err, embedded.ErrDiskSpace) {
 		t.Errorf("full disk: %v, want ErrDiskSpace", err)
