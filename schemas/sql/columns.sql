@@ -17,7 +17,7 @@
 {{- end}}
   `month`      UInt32 CODEC(ZSTD(1)),
   `shard`      UInt64 CODEC(ZSTD(1)),
-  `pos`        UInt64 CODEC(Delta(8), ZSTD(1)),
+  `pos`        UInt64 CODEC(ZSTD(3)),
   -- Events of one time are in the order of ids as numbers: ORDER BY ts, id_order.
   `id_order`   UInt128 ALIAS toUInt128(`id`),
 {{- if .Identity}}
