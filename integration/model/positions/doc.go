@@ -1,11 +1,12 @@
-// Package positions plays which position the rows of a shard carry: that of their frame, whatever
-// an insert joins, a filter leaves out, an erasure takes, a repair stores again, and an older copy of
-// ClickHouse brings back.
+// Package positions plays which position the rows of a shard carry: that of their frame.
 //
-// One seed decides the order of steps. A step is one request to a server, so that another part may
-// come between any two: two sinks, an erasure, a repair. Frames have one to three rows, of which
-// some are of the person who is erased.
+// Inserts join frames, a filter leaves rows out, and an erasure takes some. A repair stores rows
+// again, and an older copy of ClickHouse brings them back.
 //
-// In the end the rows of each position are those of its frame, once each, without those that were
-// erased, and every sink stands at the last frame. TestMutants takes each guard away.
+// One seed decides the order of steps. A step is one request to a server. Between any two another
+// part may come: one of two sinks, the erasure, a repair. A frame has one to three rows. Some are of
+// the person who is erased.
+//
+// In the end each position has the rows of its frame, once each. Erased ones are gone. Every sink
+// stands at the last frame. TestMutants takes each guard away.
 package positions
