@@ -14,8 +14,8 @@ import (
 const maxStrange = 1_000
 
 // dropStrange removes the rows between two positions that no frame brought. It is one
-// statement, and a second time there are none. One row of the last position must be the
-// frames', or the head would go back.
+// statement, and a second time there are none. Where the last position is the shard's head,
+// one of its rows must be the frame's, or the head would go back.
 func (r *Repairer) dropStrange(ctx context.Context, a *Action) error {
 	brought := map[string]bool{}
 	var reader frame.Reader
@@ -47,11 +47,15 @@ func (r *Repairer) dropStrange(ctx context.Context, a *Action) error {
 		}
 		return nil
 	})
-	switch {
-	case err != nil || len(strange) == 0:
+	if err != nil || len(strange) == 0 {
 		return err
-	case !head:
-		return errors.New("no row of the last position is the frames': delete those that are not in ClickHouse, and repair again")
+	}
+	top, err := r.db.Head(ctx, a.ref)
+	switch {
+	case err != nil:
+		return err
+	case !head && a.hi == top:
+		return errors.New("no row of the last position is the frame's: delete those that are not in ClickHouse, and repair again")
 	}
 	if err := r.db.Hide(ctx, a.ref, tables.Condition{SQL: fmt.Sprintf("pos > %d AND pos <= %d AND (id, ts) IN (%s)", a.lo, a.hi, strings.Join(strange, ", "))}); err != nil {
 		return err
