@@ -220,8 +220,8 @@ func (s *Sinks) isStored(ctx context.Context, topic *schemas.Topic, ref schemas.
 	if err == nil && entry.Floor >= p.Pos {
 		return true, nil
 	}
-	// Or its own rows alone, of those of its insert, and all of them: were any of it
-	// to stay, it would be there.
+	// Or its rows alone, and rows of later positions are there: were any of it to stay, it
+	// would be there.
 	erasures, err := s.ledger.ForWriter(ctx, ref.Topic)
 	if err != nil {
 		return false, err

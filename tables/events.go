@@ -14,7 +14,7 @@ type Event struct {
 }
 
 // Events reads which events a shard has between two positions (above lo, up to hi) and
-// how often each: those of one insert, usually.
+// how often each: those of one frame, usually.
 func (db *DB) Events(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (map[Event]int, error) {
 	out := map[Event]int{}
 	q := fmt.Sprintf("SELECT id, toUnixTimestamp64Nano(ts) FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d FORMAT TSV",

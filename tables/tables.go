@@ -211,9 +211,8 @@ func (db *DB) HeadRows(ctx context.Context, ref schemas.ShardRef) (pos, rows uin
 	return pos, rows, nil
 }
 
-// HasFrame says whether a frame is stored where it stands: at its position, or at
-// that of the last frame of its insert. Its first event tells, or any other, when
-// that one was erased.
+// HasFrame says whether a frame is stored at its position or above. Its first event tells,
+// or any other, when that one was erased.
 func (db *DB) HasFrame(ctx context.Context, t *schemas.Topic, m schemas.Month, s schemas.Shard, p schemas.Placed, payload []byte) (bool, error) {
 	var r frame.Reader
 	if err := r.Open(payload, t, p.Schema); err != nil {
