@@ -77,7 +77,8 @@ func TestUnroutedRepetitionIsNotShown(t *testing.T) {
 		t.Errorf("SQL has %d of the erased", n)
 	}
 
-	stopRouter, stopSink = d.router(), d.sink()
+	d.router()
+	d.sink()
 	d.stored("app", 8, time.Minute)
 	shown("routed", "ann", "cat", "cat", "dan", "dan", "end", "end", "eve")
 	d.verified("app")

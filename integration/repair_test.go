@@ -142,8 +142,6 @@ func (e *env) exec(format string, a ...any) {
 	}
 }
 
-func (e *env) kv() jetstream.KeyValue { return e.buckets()[0] }
-
 // buckets are the registry's and that of its copies.
 func (e *env) buckets() []jetstream.KeyValue {
 	e.t.Helper()

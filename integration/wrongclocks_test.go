@@ -49,7 +49,7 @@ func TestDocumentsOfWrongClocks(t *testing.T) {
 		if err != nil || near(d.Changed) != nil {
 			t.Fatalf("%s: created: %+v, %v", name, d, err)
 		}
-		if d, err = foreign.Update(t.Context(), id, documents.IfVersion(1), []byte(`{"n":2}`)); err != nil {
+		if _, err = foreign.Update(t.Context(), id, documents.IfVersion(1), []byte(`{"n":2}`)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for version := uint64(3); version <= 4; version++ {
@@ -62,7 +62,7 @@ func TestDocumentsOfWrongClocks(t *testing.T) {
 		}
 		stored += 4
 		// From its creation on.
-		if d, err = foreign.Create(t.Context(), documents.New{ID: id + "-new", Path: "p", Body: []byte(`{"n":1}`)}); err != nil {
+		if _, err = foreign.Create(t.Context(), documents.New{ID: id + "-new", Path: "p", Body: []byte(`{"n":1}`)}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if d, err = machine.Update(t.Context(), id+"-new", documents.IfVersion(1), []byte(`{"n":2}`)); err != nil || near(d.Changed) != nil || d.Created.After(d.Changed) {

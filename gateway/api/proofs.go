@@ -98,7 +98,7 @@ func (a *API) verify(_ http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, tooMany("proofs", maxProofs)
 	}
 	if began {
-		go a.prove(run, topic)
+		go a.prove(run, topic) //nolint:gosec // it goes on for those who ask again when this client is gone
 	}
 	select {
 	case <-run.done:

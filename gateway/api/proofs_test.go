@@ -22,7 +22,7 @@ func TestProofsAreMadeByPost(t *testing.T) {
 		runs, fails := 0, false
 		a := New(Config{Verify: func(context.Context, string) (*verify.Report, error) {
 			runs++
-			time.Sleep(6 * time.Second)
+			<-time.After(6 * time.Second)
 			if fails {
 				return nil, errors.New("ClickHouse is away")
 			}
@@ -53,12 +53,12 @@ func TestProofsAreMadeByPost(t *testing.T) {
 		all.Wait()
 		expect("after the first", http.MethodGet, 200, 1, `"took_seconds":6`)
 		expect("within a minute", http.MethodPost, 200, 1, `"took_seconds":6`)
-		time.Sleep(proofAge)
+		<-time.After(proofAge)
 		for range 100 {
 			expect("after a minute", http.MethodGet, 200, 1, "took_seconds")
 		}
 		expect("after a minute", http.MethodPost, 200, 2, "took_seconds")
-		time.Sleep(proofAge)
+		<-time.After(proofAge)
 		fails = true
 		expect("ClickHouse away", http.MethodPost, 503, 3, "ClickHouse is away")
 		expect("ClickHouse away", http.MethodGet, 200, 3, "took_seconds")

@@ -59,7 +59,7 @@ type World struct {
 
 // New makes a world of a seed.
 func New(seed uint64, m Mutant) *World {
-	w := &World{rnd: rand.New(rand.NewPCG(seed, 3)), mutant: m, bucket: copyOf{}, copies: copyOf{}, acked: map[int]bool{}, forgotten: map[int]bool{}} //nolint:gosec // a play, which must be the same again
+	w := &World{rnd: rand.New(rand.NewPCG(seed, 3)), mutant: m, bucket: copyOf{}, copies: copyOf{}, acked: map[int]bool{}, forgotten: map[int]bool{}}
 	w.ch = empty()
 	w.backup()
 	return w
