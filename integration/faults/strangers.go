@@ -2,7 +2,6 @@ package faults
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -45,18 +44,7 @@ func (v *Vandal) Intrude(ctx context.Context, rnd *rand.Rand) error {
 	bad := nats.NewMsg(subjects[rnd.IntN(len(subjects))])
 	bad.Header.Set(intrudedHeader, "1")
 	bad.Data = fmt.Appendf(nil, "intruded %d", n)
-	d := &damaged{what: "junk on " + bad.Subject}
-	v.mu.Lock()
-	if v.sent == nil {
-		v.sent = map[[32]byte]*damaged{}
-	}
-	v.sent[sha256.Sum256(bad.Data)] = d
-	v.mu.Unlock()
-	err = v.publish(ctx, bad, fmt.Sprintf("intruded-%d", n))
-	v.mu.Lock()
-	d.acked = err == nil
-	v.mu.Unlock()
-	return err
+	return v.remembered(ctx, bad, "junk on "+bad.Subject, fmt.Sprintf("intruded-%d", n))
 }
 
 // intrusion intrudes until ctx ends.

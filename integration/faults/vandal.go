@@ -54,6 +54,11 @@ func (v *Vandal) Damage(ctx context.Context, rnd *rand.Rand) (string, error) {
 	what := damage(rnd, bad)
 	// Two damages must never look alike.
 	bad.Data = append(bad.Data, fmt.Sprintf("vandal %d", n)...)
+	return what, v.remembered(ctx, bad, what, fmt.Sprintf("vandal-%d", n))
+}
+
+// remembered publishes what must become a dead letter.
+func (v *Vandal) remembered(ctx context.Context, bad *nats.Msg, what, id string) error {
 	d := &damaged{what: what}
 	v.mu.Lock()
 	if v.sent == nil {
@@ -61,11 +66,11 @@ func (v *Vandal) Damage(ctx context.Context, rnd *rand.Rand) (string, error) {
 	}
 	v.sent[sha256.Sum256(bad.Data)] = d
 	v.mu.Unlock()
-	err = v.publish(ctx, bad, fmt.Sprintf("vandal-%d", n))
+	err := v.publish(ctx, bad, id)
 	v.mu.Lock()
 	d.acked = err == nil
 	v.mu.Unlock()
-	return what, err
+	return err
 }
 
 // damage does one of several things to a message.
