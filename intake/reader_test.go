@@ -79,6 +79,8 @@ func TestRecords(t *testing.T) {
 		{"logfmt", Options{Format: "logfmt"}, "ts=1700000000 level=warn msg=\"a \\\"b\\\"\" user_id=u k=v k=w bare\na=\"\n=x\nerr=é", []string{
 			`1+1 level="warn" user="u" message="a \"b\"" ts=1700000000 [k]="v" [k#2]="w" [bare]=""`,
 			`2+1 refused`, `3+1 refused`, `4+1 [err]="é"`}},
+		{"logfmt among other lines", Options{Format: "logfmt"}, "level=error msg=panic\ngoroutine 1 [running]:\nmain.main()\nmsg='two words'\nmsg='one'\n", []string{
+			`1+1 level="error" message="panic"`, `2+1 message="goroutine 1 [running]:"`, `3+1 message="main.main()"`, `4+1 refused`, `5+1 message="'one'"`}},
 		{"logfmt fields", Options{Format: "logfmt", TsField: "when", UserField: "who"}, "when=2023-11-14T22:13:20Z who=ann\nwho=bob\nwhen=x", []string{
 			`1+1 user="ann" ts=1700000000 [when]="2023-11-14T22:13:20Z" [who]="ann"`, `2+1 refused`, `3+1 refused`}},
 		{"csv", Options{Format: "csv"},
@@ -124,6 +126,8 @@ func TestReasons(t *testing.T) {
 		{Options{Format: "ndjson", TsField: "at"}, "{}\n", schemas.ErrJSONEvent, `no "at"`},
 		{Options{Format: "ndjson", TsField: "at", TsFormat: "unix"}, `{"at":"noon"}`, schemas.ErrJSONEvent, `"at": "noon" is not a time of format unix`},
 		{Options{Format: "logfmt"}, "a=\"b\n", ErrSyntax, "logfmt"},
+		{Options{Format: "logfmt"}, "a='b c'\n", ErrSyntax, "the value of a begins with ', and logfmt quotes with \""},
+		{Options{Format: "logfmt", TsField: "at"}, "goroutine 1 [running]:\n", ErrField, `no "at"`},
 		{Options{Format: "csv"}, "a,b\n1\n", ErrSyntax, "1 cells, the header has 2"},
 		{Options{Format: "csv", TsField: "a", TsFormat: "date"}, "a,b\n,2\n", ErrField, `no "a"`},
 		{Options{Format: "csv", TsFormat: "date"}, "a,b\n1,2\n", ErrNoTime, "date"},

@@ -132,6 +132,32 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// The lines of a program that fails in a loop are packed more than a hundred times, and are taken.
+func TestRepetitiveBody(t *testing.T) {
+	t.Parallel()
+	e, post := serve(t, Config{})
+	line := strings.Repeat("Back-off restarting failed container worker in pod worker-7d9f; ", 10)
+	const n = 2000
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		_, _ = io.WriteString(z, line+"\n")
+	}
+	_ = z.Close()
+	if ratio := n * len(line) / b.Len(); ratio < 110 {
+		t.Fatalf("it is packed %d times alone", ratio)
+	}
+	if status, a := post("", "text/plain", &b, "Content-Encoding", "gzip"); status != 200 || a.Accepted != n {
+		t.Fatalf("%d %+v", status, a)
+	}
+	if got := len(messages(e.Events("app"))); got != n {
+		t.Errorf("%d lines came", got)
+	}
+}
+
 // bomb unpacks to 64 MiB of zeros.
 func bomb(t *testing.T, pack func(io.Writer) io.WriteCloser) *bytes.Reader {
 	t.Helper()

@@ -20,12 +20,9 @@ import (
 const (
 	// MaxWireBytes bounds a body as it is sent.
 	MaxWireBytes = 16 << 20
-	// MaxBytes bounds it unpacked, as OTLP's own advice has it.
+	// MaxBytes bounds it unpacked, as OTLP's own advice has it, and is all that bounds it: the lines of
+	// a program that restarts again and again are packed 140 times, and each is meant.
 	MaxBytes = 20 << 20
-	// maxRatio bounds how many bytes one byte unpacks to, once there are ratioFrom: text
-	// comes to 10 or 20, a bomb to 1,000.
-	maxRatio  = 100
-	ratioFrom = 1 << 20
 	// A body must keep minRate once it has taken slowAfter.
 	slowAfter = 10 * time.Second
 	minRate   = 16 << 10 // bytes a second
@@ -82,9 +79,6 @@ func readBody(w http.ResponseWriter, r *http.Request, req *pool.Request, weight 
 			return nil, wire.explain(err)
 		case len(body) > MaxBytes:
 			return nil, tooLarge(MaxBytes, "unpacked")
-		case len(body) > ratioFrom && len(body)/maxRatio > wire.read:
-			return nil, Refuse(http.StatusRequestEntityTooLarge, "too_large",
-				fmt.Sprintf("the body unpacks to more than %d times its size", maxRatio), "send it less compressed")
 		}
 		if len(body) == cap(body) {
 			more := max(min(3*len(body), whole-len(body)), 1) // four times as much, up to the end
