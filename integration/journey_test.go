@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -35,4 +36,15 @@ func TestJourney(t *testing.T) {
 	if got := e.count("SELECT countIf(attributes['ip'] = '10.0.0.1' AND service = 'test' AND type = 'login') FROM %s", e.table("app")); got != n {
 		t.Errorf("%d rows came out whole, want %d", got, n)
 	}
+}
+
+// A topic that is declared while a router runs is routed at once, not at the router's next look.
+func TestNewTopicIsRoutedAtOnce(t *testing.T) {
+	t.Parallel()
+	e := start(t)
+	e.router(func(c *router.Config) { c.Discover = time.Hour })
+	e.sink()
+	e.apply(newTopic("app"))
+	e.say(e.producer("app"), 5)
+	e.stored("app", 5, time.Minute)
 }

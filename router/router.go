@@ -71,6 +71,8 @@ func (r *Router) Run(ctx context.Context) error {
 	wg.Go(func() { r.sweepStrays(ctx) })
 	wg.Go(func() { r.sweepForeign(ctx) })
 	wg.Go(func() { r.keepCopies(ctx) })
+	topics := make(chan struct{}, 1)
+	wg.Go(func() { r.cfg.Registry.FollowTopics(ctx, topics) })
 
 	lanes := map[laneID]*running{}
 	tick := time.NewTicker(r.cfg.Discover)
@@ -111,6 +113,7 @@ func (r *Router) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		case <-topics:
 		case <-r.members.Changed():
 		}
 	}

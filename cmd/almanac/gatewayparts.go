@@ -31,7 +31,7 @@ func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Regi
 	log = log.With().Str("part", "gateway").Logger()
 	again := newRationer()
 	p, err := pool.New(pool.Config{
-		NC: nc, Topic: reg.Topic, Storing: storing, Erased: reg.ErasedSince, PrivacyKey: []byte(s.PIIKey),
+		NC: nc, Topic: reg.Topic, Storing: storing, Erased: reg.ErasedSince, Follow: reg.FollowTopics, PrivacyKey: []byte(s.PIIKey),
 		OnError: func(topic string, err error) {
 			if more, ok := again.pass(topic); ok {
 				log.Warn().Err(err).Str("topic", topic).Int("more", more).Msg("sending again")

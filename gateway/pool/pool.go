@@ -46,6 +46,9 @@ type Config struct {
 	Erased func(ctx context.Context, topic string, seq uint64, from, to int64) (ids []string, err error)
 	// PrivacyKey is for topics that hash fields.
 	PrivacyKey []byte
+	// Follow tells a channel, which has room for one, when topics may have changed, until ctx ends; nil:
+	// they are looked at from time to time alone.
+	Follow func(ctx context.Context, changed chan<- struct{})
 	// Storing says why nothing can be stored now, such as a full disk; nil: it is not known
 	// before events are sent. It answers at once.
 	Storing func() error

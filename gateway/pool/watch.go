@@ -100,6 +100,18 @@ func (p *Pool) watch(ctx context.Context) {
 		}()
 	}
 	ask()
+	renew := func() {
+		if renewing.TryLock() {
+			go func() {
+				defer renewing.Unlock()
+				p.renew(ctx)
+			}()
+		}
+	}
+	changed := make(chan struct{}, 1)
+	if p.cfg.Follow != nil {
+		go p.cfg.Follow(ctx, changed)
+	}
 	for {
 		p.state.set(stalled(p.look(used, limit)))
 		select {
@@ -111,12 +123,9 @@ func (p *Pool) watch(ctx context.Context) {
 		case <-stream.C:
 			ask()
 		case <-topics.C:
-			if renewing.TryLock() {
-				go func() {
-					defer renewing.Unlock()
-					p.renew(ctx)
-				}()
-			}
+			renew()
+		case <-changed:
+			renew()
 		}
 	}
 }

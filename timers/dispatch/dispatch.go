@@ -141,6 +141,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	defer cancel()
 	wg.Go(func() { d.clock.Follow(ctx, streams.TimeOf(d.js, schemas.StreamTimers)) })
 
+	topics := make(chan struct{}, 1)
+	wg.Go(func() { d.cfg.Registry.FollowTopics(ctx, topics) })
+
 	lanes := map[laneID]running{}
 	tick := time.NewTicker(d.cfg.Discover)
 	defer tick.Stop()
@@ -169,6 +172,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		case <-topics:
 		case <-d.members.Changed():
 		}
 		for _, l := range lanes {
