@@ -2,12 +2,8 @@ package integration
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/producer"
@@ -33,7 +29,7 @@ func TestVerifyFindsReplacedIDs(t *testing.T) {
 		before func(e *env, s registry.Shard)
 		words  string
 	}{
-		"frames there": {func(*env, registry.Shard) {}, "1 of their events are missing"},
+		"frames there": {func(*env, registry.Shard) {}, "1 of the events are missing"},
 		"frames purged": {func(e *env, s registry.Shard) {
 			msgs := e.messages(schemas.StreamShards, s.Ref().Subject())
 			for _, m := range msgs[:len(msgs)-1] {
@@ -84,70 +80,5 @@ func TestVerifyFindsReplacedTimes(t *testing.T) {
 	e.verify(40)
 	e.exec("INSERT INTO %s SELECT * REPLACE (ts + 1 AS ts) FROM %[1]s WHERE message = '7'"+noMerge, e.table("app"))
 	e.exec("DELETE FROM %s WHERE message = '7' AND ts = (SELECT min(ts) FROM %[1]s WHERE message = '7')"+force, e.table("app"))
-	e.named("1 of their events are missing")
-}
-
-// Frames of an earlier version carry no sum. They stay readable, verify says that their
-// shard was compared by count, and what comes after them is compared by id.
-func TestVerifyOldFramesByCount(t *testing.T) {
-	t.Parallel()
-	e := start(t, oneLaneTopic())
-	stopRouter, stopSink := e.router(), e.sink()
-	p := e.producer("app")
-	e.say(p, 5)
-	e.stored("app", 5, 30*time.Second)
-	stopRouter()
-	stopSink()
-	e.forgetSums()
-	if rep := e.verify(5); !rep.Shards("app")[0].ByCount {
-		t.Error("a shard without sums was not said to be compared by count")
-	}
-	e.router()
-	e.sink()
-	e.say(p, 5)
-	e.stored("app", 10, 30*time.Second)
-	if rep := e.verify(10); !rep.Shards("app")[0].ByCount {
-		t.Error("a shard that began without sums was not said to be compared by count")
-	}
-	e.replaceRow("app", "pos > 5 AND message = '3'", "toUUID('00000000-0000-7000-8000-000000000001') AS id")
-	e.named("are missing")
-}
-
-// forgetSums takes the sums out of what SHARDS has: its last frame and the checkpoint
-// are written again as an earlier version had them.
-func (e *env) forgetSums() {
-	e.t.Helper()
-	js := e.reg.JetStream()
-	frames := e.messages(schemas.StreamShards, schemas.SubjectsShards)
-	for _, m := range frames {
-		if err := e.shardsStream().DeleteMsg(e.t.Context(), m.Sequence); err != nil {
-			e.t.Fatal(err)
-		}
-	}
-	again := func(subject string, h nats.Header, data []byte, opts ...jetstream.PublishOpt) {
-		msg := nats.NewMsg(subject)
-		for k := range h {
-			if strings.HasPrefix(k, "Almanac-") && k != schemas.HeaderShardIDs {
-				msg.Header.Set(k, h.Get(k))
-			}
-		}
-		msg.Data = data
-		if _, err := js.PublishMsg(e.t.Context(), msg, opts...); err != nil {
-			e.t.Fatal(err)
-		}
-	}
-	for _, m := range frames {
-		again(m.Subject, m.Header, m.Data)
-	}
-	for _, m := range e.messages(schemas.StreamShards, schemas.SubjectsRouted) {
-		text := string(m.Data)
-		for {
-			i := strings.Index(text, `,"i":"`)
-			if i < 0 {
-				break
-			}
-			text = text[:i] + text[i+len(`,"i":"`)+17:]
-		}
-		again(m.Subject, nil, []byte(text), jetstream.WithExpectLastSequencePerSubject(m.Sequence)) // as a router commits
-	}
+	e.named("1 of the events are missing")
 }

@@ -12,9 +12,10 @@ import (
 // when it is killed in between.
 func TestRepairAfterReplacedRow(t *testing.T) {
 	t.Parallel()
-	for what, change := range map[string]string{
-		"id":          "toUUID('00000000-0000-7000-8000-000000000001') AS id",
-		"id and time": "toUUID('00000000-0000-7000-8000-000000000001') AS id, ts - INTERVAL 1 MICROSECOND AS ts",
+	const one = "toUUID('00000000-0000-7000-8000-000000000001') AS id"
+	for what, c := range map[string]struct{ which, change, words string }{
+		"id":          {"message = '7'", one, "1 of the events are missing"},
+		"id and time": {"message = '7'", one + ", ts - INTERVAL 1 MICROSECOND AS ts", "1 of the events are missing"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -24,8 +25,8 @@ func TestRepairAfterReplacedRow(t *testing.T) {
 			e.dozens(e.producer("app"), 40)
 			e.verify(40)
 			want := e.rowsHash("app")
-			e.replaceRow("app", "message = '7'", change)
-			e.named("1 of their events are missing")
+			e.replaceRow("app", c.which, c.change)
+			e.named(c.words)
 			if p := e.plan(); !does(p, repair.DropStrange) || !does(p, repair.Insert) {
 				t.Errorf("planned: %+v", p.Actions)
 			}

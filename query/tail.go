@@ -300,7 +300,7 @@ func cutRow(line []byte) (json.RawMessage, int, error) {
 
 // tailPos is a place in SHARDS: a message and a row of its frame, from 1. The stream gives
 // a sequence again after it lost its end, so a position that is printed says when the
-// message was stored. Those of earlier versions do not.
+// message was stored. One that a person types may not: it means what has that sequence now.
 type tailPos struct {
 	seq    uint64
 	row    int

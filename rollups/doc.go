@@ -37,8 +37,7 @@
 //	a repeat is marked in a part that was summed   the round drops the shard's sums and fills again
 //	rows go or change: erasure, anonymising,       the verb drops what was derived (tables.DropDerived),
 //	repair                                         which is derived again
-//	rows are lost and stored again, as many as     a sink or repair that stores above a head drops what
-//	before, under other positions                  was derived above it first (tables.DropLost)
+//	rows are lost and stored again                 nothing: a frame's rows have its position again
 //	rows or parts of a derived table are deleted   marks and series are as many as when they were last noted,
 //	                                               or they are dropped and derived again; a lost table is made
 //	anything else                                  sums and repeats are as many as rows up to their

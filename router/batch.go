@@ -19,7 +19,7 @@ type tail struct {
 	digest string
 	rows   uint64
 	bytes  uint64
-	ids    schemas.IDSums
+	ids    uint64 // sum of the ids of the shard's events
 	source uint64 // sequence in EVENTS of the last frame's message, and its era; only as read
 	era    uint32
 }
@@ -75,7 +75,7 @@ func (b *batch) frame(s *shardState, f routedFrame, m *message, first uint64, er
 	next := tail{
 		pos: s.tail.pos + 1, seq: s.tail.seq, digest: schemas.Digest(f.payload),
 		rows: s.tail.rows + uint64(f.Rows), bytes: s.tail.bytes + uint64(len(f.payload)),
-		ids: s.tail.ids.Next(s.tail.pos+1, f.ids),
+		ids: s.tail.ids + f.ids,
 	}
 	msg := nats.NewMsg(s.entry.Ref().Subject())
 	placed := schemas.Placed{

@@ -67,14 +67,14 @@ func TestLateEventsMakeFewShards(t *testing.T) {
 // of a shard carries an expectation.
 func TestBatchNumbersFrames(t *testing.T) {
 	b := newBatch()
-	s := &shardState{entry: registry.Shard{Topic: "app", Month: 202611, ID: 1}, tail: tail{pos: 7, seq: 40, digest: "before", rows: 100, bytes: 5, ids: schemas.IDSums{From: 3, Sum: 1000}}}
+	s := &shardState{entry: registry.Shard{Topic: "app", Month: 202611, ID: 1}, tail: tail{pos: 7, seq: 40, digest: "before", rows: 100, bytes: 5, ids: 1000}}
 	one, two := make([]byte, 20), make([]byte, 30)
 	one[0], two[0] = 1, 2
 	b.frame(s, routedFrame{schemas.Frame{Rows: 3, Schema: 1, MinTs: 50, MaxTs: 60}, one, 5}, &message{seq: 11, stored: time.Unix(0, 99)}, 0, 2)
 	b.frame(s, routedFrame{schemas.Frame{Rows: 4, Schema: 1, MinTs: 10, MaxTs: 55}, two, 7}, &message{seq: 12, stored: time.Unix(0, 99)}, 0, 2)
 	for i, want := range []schemas.Placed{
-		{Pos: 8, SourceSeq: 11, SourceTime: 99, SourceEra: 2, Prev: "before", ShardRows: 103, ShardBytes: 25, ShardIDs: schemas.IDSums{From: 3, Sum: 1005}},
-		{Pos: 9, SourceSeq: 12, SourceTime: 99, SourceEra: 2, Prev: schemas.Digest(one), ShardRows: 107, ShardBytes: 55, ShardIDs: schemas.IDSums{From: 3, Sum: 1012}},
+		{Pos: 8, SourceSeq: 11, SourceTime: 99, SourceEra: 2, Prev: "before", ShardRows: 103, ShardBytes: 25, ShardIDs: 1005},
+		{Pos: 9, SourceSeq: 12, SourceTime: 99, SourceEra: 2, Prev: schemas.Digest(one), ShardRows: 107, ShardBytes: 55, ShardIDs: 1012},
 	} {
 		got, err := schemas.ParsePlaced(b.msgs[i].Header)
 		if err != nil {

@@ -69,10 +69,10 @@ type Checkpoint struct {
 type Tail struct {
 	Pos    uint64 `json:"p"`
 	Digest string `json:"d"`
-	Rows   uint64 `json:"r"`          // of the shard up to and with the frame
-	Bytes  uint64 `json:"b"`          // likewise
-	Source uint64 `json:"s"`          // sequence in EVENTS
-	IDs    IDSums `json:"i,omitzero"` // up to and with the frame
+	Rows   uint64 `json:"r"` // of the shard up to and with the frame
+	Bytes  uint64 `json:"b"` // likewise
+	Source uint64 `json:"s"` // sequence in EVENTS
+	IDs    uint64 `json:"i"` // sum of their ids (IDSumSQL), likewise
 }
 
 // MaxTails bounds the shards whose ends a checkpoint remembers, 120 bytes each: a

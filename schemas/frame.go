@@ -91,48 +91,42 @@ const MaxProducerBytes = 64
 type Placed struct {
 	Frame
 	Pos  uint64 // 1, 2, 3 … inside the shard
-	Lane int    // of the shard; NoLane when the frame does not say
+	Lane int    // of the shard
 	// SourceFirst is the sequence of the first record, of a frame made of a run of records
 	// of a front; 0 of others. SourceSeq and SourceTime are then of the last.
 	SourceFirst uint64
 	SourceSeq   uint64 // stream sequence in EVENTS
-	SourceTime  int64  // unix ns when EVENTS stored that message; 0: the frame does not say
+	SourceTime  int64  // unix ns when EVENTS stored that message
 	SourceEra   uint32 // Checkpoint.Era of its lane when it was routed
 	Prev        string // Digest of the frame at Pos-1; empty at 1
 	ShardRows   uint64 // rows of the shard up to and with this frame
 	ShardBytes  uint64 // encoded bytes, likewise
-	ShardIDs    IDSums // which events these are; zero: the frame does not say
+	ShardIDs    uint64 // the sum of their ids (IDSumSQL), likewise
 	// Cleared is why the frame's events were taken out, its headers alone left to
 	// mark the shard's end; empty for a frame.
 	Cleared string
 }
 
-// NoLane is the lane of a frame that was routed before frames said theirs.
+// NoLane is the lane of a shard of which neither a frame nor an entry is left to say it.
 const NoLane = -1
 
 // SetHeaders writes all headers of a placed frame.
 func (p *Placed) SetHeaders(h nats.Header) {
 	p.Frame.SetHeaders(h)
 	h.Set(HeaderPos, strconv.FormatUint(p.Pos, 10))
-	if p.Lane != NoLane {
-		h.Set(HeaderLane, strconv.Itoa(p.Lane))
-	}
+	h.Set(HeaderLane, strconv.Itoa(p.Lane))
 	if p.SourceFirst != 0 {
 		h.Set(HeaderSourceFirst, strconv.FormatUint(p.SourceFirst, 10))
 	}
 	h.Set(HeaderSourceSeq, strconv.FormatUint(p.SourceSeq, 10))
-	if p.SourceTime != 0 {
-		h.Set(HeaderSourceTime, strconv.FormatInt(p.SourceTime, 10))
-	}
+	h.Set(HeaderSourceTime, strconv.FormatInt(p.SourceTime, 10))
 	if p.SourceEra != 0 {
 		h.Set(HeaderSourceEra, strconv.FormatUint(uint64(p.SourceEra), 10))
 	}
 	h.Set(HeaderPrev, p.Prev)
 	h.Set(HeaderShardRows, strconv.FormatUint(p.ShardRows, 10))
 	h.Set(HeaderShardBytes, strconv.FormatUint(p.ShardBytes, 10))
-	if p.ShardIDs.Known() {
-		h.Set(HeaderShardIDs, p.ShardIDs.String())
-	}
+	h.Set(HeaderShardIDs, formatIDSum(p.ShardIDs))
 	if p.Cleared != "" {
 		h.Set(HeaderCleared, p.Cleared)
 	}
@@ -148,30 +142,23 @@ func ParsePlaced(h nats.Header) (Placed, error) {
 	out := Placed{
 		Frame:      f,
 		Pos:        p.uint(h, HeaderPos, 1<<63),
-		Lane:       NoLane,
+		Lane:       int(p.uint(h, HeaderLane, MaxLanes-1)),
 		SourceSeq:  p.uint(h, HeaderSourceSeq, 1<<63),
+		SourceTime: p.int(h, HeaderSourceTime),
 		Prev:       h.Get(HeaderPrev),
 		ShardRows:  p.uint(h, HeaderShardRows, 1<<63),
 		ShardBytes: p.uint(h, HeaderShardBytes, 1<<63),
 		Cleared:    h.Get(HeaderCleared),
 	}
-	if _, ok := h[HeaderLane]; ok {
-		out.Lane = int(p.uint(h, HeaderLane, MaxLanes-1))
-	}
 	if _, ok := h[HeaderSourceFirst]; ok {
 		out.SourceFirst = p.uint(h, HeaderSourceFirst, 1<<63)
-	}
-	if _, ok := h[HeaderSourceTime]; ok {
-		out.SourceTime = p.int(h, HeaderSourceTime)
 	}
 	if _, ok := h[HeaderSourceEra]; ok {
 		out.SourceEra = uint32(p.uint(h, HeaderSourceEra, 1<<32-1))
 	}
-	if text := h.Get(HeaderShardIDs); text != "" {
-		var ok bool
-		if out.ShardIDs, ok = parseIDSums(text); p.err == nil && (!ok || out.ShardIDs.From > out.Pos) {
-			p.err = fmt.Errorf("%w: %s is %q, it must be 16 hex digits, or these, a slash and a position up to the frame's", ErrFrameHeaders, HeaderShardIDs, text)
-		}
+	var ok bool
+	if out.ShardIDs, ok = parseIDSum(h.Get(HeaderShardIDs)); p.err == nil && !ok {
+		p.err = fmt.Errorf("%w: %s is %q, it must be 16 hex digits", ErrFrameHeaders, HeaderShardIDs, h.Get(HeaderShardIDs))
 	}
 	if p.err == nil && out.Pos == 0 {
 		p.err = fmt.Errorf("%w: %s is 0, positions count from 1", ErrFrameHeaders, HeaderPos)

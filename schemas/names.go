@@ -94,7 +94,7 @@ const (
 	HeaderPrev       = "Almanac-Prev"        // Digest of the frame before it in the shard
 	HeaderShardRows  = "Almanac-Shard-Rows"  // rows of the shard up to and with this frame
 	HeaderShardBytes = "Almanac-Shard-Bytes" // encoded bytes, likewise
-	HeaderShardIDs   = "Almanac-Shard-Ids"   // IDSums of the shard, likewise; absent: an earlier version's
+	HeaderShardIDs   = "Almanac-Shard-Ids"   // sum of the ids of the shard, likewise, 16 hex digits
 
 	// HeaderCleared marks the last message of a shard whose frames are taken out of
 	// SHARDS on purpose: it keeps the last frame's headers and no events. Its value

@@ -49,7 +49,7 @@ func (t *Topic) render(file, database string) string {
 	return b.String()
 }
 
-// tableSettings are the settings of every table that may change after it was made.
+// tableSettings are the settings of every table.
 var tableSettings = sync.OnceValue(func() string {
 	text, err := sqlFiles.ReadFile("sql/settings.sql")
 	if err != nil {
@@ -59,11 +59,6 @@ var tableSettings = sync.OnceValue(func() string {
 })
 
 var sqlComment = regexp.MustCompile(`--.*`)
-
-// ModifySettings is the DDL that gives a table of another version this one's settings.
-func (t *Topic) ModifySettings(database string) string {
-	return fmt.Sprintf("ALTER TABLE %s MODIFY COMMENT '%s', MODIFY SETTING %s", QuotedTable(database, t.Name), t.TableComment(), tableSettings())
-}
 
 // AddColumns is the DDL that gives an existing table the columns of t it lacks.
 // Adding a column is metadata only: old rows read as its default.

@@ -1,8 +1,6 @@
 package schemas
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 	"time"
 )
@@ -19,7 +17,7 @@ const (
 )
 
 // TableComment is the comment of the topic's table: its kind and once_by, so that a lost
-// descriptor can be restored, and that it has the settings of this version.
+// descriptor can be restored.
 func (t *Topic) TableComment() string {
 	parts := []string{TableMark}
 	if kind := t.Spec().Kind; kind != KindLog {
@@ -31,8 +29,7 @@ func (t *Topic) TableComment() string {
 	if t.OnceWithin > 0 {
 		parts = append(parts, commentWithin+t.OnceWithin.String())
 	}
-	sum := sha256.Sum256([]byte(tableSettings()))
-	return strings.Join(append(parts, "settings "+hex.EncodeToString(sum[:8])), ", ")
+	return strings.Join(parts, ", ")
 }
 
 // TableTopic is what the comment of a table says of its topic.

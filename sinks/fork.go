@@ -40,7 +40,7 @@ func (s *Sinks) compareEnd(ctx context.Context, topic *schemas.Topic, t task) er
 	if err != nil || p.Cleared != "" || t.head.pos < p.Pos {
 		return err
 	}
-	same, err := s.isStored(ctx, topic, t.ref, p, msg.Data)
+	same, err := s.isStored(ctx, topic, t.ref, &p, msg.Data)
 	if err == nil && same && topic.Front() != "" {
 		same, err = s.lastIsStored(ctx, topic, t.ref, &p, false)
 	}

@@ -6,38 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
-
-// What SHARDS and ClickHouse have alike ends at the last insert whose rows and ids are as the
-// frames say, with what erasures took.
-func TestAgreeing(t *testing.T) {
-	t.Parallel()
-	whole := func(sum uint64) schemas.IDSums { return schemas.IDSums{From: 1, Sum: sum} }
-	frames := []frameEnd{{1, 10, whole(100)}, {2, 20, whole(200)}, {3, 30, whole(300)}, {4, 40, whole(400)}}
-	for name, c := range map[string]struct {
-		frames []frameEnd
-		groups []tables.Group
-		gone   []ledger.Cut
-		want   uint64
-	}{
-		"nothing stored":             {frames, nil, nil, 0},
-		"all stored, in two inserts": {frames, []tables.Group{{Pos: 2, Rows: 20, IDs: 200}, {Pos: 4, Rows: 20, IDs: 200}}, nil, 4},
-		"ClickHouse has more":        {frames, []tables.Group{{Pos: 4, Rows: 40, IDs: 400}, {Pos: 9, Rows: 50, IDs: 1}}, nil, 4},
-		"other events of that count": {frames, []tables.Group{{Pos: 2, Rows: 20, IDs: 200}, {Pos: 4, Rows: 20, IDs: 201}}, nil, 2},
-		"another count":              {frames, []tables.Group{{Pos: 1, Rows: 10, IDs: 100}, {Pos: 3, Rows: 21, IDs: 200}}, nil, 1},
-		"some were erased":           {frames, []tables.Group{{Pos: 2, Rows: 19, IDs: 193}, {Pos: 4, Rows: 20, IDs: 200}}, []ledger.Cut{{Pos: 2, Rows: 1, IDs: 7, Summed: true}}, 4},
-		"an erasure without sums":    {frames, []tables.Group{{Pos: 1, Rows: 10, IDs: 100}, {Pos: 2, Rows: 9, IDs: 93}}, []ledger.Cut{{Pos: 2, Rows: 1}}, 1},
-		"frames without sums":        {[]frameEnd{{pos: 1, rows: 10}}, []tables.Group{{Pos: 1, Rows: 10, IDs: 100}}, nil, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := agreeing(c.frames, c.groups, c.gone); got != c.want {
-				t.Errorf("they agree up to %d, want %d", got, c.want)
-			}
-		})
-	}
-}
 
 // Frames that ClickHouse lacks are moved, and those that came again are not.
 func TestJudgeFork(t *testing.T) {

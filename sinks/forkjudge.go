@@ -3,38 +3,16 @@ package sinks
 import (
 	"context"
 	"fmt"
+	"math"
 
+	"github.com/almanac-events/almanac/reconcile"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
-
-// frameEnd is a frame of a forked shard by its headers.
-type frameEnd struct {
-	pos, rows uint64 // of the shard up to the frame
-	ids       schemas.IDSums
-}
-
-// agreeing is the last position up to which the frames of SHARDS brought what ClickHouse has, by
-// count and by the sum of the ids. gone says what erasures took.
-func agreeing(frames []frameEnd, groups []tables.Group, gone []ledger.Cut) (pos uint64) {
-	byPos := map[uint64]*frameEnd{}
-	for i := range frames {
-		byPos[frames[i].pos] = &frames[i]
-	}
-	var rows, ids uint64
-	for _, g := range groups {
-		rows, ids = rows+g.Rows, ids+g.IDs
-		f := byPos[g.Pos]
-		erased, known := ledger.SumIDs(gone, g.Pos)
-		if f != nil && known && ledger.Known(gone, g.Pos) && f.ids.Whole() && f.rows == rows+ledger.SumCuts(gone, g.Pos) && f.ids.Sum == ids+erased {
-			pos = g.Pos
-		}
-	}
-	return pos
-}
 
 // judgement is what is decided of a fork.
 type judgement struct {
@@ -72,17 +50,18 @@ func (s *Sinks) judge(ctx context.Context, topic *schemas.Topic, e registry.Shar
 	if err != nil {
 		return e, err
 	}
-	var frames []frameEnd
+	var frames []reconcile.Frame
 	_, err = streams.Headers(ctx, s.js, schemas.StreamShards, ref.Subject(), 1, func(m *streams.Message) error {
 		if p, err := schemas.ParsePlaced(m.Header); err == nil {
-			frames = append(frames, frameEnd{p.Pos, p.ShardRows, p.ShardIDs})
+			frames = append(frames, reconcile.FrameOf(&p))
 		}
 		return nil
 	})
 	if err != nil {
 		return e, err
 	}
-	j := judgement{at: agreeing(frames, groups, tally.Gone)}
+	all, _ := reconcile.Compare(frames, groups, tally.Gone)
+	j := judgement{at: reconcile.Agree(all)}
 	if topic.Front() == "" {
 		if err := s.judgeFrames(ctx, topic, ref, &j); err != nil {
 			return e, err
@@ -91,7 +70,7 @@ func (s *Sinks) judge(ctx context.Context, topic *schemas.Topic, e registry.Shar
 	_, gone := tally.GoneUpTo(head)
 	brought := uint64(0)
 	if n := len(frames); n > 0 {
-		brought = frames[n-1].rows
+		brought = frames[n-1].ShardRows
 	}
 	return s.cfg.Registry.AmendFork(ctx, ref, func(e *registry.Shard) bool {
 		if e.Fork.Judged {
@@ -115,13 +94,37 @@ func (s *Sinks) judgeFrames(ctx context.Context, topic *schemas.Topic, ref schem
 		if p.Pos <= above || p.Cleared != "" {
 			return true, nil
 		}
-		anywhere := p
-		anywhere.Pos = above + 1 // it may have come before, at another position
-		stored, err := s.isStored(ctx, topic, ref, anywhere, m.Data)
+		stored, err := s.cameBefore(ctx, topic, ref, &p, m.Data, above)
 		if err != nil {
 			return false, fmt.Errorf("sinks: position %d of %s: %w", p.Pos, ref, err)
 		}
 		j.take(&p, stored)
 		return len(j.move) <= ledger.MaxSpans, nil
 	})
+}
+
+// cameBefore reports whether ClickHouse has a frame at any position above one, where it came before at
+// another, or whether nothing of it may be stored.
+func (s *Sinks) cameBefore(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, p *schemas.Placed, payload []byte, above uint64) (bool, error) {
+	erasures, err := s.ledger.ForWriter(ctx, ref.Topic)
+	if err != nil {
+		return false, err
+	}
+	cover := erasures.Covering(p.Source(), p.MinTs, p.MaxTs)
+	if v := max(p.Schema, cover.Schema()); topic.Version < v {
+		if topic, err = s.table(ctx, ref.Topic, v); err != nil {
+			return false, err
+		}
+	}
+	var r frame.Reader
+	if err := r.Open(payload, topic, p.Schema); err != nil {
+		return false, err
+	}
+	has, err := s.cfg.DB.Holds(ctx, ref, &p.Frame, &r, above+1, math.MaxUint64)
+	if err != nil || has || len(cover) == 0 {
+		return has, err
+	}
+	keep, params := cover.Keep()
+	left, err := s.cfg.DB.CountFrame(ctx, topic, *p, payload, tables.Condition{SQL: keep, Params: params})
+	return err == nil && left == 0, err
 }

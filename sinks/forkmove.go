@@ -118,7 +118,7 @@ func (s *Sinks) moveFrames(ctx context.Context, topic *schemas.Topic, e registry
 			return false, fmt.Errorf("sinks: position %d of %s: %w", p.Pos, e.Name(), err)
 		}
 		p.Pos, p.Prev = nth, prev
-		p.ShardRows, p.ShardBytes, p.ShardIDs = last.ShardRows+uint64(p.Rows), last.ShardBytes+uint64(len(m.Data)), last.ShardIDs.Next(nth, reader.IDSum())
+		p.ShardRows, p.ShardBytes, p.ShardIDs = last.ShardRows+uint64(p.Rows), last.ShardBytes+uint64(len(m.Data)), last.ShardIDs+reader.IDSum()
 		out := nats.NewMsg(to.Subject())
 		p.SetHeaders(out.Header)
 		out.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(lastSeq, 10))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/reconcile"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
@@ -80,9 +81,6 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 	}
 	if !t.headKnown {
 		if t.head.pos, t.absent, err = s.head(reading, t.ref); err != nil {
-			return outcome{}, err
-		}
-		if err = s.cfg.DB.DropLost(reading, topic, t.ref, t.head.pos, s.cfg.Registry.Dropped(t.ref.Topic)); err != nil {
 			return outcome{}, err
 		}
 		if entry, err := s.cfg.Registry.Shard(reading, t.ref); err == nil && entry.Fork != nil {
@@ -189,7 +187,7 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 	if p.Pos != t.head.pos {
 		return "", nil // purged
 	}
-	same, err := s.isStored(ctx, topic, t.ref, p, msg.Data)
+	same, err := s.isStored(ctx, topic, t.ref, &p, msg.Data)
 	if err == nil && same && topic.Front() != "" {
 		same, err = s.lastIsStored(ctx, topic, t.ref, &p, true)
 	}
@@ -202,40 +200,22 @@ func (s *Sinks) checkHead(ctx context.Context, topic *schemas.Topic, t task) (di
 	return schemas.Digest(msg.Data), nil
 }
 
-// isStored reports whether ClickHouse has a frame at its position or above, or what may be
-// stored of it, which may be nothing.
-func (s *Sinks) isStored(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, p schemas.Placed, payload []byte) (bool, error) {
+// isStored reports whether ClickHouse has a frame at its position, or what erasures left of it,
+// which may be nothing.
+func (s *Sinks) isStored(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, p *schemas.Placed, payload []byte) (bool, error) {
 	var err error
 	if topic.Version < p.Schema {
 		if topic, err = s.table(ctx, ref.Topic, p.Schema); err != nil {
 			return false, err
 		}
 	}
-	same, err := s.cfg.DB.HasFrame(ctx, topic, ref.Month, ref.ID, p, payload)
-	if err != nil || same {
-		return same, err
+	stands, err := reconcile.Standing(ctx, s.cfg.DB, topic, ref, p, payload, reconcile.Gone(ctx, s.cfg.Registry, ref))
+	if err != nil || stands == reconcile.Whole || stands == reconcile.Partly {
+		return err == nil, err
 	}
 	// Its rows may be gone on purpose, with the floor raised before.
 	entry, err := s.cfg.Registry.Shard(ctx, ref)
-	if err == nil && entry.Floor >= p.Pos {
-		return true, nil
-	}
-	// Or its rows alone, and rows of later positions are there: were any of it to stay, it
-	// would be there.
-	erasures, err := s.ledger.ForWriter(ctx, ref.Topic)
-	if err != nil {
-		return false, err
-	}
-	cover := erasures.Covering(p.Source(), p.MinTs, p.MaxTs)
-	if len(cover) == 0 {
-		return false, nil
-	}
-	if topic, err = s.table(ctx, ref.Topic, max(p.Schema, cover.Schema())); err != nil {
-		return false, err
-	}
-	keep, params := cover.Keep()
-	left, err := s.cfg.DB.CountFrame(ctx, topic, p, payload, tables.Condition{SQL: keep, Params: params})
-	return err == nil && left == 0, err
+	return err == nil && stands == reconcile.Absent && entry.Floor >= p.Pos, nil
 }
 
 // insert stores the batch and returns the head as read back, and how far the table lies below.

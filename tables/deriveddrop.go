@@ -73,31 +73,6 @@ func (db *DB) dropOne(ctx context.Context, ref schemas.ShardRef, dropped Dropped
 	})
 }
 
-// DropLost drops what was derived from rows of a shard that are gone: rows above head, up to which
-// the shard's are there. They are stored again, and may then carry other positions than the marks of
-// copies say, however equal their count.
-func (db *DB) DropLost(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, head uint64, dropped Dropped) error {
-	if !t.HasOnce() {
-		return nil
-	}
-	var at uint64
-	q := fmt.Sprintf("SELECT max(pos) FROM %s WHERE month = %d AND shard = %d", schemas.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), uint32(ref.Month), uint64(ref.ID))
-	if err := refusal(db.conn.QueryRow(ctx, q).Scan(&at)); errors.Is(err, ErrNoTable) {
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("repeats of %s: %w", ref, err)
-	}
-	if at <= head {
-		return nil
-	}
-	// Another process may have stored more since, and had it examined.
-	head, err := db.Head(ctx, ref)
-	if err != nil || at <= head {
-		return err
-	}
-	return db.DropDoubted(ctx, ref, dropped)
-}
-
 // DropAllDerived empties what was derived from a topic's rows, of which a rebuild may have
 // brought others. All of it is derived again; what cannot be stays, as in DropDerived.
 func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Dropped) error {

@@ -67,9 +67,22 @@ type Group struct{ Pos, Rows, Distinct, IDs uint64 }
 // Groups are a shard's rows by position, in order: none when its table was not
 // made yet.
 func (db *DB) Groups(ctx context.Context, ref schemas.ShardRef) ([]Group, error) {
+	return db.groups(ctx, ref, "")
+}
+
+// At is what a shard has at one position.
+func (db *DB) At(ctx context.Context, ref schemas.ShardRef, pos uint64) (Group, error) {
+	out, err := db.groups(ctx, ref, fmt.Sprintf(" AND pos = %d", pos))
+	if err != nil || len(out) == 0 {
+		return Group{Pos: pos}, err
+	}
+	return out[0], nil
+}
+
+func (db *DB) groups(ctx context.Context, ref schemas.ShardRef, more string) ([]Group, error) {
 	var out []Group
-	q := fmt.Sprintf("SELECT pos AS Pos, count() AS Rows, uniqExact(id) AS Distinct, %s AS IDs FROM %s WHERE month = %d AND shard = %d GROUP BY pos ORDER BY pos",
-		schemas.IDSumSQL, schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
+	q := fmt.Sprintf("SELECT pos AS Pos, count() AS Rows, uniqExact(id) AS Distinct, %s AS IDs FROM %s WHERE month = %d AND shard = %d%s GROUP BY pos ORDER BY pos",
+		schemas.IDSumSQL, schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), more)
 	if err := db.conn.Select(ctx, &out, q); err != nil {
 		if errors.Is(refusal(err), ErrNoTable) {
 			return nil, nil

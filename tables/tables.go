@@ -171,21 +171,7 @@ func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 	if wrong, err := db.Foreign(ctx, *t); err != nil || len(wrong) > 0 {
 		return errors.Join(err, wrong[t.Name])
 	}
-	if err := db.ensureSettings(ctx, t); err != nil {
-		return fmt.Errorf("settings of topic %q's table: %w", t.Name, refusal(err))
-	}
 	return nil
-}
-
-// ensureSettings gives the table of an older version the settings of this one. Its
-// comment tells which it has, so that what an operator changed since stays.
-func (db *DB) ensureSettings(ctx context.Context, t *schemas.Topic) error {
-	var comment string
-	err := db.conn.QueryRow(ctx, "SELECT comment FROM system.tables WHERE database = $1 AND name = $2", db.Database, t.Name).Scan(&comment)
-	if err != nil || comment == t.TableComment() {
-		return err
-	}
-	return db.conn.Exec(ctx, t.ModifySettings(db.Database))
 }
 
 // Head is the highest stored position of a shard, 0 when nothing is stored.
@@ -211,35 +197,21 @@ func (db *DB) HeadRows(ctx context.Context, ref schemas.ShardRef) (pos, rows uin
 	return pos, rows, nil
 }
 
-// HasFrame says whether a frame is stored at its position or above. Its first event tells,
-// or any other, when that one was erased.
-func (db *DB) HasFrame(ctx context.Context, t *schemas.Topic, m schemas.Month, s schemas.Shard, p schemas.Placed, payload []byte) (bool, error) {
-	var r frame.Reader
-	if err := r.Open(payload, t, p.Schema); err != nil {
-		return false, err
-	}
-	place := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos >= %d",
-		schemas.QuotedTable(db.Database, t.Name), uint32(m), uint64(s), p.Pos)
-	var n uint64
-	q := fmt.Sprintf("%s AND ts = fromUnixTimestamp64Nano(%d, 'UTC') AND id = '%s'", place, r.Ts(0), r.ID(0))
-	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
-		return false, fmt.Errorf("frame %d of %s: %w", p.Pos, schemas.PublicShardName(t.Name, m, s), refusal(err))
-	}
-	if n > 0 || r.Rows() == 1 {
-		return n > 0, nil
-	}
+// Holds reports whether a shard has any event of a frame at positions from lo to hi.
+func (db *DB) Holds(ctx context.Context, ref schemas.ShardRef, f *schemas.Frame, r *frame.Reader, lo, hi uint64) (bool, error) {
 	ids := make([]string, r.Rows())
 	for i := range ids {
 		ids[i] = r.ID(i).String()
 	}
-	q = fmt.Sprintf("%s AND ts >= fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND id IN ('%s') FORMAT TSV",
-		place, p.MinTs, p.MaxTs, strings.Join(ids, "','"))
+	q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos >= %d AND pos <= %d AND ts >= fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND id IN ('%s') FORMAT TSV",
+		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi, f.MinTs, f.MaxTs, strings.Join(ids, "','"))
+	var n uint64
 	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
 		_, err := fmt.Sscan(line, &n)
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("frame %d of %s: %w", p.Pos, schemas.PublicShardName(t.Name, m, s), err)
+		return false, fmt.Errorf("events of %s: %w", ref, err)
 	}
 	return n > 0, nil
 }

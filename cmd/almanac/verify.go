@@ -112,7 +112,7 @@ func (a *app) verifyOn(ctx context.Context, cmd *cobra.Command, c *session, args
 		a.note("%s on Almanac's subjects, published by none of its parts, kept as dead letters of %s: `almanac dead ls %s`", plural(rep.Foreign, "message"), schemas.NoTopic, schemas.NoTopic)
 	}
 	if n := rep.ByCount(); n > 0 {
-		a.note("compared by count alone, not by id: %s, whose frames are of an earlier version, or gone", counted(n, "shard"))
+		a.note("compared by count alone, not by id: %s, whose frames are gone", counted(n, "shard"))
 	}
 	kept := a.tellSeals(sealed)
 	if !rep.OK() {

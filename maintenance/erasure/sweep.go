@@ -197,7 +197,7 @@ func (x *Eraser) intent(ctx context.Context, e *ledger.Erasure, s *scope, t *led
 			}
 		}
 		for _, n := range all[s.part.ID] {
-			p.Cuts = append(p.Cuts, ledger.Cut{Pos: n.Pos, Rows: n.Rows, IDs: n.IDs, Summed: true})
+			p.Cuts = append(p.Cuts, ledger.Cut{Pos: n.Pos, Rows: n.Rows, IDs: n.IDs})
 			p.Rows += n.Rows
 		}
 		p.Cuts = ledger.AddCuts(p.Cuts, nil)

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"time"
 
+	"github.com/almanac-events/almanac/reconcile"
 	"github.com/almanac-events/almanac/schemas"
 )
 
@@ -22,7 +23,7 @@ type link struct {
 	raw                   uint64 // bytes decompressed
 	schema, lane          int
 	prev                  [16]byte // digest of the frame before it
-	ids                   schemas.IDSums
+	ids                   uint64   // sum of the ids of the shard up to and with this frame; of a candidate, of its own
 	// cleared is why only the mark of the frame is left: its events are gone on
 	// purpose, and may not come back.
 	cleared string
@@ -119,11 +120,11 @@ func (c chain) gaps() []gap {
 // one: ClickHouse was restored from an older copy, and SHARDS is purged below what it had then. behind
 // is the chain with what stands for the frame at the head, of which only the rows
 // up to it are known.
-func (c chain) front(head, rows uint64) (g gap, behind chain, ok bool) {
+func (c chain) front(head, rows, ids uint64) (g gap, behind chain, ok bool) {
 	if len(c) == 0 || c.first().pos <= head+1 || c.first().cleared != "" {
 		return gap{}, nil, false
 	}
-	behind = append(chain{{pos: head, shardRows: rows}}, c...)
+	behind = append(chain{{pos: head, shardRows: rows, ids: ids}}, c...)
 	return gap{head + 1, c.first().pos - 1, 1}, behind, true
 }
 
@@ -137,7 +138,7 @@ func (c chain) back(known schemas.Tail, cp schemas.Checkpoint) (g gap, upTo chai
 	upTo = append(upTo, c...)
 	last := upTo.last()
 	g = gap{last.pos + 1, known.Pos, len(upTo)}
-	return g, append(upTo, link{pos: known.Pos + 1, shardRows: known.Rows, shardBytes: known.Bytes, prev: digest(known.Digest), source: cp.Source, era: cp.Era, at: last.at})
+	return g, append(upTo, link{pos: known.Pos + 1, shardRows: known.Rows, shardBytes: known.Bytes, ids: known.IDs, prev: digest(known.Digest), source: cp.Source, era: cp.Era, at: last.at})
 }
 
 // rowsOf is the rows of a gap, from its two neighbours.
@@ -152,6 +153,15 @@ func (c chain) between(lo, hi uint64) (frames []link, whole bool) {
 		j--
 	}
 	return c[i:j], uint64(j-i) == hi-lo
+}
+
+// frames are a chain's as they are compared with rows.
+func (c chain) frames() []reconcile.Frame {
+	out := make([]reconcile.Frame, len(c))
+	for i := range c {
+		out[i] = reconcile.Frame{Pos: c[i].pos, Rows: c[i].rows, ShardRows: c[i].shardRows, ShardIDs: c[i].ids}
+	}
+	return out
 }
 
 // candidate is a frame of EVENTS that may be a missing one.
@@ -183,12 +193,12 @@ func (c chain) match(g gap, found []candidate, known map[[16]byte]bool) []link {
 	}
 	fit = fit[end+1-n : end+1]
 	out := make([]link, n)
-	rows, bytes := before.shardRows, before.shardBytes
+	rows, bytes, ids := before.shardRows, before.shardBytes, before.ids
 	prev := [16]byte{}
 	for i, f := range fit {
-		rows, bytes = rows+f.rows, bytes+f.bytes
+		rows, bytes, ids = rows+f.rows, bytes+f.bytes, ids+f.ids
 		out[i] = f.link
-		out[i].pos, out[i].shardRows, out[i].shardBytes, out[i].prev, out[i].seq = g.from+uint64(i), rows, bytes, prev, 0
+		out[i].pos, out[i].shardRows, out[i].shardBytes, out[i].ids, out[i].prev, out[i].seq = g.from+uint64(i), rows, bytes, ids, prev, 0
 		prev = f.digest
 	}
 	if rows != after.shardRows-after.rows || after.shardBytes < bytes {

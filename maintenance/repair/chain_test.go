@@ -6,10 +6,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/almanac-events/almanac/reconcile"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // frames is a chain of positions, each of 10 rows and 100 bytes, whose digest is
@@ -22,32 +22,6 @@ func frames(positions ...uint64) chain {
 	return c
 }
 
-func TestCompare(t *testing.T) {
-	t.Parallel()
-	none := func(lo, hi uint64) uint64 { return 0 }
-	g := func(pos, rows, ids uint64) tables.Group { return tables.Group{Pos: pos, Rows: rows, Distinct: ids} }
-	for name, c := range map[string]struct {
-		chain  chain
-		groups []tables.Group
-		gone   func(lo, hi uint64) uint64
-		want   []stretch
-	}{
-		"whole":             {frames(1, 2, 3), []tables.Group{g(2, 20, 20), g(3, 10, 10)}, none, nil},
-		"a row missing":     {frames(1, 2, 3), []tables.Group{g(2, 19, 19), g(3, 10, 10)}, none, []stretch{{0, 2, 20, 19, 19}}},
-		"a group missing":   {frames(1, 2, 3), []tables.Group{g(1, 10, 10), g(3, 10, 10)}, none, []stretch{{1, 3, 20, 10, 10}}},
-		"doubled":           {frames(1, 2, 3), []tables.Group{g(1, 10, 10), g(3, 40, 20)}, none, []stretch{{1, 3, 20, 40, 20}}},
-		"one for another":   {frames(1, 2), []tables.Group{g(2, 20, 19)}, none, []stretch{{0, 2, 20, 20, 19}}},
-		"purged, all there": {frames(5, 6), []tables.Group{g(2, 20, 20), g(4, 20, 20), g(6, 20, 20)}, none, nil},
-		"purged, missing":   {frames(5, 6), []tables.Group{g(2, 15, 15), g(4, 20, 20), g(6, 20, 20)}, none, []stretch{{0, 4, 40, 35, 35}}},
-		"erased":            {frames(1, 2), []tables.Group{g(2, 17, 17)}, func(lo, hi uint64) uint64 { return 3 }, nil},
-		"beyond the frames": {frames(1, 2), []tables.Group{g(2, 20, 20), g(4, 20, 20)}, none, nil},
-	} {
-		if got, _ := compare(c.chain, c.groups, c.gone); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
-}
-
 // Rows that are the same in every column go only where frames can bring back an
 // event that was logged twice, or where they are too many even so.
 func TestCopies(t *testing.T) {
@@ -55,20 +29,20 @@ func TestCopies(t *testing.T) {
 	for name, c := range map[string]struct {
 		chain chain
 		floor uint64
-		d     stretch
+		d     reconcile.Stretch
 		want  []Do
 	}{
-		"logged twice, frames held":    {frames(1, 2), 0, stretch{0, 2, 20, 20, 19}, []Do{DropCopies, Insert}},
-		"logged twice, frames purged":  {frames(5), 0, stretch{0, 4, 40, 40, 39}, nil},
-		"logged twice, below a floor":  {frames(1, 2), 1, stretch{0, 2, 20, 20, 19}, []Do{Insert}},
-		"doubled, frames purged":       {frames(5), 0, stretch{0, 4, 40, 80, 40}, []Do{DropCopies}},
-		"both, frames purged":          {frames(5), 0, stretch{0, 4, 40, 79, 39}, nil},
-		"both, frames held":            {frames(1, 2), 0, stretch{0, 2, 20, 39, 19}, []Do{DropCopies, Insert}},
-		"fewer, one twice, none held":  {frames(5), 0, stretch{0, 4, 40, 30, 29}, []Do{Lost}},
-		"fewer, all different, purged": {frames(5), 0, stretch{0, 4, 40, 30, 30}, []Do{Lost}},
+		"logged twice, frames held":    {frames(1, 2), 0, reconcile.Stretch{Lo: 0, Hi: 2, Want: 20, Have: 20, Distinct: 19}, []Do{DropCopies, Insert}},
+		"logged twice, frames purged":  {frames(5), 0, reconcile.Stretch{Lo: 0, Hi: 4, Want: 40, Have: 40, Distinct: 39}, nil},
+		"logged twice, below a floor":  {frames(1, 2), 1, reconcile.Stretch{Lo: 0, Hi: 2, Want: 20, Have: 20, Distinct: 19}, []Do{Insert}},
+		"doubled, frames purged":       {frames(5), 0, reconcile.Stretch{Lo: 0, Hi: 4, Want: 40, Have: 80, Distinct: 40}, []Do{DropCopies}},
+		"both, frames purged":          {frames(5), 0, reconcile.Stretch{Lo: 0, Hi: 4, Want: 40, Have: 79, Distinct: 39}, nil},
+		"both, frames held":            {frames(1, 2), 0, reconcile.Stretch{Lo: 0, Hi: 2, Want: 20, Have: 39, Distinct: 19}, []Do{DropCopies, Insert}},
+		"fewer, one twice, none held":  {frames(5), 0, reconcile.Stretch{Lo: 0, Hi: 4, Want: 40, Have: 30, Distinct: 29}, []Do{Lost}},
+		"fewer, all different, purged": {frames(5), 0, reconcile.Stretch{Lo: 0, Hi: 4, Want: 40, Have: 30, Distinct: 30}, []Do{Lost}},
 	} {
 		s := &shardPlan{chain: c.chain, held: c.chain, floor: c.floor, plan: &Plan{}}
-		s.below([]stretch{c.d})
+		s.below([]reconcile.Stretch{c.d})
 		var got []Do
 		for i := range s.plan.Actions {
 			got = append(got, s.plan.Actions[i].Do)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/almanac-events/almanac/reconcile"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
@@ -12,6 +13,14 @@ import (
 
 // rowFrame is a link of one row.
 func rowFrame(pos uint64) link { return link{pos: pos, rows: 1, shardRows: pos, seq: pos} }
+
+// upTo is a row at each position.
+func upTo(pos uint64) (out []tables.Group) {
+	for p := uint64(1); p <= pos; p++ {
+		out = append(out, tables.Group{Pos: p, Rows: 1, Distinct: 1})
+	}
+	return out
+}
 
 // Where SHARDS lost a shard's end, ClickHouse and the closed entry tell of it.
 func TestEndOfShard(t *testing.T) {
@@ -25,16 +34,16 @@ func TestEndOfShard(t *testing.T) {
 		do     []Do
 		gone   []ledger.Cut
 	}{
-		{"all stored", []tables.Group{{Pos: 3, Rows: 3, Distinct: 3}, {Pos: 10, Rows: 7, Distinct: 7}}, 0, registry.Shard{Status: registry.Closed, Rows: 10}, 10, nil, nil},
-		{"sealed", []tables.Group{{Pos: 10, Rows: 10, Distinct: 10}}, 0, registry.Shard{Status: registry.Sealed, Rows: 99}, 10, nil, nil},
-		{"rows lost", []tables.Group{{Pos: 4, Rows: 4, Distinct: 4}, {Pos: 10, Rows: 2, Distinct: 2}}, 0, registry.Shard{Status: registry.Closed, Rows: 10}, 10, []Do{Lost}, nil},
-		{"rows doubled", []tables.Group{{Pos: 4, Rows: 4, Distinct: 4}, {Pos: 10, Rows: 8, Distinct: 6}}, 2, registry.Shard{Status: registry.Closed, Rows: 10}, 10, []Do{DropCopies}, nil},
-		{"closed with less", []tables.Group{{Pos: 10, Rows: 10, Distinct: 10}}, 0, registry.Shard{Status: registry.Closed, Rows: 4}, 10, nil, nil},
-		{"the last erased", []tables.Group{{Pos: 8, Rows: 8, Distinct: 8}}, 0, registry.Shard{Status: registry.Active}, 10, nil, []ledger.Cut{{Pos: 10, Rows: 2}}},
-		{"closed, the last erased", []tables.Group{{Pos: 8, Rows: 8, Distinct: 8}}, 0, registry.Shard{Status: registry.Closed, Rows: 8}, 10, nil, []ledger.Cut{{Pos: 10, Rows: 2}}},
+		{"all stored", upTo(10), 0, registry.Shard{Status: registry.Closed, Rows: 10}, 10, nil, nil},
+		{"sealed", upTo(10), 0, registry.Shard{Status: registry.Sealed, Rows: 99}, 10, nil, nil},
+		{"rows lost", append(upTo(5), upTo(10)[9]), 0, registry.Shard{Status: registry.Closed, Rows: 10}, 10, []Do{Lost}, nil},
+		{"rows doubled", append(append(upTo(8), tables.Group{Pos: 9, Rows: 2, Distinct: 1}), tables.Group{Pos: 10, Rows: 2, Distinct: 1}), 2, registry.Shard{Status: registry.Closed, Rows: 10}, 10, []Do{DropCopies}, nil},
+		{"closed with less", upTo(10), 0, registry.Shard{Status: registry.Closed, Rows: 4}, 10, nil, nil},
+		{"the last erased", upTo(8), 0, registry.Shard{Status: registry.Active}, 10, nil, []ledger.Cut{{Pos: 10, Rows: 2}}},
+		{"closed, the last erased", upTo(8), 0, registry.Shard{Status: registry.Closed, Rows: 8}, 10, nil, []ledger.Cut{{Pos: 10, Rows: 2}}},
 	} {
 		s := &shardPlan{chain: c, held: c, groups: tc.groups, tally: &ledger.Tally{Gone: tc.gone}, plan: &Plan{}}
-		_, rest := compare(c, tc.groups, s.gone)
+		_, rest := reconcile.Compare(c.frames(), tc.groups, tc.gone)
 		if got := s.end(rest, tc.copies, 10, tc.entry, tc.entry.Status == registry.Closed); got != tc.routed {
 			t.Errorf("%s: %d rows were routed, want %d", tc.name, got, tc.routed)
 		}
@@ -104,7 +113,7 @@ func TestGiven(t *testing.T) {
 func TestFrontGap(t *testing.T) {
 	c := chain{rowFrame(10), rowFrame(11)}
 	c[0].prev, c[0].shardBytes = [16]byte{9}, 100
-	g, behind, ok := c.front(7, 7)
+	g, behind, ok := c.front(7, 7, 7)
 	if !ok || g.from != 8 || g.to != 9 || behind.rowsOf(g) != 2 {
 		t.Fatalf("%+v, %v", g, ok)
 	}
@@ -115,7 +124,7 @@ func TestFrontGap(t *testing.T) {
 	if got := behind.match(g, found[:2], nil); got != nil {
 		t.Errorf("frames that do not lead to the next one: %+v", got)
 	}
-	if _, _, ok := c.front(9, 9); ok {
+	if _, _, ok := c.front(9, 9, 9); ok {
 		t.Error("no gap between 9 and 10")
 	}
 }

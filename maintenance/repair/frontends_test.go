@@ -38,7 +38,4 @@ func TestYoungRecords(t *testing.T) {
 	if got := endsNamed(append(routedEnds{{}}, first, since, first).names()); !slices.Equal(got, routedEnds{first, since}) {
 		t.Errorf("a mark says %+v", got)
 	}
-	if got := endsNamed("advance"); len(got) > 0 { // of an earlier version
-		t.Errorf("a blank says %+v", got)
-	}
 }

@@ -64,7 +64,7 @@ func given(e *registry.Shard, tally *ledger.Tally, head uint64) uint64 {
 	if e.Status != registry.Active && e.SealedAt > 0 {
 		upTo = e.SealedAt
 	}
-	return max(e.Head(head), tally.LastCut(upTo))
+	return max(e.Head(head), tally.LastGone(upTo))
 }
 
 // end is the last position a shard ever had, as far as anything tells.

@@ -56,9 +56,6 @@ func (r *Repairer) store(ctx context.Context, a *Action) error {
 		if len(frames) == 0 {
 			return nil
 		}
-		if err := r.db.DropLost(ctx, a.topic, a.ref, head, r.reg.Dropped(a.Topic)); err != nil {
-			return err
-		}
 		if head < a.lo {
 			return fmt.Errorf("position %d must be stored first, ClickHouse has %d", a.lo, head)
 		}

@@ -3,10 +3,12 @@ package repair
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -121,8 +123,12 @@ func (t *found) endedEarly(refs []schemas.ShardRef) map[schemas.Month][]schemas.
 // hasFrame reports whether ClickHouse has a frame: above the frames of the shards whose
 // ends are gone, and for one that may have been routed long before, anywhere in the lane.
 func (r *Repairer) hasFrame(ctx context.Context, t *found, n int, month schemas.Month, behind map[schemas.Month][]schemas.ShardRef, old bool, f schemas.Frame, payload []byte) (bool, error) {
+	var reader frame.Reader
+	if err := reader.Open(payload, &t.topic, f.Schema); err != nil {
+		return false, err
+	}
 	for _, ref := range behind[month] {
-		if has, err := r.db.HasFrame(ctx, &t.topic, month, ref.ID, schemas.Placed{Frame: f, Pos: t.tail(ref.ID) + 1}, payload); err != nil || has {
+		if has, err := r.db.Holds(ctx, ref, &f, &reader, t.tail(ref.ID)+1, math.MaxUint64); err != nil || has {
 			return has, err
 		}
 	}
@@ -133,7 +139,7 @@ func (r *Repairer) hasFrame(ctx context.Context, t *found, n int, month schemas.
 		if ref.Month != month || t.lane[id] != n || t.counts[id].Rows == 0 {
 			continue
 		}
-		if has, err := r.db.HasFrame(ctx, &t.topic, month, id, schemas.Placed{Frame: f, Pos: 1}, payload); err != nil || has {
+		if has, err := r.db.Holds(ctx, ref, &f, &reader, 1, math.MaxUint64); err != nil || has {
 			return has, err
 		}
 	}

@@ -7,9 +7,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/almanac-events/almanac/reconcile"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -56,7 +58,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 			}
 		}
 	}
-	if g, behind, ok := c.front(head, t.counts[ref.ID].Rows+gone); ok && head == t.counts[ref.ID].Head {
+	if g, behind, ok := c.front(head, t.counts[ref.ID].Rows+gone, t.counts[ref.ID].IDs+ledger.SumIDs(tally.Cuts(), head)); ok && head == t.counts[ref.ID].Head {
 		found, err := r.recover(ctx, &t.topic, ref, behind, g, lane)
 		if err != nil {
 			return err
@@ -69,29 +71,28 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 		if s.groups, err = r.db.Groups(ctx, ref); err != nil {
 			return err
 		}
-		s.groups = told(s.groups, tally.Cuts())
 	}
-	differ, rest := compare(c, s.groups, s.gone)
+	all, rest := reconcile.Compare(c.frames(), s.groups, tally.Cuts())
+	differ := reconcile.Differing(all)
 	for i := range differ {
 		d := &differ[i]
-		if d.distinct == d.have && d.have <= d.want {
+		if d.Distinct == d.Have && d.Have <= d.Want {
 			continue
 		}
-		copies, err := r.db.Copies(ctx, ref, d.lo, d.hi)
+		copies, err := r.db.Copies(ctx, ref, d.Lo, d.Hi)
 		if err != nil {
 			return err
 		}
 		// Rows that share an id and nothing more are a client's own ids, or left by an
 		// erasure: as it should be.
-		d.distinct = d.have - min(d.have, copies)
+		d.Distinct = d.Have - min(d.Have, copies)
 	}
 	s.below(differ)
-	s.strange(replaced(c, s.groups, s.gone))
 	if t.end(ref.ID) > t.tail(ref.ID) {
 		copies := uint64(0)
-		if rest.distinct < rest.have {
+		if rest.Distinct < rest.Have {
 			var err error
-			if copies, err = r.db.Copies(ctx, ref, rest.lo, rest.hi); err != nil {
+			if copies, err = r.db.Copies(ctx, ref, rest.Lo, rest.Hi); err != nil {
 				return err
 			}
 		}
@@ -120,6 +121,7 @@ func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref schema
 		from, to = 1, math.MaxUint64
 	}
 	var cands []candidate
+	var reader frame.Reader
 	if lane == schemas.NoLane {
 		return nil, nil
 	}
@@ -135,6 +137,10 @@ func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref schema
 		for i, f := range frames {
 			l := newLink(schemas.Placed{Frame: f, SourceSeq: msg.Sequence, SourceTime: msg.Time.UnixNano(), Lane: lane}, 0, msg.Time)
 			l.nth = i
+			if err := reader.Open(payloads[i], topic, f.Schema); err != nil {
+				return false, fmt.Errorf("message %d of %s: %w", msg.Sequence, schemas.StreamEvents, err)
+			}
+			l.ids = reader.IDSum()
 			cands = append(cands, candidate{l, digest(schemas.Digest(payloads[i])), uint64(len(payloads[i]))})
 		}
 		return true, nil
@@ -173,36 +179,57 @@ func (s *shardPlan) gone(lo, hi uint64) uint64 {
 	return upTo - min(before, upTo)
 }
 
-// below heals what differs up to the head.
-func (s *shardPlan) below(differ []stretch) {
+// below heals what differs up to the head. Rows that are the same in every column are in Distinct
+// once each.
+func (s *shardPlan) below(differ []reconcile.Stretch) {
 	for _, d := range differ {
-		if d.have == d.want && d.distinct == d.have || d.hi <= s.floor && d.have < d.want {
+		copies, replaced := d.Have-d.Distinct, d.Summed && d.Have == d.Want && d.HaveIDs != d.WantIDs
+		if copies == 0 && d.Have == d.Want && !replaced || d.Hi <= s.floor && d.Have < d.Want {
 			continue // as it should be; or settled: below the floor nothing comes back
 		}
-		at := Action{From: d.lo + 1, To: d.hi, lo: d.lo, hi: d.hi}
-		frames, whole := s.chain.between(max(d.lo, s.floor), d.hi)
+		at := Action{From: d.Lo + 1, To: d.Hi, lo: d.Lo, hi: d.Hi}
+		frames, whole := s.chain.between(max(d.Lo, s.floor), d.Hi)
+		held := whole && s.floor <= d.Lo
 		// A client that repeats itself has rows that are the same as well. Frames bring
 		// those back; without them only what is too many may go.
-		backed := whole && s.floor <= d.lo || d.distinct >= d.want
 		switch {
-		case d.have <= d.want && d.distinct == d.have:
-		case backed:
+		case copies == 0:
+		case held || d.Distinct >= d.Want:
 			a := at
 			a.Do, a.Source = DropCopies, "ClickHouse"
-			a.Rows = d.have - min(d.have, d.want)
-			a.Detail = fmt.Sprintf("%d rows, %d of them different, the frames brought %d: rows that are the same in every column stay once", d.have, d.distinct, d.want)
+			a.Rows = d.Have - min(d.Have, d.Want)
+			a.Detail = fmt.Sprintf("%d rows, %d of them different, the frames brought %d: rows that are the same in every column stay once", d.Have, d.Distinct, d.Want)
 			s.add(a)
 		default:
 			s.plan.note("%s: positions %d to %d have %d rows, %d of them different, and their frames brought %d; nothing is dropped there, because without the frames a copy cannot be told from an event that was logged twice",
-				s.ref, d.lo+1, d.hi, d.have, d.distinct, d.want)
+				s.ref, d.Lo+1, d.Hi, d.Have, d.Distinct, d.Want)
 		}
-		missing := d.want - min(d.want, d.have)
-		if len(frames) > 0 {
+		// What stands in a row's place goes first: a row that is too many may be a person's own.
+		switch {
+		case !replaced && d.Distinct <= d.Want:
+		case replaced && held:
+			a := at
+			a.Do, a.frames, a.Source, a.Detail = DropStrange, frames, sources(frames), "rows whose id or time no frame brought there"
+			s.add(a)
+		default:
+			why := "that no frame brought may be a person's own: look at it, and delete it in ClickHouse"
+			if replaced {
+				why = "cannot be told from the others, because not all of the frames are held"
+			}
+			s.plan.note("%s: positions %d to %d have %d rows, their frames brought %d, and they are not the same; nothing is dropped there: a row %s",
+				s.ref, d.Lo+1, d.Hi, d.Have, d.Want, why)
+		}
+		missing := d.Want - min(d.Want, d.Have)
+		if len(frames) > 0 && (missing > 0 || copies > 0 || replaced && held) {
 			a := at
 			a.Do, a.Rows, a.frames, a.Source = Insert, missing, frames, sources(frames)
-			a.Detail = fmt.Sprintf("the frames brought %d rows, ClickHouse has %d", d.want, d.have)
-			if missing == 0 {
+			switch {
+			case missing > 0:
+				a.Detail = fmt.Sprintf("the frames brought %d rows, ClickHouse has %d", d.Want, d.Have)
+			case copies > 0:
 				a.Detail = "what such a copy stood in for, if anything"
+			default:
+				a.Detail = "what stood there before"
 			}
 			s.add(a)
 		}
@@ -212,36 +239,18 @@ func (s *shardPlan) below(differ []stretch) {
 	}
 }
 
-// strange has rows that stand in others' places removed, and the others brought back. Only
-// the frames tell which is which.
-func (s *shardPlan) strange(replaced []stretch) {
-	for _, d := range replaced {
-		frames, whole := s.chain.between(d.lo, d.hi)
-		if !whole || d.lo < s.floor || d.distinct < d.have {
-			s.plan.note("%s: positions %d to %d have %d rows, as many as their frames brought, and not the same; nothing is changed there, because not all of the frames are held",
-				s.ref, d.lo+1, d.hi, d.have)
-			continue
-		}
-		a := Action{From: d.lo + 1, To: d.hi, lo: d.lo, hi: d.hi, frames: frames, Source: sources(frames)}
-		a.Do, a.Detail = DropStrange, "rows whose id or time no frame brought, in the place of others"
-		s.add(a)
-		a.Do, a.Detail = Insert, "what stood there before"
-		s.add(a)
-	}
-}
-
 // end heals, as far as can be, what lies above the frames of a shard whose end
 // SHARDS lost, up to its last position: only its entry tells how many rows there
 // must be, where that is exact. It gives the rows that were ever routed to the shard.
-func (s *shardPlan) end(rest stretch, copies, last uint64, e registry.Shard, exact bool) (routed uint64) {
+func (s *shardPlan) end(rest reconcile.Rest, copies, last uint64, e registry.Shard, exact bool) (routed uint64) {
 	if copies > 0 {
-		s.add(Action{Do: DropCopies, From: rest.lo + 1, To: rest.hi, lo: rest.lo, hi: rest.hi, Rows: copies, Source: "ClickHouse",
+		s.add(Action{Do: DropCopies, From: rest.Lo + 1, To: rest.Hi, lo: rest.Lo, hi: rest.Hi, Rows: copies, Source: "ClickHouse",
 			Detail: fmt.Sprintf("%d rows are the same as another in every column: each stays once", copies)})
 	}
-	routed = rest.want + rest.have - copies + s.gone(rest.lo, max(rest.hi, last)) // the last rows may all be erased
+	routed = rest.Brought + rest.Have - copies + s.gone(rest.Lo, max(rest.Hi, last)) // the last rows may all be erased
 	_, gone := s.tally.GoneUpTo(last)
 	if closed := e.Rows + gone; exact && closed > routed {
-		s.add(Action{Do: Lost, From: rest.lo + 1, To: last, Rows: closed - routed, Detail: fmt.Sprintf(
+		s.add(Action{Do: Lost, From: rest.Lo + 1, To: last, Rows: closed - routed, Detail: fmt.Sprintf(
 			"%d rows: it had %d, and %s does not hold these frames", closed-routed, e.Rows, schemas.StreamShards)})
 		routed = closed
 	}
@@ -251,16 +260,16 @@ func (s *shardPlan) end(rest stretch, copies, last uint64, e registry.Shard, exa
 // lost names what no source holds of a stretch. The rows that are there may be
 // those of the frames that are gone: how many are missing in the end only the
 // insert tells, so the count is the most it can be.
-func (s *shardPlan) lost(d stretch, frames []link, missing uint64) {
+func (s *shardPlan) lost(d reconcile.Stretch, frames []link, missing uint64) {
 	held := uint64(0)
 	for i := range frames {
 		held += frames[i].rows
 	}
-	rows := min(missing, d.want-min(d.want, held))
+	rows := min(missing, d.Want-min(d.Want, held))
 	if rows == 0 {
 		return
 	}
-	next := d.lo + 1
+	next := d.Lo + 1
 	name := func(to uint64) {
 		if next <= to {
 			s.add(Action{Do: Lost, From: next, To: to, Rows: rows, Detail: fmt.Sprintf(
@@ -271,7 +280,7 @@ func (s *shardPlan) lost(d stretch, frames []link, missing uint64) {
 		name(frames[i].pos - 1)
 		next = frames[i].pos + 1
 	}
-	name(d.hi)
+	name(d.Hi)
 }
 
 // above stores what stands above the head, where no sink would: behind or in a
@@ -319,12 +328,12 @@ func (s *shardPlan) above(closed bool, since time.Time) {
 }
 
 // settle notes gaps whose rows ClickHouse has, now or once the plan is done.
-func (s *shardPlan) settle(differ []stretch) {
+func (s *shardPlan) settle(differ []reconcile.Stretch) {
 	for _, g := range s.gaps {
 		_, recovered := s.chain.between(g.from-1, g.to)
 		stored := g.to <= s.head
 		for _, d := range differ {
-			if d.want > d.have && d.lo < g.to && d.hi >= g.from {
+			if d.Want > d.Have && d.Lo < g.to && d.Hi >= g.from {
 				stored = false
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/reconcile"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
@@ -267,7 +268,6 @@ func (j *Janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 
 // sameEvents refuses to purge where ClickHouse has other events at the head than its frame: the
 // shard forked, with as many events as before, and no sink noticed yet. Its frames are nowhere else.
-// Events of the frame that an erasure may have taken are left to the count.
 func (j *Janitor) sameEvents(ctx context.Context, entry *registry.Shard, ref schemas.ShardRef, seq uint64) error {
 	msg, err := streams.DecideNext(ctx, j.js, schemas.StreamShards, ref.Subject(), seq)
 	if err != nil {
@@ -281,12 +281,8 @@ func (j *Janitor) sameEvents(ctx context.Context, entry *registry.Shard, ref sch
 	if err != nil {
 		return err
 	}
-	same, err := j.cfg.DB.HasFrame(ctx, &topic, ref.Month, ref.ID, p, msg.Data)
-	if err != nil || same {
-		return err
-	}
-	erasures, err := j.cfg.Registry.Ledger(ctx, ref.Topic)
-	if err != nil || len(erasures.Covering(p.Source(), p.MinTs, p.MaxTs)) > 0 {
+	stands, err := reconcile.Standing(ctx, j.cfg.DB, &topic, ref, &p, msg.Data, reconcile.Gone(ctx, j.cfg.Registry, ref))
+	if err != nil || stands == reconcile.Whole || stands == reconcile.Partly {
 		return err
 	}
 	return fmt.Errorf("janitor: %s: %w: ClickHouse has other events at position %d than %s; run `almanac verify %s`", ref, ErrUnverified, p.Pos, schemas.StreamShards, ref.Topic)

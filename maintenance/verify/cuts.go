@@ -97,7 +97,7 @@ func (v *Verifier) knownEnd(ctx context.Context, e registry.Shard, t streams.Tai
 func (s *ShardReport) shortOf(t streams.Tail, known schemas.Tail, tally *ledger.Tally) {
 	s.Tail, s.Routed, s.Expected = known.Pos, known.Rows, known.Rows
 	if s.Head == known.Pos {
-		s.ids = known.IDs
+		s.summed, s.ids = true, known.IDs
 	}
 	if s.Head < known.Pos { // how many of them are stored the frames no longer tell
 		s.Expected = min(known.Rows, s.Stored)

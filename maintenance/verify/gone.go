@@ -10,7 +10,6 @@ import (
 // not.
 type goneRows struct {
 	before, after map[schemas.Shard]ledger.Tally
-	ledger        ledger.Erasures
 }
 
 // settled says that no erasure was under way in the shard.

@@ -3,8 +3,6 @@ package verify
 import (
 	"fmt"
 	"time"
-
-	"github.com/almanac-events/almanac/schemas"
 )
 
 // Totals are what was accepted against what became of it, in events.
@@ -91,15 +89,16 @@ type ShardReport struct {
 	// Dropped is the rows retention dropped, Note when and why.
 	Dropped uint64 `json:"dropped,omitempty"`
 	Note    string `json:"note,omitempty"`
-	// ByCount: rows were counted, and nothing told which events they must be: frames of
-	// an earlier version carry no sum of ids, or the frames are gone.
+	// ByCount: rows were counted, and nothing told which events they must be: the frame at the
+	// head, which carries the sum of their ids, is gone.
 	ByCount  bool     `json:"by_count,omitempty"`
 	Problems []string `json:"problems,omitempty"`
 
-	standIn uint64         // rows that are there twice in place of others
-	proven  uint64         // position up to which all was stored once, when above the head
-	ids     schemas.IDSums // of the frames up to the head, where one says so
-	changed bool           // ClickHouse has other events than those
+	standIn uint64 // rows that are there twice in place of others
+	proven  uint64 // position up to which all was stored once, when above the head
+	ids     uint64 // sum of the ids of the frames up to the head
+	summed  bool   // it is known
+	changed bool   // ClickHouse has other events than those
 
 	provenAt time.Time // by an earlier run; zero: by this one
 }

@@ -62,10 +62,10 @@ func (v *Verifier) standIns(ctx context.Context, s *ShardReport, e registry.Shar
 	switch whole := next == hi+1 && s.Erased == 0; {
 	case whole && missing > 0:
 		s.standIn += missing
-		s.problem("positions %d to %d have as many rows as they brought, but %d of their events are missing (%s) and others stand in their place (%s)",
-			lo+1, hi, missing, named(lack), named(surplus(there)))
+		s.problem("%s: as many rows as were brought, but %d of the events are missing (%s) and others stand in their place (%s)",
+			positions(lo, hi), missing, named(lack), named(surplus(there)))
 	case differ:
-		s.problem("positions %d to %d have as many rows as they brought, and not the same events: ids or times are others", lo+1, hi)
+		s.problem("%s: as many rows as were brought, and not the same events: ids or times are others", positions(lo, hi))
 	}
 	return nil
 }

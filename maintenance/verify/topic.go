@@ -28,9 +28,6 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 	if gone.after, err = v.reg.Tallies(ctx, t.Name); err != nil {
 		return nil, err
 	}
-	if gone.ledger, err = v.reg.Ledger(ctx, t.Name); err != nil {
-		return nil, err
-	}
 	entries, err := v.reg.Shards(ctx, t.Name, 0)
 	if err != nil {
 		return nil, err

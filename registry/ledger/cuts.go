@@ -9,23 +9,21 @@ type Cut struct {
 	// From is the first position of cuts that were joined, else 0: the rows are gone from From up
 	// to Pos.
 	From uint64 `json:"f,omitempty"`
-	// IDs is the sum of the rows' ids (schemas.IDSumSQL). Summed: it is known; earlier
-	// versions did not note it.
-	IDs    uint64 `json:"i,omitempty"`
-	Summed bool   `json:"s,omitempty"`
+	// IDs is the sum of the rows' ids (schemas.IDSumSQL).
+	IDs uint64 `json:"i,omitempty"`
 }
 
 // join adds a cut that ends at the same position or later.
 func (c Cut) join(o Cut) Cut {
-	out := Cut{Pos: o.Pos, Rows: c.Rows + o.Rows, IDs: c.IDs + o.IDs, Summed: c.Summed && o.Summed}
-	if first := min(c.first(), o.first()); first < out.Pos {
+	out := Cut{Pos: o.Pos, Rows: c.Rows + o.Rows, IDs: c.IDs + o.IDs}
+	if first := min(c.First(), o.First()); first < out.Pos {
 		out.From = first
 	}
 	return out
 }
 
-// first is the first position that rows are gone from.
-func (c Cut) first() uint64 {
+// First is the first position that rows are gone from.
+func (c Cut) First() uint64 {
 	if c.From > 0 {
 		return c.From
 	}
@@ -49,7 +47,7 @@ func AddCuts(a, b []Cut) []Cut {
 	})
 	n := 0
 	for _, c := range out {
-		for n > 0 && out[n-1].Pos >= c.first() { // of one position, or of those that were joined
+		for n > 0 && out[n-1].Pos >= c.First() { // of one position, or of those that were joined
 			n--
 			c = out[n].join(c)
 		}
@@ -73,7 +71,7 @@ func AddCuts(a, b []Cut) []Cut {
 
 // Known reports whether it is known how many rows are gone up to a position.
 func Known(cuts []Cut, pos uint64) bool {
-	return !slices.ContainsFunc(cuts, func(c Cut) bool { return c.first() <= pos && pos < c.Pos })
+	return !slices.ContainsFunc(cuts, func(c Cut) bool { return c.First() <= pos && pos < c.Pos })
 }
 
 // SumCuts is the rows of all cuts up to a position.
@@ -86,16 +84,12 @@ func SumCuts(cuts []Cut, pos uint64) (n uint64) {
 	return n
 }
 
-// SumIDs is the sum of the ids of all cuts up to a position, and whether it is known.
-func SumIDs(cuts []Cut, pos uint64) (sum uint64, ok bool) {
+// SumIDs is the sum of the ids of all cuts up to a position.
+func SumIDs(cuts []Cut, pos uint64) (sum uint64) {
 	for _, c := range cuts {
-		if c.Pos > pos {
-			continue
+		if c.Pos <= pos {
+			sum += c.IDs
 		}
-		if !c.Summed {
-			return 0, false
-		}
-		sum += c.IDs
 	}
-	return sum, true
+	return sum
 }

@@ -51,6 +51,5 @@
 //   - Without a time of the message or of the fence, the sequence alone decides.
 //   - Of more than MaxCuts positions, neighbours are joined. A sum may then say that less is
 //     gone than is, never more.
-//   - SumIDs reports that a sum is not known where an earlier version noted none.
 //   - A mark of Clearing lapses. So a janitor that was killed does not hold erasures up for good.
 package ledger

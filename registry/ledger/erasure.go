@@ -45,8 +45,8 @@ type Erasure struct {
 	Fence uint64 `json:"fence"`
 	// FenceTime is when EVENTS had that sequence, unix ns by the server's clock: what
 	// has a sequence up to Fence and was stored later got it after a cut, and is not
-	// meant either. 0: an older version entered it, and Fence alone decides.
-	FenceTime int64 `json:"fence_time,omitempty"`
+	// meant either.
+	FenceTime int64 `json:"fence_time"`
 	// Front is the stream of Fence and FenceTime where it is not EVENTS: Cond then names the
 	// sequence of each row too, since a frame may have records from both sides.
 	Front string `json:"front,omitempty"`

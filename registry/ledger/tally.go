@@ -106,7 +106,7 @@ func (t *Tally) Cuts() []Cut {
 // to be from there does not count.
 func (t *Tally) GoneBetween(lo, hi uint64) (n uint64) {
 	for _, c := range t.Cuts() {
-		if c.first() > lo && c.Pos <= hi {
+		if c.First() > lo && c.Pos <= hi {
 			n += c.Rows
 		}
 	}
@@ -120,9 +120,9 @@ func (t *Tally) Explains(pos, brought, rows uint64) bool {
 	return rows <= brought && least <= brought-rows && brought-rows <= most
 }
 
-// LastCut is the highest position up to pos that rows are gone from, or go from;
+// LastGone is the highest position up to pos that rows are gone from, or go from;
 // 0 when there is none. ClickHouse may not show it any more.
-func (t *Tally) LastCut(pos uint64) (last uint64) {
+func (t *Tally) LastGone(pos uint64) (last uint64) {
 	for _, c := range t.Cuts() {
 		if c.Pos <= pos {
 			last = max(last, c.Pos)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestLastCut(t *testing.T) {
+func TestLastGone(t *testing.T) {
 	t.Parallel()
 	tally := Tally{Gone: []Cut{{Pos: 4, Rows: 2}, {Pos: 9, Rows: 3}}, Pending: &Pending{Cuts: []Cut{{Pos: 6, Rows: 1}}}}
 	for name, c := range map[string]struct{ pos, want uint64 }{
@@ -20,7 +20,7 @@ func TestLastCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := tally.LastCut(c.pos); got != c.want {
+			if got := tally.LastGone(c.pos); got != c.want {
 				t.Errorf("up to %d: %d, want %d", c.pos, got, c.want)
 			}
 		})

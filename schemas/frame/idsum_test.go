@@ -43,17 +43,11 @@ func TestIDSum(t *testing.T) {
 		if got := sumOf(backTs, backIDs); got != whole {
 			r.Fatalf("in another order the sum is %x, not %x", got, whole)
 		}
-		cut := rapid.IntRange(0, n).Draw(r, "cut")
-		var two schemas.IDSums
-		pos := uint64(1)
-		for _, part := range [][2]int{{0, cut}, {cut, n}} {
-			if part[0] < part[1] {
-				two = two.Next(pos, sumOf(ts[part[0]:part[1]], ids[part[0]:part[1]]))
-				pos++
+		if n > 1 {
+			cut := rapid.IntRange(1, n-1).Draw(r, "cut")
+			if two := sumOf(ts[:cut], ids[:cut]) + sumOf(ts[cut:], ids[cut:]); two != whole {
+				r.Fatalf("in two frames the sum is %x, not %x", two, whole)
 			}
-		}
-		if two.Sum != whole || !two.Whole() {
-			r.Fatalf("in two frames the sum is %s, not %x", two, whole)
 		}
 		at := rapid.IntRange(0, n-1).Draw(r, "changed")
 		was := ids[at]

@@ -28,7 +28,7 @@ ENGINE = MergeTree
 ORDER BY (ts, toUInt128(id))
 SETTINGS
 -- shared: settings
-COMMENT 'made by almanac, kind audit, settings ad9ac74b046b0649';
+COMMENT 'made by almanac, kind audit';
 
 -- view things_recent
 SELECT `ts`, `id`, `level`, `service`, `type`, `user_id`, `trace_id`, `span_id`, `message`, `attributes`, `request_id`, `scope`, `method`, `resource_type`, `resource`, `category`, `state`, `before`, `after`, `before_bytes`, `after_bytes`, `region`, `month`, `shard`, `pos` FROM `db`.`things` WHERE ts >= now64(9, 'UTC') - INTERVAL 24 HOUR;

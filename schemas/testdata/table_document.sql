@@ -23,7 +23,7 @@ SETTINGS
   -- A page of a path reads few rows.
   index_granularity = 1024,
 -- shared: settings
-COMMENT 'made by almanac, kind document, settings ad9ac74b046b0649';
+COMMENT 'made by almanac, kind document';
 
 -- view things_recent
 SELECT `ts`, `id`, `level`, `service`, `type`, `user_id`, `trace_id`, `span_id`, `message`, `attributes`, `doc_id`, `path`, `created`, `version`, `op`, `by`, `body`, `seq`, `region`, `month`, `shard`, `pos` FROM `db`.`things` WHERE ts >= now64(9, 'UTC') - INTERVAL 24 HOUR;

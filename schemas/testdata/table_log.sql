@@ -10,7 +10,7 @@ ENGINE = MergeTree
 ORDER BY (ts, toUInt128(id))
 SETTINGS
 -- shared: settings
-COMMENT 'made by almanac, settings ad9ac74b046b0649';
+COMMENT 'made by almanac';
 
 -- view things_recent
 SELECT `ts`, `id`, `level`, `service`, `type`, `user_id`, `trace_id`, `span_id`, `message`, `attributes`, `region`, `month`, `shard`, `pos` FROM `db`.`things` WHERE ts >= now64(9, 'UTC') - INTERVAL 24 HOUR;

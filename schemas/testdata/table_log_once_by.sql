@@ -14,4 +14,4 @@ ENGINE = MergeTree
 ORDER BY (ts, toUInt128(id))
 SETTINGS
 -- shared: settings
-COMMENT 'made by almanac, once by service request, settings ad9ac74b046b0649';
+COMMENT 'made by almanac, once by service request';

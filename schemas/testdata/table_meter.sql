@@ -21,7 +21,7 @@ SETTINGS
   -- A bill of one space reads 10,240 rows in ten parts, and 131,072 with the default.
   index_granularity = 1024,
 -- shared: settings
-COMMENT 'made by almanac, kind meter, settings ad9ac74b046b0649';
+COMMENT 'made by almanac, kind meter';
 
 -- view things_recent
 SELECT `ts`, `id`, `level`, `service`, `type`, `user_id`, `trace_id`, `span_id`, `message`, `attributes`, `provider`, `space`, `cause`, `delta`, `region`, `month`, `shard`, `pos` FROM `db`.`things` WHERE ts >= now64(9, 'UTC') - INTERVAL 24 HOUR;

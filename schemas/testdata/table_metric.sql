@@ -28,7 +28,7 @@ SETTINGS
   -- One series of an hour reads few rows.
   index_granularity = 1024,
 -- shared: settings
-COMMENT 'made by almanac, kind metric, settings ad9ac74b046b0649';
+COMMENT 'made by almanac, kind metric';
 
 -- view things_recent
 SELECT `ts`, `id`, `level`, `service`, `type`, `user_id`, `trace_id`, `span_id`, `message`, `attributes`, `value`, `unit`, `points`, `start`, `count`, `sum`, `min`, `max`, `m2`, `buckets`, `region`, `month`, `shard`, `pos` FROM `db`.`things` WHERE ts >= now64(9, 'UTC') - INTERVAL 24 HOUR;

@@ -29,7 +29,7 @@ SETTINGS
   -- The history of one timer reads few rows.
   index_granularity = 1024,
 -- shared: settings
-COMMENT 'made by almanac, kind timer, settings ad9ac74b046b0649';
+COMMENT 'made by almanac, kind timer';
 
 -- view things_recent
 SELECT `ts`, `id`, `level`, `service`, `type`, `user_id`, `trace_id`, `span_id`, `message`, `attributes`, `group`, `timer_id`, `life`, `slot`, `revision`, `attempt`, `state`, `due`, `host`, `status`, `error`, `detail`, `took_ms`, `late_ms`, `spec`, `seq`, `region`, `month`, `shard`, `pos` FROM `db`.`things` WHERE ts >= now64(9, 'UTC') - INTERVAL 24 HOUR;
