@@ -50,9 +50,11 @@ func (l *lineReader) nextInto(buf []byte) (line, error) {
 		ln.size += len(chunk)
 		ln.end = lineEnd(chunk, last)
 		ln.text = append(ln.text, chunk[:min(len(chunk), l.max-len(ln.text))]...)
-		if errors.Is(err, bufio.ErrBufferFull) {
+		if len(chunk) > 0 {
 			last = chunk[len(chunk)-1]
-			continue
+		}
+		if errors.Is(err, bufio.ErrBufferFull) || errors.Is(err, ErrPause) && ln.size > 0 {
+			continue // the rest of the line is to come
 		}
 		if err != nil && (!errors.Is(err, io.EOF) || ln.size == 0) {
 			return line{}, err
@@ -117,7 +119,8 @@ func (r *record) close() {
 
 // group reads one record: a line, or with a begin expression all lines up to
 // the next one it matches. Blank lines before a record are counted, not part
-// of it. A record without an expression is valid until the next one is read.
+// of it. Where the input is silent (Pauses), the lines so far are a record. A record without an expression
+// is valid until the next one is read.
 func (l *lineReader) group(begin *regexp.Regexp, blank func([]byte) bool, blanks *int) (record, error) {
 	var r record
 	for {
@@ -130,7 +133,9 @@ func (l *lineReader) group(begin *regexp.Regexp, blank func([]byte) bool, blanks
 			l.buf = ln.text[:0]
 		}
 		switch {
-		case errors.Is(err, io.EOF) && r.lines > 0:
+		case errors.Is(err, ErrPause) && r.lines == 0:
+			continue
+		case (errors.Is(err, io.EOF) || errors.Is(err, ErrPause)) && r.lines > 0:
 			r.close()
 			return r, nil
 		case err != nil:

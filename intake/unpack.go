@@ -25,9 +25,13 @@ var (
 // first bytes tell, and else r's own bytes. It starts no goroutine.
 func Unpack(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReaderSize(r, readBytes)
-	first, err := in.Peek(len(zstdMagic))
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	var first []byte
+	var err error
+	// No byte more than tells: the input may be a person's first short line, with nothing behind it yet.
+	for n := 1; n <= len(zstdMagic) && len(first) == n-1 && (bytes.HasPrefix(gzipMagic, first) || bytes.HasPrefix(zstdMagic, first)); n++ {
+		if first, err = in.Peek(n); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
 	}
 	var out io.Reader
 	switch {

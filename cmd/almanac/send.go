@@ -45,7 +45,7 @@ interrupted.`,
 	}
 	f := cmd.Flags()
 	f.StringP("format", "f", intake.FormatText, "`FORMAT` of the input: "+strings.Join(intake.Formats, ", "))
-	f.String("multiline", "", "`REGEX` that begins a record; other lines belong to the one before (text)")
+	f.String("multiline", "", "`REGEX` that begins a record; other lines belong to the one before, up to a second of silence (text)")
 	f.String("ts-field", "", "`FIELD` that holds the time (default: ts, time, timestamp or @timestamp)")
 	f.String("ts-format", "", "`FORM` of times: "+strings.Join(intake.TsFormatNames(), ", ")+", or a Go layout")
 	f.Bool("require-ts", false, "refuse records without a time (default: they get now)")
@@ -216,12 +216,10 @@ func (a *app) inputs(names []string) (files []input, total int64, err error) {
 			}
 			in.r = f
 		}
-		if f, ok := in.r.(*os.File); ok {
-			if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-				total += info.Size()
-			} else {
-				total = -1 << 62 // one without a size makes the whole unknown
-			}
+		if in.regular() {
+			total += in.info().Size()
+		} else if _, ok := in.r.(*os.File); ok {
+			total = -1 << 62 // one without a size makes the whole unknown
 		}
 		files = append(files, in)
 	}
@@ -232,6 +230,22 @@ func (a *app) inputs(names []string) (files []input, total int64, err error) {
 type input struct {
 	name string
 	r    io.Reader
+}
+
+// info is what the system says of an input that is a file of whatever sort, else nil.
+func (in *input) info() os.FileInfo {
+	if f, ok := in.r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil {
+			return info
+		}
+	}
+	return nil
+}
+
+// regular reports whether an input is a file with an end.
+func (in *input) regular() bool {
+	info := in.info()
+	return info != nil && info.Mode().IsRegular()
 }
 
 // delimiter reads --delimiter: one character, or \t or tab.

@@ -36,6 +36,10 @@ const (
 // without anything stored, unless --timeout says otherwise: a restart of NATS.
 const spoolPatience = 5 * time.Second
 
+// silence is how long an input gives nothing until its last record is taken for whole, and is sent: where
+// records have many lines only the next one tells where one ends.
+const silence = time.Second
+
 // drainTimeout is how long an interrupted send waits for answers that are due.
 const drainTimeout = 3 * time.Second
 
@@ -94,6 +98,12 @@ func (s *sending) run(ctx context.Context, files []input) error {
 	}
 	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
+	if read != nil && s.opts.Multiline != nil {
+		select {
+		case <-read:
+		case <-bye.Done():
+		}
+	}
 	_ = s.p.Close(bye) // likewise
 	if s.spool {
 		s.tally.spoolEnded(s.p.Stats())
@@ -130,7 +140,15 @@ func (s *sending) waits(why error) {
 // readAll reads the files one after the other; line numbers go on from one to
 // the next as if they were one.
 func (s *sending) readAll(ctx context.Context, files []input) error {
-	return eachFile(files, s.tally, func(name string, plain io.Reader, before int) (lines int, err error) {
+	return eachFile(ctx, files, s.tally, s.opts.Multiline != nil, func(name string, plain io.Reader, before int) (lines int, err error) {
+		submitted := ctx
+		if _, ok := plain.(*intake.Pauses); ok {
+			// The last record is known to end when reading does: it is sent all the same.
+			late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+			defer cancel()
+			defer context.AfterFunc(ctx, func() { time.AfterFunc(drainTimeout, cancel) })()
+			submitted = late
+		}
 		r := intake.NewReader(plain, s.opts)
 		for {
 			rec, err := r.Next()
@@ -140,7 +158,7 @@ func (s *sending) readAll(ctx context.Context, files []input) error {
 			if err != nil {
 				return 0, fmt.Errorf("%s: %w", name, err)
 			}
-			if err := s.submit(ctx, rec, before); err != nil {
+			if err := s.submit(submitted, rec, before); err != nil {
 				return 0, err
 			}
 		}
@@ -148,13 +166,17 @@ func (s *sending) readAll(ctx context.Context, files []input) error {
 }
 
 // eachFile calls read with the content of each file, unpacked, and how many lines those before
-// it had. read returns how many this one has.
-func eachFile(files []input, t *tally, read func(name string, plain io.Reader, before int) (lines int, err error)) error {
+// it had. read returns how many this one has. Where pauses is set it hears of silences (intake.ErrPause) of
+// what is no file.
+func eachFile(ctx context.Context, files []input, t *tally, pauses bool, read func(name string, plain io.Reader, before int) (lines int, err error)) error {
 	before := 0
 	for _, in := range files {
 		plain, err := intake.Unpack(t.counting(in.r))
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.name, err)
+		}
+		if pauses && !in.regular() {
+			plain = intake.NewPauses(ctx, plain, silence)
 		}
 		lines, err := read(in.name, plain, before)
 		if err != nil {

@@ -86,7 +86,7 @@ func newRemote(cmd *cobra.Command, to, topic string, f *reading) (*remote, error
 
 // run sends all files. It returns when every line is answered or given up.
 func (r *remote) run(ctx context.Context, files []input) error {
-	err := eachFile(files, r.tally, func(name string, plain io.Reader, before int) (lines int, err error) {
+	err := eachFile(ctx, files, r.tally, true, func(name string, plain io.Reader, before int) (lines int, err error) {
 		lines, err = r.file(ctx, bufio.NewReaderSize(plain, 64<<10), before)
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -105,7 +105,7 @@ func (r *remote) run(ctx context.Context, files []input) error {
 }
 
 // file sends one file, whose first line is number before+1, and returns how many lines
-// it has.
+// it has. Where it is silent, what came so far is sent.
 func (r *remote) file(ctx context.Context, in *bufio.Reader, before int) (lines int, err error) {
 	var head, chunk []byte // head is the first row of a CSV file, which each request needs
 	begun, quotes := 0, 0  // lines of earlier requests; quotation marks in the chunk
@@ -121,8 +121,18 @@ func (r *remote) file(ctx context.Context, in *bufio.Reader, before int) (lines 
 		chunk, begun, quotes = chunk[:0], lines, 0
 		return r.request(ctx, body, first)
 	}
+	var part []byte // of a line
 	for {
 		line, err := in.ReadBytes('\n')
+		if line = append(part, line...); errors.Is(err, intake.ErrPause) {
+			if part = line; len(part) == 0 && r.mayPause(quotes) {
+				if err := send(); err != nil {
+					return lines, err
+				}
+			}
+			continue
+		}
+		part = nil
 		if err != nil && !errors.Is(err, io.EOF) {
 			return lines, err
 		}
@@ -161,6 +171,11 @@ func (r *remote) mayCut(line []byte, quotes int) bool {
 		return r.multiline.Match(line)
 	}
 	return true
+}
+
+// mayPause reports whether a request may end where the input is silent.
+func (r *remote) mayPause(quotes int) bool {
+	return r.format != formatDocument && (r.format != intake.FormatCSV || quotes%2 == 0)
 }
 
 // formatDocument is the format whose input is one document.
