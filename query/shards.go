@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/almanac-events/almanac/budget"
@@ -18,18 +19,23 @@ type ShardRow struct {
 	Shard  string          `json:"shard"`
 	Lane   int             `json:"lane"`
 	Status registry.Status `json:"status"`
-	// Rows, Bytes (encoded) and Frames were routed; Stored is the head.
-	Rows   uint64 `json:"rows"`
-	Bytes  uint64 `json:"bytes"`
-	Frames uint64 `json:"frames"`
-	Stored uint64 `json:"stored"`
+	// Rows are those that it has, of all that were routed to it: erasures took Erased, and retention
+	// Dropped. Bytes (encoded) and Frames were routed; Stored is the head, of the frames.
+	Rows    uint64 `json:"rows"`
+	Erased  uint64 `json:"erased"`
+	Dropped uint64 `json:"dropped"`
+	Bytes   uint64 `json:"bytes"`
+	Frames  uint64 `json:"frames"`
+	Stored  uint64 `json:"stored"`
 	// MinTs and MaxTs cover the shard; exact when it is closed.
 	MinTs       time.Time `json:"min_ts"`
 	MaxTs       time.Time `json:"max_ts"`
 	CreatedAt   time.Time `json:"created_at"`
 	LastWriteAt time.Time `json:"last_write_at"`
-	SealedAt    uint64    `json:"sealed_at,omitempty"`
-	Reason      string    `json:"reason,omitempty"`
+	// RotatedAt is when its lane went on in another shard of the month, Reason why, and Frames the
+	// last that it has.
+	RotatedAt time.Time `json:"rotated_at,omitzero"`
+	Reason    string    `json:"reason,omitempty"`
 	// DroppedAt and DropReason say when and why retention dropped the shard;
 	// AnonymisedAt when it last cleared fields in it, Anonymised which.
 	DroppedAt    time.Time `json:"dropped_at,omitzero"`
@@ -61,6 +67,10 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 		if err != nil {
 			return nil, err
 		}
+		tallies, err := r.reg.Tallies(ctx, t.Name)
+		if err != nil {
+			return nil, err
+		}
 		heads, err := r.db.Heads(ctx, t.Name)
 		if err != nil {
 			return nil, err
@@ -72,21 +82,38 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 		if err := budget.Of(ctx).Take(int64(len(entries)) * shardRowBytes); err != nil {
 			return nil, err
 		}
-		for _, e := range entries {
+		for i, e := range entries {
 			row := ShardRow{
 				Name: e.Name(), Topic: e.Topic, Month: e.Month.String(), Shard: e.ID.String(), Lane: e.Lane, Status: e.Status,
 				Rows: e.Rows, Bytes: e.Bytes, Stored: e.Head(heads[e.ID]),
 				MinTs: time.Unix(0, e.MinTs).UTC(), MaxTs: time.Unix(0, e.MaxTs).UTC(),
-				CreatedAt: e.CreatedAt, LastWriteAt: e.LastWriteAt, SealedAt: e.SealedAt, Reason: e.Reason,
+				CreatedAt: e.CreatedAt, LastWriteAt: e.LastWriteAt, RotatedAt: rotatedAt(entries, i), Reason: e.Reason,
 				DroppedAt: e.DroppedAt, DropReason: e.DropReason, AnonymisedAt: e.AnonymisedAt, Anonymised: e.Anonymised,
 			}
-			if last, ok := tails[e.ID]; ok {
-				row.Rows, row.Bytes, row.Frames = last.ShardRows, last.ShardBytes, last.Pos
+			tally := tallies[e.ID]
+			_, row.Erased = tally.GoneUpTo(math.MaxUint64) // or is under way
+			if last, ok := tails[e.ID]; ok {               // else the entry's rows, which an erasure corrects
+				row.Rows, row.Bytes, row.Frames = last.ShardRows-min(last.ShardRows, row.Erased), last.ShardBytes, last.Pos
+			}
+			if e.Gone() {
+				row.Dropped, row.Rows = e.DroppedRows, 0
 			}
 			out = append(out, row)
 		}
 	}
 	return out, nil
+}
+
+// rotatedAt is when the lane of a shard went on in the next of the month; zero: it did not. The entries
+// are in the order of their months and ages.
+func rotatedAt(entries []registry.Shard, i int) time.Time {
+	s := &entries[i]
+	for j := i + 1; j < len(entries) && entries[j].Month == s.Month; j++ {
+		if o := &entries[j]; o.Lane == s.Lane && o.CreatedAt.After(s.CreatedAt) {
+			return o.CreatedAt
+		}
+	}
+	return time.Time{}
 }
 
 // topics are the named topic, or all.

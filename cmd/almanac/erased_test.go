@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/query"
 )
 
 // First user, line 3: a user of a topic that hashes user_id is found by name, and an
@@ -62,6 +63,13 @@ func TestLine3ErasuresFindHashedUsers(t *testing.T) {
 	}
 	if n := count(); n != "1" {
 		t.Errorf("%s events are left, want 1", n)
+	}
+	rows, erased := uint64(0), uint64(0)
+	for _, s := range decoded[[]query.ShardRow](b, "shards", "auth", "-o", "json") {
+		rows, erased = rows+s.Rows, erased+s.Erased
+	}
+	if rows != 1 || erased != 2 {
+		t.Errorf("shards have %d rows and lost %d to erasures, want 1 and 2", rows, erased)
 	}
 	b.ok("", "erase", "resume") // the empty one does not fail forever
 }
