@@ -30,14 +30,14 @@ group. Slots stay as they are: timers are spread over them by their ids.`,
 	}
 	f := apply.Flags()
 	f.Int("slots", 0, "`NUMBER` of slots, 1 to 4096, of a new group (default 256)")
-	f.String("timeout", "", "`TIME` a call may take, at most 30s (default 10s)")
+	f.String("timeout", "", "`TIME` a call may take, at most 30s (default 30s)")
 	f.StringSlice("allow-host", nil, "`HOST` that may be called, such as hooks.example.com or *.example.org; may be repeated (default: all)")
 	f.String("secret", "", "`NAME` in timers_secrets that signs callbacks")
 	f.Int("max-concurrent", 0, "`NUMBER` of calls at once in a dispatcher (default: no bound of the group's own)")
 	f.Int("max-pending", 0, "`NUMBER` of timers that are not over; more are refused (default: no bound)")
 	f.String("max-bytes", "", "`SIZE` that the group's timers may hold of TIMERS, 0 for the default (default: as much as is free)")
 	f.Int("max-per-second", 0, "`NUMBER` of calls that begin in a second in a dispatcher (default: no bound)")
-	f.String("answer", "", "what is a success: json (200 with {\"ok\":true}) or status (any 2xx) (default json)")
+	f.String("answer", "", "what is a success: status (any 2xx) or json (200 with {\"ok\":true}) (default status)")
 	f.Bool("keep-detail", false, "keep the first 200 bytes of answers in the history")
 	retryFlags(f)
 	outputFlag(apply, asTable, asJSON)
@@ -55,7 +55,7 @@ func retryFlags(f *pflag.FlagSet) {
 	f.Float64("multiplier", 0, "`FACTOR` of each further wait, 1 or more (default 2)")
 	f.String("max-interval", "", "longest `TIME` to wait (default 5m)")
 	f.String("max-duration", "", "`TIME` after the first attempt when no more begins (default: no bound)")
-	f.IntSlice("retry-on", nil, "`STATUS` from 400 to 499 that is tried again, such as 429; may be repeated")
+	f.IntSlice("retry-on", nil, "`STATUS` from 400 to 499 that is tried again beside 408, 425 and 429; may be repeated")
 }
 
 // retryPolicy is what the flags say; nil where none is given.
@@ -200,7 +200,7 @@ func (a *app) timersGroupsShow(ctx context.Context, cmd *cobra.Command, args []s
 func groupsTable(gs []timer.Group) table.Writer {
 	w := newTable("group", "slots", "state", "attempts", "timeout", "answer", "hosts", "secret")
 	for _, g := range gs {
-		state, attempts, answer, hosts := "running", 1, timer.AnswerJSON, "all"
+		state, attempts, answer, hosts := "running", 1, timer.AnswerStatus, "all"
 		if g.Paused {
 			state = "paused"
 		}

@@ -58,10 +58,10 @@ const (
 
 // Answer modes of a group.
 const (
+	// AnswerStatus, the default: any 2xx is a success.
+	AnswerStatus = "status"
 	// AnswerJSON: 200 with {"ok":true} is a success.
 	AnswerJSON = "json"
-	// AnswerStatus: any 2xx is a success.
-	AnswerStatus = "status"
 )
 
 // MaxAnswerBytes is how much of an answer is read.
@@ -71,7 +71,7 @@ const MaxAnswerBytes = 64 << 10
 func Classify(mode string, status int, header http.Header, body []byte, now int64) Verdict {
 	v := Verdict{Kind: TryAgain, Status: status, RetryAfter: retryAfter(header.Get("Retry-After"), now)}
 	switch {
-	case status >= 200 && status <= 299 && mode == AnswerStatus:
+	case status >= 200 && status <= 299 && mode != AnswerJSON:
 		return Verdict{Kind: Success, Status: status}
 	case status == http.StatusOK:
 		return classifyBody(v, body, now)

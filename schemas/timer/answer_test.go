@@ -9,7 +9,7 @@ import (
 func TestAnswers(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	later := now.Add(time.Hour)
-	policy := &Policy{Attempts: 3, Initial: time.Second, RetryOn: []int{429}}
+	policy := &Policy{Attempts: 3, Initial: time.Second, RetryOn: []int{409}}
 	for _, c := range []struct {
 		name, mode string
 		status     int
@@ -18,23 +18,27 @@ func TestAnswers(t *testing.T) {
 		want       Op // with a policy
 		err        string
 	}{
-		{"ok", "", 200, nil, `{"ok":true}`, Done, ""},
-		{"ok with more", "", 200, nil, ` {"ok":true,"x":1} `, Done, ""},
-		{"not ok", "", 200, nil, `{"ok":false}`, Retry, ErrNotOK},
-		{"next", "", 200, nil, `{"ok":false,"nextExecuteAt":"` + later.Format(time.RFC3339) + `"}`, Rescheduled, ""},
-		{"next is not a time", "", 200, nil, `{"ok":false,"nextExecuteAt":"soon"}`, Retry, ErrNextTime},
-		{"next in a century", "", 200, nil, `{"ok":false,"nextExecuteAt":"2126-01-01T00:00:00Z"}`, Retry, ErrNextTime},
-		{"text", "", 200, nil, `fine`, Retry, ErrNotJSON},
-		{"nothing", "", 200, nil, ``, Retry, ErrNotJSON},
-		{"json without ok", "", 200, nil, `{}`, Retry, ErrNotJSON},
-		{"201", "", 201, nil, `{"ok":true}`, Retry, ErrStatus},
-		{"201 by status", AnswerStatus, 201, nil, ``, Done, ""},
+		{"ok", AnswerJSON, 200, nil, `{"ok":true}`, Done, ""},
+		{"ok with more", AnswerJSON, 200, nil, ` {"ok":true,"x":1} `, Done, ""},
+		{"not ok", AnswerJSON, 200, nil, `{"ok":false}`, Retry, ErrNotOK},
+		{"next", AnswerJSON, 200, nil, `{"ok":false,"nextExecuteAt":"` + later.Format(time.RFC3339) + `"}`, Rescheduled, ""},
+		{"next is not a time", AnswerJSON, 200, nil, `{"ok":false,"nextExecuteAt":"soon"}`, Retry, ErrNextTime},
+		{"next in a century", AnswerJSON, 200, nil, `{"ok":false,"nextExecuteAt":"2126-01-01T00:00:00Z"}`, Retry, ErrNextTime},
+		{"text", AnswerJSON, 200, nil, `fine`, Retry, ErrNotJSON},
+		{"nothing", AnswerJSON, 200, nil, ``, Retry, ErrNotJSON},
+		{"json without ok", AnswerJSON, 200, nil, `{}`, Retry, ErrNotJSON},
+		{"201", AnswerJSON, 201, nil, `{"ok":true}`, Retry, ErrStatus},
+		{"201 by status", "", 201, nil, ``, Done, ""},
+		{"204 by status", AnswerStatus, 204, nil, ``, Done, ""},
 		{"200 text by status", AnswerStatus, 200, nil, `fine`, Done, ""},
 		{"302", "", 302, nil, ``, Retry, ErrRedirect},
 		{"302 by status", AnswerStatus, 302, nil, ``, Retry, ErrRedirect},
 		{"404", "", 404, nil, `{"ok":true}`, Failed, ErrStatus},
-		{"408", "", 408, nil, ``, Failed, ErrStatus},
-		{"429 in retry_on", "", 429, http.Header{"Retry-After": {"30"}}, ``, Retry, ErrStatus},
+		{"408", "", 408, nil, ``, Retry, ErrStatus},
+		{"425", AnswerJSON, 425, nil, ``, Retry, ErrStatus},
+		{"429", "", 429, http.Header{"Retry-After": {"30"}}, ``, Retry, ErrStatus},
+		{"409 in retry_on", "", 409, nil, ``, Retry, ErrStatus},
+		{"410", "", 410, nil, ``, Failed, ErrStatus},
 		{"500", "", 500, nil, ``, Retry, ErrStatus},
 		{"500 by status", AnswerStatus, 500, nil, ``, Retry, ErrStatus},
 	} {

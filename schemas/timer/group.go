@@ -33,7 +33,7 @@ type Group struct {
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 	// Paused: nothing is called; what falls due meanwhile is called once the group is resumed.
 	Paused bool `json:"paused,omitempty"`
-	// Answer is AnswerJSON (also empty) or AnswerStatus.
+	// Answer is AnswerStatus (also empty) or AnswerJSON.
 	Answer string `json:"answer,omitempty"`
 	// KeepDetail keeps the first DetailBytes of an answer in the history.
 	KeepDetail bool `json:"keep_detail,omitempty"`

@@ -2,6 +2,8 @@ package timer
 
 import (
 	"math"
+	"net/http"
+	"slices"
 	"time"
 )
 
@@ -31,7 +33,8 @@ type Policy struct {
 	MaxInterval time.Duration `json:"max_interval_ns,omitempty"`
 	// MaxDuration: no attempt whose wait ends later than this after the first; 0: no such bound.
 	MaxDuration time.Duration `json:"max_duration_ns,omitempty"`
-	// RetryOn lists statuses of 400 to 499 that are tried again. The others are final.
+	// RetryOn lists more statuses of 400 to 499 that are tried again, beside those that say so themselves:
+	// 408, 425 and 429. The others are final.
 	RetryOn []int `json:"retry_on,omitempty"`
 }
 
@@ -55,6 +58,16 @@ func (p *Policy) Validate() error {
 		}
 	}
 	return nil
+}
+
+// mayPass reports whether an answer's status says that another attempt may succeed: all but what the
+// request itself is blamed for (RFC 9110, RFC 8470, RFC 6585).
+func (p *Policy) mayPass(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	}
+	return status < 400 || status > 499 || slices.Contains(p.RetryOn, status)
 }
 
 func (p Policy) withDefaults() Policy {

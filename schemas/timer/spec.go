@@ -19,7 +19,7 @@ const (
 	MaxURLBytes     = 2048
 	MaxPayloadBytes = 100 << 10
 	// DefaultTimeout and MaxTimeout of a call, up to and with its answer.
-	DefaultTimeout = 10 * time.Second
+	DefaultTimeout = 30 * time.Second
 	MaxTimeout     = 30 * time.Second
 	// MaxPast is how far in the past a due time may lie; it is then due now.
 	MaxPast = time.Second

@@ -1,7 +1,6 @@
 package timer
 
 import (
-	"slices"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -176,8 +175,7 @@ func Settle(claimed *Record, v Verdict, call Call, p *Policy, now int64, u float
 		if p == nil {
 			break
 		}
-		retry := v.Status == 0 || v.Status < 400 || v.Status > 499 || slices.Contains(p.RetryOn, v.Status)
-		if due, again := p.Next(claimed.Attempt, claimed.First, now, v.RetryAfter, u); again && retry {
+		if due, again := p.Next(claimed.Attempt, claimed.First, now, v.RetryAfter, u); again && p.mayPass(v.Status) {
 			next.Op, next.Due = Retry, due
 		}
 	}

@@ -32,6 +32,8 @@ type Config struct {
 
 // Bounds of connections.
 const (
+	// connectTimeout is of a connection, and again of its TLS: who does not answer by then is not there.
+	connectTimeout = 10 * time.Second
 	maxIdle        = 256
 	idleTimeout    = 30 * time.Second
 	maxHeaderBytes = 16 << 10
@@ -46,7 +48,7 @@ type Caller struct {
 // New makes a caller with connections of its own.
 func New(cfg Config) *Caller {
 	guard := newGuard(cfg.AllowCIDRs)
-	dialer := &net.Dialer{Timeout: timer.DefaultTimeout, Control: guard.control, Resolver: cfg.Resolver}
+	dialer := &net.Dialer{Timeout: connectTimeout, Control: guard.control, Resolver: cfg.Resolver}
 	return &Caller{cfg: cfg, client: &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  nil, // never the environment's
@@ -57,7 +59,7 @@ func New(cfg Config) *Caller {
 			MaxIdleConns:           maxIdle,
 			IdleConnTimeout:        idleTimeout,
 			MaxResponseHeaderBytes: maxHeaderBytes,
-			TLSHandshakeTimeout:    timer.DefaultTimeout,
+			TLSHandshakeTimeout:    connectTimeout,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -105,7 +107,7 @@ func (c *Caller) answer(g *timer.Group, host string, resp *http.Response, now ti
 		detail = string(bytes.ToValidUTF8(body[:min(len(body), timer.DetailBytes)], nil))
 	}
 	v := timer.Classify(g.Answer, resp.StatusCode, resp.Header, body, now.UnixNano())
-	if resp.StatusCode != http.StatusOK || v.Kind == timer.Success && g.Answer == timer.AnswerStatus {
+	if resp.StatusCode != http.StatusOK || v.Kind == timer.Success && g.Answer != timer.AnswerJSON {
 		return v, detail // the status says all
 	}
 	switch {

@@ -115,11 +115,11 @@ func TestEvilAnswers(t *testing.T) {
 	}{
 		{"500", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, timer.TryAgain, timer.ErrStatus, 500},
 		{"404", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, timer.TryAgain, timer.ErrStatus, 404},
-		{"text", "", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "thanks") }, timer.TryAgain, timer.ErrNotJSON, 200},
+		{"text", timer.AnswerJSON, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "thanks") }, timer.TryAgain, timer.ErrNotJSON, 200},
 		{"redirect", "", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://169.254.169.254/latest", http.StatusFound)
 		}, timer.TryAgain, timer.ErrRedirect, 302},
-		{"10 MB", "", func(w http.ResponseWriter, _ *http.Request) {
+		{"10 MB", timer.AnswerJSON, func(w http.ResponseWriter, _ *http.Request) {
 			block := make([]byte, 64<<10)
 			for range 160 {
 				if _, err := w.Write(block); err != nil {
@@ -130,7 +130,7 @@ func TestEvilAnswers(t *testing.T) {
 		{"10 MB by status", timer.AnswerStatus, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write(make([]byte, 10<<20))
 		}, timer.Success, "", 200},
-		{"a byte at a time", "", func(w http.ResponseWriter, _ *http.Request) { slowly(w, 20*time.Millisecond) }, timer.TryAgain, timer.ErrTimeout, 200},
+		{"a byte at a time", timer.AnswerJSON, func(w http.ResponseWriter, _ *http.Request) { slowly(w, 20*time.Millisecond) }, timer.TryAgain, timer.ErrTimeout, 200},
 		{"nothing", "", func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // until then the server does not see the client hang up
 			select {
@@ -142,7 +142,7 @@ func TestEvilAnswers(t *testing.T) {
 			conn, _, _ := http.NewResponseController(w).Hijack()
 			_ = conn.Close()
 		}, timer.TryAgain, timer.ErrUnreachable, 0},
-		{"cut", "", func(w http.ResponseWriter, _ *http.Request) {
+		{"cut", timer.AnswerJSON, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, `{"ok":`)
 		}, timer.TryAgain, timer.ErrAnswerCut, 200},

@@ -79,7 +79,7 @@ func TestHostileServer(t *testing.T) {
 		"text":     {timer.ErrNotJSON, 200, 2, timer.MaxTimeout},
 		"redirect": {timer.ErrRedirect, 307, 2, timer.MaxTimeout},
 		"large":    {timer.ErrAnswerSize, 200, 2, timer.MaxTimeout},
-		"slow":     {timer.ErrTimeout, 200, 2, timer.DefaultTimeout}, // long enough for the status
+		"slow":     {timer.ErrTimeout, 200, 2, 10 * time.Second}, // long enough for the status
 		"nothing":  {timer.ErrTimeout, 0, 2, 2 * time.Second},
 	}
 	hanging := []string{"slow-forever", "nothing-forever"}

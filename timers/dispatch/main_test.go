@@ -66,7 +66,7 @@ func newEnv(t *testing.T, opts ...embeddedtest.Option) *env {
 	if e.reg, err = registry.Setup(ctx, e.srv.NC(), testLimits); err != nil {
 		t.Fatal(err)
 	}
-	e.group("g", func(*timer.Group) {})
+	e.group("g", func(g *timer.Group) { g.Answer = timer.AnswerJSON })
 	if e.Timers, err = timers.Open(ctx, e.srv.NC(), e.reg, schemas.DefaultTimerTopic, timers.Config{}); err != nil {
 		t.Fatal(err)
 	}
