@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // parseTime reads a point in time, as query.ParseTime does. Empty is the zero time.
@@ -18,7 +19,7 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 }
 
 // parseSpan reads a length of time, as query.ParseSpan does.
-func parseSpan(s string) (time.Duration, bool) { return query.ParseSpan(s) }
+func parseSpan(s string) (time.Duration, bool) { return schemas.ParseSpan(s) }
 
 // parseSize reads bytes: 1073741824, 64MiB, 2GB.
 func parseSize(s string) (int64, bool) {

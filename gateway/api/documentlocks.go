@@ -6,7 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/documents"
 	"github.com/almanac-events/almanac/gateway/request"
-	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // lockRequest acquires a lock, or renews the one that a token names.
@@ -30,7 +30,7 @@ func lockDocument(c *documents.Collection, p *params, w http.ResponseWriter, r *
 	d := defaultLock
 	if q.For != "" {
 		var ok bool
-		if d, ok = query.ParseSpan(q.For); !ok {
+		if d, ok = schemas.ParseSpan(q.For); !ok {
 			return nil, request.Refuse(http.StatusBadRequest, "bad_request", "for is "+q.For+", it must be a length of time such as 30s", "")
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // bodyBytes bounds the JSON of a request that begins a job.
@@ -113,7 +114,7 @@ func (p *params) span(name string) time.Duration {
 	if text == "" {
 		return 0
 	}
-	d, ok := query.ParseSpan(text)
+	d, ok := schemas.ParseSpan(text)
 	if !ok || d <= 0 {
 		p.bad(name, "a length of time such as 1m")
 	}

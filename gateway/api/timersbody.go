@@ -136,8 +136,8 @@ func length(code timer.Code, name, text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
+	d, ok := schemas.ParseSpan(text)
+	if !ok || d <= 0 {
 		return 0, &timer.Refusal{Code: code, Text: fmt.Sprintf("%s is %q; expected a length of time such as 30s", name, text)}
 	}
 	return d, nil

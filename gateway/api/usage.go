@@ -8,6 +8,7 @@ import (
 	"github.com/almanac-events/almanac/gateway/request"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/usage"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // maxBills bounds the bills of an answer; `almanac usage` streams any number.
@@ -78,7 +79,7 @@ func (p *params) wait() time.Duration {
 	if text == "" {
 		return storedWait
 	}
-	d, ok := query.ParseSpan(text)
+	d, ok := schemas.ParseSpan(text)
 	if !ok || d > readWait {
 		p.bad("wait", fmt.Sprintf("a length of time such as 5s, at most %s", readWait))
 	}

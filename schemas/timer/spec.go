@@ -148,15 +148,15 @@ func ParseDue(text string, now time.Time) (time.Time, error) {
 		return time.Time{}, refuse(CodeDueMissing, "the due time is missing; give +2s or a time such as 2026-01-02T15:04:05Z")
 	}
 	if after, ok := strings.CutPrefix(text, "+"); ok {
-		d, err := time.ParseDuration(after)
-		if err != nil || d < 0 {
-			return time.Time{}, refuse(CodeDueFormat, "the due time %q is not a length of time such as +2s", text)
+		d, ok := schemas.ParseSpan(after)
+		if !ok {
+			return time.Time{}, refuse(CodeDueFormat, "the due time %q is not a length of time such as +2s, +1h30m or +7d", text)
 		}
 		return now.Add(d), nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return time.Time{}, refuse(CodeDueFormat, "the due time %q is not +2s nor RFC 3339, such as 2026-01-02T15:04:05Z", text)
+		return time.Time{}, refuse(CodeDueFormat, "the due time %q is not +2s, +7d nor RFC 3339, such as 2026-01-02T15:04:05Z", text)
 	}
 	return t, nil
 }

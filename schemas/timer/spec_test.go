@@ -32,6 +32,11 @@ func TestBadInput(t *testing.T) {
 		_, err = CheckDue(d, now)
 		return err
 	}
+	for text, want := range map[string]time.Duration{"+2s": 2 * time.Second, "+1d": 24 * time.Hour, "+1w2d": 9 * 24 * time.Hour, "+1h30m": 90 * time.Minute, "+0": 0} {
+		if d, err := ParseDue(text, now); err != nil || d.Sub(now) != want {
+			t.Errorf("%s is %s from now, %v; want %s", text, d.Sub(now), err, want)
+		}
+	}
 	g := Group{Name: "g", Slots: 16}
 	for _, c := range []struct {
 		name string
@@ -42,6 +47,8 @@ func TestBadInput(t *testing.T) {
 		{"zero due", second(CheckDue(time.Time{}, now)), CodeDueMissing},
 		{"due is not a time", due("tomorrow"), CodeDueFormat},
 		{"due by a bad length", due("+2x"), CodeDueFormat},
+		{"due by days of a letter more", due("+1dd"), CodeDueFormat},
+		{"due in eleven years of days", due("+4015d"), CodeDueAhead},
 		{"due in the past", due("2026-01-02T03:04:03.9Z"), CodeDuePast},
 		{"due in eleven years", due("2037-01-02T03:04:05Z"), CodeDueAhead},
 		{"long URL", spec(func(s *Spec) { s.URL = "https://hooks.example.com/" + strings.Repeat("x", 2049-26) }), CodeURLSize},
