@@ -25,6 +25,9 @@ func (w *walk) notice(ctx context.Context) (string, error) {
 		rows += part * float64(w.queue[i].Rows)
 		bytes += part * float64(w.queue[i].Bytes)
 	}
+	if len(w.queue) == 0 || rows < 1 {
+		return "", nil
+	}
 	names := make([]string, len(indexes))
 	for i, index := range indexes {
 		names[i] = index.Column

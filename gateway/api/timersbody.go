@@ -248,9 +248,10 @@ func (q *groupRequest) onto(g *timer.Group) error {
 		return err
 	}
 	if q.Slots != nil {
-		if g.Slots = *q.Slots; g.Slots == 0 {
-			g.Slots = -1 // 0 would be the default; what was given is refused
+		if err := schemas.ValidateTimerSlots(*q.Slots); err != nil { // 0 would be the default
+			return &timer.Refusal{Code: timer.CodeSlots, Text: err.Error()}
 		}
+		g.Slots = *q.Slots
 	}
 	g.Retry, g.Timeout, g.AllowHosts, g.SecretRef = policy, timeout, q.AllowHosts, q.Secret
 	g.MaxConcurrent, g.MaxPerSecond, g.MaxPending, g.MaxBytes = q.MaxConcurrent, q.MaxPerSecond, q.MaxPending, q.MaxBytes

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"strings"
 
 	"github.com/almanac-events/almanac/intake"
 	"github.com/almanac-events/almanac/schemas"
@@ -15,7 +16,8 @@ import (
 const formatJSON = "json"
 
 // formatOf says how a body is to be read: as its parameter says, else its content type,
-// else its first byte.
+// else its first byte; "" where the type is one that no events are in. What clients send that say nothing
+// of the body may be lines.
 func formatOf(param, contentType string, body []byte) string {
 	if param != "" {
 		return param
@@ -30,6 +32,12 @@ func formatOf(param, contentType string, body []byte) string {
 		return intake.FormatCSV
 	case "text/plain":
 		return intake.FormatText
+	}
+	switch {
+	case mediaType == "", mediaType == "application/json", strings.HasSuffix(mediaType, "+json"), mediaType == "text/json":
+	case mediaType == "application/x-www-form-urlencoded", mediaType == "application/octet-stream": // curl, and who does not know
+	default:
+		return ""
 	}
 	switch first := bytes.TrimLeft(body, "\xef\xbb\xbf \t\r\n"); {
 	case len(first) > 0 && (first[0] == '{' || first[0] == '['):

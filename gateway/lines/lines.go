@@ -171,7 +171,10 @@ func key(req *pool.Request, h http.Header) error {
 // decode reads a body into a target.
 func decode(body []byte, contentType string, o *options, to *pool.Target) (*answer, error) {
 	o.Topic = to.Topic()
-	o.Format = formatOf(o.Format, contentType, body)
+	if o.Format = formatOf(o.Format, contentType, body); o.Format == "" {
+		return nil, request.Refuse(http.StatusUnsupportedMediaType, "unsupported_type", fmt.Sprintf("Content-Type %q is none that events are in", contentType),
+			"send application/x-ndjson, application/json, text/plain, text/csv or application/logfmt, or name the format: ?format=text")
+	}
 	check := o.Options
 	if check.Format == formatJSON {
 		check.Format = intake.FormatNDJSON

@@ -124,6 +124,19 @@ func TestAnswers(t *testing.T) {
 	if status, a := post("?ack=none", "", strings.NewReader("later")); status != 202 || a.Accepted != 1 {
 		t.Fatalf("ack=none: %d %+v", status, a)
 	}
+	for _, contentType := range []string{"application/xml", "text/html; charset=utf-8", "multipart/form-data; boundary=x", "image/png", "application/x-protobuf"} {
+		if status, a := post("", contentType, strings.NewReader("<a/>")); status != 415 || a.Error == nil || a.Error.Code != "unsupported_type" {
+			t.Errorf("%s: %d %+v, want 415", contentType, status, a)
+		}
+	}
+	for _, contentType := range []string{"application/x-www-form-urlencoded", "application/octet-stream", "application/vnd.api+json", "application/json; charset=utf-8"} {
+		if status, a := post("", contentType, strings.NewReader(`{"message":"taken"}`)); status != 200 || a.Accepted != 1 {
+			t.Errorf("%s: %d %+v, want 200", contentType, status, a)
+		}
+	}
+	if status, a := post("?format=text", "application/xml", strings.NewReader("<a/>")); status != 200 || a.Accepted != 1 {
+		t.Errorf("XML that is meant as text: %d %+v, want 200", status, a)
+	}
 	if status, a := post("", "", strings.NewReader("x"), "Content-Encoding", "br"); status != 415 || a.Error == nil {
 		t.Fatalf("an encoding that is not known: %d %+v", status, a)
 	}

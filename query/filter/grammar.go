@@ -143,12 +143,22 @@ func syntaxError(src string, err error) error {
 		e.Msg = "it ends too early; a comparison is a field, an operator and a value: level = 'error'"
 	case !errors.As(err, &unexpected):
 		e.Msg = fmt.Sprintf("%q is not part of the language", string([]rune(rest)[:1]))
+	case isName(unexpected.Unexpected) && ofSQL[strings.ToUpper(unexpected.Unexpected.Value)] != "":
+		e.Msg = fmt.Sprintf("%s is not a word of this language; %s", strings.ToUpper(unexpected.Unexpected.Value), ofSQL[strings.ToUpper(unexpected.Unexpected.Value)])
 	case isName(unexpected.Unexpected):
 		e.Msg = fmt.Sprintf("unexpected word %q; text is written in quotes: '%[1]s'", clip(unexpected.Unexpected.Value))
 	default:
 		e.Msg = fmt.Sprintf("unexpected %q", clip(unexpected.Unexpected.Value))
 	}
 	return e
+}
+
+// ofSQL are words of SQL, with what stands for them here.
+var ofSQL = map[string]string{
+	"IS":      "whether an event has an attribute is written: exists attributes.name, or NOT exists attributes.name",
+	"LIKE":    "a part of a text is written: message contains 'part', a pattern: message matches 'expression'",
+	"ILIKE":   "a part of a text is written: message contains 'part', a pattern: message matches '(?i)expression'",
+	"BETWEEN": "a range is written: field >= 1 AND field <= 2",
 }
 
 func isName(t lexer.Token) bool { return t.Type == tokens.Symbols()["Name"] }
