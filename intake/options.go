@@ -27,6 +27,21 @@ var Formats = []string{FormatText, FormatNDJSON, FormatJSON, FormatLogfmt, Forma
 // quotes may make a record longer than its event, not much more than that.
 const DefaultMaxRecordBytes = 4 * schemas.MaxEventBytes
 
+// AuditMaxRecordBytes is for topics of kind audit, whose events have bodies that are left out where they are
+// long: what a gateway takes as one body.
+const AuditMaxRecordBytes = 16 << 20
+
+// maxRecordBytes is the bound of a record.
+func (o *Options) maxRecordBytes() int {
+	switch {
+	case o.MaxRecordBytes != 0:
+		return o.MaxRecordBytes
+	case o.Topic != nil && len(o.Topic.Spec().Bodies) > 0:
+		return AuditMaxRecordBytes
+	}
+	return DefaultMaxRecordBytes
+}
+
 // Options say how to read the input. Only Format is needed.
 type Options struct {
 	// Format is one of Formats.
@@ -35,7 +50,7 @@ type Options struct {
 	// belong to the record before them. Nil: each line is a record. Text only.
 	Multiline *regexp.Regexp
 	// MaxRecordBytes bounds a record; a longer one is refused and skipped
-	// without being held. 0: DefaultMaxRecordBytes.
+	// without being held. 0: DefaultMaxRecordBytes, or AuditMaxRecordBytes.
 	MaxRecordBytes int
 
 	// Records is the path of dotted keys to the array whose elements are the records.

@@ -40,7 +40,7 @@ func NewPauses(ctx context.Context, r io.Reader, after time.Duration) *Pauses {
 	return p
 }
 
-// fill reads until the input ends, or nobody wants it any more.
+// fill reads until the input ends, or the reader is given up.
 func (p *Pauses) fill(r io.Reader) {
 	for {
 		var buf []byte

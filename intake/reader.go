@@ -42,9 +42,7 @@ type Reader struct {
 // NewReader reads records from r. Options that Validate refuses make the first
 // Next fail.
 func NewReader(r io.Reader, o Options) *Reader {
-	if o.MaxRecordBytes == 0 {
-		o.MaxRecordBytes = DefaultMaxRecordBytes
-	}
+	o.MaxRecordBytes = o.maxRecordBytes()
 	d := &Reader{opts: o, err: o.Validate()}
 	if d.err != nil {
 		return d

@@ -188,7 +188,7 @@ func TestCompareAnyFrames(t *testing.T) {
 		at := rapid.IntRange(0, len(rows)-1).Draw(rt, "at")
 		pos := rows[at].Pos
 		if pos == rows[len(rows)-1].Pos {
-			return // its group may vanish: what is not stored yet is no difference
+			return // its group may vanish: what is not stored yet is not compared
 		}
 		compared := slices.IndexFunc(stretches, func(s Stretch) bool { return s.Lo < pos && pos <= s.Hi })
 		if compared < 0 {

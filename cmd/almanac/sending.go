@@ -167,7 +167,7 @@ func (s *sending) readAll(ctx context.Context, files []input) error {
 
 // eachFile calls read with the content of each file, unpacked, and how many lines those before
 // it had. read returns how many this one has. Where pauses is set it hears of silences (intake.ErrPause) of
-// what is no file.
+// what is not a file.
 func eachFile(ctx context.Context, files []input, t *tally, pauses bool, read func(name string, plain io.Reader, before int) (lines int, err error)) error {
 	before := 0
 	for _, in := range files {

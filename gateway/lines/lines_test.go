@@ -3,6 +3,8 @@ package lines
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +23,7 @@ import (
 	"github.com/almanac-events/almanac/gateway/pool/pooltest"
 	"github.com/almanac-events/almanac/intake"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // serve is the input on a server of a test's own.
@@ -28,6 +31,11 @@ func serve(t *testing.T, cfg Config) (*pooltest.Env, func(query, contentType str
 	t.Helper()
 	topic := schemas.NewTopic("app")
 	topic.Fields = []schemas.Field{{Name: "duration_ms", Type: "float64"}}
+	return serveTopic(t, cfg, topic)
+}
+
+func serveTopic(t *testing.T, cfg Config, topic schemas.Topic) (*pooltest.Env, func(query, contentType string, body io.Reader, headers ...string) (int, answer)) {
+	t.Helper()
 	e := pooltest.Start(t, nil, topic)
 	cfg.Pool = e.Pool
 	mux := http.NewServeMux()
@@ -142,6 +150,35 @@ func TestAnswers(t *testing.T) {
 	}
 	if status, a := post("", "", strings.NewReader("x"), "Content-Encoding", "gzip"); status != 400 || a.Error == nil || a.Error.Code != "bad_encoding" {
 		t.Fatalf("a body that is not gzip: %d %+v", status, a)
+	}
+}
+
+// A body of an audit event is left out where it is long, however long the line is that has it.
+func TestLongAuditBody(t *testing.T) {
+	t.Parallel()
+	e, post := serveTopic(t, Config{}, schemas.NewTopicOf(kinds.Audit, "app"))
+	long := `{"text":"` + strings.Repeat("x", 5<<20) + `"}`
+	for _, line := range []string{
+		`{"request_id":"r","scope":"s","type":"role","resource":"a","state":"committed","after":` + long + `}`,
+		`[{"request_id":"r","scope":"s","type":"role","resource":"b","state":"committed","after":` + long + `}]`,
+	} {
+		if status, a := post("", "application/json", strings.NewReader(line+"\n")); status != 200 || a.Accepted != 1 {
+			t.Fatalf("%.80s: %d %+v", line, status, a)
+		}
+	}
+	events := e.Events("app")
+	if len(events) != 2 {
+		t.Fatalf("%d events", len(events))
+	}
+	for _, ev := range events {
+		said := map[string]string{}
+		for i := range ev.Attrs {
+			said[ev.Attrs[i].Key] = ev.Attrs[i].Text()
+		}
+		o, ok := schemas.ParseOmitted(said["after"])
+		if sum := sha256.Sum256([]byte(long)); !ok || o.Bytes != int64(len(long)) || o.SHA256 != hex.EncodeToString(sum[:]) {
+			t.Errorf("after is %.80s", said["after"])
+		}
 	}
 }
 
