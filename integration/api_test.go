@@ -235,6 +235,9 @@ func refusalsOverHTTP(t *testing.T, c *caller) {
 
 func sqlOverHTTP(t *testing.T, c *caller) {
 	t.Helper()
+	if a := c.send(400, "POST", "/v1/sql", "SELCT 1"); len(a) > 600 || !strings.Contains(string(a), "SELCT") {
+		t.Errorf("a typing error is answered with %d bytes: %.200s", len(a), a)
+	}
 	for format, want := range map[string]string{
 		"": `{"n":15}`, "CSV": "15\n", "JSON": `"n": 15`, "TSVWithNames": "n\n15\n", "Parquet": "PAR1", "Pretty": "15",
 	} {

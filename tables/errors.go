@@ -73,6 +73,7 @@ func (e *otherEngine) Unwrap() error { return ErrOtherEngine }
 // Codes of ClickHouse's ErrorCodes.cpp that Almanac acts on.
 const (
 	codeUnknownTable   = 60
+	codeSyntax         = 62
 	codeUnknownDB      = 81
 	codeTimeout        = 159
 	codeTooManyQueries = 202
@@ -97,6 +98,9 @@ type Error struct {
 	Code int
 	Text string
 }
+
+// Syntax reports whether the statement was not understood.
+func (e *Error) Syntax() bool { return e.Code == codeSyntax }
 
 // Error says what ClickHouse said, without its stack.
 func (e *Error) Error() string {

@@ -243,5 +243,12 @@ func refusal(err error) error {
 
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	// ClickHouse lists every word it would have understood, some 3 KB: the place says enough.
+	if said, list, ok := strings.Cut(s, " Expected one of: "); ok && len(list) > maxExpected {
+		return said
+	}
 	return s
 }
+
+// maxExpected is a list still worth reading.
+const maxExpected = 200

@@ -221,3 +221,18 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// A typing error is answered with its place, and not with all words that might have been meant.
+func TestFirstLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"one line":    "one line",
+		"a\n0. stack": "a",
+		"failed at 1. Expected one of: a, b. (SYNTAX_ERROR)":              "failed at 1. Expected one of: a, b. (SYNTAX_ERROR)",
+		"failed at 1. Expected one of: " + strings.Repeat("SELECT, ", 99): "failed at 1.",
+	} {
+		if got := firstLine(text); got != want {
+			t.Errorf("%.60q is %q, want %q", text, got, want)
+		}
+	}
+}

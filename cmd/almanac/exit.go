@@ -79,15 +79,11 @@ func formatError(err error) string {
 	if f := (*filter.Error)(nil); errors.As(err, &f) {
 		said = strings.Replace(said, f.Error(), f.Render(), 1)
 	}
-	// ClickHouse lists every word it would have understood: the place says enough.
-	if before, list, cut := strings.Cut(said, " Expected one of: "); cut && len(list) > maxExpected {
-		said = before + " `almanac sql --help` has examples."
+	if refused := (*tables.Error)(nil); errors.As(err, &refused) && refused.Syntax() {
+		said += " `almanac sql --help` has examples."
 	}
 	return "almanac: " + said
 }
-
-// maxExpected is a list still worth reading.
-const maxExpected = 200
 
 // stopped is why a context ended: the signal.
 type stopped struct{ os.Signal }
