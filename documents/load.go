@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/fronts"
 	archive "github.com/almanac-events/almanac/query/documents"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/streams"
@@ -131,18 +132,26 @@ func (c *Collection) resolve(ctx context.Context, r *document.Record) (*Document
 	return view(whole), nil
 }
 
-// erased reports whether an erasure under way means a record of DOCS.
+// erased reports whether an erasure means a record of DOCS.
 func (c *Collection) erased(ctx context.Context, r *document.Record) (bool, error) {
 	if c.cfg.Archive != nil {
-		return c.cfg.Archive.Erased(ctx, &c.topic, r)
+		yes, err := c.cfg.Archive.Erased(ctx, &c.topic, r)
+		if errors.Is(err, archive.ErrNoRow) {
+			err = fmt.Errorf("%w: %w", ErrArchive, err)
+		}
+		return yes, err
 	}
 	l, err := c.ledger.Of(ctx, c.topic.Name)
 	if err != nil {
 		return false, err
 	}
 	yes, ask := archive.Meant(l, r)
-	if !yes && len(ask) > 0 {
-		return false, fmt.Errorf("%w: an erasure by a filter is under way, which only ClickHouse can judge for %q", ErrArchive, r.ID)
+	for i := 0; !yes && i < len(ask); i++ {
+		is, err := archive.Surely(&c.topic, &ask[i], r)
+		if err != nil || is == filter.Unsure {
+			return false, fmt.Errorf("%w: only ClickHouse can say whether the erasure %s, which has a filter, means %q", ErrArchive, ask[i].ID, r.ID)
+		}
+		yes = is == filter.Yes
 	}
 	return yes, nil
 }

@@ -3,6 +3,8 @@ package tables
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -48,4 +50,32 @@ func (db *DB) RecordSeqs(ctx context.Context, topic string, shards []schemas.Sha
 	}, fmt.Sprintf("SELECT DISTINCT toUInt64(%[1]s) AS seq FROM %[2]s WHERE %[3]s AND %[1]s > %[4]d AND %[1]s <= %[5]d ORDER BY seq",
 		kinds.ColSeq, schemas.QuotedTable(db.Database, topic), InShards(shards), above, upTo))
 	return seqs, err
+}
+
+// maxListed bounds the sequences that one statement lists; of more it reads the range that they lie in.
+const maxListed = 5000
+
+// RecordsThere are those of some records of a front, by their sequences, of which a topic of documents or timers has rows.
+func (db *DB) RecordsThere(ctx context.Context, topic string, seqs []uint64) (map[uint64]bool, error) {
+	there := map[uint64]bool{}
+	if len(seqs) == 0 {
+		return there, nil
+	}
+	among := fmt.Sprintf("%[1]s >= %[2]d AND %[1]s <= %[3]d", kinds.ColSeq, slices.Min(seqs), slices.Max(seqs))
+	if len(seqs) <= maxListed {
+		among = kinds.ColSeq + " IN (" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(seqs)), ","), "[]") + ")"
+	}
+	asked := make(map[uint64]bool, len(seqs))
+	for _, seq := range seqs {
+		asked[seq] = true
+	}
+	err := db.eachMade(ctx, fmt.Sprintf("records of topic %q", topic), func(scan scan) error {
+		var seq uint64
+		err := scan(&seq)
+		if asked[seq] {
+			there[seq] = true
+		}
+		return err
+	}, fmt.Sprintf("SELECT DISTINCT toUInt64(%s) AS seq FROM %s WHERE %s", kinds.ColSeq, schemas.QuotedTable(db.Database, topic), among))
+	return there, err
 }

@@ -23,6 +23,8 @@ type Archive interface {
 	TimerHistory(ctx context.Context, topic, group, id string, except ledger.Cover) ([]Timer, error)
 	// MeantLives says of which lives something is stored that erasures mean.
 	MeantLives(ctx context.Context, topic string, lives []string, by ledger.Cover) (map[string]bool, error)
+	// MeantRecords says of each record of a topic's timers whether an erasure with a filter means it.
+	MeantRecords(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, records []*timer.Record) ([]bool, error)
 }
 
 // Filter of a list.

@@ -154,7 +154,7 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (ledger.Erasure,
 		return e, err
 	}
 	if e.Redacted {
-		return e, fmt.Errorf("%w: erasure %s was redacted: it is no longer known whom it named", ErrRequest, id)
+		return e, x.redactedAgain(ctx, &e)
 	}
 	if e.State == ledger.Settling {
 		if e, err = x.settle(ctx, e); err != nil {

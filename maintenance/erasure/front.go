@@ -54,7 +54,8 @@ func (x *Eraser) front(ctx context.Context, e *ledger.Erasure) error {
 	if err != nil || e.State != ledger.Erased {
 		return err
 	}
-	return x.returned(ctx, e, s)
+	_, err = x.returned(ctx, e, s)
+	return err
 }
 
 // eachMeant lists what an erasure means, page after page, and clears some at once. The first

@@ -160,22 +160,15 @@ func hash(p *Proof) (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// Pseudonym stands for a name in what others may see: the same for the same name
-// in one erasure, and of no use with any other.
-func Pseudonym(erasure, name string) string {
-	sum := sha256.Sum256([]byte(erasure + "\x00" + name))
-	return "sha256:" + hex.EncodeToString(sum[:8])
-}
-
 // Redacted is an entry with pseudonyms for its users, and without its filter.
 func Redacted(e ledger.Erasure) ledger.Erasure {
 	users := make([]string, len(e.Users))
 	for i, u := range e.Users {
-		users[i] = Pseudonym(e.ID, u)
+		users[i] = ledger.Pseudonym(e.ID, u)
 	}
 	e.Users = users
 	if e.Where != "" {
-		e.Where = Pseudonym(e.ID, e.Where)
+		e.Where = ledger.Pseudonym(e.ID, e.Where)
 	}
 	// A condition that no event fulfils; ts is a time of every event.
 	e.Cond, e.Params, e.Redacted = "0", nil, true

@@ -108,13 +108,13 @@ func TestRedacted(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Redacted(e)
-	if r.Users[0] != Pseudonym("x", "u-7") || strings.Contains(r.Where, "10.0") || r.Cond != "0" || len(r.Params) != 0 || r.Rows != 5 || e.Users[0] != "u-7" {
+	if r.Users[0] != ledger.Pseudonym("x", "u-7") || strings.Contains(r.Where, "10.0") || r.Cond != "0" || len(r.Params) != 0 || r.Rows != 5 || e.Users[0] != "u-7" {
 		t.Errorf("%+v, from %+v", r, e)
 	}
 	if after, err := hash(&Proof{Erasure: r}); err != nil || after != before {
 		t.Errorf("the hash became %s, was %s (%v)", after, before, err)
 	}
-	if Pseudonym("y", "u-7") == r.Users[0] {
+	if ledger.Pseudonym("y", "u-7") == r.Users[0] {
 		t.Error("two erasures give a user one pseudonym")
 	}
 }

@@ -139,11 +139,20 @@ func (v *Verifier) documentsAgain(ctx context.Context, t *schemas.Topic, ids []s
 	if err != nil {
 		return nil, err
 	}
+	ended, err := v.ended(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	return rep.differ(ids, func(id string) string {
-		if expiring(shards, last[id].Record, newest[id]) {
+		r, n := last[id].Record, newest[id]
+		if expiring(shards, r, n) {
 			return frontEqual
 		}
-		return compareFront(last[id], newest[id], upTo)
+		why := compareFront(last[id], n, upTo)
+		if why != frontEqual && why != frontWaiting && r != nil && (n == nil || n.Seq < r.RowSeq()) {
+			why += mayBeOf(ended, r.RowSeq(), r.Changed, r.User, r.Stub != nil)
+		}
+		return why
 	}), nil
 }
 

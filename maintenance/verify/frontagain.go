@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
@@ -113,4 +114,44 @@ func (v *Verifier) clearing(ctx context.Context, t *schemas.Topic) (out []ledger
 		}
 	}
 	return out, nil
+}
+
+// ended lists the erasures that took records out of a topic's front.
+func (v *Verifier) ended(ctx context.Context, t *schemas.Topic) (out ledger.Erasures, err error) {
+	erasures, err := v.reg.Ledger(ctx, t.Name)
+	for i := range erasures {
+		if e := &erasures[i]; e.Front != "" && e.State == ledger.Erased {
+			out = append(out, *e)
+		}
+	}
+	return out, err
+}
+
+// maxBy bounds the erasures that are named for one record.
+const maxBy = 3
+
+// mayBeOf says which erasures may have taken a record's row, so that its front is a copy from before them; empty: none.
+// A stub does not say whose the document was. Those come first that nothing carries out again by itself.
+func mayBeOf(ended ledger.Erasures, seq uint64, changed int64, user string, stub bool) string {
+	var ids []string
+	front := ""
+	for _, e := range ended {
+		if stub {
+			e.Users = nil
+		}
+		if !e.MayMean(seq, changed, user) {
+			continue
+		}
+		front = e.Front
+		if at := len(ids); e.Redacted && e.Where != "" {
+			ids = slices.Insert(ids, 0, e.ID)
+		} else {
+			ids = slices.Insert(ids, at, e.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	some := ids[:min(len(ids), maxBy)]
+	return fmt.Sprintf("; or it is of erasure %s, and %s is a copy from before that: `almanac erase resume %s` takes it out if so", strings.Join(some, " or "), front, some[0])
 }

@@ -93,8 +93,19 @@ func (v *Verifier) wrongTimers(ctx context.Context, t *schemas.Topic, rep *Topic
 	if err != nil && !errors.Is(err, tables.ErrNoTable) {
 		return nil, err
 	}
+	ended, err := v.ended(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	now := time.Now()
-	return rep.differ(subjects, func(subject string) string { return compareTimer(t, last[subject], newest[subject], upTo, now) }), nil
+	return rep.differ(subjects, func(subject string) string {
+		r, n := last[subject], newest[subject]
+		why := compareTimer(t, r, n, upTo, now)
+		if why != frontEqual && why != frontWaiting && r != nil && (n == nil || n.Seq < r.Seq) {
+			why += mayBeOf(ended, r.Seq, r.Changed, r.User, false)
+		}
+		return why
+	}), nil
 }
 
 // meantTimers lists those of some timers that an erasure means, by their rows. Groups have timers of the same id.

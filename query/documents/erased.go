@@ -4,38 +4,39 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 
+	"github.com/almanac-events/almanac/query/erased"
+	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
-	"github.com/almanac-events/almanac/schemas/frame"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // An erasure hides what it means from its entry on, also before it is gone. Once it has
-// ended, neither DOCS nor ClickHouse has any of it.
+// ended, neither DOCS nor ClickHouse has any of it, unless DOCS is an older copy: so one that
+// has ended hides as well.
 
-// Meant says whether an erasure means a record of DOCS, by its users and times, also one that
-// has ended: DOCS may be an older copy. Those in ask are under way and have a filter too, which
-// ClickHouse must judge.
+// Meant says whether an erasure means a record of DOCS, by its users and times. Those in ask
+// have a filter too, by which the body must be judged.
 func Meant(l ledger.Erasures, r *document.Record) (yes bool, ask []ledger.Erasure) {
-	for _, e := range l {
-		if e.Front == "" || r.RowSeq() > e.Fence || r.Changed < e.From || r.Changed > e.To {
-			continue
-		}
-		switch users := len(e.Users) == 0 || slices.Contains(e.Users, r.User); {
-		case users && e.Where != "" && e.State == ledger.Erased:
-		case users && e.Where != "":
-			ask = append(ask, e)
-		case users:
+	for i := range l {
+		switch e := &l[i]; {
+		case !e.MayMean(r.RowSeq(), r.Changed, r.User):
+		case e.Where == "":
 			yes = true
+		default:
+			ask = append(ask, *e)
 		}
 	}
 	return yes, ask
 }
 
-// Erased reports whether an erasure under way means a record with its body.
+// Surely judges a record with its body by an erasure with a filter, without ClickHouse.
+func Surely(t *schemas.Topic, e *ledger.Erasure, r *document.Record) (filter.Verdict, error) {
+	return erased.Sure(t, e, erased.OfDocument(t, r))
+}
+
+// Erased reports whether an erasure means a record with its body.
 func (r *Reader) Erased(ctx context.Context, t *schemas.Topic, rec *document.Record) (bool, error) {
 	l, err := r.ledger.Of(ctx, t.Name)
 	if err != nil {
@@ -43,26 +44,26 @@ func (r *Reader) Erased(ctx context.Context, t *schemas.Topic, rec *document.Rec
 	}
 	yes, ask := Meant(l, rec)
 	for i := 0; !yes && i < len(ask); i++ {
-		if yes, err = r.matches(ctx, t, rec, &ask[i]); err != nil {
-			return false, err
+		if yes, err = r.meant(ctx, t, &ask[i], rec); err != nil {
+			return false, fmt.Errorf("documents: %q: %w", rec.ID, err)
 		}
 	}
 	return yes, nil
 }
 
-// matches has ClickHouse judge a record by an erasure's condition, as the row that it becomes.
-func (r *Reader) matches(ctx context.Context, t *schemas.Topic, rec *document.Record, e *ledger.Erasure) (bool, error) {
-	b := frame.NewBuilder(t)
-	ev := rec.Event(t)
-	b.Append(&ev, rec.Changed, schemas.SequenceID(rec.Changed, rec.Seq, 0))
-	f, payload := b.Encode()
-	var open frame.Reader
-	if err := open.Open(payload, t, f.Schema); err != nil {
-		return false, fmt.Errorf("documents: %q: %w", rec.ID, err)
+// meant has a record judged by an erasure with a filter.
+func (r *Reader) meant(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, rec *document.Record) (bool, error) {
+	if !e.Redacted {
+		is, err := erased.Which(ctx, r.db, t, e, []erased.Row{erased.OfDocument(t, rec)})
+		return err == nil && is[0], err
 	}
-	cond, params := e.Match("e")
-	n, err := r.db.CountFresh(ctx, t, f.Schema, [][]byte{open.Raw()}, tables.Condition{SQL: cond, Params: params})
-	return n > 0, err
+	// Its filter is not known any more. What it did not mean of that time was stored, and still is.
+	rows, err := r.selected(ctx, t, fmt.Sprintf("SELECT "+keyColumns+" FROM "+schemas.QuotedTable(r.db.Database, t.Name)+" WHERE path = {path:String} AND created = %s AND doc_id = {id:String} AND version = %d AND seq = %d LIMIT 1",
+		nanos(rec.Created), rec.Version, rec.RowSeq()), map[string]string{"path": rec.Path, "id": rec.ID})
+	if err == nil && len(rows) == 0 {
+		err = fmt.Errorf("%w: version %d is not there, and DOCS has it from before erasure %s, which was redacted, so that it may be of that; `almanac erase resume %s` decides it", ErrNoRow, rec.Version, e.ID, e.ID)
+	}
+	return false, err
 }
 
 // table is the topic's table without what erasures under way mean; their parameters are

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,6 +112,25 @@ func (e *Erasure) UpTo() schemas.Source { return schemas.Source{Seq: e.Fence, St
 
 // Means reports whether a message of EVENTS was accepted up to the fence.
 func (e *Erasure) Means(s schemas.Source) bool { return s.UpTo(e.UpTo()) }
+
+// Pseudonym stands for a name in what others may see: the same for the same name
+// in one erasure, and of no use with any other.
+func Pseudonym(erasure, name string) string {
+	sum := sha256.Sum256([]byte(erasure + "\x00" + name))
+	return "sha256:" + hex.EncodeToString(sum[:8])
+}
+
+// Named reports whether the erasure names a user, or names none. One that was redacted knows its users by their
+// pseudonyms.
+func (e *Erasure) Named(user string) bool {
+	return len(e.Users) == 0 || slices.Contains(e.Users, user) || e.Redacted && slices.Contains(e.Users, Pseudonym(e.ID, user))
+}
+
+// MayMean reports whether the erasure means a record of its front by what the record's headers say: the sequence
+// of its row, its time and its user. Without a filter that is sure.
+func (e *Erasure) MayMean(seq uint64, changed int64, user string) bool {
+	return e.Front != "" && seq <= e.Fence && e.From <= changed && changed <= e.To && e.Named(user)
+}
 
 // Covers says whether the erasure may concern a frame: that of a message of
 // EVENTS, with events between minTs and maxTs (unix ns).
