@@ -54,7 +54,7 @@ func (r *Registry) Erasure(ctx context.Context, topic, id string) (ledger.Erasur
 }
 
 // Enter writes a new entry; ErrConflict when its id is taken, ErrLedgerFull when
-// the topic has ledger.MaxErasures.
+// the topic has as many as its readers can heed.
 func (r *Registry) Enter(ctx context.Context, e ledger.Erasure) (ledger.Erasure, error) {
 	l, err := r.Ledger(ctx, e.Topic)
 	if err != nil {
@@ -62,6 +62,10 @@ func (r *Registry) Enter(ctx context.Context, e ledger.Erasure) (ledger.Erasure,
 	}
 	if len(l) >= ledger.MaxErasures {
 		return e, fmt.Errorf("%w: topic %q has %d erasures, the limit is %d; name several users in one erasure, and `almanac erase forget` those that no stream needs any more", ErrLedgerFull, e.Topic, len(l), ledger.MaxErasures)
+	}
+	if size, terms := append(ledger.Cover(l), e).Weight(); size > ledger.MaxTopicBytes || terms > ledger.MaxTerms {
+		return e, fmt.Errorf("%w: with this one the erasures of topic %q would have %d bytes of users and filters and %d comparisons, the limits are %d and %d; name users and no filter where that says the same, and `almanac erase forget` those that no stream needs any more",
+			ErrLedgerFull, e.Topic, size, terms, ledger.MaxTopicBytes, ledger.MaxTerms)
 	}
 	data, err := json.Marshal(&e)
 	if err != nil {

@@ -27,6 +27,13 @@ func TestLedgerEntries(t *testing.T) {
 	if _, err := r.Enter(ctx, ledger.Erasure{ID: "e9", Topic: "app", Where: strings.Repeat("x", ledger.MaxErasureBytes)}); !errors.Is(err, ErrLedgerFull) {
 		t.Errorf("too large an entry: %v", err)
 	}
+	heavy := ledger.Erasure{ID: "e8", Topic: "app", Cond: "`message` = {p1:String}", Params: map[string]string{}}
+	for i := range ledger.MaxTerms {
+		heavy.Params[fmt.Sprintf("p%d", i)] = ""
+	}
+	if _, err := r.Enter(ctx, heavy); !errors.Is(err, ErrLedgerFull) || !strings.Contains(err.Error(), "comparisons") {
+		t.Errorf("too many comparisons: %v", err)
+	}
 	e, err := r.AmendErasure(ctx, "app", "e1", func(e *ledger.Erasure) bool { e.State = ledger.Erased; return true })
 	if err != nil || e.State != ledger.Erased || e.Fence != 10 {
 		t.Fatalf("%+v, %v", e, err)

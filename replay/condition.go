@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
+	"slices"
 
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry/ledger"
@@ -67,16 +69,21 @@ func (j *Job) storedCondition(ctx context.Context, s *shard) (string, map[string
 	if err != nil {
 		return "", nil, err
 	}
-	params := map[string]string{}
-	for i, e := range l.Only(ledger.Settling, ledger.Erasing) {
+	upTo := map[uint64]ledger.Cover{}
+	for _, e := range l.Only(ledger.Settling, ledger.Erasing) {
 		if !s.Overlaps(e.From, e.To) {
 			continue
 		}
-		match, more := e.Match(fmt.Sprintf("e%d", i))
-		if upTo, ok := e.Bounds[s.ID]; ok {
-			match = fmt.Sprintf("(pos <= %d AND %s)", upTo, match)
+		bound, ok := e.Bounds[s.ID]
+		if !ok {
+			bound = math.MaxUint64
 		}
-		cond += " AND NOT " + match
+		upTo[bound] = append(upTo[bound], e)
+	}
+	params := map[string]string{}
+	for i, bound := range slices.Sorted(maps.Keys(upTo)) {
+		means, more := upTo[bound].Means(fmt.Sprintf("e%d_", i))
+		cond += fmt.Sprintf(" AND NOT (pos <= %d AND %s)", bound, means)
 		maps.Copy(params, more)
 	}
 	cond, params = j.both(cond, params)

@@ -14,6 +14,11 @@
 // cuts the SELECT with its assertion off an insert and cannot send compressed
 // blocks as they are.
 //
+// Conditions come with parameters, which travel as fields of the request. Where erasures or
+// filters make more of them than ClickHouse takes, their values are written into the statement,
+// and a long statement does not travel in the address (long.go). So what the ledger took can be
+// asked of any ClickHouse.
+//
 // # Which server
 //
 // An assertion holds on one server. So each request names the engine that has the

@@ -49,6 +49,8 @@ var (
 	ErrForeignTable = errors.New("unsupported table engine")
 	// ErrOldServer: the server lacks what Almanac stands on.
 	ErrOldServer = errors.New("ClickHouse is too old")
+
+	errEscape = errors.New("a parameter is not escaped as ClickHouse reads it")
 )
 
 // unreachable is an ErrUnreachable with the transport's reason.

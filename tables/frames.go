@@ -10,7 +10,7 @@ import (
 )
 
 // MaxFrames is how many frames one insert takes. The statement names where each begins, in
-// some 20 bytes, and ClickHouse takes 128 KiB of it.
+// some 20 bytes, and ClickHouse takes 128 KiB of it in an address.
 const MaxFrames = 2_000
 
 // Frame is a frame of a shard, as an insert brings it.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // Bounds of one insert, which is one block and one part.
@@ -114,35 +115,43 @@ var insertSettings = map[string]string{
 	"compile_expressions": "0",
 }
 
-// insertValues are the settings of an insert, and the parameters of its statement.
-func insertValues(params map[string]string) url.Values {
+// insertValues are the settings of an insert.
+func insertValues() url.Values {
 	q := url.Values{}
 	for k, v := range insertSettings {
 		q.Set(k, v)
-	}
-	for k, v := range params {
-		q.Set("param_"+k, v)
 	}
 	return q
 }
 
 // Insert sends the frames. Whatever it returns, only Head tells what is stored.
 func (db *DB) Insert(ctx context.Context, in *Insert) error {
-	q := insertValues(in.Keep.Params)
+	q := insertValues()
 	q.Set("insert_deduplication_token", in.Token())
 	q.Set("query_id", in.queryID(db.Database))
-	q.Set("query", in.statement(db.Database))
-	if err := db.post(ctx, q, in.Frames); err != nil {
+	if err := db.post(ctx, q, Condition{in.statement(db.Database), in.Keep.Params}, in.Frames); err != nil {
 		return fmt.Errorf("insert into %s after %d: %w", schemas.PublicShardName(in.Topic.Name, in.Month, in.Shard), in.Head, err)
 	}
 	return nil
 }
 
-// post sends frames as the body of a statement, one after the other.
-func (db *DB) post(ctx context.Context, q url.Values, frames []Frame) error {
+// post sends frames as what a statement inserts, one after the other. A statement that is too long
+// for the address goes before them, as a block of its own: ClickHouse unpacks all that comes, and
+// what follows the line of the format is data.
+func (db *DB) post(ctx context.Context, q url.Values, statement Condition, frames []Frame) error {
 	payloads, err := bodyOf(frames)
 	if err != nil {
 		return err
+	}
+	if statement, err = carried(statement); err != nil {
+		return err
+	}
+	setParams(q, statement.Params)
+	setLong(q, statement.SQL)
+	if len(statement.SQL) > maxAddressBytes {
+		payloads = append([][]byte{frame.Block([]byte(statement.SQL + "\n"))}, payloads...)
+	} else {
+		q.Set(paramQuery, statement.SQL)
 	}
 	size := 0
 	readers := make([]io.Reader, len(payloads))

@@ -49,12 +49,11 @@ func (m *Mend) statement(database string) string {
 // statement: a crash leaves it done or not done, and two at once are one query id
 // to ClickHouse, which refuses the second with ErrBusy.
 func (db *DB) InsertMissing(ctx context.Context, m *Mend) error {
-	q := insertValues(m.Keep.Params)
+	q := insertValues()
 	q.Set("deduplicate_insert", "disable")
 	q.Set("join_use_nulls", "0")
 	q.Set("query_id", fmt.Sprintf("almanac:%s:%s:%s:mend", db.Database, m.Topic.Name, m.Shard))
-	q.Set("query", m.statement(db.Database))
-	if err := db.post(ctx, q, m.Frames); err != nil {
+	if err := db.post(ctx, q, Condition{m.statement(db.Database), m.Keep.Params}, m.Frames); err != nil {
 		return fmt.Errorf("mending positions %d to %d of %s: %w", m.Lo+1, m.Hi, schemas.PublicShardName(m.Topic.Name, m.Month, m.Shard), err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // Select is a read whose answer is streamed as ClickHouse formats it.
@@ -41,17 +42,27 @@ func (db *DB) Select(ctx context.Context, s *Select) (io.ReadCloser, error) {
 	for k, v := range s.Settings {
 		q.Set(k, v)
 	}
-	for k, v := range s.Params {
-		q.Set("param_"+k, v)
+	c := Condition{SQL: s.SQL, Params: s.Params}
+	if !s.Own {
+		var err error
+		if c, err = carried(c); err != nil {
+			return nil, fmt.Errorf("a statement for ClickHouse: %w", err)
+		}
+		setLong(q, c.SQL)
 	}
-	var body io.Reader = bytes.NewReader([]byte(s.SQL))
+	setParams(q, c.Params)
+	var body io.Reader = strings.NewReader(c.SQL)
 	contentType := "text/plain; charset=utf-8"
 	if s.FreshStructure != "" {
-		q.Set("query", s.SQL)
 		q.Set(FreshTable+"_format", "Native")
 		q.Set(FreshTable+"_structure", s.FreshStructure)
+		inForm := c.SQL
+		if len(c.SQL) <= maxAddressBytes {
+			q.Set(paramQuery, c.SQL)
+			inForm = ""
+		}
 		var err error
-		if body, contentType, err = freshBody(s.Fresh); err != nil {
+		if body, contentType, err = freshBody(inForm, s.Fresh); err != nil {
 			return nil, err
 		}
 	}
@@ -67,10 +78,18 @@ func (db *DB) Select(ctx context.Context, s *Select) (io.ReadCloser, error) {
 }
 
 // freshBody is a form with the blocks as the file FreshTable, which is how ClickHouse's HTTP
-// interface takes a table along with a statement. The statement is in the address then.
-func freshBody(blocks [][]byte) (io.Reader, string, error) {
+// interface takes a table along with a statement. A statement that is too long for the address is in
+// the form too: ClickHouse joins all fields of that name.
+func freshBody(statement string, blocks [][]byte) (io.Reader, string, error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
+	for len(statement) > 0 {
+		n := min(len(statement), pieceBytes)
+		if err := w.WriteField(paramQuery, statement[:n]); err != nil {
+			return nil, "", fmt.Errorf("a long statement: %w", err)
+		}
+		statement = statement[n:]
+	}
 	part, err := w.CreateFormFile(FreshTable, FreshTable)
 	if err != nil {
 		return nil, "", fmt.Errorf("fresh events: %w", err)

@@ -195,8 +195,12 @@ type watchful struct {
 	next *http.Transport
 }
 
-// paramDatabase is the parameter of a request that names its database, and so its engine.
-const paramDatabase = "database"
+// paramDatabase is the parameter of a request that names its database, and so its engine;
+// paramQuery has the statement, or its beginning.
+const (
+	paramDatabase = "database"
+	paramQuery    = "query"
+)
 
 // RoundTrip sends the request, under watch until its answer begins.
 func (w *watchful) RoundTrip(req *http.Request) (*http.Response, error) {

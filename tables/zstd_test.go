@@ -68,7 +68,7 @@ func TestZstdIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A body is compressed in one way, and the end of an insert's as our frames are.
-	q := insertValues(nil)
+	q := insertValues()
 	q.Set("query", fmt.Sprintf("INSERT INTO %s (%s, month, shard, pos) SELECT *, %d, 6, 1 FROM input('%s') FORMAT Native", schemas.QuotedTable(db.Database, "app"),
 		strings.Join(topic.Columns(1), ", "), november, strings.ReplaceAll(topic.FrameStructure(1), "'", "\\'")))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, db.base+"/?"+q.Encode(), bytes.NewReader(slices.Concat(frames[1]...)))

@@ -119,7 +119,7 @@ func condition(users []string, where *filter.Expr) (string, map[string]string, e
 	}
 	if len(users) > 0 {
 		name := fmt.Sprintf("p%d", len(params)+1)
-		cond = fmt.Sprintf("(`%s` IN {%s:Array(String)}) AND (%s)", schemas.ColUserID, name, cond)
+		cond = ledger.OfUsers(name, cond)
 		params[name] = filter.ParamArray(users, true)
 	}
 	return cond, params, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -184,12 +185,8 @@ func (x *Eraser) intent(ctx context.Context, e *ledger.Erasure, s *scope, t *led
 		matched += n.Rows
 	}
 	if _, again := t.Receipts[e.ID]; !again {
-		n := 0
-		for id := range t.Receipts {
-			if err := x.except(ctx, &c, e.Topic, id, s, n); err != nil {
-				return nil, err
-			}
-			n++
+		if err := x.except(ctx, &c, t, s); err != nil {
+			return nil, err
 		}
 		if len(t.Receipts) > 0 {
 			if all, err = x.cfg.DB.Matching(ctx, e.Topic, parts, c, false); err != nil {
@@ -210,12 +207,13 @@ func (x *Eraser) intent(ctx context.Context, e *ledger.Erasure, s *scope, t *led
 	return p, x.compare(ctx, seals, &entry, t, p)
 }
 
-// except leaves out of a condition what an earlier erasure covered in the shard.
-func (x *Eraser) except(ctx context.Context, c *tables.Condition, topic, id string, s *scope, n int) error {
-	old, err := x.cfg.Registry.Erasure(ctx, topic, id)
-	if errors.Is(err, registry.ErrNotFound) {
-		return nil // forgotten
+// except leaves out of a condition what erasures with a receipt in the shard covered there. Those that
+// were forgotten are not known any more.
+func (x *Eraser) except(ctx context.Context, c *tables.Condition, t *ledger.Tally, s *scope) error {
+	if len(t.Receipts) == 0 {
+		return nil
 	}
+	all, err := x.cfg.Registry.Ledger(ctx, s.part.Topic)
 	if err != nil {
 		return err
 	}
@@ -227,12 +225,24 @@ func (x *Eraser) except(ctx context.Context, c *tables.Condition, topic, id stri
 	if err != nil {
 		return err
 	}
-	before := scopeOf(&old, &entry, tail, has)
-	if before == nil {
+	upTo := map[uint64]ledger.Cover{}
+	for i := range all {
+		if _, ok := t.Receipts[all[i].ID]; !ok {
+			continue
+		}
+		if before := scopeOf(&all[i], &entry, tail, has); before != nil {
+			upTo[before.bound] = append(upTo[before.bound], all[i])
+		}
+	}
+	if len(upTo) == 0 {
 		return nil
 	}
-	was := covered(&old, before, fmt.Sprintf("o%d", n))
-	c.SQL += " AND NOT (" + was.SQL + ")"
-	maps.Copy(c.Params, was.Params)
+	var was []string
+	for i, bound := range slices.Sorted(maps.Keys(upTo)) {
+		cond, params := upTo[bound].Means(fmt.Sprintf("o%d_", i))
+		was = append(was, fmt.Sprintf("(pos <= %d AND %s)", bound, cond))
+		maps.Copy(c.Params, params)
+	}
+	c.SQL += " AND NOT " + ledger.AnyOf(was)
 	return nil
 }

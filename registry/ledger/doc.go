@@ -18,6 +18,9 @@
 // in it that match the condition are gone. A part that reads frames asks Erasures.Covering,
 // and leaves out what Cover.Keep does not let pass. A frame with no cover passes untouched.
 // Frames that Erasures.Alike does not tell apart share one statement.
+// In it erasures that differ by their users alone are one condition with one list. What a topic's
+// erasures weigh together is bounded when one is entered (Cover.Weight): whatever was accepted can
+// be carried out.
 //
 // A tally says how many rows are gone, by position, and which positions were taken out of
 // SHARDS. verify, the janitor and repair subtract them.

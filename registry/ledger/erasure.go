@@ -100,6 +100,14 @@ const MaxErasures = 1000
 // MaxErasureBytes bounds one entry, well below what a message may have.
 const MaxErasureBytes = 256 << 10
 
+// MaxTopicBytes bounds the conditions of a topic's erasures together, with their parameters: each
+// statement that heeds them has them all, and every reader of the topic holds them.
+const MaxTopicBytes = 4 << 20
+
+// MaxTerms bounds what ClickHouse compares for each row that all erasures of a topic cover (see
+// Cover.Weight): to understand 5,000 comparisons takes it 3 s of one core.
+const MaxTerms = 5000
+
 // Key is the key of the entry in the bucket.
 func (e *Erasure) Key() string { return schemas.LedgerKey(e.Topic, e.ID) }
 

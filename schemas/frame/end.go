@@ -15,3 +15,6 @@ var end = func() []byte {
 	raw := appendColumn([]byte{1, 1}, schemas.BaseColumns[inTs]) // a column, a row
 	return appendCompressed(nil, binary.LittleEndian.AppendUint64(raw, 0))
 }()
+
+// Block is any bytes compressed as a frame is, for what goes to ClickHouse before frames.
+func Block(raw []byte) []byte { return appendCompressed(nil, raw) }
