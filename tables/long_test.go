@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/almanac-events/almanac/query/filter"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 )
@@ -110,7 +112,26 @@ func longConditions() map[string]Condition {
 		many.SQL += " AND user_id != {" + name + ":String}"
 		many.Params[name] = filter.ParamString(fmt.Sprintf("no'body %d", i))
 	}
+	// As many erasures as a topic may have: lists of a time, of many times, filters, and of a front.
+	cover := make(ledger.Cover, ledger.MaxErasures)
+	for i := range cover {
+		e := &cover[i]
+		e.To, e.Cond = math.MaxInt64, ledger.OfUsers("p1", "1")
+		e.Params = map[string]string{"p1": filter.ParamArray(users[10*i:10*i+10], true)}
+		switch i % 10 {
+		case 1:
+			e.From = int64(i)
+		case 2:
+			e.Cond = "`message` = {p1:String} AND match(`level`, {p2:String})"
+			e.Params = map[string]string{"p1": fmt.Sprint(i), "p2": "^x"}
+		case 3:
+			e.Cond = fmt.Sprintf("`type` != 'v%d' AND (%s)", i, e.Cond)
+		}
+	}
+	keep := Condition{}
+	keep.SQL, keep.Params = cover.Keep()
 	return map[string]Condition{
+		"1,000 erasures":     keep,
 		"one list of 600 KB": {"user_id NOT IN {p1:Array(String)}", map[string]string{"p1": filter.ParamArray(users, true)}},
 		"1,500 parameters":   many,
 	}
