@@ -18,6 +18,10 @@
 // growing it notes the last covered position. Each row has the position of its frame,
 // so that tells which rows are covered, whatever an insert joined.
 //
+// Only the frames at the fence tell how far an erasure covers a shard that grew on. So a part
+// that takes frames out of SHARDS, a purge or the janitor, first notes in the erasures that are settling what
+// the frames tell (pin.go). An erasure that was killed while it settled ends whenever it is resumed.
+//
 // Sweep counts the whole topic with one statement for a thousand shards, and
 // touches only the shards that have matches. In each:
 //
@@ -121,10 +125,12 @@
 //
 // ErrUnstored: Purge found a shard whose rows in ClickHouse do not add up with its
 // frames. It took nothing of it. ErrNotSettled: routers or sinks did not come to the end in time. Nothing was
-// erased yet, Run goes on later. ErrLate: an erasure that was interrupted for
-// longer than SHARDS keeps frames, in a shard whose frames at the fence are gone: a
-// bound taken too high would erase what came after. A dropped
-// partition takes ClickHouse's insert tokens with it: a sink that slept since
+// erased yet, Run goes on later. ErrLate: while an erasure settled, the frames at its fence left
+// SHARDS and that was not noted, as with a copy of SHARDS: a bound taken too high would erase
+// what came after. Once another erasure of the same has ended, Run ends this one too:
+// what it cannot tell apart the other took.
+//
+// A dropped partition takes ClickHouse's insert tokens with it: a sink that slept since
 // before the shard was closed can store its rows again. verify names them, and the
 // next round of any sink's janitor drops them again: a closed shard whose entry has
 // no rows, and whose tally says that it was dropped, holds nothing that may stay.

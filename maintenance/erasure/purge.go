@@ -41,13 +41,18 @@ func (x *Eraser) Purge(ctx context.Context, topic, id string) (ledger.Erasure, e
 	if err != nil {
 		return e, err
 	}
+	all, err := x.cfg.Registry.Ledger(ctx, topic)
+	if err != nil {
+		return e, err
+	}
+	settling := all.Only(ledger.Settling)
 	sum := ledger.Purge{At: time.Now().UTC()}
 	shards, err := x.cfg.Registry.Shards(ctx, topic, 0)
 	if err != nil {
 		return e, err
 	}
 	for i := range shards {
-		if err := x.purgeShard(ctx, &e, &t, &shards[i], &sum); err != nil {
+		if err := x.purgeShard(ctx, &e, &t, &shards[i], settling, &sum); err != nil {
 			return e, err
 		}
 	}
@@ -120,7 +125,7 @@ func (x *Eraser) hits(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, 
 	return errors.Join(err, flush())
 }
 
-func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, s *registry.Shard, sum *ledger.Purge) error {
+func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, s *registry.Shard, settling ledger.Erasures, sum *ledger.Purge) error {
 	if s.Gone() {
 		return nil
 	}
@@ -130,6 +135,9 @@ func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.T
 	}
 	head, err := x.whole(ctx, s, tail)
 	if err != nil {
+		return err
+	}
+	if err := Pin(ctx, x.cfg.Registry, s.Ref(), settling); err != nil {
 		return err
 	}
 	covered := func(msg *streams.Message) bool {

@@ -2,13 +2,10 @@ package erasure
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
@@ -73,28 +70,24 @@ func (x *Eraser) bounds(ctx context.Context, e *ledger.Erasure) (map[schemas.Sha
 		s := &shards[i]
 		last, has := tails[s.ID]
 		t := end{last, s.Ref().Subject()}
+		pinned, known := e.Bounds[s.ID]
 		switch {
+		case known:
+			out[s.ID] = pinned
 		case !has:
 			if s.Status == registry.Active {
 				out[s.ID] = 0
 			}
 		case !e.Means(t.Source()) && t.Pos > e.Tails[s.ID]:
-			seq, err := streams.FindBehind(ctx, x.js, t.subject, e.UpTo(), e.Tails[s.ID], t.Seq)
+			bound, exact, err := edgeIn(ctx, x.js, e, s.ID, t)
 			if err != nil {
 				return nil, err
 			}
-			first, err := streams.FrameFrom(ctx, x.js, t.subject, seq)
-			if err != nil {
-				return nil, err
-			}
-			before, err := x.before(ctx, t, first)
-			if err != nil {
-				return nil, err
-			}
-			bound, exact := edge(before, first, e.UpTo(), e.Tails[s.ID])
 			if !exact && s.Overlaps(e.From, e.To) && !s.Gone() {
-				return nil, fmt.Errorf("%w: %s no longer has position %d of %s, so whether the erasure %s covers it is not known; a new erasure of the same events takes them all",
-					ErrLate, schemas.StreamShards, first.Pos-1, s.Name(), e.ID)
+				if err := x.late(ctx, e, s, bound); err != nil {
+					return nil, err
+				}
+				bound, exact = e.Tails[s.ID], true // what lies above, another erasure took
 			}
 			if exact {
 				out[s.ID] = bound
@@ -106,26 +99,18 @@ func (x *Eraser) bounds(ctx context.Context, e *ledger.Erasure) (map[schemas.Sha
 	return out, nil
 }
 
-// before is the frame SHARDS holds at the position below first's, or first again
-// when it holds none there.
-func (x *Eraser) before(ctx context.Context, t end, first schemas.Placed) (schemas.Placed, error) {
-	if first.Pos == 1 {
-		return first, nil
-	}
-	seq, err := streams.FindFrame(ctx, x.js, t.subject, first.Pos-1, t.Seq)
+// late is ErrLate, unless another erasure that was carried out means all that e does: then nothing
+// that e means can be left where it is not known what e covers.
+func (x *Eraser) late(ctx context.Context, e *ledger.Erasure, s *registry.Shard, bound uint64) error {
+	all, err := x.cfg.Registry.Ledger(ctx, e.Topic)
 	if err != nil {
-		return first, err
+		return err
 	}
-	return streams.FrameFrom(ctx, x.js, t.subject, seq)
-}
-
-// edge is the last position up to the fence, given the first frame SHARDS holds
-// from behind it and the one before. It is exact when nothing is missing between
-// the two, or all that is was there when the erasure was entered, with the shard's
-// end at known: else what is missing may have come from either side.
-func edge(before, first schemas.Placed, fence schemas.Source, known uint64) (bound uint64, exact bool) {
-	bound = first.Pos - 1
-	return bound, bound == known || before.Pos == bound && before.Source().UpTo(fence)
+	if slices.ContainsFunc(all, func(o ledger.Erasure) bool { return o.Ended() && o.Includes(e) }) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s no longer has position %d of %s, so whether the erasure %s covers it is not known. Erase the same once more with `almanac erase`, which takes all of it; then `almanac erase resume %s` ends this one too",
+		ErrLate, schemas.StreamShards, bound, s.Name(), e.ID, e.ID)
 }
 
 // scopes are the scopes of the shards that may hold events of the erasure.
@@ -150,27 +135,9 @@ func (x *Eraser) scopes(ctx context.Context, e *ledger.Erasure) (map[schemas.Sha
 	return out, nil
 }
 
-// end is a shard's last frame, by its headers, and the shard's subject.
-type end struct {
-	streams.Tail
-	subject string
-}
-
 // tail reads the last frame of one shard.
 func (x *Eraser) tail(ctx context.Context, s *registry.Shard) (t end, has bool, err error) {
-	t.subject = s.Ref().Subject()
-	msg, err := streams.DecideLast(ctx, x.js, schemas.StreamShards, t.subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return t, false, nil
-	}
-	if err != nil {
-		return t, false, fmt.Errorf("erase: tail of %s: %w", s.Name(), err)
-	}
-	t.Seq = msg.Sequence
-	if t.Placed, err = schemas.ParsePlaced(msg.Header); err != nil {
-		return t, false, nil // not a frame, so not a tail; verify names it
-	}
-	return t, true, nil
+	return tailOf(ctx, x.js, s.Ref())
 }
 
 // scopeOf is the erasure's scope in one shard; nil when nothing of it is covered.

@@ -3,6 +3,7 @@ package erasure
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/almanac-events/almanac/backoff"
@@ -34,6 +35,9 @@ func (x *Eraser) settle(ctx context.Context, e ledger.Erasure) (ledger.Erasure, 
 	if pending > 0 {
 		return e, fmt.Errorf("%w: %d events after %s; once routers and sinks have stored them, `almanac erase resume %s` goes on", ErrNotSettled, pending, x.cfg.Within, e.ID)
 	}
+	if e, err = x.cfg.Registry.Erasure(ctx, e.Topic, e.ID); err != nil { // with what was pinned meanwhile
+		return e, err
+	}
 	bounds, err := x.bounds(ctx, &e)
 	if err != nil {
 		return e, err
@@ -42,6 +46,7 @@ func (x *Eraser) settle(ctx context.Context, e ledger.Erasure) (ledger.Erasure, 
 		if now.State != ledger.Settling {
 			return false // another process was faster: its bounds hold
 		}
+		maps.Copy(bounds, now.Bounds)
 		now.State, now.SettledAt, now.Bounds, now.Tails = ledger.Erasing, time.Now().UTC(), bounds, nil
 		return true
 	})

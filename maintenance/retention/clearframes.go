@@ -7,7 +7,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -36,6 +38,13 @@ func (j *Janitor) clearFrames(ctx context.Context, e registry.Shard, why string)
 		}
 		if p.Pos != e.SealedAt && !tally.Settles(p.Pos, e.SealedAt) {
 			return fmt.Errorf("janitor: %s: %w: it was sealed at position %d, its last frame has %d", e.Name(), ErrGap, e.SealedAt, p.Pos)
+		}
+		all, err := j.cfg.Registry.Ledger(ctx, e.Topic)
+		if err == nil {
+			err = erasure.Pin(ctx, j.cfg.Registry, e.Ref(), all.Only(ledger.Settling))
+		}
+		if err != nil {
+			return fmt.Errorf("janitor: %w", err)
 		}
 		// Before the mark, which a full stream would refuse.
 		if err := j.purgeBelow(ctx, subject, last.Sequence); err != nil {

@@ -12,6 +12,9 @@
 //	SHARDS   frames that are stored, verified and older than the replay window; a shard's last one stays
 //	SHARDS   checkpoints below the last of each lane
 //
+// Before frames go it notes in the erasures that are settling how far these cover the shard
+// (erasure.Pin): afterwards nothing tells it.
+//
 // A stream that is nearly full gives up the replay window and most of the settle time
 // before it must refuse what is new.
 //

@@ -8,8 +8,10 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/reconcile"
 	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -209,10 +211,14 @@ func (j *Janitor) sweepShards(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("janitor: %w", err)
 	}
+	ledgers, err := j.cfg.Registry.Ledgers(ctx)
+	if err != nil {
+		return err
+	}
 	var failed []error
 	for subject, n := range subjects {
 		if n > 1 {
-			failed = append(failed, j.sweepShard(ctx, subject, keepFrom))
+			failed = append(failed, j.sweepShard(ctx, subject, keepFrom, ledgers))
 		}
 	}
 	return errors.Join(failed...)
@@ -225,7 +231,7 @@ func keepWhenPressed(msgs, last uint64, full float64) uint64 {
 	return last - min(last, uint64(float64(msgs)*relaxed/full))
 }
 
-func (j *Janitor) sweepShard(ctx context.Context, subject string, keepFrom uint64) error {
+func (j *Janitor) sweepShard(ctx context.Context, subject string, keepFrom uint64, ledgers map[string]ledger.Erasures) error {
 	ref, err := schemas.ParseShardSubject(subject)
 	if err != nil {
 		return nil // no shard's: nothing to purge by
@@ -259,6 +265,9 @@ func (j *Janitor) sweepShard(ctx context.Context, subject string, keepFrom uint6
 	}
 	if err := j.sameEvents(ctx, &entry, ref, at); err != nil {
 		return err
+	}
+	if err := erasure.Pin(ctx, j.cfg.Registry, ref, ledgers[ref.Topic].Only(ledger.Settling)); err != nil {
+		return fmt.Errorf("janitor: %w", err)
 	}
 	if err := streams.PurgeWith(ctx, j.shards, subject, jetstream.WithPurgeSequence(min(keepFrom, at, last.Sequence))); err != nil {
 		return fmt.Errorf("janitor: %w", err)

@@ -60,10 +60,11 @@ type Erasure struct {
 	ErasedAt  time.Time `json:"erased_at,omitzero"`
 	// Bounds are, for the shards that were not at their end when everything covered
 	// was in SHARDS, the last covered position. Every other shard of that time is
-	// covered whole.
+	// covered whole. While it is settling they are those whose frames left SHARDS since.
 	Bounds map[schemas.Shard]uint64 `json:"bounds,omitempty"`
 	// Tails are the last positions that the shards which may still grow had when the
-	// entry was written, all of them from before the fence; gone once it is settled.
+	// entry was written, or before frames of them left SHARDS, all of them from before
+	// the fence; gone once it is settled.
 	Tails map[schemas.Shard]uint64 `json:"tails,omitempty"`
 	// Rows were erased in Shards shards; set with Erased.
 	Rows   uint64 `json:"rows"`
@@ -144,6 +145,14 @@ func (e *Erasure) MayMean(seq uint64, changed int64, user string) bool {
 // EVENTS, with events between minTs and maxTs (unix ns).
 func (e *Erasure) Covers(s schemas.Source, minTs, maxTs int64) bool {
 	return e.Means(s) && e.From <= maxTs && e.To >= minTs
+}
+
+// Includes reports whether an erasure means all that another does. Their conditions are not understood:
+// a filter is another, or none.
+func (e *Erasure) Includes(o *Erasure) bool {
+	users := len(e.Users) == 0 || len(o.Users) > 0 && !slices.ContainsFunc(o.Users, func(u string) bool { return !slices.Contains(e.Users, u) })
+	return e.Topic == o.Topic && e.Front == o.Front && !e.Redacted && !o.Redacted && users && (e.Where == "" || e.Where == o.Where) &&
+		e.From <= o.From && o.To <= e.To && o.UpTo().UpTo(e.UpTo())
 }
 
 // Match is the condition that holds for the erasure's events, over the columns of

@@ -49,3 +49,39 @@ func TestMatch(t *testing.T) {
 		t.Errorf("columns %v", got)
 	}
 }
+
+func TestIncludes(t *testing.T) {
+	t.Parallel()
+	one := Erasure{Topic: "app", Users: []string{"u-1"}, Where: "level = 'x'", From: 10, To: 20, Fence: 7, FenceTime: 70}
+	with := func(change func(*Erasure)) Erasure { e := one; change(&e); return e }
+	for name, c := range map[string]struct {
+		e    Erasure
+		want bool
+	}{
+		"the same":                  {one, true},
+		"of more users":             {with(func(e *Erasure) { e.Users = []string{"u-0", "u-1"} }), true},
+		"of everybody":              {with(func(e *Erasure) { e.Users = nil }), true},
+		"of others":                 {with(func(e *Erasure) { e.Users = []string{"u-2"} }), false},
+		"without a filter":          {with(func(e *Erasure) { e.Where = "" }), true},
+		"with another filter":       {with(func(e *Erasure) { e.Where = "level = 'y'" }), false},
+		"of more time":              {with(func(e *Erasure) { e.From, e.To = 0, 30 }), true},
+		"of less time":              {with(func(e *Erasure) { e.From = 11 }), false},
+		"of a later fence":          {with(func(e *Erasure) { e.Fence, e.FenceTime = 8, 80 }), true},
+		"of an earlier fence":       {with(func(e *Erasure) { e.Fence, e.FenceTime = 6, 60 }), false},
+		"of a fence before a cut":   {with(func(e *Erasure) { e.Fence, e.FenceTime = 8, 60 }), false},
+		"of another front":          {with(func(e *Erasure) { e.Front = schemas.StreamDocs }), false},
+		"of another topic":          {with(func(e *Erasure) { e.Topic = "other" }), false},
+		"redacted":                  {with(func(e *Erasure) { e.Redacted = true }), false},
+		"of more users and no time": {with(func(e *Erasure) { e.Users, e.To = nil, 19 }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := c.e.Includes(&one); got != c.want {
+				t.Errorf("includes: %t", got)
+			}
+		})
+	}
+	if all := with(func(e *Erasure) { e.Users = nil }); one.Includes(&all) {
+		t.Error("an erasure of a user includes one of everybody")
+	}
+}
