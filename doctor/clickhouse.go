@@ -32,6 +32,10 @@ func (c *check) clickhouse(ctx context.Context) bool {
 		c.note("ClickHouse", Warn, "set http_receive_timeout to 5 in the profile of Almanac's user",
 			"it waits %s for the rest of an insert: a sink that freezes in the middle of one holds its shard up so long", wait)
 	}
+	if err := db.TakesLong(ctx); errors.As(err, new(*tables.Error)) {
+		c.note("ClickHouse", Fail, "in the profile of Almanac's user set http_max_fields to 1000, http_max_field_value_size to 131072 and http_max_multipart_form_data_size to 1073741824 or more, put no constraint on max_query_size, max_ast_elements and max_expanded_ast_elements, and let a proxy before it pass bodies of 512 MiB",
+			"it does not take statements as long as many erasures of a topic make them: pages, tail, replay, sinks and erase would fail there: %v", err)
+	}
 	return true
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -136,6 +137,29 @@ func longConditions() map[string]Condition {
 		"1,500 parameters":   many,
 	}
 }
+
+// The probe passes where bounds are ClickHouse's own, and fails where less is taken.
+func TestTakesLong(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	if err := db.TakesLong(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next := db.http.Transport
+	db.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.ContentLength > 1<<20 { // as a proxy does
+			return &http.Response{StatusCode: http.StatusRequestEntityTooLarge, Body: io.NopCloser(strings.NewReader("too large"))}, nil
+		}
+		return next.RoundTrip(r)
+	})
+	if err := db.TakesLong(t.Context()); !errors.As(err, new(*Error)) {
+		t.Errorf("a server that takes less: %v", err)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // A condition with more or larger parameters than ClickHouse takes as fields of a form holds in
 // every statement that has one.
