@@ -57,7 +57,7 @@ func (e *env) foreign(n int) (subjects map[string]int) {
 func TestForeignMessagesAreSetAside(t *testing.T) {
 	t.Parallel()
 	docs := newTopic("customers")
-	docs.Kind = "document"
+	docs.Kind, docs.LaneBy = "document", nil
 	e := running(t, oneLaneTopic(), docs)
 	p := e.producer("app")
 	e.say(p, 20)

@@ -49,7 +49,7 @@ func TestPointAllocatesNothing(t *testing.T) {
 		if err := topic.Check(&e, at.UnixNano(), at.UnixNano()); err != nil {
 			failed = err
 		}
-		_ = schemas.LaneOf(&topic, &e, "p")
+		_ = schemas.LaneOf(&topic, &e, 1, "p")
 		builder.Append(&e, at.UnixNano(), ids.Next(at.UnixNano()))
 		if builder.Full() {
 			builder.Reset()

@@ -82,7 +82,15 @@ func (p *Producer) makeRoom(size int) (cause string) {
 // add puts an admitted event, for which room was taken, into the open frame of
 // its month and lane. It is false, and gives the room back, after Close.
 func (p *Producer) add(ev *Event, a admitted, w waiter, urgent bool) bool {
-	return p.addTo(p.lanes[schemas.LaneOf(&p.topic, ev, p.id)], ev, a, w, urgent)
+	return p.addTo(p.laneOf(ev, a), ev, a, w, urgent)
+}
+
+// laneOf is the lane of an admitted event, which gets its id here where that is part of the lane key.
+func (p *Producer) laneOf(ev *Event, a admitted) *lane {
+	if p.laneByID && ev.ID.IsZero() {
+		ev.ID = p.ids.Next(a.now)
+	}
+	return p.lanes[schemas.LaneOf(&p.topic, ev, a.ts, p.id)]
 }
 
 // addTo is add for an event whose lane is known.

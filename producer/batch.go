@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-
-	"github.com/almanac-events/almanac/schemas"
 )
 
 // Batch is events that a caller hands over together, such as those of one request.
@@ -115,11 +113,11 @@ func (b *Batch) take(ctx context.Context, lanes []bool) error {
 				return b.refuse(err)
 			}
 		}
-		lane := schemas.LaneOf(&b.p.topic, &r.ev, b.p.id)
-		if !b.p.addTo(b.p.lanes[lane], &r.ev, r.admitted, waiter{batch: b.waits}, false) {
+		l := b.p.laneOf(&r.ev, r.admitted)
+		if !b.p.addTo(l, &r.ev, r.admitted, waiter{batch: b.waits}, false) {
 			return b.refuse(ErrClosed)
 		}
-		lanes[lane] = true
+		lanes[l.number] = true
 		b.taken.Add(1)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
 )
 
 // threeMonths are n events that a keyed batch cuts into several frames.
@@ -200,5 +201,64 @@ func TestOldestUnanswered(t *testing.T) {
 	defer cancel()
 	if err := b.Wait(gone); !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("waiting ended with %v", err)
+	}
+}
+
+// Events with an identity have its lane whether they come alone, in a batch, or in a keyed batch, also one that is sent
+// again by another producer without ids where the lanes are cut by id.
+func TestBatchesKeepIdentitiesInTheirLanes(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"trace_id", "id"} {
+		topic := schemas.Topic{Name: "app", Lanes: 16, OnceBy: []string{by}}
+		topic, err := topic.Declared()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lanes := func(key string) (at []string) {
+			link := &captureLink{}
+			cfg, err := Config{Topic: "app", Stderr: io.Discard}.declared()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := start(cfg, topic, link)
+			var events []Event
+			for i := range 300 {
+				events = append(events, Event{Time: time.Unix(1.7e9, int64(i/3)), TraceID: fmt.Sprint(i / 2), UserID: fmt.Sprint(i)})
+			}
+			if key == "alone" {
+				for _, ev := range events {
+					p.Log(ev)
+				}
+			} else {
+				b := fill(t, p.NewBatch(key), events)
+				if err := b.Submit(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := p.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range link.all() {
+				var r frame.Reader
+				if err := r.Open(f.payload, &topic, topic.Version); err != nil {
+					t.Fatal(err)
+				}
+				for i := range r.Rows() {
+					ev := r.Event(i)
+					if want := schemas.LaneOf(&topic, &ev, r.Ts(i), "another"); f.lane != want {
+						t.Fatalf("%s, key %q: an event in lane %d, its identity has %d", by, key, f.lane, want)
+					}
+					at = append(at, fmt.Sprint(ev.UserID, " in ", f.lane))
+				}
+			}
+			slices.Sort(at)
+			return at
+		}
+		if alone, batch := lanes("alone"), lanes(""); len(alone) != 300 || len(batch) != 300 {
+			t.Errorf("%s: %d and %d events", by, len(alone), len(batch))
+		}
+		if one, again := lanes("k"), lanes("k"); len(one) != 300 || !slices.Equal(one, again) {
+			t.Errorf("%s: sent again under its key the batch lies in other lanes", by)
+		}
 	}
 }

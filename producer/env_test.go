@@ -159,13 +159,13 @@ func (e *env) frames(topic *schemas.Topic) []read {
 		f.head, err = schemas.ParseFrame(m.Headers())
 		e.must(err)
 		e.must(r.Open(m.Data(), topic, f.head.Schema))
-		e.must(r.Check(f.head, f.month, meta.Timestamp.UnixNano()))
+		e.must(r.Check(f.head, f.month, f.lane, meta.Timestamp.UnixNano()))
 		if want := schemas.MsgID(f.head.Producer, topic.Name, f.lane, f.head.Seq); f.msgID != want && !strings.HasPrefix(f.msgID, "k.") {
 			e.tb.Errorf("Msg-Id %q, want %q", f.msgID, want)
 		}
 		for i := range r.Rows() {
 			ev := r.Event(i)
-			if l := schemas.LaneOf(topic, &ev, f.head.Producer); l != f.lane {
+			if l := schemas.LaneOf(topic, &ev, r.Ts(i), f.head.Producer); l != f.lane {
 				e.tb.Errorf("event of user %q in lane %d, it belongs to %d", ev.UserID, f.lane, l)
 			}
 			f.events = append(f.events, ev)

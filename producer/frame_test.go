@@ -13,7 +13,7 @@ func TestFrameGivenUpWhileEncoded(t *testing.T) {
 	p := startOn(t, new(silentLink), Config{Linger: time.Minute})
 	p.Log(Event{UserID: "a"})
 	ev := Event{UserID: "a"}
-	l := p.lanes[schemas.LaneOf(&app, &ev, p.id)]
+	l := p.lanes[schemas.LaneOf(&app, &ev, 1, p.id)]
 	l.mu.Lock()
 	f := l.open[0]
 	f.claimed = true

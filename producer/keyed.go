@@ -13,7 +13,6 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
-	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
 // cutRules is a part of every digest. Raise it with any change of what a digest is of, or of how
@@ -74,7 +73,7 @@ func (b *Batch) submitKeyed(ctx context.Context) error {
 		return b.refuse(fmt.Errorf("%w: the policy %s does not keep them", ErrKey, Spool))
 	}
 	request := b.keyed.sum()
-	for left := b.placed(request.String()); len(left) > 0; {
+	for left := b.placed(request); len(left) > 0; {
 		group := left[:samePlace(left)]
 		left = left[len(group):]
 		for from := 0; from < len(group); {
@@ -124,18 +123,20 @@ func samePlace(places []place) int {
 
 // placed returns the events by month and lane, each group in the batch's order. The
 // digest takes the place of the producer's id where an event has no lane key of its own:
-// the next try may come by another producer. What counts once by its own key, a change of a meter or a point, goes where
-// all of that key do.
-func (b *Batch) placed(request string) []place {
+// the next try may come by another producer. What has an identity goes where all of that do.
+func (b *Batch) placed(request schemas.DigestOfRequest) []place {
 	places := make([]place, len(b.rows))
 	for i := range b.rows {
 		r := &b.rows[i]
 		lane := r.lane
 		switch {
-		case b.p.topic.Kind == kinds.Meter, b.p.topic.Kind == kinds.Metric:
-			lane = schemas.LaneOf(&b.p.topic, &r.ev, request)
+		case b.p.topic.HasIdentity():
+			if b.p.laneByID && r.ev.ID.IsZero() { // the same one with each try
+				r.ev.ID = schemas.SequenceID(r.ts, binary.BigEndian.Uint64(request[:]), uint64(i))
+			}
+			lane = schemas.LaneOf(&b.p.topic, &r.ev, r.ts, "")
 		case lane == noKey:
-			lane = schemas.NewLaneHash().Add(request).Lane(b.p.topic.Lanes)
+			lane = schemas.NewLaneHash().Add(request.String()).Lane(b.p.topic.Lanes)
 		}
 		places[i] = place{schemas.MonthOf(r.ts), lane, i}
 	}

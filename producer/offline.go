@@ -174,7 +174,7 @@ func (p *Producer) confirm(nc *nats.Conn) {
 // now has, or nil. Fields may have been added.
 func sameTopic(had, has schemas.Topic) error {
 	switch {
-	case had.Kind != has.Kind, had.Lanes != has.Lanes, !slices.Equal(had.LaneBy, has.LaneBy):
+	case had.Kind != has.Kind, had.Lanes != has.Lanes, !slices.Equal(had.LaneBy, has.LaneBy), !slices.Equal(had.OnceBy, has.OnceBy):
 		return fmt.Errorf("%w: topic %q was declared again: it has %d lanes by %v, the spool's frames are for %d by %v",
 			schemas.ErrTopicChange, had.Name, has.Lanes, has.LaneBy, had.Lanes, had.LaneBy)
 	case had.Version > has.Version || !slices.Equal(had.Fields, has.FieldsAt(had.Version)):

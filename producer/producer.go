@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +38,7 @@ type Producer struct {
 	unencoded  atomic.Int32  // closed frames that wait to be encoded
 	order      atomic.Uint64 // counts closed frames, to find the oldest
 	ids        schemas.IDSource
+	laneByID   bool // the topic's lanes are cut by the events' ids
 
 	spool      *spool.Spool // nil under every policy but Spool
 	confirmed  atomic.Bool  // the registry has the topic as it is here
@@ -225,6 +227,7 @@ func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer
 		p.server.ask = askTimeOf(n.nc)
 	}
 	p.privacy = schemas.NewPrivacy(&topic, cfg.PrivacyKey)
+	p.laneByID = topic.HasIdentity() && slices.Contains(topic.LaneBy, schemas.ColID)
 	p.lanes = make([]*lane, topic.Lanes)
 	for i := range p.lanes {
 		p.lanes[i] = &lane{p: p, number: i, id: p.id, index: i, window: newWindow(cfg.InFlight)}

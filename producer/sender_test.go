@@ -233,7 +233,7 @@ func TestRefusals(t *testing.T) {
 func TestStuckFrameHoldsItsLaneOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ev := Event{UserID: "a"}
-		stuck := schemas.LaneOf(&app, &ev, "")
+		stuck := schemas.LaneOf(&app, &ev, 1, "")
 		l := &captureLink{judge: func(_ int, f sent) (answer, bool) {
 			return answer{verdict: stored}, f.lane != stuck || f.seq != 3
 		}}

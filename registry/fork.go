@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math/rand/v2"
 
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
@@ -70,7 +69,7 @@ func (r *Registry) Leave(ctx context.Context, ref schemas.ShardRef, stored schem
 		if err != nil || s.Status != Active || s.Fork != nil {
 			return err
 		}
-		s.Fork = &Fork{To: schemas.Shard(rand.Uint64()), Stored: stored}
+		s.Fork = &Fork{To: schemas.NewShard(s.Lane), Stored: stored}
 		if s.Reason == "" {
 			s.Reason = reasonForked
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -39,7 +38,7 @@ func (r *Registry) Prepare(ctx context.Context, t *schemas.Topic, m schemas.Mont
 	} else {
 		h = Head{Topic: t.Name, Month: m, Lanes: t.Lanes, Rotate: t.Rotate, KeepDays: t.KeepDays, Policy: "rotate", rev: h.rev}
 	}
-	return h.next(schemas.Shard(rand.Uint64()), lane, at), nil
+	return h.next(schemas.NewShard(lane), lane, at), nil
 }
 
 // next makes a shard the lane's active one in a copy of the head entry, which the

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -183,7 +182,7 @@ func (r *Registry) Rotate(ctx context.Context, s Shard, reason string, at time.T
 // advance gives the lane a new active shard, in one commit with the head entry
 // and more.
 func (r *Registry) advance(ctx context.Context, h Head, lane int, at time.Time, more ...*change) (Shard, error) {
-	s := h.next(schemas.Shard(rand.Uint64()), lane, at)
+	s := h.next(schemas.NewShard(lane), lane, at)
 	head := s.unwritten
 	s.unwritten = nil
 	entry := &change{key: s.key(), v: &s}

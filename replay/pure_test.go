@@ -145,3 +145,41 @@ func TestNoFilterNoStatement(t *testing.T) {
 		}
 	}
 }
+
+// Frames are passed on as they are where an event has the same lane in both topics. Where those of the target have an
+// identity, lanes that were cut by the producer's name or by another value are others.
+func TestLanedAlike(t *testing.T) {
+	t.Parallel()
+	declared := func(x schemas.Topic) schemas.Topic {
+		x.Name, x.Lanes = "app", 4
+		x, err := x.Declared()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	number, text := []schemas.Field{{Name: "n", Type: schemas.TypeInt64}}, []schemas.Field{{Name: "n", Type: schemas.TypeString}}
+	log, once := declared(schemas.Topic{LaneBy: []string{"n"}, Fields: number}), declared(schemas.Topic{OnceBy: []string{"n"}, Fields: number})
+	fewer := once
+	fewer.Lanes = 2
+	one := once
+	one.Lanes = 1
+	ofOne := log
+	ofOne.Lanes = 1
+	for name, c := range map[string]struct {
+		source, target schemas.Topic
+		want           bool
+	}{
+		"logs":                      {log, log, true},
+		"an identity":               {once, once, true},
+		"into a log":                {once, log, true},
+		"a log into an identity":    {log, once, false},
+		"fewer lanes":               {once, fewer, false},
+		"a log into one lane":       {ofOne, one, true},
+		"the field of another type": {once, declared(schemas.Topic{OnceBy: []string{"n"}, Fields: text}), false},
+	} {
+		if got := lanedAlike(&c.source, &c.target); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

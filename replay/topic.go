@@ -68,7 +68,7 @@ func (r *Replayer) target(ctx context.Context, j *Job) (*target, error) {
 		return nil, err
 	}
 	t := &target{topic: topic, versions: map[int]int{}, privacy: schemas.NewPrivacy(late, nil)}
-	t.alike = topic.Lanes == j.topic.Lanes && slices.Equal(topic.LaneBy, j.topic.LaneBy)
+	t.alike = lanedAlike(&j.topic, &topic) && (t.privacy == nil || !topic.HasIdentity())
 	for v := 1; v <= j.topic.Version; v++ {
 		for w := 1; w <= topic.Version; w++ {
 			if frame.SameColumns(&j.topic, v, &topic, w) {
@@ -77,6 +77,27 @@ func (r *Replayer) target(ctx context.Context, j *Job) (*target, error) {
 		}
 	}
 	return t, nil
+}
+
+// lanedAlike reports whether each event of a topic has the same lane in another. Where that one's events have an identity,
+// the source must have cut its lanes by the same.
+func lanedAlike(source, target *schemas.Topic) bool {
+	if source.Lanes != target.Lanes || !slices.Equal(source.LaneBy, target.LaneBy) {
+		return false
+	}
+	if target.Lanes == 1 || !target.HasIdentity() {
+		return true
+	}
+	return source.HasIdentity() && source.Kind == target.Kind && !slices.ContainsFunc(target.LaneBy, func(by string) bool {
+		in := func(fields []schemas.Field) (f schemas.Field) {
+			if i := slices.IndexFunc(fields, func(f schemas.Field) bool { return f.Name == by }); i >= 0 {
+				f = fields[i]
+			}
+			return f
+		}
+		a, b := in(source.Fields), in(target.Fields)
+		return a.Type != b.Type || a.From != b.From
+	})
 }
 
 // outFrame is a frame for the target, complete but for the producer.
@@ -150,7 +171,7 @@ func (l *laneBuilders) append(r *frame.Reader, i int, whole bool) {
 	}
 	lane := l.u.shard.Lane // as pass has it: whichever way a frame goes when it is sent again
 	if !l.t.alike {
-		lane = schemas.LaneOf(&l.t.topic, &e, l.producer)
+		lane = schemas.LaneOf(&l.t.topic, &e, r.Ts(i), l.producer)
 	}
 	b := l.builders[lane]
 	if b == nil {

@@ -121,7 +121,7 @@ func (j *judge) message(m *message, ws schemas.Windows) judged {
 		if err := j.topic.CheckKeep(out.month, m.stored); err != nil {
 			return refuse(err)
 		}
-		out.frames, out.dead = j.bare(m, out.month)
+		out.frames, out.dead = j.bare(m, out.month, out.lane)
 		return out
 	}
 	if headersErr != nil {
@@ -136,10 +136,10 @@ func (j *judge) message(m *message, ws schemas.Windows) judged {
 	if err := j.reader.Open(m.data, j.topic, f.Schema); err != nil {
 		return refuse(err)
 	}
-	if err := j.reader.Check(f, out.month, m.stored.UnixNano()); err != nil {
+	if err := j.reader.Check(f, out.month, out.lane, m.stored.UnixNano()); err != nil {
 		return refuse(err)
 	}
-	if out.frames, err = j.ruled(f, m, out.month); err != nil {
+	if out.frames, err = j.ruled(f, m, &out); err != nil {
 		return refuse(err)
 	}
 	return out
@@ -202,7 +202,7 @@ const bareSlack = time.Hour
 
 // bare makes frames of one JSON event or of NDJSON. Lines that are refused
 // become dead letters, one for each reason; the others are not harmed.
-func (j *judge) bare(m *message, month schemas.Month) ([]routedFrame, []deadLetter) {
+func (j *judge) bare(m *message, month schemas.Month, lane int) ([]routedFrame, []deadLetter) {
 	b := frame.NewBuilder(j.topic)
 	privacy, keys := schemas.NewPrivacy(j.topic, j.key), rawjson.Keys{Topic: j.topic}
 	var frames []routedFrame
@@ -260,14 +260,16 @@ func (j *judge) bare(m *message, month schemas.Month) ([]routedFrame, []deadLett
 		if err := j.topic.CheckTimes(tsNs, tsNs, month, m.stored.UnixNano()); err != nil {
 			return err
 		}
-		id := e.ID
-		if id.IsZero() {
-			id = schemas.SequenceID(m.stored.UnixNano(), m.seq, uint64(line))
+		if e.ID.IsZero() {
+			e.ID = schemas.SequenceID(m.stored.UnixNano(), m.seq, uint64(line))
+		}
+		if err := j.topic.CheckLane(&e, tsNs, lane); err != nil {
+			return err
 		}
 		if !b.Fits(&e) {
 			flush()
 		}
-		b.Append(&e, tsNs, id)
+		b.Append(&e, tsNs, e.ID)
 		if b.Full() {
 			flush()
 		}

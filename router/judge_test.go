@@ -163,7 +163,7 @@ func TestJudgeBareJSON(t *testing.T) {
 				if err := r.Open(f.payload, &testTopic, f.Schema); err != nil {
 					t.Fatal(err)
 				}
-				if err := r.Check(f.Frame, november, c.stored.UnixNano()); err != nil {
+				if err := r.Check(f.Frame, november, 0, c.stored.UnixNano()); err != nil {
 					t.Fatal(err)
 				}
 				rows += f.Rows

@@ -22,7 +22,9 @@ func TestJudgeKinds(t *testing.T) {
 	const good = `{"ts":"2026-11-20T11:00:00Z","type":"bytes","space":"s","cause":"c","delta":1,"b":"2","a":"1"}`
 	lines := strings.Join([]string{good, strings.Replace(good, `"delta":1`, `"delta":1.5`, 1), good, strings.Replace(good, `"cause":"c",`, "", 1),
 		strings.Replace(good, "11:00", "12:06", 1)}, "\n")
-	json := message{subject: "events.usage.2026-11.1", data: []byte(lines), seq: 7, stored: noon}
+	cause := schemas.Event{Attrs: []schemas.Attr{schemas.String("cause", "c")}}
+	subject := schemas.EventsSubject("usage", 202611, schemas.LaneOf(&meter, &cause, 0, ""))
+	json := message{subject: subject, data: []byte(lines), seq: 7, stored: noon}
 	j := judge{topic: &meter}
 	got := j.message(&json, nil)
 	if len(got.frames) != 1 || got.frames[0].Rows != 2 || len(got.dead) != 2 {

@@ -13,8 +13,8 @@ import (
 // is and however late the frame comes, of a spool for example. EVENTS has the frame as it came until it was routed.
 
 // ruled makes the frames to store of the open frame f, which its headers describe truly: itself, or what the rules
-// leave of it that it was made without.
-func (j *judge) ruled(f schemas.Frame, m *message, month schemas.Month) ([]routedFrame, error) {
+// leave of it that it was made without, for the month and lane that it came by.
+func (j *judge) ruled(f schemas.Frame, m *message, at *judged) ([]routedFrame, error) {
 	made, err := j.reader.Ruled(f, j.key)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (j *judge) ruled(f schemas.Frame, m *message, month schemas.Month) ([]route
 		if err := j.reader.Open(f.Payload, j.topic, f.Schema); err != nil {
 			return nil, err
 		}
-		if err := j.reader.Check(f.Frame, month, m.stored.UnixNano()); err != nil {
+		if err := j.reader.Check(f.Frame, at.month, at.lane, m.stored.UnixNano()); err != nil {
 			return nil, err
 		}
 		out[i] = routedFrame{f.Frame, f.Payload, f.IDSum}

@@ -71,7 +71,7 @@ func TestFieldsThatStay(t *testing.T) {
 		})
 	}
 	once := NewTopic("app", Field{Name: "request", Type: TypeString})
-	once.OnceBy = []string{"request"}
+	once.OnceBy, once.LaneBy = []string{"request"}, []string{"request"}
 	once.Anonymise = Anonymise{AfterDays: 1, Fields: []string{"request"}}
 	if err := once.Validate(); err == nil || !strings.Contains(err.Error(), `clear the column "request"`) {
 		t.Errorf("a column of once_by: %v", err)
@@ -88,16 +88,16 @@ func TestLaneByAttributes(t *testing.T) {
 		for _, key := range rapid.SliceOfNDistinct(rapid.StringN(1, 8, -1), 1, 6, rapid.ID[string]).Draw(t, "keys") {
 			e.Attrs = append(e.Attrs, String(key, rapid.String().Draw(t, "value")))
 		}
-		lane := LaneOf(&topic, &e, "p")
+		lane := LaneOf(&topic, &e, 1, "p")
 		e.Attrs = rapid.Permutation(e.Attrs).Draw(t, "order")
 		e.Attrs = append(e.Attrs, Int64("delta", rapid.Int64().Draw(t, "delta"))) // a column is not a label
-		if got := LaneOf(&topic, &e, "p"); got != lane {
+		if got := LaneOf(&topic, &e, 1, "p"); got != lane {
 			t.Fatalf("lane %d, and %d in another order", lane, got)
 		}
 	})
 	lanes := map[int]bool{}
 	for _, v := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		lanes[LaneOf(&topic, &Event{Attrs: []Attr{String("host", v)}}, "p")] = true
+		lanes[LaneOf(&topic, &Event{Attrs: []Attr{String("host", v)}}, 1, "p")] = true
 	}
 	if len(lanes) < 4 {
 		t.Errorf("eight hosts go to %d lanes", len(lanes))

@@ -74,6 +74,8 @@ var (
 	ErrFrameLies = errors.New("frame headers lie")
 	// ErrFrameMonth: an event's time lies outside the month of the subject.
 	ErrFrameMonth = errors.New("event outside the subject's month")
+	// ErrLane: an event came by another lane than its identity has.
+	ErrLane = errors.New("event in another lane than its own")
 	// ErrPastRetention: the month is wholly older than its topic keeps events.
 	ErrPastRetention = errors.New("past retention")
 	// ErrFrameSchema: a frame names a schema version the topic does not have.

@@ -101,10 +101,10 @@ func (t *Topic) setKind() {
 	}
 	s := t.Spec()
 	if t.Lanes == 0 {
-		t.Lanes = cmp.Or(s.Lanes, DefaultLanes)
+		t.Lanes = t.defaultLanes()
 	}
 	if t.LaneBy == nil {
-		t.LaneBy = slices.Clone(s.LaneBy)
+		t.LaneBy = t.laneKey()
 	}
 	if t.Rotate == (Rotation{}) {
 		t.Rotate = s.Rotate
@@ -125,6 +125,9 @@ func (t *Topic) setKind() {
 	}
 	t.Fields = own
 }
+
+// defaultLanes is the number of lanes of a topic that does not say.
+func (t *Topic) defaultLanes() int { return cmp.Or(t.Spec().Lanes, DefaultLanes) }
 
 // field is the index of a promoted field, -1 when there is none of that name.
 func (t *Topic) field(name string) int {
@@ -173,7 +176,7 @@ func (t *Topic) validateOnce() error {
 			return fmt.Errorf("once_by names %q twice", name)
 		}
 	}
-	return nil
+	return t.validateLaneKey()
 }
 
 // checkOnceWithin reports what is wrong with once_within.

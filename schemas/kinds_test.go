@@ -31,7 +31,7 @@ func TestTablesOfKinds(t *testing.T) {
 	}
 	t.Run("log with once_by", func(t *testing.T) {
 		topic := NewTopic("things")
-		topic.OnceBy = []string{ColService, "request"}
+		topic.OnceBy, topic.LaneBy = []string{ColService, "request"}, []string{ColService, "request"}
 		topic.Fields = []Field{{Name: "request", Type: TypeString, Since: 1}}
 		if err := topic.Validate(); err != nil {
 			t.Fatal(err)
@@ -86,8 +86,9 @@ func TestLogTableComment(t *testing.T) {
 	}
 	topic = NewTopicOf(kinds.Meter, "usage")
 	topic.OnceBy = []string{"a", "b"} // no meter has it; the comment could
-	topic.OnceWithin = 30 * 24 * time.Hour
-	if said, ok := ParseTableComment(topic.TableComment()); said.Kind != kinds.Meter || strings.Join(said.OnceBy, " ") != "a b" || said.OnceWithin != topic.OnceWithin || !ok {
+	topic.OnceWithin, topic.Lanes = 30*24*time.Hour, 16
+	if said, ok := ParseTableComment(topic.TableComment()); said.Kind != kinds.Meter || strings.Join(said.OnceBy, " ") != "a b" || said.OnceWithin != topic.OnceWithin || !ok ||
+		said.Lanes != 16 || said.Topic("usage").Lanes != 16 || strings.Join(said.LaneBy, " ") != kinds.ColCause || !slices.Equal(said.Topic("usage").LaneBy, topic.LaneBy) {
 		t.Errorf("%q: %+v, %v", topic.TableComment(), said, ok)
 	}
 	for comment, want := range map[string]bool{"": false, "a dashboard's": false, TableMark: true, TableMark + ", kind of nothing, settings 12": false} {
@@ -196,7 +197,7 @@ func TestIdentityIsNeverCleared(t *testing.T) {
 		topics[string(s.Kind)] = NewTopicOf(s.Kind, "things")
 	}
 	once := NewTopic("things")
-	once.OnceBy = []string{ColService, "request"}
+	once.OnceBy, once.LaneBy = []string{ColService, "request"}, []string{"request"}
 	once.Fields = []Field{{Name: "request", Type: TypeString, From: "requestId", Since: 1}}
 	topics["log with once_by"] = once
 	for name, topic := range topics {
@@ -214,7 +215,6 @@ func TestIdentityIsNeverCleared(t *testing.T) {
 			}
 			for _, column := range topic.Once() {
 				dropped := topic
-				dropped.LaneBy = nil // which refuses it too
 				if dropped.PII = []Private{{Field: column, Rule: PrivacyDrop}}; dropped.Validate() == nil {
 					t.Errorf("%s may be dropped as it comes in", column)
 				}

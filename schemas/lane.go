@@ -31,9 +31,16 @@ func (h LaneHash) Add(s string) LaneHash {
 // Lane is the slice of a topic-month the key belongs to, 0 to lanes-1.
 func (h LaneHash) Lane(lanes int) int { return int(uint32(h) % uint32(lanes)) }
 
-// LaneOf is the lane of an event of topic t; producerID is the key of events
-// whose own key is empty.
-func LaneOf(t *Topic, e *Event, producerID string) int {
+// LaneOf is the lane of an event of topic t at tsNs, as it will be stored: with the topic's privacy rules and defaults
+// applied. Every door of Almanac asks it. The lane of a topic with an identity is of that alone (identityLane). Of
+// others producerID is the key of events whose own key is empty.
+func LaneOf(t *Topic, e *Event, tsNs int64, producerID string) int {
+	if t.Lanes == 1 {
+		return 0
+	}
+	if t.HasIdentity() {
+		return t.identityLane(e, tsNs)
+	}
 	lane, ok := LaneByKey(t, e)
 	if !ok {
 		lane = NewLaneHash().Add(producerID).Lane(t.Lanes)
@@ -65,8 +72,8 @@ func (t *Topic) addLabels(h LaneHash, e *Event) LaneHash {
 	var buf [64]byte
 	for i := range e.Attrs {
 		a := &e.Attrs[i]
-		if slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Takes(a.Key) }) {
-			continue
+		if a.Key == AttrInvalidUTF8 || slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Takes(a.Key) }) {
+			continue // a frame gets the mark after its event was given a lane
 		}
 		one := NewLaneHash().Add(a.Key).Add("=")
 		if a.kind == KindString {
@@ -99,6 +106,8 @@ func (e *Event) text(col string) string {
 		return e.Level
 	case ColSpanID:
 		return e.SpanID
+	case ColMessage:
+		return e.Message
 	}
 	for i := range e.Attrs {
 		if e.Attrs[i].Key == col && e.Attrs[i].kind == KindString {

@@ -78,7 +78,7 @@ func TestLanes(t *testing.T) {
 		_, _ = h.Write([]byte(key))
 		want := int(h.Sum32() % uint32(topic.Lanes))
 		e := Event{UserID: user, Attrs: []Attr{String("tenant", tenant)}}
-		if got := LaneOf(&topic, &e, producer); got != want {
+		if got := LaneOf(&topic, &e, 1, producer); got != want {
 			rt.Fatalf("lane %d, want %d", got, want)
 		}
 	})

@@ -89,7 +89,7 @@ func (t *Topic) mustStay(key string, attribute bool) string {
 		}
 	}
 	for _, column := range columns {
-		if i := t.field(column); i >= 0 && (column == key || lowerASCII(t.Fields[i].From) == key) || i < 0 && column == key && !attribute {
+		if t.ruleChanges(column, key, attribute) {
 			return column
 		}
 	}
@@ -120,7 +120,7 @@ func (t *Topic) validatePrivacy() error {
 			return fmt.Errorf("pii field %q has a grid, which only %s has", p.Field, PrivacyCoarseLocation)
 		case p.Grid < 0 || p.Grid > 90 || math.IsNaN(p.Grid):
 			return fmt.Errorf("pii field %q has a grid of %g degrees, it must be above 0 and at most 90", p.Field, p.Grid)
-		case p.Rule == PrivacyDrop && slices.ContainsFunc(t.LaneBy, func(by string) bool { return lowerASCII(by) == key }):
+		case p.Rule == PrivacyDrop && !t.HasIdentity() && slices.ContainsFunc(t.LaneBy, func(by string) bool { return lowerASCII(by) == key }):
 			return fmt.Errorf("pii drops field %q, by which the topic's lanes are cut (lane_by); hash it instead", p.Field)
 		}
 		if column := t.mustStay(key, attribute); column != "" && p.Rule != PrivacyHash {

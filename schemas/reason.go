@@ -26,6 +26,7 @@ var reasons = []struct {
 	{ErrFrameColumns, "bad-columns"},
 	{ErrFrameLies, "headers-lie"},
 	{ErrFrameMonth, "wrong-month"},
+	{ErrLane, "wrong-lane"},
 	{ErrPastRetention, "past-retention"},
 	{ErrFrameSchema, "unknown-schema"},
 	{ErrReplaced, ReasonReplaced},

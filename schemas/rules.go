@@ -90,7 +90,15 @@ func (a *Attr) Fits(t FieldType) (ok bool) {
 	case TypeDecimal:
 		_, ok = a.AsDecimal()
 	case TypeJSON:
-		ok = a.kind != KindString || a.str == "" || json.Valid([]byte(strings.Clone(a.str)))
+		switch a.kind {
+		case KindString:
+			ok = a.str == "" || json.Valid([]byte(strings.Clone(a.str)))
+		case KindFloat64:
+			f := math.Float64frombits(a.num)
+			ok = !math.IsNaN(f) && !math.IsInf(f, 0)
+		default:
+			ok = a.kind != KindTime // whose text has no quotes
+		}
 	default:
 		ok = true
 	}

@@ -2,12 +2,29 @@ package schemas
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 )
 
-// Shard is a shard's id: random, 16 hex digits in names, UInt64 in tables.
+// Shard is a shard's id, 16 hex digits in names and UInt64 in tables: the first byte is the shard's lane, the
+// rest is random. So a lane's shards are a range of ids: its rows are found in a table without asking the registry.
 type Shard uint64
+
+// laneShift is where a shard's id has its lane, of which there are at most MaxLanes.
+const laneShift = 56
+
+// NewShard draws the id of a shard of a lane.
+func NewShard(lane int) Shard { return Shard(uint64(lane)<<laneShift | rand.Uint64()>>(64-laneShift)) }
+
+// Lane is the shard's lane.
+func (s Shard) Lane() int { return int(s >> laneShift) }
+
+// InLane is the SQL condition of the rows of a lane's shards. ClickHouse looks at no other parts.
+func InLane(lane int) string {
+	least := uint64(lane) << laneShift
+	return fmt.Sprintf("%s BETWEEN %d AND %d", ColShard, least, least|(1<<laneShift-1))
+}
 
 // String is the 16 hex digits.
 func (s Shard) String() string { return fmt.Sprintf("%016x", uint64(s)) }

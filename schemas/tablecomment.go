@@ -1,6 +1,8 @@
 package schemas
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -14,9 +16,12 @@ const (
 	commentOnce = "once by " // the topic's own once_by, separated by spaces
 	// The topic's once_within.
 	commentWithin = "once within "
+	// Its number of lanes, and the lane key of a topic with an identity.
+	commentLanes  = "lanes "
+	commentLaneBy = "lane by "
 )
 
-// TableComment is the comment of the topic's table: its kind and once_by, so that a lost
+// TableComment is the comment of the topic's table: its kind, once_by and lanes, so that a lost
 // descriptor can be restored.
 func (t *Topic) TableComment() string {
 	parts := []string{TableMark}
@@ -29,6 +34,12 @@ func (t *Topic) TableComment() string {
 	if t.OnceWithin > 0 {
 		parts = append(parts, commentWithin+t.OnceWithin.String())
 	}
+	if t.Lanes != t.defaultLanes() {
+		parts = append(parts, commentLanes+strconv.Itoa(t.Lanes))
+	}
+	if t.HasOnce() && !slices.Equal(t.LaneBy, t.laneKey()) {
+		parts = append(parts, commentLaneBy+strings.Join(t.LaneBy, " "))
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -37,6 +48,15 @@ type TableTopic struct {
 	Kind       Kind
 	OnceBy     []string
 	OnceWithin time.Duration
+	Lanes      int
+	LaneBy     []string // nil: the default
+}
+
+// Topic is what is known of a topic by the comment of its table.
+func (said TableTopic) Topic(name string) Topic {
+	t := Topic{Name: name, Kind: said.Kind, OnceBy: said.OnceBy, OnceWithin: said.OnceWithin, Lanes: said.Lanes, LaneBy: said.LaneBy}
+	t.setDefaults()
+	return t
 }
 
 // ParseTableComment reads what TableComment says of a topic. It is false for a comment
@@ -53,6 +73,16 @@ func ParseTableComment(comment string) (said TableTopic, ok bool) {
 		}
 		if columns, is := strings.CutPrefix(p, commentOnce); is {
 			said.OnceBy = strings.Fields(columns)
+		}
+		if columns, is := strings.CutPrefix(p, commentLaneBy); is {
+			said.LaneBy = strings.Fields(columns)
+		}
+		if number, is := strings.CutPrefix(p, commentLanes); is {
+			lanes, err := strconv.Atoi(number)
+			if err != nil || lanes < 1 || lanes > MaxLanes {
+				return said, false
+			}
+			said.Lanes = lanes
 		}
 		if length, is := strings.CutPrefix(p, commentWithin); is {
 			within, err := time.ParseDuration(length)

@@ -3,6 +3,7 @@ package schemas
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -167,6 +168,12 @@ func (t Topic) Evolve(want Topic) (Topic, error) {
 	var changed bool
 	if next.PII, next.Lifted, changed = t.evolveRules(want.PII); changed {
 		next.Version = t.Version + 1
+	}
+	for i := range next.PII {
+		if p := &next.PII[i]; changed && p.Since == t.Version+1 && t.movesLanes(p) {
+			return no("the privacy rule %s changes what its %d lanes are cut by (%s): an event and a copy of it that is sent later would have two lanes, and count twice; declare another topic with the rule and send to that",
+				p, t.Lanes, strings.Join(t.LaneBy, ", "))
+		}
 	}
 	for _, f := range want.Fields {
 		i := slices.IndexFunc(t.Fields, func(o Field) bool { return o.Name == f.Name })

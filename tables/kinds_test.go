@@ -21,7 +21,7 @@ func TestTablesOfKinds(t *testing.T) {
 		checkTable(t, db, &topic)
 	}
 	once := schemas.NewTopic("requests", schemas.Field{Name: "request", Type: schemas.TypeString})
-	once.OnceBy = []string{schemas.ColService, "request"}
+	once.OnceBy, once.LaneBy = []string{schemas.ColService, "request"}, []string{"request"}
 	checkTable(t, db, &once)
 }
 

@@ -10,29 +10,22 @@ import (
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
-// ShardRecord is what a shard of a front's topic says of its lane: one of its documents, or the
-// slot of one of its timers, and its last record.
+// ShardRecord is the last record of a front that a shard has.
 type ShardRecord struct {
-	Document string
-	Slot     int64
-	Seq      uint64 // of the last record in the front
-	Ts       int64  // its time, unix ns
+	Seq uint64 // in the front
+	Ts  int64  // unix ns
 }
 
-// ShardRecords has one of each shard of a topic of documents or timers that has rows.
+// ShardRecords has the last record of each shard of a topic of documents or timers that has rows.
 func (db *DB) ShardRecords(ctx context.Context, t *schemas.Topic) (map[schemas.Shard]ShardRecord, error) {
-	of := fmt.Sprintf("any(%s), toInt64(0)", kinds.ColDocID)
-	if t.Kind == kinds.Timer {
-		of = fmt.Sprintf("'', toInt64(any(%s))", kinds.ColSlot)
-	}
 	out := map[schemas.Shard]ShardRecord{}
 	err := db.eachMade(ctx, fmt.Sprintf("last records of topic %q", t.Name), ofShard(t.Name, func(read func(...any) (schemas.ShardRef, error)) error {
 		var r ShardRecord
-		ref, err := read(&r.Document, &r.Slot, &r.Seq, &r.Ts)
+		ref, err := read(&r.Seq, &r.Ts)
 		out[ref.ID] = r
 		return err
-	}), fmt.Sprintf("SELECT month, shard, %[1]s, toUInt64(max(%[2]s)), toUnixTimestamp64Nano(argMax(%[3]s, %[2]s)) FROM %[4]s GROUP BY month, shard",
-		of, kinds.ColSeq, schemas.ColTs, schemas.QuotedTable(db.Database, t.Name)))
+	}), fmt.Sprintf("SELECT month, shard, toUInt64(max(%[1]s)), toUnixTimestamp64Nano(argMax(%[2]s, %[1]s)) FROM %[3]s GROUP BY month, shard",
+		kinds.ColSeq, schemas.ColTs, schemas.QuotedTable(db.Database, t.Name)))
 	return out, err
 }
 

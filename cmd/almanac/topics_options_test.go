@@ -22,7 +22,7 @@ func TestTopicOptions(t *testing.T) {
 		}
 	}
 	log := schemas.NewTopic("auth", schemas.Field{Name: "event_name", Type: schemas.TypeString, From: "eventName"})
-	log.LaneBy, log.OnceBy, log.KeepDays, log.SQLFresh = []string{"user_id", "x"}, []string{"event_name"}, 90, time.Second
+	log.LaneBy, log.OnceBy, log.KeepDays, log.SQLFresh = []string{"service"}, []string{"service", "event_name"}, 90, time.Second
 	log.Rotate = schemas.Rotation{Rows: 5_000_000, Bytes: 1 << 30, Span: 24 * time.Hour}
 	log.Anonymise = schemas.Anonymise{AfterDays: 30, Fields: []string{"user_id", "attributes.ip"}}
 	log.PII = []schemas.Private{{Field: "lat", Rule: schemas.PrivacyCoarseLocation, Grid: 0.5}}

@@ -127,7 +127,7 @@ func (p *press) frame(l *letter, key []byte) error {
 		}
 	}
 	month, lane, subjectErr := schemas.ParseEventsSubject(l.subject, p.topic)
-	if left == nil && headerErr == nil && subjectErr == nil && r.Check(f, month, p.now) == nil {
+	if left == nil && headerErr == nil && subjectErr == nil && r.Check(f, month, lane, p.now) == nil {
 		p.out = append(p.out, outFrame{Frame: f, month: month, lane: lane, payload: l.data})
 		return nil
 	}
@@ -191,7 +191,7 @@ func (p *press) add(e *schemas.Event, line int) error {
 		e.ID = schemas.SequenceID(p.at.UnixNano(), p.letter, uint64(line))
 	}
 	producer, _ := producerOf(p.topic.Name, p.letter, p.at, 0)
-	at := slot{schemas.MonthOf(ts), schemas.LaneOf(p.topic, e, producer)}
+	at := slot{schemas.MonthOf(ts), schemas.LaneOf(p.topic, e, ts, producer)}
 	b := p.builders[at]
 	if b == nil {
 		b = frame.NewBuilder(p.topic)

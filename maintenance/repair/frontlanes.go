@@ -8,8 +8,6 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/schemas/document"
-	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -18,29 +16,6 @@ import (
 // ClickHouse has. Records of a front that were routed and are in neither are routed again, as far as
 // the front still has them; verify names those that it has not. Its shards that end above what
 // SHARDS holds are left, because their next positions were given.
-
-// laneOfRecord is the lane of a shard of which ClickHouse has a record.
-func laneOfRecord(t *schemas.Topic, r tables.ShardRecord) int {
-	if t.Kind == kinds.Document {
-		return document.Lane(t, r.Document)
-	}
-	return int(r.Slot) % t.Lanes
-}
-
-// frontLanes reads what ClickHouse has last of each shard, and of which lane shards are that have no
-// frame in SHARDS: their records say it.
-func (r *Repairer) frontLanes(ctx context.Context, t *found) (map[schemas.Shard]tables.ShardRecord, error) {
-	last, err := r.db.ShardRecords(ctx, &t.topic)
-	if err != nil {
-		return nil, err
-	}
-	for id, record := range last {
-		if len(t.chains[id]) == 0 {
-			t.lane[id] = laneOfRecord(&t.topic, record)
-		}
-	}
-	return last, nil
-}
 
 // widened is an entry of a front's shard that is there, as planned, where its lane or its range was
 // wrong: readers pass over a range that is too narrow. What else it says is not examined.

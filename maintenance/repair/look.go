@@ -174,36 +174,15 @@ func (r *Repairer) look(ctx context.Context, t *found, p *Plan) error {
 	}
 	t.lane, t.routed = map[schemas.Shard]int{}, map[schemas.Shard]uint64{}
 	for id := range t.where {
-		if t.lane[id], err = r.laneOf(ctx, t, id); err != nil {
-			return err
-		}
+		t.lane[id] = laneOf(&t.topic, id)
 	}
 	return nil
 }
 
-// laneOf is a shard's lane: as its frames say it, as EVENTS says where one of
-// them was published, or as the entry has it. NoLane: unknown.
-func (r *Repairer) laneOf(ctx context.Context, t *found, id schemas.Shard) (int, error) {
-	c := t.chains[id]
-	if len(c) > 0 && c.last().lane != schemas.NoLane {
-		return c.last().lane, nil
+// laneOf is a shard's lane, as its id says. NoLane: no router of the topic made it.
+func laneOf(t *schemas.Topic, id schemas.Shard) int {
+	if lane := id.Lane(); lane < t.Lanes {
+		return lane
 	}
-	if e, ok := t.entries[id]; ok {
-		return e.Lane, nil
-	}
-	for i := len(c) - 1; i >= 0 && i >= len(c)-maxAsked; i-- {
-		msg, err := streams.DecideAt(ctx, r.js, schemas.StreamEvents, c[i].source)
-		if err != nil || c[i].stored != 0 && c[i].stored != msg.Time.UnixNano() {
-			continue // no longer held, or its sequence was given again
-		}
-		if _, _, token, err := schemas.EventsTokens(msg.Subject); err == nil {
-			if lane, err := schemas.ParseLane(token); err == nil {
-				return lane, nil
-			}
-		}
-	}
-	return schemas.NoLane, ctx.Err()
+	return schemas.NoLane
 }
-
-// maxAsked bounds the frames of a shard whose origin is looked up.
-const maxAsked = 5

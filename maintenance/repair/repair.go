@@ -185,7 +185,7 @@ func (r *Repairer) planLostEntries(ctx context.Context, t *found, p *Plan) error
 		}
 		return err
 	}
-	last, err := r.frontLanes(ctx, t)
+	last, err := r.db.ShardRecords(ctx, &t.topic)
 	if err != nil {
 		return err
 	}

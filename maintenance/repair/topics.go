@@ -167,8 +167,7 @@ func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schema
 		p.note("%s: the comment of its table does not tell its kind; %s is taken", name, schemas.KindLog)
 		said = schemas.TableTopic{Kind: schemas.KindLog}
 	}
-	t := schemas.NewTopicOf(said.Kind, name)
-	t.OnceBy, t.OnceWithin = said.OnceBy, said.OnceWithin
+	t := said.Topic(name)
 	cols, err := r.db.Columns(ctx, name)
 	if err != nil {
 		return t, err
@@ -186,20 +185,14 @@ func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schema
 	for i := range t.Fields {
 		t.Fields[i].Since = 1
 	}
-	lanes := 0
-	err = streams.EachCheckpoint(ctx, r.js, schemas.RoutedFilter(name), func(cp *streams.Routed) error {
-		if lane, err := schemas.ParseLane(cp.Lane); err == nil {
-			lanes = max(lanes, lane+1)
+	if !told {
+		if t.Lanes, err = r.lanesOf(ctx, name); err != nil {
+			return t, err
 		}
-		return nil
-	})
-	if err != nil {
-		return t, fmt.Errorf("repair: checkpoints of %q: %w", name, err)
-	}
-	if lanes > 0 {
-		t.Lanes = lanes
-	} else {
-		p.note("%s: no checkpoint says how many lanes it has; %d are taken", name, t.Lanes)
+		if t.Lanes == 0 {
+			t.Lanes = schemas.DefaultLanes
+			p.note("%s: neither its table nor a checkpoint says how many lanes it has; %d are taken", name, t.Lanes)
+		}
 	}
 	sawFields := map[int]int{} // schema version: fields of its frames
 	_, err = streams.Frames(ctx, r.js, schemas.ShardsFilter(name), func(ref schemas.ShardRef, pl schemas.Placed, seq uint64, _ time.Time) error {
@@ -224,9 +217,28 @@ func (r *Repairer) descriptor(ctx context.Context, name string, p *Plan) (schema
 	for i := range t.Fields {
 		t.Fields[i].Since = since(i, t.Version, sawFields)
 	}
-	p.note("%s: rotation (%d rows, %d bytes), retention (forever) and the lane key (%s) are defaults: nothing told what they were; set them with `almanac topics apply`",
-		name, t.Rotate.Rows, t.Rotate.Bytes, strings.Join(t.LaneBy, ", "))
+	if t.HasIdentity() {
+		p.note("%s: rotation (%d rows, %d bytes) and retention (forever) are defaults: nothing told what they were; set them with `almanac topics apply`",
+			name, t.Rotate.Rows, t.Rotate.Bytes)
+	} else {
+		p.note("%s: rotation (%d rows, %d bytes), retention (forever) and the lane key (%s) are defaults: nothing told what they were; set them with `almanac topics apply`",
+			name, t.Rotate.Rows, t.Rotate.Bytes, strings.Join(t.LaneBy, ", "))
+	}
 	return t, t.Validate()
+}
+
+// lanesOf is how many lanes a topic has as far as its checkpoints tell; 0: it has no checkpoint.
+func (r *Repairer) lanesOf(ctx context.Context, name string) (lanes int, err error) {
+	err = streams.EachCheckpoint(ctx, r.js, schemas.RoutedFilter(name), func(cp *streams.Routed) error {
+		if lane, err := schemas.ParseLane(cp.Lane); err == nil {
+			lanes = max(lanes, lane+1)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("repair: checkpoints of %q: %w", name, err)
+	}
+	return lanes, nil
 }
 
 // maxVersions bounds the schema versions of which a frame is opened.

@@ -29,7 +29,13 @@ func (f *Frame) open(r *frame.Reader, t *schemas.Topic) error {
 	if err := t.CheckKeep(month, time.Unix(0, f.StoredNs)); err != nil {
 		return err
 	}
-	if err := r.Check(f.Frame, month, f.StoredNs); err != nil || f.routed() {
+	lane := schemas.NoLane
+	if !f.routed() {
+		if _, lane, err = schemas.ParseEventsSubject(f.Subject, t); err != nil {
+			return err
+		}
+	}
+	if err := r.Check(f.Frame, month, lane, f.StoredNs); err != nil || f.routed() {
 		return err
 	}
 	return f.rule(r, t)

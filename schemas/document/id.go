@@ -55,20 +55,7 @@ func CheckID(s schemas.Documents, id string) error {
 }
 
 // Lane returns the lane of an id in a topic.
-func Lane(t *schemas.Topic, id string) int {
-	if t.Documents.IDs == schemas.IDsGenerated {
-		return SeedLane(id, t.Lanes)
-	}
-	return schemas.NewLaneHash().Add(id).Lane(t.Lanes)
-}
-
-// SeedLane returns the lane of a base64url id: the low bits of the first byte that its
-// first two characters stand for. lanes is a power of two up to 256.
-func SeedLane(id string, lanes int) int {
-	var b [2]byte
-	_, _ = base64.RawURLEncoding.Decode(b[:], []byte((id + "AA")[:2]))
-	return int(b[0]) & (lanes - 1)
-}
+func Lane(t *schemas.Topic, id string) int { return t.DocumentLane(id) }
 
 // CheckPath reports why a text is not a path. The empty one is: it is the root.
 func CheckPath(path string) error {

@@ -57,7 +57,7 @@ func TestFrameRoundTrip(t *testing.T) {
 	if err := r.Open(payload, &codecTopic, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Check(f, 202611, time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC).UnixNano()); err != nil {
+	if err := r.Check(f, 202611, 0, time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC).UnixNano()); err != nil {
 		t.Fatal(err)
 	}
 	want := codecEvents()
@@ -161,7 +161,7 @@ func TestFrameAnyEvents(t *testing.T) {
 		if err := r.Open(payload, &topic, 1); err != nil {
 			rt.Fatal(err)
 		}
-		if err := r.Check(f, 202311, events[0].Time.UnixNano()+int64(schemas.MaxFuture)/2); err != nil {
+		if err := r.Check(f, 202311, 0, events[0].Time.UnixNano()+int64(schemas.MaxFuture)/2); err != nil {
 			rt.Fatal(err)
 		}
 		for i := range events {
@@ -239,7 +239,7 @@ func BenchmarkFrameInspect(b *testing.B) {
 		if err := r.Open(payload, &topic, 1); err != nil {
 			b.Fatal(err)
 		}
-		if err := r.Check(f, 202311, f.MaxTs); err != nil {
+		if err := r.Check(f, 202311, 0, f.MaxTs); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -57,7 +57,7 @@ func TestLine13FieldsFromPaths(t *testing.T) {
 	// The lane is the same by either name.
 	topic.LaneBy = []string{"repo_name"}
 	a, b := parsed(`{"repo":{"name":"a/b"}}`), parsed(`{"repo_name":"a/b"}`)
-	if one, other := schemas.LaneOf(topic, a, "x"), schemas.LaneOf(topic, b, "y"); one != other {
+	if one, other := schemas.LaneOf(topic, a, 1, "x"), schemas.LaneOf(topic, b, 1, "y"); one != other {
 		t.Errorf("lanes %d and %d", one, other)
 	}
 }

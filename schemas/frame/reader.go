@@ -205,9 +205,9 @@ func (r *Reader) ID(i int) (id schemas.ID) {
 	return id
 }
 
-// Check compares the open frame with its headers, its subject's month and the
+// Check compares the open frame with its headers, its subject's month and lane and the
 // time it was stored at (unix ns), which decides what is too far ahead.
-func (r *Reader) Check(f schemas.Frame, m schemas.Month, storedNs int64) error {
+func (r *Reader) Check(f schemas.Frame, m schemas.Month, lane int, storedNs int64) error {
 	if f.Rows != r.rows {
 		return fmt.Errorf("%w: %s is %d, the block has %d rows", schemas.ErrFrameLies, schemas.HeaderRows, f.Rows, r.rows)
 	}
@@ -227,7 +227,10 @@ func (r *Reader) Check(f schemas.Frame, m schemas.Month, storedNs int64) error {
 	if err := r.checkSizes(); err != nil {
 		return err
 	}
-	return r.checkRules()
+	if err := r.checkRules(); err != nil {
+		return err
+	}
+	return r.checkLane(lane)
 }
 
 // slackBytes is by how much an event may be larger in a frame than Validate
@@ -279,15 +282,7 @@ func (r *Reader) Event(i int) schemas.Event {
 			e.Attrs = append(e.Attrs, a)
 		}
 	}
-	from := uint64(0)
-	if i > 0 {
-		from = r.attrEnd[i-1]
-	}
-	col := &r.columns[inAttributes]
-	values := len(col.words.ends) - len(col.keys)
-	for k := from; k < r.attrEnd[i]; k++ {
-		e.Attrs = append(e.Attrs, schemas.String(r.word(col, int(col.keys[k])), r.word(col, values+int(k))))
-	}
+	r.labels(&e, i)
 	return e
 }
 

@@ -90,7 +90,7 @@ func checkFrame(t failer, made, as *schemas.Topic, events ...schemas.Event) erro
 	if err := r.Open(payload, as, 1); err != nil {
 		t.Fatal(err)
 	}
-	return r.Check(f, schemas.MonthOf(atNoon.UnixNano()), atNoon.UnixNano())
+	return r.Check(f, schemas.MonthOf(atNoon.UnixNano()), 0, atNoon.UnixNano())
 }
 
 type failer interface{ Fatal(...any) }

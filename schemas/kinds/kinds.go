@@ -44,7 +44,8 @@ type Spec struct {
 
 	// Lanes is the default number of lanes; 0: schemas.DefaultLanes.
 	Lanes int
-	// LaneBy is the default lane key. LaneByAttributes means all attributes.
+	// LaneBy is the default lane key. LaneByAttributes means all attributes. Of a kind whose events have an identity
+	// it is of that alone: some of Once, or what tells the records of a front apart.
 	LaneBy []string
 	// Rotate is the default rotation.
 	Rotate Rotation

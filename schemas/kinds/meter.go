@@ -30,7 +30,7 @@ var meters = Spec{
 		{Column: ColDelta, Present: true, Lo: -MaxDelta, Hi: MaxDelta},
 	},
 	Sorted:    true,
-	LaneBy:    []string{ColProvider, ColSpace},
+	LaneBy:    []string{ColCause},
 	Rotate:    defaultRotation,
 	Once:      []string{ColType, ColProvider, ColSpace, ColCause},
 	Wins:      First,

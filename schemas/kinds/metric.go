@@ -73,7 +73,7 @@ var metrics = Spec{
 		{Column: ColBuckets, BucketsOf: ColCount},
 	},
 	Sorted:        true,
-	LaneBy:        []string{ColType, LaneByAttributes},
+	LaneBy:        SeriesOf,
 	Rotate:        defaultRotation,
 	Once:          append(SeriesOf[:5:5], ColTs),
 	Wins:          Last,
