@@ -9,8 +9,8 @@
 // Everything goes by positions. Each derived table says of each shard up to which position it
 // has its rows: a row of its own, written after the marks or with the sums. There is no other
 // state. Each round reads the positions and takes each shard of this process a step further,
-// at most BatchRows rows. New rows of all shards are looked for repeats together, since that reads
-// the identities of the whole topic.
+// at most BatchRows rows. New rows of all shards of a lane are looked for repeats together, since that reads
+// the identities of the whole lane: all copies of an event have one lane (schemas.LaneOf).
 //
 // Repeats: of the events that are equal in the columns of schemas.Topic.Once the least by
 // (ts, id) counts, or the one with the greatest id where the kind says that the last one wins.

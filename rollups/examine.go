@@ -1,8 +1,10 @@
 package rollups
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/tables"
@@ -14,13 +16,15 @@ type step struct {
 	rows uint64
 }
 
-// examine looks for repeats in the next rows of some shards: in those of many with one
-// statement, since each reads the identities of the whole topic. It returns up to where each
+// examine looks for repeats in the next rows of some shards: in those of many of a lane with one
+// statement, since each reads the identities of the whole lane. It returns up to where each
 // shard was examined, but for those that failed, and whether there are more rows.
 func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, mine []schemas.ShardRef, d *tables.Derived) (examined map[schemas.ShardRef]uint64, more bool) {
 	examined = map[schemas.ShardRef]uint64{}
 	var steps []step
 	rows := uint64(0)
+	mine = slices.Clone(mine)
+	slices.SortFunc(mine, func(a, b schemas.ShardRef) int { return cmp.Compare(a.ID.Lane(), b.ID.Lane()) })
 	for _, ref := range mine {
 		s, left, err := r.next(ctx, ref, d.Shards[ref])
 		if err != nil {
@@ -31,7 +35,7 @@ func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, mine []schemas.
 			examined[ref] = s.To
 			continue
 		}
-		if len(steps) > 0 && rows+s.rows > r.cfg.BatchRows {
+		if len(steps) > 0 && (rows+s.rows > r.cfg.BatchRows || steps[0].Ref.ID.Lane() != ref.ID.Lane()) {
 			more = r.together(ctx, t, steps, examined) || more
 			steps, rows = nil, 0
 		}
@@ -40,7 +44,7 @@ func (r *Rollups) examine(ctx context.Context, t *schemas.Topic, mine []schemas.
 	return examined, r.together(ctx, t, steps, examined) || more
 }
 
-// together examines the rows of some steps with one statement, and notes up to where.
+// together examines the rows of some steps of a lane with one statement, and notes up to where.
 func (r *Rollups) together(ctx context.Context, t *schemas.Topic, steps []step, examined map[schemas.ShardRef]uint64) (more bool) {
 	if len(steps) == 0 || ctx.Err() != nil {
 		return false
@@ -52,7 +56,7 @@ func (r *Rollups) together(ctx context.Context, t *schemas.Topic, steps []step, 
 	r.cfg.Crash("rollups.before-examine")
 	bounded, cancel := context.WithTimeout(ctx, StatementTime)
 	defer cancel()
-	errs := r.cfg.DB.ExamineAll(bounded, t, all)
+	errs := r.cfg.DB.ExamineAll(bounded, t, all[0].Ref.ID.Lane(), all)
 	r.cfg.Crash("rollups.after-examine")
 	for i, s := range all {
 		switch err := errs[i]; {

@@ -75,14 +75,15 @@ func (t *Topic) OnceSelect(database string) string {
 }
 
 // RepeatsSelect selects, as rows of the table of repeats, the events that must not count
-// because of rows that fulfil a condition, wherever they are stored.
-func (t *Topic) RepeatsSelect(database, newRows string) string {
+// because of rows that fulfil a condition, wherever they are stored among the rows that fulfil in: those of a lane
+// (InLane), or "1". All copies of an event have one lane.
+func (t *Topic) RepeatsSelect(database, in, newRows string) string {
 	file := "repeats_select.sql"
 	if t.OnceWithin > 0 {
 		file = "repeats_within.sql"
 	}
 	return runSQL(file, map[string]any{
-		"Table": QuotedTable(database, t.Name), "Once": t.onceSQL(), "New": newRows, "Last": t.Spec().Wins == kinds.Last, "Within": int64(t.OnceWithin / time.Second),
+		"Table": QuotedTable(database, t.Name), "Once": t.onceSQL(), "In": in, "New": newRows, "Last": t.Spec().Wins == kinds.Last, "Within": int64(t.OnceWithin / time.Second),
 	})
 }
 
@@ -91,11 +92,11 @@ func AboveSQL(ref ShardRef, from, to uint64) string {
 	return fmt.Sprintf("month = %d AND shard = %d AND pos > %d AND pos <= %d", uint32(ref.Month), uint64(ref.ID), from, to)
 }
 
-// ExamineRepeats is the statement that marks the repeats which rows that fulfil a condition
+// ExamineRepeats is the statement that marks the repeats which rows of a lane that fulfil a condition
 // are or make. It may run any number of times and at any time.
-func (t *Topic) ExamineRepeats(database, newRows string) string {
+func (t *Topic) ExamineRepeats(database string, lane int, newRows string) string {
 	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id, first, first_month, first_shard) %s",
-		t.derived(database, DerivedRepeats), t.RepeatsSelect(database, newRows))
+		t.derived(database, DerivedRepeats), t.RepeatsSelect(database, InLane(lane), newRows))
 }
 
 // BeginExamined is the statement that begins the examinations of a shard: it enters their

@@ -97,17 +97,17 @@ type Examination struct {
 	Epoch, From, To uint64
 }
 
-// ExamineRepeats is ExamineAll of one shard.
+// ExamineRepeats is ExamineAll of one shard of its lane.
 func (db *DB) ExamineRepeats(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, epoch, from, to uint64) error {
-	return errors.Join(db.ExamineAll(ctx, t, []Examination{{ref, epoch, from, to}})...)
+	return errors.Join(db.ExamineAll(ctx, t, ref.ID.Lane(), []Examination{{ref, epoch, from, to}})...)
 }
 
-// ExamineAll marks the repeats which rows of some shards are or make, in whatever shard they
+// ExamineAll marks the repeats which rows of some shards of a lane are or make, in whatever shard of the lane they
 // stand, and then says of each shard up to where it was examined. It reads the identities of
-// the whole topic once, however many shards there are. It may run any number of times, in any
+// the lane once, however many shards there are. It may run any number of times, in any
 // order, and by two at once. The errors are the shards'. When what a step says was dropped
 // since, its error is ErrHeadMoved: read it again.
-func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, steps []Examination) []error {
+func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, lane int, steps []Examination) []error {
 	errs := make([]error, len(steps))
 	fail := func(err error) []error {
 		for i := range errs {
@@ -141,7 +141,7 @@ func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, steps []Examinat
 	if err != nil {
 		return fail(err)
 	}
-	if err := db.derive(ctx, t, steps[0].Ref, name(&steps[0]), t.ExamineRepeats(db.Database, strings.Join(rowsOf, " OR ")), again); err != nil {
+	if err := db.derive(ctx, t, steps[0].Ref, name(&steps[0]), t.ExamineRepeats(db.Database, lane, strings.Join(rowsOf, " OR ")), again); err != nil {
 		return fail(err)
 	}
 	for i := range steps {

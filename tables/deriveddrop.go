@@ -182,10 +182,10 @@ func (db *DB) firstsIn(ctx context.Context, ref schemas.ShardRef, gone map[schem
 	return tuples, err
 }
 
-// countedIn lists a shard and those that have repeats of its events.
+// countedIn lists a shard and those that have repeats of its events, which are of its lane.
 func (db *DB) countedIn(ctx context.Context, ref schemas.ShardRef) ([]schemas.ShardRef, error) {
-	q := fmt.Sprintf("SELECT DISTINCT month, shard FROM %s WHERE first_month = %d AND first_shard = %d AND NOT (month = %d AND shard = %d)",
-		schemas.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), uint32(ref.Month), uint64(ref.ID), uint32(ref.Month), uint64(ref.ID))
+	q := fmt.Sprintf("SELECT DISTINCT month, shard FROM %s WHERE %s AND first_month = %d AND first_shard = %d AND NOT (month = %d AND shard = %d)",
+		schemas.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), schemas.InLane(ref.ID.Lane()), uint32(ref.Month), uint64(ref.ID), uint32(ref.Month), uint64(ref.ID))
 	out := []schemas.ShardRef{ref}
 	return out, db.byShard(ctx, ref.Topic, q, func(other schemas.ShardRef, _ []uint64) { out = append(out, other) }, 0)
 }

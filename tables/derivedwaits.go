@@ -37,11 +37,11 @@ func (d *Derived) Heads() map[schemas.ShardRef]uint64 {
 	return heads
 }
 
-// Behind says which shard is not looked for repeats up to where it had rows before. Empty: each
+// Behind says which shard of a lane is not looked for repeats up to where it had rows before. Empty: each
 // is. A copy among its rows is not marked yet, and would count once the event that counts is gone.
-func (d *Derived) Behind(heads map[schemas.ShardRef]uint64) string {
+func (d *Derived) Behind(lane int, heads map[schemas.ShardRef]uint64) string {
 	for ref, head := range heads {
-		if s := d.Shards[ref]; s.Stored.Rows > 0 && s.Examined < head {
+		if s := d.Shards[ref]; ref.ID.Lane() == lane && s.Stored.Rows > 0 && s.Examined < head {
 			return fmt.Sprintf("%s is looked for repeats up to position %d of %d", ref, s.Examined, head)
 		}
 	}

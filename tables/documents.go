@@ -27,17 +27,17 @@ func AmongDocuments(c Condition, ids []string) Condition {
 	return Condition{SQL: "(" + c.SQL + ") AND " + kinds.ColDocID + " IN {among:Array(String)}", Params: params}
 }
 
-// MeantDocuments lists up to n documents of a topic with versions that fulfil a
+// MeantDocuments lists up to n documents of a topic's lane with versions that fulfil a
 // condition, in the order of their ids, after one.
-func (db *DB) MeantDocuments(ctx context.Context, topic string, c Condition, after string, n int) (docs []Meant, err error) {
+func (db *DB) MeantDocuments(ctx context.Context, topic string, lane int, c Condition, after string, n int) (docs []Meant, err error) {
 	params := map[string]string{"after": after}
 	for k, v := range c.Params {
 		params[k] = v
 	}
 	q := fmt.Sprintf("SELECT %[1]s, argMax(meant, at), min(meant), argMax(toUnixTimestamp64Nano(%[3]s), at), argMax(%[4]s, at), concat('/', argMax(%[7]s, at)) "+
-		"FROM (SELECT %[1]s, %[3]s, %[7]s, (%[2]s) AS meant, %[8]s AS at, %[4]s FROM %[5]s WHERE %[1]s > {after:String}) "+
+		"FROM (SELECT %[1]s, %[3]s, %[7]s, (%[2]s) AS meant, %[8]s AS at, %[4]s FROM %[5]s WHERE %[9]s AND %[1]s > {after:String}) "+
 		"GROUP BY %[1]s HAVING max(meant) ORDER BY %[1]s LIMIT %[6]d FORMAT TSV",
-		kinds.ColDocID, c.SQL, kinds.ColCreated, kinds.ColVersion, schemas.QuotedTable(db.Database, topic), n, kinds.ColPath, kinds.ColSeq)
+		kinds.ColDocID, c.SQL, kinds.ColCreated, kinds.ColVersion, schemas.QuotedTable(db.Database, topic), n, kinds.ColPath, kinds.ColSeq, schemas.InLane(lane))
 	err = db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
 		var d Meant
 		var last, all int

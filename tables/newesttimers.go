@@ -29,12 +29,12 @@ func (n *NewestTimer) Key(t *schemas.Topic) schemas.TimerKey {
 	return schemas.TimerKey{Topic: t.Name, Lane: n.Slot % t.Lanes, Group: n.Group, Slot: n.Slot, ID: n.ID}
 }
 
-// NewestTimers calls f with the newest stored transition of each timer of a topic, or of those with the
+// NewestTimers calls f with the newest stored transition of each timer of a topic's lane, or of those with the
 // listed ids.
-func (db *DB) NewestTimers(ctx context.Context, topic string, ids []string, f func(NewestTimer) error) error {
-	where, params := "1", map[string]string{}
+func (db *DB) NewestTimers(ctx context.Context, topic string, lane int, ids []string, f func(NewestTimer) error) error {
+	where, params := schemas.InLane(lane), map[string]string{}
 	if ids != nil {
-		where, params["ids"] = kinds.ColTimerID+" IN {ids:Array(String)}", arrayOf(ids)
+		where, params["ids"] = where+" AND "+kinds.ColTimerID+" IN {ids:Array(String)}", arrayOf(ids)
 	}
 	ops := fmt.Sprintf("'%s', '%s'", timer.Created, timer.Restored)
 	q := fmt.Sprintf("SELECT g, i, n.1, n.2, n.3, n.4, n.5, n.6, n.7, n.8, n.9, n.10 FROM (SELECT g, i, argMax((life, slot, op, revision, attempt, due, ts, seq, begun, spec), seq) AS n FROM ("+

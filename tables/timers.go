@@ -30,16 +30,16 @@ func AmongTimers(c Condition, ids []string) Condition {
 	return Condition{SQL: "(" + c.SQL + ") AND " + kinds.ColTimerID + " IN {among:Array(String)}", Params: params}
 }
 
-// MeantTimers lists up to n timers of a topic with records that fulfil a condition, in the order of group and
+// MeantTimers lists up to n timers of a topic's lane with records that fulfil a condition, in the order of group and
 // id, after one; a zero MeantTimer is the beginning.
-func (db *DB) MeantTimers(ctx context.Context, topic string, c Condition, after MeantTimer, n int) (found []MeantTimer, err error) {
+func (db *DB) MeantTimers(ctx context.Context, topic string, lane int, c Condition, after MeantTimer, n int) (found []MeantTimer, err error) {
 	params := map[string]string{"after_group": after.Group, "after_id": after.ID}
 	for k, v := range c.Params {
 		params[k] = v
 	}
-	q := fmt.Sprintf("SELECT `%[1]s`, %[2]s, argMax(%[3]s, %[5]s), argMax(%[4]s, %[5]s) FROM %[6]s WHERE (`%[1]s`, %[2]s) > ({after_group:String}, {after_id:String}) AND (%[7]s) "+
+	q := fmt.Sprintf("SELECT `%[1]s`, %[2]s, argMax(%[3]s, %[5]s), argMax(%[4]s, %[5]s) FROM %[6]s WHERE %[9]s AND (`%[1]s`, %[2]s) > ({after_group:String}, {after_id:String}) AND (%[7]s) "+
 		"GROUP BY `%[1]s`, %[2]s ORDER BY `%[1]s`, %[2]s LIMIT %[8]d FORMAT TSV",
-		kinds.ColGroup, kinds.ColTimerID, kinds.ColSlot, kinds.ColLife, kinds.ColSeq, schemas.QuotedTable(db.Database, topic), c.SQL, n)
+		kinds.ColGroup, kinds.ColTimerID, kinds.ColSlot, kinds.ColLife, kinds.ColSeq, schemas.QuotedTable(db.Database, topic), c.SQL, n, schemas.InLane(lane))
 	err = db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
 		t := MeantTimer{}
 		if _, err := fmt.Fscan(strings.NewReader(line), &t.Group, &t.ID, &t.Slot, &t.Life); err != nil {

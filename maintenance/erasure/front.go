@@ -47,8 +47,8 @@ func (x *Eraser) front(ctx context.Context, e *ledger.Erasure) error {
 	if t.Kind == kinds.Timer {
 		err = x.timersFront(ctx, e, &t, w, s)
 	} else {
-		err = eachMeant(ctx, e, func(c tables.Condition, after tables.Meant) ([]tables.Meant, error) {
-			return x.cfg.DB.MeantDocuments(ctx, e.Topic, c, after.ID, maxTouched)
+		err = eachMeant(ctx, e, &t, func(lane int, c tables.Condition, after tables.Meant) ([]tables.Meant, error) {
+			return x.cfg.DB.MeantDocuments(ctx, e.Topic, lane, c, after.ID, maxTouched)
 		}, func(ctx context.Context, d tables.Meant) error { return x.clearDocument(ctx, e, &t, w, s, d) })
 	}
 	if err != nil || e.State != ledger.Erased {
@@ -58,28 +58,31 @@ func (x *Eraser) front(ctx context.Context, e *ledger.Erasure) error {
 	return err
 }
 
-// eachMeant lists what an erasure means, page after page, and clears some at once. The first
+// eachMeant lists what an erasure means, lane by lane and page after page, and clears some at once. The first
 // page comes after the zero M.
-func eachMeant[M any](ctx context.Context, e *ledger.Erasure, list func(c tables.Condition, after M) ([]M, error), clear func(context.Context, M) error) error {
+func eachMeant[M any](ctx context.Context, e *ledger.Erasure, t *schemas.Topic, list func(lane int, c tables.Condition, after M) ([]M, error), clear func(context.Context, M) error) error {
 	cond, params := e.Match("e")
-	for after := *new(M); ; {
-		meant, err := list(tables.Condition{SQL: cond, Params: params}, after)
-		if errors.Is(err, tables.ErrNoTable) || err == nil && len(meant) == 0 {
-			return nil
+	for lane := range t.Lanes {
+		for after := *new(M); ; {
+			meant, err := list(lane, tables.Condition{SQL: cond, Params: params}, after)
+			if errors.Is(err, tables.ErrNoTable) || err == nil && len(meant) == 0 {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("erase: %w", err)
+			}
+			g, gctx := fanout.WithContext(ctx)
+			g.SetLimit(frontAtOnce)
+			for _, m := range meant {
+				g.Go(func() error { return clear(gctx, m) })
+			}
+			if err := g.Wait(); err != nil {
+				return err
+			}
+			after = meant[len(meant)-1]
 		}
-		if err != nil {
-			return fmt.Errorf("erase: %w", err)
-		}
-		g, gctx := fanout.WithContext(ctx)
-		g.SetLimit(frontAtOnce)
-		for _, m := range meant {
-			g.Go(func() error { return clear(gctx, m) })
-		}
-		if err := g.Wait(); err != nil {
-			return err
-		}
-		after = meant[len(meant)-1]
 	}
+	return nil
 }
 
 // clearDocument takes a document's records up to the fence out of DOCS, until what is

@@ -204,7 +204,7 @@ func (x *Eraser) takeBack(ctx context.Context, t *schemas.Topic, l *lane, out ma
 	slices.Sort(ids)
 	there := map[string]bool{}
 	for some := range slices.Chunk(ids, maxTouched) {
-		if err := x.inClickHouse(ctx, t.Name, some, there); err != nil {
+		if err := x.inClickHouse(ctx, t, some, there); err != nil {
 			return err
 		}
 	}

@@ -183,13 +183,20 @@ func (p *proofs) addsUp(ctx context.Context, s *registry.Shard) (bool, error) {
 }
 
 // inClickHouse adds those of some documents of which ClickHouse has rows.
-func (x *Eraser) inClickHouse(ctx context.Context, topic string, ids []string, there map[string]bool) error {
-	err := x.cfg.DB.NewestDocuments(ctx, topic, ids, func(n tables.Newest) error {
-		there[n.ID] = true
-		return nil
-	})
-	if err != nil && !errors.Is(err, tables.ErrNoTable) {
-		return fmt.Errorf("erase: %w", err)
+func (x *Eraser) inClickHouse(ctx context.Context, t *schemas.Topic, ids []string, there map[string]bool) error {
+	byLane := map[int][]string{}
+	for _, id := range ids {
+		lane := t.DocumentLane(id)
+		byLane[lane] = append(byLane[lane], id)
+	}
+	for lane, some := range byLane {
+		err := x.cfg.DB.NewestDocuments(ctx, t.Name, lane, some, func(n tables.Newest) error {
+			there[n.ID] = true
+			return nil
+		})
+		if err != nil && !errors.Is(err, tables.ErrNoTable) {
+			return fmt.Errorf("erase: %w", err)
+		}
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ import (
 // timersFront takes out of TIMERS what an erasure means. Everything up to the fence is stored and still there, so
 // ClickHouse says which timers are meant. Each step may be done again.
 func (x *Eraser) timersFront(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, w *fronts.Writer, s jetstream.Stream) error {
-	return eachMeant(ctx, e, func(c tables.Condition, after tables.MeantTimer) ([]tables.MeantTimer, error) {
-		return x.cfg.DB.MeantTimers(ctx, e.Topic, c, after, maxTouched)
+	return eachMeant(ctx, e, t, func(lane int, c tables.Condition, after tables.MeantTimer) ([]tables.MeantTimer, error) {
+		return x.cfg.DB.MeantTimers(ctx, e.Topic, lane, c, after, maxTouched)
 	}, func(ctx context.Context, m tables.MeantTimer) error { return x.clearTimer(ctx, e, t, w, s, m) })
 }
 

@@ -108,16 +108,18 @@ func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan,
 			replaced[schemas.DocSubject(t.Name, lane, id)] = l.At
 		}
 	}
-	err = r.db.NewestDocuments(ctx, t.Name, nil, func(n tables.Newest) error {
-		was := last[n.ID]
-		if l, isLost := lostOf(&was, &n); isLost && !waits[n.ID] {
-			lost = append(lost, l)
-			delete(replaced, schemas.DocSubject(t.Name, document.Lane(t, n.ID), n.ID))
+	for lane := range t.Lanes {
+		err := r.db.NewestDocuments(ctx, t.Name, lane, nil, func(n tables.Newest) error {
+			was := last[n.ID]
+			if l, isLost := lostOf(&was, &n); isLost && !waits[n.ID] {
+				lost = append(lost, l)
+				delete(replaced, schemas.DocSubject(t.Name, lane, n.ID))
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, tables.ErrNoTable) {
+			return err
 		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, tables.ErrNoTable) {
-		return err
 	}
 	young, err := r.youngDocuments(ctx, t.Name, ends)
 	if err != nil {

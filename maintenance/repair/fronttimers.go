@@ -64,7 +64,7 @@ func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, ends routed
 		return nil, err
 	}
 	plan := &timersPlan{topic: t, ends: ends, strays: map[string]uint64{}}
-	err = r.db.NewestTimers(ctx, t.Name, nil, func(n tables.NewestTimer) error {
+	take := func(n tables.NewestTimer) error {
 		l := lostTimer{key: n.Key(t), newest: n}
 		subject := l.key.Subject()
 		rec := found.last[subject]
@@ -88,9 +88,11 @@ func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, ends routed
 			plan.gone = append(plan.gone, l)
 		}
 		return nil
-	})
-	if err != nil && !errors.Is(err, tables.ErrNoTable) {
-		return nil, err
+	}
+	for lane := range t.Lanes {
+		if err := r.db.NewestTimers(ctx, t.Name, lane, nil, take); err != nil && !errors.Is(err, tables.ErrNoTable) {
+			return nil, err
+		}
 	}
 	if marked || len(found.young) > 0 {
 		plan.again = &Action{Do: PutAgain, Topic: t.Name, Where: schemas.StreamTimers, Rows: uint64(len(found.again())), Source: schemas.StreamTimers, topic: t, front: ends.max().Seq, ends: ends,

@@ -124,7 +124,11 @@ func (r *Repairer) putDocumentAgain(ctx context.Context, w *fronts.Writer, a *Ac
 		return err
 	}
 	var newest *tables.Newest
-	err = r.db.NewestDocuments(ctx, a.Topic, []string{was.ID}, func(n tables.Newest) error {
+	lane, err := schemas.ParseLane(was.Lane)
+	if err != nil {
+		return err
+	}
+	err = r.db.NewestDocuments(ctx, a.Topic, lane, []string{was.ID}, func(n tables.Newest) error {
 		newest = &n
 		return nil
 	})

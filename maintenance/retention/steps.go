@@ -124,8 +124,8 @@ type look struct {
 const lookTime = 5 * time.Minute
 
 // derived reports whether a shard's rows may go. They may not before they are in the topic's
-// sums, which are all that stays of them, or while a closed shard lacks rows, among which copies may
-// be: those are errors. And they may not before the rows that stood in other shards when retention
+// sums, which are all that stays of them, or while a closed shard of their lane lacks rows, among which copies may
+// be: those are errors. And they may not before the rows that stood in other shards of the lane when retention
 // first looked were looked for repeats: a copy that is found later would count.
 func (j *Janitor) derived(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, now time.Time) (bool, error) {
 	if !t.HasSums() {
@@ -141,7 +141,7 @@ func (j *Janitor) derived(ctx context.Context, t *schemas.Topic, ref schemas.Sha
 		return false, err
 	}
 	for _, e := range shards {
-		if has := d.Shards[e.Ref()].Stored.Rows; e.Status == registry.Closed && has < e.Rows {
+		if has := d.Shards[e.Ref()].Stored.Rows; e.ID.Lane() == ref.ID.Lane() && e.Status == registry.Closed && has < e.Rows {
 			return false, fmt.Errorf("ClickHouse lost rows of %s, it has %d of %d; when they come back after others were dropped, bills may count copies or miss diffs. Run `almanac repair %s`, then retention goes on", e.Name(), has, e.Rows, t.Name)
 		}
 	}
@@ -154,9 +154,9 @@ func (j *Janitor) derived(ctx context.Context, t *schemas.Topic, ref schemas.Sha
 		first = look{now, d.Heads()}
 		j.looked[t.Name] = first
 	}
-	why := d.Behind(first.heads)
+	why := d.Behind(ref.ID.Lane(), first.heads)
 	if why != "" && now.Sub(first.at) >= lookTime {
-		return false, fmt.Errorf("its rows stay until other shards were looked through for copies of them, which has taken since %s: %s; see that a sink runs", first.at.UTC().Format(time.RFC3339), why)
+		return false, fmt.Errorf("its rows stay until other shards of the lane were looked through for copies of them, which has taken since %s: %s; see that a sink runs", first.at.UTC().Format(time.RFC3339), why)
 	}
 	return why == "", nil
 }

@@ -68,13 +68,15 @@ func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport
 			doubt = append(doubt, id)
 		}
 	}
-	err = v.db.NewestDocuments(ctx, t.Name, nil, func(n tables.Newest) error {
-		note(n.ID, last[n.ID], &n)
-		delete(last, n.ID)
-		return nil
-	})
-	if err != nil && !errors.Is(err, tables.ErrNoTable) {
-		return err
+	for lane := range t.Lanes {
+		err = v.db.NewestDocuments(ctx, t.Name, lane, nil, func(n tables.Newest) error {
+			note(n.ID, last[n.ID], &n)
+			delete(last, n.ID)
+			return nil
+		})
+		if err != nil && !errors.Is(err, tables.ErrNoTable) {
+			return err
+		}
 	}
 	for id, r := range last {
 		note(id, r, nil)
@@ -86,7 +88,7 @@ func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport
 			return v.documentsAgain(ctx, t, ids, rep)
 		},
 		meant: func(ctx context.Context, e *ledger.Erasure, ids []string) ([]string, error) {
-			return v.meantDocuments(ctx, e, ids)
+			return v.meantDocuments(ctx, t, e, ids)
 		},
 	})
 }
@@ -127,12 +129,14 @@ func (v *Verifier) documentsAgain(ctx context.Context, t *schemas.Topic, ids []s
 			last[id] = all[id]
 		}
 	}
-	err = v.db.NewestDocuments(ctx, t.Name, ids, func(n tables.Newest) error {
-		newest[n.ID] = &n
-		return nil
-	})
-	if err != nil && !errors.Is(err, tables.ErrNoTable) {
-		return nil, err
+	for lane, some := range byLane(ids, t.DocumentLane) {
+		err = v.db.NewestDocuments(ctx, t.Name, lane, some, func(n tables.Newest) error {
+			newest[n.ID] = &n
+			return nil
+		})
+		if err != nil && !errors.Is(err, tables.ErrNoTable) {
+			return nil, err
+		}
 	}
 	// Read last: what retention takes is marked before it goes.
 	shards, err := v.reg.Shards(ctx, t.Name, 0)
@@ -193,16 +197,27 @@ func (r *TopicReport) differ(keys []string, compare func(key string) (why string
 }
 
 // meantDocuments lists those of some documents that an erasure means, by their rows.
-func (v *Verifier) meantDocuments(ctx context.Context, e *ledger.Erasure, ids []string) (out []string, err error) {
+func (v *Verifier) meantDocuments(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, ids []string) (out []string, err error) {
 	cond, params := e.Match("e")
-	meant, err := v.db.MeantDocuments(ctx, e.Topic, tables.AmongDocuments(tables.Condition{SQL: cond, Params: params}, ids), "", len(ids))
-	if errors.Is(err, tables.ErrNoTable) {
-		return nil, nil
+	for lane, some := range byLane(ids, t.DocumentLane) {
+		meant, err := v.db.MeantDocuments(ctx, e.Topic, lane, tables.AmongDocuments(tables.Condition{SQL: cond, Params: params}, some), "", len(some))
+		if err != nil && !errors.Is(err, tables.ErrNoTable) {
+			return nil, err
+		}
+		for _, d := range meant {
+			out = append(out, d.ID)
+		}
 	}
-	for _, d := range meant {
-		out = append(out, d.ID)
+	return out, nil
+}
+
+// byLane sorts keys by the lane of each.
+func byLane(keys []string, lane func(key string) int) map[int][]string {
+	out := map[int][]string{}
+	for _, key := range keys {
+		out[lane(key)] = append(out[lane(key)], key)
 	}
-	return out, err
+	return out
 }
 
 func (f *FrontReport) count(r *document.Record) {

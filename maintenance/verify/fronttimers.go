@@ -37,15 +37,17 @@ func (v *Verifier) frontTimers(ctx context.Context, t *schemas.Topic, rep *Topic
 			doubt = append(doubt, key)
 		}
 	}
-	err = v.db.NewestTimers(ctx, t.Name, nil, func(n tables.NewestTimer) error {
-		key := n.Key(t)
-		subject := key.Subject()
-		note(key, last[subject], &n)
-		delete(last, subject)
-		return nil
-	})
-	if err != nil && !errors.Is(err, tables.ErrNoTable) {
-		return err
+	for lane := range t.Lanes {
+		err = v.db.NewestTimers(ctx, t.Name, lane, nil, func(n tables.NewestTimer) error {
+			key := n.Key(t)
+			subject := key.Subject()
+			note(key, last[subject], &n)
+			delete(last, subject)
+			return nil
+		})
+		if err != nil && !errors.Is(err, tables.ErrNoTable) {
+			return err
+		}
 	}
 	for _, r := range last {
 		note(r.Key, r, nil)
@@ -86,12 +88,14 @@ func (v *Verifier) wrongTimers(ctx context.Context, t *schemas.Topic, rep *Topic
 		return nil, err
 	}
 	newest := map[string]*tables.NewestTimer{}
-	err = v.db.NewestTimers(ctx, t.Name, timerIDs(subjects, keys), func(n tables.NewestTimer) error {
-		newest[n.Key(t).Subject()] = &n
-		return nil
-	})
-	if err != nil && !errors.Is(err, tables.ErrNoTable) {
-		return nil, err
+	for lane, some := range byLane(subjects, func(subject string) int { return keys[subject].Lane }) {
+		err = v.db.NewestTimers(ctx, t.Name, lane, timerIDs(some, keys), func(n tables.NewestTimer) error {
+			newest[n.Key(t).Subject()] = &n
+			return nil
+		})
+		if err != nil && !errors.Is(err, tables.ErrNoTable) {
+			return nil, err
+		}
 	}
 	ended, err := v.ended(ctx, t)
 	if err != nil {
@@ -111,23 +115,26 @@ func (v *Verifier) wrongTimers(ctx context.Context, t *schemas.Topic, rep *Topic
 // meantTimers lists those of some timers that an erasure means, by their rows. Groups have timers of the same id.
 func (v *Verifier) meantTimers(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, subjects []string, keys map[string]schemas.TimerKey) (out []string, err error) {
 	cond, params := e.Match("e")
-	c := tables.AmongTimers(tables.Condition{SQL: cond, Params: params}, timerIDs(subjects, keys))
-	for after := (tables.MeantTimer{}); ; {
-		meant, err := v.db.MeantTimers(ctx, e.Topic, c, after, maxDiffer)
-		if errors.Is(err, tables.ErrNoTable) {
-			return nil, nil
+	for lane, some := range byLane(subjects, func(subject string) int { return keys[subject].Lane }) {
+		c := tables.AmongTimers(tables.Condition{SQL: cond, Params: params}, timerIDs(some, keys))
+		for after := (tables.MeantTimer{}); ; {
+			meant, err := v.db.MeantTimers(ctx, e.Topic, lane, c, after, maxDiffer)
+			if errors.Is(err, tables.ErrNoTable) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			for _, m := range meant {
+				out = append(out, m.Key(t).Subject())
+			}
+			if len(meant) < maxDiffer {
+				break
+			}
+			after = meant[len(meant)-1]
 		}
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range meant {
-			out = append(out, m.Key(t).Subject())
-		}
-		if len(meant) < maxDiffer {
-			return out, nil
-		}
-		after = meant[len(meant)-1]
 	}
+	return out, nil
 }
 
 func timerIDs(subjects []string, keys map[string]schemas.TimerKey) []string {

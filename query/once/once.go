@@ -181,7 +181,7 @@ func (s *Snapshot) Again(cut bool) string {
 	}
 	if !cut {
 		fresh := s.New(func(sh *Shard) uint64 { return sh.Examined })
-		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM ("+s.Topic.RepeatsSelect(s.Database, fresh)+"))")
+		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM ("+s.Topic.RepeatsSelect(s.Database, "1", fresh)+"))")
 	}
 	if len(again) == 0 {
 		return "false"

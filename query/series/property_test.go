@@ -75,10 +75,10 @@ var anyRequest = rapid.Custom(func(t *rapid.T) Request {
 })
 
 // Whatever points come, in whatever order and how often, and however much of what is derived
-// is there, an answer is what the definitions say.
+// is there, an answer is what the definitions say, also of a topic of 16 lanes.
 func TestAnyPoints(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newRigOf(t, 16)
 	var all []point
 	made := 0
 	for round := range 12 {
@@ -90,6 +90,7 @@ func TestAnyPoints(t *testing.T) {
 				some[i].made = 1 + i
 			}
 		}
+		in(&r.Topic, some)
 		r.insert(some...)
 		all = append(all, some...)
 		if round%2 == 1 { // sent again, with what it was

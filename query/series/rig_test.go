@@ -25,7 +25,13 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := oncetest.New(t, schemas.Topic{Name: "cpu", Kind: kinds.Metric})
+	return newRigOf(t, 1)
+}
+
+// newRigOf is newRig with lanes.
+func newRigOf(t *testing.T, lanes int) *rig {
+	t.Helper()
+	r := oncetest.New(t, schemas.Topic{Name: "cpu", Kind: kinds.Metric, Lanes: lanes})
 	return &rig{Rig: r, read: New(r.Query)}
 }
 
@@ -39,11 +45,24 @@ type point struct {
 	buckets            string
 	shard              uint64
 	made               int // the order in which points were made: the last one counts
+	lane               int // of its series; in gives it
+}
+
+// in gives points the lanes that a topic's producers give them.
+func in(topic *schemas.Topic, points []point) {
+	for i := range points {
+		p := &points[i]
+		e := schemas.Event{Type: p.metric, Attrs: []schemas.Attr{schemas.String(kinds.ColUnit, p.unit)}}
+		for key, value := range p.labels {
+			e.Attrs = append(e.Attrs, schemas.String(key, value))
+		}
+		p.lane = schemas.LaneOf(topic, &e, p.at.UnixNano(), "")
+	}
 }
 
 func (p *point) ref() schemas.ShardRef {
 	m := schemas.MonthOf(p.at.UnixNano())
-	return schemas.ShardRef{Topic: "cpu", Month: m, ID: schemas.Shard(uint64(m)*10 + p.shard)}
+	return schemas.ShardRef{Topic: "cpu", Month: m, ID: schemas.Shard(uint64(p.lane)<<56 | uint64(m)*10 + p.shard)}
 }
 
 func (p *point) series() string {

@@ -50,18 +50,18 @@ var plan = rapid.Custom(func(t *rapid.T) []step {
 	}), 12, 30).Draw(t, "steps")
 })
 
-// Whatever happens to the tables, in whatever order, reports are the integral of the diffs of
+// Whatever happens to the tables, in whatever order and with however many lanes, reports are the integral of the diffs of
 // which the earliest copy counts, in big integers.
 func TestAnyOrder(t *testing.T) {
 	t.Parallel()
-	rounds := 2
+	rounds := 3
 	if n, err := strconv.Atoi(os.Getenv(roundsEnv)); err == nil {
 		rounds = n
 	}
 	for seed := range rounds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			topic := schemas.Topic{Name: "usage", Kind: kinds.Meter}
+			topic := schemas.Topic{Name: "usage", Kind: kinds.Meter, Lanes: []int{1, 16, 4}[seed%3]}
 			if seed%2 == 1 {
 				topic.OnceWithin = 10 * 24 * time.Hour
 			}
@@ -82,6 +82,7 @@ func (r *rig) step(s *step) {
 	refs := r.Shards()
 	switch {
 	case s.do == "insert":
+		in(&r.Topic, s.rows)
 		r.insert(s.rows...)
 		r.all = append(r.all, s.rows...)
 	case len(refs) == 0:

@@ -42,10 +42,20 @@ type row struct {
 	ms                                      int64
 	shard                                   uint64
 	id                                      string
+	lane                                    int // of its cause; in gives it
 }
 
 func (r row) ref() schemas.ShardRef {
-	return schemas.ShardRef{Topic: "usage", Month: schemas.MonthOf(r.ms * 1e6), ID: schemas.Shard(uint64(schemas.MonthOf(r.ms*1e6))*10 + r.shard)}
+	n := uint64(schemas.MonthOf(r.ms*1e6))*10 + r.shard
+	return schemas.ShardRef{Topic: "usage", Month: schemas.MonthOf(r.ms * 1e6), ID: schemas.Shard(uint64(r.lane)<<56 | n)}
+}
+
+// in gives rows the lanes that a topic's producers give them.
+func in(topic *schemas.Topic, rows []row) {
+	for i := range rows {
+		e := schemas.Event{Type: rows[i].meter, Attrs: []schemas.Attr{schemas.String(kinds.ColProvider, rows[i].provider), schemas.String(kinds.ColSpace, rows[i].space), schemas.String(kinds.ColCause, rows[i].cause)}}
+		rows[i].lane = schemas.LaneOf(topic, &e, rows[i].ms*1e6, "")
+	}
 }
 
 // insert stores rows, each shard's as one insert.

@@ -3,9 +3,9 @@ SELECT tupleElement(r, 3) AS month, tupleElement(r, 4) AS shard, tupleElement(r,
 FROM (
   SELECT {{if .Last}}arrayReverseSort(groupArray((toUInt128(id), id, month, shard, pos))){{else}}arraySort(groupArray(((ts, toUInt128(id)), id, month, shard, pos))){{end}} AS same
   FROM {{.Table}}
-  WHERE identity IN (
+  WHERE {{.In}} AND identity IN (
     SELECT identity FROM {{.Table}}
-    WHERE identity IN (SELECT identity FROM {{.Table}} WHERE {{.New}})
+    WHERE {{.In}} AND identity IN (SELECT identity FROM {{.Table}} WHERE {{.In}} AND ({{.New}}))
     GROUP BY identity HAVING count() > 1)
   GROUP BY {{.Once}} HAVING count() > 1)
 ARRAY JOIN arrayFilter(x -> (tupleElement(x, 2), tupleElement(x, 4), tupleElement(x, 5)) != (tupleElement(same[1], 2), tupleElement(same[1], 4), tupleElement(same[1], 5)), same) AS r

@@ -4,11 +4,11 @@ FROM (
   SELECT arraySort(x -> (tupleElement(x, 1), toUInt128(tupleElement(x, 2)), tupleElement(x, 3), tupleElement(x, 4), tupleElement(x, 5)), groupArray((ts, id, month, shard, pos))) AS same
   FROM {{.Table}}
   -- A copy lies within this of the event before it, so that rows further away are not read.
-  WHERE ts >= (SELECT min(ts) FROM {{.Table}} WHERE {{.New}}) - INTERVAL {{.Within}} SECOND
-    AND ts <= (SELECT max(ts) FROM {{.Table}} WHERE {{.New}}) + INTERVAL {{.Within}} SECOND
-    AND identity IN (
+  WHERE ts >= (SELECT min(ts) FROM {{.Table}} WHERE {{.In}} AND ({{.New}})) - INTERVAL {{.Within}} SECOND
+    AND ts <= (SELECT max(ts) FROM {{.Table}} WHERE {{.In}} AND ({{.New}})) + INTERVAL {{.Within}} SECOND
+    AND {{.In}} AND identity IN (
       SELECT identity FROM {{.Table}}
-      WHERE identity IN (SELECT identity FROM {{.Table}} WHERE {{.New}})
+      WHERE {{.In}} AND identity IN (SELECT identity FROM {{.Table}} WHERE {{.In}} AND ({{.New}}))
       GROUP BY identity HAVING count() > 1)
   GROUP BY {{.Once}} HAVING count() > 1)
 ARRAY JOIN arrayFilter(x -> (tupleElement(tupleElement(x, 1), 2), tupleElement(tupleElement(x, 1), 4), tupleElement(tupleElement(x, 1), 5)) != (tupleElement(tupleElement(x, 2), 2), tupleElement(tupleElement(x, 2), 4), tupleElement(tupleElement(x, 2), 5))

@@ -1,0 +1,151 @@
+package usage
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/query/once/oncetest"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/tables"
+)
+
+// laneRowsEnv is how many rows a lane has in TestALookReadsItsLane; with it, the looks are timed.
+const laneRowsEnv = "ALMANAC_LANE_ROWS"
+
+// request is an event of a topic of kind audit; those of one identity are equal but for their ids.
+type request struct {
+	n, id int
+	day   int // since the beginning of January
+}
+
+func (r request) ts() time.Time { return months.Add(time.Duration(r.day) * 24 * time.Hour) }
+
+func (r request) ref(topic *schemas.Topic, shard int) schemas.ShardRef {
+	e := schemas.Event{Type: "request", Attrs: []schemas.Attr{schemas.String(kinds.ColRequestID, fmt.Sprint("r", r.n))}}
+	m := schemas.MonthOf(r.ts().UnixNano())
+	id := uint64(schemas.LaneOf(topic, &e, r.ts().UnixNano(), ""))<<56 | uint64(m)*10 + uint64(shard)
+	return schemas.ShardRef{Topic: topic.Name, Month: m, ID: schemas.Shard(id)}
+}
+
+// Copies are found wherever they are stored and whichever comes last, in topics of 1, 4 and 16 lanes, also after rows of
+// a shard were lost and marks dropped with them: as many rows count as there are identities.
+func TestCopiesInTheirLanes(t *testing.T) {
+	t.Parallel()
+	for _, lanes := range []int{1, 4, 16} {
+		t.Run(fmt.Sprint(lanes), func(t *testing.T) {
+			t.Parallel()
+			r := oncetest.New(t, schemas.Topic{Name: "audit", Kind: kinds.Audit, Lanes: lanes})
+			seed := uint64(time.Now().UnixNano())
+			t.Logf("seed %d", seed)
+			rng := rand.New(rand.NewPCG(seed, 0))
+			stored := map[schemas.ShardRef][]request{}
+			for round := range 4 {
+				byShard := map[schemas.ShardRef][]request{}
+				for k := range 60 {
+					n := rng.IntN(40)
+					q := request{n: n, id: round*1000 + k, day: n * 2} // over three months; equal ones at one time
+					ref := q.ref(&r.Topic, rng.IntN(2))
+					byShard[ref] = append(byShard[ref], q)
+				}
+				for ref, some := range byShard {
+					pos, values := r.Next(ref), ""
+					for i, q := range some {
+						if i > 0 {
+							values += ","
+						}
+						values += fmt.Sprintf("(fromUnixTimestamp64Milli(%d, 'UTC'), '00000000-0000-7000-8000-%012x', 'request', 'r%d', 's', %d, %d, %d)", q.ts().UnixMilli(), q.id+1, q.n, uint32(ref.Month), uint64(ref.ID), pos)
+					}
+					r.Exec(fmt.Sprintf("INSERT INTO %s (ts, id, type, request_id, scope, month, shard, pos) VALUES %s", schemas.QuotedTable(r.DB.Database, "audit"), values))
+					stored[ref] = append(stored[ref], some...)
+				}
+				if round == 2 { // as an erasure that takes a shard whole does
+					gone := r.Shards()[rng.IntN(len(r.Shards()))]
+					r.Exec(fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%s'", schemas.QuotedTable(r.DB.Database, "audit"), gone.PartitionID()))
+					if err := r.DB.DropDerived(t.Context(), gone, r.Reg.Dropped("audit")); err != nil {
+						t.Fatal(err)
+					}
+					delete(stored, gone)
+					delete(r.Pos, gone)
+				}
+				r.Round()
+				first := map[int]int{} // id of the one that counts, by request
+				for _, some := range stored {
+					for _, q := range some {
+						if was, ok := first[q.n]; !ok || q.id < was {
+							first[q.n] = q.id
+						}
+					}
+				}
+				var want, got []string
+				for n, id := range first {
+					want = append(want, fmt.Sprintf("r%d 00000000-0000-7000-8000-%012x", n, id+1))
+				}
+				rows, err := r.DB.Conn().Query(t.Context(), "SELECT concat(request_id, ' ', toString(id)) FROM "+schemas.QuotedTable(r.DB.Database, "audit"+schemas.ViewOnce))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for rows.Next() {
+					var line string
+					if err := rows.Scan(&line); err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, line)
+				}
+				if err := rows.Close(); err != nil {
+					t.Fatal(err)
+				}
+				slices.Sort(want)
+				if slices.Sort(got); !slices.Equal(got, want) {
+					t.Fatalf("round %d: %d rows count, want %d:\n%v\n%v", round, len(got), len(want), got, want)
+				}
+			}
+		})
+	}
+}
+
+// A look for copies in a topic of 16 lanes reads what one lane has, and not the topic.
+func TestALookReadsItsLane(t *testing.T) {
+	t.Parallel()
+	rows, timed := 2_000, false
+	if n, err := strconv.Atoi(os.Getenv(laneRowsEnv)); err == nil {
+		rows, timed = n, true
+	}
+	took := map[int]time.Duration{}
+	for _, lanes := range []int{1, 16} {
+		r := oncetest.New(t, schemas.Topic{Name: "audit", Kind: kinds.Audit, Lanes: lanes})
+		table := schemas.QuotedTable(r.DB.Database, "audit")
+		for lane := range lanes {
+			id := uint64(lane)<<56 | 1
+			for pos := range 10 { // the last tenth comes again
+				r.Exec(fmt.Sprintf("INSERT INTO %s (ts, id, type, request_id, scope, month, shard, pos) SELECT fromUnixTimestamp64Milli(%d, 'UTC'), generateUUIDv7(number), 'request', concat('%d ', toString(number + %d)), 's', 202601, %d, %d FROM numbers(%d)",
+					table, months.UnixMilli(), lane, pos%9*rows/10, id, pos+1, rows/10))
+			}
+		}
+		var read uint64
+		q := fmt.Sprintf("SELECT sum(rows) FROM (EXPLAIN ESTIMATE SELECT identity FROM %s WHERE %s)", table, schemas.InLane(0))
+		if err := r.DB.Conn().QueryRow(t.Context(), q).Scan(&read); err != nil {
+			t.Fatal(err)
+		}
+		if read != uint64(rows) {
+			t.Errorf("%d lanes: a look in one reads %d rows, it has %d", lanes, read, rows)
+		}
+		ref := schemas.ShardRef{Topic: "audit", Month: 202601, ID: 1}
+		begin := time.Now()
+		if errs := r.DB.ExamineAll(t.Context(), &r.Topic, 0, []tables.Examination{{Ref: ref, To: 10}}); errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		took[lanes] = time.Since(begin)
+		if n, err := r.DB.Repeats(t.Context(), "audit"); err != nil || n != uint64(rows/10) {
+			t.Errorf("%d lanes: %d copies, %v; there are %d in the lane", lanes, n, err, rows/10)
+		}
+	}
+	if timed {
+		t.Logf("%d rows a lane: %s where the topic has one lane, %s where it has 16", rows, took[1], took[16])
+	}
+}
