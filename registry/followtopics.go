@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -19,8 +18,10 @@ const followPause = time.Second
 func (r *Registry) FollowTopics(ctx context.Context, changed chan<- struct{}) {
 	for {
 		_ = r.followTopics(ctx, changed) // what is missed is seen at the next look
-		if backoff.Sleep(ctx, followPause) != nil {
+		select {
+		case <-ctx.Done():
 			return
+		case <-time.After(followPause):
 		}
 	}
 }
