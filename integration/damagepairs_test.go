@@ -34,6 +34,8 @@ var pairedStores = []string{"EVENTS", "SHARDS", "DOCS", "TIMERS", storeRegistry,
 const (
 	putOlder = "older"
 	putLost  = "lost"
+	// putPurged: what was routed has left EVENTS by its age.
+	putPurged = "purged"
 )
 
 // pairCell says what became of each store that is not as it was.
@@ -69,7 +71,8 @@ func (c pairCell) has(since bool, stores ...string) bool {
 }
 
 // pairCells are all single stores, all pairs, NATS as a whole, and the registry with its copies
-// beside each other store: a NATS that is restored has both restored.
+// beside each other store: a NATS that is restored has both restored. Then what no pair can show: stores that are lost
+// with the ones that would have given it back, after EVENTS let go of what was routed.
 func pairCells() (cells []pairCell) {
 	states := []string{putOlder, putLost}
 	for i, a := range pairedStores {
@@ -94,6 +97,14 @@ func pairCells() (cells []pairCell) {
 			}
 		}
 		cells = append(cells, pairCell{wholeNATS: s}, pairCell{wholeNATS: s, storeClickHouse: putOlder}, pairCell{wholeNATS: s, storeSpool: putLost})
+	}
+	for _, s := range states {
+		for _, u := range states {
+			cells = append(cells, pairCell{"EVENTS": putPurged, "SHARDS": s, storeClickHouse: u})
+		}
+		for _, front := range []string{"DOCS", "TIMERS"} {
+			cells = append(cells, pairCell{front: putOlder, "SHARDS": putLost, storeClickHouse: s})
+		}
 	}
 	return cells
 }

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // streamOf is the stream of a store of NATS.
@@ -24,11 +27,14 @@ func streamOf(store string) string {
 // putAll makes each store what the cell says, while NATS is down.
 func (h *pairHouse) putAll() {
 	h.t.Helper()
+	if h.cell.state("EVENTS") == putPurged {
+		h.purgeRouted()
+	}
 	h.stop()
 	for _, store := range append([]string{storeCopies}, pairedStores...) {
 		state := h.cell.state(store)
 		switch {
-		case state == "":
+		case state == "", state == putPurged:
 		case store == storeClickHouse:
 			h.putTables(state)
 		case store == storeSpool:
@@ -44,6 +50,19 @@ func (h *pairHouse) putAll() {
 		}
 	}
 	h.run()
+}
+
+// purgeRouted takes out of EVENTS what a janitor does once it is old enough: all that was routed, but for the last
+// message of each lane.
+func (h *pairHouse) purgeRouted() {
+	h.t.Helper()
+	s, err := h.reg.JetStream().Stream(h.t.Context(), schemas.StreamEvents)
+	h.must(err)
+	routed, err := streams.Checkpoints(h.t.Context(), h.reg.JetStream(), "app")
+	h.must(err)
+	for lane, cp := range routed {
+		h.must(s.Purge(h.t.Context(), jetstream.WithPurgeSubject(schemas.LaneFilter("app", lane)), jetstream.WithPurgeSequence(cp.Source)))
+	}
 }
 
 func (h *pairHouse) putDir(dir, older, state string) {

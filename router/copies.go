@@ -92,8 +92,8 @@ func (r *Router) keepCopies(ctx context.Context) {
 }
 
 // forgotten refuses a checkpoint that is older than its copy in the registry, where
-// EVENTS does not hold what the copy names either. Where it does, what SHARDS lost is
-// routed again: to the same shards, though their limits may be others since.
+// EVENTS does not hold what the copy names either, or let go of some of it. Where it has all,
+// what SHARDS lost is routed again: to the same shards, though their limits may be others since.
 func (l *lane) forgotten(ctx context.Context) error {
 	if l.sweeping || l.judge.topic == nil {
 		return nil
@@ -103,6 +103,9 @@ func (l *lane) forgotten(ctx context.Context) error {
 		return err
 	}
 	why, err := streams.Misfit(ctx, l.js, l.filter, &known)
+	if err == nil && why == "" {
+		why, err = streams.LetGo(ctx, l.js, l.filter, &l.cp, &known)
+	}
 	if err != nil {
 		return err
 	}

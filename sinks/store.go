@@ -295,6 +295,11 @@ func (s *Sinks) putBack(ctx context.Context, ref schemas.ShardRef, pos, floor, r
 	if err != nil {
 		return false, fmt.Errorf("sinks: end of %s: %w", ref, err)
 	}
+	if end, err := schemas.ParsePlaced(last.Header); err == nil && end.Pos < floor { // SHARDS is an older copy, too
+		if floor = end.Pos; pos >= floor {
+			return false, nil
+		}
+	}
 	seq, err := streams.FindFrame(ctx, s.js, ref.Subject(), floor, last.Sequence)
 	if err != nil {
 		return false, err

@@ -25,18 +25,12 @@ func (t *found) lostFrames(ref schemas.ShardRef, l *lostLane) (f schemas.LostFra
 	if t.unsettled(ref.ID) && e.Until() > known.Pos { // it was left, and is no longer among the tails
 		known = schemas.Tail{Pos: e.Until(), Rows: e.Rows}
 	}
-	end, rows := t.tail(ref.ID), uint64(0)
-	if c := t.chains[ref.ID]; len(c) > 0 {
-		rows = c.last().shardRows
-	}
-	if given := t.given(ref.ID); given > end {
-		tally, count := t.tallies[ref.ID], t.counts[ref.ID]
-		_, gone := tally.GoneUpTo(given)
-		if rows = count.Rows + gone; given < known.Pos || rows >= known.Rows {
-			end = given
-		} else { // ClickHouse went back, and what it had given it no longer has
-			end = max(end, count.Head)
-		}
+	tally := t.tallies[ref.ID]
+	end, rows := t.storedRows(ref.ID)
+	_, gone := tally.GoneUpTo(end)
+	_, above := tally.GoneUpTo(max(known.Pos, end))
+	if rows += above - gone; rows >= known.Rows { // the last rows were erased, or all are there
+		end = max(end, t.given(ref.ID))
 	}
 	settled := e.Status != registry.Active && e.SealedAt >= known.Pos && !t.unsettled(ref.ID)
 	if e.Gone() || settled || known.Pos <= end {
@@ -51,6 +45,17 @@ func (t *found) lostFrames(ref schemas.ShardRef, l *lostLane) (f schemas.LostFra
 	return f, counted, true
 }
 
+// storedRows are the rows of a shard, with those that erasures took, up to the last position that SHARDS or ClickHouse
+// has of it.
+func (t *found) storedRows(id schemas.Shard) (end, rows uint64) {
+	c, count, tally := t.chains[id], t.counts[id], t.tallies[id]
+	if end = t.tail(id); end > count.Head {
+		return end, c.last().shardRows
+	}
+	_, gone := tally.GoneUpTo(count.Head)
+	return count.Head, count.Rows + gone
+}
+
 // nameLost enters what is lost in the checkpoint, without what comes back from EVENTS, and
 // in the plan.
 func (l *lostLane) nameLost(t *found, again map[schemas.Month]amount, p *Plan) {
@@ -58,7 +63,8 @@ func (l *lostLane) nameLost(t *found, again map[schemas.Month]amount, p *Plan) {
 		a := again[f.Month]
 		frames, rows := min(a.frames, f.To-f.From+1), min(a.rows, f.Rows)
 		again[f.Month] = amount{a.frames - frames, a.rows - rows}
-		if f.From, f.Rows = f.From+frames, f.Rows-rows; f.From > f.To {
+		back := rows > 0 && rows == f.Rows
+		if f.From, f.Rows = f.From+frames, f.Rows-rows; f.From > f.To || back {
 			continue
 		}
 		l.cp.AddLost(f)

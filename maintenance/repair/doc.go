@@ -52,6 +52,10 @@
 // the records of a front's lane (frontpass.go): a plan holds 8 bytes for each that one month's sink had
 // stored and another's may not.
 //
+// EVENTS lets go of what was routed ten minutes later. Where SHARDS lost a lane's end after that, and ClickHouse went
+// back as well, nothing holds those events. The registry's copy of the checkpoint tells how many rows each shard had:
+// what is stored, what erasures took and what EVENTS still has is taken off, and the rest is lost, and named.
+//
 // The last rows of a shard may all have been erased. Its tally and its floor tell that they
 // were stored, and its next positions follow those. Where ClickHouse went back below them, what
 // is missing there is lost all the same.

@@ -73,7 +73,8 @@ func TestLostFramesBelowErasedEnd(t *testing.T) {
 		{"stored", tables.Count{Head: 10, Rows: 10}, ledger.Tally{}, 0, schemas.Tail{Pos: 10, Rows: 10}, schemas.LostFrames{}},
 		{"the last erased", tables.Count{Head: 8, Rows: 8}, erased, 10, schemas.Tail{Pos: 10, Rows: 10}, schemas.LostFrames{}},
 		{"and its floor lost", tables.Count{Head: 8, Rows: 8}, erased, 0, schemas.Tail{Pos: 10, Rows: 10}, schemas.LostFrames{}},
-		{"and more was routed", tables.Count{Head: 8, Rows: 8}, erased, 0, schemas.Tail{Pos: 12, Rows: 12}, schemas.LostFrames{From: 11, To: 12, Rows: 2}},
+		{"and more was routed", tables.Count{Head: 8, Rows: 8}, erased, 0, schemas.Tail{Pos: 12, Rows: 12}, schemas.LostFrames{From: 9, To: 12, Rows: 2}},
+		{"and ClickHouse went back before that", tables.Count{Head: 5, Rows: 5}, erased, 10, schemas.Tail{Pos: 12, Rows: 12}, schemas.LostFrames{From: 6, To: 12, Rows: 5}},
 		{"and ClickHouse went back", tables.Count{Head: 5, Rows: 5}, erased, 10, schemas.Tail{Pos: 10, Rows: 10}, schemas.LostFrames{From: 6, To: 10, Rows: 3}},
 	} {
 		x := &found{

@@ -27,6 +27,7 @@ type lostLane struct {
 	// lost are the frames up to there that neither the streams nor ClickHouse have.
 	known *schemas.Checkpoint
 	both  bool
+	letGo bool // EVENTS has let go of some of it
 	lost  []schemas.LostFrames
 	held  map[number]bool // the lane's frames in SHARDS, where any are lost
 }
@@ -35,7 +36,8 @@ type lostLane struct {
 type laneState struct {
 	have   streams.Routed
 	copied schemas.Checkpoint // the registry's copy
-	both   string             // why EVENTS is not what the copy saw, which knows more than have
+	both   string             // why EVENTS is not what the copy saw, which knows more than have, or has let go of some of it
+	letGo  bool               // it has let go of some, and lost nothing
 	misfit string             // why EVENTS is not what have saw
 }
 
@@ -59,7 +61,11 @@ func (r *Repairer) compareLanes(ctx context.Context, t *found) error {
 		filter := schemas.LaneFilter(t.topic.Name, token)
 		var err error
 		if s.have.Forgets(&s.copied) {
-			if s.both, err = streams.Misfit(ctx, r.js, filter, &s.copied); err != nil {
+			if s.both, err = streams.Misfit(ctx, r.js, filter, &s.copied); err == nil && s.both == "" {
+				s.both, err = streams.LetGo(ctx, r.js, filter, &s.have.Checkpoint, &s.copied)
+				s.letGo = s.both != ""
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -110,7 +116,7 @@ func (r *Repairer) planLanes(ctx context.Context, t *found, p *Plan) error {
 				schemas.RoutedSubject(t.topic.Name, strconv.Itoa(n)), why, a.Where, a.Positions())
 			continue
 		}
-		l := &lostLane{token: strconv.Itoa(n), have: s.have, known: s.known(), both: s.both != ""}
+		l := &lostLane{token: strconv.Itoa(n), have: s.have, known: s.known(), both: s.both != "", letGo: s.letGo}
 		if err := r.rebuild(ctx, t, n, l, p); err != nil {
 			return err
 		}

@@ -126,6 +126,10 @@ func (r *Repairer) anchor(ctx context.Context, t *found, cp *schemas.Checkpoint)
 // what follows it no trace tells whether it was routed: settleStored decides that.
 func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) error {
 	filter := schemas.LaneFilter(t.topic.Name, l.token)
+	if l.letGo { // what is left of it may not be routed yet
+		l.back()
+		return nil
+	}
 	why, err := streams.Misfit(ctx, r.js, filter, &l.cp)
 	if err != nil || why == "" {
 		return err
@@ -137,8 +141,7 @@ func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) e
 	subject := schemas.RoutedSubject(t.topic.Name, l.token)
 	switch {
 	case !res.Proven && l.both: // EVENTS lost messages, and gave none again: all that it has is looked at
-		l.cp.Source, l.cp.Digest, l.cp.Stored, l.cp.At = l.have.Source, l.have.Digest, l.have.Stored, l.have.At
-		l.cp.Era++
+		l.back()
 	case !res.Proven: // SHARDS was restored from an older copy: the lane goes on where its frames say
 		l.cp.Digest, l.cp.At = "", 0
 	case l.both:
@@ -151,6 +154,12 @@ func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) e
 			subject, why, res.After, res.Cut.Messages, res.Cut.After, res.Cut.To)
 	}
 	return nil
+}
+
+// back has a lane look at all that EVENTS has above the checkpoint that is there, in the next era: no copy knows more.
+func (l *lostLane) back() {
+	l.cp.Source, l.cp.Digest, l.cp.Stored, l.cp.At = l.have.Source, l.have.Digest, l.have.Stored, l.have.At
+	l.cp.Era++
 }
 
 // countDead adds the dead letters of a lane, from behind the checkpoint that is

@@ -36,7 +36,7 @@ func (v *Verifier) ends(ctx context.Context) (cuts []schemas.Cut, err error) {
 }
 
 // forgotten names the lanes whose checkpoint is older than its copy in the registry, where
-// EVENTS does not hold what would be routed again: both streams lost their ends.
+// EVENTS does not hold what would be routed again: both streams lost their ends, or EVENTS let go of it.
 func (v *Verifier) forgotten(ctx context.Context, topic string, routed map[string]schemas.Checkpoint) (problems []string, err error) {
 	copies, err := v.reg.Copies(ctx, topic)
 	if err != nil {
@@ -48,6 +48,9 @@ func (v *Verifier) forgotten(ctx context.Context, topic string, routed map[strin
 			continue
 		}
 		why, err := streams.Misfit(ctx, v.js, known.LaneFilter(topic, lane), &known)
+		if err == nil && why == "" {
+			why, err = streams.LetGo(ctx, v.js, known.LaneFilter(topic, lane), &cp, &known)
+		}
 		if err != nil {
 			return nil, err
 		}
