@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"text/template"
 )
 
@@ -48,17 +47,6 @@ func (t *Topic) render(file, database string) string {
 	}
 	return b.String()
 }
-
-// tableSettings are the settings of every table.
-var tableSettings = sync.OnceValue(func() string {
-	text, err := sqlFiles.ReadFile("sql/settings.sql")
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	return strings.Join(strings.Fields(sqlComment.ReplaceAllString(string(text), "")), " ")
-})
-
-var sqlComment = regexp.MustCompile(`--.*`)
 
 // AddColumns is the DDL that gives an existing table the columns of t it lacks.
 // Adding a column is metadata only: old rows read as its default.

@@ -100,7 +100,7 @@ func (s *sending) run(ctx context.Context, files []input) error {
 	defer cancel()
 	if read != nil && s.opts.Multiline != nil {
 		select {
-		case <-read:
+		case failed = <-read:
 		case <-bye.Done():
 		}
 	}
