@@ -84,9 +84,9 @@ func (x *Eraser) floor(ctx context.Context, e *ledger.Erasure, s *scope) error {
 	return err
 }
 
-// maxRewrites bounds the merges that are asked for: one is enough unless another
-// merge, begun before the delete, ended after it.
-const maxRewrites = 5
+// goneWithin bounds how long merges are asked for: one is enough unless another merge, begun before the
+// delete, ends after it, which takes as long as that one does.
+const goneWithin = busyWithin
 
 // remove takes the rows out of every part that is read, and proves it.
 func (x *Eraser) remove(ctx context.Context, e *ledger.Erasure, s *scope, drop bool) error {
@@ -106,7 +106,7 @@ func (x *Eraser) remove(ctx context.Context, e *ledger.Erasure, s *scope, drop b
 		x.crash("erase.after-delete")
 		return nil
 	}
-	for range maxRewrites {
+	for deadline := time.Now().Add(goneWithin); ; {
 		seen, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, false)
 		if err != nil {
 			return err
@@ -128,8 +128,13 @@ func (x *Eraser) remove(ctx context.Context, e *ledger.Erasure, s *scope, drop b
 		if left, err = x.cfg.DB.Matching(ctx, e.Topic, parts, c, true); err != nil || len(left) == 0 {
 			return err
 		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%w: %s, after merges for %s", ErrNotGone, s.part, goneWithin)
+		}
+		if err := backoff.Sleep(ctx, busyPause); err != nil {
+			return err
+		}
 	}
-	return fmt.Errorf("%w: %s, after %d merges", ErrNotGone, s.part, maxRewrites)
 }
 
 // nothingElse says that a shard has only rows that fulfil the condition.

@@ -148,6 +148,9 @@ func (x *Eraser) sumsOf(ctx context.Context, e *ledger.Erasure, s *registry.Shar
 	})
 }
 
+// maxDeletions bounds the deletions in sums: one is enough unless more diffs are summed beside it.
+const maxDeletions = 5
+
 // removeSums takes an erasure's diffs out of the sums of a dropped shard, and proves it. kept:
 // the sums do not tell them from others.
 func (x *Eraser) removeSums(ctx context.Context, e *ledger.Erasure, s *registry.Shard) (kept bool, err error) {
@@ -158,7 +161,7 @@ func (x *Eraser) removeSums(ctx context.Context, e *ledger.Erasure, s *registry.
 	if !reaches(e, s) {
 		return true, nil
 	}
-	for range maxRewrites {
+	for range maxDeletions {
 		found, err := x.matchingSums(ctx, e, []registry.Shard{*s})
 		if err != nil || found[s.ID] == 0 {
 			return false, err
@@ -169,7 +172,7 @@ func (x *Eraser) removeSums(ctx context.Context, e *ledger.Erasure, s *registry.
 		}
 		x.crash("erase.after-sums")
 	}
-	return false, fmt.Errorf("%w: sums of %s, after %d deletions", ErrNotGone, s.Ref(), maxRewrites)
+	return false, fmt.Errorf("%w: sums of %s, after %d deletions", ErrNotGone, s.Ref(), maxDeletions)
 }
 
 // showSums adds to a proof what sums of dropped shards have.
