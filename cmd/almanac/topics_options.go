@@ -48,6 +48,7 @@ func topicByFlags(ctx context.Context, reg *registry.Registry, cmd *cobra.Comman
 	t, err := reg.Topic(ctx, name)
 	if errors.Is(err, schemas.ErrUnknownTopic) {
 		t, err = schemas.NewTopicOf(schemas.Kind(r.flag("kind")), name), nil
+		t.LaneBy = nil // what --once-by says decides
 	}
 	if err != nil {
 		return nil, err
