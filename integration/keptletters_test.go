@@ -43,7 +43,12 @@ func TestDeadLettersWithoutTheirCheckpoint(t *testing.T) {
 				t.Fatalf("%d dead letters stayed: the cut took the whole batch", left)
 			}
 			if dies {
-				<-d.process(part{Role: "router", CrashAt: "router.before-batch", CrashHit: 1}).gone
+				p := d.process(part{Role: "router", CrashAt: "router.before-batch", CrashHit: 1})
+				select {
+				case <-p.gone:
+				case <-time.After(time.Minute):
+					t.Fatalf("the router does not come to its end: %s", p.said.text())
+				}
 			}
 			d.router()
 			d.sink()
