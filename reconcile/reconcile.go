@@ -80,16 +80,19 @@ func Compare(frames []Frame, groups []tables.Group, gone []ledger.Cut) (all []St
 	}
 	hi := groups[len(groups)-1].Pos
 	cuts := ledger.AddCuts(gone, nil)
-	var before point
-	before.summed = true
+	taken, upTo := 0, 0 // cuts that are counted, and those that end up to the point
+	before := point{summed: true}
 	for _, p := range points(frames, hi)[1:] {
-		if len(cuts) > 0 && cuts[0].First() <= p.pos && p.pos < cuts[0].Pos {
-			continue // how much of the cut lies below is not known
+		for upTo < len(cuts) && cuts[upTo].Pos <= p.pos {
+			upTo++
+		}
+		if upTo < len(cuts) && cuts[upTo].First() <= p.pos {
+			continue // how much of that cut lies below is not known
 		}
 		s := Stretch{Lo: before.pos, Hi: p.pos, Want: p.rows - min(p.rows, before.rows), WantIDs: p.ids - before.ids, Summed: p.summed && before.summed}
-		for ; len(cuts) > 0 && cuts[0].Pos <= p.pos; cuts = cuts[1:] {
-			s.Want -= min(s.Want, cuts[0].Rows)
-			s.WantIDs -= cuts[0].IDs
+		for ; taken < upTo; taken++ {
+			s.Want -= min(s.Want, cuts[taken].Rows)
+			s.WantIDs -= cuts[taken].IDs
 		}
 		for ; len(groups) > 0 && groups[0].Pos <= p.pos; groups = groups[1:] {
 			s.Have, s.Distinct, s.HaveIDs = s.Have+groups[0].Rows, s.Distinct+groups[0].Distinct, s.HaveIDs+groups[0].IDs
