@@ -11,5 +11,5 @@
 // Where frames are gone, and where the tally joined its cuts, positions are compared together, as one
 // stretch. Above the last position of which anything tells, ClickHouse alone knows: the rest.
 //
-// The comparisons are pure. Standing alone asks ClickHouse, for one frame.
+// The comparisons are pure. Look alone asks ClickHouse, for one frame.
 package reconcile

@@ -137,21 +137,21 @@ func Agree(all []Stretch) (pos uint64) {
 	return pos
 }
 
-// Stands is what ClickHouse has at the position of one frame.
-type Stands int
+// Presence is what ClickHouse has at the position of one frame.
+type Presence int
 
-// What stands at a frame's position.
+// What ClickHouse has at a frame's position.
 const (
-	Whole  Stands = iota // its rows, less what erasures took there: none, where they took all
-	Partly               // some of its rows, and some are missing or others stand there too
-	Absent               // nothing, and not all of it was erased
-	Other                // rows, none of which is the frame's
+	Whole  Presence = iota // its rows, less what erasures took there: none, where they took all
+	Partly                 // some of its rows, and some are missing or others stand there too
+	Absent                 // nothing, and not all of it was erased
+	Other                  // rows, none of which is the frame's
 )
 
-// At tells what stands at a frame's position by counts and sums, from the frame's own rows and the sum of
+// At reports what ClickHouse has at a frame's position by counts and sums, from the frame's own rows and the sum of
 // their ids. Whether rows that are not the whole frame are any of its own, ids must tell: it gives
 // Partly for those.
-func At(pos, rows, ids uint64, there tables.Group, gone []ledger.Cut) Stands {
+func At(pos, rows, ids uint64, there tables.Group, gone []ledger.Cut) Presence {
 	var taken ledger.Cut
 	for _, c := range gone {
 		switch {

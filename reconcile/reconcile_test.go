@@ -112,7 +112,7 @@ func TestAt(t *testing.T) {
 	for name, c := range map[string]struct {
 		there tables.Group
 		gone  []ledger.Cut
-		want  Stands
+		want  Presence
 	}{
 		"all":                    {there(3, 10, 100), nil, Whole},
 		"nothing":                {tables.Group{Pos: 3}, nil, Absent},

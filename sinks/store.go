@@ -209,13 +209,13 @@ func (s *Sinks) isStored(ctx context.Context, topic *schemas.Topic, ref schemas.
 			return false, err
 		}
 	}
-	stands, err := reconcile.Standing(ctx, s.cfg.DB, topic, ref, p, payload, reconcile.Gone(ctx, s.cfg.Registry, ref))
-	if err != nil || stands == reconcile.Whole || stands == reconcile.Partly {
+	found, err := reconcile.Look(ctx, s.cfg.DB, topic, ref, p, payload, reconcile.Gone(ctx, s.cfg.Registry, ref))
+	if err != nil || found == reconcile.Whole || found == reconcile.Partly {
 		return err == nil, err
 	}
 	// Its rows may be gone on purpose, with the floor raised before.
 	entry, err := s.cfg.Registry.Shard(ctx, ref)
-	return err == nil && stands == reconcile.Absent && entry.Floor >= p.Pos, nil
+	return err == nil && found == reconcile.Absent && entry.Floor >= p.Pos, nil
 }
 
 // insert stores the batch and returns the head as read back, and how far the table lies below.

@@ -75,16 +75,6 @@ func (db *DB) Matching(ctx context.Context, topic string, in []schemas.ShardRef,
 // maxPartitions bounds the partitions of one statement.
 const maxPartitions = 1000
 
-// RowsAt counts the rows at one position of a shard.
-func (db *DB) RowsAt(ctx context.Context, ref schemas.ShardRef, pos uint64) (uint64, error) {
-	var n uint64
-	q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos = %d", schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), pos)
-	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
-		return 0, fmt.Errorf("rows of %s: %w", ref, refusal(err))
-	}
-	return n, nil
-}
-
 // Hide deletes the rows of one partition that fulfil the condition, as a patch
 // part: from its answer on no read sees them. A mutation would clone every part of
 // the table instead.

@@ -76,8 +76,8 @@ func (x *Eraser) floor(ctx context.Context, e *ledger.Erasure, s *scope) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	rows, err := x.cfg.DB.RowsAt(ctx, s.part, head)
-	if err != nil || found[s.part.ID][0].Rows < rows {
+	there, err := x.cfg.DB.At(ctx, s.part, head)
+	if err != nil || found[s.part.ID][0].Rows < there.Rows {
 		return err
 	}
 	_, err = x.cfg.Registry.RaiseFloor(ctx, s.part, head)

@@ -290,8 +290,8 @@ func (j *Janitor) sameEvents(ctx context.Context, entry *registry.Shard, ref sch
 	if err != nil {
 		return err
 	}
-	stands, err := reconcile.Standing(ctx, j.cfg.DB, &topic, ref, &p, msg.Data, reconcile.Gone(ctx, j.cfg.Registry, ref))
-	if err != nil || stands == reconcile.Whole || stands == reconcile.Partly {
+	found, err := reconcile.Look(ctx, j.cfg.DB, &topic, ref, &p, msg.Data, reconcile.Gone(ctx, j.cfg.Registry, ref))
+	if err != nil || found == reconcile.Whole || found == reconcile.Partly {
 		return err
 	}
 	return fmt.Errorf("janitor: %s: %w: ClickHouse has other events at position %d than %s; run `almanac verify %s`", ref, ErrUnverified, p.Pos, schemas.StreamShards, ref.Topic)

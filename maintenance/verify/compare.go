@@ -90,8 +90,8 @@ func (v *Verifier) compareHead(ctx context.Context, topic *schemas.Topic, s *Sha
 	if p.Schema > topic.Version {
 		return nil // made since: the next look tells
 	}
-	stands, err := reconcile.Standing(ctx, v.db, topic, e.Ref(), &p, msg.Data, reconcile.Gone(ctx, v.reg, e.Ref()))
-	if err == nil && (stands == reconcile.Absent || stands == reconcile.Other) {
+	found, err := reconcile.Look(ctx, v.db, topic, e.Ref(), &p, msg.Data, reconcile.Gone(ctx, v.reg, e.Ref()))
+	if err == nil && (found == reconcile.Absent || found == reconcile.Other) {
 		s.problem("position %d in %s is not the frame that is stored there: one of the two was rolled back", s.Head, schemas.StreamShards)
 	}
 	return err

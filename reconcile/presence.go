@@ -16,17 +16,17 @@ type Table interface {
 	Holds(ctx context.Context, ref schemas.ShardRef, f *schemas.Frame, r *frame.Reader, lo, hi uint64) (bool, error)
 }
 
-// Standing tells what ClickHouse has at the position of a frame, whose topic has the fields of the frame's
+// Look reports what ClickHouse has at the position of a frame, whose topic has the fields of the frame's
 // version. gone is what erasures took of its shard, or will: it is asked after the rows, since an
 // erasure says what it takes before it does. One may begin between the two all the same, so what
 // is not the frame is looked at twice.
-func Standing(ctx context.Context, db Table, topic *schemas.Topic, ref schemas.ShardRef, p *schemas.Placed, payload []byte, gone func() ([]ledger.Cut, error)) (Stands, error) {
+func Look(ctx context.Context, db Table, topic *schemas.Topic, ref schemas.ShardRef, p *schemas.Placed, payload []byte, gone func() ([]ledger.Cut, error)) (Presence, error) {
 	var r frame.Reader
 	if err := r.Open(payload, topic, p.Schema); err != nil {
 		return Absent, fmt.Errorf("position %d of %s: %w", p.Pos, ref, err)
 	}
-	stands := Absent
-	for try := 0; try < 2 && (stands == Absent || stands == Other); try++ {
+	found := Absent
+	for try := 0; try < 2 && (found == Absent || found == Other); try++ {
 		there, err := db.At(ctx, ref, p.Pos)
 		if err != nil {
 			return Absent, err
@@ -35,7 +35,7 @@ func Standing(ctx context.Context, db Table, topic *schemas.Topic, ref schemas.S
 		if err != nil {
 			return Absent, err
 		}
-		if stands = At(p.Pos, uint64(r.Rows()), r.IDSum(), there, cuts); stands != Partly {
+		if found = At(p.Pos, uint64(r.Rows()), r.IDSum(), there, cuts); found != Partly {
 			continue
 		}
 		some, err := db.Holds(ctx, ref, &p.Frame, &r, p.Pos, p.Pos)
@@ -43,10 +43,10 @@ func Standing(ctx context.Context, db Table, topic *schemas.Topic, ref schemas.S
 			return Absent, err
 		}
 		if !some {
-			stands = Other
+			found = Other
 		}
 	}
-	return stands, nil
+	return found, nil
 }
 
 // Tallies are where the tally of a shard is: *registry.Registry.
