@@ -55,13 +55,3 @@ func (t *Topic) Columns(v int) []string {
 	}
 	return names
 }
-
-// StoredColumns is the SELECT list that frame.Reader.OpenStored reads: the columns of the
-// newest schema version, then pos.
-func (t *Topic) StoredColumns() string {
-	var b strings.Builder
-	for _, c := range t.Columns(t.Version) {
-		b.WriteString(QuoteName(c) + ", ")
-	}
-	return b.String() + ColPos
-}

@@ -65,9 +65,9 @@ func (t *Topic) validateRetention() error {
 // clearsKey is the first column that must keep its values and that clearing the fields
 // would change; "" when there is none.
 func (t *Topic) clearsKey(fields []string) string {
-	c := t.clearingOf(fields)
-	for _, column := range append(t.sortColumns(), t.Once()...) {
-		if !slices.Contains(neverCleared, column) && slices.Contains(c.done, column) {
+	c := t.Clearing(fields)
+	for _, column := range append(slices.Clone(t.Spec().Sort), t.Once()...) {
+		if !slices.Contains(neverCleared, column) && c.empties(column) {
 			return column
 		}
 	}
@@ -99,11 +99,6 @@ func (t *Topic) Tightens(next *Topic) bool {
 		return true
 	}
 	return slices.ContainsFunc(next.Anonymise.Fields, func(f string) bool { return !slices.Contains(t.Anonymise.Fields, f) })
-}
-
-// QuoteText quotes a string for ClickHouse.
-func QuoteText(s string) string {
-	return "'" + strings.NewReplacer("\\", "\\\\", "'", "\\'", "\x00", `\0`).Replace(s) + "'"
 }
 
 // ShortestDays returns after how many days a topic's frames leave the streams for

@@ -5,7 +5,7 @@ import "strings"
 // ruleNames finds the rule that covers a name.
 //
 // A rule covers its own name and every name that goes on after it with one of
-// nameEnds: email covers email#2 (a key that came twice), email.home (of an
+// NameEnds: email covers email#2 (a key that came twice), email.home (of an
 // object) and email[0]. Case of ASCII letters counts for nothing, and neither do
 // leading dots, spaces, "#2." of an empty key that came twice, "attributes." and
 // "almanac_rest." (see plainName), which empty keys, sloppy CSV headers and wrapped objects bring. Of several rules the longest
@@ -19,9 +19,9 @@ type ruleNames struct {
 	inside map[string]bool
 }
 
-// nameEnds are the bytes after which a name is derived from what stands before.
+// NameEnds are the bytes after which a name is derived from what stands before.
 // Letters, digits, - and _ are not among them: email_hash is another name.
-const nameEnds = ".#[:/ \t\x00"
+const NameEnds = ".#[:/ \t\x00"
 
 // nameLead is what plainName takes off, beside names of wrappers.
 const nameLead = ". \t\x00"
@@ -108,7 +108,7 @@ func wrapper(name string) int {
 	return 0
 }
 
-func isNameEnd(c byte) bool { return strings.IndexByte(nameEnds, c) >= 0 }
+func isNameEnd(c byte) bool { return strings.IndexByte(NameEnds, c) >= 0 }
 
 // lowerASCII folds the case of ASCII letters, as ClickHouse's lower does.
 func lowerASCII(s string) string {

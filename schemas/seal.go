@@ -109,16 +109,3 @@ func (s *Seal) Follows(prev *Seal) error {
 	}
 	return nil
 }
-
-// RowsDigestSQL selects the rows of a shard as a seal's digest is over them: SHA-256 of the
-// answer. They are the columns of a schema version, in the order of time and id, as RowBinary.
-// Positions are not among them: a table that is rebuilt may have others.
-func (t *Topic) RowsDigestSQL(database string, ref ShardRef, version int) string {
-	cols := t.Columns(version)
-	for i, c := range cols {
-		cols[i] = QuoteName(c)
-	}
-	list := strings.Join(cols, ", ")
-	return fmt.Sprintf("SELECT %s FROM %s WHERE month = %d AND shard = %d ORDER BY ts, toUInt128(id), sipHash128(%s) FORMAT RowBinary",
-		list, QuotedTable(database, t.Name), uint32(ref.Month), uint64(ref.ID), list)
-}

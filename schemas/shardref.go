@@ -20,12 +20,6 @@ func NewShard(lane int) Shard { return Shard(uint64(lane)<<laneShift | rand.Uint
 // Lane is the shard's lane.
 func (s Shard) Lane() int { return int(s >> laneShift) }
 
-// InLane is the SQL condition of the rows of a lane's shards. ClickHouse looks at no other parts.
-func InLane(lane int) string {
-	least := uint64(lane) << laneShift
-	return fmt.Sprintf("%s BETWEEN %d AND %d", ColShard, least, least|(1<<laneShift-1))
-}
-
 // String is the 16 hex digits.
 func (s Shard) String() string { return fmt.Sprintf("%016x", uint64(s)) }
 

@@ -15,16 +15,6 @@ var sqlFiles embed.FS
 // templates are the definitions of tables and views, by file name.
 var templates = template.Must(template.ParseFS(sqlFiles, "sql/*.sql"))
 
-// QuotedTable is database and table, quoted. The topic's name was validated.
-func QuotedTable(database, topic string) string {
-	return QuoteName(database) + "." + QuoteName(topic)
-}
-
-// QuoteName quotes an identifier for ClickHouse.
-func QuoteName(s string) string {
-	return "`" + strings.NewReplacer("\\", "\\\\", "`", "\\`").Replace(s) + "`"
-}
-
 // CreateTable is the DDL of the topic's table, for its newest schema version.
 func (t *Topic) CreateTable(database string) string {
 	return t.render(t.Spec().Table, database)
@@ -80,27 +70,6 @@ var (
 	indexClause     = regexp.MustCompile("(?m)^\\s*INDEX \\w+ `?(\\w+)`? TYPE (\\w+)")
 	columnName      = regexp.MustCompile(`\w+`)
 )
-
-// sortColumns are the columns by which the topic's table is sorted. ClickHouse refuses to
-// change them.
-func (t *Topic) sortColumns() []string {
-	m := sortClause.FindStringSubmatch(t.CreateTable(""))
-	if m == nil {
-		return nil
-	}
-	var names []string
-	for _, word := range sortedBy.FindAllStringSubmatch(m[1], -1) {
-		if word[2] == "" {
-			names = append(names, word[1])
-		}
-	}
-	return names
-}
-
-// sortedBy finds the columns of a sort clause, and the functions that it has them in.
-var sortedBy = regexp.MustCompile(`(\w+)(\(?)`)
-
-var sortClause = regexp.MustCompile(`(?m)^ORDER BY \((.*)\)`)
 
 // Indexes are the columns the topic's table has an index on, as its DDL says.
 func (t *Topic) Indexes() []Index {

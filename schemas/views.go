@@ -8,23 +8,6 @@ import (
 // View is a ready-made view for people and dashboards.
 type View struct{ Name, Select string }
 
-// Names of views. No topic may have one, so that no view can stand in the way of
-// a table.
-const (
-	viewRecent = "_recent"  // of each topic: the events of the last day
-	viewPrefix = "almanac_" // of all topics
-	ViewShards = viewPrefix + "shards"
-	ViewLag    = viewPrefix + "lag"
-	// TableLedger is a table: the third copy of the ledger.
-	TableLedger = viewPrefix + "ledger"
-)
-
-// RecentHours is what <topic>_recent looks back.
-const RecentHours = 24
-
-// RecentView is the name of a topic's view of the last day.
-func RecentView(topic string) string { return topic + viewRecent }
-
 // Views are the ready-made views of the topic's newest schema version, and those
 // of all topics in the database. Sizes and ranges come from ClickHouse's metadata:
 // asking for them reads no events.

@@ -66,4 +66,5 @@ var audits = Spec{
 	Seals:  true,
 	Bodies: []Body{{Column: ColBefore, Bytes: ColBeforeBytes}, {Column: ColAfter, Bytes: ColAfterBytes}},
 	Table:  "audit.sql",
+	Sort:   []string{ColTs, ColID},
 }

@@ -34,6 +34,7 @@ var documents = Spec{
 	LaneBy: []string{ColDocID},
 	Rotate: defaultRotation,
 	Table:  "document.sql",
+	Sort:   []string{ColPath, ColCreated, ColDocID, ColVersion},
 	Views:  []View{{Suffix: ViewLatest, Select: "document_latest.sql"}},
 	Front:  FrontDocuments,
 }

@@ -66,6 +66,8 @@ type Spec struct {
 
 	// Table is the template of the topic's table, a file of schemas/sql.
 	Table string
+	// Sort are the columns by which the table is sorted, as it says too. ClickHouse refuses to change them.
+	Sort []string
 	// Derived are tables filled from it, shard by shard.
 	Derived []Derived
 	// Views are made beside the table.

@@ -16,4 +16,5 @@ var logs = Spec{
 	LaneBy: []string{ColUserID},
 	Rotate: defaultRotation,
 	Table:  "log.sql",
+	Sort:   []string{ColTs, ColID},
 }

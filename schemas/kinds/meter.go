@@ -37,4 +37,5 @@ var meters = Spec{
 	MaxFuture: 5 * time.Minute,
 	Waits:     true,
 	Table:     "meter.sql",
+	Sort:      []string{ColType, ColProvider, ColSpace, ColTs, ColID},
 }

@@ -79,4 +79,5 @@ var metrics = Spec{
 	Wins:          Last,
 	NoOtherFields: true,
 	Table:         "metric.sql",
+	Sort:          []string{ColType, ColSeries, ColTs, ColID},
 }

@@ -48,6 +48,7 @@ var timers = Spec{
 	LaneBy: []string{ColGroup, ColTimerID},
 	Rotate: defaultRotation,
 	Table:  "timer.sql",
+	Sort:   []string{ColGroup, ColTimerID, ColTs, ColSeq},
 	Views:  []View{{Suffix: ViewLatest, Select: "timer_latest.sql"}},
 	Front:  FrontTimers,
 }

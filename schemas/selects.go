@@ -1,0 +1,35 @@
+package schemas
+
+import (
+	"fmt"
+	"strings"
+)
+
+// StoredColumns is the SELECT list that frame.Reader.OpenStored reads: the columns of the
+// newest schema version, then pos.
+func (t *Topic) StoredColumns() string {
+	var b strings.Builder
+	for _, c := range t.Columns(t.Version) {
+		b.WriteString(QuoteName(c) + ", ")
+	}
+	return b.String() + ColPos
+}
+
+// RowsDigestSQL selects the rows of a shard as a seal's digest is over them: SHA-256 of the
+// answer. They are the columns of a schema version, in the order of time and id, as RowBinary.
+// Positions are not among them: a table that is rebuilt may have others.
+func (t *Topic) RowsDigestSQL(database string, ref ShardRef, version int) string {
+	cols := t.Columns(version)
+	for i, c := range cols {
+		cols[i] = QuoteName(c)
+	}
+	list := strings.Join(cols, ", ")
+	return fmt.Sprintf("SELECT %s FROM %s WHERE month = %d AND shard = %d ORDER BY ts, toUInt128(id), sipHash128(%s) FORMAT RowBinary",
+		list, QuotedTable(database, t.Name), uint32(ref.Month), uint64(ref.ID), list)
+}
+
+// InLane is the SQL condition of the rows of a lane's shards. ClickHouse looks at no other parts.
+func InLane(lane int) string {
+	least := uint64(lane) << laneShift
+	return fmt.Sprintf("%s BETWEEN %d AND %d", ColShard, least, least|(1<<laneShift-1))
+}
