@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -155,6 +156,45 @@ func TestReplaySeam(t *testing.T) {
 		}
 	}
 	e.fromAnyPosition("app", parsed(t, fromStreams))
+	e.lostIsNamed("app")
+}
+
+// lostIsNamed takes a row of a position, and then all of them, that SHARDS does not hold any more. A replay that meets it
+// does not pass over it as if it were erased, and what lies around it is replayed.
+func (e *env) lostIsNamed(topic string) {
+	e.t.Helper()
+	s := e.shards(topic)[0]
+	shard := s.ID.String()
+	run := func(q replay.Request) (int, error) {
+		q.Topic, q.Shard = topic, shard
+		j, err := e.replayer(nil).Begin(e.t.Context(), q)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		var out bytes.Buffer
+		_, err = j.Run(e.t.Context(), &out, replay.Pace{})
+		return bytes.Count(out.Bytes(), []byte("\n")), err
+	}
+	whole, err := run(replay.Request{})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	where := fmt.Sprintf("month = %d AND shard = %d AND pos = 3", uint32(s.Month), uint64(s.ID))
+	rows := int(e.count("SELECT count() FROM %s WHERE %s", e.table(topic), where))
+	for _, which := range []string{"id = (SELECT max(id) FROM " + e.table(topic) + " WHERE " + where + ")", "1"} {
+		e.exec("ALTER TABLE %s DELETE WHERE %s AND %s SETTINGS mutations_sync = 2", e.table(topic), where, which)
+		if _, err := run(replay.Request{}); !errors.Is(err, replay.ErrLost) || !strings.Contains(err.Error(), shard) {
+			e.t.Errorf("rows of position 3 where %s are lost: the replay says %v", which, err)
+		}
+	}
+	if _, err := run(replay.Request{FromPos: 3, ToPos: 3}); !errors.Is(err, replay.ErrLost) {
+		e.t.Errorf("a replay of what is lost says %v", err)
+	}
+	below, err := run(replay.Request{ToPos: 2})
+	above, moreErr := run(replay.Request{FromPos: 4})
+	if below+above+rows != whole || err != nil || moreErr != nil {
+		e.t.Errorf("%d events below and %d above the %d that are lost, of %d (%v, %v)", below, above, rows, whole, err, moreErr)
+	}
 }
 
 // fromAnyPosition replays shards from each of their positions, and up to it, once nothing but their last frames is in

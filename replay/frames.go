@@ -20,7 +20,9 @@ const (
 
 // read gives the units of a shard after a mark, in order, from whichever source has them.
 func (j *Job) read(ctx context.Context, s *shard, after mark, batch int, give func(*unit) error) error {
-	for next := max(after.Number+1, s.from); next <= s.to; {
+	next := max(after.Number+1, s.from)
+	below := brought{known: next == 1} // by all positions below next, where it is known
+	for next <= s.to {
 		seq, err := streams.FindFrame(ctx, j.r.js, s.subject, next, s.tailSeq)
 		if err != nil {
 			return err
@@ -32,16 +34,19 @@ func (j *Job) read(ctx context.Context, s *shard, after mark, batch int, give fu
 		if err != nil {
 			return err
 		}
+		above := brought{first.ShardRows - min(first.ShardRows, uint64(first.Rows)), true}
 		if first.Cleared != "" { // only a mark is left of the shard's last frame
 			first.Pos++
+			above.rows = first.ShardRows
 		}
 		if first.Pos > next {
 			upTo := min(first.Pos-1, s.to)
-			if err := j.readStored(ctx, s, next, upTo, give); err != nil {
+			b := brought{above.rows - min(above.rows, below.rows), below.known && upTo == first.Pos-1}
+			if err := j.readStored(ctx, s, next, upTo, b, give); err != nil {
 				return err
 			}
-			next = upTo + 1
-		} else if next, err = j.readFrames(ctx, s, seq, next, batch, give); err != nil {
+			next, below = upTo+1, above
+		} else if next, below, err = j.readFrames(ctx, s, seq, next, batch, give); err != nil {
 			return err
 		}
 	}
@@ -49,8 +54,9 @@ func (j *Job) read(ctx context.Context, s *shard, after mark, batch int, give fu
 }
 
 // readFrames gives the frames from a sequence on, of positions from next on, until the shard's last was
-// given or a frame is missing. It returns the position that comes next.
-func (j *Job) readFrames(ctx context.Context, s *shard, seq, next uint64, batch int, give func(*unit) error) (uint64, error) {
+// given or a frame is missing. It returns the position that comes next, and what was brought below it.
+func (j *Job) readFrames(ctx context.Context, s *shard, seq, next uint64, batch int, give func(*unit) error) (uint64, brought, error) {
+	var below brought
 	for whole := true; whole && next <= s.to; {
 		var units []*unit
 		size := 0
@@ -64,20 +70,21 @@ func (j *Job) readFrames(ctx context.Context, s *shard, seq, next uint64, batch 
 					return false, nil
 				}
 				units = append(units, &unit{shard: s, end: mark{Number: p.Pos}, frame: p, data: msg.Data, expected: p.Rows})
+				below = brought{p.ShardRows, true}
 				seq, next, size = msg.Sequence+1, next+1, size+len(msg.Data)
 				return len(units) < batch && size < batchBytes && next <= s.to, nil
 			})
 		if err != nil {
-			return 0, err
+			return 0, below, err
 		}
 		if len(units) == 0 && whole {
-			return 0, fmt.Errorf("%w: %d of %s is not in %s; run `almanac verify %s`", ErrLost, next, s.Name(), schemas.StreamShards, s.Topic)
+			return 0, below, fmt.Errorf("%w: %d of %s is not in %s; run `almanac verify %s`", ErrLost, next, s.Name(), schemas.StreamShards, s.Topic)
 		}
 		for _, u := range units { // none: purged, or missing, and the caller looks again
 			if err := give(u); err != nil {
-				return 0, err
+				return 0, below, err
 			}
 		}
 	}
-	return next, nil
+	return next, below, nil
 }

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +33,8 @@ type group struct{ pos, rows uint64 }
 
 // readStored gives f the units of a shard's rows in ClickHouse of positions from from up to upTo, which
 // SHARDS does not have any more. A position without such rows gives no unit: they were
-// erased, or are not the job's.
-func (j *Job) readStored(ctx context.Context, s *shard, from, upTo uint64, f func(*unit) error) error {
+// erased, or are not the job's. What is in neither place is ErrLost (absent.go).
+func (j *Job) readStored(ctx context.Context, s *shard, from, upTo uint64, b brought, f func(*unit) error) error {
 	head, err := j.head(ctx, s, upTo)
 	if err != nil {
 		return err
@@ -43,6 +42,9 @@ func (j *Job) readStored(ctx context.Context, s *shard, from, upTo uint64, f fun
 	if head < upTo {
 		return fmt.Errorf("%w: %d to %d of %s are neither in %s nor in ClickHouse; run `almanac verify %s`",
 			ErrLost, max(from, head+1), upTo, s.Name(), schemas.StreamShards, s.Topic)
+	}
+	if err := j.checkAbsent(ctx, s, from, upTo, b); err != nil {
+		return err
 	}
 	cond, params, err := j.storedCondition(ctx, s)
 	if err != nil {
@@ -86,17 +88,9 @@ func (j *Job) groups(ctx context.Context, s *shard, cond string, params map[stri
 		return nil, fmt.Errorf("replay: positions of %s: %w", s.Name(), err)
 	}
 	defer func() { _ = body.Close() }()
-	var out []group
-	lines := bufio.NewReader(body)
-	for total := uint64(0); total < windowRows; {
-		var g group
-		if _, err := fmt.Fscanln(lines, &g.pos, &g.rows); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("replay: positions of %s: %w", s.Name(), err)
-		}
-		total += g.rows
-		out = append(out, g)
+	out, err := scanGroups(body, windowRows)
+	if err != nil {
+		return nil, fmt.Errorf("replay: positions of %s: %w", s.Name(), err)
 	}
 	return out, nil
 }
