@@ -30,7 +30,7 @@
 // an error to readers. A document is gone when its last record is. The shards of a lane of a front go
 // in the order in which they were filled: of a document the rows that are left have the newest
 // version, or there are none, so a repair of DOCS brings back nothing that went. Clearing waits until DOCS has
-// the shard's records as stubs alone.
+// the shard's records as stubs alone. It waits while an erasure is under way that may mean its events.
 //
 // Readers pass over what is marked, sinks go by the floor, and while rows are there
 // no reader takes the frames for fresh ones. Each step may be done again: by the

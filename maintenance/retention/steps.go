@@ -218,10 +218,19 @@ func (j *Janitor) anonymise(ctx context.Context, t *schemas.Topic, e registry.Sh
 	if err := j.cleaner.CheckCleared(ctx, t, &e); err != nil {
 		return err
 	}
-	// An erasure that has counted its rows must find them; the next round goes on.
+	// An erasure that has counted its rows must find them, and one that has not may tell them by
+	// what would be cleared; the next round goes on.
 	began, err := cfg.Registry.BeginClearing(ctx, e.Ref(), time.Now().UTC())
 	if err != nil || !began {
 		return err
+	}
+	// Read after the mark: an erasure that is entered later meets it.
+	all, err := cfg.Registry.Ledger(ctx, e.Topic)
+	if err != nil {
+		return err
+	}
+	if waits, err := awaited(all, &e, now); waits {
+		return errors.Join(err, cfg.Registry.EndClearing(ctx, e.Ref()))
 	}
 	cfg.Crash("janitor.before-clear")
 	if err := cfg.DB.ClearFields(ctx, t, e.Month, e.ID, t.Anonymise.Fields); err != nil {
