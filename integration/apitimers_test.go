@@ -35,6 +35,12 @@ func timersOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.send(409, "POST", base+"/a/retry"+in, ""), "not-failed")
 
 	holds(t, c.send(201, "POST", base+in, `{"id":"b","execute_at":"+1h","callback_url":"https://hooks.example.com/"}`), `"revision":1`)
+	// Its answer was lost, and it is sent again; the slot of "b" is 1,908,338,681 modulo 16.
+	holds(t, c.send(200, "POST", base+in, `{"id":"b","execute_at":"+1h","callback_url":"https://hooks.example.com/"}`), `"revision":1`, `"slot":9`, `"executed_at":null`)
+	holds(t, c.send(409, "POST", base+in, `{"id":"b","execute_at":"+3h","callback_url":"https://hooks.example.com/"}`), `"code":"exists"`)
+	holds(t, c.get(base+in+"&slot=9"), `{"timers":[{"group":"mails","id":"b"`, `"callback_url":"https://hooks.example.com/"`)
+	holds(t, c.get(base+in+"&slot=8"), `{"timers":[]}`)
+	holds(t, c.send(400, "GET", base+in+"&slot=4096", "", "Wrong", "1"), "slot")
 	holds(t, c.send(429, "POST", base+in, `{"id":"c","execute_at":"+1h","callback_url":"https://hooks.example.com/"}`), "group-full", "max_pending is 2")
 	page := c.get(base + in + "&state=pending&limit=1&due_before=" + time.Now().Add(3*time.Hour).UTC().Format(time.RFC3339))
 	holds(t, page, `"id":"a"`, `"cursor"`)

@@ -61,7 +61,7 @@ func (r *Registry) AmendTimerGroup(ctx context.Context, topic, name string, f fu
 			next.Slots = schemas.DefaultTimerSlots
 		}
 		if did == Changed && next.Slots != live.Slots {
-			return live.Group, "", fmt.Errorf("%w: group %q has %d slots, not %d; its timers' subjects hang on them. Make another group and let this one drain", ErrGroupChange, name, live.Slots, next.Slots)
+			return live.Group, "", fmt.Errorf("%w: group %q has %d slots, not %d; a timer's key has its slot. Make another group and move the timers: `almanac timers export %s | almanac timers import OTHER`", ErrGroupChange, name, live.Slots, next.Slots, name)
 		}
 		if err := next.Validate(); err != nil {
 			return live.Group, "", err

@@ -31,6 +31,8 @@ type Archive interface {
 type Filter struct {
 	// State is empty for all.
 	State timer.State
+	// Slot is nil for all.
+	Slot *int
 	// DueBefore is zero for no bound.
 	DueBefore time.Time
 	// Limit of a page: 500 if 0, at most 1,000.
@@ -52,8 +54,8 @@ const (
 	recordBytes = 600
 )
 
-// List reads the timers of a group that are in the front, headers only: without URL and payload. It reads
-// the group's records through, so a page costs what the group has.
+// List reads the timers of a group that are in the front, as they were created. It reads the headers of the
+// group's records through, so a page costs what the group has. A page ends early where its specs have maxPageBytes.
 func (t *Timers) List(ctx context.Context, group string, f Filter) (Page, error) {
 	if _, err := t.group(ctx, group); err != nil {
 		return Page{}, err
@@ -68,13 +70,11 @@ func (t *Timers) List(ctx context.Context, group string, f Filter) (Page, error)
 	}
 	var out []*timer.Record
 	for _, r := range last {
-		if (f.State == "" || r.State() == f.State) && (f.DueBefore.IsZero() || r.Due < f.DueBefore.UnixNano()) && after.before(r) {
+		if (f.State == "" || r.State() == f.State) && (f.Slot == nil || r.Key.Slot == *f.Slot) && (f.DueBefore.IsZero() || r.Due < f.DueBefore.UnixNano()) && after.before(r) {
 			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, func(a, b *timer.Record) int {
-		return cmp.Or(cmp.Compare(a.Due, b.Due), strings.Compare(a.Key.ID, b.Key.ID))
-	})
+	slices.SortFunc(out, byDue)
 	limit := min(cmp.Or(f.Limit, defaultPage), maxPage)
 	var p Page
 	for len(p.Timers) < limit && len(out) > 0 {
@@ -84,11 +84,22 @@ func (t *Timers) List(ctx context.Context, group string, f Filter) (Page, error)
 		if err != nil {
 			return Page{}, err
 		}
-		for _, r := range seen {
-			p.Timers = append(p.Timers, view(r))
+		last, bytes := some[len(some)-1], 0
+		for chunk := range slices.Chunk(seen, specsAtOnce) {
+			n, err := t.readSpecs(ctx, chunk)
+			if err != nil {
+				return Page{}, err
+			}
+			for _, r := range chunk {
+				p.Timers = append(p.Timers, view(r))
+			}
+			if bytes += n; bytes > maxPageBytes && chunk[len(chunk)-1] != seen[len(seen)-1] {
+				last, limit = chunk[len(chunk)-1], len(p.Timers)
+				break
+			}
 		}
-		if len(out) > 0 {
-			r := some[len(some)-1]
+		if len(out) > 0 || last != some[len(some)-1] {
+			r := last
 			p.Cursor = strconv.FormatInt(r.Due, 10) + "." + r.Key.ID
 		} else {
 			p.Cursor = ""

@@ -28,6 +28,8 @@ type Status struct {
 	Why string `json:"why,omitempty"`
 	// LargestSlot is the pending timers of the fullest slot over the mean of all slots: 1 is even.
 	LargestSlot float64 `json:"largest_slot_to_mean"`
+	// FullestSlot is that slot, the first of several; nil where nothing is pending.
+	FullestSlot *int `json:"fullest_slot"`
 	// Bytes that the group's records hold of TIMERS.
 	Bytes int64 `json:"bytes"`
 }
@@ -115,7 +117,10 @@ func summarize(g *timer.Group, last map[string]*timer.Record, firing map[string]
 	if s.OldestSeconds > 1 {
 		s.Why = why(g, s.Firing, hosts, firing)
 	}
-	for _, n := range slots {
+	for slot, n := range slots {
+		if s.FullestSlot == nil || n > slots[*s.FullestSlot] || n == slots[*s.FullestSlot] && slot < *s.FullestSlot {
+			s.FullestSlot = &slot
+		}
 		s.LargestSlot = max(s.LargestSlot, float64(n)*float64(g.Slots)/float64(s.Pending))
 	}
 	return s
@@ -137,6 +142,8 @@ func why(g *timer.Group, inGroup int, waiting, firing map[string]int) string {
 		return fmt.Sprintf("max_concurrent is %d, and so many calls are under way", g.MaxConcurrent)
 	case firing[first] >= timer.CallsPerHost:
 		return fmt.Sprintf("host %s has %d calls under way, and answers slowly", first, firing[first])
+	case inGroup >= timer.Calls/2:
+		return fmt.Sprintf("%d calls of the group are under way, and answer slowly; the other calls of a dispatcher are kept for other groups", inGroup)
 	case inGroup == 0 && len(firing) == 0:
 		return "no call is under way: no dispatcher runs, or it cannot reach NATS"
 	case g.MaxPerSecond > 0:

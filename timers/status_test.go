@@ -30,6 +30,7 @@ func TestWhyOverdue(t *testing.T) {
 		"the host is busy":         {timer.Group{}, time.Minute, map[string]int{"h:80": timer.CallsPerHost}, 0, "host h:80 has 64"},
 		"another host is busy":     {timer.Group{}, time.Minute, map[string]int{"x:80": timer.CallsPerHost}, 0, ""},
 		"too few at once":          {timer.Group{MaxConcurrent: 2}, time.Minute, map[string]int{"h:80": 2}, 2, "max_concurrent is 2"},
+		"its receivers hang":       {timer.Group{}, time.Minute, map[string]int{"x:80": 60}, timer.Calls / 2, "kept for other groups"},
 		"too few a second":         {timer.Group{MaxPerSecond: 3}, time.Minute, map[string]int{"h:80": 1}, 1, "max_per_second is 3"},
 		"under way, not known why": {timer.Group{}, time.Minute, map[string]int{"h:80": 1}, 1, ""},
 	} {

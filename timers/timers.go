@@ -127,6 +127,10 @@ type New struct {
 	// Timeout of a call; 0: the group's.
 	Timeout time.Duration
 	Retry   *timer.Policy
+	// After is how far ahead the due time was asked to be, where it was not asked as a time.
+	After time.Duration
+	// Moved: the timer was exported. Its due time may have passed, and where a timer of the id was there it is not called again.
+	Moved bool
 	// MaxLateness: the timer fails if it could only be called later than this; 0: never.
 	MaxLateness time.Duration
 	// User is whom the timer is about, the handle of an erasure.
@@ -152,7 +156,8 @@ func (n *New) Take(c Change) {
 	n.Retry = c.Retry
 }
 
-// Create schedules a timer. A timer of the same content exists: that one is returned, created is false.
+// Create schedules a timer. A timer of the same content exists: that one is returned, created is false. Two due times of
+// the same length from the moment they were asked at are the same content, so a creation without an answer can be repeated.
 // timer.ErrExists: another content has the id.
 func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err error) {
 	now, err := t.Now(ctx) // the due time is judged as it was asked for, however slow the registry is
@@ -164,14 +169,17 @@ func (t *Timers) Create(ctx context.Context, n New) (tm Timer, created bool, err
 		return tm, false, err
 	}
 	due, err := timer.CheckDue(n.Due, now)
+	if n.Moved && n.Due.Before(now) {
+		due, err = n.Due.UnixNano(), nil
+	}
 	if err != nil {
 		return tm, false, err
 	}
 	if err := timer.CheckUser(n.User); err != nil {
 		return tm, false, err
 	}
-	want := timer.New{Due: due, User: n.User, Replace: n.Replace, Life: schemas.NewID(now.UnixNano()), Spec: timer.Spec{
-		URL: n.URL, Payload: n.Payload, Timeout: n.Timeout, Retry: n.Retry, MaxLateness: n.MaxLateness,
+	want := timer.New{Due: due, User: n.User, Replace: n.Replace, Moved: n.Moved, Life: schemas.NewID(now.UnixNano()), Spec: timer.Spec{
+		URL: n.URL, Payload: n.Payload, Timeout: n.Timeout, Retry: n.Retry, MaxLateness: n.MaxLateness, After: n.After,
 	}}
 	if err := want.Spec.Validate(g.AllowHosts); err != nil {
 		return tm, false, err

@@ -30,6 +30,8 @@ type Timer struct {
 	Slot        int       `json:"slot"`
 	CreatedAt   time.Time `json:"created_at,omitzero"`
 	UpdatedAt   time.Time `json:"updated_at"`
+	// ExecutedAt is when the timer was done or failed; nil before that, and for one that was cancelled.
+	ExecutedAt *time.Time `json:"executed_at"`
 	// Status, Error and the rest are of the last call.
 	Status int     `json:"status,omitempty"`
 	Error  string  `json:"error,omitempty"`
@@ -49,8 +51,17 @@ func view(r *timer.Record) Timer {
 		Status: r.Call.Status, Error: r.Call.Error, Detail: r.Call.Detail, Seq: r.Seq,
 		LateMs: float64(r.Call.Late.Microseconds()) / 1000, TookMs: float64(r.Call.Took.Microseconds()) / 1000,
 	}
+	t.Executed()
 	t.Describe(r.Spec)
 	return t
+}
+
+// Executed sets when the timer was done or failed, by its last transition.
+func (t *Timer) Executed() {
+	if t.State == timer.StateDone || t.State == timer.StateFailed {
+		at := t.UpdatedAt
+		t.ExecutedAt = &at
+	}
 }
 
 // Describe fills in what the spec says.

@@ -33,6 +33,13 @@ const (
 // importLines has create take each line of stdin, many at once, and says what became of them. what is the
 // singular of what is created. Exit code 3 where lines were refused, or after a part.
 func (a *app) importLines(ctx context.Context, cmd *cobra.Command, what string, maxLine int, create func(ctx context.Context, line []byte) (lineFate, error)) error {
+	return a.eachLine(ctx, cmd, maxLine, func(created, exist, refused int64) string {
+		return fmt.Sprintf("%s created, %d existed, %d lines refused", plural(created, what), exist, refused)
+	}, create)
+}
+
+// eachLine is importLines for a verb that says otherwise what it did.
+func (a *app) eachLine(ctx context.Context, cmd *cobra.Command, maxLine int, did func(created, exist, refused int64) string, create func(ctx context.Context, line []byte) (lineFate, error)) error {
 	type line struct {
 		n    int
 		text []byte
@@ -68,7 +75,7 @@ func (a *app) importLines(ctx context.Context, cmd *cobra.Command, what string, 
 	close(lines)
 	wg.Wait()
 	created, exist, refused := counts[lineCreated].Load(), counts[lineExists].Load(), counts[lineRefused].Load()
-	a.note("%s created, %d existed, %d lines refused", plural(created, what), exist, refused)
+	a.note("%s", did(created, exist, refused))
 	switch err := errors.Join(failed, in.Err()); {
 	case err != nil && created+exist > 0:
 		a.note("%s", formatError(explained(ctx, cmd, err))) // which the exit code alone would not say

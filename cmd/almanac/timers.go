@@ -42,11 +42,17 @@ refused unless --replace is passed.`,
 	timerFlags(update)
 	update.Flags().Int64("if-revision", timer.AnyRevision, "only if it has this `REVISION` (default: any)")
 	outputFlag(update, asTable, asJSON)
-	rm := &cobra.Command{Use: "rm GROUP ID", Short: "Cancel a timer", Args: arguments(2, 2), RunE: a.does(a.timersRemove)}
+	rm := &cobra.Command{
+		Use: "rm GROUP [ID]", Short: "Cancel a timer, or those that were exported", Args: arguments(1, 2), RunE: a.does(a.timersRemove),
+		Example: `  almanac timers rm mails welcome-17
+  almanac timers rm mails --exported < mails.ndjson`,
+	}
+	rm.Flags().Bool("exported", false, "cancel the timers that stdin has as lines of `timers export`, unless they changed since")
 	rm.Flags().Int64("if-revision", timer.AnyRevision, "only if it has this `REVISION` (default: any)")
 	ls := &cobra.Command{Use: "ls GROUP", Short: "List timers of a group", Args: arguments(1, 1), RunE: a.does(a.timersList)}
 	ls.Flags().String("state", "", "only timers in this `STATE`: pending, firing, done, failed or cancelled")
 	ls.Flags().String("due-before", "", "only timers due before this `TIME`: RFC 3339 or +1h")
+	ls.Flags().Int("slot", 0, "only timers of this `SLOT`")
 	ls.Flags().Int("limit", 0, "`NUMBER` of timers of a page, at most 1000 (default 500)")
 	ls.Flags().String("cursor", "", "`CURSOR` that the page before ended with")
 	outputFlag(ls, asTable, asJSON, asNDJSON)
@@ -65,7 +71,7 @@ refused unless --replace is passed.`,
 	}
 	history := &cobra.Command{Use: "history GROUP ID", Short: "Show every transition of a timer", Args: arguments(2, 2), RunE: a.does(a.timersHistory)}
 	outputFlag(history, asTable, asJSON, asNDJSON)
-	verbs = append(verbs, history, a.timersImportCommand(), a.timersStatusCommand(), a.timersGroupsCommand(), a.timersRunCommand())
+	verbs = append(verbs, history, a.timersImportCommand(), a.timersExportCommand(), a.timersStatusCommand(), a.timersGroupsCommand(), a.timersRunCommand())
 	verbs = append(verbs, a.timersPauseCommands()...)
 	c := family(&cobra.Command{
 		Use:   "timers",
@@ -122,6 +128,7 @@ func (a *app) timersCreate(ctx context.Context, cmd *cobra.Command, args []strin
 		return err
 	}
 	n.URL, n.User = text("url"), text("user")
+	n.After = timer.AfterOf(text("due"))
 	n.Replace, _ = cmd.Flags().GetBool("replace")
 	return whenTimers(ctx, cmd, false, func(_ *session, t *timers.Timers) error {
 		now, err := t.Now(ctx)
@@ -240,6 +247,11 @@ func (a *app) timersGet(ctx context.Context, cmd *cobra.Command, args []string) 
 }
 
 func (a *app) timersRemove(ctx context.Context, cmd *cobra.Command, args []string) error {
+	if exported, _ := cmd.Flags().GetBool("exported"); exported != (len(args) == 1) {
+		return usageError{errors.New("give either the id of a timer or --exported")}
+	} else if exported {
+		return a.timersRemoveExported(ctx, cmd, args[0])
+	}
 	return whenTimers(ctx, cmd, false, func(c *session, t *timers.Timers) error {
 		a.tellTarget(c)
 		revision, _ := cmd.Flags().GetInt64("if-revision")
@@ -258,6 +270,9 @@ func (a *app) timersList(ctx context.Context, cmd *cobra.Command, args []string)
 	f := timers.Filter{}
 	state, _ := cmd.Flags().GetString("state")
 	f.State = timer.State(state)
+	if slot, _ := cmd.Flags().GetInt("slot"); cmd.Flags().Changed("slot") {
+		f.Slot = &slot
+	}
 	f.Limit, _ = cmd.Flags().GetInt("limit")
 	f.Cursor, _ = cmd.Flags().GetString("cursor")
 	if text, _ := cmd.Flags().GetString("due-before"); text != "" {
@@ -303,9 +318,13 @@ func (a *app) printTimer(cmd *cobra.Command, tm timers.Timer) error {
 }
 
 func timersTable(rows []timers.Timer) table.Writer {
-	w := newTable("group", "id", "state", "due", "revision", "attempt", "status", "error")
+	w := newTable("group", "id", "slot", "state", "due", "executed", "revision", "attempt", "status", "error")
 	for _, r := range rows {
-		w.AppendRow(table.Row{r.Group, r.ID, r.State, clockTime(r.Due), r.Revision, r.Attempt, r.Status, r.Error})
+		executed := ""
+		if r.ExecutedAt != nil {
+			executed = clockTime(*r.ExecutedAt)
+		}
+		w.AppendRow(table.Row{r.Group, r.ID, r.Slot, r.State, clockTime(r.Due), executed, r.Revision, r.Attempt, r.Status, r.Error})
 	}
 	return w
 }

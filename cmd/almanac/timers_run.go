@@ -94,13 +94,17 @@ func (a *app) timersStatusCommand() *cobra.Command {
 					return err
 				}
 				return printRows(a, cmd, rows, func() table.Writer {
-					w := newTable("group", "pending", "firing", "overdue", "oldest s", "done", "failed", "cancelled", "largest slot", "holds", "state", "why overdue")
+					w := newTable("group", "pending", "firing", "overdue", "oldest s", "done", "failed", "cancelled", "largest slot", "to mean", "holds", "state", "why overdue")
 					for _, r := range rows {
 						state := "running"
 						if r.Paused {
 							state = "paused"
 						}
-						w.AppendRow(table.Row{r.Group, r.Pending, r.Firing, r.Overdue, fmt.Sprintf("%.1f", r.OldestSeconds), r.Done, r.Failed, r.Cancelled, fmt.Sprintf("%.2f", r.LargestSlot), schemas.FormatBytes(float64(r.Bytes)), state, r.Why})
+						slot := ""
+						if r.FullestSlot != nil {
+							slot = strconv.Itoa(*r.FullestSlot)
+						}
+						w.AppendRow(table.Row{r.Group, r.Pending, r.Firing, r.Overdue, fmt.Sprintf("%.1f", r.OldestSeconds), r.Done, r.Failed, r.Cancelled, slot, fmt.Sprintf("%.2f", r.LargestSlot), schemas.FormatBytes(float64(r.Bytes)), state, r.Why})
 					}
 					return w
 				})

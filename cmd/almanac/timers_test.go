@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -104,8 +105,63 @@ func TestTimers(t *testing.T) {
 	if tm := get("two"); tm.State != "pending" || tm.Retry == nil || tm.Retry.Attempts != 3 || tm.Due.Year() != 2030 {
 		t.Errorf("imported: %+v", tm)
 	}
+	for id, want := range map[string]bool{"good": true, "bad": true, "gone": false, "two": false} {
+		if tm := get(id); (tm.ExecutedAt != nil) != want || tm.ExecutedAt != nil && !tm.ExecutedAt.Equal(tm.UpdatedAt) {
+			t.Errorf("%s: executed at %v", id, tm.ExecutedAt)
+		}
+	}
+	if r := b.run("", "sql", "SELECT timer_id, slot, executed_at IS NULL, created_at <= updated_at FROM timers_latest WHERE timer_id IN ('good', 'bad', 'gone') ORDER BY timer_id", "-o", "csv"); !strings.HasSuffix(strings.ReplaceAll(r.out, `"`, ""), "bad,11,0,1\ngone,5,1,1\ngood,2,0,1\n") {
+		t.Errorf("timers_latest: %s %s", r.out, r.err)
+	}
+	moved(b, hook.URL)
 	if r := b.run(lines, "timers", "import", "letters"); r.code == 0 || r.code == exitPartial || !strings.Contains(r.err, "unknown-group") {
 		t.Errorf("import into an unknown group: exit %d, %s", r.code, r.err)
 	}
 	contains(t, b.run("", "doctor").out, "timers of timers", "1 dispatchers alive")
+}
+
+// moved moves the pending timers of group mails to a group with other slots: each is there once with all that it was created with,
+// however often the verbs are run, and those that changed meanwhile stay.
+func moved(b *box, hook string) {
+	b.t.Helper()
+	b.ok("", "timers", "pause", "mails")
+	b.ok("", "timers", "groups", "apply", "other", "--slots", "64")
+	b.ok("", "timers", "pause", "other")
+	b.ok("", "timers", "create", "mails", "past", "--due", "+0s", "--url", hook, "--payload", `{"a":"<&>"}`, "--user", "u-1", "--max-lateness", "1h")
+	was := map[string]timers.Timer{}
+	for _, tm := range decoded[[]timers.Timer](b, "timers", "ls", "mails", "--state", "pending", "-o", "json") {
+		was[tm.ID] = tm
+	}
+	exported := b.ok("", "timers", "export", "mails")
+	if n := strings.Count(exported, "\n"); n != 3 || len(was) != 3 {
+		b.t.Fatalf("%d lines for %d timers: %s", n, len(was), exported)
+	}
+	for _, want := range []string{"3 timers created, 0 existed, 0 lines refused", "0 timers created, 3 existed, 0 lines refused"} {
+		if r := b.run(exported, "timers", "import", "other"); r.code != 0 || !strings.Contains(r.err, want) {
+			b.t.Errorf("import: exit %d, %s; expected %s", r.code, r.err, want)
+		}
+	}
+	b.ok("", "timers", "update", "mails", "one", "--due", "+9h")
+	for i, want := range []string{"2 timers cancelled, 0 were over, 1 lines refused", "0 timers cancelled, 2 were over, 1 lines refused"} {
+		if r := b.run(exported, "timers", "rm", "mails", "--exported"); r.code != exitPartial || !strings.Contains(r.err, want) || !strings.Contains(r.err, `timer "one" has revision 2`) {
+			b.t.Errorf("rm %d: exit %d, %s; expected %s", i, r.code, r.err, want)
+		}
+	}
+	if r := b.run(exported, "timers", "rm", "other", "--exported"); r.code != exitPartial || !strings.Contains(r.err, `exported from group "mails"`) {
+		b.t.Errorf("rm of another group's export: exit %d, %s", r.code, r.err)
+	}
+	for _, tm := range decoded[[]timers.Timer](b, "timers", "ls", "other", "-o", "json") {
+		w := was[tm.ID]
+		if tm.URL != w.URL || string(tm.Payload) != string(w.Payload) || tm.User != w.User || tm.MaxLateness != w.MaxLateness || !reflect.DeepEqual(tm.Retry, w.Retry) || tm.ID != "past" && !tm.Due.Equal(w.Due) {
+			b.t.Errorf("moved: %+v, expected %+v", tm, w)
+		}
+		if slot := fmt.Sprint(tm.Slot); len(decoded[[]timers.Timer](b, "timers", "ls", "other", "--slot", slot, "-o", "json")) == 0 {
+			b.t.Errorf("timer %s is not in slot %s", tm.ID, slot)
+		}
+		delete(was, tm.ID)
+	}
+	if len(was) != 0 {
+		b.t.Errorf("not moved: %v", was)
+	}
+	b.ok("", "timers", "resume", "mails")
 }

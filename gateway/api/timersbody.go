@@ -30,6 +30,14 @@ type timerRequest struct {
 	RetryPolicy     *retryRequest   `json:"retry_policy"`
 	UserID          string          `json:"user_id"`
 	Replace         bool            `json:"replace"`
+	Exported        *Exported       `json:"exported"`
+}
+
+// Exported says where a timer was exported. It is called late where its time has passed, and not again where a timer of
+// its id and content is there, over or not.
+type Exported struct {
+	Group    string `json:"group"`
+	Revision int64  `json:"revision"`
 }
 
 type retryRequest struct {
@@ -173,8 +181,8 @@ func (q *retryRequest) policy() (*timer.Policy, error) {
 
 // change is what a request changes.
 func (q *timerRequest) change(now time.Time) (c timers.Change, err error) {
-	if q.ID != "" || q.UserID != "" || q.Replace {
-		return c, request.Refuse(http.StatusBadRequest, "bad_request", "id, user_id and replace cannot be changed", "delete the timer and create another")
+	if q.ID != "" || q.UserID != "" || q.Replace || q.Exported != nil {
+		return c, request.Refuse(http.StatusBadRequest, "bad_request", "id, user_id, replace and exported cannot be changed", "delete the timer and create another")
 	}
 	if q.ExecuteAt != nil {
 		due, err := timer.ParseDue(*q.ExecuteAt, now)
@@ -208,7 +216,7 @@ func (q *timerRequest) change(now time.Time) (c timers.Change, err error) {
 // creation is the timer that a request asks for.
 func (q *timerRequest) creation(group string, now time.Time) (timers.New, error) {
 	plain := *q
-	plain.ID, plain.UserID, plain.Replace = "", "", false
+	plain.ID, plain.UserID, plain.Replace, plain.Exported = "", "", false, nil
 	if plain.ExecuteAt == nil {
 		plain.ExecuteAt = new(string) // it is missing, and refused as such
 	}
@@ -216,7 +224,7 @@ func (q *timerRequest) creation(group string, now time.Time) (timers.New, error)
 	if err != nil {
 		return timers.New{}, err
 	}
-	n := timers.New{Group: group, ID: q.ID, Due: *c.Due, User: q.UserID, Replace: q.Replace}
+	n := timers.New{Group: group, ID: q.ID, Due: *c.Due, User: q.UserID, Replace: q.Replace, After: timer.AfterOf(*plain.ExecuteAt), Moved: q.Exported != nil}
 	n.Take(c)
 	return n, nil
 }

@@ -2,8 +2,10 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
 )
@@ -32,6 +34,7 @@ type timerView struct {
 	Slot            int             `json:"slot"`
 	CreatedAt       time.Time       `json:"created_at,omitzero"`
 	UpdatedAt       time.Time       `json:"updated_at"`
+	ExecutedAt      *time.Time      `json:"executed_at"`
 	// Last is the last transition; the rest is of the last call.
 	Last   timer.Op `json:"last"`
 	Status int      `json:"status,omitempty"`
@@ -45,7 +48,7 @@ func viewTimer(t *timers.Timer) timerView {
 	return timerView{
 		Group: t.Group, ID: t.ID, State: t.State, ExecuteAt: t.Due, Revision: t.Revision, Attempt: t.Attempt, CallbackURL: t.URL, Payload: t.Payload,
 		CallbackTimeout: t.Timeout, MaxLateness: t.MaxLateness, RetryPolicy: viewPolicy(t.Retry), UserID: t.User, Life: t.Life, Slot: t.Slot,
-		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Last: t.Op, Status: t.Status, Error: t.Error, Detail: t.Detail, LateMs: t.LateMs, TookMs: t.TookMs,
+		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, ExecutedAt: t.ExecutedAt, Last: t.Op, Status: t.Status, Error: t.Error, Detail: t.Detail, LateMs: t.LateMs, TookMs: t.TookMs,
 	}
 }
 
@@ -55,6 +58,33 @@ func viewTimers(all []timers.Timer) []timerView {
 		out[i] = viewTimer(&all[i])
 	}
 	return out
+}
+
+// ExportTimer is a pending timer as a line of an export: what POST takes, with where it was exported.
+func ExportTimer(t *timers.Timer) any {
+	return struct {
+		ID              string          `json:"id"`
+		ExecuteAt       time.Time       `json:"execute_at"`
+		CallbackURL     string          `json:"callback_url"`
+		Payload         json.RawMessage `json:"payload,omitempty"`
+		CallbackTimeout string          `json:"callback_timeout,omitempty"`
+		MaxLateness     string          `json:"max_lateness,omitempty"`
+		RetryPolicy     *retryRequest   `json:"retry_policy,omitempty"`
+		UserID          string          `json:"user_id,omitempty"`
+		Exported        Exported        `json:"exported"`
+	}{t.ID, t.Due, t.URL, t.Payload, t.Timeout, t.MaxLateness, viewPolicy(t.Retry), t.User, Exported{t.Group, t.Revision}}
+}
+
+// ParseExported reads whose line of an export it is.
+func ParseExported(line []byte) (id string, from Exported, err error) {
+	var q timerRequest
+	if err = decodeTimer(line, &q); err != nil {
+		return "", from, fmt.Errorf("%w: it is not the JSON of a timer: %w", schemas.ErrRequest, err)
+	}
+	if q.Exported == nil || q.Exported.Revision < 1 {
+		return "", from, fmt.Errorf("%w: it is not a line of `almanac timers export`: exported is missing", schemas.ErrRequest)
+	}
+	return q.ID, *q.Exported, nil
 }
 
 func viewPolicy(p *timer.Policy) *retryRequest {

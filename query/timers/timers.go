@@ -84,6 +84,7 @@ func (r *row) timer(topic, group, id string) timers.Timer {
 		Revision: r.Revision, Attempt: r.Attempt, Life: r.Life, Slot: r.Slot, User: r.User, UpdatedAt: time.Unix(0, r.Ts).UTC(),
 		Status: r.Status, Error: r.Error, Detail: r.Detail, TookMs: r.TookMs, LateMs: r.LateMs, Seq: r.Seq,
 	}
+	t.Executed()
 	if r.Spec != "" {
 		var s timer.Spec
 		if json.Unmarshal([]byte(r.Spec), &s) == nil {

@@ -25,6 +25,8 @@ const (
 	MaxPast = time.Second
 	// MaxAhead is how far ahead a due time may lie: ten years.
 	MaxAhead = 10 * 366 * 24 * time.Hour
+	// Calls bounds the calls of a dispatcher at once. A group has at most half of them.
+	Calls = 2000
 	// CallsPerHost bounds the calls of a dispatcher to one host and port at once, and its connections there.
 	CallsPerHost = 64
 	// MaxUserBytes bounds the user that a timer is about.
@@ -41,12 +43,16 @@ type Spec struct {
 	Retry *Policy `json:"retry,omitempty"`
 	// MaxLateness fails an attempt that could only begin later than this after its due time; 0: never.
 	MaxLateness time.Duration `json:"max_lateness_ns,omitempty"`
+	// After is how far ahead the due time was asked to be; 0: it was asked as a time.
+	After time.Duration `json:"after_ns,omitempty"`
 }
 
-// Equal reports whether two specs say the same.
+// Equal reports whether two specs call the same.
 func (s *Spec) Equal(o *Spec) bool {
-	a, _ := json.Marshal(s)
-	b, _ := json.Marshal(o)
+	x, y := *s, *o
+	x.After, y.After = 0, 0
+	a, _ := json.Marshal(x)
+	b, _ := json.Marshal(y)
 	return bytes.Equal(a, b)
 }
 
@@ -159,6 +165,16 @@ func ParseDue(text string, now time.Time) (time.Time, error) {
 		return time.Time{}, refuse(CodeDueFormat, "the due time %q is not +2s, +7d nor RFC 3339, such as 2026-01-02T15:04:05Z", text)
 	}
 	return t, nil
+}
+
+// AfterOf returns how far ahead a due time is asked to be, at least 1 ns; 0 where it is a time.
+func AfterOf(text string) time.Duration {
+	after, ok := strings.CutPrefix(text, "+")
+	d, span := schemas.ParseSpan(after)
+	if !ok || !span {
+		return 0
+	}
+	return max(d, 1)
 }
 
 // CheckDue refuses a due time that lies too far in the past or ahead, and returns it as unix ns: now

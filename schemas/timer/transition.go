@@ -20,6 +20,8 @@ type New struct {
 	Life      schemas.ID
 	// Replace allows another timer of the id to be replaced.
 	Replace bool
+	// Moved: a timer of the id that is there, over or not, is this one if it says the same.
+	Moved bool
 }
 
 // Create begins a timer. same is true where the timer that exists says the same already: next is that
@@ -33,11 +35,15 @@ func Create(key schemas.TimerKey, prev *Record, n New, now int64) (next Record, 
 	if prev == nil {
 		return next, false, nil
 	}
+	if n.Moved && prev.AskedDue >= n.Due && prev.Spec != nil && prev.Spec.Equal(&n.Spec) && prev.User == n.User {
+		return *prev, true, nil
+	}
 	if prev.State().Over() { // a life begins
 		next.Changed = schemas.ChangedAfter(prev.Changed, now)
 		return next, false, nil
 	}
-	if prev.Spec != nil && prev.Spec.Equal(&n.Spec) && prev.User == n.User && (prev.AskedDue == n.Due || prev.AskedDue == due) {
+	sameTime := prev.AskedDue == n.Due || prev.AskedDue == due || n.Spec.After != 0 && prev.Spec != nil && n.Spec.After == prev.Spec.After && !n.Replace
+	if prev.Spec != nil && prev.Spec.Equal(&n.Spec) && prev.User == n.User && sameTime {
 		return *prev, true, nil
 	}
 	if !n.Replace {
@@ -74,6 +80,10 @@ func Update(prev *Record, c Change, expect, now int64) (Record, error) {
 	}
 	if c.Spec != nil {
 		next.Spec, next.Host = c.Spec, c.Spec.Host()
+	}
+	if c.Due != nil && next.Spec != nil && next.Spec.After != 0 { // it is due at another time than that
+		s := *next.Spec
+		s.After, next.Spec = 0, &s
 	}
 	return next, nil
 }

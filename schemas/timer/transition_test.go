@@ -182,3 +182,76 @@ func TestRecordRoundTrip(t *testing.T) {
 
 func second[T any](_ T, err error) error        { return err }
 func third[T, U any](_ T, _ U, err error) error { return err }
+
+// TestRelativeCreationIsRepeated holds that a creation which asks for a time from now is the same timer when its answer was lost and it
+// is sent again later, and that nothing else is.
+func TestRelativeCreationIsRepeated(t *testing.T) {
+	const after, gap = 2 * time.Hour, 7 * time.Second
+	spec := Spec{URL: "http://a.example/x", After: after}
+	asked := int64(1e18)
+	n := New{Spec: spec, Due: asked + int64(after), Life: schemas.NewID(1)}
+	first, _, err := Create(testKey, nil, n, asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Seq = 1
+	var moved Record
+	later := first.Due + 1
+	if moved, err = Update(&first, Change{Due: &later}, AnyRevision, asked+1); err != nil {
+		t.Fatal(err)
+	}
+	if moved.AskedDue = moved.Due; moved.Spec.After != 0 || first.Spec.After != after {
+		t.Errorf("updated: %s ahead, and %s before", moved.Spec.After, first.Spec.After)
+	}
+	for name, c := range map[string]struct {
+		prev   *Record
+		change func(*New)
+		same   bool
+	}{
+		"the same length":       {&first, func(*New) {}, true},
+		"another length":        {&first, func(n *New) { n.Spec.After++ }, false},
+		"a time":                {&first, func(n *New) { n.Spec.After = 0 }, false},
+		"the time it is due at": {&first, func(n *New) { n.Spec.After, n.Due = 0, first.Due }, true},
+		"another URL":           {&first, func(n *New) { n.Spec.URL += "y" }, false},
+		"another user":          {&first, func(n *New) { n.User = "u" }, false},
+		"updated since":         {&moved, func(*New) {}, false},
+	} {
+		again := n
+		again.Due += int64(gap)
+		c.change(&again)
+		got, same, err := Create(testKey, c.prev, again, asked+int64(gap))
+		if same != c.same || same && got.Due != first.Due || !same && !errors.Is(err, ErrExists) {
+			t.Errorf("%s: same %v, due %d, %v", name, same, got.Due, err)
+		}
+	}
+	again := n
+	again.Replace, again.Due = true, n.Due+int64(gap)
+	if got, same, err := Create(testKey, &first, again, asked+int64(gap)); same || err != nil || got.Due != again.Due {
+		t.Errorf("replaced: same %v, due %d, %v; expected the new time", same, got.Due, err)
+	}
+}
+
+// TestMovedCreationIsMadeOnce holds that the line of an export makes one timer however often it is imported, whether its time has passed
+// or it was called.
+func TestMovedCreationIsMadeOnce(t *testing.T) {
+	now := int64(1e18)
+	n := New{Spec: Spec{URL: "http://a.example/x"}, Due: now - int64(time.Hour), NotBefore: now, Life: schemas.NewID(1), Moved: true}
+	first, _, err := Create(testKey, nil, n, now)
+	if err != nil || first.Due != now {
+		t.Fatal(first.Due, err)
+	}
+	claimed := Claim(&first, "me", "c", now)
+	done := Settle(&claimed, Verdict{Kind: Success}, Call{}, nil, now, 0)
+	done.Spec, done.AskedDue = first.Spec, first.AskedDue
+	for _, prev := range []*Record{&first, &done} {
+		n.NotBefore = now + int64(time.Minute)
+		if got, same, err := Create(testKey, prev, n, n.NotBefore); !same || err != nil || got.Op != prev.Op {
+			t.Errorf("%s: same %v, %s, %v", prev.Op, same, got.Op, err)
+		}
+		other := n
+		other.Spec.URL += "y"
+		if _, same, _ := Create(testKey, prev, other, n.NotBefore); same {
+			t.Errorf("%s: another content is the same", prev.Op)
+		}
+	}
+}

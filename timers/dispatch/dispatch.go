@@ -32,7 +32,7 @@ type Caller interface {
 type Config struct {
 	Registry *registry.Registry
 	Caller   Caller
-	// Calls bounds the calls at once, default 1,000; PerHost those to one host and port, default timer.CallsPerHost.
+	// Calls bounds the calls at once, default timer.Calls; PerHost those to one host and port, default timer.CallsPerHost.
 	Calls, PerHost int
 	// Discover is how often topics and groups are read: 1 s.
 	Discover time.Duration
@@ -64,7 +64,6 @@ type Dispatcher struct {
 
 // Defaults and bounds.
 const (
-	defaultCalls    = 1000
 	defaultDiscover = time.Second
 	// drain is how long calls may go on once the dispatcher is told to end.
 	drain = 5 * time.Second
@@ -87,7 +86,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Dispatcher, error) {
 	for _, d := range []struct {
 		to  *int
 		def int
-	}{{&cfg.Calls, defaultCalls}, {&cfg.PerHost, timer.CallsPerHost}} {
+	}{{&cfg.Calls, timer.Calls}, {&cfg.PerHost, timer.CallsPerHost}} {
 		if *d.to <= 0 {
 			*d.to = d.def
 		}

@@ -9,7 +9,11 @@
 //	front ─▶ wheel ─▶ due: read the record ─▶ claim (CAS) ─▶ call ─▶ outcome (CAS on the claim)
 //
 // A claim is made only with a free call slot, a free place at the callback's host and one in its group. What
-// finds none waits aside and does not hold up the others.
+// finds none waits aside and does not hold up the others. A group may have as many slots as are free, so the
+// receivers of one group that hang take no other group's place.
+//
+// Timers of a lane begin in the order of their due times, then of their records. Calls under way beside each other
+// end in any order. With max_concurrent 1 the next one of a group begins in a dispatcher once the last has ended.
 //
 // # Who is authoritative
 //

@@ -69,7 +69,7 @@ func TestFreeOfAGroup(t *testing.T) {
 		"a second, in another": {&timer.Group{MaxPerSecond: 4}, 3, now.Add(time.Second), 7},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLimits(10, 10)
+			l := newLimits(20, 20)
 			g := timer.Group{Topic: "t", Name: "g"}
 			if c.g != nil {
 				g, c.g.Topic, c.g.Name = *c.g, "t", "g"
@@ -84,5 +84,38 @@ func TestFreeOfAGroup(t *testing.T) {
 				t.Errorf("%d are free, expected %d", got, c.want)
 			}
 		})
+	}
+}
+
+// TestAGroupLeavesPlacesToOthers holds that a group whose receivers hang, at however many hosts, never has all places, and that
+// what is free of its own is what a take would give.
+func TestAGroupLeavesPlacesToOthers(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000, 0)
+	group := func(name string) *timer.Group { return &timer.Group{Topic: "t", Name: name} }
+	for calls := 1; calls <= 100; calls++ {
+		l := newLimits(calls, 1)
+		took := func(name string) (n int) {
+			free := l.free(blocker{group: "t." + name}, group(name), now)
+			for {
+				if _, _, ok := l.take(group(name), fmt.Sprintf("%s-%d", name, n), now); !ok {
+					break
+				}
+				n++
+			}
+			if n != free {
+				t.Errorf("of %d calls group %s took %d, and %d were said to be free", calls, name, n, free)
+			}
+			return n
+		}
+		if n := took("hangs"); n != (calls+1)/2 {
+			t.Errorf("of %d calls a group alone took %d, expected half", calls, n)
+		}
+		if n := took("other"); n == 0 && calls > 1 {
+			t.Errorf("of %d calls nothing was left to another group", calls)
+		}
+		if n := took("third"); n == 0 && calls > 3 {
+			t.Errorf("of %d calls nothing was left to a third group", calls)
+		}
 	}
 }

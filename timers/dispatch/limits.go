@@ -7,7 +7,8 @@ import (
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
-// limits count the calls under way, of the dispatcher, by host and by group.
+// limits count the calls under way, of the dispatcher, by host and by group. A group may have as many calls as are
+// free: one alone ends at half of them, two at a third each, and there is always a place for another group.
 type limits struct {
 	mu      sync.Mutex
 	calls   int
@@ -55,6 +56,8 @@ func (l *limits) take(g *timer.Group, host string, now time.Time) (at place, by 
 		return place{}, all, false
 	case g.Paused, g.MaxConcurrent > 0 && l.groups[group] >= g.MaxConcurrent, g.MaxPerSecond > 0 && r.n >= g.MaxPerSecond:
 		return place{}, blocker{group: group}, false
+	case l.share(group) <= 0:
+		return place{}, blocker{group: group}, false
 	case l.hosts[host] >= l.perHost:
 		return place{}, blocker{host: host}, false
 	}
@@ -66,6 +69,11 @@ func (l *limits) take(g *timer.Group, host string, now time.Time) (at place, by 
 		l.rates[group] = r
 	}
 	return place{host, group}, all, true
+}
+
+// share returns how many calls a group may begin beside those it has, as others leave them.
+func (l *limits) share(group string) int {
+	return max(0, l.calls-l.used-l.groups[group]+1) / 2
 }
 
 // free returns how many attempts the blocker might let begin. g is the group of one that names a group, nil
@@ -83,6 +91,7 @@ func (l *limits) free(b blocker, g *timer.Group, now time.Time) int {
 	if g == nil || g.Paused {
 		return 0
 	}
+	n = min(n, l.share(b.group))
 	if g.MaxConcurrent > 0 {
 		n = min(n, g.MaxConcurrent-l.groups[b.group])
 	}
