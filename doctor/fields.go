@@ -46,9 +46,6 @@ func (c *check) fields(ctx context.Context) {
 			}
 			bad = true
 			why := "is not of the type " + string(f.Type)
-			if f.Since > 1 {
-				why += ", or which came before the field was promoted"
-			}
 			c.note("fields of "+t.Name, Warn, fmt.Sprintf("almanac sql \"SELECT attributes['%s'], count() FROM %s WHERE attributes['%s'] != '' GROUP BY 1 ORDER BY 2 DESC LIMIT 10\"", f.Name, t.Name, f.Name),
 				"%d of %d events keep in attributes.%s a value that %s: their column is at its default", use.Misfits[n], use.Rows, f.Name, why)
 		}

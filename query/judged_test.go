@@ -36,6 +36,15 @@ var (
 	someKeys = []string{"k", "any 'key'", "a.b", "k\xff", "n"}
 )
 
+// olderTexts are what events from before a field was promoted have under its name: values, and
+// what is hard to read alike.
+var olderTexts = []string{
+	"", "0", "-0", "1", "-1", "+5", "007", "500", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "9007199254740993", "1e+06", "1e6", "5e-324", "1e400", "1.0", "1.5", "0.1",
+	"0.30000000000000004", "123456789012345678.123456789012345678", "1.0000000000000000001", "1e2", ".5", "5.", "0x10", "NaN", "inf", "abc", " 1", "true", "false", "T", "yes", "null", `{"a":1}`, `[1`, `"x"`,
+	"2026-11-20T12:00:00Z", "2026-11-20T12:00:00.123456789Z", "2026-11-20 12:00:00", "2026-11-20T12:00:00.5+02:00", "2026-11-20T12:00:00-0530", "2026-02-30T00:00:00Z", "2026-11-20", "1969-12-31T23:59:59.999Z",
+	"1764064800", "1764064800.123", "1764064800123", "1764064800123.5", "1764064800123456", "1764064800123456789", "-1.5", "9214646400000000000", "2025-11-25T25:00:00Z", "2025-00-10T05:00:00Z", "2025-11-25T05:00:00+25:00", "2025-11-25T05:00:00+02:75",
+}
+
 // judgedTopic is one whose second schema version brought fields.
 func judgedTopic() schemas.Topic {
 	t := schemas.NewTopic("app", schemas.Field{Name: "endpoint", Type: schemas.TypeLowCardinality}, schemas.Field{Name: "ms", Type: schemas.TypeFloat64})
@@ -43,6 +52,7 @@ func judgedTopic() schemas.Topic {
 	for _, f := range []schemas.Field{
 		{Name: "region", Type: schemas.TypeString}, {Name: "status", Type: schemas.TypeInt64}, {Name: "cached", Type: schemas.TypeBool}, {Name: "seen_at", Type: schemas.TypeTimestamp},
 		{Name: "load", Type: schemas.TypeFloat64}, {Name: "zone", Type: schemas.TypeLowCardinality},
+		{Name: "price", Type: schemas.TypeDecimal, From: "order.price"}, {Name: "detail", Type: schemas.TypeJSON}, {Name: "size", Type: schemas.TypeInt64, From: "file.size"},
 	} {
 		f.Since = 2
 		t.Fields = append(t.Fields, f)
@@ -59,6 +69,13 @@ func judgedEvent(t *rapid.T) schemas.Event {
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "attrs") {
 		e.Attrs = append(e.Attrs, schemas.String(rapid.SampledFrom(someKeys).Draw(t, "key"), text.Draw(t, "value")))
+	}
+	if rapid.Bool().Draw(t, "older") {
+		older := rapid.SampledFrom(olderTexts)
+		for _, name := range rapid.SliceOfN(rapid.SampledFrom([]string{"status", "cached", "seen_at", "load", "price", "order.price", "detail", "size", "file.size"}), 1, 4).Draw(t, "names") {
+			e.Attrs = append(e.Attrs, schemas.String(name, older.Draw(t, name)))
+		}
+		return e
 	}
 	if rapid.Bool().Draw(t, "promoted") {
 		e.Attrs = append(e.Attrs, schemas.String("endpoint", text.Draw(t, "endpoint")), schemas.String("region", text.Draw(t, "region")),
@@ -119,6 +136,7 @@ func judgedFilter(t *rapid.T, depth int) string {
 		column + " " + order + " " + text, column + in + "(" + text + ", " + other + ")", column + " contains " + text, "exists " + column, column + " = " + text,
 		column + " matches '^a|[0-9]'", attr + " " + order + " " + text, attr + in + "(" + text + ", 10)", attr + " contains " + text, attr + " " + order + " " + number, "exists " + attr,
 		"ms " + order + " " + number, "load " + order + " " + number, "ms" + in + "(" + number + ", 7)", "status " + order + " " + whole, "status" + in + "(" + whole + ", 7)",
+		"size " + order + " " + whole, "size " + order + " 500", "file.size = 500", "status = 9007199254740993", "seen_at >= '1970-01-02'", "load = 0.1", "detail contains '1'",
 		"cached " + equal + " true", "cached" + in + "(false)", "ts " + order + " " + at("ts", 3), "ts" + in + "(" + at("one", 3) + ", " + at("two", 3) + ")",
 		"seen_at " + order + " " + at("seen", 2), "seen_at" + in + "(" + at("seen", 2) + ")", "month " + order + " '2026-11'", "month" + in + "('2026-11', '2026-10')",
 		"shard " + equal + " '0000000000000000'", "shard" + in + "('00000000000000ab')", "pos " + order + " 0", "pos" + in + "(0, 1)",

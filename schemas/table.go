@@ -24,8 +24,9 @@ func (t *Topic) CreateTable(database string) string {
 func (t *Topic) render(file, database string) string {
 	type field struct{ Name, Column string }
 	fields := make([]field, len(t.Fields))
-	for i, f := range t.Fields {
-		fields[i] = field{f.Name, t.Spec().Column(f)}
+	for i := range t.Fields {
+		f := &t.Fields[i]
+		fields[i] = field{f.Name, t.columnSQL(f)}
 	}
 	var b strings.Builder
 	err := templates.ExecuteTemplate(&b, file, map[string]any{
@@ -39,18 +40,19 @@ func (t *Topic) render(file, database string) string {
 }
 
 // AddColumns is the DDL that gives an existing table the columns of t it lacks.
-// Adding a column is metadata only: old rows read as its default.
+// Adding a column is metadata only: old rows read as their attributes have it (OlderSQL).
 func (t *Topic) AddColumns(database string) string {
 	if len(t.Fields) == 0 {
 		return ""
 	}
 	adds := make([]string, len(t.Fields))
-	for i, f := range t.Fields {
+	for i := range t.Fields {
+		f := &t.Fields[i]
 		after := ColAttributes
 		if i > 0 {
 			after = t.Fields[i-1].Name
 		}
-		adds[i] = fmt.Sprintf("ADD COLUMN IF NOT EXISTS %s %s AFTER %s", QuoteName(f.Name), t.Spec().Column(f), QuoteName(after))
+		adds[i] = fmt.Sprintf("ADD COLUMN IF NOT EXISTS %s %s AFTER %s", QuoteName(f.Name), t.columnSQL(f), QuoteName(after))
 	}
 	return "ALTER TABLE " + QuotedTable(database, t.Name) + " " + strings.Join(adds, ", ")
 }

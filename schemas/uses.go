@@ -10,8 +10,7 @@ type UseSQL struct {
 	// has. Near is the names that end as the rule's does and are not under it.
 	Rules, Near []string
 	// Misfits counts, for each of Fields, rows that have the field's name among the
-	// attributes, where a value is kept that is not of the field's type, or that came
-	// before the field was promoted.
+	// attributes, where a value is kept that is not of the field's type.
 	Misfits []string
 }
 
@@ -33,12 +32,8 @@ func (t *Topic) Uses() UseSQL {
 		}
 		u.Rules, u.Near = append(u.Rules, count), append(u.Near, near)
 	}
-	for _, f := range t.Fields {
-		kept := fmt.Sprintf("%s[%s] != ''", QuoteName(ColAttributes), QuoteText(f.Name))
-		if f.From != "" {
-			kept += fmt.Sprintf(" OR %s[%s] != ''", QuoteName(ColAttributes), QuoteText(f.From))
-		}
-		u.Misfits = append(u.Misfits, "countIf("+kept+")")
+	for i := range t.Fields {
+		u.Misfits = append(u.Misfits, "countIf("+t.MisfitSQL(&t.Fields[i])+")")
 	}
 	return u
 }

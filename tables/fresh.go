@@ -10,7 +10,7 @@ import (
 )
 
 // FreshSource reads a Select's fresh blocks with the columns a stored row has:
-// fields that came after the frames' schema version at their defaults, the given
+// fields that came after the frames' schema version as the attributes have them, the given
 // shard and pos (0 while there are none), and more.
 func FreshSource(t *schemas.Topic, schema int, shard schemas.Shard, pos uint64, more ...string) string {
 	more = append(more, fmt.Sprintf("toUInt64(%d) AS shard", uint64(shard)), fmt.Sprintf("toUInt64(%d) AS pos", pos))
@@ -21,8 +21,8 @@ func FreshSource(t *schemas.Topic, schema int, shard schemas.Shard, pos uint64, 
 // did not know yet, and more.
 func withDefaults(t *schemas.Topic, schema int, more ...string) string {
 	cols := append([]string{"*"}, more...)
-	for _, f := range t.Fields[len(t.FieldsAt(schema)):] {
-		cols = append(cols, f.DefaultSQL()+" AS "+schemas.QuoteName(f.Name))
+	for i := len(t.FieldsAt(schema)); i < len(t.Fields); i++ {
+		cols = append(cols, t.OlderSQL(&t.Fields[i])+" AS "+schemas.QuoteName(t.Fields[i].Name))
 	}
 	return "SELECT " + strings.Join(append(cols, "toUInt32(toYYYYMM(ts)) AS month"), ", ")
 }

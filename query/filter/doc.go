@@ -29,7 +29,8 @@
 // and timestamps an RFC 3339 text, a date or a relative time; month 'YYYY-MM';
 // shard its 16 hex digits; id a UUID. A promoted field an event lacks is its
 // type's zero, so exists is for attributes and text columns (where it means not
-// empty) and refused elsewhere.
+// empty) and refused elsewhere. An event that is older than a promoted field has it as its
+// attribute of that name says.
 //
 // An attribute is text, and one an event lacks is the empty text: it matches
 // != and NOT IN. Only exists tells the two apart. =, != and IN compare the

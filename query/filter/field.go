@@ -71,6 +71,8 @@ type field struct {
 	key  string // the attribute's name
 	typ  fieldType
 	base bool // every event has it
+	// promoted is the field of the topic, nil for a base column.
+	promoted *schemas.Field
 }
 
 // fieldsOf are the columns of t by name. A nil topic has the base columns only.
@@ -80,8 +82,9 @@ func fieldsOf(t *schemas.Topic) map[string]field {
 		m[b.name] = field{name: b.name, typ: b.typ, base: true}
 	}
 	if t != nil {
-		for _, f := range t.Fields {
-			m[f.Name] = field{name: f.Name, typ: promotedTypes[f.Type]}
+		for i := range t.Fields {
+			f := &t.Fields[i]
+			m[f.Name] = field{name: f.Name, typ: promotedTypes[f.Type], promoted: f}
 			if f.From != "" {
 				m[f.From] = m[f.Name]
 			}

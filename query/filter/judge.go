@@ -115,10 +115,10 @@ func (f byRow) of(i int) Verdict { return f(i) }
 // compareOn is one comparison on an open frame.
 func compareOn(n compare, r *frame.Reader) judged {
 	c := r.ColumnIndex(n.field.name)
-	bits := func(i int) uint64 { return r.Bits(c, i) }
-	if c < 0 { // a field that came after the frame's schema version: its type's zero
-		bits = func(int) uint64 { return 0 }
+	if c < 0 && n.field.promoted != nil { // a field that came after the frame's schema version
+		return olderOn(n, r)
 	}
+	bits := func(i int) uint64 { return r.Bits(c, i) }
 	switch n.field.typ {
 	case typeText:
 		return textOn(n, r, c)
@@ -136,16 +136,44 @@ func compareOn(n compare, r *frame.Reader) judged {
 		}
 		return ordered(n, parseWhole, func(i int) float64 { return math.Float64frombits(bits(i)) })
 	case typeBool:
-		return ordered(n, parseBool, func(i int) int64 {
-			if c >= 0 && r.Truth(c, i) {
-				return 1
-			}
-			return 0
-		})
+		return ordered(n, parseBool, func(i int) int64 { return bit(r.Truth(c, i)) })
 	case typeMonth:
 		return ordered(n, parseUint, func(i int) uint64 { return uint64(schemas.MonthOf(r.Ts(i))) })
 	case typeShard, typePos:
 		return ordered(n, parseUint, func(int) uint64 { return 0 })
+	}
+	return unsure{}
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// olderOn is one comparison of a promoted field on a frame that does not have it: of what the
+// attributes have under its name.
+func olderOn(n compare, r *frame.Reader) judged {
+	f := n.field.promoted
+	switch n.field.typ {
+	case typeText:
+		holds := textTest(n)
+		if holds == nil {
+			return unsure{}
+		}
+		return byRow(func(i int) Verdict { a, _ := r.Older(f, i); return verdict(holds([]byte(a.Text()))) })
+	case typeTime:
+		return ordered(n, parseTime, func(i int) int64 { a, _ := r.Older(f, i); ns, _ := a.AsTime(); return ns })
+	case typeInt:
+		return ordered(n, parseInt, func(i int) int64 { a, _ := r.Older(f, i); v, _ := a.AsInt64(); return v })
+	case typeFloat:
+		if n.op == opIn || n.op == opNotIn {
+			return unsure{} // as above
+		}
+		return ordered(n, parseWhole, func(i int) float64 { a, _ := r.Older(f, i); v, _ := a.AsFloat64(); return v })
+	case typeBool:
+		return ordered(n, parseBool, func(i int) int64 { a, _ := r.Older(f, i); v, _ := a.AsBool(); return bit(v) })
 	}
 	return unsure{}
 }
@@ -229,15 +257,11 @@ func operators[T cmp.Ordered](o op) (holds func(a, b T) bool, ok bool) {
 	return nil, false
 }
 
-// textOn compares a column of text, byte by byte; c is -1 where the frame lacks it.
+// textOn compares a column of text, byte by byte.
 func textOn(n compare, r *frame.Reader, c int) judged {
 	holds := textTest(n)
 	if holds == nil {
 		return unsure{}
-	}
-	if c < 0 {
-		v := verdict(holds(nil))
-		return byRow(func(int) Verdict { return v })
 	}
 	return byRow(func(i int) Verdict { return verdict(holds(r.Text(c, i))) })
 }

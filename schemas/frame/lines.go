@@ -20,7 +20,7 @@ type LineWriter struct {
 	t      *schemas.Topic
 	r      *Reader
 	names  [][]byte  // `,"name":` of every column
-	rest   []byte    // the fields that came after the frame's schema version
+	newer  []newer   // the fields that came after the frame's schema version
 	restOf int       // that version
 	words  [][]place // per column: its dictionary, escaped and quoted
 	buf    []byte    // what words points into
@@ -29,6 +29,12 @@ type LineWriter struct {
 	sec    int64 // the second that stamp shows
 	stamp  [len(secondForm)]byte
 	values int // of the attributes: where they begin in the word list
+}
+
+// newer is a field that came after the frame's schema version, and `,"name":`.
+type newer struct {
+	field *schemas.Field
+	name  []byte
 }
 
 // place is where a text lies in a buffer.
@@ -54,10 +60,9 @@ func NewLineWriter(t *schemas.Topic) *LineWriter {
 func (w *LineWriter) Open(r *Reader, schema int, m schemas.Month, s schemas.Shard) {
 	w.r = r
 	if w.restOf != schema {
-		w.rest, w.restOf = w.rest[:0], schema
-		for i := len(schemas.BaseColumns) + len(w.t.FieldsAt(schema)); i < len(w.names); i++ {
-			w.rest = append(w.rest, w.names[i]...)
-			w.rest = append(w.rest, fieldZeros[w.t.Fields[i-len(schemas.BaseColumns)].Type]...)
+		w.newer, w.restOf = w.newer[:0], schema
+		for i := len(w.t.FieldsAt(schema)); i < len(w.t.Fields); i++ {
+			w.newer = append(w.newer, newer{&w.t.Fields[i], w.names[len(schemas.BaseColumns)+i]})
 		}
 	}
 	for len(w.words) < len(r.columns) {
@@ -96,6 +101,33 @@ var fieldZeros = map[schemas.FieldType]string{
 	schemas.TypeJSON: `""`, schemas.TypeDecimal: "0", schemas.TypeTimestamp: `"1970-01-01T00:00:00.000000000Z"`,
 }
 
+// olderField appends the value of a field that the frame does not have, as event i has it among
+// its attributes.
+func (w *LineWriter) olderField(dst []byte, f *schemas.Field, i int) []byte {
+	a, ok := w.r.Older(f, i)
+	if !ok {
+		return append(dst, fieldZeros[f.Type]...)
+	}
+	switch f.Type {
+	case schemas.TypeInt64:
+		n, _ := a.AsInt64()
+		return strconv.AppendInt(dst, n, 10)
+	case schemas.TypeFloat64:
+		v, _ := a.AsFloat64()
+		return appendJSONFloat(dst, v)
+	case schemas.TypeBool:
+		v, _ := a.AsBool()
+		return strconv.AppendBool(dst, v)
+	case schemas.TypeTimestamp:
+		ns, _ := a.AsTime()
+		return w.appendTime(dst, ns)
+	case schemas.TypeDecimal:
+		d, _ := a.AsDecimal()
+		return d.AppendText(dst)
+	}
+	return appendJSONText(dst, []byte(a.Text()))
+}
+
 // Append appends event i as a line, at a position of its shard.
 func (w *LineWriter) Append(dst []byte, i int, pos uint64) []byte {
 	r := w.r
@@ -128,7 +160,10 @@ func (w *LineWriter) Append(dst []byte, i int, pos uint64) []byte {
 			dst = strconv.AppendBool(dst, col.fixed[i] != 0)
 		}
 	}
-	dst = append(dst, w.rest...)
+	for k := range w.newer {
+		dst = append(dst, w.newer[k].name...)
+		dst = w.olderField(dst, w.newer[k].field, i)
+	}
 	dst = append(dst, w.tail...)
 	dst = strconv.AppendUint(dst, pos, 10)
 	return append(dst, '}', '\n')

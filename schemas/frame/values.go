@@ -56,3 +56,12 @@ func (r *Reader) Attribute(i int, key string) (value []byte, n int) {
 	}
 	return value, n
 }
+
+// Older returns the value that event i has of a field which came after the frame's schema version.
+func (r *Reader) Older(f *schemas.Field, i int) (schemas.Attr, bool) {
+	if r.topic.Kind == kinds.Document {
+		body := r.Text(r.ColumnIndex(kinds.ColBody), i)
+		return schemas.Older(f, func(name string) []byte { return schemas.BodyText(body, name) })
+	}
+	return schemas.Older(f, func(name string) []byte { text, _ := r.Attribute(i, name); return text })
+}
