@@ -221,6 +221,7 @@ func (c *Collection) store(ctx context.Context, ops []Op, last, versions []*docu
 	for i, r := range versions {
 		r.Seq = first + uint64(i)
 		out[i] = view(r)
+		out[i].Made = r.Op == schemas.OpStored
 	}
 	return out, nil
 }

@@ -21,6 +21,7 @@ type cursor struct {
 	Topic string `json:"t"`
 	Path  string `json:"p,omitempty"`
 	All   bool   `json:"e,omitempty"`
+	Below bool   `json:"d,omitempty"`
 	// Where is the filter as it was given, Asked when the first page was asked for: times in
 	// the filter such as -15m are from then.
 	Where string `json:"w,omitempty"`

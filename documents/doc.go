@@ -19,8 +19,10 @@
 //
 // Versions count from 1 and go on after a removal while that is in DOCS, hot_for at least.
 // Then the id is as new, and a Create begins at version 1 again. Created stays
-// from one Create to the next, and tells the lives of an id apart. Changed grows strictly
-// with each version.
+// from one Create to the next; a Create may give it, so two lives of an id may have the same.
+// Sequences of DOCS tell them apart. Changed grows strictly with each version.
+//
+// A document keeps the path of its Create. A change that names another one is *PathError.
 //
 // # Who is authoritative
 //
@@ -31,7 +33,7 @@
 //
 // # Failures
 //
-// A condition that does not hold is ErrExists, ErrNotFound or *VersionError: nothing was
+// A condition that does not hold is ErrExists, ErrNotFound, *PathError or *VersionError: nothing was
 // written. A full front is fronts.ErrFull. An answer that did not come is found out, or is
 // fronts.ErrUnknown: load the document. A body that only ClickHouse has, while ClickHouse
 // does not answer, is ErrArchive and never "not found". A DOCS that lost records is

@@ -57,15 +57,20 @@ type Document struct {
 	Changed time.Time `json:"changed"`
 	By      string    `json:"by,omitempty"`
 	Op      string    `json:"op,omitempty"` // of a version in a history
+	// Made: the write that returned it created the document.
+	Made bool `json:"-"`
 	// Body is null where retention cleared it; a removed document is without one.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
 // New is a document to be created.
 type New struct {
-	ID   string // empty: one is generated
+	ID string // empty: one is generated
+	// Path is that of the document; one that is there must be under it, unless it is empty.
 	Path string
 	Body []byte
+	// Created is when it was created elsewhere; zero: now.
+	Created time.Time
 }
 
 // Open opens the documents of a topic. ErrKind where it is of another kind, ErrLostFront
@@ -132,12 +137,13 @@ const tries = 100
 
 // Create stores a new document; ErrExists where the id is taken.
 func (c *Collection) Create(ctx context.Context, n New) (*Document, error) {
-	return c.Write(ctx, Op{Create: true, ID: n.ID, Path: n.Path, Body: n.Body})
+	return c.Write(ctx, Op{Create: true, ID: n.ID, Path: n.Path, Body: n.Body, Created: n.Created})
 }
 
-// Put creates a document, or replaces the body of the one that is there.
+// Put creates a document, or replaces the body of the one that is there. *PathError where that is
+// under another path.
 func (c *Collection) Put(ctx context.Context, n New) (*Document, error) {
-	return c.Write(ctx, Op{Put: true, ID: n.ID, Path: n.Path, Body: n.Body})
+	return c.Write(ctx, Op{Put: true, ID: n.ID, Path: n.Path, Body: n.Body, Created: n.Created})
 }
 
 // Update replaces a document's body, and keeps its path and Created. *VersionError where

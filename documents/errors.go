@@ -13,6 +13,8 @@ var (
 	ErrNotFound = errors.New("no such document")
 	// ErrVersion: the document has another version than the caller named.
 	ErrVersion = errors.New("the document has another version")
+	// ErrPath: the document is under another path than the caller named.
+	ErrPath = errors.New("the document is under another path")
 	// ErrFull: the topic or its front takes no more documents.
 	ErrFull = errors.New("no room for more documents")
 	// ErrArchive: the body is archived, and the archive could not be read.
@@ -41,6 +43,19 @@ func (e *VersionError) Error() string {
 
 // Is makes it an ErrVersion.
 func (e *VersionError) Is(target error) bool { return target == ErrVersion }
+
+// PathError is an ErrPath that says both paths.
+type PathError struct {
+	ID         string
+	Want, Have string
+}
+
+func (e *PathError) Error() string {
+	return fmt.Sprintf("%v: %q is under path %q, and not under %q; a document keeps its path: write it through that, or give this one another id", ErrPath, e.ID, e.Have, e.Want)
+}
+
+// Is makes it an ErrPath.
+func (e *PathError) Is(target error) bool { return target == ErrPath }
 
 // MemberError is why one change of a batch is refused.
 type MemberError struct {

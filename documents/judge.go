@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -17,9 +18,16 @@ import (
 type Op struct {
 	Create, Put, Remove bool
 	ID                  string // empty, of a create: one is generated
-	Path                string // of a create, and of a put that creates
-	If                  Condition
-	Body                []byte
+	// Path is that of a document which the change creates. One that is there must be under it
+	// (*PathError), unless Path is empty and In is not set.
+	Path string
+	// In says that Path counts also where it is empty.
+	In bool
+	// Created is when a document that the change creates was created elsewhere, not after now;
+	// zero: now.
+	Created time.Time
+	If      Condition
+	Body    []byte
 	// Lock is the token of a lock on the id that the writer holds; 0: the write does not
 	// go by one. Where the lock was lost, nothing is written (*LockError).
 	Lock uint64
@@ -31,7 +39,8 @@ type Op struct {
 type Change struct {
 	Op        string          `json:"op"` // create, put, update or remove
 	ID        string          `json:"id"`
-	Path      string          `json:"path"`
+	Path      *string         `json:"path"`
+	Created   time.Time       `json:"created"`
 	IfVersion ordinal         `json:"if_version"`
 	Body      json.RawMessage `json:"body"`
 	Lock      ordinal         `json:"lock"`
@@ -54,7 +63,10 @@ func (o *ordinal) UnmarshalJSON(text []byte) error {
 
 // Parse returns the Op.
 func (c *Change) Parse() (Op, error) {
-	op := Op{ID: c.ID, Path: c.Path, If: Condition{uint64(c.IfVersion)}, Body: c.Body, Lock: uint64(c.Lock), Unlock: c.Unlock}
+	op := Op{ID: c.ID, Created: c.Created, If: Condition{uint64(c.IfVersion)}, Body: c.Body, Lock: uint64(c.Lock), Unlock: c.Unlock}
+	if c.Path != nil {
+		op.Path, op.In = *c.Path, true
+	}
 	switch c.Op {
 	case "create":
 		op.Create = true
@@ -86,6 +98,10 @@ func (c *Collection) check(op *Op) error {
 		return fmt.Errorf("%w: document %q: a create does not expect a version", schemas.ErrRequest, op.ID)
 	case op.Put && op.If != Always:
 		return fmt.Errorf("%w: document %q: a put does not expect a version; an update does", schemas.ErrRequest, op.ID)
+	case !op.Created.IsZero() && !op.Create && !op.Put:
+		return fmt.Errorf("%w: document %q: a time of creation is given to a document that is created; others keep theirs", schemas.ErrRequest, op.ID)
+	case !op.Created.IsZero() && (op.Created.Unix() <= 0 || op.Created.Year() > lastYear):
+		return fmt.Errorf("%w: document %q: created is %s, it must be after 1970 and not after now", schemas.ErrRequest, op.ID, op.Created.Format(time.RFC3339))
 	}
 	if op.Remove {
 		return nil
@@ -97,6 +113,9 @@ func (c *Collection) check(op *Op) error {
 	op.Body = body
 	return nil
 }
+
+// lastYear is the last that fits in nanoseconds since 1970.
+const lastYear = 2261
 
 // compact checks that a body is one JSON object within a limit, and removes its spaces.
 func compact(body []byte, limit int) ([]byte, error) {
@@ -124,11 +143,18 @@ func judge(t *schemas.Topic, last *document.Record, op *Op, by string, now int64
 		r.Version, r.Changed = last.Version+1, schemas.ChangedAfter(last.Changed, now)
 		r.Created = r.Changed
 	}
+	if create && !op.Created.IsZero() {
+		if r.Created = op.Created.UnixNano(); r.Created > r.Changed {
+			return nil, fmt.Errorf("%w: document %q: created is %s, which is %s after the time of the server", schemas.ErrRequest, op.ID, op.Created.UTC().Format(time.RFC3339Nano), time.Duration(r.Created-r.Changed))
+		}
+	}
 	switch {
 	case op.Create && there:
 		return nil, fmt.Errorf("%w: %q, version %d", ErrExists, op.ID, last.Version)
 	case !create && !there:
 		return nil, fmt.Errorf("%w: %q", ErrNotFound, op.ID)
+	case !create && last.Path != op.Path && (op.In || op.Path != ""):
+		return nil, &PathError{ID: op.ID, Want: op.Path, Have: last.Path}
 	case !create && op.If != Always && op.If.version != last.Version:
 		return nil, &VersionError{ID: op.ID, Want: op.If.version, Have: last.Version}
 	case op.Remove:

@@ -20,15 +20,18 @@ const (
 
 // Selection says which documents a page has.
 type Selection struct {
-	// Path is the path whose documents are listed; those of paths below it are not.
-	Path string
+	// Path is the path whose documents are listed; those of paths below it with Below alone.
+	Path  string
+	Below bool
 	// All lists the documents of every path; Path must be empty then.
 	All bool
 	// From and To bound the creation, or the change, From inclusive and To not; zero is open.
 	From, To time.Time
 	// Where selects by the columns and the promoted fields of a document's present version, in
-	// the language of package query/filter. Of List alone.
+	// the language of package query/filter; of Changed, of its last version in the range.
 	Where string
+	// NoBodies leaves bodies out.
+	NoBodies bool
 	// Limit is 1 to MaxLimit; 0 means DefaultLimit.
 	Limit int
 	// Cursor of the page before; empty begins.
@@ -52,7 +55,7 @@ func (c *Collection) List(ctx context.Context, s Selection) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := archive.Range{Path: s.Path, All: s.All, From: at.From, To: at.To, Where: where}
+	g := archive.Range{Path: s.Path, All: s.All, Below: s.Below, From: at.From, To: at.To, Where: where, NoBodies: s.NoBodies}
 	if at.ID != "" {
 		g.Before = &archive.Key{Created: at.Ns, ID: at.ID}
 	}
@@ -62,7 +65,9 @@ func (c *Collection) List(ctx context.Context, s Selection) (*Page, error) {
 	}
 	page := &Page{Documents: make([]*Document, len(docs))}
 	for i, r := range docs {
-		page.Documents[i] = view(r)
+		if page.Documents[i] = view(r); s.NoBodies {
+			page.Documents[i].Body = nil
+		}
 	}
 	if more {
 		last := docs[len(docs)-1]
@@ -74,7 +79,7 @@ func (c *Collection) List(ctx context.Context, s Selection) (*Page, error) {
 
 // Changed returns a page of the documents that changed in a range of time, in the order of
 // the last change of each in it, with their present versions. One that was removed since
-// comes without a body.
+// comes without a body. Without bodies each comes as that change left it.
 func (c *Collection) Changed(ctx context.Context, s Selection) (*Page, error) {
 	at, err := c.begin(ctx, verbChanged, &s)
 	if err != nil {
@@ -84,7 +89,12 @@ func (c *Collection) Changed(ctx context.Context, s Selection) (*Page, error) {
 	if at.ID != "" {
 		after = &archive.Key{Created: at.Ns, ID: at.ID}
 	}
-	docs, more, err := c.cfg.Archive.Changed(ctx, &c.topic, at.From, at.To, after, s.Limit)
+	where, err := filter.ParseAt(s.Where, &c.topic, time.Unix(0, at.Asked))
+	if err != nil {
+		return nil, err
+	}
+	g := archive.Range{Path: s.Path, All: s.All, Below: s.Below, From: at.From, To: at.To, Where: where}
+	docs, more, err := c.cfg.Archive.Changed(ctx, &c.topic, g, after, s.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrArchive, err)
 	}
@@ -92,12 +102,18 @@ func (c *Collection) Changed(ctx context.Context, s Selection) (*Page, error) {
 	for i, r := range docs {
 		ids[i] = r.ID
 	}
-	page := &Page{}
-	if page.Documents, err = c.LoadMany(ctx, ids); err != nil {
-		return nil, err
+	page := &Page{Documents: make([]*Document, len(docs))}
+	if !s.NoBodies {
+		if page.Documents, err = c.LoadMany(ctx, ids); err != nil {
+			return nil, err
+		}
 	}
 	for i, d := range page.Documents {
-		if d == nil {
+		switch {
+		case s.NoBodies:
+			page.Documents[i] = view(docs[i])
+			page.Documents[i].Op, page.Documents[i].Body = docs[i].Op, nil
+		case d == nil:
 			page.Documents[i] = view(docs[i])
 			page.Documents[i].Op, page.Documents[i].Body = schemas.OpRemoved, nil
 		}
@@ -142,9 +158,6 @@ func (c *Collection) begin(ctx context.Context, verb string, s *Selection) (*cur
 	if err := document.CheckPath(s.Path); err != nil {
 		return nil, fmt.Errorf("%w: %w", schemas.ErrRequest, err)
 	}
-	if verb != verbList && s.Where != "" {
-		return nil, fmt.Errorf("%w: a list of changes does not take a filter: `almanac query %s --where` does", schemas.ErrRequest, c.topic.Name)
-	}
 	if s.All && s.Path != "" {
 		return nil, fmt.Errorf("%w: all documents were asked for, and path %q", schemas.ErrRequest, s.Path)
 	}
@@ -158,7 +171,7 @@ func (c *Collection) begin(ctx context.Context, verb string, s *Selection) (*cur
 	if err != nil {
 		return nil, err
 	}
-	first := &cursor{Verb: verb, Topic: c.topic.Name, Path: s.Path, All: s.All, Where: s.Where, Asked: now, From: 0, To: math.MaxInt64}
+	first := &cursor{Verb: verb, Topic: c.topic.Name, Path: s.Path, All: s.All, Below: s.Below, Where: s.Where, Asked: now, From: 0, To: math.MaxInt64}
 	if !s.From.IsZero() {
 		first.From = s.From.UnixNano()
 	}
@@ -172,7 +185,7 @@ func (c *Collection) begin(ctx context.Context, verb string, s *Selection) (*cur
 	if err != nil {
 		return nil, err
 	}
-	if at.Verb != verb || at.Topic != first.Topic || at.Path != s.Path || at.All != s.All || at.Where != s.Where || !s.From.IsZero() && at.From != first.From || !s.To.IsZero() && at.To != first.To {
+	if at.Verb != verb || at.Topic != first.Topic || at.Path != s.Path || at.All != s.All || at.Below != s.Below || at.Where != s.Where || !s.From.IsZero() && at.From != first.From || !s.To.IsZero() && at.To != first.To {
 		return nil, fmt.Errorf("%w: the cursor is of another list: %s of topic %q, path %q, filter %q; begin without a cursor", schemas.ErrRequest, at.Verb, at.Topic, at.Path, at.Where)
 	}
 	return at, nil

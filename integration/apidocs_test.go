@@ -39,6 +39,7 @@ func documentsOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.send(404, "GET", base+"/a?path=no", ""), "not_found")
 	c.send(304, "GET", base+"/a", "", "If-None-Match", `"2"`)
 	holds(t, c.send(201, "POST", base+"?path=se/lund", `{"status":"new"}`), `"version":1`, `"by":"http"`)
+	pathsOverHTTP(t, c, base)
 
 	batchOverHTTP(t, c, base)
 	locksOverHTTP(t, c, base)
@@ -62,6 +63,26 @@ func documentsOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.send(412, "DELETE", base+"/w0", "", "If-Match", `"7"`), `"have":1`)
 	c.send(204, "DELETE", base+"/w0", "", "If-Match", `"1"`)
 	holds(t, c.send(404, "DELETE", base+"/w0", ""), "not_found")
+}
+
+// pathsOverHTTP writes through other paths, with times of creation, and lists what is below one.
+func pathsOverHTTP(t *testing.T, c *caller, base string) {
+	t.Helper()
+	for _, method := range []string{"PUT", "DELETE"} {
+		holds(t, c.send(409, method, base+"/a?path=se/lund", `{}`), `"code":"other_path"`, `"have_path":"se/uppsala"`, `se/lund`)
+	}
+	holds(t, c.send(409, "POST", base+"/batch", `{"changes":[{"op":"put","id":"a","path":"se/lund","body":{}}]}`), `"index":0,"id":"a"`, `"have_path":"se/uppsala"`)
+	holds(t, c.send(201, "PUT", base+"/old?path=far/away&created=2019-05-06T07:08:09.123456789Z", `{}`), `"created":"2019-05-06T07:08:09.123456789Z"`)
+	holds(t, c.send(200, "PUT", base+"/old?created=2020-01-01", `{}`), `"created":"2019-05-06T07:08:09.123456789Z"`, `"version":2`)
+	holds(t, c.send(201, "POST", base+"?path=far&created=2019-01-01", `{}`), `"created":"2019-01-01T00:00:00Z"`)
+	holds(t, c.send(400, "POST", base+"?created=2200-01-01", `{}`), "after the time of the server")
+	holds(t, c.send(200, "POST", base+"/batch", `{"changes":[{"op":"create","id":"older","path":"far","created":"2018-01-01T00:00:00Z","body":{}}]}`), `"created":"2018-01-01T00:00:00Z"`)
+	below := c.get(base + "?path=far&below=true&no_bodies=true")
+	holds(t, below, `"id":"old"`, `"path":"far"`)
+	if strings.Contains(string(below), "body") {
+		t.Errorf("a list without bodies: %s", below)
+	}
+	holds(t, c.get(base+"?path=far/away&order=changed"), `"documents":[{"id":"old"`)
 }
 
 // batchOverHTTP changes several documents at once, all or none.

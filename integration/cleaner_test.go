@@ -80,7 +80,7 @@ func TestDocumentsCold(t *testing.T) {
 				out += fmt.Sprintln(d.ID, d.Version, d.Op, string(d.Body))
 			}
 		}
-		page, err := c.Changed(t.Context(), documents.Selection{})
+		page, err := c.Changed(t.Context(), documents.Selection{All: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -114,7 +114,4 @@ func TestDocumentsWhere(t *testing.T) {
 	if _, err := c.List(t.Context(), documents.Selection{Path: "p", Where: "statuss = 'a'"}); !errors.As(err, &bad) || !strings.Contains(bad.Msg, "status") {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.Changed(t.Context(), documents.Selection{Where: "status = 'active'"}); !errors.Is(err, schemas.ErrRequest) {
-		t.Errorf("changes by a filter: %v", err)
-	}
 }

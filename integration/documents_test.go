@@ -209,7 +209,7 @@ func TestDocumentsChanged(t *testing.T) {
 	look := func(when string) {
 		t.Helper()
 		for _, w := range []struct{ from, to, n int }{{0, 1, 1}, {7, 8, 1}, {2, 6, 0}, {0, 60, 1}} {
-			page, err := c.Changed(t.Context(), documents.Selection{From: ten.Add(time.Duration(w.from) * time.Minute), To: ten.Add(time.Duration(w.to) * time.Minute)})
+			page, err := c.Changed(t.Context(), documents.Selection{All: true, From: ten.Add(time.Duration(w.from) * time.Minute), To: ten.Add(time.Duration(w.to) * time.Minute)})
 			if err != nil || len(page.Documents) != w.n || w.n == 1 && page.Documents[0].Version != 3 {
 				t.Errorf("%s: from minute %d to %d: %+v, %v; expected %d", when, w.from, w.to, page, err, w.n)
 			}
@@ -221,7 +221,7 @@ func TestDocumentsChanged(t *testing.T) {
 	e.stored("customers", 3, time.Minute)
 	look("stored")
 	create(t, e.documents("customers"), "x", "a/b", 200)
-	s, found := documents.Selection{From: ten.Add(time.Hour), Limit: 70}, map[string]bool{}
+	s, found := documents.Selection{All: true, From: ten.Add(time.Hour), Limit: 70}, map[string]bool{}
 	for {
 		page, err := e.documents("customers").Changed(t.Context(), s)
 		if err != nil {

@@ -95,7 +95,7 @@ var Options = []Option{
 	{Key: "documents.id_length", Flag: "id-length", Of: func(t *Topic) any { return &t.Documents.IDLength }, Only: kinds.Document, Frozen: "declare another topic",
 		Usage: fmt.Sprintf("`CHARACTERS` of a generated id, 4 to 128 (default %d); cannot be changed later", DefaultIDLength)},
 	{Key: "documents.hot_for", Flag: "hot-for", Of: func(t *Topic) any { return &t.Documents.HotFor }, Default: DefaultHotFor, Only: kinds.Document,
-		Usage: fmt.Sprintf("`LENGTH` of time a changed document stays in NATS (default %s)", DefaultHotFor)},
+		Usage: fmt.Sprintf("`LENGTH` of time a changed document stays in NATS (default %s, which is also the least: shorter ones are as that)", DefaultHotFor)},
 	{Key: "documents.max_documents", Flag: "max-documents", Of: func(t *Topic) any { return &t.Documents.MaxDocuments }, Default: DefaultMaxDocuments, Only: kinds.Document,
 		Usage: fmt.Sprintf("how `MANY` documents there may be (default %d)", DefaultMaxDocuments),
 		Check: func(t *Topic) error { return between("documents: max_documents", t.Documents.MaxDocuments, 1, 1<<40) }},

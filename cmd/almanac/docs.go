@@ -25,7 +25,7 @@ compare-and-set. Every change is an event of the topic, which query, tail, sql a
 replay show.
 
 Exit codes: 1 no such document or failed, 3 done in part, 4 conflict: the document
-exists, has another version, or is locked.`,
+exists, has another version, is under another path, or is locked.`,
 	}, a.docsPut(), a.docsGet(), a.docsUpdate(), a.docsRemove(), a.docsBatch(), a.docsList(), a.docsChanged(), a.docsHistory(), a.docsLock(), a.docsUnlock(), a.docsLocks(),
 		a.docsImport(), a.docsExport(), a.docsStatus())
 }
@@ -94,13 +94,15 @@ func (a *app) docsPut() *cobra.Command {
 		Short: "Store a document, which is read from stdin",
 		Long: `Store a document, which is read from stdin: a JSON object. Without --if-absent and
 --if-version a document that is there is overwritten, and one that is not is created.
-Without an ID one is generated. A document keeps the path that it was created under.`,
+Without an ID one is generated. A document keeps the path that it was created under:
+with --path, one that is under another is refused.`,
 		Example: `  echo '{"name":"Ada"}' | almanac docs put customers c-1 --path se/uppsala
   echo '{"name":"Ada L."}' | almanac docs put customers c-1 --if-version 1`,
 		Args: arguments(1, 2),
 		RunE: a.withDocs(a.put),
 	}
-	cmd.Flags().String("path", "", "`PATH` of a new document: up to 8 segments with / between")
+	cmd.Flags().String("path", "", "`PATH` of a new document, up to 8 segments with / between; one that exists must have it")
+	cmd.Flags().String("created", "", "`TIME` at which a new document was created elsewhere (default: now)")
 	cmd.Flags().Bool("if-absent", false, "refuse where the document exists")
 	ordinalFlag(cmd, "if-version", "`VERSION` that the document must have")
 	underLock(cmd)
@@ -114,7 +116,9 @@ func (a *app) put(ctx context.Context, cmd *cobra.Command, c *documents.Collecti
 		return err
 	}
 	op := lockOf(cmd, documents.Op{Body: body})
-	op.Path, _ = cmd.Flags().GetString("path")
+	if err := createdFlag(cmd, &op.Created); err != nil {
+		return err
+	}
 	absent, _ := cmd.Flags().GetBool("if-absent")
 	version, _ := cmd.Flags().GetUint64("if-version")
 	if len(args) > 1 {
@@ -147,11 +151,25 @@ func underLock(cmd *cobra.Command) {
 	cmd.Flags().Bool("unlock", false, "release the lock with the write")
 }
 
-// lockOf gives a change the lock that the flags name.
+// lockOf gives a change the lock and the path that the flags name.
 func lockOf(cmd *cobra.Command, op documents.Op) documents.Op {
 	op.Lock, _ = cmd.Flags().GetUint64("lock")
 	op.Unlock, _ = cmd.Flags().GetBool("unlock")
+	op.Path, _ = cmd.Flags().GetString("path")
+	op.In = cmd.Flags().Changed("path")
 	return op
+}
+
+// createdFlag reads the time that --created gives.
+func createdFlag(cmd *cobra.Command, into *time.Time) (err error) {
+	text, _ := cmd.Flags().GetString("created")
+	if text == "" {
+		return nil
+	}
+	if *into, err = parseTime(text, timesOf(cmd)); err != nil {
+		return usageError{fmt.Errorf("--created: %w", err)}
+	}
+	return nil
 }
 
 // body reads a document from stdin, up to what the topic takes and one byte.
@@ -181,9 +199,13 @@ func (a *app) docsGet() *cobra.Command {
 			return a.oneDocument(cmd, d)
 		}),
 	}
-	cmd.Flags().String("path", "", "`PATH` that the document must have (default: any)")
+	pathFlag(cmd)
 	outputFlag(cmd, asJSON, asNDJSON, asTable)
 	return cmd
+}
+
+func pathFlag(cmd *cobra.Command) {
+	cmd.Flags().String("path", "", "`PATH` that the document must have (default: any)")
 }
 
 func (a *app) docsUpdate() *cobra.Command {
@@ -202,6 +224,7 @@ func (a *app) docsUpdate() *cobra.Command {
 			return a.oneDocument(cmd, d)
 		}),
 	}
+	pathFlag(cmd)
 	ordinalFlag(cmd, "if-version", "`VERSION` that the document must have (default: any)")
 	underLock(cmd)
 	outputFlag(cmd, asJSON, asNDJSON, asTable)
@@ -217,6 +240,7 @@ func (a *app) docsRemove() *cobra.Command {
 			return err
 		}, true),
 	}
+	pathFlag(cmd)
 	ordinalFlag(cmd, "if-version", "`VERSION` that the document must have (default: any)")
 	underLock(cmd)
 	return cmd

@@ -19,8 +19,9 @@ func (a *app) docsBatch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "batch TOPIC", Short: "Change up to 500 documents, all or none", Args: arguments(1, 1),
 		Long: `Carry out the changes that stdin has, one JSON object a line, all or none. A change has
-op (create, put, update or remove), id, path, if_version, body, and lock and unlock where
-it is made under a lock. A batch has up to 500 changes and 8 MiB of bodies, and changes
+op (create, put, update or remove), id, path, created, if_version, body, and lock and unlock
+where it is made under a lock. A document that is there must be under the path that is given.
+A batch has up to 500 changes and 8 MiB of bodies, and changes
 each document once.
 
 Where one of them cannot be made, nothing is written, each that is refused is named, and

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +22,12 @@ func (a *app) docsImport() *cobra.Command {
 		Use: "import TOPIC", Short: "Create the documents that stdin has as NDJSON", Args: arguments(1, 1),
 		Long: `Create the documents that stdin has, one JSON object a line. --id names the key that
 holds the id, as a dotted path; its value is a text or a whole number. A line whose
-document exists is left alone and counted, so that an import may be run again. With
-what docs export wrote, --exported takes id, path and body as they are.
+document exists is left alone and counted, so that an import may be run again: but for
+documents whose ids are generated, which are stored each time.
+
+What docs export wrote is recognised: id, path, created and body are taken as they are,
+and versions begin at 1. --exported refuses other lines, and --exported=false stores
+exported lines as bodies.
 
 Exit code 3 where lines were refused; each is named.`,
 		Example: `  almanac docs import quakes --id id < quakes.ndjson
@@ -29,7 +36,7 @@ Exit code 3 where lines were refused; each is named.`,
 	}
 	cmd.Flags().String("id", "", "dotted `KEY` of the id (default: ids are generated)")
 	cmd.Flags().String("path", "", "`PATH` of all of them")
-	cmd.Flags().Bool("exported", false, "the lines are what docs export wrote")
+	cmd.Flags().Bool("exported", false, "the lines are what docs export wrote (default: as each is recognised)")
 	return cmd
 }
 
@@ -37,13 +44,29 @@ func (a *app) importDocs(ctx context.Context, cmd *cobra.Command, c *documents.C
 	key, _ := cmd.Flags().GetString("id")
 	path, _ := cmd.Flags().GetString("path")
 	exported, _ := cmd.Flags().GetBool("exported")
-	return a.importLines(ctx, cmd, "document", 8*schemas.MaxDocumentBytes, func(ctx context.Context, line []byte) (lineFate, error) {
-		n, err := newDocument(line, key, path, exported)
+	told := cmd.Flags().Changed("exported")
+	var recognised sync.Once
+	var generated atomic.Int64
+	err := a.importLines(ctx, cmd, "document", 8*schemas.MaxDocumentBytes, func(ctx context.Context, line []byte) (lineFate, error) {
+		var n documents.New
+		var err error
+		if is := isExported(line); exported || is && !told {
+			if n, err = exportedDocument(line, path, cmd.Flags().Changed("path")); !exported {
+				recognised.Do(func() {
+					a.note("the lines are what docs export wrote: their ids, paths, times of creation and bodies are taken; --exported=false stores each line as a body")
+				})
+			}
+		} else {
+			n, err = newDocument(line, key, path)
+		}
 		if err == nil {
 			_, err = c.Create(ctx, n)
 		}
 		switch {
 		case err == nil:
+			if n.ID == "" {
+				generated.Add(1)
+			}
 			return lineCreated, nil
 		case errors.Is(err, documents.ErrExists):
 			return lineExists, nil
@@ -52,17 +75,43 @@ func (a *app) importDocs(ctx context.Context, cmd *cobra.Command, c *documents.C
 		}
 		return lineFailed, err
 	})
+	if made := generated.Load(); made > 0 {
+		a.note("%s have ids that were generated, so that another run stores them again; --id names the key that holds an id", plural(made, "document"))
+	}
+	return err
 }
 
-// newDocument reads a line.
-func newDocument(text []byte, key, path string, exported bool) (documents.New, error) {
-	if exported {
-		var d documents.Document
-		if err := json.Unmarshal(text, &d); err != nil || d.ID == "" || len(d.Body) == 0 {
-			return documents.New{}, fmt.Errorf("%w: it is not a line of docs export", schemas.ErrRequest)
-		}
-		return documents.New{ID: d.ID, Path: d.Path, Body: d.Body}, nil
+// isExported reports whether a line is a document as docs export writes it: no other keys, and all
+// of its own.
+func isExported(line []byte) bool {
+	var e struct {
+		ID      *string         `json:"id"`
+		Path    *string         `json:"path"`
+		Version *uint64         `json:"version"`
+		Created *time.Time      `json:"created"`
+		Changed *time.Time      `json:"changed"`
+		By      string          `json:"by"`
+		Body    json.RawMessage `json:"body"` // null where retention cleared it
 	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	return d.Decode(&e) == nil && e.ID != nil && e.Path != nil && e.Version != nil && e.Created != nil && e.Changed != nil && e.Body != nil
+}
+
+// exportedDocument reads a line of docs export. instead: path replaces the one that it had.
+func exportedDocument(line []byte, path string, instead bool) (documents.New, error) {
+	var d documents.Document
+	if err := json.Unmarshal(line, &d); err != nil || d.ID == "" || len(d.Body) == 0 {
+		return documents.New{}, fmt.Errorf("%w: it is not a line of docs export", schemas.ErrRequest)
+	}
+	if instead {
+		d.Path = path
+	}
+	return documents.New{ID: d.ID, Path: d.Path, Body: d.Body, Created: d.Created}, nil
+}
+
+// newDocument reads a line that is a body.
+func newDocument(text []byte, key, path string) (documents.New, error) {
 	n := documents.New{Path: path, Body: text}
 	if key == "" {
 		return n, nil

@@ -15,12 +15,11 @@ func (a *app) docsList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ls TOPIC", Short: "List documents, the newest created first", Args: arguments(1, 1),
 		Example: `  almanac docs ls customers --path se/uppsala --limit 100
+  almanac docs ls customers --path se --below --no-bodies
   almanac docs ls customers --from -1d -o ndjson
   almanac docs ls customers --where "status = 'active' AND version > 1"`,
 		RunE: a.pageOf((*documents.Collection).List),
 	}
-	cmd.Flags().String("path", "", "`PATH` whose documents to list; '' for those that do not have a path (default: all documents)")
-	cmd.Flags().String("where", "", "`FILTER` over columns and promoted fields of the present version, as query --where")
 	selectionFlags(cmd, "created")
 	return cmd
 }
@@ -30,6 +29,7 @@ func (a *app) docsChanged() *cobra.Command {
 		Use: "changed TOPIC", Short: "List the documents that changed, each once, in the order of its last change", Args: arguments(1, 1),
 		Long: `List the documents that changed in a range of time, each once, in the order of its
 last change in it, with its present version. One that was removed comes without a body.
+--where is over the version that the change made. Without bodies each comes as that was.
 "almanac tail TOPIC" follows the changes themselves.`,
 		RunE: a.pageOf((*documents.Collection).Changed),
 	}
@@ -38,6 +38,10 @@ last change in it, with its present version. One that was removed comes without 
 }
 
 func selectionFlags(cmd *cobra.Command, what string) {
+	cmd.Flags().String("path", "", "`PATH` whose documents to list; '' for those that do not have a path (default: all documents)")
+	cmd.Flags().Bool("below", false, "list the documents of paths below --path too")
+	cmd.Flags().String("where", "", "`FILTER` over columns and promoted fields, as query --where")
+	cmd.Flags().Bool("no-bodies", false, "leave bodies out")
 	cmd.Flags().String("from", "", "`TIME` from which it was "+what)
 	cmd.Flags().String("to", "", "`TIME` before which it was "+what)
 	cmd.Flags().Int("limit", documents.DefaultLimit, "how many documents at most, up to 1000")
@@ -74,13 +78,11 @@ func (a *app) printPage(o string, sel documents.Selection, list func(*documents.
 
 func selection(cmd *cobra.Command) (s documents.Selection, err error) {
 	f := cmd.Flags()
-	if f.Lookup("path") != nil {
-		s.Path, _ = f.GetString("path")
-		s.All = !f.Changed("path")
-	}
-	if f.Lookup("where") != nil {
-		s.Where, _ = f.GetString("where")
-	}
+	s.Path, _ = f.GetString("path")
+	s.All = !f.Changed("path")
+	s.Below, _ = f.GetBool("below")
+	s.Where, _ = f.GetString("where")
+	s.NoBodies, _ = f.GetBool("no-bodies")
 	s.Limit, _ = f.GetInt("limit")
 	s.Cursor, _ = f.GetString("cursor")
 	for name, to := range map[string]*time.Time{"from": &s.From, "to": &s.To} {

@@ -60,7 +60,7 @@ func exitCode(err error, by os.Signal) int {
 		return exitInterrupted
 	case errors.Is(err, errPartial):
 		return exitPartial
-	case errors.Is(err, documents.ErrExists), errors.Is(err, documents.ErrVersion), errors.Is(err, documents.ErrLocked):
+	case errors.Is(err, documents.ErrExists), errors.Is(err, documents.ErrVersion), errors.Is(err, documents.ErrLocked), errors.Is(err, documents.ErrPath):
 		return exitConflict
 	case errors.Is(err, embedded.ErrHung):
 		return exitHung

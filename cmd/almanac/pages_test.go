@@ -100,4 +100,5 @@ func TestPagesByRelativeTimes(t *testing.T) {
 			t.Errorf("almanac %s: %d pages, want 3", command, len(seen))
 		}
 	}
+	exportedOnce(t, b)
 }

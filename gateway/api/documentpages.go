@@ -7,15 +7,15 @@ import (
 	"github.com/almanac-events/almanac/documents"
 )
 
-// listDocuments lists documents by their creation or, where one of the parameters changed_from
-// and changed_to is given, by their last change.
+// listDocuments lists documents by their creation or, with order=changed or one of changed_from
+// and changed_to, by their last change.
 func listDocuments(c *documents.Collection, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {
 	s := documents.Selection{Limit: p.number("limit", 1, documents.MaxLimit), Cursor: p.after()}
+	s.Path, s.All, s.Below, s.Where, s.NoBodies = p.text("path"), !p.q.Has("path"), p.yes("below"), p.text("where"), p.yes("no_bodies")
 	list := c.List
-	if p.q.Has("changed_from") || p.q.Has("changed_to") {
+	if order := p.word("order", "created", "changed"); order == "changed" || p.q.Has("changed_from") || p.q.Has("changed_to") {
 		s.From, s.To, list = p.time("changed_from"), p.time("changed_to"), c.Changed
 	} else {
-		s.Path, s.All, s.Where = p.text("path"), !p.q.Has("path"), p.text("where")
 		s.From, s.To = p.time("created_from"), p.time("created_to")
 	}
 	if err := p.end(); err != nil {

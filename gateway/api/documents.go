@@ -57,6 +57,8 @@ type documentRefusal struct {
 	Error *request.Error `json:"error"`
 	// Have is the version that is there.
 	Have uint64 `json:"have,omitempty"`
+	// HavePath is the path that it is under, where that was not the one that was named.
+	HavePath string `json:"have_path,omitempty"`
 	// Lock is the lock that is held.
 	Lock *documents.Lock `json:"lock,omitempty"`
 	// Changes are those for which a batch was refused.
@@ -75,6 +77,7 @@ var documentErrors = rules{
 	{documents.ErrVersion, http.StatusPreconditionFailed, "version", "load the document and decide again"},
 	{documents.ErrLocked, http.StatusLocked, "locked", ""},
 	{documents.ErrExists, http.StatusConflict, "exists", ""},
+	{documents.ErrPath, http.StatusConflict, "other_path", ""},
 	{documents.ErrNotFound, http.StatusNotFound, "not_found", ""},
 	{documents.ErrKind, http.StatusBadRequest, "wrong_kind", ""},
 	{documents.ErrFull, http.StatusInsufficientStorage, "full", "what is archived leaves DOCS; `almanac doctor` says what waits, `almanac streams apply DOCS` gives it more room"},
@@ -96,6 +99,9 @@ func refusedDocument(err error) *documentRefusal {
 	out := &documentRefusal{Error: refused}
 	if v := (*documents.VersionError)(nil); errors.As(err, &v) {
 		out.Have = v.Have
+	}
+	if p := (*documents.PathError)(nil); errors.As(err, &p) {
+		out.HavePath = p.Have
 	}
 	if l := (*documents.LockError)(nil); errors.As(err, &l) {
 		out.Lock = l.Holder
@@ -171,6 +177,10 @@ const maxDocumentBody = 4 * schemas.MaxDocumentBytes
 // writeDocument reads the lock and the body of a change, and carries it out.
 func writeDocument(c *documents.Collection, p *params, w http.ResponseWriter, r *http.Request, op *documents.Op) (*documents.Document, error) {
 	op.ID, op.Lock, op.Unlock = r.PathValue("id"), p.token("lock"), p.yes("unlock")
+	op.Path, op.In = p.text("path"), p.q.Has("path")
+	if op.Create || op.Put {
+		op.Created = p.time("created")
+	}
 	if err := p.end(); err != nil {
 		return nil, err
 	}
@@ -184,7 +194,7 @@ func writeDocument(c *documents.Collection, p *params, w http.ResponseWriter, r 
 }
 
 func createDocument(c *documents.Collection, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
-	d, err := writeDocument(c, p, w, r, &documents.Op{Create: true, Path: p.text("path")})
+	d, err := writeDocument(c, p, w, r, &documents.Op{Create: true})
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +202,7 @@ func createDocument(c *documents.Collection, p *params, w http.ResponseWriter, r
 }
 
 func putDocument(c *documents.Collection, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
-	op := &documents.Op{Put: true, Path: p.text("path")}
+	op := &documents.Op{Put: true}
 	if err := conditions(r, op); err != nil {
 		return nil, err
 	}
@@ -200,7 +210,7 @@ func putDocument(c *documents.Collection, p *params, w http.ResponseWriter, r *h
 	if err != nil {
 		return nil, err
 	}
-	if d.Created.Equal(d.Changed) {
+	if d.Made {
 		return seen(w, http.StatusCreated, d)
 	}
 	return seen(w, http.StatusOK, d)

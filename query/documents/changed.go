@@ -10,10 +10,11 @@ import (
 	"github.com/almanac-events/almanac/schemas/document"
 )
 
-// Changed returns up to limit documents that changed in a range of time (unix ns, from
-// inclusive and to not), each with its last version in the range, in the order of that
-// change, after a place in that order; and whether there are more.
-func (r *Reader) Changed(ctx context.Context, t *schemas.Topic, from, to int64, after *Key, limit int) (docs []*document.Record, more bool, err error) {
+// Changed returns up to limit documents of a range that changed in its time, each with its last
+// version in that, in the order of that change, after a place in that order; and whether there
+// are more. The filter is over that version. Bodies are not read.
+func (r *Reader) Changed(ctx context.Context, t *schemas.Topic, g Range, after *Key, limit int) (docs []*document.Record, more bool, err error) {
+	from, to := g.From, g.To
 	upTo, err := r.Archived(ctx, t)
 	if err != nil {
 		return nil, false, err
@@ -29,7 +30,7 @@ func (r *Reader) Changed(ctx context.Context, t *schemas.Topic, from, to int64, 
 	beyond := "1"
 	params := map[string]string{}
 	if after != nil {
-		beyond, params["id"] = fmt.Sprintf("(t, doc_id) > (%d, {id:String})", after.Created), after.ID
+		beyond, params["id"] = fmt.Sprintf("(ts, doc_id) > (%s, {id:String})", nanos(after.Created)), after.ID
 	}
 	table, err := r.table(ctx, t, params)
 	if err != nil {
@@ -37,12 +38,11 @@ func (r *Reader) Changed(ctx context.Context, t *schemas.Topic, from, to int64, 
 	}
 	// Of several lives of an id the last one counts, also where its writer's clock was behind: its place is the same
 	// before it is archived and after. What changed again above what is archived is read over.
-	stored, err := r.selected(ctx, t, fmt.Sprintf(
-		"SELECT doc_id, path, c, t, version, op, seq, month, shard FROM (SELECT d.doc_id AS doc_id, "+
-			"argMax((d.path, toUnixTimestamp64Nano(d.created), toUnixTimestamp64Nano(d.ts), d.version, d.op, d.seq, d.month, d.shard), d.seq) AS n, "+
-			"n.1 AS path, n.2 AS c, n.3 AS t, n.4 AS version, n.5 AS op, n.6 AS seq, n.7 AS month, n.8 AS shard "+
-			"FROM %s AS d WHERE d.ts >= %s AND d.ts < %s GROUP BY doc_id) WHERE %s ORDER BY t, doc_id LIMIT %d",
-		table, nanos(from), nanos(to), beyond, limit+1+len(last)), params)
+	meant, parts := g.Where.SQL()
+	maps.Copy(params, parts)
+	within := fmt.Sprintf("ts >= %s AND ts < %s", nanos(from), nanos(to))
+	stored, err := r.selected(ctx, t, fmt.Sprintf("SELECT %s, `by` FROM %s WHERE %s AND %s AND (doc_id, seq) IN (SELECT doc_id, max(seq) FROM %s WHERE %s GROUP BY doc_id) AND (%s) AND %s ORDER BY ts, doc_id LIMIT %d "+
+		"SETTINGS prefer_column_name_to_alias = 1", keyColumns, table, within, g.paths(params), table, within, meant, beyond, limit+1+len(last)), params)
 	if err != nil {
 		return nil, false, err
 	}
@@ -51,12 +51,21 @@ func (r *Reader) Changed(ctx context.Context, t *schemas.Topic, from, to int64, 
 			last[rec.ID] = rec
 		}
 	}
+	var way []*document.Record
 	place := func(r *document.Record) Key { return Key{r.Changed, r.ID} }
 	for _, rec := range slices.Collect(maps.Values(last)) {
-		if after == nil || after.before(place(rec)) {
+		switch {
+		case after != nil && !after.before(place(rec)) || !g.under(rec.Path):
+		case rec.Stub == nil: // it is on its way: what is stored was judged
+			way = append(way, rec)
+		default:
 			docs = append(docs, rec)
 		}
 	}
+	if way, err = r.matching(ctx, t, g.Where, way); err != nil {
+		return nil, false, err
+	}
+	docs = append(docs, way...)
 	sortBy(docs, func(a, b *document.Record) bool { return place(a).before(place(b)) })
 	if more = len(docs) > limit; more {
 		docs = docs[:limit]

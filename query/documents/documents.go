@@ -42,8 +42,8 @@ func (r *Reader) Archived(ctx context.Context, t *schemas.Topic) (map[int]uint64
 // Body returns the archived record that a stub names.
 func (r *Reader) Body(ctx context.Context, t *schemas.Topic, stub *document.Record) (*document.Record, error) {
 	// Also what an erasure under way means: the caller asks Erased, and a row that is missing is an error.
-	rows, err := r.selected(ctx, t, fmt.Sprintf("SELECT "+keyColumns+bodyColumns+" FROM "+schemas.QuotedTable(r.db.Database, t.Name)+" WHERE month = %d AND shard = %d AND path = {path:String} AND created = %s AND doc_id = {id:String} AND version = %d LIMIT 1",
-		uint32(stub.Stub.Month), uint64(stub.Stub.Shard), nanos(stub.Created), stub.Version), map[string]string{"path": stub.Path, "id": stub.ID})
+	rows, err := r.selected(ctx, t, fmt.Sprintf("SELECT "+keyColumns+bodyColumns+" FROM "+schemas.QuotedTable(r.db.Database, t.Name)+" WHERE month = %d AND shard = %d AND path = {path:String} AND created = %s AND doc_id = {id:String} AND version = %d AND seq = %d LIMIT 1",
+		uint32(stub.Stub.Month), uint64(stub.Stub.Shard), nanos(stub.Created), stub.Version, stub.RowSeq()), map[string]string{"path": stub.Path, "id": stub.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -72,17 +72,13 @@ func (r *Reader) Newest(ctx context.Context, t *schemas.Topic, id string, upTo u
 
 // History returns all versions of a document, the oldest first.
 func (r *Reader) History(ctx context.Context, t *schemas.Topic, id string) ([]*document.Record, error) {
-	type version struct {
-		created int64
-		n       uint64
-	}
-	versions := map[version]*document.Record{}
+	versions := map[uint64]*document.Record{} // by sequence: lives of an id may have one time of creation
 	err := streams.Gather(ctx, r.js, schemas.StreamDocs, schemas.DocSubject(t.Name, document.Lane(t, id), id), 1, nil, func(msg *streams.Message) (bool, error) {
 		if rec := parse(msg); rec != nil && rec.Stub == nil {
 			if erased, err := r.Erased(ctx, t, rec); err != nil || erased {
 				return true, err
 			}
-			versions[version{rec.Created, rec.Version}] = rec
+			versions[rec.RowSeq()] = rec
 		}
 		return true, nil
 	})
@@ -94,7 +90,7 @@ func (r *Reader) History(ctx context.Context, t *schemas.Topic, id string) ([]*d
 		return nil, err
 	}
 	for _, rec := range stored {
-		versions[version{rec.Created, rec.Version}] = rec
+		versions[rec.RowSeq()] = rec
 	}
 	out := make([]*document.Record, 0, len(versions))
 	for _, rec := range versions {

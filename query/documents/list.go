@@ -18,13 +18,25 @@ import (
 type Range struct {
 	Path string
 	// All selects documents of every path; Path is empty then.
-	All      bool
+	All bool
+	// Below selects those of paths below Path too.
+	Below    bool
 	From, To int64
 	// Before, when set, is the last document of the page before.
 	Before *Key
 	// Where selects by the columns of a document's newest version; nil: all.
 	Where *filter.Expr
+	// NoBodies leaves out what only ClickHouse has of a body.
+	NoBodies bool
 }
+
+// life is one life of an id under a path.
+type life struct {
+	Key
+	path string
+}
+
+func lifeOf(r *document.Record) life { return life{keyOf(r), r.Path} }
 
 // Key is where a document stands in a list.
 type Key struct {
@@ -44,7 +56,25 @@ func newer(a, b *document.Record) bool { return a.RowSeq() > b.RowSeq() }
 func keyOf(r *document.Record) Key { return Key{r.Created, r.ID} }
 
 func (g *Range) has(r *document.Record) bool {
-	return (g.All || r.Path == g.Path) && r.Created >= g.From && r.Created < g.To && (g.Before == nil || keyOf(r).before(*g.Before))
+	return g.under(r.Path) && r.Created >= g.From && r.Created < g.To && (g.Before == nil || keyOf(r).before(*g.Before))
+}
+
+// under reports whether the range has documents of a path.
+func (g *Range) under(path string) bool {
+	return g.All || path == g.Path || g.Below && (g.Path == "" || strings.HasPrefix(path, g.Path+"/"))
+}
+
+// paths is the condition of what is under the range's paths, "1" for all; its parameters are added to params.
+func (g *Range) paths(params map[string]string) string {
+	if g.All || g.Below && g.Path == "" {
+		return "1"
+	}
+	params["path"] = g.Path
+	if !g.Below {
+		return "path = {path:String}"
+	}
+	params["below"] = g.Path + "/"
+	return "(path = {path:String} OR startsWith(path, {below:String}))"
 }
 
 // List returns up to limit documents of a range, the newest created first, and whether
@@ -75,6 +105,9 @@ func (r *Reader) List(ctx context.Context, t *schemas.Topic, g Range, limit int)
 	if more = len(docs) > limit; more {
 		docs = docs[:limit]
 	}
+	if g.NoBodies {
+		return docs, more, nil
+	}
 	return docs, more, r.fill(ctx, t, docs)
 }
 
@@ -102,7 +135,7 @@ func (r *Reader) both(ctx context.Context, t *schemas.Topic, k *known, g Range, 
 		return err
 	})
 	both.Go(func() (err error) {
-		first, err = r.page(bctx, t, &g, n, true)
+		first, err = r.page(bctx, t, &g, n, !g.NoBodies)
 		return err
 	})
 	if err := both.Wait(); err != nil {
@@ -125,7 +158,7 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 		ask, found := n, first
 		if found == nil {
 			ask = n - len(out) + min(len(newest), n)
-			if found, err = r.page(ctx, t, &g, ask, len(newest) <= maxNewest); err != nil {
+			if found, err = r.page(ctx, t, &g, ask, len(newest) <= maxNewest && !g.NoBodies); err != nil {
 				return nil, err
 			}
 		}
@@ -135,7 +168,7 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 			return nil, err
 		}
 		for _, rec := range found {
-			if was := newest[rec.ID]; (was == nil || !newer(was, rec) && !g.has(was)) && alive[keyOf(rec)] {
+			if was := newest[rec.ID]; (was == nil || !newer(was, rec) && !g.has(was)) && alive[lifeOf(rec)] {
 				out = append(out, rec)
 			}
 		}
@@ -149,9 +182,10 @@ func (r *Reader) keys(ctx context.Context, t *schemas.Topic, g Range, n int, new
 
 // within is page by one statement.
 func (r *Reader) within(ctx context.Context, t *schemas.Topic, g *Range, n int, bodies bool) ([]*document.Record, error) {
-	where, params, order := []string{"path = {path:String}"}, map[string]string{"path": g.Path}, "path DESC, "
-	if g.All {
-		where, params, order = []string{"1"}, map[string]string{}, ""
+	params, order := map[string]string{}, ""
+	where := []string{g.paths(params)}
+	if !g.All && !g.Below {
+		order = "path DESC, " // it is the beginning of the table's order
 	}
 	if g.From > math.MinInt64 {
 		where = append(where, "created >= "+nanos(g.From))
@@ -172,14 +206,17 @@ func (r *Reader) within(ctx context.Context, t *schemas.Topic, g *Range, n int, 
 	name := schemas.QuotedTable(r.db.Database, t.Name)
 	columns, names := keyColumns, keyNames
 	if bodies {
-		columns = "path, created, doc_id, version, op"
+		columns = "path, created, doc_id, version, op, seq"
 		names = columns
+	} else {
+		columns, names = columns+", `by`", names+", `by`"
 	}
-	page := fmt.Sprintf("SELECT %s FROM (SELECT %s, (%s) AND (%s) AS kept FROM %s WHERE %s ORDER BY %screated DESC, doc_id DESC, version DESC LIMIT 1 BY created, doc_id) WHERE op != '%s' AND kept LIMIT %d",
+	// An id that was used again may have the time of creation of its life before: the version with the highest sequence is the newest.
+	page := fmt.Sprintf("SELECT %s FROM (SELECT %s, (%s) AND (%s) AS kept FROM %s WHERE %s ORDER BY %screated DESC, doc_id DESC, seq DESC LIMIT 1 BY created, doc_id) WHERE op != '%s' AND kept LIMIT %d",
 		names, columns, keep, meant, name, strings.Join(where, " AND "), order, schemas.OpRemoved, n)
 	if bodies {
 		// The range again: it keeps parts from being looked at.
-		page = fmt.Sprintf("SELECT %s FROM %s WHERE %s AND (path, created, doc_id, version) IN (SELECT path, created, doc_id, version FROM (%s)) ORDER BY created DESC, doc_id DESC",
+		page = fmt.Sprintf("SELECT %s FROM %s WHERE %s AND (path, created, doc_id, version, seq) IN (SELECT path, created, doc_id, version, seq FROM (%s)) ORDER BY created DESC, doc_id DESC",
 			pageColumns, name, strings.Join(where, " AND "), page)
 	}
 	// A promoted field may have the name of a column of the answer: conditions mean the field.
@@ -191,8 +228,8 @@ func (r *Reader) within(ctx context.Context, t *schemas.Topic, g *Range, n int, 
 // have come after ClickHouse was read, and its record have left DOCS before DOCS was; it may be
 // lost until it is repaired; an erasure may have taken it. DOCS is read as it was at an end that
 // the list knows, or later: what is removed after that was there when the list began.
-func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.Record, end uint64) (map[Key]bool, error) {
-	out := map[Key]bool{}
+func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.Record, end uint64) (map[life]bool, error) {
+	out := map[life]bool{}
 	if len(docs) == 0 {
 		return out, nil
 	}
@@ -208,7 +245,7 @@ func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.R
 		if last := parse(m); last == nil {
 			strange[m.Subject] = true
 		} else if !last.Removed() {
-			out[keyOf(last)] = true
+			out[lifeOf(last)] = true
 		}
 		return nil
 	})
@@ -230,9 +267,9 @@ func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.R
 			switch {
 			case schemas.DocSubject(t.Name, document.Lane(t, d.ID), d.ID) != subject:
 			case newest != nil && !newest.Removed():
-				out[keyOf(newest)] = true
+				out[lifeOf(newest)] = true
 			case newest == nil && replaced: // ClickHouse alone can tell
-				out[keyOf(d)] = true
+				out[lifeOf(d)] = true
 			}
 		}
 	}
@@ -241,14 +278,14 @@ func (r *Reader) alive(ctx context.Context, t *schemas.Topic, docs []*document.R
 
 // fill reads the bodies of archived documents.
 func (r *Reader) fill(ctx context.Context, t *schemas.Topic, docs []*document.Record) error {
-	at := map[Key]*document.Record{}
+	at := map[uint64]*document.Record{} // by sequence
 	var keys []string
 	shards := map[uint64]bool{}
 	for _, d := range docs {
 		if d.Stub != nil && d.Body == nil { // an empty one was cleared
-			at[keyOf(d)] = d
+			at[d.RowSeq()] = d
 			// Path and id were checked when they were stored: no character of theirs is to be quoted.
-			keys = append(keys, fmt.Sprintf("('%s', %s, '%s', %d)", d.Path, nanos(d.Created), d.ID, d.Version))
+			keys = append(keys, fmt.Sprintf("('%s', %s, '%s', %d, %d)", d.Path, nanos(d.Created), d.ID, d.Version, d.RowSeq()))
 			shards[uint64(d.Stub.Shard)] = true
 		}
 	}
@@ -259,18 +296,18 @@ func (r *Reader) fill(ctx context.Context, t *schemas.Topic, docs []*document.Re
 	for s := range shards {
 		in = append(in, fmt.Sprint(s))
 	}
-	found, err := r.rows(ctx, t, false, fmt.Sprintf("shard IN (%s) AND (path, created, doc_id, version) IN (%s)", strings.Join(in, ","), strings.Join(keys, ",")), "", nil)
+	found, err := r.rows(ctx, t, false, fmt.Sprintf("shard IN (%s) AND (path, created, doc_id, version, seq) IN (%s)", strings.Join(in, ","), strings.Join(keys, ",")), "", nil)
 	if err != nil {
 		return err
 	}
 	for _, rec := range found {
-		if d := at[keyOf(rec)]; d != nil {
+		if d := at[rec.RowSeq()]; d != nil {
 			*d = *rec
-			delete(at, keyOf(rec))
+			delete(at, rec.Seq)
 		}
 	}
-	for k := range at {
-		return fmt.Errorf("documents of topic %q: %q was listed and is no longer stored: list again", t.Name, k.ID)
+	for _, d := range at {
+		return fmt.Errorf("documents of topic %q: %q was listed and is no longer stored: list again", t.Name, d.ID)
 	}
 	return nil
 }

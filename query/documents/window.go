@@ -65,7 +65,7 @@ type place struct{ topic, path string }
 // bodies in the same statement or without. Documents of one path come by windows of their
 // creation: without a lower bound ClickHouse reads something of each part that is older.
 func (r *Reader) page(ctx context.Context, t *schemas.Topic, g *Range, n int, bodies bool) (out []*document.Record, err error) {
-	if g.All || !g.Where.All() {
+	if g.All || g.Below || !g.Where.All() {
 		return r.within(ctx, t, g, n, bodies) // how many match of those that a window has is not known
 	}
 	at := place{t.Name, g.Path}

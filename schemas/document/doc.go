@@ -14,7 +14,7 @@
 //
 // A document that was removed may be created again. It then goes on with version n + 1 while
 // the removal is still in DOCS. Once that was archived and has left, the id is as new:
-// another life begins with version 1. The time of its creation tells lives apart.
+// another life begins with version 1. Sequences of DOCS tell lives apart.
 //
 // # Identity
 //

@@ -1,1 +1,1 @@
-SELECT * FROM (SELECT * FROM {{.Table}} ORDER BY path, created, doc_id, version DESC LIMIT 1 BY path, created, doc_id) WHERE op != 'removed' AND (doc_id, created) IN (SELECT doc_id, argMax(created, seq) FROM {{.Table}} GROUP BY doc_id)
+SELECT * FROM {{.Table}} WHERE op != 'removed' AND (doc_id, seq) IN (SELECT doc_id, max(seq) FROM {{.Table}} GROUP BY doc_id)

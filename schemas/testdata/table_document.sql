@@ -29,4 +29,4 @@ COMMENT 'made by almanac, kind document';
 SELECT `ts`, `id`, `level`, `service`, `type`, `user_id`, `trace_id`, `span_id`, `message`, `attributes`, `doc_id`, `path`, `created`, `version`, `op`, `by`, `body`, `seq`, `region`, `month`, `shard`, `pos` FROM `db`.`things` WHERE ts >= now64(9, 'UTC') - INTERVAL 24 HOUR;
 
 -- view things_latest
-SELECT * FROM (SELECT * FROM `db`.`things` ORDER BY path, created, doc_id, version DESC LIMIT 1 BY path, created, doc_id) WHERE op != 'removed' AND (doc_id, created) IN (SELECT doc_id, argMax(created, seq) FROM `db`.`things` GROUP BY doc_id);
+SELECT * FROM `db`.`things` WHERE op != 'removed' AND (doc_id, seq) IN (SELECT doc_id, max(seq) FROM `db`.`things` GROUP BY doc_id);
