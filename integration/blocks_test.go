@@ -223,7 +223,7 @@ func (d *onDisk) unseal(s registry.Shard) {
 	if h.Retired == nil {
 		h.Retired = map[schemas.Shard]int{}
 	}
-	h.Retired[s.ID] = s.Lane
+	h.Retired[s.ID] = s.ID.Lane()
 	if err := d.reg.RestoreHead(d.t.Context(), h); err != nil {
 		d.t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func (e *env) closed(topic string, within time.Duration) []registry.Shard {
 func describe(shards []registry.Shard) string {
 	var b strings.Builder
 	for _, s := range shards {
-		fmt.Fprintf(&b, "%s lane %d %s: %d rows, sealed at %d, reason %q; ", s.Name(), s.Lane, s.Status, s.Rows, s.SealedAt, s.Reason)
+		fmt.Fprintf(&b, "%s lane %d %s: %d rows, sealed at %d, reason %q; ", s.Name(), s.ID.Lane(), s.Status, s.Rows, s.SealedAt, s.Reason)
 	}
 	return b.String()
 }

@@ -22,7 +22,7 @@ func TestRepairForeignShard(t *testing.T) {
 		"frames of a client": {
 			func(e *env, m schemas.Month) {
 				f, payload := frameOf(e.t, oneLaneTopic(), producer.Event{Message: "foreign"})
-				p := schemas.Placed{Frame: f, Pos: 5, Lane: 0, SourceSeq: 3, ShardRows: 50, ShardBytes: 5000}
+				p := schemas.Placed{Frame: f, Pos: 5, SourceSeq: 3, ShardRows: 50, ShardBytes: 5000}
 				msg := nats.NewMsg(schemas.ShardSubject("app", m, id))
 				p.SetHeaders(msg.Header)
 				msg.Data = payload

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -66,7 +67,7 @@ func TestRotationReasons(t *testing.T) {
 		e.stored(topic, days*each, 30*time.Second)
 		lanes := map[int]int{}
 		for _, s := range e.closed(topic, 30*time.Second) {
-			lanes[s.Lane]++
+			lanes[s.ID.Lane()]++
 			if s.Reason != "" && s.Reason != topic {
 				t.Errorf("%s was rotated for %q, want %q", s.Name(), s.Reason, topic)
 			}
@@ -91,7 +92,7 @@ func TestRegistryListsWhileItIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := start(t, topic)
-	shard, err := e.reg.Place(t.Context(), &topic, 202602, 0, time.Now())
+	shard, err := e.reg.Place(t.Context(), &topic, 202602, 0, registry.Point{}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +104,12 @@ func TestRegistryListsWhileItIsWritten(t *testing.T) {
 			defer made.Store(-1)
 			for range rotations {
 				old := shard
-				if shard, err = e.reg.Rotate(t.Context(), old, "rows", time.Now()); err != nil {
+				if shard, err = e.reg.Rotate(t.Context(), old, "rows", registry.Point{}, time.Now()); err != nil {
 					t.Error(err)
 					return
 				}
 				made.Add(1)
-				if err := e.reg.Seal(t.Context(), schemas.ShardRef{Topic: "app", Month: 202602, ID: old.ID}, 1, 1, 1); err != nil {
+				if err := e.reg.Seal(t.Context(), schemas.ShardRef{Topic: "app", Month: 202602, ID: old.ID}, registry.Point{}, 1, 1, 1); err != nil {
 					t.Error(err)
 					return
 				}

@@ -169,7 +169,7 @@ func TestForgedFrameStopsItsLaneAlone(t *testing.T) {
 	e.stored("app", 5, 60*time.Second)
 	s := e.shards("app")[0]
 	f, payload := frameOf(t, oneLaneTopic(), producer.Event{Message: "forged"})
-	forged := schemas.Placed{Frame: f, Pos: 99, Lane: 0, SourceSeq: 999, ShardRows: 104, ShardBytes: 5000}
+	forged := schemas.Placed{Frame: f, Pos: 99, SourceSeq: 999, ShardRows: 104, ShardBytes: 5000}
 	m := nats.NewMsg(s.Ref().Subject())
 	forged.SetHeaders(m.Header)
 	m.Data = payload

@@ -84,7 +84,7 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 		}
 		for i, e := range entries {
 			row := ShardRow{
-				Name: e.Name(), Topic: e.Topic, Month: e.Month.String(), Shard: e.ID.String(), Lane: e.Lane, Status: e.Status,
+				Name: e.Name(), Topic: e.Topic, Month: e.Month.String(), Shard: e.ID.String(), Lane: e.ID.Lane(), Status: e.Status,
 				Rows: e.Rows, Bytes: e.Bytes, Stored: e.Head(heads[e.ID]),
 				MinTs: time.Unix(0, e.MinTs).UTC(), MaxTs: time.Unix(0, e.MaxTs).UTC(),
 				CreatedAt: e.CreatedAt, LastWriteAt: e.LastWriteAt, RotatedAt: rotatedAt(entries, i), Reason: e.Reason,
@@ -105,11 +105,11 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 }
 
 // rotatedAt is when the lane of a shard went on in the next of the month; zero: it did not. The entries
-// are in the order of their months and ages.
+// are in the order of registry.Compare.
 func rotatedAt(entries []registry.Shard, i int) time.Time {
 	s := &entries[i]
 	for j := i + 1; j < len(entries) && entries[j].Month == s.Month; j++ {
-		if o := &entries[j]; o.Lane == s.Lane && o.CreatedAt.After(s.CreatedAt) {
+		if o := &entries[j]; o.Beside(s) {
 			return o.CreatedAt
 		}
 	}

@@ -29,7 +29,7 @@ func TestDeletedKeysAreWrittenAgain(t *testing.T) {
 		if _, err := r.Head(ctx, "app", november); !errors.Is(err, ErrNotFound) {
 			t.Fatalf("a deleted head: %v", err)
 		}
-		again, err := r.Place(ctx, &topic, november, 0, noon)
+		again, err := r.Place(ctx, &topic, november, 0, Point{}, noon)
 		if err != nil || again.ID == s.ID {
 			t.Fatalf("round %d: placed in %s, %v", round, again.Name(), err)
 		}

@@ -5,7 +5,7 @@
 //
 //	topics.<topic>             the topic's descriptor
 //	<topic>.<YYYY-MM>          the head entry: the active shard of each lane
-//	<topic>.<YYYY-MM>.<shard>  the shard's entry: lane, range, status, numbers
+//	<topic>.<YYYY-MM>.<shard>  the shard's entry: order in its lane, range, status, numbers
 //	leases.<role>.<member>     who is alive, to share the work
 //	ledger.<topic>.<erasure>   which events are to be gone, for good
 //	ledger.<topic>.<YYYY-MM>.<shard>   what erasures took from the shard
@@ -29,11 +29,16 @@
 // topic's retention, its events go; dropped: they are gone. Retire is a rotation
 // without a successor, for what retention is to drop or anonymise.
 //
+// # Order
+//
+// An entry says how far its lane was when it made the shard (Order), and, once sealed, where the last frame came
+// from (Ended). Both are points of the lane's stream, so they compare across months, and no clock is asked. Compare
+// is the one order of shards, and Precedes says that all of one came before all of another.
+//
 // # Retention
 //
 // NextStep says what it asks of a shard, from the entry and the topic's descriptor,
-// which rules every month; KeepDays of a head entry is a record of what was said
-// when the month began. A shard goes whole, when its youngest event is past.
+// which rules every month. A shard goes whole, when its youngest event is past.
 //
 // # Who is authoritative
 //

@@ -25,10 +25,10 @@ func (s *Shard) LacksEnd(tail uint64, t *ledger.Tally) bool {
 // tells for all older ones. Shards that retention dropped do not count.
 func LastLeft(shards []Shard, lane int, but schemas.Shard) (left Shard, ok bool) {
 	for _, s := range shards {
-		if s.ID == but || s.Lane != lane || s.Gone() {
+		if s.ID == but || s.ID.Lane() != lane || s.Gone() {
 			continue
 		}
-		if !ok || s.CreatedAt.After(left.CreatedAt) {
+		if !ok || Compare(s, left) > 0 {
 			left, ok = s, true
 		}
 	}
@@ -46,15 +46,15 @@ func Unsettled(shards []Shard, tail func(schemas.Shard) uint64, tally func(schem
 	}
 	went := map[lane]Shard{} // the youngest with frames
 	for _, s := range shards {
-		at := lane{s.Month, s.Lane}
-		if w, ok := went[at]; !s.Gone() && tail(s.ID) > 0 && (!ok || s.CreatedAt.After(w.CreatedAt)) {
+		at := lane{s.Month, s.ID.Lane()}
+		if w, ok := went[at]; !s.Gone() && tail(s.ID) > 0 && (!ok || Compare(s, w) > 0) {
 			went[at] = s
 		}
 	}
 	out := map[schemas.Shard]bool{}
 	for _, s := range shards {
 		t := tally(s.ID)
-		if w, ok := went[lane{s.Month, s.Lane}]; (!ok || !w.CreatedAt.After(s.CreatedAt)) && s.LacksEnd(tail(s.ID), &t) {
+		if w, ok := went[lane{s.Month, s.ID.Lane()}]; (!ok || Compare(w, s) <= 0) && s.LacksEnd(tail(s.ID), &t) {
 			out[s.ID] = true
 		}
 	}

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -12,18 +11,18 @@ import (
 
 // The shard whose end is looked at is the one the lane left last.
 func TestLastLeft(t *testing.T) {
-	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	at := func(seq uint64) Order { return Order{Point: Point{Seq: seq}} }
 	shards := []Shard{
-		{ID: 1, Lane: 0, Status: Closed, CreatedAt: at(1)},
-		{ID: 2, Lane: 0, Status: Sealed, CreatedAt: at(3)},
-		{ID: 3, Lane: 1, Status: Closed, CreatedAt: at(5)},
-		{ID: 4, Lane: 0, Status: Dropped, CreatedAt: at(6)},
-		{ID: 5, Lane: 0, Status: Active, CreatedAt: at(4)},
+		{ID: 1, Status: Closed, Order: at(1)},
+		{ID: 2, Status: Sealed, Order: at(3)},
+		{ID: 1<<56 | 3, Status: Closed, Order: at(5)},
+		{ID: 4, Status: Dropped, Order: at(6)},
+		{ID: 5, Status: Active, Order: at(4)},
 	}
 	if s, ok := LastLeft(shards, 0, 5); !ok || s.ID != 2 {
 		t.Errorf("%v, %v", s.ID, ok)
 	}
-	if s, ok := LastLeft(shards, 1, 9); !ok || s.ID != 3 {
+	if s, ok := LastLeft(shards, 1, 9); !ok || s.ID != 1<<56|3 {
 		t.Errorf("%v, %v", s.ID, ok)
 	}
 	if s, ok := LastLeft(shards, 2, 9); ok {
@@ -38,7 +37,7 @@ func lane(rt *rapid.T) (shards []Shard, tails map[schemas.Shard]uint64, tallies 
 	n := rapid.IntRange(1, 5).Draw(rt, "shards")
 	cut := rapid.IntRange(0, n).Draw(rt, "cut")
 	for i := range n {
-		s := Shard{ID: schemas.Shard(i + 1), Status: rapid.SampledFrom([]Status{Active, Sealed, Closed, Dropped}).Draw(rt, "status"), CreatedAt: time.Unix(int64(i), 0)}
+		s := Shard{ID: schemas.Shard(i + 1), Status: rapid.SampledFrom([]Status{Active, Sealed, Closed, Dropped}).Draw(rt, "status"), Order: Order{Point: Point{Seq: uint64(i)}}}
 		until := rapid.Uint64Range(1, 4).Draw(rt, "until")
 		if s.LeftAt = until; s.Status != Active {
 			s.SealedAt = until

@@ -45,10 +45,10 @@ func TestRaiseFloor(t *testing.T) {
 		t.Errorf("range [%d, %d] does not cover what was widened meanwhile", stands.MinTs, stands.MaxTs)
 	}
 	// A rotation and its sealing keep it.
-	if _, err := r.Rotate(ctx, s, "rows", noon); err != nil {
+	if _, err := r.Rotate(ctx, s, "rows", Point{}, noon); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Seal(ctx, s.Ref(), 12, 12, 12); err != nil {
+	if err := r.Seal(ctx, s.Ref(), Point{}, 12, 12, 12); err != nil {
 		t.Fatal(err)
 	}
 	if stands, err = r.Shard(ctx, s.Ref()); err != nil {

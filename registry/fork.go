@@ -69,7 +69,7 @@ func (r *Registry) Leave(ctx context.Context, ref schemas.ShardRef, stored schem
 		if err != nil || s.Status != Active || s.Fork != nil {
 			return err
 		}
-		s.Fork = &Fork{To: schemas.NewShard(s.Lane), Stored: stored}
+		s.Fork = &Fork{To: schemas.NewShard(s.ID.Lane()), Stored: stored}
 		if s.Reason == "" {
 			s.Reason = reasonForked
 		}
@@ -77,10 +77,10 @@ func (r *Registry) Leave(ctx context.Context, ref schemas.ShardRef, stored schem
 		if h.Retired == nil {
 			h.Retired = map[schemas.Shard]int{}
 		}
-		h.Retired[s.ID] = s.Lane
-		if h.Active[s.Lane] == s.ID {
+		h.Retired[s.ID] = s.ID.Lane()
+		if h.Active[s.ID.Lane()] == s.ID {
 			h.Active = maps.Clone(h.Active)
-			delete(h.Active, s.Lane)
+			delete(h.Active, s.ID.Lane())
 		}
 		err = r.commit(ctx, &change{key: s.key(), rev: s.rev, v: &s}, &change{key: h.key(), rev: h.rev, v: &h})
 		if err == nil || !errors.Is(err, ErrConflict) {

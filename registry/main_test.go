@@ -38,7 +38,7 @@ func timeout(t *testing.T) context.Context {
 func placed(t *testing.T, lane int) (*Registry, context.Context, Shard) {
 	t.Helper()
 	r, ctx, topic := open(t), timeout(t), schemas.NewTopic("app")
-	s, err := r.Place(ctx, &topic, november, lane, noon)
+	s, err := r.Place(ctx, &topic, november, lane, Point{}, noon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,9 @@ const maxWidened = 200
 
 // Prepare returns the active shard of a lane's month. Where there is none, it
 // returns a new one that is not written yet: Widen writes it, with the range of its first
-// frames. So many new months cost one commit. at is the stored time of the event that asks.
-func (r *Registry) Prepare(ctx context.Context, t *schemas.Topic, m schemas.Month, lane int, at time.Time) (Shard, error) {
+// frames. So many new months cost one commit. from is the point at which the lane is, and at the
+// stored time of the event that asks.
+func (r *Registry) Prepare(ctx context.Context, t *schemas.Topic, m schemas.Month, lane int, from Point, at time.Time) (Shard, error) {
 	h, err := r.Head(ctx, t.Name, m)
 	if err == nil {
 		if id, ok := h.Active[lane]; ok {
@@ -36,41 +37,38 @@ func (r *Registry) Prepare(ctx context.Context, t *schemas.Topic, m schemas.Mont
 	} else if !errors.Is(err, ErrNotFound) {
 		return Shard{}, err
 	} else {
-		h = Head{Topic: t.Name, Month: m, Lanes: t.Lanes, Rotate: t.Rotate, KeepDays: t.KeepDays, Policy: "rotate", rev: h.rev}
+		h = Head{Topic: t.Name, Month: m, rev: h.rev}
 	}
-	return h.next(schemas.NewShard(lane), lane, at), nil
+	return h.next(schemas.NewShard(lane), from, at), nil
 }
 
-// next makes a shard the lane's active one in a copy of the head entry, which the
-// shard keeps until both are written. It is younger than every other of the month, also when a
-// message asks that was stored before one that asked already, as after a repair: which shard a
-// lane left last is told by their age.
-func (h Head) next(id schemas.Shard, lane int, at time.Time) Shard {
-	if !at.After(h.LastRotationAt) {
-		at = h.LastRotationAt.Add(1)
-	}
-	h.LastRotationAt = at
+// next makes a shard its lane's active one in a copy of the head entry, which the
+// shard keeps until both are written.
+func (h Head) next(id schemas.Shard, from Point, at time.Time) Shard {
+	lane := id.Lane()
 	if h.Active = maps.Clone(h.Active); h.Active == nil {
 		h.Active = map[int]schemas.Shard{}
 	}
 	h.Active[lane] = id
-	return Shard{
-		Topic: h.Topic, Month: h.Month, ID: id, Lane: lane,
+	s := Shard{
+		Topic: h.Topic, Month: h.Month, ID: id, Order: h.Order(lane, from),
 		CreatedAt: at.UTC(), LastWriteAt: at.UTC(), Status: Active,
 		MinTs: h.Month.End(), MaxTs: h.Month.Start() - 1, // empty: overlaps nothing
-		unwritten: &h,
 	}
+	h.Made(&s)
+	s.unwritten = &h
+	return s
 }
 
 // Unwritten reports whether Prepare made the shard and Widen did not write it yet.
 // No other process knows its id, so nothing was ever added to it.
 func (s *Shard) Unwritten() bool { return s.unwritten != nil }
 
-// Place returns the active shard of a lane's month; the first call makes it. at is
-// the stored time of the event that asks.
-func (r *Registry) Place(ctx context.Context, t *schemas.Topic, m schemas.Month, lane int, at time.Time) (Shard, error) {
+// Place returns the active shard of a lane's month; the first call makes it. from and at are as
+// for Prepare.
+func (r *Registry) Place(ctx context.Context, t *schemas.Topic, m schemas.Month, lane int, from Point, at time.Time) (Shard, error) {
 	for {
-		s, err := r.Prepare(ctx, t, m, lane, at)
+		s, err := r.Prepare(ctx, t, m, lane, from, at)
 		if err != nil || !s.Unwritten() {
 			return s, err
 		}
@@ -169,10 +167,10 @@ func (r *Registry) refresh(ctx context.Context, s *Shard) error {
 	case err != nil:
 		return err
 	}
-	if id, ok := h.Active[s.Lane]; ok {
-		return fmt.Errorf("%w: lane %d of %s %s got shard %s meanwhile", ErrConflict, s.Lane, s.Topic, s.Month, id)
+	if id, ok := h.Active[s.ID.Lane()]; ok {
+		return fmt.Errorf("%w: lane %d of %s %s got shard %s meanwhile", ErrConflict, s.ID.Lane(), s.Topic, s.Month, id)
 	}
-	*s = h.next(s.ID, s.Lane, s.CreatedAt)
+	*s = h.next(s.ID, s.Order.Point, s.CreatedAt)
 	return nil
 }
 

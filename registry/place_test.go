@@ -26,7 +26,7 @@ func ranges(t *testing.T, r *Registry, topic *schemas.Topic, lane int, months []
 	t.Helper()
 	var all []Range
 	for _, m := range months {
-		s, err := r.Prepare(timeout(t), topic, m, lane, noon)
+		s, err := r.Prepare(timeout(t), topic, m, lane, Point{}, noon)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestLine4ManyMonthsAreOneCommit(t *testing.T) {
 		if s.Month != months[i] || s.rev != all[i].Shard.rev || s.Unwritten() || all[i].Shard.Unwritten() || !s.Overlaps(lo, lo+1) || s.Rows != 2 || s.Status != Active {
 			t.Fatalf("%+v", s)
 		}
-		if again, err := r.Prepare(ctx, &topic, s.Month, 0, noon); err != nil || again.ID != s.ID {
+		if again, err := r.Prepare(ctx, &topic, s.Month, 0, Point{}, noon); err != nil || again.ID != s.ID {
 			t.Fatalf("the lane's shard of %s is %s, then %s (%v)", s.Month, s.ID, again.ID, err)
 		}
 	}
@@ -137,10 +137,10 @@ func TestLanesBeginMonthsAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 	s := *got[0][0].Shard
-	if _, err := r.Rotate(ctx, s, "rows", noon); err != nil {
+	if _, err := r.Rotate(ctx, s, "rows", Point{}, noon); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Seal(ctx, s.Ref(), 1, 1, 1); err != nil {
+	if err := r.Seal(ctx, s.Ref(), Point{}, 1, 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	got[0][0].Hi += int64(time.Hour)

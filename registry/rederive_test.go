@@ -25,7 +25,7 @@ func seen(t *testing.T, r *Registry) Rederiving {
 func TestWhile(t *testing.T) {
 	t.Parallel()
 	r, ctx, s := placed(t, 0)
-	if err := errors.Join(r.Retire(ctx, s), r.Seal(ctx, s.Ref(), 7, 100, 1000)); err != nil {
+	if err := errors.Join(r.Retire(ctx, s), r.Seal(ctx, s.Ref(), Point{}, 7, 100, 1000)); err != nil {
 		t.Fatal(err)
 	}
 	s, err := r.Shard(ctx, s.Ref())

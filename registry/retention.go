@@ -139,7 +139,7 @@ func (r *Registry) Retire(ctx context.Context, s Shard) error {
 		if err != nil {
 			return err
 		}
-		if h.Active[s.Lane] != s.ID {
+		if h.Active[s.ID.Lane()] != s.ID {
 			return nil
 		}
 		old, err := r.Shard(ctx, s.Ref())
@@ -151,8 +151,8 @@ func (r *Registry) Retire(ctx context.Context, s Shard) error {
 		if h.Retired == nil {
 			h.Retired = map[schemas.Shard]int{}
 		}
-		h.Retired[s.ID] = s.Lane
-		delete(h.Active, s.Lane)
+		h.Retired[s.ID] = s.ID.Lane()
+		delete(h.Active, s.ID.Lane())
 		err = r.commit(ctx, &change{key: old.key(), rev: old.rev, v: &old}, &change{key: h.key(), rev: h.rev, v: &h})
 		if err == nil || !errors.Is(err, ErrConflict) {
 			return err

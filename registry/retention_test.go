@@ -87,12 +87,12 @@ func TestRetire(t *testing.T) {
 		t.Fatalf("head entry: %+v (%v)", h, err)
 	}
 	// A router that does not know yet finds it full.
-	next, err := r.Rotate(ctx, s, "rows", noon)
+	next, err := r.Rotate(ctx, s, "rows", Point{}, noon)
 	if err != nil || next.ID == s.ID {
 		t.Fatalf("rotated to %+v (%v)", next, err)
 	}
 	topic := schemas.NewTopic("app")
-	if again, err := r.Place(ctx, &topic, november, 1, noon); err != nil || again.ID != next.ID {
+	if again, err := r.Place(ctx, &topic, november, 1, Point{}, noon); err != nil || again.ID != next.ID {
 		t.Errorf("placed %s after %s (%v)", again.ID, next.ID, err)
 	}
 	if err := r.Retire(ctx, s); err != nil { // it is active no more: nothing
@@ -101,7 +101,7 @@ func TestRetire(t *testing.T) {
 	if h, err = r.Head(ctx, "app", november); err != nil || h.Active[1] != next.ID {
 		t.Errorf("the successor was retired too: %+v (%v)", h, err)
 	}
-	if err := r.Seal(ctx, s.Ref(), 4, 40, 400); err != nil {
+	if err := r.Seal(ctx, s.Ref(), Point{}, 4, 40, 400); err != nil {
 		t.Fatal(err)
 	}
 	if s, err = r.Shard(ctx, s.Ref()); err != nil || s.Status != Sealed || s.Reason != reasonRetention {
@@ -120,7 +120,7 @@ func TestMarkDropping(t *testing.T) {
 	if err := r.Retire(ctx, s); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Seal(ctx, s.Ref(), 7, 100, 1000); err != nil {
+	if err := r.Seal(ctx, s.Ref(), Point{}, 7, 100, 1000); err != nil {
 		t.Fatal(err)
 	}
 	sealed, err := r.Shard(ctx, s.Ref())

@@ -47,7 +47,7 @@ func TestShardCache(t *testing.T) {
 	}
 	widen := func(lane int, lo int64) Shard {
 		t.Helper()
-		s, err := r.Place(ctx, &topic, november, lane, noon)
+		s, err := r.Place(ctx, &topic, november, lane, Point{}, noon)
 		if err == nil {
 			err = r.Widen(ctx, noon, Range{Shard: &s, Lo: lo, Hi: lo + 50, Rows: 1, Bytes: 1})
 		}
@@ -64,11 +64,11 @@ func TestShardCache(t *testing.T) {
 	check("nothing new")
 	s := widen(0, november.Start()+5e14)
 	check("wider: the message the cache stood at is written again")
-	if _, err := r.Rotate(ctx, s, "rows", noon); err != nil {
+	if _, err := r.Rotate(ctx, s, "rows", Point{}, noon); err != nil {
 		t.Fatal(err)
 	}
 	check("rotated")
-	if err := r.Seal(ctx, s.Ref(), 7, 9, 1); err != nil {
+	if err := r.Seal(ctx, s.Ref(), Point{}, 7, 9, 1); err != nil {
 		t.Fatal(err)
 	}
 	check("sealed")

@@ -27,10 +27,11 @@ const (
 type Shard struct {
 	Topic string        `json:"topic"`
 	Month schemas.Month `json:"month"`
-	ID    schemas.Shard `json:"shard"`
-	Lane  int           `json:"lane"`
-	// Node is the ClickHouse node that holds the shard; empty for the only one.
-	Node      string    `json:"node,omitempty"`
+	ID    schemas.Shard `json:"shard"` // says its lane
+	// Order is the shard's place among those of its lane; Ended is where its last frame came from, set
+	// when sealed, zero where that is not known.
+	Order     Order     `json:"order"`
+	Ended     Point     `json:"ended,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
 	// LastWriteAt, Rows and Bytes are estimates until the shard is closed.
 	LastWriteAt time.Time `json:"last_write_at"`
@@ -86,18 +87,12 @@ func (s *Shard) Emptied() bool {
 type Head struct {
 	Topic string        `json:"topic"`
 	Month schemas.Month `json:"month"`
-	// Lanes, Rotate and KeepDays are the topic's when the month began. KeepDays is a
-	// record: the topic's descriptor rules how long events are kept.
-	Lanes    int              `json:"lanes"`
-	Rotate   schemas.Rotation `json:"rotate"`
-	KeepDays int              `json:"keep_days"`
-	Policy   string           `json:"policy"`
 	// Active is each lane's active shard.
 	Active map[int]schemas.Shard `json:"active"`
 	// Retired are shards that a rotation left and no sink sealed yet.
 	Retired map[schemas.Shard]int `json:"retired,omitempty"`
-	// LastRotationAt is when a lane last got a shard: no shard of the month is younger.
-	LastRotationAt time.Time `json:"last_rotation_at"`
+	// Youngest has the order of the last shard that each lane made, whatever became of it.
+	Youngest map[int]Order `json:"youngest,omitempty"`
 
 	rev uint64
 }
@@ -128,32 +123,30 @@ func (r *Registry) Shard(ctx context.Context, ref schemas.ShardRef) (Shard, erro
 }
 
 // Shards reads the entries of a topic, of one month or of all (m = 0), by month,
-// then age.
+// then in the order of Compare.
 func (r *Registry) Shards(ctx context.Context, topic string, m schemas.Month) ([]Shard, error) {
 	filter := schemas.ShardKeys(topic)
 	if m != 0 {
 		filter = schemas.MonthShardKeys(topic, m)
 	}
 	shards, err := list[Shard](ctx, r, filter)
-	slices.SortFunc(shards, func(a, b Shard) int {
-		return cmp.Or(cmp.Compare(a.Month, b.Month), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(shards, Compare)
 	return shards, err
 }
 
 // Rotate makes a new active shard for the lane of s and retires s, with the
 // reason. LeftAt, Rows and Bytes of s are what the caller knows of its end. s still
 // has to be sealed, once no older router can add to it. When another router rotated
-// first, its shard is the answer.
-func (r *Registry) Rotate(ctx context.Context, s Shard, reason string, at time.Time) (Shard, error) {
+// first, its shard is the answer. from and at are as for Prepare.
+func (r *Registry) Rotate(ctx context.Context, s Shard, reason string, from Point, at time.Time) (Shard, error) {
 	for {
 		h, err := r.Head(ctx, s.Topic, s.Month)
 		if err != nil {
 			return Shard{}, err
 		}
-		id, ok := h.Active[s.Lane]
+		id, ok := h.Active[s.ID.Lane()]
 		if !ok { // retired meanwhile, without a successor
-			next, err := r.advance(ctx, h, s.Lane, at)
+			next, err := r.advance(ctx, h, s.ID.Lane(), from, at)
 			if err == nil || !errors.Is(err, ErrConflict) {
 				return next, err
 			}
@@ -171,8 +164,8 @@ func (r *Registry) Rotate(ctx context.Context, s Shard, reason string, at time.T
 		if h.Retired == nil {
 			h.Retired = map[schemas.Shard]int{}
 		}
-		h.Retired[s.ID] = s.Lane
-		next, err := r.advance(ctx, h, s.Lane, at, &change{key: old.key(), rev: old.rev, v: &old})
+		h.Retired[s.ID] = s.ID.Lane()
+		next, err := r.advance(ctx, h, s.ID.Lane(), from, at, &change{key: old.key(), rev: old.rev, v: &old})
 		if err == nil || !errors.Is(err, ErrConflict) {
 			return next, err
 		}
@@ -181,8 +174,8 @@ func (r *Registry) Rotate(ctx context.Context, s Shard, reason string, at time.T
 
 // advance gives the lane a new active shard, in one commit with the head entry
 // and more.
-func (r *Registry) advance(ctx context.Context, h Head, lane int, at time.Time, more ...*change) (Shard, error) {
-	s := h.next(schemas.NewShard(lane), lane, at)
+func (r *Registry) advance(ctx context.Context, h Head, lane int, from Point, at time.Time, more ...*change) (Shard, error) {
+	s := h.next(schemas.NewShard(lane), from, at)
 	head := s.unwritten
 	s.unwritten = nil
 	entry := &change{key: s.key(), v: &s}
@@ -191,9 +184,9 @@ func (r *Registry) advance(ctx context.Context, h Head, lane int, at time.Time, 
 	return s, err
 }
 
-// Seal states that no frame of the shard will ever stand above pos. Only a
-// router that has fenced every other off the lane may say so.
-func (r *Registry) Seal(ctx context.Context, ref schemas.ShardRef, pos, rows, bytes uint64) error {
+// Seal states that no frame of the shard will ever stand above pos, where the last came from message ended.
+// Only a router that has fenced every other off the lane may say so.
+func (r *Registry) Seal(ctx context.Context, ref schemas.ShardRef, ended Point, pos, rows, bytes uint64) error {
 	for {
 		h, err := r.Head(ctx, ref.Topic, ref.Month)
 		if err != nil {
@@ -206,7 +199,7 @@ func (r *Registry) Seal(ctx context.Context, ref schemas.ShardRef, pos, rows, by
 		if _, retired := h.Retired[ref.ID]; !retired || s.Status != Active {
 			return nil
 		}
-		s.Status, s.SealedAt, s.Rows, s.Bytes = Sealed, pos, rows, bytes
+		s.Status, s.Ended, s.SealedAt, s.Rows, s.Bytes = Sealed, ended, pos, rows, bytes
 		delete(h.Retired, ref.ID)
 		err = r.commit(ctx, &change{key: s.key(), rev: s.rev, v: &s}, &change{key: h.key(), rev: h.rev, v: &h})
 		if err == nil || !errors.Is(err, ErrConflict) {

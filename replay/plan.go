@@ -1,9 +1,7 @@
 package replay
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/streams"
@@ -21,7 +19,8 @@ type shard struct {
 	unsaved uint64
 }
 
-// shards are the shards that a job reads, in the order of positions.
+// shards are the shards that a job reads, in the order of registry.Compare. It never changes for two shards,
+// so a job that is taken up again finds those it has done before the one it was at.
 func (j *Job) shards(ctx context.Context) ([]*shard, error) {
 	entries, err := j.r.cfg.Registry.Shards(ctx, j.topic.Name, 0)
 	if err != nil {
@@ -31,7 +30,6 @@ func (j *Job) shards(ctx context.Context) ([]*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(entries, inPositionOrder)
 	var out []*shard
 	known := false
 	for _, e := range entries {
@@ -75,10 +73,4 @@ func (j *Job) shards(ctx context.Context) ([]*shard, error) {
 		return nil, refuse(nil, "topic %q has no shard %s; `almanac shards %s` lists them", j.topic.Name, j.spec.Shard, j.topic.Name)
 	}
 	return out, nil
-}
-
-// inPositionOrder never changes for two shards, so that a job which is taken up
-// again finds those it has done before the one it was at.
-func inPositionOrder(a, b registry.Shard) int {
-	return cmp.Or(cmp.Compare(a.Month, b.Month), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }

@@ -150,7 +150,7 @@ func (l *laneBuilders) pass(u *unit) bool {
 	}
 	f := u.frame.Frame
 	f.Schema = v
-	u.frames, u.events = append(u.frames, outFrame{Frame: f, lane: u.shard.Lane, payload: u.data}), f.Rows
+	u.frames, u.events = append(u.frames, outFrame{Frame: f, lane: u.shard.ID.Lane(), payload: u.data}), f.Rows
 	return true
 }
 
@@ -169,7 +169,7 @@ func (l *laneBuilders) append(r *frame.Reader, i int, whole bool) {
 	if l.t.privacy != nil {
 		l.t.privacy.Apply(&e)
 	}
-	lane := l.u.shard.Lane // as pass has it: whichever way a frame goes when it is sent again
+	lane := l.u.shard.ID.Lane() // as pass has it: whichever way a frame goes when it is sent again
 	if !l.t.alike {
 		lane = schemas.LaneOf(&l.t.topic, &e, r.Ts(i), l.producer)
 	}
@@ -219,14 +219,14 @@ func (l *laneBuilders) whole() bool {
 	}
 	for _, e := range l.events {
 		l.append(e.reader, e.i, true)
-		if b := l.builders[l.u.shard.Lane]; b.RawBytes() > schemas.MaxFrameRawBytes/2 {
+		if b := l.builders[l.u.shard.ID.Lane()]; b.RawBytes() > schemas.MaxFrameRawBytes/2 {
 			b.Reset()
 			return false
 		}
 	}
-	b := l.builders[l.u.shard.Lane]
+	b := l.builders[l.u.shard.ID.Lane()]
 	if f, payload := b.Encode(); len(payload) <= schemas.MaxFrameBytes {
-		l.u.frames = append(l.u.frames, outFrame{Frame: f, lane: l.u.shard.Lane, payload: bytes.Clone(payload)})
+		l.u.frames = append(l.u.frames, outFrame{Frame: f, lane: l.u.shard.ID.Lane(), payload: bytes.Clone(payload)})
 		b.Reset()
 		return true
 	}

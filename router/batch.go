@@ -79,7 +79,7 @@ func (b *batch) frame(s *shardState, f routedFrame, m *message, first uint64, er
 	}
 	msg := nats.NewMsg(s.entry.Ref().Subject())
 	placed := schemas.Placed{
-		Frame: f.Frame, Pos: next.pos, Lane: s.entry.Lane, SourceFirst: first, SourceSeq: m.seq, SourceTime: m.stored.UnixNano(), SourceEra: era,
+		Frame: f.Frame, Pos: next.pos, SourceFirst: first, SourceSeq: m.seq, SourceTime: m.stored.UnixNano(), SourceEra: era,
 		Prev: s.tail.digest, ShardRows: next.rows, ShardBytes: next.bytes, ShardIDs: next.ids,
 	}
 	placed.SetHeaders(msg.Header)

@@ -36,7 +36,7 @@ func (l *lane) checkNew(ctx context.Context) error {
 		return err
 	}
 	for _, s := range shards {
-		if strconv.Itoa(s.Lane) == l.token {
+		if strconv.Itoa(s.ID.Lane()) == l.token {
 			return fmt.Errorf("%w: %s does not have one, and the lane has shards; run `almanac repair %s`", ErrNoCheckpoint, l.routed, l.topic)
 		}
 	}

@@ -95,7 +95,7 @@ func (l *lane) checkOpen(ctx context.Context, s registry.Shard) error {
 	if err != nil {
 		return err
 	}
-	if h.Active[s.Lane] != s.ID {
+	if h.Active[s.ID.Lane()] != s.ID {
 		return fmt.Errorf("router: %w: %s was left meanwhile", registry.ErrConflict, s.Name())
 	}
 	return fmt.Errorf("%w: %s is the lane's shard and is %s; run `almanac repair %s`", ErrRolledBack, s.Name(), s.Status, l.topic)
@@ -109,7 +109,7 @@ func (l *lane) checkLeft(ctx context.Context, empty registry.Shard) error {
 	if err != nil {
 		return err
 	}
-	left, ok := registry.LastLeft(shards, empty.Lane, empty.ID)
+	left, ok := registry.LastLeft(shards, empty.ID.Lane(), empty.ID)
 	if !ok {
 		return nil
 	}
@@ -140,14 +140,14 @@ func (l *lane) endOf(ctx context.Context, m schemas.Month, id schemas.Shard, t t
 		return t, err
 	}
 	for _, younger := range shards {
-		if younger.Lane != s.Lane || younger.Gone() || !younger.CreatedAt.After(s.CreatedAt) {
+		if !younger.Beside(&s) || younger.Gone() || registry.Compare(younger, s) <= 0 {
 			continue
 		}
 		switch next, err := l.readTail(ctx, m, younger.ID); {
 		case err != nil:
 			return t, err
 		case next.pos > 0:
-			t.pos, t.rows, t.bytes = s.Until(), s.Rows, s.Bytes
+			t.pos, t.rows, t.bytes, t.source = s.Until(), s.Rows, s.Bytes, 0 // where its last frame came from is not known
 			return t, nil
 		}
 	}

@@ -173,7 +173,7 @@ func (l *lane) alone(ctx context.Context, m schemas.Month, stored schemas.Source
 		return err
 	}
 	for _, s := range shards {
-		if strconv.Itoa(s.Lane) != l.token || s.Fork != nil || s.Gone() {
+		if strconv.Itoa(s.ID.Lane()) != l.token || s.Fork != nil || s.Gone() {
 			continue
 		}
 		t, err := l.readTail(ctx, s.Month, s.ID)

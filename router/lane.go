@@ -175,7 +175,7 @@ func (l *lane) seal(ctx context.Context, h registry.Head) error {
 			return err
 		}
 		l.cfg.Crash.at("router.before-seal")
-		if err := l.cfg.Registry.Seal(ctx, schemas.ShardRef{Topic: l.topic, Month: h.Month, ID: id}, t.pos, t.rows, t.bytes); err != nil {
+		if err := l.cfg.Registry.Seal(ctx, schemas.ShardRef{Topic: l.topic, Month: h.Month, ID: id}, registry.Point{Era: t.era, Seq: t.source}, t.pos, t.rows, t.bytes); err != nil {
 			return err
 		}
 		l.cfg.Crash.at("router.after-seal")

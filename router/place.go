@@ -15,7 +15,7 @@ func (l *lane) shardFor(ctx context.Context, b *batch, j *judged, at time.Time) 
 		if err := l.entries.take(ctx); err != nil {
 			return nil, "", err
 		}
-		entry, err := l.cfg.Registry.Prepare(ctx, l.judge.topic, j.month, j.lane, at)
+		entry, err := l.cfg.Registry.Prepare(ctx, l.judge.topic, j.month, j.lane, registry.PointOf(&l.cp), at)
 		l.entries.done()
 		if err != nil {
 			return nil, "", err
@@ -69,7 +69,7 @@ func (l *lane) rotate(ctx context.Context, s *shardState, reason string, at time
 	if err := l.entries.take(ctx); err != nil {
 		return nil, err
 	}
-	entry, err := l.cfg.Registry.Rotate(ctx, left, reason, at)
+	entry, err := l.cfg.Registry.Rotate(ctx, left, reason, registry.PointOf(&l.cp), at)
 	l.entries.done()
 	if err != nil {
 		return nil, err

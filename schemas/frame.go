@@ -90,8 +90,7 @@ const MaxProducerBytes = 64
 // Placed is what the router adds to a frame: its place in a shard.
 type Placed struct {
 	Frame
-	Pos  uint64 // 1, 2, 3 … inside the shard
-	Lane int    // of the shard
+	Pos uint64 // 1, 2, 3 … inside the shard
 	// SourceFirst is the sequence of the first record, of a frame made of a run of records
 	// of a front; 0 of others. SourceSeq and SourceTime are then of the last.
 	SourceFirst uint64
@@ -107,14 +106,13 @@ type Placed struct {
 	Cleared string
 }
 
-// NoLane is the lane of a shard of which neither a frame nor an entry is left to say it.
+// NoLane is the lane of a shard whose id names none that its topic has.
 const NoLane = -1
 
 // SetHeaders writes all headers of a placed frame.
 func (p *Placed) SetHeaders(h nats.Header) {
 	p.Frame.SetHeaders(h)
 	h.Set(HeaderPos, strconv.FormatUint(p.Pos, 10))
-	h.Set(HeaderLane, strconv.Itoa(p.Lane))
 	if p.SourceFirst != 0 {
 		h.Set(HeaderSourceFirst, strconv.FormatUint(p.SourceFirst, 10))
 	}
@@ -142,7 +140,6 @@ func ParsePlaced(h nats.Header) (Placed, error) {
 	out := Placed{
 		Frame:      f,
 		Pos:        p.uint(h, HeaderPos, 1<<63),
-		Lane:       int(p.uint(h, HeaderLane, MaxLanes-1)),
 		SourceSeq:  p.uint(h, HeaderSourceSeq, 1<<63),
 		SourceTime: p.int(h, HeaderSourceTime),
 		Prev:       h.Get(HeaderPrev),

@@ -87,7 +87,6 @@ const (
 	HeaderPart = "Almanac-Part"
 
 	HeaderPos        = "Almanac-Pos"
-	HeaderLane       = "Almanac-Lane"        // of the shard, so that a lost registry can be told
 	HeaderSourceSeq  = "Almanac-Source-Seq"  // of the message in EVENTS
 	HeaderSourceTime = "Almanac-Source-Time" // when EVENTS stored that message, unix ns: with its sequence, its identity
 	HeaderSourceEra  = "Almanac-Source-Era"  // Checkpoint.Era of the lane then; absent: 0
@@ -119,7 +118,7 @@ const (
 // routersHeaders are those that a router alone sets: nothing that a producer wrote
 // under their names counts.
 var routersHeaders = []string{
-	HeaderPos, HeaderLane, HeaderSourceFirst, HeaderSourceSeq, HeaderPrev, HeaderShardRows, HeaderShardBytes, HeaderShardIDs, HeaderCleared, HeaderBlank,
+	HeaderPos, HeaderSourceFirst, HeaderSourceSeq, HeaderPrev, HeaderShardRows, HeaderShardBytes, HeaderShardIDs, HeaderCleared, HeaderBlank,
 	HeaderReason, HeaderDetail, HeaderSourceSubject, HeaderLine,
 }
 

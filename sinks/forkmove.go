@@ -76,10 +76,14 @@ func (s *Sinks) moveFrames(ctx context.Context, topic *schemas.Topic, e registry
 		return nil
 	}
 	to := schemas.ShardRef{Topic: e.Topic, Month: e.Month, ID: e.Fork.To}
+	ended := e.Ended
+	if ended.Compare(e.Order.Point) < 0 { // not known
+		ended = e.Order.Point
+	}
 	err := s.cfg.Registry.RestoreShard(ctx, registry.Shard{
-		Topic: e.Topic, Month: e.Month, ID: to.ID, Lane: e.Lane, Node: e.Node, Status: registry.Sealed, SealedAt: n, Rows: e.Fork.Rows, Reason: "moved",
-		// Older than the lane's next, which tells of what the lane left last.
-		CreatedAt: e.CreatedAt.Add(time.Nanosecond), LastWriteAt: e.LastWriteAt, MinTs: e.Month.Start(), MaxTs: e.Month.End() - 1,
+		Topic: e.Topic, Month: e.Month, ID: to.ID, Status: registry.Sealed, SealedAt: n, Rows: e.Fork.Rows, Reason: "moved",
+		// The lane's next is younger, which tells of what the lane left last: it was made where this one ended, or above.
+		Order: registry.Order{Turn: e.Order.Turn, Point: ended}, CreatedAt: e.CreatedAt.Add(time.Nanosecond), LastWriteAt: e.LastWriteAt, MinTs: e.Month.Start(), MaxTs: e.Month.End() - 1,
 	})
 	if err != nil && !errors.Is(err, registry.ErrConflict) {
 		return err

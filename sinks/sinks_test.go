@@ -153,10 +153,10 @@ func TestSinkClosesSealedShards(t *testing.T) {
 	r := newRig(t)
 	r.Add(10, nil)
 	r.Add(15, nil)
-	if _, err := r.Registry.Rotate(t.Context(), r.Shard, "rows", t0); err != nil {
+	if _, err := r.Registry.Rotate(t.Context(), r.Shard, "rows", registry.Point{}, t0); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Registry.Seal(t.Context(), r.Shard.Ref(), 2, 999, 999); err != nil {
+	if err := r.Registry.Seal(t.Context(), r.Shard.Ref(), registry.Point{}, 2, 999, 999); err != nil {
 		t.Fatal(err)
 	}
 	r.run(func(c *Config) { c.BatchRows = 10 })

@@ -40,7 +40,7 @@ func newRouter(ctx context.Context, nc *nats.Conn, reg *registry.Registry, piiKe
 			}
 		},
 		Rotated: func(s registry.Shard, reason string) {
-			log.Info().Str("shard", s.Name()).Int("lane", s.Lane).Str("reason", reason).Msg("rotated")
+			log.Info().Str("shard", s.Name()).Int("lane", s.ID.Lane()).Str("reason", reason).Msg("rotated")
 		},
 		Fault: func(topic, lane string, err error) {
 			if more, ok := again.pass("fault " + topic + lane); ok {

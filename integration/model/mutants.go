@@ -54,6 +54,8 @@ const (
 	LeavesEarly
 	ConstantPositions
 	OneFrameOff
+	EndedIsBegun
+	OrderByID
 
 	TokenBeforePart
 	NoLog
@@ -83,6 +85,8 @@ var Mutants = []Mutant{
 	{Name: "no head assertion in the insert", Breaks: NoHeadAssertion, Storm: SinkStorm},
 	{Name: "all rows of an insert carry the position of its last frame", Breaks: ConstantPositions},
 	{Name: "a row carries the position of the frame before its own", Breaks: OneFrameOff},
+	{Name: "a shard is taken to have ended where it began", Breaks: EndedIsBegun},
+	{Name: "shards of a lane are ordered by their ids", Breaks: OrderByID},
 	{Name: "no deadline in the insert", Breaks: NoDeadline, Storm: SinkStorm},
 	{Name: "the attempt stays the same after a burnt token", Breaks: NoAttempts},
 	{Name: "the sink does not check positions", Breaks: NoPositionCheck},

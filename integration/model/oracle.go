@@ -77,6 +77,7 @@ func (o *oracle) check() {
 	for _, id := range o.w.bucket.order {
 		o.checkShard(o.w.bucket.shard(id).value)
 	}
+	o.checkOrder()
 	for lane := range o.w.lanes {
 		o.checkTotals(lane)
 	}
@@ -116,7 +117,7 @@ func (o *oracle) named(f *frame) bool {
 
 // checkShard walks a shard's frames, purged ones too, beside its rows.
 func (o *oracle) checkShard(e registry.Shard) {
-	if o.w.stopped(e.Lane) {
+	if o.w.stopped(e.ID.Lane()) {
 		return
 	}
 	var at, rows uint64
@@ -138,7 +139,7 @@ func (o *oracle) checkShard(e registry.Shard) {
 			o.w.fail("shard %s: position %d says %d rows so far, they are %d", e.ID, at, p.ShardRows, rows)
 		case f.MinTs < e.MinTs || f.MaxTs > e.MaxTs:
 			o.w.fail("shard %s: its range does not cover position %d", e.ID, at)
-		case f.month != e.Month || f.lane != e.Lane:
+		case f.month != e.Month || f.lane != e.ID.Lane():
 			o.w.fail("shard %s: position %d is of another month or lane", e.ID, at)
 		}
 		prev = digest(f)

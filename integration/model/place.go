@@ -13,7 +13,7 @@ import (
 func (l *lane) shardFor(b *batch, f *frame) (*shardState, string, error) {
 	s := l.active[f.month]
 	if s == nil {
-		e, err := l.place(f.month, l.number)
+		e, err := l.place(f.month, l.number, registry.PointOf(&l.cp))
 		if err != nil {
 			return nil, "", err
 		}
@@ -41,7 +41,7 @@ func (l *lane) shardFor(b *batch, f *frame) (*shardState, string, error) {
 
 // leave rotates away from a full shard.
 func (l *lane) leave(s *shardState, reason string) (*shardState, error) {
-	e, err := l.rotate(s.entry, reason, s.tail.pos)
+	e, err := l.rotate(s.entry, reason, s.tail.pos, registry.PointOf(&l.cp))
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (l *lane) sealAll(retired []retiredShard) error {
 		if err != nil {
 			return err
 		}
-		if err := l.seal(r.month, r.id, t.pos, t.rows); err != nil {
+		if err := l.seal(r.month, r.id, registry.Point{Era: t.era, Seq: t.source}, t.pos, t.rows); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,7 @@ func own(e *entry[registry.Head]) entry[registry.Head] {
 		return entry[registry.Head]{}
 	}
 	out := *e
-	out.value.Active, out.value.Retired = maps.Clone(e.value.Active), maps.Clone(e.value.Retired)
+	out.value.Active, out.value.Retired, out.value.Youngest = maps.Clone(e.value.Active), maps.Clone(e.value.Retired), maps.Clone(e.value.Youngest)
 	return out
 }
 
@@ -127,7 +127,7 @@ func (p *process) readShard(id schemas.Shard) (s entry[registry.Shard], err erro
 }
 
 // place is the active shard of a lane's month; the first call makes it.
-func (p *process) place(m schemas.Month, lane int) (entry[registry.Shard], error) {
+func (p *process) place(m schemas.Month, lane int, from registry.Point) (entry[registry.Shard], error) {
 	for {
 		h, err := p.readHead(m)
 		if p.w.broken(PlaceReadsReplica) {
@@ -140,7 +140,7 @@ func (p *process) place(m schemas.Month, lane int) (entry[registry.Shard], error
 			return p.readShard(id)
 		}
 		h.value.Month = m
-		if s, err := p.advance(h, lane); !errors.Is(err, errConflict) {
+		if s, err := p.advance(h, lane, from); !errors.Is(err, errConflict) {
 			return s, err
 		}
 	}
@@ -148,13 +148,13 @@ func (p *process) place(m schemas.Month, lane int) (entry[registry.Shard], error
 
 // rotate gives the lane of s a new active shard and retires s. When another
 // router rotated first, its shard is the answer.
-func (p *process) rotate(s entry[registry.Shard], reason string, leftAt uint64) (entry[registry.Shard], error) {
+func (p *process) rotate(s entry[registry.Shard], reason string, leftAt uint64, from registry.Point) (entry[registry.Shard], error) {
 	for {
 		h, err := p.readHead(s.value.Month)
 		if err != nil {
 			return entry[registry.Shard]{}, err
 		}
-		if id := h.value.Active[s.value.Lane]; id != s.value.ID {
+		if id := h.value.Active[s.value.ID.Lane()]; id != s.value.ID {
 			return p.readShard(id)
 		}
 		old, err := p.readShard(s.value.ID)
@@ -165,8 +165,8 @@ func (p *process) rotate(s entry[registry.Shard], reason string, leftAt uint64) 
 		if h.value.Retired == nil {
 			h.value.Retired = map[schemas.Shard]int{}
 		}
-		h.value.Retired[s.value.ID] = s.value.Lane
-		next, err := p.advance(h, s.value.Lane, &old)
+		h.value.Retired[s.value.ID] = s.value.ID.Lane()
+		next, err := p.advance(h, s.value.ID.Lane(), from, &old)
 		if err == nil {
 			p.w.saw(Rotations)
 		}
@@ -177,18 +177,22 @@ func (p *process) rotate(s entry[registry.Shard], reason string, leftAt uint64) 
 }
 
 // advance gives the lane a new active shard, in one commit with the head entry
-// and more.
-func (p *process) advance(h entry[registry.Head], lane int, more ...*entry[registry.Shard]) (entry[registry.Shard], error) {
+// and more. Its id does not tell its age.
+func (p *process) advance(h entry[registry.Head], lane int, from registry.Point, more ...*entry[registry.Shard]) (entry[registry.Shard], error) {
 	m := h.value.Month
 	p.w.shardsMade++
 	s := entry[registry.Shard]{value: registry.Shard{
-		Month: m, ID: p.w.shardsMade, Lane: lane, Status: registry.Active,
+		Month: m, ID: p.w.newShard(lane), Order: h.value.Order(lane, from), Status: registry.Active,
 		MinTs: m.End(), MaxTs: m.Start() - 1, // empty: overlaps nothing
 	}}
 	if h.value.Active == nil {
 		h.value.Active = map[int]schemas.Shard{}
 	}
 	h.value.Active[lane] = s.value.ID
+	h.value.Made(&s.value)
+	if p.w.broken(OrderByID) {
+		s.value.Order = registry.Order{Point: registry.Point{Seq: uint64(s.value.ID)}}
+	}
 	err := p.write("make shard", &h, append(more, &s)...)
 	return s, err
 }
@@ -230,7 +234,7 @@ func (p *process) widen(s *entry[registry.Shard], lo, hi int64, rows uint64) err
 }
 
 // seal states that no frame of the shard will ever stand above pos.
-func (p *process) seal(m schemas.Month, id schemas.Shard, pos, rows uint64) error {
+func (p *process) seal(m schemas.Month, id schemas.Shard, ended registry.Point, pos, rows uint64) error {
 	for {
 		h, err := p.readHead(m)
 		if err != nil {
@@ -243,7 +247,10 @@ func (p *process) seal(m schemas.Month, id schemas.Shard, pos, rows uint64) erro
 		if _, retired := h.value.Retired[id]; !retired || s.value.Status != registry.Active {
 			return nil
 		}
-		s.value.Status, s.value.SealedAt, s.value.Rows = registry.Sealed, pos, rows
+		if p.w.broken(EndedIsBegun) {
+			ended = s.value.Order.Point
+		}
+		s.value.Status, s.value.Ended, s.value.SealedAt, s.value.Rows = registry.Sealed, ended, pos, rows
 		delete(h.value.Retired, id)
 		if err = p.write("seal", &h, &s); err == nil {
 			p.w.saw(Seals)

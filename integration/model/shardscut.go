@@ -25,7 +25,7 @@ func (w *World) stopped(lane int) bool { return w.stops[lane] >= enoughStops }
 // short reports whether SHARDS lost the end of a shard that was left: verify names it.
 func (w *World) short(e *registry.Shard) bool {
 	last := w.shards.lastOf(shardOf(e.ID))
-	return w.shortened[e.ID] && (w.stopped(e.Lane) || last == nil || last.placed.Pos < max(e.Until(), w.table.heads[e.ID]))
+	return w.shortened[e.ID] && (w.stopped(e.ID.Lane()) || last == nil || last.placed.Pos < max(e.Until(), w.table.heads[e.ID]))
 }
 
 // cutShards has NATS start again on a SHARDS that ends earlier.
@@ -87,7 +87,7 @@ func (l *lane) checkNew() error {
 	has := false
 	err := l.read("list shards", l.w.nats, func() {
 		for _, id := range l.w.bucket.order {
-			has = has || l.w.bucket.shard(id).value.Lane == l.number
+			has = has || l.w.bucket.shard(id).value.ID.Lane() == l.number
 		}
 	})
 	if err == nil && has {
@@ -172,15 +172,16 @@ func (l *lane) checkTail(id schemas.Shard, t tail) error {
 
 // checkLeft refuses to begin an empty shard while the one before it lacks its end.
 func (l *lane) checkLeft(empty registry.Shard) error {
-	var left registry.Shard
+	var shards []registry.Shard
 	err := l.read("list shards", l.w.nats, func() {
-		for _, id := range l.w.bucket.order { // by age
-			if e := l.w.bucket.shard(id).value; e.ID != empty.ID && e.Lane == empty.Lane && e.Month == empty.Month {
-				left = e
+		for _, id := range l.w.bucket.order {
+			if e := l.w.bucket.shard(id).value; e.Month == empty.Month {
+				shards = append(shards, e)
 			}
 		}
 	})
-	if err != nil || left.ID == 0 {
+	left, ok := registry.LastLeft(shards, l.number, empty.ID)
+	if err != nil || !ok {
 		return err
 	}
 	t, err := l.tailOf(left.ID, false)
@@ -198,7 +199,7 @@ func (l *lane) checkEnd(r retiredShard, t tail) error {
 	err := l.read("list shards", l.w.nats, func() {
 		e = l.w.bucket.shard(r.id).value
 		for _, id := range l.w.bucket.order {
-			if o := l.w.bucket.shard(id).value; o.ID > e.ID && o.Lane == e.Lane && o.Month == e.Month && l.w.shards.lastOf(shardOf(id)) != nil {
+			if o := l.w.bucket.shard(id).value; o.Beside(&e) && registry.Compare(o, e) > 0 && l.w.shards.lastOf(shardOf(id)) != nil {
 				younger = true
 			}
 		}

@@ -48,7 +48,7 @@ func New(t *testing.T) *Rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.DB.Close() })
-	if r.Shard, err = r.Registry.Place(t.Context(), &r.Topic, Month, 0, Began); err != nil {
+	if r.Shard, err = r.Registry.Place(t.Context(), &r.Topic, Month, 0, registry.Point{}, Began); err != nil {
 		t.Fatal(err)
 	}
 	return r

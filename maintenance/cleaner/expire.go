@@ -97,7 +97,7 @@ func (c *Cleaner) keptIn(ctx context.Context, t *schemas.Topic, s *registry.Shar
 		return nil, nil, nil
 	}
 	last, err := streams.DecideLast(ctx, c.js, schemas.StreamShards, s.Ref().Subject())
-	w := &walk{topic: t, kind: &kind, lane: s.Lane}
+	w := &walk{topic: t, kind: &kind, lane: s.ID.Lane()}
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound) && s.SealedAt == 0:
 		return nil, nil, nil // a shard nothing came to

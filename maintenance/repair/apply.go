@@ -149,7 +149,6 @@ func (r *Repairer) correct(ctx context.Context, a *Action) error {
 	want := a.entry
 	_, err := r.reg.Correct(ctx, want.Ref(), func(s *registry.Shard) bool {
 		before := *s
-		s.Lane = want.Lane
 		if s.Status == registry.Closed && want.Status == registry.Closed {
 			s.Rows, s.SealedAt, s.MinTs, s.MaxTs = want.Rows, want.SealedAt, want.MinTs, want.MaxTs
 		} else {
@@ -260,6 +259,9 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 		if sealed {
 			// Its last rows may have been erased.
 			s.Status, s.SealedAt, s.Rows, s.Reason = registry.Sealed, given(s, &tally, head), rows, "its frames' end is gone"
+			if s.SealedAt == last.Pos {
+				s.Ended = registry.Point{Era: last.SourceEra, Seq: last.SourceSeq}
+			}
 		}
 		return sealed
 	})
@@ -269,9 +271,7 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 	if sealed {
 		r.crash("after seal")
 	}
-	if e.CreatedAt.After(h.LastRotationAt) {
-		h.LastRotationAt = e.CreatedAt
-	}
+	h.Made(&e)
 	changed := false
 	for lane, id := range h.Active {
 		if id == ref.ID {

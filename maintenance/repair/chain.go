@@ -21,7 +21,7 @@ type link struct {
 	minTs, maxTs          int64
 	at                    int64  // unix ns when SHARDS stored it
 	raw                   uint64 // bytes decompressed
-	schema, lane          int
+	schema                int
 	prev                  [16]byte // digest of the frame before it
 	ids                   uint64   // sum of the ids of the shard up to and with this frame; of a candidate, of its own
 	// cleared is why only the mark of the frame is left: its events are gone on
@@ -32,7 +32,7 @@ type link struct {
 func newLink(p schemas.Placed, seq uint64, at time.Time) link {
 	l := link{
 		pos: p.Pos, rows: uint64(p.Rows), shardRows: p.ShardRows, shardBytes: p.ShardBytes, source: p.SourceSeq, stored: p.SourceTime, first: p.SourceFirst, era: p.SourceEra,
-		seq: seq, minTs: p.MinTs, maxTs: p.MaxTs, raw: uint64(p.RawBytes), schema: p.Schema, lane: p.Lane, at: at.UnixNano(),
+		seq: seq, minTs: p.MinTs, maxTs: p.MaxTs, raw: uint64(p.RawBytes), schema: p.Schema, at: at.UnixNano(),
 		cleared: p.Cleared, ids: p.ShardIDs,
 	}
 	l.prev = digest(p.Prev)

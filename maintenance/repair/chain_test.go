@@ -93,21 +93,28 @@ func TestMatch(t *testing.T) {
 
 func TestHeadOf(t *testing.T) {
 	t.Parallel()
-	entry := func(id schemas.Shard, lane int, s registry.Status) registry.Shard {
-		return registry.Shard{Topic: "app", Month: 202611, ID: id, Lane: lane, Status: s}
+	entries := map[schemas.Shard]registry.Shard{}
+	entry := func(id schemas.Shard, s registry.Status) {
+		entries[id] = registry.Shard{Topic: "app", Month: 202611, ID: id, Status: s, Order: registry.Order{Point: registry.Point{Seq: uint64(id & 0xff)}}}
 	}
-	entries := map[schemas.Shard]registry.Shard{
-		1: entry(1, 0, registry.Active), 2: entry(2, 0, registry.Active), 3: entry(3, 1, registry.Closed), 4: entry(4, 1, registry.Active), 5: entry(5, 2, registry.Sealed),
+	const three, four, five, nine = 1<<56 | 3, 1<<56 | 4, 2<<56 | 5, 3<<56 | 9
+	entry(1, registry.Active)
+	entry(2, registry.Active)
+	entry(three, registry.Closed)
+	entry(four, registry.Active)
+	entry(five, registry.Sealed)
+	chains := map[schemas.Shard]chain{1: frames(1, 2), 2: frames(1, 2, 3), three: frames(1), four: frames(1)}
+	h, why, blank := headOf(registry.Head{Topic: "app", Month: 202611, Active: map[int]schemas.Shard{1: three, 3: nine}}, entries, chains)
+	if h.Youngest[0].Seq != 2 || h.Youngest[1].Seq != 4 || h.Youngest[2].Seq != 5 {
+		t.Errorf("youngest %v", h.Youngest)
 	}
-	chains := map[schemas.Shard]chain{1: frames(1, 2), 2: frames(1, 2, 3), 3: frames(1), 4: frames(1)}
-	h, why, blank := headOf(registry.Head{Topic: "app", Month: 202611, Active: map[int]schemas.Shard{1: 3, 3: 9}}, entries, chains)
-	if h.Active[0] != 2 || h.Active[1] != 4 || h.Active[3] != 9 || len(h.Active) != 3 {
+	if h.Active[0] != 2 || h.Active[1] != four || h.Active[3] != nine || len(h.Active) != 3 {
 		t.Errorf("active %v", h.Active)
 	}
 	if len(h.Retired) != 1 || h.Retired[1] != 0 {
 		t.Errorf("retired %v", h.Retired)
 	}
-	if len(blank) != 1 || blank[0].ID != 9 || blank[0].Lane != 3 || len(why) != 4 {
+	if len(blank) != 1 || blank[0].ID != nine || len(why) != 4 {
 		t.Errorf("blank %v, why %v", blank, why)
 	}
 	if _, why, blank := headOf(h, entriesWith(entries, blank), chains); len(why)+len(blank) > 0 {
@@ -153,5 +160,26 @@ func TestNotPurged(t *testing.T) {
 	tally.AddPurged(3, 7)
 	if got := tally.NotPurged(ledger.Span{From: 3, To: 7}); !slices.Equal(got, []ledger.Span{{From: 4, To: 6}}) {
 		t.Errorf("%v, want 4 to 6", got)
+	}
+}
+
+// An entry that is made again has the place in its lane that it had, as far as its first frame tells, and ends where
+// its last one came from. One of a lane that the topic does not have is sealed: no router is there to do it.
+func TestEntryOfFrames(t *testing.T) {
+	t.Parallel()
+	ref := schemas.ShardRef{Topic: "app", Month: 202611, ID: 7}
+	c := frames(1, 2)
+	c[0].source, c[1].source, c[0].era, c[1].era = 40, 43, 2, 2
+	x := truth{ref: ref, chain: c, end: 2}
+	if e := x.entry(); e.Order.Point != (registry.Point{Era: 2, Seq: 39}) || e.Ended != (registry.Point{Era: 2, Seq: 43}) || e.Status != registry.Active {
+		t.Errorf("%+v", e)
+	}
+	x.end = 3
+	if e := x.entry(); e.Ended != (registry.Point{}) {
+		t.Errorf("its last frame is gone, and it ended at %+v", e.Ended)
+	}
+	x = truth{ref: ref, chain: c[1:], end: 2, lane: schemas.NoLane}
+	if e := x.entry(); e.Order != (registry.Order{}) || e.Status != registry.Sealed || e.SealedAt != 2 {
+		t.Errorf("%+v", e)
 	}
 }

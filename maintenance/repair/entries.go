@@ -23,9 +23,9 @@ func planEntries(t *found, p *Plan) {
 			e = truth.entry()
 			entries[ref.ID] = e
 			a := Action{Do: RestoreShard, Topic: ref.Topic, Where: ref.String(), Rows: e.Rows, Source: truth.source(), ref: ref, entry: e,
-				Detail: fmt.Sprintf("the registry does not know it; lane %d, up to position %d", e.Lane, truth.end)}
+				Detail: fmt.Sprintf("the registry does not know it; lane %d, up to position %d", ref.ID.Lane(), truth.end)}
 			if truth.lane == schemas.NoLane {
-				p.note("%s: nothing says of which lane it is; lane 0 is taken, whose router will seal it", ref)
+				p.note("%s: the topic does not have lane %d, so it is sealed where it ends", ref, ref.ID.Lane())
 			}
 			p.add(a)
 			continue
@@ -38,7 +38,7 @@ func planEntries(t *found, p *Plan) {
 	for _, m := range t.months() {
 		h, known := t.heads[m]
 		if !known {
-			h = registry.Head{Topic: t.topic.Name, Month: m, Lanes: t.topic.Lanes, Rotate: t.topic.Rotate, KeepDays: t.topic.KeepDays, Policy: "rotate"}
+			h = registry.Head{Topic: t.topic.Name, Month: m}
 		}
 		next, why, blank := headOf(h, entries, t.chains)
 		for _, e := range blank {
@@ -141,12 +141,28 @@ func (x *truth) exact() (lo, hi int64, ok bool) {
 // total is the rows that were ever routed to a shard that has frames.
 func (x *truth) total() uint64 { return max(x.routed, x.chain.last().shardRows) }
 
+// order is the shard's place in its lane, which its first frame tells: without it the shard is taken for the oldest.
+func (x *truth) order() (o registry.Order) {
+	if len(x.chain) > 0 && x.chain.first().pos == 1 {
+		o.Point = registry.Point{Era: x.chain.first().era, Seq: max(x.chain.first().from().Seq, 1) - 1}
+	}
+	return o
+}
+
+// ended is where the shard's last frame came from; zero where it is gone.
+func (x *truth) ended() (at registry.Point) {
+	if len(x.chain) > 0 && x.chain.last().pos == x.end {
+		at = registry.Point{Era: x.chain.last().era, Seq: x.chain.last().source}
+	}
+	return at
+}
+
 // entry makes the entry of a shard without one. It is active, for the lane's
 // router to go on with or to seal: only a router may say that no frame will
 // follow. One without a single frame in SHARDS is never written to again, because
 // no router finds its end: it is closed.
 func (x *truth) entry() registry.Shard {
-	e := registry.Shard{Topic: x.ref.Topic, Month: x.ref.Month, ID: x.ref.ID, Lane: max(x.lane, 0), Status: registry.Active}
+	e := registry.Shard{Topic: x.ref.Topic, Month: x.ref.Month, ID: x.ref.ID, Order: x.order(), Ended: x.ended(), Status: registry.Active}
 	e.Rows, e.Bytes = x.rows()
 	e.MinTs, e.MaxTs = x.span()
 	if len(x.chain) > 0 && x.chain.last().cleared != "" { // nothing follows a mark
@@ -166,6 +182,9 @@ func (x *truth) entry() registry.Shard {
 		if e.Status == registry.Active {
 			e.MinTs, e.MaxTs = x.open()
 		}
+		if e.Status == registry.Active && x.lane == schemas.NoLane { // it does not have a router
+			e.Status, e.SealedAt, e.Reason = registry.Sealed, x.end, "the topic does not have its lane"
+		}
 		return e
 	}
 	e.CreatedAt, e.LastWriteAt = time.Unix(0, e.MinTs).UTC(), time.Unix(0, e.MaxTs).UTC()
@@ -182,10 +201,6 @@ func (x *truth) corrected(e registry.Shard) (registry.Shard, []string) {
 		return e, nil
 	}
 	say := func(format string, a ...any) { wrong = append(wrong, fmt.Sprintf(format, a...)) }
-	if x.lane != schemas.NoLane && x.lane != e.Lane {
-		say("lane is %d, its frames say %d", e.Lane, x.lane)
-		e.Lane = x.lane
-	}
 	lo, hi := x.span()
 	if lo <= hi && (lo < e.MinTs || hi > e.MaxTs) {
 		say("range is %s to %s, its events are from %s to %s", at(e.MinTs), at(e.MaxTs), at(lo), at(hi))
@@ -246,16 +261,16 @@ func headOf(h registry.Head, entries map[schemas.Shard]registry.Shard, chains ma
 		e, known := entries[id]
 		switch {
 		case !known:
-			blank = append(blank, registry.Shard{Topic: h.Topic, Month: h.Month, ID: id, Lane: lane, Status: registry.Active,
-				CreatedAt: h.LastRotationAt, LastWriteAt: h.LastRotationAt, MinTs: h.Month.End(), MaxTs: h.Month.Start() - 1})
-		case e.Status != registry.Active || e.Lane != lane:
-			say("lane %d has %s, which is %s, of lane %d; the next frame makes a new one", lane, e.Name(), e.Status, e.Lane)
+			blank = append(blank, registry.Shard{Topic: h.Topic, Month: h.Month, ID: id, Order: h.Youngest[lane], Status: registry.Active,
+				CreatedAt: time.Unix(0, h.Month.Start()).UTC(), LastWriteAt: time.Unix(0, h.Month.Start()).UTC(), MinTs: h.Month.End(), MaxTs: h.Month.Start() - 1})
+		case e.Status != registry.Active || id.Lane() != lane:
+			say("lane %d has %s, which is %s, of lane %d; the next frame makes a new one", lane, e.Name(), e.Status, id.Lane())
 			delete(next.Active, lane)
 		}
 	}
 	for _, e := range entries { // no shard of the month is younger
-		if e.Month == h.Month && e.CreatedAt.After(next.LastRotationAt) {
-			next.LastRotationAt = e.CreatedAt
+		if e.Month == h.Month {
+			next.Made(&e)
 		}
 	}
 	newest := map[int]schemas.Shard{}
@@ -267,26 +282,26 @@ func headOf(h registry.Head, entries map[schemas.Shard]registry.Shard, chains ma
 	}
 	var open []registry.Shard
 	for _, e := range entries {
-		if e.Month != h.Month || e.Status != registry.Active || next.Active[e.Lane] == e.ID {
+		if e.Month != h.Month || e.Status != registry.Active || next.Active[e.ID.Lane()] == e.ID {
 			continue
 		}
 		if _, retired := next.Retired[e.ID]; retired {
 			continue
 		}
 		open = append(open, e)
-		if n, ok := newest[e.Lane]; !ok || seq(e.ID) > seq(n) {
-			newest[e.Lane] = e.ID
+		if n, ok := newest[e.ID.Lane()]; !ok || seq(e.ID) > seq(n) {
+			newest[e.ID.Lane()] = e.ID
 		}
 	}
 	slices.SortFunc(open, func(a, b registry.Shard) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, e := range open {
-		if _, has := next.Active[e.Lane]; !has && newest[e.Lane] == e.ID && e.Reason == "" {
-			say("lane %d goes on with %s", e.Lane, e.ID)
-			next.Active[e.Lane] = e.ID
+		if _, has := next.Active[e.ID.Lane()]; !has && newest[e.ID.Lane()] == e.ID && e.Reason == "" {
+			say("lane %d goes on with %s", e.ID.Lane(), e.ID)
+			next.Active[e.ID.Lane()] = e.ID
 			continue
 		}
-		say("%s of lane %d is to be sealed", e.ID, e.Lane)
-		next.Retired[e.ID] = e.Lane
+		say("%s of lane %d is to be sealed", e.ID, e.ID.Lane())
+		next.Retired[e.ID] = e.ID.Lane()
 	}
 	return next, why, blank
 }

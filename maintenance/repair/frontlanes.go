@@ -17,12 +17,12 @@ import (
 // the front still has them; verify names those that it has not. Its shards that end above what
 // SHARDS holds are left, because their next positions were given.
 
-// widened is an entry of a front's shard that is there, as planned, where its lane or its range was
+// widened is an entry of a front's shard that is there, as planned, where its range was
 // wrong: readers pass over a range that is too narrow. What else it says is not examined.
 func widened(e, planned registry.Shard) (registry.Shard, bool) {
 	next := e
-	next.Lane, next.MinTs, next.MaxTs = planned.Lane, min(e.MinTs, planned.MinTs), max(e.MaxTs, planned.MaxTs)
-	return next, next.Lane != e.Lane || next.MinTs != e.MinTs || next.MaxTs != e.MaxTs
+	next.MinTs, next.MaxTs = min(e.MinTs, planned.MinTs), max(e.MaxTs, planned.MaxTs)
+	return next, next.MinTs != e.MinTs || next.MaxTs != e.MaxTs
 }
 
 // planFrontLanes adds the checkpoints that the lanes of a front's topic lost: none is there, or an

@@ -55,14 +55,14 @@ func TestLostFrontLane(t *testing.T) {
 	}
 }
 
-// Of an entry that is there only the lane and a range that is too narrow are set right.
+// Of an entry that is there only a range that is too narrow is set right.
 func TestWidened(t *testing.T) {
 	t.Parallel()
-	e := registry.Shard{Lane: 1, MinTs: 10, MaxTs: 20, Rows: 3, SealedAt: 5}
-	if next, wrong := widened(e, registry.Shard{Lane: 1, MinTs: 12, MaxTs: 19, Rows: 9, SealedAt: 9}); wrong || next.Rows != 3 || next.SealedAt != 5 {
+	e := registry.Shard{MinTs: 10, MaxTs: 20, Rows: 3, SealedAt: 5}
+	if next, wrong := widened(e, registry.Shard{MinTs: 12, MaxTs: 19, Rows: 9, SealedAt: 9}); wrong || next.Rows != 3 || next.SealedAt != 5 {
 		t.Errorf("a range that is wide enough became %+v", next)
 	}
-	if next, wrong := widened(e, registry.Shard{Lane: 0, MinTs: 10, MaxTs: 25}); !wrong || next.MaxTs != 25 || next.Lane != 0 || next.Rows != 3 {
+	if next, wrong := widened(e, registry.Shard{MinTs: 10, MaxTs: 25}); !wrong || next.MaxTs != 25 || next.Rows != 3 {
 		t.Errorf("it became %+v", next)
 	}
 }

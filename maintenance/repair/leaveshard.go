@@ -57,7 +57,7 @@ func (r *Repairer) planLeave(ctx context.Context, t *schemas.Topic, p *Plan) err
 		if err != nil {
 			return err
 		}
-		if cp := routed[strconv.Itoa(s.Lane)]; cp.Tails[s.ID].Pos >= heads[s.ID] {
+		if cp := routed[strconv.Itoa(s.ID.Lane())]; cp.Tails[s.ID].Pos >= heads[s.ID] {
 			continue // the frame alone is gone: the lane goes on behind it
 		}
 		if heads[s.ID] > last.Pos {
@@ -80,7 +80,7 @@ func (r *Repairer) leaveShard(ctx context.Context, a *Action) error {
 		if err != nil {
 			return err
 		}
-		cp, err := streams.Checkpoint(ctx, r.js, schemas.RoutedSubject(a.Topic, strconv.Itoa(e.Lane)))
+		cp, err := streams.Checkpoint(ctx, r.js, schemas.RoutedSubject(a.Topic, strconv.Itoa(e.ID.Lane())))
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
@@ -82,7 +83,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 	}
 	cp.Rows = uint64(max(0, int64(cp.Rows)-kept))
 	cp.Frames, cp.Rows = max(cp.Frames, have.Frames-min(have.Frames, lostFrames)), max(cp.Rows, have.Rows-min(have.Rows, lostRows))
-	byAge := func(a, b schemas.Shard) int { return t.entries[a].CreatedAt.Compare(t.entries[b].CreatedAt) }
+	byAge := func(a, b schemas.Shard) int { return registry.Compare(t.entries[a], t.entries[b]) }
 	slices.SortFunc(l.cut, func(a, b schemas.ShardRef) int { return byAge(a.ID, b.ID) }) // a router asks for the youngest
 	slices.SortFunc(l.lost, func(a, b schemas.LostFrames) int { return byAge(a.Shard, b.Shard) })
 	if err := r.countDead(ctx, t.topic.Name, l); err != nil {

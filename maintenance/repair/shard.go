@@ -135,7 +135,7 @@ func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref schema
 		}
 		frames, payloads, _ := r.judge(topic, msg)
 		for i, f := range frames {
-			l := newLink(schemas.Placed{Frame: f, SourceSeq: msg.Sequence, SourceTime: msg.Time.UnixNano(), Lane: lane}, 0, msg.Time)
+			l := newLink(schemas.Placed{Frame: f, SourceSeq: msg.Sequence, SourceTime: msg.Time.UnixNano()}, 0, msg.Time)
 			l.nth = i
 			if err := reader.Open(payloads[i], topic, f.Schema); err != nil {
 				return false, fmt.Errorf("message %d of %s: %w", msg.Sequence, schemas.StreamEvents, err)

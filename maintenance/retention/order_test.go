@@ -2,7 +2,6 @@ package retention
 
 import (
 	"testing"
-	"time"
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
@@ -14,23 +13,33 @@ func TestWaits(t *testing.T) {
 	t.Parallel()
 	docs, logs := schemas.NewTopicOf(kinds.Document, "notes"), schemas.NewTopic("app")
 	june, july := schemas.Month(202606), schemas.Month(202607)
-	at := func(hours int) time.Time { return time.Unix(0, june.Start()).Add(time.Duration(hours) * time.Hour) }
-	one := registry.Shard{ID: 1, Month: july, Lane: 1, Status: registry.Closed, CreatedAt: at(5)}
+	shard := func(id schemas.Shard, m schemas.Month, status registry.Status, made, ended registry.Point) registry.Shard {
+		return registry.Shard{ID: 1<<56 | id, Month: m, Status: status, Order: registry.Order{Point: made}, Ended: ended}
+	}
+	at := func(seq uint64) registry.Point { return registry.Point{Seq: seq} }
+	one := shard(1, july, registry.Closed, at(50), at(80))
+	turned := shard(2, july, registry.Closed, at(40), at(45))
+	turned.Order.Turn = 1
+	elsewhere := shard(2, june, registry.Closed, at(40), at(45))
+	elsewhere.ID = 2<<56 | 2
 	for name, c := range map[string]struct {
 		topic schemas.Topic
 		e, o  registry.Shard
 		want  bool
 	}{
-		"an older one of the month":    {docs, one, registry.Shard{ID: 2, Month: july, Lane: 1, Status: registry.Closed, CreatedAt: at(4)}, true},
-		"a newer one":                  {docs, one, registry.Shard{ID: 2, Month: july, Lane: 1, Status: registry.Active, CreatedAt: at(6)}, false},
-		"one of the month before":      {docs, one, registry.Shard{ID: 2, Month: june, Lane: 1, Status: registry.Active, CreatedAt: at(6)}, true},
-		"another lane's":               {docs, one, registry.Shard{ID: 2, Month: june, Lane: 2, Status: registry.Closed, CreatedAt: at(4)}, false},
-		"it is being dropped":          {docs, one, registry.Shard{ID: 2, Month: june, Lane: 1, Status: registry.Dropping, CreatedAt: at(4)}, false},
-		"this one is already":          {docs, registry.Shard{ID: 1, Month: july, Lane: 1, Status: registry.Dropping, CreatedAt: at(5)}, registry.Shard{ID: 2, Month: june, Lane: 1, Status: registry.Closed, CreatedAt: at(4)}, false},
-		"events do not have versions":  {logs, one, registry.Shard{ID: 2, Month: june, Lane: 1, Status: registry.Closed, CreatedAt: at(4)}, false},
-		"made at once, another's turn": {docs, one, registry.Shard{ID: 2, Month: july, Lane: 1, Status: registry.Closed, CreatedAt: at(5)}, false},
+		"an older one of the month":                   {docs, one, shard(2, july, registry.Closed, at(40), at(50)), true},
+		"a newer one":                                 {docs, one, shard(2, july, registry.Active, at(80), at(0)), false},
+		"one that a lane that was set back made":      {docs, one, turned, false},
+		"of the month before, begun before it ended":  {docs, one, shard(2, june, registry.Active, at(60), at(0)), true},
+		"of the month before, begun after it ended":   {docs, one, shard(2, june, registry.Active, at(80), at(0)), false},
+		"of the month before, in the next era":        {docs, one, shard(2, june, registry.Active, registry.Point{Era: 1, Seq: 20}, at(0)), false},
+		"of the month before, its own end is unknown": {docs, shard(1, july, registry.Closed, at(50), at(0)), shard(2, june, registry.Active, at(90), at(0)), true},
+		"another lane's":                              {docs, one, elsewhere, false},
+		"it is being dropped":                         {docs, one, shard(2, june, registry.Dropping, at(40), at(45)), false},
+		"this one is already":                         {docs, shard(1, july, registry.Dropping, at(50), at(80)), shard(2, june, registry.Closed, at(40), at(45)), false},
+		"events do not have versions":                 {logs, one, shard(2, june, registry.Closed, at(40), at(45)), false},
 	} {
-		if got := len(before(&c.topic, &c.e, []registry.Shard{c.e, c.o})) > 0; got != c.want {
+		if got := waits(&c.topic, &c.e, []registry.Shard{c.e, c.o}); got != c.want {
 			t.Errorf("%s: it waits: %t, expected %t", name, got, c.want)
 		}
 	}

@@ -64,11 +64,11 @@ func (r *rig) closed(frames int) (registry.Shard, []byte) {
 			first = r.Last
 		}
 	}
-	next, err := r.Registry.Rotate(r.T.Context(), r.Shard, "rows", t0)
+	next, err := r.Registry.Rotate(r.T.Context(), r.Shard, "rows", registry.Point{}, t0)
 	if err != nil {
 		r.T.Fatal(err)
 	}
-	if err := r.Registry.Seal(r.T.Context(), r.Shard.Ref(), uint64(frames), r.Tail.ShardRows, r.Tail.ShardBytes); err != nil {
+	if err := r.Registry.Seal(r.T.Context(), r.Shard.Ref(), registry.Point{}, uint64(frames), r.Tail.ShardRows, r.Tail.ShardBytes); err != nil {
 		r.T.Fatal(err)
 	}
 	stop := r.sinks()

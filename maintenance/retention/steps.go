@@ -44,8 +44,7 @@ func (j *Janitor) retain(ctx context.Context, topics []registry.TopicShards, now
 				err = j.anonymise(ctx, t, e, now)
 			case registry.DropIt:
 				due = due || e.Status == registry.Closed
-				var wait bool
-				if wait, err = j.waits(ctx, t, &e, topics[i].Shards); err == nil && !wait {
+				if !waits(t, &e, topics[i].Shards) {
 					err = j.drop(ctx, t, e, now)
 				}
 			}

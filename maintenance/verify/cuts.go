@@ -73,7 +73,7 @@ func (v *Verifier) cuts(ctx context.Context) (problems []string, messages uint64
 // ends before that: it lost the shard's last frames, and not the checkpoint, which
 // came with them. Otherwise the zero Tail.
 func (v *Verifier) knownEnd(ctx context.Context, e registry.Shard, t streams.Tail, routed map[string]schemas.Checkpoint) (schemas.Tail, error) {
-	cp := routed[strconv.Itoa(e.Lane)]
+	cp := routed[strconv.Itoa(e.ID.Lane())]
 	known := cp.Tails[e.ID]
 	if e.Status != registry.Active || known.Pos <= t.Pos {
 		return schemas.Tail{}, nil

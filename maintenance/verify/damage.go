@@ -20,10 +20,10 @@ import (
 func verifyLanes(t *schemas.Topic, entries []registry.Shard, routed map[string]schemas.Checkpoint) (problems []string) {
 	said := map[int]bool{}
 	for _, e := range entries {
-		if _, ok := routed[strconv.Itoa(e.Lane)]; !ok && !said[e.Lane] {
-			said[e.Lane] = true
+		if _, ok := routed[strconv.Itoa(e.ID.Lane())]; !ok && !said[e.ID.Lane()] {
+			said[e.ID.Lane()] = true
 			problems = append(problems, fmt.Sprintf("%s: the lane has shards and no checkpoint: its router waits for `almanac repair %s`",
-				schemas.RoutedSubject(t.Name, strconv.Itoa(e.Lane)), t.Name))
+				schemas.RoutedSubject(t.Name, strconv.Itoa(e.ID.Lane())), t.Name))
 		}
 	}
 	for lane, cp := range routed {

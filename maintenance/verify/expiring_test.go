@@ -16,9 +16,9 @@ func TestExpiring(t *testing.T) {
 	at := june.Start() + 1000
 	place := func(id schemas.Shard) *schemas.FrontPlace { return &schemas.FrontPlace{Month: june, Shard: id, Seq: 1} }
 	shards := []registry.Shard{
-		{ID: 1, Month: june, Lane: 0, Status: registry.Dropped, MaxTs: at + 10},
-		{ID: 2, Month: june, Lane: 0, Status: registry.Dropping, MaxTs: at},
-		{ID: 3, Month: june, Lane: 0, Status: registry.Closed, MaxTs: at + 10},
+		{ID: 1, Month: june, Status: registry.Dropped, MaxTs: at + 10},
+		{ID: 2, Month: june, Status: registry.Dropping, MaxTs: at},
+		{ID: 3, Month: june, Status: registry.Closed, MaxTs: at + 10},
 	}
 	for name, c := range map[string]struct {
 		r    *document.Record

@@ -176,7 +176,7 @@ func expiring(shards []registry.Shard, r *document.Record, n *tables.Newest) boo
 			return in(r.Refresh.Month, r.Refresh.Shard)
 		}
 		// A whole record does not say where its row is: it went since the record was read, or is lost.
-		return s.Status == registry.Dropping && r.Lane == strconv.Itoa(s.Lane) && schemas.MonthOf(r.Changed) == s.Month && r.Changed <= s.MaxTs
+		return s.Status == registry.Dropping && r.Lane == strconv.Itoa(s.ID.Lane()) && schemas.MonthOf(r.Changed) == s.Month && r.Changed <= s.MaxTs
 	})
 }
 

@@ -90,7 +90,7 @@ func (s *Snapshot) UpTo(ctx context.Context, js jetstream.JetStream) (map[int]ui
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				upTo[e.Lane] = min(upTo[e.Lane], first-1)
+				upTo[e.ID.Lane()] = min(upTo[e.ID.Lane()], first-1)
 			}
 			return err
 		})
