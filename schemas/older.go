@@ -161,7 +161,7 @@ func olderTime(text string) (Attr, bool) {
 	return Attr{kind: KindTime, num: uint64(ns)}, ok && (isEpoch.MatchString(text) || isISO.MatchString(text))
 }
 
-// BodyText returns the text of a scalar under a key of a document's body, nil where it has none.
+// BodyText returns the text of a scalar under a key of a document's body, nil where it does not have one.
 func BodyText(body []byte, key string) []byte {
 	var top map[string]json.RawMessage
 	if json.Unmarshal(body, &top) != nil {

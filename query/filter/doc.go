@@ -13,6 +13,7 @@
 //	comparison = field ( = | != | < | <= | > | >= | CONTAINS | MATCHES ) value
 //	           | field [ NOT ] IN "(" value { "," value } ")"
 //	field      = a column or promoted field | attributes.a.dotted.name | attributes['any name']
+//	             (attributes.name#2 is the second of a name that came twice)
 //	value      = 'text' | "text" | number | true | false | relative time such as -15m
 //
 // Keywords may be written in any case, names may not. A name that is also a
@@ -35,7 +36,8 @@
 // An attribute is text, and one an event lacks is the empty text: it matches
 // != and NOT IN. Only exists tells the two apart. =, != and IN compare the
 // text; <, <=, > and >= compare numbers when the value is a number (an
-// attribute that is none never matches), else texts byte by byte. An attribute
+// attribute that is none never matches), else texts byte by byte. Whole numbers of up to 76
+// digits compare exactly, others as float64. An attribute
 // that the topic promotes lives in its column. The form attributes.name reaches only
 // the rows whose value did not fit the column, or which are older than it.
 //

@@ -14,7 +14,7 @@ import (
 var tokens = lexer.MustSimple([]lexer.SimpleRule{
 	{Name: "Space", Pattern: `[\s]+`},
 	{Name: "Keyword", Pattern: `(?i)(AND|OR|NOT|IN|CONTAINS|MATCHES|EXISTS|TRUE|FALSE)\b`},
-	{Name: "Name", Pattern: `[A-Za-z_@][A-Za-z0-9_@]*(\.[A-Za-z0-9_@$:/-]+)*`},
+	{Name: "Name", Pattern: `[A-Za-z_@][A-Za-z0-9_@]*(\.[A-Za-z0-9_@$:/#-]+)*`},
 	{Name: "Quoted", Pattern: "`[^`]*`"},
 	{Name: "Text", Pattern: `'(\\[\s\S]|[^'\\])*'|"(\\[\s\S]|[^"\\])*"`},
 	{Name: "Relative", Pattern: `-(\d+(ns|us|ms|s|m|h|d|w))+\b`},

@@ -21,7 +21,7 @@ func (f field) String() string {
 }
 
 var (
-	plainKey = regexp.MustCompile(`^[A-Za-z0-9_@$:/-]+(\.[A-Za-z0-9_@$:/-]+)*$`)
+	plainKey = regexp.MustCompile(`^[A-Za-z0-9_@$:/#-]+(\.[A-Za-z0-9_@$:/#-]+)*$`)
 	keyword  = regexp.MustCompile(`(?i)^(and|or|not|in|contains|matches|exists|true|false)$`)
 )
 

@@ -17,10 +17,10 @@ const serverRows = `
 SELECT * FROM values('n UInt8, ts DateTime64(9,\'UTC\'), id UUID, level LowCardinality(String), user_id String, message String,
 	attributes Map(LowCardinality(String), String), month UInt32, shard UInt64, pos UInt64,
 	duration_ms Float64, status Int64, cached Bool, endpoint LowCardinality(String)',
-(1, '2026-11-05 10:00:00.000000001', '0193a1b2-0000-7000-8000-000000000001', 'error', 'u-7', 'a\tb', map('n', '7', 'k', 'x'), 202611, 12345, 1, 1.5, 200, true, '/a'),
-(2, '2026-11-05 10:00:00.000000002', '0193a1b2-0000-7000-8000-000000000002', 'info', 'O\'Neil', 'back\\slash', map('n', '10'), 202611, 12345, 2, 2.5, 404, false, '/b'),
-(3, '2026-12-01 00:00:00', '0193a1b2-0000-7000-8000-000000000003', 'info', '\'); DROP TABLE x --', 'line\nfeed 12 ms', map('n', 'none', 'any \'key', '\\N'), 202612, 18446744073709551615, 3, -1, 500, false, ''),
-(4, '1970-01-01 00:00:01', '0193a1b2-0000-7000-8000-000000000004', '', '', '\0\r\b\f', map(), 197001, 0, 4, 0, 0, false, ''))`
+(1, '2026-11-05 10:00:00.000000001', '0193a1b2-0000-7000-8000-000000000001', 'error', 'u-7', 'a\tb', map('n', '7', 'k', 'x', 'w', '9007199254740993', 'w#2', '5'), 202611, 12345, 1, 1.5, 200, true, '/a'),
+(2, '2026-11-05 10:00:00.000000002', '0193a1b2-0000-7000-8000-000000000002', 'info', 'O\'Neil', 'back\\slash', map('n', '10', 'w', '+18446744073709551615'), 202611, 12345, 2, 2.5, 404, false, '/b'),
+(3, '2026-12-01 00:00:00', '0193a1b2-0000-7000-8000-000000000003', 'info', '\'); DROP TABLE x --', 'line\nfeed 12 ms', map('n', 'none', 'w', '-9007199254740993', 'f', '1.5', 'any \'key', '\\N'), 202612, 18446744073709551615, 3, -1, 500, false, ''),
+(4, '1970-01-01 00:00:01', '0193a1b2-0000-7000-8000-000000000004', '', '', '\0\r\b\f', map('w', '99999999999999999999999999999999999'), 197001, 0, 4, 0, 0, false, ''))`
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
@@ -53,6 +53,21 @@ func TestOnServer(t *testing.T) {
 		{"attributes.n > '8'", "3"},
 		{"attributes.n < '8'", "124"},
 		{"attributes.n IN (7, 10)", "12"},
+		{"attributes.w > 9007199254740992", "124"},
+		{"attributes.w > 9007199254740993", "24"},
+		{"attributes.w >= 9007199254740993", "124"},
+		{"attributes.w < 9007199254740993", "3"},
+		{"attributes.w <= 9007199254740992.5", "3"},
+		{"attributes.w > 9007199254740992.5", "124"},
+		{"attributes.w > 99999999999999999999999999999999", "4"},
+		{"attributes.w < 1e300", "1234"},
+		{"attributes.w > -1e300 AND NOT attributes.w > 1e76", "1234"},
+		{"attributes.w < 18446744073709551616 AND attributes.w > 18446744073709551614", "2"},
+		{"attributes.w#2 > 4", "1"},
+		{"attributes.w#2 = 5", "1"},
+		{"attributes.f < 1e-320 AND attributes.f > 0", ""},
+		{"attributes.f > 1.49999 AND attributes.f < 1e-1000000000000000000000", ""},
+		{"attributes.f > 1.49999 AND attributes.f >= 0e1000000000000000000000", "3"},
 		{"attributes.n NOT IN (7, 10)", "34"},
 		{"attributes['any \\'key'] = '\\\\N'", "3"},
 		{"exists attributes['any \\'key']", "3"},

@@ -78,7 +78,9 @@ func (w *sqlWriter) compare(n compare) {
 		w.b.WriteString("match(" + left + ", " + w.text(n.values[0].param) + ")")
 	case n.numeric(n.values[0]):
 		// NULL, for what is not a number, would make NOT unknown.
-		w.b.WriteString("ifNull(toFloat64OrNull(" + left + ") " + string(n.op) + " " + w.param("Float64", n.values[0].param) + ", false)")
+		v := n.values[0]
+		w.b.WriteString("if(match(" + left + ", '^[+-]?[0-9]{1," + strconv.Itoa(wholeDigits) + "}$'), toInt256OrZero(" + left + ") " + string(n.op) + " " + w.param("Int256", wholeEdge(n.op, v.src)) +
+			", ifNull(toFloat64OrNull(" + left + ") " + string(n.op) + " " + w.param("Float64", v.param) + ", false))")
 	default:
 		w.b.WriteString(left + " " + string(n.op) + " " + w.param(typ, ParamString(n.values[0].param)))
 	}

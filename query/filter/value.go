@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -36,7 +37,9 @@ func (c *compiler) fit(f field, l *literal) (value, error) {
 			v.src = Quote(at.UTC().Format(time.RFC3339Nano))
 		}
 	case typeFloat:
-		ok = v.toFloat() && l.Number != nil
+		if ok = v.toFloat() && l.Number != nil; ok && !v.exact() {
+			return value{}, c.fail(l.Pos, ErrType, "%s is a float64, which does not have the whole number %s; the nearest that it has is %s", f, clip(v.src), v.param)
+		}
 	case typeInt:
 		n, err := strconv.ParseInt(v.param, 10, 64)
 		v.param, ok = strconv.FormatInt(n, 10), l.Number != nil && err == nil
@@ -66,6 +69,17 @@ func (v *value) toFloat() bool {
 	n, err := strconv.ParseFloat(v.param, 64) // an error beyond float64's range
 	v.param = strconv.FormatFloat(n, 'g', -1, 64)
 	return err == nil
+}
+
+// exact reports whether a number that toFloat took is not a whole one that a float64 lacks.
+// Digits after a point are those of the nearest float64, as they are where events have them.
+func (v *value) exact() bool {
+	if strings.ContainsAny(v.src, ".eE") {
+		return true
+	}
+	n, err := strconv.ParseFloat(v.src, 64)
+	whole, ok := new(big.Int).SetString(v.src, 10)
+	return err != nil || !ok || new(big.Float).SetInt(whole).Cmp(big.NewFloat(n)) == 0
 }
 
 // literalValue is a literal before it is fitted: its text without quotes.
