@@ -7,7 +7,7 @@
 // part did not answer. A finding is OK, Warn or Fail, with a next step where there is one.
 //
 //	process ─▶ NATS ─▶ streams, promise, registry ─▶ members ─▶ retention
-//	ClickHouse ─▶ SQL account, files ─▶ tables, lag, dead letters ─▶ rebuilds ─▶ fields
+//	ClickHouse ─▶ SQL account, files ─▶ tables, lag, dead letters ─▶ rebuilds ─▶ fields ─▶ copies
 //	producers (follows from the streams), disk
 //
 // It changes nothing, but for one table that the SQL account must be refused, and a trial

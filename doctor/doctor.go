@@ -91,6 +91,7 @@ func Run(ctx context.Context, cfg Config) []Finding {
 		c.lost(ctx)
 		c.fields(ctx)
 		c.documents(ctx)
+		c.meters(ctx)
 	}
 	c.producers(stores)
 	c.disk()

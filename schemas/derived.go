@@ -48,8 +48,16 @@ func (t *Topic) RepeatsSelect(database, in, newRows string) string {
 		file = "repeats_within.sql"
 	}
 	return runSQL(file, map[string]any{
-		"Table": QuotedTable(database, t.Name), "Once": t.onceSQL(), "In": in, "New": newRows, "Last": t.Spec().Wins == kinds.Last, "Within": int64(t.OnceWithin / time.Second),
+		"Table": QuotedTable(database, t.Name), "Once": t.onceSQL(), "In": in, "New": newRows, "Last": t.Spec().Wins == kinds.Last, "Within": int64(t.OnceWithin / time.Second), "Said": t.saidSQL(),
 	})
+}
+
+// saidSQL is what two events that are the same one must say alike: else a copy contradicts.
+func (t *Topic) saidSQL() string {
+	if t.Kind == kinds.Meter {
+		return fmt.Sprintf("sipHash64(%s, %s)", kinds.ColDelta, ColUserID)
+	}
+	return "toUInt64(0)"
 }
 
 // AboveSQL is the condition of a shard's rows with positions above from and up to to.
@@ -60,7 +68,7 @@ func AboveSQL(ref ShardRef, from, to uint64) string {
 // ExamineRepeats is the statement that marks the repeats which rows of a lane that fulfil a condition
 // are or make. It may run any number of times and at any time.
 func (t *Topic) ExamineRepeats(database string, lane int, newRows string) string {
-	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id, first, first_month, first_shard) %s",
+	return fmt.Sprintf("INSERT INTO %s (month, shard, pos, id, first, first_month, first_shard, other) %s",
 		t.derived(database, DerivedRepeats), t.RepeatsSelect(database, InLane(lane), newRows))
 }
 

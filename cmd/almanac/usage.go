@@ -73,7 +73,14 @@ func (a *app) usage(ctx context.Context, cmd *cobra.Command, args []string) erro
 		case check:
 			return a.usageCheck(ctx, u, req)
 		}
-		return a.usageBills(ctx, u, req, o)
+		if err := a.usageBills(ctx, u, req, o); err != nil {
+			return err
+		}
+		found, err := u.Contradictions(ctx, req)
+		if err == nil && found != nil {
+			a.note("%s; --check and --diffs name them", found)
+		}
+		return err
 	})
 }
 
@@ -179,6 +186,9 @@ func (a *app) usageDiffs(ctx context.Context, cmd *cobra.Command, u *usage.Reade
 		}
 		err = a.printTable(t)
 	}
+	if err == nil && o != asJSON {
+		a.tellContradictions(page.Contradictions)
+	}
 	if err == nil && page.Cursor != "" {
 		a.note("there are more: --cursor %s", page.Cursor)
 	}
@@ -198,7 +208,26 @@ func (a *app) usageCheck(ctx context.Context, u *usage.Reader, req usage.Request
 		return err
 	}
 	a.note("the same by marks and sums and by cause: %s", plural(n, "bill"))
-	return nil
+	found, err := u.Contradictions(ctx, req)
+	if err == nil {
+		a.tellContradictions(found)
+	}
+	return err
+}
+
+// tellContradictions names copies that say something else than the diff that counts.
+func (a *app) tellContradictions(found *usage.Contradictions) {
+	if found == nil {
+		return
+	}
+	a.note("%s", found)
+	said := func(d *usage.Diff) string {
+		return fmt.Sprintf("delta %d, customer %q, %s", d.Delta, d.Customer, d.Time.Format(time.RFC3339Nano))
+	}
+	for i := range found.Pairs[:min(len(found.Pairs), maxDiffering)] {
+		p := &found.Pairs[i]
+		a.note("  %s %s %s, cause %s: counts %s; a copy says %s", printable(p.Counts.Meter), printable(p.Counts.Provider), printable(p.Counts.Space), printable(p.Counts.Cause), said(&p.Counts), said(&p.Copy))
+	}
 }
 
 // maxDiffering bounds the differences that are told.

@@ -42,7 +42,11 @@ func (a *API) usage(_ http.ResponseWriter, r *http.Request) (any, error) {
 		bills = append(bills, b)
 		return nil
 	})
-	return usage.Report{Topic: req.Topic, From: req.From, To: req.To, Measure: req.Measure, GroupBy: req.GroupBy, Bills: bills}, err
+	rep := usage.Report{Topic: req.Topic, From: req.From, To: req.To, Measure: req.Measure, GroupBy: req.GroupBy, Bills: bills}
+	if err == nil {
+		rep.Contradictions, err = usage.New(a.cfg.Reader).Contradict(r.Context(), req, bills)
+	}
+	return rep, err
 }
 
 // usageDiffs answers with a page of the diffs behind a bill.

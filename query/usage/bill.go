@@ -1,7 +1,9 @@
 package usage
 
 import (
+	"context"
 	"math/big"
+	"slices"
 	"time"
 )
 
@@ -39,6 +41,21 @@ type Report struct {
 	Measure Measure   `json:"measure"`
 	GroupBy GroupBy   `json:"group_by,omitempty"`
 	Bills   []Bill    `json:"bills"`
+	// Contradictions counts copies that say something else than the diff that counts.
+	Contradictions uint64 `json:"contradictions,omitempty"`
+}
+
+// Contradict looks for the contradictions among what the bills of a request count, where one
+// of them has copies at all.
+func (r *Reader) Contradict(ctx context.Context, req Request, bills []Bill) (uint64, error) {
+	if !slices.ContainsFunc(bills, func(b Bill) bool { return b.Repeats > 0 }) {
+		return 0, nil
+	}
+	found, err := r.Contradictions(ctx, req)
+	if err != nil || found == nil {
+		return 0, err
+	}
+	return found.Count, nil
 }
 
 // key is what a column that tells bills apart is in a bill.

@@ -34,6 +34,8 @@ type Diffs struct {
 	Diffs []Diff `json:"diffs"`
 	// Cursor continues after the last one; absent on the last page.
 	Cursor string `json:"cursor,omitempty"`
+	// Contradictions are copies that say something else; the first page has them.
+	Contradictions *Contradictions `json:"contradictions,omitempty"`
 }
 
 // Diffs reads a page of the diffs between From and To which a report counts. limit is 1 to
@@ -72,6 +74,11 @@ func (r *Reader) Diffs(ctx context.Context, req Request, limit int, cursor strin
 	})
 	if err != nil {
 		return nil, err
+	}
+	if cursor == "" {
+		if page.Contradictions, err = r.Contradictions(ctx, req); err != nil {
+			return nil, err
+		}
 	}
 	if len(page.Diffs) > limit {
 		page.Diffs = page.Diffs[:limit]

@@ -8,6 +8,8 @@ CREATE TABLE IF NOT EXISTS {{.Derived}}
   `first`       UUID CODEC(ZSTD(1)),
   `first_month` UInt32 CODEC(ZSTD(1)),
   `first_shard` UInt64 CODEC(ZSTD(1)),
+  -- The copy says something else than that event, as another delta of a diff.
+  `other`       Bool CODEC(ZSTD(1)),
   -- Of the row with the id of zeros: how many rows the shard had up to its position.
   `rows`        UInt64 CODEC(ZSTD(1)),
   -- And how many marks. Later ones are more.

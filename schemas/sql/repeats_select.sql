@@ -1,7 +1,8 @@
 SELECT tupleElement(r, 3) AS month, tupleElement(r, 4) AS shard, tupleElement(r, 5) AS pos, tupleElement(r, 2) AS id,
-  tupleElement(same[1], 2) AS first, tupleElement(same[1], 3) AS first_month, tupleElement(same[1], 4) AS first_shard
+  tupleElement(same[1], 2) AS first, tupleElement(same[1], 3) AS first_month, tupleElement(same[1], 4) AS first_shard,
+  tupleElement(r, 6) != tupleElement(same[1], 6) AS other
 FROM (
-  SELECT {{if .Last}}arrayReverseSort(groupArray((toUInt128(id), id, month, shard, pos))){{else}}arraySort(groupArray(((ts, toUInt128(id)), id, month, shard, pos))){{end}} AS same
+  SELECT {{if .Last}}arrayReverseSort(groupArray((toUInt128(id), id, month, shard, pos, {{.Said}}))){{else}}arraySort(groupArray(((ts, toUInt128(id)), id, month, shard, pos, {{.Said}}))){{end}} AS same
   FROM {{.Table}}
   WHERE {{.In}} AND identity IN (
     SELECT identity FROM {{.Table}}

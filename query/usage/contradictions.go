@@ -1,0 +1,133 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/almanac-events/almanac/query/once"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// MaxContradictions bounds the pairs that Contradictions lists.
+const MaxContradictions = 100
+
+// Contradiction is a copy of a diff that says something else than the diff which counts: it has
+// another delta or another customer.
+type Contradiction struct {
+	Counts Diff `json:"counts"`
+	Copy   Diff `json:"copy"`
+}
+
+// Contradictions are the copies that say something else than the diff that counts.
+type Contradictions struct {
+	// Count is of those that Pairs would list without its bound.
+	Count uint64          `json:"count"`
+	Pairs []Contradiction `json:"pairs"`
+}
+
+// String says how many there are.
+func (c *Contradictions) String() string {
+	return fmt.Sprintf("copies that say something else than the diff that counts: %d", c.Count)
+}
+
+// Contradictions looks for copies of the diffs that a request selects, of which the diff that
+// counts or the copy lies between From and To. It is nil when there are none.
+func (r *Reader) Contradictions(ctx context.Context, req Request) (*Contradictions, error) {
+	if err := req.check(); err != nil {
+		return nil, err
+	}
+	t, err := r.topic(ctx, req.Topic)
+	if err != nil {
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		found, err := r.contradictions(ctx, t, &req)
+		if !errors.Is(err, once.ErrMoved) || try == maxAsks {
+			return found, err
+		}
+	}
+}
+
+func (r *Reader) contradictions(ctx context.Context, t *schemas.Topic, req *Request) (*Contradictions, error) {
+	snap, err := r.snapshot(ctx, t, false)
+	if err != nil {
+		return nil, err
+	}
+	s := &statement{t: t, database: r.db.Database, req: req, snap: snap, params: map[string]string{}}
+	firsts := map[string][]string{} // of the copies
+	var ids []string
+	err = r.lines(ctx, s, s.contradicting(), func(row []string) error {
+		firsts[row[0]] = append(firsts[row[0]], row[1])
+		ids = append(ids, row[0])
+		return nil
+	})
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	diffs := map[string]Diff{}
+	if err := r.lines(ctx, s, s.contradictory(), func(row []string) error {
+		d, err := readDiff(row)
+		diffs[d.ID] = d
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	out := &Contradictions{}
+	for _, id := range ids {
+		for _, first := range firsts[id] {
+			out.add(req, diffs[first], diffs[id])
+		}
+		delete(firsts, id)
+	}
+	if out.Count == 0 {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// add takes a pair that the request asks for. A diff without an id was not found: retention or
+// an erasure took it, or it is another space's.
+func (c *Contradictions) add(req *Request, counts, again Diff) {
+	within := func(d *Diff) bool { return !d.Time.Before(req.From) && d.Time.Before(req.To) }
+	if counts.ID == "" || again.ID == "" || !within(&counts) && !within(&again) {
+		return
+	}
+	if req.Customer != "" && counts.Customer != req.Customer && again.Customer != req.Customer {
+		return
+	}
+	if c.Count++; len(c.Pairs) < MaxContradictions {
+		c.Pairs = append(c.Pairs, Contradiction{counts, again})
+	}
+}
+
+// maxContradicting bounds the pairs of ids that are looked at.
+const maxContradicting = 10_000
+
+// contradicting is the statement of the copies that say something else, each with the diff that
+// counts: of those that are marked, and of rows that were not examined.
+func (s *statement) contradicting() string {
+	return fmt.Sprintf("SELECT toString(id), toString(first) FROM (%s) WHERE %s FORMAT JSONCompactEachRow", s.contradictingIDs(), s.snap.Unmoved(false))
+}
+
+func (s *statement) contradictingIDs() string {
+	var marks []string
+	if s.snap.Marks > 0 && !s.snap.Absent {
+		marks = append(marks, "SELECT id, first FROM "+s.derived(schemas.DerivedRepeats)+" WHERE other")
+	}
+	if !s.snap.Quiet() {
+		fresh := s.snap.New(func(sh *once.Shard) uint64 { return sh.Examined })
+		marks = append(marks, "SELECT id, first FROM ("+s.t.RepeatsSelect(s.database, "1", fresh)+") WHERE other")
+	}
+	if len(marks) == 0 {
+		return "SELECT " + schemas.NoID + " AS id, " + schemas.NoID + " AS first WHERE 0"
+	}
+	return fmt.Sprintf("SELECT DISTINCT id, first FROM (%s) ORDER BY id, first LIMIT %d", strings.Join(marks, " UNION ALL "), maxContradicting)
+}
+
+// contradictory is the statement of both diffs of each pair, where the request selects them.
+func (s *statement) contradictory() string {
+	return fmt.Sprintf("SELECT toString(toUnixTimestamp64Nano(ts)), toString(id), type, provider, space, user_id, cause, toString(delta) FROM %s WHERE %s AND %s AND id IN (SELECT arrayJoin([id, first]) FROM (%s)) FORMAT JSONCompactEachRow",
+		schemas.QuotedTable(s.database, s.t.Name), s.selected(false), s.snap.Held(false), s.contradictingIDs())
+}
