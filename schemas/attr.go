@@ -56,6 +56,11 @@ func Time(key string, v time.Time) Attr {
 // Kind is the type of the attribute's value.
 func (a *Attr) Kind() AttrKind { return a.kind }
 
+// clone is the attribute with texts of its own.
+func (a *Attr) clone() Attr {
+	return Attr{Key: strings.Clone(a.Key), kind: a.kind, num: a.num, str: strings.Clone(a.str)}
+}
+
 // AppendText appends the value as text: numbers in decimal, times in RFC 3339
 // with nanoseconds in UTC, booleans as true or false.
 func (a *Attr) AppendText(dst []byte) []byte {

@@ -135,8 +135,8 @@ func (c *jsonCleaner) member(path string, named bool) bool {
 	if !ok {
 		return false
 	}
-	if a.kind == KindString {
-		c.out = append(c.out, jsonwalk.Quote(a.str)...)
+	if a.Kind() == KindString {
+		c.out = append(c.out, jsonwalk.Quote(a.Text())...)
 	} else {
 		c.out = a.AppendText(c.out)
 	}

@@ -3,7 +3,7 @@ package tables
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
+	stdsql "database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,7 +31,7 @@ func (db *DB) ensureView(ctx context.Context, v schemas.View) error {
 	var engine, comment string
 	err := db.conn.QueryRow(ctx, "SELECT engine, comment FROM system.tables WHERE database = $1 AND name = $2", db.Database, v.Name).Scan(&engine, &comment)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	case errors.Is(err, stdsql.ErrNoRows):
 	case err != nil:
 		return err
 	case engine != "View":
