@@ -160,7 +160,4 @@ func TestShardsOfALane(t *testing.T) {
 			seen[s] = true
 		}
 	}
-	if got := InLane(0) + "; " + InLane(255); got != "shard BETWEEN 0 AND 72057594037927935; shard BETWEEN 18374686479671623680 AND 18446744073709551615" {
-		t.Error(got)
-	}
 }

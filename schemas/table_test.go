@@ -49,3 +49,10 @@ func TestClearWhole(t *testing.T) {
 		})
 	}
 }
+
+// The shards of a lane are a range of ids.
+func TestInLane(t *testing.T) {
+	if got := InLane(0) + "; " + InLane(255); got != "shard BETWEEN 0 AND 72057594037927935; shard BETWEEN 18374686479671623680 AND 18446744073709551615" {
+		t.Error(got)
+	}
+}
