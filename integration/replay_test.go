@@ -156,7 +156,52 @@ func TestReplaySeam(t *testing.T) {
 		}
 	}
 	e.fromAnyPosition("app", parsed(t, fromStreams))
+	e.loseFrames("app")
+	if got := parsed(t, e.replayed(replay.Request{Topic: "app"})); !slices.Equal(ids(got), all) {
+		t.Errorf("after shards and ends of shards were lost from SHARDS: %d events, want the same %d", len(got), len(all))
+	}
 	e.lostIsNamed("app")
+}
+
+// loseFrames takes all that SHARDS has of one shard, and the end of another, both of which are stored: none is the first.
+func (e *env) loseFrames(topic string) {
+	e.t.Helper()
+	ctx := e.t.Context()
+	stream, err := e.reg.JetStream().Stream(ctx, schemas.StreamShards)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	heads, err := e.db.Heads(ctx, topic)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	lost := 0
+	for _, s := range e.shards(topic)[1:] {
+		subject := s.Ref().Subject()
+		last, err := stream.GetLastMsgForSubject(ctx, subject)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		p, err := schemas.ParsePlaced(last.Header)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		if p.Pos != heads[s.ID] {
+			continue // its end is nowhere else
+		}
+		switch lost++; lost {
+		case 1:
+			err = stream.Purge(ctx, jetstream.WithPurgeSubject(subject))
+		case 2:
+			err = stream.DeleteMsg(ctx, last.Sequence)
+		}
+		if err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	if lost < 2 {
+		e.t.Fatalf("%d shards are stored whole, want two", lost)
+	}
 }
 
 // lostIsNamed takes a row of a position, and then all of them, that SHARDS does not hold any more. A replay that meets it

@@ -23,6 +23,9 @@ func (j *Job) read(ctx context.Context, s *shard, after mark, batch int, give fu
 	next := max(after.Number+1, s.from)
 	below := brought{known: next == 1} // by all positions below next, where it is known
 	for next <= s.to {
+		if next > s.held {
+			return j.readStored(ctx, s, next, s.to, brought{}, give)
+		}
 		seq, err := streams.FindFrame(ctx, j.r.js, s.subject, next, s.tailSeq)
 		if err != nil {
 			return err
@@ -57,7 +60,8 @@ func (j *Job) read(ctx context.Context, s *shard, after mark, batch int, give fu
 // given or a frame is missing. It returns the position that comes next, and what was brought below it.
 func (j *Job) readFrames(ctx context.Context, s *shard, seq, next uint64, batch int, give func(*unit) error) (uint64, brought, error) {
 	var below brought
-	for whole := true; whole && next <= s.to; {
+	end := min(s.to, s.held)
+	for whole := true; whole && next <= end; {
 		var units []*unit
 		size := 0
 		err := streams.Gather(ctx, j.r.js, schemas.StreamShards, s.subject, seq, func() int { return batch - len(units) },
@@ -72,7 +76,7 @@ func (j *Job) readFrames(ctx context.Context, s *shard, seq, next uint64, batch 
 				units = append(units, &unit{shard: s, end: mark{Number: p.Pos}, frame: p, data: msg.Data, expected: p.Rows})
 				below = brought{p.ShardRows, true}
 				seq, next, size = msg.Sequence+1, next+1, size+len(msg.Data)
-				return len(units) < batch && size < batchBytes && next <= s.to, nil
+				return len(units) < batch && size < batchBytes && next <= end, nil
 			})
 		if err != nil {
 			return 0, below, err
