@@ -30,6 +30,8 @@ type ProvenFrames struct {
 	Before uint64        `json:"before,omitempty"` // rows of the frames before the first
 	// LastSeq is the sequence in SHARDS of the last frame that was read.
 	LastSeq uint64 `json:"last_seq"`
+	// Sums is of the sums of ids (schemas.Placed.ShardIDs) of all its positions.
+	Sums uint64 `json:"sums,omitempty"`
 }
 
 // ProvenRows is what ClickHouse had of a shard when its rows were proven, and what else

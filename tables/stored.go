@@ -97,3 +97,14 @@ func (db *DB) counts(ctx context.Context, topic, where string) (map[schemas.Shar
 		schemas.QuotedTable(db.Database, topic)+where+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
 	return out, err
 }
+
+// WeightedIDs is, of a shard's rows up to a position, the sum of their ids, and that of id times position (schemas.IDHashSQL).
+// A row below the position least counts as if it were there.
+func (db *DB) WeightedIDs(ctx context.Context, ref schemas.ShardRef, least, head uint64) (ids, weighted uint64, err error) {
+	q := fmt.Sprintf("SELECT sumWithOverflow(_hash), sumWithOverflow(_hash * greatest(pos, toUInt64(%d))) FROM (SELECT pos, %s AS _hash FROM %s WHERE month = %d AND shard = %d AND pos <= %d)",
+		least, schemas.IDHashSQL, schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), head)
+	if err := db.conn.QueryRow(ctx, q).Scan(&ids, &weighted); err != nil {
+		return 0, 0, fmt.Errorf("positions of %s: %w", ref, refusal(err))
+	}
+	return ids, weighted, nil
+}

@@ -57,6 +57,15 @@ func (v *Verifier) shard(ctx context.Context, topic *schemas.Topic, e registry.S
 	}
 	gone.take(s, e.ID)
 	same := s.compareIDs(st, gone, e.ID)
+	if same {
+		moved, err := v.moved(ctx, s, e, t, h, tally.Gone)
+		if err != nil {
+			return nil, err
+		}
+		if moved {
+			return s, v.explain(ctx, s, e, t, tally)
+		}
+	}
 	if s.missing()+s.doubled() > 0 || s.changed || !same && s.Distinct < s.Stored {
 		return s, v.explain(ctx, s, e, t, gone.after[e.ID])
 	}

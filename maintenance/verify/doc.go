@@ -22,7 +22,8 @@
 // # Who is authoritative
 //
 // None alone. The frames' headers say how many rows each position brought, and the sum of
-// their ids and times (schemas.IDSumSQL). Erasures note the sum of what they took. ClickHouse
+// their ids and times (schemas.IDSumSQL); both together tell whether rows stand at their frames'
+// positions (moved.go). Erasures note the sum of what they took. ClickHouse
 // says what is stored. The registry says what was sealed, closed, dropped and erased,
 // and readers prune by its ranges: it must cover the events. A difference names its
 // exact range in Report.Problems.

@@ -23,6 +23,7 @@ type held struct {
 	before       uint64        // rows of the frames before the first
 	lastSeq      uint64        // in SHARDS
 	fresh        bool          // read whole by this run: what was proven of it is void
+	sums         uint64        // of all ShardIDs of its positions
 }
 
 // add takes a frame by its headers.
@@ -32,6 +33,9 @@ func (h *held) add(p *schemas.Placed, seq uint64) {
 	}
 	if p.Pos > h.last+1 {
 		h.gaps = append(h.gaps, ledger.Span{From: h.last + 1, To: p.Pos - 1})
+	}
+	if p.Pos > h.last {
+		h.sums += p.ShardIDs
 	}
 	h.frames, h.last, h.lastSeq = h.frames+1, max(h.last, p.Pos), seq
 	h.minTs, h.maxTs = min(h.minTs, p.MinTs), max(h.maxTs, p.MaxTs)

@@ -158,9 +158,9 @@ func (v *Verifier) keepProofs(ctx context.Context, p *proofs, upTo registry.Read
 
 // proven is what is kept of a shard's frames.
 func (h *held) proven() registry.ProvenFrames {
-	return registry.ProvenFrames{First: h.first, Last: h.last, Frames: h.frames, MinTs: h.minTs, MaxTs: h.maxTs, Gaps: slices.Clip(h.gaps), Before: h.before, LastSeq: h.lastSeq}
+	return registry.ProvenFrames{First: h.first, Last: h.last, Frames: h.frames, MinTs: h.minTs, MaxTs: h.maxTs, Gaps: slices.Clip(h.gaps), Before: h.before, LastSeq: h.lastSeq, Sums: h.sums}
 }
 
 func heldOf(f *registry.ProvenFrames) *held {
-	return &held{first: f.First, last: f.Last, frames: f.Frames, minTs: f.MinTs, maxTs: f.MaxTs, gaps: slices.Clip(f.Gaps), before: f.Before, lastSeq: f.LastSeq}
+	return &held{first: f.First, last: f.Last, frames: f.Frames, minTs: f.MinTs, maxTs: f.MaxTs, gaps: slices.Clip(f.Gaps), before: f.Before, lastSeq: f.LastSeq, sums: f.Sums}
 }

@@ -1,0 +1,62 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/registry"
+)
+
+// moveRow moves a row of a shard from one position to another.
+func (e *env) moveRow(s registry.Shard, from, to uint64) {
+	e.t.Helper()
+	where := fmt.Sprintf("month = %d AND shard = %d", uint32(s.Month), uint64(s.ID))
+	e.exec("INSERT INTO %s SELECT * REPLACE (%d AS pos) FROM (SELECT * FROM %[1]s WHERE %[3]s AND pos = %[4]d)"+noMerge, e.table("app"), to, where, from)
+	e.exec("DELETE FROM %s WHERE %s AND pos = %d"+force, e.table("app"), where, from)
+}
+
+// A row at another frame's position is named, wherever the frames tell of both, although the shard has each event once:
+// also beside an erasure, and where what was there before was proven.
+func TestVerifyFindsMovedRows(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before   func(e *env, s registry.Shard)
+		from, to uint64
+		words    string
+	}{
+		"up":             {func(*env, registry.Shard) {}, 3, 5, "position 3 brought 1 rows, ClickHouse has 0"},
+		"down":           {func(*env, registry.Shard) {}, 5, 3, "position 5 brought 1 rows, ClickHouse has 0"},
+		"into a row's":   {func(*env, registry.Shard) {}, 2, 3, "position 3 brought 1 rows, ClickHouse has 2"},
+		"beside erasure": {func(e *env, _ registry.Shard) { e.erase(erasure.Request{Topic: "app", Users: []string{"u-3"}}) }, 7, 6, "position 7 brought 1 rows, ClickHouse has 0"},
+		"from what was purged": {func(e *env, s registry.Shard) {
+			msgs := e.messages("SHARDS", s.Ref().Subject())
+			if err := e.shardsStream().Purge(e.t.Context(), jetstream.WithPurgeSubject(s.Ref().Subject()), jetstream.WithPurgeSequence(msgs[4].Sequence)); err != nil {
+				e.t.Fatal(err)
+			}
+		}, 2, 9, "position 9 brought 1 rows, ClickHouse has 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := startDozens(t)
+			e.router()
+			e.sink()
+			p := e.producer("app")
+			for i := range 40 {
+				if err := p.Publish(t.Context(), producer.Event{Message: fmt.Sprint(i), UserID: fmt.Sprintf("u-%d", i%10)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e.stored("app", 40, 30*time.Second)
+			s := e.closed("app", 30*time.Second)[0]
+			c.before(e, s)
+			e.verify(40)
+			e.moveRow(s, c.from, c.to)
+			e.named(c.words)
+		})
+	}
+}
