@@ -14,6 +14,7 @@
 //	DERIVED.<topic>                    which drops of what is derived from its rows are under way
 //	PROOFS.<topic>[.<YYYY-MM>.<shard>] what verify proved, and how far it read
 //	SEALS.<topic>[.<number>]           the chain of seals over closed shards, and its end
+//	REMOVALS.<topic>                   that the topic is being removed, or was
 //
 // # States of a shard
 //

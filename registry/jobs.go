@@ -19,6 +19,8 @@ type Job struct {
 	// UpdatedAt is by the clock of the process that wrote it, for people and for the bound.
 	UpdatedAt time.Time `json:"updated_at"`
 	Done      bool      `json:"done,omitempty"`
+	// Topics are those that the job reads or writes: with one of them it goes.
+	Topics []string `json:"topics,omitempty"`
 	// State is the verb's own.
 	State json.RawMessage `json:"state"`
 

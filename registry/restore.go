@@ -43,6 +43,10 @@ func checkLost(ctx context.Context, js jetstream.JetStream) error {
 		if topics, err := r.Topics(ctx); err != nil || len(topics) > 0 {
 			return err
 		}
+		// The only topic may be on its way out, or may have gone.
+		if removals, err := r.Removals(ctx); err != nil || len(removals) > 0 {
+			return err
+		}
 	} else if !errors.Is(err, jetstream.ErrBucketNotFound) {
 		return fmt.Errorf("registry: bucket %q: %w", schemas.Bucket, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -49,6 +50,9 @@ func (r *Registry) unknownTopic(ctx context.Context, name string) error {
 	topics, err := r.Topics(ctx)
 	if err != nil {
 		return err
+	}
+	if d, err := r.Removal(ctx, name); err == nil && d.Ended == nil {
+		return fmt.Errorf("%w: %w: %q, since %s; run `almanac topics rm %s` to end that", schemas.ErrUnknownTopic, ErrRemoving, name, d.Began.Format(time.RFC3339), name)
 	}
 	names := make([]string, len(topics))
 	for i, t := range topics {
@@ -105,6 +109,12 @@ func (r *Registry) Apply(ctx context.Context, want schemas.Topic, dryRun bool) (
 	for {
 		var live schemas.Topic
 		rev, err := r.get(ctx, schemas.TopicKey(want.Name), &live)
+		// After the descriptor: a removal that is entered later takes it out, which the commit notices.
+		if d, err := r.Removal(ctx, want.Name); err == nil && d.Ended == nil {
+			return want, "", fmt.Errorf("%w: %q, since %s; run `almanac topics rm %s` to end that, then declare it", ErrRemoving, want.Name, d.Began.Format(time.RFC3339), want.Name)
+		} else if err != nil && !errors.Is(err, ErrNotFound) {
+			return want, "", err
+		}
 		next, did := want, Created
 		switch {
 		case err == nil:

@@ -26,6 +26,8 @@ var (
 	// than any frame in flight can; whether it was routed cannot be told, so it
 	// is kept as a dead letter.
 	ErrStaleSeq = errors.New("frame sequence too far behind its producer's")
+	// errRemoved: something was sent under the name of a topic that was removed.
+	errRemoved = errors.New("the topic was removed")
 	// ErrShardsFull: SHARDS has no room for the batch. The lane tries one of half
 	// as many messages: were a batch larger than what the janitor leaves free, a
 	// stream that is almost full would refuse it forever.

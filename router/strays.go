@@ -102,6 +102,10 @@ func (r *Router) sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	removals, err := r.cfg.Registry.Removals(ctx)
+	if err != nil {
+		return err
+	}
 	topics := make(map[string]*schemas.Topic, len(list))
 	for i := range list {
 		topics[list[i].Name] = &list[i]
@@ -115,10 +119,19 @@ func (r *Router) sweep(ctx context.Context) error {
 	lost := map[string]error{} // of the undeclared topics
 	for _, s := range found {
 		if s.topic == nil {
+			if d, removed := removals[s.source.topic]; removed && d.Ended == nil {
+				continue // its removal takes them
+			}
 			if _, asked := lost[s.source.topic]; !asked {
 				lost[s.source.topic] = r.notLost(ctx, s.source.topic)
 			}
 			if lost[s.source.topic] != nil {
+				continue
+			}
+			if _, removed := removals[s.source.topic]; removed {
+				if err := r.takeOutLate(ctx, s, info.State.LastSeq); err != nil {
+					return err
+				}
 				continue
 			}
 		}

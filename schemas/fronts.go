@@ -86,6 +86,11 @@ func DocLockID(subject string) (id string, err error) {
 // in subjects.
 func DocLaneFilter(topic, lane string) string { return tokenDocs + "." + topic + "." + lane + ".*" }
 
+// DocsFilters select all that DOCS has of a topic: its documents and their locks.
+func DocsFilters(topic string) []string {
+	return []string{DocTopicFilter(topic), DocLockTopicFilter(topic)}
+}
+
 // DocTopicFilter selects the records of a topic's documents.
 func DocTopicFilter(topic string) string { return tokenDocs + "." + topic + ".*.*" }
 

@@ -17,6 +17,25 @@ func IsTopicKey(key string) bool { return strings.HasPrefix(key, keyTopics+".") 
 // TopicKeys selects every descriptor.
 const TopicKeys = keyTopics + ".*"
 
+// RemovalKey holds the removal of a topic: under way, or done.
+func RemovalKey(topic string) string { return keyRemoved + "." + topic }
+
+// RemovalKeys selects every removal.
+const RemovalKeys = keyRemoved + ".*"
+
+// KeysOf selects all keys of a topic but its descriptor, its removal and those of RememberedKeysOf.
+func KeysOf(topic string) []string {
+	return []string{
+		topic + ".>", LettersKey(topic), RederivingKey(topic), CopyKeys(topic), ReadUpToKey(topic), ProofKeys(topic), SealHeadKey(topic), SealKeys(topic),
+		keyFronts + "." + topic + ".>",
+	}
+}
+
+// RememberedKeysOf selects those of a topic's keys, but its descriptor, that ClickHouse has a copy of too.
+func RememberedKeysOf(topic string) []string {
+	return []string{LedgerKeys(topic), TallyKeys(topic), GroupKeys(topic)}
+}
+
 // HeadKey holds a topic-month's head entry.
 func HeadKey(topic string, m Month) string { return topic + "." + m.String() }
 
@@ -50,6 +69,9 @@ func JobKey(verb, id string) string { return keyJobs + "." + verb + "." + id }
 
 // JobKeys selects the jobs of a verb.
 func JobKeys(verb string) string { return keyJobs + "." + verb + ".*" }
+
+// AllJobs selects the jobs of every verb.
+const AllJobs = keyJobs + ".*.*"
 
 // AllLeases selects the members of every role.
 const AllLeases = keyLeases + ".*.*"
@@ -92,6 +114,9 @@ const AllTallyKeys = keyLedger + ".*.*.*"
 func EndKey(stream string) string { return stream + "." + endToken }
 
 const endToken = "end"
+
+// ended are the streams whose ends are kept.
+var ended = []string{StreamEvents, StreamShards, StreamDocs, StreamTimers}
 
 // CopyKey holds what the registry keeps of a lane's checkpoint.
 func CopyKey(topic, lane string) string { return StreamShards + "." + topic + "." + lane }
@@ -138,7 +163,7 @@ var notCopied = []string{keyLeases, keyJobs, keyProofs, StreamShards}
 // Copied reports whether the entry of a key has a second copy.
 func Copied(key string) bool {
 	first, last, _ := strings.Cut(key, ".")
-	return !slices.Contains(notCopied, first) && last != endToken
+	return !slices.Contains(notCopied, first) && !(last == endToken && slices.Contains(ended, first))
 }
 
 // InLedger reports whether a key is one of the ledger: of an erasure, or of what erasures took

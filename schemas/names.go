@@ -71,6 +71,7 @@ const (
 	keyGroups  = "groups"
 	keyFronts  = "fronts"
 	keyEngine  = "ENGINE"
+	keyRemoved = "REMOVALS"
 )
 
 // Frame headers. The first seven are the producer's, the rest the router's.
@@ -345,6 +346,9 @@ func RoutedTokens(subject string) (topic, lane string, ok bool) {
 
 // GivenSubject is where a lane keeps the parts of keyed requests that it was given.
 func GivenSubject(topic, lane string) string { return tokenGiven + "." + topic + "." + lane }
+
+// GivenFilter selects what the lanes of a topic were given.
+func GivenFilter(topic string) string { return tokenGiven + "." + topic + ".*" }
 
 // givenTopic is the topic of such a subject.
 func givenTopic(subject string) (topic string, ok bool) {

@@ -16,3 +16,12 @@ const RecentHours = 24
 
 // RecentView is the name of a topic's view of the last day.
 func RecentView(topic string) string { return topic + viewRecent }
+
+// TopicViews are the names that the views of a topic have, of whatever kind it is.
+func TopicViews(topic string) []string {
+	out := make([]string, len(reservedViews))
+	for i, suffix := range reservedViews {
+		out[i] = topic + suffix
+	}
+	return out
+}

@@ -80,6 +80,7 @@ func (s *Sinks) Run(ctx context.Context) error {
 	wg.Go(func() { s.outages.Follow(ctx) })
 	wg.Go(func() { s.housekeep(ctx) })
 	wg.Go(func() { s.merge(ctx) })
+	wg.Go(func() { s.followTopics(ctx) })
 	heads := make(chan surveyed)
 	survey := make(chan struct{}, 1)
 	wg.Go(func() { s.survey(ctx, survey, heads) })
@@ -189,6 +190,11 @@ func (s *Sinks) take(n notice, pending map[schemas.Shard]*state) {
 func (s *Sinks) settle(o outcome, pending map[schemas.Shard]*state) {
 	st := s.board[o.id]
 	s.budget += st.weight
+	if o.gone {
+		delete(pending, o.id)
+		delete(s.board, o.id)
+		return
+	}
 	st.stored(o, time.Now())
 	if o.err != nil && !o.outage {
 		s.cfg.Hooks.fault(st.ref, o.err)
@@ -233,7 +239,11 @@ func (s *Sinks) begin(ctx context.Context, wg *sync.WaitGroup, pending map[schem
 		st.working, st.weight, st.beganAt = true, weight, time.Now()
 		s.budget -= weight
 		t := task{ref: st.ref, tail: st.tail.pos, tailSeq: st.tailSeq, head: st.head, absent: st.absent, headKnown: st.headKnown && !st.doubtful(), next: st.next, prev: st.prev, doubtful: st.doubtful(), watch: st.watch}
-		wg.Go(func() { outcomes <- s.work(ctx, t) })
+		wg.Go(func() {
+			o := s.work(ctx, t)
+			o.gone = o.err != nil && !o.outage && s.gone(ctx, t.ref)
+			outcomes <- o
+		})
 	}
 	return time.Hour // an outcome or a notice comes first
 }

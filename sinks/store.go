@@ -33,6 +33,7 @@ type task struct {
 
 // outcome is where the shard stands after the work.
 type outcome struct {
+	gone    bool // the shard is: its topic was removed
 	id      schemas.Shard
 	head    mark
 	absent  uint64

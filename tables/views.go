@@ -11,6 +11,9 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
+// viewMark begins the comment of each view.
+const viewMark = "made by almanac, "
+
 // EnsureViews makes the ready-made views beside the topic's table, and recreates
 // them where the topic got fields since. They are for people: that one cannot be
 // made is not a reason to store nothing.
@@ -27,7 +30,7 @@ func (db *DB) EnsureViews(ctx context.Context, t *schemas.Topic) error {
 // has: ClickHouse keeps a definition in words of its own.
 func (db *DB) ensureView(ctx context.Context, v schemas.View) error {
 	sum := sha256.Sum256([]byte(v.Select))
-	mark := "made by almanac, " + hex.EncodeToString(sum[:8])
+	mark := viewMark + hex.EncodeToString(sum[:8])
 	var engine, comment string
 	err := db.conn.QueryRow(ctx, "SELECT engine, comment FROM system.tables WHERE database = $1 AND name = $2", db.Database, v.Name).Scan(&engine, &comment)
 	switch {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/maintenance/removal"
 	querytimers "github.com/almanac-events/almanac/query/timers"
 	"github.com/almanac-events/almanac/timers"
 )
@@ -114,6 +115,14 @@ func TestTimers(t *testing.T) {
 		t.Errorf("timers_latest: %s %s", r.out, r.err)
 	}
 	moved(b, hook.URL)
+	for _, args := range [][]string{{"timers"}, {"timers", "--confirm", "timer"}} {
+		if r := b.run("timers\n", append([]string{"topics", "rm"}, args...)...); r.code != exitUsage || !strings.Contains(r.err, "nothing was removed") {
+			t.Errorf("topics rm %v: exit %d, %s", args, r.code, r.err)
+		}
+	}
+	if p := decoded[removal.Plan](b, "topics", "rm", "timers", "--dry-run", "-o", "json"); p.Messages["TIMERS"] == 0 || p.Rows == 0 || p.Entries == 0 || len(p.Tables) < 2 {
+		t.Errorf("a dry run of topics rm: %+v", p)
+	}
 	if r := b.run(lines, "timers", "import", "letters"); r.code == 0 || r.code == exitPartial || !strings.Contains(r.err, "unknown-group") {
 		t.Errorf("import into an unknown group: exit %d, %s", r.code, r.err)
 	}

@@ -26,6 +26,7 @@ func (a *app) topicsCommand() *cobra.Command {
 		Args:  arguments(0, 0),
 		RunE:  a.does(a.topicsList),
 	}
+	ls.Flags().Bool("removed", false, "list the topics that were removed, or are being removed, and what was sent to them since")
 	outputFlag(ls, asTable, asJSON, asNDJSON)
 	show := &cobra.Command{
 		Use:   "show TOPIC",
@@ -36,8 +37,8 @@ func (a *app) topicsCommand() *cobra.Command {
 	outputFlag(show, asYAML, asJSON)
 	return family(&cobra.Command{
 		Use:   "topics",
-		Short: "List, show and declare topics",
-	}, ls, show, a.topicsApplyCommand())
+		Short: "List, show, declare and remove topics",
+	}, ls, show, a.topicsApplyCommand(), a.topicsRemoveCommand())
 }
 
 func (a *app) topicsApplyCommand() *cobra.Command {
@@ -74,6 +75,9 @@ their youngest event, whatever it was when their month began.`,
 }
 
 func (a *app) topicsList(ctx context.Context, cmd *cobra.Command, _ []string) error {
+	if removed, _ := cmd.Flags().GetBool("removed"); removed {
+		return whenNATS(ctx, cmd, func(c *session) error { return a.topicsRemoved(ctx, cmd, c) })
+	}
 	return whenNATS(ctx, cmd, func(c *session) error {
 		topics, err := c.reg.Topics(ctx)
 		if err != nil {

@@ -248,7 +248,7 @@ func (r *Runner) Submit(ctx context.Context, kind, topic string, request any) (J
 		return Job{}, err
 	}
 	j := Job{ID: newID(), Kind: kind, Topic: topic, State: Queued, Request: text, CreatedAt: now()}
-	t := &Task{r: r, entry: registry.Job{ID: j.ID, Verb: verb}, job: j}
+	t := &Task{r: r, entry: registry.Job{ID: j.ID, Verb: verb, Topics: []string{j.Topic}}, job: j}
 	if err := t.write(ctx); err != nil {
 		return Job{}, err
 	}

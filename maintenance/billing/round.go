@@ -68,7 +68,7 @@ func (d *Desk) begin(ctx context.Context, r *Request, l *ledger, number int, int
 		was := state{Round: -1}
 		switch {
 		case errors.Is(err, registry.ErrNotFound):
-			j = registry.Job{ID: r.job(), Verb: verb}
+			j = registry.Job{ID: r.job(), Verb: verb, Topics: []string{r.Topic, r.Into}}
 		case err != nil:
 			return 0, err
 		default:

@@ -58,7 +58,17 @@ func (r *Repairer) topics(ctx context.Context, only string, p *Plan) ([]found, e
 			lost[name] = true
 		}
 	}
+	removals, err := r.reg.Removals(ctx)
+	if err != nil {
+		return nil, err
+	}
 	named := lost[only]
+	for name := range lost {
+		if d, removed := removals[name]; removed {
+			delete(lost, name)
+			p.note("%s is left alone: it was removed, or is being removed since %s; run `almanac topics rm %s`, or declare it with `almanac topics apply %s`", name, d.Began.Format(time.RFC3339), name, name)
+		}
+	}
 	kept, err := r.remembered(ctx, lost, p)
 	if err != nil {
 		return nil, err

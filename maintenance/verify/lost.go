@@ -24,17 +24,25 @@ type Lost struct {
 	Evidence []string `json:"evidence"`
 	// Kept: something else than messages of EVENTS has traces, so repair can restore it.
 	Kept bool `json:"kept"`
+	// Removed is when the topic was removed; nil: it was not.
+	Removed *time.Time `json:"removed,omitempty"`
 	// Unledgered: nothing tells what was erased, so repair leaves it alone.
 	Unledgered bool `json:"unledgered,omitempty"`
 }
 
 // What says what was found.
 func (l *Lost) What() string {
+	if l.Removed != nil {
+		return fmt.Sprintf("it was removed at %s, and is there again: %s", l.Removed.Format(time.RFC3339), strings.Join(l.Evidence, ", "))
+	}
 	return "the registry does not know it, and there is evidence of it: " + strings.Join(l.Evidence, ", ")
 }
 
 // Do says what to do next.
 func (l *Lost) Do() string {
+	if l.Removed != nil {
+		return fmt.Sprintf("run `almanac topics rm %s`, which takes it out again, or declare it with `almanac topics apply %s`", l.Topic, l.Topic)
+	}
 	if l.Kept && l.Unledgered {
 		return "the registry, its copies and ClickHouse's copy of the ledger are lost together, so what was erased is not known; restore one of the three from a copy, or, where nothing was ever erased, run `almanac repair --nothing-erased`"
 	}
@@ -63,6 +71,15 @@ func (v *Verifier) Lost(ctx context.Context, only string) ([]Lost, error) {
 	for i := range topics {
 		known[topics[i].Name] = true
 	}
+	removals, err := v.reg.Removals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for name := range removals {
+		if removals[name].Ended == nil { // it is on its way out, which Run names
+			known[name] = true
+		}
+	}
 	found := map[string]*Lost{}
 	add := func(topic string, kept bool, format string, a ...any) {
 		if known[topic] || only != "" && topic != only || schemas.ValidateTopicName(topic) != nil {
@@ -71,6 +88,9 @@ func (v *Verifier) Lost(ctx context.Context, only string) ([]Lost, error) {
 		l := found[topic]
 		if l == nil {
 			l = &Lost{Topic: topic}
+			if d, removed := removals[topic]; removed {
+				l.Removed = d.Ended
+			}
 			found[topic] = l
 		}
 		l.Kept = l.Kept || kept
@@ -98,7 +118,7 @@ func (v *Verifier) Lost(ctx context.Context, only string) ([]Lost, error) {
 	for topic, cp := range routed {
 		add(topic, true, "checkpoints of %d frames with %d events", cp.Frames, cp.Rows)
 	}
-	if err := v.lostInStreams(ctx, known, only, add); err != nil {
+	if err := v.lostInStreams(ctx, known, removals, only, add); err != nil {
 		return nil, err
 	}
 	made, err := v.db.LostTopics(ctx, known, v.reg.KnownShards)
@@ -133,7 +153,7 @@ func (v *Verifier) Lost(ctx context.Context, only string) ([]Lost, error) {
 }
 
 // lostInStreams adds what both streams hold of topics that are not known.
-func (v *Verifier) lostInStreams(ctx context.Context, known map[string]bool, only string, add func(topic string, kept bool, format string, a ...any)) error {
+func (v *Verifier) lostInStreams(ctx context.Context, known map[string]bool, removals map[string]registry.Removal, only string, add func(topic string, kept bool, format string, a ...any)) error {
 	for _, s := range []struct {
 		stream, filter string
 		kept           bool
@@ -149,6 +169,9 @@ func (v *Verifier) lostInStreams(ctx context.Context, known map[string]bool, onl
 			}
 		}
 		for topic, n := range messages {
+			if d, removed := removals[topic]; removed && !s.kept && d.Ended != nil {
+				continue // a router takes what came late out, and counts it
+			}
 			real := false
 			if s.kept {
 				real, err = registry.Lost(ctx, v.js, topic)

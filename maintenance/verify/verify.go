@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -64,6 +67,15 @@ func (v *Verifier) Run(ctx context.Context, topic string) (*Report, error) {
 	}
 	for i := range lost {
 		rep.Problems = append(rep.Problems, lost[i].String())
+	}
+	removals, err := v.reg.Removals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(removals)) {
+		if d := removals[name]; d.Ended == nil && (topic == "" || topic == name) {
+			rep.Problems = append(rep.Problems, fmt.Sprintf("topic %s is being removed since %s; run `almanac topics rm %s` to end that", name, d.Began.Format(time.RFC3339), name))
+		}
 	}
 	topics, err := v.topics(ctx, topic)
 	if err != nil && len(rep.Problems) > 0 && (errors.Is(err, schemas.ErrUnknownTopic) || errors.Is(err, registry.ErrUnreadable)) {

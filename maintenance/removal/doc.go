@@ -1,0 +1,62 @@
+// Package removal takes a topic out of Almanac, with all that is of it.
+//
+// # States
+//
+//	            Begin                                    Run                              Run
+//	declared ──────────▶ entered, descriptor there ──────────▶ entered, descriptor gone ──────────▶ removed
+//
+// The entry of the registry (registry.Removal) is written first. While it has no end, the topic cannot be declared or changed. Then
+// the descriptor goes. From here on no part has the topic: routers, sinks, dispatchers, cleaners and gateways follow descriptors, and a
+// producer that starts is refused. The entry stays once all is gone, and names what producers sent too late.
+//
+// # Who is authoritative
+//
+// The entry. It says that the topic is to go, up to which sequence each stream is purged, and that it has gone.
+//
+// # Order
+//
+//	entry ─▶ descriptor ─▶ routers have seen it ─▶ EVENTS ─▶ the front ─▶ SHARDS ─▶ ClickHouse ─▶ the registry's keys ─▶ look ─▶ entry
+//
+// Upstream goes first, so that nothing that is there yet is stored again further down. In SHARDS the checkpoints go last: what
+// a router still has on its way expects its checkpoint, and is refused. The streams go before the tables, the tables before the shards'
+// entries: what is left by a crash has an entry that says whose it is.
+//
+// The look counts all of these places. What is there again, since a part was slow, goes in the next round, up to the sequences of
+// that round. A removal ends when all was empty for Settle: as long as an insert that was sent before may still be taken.
+//
+// # Crash points
+//
+//	killed after             leaves                                        then
+//	the entry                a topic that works, and cannot be changed     Run goes on, or Cancel takes the entry out
+//	the descriptor           data without a topic                          Run goes on
+//	a stream, table or key   less of the same                              Run purges and drops again, which does no harm
+//	the look                 nothing of the topic                          Run looks again, and ends
+//
+// verify names a removal that is under way, and nothing of its topic as lost. repair restores nothing of it.
+//
+// # Two at once
+//
+// Both take the same things away. A purge takes messages up to the sequence in the entry alone, so a process that was frozen takes
+// nothing of a topic that was declared under the name since. A table has no such bound: each drop asks the entry first.
+//
+// # Others at once
+//
+// An erasure, a rebuild, a janitor or a billing run that works on the topic ends with an error: its topic is unknown. What it leaves goes in a
+// later round. Of all shared places only what has the topic's name is touched: its subjects, its keys, its tables.
+//
+// # What stays
+//
+// The entry; of each erasure and group a tombstone without content, which keeps older copies from bringing it back; messages that name no lane of the topic,
+// which are dead letters of "_"; what was copied into other topics, such as bills; and copies that others have.
+//
+// # What comes later
+//
+// A producer that runs since before, or has a spool, still sends under the name. A router takes such messages out of EVENTS and counts them
+// in the entry, with the producers that sent them: they are not dead letters. Once the name is declared again, they are
+// events of the new topic, and are judged as such.
+//
+// # Copies from before
+//
+// A NATS that was restored from a copy from before the removal has the topic again, and ClickHouse one without a descriptor: verify names
+// what is there of a removed topic. Run takes it out again.
+package removal

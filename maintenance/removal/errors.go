@@ -1,0 +1,10 @@
+package removal
+
+import "errors"
+
+var (
+	// ErrSlow: routers did not let go of the topic in time. It goes on with the next Run.
+	ErrSlow = errors.New("routers still have the topic")
+	// ErrBack: something of the topic came again and again. It goes on with the next Run.
+	ErrBack = errors.New("something of the topic comes again")
+)

@@ -1,0 +1,65 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
+)
+
+// maxLate bounds the late messages of a lane that one sweep takes out.
+const maxLate = 10_000
+
+// late is a message that came under the name of a topic which was removed.
+type late struct {
+	seq, events uint64
+	producer    string
+	at          time.Time
+}
+
+// errEnough ends a read at maxLate.
+var errEnough = errors.New("enough")
+
+// takeOutLate takes what a lane of a removed topic has in EVENTS out, up to a sequence, and counts it in the removal. They are not dead
+// letters: a spool may hold millions. upTo was there before the topic was seen to be undeclared, so that nothing is taken
+// which was sent after the name was declared again. It may be killed at any point: what is counted is not counted again.
+func (r *Router) takeOutLate(ctx context.Context, s stray, upTo uint64) error {
+	var found []late
+	_, err := streams.Headers(ctx, r.js, schemas.StreamEvents, s.filter, 1, func(m *streams.Message) error {
+		if m.Sequence > upTo || len(found) == maxLate {
+			return errEnough
+		}
+		events, _ := strconv.ParseUint(m.Header.Get(schemas.HeaderRows), 10, 64)
+		found = append(found, late{m.Sequence, events, m.Header.Get(schemas.HeaderProducer), m.Time})
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) || len(found) == 0 {
+		return err
+	}
+	d, err := r.cfg.Registry.AmendRemoval(ctx, s.source.topic, func(d *registry.Removal) bool {
+		if d.Ended == nil {
+			return false
+		}
+		for _, m := range found {
+			d.Late.Count(s.token, m.seq, m.events, m.producer, m.at)
+		}
+		return true
+	})
+	if err != nil || d.Ended == nil {
+		return err
+	}
+	r.cfg.Hooks.fault(s.source.topic, s.token, fmt.Errorf("%w: %d messages were sent to it and are not kept; so far %d with %d events, from producers %s",
+		errRemoved, len(found), d.Late.Messages, d.Late.Events, strings.Join(d.Late.Producers, ", ")))
+	if err := streams.PurgeWith(ctx, r.events, s.filter, jetstream.WithPurgeSequence(found[len(found)-1].seq+1)); err != nil {
+		return fmt.Errorf("router: %w", err)
+	}
+	return nil
+}
