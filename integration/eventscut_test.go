@@ -12,10 +12,12 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/maintenance/erasure"
 	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/streams"
 )
 
 // A bit flips at a third of EVENTS, and NATS restarts: the stream is cut there and
@@ -216,5 +218,76 @@ func TestEventsCutBeforeRouting(t *testing.T) {
 	d.whole("app", 36)
 	if p := d.plan(); slices.ContainsFunc(p.Actions, func(a repair.Action) bool { return a.Do != repair.Lost }) {
 		t.Errorf("there is still something to do: %+v", p.Actions)
+	}
+}
+
+// What the purge of an erasure took from SHARDS had been routed, so a cut of EVENTS does not lose it. Messages of
+// another topic that came in between, and had not been routed, are named, and none beside them.
+func TestEventsCutAroundAPurge(t *testing.T) {
+	t.Parallel()
+	app, other := oneLaneTopic(), newTopic("other")
+	other.Lanes = 1
+	d := startOnDisk(t, app, other)
+	month := schemas.MonthOf(time.Now().UnixNano())
+	publish := func(topic string, n int, mark string) {
+		for i := range n {
+			d.publish(schemas.EventsSubject(topic, month, 0), fmt.Sprintf(`{"message":"%s %d","user_id":"%s"}`, mark, i, mark))
+		}
+	}
+	stopRouter, stopSink := d.router(), d.sink()
+	publish("app", 10, "a")
+	publish("other", 1, "o")
+	d.stored("app", 10, 30*time.Second)
+	d.stored("other", 1, 30*time.Second)
+	stopRouter()
+	last := d.messages(schemas.StreamShards, schemas.RoutedSubject("other", "0"))
+	odd, err := d.reg.JetStream().Publish(t.Context(), schemas.RoutedSubject("other", "0"), []byte("no checkpoint"), jetstream.WithExpectLastSequencePerSubject(last[len(last)-1].Sequence))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopRouter = d.router()
+	publish("app", 2, "u-7")    // 12 and 13
+	publish("other", 3, "lost") // 14 to 16
+	publish("app", 1, "after")  // 17
+	d.stored("app", 13, 30*time.Second)
+	x := d.eraser()
+	job, err := x.Start(t.Context(), erasure.Request{Topic: "app", Users: []string{"u-7"}})
+	if err == nil {
+		job, err = x.Run(t.Context(), "app", job.ID)
+	}
+	if err == nil {
+		job, err = x.Purge(t.Context(), "app", job.ID)
+	}
+	if err != nil || job.Purged.Frames != 2 || job.Purged.Events != 2 {
+		t.Fatalf("%+v, %v", job, err)
+	}
+	stopRouter()
+	stopSink()
+	if err := d.shardsStream().DeleteMsg(t.Context(), odd.Sequence); err != nil {
+		t.Fatal(err)
+	}
+	d.damaged(schemas.StreamEvents, true, func(block []byte) []byte {
+		block[bytes.Index(block, []byte("a 9"))] ^= 4
+		return block
+	})
+	if end := d.stream(schemas.StreamEvents).LastSeq; end != 9 {
+		t.Fatalf("EVENTS ends at %d, want 9", end)
+	}
+	publish("app", 5, "since")
+	d.router()
+	d.sink()
+	d.stored("app", 11+5, 30*time.Second)
+	for topic, want := range map[string]uint64{"app": 3, "other": 0} { // other was routed up to 11
+		cps, err := streams.Checkpoints(t.Context(), d.reg.JetStream(), topic)
+		if err != nil || len(cps["0"].Cuts) != 1 || cps["0"].Cuts[0].Messages != want {
+			t.Errorf("%s: %+v (%v), expected a cut that took %d messages", topic, cps["0"].Cuts, err, want)
+		}
+	}
+	rep, err := d.proof("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := strings.Join(rep.Problems, "\n"); !strings.Contains(said, "messages 14 to 16") || len(rep.Problems) != 1 {
+		t.Errorf("verify says %q, expected messages 14 to 16 alone", said)
 	}
 }

@@ -69,12 +69,12 @@ func TestResumeWithin(t *testing.T) {
 			if why == "" {
 				continue
 			}
-			whole, err := streams.ResumeWithin(t.Context(), js, filter, &cp, streams.Window{})
+			whole, err := streams.ResumeWithin(t.Context(), js, filter, &cp, streams.Window{}, d.reg.Taken)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, span := range []uint64{3, 40, cp.Source * 3 / 4, cp.Source * 9 / 10} {
-				near, err := streams.ResumeWithin(t.Context(), js, filter, &cp, streams.Window{Span: span})
+				near, err := streams.ResumeWithin(t.Context(), js, filter, &cp, streams.Window{Span: span}, d.reg.Taken)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -89,12 +89,12 @@ func TestResumeWithin(t *testing.T) {
 			t.Fatal("no checkpoint was cut off")
 		}
 		routed := func() (uint64, error) { return 0, nil }
-		whole, why, err := streams.EndCutWithin(t.Context(), js, end, streams.Window{}, routed)
+		whole, why, err := streams.EndCutWithin(t.Context(), js, end, streams.Window{}, d.reg.Taken, routed)
 		if err != nil || why == "" {
 			t.Fatalf("the end that was cut off: %q, %v", why, err)
 		}
 		for _, span := range []uint64{3, 40, end.Seq * 3 / 4, end.Seq * 9 / 10} {
-			near, nearWhy, err := streams.EndCutWithin(t.Context(), js, end, streams.Window{Span: span}, routed)
+			near, nearWhy, err := streams.EndCutWithin(t.Context(), js, end, streams.Window{Span: span}, d.reg.Taken, routed)
 			if err != nil {
 				t.Fatal(err)
 			}

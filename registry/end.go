@@ -81,7 +81,7 @@ func (r *Registry) Copies(ctx context.Context, topic string) (map[string]schemas
 
 // EndCut compares EVENTS with its end as last noted; see streams.EndCut.
 func (r *Registry) EndCut(ctx context.Context, end schemas.StreamEnd) (cut schemas.Cut, why string, err error) {
-	return streams.EndCut(ctx, r.js, end, func() (uint64, error) { return r.routedDespite(ctx, end.Seq) })
+	return streams.EndCut(ctx, r.js, end, r.Taken, func() (uint64, error) { return r.routedDespite(ctx, end.Seq) })
 }
 
 // routedDespite is the highest message of EVENTS, up to a sequence, up to which a lane was

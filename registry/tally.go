@@ -31,6 +31,24 @@ func (r *Registry) Tallies(ctx context.Context, topic string) (map[schemas.Shard
 	return out, err
 }
 
+// Taken lists the messages of EVENTS of which purges took what SHARDS had, of every topic; see streams.Taken.
+func (r *Registry) Taken(ctx context.Context) (all []schemas.Silent, err error) {
+	topics, err := r.Skipping(func(error) {}).Topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range topics {
+		tallies, err := r.Tallies(ctx, topics[i].Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tallies {
+			all = append(all, t.Silent...)
+		}
+	}
+	return all, nil
+}
+
 // Begin writes a pending erasure into a shard's tally. ErrConflict: another
 // process changed the tally since it was read; read it again, and count again.
 func (r *Registry) Begin(ctx context.Context, t *ledger.Tally, p ledger.Pending) error {

@@ -24,7 +24,7 @@ func (l *lane) fit(ctx context.Context) error {
 	if l.events.CachedInfo().Config.Replicas > 1 {
 		return fmt.Errorf("%w: %s; it has replicas, so nothing is changed: run `almanac repair %s` once all of them are back", ErrRolledBack, why, l.topic)
 	}
-	r, err := streams.Resume(ctx, l.js, l.filter, &l.cp)
+	r, err := streams.Resume(ctx, l.js, l.filter, &l.cp, l.cfg.Registry.Taken)
 	if err != nil {
 		return err
 	}

@@ -167,9 +167,8 @@ const (
 // up to Source that were given before the cut, and have neither a trace nor their
 // message any more. present are the messages of EVENTS from every lane, in order.
 //
-// Messages up to purged are settled: what they left may be gone since. So may what the
-// holes tell of.
-func (c *Checkpoint) CutOf(present []EventsMessage, traces Traces, holes []Hole, purged uint64, now int64) Cut {
+// Messages up to purged are settled: what they left may be gone since.
+func (c *Checkpoint) CutOf(present []EventsMessage, traces Traces, purged uint64, now int64) Cut {
 	cut := Cut{To: c.Source, Found: now}
 	old := map[uint64]bool{} // still there, and not from after the cut
 	for i := range present {
@@ -190,14 +189,8 @@ func (c *Checkpoint) CutOf(present []EventsMessage, traces Traces, holes []Hole,
 			from = min(from, seq)
 		}
 	}
-	// A hole that begins in what is settled counts messages that are not looked for.
-	holes = slices.DeleteFunc(joined(holes), func(h Hole) bool { return h.After < purged || h.Before <= from })
-	lowest := from
-	for _, h := range holes { // what was taken below the cut is of the hole too
-		lowest = min(lowest, h.After+1)
-	}
 	var lost []SeqSpan
-	for seq := max(lowest, purged+1, cut.To-min(cut.To, maxCutRange)); seq <= cut.To; seq++ {
+	for seq := max(from, purged+1, cut.To-min(cut.To, maxCutRange)); seq <= cut.To; seq++ {
 		switch n := len(lost); {
 		case old[seq] || slices.ContainsFunc(traces[seq], before):
 		case n > 0 && lost[n-1].To == seq-1:
@@ -206,15 +199,10 @@ func (c *Checkpoint) CutOf(present []EventsMessage, traces Traces, holes []Hole,
 			lost = append(lost, SeqSpan{seq, seq})
 		}
 	}
-	for _, s := range outsideHoles(lost, holes) {
-		if s.From = max(s.From, from); s.From > s.To {
-			continue
-		}
+	for _, s := range lost {
 		cut.Messages += s.len()
-		if len(cut.Lost) < MaxLost {
-			cut.Lost = append(cut.Lost, s)
-		}
 	}
+	cut.Lost = lost[:min(len(lost), MaxLost)]
 	return cut
 }
 

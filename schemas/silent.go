@@ -2,8 +2,8 @@ package schemas
 
 import "slices"
 
-// Silent is a message of a lane that was dealt with and left nothing in SHARDS: a frame
-// that came before, or a mark that stands for nothing. Should EVENTS lose it with its end,
+// Silent is a message of a lane that was dealt with and has nothing in SHARDS: a frame
+// that came before, a mark that stands for nothing, or frames that a purge took. Should EVENTS lose it with its end,
 // nothing else tells that it is not missed.
 type Silent struct {
 	Seq    uint64 `json:"seq"`

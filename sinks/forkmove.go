@@ -150,16 +150,24 @@ func within(spans []ledger.Span, pos uint64) bool {
 	return false
 }
 
-// deleteForked takes the frames that took positions again out of SHARDS.
+// deleteForked takes the frames that took positions again out of SHARDS, once the tally says which messages they came from.
 func (s *Sinks) deleteForked(ctx context.Context, e registry.Shard) error {
 	var seqs []uint64
+	var from []schemas.Silent
 	_, err := streams.Headers(ctx, s.js, schemas.StreamShards, e.Ref().Subject(), 1, func(m *streams.Message) error {
 		if p, err := schemas.ParsePlaced(m.Header); err == nil && p.Pos > e.Fork.At {
-			seqs = append(seqs, m.Sequence)
+			if seqs = append(seqs, m.Sequence); p.SourceFirst == 0 {
+				from = append(from, schemas.Silent{Seq: p.SourceSeq, Stored: p.SourceTime})
+			}
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil || len(seqs) == 0 {
+		return err
+	}
+	if _, err := s.cfg.Registry.AmendTally(ctx, e.Ref(), func(t *ledger.Tally) bool {
+		return t.AddSilent(from...)
+	}); err != nil {
 		return err
 	}
 	for _, seq := range seqs {

@@ -80,21 +80,25 @@ var nearEnd = Window{Span: 4096, Margin: time.Minute}
 // a seventh more than once then.
 const widened = 8
 
+// Taken lists the messages of EVENTS of which purges took what SHARDS had, of every topic. It is asked after SHARDS
+// was read: what goes is noted before.
+type Taken func(context.Context) ([]schemas.Silent, error)
+
 // Resume finds where a lane goes on whose checkpoint does not fit EVENTS. It reads
 // the headers of the messages of EVENTS up to the checkpoint, and of everything in
 // SHARDS that came of them, from the end on as far back as it takes.
-func Resume(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint) (Resumption, error) {
-	return ResumeWithin(ctx, js, filter, cp, nearEnd)
+func Resume(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, taken Taken) (Resumption, error) {
+	return ResumeWithin(ctx, js, filter, cp, nearEnd, taken)
 }
 
 // ResumeWithin is Resume with a first window of one's own.
-func ResumeWithin(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, w Window) (Resumption, error) {
+func ResumeWithin(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, w Window, taken Taken) (Resumption, error) {
 	at, err := sourceAt(ctx, js, filter, cp)
 	if err != nil {
 		return Resumption{}, err
 	}
 	for ; w.Span > 0 && w.Span < cp.Source; w.Span *= widened {
-		r, ok, err := resumeNear(ctx, js, filter, cp, at, w)
+		r, ok, err := resumeNear(ctx, js, filter, cp, at, w, taken)
 		if err != nil || ok {
 			return r, err
 		}
@@ -103,11 +107,21 @@ func ResumeWithin(ctx context.Context, js jetstream.JetStream, filter string, cp
 	if err != nil {
 		return Resumption{}, err
 	}
-	lowest := cp.Source
+	lowest := uint64(1)
 	if len(lane) > 0 {
 		lowest = lane[0].Seq
+	} else { // a cut took what is above the last that stayed of all lanes
+		stayed, err := eventsMessages(ctx, js, schemas.SubjectsEvents, 1, cp.Source)
+		if err != nil {
+			return Resumption{}, err
+		}
+		for i := range stayed {
+			if stayed[i].Stored <= cp.Stored {
+				lowest = stayed[i].Seq + 1
+			}
+		}
 	}
-	left, err := tracesOf(ctx, js, 1, lowest, cp)
+	left, err := tracesOf(ctx, js, 1, lowest, cp, taken)
 	if err != nil {
 		return Resumption{}, err
 	}
@@ -118,8 +132,8 @@ func ResumeWithin(ctx context.Context, js jetstream.JetStream, filter string, cp
 // all of them, ok, where SHARDS has in its window what a message of the lane became that is
 // still there: a lane is routed in order, so what became of all above is in the window
 // as well. Of other lanes time alone tells that.
-func resumeNear(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, at schemas.SourceAt, w Window) (r Resumption, ok bool, err error) {
-	lane, left, ok, err := near(ctx, js, filter, cp, w)
+func resumeNear(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, at schemas.SourceAt, w Window, taken Taken) (r Resumption, ok bool, err error) {
+	lane, left, ok, err := near(ctx, js, filter, cp, w, taken)
 	if err != nil || !ok {
 		return r, false, err
 	}
@@ -132,9 +146,9 @@ func resumeNear(ctx context.Context, js jetstream.JetStream, filter string, cp *
 
 // near reads the messages under a filter in a window below a checkpoint, and what SHARDS
 // stored since the first of them. What it cannot tell without what stands before asks for
-// a wider window, not ok: a shard that begins in it without its predecessor, since a
-// frame that was taken from between would be missed; and a hole that reaches out of it.
-func near(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, w Window) (msgs []schemas.EventsMessage, left leftover, ok bool, err error) {
+// a wider window, not ok: a shard that begins in it without its predecessor, since the janitor
+// may have taken what is between.
+func near(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, w Window, taken Taken) (msgs []schemas.EventsMessage, left leftover, ok bool, err error) {
 	msgs, err = eventsMessages(ctx, js, filter, cp.Source-w.Span, cp.Source)
 	if err != nil || len(msgs) == 0 {
 		return nil, left, false, err
@@ -143,13 +157,8 @@ func near(ctx context.Context, js jetstream.JetStream, filter string, cp *schema
 	if err != nil {
 		return nil, left, false, err
 	}
-	if left, err = tracesOf(ctx, js, start, msgs[0].Seq, cp); err != nil {
+	if left, err = tracesOf(ctx, js, start, msgs[0].Seq, cp, taken); err != nil {
 		return nil, left, false, err
-	}
-	for _, h := range left.holes {
-		if h.After+1 < msgs[0].Seq {
-			return nil, left, false, nil
-		}
 	}
 	for _, f := range left.firsts {
 		if whole, err := f.follows(ctx, js); err != nil || !whole {
@@ -169,7 +178,7 @@ func resumption(ctx context.Context, js jetstream.JetStream, cp *schemas.Checkpo
 		return r, err
 	}
 	r.Proven = cp.GivenAgain(at, present)
-	r.Cut = cp.CutOf(present, left.routed, left.holes, left.purged, time.Now().UnixNano())
+	r.Cut = cp.CutOf(present, left.routed, left.purged, time.Now().UnixNano())
 	return r, r.At(ctx, js, r.After)
 }
 
@@ -207,9 +216,8 @@ func eventsMessages(ctx context.Context, js jetstream.JetStream, filter string, 
 // leftover is what SHARDS holds of what messages of EVENTS became.
 type leftover struct {
 	routed schemas.Traces  // frames and dead letters
-	silent []schemas.Trace // of those that left nothing else, by the checkpoints
-	holes  []schemas.Hole
-	firsts []firstFrame // of the shards that had others before
+	silent []schemas.Trace // of those that left nothing else, or nothing any more, by checkpoints and tallies
+	firsts []firstFrame    // of the shards that had others before
 	// purged: messages up to here may have left traces that were purged since. It is where
 	// the first frames come from that SHARDS still holds of shards that had others before.
 	purged uint64
@@ -242,25 +250,21 @@ func (f *firstFrame) follows(ctx context.Context, js jetstream.JetStream) (bool,
 // tracesOf are the traces in SHARDS, from message start on, of the messages of EVENTS from
 // a sequence on and up to a checkpoint, of every topic. Frames and dead letters of a
 // front say sequences of another stream and tell nothing.
-func tracesOf(ctx context.Context, js jetstream.JetStream, start, from uint64, cp *schemas.Checkpoint) (left leftover, err error) {
+func tracesOf(ctx context.Context, js jetstream.JetStream, start, from uint64, cp *schemas.Checkpoint, taken Taken) (left leftover, err error) {
 	left.routed = schemas.Traces{}
 	within := func(seq uint64) bool { return seq >= from && seq <= cp.Source }
-	last := map[schemas.Shard]schemas.Placed{}
+	met := map[schemas.Shard]bool{}
 	_, err = FramesFrom(ctx, js, schemas.SubjectsShards, start, func(ref schemas.ShardRef, p schemas.Placed, seq uint64, at time.Time) error {
 		if p.SourceFirst != 0 {
 			return nil
 		}
-		before, met := last[ref.ID]
-		if h, ok := schemas.HoleBetween(&before, &p, cp.Source); met && ok {
-			left.holes = append(left.holes, h)
-		}
-		if !met && p.Pos > 1 {
+		if !met[ref.ID] && p.Pos > 1 {
 			left.firsts = append(left.firsts, firstFrame{ref, p.Pos, seq})
 			if p.SourceEra == cp.Era && p.SourceSeq <= cp.Source {
 				left.purged = max(left.purged, p.SourceSeq-1)
 			}
 		}
-		last[ref.ID] = schemas.Placed{Pos: p.Pos, SourceSeq: p.SourceSeq, SourceEra: p.SourceEra}
+		met[ref.ID] = true
 		if within(p.SourceSeq) {
 			left.routed.Add(schemas.Trace{Seq: p.SourceSeq, Stored: p.SourceTime, At: at.UnixNano(), Producer: p.Producer, FrameSeq: p.Seq})
 		}
@@ -279,19 +283,23 @@ func tracesOf(ctx context.Context, js jetstream.JetStream, start, from uint64, c
 	if err != nil {
 		return leftover{}, err
 	}
+	silent, err := taken(ctx)
+	if err != nil {
+		return leftover{}, err
+	}
 	err = EachCheckpoint(ctx, js, schemas.SubjectsRouted, func(lane *Routed) error {
-		if lane.Err != nil || lane.Front != "" {
-			return nil
-		}
-		for _, m := range lane.Silent {
-			if within(m.Seq) {
-				left.silent = append(left.silent, schemas.Trace{Seq: m.Seq, Stored: m.Stored, At: m.Stored})
-			}
+		if lane.Err == nil && lane.Front == "" {
+			silent = append(silent, lane.Silent...)
 		}
 		return nil
 	})
 	if err != nil {
 		return leftover{}, err
+	}
+	for _, m := range silent {
+		if within(m.Seq) {
+			left.silent = append(left.silent, schemas.Trace{Seq: m.Seq, Stored: m.Stored, At: m.Stored})
+		}
 	}
 	return left, nil
 }

@@ -13,17 +13,17 @@ import (
 
 // EndCut compares EVENTS with the end that the registry remembers. why is empty when it
 // fits. Otherwise cut is what EVENTS lost above its last message that stayed: messages
-// that left no trace in SHARDS. routed is asked for the sequence up to which lanes are known
+// that left no trace in SHARDS, and that no purge took. routed is asked for the sequence up to which lanes are known
 // to have been routed although SHARDS lost the traces; 0: SHARDS has them all.
 //
 // A message at the remembered end may be purged since, once it was routed. Then a message
 // below that is younger tells that sequences were given again.
-func EndCut(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, routed func() (uint64, error)) (cut schemas.Cut, why string, err error) {
-	return EndCutWithin(ctx, js, end, nearEnd, routed)
+func EndCut(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, taken Taken, routed func() (uint64, error)) (cut schemas.Cut, why string, err error) {
+	return EndCutWithin(ctx, js, end, nearEnd, taken, routed)
 }
 
 // EndCutWithin is EndCut with a first window of one's own.
-func EndCutWithin(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, w Window, routed func() (uint64, error)) (cut schemas.Cut, why string, err error) {
+func EndCutWithin(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, w Window, taken Taken, routed func() (uint64, error)) (cut schemas.Cut, why string, err error) {
 	point := end.Point()
 	at, err := sourceAt(ctx, js, schemas.SubjectsEvents, &point)
 	if err != nil || end.Seq == 0 {
@@ -34,7 +34,7 @@ func EndCutWithin(ctx context.Context, js jetstream.JetStream, end schemas.Strea
 		return cut, "", nil
 	}
 	for ; w.Span > 0 && w.Span < end.Seq; w.Span *= widened {
-		present, left, ok, err := near(ctx, js, schemas.SubjectsEvents, &point, w)
+		present, left, ok, err := near(ctx, js, schemas.SubjectsEvents, &point, w, taken)
 		if err != nil {
 			return cut, "", err
 		}
@@ -47,7 +47,7 @@ func EndCutWithin(ctx context.Context, js jetstream.JetStream, end schemas.Strea
 	if err != nil {
 		return cut, "", err
 	}
-	left, err := tracesOf(ctx, js, 1, 1, &point)
+	left, err := tracesOf(ctx, js, 1, 1, &point, taken)
 	if err != nil {
 		return cut, "", err
 	}
@@ -68,7 +68,7 @@ func endCut(end *schemas.StreamEnd, at schemas.SourceAt, why string, present []s
 	if err != nil {
 		return schemas.Cut{}, "", err
 	}
-	return point.CutOf(present, left.routed, left.holes, max(left.purged, known, end.First-min(end.First, 1)), time.Now().UnixNano()), why, nil
+	return point.CutOf(present, left.routed, max(left.purged, known, end.First-min(end.First, 1)), time.Now().UnixNano()), why, nil
 }
 
 // EndAt is the end of a stream as it stands, with what was known of its cuts.

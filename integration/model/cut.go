@@ -128,7 +128,7 @@ func (l *lane) fit() error {
 			}
 		}
 		after, doubt := l.cp.Resume(lane, traces)
-		cut := l.cp.CutOf(present, traces, nil, 0, 1)
+		cut := l.cp.CutOf(present, traces, 0, 1)
 		digestAt, stored := "", int64(0)
 		if m := w.events.at(after); m != nil {
 			digestAt, stored = digest(m.frame), stamp(m)

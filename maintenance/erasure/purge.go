@@ -22,8 +22,8 @@ import (
 // with such an event goes from the stream with it and stays in ClickHouse: the
 // erasure is at its end, so it is stored.
 //
-// The positions are written into the shard's tally before they go, so that the
-// hole is not taken for a loss. The last frame of a shard that may grow stays until
+// The positions, and the messages of EVENTS they came from, are written into the shard's tally before they go, so that
+// neither a gap in SHARDS nor a cut of EVENTS is taken for a loss. The last frame of a shard that may grow stays until
 // the next follows it, and so does the last message of a lane in EVENTS: both are
 // state.
 func (x *Eraser) Purge(ctx context.Context, topic, id string) (ledger.Erasure, error) {
@@ -146,12 +146,17 @@ func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.T
 	}
 	return x.hits(ctx, e, t, schemas.StreamShards, tail.subject, covered, func(found []hit) error {
 		var positions []uint64
+		var from []schemas.Silent
 		for _, h := range found {
-			if p, err := schemas.ParsePlaced(h.msg.Header); err == nil && h.msg.Sequence != tail.Seq {
-				positions = append(positions, p.Pos)
+			p, err := schemas.ParsePlaced(h.msg.Header)
+			if err != nil || h.msg.Sequence == tail.Seq {
+				continue
+			}
+			if positions = append(positions, p.Pos); p.SourceFirst == 0 { // a front keeps its end by itself
+				from = append(from, schemas.Silent{Seq: p.SourceSeq, Stored: p.SourceTime})
 			}
 		}
-		if err := x.note(ctx, s, positions); err != nil {
+		if err := x.note(ctx, s, positions, from); err != nil {
 			return err
 		}
 		x.crash("erase.before-purge")
@@ -218,14 +223,15 @@ func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head u
 	return head, nil
 }
 
-// note writes positions into the shard's tally that are about to leave SHARDS.
-func (x *Eraser) note(ctx context.Context, s *registry.Shard, positions []uint64) error {
+// note writes positions into the shard's tally that are about to leave SHARDS, and the messages they came from.
+func (x *Eraser) note(ctx context.Context, s *registry.Shard, positions []uint64, from []schemas.Silent) error {
 	if len(positions) == 0 {
 		return nil
 	}
 	full := false
 	_, err := x.cfg.Registry.AmendTally(ctx, s.Ref(), func(t *ledger.Tally) bool {
 		t.AddPurged(positions...)
+		t.AddSilent(from...)
 		full = len(t.Purged) > ledger.MaxSpans
 		return !full
 	})

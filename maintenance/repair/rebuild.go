@@ -135,7 +135,7 @@ func (r *Repairer) resume(ctx context.Context, t *found, l *lostLane, p *Plan) e
 	if err != nil || why == "" {
 		return err
 	}
-	res, err := streams.Resume(ctx, r.js, filter, &l.cp)
+	res, err := streams.Resume(ctx, r.js, filter, &l.cp, r.reg.Taken)
 	if err != nil {
 		return err
 	}

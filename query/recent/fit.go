@@ -77,7 +77,7 @@ func (x *Index) compare(ctx context.Context, topic string, lanes map[string]sche
 			}
 			to, ok := before[lane]
 			if !ok || to.source != cp.Source || to.era != cp.Era {
-				found, err := streams.Resume(gctx, x.js, filter, &cp)
+				found, err := streams.Resume(gctx, x.js, filter, &cp, x.reg.Taken)
 				if err != nil {
 					return err
 				}

@@ -27,6 +27,8 @@ type Tally struct {
 	Forgotten *Receipt `json:"forgotten,omitempty"`
 	// Purged are positions taken out of SHARDS on purpose.
 	Purged []Span `json:"purged,omitempty"`
+	// Silent are the messages of EVENTS that frames came from which were taken out; see AddSilent.
+	Silent []schemas.Silent `json:"silent,omitempty"`
 	// ClearingAt is since when the shard's fields are being cleared; see Clearing.
 	ClearingAt time.Time `json:"clearing_at,omitzero"`
 
