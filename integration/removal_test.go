@@ -21,12 +21,18 @@ func (e *env) removals(crash func(string)) removal.Config {
 	return removal.Config{Registry: e.registry(e.connect()), DB: e.db, Settle: 500 * time.Millisecond, Crash: crash}
 }
 
-// remove removes a topic and holds that nothing of it is left.
+// remove removes a topic, by two processes at once, and holds that nothing of it is left.
 func (e *env) remove(topic string) registry.Removal {
 	e.t.Helper()
+	other := make(chan error, 1)
+	ctx, cfg := e.t.Context(), e.removals(nil)
+	go func() { // two at once
+		_, err := removal.Run(ctx, cfg, topic)
+		other <- err
+	}()
 	d, err := removal.Run(e.t.Context(), e.removals(nil), topic)
-	if err != nil || d.Ended == nil {
-		e.t.Fatalf("removing %s: %+v, %v", topic, d, err)
+	if second := <-other; err != nil || second != nil || d.Ended == nil {
+		e.t.Fatalf("removing %s: %+v, %v; by another at once: %v", topic, d, err, second)
 	}
 	if left, err := removal.Look(e.t.Context(), e.removals(nil), topic); err != nil || !left.Nothing() {
 		e.t.Errorf("of %s there is left: %v, %v", topic, left, err)

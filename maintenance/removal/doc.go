@@ -36,7 +36,7 @@
 //
 // # Two at once
 //
-// Both take the same things away. A purge takes messages up to the sequence in the entry alone, so a process that was frozen takes
+// Both take the same things away, and both report that it has gone. A purge takes messages up to the sequence in the entry alone, so a process that was frozen takes
 // nothing of a topic that was declared under the name since. A table has no such bound: each drop asks the entry first.
 //
 // # Others at once

@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -64,6 +65,9 @@ func Run(ctx context.Context, cfg Config, topic string) (registry.Removal, error
 	}
 	cfg.Crash("entered")
 	rev, err := cfg.Registry.ForgetTopic(ctx, topic)
+	if errors.Is(err, registry.ErrConflict) {
+		return cfg.Registry.Removal(ctx, topic)
+	}
 	if err != nil {
 		return d, err
 	}
@@ -82,7 +86,9 @@ func Run(ctx context.Context, cfg Config, topic string) (registry.Removal, error
 	}
 	r := &run{Config: cfg, topic: topic}
 	for range maxRounds {
-		if err := r.takeAll(ctx); err != nil {
+		if err := r.takeAll(ctx); errors.Is(err, errEnded) {
+			return r.entry, nil
+		} else if err != nil {
 			return d, err
 		}
 		cfg.Step("looking whether anything comes again")
@@ -180,7 +186,7 @@ func (r *run) live(ctx context.Context) (err error) {
 
 func (r *run) check(err error) error {
 	if err == nil && r.entry.Ended != nil {
-		return fmt.Errorf("%w: another process has ended this removal", registry.ErrConflict)
+		return errEnded
 	}
 	return err
 }
