@@ -2,12 +2,14 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/maintenance/repair"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/registry"
 )
@@ -21,7 +23,7 @@ func (e *env) moveRow(s registry.Shard, from, to uint64) {
 }
 
 // A row at another frame's position is named, wherever the frames tell of both, although the shard has each event once:
-// also beside an erasure, and where what was there before was proven.
+// also beside an erasure, and where what was there before was proven. Repair has it stand at its own again, wherever it is killed.
 func TestVerifyFindsMovedRows(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -55,8 +57,37 @@ func TestVerifyFindsMovedRows(t *testing.T) {
 			s := e.closed("app", 30*time.Second)[0]
 			c.before(e, s)
 			e.verify(40)
+			want := e.rowsHash("app")
 			e.moveRow(s, c.from, c.to)
 			e.named(c.words)
+			if name == "from what was purged" {
+				return // which row lacks there is not known any more
+			}
+			e.killed()
+			if got := e.rowsHash("app"); got != want {
+				t.Errorf("after repair the rows are %s, were %s", got, want)
+			}
+			e.verify(40)
 		})
+	}
+}
+
+// A row that is at no other position of the shard stays, though its frame did not bring it, and the note says what to do.
+func TestRepairLeavesARowOfItsOwn(t *testing.T) {
+	t.Parallel()
+	e := startDozens(t)
+	e.router()
+	e.sink()
+	s := e.dozens(e.producer("app"), 40)[0]
+	e.exec("INSERT INTO %s SELECT * REPLACE (toUUID('00000000-0000-7000-8000-000000000001') AS id) FROM (SELECT * FROM %[1]s WHERE shard = %[2]d AND pos = 3)"+noMerge, e.table("app"), uint64(s.ID))
+	e.named("position 3 brought 1 rows, ClickHouse has 2")
+	want := e.rowsHash("app")
+	p := e.plan()
+	if does(p, repair.DropMoved) || !strings.Contains(strings.Join(p.Notes, "\n"), "delete it in ClickHouse") {
+		t.Errorf("planned: %+v, %v", p.Actions, p.Notes)
+	}
+	e.carryOut(p)
+	if got := e.rowsHash("app"); got != want {
+		t.Errorf("after repair the rows are %s, were %s", got, want)
 	}
 }

@@ -126,6 +126,39 @@ func (db *DB) Copies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (
 	return n, nil
 }
 
+// CountTwins counts the rows between two positions (above lo, up to hi) that are the same, in every column but the position,
+// as one of the shard elsewhere.
+func (db *DB) CountTwins(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (n uint64, err error) {
+	of := fmt.Sprintf("FROM %s WHERE month = %d AND shard = %d", schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
+	in := fmt.Sprintf("pos > %d AND pos <= %d", lo, hi)
+	q := fmt.Sprintf("SELECT toUInt64(countIf(sipHash128(* EXCEPT pos) IN (SELECT sipHash128(* EXCEPT pos) %[1]s AND NOT (%[2]s) AND id IN (SELECT id %[1]s AND %[2]s)))) %[1]s AND %[2]s", of, in)
+	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
+		return 0, fmt.Errorf("twins in %s: %w", ref, refusal(err))
+	}
+	return n, nil
+}
+
+// Twins lists, of some rows of a shard, (pos, id, ts) each, at which other positions the same row stands, in every column.
+func (db *DB) Twins(ctx context.Context, ref schemas.ShardRef, rows string) (map[RowKey][]uint64, error) {
+	of := fmt.Sprintf("FROM %s WHERE month = %d AND shard = %d", schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
+	q := fmt.Sprintf("SELECT toString(a.id), toUnixTimestamp64Nano(a.ts), a.pos, b.there FROM (SELECT id, ts, pos, sipHash128(* EXCEPT pos) AS _hash %[1]s AND (pos, id, ts) IN (%[2]s)) AS a"+
+		" INNER JOIN (SELECT pos AS there, sipHash128(* EXCEPT pos) AS _hash %[1]s AND id IN (SELECT id %[1]s AND (pos, id, ts) IN (%[2]s))) AS b ON a._hash = b._hash WHERE a.pos != b.there FORMAT TSV", of, rows)
+	out := map[RowKey][]uint64{}
+	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
+		var k RowKey
+		var there uint64
+		if _, err := fmt.Sscan(line, &k.ID, &k.Ts, &k.Pos, &there); err != nil {
+			return err
+		}
+		out[k] = append(out[k], there)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("twins in %s: %w", ref, err)
+	}
+	return out, nil
+}
+
 // DropCopies leaves, of the rows of a shard that are the same in every column,
 // one, between two positions (above lo, up to hi). A new partition is written
 // beside the table and takes the old one's place in one step, so a crash leaves

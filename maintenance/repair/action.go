@@ -25,6 +25,8 @@ const (
 	DropStrange Do = "drop strange rows"
 	// Insert inserts rows that are missing below the head.
 	Insert Do = "insert"
+	// DropMoved removes rows that stand at others' positions and at their own too.
+	DropMoved Do = "drop moved rows"
 	// Settle notes positions that SHARDS no longer holds and ClickHouse does.
 	Settle Do = "settle"
 	// CorrectShard sets an entry's numbers right.
@@ -82,8 +84,9 @@ type Action struct {
 
 	ref    schemas.ShardRef
 	topic  *schemas.Topic
-	lo, hi uint64 // of Insert, DropCopies and DropStrange: above lo, up to hi
-	frames []link // of Store, DropStrange and Insert, in order
+	lo, hi uint64 // of Insert, DropCopies, DropStrange and DropMoved: above lo, up to hi
+	frames []link // of Store, DropStrange, DropMoved and Insert, in order
+	chain  chain  // of DropMoved: all of the shard
 	entry  registry.Shard
 	head   registry.Head
 	chains map[schemas.Shard]chain // of RestoreMonth

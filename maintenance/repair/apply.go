@@ -61,6 +61,8 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 		return errors.Join(r.db.DropCopies(ctx, a.ref, a.lo, a.hi), r.db.DropDerived(ctx, a.ref, r.reg.Dropped(a.Topic)))
 	case DropStrange:
 		return r.dropStrange(ctx, a)
+	case DropMoved:
+		return errors.Join(r.dropMoved(ctx, a), r.db.DropDerived(ctx, a.ref, r.reg.Dropped(a.Topic)))
 	case Insert:
 		if err := r.insert(ctx, a); err != nil {
 			return errors.Join(err, r.db.DropDoubted(ctx, a.ref, r.reg.Dropped(a.Topic)))

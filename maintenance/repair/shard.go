@@ -65,7 +65,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 		}
 		c = c.with(found)
 	}
-	s := &shardPlan{ref: ref, topic: &t.topic, held: held, chain: c, gaps: gaps, head: head, floor: e.Floor, tally: &tally, plan: p}
+	s := &shardPlan{ref: ref, topic: &t.topic, held: held, chain: c, gaps: gaps, head: head, floor: e.Floor, tally: &tally, plan: p, twins: map[uint64]uint64{}}
 	if head > 0 && t.counts[ref.ID].Rows > 0 {
 		var err error
 		if s.groups, err = r.db.Groups(ctx, ref); err != nil {
@@ -85,7 +85,11 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 		}
 		// Rows that share an id and nothing more are a client's own ids, or left by an
 		// erasure: as it should be.
-		d.Distinct = d.Have - min(d.Have, copies)
+		if d.Distinct = d.Have - min(d.Have, copies); d.Summed && d.Distinct > d.Want {
+			if s.twins[d.Lo], err = r.db.CountTwins(ctx, ref, d.Lo, d.Hi); err != nil {
+				return err
+			}
+		}
 	}
 	s.below(differ)
 	if t.end(ref.ID) > t.tail(ref.ID) {
@@ -163,6 +167,7 @@ type shardPlan struct {
 	floor  uint64
 	tally  *ledger.Tally
 	plan   *Plan
+	twins  map[uint64]uint64 // by the end below a stretch with too many rows, how many of these stand elsewhere too
 }
 
 func (s *shardPlan) add(a Action) {
@@ -182,6 +187,7 @@ func (s *shardPlan) gone(lo, hi uint64) uint64 {
 // below heals what differs up to the head. Rows that are the same in every column are in Distinct
 // once each.
 func (s *shardPlan) below(differ []reconcile.Stretch) {
+	var last []Action // what goes once all rows stand at their own positions
 	for _, d := range differ {
 		copies, replaced := d.Have-d.Distinct, d.Summed && d.Have == d.Want && d.HaveIDs != d.WantIDs
 		if copies == 0 && d.Have == d.Want && !replaced || d.Hi <= s.floor && d.Have < d.Want {
@@ -212,6 +218,10 @@ func (s *shardPlan) below(differ []reconcile.Stretch) {
 			a.Do, a.frames, a.Source, a.Detail = DropStrange, frames, sources(frames), "rows whose id or time no frame brought there"
 			s.add(a)
 		default:
+			if a, ok := s.surplus(d, frames, s.twins[d.Lo], lacking(differ)); ok && held {
+				last = append(last, a)
+				break
+			}
 			why := "that no frame brought may be a person's own: look at it, and delete it in ClickHouse"
 			if replaced {
 				why = "cannot be told from the others, because not all of the frames are held"
@@ -236,6 +246,9 @@ func (s *shardPlan) below(differ []reconcile.Stretch) {
 		if missing > 0 && !whole {
 			s.lost(d, frames, missing)
 		}
+	}
+	for _, a := range last {
+		s.add(a)
 	}
 }
 
