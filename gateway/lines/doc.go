@@ -28,6 +28,7 @@
 //
 // # Failures
 //
-// Everything else is an error of package request. After 429 and 503 nothing was taken,
+// Another body under an Idempotency-Key is 422 (keys.go): this gateway remembers for ten minutes what was sent
+// under a key. Everything else is an error of package request. After 429 and 503 nothing was taken,
 // unless the code is outcome_unknown.
 package lines

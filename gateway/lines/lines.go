@@ -44,14 +44,17 @@ type Config struct {
 }
 
 // Input is the handler of POST /v1/topics/{topic}/events.
-type Input struct{ cfg Config }
+type Input struct {
+	cfg  Config
+	keys *keys
+}
 
 // New prepares the input.
 func New(cfg Config) *Input {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Input{cfg}
+	return &Input{cfg, newKeys(time.Now)}
 }
 
 // answer is what became of a request.
@@ -115,9 +118,27 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	var mine *sent // what is under the request's key
+	first, kept := false, false
+	if k := r.Header.Get("Idempotency-Key"); k != "" {
+		if mine, first, err = in.keys.claim(r.PathValue("topic"), k, in.keys.formOf(r.URL.Query(), r.Header.Get("Content-Type"), body)); err != nil {
+			return err
+		}
+		defer func() {
+			if first && !kept {
+				in.keys.free(mine)
+			}
+		}()
+	}
 	a, err := decode(body, r.Header.Get("Content-Type"), &o, to)
 	if err != nil {
 		return err
+	}
+	if mine != nil {
+		if was := in.keys.again(mine, a); was != nil {
+			request.JSON(w, http.StatusOK, was)
+			return nil
+		}
 	}
 	switch {
 	case a.Total > 0 && (req.Len() == 0 || o.refuseAll):
@@ -128,15 +149,19 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 		request.JSON(w, http.StatusBadRequest, a)
 		return nil
 	case o.ack == ackNone:
-		if err := req.Submit(r.Context()); err != nil {
+		err := req.Submit(r.Context())
+		if kept = first && (err == nil || errors.Is(err, pool.ErrOutcomeUnknown)); err != nil {
 			return err
 		}
+		in.keys.answered(mine, a)
 		request.JSON(w, http.StatusAccepted, a)
 		return nil
 	}
-	if a.Repeated, err = req.Store(r.Context()); err != nil {
+	a.Repeated, err = req.Store(r.Context())
+	if kept = first && (err == nil || errors.Is(err, pool.ErrOutcomeUnknown)); err != nil {
 		return err
 	}
+	in.keys.answered(mine, a)
 	a.Erased = req.Erased()
 	status := http.StatusOK
 	if o.ack == ackStored {
