@@ -153,17 +153,14 @@ func (c *clock) prefix(s string) (t time.Time, rest string, err error) {
 // isoPrefix reads RFC 3339 and what programs write in its place; see
 // schemas.ParseTime. A time without a zone is of the clock's.
 func (c *clock) isoPrefix(s string) (t time.Time, rest string, err error) {
-	for i, layout := range schemas.ISOLayouts {
-		at, after, layoutErr := c.layoutPrefix(layout, s)
-		if layoutErr == nil {
-			return at, after, nil
-		}
-		if i == 0 {
-			err = layoutErr
-		}
+	t, n, ok := schemas.ISOPrefix(s, c.loc)
+	if !ok {
+		return t, s, errNotISO
 	}
-	return t, s, err
+	return t, s[n:], nil
 }
+
+var errNotISO = errors.New("it is not written so")
 
 // layoutPrefix parses as far as the layout goes: the parser's own error
 // about extra text tells where that is.
@@ -210,14 +207,11 @@ func (c *clock) withYear(t time.Time) (time.Time, error) {
 		return time.Date(year, t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), t.Location())
 	}
 	if c.year == 0 {
-		// Nine years back there was a 29 February, even around 1900 and 2100.
-		limit := c.now.Add(schemas.MaxFuture)
-		for y := limit.Year(); y > limit.Year()-9; y-- {
-			if a := at(y); a.Day() == t.Day() && !a.After(limit) {
-				return a, nil
-			}
+		a, ok := schemas.WithYear(t, c.now)
+		if !ok {
+			return t, fmt.Errorf("no year fits %s", t.Format(time.Stamp))
 		}
-		return t, fmt.Errorf("no year fits %s", t.Format(time.Stamp))
+		return a, nil
 	}
 	best, years := time.Time{}, []int{c.year}
 	if !c.last.IsZero() {

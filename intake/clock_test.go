@@ -101,8 +101,8 @@ func TestYears(t *testing.T) {
 		now         string
 		times, want string
 	}{
-		// No time lies more than a day after now.
-		{0, "2026-11-21", "Mar 27,Nov 22,Nov 23", "2026-03-27,2026-11-22,2025-11-23"},
+		// What lies more than a week after now is of the year before; what lies less far ahead is of a wrong clock.
+		{0, "2026-11-21", "Mar 27,Nov 22,Nov 23,Nov 29", "2026-03-27,2026-11-22,2026-11-23,2025-11-29"},
 		{0, "2026-01-15", "Nov 30,Dec 31,Jan  1,Jan 15", "2025-11-30,2025-12-31,2026-01-01,2026-01-15"},
 		{0, "2026-12-31", "Jan  1", "2027-01-01"}, // midnight is within a day of now
 		{0, "2026-11-21", "Feb 29", "2024-02-29"},

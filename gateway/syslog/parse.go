@@ -99,21 +99,13 @@ func (m *message) time(o *Options) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// withYear gives a stamp the zone, and the latest year that does not put it more
-// than schemas.MaxFuture after now. Nine years back there was a 29 February, even
-// around 1900 and 2100.
+// withYear gives a stamp the zone and a year (schemas.WithYear).
 func withYear(t time.Time, o *Options) time.Time {
 	zone := o.Location
 	if zone == nil {
 		zone = time.UTC
 	}
-	limit := o.Now.Add(schemas.MaxFuture)
-	for year := limit.In(zone).Year(); year > limit.Year()-9; year-- {
-		at := time.Date(year, t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
-		if at.Day() == t.Day() && !at.After(limit) {
-			return at
-		}
-	}
+	t, _ = schemas.WithYear(time.Date(4, t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone), o.Now) // the year 4 has a 29 February
 	return t
 }
 
