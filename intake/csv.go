@@ -34,6 +34,10 @@ func (t *csvTable) row(raw []byte) ([]string, error) {
 		}
 		t.rows.FieldsPerRecord = -1 // counted here, to say both numbers
 	}
+	// The library would make a line feed of a line end inside a cell.
+	if inner := chomp(raw); bytes.Contains(inner, []byte("\r\n")) {
+		raw = append(bytes.ReplaceAll(inner, []byte("\r\n"), []byte("\r\r\n")), raw[len(inner):]...)
+	}
 	t.feed.Reset(raw)
 	cells, err := t.rows.Read()
 	if err != nil {
@@ -92,7 +96,10 @@ func (d *Reader) header() error {
 			d.csv.columns[i] = "column_" + strconv.Itoa(i+1)
 		}
 	}
-	for _, name := range append(slices.Sorted(maps.Keys(d.opts.Columns)), d.opts.TsField, d.opts.UserField) {
+	if times := d.opts.timeFields(); len(times) > 0 && !slices.ContainsFunc(times, func(name string) bool { return slices.Contains(d.csv.columns, name) }) {
+		return fmt.Errorf("%w: it has no column %q, it has %s", ErrHeader, d.opts.TsField, strings.Join(d.csv.columns, ", "))
+	}
+	for _, name := range append(slices.Sorted(maps.Keys(d.opts.Columns)), d.opts.UserField) {
 		if name != "" && !slices.Contains(d.csv.columns, name) {
 			return fmt.Errorf("%w: it has no column %q, it has %s", ErrHeader, name, strings.Join(d.csv.columns, ", "))
 		}

@@ -26,16 +26,17 @@
 //
 // The line end that closes a record, \n or \r\n, is not part of it. All other
 // bytes are kept as they are, line ends within a record and invalid UTF-8
-// included. Three exceptions: a byte order mark before the
-// first line is skipped, the csv reader turns \r\n
-// inside quotes into \n, and the logfmt reader replaces invalid UTF-8 in quoted
+// included. Two exceptions: a byte order mark before the
+// first line is skipped, and the logfmt reader replaces invalid UTF-8 in quoted
 // values with escapes by U+FFFD.
 //
 // # Time
 //
-// A format says how a time is written (Options.TsFormat). A record that should
-// have a time and does not, or has one that cannot be read, is refused: "now" would be
-// a lie. Formats without a year (syslog) get one: see Options.Year.
+// The time of a record is that of Options.TsField, else of ts, time, timestamp or @timestamp, in the form of
+// Options.TsFormat, else as schemas.ParseTime and ParseJSONTime read it. One that cannot be read refuses the
+// record. A record without one is refused where a field or a form was named, and else has the zero time,
+// which means now: Options.RequireTime and Untimed say otherwise. A JSON null does not count as one. OtherTime of such a record is a
+// key that may have been meant. Formats without a year (syslog) get one: see Options.Year.
 //
 // # Failures
 //

@@ -1,6 +1,10 @@
 package intake
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/almanac-events/almanac/schemas/rawjson"
+)
 
 // Why the options cannot be used, or the input as a whole.
 var (
@@ -21,7 +25,7 @@ var (
 	// ErrTooLong: the record has more than MaxRecordBytes.
 	ErrTooLong = errors.New("record too long")
 	// ErrNoTime: no time of the asked format is where it should be.
-	ErrNoTime = errors.New("no time found")
+	ErrNoTime = rawjson.ErrNoTime
 	// ErrSyntax: the record is not of the format.
 	ErrSyntax = errors.New("malformed record")
 	// ErrField: a field has a value that cannot be used.

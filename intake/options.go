@@ -59,18 +59,19 @@ type Options struct {
 
 	// TsField names the field that holds the time: a path of dotted keys in
 	// ndjson, a key in logfmt, a column in csv, a named group of Extract in
-	// text. Empty: ts, time, timestamp or @timestamp; in text, see TsFormat.
+	// text. Several are parted by commas, and the first that a record has counts. Empty: ts, time,
+	// timestamp or @timestamp; in text, see TsFormat.
 	TsField string
 	// TsFormat is how the time is written: a name of TsFormats, or a layout of
 	// Go's time package. Empty: RFC 3339, or a number whose size tells its unit
-	// (schemas.ParseJSONTime). When given, a record without a time is refused.
+	// (schemas.ParseJSONTime).
 	// In text without a time group, the time is looked for at the beginning of
 	// the record's first line (after a syslog <priority>), then behind the
 	// first [ of that line.
 	TsFormat string
-	// RequireTime refuses records without a time; else they get now, from the part that
-	// takes them.
-	RequireTime bool
+	// A record without a time is refused where TsField or TsFormat is given, and else gets now, from
+	// the part that takes it. RequireTime refuses it always, and Untimed never.
+	RequireTime, Untimed bool
 	// Location is the zone of times that name none. Nil: UTC.
 	Location *time.Location
 	// Year is the year of the first record, for formats without one; later
@@ -140,7 +141,9 @@ func (o *Options) Validate() error {
 		return bad("the user regex has %d groups, it must have one, around the user's id", o.UserRegex.NumSubexp())
 	case o.Extract != nil && !slices.ContainsFunc(o.Extract.SubexpNames(), func(n string) bool { return n != "" }):
 		return bad("extract has no named group; write (?P<status>[0-9]+)")
-	case text && o.TsField != "" && !o.extracts(o.TsField):
+	case o.RequireTime && o.Untimed:
+		return bad("a time is required of each record, and of none")
+	case text && o.TsField != "" && !slices.ContainsFunc(o.timeFields(), o.extracts):
 		return bad("ts field is %q, which is not a named group of extract; in text without one, give the ts format only", o.TsField)
 	case text && o.UserField != "" && !o.extracts(o.UserField):
 		return bad("user field is %q, which is not a named group of extract; in text, give a user regex", o.UserField)
@@ -180,6 +183,14 @@ func (o *Options) RawKeeps() (fields []string) {
 		}
 	}
 	return fields
+}
+
+// timeFields are the names in TsField.
+func (o *Options) timeFields() []string {
+	if o.TsField == "" {
+		return nil
+	}
+	return strings.Split(o.TsField, ",")
 }
 
 func (o *Options) extracts(group string) bool {

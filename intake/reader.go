@@ -20,6 +20,8 @@ type Record struct {
 	Event schemas.Event
 	// Err is why it is refused; Event is then empty.
 	Err error
+	// OtherTime is an attribute of an event without a time that may be meant for it; empty: none is known.
+	OtherTime string
 	// Raw is the record as it was read, without its last line end; of one too
 	// long only the beginning. It is valid until the next record is read.
 	Raw []byte
@@ -48,7 +50,7 @@ func NewReader(r io.Reader, o Options) *Reader {
 		return d
 	}
 	d.clock, _ = newClock(&d.opts) // Validate made one
-	d.keys = rawjson.Keys{Time: o.TsField, ParseTime: d.clock.parse, User: o.UserField, Columns: o.Columns, Topic: o.Topic}
+	d.keys = rawjson.Keys{Times: o.timeFields(), Untimed: o.Untimed, ParseTime: d.clock.parse, User: o.UserField, Columns: o.Columns, Topic: o.Topic}
 	d.lines = newLineReader(r, o.MaxRecordBytes)
 	switch o.Format {
 	case FormatText:
@@ -143,11 +145,16 @@ func (d *Reader) tooLong(size int) error {
 
 // finish fills in the defaults and insists on the time that was asked for.
 func (d *Reader) finish(rec *Record) {
-	if rec.Err == nil && rec.Event.Time.IsZero() && d.opts.TsFormat != "" {
-		rec.Err = fmt.Errorf("%w: format %s looks like %s", ErrNoTime, d.clock.name(), d.clock.example())
-	}
-	if rec.Err == nil && rec.Event.Time.IsZero() && d.opts.RequireTime {
-		rec.Err = fmt.Errorf("%w: name the field that has it, or the format", ErrNoTime)
+	if rec.Err == nil && rec.Event.Time.IsZero() && !d.opts.Untimed {
+		rec.OtherTime = otherTime(&rec.Event)
+		switch offer := rec.OtherTime; {
+		case d.opts.TsFormat != "":
+			rec.Err = fmt.Errorf("%w: format %s looks like %s", ErrNoTime, d.clock.name(), d.clock.example())
+		case d.opts.RequireTime && offer != "":
+			rec.Err = fmt.Errorf("%w: name the field that has it; %q may", ErrNoTime, offer)
+		case d.opts.RequireTime:
+			rec.Err = fmt.Errorf("%w: name the field that has it, or the format", ErrNoTime)
+		}
 	}
 	if rec.Err != nil {
 		rec.Event = schemas.Event{}

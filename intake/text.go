@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/rawjson"
@@ -32,7 +33,7 @@ func (d *Reader) text(raw []byte) (schemas.Event, error) {
 	}
 	if d.opts.TsFormat != "" {
 		e.Time, _ = d.clock.find(raw) // finish refuses a record without a time
-	} else if d.opts.extractsTime() {
+	} else if d.opts.extractsTime() && !d.opts.Untimed {
 		return e, fmt.Errorf("%w: extract does not match", ErrNoTime)
 	}
 	return e, nil
@@ -44,15 +45,15 @@ func (d *Reader) extract(raw []byte) (schemas.Event, error) {
 		return schemas.Event{}, nil
 	}
 	keys := d.keys
-	keys.Time = ""
+	keys.Times = nil
 	var pairs []rawjson.Pair
 	m := d.opts.Extract.FindSubmatchIndex(raw)
 	for i, name := range d.opts.Extract.SubexpNames() {
 		if name == "" || m == nil || m[2*i] < 0 {
 			continue
 		}
-		if name == d.opts.TsField {
-			keys.Time = name
+		if len(keys.Times) == 0 && slices.Contains(d.keys.Times, name) {
+			keys.Times = []string{name}
 		}
 		pairs = append(pairs, rawjson.Pair{Key: name, Value: string(raw[m[2*i]:m[2*i+1]])})
 	}

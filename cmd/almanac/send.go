@@ -46,9 +46,9 @@ interrupted.`,
 	f := cmd.Flags()
 	f.StringP("format", "f", intake.FormatText, "`FORMAT` of the input: "+strings.Join(intake.Formats, ", "))
 	f.String("multiline", "", "`REGEX` that begins a record; other lines belong to the one before, up to a second of silence (text)")
-	f.String("ts-field", "", "`FIELD` that holds the time (default: ts, time, timestamp or @timestamp)")
+	f.String("ts-field", "", "`FIELD` that holds the time; of several, parted by commas, the first that a record has (default: ts, time, timestamp or @timestamp)")
 	f.String("ts-format", "", "`FORM` of times: "+strings.Join(intake.TsFormatNames(), ", ")+", or a Go layout")
-	f.Bool("require-ts", false, "refuse records without a time (default: they get now)")
+	f.Bool("require-ts", false, "refuse records without a time, or with =false give them now (default: refused with --ts-field or --ts-format, else now)")
 	f.String("delimiter", "", "`CHARACTER` between the cells of a csv row, such as ; or \\t (default: a comma)")
 	f.String("tz", "UTC", "`ZONE` of times that name none, such as Europe/Berlin or Local")
 	f.Int("year", 0, "`YEAR` of the first record, for times without one (default: told by the clock)")
@@ -291,7 +291,7 @@ func (f *reading) options() intake.Options {
 		Format: f.flag("format"), Multiline: f.regex("multiline"),
 		TsField: f.flag("ts-field"), TsFormat: f.flag("ts-format"), Location: zone, Year: year, Now: time.Now(),
 		UserField: f.flag("user-field"), Columns: f.columns(), Records: f.flag("records"), UserRegex: f.regex("user-regex"), Extract: f.regex("extract"), DropRaw: f.flag("drop-raw") == "true",
-		RequireTime: f.flag("require-ts") == "true", Delimiter: f.delimiter(),
+		RequireTime: f.flag("require-ts") == "true", Untimed: f.flags.Flags().Changed("require-ts") && f.flag("require-ts") == "false", Delimiter: f.delimiter(),
 		Service: f.flag("service"), Type: f.flag("type"), Level: f.flag("level"),
 	}
 }

@@ -213,7 +213,7 @@ func (s *sending) submit(ctx context.Context, rec intake.Record, before int) err
 		return nil
 	}
 	if rec.Event.Time.IsZero() {
-		s.tally.timeless()
+		s.tally.timeless(rec.OtherTime)
 	}
 	err := s.p.Submit(ctx, rec.Event, func(err error) { s.tally.answered(line, err) })
 	switch {

@@ -188,8 +188,10 @@ type remoteAnswer struct {
 		Line            int
 		Reason, Message string
 	}
-	Total uint64 `json:"refused_total"`
-	Error *struct{ Code, Message, Hint string }
+	Total      uint64   `json:"refused_total"`
+	NoTime     uint64   `json:"no_time"`
+	TimeFields []string `json:"time_fields"`
+	Error      *struct{ Code, Message, Hint string }
 }
 
 func (a *remoteAnswer) untimed() bool {
@@ -300,6 +302,10 @@ func (t *tally) remote(before int, a *remoteAnswer) {
 	defer t.mu.Unlock()
 	t.read += a.Accepted + a.Total
 	t.accepted += a.Accepted
+	t.noTime += a.NoTime
+	for _, name := range a.TimeFields {
+		t.offer(name)
+	}
 	t.moved = time.Now()
 	for _, l := range a.Refused {
 		t.refused[l.Reason]++

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,7 @@ type tally struct {
 	spooled  uint64            // on disk, when the producer last spoke of them
 	replayed uint64            // of earlier sends, from the spool
 	noTime   uint64            // records without a time
+	others   []string          // keys of those that may have been meant for it
 	objects  uint64            // records of text that look like JSON objects
 	refused  map[string]uint64 // by reason
 	first    []refusal
@@ -104,11 +106,19 @@ func (t *tally) nudge() {
 	}
 }
 
-// timeless counts a record without a time, which gets now.
-func (t *tally) timeless() {
+// timeless counts a record without a time, which gets now. other is a key that may have been meant for it.
+func (t *tally) timeless(other string) {
 	t.mu.Lock()
 	t.noTime++
+	t.offer(other)
 	t.mu.Unlock()
+}
+
+// offer remembers a key that may have been meant for the time; of each record there are few. Caller holds mu.
+func (t *tally) offer(other string) {
+	if other != "" && !slices.Contains(t.others, other) {
+		t.others = append(t.others, other)
+	}
 }
 
 // object counts a line of text that looks like JSON.
@@ -269,8 +279,10 @@ type summary struct {
 	// NotSent records were read when the work ended: they are not stored.
 	NotSent uint64 `json:"not_sent"`
 	// NoTime records said no time and got that of their sending.
-	NoTime   uint64            `json:"no_time"`
-	ByReason map[string]uint64 `json:"by_reason"`
+	NoTime uint64 `json:"no_time"`
+	// TimeFields are keys of those that may have been meant for the time.
+	TimeFields []string          `json:"time_fields,omitempty"`
+	ByReason   map[string]uint64 `json:"by_reason"`
 	// Refusals are the first ones, with their lines.
 	Refusals []refusal `json:"refusals"`
 }
@@ -279,7 +291,7 @@ func (t *tally) summary() summary {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return summary{
-		Read: t.read, Accepted: t.accepted, Refused: t.refusals(), Unknown: t.unknown, NotSent: t.unsent + t.waiting(), NoTime: t.noTime,
+		Read: t.read, Accepted: t.accepted, Refused: t.refusals(), Unknown: t.unknown, NotSent: t.unsent + t.waiting(), NoTime: t.noTime, TimeFields: t.others,
 		Spooled: t.spooled, Replayed: t.replayed,
 		ByReason: maps.Clone(t.refused), Refusals: append([]refusal{}, t.first...),
 	}
@@ -325,6 +337,9 @@ func (s summary) print(w io.Writer) {
 	}
 	if s.NoTime > 0 {
 		_, _ = fmt.Fprintf(w, ", %d had no time and got now", s.NoTime)
+		if len(s.TimeFields) > 0 {
+			_, _ = fmt.Fprintf(w, " (--ts-field %s takes it from there)", strings.Join(s.TimeFields, ","))
+		}
 	}
 	_, _ = fmt.Fprintln(w)
 }

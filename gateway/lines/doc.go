@@ -22,7 +22,8 @@
 //	202  the same: with ack=none nothing is known yet; with ack=stored SQL does not have it yet
 //	400  no record could be taken, or refuse=all and one was refused
 //
-// With 200 every accepted event is on disk (ack=stream), and SQL selects it (ack=stored).
+// "no_time" counts the accepted that said no time and got now, and "time_fields" names keys of theirs that may have
+// been meant for it. With 200 every accepted event is on disk (ack=stream), and SQL selects it (ack=stored).
 // "repeated" says that a keyed request was stored before, and "erased_since" which erasures
 // since then may have taken events of it: those are not stored again.
 //

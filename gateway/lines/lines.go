@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/almanac-events/almanac/gateway/pool"
@@ -62,8 +63,11 @@ type answer struct {
 	Accepted int       `json:"accepted"`
 	Refused  []refused `json:"refused"`
 	Total    int       `json:"refused_total"`
-	Repeated bool      `json:"repeated,omitempty"`
-	Stored   *bool     `json:"stored,omitempty"`
+	// NoTime counts the accepted that said no time and got now; TimeFields are keys of them that may have been meant.
+	NoTime     int      `json:"no_time,omitempty"`
+	TimeFields []string `json:"time_fields,omitempty"`
+	Repeated   bool     `json:"repeated,omitempty"`
+	Stored     *bool    `json:"stored,omitempty"`
 	// Erased names erasures that took events of the request after it was stored first.
 	Erased []string `json:"erased_since,omitempty"`
 
@@ -142,7 +146,7 @@ func (in *Input) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch {
 	case a.Total > 0 && (req.Len() == 0 || o.refuseAll):
-		a.Accepted = 0
+		a.Accepted, a.NoTime, a.TimeFields = 0, 0, nil
 		a.Error = request.ErrorOf(r, request.Refuse(http.StatusBadRequest, "refused",
 			fmt.Sprintf("refused: %d, and nothing was taken; the first is %s: %s", a.Total, a.Refused[0].place(), a.Refused[0].Message),
 			"correct them; without refuse=all the others are taken"))
@@ -227,6 +231,12 @@ func decode(body []byte, contentType string, o *options, to *pool.Target) (*answ
 		}
 		if err == nil {
 			a.Accepted++
+			if rec.Event.Time.IsZero() {
+				a.NoTime++
+				if name := rec.OtherTime; name != "" && !slices.Contains(a.TimeFields, name) {
+					a.TimeFields = append(a.TimeFields, name)
+				}
+			}
 		} else {
 			refuse(rec.Line, rec.Element, err)
 		}

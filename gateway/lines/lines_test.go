@@ -282,6 +282,21 @@ func TestSlowBodiesLeaveRoom(t *testing.T) {
 	}
 }
 
+// The answer counts what was dated now, and names what may have been meant for the time.
+func TestAnswerCountsWhatIsDatedNow(t *testing.T) {
+	t.Parallel()
+	_, post := serve(t, Config{})
+	status, a := post("", "application/x-ndjson", strings.NewReader("{\"date\":1793872800.5}\n{\"ts\":1793872800}\n{\"created_at\":\"2026-11-05T10:00:00Z\"}\n{\"a\":1}\n"))
+	if status != 200 || a.Accepted != 4 || a.NoTime != 3 || !slices.Equal(a.TimeFields, []string{"date", "created_at"}) {
+		t.Errorf("%d %+v", status, a)
+	}
+	for query, want := range map[string]int{"?ts_field=at,date": 1, "?ts_field=at,date&require_ts=false": 2} {
+		if status, a := post(query, "application/x-ndjson", strings.NewReader("{\"date\":1793872800.5}\n{\"a\":1}\n")); status != 200 || a.Accepted != want || a.NoTime != want-1 {
+			t.Errorf("%s: %d %+v", query, status, a)
+		}
+	}
+}
+
 func TestKeyedRequest(t *testing.T) {
 	t.Parallel()
 	e, post := serve(t, Config{})

@@ -51,6 +51,7 @@ func readOptions(q url.Values, now time.Time) (o options, err error) {
 	o.Options = intake.Options{
 		Format:    p.word("format", "", "", formatJSON, intake.FormatNDJSON, intake.FormatText, intake.FormatLogfmt, intake.FormatCSV),
 		Multiline: p.regex("multiline"), TsField: q.Get("ts_field"), TsFormat: q.Get("ts_format"), RequireTime: p.truth("require_ts"),
+		Untimed:  q.Has("require_ts") && !p.truth("require_ts"),
 		Location: p.zone("tz"), Year: p.number("year"), Now: now,
 		UserField: q.Get("user_field"), UserRegex: p.regex("user_regex"), Extract: p.regex("extract"), DropRaw: p.truth("drop_raw"),
 		Delimiter: p.rune("delimiter"), Service: q.Get("service"), Type: q.Get("type"), Level: q.Get("level"),

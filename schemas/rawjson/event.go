@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
@@ -17,10 +19,11 @@ import (
 // the field and stays an attribute as well, so that the record comes out whole;
 // the words it replaces (ts, time, …; user_id) are then plain attributes.
 type Keys struct {
-	// Time is the path of the event's time; empty: ts, time, timestamp or
-	// @timestamp. A record that lacks a named path is refused: now would be a
-	// lie.
-	Time string
+	// Times are the paths of the event's time, of which the first that a record has counts; none: ts, time,
+	// timestamp or @timestamp. A record that lacks all named paths is refused, unless Untimed is set.
+	Times []string
+	// Untimed takes a record without a time, which means now.
+	Untimed bool
 	// ParseTime reads the text of the time; nil: RFC 3339 in a string, and
 	// schemas.ParseJSONTime for a number.
 	ParseTime func(text string) (time.Time, error)
@@ -33,7 +36,7 @@ type Keys struct {
 	// Topic, when not nil, is where the event goes: its promoted fields, and the
 	// fields of its rules, are taken before the limit on attributes counts.
 	Topic *schemas.Topic
-	// Paths, when not nil, replaces Time, User and Columns.
+	// Paths, when not nil, replaces Times, User and Columns.
 	Paths *Paths
 }
 
@@ -47,7 +50,7 @@ type Pair struct{ Key, Value string }
 // id (when a UUID), level, service, type, user_id, trace_id, span_id, message
 // or msg; numbers, truth values and arrays are kept as their JSON text, and so is
 // an object as message. A time that cannot be read is an error; without one, Time is
-// zero, which means now.
+// zero, which means now. The object {"$date": …} of MongoDB is a time too, any other object is not.
 //
 // All else becomes an attribute: nested objects flattened with dots
 // (actor.login, service.name), "attributes" without a prefix; arrays, empty
@@ -103,7 +106,7 @@ func (k Keys) event(leaves []leaf) (schemas.Event, error) {
 	if k.Paths != nil {
 		return k.byPaths(leaves)
 	}
-	f := fields{keys: k, rest: leaves[:0]}
+	f := fields{keys: k, rest: leaves[:0], timeRank: len(k.Times)}
 	for _, column := range k.Columns {
 		f.named[fieldsByColumn[column]] = true
 	}
@@ -112,8 +115,12 @@ func (k Keys) event(leaves []leaf) (schemas.Event, error) {
 			return schemas.Event{}, err
 		}
 	}
-	if k.Time != "" && !f.has[fieldTime] {
-		return schemas.Event{}, fmt.Errorf("it has no %q to take the time from", k.Time)
+	switch {
+	case f.has[fieldTime]:
+	case f.object != "":
+		return schemas.Event{}, fmt.Errorf("%q is an object, it must be a time; name another key that has it", f.object)
+	case len(k.Times) > 0 && !k.Untimed:
+		return schemas.Event{}, fmt.Errorf("%w: it has no %s to take the time from", ErrNoTime, oneOf(k.Times))
 	}
 	if k.User != "" && k.Topic.RulesUser() {
 		user := schemas.NamedUnder(schemas.ColAttributes + "." + k.User)
@@ -173,6 +180,10 @@ type fields struct {
 	keys Keys
 	ev   schemas.Event
 	has  [fieldCount]bool
+	// timeRank is the place in keys.Times of the key that the time is from.
+	timeRank int
+	// object is one of our words for the time whose value is an object.
+	object string
 	// named fields are filled by keys.Columns, and not by our words for them.
 	named [fieldCount]bool
 	rest  []leaf
@@ -195,11 +206,14 @@ func (f *fields) take(l leaf) error {
 	f.has[field] = true
 	switch v := l.value.Text(); field {
 	case fieldTime:
-		t, err := f.keys.time(l.value)
+		t, err := f.keys.timeAt(l)
 		if err != nil {
 			return fmt.Errorf("%q: %w", l.text, err)
 		}
 		f.ev.Time = t
+		if i := slices.Index(f.keys.Times, l.text); i >= 0 {
+			f.timeRank = i
+		}
 	case fieldID:
 		f.ev.ID, _ = schemas.ParseID(v) // field checked it
 	case fieldLevel:
@@ -224,7 +238,7 @@ func (f *fields) take(l leaf) error {
 // moved reports that the leaf does not stay as an attribute as well.
 func (f *fields) field(l leaf) (field int, moved bool) {
 	switch {
-	case f.keys.Time != "" && l.text == f.keys.Time && !f.has[fieldTime]:
+	case len(f.keys.Times) > 0 && slices.Contains(f.keys.Times[:f.timeRank], strings.TrimSuffix(l.text, dateKey)):
 		return fieldTime, false
 	case f.keys.User != "" && l.text == f.keys.User && !f.has[fieldUserID]:
 		return fieldUserID, false
@@ -236,12 +250,12 @@ func (f *fields) field(l leaf) (field int, moved bool) {
 		return field, field != 0
 	}
 	if !l.top {
-		return 0, false
+		return f.nested(l)
 	}
 	field = fieldOfWord(l.text)
 	switch {
 	case field == 0 || f.has[field] || f.named[field],
-		field == fieldTime && f.keys.Time != "",
+		field == fieldTime && len(f.keys.Times) > 0,
 		field == fieldUserID && f.keys.User != "":
 		return 0, false
 	case field == fieldID:
@@ -251,6 +265,49 @@ func (f *fields) field(l leaf) (field int, moved bool) {
 		}
 	}
 	return field, true
+}
+
+// nested is field of a leaf below the object itself: a time may be there.
+func (f *fields) nested(l leaf) (field int, moved bool) {
+	if len(f.keys.Times) > 0 || f.has[fieldTime] || l.text == "" || l.text[0] != 't' && l.text[0] != '@' {
+		return 0, false
+	}
+	word, rest, _ := strings.Cut(l.text, ".")
+	switch {
+	case fieldOfWord(word) != fieldTime || rest == "":
+	case "."+rest == dateKey, "."+rest == dateKey+longKey:
+		return fieldTime, true
+	default:
+		f.object = word
+	}
+	return 0, false
+}
+
+// The keys under which MongoDB's extended JSON has a time: a text, or milliseconds since 1970.
+const dateKey, longKey = ".$date", ".$numberLong"
+
+// timeAt reads the time that a leaf holds.
+func (k *Keys) timeAt(l leaf) (time.Time, error) {
+	if number := l.value.Text(); strings.Contains(l.text, dateKey) && strings.Trim(number, "-0123456789") == "" {
+		ms, err := strconv.ParseInt(number, 10, 64)
+		if err == nil {
+			_, err = schemas.UnixNs(time.UnixMilli(ms))
+		}
+		return time.UnixMilli(ms).UTC(), err
+	}
+	return k.time(l.value)
+}
+
+// ErrNoTime: a record does not have any of the keys that should hold its time.
+var ErrNoTime = errors.New("no time found")
+
+// oneOf lists names for a message.
+func oneOf(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strconv.Quote(name)
+	}
+	return strings.Join(quoted, " or ")
 }
 
 // time reads the time that a value is.

@@ -189,7 +189,10 @@ func TestParseErrors(t *testing.T) {
 		{`true`, schemas.ErrJSONEvent, "a truth value"},
 		{`null`, schemas.ErrJSONEvent, "null"},
 		{`{"ts":"yesterday"}`, schemas.ErrJSONEvent, `"ts": "yesterday" is not a time; write it as 2026-11-23T10:00:00Z`},
-		{`{"ts":{"a":[]}}`, nil, ""}, // flattened: ts.a is not ts
+		{`{"ts":{"a":[]}}`, schemas.ErrJSONEvent, `"ts" is an object, it must be a time`},
+		{`{"ts.a":[]}`, nil, ""},
+		{`{"ts":{"a":1},"time":1700000000}`, nil, ""},
+		{`{"@timestamp":{"$date":"noon"}}`, schemas.ErrJSONEvent, "noon"},
 		{`{"ts":[1]}`, schemas.ErrJSONEvent, `"ts": `},
 		{`{"ts":true}`, schemas.ErrJSONEvent, `"ts": `},
 		{`{"time":"0001-01-01T00:00:00Z"}`, schemas.ErrTimeTooOld, `"time": `},
@@ -263,7 +266,7 @@ func TestParseRest(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	k := Keys{Time: "actor.when", User: "actor.login"}
+	k := Keys{Times: []string{"actor.when"}, User: "actor.login"}
 	e, err := k.Parse([]byte(`{"time":"noon","user_id":"other","actor":{"when":1700000000,"login":"ann"}}`))
 	if err != nil {
 		t.Fatal(err)
