@@ -20,7 +20,7 @@ import (
 // Archive is the history in ClickHouse.
 type Archive interface {
 	// TimerHistory returns the stored transitions of a timer, oldest first, but those that erasures mean.
-	TimerHistory(ctx context.Context, topic, group, id string, except ledger.Cover) ([]Timer, error)
+	TimerHistory(ctx context.Context, key schemas.TimerKey, except ledger.Cover) ([]Timer, error)
 	// MeantLives says of which lives something is stored that erasures mean.
 	MeantLives(ctx context.Context, topic string, lives []string, by ledger.Cover) (map[string]bool, error)
 	// MeantRecords says of each record of a topic's timers whether an erasure with a filter means it.

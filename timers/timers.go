@@ -268,7 +268,7 @@ func (t *Timers) stored(ctx context.Context, key schemas.TimerKey) ([]Timer, err
 	if err != nil {
 		return nil, err
 	}
-	return t.cfg.Archive.TimerHistory(ctx, key.Topic, key.Group, key.ID, under)
+	return t.cfg.Archive.TimerHistory(ctx, key, under)
 }
 
 // group reads a group, or uses the one that was read within groupAge.

@@ -60,10 +60,11 @@ func (r *Reader) Newest(ctx context.Context, t *schemas.Topic, id string, upTo u
 	if err != nil {
 		return nil, err
 	}
-	if lane := document.Lane(t, id); stored[lane] < upTo {
+	lane := document.Lane(t, id)
+	if stored[lane] < upTo {
 		return nil, fmt.Errorf("%w: lane %d is stored up to message %d, and not up to %d", ErrOnItsWay, lane, stored[lane], upTo)
 	}
-	rows, err := r.selected(ctx, t, "SELECT "+keyColumns+" FROM "+schemas.QuotedTable(r.db.Database, t.Name)+" WHERE doc_id = {id:String} ORDER BY seq DESC LIMIT 1", map[string]string{"id": id})
+	rows, err := r.selected(ctx, t, "SELECT "+keyColumns+" FROM "+schemas.QuotedTable(r.db.Database, t.Name)+" WHERE "+schemas.InLane(lane)+" AND doc_id = {id:String} ORDER BY seq DESC LIMIT 1", map[string]string{"id": id})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (r *Reader) History(ctx context.Context, t *schemas.Topic, id string) ([]*d
 	if err != nil {
 		return nil, err
 	}
-	stored, err := r.rows(ctx, t, false, "doc_id = {id:String}", "", map[string]string{"id": id})
+	stored, err := r.rows(ctx, t, false, schemas.InLane(document.Lane(t, id))+" AND doc_id = {id:String}", "", map[string]string{"id": id})
 	if err != nil {
 		return nil, err
 	}

@@ -46,15 +46,15 @@ type row struct {
 }
 
 // TimerHistory returns the stored transitions of a timer, oldest first, but those that erasures mean.
-func (a Archive) TimerHistory(ctx context.Context, topic, group, id string, except ledger.Cover) ([]timers.Timer, error) {
-	if err := schemas.ValidateTopicName(topic); err != nil {
+func (a Archive) TimerHistory(ctx context.Context, key schemas.TimerKey, except ledger.Cover) ([]timers.Timer, error) {
+	if err := schemas.ValidateTopicName(key.Topic); err != nil {
 		return nil, err
 	}
 	keep, params := except.Keep()
-	params = withParams(params, "g", group, "id", id)
+	params = withParams(params, "g", key.Group, "id", key.ID)
 	answer, err := a.DB.Select(ctx, &tables.Select{
 		SQL: fmt.Sprintf("SELECT toUnixTimestamp64Nano(t.ts) AS ts, toUnixTimestamp64Nano(t.due) AS due, life, slot, revision, attempt, state, status, error, detail, took_ms, late_ms, user_id, spec, seq"+
-			" FROM (SELECT * FROM %s WHERE `group` = {g:String} AND timer_id = {id:String} AND %s) AS t ORDER BY t.seq LIMIT %d FORMAT JSONEachRow", schemas.QuotedTable(a.DB.Database, topic), keep, maxHistory),
+			" FROM (SELECT * FROM %s WHERE %s AND `group` = {g:String} AND timer_id = {id:String} AND %s) AS t ORDER BY t.seq LIMIT %d FORMAT JSONEachRow", schemas.QuotedTable(a.DB.Database, key.Topic), schemas.InLane(key.Lane), keep, maxHistory),
 		Params:   params,
 		Settings: map[string]string{"output_format_json_quote_64bit_integers": "0"},
 		User:     a.User, Password: a.Password,
@@ -63,7 +63,7 @@ func (a Archive) TimerHistory(ctx context.Context, topic, group, id string, exce
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("timers: the history of %q in ClickHouse: %w", id, err)
+		return nil, fmt.Errorf("timers: the history of %q in ClickHouse: %w", key.ID, err)
 	}
 	defer func() { _ = answer.Close() }()
 	var out []timers.Timer
@@ -71,9 +71,9 @@ func (a Archive) TimerHistory(ctx context.Context, topic, group, id string, exce
 	for d.More() {
 		var r row
 		if err := d.Decode(&r); err != nil {
-			return nil, fmt.Errorf("timers: the history of %q in ClickHouse: %w", id, err)
+			return nil, fmt.Errorf("timers: the history of %q in ClickHouse: %w", key.ID, err)
 		}
-		out = append(out, r.timer(topic, group, id))
+		out = append(out, r.timer(key.Topic, key.Group, key.ID))
 	}
 	return out, nil
 }
