@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
+	"github.com/almanac-events/almanac/timers/dispatch"
 )
 
 func (a *app) timersGroupsCommand() *cobra.Command {
@@ -107,7 +108,7 @@ func (a *app) timersGroupsApply(ctx context.Context, cmd *cobra.Command, args []
 			return usageError{fmt.Errorf("--max-bytes: %q is not a size, such as 64MiB", text)}
 		}
 	}
-	return a.amendGroup(ctx, cmd, args[0], func(g *timer.Group) error {
+	return a.amendGroup(ctx, cmd, args[0], func(*session) error { return nil }, func(g *timer.Group) error {
 		if f.Changed("max-bytes") {
 			g.MaxBytes = maxBytes
 		}
@@ -143,7 +144,11 @@ func (a *app) timersPauseCommands() []*cobra.Command {
 		{"resume GROUP", "Call a group's timers again, what fell due meanwhile at once", false},
 	} {
 		cmd := &cobra.Command{Use: c.use, Short: c.short, Args: arguments(1, 1), RunE: a.does(func(ctx context.Context, cmd *cobra.Command, args []string) error {
-			return a.amendGroup(ctx, cmd, args[0], func(g *timer.Group) error {
+			wait := func(*session) error { return nil }
+			if c.paused {
+				wait = func(c *session) error { return a.awaitPaused(ctx, c, args[0]) }
+			}
+			return a.amendGroup(ctx, cmd, args[0], wait, func(g *timer.Group) error {
 				if g.Slots == 0 {
 					return &timer.Refusal{Code: timer.CodeUnknownGroup, Text: fmt.Sprintf("there is no group %q", args[0])}
 				}
@@ -157,7 +162,7 @@ func (a *app) timersPauseCommands() []*cobra.Command {
 	return out
 }
 
-func (a *app) amendGroup(ctx context.Context, cmd *cobra.Command, name string, f func(*timer.Group) error) error {
+func (a *app) amendGroup(ctx context.Context, cmd *cobra.Command, name string, wait func(*session) error, f func(*timer.Group) error) error {
 	return whenNATS(ctx, cmd, func(c *session) error {
 		topic, _ := cmd.Flags().GetString("topic")
 		g, did, err := timers.ApplyGroup(ctx, c.reg, topic, name, f)
@@ -165,11 +170,36 @@ func (a *app) amendGroup(ctx context.Context, cmd *cobra.Command, name string, f
 			return err
 		}
 		a.note("group %s of topic %s: %s", g.Name, g.Topic, did)
+		if err := wait(c); err != nil {
+			return err
+		}
 		if printed, err := printRecord(a, format(cmd, asTable), g); printed || err != nil {
 			return err
 		}
 		return a.printTable(groupsTable([]timer.Group{g}))
 	})
+}
+
+// pausedWithin is how long dispatchers have to see that a group is paused.
+const pausedWithin = 10 * time.Second
+
+// awaitPaused waits until no dispatcher begins a call of a group that was paused, and names those that may.
+func (a *app) awaitPaused(ctx context.Context, c *session, group string) error {
+	rev, err := c.reg.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	behind, err := c.reg.AwaitSeen(ctx, dispatch.Role, rev, pausedWithin)
+	if err != nil {
+		return err
+	}
+	for _, m := range behind {
+		a.note("%s has not seen yet that %s is paused, and may call its timers", m, group)
+	}
+	if len(behind) > 0 {
+		return errPartial
+	}
+	return nil
 }
 
 func (a *app) timersGroupsList(ctx context.Context, cmd *cobra.Command, _ []string) error {

@@ -127,7 +127,7 @@ func (d *Dispatcher) attempt(ctx, all context.Context, s started, r *timer.Recor
 	}()
 	g, known := d.groups.get(r.Key.Topic, r.Key.Group) // of the record, and nothing that was remembered of it
 	spec, err := d.spec(ctx, r)
-	if err != nil || !known {
+	if err != nil || !known || g.Paused { // it may have been paused since the attempt got its place
 		released = true
 		s.giveBack(ctx, againAfter)
 		return

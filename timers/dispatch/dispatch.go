@@ -185,6 +185,10 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 func (d *Dispatcher) wanted(ctx context.Context) (map[laneID]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
+	rev, err := d.cfg.Registry.Revision(ctx) // before: what is read may be newer
+	if err != nil {
+		return nil, err
+	}
 	topics, err := d.cfg.Registry.Topics(ctx)
 	if err != nil {
 		return nil, err
@@ -206,6 +210,7 @@ func (d *Dispatcher) wanted(ctx context.Context) (map[laneID]int, error) {
 			}
 		}
 	}
+	d.members.Saw(rev)
 	return lanes, nil
 }
 
