@@ -17,8 +17,8 @@ import (
 	"github.com/almanac-events/almanac/tables"
 )
 
-// A field that is promoted has the values of events from before, wherever they are and whoever
-// reads them: on their way, stored before the column was there and after, and merged.
+// A field that is promoted has the values of events from before, wherever they are and by any
+// reader: on their way, stored before the column was there and after, and merged.
 func TestFieldsOfOlderEvents(t *testing.T) {
 	t.Parallel()
 	srv := embeddedtest.Start(t, embeddedtest.WithoutNATS())

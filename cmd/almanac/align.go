@@ -25,7 +25,8 @@ func (a *app) alignCommand() *cobra.Command {
 		Short: "Align and reduce the points of a metric",
 		Long: fmt.Sprintf(`Align the points of a metric to periods, and reduce them over series.
 
---align makes one value of the points that a series has in each window (T - period, T]:
+Without --align it gives the points from --from (inclusive) to --to (exclusive). --align
+makes one value of the points that a series has in each window (T - period, T]:
   %s
 --reduce makes one value of the aligned values of all series, or of each group --by labels:
   %s

@@ -21,6 +21,12 @@ const MaxPoints = 100_000
 // one. It is pure. Its error says why the request cannot be read at all, or is that of each.
 // A nil topic is one without fields and rules.
 func DecodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, each func(events []schemas.Event, err error) error) error {
+	_, err := decodeMetrics(body, isJSON, topic, each)
+	return err
+}
+
+// decodeMetrics is DecodeMetrics, and counts the points whose whole number was rounded.
+func decodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, each func(events []schemas.Event, err error) error) (int, error) {
 	req := pmetricotlp.NewExportRequest()
 	var err error
 	if isJSON {
@@ -33,11 +39,11 @@ func DecodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, each func(eve
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrMetrics, err)
+		return 0, fmt.Errorf("%w: %w", ErrMetrics, err)
 	}
 	metrics := req.Metrics()
 	if n := metrics.DataPointCount(); n > MaxPoints {
-		return fmt.Errorf("%w: %d, the limit is %d; send fewer at once", ErrManyPoints, n, MaxPoints)
+		return 0, fmt.Errorf("%w: %d, the limit is %d; send fewer at once", ErrManyPoints, n, MaxPoints)
 	}
 	first := topic.TakenFirst()
 	for i := range metrics.ResourceMetrics().Len() {
@@ -49,12 +55,12 @@ func DecodeMetrics(body []byte, isJSON bool, topic *schemas.Topic, each func(eve
 			both := shared.scope(sm.Scope())
 			for k := range sm.Metrics().Len() {
 				if err := decodeMetric(&both, sm.Metrics().At(k), each); err != nil {
-					return err
+					return 0, err
 				}
 			}
 		}
 	}
-	return nil
+	return rounded(metrics), nil
 }
 
 // metric is what all data points of a metric have in common.
@@ -125,7 +131,7 @@ func (m *metric) number(p pmetric.NumberDataPoint) ([]schemas.Event, error) {
 	points := m.points
 	switch p.ValueType() {
 	case pmetric.NumberDataPointValueTypeInt:
-		value = schemas.Int64(kinds.ColValue, p.IntValue())
+		value = wholeValue(p.IntValue())
 	case pmetric.NumberDataPointValueTypeDouble:
 		number, word := kinds.Number(p.DoubleValue())
 		value, points = schemas.Float64(kinds.ColValue, number), cmp.Or(word, points)
@@ -133,6 +139,41 @@ func (m *metric) number(p pmetric.NumberDataPoint) ([]schemas.Event, error) {
 		return nil, fmt.Errorf("%w: metric %.80q has a data point without a value", ErrPoint, m.name)
 	}
 	return m.event(p.Timestamp(), p.StartTimestamp(), p.Attributes(), points, value)
+}
+
+// wholeValue is a whole number as the column of floating-point numbers has it: the nearest one
+// that a float64 has, as the same number given as a double. A counter of nanoseconds passes 2^53
+// after 104 days, and does not end then.
+func wholeValue(n int64) schemas.Attr {
+	if n >= -kinds.MaxExact && n <= kinds.MaxExact {
+		return schemas.Int64(kinds.ColValue, n)
+	}
+	return schemas.Float64(kinds.ColValue, float64(n))
+}
+
+// rounded counts the points of a request whose whole number was rounded to a float64.
+func rounded(all pmetric.Metrics) (n int) {
+	count := func(points pmetric.NumberDataPointSlice) {
+		for i := range points.Len() {
+			p := points.At(i)
+			if v := p.IntValue(); p.ValueType() == pmetric.NumberDataPointValueTypeInt && !p.Flags().NoRecordedValue() && (float64(v) >= 1<<63 || int64(float64(v)) != v) {
+				n++
+			}
+		}
+	}
+	for _, rm := range all.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				switch m.Type() {
+				case pmetric.MetricTypeGauge:
+					count(m.Gauge().DataPoints())
+				case pmetric.MetricTypeSum:
+					count(m.Sum().DataPoints())
+				}
+			}
+		}
+	}
+	return n
 }
 
 // stale ends a series until its next point.

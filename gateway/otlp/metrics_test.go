@@ -230,6 +230,40 @@ func TestEmptyAttributesOfPoints(t *testing.T) {
 	}
 }
 
+// A whole number above 2^53 is the float64 that the same number as a double is, and is counted.
+func TestLargeWholeNumbers(t *testing.T) {
+	t.Parallel()
+	metrics := pmetric.NewMetrics()
+	m := metrics.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("container.cpu.usage.total")
+	list := m.SetEmptySum().DataPoints()
+	m.Sum().SetIsMonotonic(true)
+	m.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+	numbers := []int64{1 << 53, 1<<53 + 1, 1<<53 + 2, math.MaxInt64, math.MinInt64, -1<<53 - 1, 7}
+	for _, n := range numbers {
+		p := list.AppendEmpty()
+		p.SetTimestamp(pcommon.NewTimestampFromTime(at))
+		p.SetIntValue(n)
+	}
+	body, err := pmetricotlp.NewExportRequestFromMetrics(metrics).MarshalProto()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := points(t, body, false)
+	if len(got) != len(numbers) {
+		t.Fatalf("%d points, want %d", len(got), len(numbers))
+	}
+	for i, ev := range got {
+		value := ev.Attrs[len(ev.Attrs)-1]
+		if v, ok := value.AsFloat64(); value.Key != kinds.ColValue || !ok || v != float64(numbers[i]) {
+			t.Errorf("%d: %s is %s", numbers[i], value.Key, value.Text())
+		}
+	}
+	if n, err := decodeMetrics(body, false, nil, func([]schemas.Event, error) error { return nil }); err != nil || n != 3 {
+		t.Errorf("%d points are rounded, want 3 (%v)", n, err)
+	}
+}
+
 func FuzzDecodeMetrics(f *testing.F) {
 	body, _ := sorts(true).MarshalProto()
 	f.Add(body, false)

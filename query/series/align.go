@@ -75,6 +75,10 @@ func (r *Reader) Align(ctx context.Context, req Request) (*Answer, error) {
 	if err := req.check(); err != nil {
 		return nil, err
 	}
+	from, to := req.From, req.To
+	if req.Align == None { // windows are (T - period, T]; points are taken from From on, up to before To
+		req.From, req.To = from.Add(-1), to.Add(-1)
+	}
 	var a *Answer
 	err := r.ask(ctx, req.Topic, func(snap *snapshot) error {
 		s, err := selectSeries(snap, req.Metric, req.Where, req.From, req.To)
@@ -87,6 +91,7 @@ func (r *Reader) Align(ctx context.Context, req Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.From, a.To = from, to
 	return a, nil
 }
 

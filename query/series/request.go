@@ -68,8 +68,8 @@ type Request struct {
 	// Where selects series: a filter over type, service, user_id, unit and labels
 	// (attributes). Empty selects all.
 	Where string
-	// From and To bound the time. With a period both are moved outward to its multiples. A
-	// zero To is now.
+	// From (inclusive) and To (exclusive) bound the time. With a period both are moved outward to
+	// its multiples: a value stands for (T - period, T]. A zero To is now.
 	From, To time.Time
 	// Align is None by default, and needs a Period otherwise.
 	Align  Aligner

@@ -74,7 +74,7 @@ func TestRequest(t *testing.T) {
 	for name, req := range map[string]Request{
 		"no range":         {Topic: "usage"},
 		"from after to":    {Topic: "usage", From: now, To: now.Add(-time.Hour)},
-		"from is to":       {Topic: "usage", From: now, To: now.Add(time.Microsecond)},
+		"from is to":       {Topic: "usage", From: now, To: now},
 		"no topic":         {From: now, To: now.Add(time.Hour)},
 		"group":            {Topic: "usage", From: now, To: now.Add(time.Hour), GroupBy: "year"},
 		"measure":          {Topic: "usage", From: now, To: now.Add(time.Hour), Measure: "max"},

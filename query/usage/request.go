@@ -46,7 +46,7 @@ type Request struct {
 	// Meter, Provider, Space and Customer select; empty selects all. A report of more than
 	// one meter must be grouped by one of the first four groups.
 	Meter, Provider, Space, Customer string
-	// From (inclusive) and To (exclusive) bound the time, in whole milliseconds.
+	// From (inclusive) and To (exclusive) bound the time, in whole milliseconds: To is rounded up.
 	From, To time.Time
 	GroupBy  GroupBy
 	// Measure is Integral by default.
@@ -92,7 +92,8 @@ func (r *Request) check() error {
 			return bad("%s lies before 1970", t.UTC().Format(time.RFC3339))
 		}
 	}
-	r.From, r.To = r.From.UTC().Truncate(time.Millisecond), r.To.UTC().Truncate(time.Millisecond)
+	// The end is moved up: a diff of the millisecond that a range to now ends in was accepted before.
+	r.From, r.To = r.From.UTC().Truncate(time.Millisecond), r.To.UTC().Add(time.Millisecond-1).Truncate(time.Millisecond)
 	if !r.From.Before(r.To) {
 		return bad("from (%s) must lie before to (%s)", r.From.Format(time.RFC3339Nano), r.To.Format(time.RFC3339Nano))
 	}
