@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // disk compares what an event takes in SHARDS, and in ClickHouse once merged, with NDJSON of the very same events (every column but
@@ -57,7 +57,7 @@ func (s *Suite) diskRun(ctx context.Context) (*onDisk, error) {
 		return nil, err
 	}
 	s.Progress("", "merging", 0, 1)
-	table := schemas.QuotedTable(cfg.DB.Database, topics[0].Name)
+	table := sql.QuotedTable(cfg.DB.Database, topics[0].Name)
 	if err := cfg.DB.Conn().Exec(ctx, "OPTIMIZE TABLE "+table+" FINAL"); err != nil {
 		return nil, fmt.Errorf("merging %s: %w", table, err)
 	}

@@ -17,6 +17,7 @@ import (
 	archive "github.com/almanac-events/almanac/query/documents"
 	"github.com/almanac-events/almanac/schemas"
 	topickinds "github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -189,7 +190,7 @@ func (d *documentStore) archive(ctx context.Context) error {
 		}
 		var rows uint64
 		if len(heads) > 0 { // else there is no table yet
-			if err := d.h.DB.Conn().QueryRow(ctx, "SELECT count() FROM "+schemas.QuotedTable(d.h.DB.Database, documentsTopic)).Scan(&rows); err != nil {
+			if err := d.h.DB.Conn().QueryRow(ctx, "SELECT count() FROM "+sql.QuotedTable(d.h.DB.Database, documentsTopic)).Scan(&rows); err != nil {
 				return err
 			}
 		}
@@ -261,7 +262,7 @@ func (d *documentStore) load(ctx context.Context) (took samples, err error) {
 
 // pages reads a list page by page, and each page by hand too: keys first, then the bodies of those that are listed.
 func (d *documentStore) pages(ctx context.Context) ([]Figure, error) {
-	table := schemas.QuotedTable(d.h.DB.Database, documentsTopic)
+	table := sql.QuotedTable(d.h.DB.Database, documentsTopic)
 	byHand := func(after *documents.Document) string {
 		return fmt.Sprintf("SELECT doc_id, path, created, ts, version, `by`, body FROM %[1]s WHERE path = '%[2]s' AND (path, created, doc_id, version) IN ("+
 			"SELECT path, created, doc_id, version FROM (SELECT path, created, doc_id, version, op FROM %[1]s WHERE path = '%[2]s' AND (created, doc_id) < (fromUnixTimestamp64Nano(%[3]d, 'UTC'), '%[4]s') "+

@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -62,7 +63,7 @@ type pageCase struct {
 }
 
 func pageCases(cfg *Config, t *schemas.Topic) []pageCase {
-	table := schemas.QuotedTable(cfg.DB.Database, t.Name)
+	table := sql.QuotedTable(cfg.DB.Database, t.Name)
 	const tail = " ORDER BY ts DESC, toUInt128(id) DESC LIMIT 500"
 	// A hand that knows the data bounds the time, so that few parts are opened.
 	bounded := "SELECT * FROM " + table + " WHERE %sts > (SELECT max(ts) FROM " + table + ") - INTERVAL %d MILLISECOND" + tail

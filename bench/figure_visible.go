@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // visible is how long an accepted event takes to be seen, at half of the rate
@@ -179,7 +180,7 @@ func (c *Config) askBySQL(ctx context.Context, waiting map[string]time.Time) (ma
 		traces = append(traces, "'"+trace+"'")
 	}
 	return numbers(ctx, c, fmt.Sprintf("SELECT trace_id, count() FROM %s WHERE ts IN (%s) AND trace_id IN (%s) GROUP BY trace_id",
-		schemas.QuotedTable(c.DB.Database, c.topicName(0)), strings.Join(times, ", "), strings.Join(traces, ", ")))
+		sql.QuotedTable(c.DB.Database, c.topicName(0)), strings.Join(times, ", "), strings.Join(traces, ", ")))
 }
 
 // mark publishes one event and waits until it is seen. One that is not accepted, or not

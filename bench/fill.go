@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // fillShardRows is a full shard's rows.
@@ -34,7 +35,7 @@ func fillFrom(ctx context.Context, cfg *Config, topic *schemas.Topic, first, row
 SELECT fromUnixTimestamp64Nano(%d + toInt64(number) * %d, 'UTC'), generateUUIDv7(number), 'info', 'bench', 'view', concat('u-', toString(number %% 1000)),
  concat('request served from cache ', toString(number)), number %% 4096 / 16, '/api/v1/item', %d, %d, intDiv(number - %d, 2000) + 1
 FROM numbers(%d, %d) SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 100000, min_insert_block_size_rows = 2500000, min_insert_block_size_bytes = 1000000000`,
-				schemas.QuotedTable(cfg.DB.Database, topic.Name), month.Start(), step, uint32(month), fillFirstShard+from, from, from, n)
+				sql.QuotedTable(cfg.DB.Database, topic.Name), month.Start(), step, uint32(month), fillFirstShard+from, from, from, n)
 			if err := cfg.DB.Conn().Exec(ctx, q); err != nil {
 				return fmt.Errorf("filling %s: %w", topic.Name, err)
 			}

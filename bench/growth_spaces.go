@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
 	kind "github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // A meter's diffs of one month: so many in each space, over so many shards.
@@ -92,7 +93,7 @@ func (m *meterOf) fill(ctx context.Context, from, to int) error {
 SELECT fromUnixTimestamp64Milli(toInt64(%d + (number * 7919) %% 2400000000), 'UTC'), generateUUIDv7(number + %d), 'bytes', concat('cust-', toString(number %% 1000)), 'did:web:provider',
  concat('did:key:z6Mk', toString(%d + number %% %d)), concat('bafyreia', leftPad(toString(%d + number), 51, '0')), 1, %d, intDiv(number, %d) %% %d + 1, %d
 FROM numbers(%d, %d) SETTINGS max_partitions_per_insert_block = 0, max_insert_block_size = 1000000`,
-			schemas.QuotedTable(m.cfg.DB.Database, m.topic.Name), m.month.Start()/1e6, from*spaceDiffs, from, spaces, from*spaceDiffs, uint32(m.month), spaces, spaceShards, m.pos, done, min(insert, rows-done))
+			sql.QuotedTable(m.cfg.DB.Database, m.topic.Name), m.month.Start()/1e6, from*spaceDiffs, from, spaces, from*spaceDiffs, uint32(m.month), spaces, spaceShards, m.pos, done, min(insert, rows-done))
 		if err := m.cfg.DB.Conn().Exec(ctx, q); err != nil {
 			return fmt.Errorf("filling %s: %w", m.topic.Name, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
 	topickinds "github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 const (
@@ -52,7 +53,7 @@ func makeMetrics(ctx context.Context, cfg *Config, of, points int) (*metrics, er
 		if err := cfg.DB.Conn().Exec(ctx, fmt.Sprintf(`INSERT INTO %s (ts, id, type, attributes, value, points, month, shard, pos)
 SELECT fromUnixTimestamp64Milli(toInt64(%d + intDiv(number, %d) * %d), 'UTC'), generateUUIDv7(number), '%s', map('host', toString(number %% %d), 'region', toString(number %% %d %% 10)), (number * 7919 %% 1000003) / 1000, '%s', %d, number %% %d %% %d + 1, %d
 FROM numbers(%d) SETTINGS max_partitions_per_insert_block = 0, max_insert_block_size = 1000000, min_insert_block_size_rows = 1000000`,
-			schemas.QuotedTable(cfg.DB.Database, topic.Name), m.begin.Add(time.Duration(from)*seriesEvery).UnixMilli(), of, seriesEvery.Milliseconds(), seriesName, of, of, topickinds.PointsGauge,
+			sql.QuotedTable(cfg.DB.Database, topic.Name), m.begin.Add(time.Duration(from)*seriesEvery).UnixMilli(), of, seriesEvery.Milliseconds(), seriesName, of, of, topickinds.PointsGauge,
 			uint32(month), of, seriesShards, from/each+1, n*of)); err != nil {
 			return nil, fmt.Errorf("making points: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -53,17 +54,17 @@ func (c *check) account(ctx context.Context) {
 		}
 		return err
 	}
-	if err := ask("SELECT count() FROM " + schemas.QuotedTable(c.db.Database, schemas.ViewShards)); err != nil {
+	if err := ask("SELECT count() FROM " + sql.QuotedTable(c.db.Database, schemas.ViewShards)); err != nil {
 		c.verdict("SQL account", err, "", "")
 		return
 	}
-	if err := ask("CREATE TABLE " + schemas.QuotedTable(c.db.Database, "almanac_doctor") + " (x Int8) ENGINE = Memory"); !errors.As(err, new(*tables.Error)) {
+	if err := ask("CREATE TABLE " + sql.QuotedTable(c.db.Database, "almanac_doctor") + " (x Int8) ENGINE = Memory"); !errors.As(err, new(*tables.Error)) {
 		c.note("SQL account", Fail, "restart almanac up, which writes the accounts again", "%s was allowed to make a table", c.cfg.ReaderUser)
 		return
 	}
 	c.note("SQL account", OK, "", "%s reads and cannot write; almanac sql --print-dsn has its address", c.cfg.ReaderUser)
 	if c.cfg.Private != "" {
-		c.files(ask("SELECT length(file(" + schemas.QuoteText(c.cfg.Private) + "))"))
+		c.files(ask("SELECT length(file(" + sql.QuoteText(c.cfg.Private) + "))"))
 	}
 }
 

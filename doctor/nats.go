@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -27,7 +28,7 @@ func (c *check) nats(ctx context.Context) bool {
 		return false
 	}
 	rtt, err := c.nc.RTT()
-	c.verdict("NATS", err, "", "%s at %s, %s away", c.nc.ConnectedServerVersion(), schemas.MaskedURL(c.cfg.NATSURL), rtt.Round(time.Microsecond))
+	c.verdict("NATS", err, "", "%s at %s, %s away", c.nc.ConnectedServerVersion(), privacy.MaskedURL(c.cfg.NATSURL), rtt.Round(time.Microsecond))
 	info, err := c.reg.JetStream().AccountInfo(ctx)
 	if err != nil {
 		c.verdict("JetStream", err, doStoreOff, "")

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -41,7 +42,7 @@ func CheckWhole(ctx context.Context, js jetstream.JetStream, front string, topic
 
 // CheckCopies is ErrLost where a front does not have what the copies of its lanes' checkpoints saw, which know more than the
 // checkpoints: SHARDS lost those with its end, or all of them. Routers wait too, for the repair that writes them again.
-func CheckCopies(ctx context.Context, js jetstream.JetStream, front string, topics []schemas.Topic, copies func(ctx context.Context, topic string) (map[string]schemas.Checkpoint, error)) error {
+func CheckCopies(ctx context.Context, js jetstream.JetStream, front string, topics []schemas.Topic, copies func(ctx context.Context, topic string) (map[string]checkpoint.Checkpoint, error)) error {
 	for i := range topics {
 		t := &topics[i]
 		if t.Front() != front {

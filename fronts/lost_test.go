@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
@@ -28,14 +29,14 @@ func TestCheckCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	customers := schemas.NewTopicOf(kinds.Document, "customers")
-	check := func(copied schemas.Checkpoint, lane string) error {
+	check := func(copied checkpoint.Checkpoint, lane string) error {
 		return CheckCopies(ctx, js, schemas.StreamDocs, []schemas.Topic{customers, schemas.NewTopicOf(schemas.KindLog, "app")},
-			func(context.Context, string) (map[string]schemas.Checkpoint, error) {
-				return map[string]schemas.Checkpoint{lane: copied}, nil
+			func(context.Context, string) (map[string]checkpoint.Checkpoint, error) {
+				return map[string]checkpoint.Checkpoint{lane: copied}, nil
 			})
 	}
-	has := schemas.Checkpoint{Front: schemas.StreamDocs, Source: last.Sequence, Stored: last.Time.UnixNano()}
-	lacks := schemas.Checkpoint{Front: schemas.StreamDocs, Source: last.Sequence + 7, Stored: last.Time.UnixNano()}
+	has := checkpoint.Checkpoint{Front: schemas.StreamDocs, Source: last.Sequence, Stored: last.Time.UnixNano()}
+	lacks := checkpoint.Checkpoint{Front: schemas.StreamDocs, Source: last.Sequence + 7, Stored: last.Time.UnixNano()}
 	if err := check(has, "0"); err != nil {
 		t.Errorf("it has what the copy saw: %v", err)
 	}

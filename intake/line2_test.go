@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // First user, line 2: the raw line is dropped on request, and said to keep what a rule
@@ -55,7 +56,7 @@ func TestLine2EveryFormat(t *testing.T) {
 		if err != nil || rec.Err != nil {
 			t.Fatal(format, err, rec.Err)
 		}
-		schemas.NewPrivacy(&topic, []byte("0123456789abcdef")).Apply(&rec.Event)
+		privacy.New(&topic, []byte("0123456789abcdef")).Apply(&rec.Event)
 		if got := show(rec); strings.Contains(got, "CLEAR") || rec.Event.UserID == "" {
 			t.Errorf("%s: %s", format, got)
 		}

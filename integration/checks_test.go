@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -279,13 +280,13 @@ func (e *env) routedSoFar(topic string) (n uint64) {
 }
 
 // checkpoints are the last checkpoints of a topic's lanes.
-func (e *env) checkpoints(topic string) []schemas.Checkpoint {
+func (e *env) checkpoints(topic string) []checkpoint.Checkpoint {
 	e.t.Helper()
 	msgs, err := jetstreamext.GetLastMsgsFor(e.t.Context(), e.reg.JetStream(), schemas.StreamShards, []string{schemas.RoutedFilter(topic)})
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	var out []schemas.Checkpoint
+	var out []checkpoint.Checkpoint
 	for msg, err := range msgs {
 		if errors.Is(err, jetstreamext.ErrNoMessages) {
 			break
@@ -293,7 +294,7 @@ func (e *env) checkpoints(topic string) []schemas.Checkpoint {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		cp, err := schemas.ParseCheckpoint(msg.Header, msg.Data)
+		cp, err := checkpoint.Parse(msg.Header, msg.Data)
 		if err != nil {
 			e.t.Fatal(err)
 		}

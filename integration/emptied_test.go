@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // A topic's table that is emptied or dropped gets its rows back from SHARDS by itself: of every lane,
@@ -67,7 +68,7 @@ func TestDerivedDeleted(t *testing.T) {
 	e.flush(p)
 	e.settledUsage("cpu")
 	e.examined("cpu")
-	listed, marks := "SELECT uniqExact(shard, type, series) FROM "+e.table("cpu.series")+" WHERE type != ''", "SELECT uniqExact(shard, id, pos) FROM "+e.table("cpu.repeats")+" WHERE id != "+schemas.NoID
+	listed, marks := "SELECT uniqExact(shard, type, series) FROM "+e.table("cpu.series")+" WHERE type != ''", "SELECT uniqExact(shard, id, pos) FROM "+e.table("cpu.repeats")+" WHERE id != "+sql.NoID
 	series, repeats := e.count("%s", listed), e.count("%s", marks)
 	if series < 20 || repeats != 30 {
 		t.Fatalf("%d series and %d marks to begin with", series, repeats)
@@ -78,7 +79,7 @@ func TestDerivedDeleted(t *testing.T) {
 		"ALTER TABLE " + e.table("cpu.series") + " DELETE WHERE type = ''" + sync,
 		"TRUNCATE TABLE " + e.table("cpu.series"),
 		"DROP TABLE " + e.table("cpu.series") + " SYNC",
-		"ALTER TABLE " + e.table("cpu.repeats") + " DELETE WHERE id != " + schemas.NoID + " AND cityHash64(id) % 2 = 0" + sync,
+		"ALTER TABLE " + e.table("cpu.repeats") + " DELETE WHERE id != " + sql.NoID + " AND cityHash64(id) % 2 = 0" + sync,
 		"TRUNCATE TABLE " + e.table("cpu.repeats"),
 		"DROP TABLE " + e.table("cpu.repeats") + " SYNC",
 	} {

@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -255,7 +256,7 @@ func (e *env) ask(q string, args ...any) (n uint64, err error) {
 	return n, err
 }
 
-func (e *env) table(topic string) string { return schemas.QuotedTable(e.srv.Database, topic) }
+func (e *env) table(topic string) string { return sql.QuotedTable(e.srv.Database, topic) }
 
 // stored waits until the topic's table has n rows.
 func (e *env) stored(topic string, n uint64, within time.Duration) {

@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // ClickHouse is restored from an older copy: rows that were erased come back with it,
@@ -45,8 +46,8 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	exec("CREATE TABLE %s.Copy AS %s", schemas.QuoteName(e.srv.Database), e.table("app"))
-	exec("INSERT INTO %s.Copy SELECT * FROM %s", schemas.QuoteName(e.srv.Database), e.table("app"))
+	exec("CREATE TABLE %s.Copy AS %s", sql.QuoteName(e.srv.Database), e.table("app"))
+	exec("INSERT INTO %s.Copy SELECT * FROM %s", sql.QuoteName(e.srv.Database), e.table("app"))
 
 	job := e.erase(erasure.Request{Topic: "app", Users: []string{"u-7"}})
 	entry, err := e.reg.Shard(t.Context(), shard.Ref())
@@ -57,7 +58,7 @@ func TestEraseAndAnOlderCopy(t *testing.T) {
 	stop()
 
 	t.Run("with rows", func(t *testing.T) {
-		exec("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s.Copy", e.table("app"), schemas.PartitionID(shard.Month, shard.ID), schemas.QuoteName(e.srv.Database))
+		exec("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s.Copy", e.table("app"), schemas.PartitionID(shard.Month, shard.ID), sql.QuoteName(e.srv.Database))
 		rep, err := e.proof("app")
 		if err != nil || rep.OK() || rep.Doubled != 30 {
 			t.Fatalf("verify of rows that came back: %+v (%v)", rep, err)

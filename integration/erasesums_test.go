@@ -19,6 +19,7 @@ import (
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -117,7 +118,7 @@ func (d *droppedMonth) without(when string, before map[string]string, erased ...
 		}
 	}
 	for _, c := range erased {
-		if n := d.count("SELECT count() FROM %s WHERE user_id = '%s'", schemas.QuotedTable(d.srv.Database, "usage.sums"), c); n != 0 {
+		if n := d.count("SELECT count() FROM %s WHERE user_id = '%s'", sql.QuotedTable(d.srv.Database, "usage.sums"), c); n != 0 {
 			d.t.Errorf("%s: %d rows of sums name %s", when, n, c)
 		}
 		if n := d.count("SELECT count() FROM system.mutations WHERE database = '%s' AND command LIKE '%%%s%%'", d.srv.Database, c); n != 0 {
@@ -350,7 +351,7 @@ func TestErasePendingDrop(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			size := e.count("SELECT toUInt64(sum(delta)) FROM %s", schemas.QuotedTable(e.srv.Database, "usage.sums"))
+			size := e.count("SELECT toUInt64(sum(delta)) FROM %s", sql.QuotedTable(e.srv.Database, "usage.sums"))
 			if where == "" && (!p.Certified || size != 20) {
 				t.Errorf("certified: %t (%s), the sums come to %d, want 20", p.Certified, p.NotCertified, size)
 			}

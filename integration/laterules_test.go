@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 var lateKey = []byte("0123456789abcdef0123456789abcdef")
@@ -109,8 +110,8 @@ func TestRuleHoldsForProducersThatRun(t *testing.T) {
 	e.whole("app", all)
 	e.verified("app")
 
-	phone, _, _ := topic.Ruled("phone", "123", lateKey)
-	hashed, _, _ := now.Ruled(schemas.ColUserID, "ada", lateKey)
+	phone, _, _ := privacy.Ruled(&topic, "phone", "123", lateKey)
+	hashed, _, _ := privacy.Ruled(&now, schemas.ColUserID, "ada", lateKey)
 	for what, sql := range map[string]string{
 		"have the e-mail":               "toUInt64(message) >= %d AND attributes['email'] != ''",
 		"have the user":                 "toUInt64(message) >= %d AND user_id NOT IN ('', '" + hashed + "')",

@@ -27,6 +27,7 @@ import (
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
 )
@@ -73,8 +74,8 @@ func startCopiesHouse(t *testing.T) *copiesHouse {
 		_ = h.db.Conn().Exec(context.Background(), "DROP DATABASE IF EXISTS "+h.olderDatabase()+" SYNC")
 	})
 	for _, table := range h.tables() {
-		h.exec("CREATE TABLE %s.%s AS %s", h.olderDatabase(), schemas.QuoteName(table), h.table(table))
-		h.exec("ALTER TABLE %s.%s ATTACH PARTITION ALL FROM %s", h.olderDatabase(), schemas.QuoteName(table), h.table(table))
+		h.exec("CREATE TABLE %s.%s AS %s", h.olderDatabase(), sql.QuoteName(table), h.table(table))
+		h.exec("ALTER TABLE %s.%s ATTACH PARTITION ALL FROM %s", h.olderDatabase(), sql.QuoteName(table), h.table(table))
 	}
 	h.reopen()
 	h.parts()
@@ -99,7 +100,7 @@ func startCopiesHouse(t *testing.T) *copiesHouse {
 	return h
 }
 
-func (h *copiesHouse) olderDatabase() string { return schemas.QuoteName(h.srv.Database + "_older") }
+func (h *copiesHouse) olderDatabase() string { return sql.QuoteName(h.srv.Database + "_older") }
 
 // tables are all tables that hold rows.
 func (h *copiesHouse) tables() (names []string) {
@@ -348,7 +349,7 @@ func (h *copiesHouse) olderClickHouse() {
 	for _, table := range h.tables() {
 		h.exec("TRUNCATE TABLE %s", h.table(table))
 		if there[table] {
-			h.exec("ALTER TABLE %s ATTACH PARTITION ALL FROM %s.%s", h.table(table), h.olderDatabase(), schemas.QuoteName(table))
+			h.exec("ALTER TABLE %s ATTACH PARTITION ALL FROM %s.%s", h.table(table), h.olderDatabase(), sql.QuoteName(table))
 		}
 	}
 	eventually(h.t, 10*time.Second, func() error {
@@ -378,7 +379,7 @@ var copyDamages = []struct {
 	{"its copies deleted", func(h *copiesHouse) { h.lose(false, schemas.CopiesStream) }, false, false},
 	{"its copies older", func(h *copiesHouse) { h.lose(true, schemas.CopiesStream) }, false, false},
 	{"ClickHouse older", func(h *copiesHouse) { h.olderClickHouse() }, false, false},
-	{"ClickHouse lost", func(h *copiesHouse) { h.exec("DROP DATABASE %s SYNC", schemas.QuoteName(h.srv.Database)) }, true, false},
+	{"ClickHouse lost", func(h *copiesHouse) { h.exec("DROP DATABASE %s SYNC", sql.QuoteName(h.srv.Database)) }, true, false},
 	{"the registry and its copies deleted", func(h *copiesHouse) { h.lose(false, schemas.KVStream, schemas.CopiesStream) }, true, false},
 	{"the registry and its copies older", func(h *copiesHouse) { h.lose(true, schemas.KVStream, schemas.CopiesStream) }, true, false},
 	{"the registry deleted, ClickHouse older", func(h *copiesHouse) { h.lose(false, schemas.KVStream); h.olderClickHouse() }, false, true},

@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // levels is a filter that compares with x<from> to x<to>, and as many other texts.
@@ -73,7 +74,7 @@ func TestErasuresOfManyValues(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	older := schemas.QuoteName(e.srv.Database) + ".Older"
+	older := sql.QuoteName(e.srv.Database) + ".Older"
 	exec("CREATE TABLE %s AS %s", older, e.table("app"))
 	exec("INSERT INTO %s SELECT * FROM %s", older, e.table("app"))
 	run(ids[0], 20)

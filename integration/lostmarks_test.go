@@ -8,6 +8,7 @@ import (
 	"github.com/almanac-events/almanac/audit"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Rows that are lost and stored again, by a sink or a repair, stand at other positions than before, as many as they
@@ -41,7 +42,7 @@ func TestMarksOfLostRows(t *testing.T) {
 		if n := e.count("SELECT count() FROM %s", e.table("trail"+schemas.ViewOnce)); n != events {
 			t.Errorf("%s: %d events count, want %d", when, n, events)
 		}
-		if n, marked := e.count("SELECT count() FROM %s", e.table("trail")), e.count("SELECT uniqExact(id, shard, pos) FROM %s WHERE id != %s", e.table("trail.repeats"), schemas.NoID); n != times*events || marked != (times-1)*events {
+		if n, marked := e.count("SELECT count() FROM %s", e.table("trail")), e.count("SELECT uniqExact(id, shard, pos) FROM %s WHERE id != %s", e.table("trail.repeats"), sql.NoID); n != times*events || marked != (times-1)*events {
 			t.Errorf("%s: %d rows, %d of them marked", when, n, marked)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // lifeMonth is the month of the diffs of lifeDiffs.
@@ -139,7 +140,7 @@ func TestMeterThroughDamage(t *testing.T) {
 	e.lifeBills("anonymised", "usage", diffs, unnamed)
 	e.derived("usage")
 	e.lifeBills("anonymised and derived", "usage", diffs, unnamed)
-	if n := e.count("SELECT count() FROM %s WHERE user_id != ''", schemas.QuotedTable(e.srv.Database, "usage.sums")); n != 0 {
+	if n := e.count("SELECT count() FROM %s WHERE user_id != ''", sql.QuotedTable(e.srv.Database, "usage.sums")); n != 0 {
 		t.Errorf("%d rows of sums name a customer", n)
 	}
 }

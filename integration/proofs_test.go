@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -99,7 +100,7 @@ func TestProofHidesNothing(t *testing.T) {
 		},
 		"an older copy of a part": func(e *env, s registry.Shard) {
 			id, table := schemas.PartitionID(s.Month, s.ID), e.table("app")
-			older := schemas.QuotedTable(e.srv.Database, "older_copy")
+			older := sql.QuotedTable(e.srv.Database, "older_copy")
 			e.exec("CREATE TABLE %s AS %s", older, table)
 			e.exec("INSERT INTO %s SELECT * FROM %s WHERE shard = %d AND toUInt64(message) < 6", older, table, uint64(s.ID))
 			e.exec("ALTER TABLE %s REPLACE PARTITION ID '%s' FROM %s", table, id, older)

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/maintenance/rebuild"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -93,12 +94,12 @@ func TestRebuild(t *testing.T) {
 	if ids := e.count("SELECT uniqExact(id) FROM %s", e.table("app")); ids != rows || rows > n+sent.Load()+1 {
 		t.Errorf("%d rows with %d ids, %d were sent", rows, ids, n+sent.Load())
 	}
-	if got := e.count("SELECT count() FROM %s", schemas.QuotedTable(e.srv.Database, res.Before)); got != res.Rows || !strings.HasPrefix(res.Before, "app_before_2") {
+	if got := e.count("SELECT count() FROM %s", sql.QuotedTable(e.srv.Database, res.Before)); got != res.Rows || !strings.HasPrefix(res.Before, "app_before_2") {
 		t.Errorf("%s has %d rows, want %d", res.Before, got, res.Rows)
 	}
 	// The views are those of the new table, and the kept one belongs to no topic.
-	e.count("SELECT count() FROM %s", schemas.QuotedTable(e.srv.Database, schemas.RecentView("app")))
-	if got := e.count("SELECT sum(stored_rows) FROM %s", schemas.QuotedTable(e.srv.Database, schemas.ViewShards)); got != rows {
+	e.count("SELECT count() FROM %s", sql.QuotedTable(e.srv.Database, schemas.RecentView("app")))
+	if got := e.count("SELECT sum(stored_rows) FROM %s", sql.QuotedTable(e.srv.Database, schemas.ViewShards)); got != rows {
 		t.Errorf("the view of shards has %d rows, want %d", got, rows)
 	}
 	if rep, err := e.proof(""); err != nil || len(rep.Topics) != 1 {
@@ -141,7 +142,7 @@ func TestRebuildHeals(t *testing.T) {
 	killed := cfg
 	killed.Crash = func(at string) error {
 		if at == "rebuild.after-freeze" {
-			body, err := e.db.Select(t.Context(), &tables.Select{SQL: "INSERT INTO " + schemas.QuotedTable(e.srv.Database, "app.rebuild") + " SELECT * FROM " + e.table("app") + " LIMIT 1"})
+			body, err := e.db.Select(t.Context(), &tables.Select{SQL: "INSERT INTO " + sql.QuotedTable(e.srv.Database, "app.rebuild") + " SELECT * FROM " + e.table("app") + " LIMIT 1"})
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // A topic that lets SQL be a minute old gets few inserts; a reader that waits for SQL has
@@ -46,7 +47,7 @@ func TestSQLFreshReaderWaits(t *testing.T) {
 	if err != nil || pending != 0 {
 		t.Fatalf("%d events wait after %s: %v", pending, time.Since(began), err)
 	}
-	if n := e.count("SELECT count() FROM %s", schemas.QuotedTable(e.srv.Database, "slow")); n != 6 {
+	if n := e.count("SELECT count() FROM %s", sql.QuotedTable(e.srv.Database, "slow")); n != 6 {
 		t.Errorf("%d events are stored, want 6", n)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/wire"
 )
 
 // junk publishes what is not Almanac's on a subject of its streams.
@@ -39,7 +40,7 @@ func (e *env) foreign(n int) (subjects map[string]int) {
 		subjects = map[string]int{}
 		found := 0
 		for _, l := range letters {
-			if l.Reason == schemas.ReasonForeign {
+			if l.Reason == wire.ReasonForeign {
 				subjects[l.Subject]++
 				found++
 			}
@@ -106,7 +107,7 @@ func TestForeignMessagesAreSetAside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Settle(t.Context(), deadletters.Request{Topic: schemas.NoTopic, Reason: schemas.ReasonForeign, Drop: true}, func(deadletters.Outcome) error { return nil }); err != nil {
+	if err := d.Settle(t.Context(), deadletters.Request{Topic: schemas.NoTopic, Reason: wire.ReasonForeign, Drop: true}, func(deadletters.Outcome) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if rep := e.verify(uint64(45 + n)); rep.Foreign != 0 || rep.Discarded != uint64(n) {

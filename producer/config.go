@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/producer/spool"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // Policy is what Log does when the buffer is full.
@@ -228,7 +229,7 @@ func (c Config) declared() (Config, error) {
 	c.InFlightBytes = cmp.Or(c.InFlightBytes, DefaultInFlightBytes)
 	c.Linger = cmp.Or(c.Linger, schemas.FrameLinger)
 	c.AckTimeout = cmp.Or(c.AckTimeout, DefaultAckTimeout)
-	if err := schemas.CheckPrivacyKey(c.PrivacyKey); err != nil {
+	if err := privacy.CheckKey(c.PrivacyKey); err != nil {
 		return c, fmt.Errorf("%w: PrivacyKey: %w", ErrConfig, err)
 	}
 	if c.Stderr == nil {

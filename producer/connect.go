@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // Connect dials NATS and starts a producer that owns the connection. It fails
@@ -111,7 +112,7 @@ func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
 	select {
 	case r := <-dialled:
 		if r.err != nil {
-			return nil, fmt.Errorf("%w to NATS at %s: %w", ErrConnect, schemas.MaskedURL(url), schemas.MaskedError(r.err))
+			return nil, fmt.Errorf("%w to NATS at %s: %w", ErrConnect, privacy.MaskedURL(url), privacy.MaskedError(r.err))
 		}
 		return r.nc, nil
 	case <-ctx.Done():
@@ -120,7 +121,7 @@ func dial(ctx context.Context, url string, cfg Config) (*nats.Conn, error) {
 				r.nc.Close()
 			}
 		}()
-		return nil, fmt.Errorf("%w to NATS at %s: %w", ErrConnect, schemas.MaskedURL(url), context.Cause(ctx))
+		return nil, fmt.Errorf("%w to NATS at %s: %w", ErrConnect, privacy.MaskedURL(url), context.Cause(ctx))
 	}
 }
 

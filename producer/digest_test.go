@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // A digest is of the key and of every field, each with its length, whatever the size of
@@ -27,7 +28,7 @@ func TestDigest(t *testing.T) {
 			t.Parallel()
 			p := &Producer{topic: topic, now: func() int64 { return 1 << 60 }}
 			b := p.NewBatch("k")
-			other := (&Producer{topic: later, privacy: schemas.NewPrivacy(&later, []byte("0123456789abcdef0123456789abcdef")), now: func() int64 { return 1 << 60 }}).NewBatch("k")
+			other := (&Producer{topic: later, privacy: privacy.New(&later, []byte("0123456789abcdef0123456789abcdef")), now: func() int64 { return 1 << 60 }}).NewBatch("k")
 			var want []byte
 			text := func(s string) { want = append(fmt.Appendf(want, "%d:", len(s)), s...) }
 			number := func(n int64) { want = binary.BigEndian.AppendUint64(want, uint64(n)) }

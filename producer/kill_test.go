@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // spoolProcessEnv makes this test binary a producer's process: URL, directory,
@@ -83,14 +84,14 @@ func TestSpoolKilled(t *testing.T) {
 	kill()
 	p := e.connect(spooling(dir))
 	e.must(p.Flush(e.ctx()))
-	lanes := make([]schemas.Windows, app.Lanes)
+	lanes := make([]checkpoint.Windows, app.Lanes)
 	var fresh []Event
 	for i, f := range e.frames(&app) {
 		switch ws := lanes[f.lane]; ws.Judge(f.head) {
-		case schemas.Fresh:
+		case checkpoint.Fresh:
 			fresh = append(fresh, f.events...)
 			lanes[f.lane] = ws.Take(f.head, uint64(i+1))
-		case schemas.Stale:
+		case checkpoint.Stale:
 			t.Fatalf("lane %d: a router cannot tell seq %d any more", f.lane, f.head.Seq)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/producer/spool"
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // outageLink is a link in trouble while down is set: frames are stored and their
@@ -101,17 +101,17 @@ func TestOutageBeyondTheDuplicateWindow(t *testing.T) {
 				if s := p.Stats(); s.Stored != total || s.DroppedTotal() != 0 {
 					t.Errorf("%+v", s)
 				}
-				lanes := make([]schemas.Windows, app.Lanes)
+				lanes := make([]checkpoint.Windows, app.Lanes)
 				var fresh []Event
 				repeated := 0
 				for i, f := range e.frames(&app) {
 					switch ws := lanes[f.lane]; ws.Judge(f.head) {
-					case schemas.Fresh:
+					case checkpoint.Fresh:
 						fresh = append(fresh, f.events...)
 						lanes[f.lane] = ws.Take(f.head, uint64(i+1))
-					case schemas.Repeated:
+					case checkpoint.Repeated:
 						repeated++
-					case schemas.Stale:
+					case checkpoint.Stale:
 						t.Fatalf("lane %d: a router cannot tell seq %d any more", f.lane, f.head.Seq)
 					}
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/producer/spool"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // Producer logs events of one topic. It is safe for concurrent use. Make one
@@ -31,8 +32,8 @@ type Producer struct {
 	report *reporter
 	outer  tally // events that never came to a lane
 
-	privacy    *schemas.Privacy // nil: the topic has no such rules
-	frameBytes int              // what an encoded frame may have on this connection
+	privacy    *privacy.Rules // nil: the topic has no such rules
+	frameBytes int            // what an encoded frame may have on this connection
 	builders   freeList[*frame.Builder]
 	payloads   freeList[[]byte]
 	unencoded  atomic.Int32  // closed frames that wait to be encoded
@@ -226,7 +227,7 @@ func start(cfg Config, topic schemas.Topic, link link, options ...func(*Producer
 	if n, ok := link.(*natsLink); ok {
 		p.server.ask = askTimeOf(n.nc)
 	}
-	p.privacy = schemas.NewPrivacy(&topic, cfg.PrivacyKey)
+	p.privacy = privacy.New(&topic, cfg.PrivacyKey)
 	p.laneByID = topic.HasIdentity() && slices.Contains(topic.LaneBy, schemas.ColID)
 	p.lanes = make([]*lane, topic.Lanes)
 	for i := range p.lanes {

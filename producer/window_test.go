@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 func TestWindow(t *testing.T) {
@@ -107,16 +108,16 @@ func TestWindowBoundsHowLateAFrameComes(t *testing.T) {
 		limit := rapid.SampledFrom([]int{1, 2, 8, schemas.MaxInFlight}).Draw(rt, "limit")
 		w := newWindow(limit)
 		var stored []uint64
-		var known schemas.Windows
+		var known checkpoint.Windows
 		send := func(f *laneFrame) {
 			if rapid.IntRange(0, 2).Draw(rt, "lost on the way") == 0 {
 				return
 			}
 			head := schemas.Frame{Producer: "p", Seq: f.seq, Rows: 1}
 			switch known.Judge(head) {
-			case schemas.Stale:
+			case checkpoint.Stale:
 				rt.Fatalf("seq %d is too far behind %d", f.seq, known.Highest("p"))
-			case schemas.Fresh:
+			case checkpoint.Fresh:
 				known = known.Take(head, f.seq)
 				stored = append(stored, f.seq)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Bounds of completion.
@@ -77,7 +78,7 @@ func (r *Reader) Fields(ctx context.Context, req CompleteRequest) (*FieldNames, 
 		columns := ""
 		for _, f := range filter.ColumnsOf(t) {
 			if f.Text {
-				columns += fmt.Sprintf(", (toInt64(%[2]d), if(notEmpty(%[1]s), '%[3]s', ''))", schemas.QuoteName(f.Name), sampledColumns, f.Name)
+				columns += fmt.Sprintf(", (toInt64(%[2]d), if(notEmpty(%[1]s), '%[3]s', ''))", sql.QuoteName(f.Name), sampledColumns, f.Name)
 			}
 		}
 		return fmt.Sprintf("arrayConcat([(toInt64(%d), '')%s], arrayMap(k -> (toInt64(%d), toString(k)), arrayFilter(k -> startsWith(concat('%s.', k), {prefix:String}), mapKeys(`%[4]s`))))",

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -127,7 +128,7 @@ func (c *counting) run(ctx context.Context) error {
 	for i := range w.queue {
 		w.read = append(w.read, w.queue[i].Name())
 	}
-	source := schemas.QuotedTable(w.r.db.Database, w.p.topic.Name)
+	source := sql.QuotedTable(w.r.db.Database, w.p.topic.Name)
 	for some := range statements(above) {
 		if known := upToHeads(some); known != "" && !c.enough() {
 			if err := c.count(ctx, &tables.Select{}, source, known+" AND "); err != nil {
@@ -206,7 +207,7 @@ func (c *counting) unseen(ctx context.Context, above *recent.Above, frames []rec
 			pairs = append(pairs, fmt.Sprintf("(fromUnixTimestamp64Nano(%d, 'UTC'), toUUID('%s'))", reader.Ts(row), reader.ID(row)))
 		}
 	}
-	source := schemas.QuotedTable(c.w.r.db.Database, c.w.p.topic.Name)
+	source := sql.QuotedTable(c.w.r.db.Database, c.w.p.topic.Name)
 	for some := range slices.Chunk(pairs, lookUp) {
 		for shards := range statements(above) {
 			known := upToHeads(shards)

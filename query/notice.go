@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/query/recent"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // notice says what a filter that no index covers has to scan; "" where one does,
 // or where there is no filter.
 func (w *walk) notice(ctx context.Context) (string, error) {
-	indexes := w.p.topic.Indexes()
+	indexes := sql.Indexes(&w.p.topic)
 	if w.p.where.All() || len(w.p.where.Indexes(indexes)) > 0 {
 		return "", nil
 	}

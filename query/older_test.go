@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -108,7 +109,7 @@ func TestFieldsOfOlderEvents(t *testing.T) {
 	if err := db.Ensure(t.Context(), &topic); err != nil {
 		t.Fatal(err)
 	}
-	table := schemas.QuotedTable(db.Database, topic.Name)
+	table := sql.QuotedTable(db.Database, topic.Name)
 	read("stored before the column", table+" WHERE shard = 1", nil)
 	insert(2)
 	read("stored after the column", table+" WHERE shard = 2", nil)
@@ -190,5 +191,5 @@ func TestFieldsOfOlderDocuments(t *testing.T) {
 	if err := db.Ensure(t.Context(), &topic); err != nil {
 		t.Fatal(err)
 	}
-	read("stored", schemas.QuotedTable(db.Database, topic.Name), nil)
+	read("stored", sql.QuotedTable(db.Database, topic.Name), nil)
 }

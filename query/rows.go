@@ -14,6 +14,7 @@ import (
 
 	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -103,7 +104,7 @@ func column(name string) string {
 	if name == schemas.ColShard {
 		return "lower(leftPad(hex(shard), 16, '0')) AS shard"
 	}
-	return schemas.QuoteName(name)
+	return sql.QuoteName(name)
 }
 
 // condition is the part of WHERE that a range, the page's cursor and its filter

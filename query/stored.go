@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -144,7 +145,7 @@ func (r *Reader) storedPage(p *plan, keys []schemas.ShardRef, edge *position) *t
 	return &tables.Select{
 		Settings: settings,
 		SQL: fmt.Sprintf("SELECT %s FROM %s WHERE %s AND %s %s", p.columns(params),
-			schemas.QuotedTable(r.db.Database, p.topic.Name), tables.InShards(keys), cond, p.order()),
+			sql.QuotedTable(r.db.Database, p.topic.Name), tables.InShards(keys), cond, p.order()),
 		Params: params,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // TallyRequest asks how many events of a topic there are in a range of time: in
@@ -120,7 +121,7 @@ func tallyStatement(step int64, by, from string) string {
 		groups = append(groups, "_bucket")
 	}
 	if by != "" {
-		value = "toString(" + schemas.QuoteName(by) + ")"
+		value = "toString(" + sql.QuoteName(by) + ")"
 		groups = append(groups, "_value")
 	}
 	sql := fmt.Sprintf("SELECT %s AS _bucket, %s AS _value, count() AS _n FROM %s", bucket, value, from)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Empty buckets show, within a given range from end to end, else between the
@@ -84,8 +85,8 @@ func TestShare(t *testing.T) {
 func TestIndexesOfTheTable(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app")
-	want := []schemas.Index{{Column: "ts", Ordered: true}, {Column: "user_id"}, {Column: "month", Ordered: true}, {Column: "shard", Ordered: true}, {Column: "pos", Ordered: true}}
-	if got := topic.Indexes(); !slices.Equal(got, want) {
+	want := []sql.Index{{Column: "ts", Ordered: true}, {Column: "user_id"}, {Column: "month", Ordered: true}, {Column: "shard", Ordered: true}, {Column: "pos", Ordered: true}}
+	if got := sql.Indexes(&topic); !slices.Equal(got, want) {
 		t.Errorf("the table is indexed by %v, want %v", got, want)
 	}
 }

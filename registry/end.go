@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -18,28 +19,28 @@ import (
 
 // End is a stream's end as last noted, with the entry's revision; the zero end and
 // revision 0 when none was.
-func (r *Registry) End(ctx context.Context, stream string) (schemas.StreamEnd, uint64, error) {
-	end := schemas.StreamEnd{Stream: stream}
+func (r *Registry) End(ctx context.Context, stream string) (checkpoint.StreamEnd, uint64, error) {
+	end := checkpoint.StreamEnd{Stream: stream}
 	rev, err := r.get(ctx, schemas.EndKey(stream), &end)
 	if errors.Is(err, ErrNotFound) {
 		err = nil
 	}
 	if errors.Is(err, ErrUnreadable) { // as if it was never noted
-		return schemas.StreamEnd{Stream: stream}, rev, err
+		return checkpoint.StreamEnd{Stream: stream}, rev, err
 	}
 	return end, rev, err
 }
 
 // SaveEnd writes a stream's end over the revision that was read: ErrConflict if another
 // process was faster.
-func (r *Registry) SaveEnd(ctx context.Context, end schemas.StreamEnd, rev uint64) error {
+func (r *Registry) SaveEnd(ctx context.Context, end checkpoint.StreamEnd, rev uint64) error {
 	return r.commit(ctx, &change{key: schemas.EndKey(end.Stream), rev: rev, v: &end})
 }
 
 // LaneCopy is what is to be kept of a lane's checkpoint.
 type LaneCopy struct {
 	Topic, Lane string
-	Checkpoint  schemas.Checkpoint
+	Checkpoint  checkpoint.Checkpoint
 }
 
 // maxCopies bounds the entries of one commit.
@@ -57,20 +58,20 @@ func (r *Registry) SaveCopies(ctx context.Context, copies []LaneCopy) error {
 
 // Copy is the copy of a lane's checkpoint; the zero Checkpoint when there is none that
 // can be read.
-func (r *Registry) Copy(ctx context.Context, topic, lane string) (schemas.Checkpoint, error) {
-	var cp schemas.Checkpoint
+func (r *Registry) Copy(ctx context.Context, topic, lane string) (checkpoint.Checkpoint, error) {
+	var cp checkpoint.Checkpoint
 	_, err := r.get(ctx, schemas.CopyKey(topic, lane), &cp)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnreadable) {
-		return schemas.Checkpoint{}, nil
+		return checkpoint.Checkpoint{}, nil
 	}
 	return cp, err
 }
 
 // Copies are the copies of a topic's checkpoints, by lane token.
-func (r *Registry) Copies(ctx context.Context, topic string) (map[string]schemas.Checkpoint, error) {
-	out := map[string]schemas.Checkpoint{}
+func (r *Registry) Copies(ctx context.Context, topic string) (map[string]checkpoint.Checkpoint, error) {
+	out := map[string]checkpoint.Checkpoint{}
 	err := r.scan(ctx, schemas.CopyKeys(topic), func(key string, _ uint64, value []byte) error {
-		var cp schemas.Checkpoint
+		var cp checkpoint.Checkpoint
 		if json.Unmarshal(value, &cp) == nil {
 			out[key[strings.LastIndexByte(key, '.')+1:]] = cp
 		}
@@ -80,7 +81,7 @@ func (r *Registry) Copies(ctx context.Context, topic string) (map[string]schemas
 }
 
 // EndCut compares EVENTS with its end as last noted; see streams.EndCut.
-func (r *Registry) EndCut(ctx context.Context, end schemas.StreamEnd) (cut schemas.Cut, why string, err error) {
+func (r *Registry) EndCut(ctx context.Context, end checkpoint.StreamEnd) (cut checkpoint.Cut, why string, err error) {
 	return streams.EndCut(ctx, r.js, end, r.Taken, func() (uint64, error) { return r.routedDespite(ctx, end.Seq) })
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"maps"
 
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // Point is how far a lane was in its stream: the message that it had routed last, of an era of the lane.
@@ -14,7 +14,7 @@ type Point struct {
 }
 
 // PointOf is where a checkpoint has its lane.
-func PointOf(cp *schemas.Checkpoint) Point { return Point{cp.Era, cp.Source} }
+func PointOf(cp *checkpoint.Checkpoint) Point { return Point{cp.Era, cp.Source} }
 
 // Compare is negative where a lane was at p before it was at o.
 func (p Point) Compare(o Point) int {

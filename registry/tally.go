@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // Tally reads a shard's tally; one that was never written is empty.
@@ -32,7 +33,7 @@ func (r *Registry) Tallies(ctx context.Context, topic string) (map[schemas.Shard
 }
 
 // Taken lists the messages of EVENTS of which purges took what SHARDS had, of every topic; see streams.Taken.
-func (r *Registry) Taken(ctx context.Context) (all []schemas.Silent, err error) {
+func (r *Registry) Taken(ctx context.Context) (all []checkpoint.Silent, err error) {
 	topics, err := r.Skipping(func(error) {}).Topics(ctx)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -165,7 +166,7 @@ func (j *Job) Spec() Spec { return j.spec }
 // Replayed is how many events the job has replayed, this run's and those before.
 func (j *Job) Replayed() uint64 { return j.done.events.Load() }
 
-func (j *Job) table() string { return schemas.QuotedTable(j.r.cfg.DB.Database, j.topic.Name) }
+func (j *Job) table() string { return sql.QuotedTable(j.r.cfg.DB.Database, j.topic.Name) }
 
 // prepare works out what is replayed of every row.
 func (j *Job) prepare(ctx context.Context) (err error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -101,7 +102,7 @@ func (j *Job) readGroups(ctx context.Context, s *shard, cond string, params map[
 	settings["max_block_size"] = strconv.Itoa(blockRows)
 	body, err := j.r.cfg.DB.Select(ctx, &tables.Select{
 		SQL: fmt.Sprintf("SELECT %s FROM %s WHERE %s AND pos > %d AND pos <= %d ORDER BY pos, ts, %s FORMAT Native",
-			j.topic.StoredColumns(), j.table(), cond, after, groups[len(groups)-1].pos, schemas.IDOrderSQL),
+			sql.StoredColumns(&j.topic), j.table(), cond, after, groups[len(groups)-1].pos, schemas.IDOrderSQL),
 		Params: params, Settings: settings,
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/privacy"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -24,7 +25,7 @@ type target struct {
 	alike    bool
 	versions map[int]int
 	// privacy is of the rules that the source has and got later than its first events; nil: none.
-	privacy *schemas.Privacy
+	privacy *privacy.Rules
 }
 
 // lateRules returns the target with those of its privacy rules that events of the source may be stored without, because
@@ -67,7 +68,7 @@ func (r *Replayer) target(ctx context.Context, j *Job) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{topic: topic, versions: map[int]int{}, privacy: schemas.NewPrivacy(late, nil)}
+	t := &target{topic: topic, versions: map[int]int{}, privacy: privacy.New(late, nil)}
 	t.alike = lanedAlike(&j.topic, &topic) && (t.privacy == nil || !topic.HasIdentity())
 	for v := 1; v <= j.topic.Version; v++ {
 		for w := 1; w <= topic.Version; w++ {

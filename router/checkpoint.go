@@ -7,19 +7,19 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
 // loadCheckpoint reads the checkpoint on a routed subject and its sequence in
 // SHARDS; a lane that was never routed has the zero Checkpoint and sequence 0.
-func loadCheckpoint(ctx context.Context, js jetstream.JetStream, subject string) (schemas.Checkpoint, uint64, error) {
+func loadCheckpoint(ctx context.Context, js jetstream.JetStream, subject string) (checkpoint.Checkpoint, uint64, error) {
 	at, err := streams.Checkpoint(ctx, js, subject)
 	if err != nil {
-		return schemas.Checkpoint{}, 0, fmt.Errorf("router: %w", err)
+		return checkpoint.Checkpoint{}, 0, fmt.Errorf("router: %w", err)
 	}
 	if at.Err != nil {
-		return schemas.Checkpoint{}, 0, fmt.Errorf("router: %s: %w; run `almanac repair`", subject, at.Err)
+		return checkpoint.Checkpoint{}, 0, fmt.Errorf("router: %s: %w; run `almanac repair`", subject, at.Err)
 	}
 	return at.Checkpoint, at.Seq, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -23,16 +24,16 @@ import (
 // copies are the checkpoints that changed since they were last kept.
 type copies struct {
 	mu      sync.Mutex
-	changed map[laneID]schemas.Checkpoint
+	changed map[laneID]checkpoint.Checkpoint
 	kept    map[laneID]schemas.Source // era and source of what was noted last
 }
 
 func newCopies() *copies {
-	return &copies{changed: map[laneID]schemas.Checkpoint{}, kept: map[laneID]schemas.Source{}}
+	return &copies{changed: map[laneID]checkpoint.Checkpoint{}, kept: map[laneID]schemas.Source{}}
 }
 
 // note takes a checkpoint that was committed.
-func (c *copies) note(id laneID, cp *schemas.Checkpoint) {
+func (c *copies) note(id laneID, cp *checkpoint.Checkpoint) {
 	at := schemas.Source{Seq: cp.Source, Stored: int64(cp.Era)}
 	c.mu.Lock()
 	defer c.mu.Unlock()

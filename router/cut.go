@@ -10,7 +10,7 @@ import (
 // fit compares EVENTS with the checkpoint, and moves the checkpoint to where the
 // lane goes on when EVENTS lost its end. What was routed up to the old end is safe
 // in SHARDS; what came since has sequences that were given before. Which message is
-// which is told by when it was stored (schemas.Checkpoint.Resume). Where that does
+// which is told by when it was stored (checkpoint.Checkpoint.Resume). Where that does
 // not tell, where SHARDS may be what was restored, and where another replica may
 // still have what this one lost, the lane stops.
 func (l *lane) fit(ctx context.Context) error {

@@ -13,8 +13,10 @@ import (
 
 	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/schemas/wire"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -48,7 +50,7 @@ const (
 // foreignSweep is the sweep of one stream in this process.
 type foreignSweep struct {
 	stream, routed string
-	cp             schemas.Checkpoint
+	cp             checkpoint.Checkpoint
 	last           uint64 // sequence of the last message on routed
 	upTo           uint64 // sequence in the stream that was read
 	begun          bool
@@ -144,7 +146,7 @@ func (r *Router) foreign(ctx context.Context, s *foreignSweep) error {
 // beginForeign reads how far a sweep came, and ends what it began.
 func (r *Router) beginForeign(ctx context.Context, s *foreignSweep, info *jetstream.StreamInfo) error {
 	err := streams.Gather(ctx, r.js, schemas.StreamShards, s.routed, 1, nil, func(m *streams.Message) (bool, error) {
-		if cp, err := schemas.ParseCheckpoint(m.Header, m.Data); err == nil { // else it is foreign itself
+		if cp, err := checkpoint.Parse(m.Header, m.Data); err == nil { // else it is foreign itself
 			s.cp = cp
 		}
 		s.last = m.Sequence
@@ -190,7 +192,7 @@ func (r *Router) laneSubjects(ctx context.Context, stream string) (func(subject 
 // foreign returns why a message is none that Almanac publishes, or nil. Of what no lane keeps as a dead letter, since it
 // says that it is not an event, and of locks, it goes by all headers.
 func foreign(stream string, m *streams.Message, data []byte, inLane func(string) bool) error {
-	err := schemas.Foreign(stream, m.Subject, m.Header, data, inLane)
+	err := wire.Foreign(stream, m.Subject, m.Header, data, inLane)
 	if _, blank := m.Header[schemas.HeaderBlank]; err != nil || stream == schemas.StreamShards || blank && !inLane(m.Subject) {
 		return err
 	}
@@ -245,7 +247,7 @@ func (r *Router) setAside(ctx context.Context, s *foreignSweep, found []uint64) 
 		}
 		letter := r.foreignLetter(s.stream, m, why)
 		letters = append(letters, letter)
-		s.cp.Kept = append(s.cp.Kept, schemas.Kept{Seq: m.Sequence, Stored: m.Time.UnixNano(), Events: 1})
+		s.cp.Kept = append(s.cp.Kept, checkpoint.Kept{Seq: m.Sequence, Stored: m.Time.UnixNano(), Events: 1})
 		if bytes += len(letter.Data); len(letters) >= maxForeign || bytes >= maxForeignBytes {
 			if err := flush(); err != nil {
 				return err
@@ -265,7 +267,7 @@ func (r *Router) foreignLetter(stream string, m *streams.Message, why error) *na
 		detail = fmt.Sprintf("the first %d of %d bytes; %s", len(msg.Data), len(m.Data), detail)
 	}
 	msg.Header.Set(schemas.HeaderRows, "1")
-	msg.Header.Set(schemas.HeaderReason, schemas.ReasonForeign)
+	msg.Header.Set(schemas.HeaderReason, wire.ReasonForeign)
 	msg.Header.Set(schemas.HeaderDetail, headerText(detail))
 	msg.Header.Set(schemas.HeaderSourceSubject, headerText(m.Subject))
 	return msg
@@ -289,7 +291,7 @@ func (r *Router) commitForeign(ctx context.Context, s *foreignSweep, letters []*
 	}
 	r.cfg.Crash.at("router.after-foreign")
 	if len(letters) > 0 {
-		r.cfg.Hooks.dead(schemas.NoTopic, schemas.ReasonForeign, len(letters), fmt.Errorf("%d messages of %s are not of Almanac", len(letters), s.stream))
+		r.cfg.Hooks.dead(schemas.NoTopic, wire.ReasonForeign, len(letters), fmt.Errorf("%d messages of %s are not of Almanac", len(letters), s.stream))
 	}
 	s.cp, s.last = next, last
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -77,11 +78,11 @@ func (l *lane) takeForks(ctx context.Context) error {
 // heldRecords says up to which record a lane's records have their rows, or are in a shard that
 // will be stored: by month where a shard of the month forked, and else as the checkpoint was.
 type heldRecords struct {
-	was    schemas.Checkpoint
+	was    checkpoint.Checkpoint
 	forked map[schemas.Month]schemas.Source // the last that ClickHouse has
 }
 
-func heldBy(was schemas.Checkpoint, forked []registry.Shard) *heldRecords {
+func heldBy(was checkpoint.Checkpoint, forked []registry.Shard) *heldRecords {
 	h := &heldRecords{was: was, forked: map[schemas.Month]schemas.Source{}}
 	for _, s := range forked {
 		if s.Fork.Stored.Seq > h.forked[s.Month].Seq {
@@ -115,7 +116,7 @@ func (h *heldRecords) has(m schemas.Month, s schemas.Source) bool {
 }
 
 // behindForks is the lane's checkpoint once it went back, or on, for shards that forked.
-func (l *lane) behindForks(ctx context.Context, forked []registry.Shard) (schemas.Checkpoint, error) {
+func (l *lane) behindForks(ctx context.Context, forked []registry.Shard) (checkpoint.Checkpoint, error) {
 	next, h := l.cp, heldBy(l.cp, forked)
 	for m := range h.forked {
 		if err := l.alone(ctx, m, h.forked[m]); err != nil {
@@ -142,7 +143,7 @@ func (l *lane) behindForks(ctx context.Context, forked []registry.Shard) (schema
 		}
 		if !passing.Take(m.source(), held) {
 			return false, fmt.Errorf("%w: %s: more than %d runs of records above %d have their rows; run `almanac verify %s`",
-				ErrRolledBack, l.routed, schemas.MaxSettled, next.Source, l.topic)
+				ErrRolledBack, l.routed, checkpoint.MaxSettled, next.Source, l.topic)
 		}
 		return true, nil
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // A lane of a front has records of two months. Those whose rows are there, or which are in a shard that did not fork,
@@ -26,7 +27,7 @@ func TestBehindForks(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		was     uint64
-		settled []schemas.Settled
+		settled []checkpoint.Settled
 		forked  []registry.Shard
 		routed  string // again, or at last
 	}{
@@ -37,9 +38,9 @@ func TestBehindForks(t *testing.T) {
 		{"both, on", 4, nil, []registry.Shard{fork(nov, 6), fork(dec, 8)}, "[9 10]"},
 		{"both, one back", 6, nil, []registry.Shard{fork(nov, 3), fork(dec, 8)}, "[4 6 9 10]"},
 		{"two of a month", 10, nil, []registry.Shard{fork(dec, 5), fork(dec, 8)}, "[9 10]"},
-		{"again, before they were sealed", 3, []schemas.Settled{{From: 5, To: 5}, {From: 7, To: 10}}, []registry.Shard{fork(nov, 3)}, "[4 6]"},
+		{"again, before they were sealed", 3, []checkpoint.Settled{{From: 5, To: 5}, {From: 7, To: 10}}, []registry.Shard{fork(nov, 3)}, "[4 6]"},
 	} {
-		next := schemas.Checkpoint{Source: c.was, Settled: c.settled}
+		next := checkpoint.Checkpoint{Source: c.was, Settled: c.settled}
 		h := heldBy(next, c.forked)
 		low, _ := h.bounds()
 		passing := next.PassFrom(low)

@@ -9,7 +9,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/privacy"
 	"github.com/almanac-events/almanac/schemas/rawjson"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -78,7 +80,7 @@ type judge struct {
 }
 
 // message decides about one message.
-func (j *judge) message(m *message, ws schemas.Windows) judged {
+func (j *judge) message(m *message, ws checkpoint.Windows) judged {
 	var out judged
 	refuse := func(err error) judged {
 		out.frames, out.dead, out.refused = nil, []deadLetter{j.letter(m, deadLetter{events: claimedRows(m.header), err: err})}, refusedFrame(m, err)
@@ -89,10 +91,10 @@ func (j *judge) message(m *message, ws schemas.Windows) judged {
 	if schemas.HasFrameHeaders(m.header) {
 		f, headersErr = schemas.ParseFrame(m.header)
 	}
-	verdict := schemas.Fresh
+	verdict := checkpoint.Fresh
 	if headersErr == nil && !schemas.IsBlank(m.header, m.data) {
 		// First: what came before is not refused for what the topic became since.
-		if verdict = ws.Judge(f); verdict == schemas.Repeated {
+		if verdict = ws.Judge(f); verdict == checkpoint.Repeated {
 			out.repeated, out.rows = true, f.Rows
 			return out
 		}
@@ -127,7 +129,7 @@ func (j *judge) message(m *message, ws schemas.Windows) judged {
 	if headersErr != nil {
 		return refuse(headersErr)
 	}
-	if verdict == schemas.Stale {
+	if verdict == checkpoint.Stale {
 		return refuse(staleFrame(ws, f))
 	}
 	if err := j.topic.CheckKeep(out.month, m.stored); err != nil {
@@ -157,7 +159,7 @@ func (j *judge) letter(m *message, d deadLetter) deadLetter {
 	if schemas.HasFrameHeaders(m.header) && frame.IsFramed(m.data) {
 		return j.frameLetter(m, d)
 	}
-	privacy := schemas.NewPrivacy(j.topic, j.key)
+	privacy := privacy.New(j.topic, j.key)
 	d.rules = j.topic.RuleMarks()
 	if clean, ok := privacy.Clean(m.data); ok && len(clean) <= schemas.MaxMessageBytes {
 		d.payload = clean
@@ -176,7 +178,7 @@ func (j *judge) letter(m *message, d deadLetter) deadLetter {
 }
 
 // readable is what a dead letter keeps of a line of bare JSON.
-func readable(privacy *schemas.Privacy, line []byte) []byte {
+func readable(privacy *privacy.Rules, line []byte) []byte {
 	if privacy == nil {
 		return line
 	}
@@ -204,7 +206,7 @@ const bareSlack = time.Hour
 // become dead letters, one for each reason; the others are not harmed.
 func (j *judge) bare(m *message, month schemas.Month, lane int) ([]routedFrame, []deadLetter) {
 	b := frame.NewBuilder(j.topic)
-	privacy, keys := schemas.NewPrivacy(j.topic, j.key), rawjson.Keys{Topic: j.topic}
+	privacy, keys := privacy.New(j.topic, j.key), rawjson.Keys{Topic: j.topic}
 	var frames []routedFrame
 	var dead []deadLetter
 	flush := func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -118,7 +119,7 @@ func TestJudgeTopics(t *testing.T) {
 
 func TestJudgeRefusesWhatCameBefore(t *testing.T) {
 	m := frameMessage(t, noon, 5, nil)
-	var ws schemas.Windows
+	var ws checkpoint.Windows
 	ws = ws.Take(schemas.Frame{Producer: "p", Seq: 5}, 1)
 	j := judge{topic: &testTopic}
 	if got := j.message(&m, ws); !got.repeated || got.rows != 3 || len(got.frames)+len(got.dead) != 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -34,9 +35,9 @@ func (l *lane) findKept(ctx context.Context) error {
 		if !l.owns(subject) || source.Seq <= l.cp.Source || source.Stored == 0 {
 			return nil
 		}
-		k := schemas.Kept{Seq: source.Seq, Stored: source.Stored, Lines: msg.Header.Get(schemas.HeaderLine), Events: schemas.EventsOf(msg.Header)}
+		k := checkpoint.Kept{Seq: source.Seq, Stored: source.Stored, Lines: msg.Header.Get(schemas.HeaderLine), Events: schemas.EventsOf(msg.Header)}
 		if !l.cp.Keep(k) {
-			return fmt.Errorf("%w: %s has more than %d dead letters of messages behind its checkpoint; run `almanac repair %s`", ErrRolledBack, l.dead, schemas.MaxKept, l.topic)
+			return fmt.Errorf("%w: %s has more than %d dead letters of messages behind its checkpoint; run `almanac repair %s`", ErrRolledBack, l.dead, checkpoint.MaxKept, l.topic)
 		}
 		return nil
 	})

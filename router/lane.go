@@ -14,6 +14,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -34,14 +35,14 @@ type lane struct {
 	source
 	sweeping bool // see strays.go
 	judge    judge
-	cp       schemas.Checkpoint
+	cp       checkpoint.Checkpoint
 	ckSeq    uint64
 	given    *schemas.Given // nil: the lane does not keep parts of keyed requests
 	active   map[schemas.Month]*shardState
 	// past is the registry's copy of the checkpoint where SHARDS lost its end and what that
 	// held is routed again. Until it is, the copy stays, and shards that end below where
 	// they did are not left.
-	past   schemas.Checkpoint
+	past   checkpoint.Checkpoint
 	last   commit
 	unread uint64 // pending messages that this run found it cannot read
 	// started is set once start has ended.
@@ -242,12 +243,12 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 				b.frame(s, f, m, j.first, l.cp.Era)
 				l.cp.Frames++
 				l.cp.Rows += uint64(f.Rows)
-				l.cp.Windows = schemas.Windows(l.cp.Windows).Take(f.Frame, m.seq)
+				l.cp.Windows = checkpoint.Windows(l.cp.Windows).Take(f.Frame, m.seq)
 			}
 		}
 		b.take(l, m, &j)
 		if j.refused != nil {
-			l.cp.Windows = schemas.Windows(l.cp.Windows).TakeRefused(*j.refused, m.seq)
+			l.cp.Windows = checkpoint.Windows(l.cp.Windows).TakeRefused(*j.refused, m.seq)
 		}
 		l.cp.Dead += uint64(j.kept)
 		for _, d := range j.dead {
@@ -265,11 +266,11 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 			l.cp.RepeatedRows += uint64(j.rows)
 		}
 		if l.front == "" && len(b.msgs) == before && !j.elsewhere {
-			l.cp.PassSilent(schemas.Silent{Seq: m.seq, Stored: m.stored.UnixNano()})
+			l.cp.PassSilent(checkpoint.Silent{Seq: m.seq, Stored: m.stored.UnixNano()})
 		}
 	}
 	last := &msgs[done-1]
-	l.cp.Source, l.cp.Digest, l.cp.Stored, l.cp.At = last.seq, schemas.SourceDigest(last.data), last.stored.UnixNano(), 0
+	l.cp.Source, l.cp.Digest, l.cp.Stored, l.cp.At = last.seq, checkpoint.SourceDigest(last.data), last.stored.UnixNano(), 0
 	if l.sweeping || l.front != "" {
 		l.cp.Digest = "" // the message is taken out, or replaced by a stub later
 	}
@@ -279,7 +280,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 	}
 	for _, t := range b.touched {
 		s := t.state
-		l.cp.Remember(s.entry.ID, schemas.Tail{Pos: s.tail.pos, Digest: s.tail.digest, Rows: s.tail.rows, Bytes: s.tail.bytes, Source: last.seq, IDs: s.tail.ids})
+		l.cp.Remember(s.entry.ID, checkpoint.Tail{Pos: s.tail.pos, Digest: s.tail.digest, Rows: s.tail.rows, Bytes: s.tail.bytes, Source: last.seq, IDs: s.tail.ids})
 	}
 	l.cfg.Crash.at("router.before-batch")
 	if err := l.commit(ctx, b); err != nil {
@@ -341,8 +342,8 @@ func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
 		j := l.judge.message(m, nil)
 		n := l.cp.SettledFrames(src, len(j.frames))
 		for i := range j.frames[:n] {
-			if f := j.frames[i].Frame; schemas.Windows(l.cp.Windows).Judge(f) == schemas.Fresh {
-				l.cp.Windows = schemas.Windows(l.cp.Windows).Take(f, m.seq)
+			if f := j.frames[i].Frame; checkpoint.Windows(l.cp.Windows).Judge(f) == checkpoint.Fresh {
+				l.cp.Windows = checkpoint.Windows(l.cp.Windows).Take(f, m.seq)
 			}
 		}
 		j.frames, j.settled = j.frames[n:], n > 0

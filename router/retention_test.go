@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // What lies in a month wholly past the topic's retention is refused, by the time
@@ -55,7 +56,7 @@ func TestJudgePastRetention(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := judge{topic: &topic}
-	if got := j.message(m, schemas.Windows(nil).Take(f, 1)); !got.repeated || len(got.dead) != 0 {
+	if got := j.message(m, checkpoint.Windows(nil).Take(f, 1)); !got.repeated || len(got.dead) != 0 {
 		t.Errorf("again: %+v", got)
 	}
 }

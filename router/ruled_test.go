@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // What the router keeps of a frame that is older than a rule of its topic, stored or refused, is without what the rule
@@ -40,7 +41,7 @@ func TestOlderFramesAreRuled(t *testing.T) {
 		if err := r.Open(payload, &topic, schema); err != nil {
 			t.Fatal(err)
 		}
-		hash, _, _ := topic.Ruled(schemas.ColUserID, "CLEAR", key)
+		hash, _, _ := privacy.Ruled(&topic, schemas.ColUserID, "CLEAR", key)
 		if e := r.Event(0); bytes.Contains(r.Raw(), []byte("CLEAR")) || e.UserID != hash || len(e.Attrs) != 2 {
 			t.Errorf("%+v", e)
 		}

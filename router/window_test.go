@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // A frame that is refused is known when it comes again, whatever the topic is by then. One
@@ -37,7 +38,7 @@ func TestRefusedFramesAreKnown(t *testing.T) {
 			if len(got.dead) != 1 {
 				t.Fatalf("not refused: %+v", got)
 			}
-			var ws schemas.Windows
+			var ws checkpoint.Windows
 			if got.refused != nil {
 				ws = ws.TakeRefused(*got.refused, m.seq)
 			}
@@ -57,13 +58,13 @@ func TestRefusedFramesAreKnown(t *testing.T) {
 
 // A frame too far behind its producer's is refused, and does not move the window.
 func TestStaleFramesAreNotTaken(t *testing.T) {
-	ws := schemas.Windows{}.Take(schemas.Frame{Producer: "p", Seq: 100}, 1)
+	ws := checkpoint.Windows{}.Take(schemas.Frame{Producer: "p", Seq: 100}, 1)
 	m := frameMessage(t, noon, 5, nil)
 	got := (&judge{topic: &testTopic}).message(&m, ws)
 	if len(got.dead) != 1 || got.refused == nil {
 		t.Fatalf("%+v", got)
 	}
-	if ws = ws.TakeRefused(*got.refused, m.seq); ws.Highest("p") != 100 || ws.Judge(*got.refused) != schemas.Stale {
+	if ws = ws.TakeRefused(*got.refused, m.seq); ws.Highest("p") != 100 || ws.Judge(*got.refused) != checkpoint.Stale {
 		t.Errorf("%+v", ws)
 	}
 }

@@ -8,7 +8,7 @@ func (t *Topic) changes(column string) bool {
 	if t == nil || len(t.PII) == 0 && !t.Anonymise.On() {
 		return false
 	}
-	_, ruled := namesUnder(t.PII).rule(column)
+	_, ruled := NamesUnder(t.PII).Rule(column)
 	return ruled || t.Anonymise.On() && slices.Contains(t.Anonymise.Fields, column)
 }
 
@@ -20,7 +20,7 @@ func (t *Topic) Beside(column, name string) string {
 	if !t.changes(column) {
 		return name
 	}
-	if _, derived := namesUnder([]Private{{Field: column}}).rule(name); derived {
+	if _, derived := NamesUnder([]Private{{Field: column}}).Rule(name); derived {
 		return name
 	}
 	return column + "." + name

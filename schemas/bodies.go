@@ -98,7 +98,7 @@ func withBody(attrs []Attr, body int, mark string, length Attr) []Attr {
 		case i == body && mark != "":
 			out = append(out, String(strings.Clone(attrs[i].Key), mark))
 		default:
-			out = append(out, attrs[i].clone())
+			out = append(out, attrs[i].Clone())
 		}
 	}
 	return append(out, length)

@@ -29,7 +29,7 @@ func (t *Topic) Clearing(fields []string) (c Clearing) {
 			c.Attributes = true
 			continue
 		}
-		name, attribute := ruleName(f)
+		name, attribute := RuleName(f)
 		c.Names = append(c.Names, aliases(name)...)
 		if attribute {
 			continue

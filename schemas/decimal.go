@@ -10,7 +10,7 @@ import (
 // A decimal field is Decimal(38, 18): a whole number of 10^-18 in DecimalBytes bytes,
 // little-endian, in two's complement.
 const (
-	decimalScale  = 18
+	DecimalScale  = 18
 	decimalDigits = 38
 	DecimalBytes  = 16
 )
@@ -35,7 +35,7 @@ func parseDecimal(s string) (d Decimal, ok bool) {
 	if negative || strings.HasPrefix(s, "+") {
 		s = s[1:]
 	}
-	shift := decimalScale
+	shift := DecimalScale
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
 		exp, err := strconv.Atoi(s[i+1:])
 		if err != nil || exp < -1000 || exp > 1000 {
@@ -59,7 +59,7 @@ func parseDecimal(s string) (d Decimal, ok bool) {
 			if digits == 0 && c == '0' {
 				continue
 			}
-			if digits++; digits > decimalDigits+decimalScale {
+			if digits++; digits > decimalDigits+DecimalScale {
 				return d, false
 			}
 			if digits > decimalDigits { // only zeros may follow, which a shift below zero takes away
@@ -120,10 +120,10 @@ func (d Decimal) AppendText(dst []byte) []byte {
 	} else {
 		text = strconv.AppendUint(text[:0], low, 10)
 	}
-	if len(text) <= decimalScale {
-		text = append([]byte(strings.Repeat("0", decimalScale+1-len(text))), text...)
+	if len(text) <= DecimalScale {
+		text = append([]byte(strings.Repeat("0", DecimalScale+1-len(text))), text...)
 	}
-	point := len(text) - decimalScale
+	point := len(text) - DecimalScale
 	dst = append(dst, text[:point]...)
 	if part := strings.TrimRight(string(text[point:]), "0"); part != "" {
 		dst = append(append(dst, '.'), part...)

@@ -105,7 +105,7 @@ func (t *Topic) Complete(e *Event) {
 	// Texts of their own, or the compiler would have every event's attributes allocated.
 	own := make([]Attr, 0, len(e.Attrs)+len(more))
 	for i := range e.Attrs {
-		own = append(own, e.Attrs[i].clone())
+		own = append(own, e.Attrs[i].Clone())
 	}
 	e.Attrs = append(own, more...)
 }

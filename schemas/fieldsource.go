@@ -44,17 +44,17 @@ func (t *Topic) validateSources() error {
 
 // rules returns the topic's privacy rules, each also for the other name of a field
 // that has two: a rule holds for a value by whichever name it comes.
-func (t *Topic) rules() []Private { return t.underBothNames(t.PII) }
+func (t *Topic) EitherNameRules() []Private { return t.underBothNames(t.PII) }
 
 func (t *Topic) underBothNames(rules []Private) []Private {
 	var more []Private
-	names := namesUnder(rules)
+	names := NamesUnder(rules)
 	for _, f := range t.Fields {
 		if f.From == "" {
 			continue
 		}
-		byName, named := names.rule(f.Name)
-		bySource, sourced := names.rule(f.From)
+		byName, named := names.Rule(f.Name)
+		bySource, sourced := names.Rule(f.From)
 		switch {
 		case named && !sourced:
 			byName.Field = ColAttributes + "." + f.From
@@ -73,18 +73,18 @@ func (t *Topic) TakenFirst() func(name string) bool {
 	if t == nil || len(t.Fields)+len(t.PII)+len(t.Anonymise.Fields) == 0 {
 		return func(string) bool { return false }
 	}
-	rules := slices.Clone(t.rules())
+	rules := slices.Clone(t.EitherNameRules())
 	for _, f := range t.Anonymise.Fields {
 		rules = append(rules, Private{Field: f})
 	}
-	names := namesUnder(rules)
+	names := NamesUnder(rules)
 	promoted := map[string]bool{}
 	for _, f := range t.Fields {
 		promoted[f.Name] = true
 		promoted[f.From] = true // a leaf without a name never fits
 	}
 	return func(name string) bool {
-		_, ruled := names.rule(name)
-		return ruled || promoted[name] || names.below(name)
+		_, ruled := names.Rule(name)
+		return ruled || promoted[name] || names.Below(name)
 	}
 }

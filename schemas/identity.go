@@ -167,7 +167,7 @@ func (t *Topic) movesLanes(rule *Private) bool {
 	if t.Lanes == 1 || !t.HasOnce() {
 		return false
 	}
-	key, attribute := ruleName(rule.Field)
+	key, attribute := RuleName(rule.Field)
 	return slices.ContainsFunc(t.LaneBy, func(column string) bool {
 		if column == kinds.LaneByAttributes {
 			return attribute || !slices.Contains(reservedColumns, key)

@@ -25,9 +25,9 @@ var JSONWords = map[string]string{
 // NamedUnder returns what reports whether a name is the field's, or derived from it, as
 // privacy rules see it.
 func NamedUnder(field string) func(name string) bool {
-	names := namesUnder([]Private{{Field: field}})
+	names := NamesUnder([]Private{{Field: field}})
 	return func(name string) bool {
-		_, ok := names.rule(name)
+		_, ok := names.Rule(name)
 		return ok
 	}
 }

@@ -196,9 +196,9 @@ var reservedColumns = []string{
 
 var reservedTopics = []string{keyTopics, keyLeases, keyLedger, keyJobs, keyLetters, keyGroups, keyFronts}
 
-var nameRule = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+var NamePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
-func validName(s string) bool { return nameRule.MatchString(s) }
+func validName(s string) bool { return NamePattern.MatchString(s) }
 
 // ValidateTopicName reports why s cannot name a topic.
 func ValidateTopicName(s string) error {
@@ -351,7 +351,7 @@ func GivenSubject(topic, lane string) string { return tokenGiven + "." + topic +
 func GivenFilter(topic string) string { return tokenGiven + "." + topic + ".*" }
 
 // givenTopic is the topic of such a subject.
-func givenTopic(subject string) (topic string, ok bool) {
+func GivenTopic(subject string) (topic string, ok bool) {
 	t := strings.Split(subject, ".")
 	if len(t) != 3 || t[0] != tokenGiven {
 		return "", false

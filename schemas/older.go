@@ -15,27 +15,27 @@ import (
 
 // The texts that are numbers and times.
 const (
-	wholeText   = `^[+-]?[0-9]{1,19}$`
-	roundText   = `^-?(0|[1-9][0-9]*)[.]0+$|^-?[0-9]([.][0-9]{1,17})?[eE][+]?[0-9]{1,2}$` // may be whole
-	numberText  = `^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]{1,4})?$`
-	decimalText = `^[+-]?[0-9]{1,20}([.][0-9]{1,18})?([eE][+]?[0-9]{1,2})?$`
-	isoText     = `^(19|20|21)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[T ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])?$`
-	epochText   = `^-?[0-9]{1,19}([.][0-9]+)?$`
+	WholeText   = `^[+-]?[0-9]{1,19}$`
+	RoundText   = `^-?(0|[1-9][0-9]*)[.]0+$|^-?[0-9]([.][0-9]{1,17})?[eE][+]?[0-9]{1,2}$` // may be whole
+	NumberText  = `^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][+-]?[0-9]{1,4})?$`
+	DecimalText = `^[+-]?[0-9]{1,20}([.][0-9]{1,18})?([eE][+]?[0-9]{1,2})?$`
+	IsoText     = `^(19|20|21)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[T ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])?$`
+	EpochText   = `^-?[0-9]{1,19}([.][0-9]+)?$`
 )
 
 var (
-	isWhole   = regexp.MustCompile(wholeText)
-	isRound   = regexp.MustCompile(roundText)
-	isNumber  = regexp.MustCompile(numberText)
-	isDecimal = regexp.MustCompile(decimalText)
-	isISO     = regexp.MustCompile(isoText)
-	isEpoch   = regexp.MustCompile(epochText)
+	isWhole   = regexp.MustCompile(WholeText)
+	isRound   = regexp.MustCompile(RoundText)
+	isNumber  = regexp.MustCompile(NumberText)
+	isDecimal = regexp.MustCompile(DecimalText)
+	isISO     = regexp.MustCompile(IsoText)
+	isEpoch   = regexp.MustCompile(EpochText)
 )
 
 // The times that UnixNs takes: from 1900 on, below 2262.
 const (
-	firstNs = -2_208_988_800 * 1e9
-	pastNs  = 9_214_646_400 * 1e9
+	FirstNs = -2_208_988_800 * 1e9
+	PastNs  = 9_214_646_400 * 1e9
 )
 
 // OlderValue returns the value of a field of a type that the text of an attribute has, in an

@@ -28,7 +28,7 @@ const (
 	PrivacyCoarseLocation PrivacyRule = "coarse_location"
 
 	// privacyApplied: the field's rule was applied before, and the field stays as it is (RulesAfter).
-	privacyApplied PrivacyRule = "applied"
+	PrivacyApplied PrivacyRule = "applied"
 )
 
 // PrivacyRules lists every rule, for messages and help.
@@ -69,7 +69,7 @@ func (p Private) String() string {
 }
 
 // privateColumns are the columns a rule may name.
-var privateColumns = []string{ColUserID, ColMessage, ColService, ColTraceID, ColSpanID}
+var PrivateColumns = []string{ColUserID, ColMessage, ColService, ColTraceID, ColSpanID}
 
 // mustStay is the column that a rule for key changes and that the topic's kind requires or
 // that tells events apart; "" when there is none.
@@ -95,15 +95,15 @@ func (t *Topic) validatePrivacy() error {
 	}
 	seen := map[string]bool{}
 	for _, p := range t.PII {
-		key, attribute := ruleName(p.Field)
+		key, attribute := RuleName(p.Field)
 		word := JSONWords[key]
 		switch {
 		case key == "" || len(key) > MaxAttrKeyBytes:
 			return fmt.Errorf("pii field %q must have 1 to %d bytes", p.Field, MaxAttrKeyBytes)
 		case !attribute && word == ColTs:
 			return fmt.Errorf("pii field %q cannot have a rule: it is read as the event's time. Write %s.%s for an attribute of that name", p.Field, ColAttributes, key)
-		case !attribute && slices.Contains(reservedColumns, key) && !slices.Contains(privateColumns, key):
-			return fmt.Errorf("pii field %q cannot have a rule; of the columns only %s can", p.Field, strings.Join(privateColumns, ", "))
+		case !attribute && slices.Contains(reservedColumns, key) && !slices.Contains(PrivateColumns, key):
+			return fmt.Errorf("pii field %q cannot have a rule; of the columns only %s can", p.Field, strings.Join(PrivateColumns, ", "))
 		case seen[key]:
 			return fmt.Errorf("pii names field %q twice", p.Field)
 		case !slices.Contains(PrivacyRules, p.Rule):
@@ -135,7 +135,7 @@ func (t *Topic) NeedsPrivacyKey() bool {
 }
 
 // withGrid returns the rule under its plain name, with its grid.
-func withGrid(p Private, name string) Private {
+func WithGrid(p Private, name string) Private {
 	p.Field = name
 	if p.Grid == 0 {
 		p.Grid = DefaultGrid
@@ -145,6 +145,6 @@ func withGrid(p Private, name string) Private {
 
 // RuleOf returns the rule that covers a field, "" when none does.
 func (t *Topic) RuleOf(field string) PrivacyRule {
-	p, _ := namesUnder(t.rules()).rule(field)
+	p, _ := NamesUnder(t.EitherNameRules()).Rule(field)
 	return p.Rule
 }

@@ -13,7 +13,7 @@ import "strings"
 //
 // A rule also reaches into text that is JSON: users.email means the email of each
 // object in the array users. See Privacy.cleanText.
-type ruleNames struct {
+type RuleNames struct {
 	rules map[string]Private
 	// inside are the names below which a rule lies: users of users.email.
 	inside map[string]bool
@@ -27,12 +27,12 @@ const NameEnds = ".#[:/ \t\x00"
 const nameLead = ". \t\x00"
 
 // namesUnder returns the names of rules. Fields in them are plain names.
-func namesUnder(rules []Private) ruleNames {
-	n := ruleNames{rules: map[string]Private{}, inside: map[string]bool{}}
+func NamesUnder(rules []Private) RuleNames {
+	n := RuleNames{rules: map[string]Private{}, inside: map[string]bool{}}
 	for _, p := range rules {
-		name, _ := ruleName(p.Field)
+		name, _ := RuleName(p.Field)
 		for _, alias := range aliases(name) {
-			n.rules[alias] = withGrid(p, name)
+			n.rules[alias] = WithGrid(p, name)
 			for i := range alias {
 				if i > 0 && isNameEnd(alias[i]) {
 					n.inside[alias[:i]] = true
@@ -53,9 +53,9 @@ func aliases(name string) []string {
 
 // ruleName returns the plain name of a rule's field, and whether it means the
 // attribute alone.
-func ruleName(field string) (name string, attribute bool) {
+func RuleName(field string) (name string, attribute bool) {
 	_, attribute = strings.CutPrefix(field, ColAttributes+".")
-	name = lowerASCII(plainName(field))
+	name = lowerASCII(PlainName(field))
 	if rest, ok := strings.CutPrefix(name, wordMsg); ok && (rest == "" || isNameEnd(rest[0])) {
 		name = ColMessage + rest
 	}
@@ -63,7 +63,7 @@ func ruleName(field string) (name string, attribute bool) {
 }
 
 // plainName cuts what may stand before a name without making it another one.
-func plainName(name string) string {
+func PlainName(name string) string {
 	for {
 		name = strings.TrimLeft(name, nameLead)
 		n := repeatedEmpty(name)
@@ -128,9 +128,9 @@ func appendLower(dst []byte, s string) []byte {
 }
 
 // rule returns the rule that covers a name. It allocates nothing.
-func (n ruleNames) rule(name string) (Private, bool) {
+func (n RuleNames) Rule(name string) (Private, bool) {
 	var buf [MaxAttrKeyBytes + 1]byte
-	name = plainName(name)
+	name = PlainName(name)
 	b := appendLower(buf[:0], name[:min(len(name), len(buf))])
 	for i := len(b); i > 0; i-- {
 		if i == len(b) && i == len(name) || i < len(b) && isNameEnd(b[i]) {
@@ -143,8 +143,8 @@ func (n ruleNames) rule(name string) (Private, bool) {
 }
 
 // below reports whether a rule may lie inside a JSON text of that name.
-func (n ruleNames) below(name string) bool {
-	name = onceName(name)
+func (n RuleNames) Below(name string) bool {
+	name = OnceName(name)
 	if name == "" {
 		return len(n.rules) > 0
 	}
@@ -157,8 +157,8 @@ func (n ruleNames) below(name string) bool {
 
 // onceName is the plain name without the number of one that came twice, and empty
 // for that of a wrapper.
-func onceName(name string) string {
-	name = plainName(name)
+func OnceName(name string) string {
+	name = PlainName(name)
 	if i := strings.IndexByte(name, '#'); i > 0 {
 		name = name[:i]
 	}

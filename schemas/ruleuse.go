@@ -14,7 +14,7 @@ type RuleUse struct {
 // RuleUses tells where each of the topic's PII may be met.
 func (t *Topic) RuleUses() (uses []RuleUse) {
 	for _, p := range t.PII {
-		name, _ := ruleName(p.Field)
+		name, _ := RuleName(p.Field)
 		uses = append(uses, RuleUse{Name: name, Names: aliases(name), Column: t.hasColumn(name) || t.fillsColumn(p)})
 	}
 	return uses
@@ -27,9 +27,9 @@ func (t *Topic) hasColumn(name string) bool {
 
 // fillsColumn reports whether what the rule covers may be in a column under another name.
 func (t *Topic) fillsColumn(p Private) bool {
-	names := namesUnder([]Private{p})
+	names := NamesUnder([]Private{p})
 	return slices.ContainsFunc(t.Fields, func(f Field) bool {
-		_, ruled := names.rule(f.From)
+		_, ruled := names.Rule(f.From)
 		return f.From != "" && ruled
 	})
 }

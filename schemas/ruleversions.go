@@ -50,7 +50,7 @@ func (t *Topic) RulesAfter(v int) *Topic {
 	for i := range left.PII {
 		p := &left.PII[i]
 		if p.Since <= v || slices.ContainsFunc(t.Lifted, func(l Private) bool { return l.Alike(*p) && l.Since <= v && v < l.Until }) {
-			p.Rule = privacyApplied
+			p.Rule = PrivacyApplied
 		} else {
 			missing = true
 		}

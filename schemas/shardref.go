@@ -12,13 +12,13 @@ import (
 type Shard uint64
 
 // laneShift is where a shard's id has its lane, of which there are at most MaxLanes.
-const laneShift = 56
+const LaneShift = 56
 
 // NewShard draws the id of a shard of a lane.
-func NewShard(lane int) Shard { return Shard(uint64(lane)<<laneShift | rand.Uint64()>>(64-laneShift)) }
+func NewShard(lane int) Shard { return Shard(uint64(lane)<<LaneShift | rand.Uint64()>>(64-LaneShift)) }
 
 // Lane is the shard's lane.
-func (s Shard) Lane() int { return int(s >> laneShift) }
+func (s Shard) Lane() int { return int(s >> LaneShift) }
 
 // String is the 16 hex digits.
 func (s Shard) String() string { return fmt.Sprintf("%016x", uint64(s)) }

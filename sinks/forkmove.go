@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -153,11 +154,11 @@ func within(spans []ledger.Span, pos uint64) bool {
 // deleteForked takes the frames that took positions again out of SHARDS, once the tally says which messages they came from.
 func (s *Sinks) deleteForked(ctx context.Context, e registry.Shard) error {
 	var seqs []uint64
-	var from []schemas.Silent
+	var from []checkpoint.Silent
 	_, err := streams.Headers(ctx, s.js, schemas.StreamShards, e.Ref().Subject(), 1, func(m *streams.Message) error {
 		if p, err := schemas.ParsePlaced(m.Header); err == nil && p.Pos > e.Fork.At {
 			if seqs = append(seqs, m.Sequence); p.SourceFirst == 0 {
-				from = append(from, schemas.Silent{Seq: p.SourceSeq, Stored: p.SourceTime})
+				from = append(from, checkpoint.Silent{Seq: p.SourceSeq, Stored: p.SourceTime})
 			}
 		}
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/integration/shardtest"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -124,8 +125,8 @@ func TestSinkOutlivesABurntToken(t *testing.T) {
 		}
 		// Moving the partition away leaves its tokens behind.
 		for _, q := range []string{
-			"CREATE TABLE IF NOT EXISTS " + schemas.QuotedTable(r.Servers.Database, "away") + " AS " + schemas.QuotedTable(r.Servers.Database, "app"),
-			fmt.Sprintf("ALTER TABLE %s MOVE PARTITION ID '%s' TO TABLE %s", schemas.QuotedTable(r.Servers.Database, "app"), schemas.PartitionID(november, r.Shard.ID), schemas.QuotedTable(r.Servers.Database, "away")),
+			"CREATE TABLE IF NOT EXISTS " + sql.QuotedTable(r.Servers.Database, "away") + " AS " + sql.QuotedTable(r.Servers.Database, "app"),
+			fmt.Sprintf("ALTER TABLE %s MOVE PARTITION ID '%s' TO TABLE %s", sql.QuotedTable(r.Servers.Database, "app"), schemas.PartitionID(november, r.Shard.ID), sql.QuotedTable(r.Servers.Database, "away")),
 		} {
 			if err := r.DB.Conn().Exec(t.Context(), q); err != nil {
 				t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -21,7 +22,7 @@ func TestLine12RefusedViewIsMadeLater(t *testing.T) {
 	if err := r.DB.Ensure(t.Context(), &r.Topic); err != nil {
 		t.Fatal(err)
 	}
-	name := schemas.QuotedTable(r.Servers.Database, schemas.RecentView("app"))
+	name := sql.QuotedTable(r.Servers.Database, schemas.RecentView("app"))
 	if err := r.DB.Conn().Exec(t.Context(), "CREATE TABLE "+name+" (x Int8) ENGINE = Memory"); err != nil {
 		t.Fatal(err)
 	}

@@ -9,17 +9,18 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // Misfit says why EVENTS is not the stream that a lane's checkpoint saw, or "":
-// see schemas.Checkpoint.Misfit. filter are the lane's subjects.
-func Misfit(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint) (string, error) {
+// see checkpoint.Checkpoint.Misfit. filter are the lane's subjects.
+func Misfit(ctx context.Context, js jetstream.JetStream, filter string, cp *checkpoint.Checkpoint) (string, error) {
 	at, err := sourceAt(ctx, js, filter, cp)
 	return cp.Misfit(at), err
 }
 
 // sourceAt looks at EVENTS where a checkpoint stands.
-func sourceAt(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint) (at schemas.SourceAt, err error) {
+func sourceAt(ctx context.Context, js jetstream.JetStream, filter string, cp *checkpoint.Checkpoint) (at checkpoint.SourceAt, err error) {
 	if cp.Source == 0 {
 		return at, nil
 	}
@@ -37,7 +38,7 @@ func sourceAt(ctx context.Context, js jetstream.JetStream, filter string, cp *sc
 	case err != nil:
 		return at, fmt.Errorf("streams: message %d of %s: %w", cp.Anchor(), cp.Stream(), err)
 	}
-	at.Found, at.Stored, at.Digest = true, msg.Time.UnixNano(), schemas.SourceDigest(msg.Data)
+	at.Found, at.Stored, at.Digest = true, msg.Time.UnixNano(), checkpoint.SourceDigest(msg.Data)
 	if cp.At == 0 {
 		return at, nil
 	}
@@ -56,10 +57,10 @@ type Resumption struct {
 	After  uint64 // 0: from the beginning
 	Digest string // of message After
 	Stored int64  // of message After, unix ns
-	Cut    schemas.Cut
+	Cut    checkpoint.Cut
 	// Doubt are messages above After that may have been routed: see
-	// schemas.Checkpoint.Resume.
-	Doubt []schemas.EventsMessage
+	// checkpoint.Checkpoint.Resume.
+	Doubt []checkpoint.EventsMessage
 }
 
 // Window bounds what Resume reads at first of streams that may be long.
@@ -82,17 +83,17 @@ const widened = 8
 
 // Taken lists the messages of EVENTS of which purges took what SHARDS had, of every topic. It is asked after SHARDS
 // was read: what goes is noted before.
-type Taken func(context.Context) ([]schemas.Silent, error)
+type Taken func(context.Context) ([]checkpoint.Silent, error)
 
 // Resume finds where a lane goes on whose checkpoint does not fit EVENTS. It reads
 // the headers of the messages of EVENTS up to the checkpoint, and of everything in
 // SHARDS that came of them, from the end on as far back as it takes.
-func Resume(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, taken Taken) (Resumption, error) {
+func Resume(ctx context.Context, js jetstream.JetStream, filter string, cp *checkpoint.Checkpoint, taken Taken) (Resumption, error) {
 	return ResumeWithin(ctx, js, filter, cp, nearEnd, taken)
 }
 
 // ResumeWithin is Resume with a first window of one's own.
-func ResumeWithin(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, w Window, taken Taken) (Resumption, error) {
+func ResumeWithin(ctx context.Context, js jetstream.JetStream, filter string, cp *checkpoint.Checkpoint, w Window, taken Taken) (Resumption, error) {
 	at, err := sourceAt(ctx, js, filter, cp)
 	if err != nil {
 		return Resumption{}, err
@@ -132,7 +133,7 @@ func ResumeWithin(ctx context.Context, js jetstream.JetStream, filter string, cp
 // all of them, ok, where SHARDS has in its window what a message of the lane became that is
 // still there: a lane is routed in order, so what became of all above is in the window
 // as well. Of other lanes time alone tells that.
-func resumeNear(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, at schemas.SourceAt, w Window, taken Taken) (r Resumption, ok bool, err error) {
+func resumeNear(ctx context.Context, js jetstream.JetStream, filter string, cp *checkpoint.Checkpoint, at checkpoint.SourceAt, w Window, taken Taken) (r Resumption, ok bool, err error) {
 	lane, left, ok, err := near(ctx, js, filter, cp, w, taken)
 	if err != nil || !ok {
 		return r, false, err
@@ -148,7 +149,7 @@ func resumeNear(ctx context.Context, js jetstream.JetStream, filter string, cp *
 // stored since the first of them. What it cannot tell without what stands before asks for
 // a wider window, not ok: a shard that begins in it without its predecessor, since the janitor
 // may have taken what is between.
-func near(ctx context.Context, js jetstream.JetStream, filter string, cp *schemas.Checkpoint, w Window, taken Taken) (msgs []schemas.EventsMessage, left leftover, ok bool, err error) {
+func near(ctx context.Context, js jetstream.JetStream, filter string, cp *checkpoint.Checkpoint, w Window, taken Taken) (msgs []checkpoint.EventsMessage, left leftover, ok bool, err error) {
 	msgs, err = eventsMessages(ctx, js, filter, cp.Source-w.Span, cp.Source)
 	if err != nil || len(msgs) == 0 {
 		return nil, left, false, err
@@ -170,7 +171,7 @@ func near(ctx context.Context, js jetstream.JetStream, filter string, cp *schema
 }
 
 // resumption is where a lane goes on by its messages and what they left.
-func resumption(ctx context.Context, js jetstream.JetStream, cp *schemas.Checkpoint, at schemas.SourceAt, lane []schemas.EventsMessage, left *leftover) (r Resumption, err error) {
+func resumption(ctx context.Context, js jetstream.JetStream, cp *checkpoint.Checkpoint, at checkpoint.SourceAt, lane []checkpoint.EventsMessage, left *leftover) (r Resumption, err error) {
 	left.noteSilent()
 	r.After, r.Doubt = cp.Resume(lane, left.routed)
 	present, err := eventsMessages(ctx, js, schemas.SubjectsEvents, max(r.After, 1), cp.Source)
@@ -192,18 +193,18 @@ func (r *Resumption) At(ctx context.Context, js jetstream.JetStream, after uint6
 	if err != nil {
 		return fmt.Errorf("streams: message %d of %s: %w", after, schemas.StreamEvents, err)
 	}
-	r.Digest, r.Stored = schemas.SourceDigest(msg.Data), msg.Time.UnixNano()
+	r.Digest, r.Stored = checkpoint.SourceDigest(msg.Data), msg.Time.UnixNano()
 	return nil
 }
 
 // eventsMessages are the messages under a filter between two sequences.
-func eventsMessages(ctx context.Context, js jetstream.JetStream, filter string, from, to uint64) ([]schemas.EventsMessage, error) {
-	var out []schemas.EventsMessage
+func eventsMessages(ctx context.Context, js jetstream.JetStream, filter string, from, to uint64) ([]checkpoint.EventsMessage, error) {
+	var out []checkpoint.EventsMessage
 	_, err := Headers(ctx, js, schemas.StreamEvents, filter, from, func(msg *Message) error {
 		if msg.Sequence > to {
 			return nil
 		}
-		m := schemas.EventsMessage{Seq: msg.Sequence, Stored: msg.Time.UnixNano(), Blank: schemas.IsBlank(msg.Header, nil)}
+		m := checkpoint.EventsMessage{Seq: msg.Sequence, Stored: msg.Time.UnixNano(), Blank: schemas.IsBlank(msg.Header, nil)}
 		if f, err := schemas.ParseFrame(msg.Header); err == nil {
 			m.Frame = &f
 		}
@@ -215,9 +216,9 @@ func eventsMessages(ctx context.Context, js jetstream.JetStream, filter string, 
 
 // leftover is what SHARDS holds of what messages of EVENTS became.
 type leftover struct {
-	routed schemas.Traces  // frames and dead letters
-	silent []schemas.Trace // of those that left nothing else, or nothing any more, by checkpoints and tallies
-	firsts []firstFrame    // of the shards that had others before
+	routed checkpoint.Traces  // frames and dead letters
+	silent []checkpoint.Trace // of those that left nothing else, or nothing any more, by checkpoints and tallies
+	firsts []firstFrame       // of the shards that had others before
 	// purged: messages up to here may have left traces that were purged since. It is where
 	// the first frames come from that SHARDS still holds of shards that had others before.
 	purged uint64
@@ -250,8 +251,8 @@ func (f *firstFrame) follows(ctx context.Context, js jetstream.JetStream) (bool,
 // tracesOf are the traces in SHARDS, from message start on, of the messages of EVENTS from
 // a sequence on and up to a checkpoint, of every topic. Frames and dead letters of a
 // front say sequences of another stream and tell nothing.
-func tracesOf(ctx context.Context, js jetstream.JetStream, start, from uint64, cp *schemas.Checkpoint, taken Taken) (left leftover, err error) {
-	left.routed = schemas.Traces{}
+func tracesOf(ctx context.Context, js jetstream.JetStream, start, from uint64, cp *checkpoint.Checkpoint, taken Taken) (left leftover, err error) {
+	left.routed = checkpoint.Traces{}
 	within := func(seq uint64) bool { return seq >= from && seq <= cp.Source }
 	met := map[schemas.Shard]bool{}
 	_, err = FramesFrom(ctx, js, schemas.SubjectsShards, start, func(ref schemas.ShardRef, p schemas.Placed, seq uint64, at time.Time) error {
@@ -266,7 +267,7 @@ func tracesOf(ctx context.Context, js jetstream.JetStream, start, from uint64, c
 		}
 		met[ref.ID] = true
 		if within(p.SourceSeq) {
-			left.routed.Add(schemas.Trace{Seq: p.SourceSeq, Stored: p.SourceTime, At: at.UnixNano(), Producer: p.Producer, FrameSeq: p.Seq})
+			left.routed.Add(checkpoint.Trace{Seq: p.SourceSeq, Stored: p.SourceTime, At: at.UnixNano(), Producer: p.Producer, FrameSeq: p.Seq})
 		}
 		return nil
 	})
@@ -276,7 +277,7 @@ func tracesOf(ctx context.Context, js jetstream.JetStream, start, from uint64, c
 	_, err = Headers(ctx, js, schemas.StreamShards, schemas.SubjectsDead, start, func(msg *Message) error {
 		source := schemas.SourceOf(msg.Header)
 		if within(source.Seq) && !schemas.OfFront(msg.Header.Get(schemas.HeaderSourceSubject)) {
-			left.routed.Add(schemas.Trace{Seq: source.Seq, Stored: source.Stored, At: msg.Time.UnixNano()})
+			left.routed.Add(checkpoint.Trace{Seq: source.Seq, Stored: source.Stored, At: msg.Time.UnixNano()})
 		}
 		return nil
 	})
@@ -298,7 +299,7 @@ func tracesOf(ctx context.Context, js jetstream.JetStream, start, from uint64, c
 	}
 	for _, m := range silent {
 		if within(m.Seq) {
-			left.silent = append(left.silent, schemas.Trace{Seq: m.Seq, Stored: m.Stored, At: m.Stored})
+			left.silent = append(left.silent, checkpoint.Trace{Seq: m.Seq, Stored: m.Stored, At: m.Stored})
 		}
 	}
 	return left, nil

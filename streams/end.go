@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // EndCut compares EVENTS with the end that the registry remembers. why is empty when it
@@ -18,12 +19,12 @@ import (
 //
 // A message at the remembered end may be purged since, once it was routed. Then a message
 // below that is younger tells that sequences were given again.
-func EndCut(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, taken Taken, routed func() (uint64, error)) (cut schemas.Cut, why string, err error) {
+func EndCut(ctx context.Context, js jetstream.JetStream, end checkpoint.StreamEnd, taken Taken, routed func() (uint64, error)) (cut checkpoint.Cut, why string, err error) {
 	return EndCutWithin(ctx, js, end, nearEnd, taken, routed)
 }
 
 // EndCutWithin is EndCut with a first window of one's own.
-func EndCutWithin(ctx context.Context, js jetstream.JetStream, end schemas.StreamEnd, w Window, taken Taken, routed func() (uint64, error)) (cut schemas.Cut, why string, err error) {
+func EndCutWithin(ctx context.Context, js jetstream.JetStream, end checkpoint.StreamEnd, w Window, taken Taken, routed func() (uint64, error)) (cut checkpoint.Cut, why string, err error) {
 	point := end.Point()
 	at, err := sourceAt(ctx, js, schemas.SubjectsEvents, &point)
 	if err != nil || end.Seq == 0 {
@@ -55,24 +56,24 @@ func EndCutWithin(ctx context.Context, js jetstream.JetStream, end schemas.Strea
 }
 
 // endCut is EndCut by the messages up to the remembered end and what they left.
-func endCut(end *schemas.StreamEnd, at schemas.SourceAt, why string, present []schemas.EventsMessage, left *leftover, routed func() (uint64, error)) (schemas.Cut, string, error) {
+func endCut(end *checkpoint.StreamEnd, at checkpoint.SourceAt, why string, present []checkpoint.EventsMessage, left *leftover, routed func() (uint64, error)) (checkpoint.Cut, string, error) {
 	point := end.Point()
 	if why == "" {
 		if !point.GivenAgain(at, present) {
-			return schemas.Cut{}, "", nil
+			return checkpoint.Cut{}, "", nil
 		}
 		why = fmt.Sprintf("%s gave sequences again below message %d", end.Stream, end.Seq)
 	}
 	left.noteSilent()
 	known, err := routed()
 	if err != nil {
-		return schemas.Cut{}, "", err
+		return checkpoint.Cut{}, "", err
 	}
 	return point.CutOf(present, left.routed, max(left.purged, known, end.First-min(end.First, 1)), time.Now().UnixNano()), why, nil
 }
 
 // EndAt is the end of a stream as it stands, with what was known of its cuts.
-func EndAt(ctx context.Context, js jetstream.JetStream, was schemas.StreamEnd) (schemas.StreamEnd, error) {
+func EndAt(ctx context.Context, js jetstream.JetStream, was checkpoint.StreamEnd) (checkpoint.StreamEnd, error) {
 	info, err := Info(ctx, js, was.Stream)
 	if err != nil {
 		return was, err

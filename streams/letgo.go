@@ -8,13 +8,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // LetGo says why EVENTS no longer has all that a lane was routed from between a checkpoint and one that knows more, or "".
 // It lets go of what was routed after a while, from the oldest on: so where it still has a message up to the older
 // checkpoint it has all above. Else what it has is counted, which tells nothing where some of it is bare JSON: of
 // one such message come any number of frames and letters. filter are the lane's subjects.
-func LetGo(ctx context.Context, js jetstream.JetStream, filter string, cp, known *schemas.Checkpoint) (string, error) {
+func LetGo(ctx context.Context, js jetstream.JetStream, filter string, cp, known *checkpoint.Checkpoint) (string, error) {
 	if !cp.Forgets(known) || known.Front != "" {
 		return "", nil
 	}
@@ -38,7 +39,7 @@ func LetGo(ctx context.Context, js jetstream.JetStream, filter string, cp, known
 
 // distinct counts the frames of messages, each once however often it came. It is not exact where a message is not a
 // frame, or does not say whose it is.
-func distinct(msgs []schemas.EventsMessage) (n uint64, exact bool) {
+func distinct(msgs []checkpoint.EventsMessage) (n uint64, exact bool) {
 	exact = true
 	type frame struct {
 		producer string

@@ -10,11 +10,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // Routed is the checkpoint of a lane as SHARDS holds it.
 type Routed struct {
-	schemas.Checkpoint
+	checkpoint.Checkpoint
 	// Subject names topic and lane.
 	Subject, Topic, Lane string
 	// Seq is its message in SHARDS. 0: the lane was never routed.
@@ -26,8 +27,8 @@ type Routed struct {
 func routed(msg *Message) *Routed {
 	r := &Routed{Subject: msg.Subject, Seq: msg.Sequence}
 	r.Topic, r.Lane, _ = schemas.RoutedTokens(msg.Subject)
-	if r.Checkpoint, r.Err = schemas.ParseCheckpoint(msg.Header, msg.Data); r.Err != nil {
-		r.Checkpoint = schemas.Checkpoint{}
+	if r.Checkpoint, r.Err = checkpoint.Parse(msg.Header, msg.Data); r.Err != nil {
+		r.Checkpoint = checkpoint.Checkpoint{}
 	}
 	return r
 }
@@ -54,8 +55,8 @@ func EachCheckpoint(ctx context.Context, js jetstream.JetStream, filter string, 
 
 // Checkpoints reads how far each lane of a topic is routed, by lane token. What is
 // not a checkpoint is left out: the router reports it.
-func Checkpoints(ctx context.Context, js jetstream.JetStream, topic string) (map[string]schemas.Checkpoint, error) {
-	out := map[string]schemas.Checkpoint{}
+func Checkpoints(ctx context.Context, js jetstream.JetStream, topic string) (map[string]checkpoint.Checkpoint, error) {
+	out := map[string]checkpoint.Checkpoint{}
 	err := EachCheckpoint(ctx, js, schemas.RoutedFilter(topic), func(r *Routed) error {
 		if r.Err == nil {
 			out[r.Lane] = r.Checkpoint
@@ -68,7 +69,7 @@ func Checkpoints(ctx context.Context, js jetstream.JetStream, topic string) (map
 // Misfits returns the lanes whose checkpoint EVENTS does not fit, with the reason:
 // those that their routers do not go on with before that is settled. A checkpoint that
 // was read before its router settled it is read again, and replaced in routed.
-func Misfits(ctx context.Context, js jetstream.JetStream, topic string, routed map[string]schemas.Checkpoint) (map[string]string, error) {
+func Misfits(ctx context.Context, js jetstream.JetStream, topic string, routed map[string]checkpoint.Checkpoint) (map[string]string, error) {
 	out := map[string]string{}
 	for lane, cp := range routed {
 		why, err := Misfit(ctx, js, cp.LaneFilter(topic, lane), &cp)
@@ -106,7 +107,7 @@ var Everything = schemas.Source{Seq: math.MaxUint64}
 // routed; with fewer the stream is read from its beginning. In lanes of misfits, whose
 // checkpoints EVENTS does not fit, what is younger than the checkpoint waits. The events
 // of a topic with a front are the records there, and of a fence in EVENTS its time counts.
-func Unrouted(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, routed map[string]schemas.Checkpoint, misfits map[string]string, upTo schemas.Source) (uint64, error) {
+func Unrouted(ctx context.Context, js jetstream.JetStream, t *schemas.Topic, routed map[string]checkpoint.Checkpoint, misfits map[string]string, upTo schemas.Source) (uint64, error) {
 	from := uint64(math.MaxUint64)
 	for _, cp := range routed {
 		from = min(from, cp.Source)

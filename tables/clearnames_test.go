@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // First user, line 2: what is anonymised goes by every name derived from it, inside
@@ -48,7 +49,7 @@ func TestLine2ClearingReachesDerivedNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rows, err := db.Conn().Query(t.Context(), "SELECT toString(tuple(*)), toString(attributes), email, people FROM "+schemas.QuotedTable(srv.Database, "derived")+" ORDER BY id SETTINGS apply_patch_parts = 0")
+	rows, err := db.Conn().Query(t.Context(), "SELECT toString(tuple(*)), toString(attributes), email, people FROM "+sql.QuotedTable(srv.Database, "derived")+" ORDER BY id SETTINGS apply_patch_parts = 0")
 	if err != nil {
 		t.Fatal(err)
 	}

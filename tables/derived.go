@@ -10,20 +10,21 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // EnsureDerived makes the tables that are filled from the topic's, and the view that people
 // select from. The topic's own table must exist.
 func (db *DB) EnsureDerived(ctx context.Context, t *schemas.Topic) error {
 	for _, name := range t.DerivedTables() {
-		if err := db.ddl(ctx, "making table "+schemas.DerivedTable(t.Name, name), t.CreateDerived(db.Database, name)); err != nil {
+		if err := db.ddl(ctx, "making table "+schemas.DerivedTable(t.Name, name), sql.CreateDerived(t, db.Database, name)); err != nil {
 			return err
 		}
 	}
 	if !t.HasOnce() {
 		return nil
 	}
-	view := schemas.View{Name: t.Name + schemas.ViewOnce, Select: t.OnceSelect(db.Database)}
+	view := sql.View{Name: t.Name + schemas.ViewOnce, Select: sql.OnceSelect(t, db.Database)}
 	if err := db.ensureView(ctx, view); err != nil {
 		return fmt.Errorf("view %s: %w", view.Name, refusal(err))
 	}
@@ -33,7 +34,7 @@ func (db *DB) EnsureDerived(ctx context.Context, t *schemas.Topic) error {
 // Examined are the positions up to which a topic's shards were examined for repeats: none
 // when the table was not made yet.
 func (db *DB) Examined(ctx context.Context, topic string) (map[schemas.Shard]uint64, error) {
-	return db.positions(ctx, topic, schemas.DerivedRepeats, "id = "+schemas.NoID)
+	return db.positions(ctx, topic, schemas.DerivedRepeats, "id = "+sql.NoID)
 }
 
 // Summed are the positions up to which a topic's shards are in its sums.
@@ -43,7 +44,7 @@ func (db *DB) Summed(ctx context.Context, topic string) (map[schemas.Shard]uint6
 
 // Repeats counts the rows of a topic that are marked as repeats.
 func (db *DB) Repeats(ctx context.Context, topic string) (n uint64, err error) {
-	q := "SELECT uniqExact(id, shard, pos) FROM " + schemas.QuotedTable(db.Database, schemas.DerivedTable(topic, schemas.DerivedRepeats)) + " WHERE id != " + schemas.NoID
+	q := "SELECT uniqExact(id, shard, pos) FROM " + sql.QuotedTable(db.Database, schemas.DerivedTable(topic, schemas.DerivedRepeats)) + " WHERE id != " + sql.NoID
 	if err := refusal(db.conn.QueryRow(ctx, q).Scan(&n)); err != nil && !errors.Is(err, ErrNoTable) {
 		return 0, fmt.Errorf("repeats of topic %q: %w", topic, err)
 	}
@@ -54,7 +55,7 @@ func (db *DB) Repeats(ctx context.Context, topic string) (n uint64, err error) {
 // say it.
 func (db *DB) positions(ctx context.Context, topic, name, where string) (map[schemas.Shard]uint64, error) {
 	table := schemas.DerivedTable(topic, name)
-	return db.heads(ctx, "positions of "+table, fmt.Sprintf("SELECT shard, max(pos) FROM %s WHERE %s GROUP BY shard", schemas.QuotedTable(db.Database, table), where))
+	return db.heads(ctx, "positions of "+table, fmt.Sprintf("SELECT shard, max(pos) FROM %s WHERE %s GROUP BY shard", sql.QuotedTable(db.Database, table), where))
 }
 
 // derivedSettings make a statement that fills one block, however many rows it has, and let it
@@ -128,12 +129,12 @@ func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, lane int, steps 
 		s := &steps[i]
 		if s.Epoch == 0 {
 			s.Epoch = max(1, rand.Uint64())
-			if err := db.derive(ctx, t, s.Ref, name(s)+":begin", t.BeginExamined(db.Database, s.Ref, s.Epoch), again); err != nil {
+			if err := db.derive(ctx, t, s.Ref, name(s)+":begin", sql.BeginExamined(t, db.Database, s.Ref, s.Epoch), again); err != nil {
 				return fail(err)
 			}
 		}
 		upTo[s.Ref] = s.To
-		rowsOf = append(rowsOf, "("+schemas.AboveSQL(s.Ref, s.From, s.To)+")")
+		rowsOf = append(rowsOf, "("+sql.AboveSQL(s.Ref, s.From, s.To)+")")
 	}
 	// The rows are counted before: one that a repair puts among them later was not examined,
 	// and shows.
@@ -141,12 +142,12 @@ func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, lane int, steps 
 	if err != nil {
 		return fail(err)
 	}
-	if err := db.derive(ctx, t, steps[0].Ref, name(&steps[0]), t.ExamineRepeats(db.Database, lane, strings.Join(rowsOf, " OR ")), again); err != nil {
+	if err := db.derive(ctx, t, steps[0].Ref, name(&steps[0]), sql.ExamineRepeats(t, db.Database, lane, strings.Join(rowsOf, " OR ")), again); err != nil {
 		return fail(err)
 	}
 	for i := range steps {
 		s := &steps[i]
-		errs[i] = db.derive(ctx, t, s.Ref, name(s)+":end", t.MarkExamined(db.Database, s.Ref, s.Epoch, s.To, rows[s.Ref], textHeadMoved), again)
+		errs[i] = db.derive(ctx, t, s.Ref, name(s)+":end", sql.MarkExamined(t, db.Database, s.Ref, s.Epoch, s.To, rows[s.Ref], textHeadMoved), again)
 	}
 	return errs
 }
@@ -154,14 +155,14 @@ func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, lane int, steps 
 // FillSums adds a shard's rows above from, up to to, to its sums, as one part. attempt counts
 // fills from this position that were answered and stored nothing.
 func (db *DB) FillSums(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, from, to uint64, attempt int) error {
-	return db.derive(ctx, t, ref, fmt.Sprintf("sums:%s:%d", ref.ID, from), t.FillSums(db.Database, ref, from, to, textHeadMoved),
+	return db.derive(ctx, t, ref, fmt.Sprintf("sums:%s:%d", ref.ID, from), sql.FillSums(t, db.Database, ref, from, to, textHeadMoved),
 		map[string]string{"insert_deduplication_token": fmt.Sprintf("%s:%s:%d:%d", schemas.DerivedTable(t.Name, schemas.DerivedSums), ref.ID, from, attempt)})
 }
 
 // FillSeries lists the series of a shard's rows above from, up to to. have is where the list
 // stood when that was decided. When it was dropped or went on since, it is ErrHeadMoved: read again.
 func (db *DB) FillSeries(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, have, from, to uint64) error {
-	return db.derive(ctx, t, ref, fmt.Sprintf("series:%s:%d", ref.ID, from), t.FillSeries(db.Database, ref, have, from, to, textHeadMoved), map[string]string{"insert_deduplicate": "0"})
+	return db.derive(ctx, t, ref, fmt.Sprintf("series:%s:%d", ref.ID, from), sql.FillSeries(t, db.Database, ref, have, from, to, textHeadMoved), map[string]string{"insert_deduplicate": "0"})
 }
 
 // derivedEnded waits until no statement that fills a derived table of the topic runs which

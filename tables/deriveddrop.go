@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Dropped is what retention does to the shards of a topic: of those whose rows it dropped, or
@@ -82,7 +83,7 @@ func (db *DB) DropAllDerived(ctx context.Context, t *schemas.Topic, dropped Drop
 		}
 		there := map[schemas.ShardRef]bool{}
 		for _, name := range t.DerivedTables() {
-			q := "SELECT DISTINCT month, shard FROM " + schemas.QuotedTable(db.Database, schemas.DerivedTable(t.Name, name))
+			q := "SELECT DISTINCT month, shard FROM " + sql.QuotedTable(db.Database, schemas.DerivedTable(t.Name, name))
 			err := db.byShard(ctx, t.Name, q, func(ref schemas.ShardRef, _ []uint64) { there[ref] = true }, 0)
 			if err != nil && !errors.Is(err, ErrNoTable) {
 				return err
@@ -145,10 +146,10 @@ func (db *DB) dropMarks(ctx context.Context, ref schemas.ShardRef, gone map[sche
 		return db.dropDerived(ctx, ref, schemas.DerivedRepeats)
 	}
 	name := schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)
-	repeats, month, shard := schemas.QuotedTable(db.Database, name), uint32(ref.Month), uint64(ref.ID)
-	stay := fmt.Sprintf("month = %d AND shard = %d AND id != %s AND (first_month, first_shard) IN (%s)", month, shard, schemas.NoID, strings.Join(firsts, ","))
+	repeats, month, shard := sql.QuotedTable(db.Database, name), uint32(ref.Month), uint64(ref.ID)
+	stay := fmt.Sprintf("month = %d AND shard = %d AND id != %s AND (first_month, first_shard) IN (%s)", month, shard, sql.NoID, strings.Join(firsts, ","))
 	if !lost {
-		stay += fmt.Sprintf(" AND (id, pos) IN (SELECT id, pos FROM %s WHERE month = %d AND shard = %d)", schemas.QuotedTable(db.Database, ref.Topic), month, shard)
+		stay += fmt.Sprintf(" AND (id, pos) IN (SELECT id, pos FROM %s WHERE month = %d AND shard = %d)", sql.QuotedTable(db.Database, ref.Topic), month, shard)
 	}
 	return db.withStepTable(ctx, name, "AS "+repeats, func(kept string) error {
 		if err := db.ddl(ctx, fmt.Sprintf("keeping marks of %s", ref), fmt.Sprintf("INSERT INTO %s SELECT * FROM %s WHERE %s", kept, repeats, stay)); err != nil {
@@ -173,7 +174,7 @@ func (db *DB) firstsIn(ctx context.Context, ref schemas.ShardRef, gone map[schem
 		return nil, nil
 	}
 	q := fmt.Sprintf("SELECT DISTINCT first_month, first_shard FROM %s WHERE month = %d AND shard = %d AND id != %s",
-		schemas.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), uint32(ref.Month), uint64(ref.ID), schemas.NoID)
+		sql.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), uint32(ref.Month), uint64(ref.ID), sql.NoID)
 	err = db.byShard(ctx, ref.Topic, q, func(first schemas.ShardRef, _ []uint64) {
 		if gone[first] {
 			tuples = append(tuples, fmt.Sprintf("(%d,%d)", uint32(first.Month), uint64(first.ID)))
@@ -185,14 +186,14 @@ func (db *DB) firstsIn(ctx context.Context, ref schemas.ShardRef, gone map[schem
 // countedIn lists a shard and those that have repeats of its events, which are of its lane.
 func (db *DB) countedIn(ctx context.Context, ref schemas.ShardRef) ([]schemas.ShardRef, error) {
 	q := fmt.Sprintf("SELECT DISTINCT month, shard FROM %s WHERE %s AND first_month = %d AND first_shard = %d AND NOT (month = %d AND shard = %d)",
-		schemas.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), schemas.InLane(ref.ID.Lane()), uint32(ref.Month), uint64(ref.ID), uint32(ref.Month), uint64(ref.ID))
+		sql.QuotedTable(db.Database, schemas.DerivedTable(ref.Topic, schemas.DerivedRepeats)), sql.InLane(ref.ID.Lane()), uint32(ref.Month), uint64(ref.ID), uint32(ref.Month), uint64(ref.ID))
 	out := []schemas.ShardRef{ref}
 	return out, db.byShard(ctx, ref.Topic, q, func(other schemas.ShardRef, _ []uint64) { out = append(out, other) }, 0)
 }
 
 func (db *DB) dropDerived(ctx context.Context, ref schemas.ShardRef, name string) error {
 	table := schemas.DerivedTable(ref.Topic, name)
-	q := fmt.Sprintf("ALTER TABLE %s DROP PARTITION (%d, %d)", schemas.QuotedTable(db.Database, table), uint32(ref.Month), uint64(ref.ID))
+	q := fmt.Sprintf("ALTER TABLE %s DROP PARTITION (%d, %d)", sql.QuotedTable(db.Database, table), uint32(ref.Month), uint64(ref.ID))
 	if err := refusal(db.conn.Exec(ctx, q)); err != nil && !errors.Is(err, ErrNoTable) {
 		return fmt.Errorf("dropping %s of %s: %w", table, ref, err)
 	}

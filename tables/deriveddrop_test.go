@@ -8,6 +8,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // A position that was asserted before what it says was dropped, and is stored after that, does not
@@ -38,9 +39,9 @@ func TestLatePosition(t *testing.T) {
 				t.Fatalf("%+v, %v", d, err)
 			}
 			// Between its assertion and its end there is time.
-			late := topic.MarkExamined(db.Database, ref, d.Shards[ref].Epoch, 3, 20, textHeadMoved) + " AND sleep(2) = 0"
+			late := sql.MarkExamined(&topic, db.Database, ref, d.Shards[ref].Epoch, 3, 20, textHeadMoved) + " AND sleep(2) = 0"
 			if topic.HasSeries() {
-				late = topic.FillSeries(db.Database, ref, 3, 3, 4, textHeadMoved) + " AND sleep(2) = 0"
+				late = sql.FillSeries(&topic, db.Database, ref, 3, 3, 4, textHeadMoved) + " AND sleep(2) = 0"
 			}
 			stored := make(chan error, 1)
 			go func() {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Derived is what is derived from a topic's rows, and from which.
@@ -76,7 +77,7 @@ func (db *DB) Listed(ctx context.Context, t *schemas.Topic) (map[schemas.ShardRe
 	if !t.HasSeries() {
 		return out, nil
 	}
-	listed := schemas.QuotedTable(db.Database, schemas.DerivedTable(t.Name, schemas.DerivedSeries))
+	listed := sql.QuotedTable(db.Database, schemas.DerivedTable(t.Name, schemas.DerivedSeries))
 	err := db.byShard(ctx, t.Name, "SELECT month, shard, max(pos) FROM "+listed+" WHERE type = '' GROUP BY month, shard",
 		func(ref schemas.ShardRef, n []uint64) { out[ref] = n[0] }, 1)
 	if errors.Is(err, ErrNoTable) {
@@ -96,8 +97,8 @@ func (db *DB) Marked(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 	d := &Derived{Shards: map[schemas.ShardRef]DerivedShard{}}
 	repeats, sums := schemas.DerivedTable(t.Name, schemas.DerivedRepeats), schemas.DerivedTable(t.Name, schemas.DerivedSums)
 	// Marks are stored before the position that says they are there, and one statement reads both.
-	err := db.byShard(ctx, t.Name, "SELECT month, shard, maxIf(pos, id = "+schemas.NoID+"), argMaxIf(rows, pos, id = "+schemas.NoID+"), uniqExactIf((id, pos), id != "+schemas.NoID+"), argMaxIf(first_shard, pos, id = "+schemas.NoID+"), argMaxIf(marks, pos, id = "+schemas.NoID+"), countIf(id != "+schemas.NoID+") FROM "+
-		schemas.QuotedTable(db.Database, repeats)+" GROUP BY month, shard",
+	err := db.byShard(ctx, t.Name, "SELECT month, shard, maxIf(pos, id = "+sql.NoID+"), argMaxIf(rows, pos, id = "+sql.NoID+"), uniqExactIf((id, pos), id != "+sql.NoID+"), argMaxIf(first_shard, pos, id = "+sql.NoID+"), argMaxIf(marks, pos, id = "+sql.NoID+"), countIf(id != "+sql.NoID+") FROM "+
+		sql.QuotedTable(db.Database, repeats)+" GROUP BY month, shard",
 		func(ref schemas.ShardRef, n []uint64) {
 			d.Marks += n[5]
 			d.set(ref, func(s *DerivedShard) { s.Examined, s.rows, s.Repeats, s.Epoch, s.marks = n[0], n[1], n[2], n[3], n[4] })
@@ -106,7 +107,7 @@ func (db *DB) Marked(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 		return nil, fmt.Errorf("repeats of topic %q: %w", t.Name, err)
 	}
 	if t.HasSums() && !d.Absent {
-		err := db.byShard(ctx, t.Name, "SELECT month, shard, max(pos), sum(n), sum(repeats) FROM "+schemas.QuotedTable(db.Database, sums)+" GROUP BY month, shard",
+		err := db.byShard(ctx, t.Name, "SELECT month, shard, max(pos), sum(n), sum(repeats) FROM "+sql.QuotedTable(db.Database, sums)+" GROUP BY month, shard",
 			func(ref schemas.ShardRef, n []uint64) {
 				d.set(ref, func(s *DerivedShard) { s.Sums = Sums{Pos: n[0], N: n[1], Repeats: n[2]} })
 			}, 3)
@@ -149,7 +150,7 @@ func (db *DB) Marked(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 	for ref := range summed {
 		d.set(ref, func(s *DerivedShard) { s.Sums.rows, s.Sums.repeats = rows[ref], 0 })
 	}
-	return d, db.byShard(ctx, t.Name, "SELECT month, shard, uniqExact(id, pos) FROM "+schemas.QuotedTable(db.Database, repeats)+" WHERE ("+upToSQL(summed)+") AND id != "+schemas.NoID+" GROUP BY month, shard",
+	return d, db.byShard(ctx, t.Name, "SELECT month, shard, uniqExact(id, pos) FROM "+sql.QuotedTable(db.Database, repeats)+" WHERE ("+upToSQL(summed)+") AND id != "+sql.NoID+" GROUP BY month, shard",
 		func(ref schemas.ShardRef, n []uint64) { d.set(ref, func(s *DerivedShard) { s.Sums.repeats = n[0] }) }, 1)
 }
 
@@ -157,7 +158,7 @@ func (db *DB) Marked(ctx context.Context, t *schemas.Topic) (*Derived, error) {
 func upToSQL(at map[schemas.ShardRef]uint64) string {
 	var cond []string
 	for ref, pos := range at {
-		cond = append(cond, "("+schemas.AboveSQL(ref, 0, pos)+")")
+		cond = append(cond, "("+sql.AboveSQL(ref, 0, pos)+")")
 	}
 	return strings.Join(cond, " OR ")
 }
@@ -168,7 +169,7 @@ func (db *DB) rowsUpTo(ctx context.Context, topic string, at map[schemas.ShardRe
 		return nil, nil
 	}
 	out := map[schemas.ShardRef]uint64{}
-	err := db.byShard(ctx, topic, "SELECT month, shard, count() FROM "+schemas.QuotedTable(db.Database, topic)+" WHERE "+upToSQL(at)+" GROUP BY month, shard",
+	err := db.byShard(ctx, topic, "SELECT month, shard, count() FROM "+sql.QuotedTable(db.Database, topic)+" WHERE "+upToSQL(at)+" GROUP BY month, shard",
 		func(ref schemas.ShardRef, n []uint64) { out[ref] = n[0] }, 1)
 	return out, err
 }

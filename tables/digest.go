@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // digestSettings bound the read of a shard's rows, and let it show when it breaks off.
@@ -25,11 +26,11 @@ func (db *DB) RowsDigest(ctx context.Context, t *schemas.Topic, ref schemas.Shar
 	fail := func(err error) (string, uint64, error) {
 		return "", 0, fmt.Errorf("digest of %s: %w", ref, err)
 	}
-	q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d", schemas.QuotedTable(db.Database, t.Name), uint32(ref.Month), uint64(ref.ID))
+	q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d", sql.QuotedTable(db.Database, t.Name), uint32(ref.Month), uint64(ref.ID))
 	if err := db.conn.QueryRow(ctx, q).Scan(&rows); err != nil {
 		return fail(refusal(err))
 	}
-	body, err := db.Select(ctx, &Select{SQL: t.RowsDigestSQL(db.Database, ref, version), Settings: digestSettings})
+	body, err := db.Select(ctx, &Select{SQL: sql.RowsDigestSQL(t, db.Database, ref, version), Settings: digestSettings})
 	if err != nil {
 		return fail(err)
 	}

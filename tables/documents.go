@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Meant is a document with versions that fulfil a condition.
@@ -37,7 +37,7 @@ func (db *DB) MeantDocuments(ctx context.Context, topic string, lane int, c Cond
 	q := fmt.Sprintf("SELECT %[1]s, argMax(meant, at), min(meant), argMax(toUnixTimestamp64Nano(%[3]s), at), argMax(%[4]s, at), concat('/', argMax(%[7]s, at)) "+
 		"FROM (SELECT %[1]s, %[3]s, %[7]s, (%[2]s) AS meant, %[8]s AS at, %[4]s FROM %[5]s WHERE %[9]s AND %[1]s > {after:String}) "+
 		"GROUP BY %[1]s HAVING max(meant) ORDER BY %[1]s LIMIT %[6]d FORMAT TSV",
-		kinds.ColDocID, c.SQL, kinds.ColCreated, kinds.ColVersion, schemas.QuotedTable(db.Database, topic), n, kinds.ColPath, kinds.ColSeq, schemas.InLane(lane))
+		kinds.ColDocID, c.SQL, kinds.ColCreated, kinds.ColVersion, sql.QuotedTable(db.Database, topic), n, kinds.ColPath, kinds.ColSeq, sql.InLane(lane))
 	err = db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
 		var d Meant
 		var last, all int

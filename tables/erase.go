@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // PosRows is how many rows a position has, or of them so many, and the sum of their
@@ -56,7 +57,7 @@ func (db *DB) Matching(ctx context.Context, topic string, in []schemas.ShardRef,
 	}
 	for some := range slices.Chunk(in, maxPartitions) {
 		q := fmt.Sprintf("SELECT shard, pos, count(), %s FROM %s WHERE %s AND (%s) GROUP BY shard, pos ORDER BY shard, pos FORMAT TSV",
-			schemas.IDSumSQL, schemas.QuotedTable(db.Database, topic), InShards(some), c.SQL)
+			schemas.IDSumSQL, sql.QuotedTable(db.Database, topic), InShards(some), c.SQL)
 		err := db.lines(ctx, &Select{SQL: q, Params: c.Params, Settings: s}, func(line string) error {
 			var shard, pos, rows, ids uint64
 			if _, err := fmt.Sscan(line, &shard, &pos, &rows, &ids); err != nil {
@@ -79,7 +80,7 @@ const maxPartitions = 1000
 // part: from its answer on no read sees them. A mutation would clone every part of
 // the table instead.
 func (db *DB) Hide(ctx context.Context, ref schemas.ShardRef, c Condition) error {
-	q := fmt.Sprintf("DELETE FROM %s IN PARTITION ID '%s' WHERE %s", schemas.QuotedTable(db.Database, ref.Topic), ref.PartitionID(), c.SQL)
+	q := fmt.Sprintf("DELETE FROM %s IN PARTITION ID '%s' WHERE %s", sql.QuotedTable(db.Database, ref.Topic), ref.PartitionID(), c.SQL)
 	return db.exec(ctx, ref, &Select{SQL: q, Params: c.Params, Settings: settings(map[string]string{"lightweight_delete_mode": "lightweight_update_force"})})
 }
 
@@ -87,7 +88,7 @@ func (db *DB) Hide(ctx context.Context, ref schemas.ShardRef, c Condition) error
 // hidden. The old parts are read no more; they stay on disk for the table's
 // old_parts_lifetime.
 func (db *DB) Rewrite(ctx context.Context, ref schemas.ShardRef) error {
-	q := fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", schemas.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
+	q := fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", sql.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
 	return db.exec(ctx, ref, &Select{SQL: q, Settings: settings(map[string]string{"optimize_throw_if_noop": "1", "optimize_skip_merged_partitions": "0"})})
 }
 
@@ -102,7 +103,7 @@ func (db *DB) Merge(ctx context.Context, ref schemas.ShardRef) error {
 	if parts < 2 {
 		return nil
 	}
-	q = fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", schemas.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
+	q = fmt.Sprintf("OPTIMIZE TABLE %s PARTITION ID '%s' FINAL", sql.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
 	if err := db.lines(ctx, &Select{SQL: q, Settings: settings(map[string]string{"optimize_throw_if_noop": "1"})}, func(string) error { return nil }); err != nil {
 		return fmt.Errorf("merging %s: %w", ref, err)
 	}

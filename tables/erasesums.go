@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // notMark leaves out the rows that say how far sums reach: no diff is without a space.
@@ -19,7 +20,7 @@ func (db *DB) SumsMatching(ctx context.Context, topic string, in []schemas.Shard
 	out := map[schemas.Shard]uint64{}
 	for some := range slices.Chunk(in, maxPartitions) {
 		q := fmt.Sprintf("SELECT shard, sum(n) + sum(repeats) FROM %s WHERE %s AND %s AND (%s) GROUP BY shard FORMAT TSV",
-			schemas.QuotedTable(db.Database, schemas.DerivedTable(topic, schemas.DerivedSums)), InShards(some), notMark, c.SQL)
+			sql.QuotedTable(db.Database, schemas.DerivedTable(topic, schemas.DerivedSums)), InShards(some), notMark, c.SQL)
 		err := db.lines(ctx, &Select{SQL: q, Params: c.Params, Settings: settings()}, func(line string) error {
 			var shard, diffs uint64
 			if _, err := fmt.Sscan(line, &shard, &diffs); err != nil {
@@ -44,7 +45,7 @@ func (db *DB) SumsMatching(ctx context.Context, topic string, in []schemas.Shard
 // that dies leaves the table until the server starts again or it is found abandoned.
 func (db *DB) EraseSums(ctx context.Context, ref schemas.ShardRef, c Condition) error {
 	name := schemas.DerivedTable(ref.Topic, schemas.DerivedSums)
-	sums := schemas.QuotedTable(db.Database, name)
+	sums := sql.QuotedTable(db.Database, name)
 	row := fmt.Sprintf("sipHash128Keyed((toUInt64(%d), toUInt64(%d)), type, provider, space, user_id)", rand.Uint64(), rand.Uint64())
 	err := db.withStepTable(ctx, name, "(row FixedString(16)) ENGINE = Memory", func(keys string) error {
 		q := fmt.Sprintf("INSERT INTO %s SELECT DISTINCT "+row+" FROM %s WHERE month = %d AND shard = %d AND %s AND (%s)", keys, sums, uint32(ref.Month), uint64(ref.ID), notMark, c.SQL)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 const (
@@ -245,7 +246,7 @@ func (db *DB) nameEngine(ctx context.Context) error {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: see its documentation
 	name := schemas.EngineDatabase(db.Database, hex.EncodeToString(b[:]))
-	_, err := db.ask(ctx, "", fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %s ENGINE = Atomic COMMENT 'names this server for almanac: its statements are refused by any other'", schemas.QuoteName(name)))
+	_, err := db.ask(ctx, "", fmt.Sprintf("CREATE DATABASE IF NOT EXISTS %s ENGINE = Atomic COMMENT 'names this server for almanac: its statements are refused by any other'", sql.QuoteName(name)))
 	if err != nil {
 		return fmt.Errorf("naming the server: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Event is what makes an event the one it is.
@@ -18,7 +19,7 @@ type Event struct {
 func (db *DB) Events(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (map[Event]int, error) {
 	out := map[Event]int{}
 	q := fmt.Sprintf("SELECT id, toUnixTimestamp64Nano(ts) FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d FORMAT TSV",
-		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi)
+		sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi)
 	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
 		var id string
 		var ev Event

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // An insert asserts what its own server has. With replicas that is not what is stored: the rows
@@ -68,9 +69,9 @@ func foreign(t *schemas.Topic, database string, engines map[string]string) error
 		return fmt.Errorf("%w: database %s is of engine %s, whose tables may be those of several servers. Almanac stores each event once only on one server: "+
 			"name another database, or make this one with ENGINE = Atomic", ErrForeignTable, database, e)
 	}
-	made := map[string]string{t.Name: t.CreateTable(database)}
+	made := map[string]string{t.Name: sql.CreateTable(t, database)}
 	for _, name := range t.DerivedTables() {
-		made[schemas.DerivedTable(t.Name, name)] = t.CreateDerived(database, name)
+		made[schemas.DerivedTable(t.Name, name)] = sql.CreateDerived(t, database, name)
 	}
 	for table, ddl := range made {
 		if e := engines[table]; e != "" && e != engineOf(ddl) {

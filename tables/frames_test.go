@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // randomFrames are frames after a position. Of each event the field n is the position of its frame,
@@ -47,7 +48,7 @@ func TestPositions(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	table := schemas.QuotedTable(srv.Database, "app")
+	table := sql.QuotedTable(srv.Database, "app")
 	keep := Condition{SQL: "user_id != {gone:String}", Params: map[string]string{"gone": "gone"}}
 	head, stored := uint64(0), map[uint64]uint64{} // rows by position
 	check := func(what string) {

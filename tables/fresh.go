@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // FreshSource reads a Select's fresh blocks with the columns a stored row has:
@@ -22,7 +23,7 @@ func FreshSource(t *schemas.Topic, schema int, shard schemas.Shard, pos uint64, 
 func withDefaults(t *schemas.Topic, schema int, more ...string) string {
 	cols := append([]string{"*"}, more...)
 	for i := len(t.FieldsAt(schema)); i < len(t.Fields); i++ {
-		cols = append(cols, t.OlderSQL(&t.Fields[i])+" AS "+schemas.QuoteName(t.Fields[i].Name))
+		cols = append(cols, sql.OlderSQL(t, &t.Fields[i])+" AS "+sql.QuoteName(t.Fields[i].Name))
 	}
 	return "SELECT " + strings.Join(append(cols, "toUInt32(toYYYYMM(ts)) AS month"), ", ")
 }

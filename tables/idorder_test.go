@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Go and SQL order ids in one way, and a table gives its rows in that order without a sort.
@@ -36,7 +37,7 @@ func TestIDsInOneOrder(t *testing.T) {
 		}
 		ids = append(ids, id)
 	}
-	table := schemas.QuotedTable(db.Database, topic.Name)
+	table := sql.QuotedTable(db.Database, topic.Name)
 	for some := range slices.Chunk(ids, 700) { // each a part
 		values := make([]string, len(some))
 		for i, id := range some {

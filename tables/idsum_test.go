@@ -5,6 +5,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // What a frame's events sum up to in Go is what ClickHouse makes of their rows.
@@ -25,7 +26,7 @@ func TestIDSumIsClickHouses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got uint64
-	if err := db.Conn().QueryRow(t.Context(), "SELECT "+schemas.IDSumSQL+" FROM "+schemas.QuotedTable(db.Database, "app")).Scan(&got); err != nil {
+	if err := db.Conn().QueryRow(t.Context(), "SELECT "+schemas.IDSumSQL+" FROM "+sql.QuotedTable(db.Database, "app")).Scan(&got); err != nil {
 		t.Fatal(err)
 	}
 	if got != sum {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Bounds of one insert, which is one block and one part.
@@ -79,10 +80,10 @@ func queryPrefix(database, topic string) string { return "almanac:" + database +
 // back to an older copy and the sink believes what it saw stored. Only numbers and validated names
 // are spliced in.
 func (in *Insert) statement(database string) string {
-	table := schemas.QuotedTable(database, in.Topic.Name)
+	table := sql.QuotedTable(database, in.Topic.Name)
 	var cols strings.Builder
 	for _, c := range in.Topic.Columns(in.Schema) {
-		cols.WriteString(schemas.QuoteName(c) + ", ")
+		cols.WriteString(sql.QuoteName(c) + ", ")
 	}
 	keep := ""
 	if in.Keep.SQL != "" {

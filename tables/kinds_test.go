@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // The table and the views of every kind are made, take the sinks' insert with its
@@ -59,15 +60,15 @@ func checkTable(t *testing.T, db *DB, topic *schemas.Topic) {
 	if said, ok := schemas.ParseTableComment(comment); err != nil || !ok || said.Kind != topic.Kind || !slices.Equal(said.OnceBy, topic.OnceBy) || said.OnceWithin != topic.OnceWithin {
 		t.Errorf("%s: its comment %q gives %+v (%v)", topic.Name, comment, said, err)
 	}
-	for _, v := range topic.Views(db.Database) {
+	for _, v := range sql.Views(topic, db.Database) {
 		var n uint64
-		if err := db.Conn().QueryRow(t.Context(), "SELECT count() FROM "+schemas.QuotedTable(db.Database, v.Name)).Scan(&n); err != nil {
+		if err := db.Conn().QueryRow(t.Context(), "SELECT count() FROM "+sql.QuotedTable(db.Database, v.Name)).Scan(&n); err != nil {
 			t.Errorf("%s: view %s: %v", topic.Name, v.Name, err)
 		}
 	}
 	if columns := topic.Once(); len(columns) > 0 {
 		var same, distinct uint64
-		q := fmt.Sprintf("SELECT uniqExact(identity), uniqExact(%[2]s) FROM %[1]s WHERE identity = sipHash64(%[2]s)", schemas.QuotedTable(db.Database, topic.Name), strings.Join(columns, ", "))
+		q := fmt.Sprintf("SELECT uniqExact(identity), uniqExact(%[2]s) FROM %[1]s WHERE identity = sipHash64(%[2]s)", sql.QuotedTable(db.Database, topic.Name), strings.Join(columns, ", "))
 		if err := db.Conn().QueryRow(t.Context(), q).Scan(&same, &distinct); err != nil || same == 0 || same != distinct {
 			t.Errorf("%s: %d identities of %d different rows, %v", topic.Name, same, distinct, err)
 		}

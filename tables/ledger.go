@@ -10,6 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // The third copy of the ledger is a table beside those of the topics. So a ClickHouse that was
@@ -39,8 +40,8 @@ func (db *DB) HasLedger(ctx context.Context) (bool, error) {
 // EnsureLedger makes the table where it is missing.
 func (db *DB) EnsureLedger(ctx context.Context) error {
 	for _, ddl := range []string{
-		"CREATE DATABASE IF NOT EXISTS " + schemas.QuoteName(db.Database) + " ENGINE = Atomic",
-		schemas.CreateLedger(db.Database),
+		"CREATE DATABASE IF NOT EXISTS " + sql.QuoteName(db.Database) + " ENGINE = Atomic",
+		sql.CreateLedger(db.Database),
 	} {
 		if err := db.conn.Exec(ctx, ddl); err != nil {
 			return fmt.Errorf("table %s: %w", schemas.TableLedger, refusal(err))
@@ -75,7 +76,7 @@ func (db *DB) KeptLedger(ctx context.Context) (kept map[string]schemas.LedgerCop
 func (db *DB) ReadLedger(ctx context.Context) (map[string]schemas.LedgerCopy, error) {
 	out := map[string]schemas.LedgerCopy{}
 	rows, err := db.conn.Query(ctx, "SELECT key, max(count), argMax(value, (count, at)), argMax(applied, (count, at)) FROM "+
-		schemas.QuotedTable(db.Database, schemas.TableLedger)+" GROUP BY key")
+		sql.QuotedTable(db.Database, schemas.TableLedger)+" GROUP BY key")
 	if err == nil {
 		defer func() { _ = rows.Close() }()
 		for err == nil && rows.Next() {
@@ -120,7 +121,7 @@ func (db *DB) SaveLedger(ctx context.Context, entries ...schemas.LedgerCopy) err
 func (db *DB) saveLedger(ctx context.Context, entries []schemas.LedgerCopy) error {
 	// An erasure that is marked as applied again brings a row that was there: not a repetition.
 	batch, err := db.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"async_insert": 0, "deduplicate_insert": "disable"})),
-		"INSERT INTO "+schemas.QuotedTable(db.Database, schemas.TableLedger)+" (key, count, value, applied)")
+		"INSERT INTO "+sql.QuotedTable(db.Database, schemas.TableLedger)+" (key, count, value, applied)")
 	if err != nil {
 		return fmt.Errorf("table %s: %w", schemas.TableLedger, refusal(err))
 	}
@@ -143,7 +144,7 @@ func (db *DB) saveLedger(ctx context.Context, entries []schemas.LedgerCopy) erro
 // ClearLedger removes what an entry was before it was written so often: whom it named is to be
 // known no more.
 func (db *DB) ClearLedger(ctx context.Context, key string, count uint64) error {
-	err := db.conn.Exec(ctx, "ALTER TABLE "+schemas.QuotedTable(db.Database, schemas.TableLedger)+" DELETE WHERE key = $1 AND count < $2 SETTINGS mutations_sync = 1", key, count)
+	err := db.conn.Exec(ctx, "ALTER TABLE "+sql.QuotedTable(db.Database, schemas.TableLedger)+" DELETE WHERE key = $1 AND count < $2 SETTINGS mutations_sync = 1", key, count)
 	if err = refusal(err); err != nil && !errors.Is(err, ErrNoTable) {
 		return fmt.Errorf("table %s: %w", schemas.TableLedger, err)
 	}

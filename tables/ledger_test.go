@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // The copy of the ledger has the last of what was written under a key, and after ClearLedger
@@ -58,7 +59,7 @@ func TestLedgerCopies(t *testing.T) {
 		t.Errorf("%+v, %v", kept, err)
 	}
 	var named uint64
-	if err := db.Conn().QueryRow(ctx, "SELECT count() FROM "+schemas.QuotedTable(db.Database, schemas.TableLedger)+" WHERE value LIKE '%mallory%'").Scan(&named); err != nil || named != 0 {
+	if err := db.Conn().QueryRow(ctx, "SELECT count() FROM "+sql.QuotedTable(db.Database, schemas.TableLedger)+" WHERE value LIKE '%mallory%'").Scan(&named); err != nil || named != 0 {
 		t.Errorf("%d rows name who was cleared (%v)", named, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Mend is frames of a shard of whose rows some are missing in the table, at positions above
@@ -28,10 +29,10 @@ type Mend struct {
 // is missing when the table has less than n, so that a client which repeats itself gets
 // each row back once. Done again it inserts nothing.
 func (m *Mend) statement(database string) string {
-	table := schemas.QuotedTable(database, m.Topic.Name)
+	table := sql.QuotedTable(database, m.Topic.Name)
 	cols := m.Topic.Columns(m.Schema)
 	for i, c := range cols {
-		cols[i] = schemas.QuoteName(c)
+		cols[i] = sql.QuoteName(c)
 	}
 	list := strings.Join(cols, ", ")
 	keep := m.Keep.SQL
@@ -81,7 +82,7 @@ func (db *DB) At(ctx context.Context, ref schemas.ShardRef, pos uint64) (Group, 
 func (db *DB) groups(ctx context.Context, ref schemas.ShardRef, more string) ([]Group, error) {
 	var out []Group
 	q := fmt.Sprintf("SELECT pos AS Pos, count() AS Rows, uniqExact(id) AS Distinct, %s AS IDs FROM %s WHERE month = %d AND shard = %d%s GROUP BY pos ORDER BY pos",
-		schemas.IDSumSQL, schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), more)
+		schemas.IDSumSQL, sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), more)
 	if err := db.conn.Select(ctx, &out, q); err != nil {
 		if errors.Is(refusal(err), ErrNoTable) {
 			return nil, nil
@@ -101,7 +102,7 @@ type RowKey struct {
 // RowKeys calls f with each row of a shard between two positions (above lo, up to hi).
 func (db *DB) RowKeys(ctx context.Context, ref schemas.ShardRef, lo, hi uint64, f func(RowKey) error) error {
 	q := fmt.Sprintf("SELECT toString(id), toUnixTimestamp64Nano(ts), pos FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d FORMAT TSV",
-		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi)
+		sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi)
 	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
 		var k RowKey
 		if _, err := fmt.Sscan(line, &k.ID, &k.Ts, &k.Pos); err != nil {
@@ -119,7 +120,7 @@ func (db *DB) RowKeys(ctx context.Context, ref schemas.ShardRef, lo, hi uint64, 
 // same as another in every column.
 func (db *DB) Copies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (n uint64, err error) {
 	q := fmt.Sprintf("SELECT toUInt64(count() - uniqExact(sipHash128(*))) FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d",
-		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi)
+		sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi)
 	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
 		return 0, fmt.Errorf("copies in %s: %w", ref, refusal(err))
 	}
@@ -129,7 +130,7 @@ func (db *DB) Copies(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (
 // CountTwins counts the rows between two positions (above lo, up to hi) that are the same, in every column but the position,
 // as one of the shard elsewhere.
 func (db *DB) CountTwins(ctx context.Context, ref schemas.ShardRef, lo, hi uint64) (n uint64, err error) {
-	of := fmt.Sprintf("FROM %s WHERE month = %d AND shard = %d", schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
+	of := fmt.Sprintf("FROM %s WHERE month = %d AND shard = %d", sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
 	in := fmt.Sprintf("pos > %d AND pos <= %d", lo, hi)
 	q := fmt.Sprintf("SELECT toUInt64(countIf(sipHash128(* EXCEPT pos) IN (SELECT sipHash128(* EXCEPT pos) %[1]s AND NOT (%[2]s) AND id IN (SELECT id %[1]s AND %[2]s)))) %[1]s AND %[2]s", of, in)
 	if err := db.conn.QueryRow(ctx, q).Scan(&n); err != nil {
@@ -140,7 +141,7 @@ func (db *DB) CountTwins(ctx context.Context, ref schemas.ShardRef, lo, hi uint6
 
 // Twins lists, of some rows of a shard, (pos, id, ts) each, at which other positions the same row stands, in every column.
 func (db *DB) Twins(ctx context.Context, ref schemas.ShardRef, rows string) (map[RowKey][]uint64, error) {
-	of := fmt.Sprintf("FROM %s WHERE month = %d AND shard = %d", schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
+	of := fmt.Sprintf("FROM %s WHERE month = %d AND shard = %d", sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
 	q := fmt.Sprintf("SELECT toString(a.id), toUnixTimestamp64Nano(a.ts), a.pos, b.there FROM (SELECT id, ts, pos, sipHash128(* EXCEPT pos) AS _hash %[1]s AND (pos, id, ts) IN (%[2]s)) AS a"+
 		" INNER JOIN (SELECT pos AS there, sipHash128(* EXCEPT pos) AS _hash %[1]s AND id IN (SELECT id %[1]s AND (pos, id, ts) IN (%[2]s))) AS b ON a._hash = b._hash WHERE a.pos != b.there FORMAT TSV", of, rows)
 	out := map[RowKey][]uint64{}
@@ -169,8 +170,8 @@ func (db *DB) DropCopies(ctx context.Context, ref schemas.ShardRef, lo, hi uint6
 	fail := func(err error) error {
 		return fmt.Errorf("doubled rows at positions %d to %d of %s: %w", lo+1, hi, ref, refusal(err))
 	}
-	table := schemas.QuotedTable(db.Database, ref.Topic)
-	beside := schemas.QuotedTable(db.Database, besideTable(ref.Topic, ref.ID))
+	table := sql.QuotedTable(db.Database, ref.Topic)
+	beside := sql.QuotedTable(db.Database, besideTable(ref.Topic, ref.ID))
 	where := fmt.Sprintf("month = %d AND shard = %d", uint32(ref.Month), uint64(ref.ID))
 	drop := "DROP TABLE IF EXISTS " + beside + " SYNC"
 	// What an earlier run left behind when it was killed goes first.

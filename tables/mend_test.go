@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // What is missing comes back once, whatever is missing and however often it is
@@ -24,7 +25,7 @@ func TestMend(t *testing.T) {
 	if err := db.Insert(t.Context(), &Insert{Topic: &topic, Schema: 1, Month: november, Shard: shard, Frames: frames}); err != nil {
 		t.Fatal(err)
 	}
-	table := schemas.QuotedTable(srv.Database, "app")
+	table := sql.QuotedTable(srv.Database, "app")
 	want := hashOf(t, db, table)
 	mend := &Mend{Topic: &topic, Schema: 1, Month: november, Shard: shard, Lo: 0, Hi: 3, Frames: frames}
 	for _, damage := range []string{

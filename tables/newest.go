@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Newest is the newest stored version of a document.
@@ -21,14 +22,14 @@ type Newest struct {
 // NewestDocuments calls f with the newest stored version of each document of a topic's lane, or of
 // those of its documents that are listed, in the order of their ids.
 func (db *DB) NewestDocuments(ctx context.Context, topic string, lane int, ids []string, f func(Newest) error) error {
-	where, params := schemas.InLane(lane), map[string]string{}
+	where, params := sql.InLane(lane), map[string]string{}
 	if ids != nil {
 		where, params["ids"] = where+" AND "+kinds.ColDocID+" IN {ids:Array(String)}", arrayOf(ids)
 	}
 	q := fmt.Sprintf("SELECT %[1]s, n.1, n.2, n.3, n.4, n.5, n.6, n.7, n.8, concat('/', n.9) FROM (SELECT %[1]s, argMax((%[2]s, toUnixTimestamp64Nano(%[3]s), toUnixTimestamp64Nano(%[4]s), "+
 		"%[5]s, %[6]s, length(%[7]s), %[8]s, %[9]s, %[10]s), %[6]s) AS n FROM %[11]s WHERE %[12]s GROUP BY %[1]s) ORDER BY %[1]s FORMAT TSV",
 		kinds.ColDocID, kinds.ColOp, kinds.ColCreated, schemas.ColTs, kinds.ColVersion, kinds.ColSeq, kinds.ColBody, schemas.ColMonth, schemas.ColShard, kinds.ColPath,
-		schemas.QuotedTable(db.Database, topic), where)
+		sql.QuotedTable(db.Database, topic), where)
 	err := db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
 		var d Newest
 		var month uint32

@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
@@ -32,7 +33,7 @@ func (n *NewestTimer) Key(t *schemas.Topic) schemas.TimerKey {
 // NewestTimers calls f with the newest stored transition of each timer of a topic's lane, or of those with the
 // listed ids.
 func (db *DB) NewestTimers(ctx context.Context, topic string, lane int, ids []string, f func(NewestTimer) error) error {
-	where, params := schemas.InLane(lane), map[string]string{}
+	where, params := sql.InLane(lane), map[string]string{}
 	if ids != nil {
 		where, params["ids"] = where+" AND "+kinds.ColTimerID+" IN {ids:Array(String)}", arrayOf(ids)
 	}
@@ -42,7 +43,7 @@ func (db *DB) NewestTimers(ctx context.Context, topic string, lane int, ids []st
 		"argMax(t.%[8]s, t.%[5]s) AS attempt, argMax(toUnixTimestamp64Nano(t.%[9]s), t.%[5]s) AS due, argMax(toUnixTimestamp64Nano(t.%[10]s), t.%[5]s) AS ts, max(t.%[5]s) AS seq, "+
 		"max(t.%[6]s IN (%[11]s)) AS begun, max(t.%[12]s != '') AS spec FROM %[13]s AS t WHERE %[14]s GROUP BY g, i, life) GROUP BY g, i) FORMAT TSV",
 		kinds.ColGroup, kinds.ColTimerID, kinds.ColLife, kinds.ColSlot, kinds.ColSeq, kinds.ColState, kinds.ColRevision, kinds.ColAttempt, kinds.ColDue, schemas.ColTs,
-		ops, kinds.ColSpec, schemas.QuotedTable(db.Database, topic), where)
+		ops, kinds.ColSpec, sql.QuotedTable(db.Database, topic), where)
 	err := db.lines(ctx, &Select{SQL: q, Params: params, Settings: settings()}, func(line string) error {
 		var n NewestTimer
 		var begun, spec int
@@ -75,7 +76,7 @@ func (db *DB) TimerLives(ctx context.Context, topic string, lives []string) (map
 		"toUnixTimestamp64Nano(minIf(t.%[6]s, t.%[7]s = '%[8]s')) AS created_at, toUnixTimestamp64Nano(minIf(t.%[6]s, t.%[7]s = '%[9]s')) AS first "+
 		"FROM %[10]s AS t WHERE t.%[1]s IN {lives:Array(String)} GROUP BY life, revision ORDER BY life, revision FORMAT JSONEachRow",
 		kinds.ColLife, kinds.ColRevision, kinds.ColSpec, kinds.ColSeq, schemas.ColUserID, schemas.ColTs, kinds.ColState, timer.Created, timer.Firing,
-		schemas.QuotedTable(db.Database, topic))
+		sql.QuotedTable(db.Database, topic))
 	answer, err := db.Select(ctx, &Select{SQL: q, Params: map[string]string{"lives": arrayOf(lives)}, Settings: settings(map[string]string{"output_format_json_quote_64bit_integers": "0"})})
 	if err != nil {
 		return nil, fmt.Errorf("timers of topic %q: %w", topic, err)

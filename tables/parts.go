@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Parts returns a digest of each shard's parts: any insert, merge, delete, mutation,
@@ -69,6 +70,6 @@ func (db *DB) CheckParts(ctx context.Context, topic string) (bad []Damaged, err 
 			bad = append(bad, d)
 		}
 		return err
-	}, "CHECK TABLE "+schemas.QuotedTable(db.Database, topic)+" SETTINGS check_query_single_value_result = 0")
+	}, "CHECK TABLE "+sql.QuotedTable(db.Database, topic)+" SETTINGS check_query_single_value_result = 0")
 	return bad, err
 }

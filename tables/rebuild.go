@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // frozenConstraint is the name of the constraint that refuses every insert.
@@ -37,7 +38,7 @@ func (db *DB) TableState(ctx context.Context, name string) (s TableState, err er
 // out before is under way: its heads then stay as they are.
 func (db *DB) Freeze(ctx context.Context, topic string) error {
 	fail := func(err error) error { return fmt.Errorf("freezing table %s: %w", topic, refusal(err)) }
-	if err := db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT IF NOT EXISTS %s CHECK 0", schemas.QuotedTable(db.Database, topic), frozenConstraint)); err != nil {
+	if err := db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT IF NOT EXISTS %s CHECK 0", sql.QuotedTable(db.Database, topic), frozenConstraint)); err != nil {
 		return fail(err)
 	}
 	// An insert takes the table as it is when it begins; one that is listed from
@@ -50,7 +51,7 @@ const freezePoll = 20 * time.Millisecond
 
 // Thaw lets a table take inserts again.
 func (db *DB) Thaw(ctx context.Context, name string) error {
-	err := db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s", schemas.QuotedTable(db.Database, name), frozenConstraint))
+	err := db.conn.Exec(ctx, fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s", sql.QuotedTable(db.Database, name), frozenConstraint))
 	if err != nil {
 		return fmt.Errorf("letting table %s take inserts again: %w", name, refusal(err))
 	}
@@ -59,24 +60,24 @@ func (db *DB) Thaw(ctx context.Context, name string) error {
 
 // Exchange gives two tables each other's name, at once.
 func (db *DB) Exchange(ctx context.Context, a, b string) error {
-	return db.ddl(ctx, "exchanging tables "+a+" and "+b, fmt.Sprintf("EXCHANGE TABLES %s AND %s", schemas.QuotedTable(db.Database, a), schemas.QuotedTable(db.Database, b)))
+	return db.ddl(ctx, "exchanging tables "+a+" and "+b, fmt.Sprintf("EXCHANGE TABLES %s AND %s", sql.QuotedTable(db.Database, a), sql.QuotedTable(db.Database, b)))
 }
 
 // Rename gives a table another name.
 func (db *DB) Rename(ctx context.Context, from, to string) error {
-	return db.ddl(ctx, "renaming table "+from, fmt.Sprintf("RENAME TABLE %s TO %s", schemas.QuotedTable(db.Database, from), schemas.QuotedTable(db.Database, to)))
+	return db.ddl(ctx, "renaming table "+from, fmt.Sprintf("RENAME TABLE %s TO %s", sql.QuotedTable(db.Database, from), sql.QuotedTable(db.Database, to)))
 }
 
 // Drop drops a table, if there is one.
 func (db *DB) Drop(ctx context.Context, name string) error {
-	return db.ddl(ctx, "dropping table "+name, fmt.Sprintf("DROP TABLE IF EXISTS %s", schemas.QuotedTable(db.Database, name)))
+	return db.ddl(ctx, "dropping table "+name, fmt.Sprintf("DROP TABLE IF EXISTS %s", sql.QuotedTable(db.Database, name)))
 }
 
 // CreateLike makes the topic's table under another name, as it would be made now.
 func (db *DB) CreateLike(ctx context.Context, t *schemas.Topic, name string) error {
 	named := *t
 	named.Name = name
-	return db.ddl(ctx, "making table "+name, named.CreateTable(db.Database))
+	return db.ddl(ctx, "making table "+name, sql.CreateTable(&named, db.Database))
 }
 
 func (db *DB) ddl(ctx context.Context, what, statement string) error {
@@ -163,7 +164,7 @@ func (db *DB) RowsByPosition(ctx context.Context, ref schemas.ShardRef, after ui
 		ends = append(ends, e)
 		return err
 	}, fmt.Sprintf("SELECT pos, count() FROM %s WHERE month = %d AND shard = %d AND pos > %d GROUP BY pos ORDER BY pos LIMIT %d",
-		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), after, limit))
+		sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), after, limit))
 	return ends, err
 }
 
@@ -182,9 +183,9 @@ type Copy struct {
 func (db *DB) CopyRows(ctx context.Context, c *Copy) error {
 	cols := slices.Concat(c.Topic.Columns(c.Topic.Version), []string{schemas.ColMonth, schemas.ColShard, schemas.ColPos})
 	for i := range cols {
-		cols[i] = schemas.QuoteName(cols[i])
+		cols[i] = sql.QuoteName(cols[i])
 	}
-	list, to := strings.Join(cols, ", "), schemas.QuotedTable(db.Database, c.To)
+	list, to := strings.Join(cols, ", "), sql.QuotedTable(db.Database, c.To)
 	q := url.Values{}
 	for k, v := range insertSettings {
 		q.Set(k, v)
@@ -194,7 +195,7 @@ func (db *DB) CopyRows(ctx context.Context, c *Copy) error {
 	q.Set("insert_deduplication_token", fmt.Sprintf("%s:%s:%d:%d", c.To, c.Shard, c.After, c.Attempt))
 	statement := fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s WHERE month = %d AND shard = %d AND pos > %d AND pos <= %d"+
 		" AND throwIf((SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos > %d) != 0, '%s') = 0",
-		to, list, list, schemas.QuotedTable(db.Database, c.From), uint32(c.Month), uint64(c.Shard), c.After, c.UpTo,
+		to, list, list, sql.QuotedTable(db.Database, c.From), uint32(c.Month), uint64(c.Shard), c.After, c.UpTo,
 		to, uint32(c.Month), uint64(c.Shard), c.After, textHeadMoved)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, db.base+"/?"+q.Encode(), strings.NewReader(statement))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // OfTopic lists what the database has of a topic, views before tables: its views, what is derived from its rows, what rebuilds left, and
@@ -35,5 +36,5 @@ func (db *DB) RowsOf(ctx context.Context, names []string) (rows uint64, err erro
 
 // DropWhole drops a table or view of whatever size, if there is one, and returns once its files are gone.
 func (db *DB) DropWhole(ctx context.Context, name string) error {
-	return db.ddl(ctx, "dropping table "+name, fmt.Sprintf("DROP TABLE IF EXISTS %s SYNC SETTINGS max_table_size_to_drop = 0, max_partition_size_to_drop = 0", schemas.QuotedTable(db.Database, name)))
+	return db.ddl(ctx, "dropping table "+name, fmt.Sprintf("DROP TABLE IF EXISTS %s SYNC SETTINGS max_table_size_to_drop = 0, max_partition_size_to_drop = 0", sql.QuotedTable(db.Database, name)))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // DropShard drops a shard's partition: its rows are gone with the answer. A
@@ -16,7 +17,7 @@ import (
 // set out before could bring rows back: the caller has written the floor, and
 // looks again later.
 func (db *DB) DropShard(ctx context.Context, ref schemas.ShardRef) error {
-	q := fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%s'", schemas.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
+	q := fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%s'", sql.QuotedTable(db.Database, ref.Topic), ref.PartitionID())
 	if err := refusal(db.conn.Exec(ctx, q)); err != nil && !errors.Is(err, ErrNoTable) {
 		return fmt.Errorf("dropping %s: %w", ref, err)
 	}
@@ -32,8 +33,8 @@ func (db *DB) DropShard(ctx context.Context, ref schemas.ShardRef) error {
 // partition alone: a mutation would clone every part of the table. The parts it
 // replaces stay on disk, unread, for old_parts_lifetime (see the table's DDL).
 func (db *DB) ClearFields(ctx context.Context, t *schemas.Topic, m schemas.Month, s schemas.Shard, fields []string) error {
-	set, left := t.Clear(fields)
-	table, partition := schemas.QuotedTable(db.Database, t.Name), schemas.PartitionID(m, s)
+	set, left := sql.Clear(t, fields)
+	table, partition := sql.QuotedTable(db.Database, t.Name), schemas.PartitionID(m, s)
 	fail := func(err error) error {
 		return fmt.Errorf("clearing %s of %s: %w", strings.Join(fields, ", "), schemas.PublicShardName(t.Name, m, s), err)
 	}

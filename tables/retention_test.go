@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // A field of every type is cleared in one shard, on disk, by two at once; the
@@ -41,7 +42,7 @@ func TestClearAndDrop(t *testing.T) {
 			}
 		}
 	}
-	table := schemas.QuotedTable(srv.Database, "every")
+	table := sql.QuotedTable(srv.Database, "every")
 	kept := func(shard int) (s string) {
 		t.Helper()
 		q := fmt.Sprintf("SELECT toString((count(), max(pos), sum(cityHash64(ts, id, pos, message, attributes['path'])))) FROM %s WHERE shard = %d", table, shard)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // ShardRecord is the last record of a front that a shard has.
@@ -25,7 +26,7 @@ func (db *DB) ShardRecords(ctx context.Context, t *schemas.Topic) (map[schemas.S
 		out[ref.ID] = r
 		return err
 	}), fmt.Sprintf("SELECT month, shard, toUInt64(max(%[1]s)), toUnixTimestamp64Nano(argMax(%[2]s, %[1]s)) FROM %[3]s GROUP BY month, shard",
-		kinds.ColSeq, schemas.ColTs, schemas.QuotedTable(db.Database, t.Name)))
+		kinds.ColSeq, schemas.ColTs, sql.QuotedTable(db.Database, t.Name)))
 	return out, err
 }
 
@@ -41,7 +42,7 @@ func (db *DB) RecordSeqs(ctx context.Context, topic string, shards []schemas.Sha
 		seqs = append(seqs, seq)
 		return err
 	}, fmt.Sprintf("SELECT DISTINCT toUInt64(%[1]s) AS seq FROM %[2]s WHERE %[3]s AND %[1]s > %[4]d AND %[1]s <= %[5]d ORDER BY seq",
-		kinds.ColSeq, schemas.QuotedTable(db.Database, topic), InShards(shards), above, upTo))
+		kinds.ColSeq, sql.QuotedTable(db.Database, topic), InShards(shards), above, upTo))
 	return seqs, err
 }
 
@@ -69,6 +70,6 @@ func (db *DB) RecordsThere(ctx context.Context, topic string, seqs []uint64) (ma
 			there[seq] = true
 		}
 		return err
-	}, fmt.Sprintf("SELECT DISTINCT toUInt64(%s) AS seq FROM %s WHERE %s", kinds.ColSeq, schemas.QuotedTable(db.Database, topic), among))
+	}, fmt.Sprintf("SELECT DISTINCT toUInt64(%s) AS seq FROM %s WHERE %s", kinds.ColSeq, sql.QuotedTable(db.Database, topic), among))
 	return there, err
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // stepInfix is part of the names of tables that hold rows for one step, after that of the
@@ -41,7 +41,7 @@ func (db *DB) withStepTable(ctx context.Context, table, definition string, f fun
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: see its documentation
 	name := table + stepInfix + hex.EncodeToString(b[:])
-	quoted := schemas.QuotedTable(db.Database, name)
+	quoted := sql.QuotedTable(db.Database, name)
 	if err := db.ddl(ctx, "making a table for a step in "+table, fmt.Sprintf("CREATE TABLE %s %s", quoted, definition)); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (db *DB) dropAbandoned(ctx context.Context, table string, age time.Duration
 		if err := db.killMutation(ctx, table, name); err != nil {
 			return err
 		}
-		if err := db.ddl(ctx, "dropping table "+name, "DROP TABLE IF EXISTS "+schemas.QuotedTable(db.Database, name)+" SYNC"); err != nil {
+		if err := db.ddl(ctx, "dropping table "+name, "DROP TABLE IF EXISTS "+sql.QuotedTable(db.Database, name)+" SYNC"); err != nil {
 			return err
 		}
 	}

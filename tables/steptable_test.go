@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // A mutation that names a table for one step is ended before that table goes, and does not
@@ -15,7 +15,7 @@ func TestKilledMutation(t *testing.T) {
 	t.Parallel()
 	db, srv := open(t)
 	ctx := t.Context()
-	table := schemas.QuotedTable(srv.Database, "sums")
+	table := sql.QuotedTable(srv.Database, "sums")
 	exec := func(q string) {
 		t.Helper()
 		if err := db.Conn().Exec(ctx, q); err != nil {
@@ -52,7 +52,7 @@ func TestAbandonedMutation(t *testing.T) {
 	t.Parallel()
 	db, srv := open(t)
 	ctx := t.Context()
-	table, keys := schemas.QuotedTable(srv.Database, "sums"), schemas.QuotedTable(srv.Database, "sums"+stepInfix+"dead")
+	table, keys := sql.QuotedTable(srv.Database, "sums"), sql.QuotedTable(srv.Database, "sums"+stepInfix+"dead")
 	for _, q := range []string{
 		"CREATE TABLE " + table + " (n UInt64) ENGINE = MergeTree ORDER BY n",
 		"INSERT INTO " + table + " SELECT number FROM numbers(10)",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // InShards is a condition that selects the partitions, of which there is at
@@ -39,7 +40,7 @@ func (db *DB) StoredOf(ctx context.Context, topic string, keys []schemas.ShardRe
 			out[schemas.Shard(id)] = s
 			return err
 		}, "SELECT shard, count(), max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
-			schemas.QuotedTable(db.Database, topic)+" WHERE "+InShards(some)+" GROUP BY shard SETTINGS "+planOnly)
+			sql.QuotedTable(db.Database, topic)+" WHERE "+InShards(some)+" GROUP BY shard SETTINGS "+planOnly)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +58,7 @@ func (db *DB) AllStored(ctx context.Context, topic string) (map[schemas.ShardRef
 		out[ref] = s
 		return err
 	}), "SELECT month, shard, count(), max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
-		schemas.QuotedTable(db.Database, topic)+" GROUP BY month, shard SETTINGS "+planOnly)
+		sql.QuotedTable(db.Database, topic)+" GROUP BY month, shard SETTINGS "+planOnly)
 	return out, err
 }
 
@@ -65,7 +66,7 @@ func (db *DB) AllStored(ctx context.Context, topic string) (map[schemas.ShardRef
 func (db *DB) Stored(ctx context.Context, ref schemas.ShardRef) (schemas.Stored, error) {
 	var out schemas.Stored
 	q := fmt.Sprintf("SELECT count(), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM %s WHERE month = %d AND shard = %d SETTINGS "+planOnly,
-		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
+		sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
 	if err := db.conn.QueryRow(ctx, q).Scan(&out.Rows, &out.MinTs, &out.MaxTs); err != nil {
 		return out, fmt.Errorf("rows of %s: %w", ref, refusal(err))
 	}
@@ -94,7 +95,7 @@ func (db *DB) counts(ctx context.Context, topic, where string) (map[schemas.Shar
 		out[ref.ID] = c
 		return err
 	}), "SELECT month, shard, count(), uniqExact(id), "+schemas.IDSumSQL+", max(pos), toUnixTimestamp64Nano(min(ts)), toUnixTimestamp64Nano(max(ts)) FROM "+
-		schemas.QuotedTable(db.Database, topic)+where+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
+		sql.QuotedTable(db.Database, topic)+where+" GROUP BY month, shard SETTINGS max_bytes_before_external_group_by = 1000000000")
 	return out, err
 }
 
@@ -102,7 +103,7 @@ func (db *DB) counts(ctx context.Context, topic, where string) (map[schemas.Shar
 // A row below the position least counts as if it were there.
 func (db *DB) WeightedIDs(ctx context.Context, ref schemas.ShardRef, least, head uint64) (ids, weighted uint64, err error) {
 	q := fmt.Sprintf("SELECT sumWithOverflow(_hash), sumWithOverflow(_hash * greatest(pos, toUInt64(%d))) FROM (SELECT pos, %s AS _hash FROM %s WHERE month = %d AND shard = %d AND pos <= %d)",
-		least, schemas.IDHashSQL, schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), head)
+		least, schemas.IDHashSQL, sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), head)
 	if err := db.conn.QueryRow(ctx, q).Scan(&ids, &weighted); err != nil {
 		return 0, 0, fmt.Errorf("positions of %s: %w", ref, refusal(err))
 	}

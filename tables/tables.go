@@ -16,6 +16,8 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/privacy"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // DB is one ClickHouse server and the database of the tables. It is safe for
@@ -56,7 +58,7 @@ func Open(dsn string) (*DB, error) {
 func OpenBy(dsn string, dial Dial) (*DB, error) {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%w: %q; give its HTTP interface, http://user:password@host:8123/database", ErrDSN, schemas.MaskedURL(dsn))
+		return nil, fmt.Errorf("%w: %q; give its HTTP interface, http://user:password@host:8123/database", ErrDSN, privacy.MaskedURL(dsn))
 	}
 	db := &DB{Database: strings.Trim(u.Path, "/"), base: u.Scheme + "://" + u.Host, user: u.User.Username()}
 	if db.Database == "" {
@@ -92,7 +94,7 @@ func OpenBy(dsn string, dial Dial) (*DB, error) {
 		opts.TLS = tlsConfig()
 	}
 	if db.conn, err = clickhouse.Open(opts); err != nil {
-		return nil, fmt.Errorf("%w: %q: %w", ErrDSN, schemas.MaskedURL(dsn), err)
+		return nil, fmt.Errorf("%w: %q: %w", ErrDSN, privacy.MaskedURL(dsn), err)
 	}
 	return db, nil
 }
@@ -154,9 +156,9 @@ func (db *DB) Uptime(ctx context.Context) (time.Duration, error) {
 // filled from it.
 func (db *DB) Ensure(ctx context.Context, t *schemas.Topic) error {
 	for _, ddl := range []string{
-		"CREATE DATABASE IF NOT EXISTS " + schemas.QuoteName(db.Database) + " ENGINE = Atomic",
-		t.CreateTable(db.Database),
-		t.AddColumns(db.Database),
+		"CREATE DATABASE IF NOT EXISTS " + sql.QuoteName(db.Database) + " ENGINE = Atomic",
+		sql.CreateTable(t, db.Database),
+		sql.AddColumns(t, db.Database),
 	} {
 		if ddl == "" {
 			continue
@@ -190,7 +192,7 @@ const planOnly = "optimize_move_to_prewhere = 0, compile_expressions = 0"
 // HeadRows is the highest stored position of a shard and how many rows it has,
 // from one statement on metadata.
 func (db *DB) HeadRows(ctx context.Context, ref schemas.ShardRef) (pos, rows uint64, err error) {
-	q := fmt.Sprintf("SELECT max(pos), count() FROM %s WHERE month = %d AND shard = %d SETTINGS "+planOnly, schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
+	q := fmt.Sprintf("SELECT max(pos), count() FROM %s WHERE month = %d AND shard = %d SETTINGS "+planOnly, sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID))
 	if err := db.conn.QueryRow(ctx, q).Scan(&pos, &rows); err != nil {
 		return 0, 0, fmt.Errorf("head of %s: %w", ref, refusal(err))
 	}
@@ -204,7 +206,7 @@ func (db *DB) Holds(ctx context.Context, ref schemas.ShardRef, f *schemas.Frame,
 		ids[i] = r.ID(i).String()
 	}
 	q := fmt.Sprintf("SELECT count() FROM %s WHERE month = %d AND shard = %d AND pos >= %d AND pos <= %d AND ts >= fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND id IN ('%s') FORMAT TSV",
-		schemas.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi, f.MinTs, f.MaxTs, strings.Join(ids, "','"))
+		sql.QuotedTable(db.Database, ref.Topic), uint32(ref.Month), uint64(ref.ID), lo, hi, f.MinTs, f.MaxTs, strings.Join(ids, "','"))
 	var n uint64
 	err := db.lines(ctx, &Select{SQL: q, Settings: settings()}, func(line string) error {
 		_, err := fmt.Sscan(line, &n)
@@ -219,7 +221,7 @@ func (db *DB) Holds(ctx context.Context, ref schemas.ShardRef, f *schemas.Frame,
 // Heads are the heads of all shards of a topic that have rows: none when its
 // table was not made yet.
 func (db *DB) Heads(ctx context.Context, topic string) (map[schemas.Shard]uint64, error) {
-	return db.heads(ctx, fmt.Sprintf("heads of topic %q", topic), "SELECT shard, max(pos) FROM "+schemas.QuotedTable(db.Database, topic)+" GROUP BY shard")
+	return db.heads(ctx, fmt.Sprintf("heads of topic %q", topic), "SELECT shard, max(pos) FROM "+sql.QuotedTable(db.Database, topic)+" GROUP BY shard")
 }
 
 // Conn is the clickhouse-go connection, for reads of other packages.

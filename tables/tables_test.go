@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
@@ -148,7 +149,7 @@ func TestSchemaGrowth(t *testing.T) {
 		t.Fatal(err)
 	}
 	var old, grown float64
-	q := fmt.Sprintf("SELECT sumIf(ms, pos = 1), sumIf(ms, pos = 2) FROM %s", schemas.QuotedTable(db.Database, "app"))
+	q := fmt.Sprintf("SELECT sumIf(ms, pos = 1), sumIf(ms, pos = 2) FROM %s", sql.QuotedTable(db.Database, "app"))
 	if err := db.Conn().QueryRow(t.Context(), q).Scan(&old, &grown); err != nil || old != 15 || grown != 15 {
 		t.Errorf("ms is %v and %v, want 15 and 15 (%v)", old, grown, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Use is what a topic's privacy rules and promoted fields met, in the rows looked at.
@@ -29,7 +30,7 @@ const (
 
 // Uses looks at rows of a topic's table, up to usesRows of them.
 func (db *DB) Uses(ctx context.Context, t *schemas.Topic) (Use, error) {
-	ask := t.Uses()
+	ask := sql.Uses(t)
 	u := Use{Matched: make([]int64, len(ask.Rules)), Near: make([][]string, len(ask.Rules)), Misfits: make([]uint64, len(ask.Misfits))}
 	columns, into := []string{"count()"}, []any{&u.Rows}
 	for i, count := range ask.Rules {
@@ -43,7 +44,7 @@ func (db *DB) Uses(ctx context.Context, t *schemas.Topic) (Use, error) {
 		columns, into = append(columns, count), append(into, &u.Misfits[i])
 	}
 	q := fmt.Sprintf("SELECT %s FROM %s SETTINGS max_rows_to_read = %d, read_overflow_mode = 'break', max_execution_time = %d, timeout_overflow_mode = 'break'",
-		strings.Join(columns, ", "), schemas.QuotedTable(db.Database, t.Name), usesRows, usesSeconds)
+		strings.Join(columns, ", "), sql.QuotedTable(db.Database, t.Name), usesRows, usesSeconds)
 	err := refusal(db.conn.QueryRow(ctx, q).Scan(into...))
 	if errors.Is(err, ErrNoTable) {
 		return u, nil

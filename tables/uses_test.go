@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/privacy"
 	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
@@ -26,7 +27,7 @@ func TestLine2And7Uses(t *testing.T) {
 	if err := db.Ensure(t.Context(), &topic); err != nil {
 		t.Fatal(err)
 	}
-	privacy, b := schemas.NewPrivacy(&topic, nil), frame.NewBuilder(&topic)
+	privacy, b := privacy.New(&topic, nil), frame.NewBuilder(&topic)
 	for _, line := range []string{`{"email":"x","n":7}`, `{"Email":{"home":"x"},"n":"9223372036854775808"}`, `{"owner":{"phone":"1"},"users":[{"card":1}],"n":"x"}`} {
 		e, err := rawjson.Keys{Topic: &topic}.Parse([]byte(line))
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // viewMark begins the comment of each view.
@@ -18,7 +19,7 @@ const viewMark = "made by almanac, "
 // them where the topic got fields since. They are for people: that one cannot be
 // made is not a reason to store nothing.
 func (db *DB) EnsureViews(ctx context.Context, t *schemas.Topic) error {
-	for _, v := range t.Views(db.Database) {
+	for _, v := range sql.Views(t, db.Database) {
 		if err := db.ensureView(ctx, v); err != nil {
 			return fmt.Errorf("view %s: %w", v.Name, refusal(err))
 		}
@@ -28,7 +29,7 @@ func (db *DB) EnsureViews(ctx context.Context, t *schemas.Topic) error {
 
 // ensureView replaces a view of another definition. Its comment tells which it
 // has: ClickHouse keeps a definition in words of its own.
-func (db *DB) ensureView(ctx context.Context, v schemas.View) error {
+func (db *DB) ensureView(ctx context.Context, v sql.View) error {
 	sum := sha256.Sum256([]byte(v.Select))
 	mark := viewMark + hex.EncodeToString(sum[:8])
 	var engine, comment string
@@ -42,5 +43,5 @@ func (db *DB) ensureView(ctx context.Context, v schemas.View) error {
 	case comment == mark:
 		return nil
 	}
-	return db.conn.Exec(ctx, "CREATE OR REPLACE VIEW "+schemas.QuotedTable(db.Database, v.Name)+" AS "+v.Select+" COMMENT '"+mark+"'")
+	return db.conn.Exec(ctx, "CREATE OR REPLACE VIEW "+sql.QuotedTable(db.Database, v.Name)+" AS "+v.Select+" COMMENT '"+mark+"'")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // ClickHouse reads the same events from frames as from those in LZ4, which another
@@ -69,7 +70,7 @@ func TestZstdIsRead(t *testing.T) {
 	}
 	// A body is compressed in one way, and the end of an insert's as our frames are.
 	q := insertValues()
-	q.Set("query", fmt.Sprintf("INSERT INTO %s (%s, month, shard, pos) SELECT *, %d, 6, 1 FROM input('%s') FORMAT Native", schemas.QuotedTable(db.Database, "app"),
+	q.Set("query", fmt.Sprintf("INSERT INTO %s (%s, month, shard, pos) SELECT *, %d, 6, 1 FROM input('%s') FORMAT Native", sql.QuotedTable(db.Database, "app"),
 		strings.Join(topic.Columns(1), ", "), november, strings.ReplaceAll(topic.FrameStructure(1), "'", "\\'")))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, db.base+"/?"+q.Encode(), bytes.NewReader(slices.Concat(frames[1]...)))
 	if err != nil {
@@ -81,7 +82,7 @@ func TestZstdIsRead(t *testing.T) {
 	}
 	_ = answer.Close()
 	var shards, kinds, rows uint64
-	sum := "SELECT count(), uniqExact(hashes), max(held) FROM (SELECT shard, sum(cityHash64(ts, id, level, service, type, user_id, message, attributes, n, ms, path)) AS hashes, count() AS held FROM " + schemas.QuotedTable(db.Database, "app") + " GROUP BY shard)"
+	sum := "SELECT count(), uniqExact(hashes), max(held) FROM (SELECT shard, sum(cityHash64(ts, id, level, service, type, user_id, message, attributes, n, ms, path)) AS hashes, count() AS held FROM " + sql.QuotedTable(db.Database, "app") + " GROUP BY shard)"
 	if err := db.Conn().QueryRow(t.Context(), sum).Scan(&shards, &kinds, &rows); err != nil || shards != 2 || kinds != 1 || rows != 5229 {
 		t.Errorf("%d shards of %d rows hold %d kinds of events, %v", shards, rows, kinds, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -108,7 +108,7 @@ const syncQueueLen = 2048
 func dialNATS(url string, opts ...nats.Option) (*nats.Conn, error) {
 	nc, err := nats.Connect(url, append([]nats.Option{nats.SyncQueueLen(syncQueueLen)}, opts...)...)
 	if err != nil {
-		return nil, fmt.Errorf("NATS at %s: %w", schemas.MaskedURL(url), schemas.MaskedError(err))
+		return nil, fmt.Errorf("NATS at %s: %w", privacy.MaskedURL(url), privacy.MaskedError(err))
 	}
 	return nc, nil
 }
@@ -214,7 +214,7 @@ func openServers(ctx context.Context, s *settings) (*session, error) {
 func (a *app) tellTarget(c *session) {
 	text := "on NATS " + c.nc.ConnectedAddr()
 	if c.clickhouse != "" {
-		text += " and ClickHouse " + schemas.MaskedURL(c.clickhouse)
+		text += " and ClickHouse " + privacy.MaskedURL(c.clickhouse)
 	}
 	if c.dir != "" {
 		text += ", the almanac up on " + c.dir

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -85,7 +86,7 @@ func examine(ctx context.Context, s *settings) []doctor.Finding {
 		where = "named by the settings"
 	}
 	first := doctor.Finding{Check: "addresses", Status: doctor.OK,
-		Found: fmt.Sprintf("%s: NATS %s, ClickHouse %s", where, schemas.MaskedURL(d.nats), schemas.MaskedURL(d.clickhouse))}
+		Found: fmt.Sprintf("%s: NATS %s, ClickHouse %s", where, privacy.MaskedURL(d.nats), privacy.MaskedURL(d.clickhouse))}
 	var c *session
 	var db *tables.DB
 	defer func() {

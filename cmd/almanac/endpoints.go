@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // endpoints are the servers a verb works on: a NATS and the ClickHouse that belongs to it.
@@ -131,16 +131,16 @@ func (n *named) beside(up endpoints, needsClickHouse bool) (endpoints, error) {
 	case n.clickhouse != "" && sameClickHouse(n.clickhouse, up.clickhouse):
 		e.clickhouse, e.followClickHouse, e.readerUser, e.readerPassword = n.clickhouse, false, "", ""
 	case n.nats != "" || n.clickhouse != "":
-		return endpoints{}, n.half(fmt.Sprintf("the almanac up on %s uses NATS %s and ClickHouse %s", up.dir, schemas.MaskedURL(up.nats), schemas.MaskedURL(up.clickhouse)), nil)
+		return endpoints{}, n.half(fmt.Sprintf("the almanac up on %s uses NATS %s and ClickHouse %s", up.dir, privacy.MaskedURL(up.nats), privacy.MaskedURL(up.clickhouse)), nil)
 	}
 	return e, nil
 }
 
 // half refuses a pair of which one half is named, with both halves.
 func (n *named) half(because string, cause error) error {
-	have, from, lack, flag := "NATS "+schemas.MaskedURL(n.nats), n.natsOrigin, "ClickHouse", "--clickhouse"
+	have, from, lack, flag := "NATS "+privacy.MaskedURL(n.nats), n.natsOrigin, "ClickHouse", "--clickhouse"
 	if n.nats == "" {
-		have, from, lack, flag = "ClickHouse "+schemas.MaskedURL(n.clickhouse), n.clickhouseOrigin, "NATS", "--nats"
+		have, from, lack, flag = "ClickHouse "+privacy.MaskedURL(n.clickhouse), n.clickhouseOrigin, "NATS", "--nats"
 	}
 	err := error(halfNamed{
 		text: fmt.Sprintf("%s names %s, and nothing names the %s that belongs to it: give %s too, or leave %s out (%s)",

@@ -19,6 +19,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/privacy"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -136,5 +137,5 @@ func dialled(op *net.OpError) string {
 	if op.Addr == nil {
 		return reason.Error()
 	}
-	return schemas.MaskedURL(op.Addr.String()) + ": " + reason.Error()
+	return privacy.MaskedURL(op.Addr.String()) + ": " + reason.Error()
 }

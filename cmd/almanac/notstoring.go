@@ -12,7 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/fronts"
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -67,7 +67,7 @@ func storing(ctx context.Context, s *settings, d endpoints) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTrial)
 	defer cancel()
-	address := schemas.MaskedURL(d.nats)
+	address := privacy.MaskedURL(d.nats)
 	nc, err := dialNATS(d.nats, append(natsOptions(s, d, "cli"), nats.Timeout(storeTrial))...)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 func (a *app) queryCommand() *cobra.Command {
@@ -187,7 +188,7 @@ func userNames(ctx context.Context, cmd *cobra.Command, flag string, c *session,
 	}
 	var names []string
 	for _, u := range users {
-		stored, err := t.UserNames(u, []byte(c.settings.PIIKey))
+		stored, err := privacy.UserNames(&t, u, []byte(c.settings.PIIKey))
 		if err != nil {
 			return nil, usageError{err}
 		}

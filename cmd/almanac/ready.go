@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // ready says, on stderr, where everything is and what is promised: for people as
@@ -18,7 +19,7 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 	took = took.Round(10 * time.Millisecond)
 	promise := "an event is acknowledged once it is on disk (fsync)"
 	if n.servers.NATS == nil {
-		promise = "an event is acknowledged as the NATS server at " + schemas.MaskedURL(n.s.NATS) + " is set up to"
+		promise = "an event is acknowledged as the NATS server at " + privacy.MaskedURL(n.s.NATS) + " is set up to"
 	}
 	httpURL := "off"
 	if n.inputs.http != nil {
@@ -30,12 +31,12 @@ func (n *node) ready(w io.Writer, took time.Duration) {
 		for _, t := range n.topics {
 			topics[t.Name] = kept(t) + private(t)
 		}
-		n.log.Info().Str("data", n.dir.Path()).Str("nats", schemas.MaskedURL(n.servers.natsURL())).
+		n.log.Info().Str("data", n.dir.Path()).Str("nats", privacy.MaskedURL(n.servers.natsURL())).
 			Str("clickhouse_http", e.HTTPURL()).Str("clickhouse_tcp", e.TCPAddr()).Str("http", httpURL).Str("otlp", n.inputs.otlp.text()).
 			Str("engine", e.Version()).Interface("topics", topics).Str("promise", promise).Dur("took", took).Msg("ready")
 		return
 	}
-	nats := schemas.MaskedURL(n.servers.natsURL())
+	nats := privacy.MaskedURL(n.servers.natsURL())
 	if n.servers.NATS != nil {
 		nats += "  (embedded " + server.VERSION + ")"
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -118,7 +119,7 @@ func TestSeals(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	victim := all[0]
-	if err := db.Conn().Exec(ctx, fmt.Sprintf("ALTER TABLE %s UPDATE after = '{}' WHERE shard = %d AND request_id = 'r-1' SETTINGS mutations_sync = 2", schemas.QuotedTable(db.Database, "trail"), uint64(victim.Shard.ID))); err != nil {
+	if err := db.Conn().Exec(ctx, fmt.Sprintf("ALTER TABLE %s UPDATE after = '{}' WHERE shard = %d AND request_id = 'r-1' SETTINGS mutations_sync = 2", sql.QuotedTable(db.Database, "trail"), uint64(victim.Shard.ID))); err != nil {
 		t.Fatal(err)
 	}
 	r := b.run("", "verify", "trail", "--seals", file, "-o", "json")

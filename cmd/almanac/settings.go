@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-events/almanac/embedded"
 	"github.com/almanac-events/almanac/producer/spool"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 	"github.com/almanac-events/almanac/timers/callback"
 )
 
@@ -148,7 +149,7 @@ var keys = []key{
 	}},
 	{name: "pii_key", secret: true, usage: "`KEY` of topics' hash rules, 16 bytes or more, the same everywhere", set: func(s *settings, v string) error {
 		s.PIIKey = v
-		return schemas.CheckPrivacyKey([]byte(v))
+		return privacy.CheckKey([]byte(v))
 	}},
 	{name: "timers_allow_cidrs", usage: "address `RANGES` and ports that timers may call although they are private, such as 127.0.0.1/32:9000,10.1.0.0/16:8000-8999; without a port 80 and 443", set: func(s *settings, v string) (err error) {
 		s.TimersAllowCIDRs, err = callback.ParseRanges(v)
@@ -414,5 +415,5 @@ func (k *key) shown(text string) string {
 	if k.name == "pii_key" || k.name == "timers_secrets" {
 		return "xxxxx"
 	}
-	return schemas.MaskedURL(text)
+	return privacy.MaskedURL(text)
 }

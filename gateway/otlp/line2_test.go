@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // ruledRecords are the events of one record as a topic stores them.
@@ -41,7 +42,7 @@ func ruledRecords(t *testing.T, topic *schemas.Topic, fill func(resource, record
 		if err != nil {
 			t.Error(err)
 		}
-		if p := schemas.NewPrivacy(topic, []byte("0123456789abcdef")); p != nil {
+		if p := privacy.New(topic, []byte("0123456789abcdef")); p != nil {
 			p.Apply(ev)
 		}
 		events = append(events, *ev)

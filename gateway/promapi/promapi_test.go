@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-events/almanac/query/prometheus"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
@@ -24,7 +25,7 @@ func TestAPI(t *testing.T) {
 	t.Parallel()
 	rig := oncetest.New(t, schemas.Topic{Name: "metrics", Kind: kinds.Metric})
 	ref := schemas.ShardRef{Topic: "metrics", Month: schemas.MonthOf(time.Unix(1770000000, 0).UnixNano()), ID: 7}
-	rig.Exec("INSERT INTO " + schemas.QuotedTable(rig.DB.Database, "metrics") + ` (ts, id, type, attributes, value, points, count, buckets, month, shard, pos) VALUES
+	rig.Exec("INSERT INTO " + sql.QuotedTable(rig.DB.Database, "metrics") + ` (ts, id, type, attributes, value, points, count, buckets, month, shard, pos) VALUES
  (toDateTime64(1770000000, 9), generateUUIDv7(), 'up', map('job', 'a'), 1, 'gauge', 0, '', 202602, 7, 1), (toDateTime64(1770000000, 9), generateUUIDv7(), 'up', map('job', 'b'), 0, 'gauge', 0, '', 202602, 7, 1),
  (toDateTime64(1770000000, 9), generateUUIDv7(), 'hits', map(), 5, 'cumulative', 0, '', 202602, 7, 1), (toDateTime64(1770000000, 9), generateUUIDv7(), 'took', map(), 0, '', 3, '{}', 202602, 7, 1)`)
 	rig.Pos[ref] = 1

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/meter"
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // meterTimes is how often each diff is sent.
@@ -177,7 +178,7 @@ func (m *metered) allCounted(when, topic string) {
 	}
 	if m.focus != nil {
 		var consumed string
-		q := "SELECT toString(sum(amount)) FROM " + schemas.QuotedTable(m.db.Database, topic+schemas.ViewOnce) + " WHERE type = 'cost'"
+		q := "SELECT toString(sum(amount)) FROM " + sql.QuotedTable(m.db.Database, topic+schemas.ViewOnce) + " WHERE type = 'cost'"
 		if err := m.db.Conn().QueryRow(m.ctx, q).Scan(&consumed); err != nil || consumed != "13438.712904456820057" {
 			m.t.Errorf("%s, topic %s: consumed %s, %v", when, topic, consumed, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // table is a topic's table, or one that is derived from it, in statements.
@@ -20,7 +21,7 @@ func (s *staged) table(topic, derived string) string {
 	if derived != "" {
 		topic = schemas.DerivedTable(topic, derived)
 	}
-	return schemas.QuotedTable(s.db.Database, topic)
+	return sql.QuotedTable(s.db.Database, topic)
 }
 
 // exec runs a statement.
@@ -168,7 +169,7 @@ func (s *staged) erase(user string, rows int, others map[string]string, gone fun
 		s.t.Fatal(err)
 	}
 	for _, topic := range s.topics {
-		his := "user_id = " + schemas.QuoteText(user)
+		his := "user_id = " + sql.QuoteText(user)
 		var ids []string
 		if err := s.db.Conn().QueryRow(s.ctx, "SELECT groupArray(toString(id)) FROM "+s.table(topic, "")+" WHERE "+his).Scan(&ids); err != nil || len(ids) != rows {
 			s.t.Fatalf("%v, %v", ids, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 var errGivenAgain = errors.New("the stream lost its end")
@@ -62,15 +63,15 @@ func (w *World) damageTail() {
 }
 
 // sourceAt is what EVENTS says about where a checkpoint stands.
-func (w *World) sourceAt(cp *schemas.Checkpoint) schemas.SourceAt {
-	at := schemas.SourceAt{LastSeq: uint64(len(w.events.msgs))}
+func (w *World) sourceAt(cp *checkpoint.Checkpoint) checkpoint.SourceAt {
+	at := checkpoint.SourceAt{LastSeq: uint64(len(w.events.msgs))}
 	if m := w.events.at(cp.Source); m != nil {
 		at.Found, at.Stored, at.Digest = true, stamp(m), digest(m.frame)
 	}
 	return at
 }
 
-func (w *World) misfit(cp *schemas.Checkpoint) bool { return cp.Misfit(w.sourceAt(cp)) != "" }
+func (w *World) misfit(cp *checkpoint.Checkpoint) bool { return cp.Misfit(w.sourceAt(cp)) != "" }
 
 // anyMisfit reports whether a lane did not meet a cut yet.
 func (w *World) anyMisfit() bool {
@@ -112,19 +113,19 @@ func (l *lane) fit() error {
 			return
 		}
 		w.saw(CutsMet)
-		var present, lane []schemas.EventsMessage
+		var present, lane []checkpoint.EventsMessage
 		for seq := uint64(1); seq <= min(l.cp.Source, at.LastSeq); seq++ {
 			if m := w.events.at(seq); m != nil {
-				e := schemas.EventsMessage{Seq: seq, Stored: stamp(m), Frame: &m.frame.Frame}
+				e := checkpoint.EventsMessage{Seq: seq, Stored: stamp(m), Frame: &m.frame.Frame}
 				if present = append(present, e); m.lane == l.number {
 					lane = append(lane, e)
 				}
 			}
 		}
-		traces := schemas.Traces{}
+		traces := checkpoint.Traces{}
 		for _, m := range w.shards.msgs {
 			if !m.gone && (m.kind == shardSubject || m.kind == deadSubject) {
-				traces.Add(schemas.Trace{Seq: m.placed.SourceSeq, Stored: m.placed.SourceTime, At: stamp(m)})
+				traces.Add(checkpoint.Trace{Seq: m.placed.SourceSeq, Stored: m.placed.SourceTime, At: stamp(m)})
 			}
 		}
 		after, doubt := l.cp.Resume(lane, traces)

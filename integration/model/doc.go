@@ -21,7 +21,7 @@
 //	    lane, which commit it alone or together with their other lanes; sinks for
 //	    every shard, a janitor and readers (producer.go, router.go, group.go, sink.go,
 //	    janitor.go, reader.go). Each follows its original step by step. What is pure
-//	    there is used here (schemas.Windows, tables.Insert.Token,
+//	    there is used here (checkpoint.Windows, tables.Insert.Token,
 //	    registry.Shard.Overlaps), or stated again and compared with it by a test
 //	    beside the original (Window, Full, Follows).
 //	  - Faults (faults.go): every request may be lost, late, brought twice or left

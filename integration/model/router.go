@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // lane is one run of one lane by one router: everything it knows it read since
@@ -14,13 +15,13 @@ type lane struct {
 	number int
 
 	rotation schemas.Rotation // the topic's, when the run began
-	cp       schemas.Checkpoint
+	cp       checkpoint.Checkpoint
 	ckSeq    uint64
 	active   map[schemas.Month]*shardState
 	next     uint64         // where the next messages are read from
 	known    schemas.Source // a message that EVENTS had
 	boots    int            // of NATS, when the lane's consumer was made
-	past     schemas.Checkpoint
+	past     checkpoint.Checkpoint
 	gathered []*message // and not routed yet
 }
 
@@ -199,7 +200,7 @@ fill:
 	l.cp.Pass()
 	for _, t := range b.touched {
 		s := t.state
-		l.cp.Remember(s.entry.value.ID, schemas.Tail{Pos: s.tail.pos, Digest: s.tail.digest, Rows: s.tail.rows, Source: last.seq})
+		l.cp.Remember(s.entry.value.ID, checkpoint.Tail{Pos: s.tail.pos, Digest: s.tail.digest, Rows: s.tail.rows, Source: last.seq})
 	}
 	return &share{b, done, left}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // newWorld draws what a run is like.
@@ -23,7 +24,7 @@ func newWorld(o Options) *World {
 	if w.coin(4) {
 		w.lanes = 2 + w.rng.IntN(2)
 	}
-	w.copies, w.stops, w.shortened = make([]schemas.Checkpoint, w.lanes), make([]int, w.lanes), map[schemas.Shard]bool{}
+	w.copies, w.stops, w.shortened = make([]checkpoint.Checkpoint, w.lanes), make([]int, w.lanes), map[schemas.Shard]bool{}
 	w.chaos = 300 + w.rng.IntN(700)
 	frames, pace := 4+w.rng.IntN(40), 1+w.rng.IntN(3)
 	if w.coin(12) { // enough to fill windows

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // SHARDS loses its end, inside a batch or between two. A lane's router goes on where that
@@ -153,7 +154,7 @@ func (l *lane) findKept() error {
 	return l.read("find dead letters", l.w.nats, func() {
 		for m := range l.w.shards.from(subject{kind: deadSubject}, l.ckSeq+1) {
 			if m.frame.lane == l.number && m.placed.SourceSeq > l.cp.Source {
-				l.cp.Keep(schemas.Kept{Seq: m.placed.SourceSeq, Stored: m.placed.SourceTime, Events: m.frame.Rows})
+				l.cp.Keep(checkpoint.Kept{Seq: m.placed.SourceSeq, Stored: m.placed.SourceTime, Events: m.frame.Rows})
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // Refusals of a stream.
@@ -39,10 +40,10 @@ type message struct {
 	at   time.Duration // when it was stored, on the server's clock
 	gone bool          // purged
 
-	frame  *frame             // of EVENTS, and of a shard
-	placed schemas.Placed     // of a shard
-	point  schemas.Checkpoint // of a checkpoint
-	reason string             // of a dead letter, which has its frame too
+	frame  *frame                // of EVENTS, and of a shard
+	placed schemas.Placed        // of a shard
+	point  checkpoint.Checkpoint // of a checkpoint
+	reason string                // of a dead letter, which has its frame too
 }
 
 // outgoing is a message of an atomic batch. When it expects, the last message of

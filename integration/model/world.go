@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // Options of a run.
@@ -66,7 +67,7 @@ type World struct {
 	tailTaken               map[schemas.Shard]bool // stored or not
 	natsBoots, cuts         int
 	alarms                  map[schemas.Shard]error // shards that their sink stopped
-	copies                  []schemas.Checkpoint    // by lane: what the registry keeps of its checkpoint
+	copies                  []checkpoint.Checkpoint // by lane: what the registry keeps of its checkpoint
 	stops                   []int                   // by lane: how often in a row its router stopped
 	shortened               map[schemas.Shard]bool  // SHARDS lost frames of it with its end
 

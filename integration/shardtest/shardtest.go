@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -79,7 +80,7 @@ func (r *Rig) Add(rows int, change func(*schemas.Placed)) {
 // Rows counts the rows and ids that are stored, and their highest position.
 func (r *Rig) Rows() (rows, ids, head uint64) {
 	r.T.Helper()
-	q := "SELECT count(), uniqExact(id), max(pos) FROM " + schemas.QuotedTable(r.Servers.Database, "app")
+	q := "SELECT count(), uniqExact(id), max(pos) FROM " + sql.QuotedTable(r.Servers.Database, "app")
 	if err := r.DB.Conn().QueryRow(r.T.Context(), q).Scan(&rows, &ids, &head); err != nil {
 		r.T.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -37,7 +38,7 @@ func (c *Cleaner) rows(ctx context.Context, w *walk, records []met) (map[uint64]
 	}
 	// The range of time prunes shards and parts.
 	sql := fmt.Sprintf("SELECT %s AS seq, toUnixTimestamp64Nano(%s) AS t, %s AS says, %s AS m, %s AS s FROM %s WHERE %s IN (%s) AND %s >= %s AND %s <= %s AND %s IN (%s) FORMAT JSONEachRow",
-		kinds.ColSeq, schemas.ColTs, w.kind.Says, schemas.ColMonth, schemas.ColShard, schemas.QuotedTable(c.cfg.DB.Database, w.topic.Name),
+		kinds.ColSeq, schemas.ColTs, w.kind.Says, schemas.ColMonth, schemas.ColShard, sql.QuotedTable(c.cfg.DB.Database, w.topic.Name),
 		schemas.ColMonth, in.String()[1:], schemas.ColTs, nanos(first), schemas.ColTs, nanos(last), kinds.ColSeq, seqs.String()[1:])
 	answer, err := c.cfg.DB.Select(ctx, &tables.Select{SQL: sql, Settings: readSettings})
 	if errors.Is(err, tables.ErrNoTable) {

@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -137,7 +138,7 @@ func (d *Desk) notStored(ctx context.Context, t *schemas.Topic, f *outFrame, r *
 	}
 	body, err := d.db.Select(ctx, &tables.Select{
 		SQL: fmt.Sprintf("SELECT DISTINCT concat(toString(toUnixTimestamp64Nano(ts)), ' ', toString(id)) FROM %s WHERE month = %d AND ts >= fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND id IN ('%s') FORMAT TSV",
-			schemas.QuotedTable(d.db.Database, t.Name), uint32(f.month), f.MinTs, f.MaxTs, strings.Join(ids, "','")),
+			sql.QuotedTable(d.db.Database, t.Name), uint32(f.month), f.MinTs, f.MaxTs, strings.Join(ids, "','")),
 		Settings: map[string]string{"log_queries": "0"},
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // A letter that holds a frame from before a rule of its topic is sent again under the rule, whether or not its headers
@@ -44,7 +45,7 @@ func TestFramesOlderThanARule(t *testing.T) {
 		if err := r.Open(frames[0].payload, &topic, frames[0].Schema); err != nil {
 			t.Fatal(err)
 		}
-		hash, _, _ := topic.Ruled(schemas.ColUserID, "CLEAR", key)
+		hash, _, _ := privacy.Ruled(&topic, schemas.ColUserID, "CLEAR", key)
 		if bytes.Contains(r.Raw(), []byte("CLEAR")) || r.Event(0).UserID != hash {
 			t.Errorf("%s: %+v", name, r.Event(0))
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/privacy"
 	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
@@ -84,7 +85,7 @@ type press struct {
 	letter   uint64
 	at       time.Time // of the letter
 	now      int64
-	privacy  *schemas.Privacy // that the events lack
+	privacy  *privacy.Rules // that the events lack
 	builders map[slot]*frame.Builder
 	out      []outFrame
 }
@@ -94,7 +95,7 @@ func (p *press) rules(left *schemas.Topic, key []byte) error {
 	if len(key) == 0 && left.NeedsPrivacyKey() {
 		return fmt.Errorf("%w: topic %q hashes fields and pii_key is not set; set it to what the routers have", schemas.ErrPrivacyKey, p.topic.Name)
 	}
-	p.privacy = schemas.NewPrivacy(left, key)
+	p.privacy = privacy.New(left, key)
 	return nil
 }
 

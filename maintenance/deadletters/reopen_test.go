@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // JSON was refused before the topic's privacy rules were applied to it: sent again,
@@ -54,7 +55,7 @@ func TestLine2RulesAreAppliedOnce(t *testing.T) {
 	topic := schemas.NewTopic("app")
 	topic.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: schemas.PrivacyHash}}
 	key := []byte("0123456789abcdef")
-	clean, ok := schemas.NewPrivacy(&topic, key).Clean([]byte(`{"user_id":"ada","email":"ada@example.org"}`))
+	clean, ok := privacy.New(&topic, key).Clean([]byte(`{"user_id":"ada","email":"ada@example.org"}`))
 	if !ok {
 		t.Fatal("not cleaned")
 	}
@@ -70,7 +71,7 @@ func TestLine2RulesAreAppliedOnce(t *testing.T) {
 	if err := r.Open(frames[0].payload, &topic, frames[0].Schema); err != nil {
 		t.Fatal(err)
 	}
-	want, _, _ := topic.Ruled(schemas.ColUserID, "ada", key)
+	want, _, _ := privacy.Ruled(&topic, schemas.ColUserID, "ada", key)
 	if e := r.Event(0); e.UserID != want || len(e.Attrs) != 1 || e.Attrs[0] != schemas.String("email", "") {
 		t.Errorf("%+v, want %s", e, want)
 	}

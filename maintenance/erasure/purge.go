@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -146,14 +147,14 @@ func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.T
 	}
 	return x.hits(ctx, e, t, schemas.StreamShards, tail.subject, covered, func(found []hit) error {
 		var positions []uint64
-		var from []schemas.Silent
+		var from []checkpoint.Silent
 		for _, h := range found {
 			p, err := schemas.ParsePlaced(h.msg.Header)
 			if err != nil || h.msg.Sequence == tail.Seq {
 				continue
 			}
 			if positions = append(positions, p.Pos); p.SourceFirst == 0 { // a front keeps its end by itself
-				from = append(from, schemas.Silent{Seq: p.SourceSeq, Stored: p.SourceTime})
+				from = append(from, checkpoint.Silent{Seq: p.SourceSeq, Stored: p.SourceTime})
 			}
 		}
 		if err := x.note(ctx, s, positions, from); err != nil {
@@ -224,7 +225,7 @@ func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head u
 }
 
 // note writes positions into the shard's tally that are about to leave SHARDS, and the messages they came from.
-func (x *Eraser) note(ctx context.Context, s *registry.Shard, positions []uint64, from []schemas.Silent) error {
+func (x *Eraser) note(ctx context.Context, s *registry.Shard, positions []uint64, from []checkpoint.Silent) error {
 	if len(positions) == 0 {
 		return nil
 	}

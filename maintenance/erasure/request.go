@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // Request names events of a topic: those of any of the users that match the
@@ -55,7 +56,7 @@ func namesInEvents(users []string, topic *schemas.Topic, key []byte) (names []st
 		if u == "" {
 			return users, nil // compile refuses it
 		}
-		more, err := topic.UserNames(u, key)
+		more, err := privacy.UserNames(topic, u, key)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrRequest, err)
 		}

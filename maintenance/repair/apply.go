@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -226,7 +227,7 @@ const maxFenced = 20
 
 // sameRouted says whether two checkpoints say the same of what was routed, whichever
 // router wrote them.
-func sameRouted(a, b schemas.Checkpoint) bool {
+func sameRouted(a, b checkpoint.Checkpoint) bool {
 	a.Router, a.Epoch, b.Router, b.Epoch = "", 0, "", 0
 	return reflect.DeepEqual(a, b)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // Both streams may lose their ends at once: with SHARDS went a lane's checkpoint and the
@@ -20,10 +21,10 @@ type amount struct{ frames, rows uint64 }
 
 // lostFrames are the positions of a shard that the lane had given and neither SHARDS nor
 // ClickHouse has, and how much of that the checkpoint which is there counts.
-func (t *found) lostFrames(ref schemas.ShardRef, l *lostLane) (f schemas.LostFrames, counted amount, ok bool) {
+func (t *found) lostFrames(ref schemas.ShardRef, l *lostLane) (f checkpoint.LostFrames, counted amount, ok bool) {
 	e, known := t.entries[ref.ID], l.known.Tails[ref.ID]
 	if t.unsettled(ref.ID) && e.Until() > known.Pos { // it was left, and is no longer among the tails
-		known = schemas.Tail{Pos: e.Until(), Rows: e.Rows}
+		known = checkpoint.Tail{Pos: e.Until(), Rows: e.Rows}
 	}
 	tally := t.tallies[ref.ID]
 	end, rows := t.storedRows(ref.ID)
@@ -36,7 +37,7 @@ func (t *found) lostFrames(ref schemas.ShardRef, l *lostLane) (f schemas.LostFra
 	if e.Gone() || settled || known.Pos <= end {
 		return f, counted, false
 	}
-	f = schemas.LostFrames{Shard: ref.ID, Month: ref.Month, From: end + 1, To: known.Pos, Rows: known.Rows - min(known.Rows, rows), Found: time.Now().UnixNano()}
+	f = checkpoint.LostFrames{Shard: ref.ID, Month: ref.Month, From: end + 1, To: known.Pos, Rows: known.Rows - min(known.Rows, rows), Found: time.Now().UnixNano()}
 	counted = amount{known.Pos - end, f.Rows}
 	if l.both { // the checkpoint is older
 		had := l.have.Tails[ref.ID]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/reconcile"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // link is one frame of a shard by its headers: about 160 bytes.
@@ -131,7 +132,7 @@ func (c chain) front(head, rows, ids uint64) (g gap, behind chain, ok bool) {
 // back is the gap behind the last frame that is held, up to where the lane's
 // checkpoint has the shard's end. upTo is the chain with what stands for the frame to
 // come there, which would name the last one.
-func (c chain) back(known schemas.Tail, cp schemas.Checkpoint) (g gap, upTo chain) {
+func (c chain) back(known checkpoint.Tail, cp checkpoint.Checkpoint) (g gap, upTo chain) {
 	if len(c) == 0 {
 		upTo = chain{{}}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -67,21 +68,21 @@ func TestLostFramesBelowErasedEnd(t *testing.T) {
 		count tables.Count
 		tally ledger.Tally
 		floor uint64
-		known schemas.Tail
-		lost  schemas.LostFrames // without its shard
+		known checkpoint.Tail
+		lost  checkpoint.LostFrames // without its shard
 	}{
-		{"stored", tables.Count{Head: 10, Rows: 10}, ledger.Tally{}, 0, schemas.Tail{Pos: 10, Rows: 10}, schemas.LostFrames{}},
-		{"the last erased", tables.Count{Head: 8, Rows: 8}, erased, 10, schemas.Tail{Pos: 10, Rows: 10}, schemas.LostFrames{}},
-		{"and its floor lost", tables.Count{Head: 8, Rows: 8}, erased, 0, schemas.Tail{Pos: 10, Rows: 10}, schemas.LostFrames{}},
-		{"and more was routed", tables.Count{Head: 8, Rows: 8}, erased, 0, schemas.Tail{Pos: 12, Rows: 12}, schemas.LostFrames{From: 9, To: 12, Rows: 2}},
-		{"and ClickHouse went back before that", tables.Count{Head: 5, Rows: 5}, erased, 10, schemas.Tail{Pos: 12, Rows: 12}, schemas.LostFrames{From: 6, To: 12, Rows: 5}},
-		{"and ClickHouse went back", tables.Count{Head: 5, Rows: 5}, erased, 10, schemas.Tail{Pos: 10, Rows: 10}, schemas.LostFrames{From: 6, To: 10, Rows: 3}},
+		{"stored", tables.Count{Head: 10, Rows: 10}, ledger.Tally{}, 0, checkpoint.Tail{Pos: 10, Rows: 10}, checkpoint.LostFrames{}},
+		{"the last erased", tables.Count{Head: 8, Rows: 8}, erased, 10, checkpoint.Tail{Pos: 10, Rows: 10}, checkpoint.LostFrames{}},
+		{"and its floor lost", tables.Count{Head: 8, Rows: 8}, erased, 0, checkpoint.Tail{Pos: 10, Rows: 10}, checkpoint.LostFrames{}},
+		{"and more was routed", tables.Count{Head: 8, Rows: 8}, erased, 0, checkpoint.Tail{Pos: 12, Rows: 12}, checkpoint.LostFrames{From: 9, To: 12, Rows: 2}},
+		{"and ClickHouse went back before that", tables.Count{Head: 5, Rows: 5}, erased, 10, checkpoint.Tail{Pos: 12, Rows: 12}, checkpoint.LostFrames{From: 6, To: 12, Rows: 5}},
+		{"and ClickHouse went back", tables.Count{Head: 5, Rows: 5}, erased, 10, checkpoint.Tail{Pos: 10, Rows: 10}, checkpoint.LostFrames{From: 6, To: 10, Rows: 3}},
 	} {
 		x := &found{
 			entries: map[schemas.Shard]registry.Shard{id: {Status: registry.Active, Floor: tc.floor}},
 			counts:  map[schemas.Shard]tables.Count{id: tc.count}, tallies: map[schemas.Shard]ledger.Tally{id: tc.tally},
 		}
-		l := &lostLane{known: &schemas.Checkpoint{Tails: map[schemas.Shard]schemas.Tail{id: tc.known}}}
+		l := &lostLane{known: &checkpoint.Checkpoint{Tails: map[schemas.Shard]checkpoint.Tail{id: tc.known}}}
 		got, _, ok := x.lostFrames(schemas.ShardRef{ID: id}, l)
 		if got.Shard, got.Found = 0, 0; got != tc.lost || ok != (tc.lost.To > 0) {
 			t.Errorf("%s: %+v (%v), want %+v", tc.name, got, ok, tc.lost)
@@ -204,7 +205,7 @@ func TestRangeOfRestored(t *testing.T) {
 // A router that waits fences its lane again and again, and a plan stays good; one
 // that routed makes it void.
 func TestSameRouted(t *testing.T) {
-	a := schemas.Checkpoint{Router: "a", Epoch: 3, Source: 7, Windows: schemas.Windows{{Producer: "p", Highest: 7}}}
+	a := checkpoint.Checkpoint{Router: "a", Epoch: 3, Source: 7, Windows: checkpoint.Windows{{Producer: "p", Highest: 7}}}
 	b := a
 	b.Router, b.Epoch = "b", 9
 	if !sameRouted(a, b) {

@@ -6,6 +6,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -73,18 +74,18 @@ func TestTakenByRetention(t *testing.T) {
 	const month = schemas.Month(202610)
 	src := schemas.Source{Seq: 5, Stored: 50}
 	for name, c := range map[string]struct {
-		copied schemas.Checkpoint
+		copied checkpoint.Checkpoint
 		status []registry.Status
 		want   bool
 	}{
-		"dropped":              {schemas.Checkpoint{Source: 9, Stored: 90}, []registry.Status{registry.Dropped, registry.Dropping}, true},
-		"one is left":          {schemas.Checkpoint{Source: 9, Stored: 90}, []registry.Status{registry.Dropped, registry.Closed}, false},
-		"none was there":       {schemas.Checkpoint{Source: 9, Stored: 90}, nil, false},
-		"not routed":           {schemas.Checkpoint{Source: 4, Stored: 40}, []registry.Status{registry.Dropped}, false},
-		"nothing tells":        {schemas.Checkpoint{}, []registry.Status{registry.Dropped}, false},
-		"its number was given": {schemas.Checkpoint{Source: 9, Stored: 45}, []registry.Status{registry.Dropped}, false},
+		"dropped":              {checkpoint.Checkpoint{Source: 9, Stored: 90}, []registry.Status{registry.Dropped, registry.Dropping}, true},
+		"one is left":          {checkpoint.Checkpoint{Source: 9, Stored: 90}, []registry.Status{registry.Dropped, registry.Closed}, false},
+		"none was there":       {checkpoint.Checkpoint{Source: 9, Stored: 90}, nil, false},
+		"not routed":           {checkpoint.Checkpoint{Source: 4, Stored: 40}, []registry.Status{registry.Dropped}, false},
+		"nothing tells":        {checkpoint.Checkpoint{}, []registry.Status{registry.Dropped}, false},
+		"its number was given": {checkpoint.Checkpoint{Source: 9, Stored: 45}, []registry.Status{registry.Dropped}, false},
 	} {
-		f := &found{copies: map[string]schemas.Checkpoint{"0": c.copied}, where: map[schemas.Shard]schemas.ShardRef{}, lane: map[schemas.Shard]int{}, entries: map[schemas.Shard]registry.Shard{}}
+		f := &found{copies: map[string]checkpoint.Checkpoint{"0": c.copied}, where: map[schemas.Shard]schemas.ShardRef{}, lane: map[schemas.Shard]int{}, entries: map[schemas.Shard]registry.Shard{}}
 		for i, s := range c.status {
 			id := schemas.Shard(i + 1)
 			f.where[id], f.lane[id], f.entries[id] = schemas.ShardRef{Month: month, ID: id}, 0, registry.Shard{Status: s}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/streams"
@@ -67,7 +68,7 @@ func (r *Repairer) settleRecords(ctx context.Context, t *found, n int, l *lostLa
 	}
 	if !fits {
 		return fmt.Errorf("repair: %s: ClickHouse has more than %d runs of records behind record %d of %s, which it has not: nothing is changed",
-			schemas.RoutedSubject(t.topic.Name, l.token), schemas.MaxSettled, next.Source, front)
+			schemas.RoutedSubject(t.topic.Name, l.token), checkpoint.MaxSettled, next.Source, front)
 	}
 	l.cp = next
 	return nil

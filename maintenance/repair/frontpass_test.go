@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // Records of two months, whose sinks were not equally far: those that have a row, or that SHARDS has, are passed over.
@@ -24,7 +25,7 @@ func TestHeldRecords(t *testing.T) {
 		{"this month's was", heldRecords{rows: []uint64{3, 4, 6}}, 4, "[5 7]"},
 		{"nothing", heldRecords{}, 2, "[3 4 5 6 7]"},
 	} {
-		cp := schemas.Checkpoint{Source: 7}
+		cp := checkpoint.Checkpoint{Source: 7}
 		passing := cp.PassFrom(schemas.Source{Seq: 2})
 		for seq := uint64(3); seq <= 7; seq++ {
 			passing.Take(schemas.Source{Seq: seq}, c.held.has(months[seq], seq))

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -15,7 +16,7 @@ import (
 type lostLane struct {
 	token string
 	have  streams.Routed // that is there
-	cp    schemas.Checkpoint
+	cp    checkpoint.Checkpoint
 	// behind are shards that end above what SHARDS holds of them: routers may not go on
 	// with them, because their next positions were given already.
 	behind []schemas.ShardRef
@@ -25,24 +26,24 @@ type lostLane struct {
 	// known is how far the lane had been routed, where EVENTS is not what the lane saw: the
 	// checkpoint that is there, or the registry's copy where SHARDS lost its end too (both).
 	// lost are the frames up to there that neither the streams nor ClickHouse have.
-	known *schemas.Checkpoint
+	known *checkpoint.Checkpoint
 	both  bool
 	letGo bool // EVENTS has let go of some of it
-	lost  []schemas.LostFrames
+	lost  []checkpoint.LostFrames
 	held  map[number]bool // the lane's frames in SHARDS, where any are lost
 }
 
 // laneState is what the checkpoints say of a lane, and EVENTS of them.
 type laneState struct {
 	have   streams.Routed
-	copied schemas.Checkpoint // the registry's copy
-	both   string             // why EVENTS is not what the copy saw, which knows more than have, or has let go of some of it
-	letGo  bool               // it has let go of some, and lost nothing
-	misfit string             // why EVENTS is not what have saw
+	copied checkpoint.Checkpoint // the registry's copy
+	both   string                // why EVENTS is not what the copy saw, which knows more than have, or has let go of some of it
+	letGo  bool                  // it has let go of some, and lost nothing
+	misfit string                // why EVENTS is not what have saw
 }
 
 // known is how far the lane had been routed where EVENTS is not what it saw; else nil.
-func (s *laneState) known() *schemas.Checkpoint {
+func (s *laneState) known() *checkpoint.Checkpoint {
 	switch {
 	case s.both != "":
 		return &s.copied

@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -29,7 +30,7 @@ type found struct {
 	where   map[schemas.Shard]schemas.ShardRef
 	// lanes has a checkpoint for each lane that has one, copies the registry's copies.
 	lanes  map[string]streams.Routed
-	copies map[string]schemas.Checkpoint
+	copies map[string]checkpoint.Checkpoint
 	lane   map[schemas.Shard]int // NoLane: unknown
 	// routed is the rows of shards whose end SHARDS lost: those their frames tell of,
 	// and above them those that ClickHouse has, or that the entry closed with.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -73,8 +74,8 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 		if t.lane[ref.ID] == n && len(l.lost) > 0 {
 			l.held[number{pl.Producer, pl.Seq}] = true
 		}
-		if t.lane[ref.ID] == n && have.Behind(pl.SourceEra, pl.SourceSeq) && schemas.Windows(cp.Windows).Judge(pl.Frame) == schemas.Fresh {
-			cp.Windows = schemas.Windows(cp.Windows).Take(pl.Frame, pl.SourceSeq)
+		if t.lane[ref.ID] == n && have.Behind(pl.SourceEra, pl.SourceSeq) && checkpoint.Windows(cp.Windows).Judge(pl.Frame) == checkpoint.Fresh {
+			cp.Windows = checkpoint.Windows(cp.Windows).Take(pl.Frame, pl.SourceSeq)
 		}
 		return nil
 	})
@@ -85,7 +86,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 	cp.Frames, cp.Rows = max(cp.Frames, have.Frames-min(have.Frames, lostFrames)), max(cp.Rows, have.Rows-min(have.Rows, lostRows))
 	byAge := func(a, b schemas.Shard) int { return registry.Compare(t.entries[a], t.entries[b]) }
 	slices.SortFunc(l.cut, func(a, b schemas.ShardRef) int { return byAge(a.ID, b.ID) }) // a router asks for the youngest
-	slices.SortFunc(l.lost, func(a, b schemas.LostFrames) int { return byAge(a.Shard, b.Shard) })
+	slices.SortFunc(l.lost, func(a, b checkpoint.LostFrames) int { return byAge(a.Shard, b.Shard) })
 	if err := r.countDead(ctx, t.topic.Name, l); err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 }
 
 // anchor has a checkpoint name the message that it stands at, where EVENTS has it.
-func (r *Repairer) anchor(ctx context.Context, t *found, cp *schemas.Checkpoint) error {
+func (r *Repairer) anchor(ctx context.Context, t *found, cp *checkpoint.Checkpoint) error {
 	if cp.Digest != "" || cp.Source == 0 {
 		return nil
 	}
@@ -117,7 +118,7 @@ func (r *Repairer) anchor(ctx context.Context, t *found, cp *schemas.Checkpoint)
 		return fmt.Errorf("repair: message %d of %s: %w", cp.Source, schemas.StreamEvents, err)
 	}
 	if strings.HasPrefix(msg.Subject, schemas.EventsPrefix(t.topic.Name)) {
-		cp.Digest, cp.Stored = schemas.SourceDigest(msg.Data), msg.Time.UnixNano()
+		cp.Digest, cp.Stored = checkpoint.SourceDigest(msg.Data), msg.Time.UnixNano()
 	}
 	return nil
 }
@@ -192,7 +193,7 @@ func (r *Repairer) countDead(ctx context.Context, topic string, l *lostLane) err
 			l.cp.Source, l.cp.Stored, l.cp.At, l.cp.Digest = source, stored, 0, ""
 		}
 		lies := h.Get(schemas.HeaderReason) == schemas.Reason(schemas.ErrFrameLies)
-		if f, err := schemas.ParseFrame(h); err == nil && !lies && f.Producer != "" && schemas.Windows(l.cp.Windows).Judge(f) == schemas.Fresh {
+		if f, err := schemas.ParseFrame(h); err == nil && !lies && f.Producer != "" && checkpoint.Windows(l.cp.Windows).Judge(f) == checkpoint.Fresh {
 			refused = append(refused, letterFrame{f, msg.Sequence, source})
 		}
 		return nil
@@ -233,7 +234,7 @@ func (r *Repairer) takeRefused(ctx context.Context, l *lostLane, refused []lette
 		}
 	}
 	for _, f := range slices.Backward(intact) {
-		l.cp.Windows = schemas.Windows(l.cp.Windows).TakeRefused(f.Frame, f.source)
+		l.cp.Windows = checkpoint.Windows(l.cp.Windows).TakeRefused(f.Frame, f.source)
 		l.held[number{f.Producer, f.Seq}] = true // by its letter: it is not routed again
 	}
 	return nil

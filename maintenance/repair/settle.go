@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -22,7 +23,7 @@ import (
 // The windows take the frames that the checkpoint passes. Those of settled messages the
 // router takes when it passes them: were they taken here, what is routed again before them
 // could be too far behind its producer's highest to be told from a repetition.
-func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLane, routed *schemas.Checkpoint) (again map[schemas.Month]amount, err error) {
+func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLane, routed *checkpoint.Checkpoint) (again map[schemas.Month]amount, err error) {
 	again = map[schemas.Month]amount{}
 	l.cp.Pass()
 	left := len(l.behind) > 0 || l.known != nil
@@ -49,7 +50,7 @@ func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLan
 			return true, nil
 		}
 		frames, payloads, dead := r.judge(&t.topic, msg)
-		if !lost[month] && old && dead == 0 && !slices.ContainsFunc(frames, func(f schemas.Frame) bool { return schemas.Windows(l.cp.Windows).Judge(f) != schemas.Repeated }) {
+		if !lost[month] && old && dead == 0 && !slices.ContainsFunc(frames, func(f schemas.Frame) bool { return checkpoint.Windows(l.cp.Windows).Judge(f) != checkpoint.Repeated }) {
 			return true, nil // it was routed, and the router knows it
 		}
 		stored := 0
@@ -76,23 +77,23 @@ func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLan
 		}
 		whole := stored == len(frames) && stored > 0 && dead == 0
 		for i, f := range frames {
-			verdict := schemas.Windows(l.cp.Windows).Judge(f)
+			verdict := checkpoint.Windows(l.cp.Windows).Judge(f)
 			switch {
-			case i < stored && verdict == schemas.Fresh:
+			case i < stored && verdict == checkpoint.Fresh:
 				if follows && whole {
-					l.cp.Windows = schemas.Windows(l.cp.Windows).Take(f, msg.Sequence)
+					l.cp.Windows = checkpoint.Windows(l.cp.Windows).Take(f, msg.Sequence)
 				}
-			case i >= stored && old && verdict == schemas.Repeated && lost[month] && !l.held[number{f.Producer, f.Seq}]:
-				l.cp.Windows = schemas.Windows(l.cp.Windows).Forget(f)
+			case i >= stored && old && verdict == checkpoint.Repeated && lost[month] && !l.held[number{f.Producer, f.Seq}]:
+				l.cp.Windows = checkpoint.Windows(l.cp.Windows).Forget(f)
 				fallthrough
-			case i >= stored && old && verdict == schemas.Fresh:
+			case i >= stored && old && verdict == checkpoint.Fresh:
 				a := again[month]
 				again[month] = amount{a.frames + 1, a.rows + uint64(f.Rows)}
 			}
 		}
 		switch {
 		case follows && whole:
-			l.cp.Source, l.cp.Digest, l.cp.Stored, l.cp.At = msg.Sequence, schemas.SourceDigest(msg.Data), src.Stored, 0
+			l.cp.Source, l.cp.Digest, l.cp.Stored, l.cp.At = msg.Sequence, checkpoint.SourceDigest(msg.Data), src.Stored, 0
 		case stored == 0:
 			follows, joins = false, false
 		default:
@@ -102,7 +103,7 @@ func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLan
 			}
 			if !l.cp.Settle(src, partly, joins) {
 				return false, fmt.Errorf("repair: %s: ClickHouse has more than %d runs of messages behind message %d of %s, which it has not: nothing is changed",
-					schemas.RoutedSubject(t.topic.Name, l.token), schemas.MaxSettled, l.cp.Source, schemas.StreamEvents)
+					schemas.RoutedSubject(t.topic.Name, l.token), checkpoint.MaxSettled, l.cp.Source, schemas.StreamEvents)
 			}
 			follows, joins = false, partly == 0
 		}

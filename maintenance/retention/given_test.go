@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -32,7 +33,7 @@ func TestGivenPartsLeave(t *testing.T) {
 	}
 	routed := func(lane string, stored time.Time) {
 		t.Helper()
-		cp, err := json.Marshal(schemas.Checkpoint{Source: 5, Stored: stored.UnixNano()})
+		cp, err := json.Marshal(checkpoint.Checkpoint{Source: 5, Stored: stored.UnixNano()})
 		if err != nil {
 			t.Fatal(err)
 		}

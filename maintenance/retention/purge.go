@@ -13,13 +13,15 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
+	"github.com/almanac-events/almanac/schemas/wire"
 	"github.com/almanac-events/almanac/streams"
 )
 
 // snapshot is how far each lane was routed at a time.
 type snapshot struct {
 	at   time.Time
-	upTo map[lane]schemas.Checkpoint
+	upTo map[lane]checkpoint.Checkpoint
 }
 
 type lane struct{ topic, token string }
@@ -123,11 +125,11 @@ func subjectsByLane(ctx context.Context, js jetstream.JetStream) (map[lane][]str
 
 // routedUpTo reads how far each lane is routed. What is not a lane's checkpoint is
 // nothing to purge by.
-func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]schemas.Checkpoint, error) {
-	upTo := map[lane]schemas.Checkpoint{}
+func routedUpTo(ctx context.Context, js jetstream.JetStream) (map[lane]checkpoint.Checkpoint, error) {
+	upTo := map[lane]checkpoint.Checkpoint{}
 	err := streams.EachCheckpoint(ctx, js, schemas.SubjectsRouted, func(cp *streams.Routed) error {
 		if cp.Err == nil && cp.Front == "" && cp.Topic != schemas.NoTopic && schemas.Literal(cp.Subject) && cp.Source > 1 {
-			upTo[lane{cp.Topic, cp.Lane}] = schemas.Checkpoint{Source: cp.Source, Digest: cp.Digest, Stored: cp.Stored, At: cp.At, Era: cp.Era}
+			upTo[lane{cp.Topic, cp.Lane}] = checkpoint.Checkpoint{Source: cp.Source, Digest: cp.Digest, Stored: cp.Stored, At: cp.At, Era: cp.Era}
 		}
 		return nil
 	})
@@ -174,7 +176,7 @@ func (j *Janitor) sweepCheckpoints(ctx context.Context) error {
 func (j *Janitor) firstForeign(ctx context.Context, subject string, upTo uint64) (uint64, error) {
 	first := upTo
 	_, err := streams.Headers(ctx, j.js, schemas.StreamShards, subject, 1, func(m *streams.Message) error {
-		if m.Sequence < first && schemas.Foreign(schemas.StreamShards, m.Subject, m.Header, nil, nil) != nil {
+		if m.Sequence < first && wire.Foreign(schemas.StreamShards, m.Subject, m.Header, nil, nil) != nil {
 			first = m.Sequence
 		}
 		return nil

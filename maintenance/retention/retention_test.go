@@ -15,6 +15,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/sinks"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
@@ -257,7 +258,7 @@ func TestRetentionAnonymises(t *testing.T) {
 	s, _ := r.closed(2)
 	users := func() (n uint64) {
 		t.Helper()
-		q := "SELECT countIf(user_id != '') FROM " + schemas.QuotedTable(r.Servers.Database, "app") + " SETTINGS apply_patch_parts = 0"
+		q := "SELECT countIf(user_id != '') FROM " + sql.QuotedTable(r.Servers.Database, "app") + " SETTINGS apply_patch_parts = 0"
 		if err := r.DB.Conn().QueryRow(t.Context(), q).Scan(&n); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -29,7 +30,7 @@ func verifyMisfits(topic string, misfits map[string]string) (problems []string) 
 // end that the registry remembers: a sequence without a trace may have been any topic's.
 // messages is how many it were.
 func (v *Verifier) cuts(ctx context.Context) (problems []string, messages uint64, err error) {
-	cuts := map[uint64]schemas.Cut{} // by the message after which it was cut: the one that knew most
+	cuts := map[uint64]checkpoint.Cut{} // by the message after which it was cut: the one that knew most
 	ends, err := v.ends(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -59,7 +60,7 @@ func (v *Verifier) cuts(ctx context.Context) (problems []string, messages uint64
 		for i, s := range c.Lost {
 			text := fmt.Sprintf("%s: messages %d to %d were lost with its end, found %s, and had not been routed: they are gone unless their producers sent them again",
 				schemas.StreamEvents, s.From, s.To, stamp(c.Found))
-			if i == schemas.MaxLost-1 {
+			if i == checkpoint.MaxLost-1 {
 				text += fmt.Sprintf("; %d messages up to %d in all", c.Messages, c.To)
 			}
 			problems = append(problems, text)
@@ -72,11 +73,11 @@ func (v *Verifier) cuts(ctx context.Context) (problems []string, messages uint64
 // knownEnd is where a lane's checkpoint has the end of an active shard, when SHARDS
 // ends before that: it lost the shard's last frames, and not the checkpoint, which
 // came with them. Otherwise the zero Tail.
-func (v *Verifier) knownEnd(ctx context.Context, e registry.Shard, t streams.Tail, routed map[string]schemas.Checkpoint) (schemas.Tail, error) {
+func (v *Verifier) knownEnd(ctx context.Context, e registry.Shard, t streams.Tail, routed map[string]checkpoint.Checkpoint) (checkpoint.Tail, error) {
 	cp := routed[strconv.Itoa(e.ID.Lane())]
 	known := cp.Tails[e.ID]
 	if e.Status != registry.Active || known.Pos <= t.Pos {
-		return schemas.Tail{}, nil
+		return checkpoint.Tail{}, nil
 	}
 	// The tails were read before the checkpoints.
 	msg, err := streams.DecideLast(ctx, v.js, schemas.StreamShards, e.Ref().Subject())
@@ -87,14 +88,14 @@ func (v *Verifier) knownEnd(ctx context.Context, e registry.Shard, t streams.Tai
 		return known, fmt.Errorf("verify: end of %s: %w", e.Name(), err)
 	}
 	if p, err := schemas.ParsePlaced(msg.Header); err == nil && p.Pos >= known.Pos {
-		return schemas.Tail{}, nil
+		return checkpoint.Tail{}, nil
 	}
 	return known, nil
 }
 
 // shortOf expects of a shard that lost its last frames what the checkpoint knows, and
 // names them unless a repair settled them.
-func (s *ShardReport) shortOf(t streams.Tail, known schemas.Tail, tally *ledger.Tally) {
+func (s *ShardReport) shortOf(t streams.Tail, known checkpoint.Tail, tally *ledger.Tally) {
 	s.Tail, s.Routed, s.Expected = known.Pos, known.Rows, known.Rows
 	if s.Head == known.Pos {
 		s.summed, s.ids = true, known.IDs

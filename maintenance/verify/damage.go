@@ -12,12 +12,13 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
 
 // verifyLanes names lanes that were routed and have no checkpoint.
-func verifyLanes(t *schemas.Topic, entries []registry.Shard, routed map[string]schemas.Checkpoint) (problems []string) {
+func verifyLanes(t *schemas.Topic, entries []registry.Shard, routed map[string]checkpoint.Checkpoint) (problems []string) {
 	said := map[int]bool{}
 	for _, e := range entries {
 		if _, ok := routed[strconv.Itoa(e.ID.Lane())]; !ok && !said[e.ID.Lane()] {

@@ -8,12 +8,13 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
 // ends are the losses of the end of EVENTS that the registry remembers, and one that the
 // janitor has not noted yet.
-func (v *Verifier) ends(ctx context.Context) (cuts []schemas.Cut, err error) {
+func (v *Verifier) ends(ctx context.Context) (cuts []checkpoint.Cut, err error) {
 	end, _, err := v.reg.End(ctx, schemas.StreamEvents)
 	if errors.Is(err, registry.ErrUnreadable) {
 		v.odd(err)
@@ -37,7 +38,7 @@ func (v *Verifier) ends(ctx context.Context) (cuts []schemas.Cut, err error) {
 
 // forgotten names the lanes whose checkpoint is older than its copy in the registry, where
 // EVENTS does not hold what would be routed again: both streams lost their ends, or EVENTS let go of it.
-func (v *Verifier) forgotten(ctx context.Context, topic string, routed map[string]schemas.Checkpoint) (problems []string, err error) {
+func (v *Verifier) forgotten(ctx context.Context, topic string, routed map[string]checkpoint.Checkpoint) (problems []string, err error) {
 	copies, err := v.reg.Copies(ctx, topic)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (v *Verifier) forgotten(ctx context.Context, topic string, routed map[strin
 }
 
 // verifyLost names the frames that both streams lost before they were stored.
-func verifyLost(topic string, routed map[string]schemas.Checkpoint) (problems []string, rows uint64) {
+func verifyLost(topic string, routed map[string]checkpoint.Checkpoint) (problems []string, rows uint64) {
 	for _, cp := range routed {
 		for _, l := range cp.Lost {
 			rows += l.Rows

@@ -13,6 +13,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -103,7 +104,7 @@ func (v *Verifier) Lost(ctx context.Context, only string) ([]Lost, error) {
 	for topic := range mentioned {
 		add(topic, true, "months in the registry")
 	}
-	routed := map[string]schemas.Checkpoint{} // all of a topic's
+	routed := map[string]checkpoint.Checkpoint{} // all of a topic's
 	err = streams.EachCheckpoint(ctx, v.js, schemas.SubjectsRouted, func(cp *streams.Routed) error {
 		if cp.Err == nil && cp.Frames > 0 {
 			all := routed[cp.Topic]

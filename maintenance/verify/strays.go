@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/wire"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -58,7 +59,7 @@ func (v *Verifier) strays(ctx context.Context, topics []schemas.Topic, rep *Repo
 		}
 	}
 	_, err = streams.Headers(ctx, v.js, schemas.StreamShards, schemas.DeadSubject(schemas.NoTopic), 1, func(m *streams.Message) error {
-		if m.Header.Get(schemas.HeaderReason) == schemas.ReasonForeign {
+		if m.Header.Get(schemas.HeaderReason) == wire.ReasonForeign {
 			rep.Foreign++
 		}
 		return nil

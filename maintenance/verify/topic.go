@@ -7,6 +7,8 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -142,7 +144,7 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 		rep.Shards = append(rep.Shards, ShardReport{Name: t.Name, Problems: lost})
 	}
 
-	var cp schemas.Checkpoint
+	var cp checkpoint.Checkpoint
 	for _, c := range routed {
 		cp.Rows += c.Rows
 		cp.Dead += c.Dead
@@ -182,7 +184,7 @@ func (v *Verifier) damagedParts(ctx context.Context, topic string) (problems []s
 	}
 	for _, d := range bad {
 		problems = append(problems, fmt.Sprintf("part %s is damaged on disk (%s): run ALTER TABLE %s DETACH PART '%s' in ClickHouse, then `almanac repair %s`, which stores its rows again",
-			d.Part, d.Message, schemas.QuotedTable(v.db.Database, topic), d.Part, topic))
+			d.Part, d.Message, sql.QuotedTable(v.db.Database, topic), d.Part, topic))
 	}
 	return problems, nil
 }

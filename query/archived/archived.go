@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -22,7 +23,7 @@ const shardsAtOnce = 8
 // What it knows as stored is in ClickHouse for every read that begins later.
 type Snapshot struct {
 	topic   *schemas.Topic
-	routed  map[string]schemas.Checkpoint
+	routed  map[string]checkpoint.Checkpoint
 	entries []registry.Shard
 	heads   map[schemas.Shard]uint64
 }

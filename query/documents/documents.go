@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -42,7 +43,7 @@ func (r *Reader) Archived(ctx context.Context, t *schemas.Topic) (map[int]uint64
 // Body returns the archived record that a stub names.
 func (r *Reader) Body(ctx context.Context, t *schemas.Topic, stub *document.Record) (*document.Record, error) {
 	// Also what an erasure under way means: the caller asks Erased, and a row that is missing is an error.
-	rows, err := r.selected(ctx, t, fmt.Sprintf("SELECT "+keyColumns+bodyColumns+" FROM "+schemas.QuotedTable(r.db.Database, t.Name)+" WHERE month = %d AND shard = %d AND path = {path:String} AND created = %s AND doc_id = {id:String} AND version = %d AND seq = %d LIMIT 1",
+	rows, err := r.selected(ctx, t, fmt.Sprintf("SELECT "+keyColumns+bodyColumns+" FROM "+sql.QuotedTable(r.db.Database, t.Name)+" WHERE month = %d AND shard = %d AND path = {path:String} AND created = %s AND doc_id = {id:String} AND version = %d AND seq = %d LIMIT 1",
 		uint32(stub.Stub.Month), uint64(stub.Stub.Shard), nanos(stub.Created), stub.Version, stub.RowSeq()), map[string]string{"path": stub.Path, "id": stub.ID})
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (r *Reader) Newest(ctx context.Context, t *schemas.Topic, id string, upTo u
 	if stored[lane] < upTo {
 		return nil, fmt.Errorf("%w: lane %d is stored up to message %d, and not up to %d", ErrOnItsWay, lane, stored[lane], upTo)
 	}
-	rows, err := r.selected(ctx, t, "SELECT "+keyColumns+" FROM "+schemas.QuotedTable(r.db.Database, t.Name)+" WHERE "+schemas.InLane(lane)+" AND doc_id = {id:String} ORDER BY seq DESC LIMIT 1", map[string]string{"id": id})
+	rows, err := r.selected(ctx, t, "SELECT "+keyColumns+" FROM "+sql.QuotedTable(r.db.Database, t.Name)+" WHERE "+sql.InLane(lane)+" AND doc_id = {id:String} ORDER BY seq DESC LIMIT 1", map[string]string{"id": id})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (r *Reader) History(ctx context.Context, t *schemas.Topic, id string) ([]*d
 	if err != nil {
 		return nil, err
 	}
-	stored, err := r.rows(ctx, t, false, schemas.InLane(document.Lane(t, id))+" AND doc_id = {id:String}", "", map[string]string{"id": id})
+	stored, err := r.rows(ctx, t, false, sql.InLane(document.Lane(t, id))+" AND doc_id = {id:String}", "", map[string]string{"id": id})
 	if err != nil {
 		return nil, err
 	}

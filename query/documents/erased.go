@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // An erasure hides what it means from its entry on, also before it is gone. Once it has
@@ -58,8 +59,8 @@ func (r *Reader) meant(ctx context.Context, t *schemas.Topic, e *ledger.Erasure,
 		return err == nil && is[0], err
 	}
 	// Its filter is not known any more. What it did not mean of that time was stored, and still is.
-	rows, err := r.selected(ctx, t, fmt.Sprintf("SELECT "+keyColumns+" FROM "+schemas.QuotedTable(r.db.Database, t.Name)+" WHERE %s AND path = {path:String} AND created = %s AND doc_id = {id:String} AND version = %d AND seq = %d LIMIT 1",
-		schemas.InLane(document.Lane(t, rec.ID)), nanos(rec.Created), rec.Version, rec.RowSeq()), map[string]string{"path": rec.Path, "id": rec.ID})
+	rows, err := r.selected(ctx, t, fmt.Sprintf("SELECT "+keyColumns+" FROM "+sql.QuotedTable(r.db.Database, t.Name)+" WHERE %s AND path = {path:String} AND created = %s AND doc_id = {id:String} AND version = %d AND seq = %d LIMIT 1",
+		sql.InLane(document.Lane(t, rec.ID)), nanos(rec.Created), rec.Version, rec.RowSeq()), map[string]string{"path": rec.Path, "id": rec.ID})
 	if err == nil && len(rows) == 0 {
 		err = fmt.Errorf("%w: version %d is not there, and DOCS has it from before erasure %s, which was redacted, so that it may be of that; `almanac erase resume %s` decides it", ErrNoRow, rec.Version, e.ID, e.ID)
 	}
@@ -69,7 +70,7 @@ func (r *Reader) meant(ctx context.Context, t *schemas.Topic, e *ledger.Erasure,
 // table is the topic's table without what erasures under way mean; their parameters are
 // added to params.
 func (r *Reader) table(ctx context.Context, t *schemas.Topic, params map[string]string) (string, error) {
-	name := schemas.QuotedTable(r.db.Database, t.Name)
+	name := sql.QuotedTable(r.db.Database, t.Name)
 	keep, err := r.keep(ctx, t, params)
 	if err != nil || keep == "1" {
 		return name, err

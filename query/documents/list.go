@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -203,7 +204,7 @@ func (r *Reader) within(ctx context.Context, t *schemas.Topic, g *Range, n int, 
 	}
 	meant, more := g.Where.SQL()
 	maps.Copy(params, more)
-	name := schemas.QuotedTable(r.db.Database, t.Name)
+	name := sql.QuotedTable(r.db.Database, t.Name)
 	columns, names := keyColumns, keyNames
 	if bodies {
 		columns = "path, created, doc_id, version, op, seq"

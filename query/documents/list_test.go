@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
@@ -42,7 +43,7 @@ func (r *rig) put(rec *document.Record) {
 // store writes a record's row to ClickHouse.
 func (r *rig) store(rec *document.Record, seq uint64) {
 	r.Exec(fmt.Sprintf("INSERT INTO %s (ts, id, doc_id, path, created, version, op, body, seq, month, shard, pos) VALUES (%s, generateUUIDv4(), '%s', '%s', %s, %d, '%s', '%s', %d, 202611, 7, %d)",
-		schemas.QuotedTable(r.DB.Database, r.Topic.Name), nanos(rec.Changed), rec.ID, rec.Path, nanos(rec.Created), rec.Version, rec.Op, rec.Body, seq, seq))
+		sql.QuotedTable(r.DB.Database, r.Topic.Name), nanos(rec.Changed), rec.ID, rec.Path, nanos(rec.Created), rec.Version, rec.Op, rec.Body, seq, seq))
 }
 
 // lanes says of each lane up to which sequence it is stored.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // testTopic has a promoted field of every type, and one named like a keyword.
@@ -223,7 +224,7 @@ func TestIndexes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, e.Indexes(testTopic().Indexes())); diff != "" {
+		if diff := cmp.Diff(want, e.Indexes(sql.Indexes(testTopic()))); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", src, diff)
 		}
 	}
@@ -232,7 +233,7 @@ func TestIndexes(t *testing.T) {
 func TestNilMatchesAll(t *testing.T) {
 	var e *Expr
 	where, p := e.SQL()
-	if where != "1" || len(p) != 0 || !e.All() || e.String() != "" || e.Indexes(testTopic().Indexes()) != nil {
+	if where != "1" || len(p) != 0 || !e.All() || e.String() != "" || e.Indexes(sql.Indexes(testTopic())) != nil {
 		t.Errorf("got %q %v", where, p)
 	}
 }

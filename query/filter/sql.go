@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // SQL is the filter as a ClickHouse condition, "1" when it matches every event,
@@ -97,7 +98,7 @@ func (w *sqlWriter) param(typ, encoded string) string {
 // Indexes are the columns by which ClickHouse can skip data for this filter, of
 // those that the topic's table has an index on. Each bounds every match; empty
 // means that every row in the asked range is read.
-func (e *Expr) Indexes(indexed []schemas.Index) []string {
+func (e *Expr) Indexes(indexed []sql.Index) []string {
 	if e.All() {
 		return nil
 	}
@@ -112,7 +113,7 @@ func (e *Expr) Indexes(indexed []schemas.Index) []string {
 
 // bounds says that every event n matches fulfils a condition on col which an
 // index can use. What is negated is not looked into.
-func bounds(n node, index schemas.Index) bool {
+func bounds(n node, index sql.Index) bool {
 	switch n := n.(type) {
 	case logical:
 		if n.or {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -144,7 +145,7 @@ func (s *Snapshot) HeldIn(in map[schemas.ShardRef]bool) string {
 		if !in[sh.Ref] || sh.Gone {
 			continue
 		}
-		id := schemas.QuoteText(schemas.PartitionID(sh.Ref.Month, sh.Ref.ID))
+		id := sql.QuoteText(schemas.PartitionID(sh.Ref.Month, sh.Ref.ID))
 		ids = append(ids, id)
 		if !sh.Closed {
 			cond = append(cond, fmt.Sprintf(" AND NOT (_partition_id = %s AND pos > %d)", id, sh.Stored.Head))
@@ -181,7 +182,7 @@ func (s *Snapshot) Again(cut bool) string {
 	}
 	if !cut {
 		fresh := s.New(func(sh *Shard) uint64 { return sh.Examined })
-		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM ("+s.Topic.RepeatsSelect(s.Database, "1", fresh)+"))")
+		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM ("+sql.RepeatsSelect(s.Topic, s.Database, "1", fresh)+"))")
 	}
 	if len(again) == 0 {
 		return "false"
@@ -195,9 +196,9 @@ func (s *Snapshot) Unmoved(cut bool) string {
 	if s.Absent || cut && s.Marks == 0 {
 		return "1"
 	}
-	return fmt.Sprintf("throwIf((SELECT count() FROM %s WHERE id != %s) != %d, '%s') = 0", s.derived(schemas.DerivedRepeats), schemas.NoID, s.Marks, TextMoved)
+	return fmt.Sprintf("throwIf((SELECT count() FROM %s WHERE id != %s) != %d, '%s') = 0", s.derived(schemas.DerivedRepeats), sql.NoID, s.Marks, TextMoved)
 }
 
 func (s *Snapshot) derived(name string) string {
-	return schemas.QuotedTable(s.Database, schemas.DerivedTable(s.Topic.Name, name))
+	return sql.QuotedTable(s.Database, schemas.DerivedTable(s.Topic.Name, name))
 }

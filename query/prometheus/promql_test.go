@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/util/almost"
 
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // allEnv runs every file, and not a few.
@@ -106,7 +106,7 @@ func (f *fileRun) run(text string) {
 		}
 		switch block := lines[i:end]; {
 		case block[0] == "clear":
-			f.Exec("TRUNCATE TABLE " + schemas.QuotedTable(f.DB.Database, "metrics"))
+			f.Exec("TRUNCATE TABLE " + sql.QuotedTable(f.DB.Database, "metrics"))
 			f.native = false
 		case strings.HasPrefix(block[0], "load"):
 			f.load(block)

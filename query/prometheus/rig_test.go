@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/query/once/oncetest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
@@ -53,7 +54,7 @@ func (r *rig) insert(samples ...sample) {
 	for ref, some := range byShard {
 		pos := r.Next(ref)
 		var b strings.Builder
-		fmt.Fprintf(&b, "INSERT INTO %s (ts, id, type, service, user_id, attributes, value, unit, points, month, shard, pos) VALUES ", schemas.QuotedTable(r.DB.Database, "metrics"))
+		fmt.Fprintf(&b, "INSERT INTO %s (ts, id, type, service, user_id, attributes, value, unit, points, month, shard, pos) VALUES ", sql.QuotedTable(r.DB.Database, "metrics"))
 		for i, s := range some {
 			if i > 0 {
 				b.WriteByte(',')
@@ -69,7 +70,7 @@ func (r *rig) insert(samples ...sample) {
 			var pairs []string
 			for _, a := range attrs {
 				name, v, _ := strings.Cut(a, "\x00")
-				pairs = append(pairs, schemas.QuoteText(name), schemas.QuoteText(v))
+				pairs = append(pairs, sql.QuoteText(name), sql.QuoteText(v))
 			}
 			v, word := s.v, ""
 			switch {
@@ -83,7 +84,7 @@ func (r *rig) insert(samples ...sample) {
 				v, word = 0, kinds.PointsNegInf
 			}
 			fmt.Fprintf(&b, "(fromUnixTimestamp64Milli(%d, 'UTC'), '%08x-0000-7000-8000-%012x', %s, %s, %s, map(%s), %v, %s, '%s', %d, %d, %d)", s.ms, r.made, 1<<40-r.made,
-				schemas.QuoteText(s.labels.Get(nameLabel)), schemas.QuoteText(s.labels.Get("service")), schemas.QuoteText(s.labels.Get("user_id")), strings.Join(pairs, ","), v, schemas.QuoteText(s.unit), word, uint32(ref.Month), uint64(ref.ID), pos)
+				sql.QuoteText(s.labels.Get(nameLabel)), sql.QuoteText(s.labels.Get("service")), sql.QuoteText(s.labels.Get("user_id")), strings.Join(pairs, ","), v, sql.QuoteText(s.unit), word, uint32(ref.Month), uint64(ref.ID), pos)
 		}
 		r.Exec(b.String())
 	}

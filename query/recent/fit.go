@@ -7,6 +7,7 @@ import (
 
 	"github.com/almanac-events/almanac/fanout"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/streams"
 )
 
@@ -36,7 +37,7 @@ type resumed struct {
 // fit moves the checkpoints that EVENTS does not fit to where their lanes go on, as their
 // routers will: see streams.Resume. Where the routers wait for a repair, what may have
 // been routed before is read too, and met twice: an event is shown once, by its id.
-func (x *Index) fit(ctx context.Context, topic string, epoch uint64, lanes map[string]schemas.Checkpoint) error {
+func (x *Index) fit(ctx context.Context, topic string, epoch uint64, lanes map[string]checkpoint.Checkpoint) error {
 	if len(lanes) == 0 {
 		return nil // never routed, or not a topic
 	}
@@ -63,7 +64,7 @@ func (x *Index) fit(ctx context.Context, topic string, epoch uint64, lanes map[s
 
 // compare looks at EVENTS where each checkpoint stands. What was found before is found
 // again without reading the streams: it takes a second for a full SHARDS.
-func (x *Index) compare(ctx context.Context, topic string, lanes map[string]schemas.Checkpoint, before map[string]resumed) (map[string]resumed, error) {
+func (x *Index) compare(ctx context.Context, topic string, lanes map[string]checkpoint.Checkpoint, before map[string]resumed) (map[string]resumed, error) {
 	var mu sync.Mutex
 	out := map[string]resumed{}
 	g, gctx := fanout.WithContext(ctx)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/streams"
 )
@@ -15,7 +16,7 @@ import (
 // checkpoints say how far each lane of a topic was routed at some time, which may be some
 // seconds ago: what was routed later is in EVENTS above it, still, and is looked for there.
 type checkpoints struct {
-	lanes map[string]schemas.Checkpoint
+	lanes map[string]checkpoint.Checkpoint
 	read  time.Time // when that was done
 	epoch uint64    // the connection's outages, as they were before
 }
@@ -138,7 +139,7 @@ const fewMonths = 2
 // of its producer too. What the producer sent before is where its first copy went, and
 // what was erased of that must not come back with the second.
 func (s *Snapshot) Open(f *Frame, r *frame.Reader, t *schemas.Topic) error {
-	if _, _, lane, err := schemas.EventsTokens(f.Subject); err == nil && schemas.Windows(s.lanes[lane].Windows).Judge(f.Frame) != schemas.Fresh {
+	if _, _, lane, err := schemas.EventsTokens(f.Subject); err == nil && checkpoint.Windows(s.lanes[lane].Windows).Judge(f.Frame) != checkpoint.Fresh {
 		return errRepeated
 	}
 	return f.open(r, t)

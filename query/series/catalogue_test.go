@@ -15,7 +15,7 @@ import (
 
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/query/once"
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -36,7 +36,7 @@ func TestCatalogueFinds(t *testing.T) {
 		r.insert(rapid.SliceOfN(anyPoint, 20, 60).Example(round)...)
 		r.Round()
 		if round%3 == 2 {
-			r.Exec("OPTIMIZE TABLE " + schemas.QuotedTable(r.DB.Database, "cpu.series") + " FINAL")
+			r.Exec("OPTIMIZE TABLE " + sql.QuotedTable(r.DB.Database, "cpu.series") + " FINAL")
 		}
 		for seed := range 40 {
 			req := anyRequest.Example(100*round + seed)
@@ -140,12 +140,12 @@ func TestListsFollowParts(t *testing.T) {
 	if kept == 0 {
 		t.Error("no part was kept when another came")
 	}
-	r.Exec("OPTIMIZE TABLE " + schemas.QuotedTable(r.DB.Database, "cpu.series") + " FINAL")
+	r.Exec("OPTIMIZE TABLE " + sql.QuotedTable(r.DB.Database, "cpu.series") + " FINAL")
 	is("a", "b", "c")
 
 	gone := p("b", 2)
 	ref := gone.ref()
-	r.Exec(fmt.Sprintf("ALTER TABLE %s DROP PARTITION (%d, %d)", schemas.QuotedTable(r.DB.Database, "cpu.series"), uint32(ref.Month), uint64(ref.ID)))
+	r.Exec(fmt.Sprintf("ALTER TABLE %s DROP PARTITION (%d, %d)", sql.QuotedTable(r.DB.Database, "cpu.series"), uint32(ref.Month), uint64(ref.ID)))
 	is("a", "c")
 	for _, rows := range r.read.lists.of["cpu"].parts {
 		for i := range rows {
@@ -158,7 +158,7 @@ func TestListsFollowParts(t *testing.T) {
 	is("a", "b", "c")
 
 	// A table that was made again has parts of the same names.
-	r.Exec("TRUNCATE TABLE " + schemas.QuotedTable(r.DB.Database, "cpu.series"))
+	r.Exec("TRUNCATE TABLE " + sql.QuotedTable(r.DB.Database, "cpu.series"))
 	if c, err := r.read.lists.read(t.Context(), "cpu"); !errors.Is(err, errNoList) {
 		t.Errorf("of an empty list: %+v, %v", c, err)
 	}
@@ -173,7 +173,7 @@ func TestListsFollowParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Exec("OPTIMIZE TABLE " + schemas.QuotedTable(r.DB.Database, "cpu.series") + " FINAL")
+	r.Exec("OPTIMIZE TABLE " + sql.QuotedTable(r.DB.Database, "cpu.series") + " FINAL")
 	r.insert(p("d", 1))
 	r.Round()
 	parts = append(parts, tables.ListPart{Name: "202601-20260110-0-0_99_99_0", Rows: 1})

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Statements over distributions come second: the first one ends at textDistributions where it
@@ -41,7 +41,7 @@ FROM (SELECT *, dist AND %s AS cum, t0 < 0 AS fresh, NOT cum OR n < n0 OR began 
 // point has no growth.
 func (s *selection) grown(req *Request) string {
 	s.params["before"] = strconv.FormatInt(s.begins(req).UnixNano(), 10)
-	source := fmt.Sprintf(sourceSQL, schemas.QuotedTable(s.snap.Database, s.snap.Topic.Name), s.points("fromUnixTimestamp64Nano({before:Int64}, 'UTC')"))
+	source := fmt.Sprintf(sourceSQL, sql.QuotedTable(s.snap.Database, s.snap.Topic.Name), s.points("fromUnixTimestamp64Nano({before:Int64}, 'UTC')"))
 	return "SELECT series, t, dist, kind, val, gn AS n, gs AS s, gq AS q, gmu AS mu, glo AS lo, ghi AS hi, bk, gc AS bc FROM (" +
 		fmt.Sprintf(grownSQL, "kind "+cumulativeSQL(req), source) + ") WHERE t > {from:Int64} AND NOT (cum AND fresh)"
 }

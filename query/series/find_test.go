@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/query/once"
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // A read of few series looks at their shards alone, and misses nothing: not what is not listed
@@ -116,7 +116,7 @@ func TestMarkedSince(t *testing.T) {
 	r.insert(again)
 	r.Round()
 	var marks uint64
-	if err := r.DB.Conn().QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM %s WHERE id != %s", schemas.QuotedTable(r.DB.Database, "cpu.repeats"), schemas.NoID)).Scan(&marks); err != nil || marks != 1 {
+	if err := r.DB.Conn().QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM %s WHERE id != %s", sql.QuotedTable(r.DB.Database, "cpu.repeats"), sql.NoID)).Scan(&marks); err != nil || marks != 1 {
 		t.Fatalf("%d marks, %v", marks, err)
 	}
 	s, err := selectSeries(snap, "m", "", month, month.Add(time.Hour))

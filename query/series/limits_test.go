@@ -11,6 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // A read that is too large is refused with what would do.
@@ -90,7 +91,7 @@ func TestDroppedShard(t *testing.T) {
 	r.Round()
 	check("after a round")
 	var n uint64
-	if err := r.DB.Conn().QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM %s WHERE shard = %d", schemas.QuotedTable(r.DB.Database, "cpu.series"), uint64(ref.ID))).Scan(&n); err != nil || n != 0 {
+	if err := r.DB.Conn().QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM %s WHERE shard = %d", sql.QuotedTable(r.DB.Database, "cpu.series"), uint64(ref.ID))).Scan(&n); err != nil || n != 0 {
 		t.Errorf("%d rows of its list are left, %v", n, err)
 	}
 }
@@ -100,7 +101,7 @@ func TestPercentiles(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.Exec(fmt.Sprintf("INSERT INTO %s (ts, id, type, value, month, shard, pos) SELECT fromUnixTimestamp64Milli(%d + number, 'UTC'), generateUUIDv7(number), 'u', 1000 + (number * 7919 %% 10000) / 10000, 202602, 1, 1 FROM numbers(10000)",
-		schemas.QuotedTable(r.DB.Database, "cpu"), at(t, "12:00:00.001").UnixMilli()))
+		sql.QuotedTable(r.DB.Database, "cpu"), at(t, "12:00:00.001").UnixMilli()))
 	for how, want := range map[Aligner]float64{P05: 0.05, P50: 0.5, P95: 0.95, P99: 0.99} {
 		a := r.align(Request{Metric: "u", From: at(t, "12:00:00"), To: at(t, "12:01:00"), Period: time.Minute, Align: how})
 		if len(a.Groups) != 1 || len(a.Groups[0].Points) != 1 {
@@ -131,7 +132,7 @@ func TestLarge(t *testing.T) {
 		r.Exec(fmt.Sprintf(`INSERT INTO %s (ts, id, type, attributes, value, points, month, shard, pos)
 SELECT fromUnixTimestamp64Milli(toInt64(%d + intDiv(number, %d) * 10000), 'UTC'), generateUUIDv7(number), 'cpu', map('host', toString(number %% %d), 'region', toString(number %% %d %% 10)), (number * 7919 %% 1000003) / 1000, 'gauge', 202602, number %% 4 + 1, %d
 FROM numbers(%d) SETTINGS max_partitions_per_insert_block = 0, max_insert_block_size = 1000000`,
-			schemas.QuotedTable(r.DB.Database, "cpu"), begin.UnixMilli()+int64(from)*10_000, series, series, series, from/500+1, n*series))
+			sql.QuotedTable(r.DB.Database, "cpu"), begin.UnixMilli()+int64(from)*10_000, series, series, series, from/500+1, n*series))
 	}
 	took := func(what string, f func()) {
 		t.Helper()

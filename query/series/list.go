@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // Limits of a list.
@@ -150,7 +151,7 @@ func (r *Reader) Values(ctx context.Context, q ListRequest, label string) ([]Cou
 	return r.counts(ctx, &q, func(s *selection) string {
 		value := labelSQL(label, s.params)
 		has := "mapContains(attributes, {label:String})"
-		if s.params["label"] = filter.ParamString(label); value == schemas.QuoteName(label) {
+		if s.params["label"] = filter.ParamString(label); value == sql.QuoteName(label) {
 			has = "1"
 		}
 		return "SELECT " + value + " AS name, toUInt64(0) AS v, count() AS n FROM (" + s.listed() + ") WHERE " + has + " AND (" + s.condition() + ") GROUP BY name"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -181,10 +182,10 @@ func (l *lists) readParts(ctx context.Context, topic string, parts []tables.List
 	names := make([]string, len(parts))
 	byName := make(map[string]*tables.ListPart, len(parts))
 	for i := range parts {
-		names[i], byName[parts[i].Name] = schemas.QuoteText(parts[i].Name), &parts[i]
+		names[i], byName[parts[i].Name] = sql.QuoteText(parts[i].Name), &parts[i]
 		into.parts[partKey(&parts[i])] = nil
 	}
-	sql := fmt.Sprintf("SELECT _part, %s FROM %s WHERE _part IN (%s)", listColumns, schemas.QuotedTable(l.db.Database, schemas.DerivedTable(topic, schemas.DerivedSeries)), strings.Join(names, ", "))
+	sql := fmt.Sprintf("SELECT _part, %s FROM %s WHERE _part IN (%s)", listColumns, sql.QuotedTable(l.db.Database, schemas.DerivedTable(topic, schemas.DerivedSeries)), strings.Join(names, ", "))
 	err := once.Lines(ctx, l.db, sql+asRows, nil, settings, func(row []string) error {
 		p := byName[row[0]]
 		r, err := readListRow(topic, row[1:])

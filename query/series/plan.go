@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // refuse reports why a read of what was found cannot be answered, but for its size.
@@ -93,7 +94,7 @@ func (r *Reader) rows(ctx context.Context, s *selection, from time.Time) (int64,
 		cond += " AND " + chosen
 	}
 	sql := fmt.Sprintf("SELECT table, toString(sum(rows)) FROM (EXPLAIN ESTIMATE SELECT series, ts, value FROM %s WHERE %s) WHERE table = %s GROUP BY table FORMAT JSONCompactEachRow",
-		schemas.QuotedTable(s.snap.Database, s.snap.Topic.Name), cond, schemas.QuoteText(s.snap.Topic.Name))
+		sql.QuotedTable(s.snap.Database, s.snap.Topic.Name), cond, sql.QuoteText(s.snap.Topic.Name))
 	n := int64(0)
 	err := r.lines(ctx, sql, s.params, func(row []string) (err error) {
 		n, err = strconv.ParseInt(row[1], 10, 64)

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/query/once/oncetest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
@@ -79,7 +80,7 @@ func (r *rig) insert(points ...point) {
 	for ref, some := range byShard {
 		pos := r.Next(ref)
 		var b strings.Builder
-		fmt.Fprintf(&b, "INSERT INTO %s (ts, id, type, attributes, value, unit, points, start, count, sum, min, max, m2, buckets, month, shard, pos) VALUES ", schemas.QuotedTable(r.DB.Database, "cpu"))
+		fmt.Fprintf(&b, "INSERT INTO %s (ts, id, type, attributes, value, unit, points, start, count, sum, min, max, m2, buckets, month, shard, pos) VALUES ", sql.QuotedTable(r.DB.Database, "cpu"))
 		for i, p := range some {
 			if i > 0 {
 				b.WriteByte(',')
@@ -97,12 +98,12 @@ func (r *rig) insert(points ...point) {
 			}
 			var labels []string
 			for _, k := range slices.Sorted(maps.Keys(p.labels)) {
-				labels = append(labels, schemas.QuoteText(k), schemas.QuoteText(p.labels[k]))
+				labels = append(labels, sql.QuoteText(k), sql.QuoteText(p.labels[k]))
 			}
 			// The second half of the ids falls: only the order of the whole is that of time.
 			fmt.Fprintf(&b, "(fromUnixTimestamp64Nano(%d, 'UTC'), '%08x-0000-7000-8000-%012x', %s, map(%s), %g, %s, %s, fromUnixTimestamp64Nano(%d, 'UTC'), %d, %g, %g, %g, %g, %s, %d, %d, %d)",
-				p.at.UnixNano(), p.made, 1<<40-p.made, schemas.QuoteText(p.metric), strings.Join(labels, ","), p.value, schemas.QuoteText(p.unit), schemas.QuoteText(p.kind), start,
-				d.Count, d.Sum, d.Min, d.Max, d.M2, schemas.QuoteText(p.buckets), uint32(ref.Month), uint64(ref.ID), pos)
+				p.at.UnixNano(), p.made, 1<<40-p.made, sql.QuoteText(p.metric), strings.Join(labels, ","), p.value, sql.QuoteText(p.unit), sql.QuoteText(p.kind), start,
+				d.Count, d.Sum, d.Min, d.Max, d.M2, sql.QuoteText(p.buckets), uint32(ref.Month), uint64(ref.ID), pos)
 		}
 		r.Exec(b.String())
 	}

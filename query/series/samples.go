@@ -17,6 +17,7 @@ import (
 
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -160,17 +161,17 @@ func samplesSQL(snap *snapshot, q *SampleRequest) string {
 	for i := range q.Series {
 		if m := q.Series[i].Metric; !seen[m] {
 			seen[m] = true
-			metrics = append(metrics, schemas.QuoteText(m))
+			metrics = append(metrics, sql.QuoteText(m))
 		}
 		keys = append(keys, "'"+q.Series[i].Key.text()+"'") // a literal as long as that would be a float
 	}
 	slices.Sort(keys)
 	code := "multiIf(count > 0 OR buckets != '', " + strconv.Itoa(codeDistribution)
 	for i, w := range codes[1:] {
-		code += ", points = " + schemas.QuoteText(w) + ", " + strconv.Itoa(i+1)
+		code += ", points = " + sql.QuoteText(w) + ", " + strconv.Itoa(i+1)
 	}
 	return fmt.Sprintf(`SELECT series, toInt64(toUnixTimestamp64Nano(ts)), value, toUInt8(%s, 0)) FROM %s
 WHERE type IN (%s) AND series IN (%s) AND ts > fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND %s AND %s
 ORDER BY type, series, ts, toUInt128(id) DESC LIMIT 1 BY type, series, ts FORMAT RowBinary`,
-		code, schemas.QuotedTable(snap.Database, snap.Topic.Name), strings.Join(metrics, ", "), strings.Join(keys, ", "), q.From.UnixNano(), q.To.UnixNano(), snap.Held(false), snap.kept())
+		code, sql.QuotedTable(snap.Database, snap.Topic.Name), strings.Join(metrics, ", "), strings.Join(keys, ", "), q.From.UnixNano(), q.To.UnixNano(), snap.Held(false), snap.kept())
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // The examples of alignment, each point stored three times and one four minutes late, with
@@ -87,7 +87,7 @@ func TestAlign(t *testing.T) {
 	t.Run("one shard examined", check)
 	r.Round()
 	t.Run("derived", check)
-	r.Exec("TRUNCATE TABLE " + schemas.QuotedTable(r.DB.Database, "cpu.series"))
+	r.Exec("TRUNCATE TABLE " + sql.QuotedTable(r.DB.Database, "cpu.series"))
 	t.Run("the list of series lost", check)
 	if err := r.DB.DropAllDerived(t.Context(), &r.Topic, r.Reg.Dropped("cpu")); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // selection is what series a read is about, over one snapshot.
@@ -89,7 +90,7 @@ func (s *selection) listed() string {
 			unlisted = s.snap.kept()
 		}
 		fresh := fmt.Sprintf("%s AND ts > %s AND ts <= %s AND %s AND (%s)", s.named(), sqlFrom, sqlTo, s.snap.Held(false), unlisted)
-		parts = append(parts, "SELECT type, series, service, user_id, unit, labels, points, first, last FROM ("+s.snap.Topic.SeriesSelect(s.snap.Database, fresh)+")")
+		parts = append(parts, "SELECT type, series, service, user_id, unit, labels, points, first, last FROM ("+sql.SeriesSelect(s.snap.Topic, s.snap.Database, fresh)+")")
 	}
 	if !s.snap.Absent && !s.snap.noList && !s.snap.erasing() {
 		parts = append(parts, fmt.Sprintf("SELECT type, series, service, user_id, unit, labels, points, first, last FROM %s WHERE type != '' AND %s AND %s AND %s",
@@ -114,7 +115,7 @@ func (s *selection) listedRange(from time.Time) string {
 }
 
 func (s *selection) list() string {
-	return schemas.QuotedTable(s.snap.Database, schemas.DerivedTable(s.snap.Topic.Name, schemas.DerivedSeries))
+	return sql.QuotedTable(s.snap.Database, schemas.DerivedTable(s.snap.Topic.Name, schemas.DerivedSeries))
 }
 
 // unmoved is a condition that holds while the list reaches as far as the snapshot found it.
@@ -164,7 +165,7 @@ func (s *selection) chosen() string {
 var quotedNumbers = func() string {
 	quoted := make([]string, len(kinds.Numbers))
 	for i, n := range kinds.Numbers {
-		quoted[i] = schemas.QuoteText(n)
+		quoted[i] = sql.QuoteText(n)
 	}
 	return strings.Join(quoted, ", ")
 }()
@@ -172,7 +173,7 @@ var quotedNumbers = func() string {
 // labelSQL is what a label is called in listed.
 func labelSQL(label string, params map[string]string) string {
 	if slices.Contains([]string{schemas.ColService, schemas.ColUserID, kinds.ColUnit}, label) {
-		return schemas.QuoteName(label)
+		return sql.QuoteName(label)
 	}
 	name := fmt.Sprintf("by%d", len(params))
 	params[name] = filter.ParamString(label)

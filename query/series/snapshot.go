@@ -6,7 +6,7 @@ import (
 
 	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/registry/ledger"
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // snapshot is how far a topic's tables are, and which rows an erasure under way means.
@@ -76,5 +76,5 @@ func (s *snapshot) kept() string {
 	if !s.erasing() {
 		return "1"
 	}
-	return fmt.Sprintf("(month, shard, pos, id) NOT IN (SELECT month, shard, pos, id FROM %s WHERE NOT (%s))", schemas.QuotedTable(s.Database, s.Topic.Name), s.keep)
+	return fmt.Sprintf("(month, shard, pos, id) NOT IN (SELECT month, shard, pos, id FROM %s WHERE NOT (%s))", sql.QuotedTable(s.Database, s.Topic.Name), s.keep)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -65,7 +65,7 @@ func TestLostList(t *testing.T) {
 		}
 	}
 	is("listed")
-	r.Exec("DROP TABLE " + schemas.QuotedTable(r.DB.Database, "cpu.series") + " SYNC")
+	r.Exec("DROP TABLE " + sql.QuotedTable(r.DB.Database, "cpu.series") + " SYNC")
 	is("lost")
 	r.Round()
 	is("filled again")

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // textDistributions is the text of the assertion that a read has no distributions.
@@ -17,7 +17,7 @@ const textDistributions = "almanac: points are distributions"
 func (s *selection) rows(from string) string {
 	return fmt.Sprintf(`SELECT series, toUnixTimestamp64Nano(ts) AS t, value AS val, toUnixTimestamp64Nano(start) AS began, points AS kind, (count > 0 OR buckets != '') AS dist,
  if(dist, toUInt64(count), 1) AS n, if(dist, sum, value) AS s, if(dist, min, value) AS lo, if(dist, max, value) AS hi, if(dist, m2, 0.) AS q, if(n = 0, 0., s / n) AS mu
-FROM %s WHERE %s`, schemas.QuotedTable(s.snap.Database, s.snap.Topic.Name), s.points(from))
+FROM %s WHERE %s`, sql.QuotedTable(s.snap.Database, s.snap.Topic.Name), s.points(from))
 }
 
 // windowSQL is the end of the window that the instant t lies in, in Unix ns.

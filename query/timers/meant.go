@@ -12,6 +12,7 @@ import (
 	"github.com/almanac-events/almanac/query/erased"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/tables"
 )
@@ -28,7 +29,7 @@ func (a Archive) MeantLives(ctx context.Context, topic string, lives []string, b
 	out := map[string]bool{}
 	for some := range slices.Chunk(lives, maxLives) {
 		answer, err := a.DB.Select(ctx, &tables.Select{
-			SQL:    fmt.Sprintf("SELECT DISTINCT life FROM %s WHERE life IN {lives:Array(String)} AND NOT (%s) FORMAT TSV", schemas.QuotedTable(a.DB.Database, topic), keep),
+			SQL:    fmt.Sprintf("SELECT DISTINCT life FROM %s WHERE life IN {lives:Array(String)} AND NOT (%s) FORMAT TSV", sql.QuotedTable(a.DB.Database, topic), keep),
 			Params: withParams(params, "lives", "['"+strings.Join(some, "','")+"']"),
 			User:   a.User, Password: a.Password,
 		})
@@ -83,7 +84,7 @@ func (a Archive) notStored(ctx context.Context, t *schemas.Topic, records []*tim
 	there := map[place]bool{}
 	for some := range slices.Chunk(lives, maxLives) {
 		answer, err := a.DB.Select(ctx, &tables.Select{
-			SQL:    fmt.Sprintf("SELECT DISTINCT life, seq FROM %s WHERE life IN {lives:Array(String)} FORMAT TSV", schemas.QuotedTable(a.DB.Database, t.Name)),
+			SQL:    fmt.Sprintf("SELECT DISTINCT life, seq FROM %s WHERE life IN {lives:Array(String)} FORMAT TSV", sql.QuotedTable(a.DB.Database, t.Name)),
 			Params: withParams(nil, "lives", "['"+strings.Join(some, "','")+"']"),
 			User:   a.User, Password: a.Password,
 		})

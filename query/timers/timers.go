@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/budget"
 	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/tables"
 	"github.com/almanac-events/almanac/timers"
@@ -54,7 +55,7 @@ func (a Archive) TimerHistory(ctx context.Context, key schemas.TimerKey, except 
 	params = withParams(params, "g", key.Group, "id", key.ID)
 	answer, err := a.DB.Select(ctx, &tables.Select{
 		SQL: fmt.Sprintf("SELECT toUnixTimestamp64Nano(t.ts) AS ts, toUnixTimestamp64Nano(t.due) AS due, life, slot, revision, attempt, state, status, error, detail, took_ms, late_ms, user_id, spec, seq"+
-			" FROM (SELECT * FROM %s WHERE %s AND `group` = {g:String} AND timer_id = {id:String} AND %s) AS t ORDER BY t.seq LIMIT %d FORMAT JSONEachRow", schemas.QuotedTable(a.DB.Database, key.Topic), schemas.InLane(key.Lane), keep, maxHistory),
+			" FROM (SELECT * FROM %s WHERE %s AND `group` = {g:String} AND timer_id = {id:String} AND %s) AS t ORDER BY t.seq LIMIT %d FORMAT JSONEachRow", sql.QuotedTable(a.DB.Database, key.Topic), sql.InLane(key.Lane), keep, maxHistory),
 		Params:   params,
 		Settings: map[string]string{"output_format_json_quote_64bit_integers": "0"},
 		User:     a.User, Password: a.Password,

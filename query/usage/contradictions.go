@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // MaxContradictions bounds the pairs that Contradictions lists.
@@ -118,10 +119,10 @@ func (s *statement) contradictingIDs() string {
 	}
 	if !s.snap.Quiet() {
 		fresh := s.snap.New(func(sh *once.Shard) uint64 { return sh.Examined })
-		marks = append(marks, "SELECT id, first FROM ("+s.t.RepeatsSelect(s.database, "1", fresh)+") WHERE other")
+		marks = append(marks, "SELECT id, first FROM ("+sql.RepeatsSelect(s.t, s.database, "1", fresh)+") WHERE other")
 	}
 	if len(marks) == 0 {
-		return "SELECT " + schemas.NoID + " AS id, " + schemas.NoID + " AS first WHERE 0"
+		return "SELECT " + sql.NoID + " AS id, " + sql.NoID + " AS first WHERE 0"
 	}
 	return fmt.Sprintf("SELECT DISTINCT id, first FROM (%s) ORDER BY id, first LIMIT %d", strings.Join(marks, " UNION ALL "), maxContradicting)
 }
@@ -129,5 +130,5 @@ func (s *statement) contradictingIDs() string {
 // contradictory is the statement of both diffs of each pair, where the request selects them.
 func (s *statement) contradictory() string {
 	return fmt.Sprintf("SELECT toString(toUnixTimestamp64Nano(ts)), toString(id), type, provider, space, user_id, cause, toString(delta) FROM %s WHERE %s AND %s AND id IN (SELECT arrayJoin([id, first]) FROM (%s)) FORMAT JSONCompactEachRow",
-		schemas.QuotedTable(s.database, s.t.Name), s.selected(false), s.snap.Held(false), s.contradictingIDs())
+		sql.QuotedTable(s.database, s.t.Name), s.selected(false), s.snap.Held(false), s.contradictingIDs())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -44,7 +45,7 @@ func TestSpoiledSums(t *testing.T) {
 		t.Errorf("dropped: %v", dropped)
 	}
 	r.expect("summed", req, want)
-	sums := schemas.QuotedTable(r.DB.Database, "usage.sums")
+	sums := sql.QuotedTable(r.DB.Database, "usage.sums")
 	r.Exec("ALTER TABLE " + sums + " DELETE WHERE space != '' AND shard IN (SELECT min(shard) FROM " + sums + ") SETTINGS mutations_sync = 2")
 	r.expect("a row of the sums lost", req, want)
 	if dropped := r.round(""); len(dropped) != 1 || !strings.Contains(dropped[0], "which its rows do not") {

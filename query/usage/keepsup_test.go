@@ -13,6 +13,7 @@ import (
 	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // What TestRepeatsKeepUp is measured with: the rows that are stored before, how many new ones come in a second, and for
@@ -44,7 +45,7 @@ func TestRepeatsKeepUp(t *testing.T) {
 SELECT fromUnixTimestamp64Milli(toInt64(%d + %d + (number * 7919) %% 2400000000), 'UTC'), generateUUIDv7(number + %d), 'bytes', concat('cust-', toString(number %% 1000)),
  concat('bafyreia', leftPad(toString(cityHash64(number)), 51, '0')), %d, number %% %d + 1, %d
 FROM numbers(%d, %d) SETTINGS max_partitions_per_insert_block = 0, max_insert_block_size = 1000000`,
-			schemas.QuotedTable(r.DB.Database, "usage"), begin, shift, shift+first, month, shards, pos, first, count))
+			sql.QuotedTable(r.DB.Database, "usage"), begin, shift, shift+first, month, shards, pos, first, count))
 	}
 	ref := func(shard uint64) schemas.ShardRef {
 		return schemas.ShardRef{Topic: "usage", Month: month, ID: schemas.Shard(shard)}
@@ -56,11 +57,11 @@ FROM numbers(%d, %d) SETTINGS max_partitions_per_insert_block = 0, max_insert_bl
 	}
 	for shard := uint64(1); shard <= shards; shard++ { // it has no copies, which is known here
 		var rows uint64
-		if err := r.DB.Conn().QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM %s WHERE shard = %d", schemas.QuotedTable(r.DB.Database, "usage"), shard)).Scan(&rows); err != nil {
+		if err := r.DB.Conn().QueryRow(t.Context(), fmt.Sprintf("SELECT count() FROM %s WHERE shard = %d", sql.QuotedTable(r.DB.Database, "usage"), shard)).Scan(&rows); err != nil {
 			t.Fatal(err)
 		}
-		r.Exec(r.Topic.BeginExamined(r.DB.Database, ref(shard), 1))
-		r.Exec(r.Topic.MarkExamined(r.DB.Database, ref(shard), 1, uint64(pos), rows, "moved"))
+		r.Exec(sql.BeginExamined(&r.Topic, r.DB.Database, ref(shard), 1))
+		r.Exec(sql.MarkExamined(&r.Topic, r.DB.Database, ref(shard), 1, uint64(pos), rows, "moved"))
 	}
 	t.Logf("%d rows of history in %s", history, time.Since(began).Round(time.Second))
 

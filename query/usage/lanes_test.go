@@ -14,6 +14,7 @@ import (
 	"github.com/almanac-events/almanac/query/once/oncetest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/tables"
 )
 
@@ -63,12 +64,12 @@ func TestCopiesInTheirLanes(t *testing.T) {
 						}
 						values += fmt.Sprintf("(fromUnixTimestamp64Milli(%d, 'UTC'), '00000000-0000-7000-8000-%012x', 'request', 'r%d', 's', %d, %d, %d)", q.ts().UnixMilli(), q.id+1, q.n, uint32(ref.Month), uint64(ref.ID), pos)
 					}
-					r.Exec(fmt.Sprintf("INSERT INTO %s (ts, id, type, request_id, scope, month, shard, pos) VALUES %s", schemas.QuotedTable(r.DB.Database, "audit"), values))
+					r.Exec(fmt.Sprintf("INSERT INTO %s (ts, id, type, request_id, scope, month, shard, pos) VALUES %s", sql.QuotedTable(r.DB.Database, "audit"), values))
 					stored[ref] = append(stored[ref], some...)
 				}
 				if round == 2 { // as an erasure that takes a shard whole does
 					gone := r.Shards()[rng.IntN(len(r.Shards()))]
-					r.Exec(fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%s'", schemas.QuotedTable(r.DB.Database, "audit"), gone.PartitionID()))
+					r.Exec(fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%s'", sql.QuotedTable(r.DB.Database, "audit"), gone.PartitionID()))
 					if err := r.DB.DropDerived(t.Context(), gone, r.Reg.Dropped("audit")); err != nil {
 						t.Fatal(err)
 					}
@@ -88,7 +89,7 @@ func TestCopiesInTheirLanes(t *testing.T) {
 				for n, id := range first {
 					want = append(want, fmt.Sprintf("r%d 00000000-0000-7000-8000-%012x", n, id+1))
 				}
-				rows, err := r.DB.Conn().Query(t.Context(), "SELECT concat(request_id, ' ', toString(id)) FROM "+schemas.QuotedTable(r.DB.Database, "audit"+schemas.ViewOnce))
+				rows, err := r.DB.Conn().Query(t.Context(), "SELECT concat(request_id, ' ', toString(id)) FROM "+sql.QuotedTable(r.DB.Database, "audit"+schemas.ViewOnce))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -121,7 +122,7 @@ func TestALookReadsItsLane(t *testing.T) {
 	took, read := map[int]time.Duration{}, map[int]int{}
 	for _, lanes := range []int{1, 16} {
 		r := oncetest.New(t, schemas.Topic{Name: "audit", Kind: kinds.Audit, Lanes: lanes})
-		table := schemas.QuotedTable(r.DB.Database, "audit")
+		table := sql.QuotedTable(r.DB.Database, "audit")
 		for lane := range lanes {
 			id := uint64(lane)<<56 | 1
 			for pos := range 10 { // the last tenth comes again
@@ -135,7 +136,7 @@ func TestALookReadsItsLane(t *testing.T) {
 		}
 		for look := 0; look == 0 || timed && look < 9; look++ {
 			begin := time.Now()
-			answer, err := r.DB.Select(t.Context(), &tables.Select{SQL: "SELECT count() FROM (" + r.Topic.RepeatsSelect(r.DB.Database, schemas.InLane(0), schemas.AboveSQL(ref, 9, 10)) + ") FORMAT JSON"})
+			answer, err := r.DB.Select(t.Context(), &tables.Select{SQL: "SELECT count() FROM (" + sql.RepeatsSelect(&r.Topic, r.DB.Database, sql.InLane(0), sql.AboveSQL(ref, 9, 10)) + ") FORMAT JSON"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // rowsEnv is how many diffs TestLarge makes.
@@ -31,7 +32,7 @@ func TestLarge(t *testing.T) {
 SELECT fromUnixTimestamp64Milli(toInt64(%d + %d + (number * 7919) %% 2400000000), 'UTC'), generateUUIDv7(number + %d), 'bytes', concat('cust-', toString(number %% 1000)), 'did:web:provider',
  concat('did:key:z6Mk', toString(number %% %d)), concat('bafyreia', leftPad(toString(number), 51, '0')), 1, %d, number %% %d + 1, intDiv(number, 100000) + 1 + %d
 FROM numbers(%d, %d) SETTINGS max_partitions_per_insert_block = 0, max_insert_block_size = 1000000`,
-			schemas.QuotedTable(r.DB.Database, "usage"), begin, shift, shift, spaces, month, shards, shift, from, count))
+			sql.QuotedTable(r.DB.Database, "usage"), begin, shift, shift, spaces, month, shards, shift, from, count))
 	}
 	for from := 0; from < rows; from += 100_000 {
 		fill(from, min(100_000, rows-from), 0)
@@ -81,7 +82,7 @@ FROM numbers(%d, %d) SETTINGS max_partitions_per_insert_block = 0, max_insert_bl
 	one := req
 	one.GroupBy, one.Space = Total, "did:key:z6Mk7"
 	took("one space", func() { r.one(one) })
-	r.Exec("TRUNCATE TABLE " + schemas.QuotedTable(r.DB.Database, "usage.sums"))
+	r.Exec("TRUNCATE TABLE " + sql.QuotedTable(r.DB.Database, "usage.sums"))
 	all("all spaces, from rows and marks", false)
 	took("one space, without sums", func() { r.one(one) })
 	all("all spaces, by cause", true)

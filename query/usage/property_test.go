@@ -16,6 +16,7 @@ import (
 	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // roundsEnv is how many plans TestAnyOrder runs.
@@ -95,7 +96,7 @@ func (r *rig) step(s *step) {
 	case s.do == "crash":
 		r.round(rollupsPoints[s.pick%len(rollupsPoints)])
 	case s.do == "lose-sums":
-		r.Exec("ALTER TABLE " + schemas.QuotedTable(r.DB.Database, "usage.sums") + fmt.Sprintf(" DROP PARTITION (%d, %d)", uint32(refs[s.pick%len(refs)].Month), uint64(refs[s.pick%len(refs)].ID)))
+		r.Exec("ALTER TABLE " + sql.QuotedTable(r.DB.Database, "usage.sums") + fmt.Sprintf(" DROP PARTITION (%d, %d)", uint32(refs[s.pick%len(refs)].Month), uint64(refs[s.pick%len(refs)].ID)))
 	case s.do == "lose-repeats":
 		if err := r.DB.DropDerived(r.T.Context(), refs[s.pick%len(refs)], r.Reg.Dropped("usage")); err != nil {
 			r.T.Fatal(err)

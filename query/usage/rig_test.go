@@ -11,6 +11,7 @@ import (
 	"github.com/almanac-events/almanac/query/once/oncetest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
@@ -72,13 +73,13 @@ func (r *rig) insert(rows ...row) {
 	for ref, some := range byShard {
 		r.Pos[ref] += 1 + uint64(rand.IntN(3))
 		var b strings.Builder
-		fmt.Fprintf(&b, "INSERT INTO %s (ts, id, type, user_id, provider, space, cause, delta, month, shard, pos) VALUES ", schemas.QuotedTable(r.DB.Database, "usage"))
+		fmt.Fprintf(&b, "INSERT INTO %s (ts, id, type, user_id, provider, space, cause, delta, month, shard, pos) VALUES ", sql.QuotedTable(r.DB.Database, "usage"))
 		for i, w := range some {
 			if i > 0 {
 				b.WriteByte(',')
 			}
 			fmt.Fprintf(&b, "(fromUnixTimestamp64Milli(%d, 'UTC'), '%s', %s, %s, %s, %s, %s, %d, %d, %d, %d)", w.ms, w.id,
-				schemas.QuoteText(w.meter), schemas.QuoteText(w.customer), schemas.QuoteText(w.provider), schemas.QuoteText(w.space), schemas.QuoteText(w.cause), w.delta, uint32(ref.Month), uint64(ref.ID), r.Pos[ref])
+				sql.QuoteText(w.meter), sql.QuoteText(w.customer), sql.QuoteText(w.provider), sql.QuoteText(w.space), sql.QuoteText(w.cause), w.delta, uint32(ref.Month), uint64(ref.ID), r.Pos[ref])
 		}
 		r.Exec(b.String())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // statement is one read of a topic's diffs.
@@ -91,7 +92,7 @@ func escapeParam(v string) string {
 func (s *statement) stored() string {
 	cond := []string{"ts < fromUnixTimestamp64Milli({to:Int64}, 'UTC')", s.snap.Held(s.cut())}
 	for _, st := range slices.Concat(s.whole, s.days) {
-		cond = append(cond, "NOT ("+schemas.AboveSQL(st.Ref, 0, st.Sums.Pos)+")")
+		cond = append(cond, "NOT ("+sql.AboveSQL(st.Ref, 0, st.Sums.Pos)+")")
 	}
 	return strings.Join(cond, " AND ")
 }
@@ -117,7 +118,7 @@ func (s *statement) afterDropped() string {
 // rows selects the diffs that no sums stand for: with c = 1 those that count, with rep how
 // many copies a row stands for that do not.
 func (s *statement) rows() string {
-	table := schemas.QuotedTable(s.database, s.t.Name)
+	table := sql.QuotedTable(s.database, s.t.Name)
 	if s.byCause {
 		at, place := "", "" // where a row is stored, which few ask for
 		if s.req.above != nil {
@@ -141,7 +142,7 @@ FROM %s WHERE %s AND %s`, s.snap.Again(s.cut()), table, s.selected(true), s.stor
 }
 
 func (s *statement) derived(name string) string {
-	return schemas.QuotedTable(s.database, schemas.DerivedTable(s.t.Name, name))
+	return sql.QuotedTable(s.database, schemas.DerivedTable(s.t.Name, name))
 }
 
 // summed selects what sums stand for: of a shard or a day with past = 1 what lies before the

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // MaxSilent bounds the messages that a tally names, at some 45 bytes each. A cut of EVENTS takes the youngest, and a
@@ -13,9 +13,9 @@ const MaxSilent = 4096
 
 // AddSilent adds messages of EVENTS whose frames leave SHARDS: should EVENTS lose them with its end, nothing else
 // tells that they were routed. It forgets the oldest of too many.
-func (t *Tally) AddSilent(from ...schemas.Silent) (changed bool) {
+func (t *Tally) AddSilent(from ...checkpoint.Silent) (changed bool) {
 	all := append(slices.Clone(t.Silent), from...)
-	slices.SortFunc(all, func(a, b schemas.Silent) int {
+	slices.SortFunc(all, func(a, b checkpoint.Silent) int {
 		return cmp.Or(cmp.Compare(a.Stored, b.Stored), cmp.Compare(a.Seq, b.Seq))
 	})
 	all = slices.Compact(all)

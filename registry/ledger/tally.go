@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // Tally is what erasures took from a shard, so that frames and rows can still be
@@ -28,7 +29,7 @@ type Tally struct {
 	// Purged are positions taken out of SHARDS on purpose.
 	Purged []Span `json:"purged,omitempty"`
 	// Silent are the messages of EVENTS that frames came from which were taken out; see AddSilent.
-	Silent []schemas.Silent `json:"silent,omitempty"`
+	Silent []checkpoint.Silent `json:"silent,omitempty"`
 	// ClearingAt is since when the shard's fields are being cleared; see Clearing.
 	ClearingAt time.Time `json:"clearing_at,omitzero"`
 

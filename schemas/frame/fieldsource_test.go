@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 	"github.com/almanac-events/almanac/schemas/rawjson"
+	"github.com/almanac-events/almanac/schemas/sql"
 )
 
 // sourced is a topic whose fields are taken from other names.
@@ -76,11 +78,11 @@ func TestLine13RulesHoldForBothNames(t *testing.T) {
 			if strings.Contains(string(raw), "CLEAR") || strings.Contains(fmt.Sprint(e), "CLEAR") {
 				t.Errorf("%v: %s is stored as %v", fields, text, e)
 			}
-			if clean, ok := schemas.NewPrivacy(topic, privacyKey).Clean([]byte(text)); !ok || strings.Contains(string(clean), "CLEAR") {
+			if clean, ok := privacy.New(topic, privacyKey).Clean([]byte(text)); !ok || strings.Contains(string(clean), "CLEAR") {
 				t.Errorf("%v: a dead letter of %s keeps %s", fields, text, clean)
 			}
 		}
-		set, where := topic.Clear(fields[:])
+		set, where := sql.Clear(topic, fields[:])
 		for _, want := range []string{"event_name", "repo_name", "eventname", "repo.name"} {
 			if !strings.Contains(set, want) || !strings.Contains(where, want) {
 				t.Errorf("%v: %s is not cleared", fields, want)

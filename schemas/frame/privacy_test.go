@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
@@ -38,7 +39,7 @@ func ruled(t testing.TB, topic *schemas.Topic, keys rawjson.Keys, line []byte) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	schemas.NewPrivacy(topic, privacyKey).Apply(&e)
+	privacy.New(topic, privacyKey).Apply(&e)
 	b := NewBuilder(topic)
 	b.Append(&e, 1, schemas.NewID(1))
 	f, payload := b.Encode()
@@ -99,7 +100,7 @@ func TestLine2RulesHoldForDerivedNames(t *testing.T) {
 			if bytes.Contains(raw, []byte("CLEAR")) {
 				t.Errorf("stored: %q", textsOf(e.Attrs))
 			}
-			clean, ok := schemas.NewPrivacy(&topic, privacyKey).Clean([]byte(line))
+			clean, ok := privacy.New(&topic, privacyKey).Clean([]byte(line))
 			if !ok || !json.Valid(clean) || bytes.Contains(clean, []byte("CLEAR")) {
 				t.Errorf("cleaned: %s", clean)
 			}
@@ -151,17 +152,17 @@ func TestLine6PromotedFieldsBeforeTheLimit(t *testing.T) {
 func TestRuled(t *testing.T) {
 	topic := privateTopic(schemas.Private{Field: "user_id", Rule: schemas.PrivacyHash}, schemas.Private{Field: "email", Rule: schemas.PrivacyDrop})
 	e := schemas.Event{UserID: "u-7"}
-	schemas.NewPrivacy(&topic, privacyKey).Apply(&e)
-	if got, rule, err := topic.Ruled(schemas.ColUserID, "u-7", privacyKey); got != e.UserID || rule != schemas.PrivacyHash || err != nil {
+	privacy.New(&topic, privacyKey).Apply(&e)
+	if got, rule, err := privacy.Ruled(&topic, schemas.ColUserID, "u-7", privacyKey); got != e.UserID || rule != schemas.PrivacyHash || err != nil {
 		t.Errorf("%q, %s, %v", got, rule, err)
 	}
-	if _, _, err := topic.Ruled(schemas.ColUserID, "u-7", nil); err == nil {
+	if _, _, err := privacy.Ruled(&topic, schemas.ColUserID, "u-7", nil); err == nil {
 		t.Error("hashed without a key")
 	}
-	if got, rule, err := topic.Ruled("email", "a", nil); got != "" || rule != schemas.PrivacyDrop || err != nil {
+	if got, rule, err := privacy.Ruled(&topic, "email", "a", nil); got != "" || rule != schemas.PrivacyDrop || err != nil {
 		t.Errorf("%q, %s, %v", got, rule, err)
 	}
-	if got, rule, err := topic.Ruled("host", "a", nil); got != "a" || rule != "" || err != nil {
+	if got, rule, err := privacy.Ruled(&topic, "host", "a", nil); got != "a" || rule != "" || err != nil {
 		t.Errorf("%q, %s, %v", got, rule, err)
 	}
 }
@@ -224,12 +225,12 @@ func TestLine2NothingInClear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		schemas.NewPrivacy(&topic, privacyKey).Apply(&e)
+		privacy.New(&topic, privacyKey).Apply(&e)
 		r := framed(t, &topic, &e)
 		if bytes.Contains(r.Raw(), []byte("CLEAR")) {
 			t.Fatalf("rules %v\nof %s\nstored %+v, %q", topic.PII, text, r.Event(0), textsOf(e.Attrs))
 		}
-		clean, ok := schemas.NewPrivacy(&topic, privacyKey).Clean(text)
+		clean, ok := privacy.New(&topic, privacyKey).Clean(text)
 		if !ok || !json.Valid(clean) || bytes.Contains(clean, []byte("CLEAR")) {
 			t.Fatalf("rules %v\nof %s\ncleaned %s", topic.PII, text, clean)
 		}
@@ -250,7 +251,7 @@ func TestLine2EmptyKeyTwice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			schemas.NewPrivacy(&topic, privacyKey).Apply(&e)
+			privacy.New(&topic, privacyKey).Apply(&e)
 			if got := fmt.Sprintf("%q", textsOf(e.Attrs)); strings.Contains(got, "CLEAR") {
 				t.Errorf("kept %s", got)
 			}
@@ -275,7 +276,7 @@ func TestLine2OtherNamesOfAColumn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		schemas.NewPrivacy(&topic, privacyKey).Apply(&e)
+		privacy.New(&topic, privacyKey).Apply(&e)
 		if text := fmt.Sprintf("%+v %q", e, textsOf(e.Attrs)); strings.Contains(text, "CLEAR") || !strings.Contains(text, "open") {
 			t.Errorf("%s: %s", line, text)
 		}
@@ -307,7 +308,7 @@ func TestLine2CustomersOfMeters(t *testing.T) {
 				t.Fatal(err)
 			}
 			user := e.UserID
-			schemas.NewPrivacy(&topic, privacyKey).Apply(&e)
+			privacy.New(&topic, privacyKey).Apply(&e)
 			if text := fmt.Sprintf("%+v %q", e, textsOf(e.Attrs)); strings.Contains(text, "CLEAR") || user != "CLEAR" {
 				t.Errorf("%s: %s", name, text)
 			}

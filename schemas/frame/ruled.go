@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // Made is a frame that was made of another.
@@ -25,7 +26,7 @@ func (r *Reader) Ruled(f schemas.Frame, key []byte) ([]Made, error) {
 	if left == nil {
 		return nil, nil
 	}
-	privacy, b := schemas.NewPrivacy(left, key), NewBuilder(r.topic)
+	privacy, b := privacy.New(left, key), NewBuilder(r.topic)
 	var out []Made
 	flush := func() error {
 		made, payload := b.Encode()

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
 // later is a topic to which rules, and a field, came after its first version.
@@ -30,7 +31,7 @@ func TestRuledIsWhatItsProducerHadMade(t *testing.T) {
 	hash, drop, ip := schemas.PrivacyHash, schemas.PrivacyDrop, schemas.PrivacyTruncateIP
 	old, now := later(t, []schemas.Private{{Field: schemas.ColUserID, Rule: hash}}, schemas.Private{Field: "email", Rule: drop},
 		schemas.Private{Field: "host", Rule: hash}, schemas.Private{Field: "users.ip", Rule: ip}, schemas.Private{Field: "lat", Rule: schemas.PrivacyCoarseLocation})
-	before, after := schemas.NewPrivacy(&old, privacyKey), schemas.NewPrivacy(&now, privacyKey)
+	before, after := privacy.New(&old, privacyKey), privacy.New(&now, privacyKey)
 	rapid.Check(t, func(rt *rapid.T) {
 		was, want := NewBuilder(&old), NewBuilder(&now)
 		for i := range rapid.IntRange(1, 20).Draw(rt, "events") {

@@ -2,13 +2,14 @@ package keyed
 
 import (
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // router is what a router holds between its batches; the zero value has yet to begin.
 type router struct {
 	began bool
 	at    int // commits that there were
-	cp    checkpoint
+	cp    routed
 	given *schemas.Given
 }
 
@@ -56,7 +57,7 @@ func (r *router) run(w *World, n int, dies bool) {
 		r.begin(w)
 	}
 	next := r.cp
-	next.windows = append(schemas.Windows{}, r.cp.windows...)
+	next.windows = append(checkpoint.Windows{}, r.cp.windows...)
 	next.parts, next.at = nil, w.now
 	var stored []message
 	for ; n > 0 && next.source < len(w.events); n-- {
@@ -71,7 +72,7 @@ func (r *router) run(w *World, n int, dies bool) {
 			if w.breaks != WindowsUntaken {
 				next.windows = next.windows.TakeRefused(m.frame, uint64(next.source))
 			}
-		case next.windows.Judge(m.frame) != schemas.Fresh:
+		case next.windows.Judge(m.frame) != checkpoint.Fresh:
 			w.Seen["known by its window"]++
 		default:
 			next.windows = next.windows.Take(m.frame, uint64(next.source))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
 
 // Break is a guard that is left out.
@@ -75,9 +76,9 @@ type message struct {
 }
 
 // checkpoint is what the router commits. parts are what was kept with it.
-type checkpoint struct {
+type routed struct {
 	source  int // messages dealt with
-	windows schemas.Windows
+	windows checkpoint.Windows
 	at      int64
 	parts   []schemas.GivenPart
 }
@@ -94,8 +95,8 @@ type World struct {
 	flights  []flight
 	events   []message
 	ids      map[string]int64
-	commits  []checkpoint // the last is the checkpoint; all keep parts
-	routers  [2]router    // the second one takes over at times
+	commits  []routed  // the last is the checkpoint; all keep parts
+	routers  [2]router // the second one takes over at times
 	violated error
 	// Seen counts what the guards were needed for.
 	Seen map[string]int
@@ -126,9 +127,9 @@ func Run(seed uint64, breaks Break) (*World, error) {
 	return w, w.violated
 }
 
-func (w *World) last() checkpoint {
+func (w *World) last() routed {
 	if len(w.commits) == 0 {
-		return checkpoint{}
+		return routed{}
 	}
 	return w.commits[len(w.commits)-1]
 }

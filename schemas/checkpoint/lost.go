@@ -1,18 +1,19 @@
-package schemas
+package checkpoint
 
 import (
 	"cmp"
 	"fmt"
+	"github.com/almanac-events/almanac/schemas"
 	"slices"
 )
 
 // LostFrames are positions of a shard whose frames both streams lost, and that were
 // not in ClickHouse either: their events are gone for good.
 type LostFrames struct {
-	Shard Shard  `json:"shard"`
-	Month Month  `json:"month"`
-	From  uint64 `json:"from"`
-	To    uint64 `json:"to"`
+	Shard schemas.Shard `json:"shard"`
+	Month schemas.Month `json:"month"`
+	From  uint64        `json:"from"`
+	To    uint64        `json:"to"`
 	// Rows is how many events they had; 0: not known.
 	Rows uint64 `json:"rows"`
 	// Found is when a repair met it, unix ns.
@@ -53,8 +54,8 @@ func (c *Checkpoint) Copy() Checkpoint {
 	}
 }
 
-func cloneTails(tails map[Shard]Tail) map[Shard]Tail {
-	out := make(map[Shard]Tail, len(tails))
+func cloneTails(tails map[schemas.Shard]Tail) map[schemas.Shard]Tail {
+	out := make(map[schemas.Shard]Tail, len(tails))
 	for id, t := range tails {
 		out[id] = t
 	}
@@ -69,7 +70,7 @@ func (c *Checkpoint) Forgets(known *Checkpoint) bool {
 
 // BothLost says that SHARDS forgot what EVENTS does not hold any more.
 func (c *Checkpoint) BothLost(known *Checkpoint, misfit string) string {
-	return fmt.Sprintf("%s lost its end: the lane was routed up to message %d of %s, and its checkpoint says %d; and %s", StreamShards, known.Source, known.Stream(), c.Source, misfit)
+	return fmt.Sprintf("%s lost its end: the lane was routed up to message %d of %s, and its checkpoint says %d; and %s", schemas.StreamShards, known.Source, known.Stream(), c.Source, misfit)
 }
 
 // StreamEnd is a message at the end of a stream that the registry remembers: should the

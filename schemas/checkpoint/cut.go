@@ -1,8 +1,9 @@
-package schemas
+package checkpoint
 
 import (
 	"cmp"
 	"fmt"
+	"github.com/almanac-events/almanac/schemas"
 	"slices"
 )
 
@@ -62,8 +63,8 @@ func (c *Checkpoint) GivenAgain(s SourceAt, older []EventsMessage) bool {
 // EventsMessage is a message of EVENTS by its headers.
 type EventsMessage struct {
 	Seq    uint64
-	Stored int64  // unix ns
-	Frame  *Frame // nil: bare JSON, or none that can be read
+	Stored int64          // unix ns
+	Frame  *schemas.Frame // nil: bare JSON, or none that can be read
 	Blank  bool
 }
 

@@ -1,6 +1,9 @@
-package schemas
+package checkpoint
 
-import "testing"
+import (
+	"github.com/almanac-events/almanac/schemas"
+	"testing"
+)
 
 // A checkpoint names each loss once, and a bounded number of them.
 func TestAddLost(t *testing.T) {
@@ -26,7 +29,7 @@ func TestAddLost(t *testing.T) {
 // A remembered end fits the stream that has its message, or had it and purged it, and no
 // stream that ends below or gave its sequence again.
 func TestStreamEndMisfit(t *testing.T) {
-	end := StreamEnd{Stream: StreamEvents, Seq: 10, Stored: 100}
+	end := StreamEnd{Stream: schemas.StreamEvents, Seq: 10, Stored: 100}
 	gone := end
 	gone.Gone = true
 	for name, c := range map[string]struct {
@@ -34,7 +37,7 @@ func TestStreamEndMisfit(t *testing.T) {
 		at   SourceAt
 		fits bool
 	}{
-		"never noted":                {StreamEnd{Stream: StreamEvents}, SourceAt{}, true},
+		"never noted":                {StreamEnd{Stream: schemas.StreamEvents}, SourceAt{}, true},
 		"the message is there":       {end, SourceAt{LastSeq: 10, Found: true, Stored: 100}, true},
 		"more came":                  {end, SourceAt{LastSeq: 12, Found: true, Stored: 100}, true},
 		"it was purged":              {end, SourceAt{LastSeq: 12}, true},
@@ -52,7 +55,7 @@ func TestStreamEndMisfit(t *testing.T) {
 // What the registry keeps of a checkpoint shares nothing with it, and knows when SHARDS
 // forgot something.
 func TestCheckpointCopy(t *testing.T) {
-	cp := Checkpoint{Source: 9, Era: 1, Windows: []ProducerWindow{{Producer: "p"}}, Tails: map[Shard]Tail{1: {Pos: 3}}}
+	cp := Checkpoint{Source: 9, Era: 1, Windows: []ProducerWindow{{Producer: "p"}}, Tails: map[schemas.Shard]Tail{1: {Pos: 3}}}
 	kept := cp.Copy()
 	cp.Remember(1, Tail{Pos: 4})
 	if kept.Windows != nil || kept.Tails[1].Pos != 3 {

@@ -1,4 +1,4 @@
-package schemas
+package sql
 
 import "strings"
 

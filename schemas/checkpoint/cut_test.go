@@ -1,9 +1,10 @@
-package schemas
+package checkpoint
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/almanac-events/almanac/schemas"
 	"pgregory.net/rapid"
 )
 
@@ -63,7 +64,7 @@ func TestResume(t *testing.T) {
 				m := message{EventsMessage{Seq: uint64(len(stream)) + 1, Stored: now}, rapid.IntRange(0, lanes-1).Draw(t, "lane"), repeats && rapid.IntRange(0, 2).Draw(t, "quiet") == 0}
 				m.Blank = m.quiet // how Resume knows it does not matter here
 				if rapid.Bool().Draw(t, "frame") {
-					m.Frame = &Frame{Producer: "p", Seq: uint64(now)}
+					m.Frame = &schemas.Frame{Producer: "p", Seq: uint64(now)}
 				}
 				stream = append(stream, m)
 			}

@@ -1,4 +1,4 @@
-package schemas
+package sql
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
@@ -15,10 +16,10 @@ import (
 func TestTablesOfKinds(t *testing.T) {
 	for _, s := range kinds.Specs() {
 		t.Run(string(s.Kind), func(t *testing.T) {
-			topic := NewTopicOf(s.Kind, "things", Field{Name: "region", Type: TypeLowCardinality})
+			topic := schemas.NewTopicOf(s.Kind, "things", schemas.Field{Name: "region", Type: schemas.TypeLowCardinality})
 			var b strings.Builder
-			b.WriteString(topic.CreateTable("db") + ";\n")
-			for _, v := range topic.Views("db") {
+			b.WriteString(CreateTable(&topic, "db") + ";\n")
+			for _, v := range Views(&topic, "db") {
 				if strings.HasPrefix(v.Name, topic.Name) {
 					b.WriteString("\n-- view " + v.Name + "\n" + v.Select + ";\n")
 				}
@@ -27,13 +28,13 @@ func TestTablesOfKinds(t *testing.T) {
 		})
 	}
 	t.Run("log with once_by", func(t *testing.T) {
-		topic := NewTopic("things")
-		topic.OnceBy, topic.LaneBy = []string{ColService, "request"}, []string{ColService, "request"}
-		topic.Fields = []Field{{Name: "request", Type: TypeString, Since: 1}}
+		topic := schemas.NewTopic("things")
+		topic.OnceBy, topic.LaneBy = []string{schemas.ColService, "request"}, []string{schemas.ColService, "request"}
+		topic.Fields = []schemas.Field{{Name: "request", Type: schemas.TypeString, Since: 1}}
 		if err := topic.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "table_log_once_by.sql", topic.CreateTable("db")+";\n")
+		golden(t, "table_log_once_by.sql", CreateTable(&topic, "db")+";\n")
 	})
 }
 

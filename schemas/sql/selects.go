@@ -1,24 +1,25 @@
-package schemas
+package sql
 
 import (
 	"fmt"
+	"github.com/almanac-events/almanac/schemas"
 	"strings"
 )
 
 // StoredColumns is the SELECT list that frame.Reader.OpenStored reads: the columns of the
 // newest schema version, then pos.
-func (t *Topic) StoredColumns() string {
+func StoredColumns(t *schemas.Topic) string {
 	var b strings.Builder
 	for _, c := range t.Columns(t.Version) {
 		b.WriteString(QuoteName(c) + ", ")
 	}
-	return b.String() + ColPos
+	return b.String() + schemas.ColPos
 }
 
 // RowsDigestSQL selects the rows of a shard as a seal's digest is over them: SHA-256 of the
 // answer. They are the columns of a schema version, in the order of time and id, as RowBinary.
 // Positions are not among them: a table that is rebuilt may have others.
-func (t *Topic) RowsDigestSQL(database string, ref ShardRef, version int) string {
+func RowsDigestSQL(t *schemas.Topic, database string, ref schemas.ShardRef, version int) string {
 	cols := t.Columns(version)
 	for i, c := range cols {
 		cols[i] = QuoteName(c)
@@ -30,6 +31,6 @@ func (t *Topic) RowsDigestSQL(database string, ref ShardRef, version int) string
 
 // InLane is the SQL condition of the rows of a lane's shards. ClickHouse looks at no other parts.
 func InLane(lane int) string {
-	least := uint64(lane) << laneShift
-	return fmt.Sprintf("%s BETWEEN %d AND %d", ColShard, least, least|(1<<laneShift-1))
+	least := uint64(lane) << schemas.LaneShift
+	return fmt.Sprintf("%s BETWEEN %d AND %d", schemas.ColShard, least, least|(1<<schemas.LaneShift-1))
 }

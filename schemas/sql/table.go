@@ -1,37 +1,38 @@
-package schemas
+package sql
 
 import (
 	"embed"
 	"fmt"
+	"github.com/almanac-events/almanac/schemas"
 	"regexp"
 	"slices"
 	"strings"
 	"text/template"
 )
 
-//go:embed sql/*.sql
+//go:embed *.sql
 var sqlFiles embed.FS
 
 // templates are the definitions of tables and views, by file name.
-var templates = template.Must(template.ParseFS(sqlFiles, "sql/*.sql"))
+var templates = template.Must(template.ParseFS(sqlFiles, "*.sql"))
 
 // CreateTable is the DDL of the topic's table, for its newest schema version.
-func (t *Topic) CreateTable(database string) string {
-	return t.render(t.Spec().Table, database)
+func CreateTable(t *schemas.Topic, database string) string {
+	return render(t, t.Spec().Table, database)
 }
 
 // render fills in a template of schemas/sql for the topic.
-func (t *Topic) render(file, database string) string {
+func render(t *schemas.Topic, file, database string) string {
 	type field struct{ Name, Column string }
 	fields := make([]field, len(t.Fields))
 	for i := range t.Fields {
 		f := &t.Fields[i]
-		fields[i] = field{f.Name, t.columnSQL(f)}
+		fields[i] = field{f.Name, columnSQL(t, f)}
 	}
 	var b strings.Builder
 	err := templates.ExecuteTemplate(&b, file, map[string]any{
 		"Database": database, "Topic": t.Name, "Table": QuotedTable(database, t.Name),
-		"Fields": fields, "Identity": t.onceSQL(), "Mark": t.TableComment(),
+		"Fields": fields, "Identity": onceSQL(t), "Mark": t.TableComment(),
 	})
 	if err != nil {
 		panic(err) // the templates are constants: a test runs all of them
@@ -41,18 +42,18 @@ func (t *Topic) render(file, database string) string {
 
 // AddColumns is the DDL that gives an existing table the columns of t it lacks.
 // Adding a column is metadata only: old rows read as their attributes have it (OlderSQL).
-func (t *Topic) AddColumns(database string) string {
+func AddColumns(t *schemas.Topic, database string) string {
 	if len(t.Fields) == 0 {
 		return ""
 	}
 	adds := make([]string, len(t.Fields))
 	for i := range t.Fields {
 		f := &t.Fields[i]
-		after := ColAttributes
+		after := schemas.ColAttributes
 		if i > 0 {
 			after = t.Fields[i-1].Name
 		}
-		adds[i] = fmt.Sprintf("ADD COLUMN IF NOT EXISTS %s %s AFTER %s", QuoteName(f.Name), t.columnSQL(f), QuoteName(after))
+		adds[i] = fmt.Sprintf("ADD COLUMN IF NOT EXISTS %s %s AFTER %s", QuoteName(f.Name), columnSQL(t, f), QuoteName(after))
 	}
 	return "ALTER TABLE " + QuotedTable(database, t.Name) + " " + strings.Join(adds, ", ")
 }
@@ -74,8 +75,8 @@ var (
 )
 
 // Indexes are the columns the topic's table has an index on, as its DDL says.
-func (t *Topic) Indexes() []Index {
-	ddl := t.CreateTable("")
+func Indexes(t *schemas.Topic) []Index {
+	ddl := CreateTable(t, "")
 	var out []Index
 	add := func(column string, ordered bool) {
 		if column != "ignore" && !slices.ContainsFunc(out, func(i Index) bool { return i.Column == column }) {

@@ -1,9 +1,10 @@
-package schemas
+package privacy
 
 import (
 	"encoding/json"
 	"strings"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/internal/jsonwalk"
 )
 
@@ -15,17 +16,17 @@ func isJSONText(s string) bool {
 
 // cleanText applies the rules inside a text of that name, when it is a JSON object
 // or array; any other text stays as it is.
-func (r *Privacy) cleanText(name, text string) string {
-	if !isJSONText(text) || !r.names.below(name) || !json.Valid([]byte(text)) {
+func (r *Rules) cleanText(name, text string) string {
+	if !isJSONText(text) || !r.names.Below(name) || !json.Valid([]byte(text)) {
 		return text
 	}
-	return string(r.cleanJSON(onceName(name), []byte(text)))
+	return string(r.cleanJSON(schemas.OnceName(name), []byte(text)))
 }
 
 // Clean returns a JSON object with the rules applied wherever a name is covered:
 // what rawjson.Parse and Apply would remove is not in it, and all else is as it
 // was. False when the text is not a JSON object, and so nothing can be told of it.
-func (r *Privacy) Clean(text []byte) ([]byte, bool) {
+func (r *Rules) Clean(text []byte) ([]byte, bool) {
 	if !json.Valid(text) {
 		return nil, false
 	}
@@ -37,7 +38,7 @@ func (r *Privacy) Clean(text []byte) ([]byte, bool) {
 }
 
 // cleanJSON applies the rules to valid JSON that has a name.
-func (r *Privacy) cleanJSON(name string, text []byte) []byte {
+func (r *Rules) cleanJSON(name string, text []byte) []byte {
 	c := jsonCleaner{r: r, Cursor: jsonwalk.Cursor{B: text}}
 	c.Space()
 	c.value(name)
@@ -48,7 +49,7 @@ func (r *Privacy) cleanJSON(name string, text []byte) []byte {
 // have the array's name.
 type jsonCleaner struct {
 	jsonwalk.Cursor
-	r     *Privacy
+	r     *Rules
 	out   []byte
 	depth int // of objects that a rule covers
 }
@@ -57,7 +58,7 @@ type jsonCleaner struct {
 // an object that one covers, which bounds its depth.
 func (c *jsonCleaner) value(path string) {
 	start := c.I
-	below := c.depth > 0 || c.r.names.below(path)
+	below := c.depth > 0 || c.r.names.Below(path)
 	switch {
 	case below && c.B[start] == '{':
 		c.members(path, '}')
@@ -114,13 +115,13 @@ func (c *jsonCleaner) member(path string, named bool) bool {
 		name = path + "." + name
 	}
 	c.out = append(append(c.out, key...), ':')
-	name = plainName(name)
-	p, ruled := c.r.names.rule(name)
+	name = schemas.PlainName(name)
+	p, ruled := c.r.names.Rule(name)
 	if !ruled {
 		c.value(name)
 		return true
 	}
-	if c.B[c.I] == '{' && c.depth < MaxJSONFlatten && !c.EmptyObject() { // as rawjson.Parse: each member by itself
+	if c.B[c.I] == '{' && c.depth < schemas.MaxJSONFlatten && !c.EmptyObject() { // as rawjson.Parse: each member by itself
 		c.depth++
 		c.value(name)
 		c.depth--
@@ -131,11 +132,11 @@ func (c *jsonCleaner) member(path string, named bool) bool {
 		c.out = append(c.out, v...)
 		return true
 	}
-	a, ok := c.r.attr(p, JSONAttr("", string(v)))
+	a, ok := c.r.attr(p, schemas.JSONAttr("", string(v)))
 	if !ok {
 		return false
 	}
-	if a.Kind() == KindString {
+	if a.Kind() == schemas.KindString {
 		c.out = append(c.out, jsonwalk.Quote(a.Text())...)
 	} else {
 		c.out = a.AppendText(c.out)

@@ -1,4 +1,4 @@
-package schemas
+package sql
 
 import (
 	"regexp"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 
@@ -19,8 +20,8 @@ var (
 func TestTablesAreSortedAsKindsSay(t *testing.T) {
 	for _, spec := range kinds.Specs() {
 		t.Run(string(spec.Kind), func(t *testing.T) {
-			topic := NewTopicOf(spec.Kind, "things")
-			m := sortClause.FindStringSubmatch(topic.CreateTable(""))
+			topic := schemas.NewTopicOf(spec.Kind, "things")
+			m := sortClause.FindStringSubmatch(CreateTable(&topic, ""))
 			if m == nil {
 				t.Fatal("no ORDER BY")
 			}
@@ -39,10 +40,10 @@ func TestTablesAreSortedAsKindsSay(t *testing.T) {
 
 // A column that is to be emptied is, also where a field inside its text is named before it.
 func TestClearWhole(t *testing.T) {
-	topic := NewTopic("app")
+	topic := schemas.NewTopic("app")
 	for name, fields := range map[string][]string{"inside first": {"message.email", "message"}, "whole first": {"message", "message.email"}} {
 		t.Run(name, func(t *testing.T) {
-			set, where := topic.Clear(fields)
+			set, where := Clear(&topic, fields)
 			if !strings.Contains(set, "`message` = '',") || !strings.Contains(where, "`message` != ''") {
 				t.Errorf("%s where %s", set, where)
 			}

@@ -1,9 +1,10 @@
-package schemas
+package checkpoint
 
 import (
 	"fmt"
 	"testing"
 
+	"github.com/almanac-events/almanac/schemas"
 	"pgregory.net/rapid"
 )
 
@@ -18,12 +19,12 @@ func TestWindowTakesEachSequenceOnce(t *testing.T) {
 		for range rapid.IntRange(1, 400).Draw(rt, "steps") {
 			// A resend of anything within flight, or the next.
 			lo := uint64(1)
-			if sent > MaxInFlight {
-				lo = sent - MaxInFlight + 1
+			if sent > schemas.MaxInFlight {
+				lo = sent - schemas.MaxInFlight + 1
 			}
 			seq := rapid.Uint64Range(lo, sent+3).Draw(rt, "seq")
 			sent, source = max(sent, seq), source+1
-			f := Frame{Producer: "p", Seq: seq, Rows: 1}
+			f := schemas.Frame{Producer: "p", Seq: seq, Rows: 1}
 			got := ws.Judge(f)
 			switch {
 			case taken[seq] && got != Repeated:
@@ -45,12 +46,12 @@ func TestWindowForgets(t *testing.T) {
 		var ws Windows
 		seqs := rapid.SliceOfNDistinct(rapid.Uint64Range(1, 60), 1, 20, rapid.ID[uint64]).Draw(rt, "seqs")
 		for _, s := range seqs {
-			ws = ws.Take(Frame{Producer: "p", Seq: s}, s)
+			ws = ws.Take(schemas.Frame{Producer: "p", Seq: s}, s)
 		}
 		out := rapid.SampledFrom(seqs).Draw(rt, "forgotten")
-		ws = ws.Forget(Frame{Producer: "p", Seq: out})
+		ws = ws.Forget(schemas.Frame{Producer: "p", Seq: out})
 		for _, s := range seqs {
-			if got := ws.Judge(Frame{Producer: "p", Seq: s}); (got == Fresh) != (s == out) {
+			if got := ws.Judge(schemas.Frame{Producer: "p", Seq: s}); (got == Fresh) != (s == out) {
 				rt.Fatalf("%d is %d after %d was forgotten: %+v", s, got, out, ws)
 			}
 		}
@@ -59,16 +60,16 @@ func TestWindowForgets(t *testing.T) {
 
 func TestWindowCallsFarBehindStale(t *testing.T) {
 	var ws Windows
-	ws = ws.Take(Frame{Producer: "p", Seq: 100}, 1)
+	ws = ws.Take(schemas.Frame{Producer: "p", Seq: 100}, 1)
 	for seq, want := range map[uint64]Verdict{100: Repeated, 99: Fresh, 36: Fresh, 35: Stale, 1: Stale, 101: Fresh} {
-		if got := ws.Judge(Frame{Producer: "p", Seq: seq}); got != want {
+		if got := ws.Judge(schemas.Frame{Producer: "p", Seq: seq}); got != want {
 			t.Errorf("seq %d is %d, want %d", seq, got, want)
 		}
 	}
-	if got := ws.Judge(Frame{Producer: "q", Seq: 1}); got != Fresh {
+	if got := ws.Judge(schemas.Frame{Producer: "q", Seq: 1}); got != Fresh {
 		t.Errorf("another producer's frame is %d, want fresh", got)
 	}
-	if got := ws.Judge(Frame{}); got != Fresh {
+	if got := ws.Judge(schemas.Frame{}); got != Fresh {
 		t.Errorf("a frame without a producer is %d, want fresh", got)
 	}
 }
@@ -76,7 +77,7 @@ func TestWindowCallsFarBehindStale(t *testing.T) {
 func TestWindowsAreBounded(t *testing.T) {
 	var ws Windows
 	for i := range MaxWindows + 10 {
-		ws = ws.Take(Frame{Producer: fmt.Sprint(i), Seq: 1}, uint64(i+1))
+		ws = ws.Take(schemas.Frame{Producer: fmt.Sprint(i), Seq: 1}, uint64(i+1))
 	}
 	if len(ws) != MaxWindows {
 		t.Fatalf("%d windows, want %d", len(ws), MaxWindows)

@@ -1,10 +1,11 @@
-package schemas
+package privacy
 
 import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"github.com/almanac-events/almanac/schemas"
 	"math"
 	"net/netip"
 	"slices"
@@ -19,35 +20,35 @@ const (
 )
 
 // CheckPrivacyKey reports what is wrong with a key; none is fine.
-func CheckPrivacyKey(key []byte) error {
-	if n := len(key); n > 0 && n < MinPrivacyKeyBytes {
-		return fmt.Errorf("%w: %d bytes, it must have %d or more, such as `openssl rand -hex 32` makes", ErrPrivacyKey, n, MinPrivacyKeyBytes)
+func CheckKey(key []byte) error {
+	if n := len(key); n > 0 && n < schemas.MinPrivacyKeyBytes {
+		return fmt.Errorf("%w: %d bytes, it must have %d or more, such as `openssl rand -hex 32` makes", schemas.ErrPrivacyKey, n, schemas.MinPrivacyKeyBytes)
 	}
 	return nil
 }
 
 // Privacy applies a topic's rules. It may be used by many goroutines at once.
-type Privacy struct {
-	columns []Private
-	names   ruleNames
+type Rules struct {
+	columns []schemas.Private
+	names   schemas.RuleNames
 	opened  []string // columns in whose JSON text a rule lies
 	key     []byte
 }
 
 // NewPrivacy returns the rules of a topic with the key of its hashes; nil when
 // there are none. Without a key, what should be hashed is dropped.
-func NewPrivacy(t *Topic, key []byte) *Privacy {
+func New(t *schemas.Topic, key []byte) *Rules {
 	if len(t.PII) == 0 {
 		return nil
 	}
-	r := &Privacy{names: namesUnder(t.rules()), key: slices.Clone(key)}
+	r := &Rules{names: schemas.NamesUnder(t.EitherNameRules()), key: slices.Clone(key)}
 	for _, p := range t.PII {
-		if name, attribute := ruleName(p.Field); !attribute && slices.Contains(privateColumns, name) {
-			r.columns = append(r.columns, withGrid(p, name))
+		if name, attribute := schemas.RuleName(p.Field); !attribute && slices.Contains(schemas.PrivateColumns, name) {
+			r.columns = append(r.columns, schemas.WithGrid(p, name))
 		}
 	}
-	for _, c := range []string{ColLevel, ColService, ColType, ColUserID, ColTraceID, ColSpanID, ColMessage} {
-		if r.names.below(c) {
+	for _, c := range []string{schemas.ColLevel, schemas.ColService, schemas.ColType, schemas.ColUserID, schemas.ColTraceID, schemas.ColSpanID, schemas.ColMessage} {
+		if r.names.Below(c) {
 			r.opened = append(r.opened, c)
 		}
 	}
@@ -56,7 +57,7 @@ func NewPrivacy(t *Topic, key []byte) *Privacy {
 
 // Apply changes the event by the rules. The attributes it was given stay as they
 // are: the event gets others when a rule meets one.
-func (r *Privacy) Apply(e *Event) {
+func (r *Rules) Apply(e *schemas.Event) {
 	for _, p := range r.columns {
 		if v := column(e, p.Field); *v != "" {
 			*v, _ = r.text(p, strings.Clone(*v))
@@ -67,26 +68,26 @@ func (r *Privacy) Apply(e *Event) {
 			*v = r.cleanText(name, strings.Clone(*v))
 		}
 	}
-	if !slices.ContainsFunc(e.Attrs, func(a Attr) bool { return r.meets(&a) }) {
+	if !slices.ContainsFunc(e.Attrs, func(a schemas.Attr) bool { return r.meets(&a) }) {
 		return
 	}
-	kept := make([]Attr, 0, len(e.Attrs))
+	kept := make([]schemas.Attr, 0, len(e.Attrs))
 	for i := range e.Attrs {
 		// Of texts of their own, or the compiler would have every event's attributes
 		// allocated, rules or not.
-		own := e.Attrs[i].clone()
-		p, ruled := r.names.rule(own.Key)
+		own := e.Attrs[i].Clone()
+		p, ruled := r.names.Rule(own.Key)
 		switch {
-		case !ruled && own.Kind() == KindString:
-			kept = append(kept, String(own.Key, r.cleanText(own.Key, own.Text())))
+		case !ruled && own.Kind() == schemas.KindString:
+			kept = append(kept, schemas.String(own.Key, r.cleanText(own.Key, own.Text())))
 		case !ruled:
 			kept = append(kept, own)
 		default:
 			a, ok := r.attr(p, own)
 			if ok {
 				kept = append(kept, a)
-			} else if !slices.ContainsFunc(kept, func(k Attr) bool { return k.Key == p.Field }) {
-				kept = append(kept, String(p.Field, ""))
+			} else if !slices.ContainsFunc(kept, func(k schemas.Attr) bool { return k.Key == p.Field }) {
+				kept = append(kept, schemas.String(p.Field, ""))
 			}
 		}
 	}
@@ -94,68 +95,68 @@ func (r *Privacy) Apply(e *Event) {
 }
 
 // meets reports whether a rule may change the attribute.
-func (r *Privacy) meets(a *Attr) bool {
-	_, ruled := r.names.rule(a.Key)
-	return ruled || a.Kind() == KindString && isJSONText(a.Text()) && r.names.below(a.Key)
+func (r *Rules) meets(a *schemas.Attr) bool {
+	_, ruled := r.names.Rule(a.Key)
+	return ruled || a.Kind() == schemas.KindString && isJSONText(a.Text()) && r.names.Below(a.Key)
 }
 
 // Ruled returns what the topic's rules make of a text in a field, as it is stored,
 // and the rule that did: the text itself and "" when none covers the field, and an
 // empty text when nothing of it may be stored. It is ErrPrivacyKey when the rule
 // hashes and there is no key.
-func (t *Topic) Ruled(field, text string, key []byte) (string, PrivacyRule, error) {
-	p, ok := namesUnder(t.rules()).rule(field)
+func Ruled(t *schemas.Topic, field, text string, key []byte) (string, schemas.PrivacyRule, error) {
+	p, ok := schemas.NamesUnder(t.EitherNameRules()).Rule(field)
 	if !ok {
 		return text, "", nil
 	}
-	if p.Rule == PrivacyHash && len(key) == 0 {
-		return "", p.Rule, fmt.Errorf("%w: topic %q hashes %s, and there is no key: set pii_key (ALMANAC_PII_KEY, ALMANAC_PII_KEY_FILE) to what its producers have", ErrPrivacyKey, t.Name, p.Field)
+	if p.Rule == schemas.PrivacyHash && len(key) == 0 {
+		return "", p.Rule, fmt.Errorf("%w: topic %q hashes %s, and there is no key: set pii_key (ALMANAC_PII_KEY, ALMANAC_PII_KEY_FILE) to what its producers have", schemas.ErrPrivacyKey, t.Name, p.Field)
 	}
-	text, _ = (&Privacy{key: key}).text(p, text)
+	text, _ = (&Rules{key: key}).text(p, text)
 	return text, p.Rule, nil
 }
 
 // column is the text of a column of text.
-func column(e *Event, name string) *string {
+func column(e *schemas.Event, name string) *string {
 	switch name {
-	case ColLevel:
+	case schemas.ColLevel:
 		return &e.Level
-	case ColType:
+	case schemas.ColType:
 		return &e.Type
-	case ColUserID:
+	case schemas.ColUserID:
 		return &e.UserID
-	case ColMessage:
+	case schemas.ColMessage:
 		return &e.Message
-	case ColService:
+	case schemas.ColService:
 		return &e.Service
-	case ColTraceID:
+	case schemas.ColTraceID:
 		return &e.TraceID
 	}
 	return &e.SpanID
 }
 
 // attr is an attribute under a rule; false: it is left out.
-func (r *Privacy) attr(p Private, a Attr) (Attr, bool) {
-	if p.Rule == privacyApplied {
+func (r *Rules) attr(p schemas.Private, a schemas.Attr) (schemas.Attr, bool) {
+	if p.Rule == schemas.PrivacyApplied {
 		return a, true
 	}
-	if p.Rule == PrivacyCoarseLocation && (a.Kind() == KindFloat64 || a.Kind() == KindInt64) {
+	if p.Rule == schemas.PrivacyCoarseLocation && (a.Kind() == schemas.KindFloat64 || a.Kind() == schemas.KindInt64) {
 		f, _ := a.AsFloat64()
 		f, ok := coarse(f, p.Grid)
-		return Float64(a.Key, f), ok
+		return schemas.Float64(a.Key, f), ok
 	}
 	text, ok := r.text(p, a.Text())
-	return String(a.Key, text), ok
+	return schemas.String(a.Key, text), ok
 }
 
 // text is a text under a rule; false: nothing of it may stay.
-func (r *Privacy) text(p Private, v string) (string, bool) {
+func (r *Rules) text(p schemas.Private, v string) (string, bool) {
 	switch p.Rule {
-	case privacyApplied:
+	case schemas.PrivacyApplied:
 		return v, true
-	case PrivacyTruncateIP:
+	case schemas.PrivacyTruncateIP:
 		return truncateIP(v)
-	case PrivacyHash:
+	case schemas.PrivacyHash:
 		if len(r.key) == 0 {
 			return "", false
 		}
@@ -164,8 +165,8 @@ func (r *Privacy) text(p Private, v string) (string, bool) {
 		}
 		h := hmac.New(sha256.New, r.key)
 		_, _ = h.Write([]byte(v)) // it never fails
-		return hex.EncodeToString(h.Sum(nil)[:HashDigits/2]), true
-	case PrivacyCoarseLocation:
+		return hex.EncodeToString(h.Sum(nil)[:schemas.HashDigits/2]), true
+	case schemas.PrivacyCoarseLocation:
 		return coarseText(v, p.Grid)
 	}
 	return "", false

@@ -1,6 +1,9 @@
-package schemas
+package sql
 
-import "fmt"
+import (
+	"fmt"
+	"github.com/almanac-events/almanac/schemas"
+)
 
 // UseSQL is a question to ClickHouse about the rows of a topic's table, as columns of
 // one SELECT.
@@ -18,9 +21,9 @@ type UseSQL struct {
 const nearNames = 3
 
 // Uses asks what the topic's rules and fields meet.
-func (t *Topic) Uses() UseSQL {
+func Uses(t *schemas.Topic) UseSQL {
 	var u UseSQL
-	keys := "mapKeys(" + QuoteName(ColAttributes) + ")"
+	keys := "mapKeys(" + QuoteName(schemas.ColAttributes) + ")"
 	for _, use := range t.RuleUses() {
 		names, count, near := covering(use.Names), "", "[]"
 		if !use.Column {
@@ -33,7 +36,7 @@ func (t *Topic) Uses() UseSQL {
 		u.Rules, u.Near = append(u.Rules, count), append(u.Near, near)
 	}
 	for i := range t.Fields {
-		u.Misfits = append(u.Misfits, "countIf("+t.MisfitSQL(&t.Fields[i])+")")
+		u.Misfits = append(u.Misfits, "countIf("+MisfitSQL(t, &t.Fields[i])+")")
 	}
 	return u
 }

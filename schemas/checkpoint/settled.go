@@ -1,7 +1,8 @@
-package schemas
+package checkpoint
 
 import (
 	"cmp"
+	"github.com/almanac-events/almanac/schemas"
 	"slices"
 )
 
@@ -24,7 +25,7 @@ const MaxSettled = 10_000
 
 // Settle adds a message of the lane behind those that were added before. joins says that
 // it follows the last of them directly. It returns false when there are too many runs.
-func (c *Checkpoint) Settle(s Source, frames int, joins bool) bool {
+func (c *Checkpoint) Settle(s schemas.Source, frames int, joins bool) bool {
 	if n := len(c.Settled); n > 0 && joins && frames == 0 && c.Settled[n-1].Frames == 0 {
 		last := &c.Settled[n-1]
 		last.To, last.Stored = s.Seq, max(last.Stored, s.Stored)
@@ -43,17 +44,19 @@ type Passing struct {
 }
 
 // PassFrom has a checkpoint of a front's lane stand at a message, with nothing settled above it.
-func (c *Checkpoint) PassFrom(s Source) *Passing {
+func (c *Checkpoint) PassFrom(s schemas.Source) *Passing {
 	c.Stand(s)
 	c.Settled = nil
 	return &Passing{cp: c}
 }
 
 // Stand has a checkpoint stand at a message of which nothing else is known.
-func (c *Checkpoint) Stand(s Source) { c.Source, c.Stored, c.Digest, c.At = s.Seq, s.Stored, "", 0 }
+func (c *Checkpoint) Stand(s schemas.Source) {
+	c.Source, c.Stored, c.Digest, c.At = s.Seq, s.Stored, "", 0
+}
 
 // Take takes the next message. It returns false when there are too many runs.
-func (p *Passing) Take(s Source, settled bool) bool {
+func (p *Passing) Take(s schemas.Source, settled bool) bool {
 	switch {
 	case !settled:
 		p.left, p.joins = true, false
@@ -72,7 +75,7 @@ func (p *Passing) Left() bool { return p.left }
 
 // SettledFrames is how many of a message's frames, from the first on, are stored: all is
 // returned for all of them.
-func (c *Checkpoint) SettledFrames(s Source, all int) int {
+func (c *Checkpoint) SettledFrames(s schemas.Source, all int) int {
 	i, _ := slices.BinarySearchFunc(c.Settled, s.Seq, func(r Settled, seq uint64) int { return cmp.Compare(r.To, seq) })
 	if i == len(c.Settled) || s.Seq < c.Settled[i].From || s.Stored > c.Settled[i].Stored {
 		return 0
@@ -105,7 +108,7 @@ func (c *Checkpoint) Keep(k Kept) bool {
 
 // Keeps reports whether a dead letter of a message is kept already, and its events. lines
 // are those of the message that it is made of, empty for all of it.
-func (c *Checkpoint) Keeps(s Source, lines string) (events int, kept bool) {
+func (c *Checkpoint) Keeps(s schemas.Source, lines string) (events int, kept bool) {
 	i := slices.IndexFunc(c.Kept, func(k Kept) bool { return k.Seq == s.Seq && k.Stored == s.Stored && k.Lines == lines })
 	if i < 0 {
 		return 0, false

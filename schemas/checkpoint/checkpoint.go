@@ -1,4 +1,4 @@
-package schemas
+package checkpoint
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"github.com/almanac-events/almanac/schemas"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -62,7 +63,7 @@ type Checkpoint struct {
 
 	// Tails are where the shards end that the lane writes to, at most MaxTails of them:
 	// should SHARDS lose the last frame of one, its position is not given again.
-	Tails map[Shard]Tail `json:"tails,omitempty"`
+	Tails map[schemas.Shard]Tail `json:"tails,omitempty"`
 }
 
 // Tail is the last frame of a shard, as the lane's checkpoint remembers it.
@@ -82,9 +83,9 @@ const MaxTails = 64
 
 // Remember notes where a shard ends, and forgets the shard that was written to
 // longest ago when there are too many.
-func (c *Checkpoint) Remember(id Shard, t Tail) {
+func (c *Checkpoint) Remember(id schemas.Shard, t Tail) {
 	if c.Tails == nil {
-		c.Tails = map[Shard]Tail{}
+		c.Tails = map[schemas.Shard]Tail{}
 	}
 	c.Tails[id] = t
 	if len(c.Tails) <= MaxTails {
@@ -100,13 +101,17 @@ func (c *Checkpoint) Remember(id Shard, t Tail) {
 }
 
 // Stream is the stream that the lane reads.
-func (c *Checkpoint) Stream() string { return cmp.Or(c.Front, StreamEvents) }
+func (c *Checkpoint) Stream() string { return cmp.Or(c.Front, schemas.StreamEvents) }
 
 // LaneFilter selects the messages of the checkpoint's lane in its stream.
-func (c *Checkpoint) LaneFilter(topic, lane string) string { return SourceFilter(c.Front, topic, lane) }
+func (c *Checkpoint) LaneFilter(topic, lane string) string {
+	return schemas.SourceFilter(c.Front, topic, lane)
+}
 
 // SourceOf is the message that the checkpoint stands at.
-func (c *Checkpoint) SourceOf() Source { return Source{Seq: c.Source, Stored: c.Stored} }
+func (c *Checkpoint) SourceOf() schemas.Source {
+	return schemas.Source{Seq: c.Source, Stored: c.Stored}
+}
 
 // Anchor is the sequence of the message that Digest and Stored describe.
 func (c *Checkpoint) Anchor() uint64 {
@@ -131,7 +136,7 @@ type ProducerWindow struct {
 
 // ParseCheckpoint reads a checkpoint message. Each is written by compare-and-set, as its headers
 // say: what any client can publish is none, whatever it holds.
-func ParseCheckpoint(h nats.Header, data []byte) (Checkpoint, error) {
+func Parse(h nats.Header, data []byte) (Checkpoint, error) {
 	var cp Checkpoint
 	if _, ok := h[jetstream.ExpectedLastSubjSeqHeader]; !ok {
 		return cp, fmt.Errorf("checkpoint is not readable: it was not written by a router, and has no %s", jetstream.ExpectedLastSubjSeqHeader)

@@ -1,7 +1,8 @@
-package schemas
+package sql
 
 import (
 	"fmt"
+	"github.com/almanac-events/almanac/schemas"
 	"slices"
 	"strings"
 )
@@ -12,12 +13,12 @@ import (
 // A field that lies inside a JSON text cannot be taken out of it there, so the whole
 // text is cleared, in a column as in an attribute. Of AttrRest the members that are
 // covered go; all of it, when ClickHouse cannot read it.
-func (t *Topic) Clear(fields []string) (assignments, condition string) {
+func Clear(t *schemas.Topic, fields []string) (assignments, condition string) {
 	var set, where []string
 	clearing := t.Clearing(fields)
 	for _, c := range clearing.Columns {
 		col, empty := QuoteName(c.Name), "''"
-		if i := slices.IndexFunc(t.Fields, func(p Field) bool { return p.Name == c.Name }); i >= 0 {
+		if i := slices.IndexFunc(t.Fields, func(p schemas.Field) bool { return p.Name == c.Name }); i >= 0 {
 			empty = t.Fields[i].DefaultSQL()
 		}
 		if c.Texts {
@@ -26,7 +27,7 @@ func (t *Topic) Clear(fields []string) (assignments, condition string) {
 			set, where = append(set, col+" = "+empty), append(where, col+" != "+empty)
 		}
 	}
-	attributes, names := QuoteName(ColAttributes), covering(clearing.Names)
+	attributes, names := QuoteName(schemas.ColAttributes), covering(clearing.Names)
 	switch {
 	case clearing.Attributes:
 		set, where = append(set, attributes+" = map()"), append(where, "notEmpty("+attributes+")")
@@ -57,12 +58,12 @@ func (c covering) covered(k string) string {
 // expression names.
 func (c covering) above(k string) string {
 	// Members of a wrapper count as the event's own.
-	return onceIn(k, append(c.outer(), "''", QuoteText(ColAttributes)))
+	return onceIn(k, append(c.outer(), "''", QuoteText(schemas.ColAttributes)))
 }
 
 // outer are the names inside whose JSON text one of the names lies, quoted.
 func (c covering) outer() (outer []string) {
-	for _, n := range Around(c) {
+	for _, n := range schemas.Around(c) {
 		outer = append(outer, QuoteText(n))
 	}
 	return outer
@@ -100,16 +101,16 @@ func onceIn(k string, names []string) string {
 var (
 	nameEndsSQL = func() string {
 		ends := []string{"''"}
-		for i := range len(NameEnds) {
-			ends = append(ends, QuoteText(NameEnds[i:i+1]))
+		for i := range len(schemas.NameEnds) {
+			ends = append(ends, QuoteText(schemas.NameEnds[i:i+1]))
 		}
 		return strings.Join(ends, ", ")
 	}()
-	restSQL = fmt.Sprintf("match(%s, '^%s(#|$)')", plainNameSQL("k"), AttrRest)
+	restSQL = fmt.Sprintf("match(%s, '^%s(#|$)')", plainNameSQL("k"), schemas.AttrRest)
 )
 
 func plainNameSQL(k string) string {
-	return fmt.Sprintf(`replaceRegexpOne(lower(%s), '^([. \\t\\x00]|#[^.]*(\\.|$)|(%s|%s)#*\\.)+', '')`, k, ColAttributes, AttrRest)
+	return fmt.Sprintf(`replaceRegexpOne(lower(%s), '^([. \\t\\x00]|#[^.]*(\\.|$)|(%s|%s)#*\\.)+', '')`, k, schemas.ColAttributes, schemas.AttrRest)
 }
 
 func jsonTextSQL(v string) string {

@@ -1,7 +1,8 @@
-package schemas
+package checkpoint
 
 import (
 	"cmp"
+	"github.com/almanac-events/almanac/schemas"
 	"math/bits"
 	"slices"
 )
@@ -23,7 +24,7 @@ func judgeSeq(w *ProducerWindow, seq uint64) Verdict {
 		return Fresh
 	case seq == w.Highest:
 		return Repeated
-	case w.Highest-seq > MaxInFlight:
+	case w.Highest-seq > schemas.MaxInFlight:
 		return Stale
 	case w.Seen&(1<<(w.Highest-seq-1)) != 0:
 		return Repeated
@@ -67,7 +68,7 @@ func (ws Windows) find(producer string) *ProducerWindow {
 }
 
 // Judge says what a frame is. A frame without a producer is always Fresh.
-func (ws Windows) Judge(f Frame) Verdict {
+func (ws Windows) Judge(f schemas.Frame) Verdict {
 	if f.Producer == "" {
 		return Fresh
 	}
@@ -79,7 +80,7 @@ func (ws Windows) Judge(f Frame) Verdict {
 
 // Take marks a frame, which Judge called Fresh, and returns the windows, never
 // more than MaxWindows. source is the frame's sequence in EVENTS.
-func (ws Windows) Take(f Frame, source uint64) Windows {
+func (ws Windows) Take(f schemas.Frame, source uint64) Windows {
 	if f.Producer == "" {
 		return ws
 	}
@@ -102,7 +103,7 @@ func (ws Windows) Take(f Frame, source uint64) Windows {
 // the frame that its producer sends again would be a second dead letter, or be stored once
 // the topic takes it, and again when the letter is retried. One whose bytes are damaged is
 // not for here: the same frame may still come whole.
-func (ws Windows) TakeRefused(f Frame, source uint64) Windows {
+func (ws Windows) TakeRefused(f schemas.Frame, source uint64) Windows {
 	if ws.Judge(f) != Fresh {
 		return ws
 	}
@@ -110,7 +111,7 @@ func (ws Windows) TakeRefused(f Frame, source uint64) Windows {
 }
 
 // Forget unmarks a frame that Judge calls Repeated.
-func (ws Windows) Forget(f Frame) Windows {
+func (ws Windows) Forget(f schemas.Frame) Windows {
 	w := ws.find(f.Producer)
 	if w == nil {
 		return ws
