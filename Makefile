@@ -98,7 +98,7 @@ lint: check $(GOLANGCI) prose ## All rules of .golangci.yml, and the language of
 	$(GOLANGCI) run ./...
 
 prose: ## Words a sentence in documents and doc.go, and retired words anywhere
-	go run ./lint/prose
+	go run ./internal/lint/prose
 
 $(OTELCOL): integration/inputs/collector/builder.yaml
 	cd integration/inputs/collector && go run go.opentelemetry.io/collector/cmd/builder@v$(OTEL_VERSION) --config builder.yaml
@@ -119,8 +119,8 @@ fuzz: ## Every fuzz target for FUZZTIME (default 10s)
 	  done; \
 	done
 
-# The developers' figures (bench/suite); users have almanac bench.
-SUITE := go run ./bench/suite
+# The developers' figures (internal/bench/suite); users have almanac bench.
+SUITE := go run ./internal/bench/suite
 
 bench: setup build ## Every figure that has a bar, into bench/ too; 15 minutes on 2 cores that do nothing else
 	$(SUITE) --write bench
@@ -145,7 +145,7 @@ bench-go: setup ## Every benchmark of the Go packages
 
 timers: ## Timers under races, kills and lost answers, and their lateness, at full size
 	ALMANAC_TIMERS=2000 ALMANAC_TIMERS_RACES=3000 ALMANAC_TIMERS_KILLED=5000 ALMANAC_TIMERS_KILLS=10 ALMANAC_TIMERS_FIGURES=10000 ALMANAC_TIMERS_PENDING=500000 \
-		go test -v -parallel 1 -timeout 30m ./timers/dispatch
+		go test -v -parallel 1 -timeout 30m ./internal/timers/dispatch
 	ALMANAC_TIMERS_KILLED=20000 ALMANAC_TIMERS_KILLS=25 go test -v -timeout 60m -run TestTimersUnderKills ./integration/faults
 	ALMANAC_TIMERS_FROZEN=5000 ALMANAC_TIMERS_FREEZES=50 ALMANAC_TIMERS_FREEZE_SECONDS=10 go test -v -count 1 -timeout 60m -run '^TestTimersThroughFreezes$$' ./integration/faults
 	ALMANAC_TIMERS_AWAY=5000 ALMANAC_TIMERS_AWAY_SECONDS=10 ALMANAC_TIMERS_ALONE=600 go test -v -count 1 -timeout 60m -run '^(TestTimersThroughOutages|TestTimerAlone)$$' ./integration/faults

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/internal/fronts"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
-	"github.com/almanac-events/almanac/streams"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/internal/fronts"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 )

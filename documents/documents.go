@@ -11,13 +11,13 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/almanac-events/almanac/fronts"
-	archive "github.com/almanac-events/almanac/query/documents"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/fronts"
+	archive "github.com/almanac-events/almanac/internal/query/documents"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
 	"github.com/almanac-events/almanac/schemas/kinds"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // Collection is the documents of one topic. It is safe for concurrent use.

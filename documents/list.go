@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	archive "github.com/almanac-events/almanac/query/documents"
+	archive "github.com/almanac-events/almanac/internal/query/documents"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/almanac-events/almanac/fronts"
-	archive "github.com/almanac-events/almanac/query/documents"
+	"github.com/almanac-events/almanac/internal/fronts"
+	archive "github.com/almanac-events/almanac/internal/query/documents"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // Load returns a document; ErrNotFound where there is none. Its body comes from DOCS

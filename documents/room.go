@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // roomSeen is how full DOCS was when it was last looked at.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // Status is how a topic's documents stand.

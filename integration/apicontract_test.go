@@ -15,7 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
 
-	"github.com/almanac-events/almanac/gateway/api"
+	"github.com/almanac-events/almanac/internal/gateway/api"
 )
 
 // contract is a transport that holds every request and response to the specification,

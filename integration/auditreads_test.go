@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/gateway"
-	"github.com/almanac-events/almanac/gateway/recording"
+	"github.com/almanac-events/almanac/internal/gateway"
+	"github.com/almanac-events/almanac/internal/gateway/recording"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/billing"
+	"github.com/almanac-events/almanac/internal/maintenance/billing"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/rollups"
 	"github.com/almanac-events/almanac/meter"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/maintenance/billing"
+	"github.com/almanac-events/almanac/internal/maintenance/billing"
 	"github.com/almanac-events/almanac/meter"
 	"github.com/almanac-events/almanac/schemas"
 )

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/repair"
-	"github.com/almanac-events/almanac/maintenance/verify"
+	"github.com/almanac-events/almanac/internal/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/maintenance/verify"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
-	archive "github.com/almanac-events/almanac/query/documents"
+	archive "github.com/almanac-events/almanac/internal/query/documents"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )
 

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
-	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	archive "github.com/almanac-events/almanac/internal/query/documents"
 	"github.com/almanac-events/almanac/producer"
-	archive "github.com/almanac-events/almanac/query/documents"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"

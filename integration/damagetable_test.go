@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/maintenance/repair"
 )
 
 // damageTableEnv set to a file runs every cell of the damage table and writes the table

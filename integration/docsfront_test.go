@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
-	"github.com/almanac-events/almanac/maintenance/repair"
-	"github.com/almanac-events/almanac/maintenance/verify"
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/registry/ledger"
+	"github.com/almanac-events/almanac/internal/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/maintenance/verify"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // fronts is what verify says of a topic with its front.

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
-	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/registry/ledger"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // An erasure takes documents out of DOCS before it takes their rows. Verify says so meanwhile,

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
-	"github.com/almanac-events/almanac/maintenance/cleaner"
+	"github.com/almanac-events/almanac/internal/maintenance/cleaner"
 	"github.com/almanac-events/almanac/schemas"
 )
 

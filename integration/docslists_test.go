@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
-	"github.com/almanac-events/almanac/maintenance/cleaner"
-	archive "github.com/almanac-events/almanac/query/documents"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/maintenance/cleaner"
+	archive "github.com/almanac-events/almanac/internal/query/documents"
 )
 
 // lifeOf is one life of an id as its only writer knows it.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
-	archive "github.com/almanac-events/almanac/query/documents"
-	"github.com/almanac-events/almanac/tables"
+	archive "github.com/almanac-events/almanac/internal/query/documents"
+	"github.com/almanac-events/almanac/internal/tables"
 )
 
 // profiled is the test's ClickHouse as one whose profile has these settings.

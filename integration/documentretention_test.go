@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
-	"github.com/almanac-events/almanac/maintenance/retention"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/maintenance/retention"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
 )

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/rollups"
 	"github.com/almanac-events/almanac/metric"
-	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/sql"

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/integration/browser"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // A page that is merely visited reads, writes and ends nothing by the engine's two ports, by any way that a page has.

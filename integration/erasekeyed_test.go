@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/schemas"
 )
 

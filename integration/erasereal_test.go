@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/gateway/inputtest"
-	"github.com/almanac-events/almanac/intake"
-	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/gateway/inputtest"
+	"github.com/almanac-events/almanac/internal/intake"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
 )

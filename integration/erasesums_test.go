@@ -13,15 +13,15 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/maintenance/rebuild"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/maintenance/rebuild"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/meter"
 	"github.com/almanac-events/almanac/query/usage"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
 	"github.com/almanac-events/almanac/sinks"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // droppedMonth is a meter of which retention dropped a month; what is left of it are sums.

@@ -15,12 +15,12 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
-	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"

@@ -12,18 +12,18 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/audit"
-	"github.com/almanac-events/almanac/maintenance/rebuild"
-	"github.com/almanac-events/almanac/maintenance/seals"
+	"github.com/almanac-events/almanac/internal/maintenance/rebuild"
+	"github.com/almanac-events/almanac/internal/maintenance/seals"
+	"github.com/almanac-events/almanac/internal/rollups"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/metric"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/series"
 	"github.com/almanac-events/almanac/query/trail"
 	"github.com/almanac-events/almanac/replay"
-	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // lifeEnv is how many points a round of TestMetricThroughDamage has, and how many changes TestTrailThroughDamage:

@@ -11,11 +11,11 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/maintenance/deadletters"
+	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // settle settles letters and says what became of how many.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/deadletters"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 

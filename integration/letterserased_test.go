@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/deadletters"
-	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 )

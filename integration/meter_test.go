@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/rollups"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/meter"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/replay"
-	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // Ten thousand diffs over months and spaces, each up to three times, late and in any order,

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/retention"
+	"github.com/almanac-events/almanac/internal/maintenance/retention"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/meter"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/usage"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/rebuild"
-	"github.com/almanac-events/almanac/maintenance/retention"
+	"github.com/almanac-events/almanac/internal/maintenance/rebuild"
+	"github.com/almanac-events/almanac/internal/maintenance/retention"
 	"github.com/almanac-events/almanac/meter"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/usage"

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/deadletters"
-	"github.com/almanac-events/almanac/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
+	"github.com/almanac-events/almanac/internal/maintenance/repair"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/maintenance/repair"
 	"github.com/almanac-events/almanac/schemas"
 )
 

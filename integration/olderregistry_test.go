@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
-	"github.com/almanac-events/almanac/maintenance/repair"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 

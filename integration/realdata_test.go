@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/gateway/inputtest"
-	"github.com/almanac-events/almanac/intake"
+	"github.com/almanac-events/almanac/internal/gateway/inputtest"
+	"github.com/almanac-events/almanac/internal/intake"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/maintenance/repair"
 )
 
 // A row in another's place is named, and repair brings the other back in its place: also

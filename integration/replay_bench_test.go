@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/replay"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // BenchmarkReplay is a replay to nowhere at full speed, from SHARDS, beside the

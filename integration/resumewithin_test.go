@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // EVENTS loses its end, three times. Where a lane goes on, and what is gone under it or under

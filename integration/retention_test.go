@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 

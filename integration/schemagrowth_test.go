@@ -9,7 +9,7 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
-	"github.com/almanac-events/almanac/maintenance/rebuild"
+	"github.com/almanac-events/almanac/internal/maintenance/rebuild"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas"

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/maintenance/retention"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/maintenance/retention"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/producer"
-	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // settlingErasure is a topic with an erasure that was killed while it settled. Its fence lies within a

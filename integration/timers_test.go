@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
-	querytimers "github.com/almanac-events/almanac/query/timers"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	querytimers "github.com/almanac-events/almanac/internal/query/timers"
+	"github.com/almanac-events/almanac/internal/timers/callback"
+	"github.com/almanac-events/almanac/internal/timers/dispatch"
+	"github.com/almanac-events/almanac/internal/timers/timerstest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
-	"github.com/almanac-events/almanac/timers/callback"
-	"github.com/almanac-events/almanac/timers/dispatch"
-	"github.com/almanac-events/almanac/timers/timerstest"
 )
 
 // timersEnv is an env with a group of timers, and a server that is called.

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/cleaner"
+	"github.com/almanac-events/almanac/internal/maintenance/cleaner"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
-	"github.com/almanac-events/almanac/streams"
 	"github.com/almanac-events/almanac/timers"
 )
 

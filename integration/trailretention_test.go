@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/audit"
-	"github.com/almanac-events/almanac/maintenance/retention"
-	"github.com/almanac-events/almanac/maintenance/seals"
+	"github.com/almanac-events/almanac/internal/maintenance/retention"
+	"github.com/almanac-events/almanac/internal/maintenance/seals"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/trail"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	attack "github.com/almanac-events/almanac/integration/faults"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // behind opens the engine through a link that can fail.

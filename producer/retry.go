@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/internal/backoff"
 )
 
 // Bounds of the wait before a frame is sent again. 100 ms is a JetStream leader

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/almanac-events/almanac/fanout"
+	"github.com/almanac-events/almanac/internal/fanout"
 	"github.com/almanac-events/almanac/schemas"
 )
 

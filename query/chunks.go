@@ -3,8 +3,8 @@ package query
 import (
 	"context"
 
-	"github.com/almanac-events/almanac/budget"
-	"github.com/almanac-events/almanac/query/recent"
+	"github.com/almanac-events/almanac/internal/budget"
+	"github.com/almanac-events/almanac/internal/query/recent"
 )
 
 // chunks gives f the frames in turn, opened in portions: small ones at first, for a

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/query/recent"
+	"github.com/almanac-events/almanac/internal/query/recent"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/schemas/sql"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // cell is a bucket, by its number since 1970, and a value.

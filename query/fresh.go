@@ -6,11 +6,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/almanac-events/almanac/query/recent"
-	"github.com/almanac-events/almanac/registry/ledger"
+	"github.com/almanac-events/almanac/internal/query/recent"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // Bounds of what one page reads of the streams, and of what one statement takes.

@@ -3,8 +3,8 @@ package query
 import (
 	"slices"
 
+	"github.com/almanac-events/almanac/internal/query/recent"
 	"github.com/almanac-events/almanac/query/filter"
-	"github.com/almanac-events/almanac/query/recent"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 )

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // Lag is how far a topic's events are behind on their way into ClickHouse.

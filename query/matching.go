@@ -6,9 +6,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/almanac-events/almanac/budget"
+	"github.com/almanac-events/almanac/internal/budget"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // MatchingIDs are the ids of the events in some frames that fulfil a condition.

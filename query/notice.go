@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/almanac-events/almanac/query/recent"
+	"github.com/almanac-events/almanac/internal/query/recent"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 

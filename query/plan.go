@@ -7,10 +7,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/almanac-events/almanac/fanout"
+	"github.com/almanac-events/almanac/internal/fanout"
+	"github.com/almanac-events/almanac/internal/query/recent"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/query/filter"
-	"github.com/almanac-events/almanac/query/recent"
-	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 

@@ -1,6 +1,6 @@
 package query
 
-import "github.com/almanac-events/almanac/query/recent"
+import "github.com/almanac-events/almanac/internal/query/recent"
 
 // reach guesses how far a page without a filter goes: the time, in its direction,
 // up to which some shards should have spare times the events it takes, if each has

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/almanac-events/almanac/query/recent"
+	"github.com/almanac-events/almanac/internal/query/recent"
 )
 
 // shardOf is a shard as its entry has it.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // RelayRequest is a request in ClickHouse's own HTTP interface.

@@ -3,7 +3,7 @@ package query
 import (
 	"fmt"
 
-	"github.com/almanac-events/almanac/query/recent"
+	"github.com/almanac-events/almanac/internal/query/recent"
 	"github.com/almanac-events/almanac/schemas"
 )
 

@@ -5,10 +5,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/almanac-events/almanac/budget"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/budget"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // ShardRow is a shard as the registry, its last frame and ClickHouse have it.

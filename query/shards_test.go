@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/registry"
 )
 
 func TestRotatedAt(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // FreshCondition is a statement over one Fresh block of a topic's schema version:

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // SQLRequest is a read in ClickHouse's SQL.

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/almanac-events/almanac/query/recent"
+	"github.com/almanac-events/almanac/internal/query/recent"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // rows reads the page's rows, shard by shard in the page's direction, with those of

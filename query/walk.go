@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/almanac-events/almanac/fanout"
-	"github.com/almanac-events/almanac/query/recent"
+	"github.com/almanac-events/almanac/internal/fanout"
+	"github.com/almanac-events/almanac/internal/query/recent"
 	"github.com/almanac-events/almanac/schemas"
 )
 

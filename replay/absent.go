@@ -8,9 +8,9 @@ import (
 	"io"
 	"math"
 
-	"github.com/almanac-events/almanac/registry/ledger"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // brought is what frames say of a stretch that SHARDS does not hold: how many rows its positions

@@ -10,10 +10,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // frameCondition is what the rows of a frame must meet to be replayed: the job's

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // Frames are asked for in batches and given on when a batch is whole, so that a

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/internal/backoff"
 )
 
 // Clock tells and waits for time.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/almanac-events/almanac/fanout"
+	"github.com/almanac-events/almanac/internal/fanout"
 	"golang.org/x/sync/semaphore"
 )
 

@@ -3,8 +3,8 @@ package replay
 import (
 	"context"
 
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 )
 
 // shard is a shard's part in a job: its positions from to to, both inclusive.

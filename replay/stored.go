@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // Bounds of what one statement of ClickHouse sorts and of what is held of its

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/internal/streams"
 )
 
 // sink makes the job's.

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
 	"github.com/almanac-events/almanac/schemas/privacy"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // target is the topic that a job is replayed into.

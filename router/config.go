@@ -3,7 +3,7 @@ package router
 import (
 	"time"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/registry"
 )
 
 // Config is what a router needs. Only Registry is required.

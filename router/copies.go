@@ -6,11 +6,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/checkpoint"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // A checkpoint lies in SHARDS behind the frames it speaks of, so it goes with them when

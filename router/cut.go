@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/internal/streams"
 )
 
 // fit compares EVENTS with the checkpoint, and moves the checkpoint to where the

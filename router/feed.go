@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/internal/streams"
 )
 
 // feed reads one lane in order, a bounded distance ahead of the router.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/checkpoint"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // A batch ends with the lane's checkpoint. Where SHARDS lost its end inside a batch, the

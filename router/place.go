@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/registry"
 )
 
 // shardFor is the lane's active shard for a message's frames, and why it must be

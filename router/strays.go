@@ -11,10 +11,10 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/backoff"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // Strays are messages under no lane of a topic: of an undeclared topic, or

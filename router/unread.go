@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/almanac-events/almanac/streams"
+	"github.com/almanac-events/almanac/internal/streams"
 )
 
 // A NATS server passes over a message whose bytes were damaged on disk without a

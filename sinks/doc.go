@@ -80,5 +80,5 @@
 // the head is ErrForked, until the shard is settled. The others go on. A message that is
 // not a frame is skipped. A refusal by ClickHouse stops the shard the same way until it succeeds.
 // Nothing is skipped. What leaves the streams and the tables again is
-// maintenance/retention's.
+// internal/maintenance/retention's.
 package sinks

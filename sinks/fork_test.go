@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/almanac-events/almanac/registry/ledger"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/schemas"
 )
 

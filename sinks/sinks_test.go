@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/integration/shardtest"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
-	"github.com/almanac-events/almanac/tables"
 )
 
 func TestMain(m *testing.M) { embeddedtest.Main(m) }

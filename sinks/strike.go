@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/almanac-events/almanac/registry/ledger"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/frame"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // strike holds a batch against the erasures that cover it, and returns how many

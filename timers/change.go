@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/internal/fronts"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 )

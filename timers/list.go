@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/budget"
-	"github.com/almanac-events/almanac/fronts"
-	"github.com/almanac-events/almanac/registry/ledger"
+	"github.com/almanac-events/almanac/internal/budget"
+	"github.com/almanac-events/almanac/internal/fronts"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // Archive is the history in ClickHouse.

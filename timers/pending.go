@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/internal/fronts"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // holdings count what groups hold of the front: those with a bound of their own, and all while the front is

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/internal/fronts"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 )

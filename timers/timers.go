@@ -12,12 +12,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/fronts"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/fronts"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/timer"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // Timers are the timers of one topic. It is safe for concurrent use.

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/almanac-events/almanac/bench"
-	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/internal/bench"
+	"github.com/almanac-events/almanac/internal/embedded"
 )
 
 // up starts an `almanac up`, whose ClickHouse all contestants use.

@@ -16,8 +16,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/almanac-events/almanac/bench"
-	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/internal/bench"
+	"github.com/almanac-events/almanac/internal/embedded"
 )
 
 // contest is what every contestant gets.

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/almanac-events/almanac/bench"
+	"github.com/almanac-events/almanac/internal/bench"
 	"github.com/almanac-events/almanac/schemas"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/bench"
+	"github.com/almanac-events/almanac/internal/bench"
 )
 
 // benchFigures measures the figures that --only names and prints them. One that misses its bar is not an error.

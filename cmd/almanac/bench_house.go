@@ -3,7 +3,7 @@ package main
 import (
 	"io"
 
-	"github.com/almanac-events/almanac/bench"
+	"github.com/almanac-events/almanac/internal/bench"
 )
 
 // benchHouse has the bench's servers on the disk the data would be on.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/bench"
+	"github.com/almanac-events/almanac/internal/bench"
 	"github.com/almanac-events/almanac/schemas"
 )
 

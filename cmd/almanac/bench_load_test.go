@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/bench"
+	"github.com/almanac-events/almanac/internal/bench"
 )
 
 // A steady load is offered to a whole Almanac, and each part's cost, what was written,

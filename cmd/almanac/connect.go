@@ -12,11 +12,11 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas/privacy"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // natsOptions are those of every connection: it comes back for as long as it takes.

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/almanac-events/almanac/documents"
-	archive "github.com/almanac-events/almanac/query/documents"
+	archive "github.com/almanac-events/almanac/internal/query/documents"
 	"github.com/almanac-events/almanac/schemas"
 )
 

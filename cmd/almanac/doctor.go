@@ -9,12 +9,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/doctor"
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/doctor"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/privacy"
-	"github.com/almanac-events/almanac/tables"
 )
 
 func (a *app) doctorCommand() *cobra.Command {

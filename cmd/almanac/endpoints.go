@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/schemas/privacy"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // Which half of a pair may be filled in from the up on the data directory.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
 	"github.com/almanac-events/almanac/query"
 )
 

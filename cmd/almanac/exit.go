@@ -9,11 +9,11 @@ import (
 	"syscall"
 
 	"github.com/almanac-events/almanac/documents"
-	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // Exit codes. 70 and 78 are EX_SOFTWARE and EX_CONFIG of sysexits.h, 130 is 128 + SIGINT.

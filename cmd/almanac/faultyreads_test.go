@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
-	"github.com/almanac-events/almanac/maintenance/verify"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/maintenance/verify"
 )
 
 // faultyReadsEnv set to "all" runs every reader with every fault; make faults does.

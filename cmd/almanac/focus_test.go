@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/gateway/inputtest"
+	"github.com/almanac-events/almanac/internal/gateway/inputtest"
 	"github.com/almanac-events/almanac/query/usage"
 )
 

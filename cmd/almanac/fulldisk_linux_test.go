@@ -24,8 +24,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // fillDisk takes all the space that a disk has.

@@ -12,9 +12,9 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/gateway"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/gateway"
+	"github.com/almanac-events/almanac/internal/registry"
 )
 
 func (a *app) gatewayCommand() *cobra.Command {

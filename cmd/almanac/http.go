@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/almanac-events/almanac/gateway/guard"
-	"github.com/almanac-events/almanac/gateway/request"
-	"github.com/almanac-events/almanac/timers/exposition"
+	"github.com/almanac-events/almanac/internal/gateway/guard"
+	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/timers/exposition"
 )
 
 // defaultHTTPPort is Almanac's own.

@@ -8,7 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/maintenance/deadletters"
+	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
 	"github.com/almanac-events/almanac/schemas"
 )
 

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // First user, line 1: a NATS that is named alone is used or refused by every verb there is,

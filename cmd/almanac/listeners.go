@@ -10,9 +10,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/gateway"
-	"github.com/almanac-events/almanac/gateway/syslog"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/gateway"
+	"github.com/almanac-events/almanac/internal/gateway/syslog"
 )
 
 // The ports that clients of these protocols usually take; those of syslog need no

@@ -17,8 +17,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/almanac-events/almanac/bench"
-	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/internal/bench"
+	"github.com/almanac-events/almanac/internal/embedded"
 )
 
 func main() {

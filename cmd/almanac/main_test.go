@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // asCommand makes the test binary be the command, and the processes that it starts

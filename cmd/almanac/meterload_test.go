@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/meter"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query/usage"

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/gateway/inputtest"
-	"github.com/almanac-events/almanac/maintenance/verify"
+	"github.com/almanac-events/almanac/internal/gateway/inputtest"
+	"github.com/almanac-events/almanac/internal/maintenance/verify"
 	"github.com/almanac-events/almanac/query/series"
 )
 

@@ -10,10 +10,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/fronts"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/fronts"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas/privacy"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // storeTrial bounds the look whether NATS stores, dialling included.

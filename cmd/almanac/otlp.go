@@ -12,7 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/internal/embedded"
 )
 
 // otlpInputs are the listeners for OpenTelemetry's exporters; one that is nil is off.

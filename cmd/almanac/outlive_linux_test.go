@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/internal/embedded"
 )
 
 // The terminal of `up` is closed, and who read the log of a router goes away: both go on, and the

@@ -9,16 +9,16 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
 
-	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/maintenance/retention"
-	"github.com/almanac-events/almanac/maintenance/seals"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/maintenance/retention"
+	"github.com/almanac-events/almanac/internal/maintenance/seals"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/rollups"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/rollups"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/sinks"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // part is a router or sinks: it works until its context ends.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/internal/embedded"
 )
 
 // What is written in any pieces is shown without what would garble the terminal, and whole.

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/intake"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/intake"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/producer/spool"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 

@@ -9,7 +9,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/almanac-events/almanac/intake"
+	"github.com/almanac-events/almanac/internal/intake"
 	"github.com/almanac-events/almanac/producer"
 )
 

@@ -20,8 +20,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/backoff"
-	"github.com/almanac-events/almanac/intake"
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/intake"
 )
 
 // Bounds of a request of `send --to`.

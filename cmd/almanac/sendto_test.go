@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	linesinput "github.com/almanac-events/almanac/gateway/lines"
-	"github.com/almanac-events/almanac/gateway/pool/pooltest"
-	"github.com/almanac-events/almanac/gateway/request"
+	linesinput "github.com/almanac-events/almanac/internal/gateway/lines"
+	"github.com/almanac-events/almanac/internal/gateway/pool/pooltest"
+	"github.com/almanac-events/almanac/internal/gateway/request"
 	"github.com/almanac-events/almanac/schemas"
 )
 

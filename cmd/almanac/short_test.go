@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // First user, line 4: sql waits for what its statement names while that is being stored,

@@ -10,12 +10,12 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/backoff"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/internal/timers/exposition"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
-	"github.com/almanac-events/almanac/tables"
-	"github.com/almanac-events/almanac/timers/exposition"
 )
 
 // single is one part alone in a process.

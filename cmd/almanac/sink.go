@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/tables"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
 )
 
 func (a *app) sinkCommand() *cobra.Command {

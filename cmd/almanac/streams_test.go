@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // TestStreams gives streams of a running Almanac more room, by the verb that doctor and refusals name and by settings: a

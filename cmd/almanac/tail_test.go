@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // A tail goes on where it was when everything is killed and started again, on

@@ -10,14 +10,14 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	querytimers "github.com/almanac-events/almanac/query/timers"
-	"github.com/almanac-events/almanac/registry"
+	querytimers "github.com/almanac-events/almanac/internal/query/timers"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/timers/callback"
+	"github.com/almanac-events/almanac/internal/timers/dispatch"
+	"github.com/almanac-events/almanac/internal/timers/exposition"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
-	"github.com/almanac-events/almanac/timers/callback"
-	"github.com/almanac-events/almanac/timers/dispatch"
-	"github.com/almanac-events/almanac/timers/exposition"
 )
 
 // timerKeys are the settings of a dispatcher.

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
-	"github.com/almanac-events/almanac/maintenance/removal"
-	querytimers "github.com/almanac-events/almanac/query/timers"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/maintenance/removal"
+	querytimers "github.com/almanac-events/almanac/internal/query/timers"
 	"github.com/almanac-events/almanac/timers"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/maintenance/removal"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/maintenance/removal"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 

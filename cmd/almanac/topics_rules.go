@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/registry"
 )
 
 // rulesWait is how long privacy rules are waited for: three times what a router takes that is well.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/registry"
 )
 
 // A privacy rule is waited for until every running router has it. One that does not get it is named, and the verb ends

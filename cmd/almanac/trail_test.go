@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/audit"
-	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/query/trail"
 	"github.com/almanac-events/almanac/schemas"

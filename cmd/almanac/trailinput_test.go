@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
-	"github.com/almanac-events/almanac/gateway/inputtest"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/gateway/inputtest"
 	"github.com/almanac-events/almanac/query/trail"
 	"github.com/almanac-events/almanac/schemas"
 )

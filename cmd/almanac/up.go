@@ -12,17 +12,17 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/almanac-events/almanac/doctor"
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/gateway"
-	"github.com/almanac-events/almanac/gateway/pool"
-	"github.com/almanac-events/almanac/maintenance/erasure"
-	"github.com/almanac-events/almanac/maintenance/repair"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/doctor"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/gateway"
+	"github.com/almanac-events/almanac/internal/gateway/pool"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/internal/timers/exposition"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
-	"github.com/almanac-events/almanac/timers/exposition"
 )
 
 func (a *app) upCommand() *cobra.Command {

@@ -12,11 +12,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 )
 
 func (b *box) data() string { return filepath.Join(b.dir, "data") }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/internal/backoff"
 )
 
 // Row 6: the engine is killed at the rename that makes an insert's part visible, which is after its token was written to

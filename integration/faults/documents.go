@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/documents"
-	archive "github.com/almanac-events/almanac/query/documents"
-	"github.com/almanac-events/almanac/tables"
+	archive "github.com/almanac-events/almanac/internal/query/documents"
+	"github.com/almanac-events/almanac/internal/tables"
 )
 
 // docWriteTimeout bounds a write of documents; it must be below the house's Keep, in which

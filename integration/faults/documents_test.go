@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/documents"
-	archive "github.com/almanac-events/almanac/query/documents"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/backoff"
+	archive "github.com/almanac-events/almanac/internal/query/documents"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
-	"github.com/almanac-events/almanac/streams"
-	"github.com/almanac-events/almanac/tables"
 )
 
 const docsTopic = "customers"

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
 	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/streams"
 )
 
 // TestDocumentsThroughOutages takes ClickHouse away for ALMANAC_DOCUMENTS_AWAY times as long as documents stay hot and

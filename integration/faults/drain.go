@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/maintenance/verify"
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/tables"
+	"github.com/almanac-events/almanac/internal/maintenance/verify"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
 )
 
 // Heal ends every fault: links work, nothing is frozen, everything that died is started again.

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/internal/backoff"
 )
 
 // A request of 5,000 events over three months under one Idempotency-Key, sent 50 times by 8 clients while NATS and the

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/internal/backoff"
 )
 
 // Rows 1, 2, 4 and 5 of the matrix: kill -9 of each of the five parts, all within a second and a half of each other and

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/internal/backoff"
 )
 
 // Rows 12 and 13: every link is cut in the middle of a message, swallowed, half-open, slow and late, again and again.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // Main runs the tests, or, in a process that a House started, the part it is meant to be.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/internal/backoff"
 )
 
 // weighing is how often the parts' memory is looked at: a part that dies between two looks took its peak with it, so

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/gateway/inputtest"
+	"github.com/almanac-events/almanac/internal/gateway/inputtest"
 	"github.com/almanac-events/almanac/meter"
 	"github.com/almanac-events/almanac/query/usage"
 	"github.com/almanac-events/almanac/schemas"

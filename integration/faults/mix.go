@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/internal/backoff"
 )
 
 // Fault is one kind of trouble: it is made, lasts, and is healed.

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/internal/backoff"
 )
 
 // outageLooks is how often freshness is looked at.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/almanac-events/almanac/rollups"
+	"github.com/almanac-events/almanac/internal/rollups"
 	"github.com/almanac-events/almanac/schemas"
 )
 

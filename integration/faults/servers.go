@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/almanac-events/almanac/embedded"
+	"github.com/almanac-events/almanac/internal/embedded"
 )
 
 // playNATS is a NATS server that syncs before it acknowledges.

@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/internal/backoff"
 )
 
 // intrudedHeader marks what Intrude published.

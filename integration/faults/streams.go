@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
-	"github.com/almanac-events/almanac/maintenance/repair"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/maintenance/repair"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/router"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // throttle lets the engine run a tenth of the time.

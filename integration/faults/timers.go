@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"os"
 
-	"github.com/almanac-events/almanac/timers/callback"
-	"github.com/almanac-events/almanac/timers/dispatch"
+	"github.com/almanac-events/almanac/internal/timers/callback"
+	"github.com/almanac-events/almanac/internal/timers/dispatch"
 )
 
 // secretsEnv has what timers_secrets says, of a dispatcher's process.

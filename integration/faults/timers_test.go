@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
-	"github.com/almanac-events/almanac/maintenance/verify"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/maintenance/verify"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/internal/timers/timerstest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
-	"github.com/almanac-events/almanac/tables"
-	"github.com/almanac-events/almanac/timers/timerstest"
 )
 
 // hooks are the callbacks that came, by timer.

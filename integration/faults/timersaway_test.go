@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/timers/timerstest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"
-	"github.com/almanac-events/almanac/timers/timerstest"
 )
 
 // receiver is a server of callbacks at one address, which can be taken away and started again.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 

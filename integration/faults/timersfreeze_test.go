@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/timer"
 	"github.com/almanac-events/almanac/timers"

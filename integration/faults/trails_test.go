@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/audit"
-	"github.com/almanac-events/almanac/gateway/inputtest"
+	"github.com/almanac-events/almanac/internal/gateway/inputtest"
 	"github.com/almanac-events/almanac/producer"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
+	"github.com/almanac-events/almanac/internal/backoff"
 )
 
 // Rows 8, 10 and 11: frozen parts. A router and a sink sleep beyond their lease, others take their work, and they wake

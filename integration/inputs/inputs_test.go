@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/embedded"
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // patience is how long anything may take on a busy machine.

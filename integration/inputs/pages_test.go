@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // TestPagesOfVerb compares the pages of `almanac query` with those over HTTP, byte for

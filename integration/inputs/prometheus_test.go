@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/backoff"
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // prometheusEnv is for how many minutes TestPrometheus runs; one by default.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/almanac-events/almanac/gateway/inputtest"
+	"github.com/almanac-events/almanac/internal/gateway/inputtest"
 )
 
 // TestRecordedRequests sends what real programs sent, and asks for every event.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // TestSyslogNG forwards as RFC 5424 over TCP and as JSON lines over HTTP.

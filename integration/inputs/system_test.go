@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/almanac-events/almanac/embedded/embeddedtest"
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
 // TestLogger sends by logger, over TCP with counts and newlines, and over UDP.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/almanac-events/almanac/gateway/api"
+	"github.com/almanac-events/almanac/internal/gateway/api"
 )
 
 // worst is a request that costs as much as one of its route can.

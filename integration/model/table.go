@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // Refusals of the table.

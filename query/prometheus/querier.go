@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
 
-	"github.com/almanac-events/almanac/budget"
+	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/query/series"
 	"github.com/almanac-events/almanac/schemas/kinds"
 )

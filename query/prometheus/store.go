@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
 
-	"github.com/almanac-events/almanac/budget"
+	"github.com/almanac-events/almanac/internal/budget"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/query/series"
 )

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/query/once"
+	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/schemas"
 )
 

@@ -13,10 +13,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/almanac-events/almanac/internal/query/once"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query/filter"
-	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/schemas/sql"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // anyFilter has what a catalogue can judge, and matches, which only ClickHouse can.

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/almanac-events/almanac/fanout"
+	"github.com/almanac-events/almanac/internal/fanout"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // found is what a read would touch, as the list of series says.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/query/once"
+	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 

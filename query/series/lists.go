@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/almanac-events/almanac/query/once"
+	"github.com/almanac-events/almanac/internal/query/once"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // Bounds of the lists that are kept. Beyond, ClickHouse is asked for what a read needs of its list: 13 ms

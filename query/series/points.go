@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/almanac-events/almanac/query/once"
+	"github.com/almanac-events/almanac/internal/query/once"
 )
 
 // read reads the points of each group, and returns the groups' keys.

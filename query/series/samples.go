@@ -15,10 +15,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/sql"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // Key tells the series of a topic apart.

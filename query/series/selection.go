@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/query/filter"
-	"github.com/almanac-events/almanac/query/once"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/sql"

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/almanac-events/almanac/query/once"
-	"github.com/almanac-events/almanac/registry/ledger"
+	"github.com/almanac-events/almanac/internal/query/once"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 

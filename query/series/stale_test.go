@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas/sql"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // A list of series that was dropped since a fill was decided begins again: a fill above what

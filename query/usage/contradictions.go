@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/almanac-events/almanac/query/once"
+	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
 )

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/registry"
-	"github.com/almanac-events/almanac/rollups"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/rollups"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/sql"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // february is the month of s1's diffs, each stored three times.

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/almanac-events/almanac/query/once/oncetest"
+	"github.com/almanac-events/almanac/internal/query/once/oncetest"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
 	"github.com/almanac-events/almanac/schemas/sql"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // laneRowsEnv is how many rows a lane has in TestALookReadsItsLane; with it, the looks are timed.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/almanac-events/almanac/query/once"
-	"github.com/almanac-events/almanac/registry"
+	"github.com/almanac-events/almanac/internal/query/once"
+	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
 

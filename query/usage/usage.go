@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/query/once"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query"
-	"github.com/almanac-events/almanac/query/once"
-	"github.com/almanac-events/almanac/registry"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
-	"github.com/almanac-events/almanac/tables"
 )
 
 // Reader reads usage. It is safe for concurrent use.

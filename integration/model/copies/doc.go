@@ -4,7 +4,7 @@
 // # Model
 //
 // A World has some erasures, each of one person with one row and one frame. Its steps are those of
-// registry/copies.go and maintenance/erasure/third.go: enter, note, take the row, mark, end,
+// internal/registry/copies.go and internal/maintenance/erasure/third.go: enter, note, take the row, mark, end,
 // forget, reconcile, adopt, carry out again. A crash ends an operation between two of its steps.
 //
 //	damage ─▶ bucket lost or older │ its copies lost or older │ ClickHouse lost or older

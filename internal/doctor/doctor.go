@@ -1,0 +1,117 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// The outcomes of a check.
+const (
+	OK   = "ok"
+	Warn = "warn"
+	Fail = "fail"
+)
+
+// Finding is the outcome of one check.
+type Finding struct {
+	Check  string `json:"check"`
+	Status string `json:"status"`
+	Found  string `json:"found"`
+	// Do is what to do about it; empty when nothing.
+	Do string `json:"do,omitempty"`
+}
+
+// Config says where the parts of an Almanac are. What a function opens stays its
+// caller's, who may give what is open already.
+type Config struct {
+	// OpenNATS and OpenTables reach the two servers. NATSURL names the first in findings.
+	OpenNATS   func(context.Context) (*nats.Conn, *registry.Registry, error)
+	OpenTables func() (*tables.DB, error)
+	NATSURL    string
+	// Limits are those that the streams should have.
+	Limits schemas.StreamLimits
+	// ReaderUser is the account that people's SQL runs under; empty: none is known.
+	ReaderUser, ReaderPassword string
+	// HTTP is the address of an `almanac up`'s own HTTP; empty: it is not asked.
+	HTTP string
+	// Dir is the directory of an `almanac up`, and Free how many bytes are free for it;
+	// empty: its disk is not looked at.
+	Dir  string
+	Free func() (int64, error)
+	// Private is a file of an `almanac up` that SQL must not read; empty: it is not tried.
+	Private string
+	// Translate says an error in words for people, with a next step where there is one.
+	// Default: its text.
+	Translate func(error) (said, next string)
+}
+
+// check is one run: the checks in the order in which each makes sense, and what they
+// found.
+type check struct {
+	cfg   Config
+	nc    *nats.Conn
+	reg   *registry.Registry
+	db    *tables.DB
+	found []Finding
+	rooms map[string]room // of the streams
+	// storeOff: NATS answers and stores nothing.
+	storeOff bool
+}
+
+// maxTime bounds all checks together.
+const maxTime = 30 * time.Second
+
+// Run makes all checks. What it cannot reach is a finding.
+func Run(ctx context.Context, cfg Config) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
+	c := &check{cfg: cfg, rooms: map[string]room{}}
+	c.process(ctx)
+	if c.nats(ctx) {
+		c.streams(ctx)
+		c.members(ctx)
+		c.timers(ctx)
+	}
+	stores := c.clickhouse(ctx)
+	if c.reg != nil {
+		c.retention(ctx, time.Now())
+	}
+	if stores && c.reg != nil {
+		c.account(ctx)
+		c.lag(ctx)
+		c.rebuilds(ctx)
+		c.lost(ctx)
+		c.fields(ctx)
+		c.documents(ctx)
+		c.meters(ctx)
+	}
+	c.producers(stores)
+	c.disk()
+	return c.found
+}
+
+func (c *check) note(check, status, do, found string, args ...any) {
+	c.found = append(c.found, Finding{check, status, fmt.Sprintf(found, args...), do})
+}
+
+// verdict notes OK when err is nil, and otherwise a failure.
+func (c *check) verdict(check string, err error, do, found string, args ...any) bool {
+	if err == nil {
+		c.note(check, OK, "", found, args...)
+		return true
+	}
+	said, next := err.Error(), ""
+	if c.cfg.Translate != nil {
+		said, next = c.cfg.Translate(err)
+	}
+	c.note(check, Fail, cmp.Or(do, next), "%s", said)
+	return false
+}

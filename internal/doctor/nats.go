@@ -1,0 +1,108 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/privacy"
+)
+
+func (c *check) nats(ctx context.Context) bool {
+	var err error
+	c.nc, c.reg, err = c.cfg.OpenNATS(ctx)
+	if err != nil {
+		do := "start the server, or give another by --nats"
+		switch {
+		case errors.Is(err, registry.ErrNoRegistry):
+			do = ""
+		case isStoreOff(err):
+			do = doStoreOff
+		}
+		c.verdict("NATS", err, do, "")
+		return false
+	}
+	rtt, err := c.nc.RTT()
+	c.verdict("NATS", err, "", "%s at %s, %s away", c.nc.ConnectedServerVersion(), privacy.MaskedURL(c.cfg.NATSURL), rtt.Round(time.Microsecond))
+	info, err := c.reg.JetStream().AccountInfo(ctx)
+	if err != nil {
+		c.verdict("JetStream", err, doStoreOff, "")
+		return false
+	}
+	if err := streams.Probe(ctx, c.reg.JetStream()); err != nil {
+		c.storeOff = true
+		c.verdict("JetStream", err, doStoreOff, "")
+		return true
+	}
+	c.note("JetStream", OK, "", "%d streams, %s on disk", info.Streams, schemas.FormatBytes(float64(info.Store)))
+	return true
+}
+
+// streams checks each against the promise, and how full they are.
+func (c *check) streams(ctx context.Context) {
+	js := c.reg.JetStream()
+	for _, name := range []string{schemas.StreamEvents, schemas.StreamShards, schemas.StreamDocs, schemas.StreamTimers, schemas.KVStream} {
+		stream, err := streams.Open(ctx, js, name)
+		if err != nil {
+			c.verdict("stream "+name, err, "start almanac up or almanac router once: they create it", "")
+			return
+		}
+		info := stream.CachedInfo()
+		r := room{used: info.State.Bytes, limit: info.Config.MaxBytes, keys: info.State.NumSubjects}
+		c.rooms[name] = r
+		status, do := r.verdict(name)
+		if name == schemas.KVStream {
+			name = "REGISTRY"
+		}
+		c.note("stream "+name, status, do, "%d messages, %s", info.State.Msgs, r)
+	}
+	// All exist, so this creates nothing and only compares.
+	limits := c.cfg.Limits
+	limits.Said = schemas.SaidBounds{}
+	_, err := registry.Setup(ctx, c.nc, limits)
+	c.verdict("promise", err, "", "the streams refuse when full, never drop, and are on disk")
+	topics, err := c.reg.Topics(ctx)
+	if c.verdict("registry", err, "", "%d topics", len(topics)) && len(topics) == 0 {
+		c.note("topics", Warn, "declare one: almanac topics apply app", "there is no topic, so nothing can be sent")
+	}
+}
+
+// members looks for live routers and sinks by the age of their leases, on the
+// clock of this machine.
+func (c *check) members(ctx context.Context) {
+	kv, err := c.reg.JetStream().KeyValue(ctx, schemas.Bucket)
+	for _, role := range []string{"router", "sink"} {
+		n := 0
+		if err == nil {
+			n, err = liveMembers(ctx, kv, role)
+		}
+		switch {
+		case err != nil:
+			c.verdict(role+"s", err, "", "")
+		case n == 0:
+			c.note(role+"s", Fail, "start almanac up, or almanac "+role, "none is alive: events are accepted and wait")
+		default:
+			c.note(role+"s", OK, "", "%d alive", n)
+		}
+	}
+}
+
+func liveMembers(ctx context.Context, kv jetstream.KeyValue, role string) (n int, err error) {
+	keys, err := kv.ListKeysFiltered(ctx, schemas.LeaseKeys(role))
+	if err != nil {
+		return 0, err
+	}
+	for key := range keys.Keys() {
+		lease, err := kv.Get(ctx, key)
+		// A lease that is gone meanwhile is that of a member that left.
+		if err == nil && time.Since(lease.Created()) < registry.LeaseExpiry {
+			n++
+		}
+	}
+	return n, nil
+}

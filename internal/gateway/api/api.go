@@ -1,0 +1,223 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/documents"
+	"github.com/almanac-events/almanac/internal/budget"
+	"github.com/almanac-events/almanac/internal/gateway/jobs"
+	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
+	"github.com/almanac-events/almanac/internal/maintenance/erasure"
+	"github.com/almanac-events/almanac/internal/maintenance/verify"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/timers/exposition"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/replay"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/timers"
+)
+
+// Bounds of reads.
+const (
+	maxTails   = 64
+	maxSQL     = 16
+	maxReads   = 64
+	maxTiming  = 256
+	maxPages   = 8 // each holds up to 1,000 documents
+	sqlBytes   = 1 << 20
+	readWait   = 60 * time.Second
+	writeStall = 30 * time.Second
+)
+
+// Config of the API. Reader and Registry are required; a part that is nil has no routes.
+type Config struct {
+	Reader   *query.Reader
+	Registry *registry.Registry
+	// Verify compares a topic, or all when it is empty.
+	Verify func(ctx context.Context, topic string) (*verify.Report, error)
+	// Eraser makes an eraser that tells how far it is; progress may be nil.
+	Eraser func(ctx context.Context, progress func(erasure.Progress)) (*erasure.Eraser, error)
+	// Replayer begins replays.
+	Replayer *replay.Replayer
+	// Letters deals with dead letters.
+	Letters *deadletters.Desk
+	// Timers opens the timers of a topic.
+	Timers func(ctx context.Context, topic string) (*timers.Timers, error)
+	// Metrics are served at /metrics beside those of the front of timers.
+	Metrics []exposition.Source
+	// Documents opens the documents of a topic.
+	Documents func(ctx context.Context, topic string) (*documents.Collection, error)
+	// User and Password are of an account that may only read; empty for the reader's own.
+	User, Password string
+	// Storing says why nothing can be stored now, such as a full disk; nil: it is not known before
+	// a write is tried. It answers at once.
+	Storing func() error
+	// Stopping is closed when tails are to end.
+	Stopping <-chan struct{}
+	// OnError hears what goes wrong beside the requests.
+	OnError func(error)
+}
+
+// API serves reads, and begins jobs.
+type API struct {
+	cfg               Config
+	tails, sql, reads chan struct{}
+	timing            chan struct{} // requests about timers and single documents
+	pages             chan struct{} // pages and batches of documents
+	timers            opened[*timers.Timers]
+	documents         opened[*documents.Collection]
+	proofs            proofs
+	jobs              *jobs.Runner
+}
+
+// New prepares the API. Run carries out its jobs.
+func New(cfg Config) *API {
+	if cfg.Storing == nil {
+		cfg.Storing = func() error { return nil }
+	}
+	a := &API{
+		cfg: cfg, tails: make(chan struct{}, maxTails), sql: make(chan struct{}, maxSQL), reads: make(chan struct{}, maxReads),
+		timing: make(chan struct{}, maxTiming), pages: make(chan struct{}, maxPages),
+	}
+	a.proofs.known = map[string]*proven{}
+	a.jobs = jobs.New(jobs.Config{Registry: cfg.Registry, OnError: cfg.OnError, Workers: a.workers()})
+	return a
+}
+
+// Add adds the routes. Each file that has some has a function for them.
+func (a *API) Add(mux *http.ServeMux) {
+	for _, add := range []func(*http.ServeMux){
+		a.addCatalog, a.addEvents, a.addCounts, a.addSeries, a.addTail, a.addSQL, a.addClickHouse, a.addSpec, a.addProofs, a.addJobs, a.addErasures, a.addReplays, a.addLetters, a.addTimers, a.addDocuments, a.addUsage, a.addTrail, a.addMetrics,
+	} {
+		add(mux)
+	}
+}
+
+// Run carries out jobs until ctx ends.
+func (a *API) Run(ctx context.Context) error { return a.jobs.Run(ctx) }
+
+// status is an answer other than 200.
+type status struct {
+	code  int
+	value any
+}
+
+// answer returns what a request is answered with: a value as JSON, or a status with one.
+type answer func(w http.ResponseWriter, r *http.Request) (any, error)
+
+// read is a handler whose answer is one JSON value.
+func (a *API) read(f answer) http.HandlerFunc { return a.within(a.reads, "reads", f) }
+
+// within is a handler whose answer is one JSON value, while there are free slots.
+func (a *API) within(slots chan struct{}, what string, f answer) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !take(slots) {
+			request.Fail(w, r, tooMany(what, cap(slots)))
+			return
+		}
+		defer func() { <-slots }()
+		ctx, cancel := context.WithTimeout(r.Context(), readWait)
+		defer cancel()
+		if writes(r) {
+			var stop func()
+			if ctx, stop = request.WhileStoring(ctx, a.cfg.Storing); stop == nil {
+				request.Fail(w, r, notStoring(context.Cause(ctx), "free space on it, then send the request again: nothing of it was written"))
+				return
+			}
+			defer stop()
+		}
+		v, err := f(w, r.WithContext(ctx))
+		if err != nil {
+			if full := (*request.NotStoringError)(nil); errors.As(context.Cause(ctx), &full) {
+				err = notStoring(full, "free space on it; whether the request was carried out is not known: read what it writes")
+			}
+			request.Fail(w, r, refusal(err))
+			return
+		}
+		if s, ok := v.(status); ok {
+			request.JSON(w, s.code, s.value)
+			return
+		}
+		request.JSON(w, http.StatusOK, v)
+	}
+}
+
+// writes reports whether a request is answered only once something of it is stored.
+func writes(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		return false
+	case http.MethodPost:
+		return r.URL.Path != "/v1/verify" && !strings.HasSuffix(r.URL.Path, "/load")
+	}
+	return true
+}
+
+func notStoring(why error, do string) error {
+	return request.Refuse(http.StatusInsufficientStorage, "not_storing", why.Error(), do)
+}
+
+func take(slots chan struct{}) bool {
+	select {
+	case slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func tooMany(what string, n int) error {
+	return request.Refuse(http.StatusTooManyRequests, "busy", fmt.Sprintf("%d %s are under way", n, what), "send the request again in a second")
+}
+
+// rules say how errors of the parts below are answered; the first that fits counts.
+type rules []struct {
+	is     error
+	status int
+	code   string
+	hint   string
+}
+
+// of is the answer to an error, nil when no rule is for it.
+func (all rules) of(err error) *request.Error {
+	for _, c := range all {
+		if errors.Is(err, c.is) {
+			return request.Refuse(c.status, c.code, schemas.Text(err), c.hint)
+		}
+	}
+	return nil
+}
+
+// refusals are the rules of every room.
+var refusals = rules{
+	{schemas.ErrUnknownTopic, http.StatusNotFound, "unknown_topic", "declare the topic with `almanac topics apply`, or correct its name"},
+	{schemas.ErrTopicName, http.StatusBadRequest, "bad_topic_name", ""},
+	{query.ErrNoEvent, http.StatusNotFound, "no_such_event", "it may have been erased, or dropped by retention"},
+	{query.ErrNoDeadLetter, http.StatusNotFound, "no_such_dead_letter", ""},
+	{jobs.ErrNoJob, http.StatusNotFound, "no_such_job", ""},
+	{jobs.ErrEnded, http.StatusConflict, "ended", ""},
+	{jobs.ErrFull, http.StatusTooManyRequests, "busy", "GET /v1/jobs lists them"},
+	{budget.ErrFull, http.StatusServiceUnavailable, "busy", "send the request again in a second"},
+	{budget.ErrLarge, http.StatusBadRequest, "too_large", "narrow it with from, to, where or limit"},
+	{erasure.ErrRequest, http.StatusBadRequest, "bad_request", ""},
+	{schemas.ErrRequest, http.StatusBadRequest, "bad_request", ""},
+	{context.DeadlineExceeded, http.StatusGatewayTimeout, "too_slow", "narrow a read with from, to and where; after a write, read what there is before it is sent again"},
+}
+
+// refusal is an error of the parts below for the client.
+func refusal(err error) error {
+	var own *request.Error
+	if errors.As(err, &own) {
+		return err
+	}
+	if refused := refusals.of(err); refused != nil {
+		return refused
+	}
+	return request.Refuse(http.StatusServiceUnavailable, "unavailable", err.Error(), "send the request again; /readyz says what is wrong")
+}

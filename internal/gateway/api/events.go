@@ -1,0 +1,108 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/query"
+)
+
+// HeaderCursor of a page as NDJSON continues after it.
+const HeaderCursor = "Almanac-Cursor"
+
+// addEvents adds pages, single events and their neighbours.
+func (a *API) addEvents(mux *http.ServeMux) {
+	mux.HandleFunc("GET /v1/topics/{topic}/events", a.page)
+	mux.HandleFunc("GET /v1/topics/{topic}/events/{ts}/{id}", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		req, err := aroundRequest(r, false)
+		if err != nil {
+			return nil, err
+		}
+		return a.cfg.Reader.Event(r.Context(), req.Topic, req.Ts, req.ID)
+	}))
+	mux.HandleFunc("GET /v1/topics/{topic}/around/{ts}/{id}", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		req, err := aroundRequest(r, true)
+		if err != nil {
+			return nil, err
+		}
+		return a.cfg.Reader.Around(r.Context(), req)
+	}))
+}
+
+func pageRequest(p *params) (query.Request, error) {
+	req := query.Request{
+		Topic: p.r.PathValue("topic"), From: p.time("from"), To: p.time("to"), Where: p.text("where"), Cursor: p.after(),
+		Limit: p.number("limit", 1, query.MaxLimit), Fields: p.names("fields"), Ascending: p.word("order", "desc", "asc") == "asc",
+	}
+	return req, p.end()
+}
+
+func (a *API) eventsPage(r *http.Request) (*query.Page, error) {
+	p := paramsOf(r)
+	req, err := pageRequest(p)
+	if err != nil {
+		return nil, err
+	}
+	page, err := a.cfg.Reader.Query(r.Context(), req)
+	if err == nil {
+		page.Cursor = p.next(page.Cursor)
+	}
+	return page, err
+}
+
+// page answers with one page: a JSON document, or its events as NDJSON.
+func (a *API) page(w http.ResponseWriter, r *http.Request) {
+	if !strings.Contains(r.Header.Get("Accept"), "ndjson") {
+		a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+			return a.eventsPage(r)
+		})(w, r)
+		return
+	}
+	if !take(a.reads) {
+		request.Fail(w, r, tooMany("reads", maxReads))
+		return
+	}
+	defer func() { <-a.reads }()
+	page, err := a.eventsPage(r)
+	if err != nil {
+		request.Fail(w, r, refusal(err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if page.Cursor != "" {
+		w.Header().Set(HeaderCursor, page.Cursor)
+	}
+	for _, ev := range page.Events {
+		if _, err := w.Write(append(ev, '\n')); err != nil {
+			return
+		}
+	}
+	_, _ = io.WriteString(w, "") // an empty page has headers too
+}
+
+// aroundRequest reads the event that the path names.
+func aroundRequest(r *http.Request, more bool) (query.AroundRequest, error) {
+	p := paramsOf(r)
+	req := query.AroundRequest{Topic: r.PathValue("topic"), ID: r.PathValue("id")}
+	if more {
+		req.N, req.Where = p.number("n", 1, query.MaxAround), p.text("where")
+	}
+	if err := p.end(); err != nil {
+		return req, err
+	}
+	var err error
+	req.Ts, err = eventTime(r.PathValue("ts"))
+	return req, err
+}
+
+// eventTime reads an event's time as events have it.
+func eventTime(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return t, bad("ts", text, "an event's time as it is in the answer, such as 2026-11-20T15:04:05.000000001Z")
+	}
+	return t, nil
+}

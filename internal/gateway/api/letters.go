@@ -1,0 +1,161 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/almanac-events/almanac/internal/gateway/jobs"
+	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Bounds of dead letters.
+const (
+	defaultLetters = 100
+	maxLetters     = 1000
+	// maxOutcomes bounds the letters that a result names; the others are counted.
+	maxOutcomes = 1000
+)
+
+// lettersRequest is what a job does with dead letters.
+type lettersRequest struct {
+	Topic  string `json:"topic"`
+	Reason string `json:"reason,omitempty"`
+	// Seq and At are the number of one letter, and when it was stored in unix ns.
+	Seq  uint64 `json:"seq,omitempty"`
+	At   int64  `json:"at,omitempty"`
+	Drop bool   `json:"drop,omitempty"`
+}
+
+func (q *lettersRequest) request(dry bool) deadletters.Request {
+	return deadletters.Request{Topic: q.Topic, Reason: q.Reason, Letter: schemas.Source{Seq: q.Seq, Stored: q.At}, Drop: q.Drop, DryRun: dry}
+}
+
+// Letters is what became of dead letters, in the last run of the job.
+type Letters struct {
+	Retried int `json:"retried"`
+	Dropped int `json:"dropped"`
+	Kept    int `json:"kept"`
+	// Events of those that are not kept.
+	Events  int                   `json:"events"`
+	Letters []deadletters.Outcome `json:"letters"`
+}
+
+func (l *Letters) add(o deadletters.Outcome) error {
+	switch o.Did {
+	case deadletters.Kept:
+		l.Kept++
+	case deadletters.Dropped:
+		l.Dropped, l.Events = l.Dropped+1, l.Events+o.Events
+	default:
+		l.Retried, l.Events = l.Retried+1, l.Events+o.Events
+	}
+	if len(l.Letters) < maxOutcomes {
+		l.Letters = append(l.Letters, o)
+	}
+	return nil
+}
+
+// addLetters adds dead letters.
+func (a *API) addLetters(mux *http.ServeMux) {
+	mux.HandleFunc("GET /v1/dead", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		p := paramsOf(r)
+		topic, limit := p.text("topic"), p.number("limit", 1, maxLetters)
+		if err := p.end(); err != nil {
+			return nil, err
+		}
+		if limit == 0 {
+			limit = defaultLetters
+		}
+		list, err := a.cfg.Reader.Dead(r.Context(), topic, limit)
+		for i := range list {
+			list[i].Payload = nil // a list is not for bytes
+		}
+		return map[string]any{"dead": filled(list)}, err
+	}))
+	mux.HandleFunc("GET /v1/dead/{seq}", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) {
+		if err := paramsOf(r).end(); err != nil {
+			return nil, err
+		}
+		name, err := schemas.ParseName(r.PathValue("seq"))
+		if err != nil {
+			return nil, request.Refuse(http.StatusNotFound, "no_such_dead_letter", fmt.Sprintf("%q does not name a dead letter: %s", r.PathValue("seq"), err), "GET /v1/dead lists them")
+		}
+		return a.cfg.Reader.DeadLetter(r.Context(), name)
+	}))
+	if a.cfg.Letters == nil {
+		return
+	}
+	mux.HandleFunc("POST /v1/dead/retry", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.settle(r, false) }))
+	mux.HandleFunc("POST /v1/dead/drop", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.settle(r, true) }))
+}
+
+// settle begins the job that sends letters again or drops them.
+func (a *API) settle(r *http.Request, drop bool) (any, error) {
+	p := paramsOf(r)
+	q := lettersRequest{Topic: p.text("topic"), Reason: p.text("reason"), Drop: drop}
+	dry := p.yes("dry_run")
+	if text := p.text("seq"); text != "" {
+		name, err := schemas.ParseName(text)
+		if err != nil || drop && !dry && name.Stored == 0 {
+			p.bad("seq", "the id of a dead letter with its time, as GET /v1/dead lists it; a number alone is given again after SHARDS lost its end")
+		}
+		q.Seq, q.At = name.Seq, name.Stored
+	}
+	if q.Topic == "" {
+		p.bad("topic", "the topic whose dead letters are meant")
+	}
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	if dry {
+		out := Letters{Letters: []deadletters.Outcome{}}
+		return &out, a.cfg.Letters.Settle(r.Context(), q.request(true), out.add)
+	}
+	if q.Seq > 0 {
+		d, err := a.cfg.Reader.DeadLetter(r.Context(), schemas.Source{Seq: q.Seq, Stored: q.At})
+		if err != nil {
+			return nil, err
+		}
+		q.At = d.At.UnixNano() // the job may run after the number was given again
+	}
+	return a.submit(r.Context(), kindLetters, q.Topic, &q)
+}
+
+// letterWorker deals with dead letters. Retrying is idempotent.
+type letterWorker struct{ a *API }
+
+// Work implements jobs.Worker.
+func (w letterWorker) Work(ctx context.Context, t *jobs.Task) (any, error) {
+	var q lettersRequest
+	if err := t.Request(&q); err != nil {
+		return nil, err
+	}
+	begun, err := t.Resume(new(bool))
+	if err == nil && !begun {
+		err = t.Save(ctx, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &Letters{Letters: []deadletters.Outcome{}}
+	err = w.a.cfg.Letters.Settle(ctx, q.request(false), func(o deadletters.Outcome) error {
+		_ = out.add(o)
+		t.Progress(fmt.Sprintf("%d retried, %d dropped, %d kept", out.Retried, out.Dropped, out.Kept))
+		return nil
+	})
+	if begun && errors.Is(err, query.ErrNoDeadLetter) {
+		return out, nil // a run that was cut off has done it
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Final implements jobs.Worker.
+func (letterWorker) Final(err error) bool { return final(err) }

@@ -1,0 +1,61 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/query"
+)
+
+// addSQL adds statements.
+func (a *API) addSQL(mux *http.ServeMux) { mux.HandleFunc("POST /v1/sql", a.runSQL) }
+
+// runSQL streams the answer of a statement.
+func (a *API) runSQL(w http.ResponseWriter, r *http.Request) {
+	if !take(a.sql) {
+		request.Fail(w, r, tooMany("statements", maxSQL))
+		return
+	}
+	defer func() { <-a.sql }()
+	p := paramsOf(r)
+	format := p.text("format")
+	if err := p.end(); err != nil {
+		request.Fail(w, r, err)
+		return
+	}
+	statement, err := io.ReadAll(http.MaxBytesReader(w, r.Body, sqlBytes))
+	if err != nil {
+		request.Fail(w, r, request.Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("a statement may have %d bytes", sqlBytes), ""))
+		return
+	}
+	body, err := a.cfg.Reader.SQL(r.Context(), query.SQLRequest{
+		SQL: string(statement), Format: format, User: a.cfg.User, Password: a.cfg.Password,
+	})
+	if err != nil {
+		request.Fail(w, r, refusal(err))
+		return
+	}
+	defer func() { _ = body.Close() }()
+	w.Header().Set("Content-Type", contentType(format))
+	pass(w, body)
+}
+
+// contentType is that of a ClickHouse format; the default is JSONEachRow.
+func contentType(format string) string {
+	switch {
+	case format == "", format == "JSONEachRow", format == "JSONCompactEachRow", format == "JSONStringsEachRow":
+		return "application/x-ndjson"
+	case strings.HasPrefix(format, "JSON"):
+		return "application/json"
+	case strings.HasPrefix(format, "CSV"):
+		return "text/csv; charset=utf-8"
+	case strings.HasPrefix(format, "TSV"), strings.HasPrefix(format, "TabSeparated"):
+		return "text/tab-separated-values; charset=utf-8"
+	case strings.HasPrefix(format, "Pretty"):
+		return "text/plain; charset=utf-8"
+	}
+	return "application/octet-stream"
+}

@@ -1,0 +1,274 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/almanac-events/almanac/internal/fronts"
+	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/timer"
+	"github.com/almanac-events/almanac/timers"
+)
+
+// addTimers adds what creates, reads, changes and cancels timers. An ETag is a timer's revision.
+func (a *API) addTimers(mux *http.ServeMux) {
+	if a.cfg.Timers == nil {
+		return
+	}
+	for pattern, f := range map[string]timerRoute{
+		"GET /v1/timers": a.timerGroups, "POST /v1/timers/{group}": a.createTimer, "GET /v1/timers/{group}": a.listTimers,
+		"GET /v1/timers/{group}/{id}": a.getTimer, "PATCH /v1/timers/{group}/{id}": a.updateTimer, "DELETE /v1/timers/{group}/{id}": a.deleteTimer,
+		"POST /v1/timers/{group}/{id}/fire":   onTimer((*timers.Timers).FireNow),
+		"POST /v1/timers/{group}/{id}/retry":  onTimer((*timers.Timers).Retry),
+		"GET /v1/timers/{group}/{id}/history": a.timerHistory,
+	} {
+		mux.HandleFunc(pattern, a.onTimers(f))
+	}
+	for pattern, f := range map[string]answer{"GET /v1/timers/{group}/config": a.timerConfig, "PUT /v1/timers/{group}/config": a.setTimerConfig} {
+		mux.HandleFunc(pattern, a.within(a.timing, "requests about timers", func(w http.ResponseWriter, r *http.Request) (any, error) {
+			v, err := f(w, r)
+			return v, timerError(err)
+		}))
+	}
+}
+
+// timerRoute is a request about the timers of a topic. p has the topic's parameter.
+type timerRoute func(t *timers.Timers, p *params, w http.ResponseWriter, r *http.Request) (any, error)
+
+func (a *API) onTimers(f timerRoute) http.HandlerFunc {
+	return a.within(a.timing, "requests about timers", func(w http.ResponseWriter, r *http.Request) (any, error) {
+		p := paramsOf(r)
+		t, err := a.timers.open(r.Context(), a.cfg.Timers, timerTopic(p))
+		if err != nil {
+			return nil, timerError(err)
+		}
+		v, err := f(t, p, w, r)
+		return v, timerError(err)
+	})
+}
+
+func timerTopic(p *params) string {
+	if topic := p.text("topic"); topic != "" {
+		return topic
+	}
+	return schemas.DefaultTimerTopic
+}
+
+// timerError is an error about timers for the client, with its own code.
+func timerError(err error) error {
+	var refused *timer.Refusal
+	switch {
+	case errors.As(err, &refused):
+		return request.Refuse(refusedStatus(refused), string(refused.Code), refused.Text, "")
+	case errors.Is(err, registry.ErrGroupChange):
+		return request.Refuse(http.StatusConflict, string(timer.CodeGroupChange), err.Error(), "")
+	case errors.Is(err, fronts.ErrLost):
+		return request.Refuse(http.StatusServiceUnavailable, "front_lost", err.Error(), "the operator runs `almanac repair`; then send the request again")
+	case errors.Is(err, fronts.ErrReplaced):
+		return request.Refuse(http.StatusServiceUnavailable, "replaced", err.Error(), "the operator runs `almanac repair`, which puts back what is stored; then send the request again")
+	case errors.Is(err, fronts.ErrFull):
+		return request.Refuse(http.StatusInsufficientStorage, "full", err.Error(), "timers leave once they are over and stored; `almanac streams` shows who holds TIMERS, `almanac streams apply TIMERS` gives it more room")
+	case errors.Is(err, fronts.ErrStore):
+		return request.Refuse(http.StatusInsufficientStorage, "store_full", err.Error(), "the operator makes room for NATS; `almanac doctor` says where")
+	case errors.Is(err, fronts.ErrUnknown):
+		return request.Refuse(http.StatusServiceUnavailable, "outcome_unknown", err.Error(), "read the timer, or send the same request again: a creation of the same content is the same timer")
+	case errors.Is(err, fronts.ErrCut):
+		return request.Refuse(http.StatusServiceUnavailable, "cut", err.Error(), "send the request again")
+	case errors.Is(err, fronts.ErrConflict):
+		return request.Refuse(http.StatusConflict, "busy", err.Error(), "send the request again")
+	}
+	return err
+}
+
+func refusedStatus(r *timer.Refusal) int {
+	for _, c := range []struct {
+		is     error
+		status int
+	}{
+		{timer.ErrNotFound, http.StatusNotFound}, {timer.ErrRevision, http.StatusPreconditionFailed}, {timer.ErrExists, http.StatusConflict},
+		{timer.ErrFiring, http.StatusConflict}, {timer.ErrState, http.StatusConflict}, {timer.ErrGroupFull, http.StatusTooManyRequests},
+	} {
+		if errors.Is(r, c.is) {
+			return c.status
+		}
+	}
+	return http.StatusBadRequest
+}
+
+// expected reads If-Match: a revision, or any.
+func expected(r *http.Request) (int64, error) {
+	text := r.Header.Get("If-Match")
+	if text == "*" || r.Header.Values("If-Match") == nil {
+		return timers.AnyRevision, nil
+	}
+	n, err := strconv.ParseInt(strings.Trim(text, `"`), 10, 64)
+	if err != nil || n < 1 {
+		return 0, request.Refuse(http.StatusBadRequest, "bad_header", fmt.Sprintf("If-Match is %s, it must be the ETag of a timer, such as \"3\"", text), "")
+	}
+	return n, nil
+}
+
+// shown is a timer as an answer, with its ETag.
+func shown(w http.ResponseWriter, code int, tm timers.Timer, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	w.Header().Set("ETag", strconv.Quote(strconv.FormatInt(tm.Revision, 10)))
+	return status{code, viewTimer(&tm)}, nil
+}
+
+func (a *API) createTimer(t *timers.Timers, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	var q timerRequest
+	if err := timerBody(w, r, &q); err != nil {
+		return nil, err
+	}
+	now, err := t.Now(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	n, err := q.creation(r.PathValue("group"), now)
+	if err != nil {
+		return nil, err
+	}
+	tm, created, err := t.Create(r.Context(), n)
+	code := http.StatusOK
+	if created {
+		code = http.StatusCreated
+	}
+	return shown(w, code, tm, err)
+}
+
+func (a *API) getTimer(t *timers.Timers, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	tm, err := t.Get(r.Context(), r.PathValue("group"), r.PathValue("id"))
+	return shown(w, http.StatusOK, tm, err)
+}
+
+func (a *API) updateTimer(t *timers.Timers, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	revision, err := expected(r)
+	if err != nil {
+		return nil, err
+	}
+	var q timerRequest
+	if err := timerBody(w, r, &q); err != nil {
+		return nil, err
+	}
+	now, err := t.Now(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	c, err := q.change(now)
+	if err != nil {
+		return nil, err
+	}
+	tm, err := t.Update(r.Context(), r.PathValue("group"), r.PathValue("id"), revision, c)
+	return shown(w, http.StatusOK, tm, err)
+}
+
+func (a *API) deleteTimer(t *timers.Timers, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	revision, err := expected(r)
+	if err != nil {
+		return nil, err
+	}
+	inFlight, err := t.Delete(r.Context(), r.PathValue("group"), r.PathValue("id"), revision)
+	if err != nil {
+		return nil, err
+	}
+	if inFlight {
+		return status{http.StatusAccepted, map[string]bool{"in_flight": true}}, nil
+	}
+	return status{http.StatusNoContent, nil}, nil
+}
+
+// onTimer is a route without a body that changes a timer.
+func onTimer(f func(t *timers.Timers, ctx context.Context, group, id string) (timers.Timer, error)) timerRoute {
+	return func(t *timers.Timers, p *params, w http.ResponseWriter, r *http.Request) (any, error) {
+		if err := p.end(); err != nil {
+			return nil, err
+		}
+		tm, err := f(t, r.Context(), r.PathValue("group"), r.PathValue("id"))
+		return shown(w, http.StatusOK, tm, err)
+	}
+}
+
+func (a *API) listTimers(t *timers.Timers, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {
+	f := timers.Filter{State: timer.State(p.text("state")), DueBefore: p.time("due_before"), Limit: p.number("limit", 1, 1000), Cursor: p.after()}
+	if p.text("slot") != "" {
+		slot := p.number("slot", 0, schemas.MaxTimerSlots-1)
+		f.Slot = &slot
+	}
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	page, err := t.List(r.Context(), r.PathValue("group"), f)
+	return timerPage{viewTimers(page.Timers), p.next(page.Cursor)}, err
+}
+
+func (a *API) timerHistory(t *timers.Timers, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	rows, err := t.History(r.Context(), r.PathValue("group"), r.PathValue("id"))
+	return timerPage{Timers: viewTimers(rows)}, err
+}
+
+// timerGroups are all groups with how their timers are.
+func (a *API) timerGroups(t *timers.Timers, p *params, _ http.ResponseWriter, r *http.Request) (any, error) {
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	all, err := t.Status(r.Context())
+	return map[string]any{"groups": filled(all)}, err
+}
+
+func (a *API) timerConfig(_ http.ResponseWriter, r *http.Request) (any, error) {
+	p := paramsOf(r)
+	topic := timerTopic(p)
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	g, err := a.cfg.Registry.TimerGroup(r.Context(), topic, r.PathValue("group"))
+	if errors.Is(err, registry.ErrNotFound) {
+		err = &timer.Refusal{Code: timer.CodeUnknownGroup, Text: fmt.Sprintf("topic %q has no group %q", topic, r.PathValue("group"))}
+	}
+	return viewGroup(&g), err
+}
+
+// setTimerConfig declares a group, or replaces its settings; the slots of one that exists stay where the
+// request does not name them.
+func (a *API) setTimerConfig(w http.ResponseWriter, r *http.Request) (any, error) {
+	p := paramsOf(r)
+	topic := timerTopic(p)
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	var q groupRequest
+	if err := timerBody(w, r, &q); err != nil {
+		return nil, err
+	}
+	g, did, err := timers.ApplyGroup(r.Context(), a.cfg.Registry, topic, r.PathValue("group"), q.onto)
+	if err != nil {
+		return nil, err
+	}
+	if did == registry.Created {
+		return status{http.StatusCreated, viewGroup(&g)}, nil
+	}
+	return viewGroup(&g), nil
+}

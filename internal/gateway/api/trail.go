@@ -1,0 +1,37 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/query/trail"
+)
+
+// addTrail adds the trail of topics of kind audit.
+func (a *API) addTrail(mux *http.ServeMux) {
+	mux.HandleFunc("GET /v1/topics/{topic}/trail", a.read(a.trail))
+}
+
+// trail answers with a page of entries.
+func (a *API) trail(_ http.ResponseWriter, r *http.Request) (any, error) {
+	p := paramsOf(r)
+	req := trail.Request{
+		Topic: r.PathValue("topic"), RequestID: p.text("request"), Resource: p.text("resource"), Service: p.text("service"),
+		ResourceType: p.text("resource_type"), Method: p.text("method"), Where: p.text("where"), From: p.time("from"), To: p.time("to"),
+		OpenAfter: p.span("open_after"), Limit: p.number("limit", 1, trail.MaxLimit), Cursor: p.after(),
+	}
+	req.Scopes, req.Actors = p.texts("scope"), p.texts("actor")
+	req.Open, req.History = p.yes("open"), p.yes("history")
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	page, err := trail.New(a.cfg.Reader).Page(r.Context(), req)
+	if errors.Is(err, trail.ErrIncomplete) {
+		return nil, request.Refuse(http.StatusServiceUnavailable, "not_stored", err.Error(), "send the request again")
+	}
+	if err == nil {
+		page.Cursor = p.next(page.Cursor)
+	}
+	return page, err
+}

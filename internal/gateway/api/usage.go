@@ -1,0 +1,103 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/query/usage"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// maxBills bounds the bills of an answer; `almanac usage` streams any number.
+const maxBills = 10_000
+
+// storedWait is how long a bill waits, without progress, for what was accepted to be stored.
+const storedWait = 15 * time.Second
+
+// addUsage adds the bills of topics of kind meter.
+func (a *API) addUsage(mux *http.ServeMux) {
+	mux.HandleFunc("GET /v1/topics/{topic}/usage", a.read(a.usage))
+	mux.HandleFunc("GET /v1/topics/{topic}/usage/diffs", a.read(a.usageDiffs))
+}
+
+// usage answers with a report.
+func (a *API) usage(_ http.ResponseWriter, r *http.Request) (any, error) {
+	p := paramsOf(r)
+	req, wait := usageRequest(p)
+	req.GroupBy = usage.GroupBy(p.text("group_by"))
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	if err := a.stored(r, req.Topic, wait); err != nil {
+		return nil, err
+	}
+	bills := []usage.Bill{}
+	err := usage.New(a.cfg.Reader).Bills(r.Context(), req, func(b usage.Bill) error {
+		if len(bills) == maxBills {
+			return request.Refuse(http.StatusBadRequest, "too_many", fmt.Sprintf("there are more than %d bills", maxBills), "select fewer, group otherwise, or use `almanac usage`, which streams them")
+		}
+		bills = append(bills, b)
+		return nil
+	})
+	rep := usage.Report{Topic: req.Topic, From: req.From, To: req.To, Measure: req.Measure, GroupBy: req.GroupBy, Bills: bills}
+	if err == nil {
+		rep.Contradictions, err = usage.New(a.cfg.Reader).Contradict(r.Context(), req, bills)
+	}
+	return rep, err
+}
+
+// usageDiffs answers with a page of the diffs behind a bill.
+func (a *API) usageDiffs(_ http.ResponseWriter, r *http.Request) (any, error) {
+	p := paramsOf(r)
+	req, wait := usageRequest(p)
+	limit, cursor := p.number("limit", 1, query.MaxLimit), p.after()
+	if err := p.end(); err != nil {
+		return nil, err
+	}
+	if err := a.stored(r, req.Topic, wait); err != nil {
+		return nil, err
+	}
+	page, err := usage.New(a.cfg.Reader).Diffs(r.Context(), req, limit, cursor)
+	if err == nil {
+		page.Cursor = p.next(page.Cursor)
+	}
+	return page, err
+}
+
+// usageRequest reads what both routes have in common.
+func usageRequest(p *params) (req usage.Request, wait time.Duration) {
+	req = usage.Request{
+		Topic: p.r.PathValue("topic"), Meter: p.text("meter"), Provider: p.text("provider"), Space: p.text("space"), Customer: p.text("customer"),
+		From: p.time("from"), To: p.time("to"),
+		Measure: usage.Measure(p.word("measure", string(usage.Integral), string(usage.Sum), string(usage.Count))),
+	}
+	return req, p.wait()
+}
+
+// wait reads how long a read waits until what was accepted is stored.
+func (p *params) wait() time.Duration {
+	text := p.text("wait")
+	if text == "" {
+		return storedWait
+	}
+	d, ok := schemas.ParseSpan(text)
+	if !ok || d > readWait {
+		p.bad("wait", fmt.Sprintf("a length of time such as 5s, at most %s", readWait))
+	}
+	return d
+}
+
+// stored waits until what the topic accepted is stored, and refuses an answer without it.
+func (a *API) stored(r *http.Request, topic string, wait time.Duration) error {
+	if wait == 0 {
+		return nil
+	}
+	pending, err := a.cfg.Reader.WaitStored(r.Context(), []string{topic}, wait, nil)
+	if err != nil || pending == 0 {
+		return err
+	}
+	return request.Refuse(http.StatusServiceUnavailable, "not_stored", fmt.Sprintf("about %d events of topic %q were accepted and are not stored yet, and none was stored for %s", pending, topic, wait), "send the request again, or with wait=0 for what is stored")
+}

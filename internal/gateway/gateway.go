@@ -1,0 +1,271 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/budget"
+	"github.com/almanac-events/almanac/internal/gateway/api"
+	"github.com/almanac-events/almanac/internal/gateway/elastic"
+	"github.com/almanac-events/almanac/internal/gateway/lines"
+	"github.com/almanac-events/almanac/internal/gateway/otlp"
+	"github.com/almanac-events/almanac/internal/gateway/pool"
+	"github.com/almanac-events/almanac/internal/gateway/promapi"
+	"github.com/almanac-events/almanac/internal/gateway/recording"
+	"github.com/almanac-events/almanac/internal/gateway/request"
+	"github.com/almanac-events/almanac/internal/gateway/syslog"
+	"github.com/almanac-events/almanac/query/prometheus"
+)
+
+// Config of a gateway. A listener that is nil is off.
+type Config struct {
+	// HTTP is the listener of the API and of every input that has a path.
+	HTTP net.Listener
+	// OTLPHTTP and OTLPGRPC are the listeners of OpenTelemetry's exporters.
+	OTLPHTTP, OTLPGRPC net.Listener
+	// OTLPEachTime stores an OTLP request again that is sent again.
+	OTLPEachTime bool
+	// Elastic is a listener for clients of Elasticsearch that take no path.
+	Elastic net.Listener
+	// Syslog is where syslog messages come from.
+	Syslog syslog.Listeners
+	// Topic takes what names no topic by itself.
+	Topic string
+	// MetricsTopic takes samples of metrics whose client names no topic, and is what reads of
+	// metrics are about that name none.
+	MetricsTopic string
+	// SyslogTopic takes all syslog messages; SyslogZone is the zone of those that name
+	// none, nil for UTC.
+	SyslogTopic string
+	SyslogZone  *time.Location
+	// OnSyslog hears why syslog messages wait or are lost. It may be called often.
+	OnSyslog func(error)
+	// AuditReads, where set, is the topic of kind audit that each read of the API is recorded in
+	// before it is answered; AuditActor is the header that claims who asks (package recording).
+	AuditReads, AuditActor string
+	// Health answers /healthz, /readyz and /version.
+	Health http.Handler
+	// Draining is called when Run begins to end.
+	Draining func()
+	// Grace bounds how long requests under way may take at the end. Default DefaultGrace.
+	Grace time.Duration
+	// OnError hears what goes wrong beside the requests.
+	OnError func(error)
+}
+
+// Parts are what the gateway needs of the servers. Pool is required.
+type Parts struct {
+	Pool *pool.Pool
+	// Stored waits until SQL has what topics were given; nil without a ClickHouse.
+	Stored func(ctx context.Context, topics []string) error
+	// Reads is what the API serves; a zero Reader for none.
+	Reads api.Config
+	// Background runs from Open until Run ends.
+	Background []func(context.Context) error
+}
+
+// DefaultGrace is as long as a request may wait for its answer, and a little.
+const DefaultGrace = 10 * time.Second
+
+// Gateway serves the inputs and the API.
+type Gateway struct {
+	cfg     Config
+	handler http.Handler
+	parts   Parts // set before opened is closed
+	routes  routes
+	elastic routes
+	otlp    routes
+	logs    *otlp.Input // set before opened is closed
+	opened  chan struct{}
+	stopped chan struct{} // closed when Run begins to end: long reads end then
+}
+
+// New prepares a gateway.
+func New(cfg Config) *Gateway {
+	if cfg.Grace == 0 {
+		cfg.Grace = DefaultGrace
+	}
+	if cfg.OnError == nil {
+		cfg.OnError = func(error) {}
+	}
+	if cfg.Draining == nil {
+		cfg.Draining = func() {}
+	}
+	g := &Gateway{cfg: cfg, opened: make(chan struct{}), stopped: make(chan struct{})}
+	g.otlp.fail = otlp.Fail
+	g.handler = g.guarded(http.HandlerFunc(g.serve), request.Fail)
+	return g
+}
+
+// Open takes requests from now on. Until then Run answers with 503, but for the health
+// of the process. Call it once.
+func (g *Gateway) Open(p Parts) {
+	g.parts = p
+	g.routes.set(g.makeRoutes())
+	g.elastic.set(elastic.New(elastic.Config{Pool: p.Pool}))
+	g.logs = otlp.New(otlp.Config{Pool: p.Pool, Topic: g.cfg.Topic, MetricsTopic: g.cfg.MetricsTopic, EachTime: g.cfg.OTLPEachTime})
+	g.otlp.set(g.logs.Routes())
+	close(g.opened)
+}
+
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
+	if g.cfg.Health != nil && isHealth(r.URL.Path) {
+		g.cfg.Health.ServeHTTP(w, r)
+		return
+	}
+	g.routes.ServeHTTP(w, r)
+}
+
+func isHealth(path string) bool { return path == "/healthz" || path == "/readyz" || path == "/version" }
+
+// makeRoutes returns the paths of the HTTP listener.
+func (g *Gateway) makeRoutes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/topics/{topic}/events", lines.New(lines.Config{Pool: g.parts.Pool, Stored: g.parts.Stored}))
+	g.addShippers(mux)
+	if reads := g.parts.Reads; reads.Reader != nil {
+		reads.Stopping = g.stopped
+		promapi.New(promapi.Config{Store: prometheus.New(reads.Reader), Topic: g.cfg.MetricsTopic}).Add(mux)
+		served := api.New(reads)
+		served.Add(mux)
+		g.parts.Background = append(g.parts.Background, served.Run)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		request.Fail(w, r, request.Refuse(http.StatusNotFound, "not_found", "nothing is at "+r.Method+" "+r.URL.Path, "the README lists the inputs, and docs/guide.md the reads"))
+	})
+	var served http.Handler = mux
+	if g.cfg.AuditReads != "" {
+		served = recording.Handler(mux, recording.Config{Pool: g.parts.Pool, Topic: g.cfg.AuditReads, ActorHeader: g.cfg.AuditActor})
+	}
+	return accounted(served, budget.New(budget.DefaultBytes))
+}
+
+// accounted gives each request an account, from which its read takes.
+func accounted(next http.Handler, b *budget.Budget) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, account := b.Begin(r.Context())
+		defer account.End()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// Run serves until ctx ends, and then drains. It returns the error of a listener that
+// fails before.
+func (g *Gateway) Run(ctx context.Context) error {
+	failed := make(chan error, 1)
+	var servers []server
+	if g.cfg.HTTP != nil {
+		servers = append(servers, serveHTTP("HTTP", g.cfg.HTTP, g.handler, failed))
+	}
+	if g.cfg.Elastic != nil {
+		servers = append(servers, serveHTTP("Elastic", g.cfg.Elastic, g.guarded(&g.elastic, request.Fail), failed))
+	}
+	if g.cfg.OTLPHTTP != nil {
+		servers = append(servers, serveHTTP("OTLP/HTTP", g.cfg.OTLPHTTP, g.guarded(&g.otlp, otlp.Fail), failed))
+	}
+	grpcServer := make(chan server, 1)
+	go g.serveGRPC(grpcServer, failed)
+	stopSyslog := g.runSyslog(ctx, failed)
+	stopPool := g.runBeside(ctx, func() []func(context.Context) error { return []func(context.Context) error{g.parts.Pool.Run} })
+	stopBackground := g.runBeside(ctx, func() []func(context.Context) error { return g.parts.Background })
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	close(g.stopped)
+	g.cfg.Draining()
+	stopSyslog()
+	if s := <-grpcServer; s != nil {
+		servers = append(servers, s)
+	}
+	ended := make(chan struct{})
+	go func() { // jobs go back into the queue while requests under way end
+		defer close(ended)
+		stopBackground()
+	}()
+	g.drain(ctx, servers)
+	<-ended
+	stopPool()
+	return err
+}
+
+// serveGRPC serves OTLP/gRPC once the gateway is open, and gives the server, or nil when
+// there is none. Clients wait in the listener's queue until then.
+func (g *Gateway) serveGRPC(served chan<- server, failed chan<- error) {
+	if g.cfg.OTLPGRPC == nil {
+		served <- nil
+		return
+	}
+	select {
+	case <-g.opened:
+	case <-g.stopped:
+		_ = g.cfg.OTLPGRPC.Close()
+		served <- nil
+		return
+	}
+	s := g.logs.NewGRPC()
+	served <- s
+	if err := s.Serve(limited(g.cfg.OTLPGRPC, maxGRPC)); err != nil {
+		select {
+		case failed <- err:
+		default:
+		}
+	}
+}
+
+// runBeside runs parts once the gateway is open. The function it returns ends them and
+// waits.
+func (g *Gateway) runBeside(ctx context.Context, parts func() []func(context.Context) error) (stop func()) {
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	all.Go(func() {
+		select {
+		case <-g.opened:
+		case <-running.Done():
+			return
+		}
+		for _, run := range parts() {
+			all.Go(func() {
+				if err := run(running); err != nil {
+					g.cfg.OnError(fmt.Errorf("gateway: ending: %w", err))
+				}
+			})
+		}
+	})
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
+
+// server is a listener that serves.
+type server interface {
+	// Shutdown closes the listener and returns when every request has ended, or ctx.
+	Shutdown(ctx context.Context) error
+}
+
+// drain ends all servers, at once and within Grace.
+func (g *Gateway) drain(ctx context.Context, servers []server) {
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Grace)
+	defer cancel()
+	select {
+	case <-g.opened:
+		g.parts.Pool.Drain()
+	default:
+	}
+	ended := make(chan error, len(servers))
+	for _, s := range servers {
+		go func() { ended <- s.Shutdown(grace) }()
+	}
+	for range servers {
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			g.cfg.OnError(fmt.Errorf("gateway: requests under way were cut off after %s: %w", g.cfg.Grace, err))
+		}
+	}
+}

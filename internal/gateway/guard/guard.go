@@ -1,0 +1,76 @@
+package guard
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/almanac-events/almanac/internal/fanout"
+	"github.com/almanac-events/almanac/internal/gateway/request"
+)
+
+// Refuser answers with an error in the shape of a listener's protocol.
+type Refuser func(http.ResponseWriter, *http.Request, error)
+
+// Config says how refusals are answered, and who hears of panics.
+type Config struct {
+	Fail    Refuser
+	OnError func(error)
+}
+
+// answers are the headers of every answer. A handler whose answer is a page replaces them.
+var answers = map[string]string{
+	"X-Content-Type-Options":       "nosniff",
+	"Content-Security-Policy":      "sandbox; default-src 'none'; frame-ancestors 'none'",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Referrer-Policy":              "no-referrer",
+}
+
+// Handler passes on what may come in, under an id.
+func Handler(next http.Handler, cfg Config) http.Handler {
+	return request.WithID(cfg.recovered(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range answers {
+			w.Header().Set(name, value)
+		}
+		if refused := Decide(askOf(r)); refused != nil {
+			cfg.Fail(w, r, refused)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})))
+}
+
+func askOf(r *http.Request) *Ask {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	a, ok := local.(*net.TCPAddr)
+	return &Ask{
+		Method: r.Method, Path: r.URL.Path, Host: r.Host, Loopback: ok && a.IP.IsLoopback(),
+		Site: r.Header.Get("Sec-Fetch-Site"), Mode: r.Header.Get("Sec-Fetch-Mode"),
+		Origin: r.Header.Get("Origin"), Referer: r.Header.Get("Referer"),
+	}
+}
+
+// recovered answers 500 where a handler panics, and reports the stack.
+func (c Config) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			v := recover()
+			if v == nil {
+				return
+			}
+			if v == http.ErrAbortHandler { //nolint:errorlint // it is compared so in net/http
+				panic(v)
+			}
+			stack := debug.Stack()
+			if p, ok := v.(*fanout.Panic); ok { // of a function that ran beside
+				v, stack = p.Value, p.Stack
+			}
+			if c.OnError != nil {
+				c.OnError(fmt.Errorf("gateway: %s %s: panic: %v\n%s", r.Method, r.URL.Path, v, stack))
+			}
+			c.Fail(w, r, request.Refuse(http.StatusInternalServerError, "internal", "a fault in the gateway ended this request", "report it with the request's id"))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

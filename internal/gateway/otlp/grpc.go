@@ -1,0 +1,237 @@
+package otlp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/gzip" // exporters compress with it
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/almanac-events/almanac/internal/gateway/pool"
+)
+
+// Bounds of the gRPC listener.
+const (
+	maxMessage = 16 << 20
+	maxStreams = 128 // of a connection
+	// maxCalls bounds the calls under way over all connections.
+	maxCalls = 64
+	// maxReads bounds the messages that are being read. No byte of them is counted in the
+	// pool yet, so up to maxReads messages, packed and unpacked, are held beside it.
+	maxReads = 4
+	// readWait bounds the reading of a message.
+	readWait = 10 * time.Second
+	// Windows bound what is held of calls that nothing reads yet. Set, they do not grow.
+	streamWindow     = 64 << 10
+	connectionWindow = 256 << 10
+)
+
+// GRPC serves the services of logs and metrics.
+type GRPC struct {
+	srv   *grpc.Server
+	calls atomic.Int64
+	reads chan struct{}
+	wait  time.Duration // readWait, but in tests
+}
+
+// NewGRPC prepares a server of the input.
+func (in *Input) NewGRPC() *GRPC {
+	g := &GRPC{reads: make(chan struct{}, maxReads), wait: readWait}
+	g.srv = grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(5*time.Second), grpc.MaxHeaderListSize(32<<10),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 5 * time.Minute, Time: time.Minute, Timeout: 20 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.InitialWindowSize(streamWindow), grpc.InitialConnWindowSize(connectionWindow),
+		grpc.ForceServerCodecV2(bytesCodec{}), grpc.InTapHandle(g.admit), grpc.StatsHandler(g),
+	)
+	for name, of := range map[string]service{"logs.v1.LogsService": in.logs(), "metrics.v1.MetricsService": in.metrics()} {
+		g.srv.RegisterService(&grpc.ServiceDesc{
+			ServiceName: "opentelemetry.proto.collector." + name, HandlerType: (*any)(nil),
+			Methods: []grpc.MethodDesc{{MethodName: "Export", Handler: func(_ any, ctx context.Context, dec func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+				body, err := g.read(ctx, dec)
+				if err != nil {
+					return nil, err
+				}
+				return in.exportGRPC(ctx, of, body)
+			}}},
+		}, in)
+	}
+	return g
+}
+
+// Serve serves a listener until Shutdown.
+func (g *GRPC) Serve(l net.Listener) error {
+	if err := g.srv.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("OTLP/gRPC: %w", err)
+	}
+	return nil
+}
+
+// Shutdown takes no more calls and returns when those under way have ended, or ctx has.
+func (g *GRPC) Shutdown(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() {
+		g.srv.GracefulStop()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		g.srv.Stop()
+		<-ended
+		return context.Cause(ctx)
+	}
+}
+
+// read reads a call's message when no more than maxReads others are being read. The
+// call ends with its error, which also ends a read under way.
+func (g *GRPC) read(ctx context.Context, dec func(any) error) ([]byte, error) {
+	room := time.NewTimer(pool.RoomWait)
+	defer room.Stop()
+	select {
+	case g.reads <- struct{}{}:
+	case <-room.C:
+		return nil, statusOf(fmt.Errorf("%w: %d messages are being read; send the call again", pool.ErrBusy, maxReads))
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+	type message struct {
+		body []byte
+		err  error
+	}
+	read := make(chan message, 1)
+	go func() {
+		var m message
+		m.err = dec(&m.body)
+		<-g.reads
+		read <- m
+	}()
+	slow := time.NewTimer(g.wait)
+	defer slow.Stop()
+	select {
+	case m := <-read:
+		return m.body, m.err
+	case <-slow.C:
+		return nil, status.Errorf(codes.Unavailable, "the message took longer than %s; send smaller ones", g.wait)
+	}
+}
+
+// exportGRPC is Export with the raw message.
+func (in *Input) exportGRPC(ctx context.Context, of service, body []byte) (answer []byte, err error) {
+	defer func() { // a fault of one call must not end the process
+		if v := recover(); v != nil {
+			answer, err = nil, status.Errorf(codes.Internal, "a fault in the gateway ended this call: %v", v)
+		}
+	}()
+	req := in.cfg.Pool.Begin()
+	defer req.End()
+	if from, ok := peer.FromContext(ctx); ok {
+		req.From(pool.PeerOf(from.Addr.String()))
+	}
+	err = req.Ready(ctx)
+	if err == nil {
+		err = req.Grow(ctx, len(body)*weight)
+	}
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	md, _ := metadata.FromIncomingContext(ctx)
+	if answer, err = of.export(ctx, req, cmp.Or(first(md, TopicKey), of.topic), first(md, "idempotency-key"), body, false); err != nil {
+		return nil, statusOf(err)
+	}
+	return answer, nil
+}
+
+func first(md metadata.MD, key string) string {
+	if v := md.Get(key); len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+// statusOf is an error as a gRPC status, with RetryInfo where the same call may help.
+func statusOf(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return status.FromContextError(err).Err()
+	}
+	code, _ := grpcCode(err)
+	s := status.New(codes.Code(code), err.Error())
+	if after := pool.RetryAfter(err); after > 0 && (codes.Code(code) == codes.Unavailable || codes.Code(code) == codes.ResourceExhausted) {
+		if with, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(after)}); err == nil {
+			s = with
+		}
+	}
+	return s.Err()
+}
+
+// admit refuses a call before its message is read, when as many as may be are under way.
+func (g *GRPC) admit(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	if g.calls.Load() >= maxCalls {
+		return nil, statusOf(fmt.Errorf("%w: %d calls are under way; send the call again", pool.ErrBusy, maxCalls))
+	}
+	return ctx, nil
+}
+
+// TagRPC implements stats.Handler.
+func (g *GRPC) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+// HandleRPC counts the calls under way.
+func (g *GRPC) HandleRPC(_ context.Context, s stats.RPCStats) {
+	switch s.(type) {
+	case *stats.Begin:
+		g.calls.Add(1)
+	case *stats.End:
+		g.calls.Add(-1)
+	}
+}
+
+// TagConn implements stats.Handler.
+func (g *GRPC) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+// HandleConn implements stats.Handler.
+func (g *GRPC) HandleConn(context.Context, stats.ConnStats) {}
+
+// bytesCodec hands messages over as they are: Decode looks how deep they nest before
+// anything recurses into them.
+type bytesCodec struct{}
+
+var _ encoding.CodecV2 = bytesCodec{}
+
+// Marshal implements encoding.CodecV2.
+func (bytesCodec) Marshal(v any) (mem.BufferSlice, error) {
+	b, ok := v.([]byte)
+	if !ok {
+		return nil, fmt.Errorf("cannot send %T", v)
+	}
+	return mem.BufferSlice{mem.SliceBuffer(b)}, nil
+}
+
+// Unmarshal implements encoding.CodecV2.
+func (bytesCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	b, ok := v.(*[]byte)
+	if !ok {
+		return fmt.Errorf("cannot receive %T", v)
+	}
+	*b = data.Materialize()
+	return nil
+}
+
+// Name implements encoding.CodecV2.
+func (bytesCodec) Name() string { return "proto" }

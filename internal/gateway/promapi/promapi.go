@@ -1,0 +1,175 @@
+package promapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+
+	"github.com/almanac-events/almanac/internal/budget"
+	"github.com/almanac-events/almanac/query/prometheus"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// Bounds of requests.
+const (
+	maxQueries = 8
+	formBytes  = 1 << 20
+	// maxSteps bounds the instants of a range, as Prometheus does.
+	maxSteps = 11_000
+)
+
+// Config of the API.
+type Config struct {
+	Store *prometheus.Store
+	// Topic answers where the path names none.
+	Topic string
+	// Version of this program, for buildinfo.
+	Version string
+}
+
+// API serves reads.
+type API struct {
+	cfg   Config
+	slots chan struct{}
+}
+
+// New prepares the API.
+func New(cfg Config) *API { return &API{cfg: cfg, slots: make(chan struct{}, maxQueries)} }
+
+// Add adds the routes.
+func (a *API) Add(mux *http.ServeMux) {
+	for _, route := range []struct {
+		path string
+		post bool
+		serve
+	}{
+		{"query", true, a.query},
+		{"query_range", true, a.queryRange},
+		{"series", true, a.series},
+		{"labels", true, a.labels},
+		{"label/{name}/values", false, a.values},
+		{"metadata", false, a.metadata},
+		{"status/buildinfo", false, a.buildinfo},
+	} {
+		for _, below := range []string{"", "/t/{topic}"} {
+			mux.HandleFunc("GET "+below+"/api/v1/"+route.path, a.handle(route.serve))
+			if route.post {
+				mux.HandleFunc("POST "+below+"/api/v1/"+route.path, a.handle(route.serve))
+			}
+		}
+	}
+}
+
+// serve answers a request by calling reply at most once, or returns why not.
+type serve func(r *http.Request, topic string, reply func(answer) error) error
+
+// answer is what a request is answered with. result, when not nil, is the data.
+type answer struct {
+	data            any
+	result          *promql.Result
+	warnings, infos []string
+}
+
+// refusal is an error in Prometheus's words.
+type refusal struct {
+	status int
+	kind   string
+	text   string
+}
+
+func (e *refusal) Error() string { return e.text }
+
+func badData(format string, args ...any) error {
+	return &refusal{http.StatusBadRequest, "bad_data", fmt.Sprintf(format, args...)}
+}
+
+// handle reads the form, bounds the request and writes its answer.
+func (a *API) handle(f serve) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, formBytes)
+		if err := r.ParseForm(); err != nil {
+			fail(w, badData("the form cannot be read: %v", err))
+			return
+		}
+		select {
+		case a.slots <- struct{}{}:
+		default:
+			fail(w, &refusal{http.StatusServiceUnavailable, "unavailable", fmt.Sprintf("%d queries are under way; ask again in a second", maxQueries)})
+			return
+		}
+		defer func() { <-a.slots }()
+		ctx, cancel, err := limited(r)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		defer cancel()
+		err = f(r.WithContext(ctx), cmp.Or(r.PathValue("topic"), a.cfg.Topic), func(all answer) error { return write(w, &all) })
+		if err != nil {
+			fail(w, err)
+		}
+	}
+}
+
+// limited is the request's context with its own time limit, if it has one, and Prometheus's.
+func limited(r *http.Request) (context.Context, context.CancelFunc, error) {
+	limit := prometheus.MaxTime
+	if text := r.FormValue("timeout"); text != "" {
+		d, err := parseDuration(text)
+		if err != nil {
+			return nil, nil, badParameter("timeout", err)
+		}
+		limit = min(limit, d)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), limit)
+	return ctx, cancel, nil
+}
+
+// refused turns an error of the parts below into Prometheus's words.
+func refused(err error) *refusal {
+	var own *refusal
+	var parse *prometheus.ParseError
+	var timeout promql.ErrQueryTimeout
+	var canceled promql.ErrQueryCanceled
+	var storage promql.ErrStorage
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &parse):
+		return &refusal{http.StatusBadRequest, "bad_data", `invalid parameter "query": ` + err.Error()}
+	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
+		return &refusal{http.StatusServiceUnavailable, "timeout", err.Error()}
+	case errors.As(err, &canceled), errors.Is(err, context.Canceled):
+		return &refusal{http.StatusServiceUnavailable, "canceled", err.Error()}
+	case errors.Is(err, budget.ErrFull):
+		return &refusal{http.StatusServiceUnavailable, "unavailable", err.Error()}
+	case errors.Is(err, schemas.ErrUnknownTopic):
+		return &refusal{http.StatusNotFound, "not_found", err.Error() + ": declare it with `almanac topics apply NAME --kind metric`, or correct its name"}
+	case errors.Is(err, schemas.ErrRequest):
+		return &refusal{http.StatusUnprocessableEntity, "execution", err.Error()}
+	case errors.As(err, &storage):
+		return &refusal{http.StatusInternalServerError, "internal", err.Error()}
+	}
+	return &refusal{http.StatusUnprocessableEntity, "execution", err.Error()}
+}
+
+func fail(w http.ResponseWriter, err error) {
+	e := refused(err)
+	head(w, e.status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"status": "error", "errorType": e.kind, "error": e.text})
+}
+
+func head(w http.ResponseWriter, status int) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+}
+
+// writeWait bounds how long a client may take for its answer.
+const writeWait = 60 * time.Second

@@ -1,0 +1,43 @@
+package syslog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/almanac-events/almanac/internal/backoff"
+)
+
+// kernelBytes is what the kernel may keep for a socket while the input is busy.
+const kernelBytes = 4 << 20
+
+// servePackets reads datagrams until ctx ends. One for which there is no room is
+// dropped and counted: the sender cannot be held back.
+func (in *Input) servePackets(ctx context.Context, p net.PacketConn) error {
+	stopped := context.AfterFunc(ctx, func() { _ = p.Close() })
+	defer stopped()
+	if u, ok := p.(*net.UDPConn); ok {
+		_ = u.SetReadBuffer(kernelBytes) // a smaller one works too
+	}
+	decoder := NewDecoder()
+	datagram := make([]byte, MaxLineBytes)
+	for {
+		n, from, err := p.ReadFrom(datagram)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		case err != nil:
+			in.cfg.OnError(fmt.Errorf("syslog: reading at %s: %w", p.LocalAddr(), err))
+			_ = backoff.Sleep(ctx, acceptPause)
+			continue
+		case len(trim(datagram[:n])) == 0:
+			continue
+		}
+		if !in.packets.offer(in.event(decoder, Frame{Line: datagram[:n]}, host(from))) {
+			in.stats.dropped.Add(1)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package syslog
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+const (
+	// handshakeWait bounds the handshake of TLS.
+	handshakeWait = 10 * time.Second
+	// When the input stops, a connection is read until it was silent for endSilence, and
+	// for endWait at most.
+	endSilence = 250 * time.Millisecond
+	endWait    = 4 * time.Second
+	// acceptPause is how long the listener waits after an error that passes, such as too
+	// many open files.
+	acceptPause = 100 * time.Millisecond
+)
+
+// serveStreams accepts connections until ctx ends. What is read has until giving ends
+// to be queued.
+func (in *Input) serveStreams(ctx, giving context.Context, l net.Listener) error {
+	stopped := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stopped()
+	var connections sync.WaitGroup
+	defer connections.Wait()
+	for {
+		c, err := l.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				_ = c.Close()
+			}
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		case err != nil:
+			in.cfg.OnError(fmt.Errorf("syslog: accepting a connection at %s: %w", l.Addr(), err))
+			_ = backoff.Sleep(ctx, acceptPause)
+		default:
+			connections.Go(func() { in.serveStream(ctx, giving, c) })
+		}
+	}
+}
+
+// serveStream reads one connection. While the queue is full it does not read, so the
+// sender waits.
+func (in *Input) serveStream(ctx, giving context.Context, c net.Conn) {
+	defer func() { _ = c.Close() }()
+	if t, ok := c.(*tls.Conn); ok {
+		bounded, cancel := context.WithTimeout(ctx, handshakeWait)
+		err := t.HandshakeContext(bounded)
+		cancel()
+		if err != nil {
+			return // the client is told by TLS; there is no message to lose
+		}
+	}
+	// What the kernel has is read to its end: the sender takes it for delivered.
+	source := &ending{c: c}
+	stopped := context.AfterFunc(ctx, source.stop)
+	defer stopped()
+	framer, decoder, peer := NewFramer(source), NewDecoder(), host(c.RemoteAddr())
+	for first := true; ; first = false {
+		frame, err := framer.Next()
+		if err != nil && len(frame.Line) == 0 {
+			return
+		}
+		if first && fromBrowser(frame.Line) {
+			in.cfg.OnError(fmt.Errorf("syslog: a connection from %s begins as a browser's, and is closed; nothing of it is taken", peer))
+			return
+		}
+		ev := in.event(decoder, frame, peer)
+		if err != nil {
+			ev = cutOff(ev, frame, err)
+		}
+		if !in.streams.put(giving, ev) {
+			in.lost(1, context.Cause(giving))
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// ending reads a connection, and after stop what is still on its way.
+type ending struct {
+	c net.Conn
+
+	mu    sync.Mutex
+	until time.Time // zero before stop
+}
+
+func (e *ending) stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.until = time.Now().Add(endWait)
+	_ = e.c.SetReadDeadline(time.Now().Add(endSilence)) // for the read under way
+}
+
+// Read implements io.Reader.
+func (e *ending) Read(b []byte) (int, error) {
+	e.mu.Lock()
+	if silence := time.Now().Add(endSilence); !e.until.IsZero() {
+		if silence.After(e.until) {
+			silence = e.until
+		}
+		_ = e.c.SetReadDeadline(silence)
+	}
+	e.mu.Unlock()
+	return e.c.Read(b)
+}
+
+// cutOff is the event of a message whose end did not come.
+func cutOff(ev schemas.Event, f Frame, err error) schemas.Event {
+	why := "the connection ended within this message"
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		why += ": " + err.Error()
+	}
+	for i := range ev.Attrs {
+		if ev.Attrs[i].Key == AttrError {
+			ev.Attrs[i] = schemas.String(AttrError, why)
+			return ev
+		}
+	}
+	ev.Attrs = append(ev.Attrs, schemas.String(AttrError, why))
+	return ev
+}

@@ -1,0 +1,9 @@
+// Prose checks the language of documents and package comments (CONTRIBUTING.md,
+// "Language").
+//
+//	go run ./internal/lint/prose
+//
+// It prints the median and the longest sentence of each document and each doc.go.
+// It exits with 1 when a median is above MaxMedianWords. It does so too when a Go or
+// Markdown file has a word that this project retired.
+package main

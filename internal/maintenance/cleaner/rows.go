@@ -1,0 +1,73 @@
+package cleaner
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+	"github.com/almanac-events/almanac/schemas/sql"
+)
+
+// readSettings bound the read of rows.
+var readSettings = map[string]string{"max_execution_time": "60", "max_threads": "1", "output_format_json_quote_64bit_integers": "0"}
+
+// rows reads the rows of records back. It returns where they are, by the records' own
+// sequences: of those alone whose row says the same as the record does.
+func (c *Cleaner) rows(ctx context.Context, w *walk, records []met) (map[uint64]schemas.FrontPlace, error) {
+	want := make(map[uint64]*Row, len(records))
+	months := map[schemas.Month]bool{}
+	first, last := records[0].Row.Ts, records[0].Row.Ts
+	for _, r := range records {
+		want[r.Row.Seq] = r.Row
+		months[schemas.MonthOf(r.Row.Ts)] = true
+		first, last = min(first, r.Row.Ts), max(last, r.Row.Ts)
+	}
+	var in, seqs strings.Builder
+	for m := range months {
+		fmt.Fprintf(&in, ",%d", uint32(m))
+	}
+	for seq := range want {
+		fmt.Fprintf(&seqs, ",%d", seq)
+	}
+	// The range of time prunes shards and parts.
+	sql := fmt.Sprintf("SELECT %s AS seq, toUnixTimestamp64Nano(%s) AS t, %s AS says, %s AS m, %s AS s FROM %s WHERE %s IN (%s) AND %s >= %s AND %s <= %s AND %s IN (%s) FORMAT JSONEachRow",
+		kinds.ColSeq, schemas.ColTs, w.kind.Says, schemas.ColMonth, schemas.ColShard, sql.QuotedTable(c.cfg.DB.Database, w.topic.Name),
+		schemas.ColMonth, in.String()[1:], schemas.ColTs, nanos(first), schemas.ColTs, nanos(last), kinds.ColSeq, seqs.String()[1:])
+	answer, err := c.cfg.DB.Select(ctx, &tables.Select{SQL: sql, Settings: readSettings})
+	if errors.Is(err, tables.ErrNoTable) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cleaner: rows of topic %q: %w", w.topic.Name, err)
+	}
+	defer func() { _ = answer.Close() }()
+	places := make(map[uint64]schemas.FrontPlace, len(want))
+	d := json.NewDecoder(bufio.NewReaderSize(answer, 64<<10))
+	for {
+		var one struct {
+			Seq   uint64 `json:"seq"`
+			Ts    int64  `json:"t"`
+			Says  string `json:"says"`
+			Month uint32 `json:"m"`
+			Shard uint64 `json:"s"`
+		}
+		if err := d.Decode(&one); errors.Is(err, io.EOF) {
+			return places, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("cleaner: rows of topic %q: ClickHouse's answer: %w", w.topic.Name, err)
+		}
+		if r := want[one.Seq]; r != nil && r.Ts == one.Ts && r.Says == one.Says {
+			places[one.Seq] = schemas.FrontPlace{Month: schemas.Month(one.Month), Shard: schemas.Shard(one.Shard), Seq: one.Seq}
+		}
+	}
+}
+
+// nanos is a time as a literal of the tables' type.
+func nanos(ns int64) string { return fmt.Sprintf("fromUnixTimestamp64Nano(%d, 'UTC')", ns) }

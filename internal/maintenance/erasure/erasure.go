@@ -1,0 +1,217 @@
+package erasure
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/kinds"
+)
+
+// Config is what erasing needs. Registry, Reader and DB are required.
+type Config struct {
+	Registry *registry.Registry
+	Reader   *query.Reader
+	DB       *tables.DB
+	// PrivacyKey is the key of topics' hash rules: a user of a topic that hashes user_id
+	// is found by it.
+	PrivacyKey []byte
+	// Within bounds the wait until everything covered is stored. Default 10 min.
+	Within time.Duration
+	// ReplayWindow and SettleTime are the sinks': from them follows when the streams
+	// let go of what was erased. Defaults 7 days and schemas.DedupWindow.
+	ReplayWindow, SettleTime time.Duration
+	// Progress is told what is being done; it must not block.
+	Progress func(Progress)
+	// Crash is called at the named points where tests kill the process.
+	Crash func(point string)
+}
+
+// Progress is how far an erasure has come.
+type Progress struct {
+	State ledger.State
+	// Pending events are to be stored yet, while settling.
+	Pending uint64
+	// Done of Shards shards are erased.
+	Done, Shards int
+}
+
+// Eraser erases events. It is safe for concurrent use, and any number of
+// processes may carry out the same erasure.
+type Eraser struct {
+	cfg    Config
+	js     jetstream.JetStream
+	events jetstream.Stream
+	shards jetstream.Stream
+}
+
+// New prepares an eraser.
+func New(ctx context.Context, cfg Config) (*Eraser, error) {
+	if cfg.Within == 0 {
+		cfg.Within = 10 * time.Minute
+	}
+	if cfg.ReplayWindow == 0 {
+		cfg.ReplayWindow = 7 * 24 * time.Hour
+	}
+	if cfg.SettleTime == 0 {
+		cfg.SettleTime = schemas.DedupWindow
+	}
+	cfg.Registry = cfg.Registry.Beside(cfg.DB)
+	x := &Eraser{cfg: cfg, js: cfg.Registry.JetStream()}
+	var err error
+	if x.events, err = streams.Open(ctx, x.js, schemas.StreamEvents); err != nil {
+		return nil, fmt.Errorf("erase: stream %s: %w", schemas.StreamEvents, err)
+	}
+	if x.shards, err = streams.Open(ctx, x.js, schemas.StreamShards); err != nil {
+		return nil, fmt.Errorf("erase: stream %s: %w", schemas.StreamShards, err)
+	}
+	return x, nil
+}
+
+func (x *Eraser) crash(point string) {
+	if x.cfg.Crash != nil {
+		x.cfg.Crash(point)
+	}
+}
+
+func (x *Eraser) progress(p Progress) {
+	if x.cfg.Progress != nil {
+		x.cfg.Progress(p)
+	}
+}
+
+// Start enters an erasure in the ledger and returns its entry. From now on no
+// reader of the streams gives out its events; Run takes them from ClickHouse.
+func (x *Eraser) Start(ctx context.Context, req Request) (ledger.Erasure, error) {
+	e, err := x.compile(ctx, req, time.Now())
+	if err != nil {
+		return e, err
+	}
+	if _, err := x.checkSums(ctx, &e); err != nil {
+		return e, err
+	}
+	// Before the fence is read, so that all of it came from before.
+	if e.Tails, err = x.growing(ctx, e.Topic); err != nil {
+		return e, err
+	}
+	source := cmp.Or(e.Front, schemas.StreamEvents)
+	info, err := streams.Info(ctx, x.js, source)
+	if err != nil {
+		return e, fmt.Errorf("erase: %s: %w", source, err)
+	}
+	end := streams.EndOf(info)
+	e.Fence, e.FenceTime = end.Seq, end.Stored
+	if e.Front != "" {
+		e.Cond = fmt.Sprintf("`%s` <= %d AND (%s)", kinds.ColSeq, e.Fence, e.Cond)
+	}
+	e.ID = newID(e.CreatedAt)
+	if e, err = x.cfg.Registry.Enter(ctx, e); err != nil {
+		return e, err
+	}
+	x.crash("erase.entered")
+	x.noteEarly(ctx, &e)
+	return e, nil
+}
+
+// newID is a name people can sort and say: the day, and six random digits.
+func newID(at time.Time) string {
+	var b [3]byte
+	_, _ = rand.Read(b[:]) // never fails: see its documentation
+	return at.UTC().Format("20060102-150405") + "-" + hex.EncodeToString(b[:])
+}
+
+// Run carries an erasure on from where it stands to its end. It may be called
+// again after any failure, and on one that is erased: should ClickHouse have been
+// restored from an older copy, what came back with it goes again.
+func (x *Eraser) Run(ctx context.Context, topic, id string) (ledger.Erasure, error) {
+	for again := maxCut; ; again-- {
+		e, err := x.carryOn(ctx, topic, id)
+		if again == 0 || !errors.Is(err, streams.ErrCut) || ctx.Err() != nil {
+			return e, err
+		}
+	}
+}
+
+// maxCut is how often an erasure goes on by itself after a listing that a busy
+// server cut short.
+const maxCut = 5
+
+func (x *Eraser) carryOn(ctx context.Context, topic, id string) (ledger.Erasure, error) {
+	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
+	if err != nil {
+		return e, err
+	}
+	if e.Redacted {
+		return e, x.redactedAgain(ctx, &e)
+	}
+	if e.State == ledger.Settling {
+		if e, err = x.settle(ctx, e); err != nil {
+			return e, err
+		}
+		x.crash("erase.settled")
+	}
+	// Before a row goes: streams that are restored from an older copy do not know of it.
+	if err := x.copyLedger(ctx, topic, id, false); err != nil {
+		return e, err
+	}
+	if e.Front != "" {
+		if err := x.front(ctx, &e); err != nil {
+			return e, err
+		}
+		x.crash("erase.front")
+	}
+	if err := x.sweep(ctx, &e); err != nil {
+		return e, err
+	}
+	x.crash("erase.swept")
+	if err := x.sums(ctx, &e); err != nil {
+		return e, err
+	}
+	x.crash("erase.summed")
+	rows, diffs, shards, err := x.total(ctx, &e)
+	if err != nil {
+		return e, err
+	}
+	if err := x.copyLedger(ctx, topic, id, true); err != nil {
+		return e, err
+	}
+	x.crash("erase.noted")
+	e, err = x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
+		if e.State == ledger.Erased && e.Rows == rows && e.Diffs == diffs && e.Shards == shards {
+			return false
+		}
+		if e.State != ledger.Erased {
+			e.State, e.ErasedAt = ledger.Erased, time.Now().UTC()
+		}
+		e.Rows, e.Diffs, e.Shards = rows, diffs, shards
+		return true
+	})
+	if err != nil {
+		return e, err
+	}
+	return e, x.copyLedger(ctx, topic, id, true)
+}
+
+// total adds up the receipts.
+func (x *Eraser) total(ctx context.Context, e *ledger.Erasure) (rows, diffs uint64, shards int, err error) {
+	tallies, err := x.cfg.Registry.Tallies(ctx, e.Topic)
+	for _, t := range tallies {
+		if r, ok := t.Receipts[e.ID]; ok {
+			rows, diffs = rows+r.Rows, diffs+r.Diffs
+			shards++
+		}
+	}
+	return rows, diffs, shards, err
+}

@@ -1,0 +1,102 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+)
+
+// List is the erasures of a topic, or of all when topic is empty, the newest
+// first.
+func List(all map[string]ledger.Erasures, topic string) []ledger.Erasure {
+	var out []ledger.Erasure
+	for name, l := range all {
+		if topic == "" || name == topic {
+			out = append(out, l...)
+		}
+	}
+	slices.SortFunc(out, func(a, b ledger.Erasure) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return out
+}
+
+// Find finds an erasure by its id, whatever its topic.
+func (x *Eraser) Find(ctx context.Context, id string) (ledger.Erasure, error) {
+	all, err := x.cfg.Registry.Ledgers(ctx)
+	if err != nil {
+		return ledger.Erasure{}, err
+	}
+	for _, e := range List(all, "") {
+		if e.ID == id {
+			return e, nil
+		}
+	}
+	return ledger.Erasure{}, fmt.Errorf("%w: no erasure %q; `almanac erase ls` lists them", ErrRequest, id)
+}
+
+// Redact puts pseudonyms in place of the users and the filter of an erasure, for
+// good. It is refused as long as a stream may hold events of it: until then the
+// entry is what keeps them away. What it cannot see is an old copy of ClickHouse:
+// after the redaction nothing takes out again what comes back with one.
+func (x *Eraser) Redact(ctx context.Context, topic, id string) (ledger.Erasure, error) {
+	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
+	if err != nil || e.Redacted {
+		return e, err
+	}
+	if err := x.unneeded(ctx, &e); err != nil {
+		return e, err
+	}
+	e, err = x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
+		if e.Redacted {
+			return false
+		}
+		*e = Redacted(*e)
+		return true
+	})
+	if err != nil {
+		return e, err
+	}
+	return e, x.clearThird(ctx, topic, id)
+}
+
+// unneeded says with an error why an entry is still needed: what keeps its events
+// from coming back out of the streams is the entry.
+func (x *Eraser) unneeded(ctx context.Context, e *ledger.Erasure) error {
+	if e.State != ledger.Erased {
+		return fmt.Errorf("%w: erasure %s is %s; resume it first", ErrRequest, e.ID, e.State)
+	}
+	held, err := x.holdings(ctx, e)
+	if err != nil {
+		return err
+	}
+	for _, h := range held {
+		if h.Messages > 0 {
+			return fmt.Errorf("%w: %s has %d messages of its time and from before it; `almanac erase show %s` says until when, --purge takes those with its events", ErrHeld, h.Stream, h.Messages, e.ID)
+		}
+	}
+	return nil
+}
+
+// Forget takes an erasure out of the ledger, for good: its proof is gone, how many
+// rows are gone from each shard stays, so that verify adds up. It is refused as
+// long as a stream may hold events of it, which a later reader would see
+// again; held forgets it all the same. What it cannot see is an old copy of
+// ClickHouse.
+func (x *Eraser) Forget(ctx context.Context, topic, id string, held bool) error {
+	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
+	if err != nil {
+		return err
+	}
+	if err := x.unneeded(ctx, &e); err != nil && (!held || !errors.Is(err, ErrHeld)) {
+		return err
+	}
+	if err := outlive(ctx, &e); err != nil {
+		return err
+	}
+	if err := x.cfg.Registry.ForgetErasure(ctx, topic, id); err != nil {
+		return err
+	}
+	return x.clearThird(ctx, topic, id)
+}

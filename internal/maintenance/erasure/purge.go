@@ -1,0 +1,366 @@
+package erasure
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/almanac-events/almanac/internal/maintenance/deadletters"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/checkpoint"
+)
+
+// Purge takes the messages that hold events of an erasure out of the streams,
+// overwriting them on disk, without waiting for the janitor. What shared a frame
+// with such an event goes from the stream with it and stays in ClickHouse: the
+// erasure is at its end, so it is stored.
+//
+// The positions, and the messages of EVENTS they came from, are written into the shard's tally before they go, so that
+// neither a gap in SHARDS nor a cut of EVENTS is taken for a loss. The last frame of a shard that may grow stays until
+// the next follows it, and so does the last message of a lane in EVENTS: both are
+// state.
+func (x *Eraser) Purge(ctx context.Context, topic, id string) (ledger.Erasure, error) {
+	e, err := x.cfg.Registry.Erasure(ctx, topic, id)
+	if err != nil {
+		return e, err
+	}
+	if e.State != ledger.Erased || e.Redacted {
+		return e, fmt.Errorf("%w: erasure %s is %s, only what is erased, and not redacted, can be purged", ErrRequest, id, e.State)
+	}
+	t, err := x.cfg.Registry.Topic(ctx, topic)
+	if err == nil {
+		err = outlive(ctx, &e)
+	}
+	if err != nil {
+		return e, err
+	}
+	all, err := x.cfg.Registry.Ledger(ctx, topic)
+	if err != nil {
+		return e, err
+	}
+	settling := all.Only(ledger.Settling)
+	sum := ledger.Purge{At: time.Now().UTC()}
+	shards, err := x.cfg.Registry.Shards(ctx, topic, 0)
+	if err != nil {
+		return e, err
+	}
+	for i := range shards {
+		if err := x.purgeShard(ctx, &e, &t, &shards[i], settling, &sum); err != nil {
+			return e, err
+		}
+	}
+	if err := errors.Join(x.purgeEvents(ctx, &e, &t, &sum), x.purgeDead(ctx, &e, &t, &sum)); err != nil {
+		return e, err
+	}
+	return x.cfg.Registry.AmendErasure(ctx, topic, id, func(e *ledger.Erasure) bool {
+		all := sum
+		if old := e.Purged; old != nil {
+			all.Frames, all.Events, all.Dead = sum.Frames+old.Frames, sum.Events+old.Events, sum.Dead+old.Dead
+			all.Erased, all.Company = sum.Erased+old.Erased, sum.Company+old.Company
+		}
+		e.Purged = &all
+		return true
+	})
+}
+
+// hit is a message with events of an erasure.
+type hit struct {
+	msg     *streams.Message
+	frame   schemas.Frame
+	matched uint64
+}
+
+// hits reads a stream's messages under a filter up to where more says, and calls f
+// with those that hold events of the erasure, some at a time.
+func (x *Eraser) hits(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, stream, filter string, more func(*streams.Message) bool, f func([]hit) error) error {
+	m := &matcher{x: x, e: e, topic: t}
+	var open []hit
+	owners := map[string][]int{} // id: indices in open; a frame may have come twice
+	flush := func() error {
+		if err := m.flush(ctx); err != nil {
+			return err
+		}
+		slices.Sort(m.ids)
+		for _, id := range slices.Compact(m.ids) {
+			for _, i := range owners[id] {
+				open[i].matched++
+			}
+		}
+		found := slices.DeleteFunc(open, func(h hit) bool { return h.matched == 0 })
+		err := f(found)
+		open, m.ids = nil, nil
+		clear(owners)
+		return err
+	}
+	err := streams.Gather(ctx, x.js, stream, filter, 1, nil, func(msg *streams.Message) (bool, error) {
+		if !more(msg) {
+			return false, nil
+		}
+		frame, err := schemas.ParseFrame(msg.Header)
+		if err != nil || len(msg.Data) == 0 || frame.MaxTs < e.From || frame.MinTs > e.To {
+			return true, nil
+		}
+		if m.size >= maxMatchBytes || frame.Schema != m.schema {
+			if err := flush(); err != nil {
+				return false, err
+			}
+		}
+		if err := m.add(ctx, frame, msg.Data); err != nil {
+			return true, nil // no frame the router would take
+		}
+		for i := range m.reader.Rows() {
+			id := m.reader.ID(i).String()
+			owners[id] = append(owners[id], len(open))
+		}
+		open = append(open, hit{msg: msg, frame: frame})
+		return true, nil
+	})
+	return errors.Join(err, flush())
+}
+
+func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, s *registry.Shard, settling ledger.Erasures, sum *ledger.Purge) error {
+	if s.Gone() {
+		return nil
+	}
+	tail, has, err := x.tail(ctx, s)
+	if err != nil || !has {
+		return err
+	}
+	head, err := x.whole(ctx, s, tail)
+	if err != nil {
+		return err
+	}
+	if err := Pin(ctx, x.cfg.Registry, s.Ref(), settling); err != nil {
+		return err
+	}
+	covered := func(msg *streams.Message) bool {
+		p, err := schemas.ParsePlaced(msg.Header)
+		return err != nil || e.Means(p.Source()) && p.Pos <= head
+	}
+	return x.hits(ctx, e, t, schemas.StreamShards, tail.subject, covered, func(found []hit) error {
+		var positions []uint64
+		var from []checkpoint.Silent
+		for _, h := range found {
+			p, err := schemas.ParsePlaced(h.msg.Header)
+			if err != nil || h.msg.Sequence == tail.Seq {
+				continue
+			}
+			if positions = append(positions, p.Pos); p.SourceFirst == 0 { // a front keeps its end by itself
+				from = append(from, checkpoint.Silent{Seq: p.SourceSeq, Stored: p.SourceTime})
+			}
+		}
+		if err := x.note(ctx, s, positions, from); err != nil {
+			return err
+		}
+		x.crash("erase.before-purge")
+		for _, h := range found {
+			if h.msg.Sequence == tail.Seq {
+				cleared, err := x.clearTail(ctx, s, tail, h.msg)
+				if err != nil {
+					return err
+				}
+				if !cleared {
+					continue
+				}
+			}
+			if err := streams.Delete(ctx, x.js, x.shards, h.msg.Sequence, true); err != nil {
+				return fmt.Errorf("erase: %w", err)
+			}
+			sum.Frames++
+			sum.Erased += h.matched
+			sum.Company += uint64(h.frame.Rows) - h.matched
+		}
+		return nil
+	})
+}
+
+// whole is the shard's head, if ClickHouse has every row up to it that no erasure
+// took. Otherwise, after it was restored from an older copy say, the frames are all
+// there is of some events, and of others than the erasure's.
+func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head uint64, err error) {
+	before, err := x.cfg.Registry.Tally(ctx, s.Ref())
+	if err != nil {
+		return 0, err
+	}
+	pos, rows, err := x.cfg.DB.HeadRows(ctx, s.Ref())
+	if err != nil {
+		return 0, err
+	}
+	after, err := x.cfg.Registry.Tally(ctx, s.Ref()) // an erasure may be under way
+	if err != nil {
+		return 0, err
+	}
+	if head = s.Head(pos); head == 0 {
+		return 0, nil
+	}
+	brought, known := tail.ShardRows, tail.Pos == head
+	if head < tail.Pos {
+		seq, err := streams.FindFrame(ctx, x.js, tail.subject, head, tail.Seq)
+		if err != nil {
+			return 0, err
+		}
+		p, err := streams.FrameFrom(ctx, x.js, tail.subject, seq)
+		if err != nil {
+			return 0, err
+		}
+		if brought, known = p.ShardRows, p.Pos == head; p.Pos == head+1 {
+			brought, known = p.ShardRows-uint64(p.Rows), true
+		}
+	}
+	least, _ := before.GoneUpTo(head)
+	_, most := after.GoneUpTo(head)
+	if !known || rows+least > brought || rows+most < brought {
+		return 0, fmt.Errorf("%w: %s has %d rows up to position %d, its frames brought %d and erasures took %d; run `almanac verify %s` before anything is purged",
+			ErrUnstored, s.Name(), rows, head, brought, most, s.Topic)
+	}
+	return head, nil
+}
+
+// note writes positions into the shard's tally that are about to leave SHARDS, and the messages they came from.
+func (x *Eraser) note(ctx context.Context, s *registry.Shard, positions []uint64, from []checkpoint.Silent) error {
+	if len(positions) == 0 {
+		return nil
+	}
+	full := false
+	_, err := x.cfg.Registry.AmendTally(ctx, s.Ref(), func(t *ledger.Tally) bool {
+		t.AddPurged(positions...)
+		t.AddSilent(from...)
+		full = len(t.Purged) > ledger.MaxSpans
+		return !full
+	})
+	if full {
+		return fmt.Errorf("%w: %s would have more than %d gaps in %s; the janitor takes the rest", ErrRequest, s.Name(), ledger.MaxSpans, schemas.StreamShards)
+	}
+	return err
+}
+
+// clearTail puts a mark behind the last frame of a shard that no frame follows any
+// more: its headers without its events, so that its end is known. It says whether
+// the frame may go.
+func (x *Eraser) clearTail(ctx context.Context, s *registry.Shard, tail end, msg *streams.Message) (bool, error) {
+	if s.Status == registry.Active || s.SealedAt != tail.Pos {
+		return false, nil
+	}
+	last := *msg
+	last.Sequence = tail.Seq
+	_, err := streams.Tombstone(ctx, x.js, &last, schemas.ClearedErased)
+	if streams.LostRace(err) {
+		return false, nil // another process put one; the next purge sees it
+	}
+	if err != nil {
+		return false, fmt.Errorf("erase: marking the end of %s: %w", s.Name(), err)
+	}
+	return true, nil
+}
+
+// purgeEvents takes routed messages out of EVENTS. Bare JSON is read as text: what
+// names a user goes.
+func (x *Eraser) purgeEvents(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, sum *ledger.Purge) error {
+	routed, err := streams.Checkpoints(ctx, x.js, e.Topic)
+	if err != nil {
+		return err
+	}
+	settled := func(msg *streams.Message) bool { // below the checkpoint's own message, which is state
+		_, _, lane, err := schemas.EventsTokens(msg.Subject)
+		return err == nil && msg.Sequence < routed[lane].Source
+	}
+	drop := func(seq uint64) error {
+		if err := streams.Delete(ctx, x.js, x.events, seq, true); err != nil {
+			return fmt.Errorf("erase: %w", err)
+		}
+		sum.Events++
+		return nil
+	}
+	var bare []uint64
+	err = x.hits(ctx, e, t, schemas.StreamEvents, schemas.TopicFilter(e.Topic), func(msg *streams.Message) bool {
+		if e.Means(inEvents(msg)) && settled(msg) && !schemas.HasFrameHeaders(msg.Header) && names(e, msg.Data) {
+			bare = append(bare, msg.Sequence)
+		}
+		return e.Means(inEvents(msg))
+	}, func(found []hit) error {
+		for _, h := range found {
+			if settled(h.msg) {
+				if err := drop(h.msg.Sequence); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	for _, seq := range bare {
+		err = errors.Join(err, drop(seq))
+	}
+	return err
+}
+
+// purgeDead takes dead letters that name a user, and books them as dropped.
+func (x *Eraser) purgeDead(ctx context.Context, e *ledger.Erasure, t *schemas.Topic, sum *ledger.Purge) error {
+	if len(e.Users) == 0 {
+		return nil
+	}
+	desk, err := deadletters.New(ctx, x.js.Conn(), x.cfg.Registry, nil, nil) // it drops letters only: no key is needed
+	if err != nil {
+		return err
+	}
+	var open []registry.OpenLetter
+	discard := func() error {
+		err := desk.Discard(ctx, e.Topic, open)
+		if err == nil {
+			sum.Dead += uint64(len(open))
+		}
+		open = nil
+		return err
+	}
+	err = x.deadLetters(ctx, e, t, func(msg *streams.Message) error {
+		open = append(open, registry.OpenLetter{Seq: msg.Sequence, At: msg.Time.UnixNano(), Events: uint64(schemas.EventsOf(msg.Header)), Drop: true})
+		if len(open) < registry.MaxOpenLetters {
+			return nil
+		}
+		return discard()
+	})
+	if err != nil {
+		return err
+	}
+	return discard()
+}
+
+// names says whether text names one of the erasure's users: as a word, so that
+// u-10 and u-1@example.org are not taken for u-1.
+func names(e *ledger.Erasure, text []byte) bool {
+	return slices.ContainsFunc(e.Users, func(u string) bool { return named(text, []byte(u)) })
+}
+
+func named(text, user []byte) bool {
+	for from := 0; ; {
+		i := bytes.Index(text[from:], user)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(user)
+		before, n := utf8.DecodeLastRune(text[:i])
+		before2, _ := utf8.DecodeLastRune(text[:i-n])
+		after, n := utf8.DecodeRune(text[end:])
+		after2, _ := utf8.DecodeRune(text[end+n:])
+		if !goesOn(before, before2) && !goesOn(after, after2) {
+			return true
+		}
+		from = i + 1
+	}
+}
+
+// goesOn says whether a word goes on with a rune and the one beyond: with a letter,
+// a digit, a dash, or a sign inside of an address. Bytes that are not text, and the
+// end, are utf8.RuneError.
+func goesOn(r, beyond rune) bool {
+	part := func(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	return part(r) || (r == '.' || r == '@' || r == '+') && part(beyond)
+}

@@ -1,0 +1,82 @@
+package erasure
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/backoff"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/query"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// settle waits until everything that was accepted before the erasure was entered
+// is stored, and notes how far it covers the shards that go on growing.
+func (x *Eraser) settle(ctx context.Context, e ledger.Erasure) (ledger.Erasure, error) {
+	// Who held an older ledger has read this entry then. The clock that wrote
+	// CreatedAt may have been another's, ahead of this one.
+	if err := backoff.Sleep(ctx, min(registry.LedgerStaleness, time.Until(e.CreatedAt.Add(registry.LedgerStaleness)))); err != nil {
+		return e, err
+	}
+	told := time.Time{}
+	pending, err := x.cfg.Reader.WaitStoredUpTo(ctx, []string{e.Topic}, e.UpTo(), x.cfg.Within, func(pending uint64) {
+		if time.Since(told) >= settleStep {
+			told = time.Now()
+			x.progress(Progress{State: ledger.Settling, Pending: pending})
+		}
+	})
+	if err != nil {
+		return e, err
+	}
+	if pending > 0 {
+		return e, fmt.Errorf("%w: %d events after %s; once routers and sinks have stored them, `almanac erase resume %s` goes on", ErrNotSettled, pending, x.cfg.Within, e.ID)
+	}
+	if e, err = x.cfg.Registry.Erasure(ctx, e.Topic, e.ID); err != nil { // with what was pinned meanwhile
+		return e, err
+	}
+	bounds, err := x.bounds(ctx, &e)
+	if err != nil {
+		return e, err
+	}
+	return x.cfg.Registry.AmendErasure(ctx, e.Topic, e.ID, func(now *ledger.Erasure) bool {
+		if now.State != ledger.Settling {
+			return false // another process was faster: its bounds hold
+		}
+		maps.Copy(bounds, now.Bounds)
+		now.State, now.SettledAt, now.Bounds, now.Tails = ledger.Erasing, time.Now().UTC(), bounds, nil
+		return true
+	})
+}
+
+// growing are the last positions of a topic's shards that may still grow.
+func (x *Eraser) growing(ctx context.Context, topic string) (map[schemas.Shard]uint64, error) {
+	shards, err := x.cfg.Registry.Shards(ctx, topic, 0)
+	if err != nil {
+		return nil, err
+	}
+	tails, err := streams.Tails(ctx, x.js, topic, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := map[schemas.Shard]uint64{}
+	for i := range shards {
+		if t, has := tails[shards[i].ID]; has && shards[i].Status == registry.Active {
+			out[shards[i].ID] = t.Pos
+		}
+	}
+	return out, nil
+}
+
+// settleStep is how often progress is told.
+const settleStep = time.Second
+
+// outlive waits until no reader goes by checkpoints or heads from before everything
+// covered was stored. Until then one may look for it in the streams, or have it from
+// there: what is purged would be missed with its company, what is forgotten shown.
+func outlive(ctx context.Context, e *ledger.Erasure) error {
+	return backoff.Sleep(ctx, min(query.HeadStaleness, time.Until(e.SettledAt.Add(query.HeadStaleness))))
+}

@@ -1,0 +1,94 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/schemas"
+)
+
+// planLeave adds the active shards of which ClickHouse has more than SHARDS, where nothing waits to be routed that could
+// be the same again: SHARDS was restored from an older copy, and the stream that it was routed from too. Their lanes
+// go on in other shards, and a sink settles them as it does shards that forked (package sinks, fork.go).
+func (r *Repairer) planLeave(ctx context.Context, t *schemas.Topic, p *Plan) error {
+	routed, err := streams.Checkpoints(ctx, r.js, t.Name)
+	if err != nil {
+		return err
+	}
+	misfits, err := streams.Misfits(ctx, r.js, t.Name, routed)
+	if err != nil || len(misfits) > 0 {
+		return err
+	}
+	copies, err := r.reg.Copies(ctx, t.Name)
+	if err != nil {
+		return err
+	}
+	for lane, known := range copies {
+		if cp := routed[lane]; cp.Forgets(&known) {
+			return nil // what SHARDS lost is routed again
+		}
+	}
+	waiting, err := streams.Unrouted(ctx, r.js, t, routed, misfits, streams.Everything)
+	if err != nil || waiting > 0 {
+		return err
+	}
+	heads, err := r.db.Heads(ctx, t.Name)
+	if errors.Is(err, tables.ErrNoTable) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	shards, err := r.lists(p).Shards(ctx, t.Name, 0)
+	if err != nil {
+		return err
+	}
+	for i := range shards {
+		s := &shards[i]
+		if s.Status != registry.Active || s.Fork != nil || heads[s.ID] == 0 {
+			continue
+		}
+		last, err := r.lastFrame(ctx, s.Ref()) // after the head
+		if err != nil {
+			return err
+		}
+		if cp := routed[strconv.Itoa(s.ID.Lane())]; cp.Tails[s.ID].Pos >= heads[s.ID] {
+			continue // the frame alone is gone: the lane goes on behind it
+		}
+		if heads[s.ID] > last.Pos {
+			p.add(Action{Do: LeaveShard, Topic: t.Name, Where: s.Ref().String(), From: last.Pos + 1, To: heads[s.ID], Source: "ClickHouse", ref: s.Ref(), topic: t,
+				Detail: fmt.Sprintf("ClickHouse has position %d, and %s ends at %d: its lane goes on in another shard", heads[s.ID], schemas.StreamShards, last.Pos)})
+		}
+	}
+	return nil
+}
+
+// leaveShard takes a shard out of its lane.
+func (r *Repairer) leaveShard(ctx context.Context, a *Action) error {
+	var stored schemas.Source
+	if a.topic.Front() != "" {
+		seq, ts, err := r.db.LastRecord(ctx, a.ref)
+		if err != nil {
+			return err
+		}
+		e, err := r.reg.Shard(ctx, a.ref)
+		if err != nil {
+			return err
+		}
+		cp, err := streams.Checkpoint(ctx, r.js, schemas.RoutedSubject(a.Topic, strconv.Itoa(e.ID.Lane())))
+		if err != nil {
+			return err
+		}
+		if seq > cp.Source { // the front was restored too: what was written since is put again
+			if stored, err = r.reg.RecordAt(ctx, a.topic, seq, ts); err != nil {
+				return err
+			}
+		}
+	}
+	return r.reg.Leave(ctx, a.ref, stored)
+}

@@ -1,0 +1,75 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	documents "github.com/almanac-events/almanac/internal/query/documents"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/document"
+)
+
+// What is not a record may have taken the place of a key's records in a front. What ClickHouse has of the key is
+// restored in its place. Where it has nothing, the message goes, so that the key can be written again: what was there
+// was never stored, and verify names it by the message's dead letter.
+
+// judgeSuspects reads the bodies of those that have a record's headers and took the place of others.
+func (r *Repairer) judgeSuspects(ctx context.Context, last map[string]documents.Last) error {
+	for id, l := range last {
+		if !l.Suspect() {
+			continue
+		}
+		m, err := streams.DecideAt(ctx, r.js, schemas.StreamDocs, l.Record.Seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue // it went on meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size); err != nil {
+			last[id] = documents.Last{At: l.At, Replaced: l.Replaced}
+		}
+	}
+	return nil
+}
+
+// dropReplacing plans to take out messages that are not records and took the place of what is nowhere: by subject, the
+// sequence of its last message.
+func (p *Plan) dropReplacing(t *schemas.Topic, front string, subjects map[string]uint64) {
+	if len(subjects) == 0 {
+		return
+	}
+	first := slices.Min(slices.Collect(maps.Keys(subjects)))
+	p.add(Action{Do: DropStray, Topic: t.Name, Where: front, Rows: uint64(len(subjects)), topic: t, strays: subjects,
+		Detail: fmt.Sprintf("messages that are not records, on %q first: what they took the place of is not stored", first)})
+}
+
+// dropStrays takes them out, each where it is still the last of its subject.
+func (r *Repairer) dropStrays(ctx context.Context, a *Action) error {
+	w, err := r.restoring(ctx, a)
+	if err != nil {
+		return err
+	}
+	s, err := streams.Open(ctx, r.js, a.Where)
+	if err != nil {
+		return err
+	}
+	for _, subject := range slices.Sorted(maps.Keys(a.strays)) {
+		seq := a.strays[subject]
+		msg, err := w.Last(ctx, subject)
+		if err != nil || msg.Sequence != seq {
+			continue // it went on, or went: the next plan sees
+		}
+		if err := streams.PurgeWith(ctx, s, subject, jetstream.WithPurgeSequence(seq+1)); err != nil {
+			return err
+		}
+		r.crash("stray dropped")
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package timers
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
+)
+
+// Calls are a group's calls of some time, by result.
+type Calls struct {
+	Group       string `json:"group"`
+	Calls       uint64 `json:"calls"`
+	Done        uint64 `json:"done"`
+	Failed      uint64 `json:"failed"`
+	Retry       uint64 `json:"retry"`
+	Rescheduled uint64 `json:"rescheduled"`
+	// How late they began and how long they took, in milliseconds.
+	LateP50 float64 `json:"late_p50_ms"`
+	LateP99 float64 `json:"late_p99_ms"`
+	TookP99 float64 `json:"took_p99_ms"`
+}
+
+// Calls counts the stored calls of a topic that ended within the last span, by group. An attempt that began
+// too late for its timer, and one that was rescheduled by hand, are not calls.
+func (a Archive) Calls(ctx context.Context, topic string, span time.Duration) ([]Calls, error) {
+	if err := schemas.ValidateTopicName(topic); err != nil {
+		return nil, err
+	}
+	answer, err := a.DB.Select(ctx, &tables.Select{
+		SQL: fmt.Sprintf("SELECT t.`group` AS `group`, count() AS calls, countIf(t.state = 'done') AS done, countIf(t.state = 'failed') AS failed, countIf(t.state = 'retry') AS retry, "+
+			"countIf(t.state = 'rescheduled') AS rescheduled, round(quantile(0.5)(t.late_ms), 3) AS late_p50_ms, round(quantile(0.99)(t.late_ms), 3) AS late_p99_ms, "+
+			"round(quantile(0.99)(t.took_ms), 3) AS took_p99_ms FROM %s AS t WHERE t.ts >= now64(9) - toIntervalNanosecond(%d) AND t.state IN ('done', 'failed', 'retry', 'rescheduled') "+
+			"AND (t.status != 0 OR t.error NOT IN ('', 'too-late')) GROUP BY t.`group` ORDER BY t.`group` FORMAT JSONEachRow", sql.QuotedTable(a.DB.Database, topic), span.Nanoseconds()),
+		Settings: map[string]string{"output_format_json_quote_64bit_integers": "0"},
+		User:     a.User, Password: a.Password,
+	})
+	if errors.Is(err, tables.ErrNoTable) { // nothing was stored yet
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("timers: the calls in ClickHouse: %w", err)
+	}
+	defer func() { _ = answer.Close() }()
+	out := []Calls{}
+	for d := json.NewDecoder(bufio.NewReader(answer)); d.More(); {
+		var c Calls
+		if err := d.Decode(&c); err != nil {
+			return nil, fmt.Errorf("timers: the calls in ClickHouse: %w", err)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}

@@ -1,0 +1,126 @@
+package timers
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/query/erased"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/sql"
+	"github.com/almanac-events/almanac/schemas/timer"
+)
+
+// maxLives bounds the lives of one statement, whose parameters go into its URL.
+const maxLives = 1000
+
+// MeantLives says of which lives of a topic's timers something is stored that erasures mean.
+func (a Archive) MeantLives(ctx context.Context, topic string, lives []string, by ledger.Cover) (map[string]bool, error) {
+	if err := schemas.ValidateTopicName(topic); err != nil {
+		return nil, err
+	}
+	keep, params := by.Keep()
+	out := map[string]bool{}
+	for some := range slices.Chunk(lives, maxLives) {
+		answer, err := a.DB.Select(ctx, &tables.Select{
+			SQL:    fmt.Sprintf("SELECT DISTINCT life FROM %s WHERE life IN {lives:Array(String)} AND NOT (%s) FORMAT TSV", sql.QuotedTable(a.DB.Database, topic), keep),
+			Params: withParams(params, "lives", "['"+strings.Join(some, "','")+"']"),
+			User:   a.User, Password: a.Password,
+		})
+		if errors.Is(err, tables.ErrNoTable) { // nothing was stored yet
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("timers: what is erased, in ClickHouse: %w", err)
+		}
+		lines := bufio.NewScanner(answer)
+		for lines.Scan() {
+			out[lines.Text()] = true
+		}
+		if err := errors.Join(lines.Err(), answer.Close()); err != nil {
+			return nil, fmt.Errorf("timers: what is erased, in ClickHouse: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// MeantRecords says of each record of a topic's timers whether an erasure with a filter means it. Of one that was
+// redacted the filter is not known any more: what it did not mean of that time was stored, and still is, for as long
+// as the topic keeps it.
+func (a Archive) MeantRecords(ctx context.Context, t *schemas.Topic, e *ledger.Erasure, records []*timer.Record) ([]bool, error) {
+	if e.Redacted {
+		return a.notStored(ctx, t, records)
+	}
+	rows := make([]erased.Row, len(records))
+	for i, r := range records {
+		var err error
+		if rows[i], err = erased.OfTimer(r); err != nil {
+			return nil, fmt.Errorf("timers: record %d: %w", r.Seq, err)
+		}
+	}
+	meant, err := erased.Which(ctx, a.DB, t, e, rows)
+	if err != nil {
+		return nil, fmt.Errorf("timers: %w", err)
+	}
+	return meant, nil
+}
+
+// notStored says of each record whether its row is not there, though the topic keeps what is as old.
+func (a Archive) notStored(ctx context.Context, t *schemas.Topic, records []*timer.Record) ([]bool, error) {
+	lives := make([]string, len(records))
+	for i, r := range records {
+		lives[i] = r.Life.String()
+	}
+	type place struct {
+		life string
+		seq  uint64
+	}
+	there := map[place]bool{}
+	for some := range slices.Chunk(lives, maxLives) {
+		answer, err := a.DB.Select(ctx, &tables.Select{
+			SQL:    fmt.Sprintf("SELECT DISTINCT life, seq FROM %s WHERE life IN {lives:Array(String)} FORMAT TSV", sql.QuotedTable(a.DB.Database, t.Name)),
+			Params: withParams(nil, "lives", "['"+strings.Join(some, "','")+"']"),
+			User:   a.User, Password: a.Password,
+		})
+		if errors.Is(err, tables.ErrNoTable) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("timers: what is stored, in ClickHouse: %w", err)
+		}
+		lines := bufio.NewScanner(answer)
+		for lines.Scan() {
+			var p place
+			if _, err := fmt.Sscan(lines.Text(), &p.life, &p.seq); err == nil {
+				there[p] = true
+			}
+		}
+		if err := errors.Join(lines.Err(), answer.Close()); err != nil {
+			return nil, fmt.Errorf("timers: what is stored, in ClickHouse: %w", err)
+		}
+	}
+	out, now := make([]bool, len(records)), time.Now()
+	for i, r := range records {
+		kept := !t.PastKeep(schemas.MonthOf(r.Changed), now)
+		out[i] = kept && !there[place{lives[i], r.Seq}]
+	}
+	return out, nil
+}
+
+// withParams adds names and values to parameters, which may be nil and stay as they are.
+func withParams(params map[string]string, pairs ...string) map[string]string {
+	out := map[string]string{}
+	for k, v := range params {
+		out[k] = v
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out[pairs[i]] = pairs[i+1]
+	}
+	return out
+}

@@ -1,0 +1,21 @@
+package streams
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
+)
+
+func TestMain(m *testing.M) { embeddedtest.Main(m) }
+
+// patience is how long anything may take on a busy machine.
+const patience = 2 * time.Minute
+
+// timeout bounds a test that waits.
+func timeout(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
