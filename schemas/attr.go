@@ -56,7 +56,7 @@ func Time(key string, v time.Time) Attr {
 // Kind is the type of the attribute's value.
 func (a *Attr) Kind() AttrKind { return a.kind }
 
-// clone is the attribute with texts of its own.
+// Clone is the attribute with texts of its own.
 func (a *Attr) Clone() Attr {
 	return Attr{Key: strings.Clone(a.Key), kind: a.kind, num: a.num, str: strings.Clone(a.str)}
 }

@@ -42,7 +42,7 @@ func (t *Topic) validateSources() error {
 	return nil
 }
 
-// rules returns the topic's privacy rules, each also for the other name of a field
+// EitherNameRules returns the topic's privacy rules, each also for the other name of a field
 // that has two: a rule holds for a value by whichever name it comes.
 func (t *Topic) EitherNameRules() []Private { return t.underBothNames(t.PII) }
 

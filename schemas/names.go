@@ -350,7 +350,7 @@ func GivenSubject(topic, lane string) string { return tokenGiven + "." + topic +
 // GivenFilter selects what the lanes of a topic were given.
 func GivenFilter(topic string) string { return tokenGiven + "." + topic + ".*" }
 
-// givenTopic is the topic of such a subject.
+// GivenTopic is the topic of such a subject.
 func GivenTopic(subject string) (topic string, ok bool) {
 	t := strings.Split(subject, ".")
 	if len(t) != 3 || t[0] != tokenGiven {

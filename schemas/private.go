@@ -27,7 +27,7 @@ const (
 	// to the grid.
 	PrivacyCoarseLocation PrivacyRule = "coarse_location"
 
-	// privacyApplied: the field's rule was applied before, and the field stays as it is (RulesAfter).
+	// PrivacyApplied: the field's rule was applied before, and the field stays as it is (RulesAfter).
 	PrivacyApplied PrivacyRule = "applied"
 )
 
@@ -45,7 +45,7 @@ const (
 )
 
 // Private is the privacy rule of one field and of every name derived from it
-// (see ruleNames).
+// (see RuleNames).
 type Private struct {
 	// Field is a column (user_id, message or msg, service, trace_id, span_id) with
 	// the attributes of its name, or else an attribute, promoted or not.
@@ -68,7 +68,7 @@ func (p Private) String() string {
 	return p.Field + ":" + string(p.Rule)
 }
 
-// privateColumns are the columns a rule may name.
+// PrivateColumns are the columns a rule may name.
 var PrivateColumns = []string{ColUserID, ColMessage, ColService, ColTraceID, ColSpanID}
 
 // mustStay is the column that a rule for key changes and that the topic's kind requires or
@@ -134,7 +134,7 @@ func (t *Topic) NeedsPrivacyKey() bool {
 	return slices.ContainsFunc(t.PII, func(p Private) bool { return p.Rule == PrivacyHash })
 }
 
-// withGrid returns the rule under its plain name, with its grid.
+// WithGrid returns the rule under its plain name, with its grid.
 func WithGrid(p Private, name string) Private {
 	p.Field = name
 	if p.Grid == 0 {

@@ -20,7 +20,7 @@ type Anonymise struct {
 	// all of them, and any other name both the column of that name, where the topic
 	// has one, and the attribute of that name. So a field that was promoted later is
 	// cleared wherever an event has it. Names derived from one are cleared with it,
-	// as a privacy rule covers them (ruleNames).
+	// as a privacy rule covers them (RuleNames).
 	Fields []string `json:"fields,omitempty" yaml:"fields,omitempty"`
 }
 

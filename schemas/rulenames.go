@@ -2,17 +2,17 @@ package schemas
 
 import "strings"
 
-// ruleNames finds the rule that covers a name.
+// RuleNames finds the rule that covers a name.
 //
 // A rule covers its own name and every name that goes on after it with one of
 // NameEnds: email covers email#2 (a key that came twice), email.home (of an
 // object) and email[0]. Case of ASCII letters counts for nothing, and neither do
 // leading dots, spaces, "#2." of an empty key that came twice, "attributes." and
-// "almanac_rest." (see plainName), which empty keys, sloppy CSV headers and wrapped objects bring. Of several rules the longest
+// "almanac_rest." (see PlainName), which empty keys, sloppy CSV headers and wrapped objects bring. Of several rules the longest
 // name wins.
 //
 // A rule also reaches into text that is JSON: users.email means the email of each
-// object in the array users. See Privacy.cleanText.
+// object in the array users. See privacy.Rules.
 type RuleNames struct {
 	rules map[string]Private
 	// inside are the names below which a rule lies: users of users.email.
@@ -23,10 +23,10 @@ type RuleNames struct {
 // Letters, digits, - and _ are not among them: email_hash is another name.
 const NameEnds = ".#[:/ \t\x00"
 
-// nameLead is what plainName takes off, beside names of wrappers.
+// nameLead is what PlainName takes off, beside names of wrappers.
 const nameLead = ". \t\x00"
 
-// namesUnder returns the names of rules. Fields in them are plain names.
+// NamesUnder returns the names of rules. Fields in them are plain names.
 func NamesUnder(rules []Private) RuleNames {
 	n := RuleNames{rules: map[string]Private{}, inside: map[string]bool{}}
 	for _, p := range rules {
@@ -51,7 +51,7 @@ func aliases(name string) []string {
 	return []string{name}
 }
 
-// ruleName returns the plain name of a rule's field, and whether it means the
+// RuleName returns the plain name of a rule's field, and whether it means the
 // attribute alone.
 func RuleName(field string) (name string, attribute bool) {
 	_, attribute = strings.CutPrefix(field, ColAttributes+".")
@@ -62,7 +62,7 @@ func RuleName(field string) (name string, attribute bool) {
 	return name, attribute
 }
 
-// plainName cuts what may stand before a name without making it another one.
+// PlainName cuts what may stand before a name without making it another one.
 func PlainName(name string) string {
 	for {
 		name = strings.TrimLeft(name, nameLead)
@@ -127,7 +127,7 @@ func appendLower(dst []byte, s string) []byte {
 	return dst
 }
 
-// rule returns the rule that covers a name. It allocates nothing.
+// Rule returns the rule that covers a name. It allocates nothing.
 func (n RuleNames) Rule(name string) (Private, bool) {
 	var buf [MaxAttrKeyBytes + 1]byte
 	name = PlainName(name)
@@ -142,7 +142,7 @@ func (n RuleNames) Rule(name string) (Private, bool) {
 	return Private{}, false
 }
 
-// below reports whether a rule may lie inside a JSON text of that name.
+// Below reports whether a rule may lie inside a JSON text of that name.
 func (n RuleNames) Below(name string) bool {
 	name = OnceName(name)
 	if name == "" {
@@ -155,7 +155,7 @@ func (n RuleNames) Below(name string) bool {
 	return n.inside[string(appendLower(buf[:0], name))]
 }
 
-// onceName is the plain name without the number of one that came twice, and empty
+// OnceName is the plain name without the number of one that came twice, and empty
 // for that of a wrapper.
 func OnceName(name string) string {
 	name = PlainName(name)

@@ -11,7 +11,7 @@ import (
 // rest is random. So a lane's shards are a range of ids: its rows are found in a table without asking the registry.
 type Shard uint64
 
-// laneShift is where a shard's id has its lane, of which there are at most MaxLanes.
+// LaneShift is where a shard's id has its lane, of which there are at most MaxLanes.
 const LaneShift = 56
 
 // NewShard draws the id of a shard of a lane.

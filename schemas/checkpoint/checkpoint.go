@@ -134,7 +134,7 @@ type ProducerWindow struct {
 	Last uint64 `json:"l"`
 }
 
-// ParseCheckpoint reads a checkpoint message. Each is written by compare-and-set, as its headers
+// Parse reads a checkpoint message. Each is written by compare-and-set, as its headers
 // say: what any client can publish is none, whatever it holds.
 func Parse(h nats.Header, data []byte) (Checkpoint, error) {
 	var cp Checkpoint

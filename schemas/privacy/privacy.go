@@ -19,7 +19,7 @@ const (
 	networkBits6 = 48
 )
 
-// CheckPrivacyKey reports what is wrong with a key; none is fine.
+// CheckKey reports what is wrong with a key; none is fine.
 func CheckKey(key []byte) error {
 	if n := len(key); n > 0 && n < schemas.MinPrivacyKeyBytes {
 		return fmt.Errorf("%w: %d bytes, it must have %d or more, such as `openssl rand -hex 32` makes", schemas.ErrPrivacyKey, n, schemas.MinPrivacyKeyBytes)
@@ -27,7 +27,7 @@ func CheckKey(key []byte) error {
 	return nil
 }
 
-// Privacy applies a topic's rules. It may be used by many goroutines at once.
+// Rules applies a topic's rules. It may be used by many goroutines at once.
 type Rules struct {
 	columns []schemas.Private
 	names   schemas.RuleNames
@@ -35,7 +35,7 @@ type Rules struct {
 	key     []byte
 }
 
-// NewPrivacy returns the rules of a topic with the key of its hashes; nil when
+// New returns the rules of a topic with the key of its hashes; nil when
 // there are none. Without a key, what should be hashed is dropped.
 func New(t *schemas.Topic, key []byte) *Rules {
 	if len(t.PII) == 0 {

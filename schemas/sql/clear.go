@@ -40,7 +40,7 @@ func Clear(t *schemas.Topic, fields []string) (assignments, condition string) {
 // covering are plain names of attributes, with every name derived from one.
 type covering []string
 
-// covered is the SQL of ruleNames.rule: whether one of the names covers the text
+// covered is the SQL of schemas.RuleNames.Rule: whether one of the names covers the text
 // that an expression has.
 func (c covering) covered(k string) string {
 	name := plainNameSQL(k)
@@ -54,7 +54,7 @@ func (c covering) covered(k string) string {
 	return "(" + b.String() + ")"
 }
 
-// above is the SQL of ruleNames.below: whether a name lies inside what the
+// above is the SQL of schemas.RuleNames.Below: whether a name lies inside what the
 // expression names.
 func (c covering) above(k string) string {
 	// Members of a wrapper count as the event's own.
@@ -97,7 +97,7 @@ func onceIn(k string, names []string) string {
 	return fmt.Sprintf("splitByChar('#', %s)[1] IN (%s)", plainNameSQL(k), strings.Join(names, ", "))
 }
 
-// The SQL of plainName, NameEnds, isJSONText, and of a name that is AttrRest.
+// The SQL of PlainName, NameEnds, isJSONText, and of a name that is AttrRest.
 var (
 	nameEndsSQL = func() string {
 		ends := []string{"''"}
