@@ -63,7 +63,7 @@ func (e *env) publishRaw(subject, block, payload string) {
 	e.t.Fatal("the server closed the connection")
 }
 
-// TestHostileMessagesAmongGood is line 5 of the promise's holes: whatever headers and
+// TestHostileMessagesAmongGood holds the promise: whatever headers and
 // subjects a client sends, what is good among them is stored, the rest are dead
 // letters, and verify passes.
 func TestHostileMessagesAmongGood(t *testing.T) {
@@ -173,7 +173,7 @@ func TestHostileMessagesInShards(t *testing.T) {
 // NATS stores and acknowledges a message under a subject with the byte 0x7F, and finds
 // it under no subject again: verify counts it, and it is kept as a dead letter like any
 // other that is of no lane.
-func TestLine5SubjectsThatNATSDoesNotList(t *testing.T) {
+func TestSubjectsThatNATSDoesNotList(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLaneTopic())
 	e.publishRaw("events.app.2026-11.\x7f", "NATS/1.0\r\n\r\n", `{"message":"unseen"}`)

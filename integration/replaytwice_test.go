@@ -10,9 +10,9 @@ import (
 	"github.com/almanac-events/almanac/replay"
 )
 
-// First user, line 11: the same replay into a topic, run again, adds what was routed
+// The same replay into a topic, run again, adds what was routed
 // since and nothing else, however the first ended; --again is another matter.
-func TestLine11ReplayIntoATopicTwice(t *testing.T) {
+func TestReplayIntoATopicTwice(t *testing.T) {
 	t.Parallel()
 	copied := replayTopic(2)
 	copied.Name = "copy"
@@ -66,9 +66,9 @@ func TestLine11ReplayIntoATopicTwice(t *testing.T) {
 	}
 }
 
-// The same: replays of ranges that overlap and are not the same double what they share, so
+// Replays of ranges that overlap and are not the same double what they share, so
 // each names the ones before it; apart, or into another topic, they name none.
-func TestLine11OverlappingReplaysAreNamed(t *testing.T) {
+func TestOverlappingReplaysAreNamed(t *testing.T) {
 	t.Parallel()
 	one, other := replayTopic(1), replayTopic(1)
 	one.Name, other.Name = "one", "other"

@@ -19,8 +19,8 @@ var linked = []string{
 	"golang.org/x/sys",
 }
 
-// First user, line 16: programs that log by slog do not link zerolog, nor what it needs.
-func TestLine16LinkedModules(t *testing.T) {
+// Programs that log by slog do not link zerolog, nor what it needs.
+func TestLinkedModules(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", ".").Output()
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// First user, line 16: an application's test has a producer without servers, which
+// An application's test has a producer without servers, which
 // validates, applies rules, is bounded, and closes as on servers.
-func TestLine16Memory(t *testing.T) {
+func TestMemoryOfAProducer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

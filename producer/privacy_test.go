@@ -80,9 +80,9 @@ func TestPrivacyInTheSpool(t *testing.T) {
 	e.startServer()
 }
 
-// First user, line 2: names derived from a rule's, and a log line that should have been
+// Names derived from a rule's, and a log line that should have been
 // JSON, are not in clear in what goes out.
-func TestLine2NothingInClearFromTheProducer(t *testing.T) {
+func TestNothingInClearFromTheProducer(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app")
 	topic.PII = []schemas.Private{{Field: "email", Rule: schemas.PrivacyDrop}, {Field: "user_id", Rule: schemas.PrivacyHash}, {Field: "users.card", Rule: schemas.PrivacyHash}}

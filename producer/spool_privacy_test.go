@@ -49,9 +49,9 @@ func ruledJSON(rules []schemas.Private) *rapid.Generator[string] {
 	})
 }
 
-// First user, line 2: whatever the records and the rules, what a rule covers is in no
+// Whatever the records and the rules, what a rule covers is in no
 // file of the spool, neither as it stands there nor decoded.
-func TestLine2NothingInClearInTheSpool(t *testing.T) {
+func TestNothingInClearInTheSpool(t *testing.T) {
 	t.Parallel()
 	drop, hash, ip := schemas.PrivacyDrop, schemas.PrivacyHash, schemas.PrivacyTruncateIP
 	for name, rules := range map[string][]schemas.Private{

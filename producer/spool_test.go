@@ -210,9 +210,9 @@ func TestSpoolPublishAndCloseSayWhatIsTrue(t *testing.T) {
 	onceEach(t, e.events(&app), 201)
 }
 
-// First user, line 16: Close returns as soon as all is on disk, long before its context
+// Close returns as soon as all is on disk, long before its context
 // ends, and when the stream is back the next producer has it.
-func TestLine16CloseWaitsForTheDiskOnly(t *testing.T) {
+func TestCloseWaitsForTheDiskOnly(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, app)
 	dir := t.TempDir()

@@ -13,9 +13,9 @@ import (
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
-// First user, line 12: a view that ClickHouse refused once is made later by the same sink, and
+// A view that ClickHouse refused once is made later by the same sink, and
 // what is stored does not wait for it.
-func TestLine12RefusedViewIsMadeLater(t *testing.T) {
+func TestRefusedViewIsMadeLater(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.Add(10, nil)
@@ -53,7 +53,7 @@ func TestLine12RefusedViewIsMadeLater(t *testing.T) {
 }
 
 // The attempts are farther and farther apart, up to maxViewPause.
-func TestLine12AttemptsAreApart(t *testing.T) {
+func TestAttemptsAtViewsAreApart(t *testing.T) {
 	t.Parallel()
 	now, a := t0, attempt{}
 	for _, want := range []time.Duration{15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, maxViewPause, maxViewPause} {

@@ -83,9 +83,9 @@ var everyVerb = []struct {
 	{"doctor", false}, {"sink", false},
 }
 
-// First user, line 1: what is named is used, or refused, by every verb, however it was
+// What is named is used, or refused, by every verb, however it was
 // named and whether or not an up runs on the data directory.
-func TestLine1NamedServersAreUsed(t *testing.T) {
+func TestNamedServersAreUsed(t *testing.T) {
 	b := newBox(t)
 	b.up()
 	send := func() { b.ok(`{"user_id":"u-7","message":"stays"}`+"\n", "send", "app", "--format", "ndjson") }
@@ -192,7 +192,7 @@ func TestLine1NamedServersAreUsed(t *testing.T) {
 
 // bench starts servers of its own. It refuses others that are named, however they were: its figures
 // would be taken for theirs.
-func TestLine1BenchRefusesNamedServers(t *testing.T) {
+func TestBenchRefusesNamedServers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		key, value, shown string

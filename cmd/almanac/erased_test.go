@@ -8,9 +8,9 @@ import (
 	"github.com/almanac-events/almanac/query"
 )
 
-// First user, line 3: a user of a topic that hashes user_id is found by name, and an
+// A user of a topic that hashes user_id is found by name, and an
 // erasure that matched nothing is not certified.
-func TestLine3ErasuresFindHashedUsers(t *testing.T) {
+func TestErasuresFindHashedUsers(t *testing.T) {
 	t.Parallel()
 	const key = "ALMANAC_PII_KEY=0123456789abcdef0123456789abcdef"
 	b := newBox(t, key)
@@ -74,9 +74,9 @@ func TestLine3ErasuresFindHashedUsers(t *testing.T) {
 	b.ok("", "erase", "resume") // the empty one does not fail forever
 }
 
-// First user, line 9: old tables of a rebuild can be dropped, and until they are no
+// Old tables of a rebuild can be dropped, and until they are no
 // erasure is certified.
-func TestLine9OldTablesAreDropped(t *testing.T) {
+func TestOldTablesAreDropped(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()

@@ -19,8 +19,8 @@ func manyMonths(months, users int) string {
 	return b.String()
 }
 
-// First user, line 5: a query follows its pages, however many shards have nothing.
-func TestLine5QueryFollowsPages(t *testing.T) {
+// A query follows its pages, however many shards have nothing.
+func TestQueryFollowsPages(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()

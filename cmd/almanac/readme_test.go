@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// First user, line 15: every call of almanac in the README runs, in order, and prints each
+// Every call of almanac in the README runs, in order, and prints each
 // line that the README shows.
-func TestLine15ReadmeBlocks(t *testing.T) {
+func TestReadmeBlocks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -122,8 +122,8 @@ func TestConsoleBlocks(t *testing.T) {
 	}
 }
 
-// First user, lines 15 and 16: the README's Go compiles as it stands, after its go get line.
-func TestLine15And16ReadmeGo(t *testing.T) {
+// The README's Go compiles as it stands, after its go get line.
+func TestReadmeGo(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
-// First user, line 4: sql waits for what its statement names while that is being stored,
+// Sql waits for what its statement names while that is being stored,
 // and an answer that lacks some of it exits 3.
-func TestLine4ShortAnswersExit3(t *testing.T) {
+func TestShortAnswersExit3(t *testing.T) {
 	t.Parallel()
 	s := embeddedtest.Start(t)
 	b := newBox(t, "ALMANAC_NATS="+s.NATSURL, "ALMANAC_CLICKHOUSE="+s.HTTPDSN(), "ALMANAC_LOG_FORMAT=json")
@@ -46,8 +46,8 @@ func TestLine4ShortAnswersExit3(t *testing.T) {
 	}
 }
 
-// The same: events of many months, each a shard, are all in the answer at once.
-func TestLine4ManyMonthsAreWhole(t *testing.T) {
+// Events of many months, each a shard, are all in the answer at once.
+func TestManyMonthsAreWhole(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()

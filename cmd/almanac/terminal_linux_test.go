@@ -53,9 +53,9 @@ func (b *box) onTerminal(args ...string) (shown string, code int) {
 	return shown, code
 }
 
-// First user, lines 5 and 14: a query that reads many shards shows how far it is, and what
+// A query that reads many shards shows how far it is, and what
 // would garble a terminal is refused there.
-func TestLine5And14OnATerminal(t *testing.T) {
+func TestOnATerminal(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()

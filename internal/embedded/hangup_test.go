@@ -16,9 +16,9 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
-// First user, line 8: a native client that hung up in the middle of an answer, or sent
+// A native client that hung up in the middle of an answer, or sent
 // what is not a packet, ended the engine library, which took SQL away from everybody.
-func TestLine8EngineOutlivesRudeClients(t *testing.T) {
+func TestEngineOutlivesRudeClients(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	engine := newEngine(t, dir)

@@ -11,9 +11,9 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// First user, line 13: JSON arrays, objects over several lines, and records inside a
+// JSON arrays, objects over several lines, and records inside a
 // document are input; what is cut short or broken says so and where.
-func TestLine13JSONDocuments(t *testing.T) {
+func TestJSONDocuments(t *testing.T) {
 	long := strings.Repeat("x", 2*schemas.MaxEventBytes)
 	for name, c := range map[string]struct {
 		opts  Options
@@ -78,9 +78,9 @@ func TestLine13JSONDocuments(t *testing.T) {
 	}
 }
 
-// The same: any field of a record fills a column, in every format, and not one whose
+// Any field of a record fills a column, in every format, and not one whose
 // rule would be lost.
-func TestLine13Columns(t *testing.T) {
+func TestColumns(t *testing.T) {
 	topic := schemas.NewTopic("trail", schemas.Field{Name: "event_name", Type: schemas.TypeString})
 	columns := map[string]string{"eventName": "event_name", "who.sub": schemas.ColService, "kind": schemas.ColType}
 	want := `1+1 service="s" type="k" [event_name]="Put" [type]="other"`

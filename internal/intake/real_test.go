@@ -191,7 +191,7 @@ func TestRealFieldsSurvive(t *testing.T) {
 	}
 
 	github := readAll(t, inputtest.File(t, "events-github.jsonl.gz"), Options{Format: FormatNDJSON, TsField: "created_at", UserField: "actor.login"})
-	// First user, line 6: of events with more than 255 names too.
+	// Of events with more than 255 names too.
 	topic := schemas.NewTopic("github", schemas.Field{Name: "public", Type: schemas.TypeBool})
 	public := 0
 	for _, rec := range readAll(t, inputtest.File(t, "events-github.jsonl.gz"), Options{Format: FormatNDJSON, Topic: &topic}) {

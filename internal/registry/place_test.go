@@ -36,9 +36,9 @@ func ranges(t *testing.T, r *Registry, topic *schemas.Topic, lane int, months []
 	return all
 }
 
-// First user, line 4: shards of many new months are written in one commit, with their
+// Shards of many new months are written in one commit, with their
 // ranges: a disk write for all of them, and not two for each.
-func TestLine4ManyMonthsAreOneCommit(t *testing.T) {
+func TestManyMonthsAreOneCommit(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	ctx := timeout(t)

@@ -153,7 +153,7 @@ var unwhole = []struct {
 	{"nothing comes", func(int64) embeddedtest.Fate { return embeddedtest.Fate{Drop: true} }},
 }
 
-// TestReadIsCompleteOrAnError is line 2 of the promise's holes: whatever a link
+// TestReadIsCompleteOrAnError holds the promise: whatever a link
 // delays, loses or cuts short, a read gives the whole truth, or ErrCut with what to
 // do next.
 func TestReadIsCompleteOrAnError(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// First user, line 12: a store below the streams' defaults is refused with the options that help.
-func TestLine12StoreTooSmall(t *testing.T) {
+// A store below the streams' defaults is refused with the options that help.
+func TestStoreTooSmall(t *testing.T) {
 	t.Parallel()
 	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 64 << 20, NoSigs: true})
 	if err != nil {

@@ -26,7 +26,7 @@ var hostile = map[string]string{
 	"not a header at all":      "\x00\x01\x02",
 }
 
-// TestNothingOfAClientIsTheServersWord is line 5 of the promise's holes: messages
+// TestNothingOfAClientIsTheServersWord holds the promise: messages
 // with such headers among good ones change nothing that is read of the others, and
 // are read themselves, under their own subject and sequence.
 func TestNothingOfAClientIsTheServersWord(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/almanac-events/almanac/schemas/sql"
 )
 
-// First user, line 2: what is anonymised goes by every name derived from it, inside
+// What is anonymised goes by every name derived from it, inside
 // JSON texts, and among what was beyond the limit on attributes.
-func TestLine2ClearingReachesDerivedNames(t *testing.T) {
+func TestClearingReachesDerivedNames(t *testing.T) {
 	t.Parallel()
 	db, srv, topic := openWith(t, schemas.NewTopic("derived", schemas.Field{Name: "email", Type: schemas.TypeString}, schemas.Field{Name: "people", Type: schemas.TypeString}))
 	const clear = "in-clear"

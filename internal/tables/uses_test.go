@@ -12,9 +12,9 @@ import (
 	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
-// First user, lines 2 and 7: what doctor says of rules that met nothing, and of values
+// What doctor says of rules that met nothing, and of values
 // that did not fit.
-func TestLine2And7Uses(t *testing.T) {
+func TestUses(t *testing.T) {
 	t.Parallel()
 	db, _ := open(t)
 	topic := schemas.NewTopic("uses", schemas.Field{Name: "n", Type: schemas.TypeInt64})

@@ -20,8 +20,8 @@ func sourced(rules ...schemas.Private) *schemas.Topic {
 	return &t
 }
 
-// First user, line 13: a promoted field takes any JSON path, in every way an event comes.
-func TestLine13FieldsFromPaths(t *testing.T) {
+// A promoted field takes any JSON path, in every way an event comes.
+func TestFieldsFromPaths(t *testing.T) {
 	topic := sourced()
 	if err := topic.Validate(); err != nil {
 		t.Fatal(err)
@@ -64,9 +64,9 @@ func TestLine13FieldsFromPaths(t *testing.T) {
 	}
 }
 
-// The same: a privacy rule holds for a value under both names of its field, in
+// A privacy rule holds for a value under both names of its field, in
 // events, in dead letters and in what is cleared later.
-func TestLine13RulesHoldForBothNames(t *testing.T) {
+func TestRulesHoldForBothNames(t *testing.T) {
 	const line = `{"eventName":"CLEAR","repo":{"name":"CLEAR"},"@stream":"open","stats":{"took":1}}`
 	for _, fields := range [][2]string{{"event_name", "repo_name"}, {"eventName", "repo.name"}, {"attributes.event_name", "repo_name"}} {
 		topic := sourced(schemas.Private{Field: fields[0], Rule: schemas.PrivacyHash}, schemas.Private{Field: fields[1], Rule: schemas.PrivacyDrop})
@@ -92,7 +92,7 @@ func TestLine13RulesHoldForBothNames(t *testing.T) {
 }
 
 // What cannot be a source is refused, and a source stays.
-func TestLine13SourcesAreChecked(t *testing.T) {
+func TestSourcesAreChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		fields []schemas.Field
 		says   string

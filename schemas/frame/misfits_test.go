@@ -10,9 +10,9 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// First user, line 7: a value that is not of the column's type stays an attribute, and
+// A value that is not of the column's type stays an attribute, and
 // the column is at its default.
-func TestLine7WhatDoesNotFitStaysAnAttribute(t *testing.T) {
+func TestWhatDoesNotFitStaysAnAttribute(t *testing.T) {
 	topic := schemas.NewTopic("app", schemas.Field{Name: "i", Type: schemas.TypeInt64}, schemas.Field{Name: "f", Type: schemas.TypeFloat64}, schemas.Field{Name: "b", Type: schemas.TypeBool}, schemas.Field{Name: "t", Type: schemas.TypeTimestamp})
 	at := time.Date(2023, 11, 14, 22, 13, 20, 0, time.UTC) // 1700000000
 	for _, c := range []struct{ in, want schemas.Attr }{

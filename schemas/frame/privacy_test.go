@@ -59,8 +59,8 @@ func manyKeys(n int) string {
 	return b.String()
 }
 
-// First user, line 2: the values that leaked, each by its way.
-func TestLine2RulesHoldForDerivedNames(t *testing.T) {
+// The values that leaked, each by its way.
+func TestRulesHoldForDerivedNames(t *testing.T) {
 	topic := privateTopic(schemas.Private{Field: "email", Rule: schemas.PrivacyDrop}, schemas.Private{Field: "ip", Rule: schemas.PrivacyTruncateIP}, schemas.Private{Field: "user_id", Rule: schemas.PrivacyHash},
 		schemas.Private{Field: "users.card", Rule: schemas.PrivacyHash}, schemas.Private{Field: "message", Rule: schemas.PrivacyDrop}, schemas.Private{Field: "lat", Rule: schemas.PrivacyCoarseLocation},
 		schemas.Private{Field: "a.b.c.d.e.f.g.h.i", Rule: schemas.PrivacyDrop}, schemas.Private{Field: "service.owner", Rule: schemas.PrivacyDrop})
@@ -114,8 +114,8 @@ func TestLine2RulesHoldForDerivedNames(t *testing.T) {
 	}
 }
 
-// First user, line 2: a field that becomes the user does not stay beside it in clear.
-func TestLine2UserField(t *testing.T) {
+// A field that becomes the user does not stay beside it in clear.
+func TestRuleOfTheUserField(t *testing.T) {
 	topic := privateTopic(schemas.Private{Field: "user_id", Rule: schemas.PrivacyHash})
 	for _, line := range []string{`{"a":{"b":"CLEAR"},"x":1}`, `{"a":{"b":"CLEAR"},"a":{"b":"CLEAR","B":"CLEAR"},"x":1}`, `{"a":{"b":{"c":"CLEAR"}},"x":1}`} {
 		e, raw := ruled(t, &topic, rawjson.Keys{User: "a.b"}, []byte(line))
@@ -130,9 +130,9 @@ func TestLine2UserField(t *testing.T) {
 	}
 }
 
-// First user, line 6: promoted fields are taken before the limit on attributes counts,
+// Promoted fields are taken before the limit on attributes counts,
 // wherever they stand.
-func TestLine6PromotedFieldsBeforeTheLimit(t *testing.T) {
+func TestPromotedFieldsBeforeTheLimit(t *testing.T) {
 	topic := schemas.NewTopic("app", schemas.Field{Name: "public", Type: schemas.TypeBool}, schemas.Field{Name: "n", Type: schemas.TypeInt64})
 	line := `{` + manyKeys(400) + `"public":true,"n":7}`
 	e, err := rawjson.Keys{Topic: &topic}.Parse([]byte(line))
@@ -167,9 +167,9 @@ func TestRuled(t *testing.T) {
 	}
 }
 
-// First user, line 2: whatever the record and the rules, what a rule covers is in no
+// Whatever the record and the rules, what a rule covers is in no
 // column of the frame, and not in the cleaned text of a dead letter.
-func TestLine2NothingInClear(t *testing.T) {
+func TestNothingInClear(t *testing.T) {
 	names := rapid.SampledFrom([]string{"email", "Email", "ip", "user_id", "msg", "message", "users", "card", "attributes", "a", "b", "", "almanac_rest", "email#2", "#2", "x", "service", "lat", " email"})
 	rapid.Check(t, func(t *rapid.T) {
 		topic := privateTopic()
@@ -243,7 +243,7 @@ func TestLine2NothingInClear(t *testing.T) {
 }
 
 // An empty key that comes twice gets a number, which hides nothing below it.
-func TestLine2EmptyKeyTwice(t *testing.T) {
+func TestEmptyKeyTwice(t *testing.T) {
 	topic := privateTopic(schemas.Private{Field: "email", Rule: schemas.PrivacyDrop})
 	for name, wide := range map[string]string{"few keys": "", "more than an event has": manyKeys(schemas.MaxAttrs)} {
 		t.Run(name, func(t *testing.T) {
@@ -259,9 +259,9 @@ func TestLine2EmptyKeyTwice(t *testing.T) {
 	}
 }
 
-// First user, line 2: records of other protocols may name the user, or another column, twice.
+// Records of other protocols may name the user, or another column, twice.
 // What does not fill the column stands under its rule too.
-func TestLine2OtherNamesOfAColumn(t *testing.T) {
+func TestOtherNamesOfAColumn(t *testing.T) {
 	paths := rawjson.NewPaths(map[string][]string{
 		schemas.ColUserID: {"user_id", "user.id", "user.name"}, schemas.ColService: {"service.name", "app"}, schemas.ColLevel: {"level", "severity"}, schemas.ColMessage: {"message", "msg"},
 	}, strings.ToLower)
@@ -289,8 +289,8 @@ func TestLine2OtherNamesOfAColumn(t *testing.T) {
 	}
 }
 
-// The same: the customer of a meter event by the names of CloudEvents and of Stripe.
-func TestLine2CustomersOfMeters(t *testing.T) {
+// The customer of a meter event by the names of CloudEvents and of Stripe.
+func TestCustomersOfMeters(t *testing.T) {
 	for name, line := range map[string]string{
 		"CloudEvents":         `{"specversion":"1.0","type":"bytes","source":"gw","id":"a-1","subject":"s1","data":{"value":7,"user_id":"CLEAR"}}`,
 		"CloudEvents, named":  `{"specversion":"1.0","type":"bytes","source":"gw","id":"a-1","subject":"s1","user_id":"CLEAR","data":{"value":7,"user_id":"CLEAR"}}`,

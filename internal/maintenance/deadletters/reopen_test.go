@@ -48,9 +48,9 @@ func TestReopenAppliesPrivacy(t *testing.T) {
 	}
 }
 
-// First user, line 2: a dead letter to which the rules were applied when it was kept
+// A dead letter to which the rules were applied when it was kept
 // is sent again with them, and not with hashes of hashes.
-func TestLine2RulesAreAppliedOnce(t *testing.T) {
+func TestRulesAreAppliedOnce(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app")
 	topic.PII = []schemas.Private{{Field: schemas.ColUserID, Rule: schemas.PrivacyHash}}

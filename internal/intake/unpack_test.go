@@ -12,9 +12,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// First user, line 13: compressed input is told by its content, and damaged one is an
+// Compressed input is told by its content, and damaged one is an
 // error, not a shorter input.
-func TestLine13Unpack(t *testing.T) {
+func TestUnpackByContent(t *testing.T) {
 	text := strings.Repeat("a line of text\n", 50_000)
 	var gz, zs bytes.Buffer
 	w := gzip.NewWriter(&gz)
@@ -58,9 +58,9 @@ func TestLine13Unpack(t *testing.T) {
 	}
 }
 
-// First user, line 13: delimiters, byte order marks, times that are asked for, and
+// Delimiters, byte order marks, times that are asked for, and
 // times as programs write them.
-func TestLine13Options(t *testing.T) {
+func TestOptionsOfFormats(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)

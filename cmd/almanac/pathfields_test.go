@@ -12,9 +12,9 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
-// First user, line 13: JSON arrays are input, and any JSON path fills a column: declared
+// JSON arrays are input, and any JSON path fills a column: declared
 // with the topic, for every way in, and by send.
-func TestLine13PathsFillColumns(t *testing.T) {
+func TestPathsFillColumns(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()
@@ -73,9 +73,9 @@ func TestLine13PathsFillColumns(t *testing.T) {
 	}
 }
 
-// The same: what is published without a lane, as is easily forgotten, is kept as a dead
+// What is published without a lane, as is easily forgotten, is kept as a dead
 // letter that says so, and not lost without a word; verify accounts for it.
-func TestLine13PublishWithoutALane(t *testing.T) {
+func TestPublishWithoutALane(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()
@@ -104,9 +104,9 @@ func TestLine13PublishWithoutALane(t *testing.T) {
 	}
 }
 
-// The same: a replay prints JSON, which cannot have every byte and says so; -o raw has
+// A replay prints JSON, which cannot have every byte and says so; -o raw has
 // every byte of the lines that were sent, stored or not.
-func TestLine13ReplayKeepsEveryByte(t *testing.T) {
+func TestReplayKeepsEveryByte(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()

@@ -15,9 +15,9 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
-// First user, line 10: the first send with --full spool needs no server where any send
+// The first send with --full spool needs no server where any send
 // was before.
-func TestLine10FirstSpoolWithoutServer(t *testing.T) {
+func TestFirstSpoolWithoutServer(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	up := b.up()
@@ -46,9 +46,9 @@ func TestLine10FirstSpoolWithoutServer(t *testing.T) {
 	}
 }
 
-// First user, line 11: an id is a name and not a key. What is sent twice under one id is
+// An id is a name and not a key. What is sent twice under one id is
 // stored, counted and proven twice; pages show one of those that have one time.
-func TestLine11AnIDSentTwice(t *testing.T) {
+func TestAnIDSentTwice(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()
@@ -69,8 +69,8 @@ func TestLine11AnIDSentTwice(t *testing.T) {
 	}
 }
 
-// First user, line 12: verify's table adds up with what was dropped of dead letters.
-func TestLine12VerifyShowsDiscarded(t *testing.T) {
+// Verify's table adds up with what was dropped of dead letters.
+func TestVerifyShowsDiscarded(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()
@@ -86,8 +86,8 @@ func TestLine12VerifyShowsDiscarded(t *testing.T) {
 	contains(t, r.err, "discarded with its dead letter")
 }
 
-// The same line: no message shows a password.
-func TestLine12NoPasswordIsShown(t *testing.T) {
+// No message shows a password.
+func TestNoPasswordIsShown(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"nats://me:hush@127.0.0.1:1", "nats://hush@127.0.0.1:1", "nats://me:hush\x7f@127.0.0.1:1", "nats://me:hush@127.0.0.1:1,nats://me:hush@127.0.0.1:2"} {
 		for _, args := range [][]string{
@@ -120,9 +120,9 @@ func (b *box) publish(subject, text string) {
 	}
 }
 
-// First user, line 12: config check says which options help, where the streams do not fit
+// Config check says which options help, where the streams do not fit
 // the store of the NATS that is named, or the disk; and leaves nothing there.
-func TestLine12ConfigCheckOfAStoreTooSmall(t *testing.T) {
+func TestConfigCheckOfAStoreTooSmall(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 1 << 30, NoSigs: true})

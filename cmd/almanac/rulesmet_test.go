@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// First user, lines 2 and 7: doctor names the rules that matched nothing, with the names that
+// Doctor names the rules that matched nothing, with the names that
 // end alike, and the fields whose values did not fit; send says what a raw line keeps.
-func TestLine2And7AreSaid(t *testing.T) {
+func TestRulesAndFieldsThatMeetNothingAreSaid(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()

@@ -10,9 +10,9 @@ import (
 	"github.com/almanac-events/almanac/schemas/privacy"
 )
 
-// First user, line 2: the raw line is dropped on request, and said to keep what a rule
+// The raw line is dropped on request, and said to keep what a rule
 // takes out; a field under a rule cannot become the user in clear.
-func TestLine2RawLine(t *testing.T) {
+func TestRawLineIsDroppedOnRequest(t *testing.T) {
 	topic := schemas.NewTopic("app")
 	topic.PII = []schemas.Private{{Field: "email", Rule: schemas.PrivacyDrop}, {Field: "user_id", Rule: schemas.PrivacyHash}}
 	o := Options{Format: FormatText, Extract: regexp.MustCompile(`from (?P<email>\S+) (?P<host>\S+)`), UserRegex: regexp.MustCompile(`u=(\S+)`), Topic: &topic}
@@ -43,8 +43,8 @@ func TestLine2RawLine(t *testing.T) {
 	}
 }
 
-// First user, line 2: headers of CSV and keys of logfmt are names like any other.
-func TestLine2EveryFormat(t *testing.T) {
+// Headers of CSV and keys of logfmt are names like any other.
+func TestRulesHoldInEveryFormat(t *testing.T) {
 	topic := schemas.NewTopic("app")
 	topic.PII = []schemas.Private{{Field: "email", Rule: schemas.PrivacyDrop}, {Field: "user_id", Rule: schemas.PrivacyHash}}
 	for format, input := range map[string]string{

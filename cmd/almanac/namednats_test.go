@@ -8,9 +8,9 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
-// First user, line 1: a NATS that is named alone is used or refused by every verb there is,
+// A NATS that is named alone is used or refused by every verb there is,
 // beside an up whose own it is not. New verbs are in the walk by themselves.
-func TestLine1EveryVerb(t *testing.T) {
+func TestEveryVerbTakesANamedNATS(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()

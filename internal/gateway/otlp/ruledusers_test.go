@@ -53,9 +53,9 @@ func ruledRecords(t *testing.T, topic *schemas.Topic, fill func(resource, record
 	return events
 }
 
-// First user, line 2: all names by which OpenTelemetry tells the user stand under the rule
+// All names by which OpenTelemetry tells the user stand under the rule
 // for user_id, also those beside the one that became user_id.
-func TestLine2UsersOfOpenTelemetry(t *testing.T) {
+func TestUsersOfOpenTelemetry(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app")
 	fill := func(resource, record map[string]any) {
@@ -84,9 +84,9 @@ func TestLine2UsersOfOpenTelemetry(t *testing.T) {
 	}
 }
 
-// First user, line 6: promoted fields and fields with rules are taken before the limit on
+// Promoted fields and fields with rules are taken before the limit on
 // attributes counts, of records of OpenTelemetry too.
-func TestLine6PromotedFieldsOfOpenTelemetry(t *testing.T) {
+func TestPromotedFieldsOfOpenTelemetry(t *testing.T) {
 	t.Parallel()
 	topic := schemas.NewTopic("app", schemas.Field{Name: "public", Type: schemas.TypeBool}, schemas.Field{Name: "host", Type: schemas.TypeString, From: "resource.host.name"})
 	topic.PII = []schemas.Private{{Field: "email", Rule: schemas.PrivacyDrop}}

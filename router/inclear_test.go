@@ -13,9 +13,9 @@ import (
 	"github.com/almanac-events/almanac/schemas/frame"
 )
 
-// First user, line 2: whatever is wrong with bare JSON, what a rule covers is in no
+// Whatever is wrong with bare JSON, what a rule covers is in no
 // frame and in no dead letter; what cannot be read is withheld.
-func TestLine2NothingInClearFromTheRouter(t *testing.T) {
+func TestNothingInClearFromTheRouter(t *testing.T) {
 	topic := testTopic
 	topic.PII = []schemas.Private{{Field: "email", Rule: schemas.PrivacyDrop}, {Field: "user_id", Rule: schemas.PrivacyHash}, {Field: "users.card", Rule: schemas.PrivacyTruncateIP}}
 	member := rapid.SampledFrom([]string{
@@ -83,9 +83,9 @@ func TestLine2NothingInClearFromTheRouter(t *testing.T) {
 	}
 }
 
-// The same: what is published under no lane is kept by the rules of the topic that its
+// What is published under no lane is kept by the rules of the topic that its
 // subject names.
-func TestLine2StraysInClear(t *testing.T) {
+func TestStraysInClear(t *testing.T) {
 	topic := testTopic
 	topic.PII = []schemas.Private{{Field: "email", Rule: schemas.PrivacyDrop}}
 	for _, subject := range []string{"events.app.2026-11", "events.app", "events.app.2026-11.0.1", "events.app.2026-11.99", "events.app.x.y", "events.app.2026-11."} {

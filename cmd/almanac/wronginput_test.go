@@ -103,9 +103,9 @@ func taken(c *cobra.Command) (least, most int) {
 	return max(least, 0), most
 }
 
-// First user, line 14: wrong input of every verb is refused in a sentence that names the thing
+// Wrong input of every verb is refused in a sentence that names the thing
 // and the next step. New verbs are in the walk by themselves.
-func TestLine14WrongInputOfEveryVerb(t *testing.T) {
+func TestWrongInputOfEveryVerb(t *testing.T) {
 	t.Parallel()
 	data := "--data=" + filepath.Join(t.TempDir(), "none")
 	for words, c := range verbs(t) {
@@ -183,9 +183,9 @@ var serverless = map[string]bool{
 	"router": true, "sink": true, "gateway": true, "timers run": true, // they wait for their servers, and log that they do
 }
 
-// The same line: where no server answers, each verb says which and what to do. Text in a
+// Where no server answers, each verb says which and what to do. Text in a
 // flag that is a size, a time or a number is refused before.
-func TestLine14ServersThatDoNotAnswer(t *testing.T) {
+func TestServersThatDoNotAnswer(t *testing.T) {
 	t.Parallel()
 	for words, c := range verbs(t) {
 		if serverless[words] || strings.HasPrefix(words, "completion ") {
@@ -223,8 +223,8 @@ func withArguments(words string, c *cobra.Command, topic string) []string {
 	return append(args, strings.Fields(complete[words])...)
 }
 
-// The same line: a topic that is not declared is named, and so is the nearest that is.
-func TestLine14UnknownTopics(t *testing.T) {
+// A topic that is not declared is named, and so is the nearest that is.
+func TestUnknownTopics(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()
@@ -242,8 +242,8 @@ func TestLine14UnknownTopics(t *testing.T) {
 	}
 }
 
-// The same line: text in place of a size, a time, a length of time or a number.
-func TestLine14BadValues(t *testing.T) {
+// Text in place of a size, a time, a length of time or a number.
+func TestBadValuesOfFlags(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()
@@ -270,8 +270,8 @@ func TestLine14BadValues(t *testing.T) {
 	}
 }
 
-// The same: one thing is not many, and a dry run says what would be.
-func TestLine14OneThingAndDryRuns(t *testing.T) {
+// One thing is not many, and a dry run says what would be.
+func TestOneThingAndDryRuns(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	b.up()
@@ -295,8 +295,8 @@ func TestLine14OneThingAndDryRuns(t *testing.T) {
 	}
 }
 
-// The same: what a first user met by hand, each with its next step.
-func TestLine14ByHand(t *testing.T) {
+// What a first user met by hand, each with its next step.
+func TestRefusalsMetByHand(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
 	// A spool is looked for before anything ever ran, and the first start takes the directory all the same.
@@ -347,8 +347,8 @@ func TestLine14ByHand(t *testing.T) {
 	contains(t, r.err, "not checked", "no server answers")
 }
 
-// The same: whatever a ctrl-C breaks off, in whichever library's words, the code is 130.
-func TestLine14InterruptedIs130(t *testing.T) {
+// Whatever a ctrl-C breaks off, in whichever library's words, the code is 130.
+func TestInterruptedIs130(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{
 		nil, errInterrupted, context.Canceled, stopped{os.Interrupt},
