@@ -30,7 +30,9 @@ this moves timers there:
   almanac timers rm mails --exported < mails.ndjson
   almanac timers resume mails2
 
-While both groups are paused nothing is called, so no timer is called twice or left out.
+While both groups are paused no call begins. One that was claimed as the pause came is
+still made: rm --exported names it while it is made, and counts it as over afterwards. Cancel such
+timers in the new group before you resume it, or they are called twice.
 A timer that was changed after the export is not cancelled, but named.
 
 Exit code 3 where timers are being called: they are not exported.`,
