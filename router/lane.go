@@ -3,17 +3,16 @@ package router
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+
 	"errors"
-	"fmt"
+
 	"strconv"
 	"sync/atomic"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/registry"
-	"github.com/almanac-events/almanac/internal/streams"
+
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/checkpoint"
 )
@@ -362,52 +361,4 @@ func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
 	}
 	l.judge.topic = &t
 	return l.judge.message(m, l.cp.Windows), nil
-}
-
-// commit adds the checkpoint and has the batch published, all or nothing. After an
-// error it is unknown whether it committed: the next run reads the checkpoint.
-func (l *lane) commit(ctx context.Context, b *batch) error {
-	data, err := json.Marshal(&l.cp)
-	if err != nil {
-		return err
-	}
-	b.keepGiven(l.givenSubject())
-	ck := nats.NewMsg(l.routed)
-	ck.Data = data
-	ck.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(l.ckSeq, 10))
-	msgs := append(b.msgs, ck)
-	last, took, err := l.group.commit(ctx, msgs, b.bytes+len(data))
-	if err != nil {
-		return err
-	}
-	for _, t := range b.touched {
-		t.state.tail.seq = last - uint64(len(msgs)-1-t.last)
-	}
-	l.ckSeq, l.last = last, commit{b.bytes, took}
-	if l.copies != nil && !l.sweeping && !l.cp.Forgets(&l.past) {
-		l.copies.note(laneID{l.topic, l.token}, &l.cp)
-	}
-	return nil
-}
-
-// codeStreamFull is JetStream's "maximum bytes exceeded".
-const codeStreamFull = 10077
-
-func commitError(err error) error {
-	var api *jetstream.APIError
-	switch {
-	case streams.LostRace(err):
-		return fmt.Errorf("%w: %w", ErrLostLane, err)
-	case errors.As(err, &api) && api.ErrorCode == codeStreamFull:
-		return fmt.Errorf("%w: %w", ErrShardsFull, err)
-	}
-	return fmt.Errorf("router: publishing to %s: %w", schemas.StreamShards, err)
-}
-
-// reasonOf is the word of a refusal.
-func reasonOf(err error) string {
-	if errors.Is(err, ErrStaleSeq) {
-		return schemas.ReasonStaleSeq
-	}
-	return schemas.Reason(err)
 }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+
+	"regexp"
+
+	"strings"
+	"time"
+
+	"github.com/almanac-events/almanac/schemas"
+)
+
+func plain(field func(*settings) *string) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		*field(s) = v
+		return nil
+	}
+}
+
+func topicName(field func(*settings) *string) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		*field(s) = v
+		return schemas.ValidateTopicName(v)
+	}
+}
+
+// unlessEmpty leaves a setting alone that is empty.
+func unlessEmpty(set func(*settings, string) error) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		if v == "" {
+			return nil
+		}
+		return set(s, v)
+	}
+}
+
+// headerRule is what a header's name may be, of those that are in use.
+var headerRule = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+
+func headerName(field func(*settings) *string) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		if *field(s) = v; !headerRule.MatchString(v) {
+			return fmt.Errorf("%q is not the name of a header, such as X-Forwarded-User", v)
+		}
+		return nil
+	}
+}
+
+func oneOf(field func(*settings) *string, words ...string) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		for _, w := range words {
+			if v == w {
+				*field(s) = v
+				return nil
+			}
+		}
+		list := strings.Join(words, ", ")
+		if words[0] == "" {
+			list = words[1] + " or nothing"
+		}
+		return fmt.Errorf("%q is not one of: %s%s", v, list, suggestion(v, words, ""))
+	}
+}
+
+func size(field func(*settings) *int64) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		n, ok := int64(0), true
+		if v != "" {
+			n, ok = parseSize(v)
+		}
+		if !ok || v != "" && n < 1<<20 {
+			return fmt.Errorf("%q is not a size of 1MiB or more, such as 512MiB or 8GiB", v)
+		}
+		*field(s) = n
+		return nil
+	}
+}
+
+func span(field func(*settings) *time.Duration) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		d, ok := parseSpan(v)
+		if !ok || d <= 0 {
+			return fmt.Errorf("%q is not a length of time, such as 30s, 12h or 7d", v)
+		}
+		*field(s) = d
+		return nil
+	}
+}
