@@ -99,7 +99,7 @@ func (e *env) whole(topic string, rows uint64) {
 // wholeShard checks one shard from its first frame on and returns its events.
 func (e *env) wholeShard(s registry.Shard) uint64 {
 	e.t.Helper()
-	upTo := map[uint64]uint64{0: 0} // position: events up to it
+	frames := map[uint64]uint64{} // position: events of it
 	var last schemas.Placed
 	prev := ""
 	for _, msg := range e.messages(schemas.StreamShards, s.Ref().Subject()) {
@@ -117,26 +117,22 @@ func (e *env) wholeShard(s registry.Shard) uint64 {
 		case p.ShardRows != last.ShardRows+uint64(p.Rows):
 			e.t.Errorf("%s: position %d brings the shard to %d events, want %d", s.Name(), p.Pos, p.ShardRows, last.ShardRows+uint64(p.Rows))
 		}
-		last, prev, upTo[p.Pos] = p, schemas.Digest(msg.Data), p.ShardRows
+		last, prev, frames[p.Pos] = p, schemas.Digest(msg.Data), uint64(p.Rows)
 	}
-	// The rows of an insert carry the position of its last frame, so each
-	// position must have brought all events since the one before.
-	type inserted struct{ Pos, N, IDs uint64 }
-	var rows []inserted
+	// Each row carries the position of its own frame.
+	var rows []struct{ Pos, N, IDs uint64 }
 	err := e.db.Conn().Select(e.t.Context(), &rows, fmt.Sprintf("SELECT pos AS Pos, count() AS N, uniqExact(id) AS IDs FROM %s WHERE month = %d AND shard = %d GROUP BY pos ORDER BY pos",
 		e.table(s.Topic), uint32(s.Month), uint64(s.ID)))
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	var head uint64
-	for _, r := range rows {
-		if want := upTo[r.Pos] - upTo[head]; r.N != want || r.IDs != want {
-			e.t.Errorf("%s: positions %d to %d brought %d events, ClickHouse has %d rows with %d ids", s.Name(), head+1, r.Pos, want, r.N, r.IDs)
+	for i, r := range rows {
+		if want := frames[r.Pos]; r.Pos != uint64(i+1) || r.N != want || r.IDs != want {
+			e.t.Errorf("%s: row group %d is of position %d with %d rows and %d ids, its frame has %d", s.Name(), i+1, r.Pos, r.N, r.IDs, want)
 		}
-		head = r.Pos
 	}
-	if head != last.Pos {
-		e.t.Errorf("%s: its last frame is %d, ClickHouse has %d", s.Name(), last.Pos, head)
+	if uint64(len(rows)) != last.Pos {
+		e.t.Errorf("%s: its last frame is %d, ClickHouse has %d positions", s.Name(), last.Pos, len(rows))
 	}
 	if s.Status == registry.Closed && (s.Rows != last.ShardRows || s.SealedAt != last.Pos) {
 		e.t.Errorf("%s was closed with %d rows at position %d, it has %d and %d", s.Name(), s.Rows, s.SealedAt, last.ShardRows, last.Pos)

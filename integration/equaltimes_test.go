@@ -84,11 +84,12 @@ func TestEventsOfOneTimeKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Of diffs of one cause and one time the one that was sent first counts, before and after
-// copies were looked for.
+// Of diffs of one cause and one time the one that was sent first counts, before and after they are
+// stored and copies were looked for, and the bill says that copies contradict it.
 func TestTheFirstOfContradictingDiffsCounts(t *testing.T) {
 	t.Parallel()
-	e := running(t, meterTopic(t, "usage"))
+	e := start(t, meterTopic(t, "usage"))
+	e.router()
 	at := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	const causes = 12
 	for _, delta := range []int64{100, 900} {
@@ -99,14 +100,29 @@ func TestTheFirstOfContradictingDiffsCounts(t *testing.T) {
 	}
 	check := func(when string) {
 		t.Helper()
-		rep, err := usage.New(e.reader()).Report(t.Context(), usage.Request{Topic: "usage", From: at.Add(-time.Hour), To: at.Add(time.Hour), GroupBy: usage.Total})
+		r := usage.New(e.reader())
+		q := usage.Request{Topic: "usage", From: at.Add(-time.Hour), To: at.Add(time.Hour), GroupBy: usage.Total}
+		rep, err := r.Report(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(rep.Bills) != 1 || rep.Bills[0].SizeEnd != fmt.Sprint(causes*100) {
 			t.Errorf("%s: %+v, want one bill whose size is %d", when, rep.Bills, causes*100)
 		}
+		if n, err := r.Contradict(t.Context(), q, rep.Bills); err != nil || n != causes {
+			t.Errorf("%s: the bill says that %d copies contradict (%v), want %d", when, n, err, causes)
+		}
 	}
+	e.routed("usage", 2*causes)
+	// On their way the one that was sent first stands first, by which it will count.
+	events, _, err := pages(t.Context(), e.reader(), query.Request{Topic: "usage", Limit: 1000, Ascending: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := column(events, "delta"); !slices.Equal(got, slices.Concat(slices.Repeat([]string{"100"}, causes), slices.Repeat([]string{"900"}, causes))) {
+		t.Errorf("on their way the deltas are in the order %v", got)
+	}
+	e.sink()
 	e.settledUsage("usage")
 	check("stored")
 	e.rollups()
