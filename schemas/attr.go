@@ -166,5 +166,14 @@ func (a *Attr) AsTime() (int64, bool) {
 // value names the column.
 const AttrInvalidUTF8 = "almanac_invalid_utf8"
 
+// What `send --cut` and `--split` note of a record whose event would have more than MaxEventBytes: how many bytes
+// it had, their SHA-256 in hex, and which part of how many the event has.
+const (
+	AttrLongBytes  = "almanac_long_bytes"
+	AttrLongSHA256 = "almanac_long_sha256"
+	AttrPart       = "almanac_part"
+	AttrParts      = "almanac_parts"
+)
+
 // AttrLevelText keeps the level as it was sent where the stored word differs.
 const AttrLevelText = "level_text"

@@ -260,6 +260,25 @@ func TestSendRefusesLines(t *testing.T) {
 	if got, _ := os.ReadFile(report); string(got) != "1\n5\n" && string(got) != "5\n1\n" {
 		t.Errorf("the report says %q", got)
 	}
+	// A record above 64 KiB: the refusal says what keeps it, and that does.
+	long := strings.Repeat("x", 300_000)
+	r = b.run("short\n"+long+"\n", "send", "app", "--format", "text")
+	contains(t, r.err, "line 2 refused", "--cut", "--split")
+	for _, flag := range []string{"--cut", "--split"} {
+		if r = b.run("short\n"+long+"\n", "send", "app", "--format", "text", flag, "--service", flag[2:], "-o", "json"); r.code != exitOK {
+			t.Errorf("%s: exit %d, %s", flag, r.code, r.out+r.err)
+		}
+		contains(t, r.out, `"read": 2`, `"accepted": 2`)
+	}
+	embeddedtest.Eventually(t, patience, func() error {
+		if n := strings.TrimSpace(b.ok("", "query", "app", "--count", "--where", "service = 'cut' or service = 'split'")); n != `{"count":8}` {
+			return fmt.Errorf("%s events of two short and two long records, expected 8: one is cut, one is in five parts", n)
+		}
+		return nil
+	})
+	if r = b.run(long, "send", "app", "--cut", "--split"); r.code != exitUsage {
+		t.Errorf("both: exit %d", r.code)
+	}
 	r = b.run("x\ny\n", "send", "app", "--format", "ndjson")
 	if r.code != exitFailed {
 		t.Errorf("nothing accepted: exit %d, want %d", r.code, exitFailed)

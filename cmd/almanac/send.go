@@ -58,6 +58,8 @@ interrupted.`,
 	f.String("user-regex", "", "`REGEX` whose one group is user_id (text)")
 	f.String("extract", "", "`REGEX` whose named groups become fields (text)")
 	f.Bool("drop-raw", false, "keep only what --extract names, and not the whole line as message (text)")
+	f.Bool("cut", false, "keep the beginning of records above 64 KiB, marked with their size and SHA-256")
+	f.Bool("split", false, "make several events of a record above 64 KiB, marked likewise and numbered")
 	f.String("service", "", "`NAME` for events without a service")
 	f.String("type", "", "`NAME` for events without a type")
 	f.String("level", "", "`NAME` for events without a level")
@@ -131,10 +133,15 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 		return err
 	}
 	topic := p.Topic()
-	if opts.Topic = &topic; opts.Validate() != nil {
+	opts.Topic = &topic
+	err = opts.Validate()
+	if err == nil && opts.Long == intake.LongSplit && topic.HasIdentity() {
+		err = fmt.Errorf("--split: events of topic %s (kind %s) have an identity, and the parts of one would be copies of each other; pass --cut", topic.Name, topic.Kind)
+	}
+	if err != nil {
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
-		return errors.Join(usageError{opts.Validate()}, p.Close(gone), t.finish())
+		return errors.Join(usageError{err}, p.Close(gone), t.finish())
 	}
 	if kept := opts.RawKeeps(); kept != nil && !quiet {
 		a.note("the message of each event is the whole line, which keeps in clear what the rules of topic %s take out of %s: pass --drop-raw, or declare a rule for message",
@@ -282,6 +289,19 @@ func (f *reading) columns() map[string]string {
 	return columns
 }
 
+// long reads --cut and --split.
+func (f *reading) long() intake.Long {
+	switch cut, split := f.flag("cut") == "true", f.flag("split") == "true"; {
+	case cut && split:
+		f.fail("cut", errors.New("--cut and --split name two ways for one record; leave one out"))
+	case cut:
+		return intake.LongCut
+	case split:
+		return intake.LongSplit
+	}
+	return intake.LongRefuse
+}
+
 func (f *reading) options() intake.Options {
 	zone, err := time.LoadLocation(f.flag("tz"))
 	f.fail("tz", err)
@@ -291,6 +311,7 @@ func (f *reading) options() intake.Options {
 		Format: f.flag("format"), Multiline: f.regex("multiline"),
 		TsField: f.flag("ts-field"), TsFormat: f.flag("ts-format"), Location: zone, Year: year, Now: time.Now(),
 		UserField: f.flag("user-field"), Columns: f.columns(), Records: f.flag("records"), UserRegex: f.regex("user-regex"), Extract: f.regex("extract"), DropRaw: f.flag("drop-raw") == "true",
+		Long:        f.long(),
 		RequireTime: f.flag("require-ts") == "true", Untimed: f.flags.Flags().Changed("require-ts") && f.flag("require-ts") == "false", Delimiter: f.delimiter(),
 		Service: f.flag("service"), Type: f.flag("type"), Level: f.flag("level"),
 	}

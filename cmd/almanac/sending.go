@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/intake"
 	"github.com/almanac-events/almanac/producer"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // sending is the work of one `send`.
@@ -209,20 +211,64 @@ func (s *sending) submit(ctx context.Context, rec intake.Record, before int) err
 		s.tally.object()
 	}
 	if rec.Err != nil {
-		s.tally.refuse(line, rec.Err)
+		s.tally.refuse(line, s.refused(rec.Err))
 		return nil
 	}
 	if rec.Event.Time.IsZero() {
 		s.tally.timeless(rec.OtherTime)
 	}
-	err := s.p.Submit(ctx, rec.Event, func(err error) { s.tally.answered(line, err) })
-	switch {
-	case err == nil:
+	events, err := s.opts.Fit(&rec)
+	if err != nil {
+		s.tally.refuse(line, err)
 		return nil
-	case ctx.Err() != nil || errors.Is(err, producer.ErrClosed):
-		s.tally.unsend()
-		return context.Cause(ctx)
 	}
-	s.tally.refuse(line, err)
+	answered := together(len(events), func(err error) { s.tally.answered(line, s.refused(err)) })
+	for i := range events {
+		err := s.p.Submit(ctx, events[i], answered)
+		if err == nil {
+			continue
+		}
+		ends := ctx.Err() != nil || errors.Is(err, producer.ErrClosed)
+		if ends {
+			err = producer.ErrClosed
+		}
+		for range events[i:] {
+			answered(err)
+		}
+		if ends {
+			return context.Cause(ctx)
+		}
+		return nil
+	}
 	return nil
+}
+
+// together returns what takes the answers to n events of one record: the last of them calls answered, with the
+// first error.
+func together(n int, answered func(error)) func(error) {
+	if n == 1 {
+		return answered
+	}
+	var mu sync.Mutex
+	var first error
+	return func(err error) {
+		mu.Lock()
+		n--
+		last := n == 0
+		first = cmp.Or(first, err)
+		err = first
+		mu.Unlock()
+		if last {
+			answered(err)
+		}
+	}
+}
+
+// refused adds to the refusal of a record that is too long what would keep it.
+func (s *sending) refused(err error) error {
+	tooLong := errors.Is(err, schemas.ErrEventTooLarge) || errors.Is(err, intake.ErrTooLong)
+	if !tooLong || s.opts.Long != intake.LongRefuse {
+		return err
+	}
+	return fmt.Errorf("%w: pass --cut to keep its beginning, or --split to make several events of it", err)
 }

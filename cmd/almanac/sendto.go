@@ -22,6 +22,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/backoff"
 	"github.com/almanac-events/almanac/internal/intake"
+	"github.com/almanac-events/almanac/schemas"
 )
 
 // Bounds of a request of `send --to`.
@@ -67,7 +68,7 @@ func newRemote(cmd *cobra.Command, to, topic string, f *reading) (*remote, error
 			return nil, usageError{fmt.Errorf("--%s and --to name two places to send to: a gateway has its own servers; leave one of the two out", name)}
 		}
 	}
-	for _, name := range []string{"map", "records", "report", "full", "spool-dir", "spool-bytes"} {
+	for _, name := range []string{"map", "records", "report", "cut", "split", "full", "spool-dir", "spool-bytes"} {
 		if cmd.Flags().Changed(name) {
 			return nil, usageError{fmt.Errorf("--%s cannot be given with --to: a gateway does not know it; send through NATS", name)}
 		}
@@ -310,6 +311,9 @@ func (t *tally) remote(before int, a *remoteAnswer) {
 	for _, l := range a.Refused {
 		t.refused[l.Reason]++
 		if len(t.first) < maxRefusals {
+			if l.Reason == "record-too-long" || l.Reason == schemas.Reason(schemas.ErrEventTooLarge) {
+				l.Message += ": --cut keeps its beginning, --split makes several events of it; both need NATS, without --to"
+			}
 			t.first = append(t.first, refusal{before + l.Line, l.Reason, l.Message})
 		}
 	}

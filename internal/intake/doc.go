@@ -38,6 +38,13 @@
 // which means now: Options.RequireTime and Untimed say otherwise. A JSON null does not count as one. OtherTime of such a record is a
 // key that may have been meant. Formats without a year (syslog) get one: see Options.Year.
 //
+// # Long records
+//
+// An event has at most schemas.MaxEventBytes. Fit cuts the longest texts of a longer one (Options.Long is LongCut), or makes
+// several events of its longest text (LongSplit), each with all its other fields. Both note how many bytes the record had and
+// their SHA-256; the digest is left out under privacy rules, since it would confirm what these hide. JSON text is
+// left out whole under rules, which could not reach into half of it.
+//
 // # Failures
 //
 // A record that cannot become an event comes back with Record.Err, its line and

@@ -27,17 +27,17 @@ var Formats = []string{FormatText, FormatNDJSON, FormatJSON, FormatLogfmt, Forma
 // quotes may make a record longer than its event, not much more than that.
 const DefaultMaxRecordBytes = 4 * schemas.MaxEventBytes
 
-// AuditMaxRecordBytes is for topics of kind audit, whose events have bodies that are left out where they are
-// long: what a gateway takes as one body.
-const AuditMaxRecordBytes = 16 << 20
+// LongMaxRecordBytes is for topics of kind audit, whose events have bodies that are left out where they are
+// long, and where long records are cut or split: what a gateway takes as one body.
+const LongMaxRecordBytes = 16 << 20
 
 // maxRecordBytes is the bound of a record.
 func (o *Options) maxRecordBytes() int {
 	switch {
 	case o.MaxRecordBytes != 0:
 		return o.MaxRecordBytes
-	case o.Topic != nil && len(o.Topic.Spec().Bodies) > 0:
-		return AuditMaxRecordBytes
+	case o.Long != LongRefuse, o.Topic != nil && len(o.Topic.Spec().Bodies) > 0:
+		return LongMaxRecordBytes
 	}
 	return DefaultMaxRecordBytes
 }
@@ -50,8 +50,11 @@ type Options struct {
 	// belong to the record before them. Nil: each line is a record. Text only.
 	Multiline *regexp.Regexp
 	// MaxRecordBytes bounds a record; a longer one is refused and skipped
-	// without being held. 0: DefaultMaxRecordBytes, or AuditMaxRecordBytes.
+	// without being held. 0: DefaultMaxRecordBytes, or LongMaxRecordBytes.
 	MaxRecordBytes int
+
+	// Long says what Fit makes of an event above schemas.MaxEventBytes.
+	Long Long
 
 	// Records is the path of dotted keys to the array whose elements are the records.
 	// Empty: each object is a record, and each element of an array. JSON only.
