@@ -3,6 +3,7 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,7 +103,7 @@ func TestRemovedTopics(t *testing.T) {
 }
 
 // TestRemovalKilled kills the removal of a topic at each of its steps: the next run goes on, nothing else can be done with the topic, verify names
-// it and repair restores nothing.
+// it and repair restores nothing. One process stops before it drops the topic's table, and goes on when the name is another topic's: it takes nothing of that.
 func TestRemovalKilled(t *testing.T) {
 	t.Parallel()
 	e := running(t, newTopic("app"))
@@ -110,6 +111,8 @@ func TestRemovalKilled(t *testing.T) {
 	e.say(p, 40)
 	e.stored("app", 40, time.Minute)
 	points := map[string]bool{}
+	var wake chan struct{}
+	woken := make(chan error, 1)
 	for n := 1; ; n++ {
 		at := 0
 		err := untilKilled(func() error {
@@ -133,6 +136,10 @@ func TestRemovalKilled(t *testing.T) {
 		if _, err := registry.Setup(t.Context(), e.connect(), schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1}); err != nil {
 			t.Errorf("killed at %d: a process that starts: %v", n, err)
 		}
+		if points["asked"] && wake == nil {
+			wake = make(chan struct{})
+			e.stopsBeforeDrop("app", wake, woken)
+		}
 		if n == 2 || n == 6 {
 			e.namedAsRemoving("app")
 			if p := e.plan(); len(p.Actions) > 0 {
@@ -140,7 +147,7 @@ func TestRemovalKilled(t *testing.T) {
 			}
 		}
 	}
-	for _, point := range []string{"entered", "forgotten", "purged", "dropped", "entries", "looked"} {
+	for _, point := range []string{"entered", "forgotten", "purged", "asked", "dropped", "entries", "looked"} {
 		if !points[point] {
 			t.Errorf("it was not killed at %q", point)
 		}
@@ -149,6 +156,40 @@ func TestRemovalKilled(t *testing.T) {
 		t.Errorf("there is left: %v, %v", left, err)
 	}
 	e.verify(0)
+	if _, _, err := e.reg.Apply(t.Context(), newTopic("app"), false); err != nil {
+		t.Fatal(err)
+	}
+	p = e.producer("app")
+	e.say(p, 25)
+	e.stored("app", 25, time.Minute)
+	close(wake)
+	if err := <-woken; err != nil {
+		t.Errorf("a process that stopped before a drop: %v", err)
+	}
+	e.whole("app", 25)
+	e.verify(25)
+}
+
+// stopsBeforeDrop begins a removal in a process that stops before it drops the topic's table, after it was told that the removal is under way.
+func (e *env) stopsBeforeDrop(topic string, wake <-chan struct{}, woken chan error) {
+	e.t.Helper()
+	stopped, once, dropping := make(chan struct{}), sync.Once{}, ""
+	cfg := e.removals(func(point string) {
+		if point == "asked" && dropping == "dropping "+topic {
+			once.Do(func() { close(stopped); <-wake })
+		}
+	})
+	cfg.Step = func(what string) { dropping = what }
+	ctx := e.t.Context()
+	go func() {
+		_, err := removal.Run(ctx, cfg, topic)
+		woken <- err
+	}()
+	select {
+	case <-stopped:
+	case err := <-woken:
+		e.t.Fatalf("it ended before it dropped the table: %v", err)
+	}
 }
 
 // namedAsRemoving holds that verify names a removal that is under way, and nothing as lost.

@@ -2,7 +2,9 @@ package tables
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 
@@ -34,7 +36,29 @@ func (db *DB) RowsOf(ctx context.Context, names []string) (rows uint64, err erro
 	return rows, err
 }
 
-// DropWhole drops a table or view of whatever size, if there is one, and returns once its files are gone.
-func (db *DB) DropWhole(ctx context.Context, name string) error {
-	return db.ddl(ctx, "dropping table "+name, fmt.Sprintf("DROP TABLE IF EXISTS %s SYNC SETTINGS max_table_size_to_drop = 0, max_partition_size_to_drop = 0", sql.QuotedTable(db.Database, name)))
+// Fence is a table that stands for one drop that is about to be made: the drop is refused once the fence is gone.
+type Fence struct {
+	db   *DB
+	name string
 }
+
+// Fence makes one. It is among what OfTopic lists, so a removal cannot end before it is gone. ClickHouse has no other condition for a
+// drop, and whoever drops by name alone may be stopped until the name is another topic's.
+func (db *DB) Fence(ctx context.Context, topic string) (*Fence, error) {
+	f := &Fence{db, fmt.Sprintf("%s.fence.%016x", topic, rand.Uint64())}
+	return f, db.ddl(ctx, "making table "+f.name, fmt.Sprintf("CREATE TABLE %s (x UInt8) ENGINE = MergeTree ORDER BY tuple()", sql.QuotedTable(db.Database, f.name)))
+}
+
+// Drop drops the fence and then a table or view of whatever size, in one statement that ends where one of them is not there, and
+// returns once the files are gone.
+func (f *Fence) Drop(ctx context.Context, name string) error {
+	err := f.db.ddl(ctx, "dropping table "+name, fmt.Sprintf("DROP TABLE %s, %s SYNC SETTINGS max_table_size_to_drop = 0, max_partition_size_to_drop = 0",
+		sql.QuotedTable(f.db.Database, f.name), sql.QuotedTable(f.db.Database, name)))
+	if refused := (*Error)(nil); errors.As(err, &refused) && refused.Code == codeUnknownTable {
+		return nil
+	}
+	return err
+}
+
+// Open takes the fence away, with nothing behind it.
+func (f *Fence) Open(ctx context.Context) error { return f.db.Drop(ctx, f.name) }

@@ -37,7 +37,9 @@
 // # Two at once
 //
 // Both take the same things away, and both report that it has gone. A purge takes messages up to the sequence in the entry alone, so a process that was frozen takes
-// nothing of a topic that was declared under the name since. A table has no such bound: each drop asks the entry first.
+// nothing of a topic that was declared under the name since. A table has no such bound, so each drop goes behind a fence (tables.Fence): a
+// table of its own that is made first, then the entry is asked, then one statement drops the fence and the table. A removal ends when it
+// has found nothing, so no fence either, and a drop without its fence is refused. An entry of another beginning is another removal's.
 //
 // # Others at once
 //

@@ -84,7 +84,7 @@ func Run(ctx context.Context, cfg Config, topic string) (registry.Removal, error
 		}
 		return d, fmt.Errorf("%w: %s, %s after its descriptor went; end them, then run `almanac topics rm %s` again", ErrSlow, strings.Join(names, ", "), cfg.Seen, topic)
 	}
-	r := &run{Config: cfg, topic: topic}
+	r := &run{Config: cfg, topic: topic, began: d.Began}
 	for range maxRounds {
 		if err := r.takeAll(ctx); errors.Is(err, errEnded) {
 			return r.entry, nil
@@ -108,6 +108,7 @@ func Run(ctx context.Context, cfg Config, topic string) (registry.Removal, error
 type run struct {
 	Config
 	topic string
+	began time.Time
 	entry registry.Removal
 }
 
@@ -135,12 +136,9 @@ func (r *run) takeAll(ctx context.Context) error {
 		}
 	}
 	for _, name := range left.Tables {
-		if err := r.live(ctx); err != nil {
-			return err
-		}
 		r.Step("dropping " + name)
-		if err := r.DB.DropWhole(ctx, name); err != nil {
-			return fmt.Errorf("removal: %w", err)
+		if err := r.drop(ctx, name); err != nil {
+			return err
 		}
 		r.Crash("dropped")
 	}
@@ -162,7 +160,7 @@ func (r *run) fence(ctx context.Context, left *Left) (err error) {
 		}
 	}
 	r.entry, err = r.Registry.AmendRemoval(ctx, r.topic, func(d *registry.Removal) bool {
-		if d.Ended != nil {
+		if !r.same(d) {
 			return false
 		}
 		d.UpTo = upTo
@@ -178,6 +176,23 @@ func (r *run) fence(ctx context.Context, left *Left) (err error) {
 	return r.check(err)
 }
 
+// drop drops a table of the topic, behind a fence that was there when the entry was asked: the removal cannot have ended before the
+// fence is gone, and without it nothing is dropped. What another process dropped meanwhile, or this one could not, is in the next look.
+func (r *run) drop(ctx context.Context, name string) error {
+	f, err := r.DB.Fence(ctx, r.topic)
+	if err != nil {
+		return fmt.Errorf("removal: %w", err)
+	}
+	if err := r.live(ctx); err != nil {
+		return errors.Join(err, f.Open(ctx))
+	}
+	r.Crash("asked")
+	if err := f.Drop(ctx, name); err != nil {
+		return fmt.Errorf("removal: %w", err)
+	}
+	return nil
+}
+
 // live asks whether the removal is still under way.
 func (r *run) live(ctx context.Context) (err error) {
 	r.entry, err = r.Registry.Removal(ctx, r.topic)
@@ -185,11 +200,14 @@ func (r *run) live(ctx context.Context) (err error) {
 }
 
 func (r *run) check(err error) error {
-	if err == nil && r.entry.Ended != nil {
+	if err == nil && !r.same(&r.entry) {
 		return errEnded
 	}
 	return err
 }
+
+// same reports whether an entry is of this removal, and under way: the name may have been declared and be removed again meanwhile.
+func (r *run) same(d *registry.Removal) bool { return d.Ended == nil && d.Began.Equal(r.began) }
 
 // clearLedger takes the topic's erasures and groups out of ClickHouse's copy of the ledger: a tombstone stays.
 func (r *run) clearLedger(ctx context.Context, remembered map[string]uint64) error {
@@ -235,7 +253,7 @@ func (r *run) settled(ctx context.Context) (*Left, error) {
 func (r *run) end(ctx context.Context) (registry.Removal, error) {
 	now := time.Now().UTC()
 	d, err := r.Registry.AmendRemoval(ctx, r.topic, func(d *registry.Removal) bool {
-		if d.Ended != nil {
+		if !r.same(d) {
 			return false
 		}
 		d.Ended = &now
