@@ -22,8 +22,15 @@ type (
 	Rotation = kinds.Rotation
 )
 
-// KindLog is append-only events.
-const KindLog = kinds.Log
+// The kinds of topics.
+const (
+	KindLog      = kinds.Log      // append-only events
+	KindMeter    = kinds.Meter    // signed changes of a size, each counted once
+	KindMetric   = kinds.Metric   // points of time series
+	KindAudit    = kinds.Audit    // who changed what
+	KindDocument = kinds.Document // versions of documents
+	KindTimer    = kinds.Timer    // transitions of timers
+)
 
 // The types a promoted field may have. A missing value is the type's zero.
 const (

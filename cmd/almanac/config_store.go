@@ -31,7 +31,7 @@ func (a *app) checkStore(ctx context.Context, s *settings) error {
 	bucket := jetstream.StreamConfig{Name: schemas.KVStream, MaxBytes: limits.RegistryBytes}
 	copies := jetstream.StreamConfig{Name: schemas.CopiesStream, MaxBytes: limits.RegistryBytes}
 	err := func() error {
-		nc, err := dialNATS(s.NATS, natsOptions(s, endpoints{nats: s.NATS}, "config check")...)
+		nc, err := streams.Connect(s.NATS, natsOptions(s, endpoints{nats: s.NATS}, "config check")...)
 		if err != nil {
 			return err
 		}

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/embedded"
 	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/query"
 	"github.com/almanac-events/almanac/schemas/privacy"
@@ -21,15 +20,7 @@ import (
 
 // natsOptions are those of every connection: it comes back for as long as it takes.
 func natsOptions(s *settings, d endpoints, name string) []nats.Option {
-	opts := []nats.Option{
-		nats.Name("almanac " + name),
-		nats.MaxReconnects(-1),
-		nats.ReconnectWait(reconnectWait),
-		nats.Timeout(dialTimeout),
-		nats.PingInterval(pingInterval),
-		nats.MaxPingsOutstanding(2),
-		nats.IgnoreAuthErrorAbort(), // credentials that are refused for a while must not end a router for good
-	}
+	opts := streams.Lasting(name)
 	if s.NATSCreds != "" {
 		opts = append(opts, nats.UserCredentials(s.NATSCreds))
 	}
@@ -38,14 +29,6 @@ func natsOptions(s *settings, d endpoints, name string) []nats.Option {
 	}
 	return opts
 }
-
-// A server that vanished without a word is found after two unanswered pings; the
-// client's own default would take six minutes.
-const (
-	reconnectWait = 250 * time.Millisecond
-	dialTimeout   = 2 * time.Second
-	pingInterval  = 3 * time.Second
-)
 
 // follower dials the NATS of the process that runs on the data directory now: an up that
 // took free ports listens elsewhere when it is started again.
@@ -58,7 +41,7 @@ func (f follower) Dial(network, address string) (net.Conn, error) {
 			address = u.Host
 		}
 	}
-	return (&net.Dialer{Timeout: dialTimeout}).Dial(network, address)
+	return (&net.Dialer{Timeout: streams.DialTimeout}).Dial(network, address)
 }
 
 // openTables prepares the connections to ClickHouse, which follow an `up` and its
@@ -73,7 +56,7 @@ func openTables(d endpoints) (*tables.DB, error) {
 				address = u.Host
 			}
 		}
-		return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+		return (&net.Dialer{Timeout: streams.DialTimeout}).DialContext(ctx, network, address)
 	})
 }
 
@@ -100,19 +83,6 @@ func watched(log zerolog.Logger) []nats.Option {
 	}
 }
 
-// syncQueueLen is how many messages one answer of a batched read may be ahead of
-// its reader: JetStream gives at most 1,024. The client makes a new queue for
-// every read, and its default of 65,536 is half a megabyte each time.
-const syncQueueLen = 2048
-
-func dialNATS(url string, opts ...nats.Option) (*nats.Conn, error) {
-	nc, err := nats.Connect(url, append([]nats.Option{nats.SyncQueueLen(syncQueueLen)}, opts...)...)
-	if err != nil {
-		return nil, fmt.Errorf("NATS at %s: %w", privacy.MaskedURL(url), privacy.MaskedError(err))
-	}
-	return nc, nil
-}
-
 // session is a verb's connections to a running Almanac.
 type session struct {
 	endpoints
@@ -125,7 +95,7 @@ type session struct {
 
 // openRegistry connects to NATS and its registry; db stays nil.
 func openRegistry(ctx context.Context, s *settings, d endpoints) (*session, error) {
-	nc, err := dialNATS(d.nats, natsOptions(s, d, "cli")...)
+	nc, err := streams.Connect(d.nats, natsOptions(s, d, "cli")...)
 	if err != nil {
 		return nil, err
 	}

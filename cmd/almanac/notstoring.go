@@ -68,7 +68,7 @@ func storing(ctx context.Context, s *settings, d endpoints) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTrial)
 	defer cancel()
 	address := privacy.MaskedURL(d.nats)
-	nc, err := dialNATS(d.nats, append(natsOptions(s, d, "cli"), nats.Timeout(storeTrial))...)
+	nc, err := streams.Connect(d.nats, append(natsOptions(s, d, "cli"), nats.Timeout(storeTrial))...)
 	if err != nil {
 		return err
 	}

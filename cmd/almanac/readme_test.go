@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,15 +130,9 @@ func TestReadmeGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, block, found := strings.Cut(string(text), "```go\n")
-	block, _, closed := strings.Cut(block, "```")
-	if !found || !closed {
-		t.Fatal("the README has no block of Go")
-	}
-	path := filepath.Join(t.TempDir(), "main.go")
-	program := `package main
-
-import (
+	blocks := strings.Split(string(text), "```go\n")[1:]
+	programs := []string{ // what stands round each block
+		`import (
 	"context"
 	"log/slog"
 
@@ -146,15 +141,35 @@ import (
 
 func main() {
 	ctx, ev := context.Background(), producer.Event{}
-	` + block + `
+	%s
 	_, _ = logger, err
 }
-`
-	if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
-		t.Fatal(err)
+`, `import (
+	"context"
+
+	"github.com/almanac-events/almanac"
+	"github.com/almanac-events/almanac/query"
+)
+
+func main() {
+	ctx := context.Background()
+	%s
+	_, _, _, _, _, _, _, _ = orders, customers, mails, page, replays, bills, trail, err
+}
+`}
+	if len(blocks) != len(programs) {
+		t.Fatalf("the README has %d blocks of Go, expected %d", len(blocks), len(programs))
 	}
-	if out, err := exec.CommandContext(t.Context(), "go", "vet", path).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s\n%s", err, out, program)
+	for i, block := range blocks {
+		block, _, _ = strings.Cut(block, "```")
+		path := filepath.Join(t.TempDir(), "main.go")
+		program := "package main\n\n" + fmt.Sprintf(programs[i], block)
+		if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), "go", "vet", path).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s\n%s", err, out, program)
+		}
 	}
 	contains(t, string(text), "go get github.com/almanac-events/almanac/producer\n")
 }

@@ -242,7 +242,7 @@ func (a *app) openDamaged(ctx context.Context, s *settings, dry bool) (*session,
 	if err != nil {
 		return nil, err
 	}
-	nc, err := dialNATS(d.nats, natsOptions(s, d, "cli")...)
+	nc, err := streams.Connect(d.nats, natsOptions(s, d, "cli")...)
 	if err != nil {
 		return nil, err
 	}

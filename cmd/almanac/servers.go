@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/almanac-events/almanac/internal/embedded"
+	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 )
@@ -60,9 +61,9 @@ func startServers(ctx context.Context, s *settings, dir *embedded.DataDir, log z
 func (v *servers) connect(name string, log zerolog.Logger) (*nats.Conn, error) {
 	opts := append(natsOptions(v.s, endpoints{}, name), watched(log)...)
 	if v.NATS != nil {
-		return dialNATS(v.NATS.ClientURL(), append(opts, nats.InProcessServer(v.NATS))...)
+		return streams.Connect(v.NATS.ClientURL(), append(opts, nats.InProcessServer(v.NATS))...)
 	}
-	return dialNATS(v.s.NATS, opts...)
+	return streams.Connect(v.s.NATS, opts...)
 }
 
 // natsURL is where others connect.

@@ -57,7 +57,7 @@ func (a *app) runSingle(ctx context.Context, cmd *cobra.Command, name string, ne
 
 // dial connects to NATS until the start fails or the part ends.
 func (o *single) dial(name string) (*nats.Conn, error) {
-	nc, err := dialNATS(o.d.nats, append(natsOptions(o.s, o.d, name), watched(o.log)...)...)
+	nc, err := streams.Connect(o.d.nats, append(natsOptions(o.s, o.d, name), watched(o.log)...)...)
 	if err == nil {
 		o.later(nc.Close)
 	}
