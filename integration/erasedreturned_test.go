@@ -110,7 +110,7 @@ func TestErasedRecordsLeaveAnOlderFront(t *testing.T) {
 		f := &forms[i]
 		for n, req := range []erasure.Request{f.docs, f.timers} {
 			if req.Topic = []string{"customers", schemas.DefaultTimerTopic}[n]; f.moment {
-				req.From, req.To = made[f.name][n], made[f.name][n]
+				req.From, req.To = made[f.name][n], made[f.name][n].Add(1)
 			}
 			job, err := x.Start(t.Context(), req)
 			if err != nil {

@@ -138,7 +138,7 @@ func TestEraseRealLog(t *testing.T) {
 	}{
 		{erasure.Request{Users: []string{"elastic_user_0"}}, "user_id = 'elastic_user_0'", "user_id = 'elastic_user_0'", 100, false},
 		{erasure.Request{Where: "attributes.ip = '85.245.107.41'"}, "attributes['ip'] = '85.245.107.41'", "attributes.ip = '85.245.107.41'", 300, false},
-		{erasure.Request{From: from, To: to},
+		{erasure.Request{From: from, To: to.Add(1)},
 			fmt.Sprintf("ts BETWEEN toDateTime64('%s', 9, 'UTC') AND toDateTime64('%s', 9, 'UTC')", from.Format(layout), to.Format(layout)),
 			fmt.Sprintf("ts >= '%s' AND ts <= '%s'", from.Format(time.RFC3339Nano), to.Format(time.RFC3339Nano)), 100, true},
 	} {

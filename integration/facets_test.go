@@ -124,7 +124,7 @@ func around(t *testing.T, r *query.Reader, begin time.Time) {
 	}
 	for _, c := range []struct{ at, before, after int }{{0, 0, 4}, {1, 1, 4}, {58, 4, 4}, {119, 4, 4}, {178, 4, 1}, {179, 4, 0}} {
 		ts := begin.Add(time.Duration(c.at) * time.Second)
-		page, err := r.Query(t.Context(), query.Request{Topic: "app", From: ts, To: ts})
+		page, err := r.Query(t.Context(), query.Request{Topic: "app", From: ts, To: ts.Add(1)})
 		if err != nil || len(page.Events) != 1 {
 			t.Fatalf("%d: %v, %v", c.at, page, err)
 		}
@@ -141,7 +141,7 @@ func around(t *testing.T, r *query.Reader, begin time.Time) {
 		}
 	}
 	ts := begin.Add(90 * time.Second)
-	page, _ := r.Query(t.Context(), query.Request{Topic: "app", From: ts, To: ts})
+	page, _ := r.Query(t.Context(), query.Request{Topic: "app", From: ts, To: ts.Add(1)})
 	var ev struct{ ID string }
 	_ = json.Unmarshal(page.Events[0], &ev)
 	got, err := r.Around(t.Context(), query.AroundRequest{Topic: "app", Ts: ts, ID: ev.ID, N: 2, Where: "level = 'error'"})

@@ -50,7 +50,7 @@ func (r *Reader) Event(ctx context.Context, topic string, ts time.Time, id strin
 	if ts.IsZero() {
 		return nil, fmt.Errorf("%w: an event is found by its time and its id", schemas.ErrRequest)
 	}
-	page, err := r.Query(ctx, Request{Topic: topic, From: ts, To: ts, Where: "id = '" + id + "'", Limit: 1})
+	page, err := r.Query(ctx, Request{Topic: topic, From: ts, To: ts.Add(1), Where: "id = '" + id + "'", Limit: 1})
 	if err != nil {
 		return nil, err
 	}

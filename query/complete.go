@@ -25,7 +25,7 @@ const (
 // CompleteRequest asks what the newest events of a topic have.
 type CompleteRequest struct {
 	Topic string
-	// From and To bound the events' time, both inclusive; zero is open.
+	// From (inclusive) and To (exclusive) bound the events' time; zero is open.
 	From, To time.Time
 	// Field is the field whose values are asked for; Fields does not use it.
 	Field string

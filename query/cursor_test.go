@@ -54,7 +54,7 @@ func TestCursor(t *testing.T) {
 		}
 	}
 	// The range is the cursor's; another is refused.
-	for _, req := range []Request{{}, {From: time.Unix(0, 1)}, {To: time.Unix(0, 9)}, {From: time.Unix(0, 2)}, {To: time.Unix(0, 8)}} {
+	for _, req := range []Request{{}, {From: time.Unix(0, 1)}, {To: time.Unix(0, 10)}, {From: time.Unix(0, 2)}, {To: time.Unix(0, 8)}} {
 		p := &plan{}
 		if err := p.setRange(req.From, req.To); err != nil {
 			t.Fatal(err)

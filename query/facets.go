@@ -26,7 +26,7 @@ const (
 // FacetRequest asks for the most frequent values of fields.
 type FacetRequest struct {
 	Topic string
-	// From and To bound the events' time, both inclusive; zero is open.
+	// From (inclusive) and To (exclusive) bound the events' time; zero is open.
 	From, To time.Time
 	// Where is a filter; empty selects all.
 	Where string

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/almanac-events/almanac/internal/fanout"
@@ -20,7 +19,7 @@ type plan struct {
 	ledger ledger.Erasures
 	where  *filter.Expr
 	fields *filter.Fields
-	from   int64 // unix ns, inclusive
+	from   int64 // unix ns; both are in the range
 	to     int64
 	after  position // where the page begins; zero: at the edge
 	limit  int
@@ -78,21 +77,11 @@ func (r *Reader) plan(ctx context.Context, req Request) (*plan, error) {
 }
 
 func (p *plan) setRange(from, to time.Time) error {
-	p.from, p.to = 1, math.MaxInt64
-	var err error
-	if !from.IsZero() {
-		if p.from, err = schemas.UnixNs(from); err != nil {
-			return fmt.Errorf("%w: from: %w", schemas.ErrRequest, err)
-		}
+	first, last, err := schemas.Between(from, to)
+	if err != nil {
+		return joinRequest(err)
 	}
-	if !to.IsZero() {
-		if p.to, err = schemas.UnixNs(to); err != nil {
-			return fmt.Errorf("%w: to: %w", schemas.ErrRequest, err)
-		}
-	}
-	if p.from > p.to {
-		return fmt.Errorf("%w: from (%s) lies after to (%s)", schemas.ErrRequest, from.UTC().Format(time.RFC3339Nano), to.UTC().Format(time.RFC3339Nano))
-	}
+	p.from, p.to = max(first, 1), last
 	return nil
 }
 

@@ -101,7 +101,7 @@ const (
 // first unless Ascending.
 type Request struct {
 	Topic string
-	// From and To bound the events' time, both inclusive; zero is open. With a
+	// From (inclusive) and To (exclusive) bound the events' time; zero is open. With a
 	// cursor they may be left away: it has them.
 	From, To time.Time
 	// Where is a filter (see query/filter); empty selects all.

@@ -16,7 +16,7 @@ import (
 // all, and, with a Step, in each step of it.
 type TallyRequest struct {
 	Topic string
-	// From and To bound the events' time, both inclusive; zero is open.
+	// From (inclusive) and To (exclusive) bound the events' time; zero is open.
 	From, To time.Time
 	// Where is a filter; empty counts all.
 	Where string

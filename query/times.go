@@ -8,6 +8,15 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
+// ParseEnd reads the time at which a range ends, as ParseTime does, and "now" as the end of its
+// millisecond (see schemas.Until).
+func ParseEnd(s string, now time.Time) (time.Time, error) {
+	if s == "now" {
+		return schemas.Until(now), nil
+	}
+	return ParseTime(s, now)
+}
+
 // ParseTime reads a point in time: RFC 3339, a date (midnight UTC), "now", or a
 // distance back from now such as -15m, -1h30m or -7d. Empty is the zero time.
 func ParseTime(s string, now time.Time) (time.Time, error) {

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"math"
 	"strings"
 	"time"
 
@@ -54,7 +53,7 @@ type Request struct {
 	Topic string
 	// Shard is 16 hex digits or a public name; empty is all.
 	Shard          string
-	From, To       time.Time
+	From, To       time.Time // To is not in the range
 	FromPos, ToPos uint64
 	Where          string
 	// Into is "-" or empty for the writer, a topic's name, or a subject (which has
@@ -70,20 +69,10 @@ type Request struct {
 
 // spec checks a request.
 func (q *Request) spec(t *schemas.Topic) (Spec, *filter.Expr, error) {
-	s := Spec{Topic: t.Name, From: math.MinInt64, To: math.MaxInt64, FromPos: q.FromPos, ToPos: q.ToPos, Order: q.Order, Into: q.Into}
+	s := Spec{Topic: t.Name, FromPos: q.FromPos, ToPos: q.ToPos, Order: q.Order, Into: q.Into}
 	var err error
-	if !q.From.IsZero() {
-		if s.From, err = schemas.UnixNs(q.From); err != nil {
-			return s, nil, refuse(nil, "from: %w", err)
-		}
-	}
-	if !q.To.IsZero() {
-		if s.To, err = schemas.UnixNs(q.To); err != nil {
-			return s, nil, refuse(nil, "to: %w", err)
-		}
-	}
-	if s.From > s.To {
-		return s, nil, refuse(nil, "from (%s) lies after to (%s)", q.From.UTC().Format(time.RFC3339Nano), q.To.UTC().Format(time.RFC3339Nano))
+	if s.From, s.To, err = schemas.Between(q.From, q.To); err != nil {
+		return s, nil, refuse(nil, "%w", err)
 	}
 	if q.Shard != "" {
 		id := q.Shard[strings.LastIndexByte(q.Shard, ':')+1:]

@@ -93,7 +93,7 @@ func alignRequest(cmd *cobra.Command, topic string) (series.Request, error) {
 	by, _ := cmd.Flags().GetStringSlice("by")
 	final, _ := cmd.Flags().GetBool("final")
 	req := series.Request{
-		Topic: topic, Metric: f.flag("metric"), Where: f.flag("where"), From: f.time("from"), To: f.time("to"), Period: f.span("period"),
+		Topic: topic, Metric: f.flag("metric"), Where: f.flag("where"), From: f.time("from"), To: f.until("to"), Period: f.span("period"),
 		Align: series.Aligner(f.flag("align")), Reduce: series.Aligner(f.flag("reduce")), By: by, Final: final,
 	}
 	for _, flag := range []string{"metric", "from"} {

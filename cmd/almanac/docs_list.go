@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -85,14 +84,9 @@ func selection(cmd *cobra.Command) (s documents.Selection, err error) {
 	s.NoBodies, _ = f.GetBool("no-bodies")
 	s.Limit, _ = f.GetInt("limit")
 	s.Cursor, _ = f.GetString("cursor")
-	for name, to := range map[string]*time.Time{"from": &s.From, "to": &s.To} {
-		if text, _ := f.GetString(name); text != "" {
-			if *to, err = parseTime(text, timesOf(cmd)); err != nil {
-				return s, usageError{fmt.Errorf("--%s: %w", name, err)}
-			}
-		}
-	}
-	return s, nil
+	r := reading{flags: cmd}
+	s.From, s.To = r.time("from"), r.until("to")
+	return s, r.err
 }
 
 func (a *app) docsHistory() *cobra.Command {

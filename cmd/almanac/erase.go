@@ -132,7 +132,7 @@ func (a *app) eraseProgress(p erasure.Progress) {
 
 func (a *app) erase(ctx context.Context, cmd *cobra.Command, args []string) error {
 	f := reading{flags: cmd}
-	req := erasure.Request{Topic: args[0], Where: f.flag("where"), Reason: f.flag("reason"), From: f.time("from"), To: f.time("to")}
+	req := erasure.Request{Topic: args[0], Where: f.flag("where"), Reason: f.flag("reason"), From: f.time("from"), To: f.until("to")}
 	req.Users, _ = cmd.Flags().GetStringArray("user")
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	yes, _ := cmd.Flags().GetBool("yes")

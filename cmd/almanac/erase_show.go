@@ -90,7 +90,7 @@ func what(e *ledger.Erasure) string {
 		parts = append(parts, "from "+time.Unix(0, e.From).UTC().Format(time.RFC3339Nano))
 	}
 	if e.To < 1<<63-1 {
-		parts = append(parts, "to "+time.Unix(0, e.To).UTC().Format(time.RFC3339Nano))
+		parts = append(parts, "to "+time.Unix(0, e.To+1).UTC().Format(time.RFC3339Nano))
 	}
 	return strings.Join(parts, ", ")
 }

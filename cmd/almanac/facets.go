@@ -96,7 +96,7 @@ func answers[T any](ctx context.Context, a *app, cmd *cobra.Command, ask func(co
 func (a *app) facets(ctx context.Context, cmd *cobra.Command, args []string) error {
 	f := reading{flags: cmd}
 	req := query.FacetRequest{
-		Topic: args[0], Fields: query.SplitNames(args[1]), From: f.time("from"), To: f.time("to"), Where: f.flag("where"),
+		Topic: args[0], Fields: query.SplitNames(args[1]), From: f.time("from"), To: f.until("to"), Where: f.flag("where"),
 		Values: f.whole("values", 1, query.MaxFacetValues), Shards: f.whole("shards", 1, query.MaxFacetShards),
 		Notice: func(s string) { a.note("%s", s) },
 	}
@@ -139,7 +139,7 @@ func (a *app) sampled(events uint64, more bool, notes []string) {
 
 func completeRequest(cmd *cobra.Command, topic string) (query.CompleteRequest, error) {
 	f := reading{flags: cmd}
-	req := query.CompleteRequest{Topic: topic, From: f.time("from"), To: f.time("to"), Prefix: f.flag("prefix"), Limit: f.whole("limit", 1, query.MaxCompletions)}
+	req := query.CompleteRequest{Topic: topic, From: f.time("from"), To: f.until("to"), Prefix: f.flag("prefix"), Limit: f.whole("limit", 1, query.MaxCompletions)}
 	return req, f.err
 }
 

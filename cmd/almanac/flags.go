@@ -7,8 +7,8 @@ import (
 
 // rangeFlags are --from and --to of verbs that read events.
 func rangeFlags(cmd *cobra.Command) {
-	cmd.Flags().String("from", "", "`TIME` of the first event")
-	cmd.Flags().String("to", "", "`TIME` of the last event")
+	cmd.Flags().String("from", "", "`TIME` at which the range begins")
+	cmd.Flags().String("to", "", "`TIME` at which the range ends; an event of that time is not in it")
 }
 
 // whereFlag is --where of verbs that read events of any topic.

@@ -58,7 +58,7 @@ func (a *app) tally(ctx context.Context, cmd *cobra.Command, topic string) error
 
 func tallyRequest(cmd *cobra.Command, topic string) (query.TallyRequest, error) {
 	f := reading{flags: cmd}
-	req := query.TallyRequest{Topic: topic, Where: f.flag("where"), By: f.flag("by"), From: f.time("from"), To: f.time("to")}
+	req := query.TallyRequest{Topic: topic, Where: f.flag("where"), By: f.flag("by"), From: f.time("from"), To: f.until("to")}
 	count, _ := cmd.Flags().GetBool("count")
 	if cmd.Flags().Changed("histogram") {
 		var ok bool

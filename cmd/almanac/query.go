@@ -202,7 +202,7 @@ func pageRequest(cmd *cobra.Command, topic string) (query.Request, error) {
 	limit, _ := cmd.Flags().GetInt("limit")
 	req := query.Request{
 		Topic: topic, Where: f.flag("where"), Cursor: f.flag("cursor"), Limit: limit,
-		From: f.time("from"), To: f.time("to"), Fields: query.SplitNames(f.flag("fields")),
+		From: f.time("from"), To: f.until("to"), Fields: query.SplitNames(f.flag("fields")),
 	}
 	switch order := f.flag("order"); order {
 	case "asc":

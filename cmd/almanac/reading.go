@@ -89,6 +89,13 @@ func (f *reading) time(name string) time.Time {
 	return t
 }
 
+// until reads the time at which a range ends.
+func (f *reading) until(name string) time.Time {
+	t, err := parseEnd(f.flag(name), timesOf(f.flags))
+	f.fail(name, err)
+	return t
+}
+
 // whole reads a flag that is a number within bounds.
 func (f *reading) whole(name string, lo, hi int) int {
 	n, err := f.flags.Flags().GetInt(name)

@@ -192,7 +192,7 @@ func (e *eventLines) Write(p []byte) (int, error) {
 // replayRequest is what the flags ask for; with --resume the job knows it all.
 func (f *reading) replayRequest(args []string, pace replay.Pace) (replay.Request, error) {
 	req := replay.Request{
-		Shard: f.flag("shard"), From: f.time("from"), To: f.time("to"), Where: f.flag("where"), Into: f.flag("into"), Now: time.Now(),
+		Shard: f.flag("shard"), From: f.time("from"), To: f.until("to"), Where: f.flag("where"), Into: f.flag("into"), Now: time.Now(),
 		Again: f.flag("again") == "true", FromPos: f.position("from-pos"), ToPos: f.position("to-pos"), Order: replay.Order(f.flag("order")),
 	}
 	switch req.Order {

@@ -38,8 +38,8 @@ is stored for --wait it answers without the rest, says so, and exits 3.`,
 	f := cmd.Flags()
 	f.String("metric", "", "only series of this `NAME`")
 	seriesFlag(cmd)
-	f.String("from", "", "only series with points after `TIME`")
-	f.String("to", "", "only series with points up to `TIME`")
+	f.String("from", "", "only series with points from `TIME` on")
+	f.String("to", "", "only series with points before `TIME`")
 	f.Bool("names", false, "count the series of each metric")
 	f.Bool("labels", false, "count the values and series of each label")
 	f.String("values", "", "count the series of each value of a `LABEL`, or of service, user_id or unit")
@@ -54,7 +54,7 @@ func (a *app) series(ctx context.Context, cmd *cobra.Command, args []string) err
 	o := format(cmd, asTable)
 	f := reading{flags: cmd}
 	limit, _ := cmd.Flags().GetInt("limit")
-	req := series.ListRequest{Topic: args[0], Metric: f.flag("metric"), Where: f.flag("where"), From: f.time("from"), To: f.time("to"), Limit: limit}
+	req := series.ListRequest{Topic: args[0], Metric: f.flag("metric"), Where: f.flag("where"), From: f.time("from"), To: f.until("to"), Limit: limit}
 	if f.err != nil {
 		return f.err
 	}

@@ -18,6 +18,15 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
+// parseEnd reads the time at which a range ends, as query.ParseEnd does.
+func parseEnd(s string, now time.Time) (time.Time, error) {
+	t, err := query.ParseEnd(s, now)
+	if err != nil {
+		return t, usageError{err}
+	}
+	return t, nil
+}
+
 // parseSpan reads a length of time, as query.ParseSpan does.
 func parseSpan(s string) (time.Duration, bool) { return schemas.ParseSpan(s) }
 

@@ -96,7 +96,7 @@ func trailRequest(cmd *cobra.Command, topic string) (trail.Request, error) {
 	req := trail.Request{
 		Topic: topic, RequestID: f.flag("request"), Resource: f.flag("resource"), Service: f.flag("service"),
 		ResourceType: f.flag("resource-type"), Method: f.flag("method"), Where: f.flag("where"),
-		From: f.time("from"), To: f.time("to"), Cursor: f.flag("cursor"),
+		From: f.time("from"), To: f.until("to"), Cursor: f.flag("cursor"),
 	}
 	req.Scopes, _ = flags.GetStringArray("scope")
 	req.Open, _ = flags.GetBool("open")

@@ -88,7 +88,7 @@ func usageRequest(cmd *cobra.Command, topic string) (usage.Request, error) {
 	f := reading{flags: cmd}
 	req := usage.Request{
 		Topic: topic, Meter: f.flag("meter"), Provider: f.flag("provider"), Space: f.flag("space"), Customer: f.flag("customer"),
-		From: f.time("from"), To: f.time("to"), GroupBy: usage.GroupBy(f.flag("group-by")), Measure: usage.Measure(f.flag("measure")),
+		From: f.time("from"), To: f.until("to"), GroupBy: usage.GroupBy(f.flag("group-by")), Measure: usage.Measure(f.flag("measure")),
 	}
 	for _, flag := range []string{"from", "to"} {
 		if f.flag(flag) == "" {

@@ -124,6 +124,9 @@ func TestParseTime(t *testing.T) {
 			t.Errorf("parseTime(%q) = %v, %v; want %v", text, got, err, want)
 		}
 	}
+	if got, err := parseEnd("now", now); err != nil || !got.After(now) || got.Sub(now) > time.Millisecond {
+		t.Errorf("a range to now ends at %v, %v", got, err)
+	}
 	for _, text := range []string{"15m", "-", "-m", "-15", "-15x", "yesterday", "2026-13-01", "10:00", "-99999999999d"} {
 		if got, err := parseTime(text, now); err == nil {
 			t.Errorf("parseTime(%q) = %v, want an error", text, got)

@@ -59,7 +59,7 @@ func BenchmarkBacklog(b *testing.B) {
 			name string
 			req  query.Request
 		}{
-			{"instant", query.Request{From: at, To: at, Where: "trace_id = 'mark'"}},
+			{"instant", query.Request{From: at, To: at.Add(1), Where: "trace_id = 'mark'"}},
 			{"newest", query.Request{}},
 			{"oldest", query.Request{Ascending: true}},
 			{"user", query.Request{Where: "user_id = 'u-77'", Limit: 10}},

@@ -151,7 +151,7 @@ func (c *Config) seenByQuery(r *query.Reader) sight {
 			return 0, err
 		}
 		defer readers.Release(1)
-		page, err := r.Query(ctx, query.Request{Topic: c.topicName(0), From: at, To: at, Where: "trace_id = '" + trace + "'"})
+		page, err := r.Query(ctx, query.Request{Topic: c.topicName(0), From: at, To: at.Add(1), Where: "trace_id = '" + trace + "'"})
 		if err != nil {
 			return 0, err
 		}

@@ -22,7 +22,7 @@ type Metadata struct {
 
 // Metadata returns what is known of each metric of a topic, or of one.
 func (s *Store) Metadata(ctx context.Context, topic, metric string) (map[string][]Metadata, error) {
-	all, err := s.series.All(ctx, series.ListRequest{Topic: topic, Metric: metric, From: after(0), To: upTo(math.MaxInt64)})
+	all, err := s.series.All(ctx, series.ListRequest{Topic: topic, Metric: metric, From: after(0).Add(1), To: upTo(math.MaxInt64)})
 	if err != nil {
 		return nil, err
 	}

@@ -124,7 +124,7 @@ type labelled struct {
 
 // find reads the series that may have points between two instants, and that all matchers match.
 func (s *Store) find(ctx context.Context, topic string, from, to int64, matchers []*labels.Matcher) ([]labelled, error) {
-	req := series.ListRequest{Topic: topic, From: after(from), To: upTo(to)}
+	req := series.ListRequest{Topic: topic, From: after(from).Add(1), To: upTo(to).Add(1)}
 	for _, m := range matchers {
 		if m.Name == nameLabel && m.Type == labels.MatchEqual {
 			if m.Value == "" {

@@ -36,7 +36,7 @@ type ListRequest struct {
 	Topic string
 	// Metric and Where select, as in Request. Empty selects all.
 	Metric, Where string
-	// From and To bound when a series has points. Zero is open.
+	// From (inclusive) and To (exclusive) bound when a series has points. Zero is open.
 	From, To time.Time
 	// Limit is 1 to MaxList; 0 means DefaultList.
 	Limit int
@@ -88,7 +88,7 @@ func (r *Reader) listing(ctx context.Context, q *ListRequest, run func(*selectio
 		return err
 	}
 	return r.ask(ctx, q.Topic, func(snap *snapshot) error {
-		s, err := selectSeries(snap, q.Metric, q.Where, q.From, q.To)
+		s, err := selectSeries(snap, q.Metric, q.Where, q.From.Add(-1), q.To.Add(-1)) // a selection's points lie behind from, up to to
 		if err != nil {
 			return err
 		}

@@ -133,7 +133,7 @@ func (r *Request) checkRange() error {
 		r.Now = time.Now()
 	}
 	if r.To.IsZero() {
-		r.To = r.Now
+		r.To = schemas.Until(r.Now)
 	}
 	for _, t := range []time.Time{r.From, r.To} {
 		if ns, err := schemas.UnixNs(t); err != nil {

@@ -33,7 +33,7 @@ type Request struct {
 	Service, ResourceType, Method string
 	// Where is a filter (see query/filter) that holds too.
 	Where string
-	// From and To bound the events' time, both inclusive; zero is open.
+	// From (inclusive) and To (exclusive) bound the events' time; zero is open.
 	From, To time.Time
 	// Open selects changes that were announced OpenAfter ago or earlier and not concluded.
 	Open      bool
@@ -137,5 +137,5 @@ func (r *Request) fits(e *Event) bool {
 		is(r.ResourceType, e.ResourceType) && is(r.Method, e.Method) &&
 		(len(r.Actors) == 0 || slices.Contains(r.Actors, e.Actor)) &&
 		(!r.Open || e.Type == kinds.TypeChange && e.State == kinds.StatePreCommitted) &&
-		(r.From.IsZero() || !e.Time.Before(r.From)) && (r.To.IsZero() || !e.Time.After(r.To))
+		(r.From.IsZero() || !e.Time.Before(r.From)) && (r.To.IsZero() || e.Time.Before(r.To))
 }

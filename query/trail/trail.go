@@ -94,7 +94,7 @@ func (r *Reader) begin(ctx context.Context, req *Request) (*walk, error) {
 			return nil, fmt.Errorf("%w: %w: it continues another request; all but the limit must be as they were", schemas.ErrRequest, ErrCursor)
 		}
 		w.after = from.event()
-		w.rows.To = w.after.Time
+		w.rows.To = w.after.Time.Add(1) // others of that time may come behind it
 	}
 	return w, nil
 }

@@ -17,7 +17,7 @@ func (a *API) addCounts(mux *http.ServeMux) {
 
 func (a *API) count(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
-	req := query.TallyRequest{Topic: r.PathValue("topic"), From: p.time("from"), To: p.time("to"), Where: p.text("where")}
+	req := query.TallyRequest{Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where")}
 	if err := p.end(); err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (a *API) count(_ http.ResponseWriter, r *http.Request) (any, error) {
 func (a *API) histogram(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
 	req := query.TallyRequest{
-		Topic: r.PathValue("topic"), From: p.time("from"), To: p.time("to"), Where: p.text("where"), By: p.text("by"), Step: p.span("step"),
+		Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where"), By: p.text("by"), Step: p.span("step"),
 	}
 	if req.Step == 0 {
 		p.bad("step", "a length of time such as 1m")
@@ -41,7 +41,7 @@ func (a *API) histogram(_ http.ResponseWriter, r *http.Request) (any, error) {
 func (a *API) facets(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
 	req := query.FacetRequest{
-		Topic: r.PathValue("topic"), From: p.time("from"), To: p.time("to"), Where: p.text("where"), Fields: p.names("fields"),
+		Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where"), Fields: p.names("fields"),
 		Values: p.number("n", 1, query.MaxFacetValues), Shards: p.number("shards", 1, query.MaxFacetShards),
 	}
 	if err := p.end(); err != nil {
@@ -53,7 +53,7 @@ func (a *API) facets(_ http.ResponseWriter, r *http.Request) (any, error) {
 func completion(r *http.Request, field bool) (query.CompleteRequest, error) {
 	p := paramsOf(r)
 	req := query.CompleteRequest{
-		Topic: r.PathValue("topic"), From: p.time("from"), To: p.time("to"), Prefix: p.text("prefix"), Limit: p.number("limit", 1, query.MaxCompletions),
+		Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Prefix: p.text("prefix"), Limit: p.number("limit", 1, query.MaxCompletions),
 	}
 	if field {
 		req.Field = p.text("field")

@@ -14,9 +14,9 @@ func listDocuments(c *documents.Collection, p *params, _ http.ResponseWriter, r 
 	s.Path, s.All, s.Below, s.Where, s.NoBodies = p.text("path"), !p.q.Has("path"), p.yes("below"), p.text("where"), p.yes("no_bodies")
 	list := c.List
 	if order := p.word("order", "created", "changed"); order == "changed" || p.q.Has("changed_from") || p.q.Has("changed_to") {
-		s.From, s.To, list = p.time("changed_from"), p.time("changed_to"), c.Changed
+		s.From, s.To, list = p.time("changed_from"), p.until("changed_to"), c.Changed
 	} else {
-		s.From, s.To = p.time("created_from"), p.time("created_to")
+		s.From, s.To = p.time("created_from"), p.until("created_to")
 	}
 	if err := p.end(); err != nil {
 		return nil, err

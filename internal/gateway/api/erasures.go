@@ -46,7 +46,7 @@ type erased struct {
 func (q *eraseRequest) request(now time.Time) (req erasure.Request, err error) {
 	req = erasure.Request{Topic: q.Topic, Users: q.Users, Where: q.Where, Reason: q.Reason}
 	if req.From, err = query.ParseTime(q.From, now); err == nil {
-		req.To, err = query.ParseTime(q.To, now)
+		req.To, err = query.ParseEnd(q.To, now)
 	}
 	if err != nil {
 		return req, request.Refuse(http.StatusBadRequest, "bad_request", err.Error(), "")

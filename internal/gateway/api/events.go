@@ -34,7 +34,7 @@ func (a *API) addEvents(mux *http.ServeMux) {
 
 func pageRequest(p *params) (query.Request, error) {
 	req := query.Request{
-		Topic: p.r.PathValue("topic"), From: p.time("from"), To: p.time("to"), Where: p.text("where"), Cursor: p.after(),
+		Topic: p.r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where"), Cursor: p.after(),
 		Limit: p.number("limit", 1, query.MaxLimit), Fields: p.names("fields"), Ascending: p.word("order", "desc", "asc") == "asc",
 	}
 	return req, p.end()

@@ -100,8 +100,13 @@ func (p *params) token(name string) uint64 {
 }
 
 // time reads a point in time as the flags of the verbs are read.
-func (p *params) time(name string) time.Time {
-	t, err := query.ParseTime(p.text(name), p.read)
+func (p *params) time(name string) time.Time { return p.moment(name, query.ParseTime) }
+
+// until reads the time at which a range ends.
+func (p *params) until(name string) time.Time { return p.moment(name, query.ParseEnd) }
+
+func (p *params) moment(name string, parse func(string, time.Time) (time.Time, error)) time.Time {
+	t, err := parse(p.text(name), p.read)
 	if err != nil {
 		p.bad(name, "RFC 3339, a date, now, or a distance back such as -15m")
 	}

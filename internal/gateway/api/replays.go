@@ -82,7 +82,7 @@ func (a *API) replay(w http.ResponseWriter, r *http.Request) (any, error) {
 	req := replay.Request{Topic: q.Topic, Shard: q.Shard, FromPos: q.FromPos, ToPos: q.ToPos, Where: q.Where, Into: q.Into, Order: q.Order, Again: q.Again, Now: now}
 	var err error
 	if req.From, err = query.ParseTime(q.From, now); err == nil {
-		req.To, err = query.ParseTime(q.To, now)
+		req.To, err = query.ParseEnd(q.To, now)
 	}
 	if err != nil {
 		return nil, wrong(schemas.Text(err), "")

@@ -22,7 +22,7 @@ type listed struct {
 func (a *API) series(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
 	req := series.ListRequest{
-		Topic: r.PathValue("topic"), Metric: p.text("metric"), Where: p.text("where"), From: p.time("from"), To: p.time("to"), Limit: p.number("limit", 1, 1000),
+		Topic: r.PathValue("topic"), Metric: p.text("metric"), Where: p.text("where"), From: p.time("from"), To: p.until("to"), Limit: p.number("limit", 1, 1000),
 	}
 	wait := p.wait()
 	if err := p.end(); err != nil {
@@ -38,7 +38,7 @@ func (a *API) series(_ http.ResponseWriter, r *http.Request) (any, error) {
 func (a *API) align(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
 	req := series.Request{
-		Topic: r.PathValue("topic"), Metric: p.text("metric"), Where: p.text("where"), From: p.time("from"), To: p.time("to"), Period: p.span("period"),
+		Topic: r.PathValue("topic"), Metric: p.text("metric"), Where: p.text("where"), From: p.time("from"), To: p.until("to"), Period: p.span("period"),
 		Align: series.Aligner(p.text("align")), Reduce: series.Aligner(p.text("reduce")), By: p.names("by"), Final: p.yes("final"),
 	}
 	wait := p.wait()

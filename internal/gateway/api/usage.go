@@ -71,7 +71,7 @@ func (a *API) usageDiffs(_ http.ResponseWriter, r *http.Request) (any, error) {
 func usageRequest(p *params) (req usage.Request, wait time.Duration) {
 	req = usage.Request{
 		Topic: p.r.PathValue("topic"), Meter: p.text("meter"), Provider: p.text("provider"), Space: p.text("space"), Customer: p.text("customer"),
-		From: p.time("from"), To: p.time("to"),
+		From: p.time("from"), To: p.until("to"),
 		Measure: usage.Measure(p.word("measure", string(usage.Integral), string(usage.Sum), string(usage.Count))),
 	}
 	return req, p.wait()

@@ -22,7 +22,7 @@ type Request struct {
 	Topic string
 	Users []string
 	Where string
-	// From and To bound the events' time, both inclusive; zero is open.
+	// From (inclusive) and To (exclusive) bound the events' time; zero is open.
 	From, To time.Time
 	// Reason is kept with the erasure: who asked, and why.
 	Reason string
@@ -84,20 +84,11 @@ func compile(req Request, topic *schemas.Topic, now time.Time) (ledger.Erasure, 
 	case len(users) == 0 && strings.TrimSpace(req.Where) == "" && req.From.IsZero() && req.To.IsZero():
 		return no("no user, no filter and no time: that would be all of topic %q. Give --user, --where, or --from and --to", req.Topic)
 	}
-	var err error
-	if !req.From.IsZero() {
-		if e.From, err = schemas.UnixNs(req.From); err != nil {
-			return no("from: %v", err)
-		}
+	first, last, err := schemas.Between(req.From, req.To)
+	if err != nil {
+		return no("%v", err)
 	}
-	if !req.To.IsZero() {
-		if e.To, err = schemas.UnixNs(req.To); err != nil {
-			return no("to: %v", err)
-		}
-	}
-	if e.From > e.To {
-		return no("from (%s) lies after to (%s)", req.From.UTC().Format(time.RFC3339Nano), req.To.UTC().Format(time.RFC3339Nano))
-	}
+	e.From, e.To = max(first, 0), last
 	where, err := filter.ParseAt(req.Where, topic, now)
 	if err != nil {
 		return e, errors.Join(ErrRequest, err)

@@ -29,13 +29,13 @@ func TestCompile(t *testing.T) {
 		t.Errorf("%s with %q", e.Cond, e.Params)
 	}
 	for name, req := range map[string]Request{
-		"all of topic":   {},
-		"a user is emp":  {Users: []string{"u", ""}},
-		"lies after":     {From: noon, To: noon.Add(-1)},
-		"names shard":    {Where: "shard = '0123456789abcdef'"},
-		"names pos":      {Where: "pos > 4 AND user_id = 'u'"},
-		"unknown":        {Where: "missing = 1"},
-		"the limit is 1": {Users: []string{"u"}, Reason: strings.Repeat("x", MaxReasonBytes+1)},
+		"all of topic":    {},
+		"a user is emp":   {Users: []string{"u", ""}},
+		"must lie before": {From: noon, To: noon},
+		"names shard":     {Where: "shard = '0123456789abcdef'"},
+		"names pos":       {Where: "pos > 4 AND user_id = 'u'"},
+		"unknown":         {Where: "missing = 1"},
+		"the limit is 1":  {Users: []string{"u"}, Reason: strings.Repeat("x", MaxReasonBytes+1)},
 	} {
 		req.Topic = "app"
 		if _, err := compile(req, &topic, noon); !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), name) {

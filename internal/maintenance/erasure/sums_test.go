@@ -24,9 +24,9 @@ func TestReaches(t *testing.T) {
 	}{
 		"a user":                {Request{Users: []string{"u"}}, true},
 		"a space of a provider": {Request{Where: "space = 's' AND (provider = 'p' OR NOT type IN ('a', 'b'))"}, true},
-		"all of its time":       {Request{From: noon, To: noon.Add(10 * day)}, true},
+		"all of its time":       {Request{From: noon, To: noon.Add(10*day + 1)}, true},
 		"a user, from within":   {Request{Users: []string{"u"}, From: noon.Add(1)}, false},
-		"a user, to within":     {Request{Users: []string{"u"}, To: noon.Add(10*day - 1)}, false},
+		"a user, to within":     {Request{Users: []string{"u"}, To: noon.Add(10 * day)}, false},
 		"a cause":               {Request{Where: "cause = 'c'"}, false},
 		"a user and a cause":    {Request{Users: []string{"u"}, Where: "cause = 'c'"}, false},
 		"a label":               {Request{Where: "attributes.plan = 'free'"}, false},
