@@ -24,7 +24,7 @@ func (e *env) publishAt(p *producer.Producer, times ...time.Time) {
 func (e *env) between(from, to time.Time) int {
 	e.t.Helper()
 	page, err := answered(func() (*query.Page, error) {
-		return e.reader().Query(e.t.Context(), query.Request{Topic: "app", From: from, To: to})
+		return e.reader().Query(e.t.Context(), query.Request{Topic: "app", From: from, To: to.Add(1)})
 	})
 	if err != nil {
 		e.t.Fatal(err)
