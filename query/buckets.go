@@ -28,16 +28,17 @@ func buckets(cells map[cell]uint64, step, from, to int64, by bool) []Bucket {
 	if len(cells) == 0 && (from == 1 || to == math.MaxInt64) {
 		return nil // neither events nor a range
 	}
+	shift := sinceMonday(step)
 	if from > 1 {
-		lo = from / step
+		lo = (from + shift) / step
 	}
 	if to < math.MaxInt64 {
-		hi = to / step
+		hi = (to + shift) / step
 	}
 	top := frequent(cells)
 	out := make([]Bucket, 0, hi-lo+1)
 	for n := lo; n <= hi; n++ {
-		b := Bucket{At: time.Unix(0, n*step).UTC()}
+		b := Bucket{At: time.Unix(0, n*step-shift).UTC()}
 		if by {
 			b.By = map[string]uint64{}
 		}
@@ -54,6 +55,16 @@ func buckets(cells map[cell]uint64, step, from, to int64, by bool) []Bucket {
 		}
 	}
 	return out
+}
+
+// sinceMonday is what 1970 began after a Monday, for steps of whole weeks, which begin on
+// one; others begin with 1970.
+func sinceMonday(step int64) int64 {
+	const day = int64(24 * time.Hour)
+	if step > 0 && step%(7*day) == 0 {
+		return 3 * day // it was a Thursday
+	}
+	return 0
 }
 
 // frequent are the values with the most events.

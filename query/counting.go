@@ -64,7 +64,8 @@ func (c *counting) fits() error {
 	if lo > hi {
 		return nil // nothing there
 	}
-	if n := hi/c.step - lo/c.step + 1; n > MaxBuckets {
+	shift := sinceMonday(c.step)
+	if n := (hi+shift)/c.step - (lo+shift)/c.step + 1; n > MaxBuckets {
 		return fmt.Errorf("%w: %s to %s in steps of %s are %d buckets, the limit is %d; a step of %s fits", schemas.ErrRequest,
 			time.Unix(0, lo).UTC().Format(time.RFC3339), time.Unix(0, hi).UTC().Format(time.RFC3339), stepName(time.Duration(c.step)), n, MaxBuckets, fitting(hi-lo))
 	}

@@ -20,8 +20,8 @@ type TallyRequest struct {
 	From, To time.Time
 	// Where is a filter; empty counts all.
 	Where string
-	// Step is the length of a bucket, a whole number of nanoseconds from 1970 on;
-	// 0: no buckets.
+	// Step is the length of a bucket, a whole number of nanoseconds from 1970 on, and of
+	// whole weeks from a Monday on; 0: no buckets.
 	Step time.Duration
 	// By splits each bucket by the values of a column: level, service, type or a
 	// promoted field of type lowcardinality. Empty: not.
@@ -117,7 +117,7 @@ func tallyStatement(step int64, by, from string) string {
 	bucket, value := "0", "''"
 	var groups []string
 	if step > 0 {
-		bucket = fmt.Sprintf("intDiv(toUnixTimestamp64Nano(ts), %d)", step)
+		bucket = fmt.Sprintf("intDiv(toUnixTimestamp64Nano(ts) + %d, %d)", sinceMonday(step), step)
 		groups = append(groups, "_bucket")
 	}
 	if by != "" {

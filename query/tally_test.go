@@ -1,8 +1,10 @@
 package query
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +50,32 @@ func TestBuckets(t *testing.T) {
 	b := buckets(many, 10, 1, open, true)[0]
 	if len(b.By) != MaxTallyValues+1 || b.By["a"] != 100 || b.By[OtherValues] != 90+89+88+87+86 {
 		t.Errorf("15 values became %v", b.By)
+	}
+}
+
+// Steps of weeks begin on a Monday, whatever the range and the first event.
+func TestWeeksBeginOnMonday(t *testing.T) {
+	t.Parallel()
+	sunday := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	const day = 24 * time.Hour
+	for _, step := range []time.Duration{7 * day, 14 * day, day} {
+		statement := tallyStatement(int64(step), "", "t")
+		if want := fmt.Sprintf("+ %d, %d)", sinceMonday(int64(step)), int64(step)); !strings.Contains(statement, want) {
+			t.Errorf("%s: %q lacks %q", step, statement, want)
+		}
+		at := func(t time.Time) cell { return cell{(t.UnixNano() + sinceMonday(int64(step))) / int64(step), ""} }
+		cells := map[cell]uint64{}
+		cells[at(sunday)]++
+		cells[at(sunday.Add(day))]++
+		for _, from := range []int64{1, sunday.UnixNano()} {
+			b := buckets(cells, int64(step), from, math.MaxInt64, false)
+			if len(b) != len(cells) || b[0].At.After(sunday) || sunday.Sub(b[0].At) >= step {
+				t.Fatalf("%s: %v", step, b)
+			}
+			if want := step%(7*day) == 0; want && b[0].At.Weekday() != time.Monday || !want && !b[0].At.Equal(sunday) {
+				t.Errorf("%s: the first begins on %s", step, b[0].At)
+			}
+		}
 	}
 }
 
