@@ -255,6 +255,28 @@ func TestRemovedTopicIsStillSentTo(t *testing.T) {
 		t.Errorf("removed again, it counts %+v", d.Late)
 	}
 	e.verify(0)
+	again := newTopic("app")
+	if _, _, err := e.reg.Apply(t.Context(), again, false); err != nil {
+		t.Fatal(err)
+	}
+	e.say(p, 20) // by the producer of the topic that was removed
+	e.say(e.producer("app"), 5)
+	e.stored("app", 5, time.Minute)
+	eventually(t, time.Minute, func() error {
+		d, err := e.reg.Removal(t.Context(), "app")
+		if err == nil && d.Late.Events != 81 {
+			err = fmt.Errorf("after the name is declared again, there are counted %+v", d.Late)
+		}
+		return err
+	})
+	if n := len(e.messages(schemas.StreamShards, schemas.DeadSubject("app"))); n > 0 {
+		t.Errorf("%d dead letters of the new topic", n)
+	}
+	e.whole("app", 5)
+	e.verify(5)
+	if _, did, err := e.reg.Apply(t.Context(), again, false); err != nil || did != registry.Unchanged {
+		t.Errorf("the same declaration once more: %s, %v", did, err)
+	}
 	if _, err := removal.Run(t.Context(), e.removals(nil), "never"); !errors.Is(err, schemas.ErrUnknownTopic) {
 		t.Errorf("removing what never was: %v", err)
 	}

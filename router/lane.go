@@ -41,9 +41,11 @@ type lane struct {
 	// past is the registry's copy of the checkpoint where SHARDS lost its end and what that
 	// held is routed again. Until it is, the copy stays, and shards that end below where
 	// they did are not left.
-	past   checkpoint.Checkpoint
-	last   commit
-	unread uint64 // pending messages that this run found it cannot read
+	past checkpoint.Checkpoint
+	last commit
+	// earlier are the frames of the batch that are of an earlier topic of the name.
+	earlier []late
+	unread  uint64 // pending messages that this run found it cannot read
 	// started is set once start has ended.
 	started *atomic.Bool
 }
@@ -281,6 +283,9 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 		s := t.state
 		l.cp.Remember(s.entry.ID, checkpoint.Tail{Pos: s.tail.pos, Digest: s.tail.digest, Rows: s.tail.rows, Bytes: s.tail.bytes, Source: last.seq, IDs: s.tail.ids})
 	}
+	if err := l.countEarlier(ctx); err != nil {
+		return 0, err
+	}
 	l.cfg.Crash.at("router.before-batch")
 	if err := l.commit(ctx, b); err != nil {
 		return 0, err
@@ -332,6 +337,10 @@ func (l *lane) next(ctx context.Context, msgs []message) (judged, *message, int,
 func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
 	if !l.sweeping && !schemas.Indexed(m.subject) {
 		return judged{elsewhere: true}, nil // given by mistake: a sweep deals with it (hidden.go)
+	}
+	if l.isEarlier(m) {
+		l.earlier = append(l.earlier, lateOf(m.header, m.seq, m.stored))
+		return judged{}, nil
 	}
 	src := m.source()
 	if events, kept := l.cp.Keeps(src, ""); kept {

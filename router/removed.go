@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/registry"
@@ -25,6 +26,48 @@ type late struct {
 	at          time.Time
 }
 
+// lateOf is what a message counts as.
+func lateOf(h nats.Header, seq uint64, at time.Time) late {
+	events, _ := strconv.ParseUint(h.Get(schemas.HeaderRows), 10, 64)
+	return late{seq, events, h.Get(schemas.HeaderProducer), at}
+}
+
+// isEarlier reports whether a message is a frame of an earlier topic of the lane's name: its producer ran, or had it in a spool, since
+// before that was removed. Messages without a schema version cannot be told apart.
+func (l *lane) isEarlier(m *message) bool {
+	if l.judge.topic == nil || l.judge.topic.First == 0 || !schemas.HasFrameHeaders(m.header) {
+		return false
+	}
+	v, err := strconv.Atoi(m.header.Get(schemas.HeaderSchema))
+	return err == nil && l.judge.topic.Earlier(v)
+}
+
+// countEarlier counts the frames of an earlier topic in its removal, before the batch that passes over them is committed: a lane that is
+// killed in between reads them again, and they are not counted again.
+func (l *lane) countEarlier(ctx context.Context) error {
+	if len(l.earlier) == 0 {
+		return nil
+	}
+	d, err := l.cfg.Registry.AmendRemoval(ctx, l.topic, func(d *registry.Removal) bool {
+		for _, m := range l.earlier {
+			d.Late.Count(l.token, m.seq, m.events, m.producer, m.at)
+		}
+		return true
+	})
+	if err != nil && !errors.Is(err, registry.ErrNotFound) { // a lost entry stops no lane
+		return err
+	}
+	l.cfg.Hooks.fault(l.topic, l.token, lateFault(len(l.earlier), &d))
+	l.earlier = nil
+	return nil
+}
+
+// lateFault says that messages came late.
+func lateFault(n int, d *registry.Removal) error {
+	return fmt.Errorf("%w: %d messages were sent to it and are not kept; so far %d with %d events, from producers %s",
+		errRemoved, n, d.Late.Messages, d.Late.Events, strings.Join(d.Late.Producers, ", "))
+}
+
 // errEnough ends a read at maxLate.
 var errEnough = errors.New("enough")
 
@@ -37,8 +80,7 @@ func (r *Router) takeOutLate(ctx context.Context, s stray, upTo uint64) error {
 		if m.Sequence > upTo || len(found) == maxLate {
 			return errEnough
 		}
-		events, _ := strconv.ParseUint(m.Header.Get(schemas.HeaderRows), 10, 64)
-		found = append(found, late{m.Sequence, events, m.Header.Get(schemas.HeaderProducer), m.Time})
+		found = append(found, lateOf(m.Header, m.Sequence, m.Time))
 		return nil
 	})
 	if err != nil && !errors.Is(err, errEnough) || len(found) == 0 {
@@ -56,8 +98,7 @@ func (r *Router) takeOutLate(ctx context.Context, s stray, upTo uint64) error {
 	if err != nil || d.Ended == nil {
 		return err
 	}
-	r.cfg.Hooks.fault(s.source.topic, s.token, fmt.Errorf("%w: %d messages were sent to it and are not kept; so far %d with %d events, from producers %s",
-		errRemoved, len(found), d.Late.Messages, d.Late.Events, strings.Join(d.Late.Producers, ", ")))
+	r.cfg.Hooks.fault(s.source.topic, s.token, lateFault(len(found), &d))
 	if err := streams.PurgeWith(ctx, r.events, s.filter, jetstream.WithPurgeSequence(found[len(found)-1].seq+1)); err != nil {
 		return fmt.Errorf("router: %w", err)
 	}

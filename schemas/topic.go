@@ -64,6 +64,9 @@ type Topic struct {
 	// Version is the schema version: 1, then one more with each change of
 	// Fields or PII. Set by Evolve, not by people.
 	Version int `json:"version" yaml:"-"`
+	// First is the schema version that the topic began with, where its name was another topic's before, which was removed; 0: 1. A frame
+	// of a lower version is of that one. Set by the registry.
+	First int `json:"first,omitempty" yaml:"-"`
 }
 
 // NewTopic is a topic of kind log with every default.
@@ -163,7 +166,7 @@ func (t Topic) Evolve(want Topic) (Topic, error) {
 		return no("%w", err)
 	}
 	next := want // what is neither frozen nor a field may change
-	next.Name, next.Version = t.Name, t.Version
+	next.Name, next.Version, next.First = t.Name, t.Version, t.First
 	next.Fields = slices.Clone(t.Fields)
 	var changed bool
 	if next.PII, next.Lifted, changed = t.evolveRules(want.PII); changed {
@@ -192,6 +195,15 @@ func (t Topic) Evolve(want Topic) (Topic, error) {
 	}
 	return next, next.Validate()
 }
+
+// After is t as the topic that follows one of its name, whose last schema version was last: it goes on counting from there.
+func (t Topic) After(last int) Topic {
+	t.Version, t.First = last+1, last+1
+	return t
+}
+
+// Earlier reports whether frames of schema version v are of an earlier topic of the name.
+func (t *Topic) Earlier(v int) bool { return v < t.First }
 
 // FieldsAt are the promoted fields of schema version v, in column order.
 func (t *Topic) FieldsAt(v int) []Field {

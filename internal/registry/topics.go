@@ -110,12 +110,16 @@ func (r *Registry) Apply(ctx context.Context, want schemas.Topic, dryRun bool) (
 		var live schemas.Topic
 		rev, err := r.get(ctx, schemas.TopicKey(want.Name), &live)
 		// After the descriptor: a removal that is entered later takes it out, which the commit notices.
-		if d, err := r.Removal(ctx, want.Name); err == nil && d.Ended == nil {
+		d, removed := r.Removal(ctx, want.Name)
+		if removed == nil && d.Ended == nil {
 			return want, "", fmt.Errorf("%w: %q, since %s; run `almanac topics rm %s` to end that, then declare it", ErrRemoving, want.Name, d.Began.Format(time.RFC3339), want.Name)
-		} else if err != nil && !errors.Is(err, ErrNotFound) {
-			return want, "", err
+		} else if removed != nil && !errors.Is(removed, ErrNotFound) {
+			return want, "", removed
 		}
 		next, did := want, Created
+		if removed == nil { // frames that its producers still have are not of this one
+			next = want.After(d.Topic.Version)
+		}
 		switch {
 		case err == nil:
 			if !said {

@@ -34,8 +34,8 @@ type openColumn struct {
 // error the reader holds no frame but may be used again.
 func (r *Reader) Open(payload []byte, t *schemas.Topic, schema int) error {
 	r.rows, r.topic = 0, t
-	if schema < 1 || schema > t.Version {
-		return fmt.Errorf("%w: version %d, topic %q has versions 1 to %d", schemas.ErrFrameSchema, schema, t.Name, t.Version)
+	if first := max(1, t.First); schema < first || schema > t.Version {
+		return fmt.Errorf("%w: version %d, topic %q has versions %d to %d", schemas.ErrFrameSchema, schema, t.Name, first, t.Version)
 	}
 	var err error
 	if r.raw, err = decompress(payload, r.raw); err != nil {

@@ -54,8 +54,9 @@
 // # What comes later
 //
 // A producer that runs since before, or has a spool, still sends under the name. A router takes such messages out of EVENTS and counts them
-// in the entry, with the producers that sent them: they are not dead letters. Once the name is declared again, they are
-// events of the new topic, and are judged as such.
+// in the entry, with the producers that sent them: they are not dead letters. The name's next topic goes on counting schema versions
+// from the last of this one (schemas.Topic.First), so a router knows late frames by theirs then too, and counts them the same way. Bare
+// JSON names no version: it is of the new topic.
 //
 // # Copies from before
 //
