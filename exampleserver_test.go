@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -105,7 +106,15 @@ func closed(t *testing.T, a *almanac.Client) {
 
 // onServers are the examples that need servers, which `go test` does not run by itself.
 var onServers = map[string]func(){
-	"Example": Example,
+	"Example":                       Example,
+	"ExampleClient_Declare":         ExampleClient_Declare,
+	"ExampleClient_Documents":       ExampleClient_Documents,
+	"ExampleClient_Documents_batch": ExampleClient_Documents_batch,
+	"ExampleClient_Timers":          ExampleClient_Timers,
+	"ExampleClient_Query":           ExampleClient_Query,
+	"ExampleClient_Replay":          ExampleClient_Replay,
+	"ExampleClient_Usage":           ExampleClient_Usage,
+	"ExampleClient_Trail":           ExampleClient_Trail,
 }
 
 // Every example prints what its comment says, on real servers.
@@ -117,6 +126,7 @@ func TestExamples(t *testing.T) {
 	callbackURL = called.URL
 	declared(t, open(t, cfg))
 	want := printed(t, "example_test.go")
+	maps.Copy(want, printed(t, "exampleparts_test.go"))
 	for name := range want {
 		if onServers[name] == nil {
 			t.Errorf("%s says what it prints and is not in onServers", name)
@@ -179,7 +189,7 @@ func captured(t *testing.T, f func()) string {
 func declared(t *testing.T, a *almanac.Client) {
 	t.Helper()
 	for _, topic := range []schemas.Topic{
-		schemas.NewTopic("orders"), schemas.NewTopicOf(schemas.KindDocument, "customers"), schemas.NewTopicOf(schemas.KindMeter, "bytes"), schemas.NewTopicOf(schemas.KindAudit, "iam"),
+		schemas.NewTopic("orders"), schemas.NewTopic("pages"), schemas.NewTopic("past"), schemas.NewTopicOf(schemas.KindDocument, "customers"), schemas.NewTopicOf(schemas.KindMeter, "bytes"), schemas.NewTopicOf(schemas.KindAudit, "iam"),
 	} {
 		if err := a.Declare(t.Context(), topic); err != nil {
 			t.Fatal(err)
