@@ -24,7 +24,7 @@ const (
 	// and topic, for as long as the key is the same. Empty stays empty.
 	PrivacyHash PrivacyRule = "hash"
 	// PrivacyCoarseLocation: a coordinate, or two with a comma between, is rounded
-	// to the grid.
+	// to the grid. Names of towns, regions and countries stay.
 	PrivacyCoarseLocation PrivacyRule = "coarse_location"
 
 	// PrivacyApplied: the field's rule was applied before, and the field stays as it is (RulesAfter).

@@ -132,7 +132,7 @@ func (c *jsonCleaner) member(path string, named bool) bool {
 		c.out = append(c.out, v...)
 		return true
 	}
-	a, ok := c.r.attr(p, schemas.JSONAttr("", string(v)))
+	a, ok := c.r.attr(p, name, schemas.JSONAttr("", string(v)))
 	if !ok {
 		return false
 	}

@@ -60,7 +60,7 @@ func New(t *schemas.Topic, key []byte) *Rules {
 func (r *Rules) Apply(e *schemas.Event) {
 	for _, p := range r.columns {
 		if v := column(e, p.Field); *v != "" {
-			*v, _ = r.text(p, strings.Clone(*v))
+			*v, _ = r.text(p, p.Field, strings.Clone(*v))
 		}
 	}
 	for _, name := range r.opened {
@@ -83,7 +83,7 @@ func (r *Rules) Apply(e *schemas.Event) {
 		case !ruled:
 			kept = append(kept, own)
 		default:
-			a, ok := r.attr(p, own)
+			a, ok := r.attr(p, own.Key, own)
 			if ok {
 				kept = append(kept, a)
 			} else if !slices.ContainsFunc(kept, func(k schemas.Attr) bool { return k.Key == p.Field }) {
@@ -112,7 +112,7 @@ func Ruled(t *schemas.Topic, field, text string, key []byte) (string, schemas.Pr
 	if p.Rule == schemas.PrivacyHash && len(key) == 0 {
 		return "", p.Rule, fmt.Errorf("%w: topic %q hashes %s, and there is no key: set pii_key (ALMANAC_PII_KEY, ALMANAC_PII_KEY_FILE) to what its producers have", schemas.ErrPrivacyKey, t.Name, p.Field)
 	}
-	text, _ = (&Rules{key: key}).text(p, text)
+	text, _ = (&Rules{key: key}).text(p, field, text)
 	return text, p.Rule, nil
 }
 
@@ -135,8 +135,8 @@ func column(e *schemas.Event, name string) *string {
 	return &e.SpanID
 }
 
-// attr is an attribute under a rule; false: it is left out.
-func (r *Rules) attr(p schemas.Private, a schemas.Attr) (schemas.Attr, bool) {
+// attr is an attribute under a rule, of the name that it has or had; false: it is left out.
+func (r *Rules) attr(p schemas.Private, name string, a schemas.Attr) (schemas.Attr, bool) {
 	if p.Rule == schemas.PrivacyApplied {
 		return a, true
 	}
@@ -145,12 +145,12 @@ func (r *Rules) attr(p schemas.Private, a schemas.Attr) (schemas.Attr, bool) {
 		f, ok := coarse(f, p.Grid)
 		return schemas.Float64(a.Key, f), ok
 	}
-	text, ok := r.text(p, a.Text())
+	text, ok := r.text(p, name, a.Text())
 	return schemas.String(a.Key, text), ok
 }
 
-// text is a text under a rule; false: nothing of it may stay.
-func (r *Rules) text(p schemas.Private, v string) (string, bool) {
+// text is a text of that name under a rule; false: nothing of it may stay.
+func (r *Rules) text(p schemas.Private, name, v string) (string, bool) {
 	switch p.Rule {
 	case schemas.PrivacyApplied:
 		return v, true
@@ -167,7 +167,10 @@ func (r *Rules) text(p schemas.Private, v string) (string, bool) {
 		_, _ = h.Write([]byte(v)) // it never fails
 		return hex.EncodeToString(h.Sum(nil)[:schemas.HashDigits/2]), true
 	case schemas.PrivacyCoarseLocation:
-		return coarseText(v, p.Grid)
+		if text, ok := coarseText(v, p.Grid); ok || !isPlace(p.Field, name, v) {
+			return text, ok
+		}
+		return v, true
 	}
 	return "", false
 }

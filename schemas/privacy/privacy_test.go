@@ -3,6 +3,7 @@ package privacy
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,6 +89,40 @@ func TestCoarseLocation(t *testing.T) {
 	})
 }
 
+// Names of towns, regions and countries stay under coarse_location, alone and as members; addresses, and what else an object has, do not.
+func TestCoarseLocationKeepsNames(t *testing.T) {
+	topic := privateTopic(schemas.Private{Field: "place", Rule: schemas.PrivacyCoarseLocation}, schemas.Private{Field: "geo.where", Rule: schemas.PrivacyCoarseLocation})
+	given := []schemas.Attr{
+		schemas.String("place", "Saint-Jean-d'Angély, Île de Ré (FR)"), schemas.String("Place.City", "Berlin"), schemas.String("place.region", "Berlin"),
+		schemas.String("place.country", "DE"), schemas.Float64("place.lat", 52.51749), schemas.String("geo.where", "東京"), schemas.String("geo.city", "free"),
+	}
+	e := schemas.Event{Attrs: given}
+	New(&topic, nil).Apply(&e)
+	want := slices.Clone(given)
+	want[4] = schemas.Float64("place.lat", 52.5)
+	if diff := cmp.Diff(want, e.Attrs, cmp.AllowUnexported(schemas.Attr{})); diff != "" {
+		t.Error(diff)
+	}
+	e = schemas.Event{Attrs: []schemas.Attr{
+		schemas.String("place.street", "Unter den Linden"), schemas.String("place.zip", "10117"), schemas.String("place.city", "Unter den Linden 5"),
+		schemas.String("place.owner", "Ada"), schemas.String("geo.where", "mail@example.com"),
+	}}
+	New(&topic, nil).Apply(&e)
+	for i := range e.Attrs {
+		if a := &e.Attrs[i]; a.Text() != "" && a.Text() != "0" && a.Text() != "10117" {
+			t.Errorf("%s has %q", a.Key, a.Text())
+		}
+	}
+	// In JSON that stays text, the same.
+	got, ok := New(&topic, nil).Clean([]byte(`{"place":{"city":"Berlin","street":"Unter den Linden","lat":52.51749},"n":[{"place":"Berlin"}]}`))
+	if want := `{"place":{"city":"Berlin","lat":52.5},"n":[{"place":"Berlin"}]}`; !ok || string(got) != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if text, _, err := Ruled(&topic, "place", "Berlin", nil); text != "Berlin" || err != nil {
+		t.Errorf("a filter asks for %q, %v", text, err)
+	}
+}
+
 // Whatever the value, a rule lets nothing of it through but what the rule says.
 func FuzzPrivacyText(f *testing.F) {
 	for _, s := range []string{"203.0.113.77", "2001:db8::1", "52.5,13.4", "a@b.c", "u-7", "[::1]:9"} {
@@ -96,7 +131,7 @@ func FuzzPrivacyText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		r := &Rules{key: privacyKey}
 		for _, rule := range schemas.PrivacyRules {
-			got, ok := r.text(schemas.Private{Rule: rule, Grid: schemas.DefaultGrid}, s)
+			got, ok := r.text(schemas.Private{Rule: rule, Grid: schemas.DefaultGrid}, "", s)
 			switch {
 			case !ok && got != "":
 				t.Fatalf("%s of %q: not ok and %q", rule, s, got)
