@@ -10,5 +10,8 @@ var (
 	ErrManyPoints = errors.New("too many data points")
 )
 
+// ErrID: the trace or span id of a record is none.
+var ErrID = errors.New("bad id")
+
 // ErrPoint: a data point cannot become a point of a series.
 var ErrPoint = errors.New("bad data point")

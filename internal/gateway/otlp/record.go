@@ -52,6 +52,7 @@ type record struct {
 	attrs          []attribute
 	over           bool // it has more than maxAttributes: the others were passed over
 	dropped, flags uint32
+	badID          error // why its trace or span id is none
 	traceID        pcommon.TraceID
 	spanID         pcommon.SpanID
 }
@@ -106,9 +107,9 @@ func (r *record) read(w wire) error {
 		case recordFlags:
 			r.flags, err = w.fixed32(kind)
 		case recordTraceID:
-			err = w.id(kind, r.traceID[:])
+			r.badID, err = w.id(kind, r.traceID[:], r.badID)
 		case recordSpanID:
-			err = w.id(kind, r.spanID[:])
+			r.badID, err = w.id(kind, r.spanID[:], r.badID)
 		default:
 			err = w.pass(number, kind)
 		}

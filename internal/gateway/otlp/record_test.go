@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 
 	"github.com/almanac-events/almanac/internal/gateway/inputtest"
@@ -231,5 +232,49 @@ func TestManyScopesWithoutRecords(t *testing.T) {
 	err := decode(tagged(requestResources, []byte(scopes)), false, nil, func(*schemas.Event, error) { n++ })
 	if err != nil || n != 0 {
 		t.Errorf("%d events, %v", n, err)
+	}
+}
+
+// A bad trace or span id refuses its record, and not the request.
+func TestBadIDRefusesItsRecordAlone(t *testing.T) {
+	t.Parallel()
+	record := func(message, ids string) string {
+		return `{"timeUnixNano":"1790000000000000000","body":{"stringValue":"` + message + `"}` + ids + `}`
+	}
+	const good = `,"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174"`
+	asJSON := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[` + record("a", good) + "," + record("b", `,"traceId":"zz"`) + `]},{"logRecords":[` +
+		record("c", `,"spanId":"eee19b7ec3c1b1"`) + "," + record("d", `,"traceId":7`) + "," + record("e", good) + `]}]}]}`
+	id := func(number protowire.Number, n int) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), make([]byte, n))
+	}
+	var records []byte
+	for _, ids := range [][]byte{id(recordTraceID, 16), id(recordTraceID, 3), id(recordSpanID, 16), id(recordSpanID, 8)} {
+		records = protowire.AppendBytes(protowire.AppendTag(records, scopeRecords, protowire.BytesType), ids)
+	}
+	in := func(number protowire.Number, b []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), b)
+	}
+	for name, c := range map[string]struct {
+		body   []byte
+		isJSON bool
+		want   string
+	}{
+		"json":     {[]byte(asJSON), true, "a;refused;refused;refused;e;"},
+		"protobuf": {in(requestResources, in(2, records)), false, ";refused;refused;;"},
+	} {
+		got := ""
+		err := decode(c.body, c.isJSON, nil, func(ev *schemas.Event, err error) {
+			switch {
+			case err == nil:
+				got += ev.Message + ";"
+			case errors.Is(err, ErrID):
+				got += "refused;"
+			default:
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		if err != nil || got != c.want {
+			t.Errorf("%s: %s, %v; want %s", name, got, err, c.want)
+		}
 	}
 }

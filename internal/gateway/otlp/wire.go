@@ -133,19 +133,19 @@ func (w *wire) text(kind protowire.Type) (string, error) {
 	return w.of.text[inner.at:inner.end], err
 }
 
-// id reads one of as many bytes as into has, or none.
-func (w *wire) id(kind protowire.Type, into []byte) error {
+// id reads one of as many bytes as into has, or none. bad says why it is no id; that of an earlier one stays.
+func (w *wire) id(kind protowire.Type, into []byte, earlier error) (bad, err error) {
 	inner, err := w.message(kind)
 	if err != nil {
-		return err
+		return earlier, err
 	}
 	id := inner.left()
 	if len(id) != 0 && len(id) != len(into) {
-		return fmt.Errorf("an id of %d bytes, it must have %d", len(id), len(into))
+		return fmt.Errorf("%w: a trace or span id of %d bytes, it must have %d", ErrID, len(id), len(into)), nil
 	}
 	clear(into)
 	copy(into, id)
-	return nil
+	return earlier, nil
 }
 
 func (w *wire) varint(kind protowire.Type) (uint64, error) {
