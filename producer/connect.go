@@ -1,11 +1,13 @@
 package producer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -145,7 +147,7 @@ func asked[T any](ctx context.Context, ask func(context.Context) (T, error)) (an
 // readTopic reads a topic's descriptor from the registry.
 func readTopic(ctx context.Context, nc *nats.Conn, name string) (schemas.Topic, error) {
 	unknown := func(why string) (schemas.Topic, error) {
-		return schemas.Topic{}, fmt.Errorf("%w %q: %s. Declare it with `almanac topics apply %s`", schemas.ErrUnknownTopic, name, why, name)
+		return schemas.Topic{}, fmt.Errorf("%w %q: %s Declare it with `almanac topics apply %s`", schemas.ErrUnknownTopic, name, why, name)
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -153,14 +155,14 @@ func readTopic(ctx context.Context, nc *nats.Conn, name string) (schemas.Topic, 
 	}
 	kv, err := asked(ctx, func(ctx context.Context) (jetstream.KeyValue, error) { return js.KeyValue(ctx, schemas.Bucket) })
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		return unknown("the server has no registry")
+		return unknown("the server has no registry.")
 	}
 	if err != nil {
 		return schemas.Topic{}, fmt.Errorf("cannot read the registry: %w", err)
 	}
 	entry, err := asked(ctx, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return kv.Get(ctx, schemas.TopicKey(name)) })
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return unknown("it is not declared")
+		return unknown("it is not declared" + cmp.Or(nearestTopic(ctx, kv, name), "."))
 	}
 	if err != nil {
 		return schemas.Topic{}, fmt.Errorf("cannot read topic %q from the registry: %w", name, err)
@@ -170,6 +172,33 @@ func readTopic(ctx context.Context, nc *nats.Conn, name string) (schemas.Topic, 
 		return schemas.Topic{}, fmt.Errorf("%w: the registry's entry of %q is not a descriptor: %w", schemas.ErrTopic, name, err)
 	}
 	return t, t.Validate()
+}
+
+// nearestTopic is the declared topic whose name is nearest to one that is not, as a part of the refusal.
+func nearestTopic(ctx context.Context, kv jetstream.KeyValue, name string) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second) // it is a hint: an account may lack the right
+	defer cancel()
+	list, err := kv.ListKeysFiltered(ctx, schemas.TopicKeys)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = list.Stop() }()
+	var known []string
+	for {
+		select {
+		case key, more := <-list.Keys():
+			if more {
+				known = append(known, strings.TrimPrefix(key, schemas.TopicKey("")))
+				continue
+			}
+			if near := schemas.Nearest(name, known); near != "" {
+				return ", did you mean " + near + "?"
+			}
+			return ""
+		case <-ctx.Done():
+			return ""
+		}
+	}
 }
 
 // newProducerID is 16 random hex digits.

@@ -1,6 +1,8 @@
 package producer
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -69,6 +71,22 @@ func TestDropOldestKeepsTheNewestAndWhatIsAwaited(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		closeNow(p)
+	})
+}
+
+// A Close whose context has no deadline ends all the same, and says what is not stored.
+func TestCloseIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &captureLink{judge: func(int, sent) (answer, bool) { return answer{}, false }}
+		p := startOn(t, l, Config{Policy: Block, AckTimeout: time.Second})
+		p.Log(Event{UserID: "a"})
+		began := time.Now()
+		if err := p.Close(context.Background()); !errors.Is(err, ErrNotFlushed) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close: %v", err)
+		}
+		if took := time.Since(began); took < closeWait || took > 2*closeWait {
+			t.Errorf("it took %s of the clock", took)
+		}
 	})
 }
 

@@ -121,7 +121,7 @@ func (p *Producer) Flush(ctx context.Context) error {
 // not flush are counted as drops of cause CauseClosed and returned as an error
 // that wraps ErrNotFlushed; those whose frame had been sent may be stored all
 // the same. Close may be called again: it returns what the first call did.
-// Give it a deadline, or it waits as long as the stream is away. Under the
+// Without a deadline of ctx it waits for a minute (closeWait). Under the
 // policy Spool what is not stored by then goes to disk instead. There it waits no longer than
 // the stream answers: once all that is not stored is on disk, or can go there because the stream
 // is away, it returns an error that wraps ErrSpooled.
@@ -153,7 +153,15 @@ const closeGrace = time.Second
 // and sync it: 16 MiB on a disk that does nothing else at 2 MB/s.
 const spoolGrace = 8 * time.Second
 
+// closeWait bounds a Close whose context has no deadline: a restart of the stream is over by then.
+const closeWait = time.Minute
+
 func (p *Producer) shutdown(ctx context.Context) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, closeWait)
+		defer cancel()
+	}
 	p.report.tell()
 	close(p.closing)
 	for _, l := range p.lanes {

@@ -313,3 +313,13 @@ func TestManyWritersManyMonths(t *testing.T) {
 		t.Errorf("%d of %d events are stored", len(seen), writers*each)
 	}
 }
+
+// A topic whose name is mistyped is refused with the one that was meant.
+func TestConnectNamesTheNearestTopic(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, app)
+	_, err := Connect(e.ctx(), e.srv.ClientURL(), Config{Topic: "ap"})
+	if !errors.Is(err, ErrUnknownTopic) || !strings.Contains(err.Error(), "did you mean app? Declare it with") {
+		t.Error(err)
+	}
+}

@@ -20,13 +20,21 @@ func (a *app) noteStreams(streams []erasure.Holding) {
 		}
 		var when []string
 		if !h.GoneBy.IsZero() {
-			when = append(when, "gone by "+h.GoneBy.Format(time.RFC3339))
+			when = append(when, goneBy(h.GoneBy, time.Now()))
 		}
 		if h.Staying > 0 {
 			when = append(when, fmt.Sprintf("%d of them stay until they are purged or superseded", h.Staying))
 		}
 		a.note("%s: %d messages of its time and from before it; %s", h.Stream, h.Messages, strings.Join(when, "; "))
 	}
+}
+
+// goneBy says until when something is still there.
+func goneBy(by, now time.Time) string {
+	if by.After(now) {
+		return "gone by " + by.Format(time.RFC3339)
+	}
+	return "due to go since " + by.Format(time.RFC3339) + ", with the next round of what removes it"
 }
 
 func (a *app) printProof(cmd *cobra.Command, p *erasure.Proof) error {
@@ -55,7 +63,7 @@ func (a *app) printProof(cmd *cobra.Command, p *erasure.Proof) error {
 		a.note("sums    %s of months whose rows retention had dropped went from their sums", counted(e.Diffs, "diff"))
 	}
 	if p.OldParts > 0 {
-		a.note("on disk %s, unused; ClickHouse removes what is old by %s", counted(p.OldParts, "old part"), p.OldPartsGoneBy.Format(time.RFC3339))
+		a.note("on disk %s, unused; ClickHouse removes what is old: %s", counted(p.OldParts, "old part"), goneBy(p.OldPartsGoneBy, time.Now()))
 	}
 	if u := e.Purged; u != nil {
 		a.note("purged  %s, %s of EVENTS, %s, at %s: %s of it, and %d of others, which ClickHouse alone has now",

@@ -76,12 +76,6 @@ func translated(err error) (said, next string) {
 	if api := (*jetstream.APIError)(nil); errors.As(err, &api) && !errors.As(err, new(jetstream.JetStreamError)) {
 		said = strings.ReplaceAll(said, api.Error(), "NATS refused: "+api.Description)
 	}
-	if unknown := (*registry.UnknownTopicError)(nil); errors.As(err, &unknown) {
-		if near := suggestion(unknown.Name, unknown.Known, ""); near != "" {
-			quoted := strconv.Quote(unknown.Name)
-			said = strings.Replace(said, quoted+"; d", quoted+near+" D", 1)
-		}
-	}
 	for _, w := range wordings {
 		if !errors.Is(err, w.err) {
 			continue

@@ -1,40 +1,13 @@
 package main
 
+import "github.com/almanac-events/almanac/schemas"
+
 // suggestion is ", did you mean …?" with the known name nearest to s, or
 // nothing when none is near.
 func suggestion(s string, known []string, prefix string) string {
-	best, at := "", max(2, len(s)/3)+1 // farther than that is another word, not a slip
-	for _, k := range known {
-		if d := distance(s, k); d < at {
-			best, at = k, d
-		}
-	}
+	best := schemas.Nearest(s, known)
 	if best == "" {
 		return ""
 	}
 	return ", did you mean " + prefix + best + "?"
-}
-
-// distance is how many letters must be added, dropped, replaced or swapped with
-// their neighbour to make a from b.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		before, last, row = last, row, before
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }

@@ -148,16 +148,20 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
+// A time that is past is not told as one that will come.
+func TestGoneBy(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "abc", 3}, {"ports", "ports", 0}, {"prots", "ports", 1}, {"port", "ports", 1}, {"data", "date", 1}, {"ab", "ba", 1}, {"log_leval", "log_level", 1}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	if got := goneBy(now.Add(time.Hour), now); got != "gone by 2026-11-20T13:00:00Z" {
+		t.Error(got)
 	}
+	if got := goneBy(now.Add(-time.Hour), now); !strings.HasPrefix(got, "due to go since 2026-11-20T11:00:00Z") {
+		t.Error(got)
+	}
+}
+
+func TestSuggestionOfNothingNear(t *testing.T) {
+	t.Parallel()
 	if got := suggestion("zebra", keyNames(), ""); got != "" {
 		t.Errorf("zebra is near to nothing, but got %q", got)
 	}

@@ -24,3 +24,14 @@ func TestUnknownTopicNamesItsKind(t *testing.T) {
 		}
 	}
 }
+
+// A slip of the keyboard is told from a name that nothing has: producers, the gateway and verbs say this text.
+func TestUnknownTopicNamesTheNearest(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"spll": `unknown topic "spll", did you mean spill? Declared: app, spill. Declare it with`, "nothinglikeit": ""} {
+		err := (&UnknownTopicError{Name: name, Known: []string{"app", "spill"}}).Error()
+		if want != "" && !strings.Contains(err, want) || want == "" && strings.Contains(err, "mean") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -39,14 +39,18 @@ type UnknownTopicError struct {
 
 // Error says which topics there are, at most maxListedTopics of them, and how to declare one.
 func (e *UnknownTopicError) Error() string {
-	there := "no topic is declared"
+	there := "; no topic is declared"
+	near, begins := schemas.Nearest(e.Name, e.Known), "; d"
+	if near != "" {
+		near, begins = ", did you mean "+near+"?", " D"
+	}
 	switch more := len(e.Known) - maxListedTopics; {
 	case more > 0:
-		there = fmt.Sprintf("declared are %s and %d more", strings.Join(e.Known[:maxListedTopics], ", "), more)
+		there = near + begins + fmt.Sprintf("eclared are %s and %d more", strings.Join(e.Known[:maxListedTopics], ", "), more)
 	case len(e.Known) > 0:
-		there = "declared: " + strings.Join(e.Known, ", ")
+		there = near + begins + "eclared: " + strings.Join(e.Known, ", ")
 	}
-	return fmt.Sprintf("%s %q; %s. Declare it with `%s`", schemas.ErrUnknownTopic, e.Name, there, e.Kind.Declare(e.Name))
+	return fmt.Sprintf("%s %q%s. Declare it with `%s`", schemas.ErrUnknownTopic, e.Name, there, e.Kind.Declare(e.Name))
 }
 
 // Unwrap returns schemas.ErrUnknownTopic.

@@ -52,7 +52,7 @@ func eachMember(of map[string]any, f func(map[string]any), names ...string) {
 	}
 }
 
-// badID says why a value is no id of so many bytes; nil for one, and for none.
+// badID says why a value is not an id of so many bytes; nil for one, and for none.
 func badID(v any, size int) error {
 	if v == nil || v == "" {
 		return nil
@@ -61,5 +61,5 @@ func badID(v any, size int) error {
 	if raw, err := hex.DecodeString(text); is && err == nil && len(raw) == size {
 		return nil
 	}
-	return fmt.Errorf("%w: %.40q is no trace or span id of %d bytes in hex", ErrID, fmt.Sprint(v), size)
+	return fmt.Errorf("%w: %.40q is not a trace or span id of %d bytes in hex", ErrID, fmt.Sprint(v), size)
 }

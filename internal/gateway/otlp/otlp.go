@@ -130,6 +130,8 @@ func grpcCode(err error) (code uint32, httpStatus int) {
 		return codeNotFound, status
 	case http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
 		return codeResourceExhausted, status
+	case http.StatusConflict:
+		return codeFailedPrecondition, status
 	case http.StatusServiceUnavailable:
 		return codeUnavailable, status
 	case http.StatusForbidden, http.StatusMisdirectedRequest:
@@ -144,11 +146,12 @@ func grpcCode(err error) (code uint32, httpStatus int) {
 
 // Codes of google.rpc.Status.
 const (
-	codeInvalidArgument   = 3
-	codeNotFound          = 5
-	codePermissionDenied  = 7
-	codeResourceExhausted = 8
-	codeUnimplemented     = 12
-	codeInternal          = 13
-	codeUnavailable       = 14
+	codeInvalidArgument    = 3
+	codeNotFound           = 5
+	codePermissionDenied   = 7
+	codeResourceExhausted  = 8
+	codeFailedPrecondition = 9
+	codeUnimplemented      = 12
+	codeInternal           = 13
+	codeUnavailable        = 14
 )

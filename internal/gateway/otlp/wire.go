@@ -133,7 +133,7 @@ func (w *wire) text(kind protowire.Type) (string, error) {
 	return w.of.text[inner.at:inner.end], err
 }
 
-// id reads one of as many bytes as into has, or none. bad says why it is no id; that of an earlier one stays.
+// id reads one of as many bytes as into has, or none. bad says why it is not one; that of an earlier one stays.
 func (w *wire) id(kind protowire.Type, into []byte, earlier error) (bad, err error) {
 	inner, err := w.message(kind)
 	if err != nil {

@@ -20,6 +20,9 @@ var (
 	ErrTooLarge = errors.New("request too large")
 	// ErrTopics: too many topics are in use at once. Nothing was taken.
 	ErrTopics = errors.New("too many topics")
+	// ErrNoKey: the topic hashes fields, and this process does not have the key. Nothing was taken, and sending again does
+	// not help.
+	ErrNoKey = errors.New("no privacy key")
 	// ErrOutcomeUnknown: events were taken, and whether they are stored is not known.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
@@ -37,6 +40,8 @@ func Status(err error) int {
 		return http.StatusNotFound
 	case errors.Is(err, schemas.ErrTopicName):
 		return http.StatusBadRequest
+	case errors.Is(err, ErrNoKey):
+		return http.StatusConflict
 	}
 	return http.StatusServiceUnavailable
 }
@@ -60,7 +65,7 @@ func Code(err error) string {
 		word string
 	}{
 		{ErrBusy, "busy"}, {ErrTopics, "too_many_topics"}, {ErrStalled, "stalled"}, {ErrDraining, "draining"},
-		{ErrOutcomeUnknown, "outcome_unknown"}, {ErrTooLarge, "too_large"},
+		{ErrOutcomeUnknown, "outcome_unknown"}, {ErrNoKey, "no_privacy_key"}, {ErrTooLarge, "too_large"},
 		{schemas.ErrUnknownTopic, "unknown_topic"}, {schemas.ErrTopicName, "bad_topic_name"},
 	} {
 		if errors.Is(err, c.err) {

@@ -94,6 +94,8 @@ func (p *Pool) make(name string, s *slot) {
 				clear(p.unknown)
 			}
 			p.unknown[name] = unknownTopic{err, time.Now()}
+		} else if topic.NeedsPrivacyKey() && errors.Is(err, schemas.ErrPrivacyKey) {
+			err = fmt.Errorf("%w: topic %s hashes fields, and this gateway has no key for that: set pii_key (ALMANAC_PII_KEY, or ALMANAC_PII_KEY_FILE) of `almanac gateway` or `almanac up` to what the topic's other producers have, and start it again", ErrNoKey, name)
 		} else {
 			err = fmt.Errorf("%w: topic %s: %w", ErrStalled, name, err)
 		}

@@ -2,6 +2,8 @@ package pool_test
 
 import (
 	"errors"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -84,4 +86,24 @@ func TestUnknownTopic(t *testing.T) {
 		_, err := r.To(t.Context(), "nope")
 		return err
 	})
+}
+
+// A topic that hashes cannot be written to by a gateway without the key: the answer says what is missing and where it is set,
+// and not to send again.
+func TestTopicThatHashesWithoutTheKey(t *testing.T) {
+	t.Parallel()
+	topic := schemas.NewTopic("auth")
+	topic.PII = []schemas.Private{{Field: "user_id", Rule: schemas.PrivacyHash}}
+	e := pooltest.Start(t, nil, topic)
+	r := e.Pool.Begin()
+	defer r.End()
+	_, err := r.To(t.Context(), "auth")
+	if !errors.Is(err, pool.ErrNoKey) || pool.Status(err) != http.StatusConflict || pool.RetryAfter(err) != 0 || pool.Code(err) != "no_privacy_key" {
+		t.Fatalf("%d %s: %v", pool.Status(err), pool.Code(err), err)
+	}
+	for _, words := range []string{"ALMANAC_PII_KEY", "ALMANAC_PII_KEY_FILE", "topic auth"} {
+		if !strings.Contains(err.Error(), words) {
+			t.Errorf("%v: want %s in it", err, words)
+		}
+	}
 }
