@@ -65,6 +65,13 @@ func readsOverHTTP(t *testing.T, c *caller) {
 	holds(t, c.get("/v1/topics/app"), `"lanes":4`)
 	page := c.get("/v1/topics/app/events?" + span + "&limit=2&order=asc&fields=ts,id,message&where=" + url.QueryEscape("level = 'info'"))
 	holds(t, page, "m-0 <&>", `"cursor"`)
+	unknown := "&where=" + url.QueryEscape("attributes.host = 'h-0' AND attributes.nolabel = 'x'")
+	for _, path := range []string{"events?" + span, "count?" + span, "facets?fields=level&" + span} {
+		holds(t, c.get("/v1/topics/app/"+path+unknown), "none of the 30 events in this range has attributes.nolabel; ")
+	}
+	if got := c.get("/v1/topics/app/events?" + span + "&where=" + url.QueryEscape("attributes.host = 'h-9'")); strings.Contains(string(got), "none of the") {
+		t.Errorf("an attribute that is there is said not to be: %s", got)
+	}
 	var first struct {
 		Cursor string
 		Events []struct{ Ts, ID string }

@@ -117,6 +117,9 @@ func (r *Reader) Facets(ctx context.Context, req FacetRequest) (*Facets, error) 
 		out.Facets = append(out.Facets, facet(name, int64(i), c.cells, n))
 	}
 	out.Shards, out.Notes = append(out.Shards, w.read...), w.notes()
+	if out.Count == 0 {
+		noticed(&out.Notice, r.unknown(ctx, p), req.Notice)
+	}
 	if more {
 		out.Notes = append(out.Notes, fmt.Sprintf("the %d newest shards were read, and there are more; narrow the range, or ask for more shards", shards))
 	}

@@ -124,7 +124,8 @@ type Page struct {
 	Cursor string `json:"cursor,omitempty"`
 	// Shards are the public names of the shards that were read.
 	Shards []string `json:"shards"`
-	// Notice says what a filter that no index covers has to scan.
+	// Notice says what a filter that no index covers has to scan, and which of the attributes
+	// that it names no event has.
 	Notice string `json:"notice,omitempty"`
 	// Notes say what the reader should know of the answer.
 	Notes []string `json:"notes,omitempty"`
@@ -170,5 +171,8 @@ func (r *Reader) page(ctx context.Context, p *plan, notice func(string)) (*Page,
 		page.Events = append(page.Events, row.json)
 	}
 	page.Shards, page.Notes = append(page.Shards, w.read...), w.notes()
+	if len(rows) == 0 && page.Cursor == "" && !p.after.set() {
+		noticed(&page.Notice, r.unknown(ctx, p), notice)
+	}
 	return page, nil
 }

@@ -109,6 +109,9 @@ func (r *Reader) Tally(ctx context.Context, req TallyRequest) (*Tally, error) {
 		out.Step, out.Buckets = stepName(req.Step), buckets(c.cells, c.step, p.from, p.to, by != "")
 	}
 	out.Shards, out.Notes = append(out.Shards, w.read...), w.notes()
+	if out.Count == 0 {
+		noticed(&out.Notice, r.unknown(ctx, p), req.Notice)
+	}
 	return out, nil
 }
 
