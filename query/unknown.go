@@ -53,7 +53,7 @@ func unknownNotice(topic string, names []string, s *Sample) string {
 	return fmt.Sprintf("%s %s; `almanac fields %s` lists what they have", of, strings.Join(names, " or "), topic)
 }
 
-// noticed adds to a notice, and tells whoever listens.
+// noticed adds to a notice, and tells the caller that listens.
 func noticed(notice *string, more string, hear func(string)) {
 	if more == "" {
 		return
