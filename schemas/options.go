@@ -97,7 +97,7 @@ var Options = []Option{
 	{Key: "documents.hot_for", Flag: "hot-for", Of: func(t *Topic) any { return &t.Documents.HotFor }, Default: DefaultHotFor, Only: kinds.Document,
 		Usage: fmt.Sprintf("`LENGTH` of time a changed document stays in NATS (default %s, which is also the least: shorter ones are as that)", DefaultHotFor)},
 	{Key: "documents.max_documents", Flag: "max-documents", Of: func(t *Topic) any { return &t.Documents.MaxDocuments }, Default: DefaultMaxDocuments, Only: kinds.Document,
-		Usage: fmt.Sprintf("how `MANY` documents there may be (default %d)", DefaultMaxDocuments),
+		Usage: fmt.Sprintf("`NUMBER` of documents there may be (default %d)", DefaultMaxDocuments),
 		Check: func(t *Topic) error { return between("documents: max_documents", t.Documents.MaxDocuments, 1, 1<<40) }},
 	{Key: "documents.max_bytes", Flag: "max-bytes", Of: func(t *Topic) any { return &t.Documents.MaxBytes }, Default: MaxDocumentBytes, Only: kinds.Document,
 		Usage: fmt.Sprintf("`BYTES` a document may have, at most and unless given %d", MaxDocumentBytes),

@@ -70,7 +70,8 @@ machine; the other verbs find it by its data directory (--data), or take
 --nats and --clickhouse.
 
 Data goes to stdout, everything else to stderr. Exit codes: 0 ok, 1 failed,
-2 usage, 3 partial, 70 the embedded NATS hangs and must be started again,
+2 usage, 3 partial, 4 conflict (something else was changed meanwhile),
+70 the embedded NATS hangs and must be started again,
 78 configuration, 130 interrupted.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: unknownCommand,

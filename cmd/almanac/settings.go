@@ -90,13 +90,13 @@ var keys = []key{
 		s.Data, err = filepath.Abs(v)
 		return err
 	}},
-	{name: "ports", def: portsDefault, usage: "`WHICH`: default (NATS 4222, ClickHouse 8123 and 9000, HTTP 7070, OTLP 4317 and 4318) or auto (free ones)",
+	{name: "ports", def: portsDefault, usage: "`PORTS`: default (NATS 4222, ClickHouse 8123 and 9000, HTTP 7070, OTLP 4317 and 4318) or auto (free ones)",
 		set: oneOf(func(s *settings) *string { return &s.Ports }, portsDefault, portsAuto)},
-	{name: "http", usage: "`ADDRESS` for health and version; off for none (up: 127.0.0.1:7070, else off)", set: plain(func(s *settings) *string { return &s.HTTP })},
+	{name: "http", usage: "`ADDRESS` of the HTTP API, its inputs, health and version; off for none (up: 127.0.0.1:7070, else off)", set: plain(func(s *settings) *string { return &s.HTTP })},
 	{name: "input_topic", def: "app", usage: "`TOPIC` of events whose client names none, such as Loki's", set: topicName(func(s *settings) *string { return &s.InputTopic })},
 	{name: "otlp_http", usage: "`ADDRESS` for logs and metrics of OpenTelemetry over HTTP, with the topic in the path (/t/TOPIC/v1/logs) or the header almanac-topic; off for none (default 127.0.0.1:4318)", set: plain(func(s *settings) *string { return &s.OTLPHTTP })},
 	{name: "otlp_grpc", usage: "`ADDRESS` for logs and metrics of OpenTelemetry over gRPC, with the topic in the metadata almanac-topic; off for none (default 127.0.0.1:4317)", set: plain(func(s *settings) *string { return &s.OTLPGRPC })},
-	{name: "otlp_once", def: "true", usage: "true or false: `WHETHER` an OTLP request that is sent again is stored once", set: oneOf(func(s *settings) *string { return &s.OTLPOnce }, "true", "false")},
+	{name: "otlp_once", def: "true", usage: "`BOOL`: true or false, an OTLP request that is sent again is stored once", set: oneOf(func(s *settings) *string { return &s.OTLPOnce }, "true", "false")},
 	{name: "elastic", def: httpOff, usage: "`ADDRESS` for clients of Elasticsearch, such as 127.0.0.1:9200", set: plain(func(s *settings) *string { return &s.Elastic })},
 	{name: "syslog_tcp", def: httpOff, usage: "`ADDRESS` for syslog over TCP, such as 127.0.0.1:1514", set: plain(func(s *settings) *string { return &s.SyslogTCP })},
 	{name: "syslog_tls", def: httpOff, usage: "`ADDRESS` for syslog over TLS, such as 127.0.0.1:6514", set: plain(func(s *settings) *string { return &s.SyslogTLS })},
@@ -130,7 +130,7 @@ var keys = []key{
 	{name: "docs_bytes", usage: "`SIZE` of stream DOCS (default: by free space, at most 8GiB, where it is created)", set: size(func(s *settings) *int64 { return &s.DocsBytes })},
 	{name: "timers_bytes", usage: "`SIZE` of stream TIMERS (default: by free space, at most 2GiB, where it is created)", set: size(func(s *settings) *int64 { return &s.TimersBytes })},
 	{name: "replay_window", def: "7d", usage: "`TIME` that stored frames stay in SHARDS", set: span(func(s *settings) *time.Duration { return &s.ReplayWindow })},
-	{name: "full", def: fullBlock, usage: "`WHAT` send does while NATS takes nothing: block, or spool to the disk",
+	{name: "full", def: fullBlock, usage: "`POLICY` of send while NATS takes nothing: block, or spool to the disk",
 		set: oneOf(func(s *settings) *string { return &s.Full }, fullBlock, fullSpool)},
 	{name: "spool_dir", usage: "`DIR` of the spool (default: spool in the data directory)", set: func(s *settings, v string) (err error) {
 		if v == "" {
