@@ -122,6 +122,11 @@ func (r *Registry) BeginRemoval(ctx context.Context, topic string, now time.Time
 		switch next.Topic, err = r.Topic(ctx, topic); {
 		case errors.Is(err, schemas.ErrUnknownTopic) && known:
 			next.Topic, next.Late = was.Topic, was.Late
+		case errors.Is(err, schemas.ErrUnknownTopic):
+			if _, entered := r.Removal(ctx, topic); entered == nil {
+				continue // by another process, which took the descriptor out meanwhile
+			}
+			return next, err
 		case err != nil:
 			return next, err
 		}
