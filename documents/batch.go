@@ -73,7 +73,7 @@ func (c *Collection) write(ctx context.Context, ops []Op) ([]*Document, error) {
 		if slices.ContainsFunc(generated, func(i int) bool { return last[i] != nil }) {
 			continue // the chance of it grows with the documents there are
 		}
-		versions, creates, err := c.judgeAll(ctx, last, ops)
+		versions, creates, err := c.validateAll(ctx, last, ops)
 		if err != nil {
 			return nil, err
 		}
@@ -177,9 +177,9 @@ func (c *Collection) lastOf(ctx context.Context, ops []Op) ([]*document.Record, 
 	return out, err
 }
 
-// judgeAll decides what version each change makes, and how many of them create a document,
+// validateAll decides what version each change makes, and how many of them create a document,
 // or names all that are refused.
-func (c *Collection) judgeAll(ctx context.Context, last []*document.Record, ops []Op) (out []*document.Record, creates int, err error) {
+func (c *Collection) validateAll(ctx context.Context, last []*document.Record, ops []Op) (out []*document.Record, creates int, err error) {
 	now, err := c.now(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -187,7 +187,7 @@ func (c *Collection) judgeAll(ctx context.Context, last []*document.Record, ops 
 	refused := &BatchError{}
 	out = make([]*document.Record, len(ops))
 	for i := range ops {
-		r, err := judge(&c.topic, last[i], &ops[i], c.cfg.By, now)
+		r, err := validate(&c.topic, last[i], &ops[i], c.cfg.By, now)
 		if err != nil {
 			refused.Members = append(refused.Members, MemberError{i, ops[i].ID, err})
 			continue

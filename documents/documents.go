@@ -32,7 +32,7 @@ type Collection struct {
 	taken atomic.Bool
 
 	mu   sync.Mutex
-	room roomSeen
+	room usageSeen
 }
 
 // Config is how a collection is used. The zero value stores and loads what is hot.

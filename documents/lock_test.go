@@ -202,7 +202,7 @@ func TestLockLostInBetween(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	versions, _, err := c.judgeAll(ctx, last, ops)
+	versions, _, err := c.validateAll(ctx, last, ops)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func TestGiveBack(t *testing.T) {
 	if c.room.keys != 2 {
 		t.Errorf("given back: %d ids, expected 2", c.room.keys)
 	}
-	c.room = roomSeen{at: in.Add(2 * time.Second), keys: 7} // counted again
+	c.room = usageSeen{at: in.Add(2 * time.Second), keys: 7} // counted again
 	c.giveBack(2, in)
 	if c.room.keys != 7 {
 		t.Errorf("given back to a later count: %d ids, expected 7", c.room.keys)

@@ -58,10 +58,10 @@ func (e *env) diffs(topic string, diffs ...meter.Diff) {
 }
 
 // desk closes months; it ends at a point as a killed process does.
-func (e *env) desk(point string) *billing.Desk { return e.deskAt(point, func(string) {}) }
+func (e *env) desk(point string) *billing.Closer { return e.deskAt(point, func(string) {}) }
 
 // deskAt is desk, which calls at at each point before.
-func (e *env) deskAt(point string, at func(point string)) *billing.Desk {
+func (e *env) deskAt(point string, at func(point string)) *billing.Closer {
 	e.t.Helper()
 	nc := e.connect()
 	reg := e.registry(nc)

@@ -46,7 +46,7 @@ func TestEraseAndACut(t *testing.T) {
 				if got := d.found("app", user); got != 5 {
 					t.Errorf("%s: a query finds %d events of the user, want the 5 since the cut", where, got)
 				}
-				counted, err := d.reader().Tally(t.Context(), query.TallyRequest{Topic: "app", Where: user})
+				counted, err := d.reader().Histogram(t.Context(), query.HistogramRequest{Topic: "app", Where: user})
 				if err != nil || counted.Count != 5 {
 					t.Errorf("%s: a count finds %+v (%v), want the 5 events since the cut", where, counted, err)
 				}

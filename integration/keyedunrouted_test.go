@@ -50,12 +50,14 @@ func TestUnroutedRepetitionIsNotShown(t *testing.T) {
 					t.Errorf("%s, %s: a page has %v, %v; want %v", when, name, users, err, want)
 				}
 			}
-			counted, err := answered(func() (*query.Tally, error) { return r.Tally(t.Context(), query.TallyRequest{Topic: "app"}) })
+			counted, err := answered(func() (*query.Histogram, error) {
+				return r.Histogram(t.Context(), query.HistogramRequest{Topic: "app"})
+			})
 			if err != nil || counted.Count != uint64(len(want)) {
 				t.Errorf("%s, %s: %+v are counted, %v; want %d", when, name, counted, err, len(want))
 			}
-			counted, err = answered(func() (*query.Tally, error) {
-				return r.Tally(t.Context(), query.TallyRequest{Topic: "app", Where: "user_id = 'bea'"})
+			counted, err = answered(func() (*query.Histogram, error) {
+				return r.Histogram(t.Context(), query.HistogramRequest{Topic: "app", Where: "user_id = 'bea'"})
 			})
 			if err != nil || counted.Count != 0 {
 				t.Errorf("%s, %s: %+v of the erased are counted, %v", when, name, counted, err)

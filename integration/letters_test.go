@@ -27,7 +27,7 @@ func (e *env) settle(q deadletters.Request) map[string]int {
 		e.t.Fatal(err)
 	}
 	did := map[string]int{}
-	if err := d.Settle(e.t.Context(), q, func(o deadletters.Outcome) error { did[o.Did]++; return nil }); err != nil {
+	if err := d.Resolve(e.t.Context(), q, func(o deadletters.Outcome) error { did[o.Did]++; return nil }); err != nil {
 		e.t.Fatal(err)
 	}
 	return did
@@ -127,7 +127,7 @@ func TestDeadLettersSettled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = d.Settle(t.Context(), deadletters.Request{Topic: "app", Letter: schemas.Source{Seq: 1}}, func(deadletters.Outcome) error { return nil })
+	err = d.Resolve(t.Context(), deadletters.Request{Topic: "app", Letter: schemas.Source{Seq: 1}}, func(deadletters.Outcome) error { return nil })
 	if !errors.Is(err, query.ErrNoDeadLetter) || !errors.Is(err, schemas.ErrRequest) {
 		t.Errorf("no such letter: %v", err)
 	}

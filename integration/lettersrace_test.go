@@ -35,7 +35,7 @@ func TestDeadLettersRetriedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		wg.Go(func() {
-			if err := d.Settle(t.Context(), deadletters.Request{Topic: "app"}, func(o deadletters.Outcome) error {
+			if err := d.Resolve(t.Context(), deadletters.Request{Topic: "app"}, func(o deadletters.Outcome) error {
 				mu.Lock()
 				defer mu.Unlock()
 				if did[o.Did]++; o.Did == deadletters.Retried {

@@ -82,7 +82,7 @@ func TestLostAndUnreadableKeys(t *testing.T) {
 			}
 		}, false, true},
 		{"an erasure record garbage", "ledger.app", func(e *env, s registry.Shard) {
-			e.put(schemas.TallyKey("app", s.Month, s.ID), "garbage")
+			e.put(schemas.ErasureRecordKey("app", s.Month, s.ID), "garbage")
 		}, true, false},
 		{"dead letters' entry garbage", "letters.app", func(e *env, _ registry.Shard) { e.put(schemas.LettersKey("app"), "garbage") }, true, false},
 	} {

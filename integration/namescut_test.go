@@ -185,5 +185,5 @@ func (e *env) settled1(q deadletters.Request) error {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	return d.Settle(e.t.Context(), q, func(o deadletters.Outcome) error { e.t.Errorf("%+v: %+v", q, o); return nil })
+	return d.Resolve(e.t.Context(), q, func(o deadletters.Outcome) error { e.t.Errorf("%+v: %+v", q, o); return nil })
 }

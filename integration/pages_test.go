@@ -124,7 +124,7 @@ func TestPagesAreOneSortedList(t *testing.T) {
 			}
 		}
 		if !req.To.IsZero() {
-			got, err := r.Tally(t.Context(), query.TallyRequest{Topic: "app", Where: where, From: req.From, To: req.To})
+			got, err := r.Histogram(t.Context(), query.HistogramRequest{Topic: "app", Where: where, From: req.From, To: req.To})
 			if err != nil || got.Count != uint64(len(events)) {
 				rt.Fatalf("%+v: a count says %+v, the pages have %d (%v)", req, got, len(events), err)
 			}
@@ -169,7 +169,7 @@ func TestCountIsExactOnTheWay(t *testing.T) {
 	counts := 0
 	count := func(stored bool) {
 		t.Helper()
-		got, err := r.Tally(t.Context(), query.TallyRequest{Topic: "app", Where: "level = 'error'", Step: 10 * time.Minute, By: "level", Notice: func(string) {}})
+		got, err := r.Histogram(t.Context(), query.HistogramRequest{Topic: "app", Where: "level = 'error'", Step: 10 * time.Minute, By: "level", Notice: func(string) {}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestCountIsExactOnTheWay(t *testing.T) {
 	})
 	count(true)
 	t.Logf("%d counts", counts)
-	_, err := r.Tally(t.Context(), query.TallyRequest{Topic: "app", Step: time.Second})
+	_, err := r.Histogram(t.Context(), query.HistogramRequest{Topic: "app", Step: time.Second})
 	if err == nil || !strings.Contains(err.Error(), "a step of 1m fits") {
 		t.Errorf("3,000 buckets: %v", err)
 	}
@@ -331,7 +331,7 @@ func TestFilterAlgebra(t *testing.T) {
 			"exists attributes.host":                                                                        0, // promoted: it is in its column
 			"host >= 3 AND host < 5":                                                                        200,
 		} {
-			got, err := r.Tally(t.Context(), query.TallyRequest{Topic: "app", Where: where})
+			got, err := r.Histogram(t.Context(), query.HistogramRequest{Topic: "app", Where: where})
 			if err != nil || got.Count != uint64(want) {
 				t.Errorf("%s: %s: %+v, want %d (%v)", stage, where, got, want, err)
 			}

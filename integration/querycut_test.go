@@ -44,7 +44,7 @@ func TestQueryBetweenACutAndTheRouter(t *testing.T) {
 				if len(users) != want || len(unique(users)) != want {
 					t.Errorf("%s: a query finds %d events (%d distinct), want %d", when, len(users), len(unique(users)), want)
 				}
-				n, err := r.Tally(t.Context(), query.TallyRequest{Topic: "app"})
+				n, err := r.Histogram(t.Context(), query.HistogramRequest{Topic: "app"})
 				if err != nil || n.Count != uint64(want) {
 					t.Errorf("%s: %d events are counted, want %d (%v)", when, n.Count, want, err)
 				}

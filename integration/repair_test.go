@@ -20,7 +20,7 @@ import (
 
 func (e *env) repairer() *repair.Repairer {
 	e.t.Helper()
-	r, err := repair.New(e.t.Context(), repair.Config{NC: e.connect(), Registry: e.reg, DB: e.db, Judge: router.FramesOf(nil), Patience: time.Nanosecond})
+	r, err := repair.New(e.t.Context(), repair.Config{NC: e.connect(), Registry: e.reg, DB: e.db, Check: router.FramesOf(nil), MaxWait: time.Nanosecond})
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func (e *env) killed() {
 	for run := range 100 {
 		ctx, cancel := context.WithCancel(e.t.Context())
 		points := 0
-		r, err := repair.New(ctx, repair.Config{NC: e.connect(), Registry: e.reg, DB: e.db, Judge: router.FramesOf(nil), Patience: time.Nanosecond, Crash: func(point string) {
+		r, err := repair.New(ctx, repair.Config{NC: e.connect(), Registry: e.reg, DB: e.db, Check: router.FramesOf(nil), MaxWait: time.Nanosecond, Crash: func(point string) {
 			if points++; points == 2+run%(4+run/8) {
 				met[point] = true
 				cancel()

@@ -43,7 +43,9 @@ func (e *env) sees(r *query.Reader, want ...string) {
 	if len(got) != len(want) {
 		e.t.Errorf("%d events, want %d: %v", len(got), len(want), got)
 	}
-	tally, err := answered(func() (*query.Tally, error) { return r.Tally(e.t.Context(), query.TallyRequest{Topic: "app"}) })
+	tally, err := answered(func() (*query.Histogram, error) {
+		return r.Histogram(e.t.Context(), query.HistogramRequest{Topic: "app"})
+	})
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestRepairWhileTimersAreWritten(t *testing.T) {
 			}
 			ctx, kill := context.WithCancel(t.Context())
 			defer kill()
-			r, err := repair.New(ctx, repair.Config{NC: e.connect(), Registry: e.reg, DB: e.db, Judge: router.FramesOf(nil), Patience: time.Nanosecond, Crash: func(point string) {
+			r, err := repair.New(ctx, repair.Config{NC: e.connect(), Registry: e.reg, DB: e.db, Check: router.FramesOf(nil), MaxWait: time.Nanosecond, Crash: func(point string) {
 				switch point {
 				case "before " + string(repair.AdvanceFront):
 					for _, id := range named("late", late) {

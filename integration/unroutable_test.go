@@ -107,7 +107,7 @@ func TestForeignMessagesAreSetAside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Settle(t.Context(), deadletters.Request{Topic: schemas.NoTopic, Reason: wire.ReasonForeign, Drop: true}, func(deadletters.Outcome) error { return nil }); err != nil {
+	if err := d.Resolve(t.Context(), deadletters.Request{Topic: schemas.NoTopic, Reason: wire.ReasonForeign, Drop: true}, func(deadletters.Outcome) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if rep := e.verify(uint64(45 + n)); rep.Foreign != 0 || rep.Discarded != uint64(n) {

@@ -10,11 +10,11 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// verdict is what becomes of a frame.
-type verdict uint8
+// outcome is what becomes of a frame.
+type outcome uint8
 
 const (
-	again  verdict = iota // not stored, or unknown: the same bytes once more
+	again  outcome = iota // not stored, or unknown: the same bytes once more
 	busy                  // not stored, the stream has too much at once: the same, and less
 	stored                // on disk
 	tooBig                // refused for good: it would be refused every time
@@ -25,7 +25,7 @@ const (
 type answer struct {
 	lane    int
 	seq     uint64
-	verdict verdict
+	outcome outcome
 	had     uint64 // stored: the sequence of an earlier message under its id; 0: this one is stored
 	err     error  // nil when stored
 }
@@ -42,9 +42,9 @@ const (
 // ingest queue full.
 const codeTooManyRequests jetstream.ErrorCode = 10167
 
-// judge reads a JetStream publish answer. had is the sequence of the message of that id
+// answerOf reads a JetStream publish answer. had is the sequence of the message of that id
 // that the stream had already, or 0.
-func judge(m *nats.Msg) (v verdict, had uint64, err error) {
+func answerOf(m *nats.Msg) (v outcome, had uint64, err error) {
 	// An answer without a body and with this status: no stream took the message.
 	if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
 		return again, 0, fmt.Errorf("%w: no stream takes %s", ErrNotStored, schemas.SubjectsLanes)

@@ -16,7 +16,7 @@ func TestJudge(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, body, status string
-		want               verdict
+		want               outcome
 	}{
 		{"stored", `{"stream":"EVENTS","seq":7}`, "", stored},
 		{"stored before", `{"stream":"EVENTS","seq":7,"duplicate":true}`, "", stored},
@@ -36,7 +36,7 @@ func TestJudge(t *testing.T) {
 		if c.status != "" {
 			m.Header.Set("Status", c.status)
 		}
-		got, _, err := judge(m)
+		got, _, err := answerOf(m)
 		if got != c.want || (err == nil) != (c.want == stored) || err != nil && !errors.Is(err, ErrNotStored) {
 			t.Errorf("%s: verdict %d, %v", c.name, got, err)
 		}
@@ -44,14 +44,14 @@ func TestJudge(t *testing.T) {
 }
 
 func TestSendVerdict(t *testing.T) {
-	for err, want := range map[error]verdict{
+	for err, want := range map[error]outcome{
 		nats.ErrMaxPayload:           tooBig,
 		nats.ErrConnectionClosed:     gone,
 		nats.ErrReconnectBufExceeded: again,
 		nats.ErrConnectionDraining:   again,
 		errors.New("broken pipe"):    again,
 	} {
-		if got := sendVerdict(fmt.Errorf("publish: %w", err)); got != want {
+		if got := sendOutcome(fmt.Errorf("publish: %w", err)); got != want {
 			t.Errorf("%v: %d, want %d", err, got, want)
 		}
 	}

@@ -128,11 +128,11 @@ func TestBudgetStaysWithinItsBounds(t *testing.T) {
 // patience for an answer ends.
 func TestRefusedForOverloadGoesAgainSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &captureLink{judge: func(n int, _ sent) (answer, bool) {
+		l := &captureLink{answerOf: func(n int, _ sent) (answer, bool) {
 			if n <= 2 {
-				return answer{verdict: busy, err: ErrNotStored}, true
+				return answer{outcome: busy, err: ErrNotStored}, true
 			}
-			return answer{verdict: stored}, true
+			return answer{outcome: stored}, true
 		}}
 		p := startOn(t, l, Config{AckTimeout: time.Minute})
 		defer closeNow(p)

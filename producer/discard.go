@@ -34,7 +34,7 @@ type discardLink struct{ s *sender }
 
 func (l *discardLink) start(s *sender) { l.s = s }
 func (l *discardLink) publish(ln *lane, f *laneFrame) error {
-	l.s.answered(answer{lane: ln.index, seq: f.seq, verdict: stored})
+	l.s.answered(answer{lane: ln.index, seq: f.seq, outcome: stored})
 	return nil
 }
 func (l *discardLink) reconnected() <-chan nats.Status { return nil }

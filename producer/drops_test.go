@@ -18,11 +18,11 @@ func TestDropsAreReported(t *testing.T) {
 		var free atomic.Bool
 		var stderr strings.Builder
 		var heard []string
-		l := &captureLink{judge: func(int, sent) (answer, bool) {
+		l := &captureLink{answerOf: func(int, sent) (answer, bool) {
 			if free.Load() {
-				return answer{verdict: stored}, true
+				return answer{outcome: stored}, true
 			}
-			return answer{verdict: again, err: ErrNotStored}, true
+			return answer{outcome: again, err: ErrNotStored}, true
 		}}
 		p := startOn(t, l, Config{BufferEvents: 10, Stderr: &stderr, Hooks: Hooks{OnDrop: func(cause string, n uint64) {
 			heard = append(heard, fmt.Sprint(cause, " ", n))

@@ -87,7 +87,7 @@ func TestSpoolKilled(t *testing.T) {
 	lanes := make([]checkpoint.Windows, app.Lanes)
 	var fresh []Event
 	for i, f := range e.frames(&app) {
-		switch ws := lanes[f.lane]; ws.Judge(f.head) {
+		switch ws := lanes[f.lane]; ws.Check(f.head) {
 		case checkpoint.Fresh:
 			fresh = append(fresh, f.events...)
 			lanes[f.lane] = ws.Take(f.head, uint64(i+1))

@@ -18,7 +18,7 @@ type lane struct {
 	// earlier is set for the frames of an earlier producer.
 	earlier bool
 
-	tally    // its mutex guards all that follows
+	counters // its mutex guards all that follows
 	shutting bool
 	buffered int          // events in open, queue and window
 	open     []*laneFrame // one per month, in the order they were opened
@@ -203,7 +203,7 @@ func (l *lane) ack(f *laneFrame) {
 	}
 	l.stored += uint64(f.events)
 	l.frames++
-	l.settle(f, nil)
+	l.resolve(f, nil)
 	l.mark()
 }
 
@@ -213,12 +213,12 @@ func (l *lane) giveUp(f *laneFrame, cause string, err error) {
 		l.p.unreplayed.Add(uint64(f.events))
 	}
 	l.drop(cause, f.events)
-	l.settle(f, err)
+	l.resolve(f, err)
 	l.mark()
 	l.p.report.note()
 }
 
-func (l *lane) settle(f *laneFrame, err error) {
+func (l *lane) resolve(f *laneFrame, err error) {
 	f.settled = true
 	if f.spooled {
 		l.p.spool.Settled(f.events)

@@ -47,8 +47,8 @@ func (n *natsLink) start(s *sender) {
 		if !ok {
 			return
 		}
-		v, had, err := judge(m)
-		s.answered(answer{lane: lane, seq: seq, verdict: v, had: had, err: err})
+		v, had, err := answerOf(m)
+		s.answered(answer{lane: lane, seq: seq, outcome: v, had: had, err: err})
 	})
 }
 

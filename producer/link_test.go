@@ -31,10 +31,10 @@ type sent struct {
 // captureLink keeps every frame and answers as told; without a word, at once.
 type captureLink struct {
 	instantLink
-	mu     sync.Mutex
-	frames []sent
-	judge  func(n int, f sent) (answer, bool) // of the nth attempt; false: no answer
-	refuse func(n int, f sent) error          // what publish returns
+	mu       sync.Mutex
+	frames   []sent
+	answerOf func(n int, f sent) (answer, bool) // of the nth attempt; false: no answer
+	refuse   func(n int, f sent) error          // what publish returns
 }
 
 func (l *captureLink) publish(ln *lane, f *laneFrame) error {
@@ -53,9 +53,9 @@ func (l *captureLink) publish(ln *lane, f *laneFrame) error {
 			return err
 		}
 	}
-	a, ok := answer{verdict: stored}, true
-	if l.judge != nil {
-		a, ok = l.judge(n, s)
+	a, ok := answer{outcome: stored}, true
+	if l.answerOf != nil {
+		a, ok = l.answerOf(n, s)
 	}
 	if a.lane, a.seq = s.index, s.seq; ok {
 		l.s.answered(a)

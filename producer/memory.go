@@ -97,7 +97,7 @@ var errMemoryFull = errors.New("maximum messages exceeded")
 func (m *Memory) take(l *lane, f *laneFrame) (a answer, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a = answer{lane: l.index, seq: f.seq, verdict: stored}
+	a = answer{lane: l.index, seq: f.seq, outcome: stored}
 	id := f.msgID(l)
 	switch {
 	case m.away:
@@ -106,12 +106,12 @@ func (m *Memory) take(l *lane, f *laneFrame) (a answer, ok bool) {
 		a.had = 1 // frames have no sequences here
 		return a, true
 	case len(m.events)+f.head.Rows > MaxMemoryEvents:
-		a.verdict, a.err = again, fmt.Errorf("%w: %w", ErrNotStored, errMemoryFull)
+		a.outcome, a.err = again, fmt.Errorf("%w: %w", ErrNotStored, errMemoryFull)
 		return a, true
 	}
 	var r frame.Reader
 	if err := r.Open(f.payload, &l.p.topic, f.head.Schema); err != nil {
-		a.verdict, a.err = again, fmt.Errorf("%w: %w", ErrNotStored, err)
+		a.outcome, a.err = again, fmt.Errorf("%w: %w", ErrNotStored, err)
 		return a, true
 	}
 	for i := range r.Rows() {

@@ -105,7 +105,7 @@ func TestOutageBeyondTheDuplicateWindow(t *testing.T) {
 				var fresh []Event
 				repeated := 0
 				for i, f := range e.frames(&app) {
-					switch ws := lanes[f.lane]; ws.Judge(f.head) {
+					switch ws := lanes[f.lane]; ws.Check(f.head) {
 					case checkpoint.Fresh:
 						fresh = append(fresh, f.events...)
 						lanes[f.lane] = ws.Take(f.head, uint64(i+1))

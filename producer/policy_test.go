@@ -35,7 +35,7 @@ func TestDropNewest(t *testing.T) {
 func TestDropOldestKeepsTheNewestAndWhatIsAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var free atomic.Bool
-		l := &captureLink{judge: func(int, sent) (answer, bool) { return answer{verdict: stored}, free.Load() }}
+		l := &captureLink{answerOf: func(int, sent) (answer, bool) { return answer{outcome: stored}, free.Load() }}
 		p := startOn(t, l, Config{Policy: DropOldest, BufferEvents: 50, InFlight: 1, AckTimeout: time.Second})
 		log := func(i int) {
 			p.Log(Event{UserID: "a", Message: fmt.Sprint(i)})
@@ -77,7 +77,7 @@ func TestDropOldestKeepsTheNewestAndWhatIsAwaited(t *testing.T) {
 // A Close whose context has no deadline ends all the same, and says what is not stored.
 func TestCloseIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &captureLink{judge: func(int, sent) (answer, bool) { return answer{}, false }}
+		l := &captureLink{answerOf: func(int, sent) (answer, bool) { return answer{}, false }}
 		p := startOn(t, l, Config{Policy: Block, AckTimeout: time.Second})
 		p.Log(Event{UserID: "a"})
 		began := time.Now()
@@ -93,7 +93,7 @@ func TestCloseIsBounded(t *testing.T) {
 func TestBlockWaitsForRoomOrClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var free atomic.Bool
-		l := &captureLink{judge: func(int, sent) (answer, bool) { return answer{verdict: stored}, free.Load() }}
+		l := &captureLink{answerOf: func(int, sent) (answer, bool) { return answer{outcome: stored}, free.Load() }}
 		p := startOn(t, l, Config{Policy: Block, BufferEvents: 5, AckTimeout: time.Second})
 		var logged atomic.Int32
 		write := func() {

@@ -30,7 +30,7 @@ type Producer struct {
 	buffer *buffer
 	sender *sender
 	report *reporter
-	outer  tally // events that never came to a lane
+	outer  counters // events that never came to a lane
 
 	privacy    *privacy.Rules // nil: the topic has no such rules
 	frameBytes int            // what an encoded frame may have on this connection

@@ -113,11 +113,11 @@ func (b *barrier) add(events int) waiter {
 			b.err = err
 			b.mu.Unlock()
 		}
-		b.settle()
+		b.resolve()
 	}}
 }
 
-func (b *barrier) settle() {
+func (b *barrier) resolve() {
 	if b.left.Add(-1) == 0 {
 		close(b.done)
 	}
@@ -125,7 +125,7 @@ func (b *barrier) settle() {
 
 func (b *barrier) wait(ctx context.Context) error {
 	defer b.over.Store(true)
-	b.settle()
+	b.resolve()
 	select {
 	case <-b.done:
 	case <-ctx.Done():

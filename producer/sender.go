@@ -108,13 +108,13 @@ func (s *sender) run() {
 // will be; zero for not before the sender is woken.
 func (s *sender) pass() (next time.Time) {
 	for again := true; again; {
-		s.settle()
+		s.resolve()
 		again, next = false, time.Time{}
 		well, now := true, time.Now()
 		s.turn++
 		if s.spool != nil {
 			s.callSafe()
-			s.judgeAway(now)
+			s.resolveSpooled(now)
 			again = s.replay(now)
 		}
 		lanes := s.lanes()
@@ -183,13 +183,13 @@ func (s *sender) send(l *lane, now time.Time) (next time.Time, well bool) {
 			s.tell(fmt.Errorf("%w: no answer to frame %d of lane %d; sending it again, attempt %d", ErrOutcomeUnknown, f.seq, l.number, f.attempts))
 		}
 		if err := s.link.publish(l, f); err != nil {
-			s.take(answer{lane: l.index, seq: f.seq, verdict: sendVerdict(err), err: err}, now)
+			s.take(answer{lane: l.index, seq: f.seq, outcome: sendOutcome(err), err: err}, now)
 		}
 	}
 }
 
-// settle works through the answers and calls who waited.
-func (s *sender) settle() {
+// resolve works through the answers and calls who waited.
+func (s *sender) resolve() {
 	s.mu.Lock()
 	answers, calls := s.answers, s.calls
 	s.answers, s.calls = nil, nil
@@ -223,12 +223,12 @@ func (s *sender) take(a answer, now time.Time) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a.verdict <= busy || a.verdict == gone && s.spool != nil { // on disk it waits for the next producer
+	if a.outcome <= busy || a.outcome == gone && s.spool != nil { // on disk it waits for the next producer
 		for f := range l.window.all {
 			if f.seq == a.seq {
 				f.refused = true
 				f.due = now.Add(retryWait(f.attempts, random()))
-				if a.verdict == busy {
+				if a.outcome == busy {
 					s.budget.refused(f.sent, now)
 				}
 			}
@@ -240,7 +240,7 @@ func (s *sender) take(a answer, now time.Time) {
 		return
 	}
 	n := weigh(len(f.payload))
-	switch a.verdict {
+	switch a.outcome {
 	case stored:
 		if f.attempts == 1 { // of several, it is unknown which was answered
 			s.budget.stored(n, s.inFlightBytes, f.sent, now)
@@ -276,16 +276,16 @@ func (s *sender) sendAllAgain() {
 
 // abandon gives up everything: Close's time is over.
 func (s *sender) abandon() {
-	s.settle()
+	s.resolve()
 	if s.spool != nil {
 		s.abandoned = s.leave()
-		s.settle()
+		s.resolve()
 		return
 	}
 	for _, l := range s.p.lanes {
 		s.abandoned += l.abandon()
 	}
-	s.settle()
+	s.resolve()
 }
 
 // tell passes an error on, at most one a second: trouble comes with every frame.
@@ -298,8 +298,8 @@ func (s *sender) tell(err error) {
 	s.p.cfg.Hooks.OnError(err)
 }
 
-// sendVerdict says what an error of publishing means for the frame.
-func sendVerdict(err error) verdict {
+// sendOutcome says what an error of publishing means for the frame.
+func sendOutcome(err error) outcome {
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
 		return tooBig

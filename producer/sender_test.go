@@ -48,7 +48,7 @@ func TestFrameWaitsForTheLinger(t *testing.T) {
 func TestFrameFillsWhileTheLaneIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answers atomic.Bool
-		l := &captureLink{judge: func(int, sent) (answer, bool) { return answer{verdict: stored}, answers.Load() }}
+		l := &captureLink{answerOf: func(int, sent) (answer, bool) { return answer{outcome: stored}, answers.Load() }}
 		p := startOn(t, l, Config{Linger: 20 * time.Millisecond, AckTimeout: 300 * time.Millisecond})
 		defer closeNow(p)
 		start := time.Now()
@@ -148,7 +148,7 @@ func TestFrameNeverExceedsItsLimit(t *testing.T) {
 func TestUnansweredFrameIsSentAgainAsItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var heard error
-		l := &captureLink{judge: func(n int, _ sent) (answer, bool) { return answer{verdict: stored}, n == 4 }}
+		l := &captureLink{answerOf: func(n int, _ sent) (answer, bool) { return answer{outcome: stored}, n == 4 }}
 		p := startOn(t, l, Config{AckTimeout: time.Second, Hooks: Hooks{OnError: func(err error) { heard = err }}})
 		start := time.Now()
 		if err := p.Publish(t.Context(), Event{UserID: "a"}); err != nil {
@@ -182,7 +182,7 @@ func TestUnansweredFrameIsSentAgainAsItWas(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		verdict verdict
+		outcome outcome
 		refuse  error
 		tries   int
 		cause   string
@@ -196,11 +196,11 @@ func TestRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &captureLink{
-					judge: func(n int, _ sent) (answer, bool) {
+					answerOf: func(n int, _ sent) (answer, bool) {
 						if n <= 5 {
-							return answer{verdict: c.verdict, err: ErrNotStored}, true
+							return answer{outcome: c.outcome, err: ErrNotStored}, true
 						}
-						return answer{verdict: stored}, true
+						return answer{outcome: stored}, true
 					},
 					refuse: func(n int, _ sent) error {
 						if n <= 5 {
@@ -234,8 +234,8 @@ func TestStuckFrameHoldsItsLaneOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ev := Event{UserID: "a"}
 		stuck := schemas.LaneOf(&app, &ev, 1, "")
-		l := &captureLink{judge: func(_ int, f sent) (answer, bool) {
-			return answer{verdict: stored}, f.lane != stuck || f.seq != 3
+		l := &captureLink{answerOf: func(_ int, f sent) (answer, bool) {
+			return answer{outcome: stored}, f.lane != stuck || f.seq != 3
 		}}
 		p := startOn(t, l, Config{BufferEvents: 1_000_000, BufferBytes: 1 << 30})
 		for range 200 * schemas.FrameRows {
@@ -262,7 +262,7 @@ func TestStuckFrameHoldsItsLaneOnly(t *testing.T) {
 
 func TestInFlightBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &captureLink{judge: func(int, sent) (answer, bool) { return answer{}, false }}
+		l := &captureLink{answerOf: func(int, sent) (answer, bool) { return answer{}, false }}
 		p := startOn(t, l, Config{InFlightBytes: 1, Linger: -1, AckTimeout: time.Hour})
 		for i := range 100 {
 			p.Log(Event{UserID: user(i)})
@@ -279,7 +279,7 @@ func TestInFlightBytes(t *testing.T) {
 // alone so many of them would wait that the stream says nothing else for seconds.
 func TestSmallFramesInFlightAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &captureLink{judge: func(int, sent) (answer, bool) { return answer{}, false }}
+		l := &captureLink{answerOf: func(int, sent) (answer, bool) { return answer{}, false }}
 		p := startOn(t, l, Config{InFlightBytes: 4 * minWeight, Linger: -1, AckTimeout: time.Hour})
 		for i := range 100 {
 			p.Log(Event{UserID: user(i)})
@@ -296,7 +296,7 @@ func TestSmallFramesInFlightAreFew(t *testing.T) {
 // that cannot take as many frames as there are gets larger ones.
 func TestWhatWaitsBehindAnUnsentFrameGoesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &captureLink{judge: func(int, sent) (answer, bool) { return answer{}, false }}
+		l := &captureLink{answerOf: func(int, sent) (answer, bool) { return answer{}, false }}
 		p := startOn(t, l, Config{InFlightBytes: 1, AckTimeout: time.Hour})
 		for range 5 {
 			p.Log(Event{UserID: "one lane"})
@@ -367,7 +367,7 @@ type slowLink struct {
 }
 
 func (l *slowLink) publish(ln *lane, f *laneFrame) error {
-	a := answer{lane: ln.index, seq: f.seq, verdict: stored}
+	a := answer{lane: ln.index, seq: f.seq, outcome: stored}
 	time.AfterFunc(l.after, func() { l.s.answered(a) })
 	return nil
 }

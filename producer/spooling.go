@@ -178,8 +178,8 @@ func (s *sender) spoolCause() string {
 	return CauseBufferFull
 }
 
-// judgeAway looks whether frames get through.
-func (s *sender) judgeAway(now time.Time) {
+// resolveSpooled looks whether frames get through.
+func (s *sender) resolveSpooled(now time.Time) {
 	s.spool.away = !s.p.confirmed.Load()
 	for _, l := range s.lanes() {
 		l.mu.Lock()

@@ -98,9 +98,9 @@ func (p *Producer) Stats() Stats {
 	return s
 }
 
-// tally counts the events of one lane, or those that came to none. Each event
+// counters counts the events of one lane, or those that came to none. Each event
 // is counted and moves on under one lock, so the sum holds at any moment.
-type tally struct {
+type counters struct {
 	mu      sync.Mutex
 	logged  uint64
 	stored  uint64
@@ -111,14 +111,14 @@ type tally struct {
 }
 
 // drop counts n lost events. Caller holds mu.
-func (t *tally) drop(cause string, n int) {
+func (t *counters) drop(cause string, n int) {
 	if t.dropped == nil {
 		t.dropped = map[string]uint64{}
 	}
 	t.dropped[cause] += uint64(n)
 }
 
-func (t *tally) addTo(s *Stats) {
+func (t *counters) addTo(s *Stats) {
 	s.Logged += t.logged
 	s.Stored += t.stored
 	s.Frames += t.frames

@@ -88,18 +88,18 @@ func runTrouble(t *testing.T, cfg Config, steps []step, fates []int) (problem st
 					return nats.ErrMaxPayload
 				}
 			case 7:
-				l.judge = func(int, sent) (answer, bool) { return answer{verdict: again, err: ErrNotStored}, true }
+				l.answerOf = func(int, sent) (answer, bool) { return answer{outcome: again, err: ErrNotStored}, true }
 				return nil
 			case 6:
 				inStream[key] = f.head.Rows
-				l.judge = func(int, sent) (answer, bool) { return answer{}, false }
+				l.answerOf = func(int, sent) (answer, bool) { return answer{}, false }
 				return nil
 			case 5:
-				l.s.answered(answer{lane: f.lane, seq: f.seq, verdict: stored})
+				l.s.answered(answer{lane: f.lane, seq: f.seq, outcome: stored})
 			}
 			inStream[key], sure[key] = f.head.Rows, true
 			delete(outstanding[f.lane], f.seq)
-			l.judge = func(int, sent) (answer, bool) { return answer{verdict: stored}, true }
+			l.answerOf = func(int, sent) (answer, bool) { return answer{outcome: stored}, true }
 			return nil
 		}
 		p := startOn(t, l, cfg)

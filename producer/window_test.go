@@ -114,7 +114,7 @@ func TestWindowBoundsHowLateAFrameComes(t *testing.T) {
 				return
 			}
 			head := schemas.Frame{Producer: "p", Seq: f.seq, Rows: 1}
-			switch known.Judge(head) {
+			switch known.Check(head) {
 			case checkpoint.Stale:
 				rt.Fatalf("seq %d is too far behind %d", f.seq, known.Highest("p"))
 			case checkpoint.Fresh:

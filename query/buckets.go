@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// tallySettings bound a tally: it may scan a whole month.
-var tallySettings = func() map[string]string {
+// histogramSettings bound a tally: it may scan a whole month.
+var histogramSettings = func() map[string]string {
 	s := maps.Clone(readSettings)
 	s["max_execution_time"] = "300"
-	s["max_rows_to_group_by"] = strconv.Itoa(tallyGroups)
+	s["max_rows_to_group_by"] = strconv.Itoa(histogramGroups)
 	return s
 }()
 
@@ -76,7 +76,7 @@ func frequent(cells map[cell]uint64) []string {
 	values := slices.SortedFunc(maps.Keys(total), func(a, b string) int {
 		return cmp.Or(cmp.Compare(total[b], total[a]), cmp.Compare(a, b))
 	})
-	return values[:min(len(values), MaxTallyValues)]
+	return values[:min(len(values), MaxHistogramValues)]
 }
 
 // stepName is a step as people write it: 1m, not 1m0s.

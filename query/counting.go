@@ -144,8 +144,8 @@ func (c *counting) run(ctx context.Context) error {
 func statements(above *recent.Above) iter.Seq[*recent.Above] {
 	return func(yield func(*recent.Above) bool) {
 		n := len(above.Shards())
-		for i := 0; i < n; i += tallyShards {
-			if !yield(above.Part(i, min(i+tallyShards, n))) {
+		for i := 0; i < n; i += histogramShards {
+			if !yield(above.Part(i, min(i+histogramShards, n))) {
 				return
 			}
 		}
@@ -177,8 +177,8 @@ func upToHeads(read *recent.Above) string {
 // tallyShards is how many shards one statement counts, and lookUp how many events
 // one looks for: some 100 bytes each of the 256 KiB that ClickHouse parses.
 const (
-	tallyShards = 1000
-	lookUp      = 500
+	histogramShards = 1000
+	lookUp          = 500
 )
 
 // unseen are the frames of EVENTS that are neither in SHARDS above a head nor

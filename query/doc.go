@@ -21,7 +21,7 @@
 //
 // ClickHouse decides every filter, so that a fresh and a stored event are judged alike:
 // fresh frames are handed to it with the statement. A page does without where the frame
-// itself says surely the same (judged, filter.Judge). A property holds the two together,
+// itself says surely the same (evaluated, filter.Evaluator). A property holds the two together,
 // verdict by verdict and byte by byte (judged_test.go).
 //
 // # Who is authoritative

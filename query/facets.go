@@ -20,7 +20,7 @@ const (
 	MaxFacetValues     = 100
 	MaxFacetFields     = 16
 	// MaxFacetShards bounds Shards of a FacetRequest.
-	MaxFacetShards = tallyShards
+	MaxFacetShards = histogramShards
 )
 
 // FacetRequest asks for the most frequent values of fields.

@@ -25,10 +25,10 @@ const (
 	firstPortionBytes = 1 << 20
 )
 
-// judge adds the rows of frames, the nearest first, until the page is full and
+// evaluate adds the rows of frames, the nearest first, until the page is full and
 // every other frame lies further on. gone says that some were no longer in their
 // stream.
-func (w *walk) judge(ctx context.Context, frames []recent.Meta, rows []row) (_ []row, gone bool, err error) {
+func (w *walk) evaluate(ctx context.Context, frames []recent.Meta, rows []row) (_ []row, gone bool, err error) {
 	p := w.p
 	recent.Sort(frames, p.asc)
 	full := func(next *recent.Meta) bool {
@@ -44,7 +44,7 @@ func (w *walk) judge(ctx context.Context, frames []recent.Meta, rows []row) (_ [
 // freshRows adds the rows that frames have for a page: those that can be told here
 // first, and what ClickHouse says of the others.
 func (r *Reader) freshRows(ctx context.Context, p *plan, frames []recent.Frame, seen seenFrames, rows []row) ([]row, error) {
-	own := judged{p: p, rows: rows}
+	own := evaluated{p: p, rows: rows}
 	for len(frames) > 0 {
 		cover := p.ledger.Covering(frames[0].Source, p.lower(), p.upper())
 		plain := len(cover) == 0 && p.fields == nil

@@ -196,7 +196,7 @@ func TestJudgedAsByClickHouse(t *testing.T) {
 		if diff := cmp.Diff(lines(want), lines(got)); diff != "" {
 			t.Fatalf("%s\n(-ClickHouse +here) %s", p.where, diff)
 		}
-		own := judged{p: p}
+		own := evaluated{p: p}
 		chunk := freshChunk(p, frames[:1], map[string]bool{}, func(f *recent.Frame, r *frame.Reader) bool { return own.take(f, r, true) })
 		if len(chunk.blocks) == 0 && len(own.rows) > 0 {
 			told++

@@ -16,8 +16,8 @@ import (
 // company. Each look takes a quarter longer to come, up to settlePollMost: a look at
 // hundreds of shards must not compete with the sinks that fill them.
 const (
-	settlePoll     = 25 * time.Millisecond
-	settlePollMost = 250 * time.Millisecond
+	storedPoll     = 25 * time.Millisecond
+	storedPollMost = 250 * time.Millisecond
 )
 
 // WaitStored waits until everything that some topics accepted before the call can be
@@ -67,7 +67,7 @@ func (r *Reader) WaitStoredUpTo(ctx context.Context, topics []string, upTo schem
 // waitStored looks until everything is stored, or enough says that it has waited
 // enough. waits: it is more than one look, which sinks may hear of.
 func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.Source, waits bool, enough func(pending uint64) bool) (pending uint64, err error) {
-	pause := settlePoll
+	pause := storedPoll
 	tick := time.NewTimer(pause)
 	defer tick.Stop()
 	var tails []streams.Tail // once everything is routed: what comes later is not waited for
@@ -102,7 +102,7 @@ func (r *Reader) waitStored(ctx context.Context, topics []string, upTo schemas.S
 		case <-ctx.Done():
 			return pending, ctx.Err()
 		case <-tick.C:
-			pause = min(pause+pause/4, settlePollMost)
+			pause = min(pause+pause/4, storedPollMost)
 			tick.Reset(pause)
 		}
 	}

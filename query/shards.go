@@ -67,7 +67,7 @@ func (r *Reader) Shards(ctx context.Context, topic, month string) ([]ShardRow, e
 		if err != nil {
 			return nil, err
 		}
-		tallies, err := r.reg.Tallies(ctx, t.Name)
+		tallies, err := r.reg.ErasureRecords(ctx, t.Name)
 		if err != nil {
 			return nil, err
 		}

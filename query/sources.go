@@ -30,7 +30,7 @@ func (r *Reader) WaitRouted(ctx context.Context, within time.Duration) (pending 
 		return 0, err
 	}
 	deadline := time.Now().Add(within)
-	tick := time.NewTicker(settlePoll)
+	tick := time.NewTicker(storedPoll)
 	defer tick.Stop()
 	for {
 		pending, err = r.unrouted(ctx, topics, streams.EndOf(info))

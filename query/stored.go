@@ -18,7 +18,7 @@ import (
 func (w *walk) rows(ctx context.Context) (rows []row, bound *int64, err error) {
 	p := w.p
 	if len(w.queue) == 0 {
-		rows, _, err = w.judge(ctx, w.pending.Frames, nil)
+		rows, _, err = w.evaluate(ctx, w.pending.Frames, nil)
 		return rows, nil, err
 	}
 	waiting := w.pending.Frames
@@ -61,7 +61,7 @@ func (w *walk) readGroup(ctx context.Context, group []recent.Shard, waiting []re
 	}
 	frames := append(recent.Unrepeated(waiting, above.Frames), above.Frames...)
 	if !w.p.asc {
-		rows, gone, err := w.judge(ctx, frames, rows)
+		rows, gone, err := w.evaluate(ctx, frames, rows)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func (w *walk) readGroup(ctx context.Context, group []recent.Shard, waiting []re
 	if rows, err = w.addNearest(ctx, above, rows); err != nil {
 		return nil, err
 	}
-	rows, gone, err := w.judge(ctx, frames, rows)
+	rows, gone, err := w.evaluate(ctx, frames, rows)
 	if err != nil || !gone {
 		return rows, err
 	}

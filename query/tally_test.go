@@ -48,7 +48,7 @@ func TestBuckets(t *testing.T) {
 		many[cell{1, string(rune('a' + i))}] = uint64(100 - i)
 	}
 	b := buckets(many, 10, 1, open, true)[0]
-	if len(b.By) != MaxTallyValues+1 || b.By["a"] != 100 || b.By[OtherValues] != 90+89+88+87+86 {
+	if len(b.By) != MaxHistogramValues+1 || b.By["a"] != 100 || b.By[OtherValues] != 90+89+88+87+86 {
 		t.Errorf("15 values became %v", b.By)
 	}
 }
@@ -59,7 +59,7 @@ func TestWeeksBeginOnMonday(t *testing.T) {
 	sunday := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	const day = 24 * time.Hour
 	for _, step := range []time.Duration{7 * day, 14 * day, day} {
-		statement := tallyStatement(int64(step), "", "t")
+		statement := histogramStatement(int64(step), "", "t")
 		if want := fmt.Sprintf("+ %d, %d)", sinceMonday(int64(step)), int64(step)); !strings.Contains(statement, want) {
 			t.Errorf("%s: %q lacks %q", step, statement, want)
 		}

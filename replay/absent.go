@@ -82,7 +82,7 @@ func (j *Job) checkAbsent(ctx context.Context, s *shard, from, upTo uint64, b br
 	if uint64(len(there)) == upTo-from+1 && (!b.known || b.rows <= sum(there)) {
 		return nil
 	}
-	tally, err := j.r.cfg.Registry.Tally(ctx, s.Ref())
+	tally, err := j.r.cfg.Registry.ErasureRecord(ctx, s.Ref())
 	if err != nil {
 		return err
 	}

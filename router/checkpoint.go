@@ -28,7 +28,7 @@ func loadCheckpoint(ctx context.Context, js jetstream.JetStream, subject string)
 // shards, which are never made before the first checkpoint. To begin at the front
 // of EVENTS would route again what is there.
 func (l *lane) checkNew(ctx context.Context) error {
-	if l.judge.topic == nil {
+	if l.evaluator.topic == nil {
 		return nil
 	}
 	shards, err := l.cfg.Registry.Shards(ctx, l.topic, 0)

@@ -96,7 +96,7 @@ func (r *Router) keepCopies(ctx context.Context) {
 // EVENTS does not hold what the copy names either, or let go of some of it. Where it has all,
 // what SHARDS lost is routed again: to the same shards, though their limits may be others since.
 func (l *lane) forgotten(ctx context.Context) error {
-	if l.sweeping || l.judge.topic == nil {
+	if l.sweeping || l.evaluator.topic == nil {
 		return nil
 	}
 	known, err := l.cfg.Registry.Copy(ctx, l.topic, l.token)

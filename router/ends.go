@@ -158,7 +158,7 @@ func (l *lane) lacksEnd(ctx context.Context, s registry.Shard, t tail) (bool, er
 	if s.Until() <= t.pos {
 		return false, nil
 	}
-	tally, err := l.cfg.Registry.Tally(ctx, s.Ref())
+	tally, err := l.cfg.Registry.ErasureRecord(ctx, s.Ref())
 	return s.LacksEnd(t.pos, &tally), err
 }
 

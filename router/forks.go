@@ -24,7 +24,7 @@ import (
 // the shards that forked, and commits that: where the front was restored too, it lacks that message,
 // and every part refuses it from then on until a repair (fronts.CheckWhole).
 func (l *lane) takeForks(ctx context.Context) error {
-	if l.front == "" || l.judge.topic == nil {
+	if l.front == "" || l.evaluator.topic == nil {
 		return nil
 	}
 	heads, err := l.cfg.Registry.Heads(ctx, l.topic)
@@ -138,7 +138,7 @@ func (l *lane) behindForks(ctx context.Context, forked []registry.Shard) (checkp
 			return true, nil
 		}
 		held := m.source().UpTo(l.cp.SourceOf()) // what is not a record has its dead letter
-		if _, ts, err := l.judge.record(&m); err == nil {
+		if _, ts, err := l.evaluator.record(&m); err == nil {
 			held = h.has(schemas.MonthOf(ts), m.source())
 		}
 		if !passing.Take(m.source(), held) {

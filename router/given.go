@@ -32,7 +32,7 @@ func (l *lane) givenSubject() string { return schemas.GivenSubject(l.topic, l.to
 
 // partOf is the part of a keyed request that a frame says it is.
 func (l *lane) partOf(m *message) (p schemas.GivenPart, ok bool) {
-	if l.given == nil || l.judge.topic == nil || !schemas.HasFrameHeaders(m.header) {
+	if l.given == nil || l.evaluator.topic == nil || !schemas.HasFrameHeaders(m.header) {
 		return p, false
 	}
 	if p.Part, ok = schemas.PartOf(m.header); !ok {
@@ -40,13 +40,13 @@ func (l *lane) partOf(m *message) (p schemas.GivenPart, ok bool) {
 	}
 	var err error
 	p.At = m.stored.UnixNano()
-	p.Month, _, err = schemas.ParseEventsSubject(m.subject, l.judge.topic)
+	p.Month, _, err = schemas.ParseEventsSubject(m.subject, l.evaluator.topic)
 	return p, err == nil
 }
 
 // repeats reports whether a message is a part of a keyed request that the lane was given before. The window of its
 // producer takes it: it may be sent once more when the part is forgotten.
-func (l *lane) repeats(m *message) (out judged, ok bool) {
+func (l *lane) repeats(m *message) (out evaluated, ok bool) {
 	p, ok := l.partOf(m)
 	if !ok || !l.given.Has(p) {
 		return out, false
@@ -55,11 +55,11 @@ func (l *lane) repeats(m *message) (out judged, ok bool) {
 	if err != nil {
 		return out, false
 	}
-	return judged{repeated: true, rows: f.Rows, refused: &f}, true
+	return evaluated{repeated: true, rows: f.Rows, refused: &f}, true
 }
 
 // take notes the part of a keyed request that a message is, once its frame, or an intact refused one, is dealt with.
-func (b *batch) take(l *lane, m *message, j *judged) {
+func (b *batch) take(l *lane, m *message, j *evaluated) {
 	p, ok := l.partOf(m)
 	if !ok || j.repeated || len(j.frames) == 0 && j.refused == nil && !j.settled {
 		return

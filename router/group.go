@@ -32,8 +32,8 @@ const (
 type group struct {
 	js  jetstream.JetStream
 	cfg *Config
-	// turns bounds the groups under way, alone the parts that go by themselves.
-	turns, alone turns
+	// queue bounds the groups under way, alone the parts that go by themselves.
+	queue, alone queue
 	// bound is the router's own context, which ends at an outage: a lane that stops
 	// must not end a batch that is other lanes' too.
 	bound func() (context.Context, context.CancelFunc)
@@ -62,7 +62,7 @@ type part struct {
 }
 
 func newGroup(js jetstream.JetStream, cfg *Config) *group {
-	return &group{js: js, cfg: cfg, turns: make(turns, maxGroups), alone: make(turns, maxAlone)}
+	return &group{js: js, cfg: cfg, queue: make(queue, maxGroups), alone: make(queue, maxAlone)}
 }
 
 // commit publishes a lane's messages, the checkpoint last, all or nothing, and returns
@@ -113,7 +113,7 @@ func (g *group) lead(ctx context.Context, r *round) {
 	defer end()
 	turns := g.alone
 	if r.full != nil {
-		turns = g.turns
+		turns = g.queue
 		g.wait(ctx, bound, r)
 	}
 	err := turns.take(bound)

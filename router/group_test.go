@@ -60,13 +60,13 @@ func newGroupTest(t *testing.T) *groupTest {
 // hold keeps batches from being published, and letGo lets those go that wait.
 func (g *groupTest) hold() {
 	for range maxGroups {
-		g.group.turns <- struct{}{}
+		g.group.queue <- struct{}{}
 	}
 }
 
 func (g *groupTest) letGo() {
 	for range maxGroups {
-		<-g.group.turns
+		<-g.group.queue
 	}
 
 }

@@ -36,7 +36,7 @@ func (r *Router) sweepHidden(ctx context.Context, held uint64, listed map[string
 	}
 	found, n := map[string][]uint64{}, 0
 	err := streams.EachHidden(ctx, r.js, schemas.StreamEvents, func(m *streams.Message) error {
-		if n < maxHidden && (len(found) < maxStraySources || found[m.Subject] != nil) {
+		if n < maxHidden && (len(found) < maxUnroutableSources || found[m.Subject] != nil) {
 			found[m.Subject] = append(found[m.Subject], m.Sequence)
 			n++
 		}
@@ -47,7 +47,7 @@ func (r *Router) sweepHidden(ctx context.Context, held uint64, listed map[string
 	}
 	for _, subject := range slices.Sorted(maps.Keys(found)) {
 		name, _, _, _ := schemas.EventsTokens(subject)
-		if err := r.drain(ctx, stray{subjectSource(subject), topics[name]}, found[subject]); err != nil {
+		if err := r.drain(ctx, unroutable{subjectSource(subject), topics[name]}, found[subject]); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func TestNothingInClearFromTheRouter(t *testing.T) {
 		case 1:
 			m.header = nats.Header{schemas.HeaderRows: []string{"1"}}
 		}
-		j := judge{topic: &topic, key: []byte(rapid.SampledFrom([]string{"", "0123456789abcdef"}).Draw(t, "key"))}
+		j := evaluator{topic: &topic, key: []byte(rapid.SampledFrom([]string{"", "0123456789abcdef"}).Draw(t, "key"))}
 		got := j.message(&m, nil)
 		if len(got.frames)+len(got.dead) == 0 {
 			t.Fatalf("nothing came of %s", data)
@@ -67,7 +67,7 @@ func TestNothingInClearFromTheRouter(t *testing.T) {
 		}
 	})
 	// What can be read stays readable; a frame that is damaged stays whole.
-	j := judge{topic: &topic, key: []byte("0123456789abcdef")}
+	j := evaluator{topic: &topic, key: []byte("0123456789abcdef")}
 	got := j.message(&message{subject: "events.app.2026-11.0", stored: noon, data: []byte(`{"ts":"no time", "email":"CLEAR" ,"open":[1, 2]}`)}, nil)
 	if want := `{"ts":"no time","open":[1, 2]}`; len(got.dead) != 1 || string(got.dead[0].payload) != want {
 		t.Errorf("%+v, want %s", got, want)
@@ -89,20 +89,20 @@ func TestStraysInClear(t *testing.T) {
 	topic := testTopic
 	topic.PII = []schemas.Private{{Field: "email", Rule: schemas.PrivacyDrop}}
 	for _, subject := range []string{"events.app.2026-11", "events.app", "events.app.2026-11.0.1", "events.app.2026-11.99", "events.app.x.y", "events.app.2026-11."} {
-		s, ok := strayOf(subject, map[string]*schemas.Topic{topic.Name: &topic})
+		s, ok := unroutableOf(subject, map[string]*schemas.Topic{topic.Name: &topic})
 		if !ok || s.topic == nil {
 			t.Errorf("%s: topic %v, a stray: %v", subject, s.topic, ok)
 			continue
 		}
 		for _, line := range []string{`{"email":"CLEAR","open":"yes"}`, "email=CLEAR"} {
-			j := judge{topic: s.topic}
+			j := evaluator{topic: s.topic}
 			got := j.message(&message{subject: subject, seq: 1, stored: noon, data: []byte(line)}, nil)
 			if len(got.dead) != 1 || len(got.frames) != 0 || bytes.Contains(got.dead[0].payload, []byte("CLEAR")) || len(got.dead[0].payload) == 0 {
 				t.Errorf("%s: %+v", subject, got)
 			}
 		}
 	}
-	if s, ok := strayOf("events.other.2026-11", map[string]*schemas.Topic{topic.Name: &topic}); !ok || s.topic != nil {
+	if s, ok := unroutableOf("events.other.2026-11", map[string]*schemas.Topic{topic.Name: &topic}); !ok || s.topic != nil {
 		t.Errorf("an undeclared topic: %+v", s)
 	}
 }

@@ -25,7 +25,7 @@ func TestJudgeKinds(t *testing.T) {
 	cause := schemas.Event{Attrs: []schemas.Attr{schemas.String("cause", "c")}}
 	subject := schemas.EventsSubject("usage", 202611, schemas.LaneOf(&meter, &cause, 0, ""))
 	json := message{subject: subject, data: []byte(lines), seq: 7, stored: noon}
-	j := judge{topic: &meter}
+	j := evaluator{topic: &meter}
 	got := j.message(&json, nil)
 	if len(got.frames) != 1 || got.frames[0].Rows != 2 || len(got.dead) != 2 {
 		t.Fatalf("%d frames, dead letters %+v", len(got.frames), got.dead)
@@ -56,7 +56,7 @@ func TestJudgeKinds(t *testing.T) {
 	}
 
 	documents := schemas.NewTopicOf(kinds.Document, "usage")
-	j = judge{topic: &documents}
+	j = evaluator{topic: &documents}
 	for name, m := range map[string]*message{"JSON": &json, "a frame": &m} {
 		if got := j.message(m, nil); len(got.frames) != 0 || len(got.dead) != 1 || schemas.Reason(got.dead[0].err) != "wrong-kind" {
 			t.Errorf("%s: %d frames, dead letters %+v", name, len(got.frames), got.dead)

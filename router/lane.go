@@ -27,17 +27,17 @@ type lane struct {
 	self   string
 	// group, entries, pace and copies are the router's, for all its lanes.
 	group   *group
-	entries turns
+	entries queue
 	pace    *pace
 	copies  *copies
 
 	source
-	sweeping bool // see strays.go
-	judge    judge
-	cp       checkpoint.Checkpoint
-	ckSeq    uint64
-	given    *schemas.Given // nil: the lane does not keep parts of keyed requests
-	active   map[schemas.Month]*shardState
+	sweeping  bool // see strays.go
+	evaluator evaluator
+	cp        checkpoint.Checkpoint
+	ckSeq     uint64
+	given     *schemas.Given // nil: the lane does not keep parts of keyed requests
+	active    map[schemas.Month]*shardState
 	// past is the registry's copy of the checkpoint where SHARDS lost its end and what that
 	// held is routed again. Until it is, the copy stays, and shards that end below where
 	// they did are not left.
@@ -74,7 +74,7 @@ func (s *source) stream() string { return cmp.Or(s.front, schemas.StreamEvents) 
 // of one batch: records are small, and many become one frame.
 func (s *source) ahead(most int) (ahead, gather int) {
 	if s.front == "" {
-		return feedAhead, most
+		return readAhead, most
 	}
 	return recordsAhead, max(most, runRows)
 }
@@ -90,7 +90,7 @@ func (l *lane) run(ctx context.Context) error {
 	}
 	l.started.Store(true)
 	ahead, most := l.ahead(l.cfg.MaxBatchMessages)
-	feed, err := startFeed(ctx, l.js, l.stream(), l.filter, l.cp.Source+1, ahead)
+	feed, err := startTailer(ctx, l.js, l.stream(), l.filter, l.cp.Source+1, ahead)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (l *lane) start(ctx context.Context) error {
 	if err := l.commit(ctx, newBatch()); err != nil {
 		return err
 	}
-	if l.judge.topic == nil {
+	if l.evaluator.topic == nil {
 		return nil
 	}
 	if l.front == "" {
@@ -207,10 +207,10 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 	if len(l.active) > maxKnownShards {
 		clear(l.active) // never while a batch is open: its tails are only here
 	}
-	if l.judge.topic == nil { // was it declared before these were published?
+	if l.evaluator.topic == nil { // was it declared before these were published?
 		t, err := l.cfg.Registry.Topic(ctx, l.topic)
 		if err == nil {
-			l.judge.topic = &t
+			l.evaluator.topic = &t
 		} else if schemas.Reason(err) == "" {
 			return 0, err
 		}
@@ -219,7 +219,7 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 	rotated := map[schemas.Month]bool{}
 	done := 0
 	for n := 0; done < len(msgs) && len(b.msgs) < l.cfg.MaxBatchMessages; done += n {
-		var j judged
+		var j evaluated
 		var m *message
 		var err error
 		before := len(b.msgs)
@@ -306,21 +306,21 @@ func (l *lane) routeSome(ctx context.Context, msgs []message) (int, error) {
 
 // next judges the first messages of msgs that go together: one, or a run of records. It
 // says how many they are, and which stands for all of them.
-func (l *lane) next(ctx context.Context, msgs []message) (judged, *message, int, error) {
+func (l *lane) next(ctx context.Context, msgs []message) (evaluated, *message, int, error) {
 	if l.front == "" {
 		j, err := l.decide(ctx, &msgs[0])
 		return j, &msgs[0], 1, err
 	}
 	lane, err := schemas.ParseLane(l.token)
 	if err != nil {
-		return judged{}, nil, 0, err
+		return evaluated{}, nil, 0, err
 	}
 	if len(l.cp.Settled) > 0 {
 		for i := range msgs {
 			msgs[i].settled = l.cp.SettledFrames(msgs[i].source(), 1) > 0
 		}
 	}
-	j, n := l.judge.run(msgs, lane)
+	j, n := l.evaluator.run(msgs, lane)
 	if j.last != nil {
 		return j, j.last, n, nil
 	}
@@ -334,23 +334,23 @@ func (l *lane) next(ctx context.Context, msgs []message) (judged, *message, int,
 // Of a message that a repair found stored only the dead letters are routed: which of its
 // frames came before does not matter then. The windows take them, so that they are known
 // when they come again.
-func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
+func (l *lane) decide(ctx context.Context, m *message) (evaluated, error) {
 	if !l.sweeping && !schemas.Indexed(m.subject) {
-		return judged{elsewhere: true}, nil // given by mistake: a sweep deals with it (hidden.go)
+		return evaluated{elsewhere: true}, nil // given by mistake: a sweep deals with it (hidden.go)
 	}
 	if l.isEarlier(m) {
 		l.earlier = append(l.earlier, lateOf(m.header, m.seq, m.stored))
-		return judged{}, nil
+		return evaluated{}, nil
 	}
 	src := m.source()
 	if events, kept := l.cp.Keeps(src, ""); kept {
-		return judged{kept: events, refused: refusedFrame(m, nil)}, nil
+		return evaluated{kept: events, refused: refusedFrame(m, nil)}, nil
 	}
 	if l.cp.SettledFrames(src, 1) > 0 {
-		j := l.judge.message(m, nil)
+		j := l.evaluator.message(m, nil)
 		n := l.cp.SettledFrames(src, len(j.frames))
 		for i := range j.frames[:n] {
-			if f := j.frames[i].Frame; checkpoint.Windows(l.cp.Windows).Judge(f) == checkpoint.Fresh {
+			if f := j.frames[i].Frame; checkpoint.Windows(l.cp.Windows).Check(f) == checkpoint.Fresh {
 				l.cp.Windows = checkpoint.Windows(l.cp.Windows).Take(f, m.seq)
 			}
 		}
@@ -360,7 +360,7 @@ func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
 	if j, ok := l.repeats(m); ok {
 		return j, nil
 	}
-	j := l.judge.message(m, l.cp.Windows)
+	j := l.evaluator.message(m, l.cp.Windows)
 	if len(j.dead) == 0 || !errors.Is(j.dead[0].err, schemas.ErrFrameSchema) && !errors.Is(j.dead[0].err, schemas.ErrPastRetention) {
 		return j, nil
 	}
@@ -368,6 +368,6 @@ func (l *lane) decide(ctx context.Context, m *message) (judged, error) {
 	if err != nil {
 		return j, err
 	}
-	l.judge.topic = &t
-	return l.judge.message(m, l.cp.Windows), nil
+	l.evaluator.topic = &t
+	return l.evaluator.message(m, l.cp.Windows), nil
 }

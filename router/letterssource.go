@@ -120,7 +120,7 @@ func (r *Router) takeOutSource(ctx context.Context, t *schemas.Topic, source sch
 
 // isRecord reports whether a message of a topic's front is a record.
 func isRecord(t *schemas.Topic, m *streams.Message) bool {
-	j := judge{topic: t}
+	j := evaluator{topic: t}
 	_, _, err := j.record(&message{subject: m.Subject, seq: m.Sequence, stored: m.Time, header: m.Header, data: m.Data})
 	return !errors.Is(err, schemas.ErrRecord)
 }

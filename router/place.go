@@ -9,13 +9,13 @@ import (
 
 // shardFor is the lane's active shard for a message's frames, and why it must be
 // left before they go in, or "".
-func (l *lane) shardFor(ctx context.Context, b *batch, j *judged, at time.Time) (s *shardState, reason string, err error) {
+func (l *lane) shardFor(ctx context.Context, b *batch, j *evaluated, at time.Time) (s *shardState, reason string, err error) {
 	s = l.active[j.month]
 	if s == nil {
 		if err := l.entries.take(ctx); err != nil {
 			return nil, "", err
 		}
-		entry, err := l.cfg.Registry.Prepare(ctx, l.judge.topic, j.month, j.lane, registry.PointOf(&l.cp), at)
+		entry, err := l.cfg.Registry.Prepare(ctx, l.evaluator.topic, j.month, j.lane, registry.PointOf(&l.cp), at)
 		l.entries.done()
 		if err != nil {
 			return nil, "", err
@@ -41,7 +41,7 @@ func (l *lane) shardFor(ctx context.Context, b *batch, j *judged, at time.Time) 
 	if s.tail.pos < l.past.Tails[s.entry.ID].Pos {
 		return s, "", nil // its frames come again, to the positions that they had
 	}
-	return s, full(l.judge.topic.Rotate, s, top, hi), nil
+	return s, full(l.evaluator.topic.Rotate, s, top, hi), nil
 }
 
 // widen writes the batch's new shards to the registry and widens the others, all in

@@ -20,7 +20,7 @@ func TestJudgeAppliesPrivacyRules(t *testing.T) {
 		data: []byte(fmt.Sprintf(`{"ts":%q,"user_id":"u-7","card":4711,"ip":"203.0.113.77","message":"hi"}`, at.Format(time.RFC3339))),
 	}
 	for _, key := range []string{"", "0123456789abcdef"} {
-		j := judge{topic: &topic, key: []byte(key)}
+		j := evaluator{topic: &topic, key: []byte(key)}
 		got := j.message(&m, nil)
 		if len(got.frames) != 1 || len(got.dead) != 0 {
 			t.Fatalf("%+v", got)

@@ -52,7 +52,7 @@ const runRows = schemas.FrameRows
 // run decides about the first messages of msgs, at least one, that can go together: n of
 // them. They are records of one month, which become one frame; or a single message that
 // is none, which becomes a dead letter; or one that is not an event.
-func (j *judge) run(msgs []message, lane int) (out judged, n int) {
+func (j *evaluator) run(msgs []message, lane int) (out evaluated, n int) {
 	var b *frame.Builder
 	for ; n < len(msgs) && n < runRows; n++ {
 		m := &msgs[n]
@@ -64,7 +64,7 @@ func (j *judge) run(msgs []message, lane int) (out judged, n int) {
 			if b != nil {
 				break // a run of its own
 			}
-			return judged{dead: []deadLetter{{payload: m.data, events: 1, err: err}}}, n + 1
+			return evaluated{dead: []deadLetter{{payload: m.data, events: 1, err: err}}}, n + 1
 		}
 		month := schemas.MonthOf(ts)
 		if b == nil {
@@ -85,7 +85,7 @@ func (j *judge) run(msgs []message, lane int) (out judged, n int) {
 }
 
 // record is the event of a record, and its time in unix ns.
-func (j *judge) record(m *message) (schemas.Event, int64, error) {
+func (j *evaluator) record(m *message) (schemas.Event, int64, error) {
 	event := recordEvents[j.topic.Kind]
 	if event == nil {
 		return schemas.Event{}, 0, fmt.Errorf("%w: topics of kind %q are not routed by this version", schemas.ErrRecord, j.topic.Kind)

@@ -73,7 +73,7 @@ func TestRuns(t *testing.T) {
 		"larger than a document may": {[]message{recordOf(1, inMonth, `{"a":"`+strings.Repeat("x", schemas.MaxDocumentBytes)+`"}`)}, 1, 0, 0, 0, schemas.ErrRecord},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := judge{topic: &customers}
+			j := evaluator{topic: &customers}
 			out, n := j.run(c.msgs, 0)
 			if n != c.n {
 				t.Errorf("%d messages, expected %d", n, c.n)
@@ -105,7 +105,7 @@ func TestRuns(t *testing.T) {
 // A run that is made again has the same ids.
 func TestRunAgain(t *testing.T) {
 	t.Parallel()
-	j := judge{topic: &customers}
+	j := evaluator{topic: &customers}
 	msgs := []message{recordOf(1, inMonth, `{"status":"new"}`), recordOf(2, inMonth, `{"status":"old"}`)}
 	a, _ := j.run(msgs, 0)
 	b, _ := j.run(msgs, 0)
@@ -130,7 +130,7 @@ func TestRecordPastRetention(t *testing.T) {
 	topic.KeepDays = 30
 	m := recordOf(1, inMonth, `{}`)
 	m.stored = time.Unix(0, inMonth).AddDate(1, 0, 0)
-	j := judge{topic: &topic}
+	j := evaluator{topic: &topic}
 	if got, _ := j.run([]message{m}, 0); len(got.dead) != 0 || len(got.frames) != 1 || got.month != schemas.MonthOf(inMonth) {
 		t.Errorf("%+v", got)
 	}

@@ -35,11 +35,11 @@ func lateOf(h nats.Header, seq uint64, at time.Time) late {
 // isEarlier reports whether a message is a frame of an earlier topic of the lane's name: its producer ran, or had it in a spool, since
 // before that was removed. Messages without a schema version cannot be told apart.
 func (l *lane) isEarlier(m *message) bool {
-	if l.judge.topic == nil || l.judge.topic.First == 0 || !schemas.HasFrameHeaders(m.header) {
+	if l.evaluator.topic == nil || l.evaluator.topic.First == 0 || !schemas.HasFrameHeaders(m.header) {
 		return false
 	}
 	v, err := strconv.Atoi(m.header.Get(schemas.HeaderSchema))
-	return err == nil && l.judge.topic.Earlier(v)
+	return err == nil && l.evaluator.topic.Earlier(v)
 }
 
 // countEarlier counts the frames of an earlier topic in its removal, before the batch that passes over them is committed: a lane that is
@@ -74,7 +74,7 @@ var errEnough = errors.New("enough")
 // takeOutLate takes what a lane of a removed topic has in EVENTS out, up to a sequence, and counts it in the removal. They are not dead
 // letters: a spool may hold millions. upTo was there before the topic was seen to be undeclared, so that nothing is taken
 // which was sent after the name was declared again. It may be killed at any point: what is counted is not counted again.
-func (r *Router) takeOutLate(ctx context.Context, s stray, upTo uint64) error {
+func (r *Router) takeOutLate(ctx context.Context, s unroutable, upTo uint64) error {
 	var found []late
 	_, err := streams.Headers(ctx, r.js, schemas.StreamEvents, s.filter, 1, func(m *streams.Message) error {
 		if m.Sequence > upTo || len(found) == maxLate {

@@ -37,7 +37,7 @@ func TestJudgePastRetention(t *testing.T) {
 		"bare too late":   {bare(end.AddDate(0, 0, 30)), true},
 		"a year too late": {frame(end.AddDate(1, 0, 0)), true},
 	} {
-		j := judge{topic: &topic}
+		j := evaluator{topic: &topic}
 		got := j.message(c.m, nil)
 		if c.past {
 			if len(got.dead) != 1 || len(got.frames) != 0 || !errors.Is(got.dead[0].err, schemas.ErrPastRetention) || reasonOf(got.dead[0].err) != "past-retention" {
@@ -55,7 +55,7 @@ func TestJudgePastRetention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := judge{topic: &topic}
+	j := evaluator{topic: &topic}
 	if got := j.message(m, checkpoint.Windows(nil).Take(f, 1)); !got.repeated || len(got.dead) != 0 {
 		t.Errorf("again: %+v", got)
 	}
@@ -67,7 +67,7 @@ func TestJudgeBlank(t *testing.T) {
 	topic := testTopic
 	topic.KeepDays = 30
 	m := message{subject: "events.app.2026-01.1", header: nats.Header{schemas.HeaderBlank: {"30"}}, seq: 9, stored: noon}
-	j := judge{topic: &topic}
+	j := evaluator{topic: &topic}
 	if got := j.message(&m, nil); len(got.frames) != 0 || len(got.dead) != 0 || got.repeated {
 		t.Errorf("blank: %+v", got)
 	}

@@ -28,7 +28,7 @@ type Router struct {
 	shards  jetstream.Stream
 	members *registry.Members
 	group   *group
-	entries turns // of writes to the registry
+	entries queue // of writes to the registry
 	pace    pace
 	copies  *copies
 	reading readings
@@ -42,7 +42,7 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Router, error) {
 	if cfg.Registry == nil {
 		return nil, errors.New("router: Config.Registry is missing")
 	}
-	r := &Router{cfg: cfg, outages: streams.NewOutages(nc), entries: make(turns, maxEntries), pace: pace{origin: time.Now()}, copies: newCopies()}
+	r := &Router{cfg: cfg, outages: streams.NewOutages(nc), entries: make(queue, maxEntries), pace: pace{origin: time.Now()}, copies: newCopies()}
 	var err error
 	if r.js, err = jetstream.New(nc); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (r *Router) Run(ctx context.Context) error {
 	wg.Go(func() { _ = r.members.Run(ctx) })
 	wg.Go(func() { r.outages.Follow(ctx) })
 	r.group.bound = func() (context.Context, context.CancelFunc) { return r.outages.Bound(ctx) }
-	wg.Go(func() { r.sweepStrays(ctx) })
+	wg.Go(func() { r.sweepUnroutable(ctx) })
 	wg.Go(func() { r.sweepForeign(ctx) })
 	wg.Go(func() { r.keepCopies(ctx) })
 	topics := make(chan struct{}, 1)
@@ -214,7 +214,7 @@ func (r *Router) work(ctx context.Context, id laneID, at *running) {
 			source: laneSource(topic.Front(), id.topic, id.lane), active: map[schemas.Month]*shardState{},
 			started: &at.started,
 		}
-		l.judge.topic, l.judge.key = topic, r.cfg.PrivacyKey
+		l.evaluator.topic, l.evaluator.key = topic, r.cfg.PrivacyKey
 		run, end := r.outages.Bound(ctx)
 		err := l.run(run)
 		if lost := context.Cause(run); lost != nil {

@@ -14,7 +14,7 @@ import (
 
 // ruled makes the frames to store of the open frame f, which its headers describe truly: itself, or what the rules
 // leave of it that it was made without, for the month and lane that it came by.
-func (j *judge) ruled(f schemas.Frame, m *message, at *judged) ([]routedFrame, error) {
+func (j *evaluator) ruled(f schemas.Frame, m *message, at *evaluated) ([]routedFrame, error) {
 	made, err := j.reader.Ruled(f, j.key)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (j *judge) ruled(f schemas.Frame, m *message, at *judged) ([]routedFrame, e
 
 // frameLetter fills in what a dead letter keeps of a frame: all of it, or what the rules leave of it that it was made
 // without. Where those cannot be applied it is withheld.
-func (j *judge) frameLetter(m *message, d deadLetter) deadLetter {
+func (j *evaluator) frameLetter(m *message, d deadLetter) deadLetter {
 	f := claimed(m.header)
 	if j.topic.RulesAfter(f.Schema) == nil {
 		return d

@@ -34,7 +34,7 @@ func TestOlderFramesAreRuled(t *testing.T) {
 		return &message{subject: msg.Subject, header: msg.Header, data: msg.Data, seq: 9, stored: at}
 	}
 	key := []byte("0123456789abcdef")
-	j := judge{topic: &topic, key: key}
+	j := evaluator{topic: &topic, key: key}
 	var r frame.Reader
 	clean := func(payload []byte, schema int) {
 		t.Helper()

@@ -13,7 +13,7 @@ import (
 // and one that ends meanwhile waits no longer.
 func TestLanesThatBeginTogetherTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		entries := make(turns, maxEntries)
+		entries := make(queue, maxEntries)
 		ctx, cancel := context.WithCancel(t.Context())
 		var under, most, ended atomic.Int64
 		release := make(chan struct{})

@@ -34,7 +34,7 @@ func TestRefusedFramesAreKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := frameMessage(t, c.at, 5, c.change)
-			got := (&judge{topic: c.first}).message(&m, nil)
+			got := (&evaluator{topic: c.first}).message(&m, nil)
 			if len(got.dead) != 1 {
 				t.Fatalf("not refused: %+v", got)
 			}
@@ -45,7 +45,7 @@ func TestRefusedFramesAreKnown(t *testing.T) {
 			if c.whole {
 				m = frameMessage(t, c.at, 5, nil)
 			}
-			again := (&judge{topic: c.then}).message(&m, ws)
+			again := (&evaluator{topic: c.then}).message(&m, ws)
 			if again.repeated != c.repeated || c.repeated && (again.rows != 3 || len(again.dead)+len(again.frames) > 0) {
 				t.Errorf("%+v, want repeated: %v", again, c.repeated)
 			}
@@ -60,11 +60,11 @@ func TestRefusedFramesAreKnown(t *testing.T) {
 func TestStaleFramesAreNotTaken(t *testing.T) {
 	ws := checkpoint.Windows{}.Take(schemas.Frame{Producer: "p", Seq: 100}, 1)
 	m := frameMessage(t, noon, 5, nil)
-	got := (&judge{topic: &testTopic}).message(&m, ws)
+	got := (&evaluator{topic: &testTopic}).message(&m, ws)
 	if len(got.dead) != 1 || got.refused == nil {
 		t.Fatalf("%+v", got)
 	}
-	if ws = ws.TakeRefused(*got.refused, m.seq); ws.Highest("p") != 100 || ws.Judge(*got.refused) != checkpoint.Stale {
+	if ws = ws.TakeRefused(*got.refused, m.seq); ws.Highest("p") != 100 || ws.Check(*got.refused) != checkpoint.Stale {
 		t.Errorf("%+v", ws)
 	}
 }

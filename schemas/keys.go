@@ -33,7 +33,7 @@ func KeysOf(topic string) []string {
 
 // RememberedKeysOf selects those of a topic's keys, but its descriptor, that ClickHouse has a copy of too.
 func RememberedKeysOf(topic string) []string {
-	return []string{LedgerKeys(topic), TallyKeys(topic), GroupKeys(topic)}
+	return []string{LedgerKeys(topic), ErasureRecordKeys(topic), GroupKeys(topic)}
 }
 
 // HeadKey holds a topic-month's head entry.
@@ -91,23 +91,23 @@ func LedgerKeys(topic string) string { return keyLedger + "." + topic + ".*" }
 // AllLedgerKeys selects the erasures of every topic.
 const AllLedgerKeys = keyLedger + ".*.*"
 
-// TallyKey holds what erasures took from a shard.
-func TallyKey(topic string, m Month, s Shard) string {
+// ErasureRecordKey holds what erasures took from a shard.
+func ErasureRecordKey(topic string, m Month, s Shard) string {
 	return keyLedger + "." + topic + "." + m.String() + "." + s.String()
 }
 
-// TallyKeys selects the tallies of a topic.
-func TallyKeys(topic string) string { return keyLedger + "." + topic + ".*.*" }
+// ErasureRecordKeys selects the tallies of a topic.
+func ErasureRecordKeys(topic string) string { return keyLedger + "." + topic + ".*.*" }
 
 // Remembered selects the entries that ClickHouse has a copy of too: the ledger, descriptors of
 // topics and groups of timers.
-var Remembered = []string{AllLedgerKeys, AllTallyKeys, TopicKeys, keyGroups + ".*.*"}
+var Remembered = []string{AllLedgerKeys, AllErasureRecordKeys, TopicKeys, keyGroups + ".*.*"}
 
 // LedgerOf reports whether a key of the ledger is of a topic.
 func LedgerOf(key, topic string) bool { return strings.HasPrefix(key, LedgerPrefix+topic+".") }
 
-// AllTallyKeys selects the tallies of every topic.
-const AllTallyKeys = keyLedger + ".*.*.*"
+// AllErasureRecordKeys selects the tallies of every topic.
+const AllErasureRecordKeys = keyLedger + ".*.*.*"
 
 // EndKey holds the end of a stream as the janitor last saw it. No topic has a name in
 // capitals.

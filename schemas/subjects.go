@@ -84,9 +84,9 @@ func ParseLane(token string) (int, error) {
 	return n, nil
 }
 
-// StrayKey is the lane token under which a checkpoint of NoTopic speaks of one
+// UnroutableKey is the lane token under which a checkpoint of NoTopic speaks of one
 // subject.
-func StrayKey(subject string) string {
+func UnroutableKey(subject string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(subject))
 	return fmt.Sprintf("%016x", h.Sum64())

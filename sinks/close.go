@@ -68,7 +68,7 @@ func (s *Sinks) closeShards(ctx context.Context, topics []registry.TopicShards) 
 		}
 		for _, e := range sealed {
 			if e.Forked() {
-				failed = append(failed, s.settleFork(ctx, e)) // closed in the next round
+				failed = append(failed, s.resolveFork(ctx, e)) // closed in the next round
 				continue
 			}
 			failed = append(failed, s.close(ctx, e, stored[e.ID]))

@@ -24,7 +24,7 @@ type Config struct {
 	// default 50 ms, two producers' linger.
 	Linger time.Duration
 	Settle time.Duration
-	// Rest bounds how long a shard rests behind an insert where inserts take long, at
+	// MinInterval bounds how long a shard rests behind an insert where inserts take long, at
 	// a machine's limit, so that they grow; default 500 ms: inserts come to 75,000 to
 	// 130,000 rows on two processors. With 1.2 s SQL sees an event up to a second later,
 	// and no more events are stored; with 250 ms an event costs ClickHouse a tenth more,
@@ -32,17 +32,17 @@ type Config struct {
 	// Inserts it grows with their number, up to RestLimit; default 5 s. Lull is how long
 	// no frame must come for all that to end; default 500 ms, several of a router's
 	// batches at full load, and a quarter of a longer rest.
-	Rest      time.Duration
-	RestLimit time.Duration
-	Lull      time.Duration
+	MinInterval time.Duration
+	MaxInterval time.Duration
+	IdleAfter   time.Duration
 	// Inserts bounds the full inserts under way at once, smaller ones by their
 	// rows, up to eight for a full one; as many shards again have their frames
 	// fetched meanwhile. Memory is at most 2 × Inserts × (BatchBytes + one frame)
 	// for usual frames. Default: the processors, at least 2.
 	Inserts int
-	// Patience is how long an insert waits for its turn behind half of Inserts before
+	// MaxQueueWait is how long an insert waits for its turn behind half of Inserts before
 	// all slots are used; default 250 ms, two inserts of 45,000 rows.
-	Patience time.Duration
+	MaxQueueWait time.Duration
 	// InsertTimeout bounds one insert with its answer. Default 60 s: three times
 	// the deadline the server itself sets.
 	InsertTimeout time.Duration
@@ -73,20 +73,20 @@ func (c Config) withDefaults() Config {
 	if c.Settle == 0 {
 		c.Settle = 50 * time.Millisecond
 	}
-	if c.Rest == 0 {
-		c.Rest = 500 * time.Millisecond
+	if c.MinInterval == 0 {
+		c.MinInterval = 500 * time.Millisecond
 	}
-	if c.RestLimit == 0 {
-		c.RestLimit = max(5*time.Second, c.Rest)
+	if c.MaxInterval == 0 {
+		c.MaxInterval = max(5*time.Second, c.MinInterval)
 	}
-	if c.Lull == 0 {
-		c.Lull = 500 * time.Millisecond
+	if c.IdleAfter == 0 {
+		c.IdleAfter = 500 * time.Millisecond
 	}
 	if c.Inserts == 0 {
 		c.Inserts = max(2, runtime.GOMAXPROCS(0))
 	}
-	if c.Patience == 0 {
-		c.Patience = 250 * time.Millisecond
+	if c.MaxQueueWait == 0 {
+		c.MaxQueueWait = 250 * time.Millisecond
 	}
 	if c.InsertTimeout == 0 {
 		c.InsertTimeout = 60 * time.Second

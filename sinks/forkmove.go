@@ -26,14 +26,14 @@ import (
 // before it is the last: of two sinks one wins, and one that was killed goes on behind the last
 // frame that is there. Frames are deleted once all of them are in the new shard.
 
-// settleFork settles a forked shard that was sealed.
-func (s *Sinks) settleFork(ctx context.Context, e registry.Shard) error {
+// resolveFork settles a forked shard that was sealed.
+func (s *Sinks) resolveFork(ctx context.Context, e registry.Shard) error {
 	topic, err := s.table(ctx, e.Topic, 0)
 	if err != nil {
 		return err
 	}
-	if !e.Fork.Judged {
-		if e, err = s.judge(ctx, topic, e); err != nil {
+	if !e.Fork.Examined {
+		if e, err = s.examine(ctx, topic, e); err != nil {
 			return err
 		}
 		s.cfg.Crash.at("sink.fork-judged")
@@ -46,7 +46,7 @@ func (s *Sinks) settleFork(ctx context.Context, e registry.Shard) error {
 		return err
 	}
 	end := max(e.Fork.Head, e.Fork.At)
-	if _, err := s.cfg.Registry.AmendTally(ctx, e.Ref(), func(t *ledger.Tally) bool {
+	if _, err := s.cfg.Registry.AmendErasureRecord(ctx, e.Ref(), func(t *ledger.ErasureRecord) bool {
 		before := t.PurgedPositions()
 		for pos := e.Fork.At + 1; pos <= end && len(t.Purged) < ledger.MaxSpans; pos++ {
 			t.AddPurged(pos)
@@ -166,7 +166,7 @@ func (s *Sinks) deleteForked(ctx context.Context, e registry.Shard) error {
 	if err != nil || len(seqs) == 0 {
 		return err
 	}
-	if _, err := s.cfg.Registry.AmendTally(ctx, e.Ref(), func(t *ledger.Tally) bool {
+	if _, err := s.cfg.Registry.AmendErasureRecord(ctx, e.Ref(), func(t *ledger.ErasureRecord) bool {
 		return t.AddSilent(from...)
 	}); err != nil {
 		return err

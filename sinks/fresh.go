@@ -90,7 +90,7 @@ func (s *state) gap() time.Duration {
 // hurry takes a reader's word that it waits for a topic.
 func (s *Sinks) hurry(topic string, now time.Time) {
 	s.hurried[topic] = now
-	for _, st := range s.board {
+	for _, st := range s.schedule {
 		if st.ref.Topic == topic {
 			st.hurried = now
 		}

@@ -62,10 +62,10 @@ func TestHurriedShard(t *testing.T) {
 		return &state{ref: schemas.ShardRef{Topic: topic}, linger: 10 * time.Second, beganAt: t0, headKnown: true, counted: true, tail: mark{pos: 2}, since: t0.Add(100 * time.Millisecond)}
 	}
 	asked, other := shard("asked"), shard("other")
-	s := &Sinks{hurried: map[string]time.Time{}, board: map[schemas.Shard]*state{1: asked, 2: other}}
+	s := &Sinks{hurried: map[string]time.Time{}, schedule: map[schemas.Shard]*state{1: asked, 2: other}}
 	due := func(what string, st *state, want time.Duration) {
 		t.Helper()
-		if got := st.dueAt(&cfg, rest{}).Sub(t0); got != want {
+		if got := st.dueAt(&cfg, interval{}).Sub(t0); got != want {
 			t.Errorf("%s: due after %s, want %s", what, got, want)
 		}
 	}

@@ -21,22 +21,22 @@ import (
 
 // Sinks stores the shards that are its share.
 type Sinks struct {
-	cfg     Config
-	js      jetstream.JetStream
-	shards  jetstream.Stream
-	members *registry.Members
-	joined  atomic.Pointer[registry.Members] // members, for other goroutines than Run's
-	outages *streams.Outages
-	board   map[schemas.Shard]*state // the loop's
-	budget  uint64                   // rows of tasks that may still begin; the loop's
-	hints   surveyed                 // as last surveyed; the loop's
-	watch   int                      // of the last notice; the loop's
+	cfg      Config
+	js       jetstream.JetStream
+	shards   jetstream.Stream
+	members  *registry.Members
+	joined   atomic.Pointer[registry.Members] // members, for other goroutines than Run's
+	outages  *streams.Outages
+	schedule map[schemas.Shard]*state // the loop's
+	budget   uint64                   // rows of tasks that may still begin; the loop's
+	hints    surveyed                 // as last surveyed; the loop's
+	watch    int                      // of the last notice; the loop's
 
 	ledger *registry.LedgerCache
 
 	fresh    *fresh                // how long each topic's shards linger
 	hurried  map[string]time.Time  // topics, when a reader last said that it waits; the loop's
-	turns    *turns                // of inserts
+	limiter  *limiter              // of inserts
 	unmerged chan schemas.ShardRef // closed shards to be merged
 
 	views views // that ClickHouse refused
@@ -53,9 +53,9 @@ func New(ctx context.Context, nc *nats.Conn, cfg Config) (*Sinks, error) {
 	}
 	cfg.DB.MeantFor(cfg.Registry)
 	cfg.Registry = cfg.Registry.Beside(cfg.DB)
-	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), board: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: streams.NewOutages(nc), unmerged: make(chan schemas.ShardRef, mergeAhead)}
+	s := &Sinks{cfg: cfg, ledger: registry.NewLedgerCache(cfg.Registry), schedule: map[schemas.Shard]*state{}, topics: map[string]*schemas.Topic{}, outages: streams.NewOutages(nc), unmerged: make(chan schemas.ShardRef, mergeAhead)}
 	s.budget = tasksPerInsert * uint64(cfg.Inserts) * cfg.BatchRows
-	s.turns = newTurns(&s.cfg)
+	s.limiter = newLimiter(&s.cfg)
 	s.fresh, s.hurried = newFresh(s.cfg.Linger), map[string]time.Time{}
 	var err error
 	if s.js, err = jetstream.New(nc); err != nil {
@@ -114,7 +114,7 @@ func (s *Sinks) Run(ctx context.Context) error {
 				}
 			}
 		case o := <-outcomes:
-			s.settle(o, pending)
+			s.stored(o, pending)
 		case topic := <-waiting.topics:
 			s.hurry(topic, time.Now())
 		case <-s.members.Changed():
@@ -125,7 +125,7 @@ func (s *Sinks) Run(ctx context.Context) error {
 			}
 		case got := <-heads:
 			s.hints = surveyed{got.heads, got.open, s.hints.watch}
-			for id, st := range s.board {
+			for id, st := range s.schedule {
 				st.open = s.hints.open[id]
 				if (st.wentBack(s.hints.heads[id], time.Now()) || st.doubtful() && !st.working) && s.members.Owns(id.String()) {
 					pending[id] = st
@@ -151,7 +151,7 @@ func (s *Sinks) Owns(work string) bool {
 // reshare looks at every shard again after a sink came or went.
 func (s *Sinks) reshare(pending map[schemas.Shard]*state) {
 	clear(pending)
-	for id, st := range s.board {
+	for id, st := range s.schedule {
 		if st.working {
 			continue
 		}
@@ -168,10 +168,10 @@ func (s *Sinks) reshare(pending map[schemas.Shard]*state) {
 
 // take puts a notice on the board.
 func (s *Sinks) take(n notice, pending map[schemas.Shard]*state) {
-	st := s.board[n.ref.ID]
+	st := s.schedule[n.ref.ID]
 	if st == nil {
 		st = &state{ref: n.ref}
-		s.board[n.ref.ID] = st
+		s.schedule[n.ref.ID] = st
 	}
 	s.watch = max(s.watch, n.watch)
 	st.linger, st.hurried = s.fresh.linger(n.ref.Topic), s.hurried[n.ref.Topic]
@@ -186,13 +186,13 @@ func (s *Sinks) take(n notice, pending map[schemas.Shard]*state) {
 	}
 }
 
-// settle puts the outcome of an insert on the board.
-func (s *Sinks) settle(o outcome, pending map[schemas.Shard]*state) {
-	st := s.board[o.id]
+// stored puts the outcome of an insert on the board.
+func (s *Sinks) stored(o outcome, pending map[schemas.Shard]*state) {
+	st := s.schedule[o.id]
 	s.budget += st.weight
 	if o.gone {
 		delete(pending, o.id)
-		delete(s.board, o.id)
+		delete(s.schedule, o.id)
 		return
 	}
 	st.stored(o, time.Now())

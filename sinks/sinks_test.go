@@ -29,8 +29,8 @@ func newRig(t *testing.T) *rig {
 	return &rig{shardtest.New(t)}
 }
 
-// patience is how long anything may take on a busy machine.
-const patience = 2 * time.Minute
+// maxQueueWait is how long anything may take on a busy machine.
+const maxQueueWait = 2 * time.Minute
 
 func (r *rig) run(change func(*Config)) (stop func()) {
 	r.T.Helper()
@@ -99,7 +99,7 @@ func TestSinkStopsAtAGap(t *testing.T) {
 		if !errors.Is(err, ErrGap) {
 			t.Errorf("fault %v, want a gap", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(maxQueueWait):
 		t.Fatal("the gap was not reported")
 	}
 	if rows, _, head := r.Rows(); rows != 20 || head != 2 {
@@ -161,14 +161,14 @@ func TestSinkClosesSealedShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.run(func(c *Config) { c.BatchRows = 10 })
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxQueueWait, func() error {
 		s, err := r.Registry.Shard(t.Context(), r.Shard.Ref())
 		if err == nil && (s.Status != registry.Closed || s.Rows != 25 || s.MinTs != t0.UnixNano() || s.MaxTs != t0.UnixNano()+14) {
 			err = fmt.Errorf("not closed exactly: %+v", s)
 		}
 		return err
 	})
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxQueueWait, func() error {
 		var parts, made uint64
 		q := fmt.Sprintf("SELECT countIf(active), countIf(level = 0) FROM system.parts WHERE database = '%s' AND table = 'app'", r.Servers.Database)
 		err := r.DB.Conn().QueryRow(t.Context(), q).Scan(&parts, &made)

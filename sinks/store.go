@@ -128,7 +128,7 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 			if topic, err = s.table(ctx, t.ref.Topic, cover.Schema()); err != nil {
 				return outcome{}, err
 			}
-			left, err := s.strike(ctx, topic, b, cover)
+			left, err := s.filterErased(ctx, topic, b, cover)
 			if err != nil {
 				return outcome{}, err
 			}
@@ -142,14 +142,14 @@ func (s *Sinks) advance(ctx, reading context.Context, t task) (outcome, error) {
 			}
 		}
 		weight := s.cfg.weight(b.rows, b.bytes)
-		if err := s.turns.take(ctx, weight); err != nil {
+		if err := s.limiter.take(ctx, weight); err != nil {
 			return outcome{}, err
 		}
 		s.cfg.Crash.at("sink.before-insert")
 		began := time.Now()
 		head, absent, err := s.insert(ctx, topic, t, b)
 		took := time.Since(began)
-		s.turns.done(weight)
+		s.limiter.done(weight)
 		switch {
 		case tables.Classify(err) == tables.Overloaded && len(b.frames) > 1 && !errors.Is(err, tables.ErrNoSpace):
 			l.rows = max(1, b.rows/2) // a slow link or little memory: half as much fits
@@ -309,7 +309,7 @@ func (s *Sinks) putBack(ctx context.Context, ref schemas.ShardRef, pos, floor, r
 	if err != nil || p.Pos != floor {
 		return false, err // purged: the floor is all there is to go by
 	}
-	t, err := s.cfg.Registry.Tally(ctx, ref)
+	t, err := s.cfg.Registry.ErasureRecord(ctx, ref)
 	if err != nil {
 		return false, err
 	}

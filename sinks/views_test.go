@@ -41,7 +41,7 @@ func TestRefusedViewIsMadeLater(t *testing.T) {
 	if err := r.DB.Drop(t.Context(), schemas.RecentView("app")); err != nil {
 		t.Fatal(err)
 	}
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxQueueWait, func() error {
 		var rows uint64
 		q := "SELECT count() FROM system.tables WHERE engine = 'View' AND database = $1 AND name = $2"
 		err := r.DB.Conn().QueryRow(t.Context(), q, r.Servers.Database, schemas.RecentView("app")).Scan(&rows)

@@ -90,7 +90,7 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		cfg.Progress = func(phase string, done, of int) { a.benchProgress(phase, done, of) }
 		defer func() { _, _ = fmt.Fprintln(a.stderr) }()
 	}
-	h, err := bench.OpenHouse(ctx, benchHouse(s, a.stderr))
+	h, err := bench.OpenEnvironment(ctx, benchEnvironment(s, a.stderr))
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,9 @@ func (a *app) benchFigures(ctx context.Context, cmd *cobra.Command, s *settings,
 	if !slices.Contains([]bench.Size{bench.Full, bench.Short, bench.Quick}, bench.Size(size)) {
 		return usageError{fmt.Errorf("--size %q: expected full, short or quick", size)}
 	}
-	suite := &bench.Suite{Size: bench.Size(size), House: func(ctx context.Context) (*bench.House, error) { return bench.OpenHouse(ctx, benchHouse(s, a.stderr)) }}
+	suite := &bench.Suite{Size: bench.Size(size), Environment: func(ctx context.Context) (*bench.Environment, error) {
+		return bench.OpenEnvironment(ctx, benchEnvironment(s, a.stderr))
+	}}
 	if suite.Binary, err = os.Executable(); err != nil {
 		return err
 	}

@@ -52,7 +52,9 @@ func loadsOf(cmd *cobra.Command) (points []bench.LoadPoint, lc bench.LoadConfig,
 
 // benchLoad measures one load after the other and prints them.
 func (a *app) benchLoad(ctx context.Context, s *settings, points []bench.LoadPoint, lc bench.LoadConfig, output string) (err error) {
-	suite := &bench.Suite{Size: bench.Full, House: func(ctx context.Context) (*bench.House, error) { return bench.OpenHouse(ctx, benchHouse(s, a.stderr)) }}
+	suite := &bench.Suite{Size: bench.Full, Environment: func(ctx context.Context) (*bench.Environment, error) {
+		return bench.OpenEnvironment(ctx, benchEnvironment(s, a.stderr))
+	}}
 	if suite.Binary, err = os.Executable(); err != nil {
 		return err
 	}

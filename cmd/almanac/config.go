@@ -30,7 +30,7 @@ func (a *app) configCommand() *cobra.Command {
 		keyFlags(c.Flags(), timerKeys...)
 		keyFlags(c.Flags(), "ports", "http", "otlp_http", "otlp_grpc", "otlp_once", "profile", "replicas", "events_bytes", "shards_bytes", "docs_bytes", "timers_bytes", "replay_window", "shutdown_timeout")
 	}
-	return family(&cobra.Command{
+	return usageGroup(&cobra.Command{
 		Use:   "config",
 		Short: "Check and show the settings",
 		Long: `Check and show the settings. Each has one name: log_level in the file,

@@ -32,7 +32,7 @@ is what has it now: NATS gives numbers again where SHARDS loses its end.`,
 	}
 	show.Flags().Bool("raw", false, "print its bytes and nothing else")
 	outputFlag(show, asTable, asJSON, asNDJSON)
-	return family(&cobra.Command{
+	return usageGroup(&cobra.Command{
 		Use:   "dead",
 		Short: "Look at what could not be stored, send it again, or drop it",
 		Long:  "Look at dead letters: messages and events that could not be stored, kept whole with the reason.",

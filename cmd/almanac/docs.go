@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) docsCommand() *cobra.Command {
-	return family(&cobra.Command{
+	return usageGroup(&cobra.Command{
 		Use:   "docs",
 		Short: "Store, load and list documents",
 		Long: `Store, load and list JSON documents of a topic of kind document, by id, with

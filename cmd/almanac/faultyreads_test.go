@@ -155,7 +155,7 @@ func TestReadersAreCompleteOrFail(t *testing.T) {
 	const each = 900
 	// Stored, routed alone, accepted alone: a third each.
 	router := b.background("router", "--events-bytes", "1GiB", "--shards-bytes", "1GiB")
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		select {
 		case <-router.done:
 			t.Fatalf("the router ended: %s", router.stderr())
@@ -168,13 +168,13 @@ func TestReadersAreCompleteOrFail(t *testing.T) {
 	})
 	sink := b.background("sink")
 	b.ok(users(each), "send", "app", "-q", "--format", "ndjson")
-	if _, err := srv.NC().Request("events.app.2026-11.0", []byte("{not json"), patience); err != nil {
+	if _, err := srv.NC().Request("events.app.2026-11.0", []byte("{not json"), maxWait); err != nil {
 		t.Fatal(err)
 	}
 	b.settled(each + 1)
 	sink.stop(syscall.SIGTERM)
 	b.ok(users(each), "send", "app", "-q", "--format", "ndjson")
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		rep, routed := decoded[verify.Report](b, "verify", "-o", "json"), uint64(0)
 		for _, s := range rep.Topics[0].Shards {
 			routed += s.Routed

@@ -62,7 +62,7 @@ func gatewayParts(ctx context.Context, nc, second *nats.Conn, reg *registry.Regi
 			return r.Run(ctx)
 		}},
 		Stored: func(ctx context.Context, topics []string) error {
-			pending, err := r.WaitStored(ctx, topics, storedPatience, nil)
+			pending, err := r.WaitStored(ctx, topics, storedWait, nil)
 			if err == nil && pending > 0 {
 				err = fmt.Errorf("%d events are not in ClickHouse yet", pending)
 			}
@@ -99,8 +99,8 @@ func readParts(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *t
 	return c, nil
 }
 
-// storedPatience is more than a request waits for SQL.
-const storedPatience = time.Minute
+// storedWait is more than a request waits for SQL.
+const storedWait = time.Minute
 
 // stalled is why a pool takes nothing now.
 func stalled(p *pool.Pool) []string {

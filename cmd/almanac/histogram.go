@@ -22,16 +22,16 @@ func counts(cmd *cobra.Command) bool {
 	return count || cmd.Flags().Changed("histogram")
 }
 
-// tally is query with --count or --histogram.
-func (a *app) tally(ctx context.Context, cmd *cobra.Command, topic string) error {
+// stats is query with --count or --histogram.
+func (a *app) stats(ctx context.Context, cmd *cobra.Command, topic string) error {
 	o := format(cmd, a.forEvents())
-	req, err := tallyRequest(cmd, topic)
+	req, err := histogramRequest(cmd, topic)
 	if err != nil {
 		return err
 	}
 	req.Notice = a.notice
 	return whenOfUsers(ctx, cmd, req.Topic, &req.Where, func(r *query.Reader) error {
-		t, err := r.Tally(ctx, req)
+		t, err := r.Histogram(ctx, req)
 		if err != nil {
 			return err
 		}
@@ -56,9 +56,9 @@ func (a *app) tally(ctx context.Context, cmd *cobra.Command, topic string) error
 	})
 }
 
-func tallyRequest(cmd *cobra.Command, topic string) (query.TallyRequest, error) {
+func histogramRequest(cmd *cobra.Command, topic string) (query.HistogramRequest, error) {
 	f := reading{flags: cmd}
-	req := query.TallyRequest{Topic: topic, Where: f.flag("where"), By: f.flag("by"), From: f.time("from"), To: f.until("to")}
+	req := query.HistogramRequest{Topic: topic, Where: f.flag("where"), By: f.flag("by"), From: f.time("from"), To: f.until("to")}
 	count, _ := cmd.Flags().GetBool("count")
 	if cmd.Flags().Changed("histogram") {
 		var ok bool
@@ -83,7 +83,7 @@ func tallyRequest(cmd *cobra.Command, topic string) (query.TallyRequest, error) 
 const longestBar = 40
 
 // histogram draws buckets, each a line.
-func histogram(t *query.Tally, step time.Duration) table.Writer {
+func histogram(t *query.Histogram, step time.Duration) table.Writer {
 	values := map[string]uint64{}
 	most := uint64(1)
 	for _, b := range t.Buckets {

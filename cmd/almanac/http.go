@@ -89,7 +89,7 @@ func (h *httpServer) scraped(w http.ResponseWriter, r *http.Request) {
 // Run serves until ctx ends.
 func (h *httpServer) Run(ctx context.Context) error {
 	guarded := guard.Handler(h.health(), guard.Config{Fail: request.Fail})
-	srv := &http.Server{Handler: guarded, ReadHeaderTimeout: httpPatience, ReadTimeout: httpPatience, WriteTimeout: 2 * httpPatience}
+	srv := &http.Server{Handler: guarded, ReadHeaderTimeout: httpWait, ReadTimeout: httpWait, WriteTimeout: 2 * httpWait}
 	go func() {
 		<-ctx.Done()
 		h.draining.Store(true)
@@ -103,12 +103,12 @@ func (h *httpServer) Run(ctx context.Context) error {
 	return nil
 }
 
-// httpPatience bounds a request: each is a line, and each answer a question to
+// httpWait bounds a request: each is a line, and each answer a question to
 // two servers.
-const httpPatience = 5 * time.Second
+const httpWait = 5 * time.Second
 
 func (h *httpServer) readyz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), httpPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), httpWait)
 	defer cancel()
 	var reasons []string
 	switch ask := h.ask.Load(); {

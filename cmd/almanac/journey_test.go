@@ -33,7 +33,7 @@ func lines(n int) string {
 // settled waits until verify says that nothing is on its way, and returns it.
 func (b *box) settled(accepted uint64) (rep verify.Report) {
 	b.t.Helper()
-	embeddedtest.Eventually(b.t, patience, func() error {
+	embeddedtest.Eventually(b.t, maxWait, func() error {
 		rep = decoded[verify.Report](b, "verify", "-o", "json")
 		if rep.Pending != 0 || rep.Accepted < accepted {
 			return fmt.Errorf("%d accepted, %d pending", rep.Accepted, rep.Pending)
@@ -55,7 +55,7 @@ func TestJourney(t *testing.T) {
 	}
 	contains(t, r.err, "1000 read, 1000 accepted, 0 refused")
 	var page query.Page
-	embeddedtest.Eventually(t, patience, func() error { // shards come when the events are routed
+	embeddedtest.Eventually(t, maxWait, func() error { // shards come when the events are routed
 		page = decoded[query.Page](b, "query", "app", "--limit", "10", "-o", "json") // at once, before the insert
 		if len(page.Events) != 10 || page.Cursor == "" {
 			t.Errorf("a page of 10 has %d events, cursor %q", len(page.Events), page.Cursor)
@@ -173,7 +173,7 @@ func deadLetters(t *testing.T, b *box) {
 		t.Fatal(err)
 	}
 	var letters []query.DeadLetter
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if letters = decoded[[]query.DeadLetter](b, "dead", "ls", "-o", "json"); len(letters) != 1 {
 			return fmt.Errorf("%d dead letters", len(letters))
 		}
@@ -204,7 +204,7 @@ func tails(t *testing.T, b *box) {
 	// When it has begun to listen cannot be seen from outside: send until it has heard enough.
 	done := make(chan error, 1)
 	go func() { done <- tail.Wait() }()
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		b.ok("other\nhello\n", "send", "app", "-q")
 		select {
 		case err := <-done:
@@ -270,7 +270,7 @@ func TestSendRefusesLines(t *testing.T) {
 		}
 		contains(t, r.out, `"read": 2`, `"accepted": 2`)
 	}
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if n := strings.TrimSpace(b.ok("", "query", "app", "--count", "--where", "service = 'cut' or service = 'split'")); n != `{"count":8}` {
 			return fmt.Errorf("%s events of two short and two long records, expected 8: one is cut, one is in five parts", n)
 		}
@@ -315,7 +315,7 @@ func TestSendSurvivesKill(t *testing.T) {
 	const n = 300_000
 	input, report := b.write("lines", lines(n)), filepath.Join(b.dir, "accepted")
 	send := b.background("send", "app", input, "--report", report)
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if info, err := os.Stat(report); err != nil || info.Size() < 100_000 {
 			return fmt.Errorf("too little is accepted: %w", err)
 		}
@@ -361,7 +361,7 @@ func TestSendInterrupted(t *testing.T) {
 	if _, err := feed.WriteString("one\n"); err != nil {
 		t.Fatal(err)
 	}
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if got, _ := os.ReadFile(report); string(got) != "1\n" {
 			return fmt.Errorf("the report says %q", got)
 		}

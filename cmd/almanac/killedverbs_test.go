@@ -59,7 +59,7 @@ func TestKilledVerbs(t *testing.T) {
 	srv := embeddedtest.Start(t)
 	b := newBox(t, envPrefix+"CLICKHOUSE="+srv.HTTPDSN(), envPrefix+"NATS="+srv.NATSURL)
 	b.background("router", "--events-bytes", "1GiB", "--shards-bytes", "1GiB")
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if r := b.run("", "topics", "apply", "app", "--lanes", "2", "--keep-days", "30", "--yes"); r.code != exitOK {
 			return errors.New(r.err)
 		}
@@ -80,7 +80,7 @@ func TestKilledVerbs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 		defer cancel()
 		_ = p.Close(ctx)
 	}()
@@ -119,7 +119,7 @@ func TestKilledVerbs(t *testing.T) {
 		if err := p.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		embeddedtest.Eventually(t, 2*patience, func() error {
+		embeddedtest.Eventually(t, 2*maxWait, func() error {
 			r := b.run("", "verify", "-o", "json")
 			counts := pendingOf.FindAllString(r.out, -1)
 			if r.code != exitOK || len(counts) < 2 || slices.ContainsFunc(counts, func(c string) bool { return !strings.HasSuffix(c, " 0") && !strings.HasSuffix(c, ":0") }) {
@@ -163,7 +163,7 @@ func TestKilledVerbs(t *testing.T) {
 				}
 				sent++
 			}
-			embeddedtest.Eventually(t, patience, func() error {
+			embeddedtest.Eventually(t, maxWait, func() error {
 				info, err := js.Stream(t.Context(), schemas.StreamShards)
 				if err == nil {
 					_, err = info.GetLastMsgForSubject(t.Context(), schemas.DeadSubject("app"))
@@ -254,7 +254,7 @@ func TestKilledVerbs(t *testing.T) {
 				t.Logf("%s: killed %d of %d times so far, %s a run", v.name, died, n+1, took.Round(time.Millisecond))
 			}
 			if n%5 == 4 || n == kills-1 { // else the next finds what several left
-				embeddedtest.Eventually(t, 4*patience, func() error {
+				embeddedtest.Eventually(t, 4*maxWait, func() error {
 					if v.again != nil {
 						return v.again(n)
 					}

@@ -98,7 +98,7 @@ func (a *app) resolveDead(ctx context.Context, cmd *cobra.Command, topic string,
 	}
 	var rows []deadletters.Outcome
 	kept, taken, events, more := 0, 0, 0, 0
-	err = desk.Settle(ctx, q, func(o deadletters.Outcome) error {
+	err = desk.Resolve(ctx, q, func(o deadletters.Outcome) error {
 		switch o.Did {
 		case deadletters.Kept:
 			kept++

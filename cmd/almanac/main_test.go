@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	embeddedtest.Main(m)
 }
 
-// patience is how long anything may take on a machine that is busy.
-const patience = 3 * time.Minute
+// maxWait is how long anything may take on a machine that is busy.
+const maxWait = 3 * time.Minute
 
 // box is a place to run the command in: no settings but those of the test.
 type box struct {
@@ -86,7 +86,7 @@ func (b *box) command(ctx context.Context, args ...string) *exec.Cmd {
 // run calls the command and waits.
 func (b *box) run(stdin string, args ...string) result {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	cmd := b.command(ctx, args...)
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }, 10*time.Second // one that hangs says where
@@ -192,7 +192,7 @@ func (b *box) up(args ...string) *daemon {
 // says waits until stderr has the text.
 func (s *daemon) says(text string) {
 	s.b.t.Helper()
-	embeddedtest.Eventually(s.b.t, patience, func() error {
+	embeddedtest.Eventually(s.b.t, maxWait, func() error {
 		if strings.Contains(s.stderr(), text) {
 			return nil
 		}
@@ -213,8 +213,8 @@ func (s *daemon) stop(sig syscall.Signal) int {
 	}
 	select {
 	case <-s.done:
-	case <-time.After(patience):
-		s.b.t.Fatalf("it did not end within %s of %s:\n%s", patience, sig, s.stderr())
+	case <-time.After(maxWait):
+		s.b.t.Fatalf("it did not end within %s of %s:\n%s", maxWait, sig, s.stderr())
 	}
 	return s.code
 }

@@ -102,7 +102,7 @@ func TestMeter(t *testing.T) {
 // derived waits until what a topic has was examined and summed.
 func (b *box) derived(topic string, repeats uint64) {
 	b.t.Helper()
-	embeddedtest.Eventually(b.t, patience, func() error {
+	embeddedtest.Eventually(b.t, maxWait, func() error {
 		for _, t := range decoded[verify.Report](b, "verify", topic, "-o", "json").Topics {
 			if len(t.Derived) > 0 || t.Pending > 0 || t.Repeats != repeats {
 				return fmt.Errorf("%d pending, %d repeats, %v", t.Pending, t.Repeats, t.Derived)

@@ -83,7 +83,7 @@ func TestPublishWithoutALane(t *testing.T) {
 	b.publish("events.app.2026-11.0", `{"message":"a lane"}`)
 	b.ok("", "topics", "apply", "auth", "--pii", "email:drop")
 	b.publish("events.auth.2026-11", `{"email":"CLEAR","message":"no lane"}`)
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if out := b.ok("", "dead", "ls", "-o", "ndjson"); strings.Count(out, "<lane>") != 2 || !strings.Contains(out, `"events.app.2026-11"`) {
 			return errors.New("dead letters: " + out)
 		}

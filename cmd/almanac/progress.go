@@ -17,19 +17,19 @@ type progress struct {
 	w     io.Writer
 	name  string
 	total int64 // bytes of the input; 0: unknown
-	tally *tally
+	stats *stats
 	began time.Time
 }
 
-func newProgress(w io.Writer, name string, total int64, t *tally) *progress {
-	return &progress{w: w, name: name, total: total, tally: t, began: time.Now()}
+func newProgress(w io.Writer, name string, total int64, t *stats) *progress {
+	return &progress{w: w, name: name, total: total, stats: t, began: time.Now()}
 }
 
 func (p *progress) draw(now time.Time) {
 	if p == nil {
 		return
 	}
-	s, bytes := p.tally.summary(), p.tally.bytes.Load()
+	s, bytes := p.stats.summary(), p.stats.bytes.Load()
 	took := max(now.Sub(p.began), time.Millisecond)
 	line := fmt.Sprintf("%s  %d read  %d accepted  %d refused  %.0f/s", p.name, s.Read, s.Accepted, s.Refused, float64(s.Accepted)/took.Seconds())
 	if p.total > 0 {
@@ -41,7 +41,7 @@ func (p *progress) draw(now time.Time) {
 	} else {
 		line += "  " + schemas.FormatBytes(float64(bytes))
 	}
-	if p.tally.idle(now) > 2*time.Second {
+	if p.stats.idle(now) > 2*time.Second {
 		line += "  waiting for NATS"
 	}
 	_, _ = fmt.Fprint(p.w, clearLine+line) // back to the beginning of the line, and clear it

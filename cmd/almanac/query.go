@@ -60,7 +60,7 @@ yet among them.`,
 
 func (a *app) query(ctx context.Context, cmd *cobra.Command, args []string) error {
 	if counts(cmd) {
-		return a.tally(ctx, cmd, args[0])
+		return a.stats(ctx, cmd, args[0])
 	}
 	o := format(cmd, a.forEvents())
 	req, err := pageRequest(cmd, args[0])

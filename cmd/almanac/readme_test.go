@@ -47,7 +47,7 @@ func TestReadmeBlocks(t *testing.T) {
 		if _, err := exec.LookPath("curl"); err != nil && strings.HasPrefix(c.command, "curl") {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 		cmd := exec.CommandContext(ctx, "bash", "-c", c.command)
 		cmd.Dir, cmd.Env = b.dir, b.env
 		var out bytes.Buffer

@@ -73,7 +73,7 @@ func (a *app) repair(ctx context.Context, cmd *cobra.Command, args []string) err
 		return err
 	}
 	never, _ := cmd.Flags().GetBool("nothing-erased")
-	r, err := repair.New(ctx, repair.Config{NC: c.nc, Registry: c.reg, DB: c.db, Judge: router.FramesOf([]byte(s.PIIKey)), HasKey: s.PIIKey != "", NothingErased: never})
+	r, err := repair.New(ctx, repair.Config{NC: c.nc, Registry: c.reg, DB: c.db, Check: router.FramesOf([]byte(s.PIIKey)), HasKey: s.PIIKey != "", NothingErased: never})
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (a *app) repair(ctx context.Context, cmd *cobra.Command, args []string) err
 	if err != nil {
 		return errors.Join(failed, err)
 	}
-	return a.verdict(out, failed)
+	return a.result(out, failed)
 }
 
 // adoptLedger enters what a copy of the registry or of its ledger alone remembers: nothing is
@@ -185,8 +185,8 @@ func (a *app) carryOut(ctx context.Context, r *repair.Repairer, plan *repair.Pla
 // maxRounds bounds how often a plan is followed by another.
 const maxRounds = 3
 
-// verdict says what is left, and gives the exit code.
-func (a *app) verdict(out *repaired, failed error) error {
+// result says what is left, and gives the exit code.
+func (a *app) result(out *repaired, failed error) error {
 	for _, n := range out.Notes {
 		a.note("  note: %s", n)
 	}

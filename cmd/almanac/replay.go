@@ -93,7 +93,7 @@ func (a *app) replay(ctx context.Context, cmd *cobra.Command, args []string) err
 			// What was accepted before now is on its way to the shards for some
 			// milliseconds more.
 			var pending uint64
-			if pending, err = r.WaitRouted(ctx, routingPatience); err == nil && pending > 0 {
+			if pending, err = r.WaitRouted(ctx, routingWait); err == nil && pending > 0 {
 				a.note("note: %d accepted events are not routed yet and will not be replayed; is a router running?", pending)
 			}
 			if err == nil {
@@ -107,8 +107,8 @@ func (a *app) replay(ctx context.Context, cmd *cobra.Command, args []string) err
 	})
 }
 
-// routingPatience is far above what a router takes, and short for who waits.
-const routingPatience = 10 * time.Second
+// routingWait is far above what a router takes, and short for who waits.
+const routingWait = 10 * time.Second
 
 func (a *app) replayJob(ctx context.Context, c *session, job *replay.Job, pace replay.Pace, o string, quiet bool) error {
 	out := a.stdout

@@ -125,8 +125,8 @@ func (a *app) does(v verb) func(*cobra.Command, []string) error {
 	}
 }
 
-// family is a command that only holds others.
-func family(c *cobra.Command, members ...*cobra.Command) *cobra.Command {
+// usageGroup is a command that only holds others.
+func usageGroup(c *cobra.Command, members ...*cobra.Command) *cobra.Command {
 	c.Args = unknownCommand
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	c.AddCommand(members...)

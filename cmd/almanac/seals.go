@@ -32,7 +32,7 @@ who can write to ClickHouse and NATS. Rows of shards that are not closed are not
 		RunE: a.does(a.auditSeal),
 	}
 	outputFlag(seal, asTable, asJSON, asNDJSON)
-	return family(&cobra.Command{Use: "audit", Short: "Print seals over audit trails"}, seal)
+	return usageGroup(&cobra.Command{Use: "audit", Short: "Print seals over audit trails"}, seal)
 }
 
 func (a *app) auditSeal(ctx context.Context, cmd *cobra.Command, args []string) error {

@@ -19,7 +19,7 @@ import (
 func (b *box) sealed(topic string, fits func([]schemas.Seal) bool) []schemas.Seal {
 	b.t.Helper()
 	var all []schemas.Seal
-	embeddedtest.Eventually(b.t, patience, func() error {
+	embeddedtest.Eventually(b.t, maxWait, func() error {
 		if all = decoded[[]schemas.Seal](b, "audit", "seal", topic, "-o", "json"); !fits(all) {
 			return fmt.Errorf("%d seals", len(all))
 		}

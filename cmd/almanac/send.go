@@ -103,7 +103,7 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 	if err != nil {
 		return err
 	}
-	t, err := newTally(f.flag("report"))
+	t, err := newStats(f.flag("report"))
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (a *app) send(ctx context.Context, cmd *cobra.Command, args []string) error
 			a.note("note: the first send with --full spool will need the server: %v", err)
 		}
 	}
-	job := &sending{p: p, opts: opts, tally: t, patience: patience, spool: s.Full == fullSpool, note: a.note,
+	job := &sending{p: p, opts: opts, stats: t, maxWait: patience, spool: s.Full == fullSpool, note: a.note,
 		why: func(ctx context.Context) error { return storing(ctx, s, d) }}
 	if terminal(a.stderr) && !quiet {
 		job.progress = newProgress(a.stderr, args[0], total, t)
@@ -173,15 +173,15 @@ func (a *app) sendTo(ctx context.Context, cmd *cobra.Command, f *reading, topic,
 		return err
 	}
 	r.note = a.note
-	if r.tally, err = newTally(""); err != nil {
+	if r.stats, err = newStats(""); err != nil {
 		return err
 	}
 	quiet := f.flag("quiet") == "true"
 	if terminal(a.stderr) && !quiet {
-		r.progress = newProgress(a.stderr, topic, total, r.tally)
+		r.progress = newProgress(a.stderr, topic, total, r.stats)
 	}
-	err = errors.Join(r.run(ctx, files), r.tally.finish())
-	return a.sent(r.tally.summary(), o, quiet, err)
+	err = errors.Join(r.run(ctx, files), r.stats.finish())
+	return a.sent(r.stats.summary(), o, quiet, err)
 }
 
 // sent prints what came of a send.

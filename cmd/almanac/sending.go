@@ -19,9 +19,9 @@ import (
 type sending struct {
 	p        *producer.Producer
 	opts     intake.Options
-	tally    *tally
+	stats    *stats
 	progress *progress // nil: none
-	patience time.Duration
+	maxWait  time.Duration
 	spool    bool // what cannot be sent goes to disk
 	// why says why NATS stores nothing, nil where it does; note tells people. It may take seconds.
 	why  func(context.Context) error
@@ -34,9 +34,9 @@ const (
 	waitingEvery = time.Minute
 )
 
-// spoolPatience is how long a send with a spool goes on after the last line
+// spoolWait is how long a send with a spool goes on after the last line
 // without anything stored, unless --timeout says otherwise: a restart of NATS.
-const spoolPatience = 5 * time.Second
+const spoolWait = 5 * time.Second
 
 // silence is how long an input gives nothing until its last record is taken for whole, and is sent: where
 // records have many lines only the next one tells where one ends.
@@ -78,7 +78,7 @@ func (s *sending) run(ctx context.Context, files []input) error {
 			done = true
 		case now := <-tick.C:
 			s.progress.draw(now)
-			if idle := s.tally.idle(now); idle < waitingAfter {
+			if idle := s.stats.idle(now); idle < waitingAfter {
 				next = waitingAfter
 			} else if idle >= next {
 				next = idle + waitingEvery
@@ -88,13 +88,13 @@ func (s *sending) run(ctx context.Context, files []input) error {
 				if st := s.p.Stats(); st.Stored+st.Spool.Replayed > stored {
 					stored, moved = st.Stored+st.Spool.Replayed, now
 				}
-				if read == nil && now.Sub(moved) > cmp.Or(s.patience, spoolPatience) {
+				if read == nil && now.Sub(moved) > cmp.Or(s.maxWait, spoolWait) {
 					done, patience = true, 0 // what is left goes to disk now
 				}
 				continue
 			}
-			if s.patience > 0 && s.tally.idle(now) > s.patience {
-				giveUp(fmt.Errorf("nothing was accepted for %s (--timeout)%s", s.patience, s.tally.lastTrouble()))
+			if s.maxWait > 0 && s.stats.idle(now) > s.maxWait {
+				giveUp(fmt.Errorf("nothing was accepted for %s (--timeout)%s", s.maxWait, s.stats.lastTrouble()))
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func (s *sending) run(ctx context.Context, files []input) error {
 	}
 	_ = s.p.Close(bye) // likewise
 	if s.spool {
-		s.tally.spoolEnded(s.p.Stats())
+		s.stats.spoolEnded(s.p.Stats())
 	}
 	s.progress.draw(time.Now())
 	s.progress.end()
@@ -123,11 +123,11 @@ func (s *sending) run(ctx context.Context, files []input) error {
 
 // waits tells what the send waits for.
 func (s *sending) waits(why error) {
-	idle := s.tally.idle(time.Now())
+	idle := s.stats.idle(time.Now())
 	if idle == 0 {
 		return
 	}
-	what := "no answer to what was sent" + s.tally.lastTrouble()
+	what := "no answer to what was sent" + s.stats.lastTrouble()
 	if why != nil {
 		what = inWords(why)
 	}
@@ -142,7 +142,7 @@ func (s *sending) waits(why error) {
 // readAll reads the files one after the other; line numbers go on from one to
 // the next as if they were one.
 func (s *sending) readAll(ctx context.Context, files []input) error {
-	return eachFile(ctx, files, s.tally, s.opts.Multiline != nil, func(name string, plain io.Reader, before int) (lines int, err error) {
+	return eachFile(ctx, files, s.stats, s.opts.Multiline != nil, func(name string, plain io.Reader, before int) (lines int, err error) {
 		submitted := ctx
 		if _, ok := plain.(*intake.Pauses); ok {
 			// The last record is known to end when reading does: it is sent all the same.
@@ -170,7 +170,7 @@ func (s *sending) readAll(ctx context.Context, files []input) error {
 // eachFile calls read with the content of each file, unpacked, and how many lines those before
 // it had. read returns how many this one has. Where pauses is set it hears of silences (intake.ErrPause) of
 // what is not a file.
-func eachFile(ctx context.Context, files []input, t *tally, pauses bool, read func(name string, plain io.Reader, before int) (lines int, err error)) error {
+func eachFile(ctx context.Context, files []input, t *stats, pauses bool, read func(name string, plain io.Reader, before int) (lines int, err error)) error {
 	before := 0
 	for _, in := range files {
 		plain, err := intake.Unpack(t.counting(in.r))
@@ -206,23 +206,23 @@ func looksLikeJSON(line []byte) bool {
 // record does not.
 func (s *sending) submit(ctx context.Context, rec intake.Record, before int) error {
 	line := before + rec.Line
-	s.tally.took()
+	s.stats.took()
 	if s.opts.Format == intake.FormatText && looksLikeJSON(rec.Raw) {
-		s.tally.object()
+		s.stats.object()
 	}
 	if rec.Err != nil {
-		s.tally.refuse(line, s.refused(rec.Err))
+		s.stats.refuse(line, s.refused(rec.Err))
 		return nil
 	}
 	if rec.Event.Time.IsZero() {
-		s.tally.timeless(rec.OtherTime)
+		s.stats.timeless(rec.OtherTime)
 	}
 	events, err := s.opts.Fit(&rec)
 	if err != nil {
-		s.tally.refuse(line, err)
+		s.stats.refuse(line, err)
 		return nil
 	}
-	answered := together(len(events), func(err error) { s.tally.answered(line, s.refused(err)) })
+	answered := together(len(events), func(err error) { s.stats.answered(line, s.refused(err)) })
 	for i := range events {
 		err := s.p.Submit(ctx, events[i], answered)
 		if err == nil {

@@ -39,14 +39,14 @@ func TestSendMultilineOfASilentPipe(t *testing.T) {
 		}
 	}
 	write("E panic\n at main.go:1\n")
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if got, _ := os.ReadFile(report); string(got) != "1\n" {
 			return fmt.Errorf("the report says %q", got)
 		}
 		return nil
 	})
 	write("E last\n at main.go:2\n")
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		n, err := unix.IoctlGetInt(int(feed.Fd()), unix.TIOCINQ)
 		if err == nil && n > 0 {
 			err = fmt.Errorf("%d bytes are not read yet", n)

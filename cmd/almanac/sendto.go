@@ -47,8 +47,8 @@ type remote struct {
 	params    url.Values
 	format    string
 	multiline *regexp.Regexp
-	tally     *tally
-	patience  time.Duration // without an answer; 0: without end
+	stats     *stats
+	maxWait   time.Duration // without an answer; 0: without end
 	progress  *progress
 	note      func(format string, args ...any)
 	requires  bool // a time in every record
@@ -75,7 +75,7 @@ func newRemote(cmd *cobra.Command, to, topic string, f *reading) (*remote, error
 	}
 	r := &remote{
 		url: base.JoinPath("v1/topics", topic, "events").String(), params: url.Values{}, format: f.flag("format"), multiline: f.regex("multiline"),
-		patience: f.span("timeout"), requires: f.flag("require-ts") == "true", id: rand.Text(),
+		maxWait: f.span("timeout"), requires: f.flag("require-ts") == "true", id: rand.Text(),
 	}
 	for _, name := range remoteParams {
 		if cmd.Flags().Changed(name) || name == "format" {
@@ -87,7 +87,7 @@ func newRemote(cmd *cobra.Command, to, topic string, f *reading) (*remote, error
 
 // run sends all files. It returns when every line is answered or given up.
 func (r *remote) run(ctx context.Context, files []input) error {
-	err := eachFile(ctx, files, r.tally, true, func(name string, plain io.Reader, before int) (lines int, err error) {
+	err := eachFile(ctx, files, r.stats, true, func(name string, plain io.Reader, before int) (lines int, err error) {
 		lines, err = r.file(ctx, bufio.NewReaderSize(plain, 64<<10), before)
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -220,7 +220,7 @@ func (r *remote) request(ctx context.Context, body []byte, before int) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil && (status == http.StatusOK || status == http.StatusAccepted):
-			r.tally.remote(before, a)
+			r.stats.remote(before, a)
 			return nil
 		case err == nil && status == http.StatusBadRequest && a.Total > 0 && refuse == "all":
 			if !r.requires && a.untimed() {
@@ -229,10 +229,10 @@ func (r *remote) request(ctx context.Context, body []byte, before int) error {
 			refuse = "lines"
 			continue
 		case err == nil && status == http.StatusBadRequest && a.Total > 0: // none is good
-			r.tally.remote(before, a)
+			r.stats.remote(before, a)
 			return nil
 		case key == "" && mayBeStored(err, a):
-			r.tally.remoteUnknown(uint64(bytes.Count(bytes.TrimSuffix(body, []byte{'\n'}), []byte{'\n'}) + 1))
+			r.stats.remoteUnknown(uint64(bytes.Count(bytes.TrimSuffix(body, []byte{'\n'}), []byte{'\n'}) + 1))
 			return nil
 		case err == nil && status != http.StatusTooManyRequests && status < 500:
 			return fmt.Errorf("the gateway refuses: %s", a.said(status))
@@ -241,9 +241,9 @@ func (r *remote) request(ctx context.Context, body []byte, before int) error {
 		if why == nil {
 			why = errors.New(a.said(status))
 		}
-		r.tally.trouble(why)
-		if r.patience > 0 && time.Since(began) > r.patience {
-			return fmt.Errorf("nothing was accepted for %s (--timeout)%s", r.patience, r.tally.lastTrouble())
+		r.stats.trouble(why)
+		if r.maxWait > 0 && time.Since(began) > r.maxWait {
+			return fmt.Errorf("nothing was accepted for %s (--timeout)%s", r.maxWait, r.stats.lastTrouble())
 		}
 		if waited := time.Since(began); waited >= next {
 			next = waited + waitingEvery
@@ -298,7 +298,7 @@ func (r *remote) post(ctx context.Context, body []byte, key, refuse string) (sta
 }
 
 // remote counts an answer; before is the number of the line before the request's first.
-func (t *tally) remote(before int, a *remoteAnswer) {
+func (t *stats) remote(before int, a *remoteAnswer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.read += a.Accepted + a.Total
@@ -323,7 +323,7 @@ func (t *tally) remote(before int, a *remoteAnswer) {
 }
 
 // remoteUnknown counts lines that were sent and not answered.
-func (t *tally) remoteUnknown(n uint64) {
+func (t *stats) remoteUnknown(n uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.read, t.unknown = t.read+n, t.unknown+n

@@ -115,7 +115,7 @@ func (b *box) publish(subject, text string) {
 		b.t.Fatal(err)
 	}
 	defer nc.Close()
-	if _, err := nc.Request(subject, []byte(text), patience); err != nil {
+	if _, err := nc.Request(subject, []byte(text), maxWait); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -131,7 +131,7 @@ func TestConfigCheckOfAStoreTooSmall(t *testing.T) {
 	}
 	srv.Start()
 	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	if !srv.ReadyForConnections(patience) {
+	if !srv.ReadyForConnections(maxWait) {
 		t.Fatal("NATS did not start")
 	}
 	helps := []string{"too small", "--events-bytes", "--shards-bytes", "events_bytes, shards_bytes"}

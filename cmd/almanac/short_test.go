@@ -22,7 +22,7 @@ func TestShortAnswersExit3(t *testing.T) {
 	b.ok(lines(10), "send", "auth")
 	b.ok(lines(10), "send", "app")
 	for _, topic := range []string{"auth", "app"} {
-		embeddedtest.Eventually(t, patience, func() error { // a new sink takes a while to lease its shards
+		embeddedtest.Eventually(t, maxWait, func() error { // a new sink takes a while to lease its shards
 			if got := b.run("", "sql", "SELECT count() AS n FROM "+topic).out; got != `{"n":10}`+"\n" {
 				return errors.New(got)
 			}

@@ -51,7 +51,7 @@ func TestStreams(t *testing.T) {
 		t.Errorf("doctor names a program that is not shipped: %s", said)
 	}
 	contains(t, b.ok("", "streams", "apply", "timers", "--bytes", "64MiB"), "64 MiB")
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if r := b.run(lines.String(), "timers", "import", "mails"); r.code != 0 {
 			return fmt.Errorf("with twice the room: exit %d, %s %.1000s", r.code, r.out, r.err)
 		}

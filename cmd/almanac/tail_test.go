@@ -46,7 +46,7 @@ func TestTailSurvivesKill(t *testing.T) {
 		}
 		return strings.Split(strings.TrimSpace(string(text)), "\n")
 	}
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if n := len(heard()); n < each/2 {
 			return fmt.Errorf("%d events were heard", n)
 		}

@@ -42,7 +42,7 @@ func (b *box) onTerminal(args ...string) (shown string, code int) {
 		text, _ := io.ReadAll(ours) // it ends with an error once the last writer is gone
 		read <- string(text)
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	cmd := b.command(ctx, args...)
 	cmd.Stdout, cmd.Stderr = theirs, theirs

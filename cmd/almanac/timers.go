@@ -73,7 +73,7 @@ refused unless --replace is passed.`,
 	outputFlag(history, asTable, asJSON, asNDJSON)
 	verbs = append(verbs, history, a.timersImportCommand(), a.timersExportCommand(), a.timersStatusCommand(), a.timersGroupsCommand(), a.timersRunCommand())
 	verbs = append(verbs, a.timersPauseCommands()...)
-	c := family(&cobra.Command{
+	c := usageGroup(&cobra.Command{
 		Use:   "timers",
 		Short: "Callbacks at a time: create, change, cancel and follow timers",
 	}, verbs...)

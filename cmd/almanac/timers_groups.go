@@ -46,7 +46,7 @@ group. Slots stay as they are: timers are spread over them by their ids.`,
 	outputFlag(ls, asTable, asJSON, asNDJSON)
 	show := &cobra.Command{Use: "show GROUP", Short: "Show a group's settings", Args: arguments(1, 1), RunE: a.does(a.timersGroupsShow)}
 	outputFlag(show, asJSON)
-	return family(&cobra.Command{Use: "groups", Short: "Groups of timers and their settings"}, apply, ls, show)
+	return usageGroup(&cobra.Command{Use: "groups", Short: "Groups of timers and their settings"}, apply, ls, show)
 }
 
 // retryFlags are those of a retry policy.

@@ -39,7 +39,7 @@ func TestTimers(t *testing.T) {
 	}
 	is := func(id, state string) {
 		t.Helper()
-		embeddedtest.Eventually(t, patience, func() error {
+		embeddedtest.Eventually(t, maxWait, func() error {
 			if tm := get(id); string(tm.State) != state {
 				return fmt.Errorf("%s is %s, want %s", id, tm.State, state)
 			}
@@ -76,14 +76,14 @@ func TestTimers(t *testing.T) {
 		t.Errorf("a due time that is none: exit %d, %s", r.code, r.err)
 	}
 	// Three were created; two were claimed, one was done, one failed, one was cancelled.
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		r := b.run("", "sql", "SELECT state, count() FROM timers GROUP BY state ORDER BY state", "-o", "csv")
 		if want := "cancelled,1\ncreated,3\ndone,1\nfailed,1\nfiring,2\n"; !strings.HasSuffix(strings.ReplaceAll(r.out, `"`, ""), want) {
 			return errors.New(r.out + r.err)
 		}
 		return nil
 	})
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if r := b.run("", "verify"); r.code != 0 {
 			return errors.New(r.out + r.err)
 		}
@@ -134,7 +134,7 @@ func TestTimers(t *testing.T) {
 func moved(b *box, hook string) {
 	b.t.Helper()
 	pause := func(group string) { // a busy machine's dispatcher may see it late
-		embeddedtest.Eventually(b.t, patience, func() error {
+		embeddedtest.Eventually(b.t, maxWait, func() error {
 			if r := b.run("", "timers", "pause", group); r.code != 0 {
 				return errors.New(r.err)
 			}

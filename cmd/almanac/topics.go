@@ -35,7 +35,7 @@ func (a *app) topicsCommand() *cobra.Command {
 		RunE:  a.does(a.topicsShow),
 	}
 	outputFlag(show, asYAML, asJSON)
-	return family(&cobra.Command{
+	return usageGroup(&cobra.Command{
 		Use:   "topics",
 		Short: "List, show, declare and remove topics",
 	}, ls, show, a.topicsApplyCommand(), a.topicsRemoveCommand())

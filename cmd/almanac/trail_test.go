@@ -209,7 +209,7 @@ func TestBeforeWithoutNATS(t *testing.T) {
 	if err == nil || !errors.Is(err, producer.ErrOutcomeUnknown) && !errors.Is(err, ctx.Err()) {
 		t.Errorf("Before: %v", err)
 	}
-	if took := time.Since(began); took > patience {
+	if took := time.Since(began); took > maxWait {
 		t.Errorf("it took %s", took)
 	}
 	change.Scope = ""

@@ -111,7 +111,7 @@ func TestTrailBadInput(t *testing.T) {
 		contains(t, r.err, want)
 	}
 	b.publish("events.trail.2026-02.0", lines.String())
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if out := b.ok("", "dead", "ls", "trail", "-o", "json"); !strings.Contains(out, "bad-value") {
 			return fmt.Errorf("dead letters: %s", out)
 		}

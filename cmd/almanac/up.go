@@ -282,7 +282,7 @@ func (n *node) agree(ctx context.Context, nc *nats.Conn, reg *registry.Registry,
 // rebuild restores a lost registry, and reports it.
 func (n *node) rebuild(ctx context.Context, nc *nats.Conn, reg *registry.Registry, db *tables.DB) error {
 	n.log.Warn().Msg("the registry was lost: rebuilding it from SHARDS and ClickHouse")
-	r, err := repair.New(ctx, repair.Config{NC: nc, Registry: reg, DB: db, Judge: router.FramesOf([]byte(n.s.PIIKey)), HasKey: n.s.PIIKey != ""})
+	r, err := repair.New(ctx, repair.Config{NC: nc, Registry: reg, DB: db, Check: router.FramesOf([]byte(n.s.PIIKey)), HasKey: n.s.PIIKey != ""})
 	if err != nil {
 		return err
 	}

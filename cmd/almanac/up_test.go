@@ -112,7 +112,7 @@ func TestParts(t *testing.T) {
 	router.says("ready")
 	sink.says(`"message":"ready"`)
 	b.ok(lines(1000), "send", "auth")
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if got := strings.TrimSpace(b.run("", "sql", "SELECT count() AS n FROM auth").out); got != `{"n":1000}` {
 			return errors.New(got)
 		}

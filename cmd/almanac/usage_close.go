@@ -73,7 +73,7 @@ func (a *app) usageClose(ctx context.Context, cmd *cobra.Command, args []string)
 		return err
 	}
 	req.GroupBy, req.Measure = usage.GroupBy(f.flag("group-by")), usage.Measure(f.flag("measure"))
-	return a.atDesk(ctx, cmd, &req, func(d *billing.Desk) error {
+	return a.withCloser(ctx, cmd, &req, func(d *billing.Closer) error {
 		res, err := d.Close(ctx, req)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func (a *app) usageCorrections(ctx context.Context, cmd *cobra.Command, args []s
 	if err != nil {
 		return err
 	}
-	return a.atDesk(ctx, cmd, &req, func(d *billing.Desk) error {
+	return a.withCloser(ctx, cmd, &req, func(d *billing.Closer) error {
 		res, err := d.Corrections(ctx, req)
 		if err != nil {
 			return err
@@ -165,8 +165,8 @@ func closeRequest(f *reading, topic string) (req billing.Request, err error) {
 	return req, f.err
 }
 
-// atDesk waits until what the topic accepted is stored, which a bill is made of, and calls f.
-func (a *app) atDesk(ctx context.Context, cmd *cobra.Command, req *billing.Request, f func(*billing.Desk) error) error {
+// withCloser waits until what the topic accepted is stored, which a bill is made of, and calls f.
+func (a *app) withCloser(ctx context.Context, cmd *cobra.Command, req *billing.Request, f func(*billing.Closer) error) error {
 	return a.whenStored(ctx, cmd, req.Topic, func(c *session, r *query.Reader, short bool) error {
 		if !req.DryRun {
 			a.tellTarget(c)

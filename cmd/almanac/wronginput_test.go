@@ -25,7 +25,7 @@ var raw = []string{
 // inProcess calls the command without a process of its own: a walk makes hundreds of calls.
 func inProcess(t *testing.T, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience/3)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait/3)
 	defer cancel()
 	var out, errs bytes.Buffer
 	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs}

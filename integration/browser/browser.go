@@ -18,8 +18,8 @@ import (
 // Host is the name of the site.
 const Host = "evil.example"
 
-// patience is how long a visit may take on a machine that is busy.
-const patience = 3 * time.Minute
+// maxWait is how long a visit may take on a machine that is busy.
+const maxWait = 3 * time.Minute
 
 // maxReport is what of a report is kept.
 const maxReport = 1 << 20
@@ -51,7 +51,7 @@ func NewSite(t testing.TB) *Site {
 		t.Fatal(err)
 	}
 	s := &Site{t: t, binary: binary, address: l.Addr().String()}
-	srv := &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: patience}
+	srv := &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: maxWait}
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close() })
 	return s
@@ -100,7 +100,7 @@ func (s *Site) Visit(page string) []string {
 	s.mu.Lock()
 	s.page, s.reports, s.done = page, nil, done
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), maxWait)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "almanac-browser-")
 	if err != nil {

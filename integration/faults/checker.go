@@ -11,15 +11,15 @@ import (
 // Checker compares what producers were told with what there is. It knows the names and the rules of the promise and
 // shares no code with the parts: SQL over HTTP, headers read by a plain consumer, and the journals.
 type Checker struct {
-	NC       *nats.Conn
-	SQL      *SQL
-	Journals string
-	Vandal   *Vandal
+	NC        *nats.Conn
+	SQL       *SQL
+	Journals  string
+	Corrupter *Corrupter
 }
 
 // Check compares everything. All producers must have ended and all events be stored.
-func (h *House) Check(ctx context.Context) (*Verdict, error) {
-	c := Checker{NC: h.NC, SQL: h.SQL, Journals: filepath.Join(h.Dir, "journals"), Vandal: h.Vandal}
+func (h *Cluster) Check(ctx context.Context) (*Verdict, error) {
+	c := Checker{NC: h.NC, SQL: h.SQL, Journals: filepath.Join(h.Dir, "journals"), Corrupter: h.Corrupter}
 	return c.Check(ctx)
 }
 

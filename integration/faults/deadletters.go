@@ -9,9 +9,9 @@ import (
 
 // deadLetters checks that every damaged message is kept once and whole, and that nothing else is dead.
 func (c *Checker) deadLetters(ctx context.Context, v *Verdict) error {
-	c.Vandal.mu.Lock()
-	sent := c.Vandal.sent
-	c.Vandal.mu.Unlock()
+	c.Corrupter.mu.Lock()
+	sent := c.Corrupter.sent
+	c.Corrupter.mu.Unlock()
 	for _, d := range sent {
 		if d.acked {
 			v.Damaged++

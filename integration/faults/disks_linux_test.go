@@ -60,7 +60,7 @@ func TestDiskFullEngine(t *testing.T) {
 	h.fullDisk(t, disk, nil, Between(rnd, 4*time.Second, 8*time.Second))
 }
 
-func (h *House) fullDisk(t *testing.T, disk string, halted []*Part, last time.Duration) {
+func (h *Cluster) fullDisk(t *testing.T, disk string, halted []*Part, last time.Duration) {
 	t.Helper()
 	h.StartWriters()
 	flows(t, h)

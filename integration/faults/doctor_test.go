@@ -15,7 +15,7 @@ import (
 type finding struct{ Check, Status, Found, Do string }
 
 // doctor asks the command itself, and gives its findings and whether it exited 0.
-func (h *House) doctor(t *testing.T, program string) (found []finding, well bool) {
+func (h *Cluster) doctor(t *testing.T, program string) (found []finding, well bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

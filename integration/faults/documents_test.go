@@ -27,7 +27,7 @@ import (
 const docsTopic = "customers"
 
 // ofDocuments builds a house with a topic of documents, and opens them.
-func ofDocuments(ctx context.Context, t *testing.T, hotFor, keep, timeout time.Duration) (*House, *registry.Registry, *documents.Collection) {
+func ofDocuments(ctx context.Context, t *testing.T, hotFor, keep, timeout time.Duration) (*Cluster, *registry.Registry, *documents.Collection) {
 	t.Helper()
 	h := Build(t, Plan{Keep: keep})
 	reg, err := registry.Open(ctx, h.NC)
@@ -176,7 +176,7 @@ func readDocJournals(t *testing.T, parts []*Part) *docsTold {
 }
 
 // compare holds the rows to what was told, and adds to it what was stored without a word.
-func (d *docsTold) compare(ctx context.Context, t *testing.T, h *House) {
+func (d *docsTold) compare(ctx context.Context, t *testing.T, h *Cluster) {
 	t.Helper()
 	rows, silent := 0, 0
 	err := h.SQL.Do(ctx, "SELECT doc_id, version, body FROM "+docsTopic+" WHERE path = 'p' ORDER BY doc_id, version FORMAT JSONEachRow SETTINGS output_format_json_quote_64bit_integers = 0", func(r io.Reader) error {

@@ -13,7 +13,7 @@ import (
 )
 
 // Heal ends every fault: links work, nothing is frozen, everything that died is started again.
-func (h *House) Heal() {
+func (h *Cluster) Heal() {
 	h.t.Helper()
 	for _, l := range h.Links() {
 		l.Heal()
@@ -31,7 +31,7 @@ func (h *House) Heal() {
 }
 
 // Drain stops the producers, waits until all they wrote is answered, and until all that was accepted is stored.
-func (h *House) Drain(within time.Duration) *verify.Report {
+func (h *Cluster) Drain(within time.Duration) *verify.Report {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), within)
 	defer cancel()
@@ -47,7 +47,7 @@ func (h *House) Drain(within time.Duration) *verify.Report {
 }
 
 // Settled waits until nothing is pending, and returns what verify says then.
-func (h *House) Settled(ctx context.Context) *verify.Report {
+func (h *Cluster) Settled(ctx context.Context) *verify.Report {
 	h.t.Helper()
 	var last *verify.Report
 	err := until(ctx, time.Hour, 200*time.Millisecond, func(ctx context.Context) error {
@@ -68,7 +68,7 @@ func (h *House) Settled(ctx context.Context) *verify.Report {
 }
 
 // Verify is what `almanac verify` says.
-func (h *House) Verify(ctx context.Context) (*verify.Report, error) {
+func (h *Cluster) Verify(ctx context.Context) (*verify.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	reg, err := registry.Open(ctx, h.NC)
@@ -88,7 +88,7 @@ func (h *House) Verify(ctx context.Context) (*verify.Report, error) {
 }
 
 // Prove heals, drains and checks: the end of every test.
-func (h *House) Prove(within time.Duration) *Verdict {
+func (h *Cluster) Prove(within time.Duration) *Verdict {
 	h.t.Helper()
 	h.Heal()
 	rep := h.Drain(within)
@@ -113,12 +113,12 @@ func (h *House) Prove(within time.Duration) *Verdict {
 }
 
 // Stored is how many numbered rows ClickHouse holds now.
-func (h *House) Stored(ctx context.Context) (uint64, error) {
+func (h *Cluster) Stored(ctx context.Context) (uint64, error) {
 	return h.SQL.Number(ctx, "SELECT count() FROM %s WHERE service = '%s'", Topic, Service)
 }
 
 // Said sums what parts of a role reported under a word.
-func (h *House) Said(role Role, word string) (n uint64) {
+func (h *Cluster) Said(role Role, word string) (n uint64) {
 	for _, p := range slices.Concat(h.Parts(), h.retired()) {
 		if p.Spec.Role == role {
 			n += p.Said(word)

@@ -142,7 +142,7 @@ func keyed(ctx context.Context, url, body string, repeated *atomic.Int64) (again
 
 // gatewayProcess is an `almanac gateway`, over all its lives.
 type gatewayProcess struct {
-	h                *House
+	h                *Cluster
 	program, address string
 	cmd              *exec.Cmd
 	said             bytes.Buffer // of its last life

@@ -36,7 +36,7 @@ func TestKillCyclesOfErasedRequests(t *testing.T) {
 	t.Cleanup(g.kill)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(kills)*time.Minute+10*time.Minute)
 	defer cancel()
-	k := &keyedHouse{House: h, t: t, url: "http://" + g.address + "/v1/topics/" + Topic + "/events?refuse=all", erased: map[int]bool{}}
+	k := &keyedHouse{Cluster: h, t: t, url: "http://" + g.address + "/v1/topics/" + Topic + "/events?refuse=all", erased: map[int]bool{}}
 	for n := range kills {
 		all, sending := errgroup.WithContext(ctx)
 		some := make(chan struct{}, 64)
@@ -111,7 +111,7 @@ func TestKillCyclesOfErasedRequests(t *testing.T) {
 
 // keyedHouse is a house that takes requests under keys. Request n is 40 events each of two users.
 type keyedHouse struct {
-	*House
+	*Cluster
 	t      *testing.T
 	url    string
 	fields int

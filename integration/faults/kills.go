@@ -19,7 +19,7 @@ const promised = 10 * time.Second
 
 // isSlowest says whether a recovery took longer than promised, and a second longer than any before it: one cause slows
 // several parts, and is to be read once.
-func (h *House) isSlowest(took time.Duration) bool {
+func (h *Cluster) isSlowest(took time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if took < max(promised, h.slowest+time.Second) {
@@ -30,7 +30,7 @@ func (h *House) isSlowest(took time.Duration) bool {
 }
 
 // wordsSince are the last lines that routers, sinks and servers wrote since a moment, at most 60 of them.
-func (h *House) wordsSince(since time.Time) string {
+func (h *Cluster) wordsSince(since time.Time) string {
 	var lines []string
 	from := since.Format(clockLayout)
 	for _, p := range h.Parts() {
@@ -49,7 +49,7 @@ func (h *House) wordsSince(since time.Time) string {
 }
 
 // Flows waits until every lane's events that were logged after a moment are in ClickHouse, and says how long that took.
-func (h *House) Flows(ctx context.Context, since time.Time) (time.Duration, error) {
+func (h *Cluster) Flows(ctx context.Context, since time.Time) (time.Duration, error) {
 	err := until(ctx, recoveryLimit, 50*time.Millisecond, func(ctx context.Context) error {
 		n, err := h.SQL.Number(ctx, "SELECT uniqExact(user_id) FROM %s WHERE service = '%s' AND ts >= fromUnixTimestamp64Nano(%d)",
 			Topic, Service, since.UnixNano())
@@ -62,7 +62,7 @@ func (h *House) Flows(ctx context.Context, since time.Time) (time.Duration, erro
 }
 
 // writes waits until events of one producer process are in ClickHouse.
-func (h *House) writes(ctx context.Context, number uint64) error {
+func (h *Cluster) writes(ctx context.Context, number uint64) error {
 	return until(ctx, recoveryLimit, 50*time.Millisecond, func(ctx context.Context) error {
 		n, err := h.SQL.Number(ctx, "SELECT count() > 0 FROM %s WHERE service = '%s' AND intDiv(toUInt64OrZero(message), 4294967296) = %d",
 			Topic, Service, number)
@@ -74,7 +74,7 @@ func (h *House) writes(ctx context.Context, number uint64) error {
 }
 
 // KillOne kills one part of a role by SIGKILL, starts it again at once, waits until events flow again, and notes the time.
-func (h *House) KillOne(ctx context.Context, role Role, rnd *rand.Rand, times *Times) error {
+func (h *Cluster) KillOne(ctx context.Context, role Role, rnd *rand.Rand, times *Times) error {
 	p, slot := h.pick(role, rnd)
 	began := time.Now()
 	p.Kill()
@@ -102,7 +102,7 @@ func (h *House) KillOne(ctx context.Context, role Role, rnd *rand.Rand, times *T
 }
 
 // pick is one part of a role, and its place among the producers.
-func (h *House) pick(role Role, rnd *rand.Rand) (*Part, int) {
+func (h *Cluster) pick(role Role, rnd *rand.Rand) (*Part, int) {
 	switch role {
 	case RoleNATS:
 		return h.NATS, 0

@@ -75,13 +75,13 @@ func TestKillCycles(t *testing.T) {
 }
 
 // rampage damages and repeats messages until ctx ends.
-func (h *House) rampage(ctx context.Context, rnd *rand.Rand, every time.Duration) {
+func (h *Cluster) rampage(ctx context.Context, rnd *rand.Rand, every time.Duration) {
 	for backoff.Sleep(ctx, Between(rnd, every/2, every)) == nil {
 		h.vandals.RLock()
 		if rnd.IntN(2) == 0 {
-			_, _ = h.Vandal.Damage(ctx, rnd) // what had no answer is not counted on
+			_, _ = h.Corrupter.Damage(ctx, rnd) // what had no answer is not counted on
 		} else {
-			_ = h.Vandal.Echo(ctx)
+			_ = h.Corrupter.Echo(ctx)
 		}
 		h.vandals.RUnlock()
 	}

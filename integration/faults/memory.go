@@ -15,7 +15,7 @@ import (
 const weighing = 500 * time.Millisecond
 
 // weighAll notes the memory of every part until ctx ends.
-func (h *House) weighAll(ctx context.Context) {
+func (h *Cluster) weighAll(ctx context.Context) {
 	for backoff.Sleep(ctx, weighing) == nil {
 		for _, p := range h.Parts() {
 			p.weigh()
@@ -24,7 +24,7 @@ func (h *House) weighAll(ctx context.Context) {
 }
 
 // Peaks is the highest resident memory of any one process of each role, in bytes.
-func (h *House) Peaks() map[Role]uint64 {
+func (h *Cluster) Peaks() map[Role]uint64 {
 	peaks := map[Role]uint64{}
 	for _, p := range slices.Concat(h.Parts(), h.retired()) {
 		peaks[p.Spec.Role] = max(peaks[p.Spec.Role], p.Peak())
@@ -33,7 +33,7 @@ func (h *House) Peaks() map[Role]uint64 {
 }
 
 // memory is a line for each role.
-func (h *House) memory() string {
+func (h *Cluster) memory() string {
 	var b strings.Builder
 	peaks := h.Peaks()
 	for _, role := range Roles {

@@ -13,7 +13,7 @@ import (
 // Fault is one kind of trouble: it is made, lasts, and is healed.
 type Fault struct {
 	Name string
-	Make func(context.Context, *House, *rand.Rand) error
+	Make func(context.Context, *Cluster, *rand.Rand) error
 	// FromStart: it is over at once, and what it takes to recover counts from its beginning.
 	FromStart bool
 }
@@ -21,19 +21,19 @@ type Fault struct {
 // Mix is every fault that may come at any time in one House, in no order.
 func Mix() []Fault {
 	var all []Fault
-	add := func(name string, do func(context.Context, *House, *rand.Rand) error) {
+	add := func(name string, do func(context.Context, *Cluster, *rand.Rand) error) {
 		all = append(all, Fault{Name: name, Make: do, FromStart: strings.HasPrefix(name, "kill -9")})
 	}
 	for _, role := range Roles {
-		add("kill -9 "+string(role), func(_ context.Context, h *House, rnd *rand.Rand) error { return h.replace(role, rnd) })
-		add("SIGSTOP "+string(role), func(ctx context.Context, h *House, rnd *rand.Rand) error {
+		add("kill -9 "+string(role), func(_ context.Context, h *Cluster, rnd *rand.Rand) error { return h.replace(role, rnd) })
+		add("SIGSTOP "+string(role), func(ctx context.Context, h *Cluster, rnd *rand.Rand) error {
 			p, _ := h.pick(role, rnd)
 			p.Stop()
 			defer p.Continue()
 			return backoff.Sleep(ctx, Between(rnd, time.Second, 9*time.Second))
 		})
 	}
-	add("kill -9 of everything", func(_ context.Context, h *House, rnd *rand.Rand) error {
+	add("kill -9 of everything", func(_ context.Context, h *Cluster, rnd *rand.Rand) error {
 		for _, p := range h.Parts() {
 			p.Kill()
 		}
@@ -52,13 +52,13 @@ func Mix() []Fault {
 		return nil
 	})
 	for _, c := range points {
-		add("crash at "+c.point, func(ctx context.Context, h *House, rnd *rand.Rand) error {
+		add("crash at "+c.point, func(ctx context.Context, h *Cluster, rnd *rand.Rand) error {
 			return h.crash(ctx, c.role, c.point, 1+rnd.IntN(c.hits), rnd)
 		})
 	}
 	for i, link := range []string{"producers-NATS", "routers-NATS", "sinks-NATS", "sinks-ClickHouse"} {
 		for _, f := range linkFaults {
-			add(link+": "+f.name, func(ctx context.Context, h *House, rnd *rand.Rand) error {
+			add(link+": "+f.name, func(ctx context.Context, h *Cluster, rnd *rand.Rand) error {
 				l := h.Links()[i]
 				f.do(l, rnd)
 				defer l.Heal()
@@ -66,14 +66,14 @@ func Mix() []Fault {
 			})
 		}
 	}
-	add("engine at a tenth", func(ctx context.Context, h *House, rnd *rand.Rand) error {
+	add("engine at a tenth", func(ctx context.Context, h *Cluster, rnd *rand.Rand) error {
 		return h.throttle(ctx, Between(rnd, 4*time.Second, 12*time.Second))
 	})
-	add("strangers at the engine's ports", func(ctx context.Context, h *House, rnd *rand.Rand) error {
+	add("strangers at the engine's ports", func(ctx context.Context, h *Cluster, rnd *rand.Rand) error {
 		return h.strangers(ctx, 110, 700, Between(rnd, 3*time.Second, 8*time.Second))
 	})
-	add("EVENTS cut", func(ctx context.Context, h *House, rnd *rand.Rand) error { return h.cutEvents(ctx, rnd) })
-	add("key of a shard lost", func(ctx context.Context, h *House, rnd *rand.Rand) error { return h.loseKey(ctx, rnd) })
+	add("EVENTS cut", func(ctx context.Context, h *Cluster, rnd *rand.Rand) error { return h.cutEvents(ctx, rnd) })
+	add("key of a shard lost", func(ctx context.Context, h *Cluster, rnd *rand.Rand) error { return h.loseKey(ctx, rnd) })
 	return all
 }
 
@@ -111,7 +111,7 @@ var linkFaults = []struct {
 }
 
 // replace kills a part and starts it again.
-func (h *House) replace(role Role, rnd *rand.Rand) error {
+func (h *Cluster) replace(role Role, rnd *rand.Rand) error {
 	p, slot := h.pick(role, rnd)
 	p.Kill()
 	if role == RoleProducer {
@@ -120,7 +120,7 @@ func (h *House) replace(role Role, rnd *rand.Rand) error {
 	return p.Start()
 }
 
-func (h *House) replaceWriter(slot int) error {
+func (h *Cluster) replaceWriter(slot int) error {
 	old := h.Writers[slot]
 	next, err := h.heir(old)
 	h.mu.Lock()
@@ -131,7 +131,7 @@ func (h *House) replaceWriter(slot int) error {
 }
 
 // CrashOn starts a part again and again, each time to kill itself at the next of its role's points, as often as rounds says.
-func (h *House) CrashOn(ctx context.Context, p *Part, rounds int, rnd *rand.Rand) error {
+func (h *Cluster) CrashOn(ctx context.Context, p *Part, rounds int, rnd *rand.Rand) error {
 	p.Kill()
 	for range rounds {
 		for _, c := range points {
@@ -147,7 +147,7 @@ func (h *House) CrashOn(ctx context.Context, p *Part, rounds int, rnd *rand.Rand
 }
 
 // crash starts a part that will kill itself at the hit-th time it comes to a point, and starts it again when it did.
-func (h *House) crash(ctx context.Context, role Role, point string, hit int, rnd *rand.Rand) error {
+func (h *Cluster) crash(ctx context.Context, role Role, point string, hit int, rnd *rand.Rand) error {
 	p, _ := h.pick(role, rnd)
 	p.Kill()
 	if err := h.crashNow(ctx, p, point, hit); err != nil {
@@ -157,7 +157,7 @@ func (h *House) crash(ctx context.Context, role Role, point string, hit int, rnd
 }
 
 // crashNow starts a dead part and returns when it has killed itself.
-func (h *House) crashNow(ctx context.Context, p *Part, point string, hit int) error {
+func (h *Cluster) crashNow(ctx context.Context, p *Part, point string, hit int) error {
 	before := p.Said("crashed")
 	p.Spec.CrashAt, p.Spec.CrashHit = point, hit
 	if err := p.Start(); err != nil {
@@ -179,6 +179,6 @@ func (h *House) crashNow(ctx context.Context, p *Part, point string, hit int) er
 	return nil
 }
 
-func (h *House) alone(role Role) bool {
+func (h *Cluster) alone(role Role) bool {
 	return role == RoleRouter && len(h.Routers) == 1 || role == RoleSink && len(h.Sinks) == 1
 }

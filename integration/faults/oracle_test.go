@@ -89,7 +89,7 @@ func TestOracle(t *testing.T) {
 }
 
 // oneRow keeps a copy of one row in a table beside, and gives its number.
-func (h *House) oneRow(t *testing.T, name string) uint64 {
+func (h *Cluster) oneRow(t *testing.T, name string) uint64 {
 	t.Helper()
 	h.exec(t, "CREATE TABLE saved_%s ENGINE = Memory AS SELECT * FROM %s WHERE pos > 1 ORDER BY id LIMIT 1", name, Topic)
 	n, err := h.SQL.Number(t.Context(), "SELECT toUInt64(message) FROM saved_%s", name)
@@ -99,7 +99,7 @@ func (h *House) oneRow(t *testing.T, name string) uint64 {
 	return n
 }
 
-func (h *House) exec(t *testing.T, format string, a ...any) {
+func (h *Cluster) exec(t *testing.T, format string, a ...any) {
 	t.Helper()
 	if err := h.SQL.Do(t.Context(), fmt.Sprintf(format, a...), func(r io.Reader) error { _, err := io.Copy(io.Discard, r); return err }); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func (h *House) exec(t *testing.T, format string, a ...any) {
 }
 
 // alarm asks both, and fails when one of them is content.
-func (h *House) alarm(t *testing.T) (*Verdict, *verify.Report) {
+func (h *Cluster) alarm(t *testing.T) (*Verdict, *verify.Report) {
 	t.Helper()
 	v, rep := h.both(t)
 	t.Logf("checker: %s", v)
@@ -122,7 +122,7 @@ func (h *House) alarm(t *testing.T) (*Verdict, *verify.Report) {
 }
 
 // both asks the checker and verify.
-func (h *House) both(t *testing.T) (*Verdict, *verify.Report) {
+func (h *Cluster) both(t *testing.T) (*Verdict, *verify.Report) {
 	t.Helper()
 	v, err := h.Check(t.Context())
 	if err != nil {
@@ -136,7 +136,7 @@ func (h *House) both(t *testing.T) (*Verdict, *verify.Report) {
 }
 
 // clean asks both, and fails when one of them is not content.
-func (h *House) clean(t *testing.T) {
+func (h *Cluster) clean(t *testing.T) {
 	t.Helper()
 	if v, rep := h.both(t); !v.OK() || !rep.OK() {
 		t.Fatalf("after repair by hand:\n%s\n%v", v, rep.Problems)
@@ -153,7 +153,7 @@ func named(t *testing.T, who string, problems []string, words string) {
 	t.Errorf("%s does not say %q: %v", who, words, problems)
 }
 
-func (h *House) kv(t *testing.T) jetstream.KeyValue {
+func (h *Cluster) kv(t *testing.T) jetstream.KeyValue {
 	t.Helper()
 	js, err := jetstream.New(h.NC)
 	if err != nil {
@@ -167,7 +167,7 @@ func (h *House) kv(t *testing.T) jetstream.KeyValue {
 }
 
 // closedShard is the registry's entry of one closed shard.
-func (h *House) closedShard(t *testing.T) (string, []byte) {
+func (h *Cluster) closedShard(t *testing.T) (string, []byte) {
 	t.Helper()
 	kv := h.kv(t)
 	keys, err := kv.Keys(t.Context())
@@ -186,7 +186,7 @@ func (h *House) closedShard(t *testing.T) (string, []byte) {
 }
 
 // middleFrame is the sequence in SHARDS of a frame that is neither its shard's first nor its last.
-func (h *House) middleFrame(t *testing.T) uint64 {
+func (h *Cluster) middleFrame(t *testing.T) uint64 {
 	t.Helper()
 	c := Checker{NC: h.NC}
 	seqs := map[string][]uint64{}

@@ -18,7 +18,7 @@ type Outage struct{ longest atomic.Int64 }
 func (o *Outage) Longest() time.Duration { return time.Duration(o.longest.Load()) }
 
 // watch looks until ctx ends. While ClickHouse does not answer, what it last said gets older.
-func (o *Outage) watch(ctx context.Context, h *House) {
+func (o *Outage) watch(ctx context.Context, h *Cluster) {
 	newest := time.Now()
 	for backoff.Sleep(ctx, outageLooks) == nil {
 		// A lane with nothing in a quarter of an hour counts as that old.

@@ -105,7 +105,7 @@ func TestBackpressure(t *testing.T) {
 }
 
 // standsStill is nil when a producer was told nothing for a second.
-func (h *House) standsStill(ctx context.Context, w *Part) error {
+func (h *Cluster) standsStill(ctx context.Context, w *Part) error {
 	before, err := told(w)
 	if err != nil {
 		return err

@@ -61,7 +61,7 @@ const unauthorized = "INFO {\"server_id\":\"x\",\"version\":\"2.15.2\",\"proto\"
 	"-ERR 'Authorization Violation'\r\n"
 
 // nothingComes waits until no event that was logged in the last three seconds is in ClickHouse.
-func (h *House) nothingComes(t *testing.T) {
+func (h *Cluster) nothingComes(t *testing.T) {
 	t.Helper()
 	await(t, time.Minute, func(ctx context.Context) error {
 		n, err := h.SQL.Number(ctx, "SELECT count() FROM %s WHERE ts >= now64(9) - INTERVAL 3 SECOND", Topic)

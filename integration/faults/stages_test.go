@@ -25,7 +25,7 @@ const copyTopic = "copy"
 
 // staged is a House with a topic of a kind that goes through stages, while parts are killed in each.
 type staged struct {
-	*House
+	*Cluster
 	ctx    context.Context
 	rnd    *rand.Rand
 	reg    *registry.Registry
@@ -62,7 +62,7 @@ var errWrong = errors.New("a wrong answer")
 func stagedTopic(ctx context.Context, t *testing.T, topic schemas.Topic, kills int) *staged {
 	t.Helper()
 	_, rnd := Seed(t)
-	s := &staged{House: Build(t, Plan{Rollups: 1, Linger: 50 * time.Millisecond}), ctx: ctx, rnd: rnd, kills: kills, topics: []string{topic.Name}}
+	s := &staged{Cluster: Build(t, Plan{Rollups: 1, Linger: 50 * time.Millisecond}), ctx: ctx, rnd: rnd, kills: kills, topics: []string{topic.Name}}
 	check := func(err error) {
 		t.Helper()
 		if err != nil {

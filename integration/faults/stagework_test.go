@@ -93,7 +93,7 @@ func (s *staged) repair() {
 	}
 	s.exec(fmt.Sprintf("ALTER TABLE %s DROP PARTITION ID '%s'", s.table(s.topic.Name, ""), schemas.PartitionID(schemas.Month(month), schemas.Shard(shard))))
 	s.during(func(ctx context.Context) error {
-		r, err := repair.New(ctx, repair.Config{NC: s.NC, Registry: s.reg, DB: s.db, Judge: router.FramesOf(nil)})
+		r, err := repair.New(ctx, repair.Config{NC: s.NC, Registry: s.reg, DB: s.db, Check: router.FramesOf(nil)})
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ const intrudedHeader = "Fault-Intruded"
 
 // Intrude publishes junk where only parts of Almanac publish: on a shard's own subject, beside it, on a lane's checkpoints. As
 // what Damage publishes, it must become one dead letter, whole.
-func (v *Vandal) Intrude(ctx context.Context, rnd *rand.Rand) error {
+func (v *Corrupter) Intrude(ctx context.Context, rnd *rand.Rand) error {
 	js, err := jetstream.New(v.nc)
 	if err != nil {
 		return err
@@ -48,17 +48,17 @@ func (v *Vandal) Intrude(ctx context.Context, rnd *rand.Rand) error {
 }
 
 // intrusion intrudes until ctx ends.
-func (h *House) intrusion(ctx context.Context, rnd *rand.Rand, every time.Duration) {
+func (h *Cluster) intrusion(ctx context.Context, rnd *rand.Rand, every time.Duration) {
 	for backoff.Sleep(ctx, Between(rnd, every/2, every)) == nil {
 		h.vandals.RLock()
-		_ = h.Vandal.Intrude(ctx, rnd) // what had no answer is not counted on
+		_ = h.Corrupter.Intrude(ctx, rnd) // what had no answer is not counted on
 		h.vandals.RUnlock()
 	}
 }
 
 // strangers ask the engine, without a password, for many statements that take long, and hold connections to both of its
 // ports without a word.
-func (h *House) strangers(ctx context.Context, statements, connections int, lasts time.Duration) error {
+func (h *Cluster) strangers(ctx context.Context, statements, connections int, lasts time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
 	var all sync.WaitGroup

@@ -19,7 +19,7 @@ import (
 )
 
 // throttle lets the engine run a tenth of the time.
-func (h *House) throttle(ctx context.Context, lasts time.Duration) error {
+func (h *Cluster) throttle(ctx context.Context, lasts time.Duration) error {
 	defer h.Engine.Continue()
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
 		h.Engine.Stop()
@@ -36,7 +36,7 @@ func (h *House) throttle(ctx context.Context, lasts time.Duration) error {
 
 // cutEvents flips a bit of a message of EVENTS that is stored, and starts NATS as after a crash: the stream ends before
 // that message, and gives its sequences again. Nothing that was accepted is on its way meanwhile, so nothing may be lost.
-func (h *House) cutEvents(ctx context.Context, rnd *rand.Rand) error {
+func (h *Cluster) cutEvents(ctx context.Context, rnd *rand.Rand) error {
 	h.vandals.Lock()
 	defer h.vandals.Unlock()
 	h.WriterLink.Cut() // answers under way are lost with their connections
@@ -54,7 +54,7 @@ func (h *House) cutEvents(ctx context.Context, rnd *rand.Rand) error {
 }
 
 // calm waits until all that was accepted is stored.
-func (h *House) calm(ctx context.Context) error {
+func (h *Cluster) calm(ctx context.Context) error {
 	return until(ctx, recoveryLimit, time.Second, func(ctx context.Context) error {
 		rep, err := h.Verify(ctx)
 		if err == nil && rep.Pending > 0 {
@@ -95,7 +95,7 @@ func cutLast(dir string, rnd *rand.Rand) (bool, error) {
 }
 
 // loseKey deletes the registry's entry of a shard, and repairs until it is there again.
-func (h *House) loseKey(ctx context.Context, rnd *rand.Rand) error {
+func (h *Cluster) loseKey(ctx context.Context, rnd *rand.Rand) error {
 	reg, err := registry.Open(ctx, h.NC)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (h *House) loseKey(ctx context.Context, rnd *rand.Rand) error {
 	}
 	defer func() { _ = db.Close() }()
 	return until(ctx, recoveryLimit, time.Second, func(ctx context.Context) error {
-		r, err := repair.New(ctx, repair.Config{NC: h.NC, Registry: reg, DB: db, Judge: router.FramesOf(nil)})
+		r, err := repair.New(ctx, repair.Config{NC: h.NC, Registry: reg, DB: db, Check: router.FramesOf(nil)})
 		if err != nil {
 			return err
 		}

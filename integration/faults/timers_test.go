@@ -179,7 +179,7 @@ func (h *hooks) proof(t *testing.T, n int) {
 }
 
 // proven has verify prove a topic, with its front or without.
-func proven(ctx context.Context, t *testing.T, h *House, reg *registry.Registry, topic string, front bool) {
+func proven(ctx context.Context, t *testing.T, h *Cluster, reg *registry.Registry, topic string, front bool) {
 	t.Helper()
 	db, err := tables.Open(h.dsn)
 	if err != nil {

@@ -51,7 +51,7 @@ func receive(ctx context.Context, t *testing.T) *receiver {
 }
 
 // ofTimers builds a house with a group "g" of timers as set says.
-func ofTimers(ctx context.Context, t *testing.T, plan Plan, set func(*timer.Group)) (*House, *registry.Registry, *timers.Timers) {
+func ofTimers(ctx context.Context, t *testing.T, plan Plan, set func(*timer.Group)) (*Cluster, *registry.Registry, *timers.Timers) {
 	t.Helper()
 	h := Build(t, plan)
 	reg, err := registry.Open(ctx, h.NC)

@@ -48,7 +48,7 @@ func TestZombies(t *testing.T) {
 }
 
 // flows waits until new events of every lane come through.
-func flows(t *testing.T, h *House) time.Duration {
+func flows(t *testing.T, h *Cluster) time.Duration {
 	t.Helper()
 	took, err := h.Flows(t.Context(), time.Now())
 	if err != nil {

@@ -83,8 +83,8 @@ type World struct {
 func Run(o Options) Result {
 	w := newWorld(o)
 	for w.steps < w.chaos && w.violation == nil {
-		if w.steps%weatherSteps == 0 {
-			w.weather()
+		if w.steps%ambientFaultSteps == 0 {
+			w.ambientFaults()
 		}
 		w.step()
 	}

@@ -205,9 +205,9 @@ const (
 	pollShare  = 20
 )
 
-// storedPatience is how long no row may come while some are missing: twelve times the
+// storedWait is how long no row may come while some are missing: twelve times the
 // default sql_fresh, which a topic of a bench has or less.
-const storedPatience = 2 * time.Minute
+const storedWait = 2 * time.Minute
 
 func waitStored(ctx context.Context, cfg *Config, topics []schemas.Topic, want int) error {
 	last, grew := -1, time.Now()
@@ -220,8 +220,8 @@ func waitStored(ctx context.Context, cfg *Config, topics []schemas.Topic, want i
 		if got != last {
 			last, grew = got, asked
 		}
-		if got < want && asked.Sub(grew) > storedPatience {
-			return fmt.Errorf("%d of %d rows are stored, and none came for %s", got, want, storedPatience)
+		if got < want && asked.Sub(grew) > storedWait {
+			return fmt.Errorf("%d of %d rows are stored, and none came for %s", got, want, storedWait)
 		}
 		cfg.Progress("pipeline", got, want)
 		if got >= want {

@@ -36,7 +36,7 @@ func ceiling(ctx context.Context, cfg *Config, topics []schemas.Topic, res *Resu
 		}
 		rows += n
 	}
-	if err := settle(ctx, cfg); err != nil {
+	if err := waitIdle(ctx, cfg); err != nil {
 		return err
 	}
 	watch, err := watchEngine(ctx, cfg)
@@ -92,13 +92,13 @@ func insertAll(ctx context.Context, cfg *Config, topics []schemas.Topic, shards 
 	return g.Wait()
 }
 
-// settleFor bounds the wait for merges: those of five million rows take seconds.
-const settleFor = 30 * time.Second
+// idleFor bounds the wait for merges: those of five million rows take seconds.
+const idleFor = 30 * time.Second
 
-// settle waits until ClickHouse merges nothing, so that what was stored before
+// waitIdle waits until ClickHouse merges nothing, so that what was stored before
 // does not slow what is timed next.
-func settle(ctx context.Context, cfg *Config) error {
-	ctx, cancel := context.WithTimeout(ctx, settleFor)
+func waitIdle(ctx context.Context, cfg *Config) error {
+	ctx, cancel := context.WithTimeout(ctx, idleFor)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

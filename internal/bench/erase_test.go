@@ -40,7 +40,7 @@ func BenchmarkErase(b *testing.B) {
 				if n == c.users {
 					b.Fatalf("there are %d users: -benchtime %dx at most", c.users, c.users)
 				}
-				if err := settle(b.Context(), &cfg); err != nil {
+				if err := waitIdle(b.Context(), &cfg); err != nil {
 					b.Fatal(err)
 				}
 				before = partsOf(b, &cfg)

@@ -36,7 +36,7 @@ const (
 // documentFigures measures a store of a million documents: writes by one caller and by 64, loads
 // of hot and of cold ones, and pages of a list against the best SQL by hand.
 func documentFigures(ctx context.Context, s *Suite) ([]Figure, error) {
-	h, err := s.House(ctx)
+	h, err := s.Environment(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func documentFigures(ctx context.Context, s *Suite) ([]Figure, error) {
 // documentStore is a topic of n documents.
 type documentStore struct {
 	s *Suite
-	h *House
+	h *Environment
 	n int
 	c *documents.Collection
 

@@ -44,7 +44,7 @@ func (s *Suite) endToEnd(ctx context.Context, name string, bar float64, rounds i
 
 // runOnce is Run in a house of its own.
 func (s *Suite) runOnce(ctx context.Context, cfg Config) (*Result, error) {
-	h, err := s.House(ctx)
+	h, err := s.Environment(ctx)
 	if err != nil {
 		return nil, err
 	}

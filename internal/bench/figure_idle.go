@@ -11,7 +11,7 @@ import (
 
 // idle is the CPU of an `almanac up` that is not in use, its ClickHouse included.
 func idle(ctx context.Context, s *Suite) ([]Figure, error) {
-	h, err := s.House(ctx) // for its directory, on the disk the data would be on
+	h, err := s.Environment(ctx) // for its directory, on the disk the data would be on
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func (t *taken) flood(ctx context.Context, s *Suite, g *gatewayProcess, c *input
 }
 
 // produce is a round of the producer's process.
-func (t *taken) produce(ctx context.Context, s *Suite, h *House, topic string, eventBytes int) error {
+func (t *taken) produce(ctx context.Context, s *Suite, h *Environment, topic string, eventBytes int) error {
 	events := s.size(producedEvents)
 	var said bytes.Buffer
 	p, err := s.startProducerInto(ctx, &said, map[string]string{"ALMANAC_NATS": h.NATSURL, "GOMAXPROCS": "1"}, topic,
@@ -237,7 +237,7 @@ type gatewayProcess struct {
 	bases map[string]string // by listener
 }
 
-func (s *Suite) startGateway(ctx context.Context, h *House) (*gatewayProcess, error) {
+func (s *Suite) startGateway(ctx context.Context, h *Environment) (*gatewayProcess, error) {
 	g := &gatewayProcess{bases: map[string]string{}}
 	args := []string{"gateway", "--otlp-grpc", "off"}
 	for _, name := range []string{listenHTTP, listenOTLP, listenElastic} {

@@ -31,7 +31,7 @@ func page(ctx context.Context, s *Suite) ([]Figure, error) {
 		return nil, err
 	}
 	cfg := &w.cfg
-	if err := settle(ctx, cfg); err != nil {
+	if err := waitIdle(ctx, cfg); err != nil {
 		return nil, err
 	}
 	shards, err := cfg.Registry.Shards(ctx, w.topics[0].Name, 0)

@@ -33,14 +33,14 @@ func replay(ctx context.Context, s *Suite) ([]Figure, error) {
 	}
 	w.stop() // no other work may run
 	cfg, topic := &w.cfg, w.topics[0].Name
-	if err := settle(ctx, cfg); err != nil {
+	if err := waitIdle(ctx, cfg); err != nil {
 		return nil, err
 	}
 	var printed, raw []float64
 	rounds := s.rounds(3)
 	for i := range rounds {
 		s.Progress("", "replay", i, rounds)
-		took, err := s.replayOnce(ctx, w.house, topic, cfg.Events)
+		took, err := s.replayOnce(ctx, w.environment, topic, cfg.Events)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +58,7 @@ func replay(ctx context.Context, s *Suite) ([]Figure, error) {
 }
 
 // replayOnce is how long the process takes until its last line.
-func (s *Suite) replayOnce(ctx context.Context, h *House, topic string, events int) (time.Duration, error) {
+func (s *Suite) replayOnce(ctx context.Context, h *Environment, topic string, events int) (time.Duration, error) {
 	var lines lineCounter
 	began := time.Now()
 	p, err := s.startProcessInto(ctx, &lines, map[string]string{"ALMANAC_NATS": h.NATSURL, "ALMANAC_CLICKHOUSE": h.ClickHouse},

@@ -20,7 +20,7 @@ var (
 // alignedSeries times the reads of series that have a bar, and how they grow with series and
 // points.
 func alignedSeries(ctx context.Context, s *Suite) ([]Figure, error) {
-	h, err := s.House(ctx)
+	h, err := s.Environment(ctx)
 	if err != nil {
 		return nil, err
 	}

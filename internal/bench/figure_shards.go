@@ -18,7 +18,7 @@ func shardsRate(ctx context.Context, s *Suite) ([]Figure, error) {
 	var cfgs []*Config
 	var topics [][]schemas.Topic
 	var ps []*parts
-	var houses []*House
+	var houses []*Environment
 	for _, shards := range []int{10, many} {
 		h, cfg, t, err := s.declared(ctx, Config{Events: s.size(2_000_000)})
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 // storedRate compares the rate into a table that holds 100 million rows with that
 // into an empty one. Both tables are in one ClickHouse, and the runs take turns.
 func storedRate(ctx context.Context, s *Suite) ([]Figure, error) {
-	h, err := s.House(ctx)
+	h, err := s.Environment(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (r *runs) parts(prefix string, raw map[string]float64) {
 
 // add makes one run more.
 func (r *runs) add(ctx context.Context, s *Suite, cfg *Config, topics []schemas.Topic) error {
-	if err := settle(ctx, cfg); err != nil {
+	if err := waitIdle(ctx, cfg); err != nil {
 		return err
 	}
 	meter, err := startCPU(cfg.EnginePID)
@@ -122,7 +122,7 @@ func (s *Suite) alternate(ctx context.Context, cfgs []*Config, rounds int, prepa
 
 // rate lets merges end, then runs the config's events once.
 func (s *Suite) rate(ctx context.Context, c *Config, topics []schemas.Topic) (float64, error) {
-	if err := settle(ctx, c); err != nil {
+	if err := waitIdle(ctx, c); err != nil {
 		return 0, err
 	}
 	_, stored, err := load(ctx, c, topics)

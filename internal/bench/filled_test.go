@@ -57,7 +57,7 @@ func fillShards(b *testing.B, cfg Config) time.Time {
 	if err := waitClosed(parts.ctx, cfg, "app"); err != nil {
 		b.Fatal(parts.failed(err))
 	}
-	if err := settle(parts.ctx, &cfg); err != nil {
+	if err := waitIdle(parts.ctx, &cfg); err != nil {
 		b.Fatal(err)
 	}
 	return time.Unix(0, month.Start())

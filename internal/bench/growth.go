@@ -92,7 +92,7 @@ func (s *Suite) growLoad(ctx context.Context, name, over string, sizes []int, se
 }
 
 func (s *Suite) growOnce(ctx context.Context, set func(*Config)) (micros float64, err error) {
-	h, err := s.House(ctx)
+	h, err := s.Environment(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -22,7 +22,7 @@ const (
 // growSpaces gives one meter more and more spaces with as many diffs each, and measures after
 // each step: the bill of one space, and those of all from sums and from rows.
 func growSpaces(ctx context.Context, s *Suite) ([]Curve, error) {
-	h, err := s.House(ctx)
+	h, err := s.Environment(ctx)
 	if err != nil {
 		return nil, err
 	}

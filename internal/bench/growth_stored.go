@@ -59,7 +59,7 @@ func growShards(ctx context.Context, s *Suite) ([]Curve, error) {
 	rate := Curve{Name: "shards", What: "Log until the last row", Over: over, Unit: unitMicros + " an event"}
 	page := Curve{Name: "shards-page", What: "the newest page of 500", Over: over, Unit: unitMillis}
 	start := Curve{Name: "shards-start", What: "from the start of router and sinks to the first row", Over: over, Unit: unitMillis}
-	h, err := s.House(ctx)
+	h, err := s.Environment(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (s *Suite) shardsAt(ctx context.Context, cfg *Config, topics []schemas.Topi
 
 // reads are the medians of a page of 500 and of looking up a head, in ms.
 func (s *Suite) reads(ctx context.Context, cfg *Config, topic string) (page, head float64, err error) {
-	if err := settle(ctx, cfg); err != nil {
+	if err := waitIdle(ctx, cfg); err != nil {
 		return 0, 0, err
 	}
 	r, stop, err := following(cfg)

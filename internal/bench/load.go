@@ -102,7 +102,7 @@ const pacingTime = 10 * time.Second
 // what each event costs. Nothing is asked of it while CPU is counted; marks follow.
 func (s *Suite) Load(ctx context.Context, point LoadPoint, lc LoadConfig) (*LoadResult, error) {
 	lc = lc.withDefaults()
-	h, err := s.House(ctx) // for its directory, on the disk the data would be on
+	h, err := s.Environment(ctx) // for its directory, on the disk the data would be on
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (s *Suite) DescribeMachine(ctx context.Context) (Machine, error) {
 		kib, _ := strconv.ParseInt(strings.TrimSuffix(text, " kB"), 10, 64)
 		m.MemoryBytes = kib << 10
 	}
-	h, err := s.House(ctx)
+	h, err := s.Environment(ctx)
 	if err != nil {
 		return m, err
 	}

@@ -14,7 +14,7 @@ func (r Report) Markdown() string {
 	fmt.Fprintf(&b, "%s. Size %s; the runs took %.0f s%s.\n\n", r.Machine, r.Size, r.Seconds, beside(r.OtherCores))
 	b.WriteString("| figure | measured | bar | | how |\n|---|---|---|---|---|\n")
 	for _, f := range r.Figures {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.What, f.Measured(), f.Bound(), f.Verdict(), strings.ReplaceAll(f.How, "|", "\\|"))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.What, f.Measured(), f.Bound(), f.Result(), strings.ReplaceAll(f.How, "|", "\\|"))
 	}
 	for _, f := range r.Figures {
 		if f.Grid == nil {
@@ -39,8 +39,8 @@ func beside(cores float64) string {
 	return fmt.Sprintf(", **while other work kept %.1f cores busy**: trust ratios more than rates and times", cores)
 }
 
-// Verdict is the outcome in one word.
-func (f *Figure) Verdict() string {
+// Result is the outcome in one word.
+func (f *Figure) Result() string {
 	if f.Pass {
 		return "ok"
 	}

@@ -57,7 +57,7 @@ func (s *Suite) startProcessInto(ctx context.Context, stdout io.Writer, env map[
 		p.cmd.Env = append(p.cmd.Env, k+"="+v)
 	}
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
-	p.cmd.WaitDelay = stopPatience
+	p.cmd.WaitDelay = stopWait
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
 	if stdout != nil {
 		p.cmd.Stdout = stdout
@@ -70,8 +70,8 @@ func (s *Suite) startProcessInto(ctx context.Context, stdout io.Writer, env map[
 }
 
 const (
-	// stopPatience is longer than a process's own shutdown_timeout.
-	stopPatience = 20 * time.Second
+	// stopWait is longer than a process's own shutdown_timeout.
+	stopWait = 20 * time.Second
 	// peakEvery is how often the memory is read. The kernel keeps the peak; only
 	// what grows in the last moment before the end is missed.
 	peakEvery = 50 * time.Millisecond
@@ -139,7 +139,7 @@ func (p *process) stop() {
 	}
 	select {
 	case <-p.done:
-	case <-time.After(stopPatience):
+	case <-time.After(stopWait):
 		_ = p.cmd.Process.Kill()
 		<-p.done
 	}

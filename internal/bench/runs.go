@@ -82,7 +82,7 @@ func (s *Suite) Figures(ctx context.Context, measures []Measure, note func(strin
 			note(fmt.Sprintf("%s: not measured: %v", m.Name, err))
 		}
 		for _, g := range figures {
-			note(fmt.Sprintf("%s (%.0f s): %s, %s: %s", g.Name, time.Since(at).Seconds(), g.Measured(), g.Bound(), strings.Trim(g.Verdict(), "*")))
+			note(fmt.Sprintf("%s (%.0f s): %s, %s: %s", g.Name, time.Since(at).Seconds(), g.Measured(), g.Bound(), strings.Trim(g.Result(), "*")))
 		}
 		r.Figures = append(r.Figures, figures...)
 	}

@@ -12,8 +12,8 @@ import (
 
 // Suite is what figures are measured with.
 type Suite struct {
-	// House starts servers on a directory of their own.
-	House func(context.Context) (*House, error)
+	// Environment starts servers on a directory of their own.
+	Environment func(context.Context) (*Environment, error)
 	// Binary is the almanac program, for figures that need processes; Producer is a program that
 	// calls ProduceMain when its first argument is ProduceCommand.
 	Binary, Producer string
@@ -101,7 +101,7 @@ func (s *Suite) Measure(ctx context.Context, m Measure) ([]Figure, error) {
 }
 
 // config is cfg on a house.
-func (s *Suite) config(h *House, cfg Config) Config {
+func (s *Suite) config(h *Environment, cfg Config) Config {
 	cfg.NATS, cfg.NATSURL, cfg.Connect, cfg.Registry, cfg.DB, cfg.EnginePID = h.NATS, h.NATSURL, h.Connect, h.Registry, h.DB, h.EnginePID
 	cfg.Progress = func(phase string, done, of int) { s.Progress("", phase, done, of) }
 	return cfg.withDefaults()
@@ -109,8 +109,8 @@ func (s *Suite) config(h *House, cfg Config) Config {
 
 // declared starts a house and declares the topics of a configuration there. The caller closes
 // the house.
-func (s *Suite) declared(ctx context.Context, of Config) (h *House, cfg Config, topics []schemas.Topic, err error) {
-	if h, err = s.House(ctx); err != nil {
+func (s *Suite) declared(ctx context.Context, of Config) (h *Environment, cfg Config, topics []schemas.Topic, err error) {
+	if h, err = s.Environment(ctx); err != nil {
 		return nil, cfg, nil, err
 	}
 	cfg = s.config(h, of)

@@ -9,9 +9,9 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
-// house is the test's servers as a House.
-func house(t testing.TB, cfg Config) *House {
-	return &House{
+// environment is the test's servers as a House.
+func environment(t testing.TB, cfg Config) *Environment {
+	return &Environment{
 		NATS: cfg.NATS, NATSURL: cfg.NATSURL, Registry: cfg.Registry, DB: cfg.DB, ClickHouse: cfg.clickhouse, EnginePID: cfg.EnginePID,
 		Dir: t.TempDir(), Stop: func() {}, Close: func() {},
 	}
@@ -23,8 +23,8 @@ func house(t testing.TB, cfg Config) *House {
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
-	s := &Suite{Size: Quick, Progress: func(string, string, int, int) {}, House: func(context.Context) (*House, error) { return house(t, cfg), nil }}
-	many := s.config(house(t, cfg), Config{prefix: "many_"})
+	s := &Suite{Size: Quick, Progress: func(string, string, int, int) {}, Environment: func(context.Context) (*Environment, error) { return environment(t, cfg), nil }}
+	many := s.config(environment(t, cfg), Config{prefix: "many_"})
 	topics, err := declare(t.Context(), &many)
 	if err != nil {
 		t.Fatal(err)

@@ -9,18 +9,18 @@ import (
 // working is a house whose topics are declared and whose router and sinks run.
 type working struct {
 	*parts
-	house  *House
-	cfg    Config
-	topics []schemas.Topic
+	environment *Environment
+	cfg         Config
+	topics      []schemas.Topic
 }
 
 // work starts a house of its own with what the config needs.
 func (s *Suite) work(ctx context.Context, cfg Config) (*working, error) {
-	h, err := s.House(ctx)
+	h, err := s.Environment(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &working{house: h, cfg: s.config(h, cfg)}
+	w := &working{environment: h, cfg: s.config(h, cfg)}
 	if w.topics, err = declare(ctx, &w.cfg); err == nil {
 		w.parts, err = startParts(ctx, &w.cfg)
 	}
@@ -41,5 +41,5 @@ func (w *working) loaded() (stored float64, err error) {
 // end stops the parts and closes the house.
 func (w *working) end() {
 	w.stop()
-	w.house.Close()
+	w.environment.Close()
 }

@@ -13,7 +13,7 @@ import (
 func (c *check) clickhouse(ctx context.Context) bool {
 	db, err := c.cfg.OpenTables()
 	if err != nil {
-		c.verdict("ClickHouse", err, "", "")
+		c.result("ClickHouse", err, "", "")
 		return false
 	}
 	c.db = db
@@ -22,7 +22,7 @@ func (c *check) clickhouse(ctx context.Context) bool {
 	if errors.Is(err, tables.ErrOldServer) {
 		do = "update it"
 	}
-	if !c.verdict("ClickHouse", err, do, "%s at %s, database %s", version, db.Address(), db.Database) {
+	if !c.result("ClickHouse", err, do, "%s at %s, database %s", version, db.Address(), db.Database) {
 		return false
 	}
 	if !c.engine(ctx) {
@@ -55,7 +55,7 @@ func (c *check) account(ctx context.Context) {
 		return err
 	}
 	if err := ask("SELECT count() FROM " + sql.QuotedTable(c.db.Database, schemas.ViewShards)); err != nil {
-		c.verdict("SQL account", err, "", "")
+		c.result("SQL account", err, "", "")
 		return
 	}
 	if err := ask("CREATE TABLE " + sql.QuotedTable(c.db.Database, "almanac_doctor") + " (x Int8) ENGINE = Memory"); !errors.As(err, new(*tables.Error)) {
@@ -71,7 +71,7 @@ func (c *check) account(ctx context.Context) {
 // files reports what became of a statement that reads a private file.
 func (c *check) files(err error) {
 	if refused := new(tables.Error); err != nil && !errors.As(err, &refused) {
-		c.verdict("files", err, "", "")
+		c.result("files", err, "", "")
 	} else if err != nil {
 		c.note("files", OK, "", "SQL cannot read %s: the engine is held to its own files", c.cfg.Private)
 	} else {
@@ -88,7 +88,7 @@ func (c *check) lag(ctx context.Context) {
 		rows, err = r.Shards(ctx, "", "")
 	}
 	if err != nil {
-		c.verdict("tables", err, "", "")
+		c.result("tables", err, "", "")
 		return
 	}
 	var frames, stored uint64
@@ -104,7 +104,7 @@ func (c *check) lag(ctx context.Context) {
 	letters, err := r.Dead(ctx, "", 1)
 	switch {
 	case err != nil:
-		c.verdict("dead letters", err, "", "")
+		c.result("dead letters", err, "", "")
 	case len(letters) > 0:
 		c.note("dead letters", Warn, "almanac dead ls", "there are some: the first is of topic %s, %s", letters[0].Topic, letters[0].Reason)
 	default:

@@ -61,7 +61,7 @@ type check struct {
 	reg   *registry.Registry
 	db    *tables.DB
 	found []Finding
-	rooms map[string]room // of the streams
+	rooms map[string]streamUsage // of the streams
 	// storeOff: NATS answers and stores nothing.
 	storeOff bool
 }
@@ -73,7 +73,7 @@ const maxTime = 30 * time.Second
 func Run(ctx context.Context, cfg Config) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	c := &check{cfg: cfg, rooms: map[string]room{}}
+	c := &check{cfg: cfg, rooms: map[string]streamUsage{}}
 	c.process(ctx)
 	if c.nats(ctx) {
 		c.streams(ctx)
@@ -102,8 +102,8 @@ func (c *check) note(check, status, do, found string, args ...any) {
 	c.found = append(c.found, Finding{check, status, fmt.Sprintf(found, args...), do})
 }
 
-// verdict notes OK when err is nil, and otherwise a failure.
-func (c *check) verdict(check string, err error, do, found string, args ...any) bool {
+// result notes OK when err is nil, and otherwise a failure.
+func (c *check) result(check string, err error, do, found string, args ...any) bool {
 	if err == nil {
 		c.note(check, OK, "", found, args...)
 		return true

@@ -48,7 +48,7 @@ func (c *check) eachTopic(ctx context.Context, kind schemas.Kind, of string, f f
 		}
 		name := of + topics[i].Name
 		if err := f(name, topics[i].Name); err != nil {
-			c.verdict(name, err, "", "")
+			c.result(name, err, "", "")
 		}
 	}
 }

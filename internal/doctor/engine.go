@@ -26,7 +26,7 @@ func (c *check) engine(ctx context.Context) bool {
 		kept, _, err = c.reg.Engine(ctx)
 	}
 	if err != nil {
-		return c.verdict("engine", err, "", "")
+		return c.result("engine", err, "", "")
 	}
 	if wrong := apart(seen); wrong != "" {
 		c.note("engine", Fail, "give the address of the one server that has the rows, in place of a load balancer's", "several servers answer at %s: %s", c.db.Address(), wrong)
@@ -51,13 +51,13 @@ func (c *check) engine(ctx context.Context) bool {
 	c.db.MeantFor(c.reg)
 	topics, err := c.reg.Topics(ctx)
 	if err != nil {
-		return c.verdict("engine", err, "", "")
+		return c.result("engine", err, "", "")
 	}
 	foreign, err := c.db.Foreign(ctx, topics...)
 	for _, wrong := range foreign {
 		c.note("table engine", Fail, "rename the table", "%v", wrong)
 	}
-	return err == nil || c.verdict("engine", err, "", "")
+	return err == nil || c.result("engine", err, "", "")
 }
 
 // apart says in what the servers that connections found differ; empty: it was one.

@@ -21,7 +21,7 @@ func (c *check) fields(ctx context.Context) {
 		}
 		use, err := c.db.Uses(ctx, t)
 		if err != nil {
-			c.verdict("fields of "+t.Name, err, "", "")
+			c.result("fields of "+t.Name, err, "", "")
 			return
 		}
 		if use.Rows == 0 {

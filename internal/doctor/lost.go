@@ -10,12 +10,12 @@ import (
 func (c *check) lost(ctx context.Context) {
 	v, err := verify.New(c.nc, c.reg, c.db)
 	if err != nil {
-		c.verdict("topics", err, "", "")
+		c.result("topics", err, "", "")
 		return
 	}
 	found, err := v.Lost(ctx, "")
 	if err != nil {
-		c.verdict("topics", err, "", "")
+		c.result("topics", err, "", "")
 		return
 	}
 	for i := range found {

@@ -24,19 +24,19 @@ func (c *check) nats(ctx context.Context) bool {
 		case isStoreOff(err):
 			do = doStoreOff
 		}
-		c.verdict("NATS", err, do, "")
+		c.result("NATS", err, do, "")
 		return false
 	}
 	rtt, err := c.nc.RTT()
-	c.verdict("NATS", err, "", "%s at %s, %s away", c.nc.ConnectedServerVersion(), privacy.MaskedURL(c.cfg.NATSURL), rtt.Round(time.Microsecond))
+	c.result("NATS", err, "", "%s at %s, %s away", c.nc.ConnectedServerVersion(), privacy.MaskedURL(c.cfg.NATSURL), rtt.Round(time.Microsecond))
 	info, err := c.reg.JetStream().AccountInfo(ctx)
 	if err != nil {
-		c.verdict("JetStream", err, doStoreOff, "")
+		c.result("JetStream", err, doStoreOff, "")
 		return false
 	}
 	if err := streams.Probe(ctx, c.reg.JetStream()); err != nil {
 		c.storeOff = true
-		c.verdict("JetStream", err, doStoreOff, "")
+		c.result("JetStream", err, doStoreOff, "")
 		return true
 	}
 	c.note("JetStream", OK, "", "%d streams, %s on disk", info.Streams, schemas.FormatBytes(float64(info.Store)))
@@ -49,13 +49,13 @@ func (c *check) streams(ctx context.Context) {
 	for _, name := range []string{schemas.StreamEvents, schemas.StreamShards, schemas.StreamDocs, schemas.StreamTimers, schemas.KVStream} {
 		stream, err := streams.Open(ctx, js, name)
 		if err != nil {
-			c.verdict("stream "+name, err, "start almanac up or almanac router once: they create it", "")
+			c.result("stream "+name, err, "start almanac up or almanac router once: they create it", "")
 			return
 		}
 		info := stream.CachedInfo()
-		r := room{used: info.State.Bytes, limit: info.Config.MaxBytes, keys: info.State.NumSubjects}
+		r := streamUsage{used: info.State.Bytes, limit: info.Config.MaxBytes, keys: info.State.NumSubjects}
 		c.rooms[name] = r
-		status, do := r.verdict(name)
+		status, do := r.result(name)
 		if name == schemas.KVStream {
 			name = "REGISTRY"
 		}
@@ -65,9 +65,9 @@ func (c *check) streams(ctx context.Context) {
 	limits := c.cfg.Limits
 	limits.Said = schemas.SaidBounds{}
 	_, err := registry.Setup(ctx, c.nc, limits)
-	c.verdict("promise", err, "", "the streams refuse when full, never drop, and are on disk")
+	c.result("promise", err, "", "the streams refuse when full, never drop, and are on disk")
 	topics, err := c.reg.Topics(ctx)
-	if c.verdict("registry", err, "", "%d topics", len(topics)) && len(topics) == 0 {
+	if c.result("registry", err, "", "%d topics", len(topics)) && len(topics) == 0 {
 		c.note("topics", Warn, "declare one: almanac topics apply app", "there is no topic, so nothing can be sent")
 	}
 }
@@ -83,7 +83,7 @@ func (c *check) members(ctx context.Context) {
 		}
 		switch {
 		case err != nil:
-			c.verdict(role+"s", err, "", "")
+			c.result(role+"s", err, "", "")
 		case n == 0:
 			c.note(role+"s", Fail, "start almanac up, or almanac "+role, "none is alive: events are accepted and wait")
 		default:

@@ -33,7 +33,7 @@ func (c *check) process(ctx context.Context) {
 	if err == nil && !ready.Ready {
 		err = errors.New(strings.Join(ready.Reasons, "; "))
 	}
-	if !c.verdict("process", err, "look at the log of almanac up", "%s says it is ready", c.cfg.HTTP) {
+	if !c.result("process", err, "look at the log of almanac up", "%s says it is ready", c.cfg.HTTP) {
 		return
 	}
 	if ready.Sync == SyncAlways {
@@ -51,7 +51,7 @@ func (c *check) disk() {
 		return
 	}
 	free, err := c.cfg.Free()
-	if c.verdict("disk", err, "", "%s free for %s", schemas.FormatBytes(float64(free)), c.cfg.Dir) && free < lowDisk {
+	if c.result("disk", err, "", "%s free for %s", schemas.FormatBytes(float64(free)), c.cfg.Dir) && free < lowDisk {
 		c.note("disk", Warn, "free some", "less than %s", schemas.FormatBytes(lowDisk))
 	}
 }

@@ -10,20 +10,20 @@ import (
 func (c *check) rebuilds(ctx context.Context) {
 	topics, err := c.reg.Topics(ctx)
 	if err != nil {
-		c.verdict("rebuilds", err, "", "")
+		c.result("rebuilds", err, "", "")
 		return
 	}
 	for i := range topics {
 		name := topics[i].Name
 		state, err := c.db.TableState(ctx, name)
 		if err != nil {
-			c.verdict("rebuilds", err, "", "")
+			c.result("rebuilds", err, "", "")
 			return
 		}
 		kept, err := c.db.Kept(ctx, name)
 		switch {
 		case err != nil:
-			c.verdict("rebuilds", err, "", "")
+			c.result("rebuilds", err, "", "")
 			return
 		case state.Frozen:
 			c.note("rebuild of "+name, Fail, "unless one is running: almanac rebuild "+name+" --yes ends it, --abort gives it up",

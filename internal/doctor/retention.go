@@ -30,7 +30,7 @@ func (c *check) retention(ctx context.Context, now time.Time) {
 		ruled++
 		shards, err := c.reg.Shards(ctx, t.Name, 0)
 		if err != nil {
-			c.verdict("retention", err, "", "")
+			c.result("retention", err, "", "")
 			return
 		}
 		for _, s := range shards {

@@ -24,11 +24,11 @@ func TestRoom(t *testing.T) {
 		{limit, limit, true, Fail, Fail, Fail, "EVENTS is full, nothing is accepted"},
 		{0, 0, false, OK, OK, Warn, "drop_newest"},
 	} {
-		made := &check{rooms: map[string]room{schemas.StreamEvents: {used: c.events, limit: limit}, schemas.StreamShards: {used: c.shards, limit: limit}}}
-		if got, do := made.rooms[schemas.StreamEvents].verdict(schemas.StreamEvents); got != c.ofEvents || (do == "") != (got == OK) {
+		made := &check{rooms: map[string]streamUsage{schemas.StreamEvents: {used: c.events, limit: limit}, schemas.StreamShards: {used: c.shards, limit: limit}}}
+		if got, do := made.rooms[schemas.StreamEvents].result(schemas.StreamEvents); got != c.ofEvents || (do == "") != (got == OK) {
 			t.Errorf("%+v: EVENTS %s, do %q", c, got, do)
 		}
-		if got, do := made.rooms[schemas.StreamShards].verdict(schemas.StreamShards); got != c.ofShards || (do == "") != (got == OK) {
+		if got, do := made.rooms[schemas.StreamShards].result(schemas.StreamShards); got != c.ofShards || (do == "") != (got == OK) {
 			t.Errorf("%+v: SHARDS %s, do %q", c, got, do)
 		}
 		made.producers(c.clickhouse)
@@ -36,7 +36,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("%+v: producers %+v", c, f)
 		}
 	}
-	if r := (room{used: 1 << 40}); r.full() || !strings.Contains(r.String(), "without a bound") {
+	if r := (streamUsage{used: 1 << 40}); r.full() || !strings.Contains(r.String(), "without a bound") {
 		t.Errorf("a stream without a bound: %s, full %t", r, r.full())
 	}
 }

@@ -196,9 +196,9 @@ func checkSpace(path string, want int64) error {
 	return nil
 }
 
-// lockPatience is how long a held lock is asked for again. Another command that only looks who is running holds it for
+// lockWait is how long a held lock is asked for again. Another command that only looks who is running holds it for
 // an instant, and a predecessor that was just killed a little longer.
-const lockPatience = 300 * time.Millisecond
+const lockWait = 300 * time.Millisecond
 
 // takeOwnership locks the directory and writes into the lock who has it.
 func takeOwnership(path string) (*os.File, error) {
@@ -206,7 +206,7 @@ func takeOwnership(path string) (*os.File, error) {
 	var f *os.File
 	var ok bool
 	var err error
-	patiently(context.Background(), lockPatience, func() bool {
+	patiently(context.Background(), lockWait, func() bool {
 		f, ok, err = tryLock(name)
 		return ok || err != nil
 	})

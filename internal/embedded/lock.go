@@ -27,9 +27,9 @@ func tryLock(path string) (*os.File, bool, error) {
 	return nil, false, err
 }
 
-// predecessorPatience is how long a start waits for the engine of a killed predecessor to be gone. Giving back a few
+// predecessorWait is how long a start waits for the engine of a killed predecessor to be gone. Giving back a few
 // gigabytes of memory takes the kernel well under a second.
-const predecessorPatience = 10 * time.Second
+const predecessorWait = 10 * time.Second
 
 // lockEngine takes the lock that every engine child inherits. It is free only when the last of them is gone, whatever
 // became of the parent, so that no two engines ever write to one directory.
@@ -37,7 +37,7 @@ func lockEngine(ctx context.Context, path string) (*os.File, error) {
 	var f *os.File
 	var ok bool
 	var err error
-	patiently(ctx, predecessorPatience, func() bool {
+	patiently(ctx, predecessorWait, func() bool {
 		f, ok, err = tryLock(path)
 		return ok || err != nil
 	})

@@ -19,9 +19,9 @@ const (
 	DefaultClickHouseHTTPPort = 8123
 )
 
-// portPatience is how long a taken port is asked for again: a predecessor that was just killed lets go of its data
+// portWait is how long a taken port is asked for again: a predecessor that was just killed lets go of its data
 // directory a moment before its ports.
-const portPatience = 500 * time.Millisecond
+const portWait = 500 * time.Millisecond
 
 // claimPort says which port to use on host: the one given, if it is free, or a free one when port is 0 or less.
 // The port is let go again at once, since it is for another listener; who takes it in between makes that listener fail.
@@ -32,7 +32,7 @@ func claimPort(host string, port int) (int, error) {
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	var l net.Listener
 	var err error
-	patiently(context.Background(), portPatience, func() bool {
+	patiently(context.Background(), portWait, func() bool {
 		l, err = net.Listen("tcp", address)
 		return !errors.Is(err, syscall.EADDRINUSE)
 	})

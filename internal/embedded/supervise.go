@@ -161,7 +161,7 @@ const (
 // answer returns once the engine has said its version to our password and has our database. It gives up when gone
 // closes (nil: never) or ctx ends, with the last refusal.
 func (c *ClickHouse) answer(ctx context.Context, gone <-chan struct{}) error {
-	tick := time.NewTicker(patienceTick) // one question costs the engine under a millisecond
+	tick := time.NewTicker(waitTick) // one question costs the engine under a millisecond
 	defer tick.Stop()
 	for {
 		version, err := c.endpoint.query(ctx, "SELECT version()")

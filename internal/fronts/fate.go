@@ -76,7 +76,7 @@ func (w *Writer) look(ctx context.Context, f *fate, wait time.Duration) (outcome
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 			return absent, 0, nil
 		case err == nil:
-			return judge(msg, f), msg.Sequence, nil
+			return fateOf(msg, f), msg.Sequence, nil
 		}
 		if backoff.Sleep(ctx, lookPause) != nil {
 			return absent, 0, errors.Join(err, context.Cause(ctx))
@@ -84,9 +84,9 @@ func (w *Writer) look(ctx context.Context, f *fate, wait time.Duration) (outcome
 	}
 }
 
-// judge tells what became of a write, from the first message that came after the one it
+// fateOf tells what became of a write, from the first message that came after the one it
 // expected.
-func judge(msg *streams.Message, f *fate) outcome {
+func fateOf(msg *streams.Message, f *fate) outcome {
 	if msg.Header.Get(schemas.HeaderNonce) == f.nonce {
 		return mine
 	}

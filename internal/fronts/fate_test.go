@@ -145,7 +145,7 @@ func TestJudge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := &streams.Message{}
 			m.Header = c.header
-			if got := judge(m, &fate{expect: 5, nonce: "own", had: c.had}); got != c.want {
+			if got := fateOf(m, &fate{expect: 5, nonce: "own", had: c.had}); got != c.want {
 				t.Errorf("%d, expected %d", got, c.want)
 			}
 		})
@@ -267,7 +267,7 @@ func TestRefusedByFormerLeader(t *testing.T) {
 				}
 			}
 			n := 0
-			seq, err := w.settle(ctx, []fate{{subject: r.Subject, nonce: nonce, had: w.had.Load()}}, func(time.Duration) (uint64, error) {
+			seq, err := w.resolve(ctx, []fate{{subject: r.Subject, nonce: nonce, had: w.had.Load()}}, func(time.Duration) (uint64, error) {
 				if n == len(c.sent) {
 					t.Fatal("it is sent again")
 				}

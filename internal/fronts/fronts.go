@@ -151,7 +151,7 @@ func (w *Writer) Put(ctx context.Context, r Record) (seq uint64, err error) {
 	}
 	defer land()
 	f := []fate{{subject: r.Subject, expect: r.Expect, nonce: nonce, had: w.had.Load()}}
-	return w.settle(ctx, f, func(wait time.Duration) (uint64, error) { return w.grouped(ctx, msg, wait) })
+	return w.resolve(ctx, f, func(wait time.Duration) (uint64, error) { return w.grouped(ctx, msg, wait) })
 }
 
 // PutAll writes records of different keys, all or none, in one atomic batch of their own,
@@ -185,15 +185,15 @@ func (w *Writer) PutAll(ctx context.Context, rs []Record) (first uint64, err err
 		return 0, fmt.Errorf("fronts: %s: %w", rs[0].Subject, errors.Join(errNotSent, context.Cause(ctx)))
 	}
 	defer func() { <-w.whole }()
-	return w.settle(ctx, fates, func(wait time.Duration) (uint64, error) {
+	return w.resolve(ctx, fates, func(wait time.Duration) (uint64, error) {
 		last, err := w.batch(ctx, msgs, wait)
 		return last - uint64(len(msgs)-1), err
 	})
 }
 
-// settle sends a write until its outcome is known, and returns the sequence of its first
+// resolve sends a write until its outcome is known, and returns the sequence of its first
 // record. Its records are stored all or none, so any of them tells.
-func (w *Writer) settle(ctx context.Context, f []fate, send func(wait time.Duration) (uint64, error)) (uint64, error) {
+func (w *Writer) resolve(ctx context.Context, f []fate, send func(wait time.Duration) (uint64, error)) (uint64, error) {
 	unsure := false
 	for wait := w.cfg.Answer; ; wait = min(2*wait, maxAnswer) {
 		seq, err := send(wait)

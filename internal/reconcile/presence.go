@@ -49,15 +49,15 @@ func Look(ctx context.Context, db Table, topic *schemas.Topic, ref schemas.Shard
 	return found, nil
 }
 
-// Tallies are where the tally of a shard is: *registry.Registry.
-type Tallies interface {
-	Tally(ctx context.Context, ref schemas.ShardRef) (ledger.Tally, error)
+// ErasureRecords are where the tally of a shard is: *registry.Registry.
+type ErasureRecords interface {
+	ErasureRecord(ctx context.Context, ref schemas.ShardRef) (ledger.ErasureRecord, error)
 }
 
 // Gone reads what erasures took of a shard, or will.
-func Gone(ctx context.Context, t Tallies, ref schemas.ShardRef) func() ([]ledger.Cut, error) {
+func Gone(ctx context.Context, t ErasureRecords, ref schemas.ShardRef) func() ([]ledger.Cut, error) {
 	return func() ([]ledger.Cut, error) {
-		tally, err := t.Tally(ctx, ref)
+		tally, err := t.ErasureRecord(ctx, ref)
 		return tally.Cuts(), err
 	}
 }

@@ -11,7 +11,7 @@ import (
 // BeginClearing marks that a shard's fields are being cleared, unless an erasure is
 // pending in it: its rows may be told by what would be cleared. began is false then.
 func (r *Registry) BeginClearing(ctx context.Context, ref schemas.ShardRef, now time.Time) (began bool, err error) {
-	t, err := r.AmendTally(ctx, ref, func(t *ledger.Tally) bool {
+	t, err := r.AmendErasureRecord(ctx, ref, func(t *ledger.ErasureRecord) bool {
 		if t.Pending != nil || t.ClearingAt.Equal(now) {
 			return false
 		}
@@ -24,7 +24,7 @@ func (r *Registry) BeginClearing(ctx context.Context, ref schemas.ShardRef, now 
 // EndClearing takes the mark of BeginClearing away, also one of another process. Of two
 // that clear the same fields of a shard the first that ends has cleared them all.
 func (r *Registry) EndClearing(ctx context.Context, ref schemas.ShardRef) error {
-	_, err := r.AmendTally(ctx, ref, func(t *ledger.Tally) (changed bool) {
+	_, err := r.AmendErasureRecord(ctx, ref, func(t *ledger.ErasureRecord) (changed bool) {
 		changed = !t.ClearingAt.IsZero()
 		t.ClearingAt = time.Time{}
 		return changed

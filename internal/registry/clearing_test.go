@@ -17,7 +17,7 @@ func TestClearing(t *testing.T) {
 	ctx := timeout(t)
 	now := time.Now().UTC()
 	ref := schemas.ShardRef{Topic: "app", Month: november, ID: 3}
-	before, err := r.Tally(ctx, ref)
+	before, err := r.ErasureRecord(ctx, ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,14 +27,14 @@ func TestClearing(t *testing.T) {
 	if err := r.Begin(ctx, &before, ledger.Pending{Erasure: "x"}); !errors.Is(err, ErrConflict) {
 		t.Errorf("an erasure that counted before the clearing began: %v", err)
 	}
-	tally, err := r.Tally(ctx, ref)
+	tally, err := r.ErasureRecord(ctx, ref)
 	if err != nil || !tally.Clearing(now) || tally.Clearing(now.Add(ledger.ClearingLapse)) {
 		t.Errorf("%+v, %v", tally, err)
 	}
 	if err := r.EndClearing(ctx, ref); err != nil {
 		t.Fatal(err)
 	}
-	if tally, err = r.Tally(ctx, ref); err == nil && !tally.Clearing(now) {
+	if tally, err = r.ErasureRecord(ctx, ref); err == nil && !tally.Clearing(now) {
 		err = r.Begin(ctx, &tally, ledger.Pending{Erasure: "x"})
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ func (s *Shard) Until() uint64 {
 
 // LacksEnd says that SHARDS, in which the shard ends at position tail, lost its end
 // since it was left, and that it is not yet known what became of the frames.
-func (s *Shard) LacksEnd(tail uint64, t *ledger.Tally) bool {
+func (s *Shard) LacksEnd(tail uint64, t *ledger.ErasureRecord) bool {
 	return !s.Gone() && s.Until() > tail && !t.Settles(tail, s.Until())
 }
 
@@ -39,7 +39,7 @@ func LastLeft(shards []Shard, lane int, but schemas.Shard) (left Shard, ok bool)
 // shard of the lane: then single frames are missing and not the stream's end, and the
 // checkpoint is above their messages. A router waits for unsettled shards. If it went on it
 // would route frames again that ClickHouse has already. A repair settles the same shards.
-func Unsettled(shards []Shard, tail func(schemas.Shard) uint64, tally func(schemas.Shard) ledger.Tally) map[schemas.Shard]bool {
+func Unsettled(shards []Shard, tail func(schemas.Shard) uint64, tally func(schemas.Shard) ledger.ErasureRecord) map[schemas.Shard]bool {
 	type lane struct {
 		month schemas.Month
 		lane  int

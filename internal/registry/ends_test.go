@@ -32,8 +32,8 @@ func TestLastLeft(t *testing.T) {
 
 // lane draws a lane's shards, oldest first, each left but the last, as a stream
 // that lost its end has them: whole, cut, then empty; and tallies that settled some.
-func lane(rt *rapid.T) (shards []Shard, tails map[schemas.Shard]uint64, tallies map[schemas.Shard]ledger.Tally) {
-	tails, tallies = map[schemas.Shard]uint64{}, map[schemas.Shard]ledger.Tally{}
+func lane(rt *rapid.T) (shards []Shard, tails map[schemas.Shard]uint64, tallies map[schemas.Shard]ledger.ErasureRecord) {
+	tails, tallies = map[schemas.Shard]uint64{}, map[schemas.Shard]ledger.ErasureRecord{}
 	n := rapid.IntRange(1, 5).Draw(rt, "shards")
 	cut := rapid.IntRange(0, n).Draw(rt, "cut")
 	for i := range n {
@@ -51,7 +51,7 @@ func lane(rt *rapid.T) (shards []Shard, tails map[schemas.Shard]uint64, tallies 
 		if i == n-1 {
 			s.Status, s.LeftAt, s.SealedAt, tail = Active, 0, 0, 0
 		}
-		tally := ledger.Tally{Shard: s.ID}
+		tally := ledger.ErasureRecord{Shard: s.ID}
 		if rapid.Bool().Draw(rt, "settled") {
 			for p := tail + 1; p <= until; p++ {
 				tally.AddPurged(p)
@@ -68,7 +68,7 @@ func lane(rt *rapid.T) (shards []Shard, tails map[schemas.Shard]uint64, tallies 
 func TestRoutersWaitForWhatRepairsFind(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		shards, tails, tallies := lane(rt)
-		found := Unsettled(shards, func(id schemas.Shard) uint64 { return tails[id] }, func(id schemas.Shard) ledger.Tally { return tallies[id] })
+		found := Unsettled(shards, func(id schemas.Shard) uint64 { return tails[id] }, func(id schemas.Shard) ledger.ErasureRecord { return tallies[id] })
 		empty := shards[len(shards)-1]
 		left, ok := LastLeft(shards, 0, empty.ID)
 		tally := tallies[left.ID]

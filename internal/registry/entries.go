@@ -10,7 +10,7 @@ import (
 
 // entry is an entry of the bucket that is changed by compare-and-set.
 type entry interface {
-	Head | Shard | Rederiving | ledger.Tally | ledger.Erasure
+	Head | Shard | Rederiving | ledger.ErasureRecord | ledger.Erasure
 }
 
 // at returns an entry's key and where it keeps the revision it was read at. What is not an
@@ -23,7 +23,7 @@ func at(e any) (key string, rev *uint64) {
 		return e.key(), &e.rev
 	case *Rederiving:
 		return schemas.RederivingKey(e.topic), &e.rev
-	case *ledger.Tally:
+	case *ledger.ErasureRecord:
 		return e.Key(), &e.Rev
 	case *ledger.Erasure:
 		return e.Key(), &e.Rev

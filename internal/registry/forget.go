@@ -21,7 +21,7 @@ func (r *Registry) ForgetErasure(ctx context.Context, topic, id string) error {
 	if err != nil {
 		return err
 	}
-	tallies, err := r.Tallies(ctx, topic)
+	tallies, err := r.ErasureRecords(ctx, topic)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (r *Registry) forgetCopied(ctx context.Context, key string) error {
 // joinReceipts joins the receipts of erasures that the ledger no longer has.
 func (r *Registry) joinReceipts(ctx context.Context, topic string) error {
 	// The tallies first: whatever has a receipt then was entered before.
-	tallies, err := r.Tallies(ctx, topic)
+	tallies, err := r.ErasureRecords(ctx, topic)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (r *Registry) joinReceipts(ctx context.Context, topic string) error {
 		if len(orphans) == 0 {
 			continue
 		}
-		if _, err := r.AmendTally(ctx, schemas.ShardRef{Topic: topic, Month: t.Month, ID: t.Shard}, func(t *ledger.Tally) bool { return t.Join(orphans) }); err != nil {
+		if _, err := r.AmendErasureRecord(ctx, schemas.ShardRef{Topic: topic, Month: t.Month, ID: t.Shard}, func(t *ledger.ErasureRecord) bool { return t.Join(orphans) }); err != nil {
 			return err
 		}
 	}

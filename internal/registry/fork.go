@@ -19,8 +19,8 @@ type Fork struct {
 	// Stored is the last record of a front that the shard has in ClickHouse: its lane goes on
 	// behind it. Zero for other lanes, whose frames are moved.
 	Stored schemas.Source `json:"stored,omitzero"`
-	// Judged: what follows was decided, once, when no router could add to the shard any more.
-	Judged bool `json:"judged,omitempty"`
+	// Examined: what follows was decided, once, when no router could add to the shard any more.
+	Examined bool `json:"judged,omitempty"`
 	// At is the last position that both have, Head the last that ClickHouse has.
 	At   uint64 `json:"at,omitempty"`
 	Head uint64 `json:"head,omitempty"`

@@ -83,7 +83,7 @@ func matches(filter, key string) bool {
 }
 
 // listNewest reads the entries of the ledger that match a filter, as newest has them.
-func listNewest[E ledger.Erasure | ledger.Tally](ctx context.Context, r *Registry, filter string) ([]E, error) {
+func listNewest[E ledger.Erasure | ledger.ErasureRecord](ctx context.Context, r *Registry, filter string) ([]E, error) {
 	all, err := r.newest(ctx, filter)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func listNewest[E ledger.Erasure | ledger.Tally](ctx context.Context, r *Registr
 		switch e := any(&e).(type) {
 		case *ledger.Erasure:
 			e.Rev, e.Count = w.seq, w.count
-		case *ledger.Tally:
+		case *ledger.ErasureRecord:
 			e.Rev, e.Count = w.seq, w.count
 		}
 		out = append(out, e)

@@ -47,7 +47,7 @@ func TestLedgerEntries(t *testing.T) {
 		t.Fatalf("%+v, %v", l, err)
 	}
 
-	tally, err := r.Tally(ctx, s.Ref())
+	tally, err := r.ErasureRecord(ctx, s.Ref())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestLedgerEntries(t *testing.T) {
 	if err := r.Book(ctx, &twin, ledger.Receipt{Rows: 5}, func(context.Context) (uint64, error) { return 7, nil }); !errors.Is(err, ErrConflict) {
 		t.Errorf("booked twice: %v", err)
 	}
-	all, err := r.Tallies(ctx, "app")
+	all, err := r.ErasureRecords(ctx, "app")
 	got := all[s.ID]
 	if least, most := got.GoneUpTo(9); err != nil || len(all) != 1 || least != 5 || most != 5 || got.Receipts["e1"].After != 9 || got.Pending != nil {
 		t.Errorf("booked: %+v (%v)", all, err)
@@ -109,7 +109,7 @@ func TestLedgerEntries(t *testing.T) {
 	if _, err := r.Erasure(ctx, "app", "e1"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("it was forgotten: %v", err)
 	}
-	got, err = r.Tally(ctx, s.Ref())
+	got, err = r.ErasureRecord(ctx, s.Ref())
 	if least, most := got.GoneUpTo(9); err != nil || least != 5 || most != 5 || len(got.Receipts) != 0 || got.Forgotten == nil || got.Forgotten.Rows != 5 || !got.Dropped() {
 		t.Errorf("the tally of what was forgotten: %+v (%v)", got, err)
 	}

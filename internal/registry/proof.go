@@ -41,9 +41,9 @@ type ProvenRows struct {
 	// Parts is a digest of the shard's parts in ClickHouse; see tables.DB.Parts.
 	Parts string `json:"parts"`
 	// Entry and Tally are revisions, TailSeq the sequence of the last frame in SHARDS.
-	Entry   uint64 `json:"entry"`
-	Tally   uint64 `json:"tally"`
-	TailSeq uint64 `json:"tail_seq"`
+	Entry         uint64 `json:"entry"`
+	ErasureRecord uint64 `json:"tally"`
+	TailSeq       uint64 `json:"tail_seq"`
 
 	Stored   uint64 `json:"stored"`
 	Distinct uint64 `json:"distinct"`

@@ -12,7 +12,7 @@ import (
 
 // step is the next examination of a shard, and how many rows it has.
 type step struct {
-	tables.Examination
+	tables.DerivedState
 	rows uint64
 }
 
@@ -49,9 +49,9 @@ func (r *Rollups) together(ctx context.Context, t *schemas.Topic, steps []step, 
 	if len(steps) == 0 || ctx.Err() != nil {
 		return false
 	}
-	all := make([]tables.Examination, len(steps))
+	all := make([]tables.DerivedState, len(steps))
 	for i, s := range steps {
-		all[i] = s.Examination
+		all[i] = s.DerivedState
 	}
 	r.cfg.Crash("rollups.before-examine")
 	bounded, cancel := context.WithTimeout(ctx, StatementTime)
@@ -85,7 +85,7 @@ func (r *Rollups) next(ctx context.Context, ref schemas.ShardRef, d tables.Deriv
 		r.cfg.Hooks.Dropped(ref, "it has other rows, or fewer marks, than when it was looked for repeats")
 		d.Examined, d.Epoch = 0, 0
 	}
-	s.Examination = tables.Examination{Ref: ref, Epoch: d.Epoch, From: d.Examined, To: d.Stored.Head}
+	s.DerivedState = tables.DerivedState{Ref: ref, Epoch: d.Epoch, From: d.Examined, To: d.Stored.Head}
 	if s.From == s.To {
 		return s, false, nil
 	}

@@ -20,9 +20,9 @@ const (
 	heartbeatLoss = 2500 * time.Millisecond
 )
 
-// Feed follows a range of a stream in order, without an end. Not safe for
+// Follower follows a range of a stream in order, without an end. Not safe for
 // concurrent use.
-type Feed struct {
+type Follower struct {
 	js     jetstream.JetStream
 	stream string
 	r      Range
@@ -36,8 +36,8 @@ type Feed struct {
 }
 
 // Follow begins a feed that holds at most ahead messages in the client.
-func Follow(ctx context.Context, js jetstream.JetStream, stream string, r Range, ahead int) (*Feed, error) {
-	f := &Feed{js: js, stream: stream, r: r, ahead: ahead}
+func Follow(ctx context.Context, js jetstream.JetStream, stream string, r Range, ahead int) (*Follower, error) {
+	f := &Follower{js: js, stream: stream, r: r, ahead: ahead}
 	info, err := Info(ctx, js, stream)
 	if err != nil {
 		return nil, fmt.Errorf("streams: following %s of %s: %w", r.Filter, stream, err)
@@ -48,7 +48,7 @@ func Follow(ctx context.Context, js jetstream.JetStream, stream string, r Range,
 
 // check ends the feed of a stream that gives sequences again: the next message would be
 // another one.
-func (f *Feed) check(ctx context.Context) error {
+func (f *Follower) check(ctx context.Context) error {
 	next, again, err := GivenAgain(ctx, f.js, f.stream, f.known)
 	if err == nil && again {
 		err = fmt.Errorf("streams: following %s: %w: it had message %d, and what it stored since begins at %d", f.stream, ErrGivenAgain, f.known.Seq, next)
@@ -56,7 +56,7 @@ func (f *Feed) check(ctx context.Context) error {
 	return err
 }
 
-func (f *Feed) open(ctx context.Context) error {
+func (f *Follower) open(ctx context.Context) error {
 	f.Stop()
 	p, err := newPuller(ctx, f.js, f.stream, f.r, f.ahead)
 	if err != nil {
@@ -70,7 +70,7 @@ func (f *Feed) open(ctx context.Context) error {
 // consumer that fell silent, is made up for by another consumer, from the message
 // after the last; ErrCut when that gives nothing either, and ErrGivenAgain where the
 // stream lost its end meanwhile.
-func (f *Feed) Next(ctx context.Context) (*Message, error) {
+func (f *Follower) Next(ctx context.Context) (*Message, error) {
 	for {
 		if f.p == nil {
 			if err := f.check(ctx); err != nil {
@@ -129,7 +129,7 @@ func (f *Feed) Next(ctx context.Context) (*Message, error) {
 // one, and is later with each new one.
 const maxLost = 3
 
-func (f *Feed) again(why error) error {
+func (f *Follower) again(why error) error {
 	f.Stop()
 	if f.lost++; f.lost < maxLost {
 		return nil
@@ -138,7 +138,7 @@ func (f *Feed) again(why error) error {
 }
 
 // Stop ends the feed's consumer.
-func (f *Feed) Stop() {
+func (f *Follower) Stop() {
 	if f.p != nil {
 		f.p.close()
 		f.p = nil

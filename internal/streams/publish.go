@@ -19,9 +19,9 @@ const (
 	maxSentBytes = 16 << 20
 	// ackTime is how long an answer may take; publishPatience how long a full or absent
 	// stream is tried.
-	ackTime         = 10 * time.Second
-	publishPatience = time.Minute
-	publishRetry    = 250 * time.Millisecond
+	ackTime      = 10 * time.Second
+	publishWait  = time.Minute
+	publishRetry = 250 * time.Millisecond
 )
 
 // Publisher stores frames in EVENTS, many at once. A frame without an answer is sent again as
@@ -80,7 +80,7 @@ func (p *Publisher) Flush(ctx context.Context) error {
 }
 
 func (p *Publisher) again(ctx context.Context, m sentMsg, err error) error {
-	for deadline := time.Now().Add(publishPatience); time.Now().Before(deadline) && ctx.Err() == nil; {
+	for deadline := time.Now().Add(publishWait); time.Now().Before(deadline) && ctx.Err() == nil; {
 		try, cancel := context.WithTimeout(ctx, ackTime)
 		var ack *jetstream.PubAck
 		if ack, err = p.js.PublishMsg(try, m.msg); err == nil {

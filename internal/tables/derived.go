@@ -91,16 +91,16 @@ func (db *DB) derive(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef
 	return nil
 }
 
-// Examination is a step of looking for repeats: a shard's rows above From, up to To. Epoch and
+// DerivedState is a step of looking for repeats: a shard's rows above From, up to To. Epoch and
 // From are those of one DerivedShard.
-type Examination struct {
+type DerivedState struct {
 	Ref             schemas.ShardRef
 	Epoch, From, To uint64
 }
 
 // ExamineRepeats is ExamineAll of one shard of its lane.
 func (db *DB) ExamineRepeats(ctx context.Context, t *schemas.Topic, ref schemas.ShardRef, epoch, from, to uint64) error {
-	return errors.Join(db.ExamineAll(ctx, t, ref.ID.Lane(), []Examination{{ref, epoch, from, to}})...)
+	return errors.Join(db.ExamineAll(ctx, t, ref.ID.Lane(), []DerivedState{{ref, epoch, from, to}})...)
 }
 
 // ExamineAll marks the repeats which rows of some shards of a lane are or make, in whatever shard of the lane they
@@ -108,7 +108,7 @@ func (db *DB) ExamineRepeats(ctx context.Context, t *schemas.Topic, ref schemas.
 // the lane once, however many shards there are. It may run any number of times, in any
 // order, and by two at once. The errors are the shards'. When what a step says was dropped
 // since, its error is ErrHeadMoved: read it again.
-func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, lane int, steps []Examination) []error {
+func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, lane int, steps []DerivedState) []error {
 	errs := make([]error, len(steps))
 	fail := func(err error) []error {
 		for i := range errs {
@@ -122,7 +122,7 @@ func (db *DB) ExamineAll(ctx context.Context, t *schemas.Topic, lane int, steps 
 	// Statements of their own: one that writes several partitions is not stored as a whole, and
 	// a position must never be there without the marks.
 	again := map[string]string{"insert_deduplicate": "0"}
-	name := func(s *Examination) string { return fmt.Sprintf("examine:%s:%d:%d", s.Ref.ID, s.From, s.To) }
+	name := func(s *DerivedState) string { return fmt.Sprintf("examine:%s:%d:%d", s.Ref.ID, s.From, s.To) }
 	upTo := map[schemas.ShardRef]uint64{}
 	var rowsOf []string
 	for i := range steps {

@@ -131,7 +131,7 @@ func TestALookReadsItsLane(t *testing.T) {
 			}
 		}
 		ref := schemas.ShardRef{Topic: "audit", Month: 202601, ID: 1}
-		if errs := r.DB.ExamineAll(t.Context(), &r.Topic, 0, []tables.Examination{{Ref: ref, To: 10}}); errs[0] != nil {
+		if errs := r.DB.ExamineAll(t.Context(), &r.Topic, 0, []tables.DerivedState{{Ref: ref, To: 10}}); errs[0] != nil {
 			t.Fatal(errs[0])
 		}
 		for look := 0; look == 0 || timed && look < 9; look++ {

@@ -120,7 +120,7 @@ func (c *Checkpoint) Resume(lane []EventsMessage, traces Traces) (after uint64, 
 	}
 	for i := range lane {
 		m := &lane[i]
-		known := m.Blank || m.Frame != nil && Windows(c.Windows).Judge(*m.Frame) == Repeated
+		known := m.Blank || m.Frame != nil && Windows(c.Windows).Check(*m.Frame) == Repeated
 		if m.Seq > after && m.Seq <= c.Source && !known && (c.Stored == 0 || m.Stored <= c.Stored) {
 			doubt = append(doubt, *m)
 		}

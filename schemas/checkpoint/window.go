@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// Verdict is what the windows say of a frame.
-type Verdict int
+// Repeat is what the windows say of a frame.
+type Repeat int
 
 // The verdicts.
 const (
-	Fresh    Verdict = iota // never came
-	Repeated                // came before
-	Stale                   // too far behind to tell
+	Fresh    Repeat = iota // never came
+	Repeated               // came before
+	Stale                  // too far behind to tell
 )
 
-// judgeSeq says what seq is, without taking it.
-func judgeSeq(w *ProducerWindow, seq uint64) Verdict {
+// checkSeq says what seq is, without taking it.
+func checkSeq(w *ProducerWindow, seq uint64) Repeat {
 	switch {
 	case seq > w.Highest:
 		return Fresh
@@ -67,13 +67,13 @@ func (ws Windows) find(producer string) *ProducerWindow {
 	return nil
 }
 
-// Judge says what a frame is. A frame without a producer is always Fresh.
-func (ws Windows) Judge(f schemas.Frame) Verdict {
+// Check says what a frame is. A frame without a producer is always Fresh.
+func (ws Windows) Check(f schemas.Frame) Repeat {
 	if f.Producer == "" {
 		return Fresh
 	}
 	if w := ws.find(f.Producer); w != nil {
-		return judgeSeq(w, f.Seq)
+		return checkSeq(w, f.Seq)
 	}
 	return Fresh
 }
@@ -104,7 +104,7 @@ func (ws Windows) Take(f schemas.Frame, source uint64) Windows {
 // the topic takes it, and again when the letter is retried. One whose bytes are damaged is
 // not for here: the same frame may still come whole.
 func (ws Windows) TakeRefused(f schemas.Frame, source uint64) Windows {
-	if ws.Judge(f) != Fresh {
+	if ws.Check(f) != Fresh {
 		return ws
 	}
 	return ws.Take(f, source)

@@ -25,7 +25,7 @@ func TestWindowTakesEachSequenceOnce(t *testing.T) {
 			seq := rapid.Uint64Range(lo, sent+3).Draw(rt, "seq")
 			sent, source = max(sent, seq), source+1
 			f := schemas.Frame{Producer: "p", Seq: seq, Rows: 1}
-			got := ws.Judge(f)
+			got := ws.Check(f)
 			switch {
 			case taken[seq] && got != Repeated:
 				rt.Fatalf("seq %d came before and is called %d", seq, got)
@@ -51,7 +51,7 @@ func TestWindowForgets(t *testing.T) {
 		out := rapid.SampledFrom(seqs).Draw(rt, "forgotten")
 		ws = ws.Forget(schemas.Frame{Producer: "p", Seq: out})
 		for _, s := range seqs {
-			if got := ws.Judge(schemas.Frame{Producer: "p", Seq: s}); (got == Fresh) != (s == out) {
+			if got := ws.Check(schemas.Frame{Producer: "p", Seq: s}); (got == Fresh) != (s == out) {
 				rt.Fatalf("%d is %d after %d was forgotten: %+v", s, got, out, ws)
 			}
 		}
@@ -61,15 +61,15 @@ func TestWindowForgets(t *testing.T) {
 func TestWindowCallsFarBehindStale(t *testing.T) {
 	var ws Windows
 	ws = ws.Take(schemas.Frame{Producer: "p", Seq: 100}, 1)
-	for seq, want := range map[uint64]Verdict{100: Repeated, 99: Fresh, 36: Fresh, 35: Stale, 1: Stale, 101: Fresh} {
-		if got := ws.Judge(schemas.Frame{Producer: "p", Seq: seq}); got != want {
+	for seq, want := range map[uint64]Repeat{100: Repeated, 99: Fresh, 36: Fresh, 35: Stale, 1: Stale, 101: Fresh} {
+		if got := ws.Check(schemas.Frame{Producer: "p", Seq: seq}); got != want {
 			t.Errorf("seq %d is %d, want %d", seq, got, want)
 		}
 	}
-	if got := ws.Judge(schemas.Frame{Producer: "q", Seq: 1}); got != Fresh {
+	if got := ws.Check(schemas.Frame{Producer: "q", Seq: 1}); got != Fresh {
 		t.Errorf("another producer's frame is %d, want fresh", got)
 	}
-	if got := ws.Judge(schemas.Frame{}); got != Fresh {
+	if got := ws.Check(schemas.Frame{}); got != Fresh {
 		t.Errorf("a frame without a producer is %d, want fresh", got)
 	}
 }

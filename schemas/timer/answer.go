@@ -24,8 +24,8 @@ const (
 	Later
 )
 
-// Verdict is what a call came to.
-type Verdict struct {
+// Outcome is what a call came to.
+type Outcome struct {
 	Kind Kind
 	// Error is a word for why it was not a success.
 	Error string
@@ -68,11 +68,11 @@ const (
 const MaxAnswerBytes = 64 << 10
 
 // Classify decides what a complete answer means. now is unix ns.
-func Classify(mode string, status int, header http.Header, body []byte, now int64) Verdict {
-	v := Verdict{Kind: TryAgain, Status: status, RetryAfter: retryAfter(header.Get("Retry-After"), now)}
+func Classify(mode string, status int, header http.Header, body []byte, now int64) Outcome {
+	v := Outcome{Kind: TryAgain, Status: status, RetryAfter: retryAfter(header.Get("Retry-After"), now)}
 	switch {
 	case status >= 200 && status <= 299 && mode != AnswerJSON:
-		return Verdict{Kind: Success, Status: status}
+		return Outcome{Kind: Success, Status: status}
 	case status == http.StatusOK:
 		return classifyBody(v, body, now)
 	case status >= 300 && status <= 399:
@@ -83,7 +83,7 @@ func Classify(mode string, status int, header http.Header, body []byte, now int6
 	return v
 }
 
-func classifyBody(v Verdict, body []byte, now int64) Verdict {
+func classifyBody(v Outcome, body []byte, now int64) Outcome {
 	var answer struct {
 		OK   *bool   `json:"ok"`
 		Next *string `json:"nextExecuteAt"`
@@ -94,7 +94,7 @@ func classifyBody(v Verdict, body []byte, now int64) Verdict {
 		return v
 	}
 	if *answer.OK {
-		return Verdict{Kind: Success, Status: v.Status}
+		return Outcome{Kind: Success, Status: v.Status}
 	}
 	if answer.Next == nil {
 		answer.Next = answer.Also

@@ -45,7 +45,7 @@ func TestAnswers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			v := Classify(c.mode, c.status, c.header, []byte(c.body), now.UnixNano())
 			claimed := Record{Op: Firing, Revision: 4, Attempt: 1, First: now.UnixNano(), Due: now.UnixNano(), Changed: now.UnixNano()}
-			next := Settle(&claimed, v, Call{Status: c.status, Error: v.Error}, policy, now.UnixNano(), 0.5)
+			next := Complete(&claimed, v, Call{Status: c.status, Error: v.Error}, policy, now.UnixNano(), 0.5)
 			if next.Op != c.want || next.Call.Error != c.err {
 				t.Errorf("%s, error %q; want %s, %q", next.Op, next.Call.Error, c.want, c.err)
 			}
@@ -60,7 +60,7 @@ func TestAnswers(t *testing.T) {
 				}
 			}
 			if next.Op == Retry { // without a policy there is one attempt
-				if one := Settle(&claimed, v, Call{}, nil, now.UnixNano(), 0.5); one.Op != Failed {
+				if one := Complete(&claimed, v, Call{}, nil, now.UnixNano(), 0.5); one.Op != Failed {
 					t.Errorf("without a policy: %s", one.Op)
 				}
 			}

@@ -169,9 +169,9 @@ func FailTooLate(prev *Record, now int64) Record {
 	return next
 }
 
-// Settle ends the attempt that claimed describes. p is the timer's policy, nil for a single attempt; u is
+// Complete ends the attempt that claimed describes. p is the timer's policy, nil for a single attempt; u is
 // drawn evenly from [0, 1).
-func Settle(claimed *Record, v Verdict, call Call, p *Policy, now int64, u float64) Record {
+func Complete(claimed *Record, v Outcome, call Call, p *Policy, now int64, u float64) Record {
 	call.Late = claimed.Call.Late
 	next := claimed.follow(Failed, now)
 	switch v.Kind {

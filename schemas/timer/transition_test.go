@@ -47,7 +47,7 @@ func TestTransitions(t *testing.T) {
 	if _, err := Update(&p, Change{}, 2, 50); !errors.Is(err, ErrRevision) {
 		t.Errorf("update of another revision: %v", err)
 	}
-	done := stored(Settle(&claimed, Verdict{Kind: Success, Status: 200}, Call{Status: 200}, nil, 101, 0), 3)
+	done := stored(Complete(&claimed, Outcome{Kind: Success, Status: 200}, Call{Status: 200}, nil, 101, 0), 3)
 	for name, err := range map[string]error{
 		"update": second(Update(&done, Change{}, AnyRevision, 200)),
 		"delete": third(Delete(&done, AnyRevision, 200)),
@@ -60,7 +60,7 @@ func TestTransitions(t *testing.T) {
 	if _, err := Again(&done, 200); !errors.Is(err, ErrState) {
 		t.Errorf("retry of a done timer: %v", err)
 	}
-	failed := Settle(&claimed, Verdict{Kind: Fail, Error: ErrBlocked}, Call{Error: ErrBlocked}, &Policy{Attempts: 9}, 101, 0)
+	failed := Complete(&claimed, Outcome{Kind: Fail, Error: ErrBlocked}, Call{Error: ErrBlocked}, &Policy{Attempts: 9}, 101, 0)
 	if _, err := Again(&failed, 300); !errors.Is(err, ErrNotFound) {
 		t.Errorf("retry without a spec: %v", err)
 	}
@@ -132,7 +132,7 @@ func TestRestore(t *testing.T) {
 		t.Errorf("pending: %+v", back)
 	}
 	first := stored(Claim(&p, "me", "c1", 100), 2)
-	retry := stored(Settle(&first, Verdict{Kind: TryAgain, Status: 500}, Call{Status: 500}, &Policy{Attempts: 3, Initial: time.Second}, 110, 0.5), 3)
+	retry := stored(Complete(&first, Outcome{Kind: TryAgain, Status: 500}, Call{Status: 500}, &Policy{Attempts: 3, Initial: time.Second}, 110, 0.5), 3)
 	second := stored(Claim(&retry, "me", "c2", retry.Due), 4)
 	second.Spec = p.Spec
 	back = stored(Restore(&second, retry.Due+50), 9)
@@ -142,7 +142,7 @@ func TestRestore(t *testing.T) {
 	if again := Claim(&back, "other", "c3", back.Due); again.CallKey() != second.CallKey() || again.SpecSeq != 9 {
 		t.Errorf("it is called as %s, and was called as %s", again.CallKey(), second.CallKey())
 	}
-	done := stored(Settle(&second, Verdict{Kind: Success, Status: 200}, Call{Status: 200}, nil, 700, 0), 5)
+	done := stored(Complete(&second, Outcome{Kind: Success, Status: 200}, Call{Status: 200}, nil, 700, 0), 5)
 	done.Spec = p.Spec
 	if over := Rewrite(&done, 2e9); over.Op != Done || over.Call != done.Call || over.SpecSeq != 0 || over.Spec == nil || over.Changed != 2e9 {
 		t.Errorf("put again: %+v", over)
@@ -152,7 +152,7 @@ func TestRestore(t *testing.T) {
 func TestRecordRoundTrip(t *testing.T) {
 	p := created(t)
 	claimed := stored(Claim(&p, "me", "0123456789abcdef", 150), 2)
-	settled := Settle(&claimed, Verdict{Kind: TryAgain, Status: 500, Error: ErrStatus},
+	settled := Complete(&claimed, Outcome{Kind: TryAgain, Status: 500, Error: ErrStatus},
 		Call{Status: 500, Error: ErrStatus, Detail: "a\nb", Took: 3 * time.Millisecond}, &Policy{Attempts: 2}, 160, 0.5)
 	for _, r := range []Record{p, claimed, stored(settled, 3)} {
 		h, data, err := r.Message()
@@ -241,7 +241,7 @@ func TestMovedCreationIsMadeOnce(t *testing.T) {
 		t.Fatal(first.Due, err)
 	}
 	claimed := Claim(&first, "me", "c", now)
-	done := Settle(&claimed, Verdict{Kind: Success}, Call{}, nil, now, 0)
+	done := Complete(&claimed, Outcome{Kind: Success}, Call{}, nil, now, 0)
 	done.Spec, done.AskedDue = first.Spec, first.AskedDue
 	for _, prev := range []*Record{&first, &done} {
 		n.NotBefore = now + int64(time.Minute)

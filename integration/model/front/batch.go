@@ -74,7 +74,7 @@ func (w *world) batcher(key int, next ask) {
 			}
 			return
 		}
-		if !next() || w.steps-began > patience {
+		if !next() || w.steps-began > maxWait {
 			return
 		}
 		switch f, what := w.lookAll(ms, expects); what {
@@ -82,7 +82,7 @@ func (w *world) batcher(key int, next ask) {
 			w.tellBatch(ms, f)
 			return
 		case absent:
-			if !next() || w.steps-began > patience { // it sends again
+			if !next() || w.steps-began > maxWait { // it sends again
 				return
 			}
 		default:

@@ -8,9 +8,9 @@ type ask func() bool
 // keys are the documents, settle and patience steps: a record stays so long, a write takes
 // at most so long.
 const (
-	keys     = 3
-	settle   = 150
-	patience = 120
+	keys    = 3
+	settle  = 150
+	maxWait = 120
 )
 
 // writer makes one call until it knows what became of it.
@@ -71,7 +71,7 @@ func (w *world) send(m message, expect, had, began int, next ask) (told row, kno
 		if w.has(SilenceIsRefused) {
 			return row{}, true
 		}
-		if !next() || w.steps-began > patience {
+		if !next() || w.steps-began > maxWait {
 			return row{}, false
 		}
 		if w.has(HadLate) {
@@ -87,7 +87,7 @@ func (w *world) send(m message, expect, had, began int, next ask) (told row, kno
 		case ok:
 			return row{}, true
 		}
-		if !next() || w.steps-began > patience {
+		if !next() || w.steps-began > maxWait {
 			return row{}, false
 		}
 	}

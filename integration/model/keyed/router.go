@@ -72,7 +72,7 @@ func (r *router) run(w *World, n int, dies bool) {
 			if w.breaks != WindowsUntaken {
 				next.windows = next.windows.TakeRefused(m.frame, uint64(next.source))
 			}
-		case next.windows.Judge(m.frame) != checkpoint.Fresh:
+		case next.windows.Check(m.frame) != checkpoint.Fresh:
 			w.Seen["known by its window"]++
 		default:
 			next.windows = next.windows.Take(m.frame, uint64(next.source))

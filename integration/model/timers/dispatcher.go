@@ -260,13 +260,13 @@ func (d *dispatcher) call(w *world) {
 			ok = d.make(w)
 		}
 	}
-	v, c := timer.Verdict{Kind: timer.Success, Status: 200}, timer.Call{Status: 200}
+	v, c := timer.Outcome{Kind: timer.Success, Status: 200}, timer.Call{Status: 200}
 	switch {
 	case !ok && w.rng.IntN(2) == 0: // final
-		v, c = timer.Verdict{Kind: timer.Fail, Status: 404, Error: timer.ErrStatus}, timer.Call{Status: 404, Error: timer.ErrStatus}
+		v, c = timer.Outcome{Kind: timer.Fail, Status: 404, Error: timer.ErrStatus}, timer.Call{Status: 404, Error: timer.ErrStatus}
 	case !ok:
-		v, c = timer.Verdict{Kind: timer.TryAgain, Status: 500, Error: timer.ErrStatus}, timer.Call{Status: 500, Error: timer.ErrStatus}
+		v, c = timer.Outcome{Kind: timer.TryAgain, Status: 500, Error: timer.ErrStatus}, timer.Call{Status: 500, Error: timer.ErrStatus}
 	}
-	d.outcome = timer.Settle(&d.claim, v, c, policy, w.now, w.rng.Float64())
+	d.outcome = timer.Complete(&d.claim, v, c, policy, w.now, w.rng.Float64())
 	d.stage = settling
 }

@@ -62,8 +62,8 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	}
 	note := func(text string) { _, _ = fmt.Fprintln(stderr, text) }
-	s := &bench.Suite{Size: o.size, Binary: o.almanac, Producer: self, House: func(ctx context.Context) (*bench.House, error) {
-		return bench.OpenHouse(ctx, bench.HouseConfig{Beside: o.data})
+	s := &bench.Suite{Size: o.size, Binary: o.almanac, Producer: self, Environment: func(ctx context.Context) (*bench.Environment, error) {
+		return bench.OpenEnvironment(ctx, bench.EnvironmentConfig{Beside: o.data})
 	}}
 	switch {
 	case o.growth:

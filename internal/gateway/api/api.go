@@ -46,7 +46,7 @@ type Config struct {
 	// Replayer begins replays.
 	Replayer *replay.Replayer
 	// Letters deals with dead letters.
-	Letters *deadletters.Desk
+	Letters *deadletters.Letters
 	// Timers opens the timers of a topic.
 	Timers func(ctx context.Context, topic string) (*timers.Timers, error)
 	// Metrics are served at /metrics beside those of the front of timers.

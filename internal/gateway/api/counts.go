@@ -17,16 +17,16 @@ func (a *API) addCounts(mux *http.ServeMux) {
 
 func (a *API) count(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
-	req := query.TallyRequest{Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where")}
+	req := query.HistogramRequest{Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where")}
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	return a.cfg.Reader.Tally(r.Context(), req)
+	return a.cfg.Reader.Histogram(r.Context(), req)
 }
 
 func (a *API) histogram(_ http.ResponseWriter, r *http.Request) (any, error) {
 	p := paramsOf(r)
-	req := query.TallyRequest{
+	req := query.HistogramRequest{
 		Topic: r.PathValue("topic"), From: p.time("from"), To: p.until("to"), Where: p.text("where"), By: p.text("by"), Step: p.span("step"),
 	}
 	if req.Step == 0 {
@@ -35,7 +35,7 @@ func (a *API) histogram(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if err := p.end(); err != nil {
 		return nil, err
 	}
-	return a.cfg.Reader.Tally(r.Context(), req)
+	return a.cfg.Reader.Histogram(r.Context(), req)
 }
 
 func (a *API) facets(_ http.ResponseWriter, r *http.Request) (any, error) {

@@ -90,12 +90,12 @@ func (a *API) addLetters(mux *http.ServeMux) {
 	if a.cfg.Letters == nil {
 		return
 	}
-	mux.HandleFunc("POST /v1/dead/retry", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.settle(r, false) }))
-	mux.HandleFunc("POST /v1/dead/drop", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.settle(r, true) }))
+	mux.HandleFunc("POST /v1/dead/retry", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.resolve(r, false) }))
+	mux.HandleFunc("POST /v1/dead/drop", a.read(func(_ http.ResponseWriter, r *http.Request) (any, error) { return a.resolve(r, true) }))
 }
 
-// settle begins the job that sends letters again or drops them.
-func (a *API) settle(r *http.Request, drop bool) (any, error) {
+// resolve begins the job that sends letters again or drops them.
+func (a *API) resolve(r *http.Request, drop bool) (any, error) {
 	p := paramsOf(r)
 	q := lettersRequest{Topic: p.text("topic"), Reason: p.text("reason"), Drop: drop}
 	dry := p.yes("dry_run")
@@ -114,7 +114,7 @@ func (a *API) settle(r *http.Request, drop bool) (any, error) {
 	}
 	if dry {
 		out := Letters{Letters: []deadletters.Outcome{}}
-		return &out, a.cfg.Letters.Settle(r.Context(), q.request(true), out.add)
+		return &out, a.cfg.Letters.Resolve(r.Context(), q.request(true), out.add)
 	}
 	if q.Seq > 0 {
 		d, err := a.cfg.Reader.DeadLetter(r.Context(), schemas.Source{Seq: q.Seq, Stored: q.At})
@@ -143,7 +143,7 @@ func (w letterWorker) Work(ctx context.Context, t *jobs.Task) (any, error) {
 		return nil, err
 	}
 	out := &Letters{Letters: []deadletters.Outcome{}}
-	err = w.a.cfg.Letters.Settle(ctx, q.request(false), func(o deadletters.Outcome) error {
+	err = w.a.cfg.Letters.Resolve(ctx, q.request(false), func(o deadletters.Outcome) error {
 		_ = out.add(o)
 		t.Progress(fmt.Sprintf("%d retried, %d dropped, %d kept", out.Retried, out.Dropped, out.Kept))
 		return nil

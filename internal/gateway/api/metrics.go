@@ -25,7 +25,7 @@ func (a *API) addMetrics(mux *http.ServeMux) {
 }
 
 // frontMetrics reads how the timers of every topic are.
-func (a *API) frontMetrics(ctx context.Context) (exposition.Families, error) {
+func (a *API) frontMetrics(ctx context.Context) (exposition.Group, error) {
 	topics, err := a.cfg.Registry.Topics(ctx)
 	if err != nil {
 		return nil, err

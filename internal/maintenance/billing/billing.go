@@ -28,14 +28,14 @@ type Config struct {
 	Crash func(point string)
 }
 
-// Desk closes months and corrects them.
-type Desk struct {
+// Closer closes months and corrects them.
+type Closer struct {
 	cfg   Config
 	usage *usage.Reader
 }
 
 // New prepares a desk.
-func New(cfg Config) (*Desk, error) {
+func New(cfg Config) (*Closer, error) {
 	if cfg.NATS == nil || cfg.Registry == nil || cfg.Reader == nil {
 		return nil, errors.New("billing: Config.NATS, Registry or Reader is missing")
 	}
@@ -45,7 +45,7 @@ func New(cfg Config) (*Desk, error) {
 	if cfg.Crash == nil {
 		cfg.Crash = func(string) {}
 	}
-	return &Desk{cfg: cfg, usage: usage.New(cfg.Reader)}, nil
+	return &Closer{cfg: cfg, usage: usage.New(cfg.Reader)}, nil
 }
 
 // Request names a month and where its bills are published.
@@ -85,7 +85,7 @@ const MaxBills = 250_000
 var groups = []usage.GroupBy{usage.BySpace, usage.ByCustomer, usage.ByProvider, usage.ByMeter}
 
 // check refuses what cannot be published, and returns the topic that takes it.
-func (d *Desk) check(ctx context.Context, r *Request) (*schemas.Topic, error) {
+func (d *Closer) check(ctx context.Context, r *Request) (*schemas.Topic, error) {
 	bad := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %s", schemas.ErrRequest, fmt.Sprintf(format, a...))
 	}
@@ -109,7 +109,7 @@ func (d *Desk) check(ctx context.Context, r *Request) (*schemas.Topic, error) {
 }
 
 // report reads the bills of the month, and the positions that they stand on.
-func (d *Desk) report(ctx context.Context, r *Request) (map[Key]usage.Bill, usage.Positions, error) {
+func (d *Closer) report(ctx context.Context, r *Request) (map[Key]usage.Bill, usage.Positions, error) {
 	bills := map[Key]usage.Bill{}
 	at, err := d.usage.BillsAt(ctx, r.usage(), func(b usage.Bill) error {
 		if len(bills) == MaxBills {
@@ -127,7 +127,7 @@ func (r *Request) usage() usage.Request {
 }
 
 // read reads what was published for the month.
-func (d *Desk) read(ctx context.Context, r *Request, into *schemas.Topic) (*ledger, error) {
+func (d *Closer) read(ctx context.Context, r *Request, into *schemas.Topic) (*ledger, error) {
 	l := newLedger(r.Topic)
 	named := func(attr string) string {
 		if slices.ContainsFunc(into.Fields, func(f schemas.Field) bool { return f.Name == attr }) {

@@ -12,7 +12,7 @@ import (
 
 // Close publishes the bills of a month, once. Called again it finishes what a killed call left,
 // and otherwise publishes nothing.
-func (d *Desk) Close(ctx context.Context, r Request) (*Result, error) {
+func (d *Closer) Close(ctx context.Context, r Request) (*Result, error) {
 	if r.GroupBy == "" {
 		r.GroupBy = usage.BySpace
 	}
@@ -88,7 +88,7 @@ const maxRounds = 5
 // Corrections publishes, for each bill of a closed month that is not what was published last,
 // old and new numbers and the diffs that were stored since. Called again it publishes what
 // moved since.
-func (d *Desk) Corrections(ctx context.Context, r Request) (*Result, error) {
+func (d *Closer) Corrections(ctx context.Context, r Request) (*Result, error) {
 	into, err := d.check(ctx, &r)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (d *Desk) Corrections(ctx context.Context, r Request) (*Result, error) {
 }
 
 // corrections are the events of a round for bills that moved.
-func (d *Desk) corrections(ctx context.Context, r *Request, l *ledger, number int, run string, bills map[Key]usage.Bill, moved []Key) (items []item, said []Correction, err error) {
+func (d *Closer) corrections(ctx context.Context, r *Request, l *ledger, number int, run string, bills map[Key]usage.Bill, moved []Key) (items []item, said []Correction, err error) {
 	under := l.rounds[number]
 	for _, k := range moved {
 		p, known := l.bills[k]

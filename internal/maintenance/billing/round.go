@@ -59,7 +59,7 @@ func bucketsFor(t *schemas.Topic, items []item) int {
 }
 
 // begin enters a round in the registry, or finds it there, and returns its number of buckets.
-func (d *Desk) begin(ctx context.Context, r *Request, l *ledger, number int, into *schemas.Topic, items []item) (int, error) {
+func (d *Closer) begin(ctx context.Context, r *Request, l *ledger, number int, into *schemas.Topic, items []item) (int, error) {
 	if found := l.rounds[number]; found != nil {
 		return found.buckets, nil
 	}
@@ -110,7 +110,7 @@ func (s *state) fits(r *Request) error {
 }
 
 // closed reports what the registry knows of a month whose bills are not found.
-func (d *Desk) closed(ctx context.Context, r *Request) error {
+func (d *Closer) closed(ctx context.Context, r *Request) error {
 	j, err := d.cfg.Registry.Job(ctx, verb, r.job())
 	if errors.Is(err, registry.ErrNotFound) {
 		return nil
@@ -132,7 +132,7 @@ func (d *Desk) closed(ctx context.Context, r *Request) error {
 }
 
 // finish says in the registry that the round is complete.
-func (d *Desk) finish(ctx context.Context, r *Request) error {
+func (d *Closer) finish(ctx context.Context, r *Request) error {
 	j, err := d.cfg.Registry.Job(ctx, verb, r.job())
 	if errors.Is(err, registry.ErrNotFound) || err == nil && j.Done {
 		return nil
@@ -149,7 +149,7 @@ func (d *Desk) finish(ctx context.Context, r *Request) error {
 
 // publish publishes a round's buckets that are not there, and returns how many of the items
 // were published by it.
-func (d *Desk) publish(ctx context.Context, r *Request, l *ledger, number, buckets int, into *schemas.Topic, at usage.Positions, items []item) (int, error) {
+func (d *Closer) publish(ctx context.Context, r *Request, l *ledger, number, buckets int, into *schemas.Topic, at usage.Positions, items []item) (int, error) {
 	now := max(d.cfg.Now().UnixNano(), r.Month.End())
 	out, err := streams.NewPublisher(d.cfg.NATS)
 	if err != nil {

@@ -155,7 +155,7 @@ func (c *Cleaner) step(ctx context.Context, w *walk, records []met, upTo uint64,
 			if last == nil {
 				last = seen[len(seen)-1].Message
 			}
-			body, err := c.judge(ctx, w, seen, last, true, places, out)
+			body, err := c.decide(ctx, w, seen, last, true, places, out)
 			if err != nil {
 				return err
 			}
@@ -166,7 +166,7 @@ func (c *Cleaner) step(ctx context.Context, w *walk, records []met, upTo uint64,
 	}
 	for some := range slices.Chunk(again, maxLast) {
 		err := streams.LatestOf(ctx, c.js, w.topic.Front(), some, func(m *streams.Message) error {
-			_, err := c.judge(ctx, w, bySubject[m.Subject], m, false, places, out)
+			_, err := c.decide(ctx, w, bySubject[m.Subject], m, false, places, out)
 			return err
 		})
 		if err != nil {
@@ -176,9 +176,9 @@ func (c *Cleaner) step(ctx context.Context, w *walk, records []met, upTo uint64,
 	return out.flushPurges(ctx)
 }
 
-// judge decides about a key by its last message, and notes what is to be done; or reports that it
+// decide decides about a key by its last message, and notes what is to be done; or reports that it
 // takes the body, which a bare message lacks.
-func (c *Cleaner) judge(ctx context.Context, w *walk, seen []met, last *streams.Message, bare bool, places map[uint64]schemas.FrontPlace, out *leaving) (body bool, err error) {
+func (c *Cleaner) decide(ctx context.Context, w *walk, seen []met, last *streams.Message, bare bool, places map[uint64]schemas.FrontPlace, out *leaving) (body bool, err error) {
 	s := sight{stored: !w.held[last.Subject], last: last.Sequence, whole: w.kind.Stub == nil}
 	for _, r := range seen {
 		_, ok := places[r.Row.Seq]

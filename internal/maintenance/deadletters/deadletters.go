@@ -53,8 +53,8 @@ const (
 	Taken = "taken"
 )
 
-// Desk settles letters.
-type Desk struct {
+// Letters settles letters.
+type Letters struct {
 	reg    *registry.Registry
 	js     jetstream.JetStream
 	shards jetstream.Stream
@@ -65,7 +65,7 @@ type Desk struct {
 // New prepares a desk. key is that of topics' hash rules, as routers have it;
 // without one JSON of such a topic is kept. db tells which events were erased or
 // stored before; without one letters of which that must be known are kept.
-func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry, key []byte, db *tables.DB) (*Desk, error) {
+func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry, key []byte, db *tables.DB) (*Letters, error) {
 	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(ackTime))
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func New(ctx context.Context, nc *nats.Conn, reg *registry.Registry, key []byte,
 	if err != nil {
 		return nil, fmt.Errorf("letters: stream %s: %w", schemas.StreamShards, err)
 	}
-	return &Desk{reg: reg, js: js, shards: s, key: key, db: db}, nil
+	return &Letters{reg: reg, js: js, shards: s, key: key, db: db}, nil
 }
 
 // ackTime is how long JetStream's answer may take.
@@ -96,9 +96,9 @@ type letter struct {
 	left    int // events that are not sent again
 }
 
-// Settle deals with the letters that were there when it began, oldest first, and
+// Resolve deals with the letters that were there when it began, oldest first, and
 // gives f each outcome once it stands.
-func (d *Desk) Settle(ctx context.Context, q Request, f func(Outcome) error) error {
+func (d *Letters) Resolve(ctx context.Context, q Request, f func(Outcome) error) error {
 	if q.Drop && !q.DryRun && q.Letter.Seq > 0 && q.Letter.Stored == 0 {
 		return fmt.Errorf("%w: to drop letter %d takes the time that it was stored, as `almanac dead ls %s` prints it: %s gives a number again after it lost its end",
 			schemas.ErrRequest, q.Letter.Seq, q.Topic, schemas.StreamShards)
@@ -131,7 +131,7 @@ func (d *Desk) Settle(ctx context.Context, q Request, f func(Outcome) error) err
 			return err
 		}
 		found = found || len(batch) > 0
-		if err := d.settle(ctx, q, &topic, batch); err != nil {
+		if err := d.resolve(ctx, q, &topic, batch); err != nil {
 			return err
 		}
 		for _, l := range batch {
@@ -148,7 +148,7 @@ func (d *Desk) Settle(ctx context.Context, q Request, f func(Outcome) error) err
 
 // missing says why the one letter that was asked for is not there. A letter of another
 // reason than was asked for is left alone.
-func (d *Desk) missing(ctx context.Context, q Request) error {
+func (d *Letters) missing(ctx context.Context, q Request) error {
 	msg, err := streams.DecideAt(ctx, d.js, schemas.StreamShards, q.Letter.Seq)
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return fmt.Errorf("letters: letter %s: %w", q.Letter.Name(), err)
@@ -161,7 +161,7 @@ func (d *Desk) missing(ctx context.Context, q Request) error {
 
 // gather reads letters from a sequence up to what SHARDS held when the work began; next is
 // where to go on, 0 at the end.
-func (d *Desk) gather(ctx context.Context, q Request, from uint64, upTo schemas.Source) (batch []letter, next uint64, err error) {
+func (d *Letters) gather(ctx context.Context, q Request, from uint64, upTo schemas.Source) (batch []letter, next uint64, err error) {
 	size := 0
 	err = streams.Gather(ctx, d.js, schemas.StreamShards, schemas.DeadSubject(q.Topic), from, func() int { return batchLetters - len(batch) },
 		func(msg *streams.Message) (bool, error) {
@@ -184,8 +184,8 @@ func (d *Desk) gather(ctx context.Context, q Request, from uint64, upTo schemas.
 	return batch, next, err
 }
 
-// settle deals with one batch.
-func (d *Desk) settle(ctx context.Context, q Request, topic *schemas.Topic, batch []letter) error {
+// resolve deals with one batch.
+func (d *Letters) resolve(ctx context.Context, q Request, topic *schemas.Topic, batch []letter) error {
 	now := time.Now().UnixNano()
 	var erasures ledger.Erasures
 	if !q.Drop {

@@ -26,7 +26,7 @@ var errNothingNew = errors.New("nothing of it may be sent again")
 // a frame that was refused because it could not be told whether it had come before,
 // the events that are stored. A frame of which nothing is left is nil: the others
 // keep their numbers.
-func (d *Desk) leaveOut(ctx context.Context, t *schemas.Topic, l *letter, frames []outFrame, erasures ledger.Erasures) ([]*outFrame, error) {
+func (d *Letters) leaveOut(ctx context.Context, t *schemas.Topic, l *letter, frames []outFrame, erasures ledger.Erasures) ([]*outFrame, error) {
 	out := make([]*outFrame, len(frames))
 	source := schemas.SourceOf(l.header) // one that nothing tells is covered
 	var erased, stored, left int
@@ -96,7 +96,7 @@ func only(t *schemas.Topic, f *outFrame, r *frame.Reader, keep []int) *outFrame 
 }
 
 // notErased are the numbers of the events that no erasure of the cover means.
-func (d *Desk) notErased(ctx context.Context, t *schemas.Topic, f *outFrame, r *frame.Reader, cover ledger.Cover) ([]int, error) {
+func (d *Letters) notErased(ctx context.Context, t *schemas.Topic, f *outFrame, r *frame.Reader, cover ledger.Cover) ([]int, error) {
 	keep := make([]int, 0, r.Rows())
 	if len(cover) == 0 {
 		for i := range r.Rows() {
@@ -131,7 +131,7 @@ func (d *Desk) notErased(ctx context.Context, t *schemas.Topic, f *outFrame, r *
 }
 
 // notStored are those of some events that ClickHouse has not: by time and id.
-func (d *Desk) notStored(ctx context.Context, t *schemas.Topic, f *outFrame, r *frame.Reader, of []int) ([]int, error) {
+func (d *Letters) notStored(ctx context.Context, t *schemas.Topic, f *outFrame, r *frame.Reader, of []int) ([]int, error) {
 	ids := make([]string, len(of))
 	for i, n := range of {
 		ids[i] = r.ID(n).String()

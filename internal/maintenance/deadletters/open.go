@@ -14,7 +14,7 @@ import (
 
 // Discard drops letters of a topic for good, at most registry.MaxOpenLetters: they
 // leave SHARDS, overwritten on disk, and are booked as dropped.
-func (d *Desk) Discard(ctx context.Context, topic string, these []registry.OpenLetter) error {
+func (d *Letters) Discard(ctx context.Context, topic string, these []registry.OpenLetter) error {
 	if len(these) == 0 {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (d *Desk) Discard(ctx context.Context, topic string, these []registry.OpenL
 //
 // The entry is read before SHARDS and written if it is still the same: a letter that is
 // there then is counted by no other process.
-func (d *Desk) open(ctx context.Context, topic string, these []registry.OpenLetter) (taken map[uint64]bool, err error) {
+func (d *Letters) open(ctx context.Context, topic string, these []registry.OpenLetter) (taken map[uint64]bool, err error) {
 	taken = map[uint64]bool{}
 	for {
 		l, err := d.finish(ctx, topic)
@@ -66,7 +66,7 @@ func (d *Desk) open(ctx context.Context, topic string, these []registry.OpenLett
 
 // finish ends what another process left open, or is about to end itself, and returns the
 // entry without any.
-func (d *Desk) finish(ctx context.Context, topic string) (registry.Letters, error) {
+func (d *Letters) finish(ctx context.Context, topic string) (registry.Letters, error) {
 	for {
 		l, err := d.reg.Letters(ctx, topic)
 		if err != nil || len(l.Open) == 0 {
@@ -80,7 +80,7 @@ func (d *Desk) finish(ctx context.Context, topic string) (registry.Letters, erro
 
 // remove takes the open letters out of SHARDS and counts them. Of those that are
 // dropped nothing is to stay, also on disk.
-func (d *Desk) remove(ctx context.Context, l registry.Letters) error {
+func (d *Letters) remove(ctx context.Context, l registry.Letters) error {
 	for _, o := range l.Open {
 		there, err := d.isLetter(ctx, l.Topic, o)
 		if err != nil {
@@ -100,7 +100,7 @@ func (d *Desk) remove(ctx context.Context, l registry.Letters) error {
 // isLetter reports whether SHARDS still has an open letter. When it lost its end after the
 // letter was opened, it may have another message under the sequence, a frame even: the
 // letter is gone then, and that one stays.
-func (d *Desk) isLetter(ctx context.Context, topic string, o registry.OpenLetter) (bool, error) {
+func (d *Letters) isLetter(ctx context.Context, topic string, o registry.OpenLetter) (bool, error) {
 	msg, err := streams.DecideAt(ctx, d.js, schemas.StreamShards, o.Seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil

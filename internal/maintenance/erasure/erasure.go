@@ -206,7 +206,7 @@ func (x *Eraser) carryOn(ctx context.Context, topic, id string) (ledger.Erasure,
 
 // total adds up the receipts.
 func (x *Eraser) total(ctx context.Context, e *ledger.Erasure) (rows, diffs uint64, shards int, err error) {
-	tallies, err := x.cfg.Registry.Tallies(ctx, e.Topic)
+	tallies, err := x.cfg.Registry.ErasureRecords(ctx, e.Topic)
 	for _, t := range tallies {
 		if r, ok := t.Receipts[e.ID]; ok {
 			rows, diffs = rows+r.Rows, diffs+r.Diffs

@@ -16,7 +16,7 @@ import (
 // be done again, by anybody: rows that are gone are not found, a floor that stands
 // is not lowered, and of several that book one succeeds; the others' answer is
 // registry.ErrConflict.
-func (x *Eraser) finish(ctx context.Context, t *ledger.Tally) error {
+func (x *Eraser) finish(ctx context.Context, t *ledger.ErasureRecord) error {
 	p := t.Pending
 	e, err := x.cfg.Registry.Erasure(ctx, t.Topic, p.Erasure)
 	if err != nil {

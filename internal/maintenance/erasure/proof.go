@@ -91,7 +91,7 @@ func (x *Eraser) Show(ctx context.Context, topic, id string) (*Proof, error) {
 		return nil, err
 	}
 	p := &Proof{Erasure: e, Shards: []ShardProof{}}
-	tallies, err := x.cfg.Registry.Tallies(ctx, topic)
+	tallies, err := x.cfg.Registry.ErasureRecords(ctx, topic)
 	if err != nil {
 		return nil, err
 	}

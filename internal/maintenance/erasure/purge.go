@@ -186,7 +186,7 @@ func (x *Eraser) purgeShard(ctx context.Context, e *ledger.Erasure, t *schemas.T
 // took. Otherwise, after it was restored from an older copy say, the frames are all
 // there is of some events, and of others than the erasure's.
 func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head uint64, err error) {
-	before, err := x.cfg.Registry.Tally(ctx, s.Ref())
+	before, err := x.cfg.Registry.ErasureRecord(ctx, s.Ref())
 	if err != nil {
 		return 0, err
 	}
@@ -194,7 +194,7 @@ func (x *Eraser) whole(ctx context.Context, s *registry.Shard, tail end) (head u
 	if err != nil {
 		return 0, err
 	}
-	after, err := x.cfg.Registry.Tally(ctx, s.Ref()) // an erasure may be under way
+	after, err := x.cfg.Registry.ErasureRecord(ctx, s.Ref()) // an erasure may be under way
 	if err != nil {
 		return 0, err
 	}
@@ -230,7 +230,7 @@ func (x *Eraser) note(ctx context.Context, s *registry.Shard, positions []uint64
 		return nil
 	}
 	full := false
-	_, err := x.cfg.Registry.AmendTally(ctx, s.Ref(), func(t *ledger.Tally) bool {
+	_, err := x.cfg.Registry.AmendErasureRecord(ctx, s.Ref(), func(t *ledger.ErasureRecord) bool {
 		t.AddPurged(positions...)
 		t.AddSilent(from...)
 		full = len(t.Purged) > ledger.MaxSpans

@@ -17,7 +17,7 @@ import (
 
 // A front that is restored from a copy from before an erasure has its records again, of which ClickHouse no longer has
 // a row and so cannot name them. All up to the fence was stored before a row went: so a record up to there without a
-// row may be one, and it is judged by itself (returnedjudge.go). A document of which ClickHouse still has a version
+// row may be one, and it is judged by itself (returnedevaluate.go). A document of which ClickHouse still has a version
 // keeps its last record, and verify names it: repair restores that version in its place.
 
 // taken is what goes of a key of a front: of a document some messages, of a timer a life.
@@ -87,7 +87,7 @@ func (x *Eraser) findReturned(ctx context.Context, topic, front string, all ledg
 		if err != nil {
 			return nil, err
 		}
-		if err := x.judgeBack(ctx, &t, by, b, proof); err != nil {
+		if err := x.evaluateReturned(ctx, &t, by, b, proof); err != nil {
 			return nil, err
 		}
 		if err := x.takeBack(ctx, &t, b, out); err != nil {

@@ -36,7 +36,7 @@ func (x *Eraser) seals(ctx context.Context, e *ledger.Erasure) (s sealed, err er
 // What differs was changed since the seal was made: the erasure goes on, and says so in its
 // receipt, in its proof, and in the seal that follows. A shard whose seal does not stand for its
 // rows, because an erasure or a clearing came after it, is not compared.
-func (x *Eraser) compare(ctx context.Context, s *sealed, entry *registry.Shard, t *ledger.Tally, p *ledger.Pending) error {
+func (x *Eraser) compare(ctx context.Context, s *sealed, entry *registry.Shard, t *ledger.ErasureRecord, p *ledger.Pending) error {
 	seal, has := s.newest[entry.Ref()]
 	if !has || entry.Status != registry.Closed || seal.Erased != ledger.SumCuts(t.Gone, math.MaxUint64) || !seal.AnonymisedAt.Equal(entry.AnonymisedAt) {
 		return nil

@@ -63,7 +63,7 @@ func (x *Eraser) outlived(ctx context.Context, e *ledger.Erasure) (o outlived, e
 	if err != nil {
 		return o, err
 	}
-	tallies, err := x.cfg.Registry.Tallies(ctx, e.Topic)
+	tallies, err := x.cfg.Registry.ErasureRecords(ctx, e.Topic)
 	if err != nil {
 		return o, err
 	}
@@ -138,7 +138,7 @@ func (x *Eraser) sums(ctx context.Context, e *ledger.Erasure) error {
 
 // sumsOf erases in the sums of one shard: counts, writes down what will go, and takes it.
 func (x *Eraser) sumsOf(ctx context.Context, e *ledger.Erasure, s *registry.Shard) error {
-	return x.take(ctx, e, s.Ref(), "erase.after-sums-intent", func(*ledger.Tally) (*ledger.Pending, error) {
+	return x.take(ctx, e, s.Ref(), "erase.after-sums-intent", func(*ledger.ErasureRecord) (*ledger.Pending, error) {
 		found, err := x.matchingSums(ctx, e, []registry.Shard{*s})
 		if err != nil || found[s.ID] == 0 {
 			return nil, err

@@ -96,7 +96,7 @@ func (x *Eraser) matching(ctx context.Context, e *ledger.Erasure, scopes map[sch
 
 // finishAll carries out whatever is pending in the topic's shards, whosever it is.
 func (x *Eraser) finishAll(ctx context.Context, topic string) error {
-	tallies, err := x.cfg.Registry.Tallies(ctx, topic)
+	tallies, err := x.cfg.Registry.ErasureRecords(ctx, topic)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (x *Eraser) finishAll(ctx context.Context, topic string) error {
 
 // shard erases in one shard: counts, writes down what will go, and takes it.
 func (x *Eraser) shard(ctx context.Context, e *ledger.Erasure, s *scope, seals *sealed) error {
-	return x.take(ctx, e, s.part, "erase.after-intent", func(t *ledger.Tally) (*ledger.Pending, error) {
+	return x.take(ctx, e, s.part, "erase.after-intent", func(t *ledger.ErasureRecord) (*ledger.Pending, error) {
 		if t.Clearing(time.Now()) { // Begin conflicts with one that comes later
 			if err := backoff.Sleep(ctx, settleStep); err != nil {
 				return nil, err
@@ -128,9 +128,9 @@ func (x *Eraser) shard(ctx context.Context, e *ledger.Erasure, s *scope, seals *
 // take takes from one shard what intent counts there; nil is nothing. The intent is written into
 // the tally before anything goes, and crash names the moment after that. After a conflict the
 // tally is read again, and counted again.
-func (x *Eraser) take(ctx context.Context, e *ledger.Erasure, ref schemas.ShardRef, crash string, intent func(*ledger.Tally) (*ledger.Pending, error)) error {
+func (x *Eraser) take(ctx context.Context, e *ledger.Erasure, ref schemas.ShardRef, crash string, intent func(*ledger.ErasureRecord) (*ledger.Pending, error)) error {
 	for {
-		t, err := x.cfg.Registry.Tally(ctx, ref)
+		t, err := x.cfg.Registry.ErasureRecord(ctx, ref)
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (x *Eraser) take(ctx context.Context, e *ledger.Erasure, ref schemas.ShardR
 // intent counts what the erasure will take from the shard; nil when there is
 // nothing. Rows that an earlier erasure had counted, this one or another, are not
 // counted again: they came back with an older copy of ClickHouse.
-func (x *Eraser) intent(ctx context.Context, e *ledger.Erasure, s *scope, t *ledger.Tally, seals *sealed) (*ledger.Pending, error) {
+func (x *Eraser) intent(ctx context.Context, e *ledger.Erasure, s *scope, t *ledger.ErasureRecord, seals *sealed) (*ledger.Pending, error) {
 	parts := []schemas.ShardRef{s.part}
 	c := covered(e, s, "e")
 	there, err := x.cfg.DB.Matching(ctx, e.Topic, parts, c, true)
@@ -209,7 +209,7 @@ func (x *Eraser) intent(ctx context.Context, e *ledger.Erasure, s *scope, t *led
 
 // except leaves out of a condition what erasures with a receipt in the shard covered there. Those that
 // were forgotten are not known any more.
-func (x *Eraser) except(ctx context.Context, c *tables.Condition, t *ledger.Tally, s *scope) error {
+func (x *Eraser) except(ctx context.Context, c *tables.Condition, t *ledger.ErasureRecord, s *scope) error {
 	if len(t.Receipts) == 0 {
 		return nil
 	}

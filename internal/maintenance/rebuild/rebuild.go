@@ -304,7 +304,7 @@ func (r *rebuild) quiet(ctx context.Context) error {
 	if at := again[r.topic.Name]; len(at) > 0 {
 		return fmt.Errorf("%w: %s of topic %q is to be carried out again; `almanac erase resume %s` does it, then run this again", ErrBusy, at[0], r.topic.Name, at[0])
 	}
-	tallies, err := r.cfg.Registry.Tallies(ctx, r.topic.Name)
+	tallies, err := r.cfg.Registry.ErasureRecords(ctx, r.topic.Name)
 	if err != nil {
 		return err
 	}

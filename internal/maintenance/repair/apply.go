@@ -70,7 +70,7 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 		}
 		return r.db.DropDerived(ctx, a.ref, r.reg.Dropped(a.Topic))
 	case Settle:
-		return r.settle(ctx, a)
+		return r.complete(ctx, a)
 	case CorrectShard:
 		return r.correct(ctx, a)
 	case RestoreCheckpoint:
@@ -132,10 +132,10 @@ func (r *Repairer) month(ctx context.Context, a *Action) error {
 	}
 }
 
-// settle enters positions among those the shard's tally knows to be out of
+// complete enters positions among those the shard's tally knows to be out of
 // SHARDS.
-func (r *Repairer) settle(ctx context.Context, a *Action) error {
-	_, err := r.reg.AmendTally(ctx, a.ref, func(t *ledger.Tally) bool {
+func (r *Repairer) complete(ctx context.Context, a *Action) error {
+	_, err := r.reg.AmendErasureRecord(ctx, a.ref, func(t *ledger.ErasureRecord) bool {
 		before := t.PurgedPositions()
 		for pos := a.From; pos <= a.To && len(t.Purged) < ledger.MaxSpans; pos++ {
 			t.AddPurged(pos)
@@ -184,7 +184,7 @@ func (r *Repairer) checkpoint(ctx context.Context, a *Action) error {
 	r.crash("after checkpoint")
 	// Last: until then the lane's router waits, and another repair does it again.
 	for _, ref := range l.cut {
-		if err := r.settleEnd(ctx, ref); err != nil {
+		if err := r.completeEnd(ctx, ref); err != nil {
 			return err
 		}
 	}
@@ -246,7 +246,7 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 	if last.Pos > head {
 		head, rows = last.Pos, last.ShardRows
 	}
-	tally, err := r.reg.Tally(ctx, ref)
+	tally, err := r.reg.ErasureRecord(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -292,14 +292,14 @@ func (r *Repairer) leave(ctx context.Context, ref schemas.ShardRef) error {
 	return r.reg.RestoreHead(ctx, h)
 }
 
-// settleEnd has a shard that was left end where ClickHouse or SHARDS has its last frame:
+// completeEnd has a shard that was left end where ClickHouse or SHARDS has its last frame:
 // those above are routed again. It settles the positions behind the last frame in SHARDS.
-func (r *Repairer) settleEnd(ctx context.Context, ref schemas.ShardRef) error {
+func (r *Repairer) completeEnd(ctx context.Context, ref schemas.ShardRef) error {
 	head, rows, err := r.db.HeadRows(ctx, ref)
 	if err != nil {
 		return err
 	}
-	tally, err := r.reg.Tally(ctx, ref)
+	tally, err := r.reg.ErasureRecord(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -324,7 +324,7 @@ func (r *Repairer) settleEnd(ctx context.Context, ref schemas.ShardRef) error {
 	if err != nil || last.Pos >= e.Until() {
 		return err
 	}
-	return r.settle(ctx, &Action{ref: ref, From: last.Pos + 1, To: e.Until()})
+	return r.complete(ctx, &Action{ref: ref, From: last.Pos + 1, To: e.Until()})
 }
 
 // lastFrame is the last frame SHARDS has of a shard, by its headers; zero when there is none.

@@ -26,7 +26,7 @@ func (t *found) lostFrames(ref schemas.ShardRef, l *lostLane) (f checkpoint.Lost
 	if t.unsettled(ref.ID) && e.Until() > known.Pos { // it was left, and is no longer among the tails
 		known = checkpoint.Tail{Pos: e.Until(), Rows: e.Rows}
 	}
-	tally := t.tallies[ref.ID]
+	tally := t.erasureRecords[ref.ID]
 	end, rows := t.storedRows(ref.ID)
 	_, gone := tally.GoneUpTo(end)
 	_, above := tally.GoneUpTo(max(known.Pos, end))
@@ -49,7 +49,7 @@ func (t *found) lostFrames(ref schemas.ShardRef, l *lostLane) (f checkpoint.Lost
 // storedRows are the rows of a shard, with those that erasures took, up to the last position that SHARDS or ClickHouse
 // has of it.
 func (t *found) storedRows(id schemas.Shard) (end, rows uint64) {
-	c, count, tally := t.chains[id], t.counts[id], t.tallies[id]
+	c, count, tally := t.chains[id], t.counts[id], t.erasureRecords[id]
 	if end = t.tail(id); end > count.Head {
 		return end, c.last().shardRows
 	}

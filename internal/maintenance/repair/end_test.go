@@ -43,7 +43,7 @@ func TestEndOfShard(t *testing.T) {
 		{"the last erased", upTo(8), 0, registry.Shard{Status: registry.Active}, 10, nil, []ledger.Cut{{Pos: 10, Rows: 2}}},
 		{"closed, the last erased", upTo(8), 0, registry.Shard{Status: registry.Closed, Rows: 8}, 10, nil, []ledger.Cut{{Pos: 10, Rows: 2}}},
 	} {
-		s := &shardPlan{chain: c, held: c, groups: tc.groups, tally: &ledger.Tally{Gone: tc.gone}, plan: &Plan{}}
+		s := &shardPlan{chain: c, held: c, groups: tc.groups, erasureRecord: &ledger.ErasureRecord{Gone: tc.gone}, plan: &Plan{}}
 		_, rest := reconcile.Compare(c.frames(), tc.groups, tc.gone)
 		if got := s.end(rest, tc.copies, 10, tc.entry, tc.entry.Status == registry.Closed); got != tc.routed {
 			t.Errorf("%s: %d rows were routed, want %d", tc.name, got, tc.routed)
@@ -62,16 +62,16 @@ func TestEndOfShard(t *testing.T) {
 // entry's floor tells of it any more. What ClickHouse had and lost is lost, whatever the floor says.
 func TestLostFramesBelowErasedEnd(t *testing.T) {
 	const id = schemas.Shard(1)
-	erased := ledger.Tally{Gone: []ledger.Cut{{Pos: 10, Rows: 2}}}
+	erased := ledger.ErasureRecord{Gone: []ledger.Cut{{Pos: 10, Rows: 2}}}
 	for _, tc := range []struct {
-		name  string
-		count tables.Count
-		tally ledger.Tally
-		floor uint64
-		known checkpoint.Tail
-		lost  checkpoint.LostFrames // without its shard
+		name          string
+		count         tables.Count
+		erasureRecord ledger.ErasureRecord
+		floor         uint64
+		known         checkpoint.Tail
+		lost          checkpoint.LostFrames // without its shard
 	}{
-		{"stored", tables.Count{Head: 10, Rows: 10}, ledger.Tally{}, 0, checkpoint.Tail{Pos: 10, Rows: 10}, checkpoint.LostFrames{}},
+		{"stored", tables.Count{Head: 10, Rows: 10}, ledger.ErasureRecord{}, 0, checkpoint.Tail{Pos: 10, Rows: 10}, checkpoint.LostFrames{}},
 		{"the last erased", tables.Count{Head: 8, Rows: 8}, erased, 10, checkpoint.Tail{Pos: 10, Rows: 10}, checkpoint.LostFrames{}},
 		{"and its floor lost", tables.Count{Head: 8, Rows: 8}, erased, 0, checkpoint.Tail{Pos: 10, Rows: 10}, checkpoint.LostFrames{}},
 		{"and more was routed", tables.Count{Head: 8, Rows: 8}, erased, 0, checkpoint.Tail{Pos: 12, Rows: 12}, checkpoint.LostFrames{From: 9, To: 12, Rows: 2}},
@@ -80,7 +80,7 @@ func TestLostFramesBelowErasedEnd(t *testing.T) {
 	} {
 		x := &found{
 			entries: map[schemas.Shard]registry.Shard{id: {Status: registry.Active, Floor: tc.floor}},
-			counts:  map[schemas.Shard]tables.Count{id: tc.count}, tallies: map[schemas.Shard]ledger.Tally{id: tc.tally},
+			counts:  map[schemas.Shard]tables.Count{id: tc.count}, erasureRecords: map[schemas.Shard]ledger.ErasureRecord{id: tc.erasureRecord},
 		}
 		l := &lostLane{known: &checkpoint.Checkpoint{Tails: map[schemas.Shard]checkpoint.Tail{id: tc.known}}}
 		got, _, ok := x.lostFrames(schemas.ShardRef{ID: id}, l)
@@ -92,7 +92,7 @@ func TestLostFramesBelowErasedEnd(t *testing.T) {
 
 // A shard ends where rows were erased, unless it was sealed below: as one that forked is, where ClickHouse had it.
 func TestGiven(t *testing.T) {
-	erased := &ledger.Tally{Gone: []ledger.Cut{{Pos: 10, Rows: 2}}}
+	erased := &ledger.ErasureRecord{Gone: []ledger.Cut{{Pos: 10, Rows: 2}}}
 	for name, tc := range map[string]struct {
 		entry registry.Shard
 		want  uint64

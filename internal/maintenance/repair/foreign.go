@@ -28,7 +28,7 @@ func (t *found) foreign() []schemas.Shard {
 				return nil
 			}
 		}
-		if known && t.counts[id].Head > t.tail(id) && !e.Gone() && len(t.tallies[id].Purged) == 0 {
+		if known && t.counts[id].Head > t.tail(id) && !e.Gone() && len(t.erasureRecords[id].Purged) == 0 {
 			return nil
 		}
 		if _, month := t.heads[ref.Month]; !known && (!month || t.lost) {
@@ -48,7 +48,7 @@ func (t *found) foreign() []schemas.Shard {
 
 // rowsOf is how many rows were ever routed to a shard, at least.
 func (t *found) rowsOf(id schemas.Shard) uint64 {
-	e, tally := t.entries[id], t.tallies[id]
+	e, tally := t.entries[id], t.erasureRecords[id]
 	gone, _ := tally.GoneUpTo(^uint64(0))
 	rows := max(t.counts[id].Rows+gone, e.DroppedRows)
 	if c := t.chains[id]; len(c) > 0 {
@@ -73,7 +73,7 @@ func (t *found) named(id schemas.Shard, ref schemas.ShardRef) bool {
 			return true
 		}
 	}
-	_, erased := t.tallies[id]
+	_, erased := t.erasureRecords[id]
 	return erased
 }
 

@@ -86,7 +86,7 @@ func (r *Repairer) fromEvents(ctx context.Context, a *Action, l *link) ([]byte, 
 	if l.stored != 0 && l.stored != msg.Time.UnixNano() {
 		return nil, fmt.Errorf("repair: message %d of %s is another one by now than position %d of %s came from", l.source, schemas.StreamEvents, l.pos, a.ref)
 	}
-	_, payloads, _ := r.judge(a.topic, msg)
+	_, payloads, _ := r.check(a.topic, msg)
 	if l.nth >= len(payloads) {
 		return nil, fmt.Errorf("repair: message %d of %s no longer gives position %d of %s", l.source, schemas.StreamEvents, l.pos, a.ref)
 	}

@@ -48,7 +48,7 @@ func (r *Repairer) planFrontLanes(ctx context.Context, t *found, last map[schema
 		cp := &l.cp
 		l.have, cp.Front, cp.Dead = have, front, max(have.Dead, copied.Dead)
 		if why == "" {
-			if err := r.settleRecords(ctx, t, n, l, low); err != nil {
+			if err := r.completeRecords(ctx, t, n, l, low); err != nil {
 				return err
 			}
 		}
@@ -87,7 +87,7 @@ func lostFrontLane(t *found, n int, last map[schemas.Shard]tables.ShardRecord) (
 			continue
 		}
 		has = true
-		c, count, tally, e := t.chains[ref.ID], t.counts[ref.ID], t.tallies[ref.ID], t.entries[ref.ID]
+		c, count, tally, e := t.chains[ref.ID], t.counts[ref.ID], t.erasureRecords[ref.ID], t.entries[ref.ID]
 		given := t.given(ref.ID)
 		_, gone := tally.GoneUpTo(given)
 		rows := count.Rows + gone

@@ -26,8 +26,8 @@ func TestLostFrontLane(t *testing.T) {
 		entries: map[schemas.Shard]registry.Shard{
 			dropped: {Status: registry.Dropped, SealedAt: 9, DroppedRows: 5}, stored: {Status: registry.Active}, erased: {Status: registry.Active}, other: {Status: registry.Active},
 		},
-		tallies: map[schemas.Shard]ledger.Tally{stored: {Gone: []ledger.Cut{{Pos: 3, Rows: 2}}}, erased: {Gone: []ledger.Cut{{Pos: 2, Rows: 3}}}},
-		short:   map[schemas.Shard]bool{},
+		erasureRecords: map[schemas.Shard]ledger.ErasureRecord{stored: {Gone: []ledger.Cut{{Pos: 3, Rows: 2}}}, erased: {Gone: []ledger.Cut{{Pos: 2, Rows: 3}}}},
+		short:          map[schemas.Shard]bool{},
 	}
 	for id := range f.lane {
 		f.where[id] = schemas.ShardRef{Topic: "customers", Month: month, ID: id}

@@ -27,9 +27,9 @@ func (h *heldRecords) has(m schemas.Month, seq uint64) bool {
 	return row || seq <= h.frames[m]
 }
 
-// settleRecords has a lane's new checkpoint, which stands at the last record that anything has of the lane, go back to
+// completeRecords has a lane's new checkpoint, which stands at the last record that anything has of the lane, go back to
 // the first that nothing has, where the front still has it. All up to low have their rows.
-func (r *Repairer) settleRecords(ctx context.Context, t *found, n int, l *lostLane, low uint64) error {
+func (r *Repairer) completeRecords(ctx context.Context, t *found, n int, l *lostLane, low uint64) error {
 	if low >= l.cp.Source {
 		return nil
 	}

@@ -92,7 +92,7 @@ func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan,
 	if err != nil {
 		return err
 	}
-	if err := r.judgeSuspects(ctx, last); err != nil {
+	if err := r.checkSuspects(ctx, last); err != nil {
 		return err
 	}
 	var lost []lostDocument

@@ -18,16 +18,16 @@ import (
 
 // found is what registry, streams and tables say of one topic.
 type found struct {
-	alone   bool // it is not examined, and nothing of it is changed
-	topic   schemas.Topic
-	lost    bool // the registry does not have the topic: it was made up
-	heads   map[schemas.Month]registry.Head
-	entries map[schemas.Shard]registry.Shard
-	chains  map[schemas.Shard]chain
-	counts  map[schemas.Shard]tables.Count
-	tallies map[schemas.Shard]ledger.Tally
-	ledger  ledger.Erasures
-	where   map[schemas.Shard]schemas.ShardRef
+	alone          bool // it is not examined, and nothing of it is changed
+	topic          schemas.Topic
+	lost           bool // the registry does not have the topic: it was made up
+	heads          map[schemas.Month]registry.Head
+	entries        map[schemas.Shard]registry.Shard
+	chains         map[schemas.Shard]chain
+	counts         map[schemas.Shard]tables.Count
+	erasureRecords map[schemas.Shard]ledger.ErasureRecord
+	ledger         ledger.Erasures
+	where          map[schemas.Shard]schemas.ShardRef
 	// lanes has a checkpoint for each lane that has one, copies the registry's copies.
 	lanes  map[string]streams.Routed
 	copies map[string]checkpoint.Checkpoint
@@ -53,14 +53,14 @@ func (t *found) tail(id schemas.Shard) uint64 {
 // given is the last position of a shard that was stored: ClickHouse has rows of it, or the
 // registry knows that they are gone on purpose.
 func (t *found) given(id schemas.Shard) uint64 {
-	e, tally := t.entries[id], t.tallies[id]
+	e, tally := t.entries[id], t.erasureRecords[id]
 	return given(&e, &tally, t.counts[id].Head)
 }
 
 // given is found.given of one shard. Of a position whose rows an erasure took the shard's tally
 // tells where the entry, which had it as its floor, was lost; not above where the shard was sealed, as
 // one that forked was where ClickHouse had it.
-func given(e *registry.Shard, tally *ledger.Tally, head uint64) uint64 {
+func given(e *registry.Shard, tally *ledger.ErasureRecord, head uint64) uint64 {
 	upTo := uint64(math.MaxUint64)
 	if e.Status != registry.Active && e.SealedAt > 0 {
 		upTo = e.SealedAt
@@ -118,7 +118,7 @@ func (r *Repairer) look(ctx context.Context, t *found, p *Plan) error {
 	for id, c := range t.counts {
 		t.where[id] = schemas.ShardRef{Topic: name, Month: c.Month, ID: id}
 	}
-	if t.tallies, err = r.reg.Tallies(ctx, name); err != nil {
+	if t.erasureRecords, err = r.reg.ErasureRecords(ctx, name); err != nil {
 		return err
 	}
 	if t.ledger, err = r.reg.Ledger(ctx, name); err != nil {
@@ -165,7 +165,7 @@ func (r *Repairer) look(ctx context.Context, t *found, p *Plan) error {
 		t.entries[e.ID] = e
 		t.where[e.ID] = e.Ref()
 	}
-	t.short = registry.Unsettled(before, t.tail, func(id schemas.Shard) ledger.Tally { return t.tallies[id] })
+	t.short = registry.Unsettled(before, t.tail, func(id schemas.Shard) ledger.ErasureRecord { return t.erasureRecords[id] })
 	for _, b := range before {
 		e := t.entries[b.ID]
 		t.moved[b.ID] = e.Status != b.Status || e.Until() != b.Until()

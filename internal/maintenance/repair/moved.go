@@ -46,7 +46,7 @@ func (r *Repairer) dropMoved(ctx context.Context, a *Action) error {
 	if err != nil {
 		return err
 	}
-	tally, err := r.reg.Tally(ctx, a.ref)
+	tally, err := r.reg.ErasureRecord(ctx, a.ref)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 		if t.lane[ref.ID] == n && len(l.lost) > 0 {
 			l.held[number{pl.Producer, pl.Seq}] = true
 		}
-		if t.lane[ref.ID] == n && have.Behind(pl.SourceEra, pl.SourceSeq) && checkpoint.Windows(cp.Windows).Judge(pl.Frame) == checkpoint.Fresh {
+		if t.lane[ref.ID] == n && have.Behind(pl.SourceEra, pl.SourceSeq) && checkpoint.Windows(cp.Windows).Check(pl.Frame) == checkpoint.Fresh {
 			cp.Windows = checkpoint.Windows(cp.Windows).Take(pl.Frame, pl.SourceSeq)
 		}
 		return nil
@@ -96,7 +96,7 @@ func (r *Repairer) rebuild(ctx context.Context, t *found, n int, l *lostLane, p 
 			return err
 		}
 	}
-	again, err := r.settleStored(ctx, t, n, l, &routed)
+	again, err := r.waitStored(ctx, t, n, l, &routed)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (r *Repairer) countDead(ctx context.Context, topic string, l *lostLane) err
 			l.cp.Source, l.cp.Stored, l.cp.At, l.cp.Digest = source, stored, 0, ""
 		}
 		lies := h.Get(schemas.HeaderReason) == schemas.Reason(schemas.ErrFrameLies)
-		if f, err := schemas.ParseFrame(h); err == nil && !lies && f.Producer != "" && checkpoint.Windows(l.cp.Windows).Judge(f) == checkpoint.Fresh {
+		if f, err := schemas.ParseFrame(h); err == nil && !lies && f.Producer != "" && checkpoint.Windows(l.cp.Windows).Check(f) == checkpoint.Fresh {
 			refused = append(refused, letterFrame{f, msg.Sequence, source})
 		}
 		return nil

@@ -16,25 +16,25 @@ import (
 	"github.com/almanac-events/almanac/schemas"
 )
 
-// Judge makes frames of a message of EVENTS as the router does, in order, and says how
+// Check makes frames of a message of EVENTS as the router does, in order, and says how
 // many dead letters it would keep of it.
-type Judge func(t *schemas.Topic, msg *streams.Message) (frames []schemas.Frame, payloads [][]byte, dead int)
+type Check func(t *schemas.Topic, msg *streams.Message) (frames []schemas.Frame, payloads [][]byte, dead int)
 
 // Config is what a repairer is given.
 type Config struct {
 	NC       *nats.Conn
 	Registry *registry.Registry // may be empty
 	DB       *tables.DB
-	Judge    Judge
+	Check    Check
 	// HasKey says that Judge has the key of topics' hash rules, as routers have it.
 	// Without it nothing is recovered from bare JSON of such a topic.
 	HasKey bool
 	// NothingErased says that no erasure was ever entered. Without it a topic that the registry lost
 	// is left alone where ClickHouse lost its copy of the ledger as well.
 	NothingErased bool
-	// Patience is how long a sink may take to store a frame before its work is done
+	// MaxWait is how long a sink may take to store a frame before its work is done
 	// for it; 0 means DefaultPatience.
-	Patience time.Duration
+	MaxWait time.Duration
 	// Crash, when set, is called at the named points where tests end a repair.
 	Crash func(point string)
 }
@@ -46,29 +46,29 @@ type Repairer struct {
 	shards jetstream.Stream
 	reg    *registry.Registry
 	db     *tables.DB
-	judge  Judge
+	check  Check
 	hasKey bool
 
 	nothingErased bool
 
-	patience time.Duration
-	crash    func(point string)
+	maxWait time.Duration
+	crash   func(point string)
 }
 
-// DefaultPatience is far above what a sink waits for company, and a second insert
+// DefaultMaxWait is far above what a sink waits for company, and a second insert
 // after the same head is refused, whichever process makes it.
-const DefaultPatience = 10 * time.Second
+const DefaultMaxWait = 10 * time.Second
 
 // New prepares a repairer.
 func New(ctx context.Context, cfg Config) (*Repairer, error) {
-	if cfg.NC == nil || cfg.Registry == nil || cfg.DB == nil || cfg.Judge == nil {
+	if cfg.NC == nil || cfg.Registry == nil || cfg.DB == nil || cfg.Check == nil {
 		return nil, errors.New("repair: Config.NC, Registry, DB or Judge is missing")
 	}
 	js, err := jetstream.New(cfg.NC)
 	if err != nil {
 		return nil, err
 	}
-	r := &Repairer{js: js, reg: cfg.Registry.Beside(cfg.DB), db: cfg.DB, judge: cfg.Judge, hasKey: cfg.HasKey, nothingErased: cfg.NothingErased, patience: cmp.Or(cfg.Patience, DefaultPatience), crash: cfg.Crash}
+	r := &Repairer{js: js, reg: cfg.Registry.Beside(cfg.DB), db: cfg.DB, check: cfg.Check, hasKey: cfg.HasKey, nothingErased: cfg.NothingErased, maxWait: cmp.Or(cfg.MaxWait, DefaultMaxWait), crash: cfg.Crash}
 	if r.crash == nil {
 		r.crash = func(string) {}
 	}
@@ -200,7 +200,7 @@ func (r *Repairer) planLostEntries(ctx context.Context, t *found, p *Plan) error
 		}
 	}
 	for _, ref := range t.refs() {
-		t.settleGone(ref, p)
+		t.completeGone(ref, p)
 	}
 	if err := r.planFrontLanes(ctx, t, last, p); err != nil {
 		return err

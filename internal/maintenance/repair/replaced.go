@@ -19,8 +19,8 @@ import (
 // restored in its place. Where it has nothing, the message goes, so that the key can be written again: what was there
 // was never stored, and verify names it by the message's dead letter.
 
-// judgeSuspects reads the bodies of those that have a record's headers and took the place of others.
-func (r *Repairer) judgeSuspects(ctx context.Context, last map[string]documents.Last) error {
+// checkSuspects reads the bodies of those that have a record's headers and took the place of others.
+func (r *Repairer) checkSuspects(ctx context.Context, last map[string]documents.Last) error {
 	for id, l := range last {
 		if !l.Suspect() {
 			continue

@@ -14,7 +14,7 @@ import (
 	"github.com/almanac-events/almanac/schemas/frame"
 )
 
-// settleStored looks at the messages of EVENTS above a lane's new checkpoint, and has the
+// waitStored looks at the messages of EVENTS above a lane's new checkpoint, and has the
 // lane route those that ClickHouse lacks and no others. As long as one that is stored
 // follows another the checkpoint moves. Those above the first that is not stored are
 // entered as settled: it may be of another month, whose sink was behind. routed is how
@@ -23,7 +23,7 @@ import (
 // The windows take the frames that the checkpoint passes. Those of settled messages the
 // router takes when it passes them: were they taken here, what is routed again before them
 // could be too far behind its producer's highest to be told from a repetition.
-func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLane, routed *checkpoint.Checkpoint) (again map[schemas.Month]amount, err error) {
+func (r *Repairer) waitStored(ctx context.Context, t *found, n int, l *lostLane, routed *checkpoint.Checkpoint) (again map[schemas.Month]amount, err error) {
 	again = map[schemas.Month]amount{}
 	l.cp.Pass()
 	left := len(l.behind) > 0 || l.known != nil
@@ -49,8 +49,8 @@ func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLan
 		if schemas.IsBlank(msg.Header, msg.Data) {
 			return true, nil
 		}
-		frames, payloads, dead := r.judge(&t.topic, msg)
-		if !lost[month] && old && dead == 0 && !slices.ContainsFunc(frames, func(f schemas.Frame) bool { return checkpoint.Windows(l.cp.Windows).Judge(f) != checkpoint.Repeated }) {
+		frames, payloads, dead := r.check(&t.topic, msg)
+		if !lost[month] && old && dead == 0 && !slices.ContainsFunc(frames, func(f schemas.Frame) bool { return checkpoint.Windows(l.cp.Windows).Check(f) != checkpoint.Repeated }) {
 			return true, nil // it was routed, and the router knows it
 		}
 		stored := 0
@@ -77,7 +77,7 @@ func (r *Repairer) settleStored(ctx context.Context, t *found, n int, l *lostLan
 		}
 		whole := stored == len(frames) && stored > 0 && dead == 0
 		for i, f := range frames {
-			verdict := checkpoint.Windows(l.cp.Windows).Judge(f)
+			verdict := checkpoint.Windows(l.cp.Windows).Check(f)
 			switch {
 			case i < stored && verdict == checkpoint.Fresh:
 				if follows && whole {

@@ -19,9 +19,9 @@ import (
 // planShard adds what one shard needs: its rows against its frames.
 func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef, p *Plan) error {
 	c := t.chains[ref.ID]
-	e, tally := t.entries[ref.ID], t.tallies[ref.ID]
+	e, tally := t.entries[ref.ID], t.erasureRecords[ref.ID]
 	if e.Gone() || len(c) > 0 && c.last().cleared == schemas.ClearedDropped {
-		t.settleGone(ref, p)
+		t.completeGone(ref, p)
 		return nil // past its retention
 	}
 	if e.Forked() {
@@ -65,7 +65,7 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 		}
 		c = c.with(found)
 	}
-	s := &shardPlan{ref: ref, topic: &t.topic, held: held, chain: c, gaps: gaps, head: head, floor: e.Floor, tally: &tally, plan: p, twins: map[uint64]uint64{}}
+	s := &shardPlan{ref: ref, topic: &t.topic, held: held, chain: c, gaps: gaps, head: head, floor: e.Floor, erasureRecord: &tally, plan: p, twins: map[uint64]uint64{}}
 	if head > 0 && t.counts[ref.ID].Rows > 0 {
 		var err error
 		if s.groups, err = r.db.Groups(ctx, ref); err != nil {
@@ -102,15 +102,15 @@ func (r *Repairer) planShard(ctx context.Context, t *found, ref schemas.ShardRef
 		}
 		t.routed[ref.ID] = s.end(rest, copies, t.end(ref.ID), e, e.Status == registry.Closed || e.Status == registry.Sealed && gone == 0 && !t.unsettled(ref.ID))
 	}
-	s.above(e.Status == registry.Closed, time.Now().Add(-r.patience))
-	s.settle(differ)
+	s.above(e.Status == registry.Closed, time.Now().Add(-r.maxWait))
+	s.complete(differ)
 	return nil
 }
 
-// settleGone adds that SHARDS lost the mark of a shard that retention dropped: its entry alone says
+// completeGone adds that SHARDS lost the mark of a shard that retention dropped: its entry alone says
 // so from then on.
-func (t *found) settleGone(ref schemas.ShardRef, p *Plan) {
-	e, tally := t.entries[ref.ID], t.tallies[ref.ID]
+func (t *found) completeGone(ref schemas.ShardRef, p *Plan) {
+	e, tally := t.entries[ref.ID], t.erasureRecords[ref.ID]
 	if e.Status != registry.Dropped || e.SealedAt == 0 || len(t.chains[ref.ID]) > 0 || tally.Settles(0, e.SealedAt) {
 		return
 	}
@@ -137,7 +137,7 @@ func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref schema
 		if leaves(r.hasKey, topic, msg.Header) {
 			return true, nil
 		}
-		frames, payloads, _ := r.judge(topic, msg)
+		frames, payloads, _ := r.check(topic, msg)
 		for i, f := range frames {
 			l := newLink(schemas.Placed{Frame: f, SourceSeq: msg.Sequence, SourceTime: msg.Time.UnixNano()}, 0, msg.Time)
 			l.nth = i
@@ -157,17 +157,17 @@ func (r *Repairer) recover(ctx context.Context, topic *schemas.Topic, ref schema
 
 // shardPlan is the decisions about one shard. It does no I/O.
 type shardPlan struct {
-	ref    schemas.ShardRef
-	topic  *schemas.Topic
-	held   chain // what SHARDS holds
-	chain  chain // and what was recovered
-	gaps   []gap // of held
-	groups []tables.Group
-	head   uint64
-	floor  uint64
-	tally  *ledger.Tally
-	plan   *Plan
-	twins  map[uint64]uint64 // by the end below a stretch with too many rows, how many of these stand elsewhere too
+	ref           schemas.ShardRef
+	topic         *schemas.Topic
+	held          chain // what SHARDS holds
+	chain         chain // and what was recovered
+	gaps          []gap // of held
+	groups        []tables.Group
+	head          uint64
+	floor         uint64
+	erasureRecord *ledger.ErasureRecord
+	plan          *Plan
+	twins         map[uint64]uint64 // by the end below a stretch with too many rows, how many of these stand elsewhere too
 }
 
 func (s *shardPlan) add(a Action) {
@@ -179,8 +179,8 @@ func (s *shardPlan) add(a Action) {
 // an erasure is under way the most of them counts: what it takes must not come
 // back.
 func (s *shardPlan) gone(lo, hi uint64) uint64 {
-	_, upTo := s.tally.GoneUpTo(hi)
-	_, before := s.tally.GoneUpTo(lo)
+	_, upTo := s.erasureRecord.GoneUpTo(hi)
+	_, before := s.erasureRecord.GoneUpTo(lo)
 	return upTo - min(before, upTo)
 }
 
@@ -261,7 +261,7 @@ func (s *shardPlan) end(rest reconcile.Rest, copies, last uint64, e registry.Sha
 			Detail: fmt.Sprintf("%d rows are the same as another in every column: each stays once", copies)})
 	}
 	routed = rest.Brought + rest.Have - copies + s.gone(rest.Lo, max(rest.Hi, last)) // the last rows may all be erased
-	_, gone := s.tally.GoneUpTo(last)
+	_, gone := s.erasureRecord.GoneUpTo(last)
 	if closed := e.Rows + gone; exact && closed > routed {
 		s.add(Action{Do: Lost, From: rest.Lo + 1, To: last, Rows: closed - routed, Detail: fmt.Sprintf(
 			"%d rows: it had %d, and %s does not hold these frames", closed-routed, e.Rows, schemas.StreamShards)})
@@ -340,8 +340,8 @@ func (s *shardPlan) above(closed bool, since time.Time) {
 	run(s.chain[begin:])
 }
 
-// settle notes gaps whose rows ClickHouse has, now or once the plan is done.
-func (s *shardPlan) settle(differ []reconcile.Stretch) {
+// complete notes gaps whose rows ClickHouse has, now or once the plan is done.
+func (s *shardPlan) complete(differ []reconcile.Stretch) {
 	for _, g := range s.gaps {
 		_, recovered := s.chain.between(g.from-1, g.to)
 		stored := g.to <= s.head

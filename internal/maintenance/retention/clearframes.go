@@ -32,7 +32,7 @@ func (j *Janitor) clearFrames(ctx context.Context, e registry.Shard, why string)
 		if err != nil {
 			return fmt.Errorf("janitor: %s message %d: %w", subject, last.Sequence, err)
 		}
-		tally, err := j.cfg.Registry.Tally(ctx, e.Ref())
+		tally, err := j.cfg.Registry.ErasureRecord(ctx, e.Ref())
 		if err != nil {
 			return err
 		}

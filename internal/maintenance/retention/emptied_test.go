@@ -21,7 +21,7 @@ func TestErasedShardStaysGone(t *testing.T) {
 	const erasure = "20261121-120000-aabbcc"
 	erase := func(rows uint64, dropped bool) {
 		t.Helper()
-		tally, err := r.Registry.Tally(t.Context(), s.Ref())
+		tally, err := r.Registry.ErasureRecord(t.Context(), s.Ref())
 		if err == nil {
 			err = r.Registry.Begin(t.Context(), &tally, ledger.Pending{Erasure: erasure, Cuts: []ledger.Cut{{Pos: 3, Rows: rows}}, Rows: rows, Before: rows, At: t0, Drop: dropped})
 		}

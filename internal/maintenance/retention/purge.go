@@ -302,6 +302,6 @@ func (j *Janitor) sameEvents(ctx context.Context, entry *registry.Shard, ref sch
 // erased reports whether erasures explain that a shard has fewer rows up to pos than its
 // frames brought.
 func (j *Janitor) erased(ctx context.Context, ref schemas.ShardRef, pos, brought, rows uint64) bool {
-	t, err := j.cfg.Registry.Tally(ctx, ref)
+	t, err := j.cfg.Registry.ErasureRecord(ctx, ref)
 	return err == nil && t.Explains(pos, brought, rows)
 }

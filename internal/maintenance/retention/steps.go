@@ -190,7 +190,7 @@ func (j *Janitor) dropAgain(ctx context.Context, t *registry.TopicShards) error 
 // the last of them by a drop, so that nothing may stand there. Were ClickHouse
 // lacking some then, a repair may have put them back.
 func (j *Janitor) erasedWhole(ctx context.Context, e registry.Shard) (bool, error) {
-	tally, err := j.cfg.Registry.Tally(ctx, e.Ref())
+	tally, err := j.cfg.Registry.ErasureRecord(ctx, e.Ref())
 	if err != nil || !tally.Dropped() {
 		return false, err
 	}

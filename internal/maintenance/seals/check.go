@@ -114,7 +114,7 @@ func check(ctx context.Context, reg *registry.Registry, db *tables.DB, topic str
 		if err != nil && !errors.Is(err, registry.ErrNotFound) {
 			return nil, err
 		}
-		tally, err := reg.Tally(ctx, s.Ref())
+		tally, err := reg.ErasureRecord(ctx, s.Ref())
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 
 // due is the seal that a shard is to get next, without its digest; false when it needs none,
 // or not yet.
-func due(t *schemas.Topic, e *registry.Shard, tally *ledger.Tally, current map[schemas.ShardRef]schemas.Seal, now time.Time) (next schemas.Seal, needed bool) {
+func due(t *schemas.Topic, e *registry.Shard, tally *ledger.ErasureRecord, current map[schemas.ShardRef]schemas.Seal, now time.Time) (next schemas.Seal, needed bool) {
 	old, sealed := current[e.Ref()]
 	next = schemas.Seal{Topic: e.Topic, Shard: schemas.SealedShard(e.Ref()), Lane: e.ID.Lane(), Version: t.Version, Why: schemas.SealClosed, Replaces: old.Number}
 	next.Erased, next.Erasures = erased(tally)
@@ -39,12 +39,12 @@ func due(t *schemas.Topic, e *registry.Shard, tally *ledger.Tally, current map[s
 // changing reports whether an erasure or retention may be changing the shard's rows. The mark
 // of a clearing says so while it is fresh, and until fields that are due are cleared. An older
 // one is of a process that died: nothing would ever take it away.
-func changing(t *schemas.Topic, e *registry.Shard, tally *ledger.Tally, now time.Time) bool {
+func changing(t *schemas.Topic, e *registry.Shard, tally *ledger.ErasureRecord, now time.Time) bool {
 	return tally.Pending != nil || tally.Clearing(now) || !tally.ClearingAt.IsZero() && e.NextStep(t, now) == registry.AnonymiseIt
 }
 
 // erased is how many rows of a shard erasures took, and which of them did.
-func erased(tally *ledger.Tally) (rows uint64, erasures []string) {
+func erased(tally *ledger.ErasureRecord) (rows uint64, erasures []string) {
 	rows = ledger.SumCuts(tally.Gone, math.MaxUint64)
 	for id, r := range maps.All(tally.Receipts) {
 		if r.Rows > 0 {
@@ -57,7 +57,7 @@ func erased(tally *ledger.Tally) (rows uint64, erasures []string) {
 
 // unsealed is the digest that a shard's rows had before an erasure, where that was not the
 // digest of its seal of the number; empty: none differed.
-func unsealed(tally *ledger.Tally, seal uint64) string {
+func unsealed(tally *ledger.ErasureRecord, seal uint64) string {
 	for _, id := range slices.Sorted(maps.Keys(tally.Receipts)) {
 		if r := tally.Receipts[id]; r.Seal == seal && r.Unsealed != "" {
 			return r.Unsealed

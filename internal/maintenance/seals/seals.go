@@ -108,7 +108,7 @@ func (s *Sealer) topic(ctx context.Context, t *schemas.Topic) error {
 	if err != nil {
 		return err
 	}
-	tallies, err := s.cfg.Registry.Tallies(ctx, t.Name)
+	tallies, err := s.cfg.Registry.ErasureRecords(ctx, t.Name)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (s *Sealer) read(ctx context.Context, topic string) (*chain, error) {
 }
 
 // seal adds the seal that is due, over the rows as they are.
-func (s *Sealer) seal(ctx context.Context, t *schemas.Topic, e *registry.Shard, tally *ledger.Tally, next schemas.Seal, c *chain) error {
+func (s *Sealer) seal(ctx context.Context, t *schemas.Topic, e *registry.Shard, tally *ledger.ErasureRecord, next schemas.Seal, c *chain) error {
 	if next.Why != schemas.SealDropped {
 		var err error
 		if next.Digest, next.Rows, err = s.cfg.DB.RowsDigest(ctx, t, e.Ref(), t.Version); err != nil {
@@ -175,7 +175,7 @@ func (s *Sealer) seal(ctx context.Context, t *schemas.Topic, e *registry.Shard, 
 	if err != nil {
 		return err
 	}
-	gone, err := s.cfg.Registry.Tally(ctx, e.Ref())
+	gone, err := s.cfg.Registry.ErasureRecord(ctx, e.Ref())
 	if err != nil {
 		return err
 	}

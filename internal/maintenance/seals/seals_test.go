@@ -46,32 +46,32 @@ func TestDue(t *testing.T) {
 	}
 	cleared := entry(registry.Closed)
 	cleared.Anonymised, cleared.AnonymisedAt = []string{"message"}, noon
-	gone := &ledger.Tally{Gone: []ledger.Cut{{Pos: 1, Rows: 2}, {Pos: 4, Rows: 1}}, Receipts: map[string]ledger.Receipt{"e-1": {Rows: 3, Seal: 4, Unsealed: "d"}, "e-0": {Seal: 3, Unsealed: "older"}}}
-	forgotten := &ledger.Tally{Gone: gone.Gone, Forgotten: &ledger.Receipt{Rows: 3, Seal: 4, Unsealed: "d"}}
+	gone := &ledger.ErasureRecord{Gone: []ledger.Cut{{Pos: 1, Rows: 2}, {Pos: 4, Rows: 1}}, Receipts: map[string]ledger.Receipt{"e-1": {Rows: 3, Seal: 4, Unsealed: "d"}, "e-0": {Seal: 3, Unsealed: "older"}}}
+	forgotten := &ledger.ErasureRecord{Gone: gone.Gone, Forgotten: &ledger.Receipt{Rows: 3, Seal: 4, Unsealed: "d"}}
 	sealed := map[schemas.ShardRef]schemas.Seal{entry("").Ref(): {Number: 4, Why: schemas.SealClosed}}
 	erased := map[schemas.ShardRef]schemas.Seal{entry("").Ref(): {Number: 5, Why: schemas.SealErased, Erased: 3}}
 	for name, c := range map[string]struct {
 		entry   *registry.Shard
-		tally   *ledger.Tally
+		tally   *ledger.ErasureRecord
 		current map[schemas.ShardRef]schemas.Seal
 		why     string // empty: none is due
 	}{
-		"active":                         {entry(registry.Active), &ledger.Tally{}, nil, ""},
-		"sealed by the router":           {entry(registry.Sealed), &ledger.Tally{}, nil, ""},
-		"closed":                         {entry(registry.Closed), &ledger.Tally{}, nil, schemas.SealClosed},
-		"closed and sealed":              {entry(registry.Closed), &ledger.Tally{}, sealed, ""},
+		"active":                         {entry(registry.Active), &ledger.ErasureRecord{}, nil, ""},
+		"sealed by the router":           {entry(registry.Sealed), &ledger.ErasureRecord{}, nil, ""},
+		"closed":                         {entry(registry.Closed), &ledger.ErasureRecord{}, nil, schemas.SealClosed},
+		"closed and sealed":              {entry(registry.Closed), &ledger.ErasureRecord{}, sealed, ""},
 		"erased since":                   {entry(registry.Closed), gone, sealed, schemas.SealErased},
 		"erased, and that was forgotten": {entry(registry.Closed), forgotten, sealed, schemas.SealErased},
 		"erased and sealed":              {entry(registry.Closed), gone, erased, ""},
-		"an erasure is pending":          {entry(registry.Closed), &ledger.Tally{Pending: &ledger.Pending{}}, sealed, ""},
-		"fields are being cleared":       {entry(registry.Closed), &ledger.Tally{ClearingAt: noon}, sealed, ""},
-		"who cleared them died":          {entry(registry.Closed), &ledger.Tally{ClearingAt: noon.AddDate(0, 0, -1)}, nil, schemas.SealClosed},
-		"and they are cleared again":     {entry(registry.Closed), &ledger.Tally{ClearingAt: noon.AddDate(0, 0, -1)}, nil, ""},
-		"fields were cleared":            {cleared, &ledger.Tally{}, sealed, schemas.SealAnonymised},
-		"being dropped":                  {entry(registry.Dropping), &ledger.Tally{}, sealed, ""},
-		"dropped":                        {entry(registry.Dropped), &ledger.Tally{}, sealed, schemas.SealDropped},
-		"dropped and never sealed":       {entry(registry.Dropped), &ledger.Tally{}, nil, ""},
-		"dropped, and that was sealed ":  {entry(registry.Dropped), &ledger.Tally{}, map[schemas.ShardRef]schemas.Seal{entry("").Ref(): {Why: schemas.SealDropped}}, ""},
+		"an erasure is pending":          {entry(registry.Closed), &ledger.ErasureRecord{Pending: &ledger.Pending{}}, sealed, ""},
+		"fields are being cleared":       {entry(registry.Closed), &ledger.ErasureRecord{ClearingAt: noon}, sealed, ""},
+		"who cleared them died":          {entry(registry.Closed), &ledger.ErasureRecord{ClearingAt: noon.AddDate(0, 0, -1)}, nil, schemas.SealClosed},
+		"and they are cleared again":     {entry(registry.Closed), &ledger.ErasureRecord{ClearingAt: noon.AddDate(0, 0, -1)}, nil, ""},
+		"fields were cleared":            {cleared, &ledger.ErasureRecord{}, sealed, schemas.SealAnonymised},
+		"being dropped":                  {entry(registry.Dropping), &ledger.ErasureRecord{}, sealed, ""},
+		"dropped":                        {entry(registry.Dropped), &ledger.ErasureRecord{}, sealed, schemas.SealDropped},
+		"dropped and never sealed":       {entry(registry.Dropped), &ledger.ErasureRecord{}, nil, ""},
+		"dropped, and that was sealed ":  {entry(registry.Dropped), &ledger.ErasureRecord{}, map[schemas.ShardRef]schemas.Seal{entry("").Ref(): {Why: schemas.SealDropped}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			topic := topic

@@ -131,7 +131,7 @@ func (s *ShardReport) compareIDs(st tables.Count, gone *goneRows, id schemas.Sha
 }
 
 // explain names the positions whose rows differ from their frames'.
-func (v *Verifier) explain(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, tally ledger.Tally) error {
+func (v *Verifier) explain(ctx context.Context, s *ShardReport, e registry.Shard, t streams.Tail, tally ledger.ErasureRecord) error {
 	var frames []reconcile.Frame
 	_, err := streams.Headers(ctx, v.js, schemas.StreamShards, t.Ref.Subject(), 1, func(msg *streams.Message) error {
 		if p, err := schemas.ParsePlaced(msg.Header); err == nil {

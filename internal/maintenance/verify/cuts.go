@@ -95,7 +95,7 @@ func (v *Verifier) knownEnd(ctx context.Context, e registry.Shard, t streams.Tai
 
 // shortOf expects of a shard that lost its last frames what the checkpoint knows, and
 // names them unless a repair settled them.
-func (s *ShardReport) shortOf(t streams.Tail, known checkpoint.Tail, tally *ledger.Tally) {
+func (s *ShardReport) shortOf(t streams.Tail, known checkpoint.Tail, tally *ledger.ErasureRecord) {
 	s.Tail, s.Routed, s.Expected = known.Pos, known.Rows, known.Rows
 	if s.Head == known.Pos {
 		s.summed, s.ids = true, known.IDs

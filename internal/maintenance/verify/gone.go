@@ -9,7 +9,7 @@ import (
 // were counted and after: an erasure under way meanwhile may be in the count or
 // not.
 type goneRows struct {
-	before, after map[schemas.Shard]ledger.Tally
+	before, after map[schemas.Shard]ledger.ErasureRecord
 }
 
 // settled says that no erasure was under way in the shard.

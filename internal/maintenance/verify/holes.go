@@ -32,7 +32,7 @@ func (v *Verifier) holes(ctx context.Context, s *ShardReport, t streams.Tail, h 
 	if err != nil {
 		return err
 	}
-	tally, err := v.reg.Tally(ctx, t.Ref)
+	tally, err := v.reg.ErasureRecord(ctx, t.Ref)
 	if err != nil && !errors.Is(err, registry.ErrUnreadable) { // it may have grown meanwhile
 		return err
 	}

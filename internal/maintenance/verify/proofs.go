@@ -104,7 +104,7 @@ func (p *proofs) taken(e *registry.Shard, t streams.Tail, gone *goneRows, h *hel
 	r := p.of[e.Ref()].Rows
 	tally := gone.after[e.ID]
 	if r == nil || !p.valid || h == nil || h.fresh || r.Parts != p.parts[e.Ref()] ||
-		r.Entry != e.Rev() || r.Tally != tally.Rev || r.TailSeq != t.Seq || !gone.settled(e.ID) {
+		r.Entry != e.Rev() || r.ErasureRecord != tally.Rev || r.TailSeq != t.Seq || !gone.settled(e.ID) {
 		return nil, false
 	}
 	return &ShardReport{
@@ -127,7 +127,7 @@ func (p *proofs) prove(e *registry.Shard, s *ShardReport, st tables.Count, t str
 		at = time.Now().UTC()
 	}
 	next.Rows = &registry.ProvenRows{
-		At: at, Parts: parts, Entry: e.Rev(), Tally: after.Rev, TailSeq: t.Seq,
+		At: at, Parts: parts, Entry: e.Rev(), ErasureRecord: after.Rev, TailSeq: t.Seq,
 		Stored: st.Rows, Distinct: st.Distinct, IDs: st.IDs, Head: st.Head, MinTs: st.MinTs, MaxTs: st.MaxTs,
 		Routed: s.Routed, Expected: s.Expected, Erased: s.Erased, Tail: s.Tail, ByCount: s.ByCount,
 	}

@@ -21,7 +21,7 @@ func TestCutShardThatEndsErased(t *testing.T) {
 		{"some are left", tables.Count{Rows: 5, Head: 3}, 0},
 		{"none is left", tables.Count{}, 0},
 	} {
-		tallies := map[schemas.Shard]ledger.Tally{id: {Gone: []ledger.Cut{{Pos: 4, Rows: 2}}}}
+		tallies := map[schemas.Shard]ledger.ErasureRecord{id: {Gone: []ledger.Cut{{Pos: 4, Rows: 2}}}}
 		e := registry.Shard{ID: id, Status: registry.Sealed, SealedAt: 4}
 		s := &ShardReport{Stored: c.stored.Rows, Head: e.Head(c.stored.Head)}
 		gone := &goneRows{before: tallies, after: tallies}

@@ -18,7 +18,7 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 	streams.SayWaiting(v.js, t.Name) // a second run soon after finds nothing pending
 	gone := goneRows{}
 	var err error
-	if gone.before, err = v.reg.Tallies(ctx, t.Name); err != nil {
+	if gone.before, err = v.reg.ErasureRecords(ctx, t.Name); err != nil {
 		return nil, err
 	}
 	// Downstream first: what is routed or stored meanwhile shows as pending, never
@@ -27,7 +27,7 @@ func (v *Verifier) topic(ctx context.Context, t *schemas.Topic) (*TopicReport, e
 	if err != nil {
 		return nil, err
 	}
-	if gone.after, err = v.reg.Tallies(ctx, t.Name); err != nil {
+	if gone.after, err = v.reg.ErasureRecords(ctx, t.Name); err != nil {
 		return nil, err
 	}
 	entries, err := v.reg.Shards(ctx, t.Name, 0)

@@ -107,7 +107,7 @@ func (v *Verifier) Run(ctx context.Context, topic string) (*Report, error) {
 	if topic != "" {
 		return rep, nil
 	}
-	return rep, v.strays(ctx, topics, rep)
+	return rep, v.unroutable(ctx, topics, rep)
 }
 
 // refused reports whether an error is about what was asked for, and not about the way to

@@ -33,7 +33,7 @@ func Meant(l ledger.Erasures, r *document.Record) (yes bool, ask []ledger.Erasur
 }
 
 // Surely judges a record with its body by an erasure with a filter, without ClickHouse.
-func Surely(t *schemas.Topic, e *ledger.Erasure, r *document.Record) (filter.Verdict, error) {
+func Surely(t *schemas.Topic, e *ledger.Erasure, r *document.Record) (filter.Result, error) {
 	return erased.Sure(t, e, erased.OfDocument(t, r))
 }
 

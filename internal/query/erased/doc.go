@@ -6,7 +6,7 @@
 // A record is judged as the row that it becomes, so its verdict is that which the erasure's
 // statement gave:
 //
-//	record ─▶ row ─▶ filter.Judge ─▶ surely yes, surely no
+//	record ─▶ row ─▶ filter.Evaluator ─▶ surely yes, surely no
 //	                      └ unsure ─▶ ClickHouse, by the erasure's condition
 //
 // Nothing is read from a table: the rows go with the statement. So the verdict is the same

@@ -48,8 +48,8 @@ func OfTimer(r *timer.Record) (Row, error) {
 }
 
 // Sure judges a row without ClickHouse.
-func Sure(t *schemas.Topic, e *ledger.Erasure, row Row) (filter.Verdict, error) {
-	_, verdicts, err := judge(t, e, []Row{row})
+func Sure(t *schemas.Topic, e *ledger.Erasure, row Row) (filter.Result, error) {
+	_, verdicts, err := evaluate(t, e, []Row{row})
 	if err != nil {
 		return filter.Unsure, err
 	}
@@ -80,7 +80,7 @@ func portion(rows []Row) (n int) {
 }
 
 func which(ctx context.Context, db *tables.DB, t *schemas.Topic, e *ledger.Erasure, rows []Row, out []bool) error {
-	r, verdicts, err := judge(t, e, rows)
+	r, verdicts, err := evaluate(t, e, rows)
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ func which(ctx context.Context, db *tables.DB, t *schemas.Topic, e *ledger.Erasu
 	return nil
 }
 
-// judge makes a frame of rows, and says of each what can be said without ClickHouse.
-func judge(t *schemas.Topic, e *ledger.Erasure, rows []Row) (*frame.Reader, []filter.Verdict, error) {
+// evaluate makes a frame of rows, and says of each what can be said without ClickHouse.
+func evaluate(t *schemas.Topic, e *ledger.Erasure, rows []Row) (*frame.Reader, []filter.Result, error) {
 	if e.Redacted {
 		return nil, nil, fmt.Errorf("%w: erasure %s of topic %q", ErrRedacted, e.ID, t.Name)
 	}
@@ -127,7 +127,7 @@ func judge(t *schemas.Topic, e *ledger.Erasure, rows []Row) (*frame.Reader, []fi
 	if err := r.Open(payload, t, f.Schema); err != nil {
 		return nil, nil, fmt.Errorf("rows of topic %q, for erasure %s: %w", t.Name, e.ID, err)
 	}
-	verdicts := make([]filter.Verdict, len(rows))
+	verdicts := make([]filter.Result, len(rows))
 	then := *t // the names of the filter are of the schema of that time
 	then.Fields = t.FieldsAt(e.Schema)
 	where, err := filter.ParseAt(e.Where, &then, time.Time{})

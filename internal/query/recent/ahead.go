@@ -16,7 +16,7 @@ type follower struct {
 	// direct reads one after the other, so those that wait for a batch of SHARDS would
 	// hold up the reads of EVENTS. What it learns is the first one's.
 	ahead  *Index
-	wants  chan *feed   // of EVENTS, of topics to be read ahead
+	wants  chan *tailer // of EVENTS, of topics to be read ahead
 	topics atomic.Int32 // that are read ahead now
 }
 
@@ -51,7 +51,7 @@ func (s *Snapshot) Follow(r Range, months []schemas.Month) {
 	if s.x.follower == nil {
 		return
 	}
-	f := s.x.dir.feed(schemas.StreamEvents, s.topic)
+	f := s.x.dir.tailer(schemas.StreamEvents, s.topic)
 	if c := f.snapshot.Load(); c == nil || c.read.Before(s.read) {
 		f.snapshot.CompareAndSwap(c, &s.checkpoints)
 	}
@@ -68,7 +68,7 @@ func (s *Snapshot) Follow(r Range, months []schemas.Month) {
 
 // stayAhead reads ahead what the last query of a topic wanted, until none came for
 // snapshotAge.
-func (x *Index) stayAhead(ctx context.Context, f *feed) {
+func (x *Index) stayAhead(ctx context.Context, f *tailer) {
 	topics := &x.follower.topics
 	topics.Add(1)
 	defer topics.Add(-1)
@@ -101,7 +101,7 @@ func (x *Index) readAhead(ctx context.Context, w *wanted) (*checkpoints, error) 
 		return nil, err
 	}
 	for _, stream := range []string{schemas.StreamShards, schemas.StreamEvents} {
-		if err := x.dir.feed(stream, w.topic).follow(ctx, x); err != nil {
+		if err := x.dir.tailer(stream, w.topic).follow(ctx, x); err != nil {
 			return nil, err
 		}
 	}
@@ -121,7 +121,7 @@ var errMoreThanAhead = errors.New("too much to read ahead")
 const maxFollowed = 4 * recentFrames
 
 // follow is advance for queries to come.
-func (f *feed) follow(ctx context.Context, x *Index) error {
+func (f *tailer) follow(ctx context.Context, x *Index) error {
 	if err := f.hold(ctx); err != nil {
 		return err
 	}

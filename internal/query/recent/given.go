@@ -48,16 +48,16 @@ func partOf(stream string, h nats.Header, subject string, stored int64) *schemas
 // unrepeatedParts leaves out the frames that the lane's router will refuse, for it was given the same events of a
 // keyed request before. Only where a frame is of one it asks what the lane was given, and once for a checkpoint. The caller
 // holds the turn of the track's feed.
-func (s *Snapshot) unrepeatedParts(ctx context.Context, t *track, lane string, frames []Meta) ([]Meta, error) {
+func (s *Snapshot) unrepeatedParts(ctx context.Context, t *frameIndex, lane string, frames []Meta) ([]Meta, error) {
 	if !slices.ContainsFunc(frames, func(m Meta) bool { return m.part != nil }) {
 		return frames, nil
 	}
 	select {
-	case t.dir.judging <- struct{}{}:
+	case t.dir.evaluating <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { <-t.dir.judging }()
+	defer func() { <-t.dir.evaluating }()
 	cp := s.lanes[lane]
 	if err := s.x.readGiven(ctx, t, schemas.GivenSubject(s.topic, lane), routedAt{cp.SourceOf(), cp.Era}); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (s *Snapshot) unrepeatedParts(ctx context.Context, t *track, lane string, f
 }
 
 // readGiven brings what a track knows of its lane's parts to a checkpoint that was read before.
-func (x *Index) readGiven(ctx context.Context, t *track, subject string, at routedAt) error {
+func (x *Index) readGiven(ctx context.Context, t *frameIndex, subject string, at routedAt) error {
 	if t.given == nil {
 		t.given = &given{next: 1}
 	} else if t.given.at == at {
@@ -92,7 +92,7 @@ func (x *Index) readGiven(ctx context.Context, t *track, subject string, at rout
 }
 
 // forgetGiven forgets what the lane was given.
-func (t *track) forgetGiven() {
+func (t *frameIndex) forgetGiven() {
 	if t.given != nil {
 		t.dir.parts.Add(-int64(t.given.held))
 		t.given = nil

@@ -31,8 +31,8 @@ func TestPartOf(t *testing.T) {
 // What a lane was given counts for the directory as long as its track knows it.
 func TestGivenIsForgotten(t *testing.T) {
 	t.Parallel()
-	d := newDirectory(&nats.Conn{})
-	tr := &track{dir: d, given: &given{held: 5}}
+	d := newRecentCache(&nats.Conn{})
+	tr := &frameIndex{dir: d, given: &given{held: 5}}
 	d.parts.Store(7)
 	tr.begin(1, 1)
 	if tr.forgetGiven(); tr.given != nil || d.parts.Load() != 2 {

@@ -23,7 +23,7 @@ type Index struct {
 	js       jetstream.JetStream
 	reg      *registry.Registry
 	store    Store
-	dir      *directory
+	dir      *recentCache
 	known    *registry.ShardCache
 	heads    *headCache
 	follower *follower // nil: of one verb, which keeps nothing
@@ -37,7 +37,7 @@ func New(nc *nats.Conn, reg *registry.Registry, store Store) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Index{js: js, reg: reg, store: store, dir: newDirectory(nc), known: registry.NewShardCache(reg), heads: &headCache{}}, nil
+	return &Index{js: js, reg: reg, store: store, dir: newRecentCache(nc), known: registry.NewShardCache(reg), heads: &headCache{}}, nil
 }
 
 // once is the index of one read: that of a process that serves many, else a new one, which
@@ -46,7 +46,7 @@ func (x *Index) once() *Index {
 	if x.follower != nil {
 		return x
 	}
-	return &Index{js: x.js, reg: x.reg, store: x.store, dir: newDirectory(x.dir.nc), known: registry.NewShardCache(x.reg), heads: &headCache{}}
+	return &Index{js: x.js, reg: x.reg, store: x.store, dir: newRecentCache(x.dir.nc), known: registry.NewShardCache(x.reg), heads: &headCache{}}
 }
 
 // NewFollowing prepares an index for a process that serves many reads. It keeps what is
@@ -62,7 +62,7 @@ func NewFollowing(nc, second *nats.Conn, reg *registry.Registry, store Store) (*
 	if err != nil {
 		return nil, err
 	}
-	x.follower = &follower{wants: make(chan *feed, maxWanted)}
+	x.follower = &follower{wants: make(chan *tailer, maxWanted)}
 	ahead := *x
 	ahead.js = js
 	x.follower.ahead = &ahead

@@ -16,9 +16,9 @@ import (
 // errTurned: a stream has another message than a reader saw there.
 var errTurned = errors.New("the stream was restored from an older copy, or its messages were replaced, during the read; run the query again")
 
-// heading is what a reader keeps of a frame that may not be stored yet: where it
+// frameMeta is what a reader keeps of a frame that may not be stored yet: where it
 // stands and what it covers, without its payload. About 100 bytes.
-type heading struct {
+type frameMeta struct {
 	key          uint64 // in EVENTS its sequence, in SHARDS its position: rises along a track
 	seq          uint64 // in its stream
 	nth          uint64 // of the messages its track has seen
@@ -38,7 +38,7 @@ type place struct{ stream, filter string }
 
 // Meta says where a frame is and what it covers. Snapshot.Fetch reads the frame.
 type Meta struct {
-	heading
+	frameMeta
 	place
 }
 
@@ -54,9 +54,9 @@ func (m *Meta) Bytes() int { return int(m.bytes) }
 // RawBytes are its size, decompressed.
 func (m *Meta) RawBytes() int { return int(m.rawBytes) }
 
-// headingOf reads a message of either stream, stored at a time in unix ns, apart from the part that it may be of a request. ok is false for what is not a frame
+// frameMetaOf reads a message of either stream, stored at a time in unix ns, apart from the part that it may be of a request. ok is false for what is not a frame
 // with events: bare JSON, which is read once it is routed, a mark, a broken one.
-func headingOf(stream string, h nats.Header, seq uint64, stored int64, payloadBytes int) (out heading, placed schemas.Placed, ok bool) {
+func frameMetaOf(stream string, h nats.Header, seq uint64, stored int64, payloadBytes int) (out frameMeta, placed schemas.Placed, ok bool) {
 	var err error
 	if stream == schemas.StreamEvents {
 		placed.Frame, err = schemas.ParseFrame(h)
@@ -72,7 +72,7 @@ func headingOf(stream string, h nats.Header, seq uint64, stored int64, payloadBy
 
 // frameOf is the whole frame of a message of either stream.
 func frameOf(stream string, msg *streams.Message) (f Frame, err error) {
-	head, placed, ok := headingOf(stream, msg.Header, msg.Sequence, msg.Time.UnixNano(), len(msg.Data))
+	head, placed, ok := frameMetaOf(stream, msg.Header, msg.Sequence, msg.Time.UnixNano(), len(msg.Data))
 	if !ok {
 		return f, fmt.Errorf("%w: message %d of %s is no longer a frame", errTurned, msg.Sequence, stream)
 	}

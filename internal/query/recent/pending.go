@@ -30,7 +30,7 @@ type Pending struct {
 // Pending reads which frames of a topic's lanes are accepted and not routed yet, as of
 // after the read began.
 func (s *Snapshot) Pending(ctx context.Context, lanes int, r Range) (*Pending, error) {
-	f := s.x.dir.feed(schemas.StreamEvents, s.topic)
+	f := s.x.dir.tailer(schemas.StreamEvents, s.topic)
 	if err := f.advance(ctx, s.x, s.since); err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Snapshot) Pending(ctx context.Context, lanes int, r Range) (*Pending, e
 	g.SetLimit(maxReads)
 	for lane := range waiting {
 		token := strconv.Itoa(lane)
-		t, routed := f.track(schemas.LaneFilter(s.topic, token)), s.lanes[token].Source
+		t, routed := f.frameIndex(schemas.LaneFilter(s.topic, token)), s.lanes[token].Source
 		g.Go(func() (err error) {
 			if t.reach(routed + 1); !t.inStep {
 				err = f.catchUp(gctx, s.x, t)
@@ -77,7 +77,7 @@ func (s *Snapshot) Pending(ctx context.Context, lanes int, r Range) (*Pending, e
 // it meets what is not a frame.
 func (x *Index) scan(ctx context.Context, at place, from, floor uint64, r Range, cut, others *atomic.Bool) (out []Meta, err error) {
 	_, err = streams.Headers(ctx, x.js, at.stream, at.filter, from, func(msg *streams.Message) error {
-		h, placed, ok := headingOf(at.stream, msg.Header, msg.Sequence, msg.Time.UnixNano(), min(msg.Size, schemas.MaxMessageBytes))
+		h, placed, ok := frameMetaOf(at.stream, msg.Header, msg.Sequence, msg.Time.UnixNano(), min(msg.Size, schemas.MaxMessageBytes))
 		if !ok && others != nil {
 			others.Store(true)
 		}

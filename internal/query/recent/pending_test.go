@@ -11,7 +11,7 @@ import (
 func TestUnrepeated(t *testing.T) {
 	t.Parallel()
 	at := func(seq uint64, stored int64) Meta {
-		return Meta{heading: heading{source: schemas.Source{Seq: seq, Stored: stored}}}
+		return Meta{frameMeta: frameMeta{source: schemas.Source{Seq: seq, Stored: stored}}}
 	}
 	events := []Meta{at(7, 70), at(8, 80), at(9, 90)}
 	for _, c := range []struct {

@@ -51,7 +51,7 @@ func (x *Index) Snapshot(ctx context.Context, topic string) (*Snapshot, error) {
 	x = x.once()
 	now := time.Now()
 	if c := x.dir.cached(topic, now); c != nil { // a topic that was asked about a moment ago
-		return &Snapshot{*c, x, topic, now}, x.dir.feed(schemas.StreamEvents, topic).advance(ctx, x, now)
+		return &Snapshot{*c, x, topic, now}, x.dir.tailer(schemas.StreamEvents, topic).advance(ctx, x, now)
 	}
 	c, err := x.checkpoints(ctx, topic)
 	return &Snapshot{*c, x, topic, c.read}, err
@@ -73,7 +73,7 @@ func (s *Snapshot) Outdated(p *Pending) bool {
 
 // cached returns the checkpoints of a topic if a query that begins now may go by them, else
 // nil.
-func (d *directory) cached(topic string, now time.Time) *checkpoints {
+func (d *recentCache) cached(topic string, now time.Time) *checkpoints {
 	d.mu.Lock()
 	f := d.feeds[place{schemas.StreamEvents, schemas.TopicFilter(topic)}]
 	d.mu.Unlock()
@@ -139,7 +139,7 @@ const fewMonths = 2
 // of its producer too. What the producer sent before is where its first copy went, and
 // what was erased of that must not come back with the second.
 func (s *Snapshot) Open(f *Frame, r *frame.Reader, t *schemas.Topic) error {
-	if _, _, lane, err := schemas.EventsTokens(f.Subject); err == nil && checkpoint.Windows(s.lanes[lane].Windows).Judge(f.Frame) != checkpoint.Fresh {
+	if _, _, lane, err := schemas.EventsTokens(f.Subject); err == nil && checkpoint.Windows(s.lanes[lane].Windows).Check(f.Frame) != checkpoint.Fresh {
 		return errRepeated
 	}
 	return f.open(r, t)

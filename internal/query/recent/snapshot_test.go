@@ -14,9 +14,9 @@ import (
 // What two read for a feed at once is added once, in order, and what was read for a
 // feed that was restarted meanwhile is not.
 func TestFeedTakesOnce(t *testing.T) {
-	d := newDirectory(&nats.Conn{})
-	f := d.feed(schemas.StreamShards, "app")
-	tr := f.track(schemas.ShardSubject("app", 202611, 7))
+	d := newRecentCache(&nats.Conn{})
+	f := d.tailer(schemas.StreamShards, "app")
+	tr := f.frameIndex(schemas.ShardSubject("app", 202611, 7))
 	tr.begin(1, 1)
 	tr.inStep, f.next = true, 1
 	for _, pos := range []uint64{1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5} {
@@ -39,7 +39,7 @@ func TestFeedTakesOnce(t *testing.T) {
 
 // A read of one verb leaves nothing to the next, one of many does.
 func TestOneVerbKeepsNothing(t *testing.T) {
-	x := &Index{dir: newDirectory(&nats.Conn{})}
+	x := &Index{dir: newRecentCache(&nats.Conn{})}
 	a, b := x.once(), x.once()
 	if a == x || a.dir == b.dir || a.known == b.known || a.heads == b.heads || a.dir.nc != x.dir.nc {
 		t.Error("two reads share what they found")
@@ -52,12 +52,12 @@ func TestOneVerbKeepsNothing(t *testing.T) {
 // A query goes by a snapshot while it is young and the connection was not lost since.
 func TestCached(t *testing.T) {
 	nc := &nats.Conn{}
-	d := newDirectory(nc)
+	d := newRecentCache(nc)
 	now := time.Now()
 	if d.cached("app", now) != nil {
 		t.Error("a topic that was never asked about is cached")
 	}
-	f := d.feed(schemas.StreamEvents, "app")
+	f := d.tailer(schemas.StreamEvents, "app")
 	if d.cached("app", now) != nil {
 		t.Error("a topic is cached before its checkpoints were read")
 	}
@@ -74,7 +74,7 @@ func TestCached(t *testing.T) {
 	if d.cached("app", now) != nil {
 		t.Error("it is cached though the feed was restarted")
 	}
-	if snapshotAge >= trackLinger || snapshotAge >= HeadStaleness {
+	if snapshotAge >= indexLinger || snapshotAge >= HeadStaleness {
 		t.Error("headings or heads are given up while a snapshot needs them")
 	}
 }
@@ -112,9 +112,9 @@ func TestHeadCache(t *testing.T) {
 // A frame that was not handed out, while the last one before it was asked for, is not
 // passed over by the track that begins behind that.
 func TestWholeUpToBesideFollow(t *testing.T) {
-	d := newDirectory(&nats.Conn{})
+	d := newRecentCache(&nats.Conn{})
 	x := &Index{dir: d}
-	f := d.feed(schemas.StreamShards, "app")
+	f := d.tailer(schemas.StreamShards, "app")
 	f.next, f.ended = 1, time.Now()
 	subject := schemas.ShardSubject("app", 202611, 7)
 	last := streams.Tail{Placed: schemas.Placed{Pos: 1}, Ref: schemas.ShardRef{Topic: "app", Month: 202611, ID: 7}, Seq: 10}

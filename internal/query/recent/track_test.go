@@ -18,9 +18,9 @@ func placedMessage(pos uint64, ts int64, cleared string) *message {
 	return &message{subject: schemas.ShardSubject("app", 202611, 7), header: h, seq: 10 * pos, bytes: 50}
 }
 
-func testTrack(t *testing.T) *track {
-	d := &directory{feeds: map[place]*feed{}}
-	tr := &track{place: place{schemas.StreamShards, schemas.ShardSubject("app", 202611, 7)}, dir: d}
+func testTrack(t *testing.T) *frameIndex {
+	d := &recentCache{feeds: map[place]*tailer{}}
+	tr := &frameIndex{place: place{schemas.StreamShards, schemas.ShardSubject("app", 202611, 7)}, dir: d}
 	tr.begin(3, 1)
 	for pos := uint64(1); pos <= 8; pos++ {
 		if err := tr.add(placedMessage(pos, int64(pos)*100, "")); err != nil {
@@ -72,8 +72,8 @@ func TestTrackForgetsLate(t *testing.T) {
 	if tr.from != 3 || len(tr.headings) != 6 {
 		t.Fatalf("it begins at %d with %d headings, want 3 and 6", tr.from, len(tr.headings))
 	}
-	tr.passed(7, now.Add(trackLinger/2))
-	tr.passed(7, now.Add(trackLinger))
+	tr.passed(7, now.Add(indexLinger/2))
+	tr.passed(7, now.Add(indexLinger))
 	if tr.from != 6 || len(tr.headings) != 3 || tr.dir.headings.Load() != 3 {
 		t.Fatalf("it begins at %d with %d headings, want 6 and 3", tr.from, len(tr.headings))
 	}
@@ -98,7 +98,7 @@ func TestTrackRefuses(t *testing.T) {
 }
 
 func TestDirectoryKeepsTheNewest(t *testing.T) {
-	d := &directory{}
+	d := &recentCache{}
 	var kept []int
 	slots := make([]func() bool, 40)
 	for i := range slots {

@@ -13,7 +13,7 @@ const MaxSilent = 4096
 
 // AddSilent adds messages of EVENTS whose frames leave SHARDS: should EVENTS lose them with its end, nothing else
 // tells that they were routed. It forgets the oldest of too many.
-func (t *Tally) AddSilent(from ...checkpoint.Silent) (changed bool) {
+func (t *ErasureRecord) AddSilent(from ...checkpoint.Silent) (changed bool) {
 	all := append(slices.Clone(t.Silent), from...)
 	slices.SortFunc(all, func(a, b checkpoint.Silent) int {
 		return cmp.Or(cmp.Compare(a.Stored, b.Stored), cmp.Compare(a.Seq, b.Seq))

@@ -9,7 +9,7 @@ import (
 // A tally keeps the youngest messages, each once.
 func TestAddSilent(t *testing.T) {
 	t.Parallel()
-	var tally Tally
+	var tally ErasureRecord
 	for seq := uint64(MaxSilent + 10); seq > 0; seq-- {
 		tally.AddSilent(checkpoint.Silent{Seq: seq, Stored: int64(seq)}, checkpoint.Silent{Seq: seq, Stored: int64(seq)})
 	}

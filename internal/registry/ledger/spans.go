@@ -13,12 +13,12 @@ type Span struct {
 const MaxSpans = 4096
 
 // IsPurged says whether the position was taken out of SHARDS on purpose.
-func (t *Tally) IsPurged(pos uint64) bool {
+func (t *ErasureRecord) IsPurged(pos uint64) bool {
 	return slices.ContainsFunc(t.Purged, func(s Span) bool { return s.From <= pos && pos <= s.To })
 }
 
 // AddPurged adds positions to the purged ones.
-func (t *Tally) AddPurged(positions ...uint64) {
+func (t *ErasureRecord) AddPurged(positions ...uint64) {
 	for _, p := range positions {
 		if !t.IsPurged(p) {
 			t.Purged = append(t.Purged, Span{p, p})
@@ -42,7 +42,7 @@ func (t *Tally) AddPurged(positions ...uint64) {
 }
 
 // PurgedPositions is how many they are.
-func (t *Tally) PurgedPositions() (n uint64) {
+func (t *ErasureRecord) PurgedPositions() (n uint64) {
 	for _, s := range t.Purged {
 		n += s.To - s.From + 1
 	}
@@ -51,7 +51,7 @@ func (t *Tally) PurgedPositions() (n uint64) {
 
 // NotPurged are the positions of a span that were not taken out of SHARDS on
 // purpose, in order.
-func (t *Tally) NotPurged(s Span) []Span {
+func (t *ErasureRecord) NotPurged(s Span) []Span {
 	var out []Span
 	for _, p := range t.Purged { // in order, apart
 		if p.To < s.From || p.From > s.To {
@@ -71,6 +71,6 @@ func (t *Tally) NotPurged(s Span) []Span {
 // Settles says whether every position above end and up to last is among those
 // that are gone from SHARDS and accounted for: a shard that ends early there is
 // as it should be.
-func (t *Tally) Settles(end, last uint64) bool {
+func (t *ErasureRecord) Settles(end, last uint64) bool {
 	return end < last && len(t.NotPurged(Span{From: end + 1, To: last})) == 0
 }

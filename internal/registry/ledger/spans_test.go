@@ -7,7 +7,7 @@ import (
 
 func TestAddPurged(t *testing.T) {
 	t.Parallel()
-	var tally Tally
+	var tally ErasureRecord
 	tally.AddPurged(7, 3, 4, 9, 5, 4)
 	if want := []Span{{3, 5}, {7, 7}, {9, 9}}; !slices.Equal(tally.Purged, want) {
 		t.Errorf("%v, want %v", tally.Purged, want)
@@ -24,7 +24,7 @@ func TestAddPurged(t *testing.T) {
 
 func TestNotPurged(t *testing.T) {
 	t.Parallel()
-	tally := Tally{Purged: []Span{{3, 4}, {7, 10}}}
+	tally := ErasureRecord{Purged: []Span{{3, 4}, {7, 10}}}
 	for name, c := range map[string]struct {
 		of   Span
 		want []Span
@@ -52,7 +52,7 @@ func TestNotPurged(t *testing.T) {
 
 func TestSettles(t *testing.T) {
 	t.Parallel()
-	tally := Tally{Purged: []Span{{3, 4}, {7, 10}}}
+	tally := ErasureRecord{Purged: []Span{{3, 4}, {7, 10}}}
 	for name, c := range map[string]struct {
 		end, last uint64
 		want      bool

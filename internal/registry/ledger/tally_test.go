@@ -7,7 +7,7 @@ import (
 
 func TestLastGone(t *testing.T) {
 	t.Parallel()
-	tally := Tally{Gone: []Cut{{Pos: 4, Rows: 2}, {Pos: 9, Rows: 3}}, Pending: &Pending{Cuts: []Cut{{Pos: 6, Rows: 1}}}}
+	tally := ErasureRecord{Gone: []Cut{{Pos: 4, Rows: 2}, {Pos: 9, Rows: 3}}, Pending: &Pending{Cuts: []Cut{{Pos: 6, Rows: 1}}}}
 	for name, c := range map[string]struct{ pos, want uint64 }{
 		"before all":            {3, 0},
 		"at one":                {4, 4},
@@ -30,7 +30,7 @@ func TestLastGone(t *testing.T) {
 // While an erasure is pending its rows may be there or gone.
 func TestExplains(t *testing.T) {
 	t.Parallel()
-	tally := Tally{Gone: []Cut{{Pos: 4, Rows: 2}}, Pending: &Pending{Cuts: []Cut{{Pos: 6, Rows: 3}}}}
+	tally := ErasureRecord{Gone: []Cut{{Pos: 4, Rows: 2}}, Pending: &Pending{Cuts: []Cut{{Pos: 6, Rows: 3}}}}
 	for name, c := range map[string]struct {
 		pos, brought, rows uint64
 		want               bool
@@ -57,14 +57,14 @@ func TestExplains(t *testing.T) {
 func TestDropped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		tally Tally
+		tally ErasureRecord
 		want  bool
 	}{
-		"nothing":                      {Tally{}, false},
-		"rows":                         {Tally{Receipts: map[string]Receipt{"e-1": {Rows: 3}}}, false},
-		"the partition":                {Tally{Receipts: map[string]Receipt{"e-1": {Rows: 3}, "e-2": {Dropped: true}}}, true},
-		"the partition, forgotten":     {Tally{Forgotten: &Receipt{Dropped: true}}, true},
-		"the partition, one under way": {Tally{Receipts: map[string]Receipt{"e-2": {Dropped: true}}, Pending: &Pending{}}, false},
+		"nothing":                      {ErasureRecord{}, false},
+		"rows":                         {ErasureRecord{Receipts: map[string]Receipt{"e-1": {Rows: 3}}}, false},
+		"the partition":                {ErasureRecord{Receipts: map[string]Receipt{"e-1": {Rows: 3}, "e-2": {Dropped: true}}}, true},
+		"the partition, forgotten":     {ErasureRecord{Forgotten: &Receipt{Dropped: true}}, true},
+		"the partition, one under way": {ErasureRecord{Receipts: map[string]Receipt{"e-2": {Dropped: true}}, Pending: &Pending{}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +90,7 @@ func TestClearing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := (&Tally{ClearingAt: c.began}).Clearing(noon); got != c.want {
+			if got := (&ErasureRecord{ClearingAt: c.began}).Clearing(noon); got != c.want {
 				t.Errorf("clearing: %t", got)
 			}
 		})
@@ -101,7 +101,7 @@ func TestClearing(t *testing.T) {
 // erasure is forgotten, and when another one is after it.
 func TestForgottenKeepsUnsealed(t *testing.T) {
 	t.Parallel()
-	tally := &Tally{Receipts: map[string]Receipt{"e-1": {Rows: 3, Seal: 4, Unsealed: "d"}, "e-2": {Rows: 1, Seal: 4}}}
+	tally := &ErasureRecord{Receipts: map[string]Receipt{"e-1": {Rows: 3, Seal: 4, Unsealed: "d"}, "e-2": {Rows: 1, Seal: 4}}}
 	for _, id := range []string{"e-1", "e-2"} {
 		if !tally.Join([]string{id}) {
 			t.Fatal("no receipt of", id)

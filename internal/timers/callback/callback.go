@@ -70,7 +70,7 @@ func (c *Caller) Close() { c.client.CloseIdleConnections() }
 
 // Call makes the attempt that a claimed record describes, and reads its answer. It returns ErrAborted if
 // ctx ends first.
-func (c *Caller) Call(ctx context.Context, g *timer.Group, r *timer.Record, s *timer.Spec) (timer.Verdict, timer.Call, error) {
+func (c *Caller) Call(ctx context.Context, g *timer.Group, r *timer.Record, s *timer.Spec) (timer.Outcome, timer.Call, error) {
 	began := time.Now()
 	v, detail := c.call(ctx, g, r, s, began)
 	if ctx.Err() != nil && v.Kind != timer.Success {
@@ -80,15 +80,15 @@ func (c *Caller) Call(ctx context.Context, g *timer.Group, r *timer.Record, s *t
 	return v, call, nil
 }
 
-func (c *Caller) call(ctx context.Context, g *timer.Group, r *timer.Record, s *timer.Spec, now time.Time) (timer.Verdict, string) {
+func (c *Caller) call(ctx context.Context, g *timer.Group, r *timer.Record, s *timer.Spec, now time.Time) (timer.Outcome, string) {
 	if err := timer.CheckURL(s.URL, g.AllowHosts); err != nil {
-		return timer.Verdict{Kind: timer.Fail, Error: timer.ErrHost}, err.Error()
+		return timer.Outcome{Kind: timer.Fail, Error: timer.ErrHost}, err.Error()
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.TimeoutOf(s))
 	defer cancel()
 	req, err := c.request(ctx, g, r, s, now)
 	if err != nil {
-		return timer.Verdict{Kind: timer.TryAgain, Error: timer.ErrSecret}, err.Error()
+		return timer.Outcome{Kind: timer.TryAgain, Error: timer.ErrSecret}, err.Error()
 	}
 	resp, err := c.client.Do(req)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *Caller) call(ctx context.Context, g *timer.Group, r *timer.Record, s *t
 }
 
 // answer reads a response's body, at most MaxAnswerBytes of it, and says what it means.
-func (c *Caller) answer(g *timer.Group, host string, resp *http.Response, now time.Time) (timer.Verdict, string) {
+func (c *Caller) answer(g *timer.Group, host string, resp *http.Response, now time.Time) (timer.Outcome, string) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, timer.MaxAnswerBytes+1))
 	detail := ""
 	if g.KeepDetail {
@@ -119,7 +119,7 @@ func (c *Caller) answer(g *timer.Group, host string, resp *http.Response, now ti
 		cut.Status = resp.StatusCode
 		return cut, detail
 	case len(body) > timer.MaxAnswerBytes:
-		return timer.Verdict{Kind: timer.TryAgain, Status: resp.StatusCode, Error: timer.ErrAnswerSize}, detail
+		return timer.Outcome{Kind: timer.TryAgain, Status: resp.StatusCode, Error: timer.ErrAnswerSize}, detail
 	}
 	return v, detail
 }

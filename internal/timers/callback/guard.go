@@ -44,8 +44,8 @@ func (g *guard) control(network, address string, c syscall.RawConn) error {
 // classifyError says what an error of the transport to a host means. Of a name that resolves to an
 // address which is not called it says what it says of one that does not resolve: a caller that makes timers
 // must not find out by them which names the operator's network has.
-func classifyError(host string, err error) timer.Verdict {
-	v := timer.Verdict{Kind: timer.TryAgain, Error: timer.ErrUnreachable}
+func classifyError(host string, err error) timer.Outcome {
+	v := timer.Outcome{Kind: timer.TryAgain, Error: timer.ErrUnreachable}
 	var (
 		timeout net.Error
 		lookup  *net.DNSError

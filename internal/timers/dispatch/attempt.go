@@ -147,15 +147,15 @@ func (d *Dispatcher) attempt(ctx, all context.Context, s started, r *timer.Recor
 	}
 	defer d.flights.remove(claimed.Claim)
 	d.cfg.Crash("claimed")
-	verdict, call := timer.Verdict{Kind: timer.Fail, Error: timer.ErrSpecMissing}, timer.Call{Error: timer.ErrSpecMissing}
+	verdict, call := timer.Outcome{Kind: timer.Fail, Error: timer.ErrSpecMissing}, timer.Call{Error: timer.ErrSpecMissing}
 	if spec == nil {
 		spec = &timer.Spec{}
 	} else if verdict, call, err = d.cfg.Caller.Call(all, &g, claimed, spec); err != nil {
 		return // it stays firing, and is called again under the same attempt
 	}
 	d.cfg.Crash("called")
-	outcome := timer.Settle(claimed, verdict, call, g.Policy(spec), d.clock.Passed(), mrand.Float64())
-	d.settle(all, s, claimed, &outcome)
+	outcome := timer.Complete(claimed, verdict, call, g.Policy(spec), d.clock.Passed(), mrand.Float64())
+	d.complete(all, s, claimed, &outcome)
 }
 
 // spec reads the spec of a record. Nil: the record that held it is gone.
@@ -193,7 +193,7 @@ func (d *Dispatcher) tooLate(ctx context.Context, s started, r *timer.Record, no
 func (d *Dispatcher) claim(ctx context.Context, s started, r *timer.Record, now int64) (claimed *timer.Record, wait time.Duration) {
 	self := d.members.Self()
 	if r.State() == timer.StateFiring {
-		old := time.Unix(0, now).Sub(time.Unix(0, r.Changed)) >= claimPatience
+		old := time.Unix(0, now).Sub(time.Unix(0, r.Changed)) >= claimWait
 		switch {
 		case r.Owner == self && d.flights.has(r.Claim): // it is being called, or its outcome waits for NATS
 			return nil, time.Second
@@ -262,8 +262,8 @@ func (d *Dispatcher) lookBack(ctx context.Context, s started, claim, before *tim
 	}
 }
 
-// settle writes an outcome until it is stored, or another record has taken the claim's place.
-func (d *Dispatcher) settle(ctx context.Context, s started, claimed, outcome *timer.Record) {
+// complete writes an outcome until it is stored, or another record has taken the claim's place.
+func (d *Dispatcher) complete(ctx context.Context, s started, claimed, outcome *timer.Record) {
 	pause := backoff.Backoff{Least: 50 * time.Millisecond, Most: 2 * time.Second}
 	for expect := claimed.Seq; ; {
 		err := d.put(ctx, outcome, expect)

@@ -25,7 +25,7 @@ const Role = "timer"
 
 // Caller makes the call of a claimed attempt. An error means that the call has no outcome, because ctx ended.
 type Caller interface {
-	Call(ctx context.Context, g *timer.Group, r *timer.Record, s *timer.Spec) (timer.Verdict, timer.Call, error)
+	Call(ctx context.Context, g *timer.Group, r *timer.Record, s *timer.Spec) (timer.Outcome, timer.Call, error)
 }
 
 // Config of a Dispatcher.
@@ -73,9 +73,9 @@ const (
 	answerWait = time.Second
 	// takeAtOnce bounds the records that are read at once.
 	takeAtOnce = 500
-	// claimPatience is how long a claim of a live member is left alone: the longest call, and the time to
+	// claimWait is how long a claim of a live member is left alone: the longest call, and the time to
 	// write its outcome.
-	claimPatience = timer.MaxTimeout + 15*time.Second
+	claimWait = timer.MaxTimeout + 15*time.Second
 )
 
 // New prepares a dispatcher on a connection where registry.Setup has run.

@@ -17,14 +17,14 @@ type hanging struct {
 	hang, called atomic.Int64
 }
 
-func (h *hanging) Call(ctx context.Context, g *timer.Group, _ *timer.Record, _ *timer.Spec) (timer.Verdict, timer.Call, error) {
+func (h *hanging) Call(ctx context.Context, g *timer.Group, _ *timer.Record, _ *timer.Spec) (timer.Outcome, timer.Call, error) {
 	if g.Name == "hangs" {
 		h.hang.Add(1)
 		<-ctx.Done()
-		return timer.Verdict{}, timer.Call{}, ctx.Err()
+		return timer.Outcome{}, timer.Call{}, ctx.Err()
 	}
 	h.called.Add(1)
-	return timer.Verdict{Kind: timer.Success, Status: 200}, timer.Call{Status: 200}, nil
+	return timer.Outcome{Kind: timer.Success, Status: 200}, timer.Call{Status: 200}, nil
 }
 
 // TestHangingReceiversHoldUpNoOtherGroup has one group's receivers hang, at more hosts than a dispatcher makes calls: the timers of another

@@ -33,8 +33,8 @@ type held struct {
 	entry wheel.Entry
 }
 
-// feedAhead is how many headers the client may hold, some 600 bytes each.
-const feedAhead = 1000
+// readAhead is how many headers the client may hold, some 600 bytes each.
+const readAhead = 1000
 
 func newRun(l *lane) *run {
 	return &run{lane: l, back: make(chan wheel.Entry, takeAtOnce), wheel: wheel.New(), parked: parked{}, held: map[string]held{}}
@@ -48,7 +48,7 @@ func (l *run) loop(ctx, all context.Context, wg *sync.WaitGroup) error {
 	ask := make(chan chan<- census)
 	l.d.stats.answers(asked{l.laneID, l.of, ask, ctx.Done()})
 	defer l.d.stats.forget(l.laneID, ask)
-	heads := make(chan *streams.Message, feedAhead)
+	heads := make(chan *streams.Message, readAhead)
 	wg.Go(func() { cancel(l.follow(ctx, heads)) })
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
@@ -78,7 +78,7 @@ func (l *run) loop(ctx, all context.Context, wg *sync.WaitGroup) error {
 // follow reads the lane's headers from the beginning.
 func (l *run) follow(ctx context.Context, out chan<- *streams.Message) error {
 	filter := schemas.TimerLaneFilter(l.topic, strconv.Itoa(l.number))
-	feed, err := streams.Follow(ctx, l.d.js, schemas.StreamTimers, streams.Range{Filter: filter, From: 1, HeadersOnly: true}, feedAhead)
+	feed, err := streams.Follow(ctx, l.d.js, schemas.StreamTimers, streams.Range{Filter: filter, From: 1, HeadersOnly: true}, readAhead)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (l *run) firing(r *timer.Record, e wheel.Entry, stored time.Time) {
 	case r.Owner == self && !l.d.flights.has(r.Claim), r.Owner != self && !slices.Contains(l.d.members.Live(), r.Owner):
 		l.wheel.Put(e)
 	default:
-		e.Due = stored.Add(claimPatience).UnixNano()
+		e.Due = stored.Add(claimWait).UnixNano()
 		l.held[e.Key] = held{r.Owner, e}
 		l.wheel.Put(e)
 	}

@@ -22,14 +22,14 @@ type called struct {
 	by map[string][]string
 }
 
-func (c *called) Call(_ context.Context, g *timer.Group, r *timer.Record, _ *timer.Spec) (timer.Verdict, timer.Call, error) {
+func (c *called) Call(_ context.Context, g *timer.Group, r *timer.Record, _ *timer.Spec) (timer.Outcome, timer.Call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.by == nil {
 		c.by = map[string][]string{}
 	}
 	c.by[r.Key.Group+"/"+r.Key.ID] = append(c.by[r.Key.Group+"/"+r.Key.ID], g.Name)
-	return timer.Verdict{Kind: timer.Success, Status: 200}, timer.Call{Status: 200}, nil
+	return timer.Outcome{Kind: timer.Success, Status: 200}, timer.Call{Status: 200}, nil
 }
 
 func (c *called) of(id string) []string {
@@ -170,8 +170,8 @@ func TestOwnClaimIsLookedAtAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.apply(m)
-	if due, ok := l.wheel.Next(); !ok || due != m.Time.Add(claimPatience).UnixNano() {
-		t.Errorf("it is looked at again at %d (%v), expected %s after it was stored", due, ok, claimPatience)
+	if due, ok := l.wheel.Next(); !ok || due != m.Time.Add(claimWait).UnixNano() {
+		t.Errorf("it is looked at again at %d (%v), expected %s after it was stored", due, ok, claimWait)
 	}
 	if again, wait := d.claim(e.ctx, started{run: l}, claimed, d.clock.Passed()); again != nil || wait <= 0 {
 		t.Errorf("it is worked on: %+v, looked at again after %s", again, wait)

@@ -19,8 +19,8 @@ const MaxGroups = 200
 // OtherGroup is the group of all above MaxGroups.
 const OtherGroup = dispatch.OtherGroup
 
-// Families are metrics of some names.
-type Families []*dto.MetricFamily
+// Group are metrics of some names.
+type Group []*dto.MetricFamily
 
 // Topic is what the front has of a topic.
 type Topic struct {
@@ -29,7 +29,7 @@ type Topic struct {
 }
 
 // Front returns the metrics of what the front holds.
-func Front(topics []Topic) Families {
+func Front(topics []Topic) Group {
 	pending := gauge("almanac_timers_pending", "Timers that wait for their time or their next attempt.")
 	firing := gauge("almanac_timers_firing", "Timers that a dispatcher has claimed and calls.")
 	overdue := gauge("almanac_timers_overdue", "Pending timers past their due time.")
@@ -57,11 +57,11 @@ func Front(topics []Topic) Families {
 	if n > MaxGroups {
 		add(labels("topic", "", "group", OtherGroup), other.Pending, other.Firing, other.Overdue, other.OldestSeconds)
 	}
-	return families(pending, firing, overdue, oldest, paused, largest)
+	return groups(pending, firing, overdue, oldest, paused, largest)
 }
 
 // Dispatcher returns the metrics of one dispatcher.
-func Dispatcher(waiting []dispatch.Waiting, s dispatch.Stats) Families {
+func Dispatcher(waiting []dispatch.Waiting, s dispatch.Stats) Group {
 	pending := gauge("almanac_dispatcher_pending", "Timers of this dispatcher's lanes that wait for their time or their next attempt.")
 	blocked := gauge("almanac_dispatcher_blocked", "Those of them that are due and find no free place: the dispatcher, their host or their group is at its bound, or the group is paused.")
 	overdue := gauge("almanac_dispatcher_overdue", "Those of them that are past their due time.")
@@ -92,11 +92,11 @@ func Dispatcher(waiting []dispatch.Waiting, s dispatch.Stats) Families {
 	for _, e := range slices.Sorted(maps.Keys(s.Errors)) {
 		errors.add(float64(s.Errors[e]), labels("error", e))
 	}
-	return families(pending, blocked, overdue, oldest, largest, calls, errors)
+	return groups(pending, blocked, overdue, oldest, largest, calls, errors)
 }
 
 // adder returns a function that adds to each of the families of groups what one group has.
-func adder(pending, at, overdue, oldest *family) func(in []*dto.LabelPair, p, a, o int, seconds float64) {
+func adder(pending, at, overdue, oldest *metricGroup) func(in []*dto.LabelPair, p, a, o int, seconds float64) {
 	return func(in []*dto.LabelPair, p, a, o int, seconds float64) {
 		pending.add(float64(p), in)
 		at.add(float64(a), in)
@@ -106,7 +106,7 @@ func adder(pending, at, overdue, oldest *family) func(in []*dto.LabelPair, p, a,
 }
 
 // Write writes families as text.
-func Write(w io.Writer, all Families) error {
+func Write(w io.Writer, all Group) error {
 	for _, f := range all {
 		if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
 			return err
@@ -115,17 +115,17 @@ func Write(w io.Writer, all Families) error {
 	return nil
 }
 
-type family struct{ dto.MetricFamily }
+type metricGroup struct{ dto.MetricFamily }
 
-func gauge(name, help string) *family {
-	return &family{dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_GAUGE.Enum()}}
+func gauge(name, help string) *metricGroup {
+	return &metricGroup{dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_GAUGE.Enum()}}
 }
 
-func counter(name, help string) *family {
-	return &family{dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_COUNTER.Enum()}}
+func counter(name, help string) *metricGroup {
+	return &metricGroup{dto.MetricFamily{Name: &name, Help: &help, Type: dto.MetricType_COUNTER.Enum()}}
 }
 
-func (f *family) add(v float64, in []*dto.LabelPair) {
+func (f *metricGroup) add(v float64, in []*dto.LabelPair) {
 	m := &dto.Metric{Label: in}
 	if f.GetType() == dto.MetricType_COUNTER {
 		m.Counter = &dto.Counter{Value: &v}
@@ -135,8 +135,8 @@ func (f *family) add(v float64, in []*dto.LabelPair) {
 	f.Metric = append(f.Metric, m)
 }
 
-// families leaves out those without a metric.
-func families(all ...*family) (out Families) {
+// groups leaves out those without a metric.
+func groups(all ...*metricGroup) (out Group) {
 	for _, f := range all {
 		if len(f.Metric) > 0 {
 			out = append(out, &f.MetricFamily)

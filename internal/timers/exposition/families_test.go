@@ -15,7 +15,7 @@ import (
 	"github.com/almanac-events/almanac/timers"
 )
 
-func text(t *testing.T, all Families) string {
+func text(t *testing.T, all Group) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Write(&b, all); err != nil {

@@ -18,12 +18,12 @@ import (
 type Source struct {
 	// Name of the source where it fails.
 	Name string
-	Read func(ctx context.Context) (Families, error)
+	Read func(ctx context.Context) (Group, error)
 }
 
 // Of is the source of a dispatcher's metrics.
 func Of(d *dispatch.Dispatcher) Source {
-	return Paced("dispatcher", func(ctx context.Context) (Families, error) {
+	return Paced("dispatcher", func(ctx context.Context) (Group, error) {
 		waiting, err := d.Waiting(ctx)
 		if err != nil {
 			return nil, err
@@ -38,19 +38,19 @@ const (
 	pause = 20
 	// readWait is how long a read may take. One of 500,000 timers took 7 s.
 	readWait = time.Minute
-	// patience is how long a caller waits for a read while there is an older result: most reads end before.
-	patience = time.Second
+	// maxWait is how long a caller waits for a read while there is an older result: most reads end before.
+	maxWait = time.Second
 )
 
 // paced is a source that is read now and then.
 type paced struct {
-	read  func(ctx context.Context) (Families, error)
+	read  func(ctx context.Context) (Group, error)
 	apart time.Duration
 
 	mu      sync.Mutex
 	reading chan struct{} // closed when the read under way ends; nil: none is
 	done    bool          // a read has ended, with last and err
-	last    Families
+	last    Group
 	err     error
 	until   time.Time // no other read begins before
 }
@@ -58,12 +58,12 @@ type paced struct {
 // Paced returns a source whose reads begin at least so far apart, and one at a time. In between, and where a read
 // takes more than a moment, it returns what it read last. After a failed read, that is the failure, and the next
 // read may begin so far after its end. A read goes on when its caller gives up, so that the next one finds its result.
-func Paced(name string, read func(ctx context.Context) (Families, error), apart time.Duration) Source {
+func Paced(name string, read func(ctx context.Context) (Group, error), apart time.Duration) Source {
 	p := &paced{read: read, apart: apart}
 	return Source{name, p.get}
 }
 
-func (p *paced) get(ctx context.Context) (Families, error) {
+func (p *paced) get(ctx context.Context) (Group, error) {
 	p.mu.Lock()
 	if p.reading == nil && time.Now().Before(p.until) {
 		defer p.mu.Unlock()
@@ -76,7 +76,7 @@ func (p *paced) get(ctx context.Context) (Families, error) {
 	reading := p.reading
 	var enough <-chan time.Time
 	if p.done {
-		enough = time.After(patience)
+		enough = time.After(maxWait)
 	}
 	p.mu.Unlock()
 	select {
@@ -94,7 +94,7 @@ func (p *paced) again(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, readWait)
 	defer cancel()
 	began := time.Now()
-	var last Families
+	var last Group
 	err := fanout.Call(func() (err error) { // a scrape that fails must not end the process, nor hold up the next
 		last, err = p.read(ctx)
 		return err
@@ -137,8 +137,8 @@ func Handler(fail func(http.ResponseWriter, *http.Request, error), sources ...So
 }
 
 // readAll reads sources at once: one that hangs does not take the time of the others.
-func readAll(ctx context.Context, sources []Source) (Families, error) {
-	parts, errs := make([]Families, len(sources)), make([]error, len(sources))
+func readAll(ctx context.Context, sources []Source) (Group, error) {
+	parts, errs := make([]Group, len(sources)), make([]error, len(sources))
 	var wg sync.WaitGroup
 	for i, s := range sources {
 		wg.Go(func() {
@@ -150,7 +150,7 @@ func readAll(ctx context.Context, sources []Source) (Families, error) {
 	}
 	wg.Wait()
 	failed := gauge("almanac_metrics_source_failed", "1 where this source could not be read in time: its metrics are missing.")
-	var all Families
+	var all Group
 	good := false
 	for i, s := range sources {
 		good = good || errs[i] == nil
@@ -160,5 +160,5 @@ func readAll(ctx context.Context, sources []Source) (Families, error) {
 	if !good {
 		return nil, errors.Join(errs...)
 	}
-	return append(all, families(failed)...), nil
+	return append(all, groups(failed)...), nil
 }

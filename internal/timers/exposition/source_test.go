@@ -20,13 +20,13 @@ func TestPaced(t *testing.T) {
 		var reads atomic.Int32
 		why := errors.New("no NATS")
 		const apart = 10 * time.Second
-		source := Paced("front", func(context.Context) (Families, error) {
+		source := Paced("front", func(context.Context) (Group, error) {
 			n := reads.Add(1)
 			<-time.After(2 * time.Second)
 			if n != 2 {
 				return nil, why
 			}
-			return Families{nil}, nil
+			return Group{nil}, nil
 		}, apart)
 		soon, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -66,14 +66,14 @@ func TestHandler(t *testing.T) {
 	t.Parallel()
 	why := errors.New("no NATS")
 	good := func(name string) Source {
-		return Source{name, func(context.Context) (Families, error) {
+		return Source{name, func(context.Context) (Group, error) {
 			one := gauge("almanac_"+name, "A number.")
 			one.add(1, nil)
-			return families(one), nil
+			return groups(one), nil
 		}}
 	}
 	bad := func(name string) Source {
-		return Source{name, func(context.Context) (Families, error) { return nil, why }}
+		return Source{name, func(context.Context) (Group, error) { return nil, why }}
 	}
 	for name, c := range map[string]struct {
 		sources []Source

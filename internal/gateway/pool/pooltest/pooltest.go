@@ -27,8 +27,8 @@ type Env struct {
 // Limits of the test's streams.
 var Limits = schemas.StreamLimits{EventsBytes: 64 << 20, ShardsBytes: 64 << 20, RegistryBytes: 8 << 20, Replicas: 1}
 
-// patience is how long anything may take on a busy machine.
-const patience = 2 * time.Minute
+// maxWait is how long anything may take on a busy machine.
+const maxWait = 2 * time.Minute
 
 // Start declares the topics and runs a pool until the test ends.
 func Start(t testing.TB, change func(*pool.Config), topics ...schemas.Topic) *Env {
@@ -80,7 +80,7 @@ func (e *Env) Apply(topic schemas.Topic) schemas.Topic {
 // Events returns what EVENTS has of a topic, in the order of the stream.
 func (e *Env) Events(name string) []schemas.Event {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	topic, err := e.Registry.Topic(ctx, name)
 	if err != nil {

@@ -1,0 +1,130 @@
+package sinks
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/almanac-events/almanac/internal/reconcile"
+	"github.com/almanac-events/almanac/internal/registry"
+	"github.com/almanac-events/almanac/internal/registry/ledger"
+	"github.com/almanac-events/almanac/internal/streams"
+	"github.com/almanac-events/almanac/internal/tables"
+	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/frame"
+)
+
+// judgement is what is decided of a fork.
+type judgement struct {
+	at   uint64 // the last position that both have
+	move []ledger.Span
+	rows uint64 // in those
+}
+
+// take adds the next frame: one that ClickHouse lacks is to be moved.
+func (j *judgement) take(p *schemas.Placed, stored bool) {
+	switch n := len(j.move); {
+	case stored && n == 0:
+		j.at = p.Pos
+	case stored: // it came again: what ClickHouse has of it stays
+	case n > 0 && j.move[n-1].To+1 == p.Pos:
+		j.move[n-1].To, j.rows = p.Pos, j.rows+uint64(p.Rows)
+	default:
+		j.move, j.rows = append(j.move, ledger.Span{From: p.Pos, To: p.Pos}), j.rows+uint64(p.Rows)
+	}
+}
+
+// examine decides, once, which frames of a forked shard ClickHouse lacks. No router can add to the
+// shard any more, and no sink stores what is in it.
+func (s *Sinks) examine(ctx context.Context, topic *schemas.Topic, e registry.Shard) (registry.Shard, error) {
+	ref := e.Ref()
+	groups, err := s.cfg.DB.Groups(ctx, ref)
+	if err != nil {
+		return e, err
+	}
+	head, rows, err := s.cfg.DB.HeadRows(ctx, ref)
+	if err != nil {
+		return e, err
+	}
+	tally, err := s.cfg.Registry.ErasureRecord(ctx, ref)
+	if err != nil {
+		return e, err
+	}
+	var frames []reconcile.Frame
+	_, err = streams.Headers(ctx, s.js, schemas.StreamShards, ref.Subject(), 1, func(m *streams.Message) error {
+		if p, err := schemas.ParsePlaced(m.Header); err == nil {
+			frames = append(frames, reconcile.FrameOf(&p))
+		}
+		return nil
+	})
+	if err != nil {
+		return e, err
+	}
+	all, _ := reconcile.Compare(frames, groups, tally.Gone)
+	j := judgement{at: reconcile.Agree(all)}
+	if topic.Front() == "" {
+		if err := s.examineFrames(ctx, topic, ref, &j); err != nil {
+			return e, err
+		}
+	}
+	_, gone := tally.GoneUpTo(head)
+	brought := uint64(0)
+	if n := len(frames); n > 0 {
+		brought = frames[n-1].ShardRows
+	}
+	return s.cfg.Registry.AmendFork(ctx, ref, func(e *registry.Shard) bool {
+		if e.Fork.Examined {
+			return false
+		}
+		f := e.Fork
+		f.Examined, f.At, f.Head, f.Move, f.Rows = true, j.at, e.Head(head), j.move, j.rows
+		f.Kept = int64(rows+gone+j.rows) - int64(brought)
+		return true
+	})
+}
+
+// examineFrames reads the frames above those that agree, and asks ClickHouse for each.
+func (s *Sinks) examineFrames(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, j *judgement) error {
+	above := j.at
+	return streams.Gather(ctx, s.js, schemas.StreamShards, ref.Subject(), 1, nil, func(m *streams.Message) (bool, error) {
+		p, err := schemas.ParsePlaced(m.Header)
+		if err != nil {
+			return true, nil // no frame: verify names it
+		}
+		if p.Pos <= above || p.Cleared != "" {
+			return true, nil
+		}
+		stored, err := s.cameBefore(ctx, topic, ref, &p, m.Data, above)
+		if err != nil {
+			return false, fmt.Errorf("sinks: position %d of %s: %w", p.Pos, ref, err)
+		}
+		j.take(&p, stored)
+		return len(j.move) <= ledger.MaxSpans, nil
+	})
+}
+
+// cameBefore reports whether ClickHouse has a frame at any position above one, where it came before at
+// another, or whether nothing of it may be stored.
+func (s *Sinks) cameBefore(ctx context.Context, topic *schemas.Topic, ref schemas.ShardRef, p *schemas.Placed, payload []byte, above uint64) (bool, error) {
+	erasures, err := s.ledger.ForWriter(ctx, ref.Topic)
+	if err != nil {
+		return false, err
+	}
+	cover := erasures.Covering(p.Source(), p.MinTs, p.MaxTs)
+	if v := max(p.Schema, cover.Schema()); topic.Version < v {
+		if topic, err = s.table(ctx, ref.Topic, v); err != nil {
+			return false, err
+		}
+	}
+	var r frame.Reader
+	if err := r.Open(payload, topic, p.Schema); err != nil {
+		return false, err
+	}
+	has, err := s.cfg.DB.Holds(ctx, ref, &p.Frame, &r, above+1, math.MaxUint64)
+	if err != nil || has || len(cover) == 0 {
+		return has, err
+	}
+	keep, params := cover.Keep()
+	left, err := s.cfg.DB.CountFrame(ctx, topic, *p, payload, tables.Condition{SQL: keep, Params: params})
+	return err == nil && left == 0, err
+}
