@@ -163,7 +163,7 @@ func TestBatchesAtOnce(t *testing.T) {
 
 // A batch whose document got another record between its look and its write is judged again:
 // the cleaner's refresh of the same version does not refuse it, another's version does.
-func TestBatchJudgedAgain(t *testing.T) {
+func TestBatchValidatedAgain(t *testing.T) {
 	t.Parallel()
 	c, ctx := open(t, nil)
 	if _, err := c.Create(ctx, New{ID: "a", Body: []byte(`{}`)}); err != nil {

@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
 // patience is how long anything may take on a busy machine.
-const patience = 2 * time.Minute
+const maxWait = 2 * time.Minute
 
 // open opens the documents of a topic of its own, on NATS alone.
 func open(t *testing.T, change func(*schemas.Topic)) (*Collection, context.Context) {
@@ -31,7 +31,7 @@ func open(t *testing.T, change func(*schemas.Topic)) (*Collection, context.Conte
 
 func openOn(t *testing.T, srv *embeddedtest.Servers, change func(*schemas.Topic)) (*Collection, context.Context) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	t.Cleanup(cancel)
 	reg, err := registry.Setup(ctx, srv.NC(), schemas.StreamLimits{EventsBytes: 64 << 20, ShardsBytes: 64 << 20, RegistryBytes: 8 << 20, DocsBytes: 64 << 20, Replicas: 1})
 	if err != nil {

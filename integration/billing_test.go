@@ -58,10 +58,10 @@ func (e *env) diffs(topic string, diffs ...meter.Diff) {
 }
 
 // desk closes months; it ends at a point as a killed process does.
-func (e *env) desk(point string) *billing.Closer { return e.deskAt(point, func(string) {}) }
+func (e *env) closer(point string) *billing.Closer { return e.closerAt(point, func(string) {}) }
 
 // deskAt is desk, which calls at at each point before.
-func (e *env) deskAt(point string, at func(point string)) *billing.Closer {
+func (e *env) closerAt(point string, at func(point string)) *billing.Closer {
 	e.t.Helper()
 	nc := e.connect()
 	reg := e.registry(nc)
@@ -105,9 +105,9 @@ func (e *env) settledUsage(topics ...string) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(e.t.Context(), patience*time.Minute)
+	ctx, cancel := context.WithTimeout(e.t.Context(), maxWait*time.Minute)
 	defer cancel()
-	if n, err := r.WaitStored(ctx, topics, patience*20*time.Second, nil); err != nil || n > 0 {
+	if n, err := r.WaitStored(ctx, topics, maxWait*20*time.Second, nil); err != nil || n > 0 {
 		e.t.Fatalf("%d not stored: %v", n, err)
 	}
 }
@@ -134,7 +134,7 @@ func TestCloseOnce(t *testing.T) {
 	req := billing.Request{Topic: "usage", Month: 202602, Into: "bills"}
 
 	for i, point := range []string{"billing.read", "billing.begun", "billing.positions", "billing.some", "billing.all"} {
-		if err := untilKilled(func() error { _, err := e.desk(point).Close(t.Context(), req); return err }); !errors.Is(err, errKilled) {
+		if err := untilKilled(func() error { _, err := e.closer(point).Close(t.Context(), req); return err }); !errors.Is(err, errKilled) {
 			t.Fatalf("%s: %v", point, err)
 		}
 		e.diffs("usage", february(10, i, fmt.Sprint("late-", i), 1))
@@ -143,13 +143,13 @@ func TestCloseOnce(t *testing.T) {
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
-			if _, err := e.desk("").Close(t.Context(), req); err != nil {
+			if _, err := e.closer("").Close(t.Context(), req); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	both.Wait()
-	res, err := e.desk("").Close(t.Context(), req)
+	res, err := e.closer("").Close(t.Context(), req)
 	if err != nil || !res.Before || res.Bills != billedSpaces || res.Published != 0 {
 		t.Errorf("closed again: %+v: %v", res, err)
 	}
@@ -159,16 +159,16 @@ func TestCloseOnce(t *testing.T) {
 	e.diffs("usage", february(20, 7, "later", 5), february(28, billedSpaces, "new", 9))
 	e.settledUsage("usage")
 	for _, point := range []string{"billing.begun", "billing.some", "billing.all"} {
-		if err := untilKilled(func() error { _, err := e.desk(point).Corrections(t.Context(), req); return err }); !errors.Is(err, errKilled) {
+		if err := untilKilled(func() error { _, err := e.closer(point).Corrections(t.Context(), req); return err }); !errors.Is(err, errKilled) {
 			t.Fatalf("%s: %v", point, err)
 		}
 		e.diffs("usage", february(21, 8, "later-"+point, 1))
 		e.settledUsage("usage")
 	}
-	if _, err := e.desk("").Corrections(t.Context(), req); err != nil {
+	if _, err := e.closer("").Corrections(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
-	if res, err := e.desk("").Corrections(t.Context(), req); err != nil || res.Published != 0 || len(res.Corrections) != 0 || res.Bills != billedSpaces+1 {
+	if res, err := e.closer("").Corrections(t.Context(), req); err != nil || res.Published != 0 || len(res.Corrections) != 0 || res.Bills != billedSpaces+1 {
 		t.Errorf("corrected again: %+v: %v", res, err)
 	}
 	e.billed(1)
@@ -199,7 +199,7 @@ func TestCloseBesideAnother(t *testing.T) {
 		e.settledUsage("usage")
 		read := make(chan struct{})
 		before.Go(func() {
-			_, err := e.deskAt("", func(p string) {
+			_, err := e.closerAt("", func(p string) {
 				if p == "billing.read" {
 					close(read)
 				}
@@ -277,23 +277,23 @@ func TestCloseRefused(t *testing.T) {
 		"nowhere":          {billing.Request{Topic: "usage", Month: 202602, Into: "nowhere"}, "nowhere"},
 		"of nothing known": {billing.Request{Topic: "nothing", Month: 202602, Into: "bills"}, "nothing"},
 	} {
-		if _, err := e.desk("").Close(t.Context(), c.req); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := e.closer("").Close(t.Context(), c.req); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	req := billing.Request{Topic: "usage", Month: 202602, Into: "bills"}
-	if _, err := e.desk("").Corrections(t.Context(), req); !errors.Is(err, billing.ErrOpen) {
+	if _, err := e.closer("").Corrections(t.Context(), req); !errors.Is(err, billing.ErrOpen) {
 		t.Errorf("corrections of an open month: %v", err)
 	}
-	if _, err := e.desk("").Close(t.Context(), req); err != nil {
+	if _, err := e.closer("").Close(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
 	req.Into = "other"
-	if _, err := e.desk("").Close(t.Context(), req); !errors.Is(err, billing.ErrElsewhere) {
+	if _, err := e.closer("").Close(t.Context(), req); !errors.Is(err, billing.ErrElsewhere) {
 		t.Errorf("into another topic: %v", err)
 	}
 	req.Into, req.GroupBy = "bills", "customer"
-	if _, err := e.desk("").Close(t.Context(), req); !errors.Is(err, billing.ErrElsewhere) {
+	if _, err := e.closer("").Close(t.Context(), req); !errors.Is(err, billing.ErrElsewhere) {
 		t.Errorf("by customer: %v", err)
 	}
 	// The target lost the bills of a month that was closed: nothing is billed twice.
@@ -302,7 +302,7 @@ func TestCloseRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.desk("").Close(t.Context(), req); !errors.Is(err, billing.ErrLost) {
+	if _, err := e.closer("").Close(t.Context(), req); !errors.Is(err, billing.ErrLost) {
 		t.Errorf("without its bills: %v", err)
 	}
 }

@@ -37,14 +37,14 @@ func TestBillsInSQL(t *testing.T) {
 	e.diffs("usage", all...)
 	e.settledUsage("usage")
 	req := billing.Request{Topic: "usage", Month: 202602, Into: "bills"}
-	if _, err := e.desk("").Close(t.Context(), req); err != nil {
+	if _, err := e.closer("").Close(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
 	late := all[5]
 	late.Cause, late.Delta = "late", 1000
 	e.diffs("usage", late)
 	e.settledUsage("usage")
-	if _, err := e.desk("").Corrections(t.Context(), req); err != nil {
+	if _, err := e.closer("").Corrections(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
 	e.settledUsage("bills")

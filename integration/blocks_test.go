@@ -69,7 +69,7 @@ func (d *onDisk) damaged(stream string, hard bool, f func(block []byte) []byte) 
 		d.t.Fatal(err)
 	}
 	d.run()
-	ctx, cancel := context.WithTimeout(d.t.Context(), patience*10*time.Second)
+	ctx, cancel := context.WithTimeout(d.t.Context(), maxWait*10*time.Second)
 	defer cancel()
 	if d.reg, err = registry.Open(ctx, d.connect()); err != nil {
 		d.t.Fatal(err)

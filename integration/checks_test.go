@@ -249,7 +249,7 @@ func (e *env) publish(subject, payload string, headers ...string) {
 	for i := 0; i < len(headers); i += 2 {
 		msg.Header[headers[i]] = []string{headers[i+1]}
 	}
-	ctx, cancel := context.WithTimeout(e.t.Context(), patience*10*time.Second) // the client's own is 5 s
+	ctx, cancel := context.WithTimeout(e.t.Context(), maxWait*10*time.Second) // the client's own is 5 s
 	defer cancel()
 	if _, err := e.reg.JetStream().PublishMsg(ctx, msg); err != nil {
 		e.t.Fatal(err)

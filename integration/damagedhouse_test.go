@@ -20,7 +20,7 @@ import (
 
 // endNoted waits until the janitor noted the end of EVENTS: what the stream loses above
 // that, a second's worth, is named by nothing (docs/limits.md).
-func (h *damagedHouse) endNoted() {
+func (h *damagedCluster) endNoted() {
 	h.t.Helper()
 	eventually(h.t, time.Minute, func() error {
 		last, err := streams.LastSeq(h.t.Context(), h.reg.JetStream(), schemas.StreamEvents)
@@ -37,7 +37,7 @@ func (h *damagedHouse) endNoted() {
 
 // damagedPart is the part of the table that an answer names as damaged, or one that
 // cannot be read whole: verify does not read every column.
-func (h *damagedHouse) damagedPart(err error) (table, part string) {
+func (h *damagedCluster) damagedPart(err error) (table, part string) {
 	h.t.Helper()
 	if err == nil {
 		err = h.readWhole()
@@ -50,7 +50,7 @@ func (h *damagedHouse) damagedPart(err error) (table, part string) {
 }
 
 // readWhole reads every column of every row.
-func (h *damagedHouse) readWhole() error {
+func (h *damagedCluster) readWhole() error {
 	body, err := h.db.Select(h.t.Context(), &tables.Select{SQL: fmt.Sprintf("SELECT sum(cityHash64(*)) FROM %s FORMAT TSV", h.table("app"))})
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (h *damagedHouse) readWhole() error {
 }
 
 // speak publishes n events that have numbers of their own.
-func (h *damagedHouse) speak(n int) {
+func (h *damagedCluster) speak(n int) {
 	h.t.Helper()
 	p := h.producer("app", func(c *producer.Config) { c.Linger = -1 })
 	for range n {
@@ -75,7 +75,7 @@ func (h *damagedHouse) speak(n int) {
 }
 
 // remember keeps what an older copy is made of.
-func (h *damagedHouse) remember() {
+func (h *damagedCluster) remember() {
 	h.t.Helper()
 	h.marks = map[string][]byte{}
 	for _, m := range h.messages(schemas.StreamShards, schemas.SubjectsRouted) {
@@ -94,7 +94,7 @@ func (h *damagedHouse) remember() {
 	h.reopen()
 }
 
-func (h *damagedHouse) partNames() (names []string) {
+func (h *damagedCluster) partNames() (names []string) {
 	h.t.Helper()
 	rows, err := h.db.Conn().Query(h.t.Context(), fmt.Sprintf("SELECT name FROM system.parts WHERE database = '%s' AND table = 'app' AND active ORDER BY min_block_number, name", h.srv.Database))
 	if err != nil {
@@ -114,7 +114,7 @@ func (h *damagedHouse) partNames() (names []string) {
 // reopen connects the registry after a restart, as `almanac up` does. It reports
 // whether that refused because the registry is lost, and then makes an empty one, as
 // `almanac repair` does.
-func (h *damagedHouse) reopen() (lost bool) {
+func (h *damagedCluster) reopen() (lost bool) {
 	h.t.Helper()
 	limits := schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1}
 	reg, err := registry.Setup(h.t.Context(), h.connect(), limits)
@@ -130,7 +130,7 @@ func (h *damagedHouse) reopen() (lost bool) {
 
 // readable are the events that are in the table or in a frame that one of the streams
 // gives.
-func (h *damagedHouse) readable() map[string]bool {
+func (h *damagedCluster) readable() map[string]bool {
 	h.t.Helper()
 	out := map[string]bool{}
 	for m := range h.inTable() {
@@ -158,7 +158,7 @@ func (h *damagedHouse) readable() map[string]bool {
 }
 
 // inTable says how often each event is stored; one that cannot be read counts as empty.
-func (h *damagedHouse) inTable() map[string]int {
+func (h *damagedCluster) inTable() map[string]int {
 	h.t.Helper()
 	out := map[string]int{}
 	rows, err := h.db.Conn().Query(h.t.Context(), fmt.Sprintf("SELECT message, count() FROM %s GROUP BY message", h.table("app")))
@@ -184,7 +184,7 @@ func (h *damagedHouse) inTable() map[string]int {
 
 // quiet waits until everything is proven, or until verify says the same for a while: longer
 // while events are pending, which a busy machine may route and store late.
-func (h *damagedHouse) quiet() (rep *verify.Report, err error) {
+func (h *damagedCluster) quiet() (rep *verify.Report, err error) {
 	h.t.Helper()
 	same, last := time.Now(), ""
 	eventually(h.t, 2*time.Minute, func() error {

@@ -14,7 +14,7 @@ import (
 )
 
 // damage does it, with NATS stopped where its files are concerned.
-func (h *damagedHouse) damage() {
+func (h *damagedCluster) damage() {
 	h.t.Helper()
 	switch h.what {
 	case "EVENTS":
@@ -33,7 +33,7 @@ func (h *damagedHouse) damage() {
 	}
 }
 
-func (h *damagedHouse) damageStream(stream, subject string) {
+func (h *damagedCluster) damageStream(stream, subject string) {
 	h.t.Helper()
 	h.stop()
 	dirs, err := filepath.Glob(filepath.Join(h.dir, "jetstream", "*", "streams", stream))
@@ -66,7 +66,7 @@ func (h *damagedHouse) damageStream(stream, subject string) {
 }
 
 // spoil damages a block in a message whose subject is at an offset.
-func (h *damagedHouse) spoil(block []byte, at int) []byte {
+func (h *damagedCluster) spoil(block []byte, at int) []byte {
 	switch h.how {
 	case "bit":
 		block[at] ^= 4
@@ -80,7 +80,7 @@ func (h *damagedHouse) spoil(block []byte, at int) []byte {
 
 // damageBlock changes a stream's largest block as a crash finds it, without the state
 // file beside it.
-func (h *damagedHouse) damageBlock(dir string, f func([]byte) []byte) {
+func (h *damagedCluster) damageBlock(dir string, f func([]byte) []byte) {
 	h.t.Helper()
 	_ = os.Remove(filepath.Join(dir, "msgs", "index.db"))
 	blocks, err := filepath.Glob(filepath.Join(dir, "msgs", "*.blk"))
@@ -104,7 +104,7 @@ func (h *damagedHouse) damageBlock(dir string, f func([]byte) []byte) {
 	}
 }
 
-func (h *damagedHouse) damageCheckpoint() {
+func (h *damagedCluster) damageCheckpoint() {
 	h.t.Helper()
 	switch h.how {
 	case "deleted":
@@ -137,7 +137,7 @@ func (h *damagedHouse) damageCheckpoint() {
 }
 
 // damagePart damages a part of the table while the table is detached.
-func (h *damagedHouse) damagePart() {
+func (h *damagedCluster) damagePart() {
 	h.t.Helper()
 	table := h.table("app")
 	switch h.how {

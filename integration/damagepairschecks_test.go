@@ -90,7 +90,7 @@ func playPair(t *testing.T, c pairCell) string {
 }
 
 // sendLeft sends what the spool has, which is of before the damage.
-func (h *pairHouse) sendLeft() error {
+func (h *pairCluster) sendLeft() error {
 	h.t.Helper()
 	switch h.cell.state(storeSpool) {
 	case "":
@@ -102,7 +102,7 @@ func (h *pairHouse) sendLeft() error {
 }
 
 // proofFronts is what verify says of everything, with the fronts.
-func (h *pairHouse) proofFronts() (*verify.Report, error) {
+func (h *pairCluster) proofFronts() (*verify.Report, error) {
 	h.t.Helper()
 	v, err := verify.New(h.connect(), h.reg, h.db)
 	h.must(err)
@@ -110,7 +110,7 @@ func (h *pairHouse) proofFronts() (*verify.Report, error) {
 }
 
 // still waits until everything is proven, or until verify says the same for a while.
-func (h *pairHouse) still() (rep *verify.Report, err error) {
+func (h *pairCluster) still() (rep *verify.Report, err error) {
 	h.t.Helper()
 	same, last := time.Now(), ""
 	eventually(h.t, 2*time.Minute, func() error {
@@ -145,7 +145,7 @@ func (h *pairHouse) still() (rep *verify.Report, err error) {
 }
 
 // heal carries out one repair. What fails is for the next one.
-func (h *pairHouse) heal() (todo int) {
+func (h *pairCluster) heal() (todo int) {
 	h.t.Helper()
 	plan := h.plan()
 	if plan.Todo() == 0 {
@@ -162,7 +162,7 @@ func (h *pairHouse) heal() (todo int) {
 }
 
 // healed repairs until verify proves everything or a repair finds nothing to do.
-func (h *pairHouse) healed(fault func(string, ...any)) (rep *verify.Report, repaired bool) {
+func (h *pairCluster) healed(fault func(string, ...any)) (rep *verify.Report, repaired bool) {
 	h.t.Helper()
 	var err error
 	for range 5 {
@@ -185,7 +185,7 @@ func (h *pairHouse) healed(fault func(string, ...any)) (rep *verify.Report, repa
 }
 
 // compareEvents holds the table against what could be read, and counts what is lost.
-func (h *pairHouse) compareEvents(rep *verify.Report, fault func(string, ...any)) (lost int) {
+func (h *pairCluster) compareEvents(rep *verify.Report, fault func(string, ...any)) (lost int) {
 	h.t.Helper()
 	stored := h.inTable()
 	var missing []string
@@ -224,7 +224,7 @@ func (h *pairHouse) compareEvents(rep *verify.Report, fault func(string, ...any)
 // counted by the test alone. Rows of documents and timers are not compared by count: repair adds
 // versions of its own, so that the lost ones are not a difference of two numbers. They are
 // compared by name, one by one.
-func (h *pairHouse) compareCounts(rep *verify.Report, lost, named int, fault func(string, ...any)) {
+func (h *pairCluster) compareCounts(rep *verify.Report, lost, named int, fault func(string, ...any)) {
 	h.t.Helper()
 	known := h.cell.has(true, "EVENTS", "SHARDS", storeRegistry)
 	missing := 0
@@ -249,7 +249,7 @@ func names(rep *verify.Report, what string) bool {
 }
 
 // compareDocuments says how many of them are not what was acknowledged, and named.
-func (h *pairHouse) compareDocuments(rep *verify.Report, fault func(string, ...any)) (named int) {
+func (h *pairCluster) compareDocuments(rep *verify.Report, fault func(string, ...any)) (named int) {
 	h.t.Helper()
 	c, err := h.collection()
 	if err != nil {
@@ -278,7 +278,7 @@ func (h *pairHouse) compareDocuments(rep *verify.Report, fault func(string, ...a
 	return named
 }
 
-func (h *pairHouse) compareTimers(rep *verify.Report, fault func(string, ...any)) (named int) {
+func (h *pairCluster) compareTimers(rep *verify.Report, fault func(string, ...any)) (named int) {
 	h.t.Helper()
 	stores := []string{"TIMERS", "SHARDS", storeClickHouse}
 	for _, id := range sortedKeys(h.over) {

@@ -25,7 +25,7 @@ func streamOf(store string) string {
 }
 
 // putAll makes each store what the cell says, while NATS is down.
-func (h *pairHouse) putAll() {
+func (h *pairCluster) putAll() {
 	h.t.Helper()
 	if h.cell.state("EVENTS") == putPurged {
 		h.purgeRouted()
@@ -54,7 +54,7 @@ func (h *pairHouse) putAll() {
 
 // purgeRouted takes out of EVENTS what a janitor does once it is old enough: all that was routed, but for the last
 // message of each lane.
-func (h *pairHouse) purgeRouted() {
+func (h *pairCluster) purgeRouted() {
 	h.t.Helper()
 	s, err := h.reg.JetStream().Stream(h.t.Context(), schemas.StreamEvents)
 	h.must(err)
@@ -65,7 +65,7 @@ func (h *pairHouse) purgeRouted() {
 	}
 }
 
-func (h *pairHouse) putDir(dir, older, state string) {
+func (h *pairCluster) putDir(dir, older, state string) {
 	h.t.Helper()
 	h.must(os.RemoveAll(dir))
 	if state == putOlder {
@@ -74,9 +74,9 @@ func (h *pairHouse) putDir(dir, older, state string) {
 }
 
 // olderDatabase has the copies of the tables.
-func (h *pairHouse) olderDatabase() string { return h.srv.Database + "_older" }
+func (h *pairCluster) olderDatabase() string { return h.srv.Database + "_older" }
 
-func (h *pairHouse) strings(q string, args ...any) (out []string) {
+func (h *pairCluster) strings(q string, args ...any) (out []string) {
 	h.t.Helper()
 	rows, err := h.db.Conn().Query(h.t.Context(), fmt.Sprintf(q, args...))
 	h.must(err)
@@ -90,12 +90,12 @@ func (h *pairHouse) strings(q string, args ...any) (out []string) {
 	return out
 }
 
-func (h *pairHouse) mergeTrees(database string) []string {
+func (h *pairCluster) mergeTrees(database string) []string {
 	return h.strings("SELECT name FROM system.tables WHERE database = '%s' AND engine LIKE '%%MergeTree' ORDER BY name", database)
 }
 
 // copyTables copies every table, part by part, as BACKUP would.
-func (h *pairHouse) copyTables() {
+func (h *pairCluster) copyTables() {
 	h.t.Helper()
 	h.exec("CREATE DATABASE `%s`", h.olderDatabase())
 	h.t.Cleanup(func() { h.execQuietly("DROP DATABASE `%s` SYNC", h.olderDatabase()) })
@@ -106,7 +106,7 @@ func (h *pairHouse) copyTables() {
 }
 
 // attach copies the partitions of a table.
-func (h *pairHouse) attach(from, to, table string) {
+func (h *pairCluster) attach(from, to, table string) {
 	h.t.Helper()
 	for _, id := range h.partitions(from, table) {
 		eventually(h.t, time.Minute, func() error { // an erasure's patches are not copied; a merge may have to take them first
@@ -118,12 +118,12 @@ func (h *pairHouse) attach(from, to, table string) {
 	}
 }
 
-func (h *pairHouse) partitions(database, table string) []string {
+func (h *pairCluster) partitions(database, table string) []string {
 	return h.strings("SELECT DISTINCT partition_id FROM system.parts WHERE database = '%s' AND table = '%s' AND active ORDER BY partition_id", database, table)
 }
 
 // putTables puts every table back, or loses all of them.
-func (h *pairHouse) putTables(state string) {
+func (h *pairCluster) putTables(state string) {
 	h.t.Helper()
 	if state == putLost {
 		for _, table := range h.strings("SELECT name FROM system.tables WHERE database = '%s' ORDER BY engine LIKE '%%MergeTree', name", h.srv.Database) {
@@ -144,6 +144,6 @@ func (h *pairHouse) putTables(state string) {
 	}
 }
 
-func (h *pairHouse) execQuietly(q string, args ...any) {
+func (h *pairCluster) execQuietly(q string, args ...any) {
 	_ = h.db.Conn().Exec(h.t.Context(), fmt.Sprintf(q, args...))
 }

@@ -16,12 +16,12 @@ import (
 // knows reports whether a store knows that a person was erased. The ledger has three copies. Where
 // the registry, its copies and ClickHouse all went back to before an erasure, nothing tells its rows
 // from others, and verify has nothing to name: an operator who restores all three enters it again.
-func (h *pairHouse) knows(person string) bool {
+func (h *pairCluster) knows(person string) bool {
 	return h.cell.has(person == secondPerson, storeRegistry, storeCopies, storeClickHouse)
 }
 
 // erased are the persons that no door may show.
-func (h *pairHouse) erased() (persons []string) {
+func (h *pairCluster) erased() (persons []string) {
 	for _, person := range []string{firstPerson, secondPerson} {
 		if h.knows(person) {
 			persons = append(persons, person)
@@ -32,7 +32,7 @@ func (h *pairHouse) erased() (persons []string) {
 
 // leftAlone is a cell in which every copy of the ledger is lost: verify says so of each topic, and
 // neither parts nor a repair bring anything back.
-func (h *pairHouse) leftAlone() string {
+func (h *pairCluster) leftAlone() string {
 	h.t.Helper()
 	rep, err := h.still()
 	h.must(err)
@@ -53,9 +53,9 @@ func (h *pairHouse) leftAlone() string {
 }
 
 // doors fails where an erased person is found by a query, a document or a timer.
-func (h *pairHouse) doors(when string, fault func(string, ...any)) {
+func (h *pairCluster) doors(when string, fault func(string, ...any)) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), patience*10*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), maxWait*10*time.Second)
 	defer cancel()
 	for _, person := range h.erased() {
 		page, err := h.reader().Query(ctx, query.Request{Topic: "app", Where: "user_id = '" + person + "'"})
@@ -80,7 +80,7 @@ func (h *pairHouse) doors(when string, fault func(string, ...any)) {
 }
 
 // search fails where an erased person is in a table.
-func (h *pairHouse) search(fault func(string, ...any)) {
+func (h *pairCluster) search(fault func(string, ...any)) {
 	h.t.Helper()
 	for topic, column := range map[string]string{"app": "user_id", "customers": "user_id", schemas.DefaultTimerTopic: "user_id"} {
 		for _, person := range h.erased() {

@@ -12,7 +12,7 @@ import (
 const expiringDays = 40
 
 // expire has retention take what is older than some days, among it the old event.
-func (h *pairHouse) expire(days int) {
+func (h *pairCluster) expire(days int) {
 	h.t.Helper()
 	topic, err := h.reg.Topic(h.t.Context(), "app")
 	h.must(err)
@@ -40,7 +40,7 @@ func oldMonth() schemas.Month { return schemas.MonthOf(time.Now().AddDate(0, 0, 
 
 // takenAgain fails unless retention takes again what it took, where the row of it came back: the
 // registry forgot that it did.
-func (h *pairHouse) takenAgain(fault func(string, ...any)) {
+func (h *pairCluster) takenAgain(fault func(string, ...any)) {
 	h.t.Helper()
 	if h.inTable()["old"] == 0 {
 		return

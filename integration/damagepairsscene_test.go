@@ -22,8 +22,8 @@ import (
 )
 
 // pairHouse is an Almanac in one cell: events of "app", documents of "customers", timers.
-type pairHouse struct {
-	*damagedHouse
+type pairCluster struct {
+	*damagedCluster
 	cell  pairCell
 	timed *timersEnv
 	spool string // a producer's directory
@@ -56,7 +56,7 @@ const (
 	secondPerson = "p-2"
 )
 
-func startPair(t *testing.T, c pairCell) *pairHouse {
+func startPair(t *testing.T, c pairCell) *pairCluster {
 	t.Helper()
 	app := newTopic("app")
 	app.Lanes, app.KeepDays = 1, 60
@@ -66,8 +66,8 @@ func startPair(t *testing.T, c pairCell) *pairHouse {
 	if _, err := fmt.Sscanf(d.srv.NATSURL, "nats://127.0.0.1:%d", &d.port); err != nil {
 		t.Fatal(err)
 	}
-	h := &pairHouse{
-		damagedHouse: &damagedHouse{onDisk: d}, cell: c, spool: filepath.Join(t.TempDir(), "spool"),
+	h := &pairCluster{
+		damagedCluster: &damagedCluster{onDisk: d}, cell: c, spool: filepath.Join(t.TempDir(), "spool"),
 		events: map[string]string{}, docs: map[string][]docSay{}, over: map[string]string{}, pending: map[string]string{}, called: map[string]int{},
 	}
 	h.timed = d.timers()
@@ -76,12 +76,12 @@ func startPair(t *testing.T, c pairCell) *pairHouse {
 
 // parts starts a router, sinks, a janitor, a dispatcher, and what keeps the copies of the ledger,
 // as `almanac up` does.
-func (h *pairHouse) parts() {
+func (h *pairCluster) parts() {
 	h.t.Helper()
 	h.stops = []func(){h.router(), h.sink(), h.timed.dispatcher(), h.background(h.keeper().Run)}
 }
 
-func (h *pairHouse) rest() {
+func (h *pairCluster) rest() {
 	for _, stop := range h.stops {
 		stop()
 	}
@@ -89,7 +89,7 @@ func (h *pairHouse) rest() {
 }
 
 // say publishes n events, and some of a person.
-func (h *pairHouse) say(n int, when string, persons ...string) {
+func (h *pairCluster) say(n int, when string, persons ...string) {
 	h.t.Helper()
 	p := h.producer("app", func(c *producer.Config) { c.Linger = -1 })
 	for range n {
@@ -113,7 +113,7 @@ func (h *pairHouse) say(n int, when string, persons ...string) {
 }
 
 // sayOld publishes an event that retention will take.
-func (h *pairHouse) sayOld() {
+func (h *pairCluster) sayOld() {
 	h.t.Helper()
 	p := h.producer("app", wholeFrames)
 	if err := p.Publish(h.t.Context(), producer.Event{Message: "old", UserID: "u", Time: time.Now().AddDate(0, 0, -45)}); err != nil {
@@ -125,19 +125,19 @@ func (h *pairHouse) sayOld() {
 }
 
 // spooling is a producer with the spool's directory.
-func (h *pairHouse) spooling(url string) (*producer.Producer, error) {
+func (h *pairCluster) spooling(url string) (*producer.Producer, error) {
 	return producer.Connect(h.t.Context(), url, producer.Config{Topic: "app", Policy: producer.Spool, SpoolDir: h.spool, Linger: time.Millisecond, Stderr: io.Discard})
 }
 
 // closing ends a producer, whose server may be away.
-func (h *pairHouse) closing(p *producer.Producer) {
+func (h *pairCluster) closing(p *producer.Producer) {
 	ctx, cancel := context.WithTimeout(h.t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_ = p.Close(ctx)
 }
 
 // spoolSome puts events into the spool while no server answers.
-func (h *pairHouse) spoolSome(n int, prefix string) {
+func (h *pairCluster) spoolSome(n int, prefix string) {
 	h.t.Helper()
 	p, err := h.spooling("nats://127.0.0.1:1")
 	h.must(err)
@@ -156,7 +156,7 @@ func (h *pairHouse) spoolSome(n int, prefix string) {
 }
 
 // sendSpool sends what the spool has. Where the topic is not known any more it stays there.
-func (h *pairHouse) sendSpool(prefix, when string) error {
+func (h *pairCluster) sendSpool(prefix, when string) error {
 	h.t.Helper()
 	p, err := h.spooling(h.srv.NATSURL)
 	if err != nil {
@@ -173,7 +173,7 @@ func (h *pairHouse) sendSpool(prefix, when string) error {
 }
 
 // write writes a document, or removes it where n is negative.
-func (h *pairHouse) write(c *documents.Collection, id string, n int, when, owner string) error {
+func (h *pairCluster) write(c *documents.Collection, id string, n int, when, owner string) error {
 	h.t.Helper()
 	body := fmt.Appendf(nil, `{"n":%d,"owner":%q}`, n, owner)
 	var err error
@@ -191,7 +191,7 @@ func (h *pairHouse) write(c *documents.Collection, id string, n int, when, owner
 	return err
 }
 
-func (h *pairHouse) must(err error) {
+func (h *pairCluster) must(err error) {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatal(err)
@@ -199,12 +199,12 @@ func (h *pairHouse) must(err error) {
 }
 
 // collection opens the documents.
-func (h *pairHouse) collection() (*documents.Collection, error) {
+func (h *pairCluster) collection() (*documents.Collection, error) {
 	return documents.Open(h.t.Context(), h.connect(), "customers", documents.Config{By: "test", Archive: archive.New(h.reg, h.db)})
 }
 
 // timer creates a timer.
-func (h *pairHouse) timer(id, user, when string) error {
+func (h *pairCluster) timer(id, user, when string) error {
 	_, _, err := h.timed.Create(h.t.Context(), timers.New{Group: "g", ID: id, Due: time.Now().Add(time.Hour), URL: h.timed.url, Payload: fmt.Appendf(nil, `{"of":%q}`, id), User: user})
 	if err == nil {
 		h.pending[id] = when
@@ -213,7 +213,7 @@ func (h *pairHouse) timer(id, user, when string) error {
 }
 
 // fired has a timer called and ended.
-func (h *pairHouse) fired(id, when string) {
+func (h *pairCluster) fired(id, when string) {
 	h.t.Helper()
 	_, err := h.timed.FireNow(h.t.Context(), "g", id)
 	h.must(err)
@@ -223,7 +223,7 @@ func (h *pairHouse) fired(id, when string) {
 }
 
 // eraseAll erases a person in each topic.
-func (h *pairHouse) eraseAll(person string) {
+func (h *pairCluster) eraseAll(person string) {
 	h.t.Helper()
 	for _, topic := range []string{"app", "customers", schemas.DefaultTimerTopic} {
 		h.erase(erasure.Request{Topic: topic, Users: []string{person}, Reason: "asked for"})
@@ -231,7 +231,7 @@ func (h *pairHouse) eraseAll(person string) {
 }
 
 // first is what came before the copy.
-func (h *pairHouse) first() {
+func (h *pairCluster) first() {
 	h.t.Helper()
 	h.parts()
 	h.say(10, beforeCopy, firstPerson, secondPerson)
@@ -261,7 +261,7 @@ func (h *pairHouse) first() {
 }
 
 // copied makes the copy: of NATS's directory, of the spool and of the tables.
-func (h *pairHouse) copied() {
+func (h *pairCluster) copied() {
 	h.t.Helper()
 	h.rest()
 	h.spoolSome(3, "a-")
@@ -275,7 +275,7 @@ func (h *pairHouse) copied() {
 }
 
 // second is what came after the copy.
-func (h *pairHouse) second() {
+func (h *pairCluster) second() {
 	h.t.Helper()
 	h.parts()
 	h.must(h.sendSpool("a-", sinceCopy))
@@ -314,7 +314,7 @@ func (h *pairHouse) second() {
 }
 
 // settledAll waits until everything is stored and proven.
-func (h *pairHouse) settledAll() {
+func (h *pairCluster) settledAll() {
 	h.t.Helper()
 	eventually(h.t, time.Minute, func() error {
 		rep, err := h.proofFronts()
@@ -335,7 +335,7 @@ func (h *pairHouse) settledAll() {
 
 // third is what comes after the damage. A write that a part refuses is not acknowledged: it says
 // which were.
-func (h *pairHouse) third(try int) (refused []string) {
+func (h *pairCluster) third(try int) (refused []string) {
 	h.t.Helper()
 	refuse := func(what string, err error) {
 		if err != nil {

@@ -130,7 +130,7 @@ func damageTable(results map[damageCell]damageResult) []byte {
 }
 
 // damagedHouse is an Almanac in one cell.
-type damagedHouse struct {
+type damagedCluster struct {
 	*onDisk
 	damageCell
 	older string            // a copy of NATS's directory
@@ -143,7 +143,7 @@ func (c damageCell) play(t *testing.T) (res damageResult) {
 	res.outcome = "failed"
 	topic := newTopic("app")
 	topic.Lanes = 2
-	h := &damagedHouse{onDisk: startOnDisk(t, topic), damageCell: c}
+	h := &damagedCluster{onDisk: startOnDisk(t, topic), damageCell: c}
 	stopRouter, stopSink := h.router(), h.sink()
 	h.speak(storedEvents)
 	h.stored("app", storedEvents, time.Minute)

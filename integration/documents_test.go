@@ -244,7 +244,7 @@ func TestDocumentsChanged(t *testing.T) {
 
 // What is not a record in DOCS becomes a dead letter, and so does what a producer without
 // Almanac publishes to EVENTS for such a topic.
-func TestDocumentsStrays(t *testing.T) {
+func TestDocumentsMisplaced(t *testing.T) {
 	t.Parallel()
 	e := running(t, docsTopic())
 	c := e.documents("customers")

@@ -99,7 +99,7 @@ func (e *env) background(f func(context.Context) error) (stop func()) {
 			if err != nil {
 				e.t.Errorf("a part ended with: %v", err)
 			}
-		case <-time.After(patience * 30 * time.Second):
+		case <-time.After(maxWait * 30 * time.Second):
 			e.t.Error("a part did not end when it was told")
 		}
 	}
@@ -115,7 +115,7 @@ func (e *env) connect() *nats.Conn {
 
 func (e *env) connectTo(url string) *nats.Conn {
 	e.t.Helper()
-	nc, err := nats.Connect(url, nats.Timeout(patience*4*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
+	nc, err := nats.Connect(url, nats.Timeout(maxWait*4*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		e.t.Fatal(err)
@@ -229,7 +229,7 @@ func (e *env) producer(topic string, change ...func(*producer.Config)) *producer
 
 func (e *env) flush(p *producer.Producer) {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(e.t.Context(), patience*time.Minute)
+	ctx, cancel := context.WithTimeout(e.t.Context(), maxWait*time.Minute)
 	defer cancel()
 	if err := p.Flush(ctx); err != nil {
 		e.t.Fatal(err)
@@ -272,12 +272,12 @@ func (e *env) stored(topic string, n uint64, within time.Duration) {
 
 func eventually(t testing.TB, within time.Duration, ask func() error) {
 	t.Helper()
-	embeddedtest.Eventually(t, patience*within, ask)
+	embeddedtest.Eventually(t, maxWait*within, ask)
 }
 
 // patience is how much longer than on a quiet machine a condition may take: the
 // tests of several packages share its processors.
-const patience = 5
+const maxWait = 5
 
 // answered asks again where a server did not answer, as its error says to: a busy machine may
 // keep it from an answer for longer than a client waits.

@@ -23,7 +23,7 @@ import (
 
 func (e *env) eraser(change ...func(*erasure.Config)) *erasure.Eraser {
 	e.t.Helper()
-	cfg := erasure.Config{Registry: e.reg, Reader: e.reader(), DB: e.db, Within: patience * time.Minute}
+	cfg := erasure.Config{Registry: e.reg, Reader: e.reader(), DB: e.db, Within: maxWait * time.Minute}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -76,7 +76,7 @@ func (e *env) found(topic, where string) int {
 // tailed is how many events of all that SHARDS holds pass a filter.
 func (e *env) tailed(topic, where string) (n int) {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(e.t.Context(), patience*30*time.Second)
+	ctx, cancel := context.WithTimeout(e.t.Context(), maxWait*30*time.Second)
 	defer cancel()
 	// The last frame of all says when it is over: a mark that passes every filter.
 	mark := fmt.Sprint("mark-", time.Now().UnixNano())

@@ -56,7 +56,7 @@ func TestEraseAndACut(t *testing.T) {
 				t.Fatalf("EVENTS ends at %d, the fence is %d: nothing is told", last, job.Fence)
 			}
 			if !c.before { // it does not wait for what was accepted since, which nothing routes
-				job, err = d.eraser(func(c *erasure.Config) { c.Within = patience * 20 * time.Second }).Run(t.Context(), "app", job.ID)
+				job, err = d.eraser(func(c *erasure.Config) { c.Within = maxWait * 20 * time.Second }).Run(t.Context(), "app", job.ID)
 				if err != nil || job.State != ledger.Erased || job.Rows != 20 {
 					t.Fatalf("%+v, %v; want 20 rows", job, err)
 				}

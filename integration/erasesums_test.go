@@ -285,7 +285,7 @@ func TestSinkLeavesAnUnknownShard(t *testing.T) {
 		if !strings.Contains(err.Error(), "almanac repair usage") {
 			t.Error(err)
 		}
-	case <-time.After(patience * time.Minute):
+	case <-time.After(maxWait * time.Minute):
 		t.Fatal("a sink did not say that a shard has no entry")
 	}
 	if n := d.count("SELECT count() FROM %s WHERE month = %d", d.table("usage"), uint32(schemas.MonthOf(d.first.UnixNano()))); n != 0 {

@@ -103,7 +103,7 @@ func (e *env) faulty(f linkFault) string {
 // error must be one of a link, which says what to do.
 func untilDone[T any](e *env, what string, f func(context.Context) (T, error)) T {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(e.t.Context(), patience*time.Minute)
+	ctx, cancel := context.WithTimeout(e.t.Context(), maxWait*time.Minute)
 	defer cancel()
 	for {
 		v, err := f(ctx)
@@ -210,7 +210,7 @@ var writers = []struct {
 		e.stored("app", 500, time.Minute)
 		nc := e.connectTo(link)
 		reg := e.registryOver(nc)
-		cfg := erasure.Config{Registry: reg, Reader: e.readerOver(nc, reg), DB: e.db, Within: patience * time.Minute}
+		cfg := erasure.Config{Registry: reg, Reader: e.readerOver(nc, reg), DB: e.db, Within: maxWait * time.Minute}
 		x := untilDone(e, "an eraser", func(ctx context.Context) (*erasure.Eraser, error) { return erasure.New(ctx, cfg) })
 		job := untilDone(e, "entering an erasure", func(ctx context.Context) (ledger.Erasure, error) {
 			return x.Start(ctx, erasure.Request{Topic: "app", Users: []string{"u-7", "u-8"}})

@@ -142,7 +142,7 @@ func TestHostileMessagesInShards(t *testing.T) {
 	p.Log(producer.Event{UserID: "second", Message: "x"})
 	e.flush(p)
 	e.routed("app", 2)
-	ctx, cancel := context.WithTimeout(t.Context(), patience*30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait*30*time.Second)
 	defer cancel()
 	enough := errors.New("enough")
 	var heard, notes []string

@@ -39,7 +39,7 @@ func (e *env) ruled(topic string, rules ...schemas.Private) schemas.Topic {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	behind, err := e.reg.AwaitSeen(e.t.Context(), registry.RoleRouter, rev, patience*time.Minute)
+	behind, err := e.reg.AwaitSeen(e.t.Context(), registry.RoleRouter, rev, maxWait*time.Minute)
 	if err != nil || len(behind) > 0 {
 		e.t.Fatalf("not seen by %v: %v", behind, err)
 	}

@@ -41,7 +41,7 @@ const (
 
 // shown is what every door shows of the erased person from before the erasure. A door that
 // refuses shows nothing.
-func (h *copiesHouse) shown() (out []string) {
+func (h *copiesCluster) shown() (out []string) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	r := h.reader()
@@ -105,7 +105,7 @@ func (h *copiesHouse) shown() (out []string) {
 }
 
 // there fails the test unless what is not erased can be read.
-func (h *copiesHouse) there(when string) {
+func (h *copiesCluster) there(when string) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	eventually(h.t, time.Minute, func() error {
@@ -139,22 +139,22 @@ func (h *copiesHouse) there(when string) {
 // copyDamages are what may become of the copies of the ledger.
 var copyDamages = []struct {
 	name string
-	do   func(h *copiesHouse)
+	do   func(h *copiesCluster)
 	// names: what is lost beside the ledger is named by verify.
 	names bool
 	// always: played by every test run.
 	always bool
 }{
-	{"the registry deleted", func(h *copiesHouse) { h.lose(false, schemas.KVStream) }, false, false},
-	{"the registry older", func(h *copiesHouse) { h.lose(true, schemas.KVStream) }, false, false},
-	{"its copies deleted", func(h *copiesHouse) { h.lose(false, schemas.CopiesStream) }, false, false},
-	{"its copies older", func(h *copiesHouse) { h.lose(true, schemas.CopiesStream) }, false, false},
-	{"ClickHouse older", func(h *copiesHouse) { h.olderClickHouse() }, false, false},
-	{"ClickHouse lost", func(h *copiesHouse) { h.exec("DROP DATABASE %s SYNC", sql.QuoteName(h.srv.Database)) }, true, false},
-	{"the registry and its copies deleted", func(h *copiesHouse) { h.lose(false, schemas.KVStream, schemas.CopiesStream) }, true, false},
-	{"the registry and its copies older", func(h *copiesHouse) { h.lose(true, schemas.KVStream, schemas.CopiesStream) }, true, false},
-	{"the registry deleted, ClickHouse older", func(h *copiesHouse) { h.lose(false, schemas.KVStream); h.olderClickHouse() }, false, true},
-	{"all of NATS older", func(h *copiesHouse) {
+	{"the registry deleted", func(h *copiesCluster) { h.lose(false, schemas.KVStream) }, false, false},
+	{"the registry older", func(h *copiesCluster) { h.lose(true, schemas.KVStream) }, false, false},
+	{"its copies deleted", func(h *copiesCluster) { h.lose(false, schemas.CopiesStream) }, false, false},
+	{"its copies older", func(h *copiesCluster) { h.lose(true, schemas.CopiesStream) }, false, false},
+	{"ClickHouse older", func(h *copiesCluster) { h.olderClickHouse() }, false, false},
+	{"ClickHouse lost", func(h *copiesCluster) { h.exec("DROP DATABASE %s SYNC", sql.QuoteName(h.srv.Database)) }, true, false},
+	{"the registry and its copies deleted", func(h *copiesCluster) { h.lose(false, schemas.KVStream, schemas.CopiesStream) }, true, false},
+	{"the registry and its copies older", func(h *copiesCluster) { h.lose(true, schemas.KVStream, schemas.CopiesStream) }, true, false},
+	{"the registry deleted, ClickHouse older", func(h *copiesCluster) { h.lose(false, schemas.KVStream); h.olderClickHouse() }, false, true},
+	{"all of NATS older", func(h *copiesCluster) {
 		h.lose(true, schemas.KVStream, schemas.CopiesStream, schemas.StreamEvents, schemas.StreamShards, schemas.StreamDocs, schemas.StreamTimers)
 	}, true, false},
 }
@@ -171,7 +171,7 @@ func TestErasedStayErasedWhateverCopyIsLost(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := startCopiesHouse(t)
+			h := startCopiesCluster(t)
 			if shown := h.shown(); len(shown) > 0 {
 				t.Fatalf("before the damage: %q", shown)
 			}
@@ -226,7 +226,7 @@ func TestErasedStayErasedWhateverCopyIsLost(t *testing.T) {
 }
 
 // agreed waits until the copies of the ledger agree and every erasure is carried out again.
-func (h *copiesHouse) agreed() {
+func (h *copiesCluster) agreed() {
 	h.t.Helper()
 	reg := h.reg.Beside(h.db)
 	eventually(h.t, time.Minute, func() error {
@@ -243,7 +243,7 @@ func (h *copiesHouse) agreed() {
 }
 
 // quietProof is what verify says once it says the same for two seconds, or proves everything.
-func (h *copiesHouse) quietProof() (rep *verify.Report, err error) {
+func (h *copiesCluster) quietProof() (rep *verify.Report, err error) {
 	h.t.Helper()
 	last, since := "", time.Now()
 	eventually(h.t, time.Minute, func() error {

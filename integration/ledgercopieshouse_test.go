@@ -28,18 +28,18 @@ import (
 
 // copiesHouse is an Almanac with a topic of each kind, of which a person was erased, and a copy
 // of NATS and of ClickHouse from before that.
-type copiesHouse struct {
+type copiesCluster struct {
 	*onDisk
 	older    string // a copy of NATS's directory
 	erasures []ledger.Erasure
 	stops    []func()
 }
 
-func startCopiesHouse(t *testing.T) *copiesHouse {
+func startCopiesCluster(t *testing.T) *copiesCluster {
 	t.Helper()
 	docs := docsTopic()
 	docs.Documents.UserField = "owner"
-	h := &copiesHouse{onDisk: startOnDisk(t, oneLane("app", 10), oneLane("purged", 10), docs, meterTopic(t, "usage"), schemas.NewTopicOf(kinds.Audit, "trail"))}
+	h := &copiesCluster{onDisk: startOnDisk(t, oneLane("app", 10), oneLane("purged", 10), docs, meterTopic(t, "usage"), schemas.NewTopicOf(kinds.Audit, "trail"))}
 	if _, _, err := timers.ApplyGroup(t.Context(), h.reg, schemas.DefaultTimerTopic, "g", func(g *timer.Group) error { g.Slots = 16; return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -84,10 +84,10 @@ func startCopiesHouse(t *testing.T) *copiesHouse {
 	return h
 }
 
-func (h *copiesHouse) olderDatabase() string { return sql.QuoteName(h.srv.Database + "_older") }
+func (h *copiesCluster) olderDatabase() string { return sql.QuoteName(h.srv.Database + "_older") }
 
 // tables are all tables that hold rows.
-func (h *copiesHouse) tables() (names []string) {
+func (h *copiesCluster) tables() (names []string) {
 	h.t.Helper()
 	rows, err := h.db.Conn().Query(h.t.Context(), "SELECT name FROM system.tables WHERE database = $1 AND engine LIKE '%MergeTree' ORDER BY name", h.srv.Database)
 	if err != nil {
@@ -105,7 +105,7 @@ func (h *copiesHouse) tables() (names []string) {
 }
 
 // reopen connects the registry after a restart, as `almanac up` does.
-func (h *copiesHouse) reopen() {
+func (h *copiesCluster) reopen() {
 	h.t.Helper()
 	limits := schemas.StreamLimits{EventsBytes: 1 << 30, ShardsBytes: 1 << 30, RegistryBytes: 16 << 20, Replicas: 1}
 	reg, err := registry.Setup(h.t.Context(), h.connect(), limits)
@@ -119,12 +119,12 @@ func (h *copiesHouse) reopen() {
 }
 
 // parts starts a router, a sink, and what has the copies of the ledger agree.
-func (h *copiesHouse) parts() {
+func (h *copiesCluster) parts() {
 	h.t.Helper()
 	h.stops = append(h.stops, h.router(), h.sink(), h.background(h.keeper().Run))
 }
 
-func (h *copiesHouse) stopAll() {
+func (h *copiesCluster) stopAll() {
 	for _, stop := range h.stops {
 		stop()
 	}
@@ -132,7 +132,7 @@ func (h *copiesHouse) stopAll() {
 }
 
 // speak has both persons do something in every topic.
-func (h *copiesHouse) speak(what string) {
+func (h *copiesCluster) speak(what string) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	for _, topic := range []string{"app", "purged", "trail", "usage"} {
@@ -163,7 +163,7 @@ func (h *copiesHouse) speak(what string) {
 	}
 }
 
-func (h *copiesHouse) timersOf() *timers.Timers {
+func (h *copiesCluster) timersOf() *timers.Timers {
 	h.t.Helper()
 	te, err := h.openTimers()
 	if err != nil {
@@ -173,7 +173,7 @@ func (h *copiesHouse) timersOf() *timers.Timers {
 }
 
 // settledAll waits until everything is stored and proven.
-func (h *copiesHouse) settledAll() {
+func (h *copiesCluster) settledAll() {
 	h.t.Helper()
 	eventually(h.t, time.Minute, func() error {
 		rep, err := h.proof("")
@@ -184,12 +184,12 @@ func (h *copiesHouse) settledAll() {
 	})
 }
 
-func (h *copiesHouse) openTimers() (*timers.Timers, error) {
+func (h *copiesCluster) openTimers() (*timers.Timers, error) {
 	return timers.Open(h.t.Context(), h.connect(), h.reg.Beside(h.db), schemas.DefaultTimerTopic, timers.Config{Archive: querytimers.Archive{DB: h.db}})
 }
 
 // streamDir is where NATS keeps a stream, below a directory.
-func (h *copiesHouse) streamDir(below, stream string) string {
+func (h *copiesCluster) streamDir(below, stream string) string {
 	h.t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(below, "jetstream", "*", "streams", stream))
 	if err != nil || len(dirs) != 1 {
@@ -199,7 +199,7 @@ func (h *copiesHouse) streamDir(below, stream string) string {
 }
 
 // lose deletes streams while NATS is down, or replaces them by their older copies.
-func (h *copiesHouse) lose(older bool, names ...string) {
+func (h *copiesCluster) lose(older bool, names ...string) {
 	h.t.Helper()
 	h.stop()
 	for _, name := range names {
@@ -218,7 +218,7 @@ func (h *copiesHouse) lose(older bool, names ...string) {
 
 // olderClickHouse puts the tables of before the erasures back, below a server that runs. So what
 // readers know of the ledger's copy there may be a second old, which it is not after a restart.
-func (h *copiesHouse) olderClickHouse() {
+func (h *copiesCluster) olderClickHouse() {
 	h.t.Helper()
 	there := map[string]bool{}
 	rows, err := h.db.Conn().Query(h.t.Context(), "SELECT name FROM system.tables WHERE database = $1", h.srv.Database+"_older")

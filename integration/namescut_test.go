@@ -146,7 +146,7 @@ var errEnough = errors.New("enough")
 // places reads a tail from its beginning, and returns the position of each message.
 func (e *env) places(n int) map[string]string {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(e.t.Context(), patience*30*time.Second)
+	ctx, cancel := context.WithTimeout(e.t.Context(), maxWait*30*time.Second)
 	defer cancel()
 	out := map[string]string{}
 	err := e.reader().Tail(ctx, query.TailRequest{Topic: "app", Since: time.Now().Add(-time.Hour)}, func(pos string, event json.RawMessage) error {
@@ -168,7 +168,7 @@ func (e *env) places(n int) map[string]string {
 // goesOn reads the first event behind a position.
 func (e *env) goesOn(pos string) error {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(e.t.Context(), patience*30*time.Second)
+	ctx, cancel := context.WithTimeout(e.t.Context(), maxWait*30*time.Second)
 	defer cancel()
 	err := e.reader().Tail(ctx, query.TailRequest{Topic: "app", From: pos}, func(string, json.RawMessage) error { return errEnough })
 	if errors.Is(err, errEnough) {

@@ -41,7 +41,7 @@ func (e *env) events(change func(*jetstream.StreamConfig)) {
 }
 
 // doorTo is a link to the test's NATS that can be cut, and its URL.
-func (e *env) doorTo() (*links.Proxy, string) {
+func (e *env) wayTo() (*links.Proxy, string) {
 	e.t.Helper()
 	u, err := url.Parse(e.srv.NATSURL)
 	if err != nil {
@@ -128,7 +128,7 @@ func TestOutageBeyondTheDuplicateWindow(t *testing.T) {
 			e.events(func(c *jetstream.StreamConfig) { c.Duplicates = window })
 			e.router()
 			e.sink()
-			door, url := e.doorTo()
+			door, url := e.wayTo()
 			p, err := producer.Connect(t.Context(), url, producer.Config{Topic: "app", Policy: producer.Block, Linger: -1, AckTimeout: 50 * time.Millisecond,
 				NATS: []nats.Option{nats.ReconnectWait(10 * time.Millisecond)}})
 			if err != nil {
@@ -177,7 +177,7 @@ func TestSpoolKilled(t *testing.T) {
 	e.events(func(c *jetstream.StreamConfig) { c.Duplicates = shortWindow })
 	e.router()
 	e.sink()
-	door, url := e.doorTo()
+	door, url := e.wayTo()
 	spool := t.TempDir()
 	run := func(first, last int) *process {
 		return e.process(part{Role: "producer", NATS: url, SpoolDir: spool, First: first, Last: last})
@@ -213,7 +213,7 @@ func TestSpoolKilled(t *testing.T) {
 		case <-cut:
 		case <-p.gone:
 			t.Fatalf("it ended: %s", p.said.text())
-		case <-time.After(patience * 10 * time.Second):
+		case <-time.After(maxWait * 10 * time.Second):
 			t.Fatalf("nothing was sent: %s", p.said.text())
 		}
 		kill(p)

@@ -70,7 +70,7 @@ func runPart(spec string) error {
 	if p.Role == "producer" {
 		return runSpooling(ctx, p)
 	}
-	nc, err := nats.Connect(p.NATS, nats.Timeout(patience*4*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	nc, err := nats.Connect(p.NATS, nats.Timeout(maxWait*4*time.Second), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (o *ownEngine) copy(from, to string) {
 // NATS goes on from where it is. Verify names what is missing and a repair brings it
 // back; a sink that lived through it does so by itself, though it had stored all of it
 // once; and neither brings back what was erased since the copy.
-func TestEngineDirectoryPutBack(t *testing.T) {
+func TestEngineFolderRestored(t *testing.T) {
 	t.Parallel()
 	o := startOwnEngine(t, oneLane("app", 30))
 	o.router()

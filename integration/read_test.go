@@ -148,7 +148,7 @@ func TestTailResumes(t *testing.T) {
 	e.stored("app", 10, 20*time.Second)
 	read := func(from string, n int) (msgs []string, pos string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), patience*10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), maxWait*10*time.Second)
 		defer cancel()
 		err := e.reader().Tail(ctx, query.TailRequest{Topic: "app", From: from}, func(p string, raw json.RawMessage) error {
 			var ev struct{ Message string }

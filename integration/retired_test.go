@@ -53,7 +53,7 @@ func TestRetiredShardOfASlowLane(t *testing.T) {
 	}
 	select {
 	case <-starting:
-	case <-time.After(patience * 20 * time.Second):
+	case <-time.After(maxWait * 20 * time.Second):
 		t.Fatal("the lane did not start again to seal its shard")
 	}
 	before := looks.Load()

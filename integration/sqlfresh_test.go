@@ -33,7 +33,7 @@ func TestSQLFreshReaderWaits(t *testing.T) {
 	log(1) // stored after a quiet time, by a sink that begins
 	select {
 	case <-stored:
-	case <-time.After(patience * 30 * time.Second):
+	case <-time.After(maxWait * 30 * time.Second):
 		t.Fatal("the first event was not stored")
 	}
 	log(5)
@@ -43,7 +43,7 @@ func TestSQLFreshReaderWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	pending, err := r.WaitStored(t.Context(), []string{"slow"}, patience*30*time.Second, nil)
+	pending, err := r.WaitStored(t.Context(), []string{"slow"}, maxWait*30*time.Second, nil)
 	if err != nil || pending != 0 {
 		t.Fatalf("%d events wait after %s: %v", pending, time.Since(began), err)
 	}

@@ -66,7 +66,7 @@ func (e *env) frameOf(users ...string) {
 
 // What waited when a reader asked ClickHouse is stored, and the rows that carried the
 // head, which came behind it, are erased: a floor stands for them.
-func TestStandingWhileErased(t *testing.T) {
+func TestSnapshotWhileErased(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLaneTopic())
 	e.router()
@@ -84,7 +84,7 @@ func TestStandingWhileErased(t *testing.T) {
 
 // A frame that was routed, stored and half erased since a reader read the checkpoints
 // is met in EVENTS and in ClickHouse.
-func TestStandingBeforeAllWasErased(t *testing.T) {
+func TestSnapshotBeforeAllWasErased(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLaneTopic())
 	e.frameOf("gone", "kept")
@@ -98,7 +98,7 @@ func TestStandingBeforeAllWasErased(t *testing.T) {
 }
 
 // What a reader saw waiting in SHARDS is stored and purged since.
-func TestStandingWhilePurged(t *testing.T) {
+func TestSnapshotWhilePurged(t *testing.T) {
 	t.Parallel()
 	e := start(t, oneLaneTopic())
 	e.router()

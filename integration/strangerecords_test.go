@@ -164,7 +164,7 @@ func TestStrangeMessagesOnDocuments(t *testing.T) {
 	}
 	e.router()
 	eventually(t, time.Minute, func() error {
-		if p := e.plan(); !does(p, repair.RestoreStubs) || !does(p, repair.DropStray) {
+		if p := e.plan(); !does(p, repair.RestoreStubs) || !does(p, repair.DropMisplaced) {
 			return fmt.Errorf("%+v, %q", p.Actions, p.Notes)
 		}
 		return nil
@@ -306,7 +306,7 @@ func TestStrangeMessagesOnTimers(t *testing.T) {
 	}
 	e.router()
 	eventually(t, time.Minute, func() error {
-		if p := e.plan(); !does(p, repair.RestoreTimers) || !does(p, repair.DropStray) {
+		if p := e.plan(); !does(p, repair.RestoreTimers) || !does(p, repair.DropMisplaced) {
 			return fmt.Errorf("%+v, %q", p.Actions, p.Notes)
 		}
 		return nil

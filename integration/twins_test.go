@@ -70,7 +70,7 @@ func TestTwins(t *testing.T) {
 	// Until they met, which on a busy machine one of them may long be spared. Two routers
 	// in each other's way may be slow: what is sent stays near to what they did.
 	const least, ahead = 10_000, 5_000
-	until := time.Now().Add(patience * 30 * time.Second)
+	until := time.Now().Add(maxWait * 30 * time.Second)
 	p := e.producer("app", func(c *producer.Config) { c.Linger = 5 * time.Millisecond })
 	pace := time.NewTicker(20 * time.Millisecond)
 	defer pace.Stop()
@@ -189,7 +189,7 @@ func TestKilledBetweenLanes(t *testing.T) {
 func (e *env) sendUntil(topic string, met func() bool) (n uint64) {
 	e.t.Helper()
 	const ahead = 5_000
-	until := time.Now().Add(patience * 30 * time.Second)
+	until := time.Now().Add(maxWait * 30 * time.Second)
 	p := e.producer(topic, func(c *producer.Config) { c.Linger = 5 * time.Millisecond })
 	pace := time.NewTicker(20 * time.Millisecond)
 	defer pace.Stop()

@@ -14,7 +14,7 @@ import (
 // What is published under a wildcard is stored by NATS like anything else. It is
 // kept as a dead letter, and no lane is disturbed: read as a filter, its subject
 // would select theirs.
-func TestWildcardSubjectsAreStrays(t *testing.T) {
+func TestWildcardSubjectsAreUnroutable(t *testing.T) {
 	t.Parallel()
 	topic := newTopic("app")
 	e := running(t, topic)

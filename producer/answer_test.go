@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-func TestJudge(t *testing.T) {
+func TestAnswerOf(t *testing.T) {
 	fail := func(code, errCode int, text string) string {
 		return fmt.Sprintf(`{"error":{"code":%d,"err_code":%d,"description":%q},"stream":"EVENTS","seq":0}`, code, errCode, text)
 	}
@@ -43,7 +43,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestSendVerdict(t *testing.T) {
+func TestSendOutcome(t *testing.T) {
 	for err, want := range map[error]outcome{
 		nats.ErrMaxPayload:           tooBig,
 		nats.ErrConnectionClosed:     gone,

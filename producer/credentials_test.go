@@ -34,7 +34,7 @@ func TestRefusedCredentials(t *testing.T) {
 	rolled.Password = "another"
 	e.must(e.srv.ReloadOptions(&rolled))
 	p.Log(Event{Message: "meanwhile"})
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		if n := refused.Load(); n < 4 {
 			return errors.New("not yet refused four times")
 		}

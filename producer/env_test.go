@@ -84,7 +84,7 @@ func (e *env) startServer() {
 	srv, err := server.NewServer(&opts)
 	e.must(err)
 	srv.Start()
-	if !srv.ReadyForConnections(patience) {
+	if !srv.ReadyForConnections(maxWait) {
 		e.tb.Fatal("the NATS server did not get ready")
 	}
 	e.srv = srv
@@ -190,13 +190,13 @@ func eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(maxWait)
 	defer deadline.Stop()
 	for !ok() {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			tb.Fatalf("not within %s: %s", patience, what)
+			tb.Fatalf("not within %s: %s", maxWait, what)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func checkSum(tb testing.TB, s Stats) {
 }
 
 // patience is how long anything may take.
-const patience = 2 * time.Minute
+const maxWait = 2 * time.Minute
 
 // nowhere is an address at which no server listens, whatever other tests do.
 const nowhere = "nats://127.0.0.1:1"

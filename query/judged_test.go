@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
 var (
-	judgedNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	evaluatedNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	// So few values that filters meet them, and what is hard to spell, order or print.
 	someTexts = []string{
 		"", "a", "A", "b", "ab", "ab\x00", "é", "e\u0301", "10", "9", "1e1", "true", "\\N", "NULL", `it's "so"`, "a\\b", "\t\n\r\x01\x1f\x7f",
@@ -46,7 +46,7 @@ var olderTexts = []string{
 }
 
 // judgedTopic is one whose second schema version brought fields.
-func judgedTopic() schemas.Topic {
+func evaluatedTopic() schemas.Topic {
 	t := schemas.NewTopic("app", schemas.Field{Name: "endpoint", Type: schemas.TypeLowCardinality}, schemas.Field{Name: "ms", Type: schemas.TypeFloat64})
 	t.Version = 2
 	for _, f := range []schemas.Field{
@@ -60,10 +60,10 @@ func judgedTopic() schemas.Topic {
 	return t
 }
 
-func judgedEvent(t *rapid.T) schemas.Event {
+func evaluatedEvent(t *rapid.T) schemas.Event {
 	text := rapid.SampledFrom(someTexts)
 	e := schemas.Event{
-		Time:  judgedNow.Add(time.Duration(rapid.IntRange(-3, 3).Draw(t, "ts"))),
+		Time:  evaluatedNow.Add(time.Duration(rapid.IntRange(-3, 3).Draw(t, "ts"))),
 		Level: text.Draw(t, "level"), Service: text.Draw(t, "service"), Type: text.Draw(t, "type"), UserID: text.Draw(t, "user"),
 		TraceID: text.Draw(t, "trace"), SpanID: text.Draw(t, "span"), Message: text.Draw(t, "message"),
 	}
@@ -80,23 +80,23 @@ func judgedEvent(t *rapid.T) schemas.Event {
 	if rapid.Bool().Draw(t, "promoted") {
 		e.Attrs = append(e.Attrs, schemas.String("endpoint", text.Draw(t, "endpoint")), schemas.String("region", text.Draw(t, "region")),
 			schemas.Float64("ms", rapid.OneOf(rapid.SampledFrom(someFloats), rapid.Float64()).Draw(t, "ms")), schemas.Int64("status", rapid.SampledFrom(someInts).Draw(t, "status")),
-			schemas.Bool("cached", rapid.Bool().Draw(t, "cached")), schemas.Time("seen_at", judgedNow.Add(time.Duration(rapid.IntRange(-2, 2).Draw(t, "seen")))),
+			schemas.Bool("cached", rapid.Bool().Draw(t, "cached")), schemas.Time("seen_at", evaluatedNow.Add(time.Duration(rapid.IntRange(-2, 2).Draw(t, "seen")))),
 			schemas.String("ms", "no number"))
 	}
 	return e
 }
 
-func judgedFrame(t *rapid.T, topic *schemas.Topic, nth int) recent.Frame {
+func evaluatedFrame(t *rapid.T, topic *schemas.Topic, nth int) recent.Frame {
 	at := *topic
 	at.Version = rapid.IntRange(1, 2).Draw(t, "version")
 	at.Fields = topic.FieldsAt(at.Version)
 	b := frame.NewBuilder(&at)
 	for i := range rapid.IntRange(1, 6).Draw(t, "rows") {
-		e := judgedEvent(t)
+		e := evaluatedEvent(t)
 		b.Append(&e, e.Time.UnixNano(), schemas.DerivedID(e.Time.UnixNano(), uint64(nth), uint64(i)))
 	}
 	f, payload := b.Encode()
-	return recent.Frame{Frame: f, Payload: bytes.Clone(payload), Subject: schemas.EventsSubject("app", 202611, 0), StoredNs: judgedNow.UnixNano(), Source: schemas.Source{Seq: uint64(nth + 1)}}
+	return recent.Frame{Frame: f, Payload: bytes.Clone(payload), Subject: schemas.EventsSubject("app", 202611, 0), StoredNs: evaluatedNow.UnixNano(), Source: schemas.Source{Seq: uint64(nth + 1)}}
 }
 
 // quoted spells a text as a filter has it.
@@ -104,14 +104,14 @@ func quoted(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\t", `\t`, "\r", `\r`, "\x00", `\0`).Replace(s) + "'"
 }
 
-func judgedFilter(t *rapid.T, depth int) string {
+func evaluatedFilter(t *rapid.T, depth int) string {
 	if depth > 0 {
-		left := judgedFilter(t, depth-1)
+		left := evaluatedFilter(t, depth-1)
 		switch rapid.IntRange(0, 3).Draw(t, "shape") {
 		case 0:
-			return "(" + left + " AND " + judgedFilter(t, depth-1) + ")"
+			return "(" + left + " AND " + evaluatedFilter(t, depth-1) + ")"
 		case 1:
-			return "(" + left + " OR " + judgedFilter(t, depth-1) + ")"
+			return "(" + left + " OR " + evaluatedFilter(t, depth-1) + ")"
 		case 2:
 			return "NOT (" + left + ")"
 		}
@@ -130,7 +130,7 @@ func judgedFilter(t *rapid.T, depth int) string {
 		if rapid.IntRange(0, 9).Draw(t, "far") == 0 {
 			return rapid.SampledFrom([]string{"'1970-01-01'", "'1969-12-31T23:59:59.5Z'", "'2261-12-31'", "'1901-02-03T04:05:06.000000007Z'"}).Draw(t, name)
 		}
-		return "'" + judgedNow.Add(time.Duration(rapid.IntRange(-around, around).Draw(t, name))).Format(time.RFC3339Nano) + "'"
+		return "'" + evaluatedNow.Add(time.Duration(rapid.IntRange(-around, around).Draw(t, name))).Format(time.RFC3339Nano) + "'"
 	}
 	return rapid.SampledFrom([]string{
 		column + " " + order + " " + text, column + in + "(" + text + ", " + other + ")", column + " contains " + text, "exists " + column, column + " = " + text,
@@ -140,7 +140,7 @@ func judgedFilter(t *rapid.T, depth int) string {
 		"cached " + equal + " true", "cached" + in + "(false)", "ts " + order + " " + at("ts", 3), "ts" + in + "(" + at("one", 3) + ", " + at("two", 3) + ")",
 		"seen_at " + order + " " + at("seen", 2), "seen_at" + in + "(" + at("seen", 2) + ")", "month " + order + " '2026-11'", "month" + in + "('2026-11', '2026-10')",
 		"shard " + equal + " '0000000000000000'", "shard" + in + "('00000000000000ab')", "pos " + order + " 0", "pos" + in + "(0, 1)",
-		"id " + equal + " '" + schemas.DerivedID(judgedNow.UnixNano(), 0, 0).String() + "'", "id" + in + "('" + schemas.DerivedID(judgedNow.UnixNano(), 1, 1).String() + "')",
+		"id " + equal + " '" + schemas.DerivedID(evaluatedNow.UnixNano(), 0, 0).String() + "'", "id" + in + "('" + schemas.DerivedID(evaluatedNow.UnixNano(), 1, 1).String() + "')",
 	}).Draw(t, "leaf")
 }
 
@@ -155,27 +155,27 @@ func TestJudgedAsByClickHouse(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	r := &Reader{db: db}
-	topic := judgedTopic()
+	topic := evaluatedTopic()
 	told := 0
 	rapid.Check(t, func(t *rapid.T) {
 		p := &plan{topic: topic, snapshot: &recent.Snapshot{}, limit: rapid.SampledFrom([]int{1, 3, 500}).Draw(t, "limit"), asc: rapid.Bool().Draw(t, "asc")}
 		lo, hi := rapid.Int64Range(-4, 4).Draw(t, "from"), rapid.Int64Range(-4, 4).Draw(t, "to")
-		p.from, p.to = judgedNow.UnixNano()+min(lo, hi), judgedNow.UnixNano()+max(lo, hi)
+		p.from, p.to = evaluatedNow.UnixNano()+min(lo, hi), evaluatedNow.UnixNano()+max(lo, hi)
 		if rapid.Bool().Draw(t, "cursor") {
-			at := judgedNow.UnixNano() + rapid.Int64Range(-3, 3).Draw(t, "after")
+			at := evaluatedNow.UnixNano() + rapid.Int64Range(-3, 3).Draw(t, "after")
 			p.after = position{at, schemas.DerivedID(at, 0, 0), rapid.Bool().Draw(t, "edge")}
 		}
 		src := ""
 		if rapid.IntRange(0, 9).Draw(t, "all") > 0 {
-			src = judgedFilter(t, rapid.IntRange(0, 2).Draw(t, "depth"))
+			src = evaluatedFilter(t, rapid.IntRange(0, 2).Draw(t, "depth"))
 		}
 		var err error
-		if p.where, err = filter.ParseAt(src, &p.topic, judgedNow); err != nil {
+		if p.where, err = filter.ParseAt(src, &p.topic, evaluatedNow); err != nil {
 			t.Fatal(err)
 		}
 		frames := make([]recent.Frame, rapid.IntRange(1, 4).Draw(t, "frames"))
 		for i := range frames {
-			frames[i] = judgedFrame(t, &p.topic, i)
+			frames[i] = evaluatedFrame(t, &p.topic, i)
 		}
 		var want []row
 		for rest, seen := frames, map[string]bool{}; len(rest) > 0; {

@@ -29,13 +29,13 @@ func TestFieldsOfOlderEvents(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	r := &Reader{db: db}
-	topic := judgedTopic()
+	topic := evaluatedTopic()
 	before := topic
 	before.Fields, before.Version = topic.FieldsAt(1), 1
 	b := frame.NewBuilder(&before)
 	want := map[string]string{} // the values that an event of the newest version has
 	for n, text := range olderTexts {
-		e := schemas.Event{Message: text, Time: judgedNow}
+		e := schemas.Event{Message: text, Time: evaluatedNow}
 		for i := range topic.Fields[len(before.Fields):] {
 			f := &topic.Fields[len(before.Fields)+i]
 			name := f.Name
@@ -44,9 +44,9 @@ func TestFieldsOfOlderEvents(t *testing.T) {
 			}
 			e.Attrs = append(e.Attrs, schemas.String(name, text))
 		}
-		b.Append(&e, judgedNow.UnixNano(), schemas.DerivedID(judgedNow.UnixNano(), 1, uint64(n)))
+		b.Append(&e, evaluatedNow.UnixNano(), schemas.DerivedID(evaluatedNow.UnixNano(), 1, uint64(n)))
 		newest := frame.NewBuilder(&topic)
-		newest.Append(&e, judgedNow.UnixNano(), schemas.DerivedID(judgedNow.UnixNano(), 1, uint64(n)))
+		newest.Append(&e, evaluatedNow.UnixNano(), schemas.DerivedID(evaluatedNow.UnixNano(), 1, uint64(n)))
 		_, payload := newest.Encode()
 		var open frame.Reader
 		if err := open.Open(payload, &topic, 2); err != nil {
@@ -81,7 +81,7 @@ func TestFieldsOfOlderEvents(t *testing.T) {
 		if err := r.lines(t.Context(), s, func(line []byte) error {
 			var n int
 			for n = range olderTexts {
-				if strings.Contains(string(line), `"`+schemas.DerivedID(judgedNow.UnixNano(), 1, uint64(n)).String()+`"`) {
+				if strings.Contains(string(line), `"`+schemas.DerivedID(evaluatedNow.UnixNano(), 1, uint64(n)).String()+`"`) {
 					break
 				}
 			}
@@ -144,7 +144,7 @@ func TestFieldsOfOlderDocuments(t *testing.T) {
 	bodies := []string{`{"status":"active","n":5,"ok":true}`, `{"status":7,"count":"6"}`, `{"status":null,"n":{"x":1},"ok":"false"}`, `{"n":9007199254740993}`, `{"status":"it's \"\u00e9\"","ok":[1]}`}
 	older, newer := frame.NewBuilder(&before), frame.NewBuilder(&topic)
 	for i, body := range bodies {
-		r := document.Record{Topic: "customers", ID: fmt.Sprint("d-", i), Op: schemas.OpStored, Version: 1, Created: 1, Changed: judgedNow.UnixNano(), Seq: uint64(i + 1), Body: []byte(body)}
+		r := document.Record{Topic: "customers", ID: fmt.Sprint("d-", i), Op: schemas.OpStored, Version: 1, Created: 1, Changed: evaluatedNow.UnixNano(), Seq: uint64(i + 1), Body: []byte(body)}
 		for b, t := range map[*frame.Builder]*schemas.Topic{older: &before, newer: &topic} {
 			e := r.Event(t)
 			b.Append(&e, r.Changed, schemas.SequenceID(r.Changed, r.Seq, 0))

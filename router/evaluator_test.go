@@ -49,7 +49,7 @@ func set(key, value string) func(*message) {
 	return func(m *message) { m.header.Set(key, value) }
 }
 
-func TestJudgeFrames(t *testing.T) {
+func TestEvaluateFrames(t *testing.T) {
 	for name, c := range map[string]struct {
 		at     time.Time
 		change func(*message)
@@ -105,7 +105,7 @@ func TestJudgeFrames(t *testing.T) {
 	}
 }
 
-func TestJudgeTopics(t *testing.T) {
+func TestEvaluateTopics(t *testing.T) {
 	m := frameMessage(t, noon, 1, nil)
 	j := evaluator{}
 	if got := j.message(&m, nil); !errors.Is(got.dead[0].err, schemas.ErrUnknownTopic) {
@@ -117,7 +117,7 @@ func TestJudgeTopics(t *testing.T) {
 	}
 }
 
-func TestJudgeRefusesWhatCameBefore(t *testing.T) {
+func TestEvaluatorRefusesWhatCameBefore(t *testing.T) {
 	m := frameMessage(t, noon, 5, nil)
 	var ws checkpoint.Windows
 	ws = ws.Take(schemas.Frame{Producer: "p", Seq: 5}, 1)
@@ -131,7 +131,7 @@ func TestJudgeRefusesWhatCameBefore(t *testing.T) {
 	}
 }
 
-func TestJudgeBareJSON(t *testing.T) {
+func TestEvaluateBareJSON(t *testing.T) {
 	november := schemas.Month(202611)
 	for name, c := range map[string]struct {
 		text   string
@@ -189,7 +189,7 @@ func TestJudgeBareJSON(t *testing.T) {
 }
 
 // A re-run decides the same, to the byte.
-func TestJudgeIsDeterministic(t *testing.T) {
+func TestEvaluatorIsDeterministic(t *testing.T) {
 	m := message{subject: "events.app.2026-11.0", data: []byte("{\"message\":\"a\"}\n{\"message\":\"b\"}"), seq: 9, stored: noon}
 	one, two := evaluator{topic: &testTopic}, evaluator{topic: &testTopic}
 	a, b := one.message(&m, nil), two.message(&m, nil)

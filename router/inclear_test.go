@@ -85,7 +85,7 @@ func TestNothingInClearFromTheRouter(t *testing.T) {
 
 // What is published under no lane is kept by the rules of the topic that its
 // subject names.
-func TestStraysInClear(t *testing.T) {
+func TestUnroutableInClear(t *testing.T) {
 	topic := testTopic
 	topic.PII = []schemas.Private{{Field: "email", Rule: schemas.PrivacyDrop}}
 	for _, subject := range []string{"events.app.2026-11", "events.app", "events.app.2026-11.0.1", "events.app.2026-11.99", "events.app.x.y", "events.app.2026-11."} {

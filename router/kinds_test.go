@@ -15,7 +15,7 @@ import (
 
 // JSON for a meter is judged line by line, a frame whole; a topic whose events come from a
 // front takes neither.
-func TestJudgeKinds(t *testing.T) {
+func TestEvaluateKinds(t *testing.T) {
 	t.Parallel()
 	meter := schemas.NewTopicOf(kinds.Meter, "usage")
 	meter.Lanes = 4

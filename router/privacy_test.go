@@ -11,7 +11,7 @@ import (
 
 // Bare JSON gets the topic's privacy rules from the router; without a key, what
 // should be hashed is dropped and never passed in clear.
-func TestJudgeAppliesPrivacyRules(t *testing.T) {
+func TestEvaluatorAppliesPrivacyRules(t *testing.T) {
 	topic := testTopic
 	topic.PII = []schemas.Private{{Field: "user_id", Rule: schemas.PrivacyHash}, {Field: "card", Rule: schemas.PrivacyHash}, {Field: "ip", Rule: schemas.PrivacyTruncateIP}}
 	at := time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC)

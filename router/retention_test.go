@@ -14,7 +14,7 @@ import (
 
 // What lies in a month wholly past the topic's retention is refused, by the time
 // it was stored and no clock; what came before the refusal stays what it was.
-func TestJudgePastRetention(t *testing.T) {
+func TestEvaluatePastRetention(t *testing.T) {
 	topic := testTopic
 	topic.KeepDays = 30
 	old := time.Date(2026, 9, 30, 23, 59, 59, 0, time.UTC) // its month ends with the next second
@@ -63,7 +63,7 @@ func TestJudgePastRetention(t *testing.T) {
 
 // A blank message stands for nothing, even in a month that is past; one that
 // carries something is judged like any other.
-func TestJudgeBlank(t *testing.T) {
+func TestEvaluateBlank(t *testing.T) {
 	topic := testTopic
 	topic.KeepDays = 30
 	m := message{subject: "events.app.2026-01.1", header: nats.Header{schemas.HeaderBlank: {"30"}}, seq: 9, stored: noon}

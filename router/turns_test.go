@@ -11,7 +11,7 @@ import (
 
 // The lanes of 64 topics that begin together write to the registry a few at a time,
 // and one that ends meanwhile waits no longer.
-func TestLanesThatBeginTogetherTakeTurns(t *testing.T) {
+func TestLanesThatBeginTogetherQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entries := make(queue, maxEntries)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -9,7 +9,7 @@ import (
 )
 
 // Frames that ClickHouse lacks are moved, and those that came again are not.
-func TestJudgeFork(t *testing.T) {
+func TestExamineFork(t *testing.T) {
 	t.Parallel()
 	j := judgement{at: 2}
 	for i, stored := range []bool{true, false, false, true, false} {

@@ -42,7 +42,7 @@ func TestRestOf(t *testing.T) {
 }
 
 // What ends rests is longer where they are.
-func TestLull(t *testing.T) {
+func TestIdleAfter(t *testing.T) {
 	cfg := Config{Inserts: 2}.withDefaults()
 	for shards, want := range map[int]time.Duration{1: cfg.IdleAfter, 4: cfg.IdleAfter, 40: cfg.MaxInterval / idleShare} {
 		pending := map[schemas.Shard]*state{}

@@ -49,7 +49,7 @@ func TestMayBegin(t *testing.T) {
 // Whatever comes, leaves and gives up: never more is under way than there are slots,
 // never one more than the calm number begins without having waited or a crowd behind, each in its order, and
 // an idle engine leaves no shard in the line.
-func TestTurnsAdvance(t *testing.T) {
+func TestLimiterAdvances(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{Inserts: rapid.IntRange(1, 5).Draw(t, "inserts"), BatchRows: 100, MaxQueueWait: 250 * time.Millisecond}.withDefaults()
 		turns := newLimiter(&cfg)
@@ -106,7 +106,7 @@ func (w *turn) has() bool {
 }
 
 // Who gives up in the line takes nothing with him, and those behind go on.
-func TestTurns(t *testing.T) {
+func TestLimiter(t *testing.T) {
 	cfg := Config{Inserts: 2, BatchRows: 100, MaxQueueWait: time.Millisecond}.withDefaults()
 	turns := newLimiter(&cfg)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

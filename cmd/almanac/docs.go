@@ -103,6 +103,9 @@ with --path, one that is under another is refused.`,
 	}
 	cmd.Flags().String("path", "", "`PATH` of a new document, up to 8 segments with / between; one that exists must have it")
 	cmd.Flags().String("created", "", "`TIME` at which a new document was created elsewhere (default: now)")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { // before a server is asked
+		return createdFlag(cmd, new(time.Time))
+	}
 	cmd.Flags().Bool("if-absent", false, "refuse where the document exists")
 	ordinalFlag(cmd, "if-version", "`VERSION` that the document must have")
 	underLock(cmd)

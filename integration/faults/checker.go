@@ -18,14 +18,14 @@ type Checker struct {
 }
 
 // Check compares everything. All producers must have ended and all events be stored.
-func (h *Cluster) Check(ctx context.Context) (*Verdict, error) {
+func (h *Cluster) Check(ctx context.Context) (*Finding, error) {
 	c := Checker{NC: h.NC, SQL: h.SQL, Journals: filepath.Join(h.Dir, "journals"), Corrupter: h.Corrupter}
 	return c.Check(ctx)
 }
 
 // Check compares everything.
-func (c *Checker) Check(ctx context.Context) (*Verdict, error) {
-	v := &Verdict{}
+func (c *Checker) Check(ctx context.Context) (*Finding, error) {
+	v := &Finding{}
 	if err := c.numbers(ctx, v); err != nil {
 		return nil, fmt.Errorf("faults: comparing numbers: %w", err)
 	}
@@ -42,7 +42,7 @@ func (c *Checker) Check(ctx context.Context) (*Verdict, error) {
 }
 
 // numbers compares the journals with the rows.
-func (c *Checker) numbers(ctx context.Context, v *Verdict) error {
+func (c *Checker) numbers(ctx context.Context, v *Finding) error {
 	journals, err := ReadJournals(c.Journals)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (c *Checker) numbers(ctx context.Context, v *Verdict) error {
 }
 
 // ids looks for an id that stands twice.
-func (c *Checker) ids(ctx context.Context, v *Verdict) error {
+func (c *Checker) ids(ctx context.Context, v *Finding) error {
 	return c.SQL.Rows(ctx, 2, fmt.Sprintf("SELECT count(), uniqExact(id) FROM %s", Topic), func(row []uint64) error {
 		if row[0] != row[1] {
 			v.problem("%d rows have only %d ids", row[0], row[1])

@@ -8,7 +8,7 @@ import (
 )
 
 // deadLetters checks that every damaged message is kept once and whole, and that nothing else is dead.
-func (c *Checker) deadLetters(ctx context.Context, v *Verdict) error {
+func (c *Checker) deadLetters(ctx context.Context, v *Finding) error {
 	c.Corrupter.mu.Lock()
 	sent := c.Corrupter.sent
 	c.Corrupter.mu.Unlock()

@@ -88,7 +88,7 @@ func (h *Cluster) Verify(ctx context.Context) (*verify.Report, error) {
 }
 
 // Prove heals, drains and checks: the end of every test.
-func (h *Cluster) Prove(within time.Duration) *Verdict {
+func (h *Cluster) Prove(within time.Duration) *Finding {
 	h.t.Helper()
 	h.Heal()
 	rep := h.Drain(within)

@@ -36,7 +36,7 @@ func TestKillCyclesOfErasedRequests(t *testing.T) {
 	t.Cleanup(g.kill)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(kills)*time.Minute+10*time.Minute)
 	defer cancel()
-	k := &keyedHouse{Cluster: h, t: t, url: "http://" + g.address + "/v1/topics/" + Topic + "/events?refuse=all", erased: map[int]bool{}}
+	k := &keyedCluster{Cluster: h, t: t, url: "http://" + g.address + "/v1/topics/" + Topic + "/events?refuse=all", erased: map[int]bool{}}
 	for n := range kills {
 		all, sending := errgroup.WithContext(ctx)
 		some := make(chan struct{}, 64)
@@ -110,7 +110,7 @@ func TestKillCyclesOfErasedRequests(t *testing.T) {
 }
 
 // keyedHouse is a house that takes requests under keys. Request n is 40 events each of two users.
-type keyedHouse struct {
+type keyedCluster struct {
 	*Cluster
 	t      *testing.T
 	url    string
@@ -119,7 +119,7 @@ type keyedHouse struct {
 }
 
 // send sends a request until it is answered. some hears of each try that ended.
-func (k *keyedHouse) send(ctx context.Context, n int, some chan<- struct{}) error {
+func (k *keyedCluster) send(ctx context.Context, n int, some chan<- struct{}) error {
 	var body strings.Builder
 	for i := range 80 {
 		fmt.Fprintf(&body, "{\"ts\":\"2026-%02d-03T10:00:%02dZ\",\"user_id\":\"%s-%d-x\",\"f%d\":\"%d\",\"message\":\"%d\"}\n", 9+i%2, i%60, []string{"gone", "stays"}[i/40], n, i%9, i, n)
@@ -153,7 +153,7 @@ func (k *keyedHouse) send(ctx context.Context, n int, some chan<- struct{}) erro
 }
 
 // field adds a field to the topic.
-func (k *keyedHouse) field(ctx context.Context, n int) {
+func (k *keyedCluster) field(ctx context.Context, n int) {
 	k.t.Helper()
 	await(k.t, time.Minute, func(context.Context) error {
 		reg, err := registry.Open(ctx, k.NC)
@@ -174,7 +174,7 @@ func (k *keyedHouse) field(ctx context.Context, n int) {
 }
 
 // erase erases a person of a request, with the messages.
-func (k *keyedHouse) erase(ctx context.Context, n int) {
+func (k *keyedCluster) erase(ctx context.Context, n int) {
 	k.t.Helper()
 	var id string
 	await(k.t, 3*time.Minute, func(context.Context) error {

@@ -7,7 +7,7 @@ import (
 )
 
 // calmLoad is the machine's load up to which the times of a recovery say something of Almanac.
-const calmLoad = 10
+const quietLoad = 10
 
 // loadAverage is the machine's load of the last minute; where the system does not tell, it is infinite.
 func loadAverage() float64 {

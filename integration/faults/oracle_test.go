@@ -107,7 +107,7 @@ func (h *Cluster) exec(t *testing.T, format string, a ...any) {
 }
 
 // alarm asks both, and fails when one of them is content.
-func (h *Cluster) alarm(t *testing.T) (*Verdict, *verify.Report) {
+func (h *Cluster) alarm(t *testing.T) (*Finding, *verify.Report) {
 	t.Helper()
 	v, rep := h.both(t)
 	t.Logf("checker: %s", v)
@@ -122,7 +122,7 @@ func (h *Cluster) alarm(t *testing.T) (*Verdict, *verify.Report) {
 }
 
 // both asks the checker and verify.
-func (h *Cluster) both(t *testing.T) (*Verdict, *verify.Report) {
+func (h *Cluster) both(t *testing.T) (*Finding, *verify.Report) {
 	t.Helper()
 	v, err := h.Check(t.Context())
 	if err != nil {

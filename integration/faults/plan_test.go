@@ -69,7 +69,7 @@ func TestReport(t *testing.T) {
 	times.Add("kill -9 nats", 2*time.Second)
 	var b strings.Builder
 	r := Report{Seed: 5, Lasted: time.Minute, Times: &times, Outage: 3 * time.Second, Peaks: map[Role]uint64{RoleSink: 40 << 20},
-		Verdict: &Verdict{Told: 10, Lost: []uint64{1}, Twice: []uint64{2, 3}}}
+		Finding: &Finding{Told: 10, Lost: []uint64{1}, Twice: []uint64{2, 3}}}
 	if _, err := r.WriteTo(&b); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ type shardFrames struct {
 
 // positions checks that every shard counts 1, 2, 3 …, that each position brought to ClickHouse as many rows as its frames
 // have, that the last one is there, and that the registry says the same of closed shards.
-func (c *Checker) positions(ctx context.Context, v *Verdict) error {
+func (c *Checker) positions(ctx context.Context, v *Finding) error {
 	frames := map[uint64]*shardFrames{}
 	err := c.each(ctx, "SHARDS", "shards.*.*.*", true, func(m jetstream.Msg) error {
 		if m.Headers().Get(intrudedHeader) != "" {
@@ -77,7 +77,7 @@ func (c *Checker) positions(ctx context.Context, v *Verdict) error {
 }
 
 // take adds a frame: its position, its rows, and those of the shard up to and with it.
-func (f *shardFrames) take(pos, rows, total uint64, v *Verdict) {
+func (f *shardFrames) take(pos, rows, total uint64, v *Finding) {
 	want := uint64(len(f.upTo)) + 1
 	switch {
 	case pos < want:
@@ -103,7 +103,7 @@ func (f *shardFrames) take(pos, rows, total uint64, v *Verdict) {
 }
 
 // compare walks the positions that rows carry: each has the rows of its frame.
-func (f *shardFrames) compare(stored map[uint64]uint64, v *Verdict) {
+func (f *shardFrames) compare(stored map[uint64]uint64, v *Finding) {
 	for pos := range stored {
 		if pos == 0 || pos > uint64(len(f.upTo)) {
 			v.problem("shard %s: rows of position %d, it has %d", f.name, pos, len(f.upTo))
@@ -125,7 +125,7 @@ func (f *shardFrames) compare(stored map[uint64]uint64, v *Verdict) {
 }
 
 // registry compares what the registry says of closed shards.
-func (c *Checker) registry(ctx context.Context, frames map[uint64]*shardFrames, v *Verdict) error {
+func (c *Checker) registry(ctx context.Context, frames map[uint64]*shardFrames, v *Finding) error {
 	known := map[uint64]bool{}
 	err := c.each(ctx, "KV_registry", "$KV.registry."+Topic+".*.*", false, func(m jetstream.Msg) error {
 		var e struct {

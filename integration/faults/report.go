@@ -12,7 +12,7 @@ import (
 type Report struct {
 	Seed    uint64
 	Lasted  time.Duration
-	Verdict *Verdict
+	Finding *Finding
 	Times   *Times
 	// Calmly are the recoveries while the machine's load was at most calmLoad.
 	Calmly *Times
@@ -26,7 +26,7 @@ type Report struct {
 // WriteTo writes the tables.
 func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
-	all, v := r.Times.All(), r.Verdict
+	all, v := r.Times.All(), r.Finding
 	fmt.Fprintf(&b, "%d faults in %s, seed %d.\n\n", len(all), r.Lasted.Round(time.Second), r.Seed)
 	row := func(cells ...any) {
 		for _, c := range cells {
@@ -49,7 +49,7 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	row("recovery p50, p99, longest", fmt.Sprintf("%s, %s, %s", seconds(quantile(all, 0.5)), seconds(quantile(all, 0.99)), seconds(quantile(all, 1))))
 	if r.Calmly != nil {
 		calm := r.Calmly.All()
-		row(fmt.Sprintf("of these at a load of at most %d", calmLoad), len(calm))
+		row(fmt.Sprintf("of these at a load of at most %d", quietLoad), len(calm))
 		row("recovery p50, p99, longest of those", fmt.Sprintf("%s, %s, %s", seconds(quantile(calm, 0.5)), seconds(quantile(calm, 0.99)), seconds(quantile(calm, 1))))
 	}
 	b.WriteString("\nRecovery: from the end of the fault (kill -9: from the kill) until new events of every lane are in ClickHouse.\n\n")

@@ -83,7 +83,7 @@ func TestSoak(t *testing.T) {
 		}
 		times.Add(step.Fault.Name, took)
 		load := loadAverage()
-		if load <= calmLoad {
+		if load <= quietLoad {
 			calmly.Add(step.Fault.Name, took)
 		}
 		t.Logf("%s fault %d: %s, lasted %s, events flow after %s; load %.1f", time.Since(began).Round(time.Second), n, step.Fault.Name, seconds(since.Sub(start)), seconds(took), load)
@@ -99,7 +99,7 @@ func TestSoak(t *testing.T) {
 	<-done
 	<-intruded
 	r := Report{
-		Seed: seed, Lasted: lasted, Verdict: h.Prove(10 * time.Minute), Times: &times, Calmly: &calmly, Peaks: h.Peaks(), Outage: outage.Longest(),
+		Seed: seed, Lasted: lasted, Finding: h.Prove(10 * time.Minute), Times: &times, Calmly: &calmly, Peaks: h.Peaks(), Outage: outage.Longest(),
 		Burnt: h.Said(RoleSink, "burnt"), Resent: h.Said(RoleProducer, "resent"),
 	}
 	var text bytes.Buffer

@@ -171,7 +171,7 @@ func (s *staged) shuffled(n int, do func(int)) {
 	}
 	for at, i := range s.rnd.Perm(n) {
 		for range strikes[at] {
-			s.strike()
+			s.kill()
 		}
 		do(i)
 	}
@@ -179,7 +179,7 @@ func (s *staged) shuffled(n int, do func(int)) {
 
 // strike kills a part at a moment of the seed, each part in its turn. Rollups may be told to die at a point of theirs
 // instead. What died before is started again first.
-func (s *staged) strike() {
+func (s *staged) kill() {
 	s.t.Helper()
 	s.heal(false)
 	if len(s.turn) == 0 {
@@ -223,7 +223,7 @@ func (s *staged) during(work func(context.Context) error) {
 		done := make(chan error, 1)
 		go func() { done <- work(ctx) }()
 		err, over := wait(done, Between(s.rnd, 0, 400*time.Millisecond))
-		s.strike()
+		s.kill()
 		if !over {
 			err, over = wait(done, Between(s.rnd, 0, time.Second))
 		}

@@ -41,7 +41,7 @@ func (h *Cluster) cutEvents(ctx context.Context, rnd *rand.Rand) error {
 	defer h.vandals.Unlock()
 	h.WriterLink.Cut() // answers under way are lost with their connections
 	defer h.WriterLink.Heal()
-	if err := h.calm(ctx); err != nil {
+	if err := h.quiet(ctx); err != nil {
 		return err
 	}
 	h.NATS.Kill()
@@ -54,7 +54,7 @@ func (h *Cluster) cutEvents(ctx context.Context, rnd *rand.Rand) error {
 }
 
 // calm waits until all that was accepted is stored.
-func (h *Cluster) calm(ctx context.Context) error {
+func (h *Cluster) quiet(ctx context.Context) error {
 	return until(ctx, recoveryLimit, time.Second, func(ctx context.Context) error {
 		rep, err := h.Verify(ctx)
 		if err == nil && rep.Pending > 0 {

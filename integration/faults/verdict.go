@@ -7,7 +7,7 @@ import (
 )
 
 // Verdict is what the Checker found.
-type Verdict struct {
+type Finding struct {
 	// Told is the events producers were told are stored; Found those of the numbered rows in ClickHouse; Unknown those of
 	// them that were never reported.
 	Told, Found, Unknown int
@@ -25,17 +25,17 @@ type Verdict struct {
 	Problems []string
 }
 
-func (v *Verdict) problem(format string, a ...any) {
+func (v *Finding) problem(format string, a ...any) {
 	v.Problems = append(v.Problems, fmt.Sprintf(format, a...))
 }
 
 // OK says whether the promise was kept.
-func (v *Verdict) OK() bool {
+func (v *Finding) OK() bool {
 	return len(v.Lost) == 0 && len(v.Twice) == 0 && len(v.Invented) == 0 && len(v.Problems) == 0
 }
 
 // String is one line, and one for each thing that is wrong.
-func (v *Verdict) String() string {
+func (v *Finding) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d events told stored, %d lost, %d twice; %d found, %d of unknown outcome, %d given up; %d shards, %d frames; "+
 		"%d dead letters for %d damaged messages and %d late echoes",

@@ -66,7 +66,7 @@ func installed(t *testing.T) string {
 // runClient runs a client until it ends.
 func runClient(t *testing.T, n *node, dir, program string, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir

@@ -139,7 +139,7 @@ service:
 	write(n.t, config, text)
 	cmd := exec.Command(program, "--config", "file:"+config)
 	beside(n.t, cmd)
-	embeddedtest.Eventually(n.t, patience, func() error {
+	embeddedtest.Eventually(n.t, maxWait, func() error {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = c.Close()

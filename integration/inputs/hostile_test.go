@@ -123,7 +123,7 @@ func (n *node) sendGood(ctx context.Context, i int) error {
 		url, kind = n.Elastic+"/app/_bulk", "application/x-ndjson"
 		body = `{"create":{}}` + "\n" + strings.Replace(line, `"ts"`, `"@timestamp"`, 1) + "\n"
 	}
-	client := http.Client{Timeout: patience}
+	client := http.Client{Timeout: maxWait}
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 		if err != nil {
@@ -155,7 +155,7 @@ func (n *node) sendGood(ctx context.Context, i int) error {
 func (n *node) storedOnce(topic, where string, count int) {
 	n.t.Helper()
 	var different, rows int
-	embeddedtest.Eventually(n.t, patience, func() error { // a page of query has 1,000 events at most
+	embeddedtest.Eventually(n.t, maxWait, func() error { // a page of query has 1,000 events at most
 		out, err := n.command("sql", "SELECT uniqExact(attributes['n']), count() FROM "+topic+" WHERE "+where, "--format", "TSV").CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)

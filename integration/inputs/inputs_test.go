@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long anything may take on a busy machine.
-const patience = 3 * time.Minute
+const maxWait = 3 * time.Minute
 
 // node is an `almanac up` of a test's own, with every listener of these inputs.
 type node struct {
@@ -106,7 +106,7 @@ func (n *node) start() {
 	case <-ready:
 	case <-ended:
 		n.t.Fatalf("almanac up ended: %s", n.said.String())
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		n.t.Fatal("almanac up is not ready")
 	}
 	if n.Addresses, err = embedded.ReadAddresses(filepath.Join(n.dir, "data")); err != nil {
@@ -119,7 +119,7 @@ func (n *node) end(signal syscall.Signal) {
 	_ = n.process.Signal(signal)
 	select {
 	case <-n.ended:
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		_ = n.process.Kill()
 		<-n.ended
 	}
@@ -160,7 +160,7 @@ type event struct {
 func (n *node) found(topic, where string, count int) []event {
 	n.t.Helper()
 	var events []event
-	embeddedtest.Eventually(n.t, patience, func() error {
+	embeddedtest.Eventually(n.t, maxWait, func() error {
 		cmd := n.command("query", topic, "--where", where, "--limit", "1000")
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr

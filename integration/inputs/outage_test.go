@@ -49,7 +49,7 @@ func TestElasticHelperWithoutNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	more := func(what string, count *atomic.Int64, than int64) {
-		embeddedtest.Eventually(t, patience, func() error {
+		embeddedtest.Eventually(t, maxWait, func() error {
 			if count.Load() <= than {
 				return errors.New("no document is " + what)
 			}
@@ -75,7 +75,7 @@ func TestElasticHelperWithoutNATS(t *testing.T) {
 	if err := json.Unmarshal(said.Bytes(), &told); err != nil || told.Retried == 0 {
 		t.Fatalf("the helper said %q (%v)", said.String(), err)
 	}
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		out, err := n.command("sql", "SELECT uniqExact(attributes['n']), count() FROM probe WHERE message = 'through an outage'", "--format", "TSV").Output()
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func (n *node) gateway() (elastic string) {
 	case <-ready:
 	case <-ended:
 		n.t.Fatal("the gateway ended")
-	case <-time.After(patience):
+	case <-time.After(maxWait):
 		n.t.Fatal("the gateway is not ready")
 	}
 	return "http://" + address

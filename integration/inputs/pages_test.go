@@ -23,7 +23,7 @@ func TestPagesOfVerb(t *testing.T) {
 	if status, _, body := get(t, http.MethodPost, n.HTTP+"/v1/topics/app/events?refuse=all", "application/x-ndjson", lines.String()); status != http.StatusOK {
 		t.Fatalf("%d %s", status, body)
 	}
-	embeddedtest.Eventually(t, patience, func() error { // until then positions are not known yet
+	embeddedtest.Eventually(t, maxWait, func() error { // until then positions are not known yet
 		_, _, lag := get(t, http.MethodGet, n.HTTP+"/v1/lag?topic=app", "", "")
 		if !bytes.Contains(lag, []byte(`"unrouted":0`)) || !bytes.Contains(lag, []byte(`"unstored":0`)) {
 			return fmt.Errorf("events are on their way: %s", lag)

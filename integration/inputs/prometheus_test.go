@@ -54,7 +54,7 @@ func TestPrometheus(t *testing.T) {
 	if len(want.values) < 1000 {
 		t.Fatalf("Prometheus has %d samples itself", len(want.values))
 	}
-	embeddedtest.Eventually(t, patience, func() error { // it sends what waited
+	embeddedtest.Eventually(t, maxWait, func() error { // it sends what waited
 		return want.equal(samples(t, ours, "query", all))
 	})
 	t.Logf("%s: %d samples of %d series are the same through two kills", at.Sub(began).Round(time.Second), len(want.values), want.series)
@@ -93,7 +93,7 @@ remote_write:
 	cmd := exec.Command(program, "--config.file", config, "--storage.tsdb.path", filepath.Join(n.dir, "tsdb"), "--web.listen-address", address)
 	beside(n.t, cmd)
 	url = "http://" + address
-	embeddedtest.Eventually(n.t, patience, func() error {
+	embeddedtest.Eventually(n.t, maxWait, func() error {
 		resp, err := http.Get(url + "/-/ready")
 		if err != nil {
 			return err

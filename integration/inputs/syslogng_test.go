@@ -33,7 +33,7 @@ log { source(s); destination(tcp); destination(lines); };
 	cmd := exec.Command(program, "-F", "-f", file, "-R", filepath.Join(n.dir, "syslog-ng.persist"), "-c", filepath.Join(n.dir, "syslog-ng.ctl"), "-p", filepath.Join(n.dir, "syslog-ng.pid"), "--no-caps")
 	beside(t, cmd)
 	var c net.Conn
-	embeddedtest.Eventually(t, patience, func() (err error) {
+	embeddedtest.Eventually(t, maxWait, func() (err error) {
 		c, err = net.Dial("unixgram", filepath.Join(n.dir, "in"))
 		return err
 	})

@@ -62,7 +62,7 @@ action(type="omelasticsearch" server="127.0.0.1" serverport="%[6]s" template="do
 	write(t, file, config)
 	cmd := exec.Command(program, "-n", "-f", file, "-i", filepath.Join(n.dir, "rsyslog.pid"))
 	beside(t, cmd)
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		sockets, err := os.ReadFile("/proc/net/udp")
 		if err == nil && !strings.Contains(string(sockets), fmt.Sprintf("0100007F:%04X", atoi(port))) {
 			err = fmt.Errorf("rsyslog does not listen yet")

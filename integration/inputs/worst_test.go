@@ -218,7 +218,7 @@ func (w *worst) address(base, route string) string {
 
 // ask sends a request, and says what is wrong with how it was answered.
 func (w *worst) ask(ctx context.Context, client *http.Client, method, to string) string {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, to, strings.NewReader(w.body))
 	if err != nil {

@@ -20,7 +20,7 @@ func (w *World) drawOdds() {
 		w.odds[ShardsCut] = 0
 	}
 	storm := w.rng.IntN(3 * len(storms))
-	if w.storm != calm {
+	if w.storm != quiet {
 		storm = int(w.storm) - 1
 	}
 	if storm < len(storms) {
@@ -42,7 +42,7 @@ type Storm int
 
 // The storms.
 const (
-	calm        Storm = iota
+	quiet       Storm = iota
 	RouterStorm       // several routers of a lane at once
 	SinkStorm         // several inserts of a shard at once
 	CutStorm          // EVENTS loses its end, SHARDS single frames, and parts of answers

@@ -6,7 +6,7 @@ import (
 )
 
 // judge says why a frame is not routed: it came before, or it is refused.
-func (l *lane) judge(f *frame) string {
+func (l *lane) evaluate(f *frame) string {
 	w := l.w
 	verdict := checkpoint.Windows(l.cp.Windows).Check(f.Frame)
 	switch {

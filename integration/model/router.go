@@ -167,7 +167,7 @@ fill:
 			l.take(f, m.seq)
 			continue
 		}
-		switch reason := l.judge(f); {
+		switch reason := l.evaluate(f); {
 		case reason == "repeated":
 			l.cp.RepeatedFrames++
 			l.cp.RepeatedRows += uint64(f.Rows)

@@ -33,7 +33,7 @@ type Grid struct {
 }
 
 // judged fills Pass and Ratio. A value that is not a number passes nothing.
-func (f Figure) judged() Figure {
+func (f Figure) againstItsBar() Figure {
 	f.Pass = f.Value >= f.Bar
 	if f.Below {
 		f.Pass = f.Value <= f.Bar
@@ -64,11 +64,11 @@ const (
 
 // atLeast and atMost are figures with either kind of bar.
 func atLeast(name, what string, value float64, unit string, bar float64, how string, args ...any) Figure {
-	return Figure{Name: name, What: what, Value: value, Unit: unit, Bar: bar, How: fmt.Sprintf(how, args...)}.judged()
+	return Figure{Name: name, What: what, Value: value, Unit: unit, Bar: bar, How: fmt.Sprintf(how, args...)}.againstItsBar()
 }
 
 func atMost(name, what string, value float64, unit string, bar float64, how string, args ...any) Figure {
-	return Figure{Name: name, What: what, Value: value, Unit: unit, Bar: bar, Below: true, How: fmt.Sprintf(how, args...)}.judged()
+	return Figure{Name: name, What: what, Value: value, Unit: unit, Bar: bar, Below: true, How: fmt.Sprintf(how, args...)}.againstItsBar()
 }
 
 // raw adds numbers, given as name, value, name, value.

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestJudged(t *testing.T) {
+func TestAgainstItsBar(t *testing.T) {
 	for _, c := range []struct {
 		f     Figure
 		pass  bool

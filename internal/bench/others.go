@@ -17,14 +17,14 @@ type Others struct {
 
 // WatchOthers begins to count.
 func WatchOthers() Others {
-	return Others{began: time.Now(), busy: busySeconds(), own: familyCPU()}
+	return Others{began: time.Now(), busy: busySeconds(), own: processesCPU()}
 }
 
 // Cores is how many cores others kept busy on average since then; time that a
 // hypervisor gave to other machines counts. 0 where the system does not say. The
 // run's own processes must have ended.
 func (o Others) Cores() float64 {
-	return max(0, (busySeconds()-o.busy-(familyCPU()-o.own))/time.Since(o.began).Seconds())
+	return max(0, (busySeconds()-o.busy-(processesCPU()-o.own))/time.Since(o.began).Seconds())
 }
 
 // busySeconds is the CPU time of all processes since the boot, in seconds.
@@ -53,7 +53,7 @@ func busyOf(line string) float64 {
 }
 
 // FamilyCPU is the CPU time of this process and of all that run below it, in seconds.
-func FamilyCPU() float64 {
+func ProcessesCPU() float64 {
 	sum := ownCPU()
 	for below := children(os.Getpid()); len(below) > 0; {
 		pid := below[0]
@@ -64,7 +64,7 @@ func FamilyCPU() float64 {
 
 // familyCPU is the CPU time of this process and of those it started and that
 // ended.
-func familyCPU() float64 {
+func processesCPU() float64 {
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &use); err != nil {
 		return ownCPU()

@@ -27,7 +27,7 @@ func TestCutBatch(t *testing.T) {
 		return embeddedtest.Fate{Drop: drop}
 	}, func(embeddedtest.Answer) embeddedtest.Fate { return embeddedtest.Fate{} })
 	nc := connect(t, url)
-	w, js := openOn(t, srv, nc, Config{Timeout: patience})
+	w, js := openOn(t, srv, nc, Config{Timeout: maxWait})
 	ctx := timeout(t)
 	batch := []Record{record("a", 0), record("b", 0), record("c", 0)}
 

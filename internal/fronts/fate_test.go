@@ -36,7 +36,7 @@ func TestLostAcks(t *testing.T) {
 				return embeddedtest.Fate{Drop: drop}
 			})
 			nc := connect(t, url)
-			w, js := openOn(t, srv, nc, Config{Timeout: patience})
+			w, js := openOn(t, srv, nc, Config{Timeout: maxWait})
 			ctx := timeout(t)
 			var wg sync.WaitGroup
 			for c := range callers {
@@ -107,7 +107,7 @@ func TestLostWrites(t *testing.T) {
 		return embeddedtest.Fate{}
 	}, func(embeddedtest.Answer) embeddedtest.Fate { return embeddedtest.Fate{} })
 	nc := connect(t, url)
-	w, _ := openOn(t, srv, nc, Config{Timeout: patience})
+	w, _ := openOn(t, srv, nc, Config{Timeout: maxWait})
 	if seq, err := w.Put(ctx, record("lost", 0)); err != nil || seq == 0 {
 		t.Errorf("a write that was lost on its way: %d, %v", seq, err)
 	}
@@ -118,7 +118,7 @@ func TestLostWrites(t *testing.T) {
 }
 
 // What came after the expected record tells whose write it was.
-func TestJudge(t *testing.T) {
+func TestFateOf(t *testing.T) {
 	t.Parallel()
 	place := func(seq uint64) string {
 		return schemas.FrontPlace{Month: 202611, Shard: 7, Seq: seq}.String()
@@ -167,7 +167,7 @@ func TestLostBatchAnswers(t *testing.T) {
 		return embeddedtest.Fate{Drop: drop}
 	})
 	nc := connect(t, url)
-	w, js := openOn(t, srv, nc, Config{Timeout: patience, Answer: 200 * time.Millisecond})
+	w, js := openOn(t, srv, nc, Config{Timeout: maxWait, Answer: 200 * time.Millisecond})
 	ctx := timeout(t)
 	lose.Store(1)
 	first, err := w.PutAll(ctx, []Record{record("a", 0), record("b", 0), record("c", 0)})
@@ -215,7 +215,7 @@ func TestLostRefusalOfAStub(t *testing.T) {
 		return seq
 	}
 	stubbed("before")
-	w, _ := openOn(t, srv, nc, Config{Timeout: patience, Answer: 200 * time.Millisecond})
+	w, _ := openOn(t, srv, nc, Config{Timeout: maxWait, Answer: 200 * time.Millisecond})
 	if _, err := w.Put(ctx, record("before", 0)); !errors.Is(err, ErrConflict) || lost.Load() < 1 {
 		t.Errorf("%v, %d answers lost", err, lost.Load())
 	}
@@ -235,7 +235,7 @@ func TestLostRefusalOfAStub(t *testing.T) {
 // stores, or has under way: a refusal is believed once the record is looked for.
 func TestRefusedByFormerLeader(t *testing.T) {
 	t.Parallel()
-	w, _ := open(t, Config{Timeout: patience})
+	w, _ := open(t, Config{Timeout: maxWait})
 	w.replicated = true
 	ctx := timeout(t)
 	lost := &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}

@@ -17,13 +17,13 @@ import (
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
 // patience is how long anything may take on a busy machine.
-const patience = 2 * time.Minute
+const maxWait = 2 * time.Minute
 
 var testLimits = schemas.StreamLimits{EventsBytes: 64 << 20, ShardsBytes: 64 << 20, RegistryBytes: 8 << 20, DocsBytes: 64 << 20, Replicas: 1}
 
 // timeout bounds a test that waits.
 func timeout(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	t.Cleanup(cancel)
 	return ctx
 }

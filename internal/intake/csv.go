@@ -21,13 +21,13 @@ type csvTable struct {
 	columns []string
 	lines   int // of the header
 	rows    *csv.Reader
-	feed    bytes.Reader
+	fill    bytes.Reader
 }
 
 // row parses one row, of one line or of several.
 func (t *csvTable) row(raw []byte) ([]string, error) {
 	if t.rows == nil {
-		t.rows = csv.NewReader(&t.feed)
+		t.rows = csv.NewReader(&t.fill)
 		t.rows.ReuseRecord = true
 		if t.comma != 0 {
 			t.rows.Comma = t.comma
@@ -38,7 +38,7 @@ func (t *csvTable) row(raw []byte) ([]string, error) {
 	if inner := chomp(raw); bytes.Contains(inner, []byte("\r\n")) {
 		raw = append(bytes.ReplaceAll(inner, []byte("\r\n"), []byte("\r\r\n")), raw[len(inner):]...)
 	}
-	t.feed.Reset(raw)
+	t.fill.Reset(raw)
 	cells, err := t.rows.Read()
 	if err != nil {
 		t.rows = nil // it may still hold the rest of this row

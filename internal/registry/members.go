@@ -34,7 +34,7 @@ type Members struct {
 	seen       map[string]lease // other members
 	surveyed   time.Time        // when the leases were last read
 	reconnects uint64           // of the connection, then
-	door       *nats.Subscription
+	endpoint   *nats.Subscription
 
 	changed chan struct{}
 }
@@ -68,10 +68,10 @@ func (r *Registry) Join(ctx context.Context, role string) *Members {
 // answer subscribes to this member's subject and answers probes there. Where the
 // account may not subscribe, its lease alone speaks for it.
 func (m *Members) answer() {
-	if m.door != nil {
+	if m.endpoint != nil {
 		return
 	}
-	m.door, _ = m.reg.js.Conn().Subscribe(schemas.MemberSubject(m.role, m.self), func(msg *nats.Msg) { _ = msg.Respond(nil) })
+	m.endpoint, _ = m.reg.js.Conn().Subscribe(schemas.MemberSubject(m.role, m.self), func(msg *nats.Msg) { _ = msg.Respond(nil) })
 }
 
 // unreachable reports whether it is certain that no process subscribes to a member's
@@ -107,8 +107,8 @@ func (m *Members) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			if m.door != nil {
-				_ = m.door.Unsubscribe()
+			if m.endpoint != nil {
+				_ = m.endpoint.Unsubscribe()
 			}
 			leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()

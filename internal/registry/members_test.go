@@ -101,7 +101,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	go func() { _ = b.Run(bctx); close(ended) }()
 	live := func(n int) {
 		t.Helper()
-		embeddedtest.Eventually(t, patience, func() error {
+		embeddedtest.Eventually(t, maxWait, func() error {
 			if got := len(a.Live()); got != n {
 				return fmt.Errorf("%d members are live, want %d", got, n)
 			}
@@ -109,7 +109,7 @@ func TestMembersComeAndGo(t *testing.T) {
 		})
 	}
 	live(2)
-	embeddedtest.Eventually(t, patience, func() error { // once both know of each other
+	embeddedtest.Eventually(t, maxWait, func() error { // once both know of each other
 		if a.Owns("x") == b.Owns("x") {
 			return errors.New("x does not have exactly one owner")
 		}
@@ -155,7 +155,7 @@ func TestDeadMemberIsMissedSoon(t *testing.T) {
 		t.Errorf("live: %v, though both answer", a.Live())
 	}
 	theirs.Close() // as the kernel does for a process that dies
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, maxWait, func() error {
 		silent()
 		if look(); len(a.Live()) != 1 {
 			return fmt.Errorf("live: %v", a.Live())

@@ -11,11 +11,11 @@ import (
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
 // patience is how long anything may take on a busy machine.
-const patience = 2 * time.Minute
+const maxWait = 2 * time.Minute
 
 // timeout bounds a test that waits.
 func timeout(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -87,7 +87,7 @@ func TestRowsAtExaminedPositions(t *testing.T) {
 
 // An examination that began before what was derived was dropped does not say that marks are
 // there which went with it.
-func TestStaleExamination(t *testing.T) {
+func TestStaleDerivedState(t *testing.T) {
 	t.Parallel()
 	for name, began := range map[string]bool{"before the first": false, "after another": true} {
 		t.Run(name, func(t *testing.T) {

@@ -21,10 +21,10 @@ type nats struct {
 
 // fork is a shard that was left.
 type fork struct {
-	to     int
-	judged bool
-	at     int
-	move   []int // positions
+	to        int
+	evaluated bool
+	at        int
+	move      []int // positions
 }
 
 func (n *nats) copy() *nats {
@@ -123,8 +123,8 @@ func (w *world) settle(s int) {
 	if w.gone[s] || !w.sealed[s] && !w.guards["a fork is judged once it is sealed"] {
 		return
 	}
-	if !f.judged || w.guards["a fork is judged once"] {
-		f.judged, f.at, f.move = true, len(w.shards[s]), nil
+	if !f.evaluated || w.guards["a fork is judged once"] {
+		f.evaluated, f.at, f.move = true, len(w.shards[s]), nil
 		for pos, id := range w.shards[s] {
 			if stored(w.table[s], id) && !w.guards["what is stored is not moved"] || w.guards["a fork is judged once"] && stored(w.table[f.to], id) {
 				continue
@@ -204,7 +204,7 @@ func (w *world) play() error {
 		}
 	}
 	w.rest(600)
-	return w.judge()
+	return w.evaluate()
 }
 
 // rest lets the parts work until nothing is left to do.
@@ -218,7 +218,7 @@ func (w *world) rest(steps int) {
 }
 
 // judge compares what was accepted with the table.
-func (w *world) judge() error {
+func (w *world) evaluate() error {
 	count := map[int]int{}
 	for _, rows := range w.table {
 		for _, id := range rows {

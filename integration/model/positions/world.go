@@ -217,7 +217,7 @@ func (w *world) play() error {
 		w.erase()
 		w.repair()
 	}
-	return w.judge()
+	return w.evaluate()
 }
 
 // fault has an operator or a disk do something.
@@ -235,7 +235,7 @@ func (w *world) fault(i int) {
 }
 
 // judge compares the table with the frames.
-func (w *world) judge() error {
+func (w *world) evaluate() error {
 	at := map[stored]int{}
 	for _, r := range w.table {
 		at[r]++

@@ -25,7 +25,7 @@ func (c *client) step(w *world) {
 		c.busy = a == unknown
 		return
 	}
-	if w.calm {
+	if w.quiet {
 		return
 	}
 	key := keyOf(w.rng.IntN(keys))

@@ -19,7 +19,7 @@ func Play(seed uint64, broken Break) string {
 	var purge func()
 	const chaos, healing = 400, 4000
 	for step := 0; step < chaos+healing && w.wrong == ""; step++ {
-		if w.calm = step >= chaos; w.calm && len(w.late) > 0 {
+		if w.quiet = step >= chaos; w.quiet && len(w.late) > 0 {
 			w.late[0]()
 			w.late = w.late[1:]
 			continue
@@ -53,12 +53,12 @@ func Play(seed uint64, broken Break) string {
 			dispatchers[n].step(w)
 		}
 	}
-	w.judge()
+	w.evaluate()
 	return w.wrong
 }
 
 // judge compares the log, the calls and the rows.
-func (w *world) judge() {
+func (w *world) evaluate() {
 	before := map[schemas.TimerKey]*entry{}
 	for _, e := range w.log {
 		w.follows(before[e.Key], e)

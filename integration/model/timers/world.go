@@ -55,7 +55,7 @@ type call struct {
 type world struct {
 	rng    *rand.Rand
 	broken Break
-	calm   bool // nothing fails any more
+	quiet  bool // nothing fails any more
 	now    int64
 	log    []*entry
 	late   []func()
@@ -79,7 +79,7 @@ func (w *world) fail(format string, a ...any) {
 }
 
 // chance is one of n, unless it is calm.
-func (w *world) chance(n int) bool { return !w.calm && w.rng.IntN(n) == 0 }
+func (w *world) chance(n int) bool { return !w.quiet && w.rng.IntN(n) == 0 }
 
 // gone reports whether an owner is known to be dead.
 func (w *world) gone(owner string) bool { return w.dead[owner] && w.broken != DeadOwnerKept }

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
 // patience is how long anything may take on a busy machine.
-const patience = 2 * time.Minute
+const maxWait = 2 * time.Minute
 
 // How long a job's entry stays the same until its gateway counts as gone.
 const (
@@ -55,7 +55,7 @@ func start(t *testing.T) *env {
 // given: one that is alive may be kept from its beat on a busy machine.
 func (e *env) gateway(gone time.Duration, w worker) (r *jobs.Runner, stop, kill func()) {
 	e.t.Helper()
-	nc, err := nats.Connect(e.srv.NATSURL, nats.Timeout(patience))
+	nc, err := nats.Connect(e.srv.NATSURL, nats.Timeout(maxWait))
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func (e *env) gateway(gone time.Duration, w worker) (r *jobs.Runner, stop, kill 
 // reaches waits until a job is in a state.
 func (e *env) reaches(r *jobs.Runner, id string, state jobs.State) (j jobs.Job) {
 	e.t.Helper()
-	embeddedtest.Eventually(e.t, patience, func() error {
+	embeddedtest.Eventually(e.t, maxWait, func() error {
 		var err error
 		if j, err = r.Get(e.t.Context(), id); err == nil && j.State != state {
 			err = fmt.Errorf("job %+v, want it %s", j, state)

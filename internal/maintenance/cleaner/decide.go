@@ -20,7 +20,7 @@ type sight struct {
 	// last is the sequence of the key's last message now; 0: none is left.
 	last uint64
 	// stray: the last message is not a record. over: the key is over with it.
-	stray, over bool
+	misplaced, over bool
 	// whole: records of this kind leave with their key alone.
 	whole bool
 }
@@ -34,7 +34,7 @@ func decide(s *sight, cold bool) (act, uint64) {
 	switch {
 	case s.last == 0:
 		return leave, 0
-	case !s.stored || s.stray:
+	case !s.stored || s.misplaced:
 		return hold, 0
 	case s.last > newest && s.whole, s.last < newest:
 		return leave, 0

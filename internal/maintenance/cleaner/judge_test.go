@@ -26,7 +26,7 @@ func TestDecide(t *testing.T) {
 		"settled, and hot":                       {s: sight{seen: []uint64{5}, stored: true, last: 5}, want: leave},
 		"settled, hot, older versions":           {s: sight{seen: []uint64{3, 5}, stored: true, last: 5}, want: refresh},
 		"settled, and a newer one":               {s: sight{seen: []uint64{3, 5}, stored: true, last: 9}, want: purge, upTo: 5},
-		"covered by a stray":                     {s: sight{seen: []uint64{5}, stored: true, last: 9, stray: true}, cold: true, want: hold},
+		"covered by a stray":                     {s: sight{seen: []uint64{5}, stored: true, last: 9, misplaced: true}, cold: true, want: hold},
 		"gone meanwhile":                         {s: sight{seen: []uint64{5}, stored: true}, cold: true, want: leave},
 		"leaves whole, not over":                 {s: sight{seen: []uint64{3, 5}, stored: true, last: 5, whole: true}, cold: true, want: leave},
 		"leaves whole, not over, a newer one":    {s: sight{seen: []uint64{3, 5}, stored: true, last: 9, whole: true}, cold: true, want: leave},
@@ -51,14 +51,14 @@ func TestDecideKeeps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := sight{
 			seen:   rapid.SliceOfNDistinct(rapid.Uint64Range(1, 20), 1, 5, rapid.ID[uint64]).Draw(t, "seen"),
-			stored: rapid.Bool().Draw(t, "stored"), stray: rapid.Bool().Draw(t, "stray"), over: rapid.Bool().Draw(t, "over"), whole: rapid.Bool().Draw(t, "whole"),
+			stored: rapid.Bool().Draw(t, "stored"), misplaced: rapid.Bool().Draw(t, "stray"), over: rapid.Bool().Draw(t, "over"), whole: rapid.Bool().Draw(t, "whole"),
 			last: rapid.Uint64Range(0, 20).Draw(t, "last"),
 		}
 		slices.Sort(s.seen)
 		what, upTo := decide(&s, rapid.Bool().Draw(t, "cold"))
 		newest := s.seen[len(s.seen)-1]
 		switch {
-		case what > hold && (!s.stored || s.stray):
+		case what > hold && (!s.stored || s.misplaced):
 			t.Fatalf("%d although it is not stored", what)
 		case what == purge && (upTo > newest || upTo >= s.last && !s.over):
 			t.Fatalf("purged up to %d of %d", upTo, s.last)

@@ -185,7 +185,7 @@ func (c *Cleaner) decide(ctx context.Context, w *walk, seen []met, last *streams
 		s.seen, s.stored = append(s.seen, r.Sequence), s.stored && ok
 	}
 	now, err := w.kind.Parse(last)
-	s.stray, s.over = err != nil, now.Over
+	s.misplaced, s.over = err != nil, now.Over
 	what, upTo := decide(&s, w.cold)
 	var again func(*streams.Message, schemas.FrontPlace) (fronts.Record, error)
 	switch what {

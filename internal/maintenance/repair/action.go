@@ -47,7 +47,7 @@ const (
 	DropEnded     Do = "drop ended timers"
 	PutAgain      Do = "put again"
 	// DropStray takes out of a front what is not a record and took the place of what is nowhere.
-	DropStray Do = "drop stray"
+	DropMisplaced Do = "drop stray"
 	// LeaveShard has a lane go on in another shard than one of which ClickHouse has more than SHARDS.
 	LeaveShard Do = "leave shard"
 	// Lost names what no source holds any more. Nothing is done.
@@ -82,21 +82,21 @@ type Action struct {
 	Detail string `json:"detail"`
 	State  State  `json:"state"`
 
-	ref    schemas.ShardRef
-	topic  *schemas.Topic
-	lo, hi uint64 // of Insert, DropCopies, DropStrange and DropMoved: above lo, up to hi
-	frames []link // of Store, DropStrange, DropMoved and Insert, in order
-	chain  chain  // of DropMoved: all of the shard
-	entry  registry.Shard
-	head   registry.Head
-	chains map[schemas.Shard]chain // of RestoreMonth
-	lane   *lostLane
-	front  uint64            // of AdvanceFront: the sequence to reach
-	ends   routedEnds        // of AdvanceFront and PutAgain
-	lost   []lostDocument    // of RestoreStubs
-	timers []lostTimer       // of RestoreTimers and DropEnded
-	strays map[string]uint64 // of DropStray: by subject, the sequence of its last message
-	odd    *registry.UnreadableError
+	ref       schemas.ShardRef
+	topic     *schemas.Topic
+	lo, hi    uint64 // of Insert, DropCopies, DropStrange and DropMoved: above lo, up to hi
+	frames    []link // of Store, DropStrange, DropMoved and Insert, in order
+	chain     chain  // of DropMoved: all of the shard
+	entry     registry.Shard
+	head      registry.Head
+	chains    map[schemas.Shard]chain // of RestoreMonth
+	lane      *lostLane
+	front     uint64            // of AdvanceFront: the sequence to reach
+	ends      routedEnds        // of AdvanceFront and PutAgain
+	lost      []lostDocument    // of RestoreStubs
+	timers    []lostTimer       // of RestoreTimers and DropEnded
+	misplaced map[string]uint64 // of DropStray: by subject, the sequence of its last message
+	odd       *registry.UnreadableError
 }
 
 // Positions are the action's positions for people: "7", "7–9" or "".

@@ -83,8 +83,8 @@ func (r *Repairer) do(ctx context.Context, a *Action) error {
 		return r.restoreStubs(ctx, a)
 	case RestoreTimers:
 		return r.restoreTimers(ctx, a)
-	case DropStray:
-		return r.dropStrays(ctx, a)
+	case DropMisplaced:
+		return r.dropMisplaced(ctx, a)
 	case DropEnded:
 		return r.dropEnded(ctx, a)
 	case PutAgain:

@@ -19,10 +19,10 @@ import (
 
 // lostTimer is a timer whose last record in TIMERS is not what it should be.
 type lostTimer struct {
-	key    schemas.TimerKey
-	newest tables.NewestTimer // by its history; not set of what is put again
-	expect uint64             // the sequence of the last message that TIMERS has of it; 0: nothing
-	stray  bool               // that message is not a record, and goes
+	key       schemas.TimerKey
+	newest    tables.NewestTimer // by its history; not set of what is put again
+	expect    uint64             // the sequence of the last message that TIMERS has of it; 0: nothing
+	misplaced bool               // that message is not a record, and goes
 }
 
 // timersPlan is what TIMERS needs of a topic.
@@ -33,7 +33,7 @@ type timersPlan struct {
 	again   *Action // nil: no record took a sequence that was routed before
 	// By their history: lost are pending and not in TIMERS, ended are pending there and over, and what gone call is nowhere.
 	lost, ended, gone []lostTimer
-	strays            map[string]uint64 // by subject
+	misplaced         map[string]uint64 // by subject
 }
 
 // addTo adds the actions in their order. While TIMERS ends below what was routed no dispatcher calls anything, so what ended
@@ -53,7 +53,7 @@ func (tp *timersPlan) addTo(p *Plan) {
 		}
 	}
 	add(RestoreTimers, tp.lost, "ClickHouse", "timers that are pending by their history")
-	p.dropReplacing(tp.topic, schemas.StreamTimers, tp.strays)
+	p.dropReplacing(tp.topic, schemas.StreamTimers, tp.misplaced)
 	add(Lost, tp.gone, "", "timers that are pending by their history, and what they call is nowhere")
 }
 
@@ -63,7 +63,7 @@ func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, ends routed
 	if err != nil {
 		return nil, err
 	}
-	plan := &timersPlan{topic: t, ends: ends, strays: map[string]uint64{}}
+	plan := &timersPlan{topic: t, ends: ends, misplaced: map[string]uint64{}}
 	take := func(n tables.NewestTimer) error {
 		l := lostTimer{key: n.Key(t), newest: n}
 		subject := l.key.Subject()
@@ -76,7 +76,7 @@ func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, ends routed
 			if seq > upTo[l.key.Lane] { // no dead letter says yet what was replaced
 				return nil
 			}
-			l.stray = true
+			l.misplaced = true
 		}
 		switch timerFate(rec, &n) {
 		case restoreTimer:
@@ -100,7 +100,7 @@ func (r *Repairer) planTimers(ctx context.Context, t *schemas.Topic, ends routed
 	}
 	for subject, seq := range found.replaced {
 		if key, err := schemas.ParseTimerSubject(subject); err == nil && seq <= upTo[key.Lane] {
-			plan.strays[subject] = found.at[subject]
+			plan.misplaced[subject] = found.at[subject]
 		}
 	}
 	return plan, nil
@@ -188,7 +188,7 @@ func (r *Repairer) dropBelow(ctx context.Context, timers []lostTimer) error {
 		return err
 	}
 	for i := range timers {
-		if !timers[i].stray {
+		if !timers[i].misplaced {
 			continue
 		}
 		if err := streams.Delete(ctx, r.js, s, timers[i].expect, false); err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {

@@ -46,12 +46,12 @@ func (p *Plan) dropReplacing(t *schemas.Topic, front string, subjects map[string
 		return
 	}
 	first := slices.Min(slices.Collect(maps.Keys(subjects)))
-	p.add(Action{Do: DropStray, Topic: t.Name, Where: front, Rows: uint64(len(subjects)), topic: t, strays: subjects,
+	p.add(Action{Do: DropMisplaced, Topic: t.Name, Where: front, Rows: uint64(len(subjects)), topic: t, misplaced: subjects,
 		Detail: fmt.Sprintf("messages that are not records, on %q first: what they took the place of is not stored", first)})
 }
 
 // dropStrays takes them out, each where it is still the last of its subject.
-func (r *Repairer) dropStrays(ctx context.Context, a *Action) error {
+func (r *Repairer) dropMisplaced(ctx context.Context, a *Action) error {
 	w, err := r.restoring(ctx, a)
 	if err != nil {
 		return err
@@ -60,8 +60,8 @@ func (r *Repairer) dropStrays(ctx context.Context, a *Action) error {
 	if err != nil {
 		return err
 	}
-	for _, subject := range slices.Sorted(maps.Keys(a.strays)) {
-		seq := a.strays[subject]
+	for _, subject := range slices.Sorted(maps.Keys(a.misplaced)) {
+		seq := a.misplaced[subject]
 		msg, err := w.Last(ctx, subject)
 		if err != nil || msg.Sequence != seq {
 			continue // it went on, or went: the next plan sees

@@ -13,7 +13,7 @@ import (
 
 // What two read for a feed at once is added once, in order, and what was read for a
 // feed that was restarted meanwhile is not.
-func TestFeedTakesOnce(t *testing.T) {
+func TestTailerTakesOnce(t *testing.T) {
 	d := newRecentCache(&nats.Conn{})
 	f := d.tailer(schemas.StreamShards, "app")
 	tr := f.frameIndex(schemas.ShardSubject("app", 202611, 7))
@@ -156,8 +156,8 @@ func TestHeadBelowFloor(t *testing.T) {
 }
 
 // A track tells when it begins behind frames that its stream no longer has.
-func TestTrackMissing(t *testing.T) {
-	tr := testTrack(t) // 3 to 8
+func TestIndexMissing(t *testing.T) {
+	tr := testIndex(t) // 3 to 8
 	if tr.missing(2) || tr.missing(5) || tr.missing(8) || tr.missing(9) {
 		t.Error("nothing is missing")
 	}

@@ -18,7 +18,7 @@ func placedMessage(pos uint64, ts int64, cleared string) *message {
 	return &message{subject: schemas.ShardSubject("app", 202611, 7), header: h, seq: 10 * pos, bytes: 50}
 }
 
-func testTrack(t *testing.T) *frameIndex {
+func testIndex(t *testing.T) *frameIndex {
 	d := &recentCache{feeds: map[place]*tailer{}}
 	tr := &frameIndex{place: place{schemas.StreamShards, schemas.ShardSubject("app", 202611, 7)}, dir: d}
 	tr.begin(3, 1)
@@ -37,8 +37,8 @@ func positions(frames []Meta) (out []uint64) {
 	return out
 }
 
-func TestTrackAbove(t *testing.T) {
-	tr := testTrack(t)
+func TestIndexAbove(t *testing.T) {
+	tr := testIndex(t)
 	for _, c := range []struct {
 		floor  uint64
 		lo, hi int64
@@ -65,8 +65,8 @@ func TestTrackAbove(t *testing.T) {
 
 // What a query saw stored stays for those that began before it, and goes later;
 // then the track says that it no longer reaches so far back.
-func TestTrackForgetsLate(t *testing.T) {
-	tr := testTrack(t)
+func TestIndexForgetsLate(t *testing.T) {
+	tr := testIndex(t)
 	now := time.Now()
 	tr.passed(5, now)
 	if tr.from != 3 || len(tr.headings) != 6 {
@@ -83,8 +83,8 @@ func TestTrackForgetsLate(t *testing.T) {
 	}
 }
 
-func TestTrackRefuses(t *testing.T) {
-	tr := testTrack(t)
+func TestIndexRefuses(t *testing.T) {
+	tr := testIndex(t)
 	if err := tr.add(placedMessage(8, 800, schemas.ClearedDropped)); err != nil || len(tr.headings) != 6 {
 		t.Errorf("a mark in the place of the last frame: %v, %d headings", err, len(tr.headings))
 	}
@@ -97,7 +97,7 @@ func TestTrackRefuses(t *testing.T) {
 	}
 }
 
-func TestDirectoryKeepsTheNewest(t *testing.T) {
+func TestCacheKeepsTheNewest(t *testing.T) {
 	d := &recentCache{}
 	var kept []int
 	slots := make([]func() bool, 40)
@@ -120,8 +120,8 @@ func TestDirectoryKeepsTheNewest(t *testing.T) {
 }
 
 // A track that was left before the end goes on there, unless it does not reach back.
-func TestTrackReach(t *testing.T) {
-	tr := testTrack(t)
+func TestIndexReach(t *testing.T) {
+	tr := testIndex(t)
 	next := tr.next
 	if tr.reach(4); tr.next != next || tr.from != 3 || len(tr.headings) != 6 {
 		t.Errorf("from %d it goes on at %d with %d frames, want %d and all 6", tr.from, tr.next, len(tr.headings), next)

@@ -56,14 +56,14 @@ func TestHangingReceiversHoldUpNoOtherGroup(t *testing.T) {
 		cancel()
 		<-ended
 	}()
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, longestWait, func() error {
 		if n := h.hang.Load(); n != calls/2 {
 			return fmt.Errorf("%d calls hang, expected half of %d", n, calls)
 		}
 		return nil
 	})
 	create("works", others)
-	embeddedtest.Eventually(t, patience, func() error {
+	embeddedtest.Eventually(t, longestWait, func() error {
 		if n := h.called.Load(); n != others {
 			return fmt.Errorf("%d of %d timers of the other group were called", n, others)
 		}

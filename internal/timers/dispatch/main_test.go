@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) { embeddedtest.Main(m) }
 
 // patience is how long anything may take on a busy machine.
-const patience = 5 * time.Minute
+const longestWait = 5 * time.Minute
 
 var testLimits = schemas.StreamLimits{EventsBytes: 64 << 20, ShardsBytes: 64 << 20, RegistryBytes: 8 << 20, TimersBytes: 1 << 30, Replicas: 1}
 
@@ -58,7 +58,7 @@ type call struct {
 
 func newEnv(t *testing.T, opts ...embeddedtest.Option) *env {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), longestWait)
 	t.Cleanup(cancel)
 	e := &env{t: t, ctx: ctx, srv: embeddedtest.Start(t, append(opts, embeddedtest.WithoutClickHouse())...), calls: map[string][]call{}}
 	e.natsURL = e.srv.NATSURL
