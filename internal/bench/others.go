@@ -52,7 +52,7 @@ func busyOf(line string) float64 {
 	return sum / clockTicks
 }
 
-// FamilyCPU is the CPU time of this process and of all that run below it, in seconds.
+// ProcessesCPU is the CPU time of this process and of all that run below it, in seconds.
 func ProcessesCPU() float64 {
 	sum := ownCPU()
 	for below := children(os.Getpid()); len(below) > 0; {

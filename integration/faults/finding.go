@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Verdict is what the Checker found.
+// Finding is what the Checker found.
 type Finding struct {
 	// Told is the events producers were told are stored; Found those of the numbered rows in ClickHouse; Unknown those of
 	// them that were never reported.
