@@ -21,7 +21,7 @@ import (
 )
 
 // Whatever reaches NATS can publish on the subjects of SHARDS and of the fronts. What none of
-// Almanac's parts published there is foreign (schemas.Foreign): one router of all keeps it as a dead
+// Almanac's parts published there is foreign (wire.Foreign): one router of all keeps it as a dead
 // letter of NoTopic, and takes it out of its stream. It reads the headers of each message once. A lane
 // or a shard that ends with a foreign message stops until then, which takes seconds; others go on.
 //

@@ -29,7 +29,7 @@ type Config struct {
 	// 130,000 rows on two processors. With 1.2 s SQL sees an event up to a second later,
 	// and no more events are stored; with 250 ms an event costs ClickHouse a tenth more,
 	// and SQL sees it no sooner. Where more shards are at work than two for each of
-	// Inserts it grows with their number, up to RestLimit; default 5 s. Lull is how long
+	// Inserts it grows with their number, up to MaxInterval; default 5 s. IdleAfter is how long
 	// no frame must come for all that to end; default 500 ms, several of a router's
 	// batches at full load, and a quarter of a longer rest.
 	MinInterval time.Duration

@@ -48,7 +48,7 @@ func (c *Config) interval(pending map[schemas.Shard]*state) interval {
 // processor apart from its rows (21 for itself and the rest for the head read back,
 // by inserts of 2,000 to 40,000 rows), as much as 15,000 rows: so the bound is one on
 // inserts a second, until shards are so many that each would rest for longer than
-// RestLimit. With ten topics at full load (40 shards, two processors) inserts came to
+// MaxInterval. With ten topics at full load (40 shards, two processors) inserts came to
 // 23,000 and 24,000 rows and an event cost ClickHouse 3.0 and 3.9 microseconds; with
 // each shard for itself, in turn with those runs, to 7,600 and 8,700 rows for 6.3 and 5.7.
 func intervalOf(work time.Duration, shards int, c *Config) time.Duration {

@@ -37,7 +37,7 @@ func TestRestOf(t *testing.T) {
 	}
 	cfg.MinInterval = time.Minute
 	if got := intervalOf(time.Hour, 40, &cfg); got != time.Minute {
-		t.Errorf("a Rest above RestLimit: %s", got)
+		t.Errorf("a MinInterval above MaxInterval: %s", got)
 	}
 }
 

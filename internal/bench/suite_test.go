@@ -9,7 +9,7 @@ import (
 	"github.com/almanac-events/almanac/internal/embedded/embeddedtest"
 )
 
-// environment is the test's servers as a House.
+// environment is the test's servers as an Environment.
 func environment(t testing.TB, cfg Config) *Environment {
 	return &Environment{
 		NATS: cfg.NATS, NATSURL: cfg.NATSURL, Registry: cfg.Registry, DB: cfg.DB, ClickHouse: cfg.clickhouse, EnginePID: cfg.EnginePID,

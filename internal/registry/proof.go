@@ -40,7 +40,7 @@ type ProvenRows struct {
 	At time.Time `json:"at"`
 	// Parts is a digest of the shard's parts in ClickHouse; see tables.DB.Parts.
 	Parts string `json:"parts"`
-	// Entry and Tally are revisions, TailSeq the sequence of the last frame in SHARDS.
+	// Entry and ErasureRecord are revisions, TailSeq the sequence of the last frame in SHARDS.
 	Entry         uint64 `json:"entry"`
 	ErasureRecord uint64 `json:"tally"`
 	TailSeq       uint64 `json:"tail_seq"`

@@ -4,10 +4,10 @@
 //
 // # Model
 //
-//	Erasure    an entry of the ledger: a condition, a range of time, and a fence
-//	Erasures   those of a topic at one moment, the highest fence first
-//	Cover      those of them that concern a frame, or several frames that are alike
-//	Tally      what erasures took from one shard: Cuts of rows, Spans of purged positions
+//	Erasure        an entry of the ledger: a condition, a range of time, and a fence
+//	Erasures       those of a topic at one moment, the highest fence first
+//	Cover          those of them that concern a frame, or several frames that are alike
+//	ErasureRecord  what erasures took from one shard: Cuts of rows, Spans of purged positions
 //
 // The fence is the last sequence of EVENTS, or of the topic's front, when the erasure was
 // entered, and that moment by the server's clock. An erasure means the messages up to its fence (schemas.Source.UpTo). A
