@@ -99,6 +99,7 @@ lint: check $(GOLANGCI) prose ## All rules of .golangci.yml, and the language of
 
 prose: ## Words a sentence in documents and doc.go, and retired words anywhere
 	go run ./internal/lint/prose
+	go run ./internal/lint/rooms
 
 $(OTELCOL): integration/inputs/collector/builder.yaml
 	cd integration/inputs/collector && go run go.opentelemetry.io/collector/cmd/builder@v$(OTEL_VERSION) --config builder.yaml

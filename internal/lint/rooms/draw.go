@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// outside are rooms that no other stands on and that would hide the rest: they import most.
+var outside = []string{"bench", "cmd/almanac", "integration", "lint"}
+
+// escaped are what a cell of a table in Markdown cannot have as it is.
+var escaped = strings.NewReplacer("|", `\|`, "<", "&lt;")
+
+// draw returns the map: a picture in Mermaid, and a table.
+func draw(all []*room) string {
+	var b strings.Builder
+	b.WriteString("\n```mermaid\nflowchart TD\n")
+	for _, r := range all {
+		if slices.Contains(outside, r.name) {
+			continue
+		}
+		var on []string
+		for _, name := range reduced(all, r) {
+			on = append(on, node(find(all, name)))
+		}
+		if len(on) > 0 {
+			fmt.Fprintf(&b, "  %s --> %s\n", node(r), strings.Join(on, " & "))
+		}
+	}
+	b.WriteString("```\n\n| room | what it is for | below it |\n|---|---|---|\n")
+	for _, r := range all {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.name, escaped.Replace(purpose(r)), strings.Join(r.parts, ", "))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// purpose is a room's short text without the words that every one begins with.
+func purpose(r *room) string {
+	short := strings.TrimSuffix(r.short, ".")
+	if f := strings.Fields(short); len(f) > 2 && (f[0] == "Package" || f[0] == "Command") {
+		short = strings.Join(f[2:], " ")
+	}
+	return short
+}
+
+// reduced returns the rooms that r imports, but for those that another of them stands on.
+func reduced(all []*room, r *room) (on []string) {
+	for _, to := range r.on {
+		if !slices.ContainsFunc(r.on, func(via string) bool { return via != to && reaches(all, via, to) }) {
+			on = append(on, to)
+		}
+	}
+	return on
+}
+
+// reaches reports whether a room stands on another, directly or through others. There is no circle among them.
+func reaches(all []*room, from, to string) bool {
+	return slices.ContainsFunc(find(all, from).on, func(next string) bool { return next == to || reaches(all, next, to) })
+}
+
+// circle returns a path from a room to itself; empty: there is none.
+func circle(all []*room) string {
+	done := map[string]bool{}
+	var walk func(name string, path []string) string
+	walk = func(name string, path []string) string {
+		if i := slices.Index(path, name); i >= 0 {
+			return strings.Join(append(path[i:], name), " → ")
+		}
+		if done[name] {
+			return ""
+		}
+		for _, next := range find(all, name).on {
+			if c := walk(next, append(path, name)); c != "" {
+				return c
+			}
+		}
+		done[name] = true
+		return ""
+	}
+	for _, r := range all {
+		if c := walk(r.name, nil); c != "" {
+			return c
+		}
+	}
+	return ""
+}
+
+// find returns the room of a name.
+func find(all []*room, name string) *room {
+	if i := slices.IndexFunc(all, func(r *room) bool { return r.name == name }); i >= 0 {
+		return all[i]
+	}
+	return &room{name: name}
+}
+
+// node is a room in the picture: what is below internal alone is drawn round.
+func node(r *room) string {
+	id := strings.ReplaceAll(r.name, "/", "_")
+	if r.public {
+		return fmt.Sprintf("%s[%s]", id, r.name)
+	}
+	return fmt.Sprintf("%s(%s)", id, r.name)
+}

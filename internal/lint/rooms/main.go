@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+const (
+	design = "DESIGN.md"
+	begin  = "<!-- rooms -->\n"
+	end    = "<!-- /rooms -->\n"
+)
+
+func main() {
+	write := flag.Bool("w", false, "write the map into "+design)
+	flag.Parse()
+	if err := run(*write); err != nil {
+		fmt.Fprintln(os.Stderr, "rooms:", err)
+		os.Exit(1)
+	}
+}
+
+func run(write bool) error {
+	list, err := exec.Command("go", "list", "-f", "{{.Module.Path}}\t{{.ImportPath}}\t{{.Doc}}\t{{join .Imports \" \"}}", "./...").Output()
+	if err != nil {
+		return fmt.Errorf("go list: %w", err)
+	}
+	text, err := os.ReadFile(design)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := bytes.Cut(text, []byte(begin))
+	_, after, closed := bytes.Cut(rest, []byte(end))
+	if !ok || !closed {
+		return fmt.Errorf("%s lacks the lines %q and %q, between which the map is written", design, begin, end)
+	}
+	all := rooms(string(list))
+	if c := circle(all); c != "" {
+		return fmt.Errorf("these rooms stand on each other: %s", c)
+	}
+	now := slices.Concat(before, []byte(begin), []byte(draw(all)), []byte(end), after)
+	switch {
+	case bytes.Equal(text, now):
+		return nil
+	case write:
+		return os.WriteFile(design, now, 0o644) //nolint:gosec // a document of the repository
+	}
+	return fmt.Errorf("the map in %s is not that of the packages: run go run ./internal/lint/rooms -w", design)
+}
+
+// room is a folder at the top or below internal, with the packages in it.
+type room struct {
+	name  string   // such as "query" or "tables"
+	short string   // what it is for
+	parts []string // packages below it
+	on    []string // rooms that it imports
+	// public says that a part of it is not below internal.
+	public bool
+}
+
+// rooms groups the packages of go list by room, in the order of their names.
+func rooms(list string) []*room {
+	found := map[string]*room{}
+	at := func(name string) *room {
+		if found[name] == nil {
+			found[name] = &room{name: name}
+		}
+		return found[name]
+	}
+	for line := range strings.Lines(list) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 4 || strings.HasSuffix(f[1], "test") { // harness
+			continue
+		}
+		module, path, short := f[0], f[1], f[2]
+		name, below := roomOf(module, path)
+		r := at(name)
+		r.public = r.public || !strings.HasPrefix(path, module+"/internal/")
+		if below == "" {
+			r.short = short
+		} else if first, _, _ := strings.Cut(below, "/"); !slices.Contains(r.parts, first) {
+			r.parts = append(r.parts, first)
+		}
+		for _, to := range strings.Fields(f[3]) {
+			if to != module && !strings.HasPrefix(to, module+"/") {
+				continue
+			}
+			if other, _ := roomOf(module, to); other != name && !slices.Contains(r.on, other) {
+				r.on = append(r.on, other)
+			}
+		}
+	}
+	var out []*room
+	for _, r := range found {
+		slices.Sort(r.on)
+		slices.Sort(r.parts)
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b *room) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+// roomOf returns the room of a package, and the package's path below it. A room may have a half below internal:
+// internal/query belongs to query.
+func roomOf(module, path string) (name, below string) {
+	rel := strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
+	if rel == "" {
+		return "almanac", ""
+	}
+	for _, holds := range []string{"internal/", "cmd/"} {
+		rel = strings.TrimPrefix(rel, holds)
+	}
+	name, below, _ = strings.Cut(rel, "/")
+	if path == module+"/cmd/"+rel {
+		name = "cmd/" + name
+	}
+	return name, below
+}
