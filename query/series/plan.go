@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/query/filter"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -89,7 +90,7 @@ func (r *Reader) rows(ctx context.Context, s *selection, from time.Time) (int64,
 	if held <= r.limits.rows {
 		return held, nil
 	}
-	cond := fmt.Sprintf("%s AND ts > fromUnixTimestamp64Nano(toInt64(%d), 'UTC') AND ts <= %s AND %s", s.named(), from.UnixNano(), sqlTo, s.snap.Held(false))
+	cond := fmt.Sprintf("%s AND ts > fromUnixTimestamp64Nano(toInt64(%d), 'UTC') AND ts <= %s AND %s", s.named(), from.UnixNano(), sqlTo, s.snap.Held(once.Nowhere))
 	if chosen := s.chosen(); chosen != "" {
 		cond += " AND " + chosen
 	}

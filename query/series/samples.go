@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/kinds"
@@ -173,5 +174,5 @@ func samplesSQL(snap *snapshot, q *SampleRequest) string {
 	return fmt.Sprintf(`SELECT series, toInt64(toUnixTimestamp64Nano(ts)), value, toUInt8(%s, 0)) FROM %s
 WHERE type IN (%s) AND series IN (%s) AND ts > fromUnixTimestamp64Nano(%d, 'UTC') AND ts <= fromUnixTimestamp64Nano(%d, 'UTC') AND %s AND %s
 ORDER BY type, series, ts, toUInt128(id) DESC LIMIT 1 BY type, series, ts FORMAT RowBinary`,
-		code, sql.QuotedTable(snap.Database, snap.Topic.Name), strings.Join(metrics, ", "), strings.Join(keys, ", "), q.From.UnixNano(), q.To.UnixNano(), snap.Held(false), snap.kept())
+		code, sql.QuotedTable(snap.Database, snap.Topic.Name), strings.Join(metrics, ", "), strings.Join(keys, ", "), q.From.UnixNano(), q.To.UnixNano(), snap.Held(once.Nowhere), snap.kept())
 }

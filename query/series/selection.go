@@ -89,7 +89,7 @@ func (s *selection) listed() string {
 		if s.snap.erasing() {
 			unlisted = s.snap.kept()
 		}
-		fresh := fmt.Sprintf("%s AND ts > %s AND ts <= %s AND %s AND (%s)", s.named(), sqlFrom, sqlTo, s.snap.Held(false), unlisted)
+		fresh := fmt.Sprintf("%s AND ts > %s AND ts <= %s AND %s AND (%s)", s.named(), sqlFrom, sqlTo, s.snap.Held(once.Nowhere), unlisted)
 		parts = append(parts, "SELECT type, series, service, user_id, unit, labels, points, first, last FROM ("+sql.SeriesSelect(s.snap.Topic, s.snap.Database, fresh)+")")
 	}
 	if !s.snap.Absent && !s.snap.noList && !s.snap.erasing() {
@@ -111,7 +111,7 @@ func seriesColumns(of string) string {
 
 // listedRange is the condition of rows of the list that may have points after an instant, up to the range's end.
 func (s *selection) listedRange(from time.Time) string {
-	return fmt.Sprintf("last > fromUnixTimestamp64Nano(toInt64(%d), 'UTC') AND first <= %s AND %s", from.UnixNano(), sqlTo, s.snap.Held(false))
+	return fmt.Sprintf("last > fromUnixTimestamp64Nano(toInt64(%d), 'UTC') AND first <= %s AND %s", from.UnixNano(), sqlTo, s.snap.Held(once.Nowhere))
 }
 
 func (s *selection) list() string {
@@ -136,12 +136,12 @@ func (s *selection) unmoved() string {
 // points is the condition of the topic's rows that are points of the selected series and count.
 func (s *selection) points(from string) string {
 	cut := s.snap.Quiet()
-	held := s.snap.Held(cut)
+	held := s.snap.Held(once.Examined)
 	if cut && s.places != nil {
 		held = s.snap.HeldIn(s.places)
 	}
 	cond := []string{s.named(), "ts > " + from, "ts <= " + sqlTo, "points IN (" + quotedNumbers + ")", held, s.snap.Unmoved(cut), s.snap.kept()}
-	if again := s.snap.Again(cut); again != "false" {
+	if again := s.snap.Again(); again != "false" {
 		cond = append(cond, "NOT ("+again+")")
 	}
 	if chosen := s.chosen(); chosen != "" {

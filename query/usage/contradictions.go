@@ -117,9 +117,8 @@ func (s *statement) contradictingIDs() string {
 	if s.snap.Marks > 0 && !s.snap.Absent {
 		marks = append(marks, "SELECT id, first FROM "+s.derived(schemas.DerivedRepeats)+" WHERE other")
 	}
-	if !s.snap.Quiet() {
-		fresh := s.snap.New(func(sh *once.Shard) uint64 { return sh.Examined })
-		marks = append(marks, "SELECT id, first FROM ("+sql.RepeatsSelect(s.t, s.database, "1", fresh)+") WHERE other")
+	if fresh := s.snap.Repeats(); fresh != "" {
+		marks = append(marks, "SELECT id, first FROM ("+fresh+") WHERE other")
 	}
 	if len(marks) == 0 {
 		return "SELECT " + sql.NoID + " AS id, " + sql.NoID + " AS first WHERE 0"
@@ -130,5 +129,5 @@ func (s *statement) contradictingIDs() string {
 // contradictory is the statement of both diffs of each pair, where the request selects them.
 func (s *statement) contradictory() string {
 	return fmt.Sprintf("SELECT toString(toUnixTimestamp64Nano(ts)), toString(id), type, provider, space, user_id, cause, toString(delta) FROM %s WHERE %s AND %s AND id IN (SELECT arrayJoin([id, first]) FROM (%s)) FORMAT JSONCompactEachRow",
-		sql.QuotedTable(s.database, s.t.Name), s.selected(false), s.snap.Held(false), s.contradictingIDs())
+		sql.QuotedTable(s.database, s.t.Name), s.selected(false), s.snap.Held(once.Nowhere), s.contradictingIDs())
 }

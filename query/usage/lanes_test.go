@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/almanac-events/almanac/internal/query/once"
 	"github.com/almanac-events/almanac/internal/query/once/oncetest"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
@@ -164,5 +165,55 @@ func TestALookReadsItsLane(t *testing.T) {
 	if timed {
 		t.Logf("%d rows read with one lane, %d with 16", read[1], read[16])
 		t.Logf("%d rows a lane, the shortest of nine looks: %s where the topic has one lane, %s where it has 16", rows, took[1], took[16])
+	}
+}
+
+// A bill looks for copies of rows that were not examined in the lanes of these alone, also when shards are made after its
+// snapshot, and takes the other lanes as they were examined.
+func TestABillLooksThroughOpenLanes(t *testing.T) {
+	t.Parallel()
+	const lanes, each = 16, 500
+	r := oncetest.New(t, schemas.Topic{Name: "audit", Kind: kinds.Audit, Lanes: lanes})
+	table := sql.QuotedTable(r.DB.Database, "audit")
+	put := func(lane int, shard, pos uint64, first, n int) {
+		id := uint64(lane)<<56 | shard
+		r.Exec(fmt.Sprintf("INSERT INTO %s (ts, id, type, request_id, scope, month, shard, pos) SELECT fromUnixTimestamp64Milli(%d, 'UTC'), generateUUIDv7(number), 'request', concat('%d ', toString(number + %d)), 's', 202601, %d, %d FROM numbers(%d)",
+			table, months.UnixMilli(), lane, first, id, pos, n))
+	}
+	for lane := range lanes {
+		put(lane, 1, 1, 0, each)
+	}
+	r.Round()
+	put(5, 1, 2, 0, 10) // copies
+	snap, err := once.Read(t.Context(), r.Reg, r.DB, &r.Topic)
+	if err != nil || snap.Quiet() || len(snap.Open()) != 1 || !snap.Open()[5] {
+		t.Fatalf("%v, open lanes %v", err, snap.Open())
+	}
+	put(5, 2, 1, 10, 20) // since the snapshot: in a shard that it does not know
+	put(6, 2, 1, 0, 20)  // of a lane that is not looked through
+	put(7, 1, 2, 0, 20)
+	answer, err := r.DB.Select(t.Context(), &tables.Select{SQL: "SELECT count() FROM (" + snap.Repeats() + ") FORMAT JSON"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said struct {
+		Data       []map[string]json.Number
+		Statistics struct {
+			Rows int `json:"rows_read"`
+		}
+	}
+	err = json.NewDecoder(answer).Decode(&said)
+	if err = errors.Join(err, answer.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if n := said.Data[0]["count()"]; n != "30" {
+		t.Errorf("%s repeats, expected 30", n)
+	}
+	if said.Statistics.Rows > 4*(each+30) {
+		t.Errorf("%d rows read; the lane has %d, and the topic %d", said.Statistics.Rows, each+30, lanes*each+70)
+	}
+	var n uint64
+	if err := r.DB.Conn().QueryRow(t.Context(), "SELECT count() FROM "+table+" WHERE "+snap.Held(once.Examined)+" AND NOT ("+snap.Again()+")").Scan(&n); err != nil || n != lanes*each {
+		t.Errorf("%d rows count, %v; expected %d", n, err, lanes*each)
 	}
 }

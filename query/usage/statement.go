@@ -27,15 +27,16 @@ type statement struct {
 	expect uint64 // what the sums that are read hold
 }
 
-// plan decides where each shard's share comes from. Sums are used where every row was
+// plan decides where each shard's share comes from. Sums are used in lanes of which every row was
 // examined: one that was not may come before a row that sums stand for, and count in its
 // place, since the least time and id counts and not the first to arrive.
 func (s *statement) plan() error {
-	sums := !s.byCause && s.snap.Quiet()
+	open := s.snap.Open()
 	s.f, s.e = s.req.From.UnixMilli(), s.req.To.UnixMilli()
 	s.params = map[string]string{"from": strconv.FormatInt(s.f, 10), "to": strconv.FormatInt(s.e, 10)}
 	for i := range s.snap.shards {
 		st := &s.snap.shards[i]
+		sums := !s.byCause && !s.snap.Absent && !open[st.Ref.ID.Lane()]
 		src, err := st.source(s.f, s.e, sums, s.req.GroupBy == ByDay)
 		if err != nil {
 			return err
@@ -97,8 +98,16 @@ func (s *statement) stored() string {
 	return strings.Join(cond, " AND ")
 }
 
-// cut says that rows above the heads that were read are left out.
-func (s *statement) cut() bool { return s.req.at || !s.byCause && s.snap.Quiet() }
+// cut says in which lanes rows above the heads that were read are left out.
+func (s *statement) cut() once.Cut {
+	switch {
+	case s.req.at:
+		return once.Everywhere
+	case s.byCause:
+		return once.Nowhere
+	}
+	return once.Examined
+}
 
 // afterDropped is the condition of copies whose diff that counts was in a shard that retention
 // dropped: it is in that shard's sums.
@@ -138,7 +147,7 @@ FROM (SELECT type, provider, space, cause, min((ts, toUInt128(id), id, delta, us
 		return q
 	}
 	return fmt.Sprintf(`SELECT type, provider, space, user_id, cause, id, ts, toUnixTimestamp64Milli(ts) AS t, delta, NOT (%s) AS c, toUInt64(NOT c) AS rep, month, shard, pos
-FROM %s WHERE %s AND %s`, s.snap.Again(s.cut()), table, s.selected(true), s.stored())
+FROM %s WHERE %s AND %s`, s.snap.Again(), table, s.selected(true), s.stored())
 }
 
 func (s *statement) derived(name string) string {

@@ -42,7 +42,7 @@ func OnceSelect(t *schemas.Topic, database string) string {
 
 // RepeatsSelect selects, as rows of the table of repeats, the events that must not count
 // because of rows that fulfil a condition, wherever they are stored among the rows that fulfil in: those of a lane
-// (InLane), or "1". All copies of an event have one lane.
+// (InLane), or of some. All copies of an event have one lane.
 func RepeatsSelect(t *schemas.Topic, database, in, newRows string) string {
 	file := "repeats_select.sql"
 	if t.OnceWithin > 0 {

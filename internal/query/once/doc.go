@@ -6,9 +6,11 @@
 // it was examined (package rollups). A Snapshot is how far each shard is. It gives conditions
 // for a statement that reads the topic's rows:
 //
-//	all examined    rows up to the heads that the snapshot found, without those that are named
-//	some not        all rows, without those that are named and those that the statement itself
-//	                finds to be repeats of rows above what was examined
+//	a lane that was examined    its rows up to the heads that the snapshot found, without those that are named
+//	one that was not            all its rows, without those that are named and those that the statement itself
+//	                            finds to be repeats of rows above what was examined
+//
+// Copies have one lane, so a lane that was examined is not looked through for the rows of another.
 //
 // # Who is authoritative
 //

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/almanac-events/almanac/internal/registry"
@@ -87,13 +89,26 @@ func (s *Snapshot) Listed(at map[schemas.ShardRef]uint64) {
 }
 
 // Quiet reports whether every row was examined: marks are then all the repeats there are.
-func (s *Snapshot) Quiet() bool {
+func (s *Snapshot) Quiet() bool { return !s.Absent && len(s.Open()) == 0 }
+
+// Open are the lanes with rows that were not examined. In the others marks are all the repeats there are.
+func (s *Snapshot) Open() map[int]bool {
+	lanes := map[int]bool{}
 	for i := range s.Shards {
 		if sh := &s.Shards[i]; !sh.Gone && sh.Examined < sh.Stored.Head {
-			return false
+			lanes[sh.Ref.ID.Lane()] = true
 		}
 	}
-	return !s.Absent
+	return lanes
+}
+
+// inLanes is the condition of the rows of some lanes.
+func inLanes(lanes map[int]bool) string {
+	cond := make([]string, 0, len(lanes))
+	for _, lane := range slices.Sorted(maps.Keys(lanes)) {
+		cond = append(cond, sql.InLane(lane))
+	}
+	return strings.Join(cond, " OR ")
 }
 
 // In is the condition of a shard's rows.
@@ -115,28 +130,57 @@ func (s *Snapshot) known() string {
 	return strings.Join(refs, ",")
 }
 
-// Held is the condition of the rows that a statement reads: none of shards that are gone. cut
-// says that it leaves out what came since the snapshot: those rows may have repeats that are
-// not named.
-func (s *Snapshot) Held(cut bool) string {
-	cond := []string{"1"}
+// Cut says in which lanes a statement leaves out the rows that came since the snapshot. They may have repeats
+// that are not named.
+type Cut int
+
+const (
+	// Nowhere leaves out none.
+	Nowhere Cut = iota
+	// Examined leaves them out in lanes of which every row was examined. In the others Again finds repeats.
+	Examined
+	// Everywhere leaves out all.
+	Everywhere
+)
+
+// Held is the condition of the rows that a statement reads: none of shards that are gone.
+func (s *Snapshot) Held(cut Cut) string {
+	if cut == Nowhere {
+		return s.held(func(int) bool { return false }, "1")
+	}
+	open := s.Open()
+	if cut == Everywhere {
+		clear(open)
+	}
+	var in []string
+	if known := s.known(); known != "" {
+		in = append(in, "(month, shard) IN ("+known+")")
+	}
+	if len(open) > 0 { // also what is in shards that were made since
+		in = append(in, inLanes(open))
+	}
+	if len(in) == 0 {
+		in = append(in, "0")
+	}
+	return s.held(func(lane int) bool { return !open[lane] }, "("+strings.Join(in, " OR ")+")")
+}
+
+// held is the condition of rows of shards that are not gone, which fulfil another condition. cut says of which lanes rows
+// above the heads are left out.
+func (s *Snapshot) held(cut func(lane int) bool, in string) string {
+	cond := []string{in}
 	for i := range s.Shards {
 		switch sh := &s.Shards[i]; {
 		case sh.Gone:
 			cond = append(cond, "NOT ("+In(sh.Ref)+")")
-		case cut && !sh.Closed:
+		case !sh.Closed && cut(sh.Ref.ID.Lane()):
 			cond = append(cond, "NOT ("+Above(sh.Ref, sh.Stored.Head)+")")
 		}
-	}
-	if known := s.known(); cut && known == "" {
-		cond = append(cond, "0")
-	} else if cut {
-		cond = append(cond, "(month, shard) IN ("+known+")")
 	}
 	return strings.Join(cond, " AND ")
 }
 
-// HeldIn is Held, cut, of some shards: a statement looks at no part of others, and does not read
+// HeldIn is Held, cut everywhere, of some shards: a statement looks at no part of others, and does not read
 // the columns that say where a row is.
 func (s *Snapshot) HeldIn(in map[schemas.ShardRef]bool) string {
 	var ids, cond []string
@@ -160,29 +204,43 @@ func (s *Snapshot) HeldIn(in map[schemas.ShardRef]bool) string {
 // New is the condition of rows above a position of each shard, and of those of shards that the
 // snapshot does not know.
 func (s *Snapshot) New(above func(*Shard) uint64) string {
+	return s.above(func(*Shard) bool { return true }, above)
+}
+
+// above is New without the rows above a position of some of the shards.
+func (s *Snapshot) above(of func(*Shard) bool, above func(*Shard) uint64) string {
 	known := s.known()
 	if known == "" {
 		return "1"
 	}
 	cond := []string{"(month, shard) NOT IN (" + known + ")"}
 	for i := range s.Shards {
-		if sh := &s.Shards[i]; !sh.Gone && !(sh.Closed && above(sh) >= sh.Stored.Head) {
+		if sh := &s.Shards[i]; of(sh) && !sh.Gone && !(sh.Closed && above(sh) >= sh.Stored.Head) {
 			cond = append(cond, "("+Above(sh.Ref, above(sh))+")")
 		}
 	}
 	return strings.Join(cond, " OR ")
 }
 
-// Again is the condition of rows that do not count. cut is as in Held, and only possible when
-// the snapshot is quiet.
-func (s *Snapshot) Again(cut bool) string {
+// Repeats selects the repeats that rows are or make which were not examined, as rows of the table of repeats: "" when there are
+// none. It looks at the lanes of such rows alone.
+func (s *Snapshot) Repeats() string {
+	open := s.Open()
+	if len(open) == 0 {
+		return ""
+	}
+	fresh := s.above(func(sh *Shard) bool { return open[sh.Ref.ID.Lane()] }, func(sh *Shard) uint64 { return sh.Examined })
+	return sql.RepeatsSelect(s.Topic, s.Database, "("+inLanes(open)+")", fresh)
+}
+
+// Again is the condition of rows that do not count, of those that are Held(Examined).
+func (s *Snapshot) Again() string {
 	var again []string
 	if s.Marks > 0 && !s.Absent {
 		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM "+s.derived(schemas.DerivedRepeats)+")")
 	}
-	if !cut {
-		fresh := s.New(func(sh *Shard) uint64 { return sh.Examined })
-		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM ("+sql.RepeatsSelect(s.Topic, s.Database, "1", fresh)+"))")
+	if fresh := s.Repeats(); fresh != "" {
+		again = append(again, "(id, shard, pos) IN (SELECT id, shard, pos FROM ("+fresh+"))")
 	}
 	if len(again) == 0 {
 		return "false"
@@ -190,8 +248,8 @@ func (s *Snapshot) Again(cut bool) string {
 	return strings.Join(again, " OR ")
 }
 
-// Unmoved is a condition that holds while repeats are named as the snapshot found them. cut is
-// as in Held: where none was named, one that was named since is a row that is left out, or of such a row.
+// Unmoved is a condition that holds while repeats are named as the snapshot found them. cut says that the statement
+// reads no row that came since: where none was named, one that was named since is a row that is left out, or of such a row.
 func (s *Snapshot) Unmoved(cut bool) string {
 	if s.Absent || cut && s.Marks == 0 {
 		return "1"
