@@ -61,8 +61,8 @@ func TestRecords(t *testing.T) {
 		{"extract", Options{Format: "text", Level: "none", UserRegex: rx(`u=(\w+)`),
 			Extract: rx(`^(?P<level>[A-Z]+) (?P<status>\d+)( (?P<path>/\S*))?`)},
 			"WARN 200 /a u=ann\nINFO 404\n?", []string{
-				`1+1 level="WARN" user="ann" message="WARN 200 /a u=ann" [status]="200" [path]="/a"`,
-				`2+1 level="INFO" message="INFO 404" [status]="404"`,
+				`1+1 level="warn" user="ann" message="WARN 200 /a u=ann" [status]="200" [path]="/a" [level_text]="WARN"`,
+				`2+1 level="info" message="INFO 404" [status]="404" [level_text]="INFO"`,
 				`3+1 level="none" message="?"`}},
 		{"extract the time", Options{Format: "text", TsField: "when", UserField: "who", Extract: rx(`at (?P<when>\S+) by (?P<who>\S+)`)},
 			"at 1700000000 by ann\nnothing\nat noon by bob", []string{
@@ -71,6 +71,12 @@ func TestRecords(t *testing.T) {
 			"at 7\n8 x", []string{`1+1 message="at 7" ts=7`, `2+1 message="8 x" ts=8`}},
 		{"extract the message", Options{Format: "text", Extract: rx(`^(?P<host>\S+) (?P<message>.*)`)}, "h text\nh", []string{
 			`1+1 message="text" [host]="h"`, `2+1 message="h"`}},
+		{"levels of lines", Options{Format: "ndjson"}, "{\"level\":50}\n{\"severity\":\"WARNING\"}", []string{
+			`1+1 level="error" [level_text]="50"`, `2+1 level="warn" [severity]="WARNING"`}},
+		{"levels of an array", Options{Format: "json"}, `[{"level":50},{"levelname":"INFO"}]`, []string{
+			`1+1 level="error" [level_text]="50"`, `1+1 level="info" [levelname]="INFO"`}},
+		{"levels of logfmt", Options{Format: "logfmt"}, "lvl=EROR level=\nlvl=eror level=WARN\nlvl=dbug\nlvl=err", []string{
+			`1+1 level="error" [lvl]="EROR"`, `2+1 level="warn" [lvl]="eror" [level_text]="WARN"`, `3+1 level="debug" [lvl]="dbug"`, `4+1 level="error" [lvl]="err"`}},
 		{"ndjson", Options{Format: "ndjson", Level: "info"},
 			"\xef\xbb\xbf{\"msg\":\"a\",\"n\":1}\r\n  \n{\"level\":\"x\"}\n{\n[]\n{\"ts\":5}", []string{
 				`1+1 level="info" message="a" [n]="1"`, `3+1 level="x"`, `4+1 refused`, `5+1 refused`, `6+1 level="info" ts=5`}},

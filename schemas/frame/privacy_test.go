@@ -264,7 +264,7 @@ func TestEmptyKeyTwice(t *testing.T) {
 func TestOtherNamesOfAColumn(t *testing.T) {
 	paths := rawjson.NewPaths(map[string][]string{
 		schemas.ColUserID: {"user_id", "user.id", "user.name"}, schemas.ColService: {"service.name", "app"}, schemas.ColLevel: {"level", "severity"}, schemas.ColMessage: {"message", "msg"},
-	}, strings.ToLower)
+	})
 	topic := privateTopic(schemas.Private{Field: "user_id", Rule: schemas.PrivacyHash}, schemas.Private{Field: "service", Rule: schemas.PrivacyDrop}, schemas.Private{Field: "message", Rule: schemas.PrivacyDrop})
 	for _, line := range []string{
 		`{"user_id":"CLEAR","user":{"id":"CLEAR","name":"CLEAR"},"level":"info","severity":"open"}`,

@@ -50,7 +50,8 @@ type Pair struct{ Key, Value string }
 // id (when a UUID), level, service, type, user_id, trace_id, span_id, message
 // or msg; numbers, truth values and arrays are kept as their JSON text, and so is
 // an object as message. A time that cannot be read is an error; without one, Time is
-// zero, which means now. The object {"$date": …} of MongoDB is a time too, any other object is not.
+// zero, which means now. A level is stored as Level has it; without one, severity, levelname or
+// log.level with a word for a level fills it, and stays an attribute. The object {"$date": …} of MongoDB is a time too, any other object is not.
 //
 // All else becomes an attribute: nested objects flattened with dots
 // (actor.login, service.name), "attributes" without a prefix; arrays, empty
@@ -126,6 +127,9 @@ func (k Keys) event(leaves []leaf) (schemas.Event, error) {
 		user := schemas.NamedUnder(schemas.ColAttributes + "." + k.User)
 		f.rest = slices.DeleteFunc(f.rest, func(l leaf) bool { return user(l.text) })
 	}
+	if k.levels() {
+		f.setLevel()
+	}
 	f.ev.Attrs = k.attrs(f.rest)
 	return f.ev, nil
 }
@@ -184,6 +188,8 @@ type fields struct {
 	timeRank int
 	// object is one of our words for the time whose value is an object.
 	object string
+	// level is the value that filled the level, as it was written.
+	level jsonwalk.Raw
 	// named fields are filled by keys.Columns, and not by our words for them.
 	named [fieldCount]bool
 	rest  []leaf
@@ -217,7 +223,7 @@ func (f *fields) take(l leaf) error {
 	case fieldID:
 		f.ev.ID, _ = schemas.ParseID(v) // field checked it
 	case fieldLevel:
-		f.ev.Level = v
+		f.ev.Level, f.level = v, l.value
 	case fieldService:
 		f.ev.Service = v
 	case fieldType:

@@ -79,7 +79,7 @@ func TestParseNotStrings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Level != "30" || e.Message != `{"a":[1]}` || e.UserID != "17" || e.Service != "true" || e.Type != "" || e.Attrs != nil {
+	if e.Level != "info" || e.Message != `{"a":[1]}` || e.UserID != "17" || e.Service != "true" || e.Type != "" || len(e.Attrs) != 1 {
 		t.Errorf("got %+v", e)
 	}
 }

@@ -10,10 +10,7 @@ import (
 
 // Paths says under which names the records of a protocol carry the fields of
 // an event. Build it with NewPaths. It does not change afterwards.
-type Paths struct {
-	places map[string]fieldPlace
-	level  func(text string) string
-}
+type Paths struct{ places map[string]fieldPlace }
 
 // fieldPlace is the field that a path may fill; the path of the lowest rank does.
 type fieldPlace struct{ field, rank int }
@@ -25,10 +22,10 @@ var fieldsByColumn = map[string]int{
 
 // NewPaths takes, for each column, the paths that may fill it, the preferred
 // one first. Columns are ts, level, service, type, user_id, trace_id, span_id and
-// message. level, when not nil, turns the text of a level into the word to store.
-// A text that it changes stays as the attribute AttrLevelText.
-func NewPaths(paths map[string][]string, level func(text string) string) *Paths {
-	p := &Paths{places: map[string]fieldPlace{}, level: level}
+// message. A level is stored as Level has it; the text that it changes stays as the
+// attribute AttrLevelText.
+func NewPaths(paths map[string][]string) *Paths {
+	p := &Paths{places: map[string]fieldPlace{}}
 	for column, names := range paths {
 		for rank, name := range names {
 			p.places[name] = fieldPlace{fieldsByColumn[column], rank}
@@ -144,10 +141,10 @@ func (k *Keys) byPaths(leaves []leaf) (schemas.Event, error) {
 			rest = append(rest, k.beside(l))
 			continue
 		}
-		if i+1 != best[fieldLevel] || k.Paths.level == nil {
+		if i+1 != best[fieldLevel] {
 			continue
 		}
-		if word := k.Paths.level(ev.Level); word != ev.Level {
+		if word := Level(ev.Level); word != ev.Level {
 			ev.Level, l.text, l.raw = word, schemas.AttrLevelText, schemas.AttrLevelText
 			rest = append(rest, l)
 		}
@@ -178,7 +175,7 @@ func (k *Keys) timeOf(ev *schemas.Event, leaves []leaf, times []int) (int, error
 
 // Without returns the paths without those of a column.
 func (p *Paths) Without(column string) *Paths {
-	fewer := &Paths{places: map[string]fieldPlace{}, level: p.level}
+	fewer := &Paths{places: map[string]fieldPlace{}}
 	for name, at := range p.places {
 		if at.field != fieldsByColumn[column] {
 			fewer.places[name] = at

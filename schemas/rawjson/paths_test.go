@@ -13,7 +13,7 @@ func testPaths() *Paths {
 	return NewPaths(map[string][]string{
 		schemas.ColTs: {"@timestamp", "time"}, schemas.ColLevel: {"level", "log.level"}, schemas.ColUserID: {"user_id", "user.id"},
 		schemas.ColService: {"service.name"}, schemas.ColMessage: {"message", "msg"},
-	}, strings.ToLower)
+	})
 }
 
 func attrsText(ev *schemas.Event) string {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/almanac-events/almanac/internal/gateway/fields"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/rawjson"
 )
@@ -45,7 +44,7 @@ var paths = rawjson.NewPaths(map[string][]string{
 	schemas.ColTraceID: {"trace_id", "trace.id", "traceId"},
 	schemas.ColSpanID:  {"span_id", "span.id", "spanId"},
 	schemas.ColMessage: {"message", "msg"},
-}, fields.Level)
+})
 
 // Decode reads the body of a bulk request.
 func Decode(body []byte, o Options) ([]Item, error) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/almanac-events/almanac/internal/gateway/fields"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/rawjson"
 )
@@ -48,7 +47,7 @@ var paths = rawjson.NewPaths(map[string][]string{
 	schemas.ColTraceID: {"trace_id", "traceId", "traceID"},
 	schemas.ColSpanID:  {"span_id", "spanId", "spanID"},
 	schemas.ColMessage: {"message", "msg"},
-}, fields.Level)
+})
 
 // textPaths are for lines that are the message themselves: a label called message
 // is then a label like others.

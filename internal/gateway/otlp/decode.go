@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 
-	"github.com/almanac-events/almanac/internal/gateway/fields"
 	"github.com/almanac-events/almanac/schemas"
+	"github.com/almanac-events/almanac/schemas/rawjson"
 )
 
 const (
@@ -291,14 +291,14 @@ func setLevel(ev *schemas.Event, r *record, attrs *attributes) {
 		if (n-1)%4 != 0 {
 			attrs.plain(schemas.Int64("severity_number", int64(n)))
 		}
-		if text != "" && fields.Level(text) != ev.Level {
+		if text != "" && rawjson.Level(text) != ev.Level {
 			attrs.text("severity_text", text)
 		}
 		return
 	case n != 0:
 		attrs.plain(schemas.Int64("severity_number", int64(n)))
 	}
-	if ev.Level = fields.Level(text); ev.Level != text {
+	if ev.Level = rawjson.Level(text); ev.Level != text {
 		attrs.text("severity_text", text)
 	}
 }

@@ -59,7 +59,7 @@ type message struct {
 }
 
 // noAttributes are the paths of records whose fields are filled here.
-var noAttributes = rawjson.NewPaths(nil, nil)
+var noAttributes = rawjson.NewPaths(nil)
 
 // Decode makes an event of a message.
 func (d *Decoder) Decode(f Frame, o Options) schemas.Event {
