@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/fronts"
-	"github.com/almanac-events/almanac/internal/query/archived"
+	"github.com/almanac-events/almanac/internal/fronts/archived"
 	documents "github.com/almanac-events/almanac/internal/query/documents"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"

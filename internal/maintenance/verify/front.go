@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/almanac-events/almanac/internal/query/archived"
+	"github.com/almanac-events/almanac/internal/fronts/archived"
 	"github.com/almanac-events/almanac/internal/query/documents"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/almanac-events/almanac/internal/query/archived"
+	"github.com/almanac-events/almanac/internal/fronts/archived"
 	"github.com/almanac-events/almanac/internal/query/timers"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/tables"

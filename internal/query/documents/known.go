@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/almanac-events/almanac/internal/query/archived"
+	"github.com/almanac-events/almanac/internal/fronts/archived"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/schemas"
 )
