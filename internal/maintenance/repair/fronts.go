@@ -11,7 +11,7 @@ import (
 
 	"github.com/almanac-events/almanac/internal/fronts"
 	"github.com/almanac-events/almanac/internal/fronts/archived"
-	documents "github.com/almanac-events/almanac/internal/query/documents"
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
@@ -88,7 +88,7 @@ func (r *Repairer) planFront(ctx context.Context, t *schemas.Topic, p *Plan) err
 
 // planDocuments adds what DOCS lost of a topic. It was routed up to ends, and its lanes are stored up to upTo.
 func (r *Repairer) planDocuments(ctx context.Context, t *schemas.Topic, p *Plan, ends routedEnds, upTo map[int]uint64) error {
-	last, err := documents.LastRecords(ctx, r.js, t)
+	last, err := records.LastDocuments(ctx, r.js, t)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (r *Repairer) erasing(ctx context.Context, topic string) (id string, err er
 }
 
 // lostOf says whether DOCS, which has was of a document, lost its newest version.
-func lostOf(was *documents.Last, n *tables.Newest) (lostDocument, bool) {
+func lostOf(was *records.LastDocument, n *tables.Newest) (lostDocument, bool) {
 	switch {
 	case was.Record == nil:
 		return lostDocument{newest: *n, expect: was.At}, n.Op != schemas.OpRemoved

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	documents "github.com/almanac-events/almanac/internal/query/documents"
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/schemas"
 	"github.com/almanac-events/almanac/schemas/document"
@@ -20,7 +20,7 @@ import (
 // was never stored, and verify names it by the message's dead letter.
 
 // checkSuspects reads the bodies of those that have a record's headers and took the place of others.
-func (r *Repairer) checkSuspects(ctx context.Context, last map[string]documents.Last) error {
+func (r *Repairer) checkSuspects(ctx context.Context, last map[string]records.LastDocument) error {
 	for id, l := range last {
 		if !l.Suspect() {
 			continue
@@ -33,7 +33,7 @@ func (r *Repairer) checkSuspects(ctx context.Context, last map[string]documents.
 			return err
 		}
 		if _, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size); err != nil {
-			last[id] = documents.Last{At: l.At, Replaced: l.Replaced}
+			last[id] = records.LastDocument{At: l.At, Replaced: l.Replaced}
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/almanac-events/almanac/internal/fronts"
-	documents "github.com/almanac-events/almanac/internal/query/documents"
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/streams"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
@@ -143,7 +143,7 @@ func (r *Repairer) putDocumentAgain(ctx context.Context, w *fronts.Writer, a *Ac
 }
 
 // withoutYoung leaves out what is put again.
-func withoutYoung(lost []lostDocument, last map[string]documents.Last, young []youngMessage) []lostDocument {
+func withoutYoung(lost []lostDocument, last map[string]records.LastDocument, young []youngMessage) []lostDocument {
 	return slices.DeleteFunc(lost, func(l lostDocument) bool {
 		r := last[l.newest.ID]
 		return r.Record != nil && slices.ContainsFunc(young, func(m youngMessage) bool { return m.seq == r.Seq && strings.HasSuffix(m.subject, "."+l.newest.ID) })

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/almanac-events/almanac/internal/fronts/archived"
-	"github.com/almanac-events/almanac/internal/query/documents"
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/registry"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/streams"
@@ -51,14 +51,14 @@ func (v *Verifier) front(ctx context.Context, t *schemas.Topic, rep *TopicReport
 	if err != nil {
 		return err
 	}
-	last, err := documents.LastRecords(ctx, v.js, t)
+	last, err := records.LastDocuments(ctx, v.js, t)
 	if err != nil {
 		return err
 	}
 	front := &FrontReport{}
 	rep.Front = front
 	var doubt []string
-	note := func(id string, r documents.Last, n *tables.Newest) {
+	note := func(id string, r records.LastDocument, n *tables.Newest) {
 		front.count(r.Record)
 		switch compareFront(r, n, upTo) {
 		case frontEqual:
@@ -104,13 +104,13 @@ func (v *Verifier) documentsAgain(ctx context.Context, t *schemas.Topic, ids []s
 	for i, id := range ids {
 		subjects[i] = schemas.DocSubject(t.Name, document.Lane(t, id), id)
 	}
-	last, newest := map[string]documents.Last{}, map[string]*tables.Newest{}
+	last, newest := map[string]records.LastDocument{}, map[string]*tables.Newest{}
 	var strange []string
 	err = streams.LatestOf(ctx, v.js, schemas.StreamDocs, subjects, func(m *streams.Message) error {
 		if _, _, id, err := schemas.DocTokens(m.Subject); err == nil {
-			last[id] = documents.Last{At: m.Sequence}
+			last[id] = records.LastDocument{At: m.Sequence}
 			if r, err := document.Parse(m.Subject, m.Sequence, m.Header, m.Data, m.Size); err == nil {
-				last[id] = documents.Last{Record: &r, Size: m.Size, At: m.Sequence}
+				last[id] = records.LastDocument{Record: &r, Size: m.Size, At: m.Sequence}
 			} else {
 				strange = append(strange, id)
 			}
@@ -121,7 +121,7 @@ func (v *Verifier) documentsAgain(ctx context.Context, t *schemas.Topic, ids []s
 		return nil, err
 	}
 	if len(strange) > 0 { // what is not a record lies above
-		all, err := documents.LastRecords(ctx, v.js, t)
+		all, err := records.LastDocuments(ctx, v.js, t)
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +238,7 @@ const (
 
 // compareFront compares a document's last record in the front with its newest stored
 // version; nil: there is none. upTo is how far each lane is stored.
-func compareFront(r documents.Last, n *tables.Newest, upTo map[int]uint64) string {
+func compareFront(r records.LastDocument, n *tables.Newest, upTo map[int]uint64) string {
 	switch {
 	case r.Record == nil && r.Replaced > 0:
 		return fmt.Sprintf("message %d of %s is not a record, and took the place of what was there; run `almanac repair`, which puts back what ClickHouse has", r.Replaced, schemas.StreamDocs)

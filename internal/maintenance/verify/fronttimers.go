@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/almanac-events/almanac/internal/fronts/archived"
-	"github.com/almanac-events/almanac/internal/query/timers"
+	"github.com/almanac-events/almanac/internal/fronts/records"
 	"github.com/almanac-events/almanac/internal/registry/ledger"
 	"github.com/almanac-events/almanac/internal/tables"
 	"github.com/almanac-events/almanac/schemas"
@@ -20,7 +20,7 @@ func (v *Verifier) frontTimers(ctx context.Context, t *schemas.Topic, rep *Topic
 	if err != nil {
 		return err
 	}
-	last, err := timers.LastRecords(ctx, v.js, t.Name)
+	last, err := records.LastTimers(ctx, v.js, t.Name)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (v *Verifier) wrongTimers(ctx context.Context, t *schemas.Topic, rep *Topic
 	if err != nil {
 		return nil, err
 	}
-	last, err := timers.LastOf(ctx, v.js, subjects)
+	last, err := records.LastOfTimers(ctx, v.js, subjects)
 	if err != nil {
 		return nil, err
 	}

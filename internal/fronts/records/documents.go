@@ -1,4 +1,4 @@
-package documents
+package records
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // Last is the newest record of a document in DOCS, by its headers; nil where what is there is not a record.
-type Last struct {
+type LastDocument struct {
 	*document.Record
 	Size int // of its payload
 	// At is the sequence of the last message of the document's subject, record or not.
@@ -23,14 +23,14 @@ type Last struct {
 }
 
 // Suspect reports whether it has a record's headers, and took the place of what was there as no record does.
-func (l *Last) Suspect() bool {
+func (l *LastDocument) Suspect() bool {
 	return l.Record != nil && l.Replaced == l.Record.Seq && l.Stub == nil && l.Refresh == nil
 }
 
 // LastRecords reads the newest record of each of a topic's documents, some 300 bytes each, by
 // id. What is not a record is passed over.
-func LastRecords(ctx context.Context, js jetstream.JetStream, t *schemas.Topic) (map[string]Last, error) {
-	last := map[string]Last{}
+func LastDocuments(ctx context.Context, js jetstream.JetStream, t *schemas.Topic) (map[string]LastDocument, error) {
+	last := map[string]LastDocument{}
 	_, err := streams.Headers(ctx, js, schemas.StreamDocs, schemas.DocTopicFilter(t.Name), 1, func(m *streams.Message) error {
 		_, lane, id, err := schemas.DocTokens(m.Subject)
 		if err != nil || lane != strconv.Itoa(document.Lane(t, id)) {
@@ -41,12 +41,12 @@ func LastRecords(ctx context.Context, js jetstream.JetStream, t *schemas.Topic) 
 		replaces := schemas.Replaces(m.Header)
 		switch r, err := document.Parse(m.Subject, m.Sequence, m.Header, nil, m.Size); {
 		case err == nil:
-			l = Last{Record: &r, Size: m.Size, At: m.Sequence}
+			l = LastDocument{Record: &r, Size: m.Size, At: m.Sequence}
 			if replaces && r.Stub == nil && r.Refresh == nil {
 				l.Replaced = m.Sequence
 			}
 		case replaces:
-			l = Last{At: m.Sequence, Replaced: m.Sequence}
+			l = LastDocument{At: m.Sequence, Replaced: m.Sequence}
 		}
 		last[id] = l
 		return nil

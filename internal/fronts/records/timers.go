@@ -1,4 +1,4 @@
-package timers
+package records
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 	"github.com/almanac-events/almanac/schemas/timer"
 )
 
-// LastRecords reads the last record of each of a topic's timers in TIMERS, by subject and without specs: some
+// LastTimers reads the last record of each of a topic's timers in TIMERS, by subject and without specs: some
 // 700 bytes each. What is not a record is passed over.
-func LastRecords(ctx context.Context, js jetstream.JetStream, topic string) (map[string]*timer.Record, error) {
+func LastTimers(ctx context.Context, js jetstream.JetStream, topic string) (map[string]*timer.Record, error) {
 	last := map[string]*timer.Record{}
 	_, err := streams.Headers(ctx, js, schemas.StreamTimers, schemas.TimerTopicFilter(topic), 1, func(m *streams.Message) error {
-		if r := recordOf(m); r != nil {
+		if r := timerOf(m); r != nil {
 			last[m.Subject] = r
 		}
 		return nil
@@ -23,11 +23,11 @@ func LastRecords(ctx context.Context, js jetstream.JetStream, topic string) (map
 	return last, err
 }
 
-// LastOf reads the last records of some timers, by subject.
-func LastOf(ctx context.Context, js jetstream.JetStream, subjects []string) (map[string]*timer.Record, error) {
+// LastOfTimers reads the last records of some timers, by subject.
+func LastOfTimers(ctx context.Context, js jetstream.JetStream, subjects []string) (map[string]*timer.Record, error) {
 	last := map[string]*timer.Record{}
 	err := streams.LatestOf(ctx, js, schemas.StreamTimers, subjects, func(m *streams.Message) error {
-		if r := recordOf(m); r != nil {
+		if r := timerOf(m); r != nil {
 			last[m.Subject] = r
 		}
 		return nil
@@ -35,8 +35,8 @@ func LastOf(ctx context.Context, js jetstream.JetStream, subjects []string) (map
 	return last, err
 }
 
-// recordOf is the record of a message; nil of what is none.
-func recordOf(m *streams.Message) *timer.Record {
+// timerOf is the record of a message; nil of what is none.
+func timerOf(m *streams.Message) *timer.Record {
 	if !schemas.IsEvent(m.Header, m.Size) {
 		return nil
 	}
