@@ -25,12 +25,8 @@ ceiling. The ratio of the two is what can be compared between machines and
 changes; the rates depend on what else the machine does.
 
 With --load it measures instead what an event costs at the steady loads people
-have. --only measures the figures it names, against their bars: inputs compares
-each input of a gateway with a producer that is fed directly, on one core;
-documents stores a million documents, and loads and lists them hot and cold. All
-want a machine that does nothing else.`,
+have. Both want a machine that does nothing else.`,
 		Example: `  almanac bench --events 1000000
-  almanac bench --only inputs --size short
   almanac bench --load --only 1000,20000x64 --load-for 3m --load-warm 30s`,
 		Args: unknownCommand,
 		RunE: a.does(a.bench),
@@ -44,7 +40,6 @@ want a machine that does nothing else.`,
 	cmd.Flags().String("profile-out", "", "write the pipeline's CPU profile to FILE (for go tool pprof; label part)")
 	cmd.Flags().Int("inserts", 0, "inserts at once (default: the processors, at least 2)")
 	loadFlags(cmd)
-	cmd.Flags().String("size", string(bench.Full), "how much --only measures: full, short or quick")
 	return cmd
 }
 
@@ -62,20 +57,13 @@ func (a *app) bench(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	if len(points) > 0 {
-		if err := without(cmd, "--load", "events", "producers", "topics", "event-bytes", "profile-out", "inserts", "size"); err != nil {
+		if err := without(cmd, "--load", "events", "producers", "topics", "event-bytes", "profile-out", "inserts"); err != nil {
 			return err
 		}
 		return a.benchLoad(ctx, s, points, lc, o)
 	}
-	only, _ := cmd.Flags().GetStringSlice("only")
-	if len(only) > 0 {
-		if err := without(cmd, "--only", "events", "producers", "topics", "lanes", "event-bytes", "profile-out", "inserts"); err != nil {
-			return err
-		}
-		return a.benchFigures(ctx, cmd, s, only, o)
-	}
-	if cmd.Flags().Changed("size") {
-		return usageError{errors.New("--size belongs to --only: pass it too")}
+	if cmd.Flags().Changed("only") {
+		return usageError{errors.New("--only belongs to --load: pass it too")}
 	}
 	var cfg bench.Config
 	for name, v := range map[string]*int{

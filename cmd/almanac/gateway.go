@@ -36,7 +36,7 @@ run. Everything listens on loopback: put a proxy of your own before it.`,
 // gatewayGCPercent is how much the heap of a gateway's process may grow between two
 // collections, and gatewayHeapBytes the size from which that does not matter: Go
 // collects as often as it takes to stay below. What a gateway keeps is small beside the
-// requests that it reads and forgets. On one core at full load (almanac bench --only
+// requests that it reads and forgets. On one core at full load (internal/bench/suite --only
 // inputs) 400 in place of Go's 100 took 12 to 18 % of the CPU away: OTLP 4.13 to 3.56
 // microseconds an event, NDJSON 4.06 to 3.50, bulk 4.94 to 4.06.
 const (

@@ -39,7 +39,7 @@ func TestDraw(t *testing.T) {
 func TestCircle(t *testing.T) {
 	t.Parallel()
 	if got := circle(rooms(listed)); got != "" {
-		t.Errorf("%s in what has none", got)
+		t.Errorf("%s where there is no circle", got)
 	}
 	if got := circle(rooms(listed + "m\tm/schemas/sql\tPackage sql.\tm/query\n")); got != "query → schemas → query" {
 		t.Errorf("the circle is %q", got)
